@@ -1,0 +1,13 @@
+// The commands of `podium`. Each takes what follows its name and gives the exit status.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace podium::cli {
+
+using Arguments = std::vector<std::string>;
+
+int run_test(const Arguments& arguments);
+
+}  // namespace podium::cli

@@ -1,0 +1,56 @@
+#include "executor/kernels/kernel.h"
+
+#include <map>
+
+#include "executor/kernels/families.h"
+
+namespace podium::kernels {
+
+BodyRunner PrepareContext::prepare_body(std::string_view attribute) const {
+  IR_CHECK(body_preparer, "nobody can run the bodies of {}", op.name);
+  return body_preparer(*get<ir::Body>(attribute));
+}
+
+const KernelSpec* find_kernel(std::string_view domain, std::string_view name) {
+  static const auto by_name = [] {
+    std::map<std::pair<std::string_view, std::string_view>, const KernelSpec*> index;
+    for (const auto& family : kernel_families()) {
+      for (const KernelSpec& spec : family()) {
+        const bool is_new = index.emplace(std::pair{spec.domain, spec.name}, &spec).second;
+        IR_CHECK(is_new, "two kernels for {} {}", spec.domain, spec.name);
+      }
+    }
+    return index;
+  }();
+  const auto found = by_name.find({domain, name});
+  return found == by_name.end() ? nullptr : found->second;
+}
+
+std::vector<Datum> evaluate(const ir::Op& op, std::span<const Datum> inputs) {
+  const KernelSpec* kernel = find_kernel(op.spec->domain, op.spec->name);
+  if (kernel == nullptr) throw Error("there is no kernel for {}", op.spec->name);
+  std::vector<const Datum*> pointers(inputs.size(), nullptr);
+  PrepareContext context(op);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (op.inputs[i].valid()) pointers[i] = &inputs[i];
+    context.input_types.push_back(op.inputs[i].valid() ? ir::type_of(inputs[i]) : ir::Type{});
+    context.constants.push_back(inputs[i].is_tensor() ? &inputs[i].tensor : nullptr);
+  }
+  context.output_types = ir::infer_outputs(op, pointers);
+
+  std::vector<Datum> results(op.outputs.size());
+  std::vector<Datum*> outputs(op.outputs.size(), nullptr);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (!op.outputs[i].valid()) continue;
+    const ir::Type& type = context.output_types[i];
+    if (type.is_static()) results[i] = Tensor(type.element, type.dims);
+    outputs[i] = &results[i];
+  }
+  const PreparedKernel run = kernel->prepare(context);
+  std::vector<std::byte> scratch(context.scratch_bytes + 64);
+  const auto address = reinterpret_cast<std::uintptr_t>(scratch.data());
+  run({pointers, outputs, scratch.data() + (64 - address % 64) % 64});
+  return results;
+}
+
+}  // namespace podium::kernels

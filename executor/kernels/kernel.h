@@ -1,0 +1,77 @@
+// A kernel: the numbers of one op. Prepared once for known types, then run any number of times.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "ir/infer.h"
+
+namespace podium::kernels {
+
+using ir::Datum;
+using ir::DataType;
+using ir::Dims;
+using ir::Tensor;
+
+/// What a prepared kernel sees in one run. The tensors have the types it was prepared for.
+class RunContext {
+ public:
+  std::span<const Datum* const> inputs;  ///< nullptr: left out
+  std::span<Datum* const> outputs;       ///< nullptr: left out
+  std::byte* scratch_memory = nullptr;
+
+  bool has_input(std::size_t i) const { return i < inputs.size() && inputs[i] != nullptr; }
+  bool has_output(std::size_t i) const { return i < outputs.size() && outputs[i] != nullptr; }
+  const Tensor& input(std::size_t i) const { return inputs[i]->tensor; }
+  const Datum& datum(std::size_t i) const { return *inputs[i]; }
+  /// Memory of the type and shape that the op's infer function gave; its numbers are undefined.
+  Tensor& output(std::size_t i) const { return outputs[i]->tensor; }
+  /// For outputs whose shape only the data decides, sequences, optionals and results of bodies.
+  void set(std::size_t i, Datum value) const { *outputs[i] = std::move(value); }
+  /// The bytes asked for with need_scratch, 64-byte aligned.
+  template <class T>
+  T* scratch() const {
+    return reinterpret_cast<T*>(scratch_memory);
+  }
+};
+
+/// Runs the op once. Must not change anything it captured: replicas run it at the same time.
+using PreparedKernel = std::function<void(const RunContext&)>;
+/// Runs a body: inputs (captured ones last) to outputs.
+using BodyRunner = std::function<std::vector<Datum>(std::span<const Datum>)>;
+
+/// What a kernel is prepared from. Types of tensor inputs are static: when a shape is known only at run
+/// time, the engine prepares then. Output types are static unless only data decides them.
+class PrepareContext : public ir::TypedOp {
+ public:
+  using TypedOp::TypedOp;
+
+  /// Bytes of memory, uninitialised in each run, that the prepared kernel finds in RunContext::scratch.
+  void need_scratch(std::size_t bytes) { scratch_bytes = bytes; }
+  BodyRunner prepare_body(std::string_view attribute) const;
+
+  std::size_t scratch_bytes = 0;
+  std::function<BodyRunner(const ir::Graph&)> body_preparer;
+  std::uint64_t seed = 0;  ///< of ops that draw random numbers without a seed of their own
+};
+
+struct KernelSpec {
+  std::string_view name;
+  /// Throws Error for types or attribute values that the op's definition excludes.
+  PreparedKernel (*prepare)(PrepareContext&) = nullptr;
+  std::string_view domain = "";
+  /// Inputs whose memory output 0 may take when its shape and type are the same: every element is read
+  /// before the element of the same index is written. Bit i: input i.
+  unsigned in_place = 0;
+};
+
+/// nullptr when there is none.
+const KernelSpec* find_kernel(std::string_view domain, std::string_view name);
+
+/// Runs one op on known tensors, e.g. to fold constants: infers, prepares, runs.
+std::vector<Datum> evaluate(const ir::Op& op, std::span<const Datum> inputs);
+
+}  // namespace podium::kernels

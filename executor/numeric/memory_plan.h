@@ -1,0 +1,26 @@
+// Offsets in one arena for values whose sizes and lifetimes are known.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace podium::numeric {
+
+/// A value that lives from step `first` to step `last`, both included.
+struct Lifetime {
+  std::size_t bytes = 0;
+  int first = 0;
+  int last = 0;
+};
+
+struct MemoryPlan {
+  std::vector<std::size_t> offsets;  ///< per lifetime, 64-byte aligned
+  std::size_t bytes = 0;             ///< of the whole arena
+};
+
+/// Values whose lifetimes meet never overlap. Largest first, each at the lowest offset that is free, which
+/// is within a small factor of the best plan (Pisarchyk and Lee, "Efficient Memory Management for Deep
+/// Neural Net Inference", 2020: greedy by size).
+MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes);
+
+}  // namespace podium::numeric

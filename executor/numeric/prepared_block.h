@@ -1,0 +1,37 @@
+// A block made ready to run: kernels chosen and prepared, memory planned.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "executor/kernels/kernel.h"
+
+namespace podium::numeric {
+
+struct PrepareOptions {
+  std::uint64_t seed = 0;  ///< of random ops that have none of their own
+};
+
+/// Runs one graph. What has a static type and a kernel of static shape lives in one arena that is planned
+/// and allocated once; the rest is allocated when its shape is known.
+class PreparedBlock {
+ public:
+  PreparedBlock(ir::Graph graph, const PrepareOptions& options);
+  ~PreparedBlock();
+  PreparedBlock(PreparedBlock&&) noexcept;
+  PreparedBlock& operator=(PreparedBlock&&) noexcept;
+
+  /// `inputs` in the order of the graph's inputs; nullptr only where the graph's input has a constant to
+  /// fall back on. The outputs stay valid until the next run. Error names the node that failed.
+  std::span<const ir::Datum* const> run(std::span<const ir::Datum* const> inputs);
+
+  /// Bytes of the planned arena.
+  std::size_t arena_bytes() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace podium::numeric

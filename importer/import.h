@@ -1,0 +1,44 @@
+// Reads ONNX models into the IR, every op in its newest meaning.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace podium::importer {
+
+/// What the caller knows of the inputs before the model is read.
+struct ImportOptions {
+  /// Values of symbolic dimensions by name.
+  std::map<std::string, std::int64_t> dims = {};
+  /// Types of the inputs that will be fed; they bind dimensions that the model leaves open.
+  std::map<std::string, ir::Type> input_types = {};
+};
+
+/// What a model says of itself beside its graph.
+struct ModelInfo {
+  std::int64_t ir_version = 0;
+  std::string producer = {};                     ///< name and version
+  std::map<std::string, std::int64_t> opsets = {};  ///< domain ("" is ai.onnx) to version
+  std::map<std::string, std::string> metadata = {};
+};
+
+struct Source;  // the model as it was read; the writer gives it back
+
+struct Model {
+  ir::Graph graph;
+  ModelInfo info;
+  std::shared_ptr<const Source> source;
+};
+
+/// Reads a .onnx or .onnxtxt file. External data stays mapped while the tensors live.
+/// Error names the file, the node or tensor, what was found and what was needed.
+Model import_model(const std::string& path, const ImportOptions& options = {});
+/// ONNX text, as tests write graphs.
+Model import_text(const std::string& text, const ImportOptions& options = {});
+
+}  // namespace podium::importer

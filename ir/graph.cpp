@@ -1,0 +1,94 @@
+#include "ir/graph.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace podium::ir {
+
+const AttributeValue* find_attribute(const Op& op, std::string_view name) {
+  for (const Attribute& candidate : op.attributes) {
+    if (candidate.name == name) return &candidate.value;
+  }
+  const AttributeSpec* spec = op.spec->find_attribute(name);
+  return spec != nullptr && spec->fallback ? &*spec->fallback : nullptr;
+}
+
+void set_attribute(Op& op, std::string_view name, AttributeValue value) {
+  for (Attribute& candidate : op.attributes) {
+    if (candidate.name == name) {
+      candidate.value = std::move(value);
+      return;
+    }
+  }
+  op.attributes.push_back({std::string(name), std::move(value)});
+}
+
+void remove_attribute(Op& op, std::string_view name) {
+  std::erase_if(op.attributes, [&](const Attribute& candidate) { return candidate.name == name; });
+}
+
+ValueId Graph::add_value(std::string value_name, Type type) {
+  values.push_back({std::move(value_name), std::move(type)});
+  return {static_cast<std::int32_t>(values.size() - 1)};
+}
+
+ValueId Graph::add_constant(std::string value_name, Tensor tensor) {
+  const ValueId id = add_value(std::move(value_name), tensor.type_and_dims());
+  (*this)[id].constant = std::move(tensor);
+  return id;
+}
+
+std::string Graph::fresh_name(std::string_view base) {
+  // A colon is in no name an exporter writes; the counter keeps ours apart.
+  return fmt::format("{}:{}", base, next_name_++);
+}
+
+std::string Graph::describe(const Op& op) const {
+  std::string shown = op.name;
+  if (shown.empty()) {
+    const auto named = std::find_if(op.outputs.begin(), op.outputs.end(), [](ValueId id) { return id.valid(); });
+    if (named != op.outputs.end()) shown = (*this)[*named].name;
+  }
+  return fmt::format("node '{}' ({})", shown, op.spec->name);
+}
+
+std::vector<OpId> producers(const Graph& graph) {
+  std::vector<OpId> result(graph.values.size());
+  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
+    for (ValueId output : graph.ops[i].outputs) {
+      if (output.valid()) result[static_cast<std::size_t>(output.index)] = {static_cast<std::int32_t>(i)};
+    }
+  }
+  return result;
+}
+
+std::vector<int> use_counts(const Graph& graph) {
+  std::vector<int> result(graph.values.size(), 0);
+  const auto count = [&](ValueId id) {
+    if (id.valid()) ++result[static_cast<std::size_t>(id.index)];
+  };
+  for (const Op& op : graph.ops) std::for_each(op.inputs.begin(), op.inputs.end(), count);
+  std::for_each(graph.outputs.begin(), graph.outputs.end(), count);
+  return result;
+}
+
+std::vector<std::vector<OpId>> consumers(const Graph& graph) {
+  std::vector<std::vector<OpId>> result(graph.values.size());
+  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
+    for (ValueId input : graph.ops[i].inputs) {
+      if (input.valid()) result[static_cast<std::size_t>(input.index)].push_back({static_cast<std::int32_t>(i)});
+    }
+  }
+  return result;
+}
+
+void for_each_body(const Op& op, const std::function<void(std::string_view, const Graph&)>& visit) {
+  for (const Attribute& candidate : op.attributes) {
+    if (const Body* body = std::get_if<Body>(&candidate.value)) visit(candidate.name, **body);
+    if (const auto* bodies = std::get_if<std::vector<Body>>(&candidate.value)) {
+      for (const Body& body : *bodies) visit(candidate.name, *body);
+    }
+  }
+}
+
+}  // namespace podium::ir

@@ -1,0 +1,117 @@
+// The graph: ops in an order in which they can run, and the values between them.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/attribute.h"
+#include "ir/op_spec.h"
+
+namespace podium::ir {
+
+template <class Tag>
+struct Id {
+  std::int32_t index = -1;
+  bool valid() const { return index >= 0; }
+  friend auto operator<=>(Id, Id) = default;
+};
+using ValueId = Id<struct ValueTag>;
+using OpId = Id<struct OpTag>;
+/// An optional input or output that is left out.
+inline constexpr ValueId kNoValue{};
+
+struct Value {
+  std::string name;
+  Type type = {};
+  /// Known before the run: an initializer or the result of folding.
+  std::optional<Tensor> constant = {};
+};
+
+struct Op {
+  const OpSpec* spec = nullptr;
+  std::string name = {};
+  std::vector<ValueId> inputs = {};   ///< formal inputs, then `captures` captured ones
+  std::vector<ValueId> outputs = {};
+  std::vector<Attribute> attributes = {};
+  /// Of a control-flow op: how many of the last inputs are outer values that its bodies read.
+  /// Every body of the op has the same number of inputs more, at the end, for them.
+  int captures = 0;
+
+  std::size_t formal_inputs() const { return inputs.size() - static_cast<std::size_t>(captures); }
+  bool is(std::string_view name_wanted, std::string_view domain = "") const {
+    return spec->name == name_wanted && spec->domain == domain;
+  }
+};
+
+/// The attribute's value, or the row's default; nullptr when neither is there.
+const AttributeValue* find_attribute(const Op& op, std::string_view name);
+/// The same as a type; IR_CHECK when it is absent or of another kind (verify has looked before).
+template <class T>
+const T& attribute(const Op& op, std::string_view name);
+template <class T>
+const T* attribute_if(const Op& op, std::string_view name);
+void set_attribute(Op& op, std::string_view name, AttributeValue value);
+void remove_attribute(Op& op, std::string_view name);
+
+/// Plain data with helpers. `ops` is in topological order. Values that nothing uses may be present.
+class Graph {
+ public:
+  std::string name;
+  std::vector<Value> values;
+  std::vector<Op> ops;
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;
+
+  ValueId add_value(std::string value_name, Type type = {});
+  ValueId add_constant(std::string value_name, Tensor tensor);
+  /// A name that starts with `base` and that fresh_name has not given before nor a value had when it was
+  /// first called.
+  std::string fresh_name(std::string_view base);
+
+  Value& operator[](ValueId id) { return values[static_cast<std::size_t>(id.index)]; }
+  const Value& operator[](ValueId id) const { return values[static_cast<std::size_t>(id.index)]; }
+  Op& operator[](OpId id) { return ops[static_cast<std::size_t>(id.index)]; }
+  const Op& operator[](OpId id) const { return ops[static_cast<std::size_t>(id.index)]; }
+  bool is_constant(ValueId id) const { return id.valid() && (*this)[id].constant.has_value(); }
+  /// "node 'name' (Type)", for errors.
+  std::string describe(const Op& op) const;
+
+ private:
+  std::int64_t next_name_ = 0;
+};
+
+/// For each value, the op that produces it (invalid: an input, a constant, or nothing).
+std::vector<OpId> producers(const Graph& graph);
+/// For each value, how many op inputs and graph outputs read it.
+std::vector<int> use_counts(const Graph& graph);
+/// For each value, the ops that read it, in order; an op that reads it twice is there twice.
+std::vector<std::vector<OpId>> consumers(const Graph& graph);
+/// Calls `visit` on each body of a control-flow op with the attribute's name.
+void for_each_body(const Op& op, const std::function<void(std::string_view, const Graph&)>& visit);
+
+/// Stable text, one line an op: `y = Mul(x, sum) {axis=1}  # float[2]`. Inputs and constants first.
+std::string print(const Graph& graph);
+
+/// Error when an op does not fit its row (number of inputs, attribute kinds, element types), a value has
+/// two producers, or an op reads what comes after it.
+void verify(const Graph& graph);
+
+template <class T>
+const T* attribute_if(const Op& op, std::string_view name) {
+  const AttributeValue* value = find_attribute(op, name);
+  return value == nullptr ? nullptr : std::get_if<T>(value);
+}
+
+template <class T>
+const T& attribute(const Op& op, std::string_view name) {
+  const T* value = attribute_if<T>(op, name);
+  IR_CHECK(value != nullptr, "attribute {} of {} is absent or of another kind", name, op.spec->name);
+  return *value;
+}
+
+}  // namespace podium::ir

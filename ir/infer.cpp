@@ -1,0 +1,178 @@
+#include "ir/infer.h"
+
+#include <algorithm>
+
+#include "ir/verify.h"
+
+namespace podium::ir {
+
+TypedOp::TypedOp(const Graph& graph, const Op& of) : op(of) {
+  for (ValueId id : op.inputs) {
+    input_types.push_back(id.valid() ? graph[id].type : Type{});
+    constants.push_back(graph.is_constant(id) ? &*graph[id].constant : nullptr);
+  }
+  for (ValueId id : op.outputs) output_types.push_back(id.valid() ? graph[id].type : Type{});
+}
+
+const Dims& TypedOp::dims(std::size_t i) const {
+  IR_CHECK(input_types[i].has_rank, "input {} of {} has no rank", i, op.spec->name);
+  return input_types[i].dims;
+}
+
+void InferContext::set_output(std::size_t i, Type type) {
+  if (has_output(i)) output_types[i] = std::move(type);
+}
+
+void InferContext::set_output(std::size_t i, DataType element, Dims dims) {
+  set_output(i, Type::tensor(element, std::move(dims)));
+}
+
+void InferContext::set_output_element(std::size_t i, DataType element) { set_output(i, Type::tensor(element)); }
+
+void InferContext::set_constant(std::size_t i, Tensor tensor) {
+  if (!has_output(i)) return;
+  output_types[i] = tensor.type_and_dims();
+  known_outputs.resize(op.outputs.size());
+  known_outputs[i] = std::move(tensor);
+}
+
+std::vector<Type> InferContext::infer_body(std::string_view attribute_name, std::vector<Type> formal_inputs) {
+  IR_CHECK(body_inference, "bodies of {} cannot be inferred here", op.spec->name);
+  return body_inference(attribute_name, std::move(formal_inputs));
+}
+
+namespace {
+
+void infer_in_place(Graph& graph, const InferOptions& options, const std::string& where);
+
+// Infers a copy of the body and keeps it as the op's new body.
+std::vector<Type> infer_one_body(Op& op, const Op& original, const TypedOp& typed, std::string_view name,
+                                 std::vector<Type> formal, const InferOptions& options, const std::string& where) {
+  Graph body = *attribute<Body>(original, name);
+  const std::size_t first_capture = body.inputs.size() - static_cast<std::size_t>(op.captures);
+  if (formal.size() != first_capture) {
+    throw Error("{} takes {} inputs, {} needed", name, first_capture, formal.size());
+  }
+  for (std::size_t i = 0; i < formal.size(); ++i) {
+    Type& declared = body[body.inputs[i]].type;
+    // What the body declares helps only where the caller knows nothing.
+    if (formal[i].is_tensor() && formal[i].element == DataType::Undefined && !formal[i].has_rank) continue;
+    declared = std::move(formal[i]);
+  }
+  for (std::size_t i = 0; i < static_cast<std::size_t>(op.captures); ++i) {
+    Value& value = body[body.inputs[first_capture + i]];
+    const std::size_t outer = op.formal_inputs() + i;
+    value.type = typed.input(outer);
+    if (const Tensor* known = typed.constant(outer)) value.constant = *known;
+  }
+  infer_in_place(body, options, fmt::format("{}: {}: ", where, name));
+  std::vector<Type> outputs;
+  for (ValueId id : body.outputs) outputs.push_back(body[id].type);
+  set_attribute(op, name, Body(std::make_shared<const Graph>(std::move(body))));
+  return outputs;
+}
+
+bool has_body(const Op& op) {
+  return std::any_of(op.attributes.begin(), op.attributes.end(), [](const Attribute& candidate) {
+    return std::holds_alternative<Body>(candidate.value) || std::holds_alternative<std::vector<Body>>(candidate.value);
+  });
+}
+
+bool can_fold(const Graph& graph, const Op& op) {
+  if (op.spec->random || op.inputs.empty() || has_body(op)) return false;
+  return std::all_of(op.inputs.begin(), op.inputs.end(),
+                     [&](ValueId id) { return !id.valid() || graph.is_constant(id); });
+}
+
+bool is_small_enough(const Graph& graph, const Op& op, const InferOptions& options) {
+  std::int64_t in = 0;
+  std::int64_t out = 0;
+  for (ValueId id : op.inputs) {
+    if (id.valid()) in += static_cast<std::int64_t>(graph[id].constant->bytes());
+  }
+  for (ValueId id : op.outputs) {
+    if (!id.valid()) continue;
+    const std::int64_t count = graph[id].type.element_count();
+    std::int64_t bytes = 0;
+    if (count < 0) continue;
+    if (__builtin_mul_overflow(count, static_cast<std::int64_t>(storage_bytes(graph[id].type.element)), &bytes) ||
+        __builtin_add_overflow(out, bytes, &out)) {
+      return false;
+    }
+  }
+  return out <= options.most_folded_bytes || out <= in;
+}
+
+// True when every output became a constant.
+bool fold(Graph& graph, const Op& op, const InferOptions& options) {
+  if (!options.evaluate || !can_fold(graph, op) || !is_small_enough(graph, op, options)) return false;
+  std::vector<Datum> inputs(op.inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (op.inputs[i].valid()) inputs[i] = *graph[op.inputs[i]].constant;
+  }
+  std::vector<Datum> results = options.evaluate(op, inputs);
+  for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+    if (op.outputs[i].valid() && !results[i].is_tensor()) return false;
+  }
+  for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+    if (!op.outputs[i].valid()) continue;
+    Value& value = graph[op.outputs[i]];
+    value.type = results[i].tensor.type_and_dims();
+    value.constant = std::move(results[i].tensor);
+  }
+  return true;
+}
+
+// Infers one op; true when it is no longer needed because its outputs are constants.
+bool infer_op(Graph& graph, Op& op, const InferOptions& options, const std::string& where) {
+  const Op original = has_body(op) ? op : Op{.spec = op.spec};
+  InferContext context(graph, op);
+  const std::string here = where + graph.describe(op);
+  context.body_inference = [&](std::string_view name, std::vector<Type> formal) {
+    return infer_one_body(op, original, context, name, std::move(formal), options, here);
+  };
+  check_types(context);
+  op.spec->infer(context);
+  bool all_known = !context.known_outputs.empty() && options.evaluate;
+  for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+    if (!op.outputs[i].valid()) continue;
+    Value& value = graph[op.outputs[i]];
+    value.type = context.output_types[i];
+    const bool known = i < context.known_outputs.size() && context.known_outputs[i].has_value();
+    if (known && options.evaluate) value.constant = std::move(context.known_outputs[i]);
+    all_known = all_known && known;
+  }
+  return all_known || fold(graph, op, options);
+}
+
+void infer_in_place(Graph& graph, const InferOptions& options, const std::string& where) {
+  std::vector<Op> kept;
+  kept.reserve(graph.ops.size());
+  for (Op& op : graph.ops) {
+    try {
+      if (!infer_op(graph, op, options, where)) kept.push_back(std::move(op));
+    } catch (const Error& error) {
+      const std::string here = where + graph.describe(op);
+      if (std::string_view(error.what()).starts_with(here)) throw;
+      throw error.at(here);
+    }
+  }
+  graph.ops = std::move(kept);
+}
+
+}  // namespace
+
+void infer(Graph& graph, const InferOptions& options) { infer_in_place(graph, options, ""); }
+
+std::vector<Type> infer_outputs(const Op& op, std::span<const Datum* const> inputs) {
+  InferContext context(op);
+  for (const Datum* datum : inputs) {
+    context.input_types.push_back(datum == nullptr ? Type{} : type_of(*datum));
+    context.constants.push_back(datum != nullptr && datum->is_tensor() ? &datum->tensor : nullptr);
+  }
+  check_types(context);
+  op.spec->infer(context);
+  return std::move(context.output_types);
+}
+
+}  // namespace podium::ir

@@ -1,0 +1,50 @@
+#include "ir/ops/common.h"
+
+namespace podium::ir {
+
+void same_as_input(InferContext& context) { context.set_output(0, context.input(0)); }
+
+void all_same_as_input(InferContext& context) {
+  for (std::size_t i = 0; i < context.output_count(); ++i) context.set_output(i, context.input(0));
+}
+
+Type broadcast_type(const InferContext& context, DataType element, std::size_t first) {
+  Dims dims;
+  for (std::size_t i = first; i < context.input_count(); ++i) {
+    if (!context.has_input(i)) continue;
+    if (!context.has_rank(i)) return Type::tensor(element);
+    dims = broadcast(dims, context.dims(i));
+  }
+  return Type::tensor(element, std::move(dims));
+}
+
+void broadcast_inputs(InferContext& context) {
+  context.set_output(0, broadcast_type(context, context.element(0)));
+}
+
+void broadcast_to_bool(InferContext& context) { context.set_output(0, broadcast_type(context, DataType::Bool)); }
+
+std::optional<Dims> known_axes(const InferContext& context, std::size_t i, std::int64_t rank) {
+  if (!context.has_input(i)) return Dims{};
+  const Tensor* axes = context.constant(i);
+  if (axes == nullptr) return std::nullopt;
+  Dims result = axes->to_ints();
+  for (std::int64_t& axis : result) axis = normalized_axis(axis, rank);
+  return result;
+}
+
+double io_bytes(const TypedOp& op) {
+  double total = 0;
+  const auto add = [&](const Type& type) {
+    const std::int64_t count = type.element_count();
+    if (count > 0) total += static_cast<double>(count) * bit_width(type.element) / 8;
+  };
+  for (const Type& type : op.input_types) add(type);
+  for (const Type& type : op.output_types) add(type);
+  return total;
+}
+
+Work work_of_moving(const TypedOp& op) { return {.flop = 0, .bytes = io_bytes(op)}; }
+Work no_work(const TypedOp& /*op*/) { return {}; }
+
+}  // namespace podium::ir

@@ -1,0 +1,36 @@
+// Inference and work that many rows share.
+#pragma once
+
+#include "ir/infer.h"
+#include "ir/op_spec.h"
+
+namespace podium::ir {
+
+/// Output 0 has the type of input 0.
+void same_as_input(InferContext& context);
+/// Every output has the type of input 0.
+void all_same_as_input(InferContext& context);
+/// Output 0 has the element type of input 0 and the broadcast of all inputs' shapes.
+void broadcast_inputs(InferContext& context);
+/// The same with bool elements.
+void broadcast_to_bool(InferContext& context);
+/// The broadcast of every input's shape; no rank when one is not known. `first`: inputs to skip.
+Type broadcast_type(const InferContext& context, DataType element, std::size_t first = 0);
+/// Axes given by input `i` (when there and known) made non-negative for `rank`; empty when input is left out.
+/// nullopt: not known yet.
+std::optional<Dims> known_axes(const InferContext& context, std::size_t i, std::int64_t rank);
+
+/// Bytes of all inputs and outputs whose types are static.
+double io_bytes(const TypedOp& op);
+/// kPerElement operations for each element of output 0.
+template <int kPerElement>
+Work work_per_element(const TypedOp& op) {
+  const std::int64_t count = op.output_types.empty() ? 0 : op.output(0).element_count();
+  return {.flop = count < 0 ? 0 : static_cast<double>(count) * kPerElement, .bytes = io_bytes(op)};
+}
+/// Moves bytes, computes nothing.
+Work work_of_moving(const TypedOp& op);
+/// Neither moves nor computes: a view or a question about shapes.
+Work no_work(const TypedOp& op);
+
+}  // namespace podium::ir

@@ -1,0 +1,129 @@
+#include "ir/tensor.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+namespace podium::ir {
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+// More than any machine has: refuse before the allocator is asked.
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 46;
+
+std::shared_ptr<void> allocate(std::size_t bytes) {
+  const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  void* memory = std::aligned_alloc(kAlignment, rounded == 0 ? kAlignment : rounded);
+  if (memory == nullptr) throw Error("out of memory: {} bytes for one tensor", bytes);
+  return {memory, std::free};
+}
+
+}  // namespace
+
+Tensor::Tensor(DataType type, Dims dims) : type_(type), dims_(std::move(dims)), size_(element_count(dims_)) {
+  IR_CHECK(type != DataType::Undefined);
+  std::int64_t total = 0;
+  if (__builtin_mul_overflow(size_, static_cast<std::int64_t>(storage_bytes(type)), &total) ||
+      total > kMostBytes) {
+    throw Error("tensor {}{} does not fit memory", name_of(type), to_string(dims_));
+  }
+  if (type == DataType::String) {
+    std::shared_ptr<std::string[]> strings(new std::string[static_cast<std::size_t>(size_)]);
+    data_ = strings.get();
+    owner_ = std::move(strings);
+    return;
+  }
+  auto memory = allocate(static_cast<std::size_t>(total));
+  data_ = memory.get();
+  owner_ = std::move(memory);
+}
+
+Tensor Tensor::view(DataType type, Dims dims, void* data) {
+  Tensor tensor;
+  tensor.type_ = type;
+  tensor.dims_ = std::move(dims);
+  tensor.size_ = element_count(tensor.dims_);
+  tensor.data_ = data;
+  return tensor;
+}
+
+Tensor Tensor::adopt(DataType type, Dims dims, const void* data, std::shared_ptr<const void> owner) {
+  Tensor tensor = view(type, std::move(dims), const_cast<void*>(data));
+  tensor.owner_ = std::move(owner);
+  return tensor;
+}
+
+Tensor Tensor::reshaped(Dims dims) const {
+  Tensor result = *this;
+  IR_CHECK(element_count(dims) == size_, "{} to {}", to_string(dims_), to_string(dims));
+  result.dims_ = std::move(dims);
+  return result;
+}
+
+Tensor Tensor::reinterpreted(DataType type) const {
+  IR_CHECK(storage_bytes(type) == storage_bytes(type_) && type != DataType::String);
+  Tensor result = *this;
+  result.type_ = type;
+  return result;
+}
+
+Tensor Tensor::clone() const {
+  Tensor copy(type_, dims_);
+  if (type_ == DataType::String) {
+    const std::string* from = data<std::string>();
+    std::copy(from, from + size_, copy.data<std::string>());
+  } else if (size_ > 0) {
+    std::memcpy(copy.raw(), data_, bytes());
+  }
+  return copy;
+}
+
+std::vector<std::int64_t> Tensor::to_ints() const {
+  if (type_ == DataType::Int64) return {data<std::int64_t>(), data<std::int64_t>() + size_};
+  if (type_ == DataType::Int32) return {data<std::int32_t>(), data<std::int32_t>() + size_};
+  throw Error("tensor of {} found, int32 or int64 needed", name_of(type_));
+}
+
+double Tensor::to_number() const {
+  if (size_ != 1) throw Error("tensor {} found, one element needed", to_string(dims_));
+  switch (type_) {
+    case DataType::Float:
+      return *data<float>();
+    case DataType::Double:
+      return *data<double>();
+    case DataType::Float16:
+      return static_cast<float>(*data<Float16>());
+    case DataType::Bfloat16:
+      return static_cast<float>(*data<Bfloat16>());
+    case DataType::Int8:
+      return *data<std::int8_t>();
+    case DataType::Int16:
+      return *data<std::int16_t>();
+    case DataType::Int32:
+      return *data<std::int32_t>();
+    case DataType::Int64:
+      return static_cast<double>(*data<std::int64_t>());
+    case DataType::Uint8:
+      return *data<std::uint8_t>();
+    case DataType::Uint16:
+      return *data<std::uint16_t>();
+    case DataType::Uint32:
+      return *data<std::uint32_t>();
+    case DataType::Uint64:
+      return static_cast<double>(*data<std::uint64_t>());
+    case DataType::Bool:
+      return *data<bool>() ? 1 : 0;
+    default:
+      throw Error("tensor of {} found, a number needed", name_of(type_));
+  }
+}
+
+bool identical(const Tensor& a, const Tensor& b) {
+  if (a.type() != b.type() || a.dims() != b.dims()) return false;
+  if (a.type() == DataType::String) {
+    return std::equal(a.data<std::string>(), a.data<std::string>() + a.size(), b.data<std::string>());
+  }
+  return a.size() == 0 || std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
+}
+
+}  // namespace podium::ir

@@ -1,0 +1,104 @@
+// A tensor's numbers: element type, dimensions and a shared block of memory.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "ir/element.h"
+#include "ir/error.h"
+#include "ir/type.h"
+
+namespace podium::ir {
+
+/// Row-major, without gaps. Copies share the memory: whoever writes must own the only copy (see clone).
+/// 4- and 2-bit elements take one byte each; strings are std::string objects.
+class Tensor {
+ public:
+  Tensor() = default;
+  /// Memory of its own, 64-byte aligned; numbers are uninitialised, strings empty.
+  /// Error when the size does not fit memory.
+  Tensor(DataType type, Dims dims);
+  /// Memory that somebody else owns and keeps alive.
+  static Tensor view(DataType type, Dims dims, void* data);
+  /// Memory kept alive by `owner`, e.g. a mapped file. It may be read-only.
+  static Tensor adopt(DataType type, Dims dims, const void* data, std::shared_ptr<const void> owner);
+
+  template <class T>
+  static Tensor of(Dims dims, const std::vector<T>& values);
+  template <class T>
+  static Tensor scalar(const T& value) {
+    return of<T>({}, std::vector<T>{value});
+  }
+  /// 1-D int64.
+  static Tensor ints(const std::vector<std::int64_t>& values) {
+    return of<std::int64_t>({static_cast<std::int64_t>(values.size())}, values);
+  }
+
+  DataType type() const { return type_; }
+  const Dims& dims() const { return dims_; }
+  int rank() const { return static_cast<int>(dims_.size()); }
+  std::int64_t dim(int axis) const { return dims_[static_cast<std::size_t>(axis)]; }
+  std::int64_t size() const { return size_; }  ///< elements
+  std::size_t bytes() const { return static_cast<std::size_t>(size_) * storage_bytes(type_); }
+  bool defined() const { return type_ != DataType::Undefined; }
+  Type type_and_dims() const { return Type::tensor(type_, dims_); }
+
+  const void* raw() const { return data_; }
+  void* raw() { return data_; }
+  template <class T>
+  const T* data() const {
+    check_type(data_type_of<T>);
+    return static_cast<const T*>(data_);
+  }
+  template <class T>
+  T* data() {
+    check_type(data_type_of<T>);
+    return static_cast<T*>(data_);
+  }
+  template <class T>
+  std::span<const T> values() const {
+    return {data<T>(), static_cast<std::size_t>(size_)};
+  }
+  template <class T>
+  std::span<T> values() {
+    return {data<T>(), static_cast<std::size_t>(size_)};
+  }
+
+  /// The same memory under other dimensions with the same number of elements.
+  Tensor reshaped(Dims dims) const;
+  /// The same memory under another type of the same element size.
+  Tensor reinterpreted(DataType type) const;
+  /// A copy with memory of its own.
+  Tensor clone() const;
+  /// int32 or int64 elements as int64: for shapes, axes, indices.
+  std::vector<std::int64_t> to_ints() const;
+  /// The one element of a float or integer tensor of size 1, as double. Error otherwise.
+  double to_number() const;
+
+ private:
+  void check_type(DataType wanted) const {
+    IR_CHECK(wanted == type_, "tensor of {} read as {}", name_of(type_), name_of(wanted));
+  }
+
+  DataType type_ = DataType::Undefined;
+  Dims dims_;
+  std::int64_t size_ = 0;
+  void* data_ = nullptr;
+  std::shared_ptr<const void> owner_;
+};
+
+template <class T>
+Tensor Tensor::of(Dims dims, const std::vector<T>& values) {
+  Tensor tensor(data_type_of<T>, std::move(dims));
+  IR_CHECK(static_cast<std::size_t>(tensor.size()) == values.size());
+  T* out = tensor.data<T>();
+  for (std::size_t i = 0; i < values.size(); ++i) out[i] = values[i];
+  return tensor;
+}
+
+/// Same type, dims and elements (floats by bits, so NaN equals itself).
+bool identical(const Tensor& a, const Tensor& b);
+
+}  // namespace podium::ir

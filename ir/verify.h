@@ -1,0 +1,13 @@
+// Checks of one op against its row, shared by verify and infer.
+#pragma once
+
+#include "ir/infer.h"
+
+namespace podium::ir {
+
+/// Number of inputs and outputs, required attributes, kinds of attributes. Error says what does not fit.
+void check_form(const Op& op);
+/// Element types of the inputs against the row's constraints; types not known yet are let through.
+void check_types(const TypedOp& op);
+
+}  // namespace podium::ir

@@ -1,0 +1,1 @@
+namespace podium::models {}
