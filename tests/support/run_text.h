@@ -1,0 +1,31 @@
+// Runs a graph given as ONNX text, the whole way: import, infer, lower, prepare, run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/datum.h"
+
+namespace podium::testing {
+
+/// `body` is the text of the graph: `agraph (float[N] x) => (float[N] y) { y = Relu(x) }`; the model around it
+/// imports ai.onnx at `opset` and ai.onnx.ml 5. Inputs are in graph order and bind symbolic dimensions.
+std::vector<ir::Datum> run_text(const std::string& body, const std::vector<ir::Datum>& inputs, int opset = 28);
+
+/// The text of a whole model around a graph's text.
+std::string model_text(const std::string& body, int opset = 28);
+
+/// {1, 2, 3} and {3} as a tensor.
+template <class T>
+ir::Tensor tensor(ir::Dims dims, const std::vector<T>& values) {
+  return ir::Tensor::of<T>(std::move(dims), values);
+}
+
+/// The elements of a tensor result, for comparing.
+template <class T>
+std::vector<T> values(const ir::Datum& datum) {
+  const auto span = datum.tensor.values<T>();
+  return {span.begin(), span.end()};
+}
+
+}  // namespace podium::testing
