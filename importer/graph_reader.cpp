@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "importer/opset.h"
 #include "importer/tensor_proto.h"
 
 namespace podium::importer {
@@ -86,10 +87,7 @@ ir::AttributeValue GraphReader::read_attribute(const onnx::AttributeProto& proto
 }
 
 void GraphReader::read_node(const onnx::NodeProto& node) {
-  ir::Op op{.spec = ir::find_op(node.domain(), node.op_type()), .name = node.name()};
-  if (op.spec == nullptr) {
-    throw Error("node '{}': there is no op '{}' in domain '{}'", node.name(), node.op_type(), node.domain());
-  }
+  RawNode op{.domain = node.domain() == "ai.onnx" ? "" : node.domain(), .type = node.op_type(), .name = node.name()};
   std::vector<GraphReader> bodies;
   bodies.reserve(static_cast<std::size_t>(node.attribute_size()));
   for (const auto& proto : node.attribute()) {
@@ -121,7 +119,9 @@ void GraphReader::read_node(const onnx::NodeProto& node) {
   op.inputs.insert(op.inputs.end(), captured.begin(), captured.end());
   op.captures = static_cast<int>(captured.size());
   for (const auto& name : node.output()) op.outputs.push_back(name.empty() ? ir::kNoValue : define(name));
-  graph_.ops.push_back(std::move(op));
+  const auto opset = context_.opsets.find(op.domain);
+  AdaptContext adapt{.graph = graph_, .version = opset == context_.opsets.end() ? 1 : opset->second};
+  append_adapted(adapt, std::move(op));
 }
 
 }  // namespace podium::importer
