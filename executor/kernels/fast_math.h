@@ -1,0 +1,150 @@
+// exp, log, tanh, erf and their kin for float as straight-line code without branches, so that a plain loop over
+// an array becomes vector instructions. Each is within 2 units in the last place and treats NaN, infinities,
+// zeros and subnormals as the C library does. Doubles go to the C library.
+// The polynomials are minimax fits on the intervals that the comments name.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+namespace podium::kernels {
+
+/// a * b + c, rounded once where the machine has the instruction.
+inline float fused(float a, float b, float c) {
+#ifdef __FMA__
+  return __builtin_fmaf(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
+/// c[0] x^n + ... + c[n].
+template <class... Rest>
+inline float polynomial(float x, float first, Rest... rest) {
+  float sum = first;
+  ((sum = fused(sum, x, rest)), ...);
+  return sum;
+}
+
+namespace fast_math {
+
+inline constexpr float kLog2OfE = 1.44269504F;
+inline constexpr float kLn2High = 0.693145752F;      // 15 bits, so that whole multiples are exact
+inline constexpr float kLn2Low = 1.42860677e-06F;
+inline constexpr float kRoundingShift = 12582912.0F;  // 1.5 * 2^23: adding it rounds to a whole number
+
+/// e^r - 1 for |r| <= ln(2) / 2.
+inline float small_expm1(float r) {
+  const float p = polynomial(r, 0.00139505143F, 0.00836890281F, 0.0416662055F, 0.166665187F, 0.50000001F);
+  return fused(r * r, p, r);
+}
+
+/// x as n ln(2) + r: gives r, and n as a number and as bits to be added to an exponent.
+struct Reduced {
+  float r;
+  float n;
+  std::int32_t bits;
+};
+inline Reduced reduce(float x) {
+  const float shifted = fused(x, kLog2OfE, kRoundingShift);
+  const float n = shifted - kRoundingShift;
+  const float r = fused(n, -kLn2Low, fused(n, -kLn2High, x));
+  return {r, n, std::bit_cast<std::int32_t>(shifted) - std::bit_cast<std::int32_t>(kRoundingShift)};
+}
+
+/// 2^n for n in [-126, 127].
+inline float power_of_two(std::int32_t n) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(n + 127) << 23);
+}
+
+}  // namespace fast_math
+
+inline float fast_exp(float x) {
+  // Beyond these the result is 0 and infinity all the same; NaN passes both comparisons.
+  x = x < -105.0F ? -105.0F : x;
+  x = x > 89.5F ? 89.5F : x;
+  const fast_math::Reduced part = fast_math::reduce(x);
+  const float mantissa = 1.0F + fast_math::small_expm1(part.r);
+  const std::int32_t half = part.bits >> 1;  // in two steps, so that subnormal results are reached
+  return mantissa * fast_math::power_of_two(half) * fast_math::power_of_two(part.bits - half);
+}
+
+inline float fast_expm1(float x) {
+  const float low = x < -18.0F ? -18.0F : x;
+  const float clipped = low > 88.8F ? 88.8F : low;
+  const fast_math::Reduced part = fast_math::reduce(clipped);
+  // 2^n (e^r - 1) + 2^n - 1, by halves for the largest n.
+  const float scale = fast_math::power_of_two(part.bits - 1);
+  const float sum = 2.0F * fused(fast_math::small_expm1(part.r), scale, scale - 0.5F);
+  return x == 0.0F ? x : sum;
+}
+
+inline float fast_log(float x) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const bool tiny = x < 1.17549435e-38F;
+  const float scaled = tiny ? x * 8388608.0F : x;
+  // Splits off the exponent so that the mantissa lies in [sqrt(1/2), sqrt(2)).
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(scaled) - 0x3F3504F3U;
+  const std::int32_t exponent = static_cast<std::int32_t>(bits) >> 23;
+  const float f = std::bit_cast<float>((bits & 0x007FFFFFU) + 0x3F3504F3U) - 1.0F;
+  const float n = static_cast<float>(exponent) - (tiny ? 23.0F : 0.0F);
+  const float p = polynomial(f, 0.0674663827F, -0.116756512F, 0.11888163F, -0.124055891F, 0.142195523F,
+                             -0.166679958F, 0.200021187F, -0.250000096F, 0.333333126F);
+  const float square = f * f;
+  const float tail = fused(n, fast_math::kLn2Low, fused(square, f * p, -0.5F * square));
+  const float log = fused(n, fast_math::kLn2High, f + tail);
+  const float edge = x == 0.0F ? -kInfinity : std::numeric_limits<float>::quiet_NaN();
+  const float positive = x == kInfinity ? kInfinity : log;
+  return x > 0.0F ? positive : edge;
+}
+
+/// log(1 + x), also where 1 + x rounds.
+inline float fast_log1p(float x) {
+  const float sum = 1.0F + x;
+  const float lost = x - (sum - 1.0F);
+  const float log = fast_log(sum) + lost / sum;
+  const bool large = sum > 1e30F;  // infinity too: nothing is lost there
+  const float result = large ? fast_log(sum) : log;
+  return sum == 1.0F ? x : result;
+}
+
+inline float fast_tanh(float x) {
+  const float magnitude = std::fabs(x);
+  const float z = x * x;
+  // |x| < 0.625
+  const float p = polynomial(z, 0.00214296163F, -0.00817739801F, 0.0217007031F, -0.053946763F, 0.13333206F,
+                             -0.333333308F);
+  const float small = fused(z * p, x, x);
+  const float large = std::copysign(1.0F - 2.0F / (fast_exp(2.0F * magnitude) + 1.0F), x);
+  return magnitude < 0.625F ? small : large;
+}
+
+inline float fast_sigmoid(float x) { return 1.0F / (1.0F + fast_exp(-x)); }
+
+inline float fast_erf(float x) {
+  const float magnitude = std::fabs(x);
+  const float z = x * x;
+  // erf(x) / x - 1 in x^2 for |x| < 0.9277
+  const float p = polynomial(z, 8.33165523e-05F, -0.000813357678F, 0.00520022478F, -0.0268590714F, 0.112836896F,
+                             -0.376126333F, 0.128379167F);
+  const float small = fused(p, x, x);
+  // (log(erfc(t)) + t) / t for t in [0.9277, 4]; beyond, erf rounds to 1.
+  const float t = magnitude > 4.0F ? 4.0F : magnitude;
+  const float q = polynomial(t, -4.80335564e-06F, 4.39326279e-05F, 5.80189147e-05F, -0.00295355549F, 0.0227121909F,
+                             -0.105298987F, -0.635606474F, -0.128555831F);
+  const float large = std::copysign(1.0F - fast_exp(fused(q, t, -t)), x);
+  const float result = magnitude < 0.927734375F ? small : large;
+  return x != x ? x : result;
+}
+
+inline double fast_exp(double x) { return std::exp(x); }
+inline double fast_expm1(double x) { return std::expm1(x); }
+inline double fast_log(double x) { return std::log(x); }
+inline double fast_log1p(double x) { return std::log1p(x); }
+inline double fast_tanh(double x) { return std::tanh(x); }
+inline double fast_sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
+inline double fast_erf(double x) { return std::erf(x); }
+
+}  // namespace podium::kernels
