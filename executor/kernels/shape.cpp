@@ -1,7 +1,132 @@
+// Questions about shapes, views, and elements laid out anew.
+#include <algorithm>
+
 #include "executor/kernels/families.h"
+#include "executor/kernels/strides.h"
 
 namespace podium::kernels {
+namespace {
 
-std::span<const KernelSpec> shape_kernels() { return {}; }
+PreparedKernel shape(PrepareContext& context) {
+  const std::int64_t start = context.get_int("start");
+  const std::int64_t rank = static_cast<std::int64_t>(context.dims(0).size());
+  const std::int64_t first = std::clamp<std::int64_t>(start < 0 ? start + rank : start, 0, rank);
+  return [first](const RunContext& run) {
+    const auto values = run.output(0).values<std::int64_t>();
+    std::copy_n(run.input(0).dims().begin() + first, values.size(), values.begin());
+  };
+}
+
+PreparedKernel size(PrepareContext& /*context*/) {
+  return [](const RunContext& run) { *run.output(0).data<std::int64_t>() = run.input(0).size(); };
+}
+
+// The memory planner may have given the output the input's memory; if not, the elements are copied.
+PreparedKernel same_elements(PrepareContext& /*context*/) {
+  return [](const RunContext& run) {
+    const Tensor& from = run.input(0);
+    Tensor& to = run.output(0);
+    if (from.raw() != to.raw()) copy_elements(from.type(), from.raw(), to.raw(), from.size());
+  };
+}
+
+PreparedKernel identity(PrepareContext& context) {
+  const PreparedKernel copy = same_elements(context);
+  return [copy](const RunContext& run) {
+    if (run.datum(0).is_tensor()) return copy(run);
+    run.set(0, run.datum(0));
+  };
+}
+
+PreparedKernel strided(DataType type, const std::vector<MoveLoop>& loops) {
+  return [move = StridedCopy(type, loops)](const RunContext& run) { move.run(run.input(0).raw(), run.output(0).raw()); };
+}
+
+PreparedKernel expand(PrepareContext& context) {
+  const Dims& from = context.dims(0);
+  const Dims& to = context.output(0).dims;
+  const Dims from_strides = strides_of(from);
+  const Dims to_strides = strides_of(to);
+  std::vector<MoveLoop> loops;
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    const std::size_t missing = to.size() - from.size();
+    const bool stretched = i < missing || from[i - missing] == 1;
+    loops.push_back({to[i], stretched ? 0 : from_strides[i - missing], to_strides[i]});
+  }
+  return strided(context.element(0), loops);
+}
+
+PreparedKernel tile(PrepareContext& context) {
+  const Dims& from = context.dims(0);
+  const Dims& to = context.output(0).dims;
+  const Dims from_strides = strides_of(from);
+  const Dims to_strides = strides_of(to);
+  std::vector<MoveLoop> loops;
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    const std::int64_t repeats = from[i] == 0 ? 0 : to[i] / from[i];
+    loops.push_back({repeats, 0, to_strides[i] * from[i]});
+    loops.push_back({from[i], from_strides[i], to_strides[i]});
+  }
+  return strided(context.element(0), loops);
+}
+
+PreparedKernel concat(PrepareContext& context) {
+  const Dims& to = context.output(0).dims;
+  const auto axis = static_cast<std::size_t>(
+      ir::normalized_axis(context.get_int("axis"), static_cast<std::int64_t>(to.size())));
+  const std::int64_t outer = count_of(to, 0, axis);
+  const std::int64_t row = count_of(to, axis, to.size());
+  struct Part {
+    StridedCopy move;
+    std::int64_t offset;
+  };
+  std::vector<Part> parts;
+  std::int64_t offset = 0;
+  for (std::size_t i = 0; i < context.input_count(); ++i) {
+    const std::int64_t part = count_of(context.dims(i), axis, to.size());
+    parts.push_back({StridedCopy(context.element(0), {{outer, part, row}, {part, 1, 1}}), offset});
+    offset += part;
+  }
+  return [parts](const RunContext& run) {
+    Tensor& output = run.output(0);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      parts[i].move.run(run.input(i).raw(), element_at(output.raw(), output.type(), parts[i].offset));
+    }
+  };
+}
+
+PreparedKernel transpose(PrepareContext& context) {
+  const Dims& from = context.dims(0);
+  const Dims from_strides = strides_of(from);
+  const Dims to_strides = strides_of(context.output(0).dims);
+  const ir::IntList* perm = context.get_if<ir::IntList>("perm");
+  const auto rank = static_cast<std::int64_t>(from.size());
+  std::vector<MoveLoop> loops;
+  for (std::int64_t i = 0; i < rank; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const auto axis = static_cast<std::size_t>(perm == nullptr ? rank - 1 - i : ir::normalized_axis((*perm)[at], rank));
+    loops.push_back({from[axis], from_strides[axis], to_strides[at]});
+  }
+  return strided(context.element(0), loops);
+}
+
+}  // namespace
+
+std::span<const KernelSpec> shape_kernels() {
+  static const std::vector<KernelSpec> kKernels{
+      {.name = "Shape", .prepare = shape},
+      {.name = "Size", .prepare = size},
+      {.name = "Reshape", .prepare = same_elements},
+      {.name = "Flatten", .prepare = same_elements},
+      {.name = "Squeeze", .prepare = same_elements},
+      {.name = "Unsqueeze", .prepare = same_elements},
+      {.name = "Identity", .prepare = identity},
+      {.name = "Expand", .prepare = expand},
+      {.name = "Tile", .prepare = tile},
+      {.name = "Concat", .prepare = concat},
+      {.name = "Transpose", .prepare = transpose},
+  };
+  return kKernels;
+}
 
 }  // namespace podium::kernels
