@@ -6,9 +6,8 @@ namespace podium {
 namespace {
 
 executor::Program compile(importer::Model model) {
-  ir::Graph graph = std::move(model.graph);
-  ir::infer(graph, {.evaluate = kernels::evaluate});
-  return lower::single_processor(std::move(graph));
+  optimize(model);
+  return lower::single_processor(std::move(model.graph));
 }
 
 bool fits(const ir::Type& wanted, const ir::Type& found) {
@@ -24,6 +23,8 @@ bool fits(const ir::Type& wanted, const ir::Type& found) {
 }
 
 }  // namespace
+
+void optimize(importer::Model& model) { ir::infer(model.graph, {.evaluate = kernels::evaluate}); }
 
 InferenceSession::InferenceSession(importer::Model model, const SessionOptions& options)
     : engine_(compile(std::move(model)), {.seed = options.seed}) {}

@@ -11,8 +11,12 @@
 namespace podium {
 
 struct SessionOptions {
-  std::uint64_t seed = 0;
+  std::uint64_t seed = 0;  ///< of random ops that have none of their own
+  int threads = 0;         ///< 0: one a processor of the machine
 };
+
+/// Infers types, folds constants and simplifies, as a session does first. Error names the node that does not fit.
+void optimize(importer::Model& model);
 
 /// Runs a model forward on one simulated processor.
 class InferenceSession {
@@ -26,6 +30,9 @@ class InferenceSession {
   /// `inputs` in the order of inputs(). Error for a wrong number, type or shape.
   /// The outputs stay valid until the next run.
   std::span<const ir::Datum> run(std::span<const ir::Datum> inputs);
+
+  /// Bytes planned for values between ops.
+  std::size_t arena_bytes() const { return engine_.arena_bytes(); }
 
  private:
   numeric::Engine engine_;
