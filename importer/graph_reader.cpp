@@ -4,6 +4,7 @@
 
 #include "importer/opset.h"
 #include "importer/tensor_proto.h"
+#include "importer/type_proto.h"
 
 namespace podium::importer {
 
@@ -31,7 +32,8 @@ void GraphReader::read_inputs(const onnx::GraphProto& proto) {
   for (const auto& input : proto.input()) {
     const auto fed = context_.options.input_types.find(input.name());
     const bool is_outermost = outer_ == nullptr;
-    if (initializers.contains(input.name()) && !(is_outermost && fed != context_.options.input_types.end())) continue;
+    if (initializers.contains(input.name()) && !(is_outermost && fed != context_.options.input_types.end()))
+      continue;
     const ValueId id = define(input.name());
     graph_[id].type = type_from_proto(input.type(), context_.options.dims);
     if (is_outermost && fed != context_.options.input_types.end()) graph_[id].type = fed->second;
@@ -40,7 +42,7 @@ void GraphReader::read_inputs(const onnx::GraphProto& proto) {
   for (const auto& tensor : proto.initializer()) {
     if (names_.contains(tensor.name())) continue;
     const ValueId id = define(tensor.name());
-    graph_[id].constant = tensor_from_proto(tensor, context_.folder);
+    graph_[id].constant = context_.tensors.read(tensor);
     graph_[id].type = graph_[id].constant->type_and_dims();
   }
 }
@@ -52,7 +54,8 @@ void GraphReader::read(const onnx::GraphProto& proto) {
   for (const auto& output : proto.output()) graph_.outputs.push_back(lookup(output.name()));
 }
 
-ir::AttributeValue GraphReader::read_attribute(const onnx::AttributeProto& proto, std::vector<GraphReader>& bodies) {
+ir::AttributeValue GraphReader::read_attribute(const onnx::AttributeProto& proto,
+                                               std::vector<GraphReader>& bodies) {
   const auto body = [&](const onnx::GraphProto& graph) {
     bodies.emplace_back(context_, this).read(graph);
     return ir::Body();  // filled in by read_node when the captures of all bodies are known
@@ -65,7 +68,7 @@ ir::AttributeValue GraphReader::read_attribute(const onnx::AttributeProto& proto
     case onnx::AttributeProto::STRING:
       return proto.s();
     case onnx::AttributeProto::TENSOR:
-      return tensor_from_proto(proto.t(), context_.folder);
+      return context_.tensors.read(proto.t());
     case onnx::AttributeProto::TYPE_PROTO:
       return type_from_proto(proto.tp(), context_.options.dims);
     case onnx::AttributeProto::GRAPH:
@@ -78,7 +81,7 @@ ir::AttributeValue GraphReader::read_attribute(const onnx::AttributeProto& proto
       return ir::StringList(proto.strings().begin(), proto.strings().end());
     case onnx::AttributeProto::TENSORS: {
       std::vector<ir::Tensor> tensors;
-      for (const auto& tensor : proto.tensors()) tensors.push_back(tensor_from_proto(tensor, context_.folder));
+      for (const auto& tensor : proto.tensors()) tensors.push_back(context_.tensors.read(tensor));
       return tensors;
     }
     default:
@@ -87,7 +90,8 @@ ir::AttributeValue GraphReader::read_attribute(const onnx::AttributeProto& proto
 }
 
 void GraphReader::read_node(const onnx::NodeProto& node) {
-  RawNode op{.domain = node.domain() == "ai.onnx" ? "" : node.domain(), .type = node.op_type(), .name = node.name()};
+  RawNode op{
+      .domain = node.domain() == "ai.onnx" ? "" : node.domain(), .type = node.op_type(), .name = node.name()};
   std::vector<GraphReader> bodies;
   bodies.reserve(static_cast<std::size_t>(node.attribute_size()));
   for (const auto& proto : node.attribute()) {
@@ -112,7 +116,8 @@ void GraphReader::read_node(const onnx::NodeProto& node) {
       const auto found = std::find_if(body.captures_.begin(), body.captures_.end(),
                                       [&](const Capture& capture) { return capture.outer == outer; });
       const bool reads_it = found != body.captures_.end();
-      body.graph_.inputs.push_back(reads_it ? found->inner : body.graph_.add_value(graph_[outer].name + ":unused"));
+      body.graph_.inputs.push_back(reads_it ? found->inner
+                                            : body.graph_.add_value(graph_[outer].name + ":unused"));
     }
     attribute.value = std::make_shared<const ir::Graph>(body.take());
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "importer/import.h"
+#include "importer/tensor_proto.h"
 
 namespace podium::importer {
 
@@ -15,14 +16,15 @@ namespace podium::importer {
 struct ReadContext {
   const ImportOptions& options;
   std::map<std::string, std::int64_t> opsets;
-  std::string folder;  ///< of the model's file, for external data
+  TensorReader tensors;
 };
 
 /// Reads one graph. A name that it does not define is looked for in the outer graph and becomes a captured
 /// input at the end of its inputs.
 class GraphReader {
  public:
-  explicit GraphReader(const ReadContext& context, GraphReader* outer = nullptr) : context_(context), outer_(outer) {}
+  explicit GraphReader(const ReadContext& context, GraphReader* outer = nullptr)
+      : context_(context), outer_(outer) {}
 
   void read(const onnx::GraphProto& proto);
   ir::Graph take() { return std::move(graph_); }

@@ -23,7 +23,8 @@ Model read(std::shared_ptr<const Source> source, const ImportOptions& options, s
   for (const auto& opset : proto.opset_import()) {
     model.info.opsets[opset.domain() == "ai.onnx" ? "" : opset.domain()] = opset.version();
   }
-  const ReadContext context{options, model.info.opsets, std::move(folder)};
+  const ReadContext context{options, model.info.opsets,
+                            TensorReader(source, std::make_shared<ExternalFiles>(std::move(folder)))};
   GraphReader reader(context);
   reader.read(proto.graph());
   model.graph = reader.take();

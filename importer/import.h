@@ -22,7 +22,7 @@ struct ImportOptions {
 /// What a model says of itself beside its graph.
 struct ModelInfo {
   std::int64_t ir_version = 0;
-  std::string producer = {};                     ///< name and version
+  std::string producer = {};                        ///< name and version
   std::map<std::string, std::int64_t> opsets = {};  ///< domain ("" is ai.onnx) to version
   std::map<std::string, std::string> metadata = {};
 };

@@ -1,8 +1,11 @@
 #include "importer/read_tensor.h"
 
+#include <onnx/onnx_pb.h>
+
 #include <fstream>
 
-#include "importer/tensor_proto.h"
+#include "importer/datum_proto.h"
+#include "importer/type_proto.h"
 
 namespace podium::importer {
 
@@ -11,7 +14,8 @@ Signature read_signature(const std::string& path) {
   onnx::ModelProto proto;
   if (!file || !proto.ParseFromIstream(&file)) throw Error("{}: is no ONNX model", path);
   Signature signature;
-  for (const auto& input : proto.graph().input()) signature.inputs.emplace_back(input.name(), type_from_proto(input.type()));
+  for (const auto& input : proto.graph().input())
+    signature.inputs.emplace_back(input.name(), type_from_proto(input.type()));
   for (const auto& output : proto.graph().output()) {
     signature.outputs.emplace_back(output.name(), type_from_proto(output.type()));
   }

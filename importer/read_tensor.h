@@ -10,7 +10,8 @@
 namespace podium::importer {
 
 struct Signature {
-  std::vector<std::pair<std::string, ir::Type>> inputs;  ///< in graph order, initializers that are inputs last
+  std::vector<std::pair<std::string, ir::Type>>
+      inputs;  ///< in graph order, initializers that are inputs last
   std::vector<std::pair<std::string, ir::Type>> outputs;
 };
 

@@ -1,8 +1,9 @@
 #include "importer/tensor_proto.h"
 
-#include <onnx/onnx-data_pb.h>
-
+#include <bit>
+#include <charconv>
 #include <cstring>
+#include <span>
 
 #include "ir/error.h"
 
@@ -12,167 +13,292 @@ using ir::DataType;
 using ir::Dims;
 using ir::Tensor;
 
+static_assert(std::endian::native == std::endian::little, "raw data are little-endian and taken as they are");
+
 namespace {
 
-void unpack(const std::string& raw, Tensor& tensor) {
+int code_in_byte(unsigned char byte, std::int64_t index, int bits, bool is_signed) {
+  const int code = (byte >> (index * bits)) & ((1 << bits) - 1);
+  return is_signed && code >= 1 << (bits - 1) ? code - (1 << bits) : code;
+}
+
+void unpack(const char* packed, Tensor& tensor) {
   const int bits = bit_width(tensor.type());
   const int per_byte = 8 / bits;
   const bool is_signed = ir::is_signed(tensor.type());
-  const std::size_t needed = (static_cast<std::size_t>(tensor.size()) + static_cast<std::size_t>(per_byte) - 1) /
-                             static_cast<std::size_t>(per_byte);
-  if (raw.size() != needed) throw Error("{} bytes of raw data found, {} needed", raw.size(), needed);
   auto* out = static_cast<std::int8_t*>(tensor.raw());
   for (std::int64_t i = 0; i < tensor.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(raw[static_cast<std::size_t>(i / per_byte)]);
-    int code = (byte >> (i % per_byte * bits)) & ((1 << bits) - 1);
-    if (is_signed && code >= 1 << (bits - 1)) code -= 1 << bits;
-    out[i] = static_cast<std::int8_t>(code);
+    const auto byte = static_cast<unsigned char>(packed[i / per_byte]);
+    out[i] = static_cast<std::int8_t>(code_in_byte(byte, i % per_byte, bits, is_signed));
   }
 }
 
-void copy_raw(const std::string& raw, Tensor& tensor) {
-  if (bit_width(tensor.type()) < 8) return unpack(raw, tensor);
-  if (raw.size() != tensor.bytes()) throw Error("{} bytes of raw data found, {} needed", raw.size(), tensor.bytes());
-  if (!raw.empty()) std::memcpy(tensor.raw(), raw.data(), raw.size());
+std::string pack(const Tensor& tensor) {
+  const int bits = bit_width(tensor.type());
+  const int per_byte = 8 / bits;
+  std::string packed(packed_bytes(tensor.type(), tensor.dims()), '\0');
+  const auto* codes = static_cast<const std::int8_t*>(tensor.raw());
+  for (std::int64_t i = 0; i < tensor.size(); ++i) {
+    const int code = codes[i] & ((1 << bits) - 1);
+    char& byte = packed[static_cast<std::size_t>(i / per_byte)];
+    byte = static_cast<char>(byte | (code << (i % per_byte * bits)));
+  }
+  return packed;
 }
 
-template <class Out, class Field>
-void copy_field(const Field& field, Tensor& tensor) {
-  if (field.size() != tensor.size()) throw Error("{} elements found, {} needed", field.size(), tensor.size());
-  auto* out = static_cast<Out*>(tensor.raw());
-  for (int i = 0; i < field.size(); ++i) out[i] = static_cast<Out>(field.Get(i));
+bool can_borrow(DataType type, const char* data) {
+  if (bit_width(type) < 8 || type == DataType::Bool) return false;
+  const std::size_t alignment = std::min(storage_bytes(type), alignof(double));
+  return reinterpret_cast<std::uintptr_t>(data) % alignment == 0;
 }
 
-void copy_packed(const onnx::TensorProto& proto, Tensor& tensor) {
-  std::string raw;
-  for (std::int32_t word : proto.int32_data()) raw += static_cast<char>(word);
-  unpack(raw, tensor);
+// `bytes` has the length that packed_bytes says.
+Tensor from_packed(DataType type, Dims dims, std::span<const char> bytes,
+                   const std::shared_ptr<const void>& owner) {
+  if (owner != nullptr && !bytes.empty() && can_borrow(type, bytes.data())) {
+    return Tensor::adopt(type, std::move(dims), bytes.data(), owner);
+  }
+  Tensor tensor(type, std::move(dims));
+  if (bit_width(type) < 8) {
+    unpack(bytes.data(), tensor);
+  } else if (type == DataType::Bool) {
+    for (std::size_t i = 0; i < bytes.size(); ++i) tensor.data<bool>()[i] = bytes[i] != 0;
+  } else if (!bytes.empty()) {
+    std::memcpy(tensor.raw(), bytes.data(), bytes.size());
+  }
+  return tensor;
 }
 
-void copy_complex(const auto& field, auto* out, Tensor& tensor) {
-  if (field.size() != tensor.size() * 2) throw Error("{} numbers found, {} needed", field.size(), tensor.size() * 2);
-  for (int i = 0; i < field.size(); ++i) out[i] = field.Get(i);
+// Checks the length of a field before memory for the tensor is taken.
+template <class Field>
+Tensor sized_as(const Field& field, std::uint64_t needed, DataType type, const Dims& dims) {
+  if (static_cast<std::uint64_t>(field.size()) != needed) {
+    throw Error("{} numbers of data found, {} needed for {}{}", field.size(), needed, name_of(type),
+                ir::to_string(dims));
+  }
+  return Tensor(type, dims);
 }
 
-void copy_fields(const onnx::TensorProto& proto, Tensor& tensor) {
-  switch (tensor.type()) {
+template <class Stored, class Field>
+Tensor from_field(const Field& field, DataType type, const Dims& dims, std::uint64_t numbers_each = 1) {
+  const auto count = static_cast<std::uint64_t>(ir::element_count(dims));
+  Tensor tensor = sized_as(field, count * numbers_each, type, dims);
+  auto* out = static_cast<Stored*>(tensor.raw());
+  for (int i = 0; i < field.size(); ++i) out[i] = static_cast<Stored>(field.Get(i));
+  return tensor;
+}
+
+Tensor from_packed_field(const onnx::TensorProto& proto, DataType type, const Dims& dims) {
+  Tensor tensor = sized_as(proto.int32_data(), packed_bytes(type, dims), type, dims);
+  std::string packed;
+  packed.reserve(static_cast<std::size_t>(proto.int32_data_size()));
+  for (std::int32_t word : proto.int32_data()) packed += static_cast<char>(word);
+  unpack(packed.data(), tensor);
+  return tensor;
+}
+
+Tensor from_fields(const onnx::TensorProto& proto, DataType type, const Dims& dims) {
+  switch (type) {
     case DataType::Float:
-      return copy_field<float>(proto.float_data(), tensor);
+      return from_field<float>(proto.float_data(), type, dims);
     case DataType::Double:
-      return copy_field<double>(proto.double_data(), tensor);
+      return from_field<double>(proto.double_data(), type, dims);
     case DataType::Int64:
-      return copy_field<std::int64_t>(proto.int64_data(), tensor);
+      return from_field<std::int64_t>(proto.int64_data(), type, dims);
     case DataType::Uint64:
-      return copy_field<std::uint64_t>(proto.uint64_data(), tensor);
+      return from_field<std::uint64_t>(proto.uint64_data(), type, dims);
     case DataType::Uint32:
-      return copy_field<std::uint32_t>(proto.uint64_data(), tensor);
+      return from_field<std::uint32_t>(proto.uint64_data(), type, dims);
     case DataType::Int32:
-      return copy_field<std::int32_t>(proto.int32_data(), tensor);
+      return from_field<std::int32_t>(proto.int32_data(), type, dims);
+    case DataType::Bool:
+      return from_field<bool>(proto.int32_data(), type, dims);
     case DataType::Complex64:
-      return copy_complex(proto.float_data(), static_cast<float*>(tensor.raw()), tensor);
+      return from_field<float>(proto.float_data(), type, dims, 2);
     case DataType::Complex128:
-      return copy_complex(proto.double_data(), static_cast<double*>(tensor.raw()), tensor);
+      return from_field<double>(proto.double_data(), type, dims, 2);
     default:
-      if (bit_width(tensor.type()) < 8) return copy_packed(proto, tensor);
-      if (storage_bytes(tensor.type()) == 1) return copy_field<std::uint8_t>(proto.int32_data(), tensor);
-      return copy_field<std::uint16_t>(proto.int32_data(), tensor);
+      if (bit_width(type) < 8) return from_packed_field(proto, type, dims);
+      if (storage_bytes(type) == 1) return from_field<std::uint8_t>(proto.int32_data(), type, dims);
+      return from_field<std::uint16_t>(proto.int32_data(), type, dims);
   }
 }
 
-void copy_strings(const onnx::TensorProto& proto, Tensor& tensor) {
-  if (proto.string_data_size() != tensor.size()) {
-    throw Error("{} strings found, {} needed", proto.string_data_size(), tensor.size());
+Tensor from_strings(const onnx::TensorProto& proto, const Dims& dims) {
+  if (proto.string_data_size() != ir::element_count(dims)) {
+    throw Error("{} strings found, {} needed for {}", proto.string_data_size(), ir::element_count(dims),
+                ir::to_string(dims));
   }
+  Tensor tensor(DataType::String, dims);
   for (int i = 0; i < proto.string_data_size(); ++i) tensor.data<std::string>()[i] = proto.string_data(i);
+  return tensor;
 }
 
-DataType data_type_from(int number) {
-  if (number <= 0 || number >= ir::kDataTypeCount) throw Error("element type {} is not one of ONNX's", number);
-  return static_cast<DataType>(number);
+Tensor from_external(const onnx::TensorProto& proto, DataType type, const Dims& dims, ExternalFiles& files) {
+  if (type == DataType::String) throw Error("strings found in external data, other elements needed");
+  const ExternalRange range = external_range(proto);
+  const std::uint64_t needed = packed_bytes(type, dims);
+  if (range.length != needed) {
+    throw Error("external data '{}': length {} found, {} needed for {}{}", range.location, range.length,
+                needed, name_of(type), ir::to_string(dims));
+  }
+  const auto file = files.open(range.location);
+  const std::uint64_t size = file->bytes().size();
+  if (range.offset > size || needed > size - range.offset) {
+    throw Error("external data '{}': the file has {} bytes, {} at offset {} needed", range.location, size,
+                needed, range.offset);
+  }
+  return from_packed(type, dims, file->bytes().subspan(range.offset, needed), file);
+}
+
+std::uint64_t number_from(const std::string& key, const std::string& text) {
+  std::uint64_t number = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failure != std::errc() || end != text.data() + text.size()) {
+    throw Error("external data: {} is '{}', a number needed", key, text);
+  }
+  return number;
 }
 
 }  // namespace
 
-Tensor tensor_from_proto(const onnx::TensorProto& proto, const std::string& folder) try {
-  if (proto.data_location() == onnx::TensorProto::EXTERNAL) throw Error("external data in {} not read yet", folder);
-  Tensor tensor(data_type_from(proto.data_type()), Dims(proto.dims().begin(), proto.dims().end()));
-  if (tensor.type() == DataType::String) {
-    copy_strings(proto, tensor);
-  } else if (proto.has_raw_data()) {
-    copy_raw(proto.raw_data(), tensor);
-  } else {
-    copy_fields(proto, tensor);
+DataType data_type_from(int number) {
+  if (number <= 0 || number >= ir::kDataTypeCount)
+    throw Error("element type {} is not one of ONNX's", number);
+  return static_cast<DataType>(number);
+}
+
+std::uint64_t packed_bytes(DataType type, const Dims& dims) {
+  constexpr std::uint64_t kMostElements = std::uint64_t{1} << 56;  // times 128 bits stays inside 64 bits
+  const auto count = static_cast<std::uint64_t>(ir::element_count(dims));
+  if (count > kMostElements)
+    throw Error("tensor {}{} does not fit memory", name_of(type), ir::to_string(dims));
+  return (count * static_cast<std::uint64_t>(bit_width(type)) + 7) / 8;
+}
+
+ExternalRange external_range(const onnx::TensorProto& proto) {
+  ExternalRange range{
+      .length = packed_bytes(data_type_from(proto.data_type()), {proto.dims().begin(), proto.dims().end()})};
+  for (const auto& entry : proto.external_data()) {
+    if (entry.key() == "location") range.location = entry.value();
+    if (entry.key() == "offset") range.offset = number_from("offset", entry.value());
+    if (entry.key() == "length") range.length = number_from("length", entry.value());
   }
-  return tensor;
+  return range;
+}
+
+Tensor TensorReader::read(const onnx::TensorProto& proto) const try {
+  const DataType type = data_type_from(proto.data_type());
+  const Dims dims(proto.dims().begin(), proto.dims().end());
+  const std::uint64_t needed = packed_bytes(type, dims);
+  if (proto.has_segment()) throw Error("one segment of a tensor found, a whole tensor needed");
+  if (proto.data_location() == onnx::TensorProto::EXTERNAL) {
+    if (files_ == nullptr) throw Error("external data found, where there can be none");
+    return from_external(proto, type, dims, *files_);
+  }
+  if (type == DataType::String) return from_strings(proto, dims);
+  const std::string& raw = proto.raw_data();
+  // An empty raw_data beside a filled field is what some writers leave behind.
+  if (raw.empty()) return from_fields(proto, type, dims);
+  if (raw.size() != needed) {
+    throw Error("{} bytes of raw data found, {} needed for {}{}", raw.size(), needed, name_of(type),
+                ir::to_string(dims));
+  }
+  return from_packed(type, dims, raw, owner_);
 } catch (const Error& error) {
   throw error.at(fmt::format("tensor '{}'", proto.name()));
 }
 
-ir::Type type_from_proto(const onnx::TypeProto& proto, const std::map<std::string, std::int64_t>& dims) {
-  switch (proto.value_case()) {
-    case onnx::TypeProto::kSequenceType:
-      return ir::Type::sequence(type_from_proto(proto.sequence_type().elem_type(), dims));
-    case onnx::TypeProto::kOptionalType:
-      return ir::Type::optional(type_from_proto(proto.optional_type().elem_type(), dims));
-    case onnx::TypeProto::kMapType:
-      return ir::Type::map(data_type_from(proto.map_type().key_type()),
-                           type_from_proto(proto.map_type().value_type(), dims));
-    default:
-      break;
-  }
-  if (proto.value_case() != onnx::TypeProto::kTensorType) return {};
-  ir::Type type;
-  if (proto.tensor_type().elem_type() != 0) type.element = data_type_from(proto.tensor_type().elem_type());
-  if (!proto.tensor_type().has_shape()) return type;
-  type.has_rank = true;
-  for (const auto& dim : proto.tensor_type().shape().dim()) {
-    std::int64_t size = ir::kUnknown;
-    if (dim.has_dim_value()) size = dim.dim_value();
-    if (dim.has_dim_param()) {
-      const auto bound = dims.find(dim.dim_param());
-      if (bound != dims.end()) size = bound->second;
-    }
-    type.dims.push_back(size < 0 ? ir::kUnknown : size);
-  }
-  return type;
-}
-
 namespace {
 
-template <class Proto>
-Proto parsed(const std::string& bytes) {
-  Proto proto;
-  if (!proto.ParseFromString(bytes)) throw Error("{} bytes that are no {}", bytes.size(), proto.GetTypeName());
-  return proto;
+std::int64_t position_of(const std::int64_t* index, std::int64_t length, const Dims& dims) {
+  std::int64_t position = 0;
+  for (std::int64_t axis = 0; axis < length; ++axis) {
+    const std::int64_t size = length == 1 ? ir::element_count(dims) : dims[static_cast<std::size_t>(axis)];
+    if (index[axis] < 0 || index[axis] >= size)
+      throw Error("sparse index {} is outside [0, {})", index[axis], size);
+    position = position * size + index[axis];
+  }
+  return position;
 }
 
-ir::Datum datum_from_sequence(const onnx::SequenceProto& proto) {
-  std::vector<ir::Datum> items;
-  for (const auto& tensor : proto.tensor_values()) items.emplace_back(tensor_from_proto(tensor));
-  for (const auto& inner : proto.sequence_values()) items.push_back(datum_from_sequence(inner));
-  return ir::Datum::sequence(std::move(items));
-}
-
-ir::Datum datum_from_optional(const onnx::OptionalProto& proto) {
-  if (proto.has_tensor_value()) return tensor_from_proto(proto.tensor_value());
-  if (proto.has_sequence_value()) return datum_from_sequence(proto.sequence_value());
-  return {};
+// Of the sparse form's indices: one number for each value, or one for each axis. 0 when they are neither.
+std::int64_t index_length(const Tensor& indices, std::int64_t values, std::int64_t rank) {
+  if (indices.dims() == Dims{values}) return 1;
+  return indices.dims() == Dims{values, rank} ? rank : 0;
 }
 
 }  // namespace
 
-ir::Datum datum_from_bytes(const std::string& bytes, const ir::Type& type) {
-  switch (type.kind) {
-    case ir::Kind::Sequence:
-      return datum_from_sequence(parsed<onnx::SequenceProto>(bytes));
-    case ir::Kind::Optional:
-      return datum_from_optional(parsed<onnx::OptionalProto>(bytes));
-    case ir::Kind::Map:
-      throw Error("maps cannot be read from files");
-    case ir::Kind::Tensor:
-      break;
+Tensor TensorReader::read(const onnx::SparseTensorProto& proto) const try {
+  constexpr std::uint64_t kMostDenseBytes = std::uint64_t{1} << 30;
+  const Dims dims(proto.dims().begin(), proto.dims().end());
+  const Tensor values = read(proto.values());
+  const Tensor indices = read(proto.indices());
+  const std::int64_t length = index_length(indices, values.size(), static_cast<std::int64_t>(dims.size()));
+  if (indices.type() != DataType::Int64 || (length == 0 && values.size() > 0)) {
+    throw Error("sparse indices are {}, int64[{}] or int64[{},{}] needed", to_string(indices.type_and_dims()),
+                values.size(), values.size(), dims.size());
   }
-  return tensor_from_proto(parsed<onnx::TensorProto>(bytes));
+  if (values.type() == DataType::String) throw Error("sparse strings found, numbers needed");
+  if (packed_bytes(values.type(), dims) > kMostDenseBytes) {
+    throw Error("sparse tensor {}{} is dense more than {} bytes", name_of(values.type()), ir::to_string(dims),
+                kMostDenseBytes);
+  }
+  Tensor dense(values.type(), dims);
+  std::memset(dense.raw(), 0, dense.bytes());
+  const std::size_t width = storage_bytes(dense.type());
+  for (std::int64_t i = 0; i < values.size(); ++i) {
+    const std::int64_t position = position_of(indices.data<std::int64_t>() + i * length, length, dims);
+    std::memcpy(static_cast<char*>(dense.raw()) + static_cast<std::size_t>(position) * width,
+                static_cast<const char*>(values.raw()) + static_cast<std::size_t>(i) * width, width);
+  }
+  return dense;
+} catch (const Error& error) {
+  throw error.at(fmt::format("sparse tensor '{}'", proto.values().name()));
+}
+
+onnx::TensorProto tensor_to_proto(const Tensor& tensor, const std::string& name) {
+  onnx::TensorProto proto;
+  proto.set_name(name);
+  proto.set_data_type(static_cast<int>(tensor.type()));
+  for (std::int64_t size : tensor.dims()) proto.add_dims(size);
+  if (tensor.type() == DataType::String) {
+    for (const std::string& text : tensor.values<std::string>()) proto.add_string_data(text);
+  } else if (bit_width(tensor.type()) < 8) {
+    proto.set_raw_data(pack(tensor));
+  } else {
+    proto.set_raw_data(tensor.raw(), tensor.bytes());
+  }
+  return proto;
+}
+
+namespace {
+
+DataType carrier_of(DataType wanted) {
+  if (wanted == DataType::Bfloat16) return DataType::Uint16;
+  if (wanted == DataType::Int4 || wanted == DataType::Int2) return DataType::Int8;
+  const bool in_byte = ir::kFloat8s.contains(wanted) || ir::kNarrow.contains(wanted);
+  return in_byte ? DataType::Uint8 : DataType::Undefined;
+}
+
+void check_codes(const Tensor& tensor, DataType wanted) {
+  const int bits = bit_width(wanted);
+  if (bits >= 8) return;
+  const int lowest = is_signed(wanted) ? -(1 << (bits - 1)) : 0;
+  for (std::int64_t i = 0; i < tensor.size(); ++i) {
+    const int code = static_cast<const std::int8_t*>(tensor.raw())[i];
+    if (code < lowest || code >= lowest + (1 << bits))
+      throw Error("element {} is {}, {} needed", i, code, name_of(wanted));
+  }
+}
+
+}  // namespace
+
+Tensor as_declared(Tensor tensor, DataType wanted) {
+  if (wanted == DataType::Undefined || tensor.type() != carrier_of(wanted)) return tensor;
+  check_codes(tensor, wanted);
+  return tensor.reinterpreted(wanted);
 }
 
 }  // namespace podium::importer

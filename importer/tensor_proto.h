@@ -3,17 +3,54 @@
 
 #include <onnx/onnx_pb.h>
 
+#include <memory>
 #include <string>
 
-#include "ir/datum.h"
+#include "importer/external_data.h"
+#include "ir/tensor.h"
 
 namespace podium::importer {
 
-/// `folder`: where external data is looked for; empty when there can be none.
-ir::Tensor tensor_from_proto(const onnx::TensorProto& proto, const std::string& folder = {});
-/// What a type says; symbolic dimensions are looked up in `dims`, else unknown.
-ir::Type type_from_proto(const onnx::TypeProto& proto, const std::map<std::string, std::int64_t>& dims = {});
-/// Of a serialized TensorProto, SequenceProto or OptionalProto, by the type it must have; e.g. a test's input_0.pb.
-ir::Datum datum_from_bytes(const std::string& bytes, const ir::Type& type);
+/// Reads tensors whose protos live in one message. The length of the data is compared with the shape before
+/// memory is taken.
+class TensorReader {
+ public:
+  TensorReader() = default;
+  /// `owner` keeps the protos alive: a tensor whose raw data lie aligned in one borrows them. Absent: data
+  /// are copied. `files`: where external data lie; absent: there can be none.
+  TensorReader(std::shared_ptr<const void> owner, std::shared_ptr<ExternalFiles> files)
+      : owner_(std::move(owner)), files_(std::move(files)) {}
+
+  ir::Tensor read(const onnx::TensorProto& proto) const;
+  /// As a dense tensor, zeros (empty strings) where nothing is said.
+  ir::Tensor read(const onnx::SparseTensorProto& proto) const;
+
+ private:
+  std::shared_ptr<const void> owner_;
+  std::shared_ptr<ExternalFiles> files_;
+};
+
+/// Where a tensor's external data lie.
+struct ExternalRange {
+  std::string location = {};
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;
+};
+/// Without a length in the proto: as many bytes as the shape needs. Error for keys that are no numbers.
+ExternalRange external_range(const onnx::TensorProto& proto);
+
+/// Bytes that a tensor of this type and shape takes in ONNX's packed form. Error when they cannot be counted.
+std::uint64_t packed_bytes(ir::DataType type, const ir::Dims& dims);
+
+/// 1..26 as ONNX numbers element types; Error otherwise.
+ir::DataType data_type_from(int number);
+
+/// Everything in raw_data (4- and 2-bit elements packed), strings in string_data.
+onnx::TensorProto tensor_to_proto(const ir::Tensor& tensor, const std::string& name);
+
+/// A file format without bfloat16 and 8-bit or smaller floats and integers carries their bits in integers:
+/// gives uint16 as bfloat16 (float8 from uint8, int4 from int8, ...) when that is the wanted type, else the
+/// tensor as it is.
+ir::Tensor as_declared(ir::Tensor tensor, ir::DataType wanted);
 
 }  // namespace podium::importer
