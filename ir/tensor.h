@@ -43,6 +43,8 @@ class Tensor {
   std::int64_t size() const { return size_; }  ///< elements
   std::size_t bytes() const { return static_cast<std::size_t>(size_) * storage_bytes(type_); }
   bool defined() const { return type_ != DataType::Undefined; }
+  /// False when somebody else keeps the memory alive (see view).
+  bool keeps_memory() const { return owner_ != nullptr; }
   Type type_and_dims() const { return Type::tensor(type_, dims_); }
 
   const void* raw() const { return data_; }

@@ -8,7 +8,18 @@ namespace podium::kernels {
 
 BodyRunner PrepareContext::prepare_body(std::string_view attribute) const {
   IR_CHECK(body_preparer, "nobody can run the bodies of {}", op.name);
-  return body_preparer(*get<ir::Body>(attribute));
+  const std::string where(attribute);
+  try {
+    return [where, runner = body_preparer(*get<ir::Body>(attribute))](std::span<const Datum> inputs) {
+      try {
+        return runner(inputs);
+      } catch (const Error& error) {
+        throw error.at(where);
+      }
+    };
+  } catch (const Error& error) {
+    throw error.at(where);
+  }
 }
 
 const KernelSpec* find_kernel(std::string_view domain, std::string_view name) {

@@ -40,7 +40,8 @@ class RunContext {
 
 /// Runs the op once. Must not change anything it captured: replicas run it at the same time.
 using PreparedKernel = std::function<void(const RunContext&)>;
-/// Runs a body: inputs (captured ones last) to outputs.
+/// Runs a body: inputs (captured ones last) to outputs. An output has memory of its own or, where the body
+/// hands an input on, that of the input.
 using BodyRunner = std::function<std::vector<Datum>(std::span<const Datum>)>;
 
 /// What a kernel is prepared from. Types of tensor inputs are static: when a shape is known only at run
@@ -51,6 +52,8 @@ class PrepareContext : public ir::TypedOp {
 
   /// Bytes of memory, uninitialised in each run, that the prepared kernel finds in RunContext::scratch.
   void need_scratch(std::size_t bytes) { scratch_bytes = bytes; }
+  /// What the body's nodes report is put behind the attribute's name. An op with bodies is prepared once, not
+  /// again for other shapes: its kernel takes what its types leave open from the data.
   BodyRunner prepare_body(std::string_view attribute) const;
 
   std::size_t scratch_bytes = 0;

@@ -43,9 +43,9 @@ struct Task {
 };
 
 bool has_body(const Op& op) {
-  bool found = false;
-  ir::for_each_body(op, [&](std::string_view, const Graph&) { found = true; });
-  return found;
+  return std::any_of(op.attributes.begin(), op.attributes.end(), [](const ir::Attribute& candidate) {
+    return std::holds_alternative<ir::Body>(candidate.value);
+  });
 }
 
 bool all_static(const Graph& graph, const std::vector<ValueId>& ids) {
@@ -72,16 +72,27 @@ struct PreparedBlock::State {
 
   Datum& datum(ValueId id) { return data[static_cast<std::size_t>(id.index)]; }
 
+  // What nothing may write to again is handed on; what is in the body's arena is copied, as the next iteration
+  // writes there.
   kernels::BodyRunner body_runner(const Graph& body) const {
     auto block = std::make_shared<PreparedBlock>(body, options);
-    return [block](std::span<const Datum> inputs) {
-      std::vector<const Datum*> pointers;
-      pointers.reserve(inputs.size());
-      for (const Datum& input : inputs) pointers.push_back(&input);
-      std::vector<Datum> results;
-      for (const Datum* output : block->run(pointers)) {
-        // The block's memory is used again by the next iteration.
-        results.push_back(output->is_tensor() ? Datum(output->tensor.clone()) : *output);
+    std::vector<std::size_t> handed_on;  // per output: the input that it is, if any
+    for (ValueId output : body.outputs) {
+      const auto found = std::find(body.inputs.begin(), body.inputs.end(), output);
+      handed_on.push_back(static_cast<std::size_t>(found - body.inputs.begin()));
+    }
+    return [block, handed_on](std::span<const Datum> inputs) {
+      std::vector<const Datum*> pointers(inputs.size());
+      for (std::size_t i = 0; i < inputs.size(); ++i) pointers[i] = &inputs[i];
+      const auto given = block->run(pointers);
+      std::vector<Datum> results(given.size());
+      for (std::size_t i = 0; i < given.size(); ++i) {
+        if (handed_on[i] < inputs.size()) {
+          results[i] = inputs[handed_on[i]];
+        } else {
+          const bool shares = !given[i]->is_tensor() || given[i]->tensor.keeps_memory();
+          results[i] = shares ? *given[i] : Datum(given[i]->tensor.clone());
+        }
       }
       return results;
     };
@@ -115,7 +126,7 @@ void PreparedBlock::State::make_tasks() {
     task.is_static = !has_body(op) && all_static(graph, op.inputs) && all_static(graph, op.outputs);
     for (ValueId id : op.inputs) task.inputs.push_back(id.valid() ? &datum(id) : nullptr);
     for (ValueId id : op.outputs) task.outputs.push_back(id.valid() ? &datum(id) : nullptr);
-    if (task.is_static) {
+    if (task.is_static || has_body(op)) {
       try {
         prepare(task, ir::TypedOp(graph, op));
       } catch (const Error& error) {
@@ -216,13 +227,19 @@ void PreparedBlock::State::find_deaths() {
 }
 
 void PreparedBlock::State::run_dynamic(Task& task) {
+  if (has_body(*task.op)) {
+    for (Datum* output : task.outputs) {
+      if (output != nullptr) *output = Datum();
+    }
+    task.run({task.inputs, task.outputs, scratch.get()});
+    return;
+  }
   ir::TypedOp typed(*task.op);
   for (const Datum* input : task.inputs) {
     typed.input_types.push_back(input == nullptr ? Type{} : ir::type_of(*input));
     typed.constants.push_back(input != nullptr && input->is_tensor() ? &input->tensor : nullptr);
   }
-  typed.output_types = has_body(*task.op) ? std::vector<Type>(task.outputs.size())
-                                          : ir::infer_outputs(*task.op, task.inputs);
+  typed.output_types = ir::infer_outputs(*task.op, task.inputs);
   for (std::size_t i = 0; i < task.outputs.size(); ++i) {
     if (task.outputs[i] == nullptr) continue;
     const Type& type = typed.output_types[i];
