@@ -1,7 +1,172 @@
+#include "executor/kernels/softmax.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "executor/kernels/dispatch.h"
 #include "executor/kernels/families.h"
+#include "executor/kernels/fast_math.h"
+#include "executor/kernels/parallel.h"
+#include "executor/kernels/widened.h"
 
 namespace podium::kernels {
+namespace {
 
-std::span<const KernelSpec> softmax_kernels() { return {}; }
+// A tensor seen as [outer, count, inner] with the op's axis in the middle.
+struct AxisView {
+  std::int64_t outer = 1;
+  std::int64_t count = 1;
+  std::int64_t inner = 1;
+};
+
+AxisView view_along(const Dims& dims, std::int64_t axis) {
+  AxisView view;
+  const std::int64_t chosen = ir::normalized_axis(axis, static_cast<std::int64_t>(dims.size()));
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    const auto at = static_cast<std::int64_t>(i);
+    (at < chosen ? view.outer : at == chosen ? view.count : view.inner) *= dims[i];
+  }
+  return view;
+}
+
+template <class T>
+T largest(const T* x, std::int64_t count) {
+  T most = -std::numeric_limits<T>::infinity();
+#pragma omp simd reduction(max : most)
+  for (std::int64_t i = 0; i < count; ++i) most = x[i] > most ? x[i] : most;
+  return most;
+}
+
+template <class T>
+void plain_row(const T* x, T* y, std::int64_t count) {
+  const T most = largest(x, count);
+  T sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t i = 0; i < count; ++i) {
+    const T e = fast_exp(x[i] - most);
+    y[i] = e;
+    sum += e;
+  }
+  const T scale = T{1} / sum;
+  for (std::int64_t i = 0; i < count; ++i) y[i] *= scale;
+}
+
+template <class T>
+void log_row(const T* x, T* y, std::int64_t count) {
+  const T most = largest(x, count);
+  T sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t i = 0; i < count; ++i) sum += fast_exp(x[i] - most);
+  const T log_sum = fast_log(sum);
+  for (std::int64_t i = 0; i < count; ++i) y[i] = x[i] - most - log_sum;
+}
+
+constexpr std::int64_t kLanes = 128;
+
+// Up to kLanes neighbouring columns of a [count, inner] matrix at once, so that the inner axis is the vector.
+template <class T>
+void softmax_columns(SoftmaxKind kind, const T* x, T* y, std::int64_t count, std::int64_t inner, std::int64_t lanes) {
+  T most[kLanes];
+  T sum[kLanes];
+  std::fill_n(most, lanes, -std::numeric_limits<T>::infinity());
+  std::fill_n(sum, lanes, T{0});
+  for (std::int64_t k = 0; k < count; ++k) {
+    const T* row = x + k * inner;
+    for (std::int64_t i = 0; i < lanes; ++i) most[i] = row[i] > most[i] ? row[i] : most[i];
+  }
+  for (std::int64_t k = 0; k < count; ++k) {
+    const T* row = x + k * inner;
+    T* out = y + k * inner;
+    for (std::int64_t i = 0; i < lanes; ++i) {
+      const T shifted = row[i] - most[i];
+      const T e = fast_exp(shifted);
+      out[i] = kind == SoftmaxKind::Plain ? e : shifted;
+      sum[i] += e;
+    }
+  }
+  for (std::int64_t i = 0; i < lanes; ++i) sum[i] = kind == SoftmaxKind::Plain ? T{1} / sum[i] : fast_log(sum[i]);
+  for (std::int64_t k = 0; k < count; ++k) {
+    T* out = y + k * inner;
+    for (std::int64_t i = 0; i < lanes; ++i) {
+      out[i] = kind == SoftmaxKind::Plain ? out[i] * sum[i] : out[i] - sum[i];
+    }
+  }
+}
+
+template <SoftmaxKind kKind>
+PreparedKernel prepare_softmax(PrepareContext& context) {
+  const AxisView view = view_along(context.dims(0), context.get_int("axis"));
+  return dispatch<float, double>(context.element(0), [&](auto tag) -> PreparedKernel {
+    using T = decltype(tag);
+    return [view](const RunContext& run) {
+      softmax_along(kKind, run.input(0).data<T>(), run.output(0).data<T>(), view.outer, view.count, view.inner);
+    };
+  });
+}
+
+template <class T>
+void hardmax_along(const T* x, T* y, const AxisView& view) {
+  parallel_ranges(view.outer * view.inner, view.count, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t column = begin; column < end; ++column) {
+      const std::int64_t first = column / view.inner * view.count * view.inner + column % view.inner;
+      std::int64_t best = 0;
+      for (std::int64_t k = 1; k < view.count; ++k) {
+        if (x[first + k * view.inner] > x[first + best * view.inner]) best = k;
+      }
+      for (std::int64_t k = 0; k < view.count; ++k) y[first + k * view.inner] = static_cast<T>(k == best ? 1 : 0);
+    }
+  });
+}
+
+PreparedKernel prepare_hardmax(PrepareContext& context) {
+  const AxisView view = view_along(context.dims(0), context.get_int("axis"));
+  return dispatch<float, double>(context.element(0), [&](auto tag) -> PreparedKernel {
+    using T = decltype(tag);
+    return [view](const RunContext& run) {
+      hardmax_along(run.input(0).data<T>(), run.output(0).data<T>(), view);
+    };
+  });
+}
+
+}  // namespace
+
+void softmax_row(const float* x, float* y, std::int64_t count) { plain_row(x, y, count); }
+void softmax_row(const double* x, double* y, std::int64_t count) { plain_row(x, y, count); }
+void log_softmax_row(const float* x, float* y, std::int64_t count) { log_row(x, y, count); }
+void log_softmax_row(const double* x, double* y, std::int64_t count) { log_row(x, y, count); }
+
+template <class T>
+void softmax_along(SoftmaxKind kind, const T* x, T* y, std::int64_t outer, std::int64_t count, std::int64_t inner) {
+  constexpr std::int64_t kCostOfExp = 8;
+  if (inner == 1) {
+    parallel_ranges(outer, count * kCostOfExp, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t row = begin; row < end; ++row) {
+        kind == SoftmaxKind::Plain ? plain_row(x + row * count, y + row * count, count)
+                                   : log_row(x + row * count, y + row * count, count);
+      }
+    });
+    return;
+  }
+  const std::int64_t blocks = (inner + kLanes - 1) / kLanes;
+  parallel_ranges(outer * blocks, count * kLanes * kCostOfExp, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t block = begin; block < end; ++block) {
+      const std::int64_t column = block % blocks * kLanes;
+      const std::int64_t first = block / blocks * count * inner + column;
+      softmax_columns(kind, x + first, y + first, count, inner, std::min(kLanes, inner - column));
+    }
+  });
+}
+
+template void softmax_along(SoftmaxKind, const float*, float*, std::int64_t, std::int64_t, std::int64_t);
+template void softmax_along(SoftmaxKind, const double*, double*, std::int64_t, std::int64_t, std::int64_t);
+
+std::span<const KernelSpec> softmax_kernels() {
+  static const std::vector<KernelSpec> kKernels{
+      {.name = "Softmax", .prepare = widened<prepare_softmax<SoftmaxKind::Plain>>, .in_place = 1},
+      {.name = "LogSoftmax", .prepare = widened<prepare_softmax<SoftmaxKind::Log>>, .in_place = 1},
+      {.name = "Hardmax", .prepare = widened<prepare_hardmax>, .in_place = 1},
+  };
+  return kKernels;
+}
 
 }  // namespace podium::kernels

@@ -3,8 +3,32 @@
 
 namespace podium::ir {
 
+namespace {
+
+void infer_along_axis(InferContext& context) {
+  if (context.has_rank(0)) normalized_axis(context.get_int("axis"), context.input(0).rank());
+  same_as_input(context);
+}
+
+OpSpec softmax_row(std::string_view name, WorkFunction work) {
+  return {.name = name,
+          .since = 13,
+          .inputs = {{"input"}},
+          .outputs = {{"output"}},
+          .types = {{'T', kFloats}},
+          .attributes = {with_default("axis", std::int64_t{-1})},
+          .infer = infer_along_axis,
+          .work = work};
+}
+
+}  // namespace
+
 std::span<const OpSpec> softmax_ops() {
-  static const std::vector<OpSpec> kRows{};
+  static const std::vector<OpSpec> kRows{
+      softmax_row("Softmax", work_per_element<4>),
+      softmax_row("LogSoftmax", work_per_element<4>),
+      softmax_row("Hardmax", work_per_element<1>),
+  };
   return kRows;
 }
 

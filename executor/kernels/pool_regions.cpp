@@ -1,0 +1,129 @@
+// MaxUnpool puts maxima back where they were; MaxRoiPool pools regions of interest.
+#include <algorithm>
+#include <cmath>
+
+#include "executor/kernels/dispatch.h"
+#include "executor/kernels/pool.h"
+#include "ir/ops/window.h"
+
+namespace podium::kernels {
+namespace {
+
+// Where element `index` of a tensor of shape `from` lies in one of shape `to`; -1 when it is cut off.
+std::int64_t moved_index(std::int64_t index, const Dims& from, const Dims& to) {
+  std::int64_t result = 0;
+  std::int64_t stride = 1;
+  for (std::size_t axis = from.size(); axis-- > 0;) {
+    const std::int64_t at = index % from[axis];
+    index /= from[axis];
+    if (at >= to[axis]) return -1;
+    result += at * stride;
+    stride *= to[axis];
+  }
+  return result;
+}
+
+template <class T>
+void unpool(const RunContext& run, const Dims& pooled_from) {
+  const auto x = run.input(0).values<T>();
+  const auto indices = run.input(1).values<std::int64_t>();
+  Tensor& output = run.output(0);
+  const std::int64_t limit = ir::element_count(pooled_from);
+  const bool same_shape = output.dims() == pooled_from;
+  std::fill_n(output.data<T>(), output.size(), T{0});
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const std::int64_t index = indices[i];
+    if (index < 0 || index >= limit) throw Error("index {} is not within {}", index, ir::to_string(pooled_from));
+    const std::int64_t at = same_shape ? index : moved_index(index, pooled_from, output.dims());
+    if (at >= 0) output.data<T>()[at] = x[i];
+  }
+}
+
+struct RoiPool {
+  std::int64_t batch = 0;
+  std::int64_t channels = 0;
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  std::int64_t pooled_height = 0;
+  std::int64_t pooled_width = 0;
+  double scale = 1;
+};
+
+struct Range {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
+// Bin `index` of `bins` that share [first, last], cut to [0, size).
+template <class T>
+Range bin_range(T first, T last, std::int64_t index, std::int64_t bins, std::int64_t size) {
+  const T length = std::max(last - first + T{1}, T{1}) / static_cast<T>(bins);
+  const T begin = std::floor(static_cast<T>(index) * length) + first;
+  const T end = std::ceil(static_cast<T>(index + 1) * length) + first;
+  const T most = static_cast<T>(size);
+  return {static_cast<std::int64_t>(std::clamp(begin, T{0}, most)),
+          static_cast<std::int64_t>(std::clamp(end, T{0}, most))};
+}
+
+template <class T>
+T largest_in(const T* plane, std::int64_t width, Range rows, Range columns) {
+  if (rows.begin >= rows.end || columns.begin >= columns.end) return T{0};
+  T most = plane[rows.begin * width + columns.begin];
+  for (std::int64_t h = rows.begin; h < rows.end; ++h) {
+    for (std::int64_t w = columns.begin; w < columns.end; ++w) most = std::max(most, plane[h * width + w]);
+  }
+  return most;
+}
+
+// One region: its batch index, x and y of its first corner, x and y of its last.
+template <class T>
+void pool_region(const RoiPool& pool, const T* x, const T* region, T* y) {
+  const std::int64_t image = static_cast<std::int64_t>(region[0]);
+  if (!(region[0] >= 0) || image >= pool.batch) {
+    throw Error("a region is of image {}, there are {}", static_cast<double>(region[0]), pool.batch);
+  }
+  T corners[4];
+  for (int i = 0; i < 4; ++i) corners[i] = std::round(region[i + 1] * static_cast<T>(pool.scale));
+  const std::int64_t plane = pool.height * pool.width;
+  for (std::int64_t c = 0; c < pool.channels; ++c) {
+    const T* from = x + (image * pool.channels + c) * plane;
+    for (std::int64_t h = 0; h < pool.pooled_height; ++h) {
+      const Range rows = bin_range(corners[1], corners[3], h, pool.pooled_height, pool.height);
+      for (std::int64_t w = 0; w < pool.pooled_width; ++w) {
+        *y++ = largest_in(from, pool.width, rows, bin_range(corners[0], corners[2], w, pool.pooled_width, pool.width));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+PreparedKernel prepare_max_unpool(PrepareContext& context) {
+  const Dims pooled_from = ir::unpooled_dims(context, context.dims(0));
+  if (context.dims(1) != context.dims(0)) {
+    throw Error("indices have shape {}, {} needed", ir::to_string(context.dims(1)), ir::to_string(context.dims(0)));
+  }
+  return dispatch<float, double>(context.element(0), [&](auto tag) -> PreparedKernel {
+    using T = decltype(tag);
+    return [pooled_from](const RunContext& run) { unpool<T>(run, pooled_from); };
+  });
+}
+
+PreparedKernel prepare_max_roi_pool(PrepareContext& context) {
+  const Dims& x = context.dims(0);
+  const auto& pooled = context.get<ir::IntList>("pooled_shape");
+  const RoiPool pool{x[0], x[1], x[2], x[3], pooled[0], pooled[1], static_cast<double>(context.get_float("spatial_scale"))};
+  return dispatch<float, double>(context.element(0), [&](auto tag) -> PreparedKernel {
+    using T = decltype(tag);
+    return [pool](const RunContext& run) {
+      const std::int64_t regions = run.input(1).dim(0);
+      const std::int64_t result_size = pool.channels * pool.pooled_height * pool.pooled_width;
+      for (std::int64_t i = 0; i < regions; ++i) {
+        pool_region(pool, run.input(0).data<T>(), run.input(1).data<T>() + i * 5,
+                    run.output(0).data<T>() + i * result_size);
+      }
+    };
+  });
+}
+
+}  // namespace podium::kernels

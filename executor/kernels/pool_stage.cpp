@@ -1,0 +1,58 @@
+#include "executor/kernels/pool_stage.h"
+
+namespace podium::kernels {
+
+namespace {
+
+std::vector<Tap> taps_of(const ir::Window& window, std::size_t axis) {
+  std::vector<Tap> taps;
+  const std::int64_t stride = window.strides[axis];
+  for (std::int64_t k = 0; k < window.kernel[axis]; ++k) {
+    Tap tap{.shift = k * window.dilations[axis] - window.pads_begin[axis]};
+    // o * stride + shift lies in [0, input).
+    tap.begin = tap.shift >= 0 ? 0 : (-tap.shift + stride - 1) / stride;
+    const std::int64_t last = window.input[axis] - 1 - tap.shift;
+    tap.end = last < 0 ? 0 : std::min(window.output[axis], last / stride + 1);
+    if (tap.begin < tap.end) taps.push_back(tap);
+  }
+  return taps;
+}
+
+}  // namespace
+
+std::vector<PoolStage> pool_stages(const ir::Window& window, bool innermost_first) {
+  const std::size_t rank = window.rank();
+  std::vector<PoolStage> stages;
+  ir::Dims sizes = window.input;
+  for (std::size_t step = 0; step < rank; ++step) {
+    const std::size_t axis = innermost_first ? rank - 1 - step : step;
+    PoolStage stage{.input = window.input[axis],
+                    .output = window.output[axis],
+                    .stride = window.strides[axis],
+                    .taps = taps_of(window, axis)};
+    for (std::size_t i = 0; i < axis; ++i) stage.outer *= sizes[i];
+    for (std::size_t i = axis + 1; i < rank; ++i) stage.inner *= sizes[i];
+    sizes[axis] = window.output[axis];
+    stages.push_back(std::move(stage));
+  }
+  // A plane without axes is one number that every window sees.
+  if (rank == 0) stages.push_back({.taps = {{.shift = 0, .begin = 0, .end = 1}}});
+  return stages;
+}
+
+std::vector<std::int64_t> seen_counts(const ir::Window& window, std::size_t axis, bool with_padding) {
+  std::vector<std::int64_t> counts;
+  const std::int64_t least = with_padding ? -window.pads_begin[axis] : 0;
+  const std::int64_t limit = window.input[axis] + (with_padding ? window.pads_end[axis] : 0);
+  for (std::int64_t o = 0; o < window.output[axis]; ++o) {
+    std::int64_t count = 0;
+    for (std::int64_t k = 0; k < window.kernel[axis]; ++k) {
+      const std::int64_t at = o * window.strides[axis] - window.pads_begin[axis] + k * window.dilations[axis];
+      if (at >= least && at < limit) ++count;
+    }
+    counts.push_back(count);
+  }
+  return counts;
+}
+
+}  // namespace podium::kernels

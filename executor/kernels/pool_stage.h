@@ -1,0 +1,87 @@
+// A pool over several axes as one pass along each axis: maxima and sums do not mind the order, and k + k
+// operations are fewer than k * k.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "ir/ops/window.h"
+
+namespace podium::kernels {
+
+/// One element of the window: outputs [begin, end) of the axis see input o * stride + shift there.
+struct Tap {
+  std::int64_t shift = 0;
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
+/// [outer, input, inner] to [outer, output, inner].
+struct PoolStage {
+  std::int64_t outer = 1;
+  std::int64_t input = 1;
+  std::int64_t output = 1;
+  std::int64_t inner = 1;
+  std::int64_t stride = 1;
+  std::vector<Tap> taps = {};
+
+  std::int64_t output_size() const { return outer * output * inner; }
+};
+
+/// The passes over one plane (all spatial axes of one channel). The outermost axis goes first, where whole rows
+/// are joined and which leaves less for the rest; `innermost_first` turns the order round.
+std::vector<PoolStage> pool_stages(const ir::Window& window, bool innermost_first = false);
+
+/// Per output of one axis, how many elements its window sees inside the input, or inside the padded input.
+std::vector<std::int64_t> seen_counts(const ir::Window& window, std::size_t axis, bool with_padding);
+
+/// Joins what each window sees, starting from `empty`.
+template <class T, class Join>
+void run_stage(const PoolStage& stage, const T* in, T* out, T empty, const Join& join) {
+  std::fill_n(out, stage.output_size(), empty);
+  for (std::int64_t outer = 0; outer < stage.outer; ++outer) {
+    const T* from = in + outer * stage.input * stage.inner;
+    T* to = out + outer * stage.output * stage.inner;
+    for (const Tap& tap : stage.taps) {
+      if (stage.inner == 1 && stage.stride == 1) {
+        for (std::int64_t o = tap.begin; o < tap.end; ++o) to[o] = join(to[o], from[o + tap.shift]);
+      } else if (stage.inner == 1) {
+        for (std::int64_t o = tap.begin; o < tap.end; ++o) to[o] = join(to[o], from[o * stage.stride + tap.shift]);
+      } else {
+        for (std::int64_t o = tap.begin; o < tap.end; ++o) {
+          const T* row = from + (o * stage.stride + tap.shift) * stage.inner;
+          T* target = to + o * stage.inner;
+          for (std::int64_t i = 0; i < stage.inner; ++i) target[i] = join(target[i], row[i]);
+        }
+      }
+    }
+  }
+}
+
+/// Two buffers for what lies between the passes; each thread has its own.
+template <class T>
+class StageBuffers {
+ public:
+  explicit StageBuffers(const std::vector<PoolStage>& stages) {
+    std::int64_t most = 0;
+    for (const PoolStage& stage : stages) most = std::max(most, stage.output_size());
+    for (std::vector<T>& buffer : buffers_) buffer.resize(static_cast<std::size_t>(most));
+  }
+  T* of_stage(std::size_t stage) { return buffers_[stage % 2].data(); }
+
+ private:
+  std::vector<T> buffers_[2];
+};
+
+/// All passes over one plane; the last one writes `out`.
+template <class T, class Join>
+void run_stages(const std::vector<PoolStage>& stages, StageBuffers<T>& buffers, const T* in, T* out, T empty,
+                const Join& join) {
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    T* to = s + 1 == stages.size() ? out : buffers.of_stage(s);
+    run_stage(stages[s], in, to, empty, join);
+    in = to;
+  }
+}
+
+}  // namespace podium::kernels

@@ -1,0 +1,187 @@
+#include "ir/ops/window.h"
+
+#include <algorithm>
+
+namespace podium::ir {
+
+namespace {
+
+enum class AutoPad { NotSet, SameUpper, SameLower, Valid };
+
+AutoPad auto_pad_of(const TypedOp& op) {
+  const auto* name = op.get_if<std::string>("auto_pad");
+  if (name == nullptr || *name == "NOTSET" || name->empty()) return AutoPad::NotSet;
+  if (*name == "SAME_UPPER") return AutoPad::SameUpper;
+  if (*name == "SAME_LOWER") return AutoPad::SameLower;
+  if (*name == "VALID") return AutoPad::Valid;
+  throw Error("auto_pad is '{}', it must be NOTSET, SAME_UPPER, SAME_LOWER or VALID", *name);
+}
+
+std::int64_t floor_divide(std::int64_t a, std::int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
+
+Dims spatial_dims(const Dims& x) {
+  if (x.size() < 2) throw Error("input has shape {}, at least [N, C] needed", to_string(x));
+  return {x.begin() + 2, x.end()};
+}
+
+Window read_window(const TypedOp& op, Dims input, Dims kernel) {
+  const std::size_t rank = input.size();
+  Window window{.input = std::move(input), .kernel = std::move(kernel)};
+  if (window.kernel.size() != rank) {
+    throw Error("kernel_shape {} has {} axes, the input has {} spatial ones", to_string(window.kernel),
+                window.kernel.size(), rank);
+  }
+  window.strides = window_list(op, "strides", rank, 1, 1);
+  window.dilations = window_list(op, "dilations", rank, 1, 1);
+  window.pads_begin.assign(rank, 0);
+  window.pads_end.assign(rank, 0);
+  if (auto_pad_of(op) == AutoPad::NotSet) {
+    const Dims pads = window_list(op, "pads", rank * 2, 0, 0);
+    std::copy_n(pads.begin(), rank, window.pads_begin.begin());
+    std::copy_n(pads.begin() + static_cast<std::ptrdiff_t>(rank), rank, window.pads_end.begin());
+  }
+  window.output.assign(rank, kUnknown);
+  return window;
+}
+
+// The larger half of an odd padding is at the end for SAME_UPPER, at the begin otherwise.
+void split_padding(Window& window, std::size_t axis, std::int64_t total, bool larger_at_end) {
+  total = std::max<std::int64_t>(total, 0);
+  window.pads_begin[axis] = larger_at_end ? total / 2 : total - total / 2;
+  window.pads_end[axis] = total - window.pads_begin[axis];
+}
+
+bool is_known(const Window& window, std::size_t axis) {
+  return window.input[axis] != kUnknown && window.kernel[axis] != kUnknown;
+}
+
+std::int64_t window_count(const Window& window, std::size_t axis, bool ceil_mode) {
+  const std::int64_t stride = window.strides[axis];
+  const std::int64_t padded = window.input[axis] + window.pads_begin[axis] + window.pads_end[axis];
+  const std::int64_t room = padded - window.extent(axis);
+  std::int64_t count = floor_divide(room, stride) + 1;
+  if (ceil_mode) {
+    // Windows that would start in the padding at the end are left out.
+    const std::int64_t starts = floor_divide(window.input[axis] + window.pads_begin[axis] - 1, stride) + 1;
+    count = std::min(floor_divide(room + stride - 1, stride) + 1, starts);
+  }
+  if (count < 0) {
+    throw Error("a window of {} does not fit the padded input of {} on spatial axis {}", window.extent(axis), padded,
+                axis);
+  }
+  return count;
+}
+
+void find_output(Window& window, AutoPad auto_pad, bool ceil_mode) {
+  for (std::size_t i = 0; i < window.rank(); ++i) {
+    if (!is_known(window, i)) continue;
+    if (auto_pad == AutoPad::SameUpper || auto_pad == AutoPad::SameLower) {
+      const std::int64_t stride = window.strides[i];
+      window.output[i] = (window.input[i] + stride - 1) / stride;
+      const std::int64_t total = (window.output[i] - 1) * stride + window.extent(i) - window.input[i];
+      split_padding(window, i, total, auto_pad == AutoPad::SameUpper);
+    } else {
+      // With VALID the two roundings of ceil_mode give the same number of windows.
+      window.output[i] = window_count(window, i, ceil_mode && auto_pad == AutoPad::NotSet);
+    }
+  }
+}
+
+Dims kernel_of_weights(const TypedOp& op, const Dims& x, const Dims& w) {
+  if (w.size() != x.size()) {
+    throw Error("weights have shape {}, rank {} needed for an input of {}", to_string(w), x.size(), to_string(x));
+  }
+  Dims kernel(w.begin() + 2, w.end());
+  const auto* declared = op.get_if<IntList>("kernel_shape");
+  if (declared == nullptr || declared->empty()) return kernel;
+  bool fits = declared->size() == kernel.size();
+  for (std::size_t i = 0; fits && i < kernel.size(); ++i) {
+    fits = kernel[i] == kUnknown || kernel[i] == (*declared)[i];
+  }
+  if (!fits) throw Error("kernel_shape is {}, the weights have shape {}", to_string(*declared), to_string(w));
+  return *declared;
+}
+
+// Of ConvTranspose: the spatial part of the attribute, empty when it is not there.
+Dims declared_output(const TypedOp& op, std::size_t rank) {
+  const auto* shape = op.get_if<IntList>("output_shape");
+  if (shape == nullptr || shape->empty()) return {};
+  if (shape->size() == rank) return *shape;
+  // Some exporters give the whole shape.
+  if (shape->size() == rank + 2) return {shape->begin() + 2, shape->end()};
+  throw Error("output_shape {} has {} entries, {} needed", to_string(*shape), shape->size(), rank);
+}
+
+}  // namespace
+
+Dims window_list(const TypedOp& op, std::string_view name, std::size_t size, std::int64_t fallback,
+                 std::int64_t least) {
+  const auto* list = op.get_if<IntList>(name);
+  if (list == nullptr || list->empty()) return Dims(size, fallback);
+  if (list->size() != size) throw Error("{} is {}, {} entries needed", name, to_string(*list), size);
+  for (std::int64_t entry : *list) {
+    if (entry < least) throw Error("{} is {}, at least {} needed", name, to_string(*list), least);
+  }
+  return *list;
+}
+
+Window conv_window(const TypedOp& op, const Dims& x, const Dims& w) {
+  Dims input = spatial_dims(x);
+  Window window = read_window(op, std::move(input), kernel_of_weights(op, x, w));
+  find_output(window, auto_pad_of(op), false);
+  return window;
+}
+
+Window conv_transpose_window(const TypedOp& op, const Dims& x, const Dims& w) {
+  Dims input = spatial_dims(x);
+  Window window = read_window(op, std::move(input), kernel_of_weights(op, x, w));
+  const std::size_t rank = window.rank();
+  const Dims extra = window_list(op, "output_padding", rank, 0, 0);
+  const Dims declared = declared_output(op, rank);
+  const AutoPad auto_pad = auto_pad_of(op);
+  const bool same = auto_pad == AutoPad::SameUpper || auto_pad == AutoPad::SameLower;
+  for (std::size_t i = 0; i < rank; ++i) {
+    if (!declared.empty()) window.output[i] = declared[i];
+    if (!is_known(window, i)) continue;
+    const std::int64_t whole = (window.input[i] - 1) * window.strides[i] + window.extent(i) + extra[i];
+    if (declared.empty() && same) window.output[i] = window.input[i] * window.strides[i];
+    if (declared.empty() && !same) {
+      window.output[i] = whole - window.pads_begin[i] - window.pads_end[i];
+    } else {
+      split_padding(window, i, whole - window.output[i], auto_pad == AutoPad::SameUpper);
+    }
+    if (window.output[i] < 0) throw Error("pads leave {} elements on spatial axis {}", window.output[i], i);
+  }
+  return window;
+}
+
+Window pool_window(const TypedOp& op, const Dims& x) {
+  const auto& kernel = op.get<IntList>("kernel_shape");
+  for (std::int64_t size : kernel) {
+    if (size < 1) throw Error("kernel_shape is {}, at least 1 needed", to_string(kernel));
+  }
+  Window window = read_window(op, spatial_dims(x), kernel);
+  const auto* ceil_mode = op.get_if<std::int64_t>("ceil_mode");
+  find_output(window, auto_pad_of(op), ceil_mode != nullptr && *ceil_mode != 0);
+  return window;
+}
+
+Dims unpooled_dims(const TypedOp& op, const Dims& x) {
+  const Window window = read_window(op, spatial_dims(x), op.get<IntList>("kernel_shape"));
+  Dims dims = x;
+  for (std::size_t i = 0; i < window.rank(); ++i) {
+    if (x[i + 2] == kUnknown) continue;
+    dims[i + 2] =
+        (x[i + 2] - 1) * window.strides[i] - window.pads_begin[i] - window.pads_end[i] + window.kernel[i];
+    if (dims[i + 2] < 0) throw Error("pads leave {} elements on spatial axis {}", dims[i + 2], i);
+  }
+  return dims;
+}
+
+Dims windowed_dims(std::int64_t batch, std::int64_t channels, const Window& window) {
+  Dims dims{batch, channels};
+  dims.insert(dims.end(), window.output.begin(), window.output.end());
+  return dims;
+}
+
+}  // namespace podium::ir

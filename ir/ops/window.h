@@ -1,0 +1,40 @@
+// The geometry of a window that slides over spatial axes: convolutions and pools, on paper and in kernels.
+#pragma once
+
+#include "ir/infer.h"
+
+namespace podium::ir {
+
+/// Per spatial axis. Sizes that are not known yet are kUnknown.
+struct Window {
+  Dims input = {};
+  Dims kernel = {};
+  Dims strides = {};
+  Dims dilations = {};
+  Dims pads_begin = {};
+  Dims pads_end = {};
+  Dims output = {};
+
+  std::size_t rank() const { return kernel.size(); }
+  /// Elements of the padded input from the first to the last that one window sees.
+  std::int64_t extent(std::size_t axis) const { return (kernel[axis] - 1) * dilations[axis] + 1; }
+};
+
+/// Of Conv and its relatives: X is [N, C, spatial...], W is [M, C/group, kernel...].
+Window conv_window(const TypedOp& op, const Dims& x, const Dims& w);
+/// Of ConvTranspose: `input` is X's spatial shape, `output` the larger one of Y.
+Window conv_transpose_window(const TypedOp& op, const Dims& x, const Dims& w);
+/// Of the pools, with their ceil_mode.
+Window pool_window(const TypedOp& op, const Dims& x);
+
+/// Of MaxUnpool: the shape that the pool's input had, as far as the attributes tell.
+Dims unpooled_dims(const TypedOp& op, const Dims& x);
+
+/// [N, channels, window.output...]
+Dims windowed_dims(std::int64_t batch, std::int64_t channels, const Window& window);
+
+/// The attribute's list, or `size` times `fallback`; Error when it has another length or a value below `least`.
+Dims window_list(const TypedOp& op, std::string_view name, std::size_t size, std::int64_t fallback,
+                 std::int64_t least);
+
+}  // namespace podium::ir
