@@ -1,30 +1,131 @@
 #include "importer/opset.h"
 
-#include "importer/nearest_name.h"
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "importer/opset_rewrite.h"
 
 namespace podium::importer {
 namespace {
 
-[[noreturn]] void refuse_unknown(const RawNode& node, std::int64_t version) {
-  std::vector<std::string_view> known;
-  for (const ir::OpSpec* spec : ir::all_ops()) known.push_back(spec->name);
-  const std::string near = nearest_name(node.type, known);
-  throw Error("node '{}': there is no op '{}' in domain '{}' (opset version {}){}", node.name, node.type,
-              node.domain.empty() ? "ai.onnx" : node.domain, version,
-              near.empty() ? "" : fmt::format("; the nearest is '{}'", near));
+struct Domain {
+  std::string_view name;
+  std::int64_t newest;
+};
+constexpr std::array kDomains{Domain{"", 28}, Domain{"ai.onnx.ml", 5}, Domain{"ai.onnx.preview", 1},
+                              Domain{"ai.onnx.preview.training", 1}};
+
+std::string_view shown(std::string_view domain) { return domain.empty() ? "ai.onnx" : domain; }
+
+// Ops that ai.onnx gained after version 1; ops of one version in one line.
+struct Gained {
+  std::int64_t version;
+  std::string_view names;
+};
+constexpr std::array kGained{
+    Gained{7, " Acos Asin Atan Cos Multinomial Sin Tan "},
+    Gained{8, " Expand Scan "},
+    Gained{9, " Acosh Asinh Atanh Compress ConstantOfShape Cosh Erf EyeLike IsNaN MaxUnpool NonZero OneHot Scatter Shrink "
+              "Sign Sinh TfIdfVectorizer Where "},
+    Gained{10, " ConvInteger DequantizeLinear IsInf MatMulInteger Mod NonMaxSuppression QLinearConv QLinearMatMul "
+               "QuantizeLinear Resize ReverseSequence RoiAlign StringNormalizer "},
+    Gained{11, " BitShift ConcatFromSequence CumSum Det DynamicQuantizeLinear GatherElements GatherND Range Round "
+               "ScatterElements ScatterND SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert "
+               "SequenceLength SplitToSequence Unique "},
+    Gained{12, " Celu Einsum GreaterOrEqual LessOrEqual NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss "},
+    Gained{14, " HardSwish Trilu "},
+    Gained{15, " Bernoulli CastLike Optional OptionalGetElement OptionalHasElement "},
+    Gained{16, " GridSample "},
+    Gained{17, " BlackmanWindow DFT HammingWindow HannWindow LayerNormalization MelWeightMatrix STFT SequenceMap "},
+    Gained{18, " BitwiseAnd BitwiseNot BitwiseOr BitwiseXor CenterCropPad Col2Im GroupNormalization Mish "},
+    Gained{19, " DeformConv "},
+    Gained{20, " AffineGrid Gelu ImageDecoder RegexFullMatch StringConcat StringSplit "},
+    Gained{23, " Attention RMSNormalization RotaryEmbedding "},
+    Gained{24, " Swish TensorScatter "},
+    Gained{26, " BitCast CumProd "},
+    Gained{27, " CausalConvWithState LinearAttention "},
+    Gained{28, " SwiGLU "},
+};
+
+void check_version(const RawNode& node, std::int64_t version) {
+  for (const Domain& domain : kDomains) {
+    if (domain.name == node.domain && version > domain.newest) {
+      throw Error("opset version {} of {} found, at most {} is known", version, shown(domain.name), domain.newest);
+    }
+  }
+  if (!node.domain.empty()) return;
+  const std::string wanted = " " + node.type + " ";
+  for (const Gained& gained : kGained) {
+    if (version < gained.version && gained.names.find(wanted) != std::string_view::npos) {
+      throw Error("op '{}' of opset version {} found, the model is of version {}", node.type, gained.version, version);
+    }
+  }
+}
+
+using Chain = std::vector<const Adapter*>;  // by version
+
+const Chain& chain_of(std::string_view domain, std::string_view type) {
+  static const auto chains = [] {
+    std::map<std::pair<std::string_view, std::string_view>, Chain> index;
+    for (const auto table : {argument_adapters(), elementwise_adapters(), network_adapters(), control_adapters(),
+                             retired_adapters(), learning_adapters()}) {
+      for (const Adapter& adapter : table) index[{adapter.domain, adapter.type}].push_back(&adapter);
+    }
+    for (auto& [op, chain] : index) {
+      std::sort(chain.begin(), chain.end(), [](const Adapter* a, const Adapter* b) { return a->below < b->below; });
+    }
+    return index;
+  }();
+  static const Chain kNone;
+  const auto found = chains.find({domain, type});
+  return found == chains.end() ? kNone : found->second;
+}
+
+// The adapter that comes next for a node of this version; nullptr when it means what the newest version means.
+const Adapter* next_adapter(const RawNode& node, std::int64_t version) {
+  const Chain& chain = chain_of(node.domain, node.type);
+  for (const Adapter* adapter : chain) {
+    if (version < adapter->below) return adapter;
+  }
+  // An op that was retired keeps its last meaning in models that import a later version all the same.
+  const bool retired = !chain.empty() && ir::find_op(node.domain, node.type) == nullptr;
+  return retired ? chain.back() : nullptr;
+}
+
+// A Constant that holds a tensor becomes a constant value, so that adapters and inference see its numbers.
+bool becomes_constant(ir::Graph& graph, RawNode& node) {
+  if (node.type != "Constant" || !node.domain.empty() || node.outputs.size() != 1) return false;
+  if (node.attributes.size() != 1 || node.attributes[0].name != "value") return false;
+  ir::Tensor* tensor = std::get_if<ir::Tensor>(&node.attributes[0].value);
+  if (tensor == nullptr) return false;
+  ir::Value& value = graph[node.outputs[0]];
+  value.type = tensor->type_and_dims();
+  value.constant = std::move(*tensor);
+  return true;
 }
 
 }  // namespace
 
 void append_adapted(AdaptContext& context, RawNode node) {
-  const ir::OpSpec* spec = ir::find_op(node.domain, node.type);
-  if (spec == nullptr) refuse_unknown(node, context.version);
-  context.graph.ops.push_back({.spec = spec,
-                               .name = std::move(node.name),
-                               .inputs = std::move(node.inputs),
-                               .outputs = std::move(node.outputs),
-                               .attributes = std::move(node.attributes),
-                               .captures = node.captures});
+  const std::string where = fmt::format("node '{}' ({}, {} version {})", node.name, node.type, shown(node.domain),
+                                        context.version);
+  try {
+    check_version(node, context.version);
+    if (becomes_constant(context.graph, node)) return;
+    Rewrite rewrite(context.graph, std::move(node));
+    // The list of inputs that an op may overwrite: Caffe2's, without meaning.
+    if (rewrite.node().domain.empty() && context.version < 6) rewrite.drop("consumed_inputs");
+    std::int64_t version = context.version;
+    while (const Adapter* adapter = next_adapter(rewrite.node(), version)) {
+      rewrite.next_adapter();
+      adapter->rewrite(rewrite);
+      version = std::max(version, adapter->below);
+    }
+    rewrite.finish();
+  } catch (const Error& error) {
+    throw error.at(where);
+  }
 }
 
 }  // namespace podium::importer
