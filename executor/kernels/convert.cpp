@@ -29,7 +29,8 @@ void from_float(const float* from, Float16* to, std::int64_t count) {
   std::int64_t i = 0;
 #ifdef __F16C__
   for (; i + 8 <= count; i += 8) {
-    const __m128i halves = _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    const __m128i halves =
+        _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i), halves);
   }
 #endif
@@ -53,7 +54,8 @@ void widen(const T* from, float* to, std::int64_t count) {
   } else if constexpr (std::is_arithmetic_v<T>) {
     std::transform(from, from + count, to, [](T value) { return static_cast<float>(value); });
   } else if constexpr (requires(T value) { static_cast<int>(value); }) {
-    std::transform(from, from + count, to, [](T value) { return static_cast<float>(static_cast<int>(value)); });
+    std::transform(from, from + count, to,
+                   [](T value) { return static_cast<float>(static_cast<int>(value)); });
   } else {
     std::transform(from, from + count, to, [](T value) { return static_cast<float>(value); });
   }
@@ -72,18 +74,19 @@ void narrow(const float* from, T* to, std::int64_t count) {
 
 void to_float(const Tensor& from, std::int64_t first, std::int64_t count, float* to) {
   using namespace ir;  // NOLINT: every narrow type
-  dispatch<float, double, Float16, Bfloat16, std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t,
-           std::uint16_t, std::uint32_t, std::uint64_t, bool, Float8E4M3FN, Float8E4M3FNUZ, Float8E5M2,
-           Float8E5M2FNUZ, Float8E8M0, Float4E2M1, Int4, Uint4, Int2, Uint2>(from.type(), [&](auto tag) {
-    widen(from.data<decltype(tag)>() + first, to, count);
-    return true;
-  });
+  dispatch<float, double, Float16, Bfloat16, std::int8_t, std::int16_t, std::int32_t, std::int64_t,
+           std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, bool, Float8E4M3FN, Float8E4M3FNUZ,
+           Float8E5M2, Float8E5M2FNUZ, Float8E8M0, Float4E2M1, Int4, Uint4, Int2, Uint2>(
+      from.type(), [&](auto tag) {
+        widen(from.data<decltype(tag)>() + first, to, count);
+        return true;
+      });
 }
 
 void from_float(const float* from, Tensor& to, std::int64_t first, std::int64_t count) {
   using namespace ir;  // NOLINT: every narrow type
-  dispatch<float, double, Float16, Bfloat16, Float8E4M3FN, Float8E4M3FNUZ, Float8E5M2, Float8E5M2FNUZ, Float8E8M0,
-           Float4E2M1>(to.type(), [&](auto tag) {
+  dispatch<float, double, Float16, Bfloat16, Float8E4M3FN, Float8E4M3FNUZ, Float8E5M2, Float8E5M2FNUZ,
+           Float8E8M0, Float4E2M1>(to.type(), [&](auto tag) {
     narrow(from, to.data<decltype(tag)>() + first, count);
     return true;
   });

@@ -1,5 +1,6 @@
 // Bulk conversion between float and the element types that have no arithmetic of their own.
-// Kernels that compute half or bfloat16 tensors in float use it; each number is rounded once, to nearest even.
+// Kernels that compute half or bfloat16 tensors in float use it; each number is rounded once, to nearest
+// even.
 #pragma once
 
 #include <cstdint>

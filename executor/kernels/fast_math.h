@@ -1,7 +1,7 @@
-// exp, log, tanh, erf and their kin for float as straight-line code without branches, so that a plain loop over
-// an array becomes vector instructions. Each is within 2 units in the last place and treats NaN, infinities,
-// zeros and subnormals as the C library does. Doubles go to the C library.
-// The polynomials are minimax fits on the intervals that the comments name.
+// exp, log, tanh, erf and their kin for float as straight-line code without branches, so that a plain loop
+// over an array becomes vector instructions. Each is within 2 units in the last place and treats NaN,
+// infinities, zeros and subnormals as the C library does. Doubles go to the C library. The polynomials are
+// minimax fits on the intervals that the comments name.
 #pragma once
 
 #include <bit>
@@ -31,7 +31,7 @@ inline float polynomial(float x, float first, Rest... rest) {
 namespace fast_math {
 
 inline constexpr float kLog2OfE = 1.44269504F;
-inline constexpr float kLn2High = 0.693145752F;      // 15 bits, so that whole multiples are exact
+inline constexpr float kLn2High = 0.693145752F;  // 15 bits, so that whole multiples are exact
 inline constexpr float kLn2Low = 1.42860677e-06F;
 inline constexpr float kRoundingShift = 12582912.0F;  // 1.5 * 2^23: adding it rounds to a whole number
 
@@ -127,13 +127,13 @@ inline float fast_erf(float x) {
   const float magnitude = std::fabs(x);
   const float z = x * x;
   // erf(x) / x - 1 in x^2 for |x| < 0.9277
-  const float p = polynomial(z, 8.33165523e-05F, -0.000813357678F, 0.00520022478F, -0.0268590714F, 0.112836896F,
-                             -0.376126333F, 0.128379167F);
+  const float p = polynomial(z, 8.33165523e-05F, -0.000813357678F, 0.00520022478F, -0.0268590714F,
+                             0.112836896F, -0.376126333F, 0.128379167F);
   const float small = fused(p, x, x);
   // (log(erfc(t)) + t) / t for t in [0.9277, 4]; beyond, erf rounds to 1.
   const float t = magnitude > 4.0F ? 4.0F : magnitude;
-  const float q = polynomial(t, -4.80335564e-06F, 4.39326279e-05F, 5.80189147e-05F, -0.00295355549F, 0.0227121909F,
-                             -0.105298987F, -0.635606474F, -0.128555831F);
+  const float q = polynomial(t, -4.80335564e-06F, 4.39326279e-05F, 5.80189147e-05F, -0.00295355549F,
+                             0.0227121909F, -0.105298987F, -0.635606474F, -0.128555831F);
   const float large = std::copysign(1.0F - fast_exp(fused(q, t, -t)), x);
   const float result = magnitude < 0.927734375F ? small : large;
   return x != x ? x : result;
