@@ -30,6 +30,9 @@ struct Value {
   Type type = {};
   /// Known before the run: an initializer or the result of folding.
   std::optional<Tensor> constant = {};
+  /// An initializer of which only the type is known (a model written with weights=none): it can be
+  /// estimated but not run.
+  bool data_left_out = false;
 };
 
 struct Op {

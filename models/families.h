@@ -1,0 +1,15 @@
+// The models by family, one file each.
+#pragma once
+
+#include <vector>
+
+#include "models/catalog.h"
+
+namespace podium::models {
+
+std::vector<ModelSpec> mnist_models();      ///< small classifiers of 28 x 28 digits, and the phased matmul
+std::vector<ModelSpec> vision_models();     ///< ResNet, MobileNetV2, U-Net
+std::vector<ModelSpec> language_models();   ///< BERT, GPT-2
+std::vector<ModelSpec> recurrent_models();  ///< LSTM
+
+}  // namespace podium::models

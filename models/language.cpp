@@ -1,0 +1,280 @@
+// Transformers as PyTorch exports them: BERT (Devlin et al. 2018) and GPT-2 (Radford et al. 2019).
+#include <cmath>
+#include <limits>
+
+#include "ir/error.h"
+#include "models/families.h"
+#include "models/recipe.h"
+
+namespace podium::models {
+namespace {
+
+using ir::DataType;
+using ir::Dims;
+using ir::Tensor;
+using ir::ValueId;
+
+struct Transformer {
+  std::int64_t batch, sequence, hidden, heads, inner;
+};
+
+Transformer read_sizes(const Recipe& recipe) {
+  Transformer sizes{recipe.number("batch"), recipe.number("sequence"), recipe.number("hidden"),
+                    recipe.number("heads"), recipe.number("hidden") * 4};
+  if (sizes.hidden % sizes.heads != 0) {
+    throw Error("parameter heads: {} found, a divisor of hidden {} needed", sizes.heads, sizes.hidden);
+  }
+  return sizes;
+}
+
+// x W + b, as an exporter writes a linear layer over tokens.
+ValueId dense(Net& net, const std::string& name, ValueId x, std::int64_t in, std::int64_t out) {
+  const ValueId weight = net.weight(name + ".weight", {in, out}, static_cast<double>(in));
+  const ValueId bias = net.weight(name + ".bias", {out}, static_cast<double>(in), 1.0);
+  return net.op(name + "/Add", "Add", {net.op(name + "/MatMul", "MatMul", {x, weight}), bias});
+}
+
+// Numbers of a shape: constants, or with shapes=dynamic the exporter's Shape-Gather-Unsqueeze-Concat chain.
+ValueId shape_of(Net& net, const std::string& name, ValueId like, const std::vector<std::int64_t>& tail,
+                 const Transformer& sizes) {
+  if (!net.recipe().is("shapes", "dynamic")) {
+    std::vector<std::int64_t> dims{sizes.batch, sizes.sequence};
+    dims.insert(dims.end(), tail.begin(), tail.end());
+    return net.ints(dims);
+  }
+  std::vector<ValueId> parts;
+  for (std::int64_t axis = 0; axis < 2; ++axis) {
+    const ValueId shape = net.op(fmt::format("{}/Shape_{}", name, axis), "Shape", {like});
+    const ValueId one = net.op(fmt::format("{}/Gather_{}", name, axis), "Gather",
+                               {shape, net.constant(Tensor::scalar(axis))}, {{"axis", std::int64_t{0}}});
+    parts.push_back(net.op(fmt::format("{}/Unsqueeze_{}", name, axis), "Unsqueeze", {one, net.ints({0})}));
+  }
+  for (std::int64_t dim : tail) parts.push_back(net.ints({dim}));
+  return net.op(name + "/Concat", "Concat", parts, {{"axis", std::int64_t{0}}});
+}
+
+ValueId split_heads(Net& net, const std::string& name, ValueId x, const Transformer& sizes, ir::IntList order) {
+  const ValueId shape = shape_of(net, name, x, {sizes.heads, sizes.hidden / sizes.heads}, sizes);
+  const ValueId heads = net.op(name + "/Reshape", "Reshape", {x, shape});
+  return net.op(name + "/Transpose", "Transpose", {heads}, {{"perm", std::move(order)}});
+}
+
+ValueId merge_heads(Net& net, const std::string& name, ValueId x, const Transformer& sizes) {
+  const ValueId tokens = net.op(name + "/Transpose", "Transpose", {x}, {{"perm", ir::IntList{0, 2, 1, 3}}});
+  return net.op(name + "/Reshape", "Reshape", {tokens, shape_of(net, name, tokens, {sizes.hidden}, sizes)});
+}
+
+ValueId bert_attention(Net& net, const std::string& name, ValueId x, ValueId mask, const Transformer& sizes) {
+  const auto projected = [&](const std::string& part, ir::IntList order) {
+    const std::string path = name + "/" + part;
+    return split_heads(net, path + "/heads", dense(net, path, x, sizes.hidden, sizes.hidden), sizes, std::move(order));
+  };
+  const ValueId query = projected("query", {0, 2, 1, 3});
+  const ValueId key = projected("key", {0, 2, 3, 1});
+  const ValueId value = projected("value", {0, 2, 1, 3});
+  ValueId scores = net.op(name + "/MatMul", "MatMul", {query, key});
+  const auto head_size = static_cast<float>(sizes.hidden / sizes.heads);
+  scores = net.op(name + "/Div", "Div", {scores, net.scalar(std::sqrt(head_size))});
+  scores = net.op(name + "/Add", "Add", {scores, mask});
+  const ValueId weights = net.op(name + "/Softmax", "Softmax", {scores}, {{"axis", std::int64_t{-1}}});
+  const ValueId context = net.op(name + "/MatMul_1", "MatMul", {weights, value});
+  return merge_heads(net, name + "/merge", context, sizes);
+}
+
+ValueId bert_layer(Net& net, const std::string& name, ValueId x, ValueId mask, const Transformer& sizes) {
+  const ValueId attended = bert_attention(net, name + "/attention", x, mask, sizes);
+  ValueId y = dense(net, name + "/attention/output", attended, sizes.hidden, sizes.hidden);
+  y = net.layer_norm(name + "/attention/norm", net.op(name + "/attention/Add", "Add", {y, x}), sizes.hidden);
+  ValueId inner = dense(net, name + "/intermediate", y, sizes.hidden, sizes.inner);
+  inner = net.gelu(name + "/gelu", inner);
+  inner = dense(net, name + "/output", inner, sizes.inner, sizes.hidden);
+  return net.layer_norm(name + "/norm", net.op(name + "/Add", "Add", {inner, y}), sizes.hidden);
+}
+
+ValueId embed(Net& net, const std::string& name, ValueId ids, std::int64_t rows, std::int64_t hidden) {
+  const ValueId table = net.weight(name + ".weight", {rows, hidden}, 1.0, 0.01);
+  return net.op(name + "/Gather", "Gather", {table, ids}, {{"axis", std::int64_t{0}}});
+}
+
+// 0 where the token counts, the lowest number where it is padding.
+ValueId bert_mask(Net& net, ValueId mask) {
+  const bool half = net.recipe().is("type", "float16");
+  const auto type = static_cast<std::int64_t>(half ? DataType::Float16 : DataType::Float);
+  const ValueId wide = net.op("mask/Unsqueeze", "Unsqueeze", {mask, net.ints({1, 2})});
+  const ValueId number = net.op("mask/Cast", "Cast", {wide}, {{"to", type}});
+  const ValueId inverse = net.op("mask/Sub", "Sub", {net.scalar(1), number});
+  return net.op("mask/Mul", "Mul", {inverse, net.scalar(half ? -65504.0F : std::numeric_limits<float>::lowest())});
+}
+
+ValueId bert_embeddings(Net& net, ValueId ids, ValueId segments, const Transformer& sizes) {
+  const Recipe& recipe = net.recipe();
+  const ValueId words = embed(net, "embeddings/word", ids, recipe.number("vocabulary"), sizes.hidden);
+  const ValueId kinds = embed(net, "embeddings/token_type", segments, 2, sizes.hidden);
+  std::vector<std::int64_t> positions;
+  for (std::int64_t i = 0; i < sizes.sequence; ++i) positions.push_back(i);
+  ValueId position_ids = net.constant(Tensor::of<std::int64_t>({1, sizes.sequence}, positions));
+  if (recipe.is("shapes", "dynamic")) {
+    const ValueId shape = net.op("embeddings/Shape", "Shape", {ids});
+    const ValueId length = net.op("embeddings/Gather", "Gather", {shape, net.constant(Tensor::scalar<std::int64_t>(1))});
+    const ValueId end = net.op("embeddings/Unsqueeze", "Unsqueeze", {length, net.ints({0})});
+    position_ids = net.op("embeddings/Slice", "Slice", {position_ids, net.ints({0}), end, net.ints({1})});
+  }
+  const ValueId places = embed(net, "embeddings/position", position_ids, sizes.sequence, sizes.hidden);
+  ValueId x = net.op("embeddings/Add", "Add", {words, kinds});
+  x = net.op("embeddings/Add_1", "Add", {x, places});
+  return net.layer_norm("embeddings/norm", x, sizes.hidden);
+}
+
+BuiltModel bert(const Recipe& recipe) {
+  Net net(recipe);
+  const Transformer sizes = read_sizes(recipe);
+  const bool dynamic = recipe.is("shapes", "dynamic");
+  const Dims tokens = dynamic ? Dims{ir::kUnknown, ir::kUnknown} : Dims{sizes.batch, sizes.sequence};
+  const ValueId ids = net.input("input_ids", DataType::Int64, tokens);
+  const ValueId attention_mask = net.input("attention_mask", DataType::Int64, tokens);
+  const ValueId segments = net.input("token_type_ids", DataType::Int64, tokens);
+  const ValueId mask = bert_mask(net, attention_mask);
+  ValueId x = bert_embeddings(net, ids, segments, sizes);
+  for (std::int64_t i = 0; i < recipe.number("layers"); ++i) {
+    x = bert_layer(net, fmt::format("layer{}", i), x, mask, sizes);
+  }
+  const ValueId first = net.op("pooler/Gather", "Gather", {x, net.constant(Tensor::scalar<std::int64_t>(0))},
+                               {{"axis", std::int64_t{1}}});
+  const ValueId pooled =
+      net.op("pooler/Tanh", "Tanh", {net.linear("pooler/dense", first, sizes.hidden, sizes.hidden)});
+  if (recipe.is("loss", "none")) {
+    net.output(x, "last_hidden_state");
+    net.output(pooled, "pooler_output");
+  } else {
+    net.classify(net.linear("classifier", pooled, sizes.hidden, 2));
+  }
+  BuiltModel model = net.finish(20);
+  if (dynamic) {
+    for (const char* name : {"input_ids", "attention_mask", "token_type_ids"}) {
+      model.symbolic[name] = {"batch", "sequence"};
+    }
+  }
+  return model;
+}
+
+// GPT-2 keeps linear weights as [in, out] and exports them as a product over flattened rows.
+ValueId gpt_dense(Net& net, const std::string& name, ValueId x, std::int64_t in, std::int64_t out,
+                  const Transformer& sizes) {
+  const ValueId rows = net.op(name + "/Reshape", "Reshape", {x, net.ints({-1, in})});
+  const ValueId weight = net.weight(name + ".weight", {in, out}, static_cast<double>(in));
+  const ValueId bias = net.weight(name + ".bias", {out}, static_cast<double>(in), 1.0);
+  const ValueId y = net.op(name + "/Gemm", "Gemm", {rows, weight, bias});
+  return net.op(name + "/Reshape_1", "Reshape", {y, net.ints({sizes.batch, sizes.sequence, out})});
+}
+
+// The tanh form of GELU, in primitive ops or as one.
+ValueId gpt_gelu(Net& net, const std::string& name, ValueId x) {
+  if (!net.is_primitive()) return net.op(name, "Gelu", {x}, {{"approximate", std::string("tanh")}});
+  const ValueId cubed = net.op(name + "/Pow", "Pow", {x, net.scalar(3)});
+  const ValueId bent = net.op(name + "/Mul_1", "Mul", {cubed, net.scalar(0.044715F)});
+  const ValueId sum = net.op(name + "/Add", "Add", {x, bent});
+  const ValueId scaled = net.op(name + "/Mul_2", "Mul", {sum, net.scalar(0.7978845608F)});
+  const ValueId shifted = net.op(name + "/Add_1", "Add", {net.op(name + "/Tanh", "Tanh", {scaled}), net.scalar(1)});
+  return net.op(name + "/Mul_3", "Mul", {net.op(name + "/Mul", "Mul", {x, net.scalar(0.5F)}), shifted});
+}
+
+// True where position i may look at position j; the first row is position `past`.
+Tensor causal_mask(std::int64_t sequence, std::int64_t past) {
+  Tensor mask(DataType::Bool, {1, 1, sequence, past + sequence});
+  bool* out = mask.data<bool>();
+  for (std::int64_t i = 0; i < sequence; ++i) {
+    for (std::int64_t j = 0; j < past + sequence; ++j) *out++ = j <= past + i;
+  }
+  return mask;
+}
+
+struct GptState {
+  ValueId mask;
+  ValueId lowest;
+  std::int64_t past;
+};
+
+ValueId gpt_attention(Net& net, const std::string& name, ValueId x, const GptState& state, const Transformer& sizes,
+                      int layer) {
+  const ValueId packed = gpt_dense(net, name + "/c_attn", x, sizes.hidden, sizes.hidden * 3, sizes);
+  const auto parts = net.ops(name + "/Split", "Split", {packed}, 3,
+                             {{"axis", std::int64_t{2}}, {"num_outputs", std::int64_t{3}}});
+  const ValueId query = split_heads(net, name + "/query", parts[0], sizes, {0, 2, 1, 3});
+  ValueId key = split_heads(net, name + "/key", parts[1], sizes, {0, 2, 1, 3});
+  ValueId value = split_heads(net, name + "/value", parts[2], sizes, {0, 2, 1, 3});
+  if (state.past > 0) {
+    const Dims dims{sizes.batch, sizes.heads, state.past, sizes.hidden / sizes.heads};
+    const ValueId past_key = net.input(fmt::format("past_key_{}", layer), DataType::Float, dims);
+    const ValueId past_value = net.input(fmt::format("past_value_{}", layer), DataType::Float, dims);
+    key = net.op(name + "/Concat", "Concat", {past_key, key}, {{"axis", std::int64_t{2}}});
+    value = net.op(name + "/Concat_1", "Concat", {past_value, value}, {{"axis", std::int64_t{2}}});
+    net.output(key, fmt::format("present_key_{}", layer));
+    net.output(value, fmt::format("present_value_{}", layer));
+  }
+  const ValueId turned = net.op(name + "/Transpose", "Transpose", {key}, {{"perm", ir::IntList{0, 1, 3, 2}}});
+  ValueId scores = net.op(name + "/MatMul", "MatMul", {query, turned});
+  const auto head_size = static_cast<float>(sizes.hidden / sizes.heads);
+  scores = net.op(name + "/Div", "Div", {scores, net.scalar(std::sqrt(head_size))});
+  scores = net.op(name + "/Where", "Where", {state.mask, scores, state.lowest});
+  const ValueId weights = net.op(name + "/Softmax", "Softmax", {scores}, {{"axis", std::int64_t{-1}}});
+  const ValueId context = net.op(name + "/MatMul_1", "MatMul", {weights, value});
+  return gpt_dense(net, name + "/c_proj", merge_heads(net, name + "/merge", context, sizes), sizes.hidden,
+                   sizes.hidden, sizes);
+}
+
+ValueId gpt_layer(Net& net, int layer, ValueId x, const GptState& state, const Transformer& sizes) {
+  const std::string name = fmt::format("h{}", layer);
+  const ValueId attended =
+      gpt_attention(net, name + "/attn", net.layer_norm(name + "/ln_1", x, sizes.hidden), state, sizes, layer);
+  x = net.op(name + "/Add", "Add", {attended, x});
+  ValueId inner = net.layer_norm(name + "/ln_2", x, sizes.hidden);
+  inner = gpt_dense(net, name + "/mlp/c_fc", inner, sizes.hidden, sizes.inner, sizes);
+  inner = gpt_gelu(net, name + "/mlp/act", inner);
+  inner = gpt_dense(net, name + "/mlp/c_proj", inner, sizes.inner, sizes.hidden, sizes);
+  return net.op(name + "/Add_1", "Add", {x, inner});
+}
+
+BuiltModel gpt2(const Recipe& recipe) {
+  Net net(recipe);
+  const Transformer sizes = read_sizes(recipe);
+  const std::int64_t past = recipe.count("past");
+  const ValueId ids = net.input("input_ids", DataType::Int64, {sizes.batch, sizes.sequence});
+  std::vector<std::int64_t> positions;
+  for (std::int64_t i = 0; i < sizes.sequence; ++i) positions.push_back(past + i);
+  const ValueId places = net.constant(Tensor::of<std::int64_t>({1, sizes.sequence}, positions));
+  const std::int64_t vocabulary = recipe.number("vocabulary");
+  const ValueId table = net.weight("wte.weight", {vocabulary, sizes.hidden}, 1.0, 0.01);
+  const ValueId words = net.op("wte/Gather", "Gather", {table, ids}, {{"axis", std::int64_t{0}}});
+  ValueId x = net.op("Add", "Add", {words, embed(net, "wpe", places, past + sizes.sequence, sizes.hidden)});
+  const bool half = recipe.is("type", "float16");
+  const GptState state{net.constant(causal_mask(sizes.sequence, past)),
+                       net.scalar(half ? -65504.0F : std::numeric_limits<float>::lowest()), past};
+  for (std::int64_t i = 0; i < recipe.number("layers"); ++i) x = gpt_layer(net, static_cast<int>(i), x, state, sizes);
+  x = net.layer_norm("ln_f", x, sizes.hidden);
+  const ValueId turned = net.op("lm_head/Transpose", "Transpose", {table}, {{"perm", ir::IntList{1, 0}}});
+  net.classify(net.op("lm_head/MatMul", "MatMul", {x, turned}), true);
+  return net.finish(20);
+}
+
+}  // namespace
+
+std::vector<ModelSpec> language_models() {
+  const ParameterSpec batch{"batch", "1", "sequences at once"};
+  const ParameterSpec sequence{"sequence", "128", "tokens of a sequence"};
+  const ParameterSpec layers{"layers", "12", "transformer layers"};
+  const ParameterSpec hidden{"hidden", "768", "features of a token"};
+  const ParameterSpec heads{"heads", "12", "attention heads"};
+  const ParameterSpec shapes{"shapes", "static", "static, or dynamic with the exporter's shape arithmetic"};
+  return {
+      {"bert", "BERT encoder", {layers, hidden, heads, sequence, batch, {"vocabulary", "30522", "words"}, shapes}, bert},
+      {"gpt2",
+       "GPT-2 decoder",
+       {layers, hidden, heads, sequence, batch,
+        {"vocabulary", "50257", "words"},
+        {"past", "0", "tokens whose keys and values are given"},
+        {"shapes", "static", "static"}},
+       gpt2},
+  };
+}
+
+}  // namespace podium::models

@@ -1,0 +1,224 @@
+#include "models/recipe.h"
+
+#include <cmath>
+#include <utility>
+
+#include "ir/error.h"
+#include "ir/nearest.h"
+
+namespace podium::models {
+
+using ir::DataType;
+using ir::Dims;
+using ir::Tensor;
+using ir::ValueId;
+
+namespace {
+
+// SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators", 2014): the standard library's
+// distributions differ between implementations, and a model's bytes must not.
+std::uint64_t next_random(std::uint64_t& state) {
+  std::uint64_t z = (state += 0x9E3779B97F4A7C15U);
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
+  return z ^ (z >> 31);
+}
+
+std::uint64_t hash_of(std::string_view text) {
+  std::uint64_t hash = 0xCBF29CE484222325U;  // FNV-1a
+  for (char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
+  return hash;
+}
+
+template <class T>
+void fill_uniform(Tensor& tensor, double limit, std::uint64_t state) {
+  for (T& element : tensor.values<T>()) {
+    const double unit = static_cast<double>(next_random(state) >> 11) * 0x1p-53;
+    element = T(static_cast<float>((2 * unit - 1) * limit));
+  }
+}
+
+const std::vector<ParameterSpec>& common_parameters() {
+  static const std::vector<ParameterSpec> kCommon{
+      {"seed", "0", "of the weights"},
+      {"weights", "seeded", "seeded, or none for shapes only"},
+      {"type", "float", "float or float16"},
+      {"form", "ops", "ops: LayerNormalization and Gelu as one op; primitive: as PyTorch decomposes them"},
+      {"loss", "none", "none or cross-entropy"},
+  };
+  return kCommon;
+}
+
+std::int64_t parsed(std::string_view model, std::string_view name, const std::string& text, std::int64_t least) {
+  std::size_t used = 0;
+  std::int64_t value = -1;
+  try {
+    value = std::stoll(text, &used);
+  } catch (const std::exception&) {
+    used = 0;
+  }
+  if (used == 0 || used != text.size() || value < least || value > (std::int64_t{1} << 31)) {
+    throw Error("model {}: parameter {}: '{}' found, a whole number of at least {} needed", model, name, text, least);
+  }
+  return value;
+}
+
+}  // namespace
+
+Recipe::Recipe(const ModelSpec& spec, const Parameters& given) : model_(spec.name) {
+  for (const auto* list : {&common_parameters(), &spec.parameters}) {
+    for (const ParameterSpec& parameter : *list) values_[std::string(parameter.name)] = parameter.fallback;
+  }
+  for (const auto& [name, value] : given) {
+    if (!values_.contains(name)) {
+      std::vector<std::string_view> known;
+      for (const auto& entry : values_) known.push_back(entry.first);
+      throw Error("model {} has no parameter '{}', the nearest is '{}'", model_, name, ir::nearest(name, known));
+    }
+    values_[name] = value;
+  }
+}
+
+std::int64_t Recipe::number(std::string_view name) const { return parsed(model_, name, word(name), 1); }
+std::int64_t Recipe::count(std::string_view name) const { return parsed(model_, name, word(name), 0); }
+
+const std::string& Recipe::word(std::string_view name) const {
+  const auto found = values_.find(std::string(name));
+  IR_CHECK(found != values_.end(), "parameter {} of {}", name, model_);
+  return found->second;
+}
+
+Net::Net(const Recipe& recipe)
+    : recipe_(recipe),
+      seed_(static_cast<std::uint64_t>(recipe.count("seed"))),
+      with_data_(recipe.is("weights", "seeded")),
+      primitive_(recipe.is("form", "primitive")),
+      type_(ir::data_type_named(recipe.word("type"))) {
+  if (!with_data_ && !recipe.is("weights", "none")) {
+    throw Error("parameter weights: '{}' found, seeded or none needed", recipe.word("weights"));
+  }
+  if (!primitive_ && !recipe.is("form", "ops")) {
+    throw Error("parameter form: '{}' found, ops or primitive needed", recipe.word("form"));
+  }
+  if (type_ != DataType::Float && type_ != DataType::Float16) {
+    throw Error("parameter type: '{}' found, float or float16 needed", recipe.word("type"));
+  }
+}
+
+ValueId Net::input(std::string name, DataType type, Dims dims) {
+  return builder_.input(std::move(name), ir::Type::tensor(type == DataType::Float ? type_ : type, std::move(dims)));
+}
+
+ValueId Net::weight(const std::string& name, Dims dims, double fan_in, double gain) {
+  if (!with_data_) {
+    const ValueId id = graph_.add_value(name, ir::Type::tensor(type_, std::move(dims)));
+    graph_[id].data_left_out = true;
+    return id;
+  }
+  Tensor tensor(type_, std::move(dims));
+  const double limit = std::sqrt(gain / fan_in);
+  const std::uint64_t state = seed_ * 0x9E3779B97F4A7C15U + hash_of(name);
+  if (type_ == DataType::Float) {
+    fill_uniform<float>(tensor, limit, state);
+  } else {
+    fill_uniform<ir::Float16>(tensor, limit, state);
+  }
+  return graph_.add_constant(name, std::move(tensor));
+}
+
+ValueId Net::filled(const std::string& name, Dims dims, float value) {
+  Tensor tensor(type_, std::move(dims));
+  if (type_ == DataType::Float) {
+    for (float& element : tensor.values<float>()) element = value;
+  } else {
+    for (ir::Float16& element : tensor.values<ir::Float16>()) element = ir::Float16(value);
+  }
+  return graph_.add_constant(name, std::move(tensor));
+}
+
+ValueId Net::scalar(float value) {
+  return builder_.constant(type_ == DataType::Float ? Tensor::scalar(value) : Tensor::scalar(ir::Float16(value)));
+}
+
+ValueId Net::ints(const std::vector<std::int64_t>& values) { return builder_.constant(Tensor::ints(values)); }
+ValueId Net::constant(Tensor tensor) { return builder_.constant(std::move(tensor)); }
+
+ValueId Net::op(const std::string& name, std::string_view type, std::vector<ValueId> inputs,
+                std::vector<ir::Attribute> attributes) {
+  return ops(name, type, std::move(inputs), 1, std::move(attributes))[0];
+}
+
+std::vector<ValueId> Net::ops(const std::string& name, std::string_view type, std::vector<ValueId> inputs,
+                              std::size_t outputs, std::vector<ir::Attribute> attributes) {
+  const auto results = builder_.ops("", type, std::move(inputs), outputs, std::move(attributes));
+  graph_.ops.back().name = name;
+  for (std::size_t i = 0; i < outputs; ++i) graph_[results[i]].name = fmt::format("{}_output_{}", name, i);
+  return results;
+}
+
+void Net::output(ValueId value, const std::string& name) {
+  graph_[value].name = name;
+  builder_.output(value);
+}
+
+void Net::classify(ValueId logits, bool classes_last) {
+  if (recipe_.is("loss", "none")) return output(logits, "logits");
+  if (!recipe_.is("loss", "cross-entropy")) {
+    throw Error("parameter loss: '{}' found, none or cross-entropy needed", recipe_.word("loss"));
+  }
+  if (classes_last) logits = op("loss/rows", "Reshape", {logits, ints({-1, graph_[logits].type.dims.back()})});
+  Dims dims = graph_[logits].type.dims;
+  dims.erase(dims.begin() + 1);
+  const ValueId label = builder_.input("label", ir::Type::tensor(DataType::Int64, dims));
+  output(op("loss", "SoftmaxCrossEntropyLoss", {logits, label}), "loss");
+}
+
+ValueId Net::linear(const std::string& name, ValueId x, std::int64_t in, std::int64_t out) {
+  const ValueId weights = weight(name + ".weight", {out, in}, static_cast<double>(in));
+  const ValueId bias = weight(name + ".bias", {out}, static_cast<double>(in), 1.0);
+  return op(name + "/Gemm", "Gemm", {x, weights, bias}, {{"transB", std::int64_t{1}}});
+}
+
+ValueId Net::convolution(const std::string& name, ValueId x, std::int64_t in, std::int64_t out, std::int64_t kernel,
+                         std::int64_t stride, std::int64_t pad, std::int64_t group) {
+  const auto fan_in = static_cast<double>(in / group * kernel * kernel);
+  const ValueId weights = weight(name + ".weight", {out, in / group, kernel, kernel}, fan_in);
+  const ValueId bias = weight(name + ".bias", {out}, fan_in, 1.0);
+  return op(name + "/Conv", "Conv", {x, weights, bias},
+            {{"kernel_shape", ir::IntList{kernel, kernel}},
+             {"strides", ir::IntList{stride, stride}},
+             {"pads", ir::IntList{pad, pad, pad, pad}},
+             {"dilations", ir::IntList{1, 1}},
+             {"group", group}});
+}
+
+ValueId Net::layer_norm(const std::string& name, ValueId x, std::int64_t size) {
+  const ValueId scale = filled(name + ".weight", {size}, 1);
+  const ValueId bias = filled(name + ".bias", {size}, 0);
+  if (!primitive_) {
+    return op(name, "LayerNormalization", {x, scale, bias}, {{"axis", std::int64_t{-1}}, {"epsilon", 1e-5F}});
+  }
+  const ValueId axes = ints({-1});
+  const ValueId mean = op(name + "/ReduceMean", "ReduceMean", {x, axes});
+  const ValueId centered = op(name + "/Sub", "Sub", {x, mean});
+  const ValueId squared = op(name + "/Pow", "Pow", {centered, scalar(2)});
+  const ValueId variance = op(name + "/ReduceMean_1", "ReduceMean", {squared, axes});
+  const ValueId shifted = op(name + "/Add", "Add", {variance, scalar(1e-5F)});
+  const ValueId deviation = op(name + "/Sqrt", "Sqrt", {shifted});
+  const ValueId normal = op(name + "/Div", "Div", {centered, deviation});
+  return op(name + "/Add_1", "Add", {op(name + "/Mul", "Mul", {normal, scale}), bias});
+}
+
+ValueId Net::gelu_erf(const std::string& name, ValueId x) {
+  const ValueId scaled = op(name + "/Div", "Div", {x, scalar(1.41421356F)});
+  const ValueId shifted = op(name + "/Add", "Add", {op(name + "/Erf", "Erf", {scaled}), scalar(1)});
+  return op(name + "/Mul_1", "Mul", {op(name + "/Mul", "Mul", {x, shifted}), scalar(0.5F)});
+}
+
+ValueId Net::gelu(const std::string& name, ValueId x) {
+  return primitive_ ? gelu_erf(name, x) : op(name, "Gelu", {x});
+}
+
+BuiltModel Net::finish(int opset) { return {.graph = std::move(graph_), .opset = opset}; }
+
+}  // namespace podium::models

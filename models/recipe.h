@@ -1,0 +1,78 @@
+// What a model's builder works with: its parameters, named ops and seeded weights.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/builder.h"
+#include "models/catalog.h"
+
+namespace podium::models {
+
+/// The parameters of one build, with defaults filled in.
+class Recipe {
+ public:
+  Recipe(const ModelSpec& spec, const Parameters& given);
+
+  /// A positive whole number.
+  std::int64_t number(std::string_view name) const;
+  /// Zero is allowed.
+  std::int64_t count(std::string_view name) const;
+  const std::string& word(std::string_view name) const;
+  bool is(std::string_view name, std::string_view value) const { return word(name) == value; }
+
+ private:
+  std::string_view model_;
+  Parameters values_;
+};
+
+/// Builds a graph op by op. Node names are paths such as "layer1/0/conv1", values are named after their node.
+class Net {
+ public:
+  explicit Net(const Recipe& recipe);
+
+  ir::ValueId input(std::string name, ir::DataType type, ir::Dims dims);
+  /// A trained weight: uniform in +-sqrt(gain / fan_in), or without data when weights=none.
+  ir::ValueId weight(const std::string& name, ir::Dims dims, double fan_in, double gain = 3.0);
+  /// A weight whose elements all have one value, such as a bias or a scale.
+  ir::ValueId filled(const std::string& name, ir::Dims dims, float value);
+  /// A scalar of the model's float type.
+  ir::ValueId scalar(float value);
+  ir::ValueId ints(const std::vector<std::int64_t>& values);
+  ir::ValueId constant(ir::Tensor tensor);
+  ir::ValueId op(const std::string& name, std::string_view type, std::vector<ir::ValueId> inputs,
+                 std::vector<ir::Attribute> attributes = {});
+  std::vector<ir::ValueId> ops(const std::string& name, std::string_view type, std::vector<ir::ValueId> inputs,
+                               std::size_t outputs, std::vector<ir::Attribute> attributes = {});
+  void output(ir::ValueId value, const std::string& name);
+  /// Class scores as the output "logits", or with loss=cross-entropy an input "label" and the output "loss".
+  /// The classes are dimension 1, or the last of a sequence's tokens.
+  void classify(ir::ValueId logits, bool classes_last = false);
+
+  ir::ValueId linear(const std::string& name, ir::ValueId x, std::int64_t in, std::int64_t out);
+  ir::ValueId convolution(const std::string& name, ir::ValueId x, std::int64_t in, std::int64_t out,
+                          std::int64_t kernel, std::int64_t stride = 1, std::int64_t pad = 0,
+                          std::int64_t group = 1);
+  /// LayerNormalization and Gelu as one op each, or in primitive ops when form=primitive.
+  ir::ValueId layer_norm(const std::string& name, ir::ValueId x, std::int64_t size);
+  ir::ValueId gelu(const std::string& name, ir::ValueId x);
+
+  const ir::Type& type(ir::ValueId value) const { return graph_[value].type; }
+  const Recipe& recipe() const { return recipe_; }
+  bool is_primitive() const { return primitive_; }
+  BuiltModel finish(int opset);
+
+ private:
+  ir::ValueId gelu_erf(const std::string& name, ir::ValueId x);
+
+  const Recipe& recipe_;
+  ir::Graph graph_;
+  ir::Builder builder_{graph_};
+  std::uint64_t seed_;
+  bool with_data_;
+  bool primitive_;
+  ir::DataType type_;
+};
+
+}  // namespace podium::models
