@@ -1,0 +1,19 @@
+// The normalisations, prepared for float and double.
+#pragma once
+
+#include "executor/kernels/kernel.h"
+
+namespace podium::kernels {
+
+PreparedKernel prepare_batch_normalization(PrepareContext& context);
+PreparedKernel prepare_instance_normalization(PrepareContext& context);
+PreparedKernel prepare_group_normalization(PrepareContext& context);
+PreparedKernel prepare_lrn(PrepareContext& context);
+PreparedKernel prepare_layer_normalization(PrepareContext& context);
+PreparedKernel prepare_rms_normalization(PrepareContext& context);
+PreparedKernel prepare_lp_normalization(PrepareContext& context);
+PreparedKernel prepare_mean_variance_normalization(PrepareContext& context);
+/// In every element type.
+PreparedKernel prepare_dropout(PrepareContext& context);
+
+}  // namespace podium::kernels

@@ -1,0 +1,205 @@
+// Normalisations whose scale is per channel of [N, C, ...]: batch, instance, group, and LRN across channels.
+#include <algorithm>
+
+#include "executor/kernels/dispatch.h"
+#include "executor/kernels/fast_math.h"
+#include "executor/kernels/moments.h"
+#include "executor/kernels/norm.h"
+#include "executor/kernels/parallel.h"
+#include "executor/kernels/strides.h"
+
+namespace podium::kernels {
+namespace {
+
+struct Channels {
+  std::int64_t batch = 1;
+  std::int64_t channels = 1;
+  std::int64_t size = 1;  // elements of one channel of one image
+};
+
+Channels channels_of(const Dims& x) {
+  if (x.size() == 1) return {.batch = x[0]};
+  return {x[0], x[1], count_of(x, 2, x.size())};
+}
+
+// Mean and variance of one channel over all images.
+template <class T>
+Moments<T> channel_moments(const T* x, const Channels& shape, std::int64_t channel) {
+  const T count = static_cast<T>(shape.batch * shape.size);
+  Moments<T> moments;
+  const auto of_image = [&](std::int64_t n) { return x + (n * shape.channels + channel) * shape.size; };
+  for (std::int64_t n = 0; n < shape.batch; ++n) moments.mean += sum_of(of_image(n), shape.size);
+  moments.mean /= count;
+  for (std::int64_t n = 0; n < shape.batch; ++n) {
+    moments.variance += sum_of_squares(of_image(n), shape.size, moments.mean);
+  }
+  moments.variance /= count;
+  return moments;
+}
+
+struct BatchNormalization {
+  Channels shape;
+  float epsilon = 0;
+  float momentum = 0;
+  bool training = false;
+};
+
+template <class T>
+void mix_running(const std::vector<T>& before, const std::vector<T>& current, float momentum, Tensor& result) {
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const T mixed = before[i] * static_cast<T>(momentum) + current[i] * static_cast<T>(1.0F - momentum);
+    if (result.type() == DataType::Double) {
+      result.data<double>()[i] = static_cast<double>(mixed);
+    } else {
+      result.data<float>()[i] = static_cast<float>(mixed);
+    }
+  }
+}
+
+template <class T>
+void normalize_batch(const BatchNormalization& op, const RunContext& run) {
+  const Channels& shape = op.shape;
+  const T* x = run.input(0).data<T>();
+  T* y = run.output(0).data<T>();
+  const std::vector<T> scale = numbers_of<T>(run.input(1));
+  const std::vector<T> bias = numbers_of<T>(run.input(2));
+  std::vector<T> mean = numbers_of<T>(run.input(3));
+  std::vector<T> variance = numbers_of<T>(run.input(4));
+  if (op.training) {
+    const std::vector<T> mean_before = mean;
+    const std::vector<T> variance_before = variance;
+    parallel_ranges(shape.channels, shape.batch * shape.size, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t c = begin; c < end; ++c) {
+        const Moments<T> moments = channel_moments(x, shape, c);
+        mean[static_cast<std::size_t>(c)] = moments.mean;
+        variance[static_cast<std::size_t>(c)] = moments.variance;
+      }
+    });
+    if (run.has_output(1)) mix_running(mean_before, mean, op.momentum, run.output(1));
+    if (run.has_output(2)) mix_running(variance_before, variance, op.momentum, run.output(2));
+  }
+  parallel_ranges(shape.batch * shape.channels, shape.size, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const auto c = static_cast<std::size_t>(i % shape.channels);
+      const T factor = scale[c] / std::sqrt(variance[c] + static_cast<T>(op.epsilon));
+      scale_and_shift(x + i * shape.size, y + i * shape.size, shape.size, mean[c], factor, bias[c]);
+    }
+  });
+}
+
+struct GroupNormalization {
+  Channels shape;
+  std::int64_t groups = 1;
+  float epsilon = 0;
+};
+
+template <class T>
+void normalize_groups(const GroupNormalization& op, const RunContext& run) {
+  const std::int64_t size = op.shape.size;
+  const std::int64_t in_group = op.shape.channels / op.groups;
+  const T* x = run.input(0).data<T>();
+  const T* scale = run.input(1).data<T>();
+  const T* bias = run.input(2).data<T>();
+  T* y = run.output(0).data<T>();
+  parallel_ranges(op.shape.batch * op.groups, in_group * size, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t group = begin; group < end; ++group) {
+      const std::int64_t first = group * in_group * size;
+      const Moments<T> moments = moments_of(x + first, in_group * size);
+      const T factor = T{1} / std::sqrt(moments.variance + static_cast<T>(op.epsilon));
+      for (std::int64_t i = 0; i < in_group; ++i) {
+        const std::int64_t channel = group % op.groups * in_group + i;
+        const std::int64_t at = first + i * size;
+        scale_and_shift(x + at, y + at, size, moments.mean, factor * scale[channel], bias[channel]);
+      }
+    }
+  });
+}
+
+PreparedKernel prepare_groups(const PrepareContext& context, std::int64_t groups) {
+  const GroupNormalization op{channels_of(context.dims(0)), groups, context.get_float("epsilon")};
+  return dispatch<float, double>(context.element(0), [&](auto tag) -> PreparedKernel {
+    using T = decltype(tag);
+    return [op](const RunContext& run) { normalize_groups<T>(op, run); };
+  });
+}
+
+struct Lrn {
+  Channels shape;
+  std::int64_t before = 0;  // channels of the window below and above the one it is for
+  std::int64_t after = 0;
+  float factor = 0;  // alpha / size
+  float beta = 0;
+  float bias = 0;
+};
+
+// One channel of one image, a stretch of it that fits the cache.
+template <class T>
+void normalize_across(const Lrn& op, const T* image, T* y, std::int64_t channel, std::int64_t first,
+                      std::int64_t count) {
+  T squares[256];
+  std::fill_n(squares, count, T{0});
+  const std::int64_t from = std::max<std::int64_t>(0, channel - op.before);
+  const std::int64_t to = std::min(op.shape.channels - 1, channel + op.after);
+  for (std::int64_t c = from; c <= to; ++c) {
+    const T* x = image + c * op.shape.size + first;
+    for (std::int64_t i = 0; i < count; ++i) squares[i] += x[i] * x[i];
+  }
+  const T* x = image + channel * op.shape.size + first;
+  const T beta = static_cast<T>(op.beta);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const T base = static_cast<T>(op.bias) + static_cast<T>(op.factor) * squares[i];
+    y[channel * op.shape.size + first + i] = x[i] * fast_exp(-beta * fast_log(base));
+  }
+}
+
+template <class T>
+void run_lrn(const Lrn& op, const RunContext& run) {
+  const T* x = run.input(0).data<T>();
+  T* y = run.output(0).data<T>();
+  const std::int64_t image_size = op.shape.channels * op.shape.size;
+  const std::int64_t cost = op.shape.size * (op.before + op.after + 16);
+  parallel_ranges(op.shape.batch * op.shape.channels, cost, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t image = i / op.shape.channels * image_size;
+      for (std::int64_t first = 0; first < op.shape.size; first += 256) {
+        normalize_across(op, x + image, y + image, i % op.shape.channels, first,
+                         std::min<std::int64_t>(256, op.shape.size - first));
+      }
+    }
+  });
+}
+
+}  // namespace
+
+PreparedKernel prepare_batch_normalization(PrepareContext& context) {
+  const BatchNormalization op{channels_of(context.dims(0)), context.get_float("epsilon"),
+                              context.get_float("momentum"), context.get_int("training_mode") != 0};
+  return dispatch<float, double>(context.element(0), [&](auto tag) -> PreparedKernel {
+    using T = decltype(tag);
+    return [op](const RunContext& run) { normalize_batch<T>(op, run); };
+  });
+}
+
+PreparedKernel prepare_instance_normalization(PrepareContext& context) {
+  return prepare_groups(context, context.dims(0)[1]);
+}
+
+PreparedKernel prepare_group_normalization(PrepareContext& context) {
+  return prepare_groups(context, context.get_int("num_groups"));
+}
+
+PreparedKernel prepare_lrn(PrepareContext& context) {
+  const std::int64_t size = context.get_int("size");
+  const Lrn op{.shape = channels_of(context.dims(0)),
+               .before = (size - 1) / 2,
+               .after = size / 2,
+               .factor = context.get_float("alpha") / static_cast<float>(size),
+               .beta = context.get_float("beta"),
+               .bias = context.get_float("bias")};
+  return dispatch<float, double>(context.element(0), [&](auto tag) -> PreparedKernel {
+    using T = decltype(tag);
+    return [op](const RunContext& run) { run_lrn<T>(op, run); };
+  });
+}
+
+}  // namespace podium::kernels

@@ -1,0 +1,160 @@
+// Normalisations of rows, which are all axes from one on: LayerNormalization and RMSNormalization.
+#include "executor/kernels/dispatch.h"
+#include "executor/kernels/moments.h"
+#include "executor/kernels/norm.h"
+#include "executor/kernels/parallel.h"
+#include "executor/kernels/strides.h"
+
+namespace podium::kernels {
+namespace {
+
+// A scale or bias that stretches to X, seen row by row.
+class RowParameter {
+ public:
+  RowParameter() = default;
+  RowParameter(const Dims& x, std::size_t axis, const Dims& parameter) {
+    // Aligned at the right; an axis that is stretched does not move in the parameter.
+    Dims strides(x.size(), 0);
+    const Dims own = strides_of(parameter);
+    const std::size_t shift = x.size() - parameter.size();
+    for (std::size_t i = 0; i < parameter.size(); ++i) strides[shift + i] = parameter[i] == 1 ? 0 : own[i];
+    const auto at = static_cast<std::ptrdiff_t>(axis);
+    rows_ = offsets(Dims(x.begin(), x.begin() + at), Dims(strides.begin(), strides.begin() + at));
+    columns_ = offsets(Dims(x.begin() + at, x.end()), Dims(strides.begin() + at, strides.end()));
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      is_flat_ = is_flat_ && columns_[i] == static_cast<std::int64_t>(i);
+    }
+  }
+
+  /// The numbers for one row; `buffer` is for those that do not lie side by side.
+  template <class T>
+  const T* row(const T* data, std::int64_t row, std::vector<T>& buffer) const {
+    const T* first = data + rows_[static_cast<std::size_t>(row)];
+    if (is_flat_) return first;
+    buffer.resize(columns_.size());
+    for (std::size_t i = 0; i < buffer.size(); ++i) buffer[i] = first[columns_[i]];
+    return buffer.data();
+  }
+
+ private:
+  static std::vector<std::int64_t> offsets(const Dims& dims, const Dims& strides) {
+    std::vector<std::int64_t> result;
+    for (StridedWalk<1> walk(dims, {strides}); walk.more(); walk.next()) result.push_back(walk.offset(0));
+    return result;
+  }
+
+  std::vector<std::int64_t> rows_;
+  std::vector<std::int64_t> columns_;
+  bool is_flat_ = true;
+};
+
+struct RowNormalization {
+  std::int64_t rows = 1;
+  std::int64_t columns = 1;
+  float epsilon = 0;
+  bool centered = true;  // false: the mean is taken to be zero
+  RowParameter scale = {};
+  RowParameter bias = {};
+};
+
+RowNormalization read_rows(const PrepareContext& context, bool centered) {
+  const Dims& x = context.dims(0);
+  const auto rank = static_cast<std::int64_t>(x.size());
+  const auto axis = static_cast<std::size_t>(ir::normalized_axis(context.get_int("axis"), rank));
+  RowNormalization op{count_of(x, 0, axis), count_of(x, axis, x.size()), context.get_float("epsilon"), centered};
+  op.scale = RowParameter(x, axis, context.dims(1));
+  if (context.has_input(2)) op.bias = RowParameter(x, axis, context.dims(2));
+  return op;
+}
+
+// Pointers of one run.
+template <class T>
+struct RowData {
+  const T* x = nullptr;
+  const T* scale = nullptr;
+  const T* bias = nullptr;
+  T* y = nullptr;
+  float* mean = nullptr;
+  float* inverse_deviation = nullptr;
+};
+
+template <class T>
+void normalize_rows(const RowNormalization& op, const RowData<T>& data, std::int64_t begin, std::int64_t end) {
+  std::vector<T> scale_buffer;
+  std::vector<T> bias_buffer;
+  for (std::int64_t row = begin; row < end; ++row) {
+    const T* x = data.x + row * op.columns;
+    T* y = data.y + row * op.columns;
+    const T* scale = op.scale.row(data.scale, row, scale_buffer);
+    Moments<T> moments;
+    if (op.centered) {
+      moments = moments_of(x, op.columns);
+    } else {
+      moments.variance = sum_of_squares(x, op.columns, T{0}) / static_cast<T>(op.columns);
+    }
+    const T mean = moments.mean;
+    const T factor = T{1} / std::sqrt(moments.variance + static_cast<T>(op.epsilon));
+    if (data.mean != nullptr) data.mean[row] = static_cast<float>(mean);
+    if (data.inverse_deviation != nullptr) data.inverse_deviation[row] = static_cast<float>(factor);
+    if (data.bias == nullptr) {
+      for (std::int64_t i = 0; i < op.columns; ++i) y[i] = (x[i] - mean) * factor * scale[i];
+    } else {
+      const T* bias = op.bias.row(data.bias, row, bias_buffer);
+      for (std::int64_t i = 0; i < op.columns; ++i) y[i] = (x[i] - mean) * factor * scale[i] + bias[i];
+    }
+  }
+}
+
+template <class T>
+void run_rows(const RowNormalization& op, const RowData<T>& data) {
+  parallel_ranges(op.rows, op.columns * 4, [&](std::int64_t begin, std::int64_t end) {
+    normalize_rows(op, data, begin, end);
+  });
+}
+
+// X and scale may differ in type: computed in the wider one.
+template <class T>
+void run_rms(const RowNormalization& op, const RunContext& run) {
+  const auto as_wanted = [](const Tensor& tensor, std::vector<T>& buffer) -> const T* {
+    if (tensor.type() == ir::data_type_of<T>) return tensor.data<T>();
+    buffer = numbers_of<T>(tensor);
+    return buffer.data();
+  };
+  std::vector<T> x_buffer;
+  std::vector<T> scale_buffer;
+  std::vector<T> y_buffer;
+  Tensor& output = run.output(0);
+  const bool direct = output.type() == ir::data_type_of<T>;
+  if (!direct) y_buffer.resize(static_cast<std::size_t>(output.size()));
+  run_rows<T>(op, {.x = as_wanted(run.input(0), x_buffer),
+                   .scale = as_wanted(run.input(1), scale_buffer),
+                   .y = direct ? output.data<T>() : y_buffer.data()});
+  if (direct) return;
+  for (std::size_t i = 0; i < y_buffer.size(); ++i) output.data<float>()[i] = static_cast<float>(y_buffer[i]);
+}
+
+}  // namespace
+
+PreparedKernel prepare_layer_normalization(PrepareContext& context) {
+  const RowNormalization op = read_rows(context, true);
+  return dispatch<float, double>(context.element(0), [&](auto tag) -> PreparedKernel {
+    using T = decltype(tag);
+    return [op](const RunContext& run) {
+      run_rows<T>(op, {.x = run.input(0).data<T>(),
+                       .scale = run.input(1).data<T>(),
+                       .bias = run.has_input(2) ? run.input(2).data<T>() : nullptr,
+                       .y = run.output(0).data<T>(),
+                       .mean = run.has_output(1) ? run.output(1).data<float>() : nullptr,
+                       .inverse_deviation = run.has_output(2) ? run.output(2).data<float>() : nullptr});
+    };
+  });
+}
+
+PreparedKernel prepare_rms_normalization(PrepareContext& context) {
+  const RowNormalization op = read_rows(context, false);
+  const bool wide = context.element(0) == DataType::Double || context.element(1) == DataType::Double;
+  if (wide) return [op](const RunContext& run) { run_rms<double>(op, run); };
+  return [op](const RunContext& run) { run_rms<float>(op, run); };
+}
+
+}  // namespace podium::kernels
