@@ -4,37 +4,14 @@
 #include <cstring>
 #include <utility>
 
+#include "executor/kernels/unit.h"
+
 namespace podium::kernels {
 
 using ir::DataType;
 using ir::Dims;
 
 namespace {
-
-// kUnit bytes at once; 0: one std::string.
-template <int kUnit>
-struct Unit {
-  static void move(const std::byte* from, std::byte* to) { std::memcpy(to, from, kUnit); }
-};
-template <>
-struct Unit<0> {
-  static void move(const std::byte* from, std::byte* to) {
-    *reinterpret_cast<std::string*>(to) = *reinterpret_cast<const std::string*>(from);
-  }
-};
-
-template <class Use>
-void with_unit(int bytes, Use&& use) {
-  switch (bytes) {
-    case 0: return use(std::integral_constant<int, 0>{});
-    case 1: return use(std::integral_constant<int, 1>{});
-    case 2: return use(std::integral_constant<int, 2>{});
-    case 4: return use(std::integral_constant<int, 4>{});
-    case 8: return use(std::integral_constant<int, 8>{});
-    case 16: return use(std::integral_constant<int, 16>{});
-    default: IR_CHECK(false, "elements of {} bytes", bytes);
-  }
-}
 
 // Calls `inner` once for every index of the loops in [loop, last).
 template <class Inner>
@@ -163,10 +140,6 @@ std::vector<MoveLoop> joined(const std::vector<MoveLoop>& loops, std::int64_t el
   }
   return result;
 }
-
-bool is_unit(std::size_t bytes) { return bytes <= 16 && (bytes & (bytes - 1)) == 0; }
-
-int unit_of(DataType type) { return type == DataType::String ? 0 : static_cast<int>(ir::storage_bytes(type)); }
 
 }  // namespace
 
