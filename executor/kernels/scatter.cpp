@@ -1,0 +1,176 @@
+#include "executor/kernels/scatter.h"
+
+#include <cmath>
+
+#include "executor/kernels/dispatch.h"
+#include "executor/kernels/indices.h"
+#include "executor/kernels/strides.h"
+#include "executor/kernels/unit.h"
+
+namespace podium::kernels {
+namespace {
+
+// Blocks of `block` elements, in order, each to its offset.
+using Apply = void (*)(const Tensor& updates, std::span<const std::int64_t> offsets, std::int64_t block,
+                       Tensor& output);
+
+void replace(const Tensor& updates, std::span<const std::int64_t> offsets, std::int64_t block, Tensor& output) {
+  const auto element = static_cast<std::int64_t>(storage_bytes(output.type()));
+  with_block(output.type(), block, [&](auto move, std::int64_t bytes) {
+    const auto* from = static_cast<const std::byte*>(updates.raw());
+    auto* to = static_cast<std::byte*>(output.raw());
+    for (std::int64_t offset : offsets) {
+      move(from, to + offset * element);
+      from += bytes;
+    }
+  });
+}
+
+template <class T>
+constexpr bool kIsNarrow = std::is_same_v<T, ir::Float16> || std::is_same_v<T, ir::Bfloat16>;
+template <class T>
+constexpr bool kIsComplex = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
+
+struct Add {
+  template <class T>
+  static T of(T a, T b) {
+    if constexpr (std::is_same_v<T, bool>) return a || b;
+    // Unsigned, where wrapping is defined.
+    if constexpr (std::is_integral_v<T>) {
+      return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+    } else {
+      return a + b;
+    }
+  }
+};
+
+struct Multiply {
+  template <class T>
+  static T of(T a, T b) {
+    if constexpr (std::is_same_v<T, bool>) return a && b;
+    if constexpr (std::is_integral_v<T>) {
+      return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+    } else {
+      return a * b;
+    }
+  }
+};
+
+// NaN wins, as in NumPy.
+struct Smaller {
+  template <class T>
+  static T of(T a, T b) {
+    return a < b || a != a ? a : b;
+  }
+};
+
+struct Larger {
+  template <class T>
+  static T of(T a, T b) {
+    return a > b || a != a ? a : b;
+  }
+};
+
+template <class Operation, class T>
+void accumulate(const Tensor& updates, std::span<const std::int64_t> offsets, std::int64_t block, Tensor& output) {
+  const T* from = updates.data<T>();
+  for (std::int64_t offset : offsets) {
+    T* to = output.data<T>() + offset;
+    for (std::int64_t i = 0; i < block; ++i) {
+      if constexpr (kIsNarrow<T>) {
+        to[i] = T(Operation::of(static_cast<float>(to[i]), static_cast<float>(from[i])));
+      } else {
+        to[i] = Operation::of(to[i], from[i]);
+      }
+    }
+    from += block;
+  }
+}
+
+template <class T>
+Apply apply_of(const std::string& reduction) {
+  if (reduction == "add") return accumulate<Add, T>;
+  if (reduction == "mul") return accumulate<Multiply, T>;
+  if constexpr (!kIsComplex<T>) {
+    if (reduction == "min") return accumulate<Smaller, T>;
+    if (reduction == "max") return accumulate<Larger, T>;
+  }
+  throw Error("reduction '{}' of {} found: they have no order", reduction, name_of(ir::data_type_of<T>));
+}
+
+Apply apply_of(const std::string& reduction, DataType type) {
+  if (reduction == "none") return replace;
+  return dispatch<float, double, ir::Float16, ir::Bfloat16, std::int8_t, std::int16_t, std::int32_t, std::int64_t,
+                  std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, bool, std::complex<float>,
+                  std::complex<double>>(type, [&](auto tag) -> Apply { return apply_of<decltype(tag)>(reduction); });
+}
+
+void copy_data(const RunContext& run) {
+  const Tensor& data = run.input(0);
+  if (data.raw() != run.output(0).raw()) copy_elements(data.type(), data.raw(), run.output(0).raw(), data.size());
+}
+
+}  // namespace
+
+PreparedKernel scatter_elements(PrepareContext& context) {
+  const Dims data = context.dims(0);
+  const auto rank = static_cast<std::int64_t>(data.size());
+  const auto axis = static_cast<std::size_t>(ir::normalized_axis(context.get_int("axis"), rank));
+  const auto count = static_cast<std::size_t>(ir::element_count(context.dims(1)));
+  const Apply apply = apply_of(context.get_string("reduction"), context.element(0));
+  context.need_scratch(count * sizeof(std::int64_t));
+  return [data, axis, count, apply](const RunContext& run) {
+    auto* offsets = run.scratch<std::int64_t>();
+    element_offsets(run.input(1), data, axis, offsets);
+    copy_data(run);
+    apply(run.input(2), {offsets, count}, 1, run.output(0));
+  };
+}
+
+PreparedKernel scatter_nd(PrepareContext& context) {
+  const Dims data = context.dims(0);
+  const Dims& indices = context.dims(1);
+  const auto rows = static_cast<std::size_t>(count_of(indices, 0, indices.size() - 1));
+  const std::int64_t block = count_of(data, static_cast<std::size_t>(indices.back()), data.size());
+  const Apply apply = apply_of(context.get_string("reduction"), context.element(0));
+  context.need_scratch(rows * sizeof(std::int64_t));
+  return [data, rows, block, apply](const RunContext& run) {
+    auto* offsets = run.scratch<std::int64_t>();
+    row_offsets(run.input(1), data, 0, offsets);
+    copy_data(run);
+    apply(run.input(2), {offsets, rows}, block, run.output(0));
+  };
+}
+
+// Step `s` of the update of batch `b` goes to step write_indices[b] + s of the cache, for every row between the
+// batch and the axis.
+PreparedKernel tensor_scatter(PrepareContext& context) {
+  const Dims& cache = context.dims(0);
+  const auto rank = static_cast<std::int64_t>(cache.size());
+  const auto axis = static_cast<std::size_t>(ir::normalized_axis(context.get_int("axis"), rank));
+  const std::int64_t steps = cache[axis];
+  const std::int64_t written = context.dims(1)[axis];
+  const std::int64_t batch = cache[0];
+  const std::int64_t rows = count_of(cache, 1, axis);
+  const std::int64_t block = count_of(cache, axis + 1, cache.size());
+  const bool circular = context.get_string("mode") == "circular";
+  return [=](const RunContext& run) {
+    copy_data(run);
+    const std::int64_t* first = run.has_input(2) ? run.input(2).data<std::int64_t>() : nullptr;
+    with_block(run.input(0).type(), block, [&](auto move, std::int64_t bytes) {
+      const auto* from = static_cast<const std::byte*>(run.input(1).raw());
+      auto* to = static_cast<std::byte*>(run.output(0).raw());
+      for (std::int64_t row = 0; row < batch * rows; ++row) {
+        const std::int64_t start = first == nullptr ? 0 : first[row / rows];
+        if (start < 0 || (!circular && start > steps - written)) {
+          throw Error("{} steps at {} do not fit a cache of {}", written, start, steps);
+        }
+        for (std::int64_t s = 0; s < written; ++s, from += bytes) {
+          move(from, to + (row * steps + (start + s) % steps) * bytes);
+        }
+      }
+    });
+  };
+}
+
+}  // namespace podium::kernels
