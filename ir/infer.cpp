@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/passes/bodies.h"
 #include "ir/verify.h"
 
 namespace podium::ir {
@@ -72,12 +73,6 @@ std::vector<Type> infer_one_body(Op& op, const Op& original, const TypedOp& type
   return outputs;
 }
 
-bool has_body(const Op& op) {
-  return std::any_of(op.attributes.begin(), op.attributes.end(), [](const Attribute& candidate) {
-    return std::holds_alternative<Body>(candidate.value) || std::holds_alternative<std::vector<Body>>(candidate.value);
-  });
-}
-
 bool can_fold(const Graph& graph, const Op& op) {
   if (op.spec->random || op.inputs.empty() || has_body(op)) return false;
   return std::all_of(op.inputs.begin(), op.inputs.end(),
@@ -103,14 +98,25 @@ bool is_small_enough(const Graph& graph, const Op& op, const InferOptions& optio
   return out <= options.most_folded_bytes || out <= in;
 }
 
-// True when every output became a constant.
-bool fold(Graph& graph, const Op& op, const InferOptions& options) {
-  if (!options.evaluate || !can_fold(graph, op) || !is_small_enough(graph, op, options)) return false;
+// Nothing when the op cannot run and need not: a body may never be entered.
+std::vector<Datum> evaluate(const Graph& graph, const Op& op, const InferOptions& options, bool in_body) {
   std::vector<Datum> inputs(op.inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (op.inputs[i].valid()) inputs[i] = *graph[op.inputs[i]].constant;
   }
-  std::vector<Datum> results = options.evaluate(op, inputs);
+  try {
+    return options.evaluate(op, inputs);
+  } catch (const Error&) {
+    if (!in_body) throw;
+    return {};
+  }
+}
+
+// True when every output became a constant.
+bool fold(Graph& graph, const Op& op, const InferOptions& options, bool in_body) {
+  if (!options.evaluate || !can_fold(graph, op) || !is_small_enough(graph, op, options)) return false;
+  std::vector<Datum> results = evaluate(graph, op, options, in_body);
+  if (results.empty()) return false;
   for (std::size_t i = 0; i < op.outputs.size(); ++i) {
     if (op.outputs[i].valid() && !results[i].is_tensor()) return false;
   }
@@ -123,8 +129,19 @@ bool fold(Graph& graph, const Op& op, const InferOptions& options) {
   return true;
 }
 
+// Of the second input a CastLike needs the type alone: as a Cast it folds when the first is known.
+void forget_example(const Graph& graph, Op& op) {
+  if (!op.is("CastLike") || op.inputs.size() != 2 || !op.inputs[1].valid()) return;
+  const DataType type = graph[op.inputs[1]].type.element;
+  if (type == DataType::Undefined) return;
+  op.spec = find_op("", "Cast");
+  op.inputs.resize(1);
+  set_attribute(op, "to", std::int64_t{static_cast<int>(type)});
+}
+
 // Infers one op; true when it is no longer needed because its outputs are constants.
 bool infer_op(Graph& graph, Op& op, const InferOptions& options, const std::string& where) {
+  if (options.evaluate) forget_example(graph, op);
   const Op original = has_body(op) ? op : Op{.spec = op.spec};
   InferContext context(graph, op);
   const std::string here = where + graph.describe(op);
@@ -142,7 +159,7 @@ bool infer_op(Graph& graph, Op& op, const InferOptions& options, const std::stri
     if (known && options.evaluate) value.constant = std::move(context.known_outputs[i]);
     all_known = all_known && known;
   }
-  return all_known || fold(graph, op, options);
+  return all_known || fold(graph, op, options, !where.empty());
 }
 
 void infer_in_place(Graph& graph, const InferOptions& options, const std::string& where) {

@@ -1,6 +1,7 @@
 #include "executor/session/session.h"
 
 #include "executor/lower/single.h"
+#include "ir/passes/optimize.h"
 
 namespace podium {
 namespace {
@@ -24,7 +25,7 @@ bool fits(const ir::Type& wanted, const ir::Type& found) {
 
 }  // namespace
 
-void optimize(importer::Model& model) { ir::infer(model.graph, {.evaluate = kernels::evaluate}); }
+void optimize(importer::Model& model) { ir::optimize(model.graph, {.evaluate = kernels::evaluate}); }
 
 InferenceSession::InferenceSession(importer::Model model, const SessionOptions& options)
     : engine_(compile(std::move(model)), {.seed = options.seed}) {}

@@ -1,0 +1,166 @@
+#include "ir/passes/merge_equal.h"
+
+#include <algorithm>
+#include <bit>
+#include <string_view>
+#include <unordered_map>
+
+#include "ir/passes/bodies.h"
+
+namespace podium::ir {
+namespace {
+
+constexpr std::size_t kLargestCompared = 4096;  // bytes of a constant
+
+std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
+
+void mix(std::size_t& hash, std::size_t value) { hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL + (hash >> 29U); }
+
+void mix(std::size_t& hash, const Tensor& tensor) {
+  mix(hash, static_cast<std::size_t>(tensor.type()));
+  for (std::int64_t dim : tensor.dims()) mix(hash, static_cast<std::size_t>(dim));
+  if (tensor.bytes() > kLargestCompared) return;
+  if (tensor.type() != DataType::String) {
+    mix(hash, std::hash<std::string_view>()({static_cast<const char*>(tensor.raw()), tensor.bytes()}));
+    return;
+  }
+  for (const std::string& text : tensor.values<std::string>()) mix(hash, std::hash<std::string>()(text));
+}
+
+struct HashOf {
+  std::size_t operator()(std::int64_t value) const { return static_cast<std::size_t>(value); }
+  std::size_t operator()(float value) const { return std::bit_cast<std::uint32_t>(value); }
+  std::size_t operator()(const std::string& value) const { return std::hash<std::string>()(value); }
+  std::size_t operator()(const Tensor& value) const {
+    std::size_t hash = 0;
+    mix(hash, value);
+    return hash;
+  }
+  std::size_t operator()(const Type& /*value*/) const { return 0; }
+  std::size_t operator()(const Body& /*value*/) const { return 0; }
+  template <class T>
+  std::size_t operator()(const std::vector<T>& values) const {
+    std::size_t hash = values.size();
+    for (const T& value : values) mix(hash, (*this)(value));
+    return hash;
+  }
+};
+
+bool same(std::int64_t a, std::int64_t b) { return a == b; }
+bool same(float a, float b) { return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b); }
+bool same(const std::string& a, const std::string& b) { return a == b; }
+bool same(const Type& a, const Type& b) { return a == b; }
+bool same(const Body& a, const Body& b) { return a == b; }
+bool same(const Tensor& a, const Tensor& b) {
+  if (a.raw() == b.raw()) return a.type() == b.type() && a.dims() == b.dims();
+  return a.bytes() <= kLargestCompared && identical(a, b);
+}
+template <class T>
+bool same(const std::vector<T>& a, const std::vector<T>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const T& x, const T& y) { return same(x, y); });
+}
+
+bool same_attribute(const Attribute& a, const Attribute& b) {
+  if (a.name != b.name || a.value.index() != b.value.index()) return false;
+  return std::visit([&](const auto& value) { return same(value, std::get<std::decay_t<decltype(value)>>(b.value)); },
+                    a.value);
+}
+
+bool same_op(const Op& a, const Op& b) {
+  if (a.spec != b.spec || a.inputs != b.inputs || a.outputs.size() != b.outputs.size()) return false;
+  for (std::size_t i = 0; i < a.outputs.size(); ++i) {
+    if (a.outputs[i].valid() != b.outputs[i].valid()) return false;
+  }
+  return std::equal(a.attributes.begin(), a.attributes.end(), b.attributes.begin(), b.attributes.end(),
+                    same_attribute);
+}
+
+std::size_t hash_of(const Op& op) {
+  std::size_t hash = std::hash<const OpSpec*>()(op.spec);
+  for (ValueId id : op.inputs) mix(hash, static_cast<std::size_t>(id.index) + 1);
+  for (const Attribute& attribute : op.attributes) {
+    mix(hash, std::hash<std::string>()(attribute.name));
+    mix(hash, std::visit(HashOf(), attribute.value));
+  }
+  return hash;
+}
+
+class Merger {
+ public:
+  explicit Merger(Graph& graph) : graph_(graph), stands_for_(graph.values.size()), fixed_(graph.values.size(), false) {
+    for (std::size_t i = 0; i < stands_for_.size(); ++i) stands_for_[i] = {static_cast<std::int32_t>(i)};
+    for (ValueId id : graph.inputs) fixed_[at(id)] = true;
+    for (ValueId id : graph.outputs) fixed_[at(id)] = true;
+  }
+
+  bool run() {
+    merge_constants();
+    std::vector<Op> kept;
+    kept.reserve(graph_.ops.size());
+    for (Op& op : graph_.ops) {
+      for (ValueId& id : op.inputs) {
+        if (!id.valid() || stands_for_[at(id)] == id) continue;
+        id = stands_for_[at(id)];
+        changed_ = true;
+      }
+      if (has_body(op)) {
+        changed_ |= edit_bodies(op, merge_equal);
+      } else if (!op.spec->random && merge(op, kept)) {
+        continue;
+      }
+      kept.push_back(std::move(op));
+    }
+    graph_.ops = std::move(kept);
+    return changed_;
+  }
+
+ private:
+  void merge_constants() {
+    std::unordered_multimap<std::size_t, ValueId> seen;
+    for (std::size_t i = 0; i < graph_.values.size(); ++i) {
+      const auto& constant = graph_.values[i].constant;
+      if (!constant || constant->bytes() > kLargestCompared) continue;
+      const std::size_t hash = HashOf()(*constant);
+      const auto [begin, end] = seen.equal_range(hash);
+      const auto equal = std::find_if(begin, end, [&](const auto& entry) {
+        return identical(*graph_[entry.second].constant, *constant);
+      });
+      if (equal == end || fixed_[i]) {
+        seen.emplace(hash, ValueId{static_cast<std::int32_t>(i)});
+      } else {
+        stands_for_[i] = equal->second;
+      }
+    }
+  }
+
+  // True when an earlier op gives what this one would.
+  bool merge(const Op& op, const std::vector<Op>& kept) {
+    const std::size_t hash = hash_of(op);
+    const auto [begin, end] = seen_.equal_range(hash);
+    const auto equal = std::find_if(begin, end, [&](const auto& entry) { return same_op(kept[entry.second], op); });
+    const bool is_output =
+        std::any_of(op.outputs.begin(), op.outputs.end(), [&](ValueId id) { return id.valid() && fixed_[at(id)]; });
+    if (equal == end || is_output) {
+      seen_.emplace(hash, kept.size());
+      return false;
+    }
+    const Op& first = kept[equal->second];
+    for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+      if (op.outputs[i].valid()) stands_for_[at(op.outputs[i])] = first.outputs[i];
+    }
+    changed_ = true;
+    return true;
+  }
+
+  Graph& graph_;
+  std::vector<ValueId> stands_for_;
+  std::vector<bool> fixed_;  // inputs and outputs of the graph
+  std::unordered_multimap<std::size_t, std::size_t> seen_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+bool merge_equal(Graph& graph) { return Merger(graph).run(); }
+
+}  // namespace podium::ir

@@ -1,0 +1,13 @@
+// Removes ops that hand on what they are given.
+#pragma once
+
+namespace podium::ir {
+
+class Graph;
+
+/// Needs inferred types. Leaves out what changes no bit: identities, dropout in inference, casts to the same type,
+/// moves that move nothing, pairs of transposes and reshapes, arithmetic with a neutral number, the choice of an If
+/// whose condition is known; in bodies too. The names of the graph's outputs stay. True when something changed.
+bool simplify(Graph& graph);
+
+}  // namespace podium::ir

@@ -1,0 +1,205 @@
+#include "ir/passes/simplify_rules.h"
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+
+namespace podium::ir {
+namespace {
+
+const Tensor* constant_input(const SimplifyView& view, const Op& op, std::size_t i) {
+  if (i >= op.inputs.size() || !view.graph.is_constant(op.inputs[i])) return nullptr;
+  return &*view.graph[op.inputs[i]].constant;
+}
+
+bool is_left_out(const Op& op, std::size_t i) { return i >= op.inputs.size() || !op.inputs[i].valid(); }
+
+const Type& input_type(const SimplifyView& view, const Op& op, std::size_t i = 0) {
+  return view.graph[op.inputs[i]].type;
+}
+
+const Type& output_type(const SimplifyView& view, const Op& op) { return view.graph[op.outputs[0]].type; }
+
+bool keeps_shape(const SimplifyView& view, const Op& op, std::size_t i = 0) {
+  return input_type(view, op, i).is_static() && input_type(view, op, i) == output_type(view, op);
+}
+
+bool always(const SimplifyView& /*view*/, const Op& /*op*/) { return true; }
+
+bool has_one_input(const SimplifyView& /*view*/, const Op& op) { return op.inputs.size() == 1; }
+
+bool is_inference(const SimplifyView& view, const Op& op) {
+  if (is_left_out(op, 2)) return true;
+  const Tensor* training = constant_input(view, op, 2);
+  return training != nullptr && training->size() == 1 && !*training->data<bool>();
+}
+
+bool keeps_type(const SimplifyView& view, const Op& op) {
+  const DataType from = input_type(view, op).element;
+  return from != DataType::Undefined && from == output_type(view, op).element;
+}
+
+IntList permutation(const SimplifyView& view, const Op& op) {
+  if (const auto* perm = attribute_if<IntList>(op, "perm")) return *perm;
+  IntList reversed;
+  if (!input_type(view, op).has_rank) return reversed;
+  for (int axis = input_type(view, op).rank() - 1; axis >= 0; --axis) reversed.push_back(axis);
+  return reversed;
+}
+
+bool keeps_order(const SimplifyView& view, const Op& op) {
+  if (!input_type(view, op).has_rank) return false;
+  const IntList perm = permutation(view, op);
+  return std::is_sorted(perm.begin(), perm.end());
+}
+
+bool all_equal(const Tensor* tensor, std::int64_t value) {
+  if (tensor == nullptr) return false;
+  const auto numbers = tensor->to_ints();
+  return std::all_of(numbers.begin(), numbers.end(), [&](std::int64_t number) { return number == value; });
+}
+
+bool pads_nothing(const SimplifyView& view, const Op& op) {
+  return keeps_shape(view, op) && all_equal(constant_input(view, op, 1), 0);
+}
+
+// Every entry of every axis, in the old order.
+bool takes_all(const SimplifyView& view, const Op& op) {
+  return keeps_shape(view, op) && (is_left_out(op, 4) || all_equal(constant_input(view, op, 4), 1));
+}
+
+bool reshapes(const Op& op) {
+  return op.spec->domain.empty() &&
+         (op.is("Reshape") || op.is("Flatten") || op.is("Squeeze") || op.is("Unsqueeze"));
+}
+
+template <class T>
+std::vector<std::byte> bytes_of(T value) {
+  std::vector<std::byte> bytes(sizeof value);
+  std::memcpy(bytes.data(), &value, sizeof value);
+  return bytes;
+}
+
+// The bytes of a number in the types that arithmetic is done in; nothing for other types.
+std::vector<std::byte> bytes_of(DataType type, float value) {
+  switch (type) {
+    case DataType::Float:
+      return bytes_of(value);
+    case DataType::Double:
+      return bytes_of(static_cast<double>(value));
+    case DataType::Float16:
+      return bytes_of(Float16(value).bits);
+    case DataType::Bfloat16:
+      return bytes_of(Bfloat16(value).bits);
+    case DataType::Int32:
+      return bytes_of(static_cast<std::int32_t>(value));
+    case DataType::Int64:
+      return bytes_of(static_cast<std::int64_t>(value));
+    default:
+      return {};
+  }
+}
+
+// Input `i` is `value` everywhere and does not stretch the other input.
+bool is_neutral(const SimplifyView& view, const Op& op, std::size_t i, float value) {
+  constexpr std::size_t kMostBytes = 1 << 16;
+  const Tensor* tensor = constant_input(view, op, i);
+  if (tensor == nullptr || tensor->size() == 0 || tensor->bytes() > kMostBytes) return false;
+  if (!keeps_shape(view, op, 1 - i)) return false;
+  const std::vector<std::byte> wanted = bytes_of(tensor->type(), value);
+  if (wanted.empty()) return false;
+  const auto* found = static_cast<const std::byte*>(tensor->raw());
+  for (std::size_t offset = 0; offset < tensor->bytes(); offset += wanted.size()) {
+    if (std::memcmp(found + offset, wanted.data(), wanted.size()) != 0) return false;
+  }
+  return true;
+}
+
+bool divides_by_one(const SimplifyView& view, const Op& op) { return is_neutral(view, op, 1, 1.0F); }
+bool subtracts_zero(const SimplifyView& view, const Op& op) { return is_neutral(view, op, 1, 0.0F); }
+
+bool keeps_first_shape(const SimplifyView& view, const Op& op) { return keeps_shape(view, op); }
+
+// When the op hands on its first input.
+using HandsOn = bool (*)(const SimplifyView&, const Op&);
+
+HandsOn rule_of(const Op& op) {
+  static const std::unordered_map<std::string_view, HandsOn> kRules{
+      {"Cast", keeps_type},           {"CastLike", keeps_type},       {"Concat", has_one_input},
+      {"Div", divides_by_one},        {"Dropout", is_inference},      {"Expand", keeps_first_shape},
+      {"Flatten", keeps_first_shape}, {"Identity", always},           {"Max", has_one_input},
+      {"Mean", has_one_input},        {"Min", has_one_input},         {"Pad", pads_nothing},
+      {"Reshape", keeps_first_shape}, {"Slice", takes_all},           {"Squeeze", keeps_first_shape},
+      {"Sub", subtracts_zero},        {"Sum", has_one_input},         {"Tile", keeps_first_shape},
+      {"Transpose", keeps_order},     {"Unsqueeze", keeps_first_shape},
+  };
+  const auto found = op.spec->domain.empty() ? kRules.find(op.spec->name) : kRules.end();
+  return found == kRules.end() ? nullptr : found->second;
+}
+
+// Which input a sum or a product with a neutral number is equal to. A float sum needs -0: 0 would lose its sign.
+std::size_t other_than_neutral(const SimplifyView& view, const Op& op) {
+  constexpr std::size_t kNone = 2;
+  const bool adds = op.is("Add");
+  if (!adds && !op.is("Mul")) return kNone;
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (is_neutral(view, op, i, adds ? -0.0F : 1.0F)) return 1 - i;
+  }
+  return kNone;
+}
+
+// A reshape that comes back to the shape before the one it reads.
+ValueId reshaped_back(const SimplifyView& view, const Op& op) {
+  if (!reshapes(op)) return kNoValue;
+  const Op* before = view.producer(op.inputs[0]);
+  if (before == nullptr || !reshapes(*before)) return kNoValue;
+  const Type& type = input_type(view, *before);
+  return type.is_static() && type == output_type(view, op) ? before->inputs[0] : kNoValue;
+}
+
+bool shorten_transpose(const SimplifyView& view, Op& op) {
+  const Op* before = view.producer(op.inputs[0]);
+  if (before == nullptr || !before->is("Transpose")) return false;
+  const IntList first = permutation(view, *before);
+  IntList both = permutation(view, op);
+  if (both.empty() || first.size() != both.size()) return false;
+  for (std::int64_t& axis : both) {
+    if (axis < 0 || axis >= static_cast<std::int64_t>(first.size())) return false;
+    axis = first[static_cast<std::size_t>(axis)];
+  }
+  op.inputs[0] = before->inputs[0];
+  set_attribute(op, "perm", std::move(both));
+  return true;
+}
+
+// A zero in the shape means the dimension that is read, so it must not be read past.
+bool shorten_reshape(const SimplifyView& view, Op& op) {
+  const Op* before = view.producer(op.inputs[0]);
+  const Tensor* shape = constant_input(view, op, 1);
+  if (before == nullptr || !reshapes(*before) || shape == nullptr) return false;
+  const auto wanted = shape->to_ints();
+  if (std::find(wanted.begin(), wanted.end(), 0) != wanted.end()) return false;
+  op.inputs[0] = before->inputs[0];
+  return true;
+}
+
+}  // namespace
+
+ValueId same_value(const SimplifyView& view, const Op& op) {
+  const bool has_more = std::any_of(op.outputs.begin() + (op.outputs.empty() ? 0 : 1), op.outputs.end(),
+                                    [](ValueId id) { return id.valid(); });
+  if (op.outputs.empty() || !op.outputs[0].valid() || has_more || op.inputs.empty()) return kNoValue;
+  if (const HandsOn hands_on = rule_of(op)) {
+    if (hands_on(view, op)) return op.inputs[0];
+  }
+  if (const std::size_t other = other_than_neutral(view, op); other < 2) return op.inputs[other];
+  return reshaped_back(view, op);
+}
+
+bool shorten(const SimplifyView& view, Op& op) {
+  if (op.is("Transpose")) return shorten_transpose(view, op);
+  if (op.is("Reshape")) return shorten_reshape(view, op);
+  return false;
+}
+
+}  // namespace podium::ir

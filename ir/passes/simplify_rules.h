@@ -1,0 +1,29 @@
+// The rules of simplify, one op at a time.
+#pragma once
+
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace podium::ir {
+
+/// What a rule sees beside its op: the values and the ops before it.
+struct SimplifyView {
+  const Graph& graph;
+  const std::vector<Op>& ops;
+  std::vector<std::int32_t> producers;  ///< per value the index in ops, -1 for none
+
+  /// The op before that produces the value; nullptr for an input or a constant.
+  const Op* producer(ValueId id) const {
+    const std::int32_t index = producers[static_cast<std::size_t>(id.index)];
+    return index < 0 ? nullptr : &ops[static_cast<std::size_t>(index)];
+  }
+};
+
+/// The value that the op's first output is equal to bit by bit; kNoValue when it computes something or another
+/// output of it is in use.
+ValueId same_value(const SimplifyView& view, const Op& op);
+/// Reads past an op of the same kind where that gives the same: a transpose of a transpose, a reshape of a reshape.
+bool shorten(const SimplifyView& view, Op& op);
+
+}  // namespace podium::ir
