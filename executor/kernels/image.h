@@ -1,0 +1,35 @@
+// Decoders of image files in memory. Each gives nothing for what it cannot decode and never throws for it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace podium::kernels {
+
+using Bytes = std::span<const std::uint8_t>;
+
+/// Rows from the top, pixels from the left, each red, green, blue.
+struct Image {
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  std::vector<std::uint8_t> pixels = {};
+
+  /// Makes room; false for sizes that no decoder should be talked into.
+  bool resize(std::int64_t new_height, std::int64_t new_width);
+  std::uint8_t* row(std::int64_t y) { return pixels.data() + y * width * 3; }
+};
+
+/// Tells the format from the first bytes.
+std::optional<Image> decode_image(Bytes file);
+
+std::optional<Image> decode_bmp(Bytes file);
+std::optional<Image> decode_jpeg(Bytes file);
+std::optional<Image> decode_jpeg2000(Bytes file);
+std::optional<Image> decode_png(Bytes file);
+std::optional<Image> decode_pnm(Bytes file);
+std::optional<Image> decode_tiff(Bytes file);
+std::optional<Image> decode_webp(Bytes file);
+
+}  // namespace podium::kernels
