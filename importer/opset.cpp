@@ -117,7 +117,10 @@ void append_adapted(AdaptContext& context, RawNode node) {
     // The list of inputs that an op may overwrite: Caffe2's, without meaning.
     if (rewrite.node().domain.empty() && context.version < 6) rewrite.drop("consumed_inputs");
     std::int64_t version = context.version;
+    const Adapter* last = nullptr;
     while (const Adapter* adapter = next_adapter(rewrite.node(), version)) {
+      if (adapter == last) break;  // it left the op as it was, so there is no row for it
+      last = adapter;
       rewrite.next_adapter();
       adapter->rewrite(rewrite);
       version = std::max(version, adapter->below);
