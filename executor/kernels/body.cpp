@@ -19,7 +19,8 @@ struct Around {
   }
 };
 
-void copy_elements(const Tensor& from, std::int64_t from_index, Tensor& to, std::int64_t to_index, std::int64_t count) {
+void copy_elements(const Tensor& from, std::int64_t from_index, Tensor& to, std::int64_t to_index,
+                   std::int64_t count) {
   if (from.type() == DataType::String) {
     std::copy_n(from.data<std::string>() + from_index, count, to.data<std::string>() + to_index);
     return;
