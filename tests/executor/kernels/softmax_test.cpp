@@ -1,6 +1,7 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
+#include "ir/builder.h"
 #include "tests/support/run_text.h"
 
 namespace podium::testing {
