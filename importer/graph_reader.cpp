@@ -1,132 +1,234 @@
 #include "importer/graph_reader.h"
 
 #include <algorithm>
+#include <unordered_set>
 
-#include "importer/opset.h"
-#include "importer/tensor_proto.h"
+#include "importer/attribute_proto.h"
+#include "importer/constant_node.h"
+#include "importer/depth.h"
 #include "importer/type_proto.h"
+#include "ir/verify.h"
 
 namespace podium::importer {
 
 using ir::ValueId;
 
-ValueId GraphReader::define(const std::string& name) {
-  const ValueId id = graph_.add_value(name);
-  if (!names_.emplace(name, id).second) throw Error("value '{}' is defined twice", name);
-  return id;
+namespace {
+
+Error at_node(const Error& error, const onnx::NodeProto& node, const std::string& prefix) {
+  const std::string where = describe(node, prefix);
+  // Whoever knew more of the node has named it.
+  const bool is_named = std::string_view(error.what()).starts_with(where.substr(0, where.rfind(" (")));
+  return is_named ? error : error.at(where);
 }
 
-ValueId GraphReader::lookup(const std::string& name) {
-  const auto found = names_.find(name);
-  if (found != names_.end()) return found->second;
-  if (outer_ == nullptr) throw Error("value '{}' is read but nothing produces it", name);
-  const ValueId outer = outer_->lookup(name);
-  const ValueId inner = define(name);
-  captures_.push_back({outer, inner});
-  return inner;
-}
+}  // namespace
 
-void GraphReader::read_inputs(const onnx::GraphProto& proto) {
-  std::unordered_map<std::string, const onnx::TensorProto*> initializers;
-  for (const auto& tensor : proto.initializer()) initializers.emplace(tensor.name(), &tensor);
-  for (const auto& input : proto.input()) {
-    const auto fed = context_.options.input_types.find(input.name());
-    const bool is_outermost = outer_ == nullptr;
-    if (initializers.contains(input.name()) && !(is_outermost && fed != context_.options.input_types.end()))
-      continue;
-    const ValueId id = define(input.name());
-    graph_[id].type = type_from_proto(input.type(), context_.options.dims);
-    if (is_outermost && fed != context_.options.input_types.end()) graph_[id].type = fed->second;
-    graph_.inputs.push_back(id);
+ir::Graph GraphReader::read() {
+  const onnx::GraphProto& proto = source_.proto.graph();
+  symbols_ = bind_symbols(proto, options_);
+  ir::Graph graph;
+  graph.name = proto.name();
+  Scope scope(graph);
+  const Frame frame{.opsets = &source_.opsets};
+  read_main_inputs(proto, scope);
+  read_initializers(proto, scope);
+  for (int index : node_order(proto.node())) {
+    read_node(proto.node(index), frame, scope);
+    nodes_of_ops_.resize(graph.ops.size(), index);
   }
-  for (const auto& tensor : proto.initializer()) {
-    if (names_.contains(tensor.name())) continue;
-    const ValueId id = define(tensor.name());
-    graph_[id].constant = context_.tensors.read(tensor);
-    graph_[id].type = graph_[id].constant->type_and_dims();
+  read_outputs(proto, scope);
+  nodes_of_ops_.resize(graph.ops.size(), -1);
+  return graph;
+}
+
+// Inputs with an initializer come last, and only when they are fed: else the initializer is their value.
+void GraphReader::read_main_inputs(const onnx::GraphProto& proto, Scope& scope) {
+  std::unordered_set<std::string> defaults;
+  for (const auto& tensor : proto.initializer()) defaults.insert(tensor.name());
+  for (const auto& tensor : proto.sparse_initializer()) defaults.insert(tensor.values().name());
+  for (const bool has_default : {false, true}) {
+    for (const auto& input : proto.input()) {
+      if (defaults.contains(input.name()) != has_default) continue;
+      if (has_default && !options_.input_types.contains(input.name())) continue;
+      const ValueId id = scope.define(input.name());
+      try {
+        scope.graph()[id].type = input_type(input, symbols_, options_);
+      } catch (const Error& error) {
+        throw error.at(fmt::format("input '{}'", input.name()));
+      }
+      scope.graph().inputs.push_back(id);
+    }
   }
 }
 
-void GraphReader::read(const onnx::GraphProto& proto) {
-  graph_.name = proto.name();
-  read_inputs(proto);
-  for (const auto& node : proto.node()) read_node(node);
-  for (const auto& output : proto.output()) graph_.outputs.push_back(lookup(output.name()));
-}
-
-ir::AttributeValue GraphReader::read_attribute(const onnx::AttributeProto& proto,
-                                               std::vector<GraphReader>& bodies) {
-  const auto body = [&](const onnx::GraphProto& graph) {
-    bodies.emplace_back(context_, this).read(graph);
-    return ir::Body();  // filled in by read_node when the captures of all bodies are known
+void GraphReader::read_initializers(const onnx::GraphProto& proto, Scope& scope) {
+  ir::Graph& graph = scope.graph();
+  std::unordered_set<std::string> seen;
+  const auto add = [&](const std::string& name, const auto& tensor) {
+    if (!seen.insert(name).second) throw Error("initializer '{}' is there twice", name);
+    if (scope.defines(name)) return;  // an input that is fed
+    const ValueId id = scope.define(name);
+    graph[id].constant = tensors_.read(tensor);
+    graph[id].type = graph[id].constant->type_and_dims();
   };
-  switch (proto.type()) {
-    case onnx::AttributeProto::INT:
-      return proto.i();
-    case onnx::AttributeProto::FLOAT:
-      return proto.f();
-    case onnx::AttributeProto::STRING:
-      return proto.s();
-    case onnx::AttributeProto::TENSOR:
-      return context_.tensors.read(proto.t());
-    case onnx::AttributeProto::TYPE_PROTO:
-      return type_from_proto(proto.tp(), context_.options.dims);
+  for (const auto& tensor : proto.initializer()) add(tensor.name(), tensor);
+  for (const auto& tensor : proto.sparse_initializer()) add(tensor.values().name(), tensor);
+}
+
+void GraphReader::read_outputs(const onnx::GraphProto& proto, Scope& scope) {
+  ir::Graph& graph = scope.graph();
+  for (const auto& output : proto.output()) {
+    ValueId id;
+    try {
+      id = scope.lookup(output.name());
+      if (!id.valid()) throw Error("an optional value found that is left out");
+    } catch (const Error& error) {
+      throw error.at(fmt::format("output '{}'", output.name()));
+    }
+    if (graph[id].name != output.name()) {
+      // A function gave one of its inputs or a value it made back: the output keeps its own name.
+      const ValueId named = graph.add_value(output.name());
+      const ir::OpSpec* identity = ir::find_op("", "Identity");
+      IR_CHECK(identity != nullptr);
+      graph.ops.push_back({.spec = identity, .name = output.name(), .inputs = {id}, .outputs = {named}});
+      id = named;
+    }
+    graph.outputs.push_back(id);
+  }
+}
+
+void GraphReader::read_nodes(const NodeList& nodes, const Frame& frame, Scope& scope) {
+  for (int index : node_order(nodes)) read_node(nodes.Get(index), frame, scope);
+}
+
+void GraphReader::read_node(const onnx::NodeProto& node, const Frame& frame, Scope& scope) try {
+  constexpr std::int64_t kMostInlined = 1'000'000;
+  if (frame.function != nullptr && ++inlined_ > kMostInlined) {
+    throw Error("the model's functions stand for more than {} nodes", kMostInlined);
+  }
+  if (const Function* function = find_function(node)) return read_call(node, *function, frame, scope);
+  if (node.op_type() == "Constant" && domain_of(node.domain()).empty())
+    return read_constant(node, frame, scope);
+  read_op(node, frame, scope);
+} catch (const Error& error) {
+  throw at_node(error, node, frame.prefix);
+}
+
+void GraphReader::read_constant(const onnx::NodeProto& node, const Frame& frame, Scope& scope) {
+  std::vector<OpenBody> bodies;
+  std::vector<ir::Attribute> attributes = read_attributes(node, frame, scope, bodies);
+  std::erase_if(attributes, [](const ir::Attribute& attribute) { return ir::is_annotation(attribute.name); });
+  if (attributes.size() != 1 || node.output_size() != 1) {
+    throw Error("{} values and {} outputs found, one of each needed", attributes.size(), node.output_size());
+  }
+  const ValueId id = scope.define(node.output(0));
+  scope.graph()[id].constant = constant_from(attributes[0]);
+  scope.graph()[id].type = scope.graph()[id].constant->type_and_dims();
+}
+
+// Makes every body take every outer value that one of them reads, and the op too.
+void GraphReader::close_bodies(std::vector<OpenBody>& bodies, RawNode& op, const ir::Graph& graph) {
+  std::vector<ValueId> outer;
+  std::unordered_set<std::int32_t> seen;
+  for (const OpenBody& body : bodies) {
+    for (const Scope::Capture& capture : body.scope->captures()) {
+      if (seen.insert(capture.outer.index).second) outer.push_back(capture.outer);
+    }
+  }
+  for (OpenBody& body : bodies) {
+    std::unordered_map<std::int32_t, ValueId> inner;
+    for (const Scope::Capture& capture : body.scope->captures()) inner[capture.outer.index] = capture.inner;
+    for (ValueId id : outer) {
+      const auto read = inner.find(id.index);
+      body.graph->inputs.push_back(read != inner.end() ? read->second
+                                                       : body.graph->add_value(graph[id].name + ":unused"));
+    }
+  }
+  op.inputs.insert(op.inputs.end(), outer.begin(), outer.end());
+  op.captures = static_cast<int>(outer.size());
+}
+
+void GraphReader::read_op(const onnx::NodeProto& node, const Frame& frame, Scope& scope) {
+  std::vector<OpenBody> bodies;
+  RawNode op{
+      .domain = domain_of(node.domain()), .type = node.op_type(), .name = frame.prefix + shown_name(node)};
+  const auto opset = frame.opsets->find(op.domain);
+  if (opset == frame.opsets->end()) {
+    throw Error("the model imports no version of domain '{}'", op.domain.empty() ? "ai.onnx" : op.domain);
+  }
+  op.attributes = read_attributes(node, frame, scope, bodies);
+  for (const auto& name : node.input()) op.inputs.push_back(name.empty() ? ir::kNoValue : scope.lookup(name));
+  while (!op.inputs.empty() && !op.inputs.back().valid()) op.inputs.pop_back();
+  close_bodies(bodies, op, scope.graph());
+  for (const auto& name : node.output())
+    op.outputs.push_back(name.empty() ? ir::kNoValue : scope.define(name));
+  AdaptContext adapt{.graph = scope.graph(), .version = opset->second};
+  append_adapted(adapt, std::move(op));
+}
+
+std::vector<ir::Attribute> GraphReader::read_attributes(const onnx::NodeProto& node, const Frame& frame,
+                                                        Scope& scope, std::vector<OpenBody>& bodies) {
+  std::vector<ir::Attribute> attributes;
+  std::unordered_set<std::string_view> names;
+  for (const auto& proto : node.attribute()) {
+    if (!names.insert(proto.name()).second) throw Error("attribute '{}' is there twice", proto.name());
+    const Given given = resolve(proto, frame, scope);
+    if (given.proto != nullptr) attributes.push_back({proto.name(), read_attribute(given, scope, bodies)});
+  }
+  for (const ir::Attribute& annotation : frame.annotations) {
+    if (!names.contains(annotation.name)) attributes.push_back(annotation);
+  }
+  return attributes;
+}
+
+// Follows a reference to an attribute of the function. Without proto: the call leaves the attribute out.
+GraphReader::Given GraphReader::resolve(const onnx::AttributeProto& proto, const Frame& frame, Scope& scope) {
+  if (proto.ref_attr_name().empty()) return {&proto, &frame, &scope};
+  if (frame.function == nullptr) {
+    throw Error("attribute '{}' refers to '{}' of a function, and this is none", proto.name(),
+                proto.ref_attr_name());
+  }
+  const auto given = frame.attributes.find(proto.ref_attr_name());
+  return given == frame.attributes.end() ? Given{} : given->second;
+}
+
+ir::AttributeValue GraphReader::read_attribute(const Given& given, Scope& scope,
+                                               std::vector<OpenBody>& bodies) {
+  switch (type_of(*given.proto)) {
     case onnx::AttributeProto::GRAPH:
-      return body(proto.g());
-    case onnx::AttributeProto::INTS:
-      return ir::IntList(proto.ints().begin(), proto.ints().end());
-    case onnx::AttributeProto::FLOATS:
-      return ir::FloatList(proto.floats().begin(), proto.floats().end());
-    case onnx::AttributeProto::STRINGS:
-      return ir::StringList(proto.strings().begin(), proto.strings().end());
-    case onnx::AttributeProto::TENSORS: {
-      std::vector<ir::Tensor> tensors;
-      for (const auto& tensor : proto.tensors()) tensors.push_back(context_.tensors.read(tensor));
-      return tensors;
+      return read_body(given.proto->g(), given, scope, bodies);
+    case onnx::AttributeProto::GRAPHS: {
+      std::vector<ir::Body> graphs;
+      for (const auto& proto : given.proto->graphs())
+        graphs.push_back(read_body(proto, given, scope, bodies));
+      return graphs;
     }
     default:
-      throw Error("attribute '{}' has a kind that is not read", proto.name());
+      return attribute_from_proto(*given.proto, tensors_, symbols_);
   }
 }
 
-void GraphReader::read_node(const onnx::NodeProto& node) {
-  RawNode op{
-      .domain = node.domain() == "ai.onnx" ? "" : node.domain(), .type = node.op_type(), .name = node.name()};
-  std::vector<GraphReader> bodies;
-  bodies.reserve(static_cast<std::size_t>(node.attribute_size()));
-  for (const auto& proto : node.attribute()) {
-    op.attributes.push_back({proto.name(), read_attribute(proto, bodies)});
+ir::Body GraphReader::read_body(const onnx::GraphProto& proto, const Given& given, Scope& scope,
+                                std::vector<OpenBody>& bodies) try {
+  const Depth deeper(depth_);
+  OpenBody& body = bodies.emplace_back();
+  body.graph = std::make_shared<ir::Graph>();
+  body.graph->name = proto.name();
+  body.scope = std::make_unique<Scope>(*body.graph, scope, *given.scope);
+  const std::shared_ptr<ir::Graph> graph = body.graph;
+  Scope& inner = *body.scope;
+  for (const auto& input : proto.input()) {
+    const ValueId id = inner.define(input.name());
+    (*graph)[id].type = type_from_proto(input.type(), symbols_);
+    graph->inputs.push_back(id);
   }
-  for (const auto& name : node.input()) op.inputs.push_back(name.empty() ? ir::kNoValue : lookup(name));
-  while (!op.inputs.empty() && !op.inputs.back().valid()) op.inputs.pop_back();
-
-  std::vector<ValueId> captured;
-  for (const GraphReader& body : bodies) {
-    for (const Capture& capture : body.captures_) {
-      if (std::find(captured.begin(), captured.end(), capture.outer) == captured.end()) {
-        captured.push_back(capture.outer);
-      }
-    }
-  }
-  std::size_t next_body = 0;
-  for (ir::Attribute& attribute : op.attributes) {
-    if (!std::holds_alternative<ir::Body>(attribute.value)) continue;
-    GraphReader& body = bodies[next_body++];
-    for (ValueId outer : captured) {
-      const auto found = std::find_if(body.captures_.begin(), body.captures_.end(),
-                                      [&](const Capture& capture) { return capture.outer == outer; });
-      const bool reads_it = found != body.captures_.end();
-      body.graph_.inputs.push_back(reads_it ? found->inner
-                                            : body.graph_.add_value(graph_[outer].name + ":unused"));
-    }
-    attribute.value = std::make_shared<const ir::Graph>(body.take());
-  }
-  op.inputs.insert(op.inputs.end(), captured.begin(), captured.end());
-  op.captures = static_cast<int>(captured.size());
-  for (const auto& name : node.output()) op.outputs.push_back(name.empty() ? ir::kNoValue : define(name));
-  const auto opset = context_.opsets.find(op.domain);
-  AdaptContext adapt{.graph = graph_, .version = opset == context_.opsets.end() ? 1 : opset->second};
-  append_adapted(adapt, std::move(op));
+  read_initializers(proto, inner);
+  read_nodes(proto.node(), *given.frame, inner);
+  for (const auto& output : proto.output()) graph->outputs.push_back(inner.lookup(output.name()));
+  return graph;
+} catch (const Error& error) {
+  throw error.at(given.proto->name());
 }
 
 }  // namespace podium::importer

@@ -1,51 +1,93 @@
-// GraphProto to ir::Graph, bodies included.
+// GraphProto to ir::Graph: bodies read, functions inlined, constants taken out of nodes.
 #pragma once
 
 #include <onnx/onnx_pb.h>
 
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "importer/import.h"
+#include "importer/input_types.h"
+#include "importer/node_order.h"
+#include "importer/opset.h"
+#include "importer/scope.h"
+#include "importer/source.h"
 #include "importer/tensor_proto.h"
 
 namespace podium::importer {
 
-/// What every graph of a model shares while it is read.
-struct ReadContext {
-  const ImportOptions& options;
-  std::map<std::string, std::int64_t> opsets;
-  TensorReader tensors;
-};
-
-/// Reads one graph. A name that it does not define is looked for in the outer graph and becomes a captured
-/// input at the end of its inputs.
+/// Reads the graphs of one model.
 class GraphReader {
  public:
-  explicit GraphReader(const ReadContext& context, GraphReader* outer = nullptr)
-      : context_(context), outer_(outer) {}
+  GraphReader(const Source& source, TensorReader tensors, const ImportOptions& options)
+      : source_(source), tensors_(std::move(tensors)), options_(options) {}
 
-  void read(const onnx::GraphProto& proto);
-  ir::Graph take() { return std::move(graph_); }
+  /// The main graph.
+  ir::Graph read();
+  /// For each op of the main graph, the index of the node it was read from.
+  std::vector<std::int32_t> take_nodes_of_ops() { return std::move(nodes_of_ops_); }
 
  private:
-  struct Capture {
-    ir::ValueId outer;
-    ir::ValueId inner;
+  struct Frame;
+
+  /// An attribute given to a function, with the frame and scope that wrote it (a graph in it reads names
+  /// there).
+  struct Given {
+    const onnx::AttributeProto* proto = nullptr;
+    const Frame* frame = nullptr;
+    Scope* scope = nullptr;
   };
 
-  void read_inputs(const onnx::GraphProto& proto);
-  void read_node(const onnx::NodeProto& node);
-  ir::AttributeValue read_attribute(const onnx::AttributeProto& proto, std::vector<GraphReader>& bodies);
-  ir::ValueId lookup(const std::string& name);
-  ir::ValueId define(const std::string& name);
+  /// What nodes see beside values: of the main graph, or of one call of a function.
+  struct Frame {
+    const Opsets* opsets = nullptr;
+    const Function* function = nullptr;
+    const Frame* caller = nullptr;
+    std::string prefix = {};  ///< of the names of nodes
+    std::unordered_map<std::string, Given> attributes = {};
+    std::vector<ir::Attribute> annotations =
+        {};  ///< of the calling node: they hold for all that it stands for
+  };
 
-  const ReadContext& context_;
-  GraphReader* outer_;
-  ir::Graph graph_;
-  std::unordered_map<std::string, ir::ValueId> names_;
-  std::vector<Capture> captures_;
+  /// A body whose captures are not inputs yet.
+  struct OpenBody {
+    std::shared_ptr<ir::Graph> graph;
+    std::unique_ptr<Scope> scope;
+  };
+
+  void read_main_inputs(const onnx::GraphProto& proto, Scope& scope);
+  void read_initializers(const onnx::GraphProto& proto, Scope& scope);
+  void read_outputs(const onnx::GraphProto& proto, Scope& scope);
+  void read_nodes(const NodeList& nodes, const Frame& frame, Scope& scope);
+  void read_node(const onnx::NodeProto& node, const Frame& frame, Scope& scope);
+  void read_constant(const onnx::NodeProto& node, const Frame& frame, Scope& scope);
+  void read_op(const onnx::NodeProto& node, const Frame& frame, Scope& scope);
+
+  static void close_bodies(std::vector<OpenBody>& bodies, RawNode& op, const ir::Graph& graph);
+
+  const Function* find_function(const onnx::NodeProto& node) const;
+  void read_call(const onnx::NodeProto& node, const Function& function, const Frame& frame, Scope& scope);
+  void bind_attributes(const onnx::NodeProto& node, Frame& callee, const Frame& frame, Scope& scope);
+  std::string prefix_of_call(const onnx::NodeProto& node, const Frame& frame);
+
+  std::vector<ir::Attribute> read_attributes(const onnx::NodeProto& node, const Frame& frame, Scope& scope,
+                                             std::vector<OpenBody>& bodies);
+  static Given resolve(const onnx::AttributeProto& proto, const Frame& frame, Scope& scope);
+  ir::AttributeValue read_attribute(const Given& given, Scope& scope, std::vector<OpenBody>& bodies);
+  ir::Body read_body(const onnx::GraphProto& proto, const Given& given, Scope& scope,
+                     std::vector<OpenBody>& bodies);
+
+  const Source& source_;
+  TensorReader tensors_;
+  const ImportOptions& options_;
+  Symbols symbols_;
+  std::vector<std::int32_t> nodes_of_ops_;
+  std::unordered_map<std::string, int> calls_;  ///< of functions so far, by the caller's name
+  std::int64_t inlined_ = 0;                    ///< nodes of functions so far
+  int depth_ = 0;                               ///< of bodies and calls around the node that is read
 };
 
 }  // namespace podium::importer

@@ -1,54 +1,50 @@
 #include "importer/import.h"
 
-#include <onnx/defs/parser.h>
-
-#include <filesystem>
-#include <fstream>
-
 #include "importer/graph_reader.h"
+#include "importer/source.h"
 
 namespace podium::importer {
-
-struct Source {
-  onnx::ModelProto proto;
-};
-
 namespace {
 
-Model read(std::shared_ptr<const Source> source, const ImportOptions& options, std::string folder) {
-  Model model{.graph = {}, .info = {}, .source = source};
-  const onnx::ModelProto& proto = source->proto;
-  model.info.ir_version = proto.ir_version();
-  model.info.producer = proto.producer_name() + " " + proto.producer_version();
-  for (const auto& opset : proto.opset_import()) {
-    model.info.opsets[opset.domain() == "ai.onnx" ? "" : opset.domain()] = opset.version();
-  }
-  const ReadContext context{options, model.info.opsets,
-                            TensorReader(source, std::make_shared<ExternalFiles>(std::move(folder)))};
-  GraphReader reader(context);
-  reader.read(proto.graph());
-  model.graph = reader.take();
+ModelInfo info_of(const Source& source) {
+  const onnx::ModelProto& proto = source.proto;
+  ModelInfo info{.ir_version = proto.ir_version(), .opsets = source.opsets};
+  info.producer =
+      proto.producer_name() + (proto.producer_version().empty() ? "" : " " + proto.producer_version());
+  for (const auto& entry : proto.metadata_props()) info.metadata[entry.key()] = entry.value();
+  return info;
+}
+
+Model read(std::shared_ptr<const Source> source, const ImportOptions& options) {
+  Model model{.graph = {}, .info = info_of(*source), .source = source};
+  GraphReader reader(*source, TensorReader(source, source->files), options);
+  model.graph = reader.read();
+  model.nodes_of_ops = reader.take_nodes_of_ops();
   ir::verify(model.graph);
   return model;
 }
 
+// Names in a model may hold anything; an error is one line all the same.
+Error as_line(const Error& error) { return Error(one_line(error.what())); }
+
 }  // namespace
 
 Model import_model(const std::string& path, const ImportOptions& options) try {
-  auto source = std::make_shared<Source>();
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error("cannot be opened");
-  if (!source->proto.ParseFromIstream(&file)) throw Error("is no ONNX model");
-  return read(std::move(source), options, std::filesystem::path(path).parent_path());
+  return read(load_source(path), options);
 } catch (const Error& error) {
-  throw error.at(path);
+  throw as_line(error.at(path));
 }
 
-Model import_text(const std::string& text, const ImportOptions& options) {
-  auto source = std::make_shared<Source>();
-  const auto status = onnx::OnnxParser::Parse(source->proto, text.c_str());
-  if (!status.IsOK()) throw Error("{}", status.ErrorMessage());
-  return read(std::move(source), options, "");
+Model import_text(const std::string& text, const ImportOptions& options) try {
+  return read(source_from_text(text), options);
+} catch (const Error& error) {
+  throw as_line(error);
+}
+
+Model import_bytes(std::span<const char> bytes, const ImportOptions& options) try {
+  return read(source_from_bytes(bytes), options);
+} catch (const Error& error) {
+  throw as_line(error);
 }
 
 }  // namespace podium::importer

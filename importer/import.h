@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,9 @@ struct Model {
   ir::Graph graph;
   ModelInfo info;
   std::shared_ptr<const Source> source;
+  /// For each op of the graph as it was imported, the index of the node of the file's main graph that it came
+  /// from; -1 for an op that stands for no node.
+  std::vector<std::int32_t> nodes_of_ops = {};
 };
 
 /// Reads a .onnx or .onnxtxt file. External data stays mapped while the tensors live.
@@ -40,5 +44,7 @@ struct Model {
 Model import_model(const std::string& path, const ImportOptions& options = {});
 /// ONNX text, as tests write graphs.
 Model import_text(const std::string& text, const ImportOptions& options = {});
+/// A binary model in memory. External data are looked for in the working directory.
+Model import_bytes(std::span<const char> bytes, const ImportOptions& options = {});
 
 }  // namespace podium::importer

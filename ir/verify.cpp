@@ -16,10 +16,6 @@ void check_count(const char* what, const std::vector<Parameter>& formal, const s
   }
 }
 
-bool is_annotation(std::string_view name) {
-  return name.starts_with("__") || name == "virtualGraph" || name == "pipelineStage" || name == "executionPhase";
-}
-
 const Parameter& parameter_at(const std::vector<Parameter>& formal, std::size_t i) {
   return i < formal.size() ? formal[i] : formal.back();
 }
@@ -34,6 +30,10 @@ std::string list(TypeSet types) {
 }
 
 }  // namespace
+
+bool is_annotation(std::string_view name) {
+  return name.starts_with("__") || name == "virtualGraph" || name == "pipelineStage" || name == "executionPhase";
+}
 
 void check_form(const Op& op) {
   check_count("input", op.spec->inputs, op.inputs, op.formal_inputs());

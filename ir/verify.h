@@ -5,6 +5,8 @@
 
 namespace podium::ir {
 
+/// An attribute that says where an op is placed, not what it means: "__..." and PopART's plain names.
+bool is_annotation(std::string_view attribute);
 /// Number of inputs and outputs, required attributes, kinds of attributes. Error says what does not fit.
 void check_form(const Op& op);
 /// Element types of the inputs against the row's constraints; types not known yet are let through.

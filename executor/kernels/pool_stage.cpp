@@ -2,24 +2,6 @@
 
 namespace podium::kernels {
 
-namespace {
-
-std::vector<Tap> taps_of(const ir::Window& window, std::size_t axis) {
-  std::vector<Tap> taps;
-  const std::int64_t stride = window.strides[axis];
-  for (std::int64_t k = 0; k < window.kernel[axis]; ++k) {
-    Tap tap{.shift = k * window.dilations[axis] - window.pads_begin[axis]};
-    // o * stride + shift lies in [0, input).
-    tap.begin = tap.shift >= 0 ? 0 : (-tap.shift + stride - 1) / stride;
-    const std::int64_t last = window.input[axis] - 1 - tap.shift;
-    tap.end = last < 0 ? 0 : std::min(window.output[axis], last / stride + 1);
-    if (tap.begin < tap.end) taps.push_back(tap);
-  }
-  return taps;
-}
-
-}  // namespace
-
 std::vector<PoolStage> pool_stages(const ir::Window& window, bool innermost_first) {
   const std::size_t rank = window.rank();
   std::vector<PoolStage> stages;
@@ -29,7 +11,7 @@ std::vector<PoolStage> pool_stages(const ir::Window& window, bool innermost_firs
     PoolStage stage{.input = window.input[axis],
                     .output = window.output[axis],
                     .stride = window.strides[axis],
-                    .taps = taps_of(window, axis)};
+                    .taps = ir::taps_of(window, axis)};
     for (std::size_t i = 0; i < axis; ++i) stage.outer *= sizes[i];
     for (std::size_t i = axis + 1; i < rank; ++i) stage.inner *= sizes[i];
     sizes[axis] = window.output[axis];

@@ -9,13 +9,6 @@
 
 namespace podium::kernels {
 
-/// One element of the window: outputs [begin, end) of the axis see input o * stride + shift there.
-struct Tap {
-  std::int64_t shift = 0;
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-};
-
 /// [outer, input, inner] to [outer, output, inner].
 struct PoolStage {
   std::int64_t outer = 1;
@@ -23,7 +16,7 @@ struct PoolStage {
   std::int64_t output = 1;
   std::int64_t inner = 1;
   std::int64_t stride = 1;
-  std::vector<Tap> taps = {};
+  std::vector<ir::Tap> taps = {};
 
   std::int64_t output_size() const { return outer * output * inner; }
 };
@@ -42,7 +35,7 @@ void run_stage(const PoolStage& stage, const T* in, T* out, T empty, const Join&
   for (std::int64_t outer = 0; outer < stage.outer; ++outer) {
     const T* from = in + outer * stage.input * stage.inner;
     T* to = out + outer * stage.output * stage.inner;
-    for (const Tap& tap : stage.taps) {
+    for (const ir::Tap& tap : stage.taps) {
       if (stage.inner == 1 && stage.stride == 1) {
         for (std::int64_t o = tap.begin; o < tap.end; ++o) to[o] = join(to[o], from[o + tap.shift]);
       } else if (stage.inner == 1) {

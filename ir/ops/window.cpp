@@ -125,6 +125,20 @@ Dims window_list(const TypedOp& op, std::string_view name, std::size_t size, std
   return *list;
 }
 
+std::vector<Tap> taps_of(const Window& window, std::size_t axis) {
+  std::vector<Tap> taps;
+  const std::int64_t stride = window.strides[axis];
+  for (std::int64_t k = 0; k < window.kernel[axis]; ++k) {
+    Tap tap{.shift = k * window.dilations[axis] - window.pads_begin[axis]};
+    // o * stride + shift lies in [0, input).
+    const std::int64_t last = window.input[axis] - 1 - tap.shift;
+    tap.end = last < 0 ? 0 : std::min(window.output[axis], last / stride + 1);
+    tap.begin = std::min(tap.end, tap.shift >= 0 ? 0 : (-tap.shift + stride - 1) / stride);
+    taps.push_back(tap);
+  }
+  return taps;
+}
+
 Window conv_window(const TypedOp& op, const Dims& x, const Dims& w) {
   Dims input = spatial_dims(x);
   Window window = read_window(op, std::move(input), kernel_of_weights(op, x, w));

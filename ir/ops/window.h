@@ -20,6 +20,17 @@ struct Window {
   std::int64_t extent(std::size_t axis) const { return (kernel[axis] - 1) * dilations[axis] + 1; }
 };
 
+/// One element of a window along one axis: outputs [begin, end) see input o * stride + shift there, the others
+/// see padding.
+struct Tap {
+  std::int64_t shift = 0;
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
+/// The taps of one axis, first to last, of a window whose sizes are all known.
+std::vector<Tap> taps_of(const Window& window, std::size_t axis);
+
 /// Of Conv and its relatives: X is [N, C, spatial...], W is [M, C/group, kernel...].
 Window conv_window(const TypedOp& op, const Dims& x, const Dims& w);
 /// Of ConvTranspose: `input` is X's spatial shape, `output` the larger one of Y.

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <optional>
 
-#include "ir/builder.h"
 #include "tests/support/run_text.h"
 
 namespace podium::testing {

@@ -1,7 +1,6 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
-#include "ir/builder.h"
 #include "tests/support/run_text.h"
 
 namespace podium::testing {

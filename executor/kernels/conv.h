@@ -1,0 +1,29 @@
+// The convolutions, prepared for float and double; the integer ones for bytes.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "executor/kernels/conv_columns.h"
+#include "executor/kernels/kernel.h"
+
+namespace podium::kernels {
+
+PreparedKernel prepare_conv(PrepareContext& context);
+PreparedKernel prepare_conv_transpose(PrepareContext& context);
+PreparedKernel prepare_conv_integer(PrepareContext& context);
+PreparedKernel prepare_qlinear_conv(PrepareContext& context);
+PreparedKernel prepare_deform_conv(PrepareContext& context);
+PreparedKernel prepare_causal_conv(PrepareContext& context);
+
+/// A float convolution of one to three axes by oneDNN, on tensors as ONNX lays them out.
+struct LibraryConv {
+  std::size_t scratch_bytes = 0;
+  /// x, weights, bias (nullptr: none), y, scratch memory.
+  std::function<void(const float*, const float*, const float*, float*, std::byte*)> run;
+};
+/// nullopt when oneDNN has none for this shape. `weights`: nullptr when they are not constant.
+std::optional<LibraryConv> make_library_conv(const ConvShape& shape, bool transposed, bool has_bias,
+                                             const Tensor* weights);
+
+}  // namespace podium::kernels

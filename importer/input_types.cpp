@@ -1,0 +1,115 @@
+#include "importer/input_types.h"
+
+#include <set>
+
+#include "importer/nearest_name.h"
+#include "importer/type_proto.h"
+
+namespace podium::importer {
+namespace {
+
+std::string suggestion(const std::string& name, const std::set<std::string>& known) {
+  const std::vector<std::string_view> candidates(known.begin(), known.end());
+  const std::string near = nearest_name(name, candidates);
+  return near.empty() ? "" : fmt::format(", the nearest is '{}'", near);
+}
+
+void add_symbols(const onnx::TypeProto& type, std::set<std::string>& symbols) {
+  if (type.has_sequence_type()) return add_symbols(type.sequence_type().elem_type(), symbols);
+  if (type.has_optional_type()) return add_symbols(type.optional_type().elem_type(), symbols);
+  for (const auto& dim : type.tensor_type().shape().dim()) {
+    if (!dim.dim_param().empty()) symbols.insert(dim.dim_param());
+  }
+}
+
+void check_options(const onnx::GraphProto& graph, const ImportOptions& options) {
+  std::set<std::string> inputs;
+  std::set<std::string> symbols;
+  for (const auto& input : graph.input()) {
+    inputs.insert(input.name());
+    add_symbols(input.type(), symbols);
+  }
+  for (const auto& output : graph.output()) add_symbols(output.type(), symbols);
+  for (const auto& value : graph.value_info()) add_symbols(value.type(), symbols);
+  for (const auto& [name, type] : options.input_types) {
+    if (!inputs.contains(name))
+      throw Error("input '{}' is fed, but the model has none of that name{}", name, suggestion(name, inputs));
+  }
+  for (const auto& [name, size] : options.dims) {
+    if (!symbols.contains(name))
+      throw Error("dimension '{}' is not in the model{}", name, suggestion(name, symbols));
+    if (size < 0) throw Error("dimension '{}' is {}, 0 or more needed", name, size);
+  }
+}
+
+// Walks the fed inputs and remembers who gave each symbol its value.
+class Binder {
+ public:
+  explicit Binder(Symbols given) : symbols_(std::move(given)) {}
+
+  void bind(const onnx::ValueInfoProto& input, const ir::Type& fed) {
+    const ir::Type declared = type_from_proto(input.type(), symbols_);
+    // What an optional, a sequence or a map holds is known only when it is there.
+    if (!declared.is_tensor()) return;
+    const bool wrong_element = declared.element != ir::DataType::Undefined &&
+                               fed.element != declared.element && fed.element != ir::DataType::Undefined;
+    const bool wrong_rank = declared.has_rank && fed.has_rank && declared.rank() != fed.rank();
+    if (!fed.is_tensor() || wrong_element || wrong_rank) {
+      throw Error("input '{}': {} found, {} needed", input.name(), to_string(fed), to_string(declared));
+    }
+    if (!declared.has_rank || !fed.has_rank) return;
+    const auto& shape = input.type().tensor_type().shape();
+    for (int i = 0; i < shape.dim_size(); ++i) bind_dim(input.name(), i, shape.dim(i), fed);
+  }
+
+  Symbols take() { return std::move(symbols_); }
+
+ private:
+  void bind_dim(const std::string& input, int axis, const onnx::TensorShapeProto::Dimension& declared,
+                const ir::Type& fed) {
+    const std::int64_t size = fed.dims[static_cast<std::size_t>(axis)];
+    if (size == ir::kUnknown) return;
+    if (declared.dim_param().empty()) {
+      if (!declared.has_dim_value() || declared.dim_value() < 0 || declared.dim_value() == size) return;
+      throw Error("input '{}': dimension {} is {}, {} needed", input, axis, size, declared.dim_value());
+    }
+    const auto [bound, is_new] = symbols_.emplace(declared.dim_param(), size);
+    if (is_new) givers_[declared.dim_param()] = input;
+    if (bound->second == size) return;
+    const auto giver = givers_.find(declared.dim_param());
+    throw Error("input '{}': dimension {} is {}, {} needed because {} gives '{}' this value", input, axis,
+                size, bound->second, giver == givers_.end() ? "the caller" : "input '" + giver->second + "'",
+                declared.dim_param());
+  }
+
+  Symbols symbols_;
+  std::map<std::string, std::string> givers_;  // symbol to the input that gave its value
+};
+
+}  // namespace
+
+Symbols bind_symbols(const onnx::GraphProto& graph, const ImportOptions& options) {
+  check_options(graph, options);
+  Binder binder(options.dims);
+  for (const auto& input : graph.input()) {
+    const auto fed = options.input_types.find(input.name());
+    if (fed != options.input_types.end()) binder.bind(input, fed->second);
+  }
+  return binder.take();
+}
+
+ir::Type input_type(const onnx::ValueInfoProto& input, const Symbols& symbols, const ImportOptions& options) {
+  ir::Type type = type_from_proto(input.type(), symbols);
+  const auto fed = options.input_types.find(input.name());
+  if (fed == options.input_types.end() || !type.is_tensor()) return type;
+  if (type.element == ir::DataType::Undefined) type.element = fed->second.element;
+  if (!fed->second.has_rank) return type;
+  if (!type.has_rank) type.dims.assign(fed->second.dims.size(), ir::kUnknown);
+  type.has_rank = true;
+  for (std::size_t i = 0; i < type.dims.size(); ++i) {
+    if (type.dims[i] == ir::kUnknown) type.dims[i] = fed->second.dims[i];
+  }
+  return type;
+}
+
+}  // namespace podium::importer

@@ -1,0 +1,62 @@
+#include "importer/newer_fields.h"
+
+#include <google/protobuf/unknown_field_set.h>
+
+#include "ir/error.h"
+
+namespace podium::importer {
+namespace {
+
+constexpr int kNodeOverload = 8;
+constexpr int kFunctionAttributeProto = 11;
+constexpr int kFunctionOverload = 13;
+
+template <class Message>
+std::vector<std::string> unknown_bytes(const Message& message, int number) {
+  std::vector<std::string> found;
+  const google::protobuf::UnknownFieldSet& fields = message.unknown_fields();
+  for (int i = 0; i < fields.field_count(); ++i) {
+    const google::protobuf::UnknownField& field = fields.field(i);
+    const bool has_bytes = field.type() == google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED;
+    if (has_bytes && field.number() == number) found.emplace_back(field.length_delimited());
+  }
+  return found;
+}
+
+// A newer libonnx has the field, an older one keeps it among the unknown.
+template <class Message>
+std::string read_overload(const Message& message, int number) {
+  if constexpr (requires { message.overload(); }) {
+    return std::string(message.overload());
+  } else {
+    const std::vector<std::string> found = unknown_bytes(message, number);
+    return found.empty() ? "" : found.back();
+  }
+}
+
+template <class Function>
+std::vector<onnx::AttributeProto> read_defaults(const Function& function) {
+  std::vector<onnx::AttributeProto> defaults;
+  if constexpr (requires { function.attribute_proto(); }) {
+    defaults.assign(function.attribute_proto().begin(), function.attribute_proto().end());
+  } else {
+    for (const std::string& bytes : unknown_bytes(function, kFunctionAttributeProto)) {
+      if (!defaults.emplace_back().ParseFromString(bytes)) {
+        throw Error("function '{}': a default of its attributes is damaged", function.name());
+      }
+    }
+  }
+  return defaults;
+}
+
+}  // namespace
+
+std::string overload_of(const onnx::NodeProto& node) { return read_overload(node, kNodeOverload); }
+std::string overload_of(const onnx::FunctionProto& function) {
+  return read_overload(function, kFunctionOverload);
+}
+std::vector<onnx::AttributeProto> attribute_defaults(const onnx::FunctionProto& function) {
+  return read_defaults(function);
+}
+
+}  // namespace podium::importer

@@ -1,0 +1,19 @@
+// Fields of ONNX messages that the packaged libonnx does not know: read by number from what it keeps as
+// unknown.
+#pragma once
+
+#include <onnx/onnx_pb.h>
+
+#include <string>
+#include <vector>
+
+namespace podium::importer {
+
+/// NodeProto.overload: which of the functions of one name is called.
+std::string overload_of(const onnx::NodeProto& node);
+/// FunctionProto.overload
+std::string overload_of(const onnx::FunctionProto& function);
+/// FunctionProto.attribute_proto: attributes of the function that have a default.
+std::vector<onnx::AttributeProto> attribute_defaults(const onnx::FunctionProto& function);
+
+}  // namespace podium::importer

@@ -1,0 +1,140 @@
+#include "importer/source.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <onnx/defs/parser.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <limits>
+
+#include "importer/newer_fields.h"
+#include "ir/error.h"
+
+namespace podium::importer {
+namespace {
+
+using google::protobuf::io::CodedInputStream;
+
+bool is_text(std::span<const char> bytes) {
+  const auto head = bytes.first(std::min<std::size_t>(bytes.size(), 256));
+  return std::all_of(head.begin(), head.end(), [](char c) {
+    return std::isprint(static_cast<unsigned char>(c)) != 0 ||
+           std::isspace(static_cast<unsigned char>(c)) != 0;
+  });
+}
+
+// Walks the fields of the model itself to find where a file breaks off.
+std::string find_damage(std::span<const char> bytes) {
+  CodedInputStream stream(reinterpret_cast<const std::uint8_t*>(bytes.data()),
+                          static_cast<int>(bytes.size()));
+  constexpr std::uint32_t kLengthDelimited = 2;
+  while (const std::uint32_t tag = stream.ReadTag()) {
+    if ((tag & 7) != kLengthDelimited) {
+      std::uint64_t number = 0;
+      if ((tag & 7) != 0 || !stream.ReadVarint64(&number)) break;
+      continue;
+    }
+    std::uint32_t length = 0;
+    if (!stream.ReadVarint32(&length)) break;
+    const auto left = bytes.size() - static_cast<std::size_t>(stream.CurrentPosition());
+    if (length > left)
+      return fmt::format("field {} has {} bytes, {} are left in the file", tag >> 3, length, left);
+    stream.Skip(static_cast<int>(length));
+  }
+  return "damaged, or nested deeper than 100 messages";
+}
+
+onnx::ModelProto parse(std::span<const char> bytes) {
+  constexpr std::size_t kMostBytes = std::numeric_limits<int>::max();
+  if (bytes.empty()) throw Error("is empty, an ONNX model needed");
+  if (bytes.size() > kMostBytes) {
+    throw Error("has {} bytes, at most {} needed: larger weights go in external data", bytes.size(),
+                kMostBytes);
+  }
+  onnx::ModelProto proto;
+  if (!proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) || !proto.has_graph()) {
+    if (is_text(bytes))
+      throw Error("is text, a binary ONNX model needed (a file of ONNX text ends in .onnxtxt)");
+    if (proto.has_ir_version() && !proto.has_graph())
+      throw Error("is no ONNX model: there is no graph in it");
+    throw Error("is no ONNX model: {}", find_damage(bytes));
+  }
+  return proto;
+}
+
+onnx::ModelProto parse_text(const std::string& text) {
+  onnx::ModelProto proto;
+  const auto status = onnx::OnnxParser::Parse(proto, text.c_str());
+  if (!status.IsOK()) throw Error("{}", one_line(status.ErrorMessage()));
+  return proto;
+}
+
+template <class Imports>
+Opsets read_opsets(const Imports& imports) {
+  Opsets opsets;
+  for (const auto& opset : imports) {
+    if (opset.version() < 1) {
+      throw Error("opset version {} of domain '{}' found, 1 or more needed", opset.version(), opset.domain());
+    }
+    opsets[domain_of(opset.domain())] = opset.version();
+  }
+  return opsets;
+}
+
+void read_functions(Source& source) {
+  for (const auto& proto : source.proto.functions()) {
+    Function function{
+        .proto = &proto, .defaults = attribute_defaults(proto), .opsets = read_opsets(proto.opset_import())};
+    function.opsets.insert(source.opsets.begin(), source.opsets.end());
+    const std::string key = function_key(proto.domain(), proto.name(), overload_of(proto));
+    if (!source.functions.emplace(key, std::move(function)).second) {
+      throw Error("function '{}' of domain '{}' is defined twice", proto.name(), proto.domain());
+    }
+  }
+}
+
+std::shared_ptr<const Source> source_from(onnx::ModelProto proto, std::string folder) {
+  constexpr std::int64_t kOldestIrVersion = 3;
+  auto source = std::make_shared<Source>();
+  source->proto = std::move(proto);
+  source->folder = std::move(folder);
+  source->files = std::make_shared<ExternalFiles>(source->folder);
+  if (source->proto.ir_version() < kOldestIrVersion) {
+    throw Error("IR version {} found, {} or newer needed", source->proto.ir_version(), kOldestIrVersion);
+  }
+  source->opsets = read_opsets(source->proto.opset_import());
+  read_functions(*source);
+  return source;
+}
+
+}  // namespace
+
+std::string function_key(const std::string& domain, const std::string& name, const std::string& overload) {
+  return domain_of(domain) + '\0' + name + '\0' + overload;
+}
+
+std::shared_ptr<const Source> load_source(const std::string& path) {
+  const MappedFile file(path);
+  const std::filesystem::path name(path);
+  if (name.extension() != ".onnxtxt") return source_from(parse(file.bytes()), name.parent_path());
+  return source_from(parse_text({file.bytes().begin(), file.bytes().end()}), name.parent_path());
+}
+
+std::shared_ptr<const Source> source_from_text(const std::string& text) {
+  return source_from(parse_text(text), "");
+}
+
+std::shared_ptr<const Source> source_from_bytes(std::span<const char> bytes) {
+  return source_from(parse(bytes), "");
+}
+
+std::string one_line(std::string_view text) {
+  constexpr std::size_t kLongest = 2000;
+  std::string line(text.substr(0, kLongest));
+  std::replace_if(
+      line.begin(), line.end(), [](char c) { return std::iscntrl(static_cast<unsigned char>(c)) != 0; }, ' ');
+  return text.size() > kLongest ? line + "..." : line;
+}
+
+}  // namespace podium::importer
