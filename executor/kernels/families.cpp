@@ -36,6 +36,7 @@ std::span<const KernelFamily> kernel_families() {
       ml_preprocess_kernels,
       ml_linear_kernels,
       ml_tree_kernels,
+      fused_kernels,
   };
   return kFamilies;
 }

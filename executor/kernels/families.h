@@ -39,6 +39,7 @@ std::span<const KernelSpec> training_kernels();
 std::span<const KernelSpec> ml_preprocess_kernels();
 std::span<const KernelSpec> ml_linear_kernels();
 std::span<const KernelSpec> ml_tree_kernels();
+std::span<const KernelSpec> fused_kernels();
 
 /// All of them, in a fixed order.
 std::span<const KernelFamily> kernel_families();

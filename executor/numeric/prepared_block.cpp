@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "executor/numeric/memory_plan.h"
+#include "executor/numeric/optimize.h"
 
 namespace podium::numeric {
 
@@ -52,6 +53,11 @@ bool all_static(const Graph& graph, const std::vector<ValueId>& ids) {
   return std::all_of(ids.begin(), ids.end(), [&](ValueId id) {
     return !id.valid() || (graph[id].type.is_static() && graph[id].type.element != ir::DataType::String);
   });
+}
+
+Graph optimized(Graph graph) {
+  optimize(graph);
+  return graph;
 }
 
 }  // namespace
@@ -259,7 +265,7 @@ void PreparedBlock::State::run_dynamic(Task& task) {
 }
 
 PreparedBlock::PreparedBlock(Graph graph, const PrepareOptions& options)
-    : state_(std::make_unique<State>(std::move(graph))) {
+    : state_(std::make_unique<State>(options.fuse ? optimized(std::move(graph)) : std::move(graph))) {
   State& state = *state_;
   state.options = options;
   for (std::size_t i = 0; i < state.graph.values.size(); ++i) {

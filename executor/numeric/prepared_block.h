@@ -11,6 +11,7 @@ namespace podium::numeric {
 
 struct PrepareOptions {
   std::uint64_t seed = 0;  ///< of random ops that have none of their own
+  bool fuse = true;        ///< rewrite the graph for speed; without, every op has its own kernel
 };
 
 /// Runs one graph. What has a static type and a kernel of static shape lives in one arena that is planned

@@ -36,6 +36,7 @@ std::span<const OpFamily> op_families() {
       ml_preprocess_ops,
       ml_linear_ops,
       ml_tree_ops,
+      fused_ops,
   };
   return kFamilies;
 }

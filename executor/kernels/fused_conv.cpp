@@ -1,0 +1,115 @@
+// Convolution and pooling on channels-last memory, in oneDNN.
+#include <array>
+#include <cstring>
+
+#include "executor/kernels/fused.h"
+#include "executor/kernels/fused_activation.h"
+
+namespace podium::kernels {
+namespace {
+
+using dnnl::memory;
+
+// [N, spatial..., C] as oneDNN's logical [N, C, spatial...].
+Dims logical(const Dims& channels_last) {
+  Dims dims = channels_last;
+  dims.insert(dims.begin() + 1, dims.back());
+  dims.pop_back();
+  return dims;
+}
+
+struct Window {
+  Dims strides;
+  Dims dilations;  // oneDNN's: 0 is dense
+  Dims pads_begin;
+  Dims pads_end;
+};
+
+Window window_of(const PrepareContext& context) {
+  Window window;
+  window.strides = context.get<ir::IntList>("strides");
+  window.dilations = context.get<ir::IntList>("dilations");
+  for (std::int64_t& dilation : window.dilations) --dilation;
+  const ir::IntList& pads = context.get<ir::IntList>("pads");
+  const auto half = static_cast<std::ptrdiff_t>(pads.size() / 2);
+  window.pads_begin.assign(pads.begin(), pads.begin() + half);
+  window.pads_end.assign(pads.begin() + half, pads.end());
+  return window;
+}
+
+Dims grouped(const Dims& weights, std::int64_t group) {
+  if (group == 1) return weights;
+  Dims dims = weights;
+  dims[0] /= group;
+  dims.insert(dims.begin(), group);
+  return dims;
+}
+
+struct Convolution {
+  std::shared_ptr<const onednn::Call> call;
+  Tensor weights;
+  bool has_bias = false;
+  bool has_residual = false;
+
+  void operator()(const RunContext& run) const {
+    Tensor& y = run.output(0);
+    // The sum post-op adds to what is in the output: the plan gives both one memory whenever it can.
+    if (has_residual && y.raw() != run.input(3).raw()) std::memcpy(y.raw(), run.input(3).raw(), y.bytes());
+    const void* bias = has_bias ? run.input(2).raw() : nullptr;
+    (*call)(std::array<const void*, 5>{run.input(0).raw(), weights.raw(), bias, y.raw(), run.scratch_memory});
+  }
+};
+
+}  // namespace
+
+PreparedKernel prepare_fused_convolution(PrepareContext& context) {
+  IR_CHECK(context.constant(1) != nullptr, "the weights of a fused convolution are not constant");
+  const Window window = window_of(context);
+  const Dims weight_dims = grouped(context.dims(1), context.get_int("group"));
+  Convolution kernel{.call = {}, .weights = {}, .has_bias = context.has_input(2), .has_residual = context.has_input(3)};
+  const auto x = onednn::channels_last(logical(context.dims(0)));
+  const auto y = onednn::channels_last(logical(context.output(0).dims));
+  const auto bias = kernel.has_bias ? onednn::plain(context.dims(2)) : memory::desc();
+  dnnl::post_ops post_ops;
+  if (kernel.has_residual) post_ops.append_sum(1.0F);
+  append_activation(post_ops, context);
+  const dnnl::convolution_forward::desc description(
+      dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, x, onednn::any(weight_dims), bias, y,
+      window.strides, window.dilations, window.pads_begin, window.pads_end);
+  const dnnl::convolution_forward::primitive_desc primitive(description, onednn::attributes(post_ops), onednn::cpu());
+  kernel.weights = onednn::packed(*context.constant(1), onednn::plain(weight_dims), primitive.weights_desc());
+  kernel.call = onednn::make_call(dnnl::convolution_forward(primitive), primitive,
+                                  {{DNNL_ARG_SRC, x},
+                                   {DNNL_ARG_WEIGHTS, primitive.weights_desc()},
+                                   {DNNL_ARG_BIAS, bias},
+                                   {DNNL_ARG_DST, y}});
+  context.need_scratch(primitive.scratchpad_desc().get_size());
+  return kernel;
+}
+
+namespace {
+
+dnnl::algorithm pool_algorithm(const std::string& kind) {
+  if (kind == "max") return dnnl::algorithm::pooling_max;
+  return kind == "average" ? dnnl::algorithm::pooling_avg_exclude_padding
+                           : dnnl::algorithm::pooling_avg_include_padding;
+}
+
+}  // namespace
+
+PreparedKernel prepare_fused_pool(PrepareContext& context) {
+  const Window window = window_of(context);
+  const auto x = onednn::channels_last(logical(context.dims(0)));
+  const auto y = onednn::channels_last(logical(context.output(0).dims));
+  const dnnl::pooling_v2_forward::desc description(
+      dnnl::prop_kind::forward_inference, pool_algorithm(context.get_string("kind")), x, y, window.strides,
+      context.get<ir::IntList>("kernel_shape"), window.dilations, window.pads_begin, window.pads_end);
+  const dnnl::pooling_v2_forward::primitive_desc primitive(description, onednn::attributes(), onednn::cpu());
+  context.need_scratch(primitive.scratchpad_desc().get_size());
+  return [call = onednn::make_call(dnnl::pooling_v2_forward(primitive), primitive,
+                                   {{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, y}})](const RunContext& run) {
+    (*call)(std::array<const void*, 3>{run.input(0).raw(), run.output(0).raw(), run.scratch_memory});
+  };
+}
+
+}  // namespace podium::kernels

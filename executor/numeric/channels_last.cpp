@@ -1,0 +1,263 @@
+#include "executor/numeric/channels_last.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "executor/numeric/rewriter.h"
+#include "executor/numeric/window.h"
+
+namespace podium::numeric {
+
+using ir::Dims;
+using ir::Op;
+using ir::Tensor;
+using ir::ValueId;
+
+namespace {
+
+constexpr std::array<std::string_view, 25> kElementwise{
+    "Relu", "LeakyRelu", "Elu",  "Selu", "Sigmoid", "Tanh", "HardSwish", "HardSigmoid", "Clip",
+    "Gelu", "Swish",     "Mish", "Exp",  "Softplus", "Sqrt", "Neg",      "Abs",         "Erf",
+    "Add",  "Sub",       "Mul",  "Div",  "Max",     "Min",  "PRelu"};
+
+Dims moved_last(Dims dims) {
+  dims.push_back(dims[1]);
+  dims.erase(dims.begin() + 1);
+  return dims;
+}
+
+// Transposing moves no byte when there is one channel or one position.
+bool is_view(const Dims& channels_first) {
+  return channels_first.size() < 3 || channels_first[1] == 1 || std::all_of(channels_first.begin() + 2, channels_first.end(),
+                                               [](std::int64_t dim) { return dim == 1; });
+}
+
+Tensor transposed(const Tensor& tensor) {
+  const Dims& dims = tensor.dims();
+  const std::int64_t positions = std::accumulate(dims.begin() + 2, dims.end(), std::int64_t{1}, std::multiplies<>());
+  Tensor result(tensor.type(), moved_last(dims));
+  const float* from = tensor.data<float>();
+  float* to = result.data<float>();
+  for (std::int64_t i = 0; i < tensor.size(); ++i) {
+    const std::int64_t position = i % positions;
+    const std::int64_t channel = i / positions % dims[1];
+    const std::int64_t image = i / positions / dims[1];
+    to[(image * positions + position) * dims[1] + channel] = from[i];
+  }
+  return result;
+}
+
+class Pass {
+ public:
+  explicit Pass(ir::Graph& graph) : graph_(graph), rewriter_(graph), twins_(graph.values.size()) {
+    for (const Op& op : graph.ops) {
+      for (ValueId id : op.outputs) set_missing(id, true);
+    }
+  }
+
+  bool run() {
+    const std::vector<Op> before = graph_.ops;
+    for (const Op& op : before) {
+      if (convert(op)) continue;
+      for (ValueId id : op.inputs) want_first(id);
+      keep(op);
+    }
+    for (ValueId id : graph_.outputs) want_first(id);
+    graph_.ops = std::move(ops_);
+    return changed_;
+  }
+
+ private:
+  // Of each value of the graph: the value that holds it channels-last, and whether the channels-first one
+  // has no producer (yet).
+  struct Twin {
+    ValueId last = {};
+    bool missing = false;
+  };
+
+  Twin& twin(ValueId id) {
+    if (static_cast<std::size_t>(id.index) >= twins_.size()) twins_.resize(graph_.values.size());
+    return twins_[static_cast<std::size_t>(id.index)];
+  }
+  void set_missing(ValueId id, bool missing) {
+    if (id.valid()) twin(id).missing = missing;
+  }
+  const Dims& dims(ValueId id) { return graph_[id].type.dims; }
+  int rank(ValueId id) { return graph_[id].type.rank(); }
+
+  void keep(const Op& op) {
+    for (ValueId id : op.outputs) set_missing(id, false);
+    ops_.push_back(op);
+  }
+
+  // Appends an op whose one output is new, of the name of `of` with a mark.
+  ValueId append(Op op, ValueId of) {
+    const ValueId made = graph_.add_value(graph_.fresh_name(graph_[of].name));
+    op.outputs = {made};
+    infer_types(graph_, op);
+    ops_.push_back(std::move(op));
+    return made;
+  }
+
+  Op move(std::string_view name, ValueId from, const Dims& channels_first, const Dims& shape) {
+    if (is_view(channels_first)) return make_op("View", "podium", {from}, {}, {{"shape", shape}});
+    return make_op(name, "podium", {from}, {});
+  }
+
+  ValueId last(ValueId id) {
+    if (!is_last(id)) {
+      const Dims here = dims(id);
+      const ValueId made = append(move("ToChannelsLast", id, here, moved_last(here)), id);
+      twin(id).last = made;
+    }
+    return twin(id).last;
+  }
+
+  void want_first(ValueId id) {
+    if (!id.valid() || !twin(id).missing) return;
+    Op op = move("ToChannelsFirst", twin(id).last, dims(id), dims(id));
+    op.outputs = {id};
+    keep(op);
+  }
+
+  // `op` gives the channels-last form of `output`.
+  void give(Op op, ValueId output) {
+    const ValueId made = append(std::move(op), output);
+    twin(output).last = made;
+    changed_ = true;
+  }
+
+  // A mean without kept dims has a twin of higher rank, good only for its view.
+  bool is_last(ValueId id) {
+    return id.valid() && twin(id).last.valid() && rank(twin(id).last) == rank(id);
+  }
+
+  bool convert(const Op& op) {
+    if (op.is("ReduceMean")) return convert_mean(op);
+    if (!is_static_float(graph_, op)) return false;
+    if (op.is("Conv")) return convert_convolution(op);
+    if (op.outputs.size() != 1 || op.inputs.empty()) return false;
+    if (std::none_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) { return is_last(id); })) return false;
+    if (op.is("Concat")) return convert_concat(op);
+    if (op.is("MaxPool") || op.is("AveragePool")) return convert_pool(op);
+    if (op.is("GlobalAveragePool") || op.is("GlobalMaxPool")) return convert_global_pool(op);
+    return op.spec->domain.empty() && convert_elementwise(op);
+  }
+
+  bool convert_convolution(const Op& op) {
+    const Tensor* weights = rewriter_.constant(op.inputs[1]);
+    if (weights == nullptr || rank(op.inputs[0]) < 3 || rank(op.inputs[0]) > 5) return false;
+    const Dims kernel(weights->dims().begin() + 2, weights->dims().end());
+    const Window window = window_of(op, kernel, dims(op.inputs[0]), dims(op.outputs[0]));
+    Op convolution = make_op("Convolution", "podium", op.inputs, {},
+                             {{"group", ir::attribute<std::int64_t>(op, "group")},
+                              {"strides", window.strides},
+                              {"pads", window.pads},
+                              {"dilations", window.dilations}});
+    convolution.name = op.name;
+    convolution.inputs[0] = last(op.inputs[0]);
+    give(std::move(convolution), op.outputs[0]);
+    return true;
+  }
+
+  void give_pool(const Op& op, const std::string& kind, const Window& window) {
+    Op pool = make_op("Pool", "podium", {last(op.inputs[0])}, {},
+                      {{"kind", kind},
+                       {"kernel_shape", window.kernel},
+                       {"strides", window.strides},
+                       {"pads", window.pads},
+                       {"dilations", window.dilations}});
+    pool.name = op.name;
+    give(std::move(pool), op.outputs[0]);
+  }
+
+  bool convert_pool(const Op& op) {
+    const bool is_max = op.is("MaxPool");
+    const Window window = window_of(op, ir::attribute<ir::IntList>(op, "kernel_shape"), dims(op.inputs[0]),
+                                    dims(op.outputs[0]));
+    const bool counts_padding = !is_max && ir::attribute<std::int64_t>(op, "count_include_pad") != 0;
+    // What lies beyond the given padding is never counted; oneDNN would count it.
+    if (counts_padding && ir::attribute<std::int64_t>(op, "ceil_mode") != 0) return false;
+    give_pool(op, is_max ? "max" : counts_padding ? "average_with_padding" : "average", window);
+    return true;
+  }
+
+  Window whole(ValueId x) {
+    const Dims kernel(dims(x).begin() + 2, dims(x).end());
+    return {kernel, Dims(kernel.size(), 1), Dims(2 * kernel.size(), 0), Dims(kernel.size(), 1)};
+  }
+
+  bool convert_global_pool(const Op& op) {
+    give_pool(op, op.is("GlobalMaxPool") ? "max" : "average", whole(op.inputs[0]));
+    return true;
+  }
+
+  // A mean over exactly the spatial axes is a pool.
+  bool convert_mean(const Op& op) {
+    const Tensor* axes = op.inputs.size() > 1 && op.inputs[1].valid() ? rewriter_.constant(op.inputs[1]) : nullptr;
+    if (axes == nullptr || !is_last(op.inputs[0])) return false;
+    Dims found = axes->to_ints();
+    for (std::int64_t& axis : found) axis = ir::normalized_axis(axis, rank(op.inputs[0]));
+    std::sort(found.begin(), found.end());
+    Dims spatial(static_cast<std::size_t>(rank(op.inputs[0]) - 2));
+    std::iota(spatial.begin(), spatial.end(), 2);
+    if (found != spatial) return false;
+    give_pool(op, "average", whole(op.inputs[0]));
+    return true;
+  }
+
+  bool convert_concat(const Op& op) {
+    const std::int64_t all = rank(op.outputs[0]);
+    const std::int64_t axis = ir::normalized_axis(ir::attribute<std::int64_t>(op, "axis"), all);
+    Op concat = op;
+    for (ValueId& id : concat.inputs) id = last(id);
+    ir::set_attribute(concat, "axis", axis == 0 ? 0 : axis == 1 ? all - 1 : axis - 1);
+    give(std::move(concat), op.outputs[0]);
+    return true;
+  }
+
+  // The form of an elementwise op's input that broadcasts alike in the other layout; invalid: there is none.
+  ValueId last_operand(ValueId id, int wanted_rank) {
+    if (graph_[id].type.element_count() == 1 && rank(id) <= 1) return id;
+    if (is_last(id) || (rank(id) == wanted_rank && rewriter_.constant(id) == nullptr)) return last(id);
+    const Tensor* constant = rewriter_.constant(id);
+    if (constant == nullptr) return {};
+    Dims expanded = constant->dims();
+    expanded.insert(expanded.begin(), static_cast<std::size_t>(wanted_rank) - expanded.size(), 1);
+    const ValueId made =
+        graph_.add_constant(graph_.fresh_name(graph_[id].name), transposed(constant->reshaped(expanded)));
+    return made;
+  }
+
+  bool convert_elementwise(const Op& op) {
+    if (std::find(kElementwise.begin(), kElementwise.end(), op.spec->name) == kElementwise.end()) return false;
+    const int wanted = rank(op.outputs[0]);
+    const bool fits = std::all_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) {
+      return !id.valid() || rank(id) == wanted || rewriter_.constant(id) != nullptr ||
+             (graph_[id].type.element_count() == 1 && rank(id) <= 1);
+    });
+    if (!fits || wanted < 3) return false;
+    Op copy = op;
+    for (ValueId& id : copy.inputs) {
+      if (id.valid()) id = last_operand(id, wanted);
+    }
+    give(std::move(copy), op.outputs[0]);
+    return true;
+  }
+
+  ir::Graph& graph_;
+  Rewriter rewriter_;
+  std::vector<Twin> twins_;
+  std::vector<Op> ops_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+bool channels_last(ir::Graph& graph) {
+  const bool any = std::any_of(graph.ops.begin(), graph.ops.end(), [](const Op& op) { return op.is("Conv"); });
+  return any && Pass(graph).run();
+}
+
+}  // namespace podium::numeric

@@ -1,0 +1,184 @@
+#include "executor/numeric/fuse_attention.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "executor/numeric/rewriter.h"
+
+namespace podium::numeric {
+
+using ir::IntList;
+using ir::Op;
+using ir::OpId;
+using ir::Tensor;
+using ir::ValueId;
+
+namespace {
+
+IntList identity(int rank) {
+  IntList permutation(static_cast<std::size_t>(rank));
+  std::iota(permutation.begin(), permutation.end(), 0);
+  return permutation;
+}
+
+IntList permutation_of(const Op& transpose, int rank) {
+  const auto* given = ir::attribute_if<IntList>(transpose, "perm");
+  if (given != nullptr && !given->empty()) return *given;
+  IntList reversed = identity(rank);
+  std::reverse(reversed.begin(), reversed.end());
+  return reversed;
+}
+
+// Transposing by `first` and then by `second`.
+IntList composed(const IntList& first, const IntList& second) {
+  IntList result;
+  for (std::int64_t axis : second) result.push_back(first[static_cast<std::size_t>(axis)]);
+  return result;
+}
+
+// A factor of a product: scale * Transpose(value, permutation).
+struct Factor {
+  ValueId value;
+  IntList permutation;
+  double scale = 1;
+};
+
+// The number that an op multiplies its other input by, and that input.
+std::optional<std::pair<double, ValueId>> scaling(const Rewriter& rewriter, const Op& op) {
+  const bool is_mul = op.is("Mul");
+  if (!is_mul && !op.is("Div")) return std::nullopt;
+  const bool first_is_value = rewriter.number(op.inputs[1]).has_value();
+  if (!first_is_value && !is_mul) return std::nullopt;
+  const auto number = rewriter.number(op.inputs[first_is_value ? 1 : 0]);
+  const ValueId value = op.inputs[first_is_value ? 0 : 1];
+  if (!number || *number == 0 || !(rewriter.type(value) == rewriter.type(op.outputs[0]))) return std::nullopt;
+  return std::pair(is_mul ? *number : 1 / *number, value);
+}
+
+// The last axis in memory must be one of the two that are multiplied: products read rows or columns.
+bool reads_well(const IntList& permutation) {
+  const auto last = static_cast<std::int64_t>(permutation.size()) - 1;
+  return permutation[permutation.size() - 1] == last || permutation[permutation.size() - 2] == last;
+}
+
+Factor factor_of(const Rewriter& rewriter, ValueId value) {
+  Factor factor{value, identity(rewriter.type(value).rank())};
+  while (rewriter.producer(factor.value).valid()) {
+    const Op& op = rewriter.op(rewriter.producer(factor.value));
+    if (op.is("Transpose")) {
+      const IntList moved = composed(permutation_of(op, rewriter.type(op.inputs[0]).rank()), factor.permutation);
+      if (!reads_well(moved)) return factor;
+      factor.permutation = moved;
+      factor.value = op.inputs[0];
+    } else if (const auto found = scaling(rewriter, op)) {
+      factor.scale *= found->first;
+      factor.value = found->second;
+    } else {
+      return factor;
+    }
+  }
+  return factor;
+}
+
+bool same_batch(const ir::Dims& a, const ir::Dims& b) {
+  return a.size() == b.size() && a.size() >= 2 && std::equal(a.begin(), a.end() - 2, b.begin());
+}
+
+// What reads the product alone: a factor or a Transpose that leaves rows whole.
+void absorb_reader(Rewriter& rewriter, OpId& last, IntList& permutation, double& scale) {
+  while (true) {
+    const OpId reader = rewriter.only_reader(rewriter.op(last).outputs[0]);
+    if (!reader.valid()) return;
+    const Op& op = rewriter.op(reader);
+    if (const auto found = scaling(rewriter, op)) {
+      scale *= found->first;
+    } else if (op.is("Transpose")) {
+      const IntList moved = composed(permutation, permutation_of(op, static_cast<int>(permutation.size())));
+      if (moved.back() != static_cast<std::int64_t>(moved.size()) - 1) return;
+      permutation = moved;
+    } else {
+      return;
+    }
+    last = reader;
+  }
+}
+
+void fuse_product(Rewriter& rewriter, OpId id) {
+  const Op product = rewriter.op(id);
+  if (rewriter.constant(product.inputs[0]) != nullptr || rewriter.constant(product.inputs[1]) != nullptr) return;
+  if (!same_batch(rewriter.type(product.inputs[0]).dims, rewriter.type(product.inputs[1]).dims)) return;
+  const Factor a = factor_of(rewriter, product.inputs[0]);
+  const Factor b = factor_of(rewriter, product.inputs[1]);
+  OpId last = id;
+  IntList permutation = identity(rewriter.type(product.outputs[0]).rank());
+  double scale = a.scale * b.scale;
+  absorb_reader(rewriter, last, permutation, scale);
+  if (last == id && a.value == product.inputs[0] && b.value == product.inputs[1]) return;
+  Op fused = make_op("StridedMatMul", "podium", {a.value, b.value}, rewriter.op(last).outputs,
+                     {{"perm_a", a.permutation},
+                      {"perm_b", b.permutation},
+                      {"perm_y", permutation},
+                      {"scale", static_cast<float>(scale)}});
+  fused.name = product.name;
+  if (last != id) rewriter.erase(id);
+  rewriter.replace(last, std::move(fused));
+}
+
+// Added to scores, this says the same as Where(constant condition, scores, very low number).
+ValueId additive_mask(Rewriter& rewriter, const Tensor& condition, float low) {
+  Tensor mask(ir::DataType::Float, condition.dims());
+  for (std::int64_t i = 0; i < mask.size(); ++i) mask.data<float>()[i] = condition.data<bool>()[i] ? 0.0F : low;
+  ir::Graph& graph = rewriter.graph();
+  return graph.add_constant(graph.fresh_name("mask"), std::move(mask));
+}
+
+struct Masked {
+  ValueId scores;
+  ValueId mask;
+};
+
+std::optional<Masked> masked_scores(Rewriter& rewriter, const Op& op) {
+  constexpr double kLow = -1e30;
+  if (op.is("Add")) {
+    const bool first = rewriter.type(op.inputs[0]) == rewriter.type(op.outputs[0]);
+    return Masked{op.inputs[first ? 0 : 1], op.inputs[first ? 1 : 0]};
+  }
+  if (!op.is("Where")) return std::nullopt;
+  const Tensor* condition = rewriter.constant(op.inputs[0]);
+  const auto low = rewriter.number(op.inputs[2]);
+  if (condition == nullptr || !low || *low > kLow) return std::nullopt;
+  return Masked{op.inputs[1], additive_mask(rewriter, *condition, static_cast<float>(*low))};
+}
+
+void fuse_softmax(Rewriter& rewriter, OpId id) {
+  const Op softmax = rewriter.op(id);
+  const ir::Type type = rewriter.type(softmax.outputs[0]);
+  const std::int64_t axis = ir::attribute<std::int64_t>(softmax, "axis");
+  if (axis != -1 && axis != type.rank() - 1) return;
+  const OpId before = rewriter.producer(softmax.inputs[0]);
+  if (!before.valid() || !rewriter.only_reader(softmax.inputs[0]).valid()) return;
+  const auto masked = masked_scores(rewriter, rewriter.op(before));
+  if (!masked || !(rewriter.type(masked->scores) == type)) return;
+  const ir::Type& mask = rewriter.type(masked->mask);
+  if (mask.rank() < 1 || mask.dims.back() != type.dims.back() || mask.element != ir::DataType::Float) return;
+  Op fused = make_op("MaskedSoftmax", "podium", {masked->scores, masked->mask}, softmax.outputs);
+  fused.name = softmax.name;
+  rewriter.replace(id, std::move(fused));
+}
+
+}  // namespace
+
+bool fuse_attention(ir::Graph& graph) {
+  Rewriter rewriter(graph);
+  for (std::int32_t i = 0; i < rewriter.size(); ++i) {
+    if (!rewriter.is_alive({i}) || !is_static_float(graph, rewriter.op({i}))) continue;
+    if (rewriter.op({i}).is("MatMul")) {
+      fuse_product(rewriter, {i});
+    } else if (rewriter.op({i}).is("Softmax")) {
+      fuse_softmax(rewriter, {i});
+    }
+  }
+  return rewriter.finish();
+}
+
+}  // namespace podium::numeric

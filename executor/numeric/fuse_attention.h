@@ -1,0 +1,13 @@
+// The products and the softmax of attention, without moving heads in memory.
+#pragma once
+
+#include "ir/graph.h"
+
+namespace podium::numeric {
+
+/// A MatMul of two computed values takes over the Transposes around it and a scalar factor
+/// (`podium.StridedMatMul`), a Softmax over the last axis takes over the mask added before it
+/// (`podium.MaskedSoftmax`). True when the graph changed.
+bool fuse_attention(ir::Graph& graph);
+
+}  // namespace podium::numeric

@@ -1,0 +1,112 @@
+#include "executor/numeric/fuse_layer_norm.h"
+
+#include "executor/numeric/rewriter.h"
+
+namespace podium::numeric {
+
+using ir::OpId;
+using ir::ValueId;
+
+namespace {
+
+// `id` is ReduceMean over the last axis with kept dims: what it reads.
+std::optional<ValueId> read_by_mean(const Rewriter& rewriter, ValueId id) {
+  const auto mean = rewriter.producer(id, "ReduceMean");
+  if (!mean) return std::nullopt;
+  const ir::Op& op = rewriter.op(*mean);
+  if (op.inputs.size() < 2 || !op.inputs[1].valid() || ir::attribute<std::int64_t>(op, "keepdims") == 0) {
+    return std::nullopt;
+  }
+  const ir::Tensor* axes = rewriter.constant(op.inputs[1]);
+  const std::int64_t last = rewriter.type(op.inputs[0]).rank() - 1;
+  if (axes == nullptr || axes->size() != 1 || (axes->to_ints()[0] != last && axes->to_ints()[0] != -1)) {
+    return std::nullopt;
+  }
+  return op.inputs[0];
+}
+
+// `id` is x - mean(x): x.
+std::optional<ValueId> centered(const Rewriter& rewriter, ValueId id) {
+  const auto sub = rewriter.producer(id, "Sub");
+  if (!sub) return std::nullopt;
+  const ValueId x = rewriter.op(*sub).inputs[0];
+  return read_by_mean(rewriter, rewriter.op(*sub).inputs[1]) == x ? std::optional(x) : std::nullopt;
+}
+
+// `id` is the square of a value: that value.
+std::optional<ValueId> squared(const Rewriter& rewriter, ValueId id) {
+  if (const auto pow = rewriter.producer(id, "Pow")) {
+    const auto exponent = rewriter.number(rewriter.op(*pow).inputs[1]);
+    return exponent == 2.0 ? std::optional(rewriter.op(*pow).inputs[0]) : std::nullopt;
+  }
+  const auto mul = rewriter.producer(id, "Mul");
+  if (!mul || rewriter.op(*mul).inputs[0] != rewriter.op(*mul).inputs[1]) return std::nullopt;
+  return rewriter.op(*mul).inputs[0];
+}
+
+struct Variance {
+  ValueId of;  // the centered value whose squares it averages
+  double epsilon = 0;
+};
+
+// `id` is sqrt(mean(d * d) + epsilon).
+std::optional<Variance> deviation(const Rewriter& rewriter, ValueId id) {
+  const auto root = rewriter.producer(id, "Sqrt");
+  const auto add = root ? rewriter.producer(rewriter.op(*root).inputs[0], "Add") : std::nullopt;
+  if (!add) return std::nullopt;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto epsilon = rewriter.number(rewriter.op(*add).inputs[i]);
+    const auto squares = read_by_mean(rewriter, rewriter.op(*add).inputs[1 - i]);
+    const auto base = epsilon && squares ? squared(rewriter, *squares) : std::nullopt;
+    if (base) return Variance{*base, *epsilon};
+  }
+  return std::nullopt;
+}
+
+// A constant of one number for each element of the last axis.
+bool is_parameter(const Rewriter& rewriter, ValueId id, std::int64_t count) {
+  const ir::Tensor* tensor = rewriter.constant(id);
+  return tensor != nullptr && tensor->rank() == 1 && tensor->size() == count;
+}
+
+void fuse_at(Rewriter& rewriter, OpId div_id) {
+  const ir::Op& div = rewriter.op(div_id);
+  if (!div.is("Div")) return;
+  const auto variance = deviation(rewriter, div.inputs[1]);
+  const auto x = centered(rewriter, div.inputs[0]);
+  if (!x || !variance) return;
+  // Exporters subtract the mean once or twice.
+  if (variance->of != div.inputs[0] && centered(rewriter, variance->of) != x) return;
+  const auto scaling = rewriter.only_reader(div.outputs[0], "Mul");
+  if (!scaling) return;
+  const std::int64_t count = rewriter.type(*x).dims.back();
+  const ValueId scale = rewriter.other_input(*scaling, div.outputs[0]);
+  if (!is_parameter(rewriter, scale, count)) return;
+  OpId last = *scaling;
+  std::vector<ValueId> inputs{*x, scale};
+  const ValueId scaled = rewriter.op(*scaling).outputs[0];
+  if (const auto shifting = rewriter.only_reader(scaled, "Add")) {
+    const ValueId bias = rewriter.other_input(*shifting, scaled);
+    if (is_parameter(rewriter, bias, count)) {
+      inputs.push_back(bias);
+      last = *shifting;
+    }
+  }
+  ir::Op fused = make_op("LayerNormalization", "", std::move(inputs), rewriter.op(last).outputs,
+                         {{"axis", std::int64_t{-1}}, {"epsilon", static_cast<float>(variance->epsilon)}});
+  fused.name = rewriter.op(last).name;
+  rewriter.replace(last, std::move(fused));
+}
+
+}  // namespace
+
+bool fuse_layer_norm(ir::Graph& graph) {
+  if (ir::find_op("", "LayerNormalization") == nullptr) return false;
+  Rewriter rewriter(graph);
+  for (std::int32_t i = 0; i < rewriter.size(); ++i) {
+    if (rewriter.is_alive({i}) && is_static_float(graph, rewriter.op({i}))) fuse_at(rewriter, {i});
+  }
+  return rewriter.finish();
+}
+
+}  // namespace podium::numeric

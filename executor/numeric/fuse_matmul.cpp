@@ -1,0 +1,93 @@
+#include "executor/numeric/fuse_matmul.h"
+
+#include "executor/numeric/rewriter.h"
+
+namespace podium::numeric {
+
+using ir::Op;
+using ir::OpId;
+using ir::Tensor;
+using ir::ValueId;
+
+namespace {
+
+// The same constant times a factor.
+ValueId scaled(ir::Graph& graph, ValueId id, float factor) {
+  if (factor == 1.0F) return id;
+  Tensor result = graph[id].constant->clone();
+  for (float& value : result.values<float>()) value *= factor;
+  return graph.add_constant(graph.fresh_name(graph[id].name), std::move(result));
+}
+
+bool is_weight(const Rewriter& rewriter, ValueId id) {
+  const Tensor* tensor = rewriter.constant(id);
+  return tensor != nullptr && tensor->rank() == 2;
+}
+
+void convert_matmul(Rewriter& rewriter, OpId id) {
+  const Op& op = rewriter.op(id);
+  if (!is_weight(rewriter, op.inputs[1]) || rewriter.type(op.inputs[0]).rank() < 2) return;
+  Op fused = make_op("MatMul", "podium", op.inputs, op.outputs);
+  fused.name = op.name;
+  rewriter.replace(id, std::move(fused));
+}
+
+// A vector of one number per column; not valid when the addend is of another form.
+bool is_bias(const Rewriter& rewriter, ValueId id, std::int64_t columns) {
+  const Tensor* tensor = rewriter.constant(id);
+  return tensor != nullptr && tensor->size() == columns && tensor->rank() >= 1 &&
+         tensor->dim(tensor->rank() - 1) == columns;
+}
+
+void convert_gemm(Rewriter& rewriter, OpId id) {
+  const Op op = rewriter.op(id);
+  if (!is_weight(rewriter, op.inputs[1]) || ir::attribute<std::int64_t>(op, "transA") != 0) return;
+  const std::int64_t columns = rewriter.type(op.outputs[0]).dims[1];
+  const bool has_addend = op.inputs.size() > 2 && op.inputs[2].valid();
+  if (has_addend && !is_bias(rewriter, op.inputs[2], columns)) return;
+  ir::Graph& graph = rewriter.graph();
+  std::vector<ValueId> inputs{op.inputs[0], scaled(graph, op.inputs[1], ir::attribute<float>(op, "alpha"))};
+  if (has_addend) inputs.push_back(scaled(graph, op.inputs[2], ir::attribute<float>(op, "beta")));
+  Op fused = make_op("MatMul", "podium", std::move(inputs), op.outputs,
+                     {{"transB", ir::attribute<std::int64_t>(op, "transB")}});
+  fused.name = op.name;
+  rewriter.replace(id, std::move(fused));
+}
+
+// Exporters flatten rows before a Gemm and unflatten its result: rows are flat in memory anyway.
+void drop_reshapes(Rewriter& rewriter, OpId id) {
+  const Op product = rewriter.op(id);
+  const auto before = rewriter.producer(product.inputs[0], "Reshape");
+  const auto after = rewriter.only_reader(product.outputs[0], "Reshape");
+  if (!before || !after) return;
+  const ValueId x = rewriter.op(*before).inputs[0];
+  const ValueId y = rewriter.op(*after).outputs[0];
+  ir::Dims wanted = rewriter.type(x).dims;
+  if (wanted.size() < 2 || wanted.back() != rewriter.type(product.inputs[0]).dims.back()) return;
+  wanted.back() = rewriter.type(product.outputs[0]).dims.back();
+  if (rewriter.type(y).dims != wanted) return;
+  Op whole = product;
+  whole.inputs[0] = x;
+  whole.outputs = {y};
+  rewriter.erase(id);
+  rewriter.replace(*after, std::move(whole));
+}
+
+}  // namespace
+
+bool fuse_matmul(ir::Graph& graph) {
+  Rewriter rewriter(graph);
+  for (std::int32_t i = 0; i < rewriter.size(); ++i) {
+    const Op& op = rewriter.op({i});
+    if (!is_static_float(graph, op)) continue;
+    if (op.is("MatMul")) {
+      convert_matmul(rewriter, {i});
+    } else if (op.is("Gemm")) {
+      convert_gemm(rewriter, {i});
+    }
+    if (rewriter.op({i}).is("MatMul", "podium")) drop_reshapes(rewriter, {i});
+  }
+  return rewriter.finish();
+}
+
+}  // namespace podium::numeric

@@ -1,0 +1,26 @@
+#include "executor/numeric/optimize.h"
+
+#include "executor/numeric/channels_last.h"
+#include "executor/numeric/fold_batch_norm.h"
+#include "executor/numeric/fuse_attention.h"
+#include "executor/numeric/fuse_gelu.h"
+#include "executor/numeric/fuse_layer_norm.h"
+#include "executor/numeric/fuse_matmul.h"
+#include "executor/numeric/fuse_post_ops.h"
+
+namespace podium::numeric {
+
+void optimize(ir::Graph& graph) {
+  // First whole functions that exporters wrote as many ops, while those still stand side by side.
+  fold_batch_norm(graph);
+  fuse_gelu(graph);
+  fuse_layer_norm(graph);
+  // Then layouts and packed weights: convolutions and products become ops of the engine.
+  channels_last(graph);
+  fuse_matmul(graph);
+  fuse_attention(graph);
+  // Beyond this point every convolution and product that can be ours is.
+  fuse_post_ops(graph);
+}
+
+}  // namespace podium::numeric

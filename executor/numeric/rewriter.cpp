@@ -1,0 +1,148 @@
+#include "executor/numeric/rewriter.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ir/infer.h"
+
+namespace podium::numeric {
+
+using ir::Op;
+using ir::OpId;
+using ir::ValueId;
+
+namespace {
+
+std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
+
+}  // namespace
+
+Rewriter::Rewriter(ir::Graph& graph) : graph_(graph), alive_(graph.ops.size(), true) {
+  grow();
+  for (ValueId id : graph.inputs) is_input_[at(id)] = true;
+  for (ValueId id : graph.outputs) is_output_[at(id)] = true;
+  for (std::int32_t i = 0; i < size(); ++i) attach({i});
+}
+
+void Rewriter::grow() {
+  const std::size_t count = graph_.values.size();
+  producers_.resize(count);
+  readers_.resize(count);
+  is_input_.resize(count, false);
+  is_output_.resize(count, false);
+}
+
+void Rewriter::attach(OpId id) {
+  grow();
+  for (ValueId input : op(id).inputs) {
+    if (input.valid()) readers_[at(input)].push_back(id);
+  }
+  for (ValueId output : op(id).outputs) {
+    if (output.valid()) producers_[at(output)] = id;
+  }
+}
+
+std::optional<OpId> Rewriter::producer(ValueId id, std::string_view name, std::string_view domain) const {
+  if (!id.valid()) return std::nullopt;
+  const OpId found = producer(id);
+  if (!found.valid() || !op(found).is(name, domain)) return std::nullopt;
+  return found;
+}
+
+OpId Rewriter::only_reader(ValueId id) const {
+  if (is_output(id) || readers(id).size() != 1) return {};
+  return readers(id).front();
+}
+
+std::optional<OpId> Rewriter::only_reader(ValueId id, std::string_view name, std::string_view domain) const {
+  const OpId found = only_reader(id);
+  if (!found.valid() || !op(found).is(name, domain)) return std::nullopt;
+  return found;
+}
+
+const ir::Tensor* Rewriter::constant(ValueId id) const {
+  return graph_.is_constant(id) && !is_input_[at(id)] ? &*graph_[id].constant : nullptr;
+}
+
+std::optional<double> Rewriter::number(ValueId id) const {
+  const ir::Tensor* tensor = constant(id);
+  if (tensor == nullptr || tensor->size() != 1 || tensor->type() != ir::DataType::Float) return std::nullopt;
+  return tensor->to_number();
+}
+
+std::optional<ValueId> Rewriter::other_than_number(OpId id, double wanted) const {
+  const Op& found = op(id);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto value = number(found.inputs[i]);
+    const double tolerance = 2e-6 * std::max(1.0, std::abs(wanted));
+    if (value && std::abs(*value - wanted) < tolerance) return found.inputs[1 - i];
+  }
+  return std::nullopt;
+}
+
+ValueId Rewriter::other_input(OpId id, ValueId value) const {
+  const Op& found = op(id);
+  return found.inputs[0] == value ? found.inputs[1] : found.inputs[0];
+}
+
+void Rewriter::erase(OpId id) {
+  for (ValueId input : op(id).inputs) {
+    if (input.valid()) std::erase(readers_[at(input)], id);
+  }
+  for (ValueId output : op(id).outputs) {
+    if (output.valid() && producers_[at(output)] == id) producers_[at(output)] = {};
+  }
+  alive_[static_cast<std::size_t>(id.index)] = false;
+  changed_ = true;
+}
+
+void Rewriter::replace(OpId id, Op replacement) {
+  if (is_alive(id)) erase(id);
+  graph_[id] = std::move(replacement);
+  alive_[static_cast<std::size_t>(id.index)] = true;
+  attach(id);
+}
+
+bool Rewriter::finish() {
+  if (!changed_) return false;
+  for (std::int32_t i = size() - 1; i >= 0; --i) {
+    const bool is_read = std::any_of(op({i}).outputs.begin(), op({i}).outputs.end(), [&](ValueId output) {
+      return output.valid() && (is_output(output) || !readers(output).empty());
+    });
+    if (is_alive({i}) && !is_read) erase({i});
+  }
+  std::vector<Op> kept;
+  kept.reserve(graph_.ops.size());
+  for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
+    if (alive_[i]) kept.push_back(std::move(graph_.ops[i]));
+  }
+  graph_.ops = std::move(kept);
+  return true;
+}
+
+Op make_op(std::string_view name, std::string_view domain, std::vector<ValueId> inputs, std::vector<ValueId> outputs,
+           std::vector<ir::Attribute> attributes) {
+  const ir::OpSpec* spec = ir::find_op(domain, name);
+  IR_CHECK(spec != nullptr, "there is no op {} in domain '{}'", name, domain);
+  return {.spec = spec, .inputs = std::move(inputs), .outputs = std::move(outputs), .attributes = std::move(attributes)};
+}
+
+void infer_types(ir::Graph& graph, const Op& op) {
+  ir::InferContext context(graph, op);
+  op.spec->infer(context);
+  for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+    if (op.outputs[i].valid()) graph[op.outputs[i]].type = std::move(context.output_types[i]);
+  }
+}
+
+bool is_static_float(const ir::Graph& graph, const Op& op) {
+  const auto fits = [&](ValueId id) {
+    if (!id.valid()) return true;
+    const ir::Type& type = graph[id].type;
+    return type.is_static() && type.element == ir::DataType::Float && type.element_count() > 0;
+  };
+  return std::all_of(op.inputs.begin(), op.inputs.end(), fits) &&
+         std::all_of(op.outputs.begin(), op.outputs.end(), fits);
+}
+
+}  // namespace podium::numeric

@@ -1,0 +1,74 @@
+// Finding and replacing patterns of ops in a graph.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace podium::numeric {
+
+/// Who produces and who reads each value, kept true while ops are replaced. Ops keep their places, so a
+/// fused op belongs where the last op of its pattern was; erased ones go when `finish` is called.
+class Rewriter {
+ public:
+  explicit Rewriter(ir::Graph& graph);
+
+  ir::Graph& graph() { return graph_; }
+  const ir::Op& op(ir::OpId id) const { return graph_[id]; }
+  const ir::Type& type(ir::ValueId id) const { return graph_[id].type; }
+  int size() const { return static_cast<int>(graph_.ops.size()); }
+
+  /// False for an op that has been erased.
+  bool is_alive(ir::OpId id) const { return alive_[static_cast<std::size_t>(id.index)]; }
+  /// The op that gives a value; not valid for inputs and constants.
+  ir::OpId producer(ir::ValueId id) const { return producers_[static_cast<std::size_t>(id.index)]; }
+  /// The op that gives a value when it is of this name in ai.onnx (or `domain`).
+  std::optional<ir::OpId> producer(ir::ValueId id, std::string_view name, std::string_view domain = "") const;
+  /// The one op that reads a value; not valid when there are more reads or the graph gives it out.
+  ir::OpId only_reader(ir::ValueId id) const;
+  std::optional<ir::OpId> only_reader(ir::ValueId id, std::string_view name, std::string_view domain = "") const;
+  const std::vector<ir::OpId>& readers(ir::ValueId id) const { return readers_[static_cast<std::size_t>(id.index)]; }
+  bool is_output(ir::ValueId id) const { return is_output_[static_cast<std::size_t>(id.index)]; }
+
+  /// Numbers that no run can change (an input's default is not); nullptr otherwise.
+  const ir::Tensor* constant(ir::ValueId id) const;
+  /// A constant of one float element.
+  std::optional<double> number(ir::ValueId id) const;
+  /// Of an op with two inputs, one of which is the number `wanted` (to about six digits): the other input.
+  std::optional<ir::ValueId> other_than_number(ir::OpId id, double wanted) const;
+  /// Of an op with two inputs: the one that is not `value`.
+  ir::ValueId other_input(ir::OpId id, ir::ValueId value) const;
+
+  void erase(ir::OpId id);
+  /// Puts `replacement` in the place of an op.
+  void replace(ir::OpId id, ir::Op replacement);
+  /// Ops that only fed what was erased go too. True when anything was changed.
+  bool finish();
+
+ private:
+  void attach(ir::OpId id);
+  void grow();
+
+  ir::Graph& graph_;
+  std::vector<bool> alive_;
+  std::vector<ir::OpId> producers_;
+  std::vector<std::vector<ir::OpId>> readers_;
+  std::vector<bool> is_input_;
+  std::vector<bool> is_output_;
+  bool changed_ = false;
+};
+
+/// An op of the engine's own domain.
+ir::Op make_op(std::string_view name, std::string_view domain, std::vector<ir::ValueId> inputs,
+               std::vector<ir::ValueId> outputs, std::vector<ir::Attribute> attributes = {});
+
+/// Sets the types of the op's outputs from its row's inference.
+void infer_types(ir::Graph& graph, const ir::Op& op);
+
+/// Every input and output that is there is a float tensor of static shape with at least one element.
+bool is_static_float(const ir::Graph& graph, const ir::Op& op);
+
+}  // namespace podium::numeric

@@ -1,0 +1,149 @@
+// Ops that no model contains: the numeric engine makes them of ONNX's ops while it prepares a block, after
+// differentiation and placement. Domain "podium".
+#include "ir/ops/common.h"
+#include "ir/ops/families.h"
+
+namespace podium::ir {
+namespace {
+
+constexpr std::string_view kNoGradient = "made while a block is prepared, after differentiation";
+
+// Channels-last [N, spatial..., C]: the spatial dimensions after a window of kernel dims has passed.
+Dims windowed(const InferContext& context, const Dims& x, const Dims& kernel) {
+  const IntList& pads = context.get<IntList>("pads");
+  const IntList& strides = context.get<IntList>("strides");
+  const IntList& dilations = context.get<IntList>("dilations");
+  Dims y = x;
+  for (std::size_t i = 0; i < kernel.size(); ++i) {
+    const std::int64_t reach = (kernel[i] - 1) * dilations[i] + 1;
+    y[i + 1] = (x[i + 1] + pads[i] + pads[i + kernel.size()] - reach) / strides[i] + 1;
+  }
+  return y;
+}
+
+void infer_convolution(InferContext& context) {
+  const Dims& weights = context.dims(1);
+  Dims y = windowed(context, context.dims(0), Dims(weights.begin() + 2, weights.end()));
+  y.back() = weights[0];
+  context.set_output(0, context.element(0), std::move(y));
+}
+
+Work work_of_convolution(const TypedOp& op) {
+  const Dims& weights = op.dims(1);
+  const std::int64_t per_output = element_count(weights) / std::max<std::int64_t>(weights[0], 1);
+  return {.flop = 2.0 * static_cast<double>(op.output(0).element_count()) * static_cast<double>(per_output),
+          .bytes = io_bytes(op)};
+}
+
+void infer_pool(InferContext& context) {
+  context.set_output(0, context.element(0),
+                     windowed(context, context.dims(0), context.get<IntList>("kernel_shape")));
+}
+
+void infer_matmul(InferContext& context) {
+  Dims y = context.dims(0);
+  y.back() = context.dims(1)[context.get_int("transB") != 0 ? 0 : 1];
+  context.set_output(0, context.element(0), std::move(y));
+}
+
+Work work_of_matmul(const TypedOp& op) {
+  const double inner = static_cast<double>(op.dims(0).back());
+  return {.flop = 2 * inner * static_cast<double>(op.output(0).element_count()), .bytes = io_bytes(op)};
+}
+
+Dims permuted(const Dims& dims, const IntList& permutation) {
+  Dims result;
+  for (std::int64_t axis : permutation) result.push_back(dims[static_cast<std::size_t>(axis)]);
+  return result;
+}
+
+void infer_strided_matmul(InferContext& context) {
+  Dims y = permuted(context.dims(0), context.get<IntList>("perm_a"));
+  y.back() = permuted(context.dims(1), context.get<IntList>("perm_b")).back();
+  context.set_output(0, context.element(0), permuted(y, context.get<IntList>("perm_y")));
+}
+
+Work work_of_strided_matmul(const TypedOp& op) {
+  const double inner = static_cast<double>(permuted(op.dims(0), op.get<IntList>("perm_a")).back());
+  return {.flop = 2 * inner * static_cast<double>(op.output(0).element_count()), .bytes = io_bytes(op)};
+}
+
+void infer_channels_last(InferContext& context) {
+  Dims dims = context.dims(0);
+  dims.push_back(dims[1]);
+  dims.erase(dims.begin() + 1);
+  context.set_output(0, context.element(0), std::move(dims));
+}
+
+void infer_channels_first(InferContext& context) {
+  Dims dims = context.dims(0);
+  dims.insert(dims.begin() + 1, dims.back());
+  dims.pop_back();
+  context.set_output(0, context.element(0), std::move(dims));
+}
+
+void infer_view(InferContext& context) {
+  context.set_output(0, context.element(0), context.get<IntList>("shape"));
+}
+
+std::vector<AttributeSpec> with_activation(std::vector<AttributeSpec> attributes) {
+  attributes.push_back(with_default("activation", std::string()));
+  attributes.push_back(with_default("alpha", 0.0F));
+  attributes.push_back(with_default("beta", 0.0F));
+  return attributes;
+}
+
+std::vector<AttributeSpec> window_attributes(std::vector<AttributeSpec> attributes) {
+  attributes.push_back(must_have("strides", AttributeKind::Ints));
+  attributes.push_back(must_have("pads", AttributeKind::Ints));
+  attributes.push_back(must_have("dilations", AttributeKind::Ints));
+  return attributes;
+}
+
+// activation(X * W + B + Z)
+const std::vector<Parameter> kProductInputs{
+    {"X"}, {"W"}, {"B", 'T', Formal::Optional}, {"Z", 'T', Formal::Optional}};
+const std::vector<TypeConstraint> kFloat{{'T', {DataType::Float}}};
+
+OpSpec row(std::string_view name, std::vector<Parameter> inputs, std::vector<AttributeSpec> attributes,
+           InferFunction infer, WorkFunction work) {
+  return {.name = name,
+          .domain = "podium",
+          .inputs = std::move(inputs),
+          .outputs = {{"Y"}},
+          .types = kFloat,
+          .attributes = std::move(attributes),
+          .infer = infer,
+          .work = work,
+          .no_gradient = kNoGradient};
+}
+
+}  // namespace
+
+std::span<const OpSpec> fused_ops() {
+  static const std::vector<OpSpec> kRows = [] {
+    std::vector<OpSpec> rows{
+        row("Convolution", kProductInputs,
+            window_attributes(with_activation({with_default("group", std::int64_t{1})})), infer_convolution,
+            work_of_convolution),
+        row("Pool", {{"X"}},
+            window_attributes({must_have("kind", AttributeKind::String), must_have("kernel_shape", AttributeKind::Ints)}),
+            infer_pool, work_per_element<1>),
+        row("MatMul", kProductInputs, with_activation({with_default("transB", std::int64_t{0})}), infer_matmul,
+            work_of_matmul),
+        row("StridedMatMul", {{"A"}, {"B"}},
+            {must_have("perm_a", AttributeKind::Ints), must_have("perm_b", AttributeKind::Ints),
+             must_have("perm_y", AttributeKind::Ints), with_default("scale", 1.0F)},
+            infer_strided_matmul, work_of_strided_matmul),
+        row("MaskedSoftmax", {{"X"}, {"mask"}}, {}, same_as_input, work_per_element<5>),
+        row("ToChannelsLast", {{"X"}}, {}, infer_channels_last, work_of_moving),
+        row("ToChannelsFirst", {{"X"}}, {}, infer_channels_first, work_of_moving),
+        row("View", {{"X"}}, {must_have("shape", AttributeKind::Ints)}, infer_view, no_work),
+    };
+    rows.back().view = true;
+    return rows;
+  }();
+  return kRows;
+}
+
+}  // namespace podium::ir

@@ -1,0 +1,159 @@
+// Times models on the numeric engine: median, rate, share of the core's arithmetic limit.
+//   podium_bench [--threads N] [--seconds S] [--no-fuse] [MODEL[,key=value...] ...]
+#include <fmt/core.h>
+#include <omp.h>
+#include <time.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "executor/kernels/kernel.h"
+#include "executor/lower/single.h"
+#include "executor/numeric/engine.h"
+#include "models/catalog.h"
+#include "tests/bench/peak.h"
+
+namespace podium::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Options {
+  int threads = 1;
+  double seconds = 2.0;
+  bool fuse = true;
+  std::vector<std::string> models;
+};
+
+const std::vector<std::string> kDefault{
+    "resnet50", "mobilenet-v2", "bert,form=primitive", "bert,form=ops", "lstm", "lstm,batch=8",
+    "mnist-mlp,batch=8", "mnist-mlp", "mnist-cnn,batch=40"};
+
+ir::Graph build(const std::string& text) {
+  models::Parameters parameters;
+  std::string name;
+  for (std::size_t from = 0; from <= text.size();) {
+    const std::size_t to = std::min(text.find(',', from), text.size());
+    const std::string part = text.substr(from, to - from);
+    const std::size_t equals = part.find('=');
+    if (equals == std::string::npos) {
+      name = part;
+    } else {
+      parameters[part.substr(0, equals)] = part.substr(equals + 1);
+    }
+    from = to + 1;
+  }
+  ir::Graph graph = models::build(name, parameters).graph;
+  ir::infer(graph, {.evaluate = kernels::evaluate});
+  return graph;
+}
+
+double flop_of(const ir::Graph& graph) {
+  double total = 0;
+  for (const ir::Op& op : graph.ops) total += op.spec->work(ir::TypedOp(graph, op)).flop;
+  return total;
+}
+
+// The same numbers every time; whole numbers are 0 and 1, good as indices, masks and labels.
+ir::Tensor filled(const ir::Type& type) {
+  ir::Tensor tensor(type.element, type.dims);
+  for (std::int64_t i = 0; i < tensor.size(); ++i) {
+    if (type.element == ir::DataType::Float) {
+      tensor.data<float>()[i] = static_cast<float>((i * 7919 + 13) % 1009) / 504.5F - 1.0F;
+    } else if (type.element == ir::DataType::Int64) {
+      tensor.data<std::int64_t>()[i] = i % 2;
+    } else {
+      throw Error("an input of {} found, float or int64 needed", name_of(type.element));
+    }
+  }
+  return tensor;
+}
+
+// Milliseconds of a run: by the clock on the wall, and of processor time over all threads, which other
+// programs on the machine disturb less.
+struct Times {
+  std::vector<double> wall;
+  std::vector<double> processor;
+};
+
+double processor_ms() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
+}
+
+Times time_runs(numeric::Engine& engine, const std::vector<ir::Datum>& inputs, double seconds) {
+  for (int i = 0; i < 3; ++i) engine.run(inputs);
+  Times times;
+  const auto start = Clock::now();
+  while (times.wall.size() < 5 || std::chrono::duration<double>(Clock::now() - start).count() < seconds) {
+    const double processor_before = processor_ms();
+    const auto before = Clock::now();
+    engine.run(inputs);
+    times.wall.push_back(std::chrono::duration<double, std::milli>(Clock::now() - before).count());
+    times.processor.push_back(processor_ms() - processor_before);
+  }
+  std::sort(times.wall.begin(), times.wall.end());
+  std::sort(times.processor.begin(), times.processor.end());
+  return times;
+}
+
+void run_model(const std::string& text, const Options& options) {
+  ir::Graph graph = build(text);
+  const double flop = flop_of(graph);
+  std::vector<ir::Datum> inputs;
+  for (ir::ValueId id : graph.inputs) inputs.emplace_back(filled(graph[id].type));
+  const auto start = Clock::now();
+  numeric::Engine engine(lower::single_processor(std::move(graph)), {.fuse = options.fuse});
+  const double prepared = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  const double peak_before = measure_peak();
+  const Times times = time_runs(engine, inputs, options.seconds);
+  const double peak = std::max(peak_before, measure_peak()) * options.threads;
+  const double median = times.wall[times.wall.size() / 2];
+  const double best = times.wall.front();
+  const auto share = [&](double ms) { return 100 * flop / ms / 1e6 / peak; };
+  fmt::print("{:<24} {:>9.4f} {:>9.1f} {:>6.1f}% {:>9.4f} {:>6.1f}% {:>9.4f} {:>8.1f} {:>9.2f}\n", text, median,
+             flop / median / 1e6, share(median), best, share(best), times.processor[times.processor.size() / 2],
+             prepared, static_cast<double>(engine.arena_bytes()) / 1048576);
+  std::fflush(stdout);
+}
+
+int run(const Options& options) {
+  omp_set_num_threads(options.threads);
+  fmt::print("{} thread(s), multiply-add limit {:.1f} GFLOP/s a core\n", options.threads, measure_peak());
+  fmt::print("{:<24} {:>9} {:>9} {:>7} {:>9} {:>7} {:>9} {:>8} {:>9}\n", "model", "median ms", "GFLOP/s", "of peak",
+             "best ms", "of peak", "cpu ms", "prep ms", "arena MiB");
+  for (const std::string& model : options.models.empty() ? kDefault : options.models) {
+    try {
+      run_model(model, options);
+    } catch (const std::exception& error) {
+      fmt::print("{:<24} {}\n", model, error.what());
+    }
+  }
+  return 0;
+}
+
+Options parse(int count, char** words) {
+  Options options;
+  for (int i = 1; i < count; ++i) {
+    const std::string word = words[i];
+    if (word == "--threads" && i + 1 < count) {
+      options.threads = std::atoi(words[++i]);
+    } else if (word == "--seconds" && i + 1 < count) {
+      options.seconds = std::atof(words[++i]);
+    } else if (word == "--no-fuse") {
+      options.fuse = false;
+    } else {
+      options.models.push_back(word);
+    }
+  }
+  return options;
+}
+
+}  // namespace
+}  // namespace podium::bench
+
+int main(int count, char** words) { return podium::bench::run(podium::bench::parse(count, words)); }

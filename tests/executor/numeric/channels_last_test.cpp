@@ -1,0 +1,129 @@
+#include "executor/numeric/channels_last.h"
+
+#include "tests/support/fusing.h"
+
+namespace podium::numeric {
+namespace {
+
+using ir::IntList;
+using ir::ValueId;
+using testing::expect_same_when_fused;
+using testing::ops_of;
+using testing::Sketch;
+
+TEST(ChannelsLast, KeepsTheLayoutBetweenConvolutions) {
+  Sketch s;
+  const ValueId x = s.input({1, 3, 5, 5});
+  ValueId y = s.op("Conv", {x, s.weight({4, 3, 3, 3})});
+  y = s.op("Relu", {y});
+  s.output(s.op("Conv", {y, s.weight({2, 4, 1, 1})}));
+  EXPECT_TRUE(channels_last(s.graph));
+  EXPECT_EQ(ops_of(s.graph),
+            "x0:3 = podium.ToChannelsLast(x0)\n"
+            "Conv:0:4 = podium.Convolution(x0:3, w1) {group=1, strides=[1,1], pads=[0,0,0,0], dilations=[1,1]}\n"
+            "Relu:1:5 = Relu(Conv:0:4)\n"
+            "Conv:2:6 = podium.Convolution(Relu:1:5, w2) {group=1, strides=[1,1], pads=[0,0,0,0], dilations=[1,1]}\n"
+            "Conv:2 = podium.ToChannelsFirst(Conv:2:6)\n");
+}
+
+TEST(ChannelsLast, LeavesGraphsWithoutConvolutionAlone) {
+  Sketch s;
+  s.output(s.op("MaxPool", {s.input({1, 3, 4, 4})}, {{"kernel_shape", IntList{2, 2}}}));
+  EXPECT_FALSE(channels_last(s.graph));
+}
+
+TEST(ChannelsLast, LeavesComputedWeightsAlone) {
+  Sketch s;
+  s.output(s.op("Conv", {s.input({1, 3, 4, 4}), s.input({2, 3, 3, 3})}));
+  EXPECT_FALSE(channels_last(s.graph));
+  expect_same_when_fused(s.graph);
+}
+
+TEST(ChannelsLast, GivesBothLayoutsOfAValueThatBothNeed) {
+  Sketch s;
+  const ValueId y = s.op("Conv", {s.input({2, 3, 6, 6}), s.weight({4, 3, 3, 3})});
+  s.output(s.op("Transpose", {y}, {{"perm", IntList{3, 2, 1, 0}}}));
+  s.output(s.op("Conv", {y, s.weight({5, 4, 3, 3}), s.weight({5})}));
+  expect_same_when_fused(s.graph);
+}
+
+TEST(ChannelsLast, StretchesPerChannelConstantsAlongTheOtherAxis) {
+  Sketch s;
+  const ValueId y = s.op("Conv", {s.input({2, 3, 4, 5}), s.weight({4, 3, 1, 1})});
+  ValueId z = s.op("Mul", {y, s.weight({4, 1, 1})});
+  z = s.op("Add", {z, s.weight({5})});
+  z = s.op("Sub", {s.number(2), z});
+  s.output(s.op("Max", {z, s.weight({2, 4, 4, 5})}));
+  expect_same_when_fused(s.graph);
+}
+
+TEST(ChannelsLast, MultipliesBySqueezedAndExcitedChannels) {
+  Sketch s;
+  const ValueId y = s.op("Conv", {s.input({2, 3, 6, 6}), s.weight({8, 3, 3, 3})});
+  ValueId gate = s.op("GlobalAveragePool", {y});
+  gate = s.op("Sigmoid", {s.op("Conv", {gate, s.weight({8, 8, 1, 1}), s.weight({8})})});
+  s.output(s.op("Mul", {y, gate}));
+  expect_same_when_fused(s.graph);
+}
+
+TEST(ChannelsLast, PoolsWithPaddingStridesAndRoundingUp) {
+  const std::vector<ir::Attribute> window{{"kernel_shape", IntList{3, 2}}, {"strides", IntList{2, 2}},
+                                          {"pads", IntList{1, 0, 1, 1}}, {"ceil_mode", std::int64_t{1}}};
+  for (const char* pool : {"MaxPool", "AveragePool"}) {
+    Sketch s;
+    s.output(s.op(pool, {s.op("Conv", {s.input({2, 3, 8, 9}), s.weight({4, 3, 1, 1})})}, window));
+    expect_same_when_fused(s.graph);
+  }
+}
+
+TEST(ChannelsLast, AveragesWithPaddingCounted) {
+  for (const std::int64_t ceil : {0, 1}) {
+    Sketch s;
+    const ValueId y = s.op("Conv", {s.input({1, 3, 8, 8}), s.weight({4, 3, 1, 1})});
+    s.output(s.op("AveragePool", {y}, {{"kernel_shape", IntList{3, 3}}, {"strides", IntList{2, 2}},
+                                       {"pads", IntList{1, 1, 1, 1}}, {"count_include_pad", std::int64_t{1}},
+                                       {"ceil_mode", ceil}}));
+    expect_same_when_fused(s.graph);
+  }
+}
+
+TEST(ChannelsLast, TurnsTheMeanOverPositionsIntoAPool) {
+  for (const std::int64_t keep : {0, 1}) {
+    Sketch s;
+    const ValueId y = s.op("Conv", {s.input({2, 3, 5, 4}), s.weight({6, 3, 1, 1})});
+    const ValueId mean = s.op("ReduceMean", {y, s.ints({3, 2})}, {{"keepdims", keep}});
+    s.output(s.op("Relu", {mean}));
+    expect_same_when_fused(s.graph);
+    channels_last(s.graph);
+    EXPECT_NE(ops_of(s.graph).find("podium.Pool"), std::string::npos);
+  }
+}
+
+TEST(ChannelsLast, JoinsChannels) {
+  Sketch s;
+  const ValueId y = s.op("Conv", {s.input({2, 3, 5, 5}), s.weight({4, 3, 3, 3})}, {{"auto_pad", std::string("SAME_LOWER")}});
+  s.output(s.op("Concat", {y, s.input({2, 3, 5, 5})}, {{"axis", std::int64_t{-3}}}));
+  s.output(s.op("Concat", {y, y}, {{"axis", std::int64_t{2}}}));
+  expect_same_when_fused(s.graph);
+}
+
+TEST(ChannelsLast, ConvolvesInGroupsWithStridesAndDilations) {
+  Sketch s;
+  const ValueId x = s.input({2, 6, 11, 9});
+  s.output(s.op("Conv", {x, s.weight({4, 3, 3, 2})},
+                {{"group", std::int64_t{2}}, {"strides", IntList{2, 1}}, {"dilations", IntList{2, 3}},
+                 {"pads", IntList{2, 0, 1, 3}}}));
+  s.output(s.op("Conv", {x, s.weight({6, 1, 3, 3}), s.weight({6})},
+                {{"group", std::int64_t{6}}, {"auto_pad", std::string("SAME_UPPER")}, {"strides", IntList{2, 2}}}));
+  expect_same_when_fused(s.graph);
+}
+
+TEST(ChannelsLast, ConvolvesLinesAndVolumes) {
+  Sketch s;
+  s.output(s.op("Conv", {s.input({2, 3, 9}), s.weight({4, 3, 3})}, {{"pads", IntList{1, 1}}}));
+  s.output(s.op("Conv", {s.input({1, 2, 4, 5, 6}), s.weight({3, 2, 2, 3, 1}), s.weight({3})}));
+  expect_same_when_fused(s.graph);
+}
+
+}  // namespace
+}  // namespace podium::numeric

@@ -1,0 +1,73 @@
+#include "executor/numeric/fuse_attention.h"
+
+#include "tests/support/fusing.h"
+
+namespace podium::numeric {
+namespace {
+
+using ir::IntList;
+using ir::ValueId;
+using testing::expect_same_when_fused;
+using testing::ops_of;
+using testing::Sketch;
+
+ValueId heads(Sketch& s, ValueId x, IntList order) { return s.op("Transpose", {x}, {{"perm", std::move(order)}}); }
+
+TEST(FuseAttention, ReadsHeadsWhereTheyLie) {
+  Sketch s;
+  const ValueId q = heads(s, s.input({2, 5, 3, 8}), {0, 2, 1, 3});
+  const ValueId k = heads(s, s.input({2, 7, 3, 8}), {0, 2, 3, 1});
+  const ValueId v = heads(s, s.input({2, 7, 3, 8}), {0, 2, 1, 3});
+  ValueId scores = s.op("Div", {s.op("MatMul", {q, k}), s.number(4)});
+  scores = s.op("Softmax", {s.op("Add", {scores, s.input({2, 1, 1, 7})})});
+  s.output(heads(s, s.op("MatMul", {scores, v}), {0, 2, 1, 3}));
+  expect_same_when_fused(s.graph);
+  EXPECT_TRUE(fuse_attention(s.graph));
+  EXPECT_EQ(ops_of(s.graph),
+            "Div:4 = podium.StridedMatMul(x0, x1) {perm_a=[0,2,1,3], perm_b=[0,2,3,1], perm_y=[0,1,2,3], scale=0.25}\n"
+            "Softmax:6 = podium.MaskedSoftmax(Div:4, x3)\n"
+            "Transpose:8 = podium.StridedMatMul(Softmax:6, x2) {perm_a=[0,1,2,3], perm_b=[0,2,1,3], "
+            "perm_y=[0,2,1,3], scale=1}\n");
+}
+
+TEST(FuseAttention, MultipliesScalesOfBothFactors) {
+  Sketch s;
+  const ValueId q = s.op("Mul", {s.number(0.5F), heads(s, s.input({1, 4, 2, 8}), {0, 2, 1, 3})});
+  const ValueId k = heads(s, s.input({1, 4, 2, 8}), {0, 2, 1, 3});
+  s.output(s.op("MatMul", {q, s.op("Mul", {heads(s, k, {0, 1, 3, 2}), s.number(3)})}));
+  expect_same_when_fused(s.graph);
+  fuse_attention(s.graph);
+  EXPECT_EQ(ops_of(s.graph),
+            "MatMul:5 = podium.StridedMatMul(x0, x1) {perm_a=[0,2,1,3], perm_b=[0,2,3,1], perm_y=[0,1,2,3], scale=1.5}\n");
+}
+
+TEST(FuseAttention, TurnsAConstantChoiceIntoAMask) {
+  Sketch s;
+  ir::Tensor causal(ir::DataType::Bool, {1, 1, 4, 4});
+  for (std::int64_t i = 0; i < 16; ++i) causal.data<bool>()[i] = i % 4 <= i / 4;
+  const ValueId may_look = s.graph.add_constant("causal", std::move(causal));
+  const ValueId scores = s.op("Relu", {s.input({2, 3, 4, 4})});
+  s.output(s.op("Softmax", {s.op("Where", {may_look, scores, s.number(-3.4e38F)})}));
+  expect_same_when_fused(s.graph);
+  fuse_attention(s.graph);
+  EXPECT_NE(ops_of(s.graph).find("podium.MaskedSoftmax(Relu:0, mask:"), std::string::npos);
+}
+
+TEST(FuseAttention, LeavesATransposeThatSplitsRowsAlone) {
+  Sketch s;
+  const ValueId a = heads(s, s.input({4, 3, 5, 2}), {3, 0, 1, 2});
+  s.output(s.op("MatMul", {a, s.input({2, 4, 5, 6})}));
+  EXPECT_FALSE(fuse_attention(s.graph));
+  expect_same_when_fused(s.graph);
+}
+
+TEST(FuseAttention, LeavesMasksThatAreNotAMatrixOfTheScoresAlone) {
+  Sketch s;
+  const ValueId x = s.input({2, 3, 4});
+  s.output(s.op("Softmax", {s.op("Add", {x, s.input({2, 3, 1})})}));
+  s.output(s.op("Softmax", {s.op("Add", {x, s.input({3, 4})})}, {{"axis", std::int64_t{1}}}));
+  EXPECT_FALSE(fuse_attention(s.graph));
+}
+
+}  // namespace
+}  // namespace podium::numeric
