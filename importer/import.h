@@ -12,6 +12,9 @@
 
 namespace podium::importer {
 
+/// The newest version of ai.onnx that is read.
+inline constexpr int kNewestOpset = 28;
+
 /// What the caller knows of the inputs before the model is read.
 struct ImportOptions {
   /// Values of symbolic dimensions by name.

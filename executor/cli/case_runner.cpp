@@ -2,26 +2,15 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <vector>
 
-#include "executor/cli/compare.h"
-#include "executor/session/session.h"
+#include "executor/cli/write_file.h"
 #include "importer/read_tensor.h"
 
 namespace podium::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string read_file(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error("{}: cannot be opened", path.string());
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 std::vector<fs::path> data_sets(const fs::path& folder) {
   std::vector<fs::path> sets;
@@ -34,38 +23,73 @@ std::vector<fs::path> data_sets(const fs::path& folder) {
   return sets;
 }
 
-std::string run_set(const fs::path& model_path, const fs::path& set, const Tolerance& tolerance) {
-  importer::ImportOptions options;
-  const auto declared = importer::read_signature(model_path.string());
-  std::vector<ir::Datum> inputs;
-  for (std::size_t i = 0; i < declared.inputs.size(); ++i) {
+struct Inputs {
+  std::vector<ir::Datum> data;
+  std::map<std::string, ir::Type> types;
+};
+
+Inputs read_inputs(const fs::path& set, const importer::Signature& signature) {
+  Inputs inputs;
+  for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
     const fs::path file = set / fmt::format("input_{}.pb", i);
     if (!fs::exists(file)) break;
-    inputs.push_back(importer::read_datum(read_file(file), declared.inputs[i].second));
-    const ir::Type type = type_of(inputs.back());
-    if (declared.inputs[i].second.is_tensor()) options.input_types[declared.inputs[i].first] = type;
+    const auto& [name, type] = signature.inputs[i];
+    inputs.data.push_back(importer::read_datum(read_file(file.string()), type));
+    inputs.types[name] = type_of(inputs.data.back());
   }
-  InferenceSession session(importer::import_model(model_path.string(), options));
-  const auto results = session.run(inputs);
+  return inputs;
+}
+
+// Whether a Dropout leaves its input alone: ratio 0, or not in training mode.
+bool is_quiet_dropout(const ir::Graph& graph, const ir::Op& op, const Inputs& inputs) {
+  const auto number = [&](std::size_t i, double fallback) {
+    if (i >= op.inputs.size() || !op.inputs[i].valid()) return fallback;
+    if (graph.is_constant(op.inputs[i])) return graph[op.inputs[i]].constant->to_number();
+    const auto found = std::find(graph.inputs.begin(), graph.inputs.end(), op.inputs[i]);
+    if (found == graph.inputs.end()) return 1.0;
+    return inputs.data[static_cast<std::size_t>(found - graph.inputs.begin())].tensor.to_number();
+  };
+  return op.is("Dropout") && (number(1, 0.5) == 0 || number(2, 0) == 0);
+}
+
+const ir::Op* first_random_op(const ir::Graph& graph, const Inputs& inputs) {
+  for (const ir::Op& op : graph.ops) {
+    if (op.spec->random && !is_quiet_dropout(graph, op, inputs)) return &op;
+  }
+  return nullptr;
+}
+
+CaseResult run_set(const fs::path& model_path, const fs::path& set, const Tolerance& tolerance,
+                   const SessionOptions& options) {
+  const importer::Signature signature = importer::read_signature(model_path.string());
+  const Inputs inputs = read_inputs(set, signature);
+  importer::Model model = importer::import_model(model_path.string(), {.input_types = inputs.types});
+  optimize(model);
+  if (const ir::Op* op = first_random_op(model.graph, inputs)) {
+    return {Outcome::Skipped, fmt::format("the expected values were drawn at random ({})", op->spec->name)};
+  }
+  InferenceSession session(std::move(model), options);
+  const auto results = session.run(inputs.data);
   for (std::size_t i = 0; i < results.size(); ++i) {
     const fs::path file = set / fmt::format("output_{}.pb", i);
-    const ir::Datum expected = importer::read_datum(read_file(file), declared.outputs[i].second);
-    const std::string text = difference(results[i], expected, tolerance);
-    if (!text.empty()) return fmt::format("output '{}': {}", declared.outputs[i].first, text);
+    const auto& [name, type] = signature.outputs[i];
+    const ir::Datum expected = importer::read_datum(read_file(file.string()), type);
+    const Comparison comparison = compare(results[i], expected, tolerance);
+    if (!comparison.agrees()) return {Outcome::Failed, fmt::format("output '{}': {}", name, comparison.reason)};
   }
-  return "";
+  return {};
 }
 
 }  // namespace
 
-CaseResult run_case(const std::string& folder, const Tolerance& tolerance) try {
+CaseResult run_case(const std::string& folder, const Tolerance& tolerance, const SessionOptions& options) try {
   for (const fs::path& set : data_sets(folder)) {
-    const std::string reason = run_set(fs::path(folder) / "model.onnx", set, tolerance);
-    if (!reason.empty()) return {false, reason};
+    const CaseResult result = run_set(fs::path(folder) / "model.onnx", set, tolerance, options);
+    if (result.outcome != Outcome::Passed) return result;
   }
-  return {true, ""};
+  return {};
 } catch (const std::exception& error) {
-  return {false, error.what()};
+  return {Outcome::Failed, error.what()};
 }
 
 }  // namespace podium::cli

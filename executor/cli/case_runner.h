@@ -3,18 +3,19 @@
 
 #include <string>
 
+#include "executor/cli/compare.h"
+#include "executor/session/session.h"
+
 namespace podium::cli {
 
-struct Tolerance {
-  double relative = 1e-3;
-  double absolute = 1e-7;
-};
+enum class Outcome : std::uint8_t { Passed, Failed, Skipped };
 
 struct CaseResult {
-  bool passed = false;
-  std::string reason = {};  ///< of the first failure
+  Outcome outcome = Outcome::Passed;
+  std::string reason = {};  ///< of a failure or a skip
 };
 
-CaseResult run_case(const std::string& folder, const Tolerance& tolerance);
+/// Skipped only when a result depends on numbers drawn at random, so that the expected ones were drawn too.
+CaseResult run_case(const std::string& folder, const Tolerance& tolerance, const SessionOptions& session);
 
 }  // namespace podium::cli

@@ -8,6 +8,8 @@ namespace podium::cli {
 
 using Arguments = std::vector<std::string>;
 
+int run_run(const Arguments& arguments);
 int run_test(const Arguments& arguments);
+int run_info(const Arguments& arguments);
 
 }  // namespace podium::cli

@@ -27,45 +27,13 @@ bool close(double found, double expected, const Tolerance& tolerance) {
   return std::fabs(found - expected) <= tolerance.absolute + tolerance.relative * std::fabs(expected);
 }
 
-template <class T>
-std::string compare_numbers(const Tensor& found, const Tensor& expected, const Tolerance& tolerance) {
-  for (std::int64_t i = 0; i < found.size(); ++i) {
-    const double a = to_double(found.data<T>()[i]);
-    const double b = to_double(expected.data<T>()[i]);
-    if (!close(a, b, tolerance)) return fmt::format("element {} is {}, {} expected", i, a, b);
-  }
-  return "";
-}
-
-template <class T>
-std::string compare_complex(const Tensor& found, const Tensor& expected, const Tolerance& tolerance) {
-  for (std::int64_t i = 0; i < found.size(); ++i) {
-    const std::complex<T> a = found.data<std::complex<T>>()[i];
-    const std::complex<T> b = expected.data<std::complex<T>>()[i];
-    if (std::abs(a - b) > tolerance.absolute + tolerance.relative * std::abs(b)) {
-      return fmt::format("element {} is {}+{}i, {}+{}i expected", i, a.real(), a.imag(), b.real(), b.imag());
-    }
-  }
-  return "";
-}
-
-std::string compare_strings(const Tensor& found, const Tensor& expected) {
-  for (std::int64_t i = 0; i < found.size(); ++i) {
-    const std::string& a = found.data<std::string>()[i];
-    const std::string& b = expected.data<std::string>()[i];
-    if (a != b) return fmt::format("element {} is '{}', '{}' expected", i, a, b);
-  }
-  return "";
-}
-
-std::string compare_tensors(const Tensor& found, const Tensor& expected, const Tolerance& tolerance) {
-  if (found.type() != expected.type() || found.dims() != expected.dims()) {
-    return fmt::format("{} found, {} expected", to_string(found.type_and_dims()), to_string(expected.type_and_dims()));
-  }
-  switch (found.type()) {
+// Calls `use` with a value of the C++ type of real elements.
+template <class Use>
+void with_real_type(DataType type, Use&& use) {
+  switch (type) {
 #define PODIUM_CASE(onnx, cpp) \
   case DataType::onnx:         \
-    return compare_numbers<cpp>(found, expected, tolerance)
+    return use(cpp{})
     PODIUM_CASE(Float, float);
     PODIUM_CASE(Double, double);
     PODIUM_CASE(Float16, ir::Float16);
@@ -91,33 +59,97 @@ std::string compare_tensors(const Tensor& found, const Tensor& expected, const T
     PODIUM_CASE(Uint2, ir::Uint2);
 #undef PODIUM_CASE
     case DataType::Complex64:
-      return compare_complex<float>(found, expected, tolerance);
     case DataType::Complex128:
-      return compare_complex<double>(found, expected, tolerance);
     case DataType::String:
-      return compare_strings(found, expected);
     case DataType::Undefined:
-      break;
+      throw Error("elements of type {} found, real numbers needed", name_of(type));
   }
-  return "no type";
+}
+
+template <class T>
+void compare_numbers(const Tensor& found, const Tensor& expected, const Tolerance& tolerance, Comparison& result) {
+  const T* left = found.data<T>();
+  const T* right = expected.data<T>();
+  for (std::int64_t i = 0; i < found.size(); ++i) {
+    const double a = to_double(left[i]);
+    const double b = to_double(right[i]);
+    if (a != b && !std::isnan(b)) result.largest_error = std::fmax(result.largest_error, std::fabs(a - b));
+    if (result.agrees() && !close(a, b, tolerance)) result.reason = fmt::format("element {} is {}, {} expected", i, a, b);
+  }
+}
+
+template <class T>
+void compare_complex(const Tensor& found, const Tensor& expected, const Tolerance& tolerance, Comparison& result) {
+  const auto* left = found.data<std::complex<T>>();
+  const auto* right = expected.data<std::complex<T>>();
+  for (std::int64_t i = 0; i < found.size(); ++i) {
+    const auto a = left[i];
+    const auto b = right[i];
+    const double error = std::abs(a - b);
+    result.largest_error = std::fmax(result.largest_error, error);
+    if (!result.agrees() || error <= tolerance.absolute + tolerance.relative * std::abs(b)) continue;
+    result.reason = fmt::format("element {} is {}{:+}i, {}{:+}i expected", i, a.real(), a.imag(), b.real(), b.imag());
+  }
+}
+
+void compare_strings(const Tensor& found, const Tensor& expected, Comparison& result) {
+  for (std::int64_t i = 0; i < found.size() && result.agrees(); ++i) {
+    const std::string& a = found.data<std::string>()[i];
+    const std::string& b = expected.data<std::string>()[i];
+    if (a != b) result.reason = fmt::format("element {} is '{}', '{}' expected", i, a, b);
+  }
+}
+
+void compare_tensors(const Tensor& found, const Tensor& expected, const Tolerance& tolerance, Comparison& result) {
+  if (found.type() != expected.type() || found.dims() != expected.dims()) {
+    result.reason =
+        fmt::format("{} found, {} expected", to_string(found.type_and_dims()), to_string(expected.type_and_dims()));
+    return;
+  }
+  switch (found.type()) {
+    case DataType::Complex64:
+      return compare_complex<float>(found, expected, tolerance, result);
+    case DataType::Complex128:
+      return compare_complex<double>(found, expected, tolerance, result);
+    case DataType::String:
+      return compare_strings(found, expected, result);
+    default:
+      with_real_type(found.type(), [&](auto tag) {
+        compare_numbers<decltype(tag)>(found, expected, tolerance, result);
+      });
+  }
+}
+
+void compare_into(const ir::Datum& found, const ir::Datum& expected, const Tolerance& tolerance,
+                  Comparison& result) {
+  if (found.holds != expected.holds) {
+    result.reason = fmt::format("{} found, {} expected", to_string(type_of(found)), to_string(type_of(expected)));
+    return;
+  }
+  if (found.is_tensor()) return compare_tensors(found.tensor, expected.tensor, tolerance, result);
+  if (found.is_nothing()) return;
+  if (found.items->size() != expected.items->size()) {
+    result.reason = fmt::format("{} items found, {} expected", found.items->size(), expected.items->size());
+    return;
+  }
+  for (std::size_t i = 0; i < found.items->size() && result.agrees(); ++i) {
+    compare_into((*found.items)[i], (*expected.items)[i], tolerance, result);
+    if (!result.agrees()) result.reason = fmt::format("item {}: {}", i, result.reason);
+  }
 }
 
 }  // namespace
 
-std::string difference(const ir::Datum& found, const ir::Datum& expected, const Tolerance& tolerance) {
-  if (found.holds != expected.holds) {
-    return fmt::format("{} found, {} expected", to_string(type_of(found)), to_string(type_of(expected)));
-  }
-  if (found.is_tensor()) return compare_tensors(found.tensor, expected.tensor, tolerance);
-  if (found.is_nothing()) return "";
-  if (found.items->size() != expected.items->size()) {
-    return fmt::format("{} items found, {} expected", found.items->size(), expected.items->size());
-  }
-  for (std::size_t i = 0; i < found.items->size(); ++i) {
-    const std::string text = difference((*found.items)[i], (*expected.items)[i], tolerance);
-    if (!text.empty()) return fmt::format("item {}: {}", i, text);
-  }
-  return "";
+Comparison compare(const ir::Datum& found, const ir::Datum& expected, const Tolerance& tolerance) {
+  Comparison result;
+  compare_into(found, expected, tolerance, result);
+  return result;
+}
+
+double element_as_double(const Tensor& tensor, std::int64_t i) {
+  double number = 0;
+  with_real_type(tensor.type(), [&](auto tag) { number = to_double(tensor.data<decltype(tag)>()[i]); });
+  return number;
 }
 
 }  // namespace podium::cli

@@ -3,13 +3,26 @@
 
 #include <string>
 
-#include "executor/cli/case_runner.h"
 #include "ir/datum.h"
 
 namespace podium::cli {
 
-/// Empty when they agree: types and shapes exactly, values by tolerance (|a - b| <= absolute +
-/// relative * |expected|), NaN equal NaN, strings exactly. Else says the first difference.
-std::string difference(const ir::Datum& found, const ir::Datum& expected, const Tolerance& tolerance);
+struct Tolerance {
+  double relative = 1e-3;
+  double absolute = 1e-7;
+};
+
+struct Comparison {
+  std::string reason = {};   ///< of the first difference; empty when they agree
+  double largest_error = 0;  ///< of |found - expected| over all numbers
+  bool agrees() const { return reason.empty(); }
+};
+
+/// Types and shapes exactly, values by tolerance (|found - expected| <= absolute + relative * |expected|),
+/// NaN equal NaN, strings exactly.
+Comparison compare(const ir::Datum& found, const ir::Datum& expected, const Tolerance& tolerance);
+
+/// Element `i` of a tensor of real numbers, for showing. Error for strings and complex numbers.
+double element_as_double(const ir::Tensor& tensor, std::int64_t i);
 
 }  // namespace podium::cli

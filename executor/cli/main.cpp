@@ -1,21 +1,83 @@
 // The program `podium`: catches every error once and turns it into one line and an exit status.
 #include <fmt/core.h>
 
+#include <array>
 #include <cstdio>
-#include <map>
+#include <exception>
+#include <string_view>
 
-#include "executor/cli/commands.h"
-#include "ir/error.h"
+#include "executor/cli/options.h"
+#include "executor/cli/version.h"
+#include "ir/nearest.h"
 
-int main(int count, char** values) {
-  using namespace podium;
-  const cli::Arguments arguments(values + 1, values + count);
+namespace podium::cli {
+namespace {
+
+struct Command {
+  std::string_view name;
+  std::string_view summary;
+  int (*run)(const Arguments&);  ///< nullptr: not yet available
+};
+
+constexpr std::array kCommands{
+    Command{"run", "run inference and print the result table", run_run},
+    Command{"train", "train a model (not yet available)", nullptr},
+    Command{"annotate", "place a model on processors (not yet available)", nullptr},
+    Command{"compare", "compare strategies on one model (not yet available)", nullptr},
+    Command{"test", "run ONNX test cases", run_test},
+    Command{"info", "describe a model, or the ops that are supported", run_info},
+};
+
+void print_help() {
+  fmt::print("podium COMMAND [options]\n\n");
+  for (const Command& command : kCommands) fmt::print("  {:<10}{}\n", command.name, command.summary);
+  fmt::print("\npodium COMMAND --help shows a command's options; podium --version the versions.\n");
+}
+
+int dispatch(const Arguments& words) {
+  if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
+    print_help();
+    return words.empty() ? 2 : 0;
+  }
+  if (words[0] == "--version") {
+    fmt::print("{}", version_text());
+    return 0;
+  }
+  std::vector<std::string_view> names;
+  for (const Command& command : kCommands) {
+    names.push_back(command.name);
+    if (command.name != words[0]) continue;
+    if (command.run == nullptr) throw Error("{}: not yet available in this version", words[0]);
+    return command.run({words.begin() + 1, words.end()});
+  }
+  throw UsageError("unknown command '{}', the nearest is '{}'", words[0], ir::nearest(words[0], names));
+}
+
+// An error is one line, whatever a file's text carried into it.
+std::string one_line(std::string text) {
+  for (char& c : text) {
+    if (c == '\n' || c == '\r') c = ' ';
+  }
+  return text;
+}
+
+int guarded(const Arguments& words) {
   try {
-    if (!arguments.empty() && arguments[0] == "test") return cli::run_test({arguments.begin() + 1, arguments.end()});
-    fmt::print(stderr, "error: no such command\n");
+    return dispatch(words);
+  } catch (const UsageError& error) {
+    fmt::print(stderr, "error: {}\n", one_line(error.what()));
     return 2;
   } catch (const Error& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
-    return 1;
+    fmt::print(stderr, "error: {}\n", one_line(error.what()));
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "error: out of memory\n");
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "error: a fault of podium itself, please report it: {}\n", one_line(error.what()));
   }
+  return 1;
 }
+
+}  // namespace
+}  // namespace podium::cli
+
+int main(int count, char** values) { return podium::cli::guarded({values + 1, values + count}); }

@@ -3,28 +3,29 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "executor/cli/case_runner.h"
-#include "executor/cli/commands.h"
-#include "ir/error.h"
+#include "executor/cli/options.h"
+#include "executor/cli/progress.h"
 
 namespace podium::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<fs::path> find_cases(const Arguments& paths) {
+const std::vector<OptionGroup> kGroups{OptionGroup::Comparison, OptionGroup::Session};
+
+std::vector<fs::path> find_cases(const std::vector<std::string>& paths) {
   std::vector<fs::path> cases;
   for (const std::string& path : paths) {
     if (!fs::exists(path)) throw Error("{}: no such file or folder", path);
     if (fs::exists(fs::path(path) / "model.onnx")) cases.emplace_back(path);
-    if (!fs::is_directory(path)) continue;
+    if (!fs::is_directory(path)) throw Error("{}: a file found, a folder of test cases needed", path);
     for (const auto& entry : fs::recursive_directory_iterator(path)) {
       if (entry.is_directory() && fs::exists(entry.path() / "model.onnx")) cases.push_back(entry.path());
     }
   }
+  if (cases.empty()) throw Error("{}: no folder with model.onnx found", paths.empty() ? "" : paths[0]);
   std::sort(cases.begin(), cases.end());
   cases.erase(std::unique(cases.begin(), cases.end()), cases.end());
   return cases;
@@ -33,18 +34,39 @@ std::vector<fs::path> find_cases(const Arguments& paths) {
 }  // namespace
 
 int run_test(const Arguments& arguments) {
+  const Options options = parse("test", arguments, kGroups);
+  if (options.help) {
+    fmt::print("{}", help("test", "Runs ONNX test cases, found recursively: model.onnx with test_data_set_*.", kGroups));
+    return 0;
+  }
+  if (options.paths.empty()) throw UsageError("test: no path found, at least one folder of test cases needed");
+  const std::vector<fs::path> cases = find_cases(options.paths);
+  Progress progress("test cases", cases.size(), options.quiet);
   int passed = 0;
   int failed = 0;
-  for (const fs::path& folder : find_cases(arguments)) {
-    const CaseResult result = run_case(folder.string(), {});
-    if (result.passed) {
-      ++passed;
-    } else {
-      ++failed;
-      fmt::print("FAILED {}: {}\n", folder.filename().string(), result.reason);
+  int skipped = 0;
+  for (const fs::path& folder : cases) {
+    const CaseResult result =
+        run_case(folder.string(), {options.relative, options.absolute}, {.seed = options.seed, .threads = options.threads});
+    const std::string name = folder.filename().string();
+    progress.advance();
+    switch (result.outcome) {
+      case Outcome::Passed:
+        ++passed;
+        if (options.verbose) progress.print(fmt::format("passed  {}", name));
+        break;
+      case Outcome::Failed:
+        ++failed;
+        progress.print(fmt::format("FAILED  {}: {}", name, result.reason));
+        break;
+      case Outcome::Skipped:
+        ++skipped;
+        progress.print(fmt::format("skipped {}: {}", name, result.reason));
+        break;
     }
   }
-  fmt::print("{} passed, {} failed, 0 skipped\n", passed, failed);
+  progress.finish();
+  fmt::print("{} passed, {} failed, {} skipped\n", passed, failed, skipped);
   return failed == 0 ? 0 : 1;
 }
 

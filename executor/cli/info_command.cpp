@@ -1,0 +1,124 @@
+// `podium info`: what a model is, or what Podium supports.
+#include <fmt/core.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "executor/cli/options.h"
+#include "executor/cli/write_file.h"
+#include "executor/report/model_summary.h"
+#include "executor/report/table.h"
+#include "executor/session/session.h"
+
+namespace podium::cli {
+namespace {
+
+const std::vector<OptionGroup> kGroups{OptionGroup::Info};
+
+std::string types_of(const ir::OpSpec& spec) {
+  std::string text;
+  for (const ir::TypeConstraint& constraint : spec.types) {
+    text += fmt::format("{}{}:", text.empty() ? "" : " ", constraint.letter);
+    if (constraint.any_kind || constraint.types == ir::kAnyType) {
+      text += constraint.any_kind ? "any" : "all";
+      continue;
+    }
+    std::string list;
+    for (int i = 1; i < ir::kDataTypeCount; ++i) {
+      const auto type = static_cast<ir::DataType>(i);
+      if (constraint.types.contains(type)) list += fmt::format("{}{}", list.empty() ? "" : ",", name_of(type));
+    }
+    text += list;
+  }
+  return text;
+}
+
+void print_supported() {
+  std::vector<std::vector<std::string>> rows{{"domain", "op", "since", "gradient", "types"}};
+  for (const ir::OpSpec* spec : ir::all_ops()) {
+    if (spec->domain == "podium") continue;  // the engine's own fused ops are in no model
+    rows.push_back({spec->domain.empty() ? "ai.onnx" : std::string(spec->domain), std::string(spec->name),
+                    std::to_string(spec->since), spec->gradient != nullptr ? "yes" : "no", types_of(*spec)});
+  }
+  fmt::print("{}", report::table(rows));
+  fmt::print("{} ops; each is read in every version from 1 to the newest, opset {}\n", rows.size() - 1,
+             importer::kNewestOpset);
+}
+
+std::vector<std::vector<std::string>> value_rows(const ir::Graph& graph, const char* what,
+                                                 const std::vector<ir::ValueId>& ids) {
+  std::vector<std::vector<std::string>> rows;
+  for (ir::ValueId id : ids) rows.push_back({what, graph[id].name, to_string(graph[id].type)});
+  return rows;
+}
+
+void print_model(const std::string& path, const importer::Model& model, const report::ModelSummary& summary) {
+  std::vector<std::vector<std::string>> rows{{"model", path}};
+  rows.push_back({"producer", model.info.producer});
+  std::string opsets = fmt::format("ir {}", model.info.ir_version);
+  for (const auto& [domain, version] : model.info.opsets) {
+    opsets += fmt::format(", {} {}", domain.empty() ? "ai.onnx" : domain, version);
+  }
+  rows.push_back({"versions", opsets});
+  for (const auto& list : {value_rows(model.graph, "input", model.graph.inputs),
+                           value_rows(model.graph, "output", model.graph.outputs)}) {
+    rows.insert(rows.end(), list.begin(), list.end());
+  }
+  rows.push_back({"parameters", fmt::format("{}, {}", report::quantity(static_cast<double>(summary.parameters)),
+                                            report::bytes(summary.parameter_bytes))});
+  rows.push_back({"work", report::quantity(summary.flop) + " FLOP a run"});
+  rows.push_back({"activations", fmt::format("{} in all, {} at once", report::bytes(summary.activation_bytes),
+                                             report::bytes(summary.peak_activation_bytes))});
+  std::string ops;
+  for (const auto& [name, count] : summary.op_counts) ops += fmt::format("{}{} {}", ops.empty() ? "" : ", ", count, name);
+  rows.push_back({"ops", ops.empty() ? "none" : ops});
+  std::string annotations;
+  for (const auto& [name, count] : summary.annotated_ops) {
+    annotations += fmt::format("{}{} on {}", annotations.empty() ? "" : ", ", name, count);
+  }
+  rows.push_back({"annotations", annotations.empty() ? "none" : annotations});
+  fmt::print("{}", report::table(rows));
+}
+
+nlohmann::json to_json(const importer::Model& model, const report::ModelSummary& summary) {
+  nlohmann::json json{{"version", 1}, {"producer", model.info.producer}, {"irVersion", model.info.ir_version}};
+  for (const auto& [domain, version] : model.info.opsets) json["opsets"][domain] = version;
+  for (ir::ValueId id : model.graph.inputs) {
+    json["inputs"].push_back({{"name", model.graph[id].name}, {"type", to_string(model.graph[id].type)}});
+  }
+  for (ir::ValueId id : model.graph.outputs) {
+    json["outputs"].push_back({{"name", model.graph[id].name}, {"type", to_string(model.graph[id].type)}});
+  }
+  json["ops"] = summary.op_counts;
+  json["parameters"] = summary.parameters;
+  json["parameterBytes"] = summary.parameter_bytes;
+  json["flop"] = summary.flop;
+  json["activationBytes"] = summary.activation_bytes;
+  json["peakActivationBytes"] = summary.peak_activation_bytes;
+  json["annotations"] = summary.annotated_ops;
+  return json;
+}
+
+}  // namespace
+
+int run_info(const Arguments& arguments) {
+  const Options options = parse("info", arguments, kGroups);
+  if (options.help) {
+    fmt::print("{}", help("info", "Describes a model: inputs, outputs, ops, parameters, work, memory, annotations.", kGroups));
+    return 0;
+  }
+  if (options.list_supported) {
+    print_supported();
+    return 0;
+  }
+  if (options.paths.size() != 1) throw UsageError("info: {} models found, one needed", options.paths.size());
+  importer::Model model = importer::import_model(options.paths[0], {.dims = options.dims});
+  optimize(model);
+  const report::ModelSummary summary = report::summarize(model.graph);
+  print_model(options.paths[0], model, summary);
+  if (options.list_ops) fmt::print("\n{}", ir::print(model.graph));
+  if (!options.report_file.empty()) write_file(options.report_file, to_json(model, summary).dump(2) + "\n");
+  return 0;
+}
+
+}  // namespace podium::cli

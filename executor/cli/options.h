@@ -1,0 +1,52 @@
+// The command line: options that commands share, their help and their errors.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "executor/cli/commands.h"
+#include "ir/error.h"
+
+namespace podium::cli {
+
+/// The command line is wrong: exit status 2.
+class UsageError : public Error {
+ public:
+  using Error::Error;
+};
+
+struct Options {
+  std::vector<std::string> paths;  ///< what is no option: models, folders of cases
+  std::vector<std::pair<std::string, std::string>> inputs;  ///< NAME, FILE
+  std::string inputs_folder;
+  std::uint64_t random_seed = 0;
+  std::map<std::string, std::int64_t> dims;
+  std::string output_folder;
+  std::string expected_folder;
+  double relative = 1e-3;
+  double absolute = 1e-7;
+  std::string report_file;
+  int threads = 0;  ///< 0: as many as the machine has processors
+  std::uint64_t seed = 0;
+  int repeat = 1;
+  bool quiet = false;
+  bool verbose = false;
+  bool help = false;
+  bool list_ops = false;        ///< info --ops
+  bool list_supported = false;  ///< info --ops-supported
+};
+
+/// Options that a command takes beside --help, --quiet and --verbose.
+enum class OptionGroup : std::uint8_t { Data, Comparison, Session, Info };
+
+/// UsageError for an unknown option (naming the nearest), a missing or malformed value. Error for an option
+/// of the contract that this version does not carry out yet.
+Options parse(std::string_view command, const Arguments& arguments, const std::vector<OptionGroup>& groups);
+/// What --help prints.
+std::string help(std::string_view command, std::string_view what, const std::vector<OptionGroup>& groups);
+
+}  // namespace podium::cli

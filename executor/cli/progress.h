@@ -1,0 +1,33 @@
+// Progress of long work: a bar on a terminal, a plain line now and then elsewhere.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+namespace podium::cli {
+
+/// Writes to stderr. Nothing at all when quiet.
+class Progress {
+ public:
+  Progress(std::string what, std::size_t total, bool quiet);
+  void advance(std::size_t steps = 1);
+  /// A line on stdout that the bar does not tear.
+  void print(const std::string& line);
+  /// Removes the bar.
+  void finish();
+
+ private:
+  void show();
+
+  using Clock = std::chrono::steady_clock;
+  std::string what_;
+  std::size_t total_;
+  std::size_t done_ = 0;
+  bool quiet_;
+  bool terminal_;
+  bool shown_ = false;
+  Clock::time_point last_ = Clock::now();
+};
+
+}  // namespace podium::cli

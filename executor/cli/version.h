@@ -1,0 +1,10 @@
+// What `podium --version` prints.
+#pragma once
+
+#include <string>
+
+namespace podium::cli {
+
+std::string version_text();
+
+}  // namespace podium::cli

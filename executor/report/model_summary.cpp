@@ -1,0 +1,74 @@
+#include "executor/report/model_summary.h"
+
+#include <algorithm>
+
+#include "ir/infer.h"
+
+namespace podium::report {
+namespace {
+
+double bytes_of(const ir::Type& type) {
+  const std::int64_t count = type.element_count();
+  return count < 0 ? 0 : static_cast<double>(count) * bit_width(type.element) / 8;
+}
+
+bool is_annotation(std::string_view name) {
+  return name.starts_with("__") || name == "virtualGraph" || name == "pipelineStage" || name == "executionPhase";
+}
+
+void count_ops(const ir::Graph& graph, ModelSummary& summary) {
+  for (const ir::Op& op : graph.ops) {
+    const std::string domain(op.spec->domain);
+    ++summary.op_counts[domain + (domain.empty() ? "" : ".") + std::string(op.spec->name)];
+    for (const ir::Attribute& attribute : op.attributes) {
+      if (is_annotation(attribute.name)) ++summary.annotated_ops[attribute.name];
+    }
+    for_each_body(op, [&](std::string_view, const ir::Graph& body) { count_ops(body, summary); });
+  }
+}
+
+double peak_of(const ir::Graph& graph) {
+  std::vector<std::size_t> last_use(graph.values.size(), 0);
+  for (std::size_t t = 0; t < graph.ops.size(); ++t) {
+    for (ir::ValueId id : graph.ops[t].inputs) {
+      if (id.valid()) last_use[static_cast<std::size_t>(id.index)] = t;
+    }
+  }
+  for (ir::ValueId id : graph.outputs) last_use[static_cast<std::size_t>(id.index)] = graph.ops.size();
+  std::vector<std::vector<double>> freed(graph.ops.size() + 1);
+  double live = 0;
+  double peak = 0;
+  for (std::size_t t = 0; t < graph.ops.size(); ++t) {
+    for (ir::ValueId id : graph.ops[t].outputs) {
+      if (!id.valid()) continue;
+      const double bytes = bytes_of(graph[id].type);
+      live += bytes;
+      freed[std::max(last_use[static_cast<std::size_t>(id.index)], t)].push_back(bytes);
+    }
+    peak = std::max(peak, live);
+    for (double bytes : freed[t]) live -= bytes;
+  }
+  return peak;
+}
+
+}  // namespace
+
+ModelSummary summarize(const ir::Graph& graph) {
+  ModelSummary summary;
+  count_ops(graph, summary);
+  for (const ir::Value& value : graph.values) {
+    if (!value.constant && !value.data_left_out) continue;
+    summary.parameter_bytes += bytes_of(value.type);
+    if (value.type.rank() > 0) summary.parameters += std::max<std::int64_t>(value.type.element_count(), 0);
+  }
+  for (const ir::Op& op : graph.ops) {
+    summary.flop += op.spec->work(ir::TypedOp(graph, op)).flop;
+    for (ir::ValueId id : op.outputs) {
+      if (id.valid()) summary.activation_bytes += bytes_of(graph[id].type);
+    }
+  }
+  summary.peak_activation_bytes = peak_of(graph);
+  return summary;
+}
+
+}  // namespace podium::report

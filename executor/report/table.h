@@ -1,0 +1,20 @@
+// Text tables for the terminal.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace podium::report {
+
+/// Rows of cells in columns as wide as their widest cell, two blanks between. A column of numbers is
+/// aligned at the right.
+std::string table(const std::vector<std::vector<std::string>>& rows);
+
+/// "1.50 MiB", "12 B"
+std::string bytes(double count);
+/// "1.20 ms", "3.4 s"
+std::string duration(double seconds);
+/// "4.09 G", "1.2 k"
+std::string quantity(double count);
+
+}  // namespace podium::report

@@ -1,0 +1,161 @@
+// The program as a person types it: exit statuses, one-line errors, tables.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/support/run_program.h"
+
+namespace podium::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using testing::ProgramResult;
+using testing::run_program;
+using testing::TemporaryFolder;
+
+void expect_one_line(const ProgramResult& result, int status) {
+  EXPECT_EQ(result.status, status);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, StartsWith("error: "));
+  EXPECT_EQ(result.err.find('\n'), result.err.size() - 1) << result.err;
+}
+
+std::string digits(const std::string& what) {
+  const std::string folder = std::string(PODIUM_SOURCE_DIR) + "/models/data/digits-";
+  return folder + what;
+}
+
+std::string demo_model() { return std::string(PODIUM_SOURCE_DIR) + "/models/data/mnist-demo.onnx"; }
+
+TEST(CommandLine, NamesTheNearestCommand) {
+  const ProgramResult result = run_program("podium rum model.onnx");
+  expect_one_line(result, 2);
+  EXPECT_THAT(result.err, HasSubstr("unknown command 'rum', the nearest is 'run'"));
+}
+
+TEST(CommandLine, NamesTheNearestOption) {
+  const ProgramResult result = run_program("podium run model.onnx --inputz x=y");
+  expect_one_line(result, 2);
+  EXPECT_THAT(result.err, HasSubstr("the nearest is '--input"));
+}
+
+TEST(CommandLine, RefusesAnOptionWithoutItsValue) { expect_one_line(run_program("podium run m.onnx --input"), 2); }
+
+TEST(CommandLine, RefusesAnOptionOfLaterWorkByName) {
+  const ProgramResult result = run_program("podium run model.onnx --replicas 4");
+  expect_one_line(result, 1);
+  EXPECT_THAT(result.err, HasSubstr("--replicas: not yet available"));
+}
+
+TEST(CommandLine, PrintsTheVersionsOfItsLibraries) {
+  const ProgramResult result = run_program("podium --version");
+  EXPECT_EQ(result.status, 0);
+  EXPECT_THAT(result.out, AllOf(HasSubstr("podium 0."), HasSubstr("onnx 1."), HasSubstr("protobuf 3."),
+                                HasSubstr("eigen 3."), HasSubstr("onednn ")));
+}
+
+TEST(CommandLine, HelpListsEveryCommandWithOneLine) {
+  const ProgramResult result = run_program("podium --help");
+  EXPECT_EQ(result.status, 0);
+  for (const char* command : {"run", "train", "annotate", "compare", "test", "info"}) {
+    EXPECT_THAT(result.out, HasSubstr(std::string("\n  ") + command));
+  }
+}
+
+TEST(CommandLine, HelpOfACommandShowsDefaults) {
+  const ProgramResult result = run_program("podium test --help");
+  EXPECT_EQ(result.status, 0);
+  EXPECT_THAT(result.out, HasSubstr("1e-3"));
+}
+
+TEST(Run, ReadsDigitsAndPrintsATable) {
+  const TemporaryFolder folder;
+  const ProgramResult result = run_program("podium run " + demo_model() + " --input image=" + digits("images-idx3-ubyte") +
+                                           " --input label=" + digits("labels-idx1-ubyte") + " --output-dir " +
+                                           folder.file("out") + " --report " + folder.file("report.json"));
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("processors"), HasSubstr("digit  int64[100]"), HasSubstr("accuracy  float[]")));
+  EXPECT_TRUE(std::filesystem::exists(folder.file("out/digit.npy")));
+  EXPECT_TRUE(std::filesystem::exists(folder.file("report.json")));
+}
+
+TEST(Run, SaysWhenItDrawsAnInput) {
+  const ProgramResult result = run_program("podium run " + demo_model() + " --dim N=2");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("random values (seed 0) for image, label"));
+}
+
+TEST(Run, AsksForADimensionThatNothingBinds) {
+  const ProgramResult result = run_program("podium run " + demo_model());
+  expect_one_line(result, 1);
+  EXPECT_THAT(result.err, HasSubstr("--dim"));
+}
+
+TEST(Run, RefusesAnInputTheModelLacks) {
+  const ProgramResult result = run_program("podium run " + demo_model() + " --input imag=x.npy");
+  expect_one_line(result, 1);
+  EXPECT_THAT(result.err, HasSubstr("the nearest is 'image'"));
+}
+
+TEST(Run, RefusesAnInputOfTheWrongShape) {
+  const ProgramResult result =
+      run_program("podium run " + demo_model() + " --input image=" + digits("labels-idx1-ubyte"));
+  expect_one_line(result, 1);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("image"), HasSubstr("uint8[100]")));
+}
+
+TEST(Run, RefusesAFileThatIsNoModel) {
+  const TemporaryFolder folder;
+  const ProgramResult result = run_program("podium run " + folder.write("model.onnx", "this is a text file\n"));
+  expect_one_line(result, 1);
+  EXPECT_THAT(result.err, HasSubstr("model.onnx"));
+}
+
+TEST(Run, LeavesNoReportBehindWhenItFails) {
+  const TemporaryFolder folder;
+  run_program("podium run " + folder.file("absent.onnx") + " --report " + folder.file("report.json"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(Info, DescribesAModel) {
+  const ProgramResult result = run_program("podium info " + demo_model() + " --dim N=100");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("uint8[100,28,28]"), HasSubstr("50.8"), HasSubstr("2 Gemm")));
+}
+
+TEST(Info, ListsEveryOpWithItsTypes) {
+  const ProgramResult result = run_program("podium info --ops-supported");
+  EXPECT_EQ(result.status, 0);
+  for (const char* word : {"Conv ", "TreeEnsemble ", "float8e4m3fn"}) {
+    EXPECT_NE(result.out.find(word), std::string::npos) << word;
+  }
+}
+
+TEST(Test, CountsCasesOnItsLastLine) {
+  const std::string cases = "/usr/share/libonnx-testdata/data/node/test_relu /usr/share/libonnx-testdata/data/node/test_add";
+  const ProgramResult result = run_program("podium test --quiet " + cases);
+  EXPECT_EQ(result.status, 0);
+  EXPECT_EQ(result.out, "2 passed, 0 failed, 0 skipped\n");
+}
+
+TEST(Test, SaysWhichOutputDiffers) {
+  const TemporaryFolder folder;
+  const std::string relu = "/usr/share/libonnx-testdata/data/node/test_relu/";
+  std::filesystem::copy(relu, folder.file("case"), std::filesystem::copy_options::recursive);
+  std::filesystem::copy_file(relu + "test_data_set_0/input_0.pb", folder.file("case/test_data_set_0/output_0.pb"),
+                             std::filesystem::copy_options::overwrite_existing);
+  const ProgramResult result = run_program("podium test --quiet " + folder.path());
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.out, AllOf(HasSubstr("FAILED  case: output 'y': element"), HasSubstr("0 passed, 1 failed, 0 skipped\n")));
+}
+
+TEST(Test, RefusesAFolderWithoutCases) {
+  const TemporaryFolder folder;
+  expect_one_line(run_program("podium test " + folder.path()), 1);
+}
+
+}  // namespace
+}  // namespace podium::cli

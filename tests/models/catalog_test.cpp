@@ -1,0 +1,106 @@
+#include "models/catalog.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "executor/session/session.h"
+#include "importer/export_graph.h"
+#include "tests/support/run_program.h"
+
+namespace podium::models {
+namespace {
+
+using testing::TemporaryFolder;
+
+// Sizes at which every model is built in a moment.
+const std::map<std::string, Parameters> kSmall{
+    {"mnist-mlp", {}},
+    {"mnist-cnn", {}},
+    {"phased-matmul", {{"size", "8"}, {"batch", "2"}}},
+    {"resnet18", {{"image", "32"}}},
+    {"resnet50", {{"image", "32"}}},
+    {"mobilenet-v2", {{"image", "32"}}},
+    {"unet", {{"image", "16"}, {"depth", "2"}, {"channels", "4"}}},
+    {"bert", {{"layers", "1"}, {"hidden", "16"}, {"heads", "2"}, {"sequence", "4"}, {"vocabulary", "10"}}},
+    {"gpt2", {{"layers", "1"}, {"hidden", "16"}, {"heads", "2"}, {"sequence", "4"}, {"vocabulary", "10"}}},
+    {"lstm", {{"hidden", "4"}, {"features", "3"}, {"sequence", "5"}}},
+};
+
+std::string read(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+ir::Datum zeros(const ir::Type& type) {
+  ir::Tensor tensor(type.element, type.dims);
+  std::fill_n(static_cast<char*>(tensor.raw()), tensor.bytes(), 0);
+  return tensor;
+}
+
+std::vector<ir::Type> run(const BuiltModel& built) {
+  const TemporaryFolder folder;
+  importer::export_graph(built.graph, folder.file("model.onnx"), {.opset = built.opset, .symbolic = built.symbolic});
+  InferenceSession session(importer::import_model(folder.file("model.onnx")));
+  std::vector<ir::Datum> inputs;
+  for (const auto& input : session.inputs()) inputs.push_back(zeros(input.type));
+  std::vector<ir::Type> types;
+  for (const ir::Datum& output : session.run(inputs)) types.push_back(type_of(output));
+  return types;
+}
+
+TEST(Catalog, BuildsExportsAndRunsEveryModelInEveryForm) {
+  for (const ModelSpec& spec : catalog()) {
+    for (const char* form : {"ops", "primitive"}) {
+      Parameters parameters = kSmall.at(std::string(spec.name));
+      parameters["form"] = form;
+      EXPECT_FALSE(run(build(spec.name, parameters)).empty()) << spec.name << " " << form;
+    }
+  }
+}
+
+TEST(Catalog, EndsInAScalarWhenALossIsAskedFor) {
+  for (const ModelSpec& spec : catalog()) {
+    if (spec.name == "phased-matmul") continue;  // classifies nothing
+    Parameters parameters = kSmall.at(std::string(spec.name));
+    parameters["loss"] = "cross-entropy";
+    EXPECT_THAT(run(build(spec.name, parameters)), ::testing::ElementsAre(ir::Type::tensor(ir::DataType::Float, {})))
+        << spec.name;
+  }
+}
+
+TEST(Catalog, GivesTheSameBytesForTheSameSeedAndOthersForAnother) {
+  const TemporaryFolder folder;
+  const auto write = [&](const char* seed, const std::string& name) {
+    importer::export_graph(build("mnist-cnn", {{"seed", seed}}).graph, folder.file(name));
+    return read(folder.file(name));
+  };
+  const std::string first = write("1", "a.onnx");
+  EXPECT_EQ(first, write("1", "b.onnx"));
+  EXPECT_NE(first, write("2", "c.onnx"));
+}
+
+TEST(Catalog, WritesShapesOnlyWhenWeightsAreNone) {
+  const TemporaryFolder folder;
+  const BuiltModel built = build("bert", {{"weights", "none"}});
+  importer::export_graph(built.graph, folder.file("bert.onnx"), {.opset = built.opset});
+  EXPECT_LT(read(folder.file("bert.onnx")).size(), 1000000U);
+}
+
+TEST(Catalog, NamesTheNearestModelAndParameter) {
+  EXPECT_THAT([] { build("resnet51"); }, ::testing::ThrowsMessage<Error>(::testing::HasSubstr("the nearest is 'resnet50'")));
+  EXPECT_THAT([] { build("bert", {{"layer", "2"}}); },
+              ::testing::ThrowsMessage<Error>(::testing::HasSubstr("the nearest is 'layers'")));
+}
+
+TEST(Catalog, RefusesSizesThatDoNotFit) {
+  EXPECT_THROW(build("bert", {{"hidden", "10"}, {"heads", "3"}}), Error);
+  EXPECT_THROW(build("unet", {{"image", "30"}}), Error);
+  EXPECT_THROW(build("mnist-mlp", {{"batch", "0"}}), Error);
+}
+
+}  // namespace
+}  // namespace podium::models
