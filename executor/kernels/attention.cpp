@@ -1,7 +1,303 @@
+// Attention: blocks of rows of the scores of one head at a time, so that no matrix of all scores is needed.
+#include "executor/kernels/attention.h"
+
+#include <algorithm>
+#include <cstring>
+
 #include "executor/kernels/families.h"
+#include "executor/kernels/gemm.h"
 
 namespace podium::kernels {
+namespace {
 
-std::span<const KernelSpec> attention_kernels() { return {}; }
+constexpr std::int64_t kBlockRows = 64;
+
+struct AttentionPlan {
+  std::int64_t batch = 0;
+  std::int64_t q_heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t rows = 0;   // of Q
+  std::int64_t past = 0;   // positions in past_key
+  std::int64_t total = 0;  // positions of the past and of K
+  std::int64_t head = 0;
+  std::int64_t v_head = 0;
+  double scale = 1;
+  double softcap = 0;
+  bool is_causal = false;
+  std::int64_t left = -1;  // window sizes, negative: no bound
+  std::int64_t right = -1;
+  std::int64_t output_mode = 0;
+};
+
+// Which stage of the scores the last output shows.
+enum : std::int64_t { kProduct = 0, kCapped = 1, kBiased = 2, kSoftmax = 3 };
+
+// How a mask of up to four axes repeats; its last axis may be shorter than the positions.
+struct Mask {
+  const void* data = nullptr;
+  bool is_bool = false;
+  std::int64_t batch_step = 0;
+  std::int64_t head_step = 0;
+  std::int64_t row_step = 0;
+  std::int64_t columns = 0;
+};
+
+Mask mask_of(const Tensor& tensor) {
+  Mask mask{
+      .data = tensor.raw(), .is_bool = tensor.type() == DataType::Bool, .columns = tensor.dims().back()};
+  std::int64_t stride = mask.columns;
+  std::int64_t* steps[] = {&mask.row_step, &mask.head_step, &mask.batch_step};
+  for (int axis = tensor.rank() - 2, i = 0; axis >= 0; --axis, ++i) {
+    *steps[i] = tensor.dim(axis) == 1 ? 0 : stride;
+    stride *= tensor.dim(axis);
+  }
+  return mask;
+}
+
+// One run.
+template <class C>
+struct Attending {
+  const AttentionPlan& plan;
+  Heads<const C> q;
+  Heads<const C> k;
+  Heads<const C> v;
+  Heads<C> y;
+  Mask mask;
+  const std::int64_t* lengths = nullptr;  // of a padded cache, per batch element
+  C* shown = nullptr;                     // qk_matmul_output
+
+  // Positions of the first row of Q's batch element in the sequence of K.
+  std::int64_t offset(std::int64_t b) const {
+    return plan.past == 0 && lengths != nullptr ? lengths[b] - plan.rows : plan.past;
+  }
+
+  struct Range {
+    std::int64_t first = 0;
+    std::int64_t last = 0;  // one behind
+  };
+  // What row `i` may see, but for the mask's values.
+  Range visible(std::int64_t b, std::int64_t i) const {
+    const std::int64_t at = i + offset(b);
+    Range range{0, mask.data == nullptr ? plan.total : mask.columns};
+    if (lengths != nullptr) range.last = std::min(range.last, lengths[b]);
+    if (plan.is_causal) range.last = std::min(range.last, at + 1);
+    if (plan.right >= 0) range.last = std::min(range.last, at + plan.right + 1);
+    if (plan.left >= 0) range.first = std::max<std::int64_t>(0, at - plan.left);
+    range.last = std::max(range.first, range.last);
+    return range;
+  }
+};
+
+template <class C>
+constexpr C kMasked = -std::numeric_limits<C>::infinity();
+
+// Adds the mask to the scores of one row; false when it hides all of them.
+template <class C>
+bool add_mask(const Mask& mask, std::int64_t start, std::int64_t count, C* scores) {
+  bool any = false;
+  if (mask.is_bool) {
+    const auto* from = static_cast<const std::uint8_t*>(mask.data) + start;
+    for (std::int64_t j = 0; j < count; ++j) {
+      scores[j] = from[j] != 0 ? scores[j] : kMasked<C>;
+      any |= from[j] != 0;
+    }
+  } else {
+    const C* from = static_cast<const C*>(mask.data) + start;
+    for (std::int64_t j = 0; j < count; ++j) {
+      scores[j] += from[j];
+      any |= !(from[j] == kMasked<C>);
+    }
+  }
+  return any;
+}
+
+// Scores of one row, cut to what it sees, then their softmax. `row` starts at position 0; what lies in [low,
+// high) and is not seen becomes 0.
+template <class C>
+void finish_row(const Attending<C>& a, std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t low,
+                std::int64_t high, C* row) {
+  const auto [first, last] = a.visible(b, i);
+  C* const shown =
+      a.shown == nullptr ? nullptr : a.shown + ((b * a.plan.q_heads + h) * a.plan.rows + i) * a.plan.total;
+  bool any = last > first;
+  if (any && a.mask.data != nullptr) {
+    const std::int64_t start = b * a.mask.batch_step + h * a.mask.head_step + i * a.mask.row_step + first;
+    any = add_mask(a.mask, start, last - first, row + first);
+  }
+  if (shown != nullptr && a.plan.output_mode == kBiased) {
+    std::fill_n(shown, a.plan.total, kMasked<C>);
+    std::copy(row + first, row + last, shown + first);
+  }
+  if (any) softmax_row(row + first, last - first);
+  std::fill(row + low, row + (any ? first : high), C{0});
+  if (any) std::fill(row + last, row + high, C{0});
+  if (shown != nullptr && a.plan.output_mode == kSoftmax) std::copy_n(row, a.plan.total, shown);
+}
+
+template <class C>
+void cap(double softcap, std::int64_t count, C* scores) {
+  const C limit = static_cast<C>(softcap);
+  for (std::int64_t j = 0; j < count; ++j) scores[j] = limit * fast_tanh(scores[j] / limit);
+}
+
+// Rows [first, first + rows) of head h of batch element b.
+template <class C>
+void attend_block(const Attending<C>& a, std::int64_t b, std::int64_t h, std::int64_t first,
+                  std::int64_t rows) {
+  const AttentionPlan& plan = a.plan;
+  thread_local std::vector<C> scores;
+  scores.resize(static_cast<std::size_t>(rows * plan.total));
+  // Later rows see later positions: the first row begins first and the last ends last.
+  const bool whole = a.shown != nullptr;
+  const std::int64_t high = whole ? plan.total : a.visible(b, first + rows - 1).last;
+  const std::int64_t low = whole ? 0 : std::min(a.visible(b, first).first, high);
+  const std::int64_t kv_head = h / (plan.q_heads / plan.kv_heads);
+  multiply({.m = rows,
+            .n = high - low,
+            .k = plan.head,
+            .transpose_b = true,
+            .row_a = a.q.row_step,
+            .row_b = a.k.row_step,
+            .row_c = plan.total},
+           a.q.at(b, h) + first * a.q.row_step, a.k.at(b, kv_head) + low * a.k.row_step, scores.data() + low,
+           static_cast<C>(plan.scale));
+  for (std::int64_t i = 0; i < rows; ++i) {
+    C* row = scores.data() + i * plan.total;
+    C* const shown =
+        whole ? a.shown + ((b * plan.q_heads + h) * plan.rows + first + i) * plan.total : nullptr;
+    if (whole && plan.output_mode == kProduct) std::copy_n(row, plan.total, shown);
+    if (plan.softcap > 0) cap(plan.softcap, high - low, row + low);
+    if (whole && plan.output_mode == kCapped) std::copy_n(row, plan.total, shown);
+    finish_row(a, b, h, first + i, low, high, row);
+  }
+  multiply({.m = rows,
+            .n = plan.v_head,
+            .k = high - low,
+            .row_a = plan.total,
+            .row_b = a.v.row_step,
+            .row_c = a.y.row_step},
+           scores.data() + low, a.v.at(b, kv_head) + low * a.v.row_step, a.y.at(b, h) + first * a.y.row_step);
+}
+
+template <class C>
+void attend(const Attending<C>& a) {
+  const AttentionPlan& plan = a.plan;
+  const std::int64_t blocks = (plan.rows + kBlockRows - 1) / kBlockRows;
+  const double flop =
+      2.0 * static_cast<double>(std::min(kBlockRows, plan.rows) * plan.total * (plan.head + plan.v_head));
+  for_each_product(plan.batch * plan.q_heads * blocks, flop, [&](std::int64_t i) {
+    const std::int64_t first = i % blocks * kBlockRows;
+    const std::int64_t head = i / blocks;
+    attend_block(a, head / plan.q_heads, head % plan.q_heads, first, std::min(kBlockRows, plan.rows - first));
+  });
+}
+
+// present = the past, then what is new, as [batch, heads, total, size].
+void append_past(const AttentionPlan& plan, const Tensor* past, const Tensor& added, Tensor& present) {
+  const auto element = static_cast<std::int64_t>(ir::storage_bytes(added.type()));
+  const std::int64_t row = present.dim(3) * element;
+  const Heads<const std::byte> from =
+      heads_of(static_cast<const std::byte*>(added.raw()), added.dims(), plan.kv_heads);
+  auto* to = static_cast<std::byte*>(present.raw());
+  for (std::int64_t head = 0; head < plan.batch * plan.kv_heads; ++head) {
+    if (past != nullptr) {
+      const std::int64_t bytes = plan.past * row;
+      std::memcpy(to, static_cast<const std::byte*>(past->raw()) + head * bytes,
+                  static_cast<std::size_t>(bytes));
+      to += bytes;
+    }
+    const std::byte* rows =
+        from.data +
+        (head / plan.kv_heads * from.batch_step + head % plan.kv_heads * from.head_step) * element;
+    for (std::int64_t i = plan.past; i < plan.total; ++i, to += row) {
+      std::memcpy(to, rows + (i - plan.past) * from.row_step * element, static_cast<std::size_t>(row));
+    }
+  }
+}
+
+// K (or V) with its past, wherever that is: in the output for it, in memory of its own, or K itself.
+Tensor with_past(const RunContext& run, const AttentionPlan& plan, std::size_t i, std::int64_t size) {
+  const std::size_t past = i + 3;
+  if (!run.has_output(i) && !run.has_input(past)) return run.input(i);
+  Tensor present = run.has_output(i)
+                       ? run.output(i)
+                       : Tensor(run.input(i).type(), {plan.batch, plan.kv_heads, plan.total, size});
+  append_past(plan, run.has_input(past) ? &run.input(past) : nullptr, run.input(i), present);
+  return present;
+}
+
+template <class C>
+void run_attention(const AttentionPlan& plan, const RunContext& run) {
+  const Tensor q = as_computed<C>(run.input(0));
+  const Tensor k = as_computed<C>(with_past(run, plan, 1, plan.head));
+  const Tensor v = as_computed<C>(with_past(run, plan, 2, plan.v_head));
+  Tensor y = room_for<C>(run.output(0));
+  Tensor shown = run.has_output(3) ? room_for<C>(run.output(3)) : Tensor();
+  Tensor mask;
+  if (run.has_input(3)) {
+    mask = run.input(3).type() == DataType::Bool ? run.input(3) : as_computed<C>(run.input(3));
+  }
+  Attending<C> attending{
+      .plan = plan,
+      .q = heads_of(q.data<C>(), q.dims(), plan.q_heads),
+      .k = heads_of(k.data<C>(), k.dims(), plan.kv_heads),
+      .v = heads_of(v.data<C>(), v.dims(), plan.kv_heads),
+      .y = heads_of(y.data<C>(), y.dims(), plan.q_heads),
+      .mask = mask.defined() ? mask_of(mask) : Mask{},
+      .lengths = run.has_input(6) ? run.input(6).data<std::int64_t>() : nullptr,
+      .shown = shown.defined() ? shown.data<C>() : nullptr,
+  };
+  attend(attending);
+  store_computed<C>(y, run.output(0));
+  if (shown.defined()) store_computed<C>(shown, run.output(3));
+}
+
+AttentionPlan plan_attention(const PrepareContext& context) {
+  AttentionPlan plan;
+  const Dims& q = context.dims(0);
+  const Dims& k = context.dims(1);
+  const Dims& v = context.dims(2);
+  const auto heads = [&](const Dims& dims, std::string_view name) {
+    return dims.size() == 4 ? dims[1] : context.get_int(name);
+  };
+  plan.batch = q[0];
+  plan.q_heads = heads(q, "q_num_heads");
+  plan.kv_heads = heads(k, "kv_num_heads");
+  plan.rows = q[q.size() - 2];
+  plan.head = q.size() == 4 ? q[3] : q[2] / plan.q_heads;
+  plan.v_head = v.size() == 4 ? v[3] : v[2] / plan.kv_heads;
+  if (context.has_input(4)) plan.past = context.dims(4)[2];
+  plan.total = plan.past + k[k.size() - 2];
+  plan.scale = score_scale(context, plan.head);
+  plan.softcap = context.get_float("softcap");
+  plan.is_causal = context.get_int("is_causal") != 0;
+  plan.left = context.get_int("left_window_size");
+  plan.right = context.get_int("right_window_size");
+  plan.output_mode = context.get_int("qk_matmul_output_mode");
+  return plan;
+}
+
+PreparedKernel attention(PrepareContext& context) {
+  const AttentionPlan plan = plan_attention(context);
+  if (plan.output_mode < kProduct || plan.output_mode > kSoftmax) {
+    throw Error("qk_matmul_output_mode is {}, 0 to 3 needed", plan.output_mode);
+  }
+  const bool in_double = context.element(0) == DataType::Double || context.element(2) == DataType::Double;
+  return [plan, in_double](const RunContext& run) {
+    in_double ? run_attention<double>(plan, run) : run_attention<float>(plan, run);
+  };
+}
+
+}  // namespace
+
+std::span<const KernelSpec> attention_kernels() {
+  static const std::vector<KernelSpec> kKernels{
+      {.name = "Attention", .prepare = attention},
+      {.name = "FlexAttention", .prepare = prepare_flex_attention, .domain = "ai.onnx.preview"},
+      {.name = "LinearAttention", .prepare = prepare_linear_attention},
+      {.name = "RotaryEmbedding", .prepare = prepare_rotary_embedding},
+  };
+  return kKernels;
+}
 
 }  // namespace podium::kernels

@@ -1,7 +1,6 @@
 // Ops that combine elements of the same index of several inputs, which are stretched to one shape.
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
-#include "ir/ops/gradients.h"
 
 namespace podium::ir {
 namespace {
@@ -93,18 +92,18 @@ OpSpec where() {
 
 std::vector<OpSpec> number_rows() {
   return {
-      differentiable(binary("Add", 14, kNumeric), add_gradient),
-      differentiable(binary("Sub", 14, kNumeric), sub_gradient),
-      differentiable(binary("Mul", 14, kNumeric), mul_gradient),
-      differentiable(binary("Div", 14, kNumeric), div_gradient),
+      binary("Add", 14, kNumeric),
+      binary("Sub", 14, kNumeric),
+      binary("Mul", 14, kNumeric),
+      binary("Div", 14, kNumeric),
       with_attribute(binary("Mod", 13, kNumeric), with_default("fmod", 0)),
-      differentiable(power(), pow_gradient),
+      power(),
       prelu(),
       variadic("Max", kNumeric),
       variadic("Min", kNumeric),
-      differentiable(variadic("Sum", kFloats), sum_gradient),
-      differentiable(variadic("Mean", kFloats), mean_gradient),
-      differentiable(where(), where_gradient),
+      variadic("Sum", kFloats),
+      variadic("Mean", kFloats),
+      where(),
   };
 }
 

@@ -3,7 +3,6 @@
 
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
-#include "ir/ops/gradients.h"
 #include "ir/ops/movement.h"
 
 namespace podium::ir {
@@ -202,8 +201,7 @@ OpSpec gather_row(std::string_view name, std::string_view attribute, InferFuncti
           .types = kDataAndIndices,
           .attributes = {with_default(attribute, std::int64_t{0})},
           .infer = infer,
-          .work = work_of_moving,
-          .gradient = selection_gradient};
+          .work = work_of_moving};
 }
 
 OpSpec tensor_scatter_row() {

@@ -1,7 +1,6 @@
 #include "ir/ops/common.h"
 #include "ir/ops/einsum_equation.h"
 #include "ir/ops/families.h"
-#include "ir/ops/gradients.h"
 
 namespace podium::ir {
 namespace {
@@ -133,8 +132,7 @@ std::span<const OpSpec> matmul_ops() {
        .outputs = {{"Y"}},
        .types = {{'T', kProducts}},
        .infer = infer_matmul,
-       .work = matmul_work,
-       .gradient = matmul_gradient},
+       .work = matmul_work},
       {.name = "Gemm",
        .since = 13,
        .inputs = {{"A"}, {"B"}, {"C", 'T', Formal::Optional}},
@@ -143,8 +141,7 @@ std::span<const OpSpec> matmul_ops() {
        .attributes = {with_default("alpha", 1.0F), with_default("beta", 1.0F),
                       with_default("transA", std::int64_t{0}), with_default("transB", std::int64_t{0})},
        .infer = infer_gemm,
-       .work = gemm_work,
-       .gradient = gemm_gradient},
+       .work = gemm_work},
       {.name = "MatMulInteger",
        .since = 10,
        .inputs = {{"A", 'A'},

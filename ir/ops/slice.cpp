@@ -6,7 +6,6 @@
 #include "ir/ops/col2im.h"
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
-#include "ir/ops/gradients.h"
 #include "ir/ops/movement.h"
 
 namespace podium::ir {
@@ -199,8 +198,7 @@ std::span<const OpSpec> slice_ops() {
        .outputs = {{"output"}},
        .types = {{'T', kAnyType}, {'I', kIndices}},
        .infer = infer_slice,
-       .work = work_of_moving,
-       .gradient = selection_gradient},
+       .work = work_of_moving},
       {.name = "Split",
        .since = 18,
        .inputs = {{"input"}, {"split", 'I', Formal::Optional}},
@@ -208,8 +206,7 @@ std::span<const OpSpec> slice_ops() {
        .types = {{'T', kAnyType}, {'I', kInt64}},
        .attributes = {with_default("axis", std::int64_t{0}), may_have("num_outputs", AttributeKind::Int)},
        .infer = infer_split,
-       .work = work_of_moving,
-       .gradient = split_gradient},
+       .work = work_of_moving},
       {.name = "CenterCropPad",
        .since = 18,
        .inputs = {{"input_data"}, {"shape", 'I'}},

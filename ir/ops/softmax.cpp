@@ -1,6 +1,5 @@
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
-#include "ir/ops/gradients.h"
 
 namespace podium::ir {
 
@@ -26,8 +25,8 @@ OpSpec softmax_row(std::string_view name, WorkFunction work) {
 
 std::span<const OpSpec> softmax_ops() {
   static const std::vector<OpSpec> kRows{
-      differentiable(softmax_row("Softmax", work_per_element<4>), softmax_gradient),
-      differentiable(softmax_row("LogSoftmax", work_per_element<4>), log_softmax_gradient),
+      softmax_row("Softmax", work_per_element<4>),
+      softmax_row("LogSoftmax", work_per_element<4>),
       softmax_row("Hardmax", work_per_element<1>),
   };
   return kRows;

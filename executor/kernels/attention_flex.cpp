@@ -1,0 +1,114 @@
+// FlexAttention: attention whose scores and probabilities the model's own graphs may change.
+#include "executor/kernels/attention.h"
+#include "executor/kernels/convert.h"
+#include "executor/kernels/gemm.h"
+
+namespace podium::kernels {
+namespace {
+
+struct FlexPlan {
+  Dims q;
+  Dims k;
+  Dims v;
+  double scale = 1;
+  BodyRunner score_mod = {};
+  BodyRunner prob_mod = {};
+  DataType score_type = DataType::Float;  // what each body takes
+  DataType prob_type = DataType::Float;
+
+  std::int64_t kv_head(std::int64_t b, std::int64_t h) const { return b * k[1] + h / (q[1] / k[1]); }
+};
+
+// What a body makes of the scores or probabilities; they go in as `type`.
+template <class C>
+Tensor modified(const BodyRunner& body, DataType type, const Tensor& computed, const RunContext& run) {
+  if (!body) return computed;
+  Tensor given = computed;
+  if (type != ir::data_type_of<C>) {
+    given = Tensor(type, computed.dims());
+    if (type == DataType::Double) {
+      given = as_computed<double>(computed);
+    } else {
+      store_computed<C>(computed, given);
+    }
+  }
+  std::vector<Datum> inputs{given};
+  for (std::size_t i = 3; i < run.inputs.size(); ++i) inputs.push_back(run.datum(i));
+  const std::vector<Datum> results = body(inputs);
+  if (!results.at(0).is_tensor() || results[0].tensor.dims() != computed.dims()) {
+    throw Error("a body gave {}, {} needed", to_string(type_of(results[0])), ir::to_string(computed.dims()));
+  }
+  return as_computed<C>(results[0].tensor);
+}
+
+template <class C>
+Tensor scores_of(const FlexPlan& plan, const Tensor& q, const Tensor& k) {
+  const Product product{.m = plan.q[2], .n = plan.k[2], .k = plan.q[3], .transpose_b = true};
+  Tensor scores(ir::data_type_of<C>, {plan.q[0], plan.q[1], plan.q[2], plan.k[2]});
+  for_each_product(plan.q[0] * plan.q[1], product.flop(), [&](std::int64_t i) {
+    const std::int64_t kv = plan.kv_head(i / plan.q[1], i % plan.q[1]);
+    multiply(product, q.data<C>() + i * product.m * product.k, k.data<C>() + kv * product.n * product.k,
+             scores.data<C>() + i * product.m * product.n, static_cast<C>(plan.scale));
+  });
+  return scores;
+}
+
+template <class C>
+void weigh(const FlexPlan& plan, const Tensor& probabilities, const Tensor& v, Tensor& y) {
+  const Product product{.m = plan.q[2], .n = plan.v[3], .k = plan.k[2]};
+  for_each_product(plan.q[0] * plan.q[1], product.flop(), [&](std::int64_t i) {
+    const std::int64_t kv = plan.kv_head(i / plan.q[1], i % plan.q[1]);
+    multiply(product, probabilities.data<C>() + i * product.m * product.k,
+             v.data<C>() + kv * product.k * product.n, y.data<C>() + i * product.m * product.n);
+  });
+}
+
+template <class C>
+void run_flex(const FlexPlan& plan, const RunContext& run) {
+  Tensor scores =
+      modified<C>(plan.score_mod, plan.score_type,
+                  scores_of<C>(plan, as_computed<C>(run.input(0)), as_computed<C>(run.input(1))), run);
+  if (plan.score_mod) scores = scores.clone();
+  const std::int64_t columns = plan.k[2];
+  C* rows = scores.data<C>();
+  for_each_product(columns == 0 ? 0 : scores.size() / columns, 20.0 * static_cast<double>(columns),
+                   [&](std::int64_t i) { softmax_row(rows + i * columns, columns); });
+  const Tensor probabilities = modified<C>(plan.prob_mod, plan.prob_type, scores, run);
+  // An op with bodies finds no memory for its output.
+  if (!run.outputs[0]->is_tensor() || !run.output(0).defined()) {
+    run.set(0, Tensor(run.input(0).type(), {plan.q[0], plan.q[1], plan.q[2], plan.v[3]}));
+  }
+  Tensor y = room_for<C>(run.output(0));
+  weigh<C>(plan, probabilities, as_computed<C>(run.input(2)), y);
+  store_computed<C>(y, run.output(0));
+}
+
+// The type a body declares for its input, as the op's infer function decides it.
+DataType declared_type(const PrepareContext& context, std::string_view name, DataType computed) {
+  const ir::Graph& body = *context.get<ir::Body>(name);
+  if (body.inputs.empty()) throw Error("{} has no input, one needed", name);
+  const DataType declared = body[body.inputs[0]].type.element;
+  return ir::is_float(declared) ? declared : computed;
+}
+
+}  // namespace
+
+PreparedKernel prepare_flex_attention(PrepareContext& context) {
+  FlexPlan plan{.q = context.dims(0), .k = context.dims(1), .v = context.dims(2)};
+  plan.scale = score_scale(context, plan.q[3]);
+  const bool in_double = context.element(0) == DataType::Double;
+  const DataType computed = in_double ? DataType::Double : DataType::Float;
+  if (context.get_if<ir::Body>("score_mod") != nullptr) {
+    plan.score_mod = context.prepare_body("score_mod");
+    plan.score_type = declared_type(context, "score_mod", computed);
+  }
+  if (context.get_if<ir::Body>("prob_mod") != nullptr) {
+    plan.prob_mod = context.prepare_body("prob_mod");
+    plan.prob_type = declared_type(context, "prob_mod", computed);
+  }
+  return [plan = std::move(plan), in_double](const RunContext& run) {
+    in_double ? run_flex<double>(plan, run) : run_flex<float>(plan, run);
+  };
+}
+
+}  // namespace podium::kernels

@@ -1,0 +1,323 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "executor/kernels/kernel.h"
+#include "executor/session/session.h"
+#include "ir/builder.h"
+#include "tests/support/run_text.h"
+
+namespace podium::kernels {
+namespace {
+
+using ir::DataType;
+using ir::Dims;
+using ir::Float16;
+using ir::Tensor;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using testing::tensor;
+using ::testing::ThrowsMessage;
+using testing::values;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+Tensor numbers(Dims dims, int seed) {
+  std::vector<double> result;
+  for (std::int64_t i = 0; i < ir::element_count(dims); ++i) {
+    result.push_back(std::sin(1.3 * static_cast<double>(i) + seed));
+  }
+  return tensor<double>(std::move(dims), result);
+}
+
+// Runs an op on constants; an undefined tensor is an input left out.
+std::vector<ir::Datum> run(const std::string& op, const std::vector<Tensor>& inputs, std::size_t outputs,
+                           std::vector<ir::Attribute> attributes = {}, const std::string& domain = "") {
+  ir::Graph graph;
+  ir::Builder builder(graph);
+  std::vector<ir::ValueId> ids;
+  std::vector<ir::Datum> data;
+  for (const Tensor& input : inputs) {
+    ids.push_back(input.defined() ? builder.constant(input) : ir::kNoValue);
+    data.push_back(input.defined() ? ir::Datum(input) : ir::Datum());
+  }
+  builder.ops(domain, op, ids, outputs, std::move(attributes));
+  return evaluate(graph.ops.back(), data);
+}
+
+ir::Attribute with(const std::string& name, std::int64_t value) { return {name, value}; }
+
+// What is added to the score of position j for row i of head h of batch element b; -infinity hides it.
+using Bias = std::function<double(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j)>;
+
+// Attention as it is defined, for tensors [batch, heads, length, size].
+std::vector<double> attend(const Tensor& q, const Tensor& k, const Tensor& v, const Bias& bias,
+                           double softcap = 0) {
+  const std::int64_t group = q.dim(1) / k.dim(1);
+  std::vector<double> y;
+  for (std::int64_t row = 0; row < q.dim(0) * q.dim(1) * q.dim(2); ++row) {
+    const std::int64_t b = row / q.dim(2) / q.dim(1);
+    const std::int64_t h = row / q.dim(2) % q.dim(1);
+    const std::int64_t kv = b * k.dim(1) + h / group;
+    std::vector<double> weights;
+    double total = 0;
+    for (std::int64_t j = 0; j < k.dim(2); ++j) {
+      double score = 0;
+      for (std::int64_t e = 0; e < q.dim(3); ++e) {
+        score += q.data<double>()[row * q.dim(3) + e] * k.data<double>()[(kv * k.dim(2) + j) * q.dim(3) + e];
+      }
+      score /= std::sqrt(static_cast<double>(q.dim(3)));
+      if (softcap > 0) score = softcap * std::tanh(score / softcap);
+      weights.push_back(std::exp(score + bias(b, h, row % q.dim(2), j)));
+      total += weights.back();
+    }
+    for (std::int64_t e = 0; e < v.dim(3); ++e) {
+      double sum = 0;
+      for (std::int64_t j = 0; j < k.dim(2); ++j) {
+        sum += weights[static_cast<std::size_t>(j)] * v.data<double>()[(kv * k.dim(2) + j) * v.dim(3) + e];
+      }
+      y.push_back(total == 0 ? 0 : sum / total);
+    }
+  }
+  return y;
+}
+
+double none(std::int64_t /*b*/, std::int64_t /*h*/, std::int64_t /*i*/, std::int64_t /*j*/) { return 0; }
+double hidden_unless(bool seen) { return seen ? 0 : -kInfinity; }
+
+void expect_near(const std::vector<double>& found, const std::vector<double>& expected,
+                 double tolerance = 1e-12) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], expected[i], tolerance) << i;
+}
+
+TEST(Attention, GoesOverSeveralBlocksOfRowsWithSharedHeads) {
+  const Tensor q = numbers({2, 4, 150, 3}, 1);
+  const Tensor k = numbers({2, 2, 70, 3}, 2);
+  const Tensor v = numbers({2, 2, 70, 5}, 3);
+  expect_near(values<double>(run("Attention", {q, k, v}, 1)[0]), attend(q, k, v, none));
+}
+
+TEST(Attention, CombinesCausalityWindowsAndTheOffsetOfThePast) {
+  const Tensor q = numbers({1, 2, 100, 4}, 1);
+  const Tensor past_k = numbers({1, 2, 30, 4}, 2);
+  const Tensor past_v = numbers({1, 2, 30, 4}, 3);
+  const Tensor k = numbers({1, 2, 100, 4}, 4);
+  const Tensor v = numbers({1, 2, 100, 4}, 5);
+  const auto y = run("Attention", {q, k, v, Tensor(), past_k, past_v}, 3,
+                     {with("is_causal", 1), with("left_window_size", 20)});
+  ASSERT_EQ(y[1].tensor.dims(), (Dims{1, 2, 130, 4}));
+  EXPECT_EQ(y[1].tensor.data<double>()[130 * 4], past_k.data<double>()[30 * 4]);
+  EXPECT_EQ(y[2].tensor.data<double>()[30 * 4], v.data<double>()[0]);
+  expect_near(values<double>(y[0]),
+              attend(q, y[1].tensor, y[2].tensor, [](auto, auto, std::int64_t i, std::int64_t j) {
+                return hidden_unless(j <= i + 30 && i + 30 - j <= 20);
+              }));
+}
+
+TEST(Attention, BoundsTheWindowOnTheRightWithoutCausality) {
+  const Tensor x = numbers({1, 1, 90, 2}, 1);
+  expect_near(
+      values<double>(run("Attention", {x, x, x}, 1, {with("right_window_size", 3)})[0]),
+      attend(x, x, x, [](auto, auto, std::int64_t i, std::int64_t j) { return hidden_unless(j <= i + 3); }));
+}
+
+TEST(Attention, PadsAShortMaskAndStretchesItsAxes) {
+  const Tensor q = numbers({2, 3, 4, 2}, 1);
+  const Tensor k = numbers({2, 3, 6, 2}, 2);
+  const Tensor mask = numbers({2, 1, 4, 5}, 3);
+  const double* added = mask.data<double>();
+  expect_near(values<double>(run("Attention", {q, k, k, mask}, 1)[0]),
+              attend(q, k, k, [&](std::int64_t b, auto, std::int64_t i, std::int64_t j) {
+                return j < 5 ? added[(b * 4 + i) * 5 + j] : -kInfinity;
+              }));
+  const Tensor row = tensor<bool>({6}, {true, false, true, true, false, true});
+  expect_near(
+      values<double>(run("Attention", {q, k, k, row}, 1)[0]),
+      attend(q, k, k, [&](auto, auto, auto, std::int64_t j) { return hidden_unless(j != 1 && j != 4); }));
+}
+
+TEST(Attention, GivesZerosToRowsThatSeeNothing) {
+  const Tensor x = numbers({1, 1, 2, 2}, 1);
+  const Tensor mask = tensor<bool>({2, 2}, {false, false, true, true});
+  const auto y = run("Attention", {x, x, x, mask}, 4, {with("qk_matmul_output_mode", 3)});
+  EXPECT_EQ(values<double>(y[0])[0], 0);
+  EXPECT_NE(values<double>(y[0])[2], 0);
+  EXPECT_EQ(values<double>(y[3])[1], 0);
+}
+
+TEST(Attention, AlignsThePaddedCacheOfEachBatchElementAtItsEnd) {
+  const Tensor q = numbers({2, 1, 3, 2}, 1);
+  const Tensor k = numbers({2, 1, 6, 2}, 2);
+  const std::vector<std::int64_t> lengths{5, 2};
+  const auto y = run("Attention", {q, k, k, Tensor(), Tensor(), Tensor(), Tensor::ints(lengths)}, 1,
+                     {with("is_causal", 1)});
+  expect_near(values<double>(y[0]),
+              attend(q, k, k, [&](std::int64_t b, auto, std::int64_t i, std::int64_t j) {
+                const std::int64_t length = lengths[static_cast<std::size_t>(b)];
+                return hidden_unless(j < length && j <= i + length - 3);
+              }));
+}
+
+// The scores of rows 0 and 1 over positions 0 and 1 at each stage.
+TEST(Attention, ShowsTheScoresAtEachStage) {
+  const Tensor x = tensor<double>({1, 1, 2, 1}, {1, 2});
+  const Tensor mask = tensor<double>({2, 2}, {1, 0, 0, 0});
+  const auto shown = [&](std::int64_t mode) {
+    return values<double>(
+        run("Attention", {x, x, x, mask}, 4,
+            {with("qk_matmul_output_mode", mode), with("is_causal", 1), {"softcap", 3.0F}})[3]);
+  };
+  const auto capped = [](double score) { return 3 * std::tanh(score / 3); };
+  expect_near(shown(0), {1, 2, 2, 4});
+  expect_near(shown(1), {capped(1), capped(2), capped(2), capped(4)});
+  const std::vector<double> biased = shown(2);
+  EXPECT_NEAR(biased[0], capped(1) + 1, 1e-12);
+  EXPECT_EQ(biased[1], -kInfinity);
+  const double odds = std::exp(capped(4) - capped(2));
+  expect_near(shown(3), {1, 0, 1 / (1 + odds), odds / (1 + odds)});
+}
+
+TEST(Attention, ReadsHeadsThatLieSideBySide) {
+  // [1, 2, 2 heads * 2] is [1, 2, 2, 2] with the middle axes exchanged.
+  const Tensor flat = numbers({1, 2, 4}, 1);
+  const double* x = flat.data<double>();
+  const Tensor heads = tensor<double>({1, 2, 2, 2}, {x[0], x[1], x[4], x[5], x[2], x[3], x[6], x[7]});
+  const std::vector<double> expected = attend(heads, heads, heads, none);
+  const auto y = run("Attention", {flat, flat, flat}, 2, {with("q_num_heads", 2), with("kv_num_heads", 2)});
+  expect_near(values<double>(y[0]), {expected[0], expected[1], expected[4], expected[5], expected[2],
+                                     expected[3], expected[6], expected[7]});
+  EXPECT_EQ(values<double>(y[1]), values<double>(heads));
+  EXPECT_THAT(
+      [&] {
+        run("Attention", {flat, flat, flat}, 1);
+      },
+      ThrowsMessage<Error>(HasSubstr("q_num_heads is needed")));
+}
+
+TEST(Attention, ComputesHalvesInFloatBesideValuesOfAnotherType) {
+  const Tensor q = tensor<Float16>({1, 1, 1, 1}, {Float16(1)});
+  const Tensor k = tensor<Float16>({1, 1, 2, 1}, {Float16(1), Float16(1)});
+  const Tensor v = tensor<float>({1, 1, 2, 1}, {1, 2});
+  const auto y = run("Attention", {q, k, v}, 3);
+  EXPECT_EQ(static_cast<float>(values<Float16>(y[0])[0]), 1.5F);
+  EXPECT_EQ(y[2].tensor.type(), DataType::Float);
+}
+
+TEST(Attention, RefusesWhatDoesNotFit) {
+  const Tensor q = numbers({1, 3, 2, 4}, 1);
+  const Tensor k = numbers({1, 2, 2, 4}, 1);
+  EXPECT_THAT(
+      [&] {
+        run("Attention", {q, k, k}, 1);
+      },
+      ThrowsMessage<Error>(HasSubstr("Q has 3 heads, a multiple of the 2")));
+  EXPECT_THAT(
+      [&] {
+        run("Attention", {k, k, k, numbers({3, 2}, 1)}, 1);
+      },
+      ThrowsMessage<Error>(HasSubstr("attn_mask [3,2] does not broadcast to [1,2,2,2]")));
+}
+
+TEST(FlexAttention, IsPlainAttentionWithoutBodies) {
+  const Tensor q = numbers({2, 4, 3, 2}, 1);
+  const Tensor k = numbers({2, 2, 5, 2}, 2);
+  expect_near(values<double>(run("FlexAttention", {q, k, k}, 1, {}, "ai.onnx.preview")[0]),
+              attend(q, k, k, none));
+}
+
+TEST(FlexAttention, RunsBodiesOnScoresAndProbabilities) {
+  const std::string text = R"(<ir_version: 8, opset_import: ["" : 26, "ai.onnx.preview" : 1]>
+    g (double[1,1,2,1] x, double[2,2] added) => (double[1,1,2,1] y) {
+      y = ai.onnx.preview.FlexAttention <
+        score_mod = s (double[B,H,L,S] a) => (double[B,H,L,S] b) { b = Add(a, added) },
+        prob_mod = p (double[B,H,L,S] c) => (double[B,H,L,S] d) { d = Add(c, c) }> (x, x, x)
+    })";
+  const Tensor x = numbers({1, 1, 2, 1}, 1);
+  const Tensor added = numbers({2, 2}, 2);
+  InferenceSession session(importer::import_text(text));
+  const std::vector<ir::Datum> inputs{x, added};
+  std::vector<double> expected = attend(
+      x, x, x, [&](auto, auto, std::int64_t i, std::int64_t j) { return added.data<double>()[i * 2 + j]; });
+  for (double& value : expected) value *= 2;
+  expect_near(values<double>(session.run(inputs)[0]), expected);
+}
+
+TEST(LinearAttention, FollowsEachRuleStepByStep) {
+  const Tensor query = numbers({1, 2, 2}, 1);
+  const Tensor key = numbers({1, 2, 2}, 2);
+  const Tensor value = numbers({1, 2, 1}, 3);
+  const Tensor decay = numbers({1, 2, 2}, 4);
+  const Tensor beta = numbers({1, 2, 1}, 5);
+  const Tensor erase = numbers({1, 2, 2}, 6);
+  for (const std::string rule : {"linear", "gated", "delta", "gated_delta"}) {
+    const bool decays = rule.starts_with("gated");
+    const bool corrects = rule.ends_with("delta");
+    std::vector<double> state{0.5, -1};
+    std::vector<double> expected;
+    for (std::size_t t = 0; t < 2; ++t) {
+      const double* k = key.data<double>() + 2 * t;
+      for (std::size_t i = 0; decays && i < 2; ++i) state[i] *= std::exp(decay.data<double>()[2 * t + i]);
+      double written = value.data<double>()[t];
+      if (corrects) {
+        const double* e = erase.data<double>() + 2 * t;
+        written = beta.data<double>()[t] * (written - state[0] * k[0] * e[0] - state[1] * k[1] * e[1]);
+      }
+      for (std::size_t i = 0; i < 2; ++i) state[i] += k[i] * written;
+      expected.push_back(
+          3 * (query.data<double>()[2 * t] * state[0] + query.data<double>()[2 * t + 1] * state[1]));
+    }
+    const auto y =
+        run("LinearAttention",
+            {query, key, value, tensor<double>({1, 1, 2, 1}, {0.5, -1}), decays ? decay : Tensor(),
+             corrects ? beta : Tensor(), corrects ? erase : Tensor()},
+            2, {with("q_num_heads", 1), with("kv_num_heads", 1), {"scale", 3.0F}, {"update_rule", rule}});
+    expect_near(values<double>(y[0]), expected);
+    expect_near(values<double>(y[1]), state);
+  }
+}
+
+TEST(LinearAttention, RefusesInputsThatItsRuleHasNoUseFor) {
+  const Tensor x = numbers({1, 2, 2}, 1);
+  const std::vector<ir::Attribute> heads{with("q_num_heads", 1), with("kv_num_heads", 1)};
+  EXPECT_THAT(
+      [&] {
+        run("LinearAttention", {x, x, x}, 1, heads);
+      },
+      ThrowsMessage<Error>(HasSubstr("update_rule 'gated_delta' needs decay")));
+}
+
+TEST(RotaryEmbedding, TurnsHalvesOrNeighbours) {
+  const Tensor x = tensor<double>({1, 1, 1, 4}, {1, 2, 3, 4});
+  const Tensor cosines = tensor<double>({2, 2}, {9, 9, 0, 1});
+  const Tensor sines = tensor<double>({2, 2}, {9, 9, 1, 0});
+  const Tensor ids = tensor<std::int64_t>({1, 1}, {1});
+  expect_near(values<double>(run("RotaryEmbedding", {x, cosines, sines, ids}, 1)[0]), {-3, 2, 1, 4});
+  expect_near(
+      values<double>(run("RotaryEmbedding", {x, cosines, sines, ids}, 1, {with("interleaved", 1)})[0]),
+      {-2, 1, 3, 4});
+  expect_near(values<double>(
+                  run("RotaryEmbedding", {x, cosines, sines, ids}, 1, {with("rotary_embedding_dim", 2)})[0]),
+              {-2, 1, 3, 4});
+}
+
+TEST(RotaryEmbedding, RefusesPositionsBehindTheCache) {
+  const Tensor x = numbers({1, 1, 1, 2}, 1);
+  const Tensor cache = numbers({2, 1}, 1);
+  EXPECT_THAT(
+      [&] {
+        run("RotaryEmbedding", {x, cache, cache, tensor<std::int64_t>({1, 1}, {2})}, 1);
+      },
+      ThrowsMessage<Error>(HasSubstr("position_ids has 2, 0 to 1 needed")));
+  EXPECT_THAT(
+      [&] {
+        run("RotaryEmbedding", {x, cache, cache}, 1);
+      },
+      ThrowsMessage<Error>(HasSubstr("cos_cache is [2,1]")));
+}
+
+}  // namespace
+}  // namespace podium::kernels
