@@ -26,9 +26,17 @@ std::vector<ValueId> Builder::ops(std::string_view domain, std::string_view type
   for (std::size_t i = 0; i < outputs; ++i) op.outputs.push_back(graph_.add_value(graph_.fresh_name(type)));
   InferContext context(graph_, op);
   spec->infer(context);
-  for (std::size_t i = 0; i < outputs; ++i) graph_[op.outputs[i]].type = std::move(context.output_types[i]);
+  bool is_known = context.known_outputs.size() == outputs;
+  for (std::size_t i = 0; i < outputs; ++i) {
+    graph_[op.outputs[i]].type = std::move(context.output_types[i]);
+    is_known = is_known && context.known_outputs[i].has_value();
+  }
   std::vector<ValueId> results = op.outputs;
-  graph_.ops.push_back(std::move(op));
+  if (is_known) {
+    for (std::size_t i = 0; i < outputs; ++i) graph_[results[i]].constant = std::move(context.known_outputs[i]);
+  } else {
+    graph_.ops.push_back(std::move(op));
+  }
   return results;
 }
 

@@ -17,7 +17,8 @@ class Builder {
   ValueId input(std::string name, Type type);
   /// A constant; the name is made when none is given.
   ValueId constant(Tensor tensor, std::string_view name = "constant");
-  /// One output of an ai.onnx op: `op("Add", {a, b})`.
+  /// One output of an ai.onnx op: `op("Add", {a, b})`. What types alone decide (the Shape of a static value)
+  /// becomes a constant and no op.
   ValueId op(std::string_view type, std::vector<ValueId> inputs, std::vector<Attribute> attributes = {});
   /// Several outputs, in any domain.
   std::vector<ValueId> ops(std::string_view domain, std::string_view type, std::vector<ValueId> inputs,

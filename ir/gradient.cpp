@@ -1,18 +1,91 @@
 #include "ir/gradient.h"
 
+#include <algorithm>
+
+#include "ir/element.h"
+
 namespace podium::ir {
+namespace {
+
+Tensor filled(DataType element, Dims dims, double value) {
+  Tensor tensor(element, std::move(dims));
+  const auto fill = [&](auto number) {
+    using T = decltype(number);
+    std::fill_n(tensor.data<T>(), tensor.size(), number);
+  };
+  switch (element) {
+    case DataType::Float:
+      fill(static_cast<float>(value));
+      return tensor;
+    case DataType::Double:
+      fill(value);
+      return tensor;
+    case DataType::Float16:
+      fill(Float16(static_cast<float>(value)));
+      return tensor;
+    case DataType::Bfloat16:
+      fill(Bfloat16(static_cast<float>(value)));
+      return tensor;
+    default:
+      throw Error("gradients of {} cannot be taken", name_of(element));
+  }
+}
+
+}  // namespace
+
+Dims GradientContext::static_dims(ValueId value) const {
+  if (!type(value).is_static()) {
+    throw Error("the gradient needs the shape of '{}', which is {}", builder.graph()[value].name, to_string(type(value)));
+  }
+  return type(value).dims;
+}
+
+std::int64_t GradientContext::rank(ValueId value) const {
+  if (!type(value).has_rank) throw Error("the gradient needs the rank of '{}', which is not known", builder.graph()[value].name);
+  return type(value).rank();
+}
+
+ValueId GradientContext::number(double value, ValueId like) {
+  return builder.constant(filled(type(like).element, {}, value));
+}
+
+ValueId GradientContext::filled_like(ValueId like, double value) {
+  const Type of = type(like);
+  if (of.is_static()) return builder.constant(filled(of.element, of.dims, value));
+  return call("Expand", {number(value, like), shape_of(like)});
+}
+
+ValueId GradientContext::shape_of(ValueId value) {
+  return type(value).is_static() ? ints(type(value).dims) : call("Shape", {value});
+}
+
+ValueId GradientContext::reshape_like(ValueId value, ValueId like) {
+  if (type(value).is_static() && type(value) == type(like)) return value;
+  // A dimension of 0 means 0 here, not "as it was".
+  return call("Reshape", {value, shape_of(like)}, {{"allowzero", std::int64_t{1}}});
+}
 
 ValueId GradientContext::sum_to_shape_of(ValueId gradient, ValueId like) {
-  const Dims from = builder.type(gradient).dims;
-  const Dims to = builder.type(like).dims;
-  if (from == to) return gradient;
-  IntList axes;
-  const std::size_t extra = from.size() - to.size();
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    if (i < extra || (to[i - extra] == 1 && from[i] != 1)) axes.push_back(static_cast<std::int64_t>(i));
+  if (type(gradient).is_static() && type(gradient).dims == type(like).dims) return gradient;
+  const std::int64_t extra = rank(gradient) - rank(like);
+  if (!type(gradient).is_static() || !type(like).is_static()) {
+    // The axes to sum over are known when it runs: those where `like` has one entry or none.
+    const ValueId ones = ints(std::vector<std::int64_t>(static_cast<std::size_t>(extra), 1));
+    const ValueId aligned = call("Concat", {ones, call("Shape", {like})}, {{"axis", std::int64_t{0}}});
+    const ValueId where = call("NonZero", {call("Equal", {aligned, ints({1})})});
+    const ValueId axes = call("Squeeze", {where, ints({0})});
+    return reshape_like(call("ReduceSum", {gradient, axes}, {{"noop_with_empty_axes", std::int64_t{1}}}), like);
   }
-  const ValueId sum = builder.op("ReduceSum", {gradient, builder.constant(Tensor::ints(axes))});
-  return builder.op("Reshape", {sum, builder.constant(Tensor::ints(to))});
+  const Dims from = type(gradient).dims;
+  const Dims to = type(like).dims;
+  IntList axes;
+  for (std::int64_t i = 0; i < std::ssize(from); ++i) {
+    const bool is_extra = i < extra;
+    if (is_extra || (to[static_cast<std::size_t>(i - extra)] == 1 && from[static_cast<std::size_t>(i)] != 1)) {
+      axes.push_back(i);
+    }
+  }
+  return reshape_like(call("ReduceSum", {gradient, ints(axes)}), like);
 }
 
 }  // namespace podium::ir

@@ -1,6 +1,7 @@
 #include "executor/session/session.h"
 
 #include "executor/lower/single.h"
+#include "ir/passes/expand_gradients.h"
 #include "ir/passes/optimize.h"
 
 namespace podium {
@@ -25,7 +26,11 @@ bool fits(const ir::Type& wanted, const ir::Type& found) {
 
 }  // namespace
 
-void optimize(importer::Model& model) { ir::optimize(model.graph, {.evaluate = kernels::evaluate}); }
+void optimize(importer::Model& model) {
+  const ir::InferOptions options{.evaluate = kernels::evaluate};
+  ir::expand_gradients(model.graph, options);
+  ir::optimize(model.graph, options);
+}
 
 InferenceSession::InferenceSession(importer::Model model, const SessionOptions& options)
     : engine_(compile(std::move(model)), {.seed = options.seed}) {}

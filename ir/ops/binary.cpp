@@ -1,6 +1,7 @@
 // Ops that combine elements of the same index of several inputs, which are stretched to one shape.
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
+#include "ir/ops/gradients.h"
 
 namespace podium::ir {
 namespace {
@@ -92,18 +93,18 @@ OpSpec where() {
 
 std::vector<OpSpec> number_rows() {
   return {
-      binary("Add", 14, kNumeric),
-      binary("Sub", 14, kNumeric),
-      binary("Mul", 14, kNumeric),
-      binary("Div", 14, kNumeric),
+      differentiable(binary("Add", 14, kNumeric), add_gradient),
+      differentiable(binary("Sub", 14, kNumeric), sub_gradient),
+      differentiable(binary("Mul", 14, kNumeric), mul_gradient),
+      differentiable(binary("Div", 14, kNumeric), div_gradient),
       with_attribute(binary("Mod", 13, kNumeric), with_default("fmod", 0)),
-      power(),
+      differentiable(power(), pow_gradient),
       prelu(),
       variadic("Max", kNumeric),
       variadic("Min", kNumeric),
-      variadic("Sum", kFloats),
-      variadic("Mean", kFloats),
-      where(),
+      differentiable(variadic("Sum", kFloats), sum_gradient),
+      differentiable(variadic("Mean", kFloats), mean_gradient),
+      differentiable(where(), where_gradient),
   };
 }
 

@@ -3,6 +3,7 @@
 
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
+#include "ir/ops/gradients.h"
 #include "ir/ops/movement.h"
 
 namespace podium::ir {
@@ -201,7 +202,8 @@ OpSpec gather_row(std::string_view name, std::string_view attribute, InferFuncti
           .types = kDataAndIndices,
           .attributes = {with_default(attribute, std::int64_t{0})},
           .infer = infer,
-          .work = work_of_moving};
+          .work = work_of_moving,
+          .gradient = selection_gradient};
 }
 
 OpSpec tensor_scatter_row() {

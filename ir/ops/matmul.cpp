@@ -1,6 +1,7 @@
 #include "ir/ops/common.h"
 #include "ir/ops/einsum_equation.h"
 #include "ir/ops/families.h"
+#include "ir/ops/gradients.h"
 
 namespace podium::ir {
 namespace {
@@ -132,7 +133,8 @@ std::span<const OpSpec> matmul_ops() {
        .outputs = {{"Y"}},
        .types = {{'T', kProducts}},
        .infer = infer_matmul,
-       .work = matmul_work},
+       .work = matmul_work,
+       .gradient = matmul_gradient},
       {.name = "Gemm",
        .since = 13,
        .inputs = {{"A"}, {"B"}, {"C", 'T', Formal::Optional}},
@@ -141,7 +143,8 @@ std::span<const OpSpec> matmul_ops() {
        .attributes = {with_default("alpha", 1.0F), with_default("beta", 1.0F),
                       with_default("transA", std::int64_t{0}), with_default("transB", std::int64_t{0})},
        .infer = infer_gemm,
-       .work = gemm_work},
+       .work = gemm_work,
+       .gradient = gemm_gradient},
       {.name = "MatMulInteger",
        .since = 10,
        .inputs = {{"A", 'A'},

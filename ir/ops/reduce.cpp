@@ -2,6 +2,7 @@
 
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
+#include "ir/ops/gradients.h"
 
 namespace podium::ir {
 namespace {
@@ -108,8 +109,8 @@ OpSpec cumulation(std::string_view name, int since) {
 
 std::span<const OpSpec> reduce_ops() {
   static const std::vector<OpSpec> kRows{
-      reduction("ReduceSum", 13, kWide, work_per_input<1>),
-      reduction("ReduceMean", 18, kWide, work_per_input<1>),
+      differentiable(reduction("ReduceSum", 13, kWide, work_per_input<1>), reduce_sum_gradient),
+      differentiable(reduction("ReduceMean", 18, kWide, work_per_input<1>), reduce_mean_gradient),
       reduction("ReduceMax", 20, kComparable, work_per_input<1>),
       reduction("ReduceMin", 20, kComparable, work_per_input<1>),
       reduction("ReduceProd", 18, kWide, work_per_input<1>),

@@ -1,10 +1,166 @@
+// Sequences and optionals: values that hold values.
+#include <algorithm>
+
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
+#include "ir/ops/movement.h"
 
 namespace podium::ir {
+namespace {
+
+bool is_unknown(const Type& type) { return type.is_tensor() && type.element == DataType::Undefined; }
+
+// What is true of both.
+Type common_type(const Type& a, const Type& b) {
+  if (is_unknown(a)) return b;
+  if (is_unknown(b) || a == b) return a;
+  if (a.kind != b.kind || a.element != b.element) {
+    throw Error("{} and {} found in one sequence", to_string(a), to_string(b));
+  }
+  Type result = a;
+  if (!a.is_tensor()) {
+    result.inner = std::make_shared<const Type>(common_type(*a.inner, *b.inner));
+    return result;
+  }
+  if (!a.has_rank || !b.has_rank || a.dims.size() != b.dims.size()) return Type::tensor(a.element);
+  for (std::size_t i = 0; i < a.dims.size(); ++i) {
+    if (a.dims[i] != b.dims[i]) result.dims[i] = kUnknown;
+  }
+  return result;
+}
+
+// What the sequence at input 0 holds; of unknown type when nobody knows.
+Type item_type(const InferContext& context) {
+  const Type& type = context.input(0);
+  if (is_unknown(type)) return {};
+  if (type.kind != Kind::Sequence) throw Error("input is {}, a sequence needed", to_string(type));
+  return *type.inner;
+}
+
+void infer_sequence_empty(InferContext& context) {
+  const auto* dtype = context.get_if<std::int64_t>("dtype");
+  const DataType element = dtype == nullptr ? DataType::Float : static_cast<DataType>(*dtype);
+  if (!kAnyType.contains(element)) throw Error("dtype is {}, which is no element type", *dtype);
+  context.set_output(0, Type::sequence(Type::tensor(element)));
+}
+
+void infer_sequence_construct(InferContext& context) {
+  Type inner;
+  for (std::size_t i = 0; i < context.input_count(); ++i) inner = common_type(inner, context.input(i));
+  context.set_output(0, Type::sequence(inner));
+}
+
+void infer_sequence_insert(InferContext& context) {
+  context.set_output(0, Type::sequence(common_type(item_type(context), context.input(1))));
+}
+
+void infer_sequence_erase(InferContext& context) { context.set_output(0, Type::sequence(item_type(context))); }
+
+void infer_sequence_at(InferContext& context) { context.set_output(0, item_type(context)); }
+
+void infer_sequence_length(InferContext& context) {
+  item_type(context);
+  context.set_output(0, DataType::Int64, {});
+}
+
+void infer_split_to_sequence(InferContext& context) {
+  if (!context.has_rank(0)) return context.set_output(0, Type::sequence(Type::tensor(context.element(0))));
+  Dims dims = context.dims(0);
+  const auto axis = static_cast<std::size_t>(
+      normalized_axis(context.get_int("axis"), static_cast<std::int64_t>(dims.size())));
+  if (context.has_input(1)) {
+    dims[axis] = kUnknown;
+  } else if (context.get_int("keepdims") != 0) {
+    dims[axis] = 1;
+  } else {
+    dims.erase(dims.begin() + static_cast<std::ptrdiff_t>(axis));
+  }
+  context.set_output(0, Type::sequence(Type::tensor(context.element(0), std::move(dims))));
+}
+
+void infer_concat_from_sequence(InferContext& context) {
+  const Type inner = item_type(context);
+  const std::int64_t is_new = context.get_int("new_axis");
+  if (is_new != 0 && is_new != 1) throw Error("new_axis is {}, 0 or 1 needed", is_new);
+  if (!inner.has_rank) return context.set_output_element(0, inner.element);
+  Dims dims = inner.dims;
+  const std::int64_t axis = normalized_axis(context.get_int("axis"), inner.rank() + is_new);
+  if (is_new == 1) dims.insert(dims.begin() + axis, kUnknown);
+  dims[static_cast<std::size_t>(axis)] = kUnknown;
+  context.set_output(0, inner.element, std::move(dims));
+}
+
+void infer_optional(InferContext& context) {
+  const auto* declared = context.get_if<Type>("type");
+  if (context.has_input(0)) return context.set_output(0, Type::optional(context.input(0)));
+  if (declared == nullptr) throw Error("neither an input nor a type found, one needed");
+  context.set_output(0, Type::optional(*declared));
+}
+
+void infer_optional_get_element(InferContext& context) {
+  const Type& type = context.input(0);
+  context.set_output(0, type.kind == Kind::Optional ? *type.inner : type);
+}
+
+void infer_optional_has_element(InferContext& context) {
+  if (!context.has_input(0)) return context.set_constant(0, Tensor::scalar(false));
+  const Type& type = context.input(0);
+  if (type.kind != Kind::Optional && !is_unknown(type)) return context.set_constant(0, Tensor::scalar(true));
+  context.set_output(0, DataType::Bool, {});
+}
+
+// 'S': a sequence or an optional; 'T': a tensor; 'I': positions.
+OpSpec row(std::string_view name, int since, std::vector<Parameter> inputs, Parameter output, InferFunction infer) {
+  return {.name = name,
+          .since = since,
+          .inputs = std::move(inputs),
+          .outputs = {output},
+          .types = {{'S', {}, true}, {'T', kAnyType}, {'I', kIndices}, {'L', kInt64}, {'B', kBool}},
+          .infer = infer,
+          .work = work_of_moving};
+}
+
+OpSpec with(OpSpec spec, std::vector<AttributeSpec> attributes) {
+  spec.attributes = std::move(attributes);
+  return spec;
+}
+
+std::vector<OpSpec> sequence_rows() {
+  const Parameter sequence{"input_sequence", 'S'};
+  const Parameter result{"output_sequence", 'S'};
+  const Parameter position{"position", 'I', Formal::Optional};
+  return {
+      with(row("SequenceEmpty", 11, {}, {"output", 'S'}, infer_sequence_empty),
+           {may_have("dtype", AttributeKind::Int)}),
+      row("SequenceConstruct", 11, {{"inputs", 'T', Formal::Variadic}}, result, infer_sequence_construct),
+      row("SequenceInsert", 11, {sequence, {"tensor"}, position}, result, infer_sequence_insert),
+      row("SequenceErase", 11, {sequence, position}, result, infer_sequence_erase),
+      row("SequenceAt", 11, {sequence, {"position", 'I'}}, {"tensor"}, infer_sequence_at),
+      row("SequenceLength", 11, {sequence}, {"length", 'L'}, infer_sequence_length),
+      with(row("SplitToSequence", 24, {{"input"}, {"split", 'I', Formal::Optional}}, result, infer_split_to_sequence),
+           {with_default("axis", std::int64_t{0}), with_default("keepdims", std::int64_t{1})}),
+      with(row("ConcatFromSequence", 11, {sequence}, {"concat_result"}, infer_concat_from_sequence),
+           {must_have("axis", AttributeKind::Int), with_default("new_axis", std::int64_t{0})}),
+  };
+}
+
+std::vector<OpSpec> optional_rows() {
+  const Parameter input{"input", 'S', Formal::Optional};
+  return {
+      with(row("Optional", 15, {input}, {"output", 'S'}, infer_optional), {may_have("type", AttributeKind::Type)}),
+      row("OptionalGetElement", 18, {{"input", 'S'}}, {"output", 'S'}, infer_optional_get_element),
+      row("OptionalHasElement", 18, {input}, {"output", 'B'}, infer_optional_has_element),
+  };
+}
+
+}  // namespace
 
 std::span<const OpSpec> sequence_ops() {
-  static const std::vector<OpSpec> kRows{};
+  static const std::vector<OpSpec> kRows = [] {
+    std::vector<OpSpec> rows = sequence_rows();
+    for (OpSpec& optional : optional_rows()) rows.push_back(std::move(optional));
+    return rows;
+  }();
   return kRows;
 }
 

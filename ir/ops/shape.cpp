@@ -3,6 +3,7 @@
 
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
+#include "ir/ops/gradients.h"
 #include "ir/ops/movement.h"
 
 namespace podium::ir {
@@ -297,15 +298,16 @@ std::span<const OpSpec> shape_ops() {
   static const std::vector<OpSpec> kRows{
       shape_row(),
       shape_question("Size", "size", infer_size),
-      reshape_row(),
-      flatten_row(),
-      view_op("Squeeze", {{"data"}, {"axes", 'I', Formal::Optional}}, "squeezed", infer_squeeze),
-      view_op("Unsqueeze", {{"data"}, {"axes", 'I'}}, "expanded", infer_unsqueeze),
-      identity_row(),
-      moving_op("Expand", 13, {{"input"}, {"shape", 'I'}}, "output", infer_expand),
+      differentiable(reshape_row(), reshape_gradient),
+      differentiable(flatten_row(), reshape_gradient),
+      differentiable(view_op("Squeeze", {{"data"}, {"axes", 'I', Formal::Optional}}, "squeezed", infer_squeeze),
+                     reshape_gradient),
+      differentiable(view_op("Unsqueeze", {{"data"}, {"axes", 'I'}}, "expanded", infer_unsqueeze), reshape_gradient),
+      differentiable(identity_row(), identity_gradient),
+      differentiable(moving_op("Expand", 13, {{"input"}, {"shape", 'I'}}, "output", infer_expand), expand_gradient),
       moving_op("Tile", 13, {{"input"}, {"repeats", 'I'}}, "output", infer_tile),
-      concat_row(),
-      transpose_row(),
+      differentiable(concat_row(), concat_gradient),
+      differentiable(transpose_row(), transpose_gradient),
   };
   return kRows;
 }

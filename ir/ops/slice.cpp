@@ -6,6 +6,7 @@
 #include "ir/ops/col2im.h"
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
+#include "ir/ops/gradients.h"
 #include "ir/ops/movement.h"
 
 namespace podium::ir {
@@ -198,7 +199,8 @@ std::span<const OpSpec> slice_ops() {
        .outputs = {{"output"}},
        .types = {{'T', kAnyType}, {'I', kIndices}},
        .infer = infer_slice,
-       .work = work_of_moving},
+       .work = work_of_moving,
+       .gradient = selection_gradient},
       {.name = "Split",
        .since = 18,
        .inputs = {{"input"}, {"split", 'I', Formal::Optional}},
@@ -206,7 +208,8 @@ std::span<const OpSpec> slice_ops() {
        .types = {{'T', kAnyType}, {'I', kInt64}},
        .attributes = {with_default("axis", std::int64_t{0}), may_have("num_outputs", AttributeKind::Int)},
        .infer = infer_split,
-       .work = work_of_moving},
+       .work = work_of_moving,
+       .gradient = split_gradient},
       {.name = "CenterCropPad",
        .since = 18,
        .inputs = {{"input_data"}, {"shape", 'I'}},

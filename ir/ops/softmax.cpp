@@ -1,5 +1,6 @@
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
+#include "ir/ops/gradients.h"
 
 namespace podium::ir {
 
@@ -25,8 +26,8 @@ OpSpec softmax_row(std::string_view name, WorkFunction work) {
 
 std::span<const OpSpec> softmax_ops() {
   static const std::vector<OpSpec> kRows{
-      softmax_row("Softmax", work_per_element<4>),
-      softmax_row("LogSoftmax", work_per_element<4>),
+      differentiable(softmax_row("Softmax", work_per_element<4>), softmax_gradient),
+      differentiable(softmax_row("LogSoftmax", work_per_element<4>), log_softmax_gradient),
       softmax_row("Hardmax", work_per_element<1>),
   };
   return kRows;

@@ -1,6 +1,7 @@
 // Ops that compute each element of the output from one element of the input.
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
+#include "ir/ops/gradients.h"
 
 namespace podium::ir {
 namespace {
@@ -96,28 +97,30 @@ OpSpec without_gradient(OpSpec spec, std::string_view why) {
   return spec;
 }
 
+constexpr std::string_view kFlat = "its derivative is 0 wherever it has one";
+
 std::vector<OpSpec> math_rows() {
   return {
-      unary("Abs", 13, kNumeric),
-      unary("Neg", 13, kFloats | kSignedInts),
-      unary("Sign", 13, kNumeric),
-      unary("Reciprocal", 13, kFloats),
-      unary("Sqrt", 13, kFloats),
-      unary("Floor", 13, kFloats),
-      unary("Ceil", 13, kFloats),
-      unary("Round", 22, kFloats),
-      function("Exp", 13),
-      function("Log", 13),
-      unary("Erf", 13, kNumeric),
-      function("Sin", 22),
-      function("Cos", 22),
+      differentiable(unary("Abs", 13, kNumeric), abs_gradient),
+      differentiable(unary("Neg", 13, kFloats | kSignedInts), neg_gradient),
+      without_gradient(unary("Sign", 13, kNumeric), kFlat),
+      differentiable(unary("Reciprocal", 13, kFloats), reciprocal_gradient),
+      differentiable(unary("Sqrt", 13, kFloats), sqrt_gradient),
+      without_gradient(unary("Floor", 13, kFloats), kFlat),
+      without_gradient(unary("Ceil", 13, kFloats), kFlat),
+      without_gradient(unary("Round", 22, kFloats), kFlat),
+      differentiable(function("Exp", 13), exp_gradient),
+      differentiable(function("Log", 13), log_gradient),
+      differentiable(unary("Erf", 13, kNumeric), erf_gradient),
+      differentiable(function("Sin", 22), sin_gradient),
+      differentiable(function("Cos", 22), cos_gradient),
       function("Tan", 22),
       function("Asin", 22),
       function("Acos", 22),
       function("Atan", 22),
       function("Sinh", 22),
       function("Cosh", 22),
-      function("Tanh", 13),
+      differentiable(function("Tanh", 13), tanh_gradient),
       function("Asinh", 22),
       function("Acosh", 22),
       function("Atanh", 22),
@@ -131,12 +134,12 @@ std::vector<OpSpec> math_rows() {
 
 std::vector<OpSpec> activation_rows() {
   return {
-      unary("Relu", 14, kFloats | kSignedInts),
+      differentiable(unary("Relu", 14, kFloats | kSignedInts), relu_gradient),
       unary("LeakyRelu", 16, kFloats, {with_default("alpha", 0.01F)}),
       unary("HardSigmoid", 22, kFloats, {with_default("alpha", 0.2F), with_default("beta", 0.5F)}),
       unary("HardSwish", 22, kFloats),
       unary("ThresholdedRelu", 22, kFloats, {with_default("alpha", 1.0F)}),
-      function("Sigmoid", 13),
+      differentiable(function("Sigmoid", 13), sigmoid_gradient),
       function("Elu", 22, {with_default("alpha", 1.0F)}),
       function("Selu", 22, {with_default("alpha", 1.67326319F), with_default("gamma", 1.05070102F)}),
       function("Celu", 28, {with_default("alpha", 1.0F)}),

@@ -5,7 +5,7 @@
 namespace podium::testing {
 
 std::string model_text(const std::string& body, int opset) {
-  return fmt::format("<ir_version: 8, opset_import: [\"\" : {}, \"ai.onnx.ml\" : 5]>\n{}", opset, body);
+  return fmt::format("<ir_version: 8, opset_import: [\"\" : {}, \"ai.onnx.ml\" : 5, \"ai.onnx.preview.training\" : 1]>\n{}", opset, body);
 }
 
 std::vector<ir::Datum> run_text(const std::string& body, const std::vector<ir::Datum>& inputs, int opset) {

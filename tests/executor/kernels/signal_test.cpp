@@ -56,8 +56,9 @@ std::string dft_text(const std::string& attributes, const std::string& type = "f
 }
 
 TEST(Dft, PadsAShortSignalWithZeros) {
-  const auto y = run_text(dft_text("onesided = 0"), {tensor<double>({1, 2, 1}, {1, 2}), ir::Tensor::scalar<std::int64_t>(4),
-                                                     ir::Tensor::scalar<std::int64_t>(1)});
+  const auto y = run_text(dft_text("onesided = 0", "double"),
+                          {tensor<double>({1, 2, 1}, {1, 2}), ir::Tensor::scalar<std::int64_t>(4),
+                           ir::Tensor::scalar<std::int64_t>(1)});
   const std::vector<double> expected{3, 0, 1, -2, -1, 0, 1, 2};
   ASSERT_EQ(y[0].tensor.dims(), (ir::Dims{1, 4, 2}));
   for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(values<double>(y[0])[i], expected[i], 1e-15);

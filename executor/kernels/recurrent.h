@@ -1,0 +1,103 @@
+// What the recurrent cells share: the shape of the recurrence and the walk over its steps.
+#pragma once
+
+#include <vector>
+
+#include "executor/kernels/gemm.h"
+#include "executor/kernels/kernel.h"
+#include "executor/kernels/recurrent_activation.h"
+
+namespace podium::kernels {
+
+struct Recurrence {
+  std::int64_t steps = 0;
+  std::int64_t batch = 0;
+  std::int64_t input = 0;
+  std::int64_t hidden = 0;
+  std::int64_t gates = 1;
+  std::int64_t directions = 1;
+  bool starts_reverse = false;  ///< the only direction is the reverse one
+  bool batch_first = false;
+  std::vector<Activation> activations = {};  ///< those of the first direction, then those of the second
+  double clip = 0;
+  bool input_forget = false;
+  bool linear_before_reset = false;
+
+  std::int64_t width() const { return gates * hidden; }
+  bool is_reverse(std::int64_t direction) const { return direction == 1 || starts_reverse; }
+  const Activation& activation(std::int64_t direction, std::size_t i) const {
+    return activations[static_cast<std::size_t>(direction) * activations.size() /
+                           static_cast<std::size_t>(directions) +
+                       i];
+  }
+  /// Row of X, of the gates and, but for the directions, of Y.
+  std::int64_t row(std::int64_t step, std::int64_t b) const {
+    return batch_first ? b * steps + step : step * batch + b;
+  }
+  std::int64_t y_row(std::int64_t step, std::int64_t direction, std::int64_t b) const {
+    return batch_first ? row(step, b) * directions + direction : (step * directions + direction) * batch + b;
+  }
+  std::int64_t state_row(std::int64_t direction, std::int64_t b) const {
+    return batch_first ? b * directions + direction : direction * batch + b;
+  }
+  /// Elements of work memory: gates of all steps, two states, and room for one step.
+  std::int64_t work() const { return (steps * batch + batch) * width() + 2 * batch * hidden; }
+};
+
+/// Reads the attributes; `names`: activations that a direction needs.
+Recurrence read_recurrence(const PrepareContext& context, std::int64_t gates, std::size_t activations);
+
+/// The inputs and outputs of a run in the type computed with; nullptr: left out.
+template <class T>
+struct RecurrentData {
+  const T* x = nullptr;
+  const T* w = nullptr;
+  const T* r = nullptr;
+  const T* b = nullptr;
+  const std::int32_t* lengths = nullptr;
+  const T* initial_h = nullptr;
+  const T* initial_c = nullptr;
+  const T* p = nullptr;
+  T* y = nullptr;
+  T* y_h = nullptr;
+  T* y_c = nullptr;
+  T* work = nullptr;
+};
+
+/// One step of one direction. `gates` has the products with X and the biases; row b starts at b *
+/// gate_stride.
+template <class T>
+struct RecurrentStep {
+  const Recurrence& plan;
+  std::int64_t direction = 0;
+  T* gates = nullptr;
+  std::int64_t gate_stride = 0;
+  const T* r = nullptr;  ///< of this direction, as are b and p
+  const T* b = nullptr;
+  const T* p = nullptr;
+  T* h = nullptr;  ///< [batch, hidden]: before the step, then after it
+  T* c = nullptr;
+  T* room = nullptr;  ///< [batch, gates * hidden]
+
+  /// gates[first, first + count) += h R^T for these rows of R.
+  void add_recurrent(const T* state, std::int64_t first, std::int64_t count) const {
+    multiply({.m = plan.batch, .n = count, .k = plan.hidden, .transpose_b = true, .row_c = gate_stride},
+             state, r + first * plan.hidden, gates + first, T{1}, T{1});
+  }
+  void activated(std::size_t i, T* x) const {
+    activate(plan.activation(direction, i), plan.clip, x, plan.hidden);
+  }
+  template <class Row>
+  void for_each_row(const Row& row) const {
+    for_each_product(plan.batch, 20.0 * static_cast<double>(plan.width()), row);
+  }
+};
+
+template <class T>
+void step_rnn(const RecurrentStep<T>& step);
+template <class T>
+void step_gru(const RecurrentStep<T>& step);
+template <class T>
+void step_lstm(const RecurrentStep<T>& step);
+
+}  // namespace podium::kernels

@@ -1,0 +1,56 @@
+// Gradient builders, named after their ops: what OpSpec::gradient of the rows refers to.
+#pragma once
+
+#include "ir/gradient.h"
+
+namespace podium::ir {
+
+/// The row with a gradient: `differentiable(unary("Exp", 13), exp_gradient)`.
+inline OpSpec differentiable(OpSpec spec, GradientFunction gradient) {
+  spec.gradient = gradient;
+  return spec;
+}
+
+// Elementwise, in gradients_elementwise.cpp.
+void abs_gradient(GradientContext& context);
+void add_gradient(GradientContext& context);
+void cast_gradient(GradientContext& context);
+void cos_gradient(GradientContext& context);
+void div_gradient(GradientContext& context);
+void erf_gradient(GradientContext& context);
+void exp_gradient(GradientContext& context);
+void identity_gradient(GradientContext& context);
+void log_gradient(GradientContext& context);
+void mean_gradient(GradientContext& context);
+void mul_gradient(GradientContext& context);
+void neg_gradient(GradientContext& context);
+void pow_gradient(GradientContext& context);
+void reciprocal_gradient(GradientContext& context);
+void relu_gradient(GradientContext& context);
+void sigmoid_gradient(GradientContext& context);
+void sin_gradient(GradientContext& context);
+void sqrt_gradient(GradientContext& context);
+void sub_gradient(GradientContext& context);
+void sum_gradient(GradientContext& context);
+void tanh_gradient(GradientContext& context);
+void where_gradient(GradientContext& context);
+
+// Movements, in gradients_movement.cpp.
+void concat_gradient(GradientContext& context);
+void expand_gradient(GradientContext& context);
+/// Reshape, Flatten, Squeeze, Unsqueeze: the same numbers under another shape.
+void reshape_gradient(GradientContext& context);
+/// Slice, Gather, GatherElements, GatherND: each output element is one of input 0's.
+void selection_gradient(GradientContext& context);
+void split_gradient(GradientContext& context);
+void transpose_gradient(GradientContext& context);
+
+// Sums and products, in gradients_reduction.cpp.
+void gemm_gradient(GradientContext& context);
+void log_softmax_gradient(GradientContext& context);
+void matmul_gradient(GradientContext& context);
+void reduce_mean_gradient(GradientContext& context);
+void reduce_sum_gradient(GradientContext& context);
+void softmax_gradient(GradientContext& context);
+
+}  // namespace podium::ir

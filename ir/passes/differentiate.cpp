@@ -1,0 +1,111 @@
+#include "ir/passes/differentiate.h"
+
+#include <algorithm>
+
+#include "ir/gradient.h"
+
+namespace podium::ir {
+namespace {
+
+class Differentiation {
+ public:
+  Differentiation(Graph& graph, std::span<const ValueId> xs)
+      : graph_(graph), builder_(graph), is_x_(graph.values.size(), false), flowing_(graph.values.size()) {
+    for (ValueId x : xs) is_x_[index_of(x)] = true;
+    mark_dependents();
+  }
+
+  void run(ValueId y) {
+    if (!depends_[index_of(y)]) return;
+    add(y, filled_like(y, 1));
+    for (std::size_t i = original_ops_; i-- > 0;) go_back_through(i);
+  }
+
+  ValueId gradient_of(ValueId x) {
+    const ValueId total = sum(x);
+    return total.valid() ? total : filled_like(x, 0);
+  }
+
+ private:
+  static std::size_t index_of(ValueId id) { return static_cast<std::size_t>(id.index); }
+
+  ValueId filled_like(ValueId like, double value) {
+    GradientContext context(builder_, Op{}, {}, {});
+    return context.filled_like(like, value);
+  }
+
+  // Only float numbers carry a gradient. An x that ops produce is independent of what they read.
+  void mark_dependents() {
+    original_ops_ = graph_.ops.size();
+    depends_ = is_x_;
+    for (const Op& op : graph_.ops) {
+      const bool reads_one = std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) {
+        return id.valid() && depends_[index_of(id)];
+      });
+      for (ValueId id : op.outputs) {
+        if (reads_one && id.valid() && is_float(graph_[id].type.element)) depends_[index_of(id)] = true;
+      }
+    }
+  }
+
+  void add(ValueId to, ValueId gradient) { flowing_[index_of(to)].push_back(gradient); }
+
+  // Of all contributions so far; they become one.
+  ValueId sum(ValueId value) {
+    std::vector<ValueId>& parts = flowing_[index_of(value)];
+    if (parts.empty()) return kNoValue;
+    if (parts.size() > 1) parts = {builder_.op("Sum", parts)};
+    return parts[0];
+  }
+
+  void go_back_through(std::size_t op_index) {
+    const Op op = graph_.ops[op_index];
+    std::vector<ValueId> flowing;
+    for (ValueId output : op.outputs) {
+      const bool flows = output.valid() && !is_x_[index_of(output)];
+      flowing.push_back(flows ? sum(output) : kNoValue);
+    }
+    std::vector<bool> wanted;
+    for (ValueId input : op.inputs) wanted.push_back(input.valid() && depends_[index_of(input)]);
+    const auto is_there = [](ValueId id) { return id.valid(); };
+    if (std::none_of(flowing.begin(), flowing.end(), is_there)) return;
+    if (std::find(wanted.begin(), wanted.end(), true) == wanted.end()) return;
+    if (op.spec->gradient == nullptr) {
+      if (!op.spec->no_gradient.empty()) return;
+      throw Error("{}: its gradient is not known", graph_.describe(op));
+    }
+    call_builder(op, std::move(flowing), std::move(wanted));
+  }
+
+  void call_builder(const Op& op, std::vector<ValueId> flowing, std::vector<bool> wanted) {
+    GradientContext context(builder_, op, std::move(flowing), std::move(wanted));
+    try {
+      op.spec->gradient(context);
+    } catch (const Error& error) {
+      throw error.at(graph_.describe(op));
+    }
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      if (context.wanted[i] && context.input_gradients[i].valid()) add(op.inputs[i], context.input_gradients[i]);
+    }
+  }
+
+  Graph& graph_;
+  Builder builder_;
+  std::size_t original_ops_ = 0;
+  // Of the values that were there before.
+  std::vector<bool> is_x_;
+  std::vector<bool> depends_;
+  std::vector<std::vector<ValueId>> flowing_;
+};
+
+}  // namespace
+
+std::vector<ValueId> differentiate(Graph& graph, ValueId y, std::span<const ValueId> xs) {
+  Differentiation differentiation(graph, xs);
+  differentiation.run(y);
+  std::vector<ValueId> gradients;
+  for (ValueId x : xs) gradients.push_back(differentiation.gradient_of(x));
+  return gradients;
+}
+
+}  // namespace podium::ir

@@ -1,0 +1,250 @@
+// Every gradient builder against central differences in double.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "executor/session/session.h"
+#include "ir/builder.h"
+#include "ir/passes/differentiate.h"
+#include "tests/support/run_text.h"
+
+namespace podium {
+namespace {
+
+using testing::model_text;
+using testing::tensor;
+using Tensors = std::vector<ir::Datum>;
+
+double weight(std::int64_t i) { return std::cos(1.7 * static_cast<double>(i)) + 0.3; }
+
+double weighted_sum(const ir::Tensor& y) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < y.size(); ++i) sum += weight(i) * y.data<double>()[i];
+  return sum;
+}
+
+importer::Model import(const std::string& text, const Tensors& inputs) {
+  importer::ImportOptions options;
+  const ir::Graph declared = importer::import_text(model_text(text)).graph;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    options.input_types[declared[declared.inputs[i]].name] = type_of(inputs[i]);
+  }
+  return importer::import_text(model_text(text), options);
+}
+
+bool is_variable(const ir::Datum& input) { return input.tensor.type() == ir::DataType::Double; }
+
+// The gradients of the weighted sum of the first output with respect to the double inputs.
+Tensors gradients(const std::string& text, const Tensors& inputs) {
+  importer::Model model = import(text, inputs);
+  ir::Graph& graph = model.graph;
+  ir::infer(graph, {.evaluate = kernels::evaluate});
+  ir::Builder builder(graph);
+  const ir::Type type = graph[graph.outputs[0]].type;
+  ir::Tensor weights(type.element, type.dims);
+  for (std::int64_t i = 0; i < weights.size(); ++i) weights.data<double>()[i] = weight(i);
+  const ir::ValueId y = builder.op("Mul", {graph.outputs[0], builder.constant(weights)});
+  std::vector<ir::ValueId> xs;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (is_variable(inputs[i])) xs.push_back(graph.inputs[i]);
+  }
+  graph.outputs = ir::differentiate(graph, y, xs);
+  InferenceSession session(std::move(model));
+  Tensors copies;
+  for (const ir::Datum& result : session.run(inputs)) copies.emplace_back(result.tensor.clone());
+  return copies;
+}
+
+void expect_gradients_of_differences(const std::string& text, const Tensors& inputs) {
+  const Tensors found = gradients(text, inputs);
+  InferenceSession forward(import(text, inputs));
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!is_variable(inputs[i])) continue;
+    const ir::Tensor& gradient = found[next++].tensor;
+    ASSERT_EQ(gradient.dims(), inputs[i].tensor.dims()) << text;
+    for (std::int64_t k = 0; k < gradient.size(); ++k) {
+      const auto moved = [&](double by) {
+        Tensors changed = inputs;
+        changed[i] = inputs[i].tensor.clone();
+        changed[i].tensor.data<double>()[k] += by;
+        return weighted_sum(forward.run(changed)[0].tensor);
+      };
+      constexpr double kStep = 1e-5;
+      const double expected = (moved(kStep) - moved(-kStep)) / (2 * kStep);
+      EXPECT_NEAR(gradient.data<double>()[k], expected, 2e-7 * (1 + std::fabs(expected)))
+          << text << " input " << i << " element " << k;
+    }
+  }
+}
+
+// Numbers from 0.3 to 1.7 in no order, so that logarithms and roots are defined.
+ir::Tensor numbers(ir::Dims dims, double phase = 0) {
+  ir::Tensor result(ir::DataType::Double, std::move(dims));
+  for (std::int64_t i = 0; i < result.size(); ++i) {
+    result.data<double>()[i] = 1 + 0.7 * std::sin(2.3 * static_cast<double>(i) + phase);
+  }
+  return result;
+}
+
+std::string unary(const std::string& op) { return "g (double[A,B] x) => (double[C,D] y) { y = " + op + " (x) }"; }
+
+TEST(Gradients, OfFunctionsOfOneNumber) {
+  for (const char* op : {"Abs", "Neg", "Exp", "Log", "Sqrt", "Tanh", "Sigmoid", "Relu", "Sin", "Cos", "Erf", "Identity",
+                         "Reciprocal", "Transpose", "Flatten <axis = 0>", "Softmax <axis = 0>", "LogSoftmax"}) {
+    expect_gradients_of_differences(unary(op), {numbers({2, 3})});
+  }
+}
+
+TEST(Gradients, OfFunctionsThatCutNegativeNumbers) {
+  const auto x = tensor<double>({4}, {-2, -0.5, 0.5, 3});
+  for (const char* op : {"Relu", "Abs"}) {
+    expect_gradients_of_differences("g (double[N] x) => (double[N] y) { y = " + std::string(op) + " (x) }", {x});
+  }
+}
+
+TEST(Gradients, OfStretchedInputs) {
+  for (const char* op : {"Add", "Sub", "Mul", "Div", "Pow", "Sum", "Mean"}) {
+    const std::string text = "g (double[A,B,C] a, double[D,E] b) => (double[F,G,H] y) { y = " + std::string(op) + " (a, b) }";
+    expect_gradients_of_differences(text, {numbers({2, 1, 3}), numbers({4, 1}, 1)});
+    expect_gradients_of_differences(text, {numbers({1, 2, 3}), numbers({2, 3}, 1)});
+  }
+}
+
+TEST(Gradients, OfOneValueReadTwice) {
+  expect_gradients_of_differences("g (double[N] x) => (double[N] y) { s = Mul (x, x) y = Add (s, x) }", {numbers({3})});
+}
+
+TEST(Gradients, OfAChoice) {
+  expect_gradients_of_differences("g (bool[N] c, double a, double[N] b) => (double[N] y) { y = Where (c, a, b) }",
+                                  {tensor<bool>({3}, {true, false, true}), numbers({}), numbers({3}, 1)});
+}
+
+TEST(Gradients, OfMatrixProducts) {
+  const std::string text = "g (double[] a, double[] b) => (double[] y) { y = MatMul (a, b) }";
+  const std::vector<std::pair<ir::Dims, ir::Dims>> shapes{
+      {{2, 3}, {3, 4}}, {{3}, {3, 2}}, {{2, 3}, {3}}, {{3}, {3}}, {{2, 1, 2, 3}, {5, 3, 2}}, {{4, 2, 3}, {3, 2}}, {{3}, {2, 3, 2}}};
+  for (const auto& [a, b] : shapes) expect_gradients_of_differences(text, {numbers(a), numbers(b, 1)});
+}
+
+TEST(Gradients, OfGemmUnderEveryTransposition) {
+  for (const int a : {0, 1}) {
+    for (const int b : {0, 1}) {
+      const std::string text = fmt::format(
+          "g (double[A,B] a, double[C,D] b, double[E] c) => (double[F,G] y) {{ y = Gemm <alpha = 0.5, beta = 2.0, transA = {}, "
+          "transB = {}> (a, b, c) }}", a, b);
+      expect_gradients_of_differences(text, {a == 1 ? numbers({3, 2}) : numbers({2, 3}),
+                                             b == 1 ? numbers({4, 3}, 1) : numbers({3, 4}, 1), numbers({4}, 2)});
+    }
+  }
+}
+
+TEST(Gradients, OfReductions) {
+  for (const char* op : {"ReduceSum", "ReduceMean"}) {
+    for (const int keepdims : {0, 1}) {
+      const std::string start = "<keepdims = " + std::to_string(keepdims) + "> (x";
+      const std::string name(op);
+      expect_gradients_of_differences("g (double[A,B,C] x) => (double[D] y) { y = " + name + start + ") }", {numbers({2, 3, 2})});
+      expect_gradients_of_differences("g (double[A,B,C] x) => (double[D] y) { axes = Constant <value_ints = [-1, 0]> () y = " +
+                                          name + start + ", axes) }",
+                                      {numbers({2, 3, 2})});
+    }
+  }
+}
+
+TEST(Gradients, OfMovements) {
+  const auto expect = [](const std::string& body, ir::Dims dims) {
+    expect_gradients_of_differences("g (double[] x) => (double[] y) { " + body + " }", {numbers(std::move(dims))});
+  };
+  expect("s = Constant <value_ints = [3, -1]> () y = Reshape (x, s)", {2, 3});
+  expect("a = Constant <value_ints = [0]> () y = Squeeze (x, a)", {1, 3});
+  expect("a = Constant <value_ints = [0, 2]> () y = Unsqueeze (x, a)", {3});
+  expect("s = Constant <value_ints = [2, 2, 3]> () y = Expand (x, s)", {2, 1});
+  expect("y = Transpose <perm = [2, 0, 1]> (x)", {2, 3, 4});
+  expect("a = Constant <value_ints = [3, 0]> () e = Constant <value_ints = [0, 9]> () b = Constant <value_ints = [0, 1]> ()"
+         " s = Constant <value_ints = [-2, 1]> () y = Slice (x, a, e, b, s)", {4, 2});
+  expect("i = Constant <value_ints = [2, 0, 2]> () y = Gather <axis = 1> (x, i)", {2, 3});
+}
+
+TEST(Gradients, OfJoinedAndPartedTensors) {
+  expect_gradients_of_differences("g (double[A,B] a, double[A,C] b) => (double[A,D] y) { y = Concat <axis = -1> (a, b) }",
+                                  {numbers({2, 1}), numbers({2, 3}, 1)});
+  // The second part flows nowhere.
+  expect_gradients_of_differences("g (double[N] x) => (double[M] y) { s = Constant <value_ints = [2, 1, 2]> ()"
+                                  " a, b, c = Split (x, s) y = Mul (a, c) }",
+                                  {numbers({5})});
+}
+
+TEST(Gradients, AreZeroForWhatIsNotRead) {
+  const Tensors found = gradients("g (double[N] x, double[M] z) => (double[N] y) { y = Exp (x) }",
+                                  {numbers({2}), numbers({3})});
+  EXPECT_EQ(testing::values<double>(found[1]), (std::vector<double>{0, 0, 0}));
+}
+
+TEST(Gradients, NameTheNodeThatHasNone) {
+  try {
+    gradients("g (double[N] x) => (double[N] y) { y = Hardmax (x) }", {numbers({2})});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("node 'y' (Hardmax)"));
+  }
+}
+
+const std::string kCube = "square = Mul (x, x) y = Mul (square, x) ";
+
+std::string gradient_op(const std::string& outputs, const std::string& attributes, const std::string& inputs) {
+  return outputs + " = ai.onnx.preview.training.Gradient <" + attributes + "> (" + inputs + ") ";
+}
+
+double only(const Tensors& results) { return results.at(0).tensor.to_number(); }
+
+TEST(GradientOp, IsReplacedByWhatComputesIt) {
+  const auto y = testing::run_text("g (float x) => (float d) {" + kCube + gradient_op("d", "xs = [\"x\"], y = \"y\"", "x") + "}",
+                                   {ir::Tensor::scalar<float>(2)});
+  EXPECT_EQ(only(y), 12);
+}
+
+TEST(GradientOp, MayComeBeforeWhatItDifferentiates) {
+  const auto y = testing::run_text("g (float x) => (float d, float y) {" + gradient_op("d", "xs = [\"x\"], y = \"y\"", "x") +
+                                       kCube + "}",
+                                   {ir::Tensor::scalar<float>(2)});
+  EXPECT_EQ(only(y), 12);
+}
+
+TEST(GradientOp, TakesTheDerivativeAtTheValuesItIsFedWith) {
+  const auto y = testing::run_text("g (float x, float at) => (float d) {" + kCube +
+                                       gradient_op("d", "xs = [\"x\"], y = \"y\"", "at") + "}",
+                                   {ir::Tensor::scalar<float>(2), ir::Tensor::scalar<float>(5)});
+  EXPECT_EQ(only(y), 75);
+}
+
+TEST(GradientOp, TakesAnIntermediateValueAsIndependent) {
+  const auto y = testing::run_text("g (float x) => (float d) {" + kCube +
+                                       gradient_op("d", "xs = [\"square\"], zs = [\"x\"], y = \"y\"", "square, x") + "}",
+                                   {ir::Tensor::scalar<float>(2)});
+  EXPECT_EQ(only(y), 2);
+}
+
+TEST(GradientOp, IsItselfDifferentiable) {
+  const auto y = testing::run_text("g (float x) => (float dd) {" + kCube + gradient_op("d", "xs = [\"x\"], y = \"y\"", "x") +
+                                       gradient_op("dd", "xs = [\"x\"], y = \"d\"", "x") + "}",
+                                   {ir::Tensor::scalar<float>(2)});
+  EXPECT_EQ(only(y), 12);
+}
+
+TEST(GradientOp, IsTakenWithRespectToAnInitializer) {
+  const auto y = testing::run_text("g (float x) => (float d) <float w = {3}> { s = Mul (w, w) y = Mul (s, x)" +
+                                       gradient_op(" d", "xs = [\"w\"], zs = [\"x\"], y = \"y\"", "w, x") + "}",
+                                   {ir::Tensor::scalar<float>(2)});
+  EXPECT_EQ(only(y), 12);
+}
+
+TEST(GradientOp, RefusesANameThatNoValueHas) {
+  EXPECT_THROW(testing::run_text("g (float x) => (float d) {" + kCube + gradient_op("d", "xs = [\"x\"], y = \"z\"", "x") + "}",
+                                 {ir::Tensor::scalar<float>(2)}),
+               Error);
+}
+
+}  // namespace
+}  // namespace podium
