@@ -12,7 +12,7 @@ std::span<const KernelSpec> conv_kernels() {
       {.name = "ConvInteger", .prepare = prepare_conv_integer},
       {.name = "QLinearConv", .prepare = prepare_qlinear_conv},
       {.name = "DeformConv", .prepare = widened<prepare_deform_conv>},
-      {.name = "CausalConvWithState", .prepare = widened<prepare_causal_conv>},
+      {.name = "CausalConvWithState", .prepare = prepare_causal_conv},
   };
   return kKernels;
 }

@@ -14,6 +14,7 @@ PreparedKernel prepare_conv_transpose(PrepareContext& context);
 PreparedKernel prepare_conv_integer(PrepareContext& context);
 PreparedKernel prepare_qlinear_conv(PrepareContext& context);
 PreparedKernel prepare_deform_conv(PrepareContext& context);
+/// In every element type.
 PreparedKernel prepare_causal_conv(PrepareContext& context);
 
 /// A float convolution of one to three axes by oneDNN, on tensors as ONNX lays them out.

@@ -1,11 +1,14 @@
 // CausalConvWithState: each channel convolved with its own past, the last inputs handed on as state.
 #include <algorithm>
+#include <type_traits>
 #include <vector>
 
 #include "executor/kernels/conv.h"
+#include "executor/kernels/convert.h"
 #include "executor/kernels/dispatch.h"
 #include "executor/kernels/fast_math.h"
 #include "executor/kernels/parallel.h"
+#include "executor/kernels/widened.h"
 
 namespace podium::kernels {
 namespace {
@@ -30,8 +33,18 @@ struct CausalData {
   T* present = nullptr;
 };
 
+// The op is defined as a function of ops in its own type: what they hand on is rounded to it.
+template <class Stored, class T>
+void round_to(T* y, std::int64_t count) {
+  if constexpr (!std::is_same_v<Stored, T>) {
+    std::vector<Stored> rounded(static_cast<std::size_t>(count));
+    from_float(y, rounded.data(), count);
+    to_float(rounded.data(), y, count);
+  }
+}
+
 // Row i is channel i % channels of image i / channels; `padded` holds its state and then its input.
-template <class T>
+template <class Stored, class T>
 void convolve_row(const CausalConv& op, const CausalData<T>& data, std::int64_t i, std::vector<T>& padded) {
   const std::int64_t channel = i % op.channels;
   if (data.past == nullptr) {
@@ -41,11 +54,16 @@ void convolve_row(const CausalConv& op, const CausalData<T>& data, std::int64_t 
   }
   std::copy_n(data.x + i * op.length, op.length, padded.begin() + op.state());
   T* y = data.y + i * op.length;
-  std::fill_n(y, op.length, data.bias == nullptr ? T{0} : data.bias[channel]);
+  std::fill_n(y, op.length, T{0});
   for (std::int64_t k = 0; k < op.kernel; ++k) {
     const T weight = data.weights[channel * op.kernel + k];
     const T* from = padded.data() + k;
     for (std::int64_t t = 0; t < op.length; ++t) y[t] += weight * from[t];
+  }
+  round_to<Stored>(y, op.length);
+  if (data.bias != nullptr) {
+    for (std::int64_t t = 0; t < op.length; ++t) y[t] += data.bias[channel];
+    round_to<Stored>(y, op.length);
   }
   if (op.with_silu) {
     for (std::int64_t t = 0; t < op.length; ++t) y[t] *= fast_sigmoid(y[t]);
@@ -55,25 +73,34 @@ void convolve_row(const CausalConv& op, const CausalData<T>& data, std::int64_t 
   }
 }
 
+// `Stored` is the type of the tensors, T the one to compute in.
+template <class Stored, class T>
+PreparedKernel prepare_rows(PrepareContext& context) {
+  const Dims& x = context.dims(0);
+  const CausalConv op{x[0], x[1], x[2], context.dims(1)[2], context.get_string("activation") != "none"};
+  return [op](const RunContext& run) {
+    const CausalData<T> data{run.input(0).data<T>(),
+                             run.input(1).data<T>(),
+                             run.has_input(2) ? run.input(2).data<T>() : nullptr,
+                             run.has_input(3) ? run.input(3).data<T>() : nullptr,
+                             run.output(0).data<T>(),
+                             run.has_output(1) ? run.output(1).data<T>() : nullptr};
+    parallel_ranges(op.batch * op.channels, op.length * op.kernel, [&](std::int64_t begin, std::int64_t end) {
+      std::vector<T> padded(static_cast<std::size_t>(op.state() + op.length));
+      for (std::int64_t i = begin; i < end; ++i) convolve_row<Stored>(op, data, i, padded);
+    });
+  };
+}
+
 }  // namespace
 
 PreparedKernel prepare_causal_conv(PrepareContext& context) {
-  const Dims& x = context.dims(0);
-  const CausalConv op{x[0], x[1], x[2], context.dims(1)[2], context.get_string("activation") != "none"};
-  return dispatch<float, double>(context.element(0), [&](auto tag) -> PreparedKernel {
-    using T = decltype(tag);
-    return [op](const RunContext& run) {
-      const CausalData<T> data{run.input(0).data<T>(),
-                               run.input(1).data<T>(),
-                               run.has_input(2) ? run.input(2).data<T>() : nullptr,
-                               run.has_input(3) ? run.input(3).data<T>() : nullptr,
-                               run.output(0).data<T>(),
-                               run.has_output(1) ? run.output(1).data<T>() : nullptr};
-      parallel_ranges(op.batch * op.channels, op.length * op.kernel, [&](std::int64_t begin, std::int64_t end) {
-        std::vector<T> padded(static_cast<std::size_t>(op.state() + op.length));
-        for (std::int64_t i = begin; i < end; ++i) convolve_row(op, data, i, padded);
-      });
-    };
+  using ir::Bfloat16;
+  using ir::Float16;
+  if (context.element(0) == DataType::Float16) return prepare_widened(context, prepare_rows<Float16, float>);
+  if (context.element(0) == DataType::Bfloat16) return prepare_widened(context, prepare_rows<Bfloat16, float>);
+  return dispatch<float, double>(context.element(0), [&](auto tag) {
+    return prepare_rows<decltype(tag), decltype(tag)>(context);
   });
 }
 

@@ -69,7 +69,10 @@ void infer_conv_transpose(InferContext& context) {
   const Window window = conv_transpose_window(context, x, w);
   check_groups(context, x[1], w[0], x[1]);
   const std::int64_t channels = times(w[1], context.get_int("group"));
-  check_bias(context, 2, channels);
+  // Of a longer bias the first numbers count, as in ONNX's reference: there are models with one.
+  const bool is_longer = context.has_input(2) && context.has_rank(2) && context.dims(2).size() == 1 &&
+                         channels != kUnknown && context.dims(2)[0] > channels;
+  if (!is_longer) check_bias(context, 2, channels);
   context.set_output(0, element, windowed_dims(x[0], channels, window));
 }
 

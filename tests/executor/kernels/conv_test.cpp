@@ -336,5 +336,22 @@ TEST(CausalConvWithState, AddsTheBiasAndKeepsTheLastInputs) {
   EXPECT_EQ(values<double>(results[1]), (std::vector<double>{3}));
 }
 
+TEST(CausalConvWithState, RoundsEachStepToItsType) {
+  // The products give 1 + 2^-11, which is 1 in half; the bias takes that 1 away.
+  const auto results = run_text(
+      "agraph (float16[1,1,1] x, float16[1,1,2] w, float16[1] b, float16[1,1,1] p) => (float16 y) {"
+      " y, s = CausalConvWithState(x, w, b, p) }",
+      {as<ir::Float16>({1, 1, 1}, {1}), as<ir::Float16>({1, 1, 2}, {std::ldexp(1, -11), 1}),
+       as<ir::Float16>({1}, {-1}), as<ir::Float16>({1, 1, 1}, {1})});
+  EXPECT_EQ(static_cast<float>(results[0].tensor.data<ir::Float16>()[0]), 0.0F);
+}
+
+TEST(ConvTranspose, TakesTheFirstNumbersOfALongerBias) {
+  const auto results = run_text(
+      "agraph (float[1,1,1] x, float[1,2,1] w, float[3] b) => (float y) { y = ConvTranspose(x, w, b) }",
+      {tensor<float>({1, 1, 1}, {2}), tensor<float>({1, 2, 1}, {1, 10}), tensor<float>({3}, {1, 2, 3})});
+  EXPECT_EQ(values<float>(results[0]), (std::vector<float>{3, 22}));
+}
+
 }  // namespace
 }  // namespace podium::testing

@@ -1,0 +1,292 @@
+// GridSample looks at points that a grid names; AffineGrid makes such grids.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "executor/kernels/dispatch.h"
+#include "executor/kernels/parallel.h"
+#include "executor/kernels/resize.h"
+#include "executor/kernels/strides.h"
+#include "executor/kernels/widened.h"
+
+namespace podium::kernels {
+namespace {
+
+enum class Padding { Zeros, Border, Reflection };
+
+struct GridSample {
+  ResizeMode mode = ResizeMode::Linear;
+  Padding padding = Padding::Zeros;
+  bool align_corners = false;
+  std::int64_t batch = 1;
+  std::int64_t channels = 1;
+  std::int64_t points = 1;  // of one image
+  Dims input = {};          // spatial
+  std::int64_t in_size = 1;
+
+  std::int64_t taps() const { return mode == ResizeMode::Nearest ? 1 : mode == ResizeMode::Linear ? 2 : 4; }
+  std::int64_t corners() const {
+    std::int64_t count = 1;
+    for (std::size_t i = 0; i < input.size(); ++i) count *= taps();
+    return count;
+  }
+};
+
+GridSample read_grid_sample(const PrepareContext& context) {
+  const Dims& x = context.dims(0);
+  const Dims& grid = context.dims(1);
+  const std::string& mode = context.get_string("mode");
+  const std::string& padding = context.get_string("padding_mode");
+  GridSample op{.mode = mode == "nearest" ? ResizeMode::Nearest
+                        : mode == "cubic" ? ResizeMode::Cubic
+                                          : ResizeMode::Linear,
+                .padding = padding == "border"       ? Padding::Border
+                           : padding == "reflection" ? Padding::Reflection
+                                                     : Padding::Zeros,
+                .align_corners = context.get_int("align_corners") != 0,
+                .batch = x[0],
+                .channels = x[1],
+                .points = count_of(grid, 1, grid.size() - 1),
+                .input = Dims(x.begin() + 2, x.end())};
+  op.in_size = ir::element_count(op.input);
+  return op;
+}
+
+// Between which coordinates a point is inside; reflection is at these.
+template <class C>
+struct Border {
+  C low = 0;
+  C high = 0;
+};
+
+template <class C>
+Border<C> border_of(const GridSample& op, std::size_t axis) {
+  const C size = static_cast<C>(op.input[axis]);
+  return op.align_corners ? Border<C>{C{0}, size - 1} : Border<C>{C(-0.5), size - C(0.5)};
+}
+
+template <class C>
+C reflect(C x, const Border<C>& border) {
+  const C length = border.high - border.low;
+  if (!(length > 0)) return border.low;
+  const C past = x < border.low ? border.low - x : x - border.high;
+  if (!(past > 0)) return x;
+  const C turns = std::floor(past / length);
+  const C rest = past - turns * length;
+  const bool from_low = (x < border.low) == (std::fmod(turns, C{2}) == 0);
+  return from_low ? border.low + rest : border.high - rest;
+}
+
+// From [-1, 1] to elements of the axis, moved inside as the padding says.
+template <class C>
+C coordinate_of(const GridSample& op, std::size_t axis, C given) {
+  const C size = static_cast<C>(op.input[axis]);
+  C x = op.align_corners ? (given + 1) / 2 * (size - 1) : ((given + 1) * size - 1) / 2;
+  if (op.mode == ResizeMode::Nearest) x = std::nearbyint(x);  // halves go to even numbers
+  const Border<C> border = border_of<C>(op, axis);
+  if (x >= border.low && x <= border.high) return x;
+  if (op.padding == Padding::Border) return std::clamp(x, C{0}, size - 1);
+  return op.padding == Padding::Reflection ? reflect(x, border) : x;
+}
+
+// The element at a whole coordinate, -1 for the zeros outside.
+template <class C>
+std::int64_t index_of(const GridSample& op, std::size_t axis, C at) {
+  const C last = static_cast<C>(op.input[axis] - 1);
+  if (at >= 0 && at <= last) return static_cast<std::int64_t>(at);
+  if (op.padding == Padding::Zeros || std::isnan(at)) return -1;
+  if (op.padding == Padding::Reflection) at = std::trunc(reflect(at, border_of<C>(op, axis)));
+  return static_cast<std::int64_t>(std::clamp(at, C{0}, last));
+}
+
+template <class C>
+C tap_weight(ResizeMode mode, C distance) {
+  const C x = std::fabs(distance);
+  if (mode == ResizeMode::Nearest) return C{1};
+  if (mode == ResizeMode::Linear) return C{1} - x;
+  const C a = C(-0.75);
+  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
+}
+
+// What one point of the grid is the sum of; offset -1: a zero outside.
+template <class C>
+struct Corner {
+  std::int64_t offset = 0;
+  C weight = 1;
+};
+
+// `given` names the last axis first.
+template <class C>
+void find_corners(const GridSample& op, const C* given, std::vector<Corner<C>>& corners) {
+  const std::size_t rank = op.input.size();
+  corners.assign(1, {});
+  std::vector<Corner<C>> longer;
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    const C x = coordinate_of(op, axis, given[rank - 1 - axis]);
+    const C base = op.mode == ResizeMode::Nearest ? x : std::floor(x) - (op.mode == ResizeMode::Cubic ? 1 : 0);
+    longer.clear();
+    for (const Corner<C>& corner : corners) {
+      for (std::int64_t k = 0; k < op.taps(); ++k) {
+        const C at = base + static_cast<C>(k);
+        const std::int64_t index = index_of(op, axis, at);
+        const std::int64_t offset = index < 0 || corner.offset < 0 ? -1 : corner.offset * op.input[axis] + index;
+        longer.push_back({offset, corner.weight * tap_weight(op.mode, x - at)});
+      }
+    }
+    corners.swap(longer);
+  }
+}
+
+// Calls use(image, point, its corners) for every point, side by side.
+template <class C, class Use>
+void for_each_point(const GridSample& op, const C* grid, const Use& use) {
+  const auto rank = static_cast<std::int64_t>(op.input.size());
+  const std::int64_t cost = op.corners() * (op.channels + 4) + 16;
+  parallel_ranges(op.batch * op.points, cost, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<Corner<C>> corners;
+    for (std::int64_t i = begin; i < end; ++i) {
+      find_corners(op, grid + i * rank, corners);
+      use(i / op.points, i % op.points, corners);
+    }
+  });
+}
+
+template <class T, class C>
+void sample_weighted(const GridSample& op, const T* x, const C* grid, T* y) {
+  for_each_point(op, grid, [&](std::int64_t image, std::int64_t point, const std::vector<Corner<C>>& corners) {
+    for (std::int64_t channel = image * op.channels; channel < (image + 1) * op.channels; ++channel) {
+      const T* plane = x + channel * op.in_size;
+      T sum = 0;
+      for (const Corner<C>& corner : corners) {
+        if (corner.offset >= 0) sum += static_cast<T>(corner.weight) * plane[corner.offset];
+      }
+      y[channel * op.points + point] = sum;
+    }
+  });
+}
+
+template <class Element, class C>
+void sample_nearest(const GridSample& op, const Element* x, const C* grid, Element* y) {
+  for_each_point(op, grid, [&](std::int64_t image, std::int64_t point, const std::vector<Corner<C>>& corners) {
+    const std::int64_t offset = corners[0].offset;
+    for (std::int64_t channel = image * op.channels; channel < (image + 1) * op.channels; ++channel) {
+      y[channel * op.points + point] = offset < 0 ? Element{} : x[channel * op.in_size + offset];
+    }
+  });
+}
+
+struct Bytes16 {
+  std::uint64_t parts[2];
+};
+
+template <class Element, class C>
+void sample_raw(const GridSample& op, const RunContext& run) {
+  sample_nearest(op, static_cast<const Element*>(run.input(0).raw()), run.input(1).data<C>(),
+                 static_cast<Element*>(run.output(0).raw()));
+}
+
+template <class C>
+void move_nearest(const GridSample& op, const RunContext& run) {
+  if (run.input(0).type() == DataType::String) return sample_raw<std::string, C>(op, run);
+  switch (ir::storage_bytes(run.input(0).type())) {
+    case 1: return sample_raw<std::uint8_t, C>(op, run);
+    case 2: return sample_raw<std::uint16_t, C>(op, run);
+    case 4: return sample_raw<std::uint32_t, C>(op, run);
+    case 8: return sample_raw<std::uint64_t, C>(op, run);
+    default: return sample_raw<Bytes16, C>(op, run);
+  }
+}
+
+// Integers are computed in double and cut to whole numbers in their range.
+template <class Integer, class C>
+void sample_integers(const GridSample& op, const RunContext& run) {
+  const auto x = run.input(0).values<Integer>();
+  const std::vector<double> wide(x.begin(), x.end());
+  std::vector<double> result(static_cast<std::size_t>(run.output(0).size()));
+  sample_weighted(op, wide.data(), run.input(1).data<C>(), result.data());
+  constexpr auto kLeast = static_cast<double>(std::numeric_limits<Integer>::lowest());
+  constexpr auto kMost = static_cast<double>(std::numeric_limits<Integer>::max());
+  std::transform(result.begin(), result.end(), run.output(0).data<Integer>(), [](double number) {
+    const double whole = std::trunc(number);
+    if (whole >= kMost) return std::numeric_limits<Integer>::max();
+    return whole <= kLeast ? std::numeric_limits<Integer>::lowest() : static_cast<Integer>(whole);
+  });
+}
+
+template <class C>
+PreparedKernel prepare_sampling(const PrepareContext& context, const GridSample& op) {
+  if (op.mode == ResizeMode::Nearest) return [op](const RunContext& run) { move_nearest<C>(op, run); };
+  return dispatch<float, double, std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t,
+                  std::uint32_t, std::uint64_t>(context.element(0), [&](auto tag) -> PreparedKernel {
+    using T = decltype(tag);
+    if constexpr (std::is_integral_v<T>) {
+      return [op](const RunContext& run) { sample_integers<T, C>(op, run); };
+    } else {
+      return [op](const RunContext& run) {
+        sample_weighted(op, run.input(0).data<T>(), run.input(1).data<C>(), run.output(0).data<T>());
+      };
+    }
+  });
+}
+
+PreparedKernel prepare_by_grid(PrepareContext& context) {
+  const GridSample op = read_grid_sample(context);
+  if (op.in_size == 0 && context.output(0).element_count() > 0) throw Error("the input has no elements to sample");
+  return dispatch<float, double>(context.element(1), [&](auto tag) {
+    return prepare_sampling<decltype(tag)>(context, op);
+  });
+}
+
+// Coordinates of the middles of `count` elements in [-1, 1], or from edge to edge.
+template <class T>
+std::vector<T> spread(std::int64_t count, bool align_corners) {
+  std::vector<T> result;
+  const double step = align_corners ? (count > 1 ? 2.0 / static_cast<double>(count - 1) : 0)
+                                    : 2.0 / static_cast<double>(count);
+  const double start = align_corners ? (count > 1 ? -1 : 0) : -1 + step / 2;
+  for (std::int64_t i = 0; i < count; ++i) result.push_back(static_cast<T>(start + step * static_cast<double>(i)));
+  return result;
+}
+
+// Grid points of every image, theta times (x, y[, z], 1).
+template <class T>
+void make_affine_grid(const T* theta, const Dims& grid, bool align_corners, T* y) {
+  const Dims sizes(grid.begin() + 1, grid.end() - 1);
+  const std::size_t rank = sizes.size();
+  std::vector<std::vector<T>> along;
+  for (std::int64_t size : sizes) along.push_back(spread<T>(size, align_corners));
+  std::vector<T> point(rank);
+  for (std::int64_t image = 0; image < grid[0]; ++image, theta += rank * (rank + 1)) {
+    for (StridedWalk<1> walk(sizes, {Dims(rank, 0)}); walk.more(); walk.next()) {
+      // The last axis of the image is the first coordinate.
+      for (std::size_t i = 0; i < rank; ++i) {
+        point[i] = along[rank - 1 - i][static_cast<std::size_t>(walk.index()[rank - 1 - i])];
+      }
+      for (std::size_t row = 0; row < rank; ++row) {
+        T sum = theta[row * (rank + 1) + rank];
+        for (std::size_t i = 0; i < rank; ++i) sum += theta[row * (rank + 1) + i] * point[i];
+        *y++ = sum;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+PreparedKernel prepare_grid_sample(PrepareContext& context) { return prepare_widened(context, prepare_by_grid); }
+
+PreparedKernel prepare_affine_grid(PrepareContext& context) {
+  const bool align_corners = context.get_int("align_corners") != 0;
+  return dispatch<float, double>(context.element(0), [&](auto tag) -> PreparedKernel {
+    using T = decltype(tag);
+    return [align_corners](const RunContext& run) {
+      Tensor& grid = run.output(0);
+      make_affine_grid(run.input(0).data<T>(), grid.dims(), align_corners, grid.data<T>());
+    };
+  });
+}
+
+}  // namespace podium::kernels
