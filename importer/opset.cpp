@@ -84,13 +84,17 @@ const Chain& chain_of(std::string_view domain, std::string_view type) {
 
 // The adapter that comes next for a node of this version; nullptr when it means what the newest version means.
 const Adapter* next_adapter(const RawNode& node, std::int64_t version) {
-  const Chain& chain = chain_of(node.domain, node.type);
-  for (const Adapter* adapter : chain) {
+  for (const Adapter* adapter : chain_of(node.domain, node.type)) {
     if (version < adapter->below) return adapter;
   }
-  // An op that was retired keeps its last meaning in models that import a later version all the same.
-  const bool retired = !chain.empty() && ir::find_op(node.domain, node.type) == nullptr;
-  return retired ? chain.back() : nullptr;
+  return nullptr;
+}
+
+// An op that was retired keeps its last meaning in models that import a later version all the same.
+std::int64_t version_of(const RawNode& node, std::int64_t version) {
+  const Chain& chain = chain_of(node.domain, node.type);
+  const bool retired = !chain.empty() && chain.back()->retires;
+  return retired ? std::min(version, chain.back()->below - 1) : version;
 }
 
 // A Constant that holds a tensor becomes a constant value, so that adapters and inference see its numbers.
@@ -116,14 +120,11 @@ void append_adapted(AdaptContext& context, RawNode node) {
     Rewrite rewrite(context.graph, std::move(node));
     // The list of inputs that an op may overwrite: Caffe2's, without meaning.
     if (rewrite.node().domain.empty() && context.version < 6) rewrite.drop("consumed_inputs");
-    std::int64_t version = context.version;
-    const Adapter* last = nullptr;
+    std::int64_t version = version_of(rewrite.node(), context.version);
     while (const Adapter* adapter = next_adapter(rewrite.node(), version)) {
-      if (adapter == last) break;  // it left the op as it was, so there is no row for it
-      last = adapter;
       rewrite.next_adapter();
       adapter->rewrite(rewrite);
-      version = std::max(version, adapter->below);
+      version = adapter->below;
     }
     rewrite.finish();
   } catch (const Error& error) {

@@ -82,7 +82,7 @@ std::span<const Adapter> elementwise_adapters() {
       Adapter{"Less", 7, broadcast_7},    Adapter{"Mul", 7, broadcast_7},
       Adapter{"OneHot", 11, one_hot_11},  Adapter{"Or", 7, broadcast_7},
       Adapter{"PRelu", 7, prelu_7},       Adapter{"Pow", 7, broadcast_7},
-      Adapter{"Scatter", 11, scatter_11}, Adapter{"Selu", 6, selu_6},
+      last_of("Scatter", 11, scatter_11), Adapter{"Selu", 6, selu_6},
       Adapter{"Sub", 7, broadcast_7},     Adapter{"Xor", 7, broadcast_7},
   };
   return kTable;

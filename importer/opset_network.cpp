@@ -223,7 +223,7 @@ std::span<const Adapter> network_adapters() {
       Adapter{"Softmax", 13, softmax_13},
       Adapter{"Upsample", 7, upsample_7},
       Adapter{"Upsample", 9, upsample_9},
-      Adapter{"Upsample", 10, upsample_10},
+      last_of("Upsample", 10, upsample_10),
   };
   return kTable;
 }

@@ -95,16 +95,16 @@ void constant_fill(Rewrite& node) {
 
 std::span<const Adapter> retired_adapters() {
   static constexpr std::array kTable{
-      Adapter{"Affine", 10, affine},
-      Adapter{"ConstantFill", 10, constant_fill},
-      Adapter{"Crop", 10, crop},
-      Adapter{"DynamicSlice", 10, dynamic_slice},
-      Adapter{"GivenTensorFill", 10, given_tensor_fill},
-      Adapter{"ImageScaler", 10, image_scaler},
+      last_of("Affine", 10, affine),
+      last_of("ConstantFill", 10, constant_fill),
+      last_of("Crop", 10, crop),
+      last_of("DynamicSlice", 10, dynamic_slice),
+      last_of("GivenTensorFill", 10, given_tensor_fill),
+      last_of("ImageScaler", 10, image_scaler),
       Adapter{"MeanVarianceNormalization", 9, mean_variance_normalization},
-      Adapter{"ParametricSoftplus", 10, parametric_softplus},
-      Adapter{"Scale", 10, scale},
-      Adapter{"ScaledTanh", 10, scaled_tanh},
+      last_of("ParametricSoftplus", 10, parametric_softplus),
+      last_of("Scale", 10, scale),
+      last_of("ScaledTanh", 10, scaled_tanh),
   };
   return kTable;
 }

@@ -80,7 +80,13 @@ struct Adapter {
   std::int64_t below;
   void (*rewrite)(Rewrite&);
   std::string_view domain = "";
+  bool retires = false;  ///< no version from `below` on has the op
 };
+
+/// An adapter of the last version that has an op.
+constexpr Adapter last_of(std::string_view type, std::int64_t below, void (*rewrite)(Rewrite&)) {
+  return {type, below, rewrite, "", true};
+}
 
 std::span<const Adapter> argument_adapters();    ///< attributes that became inputs
 std::span<const Adapter> elementwise_adapters();  ///< arithmetic, broadcasting, casts
