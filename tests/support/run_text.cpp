@@ -5,8 +5,22 @@
 namespace podium::testing {
 
 std::string model_text(const std::string& body, int opset) {
-  return fmt::format("<ir_version: 8, opset_import: [\"\" : {}, \"ai.onnx.ml\" : 5, \"ai.onnx.preview.training\" : 1]>\n{}", opset, body);
+  return fmt::format(
+      "<ir_version: 8, opset_import: [\"\" : {}, \"ai.onnx.ml\" : 5, \"ai.onnx.preview.training\" : 1]>\n{}", opset, body);
 }
+
+namespace {
+
+std::vector<ir::Datum> run_model(importer::Model model, const std::vector<ir::Datum>& inputs) {
+  InferenceSession session(std::move(model));
+  std::vector<ir::Datum> copies;
+  for (const ir::Datum& result : session.run(inputs)) {
+    copies.push_back(result.is_tensor() ? ir::Datum(result.tensor.clone()) : result);
+  }
+  return copies;
+}
+
+}  // namespace
 
 std::vector<ir::Datum> run_text(const std::string& body, const std::vector<ir::Datum>& inputs, int opset) {
   importer::ImportOptions options;
@@ -16,13 +30,11 @@ std::vector<ir::Datum> run_text(const std::string& body, const std::vector<ir::D
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].is_tensor()) options.input_types[declared[declared.inputs[i]].name] = type_of(inputs[i]);
   }
-  InferenceSession session(importer::import_text(text, options));
-  const auto results = session.run(inputs);
-  std::vector<ir::Datum> copies;
-  for (const ir::Datum& result : results) {
-    copies.push_back(result.is_tensor() ? ir::Datum(result.tensor.clone()) : result);
-  }
-  return copies;
+  return run_model(importer::import_text(text, options), inputs);
+}
+
+std::vector<ir::Datum> run_graph(ir::Graph graph, const std::vector<ir::Datum>& inputs) {
+  return run_model({.graph = std::move(graph), .info = {}, .source = nullptr}, inputs);
 }
 
 }  // namespace podium::testing

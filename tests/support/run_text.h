@@ -5,12 +5,16 @@
 #include <vector>
 
 #include "ir/datum.h"
+#include "ir/graph.h"
 
 namespace podium::testing {
 
 /// `body` is the text of the graph: `agraph (float[N] x) => (float[N] y) { y = Relu(x) }`; the model around it
 /// imports ai.onnx at `opset` and ai.onnx.ml 5. Inputs are in graph order and bind symbolic dimensions.
 std::vector<ir::Datum> run_text(const std::string& body, const std::vector<ir::Datum>& inputs, int opset = 28);
+
+/// Runs a graph that a Builder made: for what text cannot say, such as an input left out.
+std::vector<ir::Datum> run_graph(ir::Graph graph, const std::vector<ir::Datum>& inputs);
 
 /// The text of a whole model around a graph's text.
 std::string model_text(const std::string& body, int opset = 28);
