@@ -1,8 +1,14 @@
 #include "ir/element.h"
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
+
+#ifdef __F16C__
+#include <immintrin.h>
+#endif
 
 namespace podium::ir {
 namespace {
@@ -13,8 +19,8 @@ struct Layout {
   int mantissa_bits;
   int bias;
   bool has_sign;
-  bool has_infinity;  // exponent all ones, mantissa zero
-  bool unsigned_zero; // NaN is the pattern of minus zero
+  bool has_infinity;   // exponent all ones, mantissa zero
+  bool unsigned_zero;  // NaN is the pattern of minus zero
   bool has_nan;
 };
 
@@ -48,88 +54,21 @@ std::uint8_t largest_bits(const Layout& layout) {
   return layout.has_nan ? 0x7E : 0x07;
 }
 
-// Rounds a finite positive double to the nearest code, ties to even; may give a code beyond the largest.
-int nearest_code(double magnitude, const Layout& layout) {
-  int exponent = 0;
-  std::frexp(magnitude, &exponent);
-  const int lowest = 1 - layout.bias;  // exponent of the subnormals' unit interval
-  const int scale = std::max(exponent - 1, lowest) - layout.mantissa_bits;
-  const double steps = std::nearbyint(std::ldexp(magnitude, -scale));
-  // Codes count up by one through every binade, so the code is the binade's first plus the steps in it.
-  const int binade = scale + layout.mantissa_bits - lowest;
-  return (binade << layout.mantissa_bits) + static_cast<int>(steps);
-}
-
-std::uint8_t to_e8m0(float value, bool saturate) {
-  if (std::isnan(value)) return 0xFF;
-  const float magnitude = std::fabs(value);
-  if (std::isinf(magnitude)) return saturate ? 0xFE : 0xFF;
-  const auto bits = std::bit_cast<std::uint32_t>(magnitude);
-  std::uint32_t exponent = bits >> 23;
-  const std::uint32_t mantissa = bits & 0x7FFFFF;
-  // Round half up in the exponent, as ONNX's cast with its default round_mode "up" is done by the Cast kernel;
-  // here: to nearest, ties away.
-  if (mantissa >= 0x400000 && exponent > 0) ++exponent;
-  if (exponent == 0 && mantissa > 0x400000) exponent = 1;
-  if (exponent > 0xFE) return saturate ? 0xFE : 0xFF;
-  return static_cast<std::uint8_t>(exponent);
-}
-
-}  // namespace
-
-float half_to_float(std::uint16_t bits) {
-  const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000) << 16;
-  const std::uint32_t exponent = (bits >> 10) & 0x1F;
-  const std::uint32_t mantissa = bits & 0x3FF;
-  if (exponent == 31) return std::bit_cast<float>(sign | 0x7F800000 | (mantissa << 13));
-  if (exponent == 0) {
-    const float magnitude = std::ldexp(static_cast<float>(mantissa), -24);
-    return sign != 0 ? -magnitude : magnitude;
+// The code of a finite positive number, to nearest, ties to even; may be beyond the largest number.
+std::uint32_t nearest_code(float magnitude, const Layout& layout) {
+  const int lowest = 1 - layout.bias;  // exponent of the smallest normal number and of all subnormal ones
+  auto bits = std::bit_cast<std::uint32_t>(magnitude);
+  if (bits < static_cast<std::uint32_t>(lowest + 127) << 23) {
+    // Adding a number whose unit in the last place is the spacing of the subnormals rounds to them.
+    const auto unit_bits = static_cast<std::uint32_t>(lowest - layout.mantissa_bits + 23 + 127) << 23;
+    return std::bit_cast<std::uint32_t>(magnitude + std::bit_cast<float>(unit_bits)) - unit_bits;
   }
-  return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (mantissa << 13));
+  const int dropped = 23 - layout.mantissa_bits;
+  bits += ((bits >> dropped) & 1) + (1U << (dropped - 1)) - 1;
+  return (bits >> dropped) - (static_cast<std::uint32_t>(127 - layout.bias) << layout.mantissa_bits);
 }
 
-std::uint16_t float_to_half(float value) { return double_to_half(value); }
-
-std::uint16_t double_to_half(double value) {
-  const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-  const double magnitude = std::fabs(value);
-  if (std::isnan(magnitude)) return sign | 0x7E00;
-  if (magnitude >= 65520) return sign | 0x7C00;
-  if (magnitude == 0) return sign;
-  constexpr Layout kHalf{5, 10, 15, true, true, false, true};
-  return static_cast<std::uint16_t>(sign | nearest_code(magnitude, kHalf));
-}
-
-Bfloat16::Bfloat16(float value) {
-  const auto word = std::bit_cast<std::uint32_t>(value);
-  if (std::isnan(value)) {
-    bits = static_cast<std::uint16_t>((word >> 16) | 0x40);
-  } else {
-    bits = static_cast<std::uint16_t>((word + 0x7FFF + ((word >> 16) & 1)) >> 16);
-  }
-}
-
-std::uint8_t float_to_small(float value, DataType type, bool saturate) {
-  if (type == DataType::Float8E8M0) return to_e8m0(value, saturate);
-  const Layout layout = layout_of(type);
-  const int sign_shift = layout.exponent_bits + layout.mantissa_bits;
-  const auto sign = static_cast<std::uint8_t>(std::signbit(value) ? 1 << sign_shift : 0);
-  const std::uint8_t largest = largest_bits(layout);
-  if (std::isnan(value)) {
-    if (!layout.has_nan) return largest;
-    return layout.unsigned_zero ? nan_bits(layout) : static_cast<std::uint8_t>(nan_bits(layout) | sign);
-  }
-  const bool infinite = std::isinf(value);
-  const int code = infinite ? 0xFFF : nearest_code(std::fabs(value), layout);
-  if (value == 0 || code == 0) return layout.unsigned_zero ? 0 : sign;
-  if (code <= largest) return static_cast<std::uint8_t>(code | sign);
-  if (saturate || !layout.has_nan) return largest | sign;
-  if (layout.has_infinity) return static_cast<std::uint8_t>(0x7C | sign);
-  return layout.unsigned_zero ? nan_bits(layout) : static_cast<std::uint8_t>(nan_bits(layout) | sign);
-}
-
-float small_to_float(std::uint8_t bits, DataType type) {
+float decode(std::uint8_t bits, DataType type) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   if (type == DataType::Float8E8M0) return bits == 0xFF ? kNan : std::ldexp(1.0F, bits - 127);
   const Layout layout = layout_of(type);
@@ -148,6 +87,109 @@ float small_to_float(std::uint8_t bits, DataType type) {
   const float magnitude =
       std::ldexp(static_cast<float>(significand), std::max(exponent, 1) - layout.bias - layout.mantissa_bits);
   return negative ? -magnitude : magnitude;
+}
+
+constexpr Layout kHalf{5, 10, 15, true, true, false, true};
+
+std::array<float, 256> all_small_floats(DataType type) {
+  std::array<float, 256> values{};
+  for (std::size_t bits = 0; bits < values.size(); ++bits) {
+    values[bits] = decode(static_cast<std::uint8_t>(bits), type);
+  }
+  return values;
+}
+
+}  // namespace
+
+float half_to_float(std::uint16_t bits) {
+#ifdef __F16C__
+  return _cvtsh_ss(bits);
+#else
+  const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000) << 16;
+  const std::uint32_t exponent = (bits >> 10) & 0x1F;
+  const std::uint32_t mantissa = bits & 0x3FF;
+  if (exponent == 31) return std::bit_cast<float>(sign | 0x7F800000 | (mantissa << 13));
+  if (exponent == 0) {
+    const float magnitude = std::ldexp(static_cast<float>(mantissa), -24);
+    return sign != 0 ? -magnitude : magnitude;
+  }
+  return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (mantissa << 13));
+#endif
+}
+
+std::uint16_t float_to_half(float value) {
+#ifdef __F16C__
+  return _cvtss_sh(value, 0);
+#else
+  const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  const float magnitude = std::fabs(value);
+  if (std::isnan(magnitude)) return sign | 0x7E00;
+  if (magnitude >= 65520) return sign | 0x7C00;
+  return static_cast<std::uint16_t>(sign | nearest_code(magnitude, kHalf));
+#endif
+}
+
+float round_to_odd(double value) {
+  const auto nearest = static_cast<float>(value);
+  if (nearest == value || std::isnan(value)) return nearest;
+  auto bits = std::bit_cast<std::uint32_t>(nearest);
+  if (std::fabs(static_cast<double>(nearest)) > std::fabs(value)) --bits;
+  return std::bit_cast<float>(bits | 1);
+}
+
+std::uint16_t double_to_half(double value) { return float_to_half(round_to_odd(value)); }
+
+Bfloat16::Bfloat16(float value) {
+  const auto word = std::bit_cast<std::uint32_t>(value);
+  if (std::isnan(value)) {
+    bits = static_cast<std::uint16_t>((word >> 16) | 0x40);
+  } else {
+    bits = static_cast<std::uint16_t>((word + 0x7FFF + ((word >> 16) & 1)) >> 16);
+  }
+}
+
+std::uint8_t float_to_power(float value, PowerRounding rounding, bool saturate) {
+  if (std::isnan(value)) return 0xFF;
+  const auto bits = std::bit_cast<std::uint32_t>(std::fabs(value));
+  std::uint32_t exponent = bits >> 23;
+  const std::uint32_t mantissa = bits & 0x7FFFFF;
+  // Below the smallest normal float the powers of two are 2^-127 (code 0) and 2^-126.
+  const std::uint32_t middle = exponent == 0 ? 0x600000 : 0x400000;
+  const std::uint32_t exact = exponent == 0 ? 0x400000 : 0;
+  if (exponent != 0xFF && rounding == PowerRounding::Up && mantissa > exact) ++exponent;
+  if (exponent != 0xFF && rounding == PowerRounding::Nearest && mantissa >= middle) ++exponent;
+  if (exponent == 0xFF) return saturate ? 0xFE : 0xFF;
+  return static_cast<std::uint8_t>(exponent);
+}
+
+std::uint8_t float_to_small(float value, DataType type, bool saturate) {
+  if (type == DataType::Float8E8M0) return float_to_power(value, PowerRounding::Up, saturate);
+  const Layout layout = layout_of(type);
+  const int sign_shift = layout.exponent_bits + layout.mantissa_bits;
+  const auto sign = static_cast<std::uint8_t>(std::signbit(value) ? 1 << sign_shift : 0);
+  const std::uint8_t largest = largest_bits(layout);
+  const auto nan = static_cast<std::uint8_t>(layout.unsigned_zero ? 0x80 : nan_bits(layout) | sign);
+  if (std::isnan(value)) return layout.has_nan ? nan : largest;
+  const std::uint32_t code = std::isinf(value) ? 0xFFFU : nearest_code(std::fabs(value), layout);
+  if (code == 0) return layout.unsigned_zero ? 0 : sign;
+  if (code <= largest) return static_cast<std::uint8_t>(code | sign);
+  if (saturate || !layout.has_nan) return largest | sign;
+  return layout.has_infinity ? static_cast<std::uint8_t>(0x7C | sign) : nan;
+}
+
+float small_to_float(std::uint8_t bits, DataType type) {
+  // In the order of the types' numbers; nobody asks for the two integers among them.
+  static const std::array kTables{
+      all_small_floats(DataType::Float8E4M3FN),
+      all_small_floats(DataType::Float8E4M3FNUZ),
+      all_small_floats(DataType::Float8E5M2),
+      all_small_floats(DataType::Float8E5M2FNUZ),
+      std::array<float, 256>{},
+      std::array<float, 256>{},
+      all_small_floats(DataType::Float4E2M1),
+      all_small_floats(DataType::Float8E8M0),
+  };
+  return kTables[static_cast<std::size_t>(type) - static_cast<std::size_t>(DataType::Float8E4M3FN)][bits];
 }
 
 }  // namespace podium::ir

@@ -12,12 +12,21 @@ namespace podium::ir {
 
 float half_to_float(std::uint16_t bits);
 std::uint16_t float_to_half(float value);
+/// A float beside `value` whose last bit is 1 unless it is exact: rounding it to a narrower float gives what
+/// rounding `value` itself would, not a number rounded twice.
+float round_to_odd(double value);
 /// One rounding, not two as through float.
 std::uint16_t double_to_half(double value);
-/// Bits of an 8-bit or 4-bit float. `saturate`: what is out of range becomes the largest number, not inf or NaN.
-/// Source: ONNX "Float stored in 8 bits" and "Float stored in 4 bits".
+/// Bits of an 8-bit or 4-bit float. `saturate`: what is out of range, infinity too, becomes the largest
+/// number, not infinity or NaN; 4-bit floats have neither and always saturate. float8e8m0 rounds up. Source:
+/// ONNX "Float stored in 8 bits" and "Float stored in 4 bits".
 std::uint8_t float_to_small(float value, DataType type, bool saturate);
 float small_to_float(std::uint8_t bits, DataType type);
+
+/// To the power of two above, below, or the nearer one (the upper one of two equally near).
+enum class PowerRounding : std::uint8_t { Up, Down, Nearest };
+/// Bits of a float8e8m0, which has powers of two without sign only. Zero becomes the smallest of them.
+std::uint8_t float_to_power(float value, PowerRounding rounding, bool saturate);
 
 struct Float16 {
   std::uint16_t bits = 0;
@@ -67,10 +76,10 @@ using Uint2 = SmallInt<2, false>;
 
 template <class T>
 struct ElementType;
-#define PODIUM_ELEMENT(cpp, onnx)                          \
-  template <>                                              \
-  struct ElementType<cpp> {                                \
-    static constexpr DataType value = DataType::onnx;      \
+#define PODIUM_ELEMENT(cpp, onnx)                     \
+  template <>                                         \
+  struct ElementType<cpp> {                           \
+    static constexpr DataType value = DataType::onnx; \
   }
 PODIUM_ELEMENT(float, Float);
 PODIUM_ELEMENT(double, Double);
