@@ -1,10 +1,72 @@
+// Ops that keep the numbers or the bits and change the element type.
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
 
 namespace podium::ir {
+namespace {
+
+constexpr TypeSet kCastable = kNumeric | kFloat8s | kNarrow | kBool | kString;
+constexpr TypeSet kBits = kNumeric | kFloat8s | kNarrow | kBool | kComplex;
+
+DataType target(const InferContext& context, TypeSet allowed) {
+  const std::int64_t to = context.get_int("to");
+  const bool known = to > 0 && to < kDataTypeCount;
+  const DataType type = known ? static_cast<DataType>(to) : DataType::Undefined;
+  if (!known) throw Error("to is {}, which is not the number of an element type", to);
+  if (!allowed.contains(type)) throw Error("to is {}, which it cannot be", name_of(type));
+  return type;
+}
+
+void set_like_input(InferContext& context, DataType element) {
+  Type type = context.input(0);
+  type.element = element;
+  context.set_output(0, std::move(type));
+}
+
+void infer_cast(InferContext& context) { set_like_input(context, target(context, kCastable)); }
+void infer_cast_like(InferContext& context) { set_like_input(context, context.element(1)); }
+
+void infer_bit_cast(InferContext& context) {
+  const DataType to = target(context, kBits);
+  const DataType from = context.element(0);
+  if (bit_width(from) != bit_width(to)) {
+    throw Error("{} has {} bits and {} has {}, equal widths needed", name_of(from), bit_width(from),
+                name_of(to), bit_width(to));
+  }
+  set_like_input(context, to);
+}
+
+}  // namespace
 
 std::span<const OpSpec> cast_ops() {
-  static const std::vector<OpSpec> kRows{};
+  static const std::vector<OpSpec> kRows{
+      {.name = "Cast",
+       .since = 25,
+       .inputs = {{"input", 'A'}},
+       .outputs = {{"output", 'B'}},
+       .types = {{'A', kCastable}, {'B', kCastable}},
+       .attributes = {must_have("to", AttributeKind::Int), with_default("saturate", 1),
+                      with_default("round_mode", std::string("up"))},
+       .infer = infer_cast,
+       .work = work_of_moving},
+      {.name = "CastLike",
+       .since = 25,
+       .inputs = {{"input", 'A'}, {"target_type", 'B'}},
+       .outputs = {{"output", 'B'}},
+       .types = {{'A', kCastable}, {'B', kCastable}},
+       .attributes = {with_default("saturate", 1), with_default("round_mode", std::string("up"))},
+       .infer = infer_cast_like,
+       .work = work_of_moving},
+      {.name = "BitCast",
+       .since = 26,
+       .inputs = {{"input", 'A'}},
+       .outputs = {{"output", 'B'}},
+       .types = {{'A', kBits}, {'B', kBits}},
+       .attributes = {must_have("to", AttributeKind::Int)},
+       .infer = infer_bit_cast,
+       .work = work_of_moving,
+       .no_gradient = "the bits of a number are not a smooth function of it"},
+  };
   return kRows;
 }
 
