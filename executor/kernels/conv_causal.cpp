@@ -98,10 +98,11 @@ PreparedKernel prepare_causal_conv(PrepareContext& context) {
   using ir::Bfloat16;
   using ir::Float16;
   if (context.element(0) == DataType::Float16) return prepare_widened(context, prepare_rows<Float16, float>);
-  if (context.element(0) == DataType::Bfloat16) return prepare_widened(context, prepare_rows<Bfloat16, float>);
-  return dispatch<float, double>(context.element(0), [&](auto tag) {
-    return prepare_rows<decltype(tag), decltype(tag)>(context);
-  });
+  if (context.element(0) == DataType::Bfloat16) {
+    return prepare_widened(context, prepare_rows<Bfloat16, float>);
+  }
+  return dispatch<float, double>(
+      context.element(0), [&](auto tag) { return prepare_rows<decltype(tag), decltype(tag)>(context); });
 }
 
 }  // namespace podium::kernels

@@ -9,7 +9,8 @@
 
 namespace podium::kernels {
 
-/// Sizes of a convolution that every kernel needs. Of a transposed one, `in_size` belongs to X, `out_size` to Y.
+/// Sizes of a convolution that every kernel needs. Of a transposed one, `in_size` belongs to X, `out_size` to
+/// Y.
 struct ConvShape {
   ir::Window window = {};
   std::int64_t batch = 1;
@@ -27,8 +28,8 @@ struct ConvShape {
 ConvShape conv_shape(const ir::TypedOp& op, std::size_t w);
 ConvShape conv_transpose_shape(const ir::TypedOp& op);
 
-/// Moves between one channel and its rows of the column matrix: one row for each element of the kernel, one column
-/// for each output. Outputs are taken by lines, which run along the last axis.
+/// Moves between one channel and its rows of the column matrix: one row for each element of the kernel, one
+/// column for each output. Outputs are taken by lines, which run along the last axis.
 class Columns {
  public:
   explicit Columns(const ir::Window& window);

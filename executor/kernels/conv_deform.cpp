@@ -1,4 +1,5 @@
-// DeformConv: every element of the kernel looks where its offset says, between elements by linear interpolation.
+// DeformConv: every element of the kernel looks where its offset says, between elements by linear
+// interpolation.
 #include <cmath>
 #include <memory>
 
@@ -89,7 +90,9 @@ void sample_tap(const DeformConv& op, const DeformData<T>& data, std::int64_t im
     const Corner<T>* corner = corners.data();
     for (std::int64_t place = 0; place < shape.out_size; ++place) {
       T sum = 0;
-      for (std::int64_t i = 0; i < op.corners(); ++i, ++corner) sum += corner->weight * channel[corner->index];
+      for (std::int64_t i = 0; i < op.corners(); ++i, ++corner) {
+        sum += corner->weight * channel[corner->index];
+      }
       row[place] = sum;
     }
   }
@@ -119,8 +122,8 @@ void deform_convolve(const DeformConv& op, const RunContext& run) {
       for (std::int64_t m = 0; m < shape.out_channels; ++m) {
         std::fill_n(to + m * shape.out_size, shape.out_size, bias == nullptr ? T{0} : bias[first + m]);
       }
-      multiply(product, weights + first * shape.depth(), data.columns + group * shape.depth() * shape.out_size, to,
-               T{1}, T{1});
+      multiply(product, weights + first * shape.depth(),
+               data.columns + group * shape.depth() * shape.out_size, to, T{1}, T{1});
     }
   }
 }
@@ -128,7 +131,8 @@ void deform_convolve(const DeformConv& op, const RunContext& run) {
 }  // namespace
 
 PreparedKernel prepare_deform_conv(PrepareContext& context) {
-  const auto op = std::make_shared<const DeformConv>(DeformConv{conv_shape(context, 1), context.get_int("offset_group")});
+  const auto op =
+      std::make_shared<const DeformConv>(DeformConv{conv_shape(context, 1), context.get_int("offset_group")});
   return dispatch<float, double>(context.element(0), [&](auto tag) -> PreparedKernel {
     using T = decltype(tag);
     const std::int64_t numbers = op->shape.group * op->shape.depth() * op->shape.out_size;

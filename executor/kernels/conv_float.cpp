@@ -29,7 +29,8 @@ template <class T>
 void fill_with_bias(const ConvShape& shape, const ConvData<T>& data) {
   const std::int64_t channels = shape.group * shape.out_channels;
   for (std::int64_t i = 0; i < shape.batch * channels; ++i) {
-    std::fill_n(data.y + i * shape.out_size, shape.out_size, data.bias == nullptr ? T{0} : data.bias[i % channels]);
+    std::fill_n(data.y + i * shape.out_size, shape.out_size,
+                data.bias == nullptr ? T{0} : data.bias[i % channels]);
   }
 }
 
@@ -42,7 +43,8 @@ struct ColumnConv {
 ColumnConv plan_columns(const ConvShape& shape, std::size_t element_bytes) {
   constexpr std::int64_t kColumnBytes = 1 << 21;
   ColumnConv conv{shape, Columns(shape.window)};
-  const std::int64_t line_bytes = shape.depth() * conv.columns.line_size() * static_cast<std::int64_t>(element_bytes);
+  const std::int64_t line_bytes =
+      shape.depth() * conv.columns.line_size() * static_cast<std::int64_t>(element_bytes);
   conv.lines_at_once = std::clamp<std::int64_t>(kColumnBytes / std::max<std::int64_t>(line_bytes, 1), 1,
                                                 std::max<std::int64_t>(conv.columns.lines(), 1));
   return conv;
@@ -57,7 +59,8 @@ void convolve_group(const ColumnConv& conv, const T* x, const T* weights, T* y, 
     const std::int64_t width = (end - line) * conv.columns.line_size();
     parallel_ranges(shape.in_channels, shape.kernel_size * width, [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t c = first; c < last; ++c) {
-        conv.columns.gather(x + c * shape.in_size, T{0}, line, end, columns + c * shape.kernel_size * width, width);
+        conv.columns.gather(x + c * shape.in_size, T{0}, line, end, columns + c * shape.kernel_size * width,
+                            width);
       }
     });
     const Product product{.m = shape.out_channels, .n = width, .k = shape.depth(), .row_c = shape.out_size};
@@ -92,11 +95,13 @@ void convolve_transposed(const ColumnConv& conv, const ConvData<T>& data) {
     const T* weights = data.weights + i % shape.group * shape.in_channels * rows;
     multiply(product, weights, data.x + i * shape.in_channels * shape.in_size, data.columns);
     T* y = data.y + i * shape.out_channels * shape.out_size;
-    parallel_ranges(shape.out_channels, shape.kernel_size * shape.in_size, [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t c = first; c < last; ++c) {
-        conv.columns.scatter_add(data.columns + c * shape.kernel_size * shape.in_size, y + c * shape.out_size);
-      }
-    });
+    parallel_ranges(shape.out_channels, shape.kernel_size * shape.in_size,
+                    [&](std::int64_t first, std::int64_t last) {
+                      for (std::int64_t c = first; c < last; ++c) {
+                        conv.columns.scatter_add(data.columns + c * shape.kernel_size * shape.in_size,
+                                                 y + c * shape.out_size);
+                      }
+                    });
   }
 }
 

@@ -48,7 +48,9 @@ template <class T>
 std::vector<std::int32_t> row_sums(const T* matrix, std::int64_t rows, std::int64_t columns) {
   std::vector<std::int32_t> sums(static_cast<std::size_t>(rows), 0);
   for (std::int64_t row = 0; row < rows; ++row) {
-    for (std::int64_t i = 0; i < columns; ++i) sums[static_cast<std::size_t>(row)] += matrix[row * columns + i];
+    for (std::int64_t i = 0; i < columns; ++i) {
+      sums[static_cast<std::size_t>(row)] += matrix[row * columns + i];
+    }
   }
   return sums;
 }
@@ -122,8 +124,8 @@ class ByteConv {
       const auto channel = static_cast<std::size_t>(block.first_channel + m);
       const auto b = static_cast<std::uint32_t>(w_zeros_[channel]);
       if (a == 0 && b == 0) continue;
-      const std::uint32_t constant =
-          static_cast<std::uint32_t>(shape.depth()) * a * b - a * static_cast<std::uint32_t>(w_sums_[channel]);
+      const std::uint32_t constant = static_cast<std::uint32_t>(shape.depth()) * a * b -
+                                     a * static_cast<std::uint32_t>(w_sums_[channel]);
       std::int32_t* row = sums_ + m * block.width;
       for (std::int64_t i = 0; i < block.width; ++i) {
         const auto x_sum = static_cast<std::uint32_t>(x_sums[static_cast<std::size_t>(i)]);
@@ -153,7 +155,9 @@ std::shared_ptr<const IntegerConv> plan_integer(PrepareContext& context, std::si
   return std::make_shared<const IntegerConv>(std::move(conv));
 }
 
-const Tensor* tensor_or_null(const RunContext& run, std::size_t i) { return run.has_input(i) ? &run.input(i) : nullptr; }
+const Tensor* tensor_or_null(const RunContext& run, std::size_t i) {
+  return run.has_input(i) ? &run.input(i) : nullptr;
+}
 
 // Where row m of a block starts in a tensor of the output's shape.
 std::int64_t output_at(const IntegerConv& conv, const Block& block, std::int64_t m) {
@@ -192,7 +196,8 @@ Requantization read_requantization(const IntegerConv& conv, const RunContext& ru
 }
 
 template <class Y>
-void requantize(const std::int32_t* sums, std::int64_t count, double factor, std::int32_t bias, std::int32_t zero, Y* y) {
+void requantize(const std::int32_t* sums, std::int64_t count, double factor, std::int32_t bias,
+                std::int32_t zero, Y* y) {
   constexpr double kLeast = std::numeric_limits<Y>::lowest();
   constexpr double kMost = std::numeric_limits<Y>::max();
   for (std::int64_t i = 0; i < count; ++i) {
@@ -212,9 +217,11 @@ void run_qlinear_conv(const IntegerConv& conv, const RunContext& run) {
       const std::int32_t* sums = block.sums + m * block.width;
       const std::int64_t at = output_at(conv, block, m);
       if (y.type() == DataType::Int8) {
-        requantize(sums, block.width, q.factors[channel], q.bias[channel], q.zero, y.data<std::int8_t>() + at);
+        requantize(sums, block.width, q.factors[channel], q.bias[channel], q.zero,
+                   y.data<std::int8_t>() + at);
       } else {
-        requantize(sums, block.width, q.factors[channel], q.bias[channel], q.zero, y.data<std::uint8_t>() + at);
+        requantize(sums, block.width, q.factors[channel], q.bias[channel], q.zero,
+                   y.data<std::uint8_t>() + at);
       }
     }
   });
@@ -224,7 +231,8 @@ void run_qlinear_conv(const IntegerConv& conv, const RunContext& run) {
 template <class Use>
 PreparedKernel dispatch_bytes(const PrepareContext& context, std::size_t w, const Use& use) {
   return dispatch<std::int8_t, std::uint8_t>(context.element(0), [&](auto x) {
-    return dispatch<std::int8_t, std::uint8_t>(context.element(w), [&](auto weight) { return use(x, weight); });
+    return dispatch<std::int8_t, std::uint8_t>(context.element(w),
+                                               [&](auto weight) { return use(x, weight); });
   });
 }
 

@@ -27,7 +27,8 @@ memory::desc plain(const memory::dims& dims, const memory::dims& strides) {
   return {dims, memory::data_type::f32, strides};
 }
 
-// oneDNN's weights are [group, out, in, kernel...]; ONNX's transposed ones lie as [group, in, out, kernel...].
+// oneDNN's weights are [group, out, in, kernel...]; ONNX's transposed ones lie as [group, in, out,
+// kernel...].
 void describe_weights(const ConvShape& shape, bool transposed, Descriptions& result) {
   memory::dims dims{shape.group, shape.out_channels, shape.in_channels};
   dims.insert(dims.end(), shape.window.kernel.begin(), shape.window.kernel.end());
@@ -79,7 +80,7 @@ struct Library {
   memory::desc scratch;
   std::size_t weights_bytes = 0;  // of scratch memory for weights in oneDNN's layout
   std::optional<dnnl::reorder> reorder;
-  Tensor packed;                  // constant weights in oneDNN's layout
+  Tensor packed;  // constant weights in oneDNN's layout
 
   memory packed_weights(dnnl::stream& stream, const float* w, std::byte* scratch_memory) const {
     memory given(descriptions.weights, cpu(), const_cast<float*>(w));
@@ -112,14 +113,16 @@ void choose(const ConvShape& shape, bool transposed, Library& library) {
   const Descriptions& d = library.descriptions;
   const bool has_bias = !d.bias.is_zero();
   const auto kind = dnnl::prop_kind::forward_inference;
-  const auto algorithm = transposed ? dnnl::algorithm::deconvolution_direct : dnnl::algorithm::convolution_direct;
+  const auto algorithm =
+      transposed ? dnnl::algorithm::deconvolution_direct : dnnl::algorithm::convolution_direct;
   const memory::dims dilations = less_one(shape.window.dilations);
   const memory::dims end = end_padding(shape.window, transposed);
   const memory::dims& begin = shape.window.pads_begin;
   using Description = typename Primitive::desc;
-  const Description description =
-      has_bias ? Description(kind, algorithm, d.x, d.any_weights, d.bias, d.y, shape.window.strides, dilations, begin, end)
-               : Description(kind, algorithm, d.x, d.any_weights, d.y, shape.window.strides, dilations, begin, end);
+  const Description description = has_bias ? Description(kind, algorithm, d.x, d.any_weights, d.bias, d.y,
+                                                         shape.window.strides, dilations, begin, end)
+                                           : Description(kind, algorithm, d.x, d.any_weights, d.y,
+                                                         shape.window.strides, dilations, begin, end);
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const typename Primitive::primitive_desc chosen(description, attributes, cpu());
@@ -149,8 +152,8 @@ void pack_weights(const Tensor* weights, Library& library) {
 
 std::optional<LibraryConv> make_library_conv(const ConvShape& shape, bool transposed, bool has_bias,
                                              const Tensor* weights) {
-  const std::int64_t numbers = shape.batch * shape.group * shape.in_channels * shape.out_channels * shape.kernel_size *
-                               shape.in_size * shape.out_size;
+  const std::int64_t numbers = shape.batch * shape.group * shape.in_channels * shape.out_channels *
+                               shape.kernel_size * shape.in_size * shape.out_size;
   if (numbers == 0 || shape.window.rank() < 1 || shape.window.rank() > 3) return std::nullopt;
   auto library = std::make_shared<Library>();
   try {
@@ -165,9 +168,8 @@ std::optional<LibraryConv> make_library_conv(const ConvShape& shape, bool transp
     return std::nullopt;  // the caller has a way that takes every shape
   }
   const std::size_t bytes = library->weights_bytes + round_up(library->scratch.get_size());
-  return LibraryConv{bytes, [library](const float* x, const float* w, const float* bias, float* y, std::byte* scratch) {
-                       library->run(x, w, bias, y, scratch);
-                     }};
+  return LibraryConv{bytes, [library](const float* x, const float* w, const float* bias, float* y,
+                                      std::byte* scratch) { library->run(x, w, bias, y, scratch); }};
 }
 
 }  // namespace podium::kernels

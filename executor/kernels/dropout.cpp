@@ -29,7 +29,9 @@ double uniform(std::mt19937& generator) {
 
 void scale_kept(const Tensor& x, Tensor& y, const bool* mask, double scale) {
   if (x.type() == DataType::Double) {
-    for (std::int64_t i = 0; i < x.size(); ++i) y.data<double>()[i] = mask[i] ? x.data<double>()[i] * scale : 0.0;
+    for (std::int64_t i = 0; i < x.size(); ++i) {
+      y.data<double>()[i] = mask[i] ? x.data<double>()[i] * scale : 0.0;
+    }
     return;
   }
   constexpr std::int64_t kChunk = 1024;
@@ -62,8 +64,11 @@ void drop(const RunContext& run, std::uint32_t seed, double ratio) {
 
 PreparedKernel prepare_dropout(PrepareContext& context) {
   const auto* given = context.get_if<std::int64_t>("seed");
-  const auto seed = static_cast<std::uint32_t>(given != nullptr ? static_cast<std::uint64_t>(*given) : context.seed);
-  if (!context.has_output(1)) context.need_scratch(static_cast<std::size_t>(context.input(0).element_count()));
+  const auto seed =
+      static_cast<std::uint32_t>(given != nullptr ? static_cast<std::uint64_t>(*given) : context.seed);
+  if (!context.has_output(1)) {
+    context.need_scratch(static_cast<std::size_t>(context.input(0).element_count()));
+  }
   return [seed](const RunContext& run) {
     const bool training = run.has_input(2) && run.input(2).size() == 1 && run.input(2).data<bool>()[0];
     if (!training) return pass_through(run);

@@ -24,7 +24,9 @@ Loss read_loss(const PrepareContext& context) {
   Loss loss{scores[0], scores[1], count_of(scores, 2, scores.size())};
   if (const auto* index = context.get_if<std::int64_t>("ignore_index")) loss.ignored = *index;
   const std::string& reduction = context.get_string("reduction");
-  loss.reduction = reduction == "none" ? Reduction::None : reduction == "sum" ? Reduction::Sum : Reduction::Mean;
+  loss.reduction = reduction == "none"  ? Reduction::None
+                   : reduction == "sum" ? Reduction::Sum
+                                        : Reduction::Mean;
   return loss;
 }
 
@@ -47,7 +49,9 @@ std::pair<double, double> add_losses(const Loss& op, const LossData<T, Index>& d
       const std::int64_t target = static_cast<std::int64_t>(data.target[at]);
       T loss = 0;
       if (!op.ignored || target != *op.ignored) {
-        if (target < 0 || target >= op.classes) throw Error("target {} is none of {} classes", target, op.classes);
+        if (target < 0 || target >= op.classes) {
+          throw Error("target {} is none of {} classes", target, op.classes);
+        }
         const T weight = data.weight == nullptr ? T{1} : data.weight[target];
         loss = -data.log_probabilities[(n * op.classes + target) * op.places + place] * weight;
         sum += static_cast<double>(loss);
@@ -92,7 +96,8 @@ PreparedKernel prepare_cross_entropy(PrepareContext& context) {
     using T = decltype(tag);
     return [op](const RunContext& run) {
       T* log_probabilities = run.has_output(1) ? run.output(1).data<T>() : run.scratch<T>();
-      softmax_along(SoftmaxKind::Log, run.input(0).data<T>(), log_probabilities, op.batch, op.classes, op.places);
+      softmax_along(SoftmaxKind::Log, run.input(0).data<T>(), log_probabilities, op.batch, op.classes,
+                    op.places);
       find_loss<T>(op, log_probabilities, run);
     };
   });

@@ -48,8 +48,9 @@ template <class T>
 std::vector<T> numbers_of(const Tensor& tensor) {
   std::vector<T> numbers(static_cast<std::size_t>(tensor.size()));
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    numbers[i] = static_cast<T>(tensor.type() == DataType::Double ? tensor.data<double>()[i]
-                                                                  : static_cast<double>(tensor.data<float>()[i]));
+    numbers[i] =
+        static_cast<T>(tensor.type() == DataType::Double ? tensor.data<double>()[i]
+                                                         : static_cast<double>(tensor.data<float>()[i]));
   }
   return numbers;
 }

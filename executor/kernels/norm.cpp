@@ -13,7 +13,9 @@ std::span<const KernelSpec> norm_kernels() {
       {.name = "LayerNormalization", .prepare = widened<prepare_layer_normalization>, .in_place = 1},
       {.name = "RMSNormalization", .prepare = widened<prepare_rms_normalization>},
       {.name = "LpNormalization", .prepare = widened<prepare_lp_normalization>, .in_place = 1},
-      {.name = "MeanVarianceNormalization", .prepare = widened<prepare_mean_variance_normalization>, .in_place = 1},
+      {.name = "MeanVarianceNormalization",
+       .prepare = widened<prepare_mean_variance_normalization>,
+       .in_place = 1},
       {.name = "LRN", .prepare = widened<prepare_lrn>},
       {.name = "Dropout", .prepare = prepare_dropout, .in_place = 1},
   };

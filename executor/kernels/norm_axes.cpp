@@ -42,12 +42,12 @@ void normalize_lp(const LpNormalization& op, const T* x, T* y) {
   const std::int64_t blocks = (op.inner + kLanes - 1) / kLanes;
   parallel_ranges(op.outer * blocks, op.count * std::min(kLanes, op.inner) * 2,
                   [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t block = begin; block < end; ++block) {
-      const std::int64_t column = block % blocks * kLanes;
-      const std::int64_t first = block / blocks * op.count * op.inner + column;
-      normalize_columns(op, x + first, y + first, std::min(kLanes, op.inner - column));
-    }
-  });
+                    for (std::int64_t block = begin; block < end; ++block) {
+                      const std::int64_t column = block % blocks * kLanes;
+                      const std::int64_t first = block / blocks * op.count * op.inner + column;
+                      normalize_columns(op, x + first, y + first, std::min(kLanes, op.inner - column));
+                    }
+                  });
 }
 
 // The tensor as rows of its last axis; each row belongs to a run of groups, the elements that share a mean.
@@ -102,9 +102,8 @@ void normalize_mean_variance(const MeanVariance& op, const T* x, T* y) {
   constexpr double kEpsilon = 1e-9;  // of the op's definition: added to the deviation
   const std::vector<double> zeros(static_cast<std::size_t>(op.groups), 0);
   const auto mean = reduce_groups(op, x, zeros, [](double number, double) { return number; });
-  const auto variance = reduce_groups(op, x, mean, [](double number, double center) {
-    return (number - center) * (number - center);
-  });
+  const auto variance = reduce_groups(
+      op, x, mean, [](double number, double center) { return (number - center) * (number - center); });
   for (std::size_t row = 0; row < op.group_of_row.size(); ++row) {
     const std::int64_t first = static_cast<std::int64_t>(row) * op.columns;
     for (std::int64_t i = 0; i < op.columns; ++i) {

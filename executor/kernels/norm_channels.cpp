@@ -45,7 +45,8 @@ struct BatchNormalization {
 };
 
 template <class T>
-void mix_running(const std::vector<T>& before, const std::vector<T>& current, float momentum, Tensor& result) {
+void mix_running(const std::vector<T>& before, const std::vector<T>& current, float momentum,
+                 Tensor& result) {
   for (std::size_t i = 0; i < before.size(); ++i) {
     const T mixed = before[i] * static_cast<T>(momentum) + current[i] * static_cast<T>(1.0F - momentum);
     if (result.type() == DataType::Double) {

@@ -61,7 +61,8 @@ RowNormalization read_rows(const PrepareContext& context, bool centered) {
   const Dims& x = context.dims(0);
   const auto rank = static_cast<std::int64_t>(x.size());
   const auto axis = static_cast<std::size_t>(ir::normalized_axis(context.get_int("axis"), rank));
-  RowNormalization op{count_of(x, 0, axis), count_of(x, axis, x.size()), context.get_float("epsilon"), centered};
+  RowNormalization op{count_of(x, 0, axis), count_of(x, axis, x.size()), context.get_float("epsilon"),
+                      centered};
   op.scale = RowParameter(x, axis, context.dims(1));
   if (context.has_input(2)) op.bias = RowParameter(x, axis, context.dims(2));
   return op;
@@ -79,7 +80,8 @@ struct RowData {
 };
 
 template <class T>
-void normalize_rows(const RowNormalization& op, const RowData<T>& data, std::int64_t begin, std::int64_t end) {
+void normalize_rows(const RowNormalization& op, const RowData<T>& data, std::int64_t begin,
+                    std::int64_t end) {
   std::vector<T> scale_buffer;
   std::vector<T> bias_buffer;
   for (std::int64_t row = begin; row < end; ++row) {
@@ -107,9 +109,8 @@ void normalize_rows(const RowNormalization& op, const RowData<T>& data, std::int
 
 template <class T>
 void run_rows(const RowNormalization& op, const RowData<T>& data) {
-  parallel_ranges(op.rows, op.columns * 4, [&](std::int64_t begin, std::int64_t end) {
-    normalize_rows(op, data, begin, end);
-  });
+  parallel_ranges(op.rows, op.columns * 4,
+                  [&](std::int64_t begin, std::int64_t end) { normalize_rows(op, data, begin, end); });
 }
 
 // X and scale may differ in type: computed in the wider one.

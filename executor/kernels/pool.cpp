@@ -52,19 +52,22 @@ PreparedKernel global_pool(PrepareContext& context, std::int64_t p, const Reduce
       const T* from = run.input(0).data<T>();
       T* to = run.output(0).data<T>();
       parallel_ranges(planes, size, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t plane = begin; plane < end; ++plane) to[plane] = reduce(from + plane * size, size, p);
+        for (std::int64_t plane = begin; plane < end; ++plane) {
+          to[plane] = reduce(from + plane * size, size, p);
+        }
       });
     };
   });
 }
 
 PreparedKernel prepare_global_average_pool(PrepareContext& context) {
-  return global_pool(context, 0, [](const auto* x, std::int64_t count, std::int64_t p) { return mean_of(x, count, p); });
+  return global_pool(context, 0,
+                     [](const auto* x, std::int64_t count, std::int64_t p) { return mean_of(x, count, p); });
 }
 
 PreparedKernel prepare_global_max_pool(PrepareContext& context) {
-  return global_pool(context, 0,
-                     [](const auto* x, std::int64_t count, std::int64_t p) { return maximum_of(x, count, p); });
+  return global_pool(
+      context, 0, [](const auto* x, std::int64_t count, std::int64_t p) { return maximum_of(x, count, p); });
 }
 
 PreparedKernel prepare_global_lp_pool(PrepareContext& context) {

@@ -33,7 +33,9 @@ void unpool(const RunContext& run, const Dims& pooled_from) {
   std::fill_n(output.data<T>(), output.size(), T{0});
   for (std::size_t i = 0; i < x.size(); ++i) {
     const std::int64_t index = indices[i];
-    if (index < 0 || index >= limit) throw Error("index {} is not within {}", index, ir::to_string(pooled_from));
+    if (index < 0 || index >= limit) {
+      throw Error("index {} is not within {}", index, ir::to_string(pooled_from));
+    }
     const std::int64_t at = same_shape ? index : moved_index(index, pooled_from, output.dims());
     if (at >= 0) output.data<T>()[at] = x[i];
   }
@@ -90,7 +92,8 @@ void pool_region(const RoiPool& pool, const T* x, const T* region, T* y) {
     for (std::int64_t h = 0; h < pool.pooled_height; ++h) {
       const Range rows = bin_range(corners[1], corners[3], h, pool.pooled_height, pool.height);
       for (std::int64_t w = 0; w < pool.pooled_width; ++w) {
-        *y++ = largest_in(from, pool.width, rows, bin_range(corners[0], corners[2], w, pool.pooled_width, pool.width));
+        *y++ = largest_in(from, pool.width, rows,
+                          bin_range(corners[0], corners[2], w, pool.pooled_width, pool.width));
       }
     }
   }
@@ -101,7 +104,8 @@ void pool_region(const RoiPool& pool, const T* x, const T* region, T* y) {
 PreparedKernel prepare_max_unpool(PrepareContext& context) {
   const Dims pooled_from = ir::unpooled_dims(context, context.dims(0));
   if (context.dims(1) != context.dims(0)) {
-    throw Error("indices have shape {}, {} needed", ir::to_string(context.dims(1)), ir::to_string(context.dims(0)));
+    throw Error("indices have shape {}, {} needed", ir::to_string(context.dims(1)),
+                ir::to_string(context.dims(0)));
   }
   return dispatch<float, double>(context.element(0), [&](auto tag) -> PreparedKernel {
     using T = decltype(tag);
@@ -112,7 +116,8 @@ PreparedKernel prepare_max_unpool(PrepareContext& context) {
 PreparedKernel prepare_max_roi_pool(PrepareContext& context) {
   const Dims& x = context.dims(0);
   const auto& pooled = context.get<ir::IntList>("pooled_shape");
-  const RoiPool pool{x[0], x[1], x[2], x[3], pooled[0], pooled[1], static_cast<double>(context.get_float("spatial_scale"))};
+  const RoiPool pool{
+      x[0], x[1], x[2], x[3], pooled[0], pooled[1], static_cast<double>(context.get_float("spatial_scale"))};
   return dispatch<float, double>(context.element(0), [&](auto tag) -> PreparedKernel {
     using T = decltype(tag);
     return [pool](const RunContext& run) {

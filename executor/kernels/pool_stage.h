@@ -21,8 +21,8 @@ struct PoolStage {
   std::int64_t output_size() const { return outer * output * inner; }
 };
 
-/// The passes over one plane (all spatial axes of one channel). The outermost axis goes first, where whole rows
-/// are joined and which leaves less for the rest; `innermost_first` turns the order round.
+/// The passes over one plane (all spatial axes of one channel). The outermost axis goes first, where whole
+/// rows are joined and which leaves less for the rest; `innermost_first` turns the order round.
 std::vector<PoolStage> pool_stages(const ir::Window& window, bool innermost_first = false);
 
 /// Per output of one axis, how many elements its window sees inside the input, or inside the padded input.
@@ -39,7 +39,9 @@ void run_stage(const PoolStage& stage, const T* in, T* out, T empty, const Join&
       if (stage.inner == 1 && stage.stride == 1) {
         for (std::int64_t o = tap.begin; o < tap.end; ++o) to[o] = join(to[o], from[o + tap.shift]);
       } else if (stage.inner == 1) {
-        for (std::int64_t o = tap.begin; o < tap.end; ++o) to[o] = join(to[o], from[o * stage.stride + tap.shift]);
+        for (std::int64_t o = tap.begin; o < tap.end; ++o) {
+          to[o] = join(to[o], from[o * stage.stride + tap.shift]);
+        }
       } else {
         for (std::int64_t o = tap.begin; o < tap.end; ++o) {
           const T* row = from + (o * stage.stride + tap.shift) * stage.inner;

@@ -59,7 +59,8 @@ PreparedKernel average_pool(const Planes& planes, bool with_padding) {
       StageBuffers<T> buffers(planes.stages);
       for (std::int64_t plane = begin; plane < end; ++plane) {
         T* out = y + plane * planes.out_size;
-        run_stages(planes.stages, buffers, x + plane * planes.in_size, out, T{0}, [](T a, T b) { return a + b; });
+        run_stages(planes.stages, buffers, x + plane * planes.in_size, out, T{0},
+                   [](T a, T b) { return a + b; });
         const T* by = divisor->data();
         for (std::int64_t i = 0; i < planes.out_size; ++i) out[i] /= by[i];
       }
@@ -103,7 +104,8 @@ PreparedKernel lp_pool(const Planes& planes, std::int64_t p) {
 
 template <class T>
 constexpr T least_of() {
-  return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+  return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
+                                              : std::numeric_limits<T>::lowest();
 }
 
 template <class T>
@@ -114,8 +116,8 @@ PreparedKernel max_pool(const Planes& planes) {
     parallel_ranges(planes.count, planes.cost, [&](std::int64_t begin, std::int64_t end) {
       StageBuffers<T> buffers(planes.stages);
       for (std::int64_t plane = begin; plane < end; ++plane) {
-        run_stages(planes.stages, buffers, x + plane * planes.in_size, y + plane * planes.out_size, least_of<T>(),
-                   [](T a, T b) { return b > a ? b : a; });
+        run_stages(planes.stages, buffers, x + plane * planes.in_size, y + plane * planes.out_size,
+                   least_of<T>(), [](T a, T b) { return b > a ? b : a; });
       }
     });
   };
@@ -146,7 +148,8 @@ std::vector<std::int64_t> labels_of(const Dims& sizes, bool column_major) {
 // The innermost axis goes first and only a larger number displaces one, so the first of equal maxima stays.
 template <class T>
 PreparedKernel max_pool_with_indices(const Planes& planes, bool column_major) {
-  const auto labels = std::make_shared<const std::vector<std::int64_t>>(labels_of(planes.window.input, column_major));
+  const auto labels =
+      std::make_shared<const std::vector<std::int64_t>>(labels_of(planes.window.input, column_major));
   return [planes, labels](const RunContext& run) {
     const T* x = run.input(0).data<T>();
     T* y = run.output(0).data<T>();
@@ -157,7 +160,9 @@ PreparedKernel max_pool_with_indices(const Planes& planes, bool column_major) {
       std::vector<Labelled<T>> out(static_cast<std::size_t>(planes.out_size));
       for (std::int64_t plane = begin; plane < end; ++plane) {
         const std::int64_t first = plane * planes.in_size;
-        for (std::size_t i = 0; i < in.size(); ++i) in[i] = {x[first + static_cast<std::int64_t>(i)], (*labels)[i]};
+        for (std::size_t i = 0; i < in.size(); ++i) {
+          in[i] = {x[first + static_cast<std::int64_t>(i)], (*labels)[i]};
+        }
         run_stages(planes.stages, buffers, in.data(), out.data(), Labelled<T>{least_of<T>(), -1},
                    [](const Labelled<T>& a, const Labelled<T>& b) {
                      return b.label >= 0 && (a.label < 0 || b.value > a.value) ? b : a;
@@ -186,19 +191,19 @@ PreparedKernel prepare_lp_pool(PrepareContext& context) {
   const Planes planes = planes_of(context);
   const std::int64_t p = context.get_int("p");
   if (p < 1) throw Error("p is {}, at least 1 needed", p);
-  return dispatch<float, double>(context.element(0), [&](auto tag) -> PreparedKernel {
-    return lp_pool<decltype(tag)>(planes, p);
-  });
+  return dispatch<float, double>(
+      context.element(0), [&](auto tag) -> PreparedKernel { return lp_pool<decltype(tag)>(planes, p); });
 }
 
 PreparedKernel prepare_max_pool(PrepareContext& context) {
   const bool with_indices = context.has_output(1);
   const bool column_major = context.get_int("storage_order") != 0;
   const Planes planes = planes_of(context, with_indices);
-  return dispatch<float, double, std::int8_t, std::uint8_t>(context.element(0), [&](auto tag) -> PreparedKernel {
-    using T = decltype(tag);
-    return with_indices ? max_pool_with_indices<T>(planes, column_major) : max_pool<T>(planes);
-  });
+  return dispatch<float, double, std::int8_t, std::uint8_t>(
+      context.element(0), [&](auto tag) -> PreparedKernel {
+        using T = decltype(tag);
+        return with_indices ? max_pool_with_indices<T>(planes, column_major) : max_pool<T>(planes);
+      });
 }
 
 }  // namespace podium::kernels

@@ -36,9 +36,10 @@ PreparedKernel prepare_by_mode(PrepareContext& context) {
     const auto given = [&](std::size_t i) { return run.has_input(i) ? &run.input(i) : nullptr; };
     const Tensor& x = run.input(0);
     Tensor& y = run.output(0);
-    const Maps maps = known != nullptr ? known
-                                       : std::make_shared<const std::vector<AxisMap>>(
-                                             maps_from(attributes, x.dims(), given));
+    const Maps maps =
+        known != nullptr
+            ? known
+            : std::make_shared<const std::vector<AxisMap>>(maps_from(attributes, x.dims(), given));
     if (attributes.mode == ResizeMode::Nearest) {
       resize_nearest(*maps, x, y);
     } else {

@@ -126,13 +126,15 @@ void find_corners(const GridSample& op, const C* given, std::vector<Corner<C>>& 
   std::vector<Corner<C>> longer;
   for (std::size_t axis = 0; axis < rank; ++axis) {
     const C x = coordinate_of(op, axis, given[rank - 1 - axis]);
-    const C base = op.mode == ResizeMode::Nearest ? x : std::floor(x) - (op.mode == ResizeMode::Cubic ? 1 : 0);
+    const C base =
+        op.mode == ResizeMode::Nearest ? x : std::floor(x) - (op.mode == ResizeMode::Cubic ? 1 : 0);
     longer.clear();
     for (const Corner<C>& corner : corners) {
       for (std::int64_t k = 0; k < op.taps(); ++k) {
         const C at = base + static_cast<C>(k);
         const std::int64_t index = index_of(op, axis, at);
-        const std::int64_t offset = index < 0 || corner.offset < 0 ? -1 : corner.offset * op.input[axis] + index;
+        const std::int64_t offset =
+            index < 0 || corner.offset < 0 ? -1 : corner.offset * op.input[axis] + index;
         longer.push_back({offset, corner.weight * tap_weight(op.mode, x - at)});
       }
     }
@@ -156,26 +158,28 @@ void for_each_point(const GridSample& op, const C* grid, const Use& use) {
 
 template <class T, class C>
 void sample_weighted(const GridSample& op, const T* x, const C* grid, T* y) {
-  for_each_point(op, grid, [&](std::int64_t image, std::int64_t point, const std::vector<Corner<C>>& corners) {
-    for (std::int64_t channel = image * op.channels; channel < (image + 1) * op.channels; ++channel) {
-      const T* plane = x + channel * op.in_size;
-      T sum = 0;
-      for (const Corner<C>& corner : corners) {
-        if (corner.offset >= 0) sum += static_cast<T>(corner.weight) * plane[corner.offset];
-      }
-      y[channel * op.points + point] = sum;
-    }
-  });
+  for_each_point(
+      op, grid, [&](std::int64_t image, std::int64_t point, const std::vector<Corner<C>>& corners) {
+        for (std::int64_t channel = image * op.channels; channel < (image + 1) * op.channels; ++channel) {
+          const T* plane = x + channel * op.in_size;
+          T sum = 0;
+          for (const Corner<C>& corner : corners) {
+            if (corner.offset >= 0) sum += static_cast<T>(corner.weight) * plane[corner.offset];
+          }
+          y[channel * op.points + point] = sum;
+        }
+      });
 }
 
 template <class Element, class C>
 void sample_nearest(const GridSample& op, const Element* x, const C* grid, Element* y) {
-  for_each_point(op, grid, [&](std::int64_t image, std::int64_t point, const std::vector<Corner<C>>& corners) {
-    const std::int64_t offset = corners[0].offset;
-    for (std::int64_t channel = image * op.channels; channel < (image + 1) * op.channels; ++channel) {
-      y[channel * op.points + point] = offset < 0 ? Element{} : x[channel * op.in_size + offset];
-    }
-  });
+  for_each_point(
+      op, grid, [&](std::int64_t image, std::int64_t point, const std::vector<Corner<C>>& corners) {
+        const std::int64_t offset = corners[0].offset;
+        for (std::int64_t channel = image * op.channels; channel < (image + 1) * op.channels; ++channel) {
+          y[channel * op.points + point] = offset < 0 ? Element{} : x[channel * op.in_size + offset];
+        }
+      });
 }
 
 struct Bytes16 {
@@ -192,11 +196,16 @@ template <class C>
 void move_nearest(const GridSample& op, const RunContext& run) {
   if (run.input(0).type() == DataType::String) return sample_raw<std::string, C>(op, run);
   switch (ir::storage_bytes(run.input(0).type())) {
-    case 1: return sample_raw<std::uint8_t, C>(op, run);
-    case 2: return sample_raw<std::uint16_t, C>(op, run);
-    case 4: return sample_raw<std::uint32_t, C>(op, run);
-    case 8: return sample_raw<std::uint64_t, C>(op, run);
-    default: return sample_raw<Bytes16, C>(op, run);
+    case 1:
+      return sample_raw<std::uint8_t, C>(op, run);
+    case 2:
+      return sample_raw<std::uint16_t, C>(op, run);
+    case 4:
+      return sample_raw<std::uint32_t, C>(op, run);
+    case 8:
+      return sample_raw<std::uint64_t, C>(op, run);
+    default:
+      return sample_raw<Bytes16, C>(op, run);
   }
 }
 
@@ -219,25 +228,27 @@ void sample_integers(const GridSample& op, const RunContext& run) {
 template <class C>
 PreparedKernel prepare_sampling(const PrepareContext& context, const GridSample& op) {
   if (op.mode == ResizeMode::Nearest) return [op](const RunContext& run) { move_nearest<C>(op, run); };
-  return dispatch<float, double, std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t,
-                  std::uint32_t, std::uint64_t>(context.element(0), [&](auto tag) -> PreparedKernel {
-    using T = decltype(tag);
-    if constexpr (std::is_integral_v<T>) {
-      return [op](const RunContext& run) { sample_integers<T, C>(op, run); };
-    } else {
-      return [op](const RunContext& run) {
-        sample_weighted(op, run.input(0).data<T>(), run.input(1).data<C>(), run.output(0).data<T>());
-      };
-    }
-  });
+  return dispatch<float, double, std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t,
+                  std::uint16_t, std::uint32_t, std::uint64_t>(
+      context.element(0), [&](auto tag) -> PreparedKernel {
+        using T = decltype(tag);
+        if constexpr (std::is_integral_v<T>) {
+          return [op](const RunContext& run) { sample_integers<T, C>(op, run); };
+        } else {
+          return [op](const RunContext& run) {
+            sample_weighted(op, run.input(0).data<T>(), run.input(1).data<C>(), run.output(0).data<T>());
+          };
+        }
+      });
 }
 
 PreparedKernel prepare_by_grid(PrepareContext& context) {
   const GridSample op = read_grid_sample(context);
-  if (op.in_size == 0 && context.output(0).element_count() > 0) throw Error("the input has no elements to sample");
-  return dispatch<float, double>(context.element(1), [&](auto tag) {
-    return prepare_sampling<decltype(tag)>(context, op);
-  });
+  if (op.in_size == 0 && context.output(0).element_count() > 0) {
+    throw Error("the input has no elements to sample");
+  }
+  return dispatch<float, double>(context.element(1),
+                                 [&](auto tag) { return prepare_sampling<decltype(tag)>(context, op); });
 }
 
 // Coordinates of the middles of `count` elements in [-1, 1], or from edge to edge.
@@ -247,7 +258,9 @@ std::vector<T> spread(std::int64_t count, bool align_corners) {
   const double step = align_corners ? (count > 1 ? 2.0 / static_cast<double>(count - 1) : 0)
                                     : 2.0 / static_cast<double>(count);
   const double start = align_corners ? (count > 1 ? -1 : 0) : -1 + step / 2;
-  for (std::int64_t i = 0; i < count; ++i) result.push_back(static_cast<T>(start + step * static_cast<double>(i)));
+  for (std::int64_t i = 0; i < count; ++i) {
+    result.push_back(static_cast<T>(start + step * static_cast<double>(i)));
+  }
   return result;
 }
 
@@ -276,7 +289,9 @@ void make_affine_grid(const T* theta, const Dims& grid, bool align_corners, T* y
 
 }  // namespace
 
-PreparedKernel prepare_grid_sample(PrepareContext& context) { return prepare_widened(context, prepare_by_grid); }
+PreparedKernel prepare_grid_sample(PrepareContext& context) {
+  return prepare_widened(context, prepare_by_grid);
+}
 
 PreparedKernel prepare_affine_grid(PrepareContext& context) {
   const bool align_corners = context.get_int("align_corners") != 0;

@@ -75,10 +75,18 @@ std::int64_t nearest_of(NearestMode mode, double point) {
   const double ratio = point - below;
   bool up = false;
   switch (mode) {
-    case NearestMode::RoundPreferFloor: up = ratio > 0.5; break;
-    case NearestMode::RoundPreferCeil: up = ratio >= 0.5; break;
-    case NearestMode::Floor: up = false; break;
-    case NearestMode::Ceil: up = ratio > 0; break;
+    case NearestMode::RoundPreferFloor:
+      up = ratio > 0.5;
+      break;
+    case NearestMode::RoundPreferCeil:
+      up = ratio >= 0.5;
+      break;
+    case NearestMode::Floor:
+      up = false;
+      break;
+    case NearestMode::Ceil:
+      up = ratio > 0;
+      break;
   }
   return static_cast<std::int64_t>(below) + (up ? 1 : 0);
 }
@@ -95,7 +103,8 @@ double cubic_weight(double distance, double a) {
 
 class MapBuilder {
  public:
-  MapBuilder(const ResizeAttributes& attributes, const ir::ResizedAxis& axis) : attributes_(attributes), axis_(axis) {
+  MapBuilder(const ResizeAttributes& attributes, const ir::ResizedAxis& axis)
+      : attributes_(attributes), axis_(axis) {
     const bool is_cubic = attributes.mode == ResizeMode::Cubic;
     const double radius = is_cubic ? 2 : 1;
     // When shrinking, antialiasing widens the kernel as far as the outputs lie apart.
@@ -160,7 +169,8 @@ AxisMap map_axis(const ResizeAttributes& attributes, const ir::ResizedAxis& axis
 }
 
 double number_at(const Tensor& tensor, std::size_t i) {
-  return tensor.type() == DataType::Double ? tensor.data<double>()[i] : static_cast<double>(tensor.data<float>()[i]);
+  return tensor.type() == DataType::Double ? tensor.data<double>()[i]
+                                           : static_cast<double>(tensor.data<float>()[i]);
 }
 
 std::vector<Roi> read_roi(const ResizeAttributes& attributes, std::size_t rank, const Tensor* roi) {
@@ -168,7 +178,8 @@ std::vector<Roi> read_roi(const ResizeAttributes& attributes, std::size_t rank, 
   if (attributes.coordinates != Coordinates::CropAndResize) return result;
   const std::size_t count = attributes.axes.size();
   if (roi == nullptr || roi->size() != static_cast<std::int64_t>(2 * count)) {
-    throw Error("roi has {} numbers, tf_crop_and_resize needs {}", roi == nullptr ? 0 : roi->size(), 2 * count);
+    throw Error("roi has {} numbers, tf_crop_and_resize needs {}", roi == nullptr ? 0 : roi->size(),
+                2 * count);
   }
   for (std::size_t i = 0; i < count; ++i) {
     result[static_cast<std::size_t>(attributes.axes[i])] = {number_at(*roi, i), number_at(*roi, count + i)};

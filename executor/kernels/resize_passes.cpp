@@ -169,7 +169,9 @@ void gather_nearest(const std::vector<AxisMap>& maps, const Element* x, Element*
       if (copies_rows) {
         std::copy_n(from, last.output, to);
       } else {
-        for (std::int64_t o = 0; o < last.output; ++o) to[o] = from[last.indices[static_cast<std::size_t>(o)]];
+        for (std::int64_t o = 0; o < last.output; ++o) {
+          to[o] = from[last.indices[static_cast<std::size_t>(o)]];
+        }
       }
     }
   });
@@ -192,8 +194,8 @@ Tensor element_of(double value, const Tensor& y) {
     const auto number = static_cast<float>(value);
     from_float(&number, element, 0, 1);
   } else if (is_integer) {
-    dispatch<std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t, std::uint32_t,
-             std::uint64_t>(y.type(), [&](auto tag) {
+    dispatch<std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t,
+             std::uint32_t, std::uint64_t>(y.type(), [&](auto tag) {
       using T = decltype(tag);
       element.data<T>()[0] = cut<T>(value);
       return true;
@@ -210,11 +212,16 @@ void resize_nearest(const std::vector<AxisMap>& maps, const Tensor& x, Tensor& y
   if (y.size() == 0) return;
   if (x.type() == DataType::String) return gather_nearest(maps, x.data<std::string>(), y.data<std::string>());
   switch (ir::storage_bytes(x.type())) {
-    case 1: return gather_raw<std::uint8_t>(maps, x, y);
-    case 2: return gather_raw<std::uint16_t>(maps, x, y);
-    case 4: return gather_raw<std::uint32_t>(maps, x, y);
-    case 8: return gather_raw<std::uint64_t>(maps, x, y);
-    default: return gather_raw<Bytes16>(maps, x, y);
+    case 1:
+      return gather_raw<std::uint8_t>(maps, x, y);
+    case 2:
+      return gather_raw<std::uint16_t>(maps, x, y);
+    case 4:
+      return gather_raw<std::uint32_t>(maps, x, y);
+    case 8:
+      return gather_raw<std::uint64_t>(maps, x, y);
+    default:
+      return gather_raw<Bytes16>(maps, x, y);
   }
 }
 

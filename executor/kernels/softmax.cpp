@@ -65,7 +65,8 @@ constexpr std::int64_t kLanes = 128;
 
 // Up to kLanes neighbouring columns of a [count, inner] matrix at once, so that the inner axis is the vector.
 template <class T>
-void softmax_columns(SoftmaxKind kind, const T* x, T* y, std::int64_t count, std::int64_t inner, std::int64_t lanes) {
+void softmax_columns(SoftmaxKind kind, const T* x, T* y, std::int64_t count, std::int64_t inner,
+                     std::int64_t lanes) {
   T most[kLanes];
   T sum[kLanes];
   std::fill_n(most, lanes, -std::numeric_limits<T>::infinity());
@@ -84,7 +85,9 @@ void softmax_columns(SoftmaxKind kind, const T* x, T* y, std::int64_t count, std
       sum[i] += e;
     }
   }
-  for (std::int64_t i = 0; i < lanes; ++i) sum[i] = kind == SoftmaxKind::Plain ? T{1} / sum[i] : fast_log(sum[i]);
+  for (std::int64_t i = 0; i < lanes; ++i) {
+    sum[i] = kind == SoftmaxKind::Plain ? T{1} / sum[i] : fast_log(sum[i]);
+  }
   for (std::int64_t k = 0; k < count; ++k) {
     T* out = y + k * inner;
     for (std::int64_t i = 0; i < lanes; ++i) {
@@ -99,7 +102,8 @@ PreparedKernel prepare_softmax(PrepareContext& context) {
   return dispatch<float, double>(context.element(0), [&](auto tag) -> PreparedKernel {
     using T = decltype(tag);
     return [view](const RunContext& run) {
-      softmax_along(kKind, run.input(0).data<T>(), run.output(0).data<T>(), view.outer, view.count, view.inner);
+      softmax_along(kKind, run.input(0).data<T>(), run.output(0).data<T>(), view.outer, view.count,
+                    view.inner);
     };
   });
 }
@@ -113,7 +117,9 @@ void hardmax_along(const T* x, T* y, const AxisView& view) {
       for (std::int64_t k = 1; k < view.count; ++k) {
         if (x[first + k * view.inner] > x[first + best * view.inner]) best = k;
       }
-      for (std::int64_t k = 0; k < view.count; ++k) y[first + k * view.inner] = static_cast<T>(k == best ? 1 : 0);
+      for (std::int64_t k = 0; k < view.count; ++k) {
+        y[first + k * view.inner] = static_cast<T>(k == best ? 1 : 0);
+      }
     }
   });
 }
@@ -136,7 +142,8 @@ void log_softmax_row(const float* x, float* y, std::int64_t count) { log_row(x, 
 void log_softmax_row(const double* x, double* y, std::int64_t count) { log_row(x, y, count); }
 
 template <class T>
-void softmax_along(SoftmaxKind kind, const T* x, T* y, std::int64_t outer, std::int64_t count, std::int64_t inner) {
+void softmax_along(SoftmaxKind kind, const T* x, T* y, std::int64_t outer, std::int64_t count,
+                   std::int64_t inner) {
   constexpr std::int64_t kCostOfExp = 8;
   if (inner == 1) {
     parallel_ranges(outer, count * kCostOfExp, [&](std::int64_t begin, std::int64_t end) {

@@ -15,9 +15,12 @@ void log_softmax_row(const double* x, double* y, std::int64_t count);
 /// The same along the middle axis of [outer, count, inner].
 enum class SoftmaxKind { Plain, Log };
 template <class T>
-void softmax_along(SoftmaxKind kind, const T* x, T* y, std::int64_t outer, std::int64_t count, std::int64_t inner);
+void softmax_along(SoftmaxKind kind, const T* x, T* y, std::int64_t outer, std::int64_t count,
+                   std::int64_t inner);
 
-extern template void softmax_along(SoftmaxKind, const float*, float*, std::int64_t, std::int64_t, std::int64_t);
-extern template void softmax_along(SoftmaxKind, const double*, double*, std::int64_t, std::int64_t, std::int64_t);
+extern template void softmax_along(SoftmaxKind, const float*, float*, std::int64_t, std::int64_t,
+                                   std::int64_t);
+extern template void softmax_along(SoftmaxKind, const double*, double*, std::int64_t, std::int64_t,
+                                   std::int64_t);
 
 }  // namespace podium::kernels

@@ -17,7 +17,7 @@ struct Stand {
   std::size_t index = 0;   // among inputs or outputs
   std::size_t offset = 0;  // of its floats in the scratch memory
   Dims dims = {};
-  Datum constant = {};     // the floats themselves, when they are known
+  Datum constant = {};  // the floats themselves, when they are known
 };
 
 struct Widening {

@@ -1,5 +1,5 @@
-// A kernel written for float and double serves float16 and bfloat16 too: whole tensors are converted around it,
-// so that each number is computed in float and rounded once.
+// A kernel written for float and double serves float16 and bfloat16 too: whole tensors are converted around
+// it, so that each number is computed in float and rounded once.
 #pragma once
 
 #include "executor/kernels/kernel.h"

@@ -8,16 +8,21 @@ namespace podium::ir {
 
 namespace {
 
-void check_groups(const InferContext& context, std::int64_t channels, std::int64_t expected, std::int64_t divided) {
+void check_groups(const InferContext& context, std::int64_t channels, std::int64_t expected,
+                  std::int64_t divided) {
   const std::int64_t group = context.get_int("group");
   if (group < 1) throw Error("group is {}, at least 1 needed", group);
   if (channels != kUnknown && expected != kUnknown && channels != expected) {
     throw Error("input has {} channels, the weights and group {} need {}", channels, group, expected);
   }
-  if (divided != kUnknown && divided % group != 0) throw Error("group {} does not divide {} channels", group, divided);
+  if (divided != kUnknown && divided % group != 0) {
+    throw Error("group {} does not divide {} channels", group, divided);
+  }
 }
 
-std::int64_t times(std::int64_t count, std::int64_t factor) { return count == kUnknown ? kUnknown : count * factor; }
+std::int64_t times(std::int64_t count, std::int64_t factor) {
+  return count == kUnknown ? kUnknown : count * factor;
+}
 
 void check_bias(const InferContext& context, std::size_t i, std::int64_t channels) {
   if (!context.has_input(i) || !context.has_rank(i)) return;
@@ -45,9 +50,11 @@ void check_per_output(const InferContext& context, std::size_t i, std::size_t w)
   const Dims& dims = context.dims(i);
   const bool scalar = dims.empty() || (dims.size() == 1 && dims[0] == 1);
   const std::int64_t channels = context.dims(w)[0];
-  const bool fits = scalar || (dims.size() == 1 && (dims[0] == channels || dims[0] == kUnknown || channels == kUnknown));
+  const bool fits =
+      scalar || (dims.size() == 1 && (dims[0] == channels || dims[0] == kUnknown || channels == kUnknown));
   if (!fits) {
-    throw Error("{} has shape {}, one number or [{}] needed", context.op.spec->inputs[i].name, to_string(dims), channels);
+    throw Error("{} has shape {}, one number or [{}] needed", context.op.spec->inputs[i].name,
+                to_string(dims), channels);
   }
 }
 
@@ -84,7 +91,8 @@ void check_shape(const InferContext& context, std::size_t i, const Dims& expecte
     fits = dims[axis] == expected[axis] || dims[axis] == kUnknown || expected[axis] == kUnknown;
   }
   if (!fits) {
-    throw Error("{} has shape {}, {} needed", context.op.spec->inputs[i].name, to_string(dims), to_string(expected));
+    throw Error("{} has shape {}, {} needed", context.op.spec->inputs[i].name, to_string(dims),
+                to_string(expected));
   }
 }
 
@@ -98,7 +106,9 @@ void infer_deform_conv(InferContext& context) {
   }
   const Window window = conv_window(context, x, context.dims(1));
   std::int64_t taps = groups;
-  for (std::int64_t size : window.kernel) taps = size == kUnknown || taps == kUnknown ? kUnknown : taps * size;
+  for (std::int64_t size : window.kernel) {
+    taps = size == kUnknown || taps == kUnknown ? kUnknown : taps * size;
+  }
   check_shape(context, 2, windowed_dims(x[0], times(taps, static_cast<std::int64_t>(window.rank())), window));
   check_shape(context, 4, windowed_dims(x[0], taps, window));
 }
@@ -139,13 +149,14 @@ Work conv_transpose_work(const TypedOp& op) {
   const std::int64_t weights = op.input(1).element_count();
   if (inputs < 0 || weights < 0) return {};
   const double channels = static_cast<double>(std::max<std::int64_t>(op.dims(1)[0], 1));
-  return {.flop = 2.0 * static_cast<double>(inputs) * static_cast<double>(weights) / channels, .bytes = io_bytes(op)};
+  return {.flop = 2.0 * static_cast<double>(inputs) * static_cast<double>(weights) / channels,
+          .bytes = io_bytes(op)};
 }
 
 std::vector<AttributeSpec> window_attributes(std::vector<AttributeSpec> more) {
   std::vector<AttributeSpec> attributes{
-      with_default("group", std::int64_t{1}),         may_have("kernel_shape", AttributeKind::Ints),
-      may_have("strides", AttributeKind::Ints),       may_have("dilations", AttributeKind::Ints),
+      with_default("group", std::int64_t{1}), may_have("kernel_shape", AttributeKind::Ints),
+      may_have("strides", AttributeKind::Ints), may_have("dilations", AttributeKind::Ints),
       may_have("pads", AttributeKind::Ints)};
   attributes.insert(attributes.end(), more.begin(), more.end());
   return attributes;
@@ -168,8 +179,8 @@ OpSpec conv_row() {
 OpSpec conv_transpose_row() {
   OpSpec row = conv_row();
   row.name = "ConvTranspose";
-  row.attributes = window_attributes(
-      {kAutoPad, may_have("output_padding", AttributeKind::Ints), may_have("output_shape", AttributeKind::Ints)});
+  row.attributes = window_attributes({kAutoPad, may_have("output_padding", AttributeKind::Ints),
+                                      may_have("output_shape", AttributeKind::Ints)});
   row.infer = infer_conv_transpose;
   row.work = conv_transpose_work;
   return row;
@@ -202,7 +213,11 @@ OpSpec qlinear_conv_row() {
                      {"y_zero_point", 'Y'},
                      {"B", 'B', Formal::Optional}},
           .outputs = {{"y", 'Y'}},
-          .types = {{'X', kBytes}, {'W', kBytes}, {'Y', kBytes}, {'S', {DataType::Float}}, {'B', {DataType::Int32}}},
+          .types = {{'X', kBytes},
+                    {'W', kBytes},
+                    {'Y', kBytes},
+                    {'S', {DataType::Float}},
+                    {'B', {DataType::Int32}}},
           .attributes = window_attributes({kAutoPad}),
           .infer = infer_qlinear_conv,
           .work = conv_work<3>};
@@ -211,11 +226,7 @@ OpSpec qlinear_conv_row() {
 OpSpec deform_conv_row() {
   return {.name = "DeformConv",
           .since = 22,
-          .inputs = {{"X"},
-                     {"W"},
-                     {"offset"},
-                     {"B", 'T', Formal::Optional},
-                     {"mask", 'T', Formal::Optional}},
+          .inputs = {{"X"}, {"W"}, {"offset"}, {"B", 'T', Formal::Optional}, {"mask", 'T', Formal::Optional}},
           .outputs = {{"Y"}},
           .types = {{'T', kFloats}},
           .attributes = window_attributes({with_default("offset_group", std::int64_t{1})}),
@@ -241,7 +252,8 @@ OpSpec causal_conv_row() {
 
 std::span<const OpSpec> conv_ops() {
   static const std::vector<OpSpec> kRows{
-      conv_row(), conv_transpose_row(), conv_integer_row(), qlinear_conv_row(), deform_conv_row(), causal_conv_row(),
+      conv_row(),         conv_transpose_row(), conv_integer_row(),
+      qlinear_conv_row(), deform_conv_row(),    causal_conv_row(),
   };
   return kRows;
 }

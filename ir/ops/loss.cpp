@@ -34,7 +34,8 @@ void infer_loss(InferContext& context) {
   }
   if (context.has_input(2) && context.has_rank(2)) {
     const Dims& weight = context.dims(2);
-    const bool fits = weight.size() == 1 && (weight[0] == scores[1] || weight[0] == kUnknown || scores[1] == kUnknown);
+    const bool fits =
+        weight.size() == 1 && (weight[0] == scores[1] || weight[0] == kUnknown || scores[1] == kUnknown);
     if (!fits) throw Error("weight has shape {}, [{}] needed", to_string(weight), scores[1]);
   }
   if (reduction == "none") context.set_output(0, element, std::move(expected));

@@ -12,7 +12,9 @@ void check_per_channel(const InferContext& context, std::size_t i, std::int64_t 
   if (!context.has_input(i) || !context.has_rank(i)) return;
   const Dims& dims = context.dims(i);
   const bool fits = dims.size() == 1 && (dims[0] == count || dims[0] == kUnknown || count == kUnknown);
-  if (!fits) throw Error("{} has shape {}, [{}] needed", context.op.spec->inputs[i].name, to_string(dims), count);
+  if (!fits) {
+    throw Error("{} has shape {}, [{}] needed", context.op.spec->inputs[i].name, to_string(dims), count);
+  }
 }
 
 std::int64_t channels_of(const InferContext& context) {
@@ -37,7 +39,9 @@ void infer_batch_normalization(InferContext& context) {
 void infer_per_channel(InferContext& context) {
   same_as_input(context);
   if (!context.has_rank(0)) return;
-  if (context.dims(0).size() < 2) throw Error("input has shape {}, [N, C, ...] needed", to_string(context.dims(0)));
+  if (context.dims(0).size() < 2) {
+    throw Error("input has shape {}, [N, C, ...] needed", to_string(context.dims(0)));
+  }
   for (std::size_t i = 1; i < 3; ++i) check_per_channel(context, i, context.dims(0)[1]);
 }
 
@@ -134,7 +138,8 @@ OpSpec batch_normalization_row() {
           .inputs = {{"X"}, {"scale", 'S'}, {"B", 'S'}, {"input_mean", 'M'}, {"input_var", 'M'}},
           .outputs = {{"Y"}, {"running_mean", 'M', Formal::Optional}, {"running_var", 'M', Formal::Optional}},
           .types = {{'T', kFloats}, {'S', kFloats}, {'M', kFloats}},
-          .attributes = {kEpsilon, with_default("momentum", 0.9F), with_default("training_mode", std::int64_t{0})},
+          .attributes = {kEpsilon, with_default("momentum", 0.9F),
+                         with_default("training_mode", std::int64_t{0})},
           .infer = infer_batch_normalization,
           .work = work_per_element<4>};
 }
@@ -145,7 +150,8 @@ OpSpec layer_normalization_row() {
           .inputs = {{"X"}, {"Scale"}, {"B", 'T', Formal::Optional}},
           .outputs = {{"Y"}, {"Mean", 'U', Formal::Optional}, {"InvStdDev", 'U', Formal::Optional}},
           .types = {{'T', kFloats}, {'U', {DataType::Float, DataType::Bfloat16}}},
-          .attributes = {with_default("axis", std::int64_t{-1}), kEpsilon, with_default("stash_type", std::int64_t{1})},
+          .attributes = {with_default("axis", std::int64_t{-1}), kEpsilon,
+                         with_default("stash_type", std::int64_t{1})},
           .infer = infer_layer_normalization,
           .work = work_per_element<8>};
 }
@@ -156,7 +162,8 @@ OpSpec rms_normalization_row() {
           .inputs = {{"X"}, {"scale", 'V'}},
           .outputs = {{"Y", 'V'}},
           .types = {{'T', kFloats}, {'V', kFloats}},
-          .attributes = {with_default("axis", std::int64_t{-1}), kEpsilon, with_default("stash_type", std::int64_t{1})},
+          .attributes = {with_default("axis", std::int64_t{-1}), kEpsilon,
+                         with_default("stash_type", std::int64_t{1})},
           .infer = infer_rms_normalization,
           .work = work_per_element<4>};
 }
@@ -173,8 +180,8 @@ OpSpec dropout_row() {
           .random = true};
 }
 
-OpSpec simple_row(std::string_view name, int since, std::vector<AttributeSpec> attributes, InferFunction infer,
-                  WorkFunction work) {
+OpSpec simple_row(std::string_view name, int since, std::vector<AttributeSpec> attributes,
+                  InferFunction infer, WorkFunction work) {
   return {.name = name,
           .since = since,
           .inputs = {{"X"}},
@@ -185,7 +192,8 @@ OpSpec simple_row(std::string_view name, int since, std::vector<AttributeSpec> a
           .work = work};
 }
 
-OpSpec per_channel_row(std::string_view name, int since, std::vector<AttributeSpec> attributes, InferFunction infer) {
+OpSpec per_channel_row(std::string_view name, int since, std::vector<AttributeSpec> attributes,
+                       InferFunction infer) {
   OpSpec row = simple_row(name, since, std::move(attributes), infer, work_per_element<8>);
   row.inputs = {{"X"}, {"scale"}, {"B"}};
   return row;
@@ -198,11 +206,13 @@ std::span<const OpSpec> norm_ops() {
       batch_normalization_row(),
       per_channel_row("InstanceNormalization", 22, {kEpsilon}, infer_per_channel),
       per_channel_row("GroupNormalization", 21,
-                      {kEpsilon, must_have("num_groups", AttributeKind::Int), with_default("stash_type", std::int64_t{1})},
+                      {kEpsilon, must_have("num_groups", AttributeKind::Int),
+                       with_default("stash_type", std::int64_t{1})},
                       infer_group_normalization),
       layer_normalization_row(),
       rms_normalization_row(),
-      simple_row("LpNormalization", 22, {with_default("axis", std::int64_t{-1}), with_default("p", std::int64_t{2})},
+      simple_row("LpNormalization", 22,
+                 {with_default("axis", std::int64_t{-1}), with_default("p", std::int64_t{2})},
                  infer_along_axis, work_per_element<3>),
       simple_row("MeanVarianceNormalization", 13, {with_default("axes", IntList{0, 2, 3})}, infer_over_axes,
                  work_per_element<6>),

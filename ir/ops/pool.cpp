@@ -37,7 +37,8 @@ void infer_max_unpool(InferContext& context) {
     return context.set_output(0, context.element(0), std::move(dims));
   }
   if (!context.has_rank(0)) return context.set_output_element(0, context.element(0));
-  Dims dims = context.has_input(2) ? Dims(context.dims(0).size(), kUnknown) : unpooled_dims(context, context.dims(0));
+  Dims dims =
+      context.has_input(2) ? Dims(context.dims(0).size(), kUnknown) : unpooled_dims(context, context.dims(0));
   context.set_output(0, context.element(0), std::move(dims));
 }
 
@@ -119,8 +120,8 @@ OpSpec max_unpool_row() {
           .inputs = {{"X"}, {"I", 'I'}, {"output_shape", 'I', Formal::Optional}},
           .outputs = {{"output"}},
           .types = {{'T', kFloats}, {'I', kInt64}},
-          .attributes = {must_have("kernel_shape", AttributeKind::Ints), may_have("strides", AttributeKind::Ints),
-                         may_have("pads", AttributeKind::Ints)},
+          .attributes = {must_have("kernel_shape", AttributeKind::Ints),
+                         may_have("strides", AttributeKind::Ints), may_have("pads", AttributeKind::Ints)},
           .infer = infer_max_unpool,
           .work = work_of_moving};
 }

@@ -8,7 +8,8 @@ namespace podium::ir {
 
 namespace {
 
-void check_choice(const InferContext& context, std::string_view name, std::initializer_list<std::string_view> choices) {
+void check_choice(const InferContext& context, std::string_view name,
+                  std::initializer_list<std::string_view> choices) {
   const std::string& chosen = context.get_string(name);
   std::string text;
   for (std::string_view choice : choices) {
@@ -52,7 +53,9 @@ void infer_resize(InferContext& context) {
   // Of scales whose shape is unknown, sizes may turn out to be the ones that count.
   if (scales != nullptr && scales->size() == 0) scales = nullptr;
   if (sizes != nullptr && sizes->size() == 0) sizes = nullptr;
-  if (scales != nullptr && sizes != nullptr) throw Error("both scales and sizes are given, only one is allowed");
+  if (scales != nullptr && sizes != nullptr) {
+    throw Error("both scales and sizes are given, only one is allowed");
+  }
   Dims dims = x;
   if (scales == nullptr && sizes == nullptr) {
     for (std::int64_t axis : axes) dims[static_cast<std::size_t>(axis)] = kUnknown;
@@ -70,10 +73,12 @@ void infer_grid_sample(InferContext& context) {
   const Dims& x = context.dims(0);
   const Dims& grid = context.dims(1);
   const std::int64_t axes = static_cast<std::int64_t>(x.size()) - 2;
-  const bool fits = axes >= 1 && grid.size() == x.size() && (grid.back() == axes || grid.back() == kUnknown) &&
+  const bool fits = axes >= 1 && grid.size() == x.size() &&
+                    (grid.back() == axes || grid.back() == kUnknown) &&
                     (grid[0] == x[0] || grid[0] == kUnknown || x[0] == kUnknown);
   if (!fits) {
-    throw Error("grid has shape {}, [N, spatial..., {}] needed for an input of {}", to_string(grid), axes, to_string(x));
+    throw Error("grid has shape {}, [N, spatial..., {}] needed for an input of {}", to_string(grid), axes,
+                to_string(x));
   }
   Dims dims{x[0], x[1]};
   dims.insert(dims.end(), grid.begin() + 1, grid.end() - 1);
@@ -105,8 +110,8 @@ void infer_affine_grid(InferContext& context) {
     for (std::size_t i = 0; i < 3; ++i) {
       const std::int64_t found = context.dims(0)[i];
       if (found == kUnknown || found == expected[i]) continue;
-      throw Error("theta has shape {}, {} needed for size {}", to_string(context.dims(0)), to_string(expected),
-                  to_string(wanted));
+      throw Error("theta has shape {}, {} needed for size {}", to_string(context.dims(0)),
+                  to_string(expected), to_string(wanted));
     }
   }
   Dims dims{wanted[0]};
@@ -116,26 +121,27 @@ void infer_affine_grid(InferContext& context) {
 }
 
 OpSpec resize_row() {
-  return {.name = "Resize",
-          .since = 19,
-          .inputs = {{"X"},
-                     {"roi", 'R', Formal::Optional},
-                     {"scales", 'S', Formal::Optional},
-                     {"sizes", 'I', Formal::Optional}},
-          .outputs = {{"Y"}},
-          .types = {{'T', kNumeric | kBool | kString | kComplex},
-                    {'R', {DataType::Float, DataType::Float16, DataType::Double}},
-                    {'S', {DataType::Float}},
-                    {'I', kInt64}},
-          .attributes = {with_default("antialias", std::int64_t{0}), may_have("axes", AttributeKind::Ints),
-                         with_default("coordinate_transformation_mode", std::string("half_pixel")),
-                         with_default("cubic_coeff_a", -0.75F), with_default("exclude_outside", std::int64_t{0}),
-                         with_default("extrapolation_value", 0.0F),
-                         with_default("keep_aspect_ratio_policy", std::string("stretch")),
-                         with_default("mode", std::string("nearest")),
-                         with_default("nearest_mode", std::string("round_prefer_floor"))},
-          .infer = infer_resize,
-          .work = work_per_element<4>};
+  return {
+      .name = "Resize",
+      .since = 19,
+      .inputs = {{"X"},
+                 {"roi", 'R', Formal::Optional},
+                 {"scales", 'S', Formal::Optional},
+                 {"sizes", 'I', Formal::Optional}},
+      .outputs = {{"Y"}},
+      .types = {{'T', kNumeric | kBool | kString | kComplex},
+                {'R', {DataType::Float, DataType::Float16, DataType::Double}},
+                {'S', {DataType::Float}},
+                {'I', kInt64}},
+      .attributes = {with_default("antialias", std::int64_t{0}), may_have("axes", AttributeKind::Ints),
+                     with_default("coordinate_transformation_mode", std::string("half_pixel")),
+                     with_default("cubic_coeff_a", -0.75F), with_default("exclude_outside", std::int64_t{0}),
+                     with_default("extrapolation_value", 0.0F),
+                     with_default("keep_aspect_ratio_policy", std::string("stretch")),
+                     with_default("mode", std::string("nearest")),
+                     with_default("nearest_mode", std::string("round_prefer_floor"))},
+      .infer = infer_resize,
+      .work = work_per_element<4>};
 }
 
 OpSpec grid_sample_row() {
@@ -144,7 +150,8 @@ OpSpec grid_sample_row() {
           .inputs = {{"X"}, {"grid", 'G'}},
           .outputs = {{"Y"}},
           .types = {{'T', kNumeric | kBool | kString | kComplex}, {'G', kFloats}},
-          .attributes = {with_default("align_corners", std::int64_t{0}), with_default("mode", std::string("linear")),
+          .attributes = {with_default("align_corners", std::int64_t{0}),
+                         with_default("mode", std::string("linear")),
                          with_default("padding_mode", std::string("zeros"))},
           .infer = infer_grid_sample,
           .work = work_per_element<8>};

@@ -33,12 +33,14 @@ void keep_aspect_ratio(std::vector<ResizedAxis>& result, const Dims& axes, bool 
   for (std::int64_t i : axes) {
     ResizedAxis& axis = result[static_cast<std::size_t>(i)];
     axis.scale = scale;
-    axis.output = is_known ? static_cast<std::int64_t>(std::floor(scale * static_cast<double>(axis.input) + 0.5))
-                           : kUnknown;
+    axis.output = is_known
+                      ? static_cast<std::int64_t>(std::floor(scale * static_cast<double>(axis.input) + 0.5))
+                      : kUnknown;
   }
 }
 
-void size_axes(std::vector<ResizedAxis>& result, const Dims& axes, std::string_view policy, const Tensor& sizes) {
+void size_axes(std::vector<ResizedAxis>& result, const Dims& axes, std::string_view policy,
+               const Tensor& sizes) {
   const Dims wanted = sizes.to_ints();
   for (std::size_t i = 0; i < axes.size(); ++i) {
     if (wanted[i] < 0) throw Error("sizes are {}, none may be negative", to_string(wanted));
@@ -55,14 +57,15 @@ void size_axes(std::vector<ResizedAxis>& result, const Dims& axes, std::string_v
 
 }  // namespace
 
-std::vector<ResizedAxis> resized_axes(const Dims& x, const Dims& axes, std::string_view keep_aspect_ratio_policy,
-                                      const Tensor* scales, const Tensor* sizes) {
+std::vector<ResizedAxis> resized_axes(const Dims& x, const Dims& axes,
+                                      std::string_view keep_aspect_ratio_policy, const Tensor* scales,
+                                      const Tensor* sizes) {
   std::vector<ResizedAxis> result;
   for (std::int64_t size : x) result.push_back({size, size, 1.0});
   const Tensor& given = scales != nullptr ? *scales : *sizes;
   if (given.rank() != 1 || given.size() != static_cast<std::int64_t>(axes.size())) {
-    throw Error("{} have shape {}, [{}] needed", scales != nullptr ? "scales" : "sizes", to_string(given.dims()),
-                axes.size());
+    throw Error("{} have shape {}, [{}] needed", scales != nullptr ? "scales" : "sizes",
+                to_string(given.dims()), axes.size());
   }
   if (scales != nullptr) {
     scale_axes(result, axes, *scales);

@@ -66,8 +66,8 @@ std::int64_t window_count(const Window& window, std::size_t axis, bool ceil_mode
     count = std::min(floor_divide(room + stride - 1, stride) + 1, starts);
   }
   if (count < 0) {
-    throw Error("a window of {} does not fit the padded input of {} on spatial axis {}", window.extent(axis), padded,
-                axis);
+    throw Error("a window of {} does not fit the padded input of {} on spatial axis {}", window.extent(axis),
+                padded, axis);
   }
   return count;
 }
@@ -89,7 +89,8 @@ void find_output(Window& window, AutoPad auto_pad, bool ceil_mode) {
 
 Dims kernel_of_weights(const TypedOp& op, const Dims& x, const Dims& w) {
   if (w.size() != x.size()) {
-    throw Error("weights have shape {}, rank {} needed for an input of {}", to_string(w), x.size(), to_string(x));
+    throw Error("weights have shape {}, rank {} needed for an input of {}", to_string(w), x.size(),
+                to_string(x));
   }
   Dims kernel(w.begin() + 2, w.end());
   const auto* declared = op.get_if<IntList>("kernel_shape");

@@ -20,8 +20,8 @@ struct Window {
   std::int64_t extent(std::size_t axis) const { return (kernel[axis] - 1) * dilations[axis] + 1; }
 };
 
-/// One element of a window along one axis: outputs [begin, end) see input o * stride + shift there, the others
-/// see padding.
+/// One element of a window along one axis: outputs [begin, end) see input o * stride + shift there, the
+/// others see padding.
 struct Tap {
   std::int64_t shift = 0;
   std::int64_t begin = 0;
@@ -44,7 +44,8 @@ Dims unpooled_dims(const TypedOp& op, const Dims& x);
 /// [N, channels, window.output...]
 Dims windowed_dims(std::int64_t batch, std::int64_t channels, const Window& window);
 
-/// The attribute's list, or `size` times `fallback`; Error when it has another length or a value below `least`.
+/// The attribute's list, or `size` times `fallback`; Error when it has another length or a value below
+/// `least`.
 Dims window_list(const TypedOp& op, std::string_view name, std::size_t size, std::int64_t fallback,
                  std::int64_t least);
 

@@ -1,5 +1,5 @@
-#include <cmath>
 #include <gtest/gtest.h>
+#include <cmath>
 
 #include "tests/support/run_text.h"
 
@@ -20,7 +20,9 @@ struct Conv {
   std::size_t rank() const { return x.size() - 2; }
   std::string attributes() const {
     std::string text = "group = " + std::to_string(group);
-    if (rank() > 0) text += ", strides = " + list(strides) + ", dilations = " + list(dilations) + ", pads = " + list(pads);
+    if (rank() > 0) {
+      text += ", strides = " + list(strides) + ", dilations = " + list(dilations) + ", pads = " + list(pads);
+    }
     return text;
   }
 };
@@ -37,14 +39,19 @@ const Conv kConvs[] = {
 
 std::vector<double> wave(std::int64_t count, std::int64_t seed) {
   std::vector<double> numbers;
-  for (std::int64_t i = 0; i < count; ++i) numbers.push_back(static_cast<double>((i * 29 + seed * 13) % 23 - 11) * 0.25);
+  for (std::int64_t i = 0; i < count; ++i) {
+    numbers.push_back(static_cast<double>((i * 29 + seed * 13) % 23 - 11) * 0.25);
+  }
   return numbers;
 }
 
-std::int64_t kernel_size(const Conv& conv) { return ir::element_count(ir::Dims(conv.w.begin() + 2, conv.w.end())); }
+std::int64_t kernel_size(const Conv& conv) {
+  return ir::element_count(ir::Dims(conv.w.begin() + 2, conv.w.end()));
+}
 
 // Where in the plane of x output `place` sees element `tap` of the kernel; -1 for padding.
-std::int64_t seen(const Conv& conv, const ir::Dims& x, const ir::Dims& y, std::int64_t tap, std::int64_t place) {
+std::int64_t seen(const Conv& conv, const ir::Dims& x, const ir::Dims& y, std::int64_t tap,
+                  std::int64_t place) {
   std::int64_t position = 0;
   std::int64_t stride = 1;
   for (std::size_t axis = conv.rank(); axis-- > 0;) {
@@ -91,7 +98,8 @@ void expect_near(const ir::Datum& found, const std::vector<double>& expected, do
   const auto numbers = found.tensor.values<T>();
   ASSERT_EQ(numbers.size(), expected.size());
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    ASSERT_NEAR(static_cast<double>(static_cast<float>(numbers[i])), expected[i], tolerance) << "element " << i;
+    ASSERT_NEAR(static_cast<double>(static_cast<float>(numbers[i])), expected[i], tolerance)
+        << "element " << i;
   }
 }
 
@@ -100,9 +108,10 @@ void check_conv(const Conv& conv, const std::string& type, double tolerance) {
   const std::vector<double> x = wave(ir::element_count(conv.x), 1);
   const std::vector<double> w = wave(ir::element_count(conv.w), 2);
   const std::vector<double> b = wave(conv.w[0], 3);
-  const auto results = run_text("agraph (" + type + list(conv.x) + " x, " + type + list(conv.w) + " w, " + type +
-                                "[M] b) => (" + type + " y) { y = Conv <" + conv.attributes() + "> (x, w, b) }",
-                                {as<T>(conv.x, x), as<T>(conv.w, w), as<T>({conv.w[0]}, b)});
+  const auto results =
+      run_text("agraph (" + type + list(conv.x) + " x, " + type + list(conv.w) + " w, " + type +
+                   "[M] b) => (" + type + " y) { y = Conv <" + conv.attributes() + "> (x, w, b) }",
+               {as<T>(conv.x, x), as<T>(conv.w, w), as<T>({conv.w[0]}, b)});
   const ir::Tensor& y = results[0].tensor;
   const std::int64_t plane = y.size() / y.dim(0) / y.dim(1);
   std::vector<double> expected(static_cast<std::size_t>(y.size()));
@@ -110,7 +119,8 @@ void check_conv(const Conv& conv, const std::string& type, double tolerance) {
     expected[i] = b[static_cast<std::size_t>(static_cast<std::int64_t>(i) / plane % conv.w[0])];
   }
   for_each_product(conv, conv.x, y.dims(), [&](std::int64_t at_x, std::int64_t at_w, std::int64_t at_y) {
-    expected[static_cast<std::size_t>(at_y)] += x[static_cast<std::size_t>(at_x)] * w[static_cast<std::size_t>(at_w)];
+    expected[static_cast<std::size_t>(at_y)] +=
+        x[static_cast<std::size_t>(at_x)] * w[static_cast<std::size_t>(at_w)];
   });
   expect_near<T>(results[0], expected, tolerance);
 }
@@ -131,7 +141,8 @@ void check_transposed(const Conv& conv, const std::string& type, double toleranc
   ir::Dims y_dims{conv.x[0], conv.w[0]};  // of the convolution, the input here
   for (std::size_t i = 0; i < conv.rank(); ++i) {
     const std::int64_t extent = (conv.w[i + 2] - 1) * conv.dilations[i] + 1;
-    y_dims.push_back((conv.x[i + 2] + conv.pads[i] + conv.pads[i + conv.rank()] - extent) / conv.strides[i] + 1);
+    y_dims.push_back((conv.x[i + 2] + conv.pads[i] + conv.pads[i + conv.rank()] - extent) / conv.strides[i] +
+                     1);
   }
   std::string given = conv.attributes();
   if (conv.rank() > 0) {
@@ -144,13 +155,14 @@ void check_transposed(const Conv& conv, const std::string& type, double toleranc
   }
   const std::vector<double> y = wave(ir::element_count(y_dims), 1);
   const std::vector<double> w = wave(ir::element_count(conv.w), 2);
-  const auto results = run_text("agraph (" + type + list(y_dims) + " x, " + type + list(conv.w) + " w) => (" + type +
-                                " y) { y = ConvTranspose <" + given + "> (x, w) }",
+  const auto results = run_text("agraph (" + type + list(y_dims) + " x, " + type + list(conv.w) + " w) => (" +
+                                    type + " y) { y = ConvTranspose <" + given + "> (x, w) }",
                                 {as<T>(y_dims, y), as<T>(conv.w, w)});
   EXPECT_EQ(results[0].tensor.dims(), conv.x);
   std::vector<double> expected(static_cast<std::size_t>(ir::element_count(conv.x)), 0);
   for_each_product(conv, conv.x, y_dims, [&](std::int64_t at_x, std::int64_t at_w, std::int64_t at_y) {
-    expected[static_cast<std::size_t>(at_x)] += y[static_cast<std::size_t>(at_y)] * w[static_cast<std::size_t>(at_w)];
+    expected[static_cast<std::size_t>(at_x)] +=
+        y[static_cast<std::size_t>(at_y)] * w[static_cast<std::size_t>(at_w)];
   });
   expect_near<T>(results[0], expected, tolerance);
 }
@@ -166,10 +178,12 @@ TEST(ConvTranspose, IsTheGradientOfConvInEveryRankAndType) {
 
 TEST(ConvTranspose, MakesThePaddingForTheShapeAskedFor) {
   const auto run = [](const std::string& given) {
-    return run_text("agraph (float[1,1,3] x, float[1,1,3] w, float[1] b) => (float y) {"
-                    " y = ConvTranspose <" + given + "> (x, w, b) }",
-                    {tensor<float>({1, 1, 3}, {1, 2, 3}), tensor<float>({1, 1, 3}, {1, 10, 100}),
-                     tensor<float>({1}, {0.5F})});
+    return run_text(
+        "agraph (float[1,1,3] x, float[1,1,3] w, float[1] b) => (float y) {"
+        " y = ConvTranspose <" +
+            given + "> (x, w, b) }",
+        {tensor<float>({1, 1, 3}, {1, 2, 3}), tensor<float>({1, 1, 3}, {1, 10, 100}),
+         tensor<float>({1}, {0.5F})});
   };
   // Without padding: 1 10 102 20 203 30 300.
   EXPECT_EQ(values<float>(run("strides = [2], output_shape = [6], auto_pad = \"SAME_UPPER\"")[0]),
@@ -186,9 +200,11 @@ TEST(ConvTranspose, MakesThePaddingForTheShapeAskedFor) {
 
 TEST(Conv, PadsAsAutoPadSays) {
   const auto run = [](const std::string& given) {
-    return values<float>(run_text("agraph (float[1,1,4] x, float[1,1,2] w) => (float y) {"
-                                  " y = Conv <" + given + "> (x, w) }",
-                                  {tensor<float>({1, 1, 4}, {1, 2, 3, 4}), tensor<float>({1, 1, 2}, {1, 10})})[0]);
+    return values<float>(
+        run_text("agraph (float[1,1,4] x, float[1,1,2] w) => (float y) {"
+                 " y = Conv <" +
+                     given + "> (x, w) }",
+                 {tensor<float>({1, 1, 4}, {1, 2, 3, 4}), tensor<float>({1, 1, 2}, {1, 10})})[0]);
   };
   EXPECT_EQ(run("auto_pad = \"SAME_UPPER\""), (std::vector<float>{21, 32, 43, 4}));
   EXPECT_EQ(run("auto_pad = \"SAME_LOWER\""), (std::vector<float>{10, 21, 32, 43}));
@@ -199,23 +215,26 @@ TEST(Conv, OfNoImagesOrNoChannelsGivesNothingOrTheBias) {
   const auto none = run_text("agraph (float[0,1,4] x, float[1,1,2] w) => (float y) { y = Conv(x, w) }",
                              {tensor<float>({0, 1, 4}, {}), tensor<float>({1, 1, 2}, {1, 10})});
   EXPECT_EQ(none[0].tensor.dims(), (ir::Dims{0, 1, 3}));
-  const auto bias = run_text("agraph (float[1,0,2] x, float[2,0,1] w, float[2] b) => (float y) { y = Conv(x, w, b) }",
-                             {tensor<float>({1, 0, 2}, {}), tensor<float>({2, 0, 1}, {}), tensor<float>({2}, {3, 4})});
+  const auto bias =
+      run_text("agraph (float[1,0,2] x, float[2,0,1] w, float[2] b) => (float y) { y = Conv(x, w, b) }",
+               {tensor<float>({1, 0, 2}, {}), tensor<float>({2, 0, 1}, {}), tensor<float>({2}, {3, 4})});
   EXPECT_EQ(values<float>(bias[0]), (std::vector<float>{3, 3, 4, 4}));
 }
 
 TEST(Conv, UsesConstantWeightsToo) {
-  const auto results = run_text("agraph (float[1,2,2] x) => (float y) {"
-                                " w = Constant <value = float[1,2,1] {2.0, 3.0}> ()  y = Conv(x, w) }",
-                                {tensor<float>({1, 2, 2}, {1, 2, 3, 4})});
+  const auto results = run_text(
+      "agraph (float[1,2,2] x) => (float y) {"
+      " w = Constant <value = float[1,2,1] {2.0, 3.0}> ()  y = Conv(x, w) }",
+      {tensor<float>({1, 2, 2}, {1, 2, 3, 4})});
   EXPECT_EQ(values<float>(results[0]), (std::vector<float>{11, 16}));
 }
 
 TEST(Conv, RefusesWhatDoesNotFit) {
   const auto run = [](const std::string& given, const ir::Dims& w) {
-    return run_text("agraph (float[1,2,4] x, float" + list(w) + " w) => (float y) { y = Conv <" + given + "> (x, w) }",
-                    {tensor<float>({1, 2, 4}, std::vector<float>(8)),
-                     tensor<float>(w, std::vector<float>(static_cast<std::size_t>(ir::element_count(w))))});
+    return run_text(
+        "agraph (float[1,2,4] x, float" + list(w) + " w) => (float y) { y = Conv <" + given + "> (x, w) }",
+        {tensor<float>({1, 2, 4}, std::vector<float>(8)),
+         tensor<float>(w, std::vector<float>(static_cast<std::size_t>(ir::element_count(w))))});
   };
   EXPECT_NO_THROW(run("group = 2", {2, 1, 2}));
   EXPECT_THROW(run("group = 1", {2, 1, 2}), Error);
@@ -230,21 +249,28 @@ void check_integer(const Conv& conv, const std::string& x_type, const std::strin
                    const std::vector<W>& w_zeros) {
   std::vector<X> x;
   std::vector<W> w;
-  for (double number : wave(ir::element_count(conv.x), 1)) x.push_back(static_cast<X>(static_cast<int>(number * 40) + x_zero));
-  for (double number : wave(ir::element_count(conv.w), 2)) w.push_back(static_cast<W>(static_cast<int>(number * 44)));
+  for (double number : wave(ir::element_count(conv.x), 1)) {
+    x.push_back(static_cast<X>(static_cast<int>(number * 40) + x_zero));
+  }
+  for (double number : wave(ir::element_count(conv.w), 2)) {
+    w.push_back(static_cast<W>(static_cast<int>(number * 44)));
+  }
   const auto zeros = static_cast<std::int64_t>(w_zeros.size());
-  const auto results = run_text("agraph (" + x_type + list(conv.x) + " x, " + w_type + list(conv.w) + " w, " + x_type +
-                                " a, " + w_type + "[Z] b) => (int32 y) {"
-                                " y = ConvInteger <" + conv.attributes() + "> (x, w, a, b) }",
-                                {tensor<X>(conv.x, x), tensor<W>(conv.w, w), tensor<X>({}, {static_cast<X>(x_zero)}),
-                                 tensor<W>({zeros}, w_zeros)});
+  const auto results = run_text("agraph (" + x_type + list(conv.x) + " x, " + w_type + list(conv.w) + " w, " +
+                                    x_type + " a, " + w_type +
+                                    "[Z] b) => (int32 y) {"
+                                    " y = ConvInteger <" +
+                                    conv.attributes() + "> (x, w, a, b) }",
+                                {tensor<X>(conv.x, x), tensor<W>(conv.w, w),
+                                 tensor<X>({}, {static_cast<X>(x_zero)}), tensor<W>({zeros}, w_zeros)});
   const std::int64_t weights_of_channel = ir::element_count(conv.w) / conv.w[0];
   std::vector<std::int32_t> expected(static_cast<std::size_t>(results[0].tensor.size()), 0);
-  for_each_product(conv, conv.x, results[0].tensor.dims(), [&](std::int64_t at_x, std::int64_t at_w, std::int64_t at_y) {
-    const int b = w_zeros[zeros == 1 ? 0 : static_cast<std::size_t>(at_w / weights_of_channel)];
-    expected[static_cast<std::size_t>(at_y)] +=
-        (x[static_cast<std::size_t>(at_x)] - x_zero) * (w[static_cast<std::size_t>(at_w)] - b);
-  });
+  for_each_product(
+      conv, conv.x, results[0].tensor.dims(), [&](std::int64_t at_x, std::int64_t at_w, std::int64_t at_y) {
+        const int b = w_zeros[zeros == 1 ? 0 : static_cast<std::size_t>(at_w / weights_of_channel)];
+        expected[static_cast<std::size_t>(at_y)] +=
+            (x[static_cast<std::size_t>(at_x)] - x_zero) * (w[static_cast<std::size_t>(at_w)] - b);
+      });
   EXPECT_EQ(values<std::int32_t>(results[0]), expected);
 }
 
@@ -261,18 +287,21 @@ TEST(ConvInteger, AgreesWithItsDefinitionInEverySign) {
 }
 
 TEST(ConvInteger, NeedsNoZeroPoints) {
-  const auto results = run_text("agraph (uint8[1,1,3] x, uint8[1,1,2] w) => (int32 y) { y = ConvInteger(x, w) }",
-                                {tensor<std::uint8_t>({1, 1, 3}, {255, 255, 1}), tensor<std::uint8_t>({1, 1, 2}, {255, 255})});
+  const auto results =
+      run_text("agraph (uint8[1,1,3] x, uint8[1,1,2] w) => (int32 y) { y = ConvInteger(x, w) }",
+               {tensor<std::uint8_t>({1, 1, 3}, {255, 255, 1}), tensor<std::uint8_t>({1, 1, 2}, {255, 255})});
   EXPECT_EQ(values<std::int32_t>(results[0]), (std::vector<std::int32_t>{130050, 65280}));
 }
 
 TEST(QLinearConv, ScalesPerChannelRoundsToEvenAndSaturates) {
   const auto results = run_text(
-      "agraph (uint8[1,1,4] x, float xs, uint8 xz, int8[2,1,1] w, float[2] ws, int8[2] wz, float ys, int8 yz, int32[2] b)"
+      "agraph (uint8[1,1,4] x, float xs, uint8 xz, int8[2,1,1] w, float[2] ws, int8[2] wz, float ys, int8 "
+      "yz, int32[2] b)"
       " => (int8 y) { y = QLinearConv(x, xs, xz, w, ws, wz, ys, yz, b) }",
-      {tensor<std::uint8_t>({1, 1, 4}, {10, 11, 13, 255}), tensor<float>({}, {0.5F}), tensor<std::uint8_t>({}, {10}),
-       tensor<std::int8_t>({2, 1, 1}, {1, -3}), tensor<float>({2}, {1, 2}), tensor<std::int8_t>({2}, {0, 1}),
-       tensor<float>({}, {1}), tensor<std::int8_t>({}, {1}), tensor<std::int32_t>({2}, {0, 4})});
+      {tensor<std::uint8_t>({1, 1, 4}, {10, 11, 13, 255}), tensor<float>({}, {0.5F}),
+       tensor<std::uint8_t>({}, {10}), tensor<std::int8_t>({2, 1, 1}, {1, -3}), tensor<float>({2}, {1, 2}),
+       tensor<std::int8_t>({2}, {0, 1}), tensor<float>({}, {1}), tensor<std::int8_t>({}, {1}),
+       tensor<std::int32_t>({2}, {0, 4})});
   // (x - 10) * 1 * 0.5 and ((x - 10) * -4 + 4) * 1, each plus 1.
   EXPECT_EQ(values<std::int8_t>(results[0]), (std::vector<std::int8_t>{1, 1, 3, 123, 5, 1, -7, -128}));
 }
@@ -284,10 +313,14 @@ TEST(DeformConv, WithoutOffsetsIsConv) {
   const ir::Dims offsets{1, 2 * 6 * 2, 6, 5};
   const auto results = run_text(
       "agraph (double[1,4,7,9] x, double[6,2,3,2] w, double[1,24,6,5] o) => (double y, double z) {"
-      " y = Conv <" + conv.attributes() + "> (x, w)"
-      " z = DeformConv <" + conv.attributes() + ", offset_group = 2> (x, w, o) }",
+      " y = Conv <" +
+          conv.attributes() +
+          "> (x, w)"
+          " z = DeformConv <" +
+          conv.attributes() + ", offset_group = 2> (x, w, o) }",
       {as<double>(conv.x, x), as<double>(conv.w, w),
-       tensor<double>(offsets, std::vector<double>(static_cast<std::size_t>(ir::element_count(offsets)), 0))});
+       tensor<double>(offsets,
+                      std::vector<double>(static_cast<std::size_t>(ir::element_count(offsets)), 0))});
   const auto y = values<double>(results[0]);
   const auto z = values<double>(results[1]);
   ASSERT_EQ(y.size(), z.size());
@@ -296,7 +329,8 @@ TEST(DeformConv, WithoutOffsetsIsConv) {
 
 TEST(DeformConv, InterpolatesMasksAndSeesZeroOutside) {
   const auto results = run_text(
-      "agraph (float[1,1,2,2] x, float[1,1,1,1] w, float[1,2,2,2] o, float[1] b, float[1,1,2,2] m) => (float y) {"
+      "agraph (float[1,1,2,2] x, float[1,1,1,1] w, float[1,2,2,2] o, float[1] b, float[1,1,2,2] m) => (float "
+      "y) {"
       " y = DeformConv(x, w, o, b, m) }",
       {tensor<float>({1, 1, 2, 2}, {1, 2, 3, 4}), tensor<float>({1, 1, 1, 1}, {10}),
        tensor<float>({1, 2, 2, 2}, {0.5F, -0.5F, 0, 1e20F, 0.5F, 0, 0.25F, 0}), tensor<float>({1}, {1}),
@@ -311,7 +345,8 @@ TEST(CausalConvWithState, InTwoStepsGivesWhatItGivesInOne) {
   std::vector<double> second;
   for (std::size_t i = 0; i < x.size(); ++i) (i % 6 < 2 ? first : second).push_back(x[i]);
   const auto results = run_text(
-      "agraph (float[2,3,6] x, float[2,3,2] p, float[2,3,4] q, float[3,1,4] w, float[3] b) => (float y, float u, float v, float s, float t) {"
+      "agraph (float[2,3,6] x, float[2,3,2] p, float[2,3,4] q, float[3,1,4] w, float[3] b) => (float y, "
+      "float u, float v, float s, float t) {"
       " y, s = CausalConvWithState <activation = \"silu\"> (x, w, b)"
       " u, r = CausalConvWithState <activation = \"swish\"> (p, w, b)"
       " v, t = CausalConvWithState <activation = \"silu\"> (q, w, b, r) }",
@@ -321,7 +356,9 @@ TEST(CausalConvWithState, InTwoStepsGivesWhatItGivesInOne) {
   const auto u = values<float>(results[1]);
   const auto v = values<float>(results[2]);
   for (std::size_t row = 0; row < 6; ++row) {
-    for (std::size_t t = 0; t < 6; ++t) EXPECT_FLOAT_EQ(y[row * 6 + t], t < 2 ? u[row * 2 + t] : v[row * 4 + t - 2]);
+    for (std::size_t t = 0; t < 6; ++t) {
+      EXPECT_FLOAT_EQ(y[row * 6 + t], t < 2 ? u[row * 2 + t] : v[row * 4 + t - 2]);
+    }
   }
   EXPECT_EQ(values<float>(results[3]), values<float>(results[4]));
 }

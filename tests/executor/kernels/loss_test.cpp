@@ -1,5 +1,5 @@
-#include <cmath>
 #include <gtest/gtest.h>
+#include <cmath>
 
 #include "tests/support/run_text.h"
 
@@ -11,15 +11,18 @@ ir::Datum targets() { return tensor<std::int64_t>({2, 2}, {0, 1, 2, -1}); }
 
 std::vector<float> likelihood(const std::string& attributes, bool weighted) {
   const std::string weight = weighted ? ", w" : "";
-  const auto results = run_text("agraph (float[2,3,2] x, int64[2,2] t, float[3] w) => (float y) {"
-                                " y = NegativeLogLikelihoodLoss <" + attributes + "> (x, t" + weight + ") }",
-                                {scores(), targets(), tensor<float>({3}, {1, 10, 100})});
+  const auto results = run_text(
+      "agraph (float[2,3,2] x, int64[2,2] t, float[3] w) => (float y) {"
+      " y = NegativeLogLikelihoodLoss <" +
+          attributes + "> (x, t" + weight + ") }",
+      {scores(), targets(), tensor<float>({3}, {1, 10, 100})});
   return values<float>(results[0]);
 }
 
 TEST(NegativeLogLikelihoodLoss, PicksWeighsAndReduces) {
   EXPECT_EQ(likelihood("ignore_index = -1, reduction = \"none\"", false), (std::vector<float>{1, 4, 11, 0}));
-  EXPECT_EQ(likelihood("ignore_index = -1, reduction = \"none\"", true), (std::vector<float>{1, 40, 1100, 0}));
+  EXPECT_EQ(likelihood("ignore_index = -1, reduction = \"none\"", true),
+            (std::vector<float>{1, 40, 1100, 0}));
   EXPECT_EQ(likelihood("ignore_index = -1, reduction = \"sum\"", true), (std::vector<float>{1141}));
   EXPECT_EQ(likelihood("ignore_index = -1", false), (std::vector<float>{16.0F / 3}));
   EXPECT_EQ(likelihood("ignore_index = -1", true), (std::vector<float>{1141.0F / 111}));
@@ -65,9 +68,10 @@ TEST(SoftmaxCrossEntropyLoss, SumsOverTheClassAxisOfImages) {
 }
 
 TEST(SoftmaxCrossEntropyLoss, RefusesTargetsOfAnotherShape) {
-  EXPECT_THROW(run_text("agraph (float[2,3] x, int64[3] t) => (float y) { y = SoftmaxCrossEntropyLoss(x, t) }",
-                        {tensor<float>({2, 3}, {1, 2, 3, 4, 5, 6}), tensor<std::int64_t>({3}, {0, 0, 0})}),
-               Error);
+  EXPECT_THROW(
+      run_text("agraph (float[2,3] x, int64[3] t) => (float y) { y = SoftmaxCrossEntropyLoss(x, t) }",
+               {tensor<float>({2, 3}, {1, 2, 3, 4, 5, 6}), tensor<std::int64_t>({3}, {0, 0, 0})}),
+      Error);
 }
 
 }  // namespace

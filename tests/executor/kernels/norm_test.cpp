@@ -1,5 +1,5 @@
-#include <cmath>
 #include <gtest/gtest.h>
+#include <cmath>
 
 #include "tests/support/run_text.h"
 
@@ -29,7 +29,8 @@ Statistics statistics_of(const std::vector<double>& x, const std::vector<std::si
 
 // Normalises x [n, c, size] by the statistics of the elements for which same_group(i, j) holds.
 template <class SameGroup>
-std::vector<double> naive_normalization(const std::vector<double>& x, double epsilon, const SameGroup& same_group) {
+std::vector<double> naive_normalization(const std::vector<double>& x, double epsilon,
+                                        const SameGroup& same_group) {
   std::vector<double> y(x.size());
   for (std::size_t i = 0; i < x.size(); ++i) {
     std::vector<std::size_t> members;
@@ -46,7 +47,9 @@ template <class T>
 void expect_near(const ir::Datum& found, const std::vector<double>& expected, double tolerance) {
   const auto numbers = values<T>(found);
   ASSERT_EQ(numbers.size(), expected.size());
-  for (std::size_t i = 0; i < numbers.size(); ++i) ASSERT_NEAR(numbers[i], expected[i], tolerance) << "element " << i;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    ASSERT_NEAR(numbers[i], expected[i], tolerance) << "element " << i;
+  }
 }
 
 constexpr std::size_t kChannels = 4;
@@ -76,7 +79,8 @@ TEST(BatchNormalization, UsesTheGivenStatisticsOfAnyType) {
 TEST(BatchNormalization, InTrainingUsesAndUpdatesStatistics) {
   const std::vector<double> x = wave(72);
   const auto results = run_text(
-      "agraph (double[3,4,2,3] x, double[4] s, double[4] b, float[4] m, float[4] v) => (double y, float rm, float rv) {"
+      "agraph (double[3,4,2,3] x, double[4] s, double[4] b, float[4] m, float[4] v) => (double y, float rm, "
+      "float rv) {"
       " y, rm, rv = BatchNormalization <training_mode = 1, momentum = 0.75> (x, s, b, m, v) }",
       {tensor<double>(kDims, x), tensor<double>({4}, kScale), tensor<double>({4}, kBias),
        tensor<float>({4}, {1, 2, 3, 4}), tensor<float>({4}, {4, 3, 2, 1})});
@@ -101,10 +105,13 @@ TEST(BatchNormalization, HasRunningStatisticsOnlyInTraining) {
 TEST(GroupNormalization, AgreesWithItsDefinitionForEveryNumberOfGroups) {
   const std::vector<double> x = wave(72);
   for (std::size_t groups : {1U, 2U, 4U}) {
-    const std::string text = "agraph (float[3,4,2,3] x, float[4] s, float[4] b) => (float y) {"
-                             " y = GroupNormalization <num_groups = " + std::to_string(groups) + "> (x, s, b) }";
-    const auto results = run_text(text, {tensor<float>(kDims, to_floats(x)), tensor<float>({4}, to_floats(kScale)),
-                                         tensor<float>({4}, to_floats(kBias))});
+    const std::string text =
+        "agraph (float[3,4,2,3] x, float[4] s, float[4] b) => (float y) {"
+        " y = GroupNormalization <num_groups = " +
+        std::to_string(groups) + "> (x, s, b) }";
+    const auto results =
+        run_text(text, {tensor<float>(kDims, to_floats(x)), tensor<float>({4}, to_floats(kScale)),
+                        tensor<float>({4}, to_floats(kBias))});
     const std::size_t in_group = kChannels / groups;
     const auto same = [&](std::size_t i, std::size_t j) {
       return image_of(i) == image_of(j) && channel_of(i) / in_group == channel_of(j) / in_group;
@@ -134,12 +141,15 @@ TEST(LayerNormalization, AgreesWithItsDefinitionFromEveryAxisOn) {
   const std::vector<double> x = wave(72);
   const std::size_t row_sizes[] = {72, 24, 6, 3};
   for (std::size_t axis = 0; axis < 4; ++axis) {
-    const std::string text = "agraph (float[3,4,2,3] x, float[3] s, float[4,1,1] b) => (float y, float m, float d) {"
-                             " y, m, d = LayerNormalization <axis = " + std::to_string(axis) + "> (x, s, b) }";
+    const std::string text =
+        "agraph (float[3,4,2,3] x, float[3] s, float[4,1,1] b) => (float y, float m, float d) {"
+        " y, m, d = LayerNormalization <axis = " +
+        std::to_string(axis) + "> (x, s, b) }";
     const auto results = run_text(text, {tensor<float>(kDims, to_floats(x)), tensor<float>({3}, {1, 2, 3}),
                                          tensor<float>({4, 1, 1}, to_floats(kBias))});
     const std::size_t size = row_sizes[axis];
-    auto expected = naive_normalization(x, 1e-5, [&](std::size_t i, std::size_t j) { return i / size == j / size; });
+    auto expected =
+        naive_normalization(x, 1e-5, [&](std::size_t i, std::size_t j) { return i / size == j / size; });
     for (std::size_t i = 0; i < x.size(); ++i) {
       expected[i] = expected[i] * static_cast<double>(i % 3 + 1) + kBias[channel_of(i)];
     }
@@ -208,9 +218,11 @@ TEST(MeanVarianceNormalization, AgreesWithItsDefinitionOverAnyAxes) {
 TEST(Lrn, SumsSquaresOfNeighbouringChannels) {
   const std::vector<double> x = wave(2 * 5 * 300);
   for (int size : {1, 2, 5}) {
-    const auto results = run_text("agraph (float[2,5,300] x) => (float y) {"
-                                  " y = LRN <size = " + std::to_string(size) + ", alpha = 0.5, beta = 0.6, bias = 2.0> (x) }",
-                                  {tensor<float>({2, 5, 300}, to_floats(x))});
+    const auto results = run_text(
+        "agraph (float[2,5,300] x) => (float y) {"
+        " y = LRN <size = " +
+            std::to_string(size) + ", alpha = 0.5, beta = 0.6, bias = 2.0> (x) }",
+        {tensor<float>({2, 5, 300}, to_floats(x))});
     std::vector<double> expected(x.size());
     for (std::size_t i = 0; i < x.size(); ++i) {
       const int channel = static_cast<int>(i / 300 % 5);

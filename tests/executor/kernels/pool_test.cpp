@@ -1,6 +1,6 @@
+#include <gtest/gtest.h>
 #include <cmath>
 #include <functional>
-#include <gtest/gtest.h>
 #include <optional>
 
 #include "tests/support/run_text.h"
@@ -25,7 +25,9 @@ std::string attributes(const Pool& pool) {
 
 std::vector<float> shuffled(std::int64_t count) {
   std::vector<float> numbers(static_cast<std::size_t>(count));
-  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>((i * 61 + 17) % 97) * 0.5F - 20.0F;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    numbers[i] = static_cast<float>((i * 61 + 17) % 97) * 0.5F - 20.0F;
+  }
   return numbers;
 }
 
@@ -76,7 +78,9 @@ std::vector<double> naive_pool(const Pool& pool, const std::vector<float>& x, co
 void expect_near(const ir::Datum& found, const std::vector<double>& expected) {
   const auto numbers = values<float>(found);
   ASSERT_EQ(numbers.size(), expected.size());
-  for (std::size_t i = 0; i < numbers.size(); ++i) ASSERT_NEAR(numbers[i], expected[i], 1e-4) << "element " << i;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    ASSERT_NEAR(numbers[i], expected[i], 1e-4) << "element " << i;
+  }
 }
 
 const Pool kPools[] = {
@@ -96,12 +100,19 @@ TEST(Pool, AgreesWithANaiveLoopInEveryRank) {
     const ir::Dims sizes(dims.begin() + 2, dims.end());
     const std::string shape = "float" + list(dims);
     const std::string given = attributes(pool);
-    const auto results = run_text("agraph (" + shape + " x) => (float y, float z, float w, float v) {"
-                                  " y = MaxPool <" + given + "> (x)  z = AveragePool <" + given + "> (x)"
-                                  " w = AveragePool <" + given + ", count_include_pad = 1> (x)"
-                                  " v = LpPool <" + given + ", p = 3> (x) }",
+    const auto results = run_text("agraph (" + shape +
+                                      " x) => (float y, float z, float w, float v) {"
+                                      " y = MaxPool <" +
+                                      given + "> (x)  z = AveragePool <" + given +
+                                      "> (x)"
+                                      " w = AveragePool <" +
+                                      given +
+                                      ", count_include_pad = 1> (x)"
+                                      " v = LpPool <" +
+                                      given + ", p = 3> (x) }",
                                   {tensor<float>(dims, x)});
-    const auto check = [&](std::size_t i, const std::function<double(const std::vector<float>&, std::size_t)>& reduce) {
+    const auto check = [&](std::size_t i,
+                           const std::function<double(const std::vector<float>&, std::size_t)>& reduce) {
       expect_near(results[i], naive_pool(pool, x, sizes, results[i].tensor, reduce));
     };
     const auto sum = [](const std::vector<float>& seen) {
@@ -125,7 +136,8 @@ TEST(MaxPool, SaysWhereTheFirstMaximumWas) {
       "agraph (float[1,2,3,4] x) => (float y, int64 i, float z, int64 j) {"
       " y, i = MaxPool <kernel_shape = [2,2], strides = [1,2]> (x)"
       " z, j = MaxPool <kernel_shape = [2,2], strides = [1,2], storage_order = 1> (x) }",
-      {tensor<float>({1, 2, 3, 4}, {5, 5, 1, 2, 5, 5, 3, 3, 0, 9, 9, 3, 1, 2, 3, 4, 4, 3, 2, 1, 0, 0, 0, 0})});
+      {tensor<float>({1, 2, 3, 4},
+                     {5, 5, 1, 2, 5, 5, 3, 3, 0, 9, 9, 3, 1, 2, 3, 4, 4, 3, 2, 1, 0, 0, 0, 0})});
   EXPECT_EQ(values<float>(results[0]), (std::vector<float>{5, 3, 9, 9, 4, 4, 4, 2}));
   EXPECT_EQ(values<std::int64_t>(results[1]), (std::vector<std::int64_t>{0, 6, 9, 10, 16, 15, 16, 18}));
   // Column by column: row h, column w is h + 3 w.
@@ -133,17 +145,21 @@ TEST(MaxPool, SaysWhereTheFirstMaximumWas) {
 }
 
 TEST(MaxPool, TakesBytesAndDoublesAndHalves) {
-  const auto bytes = run_text("agraph (int8[1,1,4] x) => (int8 y) { y = MaxPool <kernel_shape = [2], pads = [1,0]> (x) }",
-                              {tensor<std::int8_t>({1, 1, 4}, {-128, -3, -5, 7})});
+  const auto bytes =
+      run_text("agraph (int8[1,1,4] x) => (int8 y) { y = MaxPool <kernel_shape = [2], pads = [1,0]> (x) }",
+               {tensor<std::int8_t>({1, 1, 4}, {-128, -3, -5, 7})});
   EXPECT_EQ(values<std::int8_t>(bytes[0]), (std::vector<std::int8_t>{-128, -3, -3, 7}));
-  const auto unsigned_bytes = run_text("agraph (uint8[1,1,3] x) => (uint8 y) { y = MaxPool <kernel_shape = [2]> (x) }",
-                                       {tensor<std::uint8_t>({1, 1, 3}, {200, 3, 255})});
+  const auto unsigned_bytes =
+      run_text("agraph (uint8[1,1,3] x) => (uint8 y) { y = MaxPool <kernel_shape = [2]> (x) }",
+               {tensor<std::uint8_t>({1, 1, 3}, {200, 3, 255})});
   EXPECT_EQ(values<std::uint8_t>(unsigned_bytes[0]), (std::vector<std::uint8_t>{200, 255}));
-  const auto doubles = run_text("agraph (double[1,1,3] x) => (double y) { y = MaxPool <kernel_shape = [2]> (x) }",
-                                {tensor<double>({1, 1, 3}, {1e300, 3, -1e300})});
+  const auto doubles =
+      run_text("agraph (double[1,1,3] x) => (double y) { y = MaxPool <kernel_shape = [2]> (x) }",
+               {tensor<double>({1, 1, 3}, {1e300, 3, -1e300})});
   EXPECT_EQ(values<double>(doubles[0]), (std::vector<double>{1e300, 3}));
-  const auto halves = run_text("agraph (float16[1,1,3] x) => (float16 y, int64 i) { y, i = MaxPool <kernel_shape = [2]> (x) }",
-                               {tensor<ir::Float16>({1, 1, 3}, {ir::Float16(1), ir::Float16(3), ir::Float16(2)})});
+  const auto halves = run_text(
+      "agraph (float16[1,1,3] x) => (float16 y, int64 i) { y, i = MaxPool <kernel_shape = [2]> (x) }",
+      {tensor<ir::Float16>({1, 1, 3}, {ir::Float16(1), ir::Float16(3), ir::Float16(2)})});
   EXPECT_EQ(halves[0].tensor.data<ir::Float16>()[0].bits, ir::Float16(3).bits);
   EXPECT_EQ(values<std::int64_t>(halves[1]), (std::vector<std::int64_t>{1, 1}));
 }
@@ -161,7 +177,8 @@ TEST(Pool, CeilModeLeavesOutWindowsThatStartInTheEndPadding) {
 TEST(AveragePool, CountsPaddingButNotWhatCeilModeAddsBeyondIt) {
   const auto results = run_text(
       "agraph (float[1,1,4] x) => (float y, float z) {"
-      " y = AveragePool <kernel_shape = [3], strides = [2], pads = [1,0], ceil_mode = 1, count_include_pad = 1> (x)"
+      " y = AveragePool <kernel_shape = [3], strides = [2], pads = [1,0], ceil_mode = 1, count_include_pad = "
+      "1> (x)"
       " z = AveragePool <kernel_shape = [3], strides = [2], pads = [1,0], ceil_mode = 1> (x) }",
       {tensor<float>({1, 1, 4}, {1, 2, 3, 6})});
   EXPECT_EQ(values<float>(results[0]), (std::vector<float>{1, 11.0F / 3}));
@@ -221,7 +238,8 @@ TEST(MaxUnpool, UndoesMaxPoolAndStretchesToTheShapeAskedFor) {
 }
 
 TEST(MaxUnpool, RefusesAnIndexOutOfRange) {
-  EXPECT_THROW(run_text("agraph (float[1,1,1] x, int64[1,1,1] i) => (float y) { y = MaxUnpool <kernel_shape = [2]> (x, i) }",
+  EXPECT_THROW(run_text("agraph (float[1,1,1] x, int64[1,1,1] i) => (float y) { y = MaxUnpool <kernel_shape "
+                        "= [2]> (x, i) }",
                         {tensor<float>({1, 1, 1}, {5}), tensor<std::int64_t>({1, 1, 1}, {2})}),
                Error);
 }
@@ -237,7 +255,8 @@ TEST(MaxRoiPool, PoolsEachRegionOfItsImage) {
 }
 
 TEST(MaxRoiPool, RefusesARegionOfNoImage) {
-  EXPECT_THROW(run_text("agraph (float[1,1,2,2] x, float[1,5] r) => (float y) { y = MaxRoiPool <pooled_shape = [1,1]> (x, r) }",
+  EXPECT_THROW(run_text("agraph (float[1,1,2,2] x, float[1,5] r) => (float y) { y = MaxRoiPool <pooled_shape "
+                        "= [1,1]> (x, r) }",
                         {tensor<float>({1, 1, 2, 2}, {1, 2, 3, 4}), tensor<float>({1, 5}, {1, 0, 0, 1, 1})}),
                Error);
 }

@@ -1,6 +1,6 @@
+#include <gtest/gtest.h>
 #include <cmath>
 #include <functional>
-#include <gtest/gtest.h>
 
 #include "tests/support/run_text.h"
 
@@ -10,29 +10,38 @@ namespace {
 const ir::Datum kNoRoi = tensor<float>({0}, {});
 const ir::Datum kNoScales = tensor<float>({0}, {});
 
-std::string attribute_text(const std::string& attributes) { return attributes.empty() ? "" : " <" + attributes + ">"; }
+std::string attribute_text(const std::string& attributes) {
+  return attributes.empty() ? "" : " <" + attributes + ">";
+}
 
 template <class T>
 std::vector<T> resize_by_scales(const std::string& type, const std::string& attributes, const ir::Dims& dims,
                                 const std::vector<T>& x, const std::vector<float>& scales,
                                 const std::vector<float>& roi = {}) {
-  const auto results = run_text("agraph (" + type + " x, float[R] r, float[S] s) => (" + type + " y) {"
-                                " y = Resize" + attribute_text(attributes) + " (x, r, s) }",
-                                {tensor<T>(dims, x), tensor<float>({static_cast<std::int64_t>(roi.size())}, roi),
-                                 tensor<float>({static_cast<std::int64_t>(scales.size())}, scales)});
+  const auto results =
+      run_text("agraph (" + type + " x, float[R] r, float[S] s) => (" + type +
+                   " y) {"
+                   " y = Resize" +
+                   attribute_text(attributes) + " (x, r, s) }",
+               {tensor<T>(dims, x), tensor<float>({static_cast<std::int64_t>(roi.size())}, roi),
+                tensor<float>({static_cast<std::int64_t>(scales.size())}, scales)});
   return values<T>(results[0]);
 }
 
 ir::Datum resize_to(const std::string& attributes, const ir::Dims& dims, const std::vector<float>& x,
                     const std::vector<std::int64_t>& sizes) {
-  return run_text("agraph (float x, float[R] r, float[S] s, int64[I] i) => (float y) {"
-                  " y = Resize" + attribute_text(attributes) + " (x, r, s, i) }",
-                  {tensor<float>(dims, x), kNoRoi, kNoScales, ir::Tensor::ints(sizes)})[0];
+  return run_text(
+      "agraph (float x, float[R] r, float[S] s, int64[I] i) => (float y) {"
+      " y = Resize" +
+          attribute_text(attributes) + " (x, r, s, i) }",
+      {tensor<float>(dims, x), kNoRoi, kNoScales, ir::Tensor::ints(sizes)})[0];
 }
 
 std::vector<float> ramp(std::int64_t count) {
   std::vector<float> numbers;
-  for (std::int64_t i = 0; i < count; ++i) numbers.push_back(static_cast<float>((i * 31 + 5) % 47) * 0.5F - 8.0F);
+  for (std::int64_t i = 0; i < count; ++i) {
+    numbers.push_back(static_cast<float>((i * 31 + 5) % 47) * 0.5F - 8.0F);
+  }
   return numbers;
 }
 
@@ -49,11 +58,14 @@ using Weight = std::function<double(double point, std::int64_t i)>;
 using Point = std::function<double(double o, double in, double out)>;
 
 // y [n, out0, out1] from x [n, in0, in1] with the product of the weights of both axes.
-std::vector<double> naive_resize(const std::vector<float>& x, const ir::Dims& in, const ir::Dims& out, const Point& point,
-                                 const std::function<double(double distance, double scale)>& kernel, bool exclude) {
+std::vector<double> naive_resize(const std::vector<float>& x, const ir::Dims& in, const ir::Dims& out,
+                                 const Point& point,
+                                 const std::function<double(double distance, double scale)>& kernel,
+                                 bool exclude) {
   const auto weights = [&](std::size_t axis, std::int64_t o) {
     const double scale = static_cast<double>(out[axis]) / static_cast<double>(in[axis]);
-    const double at = point(static_cast<double>(o), static_cast<double>(in[axis]), static_cast<double>(out[axis]));
+    const double at =
+        point(static_cast<double>(o), static_cast<double>(in[axis]), static_cast<double>(out[axis]));
     std::vector<double> result(static_cast<std::size_t>(in[axis]), 0);
     double sum = 0;
     for (std::int64_t i = -40; i < in[axis] + 40; ++i) {
@@ -96,7 +108,8 @@ TEST(Resize, AgreesWithTheSumOverAllWeights) {
       {"align_corners", [](double o, double in, double out) { return o * (in - 1) / (out - 1); }}};
   const ir::Dims in{2, 6, 9};
   const std::vector<float> x = ramp(108);
-  for (const ir::Dims& out : {ir::Dims{2, 11, 14}, ir::Dims{2, 4, 5}, ir::Dims{2, 6, 20}, ir::Dims{2, 3, 9}}) {
+  for (const ir::Dims& out :
+       {ir::Dims{2, 11, 14}, ir::Dims{2, 4, 5}, ir::Dims{2, 6, 20}, ir::Dims{2, 3, 9}}) {
     for (const auto& [name, point] : points) {
       for (int variant = 0; variant < 6; ++variant) {
         const bool cubic = variant % 2 == 1;
@@ -105,7 +118,8 @@ TEST(Resize, AgreesWithTheSumOverAllWeights) {
         const std::string given = std::string("mode = \"") + (cubic ? "cubic" : "linear") +
                                   "\", coordinate_transformation_mode = \"" + name + "\"" +
                                   (cubic ? ", cubic_coeff_a = -0.5" : "") +
-                                  (exclude ? ", exclude_outside = 1" : "") + (antialias ? ", antialias = 1" : "");
+                                  (exclude ? ", exclude_outside = 1" : "") +
+                                  (antialias ? ", antialias = 1" : "");
         const auto kernel = [&](double distance, double scale) {
           if (antialias && scale < 1) distance *= scale;
           return cubic ? keys(distance, -0.5) : triangle(distance);
@@ -113,7 +127,9 @@ TEST(Resize, AgreesWithTheSumOverAllWeights) {
         const auto found = values<float>(resize_to(given, in, x, out));
         const auto expected = naive_resize(x, in, out, point, kernel, exclude);
         ASSERT_EQ(found.size(), expected.size());
-        for (std::size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], expected[i], 2e-5) << given << " " << i;
+        for (std::size_t i = 0; i < found.size(); ++i) {
+          ASSERT_NEAR(found[i], expected[i], 2e-5) << given << " " << i;
+        }
       }
     }
   }
@@ -121,8 +137,9 @@ TEST(Resize, AgreesWithTheSumOverAllWeights) {
 
 TEST(Resize, NearestRoundsAsItsModeSays) {
   const auto run = [](const std::string& mode, float scale) {
-    return resize_by_scales<float>("float[N]", "coordinate_transformation_mode = \"asymmetric\", nearest_mode = \"" + mode + "\"",
-                                   {4}, {0, 1, 2, 3}, {scale});
+    return resize_by_scales<float>(
+        "float[N]", "coordinate_transformation_mode = \"asymmetric\", nearest_mode = \"" + mode + "\"", {4},
+        {0, 1, 2, 3}, {scale});
   };
   // Looks at 0 0.5 1 1.5 2 2.5 3 3.5.
   EXPECT_EQ(run("round_prefer_floor", 2), (std::vector<float>{0, 0, 1, 1, 2, 2, 3, 3}));
@@ -155,10 +172,13 @@ TEST(Resize, CutsIntegersToTheirRange) {
             (std::vector<std::int8_t>{-10, -10, -12, -13}));
   // Cubic overshoots at both ends.
   EXPECT_EQ(resize_by_scales<std::uint8_t>("uint8[N]", "mode = \"cubic\"", {4}, {0, 0, 255, 255}, {2})[2], 0);
-  EXPECT_EQ(resize_by_scales<std::uint8_t>("uint8[N]", "mode = \"cubic\"", {4}, {0, 0, 255, 255}, {2})[5], 255);
-  const auto same = resize_by_scales<std::uint8_t>("uint8[N]", linear, {7}, std::vector<std::uint8_t>(7, 201), {3.7F});
+  EXPECT_EQ(resize_by_scales<std::uint8_t>("uint8[N]", "mode = \"cubic\"", {4}, {0, 0, 255, 255}, {2})[5],
+            255);
+  const auto same =
+      resize_by_scales<std::uint8_t>("uint8[N]", linear, {7}, std::vector<std::uint8_t>(7, 201), {3.7F});
   EXPECT_EQ(same, std::vector<std::uint8_t>(25, 201));
-  EXPECT_EQ(resize_by_scales<std::int32_t>("int32[N]", linear, {2}, {2000000001, 2000000003}, {2})[1], 2000000001);
+  EXPECT_EQ(resize_by_scales<std::int32_t>("int32[N]", linear, {2}, {2000000001, 2000000003}, {2})[1],
+            2000000001);
 }
 
 TEST(Resize, KeepsDoublesExactAndRoundsHalvesOnce) {
@@ -171,16 +191,17 @@ TEST(Resize, KeepsDoublesExactAndRoundsHalvesOnce) {
 
 TEST(Resize, CropsToTheRegionAndFillsWhatIsOutside) {
   const auto y = resize_by_scales<float>(
-      "float[N,M]", "mode = \"linear\", coordinate_transformation_mode = \"tf_crop_and_resize\", extrapolation_value = 9.0",
+      "float[N,M]",
+      "mode = \"linear\", coordinate_transformation_mode = \"tf_crop_and_resize\", extrapolation_value = 9.0",
       {3, 3}, {0, 1, 2, 3, 4, 5, 6, 7, 8}, {1, 1}, {0, 0.5F, 1, 1.5F});
   EXPECT_EQ(y, (std::vector<float>{1, 2, 9, 4, 5, 9, 7, 8, 9}));
   const auto middle = resize_by_scales<float>(
-      "float[N]", "mode = \"linear\", coordinate_transformation_mode = \"tf_crop_and_resize\"", {5}, {0, 1, 2, 3, 4},
-      {0.2F}, {0.25F, 1});
+      "float[N]", "mode = \"linear\", coordinate_transformation_mode = \"tf_crop_and_resize\"", {5},
+      {0, 1, 2, 3, 4}, {0.2F}, {0.25F, 1});
   EXPECT_EQ(middle, (std::vector<float>{2.5F}));
   const auto bytes = resize_by_scales<std::int8_t>(
-      "int8[N]", "coordinate_transformation_mode = \"tf_crop_and_resize\", extrapolation_value = -3.0", {2}, {7, 8}, {1},
-      {-1, 0});
+      "int8[N]", "coordinate_transformation_mode = \"tf_crop_and_resize\", extrapolation_value = -3.0", {2},
+      {7, 8}, {1}, {-1, 0});
   EXPECT_EQ(bytes, (std::vector<std::int8_t>{-3, 7}));
 }
 
@@ -192,30 +213,35 @@ TEST(Resize, SpeaksOfTheAxesGivenInTheirOrder) {
 
 TEST(Resize, KeepsTheAspectRatioWhenAsked) {
   const std::vector<float> x = ramp(2 * 4 * 6);
-  EXPECT_EQ(resize_to("axes = [1,2], keep_aspect_ratio_policy = \"not_larger\"", {2, 4, 6}, x, {7, 8}).tensor.dims(),
+  EXPECT_EQ(resize_to("axes = [1,2], keep_aspect_ratio_policy = \"not_larger\"", {2, 4, 6}, x, {7, 8})
+                .tensor.dims(),
             (ir::Dims{2, 5, 8}));
-  EXPECT_EQ(resize_to("axes = [1,2], keep_aspect_ratio_policy = \"not_smaller\"", {2, 4, 6}, x, {7, 8}).tensor.dims(),
+  EXPECT_EQ(resize_to("axes = [1,2], keep_aspect_ratio_policy = \"not_smaller\"", {2, 4, 6}, x, {7, 8})
+                .tensor.dims(),
             (ir::Dims{2, 7, 11}));
   EXPECT_EQ(resize_to("", {2, 4, 6}, x, {2, 7, 8}).tensor.dims(), (ir::Dims{2, 7, 8}));
 }
 
 TEST(Resize, CountsAFractionalLengthForAlignedCorners) {
-  const auto y = resize_by_scales<float>("float[N]", "mode = \"linear\", coordinate_transformation_mode = \"align_corners\"",
-                                         {4}, {1, 2, 3, 4}, {0.6F});
+  const auto y = resize_by_scales<float>(
+      "float[N]", "mode = \"linear\", coordinate_transformation_mode = \"align_corners\"", {4}, {1, 2, 3, 4},
+      {0.6F});
   ASSERT_EQ(y.size(), 2U);
   EXPECT_NEAR(y[1], 1 + 3 / 1.4, 1e-6);
 }
 
 TEST(Resize, KnowsTheCoordinatesOfVersion11) {
-  const auto y = resize_by_scales<float>("float[N]", "coordinate_transformation_mode = \"tf_half_pixel_for_nn\", nearest_mode = \"floor\"",
-                                         {6}, {0, 1, 2, 3, 4, 5}, {0.5F});
+  const auto y = resize_by_scales<float>(
+      "float[N]", "coordinate_transformation_mode = \"tf_half_pixel_for_nn\", nearest_mode = \"floor\"", {6},
+      {0, 1, 2, 3, 4, 5}, {0.5F});
   EXPECT_EQ(y, (std::vector<float>{1, 3, 5}));
 }
 
 TEST(Resize, ReadsScalesThatOnlyTheRunKnows) {
-  const auto results = run_text("agraph (float[N] x, float[R] r, float[1] s) => (float y) {"
-                                " t = Add(s, s)  y = Resize(x, r, t) }",
-                                {tensor<float>({2}, {1, 2}), kNoRoi, tensor<float>({1}, {0.75F})});
+  const auto results = run_text(
+      "agraph (float[N] x, float[R] r, float[1] s) => (float y) {"
+      " t = Add(s, s)  y = Resize(x, r, t) }",
+      {tensor<float>({2}, {1, 2}), kNoRoi, tensor<float>({1}, {0.75F})});
   EXPECT_EQ(values<float>(results[0]), (std::vector<float>{1, 1, 2}));
 }
 
@@ -237,7 +263,7 @@ template <class T>
 std::vector<T> sample(const std::string& type, const std::string& attributes, const ir::Dims& dims,
                       const std::vector<T>& x, const ir::Dims& grid_dims, const std::vector<float>& grid) {
   const auto results = run_text("agraph (" + type + " x, float g) => (" + type + " y) { y = GridSample" +
-                                attribute_text(attributes) + " (x, g) }",
+                                    attribute_text(attributes) + " (x, g) }",
                                 {tensor<T>(dims, x), tensor<float>(grid_dims, grid)});
   return values<T>(results[0]);
 }
@@ -259,8 +285,8 @@ TEST(GridSample, LooksBetweenElements) {
 TEST(GridSample, ReflectsAsOftenAsNeeded) {
   // Columns 0 to 3, corners aligned: -1.5, 4.5, 7.5 reflect to 1.5, 1.5, 1.5.
   const std::vector<float> grid{-2, 0, 2, 0, 4, 0};
-  EXPECT_EQ(sample<float>("float", "align_corners = 1, padding_mode = \"reflection\"", {1, 1, 1, 4}, {0, 1, 2, 3},
-                          {1, 1, 3, 2}, grid),
+  EXPECT_EQ(sample<float>("float", "align_corners = 1, padding_mode = \"reflection\"", {1, 1, 1, 4},
+                          {0, 1, 2, 3}, {1, 1, 3, 2}, grid),
             (std::vector<float>{1.5F, 1.5F, 1.5F}));
 }
 
@@ -275,7 +301,8 @@ TEST(GridSample, CubicAgreesWithResizeOnAnEvenGrid) {
   const std::vector<float> x = ramp(2 * 3 * 5 * 7);
   std::vector<float> twice = grid;
   twice.insert(twice.end(), grid.begin(), grid.end());
-  const auto sampled = sample<float>("float", "mode = \"cubic\", padding_mode = \"border\"", {2, 3, 5, 7}, x, {2, 11, 12, 2}, twice);
+  const auto sampled = sample<float>("float", "mode = \"cubic\", padding_mode = \"border\"", {2, 3, 5, 7}, x,
+                                     {2, 11, 12, 2}, twice);
   const auto resized = values<float>(resize_to("mode = \"cubic\"", {2, 3, 5, 7}, x, {2, 3, 11, 12}));
   ASSERT_EQ(sampled.size(), resized.size());
   for (std::size_t i = 0; i < sampled.size(); ++i) ASSERT_NEAR(sampled[i], resized[i], 1e-4) << i;
@@ -284,18 +311,21 @@ TEST(GridSample, CubicAgreesWithResizeOnAnEvenGrid) {
 TEST(GridSample, TakesVolumesAndEveryType) {
   std::vector<double> volume(8);
   for (std::size_t i = 0; i < volume.size(); ++i) volume[i] = static_cast<double>(i);
-  EXPECT_EQ(sample<double>("double", "align_corners = 1", {1, 1, 2, 2, 2}, volume, {1, 1, 1, 2, 3}, {0, 0, 0, 1, -1, 1}),
+  EXPECT_EQ(sample<double>("double", "align_corners = 1", {1, 1, 2, 2, 2}, volume, {1, 1, 1, 2, 3},
+                           {0, 0, 0, 1, -1, 1}),
             (std::vector<double>{3.5, 5}));
   const std::string nearest = "mode = \"nearest\", align_corners = 1";
-  EXPECT_EQ(sample<std::string>("string", nearest, {1, 1, 1, 3}, {"a", "b", "c"}, {1, 1, 3, 2}, {-1, 0, 0.9F, 0, 3, 0}),
+  EXPECT_EQ(sample<std::string>("string", nearest, {1, 1, 1, 3}, {"a", "b", "c"}, {1, 1, 3, 2},
+                                {-1, 0, 0.9F, 0, 3, 0}),
             (std::vector<std::string>{"a", "c", ""}));
   EXPECT_EQ(sample<std::int64_t>("int64", nearest, {1, 1, 1, 2}, {INT64_MAX, 5}, {1, 1, 1, 2}, {-1, 0}),
             (std::vector<std::int64_t>{INT64_MAX}));
   EXPECT_EQ(sample<std::int32_t>("int32", "align_corners = 1", {1, 1, 1, 2}, {1, 4}, {1, 1, 1, 2}, {0, 0}),
             (std::vector<std::int32_t>{2}));
   // A half goes to the even neighbour.
-  EXPECT_EQ(sample<float>("float", nearest, {1, 1, 1, 1, 3}, {1, 4, 9}, {1, 1, 1, 2, 3}, {-0.5F, 0, 0, 0.5F, 0, 0}),
-            (std::vector<float>{1, 9}));
+  EXPECT_EQ(
+      sample<float>("float", nearest, {1, 1, 1, 1, 3}, {1, 4, 9}, {1, 1, 1, 2, 3}, {-0.5F, 0, 0, 0.5F, 0, 0}),
+      (std::vector<float>{1, 9}));
 }
 
 TEST(GridSample, RefusesAGridOfAnotherRank) {
@@ -304,20 +334,22 @@ TEST(GridSample, RefusesAGridOfAnotherRank) {
 
 TEST(AffineGrid, MapsTheMiddlesOrTheCorners) {
   const auto run = [](const std::string& attributes) {
-    return values<float>(run_text("agraph (float[1,2,3] t, int64[4] s) => (float g) { g = AffineGrid" +
-                                  attribute_text(attributes) + " (t, s) }",
-                                  {tensor<float>({1, 2, 3}, {2, 0, 1, 0, 1, 0}), ir::Tensor::ints({1, 1, 1, 2})})[0]);
+    return values<float>(
+        run_text("agraph (float[1,2,3] t, int64[4] s) => (float g) { g = AffineGrid" +
+                     attribute_text(attributes) + " (t, s) }",
+                 {tensor<float>({1, 2, 3}, {2, 0, 1, 0, 1, 0}), ir::Tensor::ints({1, 1, 1, 2})})[0]);
   };
   EXPECT_EQ(run(""), (std::vector<float>{0, 0, 2, 0}));
   EXPECT_EQ(run("align_corners = 1"), (std::vector<float>{-1, 0, 3, 0}));
 }
 
 TEST(AffineGrid, TakesVolumesInHalf) {
-  const auto results = run_text("agraph (float16[1,3,4] t, int64[5] s) => (float16 g) { g = AffineGrid <align_corners = 1> (t, s) }",
-                                {tensor<ir::Float16>({1, 3, 4}, {ir::Float16(1), ir::Float16(0), ir::Float16(0), ir::Float16(0),
-                                                                 ir::Float16(0), ir::Float16(2), ir::Float16(0), ir::Float16(0),
-                                                                 ir::Float16(0), ir::Float16(0), ir::Float16(3), ir::Float16(4)}),
-                                 ir::Tensor::ints({1, 2, 2, 2, 2})});
+  const auto results = run_text(
+      "agraph (float16[1,3,4] t, int64[5] s) => (float16 g) { g = AffineGrid <align_corners = 1> (t, s) }",
+      {tensor<ir::Float16>({1, 3, 4}, {ir::Float16(1), ir::Float16(0), ir::Float16(0), ir::Float16(0),
+                                       ir::Float16(0), ir::Float16(2), ir::Float16(0), ir::Float16(0),
+                                       ir::Float16(0), ir::Float16(0), ir::Float16(3), ir::Float16(4)}),
+       ir::Tensor::ints({1, 2, 2, 2, 2})});
   EXPECT_EQ(results[0].tensor.dims(), (ir::Dims{1, 2, 2, 2, 3}));
   std::vector<float> last;
   for (int i = 21; i < 24; ++i) last.push_back(static_cast<float>(results[0].tensor.data<ir::Float16>()[i]));

@@ -1,5 +1,5 @@
-#include <cmath>
 #include <gtest/gtest.h>
+#include <cmath>
 
 #include "tests/support/run_text.h"
 
@@ -30,8 +30,10 @@ TEST(Softmax, AgreesWithItsDefinitionAlongEveryAxis) {
   const std::size_t inner[] = {750, 150, 1};
   for (int axis = 0; axis < 3; ++axis) {
     const std::string number = std::to_string(axis - 3);
-    const std::string body = "agraph (float[A,B,C] x) => (float[A,B,C] y, float[A,B,C] z) {"
-                             "  y = Softmax <axis = " + number + "> (x)  z = LogSoftmax <axis = " + number + "> (x) }";
+    const std::string body =
+        "agraph (float[A,B,C] x) => (float[A,B,C] y, float[A,B,C] z) {"
+        "  y = Softmax <axis = " +
+        number + "> (x)  z = LogSoftmax <axis = " + number + "> (x) }";
     const auto results = run_text(body, {tensor<float>(dims, x)});
     const auto at = static_cast<std::size_t>(axis);
     const std::vector<double> expected = naive_softmax(x, static_cast<std::size_t>(dims[at]), inner[at]);
@@ -61,8 +63,8 @@ TEST(Softmax, RoundsHalfAndBfloat16OnceAtTheEnd) {
 }
 
 TEST(Softmax, KeepsDoublesExact) {
-  const auto results = run_text("agraph (double[N] x) => (double[N] y) { y = LogSoftmax(x) }",
-                                {tensor<double>({2}, {0, 1})});
+  const auto results =
+      run_text("agraph (double[N] x) => (double[N] y) { y = LogSoftmax(x) }", {tensor<double>({2}, {0, 1})});
   EXPECT_NEAR(values<double>(results[0])[0], -1.3132616875182228, 1e-15);
 }
 

@@ -1,0 +1,84 @@
+#include "ir/ops/window.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/builder.h"
+
+namespace podium::ir {
+namespace {
+
+constexpr std::int64_t kAny = kUnknown;
+
+// "float[...]" of the first output of an op whose inputs are float tensors of these shapes.
+std::string inferred(std::string_view op, const std::vector<Dims>& shapes,
+                     std::vector<Attribute> attributes = {}) {
+  Graph graph;
+  Builder build(graph);
+  std::vector<ValueId> inputs;
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    inputs.push_back(build.input("x" + std::to_string(i), Type::tensor(DataType::Float, shapes[i])));
+  }
+  return to_string(build.type(build.op(op, inputs, std::move(attributes))));
+}
+
+TEST(WindowInference, PassesUnknownSizesOn) {
+  EXPECT_EQ(inferred("Conv", {{kAny, 3, kAny, 8}, {4, 3, 3, 3}}), "float[?,4,?,6]");
+  EXPECT_EQ(inferred("Conv", {{1, kAny, 8}, {kAny, 3, kAny}}), "float[1,?,?]");
+  EXPECT_EQ(inferred("ConvTranspose", {{kAny, 3, kAny, 8}, {3, 2, 3, 3}}, {{"group", std::int64_t{3}}}),
+            "float[?,6,?,10]");
+  EXPECT_EQ(inferred("MaxPool", {{kAny, 3, kAny, 8}}, {{"kernel_shape", IntList{2, 2}}}), "float[?,3,?,7]");
+  EXPECT_EQ(inferred("GlobalAveragePool", {{kAny, 3, kAny, 8}}), "float[?,3,1,1]");
+}
+
+TEST(WindowInference, KnowsWhatAutoPadMakesOfEveryStride) {
+  for (std::int64_t stride = 1; stride < 5; ++stride) {
+    for (std::int64_t size = 1; size < 12; ++size) {
+      const std::string expected = "float[1,1," + std::to_string((size + stride - 1) / stride) + "]";
+      for (const char* pad : {"SAME_UPPER", "SAME_LOWER"}) {
+        EXPECT_EQ(inferred("Conv", {{1, 1, size}, {1, 1, 3}},
+                           {{"auto_pad", std::string(pad)}, {"strides", IntList{stride}}}),
+                  expected);
+      }
+    }
+  }
+}
+
+TEST(WindowInference, TapsSeeExactlyTheInput) {
+  const Window window{.input = {5},
+                      .kernel = {4},
+                      .strides = {2},
+                      .dilations = {3},
+                      .pads_begin = {4},
+                      .pads_end = {6},
+                      .output = {3}};
+  const std::vector<Tap> taps = taps_of(window, 0);
+  ASSERT_EQ(taps.size(), 4U);
+  for (const Tap& tap : taps) {
+    for (std::int64_t o = 0; o < 3; ++o) {
+      const std::int64_t at = o * 2 + tap.shift;
+      EXPECT_EQ(at >= 0 && at < 5, o >= tap.begin && o < tap.end) << "shift " << tap.shift << " output " << o;
+    }
+  }
+}
+
+TEST(WindowInference, NamesWhatDoesNotFit) {
+  const auto message = [](std::string_view op, const std::vector<Dims>& shapes,
+                          std::vector<Attribute> attributes) {
+    try {
+      inferred(op, shapes, std::move(attributes));
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing thrown");
+  };
+  EXPECT_THAT(message("Conv", {{1, 3, 8}, {4, 2, 3}}, {}), ::testing::HasSubstr("input has 3 channels"));
+  EXPECT_THAT(message("Conv", {{1, 3, 2}, {4, 3, 5}}, {}),
+              ::testing::HasSubstr("a window of 5 does not fit"));
+  EXPECT_THAT(message("MaxPool", {{1, 3, 8}}, {{"kernel_shape", IntList{2}}, {"strides", IntList{1, 1}}}),
+              ::testing::HasSubstr("strides is [1,1], 1 entries needed"));
+  EXPECT_THAT(message("LayerNormalization", {{2, 3}, {4}}, {}), ::testing::HasSubstr("[2,3]"));
+}
+
+}  // namespace
+}  // namespace podium::ir
