@@ -110,7 +110,7 @@ void check_conv(const Conv& conv, const std::string& type, double tolerance) {
   const std::vector<double> b = wave(conv.w[0], 3);
   const auto results =
       run_text("agraph (" + type + list(conv.x) + " x, " + type + list(conv.w) + " w, " + type +
-                   "[M] b) => (" + type + " y) { y = Conv <" + conv.attributes() + "> (x, w, b) }",
+                   "[M] b) => (" + type + "[] y) { y = Conv <" + conv.attributes() + "> (x, w, b) }",
                {as<T>(conv.x, x), as<T>(conv.w, w), as<T>({conv.w[0]}, b)});
   const ir::Tensor& y = results[0].tensor;
   const std::int64_t plane = y.size() / y.dim(0) / y.dim(1);
@@ -156,7 +156,7 @@ void check_transposed(const Conv& conv, const std::string& type, double toleranc
   const std::vector<double> y = wave(ir::element_count(y_dims), 1);
   const std::vector<double> w = wave(ir::element_count(conv.w), 2);
   const auto results = run_text("agraph (" + type + list(y_dims) + " x, " + type + list(conv.w) + " w) => (" +
-                                    type + " y) { y = ConvTranspose <" + given + "> (x, w) }",
+                                    type + "[] y) { y = ConvTranspose <" + given + "> (x, w) }",
                                 {as<T>(y_dims, y), as<T>(conv.w, w)});
   EXPECT_EQ(results[0].tensor.dims(), conv.x);
   std::vector<double> expected(static_cast<std::size_t>(ir::element_count(conv.x)), 0);
@@ -179,7 +179,7 @@ TEST(ConvTranspose, IsTheGradientOfConvInEveryRankAndType) {
 TEST(ConvTranspose, MakesThePaddingForTheShapeAskedFor) {
   const auto run = [](const std::string& given) {
     return run_text(
-        "agraph (float[1,1,3] x, float[1,1,3] w, float[1] b) => (float y) {"
+        "agraph (float[1,1,3] x, float[1,1,3] w, float[1] b) => (float[] y) {"
         " y = ConvTranspose <" +
             given + "> (x, w, b) }",
         {tensor<float>({1, 1, 3}, {1, 2, 3}), tensor<float>({1, 1, 3}, {1, 10, 100}),
@@ -201,7 +201,7 @@ TEST(ConvTranspose, MakesThePaddingForTheShapeAskedFor) {
 TEST(Conv, PadsAsAutoPadSays) {
   const auto run = [](const std::string& given) {
     return values<float>(
-        run_text("agraph (float[1,1,4] x, float[1,1,2] w) => (float y) {"
+        run_text("agraph (float[1,1,4] x, float[1,1,2] w) => (float[] y) {"
                  " y = Conv <" +
                      given + "> (x, w) }",
                  {tensor<float>({1, 1, 4}, {1, 2, 3, 4}), tensor<float>({1, 1, 2}, {1, 10})})[0]);
@@ -212,18 +212,18 @@ TEST(Conv, PadsAsAutoPadSays) {
 }
 
 TEST(Conv, OfNoImagesOrNoChannelsGivesNothingOrTheBias) {
-  const auto none = run_text("agraph (float[0,1,4] x, float[1,1,2] w) => (float y) { y = Conv(x, w) }",
+  const auto none = run_text("agraph (float[0,1,4] x, float[1,1,2] w) => (float[] y) { y = Conv(x, w) }",
                              {tensor<float>({0, 1, 4}, {}), tensor<float>({1, 1, 2}, {1, 10})});
   EXPECT_EQ(none[0].tensor.dims(), (ir::Dims{0, 1, 3}));
   const auto bias =
-      run_text("agraph (float[1,0,2] x, float[2,0,1] w, float[2] b) => (float y) { y = Conv(x, w, b) }",
+      run_text("agraph (float[1,0,2] x, float[2,0,1] w, float[2] b) => (float[] y) { y = Conv(x, w, b) }",
                {tensor<float>({1, 0, 2}, {}), tensor<float>({2, 0, 1}, {}), tensor<float>({2}, {3, 4})});
   EXPECT_EQ(values<float>(bias[0]), (std::vector<float>{3, 3, 4, 4}));
 }
 
 TEST(Conv, UsesConstantWeightsToo) {
   const auto results = run_text(
-      "agraph (float[1,2,2] x) => (float y) {"
+      "agraph (float[1,2,2] x) => (float[] y) {"
       " w = Constant <value = float[1,2,1] {2.0, 3.0}> ()  y = Conv(x, w) }",
       {tensor<float>({1, 2, 2}, {1, 2, 3, 4})});
   EXPECT_EQ(values<float>(results[0]), (std::vector<float>{11, 16}));
@@ -232,7 +232,7 @@ TEST(Conv, UsesConstantWeightsToo) {
 TEST(Conv, RefusesWhatDoesNotFit) {
   const auto run = [](const std::string& given, const ir::Dims& w) {
     return run_text(
-        "agraph (float[1,2,4] x, float" + list(w) + " w) => (float y) { y = Conv <" + given + "> (x, w) }",
+        "agraph (float[1,2,4] x, float" + list(w) + " w) => (float[] y) { y = Conv <" + given + "> (x, w) }",
         {tensor<float>({1, 2, 4}, std::vector<float>(8)),
          tensor<float>(w, std::vector<float>(static_cast<std::size_t>(ir::element_count(w))))});
   };
@@ -258,7 +258,7 @@ void check_integer(const Conv& conv, const std::string& x_type, const std::strin
   const auto zeros = static_cast<std::int64_t>(w_zeros.size());
   const auto results = run_text("agraph (" + x_type + list(conv.x) + " x, " + w_type + list(conv.w) + " w, " +
                                     x_type + " a, " + w_type +
-                                    "[Z] b) => (int32 y) {"
+                                    "[Z] b) => (int32[] y) {"
                                     " y = ConvInteger <" +
                                     conv.attributes() + "> (x, w, a, b) }",
                                 {tensor<X>(conv.x, x), tensor<W>(conv.w, w),
@@ -288,7 +288,7 @@ TEST(ConvInteger, AgreesWithItsDefinitionInEverySign) {
 
 TEST(ConvInteger, NeedsNoZeroPoints) {
   const auto results =
-      run_text("agraph (uint8[1,1,3] x, uint8[1,1,2] w) => (int32 y) { y = ConvInteger(x, w) }",
+      run_text("agraph (uint8[1,1,3] x, uint8[1,1,2] w) => (int32[] y) { y = ConvInteger(x, w) }",
                {tensor<std::uint8_t>({1, 1, 3}, {255, 255, 1}), tensor<std::uint8_t>({1, 1, 2}, {255, 255})});
   EXPECT_EQ(values<std::int32_t>(results[0]), (std::vector<std::int32_t>{130050, 65280}));
 }
@@ -297,7 +297,7 @@ TEST(QLinearConv, ScalesPerChannelRoundsToEvenAndSaturates) {
   const auto results = run_text(
       "agraph (uint8[1,1,4] x, float xs, uint8 xz, int8[2,1,1] w, float[2] ws, int8[2] wz, float ys, int8 "
       "yz, int32[2] b)"
-      " => (int8 y) { y = QLinearConv(x, xs, xz, w, ws, wz, ys, yz, b) }",
+      " => (int8[] y) { y = QLinearConv(x, xs, xz, w, ws, wz, ys, yz, b) }",
       {tensor<std::uint8_t>({1, 1, 4}, {10, 11, 13, 255}), tensor<float>({}, {0.5F}),
        tensor<std::uint8_t>({}, {10}), tensor<std::int8_t>({2, 1, 1}, {1, -3}), tensor<float>({2}, {1, 2}),
        tensor<std::int8_t>({2}, {0, 1}), tensor<float>({}, {1}), tensor<std::int8_t>({}, {1}),
@@ -312,7 +312,7 @@ TEST(DeformConv, WithoutOffsetsIsConv) {
   const std::vector<double> w = wave(ir::element_count(conv.w), 2);
   const ir::Dims offsets{1, 2 * 6 * 2, 6, 5};
   const auto results = run_text(
-      "agraph (double[1,4,7,9] x, double[6,2,3,2] w, double[1,24,6,5] o) => (double y, double z) {"
+      "agraph (double[1,4,7,9] x, double[6,2,3,2] w, double[1,24,6,5] o) => (double[] y, double[] z) {"
       " y = Conv <" +
           conv.attributes() +
           "> (x, w)"
@@ -345,8 +345,8 @@ TEST(CausalConvWithState, InTwoStepsGivesWhatItGivesInOne) {
   std::vector<double> second;
   for (std::size_t i = 0; i < x.size(); ++i) (i % 6 < 2 ? first : second).push_back(x[i]);
   const auto results = run_text(
-      "agraph (float[2,3,6] x, float[2,3,2] p, float[2,3,4] q, float[3,1,4] w, float[3] b) => (float y, "
-      "float u, float v, float s, float t) {"
+      "agraph (float[2,3,6] x, float[2,3,2] p, float[2,3,4] q, float[3,1,4] w, float[3] b) => (float[] y, "
+      "float[] u, float[] v, float[] s, float[] t) {"
       " y, s = CausalConvWithState <activation = \"silu\"> (x, w, b)"
       " u, r = CausalConvWithState <activation = \"swish\"> (p, w, b)"
       " v, t = CausalConvWithState <activation = \"silu\"> (q, w, b, r) }",
@@ -365,7 +365,7 @@ TEST(CausalConvWithState, InTwoStepsGivesWhatItGivesInOne) {
 
 TEST(CausalConvWithState, AddsTheBiasAndKeepsTheLastInputs) {
   const auto results = run_text(
-      "agraph (double[1,1,3] x, double[1,1,2] w, double[1] b, double[1,1,1] p) => (double y, double s) {"
+      "agraph (double[1,1,3] x, double[1,1,2] w, double[1] b, double[1,1,1] p) => (double[] y, double[] s) {"
       " y, s = CausalConvWithState(x, w, b, p) }",
       {tensor<double>({1, 1, 3}, {1, 2, 3}), tensor<double>({1, 1, 2}, {10, 1}), tensor<double>({1}, {0.5}),
        tensor<double>({1, 1, 1}, {7})});
@@ -376,7 +376,7 @@ TEST(CausalConvWithState, AddsTheBiasAndKeepsTheLastInputs) {
 TEST(CausalConvWithState, RoundsEachStepToItsType) {
   // The products give 1 + 2^-11, which is 1 in half; the bias takes that 1 away.
   const auto results = run_text(
-      "agraph (float16[1,1,1] x, float16[1,1,2] w, float16[1] b, float16[1,1,1] p) => (float16 y) {"
+      "agraph (float16[1,1,1] x, float16[1,1,2] w, float16[1] b, float16[1,1,1] p) => (float16[] y) {"
       " y, s = CausalConvWithState(x, w, b, p) }",
       {as<ir::Float16>({1, 1, 1}, {1}), as<ir::Float16>({1, 1, 2}, {std::ldexp(1, -11), 1}),
        as<ir::Float16>({1}, {-1}), as<ir::Float16>({1, 1, 1}, {1})});
@@ -385,7 +385,7 @@ TEST(CausalConvWithState, RoundsEachStepToItsType) {
 
 TEST(ConvTranspose, TakesTheFirstNumbersOfALongerBias) {
   const auto results = run_text(
-      "agraph (float[1,1,1] x, float[1,2,1] w, float[3] b) => (float y) { y = ConvTranspose(x, w, b) }",
+      "agraph (float[1,1,1] x, float[1,2,1] w, float[3] b) => (float[] y) { y = ConvTranspose(x, w, b) }",
       {tensor<float>({1, 1, 1}, {2}), tensor<float>({1, 2, 1}, {1, 10}), tensor<float>({3}, {1, 2, 3})});
   EXPECT_EQ(values<float>(results[0]), (std::vector<float>{3, 22}));
 }

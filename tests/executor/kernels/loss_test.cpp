@@ -12,7 +12,7 @@ ir::Datum targets() { return tensor<std::int64_t>({2, 2}, {0, 1, 2, -1}); }
 std::vector<float> likelihood(const std::string& attributes, bool weighted) {
   const std::string weight = weighted ? ", w" : "";
   const auto results = run_text(
-      "agraph (float[2,3,2] x, int64[2,2] t, float[3] w) => (float y) {"
+      "agraph (float[2,3,2] x, int64[2,2] t, float[3] w) => (float[] y) {"
       " y = NegativeLogLikelihoodLoss <" +
           attributes + "> (x, t" + weight + ") }",
       {scores(), targets(), tensor<float>({3}, {1, 10, 100})});
@@ -35,14 +35,14 @@ TEST(NegativeLogLikelihoodLoss, RefusesATargetThatIsNoClass) {
 
 TEST(NegativeLogLikelihoodLoss, TakesInt32TargetsAndHalves) {
   const auto results = run_text(
-      "agraph (float16[1,2] x, int32[1] t) => (float16 y) { y = NegativeLogLikelihoodLoss(x, t) }",
+      "agraph (float16[1,2] x, int32[1] t) => (float16[] y) { y = NegativeLogLikelihoodLoss(x, t) }",
       {tensor<ir::Float16>({1, 2}, {ir::Float16(1), ir::Float16(-2.5F)}), tensor<std::int32_t>({1}, {1})});
   EXPECT_EQ(results[0].tensor.data<ir::Float16>()->bits, ir::Float16(2.5F).bits);
 }
 
 TEST(SoftmaxCrossEntropyLoss, IsTheLikelihoodOfTheSoftmax) {
   const auto results = run_text(
-      "agraph (double[2,3] x, int64[2] t, double[3] w) => (double y, double p, double z, double v) {"
+      "agraph (double[2,3] x, int64[2] t, double[3] w) => (double[] y, double[] p, double[] z, double[] v) {"
       " y, p = SoftmaxCrossEntropyLoss <reduction = \"none\"> (x, t)"
       " z = SoftmaxCrossEntropyLoss <reduction = \"mean\"> (x, t, w)"
       " v = SoftmaxCrossEntropyLoss <reduction = \"sum\", ignore_index = 2> (x, t) }",
@@ -59,7 +59,7 @@ TEST(SoftmaxCrossEntropyLoss, IsTheLikelihoodOfTheSoftmax) {
 
 TEST(SoftmaxCrossEntropyLoss, SumsOverTheClassAxisOfImages) {
   const auto results = run_text(
-      "agraph (float[1,2,1,2] x, int32[1,1,2] t) => (float y) {"
+      "agraph (float[1,2,1,2] x, int32[1,1,2] t) => (float[] y) {"
       " y = SoftmaxCrossEntropyLoss <reduction = \"none\"> (x, t) }",
       {tensor<float>({1, 2, 1, 2}, {0, 1, 0, 3}), tensor<std::int32_t>({1, 1, 2}, {0, 0})});
   EXPECT_EQ(results[0].tensor.dims(), (ir::Dims{1, 1, 2}));
@@ -69,7 +69,7 @@ TEST(SoftmaxCrossEntropyLoss, SumsOverTheClassAxisOfImages) {
 
 TEST(SoftmaxCrossEntropyLoss, RefusesTargetsOfAnotherShape) {
   EXPECT_THROW(
-      run_text("agraph (float[2,3] x, int64[3] t) => (float y) { y = SoftmaxCrossEntropyLoss(x, t) }",
+      run_text("agraph (float[2,3] x, int64[3] t) => (float[] y) { y = SoftmaxCrossEntropyLoss(x, t) }",
                {tensor<float>({2, 3}, {1, 2, 3, 4, 5, 6}), tensor<std::int64_t>({3}, {0, 0, 0})}),
       Error);
 }

@@ -68,7 +68,7 @@ std::vector<double> with_affine(std::vector<double> y) {
 
 TEST(BatchNormalization, UsesTheGivenStatisticsOfAnyType) {
   const auto results = run_text(
-      "agraph (float[1,2,2] x, double[2] s, double[2] b, float16[2] m, float16[2] v) => (float y) {"
+      "agraph (float[1,2,2] x, double[2] s, double[2] b, float16[2] m, float16[2] v) => (float[] y) {"
       " y = BatchNormalization <epsilon = 0.0> (x, s, b, m, v) }",
       {tensor<float>({1, 2, 2}, {1, 2, 3, 4}), tensor<double>({2}, {2, 1}), tensor<double>({2}, {0, 10}),
        tensor<ir::Float16>({2}, {ir::Float16(1), ir::Float16(0)}),
@@ -79,8 +79,9 @@ TEST(BatchNormalization, UsesTheGivenStatisticsOfAnyType) {
 TEST(BatchNormalization, InTrainingUsesAndUpdatesStatistics) {
   const std::vector<double> x = wave(72);
   const auto results = run_text(
-      "agraph (double[3,4,2,3] x, double[4] s, double[4] b, float[4] m, float[4] v) => (double y, float rm, "
-      "float rv) {"
+      "agraph (double[3,4,2,3] x, double[4] s, double[4] b, float[4] m, float[4] v) => (double[] y, float[] "
+      "rm, "
+      "float[] rv) {"
       " y, rm, rv = BatchNormalization <training_mode = 1, momentum = 0.75> (x, s, b, m, v) }",
       {tensor<double>(kDims, x), tensor<double>({4}, kScale), tensor<double>({4}, kBias),
        tensor<float>({4}, {1, 2, 3, 4}), tensor<float>({4}, {4, 3, 2, 1})});
@@ -96,7 +97,7 @@ TEST(BatchNormalization, InTrainingUsesAndUpdatesStatistics) {
 }
 
 TEST(BatchNormalization, HasRunningStatisticsOnlyInTraining) {
-  EXPECT_THROW(run_text("agraph (float[1,1] x, float[1] s) => (float y, float m) {"
+  EXPECT_THROW(run_text("agraph (float[1,1] x, float[1] s) => (float[] y, float[] m) {"
                         " y, m = BatchNormalization(x, s, s, s, s) }",
                         {tensor<float>({1, 1}, {1}), tensor<float>({1}, {1})}),
                Error);
@@ -106,7 +107,7 @@ TEST(GroupNormalization, AgreesWithItsDefinitionForEveryNumberOfGroups) {
   const std::vector<double> x = wave(72);
   for (std::size_t groups : {1U, 2U, 4U}) {
     const std::string text =
-        "agraph (float[3,4,2,3] x, float[4] s, float[4] b) => (float y) {"
+        "agraph (float[3,4,2,3] x, float[4] s, float[4] b) => (float[] y) {"
         " y = GroupNormalization <num_groups = " +
         std::to_string(groups) + "> (x, s, b) }";
     const auto results =
@@ -121,7 +122,7 @@ TEST(GroupNormalization, AgreesWithItsDefinitionForEveryNumberOfGroups) {
 }
 
 TEST(GroupNormalization, RefusesGroupsThatDoNotDivideTheChannels) {
-  EXPECT_THROW(run_text("agraph (float[1,3,1] x, float[3] s) => (float y) {"
+  EXPECT_THROW(run_text("agraph (float[1,3,1] x, float[3] s) => (float[] y) {"
                         " y = GroupNormalization <num_groups = 2> (x, s, s) }",
                         {tensor<float>({1, 3, 1}, {1, 2, 3}), tensor<float>({3}, {1, 1, 1})}),
                Error);
@@ -130,7 +131,7 @@ TEST(GroupNormalization, RefusesGroupsThatDoNotDivideTheChannels) {
 TEST(InstanceNormalization, NormalisesEachChannelOfEachImage) {
   const std::vector<double> x = wave(72);
   const auto results = run_text(
-      "agraph (double[3,4,2,3] x, double[4] s, double[4] b) => (double y) {"
+      "agraph (double[3,4,2,3] x, double[4] s, double[4] b) => (double[] y) {"
       " y = InstanceNormalization <epsilon = 0.5> (x, s, b) }",
       {tensor<double>(kDims, x), tensor<double>({4}, kScale), tensor<double>({4}, kBias)});
   const auto same = [](std::size_t i, std::size_t j) { return i / kSize == j / kSize; };
@@ -142,7 +143,7 @@ TEST(LayerNormalization, AgreesWithItsDefinitionFromEveryAxisOn) {
   const std::size_t row_sizes[] = {72, 24, 6, 3};
   for (std::size_t axis = 0; axis < 4; ++axis) {
     const std::string text =
-        "agraph (float[3,4,2,3] x, float[3] s, float[4,1,1] b) => (float y, float m, float d) {"
+        "agraph (float[3,4,2,3] x, float[3] s, float[4,1,1] b) => (float[] y, float[] m, float[] d) {"
         " y, m, d = LayerNormalization <axis = " +
         std::to_string(axis) + "> (x, s, b) }";
     const auto results = run_text(text, {tensor<float>(kDims, to_floats(x)), tensor<float>({3}, {1, 2, 3}),
@@ -166,7 +167,7 @@ TEST(LayerNormalization, AgreesWithItsDefinitionFromEveryAxisOn) {
 
 TEST(LayerNormalization, StashesItsStatisticsInTheTypeAskedFor) {
   const auto results = run_text(
-      "agraph (float16[1,2] x, float16[2] s) => (float16 y, bfloat16 m) {"
+      "agraph (float16[1,2] x, float16[2] s) => (float16[] y, bfloat16[] m) {"
       " y, m = LayerNormalization <stash_type = 16> (x, s) }",
       {tensor<ir::Float16>({1, 2}, {ir::Float16(1), ir::Float16(3)}),
        tensor<ir::Float16>({2}, {ir::Float16(1), ir::Float16(2)})});
@@ -175,14 +176,14 @@ TEST(LayerNormalization, StashesItsStatisticsInTheTypeAskedFor) {
 }
 
 TEST(LayerNormalization, RefusesAScaleThatDoesNotStretchToTheInput) {
-  EXPECT_THROW(run_text("agraph (float[2,1] x, float[3] s) => (float y) { y = LayerNormalization(x, s) }",
+  EXPECT_THROW(run_text("agraph (float[2,1] x, float[3] s) => (float[] y) { y = LayerNormalization(x, s) }",
                         {tensor<float>({2, 1}, {1, 2}), tensor<float>({3}, {1, 1, 1})}),
                Error);
 }
 
 TEST(RmsNormalization, DividesByTheRootMeanSquareInTheScalesType) {
   const auto results = run_text(
-      "agraph (float16[2,2] x, double[1] s, float[2] f) => (double y, float z) {"
+      "agraph (float16[2,2] x, double[1] s, float[2] f) => (double[] y, float[] z) {"
       " y = RMSNormalization <epsilon = 0.0> (x, s)  z = RMSNormalization <axis = 0, epsilon = 0.0> (x, f) }",
       {tensor<ir::Float16>({2, 2}, {ir::Float16(1), ir::Float16(7), ir::Float16(-3), ir::Float16(3)}),
        tensor<double>({1}, {10}), tensor<float>({2}, {1, 2})});
@@ -193,12 +194,12 @@ TEST(RmsNormalization, DividesByTheRootMeanSquareInTheScalesType) {
 
 TEST(LpNormalization, DividesByTheNormAndLeavesZerosAlone) {
   const auto results = run_text(
-      "agraph (float[2,3] x) => (float y, float z) {"
+      "agraph (float[2,3] x) => (float[] y, float[] z) {"
       " y = LpNormalization <axis = 0> (x)  z = LpNormalization <p = 1> (x) }",
       {tensor<float>({2, 3}, {3, 0, -1, 4, 0, -3})});
   expect_near<float>(results[0], {0.6, 0, -1 / std::sqrt(10), 0.8, 0, -3 / std::sqrt(10)}, 1e-6);
   expect_near<float>(results[1], {0.75, 0, -0.25, 4.0 / 7, 0, -3.0 / 7}, 1e-6);
-  EXPECT_THROW(run_text("agraph (float[1] x) => (float y) { y = LpNormalization <p = 3> (x) }",
+  EXPECT_THROW(run_text("agraph (float[1] x) => (float[] y) { y = LpNormalization <p = 3> (x) }",
                         {tensor<float>({1}, {1})}),
                Error);
 }
@@ -206,7 +207,7 @@ TEST(LpNormalization, DividesByTheNormAndLeavesZerosAlone) {
 TEST(MeanVarianceNormalization, AgreesWithItsDefinitionOverAnyAxes) {
   const std::vector<double> x = wave(72);
   const auto results = run_text(
-      "agraph (double[3,4,2,3] x) => (double y, double z) {"
+      "agraph (double[3,4,2,3] x) => (double[] y, double[] z) {"
       " y = MeanVarianceNormalization(x)  z = MeanVarianceNormalization <axes = [-3, 0]> (x) }",
       {tensor<double>(kDims, x)});
   const auto channel = [](std::size_t i, std::size_t j) { return channel_of(i) == channel_of(j); };
@@ -219,7 +220,7 @@ TEST(Lrn, SumsSquaresOfNeighbouringChannels) {
   const std::vector<double> x = wave(2 * 5 * 300);
   for (int size : {1, 2, 5}) {
     const auto results = run_text(
-        "agraph (float[2,5,300] x) => (float y) {"
+        "agraph (float[2,5,300] x) => (float[] y) {"
         " y = LRN <size = " +
             std::to_string(size) + ", alpha = 0.5, beta = 0.6, bias = 2.0> (x) }",
         {tensor<float>({2, 5, 300}, to_floats(x))});
@@ -238,7 +239,7 @@ TEST(Lrn, SumsSquaresOfNeighbouringChannels) {
 }
 
 TEST(Dropout, PassesEverythingOnOutsideTraining) {
-  const auto results = run_text("agraph (float16[3] x) => (float16 y, bool m) { y, m = Dropout(x) }",
+  const auto results = run_text("agraph (float16[3] x) => (float16[] y, bool[] m) { y, m = Dropout(x) }",
                                 {tensor<ir::Float16>({3}, {ir::Float16(1), ir::Float16(2), ir::Float16(3)})});
   EXPECT_EQ(results[0].tensor.data<ir::Float16>()[2].bits, ir::Float16(3).bits);
   EXPECT_EQ(values<bool>(results[1]), (std::vector<bool>{true, true, true}));
@@ -247,14 +248,15 @@ TEST(Dropout, PassesEverythingOnOutsideTraining) {
 TEST(Dropout, InTrainingDropsByTheSeedAndScalesTheRest) {
   // The first numbers that the generator gives for seed 0: 0.549 0.715 0.603 0.545 0.424.
   const auto results = run_text(
-      "agraph (double[5] x, float r, bool t) => (double y, bool m) { y, m = Dropout <seed = 0> (x, r, t) }",
+      "agraph (double[5] x, float r, bool t) => (double[] y, bool[] m) { y, m = Dropout <seed = 0> (x, r, t) "
+      "}",
       {tensor<double>({5}, {1, 2, 3, 4, 5}), tensor<float>({}, {0.6F}), tensor<bool>({}, {true})});
   EXPECT_EQ(values<bool>(results[1]), (std::vector<bool>{false, true, true, false, false}));
   expect_near<double>(results[0], {0, 5, 7.5, 0, 0}, 1e-6);
 }
 
 TEST(Dropout, RefusesARatioOfOne) {
-  EXPECT_THROW(run_text("agraph (float[1] x, float r, bool t) => (float y) { y = Dropout(x, r, t) }",
+  EXPECT_THROW(run_text("agraph (float[1] x, float r, bool t) => (float[] y) { y = Dropout(x, r, t) }",
                         {tensor<float>({1}, {1}), tensor<float>({}, {1.0F}), tensor<bool>({}, {true})}),
                Error);
 }

@@ -101,7 +101,7 @@ TEST(Pool, AgreesWithANaiveLoopInEveryRank) {
     const std::string shape = "float" + list(dims);
     const std::string given = attributes(pool);
     const auto results = run_text("agraph (" + shape +
-                                      " x) => (float y, float z, float w, float v) {"
+                                      " x) => (float[] y, float[] z, float[] w, float[] v) {"
                                       " y = MaxPool <" +
                                       given + "> (x)  z = AveragePool <" + given +
                                       "> (x)"
@@ -133,7 +133,7 @@ TEST(Pool, AgreesWithANaiveLoopInEveryRank) {
 
 TEST(MaxPool, SaysWhereTheFirstMaximumWas) {
   const auto results = run_text(
-      "agraph (float[1,2,3,4] x) => (float y, int64 i, float z, int64 j) {"
+      "agraph (float[1,2,3,4] x) => (float[] y, int64[] i, float[] z, int64[] j) {"
       " y, i = MaxPool <kernel_shape = [2,2], strides = [1,2]> (x)"
       " z, j = MaxPool <kernel_shape = [2,2], strides = [1,2], storage_order = 1> (x) }",
       {tensor<float>({1, 2, 3, 4},
@@ -146,19 +146,19 @@ TEST(MaxPool, SaysWhereTheFirstMaximumWas) {
 
 TEST(MaxPool, TakesBytesAndDoublesAndHalves) {
   const auto bytes =
-      run_text("agraph (int8[1,1,4] x) => (int8 y) { y = MaxPool <kernel_shape = [2], pads = [1,0]> (x) }",
+      run_text("agraph (int8[1,1,4] x) => (int8[] y) { y = MaxPool <kernel_shape = [2], pads = [1,0]> (x) }",
                {tensor<std::int8_t>({1, 1, 4}, {-128, -3, -5, 7})});
   EXPECT_EQ(values<std::int8_t>(bytes[0]), (std::vector<std::int8_t>{-128, -3, -3, 7}));
   const auto unsigned_bytes =
-      run_text("agraph (uint8[1,1,3] x) => (uint8 y) { y = MaxPool <kernel_shape = [2]> (x) }",
+      run_text("agraph (uint8[1,1,3] x) => (uint8[] y) { y = MaxPool <kernel_shape = [2]> (x) }",
                {tensor<std::uint8_t>({1, 1, 3}, {200, 3, 255})});
   EXPECT_EQ(values<std::uint8_t>(unsigned_bytes[0]), (std::vector<std::uint8_t>{200, 255}));
   const auto doubles =
-      run_text("agraph (double[1,1,3] x) => (double y) { y = MaxPool <kernel_shape = [2]> (x) }",
+      run_text("agraph (double[1,1,3] x) => (double[] y) { y = MaxPool <kernel_shape = [2]> (x) }",
                {tensor<double>({1, 1, 3}, {1e300, 3, -1e300})});
   EXPECT_EQ(values<double>(doubles[0]), (std::vector<double>{1e300, 3}));
   const auto halves = run_text(
-      "agraph (float16[1,1,3] x) => (float16 y, int64 i) { y, i = MaxPool <kernel_shape = [2]> (x) }",
+      "agraph (float16[1,1,3] x) => (float16[] y, int64[] i) { y, i = MaxPool <kernel_shape = [2]> (x) }",
       {tensor<ir::Float16>({1, 1, 3}, {ir::Float16(1), ir::Float16(3), ir::Float16(2)})});
   EXPECT_EQ(halves[0].tensor.data<ir::Float16>()[0].bits, ir::Float16(3).bits);
   EXPECT_EQ(values<std::int64_t>(halves[1]), (std::vector<std::int64_t>{1, 1}));
@@ -166,7 +166,7 @@ TEST(MaxPool, TakesBytesAndDoublesAndHalves) {
 
 TEST(Pool, CeilModeLeavesOutWindowsThatStartInTheEndPadding) {
   const auto results = run_text(
-      "agraph (float[1,1,4] x) => (float y, float z) {"
+      "agraph (float[1,1,4] x) => (float[] y, float[] z) {"
       " y = MaxPool <kernel_shape = [1], strides = [2], pads = [0,1], ceil_mode = 1> (x)"
       " z = MaxPool <kernel_shape = [3], strides = [2], ceil_mode = 1> (x) }",
       {tensor<float>({1, 1, 4}, {1, 2, 3, 4})});
@@ -176,7 +176,7 @@ TEST(Pool, CeilModeLeavesOutWindowsThatStartInTheEndPadding) {
 
 TEST(AveragePool, CountsPaddingButNotWhatCeilModeAddsBeyondIt) {
   const auto results = run_text(
-      "agraph (float[1,1,4] x) => (float y, float z) {"
+      "agraph (float[1,1,4] x) => (float[] y, float[] z) {"
       " y = AveragePool <kernel_shape = [3], strides = [2], pads = [1,0], ceil_mode = 1, count_include_pad = "
       "1> (x)"
       " z = AveragePool <kernel_shape = [3], strides = [2], pads = [1,0], ceil_mode = 1> (x) }",
@@ -187,7 +187,7 @@ TEST(AveragePool, CountsPaddingButNotWhatCeilModeAddsBeyondIt) {
 
 TEST(Pool, SamePaddingPutsTheLargerHalfWhereItsNameSays) {
   const auto results = run_text(
-      "agraph (float[1,1,4] x) => (float y, float z, float w) {"
+      "agraph (float[1,1,4] x) => (float[] y, float[] z, float[] w) {"
       " y = MaxPool <kernel_shape = [2], auto_pad = \"SAME_UPPER\"> (x)"
       " z = MaxPool <kernel_shape = [2], auto_pad = \"SAME_LOWER\"> (x)"
       " w = MaxPool <kernel_shape = [2], auto_pad = \"VALID\"> (x) }",
@@ -200,7 +200,7 @@ TEST(Pool, SamePaddingPutsTheLargerHalfWhereItsNameSays) {
 TEST(Pool, RefusesWhatDoesNotFit) {
   const ir::Datum x = tensor<float>({1, 1, 2}, {1, 2});
   const auto run = [&](const std::string& given) {
-    return run_text("agraph (float[1,1,2] x) => (float y) { y = MaxPool <" + given + "> (x) }", {x});
+    return run_text("agraph (float[1,1,2] x) => (float[] y) { y = MaxPool <" + given + "> (x) }", {x});
   };
   EXPECT_THROW(run("kernel_shape = [2,2]"), Error);
   EXPECT_THROW(run("kernel_shape = [0]"), Error);
@@ -212,7 +212,7 @@ TEST(Pool, RefusesWhatDoesNotFit) {
 
 TEST(GlobalPool, ReducesEveryChannel) {
   const auto results = run_text(
-      "agraph (double[1,2,2,2] x) => (double a, double m, double l, double k) {"
+      "agraph (double[1,2,2,2] x) => (double[] a, double[] m, double[] l, double[] k) {"
       " a = GlobalAveragePool(x)  m = GlobalMaxPool(x)  l = GlobalLpPool(x)  k = GlobalLpPool <p = 1> (x) }",
       {tensor<double>({1, 2, 2, 2}, {1, 2, 3, 4, -3, 0, 4, 0})});
   EXPECT_EQ(values<double>(results[0]), (std::vector<double>{2.5, 0.25}));
@@ -224,7 +224,7 @@ TEST(GlobalPool, ReducesEveryChannel) {
 
 TEST(MaxUnpool, UndoesMaxPoolAndStretchesToTheShapeAskedFor) {
   const auto results = run_text(
-      "agraph (float[1,1,2,2] x, int64[1,1,2,2] i, int64[4] s) => (float y, float z) {"
+      "agraph (float[1,1,2,2] x, int64[1,1,2,2] i, int64[4] s) => (float[] y, float[] z) {"
       " y = MaxUnpool <kernel_shape = [2,2], strides = [2,2]> (x, i)"
       " z = MaxUnpool <kernel_shape = [2,2], strides = [2,2]> (x, i, s) }",
       {tensor<float>({1, 1, 2, 2}, {5, 6, 7, 8}), tensor<std::int64_t>({1, 1, 2, 2}, {5, 7, 13, 15}),
@@ -238,27 +238,29 @@ TEST(MaxUnpool, UndoesMaxPoolAndStretchesToTheShapeAskedFor) {
 }
 
 TEST(MaxUnpool, RefusesAnIndexOutOfRange) {
-  EXPECT_THROW(run_text("agraph (float[1,1,1] x, int64[1,1,1] i) => (float y) { y = MaxUnpool <kernel_shape "
-                        "= [2]> (x, i) }",
-                        {tensor<float>({1, 1, 1}, {5}), tensor<std::int64_t>({1, 1, 1}, {2})}),
-               Error);
+  EXPECT_THROW(
+      run_text("agraph (float[1,1,1] x, int64[1,1,1] i) => (float[] y) { y = MaxUnpool <kernel_shape "
+               "= [2]> (x, i) }",
+               {tensor<float>({1, 1, 1}, {5}), tensor<std::int64_t>({1, 1, 1}, {2})}),
+      Error);
 }
 
 TEST(MaxRoiPool, PoolsEachRegionOfItsImage) {
   std::vector<float> x(32);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
   const auto results = run_text(
-      "agraph (float[2,1,4,4] x, float[2,5] r) => (float y) {"
+      "agraph (float[2,1,4,4] x, float[2,5] r) => (float[] y) {"
       " y = MaxRoiPool <pooled_shape = [2,2], spatial_scale = 0.5> (x, r) }",
       {tensor<float>({2, 1, 4, 4}, x), tensor<float>({2, 5}, {0, 0, 0, 6, 6, 1, 2, 4, 4, 4})});
   EXPECT_EQ(values<float>(results[0]), (std::vector<float>{5, 7, 13, 15, 25, 26, 25, 26}));
 }
 
 TEST(MaxRoiPool, RefusesARegionOfNoImage) {
-  EXPECT_THROW(run_text("agraph (float[1,1,2,2] x, float[1,5] r) => (float y) { y = MaxRoiPool <pooled_shape "
-                        "= [1,1]> (x, r) }",
-                        {tensor<float>({1, 1, 2, 2}, {1, 2, 3, 4}), tensor<float>({1, 5}, {1, 0, 0, 1, 1})}),
-               Error);
+  EXPECT_THROW(
+      run_text("agraph (float[1,1,2,2] x, float[1,5] r) => (float[] y) { y = MaxRoiPool <pooled_shape "
+               "= [1,1]> (x, r) }",
+               {tensor<float>({1, 1, 2, 2}, {1, 2, 3, 4}), tensor<float>({1, 5}, {1, 0, 0, 1, 1})}),
+      Error);
 }
 
 }  // namespace

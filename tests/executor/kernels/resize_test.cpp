@@ -19,8 +19,8 @@ std::vector<T> resize_by_scales(const std::string& type, const std::string& attr
                                 const std::vector<T>& x, const std::vector<float>& scales,
                                 const std::vector<float>& roi = {}) {
   const auto results =
-      run_text("agraph (" + type + " x, float[R] r, float[S] s) => (" + type +
-                   " y) {"
+      run_text("agraph (" + type + "[] x, float[R] r, float[S] s) => (" + type +
+                   "[] y) {"
                    " y = Resize" +
                    attribute_text(attributes) + " (x, r, s) }",
                {tensor<T>(dims, x), tensor<float>({static_cast<std::int64_t>(roi.size())}, roi),
@@ -31,7 +31,7 @@ std::vector<T> resize_by_scales(const std::string& type, const std::string& attr
 ir::Datum resize_to(const std::string& attributes, const ir::Dims& dims, const std::vector<float>& x,
                     const std::vector<std::int64_t>& sizes) {
   return run_text(
-      "agraph (float x, float[R] r, float[S] s, int64[I] i) => (float y) {"
+      "agraph (float[] x, float[R] r, float[S] s, int64[I] i) => (float[] y) {"
       " y = Resize" +
           attribute_text(attributes) + " (x, r, s, i) }",
       {tensor<float>(dims, x), kNoRoi, kNoScales, ir::Tensor::ints(sizes)})[0];
@@ -138,7 +138,7 @@ TEST(Resize, AgreesWithTheSumOverAllWeights) {
 TEST(Resize, NearestRoundsAsItsModeSays) {
   const auto run = [](const std::string& mode, float scale) {
     return resize_by_scales<float>(
-        "float[N]", "coordinate_transformation_mode = \"asymmetric\", nearest_mode = \"" + mode + "\"", {4},
+        "float", "coordinate_transformation_mode = \"asymmetric\", nearest_mode = \"" + mode + "\"", {4},
         {0, 1, 2, 3}, {scale});
   };
   // Looks at 0 0.5 1 1.5 2 2.5 3 3.5.
@@ -152,55 +152,54 @@ TEST(Resize, NearestRoundsAsItsModeSays) {
 }
 
 TEST(Resize, NearestMovesElementsOfEveryType) {
-  EXPECT_EQ(resize_by_scales<std::string>("string[N]", "", {2}, {"a", "b"}, {2}),
+  EXPECT_EQ(resize_by_scales<std::string>("string", "", {2}, {"a", "b"}, {2}),
             (std::vector<std::string>{"a", "a", "b", "b"}));
-  EXPECT_EQ(resize_by_scales<bool>("bool[N,M]", "", {1, 2}, {true, false}, {2, 1}),
+  EXPECT_EQ(resize_by_scales<bool>("bool", "", {1, 2}, {true, false}, {2, 1}),
             (std::vector<bool>{true, false, true, false}));
-  EXPECT_EQ(resize_by_scales<std::complex<double>>("complex128[N]", "", {2}, {{1, 2}, {3, 4}}, {0.5F}),
+  EXPECT_EQ(resize_by_scales<std::complex<double>>("complex128", "", {2}, {{1, 2}, {3, 4}}, {0.5F}),
             (std::vector<std::complex<double>>{{1, 2}}));
-  EXPECT_EQ(resize_by_scales<std::int64_t>("int64[N]", "", {2}, {INT64_MAX, 3}, {2}),
+  EXPECT_EQ(resize_by_scales<std::int64_t>("int64", "", {2}, {INT64_MAX, 3}, {2}),
             (std::vector<std::int64_t>{INT64_MAX, INT64_MAX, 3, 3}));
-  const auto half = resize_by_scales<ir::Float16>("float16[N]", "", {1}, {ir::Float16(1.5F)}, {2});
+  const auto half = resize_by_scales<ir::Float16>("float16", "", {1}, {ir::Float16(1.5F)}, {2});
   EXPECT_EQ(half[1].bits, ir::Float16(1.5F).bits);
 }
 
 TEST(Resize, CutsIntegersToTheirRange) {
   const std::string linear = "mode = \"linear\"";
-  EXPECT_EQ(resize_by_scales<std::uint8_t>("uint8[N]", linear, {2}, {10, 13}, {2}),
+  EXPECT_EQ(resize_by_scales<std::uint8_t>("uint8", linear, {2}, {10, 13}, {2}),
             (std::vector<std::uint8_t>{10, 10, 12, 13}));
-  EXPECT_EQ(resize_by_scales<std::int8_t>("int8[N]", linear, {2}, {-10, -13}, {2}),
+  EXPECT_EQ(resize_by_scales<std::int8_t>("int8", linear, {2}, {-10, -13}, {2}),
             (std::vector<std::int8_t>{-10, -10, -12, -13}));
   // Cubic overshoots at both ends.
-  EXPECT_EQ(resize_by_scales<std::uint8_t>("uint8[N]", "mode = \"cubic\"", {4}, {0, 0, 255, 255}, {2})[2], 0);
-  EXPECT_EQ(resize_by_scales<std::uint8_t>("uint8[N]", "mode = \"cubic\"", {4}, {0, 0, 255, 255}, {2})[5],
-            255);
+  EXPECT_EQ(resize_by_scales<std::uint8_t>("uint8", "mode = \"cubic\"", {4}, {0, 0, 255, 255}, {2})[2], 0);
+  EXPECT_EQ(resize_by_scales<std::uint8_t>("uint8", "mode = \"cubic\"", {4}, {0, 0, 255, 255}, {2})[5], 255);
   const auto same =
-      resize_by_scales<std::uint8_t>("uint8[N]", linear, {7}, std::vector<std::uint8_t>(7, 201), {3.7F});
+      resize_by_scales<std::uint8_t>("uint8", linear, {7}, std::vector<std::uint8_t>(7, 201), {3.7F});
   EXPECT_EQ(same, std::vector<std::uint8_t>(25, 201));
-  EXPECT_EQ(resize_by_scales<std::int32_t>("int32[N]", linear, {2}, {2000000001, 2000000003}, {2})[1],
+  EXPECT_EQ(resize_by_scales<std::int32_t>("int32", linear, {2}, {2000000001, 2000000003}, {2})[1],
             2000000001);
 }
 
 TEST(Resize, KeepsDoublesExactAndRoundsHalvesOnce) {
-  const auto wide = resize_by_scales<double>("double[N]", "mode = \"linear\"", {2}, {1, 1 + 1e-12}, {2});
+  const auto wide = resize_by_scales<double>("double", "mode = \"linear\"", {2}, {1, 1 + 1e-12}, {2});
   EXPECT_EQ(wide[1], 0.75 * 1 + 0.25 * (1 + 1e-12));
-  const auto half = resize_by_scales<ir::Float16>("float16[N]", "mode = \"linear\"", {2},
+  const auto half = resize_by_scales<ir::Float16>("float16", "mode = \"linear\"", {2},
                                                   {ir::Float16(1), ir::Float16(2)}, {2});
   EXPECT_EQ(half[1].bits, ir::Float16(1.25F).bits);
 }
 
 TEST(Resize, CropsToTheRegionAndFillsWhatIsOutside) {
   const auto y = resize_by_scales<float>(
-      "float[N,M]",
+      "float",
       "mode = \"linear\", coordinate_transformation_mode = \"tf_crop_and_resize\", extrapolation_value = 9.0",
       {3, 3}, {0, 1, 2, 3, 4, 5, 6, 7, 8}, {1, 1}, {0, 0.5F, 1, 1.5F});
   EXPECT_EQ(y, (std::vector<float>{1, 2, 9, 4, 5, 9, 7, 8, 9}));
   const auto middle = resize_by_scales<float>(
-      "float[N]", "mode = \"linear\", coordinate_transformation_mode = \"tf_crop_and_resize\"", {5},
+      "float", "mode = \"linear\", coordinate_transformation_mode = \"tf_crop_and_resize\"", {5},
       {0, 1, 2, 3, 4}, {0.2F}, {0.25F, 1});
   EXPECT_EQ(middle, (std::vector<float>{2.5F}));
   const auto bytes = resize_by_scales<std::int8_t>(
-      "int8[N]", "coordinate_transformation_mode = \"tf_crop_and_resize\", extrapolation_value = -3.0", {2},
+      "int8", "coordinate_transformation_mode = \"tf_crop_and_resize\", extrapolation_value = -3.0", {2},
       {7, 8}, {1}, {-1, 0});
   EXPECT_EQ(bytes, (std::vector<std::int8_t>{-3, 7}));
 }
@@ -224,7 +223,7 @@ TEST(Resize, KeepsTheAspectRatioWhenAsked) {
 
 TEST(Resize, CountsAFractionalLengthForAlignedCorners) {
   const auto y = resize_by_scales<float>(
-      "float[N]", "mode = \"linear\", coordinate_transformation_mode = \"align_corners\"", {4}, {1, 2, 3, 4},
+      "float", "mode = \"linear\", coordinate_transformation_mode = \"align_corners\"", {4}, {1, 2, 3, 4},
       {0.6F});
   ASSERT_EQ(y.size(), 2U);
   EXPECT_NEAR(y[1], 1 + 3 / 1.4, 1e-6);
@@ -232,14 +231,14 @@ TEST(Resize, CountsAFractionalLengthForAlignedCorners) {
 
 TEST(Resize, KnowsTheCoordinatesOfVersion11) {
   const auto y = resize_by_scales<float>(
-      "float[N]", "coordinate_transformation_mode = \"tf_half_pixel_for_nn\", nearest_mode = \"floor\"", {6},
+      "float", "coordinate_transformation_mode = \"tf_half_pixel_for_nn\", nearest_mode = \"floor\"", {6},
       {0, 1, 2, 3, 4, 5}, {0.5F});
   EXPECT_EQ(y, (std::vector<float>{1, 3, 5}));
 }
 
 TEST(Resize, ReadsScalesThatOnlyTheRunKnows) {
   const auto results = run_text(
-      "agraph (float[N] x, float[R] r, float[1] s) => (float y) {"
+      "agraph (float[N] x, float[R] r, float[1] s) => (float[] y) {"
       " t = Add(s, s)  y = Resize(x, r, t) }",
       {tensor<float>({2}, {1, 2}), kNoRoi, tensor<float>({1}, {0.75F})});
   EXPECT_EQ(values<float>(results[0]), (std::vector<float>{1, 1, 2}));
@@ -255,15 +254,15 @@ TEST(Resize, RefusesWhatItsDefinitionExcludes) {
   EXPECT_THROW(resize_to("antialias = 1", {2}, {1, 2}, {4}), Error);
   EXPECT_THROW(resize_to("", {2}, {1, 2}, {4, 4}), Error);
   EXPECT_THROW(resize_to("coordinate_transformation_mode = \"tf_crop_and_resize\"", {2}, {1, 2}, {4}), Error);
-  EXPECT_THROW(resize_by_scales<float>("float[N]", "", {2}, {1, 2}, {0}), Error);
-  EXPECT_THROW(resize_by_scales<bool>("bool[N]", "mode = \"linear\"", {2}, {true, false}, {2}), Error);
+  EXPECT_THROW(resize_by_scales<float>("float", "", {2}, {1, 2}, {0}), Error);
+  EXPECT_THROW(resize_by_scales<bool>("bool", "mode = \"linear\"", {2}, {true, false}, {2}), Error);
 }
 
 template <class T>
 std::vector<T> sample(const std::string& type, const std::string& attributes, const ir::Dims& dims,
                       const std::vector<T>& x, const ir::Dims& grid_dims, const std::vector<float>& grid) {
-  const auto results = run_text("agraph (" + type + " x, float g) => (" + type + " y) { y = GridSample" +
-                                    attribute_text(attributes) + " (x, g) }",
+  const auto results = run_text("agraph (" + type + "[] x, float[] g) => (" + type +
+                                    "[] y) { y = GridSample" + attribute_text(attributes) + " (x, g) }",
                                 {tensor<T>(dims, x), tensor<float>(grid_dims, grid)});
   return values<T>(results[0]);
 }
@@ -335,7 +334,7 @@ TEST(GridSample, RefusesAGridOfAnotherRank) {
 TEST(AffineGrid, MapsTheMiddlesOrTheCorners) {
   const auto run = [](const std::string& attributes) {
     return values<float>(
-        run_text("agraph (float[1,2,3] t, int64[4] s) => (float g) { g = AffineGrid" +
+        run_text("agraph (float[1,2,3] t, int64[4] s) => (float[] g) { g = AffineGrid" +
                      attribute_text(attributes) + " (t, s) }",
                  {tensor<float>({1, 2, 3}, {2, 0, 1, 0, 1, 0}), ir::Tensor::ints({1, 1, 1, 2})})[0]);
   };
@@ -345,7 +344,7 @@ TEST(AffineGrid, MapsTheMiddlesOrTheCorners) {
 
 TEST(AffineGrid, TakesVolumesInHalf) {
   const auto results = run_text(
-      "agraph (float16[1,3,4] t, int64[5] s) => (float16 g) { g = AffineGrid <align_corners = 1> (t, s) }",
+      "agraph (float16[1,3,4] t, int64[5] s) => (float16[] g) { g = AffineGrid <align_corners = 1> (t, s) }",
       {tensor<ir::Float16>({1, 3, 4}, {ir::Float16(1), ir::Float16(0), ir::Float16(0), ir::Float16(0),
                                        ir::Float16(0), ir::Float16(2), ir::Float16(0), ir::Float16(0),
                                        ir::Float16(0), ir::Float16(0), ir::Float16(3), ir::Float16(4)}),
