@@ -45,6 +45,7 @@ BroadcastPlan plan_broadcast(const Dims& output, std::span<const Dims* const> op
     }
   }
   if (plan.sizes.empty()) return plan;
+  if (plan.sizes.size() > kMostOuter) throw Error("{} dimensions found, at most {} needed", output.size(), kMostOuter);
   plan.row = plan.sizes.back();
   plan.steps = plan.strides.back();
   plan.sizes.pop_back();
@@ -54,8 +55,7 @@ BroadcastPlan plan_broadcast(const Dims& output, std::span<const Dims* const> op
   return plan;
 }
 
-BroadcastPosition::BroadcastPosition(const BroadcastPlan& plan, std::int64_t row)
-    : plan_(plan), indices_(plan.sizes.size()) {
+BroadcastPosition::BroadcastPosition(const BroadcastPlan& plan, std::int64_t row) : plan_(plan) {
   for (std::size_t dim = plan.sizes.size(); dim-- > 0;) {
     indices_[dim] = row % plan.sizes[dim];
     row /= plan.sizes[dim];
@@ -64,7 +64,7 @@ BroadcastPosition::BroadcastPosition(const BroadcastPlan& plan, std::int64_t row
 }
 
 void BroadcastPosition::next_row() {
-  for (std::size_t dim = indices_.size(); dim-- > 0;) {
+  for (std::size_t dim = plan_.sizes.size(); dim-- > 0;) {
     const Offsets& strides = plan_.strides[dim];
     for (std::size_t i = 0; i < kMostOperands; ++i) offsets_[i] += strides[i];
     if (++indices_[dim] < plan_.sizes[dim]) return;

@@ -13,6 +13,8 @@ namespace podium::kernels {
 using ir::Dims;
 
 inline constexpr std::size_t kMostOperands = 3;
+/// Dimensions outside the rows: a walk keeps its place without allocating.
+inline constexpr std::size_t kMostOuter = 64;
 using Offsets = std::array<std::int64_t, kMostOperands>;
 
 /// The output as rows along which each operand either stays (step 0) or goes along (step 1), with
@@ -36,7 +38,7 @@ class BroadcastPosition {
 
  private:
   const BroadcastPlan& plan_;
-  std::vector<std::int64_t> indices_;
+  std::array<std::int64_t, kMostOuter> indices_;  // of the plan's sizes, the rest is unused
   Offsets offsets_ = {};
 };
 

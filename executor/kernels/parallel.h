@@ -14,7 +14,12 @@ template <class Body>
 void parallel_ranges(std::int64_t count, std::int64_t cost, const Body& body) {
   constexpr std::int64_t kWorthThreads = 1 << 16;
   if (count <= 0) return;
-#pragma omp parallel if (count > 1 && count * cost >= kWorthThreads)
+  // A team of one costs more than a small tensor: no team then.
+  if (count == 1 || count * cost < kWorthThreads || omp_get_max_threads() == 1) {
+    body(std::int64_t{0}, count);
+    return;
+  }
+#pragma omp parallel
   {
     const std::int64_t threads = omp_get_num_threads();
     const std::int64_t thread = omp_get_thread_num();

@@ -8,6 +8,13 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;
 
+struct Placed {
+  std::size_t begin;
+  std::size_t end;
+  int first;
+  int last;
+};
+
 std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 }  // namespace
@@ -19,22 +26,23 @@ MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes) {
                    [&](std::size_t a, std::size_t b) { return lifetimes[a].bytes > lifetimes[b].bytes; });
   MemoryPlan plan;
   plan.offsets.resize(lifetimes.size());
-  std::vector<std::size_t> placed;  // sorted by offset
+  // Sorted by offset and side by side in memory: every value looks through all of it.
+  std::vector<Placed> placed;
+  placed.reserve(lifetimes.size());
   for (std::size_t current : order) {
     const Lifetime& mine = lifetimes[current];
+    const std::size_t bytes = aligned(mine.bytes);
     std::size_t offset = 0;
-    for (std::size_t other : placed) {
-      const Lifetime& theirs = lifetimes[other];
-      if (theirs.last < mine.first || mine.last < theirs.first) continue;
-      if (offset + aligned(mine.bytes) <= plan.offsets[other]) break;
-      offset = std::max(offset, plan.offsets[other] + aligned(theirs.bytes));
+    for (const Placed& other : placed) {
+      if (other.last < mine.first || mine.last < other.first) continue;
+      if (offset + bytes <= other.begin) break;
+      offset = std::max(offset, other.end);
     }
     plan.offsets[current] = offset;
-    plan.bytes = std::max(plan.bytes, offset + aligned(mine.bytes));
-    const auto where = std::upper_bound(placed.begin(), placed.end(), offset, [&](std::size_t value, std::size_t other) {
-      return value < plan.offsets[other];
-    });
-    placed.insert(where, current);
+    plan.bytes = std::max(plan.bytes, offset + bytes);
+    const auto where = std::upper_bound(placed.begin(), placed.end(), offset,
+                                        [](std::size_t value, const Placed& other) { return value < other.begin; });
+    placed.insert(where, {offset, offset + bytes, mine.first, mine.last});
   }
   return plan;
 }

@@ -1,8 +1,11 @@
 #include "executor/numeric/prepared_block.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstdlib>
 
+#include "executor/kernels/thread_limit.h"
 #include "executor/numeric/memory_plan.h"
 #include "executor/numeric/optimize.h"
 
@@ -24,10 +27,14 @@ struct FreeMemory {
 };
 using Arena = std::unique_ptr<std::byte, FreeMemory>;
 
+// Where it is large enough in huge pages: fewer faults, and fewer misses of the translation cache.
 Arena make_arena(std::size_t bytes) {
-  const std::size_t rounded = (bytes + 63) / 64 * 64;
-  Arena arena(static_cast<std::byte*>(std::aligned_alloc(64, std::max<std::size_t>(rounded, 64))));
+  constexpr std::size_t kHugePage = std::size_t{2} << 20;
+  const std::size_t unit = bytes >= kHugePage ? kHugePage : 64;
+  const std::size_t rounded = std::max((bytes + unit - 1) / unit * unit, unit);
+  Arena arena(static_cast<std::byte*>(std::aligned_alloc(unit, rounded)));
   if (!arena) throw Error("out of memory: {} bytes for the activations of one block", bytes);
+  if (unit == kHugePage) madvise(arena.get(), rounded, MADV_HUGEPAGE);  // advice: nothing depends on it
   return arena;
 }
 
@@ -266,6 +273,7 @@ void PreparedBlock::State::run_dynamic(Task& task) {
 
 PreparedBlock::PreparedBlock(Graph graph, const PrepareOptions& options)
     : state_(std::make_unique<State>(options.fuse ? optimized(std::move(graph)) : std::move(graph))) {
+  const kernels::ThreadLimit limit(options.threads);
   State& state = *state_;
   state.options = options;
   for (std::size_t i = 0; i < state.graph.values.size(); ++i) {
@@ -286,6 +294,7 @@ std::size_t PreparedBlock::arena_bytes() const { return state_->arena_bytes; }
 std::span<const Datum* const> PreparedBlock::run(std::span<const Datum* const> inputs) {
   State& state = *state_;
   IR_CHECK(inputs.size() == state.graph.inputs.size());
+  const kernels::ThreadLimit limit(state.options.threads);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i] != nullptr) state.datum(state.graph.inputs[i]) = *inputs[i];
   }

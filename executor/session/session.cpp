@@ -33,7 +33,7 @@ void optimize(importer::Model& model) {
 }
 
 InferenceSession::InferenceSession(importer::Model model, const SessionOptions& options)
-    : engine_(compile(std::move(model)), {.seed = options.seed}) {}
+    : engine_(compile(std::move(model)), {.seed = options.seed, .threads = options.threads}) {}
 
 std::span<const ir::Datum> InferenceSession::run(std::span<const ir::Datum> given) {
   if (given.size() != inputs().size()) throw Error("{} inputs found, {} needed", given.size(), inputs().size());

@@ -1,7 +1,6 @@
 // Times models on the numeric engine: median, rate, share of the core's arithmetic limit.
 //   podium_bench [--threads N] [--seconds S] [--no-fuse] [MODEL[,key=value...] ...]
 #include <fmt/core.h>
-#include <omp.h>
 #include <time.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include "executor/kernels/kernel.h"
 #include "executor/lower/single.h"
 #include "executor/numeric/engine.h"
+#include "ir/builder.h"
 #include "models/catalog.h"
 #include "tests/bench/peak.h"
 
@@ -30,9 +30,22 @@ struct Options {
 
 const std::vector<std::string> kDefault{
     "resnet50", "mobilenet-v2", "bert,form=primitive", "bert,form=ops", "lstm", "lstm,batch=8",
-    "mnist-mlp,batch=8", "mnist-mlp", "mnist-cnn,batch=40"};
+    "mnist-mlp,batch=8", "mnist-mlp", "mnist-cnn,batch=40", "gpt2", "gpt2,sequence=1,past=128", "tiny-adds"};
+
+// A thousand additions of four numbers: what an op costs beside its arithmetic.
+ir::Graph tiny_adds() {
+  ir::Graph graph;
+  ir::Builder builder(graph);
+  const ir::ValueId x = builder.input("x", ir::Type::tensor(ir::DataType::Float, {4}));
+  const ir::ValueId one = builder.constant(ir::Tensor::of<float>({4}, {1, 2, 3, 4}));
+  ir::ValueId y = x;
+  for (int i = 0; i < 1000; ++i) y = builder.op("Add", {y, one});
+  builder.output(y);
+  return graph;
+}
 
 ir::Graph build(const std::string& text) {
+  if (text == "tiny-adds") return tiny_adds();
   models::Parameters parameters;
   std::string name;
   for (std::size_t from = 0; from <= text.size();) {
@@ -107,7 +120,7 @@ void run_model(const std::string& text, const Options& options) {
   std::vector<ir::Datum> inputs;
   for (ir::ValueId id : graph.inputs) inputs.emplace_back(filled(graph[id].type));
   const auto start = Clock::now();
-  numeric::Engine engine(lower::single_processor(std::move(graph)), {.fuse = options.fuse});
+  numeric::Engine engine(lower::single_processor(std::move(graph)), {.threads = options.threads, .fuse = options.fuse});
   const double prepared = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   const double peak_before = measure_peak();
   const Times times = time_runs(engine, inputs, options.seconds);
@@ -122,7 +135,6 @@ void run_model(const std::string& text, const Options& options) {
 }
 
 int run(const Options& options) {
-  omp_set_num_threads(options.threads);
   fmt::print("{} thread(s), multiply-add limit {:.1f} GFLOP/s a core\n", options.threads, measure_peak());
   fmt::print("{:<24} {:>9} {:>9} {:>7} {:>9} {:>7} {:>9} {:>8} {:>9}\n", "model", "median ms", "GFLOP/s", "of peak",
              "best ms", "of peak", "cpu ms", "prep ms", "arena MiB");

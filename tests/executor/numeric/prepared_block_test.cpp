@@ -1,0 +1,78 @@
+#include "executor/numeric/prepared_block.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "tests/support/fusing.h"
+
+namespace {
+
+std::atomic<long> allocations{0};
+
+}  // namespace
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"  // g++ 12 does not see that these belong together
+// Counts what the tests below forbid.
+void* operator new(std::size_t bytes) {
+  ++allocations;
+  if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t /*bytes*/) noexcept { std::free(memory); }
+#pragma GCC diagnostic pop
+
+namespace podium::numeric {
+namespace {
+
+using ir::Datum;
+using ir::ValueId;
+using testing::Sketch;
+
+TEST(PreparedBlock, AllocatesNothingInARunOfStaticShapes) {
+  Sketch s;
+  const ValueId x = s.input({3, 8});
+  ValueId y = s.op("Add", {s.op("Relu", {x}), s.weight({8})});
+  y = s.op("Softmax", {s.op("Mul", {y, y})});
+  s.output(s.op("Transpose", {y}, {{"perm", ir::IntList{1, 0}}}));
+  PreparedBlock block(s.graph, {});
+  const Datum input(testing::random_floats({3, 8}, 1));
+  const Datum* pointer = &input;
+  block.run({&pointer, 1});
+  const long before = allocations;
+  block.run({&pointer, 1});
+  EXPECT_EQ(allocations - before, 0);
+}
+
+TEST(PreparedBlock, GivesTheSameBitsWithAnyNumberOfThreads) {
+  Sketch s;
+  const ValueId x = s.input({2, 16, 30, 30});
+  ValueId y = s.op("Relu", {s.op("Conv", {x, s.weight({64, 16, 3, 3}), s.weight({64})})});
+  y = s.op("GlobalAveragePool", {s.op("Conv", {y, s.weight({32, 64, 1, 1})})});
+  y = s.op("MatMul", {s.op("Reshape", {y, s.ints({2, 32})}), s.weight({32, 500})});
+  s.output(s.op("Softmax", {y}));
+  const Datum input(testing::random_floats({2, 16, 30, 30}, 1));
+  const Datum* pointer = &input;
+  PreparedBlock one(s.graph, {.threads = 1});
+  PreparedBlock three(s.graph, {.threads = 3});
+  EXPECT_TRUE(identical(one.run({&pointer, 1})[0]->tensor, three.run({&pointer, 1})[0]->tensor));
+}
+
+TEST(PreparedBlock, ReadsTheInputsOfEachRun) {
+  Sketch s;
+  s.output(s.op("Relu", {s.op("MatMul", {s.input({1, 2}), s.weight({2, 3})})}));
+  PreparedBlock block(s.graph, {});
+  const Datum zero(ir::Tensor::of<float>({1, 2}, {0, 0}));
+  const Datum* pointer = &zero;
+  EXPECT_EQ(block.run({&pointer, 1})[0]->tensor.data<float>()[0], 0);
+  const Datum one(testing::random_floats({1, 2}, 3));
+  pointer = &one;
+  const ir::Tensor fused = block.run({&pointer, 1})[0]->tensor.clone();
+  PreparedBlock plain(s.graph, {.fuse = false});
+  EXPECT_NEAR(fused.data<float>()[1], plain.run({&pointer, 1})[0]->tensor.data<float>()[1], 1e-6);
+}
+
+}  // namespace
+}  // namespace podium::numeric
