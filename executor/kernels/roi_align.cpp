@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "executor/kernels/convert.h"
+#include "executor/kernels/parallel.h"
 #include "executor/kernels/vision.h"
 
 namespace podium::kernels {
@@ -61,6 +62,8 @@ struct RoiAlign {
   template <class T>
   T pool(const T* image, std::int64_t width, std::span<const Sample<T>> rows, std::span<const Sample<T>> columns) const;
   template <class T>
+  void align_one(const Tensor& x, const T* roi, std::int64_t batch, const Dims& y, T* out) const;
+  template <class T>
   void align(const Tensor& x, const Tensor& rois, const std::int64_t* batches, Tensor& y) const;
 };
 
@@ -88,32 +91,40 @@ T RoiAlign::pool(const T* image, std::int64_t width, std::span<const Sample<T>> 
 }
 
 template <class T>
-void RoiAlign::align(const Tensor& x, const Tensor& rois, const std::int64_t* batches, Tensor& y) const {
-  const std::int64_t channels = x.dim(1);
+void RoiAlign::align_one(const Tensor& x, const T* roi, std::int64_t batch, const Dims& y, T* out) const {
   const std::int64_t height = x.dim(2);
   const std::int64_t width = x.dim(3);
   const T shift = half_pixel ? T(0.5) : T(0);
-  if (y.size() > 0 && height * width == 0) throw Error("X has shape {}: there are no pixels", ir::to_string(x.dims()));
-  T* out = y.data<T>();
+  const T left = roi[0] * static_cast<T>(scale) - shift;
+  const T top = roi[1] * static_cast<T>(scale) - shift;
+  const T least = half_pixel ? -std::numeric_limits<T>::infinity() : T(1);
+  const T roi_width = std::max(roi[2] * static_cast<T>(scale) - shift - left, least);
+  const T roi_height = std::max(roi[3] * static_cast<T>(scale) - shift - top, least);
+  const Samples<T> rows(top, roi_height, y[2], ratio, height);
+  const Samples<T> columns(left, roi_width, y[3], ratio, width);
+  for (std::int64_t c = 0; c < y[1]; ++c) {
+    const T* image = x.data<T>() + (batch * y[1] + c) * height * width;
+    for (std::int64_t i = 0; i < y[2]; ++i) {
+      for (std::int64_t j = 0; j < y[3]; ++j) *out++ = pool(image, width, rows.of_bin(i), columns.of_bin(j));
+    }
+  }
+}
+
+template <class T>
+void RoiAlign::align(const Tensor& x, const Tensor& rois, const std::int64_t* batches, Tensor& y) const {
+  if (y.size() > 0 && x.dim(2) * x.dim(3) == 0) throw Error("X has shape {}: there are no pixels", ir::to_string(x.dims()));
   for (std::int64_t n = 0; n < y.dim(0); ++n) {
     if (batches[n] < 0 || batches[n] >= x.dim(0)) {
       throw Error("batch_indices[{}] is {}, 0 to {} needed", n, batches[n], x.dim(0) - 1);
     }
-    const T* roi = rois.data<T>() + n * 4;
-    const T left = roi[0] * static_cast<T>(scale) - shift;
-    const T top = roi[1] * static_cast<T>(scale) - shift;
-    const T least = half_pixel ? -std::numeric_limits<T>::infinity() : T(1);
-    const T roi_width = std::max(roi[2] * static_cast<T>(scale) - shift - left, least);
-    const T roi_height = std::max(roi[3] * static_cast<T>(scale) - shift - top, least);
-    const Samples<T> rows(top, roi_height, y.dim(2), ratio, height);
-    const Samples<T> columns(left, roi_width, y.dim(3), ratio, width);
-    for (std::int64_t c = 0; c < channels; ++c) {
-      const T* image = x.data<T>() + (batches[n] * channels + c) * height * width;
-      for (std::int64_t i = 0; i < y.dim(2); ++i) {
-        for (std::int64_t j = 0; j < y.dim(3); ++j) *out++ = pool(image, width, rows.of_bin(i), columns.of_bin(j));
-      }
-    }
   }
+  const std::int64_t size = y.dim(1) * y.dim(2) * y.dim(3);
+  const T* from = rois.data<T>();
+  T* to = y.data<T>();
+  constexpr std::int64_t kSampleCost = 16;
+  parallel_ranges(y.dim(0), size * kSampleCost, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t n = begin; n < end; ++n) align_one(x, from + n * 4, batches[n], y.dims(), to + n * size);
+  });
 }
 
 }  // namespace

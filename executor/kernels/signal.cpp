@@ -5,11 +5,14 @@
 #include "executor/kernels/dispatch.h"
 #include "executor/kernels/families.h"
 #include "executor/kernels/fourier.h"
+#include "executor/kernels/parallel.h"
 
 namespace podium::kernels {
 namespace {
 
 using Complex = Fourier::Complex;
+
+constexpr std::int64_t kWorkPerPoint = 40;  // operations, roughly, of a transform
 
 template <class T>
 double read(T value) {
@@ -91,16 +94,21 @@ void Dft::run(const RunContext& run) const {
   const std::int64_t points = halves ? (run.has_input(1) ? one_int(run, 1) : size) : y.dims()[at];
   // A one-sided spectrum beyond half of the points says nothing new.
   const std::int64_t used = onesided && inverse ? std::min(size, points / 2 + 1) : size;
-  Fourier fourier(points);
-  std::vector<Complex> line(static_cast<std::size_t>(points));
-  for (std::int64_t o = 0; o < outer; ++o) {
-    for (std::int64_t i = 0; i < inner; ++i) {
-      load(x.data<T>(), {(o * size * inner + i) * x_parts, inner * x_parts, used, x_parts == 2}, line);
+  const std::int64_t kept = y.dims()[at];
+  const T* from = x.data<T>();
+  T* to = y.data<T>();
+  parallel_ranges(outer * inner, points * kWorkPerPoint, [&](std::int64_t begin, std::int64_t end) {
+    Fourier fourier(points);
+    std::vector<Complex> line(static_cast<std::size_t>(points));
+    for (std::int64_t l = begin; l < end; ++l) {
+      const std::int64_t o = l / inner;
+      const std::int64_t i = l % inner;
+      load(from, {(o * size * inner + i) * x_parts, inner * x_parts, used, x_parts == 2}, line);
       if (onesided && inverse) mirror(line);
       inverse ? fourier.inverse(line.data()) : fourier.forward(line.data());
-      store(line, {(o * y.dims()[at] * inner + i) * y_parts, inner * y_parts, y.dims()[at], y_parts == 2}, y.data<T>());
+      store(line, {(o * kept * inner + i) * y_parts, inner * y_parts, kept, y_parts == 2}, to);
     }
-  }
+  });
 }
 
 PreparedKernel dft(PrepareContext& context) {
@@ -120,16 +128,19 @@ void run_stft(const RunContext& run) {
   const std::int64_t parts = signal.rank() == 3 ? signal.dim(2) : 1;
   const std::int64_t frames = y.dim(1);
   const std::int64_t bins = y.dim(2);
-  Fourier fourier(length);
-  std::vector<Complex> frame(static_cast<std::size_t>(length));
-  for (std::int64_t b = 0; b < y.dim(0); ++b) {
-    for (std::int64_t f = 0; f < frames; ++f) {
-      load(signal.data<T>(), {(b * signal.dim(1) + f * step) * parts, parts, length, parts == 2}, frame);
+  const T* from = signal.data<T>();
+  T* to = y.data<T>();
+  parallel_ranges(y.dim(0) * frames, length * kWorkPerPoint, [&](std::int64_t begin, std::int64_t end) {
+    Fourier fourier(length);
+    std::vector<Complex> frame(static_cast<std::size_t>(length));
+    for (std::int64_t l = begin; l < end; ++l) {
+      const std::int64_t first = l / frames * signal.dim(1) + l % frames * step;
+      load(from, {first * parts, parts, length, parts == 2}, frame);
       for (std::size_t i = 0; window != nullptr && i < frame.size(); ++i) frame[i] *= read(window[i]);
       fourier.forward(frame.data());
-      store(frame, {(b * frames + f) * bins * 2, 2, bins, true}, y.data<T>());
+      store(frame, {l * bins * 2, 2, bins, true}, to);
     }
-  }
+  });
 }
 
 PreparedKernel stft(PrepareContext& context) {

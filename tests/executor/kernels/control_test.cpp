@@ -226,5 +226,35 @@ TEST(Scan, CarriesText) {
   EXPECT_EQ(values<std::string>(y[0]), (std::vector<std::string>{"b", "a"}));
 }
 
+// ONNX text has no sequence types: sequences are made and taken apart inside.
+TEST(SequenceMap, PairsSequencesAndHandsTensorsToEach) {
+  const auto y = run_text("g (float[2] a, float[1] b, float[1] t) => (float[] first, float[] second, int64[] shape)"
+                          " { s = SequenceConstruct (a, b) u, v = SequenceMap (s, s, t) <body = m (float[] p, float[] q, float[1] r) =>"
+                          " (float[] z, int64[] w) { sum = Add (p, q) z = Mul (sum, r) w = Shape (p) }>"
+                          " zero = Constant <value_int = 0> () one = Constant <value_int = 1> () first = SequenceAt (u, zero)"
+                          " second = SequenceAt (u, one) shape = SequenceAt (v, zero) }",
+                          {tensor<float>({2}, {1, 2}), tensor<float>({1}, {3}), tensor<float>({1}, {10})});
+  EXPECT_EQ(values<float>(y[0]), (std::vector<float>{20, 40}));
+  EXPECT_EQ(values<float>(y[1]), (std::vector<float>{60}));
+  EXPECT_EQ(values<std::int64_t>(y[2]), (Ints{2}));
+}
+
+TEST(SequenceMap, RefusesSequencesOfDifferentLengths) {
+  EXPECT_THAT(message("g (float[2] a) => (float[] y) { s = SequenceConstruct (a, a) t = SequenceConstruct (a) z = SequenceMap (s, t)"
+                      " <body = m (float[] p, float[] q) => (float[] r) { r = Add (p, q) }> zero = Constant <value_int = 0> ()"
+                      " y = SequenceAt (z, zero) }",
+                      {tensor<float>({2}, {1, 2})}),
+              ::testing::HasSubstr("input 1 has 1 items, 2 needed"));
+}
+
+TEST(Loop, CarriesASequence) {
+  const auto y = run_text("g (int64 most, float[2] x) => (float[] all) { yes = Constant <value = bool {1}> () s = SequenceConstruct (x)"
+                          " l = Loop (most, yes, s) <body = b (int64 i, bool c, float[] v_in) => (bool c, float[] v_out)"
+                          " { more = Add (x, x) v_out = SequenceInsert (v_in, more) }>"
+                          " all = ConcatFromSequence <axis = 0> (l) }",
+                          {number(2), tensor<float>({2}, {5, 6})});
+  EXPECT_EQ(values<float>(y[0]), (std::vector<float>{5, 6, 10, 12, 10, 12}));
+}
+
 }  // namespace
 }  // namespace podium::kernels
