@@ -1,0 +1,165 @@
+// The arrows between rooms and the fences around libraries, read from the sources themselves.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace podium {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Source {
+  std::string path;  // from the root of the repository
+  std::vector<std::string> includes;
+};
+
+bool is_source(const fs::path& path) { return path.extension() == ".h" || path.extension() == ".cpp"; }
+
+Source read_source(const fs::path& root, const fs::path& path) {
+  static const std::regex kInclude(R"(^\s*#\s*include\s*[<"]([^>"]+)[>"])");
+  Source source{fs::relative(path, root).generic_string(), {}};
+  std::ifstream file(path);
+  std::string line;
+  std::smatch match;
+  while (std::getline(file, line)) {
+    if (std::regex_search(line, match, kInclude)) source.includes.push_back(match[1]);
+  }
+  return source;
+}
+
+const std::vector<Source>& sources() {
+  static const std::vector<Source> kSources = [] {
+    const fs::path root = PODIUM_SOURCE_DIR;
+    std::vector<Source> found;
+    for (const char* room : {"annotate", "executor", "importer", "ir", "models", "tests"}) {
+      if (!fs::exists(root / room)) continue;
+      for (const auto& entry : fs::recursive_directory_iterator(root / room)) {
+        if (entry.is_regular_file() && is_source(entry.path())) found.push_back(read_source(root, entry.path()));
+      }
+    }
+    std::sort(found.begin(), found.end(), [](const Source& a, const Source& b) { return a.path < b.path; });
+    return found;
+  }();
+  return kSources;
+}
+
+bool is_in(std::string_view path, const std::vector<std::string_view>& folders) {
+  return std::any_of(folders.begin(), folders.end(), [&](std::string_view folder) { return path.starts_with(folder); });
+}
+
+// Lines of "who includes what" for files in `from` that include something under `to`, except from `exempt`.
+std::vector<std::string> arrows(const std::vector<std::string_view>& from, const std::vector<std::string_view>& to,
+                                const std::vector<std::string_view>& exempt = {}) {
+  std::vector<std::string> found;
+  for (const Source& source : sources()) {
+    if (!is_in(source.path, from) || is_in(source.path, exempt)) continue;
+    for (const std::string& include : source.includes) {
+      if (is_in(include, to)) found.push_back(source.path + " includes " + include);
+    }
+  }
+  return found;
+}
+
+using Lines = std::vector<std::string>;
+const std::vector<std::string_view> kAllRooms{"annotate/", "executor/", "importer/", "ir/", "models/", "tests/"};
+
+TEST(Layering, ReadsTheSources) { EXPECT_GT(sources().size(), 100U) << PODIUM_SOURCE_DIR; }
+
+TEST(Layering, TheIrKnowsNoOtherRoom) {
+  EXPECT_EQ(arrows({"ir/"}, {"annotate/", "executor/", "importer/", "models/", "tests/"}), Lines{});
+}
+
+TEST(Layering, TheImporterAndAnnotateKnowTheIrAlone) {
+  EXPECT_EQ(arrows({"importer/"}, {"annotate/", "executor/", "models/", "tests/"}), Lines{});
+  EXPECT_EQ(arrows({"annotate/"}, {"executor/", "importer/", "models/", "tests/"}), Lines{});
+}
+
+TEST(Layering, OnlyTheCommandLineAndTheSessionTieRoomsTogether) {
+  EXPECT_EQ(arrows({"executor/"}, {"annotate/", "importer/", "models/"}, {"executor/cli/", "executor/session/"}),
+            Lines{});
+  EXPECT_EQ(arrows({"annotate/", "executor/", "importer/", "ir/", "models/"}, {"tests/"}), Lines{});
+}
+
+TEST(Layering, KernelsKnowTheIrAlone) {
+  EXPECT_EQ(arrows({"executor/kernels/"},
+                   {"executor/cli/", "executor/device/", "executor/lower/", "executor/numeric/", "executor/program.h",
+                    "executor/report/", "executor/session/", "executor/sim/"}),
+            Lines{});
+}
+
+TEST(Layering, TheSimulatorAndTheNumericEngineShareTheProgramOnly) {
+  EXPECT_EQ(arrows({"executor/sim/"}, {"executor/numeric/", "executor/kernels/", "executor/session/"}), Lines{});
+  EXPECT_EQ(arrows({"executor/numeric/"}, {"executor/sim/", "executor/session/"}), Lines{});
+  EXPECT_EQ(arrows({"executor/lower/"}, {"executor/numeric/", "executor/sim/", "executor/session/"}), Lines{});
+}
+
+TEST(Layering, OnnxAndProtobufStayInTheImporter) {
+  EXPECT_EQ(arrows(kAllRooms, {"onnx/", "google/protobuf/"}, {"importer/", "tests/importer/"}), Lines{});
+}
+
+TEST(Layering, EigenAndOneDnnStayWithTheKernels) {
+  EXPECT_EQ(arrows(kAllRooms, {"Eigen/", "dnnl", "oneapi/", "unsupported/Eigen/"},
+                   {"executor/kernels/", "executor/numeric/"}),
+            Lines{});
+}
+
+TEST(Layering, TheParserOfCommandLinesStaysInTheCommandLine) {
+  EXPECT_EQ(arrows(kAllRooms, {"cxxopts"}, {"executor/cli/"}), Lines{});
+}
+
+// Depth first; a header met again on the way to itself closes a cycle.
+class CycleFinder {
+ public:
+  CycleFinder() {
+    for (const Source& source : sources()) includes_[source.path] = &source.includes;
+  }
+
+  std::vector<std::string> find() {
+    for (const auto& [path, includes] : includes_) visit(path);
+    return cycles_;
+  }
+
+ private:
+  void visit(const std::string& path) {
+    if (done_.contains(path) || !includes_.contains(path)) return;
+    if (const auto seen = std::find(way_.begin(), way_.end(), path); seen != way_.end()) {
+      std::string cycle;
+      for (auto step = seen; step != way_.end(); ++step) cycle += *step + " -> ";
+      cycles_.push_back(cycle + path);
+      return;
+    }
+    way_.push_back(path);
+    for (const std::string& include : *includes_.at(path)) visit(include);
+    way_.pop_back();
+    done_.insert(path);
+  }
+
+  std::map<std::string, const std::vector<std::string>*> includes_;
+  std::vector<std::string> way_;
+  std::set<std::string> done_;
+  std::vector<std::string> cycles_;
+};
+
+TEST(Layering, NoHeaderIncludesItselfOnADetour) { EXPECT_EQ(CycleFinder().find(), Lines{}); }
+
+TEST(Layering, IncludesGoFromTheRoot) {
+  Lines found;
+  const fs::path root = PODIUM_SOURCE_DIR;
+  for (const Source& source : sources()) {
+    for (const std::string& include : source.includes) {
+      const bool is_relative = include.starts_with("..") || fs::exists(root / fs::path(source.path).parent_path() / include);
+      if (is_relative) found.push_back(source.path + " includes " + include);
+    }
+  }
+  EXPECT_EQ(found, Lines{});
+}
+
+}  // namespace
+}  // namespace podium
