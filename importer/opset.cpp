@@ -26,18 +26,26 @@ struct Gained {
 constexpr std::array kGained{
     Gained{7, " Acos Asin Atan Cos Multinomial Sin Tan "},
     Gained{8, " Expand Scan "},
-    Gained{9, " Acosh Asinh Atanh Compress ConstantOfShape Cosh Erf EyeLike IsNaN MaxUnpool NonZero OneHot Scatter Shrink "
-              "Sign Sinh TfIdfVectorizer Where "},
-    Gained{10, " ConvInteger DequantizeLinear IsInf MatMulInteger Mod NonMaxSuppression QLinearConv QLinearMatMul "
-               "QuantizeLinear Resize ReverseSequence RoiAlign StringNormalizer "},
-    Gained{11, " BitShift ConcatFromSequence CumSum Det DynamicQuantizeLinear GatherElements GatherND Range Round "
-               "ScatterElements ScatterND SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert "
-               "SequenceLength SplitToSequence Unique "},
+    Gained{9,
+           " Acosh Asinh Atanh Compress ConstantOfShape Cosh Erf EyeLike IsNaN MaxUnpool NonZero OneHot "
+           "Scatter Shrink "
+           "Sign Sinh TfIdfVectorizer Where "},
+    Gained{
+        10,
+        " ConvInteger DequantizeLinear IsInf MatMulInteger Mod NonMaxSuppression QLinearConv QLinearMatMul "
+        "QuantizeLinear Resize ReverseSequence RoiAlign StringNormalizer "},
+    Gained{
+        11,
+        " BitShift ConcatFromSequence CumSum Det DynamicQuantizeLinear GatherElements GatherND Range Round "
+        "ScatterElements ScatterND SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert "
+        "SequenceLength SplitToSequence Unique "},
     Gained{12, " Celu Einsum GreaterOrEqual LessOrEqual NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss "},
     Gained{14, " HardSwish Trilu "},
     Gained{15, " Bernoulli CastLike Optional OptionalGetElement OptionalHasElement "},
     Gained{16, " GridSample "},
-    Gained{17, " BlackmanWindow DFT HammingWindow HannWindow LayerNormalization MelWeightMatrix STFT SequenceMap "},
+    Gained{
+        17,
+        " BlackmanWindow DFT HammingWindow HannWindow LayerNormalization MelWeightMatrix STFT SequenceMap "},
     Gained{18, " BitwiseAnd BitwiseNot BitwiseOr BitwiseXor CenterCropPad Col2Im GroupNormalization Mish "},
     Gained{19, " DeformConv "},
     Gained{20, " AffineGrid Gelu ImageDecoder RegexFullMatch StringConcat StringSplit "},
@@ -51,14 +59,16 @@ constexpr std::array kGained{
 void check_version(const RawNode& node, std::int64_t version) {
   for (const Domain& domain : kDomains) {
     if (domain.name == node.domain && version > domain.newest) {
-      throw Error("opset version {} of {} found, at most {} is known", version, shown(domain.name), domain.newest);
+      throw Error("opset version {} of {} found, at most {} is known", version, shown(domain.name),
+                  domain.newest);
     }
   }
   if (!node.domain.empty()) return;
   const std::string wanted = " " + node.type + " ";
   for (const Gained& gained : kGained) {
     if (version < gained.version && gained.names.find(wanted) != std::string_view::npos) {
-      throw Error("op '{}' of opset version {} found, the model is of version {}", node.type, gained.version, version);
+      throw Error("op '{}' of opset version {} found, the model is of version {}", node.type, gained.version,
+                  version);
     }
   }
 }
@@ -68,12 +78,13 @@ using Chain = std::vector<const Adapter*>;  // by version
 const Chain& chain_of(std::string_view domain, std::string_view type) {
   static const auto chains = [] {
     std::map<std::pair<std::string_view, std::string_view>, Chain> index;
-    for (const auto table : {argument_adapters(), elementwise_adapters(), network_adapters(), control_adapters(),
-                             retired_adapters(), learning_adapters()}) {
+    for (const auto table : {argument_adapters(), elementwise_adapters(), network_adapters(),
+                             control_adapters(), retired_adapters(), learning_adapters()}) {
       for (const Adapter& adapter : table) index[{adapter.domain, adapter.type}].push_back(&adapter);
     }
     for (auto& [op, chain] : index) {
-      std::sort(chain.begin(), chain.end(), [](const Adapter* a, const Adapter* b) { return a->below < b->below; });
+      std::sort(chain.begin(), chain.end(),
+                [](const Adapter* a, const Adapter* b) { return a->below < b->below; });
     }
     return index;
   }();
@@ -82,7 +93,8 @@ const Chain& chain_of(std::string_view domain, std::string_view type) {
   return found == chains.end() ? kNone : found->second;
 }
 
-// The adapter that comes next for a node of this version; nullptr when it means what the newest version means.
+// The adapter that comes next for a node of this version; nullptr when it means what the newest version
+// means.
 const Adapter* next_adapter(const RawNode& node, std::int64_t version) {
   for (const Adapter* adapter : chain_of(node.domain, node.type)) {
     if (version < adapter->below) return adapter;
@@ -112,8 +124,8 @@ bool becomes_constant(ir::Graph& graph, RawNode& node) {
 }  // namespace
 
 void append_adapted(AdaptContext& context, RawNode node) {
-  const std::string where = fmt::format("node '{}' ({}, {} version {})", node.name, node.type, shown(node.domain),
-                                        context.version);
+  const std::string where =
+      fmt::format("node '{}' ({}, {} version {})", node.name, node.type, shown(node.domain), context.version);
   try {
     check_version(node, context.version);
     if (becomes_constant(context.graph, node)) return;

@@ -34,7 +34,8 @@ void pad_2(Rewrite& node) {
 
 void pad_11(Rewrite& node) {
   node.ints_to_input("pads", 1);
-  if (const auto value = node.take<float>("value")) node.set_input(2, node.number_like(*value, node.input(0)));
+  if (const auto value = node.take<float>("value"))
+    node.set_input(2, node.number_like(*value, node.input(0)));
 }
 
 void reshape_5(Rewrite& node) { node.ints_to_input("shape", 1); }

@@ -1,4 +1,5 @@
-// Scan of version 8 ran every example of a batch by itself: a Scan over the batch with a Scan of today inside.
+// Scan of version 8 ran every example of a batch by itself: a Scan over the batch with a Scan of today
+// inside.
 #include <array>
 
 #include "importer/opset_rewrite.h"
@@ -15,7 +16,7 @@ using ir::ValueId;
 // What of a Scan does not change with the example.
 struct Scan {
   ir::Body body;
-  std::size_t scans = 0;    // inputs that are scanned; the states come before them
+  std::size_t scans = 0;  // inputs that are scanned; the states come before them
   ir::IntList directions;
   std::size_t captures = 0;
   std::size_t outputs = 0;
@@ -57,16 +58,20 @@ Graph example_body(const Scan& scan, std::size_t formal, bool has_length) {
     const ValueId length = write.op("Reshape", {graph.inputs[0], write.ints({1})});
     const ValueId longest =
         write.op("Shape", {inputs[states]}, {{"start", std::int64_t{0}}, {"end", std::int64_t{1}}});
-    missing = write.op("Concat", {write.ints({0}), write.op("Sub", {longest, length})}, {{"axis", std::int64_t{0}}});
+    missing = write.op("Concat", {write.ints({0}), write.op("Sub", {longest, length})},
+                       {{"axis", std::int64_t{0}}});
     for (std::size_t i = states; i < states + scan.scans; ++i) {
       inputs[i] = write.op("Slice", {inputs[i], write.ints({0}), length, write.ints({0})});
     }
   }
-  Op inner{.spec = ir::find_op("", "Scan"), .inputs = std::move(inputs), .captures = static_cast<int>(scan.captures)};
+  Op inner{.spec = ir::find_op("", "Scan"),
+           .inputs = std::move(inputs),
+           .captures = static_cast<int>(scan.captures)};
   IR_CHECK(inner.spec != nullptr);
   inner.attributes = {{"body", scan.body}, {"num_scan_inputs", static_cast<std::int64_t>(scan.scans)}};
   if (!scan.directions.empty()) inner.attributes.push_back({"scan_input_directions", scan.directions});
-  for (std::size_t i = 0; i < scan.outputs; ++i) inner.outputs.push_back(graph.add_value(graph.fresh_name("result")));
+  for (std::size_t i = 0; i < scan.outputs; ++i)
+    inner.outputs.push_back(graph.add_value(graph.fresh_name("result")));
   graph.outputs = inner.outputs;
   graph.ops.push_back(std::move(inner));
   for (std::size_t i = states; has_length && i < graph.outputs.size(); ++i) {

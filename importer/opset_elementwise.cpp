@@ -24,11 +24,12 @@ void broadcast_7(Rewrite& node) {
   if (!broadcasts || !axis || *axis == -1) return;
   const ValueId a = node.input(0);
   const ValueId b = node.input(1);
-  const ValueId first = *axis >= 0 ? node.ints({*axis})
-                                   : node.before("Add", {node.rank_of(a), node.ints({*axis})});
+  const ValueId first =
+      *axis >= 0 ? node.ints({*axis}) : node.before("Add", {node.rank_of(a), node.ints({*axis})});
   const ValueId last = node.before("Add", {first, node.rank_of(b)});
   const ValueId trailing = ones(node, node.before("Sub", {node.rank_of(a), last}));
-  const ValueId shape = node.before("Concat", {node.before("Shape", {b}), trailing}, {{"axis", std::int64_t{0}}});
+  const ValueId shape =
+      node.before("Concat", {node.before("Shape", {b}), trailing}, {{"axis", std::int64_t{0}}});
   node.set_input(1, node.before("Reshape", {b, shape}, {{"allowzero", std::int64_t{1}}}));
 }
 
@@ -63,7 +64,8 @@ void selu_6(Rewrite& node) {
 void one_hot_11(Rewrite& node) {
   const std::vector<ir::Attribute> to_int64{{"to", std::int64_t{static_cast<int>(DataType::Int64)}}};
   const ValueId indices = node.before("Cast", {node.input(0)}, to_int64);
-  const ValueId depth = node.before("Reshape", {node.before("Cast", {node.input(1)}, to_int64), node.ints({})});
+  const ValueId depth =
+      node.before("Reshape", {node.before("Cast", {node.input(1)}, to_int64), node.ints({})});
   const ValueId is_negative = node.before("Less", {indices, node.constant(Tensor::scalar(std::int64_t{0}))});
   node.set_input(0, node.before("Where", {is_negative, depth, indices}));
   node.set_input(1, depth);
@@ -75,15 +77,12 @@ void scatter_11(Rewrite& node) { node.node().type = "ScatterElements"; }
 
 std::span<const Adapter> elementwise_adapters() {
   static constexpr std::array kTable{
-      Adapter{"Add", 7, broadcast_7},     Adapter{"And", 7, broadcast_7},
-      Adapter{"Cast", 6, cast_6},         Adapter{"Concat", 4, concat_4},
-      Adapter{"Div", 7, broadcast_7},     Adapter{"Equal", 7, broadcast_7},
-      Adapter{"Gemm", 7, gemm_7},         Adapter{"Greater", 7, broadcast_7},
-      Adapter{"Less", 7, broadcast_7},    Adapter{"Mul", 7, broadcast_7},
-      Adapter{"OneHot", 11, one_hot_11},  Adapter{"Or", 7, broadcast_7},
-      Adapter{"PRelu", 7, prelu_7},       Adapter{"Pow", 7, broadcast_7},
-      last_of("Scatter", 11, scatter_11), Adapter{"Selu", 6, selu_6},
-      Adapter{"Sub", 7, broadcast_7},     Adapter{"Xor", 7, broadcast_7},
+      Adapter{"Add", 7, broadcast_7}, Adapter{"And", 7, broadcast_7},     Adapter{"Cast", 6, cast_6},
+      Adapter{"Concat", 4, concat_4}, Adapter{"Div", 7, broadcast_7},     Adapter{"Equal", 7, broadcast_7},
+      Adapter{"Gemm", 7, gemm_7},     Adapter{"Greater", 7, broadcast_7}, Adapter{"Less", 7, broadcast_7},
+      Adapter{"Mul", 7, broadcast_7}, Adapter{"OneHot", 11, one_hot_11},  Adapter{"Or", 7, broadcast_7},
+      Adapter{"PRelu", 7, prelu_7},   Adapter{"Pow", 7, broadcast_7},     last_of("Scatter", 11, scatter_11),
+      Adapter{"Selu", 6, selu_6},     Adapter{"Sub", 7, broadcast_7},     Adapter{"Xor", 7, broadcast_7},
   };
   return kTable;
 }

@@ -83,7 +83,8 @@ void group_normalization_21(Rewrite& node) {
   const auto groups = node.take<std::int64_t>("num_groups");
   if (!groups) throw Error("attribute 'num_groups' is missing");
   node.set("num_groups", *groups);
-  const ValueId channels = node.before("Shape", {node.input(0)}, {{"start", std::int64_t{1}}, {"end", std::int64_t{2}}});
+  const ValueId channels =
+      node.before("Shape", {node.input(0)}, {{"start", std::int64_t{1}}, {"end", std::int64_t{2}}});
   const ValueId repeats = node.before("Div", {channels, node.ints({*groups})});
   const ValueId shape = node.before("Concat", {node.ints({*groups}), repeats}, {{"axis", std::int64_t{0}}});
   for (std::size_t i = 1; i < 3; ++i) {
@@ -177,7 +178,8 @@ void choose_nearest(Rewrite& node) {
     const std::vector<ir::Attribute> growing{{"mode", text("nearest")},
                                              {"coordinate_transformation_mode", text("asymmetric")},
                                              {"nearest_mode", text("floor")}};
-    node.set_input(0, node.before("Resize", {node.input(0), ir::kNoValue, node.before("Max", {scales, one})}, growing));
+    node.set_input(
+        0, node.before("Resize", {node.input(0), ir::kNoValue, node.before("Max", {scales, one})}, growing));
     node.set_input(1, node.before("Min", {scales, one}));
   }
   node.set("nearest_mode", text(never_shrinks ? "floor" : "ceil"));

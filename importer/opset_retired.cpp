@@ -52,7 +52,8 @@ void crop(Rewrite& node) {
   };
   const IntList ends = size.size() == 2 ? IntList{border[1] + size[0], border[0] + size[1]}
                                         : IntList{end(border[3]), end(border[2])};
-  node.become("Slice", {node.input(0), node.ints({border[1], border[0]}), node.ints(ends), node.ints({2, 3})});
+  node.become("Slice",
+              {node.input(0), node.ints({border[1], border[0]}), node.ints(ends), node.ints({2, 3})});
 }
 
 void dynamic_slice(Rewrite& node) { node.node().type = "Slice"; }
@@ -68,7 +69,8 @@ void mean_variance_normalization(Rewrite& node) {
   node.become("Sub", {node.input(0), mean});
 }
 
-// The shape that a fill is asked for: an attribute, the input's shape or the input's numbers, then more dimensions.
+// The shape that a fill is asked for: an attribute, the input's shape or the input's numbers, then more
+// dimensions.
 ValueId filled_shape(Rewrite& node) {
   const auto extra = node.take_or<IntList>("extra_shape", {});
   const bool is_shape = node.take_or<std::int64_t>("input_as_shape", 0) != 0;
@@ -87,7 +89,8 @@ void given_tensor_fill(Rewrite& node) {
 void constant_fill(Rewrite& node) {
   const float value = node.take_or("value", 0.0F);
   const std::int64_t type = node.take_or<std::int64_t>("dtype", static_cast<int>(DataType::Float));
-  const ValueId filled = node.before("ConstantOfShape", {filled_shape(node)}, {{"value", Tensor::of<float>({1}, {value})}});
+  const ValueId filled =
+      node.before("ConstantOfShape", {filled_shape(node)}, {{"value", Tensor::of<float>({1}, {value})}});
   node.become("Cast", {filled}, {{"to", type}});
 }
 

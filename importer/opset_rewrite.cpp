@@ -70,7 +70,8 @@ ir::Op Rewrite::op_of(std::string_view type, std::vector<ValueId> inputs, std::v
           .attributes = std::move(attributes)};
 }
 
-ValueId Rewrite::before(std::string_view type, std::vector<ValueId> inputs, std::vector<Attribute> attributes) {
+ValueId Rewrite::before(std::string_view type, std::vector<ValueId> inputs,
+                        std::vector<Attribute> attributes) {
   const ValueId output = graph_.add_value(graph_.fresh_name(type));
   graph_.ops.push_back(op_of(type, std::move(inputs), std::move(attributes), output));
   return output;

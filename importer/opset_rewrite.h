@@ -9,8 +9,8 @@
 
 namespace podium::importer {
 
-/// A node on its way to a newer version. Attributes are taken from it, inputs and outputs moved; ops that it needs
-/// before or after itself are added in their newest meaning.
+/// A node on its way to a newer version. Attributes are taken from it, inputs and outputs moved; ops that it
+/// needs before or after itself are added in their newest meaning.
 class Rewrite {
  public:
   Rewrite(ir::Graph& graph, RawNode node) : graph_(graph), node_(std::move(node)) {}
@@ -44,22 +44,26 @@ class Rewrite {
   /// A number with the element type of `like`, which need not be known yet.
   ir::ValueId number_like(float value, ir::ValueId like);
   /// Adds an op of one output before the node.
-  ir::ValueId before(std::string_view type, std::vector<ir::ValueId> inputs, std::vector<ir::Attribute> attributes = {});
-  /// Output `i` of the node becomes a new value, which is returned, so that another op can produce the old one.
+  ir::ValueId before(std::string_view type, std::vector<ir::ValueId> inputs,
+                     std::vector<ir::Attribute> attributes = {});
+  /// Output `i` of the node becomes a new value, which is returned, so that another op can produce the old
+  /// one.
   ir::ValueId detach_output(std::size_t i);
-  /// Adds an op of one output after the node, after those that this adapter has added before. `output`: the value
-  /// it is to produce, a new one when left out.
-  ir::ValueId after(std::string_view type, std::vector<ir::ValueId> inputs, std::vector<ir::Attribute> attributes = {},
-                    ir::ValueId output = ir::kNoValue);
+  /// Adds an op of one output after the node, after those that this adapter has added before. `output`: the
+  /// value it is to produce, a new one when left out.
+  ir::ValueId after(std::string_view type, std::vector<ir::ValueId> inputs,
+                    std::vector<ir::Attribute> attributes = {}, ir::ValueId output = ir::kNoValue);
   /// The node becomes another op; its attributes go.
-  void become(std::string_view type, std::vector<ir::ValueId> inputs, std::vector<ir::Attribute> attributes = {});
+  void become(std::string_view type, std::vector<ir::ValueId> inputs,
+              std::vector<ir::Attribute> attributes = {});
 
   /// 1-D int64 of one element: the number of dimensions of a value.
   ir::ValueId rank_of(ir::ValueId value);
   /// Element type of a value when it can be told at this point of the import, else Undefined.
   ir::DataType element_of(ir::ValueId value) const;
 
-  /// Called before each adapter of a chain: what a later one adds after the node comes before what earlier ones did.
+  /// Called before each adapter of a chain: what a later one adds after the node comes before what earlier
+  /// ones did.
   void next_adapter() { after_.emplace_back(); }
   /// Appends the node and what comes after it. Error when there is no such op.
   void finish();
@@ -88,7 +92,7 @@ constexpr Adapter last_of(std::string_view type, std::int64_t below, void (*rewr
   return {type, below, rewrite, "", true};
 }
 
-std::span<const Adapter> argument_adapters();    ///< attributes that became inputs
+std::span<const Adapter> argument_adapters();     ///< attributes that became inputs
 std::span<const Adapter> elementwise_adapters();  ///< arithmetic, broadcasting, casts
 std::span<const Adapter> network_adapters();      ///< normalisation, pooling, recurrent ops, images
 std::span<const Adapter> control_adapters();      ///< Scan
@@ -101,7 +105,8 @@ std::optional<T> Rewrite::take(std::string_view name) {
     if (at->name != name) continue;
     T* value = std::get_if<T>(&at->value);
     if (value == nullptr) {
-      throw Error("attribute '{}' is {}, {} needed", name, name_of(kind_of(at->value)), name_of(ir::kind_of(T{})));
+      throw Error("attribute '{}' is {}, {} needed", name, name_of(kind_of(at->value)),
+                  name_of(ir::kind_of(T{})));
     }
     std::optional<T> taken = std::move(*value);
     node_.attributes.erase(at);

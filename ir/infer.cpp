@@ -28,7 +28,9 @@ void InferContext::set_output(std::size_t i, DataType element, Dims dims) {
   set_output(i, Type::tensor(element, std::move(dims)));
 }
 
-void InferContext::set_output_element(std::size_t i, DataType element) { set_output(i, Type::tensor(element)); }
+void InferContext::set_output_element(std::size_t i, DataType element) {
+  set_output(i, Type::tensor(element));
+}
 
 void InferContext::set_constant(std::size_t i, Tensor tensor) {
   if (!has_output(i)) return;
@@ -48,7 +50,8 @@ void infer_in_place(Graph& graph, const InferOptions& options, const std::string
 
 // Infers a copy of the body and keeps it as the op's new body.
 std::vector<Type> infer_one_body(Op& op, const Op& original, const TypedOp& typed, std::string_view name,
-                                 std::vector<Type> formal, const InferOptions& options, const std::string& where) {
+                                 std::vector<Type> formal, const InferOptions& options,
+                                 const std::string& where) {
   Graph body = *attribute<Body>(original, name);
   const std::size_t first_capture = body.inputs.size() - static_cast<std::size_t>(op.captures);
   if (formal.size() != first_capture) {
@@ -90,7 +93,8 @@ bool is_small_enough(const Graph& graph, const Op& op, const InferOptions& optio
     const std::int64_t count = graph[id].type.element_count();
     std::int64_t bytes = 0;
     if (count < 0) continue;
-    if (__builtin_mul_overflow(count, static_cast<std::int64_t>(storage_bytes(graph[id].type.element)), &bytes) ||
+    if (__builtin_mul_overflow(count, static_cast<std::int64_t>(storage_bytes(graph[id].type.element)),
+                               &bytes) ||
         __builtin_add_overflow(out, bytes, &out)) {
       return false;
     }

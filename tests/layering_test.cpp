@@ -41,7 +41,8 @@ const std::vector<Source>& sources() {
     for (const char* room : {"annotate", "executor", "importer", "ir", "models", "tests"}) {
       if (!fs::exists(root / room)) continue;
       for (const auto& entry : fs::recursive_directory_iterator(root / room)) {
-        if (entry.is_regular_file() && is_source(entry.path())) found.push_back(read_source(root, entry.path()));
+        if (entry.is_regular_file() && is_source(entry.path()))
+          found.push_back(read_source(root, entry.path()));
       }
     }
     std::sort(found.begin(), found.end(), [](const Source& a, const Source& b) { return a.path < b.path; });
@@ -51,11 +52,13 @@ const std::vector<Source>& sources() {
 }
 
 bool is_in(std::string_view path, const std::vector<std::string_view>& folders) {
-  return std::any_of(folders.begin(), folders.end(), [&](std::string_view folder) { return path.starts_with(folder); });
+  return std::any_of(folders.begin(), folders.end(),
+                     [&](std::string_view folder) { return path.starts_with(folder); });
 }
 
 // Lines of "who includes what" for files in `from` that include something under `to`, except from `exempt`.
-std::vector<std::string> arrows(const std::vector<std::string_view>& from, const std::vector<std::string_view>& to,
+std::vector<std::string> arrows(const std::vector<std::string_view>& from,
+                                const std::vector<std::string_view>& to,
                                 const std::vector<std::string_view>& exempt = {}) {
   std::vector<std::string> found;
   for (const Source& source : sources()) {
@@ -68,7 +71,8 @@ std::vector<std::string> arrows(const std::vector<std::string_view>& from, const
 }
 
 using Lines = std::vector<std::string>;
-const std::vector<std::string_view> kAllRooms{"annotate/", "executor/", "importer/", "ir/", "models/", "tests/"};
+const std::vector<std::string_view> kAllRooms{"annotate/", "executor/", "importer/",
+                                              "ir/",       "models/",   "tests/"};
 
 TEST(Layering, ReadsTheSources) { EXPECT_GT(sources().size(), 100U) << PODIUM_SOURCE_DIR; }
 
@@ -82,22 +86,25 @@ TEST(Layering, TheImporterAndAnnotateKnowTheIrAlone) {
 }
 
 TEST(Layering, OnlyTheCommandLineAndTheSessionTieRoomsTogether) {
-  EXPECT_EQ(arrows({"executor/"}, {"annotate/", "importer/", "models/"}, {"executor/cli/", "executor/session/"}),
-            Lines{});
+  EXPECT_EQ(
+      arrows({"executor/"}, {"annotate/", "importer/", "models/"}, {"executor/cli/", "executor/session/"}),
+      Lines{});
   EXPECT_EQ(arrows({"annotate/", "executor/", "importer/", "ir/", "models/"}, {"tests/"}), Lines{});
 }
 
 TEST(Layering, KernelsKnowTheIrAlone) {
   EXPECT_EQ(arrows({"executor/kernels/"},
-                   {"executor/cli/", "executor/device/", "executor/lower/", "executor/numeric/", "executor/program.h",
-                    "executor/report/", "executor/session/", "executor/sim/"}),
+                   {"executor/cli/", "executor/device/", "executor/lower/", "executor/numeric/",
+                    "executor/program.h", "executor/report/", "executor/session/", "executor/sim/"}),
             Lines{});
 }
 
 TEST(Layering, TheSimulatorAndTheNumericEngineShareTheProgramOnly) {
-  EXPECT_EQ(arrows({"executor/sim/"}, {"executor/numeric/", "executor/kernels/", "executor/session/"}), Lines{});
+  EXPECT_EQ(arrows({"executor/sim/"}, {"executor/numeric/", "executor/kernels/", "executor/session/"}),
+            Lines{});
   EXPECT_EQ(arrows({"executor/numeric/"}, {"executor/sim/", "executor/session/"}), Lines{});
-  EXPECT_EQ(arrows({"executor/lower/"}, {"executor/numeric/", "executor/sim/", "executor/session/"}), Lines{});
+  EXPECT_EQ(arrows({"executor/lower/"}, {"executor/numeric/", "executor/sim/", "executor/session/"}),
+            Lines{});
 }
 
 TEST(Layering, OnnxAndProtobufStayInTheImporter) {
@@ -154,7 +161,8 @@ TEST(Layering, IncludesGoFromTheRoot) {
   const fs::path root = PODIUM_SOURCE_DIR;
   for (const Source& source : sources()) {
     for (const std::string& include : source.includes) {
-      const bool is_relative = include.starts_with("..") || fs::exists(root / fs::path(source.path).parent_path() / include);
+      const bool is_relative =
+          include.starts_with("..") || fs::exists(root / fs::path(source.path).parent_path() / include);
       if (is_relative) found.push_back(source.path + " includes " + include);
     }
   }

@@ -16,7 +16,8 @@ bool edit_body(Body& body, const std::function<bool(Graph&)>& edit) {
 
 bool has_body(const Op& op) {
   return std::any_of(op.attributes.begin(), op.attributes.end(), [](const Attribute& candidate) {
-    return std::holds_alternative<Body>(candidate.value) || std::holds_alternative<std::vector<Body>>(candidate.value);
+    return std::holds_alternative<Body>(candidate.value) ||
+           std::holds_alternative<std::vector<Body>>(candidate.value);
   });
 }
 

@@ -14,7 +14,9 @@ constexpr std::size_t kLargestCompared = 4096;  // bytes of a constant
 
 std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 
-void mix(std::size_t& hash, std::size_t value) { hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL + (hash >> 29U); }
+void mix(std::size_t& hash, std::size_t value) {
+  hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL + (hash >> 29U);
+}
 
 void mix(std::size_t& hash, const Tensor& tensor) {
   mix(hash, static_cast<std::size_t>(tensor.type()));
@@ -57,13 +59,15 @@ bool same(const Tensor& a, const Tensor& b) {
 }
 template <class T>
 bool same(const std::vector<T>& a, const std::vector<T>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const T& x, const T& y) { return same(x, y); });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const T& x, const T& y) { return same(x, y); });
 }
 
 bool same_attribute(const Attribute& a, const Attribute& b) {
   if (a.name != b.name || a.value.index() != b.value.index()) return false;
-  return std::visit([&](const auto& value) { return same(value, std::get<std::decay_t<decltype(value)>>(b.value)); },
-                    a.value);
+  return std::visit(
+      [&](const auto& value) { return same(value, std::get<std::decay_t<decltype(value)>>(b.value)); },
+      a.value);
 }
 
 bool same_op(const Op& a, const Op& b) {
@@ -87,7 +91,8 @@ std::size_t hash_of(const Op& op) {
 
 class Merger {
  public:
-  explicit Merger(Graph& graph) : graph_(graph), stands_for_(graph.values.size()), fixed_(graph.values.size(), false) {
+  explicit Merger(Graph& graph)
+      : graph_(graph), stands_for_(graph.values.size()), fixed_(graph.values.size(), false) {
     for (std::size_t i = 0; i < stands_for_.size(); ++i) stands_for_[i] = {static_cast<std::int32_t>(i)};
     for (ValueId id : graph.inputs) fixed_[at(id)] = true;
     for (ValueId id : graph.outputs) fixed_[at(id)] = true;
@@ -137,9 +142,10 @@ class Merger {
   bool merge(const Op& op, const std::vector<Op>& kept) {
     const std::size_t hash = hash_of(op);
     const auto [begin, end] = seen_.equal_range(hash);
-    const auto equal = std::find_if(begin, end, [&](const auto& entry) { return same_op(kept[entry.second], op); });
-    const bool is_output =
-        std::any_of(op.outputs.begin(), op.outputs.end(), [&](ValueId id) { return id.valid() && fixed_[at(id)]; });
+    const auto equal =
+        std::find_if(begin, end, [&](const auto& entry) { return same_op(kept[entry.second], op); });
+    const bool is_output = std::any_of(op.outputs.begin(), op.outputs.end(),
+                                       [&](ValueId id) { return id.valid() && fixed_[at(id)]; });
     if (equal == end || is_output) {
       seen_.emplace(hash, kept.size());
       return false;

@@ -15,7 +15,8 @@ bool optimize(Graph& graph, const InferOptions& options) {
   // Each pass that changes something leaves less, so this ends.
   bool changed = true;
   while (changed) {
-    changed = remove_dead(graph);  // first, so that outputs nobody reads do not keep an op from being simplified
+    changed =
+        remove_dead(graph);  // first, so that outputs nobody reads do not keep an op from being simplified
     changed |= simplify(graph);
     changed |= merge_equal(graph);
   }

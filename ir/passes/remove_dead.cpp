@@ -77,7 +77,8 @@ bool compact_values(Graph& graph) {
   std::int32_t next = 0;
   for (std::size_t i = 0; i < renumbered.size(); ++i) {
     if (!renumbered[i].valid()) continue;
-    if (static_cast<std::size_t>(next) != i) graph.values[static_cast<std::size_t>(next)] = std::move(graph.values[i]);
+    if (static_cast<std::size_t>(next) != i)
+      graph.values[static_cast<std::size_t>(next)] = std::move(graph.values[i]);
     renumbered[i] = {next++};
   }
   if (static_cast<std::size_t>(next) == graph.values.size()) return false;

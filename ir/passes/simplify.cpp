@@ -71,11 +71,13 @@ class Simplifier {
 
   // Puts the ops of the branch that is known to be taken in the place of an If.
   bool inline_branch(const Op& op) {
-    if (!op.is("If") || !graph_.is_constant(op.inputs[0]) || graph_[op.inputs[0]].constant->size() != 1) return false;
+    if (!op.is("If") || !graph_.is_constant(op.inputs[0]) || graph_[op.inputs[0]].constant->size() != 1)
+      return false;
     const bool condition = *graph_[op.inputs[0]].constant->data<bool>();
     const Body body = attribute<Body>(op, condition ? "then_branch" : "else_branch");
     std::vector<ValueId> moved(body->values.size());
-    for (std::size_t i = 0; i < body->inputs.size(); ++i) moved[at(body->inputs[i])] = op.inputs[op.formal_inputs() + i];
+    for (std::size_t i = 0; i < body->inputs.size(); ++i)
+      moved[at(body->inputs[i])] = op.inputs[op.formal_inputs() + i];
     for (std::size_t i = 0; i < moved.size(); ++i) {
       if (moved[i].valid()) continue;
       graph_.values.push_back(body->values[i]);

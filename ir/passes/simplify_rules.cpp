@@ -125,19 +125,23 @@ using HandsOn = bool (*)(const SimplifyView&, const Op&);
 
 HandsOn rule_of(const Op& op) {
   static const std::unordered_map<std::string_view, HandsOn> kRules{
-      {"Cast", keeps_type},           {"CastLike", keeps_type},       {"Concat", has_one_input},
-      {"Div", divides_by_one},        {"Dropout", is_inference},      {"Expand", keeps_first_shape},
-      {"Flatten", keeps_first_shape}, {"Identity", always},           {"Max", has_one_input},
-      {"Mean", has_one_input},        {"Min", has_one_input},         {"Pad", pads_nothing},
-      {"Reshape", keeps_first_shape}, {"Slice", takes_all},           {"Squeeze", keeps_first_shape},
-      {"Sub", subtracts_zero},        {"Sum", has_one_input},         {"Tile", keeps_first_shape},
+      {"Cast", keeps_type},           {"CastLike", keeps_type},
+      {"Concat", has_one_input},      {"Div", divides_by_one},
+      {"Dropout", is_inference},      {"Expand", keeps_first_shape},
+      {"Flatten", keeps_first_shape}, {"Identity", always},
+      {"Max", has_one_input},         {"Mean", has_one_input},
+      {"Min", has_one_input},         {"Pad", pads_nothing},
+      {"Reshape", keeps_first_shape}, {"Slice", takes_all},
+      {"Squeeze", keeps_first_shape}, {"Sub", subtracts_zero},
+      {"Sum", has_one_input},         {"Tile", keeps_first_shape},
       {"Transpose", keeps_order},     {"Unsqueeze", keeps_first_shape},
   };
   const auto found = op.spec->domain.empty() ? kRules.find(op.spec->name) : kRules.end();
   return found == kRules.end() ? nullptr : found->second;
 }
 
-// Which input a sum or a product with a neutral number is equal to. A float sum needs -0: 0 would lose its sign.
+// Which input a sum or a product with a neutral number is equal to. A float sum needs -0: 0 would lose its
+// sign.
 std::size_t other_than_neutral(const SimplifyView& view, const Op& op) {
   constexpr std::size_t kNone = 2;
   const bool adds = op.is("Add");

@@ -20,10 +20,11 @@ struct SimplifyView {
   }
 };
 
-/// The value that the op's first output is equal to bit by bit; kNoValue when it computes something or another
-/// output of it is in use.
+/// The value that the op's first output is equal to bit by bit; kNoValue when it computes something or
+/// another output of it is in use.
 ValueId same_value(const SimplifyView& view, const Op& op);
-/// Reads past an op of the same kind where that gives the same: a transpose of a transpose, a reshape of a reshape.
+/// Reads past an op of the same kind where that gives the same: a transpose of a transpose, a reshape of a
+/// reshape.
 bool shorten(const SimplifyView& view, Op& op);
 
 }  // namespace podium::ir

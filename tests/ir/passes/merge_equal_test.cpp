@@ -1,0 +1,81 @@
+#include "ir/passes/merge_equal.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/builder.h"
+#include "tests/support/graph_text.h"
+
+namespace podium::ir {
+namespace {
+
+using testing::graph_of;
+
+TEST(MergeEqual, ComputesOnceWhatIsComputedTwice) {
+  Graph graph = graph_of(
+      "g (float[2] x) => (float[2] y) { a = Exp(x) b = Exp(x) c = Neg(b) d = Neg(a) y = Add(c, d) }");
+  EXPECT_TRUE(merge_equal(graph));
+  EXPECT_EQ(print(graph),
+            "input x  # float[2]\n"
+            "a = Exp(x)  # float[2]\n"
+            "c = Neg(a)  # float[2]\n"
+            "y = Add(c, c)  # float[2]\n"
+            "output y\n");
+  EXPECT_FALSE(merge_equal(graph));
+}
+
+TEST(MergeEqual, TellsOpsApartByAttributesAndInputs) {
+  Graph graph = graph_of(
+      "g (float[2,3] x) => (float[2,3] y) {"
+      "a = Softmax<axis = 0>(x) b = Softmax<axis = 1>(x) c = Sub(a, b) d = Sub(b, a) y = Add(c, d) }");
+  EXPECT_FALSE(merge_equal(graph));
+}
+
+TEST(MergeEqual, TellsZeroFromMinusZero) {
+  Graph graph = graph_of(
+      "g (float[2] x) => (float[2] y) { a = Elu<alpha = 0.0>(x) b = Elu<alpha = -0.0>(x) y = Add(a, b) }");
+  EXPECT_FALSE(merge_equal(graph));
+}
+
+TEST(MergeEqual, MergesConstantsWithTheSameBytes) {
+  Graph graph = graph_of(
+      "g (float[2] x) => (float[2] y) <float[2] k = {1, 2}, float[2] l = {1, 2}, float[2] m = {1, 3}>"
+      "{ a = Add(x, k) b = Add(x, l) c = Add(x, m) d = Mul(a, b) y = Mul(d, c) }");
+  EXPECT_TRUE(merge_equal(graph));
+  EXPECT_EQ(graph.ops.size(), 4U);
+}
+
+TEST(MergeEqual, KeepsTheNamesOfOutputs) {
+  Graph graph = graph_of("g (float[2] x) => (float[2] y, float[2] z) { y = Exp(x) z = Exp(x) }");
+  EXPECT_FALSE(merge_equal(graph));
+}
+
+TEST(MergeEqual, DrawsRandomNumbersAsOftenAsAsked) {
+  Graph graph = graph_of(
+      "g () => (float[2] y) { a = RandomNormal<shape = [2]>() b = RandomNormal<shape = [2]>() y = Sub(a, b) "
+      "}");
+  EXPECT_FALSE(merge_equal(graph));
+}
+
+TEST(MergeEqual, WorksInBodies) {
+  Graph graph = graph_of(
+      "g (bool c, float[2] x) => (float[2] y) {"
+      "y = If(c) <then_branch = t () => (float[2] p) { a = Exp(x) b = Exp(x) p = Add(a, b) },"
+      "           else_branch = e () => (float[2] q) { q = Neg(x) }> }");
+  EXPECT_TRUE(merge_equal(graph));
+  EXPECT_EQ((*attribute<Body>(graph.ops[0], "then_branch")).ops.size(), 2U);
+}
+
+TEST(MergeEqual, TakesNoLongerThanLinearTime) {
+  Graph graph;
+  Builder builder(graph);
+  ValueId value = builder.input("x", Type::tensor(DataType::Float, {2}));
+  constexpr int kPairs = 20000;
+  for (int i = 0; i < kPairs; ++i)
+    value = builder.op("Add", {builder.op("Exp", {value}), builder.op("Exp", {value})});
+  builder.output(value);
+  EXPECT_TRUE(merge_equal(graph));
+  EXPECT_EQ(graph.ops.size(), 2U * kPairs);
+}
+
+}  // namespace
+}  // namespace podium::ir
