@@ -16,9 +16,22 @@ T joined(T a, T b) {
   return kProduct ? a * b : a + b;
 }
 
+// A row by itself: what runs stays in a register.
+template <class T, bool kProduct>
+void cumulate_row(const T* x, std::int64_t count, const Direction& direction, T* y) {
+  T running = kProduct ? T{1} : T{0};
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t at = direction.reverse ? count - 1 - i : i;
+    const T before = running;
+    running = joined<T, kProduct>(running, x[at]);
+    y[at] = direction.exclusive ? before : running;
+  }
+}
+
 // Rows of `inner` elements; each becomes what the rows before it make, with itself unless exclusive.
 template <class T, bool kProduct>
 void cumulate_rows(const T* x, std::int64_t rows, std::int64_t inner, const Direction& direction, T* y) {
+  if (inner == 1) return cumulate_row<T, kProduct>(x, rows, direction, y);
   const T first = kProduct ? T{1} : T{0};
   const std::int64_t step = direction.reverse ? -inner : inner;
   std::int64_t at = direction.reverse ? (rows - 1) * inner : 0;

@@ -156,7 +156,7 @@ template void multiply_bytes(const Product&, const std::int8_t*, const std::uint
 template void multiply_bytes(const Product&, const std::int8_t*, const std::int8_t*, std::int32_t*);
 
 void for_each_product(std::int64_t count, double flop, const std::function<void(std::int64_t)>& one) {
-  constexpr double kFlopWorthAThread = 5e4;
+  constexpr double kFlopWorthAThread = 1e6;
   constexpr double kFlopWorthAllThreads = 5e7;
   const bool side_by_side =
       count > 1 && flop < kFlopWorthAllThreads && flop * static_cast<double>(count) > kFlopWorthAThread;

@@ -189,6 +189,7 @@ PreparedKernel recurrent_in_float(PrepareContext& context, Recurrence plan, Step
 
 PreparedKernel prepare_cell(PrepareContext& context, Recurrence plan, StepFunction<float> in_float,
                             StepFunction<double> in_double) {
+  if (PreparedKernel packed = prepare_packed_recurrence(context, plan)) return packed;
   if (context.element(0) == DataType::Float) return recurrent_of<float>(context, std::move(plan), in_float);
   if (context.element(0) == DataType::Double)
     return recurrent_of<double>(context, std::move(plan), in_double);

@@ -232,6 +232,41 @@ TEST(Gru, ResetsBeforeOrAfterTheProduct) {
   }
 }
 
+Tensor as_floats(const Tensor& from) {
+  return tensor<float>(from.dims(), {from.data<double>(), from.data<double>() + from.size()});
+}
+
+// Weights known beforehand let oneDNN run the recurrence in float; in double the equations above do.
+void expect_packed_agrees(const std::string& op, const Weights& of, bool initial,
+                          std::vector<ir::Attribute> attributes) {
+  std::vector<Tensor> wide{of.x, of.w, of.r, of.b, Tensor()};
+  if (initial) wide.push_back(of.h);
+  if (initial && op == "LSTM") wide.push_back(of.c);
+  std::vector<Tensor> narrow;
+  for (const Tensor& input : wide) narrow.push_back(input.defined() ? as_floats(input) : Tensor());
+  const auto expected = run(op, wide, attributes);
+  const auto found = run(op, narrow, attributes);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    ASSERT_EQ(found[i].tensor.dims(), expected[i].tensor.dims());
+    for (std::int64_t j = 0; j < expected[i].tensor.size(); ++j) {
+      EXPECT_NEAR(found[i].tensor.data<float>()[j], at(expected[i].tensor, j), 1e-5)
+          << op << " " << i << " " << j;
+    }
+  }
+}
+
+TEST(PackedRecurrence, AgreesInEveryDirectionAndForm) {
+  for (const std::string direction : {"forward", "reverse", "bidirectional"}) {
+    const std::int64_t ways = direction == "bidirectional" ? 2 : 1;
+    for (bool initial : {false, true}) {
+      const ir::Attribute way{"direction", direction};
+      expect_packed_agrees("LSTM", weights(4, ways), initial, {way});
+      expect_packed_agrees("GRU", weights(3, ways), initial, {way});
+      expect_packed_agrees("GRU", weights(3, ways), initial, {way, {"linear_before_reset", std::int64_t{1}}});
+    }
+  }
+}
+
 TEST(Rnn, TakesAnyActivationInHalves) {
   const Tensor x = tensor<Float16>({1, 1, 1}, {Float16(3)});
   const Tensor w = tensor<Float16>({1, 1, 1}, {Float16(-2)});
