@@ -66,10 +66,12 @@ bool Bmp::read_header(Image& image) {
   const bool has_masks = header == 40 && (compression == kBitFields || compression == kAlphaBitFields);
   palette_at = 14 + header + (has_masks ? 12 : 0);
   const std::int64_t rows = top_down ? -std::int64_t{height} : height;
-  // A row of one-bit pixels is the least a file can hold of each row, except in runs.
+  constexpr std::int64_t kLargestSide = 1 << 28;  // so that nothing below overflows
+  if (rows > kLargestSide || width > kLargestSide || !choose_fields()) return false;
+  // Only runs say more than they hold.
   const bool is_run = compression == kRunLength8 || compression == kRunLength4;
   const bool fits = is_run || rows * ((std::int64_t{width} * bits + 31) / 32 * 4) <= std::ssize(file);
-  return fits && choose_fields() && image.resize(rows, width);
+  return fits && image.resize(rows, width);
 }
 
 bool Bmp::choose_fields() {
