@@ -103,7 +103,7 @@ void GraphReader::read_nodes(const NodeList& nodes, const Frame& frame, Scope& s
 }
 
 void GraphReader::read_node(const onnx::NodeProto& node, const Frame& frame, Scope& scope) try {
-  constexpr std::int64_t kMostInlined = 1'000'000;
+  constexpr std::int64_t kMostInlined = 250'000;
   if (frame.function != nullptr && ++inlined_ > kMostInlined) {
     throw Error("the model's functions stand for more than {} nodes", kMostInlined);
   }

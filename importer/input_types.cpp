@@ -45,7 +45,7 @@ void check_options(const onnx::GraphProto& graph, const ImportOptions& options) 
 // Walks the fed inputs and remembers who gave each symbol its value.
 class Binder {
  public:
-  explicit Binder(Symbols given) : symbols_(std::move(given)) {}
+  explicit Binder(const ImportOptions& options) : symbols_(options.dims), fed_wins_(options.fed_shapes_win) {}
 
   void bind(const onnx::ValueInfoProto& input, const ir::Type& fed) {
     const ir::Type declared = type_from_proto(input.type(), symbols_);
@@ -54,10 +54,10 @@ class Binder {
     const bool wrong_element = declared.element != ir::DataType::Undefined &&
                                fed.element != declared.element && fed.element != ir::DataType::Undefined;
     const bool wrong_rank = declared.has_rank && fed.has_rank && declared.rank() != fed.rank();
-    if (!fed.is_tensor() || wrong_element || wrong_rank) {
+    if (!fed.is_tensor() || wrong_element || (wrong_rank && !fed_wins_)) {
       throw Error("input '{}': {} found, {} needed", input.name(), to_string(fed), to_string(declared));
     }
-    if (!declared.has_rank || !fed.has_rank) return;
+    if (!declared.has_rank || !fed.has_rank || wrong_rank) return;
     const auto& shape = input.type().tensor_type().shape();
     for (int i = 0; i < shape.dim_size(); ++i) bind_dim(input.name(), i, shape.dim(i), fed);
   }
@@ -70,12 +70,13 @@ class Binder {
     const std::int64_t size = fed.dims[static_cast<std::size_t>(axis)];
     if (size == ir::kUnknown) return;
     if (declared.dim_param().empty()) {
-      if (!declared.has_dim_value() || declared.dim_value() < 0 || declared.dim_value() == size) return;
+      if (!declared.has_dim_value() || declared.dim_value() < 0 || declared.dim_value() == size || fed_wins_)
+        return;
       throw Error("input '{}': dimension {} is {}, {} needed", input, axis, size, declared.dim_value());
     }
     const auto [bound, is_new] = symbols_.emplace(declared.dim_param(), size);
     if (is_new) givers_[declared.dim_param()] = input;
-    if (bound->second == size) return;
+    if (bound->second == size || fed_wins_) return;
     const auto giver = givers_.find(declared.dim_param());
     throw Error("input '{}': dimension {} is {}, {} needed because {} gives '{}' this value", input, axis,
                 size, bound->second, giver == givers_.end() ? "the caller" : "input '" + giver->second + "'",
@@ -83,6 +84,7 @@ class Binder {
   }
 
   Symbols symbols_;
+  bool fed_wins_;
   std::map<std::string, std::string> givers_;  // symbol to the input that gave its value
 };
 
@@ -90,7 +92,7 @@ class Binder {
 
 Symbols bind_symbols(const onnx::GraphProto& graph, const ImportOptions& options) {
   check_options(graph, options);
-  Binder binder(options.dims);
+  Binder binder(options);
   for (const auto& input : graph.input()) {
     const auto fed = options.input_types.find(input.name());
     if (fed != options.input_types.end()) binder.bind(input, fed->second);
@@ -104,10 +106,13 @@ ir::Type input_type(const onnx::ValueInfoProto& input, const Symbols& symbols, c
   if (fed == options.input_types.end() || !type.is_tensor()) return type;
   if (type.element == ir::DataType::Undefined) type.element = fed->second.element;
   if (!fed->second.has_rank) return type;
-  if (!type.has_rank) type.dims.assign(fed->second.dims.size(), ir::kUnknown);
+  const bool is_free = !type.has_rank || (options.fed_shapes_win && type.rank() != fed->second.rank());
+  if (is_free) type.dims.assign(fed->second.dims.size(), ir::kUnknown);
   type.has_rank = true;
   for (std::size_t i = 0; i < type.dims.size(); ++i) {
-    if (type.dims[i] == ir::kUnknown) type.dims[i] = fed->second.dims[i];
+    const bool is_open =
+        type.dims[i] == ir::kUnknown || (options.fed_shapes_win && fed->second.dims[i] != ir::kUnknown);
+    if (is_open) type.dims[i] = fed->second.dims[i];
   }
   return type;
 }

@@ -131,10 +131,15 @@ std::shared_ptr<const Source> source_from_bytes(std::span<const char> bytes) {
 
 std::string one_line(std::string_view text) {
   constexpr std::size_t kLongest = 2000;
-  std::string line(text.substr(0, kLongest));
+  std::string line(text);
+  if (text.size() > kLongest) {
+    // Where it is stands first, what it is last.
+    line = std::string(text.substr(0, kLongest / 2)) + " ... " +
+           std::string(text.substr(text.size() - kLongest / 2));
+  }
   std::replace_if(
       line.begin(), line.end(), [](char c) { return std::iscntrl(static_cast<unsigned char>(c)) != 0; }, ' ');
-  return text.size() > kLongest ? line + "..." : line;
+  return line;
 }
 
 }  // namespace podium::importer

@@ -1,4 +1,4 @@
-// Tensors in files of their own: NumPy's .npy, protobuf's .pb, and IDX.
+// Files that hold one tensor (or, as .pb, one sequence or optional): .npy, .pb and IDX.
 #pragma once
 
 #include <string>
@@ -7,13 +7,14 @@
 
 namespace podium::importer {
 
-/// By its ending: .npy (versions 1 to 3, little-endian numbers, either order), .pb (TensorProto, SequenceProto
-/// or OptionalProto, by `type`), else IDX (the format of MNIST). Integers that carry the bits of a type the
-/// format lacks become `type` (uint16 as bfloat16). Error names the file and what does not fit.
+/// By the file's ending: .npy is NumPy's; .pb is a serialized TensorProto, SequenceProto or OptionalProto, as
+/// `type` says; anything else must start as one of NumPy's or IDX files do. `type`: of the input it is for;
+/// what is not known of it is left open. NumPy and IDX have no bfloat16, float8 and 4-bit types: their bits
+/// are read from uint16, uint8 and int8 when `type` asks for them. Errors name the file.
 ir::Datum read_tensor_file(const std::string& path, const ir::Type& type);
 
-/// Writes .npy, version 1.0, to a temporary name, then renames. bfloat16, 8-bit and smaller floats are written
-/// as their bits in uint16 and uint8, 4- and 2-bit integers one a byte. Error for strings.
+/// .npy, version 1 (2 when the header is long). bfloat16 is written as uint16, float8, float4 and uint4/2 as
+/// uint8, int4/2 as int8. Error for strings.
 void write_npy(const ir::Tensor& tensor, const std::string& path);
 
 }  // namespace podium::importer

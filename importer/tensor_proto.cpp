@@ -143,12 +143,7 @@ Tensor from_external(const onnx::TensorProto& proto, DataType type, const Dims& 
                 needed, name_of(type), ir::to_string(dims));
   }
   const auto file = files.open(range.location);
-  const std::uint64_t size = file->bytes().size();
-  if (range.offset > size || needed > size - range.offset) {
-    throw Error("external data '{}': the file has {} bytes, {} at offset {} needed", range.location, size,
-                needed, range.offset);
-  }
-  return from_packed(type, dims, file->bytes().subspan(range.offset, needed), file);
+  return from_packed(type, dims, external_bytes(*file, range), file);
 }
 
 std::uint64_t number_from(const std::string& key, const std::string& text) {
@@ -185,6 +180,15 @@ ExternalRange external_range(const onnx::TensorProto& proto) {
     if (entry.key() == "length") range.length = number_from("length", entry.value());
   }
   return range;
+}
+
+std::span<const char> external_bytes(const MappedFile& file, const ExternalRange& range) {
+  const std::uint64_t size = file.bytes().size();
+  if (range.offset > size || range.length > size - range.offset) {
+    throw Error("external data '{}': the file has {} bytes, {} at offset {} needed", range.location, size,
+                range.length, range.offset);
+  }
+  return file.bytes().subspan(range.offset, range.length);
 }
 
 Tensor TensorReader::read(const onnx::TensorProto& proto) const try {

@@ -4,6 +4,7 @@
 #include <onnx/onnx_pb.h>
 
 #include <memory>
+#include <span>
 #include <string>
 
 #include "importer/external_data.h"
@@ -38,6 +39,8 @@ struct ExternalRange {
 };
 /// Without a length in the proto: as many bytes as the shape needs. Error for keys that are no numbers.
 ExternalRange external_range(const onnx::TensorProto& proto);
+/// Error when the file is too short.
+std::span<const char> external_bytes(const MappedFile& file, const ExternalRange& range);
 
 /// Bytes that a tensor of this type and shape takes in ONNX's packed form. Error when they cannot be counted.
 std::uint64_t packed_bytes(ir::DataType type, const ir::Dims& dims);

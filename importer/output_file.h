@@ -1,0 +1,33 @@
+// A file that appears under its name only when it is complete.
+#pragma once
+
+#include <fstream>
+#include <span>
+#include <string>
+
+namespace podium::importer {
+
+/// Written beside its place; `commit` puts it there. Without commit nothing is left.
+class OutputFile {
+ public:
+  /// Error when it cannot be created.
+  explicit OutputFile(std::string path);
+  ~OutputFile();
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  std::ostream& stream() { return stream_; }
+  void write(std::span<const char> bytes);
+  /// Zeros up to a multiple of `alignment`; gives the offset reached.
+  std::uint64_t align(std::uint64_t alignment);
+  /// Error when something could not be written.
+  void commit();
+
+ private:
+  std::string path_;
+  std::string temporary_;
+  std::ofstream stream_;
+  bool committed_ = false;
+};
+
+}  // namespace podium::importer

@@ -1,0 +1,250 @@
+#include "importer/write_model.h"
+
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <unordered_map>
+
+#include "importer/attribute_proto.h"
+#include "importer/output_file.h"
+#include "importer/source.h"
+
+namespace podium::importer {
+namespace {
+
+namespace fs = std::filesystem;
+using onnx::TensorProto;
+
+std::string shown(const NodeStep& step) {
+  const std::size_t* index = std::get_if<std::size_t>(&step.node);
+  return index != nullptr ? fmt::format("{}", *index) : "'" + std::get<std::string>(step.node) + "'";
+}
+
+onnx::NodeProto& find_node(onnx::GraphProto& graph, const NodeStep& step) {
+  if (const std::size_t* index = std::get_if<std::size_t>(&step.node)) {
+    const auto count = static_cast<std::size_t>(graph.node_size());
+    if (*index >= count) throw Error("node {} found in an edit, the graph has {} nodes", *index, count);
+    return *graph.mutable_node(static_cast<int>(*index));
+  }
+  onnx::NodeProto* found = nullptr;
+  for (auto& node : *graph.mutable_node()) {
+    if (node.name() != std::get<std::string>(step.node)) continue;
+    if (found != nullptr) throw Error("node {}: there are two of that name, an index needed", shown(step));
+    found = &node;
+  }
+  if (found == nullptr) throw Error("node {}: there is none of that name", shown(step));
+  return *found;
+}
+
+onnx::GraphProto& find_body(onnx::NodeProto& node, const NodeStep& step) {
+  for (auto& attribute : *node.mutable_attribute()) {
+    if (attribute.name() == step.body && attribute.has_g()) return *attribute.mutable_g();
+  }
+  throw Error("node '{}' has no body '{}'", node.name(), step.body);
+}
+
+onnx::NodeProto& find_node(onnx::ModelProto& proto, const std::vector<NodeStep>& path) {
+  IR_CHECK(!path.empty());
+  onnx::NodeProto* node = &find_node(*proto.mutable_graph(), path[0]);
+  for (std::size_t i = 1; i < path.size(); ++i) node = &find_node(find_body(*node, path[i]), path[i]);
+  return *node;
+}
+
+void remove_attribute(onnx::NodeProto& node, const std::string& name) {
+  auto& attributes = *node.mutable_attribute();
+  for (int i = attributes.size() - 1; i >= 0; --i) {
+    if (attributes.Get(i).name() == name) attributes.DeleteSubrange(i, 1);
+  }
+}
+
+void set_attribute(onnx::NodeProto& node, const ir::Attribute& attribute) {
+  for (auto& proto : *node.mutable_attribute()) {
+    if (proto.name() != attribute.name) continue;
+    proto = attribute_to_proto(attribute);
+    return;
+  }
+  *node.add_attribute() = attribute_to_proto(attribute);
+}
+
+void edit_nodes(onnx::ModelProto& proto, const std::vector<NodeEdit>& edits) {
+  for (const NodeEdit& edit : edits) {
+    onnx::NodeProto& node = find_node(proto, edit.node);
+    for (const std::string& name : edit.clear) remove_attribute(node, name);
+    for (const ir::Attribute& attribute : edit.set) set_attribute(node, attribute);
+  }
+}
+
+void set_data(TensorProto& proto, const ir::Tensor& value) {
+  TensorProto data = tensor_to_proto(value, "");
+  proto.clear_float_data();
+  proto.clear_double_data();
+  proto.clear_int32_data();
+  proto.clear_int64_data();
+  proto.clear_uint64_data();
+  proto.clear_raw_data();
+  proto.mutable_string_data()->Swap(data.mutable_string_data());
+  if (data.has_raw_data()) proto.mutable_raw_data()->swap(*data.mutable_raw_data());
+}
+
+bool is_external(const TensorProto& proto) { return proto.data_location() == TensorProto::EXTERNAL; }
+
+// New values that belong in external data, by the proto whose data they are.
+using ExternalValues = std::unordered_map<const TensorProto*, const ir::Tensor*>;
+
+ExternalValues replace_initializers(onnx::GraphProto& graph,
+                                    const std::map<std::string, ir::Tensor>& values) {
+  std::unordered_map<std::string, TensorProto*> by_name;
+  for (auto& tensor : *graph.mutable_initializer()) by_name.emplace(tensor.name(), &tensor);
+  ExternalValues external;
+  for (const auto& [name, value] : values) {
+    const auto found = by_name.find(name);
+    if (found == by_name.end()) throw Error("initializer '{}': there is none of that name", name);
+    TensorProto& proto = *found->second;
+    const ir::Type old =
+        ir::Type::tensor(data_type_from(proto.data_type()), {proto.dims().begin(), proto.dims().end()});
+    if (old != value.type_and_dims()) {
+      throw Error("initializer '{}': {} found, {} needed", name, to_string(value.type_and_dims()),
+                  to_string(old));
+    }
+    if (is_external(proto)) {
+      external.emplace(&proto, &value);
+    } else {
+      set_data(proto, value);
+    }
+  }
+  return external;
+}
+
+using TensorVisitor = std::function<void(TensorProto&)>;
+
+void visit_tensors(onnx::GraphProto& graph, const TensorVisitor& visit);
+
+void visit_tensors(onnx::SparseTensorProto& sparse, const TensorVisitor& visit) {
+  visit(*sparse.mutable_values());
+  visit(*sparse.mutable_indices());
+}
+
+void visit_tensors(onnx::NodeProto& node, const TensorVisitor& visit) {
+  for (auto& attribute : *node.mutable_attribute()) {
+    if (attribute.has_t()) visit(*attribute.mutable_t());
+    for (auto& tensor : *attribute.mutable_tensors()) visit(tensor);
+    if (attribute.has_sparse_tensor()) visit_tensors(*attribute.mutable_sparse_tensor(), visit);
+    for (auto& sparse : *attribute.mutable_sparse_tensors()) visit_tensors(sparse, visit);
+    if (attribute.has_g()) visit_tensors(*attribute.mutable_g(), visit);
+    for (auto& body : *attribute.mutable_graphs()) visit_tensors(body, visit);
+  }
+}
+
+void visit_tensors(onnx::GraphProto& graph, const TensorVisitor& visit) {
+  for (auto& tensor : *graph.mutable_initializer()) visit(tensor);
+  for (auto& sparse : *graph.mutable_sparse_initializer()) visit_tensors(sparse, visit);
+  for (auto& node : *graph.mutable_node()) visit_tensors(node, visit);
+}
+
+void visit_tensors(onnx::ModelProto& model, const TensorVisitor& visit) {
+  visit_tensors(*model.mutable_graph(), visit);
+  for (auto& function : *model.mutable_functions()) {
+    for (auto& node : *function.mutable_node()) visit_tensors(node, visit);
+  }
+  for (auto& training : *model.mutable_training_info()) {
+    if (training.has_initialization()) visit_tensors(*training.mutable_initialization(), visit);
+    if (training.has_algorithm()) visit_tensors(*training.mutable_algorithm(), visit);
+  }
+}
+
+// Writes external data to one file and points their protos at it. Tensors that shared data share them again.
+class DataMover {
+ public:
+  DataMover(ExternalFiles& from, OutputFile& to, std::string location, const ExternalValues& replaced)
+      : from_(from), to_(to), location_(std::move(location)), replaced_(replaced) {}
+
+  void move(TensorProto& proto) {
+    if (!is_external(proto)) return;
+    const auto replacement = replaced_.find(&proto);
+    if (replacement != replaced_.end()) {
+      const TensorProto data = tensor_to_proto(*replacement->second, "");
+      return point(proto, append(data.raw_data()), data.raw_data().size());
+    }
+    const ExternalRange range = external_range(proto);
+    const auto [known, is_new] = moved_.try_emplace({range.location, range.offset, range.length});
+    if (is_new) known->second = append(external_bytes(*from_.open(range.location), range));
+    point(proto, known->second, range.length);
+  }
+
+ private:
+  std::uint64_t append(std::span<const char> bytes) {
+    constexpr std::uint64_t kAlignment = 64;  // so that a reader can use the mapped data as they lie
+    const std::uint64_t offset = to_.align(kAlignment);
+    to_.write(bytes);
+    return offset;
+  }
+
+  void point(TensorProto& proto, std::uint64_t offset, std::uint64_t length) const {
+    proto.clear_external_data();
+    const auto add = [&](const char* key, std::string value) {
+      auto& entry = *proto.add_external_data();
+      entry.set_key(key);
+      entry.set_value(std::move(value));
+    };
+    add("location", location_);
+    add("offset", std::to_string(offset));
+    add("length", std::to_string(length));
+  }
+
+  ExternalFiles& from_;
+  OutputFile& to_;
+  std::string location_;
+  const ExternalValues& replaced_;
+  std::map<std::tuple<std::string, std::uint64_t, std::uint64_t>, std::uint64_t> moved_;
+};
+
+bool has_external_data(onnx::ModelProto& proto) {
+  bool found = false;
+  visit_tensors(proto, [&](TensorProto& tensor) { found = found || is_external(tensor); });
+  return found;
+}
+
+bool is_same_folder(const std::string& a, const std::string& b) {
+  const auto canonical = [](const std::string& folder) {
+    std::error_code ignored;
+    return fs::weakly_canonical(folder.empty() ? "." : folder, ignored);
+  };
+  return canonical(a) == canonical(b);
+}
+
+void write_proto(const onnx::ModelProto& proto, OutputFile& file) {
+  const std::size_t bytes = proto.ByteSizeLong();
+  if (bytes > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
+    throw Error("the model has {} bytes, at most {} needed: larger weights go in external data", bytes,
+                std::numeric_limits<int>::max());
+  }
+  proto.SerializeToOstream(&file.stream());
+}
+
+}  // namespace
+
+void write_model(const Model& model, const std::string& path, const ModelEdits& edits) try {
+  IR_CHECK(model.source != nullptr);
+  const Source& source = *model.source;
+  onnx::ModelProto proto = source.proto;
+  edit_nodes(proto, edits.nodes);
+  const ExternalValues replaced = replace_initializers(*proto.mutable_graph(), edits.initializers);
+  const bool stays = replaced.empty() && is_same_folder(source.folder, fs::path(path).parent_path());
+  std::optional<OutputFile> data;
+  if (!stays && has_external_data(proto)) {
+    const std::string data_path = path + ".data";
+    DataMover mover(*source.files, data.emplace(data_path), fs::path(data_path).filename(), replaced);
+    visit_tensors(proto, [&](TensorProto& tensor) { mover.move(tensor); });
+  }
+  OutputFile file(path);
+  write_proto(proto, file);
+  if (data) data->commit();
+  file.commit();
+} catch (const Error& error) {
+  throw Error(one_line(error.at(path).what()));
+}
+
+}  // namespace podium::importer

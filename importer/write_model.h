@@ -1,0 +1,40 @@
+// Gives a model back as it was read, with some attributes of nodes and some weights changed.
+#pragma once
+
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "importer/import.h"
+
+namespace podium::importer {
+
+/// One step of the way to a node: in the main graph first, then, for a node of a body, in the graph that is
+/// the attribute `body` of the step before.
+struct NodeStep {
+  std::variant<std::size_t, std::string> node;  ///< its place in the graph's list of nodes, or its name
+  std::string body = {};                        ///< attribute of the node before; empty in the first step
+};
+
+/// Changed attributes of one node. What is cleared and is not there is no error.
+struct NodeEdit {
+  std::vector<NodeStep> node;
+  std::vector<std::string> clear = {};  ///< names of attributes that go
+  std::vector<ir::Attribute> set = {};  ///< attributes that are added or replaced; no bodies
+};
+
+struct ModelEdits {
+  std::vector<NodeEdit> nodes = {};
+  /// New values of initializers, of the type and shape they had.
+  std::map<std::string, ir::Tensor> initializers = {};
+};
+
+/// Writes a binary model: the one that was read, fields that Podium does not know included, with the edits.
+/// External data stay where they are when `path` is in the folder of the model that was read and none of them
+/// is replaced; otherwise they are written, one tensor after the other, to one file beside it, called
+/// `path`.data. Both files are written under other names first, so that a failure leaves what was there.
+/// Error for an edit of a node or initializer that is not there, and for what cannot be written.
+void write_model(const Model& model, const std::string& path, const ModelEdits& edits = {});
+
+}  // namespace podium::importer

@@ -1,0 +1,65 @@
+// Models as protos, to be damaged before they are imported.
+#pragma once
+
+#include <onnx/defs/parser.h>
+#include <onnx/onnx_pb.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "importer/import.h"
+#include "tests/support/run_text.h"
+
+namespace podium::importer {
+
+inline onnx::ModelProto proto_of(const std::string& body, int opset = 17) {
+  onnx::ModelProto proto;
+  const std::string text = testing::model_text(body, opset);
+  IR_CHECK(onnx::OnnxParser::Parse(proto, text.c_str()).IsOK(), "{}", text);
+  return proto;
+}
+
+inline Model import_proto(const onnx::ModelProto& proto, const ImportOptions& options = {}) {
+  return import_bytes(proto.SerializeAsString(), options);
+}
+
+/// The text of the Error that `action` throws; "" when it throws none.
+template <class Action>
+std::string error_of(Action action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+inline std::string error_of(const onnx::ModelProto& proto, const ImportOptions& options = {}) {
+  return error_of([&] { import_proto(proto, options); });
+}
+
+/// A folder that goes with its files at the end of the test.
+class Folder {
+ public:
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "podium-XXXXXX").string();
+    IR_CHECK(mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  std::string path(const std::string& name = {}) const { return (path_ / name).string(); }
+  std::string write(const std::string& name, const std::string& bytes) const {
+    std::filesystem::create_directories((path_ / name).parent_path());
+    std::ofstream(path_ / name, std::ios::binary) << bytes;
+    return path(name);
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace podium::importer

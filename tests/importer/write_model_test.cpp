@@ -1,0 +1,167 @@
+#include "importer/write_model.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/unknown_field_set.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "tests/importer/model_proto.h"
+
+namespace podium::importer {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string contents(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+onnx::ModelProto parsed(const std::string& path) {
+  onnx::ModelProto proto;
+  IR_CHECK(proto.ParseFromString(contents(path)));
+  return proto;
+}
+
+void add_weight(onnx::ModelProto& proto, const std::string& name, const std::string& location) {
+  auto& tensor = *proto.mutable_graph()->add_initializer();
+  tensor.set_name(name);
+  tensor.set_data_type(1);
+  tensor.add_dims(1);
+  if (location.empty()) return tensor.add_float_data(1);
+  tensor.set_data_location(onnx::TensorProto::EXTERNAL);
+  auto& entry = *tensor.add_external_data();
+  entry.set_key("location");
+  entry.set_value(location);
+}
+
+onnx::ModelProto sample(const std::string& location = "") {
+  onnx::ModelProto proto = proto_of("g (float[1] x) => (float[1] z) { y = Add(x, w)\n z = Mul(y, v) }");
+  proto.mutable_graph()->mutable_node(0)->set_name("add");
+  add_weight(proto, "w", location);
+  add_weight(proto, "v", location);
+  return proto;
+}
+
+TEST(WriteModel, GivesBackWhatItReadWithFieldsThatNobodyKnows) {
+  const Folder folder;
+  onnx::ModelProto proto = sample();
+  auto& node = *proto.mutable_graph()->mutable_node(0);
+  node.GetReflection()->MutableUnknownFields(&node)->AddLengthDelimited(77, "from the future");
+  proto.GetReflection()->MutableUnknownFields(&proto)->AddVarint(99, 5);
+  write_model(import_proto(proto), folder.path("out.onnx"));
+  EXPECT_EQ(contents(folder.path("out.onnx")), proto.SerializeAsString());
+}
+
+TEST(WriteModel, SetsReplacesAndClearsAttributes) {
+  const Folder folder;
+  const std::string first = folder.path("first.onnx");
+  const std::string second = folder.path("second.onnx");
+  const ir::Attribute stage{"__pipeline_stage", std::int64_t{2}};
+  write_model(import_proto(sample()), first,
+              {.nodes = {{.node = {{.node = "add"}}, .set = {stage, {"__ipu_number", std::int64_t{1}}}}}});
+  EXPECT_EQ(parsed(first).graph().node(0).attribute_size(), 2);
+  const ir::Attribute later{"__pipeline_stage", std::int64_t{3}};
+  write_model(
+      import_model(first), second,
+      {.nodes = {{.node = {{.node = std::size_t{0}}}, .clear = {"__ipu_number", "none"}, .set = {later}}}});
+  const ir::Graph graph = import_model(second).graph;
+  EXPECT_EQ(print(graph).substr(0, 200).find("__ipu_number"), std::string::npos);
+  EXPECT_EQ(ir::attribute<std::int64_t>(graph.ops[0], "__pipeline_stage"), 3);
+}
+
+TEST(WriteModel, ReachesNodesOfBodies) {
+  const Folder folder;
+  const onnx::ModelProto proto = proto_of(
+      "g (bool c, float[2] x) => (float[2] y) {"
+      " y = If(c) <then_branch = t () => (float[2] r) { r = Neg(x) }, else_branch = e () => (float[2] s) { s "
+      "= Abs(x) }> }");
+  const NodeEdit edit{.node = {{.node = std::size_t{0}}, {.node = std::size_t{0}, .body = "else_branch"}},
+                      .set = {{"__ipu_number", std::int64_t{4}}}};
+  write_model(import_proto(proto), folder.path("out.onnx"), {.nodes = {edit}});
+  EXPECT_EQ(parsed(folder.path("out.onnx")).graph().node(0).attribute(1).g().node(0).attribute(0).i(), 4);
+}
+
+TEST(WriteModel, ReplacesInitializers) {
+  const Folder folder;
+  write_model(import_proto(sample()), folder.path("out.onnx"),
+              {.initializers = {{"w", ir::Tensor::of<float>({1}, {9})}}});
+  const onnx::ModelProto out = parsed(folder.path("out.onnx"));
+  EXPECT_EQ(out.graph().initializer(0).float_data_size(), 0);
+  EXPECT_EQ(out.graph().initializer(0).raw_data().size(), 4U);
+  EXPECT_EQ(out.graph().initializer(1).float_data(0), 1);
+}
+
+TEST(WriteModel, RefusesEditsOfWhatIsNotThere) {
+  const Folder folder;
+  const Model model = import_proto(sample());
+  const std::string path = folder.path("out.onnx");
+  const auto error = [&](const ModelEdits& edits) {
+    return error_of([&] { write_model(model, path, edits); });
+  };
+  EXPECT_EQ(error({.nodes = {{.node = {{.node = "none"}}}}}),
+            path + ": node 'none': there is none of that name");
+  EXPECT_EQ(error({.nodes = {{.node = {{.node = std::size_t{2}}}}}}),
+            path + ": node 2 found in an edit, the graph has 2 nodes");
+  EXPECT_EQ(error({.nodes = {{.node = {{.node = "add"}, {.node = "a", .body = "body"}}}}}),
+            path + ": node 'add' has no body 'body'");
+  EXPECT_EQ(error({.initializers = {{"u", ir::Tensor::scalar(1.F)}}}),
+            path + ": initializer 'u': there is none of that name");
+  EXPECT_EQ(error({.initializers = {{"w", ir::Tensor::scalar(1.F)}}}),
+            path + ": initializer 'w': float[] found, float[1] needed");
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(WriteModel, LeavesNothingWhereItCannotWrite) {
+  const Folder folder;
+  const Model model = import_proto(sample());
+  EXPECT_THAT(error_of([&] { write_model(model, folder.path("none/out.onnx")); }),
+              HasSubstr("none/out.onnx: cannot be written: No such file or directory"));
+  EXPECT_THAT(error_of([&] { write_model(model, folder.path()); }),
+              HasSubstr("is a directory, a file needed"));
+}
+
+class WriteExternal : public ::testing::Test {
+ protected:
+  WriteExternal() {
+    const float value = 5;
+    folder_.write("in/w.bin", {reinterpret_cast<const char*>(&value), 4});
+    model_ = import_model(folder_.write("in/m.onnx", sample("w.bin").SerializeAsString()));
+  }
+  static double weight(const std::string& path, std::size_t op) {
+    const ir::Graph graph = import_model(path).graph;
+    return graph[graph.ops[op].inputs[1]].constant->to_number();
+  }
+
+  Folder folder_;
+  Model model_;
+};
+
+TEST_F(WriteExternal, DataStayWhereTheyAreInTheSameFolder) {
+  write_model(model_, folder_.path("in/out.onnx"));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path("in/out.onnx.data")));
+  EXPECT_EQ(weight(folder_.path("in/out.onnx"), 1), 5);
+}
+
+TEST_F(WriteExternal, DataGoAlongToAnotherFolderOnce) {
+  std::filesystem::create_directory(folder_.path("other"));
+  write_model(model_, folder_.path("other/out.onnx"));
+  std::filesystem::remove_all(folder_.path("in"));
+  EXPECT_EQ(weight(folder_.path("other/out.onnx"), 0), 5);
+  EXPECT_EQ(weight(folder_.path("other/out.onnx"), 1), 5);
+  EXPECT_EQ(std::filesystem::file_size(folder_.path("other/out.onnx.data")), 4U)
+      << "both weights share the data";
+}
+
+TEST_F(WriteExternal, AReplacedWeightLeavesTheOldFileAlone) {
+  const ModelEdits edits{.initializers = {{"w", ir::Tensor::of<float>({1}, {6})}}};
+  write_model(model_, folder_.path("in/m.onnx"), edits);
+  EXPECT_EQ(weight(folder_.path("in/m.onnx"), 0), 6);
+  EXPECT_EQ(weight(folder_.path("in/m.onnx"), 1), 5);
+  EXPECT_EQ(std::filesystem::file_size(folder_.path("in/w.bin")), 4U);
+}
+
+}  // namespace
+}  // namespace podium::importer
