@@ -27,9 +27,8 @@ void gather(const EinsumCopy& copy, std::size_t axis, const T* from, std::int64_
 
 template <class T>
 void run_copy(const EinsumCopy& copy, const T* from, T* to) {
-  const std::int64_t count = ir::element_count(copy.dims);
-  if (copy.inner != 1) std::fill_n(to, copy.inner == 0 ? 1 : count / copy.inner, T{0});
-  if (count == 0) return;
+  if (copy.inner != 1) std::fill_n(to, copy.results, T{0});
+  if (copy.results * copy.inner == 0) return;
   if (copy.dims.empty()) {
     *to = *from;
   } else {

@@ -112,7 +112,8 @@ class Planner {
     if (sums.empty() && lies_as(operand, order)) return operand.place;
     EinsumStep step;
     step.copy.from = operand.place;
-    step.copy.to = new_place(count(order));
+    step.copy.results = count(order);
+    step.copy.to = new_place(step.copy.results);
     step.copy.inner = count(sums);
     step.copy.dims = dims(order + sums);
     for (int label : order + sums) step.copy.strides.push_back(stride_of(operand, label));

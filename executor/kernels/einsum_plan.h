@@ -22,6 +22,7 @@ struct EinsumCopy {
   EinsumPlace to;
   ir::Dims dims;
   ir::Dims strides;
+  std::int64_t results = 1;
   std::int64_t inner = 1;  ///< elements that one result sums
 };
 

@@ -93,8 +93,8 @@ struct RecurrentStep {
   }
 };
 
-/// The recurrence by oneDNN's primitives, their weights packed once: an LSTM or GRU of floats with ONNX's
-/// default activations and weights known beforehand. Empty when it is another.
+/// The recurrence by oneDNN's primitives, their weights packed once: for floats, ONNX's default
+/// activations, several sequences and weights known beforehand. Empty when it is another.
 PreparedKernel prepare_packed_recurrence(PrepareContext& context, const Recurrence& plan);
 
 template <class T>

@@ -28,13 +28,14 @@ struct PackedPlan {
 memory::desc describe(memory::dims dims, Tag tag) { return {std::move(dims), memory::data_type::f32, tag}; }
 
 // ONNX's gates in oneDNN's order: i, o, f, c becomes i, f, c, o; z, r, h stays.
-std::vector<std::int64_t> gate_order(bool is_lstm) {
-  return is_lstm ? std::vector<std::int64_t>{0, 2, 3, 1} : std::vector<std::int64_t>{0, 1, 2};
+std::vector<std::int64_t> gate_order(std::int64_t gates) {
+  if (gates == 1) return {0};
+  return gates == 4 ? std::vector<std::int64_t>{0, 2, 3, 1} : std::vector<std::int64_t>{0, 1, 2};
 }
 
 // [gates * hidden, inputs] as [inputs, gates, hidden].
 std::vector<float> arranged(const float* from, const Recurrence& shape, std::int64_t inputs) {
-  const std::vector<std::int64_t> order = gate_order(shape.gates == 4);
+  const std::vector<std::int64_t> order = gate_order(shape.gates);
   std::vector<float> to;
   to.reserve(static_cast<std::size_t>(shape.width() * inputs));
   for (std::int64_t i = 0; i < inputs; ++i) {
@@ -51,7 +52,7 @@ std::vector<float> biases(const float* b, const Recurrence& shape) {
   std::vector<float> result;
   const std::int64_t hidden = shape.hidden;
   const auto at = [&](std::int64_t row) { return b == nullptr ? 0.0F : b[row]; };
-  for (std::int64_t gate : gate_order(shape.gates == 4)) {
+  for (std::int64_t gate : gate_order(shape.gates)) {
     const bool apart = shape.linear_before_reset && gate == 2;
     for (std::int64_t j = gate * hidden; j < (gate + 1) * hidden; ++j) {
       result.push_back(at(j) + (apart ? 0.0F : at(shape.width() + j)));
@@ -127,6 +128,14 @@ Direction make_direction(const Recurrence& s, bool reverse, bool has_initial, co
         {kForward, way, d.x, d.h, d.h, d.w, d.r, d.b, d.y, d.last_h, d.last_h}, attributes, onednn::cpu());
     return finished<dnnl::lstm_forward>(made, d, s, from, d.h, d.last_h);
   }
+  if (s.gates == 1) {
+    const auto function = s.activation(0, 0).function == Activation::Function::Relu
+                              ? dnnl::algorithm::eltwise_relu
+                              : dnnl::algorithm::eltwise_tanh;
+    const dnnl::vanilla_rnn_forward::primitive_desc made(
+        {kForward, function, way, d.x, d.h, d.w, d.r, d.b, d.y, d.last_h}, attributes, onednn::cpu());
+    return finished<dnnl::vanilla_rnn_forward>(made, d, s, from, {}, {});
+  }
   if (s.linear_before_reset) {
     const dnnl::lbr_gru_forward::primitive_desc made({kForward, way, d.x, d.h, d.w, d.r, d.b, d.y, d.last_h},
                                                      attributes, onednn::cpu());
@@ -172,11 +181,16 @@ void run_packed(const PackedPlan& plan, const RunContext& run) {
 
 bool has_default_activations(const Recurrence& shape) {
   using Function = Activation::Function;
-  const std::vector<Function> needed =
-      shape.gates == 4 ? std::vector<Function>{Function::Sigmoid, Function::Tanh, Function::Tanh}
-                       : std::vector<Function>{Function::Sigmoid, Function::Tanh};
-  for (std::size_t i = 0; i < shape.activations.size(); ++i) {
-    if (shape.activations[i].function != needed[i % needed.size()]) return false;
+  const auto& found = shape.activations;
+  if (shape.gates == 1) {
+    const Function first = found[0].function;
+    const bool is_known = first == Function::Tanh || first == Function::Relu;
+    return is_known &&
+           std::all_of(found.begin(), found.end(), [&](const Activation& a) { return a.function == first; });
+  }
+  const std::size_t each = found.size() / static_cast<std::size_t>(shape.directions);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (found[i].function != (i % each == 0 ? Function::Sigmoid : Function::Tanh)) return false;
   }
   return true;
 }
@@ -186,10 +200,9 @@ bool applies(const PrepareContext& context, const Recurrence& shape) {
   if (shape.batch <= 2) return false;
   const bool is_lstm = shape.gates == 4;
   const auto known = [&](std::size_t i) { return !context.has_input(i) || context.constant(i) != nullptr; };
-  return shape.gates > 1 && context.element(0) == DataType::Float && known(1) && known(2) && known(3) &&
-         !context.has_input(4) && !context.has_input(7) && shape.clip <= 0 && !shape.input_forget &&
-         !shape.batch_first && has_default_activations(shape) &&
-         (!is_lstm || context.has_input(5) == context.has_input(6)) &&
+  return context.element(0) == DataType::Float && known(1) && known(2) && known(3) && !context.has_input(4) &&
+         !context.has_input(7) && shape.clip <= 0 && !shape.input_forget && !shape.batch_first &&
+         has_default_activations(shape) && (!is_lstm || context.has_input(5) == context.has_input(6)) &&
          shape.steps * shape.batch * shape.input * shape.hidden > 0;
 }
 

@@ -192,6 +192,19 @@ TEST(Einsum, ReadsDiagonalsTracesAndSums) {
   EXPECT_THAT(einsum("...->...", {square}), ElementsAre(1, 2, 3, 4));
 }
 
+TEST(Einsum, OfEmptySumsIsZero) {
+  EXPECT_THAT(einsum("ij->i", {tensor<float>({2, 0}, {})}), ElementsAre(0, 0));
+  EXPECT_THAT(einsum("ij,j->i", {tensor<float>({2, 0}, {}), tensor<float>({0}, {})}), ElementsAre(0, 0));
+  EXPECT_THAT(einsum("ij->ji", {tensor<float>({2, 0}, {})}), ElementsAre());
+}
+
+TEST(Einsum, StretchesAxesOfOne) {
+  const ir::Datum row = tensor<float>({1, 2}, {1, 2});
+  const ir::Datum column = tensor<float>({2, 1}, {10, 20});
+  EXPECT_THAT(einsum("ij,ij->ij", {row, column}), ElementsAre(10, 20, 20, 40));
+  EXPECT_THAT(einsum("ij,ij->", {row, column}), ElementsAre(90));
+}
+
 TEST(Einsum, MultipliesThreeInputs) {
   const ir::Datum a = tensor<float>({2, 3}, counting(6));
   const ir::Datum b = tensor<float>({3, 2}, counting(6));

@@ -22,7 +22,7 @@ using ::testing::ThrowsMessage;
 using testing::values;
 
 constexpr std::int64_t kSteps = 3;
-constexpr std::int64_t kBatch = 2;
+constexpr std::int64_t kBatch = 3;
 constexpr std::int64_t kInput = 2;
 constexpr std::int64_t kHidden = 3;
 
@@ -172,7 +172,7 @@ TEST(Lstm, ReverseIsForwardOnTheSequenceReversed) {
 
 TEST(Lstm, StopsEachSequenceAtItsLength) {
   const Weights of = weights(4, 2);
-  const Tensor lengths = tensor<std::int32_t>({kBatch}, {2, 3});
+  const Tensor lengths = tensor<std::int32_t>({kBatch}, {2, 3, 1});
   const ir::Attribute both{"direction", std::string("bidirectional")};
   const auto y = run("LSTM", {of.x, of.w, of.r, of.b, lengths, of.h, of.c}, {both});
   // The first sequence alone, cut to two steps.
@@ -260,6 +260,7 @@ TEST(PackedRecurrence, AgreesInEveryDirectionAndForm) {
     const std::int64_t ways = direction == "bidirectional" ? 2 : 1;
     for (bool initial : {false, true}) {
       const ir::Attribute way{"direction", direction};
+      expect_packed_agrees("RNN", weights(1, ways), initial, {way});
       expect_packed_agrees("LSTM", weights(4, ways), initial, {way});
       expect_packed_agrees("GRU", weights(3, ways), initial, {way});
       expect_packed_agrees("GRU", weights(3, ways), initial, {way, {"linear_before_reset", std::int64_t{1}}});
@@ -291,7 +292,7 @@ TEST(Rnn, RefusesWhatDoesNotFit) {
       ThrowsMessage<Error>(HasSubstr("W is [1,3,3], [1,3,2] needed")));
   EXPECT_THAT(
       [&] {
-        run("RNN", {of.x, of.w, of.r, Tensor(), tensor<std::int32_t>({2}, {1, 4})});
+        run("RNN", {of.x, of.w, of.r, Tensor(), tensor<std::int32_t>({kBatch}, {1, 4, 1})});
       },
       ThrowsMessage<Error>(HasSubstr("sequence_lens has 4, 0 to 3 needed")));
 }
