@@ -79,7 +79,7 @@ MeanVariance read_groups(const PrepareContext& context) {
   return op;
 }
 
-// Adds f(x, center of its group) of every element to its group.
+// The mean of f(x, center of its group) over every group.
 template <class T, class Function>
 std::vector<double> reduce_groups(const MeanVariance& op, const T* x, const std::vector<double>& center,
                                   const Function& f) {
@@ -88,9 +88,13 @@ std::vector<double> reduce_groups(const MeanVariance& op, const T* x, const std:
     const T* from = x + static_cast<std::int64_t>(row) * op.columns;
     double* sum = sums.data() + op.group_of_row[row];
     const double* mean = center.data() + op.group_of_row[row];
-    for (std::int64_t i = 0; i < op.columns; ++i) {
-      const std::int64_t at = op.reduces_last ? 0 : i;
-      sum[at] += f(static_cast<double>(from[i]), mean[at]);
+    if (op.reduces_last) {
+      double total = 0;
+#pragma omp simd reduction(+ : total)
+      for (std::int64_t i = 0; i < op.columns; ++i) total += f(static_cast<double>(from[i]), *mean);
+      *sum += total;
+    } else {
+      for (std::int64_t i = 0; i < op.columns; ++i) sum[i] += f(static_cast<double>(from[i]), mean[i]);
     }
   }
   for (double& sum : sums) sum /= static_cast<double>(op.group_size);
@@ -104,14 +108,19 @@ void normalize_mean_variance(const MeanVariance& op, const T* x, T* y) {
   const auto mean = reduce_groups(op, x, zeros, [](double number, double) { return number; });
   const auto variance = reduce_groups(
       op, x, mean, [](double number, double center) { return (number - center) * (number - center); });
-  for (std::size_t row = 0; row < op.group_of_row.size(); ++row) {
-    const std::int64_t first = static_cast<std::int64_t>(row) * op.columns;
-    for (std::int64_t i = 0; i < op.columns; ++i) {
-      const auto group = static_cast<std::size_t>(op.group_of_row[row] + (op.reduces_last ? 0 : i));
-      const double deviation = std::sqrt(variance[group]) + kEpsilon;
-      y[first + i] = static_cast<T>((static_cast<double>(x[first + i]) - mean[group]) / deviation);
+  std::vector<double> factor;
+  for (double number : variance) factor.push_back(1 / (std::sqrt(number) + kEpsilon));
+  const auto rows = static_cast<std::int64_t>(op.group_of_row.size());
+  parallel_ranges(rows, op.columns * 2, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row) {
+      const auto group = static_cast<std::size_t>(op.group_of_row[static_cast<std::size_t>(row)]);
+      const std::int64_t first = row * op.columns;
+      for (std::int64_t i = 0; i < op.columns; ++i) {
+        const std::size_t at = op.reduces_last ? group : group + static_cast<std::size_t>(i);
+        y[first + i] = static_cast<T>((static_cast<double>(x[first + i]) - mean[at]) * factor[at]);
+      }
     }
-  }
+  });
 }
 
 }  // namespace

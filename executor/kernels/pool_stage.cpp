@@ -2,12 +2,11 @@
 
 namespace podium::kernels {
 
-std::vector<PoolStage> pool_stages(const ir::Window& window, bool innermost_first) {
+std::vector<PoolStage> pool_stages(const ir::Window& window) {
   const std::size_t rank = window.rank();
   std::vector<PoolStage> stages;
   ir::Dims sizes = window.input;
-  for (std::size_t step = 0; step < rank; ++step) {
-    const std::size_t axis = innermost_first ? rank - 1 - step : step;
+  for (std::size_t axis = 0; axis < rank; ++axis) {
     PoolStage stage{.input = window.input[axis],
                     .output = window.output[axis],
                     .stride = window.strides[axis],

@@ -22,8 +22,8 @@ struct PoolStage {
 };
 
 /// The passes over one plane (all spatial axes of one channel). The outermost axis goes first, where whole
-/// rows are joined and which leaves less for the rest; `innermost_first` turns the order round.
-std::vector<PoolStage> pool_stages(const ir::Window& window, bool innermost_first = false);
+/// rows are joined and which leaves less for the rest.
+std::vector<PoolStage> pool_stages(const ir::Window& window);
 
 /// Per output of one axis, how many elements its window sees inside the input, or inside the padded input.
 std::vector<std::int64_t> seen_counts(const ir::Window& window, std::size_t axis, bool with_padding);

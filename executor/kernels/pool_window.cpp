@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <numeric>
 
 #include "executor/kernels/dispatch.h"
 #include "executor/kernels/parallel.h"
@@ -21,12 +22,12 @@ struct Planes {
   std::vector<PoolStage> stages = {};
 };
 
-Planes planes_of(const PrepareContext& context, bool innermost_first = false) {
+Planes planes_of(const PrepareContext& context) {
   const Dims& x = context.dims(0);
   Planes planes{.count = x[0] * x[1], .window = ir::pool_window(context, x)};
   planes.in_size = ir::element_count(planes.window.input);
   planes.out_size = ir::element_count(planes.window.output);
-  planes.stages = pool_stages(planes.window, innermost_first);
+  planes.stages = pool_stages(planes.window);
   for (const PoolStage& stage : planes.stages) {
     planes.cost += stage.output_size() * static_cast<std::int64_t>(stage.taps.size() + 1);
   }
@@ -123,54 +124,93 @@ PreparedKernel max_pool(const Planes& planes) {
   };
 }
 
-// A number and its index in the plane; -1: none yet.
-template <class T>
-struct Labelled {
-  T value;
-  std::int64_t label;
-};
-
-// What Indices says of each element of a plane.
-std::vector<std::int64_t> labels_of(const Dims& sizes, bool column_major) {
+// What Indices says of each element of a plane, in column-major order.
+std::vector<std::int64_t> column_major_labels(const Dims& sizes) {
   const auto count = static_cast<std::size_t>(ir::element_count(sizes));
   std::vector<std::int64_t> labels(count, 0);
-  std::int64_t column_stride = 1;
+  std::int64_t stride = 1;
   std::int64_t inner = static_cast<std::int64_t>(count);
   for (std::int64_t size : sizes) {
     inner /= std::max<std::int64_t>(size, 1);
-    const std::int64_t stride = column_major ? column_stride : inner;
     for (std::size_t i = 0; i < count; ++i) labels[i] += static_cast<std::int64_t>(i) / inner % size * stride;
-    column_stride *= size;
+    stride *= size;
   }
   return labels;
 }
 
-// The innermost axis goes first and only a larger number displaces one, so the first of equal maxima stays.
+// Maxima and where they are in the plane, in row-major order; kNowhere: none yet.
+using Place = std::uint32_t;
+constexpr Place kNowhere = std::numeric_limits<Place>::max();
+
+template <class T>
+struct Maxima {
+  std::vector<T> values;
+  std::vector<Place> places;
+
+  explicit Maxima(std::int64_t count)
+      : values(static_cast<std::size_t>(count)), places(static_cast<std::size_t>(count)) {}
+};
+
+// Of equal numbers the first one counts.
+template <class T>
+void join_maxima(T* values, Place* places, const T* from, const Place* from_places, std::int64_t count,
+                 std::int64_t stride) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const T value = from[i * stride];
+    const Place place = from_places[i * stride];
+    const bool takes = value > values[i] || (value == values[i] && place < places[i]);
+    values[i] = takes ? value : values[i];
+    places[i] = takes ? place : places[i];
+  }
+}
+
+template <class T>
+void run_stage(const PoolStage& stage, const T* in, const Place* in_places, Maxima<T>& out) {
+  std::fill_n(out.values.begin(), stage.output_size(), least_of<T>());
+  std::fill_n(out.places.begin(), stage.output_size(), kNowhere);
+  for (std::int64_t outer = 0; outer < stage.outer; ++outer) {
+    for (const ir::Tap& tap : stage.taps) {
+      // Along the innermost axis all outputs at once, else row by row.
+      const bool is_innermost = stage.inner == 1;
+      const std::int64_t steps = is_innermost ? (tap.begin < tap.end ? 1 : 0) : tap.end - tap.begin;
+      const std::int64_t count = is_innermost ? tap.end - tap.begin : stage.inner;
+      for (std::int64_t o = tap.begin; o < tap.begin + steps; ++o) {
+        const std::int64_t from = (outer * stage.input + o * stage.stride + tap.shift) * stage.inner;
+        const std::int64_t to = (outer * stage.output + o) * stage.inner;
+        join_maxima(out.values.data() + to, out.places.data() + to, in + from, in_places + from, count,
+                    is_innermost ? stage.stride : 1);
+      }
+    }
+  }
+}
+
 template <class T>
 PreparedKernel max_pool_with_indices(const Planes& planes, bool column_major) {
-  const auto labels =
-      std::make_shared<const std::vector<std::int64_t>>(labels_of(planes.window.input, column_major));
+  if (planes.in_size >= kNowhere)
+    throw Error("a channel of {} elements is too large for Indices", planes.in_size);
+  const auto labels = std::make_shared<const std::vector<std::int64_t>>(
+      column_major ? column_major_labels(planes.window.input) : std::vector<std::int64_t>{});
   return [planes, labels](const RunContext& run) {
     const T* x = run.input(0).data<T>();
     T* y = run.output(0).data<T>();
     std::int64_t* indices = run.output(1).data<std::int64_t>();
     parallel_ranges(planes.count, planes.cost, [&](std::int64_t begin, std::int64_t end) {
-      StageBuffers<Labelled<T>> buffers(planes.stages);
-      std::vector<Labelled<T>> in(labels->size());
-      std::vector<Labelled<T>> out(static_cast<std::size_t>(planes.out_size));
+      std::vector<Place> places(static_cast<std::size_t>(planes.in_size));
+      std::iota(places.begin(), places.end(), Place{0});
+      std::vector<Maxima<T>> results;
+      for (const PoolStage& stage : planes.stages) results.emplace_back(stage.output_size());
       for (std::int64_t plane = begin; plane < end; ++plane) {
         const std::int64_t first = plane * planes.in_size;
-        for (std::size_t i = 0; i < in.size(); ++i) {
-          in[i] = {x[first + static_cast<std::int64_t>(i)], (*labels)[i]};
+        for (std::size_t s = 0; s < results.size(); ++s) {
+          run_stage(planes.stages[s], s == 0 ? x + first : results[s - 1].values.data(),
+                    s == 0 ? places.data() : results[s - 1].places.data(), results[s]);
         }
-        run_stages(planes.stages, buffers, in.data(), out.data(), Labelled<T>{least_of<T>(), -1},
-                   [](const Labelled<T>& a, const Labelled<T>& b) {
-                     return b.label >= 0 && (a.label < 0 || b.value > a.value) ? b : a;
-                   });
-        for (std::size_t i = 0; i < out.size(); ++i) {
-          const std::int64_t at = plane * planes.out_size + static_cast<std::int64_t>(i);
-          y[at] = out[i].value;
-          indices[at] = out[i].label < 0 ? -1 : first + out[i].label;
+        const Maxima<T>& maxima = results.back();
+        std::copy(maxima.values.begin(), maxima.values.end(), y + plane * planes.out_size);
+        std::int64_t* to = indices + plane * planes.out_size;
+        for (const Place place : maxima.places) {
+          const std::int64_t label = labels->empty() || place == kNowhere ? place : (*labels)[place];
+          *to++ = place == kNowhere ? -1 : first + label;
         }
       }
     });
@@ -198,7 +238,7 @@ PreparedKernel prepare_lp_pool(PrepareContext& context) {
 PreparedKernel prepare_max_pool(PrepareContext& context) {
   const bool with_indices = context.has_output(1);
   const bool column_major = context.get_int("storage_order") != 0;
-  const Planes planes = planes_of(context, with_indices);
+  const Planes planes = planes_of(context);
   return dispatch<float, double, std::int8_t, std::uint8_t>(
       context.element(0), [&](auto tag) -> PreparedKernel {
         using T = decltype(tag);
