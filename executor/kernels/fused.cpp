@@ -4,6 +4,10 @@
 
 namespace podium::kernels {
 
+bool has_own_copy(const ir::Op& op, std::size_t input) {
+  return input == 1 && (op.is("Convolution", "podium") || op.is("MatMul", "podium"));
+}
+
 std::span<const KernelSpec> fused_kernels() {
   // Input 3 is the residual that a product or convolution is added to.
   constexpr unsigned kResidual = 1U << 3;

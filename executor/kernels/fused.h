@@ -5,6 +5,9 @@
 
 namespace podium::kernels {
 
+/// True when the prepared kernel of `op` no longer reads input `input`: it has packed a copy of its own.
+bool has_own_copy(const ir::Op& op, std::size_t input);
+
 PreparedKernel prepare_fused_convolution(PrepareContext& context);
 PreparedKernel prepare_fused_pool(PrepareContext& context);
 PreparedKernel prepare_fused_matmul(PrepareContext& context);

@@ -4,6 +4,7 @@
 
 #include "executor/kernels/fused.h"
 #include "executor/kernels/fused_activation.h"
+#include "executor/kernels/fused_conv.h"
 
 namespace podium::kernels {
 namespace {
@@ -18,15 +19,8 @@ Dims logical(const Dims& channels_last) {
   return dims;
 }
 
-struct Window {
-  Dims strides;
-  Dims dilations;  // oneDNN's: 0 is dense
-  Dims pads_begin;
-  Dims pads_end;
-};
-
-Window window_of(const PrepareContext& context) {
-  Window window;
+ConvolutionWindow window_of(const PrepareContext& context) {
+  ConvolutionWindow window;
   window.strides = context.get<ir::IntList>("strides");
   window.dilations = context.get<ir::IntList>("dilations");
   for (std::int64_t& dilation : window.dilations) --dilation;
@@ -60,31 +54,40 @@ struct Convolution {
   }
 };
 
+PreparedKernel prepare_direct(PrepareContext& context, const ConvolutionPlan& plan) {
+  const auto x = onednn::channels_last(plan.x);
+  const auto y = onednn::channels_last(plan.y);
+  const dnnl::convolution_forward::desc description(
+      dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, x, onednn::any(plan.weights), plan.bias,
+      y, plan.window.strides, plan.window.dilations, plan.window.pads_begin, plan.window.pads_end);
+  const dnnl::convolution_forward::primitive_desc primitive(description, onednn::attributes(plan.post_ops),
+                                                            onednn::cpu());
+  context.need_scratch(primitive.scratchpad_desc().get_size());
+  return Convolution{
+      .call = onednn::make_call(dnnl::convolution_forward(primitive), primitive,
+                                {{DNNL_ARG_SRC, x},
+                                 {DNNL_ARG_WEIGHTS, primitive.weights_desc()},
+                                 {DNNL_ARG_BIAS, plan.bias},
+                                 {DNNL_ARG_DST, y}}),
+      .weights = onednn::packed(*context.constant(1), onednn::plain(plan.weights), primitive.weights_desc()),
+      .has_bias = !plan.bias.is_zero(),
+      .has_residual = plan.has_residual};
+}
+
 }  // namespace
 
 PreparedKernel prepare_fused_convolution(PrepareContext& context) {
   IR_CHECK(context.constant(1) != nullptr, "the weights of a fused convolution are not constant");
-  const Window window = window_of(context);
-  const Dims weight_dims = grouped(context.dims(1), context.get_int("group"));
-  Convolution kernel{.call = {}, .weights = {}, .has_bias = context.has_input(2), .has_residual = context.has_input(3)};
-  const auto x = onednn::channels_last(logical(context.dims(0)));
-  const auto y = onednn::channels_last(logical(context.output(0).dims));
-  const auto bias = kernel.has_bias ? onednn::plain(context.dims(2)) : memory::desc();
-  dnnl::post_ops post_ops;
-  if (kernel.has_residual) post_ops.append_sum(1.0F);
-  append_activation(post_ops, context);
-  const dnnl::convolution_forward::desc description(
-      dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, x, onednn::any(weight_dims), bias, y,
-      window.strides, window.dilations, window.pads_begin, window.pads_end);
-  const dnnl::convolution_forward::primitive_desc primitive(description, onednn::attributes(post_ops), onednn::cpu());
-  kernel.weights = onednn::packed(*context.constant(1), onednn::plain(weight_dims), primitive.weights_desc());
-  kernel.call = onednn::make_call(dnnl::convolution_forward(primitive), primitive,
-                                  {{DNNL_ARG_SRC, x},
-                                   {DNNL_ARG_WEIGHTS, primitive.weights_desc()},
-                                   {DNNL_ARG_BIAS, bias},
-                                   {DNNL_ARG_DST, y}});
-  context.need_scratch(primitive.scratchpad_desc().get_size());
-  return kernel;
+  ConvolutionPlan plan{.x = logical(context.dims(0)),
+                       .y = logical(context.output(0).dims),
+                       .weights = grouped(context.dims(1), context.get_int("group")),
+                       .window = window_of(context),
+                       .bias = context.has_input(2) ? onednn::plain(context.dims(2)) : memory::desc(),
+                       .has_residual = context.has_input(3)};
+  if (plan.has_residual) plan.post_ops.append_sum(1.0F);
+  append_activation(plan.post_ops, context);
+  if (auto winograd = prepare_winograd(context, plan)) return std::move(*winograd);
+  return prepare_direct(context, plan);
 }
 
 namespace {
@@ -98,7 +101,7 @@ dnnl::algorithm pool_algorithm(const std::string& kind) {
 }  // namespace
 
 PreparedKernel prepare_fused_pool(PrepareContext& context) {
-  const Window window = window_of(context);
+  const ConvolutionWindow window = window_of(context);
   const auto x = onednn::channels_last(logical(context.dims(0)));
   const auto y = onednn::channels_last(logical(context.output(0).dims));
   const dnnl::pooling_v2_forward::desc description(

@@ -50,7 +50,7 @@ Engine::Engine(executor::Program program, const PrepareOptions& options) : state
   State& state = *state_;
   state.program = std::move(program);
   state.blocks.reserve(state.program.blocks.size());
-  for (executor::Block& block : state.program.blocks) state.blocks.emplace_back(block.graph, options);
+  for (executor::Block& block : state.program.blocks) state.blocks.emplace_back(std::move(block.graph), options);
   for (const executor::Buffer& buffer : state.program.buffers) {
     state.memory.emplace_back(static_cast<std::size_t>(buffer.slots));
     state.filled.emplace_back(static_cast<std::size_t>(buffer.slots), false);

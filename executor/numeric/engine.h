@@ -20,6 +20,7 @@ class Engine {
   /// Program::outputs, stay valid until the next run.
   std::span<const ir::Datum> run(std::span<const ir::Datum> inputs);
 
+  /// The graphs of its blocks have gone into the preparation, so that weights are in memory once.
   const executor::Program& program() const;
   /// Bytes of planned activations over all blocks.
   std::size_t arena_bytes() const;

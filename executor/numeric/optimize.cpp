@@ -7,6 +7,7 @@
 #include "executor/numeric/fuse_layer_norm.h"
 #include "executor/numeric/fuse_matmul.h"
 #include "executor/numeric/fuse_post_ops.h"
+#include "ir/passes/remove_dead.h"
 
 namespace podium::numeric {
 
@@ -21,6 +22,8 @@ void optimize(ir::Graph& graph) {
   fuse_attention(graph);
   // Beyond this point every convolution and product that can be ours is.
   fuse_post_ops(graph);
+  // Weights that were folded into others go.
+  ir::remove_dead(graph);
 }
 
 }  // namespace podium::numeric

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "executor/kernels/fused.h"
 #include "executor/kernels/thread_limit.h"
 #include "executor/numeric/memory_plan.h"
 #include "executor/numeric/optimize.h"
@@ -126,13 +127,26 @@ struct PreparedBlock::State {
   }
 
   void make_tasks();
+  void release_copied(const Op& op, std::vector<int>& readers);
   void plan();
   void find_deaths();
   void run_dynamic(Task& task);
 };
 
+// Weights that every reader has packed for itself would only take memory a second time.
+void PreparedBlock::State::release_copied(const Op& op, std::vector<int>& readers) {
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    const ValueId id = op.inputs[i];
+    if (!id.valid() || !graph.is_constant(id) || !kernels::has_own_copy(op, i)) continue;
+    if (--readers[static_cast<std::size_t>(id.index)] > 0) continue;
+    graph[id].constant.reset();
+    datum(id) = Datum();
+  }
+}
+
 void PreparedBlock::State::make_tasks() {
   tasks.reserve(graph.ops.size());
+  std::vector<int> readers = ir::use_counts(graph);
   for (const Op& op : graph.ops) {
     Task task{.op = &op, .kernel = kernels::find_kernel(op.spec->domain, op.spec->name)};
     if (task.kernel == nullptr) throw Error("{}: there is no kernel for it", graph.describe(op));
@@ -142,6 +156,7 @@ void PreparedBlock::State::make_tasks() {
     if (task.is_static || has_body(op)) {
       try {
         prepare(task, ir::TypedOp(graph, op));
+        release_copied(op, readers);
       } catch (const Error& error) {
         throw error.at(graph.describe(op));
       }

@@ -58,9 +58,11 @@ ValueId Sketch::input(ir::Dims dims) {
   return builder.input(fmt::format("x{}", graph.inputs.size()), ir::Type::tensor(ir::DataType::Float, std::move(dims)));
 }
 
-ValueId Sketch::weight(ir::Dims dims) {
+ValueId Sketch::weight(ir::Dims dims, float limit) {
   const int seed = ++seed_;
-  return graph.add_constant(fmt::format("w{}", seed), random_floats(std::move(dims), seed));
+  Tensor tensor = random_floats(std::move(dims), seed);
+  for (float& value : tensor.values<float>()) value *= limit;
+  return graph.add_constant(fmt::format("w{}", seed), std::move(tensor));
 }
 
 ValueId Sketch::number(float value) { return graph.add_constant(fmt::format("{}", value), Tensor::scalar(value)); }

@@ -29,7 +29,8 @@ struct Sketch {
   ir::Builder builder{graph};
 
   ir::ValueId input(ir::Dims dims);
-  ir::ValueId weight(ir::Dims dims);
+  /// Uniform in [-limit, limit).
+  ir::ValueId weight(ir::Dims dims, float limit = 1.0F);
   ir::ValueId number(float value);
   ir::ValueId op(std::string_view type, std::vector<ir::ValueId> inputs, std::vector<ir::Attribute> attributes = {}) {
     return builder.op(type, std::move(inputs), std::move(attributes));

@@ -6,6 +6,7 @@
 namespace podium::numeric {
 namespace {
 
+using ir::IntList;
 using ir::ValueId;
 using testing::expect_same_when_fused;
 using testing::ops_of;
@@ -140,6 +141,17 @@ TEST(FusePostOps, AddsTheSkipConnectionOfAConvolution) {
   const ValueId x = s.op("Conv", {s.input({1, 3, 8, 8}), s.weight({16, 3, 3, 3})});
   const ValueId y = s.op("Conv", {s.op("Relu", {x}), s.weight({16, 16, 1, 1}), s.weight({16})});
   s.output(s.op("Relu", {s.op("Add", {y, x})}));
+  expect_same_when_fused(s.graph);
+}
+
+// Large enough for Winograd's algorithm.
+TEST(FusePostOps, AddsBiasSkipConnectionAndActivationToLargeConvolutions) {
+  Sketch s;
+  const ValueId x = s.input({2, 40, 17, 15});
+  const std::vector<ir::Attribute> same{{"pads", IntList{1, 1, 1, 1}}};
+  ValueId y = s.op("Conv", {x, s.weight({40, 40, 3, 3}, 0.1F), s.weight({40})}, same);
+  y = s.op("Relu", {s.op("Add", {s.op("Conv", {y, s.weight({40, 40, 3, 3}, 0.1F)}, same), x})});
+  s.output(y);
   expect_same_when_fused(s.graph);
 }
 

@@ -2,7 +2,9 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <memory>
 #include <new>
+#include <vector>
 
 #include "tests/support/fusing.h"
 
@@ -58,6 +60,32 @@ TEST(PreparedBlock, GivesTheSameBitsWithAnyNumberOfThreads) {
   PreparedBlock one(s.graph, {.threads = 1});
   PreparedBlock three(s.graph, {.threads = 3});
   EXPECT_TRUE(identical(one.run({&pointer, 1})[0]->tensor, three.run({&pointer, 1})[0]->tensor));
+}
+
+// A weight whose memory tells when nobody keeps it.
+std::weak_ptr<const void> add_watched_weight(ir::Graph& graph, ValueId& id) {
+  auto memory = std::make_shared<std::vector<float>>(12, 0.5F);
+  id = graph.add_constant("watched", ir::Tensor::adopt(ir::DataType::Float, {3, 4}, memory->data(), memory));
+  return memory;
+}
+
+TEST(PreparedBlock, KeepsPackedWeightsOnce) {
+  Sketch s;
+  ValueId weight;
+  const auto watched = add_watched_weight(s.graph, weight);
+  s.output(s.op("MatMul", {s.input({2, 3}), weight}));
+  const PreparedBlock block(std::move(s.graph), {});
+  EXPECT_TRUE(watched.expired());
+}
+
+TEST(PreparedBlock, KeepsWeightsThatSomethingElseReads) {
+  Sketch s;
+  ValueId weight;
+  const auto watched = add_watched_weight(s.graph, weight);
+  s.output(s.op("MatMul", {s.input({2, 3}), weight}));
+  s.output(s.op("Mul", {s.input({3, 4}), weight}));
+  const PreparedBlock block(std::move(s.graph), {});
+  EXPECT_FALSE(watched.expired());
 }
 
 TEST(PreparedBlock, ReadsTheInputsOfEachRun) {
