@@ -1,0 +1,11 @@
+// Support vector machines.
+#pragma once
+
+#include "executor/kernels/kernel.h"
+
+namespace podium::kernels {
+
+PreparedKernel svm_classifier(PrepareContext& context);
+PreparedKernel svm_regressor(PrepareContext& context);
+
+}  // namespace podium::kernels
