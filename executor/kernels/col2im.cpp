@@ -32,12 +32,15 @@ template <class T, class Sum>
 class RowAdder {
  public:
   RowAdder(const Col2ImGeometry& geometry, const Dims& element)
-      : geometry_(geometry), image_strides_(strides_of(geometry.image)), place_strides_(strides_of(geometry.places)) {
+      : geometry_(geometry),
+        image_strides_(strides_of(geometry.image)),
+        place_strides_(strides_of(geometry.places)) {
     for (std::size_t i = 0; i < element.size(); ++i) {
       const std::int64_t shift = element[i] * geometry.dilations[i] - geometry.pads_begin[i];
       shifts_.push_back(shift);
       first_.push_back(std::max<std::int64_t>(divided_up(-shift, geometry.strides[i]), 0));
-      last_.push_back(std::min(geometry.places[i], divided_up(geometry.image[i] - shift, geometry.strides[i])));
+      last_.push_back(
+          std::min(geometry.places[i], divided_up(geometry.image[i] - shift, geometry.strides[i])));
     }
   }
 
@@ -86,7 +89,8 @@ void run_col2im(const Col2ImGeometry& geometry, const Tensor& columns, Tensor& o
       RowAdder<T, Sum>(geometry, walk.index()).add(row, image);
       row += places;
     }
-    if constexpr (!std::is_same_v<T, Sum>) std::transform(image, image + image_size, result, [](Sum x) { return T(x); });
+    if constexpr (!std::is_same_v<T, Sum>)
+      std::transform(image, image + image_size, result, [](Sum x) { return T(x); });
   }
 }
 
@@ -96,8 +100,8 @@ PreparedKernel col2im(PrepareContext& context) {
   const Tensor* block = context.constant(2);
   const Tensor* image = context.constant(1);
   const ir::Op op{.spec = context.op.spec, .attributes = context.op.attributes};
-  return dispatch<float, double, ir::Float16, ir::Bfloat16, std::int8_t, std::int16_t, std::int32_t, std::int64_t,
-                  std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>(
+  return dispatch<float, double, ir::Float16, ir::Bfloat16, std::int8_t, std::int16_t, std::int32_t,
+                  std::int64_t, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>(
       context.element(0), [&](auto tag) -> PreparedKernel {
         using T = decltype(tag);
         if (block != nullptr && image != nullptr) {
@@ -105,7 +109,8 @@ PreparedKernel col2im(PrepareContext& context) {
           return [geometry](const RunContext& run) { run_col2im<T>(geometry, run.input(0), run.output(0)); };
         }
         return [op](const RunContext& run) {
-          const auto geometry = col2im_geometry(ir::TypedOp(op), run.input(1).to_ints(), run.input(2).to_ints());
+          const auto geometry =
+              col2im_geometry(ir::TypedOp(op), run.input(1).to_ints(), run.input(2).to_ints());
           run_col2im<T>(geometry, run.input(0), run.output(0));
         };
       });

@@ -50,7 +50,8 @@ PreparedKernel gather_nd(PrepareContext& context) {
   const Dims& indices = context.dims(1);
   const auto batch_dims = static_cast<std::size_t>(context.get_int("batch_dims"));
   const std::int64_t rows = count_of(indices, 0, indices.size() - 1);
-  const std::int64_t block = count_of(data, batch_dims + static_cast<std::size_t>(indices.back()), data.size());
+  const std::int64_t block =
+      count_of(data, batch_dims + static_cast<std::size_t>(indices.back()), data.size());
   context.need_scratch(static_cast<std::size_t>(rows) * sizeof(std::int64_t));
   return [data, batch_dims, rows, block](const RunContext& run) {
     auto* offsets = run.scratch<std::int64_t>();
@@ -147,7 +148,8 @@ PreparedKernel reverse_sequence(PrepareContext& context) {
       auto* to = static_cast<std::byte*>(run.output(0).raw());
       for (std::int64_t b = 0; b < batch; ++b) {
         const std::int64_t length = lengths[static_cast<std::size_t>(b)];
-        if (length < 0 || length > steps) throw Error("a sequence is {} long, at most {} needed", length, steps);
+        if (length < 0 || length > steps)
+          throw Error("a sequence is {} long, at most {} needed", length, steps);
         for (std::int64_t t = 0; t < steps; ++t) {
           const std::int64_t source = t < length ? length - 1 - t : t;
           move(from + (source * step_stride + b * batch_stride) * bytes,

@@ -72,8 +72,8 @@ PreparedKernel eye_like(PrepareContext& context) {
   const std::int64_t columns = context.output(0).dims[1];
   // Clamped: a diagonal far outside is as empty as one just outside.
   const std::int64_t k = std::clamp(context.get_int("k"), -rows, columns);
-  const std::int64_t length = std::max<std::int64_t>(std::min(rows + std::min<std::int64_t>(k, 0),
-                                                              columns - std::max<std::int64_t>(k, 0)), 0);
+  const std::int64_t length = std::max<std::int64_t>(
+      std::min(rows + std::min<std::int64_t>(k, 0), columns - std::max<std::int64_t>(k, 0)), 0);
   const std::int64_t first = k >= 0 ? k : -k * columns;
   const Tensor value = one(context.output(0).element);
   const StridedCopy diagonal(value.type(), {{length, 0, columns + 1}});

@@ -12,8 +12,8 @@ void read_indices(const Tensor& indices, std::int64_t limit, std::int64_t* out);
 /// but for `axis`, where the index says.
 void element_offsets(const Tensor& indices, const Dims& data, std::size_t axis, std::int64_t* out);
 
-/// For each row of `indices` (along its last axis) the offset in `data` of the block that the row is an index of.
-/// The first `batch_dims` axes are common to both.
+/// For each row of `indices` (along its last axis) the offset in `data` of the block that the row is an index
+/// of. The first `batch_dims` axes are common to both.
 void row_offsets(const Tensor& indices, const Dims& data, std::size_t batch_dims, std::int64_t* out);
 
 /// In each of `outer` parts of `limit` blocks of `block` elements, takes the blocks that `indices` lists.

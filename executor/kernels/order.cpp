@@ -79,10 +79,10 @@ PreparedKernel top_k(PrepareContext& context) {
   const auto rank = static_cast<std::int64_t>(dims.size());
   const auto axis = static_cast<std::size_t>(ir::normalized_axis(context.get_int("axis"), rank));
   const ir::Type& output = context.output(context.has_output(0) ? 0 : 1);
-  const TopKPlan plan{count_of(dims, 0, axis), dims[axis], count_of(dims, axis + 1, dims.size()), output.dims[axis],
-                      context.get_int("largest") != 0};
-  return dispatch<float, double, ir::Float16, ir::Bfloat16, std::int8_t, std::int16_t, std::int32_t, std::int64_t,
-                  std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>(
+  const TopKPlan plan{count_of(dims, 0, axis), dims[axis], count_of(dims, axis + 1, dims.size()),
+                      output.dims[axis], context.get_int("largest") != 0};
+  return dispatch<float, double, ir::Float16, ir::Bfloat16, std::int8_t, std::int16_t, std::int32_t,
+                  std::int64_t, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>(
       context.element(0), [&](auto tag) -> PreparedKernel {
         using T = decltype(tag);
         IR_CHECK(sizeof(KeyOf<T>) == 8 || plan.size <= 0xFFFFFFFF);
@@ -126,11 +126,12 @@ Tensor non_zero_of(const Tensor& x) {
 }
 
 PreparedKernel non_zero(PrepareContext& context) {
-  return dispatch<float, double, ir::Float16, ir::Bfloat16, std::int8_t, std::int16_t, std::int32_t, std::int64_t,
-                  std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, bool, std::string, std::complex<float>,
-                  std::complex<double>>(context.element(0), [](auto tag) -> PreparedKernel {
-    return [](const RunContext& run) { run.set(0, non_zero_of<decltype(tag)>(run.input(0))); };
-  });
+  return dispatch<float, double, ir::Float16, ir::Bfloat16, std::int8_t, std::int16_t, std::int32_t,
+                  std::int64_t, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, bool, std::string,
+                  std::complex<float>, std::complex<double>>(
+      context.element(0), [](auto tag) -> PreparedKernel {
+        return [](const RunContext& run) { run.set(0, non_zero_of<decltype(tag)>(run.input(0))); };
+      });
 }
 
 }  // namespace

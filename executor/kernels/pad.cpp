@@ -19,7 +19,8 @@ struct PadPlan {
   std::int64_t block = 1;
 };
 
-PadPlan make_plan(DataType type, const Dims& dims, const std::vector<ir::AxisPads>& pads, const std::string& mode) {
+PadPlan make_plan(DataType type, const Dims& dims, const std::vector<ir::AxisPads>& pads,
+                  const std::string& mode) {
   PadPlan plan{.type = type};
   std::size_t axes = dims.size();
   while (axes > 0 && pads[axes - 1].begin == 0 && pads[axes - 1].end == 0) --axes;
@@ -91,7 +92,8 @@ void run_pad(const PadPlan& plan, const Tensor& zero, const RunContext& run) {
   const void* value = run.has_input(2) && run.input(2).size() == 1 ? run.input(2).raw() : zero.raw();
   with_block(plan.type, plan.block, [&](auto move, std::int64_t bytes) {
     Padder(plan, value, move, bytes)
-        .run(0, static_cast<const std::byte*>(run.input(0).raw()), static_cast<std::byte*>(run.output(0).raw()));
+        .run(0, static_cast<const std::byte*>(run.input(0).raw()),
+             static_cast<std::byte*>(run.output(0).raw()));
   });
 }
 

@@ -63,8 +63,8 @@ void for_each_number(const Tensor& tensor, const Use& use) {
 }
 
 PreparedKernel bernoulli(PrepareContext& context) {
-  return dispatch<float, double, ir::Float16, ir::Bfloat16, std::int8_t, std::int16_t, std::int32_t, std::int64_t,
-                  std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, bool>(
+  return dispatch<float, double, ir::Float16, ir::Bfloat16, std::int8_t, std::int16_t, std::int32_t,
+                  std::int64_t, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, bool>(
       context.output(0).element, [&](auto tag) -> PreparedKernel {
         using T = decltype(tag);
         return [seeds = seeds_of(context)](const RunContext& run) {
@@ -124,12 +124,9 @@ PreparedKernel multinomial(PrepareContext& context) {
 
 std::span<const KernelSpec> random_kernels() {
   static const std::vector<KernelSpec> kKernels{
-      {.name = "RandomNormal", .prepare = normal},
-      {.name = "RandomNormalLike", .prepare = normal},
-      {.name = "RandomUniform", .prepare = uniform},
-      {.name = "RandomUniformLike", .prepare = uniform},
-      {.name = "Bernoulli", .prepare = bernoulli},
-      {.name = "Multinomial", .prepare = multinomial},
+      {.name = "RandomNormal", .prepare = normal},   {.name = "RandomNormalLike", .prepare = normal},
+      {.name = "RandomUniform", .prepare = uniform}, {.name = "RandomUniformLike", .prepare = uniform},
+      {.name = "Bernoulli", .prepare = bernoulli},   {.name = "Multinomial", .prepare = multinomial},
   };
   return kKernels;
 }

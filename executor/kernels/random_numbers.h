@@ -1,4 +1,5 @@
-// Random numbers as ONNX's reference draws them from NumPy's RandomState: the same seed gives the same numbers.
+// Random numbers as ONNX's reference draws them from NumPy's RandomState: the same seed gives the same
+// numbers.
 #pragma once
 
 #include <random>
@@ -24,8 +25,8 @@ class RandomNumbers {
   bool has_spare_ = false;
 };
 
-/// The seeds of an op's runs: its attribute `seed` in every run when it has one; else another in each run, from
-/// the session's seed and what tells the op from others.
+/// The seeds of an op's runs: its attribute `seed` in every run when it has one; else another in each run,
+/// from the session's seed and what tells the op from others.
 std::function<std::uint32_t()> seeds_of(const PrepareContext& context);
 
 }  // namespace podium::kernels

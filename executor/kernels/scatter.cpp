@@ -14,7 +14,8 @@ namespace {
 using Apply = void (*)(const Tensor& updates, std::span<const std::int64_t> offsets, std::int64_t block,
                        Tensor& output);
 
-void replace(const Tensor& updates, std::span<const std::int64_t> offsets, std::int64_t block, Tensor& output) {
+void replace(const Tensor& updates, std::span<const std::int64_t> offsets, std::int64_t block,
+             Tensor& output) {
   const auto element = static_cast<std::int64_t>(storage_bytes(output.type()));
   with_block(output.type(), block, [&](auto move, std::int64_t bytes) {
     const auto* from = static_cast<const std::byte*>(updates.raw());
@@ -72,7 +73,8 @@ struct Larger {
 };
 
 template <class Operation, class T>
-void accumulate(const Tensor& updates, std::span<const std::int64_t> offsets, std::int64_t block, Tensor& output) {
+void accumulate(const Tensor& updates, std::span<const std::int64_t> offsets, std::int64_t block,
+                Tensor& output) {
   const T* from = updates.data<T>();
   for (std::int64_t offset : offsets) {
     T* to = output.data<T>() + offset;
@@ -100,14 +102,16 @@ Apply apply_of(const std::string& reduction) {
 
 Apply apply_of(const std::string& reduction, DataType type) {
   if (reduction == "none") return replace;
-  return dispatch<float, double, ir::Float16, ir::Bfloat16, std::int8_t, std::int16_t, std::int32_t, std::int64_t,
-                  std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, bool, std::complex<float>,
-                  std::complex<double>>(type, [&](auto tag) -> Apply { return apply_of<decltype(tag)>(reduction); });
+  return dispatch<float, double, ir::Float16, ir::Bfloat16, std::int8_t, std::int16_t, std::int32_t,
+                  std::int64_t, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, bool,
+                  std::complex<float>, std::complex<double>>(
+      type, [&](auto tag) -> Apply { return apply_of<decltype(tag)>(reduction); });
 }
 
 void copy_data(const RunContext& run) {
   const Tensor& data = run.input(0);
-  if (data.raw() != run.output(0).raw()) copy_elements(data.type(), data.raw(), run.output(0).raw(), data.size());
+  if (data.raw() != run.output(0).raw())
+    copy_elements(data.type(), data.raw(), run.output(0).raw(), data.size());
 }
 
 }  // namespace
@@ -142,8 +146,8 @@ PreparedKernel scatter_nd(PrepareContext& context) {
   };
 }
 
-// Step `s` of the update of batch `b` goes to step write_indices[b] + s of the cache, for every row between the
-// batch and the axis.
+// Step `s` of the update of batch `b` goes to step write_indices[b] + s of the cache, for every row between
+// the batch and the axis.
 PreparedKernel tensor_scatter(PrepareContext& context) {
   const Dims& cache = context.dims(0);
   const auto rank = static_cast<std::int64_t>(cache.size());

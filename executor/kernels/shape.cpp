@@ -39,7 +39,9 @@ PreparedKernel identity(PrepareContext& context) {
 }
 
 PreparedKernel strided(DataType type, const std::vector<MoveLoop>& loops) {
-  return [move = StridedCopy(type, loops)](const RunContext& run) { move.run(run.input(0).raw(), run.output(0).raw()); };
+  return [move = StridedCopy(type, loops)](const RunContext& run) {
+    move.run(run.input(0).raw(), run.output(0).raw());
+  };
 }
 
 PreparedKernel expand(PrepareContext& context) {
@@ -104,7 +106,8 @@ PreparedKernel transpose(PrepareContext& context) {
   std::vector<MoveLoop> loops;
   for (std::int64_t i = 0; i < rank; ++i) {
     const auto at = static_cast<std::size_t>(i);
-    const auto axis = static_cast<std::size_t>(perm == nullptr ? rank - 1 - i : ir::normalized_axis((*perm)[at], rank));
+    const auto axis =
+        static_cast<std::size_t>(perm == nullptr ? rank - 1 - i : ir::normalized_axis((*perm)[at], rank));
     loops.push_back({from[axis], from_strides[axis], to_strides[at]});
   }
   return strided(context.element(0), loops);

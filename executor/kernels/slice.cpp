@@ -36,7 +36,8 @@ SliceCopy slice_copy(DataType type, const Dims& dims, const std::vector<ir::Axis
 
 // Input i as a list, from wherever `tensor_of` finds it; empty when it is left out.
 template <class TensorOf>
-std::vector<ir::AxisSlice> read_slices(const Dims& dims, const std::array<bool, 5>& there, TensorOf tensor_of) {
+std::vector<ir::AxisSlice> read_slices(const Dims& dims, const std::array<bool, 5>& there,
+                                       TensorOf tensor_of) {
   const auto list = [&](std::size_t i) { return there[i] ? tensor_of(i)->to_ints() : Dims{}; };
   return ir::slices_of(dims, list(1), list(2), list(3), list(4));
 }
@@ -85,7 +86,8 @@ std::vector<SplitPart> split_parts(const SplitPlan& plan, const Dims& sizes) {
   std::int64_t first = 0;
   for (std::size_t i = 0; i < plan.there.size(); ++i) {
     const std::int64_t size = sizes[i] * inner;
-    if (plan.there[i]) parts.push_back({i, {StridedCopy(plan.type, {{outer, row, size}, {size, 1, 1}}), first}});
+    if (plan.there[i])
+      parts.push_back({i, {StridedCopy(plan.type, {{outer, row, size}, {size, 1, 1}}), first}});
     first += size;
   }
   return parts;
@@ -108,8 +110,9 @@ PreparedKernel split(PrepareContext& context) {
   }
   const auto* count = context.get_if<std::int64_t>("num_outputs");
   const auto outputs = static_cast<std::int64_t>(context.output_count());
-  const Dims sizes = context.has_input(1) ? context.constant(1)->to_ints()
-                                          : ir::chunk_sizes(plan.dims[plan.axis], count == nullptr ? outputs : *count);
+  const Dims sizes = context.has_input(1)
+                         ? context.constant(1)->to_ints()
+                         : ir::chunk_sizes(plan.dims[plan.axis], count == nullptr ? outputs : *count);
   return [parts = split_parts(plan, sizes)](const RunContext& run) { run_split(parts, run); };
 }
 
@@ -172,7 +175,9 @@ PreparedKernel permuted(DataType type, const Dims& shape, const std::vector<std:
   const Dims to = strides_of(target);
   std::vector<MoveLoop> loops;
   for (std::size_t i = 0; i < perm.size(); ++i) loops.push_back({target[i], from[perm[i]], to[i]});
-  return [move = StridedCopy(type, loops)](const RunContext& run) { move.run(run.input(0).raw(), run.output(0).raw()); };
+  return [move = StridedCopy(type, loops)](const RunContext& run) {
+    move.run(run.input(0).raw(), run.output(0).raw());
+  };
 }
 
 PreparedKernel depth_to_space(PrepareContext& context) {
@@ -188,7 +193,8 @@ PreparedKernel depth_to_space(PrepareContext& context) {
 PreparedKernel space_to_depth(PrepareContext& context) {
   const Dims& x = context.dims(0);
   const std::int64_t block = context.get_int("blocksize");
-  return permuted(context.element(0), {x[0], x[1], x[2] / block, block, x[3] / block, block}, {0, 3, 5, 1, 2, 4});
+  return permuted(context.element(0), {x[0], x[1], x[2] / block, block, x[3] / block, block},
+                  {0, 3, 5, 1, 2, 4});
 }
 
 }  // namespace

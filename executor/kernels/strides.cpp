@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "executor/kernels/parallel.h"
 #include "executor/kernels/unit.h"
 
 namespace podium::kernels {
@@ -15,7 +16,8 @@ namespace {
 
 // Calls `inner` once for every index of the loops in [loop, last).
 template <class Inner>
-void walk(const MoveLoop* loop, const MoveLoop* last, const std::byte* from, std::byte* to, const Inner& inner) {
+void walk(const MoveLoop* loop, const MoveLoop* last, const std::byte* from, std::byte* to,
+          const Inner& inner) {
   if (loop == last) return inner(from, to);
   for (std::int64_t i = 0; i < loop->count; ++i, from += loop->from, to += loop->to) {
     walk(loop + 1, last, from, to, inner);
@@ -66,28 +68,34 @@ Vector interleave_high(Vector a, Vector b, std::index_sequence<I...>) {
   return __builtin_shufflevector(a, b, (I % 2 * sizeof...(I) + (I + sizeof...(I)) / 2)...);
 }
 
-// A square of as many rows as a vector has lanes. Interleaving row i with row i + n/2, log2(n) times over, is
-// the transpose.
-template <int kUnit>
-void transpose_square(const std::byte* from, std::int64_t from_step, std::byte* to, std::int64_t to_step) {
-  using Vector = typename Lane<kUnit>::Vector;
-  constexpr std::size_t kLanes = 16 / kUnit;
-  constexpr auto kIndices = std::make_index_sequence<kLanes>();
-  Vector rows[kLanes];
-  for (std::size_t i = 0; i < kLanes; ++i) {
-    std::memcpy(&rows[i], from + static_cast<std::int64_t>(i) * from_step, 16);
-  }
-  for (std::size_t round = 1; round < kLanes; round *= 2) {
+// Interleaving row i with row i + n/2, log2(n) times over, is the transpose of n rows of n lanes. A step gives its
+// rows to the next by reference: were they copied in a loop, they would leave their registers.
+template <std::size_t kStep, class Vector, std::size_t kLanes>
+void store_transposed(const Vector (&rows)[kLanes], std::byte* to, std::int64_t to_step) {
+  if constexpr (kStep == kLanes) {
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      std::memcpy(to + static_cast<std::int64_t>(i) * to_step, &rows[i], sizeof(Vector));
+    }
+  } else {
+    constexpr auto kIndices = std::make_index_sequence<kLanes>();
     Vector mixed[kLanes];
     for (std::size_t i = 0; i < kLanes / 2; ++i) {
       mixed[2 * i] = interleave_low(rows[i], rows[i + kLanes / 2], kIndices);
       mixed[2 * i + 1] = interleave_high(rows[i], rows[i + kLanes / 2], kIndices);
     }
-    std::copy_n(mixed, kLanes, rows);
+    store_transposed<kStep * 2>(mixed, to, to_step);
   }
+}
+
+// A square of as many rows as a vector has lanes.
+template <int kUnit>
+void transpose_square(const std::byte* from, std::int64_t from_step, std::byte* to, std::int64_t to_step) {
+  constexpr std::size_t kLanes = 16 / kUnit;
+  typename Lane<kUnit>::Vector rows[kLanes];
   for (std::size_t i = 0; i < kLanes; ++i) {
-    std::memcpy(to + static_cast<std::int64_t>(i) * to_step, &rows[i], 16);
+    std::memcpy(&rows[i], from + static_cast<std::int64_t>(i) * from_step, 16);
   }
+  store_transposed<1>(rows, to, to_step);
 }
 
 // `across` steps through the source by one unit, `along` through the target.
@@ -101,10 +109,12 @@ void transpose_part(const MoveLoop& across, const MoveLoop& along, const std::by
       std::byte* target = to + row * across.to;
       std::int64_t column = 0;
       for (; column + kLanes <= along.count; column += kLanes) {
-        transpose_square<kUnit>(source + column * along.from, along.from, target + column * along.to, across.to);
+        transpose_square<kUnit>(source + column * along.from, along.from, target + column * along.to,
+                                across.to);
       }
       for (; column < along.count; ++column) {
-        move_loop<kUnit>({kLanes, across.from, across.to}, source + column * along.from, target + column * along.to);
+        move_loop<kUnit>({kLanes, across.from, across.to}, source + column * along.from,
+                         target + column * along.to);
       }
     }
   }
@@ -141,6 +151,9 @@ std::vector<MoveLoop> joined(const std::vector<MoveLoop>& loops, std::int64_t el
   return result;
 }
 
+// Moving a byte is less work than an operation: threads wait for four times as many.
+constexpr std::int64_t kBytesPerCost = 4;
+
 }  // namespace
 
 Dims strides_of(const Dims& dims) {
@@ -160,6 +173,8 @@ StridedCopy::StridedCopy(DataType type, const std::vector<MoveLoop>& loops) : un
   const auto element_bytes = static_cast<std::int64_t>(ir::storage_bytes(type));
   loops_ = joined(loops, element_bytes);
   if (loops_.empty()) loops_.push_back({1, element_bytes, element_bytes});
+  bytes_ = element_bytes;
+  for (const MoveLoop& loop : loops_) bytes_ *= loop.count;
   const MoveLoop last = loops_.back();
   if (unit_ != 0 && last.from == element_bytes && last.to == element_bytes) {
     loops_.pop_back();
@@ -188,19 +203,19 @@ void StridedCopy::choose_inner() {
 bool StridedCopy::pair_for_transpose() {
   for (std::size_t i = 0; unit_ != 0 && i + 1 < loops_.size(); ++i) {
     if (loops_[i].from != unit_) continue;
-    std::rotate(loops_.begin() + static_cast<std::ptrdiff_t>(i), loops_.begin() + static_cast<std::ptrdiff_t>(i) + 1,
-                loops_.end() - 1);
+    std::rotate(loops_.begin() + static_cast<std::ptrdiff_t>(i),
+                loops_.begin() + static_cast<std::ptrdiff_t>(i) + 1, loops_.end() - 1);
     return true;
   }
   return false;
 }
 
-void StridedCopy::run(const void* from, void* to) const {
-  const auto* source = static_cast<const std::byte*>(from);
-  auto* target = static_cast<std::byte*>(to);
-  const MoveLoop* first = loops_.data();
-  const MoveLoop* last = first + loops_.size();
-  if (inner_ == Inner::Nothing) return;
+// The loops with the first cut to a part of its count.
+void StridedCopy::run_part(std::int64_t count, const std::byte* source, std::byte* target) const {
+  std::vector<MoveLoop> loops = loops_;
+  if (!loops.empty()) loops.front().count = count;
+  const MoveLoop* first = loops.data();
+  const MoveLoop* last = first + loops.size();
   if (inner_ == Inner::Runs) {
     const std::size_t bytes = run_bytes_;
     return walk(first, last, source, target,
@@ -219,6 +234,18 @@ void StridedCopy::run(const void* from, void* to) const {
       walk(first, last - 1, source, target,
            [&](const std::byte* a, std::byte* b) { move_loop<kUnit>(inner, a, b); });
     }
+  });
+}
+
+void StridedCopy::run(const void* from, void* to) const {
+  const auto* source = static_cast<const std::byte*>(from);
+  auto* target = static_cast<std::byte*>(to);
+  if (inner_ == Inner::Nothing) return;
+  // Copying a string may fail, which no thread but the first could say.
+  if (loops_.empty() || unit_ == 0) return run_part(loops_.empty() ? 0 : loops_.front().count, source, target);
+  const MoveLoop& outer = loops_.front();
+  parallel_ranges(outer.count, bytes_ / outer.count / kBytesPerCost, [&](std::int64_t begin, std::int64_t end) {
+    run_part(end - begin, source + begin * outer.from, target + begin * outer.to);
   });
 }
 

@@ -36,9 +36,11 @@ class StridedCopy {
   Inner inner_ = Inner::Nothing;
   int unit_ = 0;  // bytes moved at once; 0: one string
   std::size_t run_bytes_ = 0;
+  std::int64_t bytes_ = 0;  // moved in all
 
   void choose_inner();
   bool pair_for_transpose();
+  void run_part(std::int64_t count, const std::byte* source, std::byte* target) const;
 };
 
 /// Copies `count` adjacent elements.

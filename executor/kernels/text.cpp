@@ -115,11 +115,14 @@ struct Normalizer {
 
 PreparedKernel string_normalizer(PrepareContext& context) {
   const auto* locale = context.get_if<std::string>("locale");
-  Normalizer normalizer{CaseRules(locale == nullptr ? "en_US" : *locale), context.get_string("case_change_action"),
-                        context.get_int("is_case_sensitive") != 0, {}};
+  Normalizer normalizer{CaseRules(locale == nullptr ? "en_US" : *locale),
+                        context.get_string("case_change_action"),
+                        context.get_int("is_case_sensitive") != 0,
+                        {}};
   if (const auto* words = context.get_if<ir::StringList>("stopwords")) {
     for (const std::string& word : *words) {
-      normalizer.stopwords.insert(normalizer.case_sensitive ? word : normalizer.rules.changed(word, Case::Lower));
+      normalizer.stopwords.insert(normalizer.case_sensitive ? word
+                                                            : normalizer.rules.changed(word, Case::Lower));
     }
   }
   return [normalizer](const RunContext& run) {

@@ -9,7 +9,8 @@ namespace podium::kernels {
 
 enum class Case : unsigned char { Lower, Upper };
 
-/// The rules of a locale such as "en_US"; those of no language in particular when the system does not have it.
+/// The rules of a locale such as "en_US"; those of no language in particular when the system does not have
+/// it.
 class CaseRules {
  public:
   explicit CaseRules(const std::string& locale);

@@ -56,10 +56,12 @@ GramTree<Word> tree_of(const std::vector<Word>& pool, const ir::IntList& begins,
     const auto length = static_cast<std::int64_t>(i) + 1;
     const std::int64_t end = i + 1 < begins.size() ? begins[i + 1] : size;
     if (begins[i] < 0 || begins[i] > end || end > size) {
-      throw Error("ngram_counts places grams of {} at {} to {} of a pool of {}", length, begins[i], end, size);
+      throw Error("ngram_counts places grams of {} at {} to {} of a pool of {}", length, begins[i], end,
+                  size);
     }
     for (std::int64_t at = begins[i]; at + length <= end; at += length, ++gram) {
-      if (gram >= columns.size()) throw Error("ngram_indexes has {} numbers, fewer than the pool grams", columns.size());
+      if (gram >= columns.size())
+        throw Error("ngram_indexes has {} numbers, fewer than the pool grams", columns.size());
       if (length < rules.shortest || length > rules.longest) continue;
       tree.add({pool.data() + at, static_cast<std::size_t>(length)}, columns[gram]);
     }
@@ -81,7 +83,8 @@ void count_from(const GramTree<Word>& tree, std::span<const Word> words, std::si
 }
 
 template <class Word>
-void count_row(const GramTree<Word>& tree, const GramRules& rules, std::span<const Word> words, float* counts) {
+void count_row(const GramTree<Word>& tree, const GramRules& rules, std::span<const Word> words,
+               float* counts) {
   std::int64_t shortest = rules.shortest;
   for (std::int64_t step = 1; step <= rules.most_skipped + 1 && shortest <= rules.longest; ++step) {
     for (std::size_t first = 0; first < words.size(); ++first) {
@@ -100,19 +103,22 @@ void weigh(float* counts, std::int64_t columns, bool only_presence, const std::v
 }
 
 std::vector<std::int64_t> words_of(const Tensor& x, std::int64_t /*tag*/) { return x.to_ints(); }
-std::span<const std::string> words_of(const Tensor& x, const std::string& /*tag*/) { return x.values<std::string>(); }
+std::span<const std::string> words_of(const Tensor& x, const std::string& /*tag*/) {
+  return x.values<std::string>();
+}
 
 template <class Word>
 PreparedKernel counter(const PrepareContext& context, const std::vector<Word>* pool) {
   if (pool == nullptr) throw Error("there is no pool of {}", name_of(context.element(0)));
   const GramRules rules{context.get_int("min_gram_length"), context.get_int("max_gram_length"),
                         context.get_int("max_skip_count")};
-  const auto tree = std::make_shared<const GramTree<Word>>(
-      tree_of(*pool, context.get<ir::IntList>("ngram_counts"), context.get<ir::IntList>("ngram_indexes"), rules));
+  const auto tree = std::make_shared<const GramTree<Word>>(tree_of(
+      *pool, context.get<ir::IntList>("ngram_counts"), context.get<ir::IntList>("ngram_indexes"), rules));
   const std::string mode = context.get_string("mode");
   const std::int64_t columns = context.output(0).dims.back();
   std::vector<float> weights;
-  if (const auto* given = context.get_if<ir::FloatList>("weights"); given != nullptr && mode != "TF") weights = *given;
+  if (const auto* given = context.get_if<ir::FloatList>("weights"); given != nullptr && mode != "TF")
+    weights = *given;
   if (!weights.empty() && static_cast<std::int64_t>(weights.size()) < columns) {
     throw Error("{} weights found, {} needed", weights.size(), columns);
   }

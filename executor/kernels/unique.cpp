@@ -62,8 +62,8 @@ std::vector<std::int64_t> sorted_items(const Keys& keys, std::int64_t count) {
   const std::uint64_t* all = keys.values.data();
   const std::int64_t width = keys.width;
   std::sort(items.begin(), items.end(), [all, width](std::int64_t a, std::int64_t b) {
-    const auto order = std::lexicographical_compare_three_way(all + a * width, all + (a + 1) * width, all + b * width,
-                                                              all + (b + 1) * width);
+    const auto order = std::lexicographical_compare_three_way(all + a * width, all + (a + 1) * width,
+                                                              all + b * width, all + (b + 1) * width);
     return order != 0 ? order < 0 : a < b;
   });
   return items;
@@ -97,7 +97,8 @@ Groups groups_of(const Keys& keys, std::int64_t count) {
 Groups by_first_item(const Groups& groups) {
   std::vector<std::size_t> order(groups.first.size());
   std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return groups.first[a] < groups.first[b]; });
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return groups.first[a] < groups.first[b]; });
   Groups result;
   std::vector<std::int64_t> place(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
@@ -155,7 +156,8 @@ void run_unique(const UniquePlan& plan, const RunContext& run) {
 PreparedKernel unique(PrepareContext& context) {
   UniquePlan plan{.dims = context.dims(0)};
   if (const auto* axis = context.get_if<std::int64_t>("axis")) {
-    plan.axis = static_cast<std::size_t>(ir::normalized_axis(*axis, static_cast<std::int64_t>(plan.dims.size())));
+    plan.axis =
+        static_cast<std::size_t>(ir::normalized_axis(*axis, static_cast<std::int64_t>(plan.dims.size())));
   } else {
     plan.dims = {ir::element_count(plan.dims)};
   }

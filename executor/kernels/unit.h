@@ -50,16 +50,19 @@ void with_unit(int unit, Use&& use) {
   }
 }
 
-/// Calls `use(move, bytes)` where move(from, to) copies a block of `elements` adjacent elements and `bytes` is
-/// the size of one block.
+/// Calls `use(move, bytes)` where move(from, to) copies a block of `elements` adjacent elements and `bytes`
+/// is the size of one block.
 template <class Use>
 void with_block(ir::DataType type, std::int64_t elements, Use&& use) {
   const std::size_t bytes = static_cast<std::size_t>(elements) * ir::storage_bytes(type);
   const auto step = static_cast<std::int64_t>(bytes);
   if (type == ir::DataType::String) {
-    use([elements](const std::byte* from, std::byte* to) {
-      std::copy_n(reinterpret_cast<const std::string*>(from), elements, reinterpret_cast<std::string*>(to));
-    }, step);
+    use(
+        [elements](const std::byte* from, std::byte* to) {
+          std::copy_n(reinterpret_cast<const std::string*>(from), elements,
+                      reinterpret_cast<std::string*>(to));
+        },
+        step);
   } else if (is_unit(bytes)) {
     with_unit(static_cast<int>(bytes), [&](auto unit) { use(Unit<decltype(unit)::value>::move, step); });
   } else {

@@ -21,13 +21,17 @@ Col2ImGeometry col2im_geometry(const TypedOp& op, const Dims& image, const Dims&
   const std::size_t rank = image.size();
   if (rank == 0) throw Error("image_shape is empty");
   if (block.size() != rank) throw Error("block_shape has {} numbers, image_shape {}", block.size(), rank);
-  Col2ImGeometry geometry{image, block, list_or(op, "dilations", rank, 1), list_or(op, "strides", rank, 1),
-                          list_or(op, "pads", 2 * rank, 0), {}};
+  Col2ImGeometry geometry{image,
+                          block,
+                          list_or(op, "dilations", rank, 1),
+                          list_or(op, "strides", rank, 1),
+                          list_or(op, "pads", 2 * rank, 0),
+                          {}};
   for (std::size_t i = 0; i < rank; ++i) {
     const std::int64_t stride = geometry.strides[i];
     if (image[i] < 0 || block[i] < 1 || stride < 1 || geometry.dilations[i] < 1) {
-      throw Error("axis {} has image {}, block {}, stride {}, dilation {}: all must be positive", i, image[i], block[i],
-                  stride, geometry.dilations[i]);
+      throw Error("axis {} has image {}, block {}, stride {}, dilation {}: all must be positive", i, image[i],
+                  block[i], stride, geometry.dilations[i]);
     }
     const std::int64_t span = image[i] + geometry.pads_begin[i] + geometry.pads_begin[i + rank] -
                               geometry.dilations[i] * (block[i] - 1) - 1;
@@ -68,7 +72,8 @@ void infer_col2im(InferContext& context) {
 }
 
 Work col2im_work(const TypedOp& op) {
-  return {.flop = static_cast<double>(std::max<std::int64_t>(op.input(0).element_count(), 0)), .bytes = io_bytes(op)};
+  return {.flop = static_cast<double>(std::max<std::int64_t>(op.input(0).element_count(), 0)),
+          .bytes = io_bytes(op)};
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ std::int64_t rank_of(const InferContext& context, std::size_t i) {
 void infer_gather(InferContext& context) {
   if (!context.has_rank(0)) return context.set_output_element(0, context.element(0));
   Dims dims = context.dims(0);
-  const auto axis = static_cast<std::ptrdiff_t>(normalized_axis(context.get_int("axis"), rank_of(context, 0)));
+  const auto axis =
+      static_cast<std::ptrdiff_t>(normalized_axis(context.get_int("axis"), rank_of(context, 0)));
   if (!context.has_rank(1)) return context.set_output_element(0, context.element(0));
   const Dims& indices = context.dims(1);
   dims.erase(dims.begin() + axis);
@@ -44,8 +45,8 @@ void check_elementwise(const InferContext& context) {
 
 void infer_gather_elements(InferContext& context) {
   check_elementwise(context);
-  context.set_output(0, Type{.element = context.element(0), .has_rank = context.has_rank(1),
-                             .dims = context.input(1).dims});
+  context.set_output(
+      0, Type{.element = context.element(0), .has_rank = context.has_rank(1), .dims = context.input(1).dims});
 }
 
 // The last dimension of indices, the length of one index; kUnknown when not known.
@@ -70,7 +71,8 @@ void infer_gather_nd(InferContext& context) {
   const Dims& data = context.dims(0);
   const Dims& indices = context.dims(1);
   const Dims data_batch(data.begin(), data.begin() + batch_dims);
-  Dims dims = merged(data_batch, Dims(indices.begin(), indices.begin() + batch_dims), "batch of data and indices");
+  Dims dims =
+      merged(data_batch, Dims(indices.begin(), indices.begin() + batch_dims), "batch of data and indices");
   dims.insert(dims.end(), indices.begin() + batch_dims, indices.end() - 1);
   dims.insert(dims.end(), data.begin() + batch_dims + length, data.end());
   context.set_output(0, context.element(0), std::move(dims));
@@ -87,7 +89,8 @@ void check_reduction(const InferContext& context) {
 void infer_scatter_elements(InferContext& context) {
   check_reduction(context);
   check_elementwise(context);
-  if (context.has_rank(1) && context.has_rank(2)) merged(context.dims(1), context.dims(2), "indices and updates");
+  if (context.has_rank(1) && context.has_rank(2))
+    merged(context.dims(1), context.dims(2), "indices and updates");
   context.set_output(0, context.input(0));
 }
 
@@ -118,7 +121,8 @@ void infer_tensor_scatter(InferContext& context) {
   if (longest != kUnknown && length > longest) {
     throw Error("update is {} long on axis {}, the cache {}", length, axis, longest);
   }
-  if (context.has_input(2) && context.has_rank(2)) merged({cache[0]}, context.dims(2), "write_indices and the batch");
+  if (context.has_input(2) && context.has_rank(2))
+    merged({cache[0]}, context.dims(2), "write_indices and the batch");
 }
 
 void infer_compress(InferContext& context) {
@@ -128,7 +132,8 @@ void infer_compress(InferContext& context) {
     throw Error("condition is {}, rank 1 needed", to_string(context.input(1)));
   }
   if (!context.has_rank(0)) {
-    return set_output_rank(context, 0, context.element(0), axis == nullptr ? std::optional<std::int64_t>(1) : std::nullopt);
+    return set_output_rank(context, 0, context.element(0),
+                           axis == nullptr ? std::optional<std::int64_t>(1) : std::nullopt);
   }
   Dims dims = context.dims(0);
   const std::int64_t along = axis == nullptr ? 0 : normalized_axis(*axis, rank_of(context, 0));
@@ -169,8 +174,10 @@ void infer_reverse_sequence(InferContext& context) {
     throw Error("batch_axis is {} and time_axis {}, 0 and 1 or 1 and 0 needed", batch, time);
   }
   if (context.has_rank(0)) {
-    if (context.dims(0).size() < 2) throw Error("input is {}, rank 2 or more needed", to_string(context.input(0)));
-    if (context.has_rank(1)) merged({context.dims(0)[index(batch)]}, context.dims(1), "sequence_lens and the batch");
+    if (context.dims(0).size() < 2)
+      throw Error("input is {}, rank 2 or more needed", to_string(context.input(0)));
+    if (context.has_rank(1))
+      merged({context.dims(0)[index(batch)]}, context.dims(1), "sequence_lens and the batch");
   }
   context.set_output(0, context.input(0));
 }
@@ -240,14 +247,15 @@ OpSpec one_hot_row() {
 }
 
 OpSpec reverse_sequence_row() {
-  return {.name = "ReverseSequence",
-          .since = 10,
-          .inputs = {{"input"}, {"sequence_lens", 'I'}},
-          .outputs = {{"Y"}},
-          .types = {{'T', kAnyType}, {'I', kInt64}},
-          .attributes = {with_default("batch_axis", std::int64_t{1}), with_default("time_axis", std::int64_t{0})},
-          .infer = infer_reverse_sequence,
-          .work = work_of_moving};
+  return {
+      .name = "ReverseSequence",
+      .since = 10,
+      .inputs = {{"input"}, {"sequence_lens", 'I'}},
+      .outputs = {{"Y"}},
+      .types = {{'T', kAnyType}, {'I', kInt64}},
+      .attributes = {with_default("batch_axis", std::int64_t{1}), with_default("time_axis", std::int64_t{0})},
+      .infer = infer_reverse_sequence,
+      .work = work_of_moving};
 }
 
 }  // namespace

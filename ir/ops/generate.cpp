@@ -14,8 +14,10 @@ Tensor constant_of(const Op& op) {
   std::vector<Tensor> found;
   if (const auto* value = attribute_if<Tensor>(op, "value")) found.push_back(*value);
   if (const auto* value = attribute_if<float>(op, "value_float")) found.push_back(Tensor::scalar(*value));
-  if (const auto* value = attribute_if<std::int64_t>(op, "value_int")) found.push_back(Tensor::scalar(*value));
-  if (const auto* value = attribute_if<std::string>(op, "value_string")) found.push_back(Tensor::scalar(*value));
+  if (const auto* value = attribute_if<std::int64_t>(op, "value_int"))
+    found.push_back(Tensor::scalar(*value));
+  if (const auto* value = attribute_if<std::string>(op, "value_string"))
+    found.push_back(Tensor::scalar(*value));
   const auto add_list = [&](const auto* list) {
     if (list != nullptr) found.push_back(Tensor::of({static_cast<std::int64_t>(list->size())}, *list));
   };
@@ -49,7 +51,8 @@ std::int64_t steps_of_integers(std::int64_t start, std::int64_t limit, std::int6
   if (delta > 0 ? limit <= start : limit >= start) return 0;
   const auto low = static_cast<std::uint64_t>(std::min(start, limit));
   const std::uint64_t span = static_cast<std::uint64_t>(std::max(start, limit)) - low;
-  const std::uint64_t step = delta > 0 ? static_cast<std::uint64_t>(delta) : 0 - static_cast<std::uint64_t>(delta);
+  const std::uint64_t step =
+      delta > 0 ? static_cast<std::uint64_t>(delta) : 0 - static_cast<std::uint64_t>(delta);
   return static_cast<std::int64_t>(span / step + (span % step == 0 ? 0 : 1));
 }
 
@@ -63,7 +66,8 @@ std::int64_t steps_of_reals(T start, T limit, T delta) {
 std::int64_t range_length(const Tensor& start, const Tensor& limit, const Tensor& delta) {
   if (delta.to_number() == 0) throw Error("the range's delta is 0");
   if (start.type() == DataType::Int64) {
-    return steps_of_integers(*start.data<std::int64_t>(), *limit.data<std::int64_t>(), *delta.data<std::int64_t>());
+    return steps_of_integers(*start.data<std::int64_t>(), *limit.data<std::int64_t>(),
+                             *delta.data<std::int64_t>());
   }
   if (is_integer(start.type())) {
     return steps_of_integers(static_cast<std::int64_t>(start.to_number()),
@@ -105,21 +109,27 @@ void infer_eye_like(InferContext& context) {
 
 constexpr std::string_view kConstant = "its result does not depend on the elements";
 
+OpSpec constant_row() {
+  return {
+      .name = "Constant",
+      .since = 25,
+      .outputs = {{"output"}},
+      .types = {{'T', kAnyType}},
+      .attributes = {may_have("value", AttributeKind::Tensor), may_have("value_float", AttributeKind::Float),
+                     may_have("value_floats", AttributeKind::Floats),
+                     may_have("value_int", AttributeKind::Int), may_have("value_ints", AttributeKind::Ints),
+                     may_have("value_string", AttributeKind::String),
+                     may_have("value_strings", AttributeKind::Strings)},
+      .infer = infer_constant,
+      .work = no_work,
+      .no_gradient = kConstant};
+}
+
 }  // namespace
 
 std::span<const OpSpec> generate_ops() {
   static const std::vector<OpSpec> kRows{
-      {.name = "Constant",
-       .since = 25,
-       .outputs = {{"output"}},
-       .types = {{'T', kAnyType}},
-       .attributes = {may_have("value", AttributeKind::Tensor), may_have("value_float", AttributeKind::Float),
-                      may_have("value_floats", AttributeKind::Floats), may_have("value_int", AttributeKind::Int),
-                      may_have("value_ints", AttributeKind::Ints), may_have("value_string", AttributeKind::String),
-                      may_have("value_strings", AttributeKind::Strings)},
-       .infer = infer_constant,
-       .work = no_work,
-       .no_gradient = kConstant},
+      constant_row(),
       {.name = "ConstantOfShape",
        .since = 25,
        .inputs = {{"input", 'I'}},

@@ -6,7 +6,8 @@
 namespace podium::ir {
 
 std::int64_t known_count(const Dims& dims, std::size_t begin, std::size_t end) {
-  Dims part(dims.begin() + static_cast<std::ptrdiff_t>(begin), dims.begin() + static_cast<std::ptrdiff_t>(end));
+  Dims part(dims.begin() + static_cast<std::ptrdiff_t>(begin),
+            dims.begin() + static_cast<std::ptrdiff_t>(end));
   if (std::find(part.begin(), part.end(), 0) != part.end()) return 0;
   if (std::find(part.begin(), part.end(), kUnknown) != part.end()) return kUnknown;
   return element_count(part);
@@ -19,7 +20,8 @@ std::optional<std::int64_t> list_length(const InferContext& context, std::size_t
   return count == kUnknown ? std::nullopt : std::optional(count);
 }
 
-void set_output_rank(InferContext& context, std::size_t i, DataType element, std::optional<std::int64_t> rank) {
+void set_output_rank(InferContext& context, std::size_t i, DataType element,
+                     std::optional<std::int64_t> rank) {
   if (!rank) return context.set_output_element(i, element);
   context.set_output(i, element, Dims(static_cast<std::size_t>(*rank), kUnknown));
 }
@@ -28,7 +30,8 @@ std::optional<Dims> known_list(const InferContext& context, std::size_t i) {
   const Tensor* known = context.constant(i);
   if (known == nullptr) return std::nullopt;
   if (known->rank() > 1) {
-    throw Error("input '{}' has shape {}, a list needed", context.op.spec->inputs[i].name, to_string(known->dims()));
+    throw Error("input '{}' has shape {}, a list needed", context.op.spec->inputs[i].name,
+                to_string(known->dims()));
   }
   return known->to_ints();
 }

@@ -15,7 +15,8 @@ inline std::int64_t known_count(const Dims& dims) { return known_count(dims, 0, 
 std::optional<std::int64_t> list_length(const InferContext& context, std::size_t i);
 
 /// Output `i` has this rank, or an unknown one, and unknown dimensions.
-void set_output_rank(InferContext& context, std::size_t i, DataType element, std::optional<std::int64_t> rank);
+void set_output_rank(InferContext& context, std::size_t i, DataType element,
+                     std::optional<std::int64_t> rank);
 
 /// The numbers of input i, which must be a list of int32 or int64; nullopt when they are not known.
 std::optional<Dims> known_list(const InferContext& context, std::size_t i);

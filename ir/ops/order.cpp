@@ -38,8 +38,9 @@ void infer_unique(InferContext& context) {
   std::int64_t inverse = kUnknown;
   if (context.has_rank(0)) {
     const Dims& dims = context.dims(0);
-    inverse = axis == nullptr ? known_count(dims)
-                              : dims[static_cast<std::size_t>(normalized_axis(*axis, context.input(0).rank()))];
+    inverse = axis == nullptr
+                  ? known_count(dims)
+                  : dims[static_cast<std::size_t>(normalized_axis(*axis, context.input(0).rank()))];
   }
   context.set_output(0, unique);
   context.set_output(1, DataType::Int64, {kUnknown});

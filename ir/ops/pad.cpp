@@ -54,7 +54,8 @@ Dims pad_map(std::int64_t dim, AxisPads pads, std::string_view mode) {
   for (std::int64_t i = 0; i < wanted; ++i) {
     const std::int64_t at = i - shift;
     const bool outside = at < 0 || at >= kept;
-    map[static_cast<std::size_t>(i)] = outside && mode == "constant" ? -1 : first + shown_index(at, kept, mode);
+    map[static_cast<std::size_t>(i)] =
+        outside && mode == "constant" ? -1 : first + shown_index(at, kept, mode);
   }
   return map;
 }
@@ -91,7 +92,10 @@ std::span<const OpSpec> pad_ops() {
   static const std::vector<OpSpec> kRows{
       {.name = "Pad",
        .since = 25,
-       .inputs = {{"data"}, {"pads", 'P'}, {"constant_value", 'T', Formal::Optional}, {"axes", 'I', Formal::Optional}},
+       .inputs = {{"data"},
+                  {"pads", 'P'},
+                  {"constant_value", 'T', Formal::Optional},
+                  {"axes", 'I', Formal::Optional}},
        .outputs = {{"output"}},
        .types = {{'T', kAnyType}, {'P', kInt64}, {'I', kIndices}},
        .attributes = {with_default("mode", std::string("constant"))},

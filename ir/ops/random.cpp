@@ -74,7 +74,8 @@ std::span<const OpSpec> random_ops() {
       random_op("RandomUniform", {}, {low, high, shape}, infer_of_shape),
       random_op("RandomUniformLike", {{"input"}}, {low, high}, infer_like),
       random_op("Bernoulli", {{"input", 'F'}}, {}, infer_bernoulli),
-      random_op("Multinomial", {{"input", 'F'}}, {with_default("sample_size", std::int64_t{1})}, infer_multinomial),
+      random_op("Multinomial", {{"input", 'F'}}, {with_default("sample_size", std::int64_t{1})},
+                infer_multinomial),
   };
   return kRows;
 }

@@ -54,7 +54,9 @@ void infer_sequence_insert(InferContext& context) {
   context.set_output(0, Type::sequence(common_type(item_type(context), context.input(1))));
 }
 
-void infer_sequence_erase(InferContext& context) { context.set_output(0, Type::sequence(item_type(context))); }
+void infer_sequence_erase(InferContext& context) {
+  context.set_output(0, Type::sequence(item_type(context)));
+}
 
 void infer_sequence_at(InferContext& context) { context.set_output(0, item_type(context)); }
 
@@ -110,7 +112,8 @@ void infer_optional_has_element(InferContext& context) {
 }
 
 // 'S': a sequence or an optional; 'T': a tensor; 'I': positions.
-OpSpec row(std::string_view name, int since, std::vector<Parameter> inputs, Parameter output, InferFunction infer) {
+OpSpec row(std::string_view name, int since, std::vector<Parameter> inputs, Parameter output,
+           InferFunction infer) {
   return {.name = name,
           .since = since,
           .inputs = std::move(inputs),
@@ -137,7 +140,8 @@ std::vector<OpSpec> sequence_rows() {
       row("SequenceErase", 11, {sequence, position}, result, infer_sequence_erase),
       row("SequenceAt", 11, {sequence, {"position", 'I'}}, {"tensor"}, infer_sequence_at),
       row("SequenceLength", 11, {sequence}, {"length", 'L'}, infer_sequence_length),
-      with(row("SplitToSequence", 24, {{"input"}, {"split", 'I', Formal::Optional}}, result, infer_split_to_sequence),
+      with(row("SplitToSequence", 24, {{"input"}, {"split", 'I', Formal::Optional}}, result,
+               infer_split_to_sequence),
            {with_default("axis", std::int64_t{0}), with_default("keepdims", std::int64_t{1})}),
       with(row("ConcatFromSequence", 11, {sequence}, {"concat_result"}, infer_concat_from_sequence),
            {must_have("axis", AttributeKind::Int), with_default("new_axis", std::int64_t{0})}),
@@ -147,7 +151,8 @@ std::vector<OpSpec> sequence_rows() {
 std::vector<OpSpec> optional_rows() {
   const Parameter input{"input", 'S', Formal::Optional};
   return {
-      with(row("Optional", 15, {input}, {"output", 'S'}, infer_optional), {may_have("type", AttributeKind::Type)}),
+      with(row("Optional", 15, {input}, {"output", 'S'}, infer_optional),
+           {may_have("type", AttributeKind::Type)}),
       row("OptionalGetElement", 18, {{"input", 'S'}}, {"output", 'S'}, infer_optional_get_element),
       row("OptionalHasElement", 18, {input}, {"output", 'B'}, infer_optional_has_element),
   };

@@ -15,12 +15,15 @@ void infer_shape(InferContext& context) {
   if (!context.has_rank(0)) return context.set_output(0, DataType::Int64, {kUnknown});
   const Dims& dims = context.dims(0);
   const auto rank = static_cast<std::int64_t>(dims.size());
-  const auto clamp = [&](std::int64_t at) { return std::clamp<std::int64_t>(at < 0 ? at + rank : at, 0, rank); };
+  const auto clamp = [&](std::int64_t at) {
+    return std::clamp<std::int64_t>(at < 0 ? at + rank : at, 0, rank);
+  };
   const std::int64_t* end = context.get_if<std::int64_t>("end");
   const std::int64_t from = clamp(context.get_int("start"));
   const std::int64_t to = std::max(from, end == nullptr ? rank : clamp(*end));
   const Dims part(dims.begin() + from, dims.begin() + to);
-  if (std::find(part.begin(), part.end(), kUnknown) == part.end()) return context.set_constant(0, Tensor::ints(part));
+  if (std::find(part.begin(), part.end(), kUnknown) == part.end())
+    return context.set_constant(0, Tensor::ints(part));
   context.set_output(0, DataType::Int64, {to - from});
 }
 
@@ -31,7 +34,8 @@ void infer_size(InferContext& context) {
 }
 
 // The dimension that stands at -1. Input dimensions that a 0 copies cancel out even when they are unknown.
-std::int64_t remaining_dim(const Dims& dims, const Dims& shape, const std::vector<bool>& copied, std::size_t gap) {
+std::int64_t remaining_dim(const Dims& dims, const Dims& shape, const std::vector<bool>& copied,
+                           std::size_t gap) {
   Dims left_of_input;
   for (std::size_t i = 0; i < dims.size(); ++i) {
     if (i >= copied.size() || !copied[i]) left_of_input.push_back(dims[i]);
@@ -55,7 +59,8 @@ Dims reshaped_dims(const Dims& dims, Dims shape, bool zero_is_zero) {
       if (gap != shape.size()) throw Error("the wanted shape has -1 twice");
       gap = i;
     } else if (shape[i] == 0 && !zero_is_zero) {
-      if (i >= dims.size()) throw Error("the wanted shape has 0 at {}, the input only {} dimensions", i, dims.size());
+      if (i >= dims.size())
+        throw Error("the wanted shape has 0 at {}, the input only {} dimensions", i, dims.size());
       copied[i] = true;
       shape[i] = dims[i];
     }
@@ -69,7 +74,8 @@ Dims reshaped_dims(const Dims& dims, Dims shape, bool zero_is_zero) {
   const std::int64_t before = known_count(dims);
   const std::int64_t after = known_count(shape);
   if (before != kUnknown && after != kUnknown && before != after) {
-    throw Error("{} with {} elements cannot become {} with {}", to_string(dims), before, to_string(shape), after);
+    throw Error("{} with {} elements cannot become {} with {}", to_string(dims), before, to_string(shape),
+                after);
   }
   return shape;
 }
@@ -93,7 +99,8 @@ void infer_flatten(InferContext& context) {
   const std::int64_t given = context.get_int("axis");
   if (given < -rank || given > rank) throw Error("axis {} is outside [{}, {}]", given, -rank, rank);
   const std::size_t axis = index(given < 0 ? given + rank : given);
-  context.set_output(0, context.element(0), {known_count(dims, 0, axis), known_count(dims, axis, dims.size())});
+  context.set_output(0, context.element(0),
+                     {known_count(dims, 0, axis), known_count(dims, axis, dims.size())});
 }
 
 void squeeze_ones(InferContext& context) {
@@ -115,7 +122,8 @@ void infer_squeeze(InferContext& context) {
   if (!given) {
     const auto length = list_length(context, 1);
     if (length && *length > rank) throw Error("{} axes found, at most {} needed", *length, rank);
-    return set_output_rank(context, 0, context.element(0), length ? std::optional(rank - *length) : std::nullopt);
+    return set_output_rank(context, 0, context.element(0),
+                           length ? std::optional(rank - *length) : std::nullopt);
   }
   const Dims axes = distinct_axes(*given, rank);
   Dims kept;
@@ -137,7 +145,8 @@ void infer_unsqueeze(InferContext& context) {
   const auto rank = static_cast<std::int64_t>(dims.size());
   if (!given) {
     const auto length = list_length(context, 1);
-    return set_output_rank(context, 0, context.element(0), length ? std::optional(rank + *length) : std::nullopt);
+    return set_output_rank(context, 0, context.element(0),
+                           length ? std::optional(rank + *length) : std::nullopt);
   }
   const std::int64_t new_rank = rank + static_cast<std::int64_t>(given->size());
   const Dims axes = distinct_axes(*given, new_rank);
@@ -207,7 +216,8 @@ void infer_concat(InferContext& context) {
 void infer_transpose(InferContext& context) {
   const IntList* given = context.get_if<IntList>("perm");
   if (!context.has_rank(0)) {
-    const auto rank = given == nullptr ? std::nullopt : std::optional(static_cast<std::int64_t>(given->size()));
+    const auto rank =
+        given == nullptr ? std::nullopt : std::optional(static_cast<std::int64_t>(given->size()));
     return set_output_rank(context, 0, context.element(0), rank);
   }
   const Dims& dims = context.dims(0);
@@ -234,7 +244,8 @@ OpSpec shape_question(std::string_view name, std::string_view output, InferFunct
 }
 
 // A view with, perhaps, a second input of type 'I' that is a list.
-OpSpec view_op(std::string_view name, std::vector<Parameter> inputs, std::string_view output, InferFunction infer) {
+OpSpec view_op(std::string_view name, std::vector<Parameter> inputs, std::string_view output,
+               InferFunction infer) {
   return {.name = name,
           .since = 25,
           .inputs = std::move(inputs),
@@ -300,11 +311,14 @@ std::span<const OpSpec> shape_ops() {
       shape_question("Size", "size", infer_size),
       differentiable(reshape_row(), reshape_gradient),
       differentiable(flatten_row(), reshape_gradient),
-      differentiable(view_op("Squeeze", {{"data"}, {"axes", 'I', Formal::Optional}}, "squeezed", infer_squeeze),
+      differentiable(
+          view_op("Squeeze", {{"data"}, {"axes", 'I', Formal::Optional}}, "squeezed", infer_squeeze),
+          reshape_gradient),
+      differentiable(view_op("Unsqueeze", {{"data"}, {"axes", 'I'}}, "expanded", infer_unsqueeze),
                      reshape_gradient),
-      differentiable(view_op("Unsqueeze", {{"data"}, {"axes", 'I'}}, "expanded", infer_unsqueeze), reshape_gradient),
       differentiable(identity_row(), identity_gradient),
-      differentiable(moving_op("Expand", 13, {{"input"}, {"shape", 'I'}}, "output", infer_expand), expand_gradient),
+      differentiable(moving_op("Expand", 13, {{"input"}, {"shape", 'I'}}, "output", infer_expand),
+                     expand_gradient),
       moving_op("Tile", 13, {{"input"}, {"repeats", 'I'}}, "output", infer_tile),
       differentiable(concat_row(), concat_gradient),
       differentiable(transpose_row(), transpose_gradient),

@@ -29,7 +29,8 @@ AxisSlice axis_slice(std::int64_t dim, std::int64_t start, std::int64_t end, std
 
 namespace {
 
-void check_lengths(const Dims& starts, const Dims& ends, const Dims& axes, const Dims& steps, std::size_t rank) {
+void check_lengths(const Dims& starts, const Dims& ends, const Dims& axes, const Dims& steps,
+                   std::size_t rank) {
   if (starts.size() != ends.size()) throw Error("{} starts and {} ends found", starts.size(), ends.size());
   if (starts.size() > rank) throw Error("{} starts found, at most {} needed", starts.size(), rank);
   if (!axes.empty() && axes.size() != starts.size()) {
@@ -48,7 +49,8 @@ std::vector<AxisSlice> slices_of(const Dims& dims, const Dims& starts, const Dim
   std::vector<AxisSlice> slices;
   for (std::int64_t dim : dims) slices.push_back({0, 1, dim});
   const auto rank = static_cast<std::int64_t>(dims.size());
-  const Dims where = axes.empty() ? all_axes(static_cast<std::int64_t>(starts.size())) : distinct_axes(axes, rank);
+  const Dims where =
+      axes.empty() ? all_axes(static_cast<std::int64_t>(starts.size())) : distinct_axes(axes, rank);
   for (std::size_t i = 0; i < starts.size(); ++i) {
     const auto axis = static_cast<std::size_t>(where[i]);
     const std::int64_t step = steps.empty() ? 1 : steps[i];
@@ -62,7 +64,8 @@ Dims chunk_sizes(std::int64_t dim, std::int64_t parts) {
   if (parts <= 0) throw Error("{} parts wanted, at least 1 needed", parts);
   const std::int64_t chunk = (dim + parts - 1) / parts;
   Dims sizes;
-  for (std::int64_t i = 0; i < parts; ++i) sizes.push_back(std::clamp<std::int64_t>(dim - i * chunk, 0, chunk));
+  for (std::int64_t i = 0; i < parts; ++i)
+    sizes.push_back(std::clamp<std::int64_t>(dim - i * chunk, 0, chunk));
   return sizes;
 }
 
@@ -103,18 +106,21 @@ Dims split_sizes(const InferContext& context, std::int64_t dim) {
       if (size < 0) throw Error("a part of {} elements is wanted", size);
       total += size;
     }
-    if (dim != kUnknown && total != dim) throw Error("parts of {} elements in all found, {} needed", total, dim);
+    if (dim != kUnknown && total != dim)
+      throw Error("parts of {} elements in all found, {} needed", total, dim);
     return *given;
   }
   const auto* parts = context.get_if<std::int64_t>("num_outputs");
   const std::int64_t count = parts == nullptr ? static_cast<std::int64_t>(outputs) : *parts;
-  if (count < static_cast<std::int64_t>(outputs)) throw Error("num_outputs is {}, {} outputs found", count, outputs);
+  if (count < static_cast<std::int64_t>(outputs))
+    throw Error("num_outputs is {}, {} outputs found", count, outputs);
   return dim == kUnknown ? Dims{} : chunk_sizes(dim, count);
 }
 
 void infer_split(InferContext& context) {
   if (!context.has_rank(0)) {
-    for (std::size_t i = 0; i < context.output_count(); ++i) context.set_output_element(i, context.element(0));
+    for (std::size_t i = 0; i < context.output_count(); ++i)
+      context.set_output_element(i, context.element(0));
     return;
   }
   Dims dims = context.dims(0);
@@ -176,40 +182,53 @@ void infer_depth_to_space(InferContext& context) {
   if (mode != "DCR" && mode != "CRD") throw Error("mode is '{}', DCR or CRD needed", mode);
   if (!context.has_rank(0)) return set_output_rank(context, 0, context.element(0), 4);
   const Dims& x = context.dims(0);
-  context.set_output(0, context.element(0),
-                     {x[0], divided(x[1], block * block, "channels"), multiplied(x[2], block), multiplied(x[3], block)});
+  context.set_output(
+      0, context.element(0),
+      {x[0], divided(x[1], block * block, "channels"), multiplied(x[2], block), multiplied(x[3], block)});
 }
 
 void infer_space_to_depth(InferContext& context) {
   const std::int64_t block = block_size(context);
   if (!context.has_rank(0)) return set_output_rank(context, 0, context.element(0), 4);
   const Dims& x = context.dims(0);
-  context.set_output(0, context.element(0), {x[0], multiplied(x[1], block * block), divided(x[2], block, "rows"),
-                                             divided(x[3], block, "columns")});
+  context.set_output(
+      0, context.element(0),
+      {x[0], multiplied(x[1], block * block), divided(x[2], block, "rows"), divided(x[3], block, "columns")});
+}
+
+OpSpec slice_row() {
+  return {.name = "Slice",
+          .since = 13,
+          .inputs = {{"data"},
+                     {"starts", 'I'},
+                     {"ends", 'I'},
+                     {"axes", 'I', Formal::Optional},
+                     {"steps", 'I', Formal::Optional}},
+          .outputs = {{"output"}},
+          .types = {{'T', kAnyType}, {'I', kIndices}},
+          .infer = infer_slice,
+          .work = work_of_moving,
+          .gradient = selection_gradient};
+}
+
+OpSpec split_row() {
+  return {.name = "Split",
+          .since = 18,
+          .inputs = {{"input"}, {"split", 'I', Formal::Optional}},
+          .outputs = {{"outputs", 'T', Formal::Variadic}},
+          .types = {{'T', kAnyType}, {'I', kInt64}},
+          .attributes = {with_default("axis", std::int64_t{0}), may_have("num_outputs", AttributeKind::Int)},
+          .infer = infer_split,
+          .work = work_of_moving,
+          .gradient = split_gradient};
 }
 
 }  // namespace
 
 std::span<const OpSpec> slice_ops() {
   static const std::vector<OpSpec> kRows{
-      {.name = "Slice",
-       .since = 13,
-       .inputs = {{"data"}, {"starts", 'I'}, {"ends", 'I'}, {"axes", 'I', Formal::Optional},
-                  {"steps", 'I', Formal::Optional}},
-       .outputs = {{"output"}},
-       .types = {{'T', kAnyType}, {'I', kIndices}},
-       .infer = infer_slice,
-       .work = work_of_moving,
-       .gradient = selection_gradient},
-      {.name = "Split",
-       .since = 18,
-       .inputs = {{"input"}, {"split", 'I', Formal::Optional}},
-       .outputs = {{"outputs", 'T', Formal::Variadic}},
-       .types = {{'T', kAnyType}, {'I', kInt64}},
-       .attributes = {with_default("axis", std::int64_t{0}), may_have("num_outputs", AttributeKind::Int)},
-       .infer = infer_split,
-       .work = work_of_moving,
-       .gradient = split_gradient},
+      slice_row(),
+      split_row(),
       {.name = "CenterCropPad",
        .since = 18,
        .inputs = {{"input_data"}, {"shape", 'I'}},

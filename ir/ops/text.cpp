@@ -41,7 +41,8 @@ void infer_regex_full_match(InferContext& context) {
 
 void check_grams(const InferContext& context) {
   const std::string& mode = context.get_string("mode");
-  if (mode != "TF" && mode != "IDF" && mode != "TFIDF") throw Error("mode is '{}', TF, IDF or TFIDF needed", mode);
+  if (mode != "TF" && mode != "IDF" && mode != "TFIDF")
+    throw Error("mode is '{}', TF, IDF or TFIDF needed", mode);
   const std::int64_t shortest = context.get_int("min_gram_length");
   const std::int64_t longest = context.get_int("max_gram_length");
   if (shortest < 1 || longest < shortest) throw Error("gram lengths are {} to {}", shortest, longest);
@@ -65,19 +66,36 @@ void infer_tf_idf(InferContext& context) {
 constexpr std::string_view kText = "text has no gradient";
 
 OpSpec tf_idf_row() {
-  return {.name = "TfIdfVectorizer",
-          .since = 9,
+  return {
+      .name = "TfIdfVectorizer",
+      .since = 9,
+      .inputs = {{"X"}},
+      .outputs = {{"Y", 'F'}},
+      .types = {{'T', kString | kIndices}, {'F', TypeSet{DataType::Float}}},
+      .attributes = {must_have("max_gram_length", AttributeKind::Int),
+                     must_have("max_skip_count", AttributeKind::Int),
+                     must_have("min_gram_length", AttributeKind::Int),
+                     must_have("mode", AttributeKind::String), must_have("ngram_counts", AttributeKind::Ints),
+                     must_have("ngram_indexes", AttributeKind::Ints),
+                     may_have("pool_int64s", AttributeKind::Ints),
+                     may_have("pool_strings", AttributeKind::Strings),
+                     may_have("weights", AttributeKind::Floats)},
+      .infer = infer_tf_idf,
+      .work = work_of_moving,
+      .no_gradient = kText};
+}
+
+OpSpec string_normalizer_row() {
+  return {.name = "StringNormalizer",
+          .since = 10,
           .inputs = {{"X"}},
-          .outputs = {{"Y", 'F'}},
-          .types = {{'T', kString | kIndices}, {'F', TypeSet{DataType::Float}}},
-          .attributes = {must_have("max_gram_length", AttributeKind::Int),
-                         must_have("max_skip_count", AttributeKind::Int),
-                         must_have("min_gram_length", AttributeKind::Int), must_have("mode", AttributeKind::String),
-                         must_have("ngram_counts", AttributeKind::Ints),
-                         must_have("ngram_indexes", AttributeKind::Ints),
-                         may_have("pool_int64s", AttributeKind::Ints), may_have("pool_strings", AttributeKind::Strings),
-                         may_have("weights", AttributeKind::Floats)},
-          .infer = infer_tf_idf,
+          .outputs = {{"Y"}},
+          .types = {{'T', kString}},
+          .attributes = {with_default("case_change_action", std::string("NONE")),
+                         with_default("is_case_sensitive", std::int64_t{0}),
+                         may_have("locale", AttributeKind::String),
+                         may_have("stopwords", AttributeKind::Strings)},
+          .infer = infer_string_normalizer,
           .work = work_of_moving,
           .no_gradient = kText};
 }
@@ -103,17 +121,7 @@ std::span<const OpSpec> text_ops() {
        .infer = infer_string_split,
        .work = work_of_moving,
        .no_gradient = kText},
-      {.name = "StringNormalizer",
-       .since = 10,
-       .inputs = {{"X"}},
-       .outputs = {{"Y"}},
-       .types = {{'T', kString}},
-       .attributes = {with_default("case_change_action", std::string("NONE")),
-                      with_default("is_case_sensitive", std::int64_t{0}), may_have("locale", AttributeKind::String),
-                      may_have("stopwords", AttributeKind::Strings)},
-       .infer = infer_string_normalizer,
-       .work = work_of_moving,
-       .no_gradient = kText},
+      string_normalizer_row(),
       {.name = "RegexFullMatch",
        .since = 20,
        .inputs = {{"X"}},

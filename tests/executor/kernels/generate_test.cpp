@@ -7,8 +7,8 @@
 namespace podium::kernels {
 namespace {
 
-using ::testing::ElementsAre;
 using ir::Dims;
+using ::testing::ElementsAre;
 using testing::run_text;
 using testing::tensor;
 using testing::values;
@@ -17,7 +17,8 @@ TEST(Constant, HoldsEveryKindOfAttribute) {
   const auto y = run_text(
       "g (float[1] x) => (float[2] a, int64[2] b, string[1] c, float d, int64 e) {"
       " a = Constant <value_floats = [1.5, 2.0]> () b = Constant <value_ints = [3, 4]> ()"
-      " c = Constant <value_strings = [\"s\"]> () d = Constant <value_float = 5.0> () e = Constant <value_int = 6> () }",
+      " c = Constant <value_strings = [\"s\"]> () d = Constant <value_float = 5.0> () e = Constant "
+      "<value_int = 6> () }",
       {tensor<float>({1}, {0})});
   EXPECT_THAT(values<float>(y[0]), ElementsAre(1.5F, 2.0F));
   EXPECT_THAT(values<std::int64_t>(y[1]), ElementsAre(3, 4));
@@ -43,16 +44,17 @@ TEST(Range, RoundsNarrowFloatsOnce) {
 }
 
 TEST(Range, OfIntegersBothWays) {
-  const auto y = run_text("g (int16 a, int16 b, int16 c) => (int16[N] y) { y = Range(a, b, c) }",
-                          {tensor<std::int16_t>({}, {5}), tensor<std::int16_t>({}, {-2}), tensor<std::int16_t>({}, {-3})});
+  const auto y = run_text(
+      "g (int16 a, int16 b, int16 c) => (int16[N] y) { y = Range(a, b, c) }",
+      {tensor<std::int16_t>({}, {5}), tensor<std::int16_t>({}, {-2}), tensor<std::int16_t>({}, {-3})});
   EXPECT_THAT(values<std::int16_t>(y[0]), ElementsAre(5, 2, -1));
 }
 
 TEST(EyeLike, DiagonalsInsideAndOutside) {
   const auto eye = [](std::int64_t k) {
-    return values<bool>(run_text("g (float[2,3] x) => (bool[2,3] y) { y = EyeLike <dtype = 9, k = " +
-                                     std::to_string(k) + "> (x) }",
-                                 {tensor<float>({2, 3}, {1, 2, 3, 4, 5, 6})})[0]);
+    return values<bool>(run_text(
+        "g (float[2,3] x) => (bool[2,3] y) { y = EyeLike <dtype = 9, k = " + std::to_string(k) + "> (x) }",
+        {tensor<float>({2, 3}, {1, 2, 3, 4, 5, 6})})[0]);
   };
   EXPECT_THAT(eye(1), ElementsAre(false, true, false, false, false, true));
   EXPECT_THAT(eye(-1), ElementsAre(false, false, false, true, false, false));

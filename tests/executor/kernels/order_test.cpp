@@ -9,9 +9,9 @@
 namespace podium::kernels {
 namespace {
 
-using ::testing::ElementsAre;
 using ir::Dims;
 using ir::Tensor;
+using ::testing::ElementsAre;
 using testing::run_text;
 using testing::tensor;
 using testing::values;
@@ -19,17 +19,20 @@ using testing::values;
 TEST(TopK, TakesNanForTheGreatestAndTheFirstOfEquals) {
   const auto x = tensor<float>({6}, {0.0F, NAN, -0.0F, -NAN, INFINITY, 3});
   const auto run = [&](const std::string& largest) {
-    return values<std::int64_t>(run_text("g (float[6] x, int64[1] k) => (float[N] v, int64[N] i)"
-                                         " { v, i = TopK <largest = " + largest + "> (x, k) }",
-                                         {x, Tensor::ints({5})})[1]);
+    return values<std::int64_t>(
+        run_text("g (float[6] x, int64[1] k) => (float[N] v, int64[N] i)"
+                 " { v, i = TopK <largest = " +
+                     largest + "> (x, k) }",
+                 {x, Tensor::ints({5})})[1]);
   };
   EXPECT_THAT(run("1"), ElementsAre(1, 3, 4, 5, 0));
   EXPECT_THAT(run("0"), ElementsAre(0, 2, 5, 4, 1));
 }
 
 TEST(TopK, OrdersIntegersOfBothSigns) {
-  const auto y = run_text("g (int64[2,3] x, int64[1] k) => (int64[N,M] v, int64[N,M] i) { v, i = TopK <axis = 0> (x, k) }",
-                          {tensor<std::int64_t>({2, 3}, {-1, INT64_MIN, 5, 1, INT64_MAX, 5}), Tensor::ints({1})});
+  const auto y = run_text(
+      "g (int64[2,3] x, int64[1] k) => (int64[N,M] v, int64[N,M] i) { v, i = TopK <axis = 0> (x, k) }",
+      {tensor<std::int64_t>({2, 3}, {-1, INT64_MIN, 5, 1, INT64_MAX, 5}), Tensor::ints({1})});
   EXPECT_THAT(values<std::int64_t>(y[0]), ElementsAre(1, INT64_MAX, 5));
   EXPECT_THAT(values<std::int64_t>(y[1]), ElementsAre(1, 1, 0));
   EXPECT_THROW(run_text("g (int64[2] x, int64[1] k) => (int64[N] v, int64[N] i) { v, i = TopK(x, k) }",
@@ -43,11 +46,13 @@ TEST(TopK, OfAnyKAgreesWithSorting) {
   std::vector<std::int64_t> order(x.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int64_t>(i);
   std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
-    return static_cast<float>(x[static_cast<std::size_t>(a)]) > static_cast<float>(x[static_cast<std::size_t>(b)]);
+    return static_cast<float>(x[static_cast<std::size_t>(a)]) >
+           static_cast<float>(x[static_cast<std::size_t>(b)]);
   });
   for (std::int64_t k : {1, 10, 500, 1000, 0}) {
-    const auto y = run_text("g (float16[1000] x, int64[1] k) => (float16[N] v, int64[N] i) { v, i = TopK(x, k) }",
-                            {tensor<ir::Float16>({1000}, x), Tensor::ints({k})});
+    const auto y =
+        run_text("g (float16[1000] x, int64[1] k) => (float16[N] v, int64[N] i) { v, i = TopK(x, k) }",
+                 {tensor<ir::Float16>({1000}, x), Tensor::ints({k})});
     EXPECT_EQ(values<std::int64_t>(y[1]), std::vector<std::int64_t>(order.begin(), order.begin() + k));
   }
 }
@@ -55,8 +60,11 @@ TEST(TopK, OfAnyKAgreesWithSorting) {
 TEST(Unique, OfStringsInBothOrders) {
   const auto x = tensor<std::string>({4}, {"pear", "fig", "pear", "apple"});
   const auto run = [&](const std::string& sorted) {
-    return run_text("g (string[4] x) => (string[N] y, int64[N] i, int64[M] v, int64[N] c)"
-                    " { y, i, v, c = Unique <sorted = " + sorted + "> (x) }", {x});
+    return run_text(
+        "g (string[4] x) => (string[N] y, int64[N] i, int64[M] v, int64[N] c)"
+        " { y, i, v, c = Unique <sorted = " +
+            sorted + "> (x) }",
+        {x});
   };
   const auto ascending = run("1");
   EXPECT_THAT(values<std::string>(ascending[0]), ElementsAre("apple", "fig", "pear"));
@@ -77,7 +85,8 @@ TEST(Unique, OfComplexSlicesOnTheLastAxis) {
 }
 
 TEST(Unique, OfNothingIsNothing) {
-  const auto y = run_text("g (float[0] x) => (float[N] y, int64[N] i) { y, i = Unique(x) }", {tensor<float>({0}, {})});
+  const auto y =
+      run_text("g (float[0] x) => (float[N] y, int64[N] i) { y, i = Unique(x) }", {tensor<float>({0}, {})});
   EXPECT_EQ(y[0].tensor.dims(), (Dims{0}));
   EXPECT_EQ(y[1].tensor.dims(), (Dims{0}));
 }
@@ -89,9 +98,11 @@ TEST(NonZero, OfAScalarHasNoRows) {
 }
 
 TEST(NonZero, TakesNanAndTextForSomething) {
-  const auto y = run_text("g (float[2,2] x) => (int64[N,M] y) { y = NonZero(x) }", {tensor<float>({2, 2}, {NAN, -0.0F, 0, 1})});
+  const auto y = run_text("g (float[2,2] x) => (int64[N,M] y) { y = NonZero(x) }",
+                          {tensor<float>({2, 2}, {NAN, -0.0F, 0, 1})});
   EXPECT_THAT(values<std::int64_t>(y[0]), ElementsAre(0, 1, 0, 1));
-  const auto z = run_text("g (string[2] x) => (int64[N,M] y) { y = NonZero(x) }", {tensor<std::string>({2}, {"", "a"})});
+  const auto z =
+      run_text("g (string[2] x) => (int64[N,M] y) { y = NonZero(x) }", {tensor<std::string>({2}, {"", "a"})});
   EXPECT_THAT(values<std::int64_t>(z[0]), ElementsAre(1));
 }
 

@@ -7,9 +7,9 @@
 namespace podium::kernels {
 namespace {
 
-using ::testing::ElementsAre;
 using ir::Dims;
 using ir::Tensor;
+using ::testing::ElementsAre;
 using testing::run_text;
 using testing::tensor;
 using testing::values;
@@ -37,10 +37,10 @@ TEST(Pad, StringsWithEmptyOnes) {
 }
 
 TEST(Pad, MovesBlocksBehindTheLastPaddedAxis) {
-  const auto y = run_text(
-      "g (int16[2,3] x, int64[2] p, int16 v, int32[1] a) => (int16[N,M] y) { y = Pad(x, p, v, a) }",
-      {tensor<std::int16_t>({2, 3}, {1, 2, 3, 4, 5, 6}), Tensor::ints({1, -1}), Tensor::scalar<std::int16_t>(9),
-       tensor<std::int32_t>({1}, {-2})});
+  const auto y =
+      run_text("g (int16[2,3] x, int64[2] p, int16 v, int32[1] a) => (int16[N,M] y) { y = Pad(x, p, v, a) }",
+               {tensor<std::int16_t>({2, 3}, {1, 2, 3, 4, 5, 6}), Tensor::ints({1, -1}),
+                Tensor::scalar<std::int16_t>(9), tensor<std::int32_t>({1}, {-2})});
   EXPECT_THAT(values<std::int16_t>(y[0]), ElementsAre(9, 9, 9, 1, 2, 3));
 }
 

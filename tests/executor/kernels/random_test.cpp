@@ -10,8 +10,8 @@
 namespace podium::kernels {
 namespace {
 
-using ::testing::ElementsAre;
 using ir::Tensor;
+using ::testing::ElementsAre;
 using testing::run_text;
 using testing::tensor;
 using testing::values;
@@ -32,9 +32,10 @@ TEST(RandomNumbers, AreThoseOfNumPyForTheSameSeed) {
 }
 
 TEST(RandomNormal, HasTheMeanAndTheScaleAskedFor) {
-  const auto y = run_text("g (float[1] x) => (float[100,100] y)"
-                          " { y = RandomNormal <mean = 3.0, scale = 2.0, shape = [100,100], seed = 1.0> () }",
-                          kAnything);
+  const auto y = run_text(
+      "g (float[1] x) => (float[100,100] y)"
+      " { y = RandomNormal <mean = 3.0, scale = 2.0, shape = [100,100], seed = 1.0> () }",
+      kAnything);
   const auto numbers = values<float>(y[0]);
   const double mean = mean_of(numbers);
   double square = 0;
@@ -44,9 +45,10 @@ TEST(RandomNormal, HasTheMeanAndTheScaleAskedFor) {
 }
 
 TEST(RandomUniform, StaysInsideItsBoundsInEveryFloatType) {
-  const auto y = run_text("g (int8[2000] x) => (bfloat16[2000] y)"
-                          " { y = RandomUniformLike <low = -1.0, high = 3.0, dtype = 16> (x) }",
-                          {Tensor(ir::DataType::Int8, {2000})});
+  const auto y = run_text(
+      "g (int8[2000] x) => (bfloat16[2000] y)"
+      " { y = RandomUniformLike <low = -1.0, high = 3.0, dtype = 16> (x) }",
+      {Tensor(ir::DataType::Int8, {2000})});
   std::vector<float> numbers;
   for (ir::Bfloat16 number : values<ir::Bfloat16>(y[0])) numbers.push_back(static_cast<float>(number));
   EXPECT_TRUE(std::all_of(numbers.begin(), numbers.end(), [](float x) { return x >= -1 && x <= 3; }));
@@ -75,12 +77,14 @@ TEST(Bernoulli, HappensAsOftenAsAsked) {
   EXPECT_EQ(drawn[0], 0);
   EXPECT_EQ(drawn[1], 1);
   EXPECT_NEAR(std::accumulate(drawn.begin(), drawn.end(), 0), 2400, 100);
-  EXPECT_THROW(run_text("g (double[1] x) => (double[1] y) { y = Bernoulli(x) }", {tensor<double>({1}, {1.5})}), Error);
+  EXPECT_THROW(
+      run_text("g (double[1] x) => (double[1] y) { y = Bernoulli(x) }", {tensor<double>({1}, {1.5})}), Error);
 }
 
 TEST(Multinomial, DrawsClassesByTheirLogarithms) {
-  const auto y = run_text("g (float[2,3] x) => (int64[2,1000] y) { y = Multinomial <sample_size = 1000, dtype = 7> (x) }",
-                          {tensor<float>({2, 3}, {-INFINITY, 1000, -INFINITY, 0, std::log(3.0F), -INFINITY})});
+  const auto y = run_text(
+      "g (float[2,3] x) => (int64[2,1000] y) { y = Multinomial <sample_size = 1000, dtype = 7> (x) }",
+      {tensor<float>({2, 3}, {-INFINITY, 1000, -INFINITY, 0, std::log(3.0F), -INFINITY})});
   const auto drawn = values<std::int64_t>(y[0]);
   EXPECT_TRUE(std::all_of(drawn.begin(), drawn.begin() + 1000, [](std::int64_t x) { return x == 1; }));
   EXPECT_NEAR(std::accumulate(drawn.begin() + 1000, drawn.end(), 0), 750, 60);

@@ -7,9 +7,9 @@
 namespace podium::kernels {
 namespace {
 
-using ::testing::ElementsAre;
 using ir::Dims;
 using ir::Tensor;
+using ::testing::ElementsAre;
 using testing::run_text;
 using testing::tensor;
 using testing::values;
@@ -27,8 +27,10 @@ TEST(SplitToSequence, IntoChunksOfWhichTheLastIsSmaller) {
 
 TEST(SplitToSequence, BySizesThatMustAddUp) {
   const std::string graph =
-      "g (int64[5] x, int64[2] s) => (int64[N] y) { q = SplitToSequence(x, s) y = ConcatFromSequence <axis = 0> (q) }";
-  EXPECT_THAT(values<std::int64_t>(run_text(graph, {kX, Tensor::ints({0, 5})})[0]), ElementsAre(1, 2, 3, 4, 5));
+      "g (int64[5] x, int64[2] s) => (int64[N] y) { q = SplitToSequence(x, s) y = ConcatFromSequence <axis = "
+      "0> (q) }";
+  EXPECT_THAT(values<std::int64_t>(run_text(graph, {kX, Tensor::ints({0, 5})})[0]),
+              ElementsAre(1, 2, 3, 4, 5));
   EXPECT_THROW(run_text(graph, {kX, Tensor::ints({1, 5})}), Error);
 }
 
@@ -69,28 +71,35 @@ TEST(ConcatFromSequence, StacksOnANewLastAxis) {
 TEST(SequenceInfers, WhatAllItemsHaveInCommon) {
   ir::Graph graph;
   ir::Builder build(graph);
-  const auto item = [&](ir::DataType type, Dims dims) { return build.input("x", ir::Type::tensor(type, std::move(dims))); };
+  const auto item = [&](ir::DataType type, Dims dims) {
+    return build.input("x", ir::Type::tensor(type, std::move(dims)));
+  };
   const auto a = item(ir::DataType::Float, {2, 3});
   const auto s = build.op("SequenceConstruct", {a, item(ir::DataType::Float, {2, 4})});
   EXPECT_EQ(to_string(build.type(s)), "sequence(float[2,?])");
   const auto t = build.op("SequenceInsert", {s, item(ir::DataType::Float, {2})});
   EXPECT_EQ(to_string(build.type(t)), "sequence(float)");
-  EXPECT_EQ(to_string(build.type(build.op("ConcatFromSequence", {s}, {{"axis", std::int64_t{0}}}))), "float[?,?]");
+  EXPECT_EQ(to_string(build.type(build.op("ConcatFromSequence", {s}, {{"axis", std::int64_t{0}}}))),
+            "float[?,?]");
   EXPECT_THROW(build.op("SequenceInsert", {s, item(ir::DataType::Int64, {2, 3})}), Error);
   EXPECT_THROW(build.op("SequenceLength", {a}), Error);
 }
 
 TEST(Optional, HoldsATensorOrNothing) {
   const auto y = run_text(
-      "g (float[2] x) => (float[2] y, bool h) { o = Optional(x) y = OptionalGetElement(o) h = OptionalHasElement(o) }",
+      "g (float[2] x) => (float[2] y, bool h) { o = Optional(x) y = OptionalGetElement(o) h = "
+      "OptionalHasElement(o) }",
       {tensor<float>({2}, {1, 2})});
   EXPECT_THAT(values<float>(y[0]), ElementsAre(1, 2));
   EXPECT_TRUE(*y[1].tensor.data<bool>());
-  const auto of_tensor = run_text("g (float[1] x) => (float[1] y, bool h) { y = OptionalGetElement(x) h = OptionalHasElement(x) }",
-                                  {tensor<float>({1}, {3})});
+  const auto of_tensor = run_text(
+      "g (float[1] x) => (float[1] y, bool h) { y = OptionalGetElement(x) h = OptionalHasElement(x) }",
+      {tensor<float>({1}, {3})});
   EXPECT_THAT(values<float>(of_tensor[0]), ElementsAre(3));
   EXPECT_TRUE(*of_tensor[1].tensor.data<bool>());
-  EXPECT_FALSE(*run_text("g (float[1] x) => (bool h) { h = OptionalHasElement() }", {tensor<float>({1}, {3})})[0].tensor.data<bool>());
+  EXPECT_FALSE(
+      *run_text("g (float[1] x) => (bool h) { h = OptionalHasElement() }", {tensor<float>({1}, {3})})[0]
+           .tensor.data<bool>());
 }
 
 }  // namespace

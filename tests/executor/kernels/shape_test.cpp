@@ -6,8 +6,8 @@
 namespace podium::kernels {
 namespace {
 
-using ::testing::ElementsAre;
 using ir::Dims;
+using ::testing::ElementsAre;
 using testing::run_text;
 using testing::tensor;
 using testing::values;
@@ -15,7 +15,8 @@ using testing::values;
 const std::vector<std::string> kLetters{"a", "b", "c", "d", "e", "f"};
 
 TEST(Transpose, MovesStringsAndBytes) {
-  const auto y = run_text("g (string[2,3] x) => (string[3,2] y) { y = Transpose(x) }", {tensor({2, 3}, kLetters)});
+  const auto y =
+      run_text("g (string[2,3] x) => (string[3,2] y) { y = Transpose(x) }", {tensor({2, 3}, kLetters)});
   EXPECT_THAT(values<std::string>(y[0]), ElementsAre("a", "d", "b", "e", "c", "f"));
   const auto z = run_text("g (uint8[1,2,3] x) => (uint8[N,M,K] y) { y = Transpose <perm = [2,0,1]> (x) }",
                           {tensor<std::uint8_t>({1, 2, 3}, {1, 2, 3, 4, 5, 6})});
@@ -24,13 +25,15 @@ TEST(Transpose, MovesStringsAndBytes) {
 }
 
 TEST(Transpose, OfNothingIsNothing) {
-  const auto y = run_text("g (float[0,3] x) => (float[N,M] y) { y = Transpose(x) }", {tensor<float>({0, 3}, {})});
+  const auto y =
+      run_text("g (float[0,3] x) => (float[N,M] y) { y = Transpose(x) }", {tensor<float>({0, 3}, {})});
   EXPECT_EQ(y[0].tensor.dims(), (Dims{3, 0}));
 }
 
 TEST(Concat, SkipsEmptyInputs) {
   const auto y = run_text(
-      "g (string[2,1] a, string[2,0] b, string[2,2] c) => (string[N,M] y) { y = Concat <axis = -1> (a, b, c) }",
+      "g (string[2,1] a, string[2,0] b, string[2,2] c) => (string[N,M] y) { y = Concat <axis = -1> (a, b, c) "
+      "}",
       {tensor<std::string>({2, 1}, {"a", "d"}), tensor<std::string>({2, 0}, {}),
        tensor<std::string>({2, 2}, {"b", "c", "e", "f"})});
   EXPECT_EQ(values<std::string>(y[0]), kLetters);
@@ -61,7 +64,8 @@ TEST(Reshape, OfStringsCopiesThem) {
 
 TEST(Shape, OfADataDependentValueIsAskedAtRunTime) {
   const auto y = run_text(
-      "g (float[2] x, int64[1] r) => (int64[1] y, int64 n) { t = Tile(x, r) y = Shape <end = 1> (t) n = Size(t) }",
+      "g (float[2] x, int64[1] r) => (int64[1] y, int64 n) { t = Tile(x, r) y = Shape <end = 1> (t) n = "
+      "Size(t) }",
       {tensor<float>({2}, {1, 2}), ir::Tensor::ints({5})});
   EXPECT_THAT(values<std::int64_t>(y[0]), ElementsAre(10));
   EXPECT_THAT(values<std::int64_t>(y[1]), ElementsAre(10));

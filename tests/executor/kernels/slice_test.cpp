@@ -7,8 +7,8 @@
 namespace podium::kernels {
 namespace {
 
-using ::testing::ElementsAre;
 using ir::Dims;
+using ::testing::ElementsAre;
 using testing::run_text;
 using testing::tensor;
 using testing::values;
@@ -30,7 +30,8 @@ TEST(Slice, WithPositionsKnownOnlyAtRunTime) {
       "g (string[2,3] x, int32[2] s, int32[2] e, int32[2] a, int32[2] p) => (string[N,M] y)"
       " { y = Slice(x, s, e, a, p) }",
       {tensor<std::string>({2, 3}, {"a", "b", "c", "d", "e", "f"}), tensor<std::int32_t>({2}, {-1, -1}),
-       tensor<std::int32_t>({2}, {-9, 0}), tensor<std::int32_t>({2}, {1, 0}), tensor<std::int32_t>({2}, {-2, -1})});
+       tensor<std::int32_t>({2}, {-9, 0}), tensor<std::int32_t>({2}, {1, 0}),
+       tensor<std::int32_t>({2}, {-2, -1})});
   EXPECT_EQ(y[0].tensor.dims(), (Dims{1, 2}));
   EXPECT_THAT(values<std::string>(y[0]), ElementsAre("f", "d"));
 }
@@ -38,8 +39,9 @@ TEST(Slice, WithPositionsKnownOnlyAtRunTime) {
 TEST(Split, IntoChunksOfWhichTheLastMayBeEmpty) {
   EXPECT_THAT(ir::chunk_sizes(7, 3), ElementsAre(3, 3, 1));
   EXPECT_THAT(ir::chunk_sizes(5, 4), ElementsAre(2, 2, 1, 0));
-  const auto y = run_text("g (int8[2,3] x) => (int8[N,M] a, int8[N,K] b) { a, b = Split <axis = 1, num_outputs = 2> (x) }",
-                          {tensor<std::int8_t>({2, 3}, {1, 2, 3, 4, 5, 6})});
+  const auto y = run_text(
+      "g (int8[2,3] x) => (int8[N,M] a, int8[N,K] b) { a, b = Split <axis = 1, num_outputs = 2> (x) }",
+      {tensor<std::int8_t>({2, 3}, {1, 2, 3, 4, 5, 6})});
   EXPECT_THAT(values<std::int8_t>(y[0]), ElementsAre(1, 2, 4, 5));
   EXPECT_THAT(values<std::int8_t>(y[1]), ElementsAre(3, 6));
 }
@@ -86,9 +88,9 @@ TEST(DepthToSpace, IsUndoneBySpaceToDepth) {
 
 TEST(Col2Im, AddsWhatOverlapsInOneDimension) {
   // Block 2, stride 1 over 4: columns at 0, 1, 2.
-  const auto y = run_text("g (int32[1,2,3] x, int64[1] i, int64[1] b) => (int32[1,1,4] y) { y = Col2Im(x, i, b) }",
-                          {tensor<std::int32_t>({1, 2, 3}, {1, 2, 3, 10, 20, 30}), ir::Tensor::ints({4}),
-                           ir::Tensor::ints({2})});
+  const auto y = run_text(
+      "g (int32[1,2,3] x, int64[1] i, int64[1] b) => (int32[1,1,4] y) { y = Col2Im(x, i, b) }",
+      {tensor<std::int32_t>({1, 2, 3}, {1, 2, 3, 10, 20, 30}), ir::Tensor::ints({4}), ir::Tensor::ints({2})});
   EXPECT_THAT(values<std::int32_t>(y[0]), ElementsAre(1, 12, 23, 30));
 }
 
@@ -97,7 +99,8 @@ TEST(Col2Im, SumsHalvesInFloatAndDropsWhatIsPadded) {
   const ir::Float16 one(1);
   // The middle element gets 2048 + 1 + 1, which one rounding makes 2050 and three would make 2048.
   const auto y = run_text(
-      "g (float16[1,3,3] x) => (float16[N,C,W] y) { i = Constant <value_ints = [3]> () b = Constant <value_ints = [3]> ()"
+      "g (float16[1,3,3] x) => (float16[N,C,W] y) { i = Constant <value_ints = [3]> () b = Constant "
+      "<value_ints = [3]> ()"
       " y = Col2Im <pads = [1,1]> (x, i, b) }",
       {tensor<ir::Float16>({1, 3, 3}, {one, one, one, one, one, one, big, one, one})});
   EXPECT_EQ(static_cast<float>(y[0].tensor.data<ir::Float16>()[1]), 2050);

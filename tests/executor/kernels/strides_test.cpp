@@ -39,12 +39,14 @@ void expect_same(const std::vector<MoveLoop>& loops, std::size_t from_size, std:
 
 template <class T>
 void expect_transposes() {
-  const std::vector<std::pair<std::int64_t, std::int64_t>> shapes{{2, 3}, {64, 64}, {67, 130}, {1, 40}, {33, 3}};
+  const std::vector<std::pair<std::int64_t, std::int64_t>> shapes{
+      {2, 3}, {64, 64}, {67, 130}, {1, 40}, {33, 3}};
   for (const auto& [rows, columns] : shapes) {
     const auto size = static_cast<std::size_t>(rows * columns);
     expect_same<T>({{columns, 1, rows}, {rows, columns, 1}}, size, size);
     // A batch of them, and one with runs of two.
-    expect_same<T>({{3, rows * columns, rows * columns}, {columns, 1, rows}, {rows, columns, 1}}, size * 3, size * 3);
+    expect_same<T>({{3, rows * columns, rows * columns}, {columns, 1, rows}, {rows, columns, 1}}, size * 3,
+                   size * 3);
     expect_same<T>({{columns, 2, 2 * rows}, {rows, 2 * columns, 2}, {2, 1, 1}}, size * 2, size * 2);
   }
 }

@@ -7,16 +7,18 @@
 namespace podium::kernels {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ir::Dims;
 using ir::Tensor;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using testing::run_text;
 using testing::tensor;
 using testing::values;
 using Words = std::vector<std::string>;
 
-Tensor words(const Words& list) { return tensor<std::string>({static_cast<std::int64_t>(list.size())}, list); }
+Tensor words(const Words& list) {
+  return tensor<std::string>({static_cast<std::int64_t>(list.size())}, list);
+}
 
 std::string error_of(const std::string& graph, const std::vector<ir::Datum>& inputs) {
   try {
@@ -29,7 +31,8 @@ std::string error_of(const std::string& graph, const std::vector<ir::Datum>& inp
 
 TEST(CaseRules, ChangeLettersBeyondAsciiAndLeaveOtherBytes) {
   const CaseRules rules("no_SUCH");
-  EXPECT_EQ(rules.changed("stra\xC3\xA9 \xD0\xB6\xF0\x90\x90\xA8!", Case::Upper), "STRA\xC3\x89 \xD0\x96\xF0\x90\x90\x80!");
+  EXPECT_EQ(rules.changed("stra\xC3\xA9 \xD0\xB6\xF0\x90\x90\xA8!", Case::Upper),
+            "STRA\xC3\x89 \xD0\x96\xF0\x90\x90\x80!");
   EXPECT_EQ(rules.changed("\xE1\xBA\x9E\xC3", Case::Lower), "\xC3\x9F\xC3");
 }
 
@@ -41,9 +44,9 @@ TEST(StringConcat, StretchesBothSides) {
 
 TEST(StringSplit, AtSpacesDropsEmptyParts) {
   const auto split = [](const std::string& attributes, const std::string& text) {
-    return values<std::string>(
-        run_text("g (string[1] x) => (string[N,M] y, int64[N] z) { y, z = StringSplit " + attributes + " (x) }",
-                 {words({text})})[0]);
+    return values<std::string>(run_text(
+        "g (string[1] x) => (string[N,M] y, int64[N] z) { y, z = StringSplit " + attributes + " (x) }",
+        {words({text})})[0]);
   };
   EXPECT_THAT(split("", "  a \t b  "), ElementsAre("a", "b"));
   EXPECT_THAT(split("<maxsplit = 1>", " a  b c "), ElementsAre("a", "b c "));
@@ -54,29 +57,35 @@ TEST(StringSplit, AtSpacesDropsEmptyParts) {
 }
 
 TEST(StringSplit, PadsAndCounts) {
-  const auto y = run_text("g (string[N] x) => (string[N,M] y, int64[N] z) { y, z = StringSplit(x) }", {words({"a b", " "})});
+  const auto y = run_text("g (string[N] x) => (string[N,M] y, int64[N] z) { y, z = StringSplit(x) }",
+                          {words({"a b", " "})});
   EXPECT_EQ(y[0].tensor.dims(), (Dims{2, 2}));
   EXPECT_THAT(values<std::string>(y[0]), ElementsAre("a", "b", "", ""));
   EXPECT_THAT(values<std::int64_t>(y[1]), ElementsAre(2, 0));
-  const auto none = run_text("g (string[N] x) => (string[N,M] y, int64[N] z) { y, z = StringSplit(x) }", {words({""})});
+  const auto none =
+      run_text("g (string[N] x) => (string[N,M] y, int64[N] z) { y, z = StringSplit(x) }", {words({""})});
   EXPECT_EQ(none[0].tensor.dims(), (Dims{1, 0}));
 }
 
 TEST(StringNormalizer, ComparesWithoutCaseUnlessToldTo) {
   const auto run = [](const std::string& attributes) {
-    return values<std::string>(run_text("g (string[N] x) => (string[M] y) { y = StringNormalizer <" + attributes +
-                                            ", stopwords = [\"The\"]> (x) }",
+    return values<std::string>(run_text("g (string[N] x) => (string[M] y) { y = StringNormalizer <" +
+                                            attributes + ", stopwords = [\"The\"]> (x) }",
                                         {words({"the", "The", "\xC3\x89t\xC3\xA9"})})[0]);
   };
   EXPECT_THAT(run("is_case_sensitive = 0"), ElementsAre("\xC3\x89t\xC3\xA9"));
-  EXPECT_THAT(run("is_case_sensitive = 1, case_change_action = \"LOWER\""), ElementsAre("the", "\xC3\xA9t\xC3\xA9"));
-  EXPECT_THAT(error_of("g (string[N] x) => (string[M] y) { y = StringNormalizer <case_change_action = \"up\"> (x) }", {words({"a"})}),
-              HasSubstr("case_change_action is 'up'"));
+  EXPECT_THAT(run("is_case_sensitive = 1, case_change_action = \"LOWER\""),
+              ElementsAre("the", "\xC3\xA9t\xC3\xA9"));
+  EXPECT_THAT(
+      error_of("g (string[N] x) => (string[M] y) { y = StringNormalizer <case_change_action = \"up\"> (x) }",
+               {words({"a"})}),
+      HasSubstr("case_change_action is 'up'"));
 }
 
 TEST(RegexFullMatch, MatchesTheWholeTextWithoutBacktracking) {
   const std::string graph = "g (string[N] x) => (bool[N] y) { y = RegexFullMatch <pattern = ";
-  const auto y = run_text(graph + "\"(?i)(a+)+b\"> (x) }", {words({"aaB", "aabc", std::string(100000, 'a')})});
+  const auto y =
+      run_text(graph + "\"(?i)(a+)+b\"> (x) }", {words({"aaB", "aabc", std::string(100000, 'a')})});
   EXPECT_THAT(values<bool>(y[0]), ElementsAre(true, false, false));
   EXPECT_THAT(error_of(graph + "\"(a\"> (x) }", {words({"a"})}), HasSubstr("pattern '(a': missing )"));
 }
@@ -92,13 +101,16 @@ TEST(TfIdfVectorizer, CountsSingleWordsOnceAndPairsForEverySkip) {
   };
   EXPECT_THAT(run("mode = \"TF\", max_skip_count = 0"), ElementsAre(2, 0, 0, 1));
   EXPECT_THAT(run("mode = \"TF\", max_skip_count = 1"), ElementsAre(2, 0, 0, 2));
-  EXPECT_THAT(run("mode = \"IDF\", max_skip_count = 1, weights = [3.0, 1.0, 1.0, 0.5]"), ElementsAre(3, 0, 0, 0.5F));
-  EXPECT_THAT(run("mode = \"TFIDF\", max_skip_count = 1, weights = [3.0, 1.0, 1.0, 0.5]"), ElementsAre(6, 0, 0, 1));
+  EXPECT_THAT(run("mode = \"IDF\", max_skip_count = 1, weights = [3.0, 1.0, 1.0, 0.5]"),
+              ElementsAre(3, 0, 0, 0.5F));
+  EXPECT_THAT(run("mode = \"TFIDF\", max_skip_count = 1, weights = [3.0, 1.0, 1.0, 0.5]"),
+              ElementsAre(6, 0, 0, 1));
 }
 
 TEST(TfIdfVectorizer, OfNothingIsAllZeroAndOfTextNeedsAPoolOfText) {
-  EXPECT_THAT(values<float>(run_text(kGrams + "mode = \"TF\", max_skip_count = 0> (x) }", {Tensor::ints({})})[0]),
-              ElementsAre(0, 0, 0, 0));
+  EXPECT_THAT(
+      values<float>(run_text(kGrams + "mode = \"TF\", max_skip_count = 0> (x) }", {Tensor::ints({})})[0]),
+      ElementsAre(0, 0, 0, 0));
   std::string graph = kGrams + "mode = \"TF\", max_skip_count = 0> (x) }";
   graph.replace(graph.find("int64"), 5, "string");
   EXPECT_THAT(error_of(graph, {words({"a"})}), HasSubstr("there is no pool of string"));

@@ -17,7 +17,8 @@ class Inferred {
   std::string op(std::string_view type, std::vector<ValueId> inputs, std::vector<Attribute> attributes = {}) {
     return to_string(build_.type(build_.op(type, std::move(inputs), std::move(attributes))));
   }
-  std::string error(std::string_view type, std::vector<ValueId> inputs, std::vector<Attribute> attributes = {}) {
+  std::string error(std::string_view type, std::vector<ValueId> inputs,
+                    std::vector<Attribute> attributes = {}) {
     try {
       return "no error: " + op(type, std::move(inputs), std::move(attributes));
     } catch (const Error& error) {
@@ -51,8 +52,10 @@ TEST(ReshapeInfers, TheRankFromALengthAlone) {
 
 TEST(ReshapeInfers, RefusesWhatDoesNotFit) {
   Inferred y;
-  EXPECT_THAT(y.error("Reshape", {y.of({2, 3}), y.list({4, 2})}), HasSubstr("[2,3] with 6 elements cannot become"));
-  EXPECT_THAT(y.error("Reshape", {y.of({2, 3}), y.list({4, -1})}), HasSubstr("6 elements do not divide into 4"));
+  EXPECT_THAT(y.error("Reshape", {y.of({2, 3}), y.list({4, 2})}),
+              HasSubstr("[2,3] with 6 elements cannot become"));
+  EXPECT_THAT(y.error("Reshape", {y.of({2, 3}), y.list({4, -1})}),
+              HasSubstr("6 elements do not divide into 4"));
   EXPECT_THAT(y.error("Reshape", {y.of({2, 3}), y.list({-1, -1})}), HasSubstr("-1 twice"));
   EXPECT_THAT(y.error("Reshape", {y.of({6}), y.list({6, 0})}), HasSubstr("has 0 at 1"));
   EXPECT_THAT(y.error("Reshape", {y.of({0}), y.list({0, -1})}, {{"allowzero", std::int64_t{1}}}),
@@ -108,14 +111,16 @@ TEST(FlattenInfers, ProductsThatAreKnown) {
   Inferred y;
   EXPECT_EQ(y.op("Flatten", {y.of({kUnknown, 3, 4})}), "float[?,12]");
   EXPECT_EQ(y.op("Flatten", {y.of({2, 3})}, {{"axis", std::int64_t{2}}}), "float[6,1]");
-  EXPECT_THAT(y.error("Flatten", {y.of({2})}, {{"axis", std::int64_t{2}}}), HasSubstr("axis 2 is outside [-1, 1]"));
+  EXPECT_THAT(y.error("Flatten", {y.of({2})}, {{"axis", std::int64_t{2}}}),
+              HasSubstr("axis 2 is outside [-1, 1]"));
 }
 
 TEST(TransposeInfers, ARankFromPerm) {
   Inferred y;
   EXPECT_EQ(y.op("Transpose", {y.of(kNoRank)}, {{"perm", IntList{1, 0}}}), "float[?,?]");
   EXPECT_EQ(y.op("Transpose", {y.of({2, 3, 4})}), "float[4,3,2]");
-  EXPECT_THAT(y.error("Transpose", {y.of({2, 3})}, {{"perm", IntList{0, 0}}}), HasSubstr("axis 0 is given twice"));
+  EXPECT_THAT(y.error("Transpose", {y.of({2, 3})}, {{"perm", IntList{0, 0}}}),
+              HasSubstr("axis 0 is given twice"));
 }
 
 TEST(RangeInfers, ItsLengthFromNumbers) {
