@@ -109,18 +109,6 @@ std::int64_t version_of(const RawNode& node, std::int64_t version) {
   return retired ? std::min(version, chain.back()->below - 1) : version;
 }
 
-// A Constant that holds a tensor becomes a constant value, so that adapters and inference see its numbers.
-bool becomes_constant(ir::Graph& graph, RawNode& node) {
-  if (node.type != "Constant" || !node.domain.empty() || node.outputs.size() != 1) return false;
-  if (node.attributes.size() != 1 || node.attributes[0].name != "value") return false;
-  ir::Tensor* tensor = std::get_if<ir::Tensor>(&node.attributes[0].value);
-  if (tensor == nullptr) return false;
-  ir::Value& value = graph[node.outputs[0]];
-  value.type = tensor->type_and_dims();
-  value.constant = std::move(*tensor);
-  return true;
-}
-
 }  // namespace
 
 void append_adapted(AdaptContext& context, RawNode node) {
@@ -128,7 +116,6 @@ void append_adapted(AdaptContext& context, RawNode node) {
       fmt::format("node '{}' ({}, {} version {})", node.name, node.type, shown(node.domain), context.version);
   try {
     check_version(node, context.version);
-    if (becomes_constant(context.graph, node)) return;
     Rewrite rewrite(context.graph, std::move(node));
     // The list of inputs that an op may overwrite: Caffe2's, without meaning.
     if (rewrite.node().domain.empty() && context.version < 6) rewrite.drop("consumed_inputs");

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "importer/opset_rewrite.h"
+#include "ir/verify.h"
 
 namespace podium::importer {
 namespace {
@@ -125,6 +126,7 @@ void lp_pool_2(Rewrite& node) {
   float count = 1;
   for (const std::int64_t dim : *kernel) count *= static_cast<float>(dim);
   std::vector<ir::Attribute> window = std::move(node.node().attributes);
+  std::erase_if(window, [](const ir::Attribute& attribute) { return ir::is_annotation(attribute.name); });
   window.push_back({"kernel_shape", *kernel});
   window.push_back({"count_include_pad", std::int64_t{1}});
   const ValueId mean = node.before("AveragePool", {power_of_size(node, p)}, std::move(window));

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "importer/nearest_name.h"
-#include "ir/infer.h"
+#include "ir/verify.h"
 
 namespace podium::importer {
 
@@ -24,6 +24,11 @@ const ir::OpSpec& row(std::string_view domain, std::string_view type) {
 }
 
 }  // namespace
+
+Rewrite::Rewrite(ir::Graph& graph, RawNode node) : graph_(graph), node_(std::move(node)) {
+  std::copy_if(node_.attributes.begin(), node_.attributes.end(), std::back_inserter(annotations_),
+               [](const Attribute& attribute) { return ir::is_annotation(attribute.name); });
+}
 
 bool Rewrite::has(std::string_view name) const {
   return std::any_of(node_.attributes.begin(), node_.attributes.end(),
@@ -63,6 +68,7 @@ ValueId Rewrite::number_like(float value, ValueId like) {
 
 ir::Op Rewrite::op_of(std::string_view type, std::vector<ValueId> inputs, std::vector<Attribute> attributes,
                       ValueId output) const {
+  attributes.insert(attributes.end(), annotations_.begin(), annotations_.end());
   return {.spec = &row("", type),
           .name = node_.name,
           .inputs = std::move(inputs),
@@ -93,6 +99,7 @@ void Rewrite::become(std::string_view type, std::vector<ValueId> inputs, std::ve
   node_.type = type;
   node_.inputs = std::move(inputs);
   node_.attributes = std::move(attributes);
+  node_.attributes.insert(node_.attributes.end(), annotations_.begin(), annotations_.end());
 }
 
 ValueId Rewrite::rank_of(ValueId value) { return before("Shape", {before("Shape", {value})}); }

@@ -13,7 +13,7 @@ namespace podium::importer {
 /// needs before or after itself are added in their newest meaning.
 class Rewrite {
  public:
-  Rewrite(ir::Graph& graph, RawNode node) : graph_(graph), node_(std::move(node)) {}
+  Rewrite(ir::Graph& graph, RawNode node);
 
   RawNode& node() { return node_; }
   ir::Graph& graph() { return graph_; }
@@ -53,7 +53,7 @@ class Rewrite {
   /// value it is to produce, a new one when left out.
   ir::ValueId after(std::string_view type, std::vector<ir::ValueId> inputs,
                     std::vector<ir::Attribute> attributes = {}, ir::ValueId output = ir::kNoValue);
-  /// The node becomes another op; its attributes go.
+  /// The node becomes another op; its attributes go, but for its placement.
   void become(std::string_view type, std::vector<ir::ValueId> inputs,
               std::vector<ir::Attribute> attributes = {});
 
@@ -74,6 +74,7 @@ class Rewrite {
 
   ir::Graph& graph_;
   RawNode node_;
+  std::vector<ir::Attribute> annotations_;
   std::vector<std::vector<ir::Op>> after_;  // per adapter
 };
 

@@ -2,11 +2,19 @@
 
 #include "ir/passes/bodies.h"
 #include "ir/passes/simplify_rules.h"
+#include "ir/verify.h"
 
 namespace podium::ir {
 namespace {
 
 std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
+
+// What ran inside an op stays where the op was placed.
+void annotate_like(const Op& outer, Op& op) {
+  for (const Attribute& attribute : outer.attributes) {
+    if (is_annotation(attribute.name)) set_attribute(op, attribute.name, attribute.value);
+  }
+}
 
 // Goes through the ops once, in order; what an op's output is replaced by is known before the output is read.
 class Simplifier {
@@ -92,18 +100,20 @@ class Simplifier {
     for (Op inner : body->ops) {
       move_all(inner.inputs);
       move_all(inner.outputs);
+      annotate_like(op, inner);
       simplify_op(std::move(inner));
     }
     for (std::size_t i = 0; i < op.outputs.size(); ++i) {
-      if (op.outputs[i].valid()) hand_on(stands_for_[at(moved[at(body->outputs[i])])], op.outputs[i]);
+      if (op.outputs[i].valid()) hand_on(stands_for_[at(moved[at(body->outputs[i])])], op.outputs[i], op);
     }
     return changed_ = true;
   }
 
-  void hand_on(ValueId from, ValueId to) {
+  void hand_on(ValueId from, ValueId to, const Op& placed_like) {
     if (replace(to, from)) return;
     view_.producers[at(to)] = static_cast<std::int32_t>(kept_.size());
     kept_.push_back({.spec = find_op("", "Identity"), .inputs = {from}, .outputs = {to}});
+    annotate_like(placed_like, kept_.back());
   }
 
   Graph& graph_;

@@ -1,0 +1,62 @@
+#include "ir/graph.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/graph_text.h"
+
+namespace podium::ir {
+namespace {
+
+using ::testing::ElementsAre;
+
+Graph diamond() {
+  return testing::graph_of(
+      "g (float[2] x) => (float[2] y) { a = Neg(x) b = Exp(x) c = Add(a, b) y = Mul(c, c) }");
+}
+
+ValueId named(const Graph& graph, std::string_view name) {
+  for (std::size_t i = 0; i < graph.values.size(); ++i) {
+    if (graph.values[i].name == name) return {static_cast<std::int32_t>(i)};
+  }
+  return kNoValue;
+}
+
+TEST(Graph, KnowsWhoProducesWhoReadsAndHowOften) {
+  const Graph graph = diamond();
+  const auto at = [&](std::string_view name) { return static_cast<std::size_t>(named(graph, name).index); };
+  EXPECT_FALSE(producers(graph)[at("x")].valid());
+  EXPECT_EQ(producers(graph)[at("c")], OpId{2});
+  EXPECT_THAT(consumers(graph)[at("c")], ElementsAre(OpId{3}, OpId{3}));
+  EXPECT_THAT(consumers(graph)[at("x")], ElementsAre(OpId{0}, OpId{1}));
+  EXPECT_EQ(use_counts(graph)[at("y")], 1);
+  EXPECT_EQ(use_counts(graph)[at("c")], 2);
+}
+
+TEST(Graph, GivesFreshNames) {
+  Graph graph = diamond();
+  const std::string first = graph.fresh_name("a");
+  EXPECT_NE(first, graph.fresh_name("a"));
+  EXPECT_FALSE(named(graph, first).valid());
+}
+
+TEST(Graph, DescribesAnOpByItsNameOrItsFirstOutput) {
+  Graph graph = diamond();
+  EXPECT_EQ(graph.describe(graph.ops[2]), "node 'c' (Add)");
+  graph.ops[2].name = "sum";
+  EXPECT_EQ(graph.describe(graph.ops[2]), "node 'sum' (Add)");
+}
+
+TEST(Graph, AttributesFallBackOnTheRow) {
+  Graph graph = testing::graph_of("g (float[2,3] x) => (float[2,3] y) { y = Softmax(x) }");
+  Op& op = graph.ops[0];
+  EXPECT_EQ(attribute<std::int64_t>(op, "axis"), -1);
+  set_attribute(op, "axis", std::int64_t{0});
+  EXPECT_EQ(attribute<std::int64_t>(op, "axis"), 0);
+  remove_attribute(op, "axis");
+  EXPECT_EQ(attribute<std::int64_t>(op, "axis"), -1);
+  EXPECT_EQ(find_attribute(op, "nothing"), nullptr);
+}
+
+}  // namespace
+}  // namespace podium::ir

@@ -1,0 +1,136 @@
+#include "ir/infer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "executor/kernels/kernel.h"
+#include "importer/import.h"
+#include "tests/support/graph_text.h"
+#include "tests/support/run_text.h"
+
+namespace podium::ir {
+namespace {
+
+using ::testing::HasSubstr;
+
+Graph folded(const std::string& body, InferOptions options = {.evaluate = kernels::evaluate}) {
+  Graph graph = importer::import_text(testing::model_text(body)).graph;
+  infer(graph, options);
+  return graph;
+}
+
+const Value& output(const Graph& graph, std::size_t i = 0) { return graph[graph.outputs[i]]; }
+
+std::string error_of(const std::string& body) {
+  try {
+    folded(body);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Infer, FoldsWhatIsKnown) {
+  const Graph graph =
+      folded("g (float[2] x) => (float[2] y, float[2] z) <float[2] k = {1, 2}> { z = Neg(k) y = Add(x, z) }");
+  EXPECT_EQ(graph.ops.size(), 1U);
+  ASSERT_TRUE(output(graph, 1).constant);
+  EXPECT_TRUE(identical(*output(graph, 1).constant, testing::tensor<float>({2}, {-1, -2})));
+}
+
+TEST(Infer, FoldsNothingWithoutSomebodyWhoEvaluates) {
+  const Graph graph =
+      folded("g (float[2] x) => (float[2] y) <float[2] k = {1, 2}> { z = Neg(k) y = Add(x, z) }", {});
+  EXPECT_EQ(graph.ops.size(), 2U);
+  EXPECT_EQ(to_string(output(graph).type), "float[2]");
+}
+
+TEST(Infer, NeverFoldsRandomNumbers) {
+  const Graph graph = folded("g () => (float[2] y) <float[2] k = {1, 2}> { y = RandomNormalLike(k) }");
+  EXPECT_EQ(graph.ops.size(), 1U);
+}
+
+TEST(Infer, FoldsNothingThatGrowsTooLarge) {
+  const std::string body =
+      "g () => (float[N] y) <int64[1] n = {1000}, float[1] one = {1}> { y = Expand(one, n) }";
+  EXPECT_EQ(folded(body, {.evaluate = kernels::evaluate, .most_folded_bytes = 3999}).ops.size(), 1U);
+  EXPECT_EQ(folded(body, {.evaluate = kernels::evaluate, .most_folded_bytes = 4000}).ops.size(), 0U);
+}
+
+TEST(Infer, KnowsShapesOfStaticValuesAndRanksOfOthers) {
+  const Graph graph = folded(
+      "g (float[2,3] x, float[2,N] z) => (int64[2] s, int64[2] t, int64 r) {"
+      "s = Shape(x) t = Shape(z) r = Size(t) }");
+  EXPECT_TRUE(output(graph, 0).constant);
+  EXPECT_FALSE(output(graph, 1).constant);
+  EXPECT_EQ(to_string(output(graph, 1).type), "int64[2]");
+  EXPECT_TRUE(output(graph, 2).constant);
+}
+
+TEST(Infer, LooksOnlyAtTheBranchThatIsTaken) {
+  const std::string branches =
+      "<then_branch = t () => (float[3] p) { p = Squeeze(x, axes) }, else_branch = e () => (float[2,3] q) { "
+      "q = Neg(x) }> }";
+  const Graph graph = folded(
+      "g (float[2,3] x) => (float[2,3] y) <bool no = {0}, int64[1] axes = {0}> { y = If(no) " + branches);
+  EXPECT_EQ(to_string(output(graph).type), "float[2,3]");
+  EXPECT_THAT(
+      error_of("g (bool c, float[2,3] x) => (float[2,3] y) <int64[1] axes = {0}> { y = If(c) " + branches),
+      HasSubstr("then_branch"));
+}
+
+TEST(Infer, JoinsWhatBranchesGive) {
+  const Graph graph = folded(
+      "g (bool c, float[2,3] x) => (float[N,3] y) <int64[1] i = {0}> {"
+      "y = If(c) <then_branch = t () => (float[1,3] p) { p = Gather(x, i) }, else_branch = e () => "
+      "(float[2,3] q) { q = Neg(x) }> }");
+  EXPECT_EQ(to_string(output(graph).type), "float[?,3]");
+}
+
+TEST(Infer, KnowsCapturedConstantsInBodies) {
+  const Graph graph = folded(
+      "g (bool c, float[2,3] x) => (float[6] y) <int64[1] flat = {6}> {"
+      "y = If(c) <then_branch = t () => (float[6] p) { p = Reshape(x, flat) }, else_branch = e () => "
+      "(float[6] q) { r = Neg(x) q = Reshape(r, flat) }> }");
+  EXPECT_EQ(to_string(output(graph).type), "float[6]");
+}
+
+// A loop's state may change its shape: what the body makes of the first shape is not what it makes of all.
+TEST(Infer, GeneralisesTheStateOfALoop) {
+  const Graph graph = folded(
+      "g (int64 n, bool c, float[1,2] x) => (float[N,2] y) {"
+      "y = Loop(n, c, x) <body = b (int64 i, bool go, float[A,2] s) => (bool on, float[B,2] t) { on = "
+      "Identity(go) t = Concat<axis = 0>(s, s) }> }");
+  EXPECT_EQ(to_string(output(graph).type), "float[?,2]");
+}
+
+TEST(Infer, ABodyThatCannotBeFoldedMayNeverBeEntered) {
+  const std::string body =
+      "g (bool c, int64[1] x) => (int64[1] y) <int64[1] far = {7}, int64[2] data = {1, 2}> {"
+      "y = If(c) <then_branch = t () => (int64[1] p) { p = Gather(data, far) }, else_branch = e () => "
+      "(int64[1] q) { q = Neg(x) }> }";
+  const auto out = testing::run_text(body, {Tensor::scalar(false), Tensor::ints({5})});
+  EXPECT_EQ(testing::values<std::int64_t>(out[0]), std::vector<std::int64_t>{-5});
+  EXPECT_THROW(testing::run_text(body, {Tensor::scalar(true), Tensor::ints({5})}), Error);
+}
+
+TEST(Infer, NamesTheNodeAndTheWayToIt) {
+  EXPECT_THAT(error_of("g (float[2] x, float[3] z) => (float[2] y) { y = Add(x, z) }"),
+              HasSubstr("node 'y' (Add)"));
+  const std::string inner = error_of(
+      "g (bool c, float[2] x, float[3] z) => (float[2] y) {"
+      "y = If(c) <then_branch = t () => (float[2] p) { p = Add(x, z) }, else_branch = e () => (float[2] q) { "
+      "q = Neg(x) }> }");
+  EXPECT_THAT(inner, HasSubstr("node 'y' (If): then_branch: node 'p' (Add): "));
+}
+
+TEST(Infer, TypesAtRunTimeSeeNumbers) {
+  const Graph graph = folded("g (float[2,3] x, int64[N] s) => (float[A,B] y) { y = Reshape(x, s) }");
+  const Datum x = testing::tensor<float>({2, 3}, {1, 2, 3, 4, 5, 6});
+  const Datum shape = Tensor::ints({3, -1});
+  const std::vector<const Datum*> inputs{&x, &shape};
+  EXPECT_EQ(to_string(infer_outputs(graph.ops[0], inputs)[0]), "float[3,2]");
+}
+
+}  // namespace
+}  // namespace podium::ir
