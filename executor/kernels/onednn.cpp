@@ -1,5 +1,9 @@
 #include "executor/kernels/onednn.h"
 
+#include <sys/mman.h>
+
+#include <cstdlib>
+
 namespace podium::kernels::onednn {
 
 using dnnl::memory;
@@ -51,8 +55,25 @@ dnnl::primitive_attr attributes(const dnnl::post_ops& post_ops) {
   return result;
 }
 
+namespace {
+
+// Large weights are streamed through once a run: in huge pages the hardware's look-ahead never stops at a page's
+// end and addresses are translated without misses.
+Tensor streamed_bytes(std::size_t bytes) {
+  constexpr std::size_t kHugePage = std::size_t{2} << 20;
+  const Dims dims{static_cast<std::int64_t>(bytes)};
+  if (bytes < kHugePage / 2) return {DataType::Uint8, dims};
+  const std::size_t rounded = (bytes + kHugePage - 1) / kHugePage * kHugePage;
+  const std::shared_ptr<void> memory(std::aligned_alloc(kHugePage, rounded), std::free);
+  if (!memory) throw Error("out of memory: {} bytes for packed weights", bytes);
+  madvise(memory.get(), rounded, MADV_HUGEPAGE);  // advice: nothing depends on it
+  return Tensor::adopt(DataType::Uint8, dims, memory.get(), memory);
+}
+
+}  // namespace
+
 Tensor packed(const Tensor& weights, const memory::desc& from, const memory::desc& to) {
-  Tensor result(DataType::Uint8, {static_cast<std::int64_t>(to.get_size())});
+  Tensor result = streamed_bytes(to.get_size());
   memory source(from, cpu(), const_cast<void*>(weights.raw()));
   memory target(to, cpu(), result.raw());
   dnnl::reorder(source, target).execute(stream(), source, target);
