@@ -1,10 +1,12 @@
 // Times models on the numeric engine: median, rate, share of the core's arithmetic limit.
-//   podium_bench [--threads N] [--seconds S] [--no-fuse] [MODEL[,key=value...] ...]
+//   podium_bench [--threads N] [--seconds S] [--no-fuse] [--check] [MODEL[,key=value...] ...]
+// --check compares with the graph as it was given instead: the largest difference relative to the largest number.
 #include <fmt/core.h>
 #include <time.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -25,6 +27,7 @@ struct Options {
   int threads = 1;
   double seconds = 2.0;
   bool fuse = true;
+  bool check = false;
   std::vector<std::string> models;
 };
 
@@ -114,11 +117,37 @@ Times time_runs(numeric::Engine& engine, const std::vector<ir::Datum>& inputs, d
   return times;
 }
 
+std::vector<ir::Datum> inputs_of(const ir::Graph& graph) {
+  std::vector<ir::Datum> inputs;
+  for (ir::ValueId id : graph.inputs) inputs.emplace_back(filled(graph[id].type));
+  return inputs;
+}
+
+void check_model(const std::string& text, const Options& options) {
+  const ir::Graph graph = build(text);
+  const std::vector<ir::Datum> inputs = inputs_of(graph);
+  numeric::Engine plain(lower::single_processor(graph), {.threads = options.threads, .fuse = false});
+  numeric::Engine fused(lower::single_processor(graph), {.threads = options.threads});
+  const auto expected = plain.run(inputs);
+  const auto found = fused.run(inputs);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    if (expected[i].tensor.type() != ir::DataType::Float) continue;
+    double largest = 0;
+    double difference = 0;
+    for (std::int64_t k = 0; k < expected[i].tensor.size(); ++k) {
+      const double wanted = expected[i].tensor.data<float>()[k];
+      largest = std::max(largest, std::abs(wanted));
+      difference = std::max(difference, std::abs(found[i].tensor.data<float>()[k] - wanted));
+    }
+    fmt::print("{:<24} output {:<3} largest {:>10.4g}  largest difference relative to it {:.1e}\n", text, i, largest,
+               difference / largest);
+  }
+}
+
 void run_model(const std::string& text, const Options& options) {
   ir::Graph graph = build(text);
   const double flop = flop_of(graph);
-  std::vector<ir::Datum> inputs;
-  for (ir::ValueId id : graph.inputs) inputs.emplace_back(filled(graph[id].type));
+  const std::vector<ir::Datum> inputs = inputs_of(graph);
   const auto start = Clock::now();
   numeric::Engine engine(lower::single_processor(std::move(graph)), {.threads = options.threads, .fuse = options.fuse});
   const double prepared = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
@@ -140,7 +169,7 @@ int run(const Options& options) {
              "best ms", "of peak", "cpu ms", "prep ms", "arena MiB");
   for (const std::string& model : options.models.empty() ? kDefault : options.models) {
     try {
-      run_model(model, options);
+      options.check ? check_model(model, options) : run_model(model, options);
     } catch (const std::exception& error) {
       fmt::print("{:<24} {}\n", model, error.what());
     }
@@ -156,6 +185,8 @@ Options parse(int count, char** words) {
       options.threads = std::atoi(words[++i]);
     } else if (word == "--seconds" && i + 1 < count) {
       options.seconds = std::atof(words[++i]);
+    } else if (word == "--check") {
+      options.check = true;
     } else if (word == "--no-fuse") {
       options.fuse = false;
     } else {
