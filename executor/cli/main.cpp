@@ -8,6 +8,7 @@
 
 #include "executor/cli/options.h"
 #include "executor/cli/version.h"
+#include "executor/numeric/patient_threads.h"
 #include "ir/nearest.h"
 
 namespace podium::cli {
@@ -80,4 +81,7 @@ int guarded(const Arguments& words) {
 }  // namespace
 }  // namespace podium::cli
 
-int main(int count, char** values) { return podium::cli::guarded({values + 1, values + count}); }
+int main(int count, char** values) {
+  podium::numeric::start_over_with_patient_threads(values);
+  return podium::cli::guarded({values + 1, values + count});
+}

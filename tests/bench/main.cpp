@@ -14,6 +14,7 @@
 #include "executor/kernels/kernel.h"
 #include "executor/lower/single.h"
 #include "executor/numeric/engine.h"
+#include "executor/numeric/patient_threads.h"
 #include "ir/builder.h"
 #include "models/catalog.h"
 #include "tests/bench/peak.h"
@@ -199,4 +200,7 @@ Options parse(int count, char** words) {
 }  // namespace
 }  // namespace podium::bench
 
-int main(int count, char** words) { return podium::bench::run(podium::bench::parse(count, words)); }
+int main(int count, char** words) {
+  podium::numeric::start_over_with_patient_threads(words);
+  return podium::bench::run(podium::bench::parse(count, words));
+}
