@@ -84,7 +84,7 @@ ValueId bert_attention(Net& net, const std::string& name, ValueId x, ValueId mas
 ValueId bert_layer(Net& net, const std::string& name, ValueId x, ValueId mask, const Transformer& sizes) {
   const ValueId attended = bert_attention(net, name + "/attention", x, mask, sizes);
   ValueId y = dense(net, name + "/attention/output", attended, sizes.hidden, sizes.hidden);
-  y = net.layer_norm(name + "/attention/norm", net.op(name + "/attention/Add", "Add", {y, x}), sizes.hidden);
+  y = net.layer_norm(name + "/attention/norm", net.op(name + "/attention/residual", "Add", {y, x}), sizes.hidden);
   ValueId inner = dense(net, name + "/intermediate", y, sizes.hidden, sizes.inner);
   inner = net.gelu(name + "/gelu", inner);
   inner = dense(net, name + "/output", inner, sizes.inner, sizes.hidden);
