@@ -24,6 +24,9 @@ Signature read_signature(const std::string& path) try {
   for (const auto& output : graph.output()) {
     signature.outputs.emplace_back(output.name(), type_from_proto(output.type()));
   }
+  for (const auto& opset : source->proto.opset_import()) {
+    signature.opsets[opset.domain() == "ai.onnx" ? "" : opset.domain()] = opset.version();
+  }
   return signature;
 } catch (const Error& error) {
   throw Error(one_line(error.at(path).what()));

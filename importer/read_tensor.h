@@ -1,6 +1,8 @@
 // Reads what stands beside a model: the signature of a model file and tensors in protobuf files.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +15,7 @@ struct Signature {
   std::vector<std::pair<std::string, ir::Type>>
       inputs;  ///< in graph order, initializers that are inputs last
   std::vector<std::pair<std::string, ir::Type>> outputs;
+  std::map<std::string, std::int64_t> opsets;  ///< domain ("" is ai.onnx) to version
 };
 
 /// Names and declared types of a model's inputs and outputs, symbolic dimensions unknown.

@@ -12,7 +12,7 @@ enum class Outcome : std::uint8_t { Passed, Failed, Skipped };
 
 struct CaseResult {
   Outcome outcome = Outcome::Passed;
-  std::string reason = {};  ///< of a failure or a skip
+  std::string reason = {};  ///< of a failure or a skip; of a pass, what was corrected (see errata.h)
 };
 
 /// Skipped only when a result depends on numbers drawn at random, so that the expected ones were drawn too.

@@ -53,7 +53,8 @@ int run_test(const Arguments& arguments) {
     switch (result.outcome) {
       case Outcome::Passed:
         ++passed;
-        if (options.verbose) progress.print(fmt::format("passed  {}", name));
+        if (!result.reason.empty()) progress.print(fmt::format("passed  {}, corrected: {}", name, result.reason));
+        if (result.reason.empty() && options.verbose) progress.print(fmt::format("passed  {}", name));
         break;
       case Outcome::Failed:
         ++failed;

@@ -72,6 +72,38 @@ TEST(Catalog, EndsInAScalarWhenALossIsAskedFor) {
   }
 }
 
+TEST(Catalog, RunsBertWithDynamicShapesAtEverySizeItIsFed) {
+  const TemporaryFolder folder;
+  Parameters parameters = kSmall.at("bert");
+  parameters["shapes"] = "dynamic";
+  const BuiltModel built = build("bert", parameters);
+  importer::export_graph(built.graph, folder.file("bert.onnx"), {.opset = built.opset, .symbolic = built.symbolic});
+  for (const ir::Dims& dims : {ir::Dims{1, 4}, ir::Dims{3, 2}}) {
+    InferenceSession session(
+        importer::import_model(folder.file("bert.onnx"), {.dims = {{"batch", dims[0]}, {"sequence", dims[1]}}}));
+    std::vector<ir::Datum> inputs(3, zeros(ir::Type::tensor(ir::DataType::Int64, dims)));
+    EXPECT_EQ(session.run(inputs)[0].tensor.dims(), (ir::Dims{dims[0], dims[1], 16}));
+  }
+}
+
+TEST(Catalog, RunsBertWhoseShapesAreKnownOnlyWhenItRuns) {
+  Parameters parameters = kSmall.at("bert");
+  const TemporaryFolder folder;
+  std::vector<ir::Tensor> results;
+  for (const char* shapes : {"static", "dynamic"}) {
+    parameters["shapes"] = shapes;
+    const BuiltModel built = build("bert", parameters);
+    importer::export_graph(built.graph, folder.file("bert.onnx"), {.opset = built.opset, .symbolic = built.symbolic});
+    InferenceSession session(importer::import_model(folder.file("bert.onnx")));
+    std::vector<ir::Datum> inputs(3, zeros(ir::Type::tensor(ir::DataType::Int64, {1, 4})));
+    results.push_back(session.run(inputs)[0].tensor.clone());
+  }
+  ASSERT_EQ(results[0].dims(), results[1].dims());
+  for (std::int64_t i = 0; i < results[0].size(); ++i) {
+    EXPECT_NEAR(results[0].data<float>()[i], results[1].data<float>()[i], 1e-5);
+  }
+}
+
 TEST(Catalog, GivesTheSameBytesForTheSameSeedAndOthersForAnother) {
   const TemporaryFolder folder;
   const auto write = [&](const char* seed, const std::string& name) {
