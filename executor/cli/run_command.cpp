@@ -76,7 +76,10 @@ std::string preview(const ir::Datum& datum) {
   if (!datum.is_tensor() || datum.tensor.type() == ir::DataType::String) return "";
   std::string text;
   for (std::int64_t i = 0; i < std::min(datum.tensor.size(), kMostShown); ++i) {
-    text += fmt::format(" {}", element_as_double(datum.tensor, i));
+    const double number = element_as_double(datum.tensor, i);
+    // The shortest form that reads back as the same float.
+    const bool is_narrow = is_float(datum.tensor.type()) && datum.tensor.type() != ir::DataType::Double;
+    text += is_narrow ? fmt::format(" {}", static_cast<float>(number)) : fmt::format(" {}", number);
   }
   return text + (datum.tensor.size() > kMostShown ? " ..." : "");
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <string_view>
 
 namespace podium::report {
@@ -17,7 +16,7 @@ std::size_t width(const std::string& text) {
 }
 
 bool is_number(const std::string& cell) {
-  return !cell.empty() && (std::isdigit(static_cast<unsigned char>(cell[0])) != 0 || cell == "-");
+  return !cell.empty() && cell.find_first_not_of("0123456789.,+-e%") == std::string::npos;
 }
 
 }  // namespace
