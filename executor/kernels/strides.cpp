@@ -212,10 +212,12 @@ bool StridedCopy::pair_for_transpose() {
 
 // The loops with the first cut to a part of its count.
 void StridedCopy::run_part(std::int64_t count, const std::byte* source, std::byte* target) const {
-  std::vector<MoveLoop> loops = loops_;
-  if (!loops.empty()) loops.front().count = count;
-  const MoveLoop* first = loops.data();
-  const MoveLoop* last = first + loops.size();
+  // A run must not allocate; ranks that stay above this when loops are joined may.
+  std::array<MoveLoop, 12> few;
+  std::vector<MoveLoop> many(loops_.size() > few.size() ? loops_.size() : 0);
+  MoveLoop* first = many.empty() ? few.data() : many.data();
+  const MoveLoop* last = std::copy(loops_.begin(), loops_.end(), first);
+  if (!loops_.empty()) first->count = count;
   if (inner_ == Inner::Runs) {
     const std::size_t bytes = run_bytes_;
     return walk(first, last, source, target,
