@@ -6,6 +6,7 @@
 #include "importer/attribute_proto.h"
 #include "importer/constant_node.h"
 #include "importer/depth.h"
+#include "importer/export_graph.h"
 #include "importer/type_proto.h"
 #include "ir/verify.h"
 
@@ -20,6 +21,11 @@ Error at_node(const Error& error, const onnx::NodeProto& node, const std::string
   // Whoever knew more of the node has named it.
   const bool is_named = std::string_view(error.what()).starts_with(where.substr(0, where.rfind(" (")));
   return is_named ? error : error.at(where);
+}
+
+bool leaves_data_out(const onnx::TensorProto& tensor) {
+  const auto& entries = tensor.external_data();
+  return std::any_of(entries.begin(), entries.end(), [](const auto& entry) { return entry.key() == kDataLeftOut; });
 }
 
 }  // namespace
@@ -72,7 +78,15 @@ void GraphReader::read_initializers(const onnx::GraphProto& proto, Scope& scope)
     graph[id].constant = tensors_.read(tensor);
     graph[id].type = graph[id].constant->type_and_dims();
   };
-  for (const auto& tensor : proto.initializer()) add(tensor.name(), tensor);
+  for (const auto& tensor : proto.initializer()) {
+    if (!leaves_data_out(tensor)) {
+      add(tensor.name(), tensor);
+      continue;
+    }
+    ir::Value& value = graph[scope.define(tensor.name())];
+    value.type = ir::Type::tensor(data_type_from(tensor.data_type()), {tensor.dims().begin(), tensor.dims().end()});
+    value.data_left_out = true;
+  }
   for (const auto& tensor : proto.sparse_initializer()) add(tensor.values().name(), tensor);
 }
 

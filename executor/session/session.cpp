@@ -1,5 +1,7 @@
 #include "executor/session/session.h"
 
+#include <algorithm>
+
 #include "executor/lower/single.h"
 #include "ir/passes/expand_gradients.h"
 #include "ir/passes/optimize.h"
@@ -7,21 +9,43 @@
 namespace podium {
 namespace {
 
+void check_data(const ir::Graph& graph) {
+  for (const ir::Value& value : graph.values) {
+    if (value.data_left_out) {
+      throw Error("weight '{}' was written without its data, which a run needs (weights=seeded)", value.name);
+    }
+  }
+}
+
 executor::Program compile(importer::Model model) {
+  check_data(model.graph);
   optimize(model);
   return lower::single_processor(std::move(model.graph));
 }
 
-bool fits(const ir::Type& wanted, const ir::Type& found) {
-  if (wanted.kind == ir::Kind::Optional || found.kind != wanted.kind) return true;
-  if (!wanted.is_tensor()) return true;
-  if (wanted.element != found.element && wanted.element != ir::DataType::Undefined) return false;
+bool dims_fit(const ir::Type& wanted, const ir::Dims& found) {
   if (!wanted.has_rank) return true;
-  if (wanted.dims.size() != found.dims.size()) return false;
-  for (std::size_t i = 0; i < wanted.dims.size(); ++i) {
-    if (wanted.dims[i] != ir::kUnknown && wanted.dims[i] != found.dims[i]) return false;
+  return std::equal(wanted.dims.begin(), wanted.dims.end(), found.begin(), found.end(),
+                    [](std::int64_t a, std::int64_t b) { return a == ir::kUnknown || a == b; });
+}
+
+// What is prepared for a type must never see another, so the items of sequences are looked at too.
+bool fits(const ir::Type& wanted, const ir::Datum& found) {
+  switch (wanted.kind) {
+    case ir::Kind::Optional:
+      return found.is_nothing() || fits(*wanted.inner, found);
+    case ir::Kind::Sequence:
+      return found.holds == ir::Datum::Holds::Sequence &&
+             std::all_of(found.items->begin(), found.items->end(),
+                         [&](const ir::Datum& item) { return fits(*wanted.inner, item); });
+    case ir::Kind::Map:
+      return found.holds == ir::Datum::Holds::Map;
+    case ir::Kind::Tensor:
+      break;
   }
-  return true;
+  const bool any_element = wanted.element == ir::DataType::Undefined;
+  return found.is_tensor() && (any_element || wanted.element == found.tensor.type()) &&
+         dims_fit(wanted, found.tensor.dims());
 }
 
 }  // namespace
@@ -38,10 +62,9 @@ InferenceSession::InferenceSession(importer::Model model, const SessionOptions& 
 std::span<const ir::Datum> InferenceSession::run(std::span<const ir::Datum> given) {
   if (given.size() != inputs().size()) throw Error("{} inputs found, {} needed", given.size(), inputs().size());
   for (std::size_t i = 0; i < given.size(); ++i) {
-    const ir::Type found = ir::type_of(given[i]);
-    if (!fits(inputs()[i].type, found)) {
-      throw Error("input '{}': {} found, {} needed", inputs()[i].name, to_string(found), to_string(inputs()[i].type));
-    }
+    if (fits(inputs()[i].type, given[i])) continue;
+    throw Error("input '{}': {} found, {} needed", inputs()[i].name, to_string(type_of(given[i])),
+                to_string(inputs()[i].type));
   }
   return engine_.run(given);
 }

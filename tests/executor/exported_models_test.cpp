@@ -2,12 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ir/builder.h"
 #include "tests/support/run_text.h"
 
 namespace podium {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::run_graph;
 using testing::run_text;
 using testing::tensor;
 using testing::values;
@@ -89,6 +91,17 @@ TEST(ExportedModels, SelectBoxesWhoseNumberOnlyTheDataDecide) {
       run_text(graph, {tensor<float>({1, 3, 4}, {0, 0, 1, 1, 0, 0, 1, 0.9F, 5, 5, 6, 6}), tensor<float>({1, 1, 3}, {0.9F, 0.8F, 0.7F}),
                        ir::Tensor::ints({3}), tensor<float>({1}, {0.5F})});
   EXPECT_THAT(values<std::int64_t>(kept[0]), ElementsAre(0, 2));
+}
+
+TEST(ExportedModels, RefuseASequenceWhoseItemsContradictItsType) {
+  ir::Graph graph;
+  ir::Builder builder(graph);
+  const ir::ValueId items = builder.input("s", ir::Type::sequence(ir::Type::tensor(ir::DataType::Float, {2})));
+  builder.output(builder.op("SequenceAt", {items, builder.constant(ir::Tensor::scalar<std::int64_t>(0))}));
+  const auto run = [&](ir::Tensor item) { return run_graph(graph, {ir::Datum::sequence({std::move(item)})}); };
+  EXPECT_THAT(values<float>(run(tensor<float>({2}, {1, 2}))[0]), ElementsAre(1, 2));
+  EXPECT_THROW(run(tensor<double>({2}, {1, 2})), Error);
+  EXPECT_THROW(run(tensor<float>({3}, {1, 2, 3})), Error);
 }
 
 TEST(ExportedModels, HaveTenThousandNodes) {

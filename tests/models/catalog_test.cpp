@@ -120,6 +120,11 @@ TEST(Catalog, WritesShapesOnlyWhenWeightsAreNone) {
   const BuiltModel built = build("bert", {{"weights", "none"}});
   importer::export_graph(built.graph, folder.file("bert.onnx"), {.opset = built.opset});
   EXPECT_LT(read(folder.file("bert.onnx")).size(), 1000000U);
+  importer::Model model = importer::import_model(folder.file("bert.onnx"));
+  optimize(model);
+  EXPECT_EQ(model.graph[model.graph.outputs[0]].type, ir::Type::tensor(ir::DataType::Float, {1, 128, 768}));
+  EXPECT_THAT([&] { InferenceSession session(model); },
+              ::testing::ThrowsMessage<Error>(::testing::HasSubstr("was written without its data")));
 }
 
 TEST(Catalog, NamesTheNearestModelAndParameter) {
