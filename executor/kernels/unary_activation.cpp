@@ -189,6 +189,7 @@ std::span<const KernelSpec> activation_kernels() {
       {.name = "ThresholdedRelu", .prepare = thresholded_relu, .in_place = 1},
       {.name = "Gelu", .prepare = gelu, .in_place = 1},
       {.name = "Swish", .prepare = prepare_swish, .in_place = 1},
+      {.name = "QuickGelu", .prepare = prepare_swish, .domain = "com.microsoft", .in_place = 1},
       {.name = "SwiGLU", .prepare = swiglu, .in_place = 3},
       {.name = "Shrink", .prepare = shrink, .in_place = 1},
   };

@@ -132,6 +132,11 @@ std::vector<OpSpec> math_rows() {
   };
 }
 
+OpSpec in_domain(std::string_view domain, OpSpec row) {
+  row.domain = domain;
+  return row;
+}
+
 std::vector<OpSpec> activation_rows() {
   return {
       differentiable(unary("Relu", 14, kFloats | kSignedInts), relu_gradient),
@@ -148,6 +153,7 @@ std::vector<OpSpec> activation_rows() {
       function("Gelu", 20, {with_default("approximate", std::string("none"))}),
       function("Mish", 22),
       function("Swish", 24, {with_default("alpha", 1.0F)}),
+      in_domain("com.microsoft", function("QuickGelu", 1, {with_default("alpha", 1.702F)})),
       swiglu(),
       shrink(),
   };
