@@ -89,7 +89,7 @@ float decode(std::uint8_t bits, DataType type) {
   return negative ? -magnitude : magnitude;
 }
 
-constexpr Layout kHalf{5, 10, 15, true, true, false, true};
+[[maybe_unused]] constexpr Layout kHalf{5, 10, 15, true, true, false, true};
 
 std::array<float, 256> all_small_floats(DataType type) {
   std::array<float, 256> values{};
