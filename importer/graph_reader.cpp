@@ -177,6 +177,7 @@ void GraphReader::read_op(const onnx::NodeProto& node, const Frame& frame, Scope
   close_bodies(bodies, op, scope.graph());
   for (const auto& name : node.output())
     op.outputs.push_back(name.empty() ? ir::kNoValue : scope.define(name));
+  if (op.outputs.empty()) throw Error("no output found, one or more needed");
   AdaptContext adapt{.graph = scope.graph(), .version = opset->second};
   append_adapted(adapt, std::move(op));
 }

@@ -104,6 +104,13 @@ TEST(BadModel, NamesTheBodyOfABadNode) {
             "node");
 }
 
+TEST(BadModel, ANodeGivesSomething) {
+  onnx::ModelProto proto = proto_of(kRelu, 9);
+  proto.mutable_graph()->mutable_node(0)->clear_output();
+  proto.mutable_graph()->mutable_node(0)->set_op_type("Softmax");
+  EXPECT_EQ(error_of(proto), "node '' (Softmax): no output found, one or more needed");
+}
+
 TEST(BadModel, AnErrorIsOneLineWhateverTheNames) {
   onnx::ModelProto proto = proto_of(kRelu);
   proto.mutable_graph()->mutable_node(0)->set_input(0, "two\nlines");
