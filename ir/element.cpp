@@ -41,6 +41,10 @@ Layout layout_of(DataType type) {
   }
 }
 
+// What a NaN becomes where there is none: a float4e2m1. Source: ONNX's reference implementation and cases; its
+// page "Float stored in 4 bits" says 6.
+constexpr std::uint8_t kMinusZero = 0x08;
+
 std::uint8_t nan_bits(const Layout& layout) {
   if (layout.unsigned_zero) return 0x80;
   if (!layout.has_sign) return 0xFF;
@@ -169,7 +173,7 @@ std::uint8_t float_to_small(float value, DataType type, bool saturate) {
   const auto sign = static_cast<std::uint8_t>(std::signbit(value) ? 1 << sign_shift : 0);
   const std::uint8_t largest = largest_bits(layout);
   const auto nan = static_cast<std::uint8_t>(layout.unsigned_zero ? 0x80 : nan_bits(layout) | sign);
-  if (std::isnan(value)) return layout.has_nan ? nan : largest;
+  if (std::isnan(value)) return layout.has_nan ? nan : kMinusZero;
   const std::uint32_t code = std::isinf(value) ? 0xFFFU : nearest_code(std::fabs(value), layout);
   if (code == 0) return layout.unsigned_zero ? 0 : sign;
   if (code <= largest) return static_cast<std::uint8_t>(code | sign);

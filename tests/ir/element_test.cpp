@@ -65,7 +65,7 @@ TEST(SmallFloat, FollowsTheTableOfTheDefinition) {
       {Float8E5M2, kInfinity, 0x7B, 0x7C},     {Float8E5M2, -1e9F, 0xFB, 0xFC},
       {Float8E5M2, kNan, 0x7F, 0x7F},          {Float8E5M2FNUZ, kInfinity, 0x7F, 0x80},
       {Float8E5M2FNUZ, -1e9F, 0xFF, 0x80},     {Float4E2M1, kInfinity, 0x07, 0x07},
-      {Float4E2M1, -100, 0x0F, 0x0F},          {Float4E2M1, kNan, 0x07, 0x07},
+      {Float4E2M1, -100, 0x0F, 0x0F},          {Float4E2M1, kNan, 0x08, 0x08},
       {Float8E8M0, kInfinity, 0xFE, 0xFF},     {Float8E8M0, kNan, 0xFF, 0xFF},
       {Float8E8M0, 3e38F, 0xFE, 0xFF},
   };
