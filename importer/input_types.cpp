@@ -2,15 +2,15 @@
 
 #include <set>
 
-#include "importer/nearest_name.h"
 #include "importer/type_proto.h"
+#include "ir/nearest.h"
 
 namespace podium::importer {
 namespace {
 
 std::string suggestion(const std::string& name, const std::set<std::string>& known) {
   const std::vector<std::string_view> candidates(known.begin(), known.end());
-  const std::string near = nearest_name(name, candidates);
+  const std::string_view near = ir::nearest_if_near(name, candidates);
   return near.empty() ? "" : fmt::format(", the nearest is '{}'", near);
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "importer/nearest_name.h"
+#include "ir/nearest.h"
 #include "ir/verify.h"
 
 namespace podium::importer {
@@ -18,7 +18,7 @@ const ir::OpSpec& row(std::string_view domain, std::string_view type) {
   if (const ir::OpSpec* spec = ir::find_op(domain, type)) return *spec;
   std::vector<std::string_view> known;
   for (const ir::OpSpec* spec : ir::all_ops()) known.push_back(spec->name);
-  const std::string near = nearest_name(std::string(type), known);
+  const std::string_view near = ir::nearest_if_near(type, known);
   throw Error("there is no op '{}' in domain '{}'{}", type, domain.empty() ? "ai.onnx" : domain,
               near.empty() ? "" : fmt::format("; the nearest is '{}'", near));
 }

@@ -1,40 +1,55 @@
 #include "ir/nearest.h"
 
 #include <algorithm>
+#include <cctype>
 #include <limits>
 #include <numeric>
-#include <utility>
 
 namespace podium::ir {
 namespace {
 
-std::size_t distance(std::string_view a, std::string_view b) {
+bool same_letter(char a, char b) {
+  return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+}
+
+// Insertions, removals and replacements of letters that turn a into b (Wagner and Fischer, one row at a time).
+std::size_t edits_between(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+  for (char letter : a) {
+    std::size_t diagonal = row[0]++;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (same_letter(letter, b[j]) ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
     }
   }
   return row.back();
 }
 
+std::string_view nearest_below(std::string_view word, const std::vector<std::string_view>& candidates,
+                               std::size_t fewest) {
+  // A name of any length may come from a file; nobody mistypes one as long as this.
+  constexpr std::size_t kLongestWord = 100;
+  std::string_view best;
+  if (word.size() > kLongestWord) return best;
+  for (std::string_view candidate : candidates) {
+    const std::size_t edits = edits_between(word, candidate);
+    if (edits >= fewest) continue;
+    fewest = edits;
+    best = candidate;
+  }
+  return best;
+}
+
 }  // namespace
 
 std::string_view nearest(std::string_view word, const std::vector<std::string_view>& candidates) {
-  std::string_view best;
-  std::size_t least = std::numeric_limits<std::size_t>::max();
-  for (std::string_view candidate : candidates) {
-    const std::size_t apart = distance(word, candidate);
-    if (apart < least) {
-      least = apart;
-      best = candidate;
-    }
-  }
-  return best;
+  return nearest_below(word, candidates, std::numeric_limits<std::size_t>::max());
+}
+
+std::string_view nearest_if_near(std::string_view word, const std::vector<std::string_view>& candidates) {
+  return nearest_below(word, candidates, word.size() / 3 + 1);
 }
 
 }  // namespace podium::ir
