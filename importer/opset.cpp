@@ -63,14 +63,16 @@ void check_version(const RawNode& node, std::int64_t version) {
                   domain.newest);
     }
   }
-  if (!node.domain.empty()) return;
+}
+
+// The version in which ai.onnx gained an op; 1 for those it had from the start and in other domains.
+std::int64_t first_version(const RawNode& node) {
+  if (!node.domain.empty()) return 1;
   const std::string wanted = " " + node.type + " ";
   for (const Gained& gained : kGained) {
-    if (version < gained.version && gained.names.find(wanted) != std::string_view::npos) {
-      throw Error("op '{}' of opset version {} found, the model is of version {}", node.type, gained.version,
-                  version);
-    }
+    if (gained.names.find(wanted) != std::string_view::npos) return gained.version;
   }
+  return 1;
 }
 
 using Chain = std::vector<const Adapter*>;  // by version
@@ -102,11 +104,12 @@ const Adapter* next_adapter(const RawNode& node, std::int64_t version) {
   return nullptr;
 }
 
-// An op that was retired keeps its last meaning in models that import a later version all the same.
+// An op that was retired keeps its last meaning in models that import a later version all the same, and one
+// that came later has its first meaning in models of an earlier one, as ONNX's reference evaluator reads them.
 std::int64_t version_of(const RawNode& node, std::int64_t version) {
   const Chain& chain = chain_of(node.domain, node.type);
   const bool retired = !chain.empty() && chain.back()->retires;
-  return retired ? std::min(version, chain.back()->below - 1) : version;
+  return retired ? std::min(version, chain.back()->below - 1) : std::max(version, first_version(node));
 }
 
 }  // namespace
