@@ -93,7 +93,9 @@ Norm norm_named(const std::string& name) {
 double norm_of(std::span<const double> row, Norm norm) {
   double largest = 0;
   for (double x : row) largest = std::max(largest, std::fabs(x));
-  if (norm == Norm::Max || largest == 0) return largest;
+  if (largest == 0) return 0;
+  // Of the numbers, not of their magnitudes.
+  if (norm == Norm::Max) return *std::max_element(row.begin(), row.end());
   double sum = 0;
   for (double x : row) sum += norm == Norm::L1 ? std::fabs(x) : (x / largest) * (x / largest);
   return norm == Norm::L1 ? sum : largest * std::sqrt(sum);

@@ -73,9 +73,14 @@ TEST(Normalizer, DividesByTheNormAndLeavesZeros) {
   const auto with = [&](const char* norm) {
     return values<float>(run_one("Normalizer", x, {text("norm", norm)}));
   };
-  EXPECT_THAT(with("MAX"), ElementsAre(0.75F, -1, 0, 0));
+  EXPECT_THAT(with("MAX"), ElementsAre(1, -4 / 3.0F, 0, 0));
   EXPECT_THAT(with("L1"), ElementsAre(3 / 7.0F, -4 / 7.0F, 0, 0));
   EXPECT_THAT(with("L2"), ElementsAre(0.6F, -0.8F, 0, 0));
+}
+
+TEST(Normalizer, DividesByALargestNumberThatIsNegativeOrZero) {
+  const Tensor x = tensor<float>({2, 2}, {-1, -2, 0, -3});
+  EXPECT_THAT(values<float>(run_one("Normalizer", x, {text("norm", "MAX")})), ElementsAre(1, 2, 0, -3));
 }
 
 TEST(Scaler, ShiftsThenScales) {
