@@ -79,6 +79,14 @@ T modulus(T a, T b) {
   return rest;
 }
 
+// With the sign of the divisor, zeros too.
+template <class T>
+T float_modulus(T a, T b) {
+  const T rest = std::fmod(a, b);
+  if (rest == 0) return std::copysign(rest, b);
+  return std::signbit(rest) != std::signbit(b) ? rest + b : rest;
+}
+
 PreparedKernel div(PrepareContext& context) {
   if (ir::is_float(context.element(0))) return of_floats(context, [](auto a, auto b) { return a / b; });
   return of_integers(context, [](auto a, auto b) { return quotient(a, b); });
@@ -87,8 +95,8 @@ PreparedKernel div(PrepareContext& context) {
 PreparedKernel mod(PrepareContext& context) {
   const bool fmod = context.get_int("fmod") != 0;
   if (ir::is_float(context.element(0))) {
-    if (!fmod) throw Error("fmod is 0, 1 needed for elements of type {}", name_of(context.element(0)));
-    return of_floats(context, [](auto a, auto b) { return std::fmod(a, b); });
+    if (fmod) return of_floats(context, [](auto a, auto b) { return std::fmod(a, b); });
+    return of_floats(context, [](auto a, auto b) { return float_modulus(a, b); });
   }
   if (fmod) return of_integers(context, [](auto a, auto b) { return remainder(a, b); });
   return of_integers(context, [](auto a, auto b) { return modulus(a, b); });

@@ -97,7 +97,7 @@ std::vector<OpSpec> number_rows() {
       differentiable(binary("Sub", 14, kNumeric), sub_gradient),
       differentiable(binary("Mul", 14, kNumeric), mul_gradient),
       differentiable(binary("Div", 14, kNumeric), div_gradient),
-      with_attribute(binary("Mod", 13, kNumeric), with_default("fmod", 0)),
+      with_attribute(binary("Mod", 28, kNumeric), with_default("fmod", 0)),
       differentiable(power(), pow_gradient),
       prelu(),
       variadic("Max", kNumeric),

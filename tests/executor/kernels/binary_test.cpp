@@ -122,7 +122,14 @@ TEST(Mod, FollowsTheDivisorOrTheDividend) {
   EXPECT_THAT(run_two<float>("Mod", {-5.5F}, {3}, {{"fmod", std::int64_t{1}}}), ElementsAre(-2.5F));
 }
 
-TEST(Mod, NeedsFmodForFloats) { EXPECT_THROW(run_two<float>("Mod", {1}, {1}), Error); }
+TEST(Mod, OfFloatsHasTheSignOfTheDivisor) {
+  EXPECT_THAT(run_two<float>("Mod", {-5.5F, 5.5F, 3, -3, -4}, {3, -3, kInfinity, kInfinity, 0}),
+              ElementsAre(0.5F, -0.5F, 3, kInfinity, ::testing::IsNan()));
+  const auto zeros = run_two<double>("Mod", {0.0, -0.0, -4}, {-2, 2, 2});
+  EXPECT_THAT(zeros, ElementsAre(0, 0, 0));
+  EXPECT_TRUE(std::signbit(zeros[0]));
+  EXPECT_FALSE(std::signbit(zeros[1]) || std::signbit(zeros[2]));
+}
 
 TEST(PRelu, StretchesTheSlopeOnly) {
   const Tensor x = tensor<float>({2, 2}, {-1, 2, -3, 4});
