@@ -38,6 +38,7 @@ class HeaderParser {
 
   Header parse() {
     Header header;
+    bool has_shape = false;
     expect('{');
     while (!accept('}')) {
       const std::string key = string();
@@ -48,6 +49,7 @@ class HeaderParser {
         header.fortran_order = truth();
       } else if (key == "shape") {
         header.dims = tuple();
+        has_shape = true;
       } else {
         throw Error("key '{}' found in the header, descr, fortran_order or shape needed", key);
       }
@@ -57,6 +59,7 @@ class HeaderParser {
       }
     }
     if (header.descr.empty()) throw Error("the header gives no descr");
+    if (!has_shape) throw Error("the header gives no shape");
     return header;
   }
 

@@ -15,11 +15,26 @@ namespace fs = std::filesystem;
 
 Error cannot_write() { return Error("cannot be written: {}", std::generic_category().message(errno)); }
 
+// A link stays a link: the file that it leads to is the one to replace.
+std::string place_of(const std::string& path) {
+  std::error_code failed;
+  const fs::path place = fs::canonical(path, failed);
+  return failed ? path : place.string();
+}
+
+// Devices and pipes take what is written; a file renamed to their name would put them out of the way.
+bool is_special(const std::string& path) {
+  std::error_code failed;
+  return fs::exists(path, failed) && !fs::is_regular_file(path, failed);
+}
+
 }  // namespace
 
-OutputFile::OutputFile(std::string path)
-    : path_(std::move(path)), temporary_(fmt::format("{}.part{}", path_, ::getpid())) {
-  if (fs::is_directory(path_)) throw Error("is a directory, a file needed");
+OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
+  std::error_code failed;
+  if (fs::is_directory(path_, failed)) throw Error("is a directory, a file needed");
+  if (!is_special(path_)) path_ = place_of(path_);
+  temporary_ = is_special(path_) ? path_ : fmt::format("{}.part{}", path_, ::getpid());
   errno = 0;
   stream_.open(temporary_, std::ios::binary | std::ios::trunc);
   if (!stream_) throw cannot_write();
@@ -28,6 +43,7 @@ OutputFile::OutputFile(std::string path)
 OutputFile::~OutputFile() {
   if (committed_) return;
   stream_.close();
+  if (temporary_ == path_) return;
   std::error_code ignored;
   fs::remove(temporary_, ignored);
 }
@@ -47,7 +63,7 @@ void OutputFile::commit() {
   stream_.close();
   if (!stream_) throw cannot_write();
   std::error_code failed;
-  fs::rename(temporary_, path_, failed);
+  if (temporary_ != path_) fs::rename(temporary_, path_, failed);
   if (failed) throw Error("cannot be written: {}", failed.message());
   committed_ = true;
 }

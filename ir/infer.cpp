@@ -143,6 +143,27 @@ void forget_example(const Graph& graph, Op& op) {
   set_attribute(op, "to", std::int64_t{static_cast<int>(type)});
 }
 
+// What no machine can hold is refused before anything is computed from its size.
+void check_size(const Type& type) {
+  constexpr std::int64_t kMostBytes = std::int64_t{1} << 46;
+  if (!type.is_static()) return;
+  std::int64_t bytes = 0;
+  const auto width = static_cast<std::int64_t>(storage_bytes(type.element));
+  if (__builtin_mul_overflow(type.element_count(), width, &bytes) || bytes > kMostBytes) {
+    throw Error("{} does not fit memory", to_string(type));
+  }
+}
+
+void check_outputs(const InferContext& context) {
+  for (std::size_t i = 0; i < context.output_types.size(); ++i) {
+    try {
+      check_size(context.output_types[i]);
+    } catch (const Error& error) {
+      throw error.at(fmt::format("output {}", i));
+    }
+  }
+}
+
 // Infers one op; true when it is no longer needed because its outputs are constants.
 bool infer_op(Graph& graph, Op& op, const InferOptions& options, const std::string& where) {
   if (options.evaluate) forget_example(graph, op);
@@ -154,6 +175,7 @@ bool infer_op(Graph& graph, Op& op, const InferOptions& options, const std::stri
   };
   check_types(context);
   op.spec->infer(context);
+  check_outputs(context);
   bool all_known = !context.known_outputs.empty() && options.evaluate;
   for (std::size_t i = 0; i < op.outputs.size(); ++i) {
     if (!op.outputs[i].valid()) continue;
@@ -183,7 +205,16 @@ void infer_in_place(Graph& graph, const InferOptions& options, const std::string
 
 }  // namespace
 
-void infer(Graph& graph, const InferOptions& options) { infer_in_place(graph, options, ""); }
+void infer(Graph& graph, const InferOptions& options) {
+  for (ValueId id : graph.inputs) {
+    try {
+      check_size(graph[id].type);
+    } catch (const Error& error) {
+      throw error.at(fmt::format("input '{}'", graph[id].name));
+    }
+  }
+  infer_in_place(graph, options, "");
+}
 
 std::vector<Type> infer_outputs(const Op& op, std::span<const Datum* const> inputs) {
   InferContext context(op);
@@ -193,6 +224,7 @@ std::vector<Type> infer_outputs(const Op& op, std::span<const Datum* const> inpu
   }
   check_types(context);
   op.spec->infer(context);
+  check_outputs(context);
   return std::move(context.output_types);
 }
 

@@ -16,6 +16,15 @@ void check_count(const char* what, const std::vector<Parameter>& formal, const s
   }
 }
 
+// Of a list of inputs none may be left out; of a list of outputs each may.
+void check_no_gap(const Op& op) {
+  const std::vector<Parameter>& formal = op.spec->inputs;
+  if (formal.empty() || formal.back().formal != Formal::Variadic) return;
+  for (std::size_t i = formal.size() - 1; i < op.formal_inputs(); ++i) {
+    if (!op.inputs[i].valid()) throw Error("input '{}' is missing at place {}", formal.back().name, i);
+  }
+}
+
 const Parameter& parameter_at(const std::vector<Parameter>& formal, std::size_t i) {
   return i < formal.size() ? formal[i] : formal.back();
 }
@@ -37,6 +46,7 @@ bool is_annotation(std::string_view name) {
 
 void check_form(const Op& op) {
   check_count("input", op.spec->inputs, op.inputs, op.formal_inputs());
+  check_no_gap(op);
   check_count("output", op.spec->outputs, op.outputs, op.outputs.size());
   for (const Attribute& given : op.attributes) {
     if (is_annotation(given.name)) continue;

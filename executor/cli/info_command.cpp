@@ -99,6 +99,13 @@ nlohmann::json to_json(const importer::Model& model, const report::ModelSummary&
   return json;
 }
 
+report::ModelSummary summarize(const std::string& path, importer::Model& model) try {
+  optimize(model);
+  return report::summarize(model.graph);
+} catch (const Error& error) {
+  throw error.at(path);
+}
+
 }  // namespace
 
 int run_info(const Arguments& arguments) {
@@ -113,11 +120,10 @@ int run_info(const Arguments& arguments) {
   }
   if (options.paths.size() != 1) throw UsageError("info: {} models found, one needed", options.paths.size());
   importer::Model model = importer::import_model(options.paths[0], {.dims = options.dims});
-  optimize(model);
-  const report::ModelSummary summary = report::summarize(model.graph);
+  const report::ModelSummary summary = summarize(options.paths[0], model);
+  if (!options.report_file.empty()) write_file(options.report_file, to_json(model, summary).dump(2) + "\n");
   print_model(options.paths[0], model, summary);
   if (options.list_ops) fmt::print("\n{}", ir::print(model.graph));
-  if (!options.report_file.empty()) write_file(options.report_file, to_json(model, summary).dump(2) + "\n");
   return 0;
 }
 

@@ -2,9 +2,11 @@
 #include <fmt/core.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <exception>
 #include <string_view>
+#include <system_error>
 
 #include "executor/cli/options.h"
 #include "executor/cli/version.h"
@@ -36,9 +38,10 @@ void print_help() {
 }
 
 int dispatch(const Arguments& words) {
-  if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
+  if (words.empty()) throw UsageError("no command found, one needed: podium --help lists them");
+  if (words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
     print_help();
-    return words.empty() ? 2 : 0;
+    return 0;
   }
   if (words[0] == "--version") {
     fmt::print("{}", version_text());
@@ -62,9 +65,18 @@ std::string one_line(std::string text) {
   return text;
 }
 
+// What was printed lies in a buffer until here: a full disk shows only now.
+void finish_output() {
+  errno = 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
+  throw Error("standard output: cannot be written: {}", std::generic_category().message(errno));
+}
+
 int guarded(const Arguments& words) {
   try {
-    return dispatch(words);
+    const int status = dispatch(words);
+    finish_output();
+    return status;
   } catch (const UsageError& error) {
     fmt::print(stderr, "error: {}\n", one_line(error.what()));
     return 2;

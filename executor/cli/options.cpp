@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cxxopts.hpp>
+#include <limits>
+#include <type_traits>
 
 #include "ir/nearest.h"
 
@@ -42,6 +45,9 @@ constexpr std::array kLater{
     LaterOption{"precision", "float32 or float16"},
 };
 
+// More threads than any machine runs at once only use up memory.
+constexpr int kMostThreads = 256;
+
 bool has(const std::vector<OptionGroup>& groups, OptionGroup group) {
   return std::find(groups.begin(), groups.end(), group) != groups.end();
 }
@@ -57,17 +63,17 @@ cxxopts::Options make(std::string_view command, std::string_view what, const std
     options.add_options("Data")("input", "NAME=FILE: an input from .npy, .pb or IDX (repeatable)",
                                 cxxopts::value<std::vector<std::string>>())(
         "inputs", "DIR with input_N.pb in graph order, or NAME.npy", cxxopts::value<std::string>())(
-        "random", "SEED of inputs that have no file", cxxopts::value<std::uint64_t>()->default_value("0"))(
+        "random", "SEED of inputs that have no file", cxxopts::value<std::string>()->default_value("0"))(
         "dim", "NAME=N: value of a symbolic dimension (repeatable)", cxxopts::value<std::vector<std::string>>())(
         "output-dir", "DIR that gets the outputs as NAME.npy", cxxopts::value<std::string>())(
         "expected", "DIR with output_N.pb to compare with", cxxopts::value<std::string>())(
         "report", "FILE.json that gets the whole result", cxxopts::value<std::string>())(
-        "repeat", "N runs; the median time is reported", cxxopts::value<int>()->default_value("1"));
+        "repeat", "N runs; the median time is reported", cxxopts::value<std::string>()->default_value("1"));
   }
   if (has(groups, OptionGroup::Comparison)) {
     options.add_options("Comparison")("rtol", "relative tolerance",
-                                      cxxopts::value<double>()->default_value("1e-3"))(
-        "atol", "absolute tolerance", cxxopts::value<double>()->default_value("1e-7"));
+                                      cxxopts::value<std::string>()->default_value("1e-3"))(
+        "atol", "absolute tolerance", cxxopts::value<std::string>()->default_value("1e-7"));
   }
   if (has(groups, OptionGroup::Info)) {
     options.add_options("Info")("ops", "one line an op, with inferred types")(
@@ -77,8 +83,8 @@ cxxopts::Options make(std::string_view command, std::string_view what, const std
   }
   if (has(groups, OptionGroup::Session)) {
     options.add_options("Session")("threads", "N threads; 0: one a processor of the machine",
-                                   cxxopts::value<int>()->default_value("0"))(
-        "seed", "of random ops without a seed", cxxopts::value<std::uint64_t>()->default_value("0"));
+                                   cxxopts::value<std::string>()->default_value("0"))(
+        "seed", "of random ops without a seed", cxxopts::value<std::string>()->default_value("0"));
   }
   for (const LaterOption& later : kLater) {
     auto value = later.takes_value ? cxxopts::value<std::string>() : cxxopts::value<bool>();
@@ -106,36 +112,51 @@ void refuse_unknown(const cxxopts::Options& options, const cxxopts::ParseResult&
 
 std::pair<std::string, std::string> name_and_value(std::string_view option, const std::string& text) {
   const std::size_t equals = text.find('=');
-  if (equals == 0 || equals == std::string::npos) {
+  if (equals == 0 || equals == std::string::npos || equals + 1 == text.size()) {
     throw UsageError("--{}: '{}' found, NAME=VALUE needed", option, text);
   }
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
-std::int64_t dimension(const std::string& name, const std::string& text) {
-  std::size_t used = 0;
-  std::int64_t value = -1;
-  try {
-    value = std::stoll(text, &used);
-  } catch (const std::exception&) {
-    used = 0;
+// The whole text as a number of at least `least`; `what` names the option.
+template <class Number>
+Number number(const std::string& what, const std::string& text, Number least, Number most) {
+  Number value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [used, failure] = std::from_chars(text.data(), end, value);
+  const bool fits = failure == std::errc() && used == end && value >= least && value <= most;
+  if (fits) return value;
+  const char* const kind = std::is_integral_v<Number> ? "whole number" : "number";
+  if (most == std::numeric_limits<Number>::max()) {
+    throw UsageError("{}: '{}' found, a {} of at least {} needed", what, text, kind, least);
   }
-  if (used != text.size() || value < 0) throw UsageError("--dim {}: '{}' found, a whole number needed", name, text);
-  return value;
+  throw UsageError("{}: '{}' found, a {} from {} to {} needed", what, text, kind, least, most);
+}
+
+template <class Number>
+Number number(const cxxopts::ParseResult& result, const std::string& option, Number least,
+              Number most = std::numeric_limits<Number>::max()) {
+  return number("--" + option, result[option].as<std::string>(), least, most);
+}
+
+// Pairs NAME=VALUE of an option that is repeated, each name once.
+std::map<std::string, std::string> pairs(const cxxopts::ParseResult& result, const std::string& option) {
+  std::map<std::string, std::string> values;
+  if (result.count(option) == 0) return values;
+  for (const auto& text : result[option].as<std::vector<std::string>>()) {
+    const auto [name, value] = name_and_value(option, text);
+    if (!values.emplace(name, value).second) throw UsageError("--{} {}: given twice", option, name);
+  }
+  return values;
 }
 
 void read_data(const cxxopts::ParseResult& result, Options& options) {
-  if (result.count("input") > 0) {
-    for (const auto& text : result["input"].as<std::vector<std::string>>()) {
-      options.inputs.push_back(name_and_value("input", text));
-    }
-  }
+  for (const auto& pair : pairs(result, "input")) options.inputs.push_back(pair);
   if (result.count("inputs") > 0) options.inputs_folder = result["inputs"].as<std::string>();
-  options.random_seed = result["random"].as<std::uint64_t>();
+  options.random_seed = number<std::uint64_t>(result, "random", 0);
   if (result.count("output-dir") > 0) options.output_folder = result["output-dir"].as<std::string>();
   if (result.count("expected") > 0) options.expected_folder = result["expected"].as<std::string>();
-  options.repeat = result["repeat"].as<int>();
-  if (options.repeat < 1) throw UsageError("--repeat: {} found, at least 1 needed", options.repeat);
+  options.repeat = number(result, "repeat", 1);
 }
 
 void read_shared(const cxxopts::ParseResult& result, const std::vector<OptionGroup>& groups, Options& options) {
@@ -145,21 +166,17 @@ void read_shared(const cxxopts::ParseResult& result, const std::vector<OptionGro
   if (result.count("paths") > 0) options.paths = result["paths"].as<std::vector<std::string>>();
   if (has(groups, OptionGroup::Data) || has(groups, OptionGroup::Info)) {
     if (result.count("report") > 0) options.report_file = result["report"].as<std::string>();
-    if (result.count("dim") > 0) {
-      for (const auto& text : result["dim"].as<std::vector<std::string>>()) {
-        const auto [name, value] = name_and_value("dim", text);
-        options.dims[name] = dimension(name, value);
-      }
+    for (const auto& [name, value] : pairs(result, "dim")) {
+      options.dims[name] = number("--dim " + name, value, std::int64_t{0}, std::numeric_limits<std::int64_t>::max());
     }
   }
   if (has(groups, OptionGroup::Comparison)) {
-    options.relative = result["rtol"].as<double>();
-    options.absolute = result["atol"].as<double>();
+    options.relative = number(result, "rtol", 0.0);
+    options.absolute = number(result, "atol", 0.0);
   }
   if (has(groups, OptionGroup::Session)) {
-    options.threads = result["threads"].as<int>();
-    if (options.threads < 0) throw UsageError("--threads: {} found, at least 0 needed", options.threads);
-    options.seed = result["seed"].as<std::uint64_t>();
+    options.threads = number(result, "threads", 0, kMostThreads);
+    options.seed = number<std::uint64_t>(result, "seed", 0);
   }
 }
 

@@ -97,13 +97,70 @@ OutputResult check_output(std::size_t i, const std::string& name, const ir::Datu
   return result;
 }
 
+// Whether it can be saved; asked of every output before the first is.
+void check_savable(const std::string& name, const ir::Datum& datum) {
+  const bool is_numeric = datum.is_tensor() && datum.tensor.type() != ir::DataType::String;
+  if (is_numeric) return;
+  throw Error("output '{}' is {}, only tensors of numbers are written as .npy", name, to_string(type_of(datum)));
+}
+
 void save(const std::string& folder, const std::string& name, const ir::Datum& datum) {
-  if (!datum.is_tensor()) throw Error("output '{}' is {}, only tensors are written as .npy", name, to_string(type_of(datum)));
-  fs::create_directories(folder);
+  std::error_code failed;
+  fs::create_directories(folder, failed);
+  if (failed) throw Error("--output-dir {}: {}", folder, failed.message());
   // A name may hold separators: they would lead out of the folder.
   std::string file = name;
   std::replace(file.begin(), file.end(), '/', '_');
   importer::write_npy(datum.tensor, (fs::path(folder) / (file + ".npy")).string());
+}
+
+// What a model says of its outputs is binding only in the element type: exporters often leave a shape behind that
+// holds for their own example alone.
+void check_element_types(const InferenceSession& session, const importer::Signature& signature) {
+  for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
+    const auto& [name, declared] = signature.outputs[i];
+    const ir::Type& found = session.outputs()[i].type;
+    const bool is_known = declared.is_tensor() && found.is_tensor() && declared.element != ir::DataType::Undefined &&
+                          found.element != ir::DataType::Undefined;
+    if (!is_known || declared.element == found.element) continue;
+    throw Error("output '{}': declared as {}, its node gives {}", name, to_string(declared), to_string(found));
+  }
+}
+
+void collect(const Options& options, const importer::Signature& signature, const InferenceSession& session,
+             std::span<const ir::Datum> outputs, RunResult& result) {
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const std::string& name = session.outputs()[i].name;
+    result.host_bytes_out += bytes_of(outputs[i]);
+    result.outputs.push_back(check_output(i, name, outputs[i], options, signature));
+    if (!options.output_folder.empty()) check_savable(name, outputs[i]);
+  }
+  if (options.output_folder.empty()) return;
+  for (std::size_t i = 0; i < outputs.size(); ++i) save(options.output_folder, session.outputs()[i].name, outputs[i]);
+}
+
+// The error with the model's name in front.
+template <class Step>
+auto in_model(const Options& options, Step step) {
+  try {
+    return step();
+  } catch (const Error& error) {
+    throw error.at(options.paths[0]);
+  } catch (const std::bad_alloc&) {
+    throw Error("{}: out of memory", options.paths[0]);
+  }
+}
+
+InferenceSession make_session(const Options& options, const std::map<std::string, ir::Datum>& given,
+                              const importer::Signature& signature, RunResult& result) {
+  importer::Model model = import(options, given);
+  return in_model(options, [&] {
+    optimize(model);
+    result.summary = report::summarize(model.graph);
+    InferenceSession session(std::move(model), {.seed = options.seed, .threads = options.threads});
+    check_element_types(session, signature);
+    return session;
+  });
 }
 
 RunResult execute(const Options& options) {
@@ -111,29 +168,21 @@ RunResult execute(const Options& options) {
   const auto given = read_inputs(options, signature);
   RunResult result;
   const auto start = Clock::now();
-  importer::Model model = import(options, given);
-  optimize(model);
-  result.summary = report::summarize(model.graph);
-  InferenceSession session(std::move(model), {.seed = options.seed, .threads = options.threads});
+  InferenceSession session = make_session(options, given, signature, result);
   result.prepare_seconds = seconds_since(start);
-  const std::vector<ir::Datum> inputs = gather(session, given, options);
+  const std::vector<ir::Datum> inputs = in_model(options, [&] { return gather(session, given, options); });
   std::span<const ir::Datum> outputs;
   std::vector<double> times;
   for (int i = 0; i < options.repeat; ++i) {
     const auto run_start = Clock::now();
-    outputs = session.run(inputs);
+    outputs = in_model(options, [&] { return session.run(inputs); });
     times.push_back(seconds_since(run_start));
   }
   std::sort(times.begin(), times.end());
   result.run_seconds = times[times.size() / 2];
   result.arena_bytes = static_cast<double>(session.arena_bytes());
   for (const ir::Datum& input : inputs) result.host_bytes_in += bytes_of(input);
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const std::string& name = session.outputs()[i].name;
-    result.host_bytes_out += bytes_of(outputs[i]);
-    result.outputs.push_back(check_output(i, name, outputs[i], options, signature));
-    if (!options.output_folder.empty()) save(options.output_folder, name, outputs[i]);
-  }
+  collect(options, signature, session, outputs, result);
   return result;
 }
 
@@ -196,8 +245,8 @@ int run_run(const Arguments& arguments) {
   }
   if (options.paths.size() != 1) throw UsageError("run: {} models found, one needed", options.paths.size());
   const RunResult result = execute(options);
-  print(result);
   if (!options.report_file.empty()) write_file(options.report_file, to_json(result).dump(2) + "\n");
+  print(result);
   const bool agrees = std::all_of(result.outputs.begin(), result.outputs.end(),
                                   [](const OutputResult& output) { return output.comparison.agrees(); });
   return agrees ? 0 : 1;

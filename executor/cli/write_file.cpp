@@ -1,24 +1,19 @@
 #include "executor/cli/write_file.h"
 
-#include <unistd.h>
-
-#include <cstdio>
 #include <fstream>
 #include <sstream>
 
+#include "importer/output_file.h"
 #include "ir/error.h"
 
 namespace podium::cli {
 
-void write_file(const std::string& path, const std::string& text) {
-  const std::string temporary = fmt::format("{}.{}.tmp", path, getpid());
-  std::ofstream file(temporary, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {
-    std::remove(temporary.c_str());
-    throw Error("{}: cannot be written", path);
-  }
+void write_file(const std::string& path, const std::string& text) try {
+  importer::OutputFile file(path);
+  file.write(text);
+  file.commit();
+} catch (const Error& error) {
+  throw error.at(path);
 }
 
 std::string read_file(const std::string& path) {

@@ -5,7 +5,7 @@
 
 namespace podium::cli {
 
-/// Writes to a temporary name beside `path`, then renames. Error when that cannot be done.
+/// Writes beside `path`, then renames; a device is written to as it is. Error when that cannot be done.
 void write_file(const std::string& path, const std::string& text);
 /// The whole file. Error when it cannot be read.
 std::string read_file(const std::string& path);

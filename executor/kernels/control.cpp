@@ -63,6 +63,11 @@ class Stack {
   std::vector<Tensor> parts_;
 };
 
+std::int64_t most_trips(const Tensor& given) {
+  if (given.size() != 1) throw Error("M has {} elements, one needed", given.size());
+  return given.to_ints()[0];
+}
+
 struct LoopPlan {
   BodyRunner body;
   std::size_t formal = 0;  // inputs that are not captured
@@ -78,7 +83,7 @@ struct LoopPlan {
 };
 
 void LoopPlan::operator()(const RunContext& run) const {
-  const std::int64_t most = has_most ? run.input(0).to_ints().at(0) : std::numeric_limits<std::int64_t>::max();
+  const std::int64_t most = has_most ? most_trips(run.input(0)) : std::numeric_limits<std::int64_t>::max();
   bool goes_on = !has_condition || truth(run.datum(1));
   std::vector<Datum> inputs(2);
   for (std::size_t i = 2; i < run.inputs.size(); ++i) inputs.push_back(run.datum(i));

@@ -191,9 +191,10 @@ PreparedKernel prepare_group_normalization(PrepareContext& context) {
 
 PreparedKernel prepare_lrn(PrepareContext& context) {
   const std::int64_t size = context.get_int("size");
-  const Lrn op{.shape = channels_of(context.dims(0)),
-               .before = (size - 1) / 2,
-               .after = size / 2,
+  const auto shape = channels_of(context.dims(0));
+  const Lrn op{.shape = shape,
+               .before = std::min((size - 1) / 2, shape.channels),
+               .after = std::min(size / 2, shape.channels),
                .factor = context.get_float("alpha") / static_cast<float>(size),
                .beta = context.get_float("beta"),
                .bias = context.get_float("bias")};

@@ -1,6 +1,7 @@
 #include "executor/numeric/prepared_block.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -61,6 +62,36 @@ bool all_static(const Graph& graph, const std::vector<ValueId>& ids) {
   return std::all_of(ids.begin(), ids.end(), [&](ValueId id) {
     return !id.valid() || (graph[id].type.is_static() && graph[id].type.element != ir::DataType::String);
   });
+}
+
+// Refuses what the machine cannot hold before a kernel prepares itself for so large a result.
+void check_fits_machine(const Graph& graph, const Op& op) {
+  const double pages = static_cast<double>(sysconf(_SC_PHYS_PAGES));
+  const double most = pages * static_cast<double>(sysconf(_SC_PAGESIZE));
+  for (ValueId id : op.outputs) {
+    if (!id.valid() || !graph[id].type.is_static()) continue;
+    const Type& type = graph[id].type;
+    const double bytes = static_cast<double>(type.element_count()) * static_cast<double>(storage_bytes(type.element));
+    if (bytes <= most) continue;
+    throw Error("out of memory: output '{}' is {}, {:.0f} bytes, the machine has {:.0f}", graph[id].name,
+                to_string(type), bytes, most);
+  }
+}
+
+// Runs a step of an op; its errors name the op.
+template <class Step>
+void at_op(const Graph& graph, const Op& op, Step step) {
+  const auto rethrow = [&](const Error& error) {
+    const std::string where = graph.describe(op);
+    throw std::string_view(error.what()).starts_with(where) ? error : error.at(where);
+  };
+  try {
+    step();
+  } catch (const Error& error) {
+    rethrow(error);
+  } catch (const std::bad_alloc&) {
+    rethrow(Error("out of memory"));
+  }
 }
 
 Graph optimized(Graph graph) {
@@ -154,12 +185,11 @@ void PreparedBlock::State::make_tasks() {
     for (ValueId id : op.inputs) task.inputs.push_back(id.valid() ? &datum(id) : nullptr);
     for (ValueId id : op.outputs) task.outputs.push_back(id.valid() ? &datum(id) : nullptr);
     if (task.is_static || has_body(op)) {
-      try {
+      at_op(graph, op, [&] {
+        if (!op.spec->view) check_fits_machine(graph, op);
         prepare(task, ir::TypedOp(graph, op));
         release_copied(op, readers);
-      } catch (const Error& error) {
-        throw error.at(graph.describe(op));
-      }
+      });
     }
     tasks.push_back(std::move(task));
   }
@@ -315,16 +345,13 @@ std::span<const Datum* const> PreparedBlock::run(std::span<const Datum* const> i
   }
   for (std::size_t t = 0; t < state.tasks.size(); ++t) {
     Task& task = state.tasks[t];
-    try {
+    at_op(state.graph, *task.op, [&] {
       if (task.is_static) {
         task.run({task.inputs, task.outputs, state.scratch.get()});
       } else {
         state.run_dynamic(task);
       }
-    } catch (const Error& error) {
-      const std::string where = state.graph.describe(*task.op);
-      throw std::string_view(error.what()).starts_with(where) ? error : error.at(where);
-    }
+    });
     for (std::size_t dead : state.dies_after[t]) state.data[dead] = Datum();
   }
   return state.outputs;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/infer.h"
+#include "ir/work.h"
 
 namespace podium::report {
 namespace {
@@ -62,7 +62,7 @@ ModelSummary summarize(const ir::Graph& graph) {
     if (value.type.rank() > 0) summary.parameters += std::max<std::int64_t>(value.type.element_count(), 0);
   }
   for (const ir::Op& op : graph.ops) {
-    summary.flop += op.spec->work(ir::TypedOp(graph, op)).flop;
+    summary.flop += ir::work_of(ir::TypedOp(graph, op)).flop;
     for (ir::ValueId id : op.outputs) {
       if (id.valid()) summary.activation_bytes += bytes_of(graph[id].type);
     }

@@ -2,6 +2,7 @@
 
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
+#include "ir/work.h"
 
 namespace podium::ir {
 namespace {
@@ -201,8 +202,7 @@ void infer_sequence_map(InferContext& context) {
 Work work_of(const Graph& body) {
   Work total;
   for (const Op& op : body.ops) {
-    if (op.spec->work == nullptr) continue;
-    const Work work = op.spec->work(TypedOp(body, op));
+    const Work work = work_of(TypedOp(body, op));
     total.flop += work.flop;
     total.bytes += work.bytes;
   }

@@ -53,7 +53,11 @@ std::int64_t steps_of_integers(std::int64_t start, std::int64_t limit, std::int6
   const std::uint64_t span = static_cast<std::uint64_t>(std::max(start, limit)) - low;
   const std::uint64_t step =
       delta > 0 ? static_cast<std::uint64_t>(delta) : 0 - static_cast<std::uint64_t>(delta);
-  return static_cast<std::int64_t>(span / step + (span % step == 0 ? 0 : 1));
+  const std::uint64_t whole_steps = span / step;
+  if (whole_steps >= std::uint64_t{1} << 62) {
+    throw Error("a range from {} to {} by {} does not fit memory", start, limit, delta);
+  }
+  return static_cast<std::int64_t>(whole_steps + (span % step == 0 ? 0 : 1));
 }
 
 template <class T>
@@ -84,7 +88,8 @@ std::int64_t range_length(const Tensor& start, const Tensor& limit, const Tensor
 void infer_range(InferContext& context) {
   bool is_known = true;
   for (std::size_t i = 0; i < 3; ++i) {
-    if (context.has_rank(i) && known_count(context.dims(i)) > 1) {
+    const std::int64_t count = context.input(i).element_count();
+    if (count != kUnknown && count != 1) {
       throw Error("input '{}' is {}, one number needed", context.op.spec->inputs[i].name,
                   to_string(context.input(i)));
     }

@@ -13,6 +13,8 @@ void infer_pool(InferContext& context) {
 }
 
 void infer_max_pool(InferContext& context) {
+  const std::int64_t order = context.get_int("storage_order");
+  if (order != 0 && order != 1) throw Error("storage_order is {}, 0 or 1 needed", order);
   infer_pool(context);
   Type indices = context.has_output(0) ? context.output_types[0] : Type{};
   indices.element = DataType::Int64;

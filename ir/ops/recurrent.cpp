@@ -41,7 +41,9 @@ std::int64_t hidden_size(const InferContext& context) {
 // kGates rows of W and R a hidden element; the LSTM has a cell state beside the hidden one.
 template <int kGates, bool kHasCell>
 void infer_recurrent(InferContext& context) {
-  const bool batch_first = context.get_int("layout") != 0;
+  const std::int64_t layout = context.get_int("layout");
+  if (layout != 0 && layout != 1) throw Error("layout is {}, 0 or 1 needed", layout);
+  const bool batch_first = layout == 1;
   const std::int64_t ways = directions(context);
   const std::int64_t hidden = hidden_size(context);
   const std::int64_t steps = dim(context, 0, batch_first ? 1 : 0);

@@ -55,8 +55,9 @@ void infer_arg(InferContext& context) {
 
 void infer_cumulative(InferContext& context) {
   const Tensor* axis = context.constant(1);
+  const std::int64_t axis_count = context.input(1).element_count();
+  if (axis_count != kUnknown && axis_count != 1) throw Error("axis has {} elements, 1 needed", axis_count);
   if (context.has_rank(0) && axis != nullptr) {
-    if (axis->size() != 1) throw Error("axis has {} elements, 1 needed", axis->size());
     normalized_axis(axis->to_ints()[0], context.input(0).rank());
   }
   context.set_output(0, context.input(0));

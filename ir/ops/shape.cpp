@@ -42,7 +42,10 @@ std::int64_t remaining_dim(const Dims& dims, const Dims& shape, const std::vecto
   }
   std::int64_t given = 1;
   for (std::size_t i = 0; i < shape.size(); ++i) {
-    if (i != gap && !copied[i]) given *= shape[i];
+    if (i == gap || copied[i]) continue;
+    if (__builtin_mul_overflow(given, shape[i], &given)) {
+      throw Error("the wanted shape has more elements than 63 bits can count");
+    }
   }
   const std::int64_t count = known_count(left_of_input);
   if (count == kUnknown) return kUnknown;

@@ -103,7 +103,8 @@ DataType wanted_type(const InferContext& context, TypeSet allowed) {
 
 void infer_window(InferContext& context) {
   const auto size = known_int(context, 0);
-  context.set_output(0, wanted_type(context, kNumeric), {size ? at_least_one(*size, "size") : kUnknown});
+  if (size && *size < 0) throw Error("size is {}, 0 or more needed", *size);
+  context.set_output(0, wanted_type(context, kNumeric), {size ? *size : kUnknown});
 }
 
 void infer_mel(InferContext& context) {

@@ -153,7 +153,8 @@ void infer_trilu(InferContext& context) {
   if (context.has_rank(0) && context.dims(0).size() < 2) {
     throw Error("input is {}, a matrix or a batch of them needed", to_string(context.input(0)));
   }
-  if (context.has_input(1) && context.has_rank(1) && known_count(context.dims(1)) > 1) {
+  const std::int64_t numbers = context.has_input(1) ? context.input(1).element_count() : 1;
+  if (numbers != kUnknown && numbers != 1) {
     throw Error("k is {}, one number needed", to_string(context.input(1)));
   }
   context.set_output(0, context.input(0));

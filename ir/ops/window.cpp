@@ -6,6 +6,9 @@ namespace podium::ir {
 
 namespace {
 
+// Sums and products of two stay within 63 bits.
+constexpr std::int64_t kMostEntry = std::int64_t{1} << 31;
+
 enum class AutoPad { NotSet, SameUpper, SameLower, Valid };
 
 AutoPad auto_pad_of(const TypedOp& op) {
@@ -122,6 +125,7 @@ Dims window_list(const TypedOp& op, std::string_view name, std::size_t size, std
   if (list->size() != size) throw Error("{} is {}, {} entries needed", name, to_string(*list), size);
   for (std::int64_t entry : *list) {
     if (entry < least) throw Error("{} is {}, at least {} needed", name, to_string(*list), least);
+    if (entry > kMostEntry) throw Error("{} is {}, at most {} needed", name, to_string(*list), kMostEntry);
   }
   return *list;
 }
@@ -174,6 +178,7 @@ Window pool_window(const TypedOp& op, const Dims& x) {
   const auto& kernel = op.get<IntList>("kernel_shape");
   for (std::int64_t size : kernel) {
     if (size < 1) throw Error("kernel_shape is {}, at least 1 needed", to_string(kernel));
+    if (size > kMostEntry) throw Error("kernel_shape is {}, at most {} needed", to_string(kernel), kMostEntry);
   }
   Window window = read_window(op, spatial_dims(x), kernel);
   const auto* ceil_mode = op.get_if<std::int64_t>("ceil_mode");

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <sstream>
 
 #include "importer/tensor_proto.h"
@@ -88,6 +89,7 @@ TEST(Npy, SaysWhatIsWrong) {
   EXPECT_THAT(load_error("a.npy", "text"), HasSubstr("a.npy: is no .npy file"));
   EXPECT_THAT(load_error("a.npy", npy("{}", "", 9)), HasSubstr("version 9 of .npy found, 1 to 3 needed"));
   EXPECT_THAT(load_error("a.npy", npy("{}", "")), HasSubstr("the header gives no descr"));
+  EXPECT_THAT(load_error("a.npy", npy("{'descr': '<i2'}", "")), HasSubstr("the header gives no shape"));
   EXPECT_THAT(load_error("a.npy", std::string("\x93NUMPY\1\0\xFF\xFF{}", 12)),
               HasSubstr("a header of 65535 bytes found, 2 are left"));
   EXPECT_THAT(load_error("a.npy", with(">f4", "(2,)")), HasSubstr("big-endian elements '>f4' found"));
@@ -123,6 +125,15 @@ TEST(LoadDatum, ReadsProtosByTheDeclaredType) {
   EXPECT_THAT(load_error("x.pb", "\xFF"), HasSubstr("x.pb: 1 bytes found that are no TensorProto"));
   EXPECT_THAT(error_of([&] { load("x.npy", "", ir::Type::sequence({})); }),
               HasSubstr("a tensor found, sequence(undefined) needed"));
+}
+
+TEST(WriteNpy, ReplacesTheFileThatALinkLeadsTo) {
+  const Folder folder;
+  folder.write("real.npy", "old");
+  std::filesystem::create_symlink("real.npy", folder.path("link.npy"));
+  write_npy(Tensor::of<float>({1}, {1}), folder.path("link.npy"));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.path("link.npy")));
+  EXPECT_GT(std::filesystem::file_size(folder.path("real.npy")), 64U);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // The program as a person types it: exit statuses, one-line errors, tables.
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -114,6 +115,82 @@ TEST(Run, RefusesAFileThatIsNoModel) {
   EXPECT_THAT(result.err, HasSubstr("model.onnx"));
 }
 
+TEST(CommandLine, NamesTheOptionWhoseNumberIsNone) {
+  for (const char* option : {"--threads abc", "--threads -1", "--threads 1000000", "--repeat 0", "--rtol nan", "--atol -1",
+                             "--seed 1.5", "--dim N=1e3", "--dim N=", "--input image=", "--dim N=1 --dim N=2"}) {
+    const ProgramResult result = run_program(fmt::format("podium run model.onnx {}", option));
+    expect_one_line(result, 2);
+    EXPECT_THAT(result.err, StartsWith("error: " + std::string(option).substr(0, 5)));
+  }
+  EXPECT_EQ(run_program("podium run model.onnx --threads abc").err,
+            "error: --threads: 'abc' found, a whole number from 0 to 256 needed\n");
+}
+
+TEST(CommandLine, NeedsACommand) { expect_one_line(run_program("podium"), 2); }
+
+TEST(CommandLine, AFullDiskIsAnError) {
+  EXPECT_EQ(run_program("podium info --ops-supported > /dev/full 2> /dev/null; test $? = 1").status, 0);
+}
+
+std::string text_model(const TemporaryFolder& folder, const std::string& graph) {
+  return folder.write("model.onnxtxt", "<ir_version: 8, opset_import: [\"\": 17]>\n" + graph);
+}
+
+TEST(Run, WritesIntoAPipe) {
+  const TemporaryFolder folder;
+  const std::string model = text_model(folder, "g (float[2] x) => (float[2] y) { y = Relu(x) }");
+  const ProgramResult result = run_program("podium run --quiet " + model + " --report /dev/stdout | cat");
+  EXPECT_THAT(result.out, AllOf(StartsWith("{"), HasSubstr("processors"), HasSubstr("y  float[2]")));
+}
+
+TEST(Run, SaysThatAReportOrAFolderCannotBeWritten) {
+  const TemporaryFolder folder;
+  const std::string run = "podium run --quiet " + text_model(folder, "g (float[2] x) => (float[2] y) { y = Relu(x) }");
+  for (const std::string& option : {"--report " + folder.file("none/report.json"), "--report " + folder.path(),
+                                    "--output-dir " + folder.file("model.onnxtxt")}) {
+    const ProgramResult result = run_program(run + " " + option);
+    expect_one_line(result, 1);
+    EXPECT_THAT(result.err, HasSubstr(folder.path()));
+  }
+}
+
+TEST(Run, NamesTheModelAndTheNodeThatDoesNotFit) {
+  const TemporaryFolder folder;
+  const std::string model = text_model(folder, "g (float[2,3] x) => (float[2,2] y) { y = MatMul(x, x) }");
+  const ProgramResult result = run_program("podium run " + model);
+  expect_one_line(result, 1);
+  EXPECT_THAT(result.err, StartsWith("error: " + model + ": node 'y' (MatMul): "));
+}
+
+TEST(Run, RefusesAnOutputOfAnotherElementTypeThanDeclared) {
+  const TemporaryFolder folder;
+  const std::string model = text_model(folder, "g (float[2] x) => (int64[2] y) { y = Relu(x) }");
+  const ProgramResult result = run_program("podium run " + model);
+  expect_one_line(result, 1);
+  EXPECT_THAT(result.err, HasSubstr("output 'y': declared as int64[2], its node gives float[2]"));
+}
+
+TEST(Run, WritesNoOutputWhenOneCannotBeWritten) {
+  const TemporaryFolder folder;
+  const std::string model =
+      text_model(folder, "g (float[2] x) => (float[2] y, string[2] s) { y = Relu(x)  s = Cast <to = 8> (x) }");
+  const ProgramResult result = run_program("podium run --quiet " + model + " --output-dir " + folder.file("out"));
+  expect_one_line(result, 1);
+  EXPECT_THAT(result.err, HasSubstr("output 's'"));
+  EXPECT_FALSE(std::filesystem::exists(folder.file("out")));
+}
+
+TEST(Run, RefusesWhatNoMemoryHolds) {
+  const TemporaryFolder folder;
+  for (const char* node : {"y = ConstantOfShape(n)", "m = Cast <to = 1> (n)  f = Expand(m, n)  y = Neg(f)"}) {
+    const std::string model = text_model(
+        folder, fmt::format("g () => (float[M] y) <int64[1] n = {{4611686018427387904}}> {{ {} }}", node));
+    const ProgramResult result = run_program("podium run " + model);
+    expect_one_line(result, 1);
+    EXPECT_THAT(result.err, HasSubstr("does not fit memory"));
+  }
+}
+
 TEST(Run, LeavesNoReportBehindWhenItFails) {
   const TemporaryFolder folder;
   run_program("podium run " + folder.file("absent.onnx") + " --report " + folder.file("report.json"));
@@ -124,6 +201,15 @@ TEST(Info, DescribesAModel) {
   const ProgramResult result = run_program("podium info " + demo_model() + " --dim N=100");
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("uint8[100,28,28]"), HasSubstr("50.8"), HasSubstr("2 Gemm")));
+}
+
+TEST(Info, DescribesAModelWhoseRanksOnlyDataDecides) {
+  const TemporaryFolder folder;
+  const ProgramResult result = run_program(
+      "podium info " + text_model(folder, "g (float[4] x, int64[N] s, float[2,2] w) => (float[M,K] y) "
+                                          "{ r = Reshape(x, s)  y = MatMul(r, w) }"));
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("1 MatMul"));
 }
 
 TEST(Info, ListsEveryOpWithItsTypes) {

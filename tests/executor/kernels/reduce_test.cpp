@@ -227,6 +227,12 @@ std::vector<T> cumulate(const std::string& op, const ir::Tensor& x, std::int32_t
                             {x, ir::Tensor::scalar(axis)})[0]);
 }
 
+TEST(CumSum, RefusesAnAxisOfNoNumber) {
+  EXPECT_THROW(run_text("g (float[2] x, int64[0] axis) => (float[2] y) { y = CumSum(x, axis) }",
+                        {tensor<float>({2}, {1, 2}), tensor<std::int64_t>({0}, {})}),
+               Error);
+}
+
 TEST(CumSum, RunsAlongAMiddleAxis) {
   const ir::Tensor x = tensor<std::int64_t>({2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
   EXPECT_THAT(cumulate<std::int64_t>("CumSum", x, 1), ElementsAre(1, 2, 4, 6, 5, 6, 12, 14));

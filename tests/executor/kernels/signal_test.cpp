@@ -117,6 +117,11 @@ TEST(HannWindow, ComesInTheTypeAskedFor) {
   EXPECT_NEAR(values<double>(y[0])[2], 0, 1e-15);
 }
 
+TEST(HannWindow, OfNoPointsIsEmpty) {
+  const auto y = run_text("g (int64 n) => (float[N] y) { y = HannWindow (n) }", {ir::Tensor::scalar<std::int64_t>(0)});
+  EXPECT_EQ(y[0].tensor.dims(), ir::Dims{0});
+}
+
 TEST(HannWindow, RefusesANegativeSize) {
   EXPECT_THROW(run_text("g (int64 n) => (float[N] y) { y = HannWindow (n) }", {ir::Tensor::scalar<std::int64_t>(-1)}), Error);
 }

@@ -57,6 +57,8 @@ TEST(ReshapeInfers, RefusesWhatDoesNotFit) {
   EXPECT_THAT(y.error("Reshape", {y.of({2, 3}), y.list({4, -1})}),
               HasSubstr("6 elements do not divide into 4"));
   EXPECT_THAT(y.error("Reshape", {y.of({2, 3}), y.list({-1, -1})}), HasSubstr("-1 twice"));
+  const std::int64_t half = std::int64_t{1} << 32;
+  EXPECT_THAT(y.error("Reshape", {y.of({2, 3}), y.list({half, half, -1})}), HasSubstr("63 bits"));
   EXPECT_THAT(y.error("Reshape", {y.of({6}), y.list({6, 0})}), HasSubstr("has 0 at 1"));
   EXPECT_THAT(y.error("Reshape", {y.of({0}), y.list({0, -1})}, {{"allowzero", std::int64_t{1}}}),
               HasSubstr("both 0 and -1"));

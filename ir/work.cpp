@@ -1,0 +1,13 @@
+#include "ir/work.h"
+
+namespace podium::ir {
+
+Work work_of(const TypedOp& op) {
+  if (op.op.spec->work == nullptr) return {};
+  for (std::size_t i = 0; i < op.op.formal_inputs(); ++i) {
+    if (op.has_input(i) && op.input(i).is_tensor() && !op.input(i).has_rank) return {};
+  }
+  return op.op.spec->work(op);
+}
+
+}  // namespace podium::ir
