@@ -16,10 +16,12 @@ void check_count(const char* what, const std::vector<Parameter>& formal, const s
   }
 }
 
-// Of a list of inputs none may be left out; of a list of outputs each may.
+// Of a list of inputs none may be left out, and one that is all of an op's inputs has at least one; of a list of
+// outputs each may be left out.
 void check_no_gap(const Op& op) {
   const std::vector<Parameter>& formal = op.spec->inputs;
   if (formal.empty() || formal.back().formal != Formal::Variadic) return;
+  if (formal.size() == 1 && op.formal_inputs() == 0) throw Error("input '{}' is missing", formal.back().name);
   for (std::size_t i = formal.size() - 1; i < op.formal_inputs(); ++i) {
     if (!op.inputs[i].valid()) throw Error("input '{}' is missing at place {}", formal.back().name, i);
   }

@@ -95,6 +95,14 @@ TEST(BadModel, ReportsValuesThatAreMissingOrDouble) {
   EXPECT_EQ(error_of(proto), "initializer 'w' is there twice");
 }
 
+TEST(BadModel, AListOfInputsHasNoGap) {
+  onnx::ModelProto proto = proto_of("g (float[2] x) => (float[2] y) { y = Min(x, x) }");
+  proto.mutable_graph()->mutable_node(0)->set_input(0, "");
+  EXPECT_EQ(error_of(proto), "node 'y' (Min): input 'data_0' is missing at place 0");
+  proto.mutable_graph()->mutable_node(0)->set_input(1, "");
+  EXPECT_EQ(error_of(proto), "node 'y' (Min): input 'data_0' is missing");
+}
+
 TEST(BadModel, NamesTheBodyOfABadNode) {
   EXPECT_EQ(error_of(proto_of("g (bool c, float[2] x) => (float[2] y) {"
                               " y = If(c) <then_branch = t () => (float[2] r) { r = Neg(nothing) },"
