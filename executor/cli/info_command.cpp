@@ -48,6 +48,7 @@ void print_supported() {
 std::vector<std::vector<std::string>> value_rows(const ir::Graph& graph, const char* what,
                                                  const std::vector<ir::ValueId>& ids) {
   std::vector<std::vector<std::string>> rows;
+  rows.reserve(ids.size());
   for (ir::ValueId id : ids) rows.push_back({what, graph[id].name, to_string(graph[id].type)});
   return rows;
 }

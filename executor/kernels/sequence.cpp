@@ -92,7 +92,7 @@ Dims part_sizes(const RunContext& run, std::int64_t dim) {
 }
 
 PreparedKernel split_to_sequence(PrepareContext& context) {
-  const Dims dims = context.dims(0);
+  const Dims& dims = context.dims(0);
   const auto rank = static_cast<std::int64_t>(dims.size());
   const auto axis = static_cast<std::size_t>(ir::normalized_axis(context.get_int("axis"), rank));
   const bool squeeze = !context.has_input(1) && context.get_int("keepdims") == 0;

@@ -193,7 +193,7 @@ PreparedKernel depth_to_space(PrepareContext& context) {
 PreparedKernel space_to_depth(PrepareContext& context) {
   const Dims& x = context.dims(0);
   const std::int64_t block = context.get_int("blocksize");
-  const std::string mode = context.get_string("mode");
+  const std::string& mode = context.get_string("mode");
   if (mode != "DCR" && mode != "CRD") throw Error("mode is \"{}\", DCR or CRD needed", mode);
   using Order = std::vector<std::size_t>;
   const Order order = mode == "DCR" ? Order{0, 3, 5, 1, 2, 4} : Order{0, 1, 3, 5, 2, 4};

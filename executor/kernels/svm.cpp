@@ -47,7 +47,7 @@ class Likeness {
     if (kind_ == Kind::Radial) {
       return (-gamma_ * (others.rowwise() - x.transpose()).rowwise().squaredNorm().array()).exp();
     }
-    const Vector product = others * x;
+    Vector product = others * x;
     if (kind_ == Kind::Linear) return product;
     const Eigen::ArrayXf shifted = product.array() * gamma_ + offset_;
     if (kind_ == Kind::Polynomial) return shifted.unaryExpr([this](float v) { return std::pow(v, degree_); });
