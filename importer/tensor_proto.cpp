@@ -17,31 +17,31 @@ static_assert(std::endian::native == std::endian::little, "raw data are little-e
 
 namespace {
 
-int code_in_byte(unsigned char byte, std::int64_t index, int bits, bool is_signed) {
-  const int code = (byte >> (index * bits)) & ((1 << bits) - 1);
+// Element `index` of codes that follow each other from the lowest bit of the first byte; 6-bit codes cross bytes.
+int code_at(std::span<const char> packed, std::int64_t index, int bits, bool is_signed) {
+  const auto first = static_cast<std::size_t>(index * bits / 8);
+  unsigned word = static_cast<unsigned char>(packed[first]);
+  if (first + 1 < packed.size()) word |= static_cast<unsigned>(static_cast<unsigned char>(packed[first + 1])) << 8;
+  const int code = static_cast<int>(word >> (index * bits % 8)) & ((1 << bits) - 1);
   return is_signed && code >= 1 << (bits - 1) ? code - (1 << bits) : code;
 }
 
-void unpack(const char* packed, Tensor& tensor) {
+void unpack(std::span<const char> packed, Tensor& tensor) {
   const int bits = bit_width(tensor.type());
-  const int per_byte = 8 / bits;
   const bool is_signed = ir::is_signed(tensor.type());
   auto* out = static_cast<std::int8_t*>(tensor.raw());
-  for (std::int64_t i = 0; i < tensor.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(packed[i / per_byte]);
-    out[i] = static_cast<std::int8_t>(code_in_byte(byte, i % per_byte, bits, is_signed));
-  }
+  for (std::int64_t i = 0; i < tensor.size(); ++i) out[i] = static_cast<std::int8_t>(code_at(packed, i, bits, is_signed));
 }
 
 std::string pack(const Tensor& tensor) {
   const int bits = bit_width(tensor.type());
-  const int per_byte = 8 / bits;
   std::string packed(packed_bytes(tensor.type(), tensor.dims()), '\0');
   const auto* codes = static_cast<const std::int8_t*>(tensor.raw());
   for (std::int64_t i = 0; i < tensor.size(); ++i) {
-    const int code = codes[i] & ((1 << bits) - 1);
-    char& byte = packed[static_cast<std::size_t>(i / per_byte)];
-    byte = static_cast<char>(byte | (code << (i % per_byte * bits)));
+    const unsigned word = static_cast<unsigned>(codes[i] & ((1 << bits) - 1)) << (i * bits % 8);
+    const auto first = static_cast<std::size_t>(i * bits / 8);
+    packed[first] = static_cast<char>(static_cast<unsigned char>(packed[first]) | (word & 0xFF));
+    if (word > 0xFF) packed[first + 1] = static_cast<char>(word >> 8);
   }
   return packed;
 }
@@ -60,7 +60,7 @@ Tensor from_packed(DataType type, Dims dims, std::span<const char> bytes,
   }
   Tensor tensor(type, std::move(dims));
   if (bit_width(type) < 8) {
-    unpack(bytes.data(), tensor);
+    unpack(bytes, tensor);
   } else if (type == DataType::Bool) {
     for (std::size_t i = 0; i < bytes.size(); ++i) tensor.data<bool>()[i] = bytes[i] != 0;
   } else if (!bytes.empty()) {
@@ -93,7 +93,7 @@ Tensor from_packed_field(const onnx::TensorProto& proto, DataType type, const Di
   std::string packed;
   packed.reserve(static_cast<std::size_t>(proto.int32_data_size()));
   for (std::int32_t word : proto.int32_data()) packed += static_cast<char>(word);
-  unpack(packed.data(), tensor);
+  unpack(packed, tensor);
   return tensor;
 }
 
@@ -282,7 +282,7 @@ namespace {
 DataType carrier_of(DataType wanted) {
   if (wanted == DataType::Bfloat16) return DataType::Uint16;
   if (wanted == DataType::Int4 || wanted == DataType::Int2) return DataType::Int8;
-  const bool in_byte = ir::kFloat8s.contains(wanted) || ir::kNarrow.contains(wanted);
+  const bool in_byte = (ir::kFloat8s | ir::kFloat6s | ir::kNarrow).contains(wanted);
   return in_byte ? DataType::Uint8 : DataType::Undefined;
 }
 

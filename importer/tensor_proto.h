@@ -45,10 +45,10 @@ std::span<const char> external_bytes(const MappedFile& file, const ExternalRange
 /// Bytes that a tensor of this type and shape takes in ONNX's packed form. Error when they cannot be counted.
 std::uint64_t packed_bytes(ir::DataType type, const ir::Dims& dims);
 
-/// 1..26 as ONNX numbers element types; Error otherwise.
+/// 1..28 as ONNX numbers element types; Error otherwise.
 ir::DataType data_type_from(int number);
 
-/// Everything in raw_data (4- and 2-bit elements packed), strings in string_data.
+/// Everything in raw_data (elements narrower than a byte packed), strings in string_data.
 onnx::TensorProto tensor_to_proto(const ir::Tensor& tensor, const std::string& name);
 
 /// A file format without bfloat16 and 8-bit or smaller floats and integers carries their bits in integers:

@@ -37,9 +37,11 @@ enum class DataType : std::uint8_t {
   Float8E8M0 = 24,
   Uint2 = 25,
   Int2 = 26,
+  Float6E2M3 = 27,
+  Float6E3M2 = 28,
 };
 
-inline constexpr int kDataTypeCount = 27;
+inline constexpr int kDataTypeCount = 29;
 
 /// ONNX's name in lower case: "float", "int64", "float8e4m3fn", ...
 std::string_view name_of(DataType type);
@@ -48,7 +50,7 @@ DataType data_type_named(std::string_view name);
 
 /// Bits of one element as ONNX packs it (4 for int4). 0 for string.
 int bit_width(DataType type);
-/// Bytes of one element in a Podium tensor: 4- and 2-bit types take a whole byte, string sizeof(std::string).
+/// Bytes of one element in a Podium tensor: 6-, 4- and 2-bit types take a whole byte, string sizeof(std::string).
 std::size_t storage_bytes(DataType type);
 
 bool is_float(DataType type);    ///< float, double and every narrower float
@@ -90,6 +92,7 @@ inline constexpr TypeSet kString{DataType::String};
 inline constexpr TypeSet kComplex{DataType::Complex64, DataType::Complex128};
 inline constexpr TypeSet kInt64{DataType::Int64};
 inline constexpr TypeSet kIndices{DataType::Int32, DataType::Int64};
-inline constexpr TypeSet kAnyType = kNumeric | kFloat8s | kNarrow | kBool | kString | kComplex;
+inline constexpr TypeSet kFloat6s{DataType::Float6E2M3, DataType::Float6E3M2};
+inline constexpr TypeSet kAnyType = kNumeric | kFloat8s | kFloat6s | kNarrow | kBool | kString | kComplex;
 
 }  // namespace podium::ir

@@ -36,14 +36,14 @@ Layout layout_of(DataType type) {
       return {5, 2, 16, true, false, true, true};
     case DataType::Float4E2M1:
       return {2, 1, 1, true, false, false, false};
+    case DataType::Float6E2M3:
+      return {2, 3, 1, true, false, false, false};
+    case DataType::Float6E3M2:
+      return {3, 2, 3, true, false, false, false};
     default:
       return {8, 0, 127, false, false, false, true};  // float8e8m0: powers of two only
   }
 }
-
-// What a NaN becomes where there is none: a float4e2m1. Source: ONNX's reference implementation and cases; its
-// page "Float stored in 4 bits" says 6.
-constexpr std::uint8_t kMinusZero = 0x08;
 
 std::uint8_t nan_bits(const Layout& layout) {
   if (layout.unsigned_zero) return 0x80;
@@ -55,7 +55,8 @@ std::uint8_t largest_bits(const Layout& layout) {
   if (!layout.has_sign) return 0xFE;
   if (layout.has_infinity) return 0x7B;
   if (layout.unsigned_zero) return 0x7F;
-  return layout.has_nan ? 0x7E : 0x07;
+  if (layout.has_nan) return 0x7E;
+  return static_cast<std::uint8_t>((1 << (layout.exponent_bits + layout.mantissa_bits)) - 1);
 }
 
 // The code of a finite positive number, to nearest, ties to even; may be beyond the largest number.
@@ -173,7 +174,10 @@ std::uint8_t float_to_small(float value, DataType type, bool saturate) {
   const auto sign = static_cast<std::uint8_t>(std::signbit(value) ? 1 << sign_shift : 0);
   const std::uint8_t largest = largest_bits(layout);
   const auto nan = static_cast<std::uint8_t>(layout.unsigned_zero ? 0x80 : nan_bits(layout) | sign);
-  if (std::isnan(value)) return layout.has_nan ? nan : kMinusZero;
+  // Where there is no NaN it becomes minus zero. Source: ONNX's reference implementation and cases; its page
+  // "Float stored in 4 bits" says the largest number.
+  const auto minus_zero = static_cast<std::uint8_t>(1 << sign_shift);
+  if (std::isnan(value)) return layout.has_nan ? nan : minus_zero;
   const std::uint32_t code = std::isinf(value) ? 0xFFFU : nearest_code(std::fabs(value), layout);
   if (code == 0) return layout.unsigned_zero ? 0 : sign;
   if (code <= largest) return static_cast<std::uint8_t>(code | sign);
@@ -182,7 +186,7 @@ std::uint8_t float_to_small(float value, DataType type, bool saturate) {
 }
 
 float small_to_float(std::uint8_t bits, DataType type) {
-  // In the order of the types' numbers; nobody asks for the two integers among them.
+  // In the order of the types' numbers; nobody asks for the integers among them.
   static const std::array kTables{
       all_small_floats(DataType::Float8E4M3FN),
       all_small_floats(DataType::Float8E4M3FNUZ),
@@ -192,6 +196,10 @@ float small_to_float(std::uint8_t bits, DataType type) {
       std::array<float, 256>{},
       all_small_floats(DataType::Float4E2M1),
       all_small_floats(DataType::Float8E8M0),
+      std::array<float, 256>{},
+      std::array<float, 256>{},
+      all_small_floats(DataType::Float6E2M3),
+      all_small_floats(DataType::Float6E3M2),
   };
   return kTables[static_cast<std::size_t>(type) - static_cast<std::size_t>(DataType::Float8E4M3FN)][bits];
 }

@@ -57,6 +57,8 @@ using Float8E5M2 = SmallFloat<DataType::Float8E5M2>;
 using Float8E5M2FNUZ = SmallFloat<DataType::Float8E5M2FNUZ>;
 using Float8E8M0 = SmallFloat<DataType::Float8E8M0>;
 using Float4E2M1 = SmallFloat<DataType::Float4E2M1>;
+using Float6E2M3 = SmallFloat<DataType::Float6E2M3>;
+using Float6E3M2 = SmallFloat<DataType::Float6E3M2>;
 
 /// An integer of kBits bits kept in one byte, sign-extended; wraps on conversion.
 template <int kBits, bool kSigned>
@@ -103,6 +105,8 @@ PODIUM_ELEMENT(Float8E5M2, Float8E5M2);
 PODIUM_ELEMENT(Float8E5M2FNUZ, Float8E5M2FNUZ);
 PODIUM_ELEMENT(Float8E8M0, Float8E8M0);
 PODIUM_ELEMENT(Float4E2M1, Float4E2M1);
+PODIUM_ELEMENT(Float6E2M3, Float6E2M3);
+PODIUM_ELEMENT(Float6E3M2, Float6E3M2);
 PODIUM_ELEMENT(Int4, Int4);
 PODIUM_ELEMENT(Uint4, Uint4);
 PODIUM_ELEMENT(Int2, Int2);

@@ -44,6 +44,8 @@ void with_real_type(DataType type, Use&& use) {
     PODIUM_CASE(Float8E5M2FNUZ, ir::Float8E5M2FNUZ);
     PODIUM_CASE(Float8E8M0, ir::Float8E8M0);
     PODIUM_CASE(Float4E2M1, ir::Float4E2M1);
+    PODIUM_CASE(Float6E2M3, ir::Float6E2M3);
+    PODIUM_CASE(Float6E3M2, ir::Float6E3M2);
     PODIUM_CASE(Int8, std::int8_t);
     PODIUM_CASE(Int16, std::int16_t);
     PODIUM_CASE(Int32, std::int32_t);

@@ -5,7 +5,7 @@
 namespace podium::ir {
 namespace {
 
-constexpr TypeSet kCastable = kNumeric | kFloat8s | kNarrow | kBool | kString;
+constexpr TypeSet kCastable = kNumeric | kFloat8s | kFloat6s | kNarrow | kBool | kString;
 constexpr TypeSet kBits = kNumeric | kFloat8s | kNarrow | kBool | kComplex;
 
 DataType target(const InferContext& context, TypeSet allowed) {

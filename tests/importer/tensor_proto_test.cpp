@@ -41,6 +41,14 @@ TEST(TensorProto, PacksSmallTypesLowBitsFirst) {
   EXPECT_EQ(tensor_to_proto(two, "t").raw_data(), "\x93\x03");
 }
 
+TEST(TensorProto, PacksFourSixBitFloatsInThreeBytes) {
+  using Six = ir::Float6E2M3;
+  const Tensor six = Tensor::of<Six>({5}, {Six(1.0F), Six(7.5F), Six(-1.0F), Six(0.125F), Six(1.0F)});
+  const onnx::TensorProto proto = tensor_to_proto(six, "t");
+  EXPECT_EQ(proto.raw_data(), "\xC8\x87\x06\x08");
+  EXPECT_TRUE(identical(TensorReader().read(proto), six));
+}
+
 TEST(TensorProto, ReadsTheFieldOfEachType) {
   onnx::TensorProto int4 = header(DataType::Int4, {3});
   for (int word : {0x78, 0x0F}) int4.add_int32_data(word);

@@ -43,7 +43,8 @@ TEST_P(SmallFloats, RoundToTheNearestAndTiesToEven) {
 INSTANTIATE_TEST_SUITE_P(, SmallFloats,
                          ::testing::Values(DataType::Float8E4M3FN, DataType::Float8E4M3FNUZ,
                                            DataType::Float8E5M2, DataType::Float8E5M2FNUZ,
-                                           DataType::Float4E2M1, DataType::Float8E8M0),
+                                           DataType::Float4E2M1, DataType::Float8E8M0, DataType::Float6E2M3,
+                                           DataType::Float6E3M2),
                          [](const auto& given) { return std::string(name_of(given.param)); });
 
 struct Edge {
@@ -66,6 +67,8 @@ TEST(SmallFloat, FollowsTheTableOfTheDefinition) {
       {Float8E5M2, kNan, 0x7F, 0x7F},          {Float8E5M2FNUZ, kInfinity, 0x7F, 0x80},
       {Float8E5M2FNUZ, -1e9F, 0xFF, 0x80},     {Float4E2M1, kInfinity, 0x07, 0x07},
       {Float4E2M1, -100, 0x0F, 0x0F},          {Float4E2M1, kNan, 0x08, 0x08},
+      {Float6E2M3, kInfinity, 0x1F, 0x1F},     {Float6E2M3, kNan, 0x20, 0x20},
+      {Float6E3M2, -100, 0x3F, 0x3F},          {Float6E3M2, -0.0F, 0x20, 0x20},
       {Float8E8M0, kInfinity, 0xFE, 0xFF},     {Float8E8M0, kNan, 0xFF, 0xFF},
       {Float8E8M0, 3e38F, 0xFE, 0xFF},
   };
@@ -83,6 +86,8 @@ TEST(SmallFloat, HasTheLargestNumbersOfTheDefinition) {
   EXPECT_EQ(small_to_float(0x7B, DataType::Float8E5M2), 57344);
   EXPECT_EQ(small_to_float(0x7F, DataType::Float8E5M2FNUZ), 57344);
   EXPECT_EQ(small_to_float(0x07, DataType::Float4E2M1), 6);
+  EXPECT_EQ(small_to_float(0x1F, DataType::Float6E2M3), 7.5F);
+  EXPECT_EQ(small_to_float(0x1F, DataType::Float6E3M2), 28);
   EXPECT_EQ(small_to_float(0x01, DataType::Float8E4M3FN), 0x1p-9F);
   EXPECT_EQ(small_to_float(0x01, DataType::Float8E4M3FNUZ), 0x1p-10F);
   EXPECT_EQ(small_to_float(0x01, DataType::Float8E5M2FNUZ), 0x1p-17F);

@@ -181,5 +181,14 @@ TEST(BitCast, KnowsWhereTheSignOfShortIntegersIs) {
 
 TEST(BitCast, NeedsEqualWidths) { EXPECT_THROW(bit_cast(list<float>({1}), DataType::Int64), Error); }
 
+TEST(Cast, RoundsToSixBitFloats) {
+  const auto through = [](std::int64_t type) {
+    const Tensor six = run_op("Cast", {tensor<float>({4}, {1.06F, -3.3F, 0.01F, 100})}, {{"to", type}});
+    return values<float>(run_op("Cast", {six}, {{"to", std::int64_t{1}}}));
+  };
+  EXPECT_THAT(through(27), ElementsAre(1.0F, -3.25F, 0.0F, 7.5F));
+  EXPECT_THAT(through(28), ElementsAre(1.0F, -3.5F, 0.0F, 28.0F));
+}
+
 }  // namespace
 }  // namespace podium::kernels
