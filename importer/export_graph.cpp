@@ -1,15 +1,13 @@
 #include "importer/export_graph.h"
 
 #include <onnx/onnx_pb.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <set>
 #include <unordered_set>
 
+#include "importer/output_file.h"
 #include "importer/tensor_proto.h"
 #include "importer/type_proto.h"
 
@@ -18,41 +16,12 @@ namespace {
 
 // Written inside the message while the sum stays below; protobuf ends at 2 GiB.
 constexpr std::size_t kMostInside = std::size_t{1} << 30;
-constexpr std::size_t kAlignment = 4096;  // of tensors in the data file, so that they can be mapped
+constexpr std::uint64_t kAlignment = 4096;  // of tensors in the data file, so that they can be mapped
 constexpr std::int64_t kIrVersion = 9;
-
-// A file that gets its name only when it is complete.
-class PendingFile {
- public:
-  explicit PendingFile(std::string path)
-      : path_(std::move(path)),
-        temporary_(fmt::format("{}.{}.tmp", path_, getpid())),
-        stream_(temporary_, std::ios::binary) {
-    if (!stream_) throw Error("{}: cannot be written", path_);
-  }
-  ~PendingFile() {
-    if (!committed_) std::remove(temporary_.c_str());
-  }
-  PendingFile(const PendingFile&) = delete;
-  PendingFile& operator=(const PendingFile&) = delete;
-
-  std::ofstream& stream() { return stream_; }
-  void commit() {
-    stream_.close();
-    if (!stream_ || std::rename(temporary_.c_str(), path_.c_str()) != 0) throw Error("{}: cannot be written", path_);
-    committed_ = true;
-  }
-
- private:
-  std::string path_;
-  std::string temporary_;
-  std::ofstream stream_;
-  bool committed_ = false;
-};
 
 class Exporter {
  public:
-  Exporter(const ExportOptions& options, PendingFile* data, std::string data_name)
+  Exporter(const ExportOptions& options, OutputFile* data, std::string data_name)
       : options_(options), data_(data), data_name_(std::move(data_name)) {}
 
   void write(const ir::Graph& graph, int captures, onnx::GraphProto& proto);
@@ -66,9 +35,8 @@ class Exporter {
   void name_dimensions(onnx::ValueInfoProto& proto) const;
 
   const ExportOptions& options_;
-  PendingFile* data_;
+  OutputFile* data_;
   std::string data_name_;
-  std::size_t data_end_ = 0;
 };
 
 void set_external(onnx::TensorProto& proto, const std::string& key, const std::string& value) {
@@ -87,9 +55,8 @@ void Exporter::write_constant(const ir::Value& value, onnx::TensorProto& proto) 
   }
   proto = tensor_to_proto(*value.constant, value.name);
   if (data_ == nullptr || !proto.has_raw_data() || proto.raw_data().size() < kAlignment) return;
-  const std::size_t offset = (data_end_ + kAlignment - 1) / kAlignment * kAlignment;
-  data_->stream() << std::string(offset - data_end_, '\0') << proto.raw_data();
-  data_end_ = offset + proto.raw_data().size();
+  const std::uint64_t offset = data_->align(kAlignment);
+  data_->write(proto.raw_data());
   proto.set_data_location(onnx::TensorProto::EXTERNAL);
   set_external(proto, "location", data_name_);
   set_external(proto, "offset", std::to_string(offset));
@@ -242,10 +209,10 @@ int domain_version(std::string_view domain) {
 
 }  // namespace
 
-void export_graph(const ir::Graph& graph, const std::string& path, const ExportOptions& options) {
-  std::unique_ptr<PendingFile> data;
+void export_graph(const ir::Graph& graph, const std::string& path, const ExportOptions& options) try {
+  std::unique_ptr<OutputFile> data;
   const std::string data_path = path + ".data";
-  if (constant_bytes(graph) > kMostInside) data = std::make_unique<PendingFile>(data_path);
+  if (constant_bytes(graph) > kMostInside) data = std::make_unique<OutputFile>(data_path);
 
   onnx::ModelProto model;
   model.set_ir_version(kIrVersion);
@@ -262,10 +229,12 @@ void export_graph(const ir::Graph& graph, const std::string& path, const ExportO
     extra->set_domain(std::string(domain));
     extra->set_version(domain_version(domain));
   }
-  PendingFile file(path);
-  if (!model.SerializeToOstream(&file.stream())) throw Error("{}: cannot be written", path);
+  OutputFile file(path);
+  if (!model.SerializeToOstream(&file.stream())) throw Error("cannot be written");
   if (data != nullptr) data->commit();
   file.commit();
+} catch (const Error& error) {
+  throw error.at(path);
 }
 
 }  // namespace podium::importer

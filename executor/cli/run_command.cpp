@@ -157,7 +157,8 @@ InferenceSession make_session(const Options& options, const std::map<std::string
   return in_model(options, [&] {
     optimize(model);
     result.summary = report::summarize(model.graph);
-    InferenceSession session(std::move(model), {.seed = options.seed, .threads = options.threads});
+    InferenceSession session(std::move(model),
+                             {.seed = options.seed, .threads = options.threads, .optimized = true});
     check_element_types(session, signature);
     return session;
   });

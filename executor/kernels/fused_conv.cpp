@@ -1,10 +1,10 @@
 // Convolution and pooling on channels-last memory, in oneDNN.
 #include <array>
-#include <cstring>
 
 #include "executor/kernels/fused.h"
 #include "executor/kernels/fused_activation.h"
 #include "executor/kernels/fused_conv.h"
+#include "executor/kernels/packed_call.h"
 
 namespace podium::kernels {
 namespace {
@@ -39,21 +39,6 @@ Dims grouped(const Dims& weights, std::int64_t group) {
   return dims;
 }
 
-struct Convolution {
-  std::shared_ptr<const onednn::Call> call;
-  Tensor weights;
-  bool has_bias = false;
-  bool has_residual = false;
-
-  void operator()(const RunContext& run) const {
-    Tensor& y = run.output(0);
-    // The sum post-op adds to what is in the output: the plan gives both one memory whenever it can.
-    if (has_residual && y.raw() != run.input(3).raw()) std::memcpy(y.raw(), run.input(3).raw(), y.bytes());
-    const void* bias = has_bias ? run.input(2).raw() : nullptr;
-    (*call)(std::array<const void*, 5>{run.input(0).raw(), weights.raw(), bias, y.raw(), run.scratch_memory});
-  }
-};
-
 PreparedKernel prepare_direct(PrepareContext& context, const ConvolutionPlan& plan) {
   const auto x = onednn::channels_last(plan.x);
   const auto y = onednn::channels_last(plan.y);
@@ -63,7 +48,7 @@ PreparedKernel prepare_direct(PrepareContext& context, const ConvolutionPlan& pl
   const dnnl::convolution_forward::primitive_desc primitive(description, onednn::attributes(plan.post_ops),
                                                             onednn::cpu());
   context.need_scratch(primitive.scratchpad_desc().get_size());
-  return Convolution{
+  return PackedCall{
       .call = onednn::make_call(dnnl::convolution_forward(primitive), primitive,
                                 {{DNNL_ARG_SRC, x},
                                  {DNNL_ARG_WEIGHTS, primitive.weights_desc()},

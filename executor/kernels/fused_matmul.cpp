@@ -1,32 +1,12 @@
 // A float product with constant, packed weights, and what follows it: bias, residual, activation.
-#include <array>
-#include <cstring>
 
 #include "executor/kernels/fused.h"
 #include "executor/kernels/fused_activation.h"
+#include "executor/kernels/packed_call.h"
 
 namespace podium::kernels {
 
 using dnnl::memory;
-
-namespace {
-
-struct Product {
-  std::shared_ptr<const onednn::Call> call;
-  Tensor weights;
-  bool has_bias = false;
-  bool has_residual = false;
-
-  void operator()(const RunContext& run) const {
-    Tensor& y = run.output(0);
-    // The sum post-op adds to what is in the output: the plan gives both one memory whenever it can.
-    if (has_residual && y.raw() != run.input(3).raw()) std::memcpy(y.raw(), run.input(3).raw(), y.bytes());
-    const void* bias = has_bias ? run.input(2).raw() : nullptr;
-    (*call)(std::array<const void*, 5>{run.input(0).raw(), weights.raw(), bias, y.raw(), run.scratch_memory});
-  }
-};
-
-}  // namespace
 
 PreparedKernel prepare_fused_matmul(PrepareContext& context) {
   IR_CHECK(context.constant(1) != nullptr, "the weights of a fused product are not constant");
@@ -35,7 +15,7 @@ PreparedKernel prepare_fused_matmul(PrepareContext& context) {
   const std::int64_t inner = transposed ? given[1] : given[0];
   const std::int64_t columns = transposed ? given[0] : given[1];
   const std::int64_t rows = context.input(0).element_count() / inner;
-  Product kernel{.call = {}, .weights = {}, .has_bias = context.has_input(2), .has_residual = context.has_input(3)};
+  PackedCall kernel{.has_bias = context.has_input(2), .has_residual = context.has_input(3)};
   const auto a = onednn::plain({rows, inner});
   const auto y = onednn::plain({rows, columns});
   const auto bias = kernel.has_bias ? onednn::plain({1, columns}) : memory::desc();

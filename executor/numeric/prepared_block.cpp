@@ -10,6 +10,7 @@
 #include "executor/kernels/thread_limit.h"
 #include "executor/numeric/memory_plan.h"
 #include "executor/numeric/optimize.h"
+#include "ir/passes/bodies.h"
 
 namespace podium::numeric {
 
@@ -51,12 +52,6 @@ struct Task {
   std::vector<Type> prepared_for = {};  // of a dynamic task: the input types of the last preparation
   std::vector<Type> output_types = {};
 };
-
-bool has_body(const Op& op) {
-  return std::any_of(op.attributes.begin(), op.attributes.end(), [](const ir::Attribute& candidate) {
-    return std::holds_alternative<ir::Body>(candidate.value);
-  });
-}
 
 bool all_static(const Graph& graph, const std::vector<ValueId>& ids) {
   return std::all_of(ids.begin(), ids.end(), [&](ValueId id) {
@@ -181,10 +176,10 @@ void PreparedBlock::State::make_tasks() {
   for (const Op& op : graph.ops) {
     Task task{.op = &op, .kernel = kernels::find_kernel(op.spec->domain, op.spec->name)};
     if (task.kernel == nullptr) throw Error("{}: there is no kernel for it", graph.describe(op));
-    task.is_static = !has_body(op) && all_static(graph, op.inputs) && all_static(graph, op.outputs);
+    task.is_static = !ir::has_body(op) && all_static(graph, op.inputs) && all_static(graph, op.outputs);
     for (ValueId id : op.inputs) task.inputs.push_back(id.valid() ? &datum(id) : nullptr);
     for (ValueId id : op.outputs) task.outputs.push_back(id.valid() ? &datum(id) : nullptr);
-    if (task.is_static || has_body(op)) {
+    if (task.is_static || ir::has_body(op)) {
       at_op(graph, op, [&] {
         if (!op.spec->view) check_fits_machine(graph, op);
         prepare(task, ir::TypedOp(graph, op));
@@ -285,7 +280,7 @@ void PreparedBlock::State::find_deaths() {
 }
 
 void PreparedBlock::State::run_dynamic(Task& task) {
-  if (has_body(*task.op)) {
+  if (ir::has_body(*task.op)) {
     for (Datum* output : task.outputs) {
       if (output != nullptr) *output = Datum();
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/verify.h"
 #include "ir/work.h"
 
 namespace podium::report {
@@ -12,16 +13,12 @@ double bytes_of(const ir::Type& type) {
   return count < 0 ? 0 : static_cast<double>(count) * bit_width(type.element) / 8;
 }
 
-bool is_annotation(std::string_view name) {
-  return name.starts_with("__") || name == "virtualGraph" || name == "pipelineStage" || name == "executionPhase";
-}
-
 void count_ops(const ir::Graph& graph, ModelSummary& summary) {
   for (const ir::Op& op : graph.ops) {
     const std::string domain(op.spec->domain);
     ++summary.op_counts[domain + (domain.empty() ? "" : ".") + std::string(op.spec->name)];
     for (const ir::Attribute& attribute : op.attributes) {
-      if (is_annotation(attribute.name)) ++summary.annotated_ops[attribute.name];
+      if (ir::is_annotation(attribute.name)) ++summary.annotated_ops[attribute.name];
     }
     for_each_body(op, [&](std::string_view, const ir::Graph& body) { count_ops(body, summary); });
   }

@@ -17,9 +17,9 @@ void check_data(const ir::Graph& graph) {
   }
 }
 
-executor::Program compile(importer::Model model) {
+executor::Program compile(importer::Model model, const SessionOptions& options) {
   check_data(model.graph);
-  optimize(model);
+  if (!options.optimized) optimize(model);
   return lower::single_processor(std::move(model.graph));
 }
 
@@ -57,7 +57,7 @@ void optimize(importer::Model& model) {
 }
 
 InferenceSession::InferenceSession(importer::Model model, const SessionOptions& options)
-    : engine_(compile(std::move(model)), {.seed = options.seed, .threads = options.threads}) {}
+    : engine_(compile(std::move(model), options), {.seed = options.seed, .threads = options.threads}) {}
 
 std::span<const ir::Datum> InferenceSession::run(std::span<const ir::Datum> given) {
   if (given.size() != inputs().size()) throw Error("{} inputs found, {} needed", given.size(), inputs().size());

@@ -13,6 +13,7 @@ namespace podium {
 struct SessionOptions {
   std::uint64_t seed = 0;  ///< of random ops that have none of their own
   int threads = 0;         ///< 0: one a processor of the machine
+  bool optimized = false;  ///< the model has been through optimize
 };
 
 /// Infers types, folds constants and simplifies, as a session does first. Error names the node that does not fit.
