@@ -27,9 +27,9 @@ onnx::ModelProto with_initializer() {
 TEST(BadFile, SaysWhatTheFileIs) {
   const Folder folder;
   const auto error = [&](const std::string& path) { return error_of([&] { import_model(path); }); };
-  EXPECT_EQ(error(folder.path("none.onnx")),
-            folder.path("none.onnx") + ": cannot be opened: No such file or directory");
-  EXPECT_EQ(error(folder.path("")), folder.path("") + ": is a directory, a file needed");
+  EXPECT_EQ(error(folder.file("none.onnx")),
+            folder.file("none.onnx") + ": cannot be opened: No such file or directory");
+  EXPECT_EQ(error(folder.file("")), folder.file("") + ": is a directory, a file needed");
   EXPECT_THAT(error(folder.write("a.onnx", "")), HasSubstr("a.onnx: is empty, an ONNX model needed"));
   EXPECT_THAT(error(folder.write("b.onnx", "hello, I am text\n")),
               HasSubstr("is text, a binary ONNX model needed"));

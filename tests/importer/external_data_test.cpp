@@ -70,15 +70,15 @@ TEST_F(ExternalData, OutlivesTheModelAndTheFile) {
 
 TEST_F(ExternalData, StaysInTheFolderOfTheModel) {
   folder_.write("out.bin", kFloats);
-  std::filesystem::create_directories(folder_.path("in"));
-  std::filesystem::create_symlink(folder_.path("out.bin"), folder_.path("in/link.bin"));
-  std::filesystem::create_directory_symlink(folder_.path(), folder_.path("in/up"));
+  std::filesystem::create_directories(folder_.file("in"));
+  std::filesystem::create_symlink(folder_.file("out.bin"), folder_.file("in/link.bin"));
+  std::filesystem::create_directory_symlink(folder_.path(), folder_.file("in/up"));
   const std::string leads_out = "leads out of the model's folder";
   EXPECT_THAT(error({{"location", "../out.bin"}}),
               HasSubstr("model.onnx: tensor 'w': external data '../out.bin': " + leads_out));
   EXPECT_THAT(error({{"location", "link.bin"}}), HasSubstr(leads_out));
   EXPECT_THAT(error({{"location", "up/out.bin"}}), HasSubstr(leads_out));
-  EXPECT_THAT(error({{"location", folder_.path("out.bin")}}), HasSubstr("is an absolute path"));
+  EXPECT_THAT(error({{"location", folder_.file("out.bin")}}), HasSubstr("is an absolute path"));
 }
 
 TEST_F(ExternalData, MustBeThereAndLongEnough) {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "importer/import.h"
+#include "tests/support/run_program.h"
 #include "tests/support/run_text.h"
 
 namespace podium::importer {
@@ -39,27 +40,6 @@ inline std::string error_of(const onnx::ModelProto& proto, const ImportOptions& 
   return error_of([&] { import_proto(proto, options); });
 }
 
-/// A folder that goes with its files at the end of the test.
-class Folder {
- public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "podium-XXXXXX").string();
-    IR_CHECK(mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  std::string path(const std::string& name = {}) const { return (path_ / name).string(); }
-  std::string write(const std::string& name, const std::string& bytes) const {
-    std::filesystem::create_directories((path_ / name).parent_path());
-    std::ofstream(path_ / name, std::ios::binary) << bytes;
-    return path(name);
-  }
-
- private:
-  std::filesystem::path path_;
-};
+using Folder = testing::TemporaryFolder;
 
 }  // namespace podium::importer

@@ -42,8 +42,8 @@ TEST(Npy, ComesBackAsItWasWritten) {
                                     Tensor::of<std::complex<double>>({1}, {{1, 2}}),
                                     Tensor::of<ir::Float16>({1}, {ir::Float16(1.5F)})};
   for (const Tensor& tensor : tensors) {
-    write_npy(tensor, folder.path("t.npy"));
-    EXPECT_TRUE(identical(read_tensor_file(folder.path("t.npy"), {}).tensor, tensor))
+    write_npy(tensor, folder.file("t.npy"));
+    EXPECT_TRUE(identical(read_tensor_file(folder.file("t.npy"), {}).tensor, tensor))
         << to_string(tensor.type_and_dims());
   }
 }
@@ -53,12 +53,12 @@ TEST(Npy, CarriesTypesThatNumpyLacksAsTheirBits) {
   for (const auto type : {DataType::Bfloat16, DataType::Float8E4M3FN, DataType::Int4, DataType::Uint2}) {
     Tensor tensor(type, {2});
     std::memset(tensor.raw(), 1, tensor.bytes());
-    write_npy(tensor, folder.path("t.npy"));
-    EXPECT_TRUE(identical(read_tensor_file(folder.path("t.npy"), ir::Type::tensor(type)).tensor, tensor))
+    write_npy(tensor, folder.file("t.npy"));
+    EXPECT_TRUE(identical(read_tensor_file(folder.file("t.npy"), ir::Type::tensor(type)).tensor, tensor))
         << name_of(type);
   }
-  write_npy(Tensor::of<std::int8_t>({1}, {9}), folder.path("t.npy"));
-  EXPECT_THAT(error_of([&] { read_tensor_file(folder.path("t.npy"), ir::Type::tensor(DataType::Int4)); }),
+  write_npy(Tensor::of<std::int8_t>({1}, {9}), folder.file("t.npy"));
+  EXPECT_THAT(error_of([&] { read_tensor_file(folder.file("t.npy"), ir::Type::tensor(DataType::Int4)); }),
               HasSubstr("element 0 is 9, int4 needed"));
 }
 
@@ -78,8 +78,8 @@ TEST(Npy, TurnsFortranOrderAround) {
 
 TEST(Npy, HeadersAreAlignedAsNumpyDoesIt) {
   const Folder folder;
-  write_npy(Tensor::of<float>({3}, {1, 2, 3}), folder.path("t.npy"));
-  EXPECT_EQ(std::filesystem::file_size(folder.path("t.npy")), 128U + 12U);
+  write_npy(Tensor::of<float>({3}, {1, 2, 3}), folder.file("t.npy"));
+  EXPECT_EQ(std::filesystem::file_size(folder.file("t.npy")), 128U + 12U);
 }
 
 TEST(Npy, SaysWhatIsWrong) {
@@ -130,10 +130,10 @@ TEST(LoadDatum, ReadsProtosByTheDeclaredType) {
 TEST(WriteNpy, ReplacesTheFileThatALinkLeadsTo) {
   const Folder folder;
   folder.write("real.npy", "old");
-  std::filesystem::create_symlink("real.npy", folder.path("link.npy"));
-  write_npy(Tensor::of<float>({1}, {1}), folder.path("link.npy"));
-  EXPECT_TRUE(std::filesystem::is_symlink(folder.path("link.npy")));
-  EXPECT_GT(std::filesystem::file_size(folder.path("real.npy")), 64U);
+  std::filesystem::create_symlink("real.npy", folder.file("link.npy"));
+  write_npy(Tensor::of<float>({1}, {1}), folder.file("link.npy"));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.file("link.npy")));
+  EXPECT_GT(std::filesystem::file_size(folder.file("real.npy")), 64U);
 }
 
 }  // namespace

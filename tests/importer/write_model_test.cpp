@@ -51,14 +51,14 @@ TEST(WriteModel, GivesBackWhatItReadWithFieldsThatNobodyKnows) {
   auto& node = *proto.mutable_graph()->mutable_node(0);
   node.GetReflection()->MutableUnknownFields(&node)->AddLengthDelimited(77, "from the future");
   proto.GetReflection()->MutableUnknownFields(&proto)->AddVarint(99, 5);
-  write_model(import_proto(proto), folder.path("out.onnx"));
-  EXPECT_EQ(contents(folder.path("out.onnx")), proto.SerializeAsString());
+  write_model(import_proto(proto), folder.file("out.onnx"));
+  EXPECT_EQ(contents(folder.file("out.onnx")), proto.SerializeAsString());
 }
 
 TEST(WriteModel, SetsReplacesAndClearsAttributes) {
   const Folder folder;
-  const std::string first = folder.path("first.onnx");
-  const std::string second = folder.path("second.onnx");
+  const std::string first = folder.file("first.onnx");
+  const std::string second = folder.file("second.onnx");
   const ir::Attribute stage{"__pipeline_stage", std::int64_t{2}};
   write_model(import_proto(sample()), first,
               {.nodes = {{.node = {{.node = "add"}}, .set = {stage, {"__ipu_number", std::int64_t{1}}}}}});
@@ -80,15 +80,15 @@ TEST(WriteModel, ReachesNodesOfBodies) {
       "= Abs(x) }> }");
   const NodeEdit edit{.node = {{.node = std::size_t{0}}, {.node = std::size_t{0}, .body = "else_branch"}},
                       .set = {{"__ipu_number", std::int64_t{4}}}};
-  write_model(import_proto(proto), folder.path("out.onnx"), {.nodes = {edit}});
-  EXPECT_EQ(parsed(folder.path("out.onnx")).graph().node(0).attribute(1).g().node(0).attribute(0).i(), 4);
+  write_model(import_proto(proto), folder.file("out.onnx"), {.nodes = {edit}});
+  EXPECT_EQ(parsed(folder.file("out.onnx")).graph().node(0).attribute(1).g().node(0).attribute(0).i(), 4);
 }
 
 TEST(WriteModel, ReplacesInitializers) {
   const Folder folder;
-  write_model(import_proto(sample()), folder.path("out.onnx"),
+  write_model(import_proto(sample()), folder.file("out.onnx"),
               {.initializers = {{"w", ir::Tensor::of<float>({1}, {9})}}});
-  const onnx::ModelProto out = parsed(folder.path("out.onnx"));
+  const onnx::ModelProto out = parsed(folder.file("out.onnx"));
   EXPECT_EQ(out.graph().initializer(0).float_data_size(), 0);
   EXPECT_EQ(out.graph().initializer(0).raw_data().size(), 4U);
   EXPECT_EQ(out.graph().initializer(1).float_data(0), 1);
@@ -97,7 +97,7 @@ TEST(WriteModel, ReplacesInitializers) {
 TEST(WriteModel, RefusesEditsOfWhatIsNotThere) {
   const Folder folder;
   const Model model = import_proto(sample());
-  const std::string path = folder.path("out.onnx");
+  const std::string path = folder.file("out.onnx");
   const auto error = [&](const ModelEdits& edits) {
     return error_of([&] { write_model(model, path, edits); });
   };
@@ -117,7 +117,7 @@ TEST(WriteModel, RefusesEditsOfWhatIsNotThere) {
 TEST(WriteModel, LeavesNothingWhereItCannotWrite) {
   const Folder folder;
   const Model model = import_proto(sample());
-  EXPECT_THAT(error_of([&] { write_model(model, folder.path("none/out.onnx")); }),
+  EXPECT_THAT(error_of([&] { write_model(model, folder.file("none/out.onnx")); }),
               HasSubstr("none/out.onnx: cannot be written: No such file or directory"));
   EXPECT_THAT(error_of([&] { write_model(model, folder.path()); }),
               HasSubstr("is a directory, a file needed"));
@@ -140,27 +140,27 @@ class WriteExternal : public ::testing::Test {
 };
 
 TEST_F(WriteExternal, DataStayWhereTheyAreInTheSameFolder) {
-  write_model(model_, folder_.path("in/out.onnx"));
-  EXPECT_FALSE(std::filesystem::exists(folder_.path("in/out.onnx.data")));
-  EXPECT_EQ(weight(folder_.path("in/out.onnx"), 1), 5);
+  write_model(model_, folder_.file("in/out.onnx"));
+  EXPECT_FALSE(std::filesystem::exists(folder_.file("in/out.onnx.data")));
+  EXPECT_EQ(weight(folder_.file("in/out.onnx"), 1), 5);
 }
 
 TEST_F(WriteExternal, DataGoAlongToAnotherFolderOnce) {
-  std::filesystem::create_directory(folder_.path("other"));
-  write_model(model_, folder_.path("other/out.onnx"));
-  std::filesystem::remove_all(folder_.path("in"));
-  EXPECT_EQ(weight(folder_.path("other/out.onnx"), 0), 5);
-  EXPECT_EQ(weight(folder_.path("other/out.onnx"), 1), 5);
-  EXPECT_EQ(std::filesystem::file_size(folder_.path("other/out.onnx.data")), 4U)
+  std::filesystem::create_directory(folder_.file("other"));
+  write_model(model_, folder_.file("other/out.onnx"));
+  std::filesystem::remove_all(folder_.file("in"));
+  EXPECT_EQ(weight(folder_.file("other/out.onnx"), 0), 5);
+  EXPECT_EQ(weight(folder_.file("other/out.onnx"), 1), 5);
+  EXPECT_EQ(std::filesystem::file_size(folder_.file("other/out.onnx.data")), 4U)
       << "both weights share the data";
 }
 
 TEST_F(WriteExternal, AReplacedWeightLeavesTheOldFileAlone) {
   const ModelEdits edits{.initializers = {{"w", ir::Tensor::of<float>({1}, {6})}}};
-  write_model(model_, folder_.path("in/m.onnx"), edits);
-  EXPECT_EQ(weight(folder_.path("in/m.onnx"), 0), 6);
-  EXPECT_EQ(weight(folder_.path("in/m.onnx"), 1), 5);
-  EXPECT_EQ(std::filesystem::file_size(folder_.path("in/w.bin")), 4U);
+  write_model(model_, folder_.file("in/m.onnx"), edits);
+  EXPECT_EQ(weight(folder_.file("in/m.onnx"), 0), 6);
+  EXPECT_EQ(weight(folder_.file("in/m.onnx"), 1), 5);
+  EXPECT_EQ(std::filesystem::file_size(folder_.file("in/w.bin")), 4U);
 }
 
 }  // namespace

@@ -46,6 +46,7 @@ TemporaryFolder::TemporaryFolder() {
 TemporaryFolder::~TemporaryFolder() { std::filesystem::remove_all(path_); }
 
 std::string TemporaryFolder::write(const std::string& name, const std::string& bytes) const {
+  std::filesystem::create_directories(std::filesystem::path(file(name)).parent_path());
   std::ofstream(file(name), std::ios::binary) << bytes;
   return file(name);
 }

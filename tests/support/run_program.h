@@ -25,7 +25,7 @@ class TemporaryFolder {
   const std::string& path() const { return path_; }
   /// The path of a file in it.
   std::string file(const std::string& name) const { return path_ + "/" + name; }
-  /// Writes a file and gives its path.
+  /// Writes a file, with the folders on its way, and gives its path.
   std::string write(const std::string& name, const std::string& bytes) const;
 
  private:
