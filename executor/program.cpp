@@ -6,50 +6,221 @@
 namespace podium::executor {
 namespace {
 
+// One slot after the other, with what the step does to it.
+template <class OnRead, class OnWrite>
+struct VisitSlots {
+  OnRead read;
+  OnWrite write;
+
+  void transfer(const Transfer& transfer) {
+    read(transfer.from);
+    write(transfer.to);
+  }
+  void operator()(const Compute& step) {
+    for (const Slot& slot : step.reads) {
+      if (slot.buffer.valid()) read(slot);
+    }
+    for (const Slot& slot : step.writes) write(slot);
+  }
+  void operator()(const LoadFromHost& step) { write(step.to); }
+  void operator()(const StoreToHost& step) { read(step.from); }
+  void operator()(const CopyBetweenProcessors& step) {
+    for (const Transfer& one : step.transfers) transfer(one);
+  }
+  void operator()(const CopyBetweenTiles& step) { transfer(step.transfer); }
+  void operator()(const LoadRemote& step) { transfer(step.transfer); }
+  void operator()(const StoreRemote& step) { transfer(step.transfer); }
+  void operator()(const Collective& step) { transfer(step.transfer); }
+  void operator()(const Repeat& /*step*/) {}
+};
+
 struct PrintStep {
   const Program& program;
 
   std::string slot(const Slot& slot) const {
     if (!slot.buffer.valid()) return "_";
     const Buffer& buffer = program[slot.buffer];
-    return buffer.slots == 1 ? buffer.name : fmt::format("{}[{}]", buffer.name, slot.index);
+    std::string text = fmt::format("{}@{}", buffer.name, buffer.processor);
+    if (buffer.memory == Memory::IO) text += ".io";
+    if (buffer.memory == Memory::Streaming) text += ".streaming";
+    if (buffer.slots == 1) return text;
+    if (slot.stride == 0) return fmt::format("{}[{}]", text, slot.index);
+    return fmt::format("{}[{}+{}i]", text, slot.index, slot.stride);
   }
   std::string slots(const std::vector<Slot>& all) const {
     std::string text;
     for (const Slot& one : all) text += (text.empty() ? "" : ", ") + slot(one);
     return text;
   }
-  std::string operator()(const LoadFromHost& step) const {
-    return fmt::format("load {} from host", slot(step.to));
-  }
-  std::string operator()(const StoreToHost& step) const {
-    return fmt::format("store {} to host", slot(step.from));
-  }
+  std::string transfer(const Transfer& one) const { return fmt::format("{} -> {}", slot(one.from), slot(one.to)); }
+
+  std::string operator()(const LoadFromHost& step) const { return fmt::format("load {} from host", slot(step.to)); }
+  std::string operator()(const StoreToHost& step) const { return fmt::format("store {} to host", slot(step.from)); }
   std::string operator()(const Compute& step) const {
     const Block& block = program[step.block];
     return fmt::format("compute {} on ipu {}: ({}) -> ({})", block.name, block.processor, slots(step.reads),
                        slots(step.writes));
   }
+  std::string operator()(const CopyBetweenProcessors& step) const {
+    std::string text;
+    for (const Transfer& one : step.transfers) text += (text.empty() ? "" : ", ") + transfer(one);
+    return "copy " + text;
+  }
+  std::string operator()(const CopyBetweenTiles& step) const { return "tiles " + transfer(step.transfer); }
+  std::string operator()(const LoadRemote& step) const { return "load " + transfer(step.transfer); }
+  std::string operator()(const StoreRemote& step) const { return "store " + transfer(step.transfer); }
+  std::string operator()(const Collective& step) const {
+    constexpr std::array<std::string_view, 3> kKinds{"all-reduce", "reduce-scatter", "all-gather"};
+    const std::string_view mean = step.reduction == CollectiveReduction::Mean ? " (mean)" : "";
+    return fmt::format("{}{} {}", kKinds[static_cast<std::size_t>(step.kind)], mean, transfer(step.transfer));
+  }
+  std::string operator()(const Repeat& step) const { return fmt::format("repeat {} times", step.count); }
 };
 
 std::string_view name_of(Memory memory) {
-  constexpr std::array<std::string_view, 4> kNames{"compute", "io", "streaming", "host"};
+  constexpr std::array<std::string_view, 3> kNames{"compute", "io", "streaming"};
   return kNames[static_cast<std::size_t>(memory)];
 }
 
+void print_steps(const Program& program, const std::vector<Step>& steps, const std::string& indent, std::string& text) {
+  for (const Step& step : steps) {
+    text += indent + std::visit(PrintStep{program}, step.action) + "\n";
+    if (const auto* repeat = std::get_if<Repeat>(&step.action)) {
+      print_steps(program, repeat->body, indent + "  ", text);
+    }
+  }
+}
+
+// Checks each step against its buffers.
+struct VerifyStep {
+  const Program& program;
+
+  const Buffer& at(const Slot& slot) const {
+    IR_CHECK(slot.buffer.valid() && static_cast<std::size_t>(slot.buffer.index) < program.buffers.size());
+    const Buffer& buffer = program[slot.buffer];
+    IR_CHECK(slot.index >= 0 && slot.index < buffer.slots, "buffer {} has {} slots, slot {} is used", buffer.name,
+             buffer.slots, slot.index);
+    return buffer;
+  }
+  void on_chip(const Slot& slot, int processor) const {
+    const Buffer& buffer = at(slot);
+    IR_CHECK(buffer.processor == processor && buffer.memory == Memory::Compute,
+             "a block on ipu {} uses buffer {}, which is in {} memory of ipu {}", processor, buffer.name,
+             name_of(buffer.memory), buffer.processor);
+  }
+  void same_bytes(const Transfer& one) const {
+    IR_CHECK(slot_type(at(one.from)) == slot_type(at(one.to)), "{} of {} moves to {} of {}", at(one.from).name,
+             to_string(slot_type(at(one.from))), at(one.to).name, to_string(slot_type(at(one.to))));
+  }
+  void local(const Transfer& one, Memory from, Memory to) const {
+    same_bytes(one);
+    const Buffer& source = at(one.from);
+    const Buffer& target = at(one.to);
+    IR_CHECK(source.processor == target.processor, "{} on ipu {} and {} on ipu {} are on one processor by need",
+             source.name, source.processor, target.name, target.processor);
+    IR_CHECK((source.memory == Memory::Streaming) == (from == Memory::Streaming) &&
+                 (target.memory == Memory::Streaming) == (to == Memory::Streaming),
+             "{} in {} memory moves to {} in {} memory", source.name, name_of(source.memory), target.name,
+             name_of(target.memory));
+  }
+
+  void operator()(const Compute& step) const {
+    const Block& block = program[step.block];
+    IR_CHECK(step.reads.size() == block.graph.inputs.size() && step.writes.size() == block.graph.outputs.size(),
+             "block {} has {} inputs and {} outputs, {} and {} are given", block.name, block.graph.inputs.size(),
+             block.graph.outputs.size(), step.reads.size(), step.writes.size());
+    for (const Slot& slot : step.reads) {
+      if (slot.buffer.valid()) on_chip(slot, block.processor);
+    }
+    for (const Slot& slot : step.writes) on_chip(slot, block.processor);
+  }
+  void operator()(const LoadFromHost& step) const { IR_CHECK(at(step.to).memory != Memory::Streaming); }
+  void operator()(const StoreToHost& step) const { IR_CHECK(at(step.from).memory != Memory::Streaming); }
+  void operator()(const CopyBetweenProcessors& step) const {
+    for (std::size_t i = 0; i < step.transfers.size(); ++i) {
+      const Transfer& one = step.transfers[i];
+      same_bytes(one);
+      IR_CHECK(at(one.from).processor != at(one.to).processor, "{} is copied to the processor it is on",
+               at(one.from).name);
+      for (std::size_t k = 0; k < i; ++k) {
+        const Slot& written = step.transfers[k].to;
+        IR_CHECK(written.buffer != one.from.buffer || written.index != one.from.index,
+                 "a copy reads {} after it has written it", at(one.from).name);
+      }
+    }
+  }
+  void operator()(const CopyBetweenTiles& step) const {
+    local(step.transfer, Memory::Compute, Memory::Compute);
+    IR_CHECK(at(step.transfer.from).memory != at(step.transfer.to).memory, "{} is copied to the tiles it is on",
+             at(step.transfer.from).name);
+  }
+  void operator()(const LoadRemote& step) const { local(step.transfer, Memory::Streaming, Memory::Compute); }
+  void operator()(const StoreRemote& step) const { local(step.transfer, Memory::Compute, Memory::Streaming); }
+  void operator()(const Collective& step) const {
+    const int from = at(step.transfer.from).shards;
+    const int to = at(step.transfer.to).shards;
+    switch (step.kind) {
+      case CollectiveKind::AllReduce:
+        IR_CHECK(from == to);
+        break;
+      case CollectiveKind::ReduceScatter:
+        IR_CHECK(from == 1 && to > 1);
+        break;
+      case CollectiveKind::AllGather:
+        IR_CHECK(from > 1 && to == 1);
+        break;
+    }
+  }
+  void operator()(const Repeat& step) const {
+    IR_CHECK(step.count > 0);
+    for (const Step& inner : step.body) std::visit(*this, inner.action);
+  }
+};
+
 }  // namespace
+
+ir::Type slot_type(const Buffer& buffer) {
+  if (buffer.shards == 1) return buffer.type;
+  const std::int64_t elements = buffer.type.element_count();
+  return ir::Type::tensor(buffer.type.element, {(elements + buffer.shards - 1) / buffer.shards});
+}
+
+std::int64_t device_bytes(const ir::Type& type) {
+  if (!type.is_static() || type.element == ir::DataType::String) return 0;
+  return (type.element_count() * ir::bit_width(type.element) + 7) / 8;
+}
+
+std::int64_t slot_bytes(const Buffer& buffer) { return device_bytes(slot_type(buffer)); }
+
+std::vector<Slot> reads_of(const Step& step) {
+  std::vector<Slot> slots;
+  VisitSlots visitor{[&](const Slot& slot) { slots.push_back(slot); }, [](const Slot& /*slot*/) {}};
+  std::visit(visitor, step.action);
+  return slots;
+}
+
+std::vector<Slot> writes_of(const Step& step) {
+  std::vector<Slot> slots;
+  VisitSlots visitor{[](const Slot& /*slot*/) {}, [&](const Slot& slot) { slots.push_back(slot); }};
+  std::visit(visitor, step.action);
+  return slots;
+}
 
 std::string print(const Program& program) {
   std::string text;
   for (const Buffer& buffer : program.buffers) {
-    text += fmt::format("buffer {}: {} x {} on ipu {} {}\n", buffer.name, buffer.slots, to_string(buffer.type),
+    text += fmt::format("buffer {}: {} x {} on ipu {} {}\n", buffer.name, buffer.slots, to_string(slot_type(buffer)),
                         buffer.processor, name_of(buffer.memory));
   }
   for (const Block& block : program.blocks) {
     text += fmt::format("block {} on ipu {}: {} ops\n", block.name, block.processor, block.graph.ops.size());
   }
-  for (const Step& step : program.steps) text += std::visit(PrintStep{program}, step) + "\n";
+  print_steps(program, program.steps, "", text);
   return text;
+}
+
+void verify(const Program& program) {
+  for (const Step& step : program.steps) std::visit(VerifyStep{program}, step.action);
 }
 
 }  // namespace podium::executor

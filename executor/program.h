@@ -1,4 +1,5 @@
-// The Program: in what order, on which processor, with which data movements. It describes one replica.
+// The Program: in what order, on which processor, with which data movements. It describes one replica; all
+// replicas run the same one on their own data and meet in collectives.
 // Two readers: the numeric engine computes with it, the simulator clocks it; neither knows the other.
 #pragma once
 
@@ -8,61 +9,145 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ir/placement.h"
 
 namespace podium::executor {
 
 using BlockId = ir::Id<struct BlockTag>;
 using BufferId = ir::Id<struct BufferTag>;
 
-enum class Memory : std::uint8_t { Compute, IO, Streaming, Host };
+/// Memory of the compute tiles, of the IO tiles, and streaming memory beside the processor.
+enum class Memory : std::uint8_t { Compute, IO, Streaming };
+/// What a buffer is for: reports sum up memory by it.
+enum class Role : std::uint8_t { Weight, Activation, Stash, Stream, OptimizerState, Accumulator };
 
 /// Room for a tensor on one processor.
 struct Buffer {
   std::string name;
-  ir::Type type;
+  ir::Type type;  ///< of one slot; of a sharded buffer the whole tensor's, see slot_type
   int processor = 0;
   Memory memory = Memory::Compute;
-  int slots = 1;  ///< stash depth, or entries of a remote buffer
+  Role role = Role::Activation;
+  int slots = 1;   ///< stash depth, or entries of a remote buffer
+  int shards = 1;  ///< each replica of a group of so many holds one part; 1: the whole tensor
+  /// What slot i holds before the first step: weights. Empty, or one tensor a slot; undefined tensors where
+  /// the model was written without its data.
+  std::vector<ir::Tensor> initial = {};
+  /// Set by plan_memory: taken during the whole run; else from the first write to the `frees` of a step.
+  bool always_live = false;
 };
 
-/// One slot of a buffer.
+/// A tensor as one replica holds it: its own type, or of a sharded one [ceil(elements / shards)] (semantics 7.3).
+ir::Type slot_type(const Buffer& buffer);
+/// Bytes of one slot on the device, 4- and 2-bit elements packed. 0 where data decides the size.
+std::int64_t slot_bytes(const Buffer& buffer);
+std::int64_t device_bytes(const ir::Type& type);
+
+/// One slot of a buffer. In iteration i of the innermost Repeat around the step it is slot
+/// (index + stride * i) modulo the buffer's slots.
 struct Slot {
   BufferId buffer;
   int index = 0;
+  int stride = 0;
 };
 
-/// Ops that run together on one processor. Weights that never change are constants of the graph.
+/// Ops that run together on one processor.
 struct Block {
   std::string name;
   int processor = 0;
   ir::Graph graph;
+  /// The buffers in which the graph's constants live: on the processor during the whole run.
+  std::vector<BufferId> weights = {};
+  /// Set by plan_memory: bytes of values inside the block while it runs, inputs and outputs not counted.
+  std::int64_t temporary_bytes = 0;
+};
+
+struct Transfer {
+  Slot from;
+  Slot to;
 };
 
 /// Runs a block: reads the slots in the order of the block's inputs, writes in the order of its outputs.
-/// An input whose slot is invalid is left out.
+/// A read whose buffer is invalid is an input left out.
 struct Compute {
   BlockId block;
   std::vector<Slot> reads;
   std::vector<Slot> writes;
 };
 
-/// Brings input number `input` of the model from the host.
+/// Brings the next micro-batch of input number `input` of the model from the host.
 struct LoadFromHost {
   int input = 0;
   Slot to;
 };
 
-/// Gives output number `output` of the model to the host.
+/// Offers a micro-batch of output number `output` to the host: the one in HostTensor::every that counts moves.
 struct StoreToHost {
   Slot from;
   int output = 0;
 };
 
-using Step = std::variant<LoadFromHost, Compute, StoreToHost>;
+/// Between processors, as one exchange. No transfer reads what one before it has written.
+struct CopyBetweenProcessors {
+  std::vector<Transfer> transfers;
+};
 
+/// Between the IO tiles and the compute tiles of one processor.
+struct CopyBetweenTiles {
+  Transfer transfer;
+};
+
+/// From streaming memory to a processor.
+struct LoadRemote {
+  Transfer transfer;
+};
+
+/// From a processor to streaming memory.
+struct StoreRemote {
+  Transfer transfer;
+};
+
+enum class CollectiveKind : std::uint8_t { AllReduce, ReduceScatter, AllGather };
+enum class CollectiveReduction : std::uint8_t { Add, Mean };
+
+/// Between the same processor of the replicas of each group. ReduceScatter writes and AllGather reads a
+/// sharded buffer; AllReduce may write where it reads.
+struct Collective {
+  CollectiveKind kind = CollectiveKind::AllReduce;
+  CollectiveReduction reduction = CollectiveReduction::Add;
+  ir::ReplicaGroup group = {};
+  Transfer transfer;
+};
+
+struct Step;
+
+/// Runs its steps `count` times, one iteration after the other in the order of each lane.
+struct Repeat {
+  int count = 0;
+  std::vector<Step> body;
+};
+
+struct Step {
+  std::variant<Compute, LoadFromHost, StoreToHost, CopyBetweenProcessors, CopyBetweenTiles, LoadRemote,
+               StoreRemote, Collective, Repeat>
+      action;
+  /// Which micro-batch of the replica: micro_batch + stride * iteration of the innermost Repeat.
+  int micro_batch = 0;
+  int micro_batch_stride = 0;
+  /// Set by plan_memory: slots whose value nobody reads after this step.
+  std::vector<Slot> frees = {};
+};
+
+/// A tensor that comes from or goes to the host.
 struct HostTensor {
   std::string name;
-  ir::Type type;
+  ir::Type type;           ///< of one micro-batch
+  int micro_batches = 1;   ///< that one replica loads, or offers, in a run
+  bool broadcast = false;  ///< of an input: every replica loads the same micro-batches
+  int every = 1;           ///< of an output: only the last of so many micro-batches is stored
+  /// Of an output: the dimensions of what one replica gives in a run, before the type's own:
+  /// [batches, accumulation]. Empty: one tensor (Final, Sum).
+  ir::Dims leading = {};
 };
 
 struct Program {
@@ -71,12 +156,24 @@ struct Program {
   std::vector<Step> steps;
   std::vector<HostTensor> inputs;
   std::vector<HostTensor> outputs;
+  int processors = 1;  ///< of one replica
+  int replicas = 1;
 
+  Buffer& operator[](BufferId id) { return buffers[static_cast<std::size_t>(id.index)]; }
   const Buffer& operator[](BufferId id) const { return buffers[static_cast<std::size_t>(id.index)]; }
+  Block& operator[](BlockId id) { return blocks[static_cast<std::size_t>(id.index)]; }
   const Block& operator[](BlockId id) const { return blocks[static_cast<std::size_t>(id.index)]; }
 };
 
-/// Stable text, a line a buffer, block and step.
+/// The slots that a step reads and writes itself; none of a Repeat.
+std::vector<Slot> reads_of(const Step& step);
+std::vector<Slot> writes_of(const Step& step);
+
+/// Stable text, a line a buffer, block and step; the body of a Repeat is indented.
 std::string print(const Program& program);
+
+/// InternalError when a step does not fit its buffers: a block that reads another processor's memory, a copy
+/// that stays on one processor, types that differ, a slot that is not there.
+void verify(const Program& program);
 
 }  // namespace podium::executor

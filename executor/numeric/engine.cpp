@@ -6,6 +6,7 @@ using executor::Compute;
 using executor::LoadFromHost;
 using executor::Slot;
 using executor::StoreToHost;
+using executor::Transfer;
 using ir::Datum;
 
 struct Engine::State {
@@ -44,6 +45,21 @@ struct Engine::State {
     }
   }
   void operator()(const StoreToHost& step) { outputs[static_cast<std::size_t>(step.output)] = read(step.from); }
+  void move(const Transfer& transfer) {
+    at(transfer.to) = read(transfer.from);
+    mark(transfer.to);
+  }
+  void operator()(const executor::CopyBetweenProcessors& step) {
+    for (const Transfer& transfer : step.transfers) move(transfer);
+  }
+  void operator()(const executor::CopyBetweenTiles& step) { move(step.transfer); }
+  void operator()(const executor::LoadRemote& step) { move(step.transfer); }
+  void operator()(const executor::StoreRemote& step) { move(step.transfer); }
+  void operator()(const executor::Collective& /*step*/) { IR_CHECK(false, "collectives need several replicas"); }
+  void operator()(const executor::Repeat& step) {
+    IR_CHECK(step.count == 1);
+    for (const executor::Step& inner : step.body) std::visit(*this, inner.action);
+  }
 };
 
 Engine::Engine(executor::Program program, const PrepareOptions& options) : state_(std::make_unique<State>()) {
@@ -66,7 +82,7 @@ std::span<const Datum> Engine::run(std::span<const Datum> inputs) {
   IR_CHECK(inputs.size() == state.program.inputs.size());
   state.inputs = inputs;
   for (auto& slots : state.filled) slots.assign(slots.size(), false);
-  for (const executor::Step& step : state.program.steps) std::visit(state, step);
+  for (const executor::Step& step : state.program.steps) std::visit(state, step.action);
   return state.outputs;
 }
 

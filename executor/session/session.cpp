@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "executor/lower/single.h"
+#include "executor/lower/lower.h"
 #include "ir/passes/expand_gradients.h"
 #include "ir/passes/optimize.h"
 
@@ -20,7 +20,7 @@ void check_data(const ir::Graph& graph) {
 executor::Program compile(importer::Model model, const SessionOptions& options) {
   check_data(model.graph);
   if (!options.optimized) optimize(model);
-  return lower::single_processor(std::move(model.graph));
+  return lower::on_one_processor(std::move(model.graph));
 }
 
 bool dims_fit(const ir::Type& wanted, const ir::Dims& found) {

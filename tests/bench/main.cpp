@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "executor/kernels/kernel.h"
-#include "executor/lower/single.h"
+#include "executor/lower/lower.h"
 #include "executor/numeric/engine.h"
 #include "executor/numeric/patient_threads.h"
 #include "ir/builder.h"
@@ -127,8 +127,8 @@ std::vector<ir::Datum> inputs_of(const ir::Graph& graph) {
 void check_model(const std::string& text, const Options& options) {
   const ir::Graph graph = build(text);
   const std::vector<ir::Datum> inputs = inputs_of(graph);
-  numeric::Engine plain(lower::single_processor(graph), {.threads = options.threads, .fuse = false});
-  numeric::Engine fused(lower::single_processor(graph), {.threads = options.threads});
+  numeric::Engine plain(lower::on_one_processor(graph), {.threads = options.threads, .fuse = false});
+  numeric::Engine fused(lower::on_one_processor(graph), {.threads = options.threads});
   const auto expected = plain.run(inputs);
   const auto found = fused.run(inputs);
   for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -150,7 +150,7 @@ void run_model(const std::string& text, const Options& options) {
   const double flop = flop_of(graph);
   const std::vector<ir::Datum> inputs = inputs_of(graph);
   const auto start = Clock::now();
-  numeric::Engine engine(lower::single_processor(std::move(graph)), {.threads = options.threads, .fuse = options.fuse});
+  numeric::Engine engine(lower::on_one_processor(std::move(graph)), {.threads = options.threads, .fuse = options.fuse});
   const double prepared = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   const double peak_before = measure_peak();
   const Times times = time_runs(engine, inputs, options.seconds);

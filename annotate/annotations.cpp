@@ -1,0 +1,1 @@
+#include "annotate/annotations.h"

@@ -1,0 +1,44 @@
+// What every strategy builds its Program with: buffers made at their first use, and the steps that move values.
+#pragma once
+
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "executor/lower/parts.h"
+#include "executor/options.h"
+#include "executor/program.h"
+#include "ir/placement.h"
+
+namespace podium::lower {
+
+class Draft {
+ public:
+  Draft(const ir::Graph& graph, const ir::Placement& placement, const Options& options);
+
+  const ir::Graph& graph;
+  const ir::Placement& placement;
+  const Options& options;
+  executor::Program program;
+
+  /// The buffer of a value on a processor; made with these properties when it is not there.
+  executor::BufferId buffer(ir::ValueId value, int processor, executor::Memory memory = executor::Memory::Compute,
+                            executor::Role role = executor::Role::Activation, int slots = 1);
+  /// Adds a block with the buffers of its weights. The part's graph moves into it.
+  executor::BlockId add_block(Part& part, int processor, std::string name);
+  /// The step that runs a block on the buffers of its values on its processor.
+  executor::Step compute(executor::BlockId block, const Part& part);
+  /// The place of a value among the graph's inputs or outputs; -1 when it is none.
+  int input_index(ir::ValueId value) const { return input_index_[static_cast<std::size_t>(value.index)]; }
+  /// The outputs of the Program that are this value.
+  const std::vector<int>& output_indices(ir::ValueId value) const {
+    return output_indices_[static_cast<std::size_t>(value.index)];
+  }
+
+ private:
+  std::map<std::tuple<ir::ValueId, int, executor::Memory>, executor::BufferId> buffers_;
+  std::vector<int> input_index_;
+  std::vector<std::vector<int>> output_indices_;
+};
+
+}  // namespace podium::lower

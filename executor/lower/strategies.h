@@ -1,0 +1,13 @@
+// The strategies: each a file of its own that builds a Program from a placed graph.
+#pragma once
+
+#include "executor/options.h"
+#include "executor/program.h"
+#include "ir/placement.h"
+
+namespace podium::lower {
+
+/// One processor after the other; with one processor, everything is one block.
+executor::Program sharded(const ir::Graph& graph, const ir::Placement& placement, const Options& options);
+
+}  // namespace podium::lower

@@ -1,0 +1,82 @@
+// What a session is asked for: PopART's session options, with the same meaning and defaults.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ir/placement.h"
+
+namespace podium {
+
+enum class VirtualGraphMode : std::uint8_t { Off, Manual, Auto, ExecutionPhases };
+enum class SyncPattern : std::uint8_t { Full, SinglePipeline, ReplicaAndLadder };
+/// What of an output comes back to the host; the text is "all", "final", "sum", "every-N".
+enum class AnchorReturn : std::uint8_t { All, Final, Sum, EveryN };
+/// When a phase's remote tensors are loaded: in the phase before, or when they are needed.
+enum class PhaseIo : std::uint8_t { Preload, OnDemand };
+/// The order of loads, copies and stores inside a phase (semantics, section 8.1).
+enum class PhaseSchedule : std::uint8_t { Interleaving, Batch, BatchClusteredIO };
+enum class IoMode : std::uint8_t { Compute, Io, IoOverlapped };
+enum class SyntheticData : std::uint8_t { Off, Zeros, RandomNormal, RandomUniform };
+enum class Recomputation : std::uint8_t { None, Standard, NormOnly, Pipeline, RecomputeAll };
+enum class Reduction : std::uint8_t { Sum, Mean };
+
+struct Anchor {
+  AnchorReturn returns = AnchorReturn::All;
+  int every = 1;  ///< N of EveryN, in batches
+  ir::TileSet tiles = ir::TileSet::Compute;
+  ir::ExchangeStrategy exchange = ir::ExchangeStrategy::JustInTime;
+};
+
+struct LocationSettings {
+  ir::TensorLocation location = {};
+  std::int64_t min_elements_for_off_chip = 2;
+  std::int64_t min_elements_for_sharding = 8192;
+};
+
+struct PhaseSettings {
+  int phases = 0;
+  int stages = 2;  ///< processors that take turns: 2 is ping-pong, 1 all phases on one
+  PhaseIo weights = PhaseIo::Preload;
+  PhaseIo activations = PhaseIo::Preload;
+  PhaseIo optimizer_state = PhaseIo::OnDemand;
+  PhaseIo accumulators = PhaseIo::Preload;
+  PhaseSchedule schedule = PhaseSchedule::Interleaving;
+};
+
+struct BatchSerialization {
+  int factor = 0;
+  IoMode io_mode = IoMode::Compute;
+};
+
+struct Options {
+  VirtualGraphMode virtual_graph_mode = VirtualGraphMode::Off;
+  std::vector<double> virtual_graph_split_ratios = {};
+  int ipus = 0;  ///< all replicas together; 0: as many as the placement needs
+  bool pipelining = false;
+  int batches_per_step = 1;
+  int accumulation_factor = 1;
+  int replicas = 1;
+  PhaseSettings phases = {};
+  BatchSerialization batch_serialization = {};
+  LocationSettings weights = {};
+  LocationSettings optimizer_state = {};
+  LocationSettings accumulators = {};
+  LocationSettings activations = {};
+  std::map<std::string, ir::TensorLocation> location_overrides = {};  ///< by tensor; taken as they are
+  int io_tiles = 0;
+  ir::ExchangeStrategy overlap_io = ir::ExchangeStrategy::JustInTime;  ///< of inputs and anchors without their own
+  Recomputation recomputation = Recomputation::None;
+  SyncPattern sync = SyncPattern::Full;
+  Reduction reduction = Reduction::Sum;
+  SyntheticData synthetic_data = SyntheticData::Off;
+  std::map<std::string, Anchor> anchors = {};  ///< by output; one that is not here comes back in full
+  int buffering_depth = 1;                     ///< host streams
+  bool prefetch = true;
+  bool constant_weights = true;
+};
+
+}  // namespace podium

@@ -1,0 +1,115 @@
+// What a run costs: the simulator's result. Times in seconds from the start of the run, sizes in bytes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace podium::sim {
+
+/// The two parts of a processor that work side by side.
+enum class Lane : std::uint8_t { Compute, Io };
+
+enum class Activity : std::uint8_t {
+  Compute,
+  Exchange,    ///< between processors of a replica
+  Collective,  ///< between replicas
+  TileCopy,    ///< between IO and compute tiles
+  HostLoad,
+  HostStore,
+  RemoteLoad,
+  RemoteStore
+};
+inline constexpr std::size_t kActivities = 8;
+
+/// Why a processor's compute lane stands still.
+enum class Idle : std::uint8_t {
+  Data,  ///< what it needs is still being made elsewhere
+  Sync,  ///< others of its sync group have not arrived, or are held by an exchange that is not its own
+  Link,  ///< a link is taken by others
+  Io     ///< a load or store of the host or of streaming memory is under way on the IO lane
+};
+inline constexpr std::size_t kIdles = 4;
+
+/// One step on one lane of one processor.
+struct Event {
+  double start = 0;
+  double end = 0;
+  int processor = 0;
+  Lane lane = Lane::Compute;
+  Activity activity = Activity::Compute;
+  int micro_batch = 0;
+  double bytes = 0;       ///< moved; 0 of a compute
+  std::string name = {};  ///< the block, or what moves
+  int flow = -1;          ///< events of one exchange share it: from the sender to the receivers
+};
+
+/// Bytes of one processor at the moment of its peak.
+struct MemoryUse {
+  std::int64_t weights = 0;
+  std::int64_t activations = 0;  ///< values between blocks, and inside the block that runs
+  std::int64_t stashes = 0;
+  std::int64_t streams = 0;      ///< of the host, and what the IO tiles hold
+  std::int64_t optimizer_state = 0;
+  std::int64_t accumulators = 0;
+  std::int64_t code = 0;           ///< estimate
+  std::int64_t exchange_code = 0;  ///< estimate
+  std::int64_t always_live = 0;      ///< of the sum of the above
+  std::int64_t not_always_live = 0;  ///< of the sum of the above
+  std::int64_t peak_data = 0;  ///< without the estimates of code: equals what the numeric engine measures
+  std::int64_t peak = 0;
+  std::int64_t capacity = 0;
+  std::int64_t streaming = 0;  ///< in streaming memory
+};
+
+/// Memory in use from this moment on.
+struct MemoryPoint {
+  double time = 0;
+  std::int64_t bytes = 0;
+};
+
+struct LargeTensor {
+  std::string name;
+  std::int64_t bytes = 0;
+};
+
+struct ProcessorReport {
+  std::array<double, kActivities> busy = {};  ///< of the compute lane, seconds
+  std::array<double, kIdles> idle = {};       ///< with busy it sums up to the makespan
+  std::array<double, kActivities> io_busy = {};  ///< of the IO lane
+  double overlapped = 0;  ///< seconds in which the IO lane worked beside a compute
+  double flop = 0;
+  std::array<double, kActivities> bytes = {};  ///< moved by each kind of step
+  MemoryUse memory = {};
+  std::vector<MemoryPoint> memory_curve = {};
+  std::vector<LargeTensor> largest = {};  ///< the largest that are there at the peak, largest first
+};
+
+struct LinkReport {
+  std::string name;  ///< "ipu0->ipu1", "host->ipu0", "ddr0->ipu0", "replicas"
+  double bytes = 0;
+  double busy = 0;
+};
+
+/// Folded: events of iterations that repeat a steady state are left out of `events` (their time counts).
+struct Timeline {
+  double makespan = 0;
+  double critical_path = 0;  ///< of data dependences alone; never above the makespan
+  double flop = 0;           ///< of one replica
+  double utilisation = 0;    ///< flop of one replica / (makespan x its processors x peak rate at its type)
+  int replicas = 1;
+  std::vector<ProcessorReport> processors;  ///< of one replica
+  std::vector<LinkReport> links;
+  std::vector<Event> events;
+  double bytes_sent = 0;
+  double bytes_received = 0;
+  bool fits() const {
+    for (const ProcessorReport& processor : processors) {
+      if (processor.memory.peak > processor.memory.capacity) return false;
+    }
+    return true;
+  }
+};
+
+}  // namespace podium::sim
