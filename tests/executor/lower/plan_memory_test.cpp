@@ -1,0 +1,103 @@
+#include "executor/lower/plan_memory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/graph_text.h"
+
+namespace podium::lower {
+namespace {
+
+using executor::Buffer;
+using executor::Compute;
+using executor::LoadFromHost;
+using executor::Program;
+using executor::Repeat;
+using executor::Slot;
+using executor::Step;
+using executor::StoreToHost;
+
+const ir::Type kTwoFloats = ir::Type::tensor(ir::DataType::Float, {2});
+
+// in -> relu -> middle -> relu -> out, on one processor.
+Program two_relus() {
+  Program program;
+  for (const char* name : {"in", "middle", "out"}) program.buffers.push_back({.name = name, .type = kTwoFloats});
+  program.blocks.push_back({.name = "relu", .graph = testing::graph_of("g (float[2] x) => (float[2] y) { y = Relu(x) }")});
+  program.inputs.push_back({"in", kTwoFloats});
+  program.outputs.push_back({"out", kTwoFloats});
+  program.steps = {{LoadFromHost{0, {{0}}}},
+                   {Compute{{0}, {{{0}}}, {{{1}}}}},
+                   {Compute{{0}, {{{1}}}, {{{2}}}}},
+                   {StoreToHost{{{2}}, 0}}};
+  return program;
+}
+
+std::vector<int> freed_by(const Step& step) {
+  std::vector<int> buffers;
+  for (const Slot& slot : step.frees) buffers.push_back(slot.buffer.index);
+  return buffers;
+}
+
+TEST(PlanMemory, FreesAValueAfterItsLastReader) {
+  Program program = two_relus();
+  plan_memory(program);
+  EXPECT_THAT(freed_by(program.steps[0]), ::testing::IsEmpty());
+  EXPECT_THAT(freed_by(program.steps[1]), ::testing::ElementsAre(0));
+  EXPECT_THAT(freed_by(program.steps[2]), ::testing::ElementsAre(1));
+  EXPECT_THAT(freed_by(program.steps[3]), ::testing::ElementsAre(2));
+}
+
+TEST(PlanMemory, FreesInsideTheLoopWhatEveryIterationWritesFirst) {
+  Program program = two_relus();
+  std::vector<Step> body = std::move(program.steps);
+  program.steps = {{Repeat{3, std::move(body)}}};
+  plan_memory(program);
+  EXPECT_FALSE(program.buffers[1].always_live);
+  EXPECT_THAT(freed_by(std::get<Repeat>(program.steps[0].action).body[2]), ::testing::ElementsAre(1));
+  EXPECT_THAT(freed_by(program.steps[0]), ::testing::IsEmpty());
+}
+
+TEST(PlanMemory, FreesAfterTheLoopWhatComesFromOutside) {
+  Program program = two_relus();
+  std::vector<Step> body(program.steps.begin() + 1, program.steps.begin() + 3);
+  Step load = program.steps[0];
+  Step store = program.steps[3];
+  program.steps = {load, {Repeat{3, std::move(body)}}, store};
+  plan_memory(program);
+  EXPECT_THAT(freed_by(program.steps[1]), ::testing::ElementsAre(0));
+}
+
+TEST(PlanMemory, KeepsWhatOneIterationLeavesToTheNext) {
+  Program program = two_relus();
+  Step late = program.steps[1];
+  Step early = program.steps[2];  // reads `middle`, which `late` wrote in the iteration before
+  program.steps = {program.steps[0], {Repeat{3, {early, late}}}, program.steps[3]};
+  plan_memory(program);
+  EXPECT_TRUE(program.buffers[1].always_live);
+}
+
+TEST(PlanMemory, KeepsStashesAndWeights) {
+  Program program = two_relus();
+  program.buffers[1].slots = 2;
+  program.buffers[0].initial = {ir::Tensor(ir::DataType::Float, {2})};
+  plan_memory(program);
+  EXPECT_TRUE(program.buffers[0].always_live);
+  EXPECT_TRUE(program.buffers[1].always_live);
+  EXPECT_FALSE(program.buffers[2].always_live);
+}
+
+TEST(PlanMemory, CountsTheValuesInsideABlockThatLiveAtOnce) {
+  Program program = two_relus();
+  program.blocks[0].graph = testing::graph_of(R"(g (float[2] x) => (float[2] y) {
+    a = Relu(x)
+    b = Neg(a)
+    c = Identity(b)
+    y = Exp(c)
+  })");
+  plan_memory(program);
+  EXPECT_EQ(program.blocks[0].temporary_bytes, 16);  // a and b; c shows b, y and x are buffers
+}
+
+}  // namespace
+}  // namespace podium::lower

@@ -1,0 +1,73 @@
+#include "executor/program.h"
+
+#include <gtest/gtest.h>
+
+#include "executor/lower/lower.h"
+#include "tests/support/graph_text.h"
+
+namespace podium::executor {
+namespace {
+
+Program on_two_processors() {
+  ir::Graph graph = testing::graph_of(R"(g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> {
+    a = Add(x, w)
+    y = Relu(a)
+  })");
+  ir::Placement placement{.ops = {{.processor = 0}, {.processor = 1}}, .processors = 2};
+  Options options;
+  options.batches_per_step = 3;
+  return lower::lower(std::move(graph), placement, options);
+}
+
+TEST(Program, PrintsItsBuffersBlocksAndSteps) {
+  EXPECT_EQ(print(on_two_processors()), R"(buffer x: 1 x float[2] on ipu 0 compute
+buffer w: 1 x float[2] on ipu 0 compute
+buffer a: 1 x float[2] on ipu 0 compute
+buffer a: 1 x float[2] on ipu 1 compute
+buffer y: 1 x float[2] on ipu 1 compute
+block part0 on ipu 0: 1 ops
+block part1 on ipu 1: 1 ops
+repeat 3 times
+  load x@0 from host
+  compute part0 on ipu 0: (x@0) -> (a@0)
+  copy a@0 -> a@1
+  compute part1 on ipu 1: (a@1) -> (y@1)
+  store y@1 to host
+)");
+}
+
+TEST(Program, RefusesABlockThatReadsAnotherProcessorsMemory) {
+  Program program = on_two_processors();
+  program.buffers[3].processor = 0;
+  EXPECT_THROW(verify(program), InternalError);
+}
+
+TEST(Program, RefusesASlotThatIsNotThere) {
+  Program program = on_two_processors();
+  auto& body = std::get<Repeat>(program.steps[0].action).body;
+  std::get<StoreToHost>(body.back().action).from.index = 1;
+  EXPECT_THROW(verify(program), InternalError);
+}
+
+TEST(Program, RefusesACopyThatReadsWhatItHasWritten) {
+  Program program = on_two_processors();
+  auto& body = std::get<Repeat>(program.steps[0].action).body;
+  auto& transfers = std::get<CopyBetweenProcessors>(body[2].action).transfers;
+  transfers.push_back({transfers[0].to, transfers[0].from});
+  EXPECT_THROW(verify(program), InternalError);
+}
+
+TEST(Program, ShardsRoundUp) {
+  Buffer buffer{.name = "w", .type = ir::Type::tensor(ir::DataType::Float, {5, 2, 3})};
+  buffer.shards = 4;
+  EXPECT_EQ(slot_type(buffer), ir::Type::tensor(ir::DataType::Float, {8}));
+  EXPECT_EQ(slot_bytes(buffer), 32);
+}
+
+TEST(Program, CountsPackedElements) {
+  EXPECT_EQ(device_bytes(ir::Type::tensor(ir::DataType::Int4, {5})), 3);
+  EXPECT_EQ(device_bytes(ir::Type::tensor(ir::DataType::Float16, {5})), 10);
+}
+
+}  // namespace
+}  // namespace podium::executor
