@@ -1,6 +1,9 @@
 #include "models/recipe.h"
 
 #include <cmath>
+#include <map>
+#include <memory>
+#include <set>
 #include <utility>
 
 #include "ir/error.h"
@@ -110,11 +113,7 @@ ValueId Net::input(std::string name, DataType type, Dims dims) {
 }
 
 ValueId Net::weight(const std::string& name, Dims dims, double fan_in, double gain) {
-  if (!with_data_) {
-    const ValueId id = graph_.add_value(name, ir::Type::tensor(type_, std::move(dims)));
-    graph_[id].data_left_out = true;
-    return id;
-  }
+  if (!with_data_) return shape_only(name, std::move(dims));
   Tensor tensor(type_, std::move(dims));
   const double limit = std::sqrt(gain / fan_in);
   const std::uint64_t state = seed_ * 0x9E3779B97F4A7C15U + hash_of(name);
@@ -126,7 +125,14 @@ ValueId Net::weight(const std::string& name, Dims dims, double fan_in, double ga
   return graph_.add_constant(name, std::move(tensor));
 }
 
+ValueId Net::shape_only(const std::string& name, Dims dims) {
+  const ValueId id = graph_.add_value(name, ir::Type::tensor(type_, std::move(dims)));
+  graph_[id].data_left_out = true;
+  return id;
+}
+
 ValueId Net::filled(const std::string& name, Dims dims, float value) {
+  if (!with_data_) return shape_only(name, std::move(dims));
   Tensor tensor(type_, std::move(dims));
   if (type_ == DataType::Float) {
     for (float& element : tensor.values<float>()) element = value;
@@ -150,9 +156,85 @@ ValueId Net::op(const std::string& name, std::string_view type, std::vector<Valu
 
 std::vector<ValueId> Net::ops(const std::string& name, std::string_view type, std::vector<ValueId> inputs,
                               std::size_t outputs, std::vector<ir::Attribute> attributes) {
-  const auto results = builder_.ops("", type, std::move(inputs), outputs, std::move(attributes));
-  graph_.ops.back().name = name;
-  for (std::size_t i = 0; i < outputs; ++i) graph_[results[i]].name = fmt::format("{}_output_{}", name, i);
+  auto results = builder_.ops("", type, std::move(inputs), outputs, std::move(attributes));
+  name_last_op(name);
+  return results;
+}
+
+void Net::name_last_op(const std::string& name) {
+  ir::Op& op = graph_.ops.back();
+  op.name = name;
+  for (std::size_t i = 0; i < op.outputs.size(); ++i) graph_[op.outputs[i]].name = fmt::format("{}_output_{}", name, i);
+}
+
+BodyDraft Net::body(std::string attribute, const std::vector<ir::Type>& inputs, const BuildBody& build) {
+  BodyDraft draft{.attribute = std::move(attribute), .inputs = {}, .ops = {}, .outputs = {}};
+  for (const ir::Type& type : inputs) {
+    draft.inputs.push_back(graph_.add_value(graph_.fresh_name(draft.attribute + "_input"), type));
+  }
+  const auto first = static_cast<std::ptrdiff_t>(graph_.ops.size());
+  draft.outputs = build(draft.inputs);
+  draft.ops.assign(graph_.ops.begin() + first, graph_.ops.end());
+  graph_.ops.erase(graph_.ops.begin() + first, graph_.ops.end());
+  return draft;
+}
+
+namespace {
+
+std::set<ValueId> defined_in(const BodyDraft& draft) {
+  std::set<ValueId> defined(draft.inputs.begin(), draft.inputs.end());
+  for (const ir::Op& op : draft.ops) defined.insert(op.outputs.begin(), op.outputs.end());
+  return defined;
+}
+
+// Outer values that the bodies read, each once, in the order of their first use.
+std::vector<ValueId> captured(const std::vector<BodyDraft>& drafts) {
+  std::vector<ValueId> captures;
+  std::set<ValueId> seen;
+  for (const BodyDraft& draft : drafts) {
+    const std::set<ValueId> defined = defined_in(draft);
+    for (const ir::Op& op : draft.ops) {
+      for (ValueId id : op.inputs) {
+        if (id.valid() && !defined.contains(id) && seen.insert(id).second) captures.push_back(id);
+      }
+    }
+  }
+  return captures;
+}
+
+ir::Graph body_graph(const ir::Graph& outer, const BodyDraft& draft, const std::vector<ValueId>& captures) {
+  ir::Graph body;
+  body.name = draft.attribute;
+  std::map<ValueId, ValueId> inner;
+  const auto add = [&](ValueId id) {
+    if (id.valid() && !inner.contains(id)) inner[id] = body.add_value(outer[id].name, outer[id].type);
+    return id.valid() ? inner[id] : ir::kNoValue;
+  };
+  for (ValueId id : draft.inputs) body.inputs.push_back(add(id));
+  for (ValueId id : captures) body.inputs.push_back(add(id));
+  for (ir::Op op : draft.ops) {
+    for (ValueId& id : op.inputs) id = add(id);
+    for (ValueId& id : op.outputs) id = add(id);
+    body.ops.push_back(std::move(op));
+  }
+  for (ValueId id : draft.outputs) body.outputs.push_back(add(id));
+  return body;
+}
+
+}  // namespace
+
+std::vector<ValueId> Net::control(const std::string& name, std::string_view type, std::vector<ValueId> inputs,
+                                  const std::vector<ir::Type>& types, const std::vector<BodyDraft>& bodies) {
+  const std::vector<ValueId> captures = captured(bodies);
+  inputs.insert(inputs.end(), captures.begin(), captures.end());
+  ir::Op op{.spec = ir::find_op("", type), .inputs = std::move(inputs), .captures = static_cast<int>(captures.size())};
+  for (const BodyDraft& draft : bodies) {
+    set_attribute(op, draft.attribute, std::make_shared<const ir::Graph>(body_graph(graph_, draft, captures)));
+  }
+  for (const ir::Type& output : types) op.outputs.push_back(graph_.add_value("", output));
+  std::vector<ValueId> results = op.outputs;
+  graph_.ops.push_back(std::move(op));
+  name_last_op(name);
   return results;
 }
 

@@ -1,6 +1,7 @@
 // What a model's builder works with: its parameters, named ops and seeded weights.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,15 @@ class Recipe {
   Parameters values_;
 };
 
+/// A branch or body of a control-flow op: its own inputs, ops and outputs, and by their ids whatever it reads of
+/// the graph around it.
+struct BodyDraft {
+  std::string attribute;  ///< of the op: "then_branch", "body"
+  std::vector<ir::ValueId> inputs;
+  std::vector<ir::Op> ops;
+  std::vector<ir::ValueId> outputs;
+};
+
 /// Builds a graph op by op. Node names are paths such as "layer1/0/conv1", values are named after their node.
 class Net {
  public:
@@ -45,6 +55,13 @@ class Net {
                  std::vector<ir::Attribute> attributes = {});
   std::vector<ir::ValueId> ops(const std::string& name, std::string_view type, std::vector<ir::ValueId> inputs,
                                std::size_t outputs, std::vector<ir::Attribute> attributes = {});
+  /// The ops that `build` adds, given the body's inputs, make up the body; its weights stay in the outer graph, as
+  /// exporters leave them. It returns the body's outputs, each the result of an op of the body.
+  using BuildBody = std::function<std::vector<ir::ValueId>(const std::vector<ir::ValueId>& inputs)>;
+  BodyDraft body(std::string attribute, const std::vector<ir::Type>& inputs, const BuildBody& build);
+  /// An If, Loop or Scan over bodies, with outputs of these types.
+  std::vector<ir::ValueId> control(const std::string& name, std::string_view type, std::vector<ir::ValueId> inputs,
+                                   const std::vector<ir::Type>& types, const std::vector<BodyDraft>& bodies);
   void output(ir::ValueId value, const std::string& name);
   /// Class scores as the output "logits", or with loss=cross-entropy an input "label" and the output "loss".
   /// The classes are dimension 1, or the last of a sequence's tokens.
@@ -65,6 +82,8 @@ class Net {
 
  private:
   ir::ValueId gelu_erf(const std::string& name, ir::ValueId x);
+  ir::ValueId shape_only(const std::string& name, ir::Dims dims);
+  void name_last_op(const std::string& name);
 
   const Recipe& recipe_;
   ir::Graph graph_;

@@ -27,6 +27,8 @@ const std::map<std::string, Parameters> kSmall{
     {"bert", {{"layers", "1"}, {"hidden", "16"}, {"heads", "2"}, {"sequence", "4"}, {"vocabulary", "10"}}},
     {"gpt2", {{"layers", "1"}, {"hidden", "16"}, {"heads", "2"}, {"sequence", "4"}, {"vocabulary", "10"}}},
     {"lstm", {{"hidden", "4"}, {"features", "3"}, {"sequence", "5"}}},
+    {"early-exit", {}},
+    {"decoder-loop", {}},
 };
 
 std::string read(const std::string& path) {
@@ -115,6 +117,46 @@ TEST(Catalog, GivesTheSameBytesForTheSameSeedAndOthersForAnother) {
   EXPECT_NE(first, write("2", "c.onnx"));
 }
 
+// The outputs of a model for inputs of one value.
+std::vector<ir::Tensor> outputs(const BuiltModel& built, float value) {
+  const TemporaryFolder folder;
+  importer::export_graph(built.graph, folder.file("model.onnx"), {.opset = built.opset});
+  InferenceSession session(importer::import_model(folder.file("model.onnx")));
+  ir::Tensor input(session.inputs()[0].type.element, session.inputs()[0].type.dims);
+  for (float& element : input.values<float>()) element = value;
+  std::vector<ir::Tensor> results;
+  const std::vector<ir::Datum> given{input};
+  for (const ir::Datum& output : session.run(given)) results.push_back(output.tensor.clone());
+  return results;
+}
+
+std::vector<float> logits_of_early_exit(const char* confidence, const char* batch = "1") {
+  const ir::Tensor logits = outputs(build("early-exit", {{"confidence", confidence}, {"batch", batch}}), 0.5F)[0];
+  return {logits.data<float>(), logits.data<float>() + logits.size()};
+}
+
+TEST(Catalog, EarlyExitRunsItsDeeperPartOnlyForWhatItIsNotSureOf) {
+  // Of ten classes one always has a tenth of the probability, and untrained weights give none almost all of it.
+  const std::vector<float> early = logits_of_early_exit("10");
+  const std::vector<float> deep = logits_of_early_exit("99");
+  EXPECT_NE(early, deep);
+  EXPECT_EQ(early, logits_of_early_exit("5"));
+  EXPECT_EQ(deep, logits_of_early_exit("98"));
+  EXPECT_EQ(logits_of_early_exit("99", "2").size(), 20U);
+}
+
+TEST(Catalog, DecoderLoopGivesTheScoresOfEveryStepAndReadsItsOwnWords) {
+  const ir::Tensor eight = outputs(build("decoder-loop", {}), 0.5F)[0];
+  EXPECT_EQ(eight.dims(), (ir::Dims{8, 1, 100}));
+  const ir::Tensor three = outputs(build("decoder-loop", {{"steps", "3"}}), 0.5F)[0];
+  EXPECT_EQ(three.dims(), (ir::Dims{3, 1, 100}));
+  const auto row = [](const ir::Tensor& scores, std::int64_t step) {
+    return std::vector<float>(scores.data<float>() + 100 * step, scores.data<float>() + 100 * (step + 1));
+  };
+  for (std::int64_t step = 0; step < 3; ++step) EXPECT_EQ(row(three, step), row(eight, step));
+  EXPECT_NE(row(eight, 0), row(eight, 1));
+}
+
 TEST(Catalog, WritesShapesOnlyWhenWeightsAreNone) {
   const TemporaryFolder folder;
   const BuiltModel built = build("bert", {{"weights", "none"}});
@@ -125,6 +167,13 @@ TEST(Catalog, WritesShapesOnlyWhenWeightsAreNone) {
   EXPECT_EQ(model.graph[model.graph.outputs[0]].type, ir::Type::tensor(ir::DataType::Float, {1, 128, 768}));
   EXPECT_THAT([&] { InferenceSession session(model); },
               ::testing::ThrowsMessage<Error>(::testing::HasSubstr("was written without its data")));
+}
+
+TEST(Catalog, WritesAModelOfAnySizeAsASmallFile) {
+  const TemporaryFolder folder;
+  const Parameters gpt3{{"layers", "96"}, {"hidden", "12288"}, {"heads", "96"}, {"weights", "none"}};
+  importer::export_graph(build("gpt2", gpt3).graph, folder.file("gpt3.onnx"));
+  EXPECT_LT(read(folder.file("gpt3.onnx")).size(), 2000000U);
 }
 
 TEST(Catalog, NamesTheNearestModelAndParameter) {
