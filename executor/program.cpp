@@ -179,6 +179,12 @@ struct VerifyStep {
 
 }  // namespace
 
+ir::Type whole_type(const HostTensor& tensor) {
+  ir::Type whole = tensor.type;
+  if (tensor.slices > 1) whole.dims[static_cast<std::size_t>(tensor.slice_axis)] *= tensor.slices;
+  return whole;
+}
+
 ir::Type slot_type(const Buffer& buffer) {
   if (buffer.shards == 1) return buffer.type;
   const std::int64_t elements = buffer.type.element_count();

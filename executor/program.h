@@ -141,14 +141,21 @@ struct Step {
 /// A tensor that comes from or goes to the host.
 struct HostTensor {
   std::string name;
-  ir::Type type;           ///< of one micro-batch
+  ir::Type type;           ///< of one load or store: a micro-batch, or one slice of it
   int micro_batches = 1;   ///< that one replica loads, or offers, in a run
+  /// Batch serialisation: a micro-batch comes or goes in so many loads or stores, one after the other, each a
+  /// slice of it along `slice_axis`. The host's arrays hold whole micro-batches: whole_type.
+  int slices = 1;
+  int slice_axis = 0;
   bool broadcast = false;  ///< of an input: every replica loads the same micro-batches
   int every = 1;           ///< of an output: only the last of so many micro-batches is stored
   /// Of an output: the dimensions of what one replica gives in a run, before the type's own:
   /// [batches, accumulation]. Empty: one tensor (Final, Sum).
   ir::Dims leading = {};
 };
+
+/// The type of one micro-batch: its slices put together.
+ir::Type whole_type(const HostTensor& tensor);
 
 struct Program {
   std::vector<Buffer> buffers;
