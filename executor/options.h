@@ -3,7 +3,7 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,8 +27,8 @@ enum class Reduction : std::uint8_t { Sum, Mean };
 struct Anchor {
   AnchorReturn returns = AnchorReturn::All;
   int every = 1;  ///< N of EveryN, in batches
-  ir::TileSet tiles = ir::TileSet::Compute;
-  ir::ExchangeStrategy exchange = ir::ExchangeStrategy::JustInTime;
+  std::optional<ir::TileSet> tiles = {};
+  std::optional<ir::ExchangeStrategy> exchange = {};
 };
 
 struct LocationSettings {
