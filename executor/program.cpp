@@ -84,7 +84,7 @@ std::string_view name_of(Memory memory) {
 
 void print_steps(const Program& program, const std::vector<Step>& steps, const std::string& indent, std::string& text) {
   for (const Step& step : steps) {
-    text += indent + std::visit(PrintStep{program}, step.action) + "\n";
+    text += indent + print(program, step) + "\n";
     if (const auto* repeat = std::get_if<Repeat>(&step.action)) {
       print_steps(program, repeat->body, indent + "  ", text);
     }
@@ -211,6 +211,23 @@ std::vector<Slot> writes_of(const Step& step) {
   std::visit(visitor, step.action);
   return slots;
 }
+
+std::vector<std::vector<int>> replica_groups(const ir::ReplicaGroup& group, int replicas) {
+  using ir::GroupType;
+  int size = group.size;
+  if (group.type == GroupType::All) size = replicas;
+  if (group.type == GroupType::None) size = 1;
+  if (size < 1 || replicas % size != 0) throw Error("groups of {} replicas found, a divisor of {} needed", size, replicas);
+  const int count = replicas / size;
+  std::vector<std::vector<int>> groups(static_cast<std::size_t>(count));
+  for (int replica = 0; replica < replicas; ++replica) {
+    const int index = group.type == GroupType::Orthogonal ? replica % count : replica / size;
+    groups[static_cast<std::size_t>(index)].push_back(replica);
+  }
+  return groups;
+}
+
+std::string print(const Program& program, const Step& step) { return std::visit(PrintStep{program}, step.action); }
 
 std::string print(const Program& program) {
   std::string text;

@@ -30,6 +30,7 @@ struct Buffer {
   Role role = Role::Activation;
   int slots = 1;   ///< stash depth, or entries of a remote buffer
   int shards = 1;  ///< each replica of a group of so many holds one part; 1: the whole tensor
+  ir::ReplicaGroup group = {};  ///< of a sharded buffer: who shares one tensor
   /// What slot i holds before the first step: weights. Empty, or one tensor a slot; undefined tensors where
   /// the model was written without its data.
   std::vector<ir::Tensor> initial = {};
@@ -176,6 +177,11 @@ struct Program {
 std::vector<Slot> reads_of(const Step& step);
 std::vector<Slot> writes_of(const Step& step);
 
+/// The replicas of each group, ascending (semantics, section 6.3). Error when the size does not divide `replicas`.
+std::vector<std::vector<int>> replica_groups(const ir::ReplicaGroup& group, int replicas);
+
+/// One step as print has it, without the body of a Repeat.
+std::string print(const Program& program, const Step& step);
 /// Stable text, a line a buffer, block and step; the body of a Repeat is indented.
 std::string print(const Program& program);
 

@@ -64,6 +64,15 @@ TEST(Program, ShardsRoundUp) {
   EXPECT_EQ(slot_bytes(buffer), 32);
 }
 
+TEST(Program, GroupsReplicas) {
+  using Groups = std::vector<std::vector<int>>;
+  EXPECT_EQ(replica_groups({}, 4), (Groups{{0, 1, 2, 3}}));
+  EXPECT_EQ(replica_groups({ir::GroupType::Consecutive, 2}, 4), (Groups{{0, 1}, {2, 3}}));
+  EXPECT_EQ(replica_groups({ir::GroupType::Orthogonal, 2}, 4), (Groups{{0, 2}, {1, 3}}));
+  EXPECT_EQ(replica_groups({ir::GroupType::None, 0}, 3), (Groups{{0}, {1}, {2}}));
+  EXPECT_THROW(replica_groups({ir::GroupType::Consecutive, 3}, 4), Error);
+}
+
 TEST(Program, CountsPackedElements) {
   EXPECT_EQ(device_bytes(ir::Type::tensor(ir::DataType::Int4, {5})), 3);
   EXPECT_EQ(device_bytes(ir::Type::tensor(ir::DataType::Float16, {5})), 10);
