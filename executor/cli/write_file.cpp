@@ -8,12 +8,16 @@
 
 namespace podium::cli {
 
-void write_file(const std::string& path, const std::string& text) try {
+void write_file(const std::string& path, const std::function<void(std::ostream&)>& write) try {
   importer::OutputFile file(path);
-  file.write(text);
+  write(file.stream());
   file.commit();
 } catch (const Error& error) {
   throw error.at(path);
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  write_file(path, [&](std::ostream& out) { out << text; });
 }
 
 std::string read_file(const std::string& path) {

@@ -1,12 +1,16 @@
 // Files that are there whole or not at all.
 #pragma once
 
+#include <functional>
+#include <iosfwd>
 #include <string>
 
 namespace podium::cli {
 
 /// Writes beside `path`, then renames; a device is written to as it is. Error when that cannot be done.
 void write_file(const std::string& path, const std::string& text);
+/// The same for what `write` puts out piece by piece.
+void write_file(const std::string& path, const std::function<void(std::ostream&)>& write);
 /// The whole file. Error when it cannot be read.
 std::string read_file(const std::string& path);
 

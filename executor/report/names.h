@@ -1,0 +1,30 @@
+// The words for what a timeline counts, the same in tables, reports and traces.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "executor/sim/timeline.h"
+
+namespace podium::report {
+
+/// A key of the JSON report, and what a person reads.
+struct Words {
+  std::string_view key;
+  std::string_view text;
+};
+
+Words words_of(sim::Activity activity);
+Words words_of(sim::Idle idle);
+std::string_view name_of(sim::Lane lane);
+
+struct MemoryPart {
+  Words words;
+  std::int64_t bytes = 0;
+};
+
+/// What the peak of a processor is made of.
+std::array<MemoryPart, 8> memory_parts(const sim::MemoryUse& memory);
+
+}  // namespace podium::report

@@ -1,0 +1,202 @@
+#include "executor/report/report.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+
+#include "executor/report/names.h"
+#include "executor/report/table.h"
+
+namespace podium::report {
+namespace {
+
+using nlohmann::json;
+
+double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
+
+std::string percent(double part, double whole) { return fmt::format("{:.1f}%", 100 * share(part, whole)); }
+
+double fullness(const sim::MemoryUse& memory) {
+  return share(static_cast<double>(memory.peak), static_cast<double>(memory.capacity));
+}
+
+json by_activity(const std::array<double, sim::kActivities>& amounts) {
+  json object = json::object();
+  for (std::size_t i = 0; i < amounts.size(); ++i) {
+    object[std::string(words_of(static_cast<sim::Activity>(i)).key)] = amounts[i];
+  }
+  return object;
+}
+
+json memory_json(const sim::MemoryUse& memory) {
+  json object{{"peak", memory.peak},           {"peakData", memory.peak_data},
+              {"capacity", memory.capacity},   {"alwaysLive", memory.always_live},
+              {"streaming", memory.streaming}, {"notAlwaysLive", memory.not_always_live}};
+  for (const MemoryPart& part : memory_parts(memory)) object[std::string(part.words.key)] = part.bytes;
+  return object;
+}
+
+json processor_json(std::size_t index, const sim::ProcessorReport& processor) {
+  json idle = json::object();
+  for (std::size_t i = 0; i < processor.idle.size(); ++i) {
+    idle[std::string(words_of(static_cast<sim::Idle>(i)).key)] = processor.idle[i];
+  }
+  json object{{"processor", index},
+              {"busySeconds", by_activity(processor.busy)},
+              {"idleSeconds", idle},
+              {"ioSeconds", by_activity(processor.io_busy)},
+              {"overlappedSeconds", processor.overlapped},
+              {"flop", processor.flop},
+              {"bytes", by_activity(processor.bytes)},
+              {"memory", memory_json(processor.memory)},
+              {"largest", json::array()}};
+  for (const sim::LargeTensor& tensor : processor.largest) {
+    object["largest"].push_back({{"name", tensor.name}, {"bytes", tensor.bytes}});
+  }
+  for (const sim::MemoryPoint& point : processor.memory_curve) {
+    object["memoryCurve"].push_back(json::array({point.time, point.bytes}));
+  }
+  return object;
+}
+
+json output_json(const OutputFacts& output) {
+  json object{{"name", output.name}, {"type", output.type}};
+  if (!output.largest_error) return object;
+  object["largestError"] = *output.largest_error;
+  object["ok"] = output.agrees;
+  return object;
+}
+
+// "ipu3->ipu4" is of the kind "ipu->ipu".
+std::map<std::string, double> bytes_by_kind(const std::vector<sim::LinkReport>& links) {
+  std::map<std::string, double> kinds;
+  for (const sim::LinkReport& link : links) {
+    std::string kind = link.name;
+    std::erase_if(kind, [](char c) { return c >= '0' && c <= '9'; });
+    kinds[kind] += link.bytes;
+  }
+  return kinds;
+}
+
+}  // namespace
+
+double samples_per_second(const RunReport& report) {
+  const double samples = report.samples_per_micro_batch * report.micro_batches * report.timeline.replicas;
+  return share(samples, report.timeline.makespan);
+}
+
+std::size_t fullest_processor(const sim::Timeline& timeline) {
+  std::size_t fullest = 0;
+  for (std::size_t i = 1; i < timeline.processors.size(); ++i) {
+    if (fullness(timeline.processors[i].memory) > fullness(timeline.processors[fullest].memory)) fullest = i;
+  }
+  return fullest;
+}
+
+std::string bottleneck(const sim::Timeline& timeline) {
+  if (timeline.processors.empty()) return "nothing to do";
+  if (!timeline.fits()) return fmt::format("memory of ipu {}", fullest_processor(timeline));
+  std::string largest;
+  double most = 0;
+  double total = 0;
+  const auto offer = [&](std::string_view what, double seconds) {
+    total += seconds;
+    if (seconds <= most) return;
+    most = seconds;
+    largest = what;
+  };
+  const auto sum = [&](auto member, std::size_t i) {
+    double seconds = 0;
+    for (const sim::ProcessorReport& processor : timeline.processors) seconds += (processor.*member)[i];
+    return seconds;
+  };
+  for (std::size_t i = 0; i < sim::kActivities; ++i) {
+    offer(words_of(static_cast<sim::Activity>(i)).text, sum(&sim::ProcessorReport::busy, i));
+  }
+  for (std::size_t i = 0; i < sim::kIdles; ++i) {
+    offer(words_of(static_cast<sim::Idle>(i)).text, sum(&sim::ProcessorReport::idle, i));
+  }
+  return total > 0 ? fmt::format("{}, {}", largest, percent(most, total)) : "nothing to do";
+}
+
+std::string memory_line(const sim::Timeline& timeline) {
+  if (timeline.processors.empty()) return report::bytes(0);
+  const std::size_t index = fullest_processor(timeline);
+  const sim::MemoryUse& memory = timeline.processors[index].memory;
+  auto parts = memory_parts(memory);
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const MemoryPart& a, const MemoryPart& b) { return a.bytes > b.bytes; });
+  constexpr std::size_t kMostParts = 3;
+  std::string text;
+  for (std::size_t i = 0; i < kMostParts && parts[i].bytes > 0; ++i) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", parts[i].words.text,
+                        report::bytes(static_cast<double>(parts[i].bytes)));
+  }
+  return fmt::format("ipu {}: {} of {} ({})", index, report::bytes(static_cast<double>(memory.peak)),
+                     report::bytes(static_cast<double>(memory.capacity)), text.empty() ? "empty" : text);
+}
+
+json to_json(const RunReport& report) {
+  const sim::Timeline& timeline = report.timeline;
+  json object{{"version", kReportVersion},
+              {"model", report.model},
+              {"strategy", report.strategy},
+              {"device", report.device},
+              {"options", report.options},
+              {"estimate", report.is_estimate},
+              {"replicas", timeline.replicas},
+              {"processorsPerReplica", timeline.processors.size()},
+              {"microBatches", report.micro_batches},
+              {"samplesPerMicroBatch", report.samples_per_micro_batch},
+              {"seconds", timeline.makespan},
+              {"criticalPathSeconds", timeline.critical_path},
+              {"samplesPerSecond", samples_per_second(report)},
+              {"utilisation", timeline.utilisation},
+              {"flop", timeline.flop},
+              {"fits", timeline.fits()},
+              {"bottleneck", bottleneck(timeline)},
+              {"fullestProcessor", fullest_processor(timeline)},
+              {"bytesSent", timeline.bytes_sent},
+              {"bytesReceived", timeline.bytes_received},
+              {"prepareSeconds", report.prepare_seconds},
+              {"processors", json::array()},
+              {"links", json::array()},
+              {"outputs", json::array()}};
+  if (!report.is_estimate) object["realSeconds"] = report.run_seconds;
+  for (std::size_t i = 0; i < timeline.processors.size(); ++i) {
+    object["processors"].push_back(processor_json(i, timeline.processors[i]));
+  }
+  for (const sim::LinkReport& link : timeline.links) {
+    object["links"].push_back({{"name", link.name}, {"bytes", link.bytes}, {"busySeconds", link.busy}});
+  }
+  for (const OutputFacts& output : report.outputs) object["outputs"].push_back(output_json(output));
+  return object;
+}
+
+std::vector<std::vector<std::string>> rows(const RunReport& report) {
+  const sim::Timeline& timeline = report.timeline;
+  const auto per_replica = timeline.processors.size();
+  std::string processors = fmt::format("{}", per_replica * static_cast<std::size_t>(timeline.replicas));
+  if (timeline.replicas > 1) processors += fmt::format(" ({} replicas of {})", timeline.replicas, per_replica);
+  std::vector<std::vector<std::string>> rows{
+      {"strategy", report.strategy},
+      {"device", report.device},
+      {"processors", processors},
+      {"micro-batches", fmt::format("{}", report.micro_batches)},
+      {"time of a step", duration(timeline.makespan) + " simulated"},
+      {"samples per second", fmt::format("{:.1f}", samples_per_second(report))},
+      {"utilisation", fmt::format("{:.1f}%", 100 * timeline.utilisation)},
+      {"bottleneck", bottleneck(timeline)},
+      {"largest memory", memory_line(timeline)}};
+  for (const auto& [kind, bytes] : bytes_by_kind(timeline.links)) rows.push_back({kind, report::bytes(bytes)});
+  if (report.is_estimate) {
+    rows.push_back({"real time", fmt::format("{} to estimate, nothing computed", duration(report.prepare_seconds))});
+  } else {
+    rows.push_back({"real time", fmt::format("{} a run, {} to load and prepare", duration(report.run_seconds),
+                                             duration(report.prepare_seconds))});
+  }
+  return rows;
+}
+
+}  // namespace podium::report
