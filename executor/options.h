@@ -23,6 +23,8 @@ enum class IoMode : std::uint8_t { Compute, Io, IoOverlapped };
 enum class SyntheticData : std::uint8_t { Off, Zeros, RandomNormal, RandomUniform };
 enum class Recomputation : std::uint8_t { None, Standard, NormOnly, Pipeline, RecomputeAll };
 enum class Reduction : std::uint8_t { Sum, Mean };
+/// Where a mean over micro-batches and replicas divides: once at the end, or in every step.
+enum class MeanStrategy : std::uint8_t { Post, Running };
 
 struct Anchor {
   AnchorReturn returns = AnchorReturn::All;
@@ -52,6 +54,14 @@ struct BatchSerialization {
   IoMode io_mode = IoMode::Compute;
 };
 
+/// Loss scaling that follows the gradients' histogram (training).
+struct LossScaling {
+  bool automatic = false;
+  double bin_edge = 0.125;          ///< of the numbers' range; larger magnitudes are in the upper bin
+  double upper_proportion = 1e-7;   ///< of numbers in the upper bin, above which the scale falls
+  int period = 1;                   ///< updates of the weights between updates of the scale
+};
+
 struct Options {
   VirtualGraphMode virtual_graph_mode = VirtualGraphMode::Off;
   std::vector<double> virtual_graph_split_ratios = {};
@@ -72,9 +82,12 @@ struct Options {
   Recomputation recomputation = Recomputation::None;
   SyncPattern sync = SyncPattern::Full;
   Reduction reduction = Reduction::Sum;
+  MeanStrategy mean_strategy = MeanStrategy::Post;
+  LossScaling loss_scaling = {};
   SyntheticData synthetic_data = SyntheticData::Off;
   std::map<std::string, Anchor> anchors = {};  ///< by output; one that is not here comes back in full
   int buffering_depth = 1;                     ///< host streams
+  std::map<std::string, int> buffering_depths = {};  ///< by stream, instead of buffering_depth
   bool prefetch = true;
   bool constant_weights = true;
 };

@@ -1,0 +1,291 @@
+#include "executor/session/check_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "executor/session/option_words.h"
+#include "ir/nearest.h"
+
+namespace podium {
+namespace {
+
+constexpr int kLeastIoTiles = 32;
+
+bool has_phases(const Options& options) { return options.phases.phases > 1; }
+bool serializes(const Options& options) { return options.batch_serialization.factor > 1; }
+
+bool overlaps(ir::ExchangeStrategy exchange) { return exchange != ir::ExchangeStrategy::JustInTime; }
+bool overlaps(const Options& options) {
+  return overlaps(options.overlap_io) ||
+         std::any_of(options.anchors.begin(), options.anchors.end(),
+                     [](const auto& anchor) { return overlaps(anchor.second.exchange); });
+}
+
+// "" when the rule is kept.
+using Rule = std::string (*)(const Options&);
+
+std::string phases_need_their_mode(const Options& options) {
+  if (!has_phases(options) || options.virtual_graph_mode == VirtualGraphMode::ExecutionPhases) return "";
+  return fmt::format("executionPhaseSettings.phases {} needs virtualGraphMode ExecutionPhases, {} found",
+                     options.phases.phases, word_of(options.virtual_graph_mode));
+}
+
+std::string pipelining_needs_processors(const Options& options) {
+  if (!options.pipelining || options.virtual_graph_mode != VirtualGraphMode::Off) return "";
+  return "enablePipelining needs virtualGraphMode Manual or Auto, Off found";
+}
+
+std::string pipelining_excludes_phases(const Options& options) {
+  if (!options.pipelining || options.virtual_graph_mode != VirtualGraphMode::ExecutionPhases) return "";
+  return "enablePipelining needs virtualGraphMode Manual or Auto, ExecutionPhases found: a processor either "
+         "is a "
+         "stage or takes turns with the phases";
+}
+
+std::string pipelining_excludes_batch_serialization(const Options& options) {
+  if (!options.pipelining || !serializes(options)) return "";
+  return fmt::format(
+      "batchSerializationSettings.factor {} found, 0 needed with enablePipelining: a stage runs whole "
+      "micro-batches (a smaller micro-batch and a larger batchesPerStep do the same)",
+      options.batch_serialization.factor);
+}
+
+std::string pipelining_excludes_every_n(const Options& options) {
+  if (!options.pipelining) return "";
+  for (const auto& [name, anchor] : options.anchors) {
+    if (anchor.returns != AnchorReturn::EveryN) continue;
+    return fmt::format("anchor '{}': EveryN found, All, Final or Sum needed with enablePipelining", name);
+  }
+  return "";
+}
+
+std::string every_n_divides_batches(const Options& options) {
+  for (const auto& [name, anchor] : options.anchors) {
+    if (anchor.returns != AnchorReturn::EveryN) continue;
+    if (anchor.every >= 1 && options.batches_per_step % anchor.every == 0) continue;
+    return fmt::format("anchor '{}': a period of {} found, one that divides batchesPerStep {} needed", name,
+                       anchor.every, options.batches_per_step);
+  }
+  return "";
+}
+
+std::string stages_need_recomputation(const Options& options) {
+  if (options.pipelining || options.recomputation != Recomputation::Pipeline) return "";
+  return "autoRecomputation Pipeline needs enablePipelining";
+}
+
+std::string overlap_needs_processors(const Options& options) {
+  if (!overlaps(options) || options.virtual_graph_mode != VirtualGraphMode::Off) return "";
+  return "exchangeStrategy other than JustInTime needs a virtualGraphMode, Off found";
+}
+
+std::string overlap_step_is_not_supported(const Options& options) {
+  const auto is_step = [](ir::ExchangeStrategy exchange) {
+    return exchange == ir::ExchangeStrategy::OverlapStep;
+  };
+  const bool found = is_step(options.overlap_io) ||
+                     std::any_of(options.anchors.begin(), options.anchors.end(),
+                                 [&](const auto& anchor) { return is_step(anchor.second.exchange); });
+  return found ? "exchangeStrategy OverlapStep is not supported, OverlapLoops overlaps the most" : "";
+}
+
+std::string io_tiles_are_even(const Options& options) {
+  if (options.io_tiles == 0 || (options.io_tiles >= kLeastIoTiles && options.io_tiles % 2 == 0)) return "";
+  return fmt::format("numIOTiles {} found, an even number of at least {} needed", options.io_tiles,
+                     kLeastIoTiles);
+}
+
+std::string io_modes_need_io_tiles(const Options& options) {
+  const bool has_tiles = options.io_tiles > 0 && options.virtual_graph_mode != VirtualGraphMode::Off;
+  if (!serializes(options) || options.batch_serialization.io_mode == IoMode::Compute || has_tiles) return "";
+  return fmt::format(
+      "batchSerializationSettings.ioMode {} needs numIOTiles of at least {} and a virtualGraphMode",
+      word_of(options.batch_serialization.io_mode), kLeastIoTiles);
+}
+
+std::string replicas_divide_ipus(const Options& options) {
+  if (options.ipus == 0) return "";
+  if (options.virtual_graph_mode == VirtualGraphMode::Off && options.ipus != options.replicas) {
+    return fmt::format(
+        "virtualGraphMode Off needs a processor a replica: numIPUs {} found, replicatedGraphCount {}",
+        options.ipus, options.replicas);
+  }
+  if (options.ipus % options.replicas == 0) return "";
+  return fmt::format("numIPUs {} found, a multiple of replicatedGraphCount {} needed", options.ipus,
+                     options.replicas);
+}
+
+std::string domains_divide_replicas(const Options& options) {
+  const auto bad = [&](const ir::TensorLocation& location) {
+    const bool has_size = location.domain.type == ir::GroupType::Consecutive ||
+                          location.domain.type == ir::GroupType::Orthogonal;
+    return location.sharded && options.replicas > 1 && has_size &&
+           (location.domain.size < 1 || options.replicas % location.domain.size != 0);
+  };
+  for (const LocationSettings* settings :
+       {&options.weights, &options.optimizer_state, &options.accumulators}) {
+    if (!bad(settings->location)) continue;
+    return fmt::format(
+        "shardingDomain: groups of {} replicas found, a size that divides replicatedGraphCount {} needed",
+        settings->location.domain.size, options.replicas);
+  }
+  return "";
+}
+
+std::string split_ratios_fit(const Options& options) {
+  const std::vector<double>& ratios = options.virtual_graph_split_ratios;
+  if (ratios.empty()) return "";
+  if (options.virtual_graph_mode != VirtualGraphMode::Auto)
+    return "virtualGraphSplitRatios needs virtualGraphMode Auto";
+  const bool in_range =
+      std::all_of(ratios.begin(), ratios.end(), [](double ratio) { return ratio > 0 && ratio < 1; });
+  const double sum = std::accumulate(ratios.begin(), ratios.end(), 0.0);
+  constexpr double kRounding = 1e-6;  // of ratios written as decimals
+  if (ratios.size() > 1 && !in_range) return "virtualGraphSplitRatios: every ratio must lie between 0 and 1";
+  if (std::abs(sum - 1) > kRounding)
+    return fmt::format("virtualGraphSplitRatios: a sum of {} found, 1 needed", sum);
+  const std::size_t processors = static_cast<std::size_t>(options.ipus / options.replicas);
+  if (options.ipus == 0 || processors == ratios.size()) return "";
+  return fmt::format("virtualGraphSplitRatios: {} ratios found, {} needed: one a processor of a replica",
+                     ratios.size(), processors);
+}
+
+// Every pair of options that cannot go together, and every value that only another option makes wrong.
+constexpr Rule kRules[] = {
+    phases_need_their_mode,        pipelining_needs_processors,
+    pipelining_excludes_phases,    pipelining_excludes_batch_serialization,
+    pipelining_excludes_every_n,   every_n_divides_batches,
+    stages_need_recomputation,     overlap_needs_processors,
+    overlap_step_is_not_supported, io_tiles_are_even,
+    io_modes_need_io_tiles,        replicas_divide_ipus,
+    domains_divide_replicas,       split_ratios_fit,
+};
+
+void check_inference(const Options& options) {
+  if (options.accumulation_factor > 1) {
+    throw Error(
+        "accumulationFactor: {} found, 1 needed: gradient accumulation is only available when training",
+        options.accumulation_factor);
+  }
+  if (options.loss_scaling.automatic) {
+    throw Error(
+        "automaticLossScalingSettings.enabled: true found, loss scaling is only available when training");
+  }
+}
+
+void check_device(const Options& options, const device::Device& device) {
+  if (options.ipus > device.processors) {
+    throw Error("numIPUs: {} found, device '{}' has {}", options.ipus, device.name, device.processors);
+  }
+  if (options.io_tiles >= device.tiles) {
+    throw Error("numIOTiles: {} found, fewer than the {} tiles of a processor of device '{}' needed",
+                options.io_tiles, device.tiles, device.name);
+  }
+}
+
+void check_anchors(const Options& options, const ir::Graph& graph) {
+  if (options.anchors.empty()) return;
+  std::vector<std::string_view> names;
+  for (const ir::Value& value : graph.values) {
+    if (!value.name.empty()) names.push_back(value.name);
+  }
+  for (const auto& [name, anchor] : options.anchors) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    throw Error("anchor '{}': the model has no such tensor, the nearest is '{}'", name,
+                ir::nearest(name, names));
+  }
+}
+
+void check_batch(const Options& options, const ir::Graph& graph) {
+  if (!serializes(options)) return;
+  const int factor = options.batch_serialization.factor;
+  for (ir::ValueId input : graph.inputs) {
+    const ir::Type& type = graph[input].type;
+    if (graph[input].constant || !type.is_tensor() || !type.has_rank || type.dims.empty()) continue;
+    const std::int64_t batch = type.dims.front();
+    if (batch == ir::kUnknown || (batch >= factor && batch % factor == 0)) continue;
+    throw Error(
+        "batchSerializationSettings.factor: {} found, one that divides the batch of input '{}', {}, needed",
+        factor, graph[input].name, to_string(type));
+  }
+}
+
+void turn_off_sharding(Options& options, Notes& notes) {
+  const auto turn_off = [&](LocationSettings& settings, const char* what, const char* why) {
+    if (!settings.location.sharded) return;
+    settings.location.sharded = false;
+    notes.push_back(fmt::format("replicatedTensorSharding of {}: no effect, {}", what, why));
+  };
+  turn_off(options.activations, "activations", "activations are never sharded");
+  if (options.replicas > 1) return;
+  turn_off(options.weights, "weights", "there is one replica");
+  turn_off(options.optimizer_state, "optimizer state", "there is one replica");
+  turn_off(options.accumulators, "accumulators", "there is one replica");
+}
+
+void turn_off_io_tiles(Options& options, Notes& notes) {
+  if (options.io_tiles > 0 && options.virtual_graph_mode == VirtualGraphMode::Off) {
+    notes.push_back("numIOTiles: no effect with virtualGraphMode Off");
+    options.io_tiles = 0;
+  }
+  if (options.io_tiles > 0) return;
+  if (overlaps(options)) notes.push_back("exchangeStrategy: nothing overlaps without numIOTiles");
+  for (LocationSettings* settings :
+       {&options.weights, &options.optimizer_state, &options.accumulators, &options.activations}) {
+    settings->location.load_tiles = ir::TileSet::Compute;
+    settings->location.storage_tiles = ir::TileSet::Compute;
+  }
+}
+
+void note_what_is_idle(const Options& options, Notes& notes) {
+  if (options.virtual_graph_mode == VirtualGraphMode::ExecutionPhases && !has_phases(options)) {
+    notes.push_back("virtualGraphMode ExecutionPhases: no effect with fewer than 2 phases");
+  }
+  if (!serializes(options) && options.batch_serialization.io_mode != IoMode::Compute) {
+    notes.push_back("batchSerializationSettings.ioMode: no effect without a factor of at least 2");
+  }
+}
+
+}  // namespace
+
+std::optional<std::string> why_illegal(const Options& options) {
+  for (const Rule rule : kRules) {
+    std::string reason = rule(options);
+    if (!reason.empty()) return reason;
+  }
+  return std::nullopt;
+}
+
+Options check_options(Options options, const ir::Graph& graph, const device::Device& device, bool training,
+                      Notes& notes) {
+  if (const auto reason = why_illegal(options)) throw Error(*reason);
+  if (!training) check_inference(options);
+  check_device(options, device);
+  check_anchors(options, graph);
+  check_batch(options, graph);
+  turn_off_sharding(options, notes);
+  turn_off_io_tiles(options, notes);
+  note_what_is_idle(options, notes);
+  return options;
+}
+
+void check_placement(const Options& options, const ir::Placement& placement, const device::Device& device) {
+  const int needed = placement.processors * options.replicas;
+  const int found = options.ipus > 0 ? options.ipus : device.processors;
+  if (needed > found) {
+    throw Error("{} processors found ({}), {} needed: {} a replica, replicatedGraphCount {}", found,
+                options.ipus > 0 ? "numIPUs" : fmt::format("device '{}'", device.name), needed,
+                placement.processors, options.replicas);
+  }
+  const bool accumulates = options.accumulation_factor > 1;
+  const int micro_batches = accumulates ? options.accumulation_factor : options.batches_per_step;
+  if (options.pipelining && micro_batches < placement.stages) {
+    throw Error("{}: {} found, at least the {} stages of the pipeline needed",
+                accumulates ? "accumulationFactor" : "batchesPerStep", micro_batches, placement.stages);
+  }
+}
+
+}  // namespace podium

@@ -1,0 +1,30 @@
+// What session options must keep to, before a model is placed (semantics, sections 1.4, 2 and 9).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "executor/device/device.h"
+#include "executor/options.h"
+#include "executor/session/read_options.h"
+#include "ir/graph.h"
+#include "ir/placement.h"
+
+namespace podium {
+
+/// Why no model can run with these options: the options that contradict each other and what would resolve it.
+/// Nothing when they go together; see kRules for the whole list.
+std::optional<std::string> why_illegal(const Options& options);
+
+/// The options as they take effect: what cannot have one is off, with a note. Error for illegal options, for
+/// more than `device` has, for training options when `training` is false, and for anchors that are no tensor
+/// of `graph`.
+Options check_options(Options options, const ir::Graph& graph, const device::Device& device, bool training,
+                      Notes& notes);
+
+/// Error when the placement needs more processors than there are, or a pipeline more micro-batches than a
+/// step has.
+void check_placement(const Options& options, const ir::Placement& placement, const device::Device& device);
+
+}  // namespace podium

@@ -1,0 +1,66 @@
+#include "executor/session/json_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "ir/nearest.h"
+
+namespace podium {
+namespace {
+
+constexpr std::size_t kMostShown = 40;
+
+std::string shown(const nlohmann::json& value) {
+  const std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return text.size() <= kMostShown ? text : std::string("a value of type ") + value.type_name();
+}
+
+bool is_same_word(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+}
+
+}  // namespace
+
+void Place::refuse(const std::string& needed) const {
+  throw Error("{}: {} found, {} needed", where(), shown(value), needed);
+}
+
+void refuse_name(const Place& object, const std::string& name, std::vector<std::string_view> known) {
+  throw Error("{}: unknown option '{}', the nearest is '{}'", object.where(), name, ir::nearest(name, known));
+}
+
+const nlohmann::json& object_of(const Place& place) {
+  if (!place.value.is_object()) place.refuse("an object");
+  return place.value;
+}
+
+std::int64_t whole_number_of(const Place& place, std::int64_t least, std::int64_t most) {
+  const nlohmann::json& value = place.value;
+  const bool fits =
+      value.is_number_integer() && !(value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX);
+  if (!fits || value.get<std::int64_t>() < least || value.get<std::int64_t>() > most) {
+    place.refuse(fmt::format("a whole number of at least {}", least));
+  }
+  return value.get<std::int64_t>();
+}
+
+double number_of(const Place& place) {
+  if (!place.value.is_number()) place.refuse("a number");
+  return place.value.get<double>();
+}
+
+std::size_t word_index_of(const Place& place, const std::vector<std::string_view>& words) {
+  const std::string list = fmt::format("one of {}", fmt::join(words, ", "));
+  if (!place.value.is_string()) place.refuse(list);
+  const std::string& word = place.value.get_ref<const std::string&>();
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (is_same_word(words[i], word)) return i;
+  }
+  const std::string_view near = ir::nearest_if_near(word, words);
+  place.refuse(list + (near.empty() ? "" : fmt::format("; the nearest is {}", near)));
+}
+
+}  // namespace podium

@@ -1,0 +1,96 @@
+// The words of the session options' enumerations, as PopART spells them.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "executor/options.h"
+
+namespace podium {
+
+template <class Enum>
+struct Word {
+  std::string_view text;
+  Enum value;
+};
+
+template <class Enum>
+inline constexpr std::array<Word<Enum>, 0> kWords{};
+
+template <>
+inline constexpr auto kWords<VirtualGraphMode> =
+    std::to_array<Word<VirtualGraphMode>>({{"Off", VirtualGraphMode::Off},
+                                           {"Manual", VirtualGraphMode::Manual},
+                                           {"Auto", VirtualGraphMode::Auto},
+                                           {"ExecutionPhases", VirtualGraphMode::ExecutionPhases}});
+template <>
+inline constexpr auto kWords<SyncPattern> =
+    std::to_array<Word<SyncPattern>>({{"Full", SyncPattern::Full},
+                                      {"SinglePipeline", SyncPattern::SinglePipeline},
+                                      {"ReplicaAndLadder", SyncPattern::ReplicaAndLadder}});
+template <>
+inline constexpr auto kWords<AnchorReturn> =
+    std::to_array<Word<AnchorReturn>>({{"All", AnchorReturn::All},
+                                       {"Final", AnchorReturn::Final},
+                                       {"Sum", AnchorReturn::Sum},
+                                       {"EveryN", AnchorReturn::EveryN}});
+template <>
+inline constexpr auto kWords<PhaseIo> = std::to_array<Word<PhaseIo>>({{"Preload", PhaseIo::Preload},
+                                                                      {"OnDemand", PhaseIo::OnDemand}});
+template <>
+inline constexpr auto kWords<PhaseSchedule> =
+    std::to_array<Word<PhaseSchedule>>({{"Interleaving", PhaseSchedule::Interleaving},
+                                        {"Batch", PhaseSchedule::Batch},
+                                        {"BatchClusteredIO", PhaseSchedule::BatchClusteredIO}});
+template <>
+inline constexpr auto kWords<IoMode> = std::to_array<Word<IoMode>>({{"Compute", IoMode::Compute},
+                                                                    {"IO", IoMode::Io},
+                                                                    {"IOOverlapped", IoMode::IoOverlapped}});
+template <>
+inline constexpr auto kWords<SyntheticData> =
+    std::to_array<Word<SyntheticData>>({{"Off", SyntheticData::Off},
+                                        {"Zeros", SyntheticData::Zeros},
+                                        {"RandomNormal", SyntheticData::RandomNormal},
+                                        {"RandomUniform", SyntheticData::RandomUniform}});
+template <>
+inline constexpr auto kWords<Recomputation> =
+    std::to_array<Word<Recomputation>>({{"None", Recomputation::None},
+                                        {"Standard", Recomputation::Standard},
+                                        {"NormOnly", Recomputation::NormOnly},
+                                        {"Pipeline", Recomputation::Pipeline},
+                                        {"RecomputeAll", Recomputation::RecomputeAll}});
+template <>
+inline constexpr auto kWords<Reduction> = std::to_array<Word<Reduction>>({{"Sum", Reduction::Sum},
+                                                                          {"Mean", Reduction::Mean}});
+template <>
+inline constexpr auto kWords<MeanStrategy> =
+    std::to_array<Word<MeanStrategy>>({{"Post", MeanStrategy::Post}, {"Running", MeanStrategy::Running}});
+template <>
+inline constexpr auto kWords<ir::ExchangeStrategy> =
+    std::to_array<Word<ir::ExchangeStrategy>>({{"JustInTime", ir::ExchangeStrategy::JustInTime},
+                                               {"OverlapInnerLoop", ir::ExchangeStrategy::OverlapInnerLoop},
+                                               {"OverlapLoops", ir::ExchangeStrategy::OverlapLoops},
+                                               {"OverlapStep", ir::ExchangeStrategy::OverlapStep}});
+template <>
+inline constexpr auto kWords<ir::TileSet> =
+    std::to_array<Word<ir::TileSet>>({{"Compute", ir::TileSet::Compute}, {"IO", ir::TileSet::IO}});
+template <>
+inline constexpr auto kWords<ir::Storage> =
+    std::to_array<Word<ir::Storage>>({{"OnChip", ir::Storage::OnChip}, {"OffChip", ir::Storage::OffChip}});
+template <>
+inline constexpr auto kWords<ir::GroupType> =
+    std::to_array<Word<ir::GroupType>>({{"All", ir::GroupType::All},
+                                        {"Consecutive", ir::GroupType::Consecutive},
+                                        {"Orthogonal", ir::GroupType::Orthogonal},
+                                        {"None", ir::GroupType::None}});
+
+/// The word of an enumerator.
+template <class Enum>
+std::string_view word_of(Enum value) {
+  for (const Word<Enum>& word : kWords<Enum>) {
+    if (word.value == value) return word.text;
+  }
+  return "";
+}
+
+}  // namespace podium

@@ -1,0 +1,318 @@
+#include "executor/session/read_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "executor/session/json_rows.h"
+
+namespace podium {
+namespace {
+
+using nlohmann::json;
+
+// Of a member that is an object itself.
+template <auto member, auto& rows>
+void object(ObjectOf<member>& target, const Place& place) {
+  using Value = typename MemberOf<decltype(member)>::Value;
+  read_object<Value>(target.*member, place, rows);
+}
+
+// Either the object, or the word of its main member alone.
+template <class T>
+void by_name(std::map<std::string, T>& target, const Place& place, void (*read)(T&, const Place&)) {
+  for (const auto& [name, value] : object_of(place).items()) read(target[name], place.at(name, value));
+}
+
+constexpr std::array<Row<ir::ReplicaGroup>, 2> kDomainRows{{
+    {"type", word<&ir::ReplicaGroup::type>},
+    {"replicaGroupSize", whole<&ir::ReplicaGroup::size>},
+}};
+
+// PopART's enumeration has On and Off.
+void read_sharding(ir::TensorLocation& location, const Place& place) {
+  if (place.value.is_boolean()) return truth<&ir::TensorLocation::sharded>(location, place);
+  location.sharded = word_index_of(place, {"Off", "On"}) == 1;
+}
+
+constexpr std::array<Row<ir::TensorLocation>, 5> kLocationRows{{
+    {"storage", word<&ir::TensorLocation::storage>},
+    {"loadTileSet", word<&ir::TensorLocation::load_tiles>},
+    {"storageTileSet", word<&ir::TensorLocation::storage_tiles>},
+    {"replicatedTensorSharding", read_sharding},
+    {"shardingDomain", object<&ir::TensorLocation::domain, kDomainRows>},
+}};
+
+constexpr std::array<Row<LocationSettings>, 3> kLocationSettingsRows{{
+    {"location", object<&LocationSettings::location, kLocationRows>},
+    {"minElementsForOffChip", whole<&LocationSettings::min_elements_for_off_chip>},
+    {"minElementsForReplicatedTensorSharding", whole<&LocationSettings::min_elements_for_sharding>},
+}};
+
+constexpr std::array<Row<PhaseSettings>, 7> kPhaseRows{{
+    {"phases", whole<&PhaseSettings::phases>},
+    {"stages", whole<&PhaseSettings::stages, 1>},
+    {"weightIOSchedule", word<&PhaseSettings::weights>},
+    {"activationIOSchedule", word<&PhaseSettings::activations>},
+    {"optimizerStateIOSchedule", word<&PhaseSettings::optimizer_state>},
+    {"accumulatorIOSchedule", word<&PhaseSettings::accumulators>},
+    {"schedule", word<&PhaseSettings::schedule>},
+}};
+
+constexpr std::array<Row<BatchSerialization>, 8> kBatchRows{{
+    {"factor", whole<&BatchSerialization::factor>},
+    {"ioMode", word<&BatchSerialization::io_mode>},
+    {"concatOnVirtualGraphChange"},
+    {"concatOnExecutionPhaseChange"},
+    {"concatOnPipelineStageChange"},
+    {"transformContext"},
+    {"method"},
+    {"batchSchedule"},
+}};
+
+constexpr std::array<Row<LossScaling>, 6> kLossScalingRows{{
+    {"enabled", truth<&LossScaling::automatic>},
+    {"binEdgeLocation", number<&LossScaling::bin_edge>},
+    {"thresholdUpperCountProportion", number<&LossScaling::upper_proportion>},
+    {"updatePeriod", whole<&LossScaling::period, 1>},
+    {"toTrackTensors"},
+    {"gradientTensorTrackingMethod"},
+}};
+
+constexpr std::array<Row<Anchor>, 4> kAnchorRows{{
+    {"returnType", word<&Anchor::returns>},
+    {"returnPeriod", whole<&Anchor::every, 1>},
+    {"tileSet", word<&Anchor::tiles>},
+    {"exchangeStrategy", word<&Anchor::exchange>},
+}};
+
+void read_anchor(Anchor& anchor, const Place& place) {
+  anchor = {};
+  if (place.value.is_string()) {
+    word<&Anchor::returns>(anchor, place);
+  } else {
+    read_object<Anchor>(anchor, place, kAnchorRows);
+  }
+  const bool has_period = place.value.is_object() && place.value.contains("returnPeriod");
+  if (anchor.returns == AnchorReturn::EveryN && !has_period) place.refuse("a returnPeriod beside EveryN");
+  if (anchor.returns != AnchorReturn::EveryN && has_period) place.refuse("a returnPeriod only with EveryN");
+}
+
+void read_anchors(Options& options, const Place& place) { by_name(options.anchors, place, read_anchor); }
+
+void read_overrides(Options& options, const Place& place) {
+  by_name<ir::TensorLocation>(options.location_overrides, place,
+                              [](ir::TensorLocation& location, const Place& at) {
+                                read_object<ir::TensorLocation>(location, at, kLocationRows);
+                              });
+}
+
+void read_buffering(Options& options, const Place& place) {
+  by_name<int>(options.buffering_depths, place, [](int& depth, const Place& at) {
+    depth = static_cast<int>(whole_number_of(at, 1, std::numeric_limits<int>::max()));
+  });
+}
+
+void read_split_ratios(Options& options, const Place& place) {
+  if (!place.value.is_array()) place.refuse("an array of numbers");
+  options.virtual_graph_split_ratios.clear();
+  for (const json& ratio : place.value)
+    options.virtual_graph_split_ratios.push_back(number_of(place.at("[]", ratio)));
+}
+
+// The switch beside a count; see check_switches.
+template <auto count>
+void count_switch(Options& options, const Place& place) {
+  if (!place.value.is_boolean()) place.refuse("true or false");
+  if (!place.value.get<bool>()) options.*count = 1;
+}
+
+// See check_distributed.
+void truth_alone(Options& /*options*/, const Place& place) {
+  if (!place.value.is_boolean()) place.refuse("true or false");
+}
+template <int least>
+void whole_alone(Options& /*options*/, const Place& place) {
+  whole_number_of(place, least, std::numeric_limits<int>::max());
+}
+
+constexpr std::array kRows = std::to_array<Row<Options>>({
+    {"virtualGraphMode", word<&Options::virtual_graph_mode>},
+    {"virtualGraphSplitRatios", read_split_ratios},
+    {"numIPUs", whole<&Options::ipus>},
+    {"enablePipelining", truth<&Options::pipelining>},
+    {"batchesPerStep", whole<&Options::batches_per_step, 1>},
+    {"enableGradientAccumulation", count_switch<&Options::accumulation_factor>},
+    {"accumulationFactor", whole<&Options::accumulation_factor, 1>},
+    {"enableReplicatedGraphs", count_switch<&Options::replicas>},
+    {"replicatedGraphCount", whole<&Options::replicas, 1>},
+    {"enableDistributedReplicatedGraphs", truth_alone},
+    {"globalReplicationFactor", whole_alone<1>},
+    {"globalReplicaOffset", whole_alone<0>},
+    {"executionPhaseSettings", object<&Options::phases, kPhaseRows>},
+    {"batchSerializationSettings", object<&Options::batch_serialization, kBatchRows>},
+    {"weightTensorLocationSettings", object<&Options::weights, kLocationSettingsRows>},
+    {"optimizerStateTensorLocationSettings", object<&Options::optimizer_state, kLocationSettingsRows>},
+    {"accumulatorTensorLocationSettings", object<&Options::accumulators, kLocationSettingsRows>},
+    {"activationTensorLocationSettings", object<&Options::activations, kLocationSettingsRows>},
+    {"tensorLocationSettingsOverride", read_overrides},
+    {"numIOTiles", whole<&Options::io_tiles>},
+    {"exchangeStrategy", word<&Options::overlap_io>},
+    {"autoRecomputation", word<&Options::recomputation>},
+    {"syncPattern", word<&Options::sync>},
+    {"accumulationAndReplicationReductionType", word<&Options::reduction>},
+    {"meanAccumulationAndReplicationReductionStrategy", word<&Options::mean_strategy>},
+    {"automaticLossScalingSettings", object<&Options::loss_scaling, kLossScalingRows>},
+    {"syntheticDataMode", word<&Options::synthetic_data>},
+    {"anchors", read_anchors},
+    {"defaultBufferingDepth", whole<&Options::buffering_depth, 1>},
+    {"bufferingDepthMap", read_buffering},
+    {"prefetchBufferingDepthMap", read_buffering},
+    {"enablePrefetchDatastreams", truth<&Options::prefetch>},
+    {"constantWeights", truth<&Options::constant_weights>},
+    // Numbers and movements of hardware that are not simulated.
+    {"createImplicitPipeliningFwdOnlyProgram"},
+    {"stashAllTensorsInferencePipeline"},
+    {"explicitRecomputation"},
+    {"enableStochasticRounding"},
+    {"enableLoadAndOffloadRNGState"},
+    {"ensureFp32LossScaleTensor"},
+    {"enableNonStableSoftmax"},
+    {"enableStableNorm"},
+    {"groupNormStridedChannelGrouping"},
+    {"enableSupportedDataTypeCasting"},
+    {"strictOpVersions"},
+    {"updatableNamedBuffers"},
+    {"throwIfLog2ScaleTensorNotInRange"},
+    {"enableExplicitMainLoops"},
+    {"useHostCopyOps"},
+    {"autodiffSettings"},
+    {"replicatedCollectivesSettings"},
+    {"rearrangeAnchorsOnHost"},
+    {"rearrangeStreamsOnHost"},
+    // How a compiler arranges code, exchanges and memory.
+    {"enableOutlining"},
+    {"enableOutliningCopyCostPruning"},
+    {"outlineThreshold"},
+    {"outlineSequenceBreakCost"},
+    {"subgraphCopyingStrategy"},
+    {"mergeVarUpdate"},
+    {"mergeVarUpdateMemThreshold"},
+    {"looseThresholdAtPeak"},
+    {"delayVarUpdates"},
+    {"scheduleNonWeightUpdateGradientConsumersEarly"},
+    {"accumulateOuterFragmentSettings"},
+    {"decomposeGradSum"},
+    {"enableSerializedMatmuls"},
+    {"enableFullyConnectedPass"},
+    {"partialsTypeMatMuls"},
+    {"aliasZeroCopy"},
+    {"enableMergeExchange"},
+    {"enableEfficientOverlapIOTopoCons"},
+    {"groupHostSync"},
+    {"disableGradAccumulationTensorStreams"},
+    {"disableOptimizerStateTensorStreams"},
+    {"timeLimitScheduler"},
+    {"swapLimitScheduler"},
+    {"kahnTieBreaker"},
+    {"transitiveClosureOptimizationThreshold"},
+    {"enableVariablesCaching"},
+    {"enableEngineCaching"},
+    {"cachePath"},
+    {"compileEngine"},
+    {"convolutionOptions"},
+    {"lstmOptions"},
+    {"matmulOptions"},
+    {"engineOptions"},
+    {"reportOptions"},
+    {"gclOptions"},
+    {"enableConstantFoldingOfMultipleConsumers"},
+    {"useLoopCandidateCreator"},
+    {"separateCallOpPdfs"},
+    // Debugging.
+    {"logDir"},
+    {"dotChecks"},
+    {"firstDotOp"},
+    {"finalDotOp"},
+    {"dotOpNames"},
+    {"exportPoplarComputationGraph"},
+    {"exportPoplarVertexGraph"},
+    {"instrumentWithHardwareCycleCounter"},
+    {"hardwareInstrumentations"},
+    {"enableFloatingPointChecks"},
+    {"opxAliasChecking"},
+    {"opxModifyChecking"},
+    {"enableInplaceAmbiguityChecking"},
+    {"customCodelets"},
+    {"customCodeletCompileFlags"},
+    {"serializedPoprithmsShiftGraphsDir"},
+    {"compilationProgressLogger"},
+    {"compilationProgressTotal"},
+    {"developerSettings"},
+    {"experimentalSettings"},
+});
+
+json parse(const std::string& text, const std::string& file) {
+  try {
+    return json::parse(text);
+  } catch (const json::parse_error& error) {
+    const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(error.byte, text.size()));
+    const std::string what = error.what();
+    const std::size_t reason = what.find(": ");
+    throw Error("{}: line {}: {}", file, 1 + std::count(text.begin(), end, '\n'),
+                reason == std::string::npos ? what : what.substr(reason + 2));
+  }
+}
+
+// A count beside a switch that is explicitly off contradicts it; a count alone turns it on.
+void check_switches(const json& document, const std::string& where) {
+  constexpr std::array<std::pair<const char*, const char*>, 2> kSwitches{
+      {{"enableReplicatedGraphs", "replicatedGraphCount"},
+       {"enableGradientAccumulation", "accumulationFactor"}}};
+  for (const auto& [enable, count] : kSwitches) {
+    if (document.value(enable, true) || document.value(count, 1) == 1) continue;
+    throw Error("{}: {}: {} found, 1 needed because {} is false", where, count, document.value(count, 1),
+                enable);
+  }
+  if (document.contains("bufferingDepthMap") && document.contains("prefetchBufferingDepthMap")) {
+    throw Error("{}: prefetchBufferingDepthMap: found beside bufferingDepthMap, only one of both needed",
+                where);
+  }
+}
+
+// One process simulates every replica, so only settings that ask for no other process can be followed.
+void check_distributed(const json& document, const std::string& where, const Options& options) {
+  if (!document.value("enableDistributedReplicatedGraphs", false)) return;
+  const int all = document.value("globalReplicationFactor", 1);
+  const int first = document.value("globalReplicaOffset", 0);
+  if (first > all || options.replicas > all) {
+    throw Error(
+        "{}: globalReplicationFactor: {} found, at least globalReplicaOffset {} and replicatedGraphCount {} "
+        "needed",
+        where, all, first, options.replicas);
+  }
+  if (all != options.replicas) {
+    throw Error(
+        "{}: enableDistributedReplicatedGraphs: {} of {} replicas found here, all of them needed: one "
+        "process "
+        "simulates them with replicatedGraphCount {}",
+        where, options.replicas, all, all);
+  }
+}
+
+}  // namespace
+
+Options read_options(const std::string& text, const std::string& where, Notes& notes, Options options) {
+  const json document = parse(text, where);
+  std::vector<std::string> ignored;
+  read_object<Options>(options, {document, where, "", ignored}, kRows);
+  check_switches(document, where);
+  check_distributed(document, where, options);
+  if (!ignored.empty()) {
+    notes.push_back(fmt::format("{}: no effect on a simulated device: {}", where, fmt::join(ignored, ", ")));
+  }
+  return options;
+}
+
+}  // namespace podium

@@ -1,0 +1,182 @@
+#include "executor/session/check_options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/graph_text.h"
+
+namespace podium {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr const char* kModel = "agraph (float[6,4] x) => (float[6,4] y) { h = Relu(x) y = Neg(h) }";
+
+Options check(const Options& options, Notes& notes, bool training = false) {
+  return check_options(options, testing::graph_of(kModel), {.name = "pod", .processors = 16, .tiles = 1472},
+                       training, notes);
+}
+
+std::string refusal(const Options& options, bool training = false) {
+  Notes notes;
+  try {
+    check(options, notes, training);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+Options with_anchor(Options options, AnchorReturn returns, int every = 1) {
+  options.anchors["y"] = {.returns = returns, .every = every};
+  return options;
+}
+
+TEST(CheckOptions, RefusesWhatDoesNotGoTogether) {
+  using enum VirtualGraphMode;
+  const std::pair<Options, const char*> cases[] = {
+      {{.virtual_graph_mode = Manual, .phases = {.phases = 4}},
+       "executionPhaseSettings.phases 4 needs virtualGraphMode ExecutionPhases, Manual found"},
+      {{.pipelining = true}, "enablePipelining needs virtualGraphMode Manual or Auto, Off found"},
+      {{.virtual_graph_mode = ExecutionPhases, .pipelining = true, .phases = {.phases = 2}},
+       "enablePipelining needs virtualGraphMode Manual or Auto, ExecutionPhases found: a processor either is "
+       "a stage or "
+       "takes turns with the phases"},
+      {{.virtual_graph_mode = Auto, .pipelining = true, .batch_serialization = {.factor = 2}},
+       "batchSerializationSettings.factor 2 found, 0 needed with enablePipelining: a stage runs whole "
+       "micro-batches (a "
+       "smaller micro-batch and a larger batchesPerStep do the same)"},
+      {with_anchor({.virtual_graph_mode = Auto, .pipelining = true, .batches_per_step = 4},
+                   AnchorReturn::EveryN, 2),
+       "anchor 'y': EveryN found, All, Final or Sum needed with enablePipelining"},
+      {with_anchor({.batches_per_step = 4}, AnchorReturn::EveryN, 3),
+       "anchor 'y': a period of 3 found, one that divides batchesPerStep 4 needed"},
+      {{.recomputation = Recomputation::Pipeline}, "autoRecomputation Pipeline needs enablePipelining"},
+      {{.overlap_io = ir::ExchangeStrategy::OverlapLoops},
+       "exchangeStrategy other than JustInTime needs a virtualGraphMode, Off found"},
+      {{.virtual_graph_mode = Auto, .overlap_io = ir::ExchangeStrategy::OverlapStep},
+       "exchangeStrategy OverlapStep is not supported, OverlapLoops overlaps the most"},
+      {{.io_tiles = 33}, "numIOTiles 33 found, an even number of at least 32 needed"},
+      {{.io_tiles = 30}, "numIOTiles 30 found, an even number of at least 32 needed"},
+      {{.virtual_graph_mode = Auto, .io_tiles = 1472},
+       "numIOTiles: 1472 found, fewer than the 1472 tiles of a processor of device 'pod' needed"},
+      {{.virtual_graph_mode = Auto, .batch_serialization = {.factor = 2, .io_mode = IoMode::IoOverlapped}},
+       "batchSerializationSettings.ioMode IOOverlapped needs numIOTiles of at least 32 and a "
+       "virtualGraphMode"},
+      {{.virtual_graph_mode = Auto, .ipus = 6, .replicas = 4},
+       "numIPUs 6 found, a multiple of replicatedGraphCount 4 needed"},
+      {{.ipus = 4, .replicas = 2},
+       "virtualGraphMode Off needs a processor a replica: numIPUs 4 found, replicatedGraphCount 2"},
+      {{.virtual_graph_mode = Auto, .ipus = 32}, "numIPUs: 32 found, device 'pod' has 16"},
+      {{.replicas = 4, .weights = {.location = {.sharded = true, .domain = {ir::GroupType::Consecutive, 3}}}},
+       "shardingDomain: groups of 3 replicas found, a size that divides replicatedGraphCount 4 needed"},
+      {{.virtual_graph_split_ratios = {0.5, 0.5}}, "virtualGraphSplitRatios needs virtualGraphMode Auto"},
+      {{.virtual_graph_mode = Auto, .virtual_graph_split_ratios = {0.5, 0.25}},
+       "virtualGraphSplitRatios: a sum of 0.75 found, 1 needed"},
+      {{.virtual_graph_mode = Auto, .virtual_graph_split_ratios = {1.5, -0.5}},
+       "virtualGraphSplitRatios: every ratio must lie between 0 and 1"},
+      {{.virtual_graph_mode = Auto, .virtual_graph_split_ratios = {0.5, 0.5}, .ipus = 3},
+       "virtualGraphSplitRatios: 2 ratios found, 3 needed: one a processor of a replica"},
+      {{.accumulation_factor = 4},
+       "accumulationFactor: 4 found, 1 needed: gradient accumulation is only available when training"},
+      {{.loss_scaling = {.automatic = true}},
+       "automaticLossScalingSettings.enabled: true found, loss scaling is only available when training"},
+      {{.batch_serialization = {.factor = 4}},
+       "batchSerializationSettings.factor: 4 found, one that divides the batch of input 'x', float[6,4], "
+       "needed"},
+      {{.anchors = {{"yy", {}}}}, "anchor 'yy': the model has no such tensor, the nearest is 'y'"},
+  };
+  for (const auto& [options, message] : cases) EXPECT_EQ(refusal(options), message);
+}
+
+TEST(CheckOptions, AcceptsAccumulationWhenTraining) {
+  EXPECT_EQ(refusal({.accumulation_factor = 4, .loss_scaling = {.automatic = true}}, true), "");
+}
+
+TEST(CheckOptions, AcceptsRatiosThatSumUpToOneAsDecimals) {
+  EXPECT_EQ(
+      refusal({.virtual_graph_mode = VirtualGraphMode::Auto, .virtual_graph_split_ratios = {0.1, 0.2, 0.7}}),
+      "");
+}
+
+TEST(CheckOptions, AnAnchorMayBeAnInnerTensor) { EXPECT_EQ(refusal({.anchors = {{"h", {}}}}), ""); }
+
+TEST(CheckOptions, TurnsOffShardingOfOneReplica) {
+  Notes notes;
+  const Options options = check({.weights = {.location = {.sharded = true}}}, notes);
+  EXPECT_FALSE(options.weights.location.sharded);
+  EXPECT_THAT(notes, ElementsAre("replicatedTensorSharding of weights: no effect, there is one replica"));
+}
+
+TEST(CheckOptions, NeverShardsActivations) {
+  Notes notes;
+  const Options options = check({.replicas = 2, .activations = {.location = {.sharded = true}}}, notes);
+  EXPECT_FALSE(options.activations.location.sharded);
+  EXPECT_THAT(
+      notes,
+      ElementsAre("replicatedTensorSharding of activations: no effect, activations are never sharded"));
+}
+
+TEST(CheckOptions, WithoutIoTilesEverythingIsOnComputeTiles) {
+  Notes notes;
+  const Options options =
+      check({.weights = {.location = {.load_tiles = ir::TileSet::IO}}, .io_tiles = 64}, notes);
+  EXPECT_EQ(options.io_tiles, 0);
+  EXPECT_EQ(options.weights.location.load_tiles, ir::TileSet::Compute);
+  EXPECT_THAT(notes, ElementsAre("numIOTiles: no effect with virtualGraphMode Off"));
+}
+
+TEST(CheckOptions, SaysThatNothingOverlapsWithoutIoTiles) {
+  Notes notes;
+  check({.virtual_graph_mode = VirtualGraphMode::Auto, .overlap_io = ir::ExchangeStrategy::OverlapInnerLoop},
+        notes);
+  EXPECT_THAT(notes, ElementsAre("exchangeStrategy: nothing overlaps without numIOTiles"));
+}
+
+TEST(CheckOptions, SaysThatOnePhaseIsNone) {
+  Notes notes;
+  check({.virtual_graph_mode = VirtualGraphMode::ExecutionPhases, .phases = {.phases = 1}}, notes);
+  EXPECT_THAT(notes, ElementsAre("virtualGraphMode ExecutionPhases: no effect with fewer than 2 phases"));
+}
+
+TEST(CheckOptions, SaysThatAnIoModeNeedsAFactor) {
+  Notes notes;
+  check({.batch_serialization = {.io_mode = IoMode::Io}}, notes);
+  EXPECT_THAT(notes,
+              ElementsAre("batchSerializationSettings.ioMode: no effect without a factor of at least 2"));
+}
+
+TEST(CheckOptions, DefaultsAreLegalAndSilent) {
+  Notes notes;
+  check({}, notes);
+  EXPECT_THAT(notes, IsEmpty());
+}
+
+std::string placement_refusal(const Options& options, const ir::Placement& placement) {
+  try {
+    check_placement(options, placement, {.name = "pod", .processors = 4});
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(CheckPlacement, NeedsItsProcessors) {
+  EXPECT_EQ(placement_refusal({.ipus = 4, .replicas = 2}, {.ops = {}, .processors = 4}),
+            "4 processors found (numIPUs), 8 needed: 4 a replica, replicatedGraphCount 2");
+  EXPECT_EQ(placement_refusal({}, {.ops = {}, .processors = 5}),
+            "4 processors found (device 'pod'), 5 needed: 5 a replica, replicatedGraphCount 1");
+  EXPECT_EQ(placement_refusal({.replicas = 2}, {.ops = {}, .processors = 2}), "");
+}
+
+TEST(CheckPlacement, APipelineNeedsAMicroBatchAStage) {
+  EXPECT_EQ(placement_refusal({.pipelining = true, .batches_per_step = 2}, {.ops = {}, .stages = 3}),
+            "batchesPerStep: 2 found, at least the 3 stages of the pipeline needed");
+  EXPECT_EQ(placement_refusal({.pipelining = true, .batches_per_step = 3}, {.ops = {}, .stages = 3}), "");
+  EXPECT_EQ(placement_refusal({.pipelining = true, .accumulation_factor = 2}, {.ops = {}, .stages = 3}),
+            "accumulationFactor: 2 found, at least the 3 stages of the pipeline needed");
+}
+
+}  // namespace
+}  // namespace podium

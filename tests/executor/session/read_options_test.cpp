@@ -1,0 +1,183 @@
+#include "executor/session/read_options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/error.h"
+
+namespace podium {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+Options read(const std::string& json) {
+  Notes notes;
+  Options options = read_options(json, "o.json", notes);
+  EXPECT_THAT(notes, IsEmpty());
+  return options;
+}
+
+std::string refusal(const std::string& json) {
+  Notes notes;
+  try {
+    read_options(json, "o.json", notes);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ReadOptions, ReadsPlainOptions) {
+  const Options options = read(R"({"virtualGraphMode": "Auto", "enablePipelining": true, "batchesPerStep": 6,
+    "numIPUs": 8, "replicatedGraphCount": 2, "numIOTiles": 128, "syncPattern": "replicaAndLadder",
+    "autoRecomputation": "NormOnly", "syntheticDataMode": "Zeros", "constantWeights": false,
+    "virtualGraphSplitRatios": [0.25, 0.75], "exchangeStrategy": "OverlapLoops"})");
+  EXPECT_EQ(options.virtual_graph_mode, VirtualGraphMode::Auto);
+  EXPECT_TRUE(options.pipelining);
+  EXPECT_EQ(options.batches_per_step, 6);
+  EXPECT_EQ(options.ipus, 8);
+  EXPECT_EQ(options.replicas, 2);
+  EXPECT_EQ(options.io_tiles, 128);
+  EXPECT_EQ(options.sync, SyncPattern::ReplicaAndLadder);
+  EXPECT_EQ(options.recomputation, Recomputation::NormOnly);
+  EXPECT_EQ(options.synthetic_data, SyntheticData::Zeros);
+  EXPECT_FALSE(options.constant_weights);
+  EXPECT_THAT(options.virtual_graph_split_ratios, ElementsAre(0.25, 0.75));
+  EXPECT_EQ(options.overlap_io, ir::ExchangeStrategy::OverlapLoops);
+}
+
+TEST(ReadOptions, ReadsNestedSettings) {
+  const Options options = read(R"({
+    "executionPhaseSettings": {"phases": 4, "stages": 1, "weightIOSchedule": "OnDemand", "schedule": "BatchClusteredIO"},
+    "batchSerializationSettings": {"factor": 4, "ioMode": "IOOverlapped"},
+    "weightTensorLocationSettings": {
+      "location": {"storage": "OffChip", "loadTileSet": "IO", "replicatedTensorSharding": "On",
+                   "shardingDomain": {"type": "Consecutive", "replicaGroupSize": 2}},
+      "minElementsForOffChip": 10, "minElementsForReplicatedTensorSharding": 20},
+    "tensorLocationSettingsOverride": {"w": {"storage": "OffChip"}},
+    "bufferingDepthMap": {"x": 3}})");
+  EXPECT_EQ(options.phases.phases, 4);
+  EXPECT_EQ(options.phases.stages, 1);
+  EXPECT_EQ(options.phases.weights, PhaseIo::OnDemand);
+  EXPECT_EQ(options.phases.activations, PhaseIo::Preload);
+  EXPECT_EQ(options.phases.schedule, PhaseSchedule::BatchClusteredIO);
+  EXPECT_EQ(options.batch_serialization.factor, 4);
+  EXPECT_EQ(options.batch_serialization.io_mode, IoMode::IoOverlapped);
+  const ir::TensorLocation& location = options.weights.location;
+  EXPECT_EQ(location.storage, ir::Storage::OffChip);
+  EXPECT_EQ(location.load_tiles, ir::TileSet::IO);
+  EXPECT_EQ(location.storage_tiles, ir::TileSet::Compute);
+  EXPECT_TRUE(location.sharded);
+  EXPECT_EQ(location.domain, (ir::ReplicaGroup{ir::GroupType::Consecutive, 2}));
+  EXPECT_EQ(options.weights.min_elements_for_off_chip, 10);
+  EXPECT_EQ(options.weights.min_elements_for_sharding, 20);
+  EXPECT_EQ(options.location_overrides.at("w").storage, ir::Storage::OffChip);
+  EXPECT_EQ(options.buffering_depths.at("x"), 3);
+}
+
+TEST(ReadOptions, ReadsAnchorsAsAWordOrInFull) {
+  const Options options = read(R"({"anchors": {"y": "sum",
+    "z": {"returnType": "EveryN", "returnPeriod": 2, "tileSet": "IO", "exchangeStrategy": "OverlapInnerLoop"}}})");
+  EXPECT_EQ(options.anchors.at("y").returns, AnchorReturn::Sum);
+  const Anchor& z = options.anchors.at("z");
+  EXPECT_EQ(z.returns, AnchorReturn::EveryN);
+  EXPECT_EQ(z.every, 2);
+  EXPECT_EQ(z.tiles, ir::TileSet::IO);
+  EXPECT_EQ(z.exchange, ir::ExchangeStrategy::OverlapInnerLoop);
+}
+
+TEST(ReadOptions, ReadsTrainingOptions) {
+  const Options options = read(R"({"enableGradientAccumulation": true, "accumulationFactor": 8,
+    "accumulationAndReplicationReductionType": "Mean", "meanAccumulationAndReplicationReductionStrategy": "Running",
+    "automaticLossScalingSettings": {"enabled": true, "binEdgeLocation": 0.25, "updatePeriod": 5}})");
+  EXPECT_EQ(options.accumulation_factor, 8);
+  EXPECT_EQ(options.reduction, Reduction::Mean);
+  EXPECT_EQ(options.mean_strategy, MeanStrategy::Running);
+  EXPECT_TRUE(options.loss_scaling.automatic);
+  EXPECT_EQ(options.loss_scaling.bin_edge, 0.25);
+  EXPECT_EQ(options.loss_scaling.period, 5);
+}
+
+TEST(ReadOptions, LeavesWhatTheDocumentDoesNotName) {
+  Notes notes;
+  const Options options =
+      read_options(R"({"batchesPerStep": 3})", "flags", notes, {.ipus = 4, .replicas = 2});
+  EXPECT_EQ(options.ipus, 4);
+  EXPECT_EQ(options.replicas, 2);
+  EXPECT_EQ(options.batches_per_step, 3);
+}
+
+TEST(ReadOptions, ASwitchThatIsOffResetsItsCount) {
+  Notes notes;
+  EXPECT_EQ(read_options(R"({"enableReplicatedGraphs": false})", "flags", notes, {.replicas = 4}).replicas,
+            1);
+}
+
+TEST(ReadOptions, NotesOnceWhatHasNoEffect) {
+  Notes notes;
+  read_options(
+      R"({"logDir": "/tmp", "enableOutlining": false, "batchSerializationSettings": {"method": "Loop"}})",
+      "o.json", notes);
+  EXPECT_THAT(notes,
+              ElementsAre("o.json: no effect on a simulated device: batchSerializationSettings.method, "
+                          "enableOutlining, logDir"));
+}
+
+TEST(ReadOptions, RefusesWithPlaceFindingAndNeed) {
+  const std::pair<const char*, const char*> cases[] = {
+      {R"({"enablePipelinin": true})",
+       "o.json: unknown option 'enablePipelinin', the nearest is 'enablePipelining'"},
+      {R"({"executionPhaseSettings": {"phasez": 2}})",
+       "o.json: executionPhaseSettings: unknown option 'phasez', the nearest is 'phases'"},
+      {R"({"executionPhaseSettings": 2})", "o.json: executionPhaseSettings: 2 found, an object needed"},
+      {R"({"enablePipelining": 1})", "o.json: enablePipelining: 1 found, true or false needed"},
+      {R"({"batchesPerStep": 0})", "o.json: batchesPerStep: 0 found, a whole number of at least 1 needed"},
+      {R"({"batchesPerStep": "4"})",
+       "o.json: batchesPerStep: \"4\" found, a whole number of at least 1 needed"},
+      {R"({"batchesPerStep": 1.5})",
+       "o.json: batchesPerStep: 1.5 found, a whole number of at least 1 needed"},
+      {R"({"numIPUs": 99999999999999999999})",
+       "o.json: numIPUs: 1e+20 found, a whole number of at least 0 needed"},
+      {R"({"virtualGraphMode": "Manuel"})",
+       "o.json: virtualGraphMode: \"Manuel\" found, one of Off, Manual, Auto, "
+       "ExecutionPhases; the nearest is Manual needed"},
+      {R"({"weightTensorLocationSettings": {"location": {"storage": "Offchop"}}})",
+       "o.json: weightTensorLocationSettings.location.storage: \"Offchop\" found, one of OnChip, OffChip; "
+       "the nearest is "
+       "OffChip needed"},
+      {R"({"anchors": {"y": "EveryN"}})",
+       "o.json: anchors.y: \"EveryN\" found, a returnPeriod beside EveryN needed"},
+      {R"({"anchors": {"y": {"returnType": "Sum", "returnPeriod": 2}}})",
+       "o.json: anchors.y: {\"returnPeriod\":2,\"returnType\":\"Sum\"} found, a returnPeriod only with "
+       "EveryN needed"},
+      {R"({"anchors": {"y": {"returnType": "EveryN", "returnPeriod": 0}}})",
+       "o.json: anchors.y.returnPeriod: 0 found, a whole number of at least 1 needed"},
+      {R"({"enableReplicatedGraphs": false, "replicatedGraphCount": 2})",
+       "o.json: replicatedGraphCount: 2 found, 1 needed because enableReplicatedGraphs is false"},
+      {R"({"enableGradientAccumulation": false, "accumulationFactor": 4})",
+       "o.json: accumulationFactor: 4 found, 1 needed because enableGradientAccumulation is false"},
+      {R"({"bufferingDepthMap": {"x": 2}, "prefetchBufferingDepthMap": {"x": 2}})",
+       "o.json: prefetchBufferingDepthMap: found beside bufferingDepthMap, only one of both needed"},
+      {R"({"enableDistributedReplicatedGraphs": true, "replicatedGraphCount": 2, "globalReplicationFactor": 4})",
+       "o.json: enableDistributedReplicatedGraphs: 2 of 4 replicas found here, all of them needed: one "
+       "process simulates "
+       "them with replicatedGraphCount 4"},
+      {R"({"enableDistributedReplicatedGraphs": true, "replicatedGraphCount": 4, "globalReplicationFactor": 2})",
+       "o.json: globalReplicationFactor: 2 found, at least globalReplicaOffset 0 and replicatedGraphCount 4 "
+       "needed"},
+      {R"({"globalReplicaOffset": -1})",
+       "o.json: globalReplicaOffset: -1 found, a whole number of at least 0 needed"},
+      {R"([])", "o.json: [] found, an object needed"},
+  };
+  for (const auto& [json, message] : cases) EXPECT_EQ(refusal(json), message);
+}
+
+TEST(ReadOptions, NamesTheLineOfASyntaxError) {
+  EXPECT_THAT(refusal("{\"batchesPerStep\": 2,\n \"numIPUs\" 4}\n"),
+              ::testing::StartsWith("o.json: line 2: "));
+  EXPECT_THAT(refusal(""), ::testing::StartsWith("o.json: line 1: "));
+}
+
+}  // namespace
+}  // namespace podium
