@@ -1,16 +1,51 @@
-// The names of annotations (semantics, sections 1.1 and 1.2).
+// What nodes say of their placement: the names of the annotations, and their reading (semantics, section 1.1).
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string_view>
+
+#include "ir/graph.h"
+#include "ir/placement.h"
 
 namespace podium::annotate {
 
 inline constexpr std::string_view kVirtualGraph = "__ipu_number";
 inline constexpr std::string_view kPipelineStage = "__pipeline_stage";
 inline constexpr std::string_view kExecutionPhase = "__execution_phase";
+inline constexpr std::string_view kExecutionContext = "__execution_context";
 inline constexpr std::string_view kTileSet = "__tile_set";
 inline constexpr std::string_view kRecompute = "__recompute_output_in_backward_pass";
 inline constexpr std::string_view kOutputLocation = "__output_tensor_location";
 inline constexpr std::string_view kPriority = "__schedule_priority";
+inline constexpr std::string_view kInplaceNames = "__inplace_op_names";
+inline constexpr std::string_view kInplacePriorities = "__inplace_op_priorities";
+inline constexpr std::string_view kExcludePatterns = "__exclude_patterns";
+
+/// Read as the first three, never written.
+inline constexpr std::string_view kPlainVirtualGraph = "virtualGraph";
+inline constexpr std::string_view kPlainPipelineStage = "pipelineStage";
+inline constexpr std::string_view kPlainExecutionPhase = "executionPhase";
+
+/// What a node does not say is empty.
+struct Annotations {
+  std::optional<int> processor = {};
+  std::optional<int> stage = {};
+  std::optional<int> phase = {};
+  std::optional<ir::TileSet> tiles = {};
+  std::optional<ir::Recompute> recompute = {};
+  std::optional<float> priority = {};
+  std::optional<ir::TensorLocation> output_location = {};
+};
+
+/// Error without the node's name for an annotation of another kind or range than it can have, or one that the
+/// plain name contradicts.
+Annotations read_annotations(const ir::Op& op);
+/// The same for the annotations that only a compiler for the device reads: inplace preferences come in pairs, and
+/// patterns that are excluded exist.
+void check_compiler_hints(const ir::Op& op);
+
+/// [storage, load tiles, storage tiles, sharded, group type, group size]
+ir::IntList location_to_ints(const ir::TensorLocation& location);
 
 }  // namespace podium::annotate

@@ -1,0 +1,247 @@
+#include "annotate/check.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "annotate/spots.h"
+
+namespace podium::annotate {
+namespace {
+
+using Ops = std::vector<std::size_t>;
+
+std::size_t at(ir::ValueId id) { return static_cast<std::size_t>(id.index); }
+
+// A graph with what its nodes say, and which of them must say something.
+struct Survey {
+  const ir::Graph& graph;
+  const Request& request;
+  std::vector<Annotations> annotations;
+  std::vector<bool> exempt;
+  std::vector<Spot> spots = {};
+
+  template <class Condition>
+  Ops select(Condition condition) const {
+    Ops found;
+    for (std::size_t i = 0; i < annotations.size(); ++i) {
+      if (!exempt[i] && condition(annotations[i])) found.push_back(i);
+    }
+    return found;
+  }
+  std::string describe(std::size_t op) const { return graph.describe(graph.ops[op]); }
+};
+
+// Ops that no output depends on, that hand on what they are given, or that handle only what is known before the run.
+std::vector<bool> find_exempt(const ir::Graph& graph) {
+  std::vector<bool> known(graph.values.size(), false);
+  for (std::size_t i = 0; i < graph.values.size(); ++i) {
+    known[i] = graph.values[i].constant.has_value() || graph.values[i].data_left_out;
+  }
+  std::vector<bool> exempt(graph.ops.size());
+  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
+    const ir::Op& op = graph.ops[i];
+    const bool is_known = !op.spec->random && std::all_of(op.inputs.begin(), op.inputs.end(), [&](ir::ValueId id) {
+      return !id.valid() || known[at(id)];
+    });
+    const bool asks_shape = op.is("Shape") || op.is("Size");
+    for (ir::ValueId id : op.outputs) {
+      if (id.valid()) known[at(id)] = is_known || asks_shape;
+    }
+    exempt[i] = is_known || asks_shape || op.is("Identity");
+  }
+  std::vector<bool> live(graph.values.size(), false);
+  for (ir::ValueId id : graph.outputs) live[at(id)] = true;
+  for (std::size_t i = graph.ops.size(); i-- > 0;) {
+    const ir::Op& op = graph.ops[i];
+    const bool is_read = std::any_of(op.outputs.begin(), op.outputs.end(),
+                                     [&](ir::ValueId id) { return id.valid() && live[at(id)]; });
+    if (!is_read) {
+      exempt[i] = true;
+      continue;
+    }
+    for (ir::ValueId id : op.inputs) {
+      if (id.valid()) live[at(id)] = true;
+    }
+  }
+  return exempt;
+}
+
+void check_all_have_processor(const Survey& survey) {
+  const Ops missing = survey.select([](const Annotations& op) { return !op.processor; });
+  if (missing.empty()) return;
+  std::map<int, int> counts;
+  for (std::size_t op : survey.select([](const Annotations& a) { return a.processor.has_value(); })) {
+    ++counts[*survey.annotations[op].processor];
+  }
+  if (counts.empty()) {
+    throw Error("virtualGraphMode is manual, but no node has a virtual graph ({}): annotate the nodes, or use auto",
+                kVirtualGraph);
+  }
+  std::string per_graph;
+  for (const auto& [processor, count] : counts) {
+    per_graph += fmt::format("{}{} of {}", per_graph.empty() ? "" : ", ", count, processor);
+  }
+  throw Error("either all nodes have a virtual graph or none: {} have none: {}; nodes per virtual graph: {}",
+              missing.size(), list(survey.graph, missing), per_graph);
+}
+
+void check_processors_exist(const Survey& survey) {
+  if (survey.request.processors == 0) return;
+  for (std::size_t i = 0; i < survey.spots.size(); ++i) {
+    if (survey.spots[i].processor < survey.request.processors) continue;
+    throw Error("{} is on virtual graph {}, a replica has {} processor{}: 0 to {} needed", survey.describe(i),
+                survey.spots[i].processor, survey.request.processors, survey.request.processors == 1 ? "" : "s",
+                survey.request.processors - 1);
+  }
+}
+
+void check_stages_are_dense(const Survey& survey) {
+  std::set<int> stages;
+  for (std::size_t i = 0; i < survey.spots.size(); ++i) {
+    if (!survey.exempt[i]) stages.insert(survey.spots[i].stage);
+  }
+  int next = 0;
+  for (int stage : stages) {
+    if (stage != next) {
+      throw Error("the nodes have {} pipeline stages, but stage {} is missing: stages 0 to {} needed", stages.size(),
+                  next, *stages.rbegin());
+    }
+    ++next;
+  }
+}
+
+void check_stage_on_one_processor(const Survey& survey) {
+  std::map<int, std::size_t> first_of_stage;
+  for (std::size_t i = 0; i < survey.spots.size(); ++i) {
+    if (survey.exempt[i]) continue;
+    const std::size_t first = first_of_stage.emplace(survey.spots[i].stage, i).first->second;
+    if (survey.spots[first].processor == survey.spots[i].processor) continue;
+    throw Error("{} and {} have the same pipeline stage {}, but are on virtual graphs {} and {}: one stage is on one "
+                "virtual graph", survey.describe(first), survey.describe(i), survey.spots[i].stage,
+                survey.spots[first].processor, survey.spots[i].processor);
+  }
+}
+
+// Of each value that holds for `of`, all readers on one processor.
+template <class Condition, class Fail>
+void check_readers(const Survey& survey, Condition of, Fail fail) {
+  std::vector<std::ptrdiff_t> first(survey.graph.values.size(), -1);
+  for (std::size_t i = 0; i < survey.graph.ops.size(); ++i) {
+    if (survey.exempt[i]) continue;
+    for (ir::ValueId id : survey.graph.ops[i].inputs) {
+      if (!id.valid() || !of(id)) continue;
+      std::ptrdiff_t& reader = first[at(id)];
+      if (reader < 0) reader = static_cast<std::ptrdiff_t>(i);
+      const auto before = static_cast<std::size_t>(reader);
+      if (survey.spots[before].processor != survey.spots[i].processor) throw fail(id, before, i);
+    }
+  }
+}
+
+// A shape, an axis or a single number is no variable.
+bool is_variable(const ir::Value& value) {
+  return (value.constant || value.data_left_out) && is_float(value.type.element) && value.type.rank() > 0 &&
+         value.type.element_count() > 1;
+}
+
+void check_shared_values(const Survey& survey) {
+  const ir::Graph& graph = survey.graph;
+  const auto where = [&](std::size_t op) {
+    return fmt::format("{} on {}", survey.describe(op), survey.spots[op].processor);
+  };
+  check_readers(survey, [&](ir::ValueId id) { return is_variable(graph[id]); },
+                [&](ir::ValueId id, std::size_t a, std::size_t b) {
+                  return Error("variable '{}' cannot be copied between virtual graphs when pipelining: it is read by "
+                               "{} and {}, one virtual graph needed", graph[id].name, where(a), where(b));
+                });
+  std::vector<bool> is_input(graph.values.size(), false);
+  for (ir::ValueId id : graph.inputs) is_input[at(id)] = true;
+  check_readers(survey, [&](ir::ValueId id) { return is_input[at(id)]; },
+                [&](ir::ValueId id, std::size_t a, std::size_t b) {
+                  return Error("input '{}' can be streamed onto a single processor only when pipelining: it is read by "
+                               "{} and {}", graph[id].name, where(a), where(b));
+                });
+}
+
+void check_all_have_stage(const Survey& survey) {
+  if (infers_stages(survey.annotations, survey.request)) return;
+  const Ops missing = survey.select([](const Annotations& op) { return !op.stage; });
+  if (missing.empty()) return;
+  throw Error("only some nodes have a pipeline stage: {} have none: {}", missing.size(), list(survey.graph, missing));
+}
+
+void check_pipeline(const Survey& survey) {
+  std::set<int> processors;
+  for (const Spot& spot : survey.spots) processors.insert(spot.processor);
+  if (processors.size() < 2) throw Error("pipelining needs more than 1 processor, all nodes are on one");
+  check_stages_are_dense(survey);
+  check_stage_on_one_processor(survey);
+  check_shared_values(survey);
+}
+
+void check_phases(const Survey& survey) {
+  const int stages = survey.request.phase_stages;
+  for (std::size_t i = 0; i < survey.spots.size(); ++i) {
+    const Spot& spot = survey.spots[i];
+    if (spot.phase >= survey.request.phases) {
+      throw Error("{} has execution phase {}, the highest of {} phases is {}", survey.describe(i), spot.phase,
+                  survey.request.phases, survey.request.phases - 1);
+    }
+    if (!survey.exempt[i] && spot.phase % stages != spot.processor % stages) {
+      throw Error("{} has execution phase {} and virtual graph {}: with {} processors that take turns, both must leave "
+                  "the same remainder divided by {}", survey.describe(i), spot.phase, spot.processor, stages, stages);
+    }
+    const auto* context = ir::attribute_if<std::int64_t>(survey.graph.ops[i], kExecutionContext);
+    if (context != nullptr && *context != 0 && survey.annotations[i].phase) {
+      throw Error("{} has execution phase {} and execution context {}: phases are for the normal context, 0",
+                  survey.describe(i), spot.phase, *context);
+    }
+  }
+}
+
+void check_recompute(const Survey& survey) {
+  const Ops marked = survey.select([](const Annotations& op) { return op.recompute == ir::Recompute::Recompute; });
+  if (marked.empty()) return;
+  if (survey.request.pipelining) {
+    throw Error("when pipelining, nodes cannot be annotated for recomputation ({} = 2): {}", kRecompute,
+                list(survey.graph, marked));
+  }
+  if (survey.request.auto_recompute && !has_phases(survey.request)) {
+    throw Error("automatic and manual recomputation cannot be mixed: {} = 2 found on {}", kRecompute,
+                list(survey.graph, marked));
+  }
+}
+
+void check_all_hints(const ir::Graph& graph) {
+  for (const ir::Op& op : graph.ops) {
+    try {
+      check_compiler_hints(op);
+    } catch (const Error& error) {
+      throw error.at(graph.describe(op));
+    }
+  }
+}
+
+}  // namespace
+
+void check(const ir::Graph& graph, const Metadata& metadata, const Request& request) {
+  check_settings(graph, read_metadata(metadata));
+  check_all_hints(graph);
+  Survey survey{graph, request, read_all(graph), find_exempt(graph)};
+  check_recompute(survey);
+  if (request.pipelining && request.mode == Mode::Off) {
+    throw Error("pipelining needs virtualGraphMode to be other than off");
+  }
+  if (request.pipelining && request.processors == 1) throw Error("pipelining needs more than 1 processor, 1 found");
+  if (request.mode == Mode::Off || request.mode == Mode::Auto) return;
+  if (request.mode == Mode::Manual) check_all_have_processor(survey);
+  if (request.pipelining) check_all_have_stage(survey);
+  survey.spots = find_spots(graph, survey.annotations, request);
+  check_processors_exist(survey);
+  if (request.pipelining) check_pipeline(survey);
+  if (has_phases(request)) check_phases(survey);
+  check_order(graph, survey.spots, survey.exempt);
+}
+
+}  // namespace podium::annotate

@@ -1,0 +1,56 @@
+#include "annotate/place.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "annotate/spots.h"
+
+namespace podium::annotate {
+namespace {
+
+// Numbers stages 0, 1, 2, ... in their order; gives how many there are.
+int close_up_stages(std::vector<Spot>& spots) {
+  std::vector<int> stages;
+  for (const Spot& spot : spots) stages.push_back(spot.stage);
+  std::sort(stages.begin(), stages.end());
+  stages.erase(std::unique(stages.begin(), stages.end()), stages.end());
+  for (Spot& spot : spots) {
+    spot.stage = static_cast<int>(std::lower_bound(stages.begin(), stages.end(), spot.stage) - stages.begin());
+  }
+  return std::max(static_cast<int>(stages.size()), 1);
+}
+
+int processors_of(const std::vector<Spot>& spots, const Request& request) {
+  int highest = has_phases(request) ? request.phase_stages - 1 : 0;
+  for (const Spot& spot : spots) highest = std::max(highest, spot.processor);
+  return std::max(highest + 1, request.processors);
+}
+
+}  // namespace
+
+ir::Placement place(const ir::Graph& graph, const Metadata& metadata, const Request& request) {
+  const std::vector<Annotations> annotations = read_all(graph);
+  std::vector<Spot> spots = find_spots(graph, annotations, request);
+  check_order(graph, spots);
+  ir::Placement placement;
+  placement.processors = processors_of(spots, request);
+  placement.stages = close_up_stages(spots);
+  placement.phases = has_phases(request) ? request.phases : 1;
+  placement.ops.reserve(spots.size());
+  for (std::size_t i = 0; i < spots.size(); ++i) {
+    const Annotations& told = annotations[i];
+    placement.ops.push_back({.processor = spots[i].processor,
+                             .stage = spots[i].stage,
+                             .phase = spots[i].phase,
+                             .tiles = told.tiles.value_or(ir::TileSet::Compute),
+                             .recompute = told.recompute.value_or(ir::Recompute::Undefined),
+                             .priority = told.priority.value_or(0.0F),
+                             .output_location = told.output_location});
+  }
+  TensorSettings settings = read_metadata(metadata);
+  placement.inputs = std::move(settings.inputs);
+  placement.variable_groups = std::move(settings.variable_groups);
+  return placement;
+}
+
+}  // namespace podium::annotate

@@ -1,0 +1,38 @@
+// Processor, stage and phase of every op: those that annotations tell, and how the others inherit them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "annotate/annotations.h"
+#include "annotate/request.h"
+
+namespace podium::annotate {
+
+struct Spot {
+  int processor = 0;
+  int stage = 0;
+  int phase = 0;
+};
+
+/// Of every op, in order. Error names the node.
+std::vector<Annotations> read_all(const ir::Graph& graph);
+
+/// What the session's mode reads of the annotations, rest filled by inheritance.
+/// Error for an op whose phase nothing tells.
+std::vector<Spot> find_spots(const ir::Graph& graph, const std::vector<Annotations>& annotations,
+                             const Request& request);
+
+/// True where mode and pipelining make stages follow processors, since no op says its own.
+bool infers_stages(const std::vector<Annotations>& annotations, const Request& request);
+/// True in mode ExecutionPhases with more than one phase.
+inline bool has_phases(const Request& request) { return request.mode == Mode::ExecutionPhases && request.phases > 1; }
+
+/// Error for the first edge along which the stage or phase decreases. Ops for which `skip` holds may do so.
+void check_order(const ir::Graph& graph, const std::vector<Spot>& spots, const std::vector<bool>& skip = {});
+
+/// "node 'a' (Conv), node 'b' (Relu), node 'c' (Relu) and 4 more"
+std::string list(const ir::Graph& graph, const std::vector<std::size_t>& ops);
+
+}  // namespace podium::annotate
