@@ -17,11 +17,18 @@ constexpr int kLeastIoTiles = 32;
 bool has_phases(const Options& options) { return options.phases.phases > 1; }
 bool serializes(const Options& options) { return options.batch_serialization.factor > 1; }
 
-bool overlaps(ir::ExchangeStrategy exchange) { return exchange != ir::ExchangeStrategy::JustInTime; }
+// Whether inputs or any anchor move as `fits` says.
+template <class Fits>
+bool any_exchange(const Options& options, Fits fits) {
+  return fits(options.overlap_io) ||
+         std::any_of(options.anchors.begin(), options.anchors.end(), [&](const auto& anchor) {
+           return fits(anchor.second.exchange.value_or(options.overlap_io));
+         });
+}
+
 bool overlaps(const Options& options) {
-  return overlaps(options.overlap_io) ||
-         std::any_of(options.anchors.begin(), options.anchors.end(),
-                     [](const auto& anchor) { return overlaps(anchor.second.exchange); });
+  return any_exchange(
+      options, [](ir::ExchangeStrategy exchange) { return exchange != ir::ExchangeStrategy::JustInTime; });
 }
 
 // "" when the rule is kept.
@@ -83,12 +90,8 @@ std::string overlap_needs_processors(const Options& options) {
 }
 
 std::string overlap_step_is_not_supported(const Options& options) {
-  const auto is_step = [](ir::ExchangeStrategy exchange) {
-    return exchange == ir::ExchangeStrategy::OverlapStep;
-  };
-  const bool found = is_step(options.overlap_io) ||
-                     std::any_of(options.anchors.begin(), options.anchors.end(),
-                                 [&](const auto& anchor) { return is_step(anchor.second.exchange); });
+  const bool found = any_exchange(
+      options, [](ir::ExchangeStrategy exchange) { return exchange == ir::ExchangeStrategy::OverlapStep; });
   return found ? "exchangeStrategy OverlapStep is not supported, OverlapLoops overlaps the most" : "";
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -71,6 +72,11 @@ void read_word(Enum& target, const Place& place) {
   std::vector<std::string_view> words;
   for (const Word<Enum>& word : kWords<Enum>) words.push_back(word.text);
   target = kWords<Enum>[word_index_of(place, words)].value;
+}
+
+template <class Enum>
+void read_word(std::optional<Enum>& target, const Place& place) {
+  read_word(target.emplace(), place);
 }
 
 template <class Member>
