@@ -21,9 +21,9 @@ struct OutputFacts {
 
 /// What a session knows of a run beside its timeline.
 struct RunReport {
-  std::string model;
-  std::string strategy;
-  std::string device;
+  std::string model = {};
+  std::string strategy = {};
+  std::string device = {};
   nlohmann::json options = nlohmann::json::object();  ///< as a session's options file has them
   int micro_batches = 1;               ///< of one replica in a step
   double samples_per_micro_batch = 1;  ///< the leading dimension of the first input

@@ -1,0 +1,28 @@
+// Strategies side by side: the table and the JSON of `podium compare` (fields: README.md in this folder).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "executor/report/report.h"
+
+namespace podium::report {
+
+struct ComparedStrategy {
+  std::string name;
+  std::string refusal = {};  ///< why the model cannot run so; then there is no run
+  RunReport run = {};
+  /// Largest |a - b| / max(1, |b|) over the outputs against the reference run; nothing when only estimated.
+  std::optional<double> difference = {};
+};
+
+/// Those that fit by samples per second, most first; then those that do not by how full they are; then the refused.
+/// Equal ones keep their order.
+void sort_best_first(std::vector<ComparedStrategy>& strategies);
+
+/// A row a strategy in the order given, then a line for each that was refused.
+std::string comparison_table(const std::vector<ComparedStrategy>& strategies);
+
+nlohmann::json comparison_json(const std::string& model, const std::vector<ComparedStrategy>& strategies);
+
+}  // namespace podium::report

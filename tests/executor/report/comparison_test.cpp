@@ -1,0 +1,65 @@
+#include "executor/report/comparison.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/executor/report/sample_timeline.h"
+
+namespace podium::report {
+namespace {
+
+ComparedStrategy strategy(const std::string& name, double makespan, std::int64_t peak) {
+  ComparedStrategy compared{.name = name, .run = {.timeline = sample_timeline()}};
+  compared.run.timeline.makespan = makespan;
+  compared.run.timeline.processors[0].memory.peak = peak;
+  return compared;
+}
+
+std::vector<ComparedStrategy> five() {
+  return {strategy("far too large", 1e-6, 3000),
+          {.name = "illegal", .refusal = "needs two replicas"},
+          strategy("slow", 4e-3, 500),
+          strategy("too large", 1e-6, 1500),
+          strategy("fast", 2e-3, 900)};
+}
+
+std::vector<std::string> names(const std::vector<ComparedStrategy>& strategies) {
+  std::vector<std::string> names;
+  for (const ComparedStrategy& compared : strategies) names.push_back(compared.name);
+  return names;
+}
+
+TEST(Comparison, PutsTheFastestThatFitsFirstAndTheRefusedLast) {
+  std::vector<ComparedStrategy> strategies = five();
+  sort_best_first(strategies);
+  EXPECT_THAT(names(strategies), ::testing::ElementsAre("fast", "slow", "too large", "far too large", "illegal"));
+}
+
+TEST(Comparison, PrintsARowAStrategyAndTheReasonsAtTheEnd) {
+  std::vector<ComparedStrategy> strategies = five();
+  sort_best_first(strategies);
+  EXPECT_EQ(comparison_table(strategies),
+            "strategy       fits  processors  time per step  samples/s  utilisation  largest memory   bottleneck\n"
+            "fast           yes            4  2.00 ms           1000.0        25.0%  900 B (90%)      compute, 50.0%\n"
+            "slow           yes            4  4.00 ms            500.0        25.0%  500 B (50%)      compute, 50.0%\n"
+            "too large      no             4  1.0 us         2000000.0        25.0%  1.46 KiB (150%)  memory of ipu 0\n"
+            "far too large  no             4  1.0 us         2000000.0        25.0%  2.93 KiB (300%)  memory of ipu 0\n"
+            "not possible: illegal: needs two replicas\n");
+}
+
+TEST(Comparison, ShowsDifferencesOnceSomethingWasComputed) {
+  std::vector<ComparedStrategy> strategies = five();
+  EXPECT_EQ(comparison_table(strategies).find("difference"), std::string::npos);
+  strategies[2].difference = 1e-7;
+  EXPECT_THAT(comparison_table(strategies), ::testing::HasSubstr("1e-07"));
+}
+
+TEST(Comparison, KeepsTheWholeReportOfEachForMachines) {
+  const nlohmann::json json = comparison_json("m.onnx", five());
+  EXPECT_EQ(json["strategies"][0]["run"]["fits"], false);
+  EXPECT_EQ(json["strategies"][1]["refused"], "needs two replicas");
+  EXPECT_FALSE(json["strategies"][1].contains("run"));
+}
+
+}  // namespace
+}  // namespace podium::report
