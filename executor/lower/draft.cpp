@@ -11,20 +11,18 @@ using ir::ValueId;
 
 namespace {
 
-executor::HostTensor host_output(const ir::Value& value, const Options& options) {
-  executor::HostTensor output{.name = value.name, .type = value.type, .micro_batches = options.batches_per_step};
-  const auto found = options.anchors.find(value.name);
-  const Anchor anchor = found == options.anchors.end() ? Anchor{} : found->second;
+executor::HostTensor host_output(const ir::Value& value, const Anchor& anchor, int batches) {
+  executor::HostTensor output{.name = value.name, .type = value.type, .micro_batches = batches};
   switch (anchor.returns) {
     case AnchorReturn::All:
-      output.leading = {options.batches_per_step, 1};
+      output.leading = {batches, 1};
       break;
     case AnchorReturn::EveryN:
       output.every = anchor.every;
-      output.leading = {options.batches_per_step / anchor.every, 1};
+      output.leading = {batches / anchor.every, 1};
       break;
     case AnchorReturn::Final:
-      output.every = options.batches_per_step;
+      output.every = batches;
       break;
     case AnchorReturn::Sum:
       output.micro_batches = 1;
@@ -36,19 +34,25 @@ executor::HostTensor host_output(const ir::Value& value, const Options& options)
 }  // namespace
 
 Draft::Draft(const ir::Graph& of, const ir::Placement& placed, const Options& asked)
-    : graph(of), placement(placed), options(asked), input_index_(of.values.size(), -1), output_indices_(of.values.size()) {
+    : graph(of),
+      placement(placed),
+      options(asked),
+      input_index_(of.values.size(), -1),
+      output_indices_(of.values.size()) {
   program.processors = placed.processors;
   program.replicas = asked.replicas;
+  if (asked.synthetic_data != SyntheticData::Off) return;
   for (ValueId id : graph.inputs) {
     input_index_[static_cast<std::size_t>(id.index)] = static_cast<int>(program.inputs.size());
-    executor::HostTensor input{.name = graph[id].name, .type = graph[id].type, .micro_batches = asked.batches_per_step};
+    executor::HostTensor input{
+        .name = graph[id].name, .type = graph[id].type, .micro_batches = asked.batches_per_step};
     const auto found = placed.inputs.find(input.name);
     input.broadcast = found != placed.inputs.end() && found->second.broadcast;
     program.inputs.push_back(std::move(input));
   }
   for (ValueId id : graph.outputs) {
     output_indices_[static_cast<std::size_t>(id.index)].push_back(static_cast<int>(program.outputs.size()));
-    program.outputs.push_back(host_output(graph[id], asked));
+    program.outputs.push_back(host_output(graph[id], anchor(id), asked.batches_per_step));
   }
 }
 
@@ -56,14 +60,29 @@ BufferId Draft::buffer(ValueId value, int processor, Memory memory, Role role, i
   const BufferId next{static_cast<std::int32_t>(program.buffers.size())};
   const auto [entry, is_new] = buffers_.try_emplace({value, processor, memory}, next);
   if (is_new) {
-    program.buffers.push_back({.name = graph[value].name,
-                               .type = graph[value].type,
-                               .processor = processor,
-                               .memory = memory,
-                               .role = role,
-                               .slots = slots});
+    add_buffer({.name = graph[value].name,
+                .type = graph[value].type,
+                .processor = processor,
+                .memory = memory,
+                .role = role,
+                .slots = slots});
   }
   return entry->second;
+}
+
+BufferId Draft::add_buffer(executor::Buffer buffer) {
+  program.buffers.push_back(std::move(buffer));
+  return {static_cast<std::int32_t>(program.buffers.size() - 1)};
+}
+
+BlockId Draft::add_block(executor::Block block) {
+  program.blocks.push_back(std::move(block));
+  return {static_cast<std::int32_t>(program.blocks.size() - 1)};
+}
+
+Anchor Draft::anchor(ValueId output) const {
+  const auto found = options.anchors.find(graph[output].name);
+  return found == options.anchors.end() ? Anchor{} : found->second;
 }
 
 BlockId Draft::add_block(Part& part, int processor, std::string name) {
@@ -72,8 +91,7 @@ BlockId Draft::add_block(Part& part, int processor, std::string name) {
     block.weights.push_back(buffer(weight, processor, Memory::Compute, Role::Weight));
     program[block.weights.back()].initial = {graph[weight].constant.value_or(ir::Tensor())};
   }
-  program.blocks.push_back(std::move(block));
-  return {static_cast<std::int32_t>(program.blocks.size() - 1)};
+  return add_block(std::move(block));
 }
 
 Step Draft::compute(BlockId block, const Part& part) {

@@ -1,4 +1,5 @@
-// What every strategy builds its Program with: buffers made at their first use, and the steps that move values.
+// What every strategy builds its Program with: buffers made at their first use, and the steps that move
+// values.
 #pragma once
 
 #include <map>
@@ -14,6 +15,7 @@ namespace podium::lower {
 
 class Draft {
  public:
+  /// The Program with its inputs and outputs; without them when the data are synthetic.
   Draft(const ir::Graph& graph, const ir::Placement& placement, const Options& options);
 
   const ir::Graph& graph;
@@ -22,12 +24,18 @@ class Draft {
   executor::Program program;
 
   /// The buffer of a value on a processor; made with these properties when it is not there.
-  executor::BufferId buffer(ir::ValueId value, int processor, executor::Memory memory = executor::Memory::Compute,
+  executor::BufferId buffer(ir::ValueId value, int processor,
+                            executor::Memory memory = executor::Memory::Compute,
                             executor::Role role = executor::Role::Activation, int slots = 1);
+  /// A buffer that is no value's.
+  executor::BufferId add_buffer(executor::Buffer buffer);
+  executor::BlockId add_block(executor::Block block);
   /// Adds a block with the buffers of its weights. The part's graph moves into it.
   executor::BlockId add_block(Part& part, int processor, std::string name);
   /// The step that runs a block on the buffers of its values on its processor.
   executor::Step compute(executor::BlockId block, const Part& part);
+  /// What the options say about an output.
+  Anchor anchor(ir::ValueId output) const;
   /// The place of a value among the graph's inputs or outputs; -1 when it is none.
   int input_index(ir::ValueId value) const { return input_index_[static_cast<std::size_t>(value.index)]; }
   /// The outputs of the Program that are this value.

@@ -1,30 +1,67 @@
 #include "executor/lower/lower.h"
 
+#include <algorithm>
+#include <map>
+#include <set>
+
 #include "executor/lower/plan_memory.h"
 #include "executor/lower/strategies.h"
+#include "ir/nearest.h"
 
 namespace podium::lower {
 namespace {
 
-// An output that is an input or a constant gets an op that makes it.
+// An output that is an input or a constant gets an op that makes it, beside the first op that reads it.
 void give_outputs_an_op(ir::Graph& graph, ir::Placement& placement) {
   const std::vector<ir::OpId> producer = producers(graph);
+  const std::vector<std::vector<ir::OpId>> readers = consumers(graph);
   for (ir::ValueId& output : graph.outputs) {
     if (producer[static_cast<std::size_t>(output.index)].valid()) continue;
     const ir::Value source = graph[output];
     const ir::ValueId copy = graph.add_value(source.name, source.type);
-    graph.ops.push_back({.spec = ir::find_op("", "Identity"), .name = source.name, .inputs = {output}, .outputs = {copy}});
-    placement.ops.push_back(placement.ops.empty() ? ir::OpPlacement{} : placement.ops.back());
+    graph.ops.push_back(
+        {.spec = ir::find_op("", "Identity"), .name = source.name, .inputs = {output}, .outputs = {copy}});
+    const std::vector<ir::OpId>& beside = readers[static_cast<std::size_t>(output.index)];
+    placement.ops.push_back(beside.empty() ? ir::OpPlacement{}
+                                           : placement.ops[static_cast<std::size_t>(beside.front().index)]);
     output = copy;
   }
 }
 
 }  // namespace
 
+void add_anchors(ir::Graph& graph, const Options& options) {
+  if (options.anchors.empty()) return;
+  std::map<std::string_view, ir::ValueId> by_name;
+  const auto note = [&](ir::ValueId id) { by_name.emplace(graph[id].name, id); };
+  for (ir::ValueId id : graph.outputs) note(id);
+  for (ir::ValueId id : graph.inputs) note(id);
+  for (const ir::Op& op : graph.ops) {
+    for (const std::vector<ir::ValueId>* ids : {&op.inputs, &op.outputs}) {
+      std::for_each(ids->begin(), ids->end(), [&](ir::ValueId id) {
+        if (id.valid()) note(id);
+      });
+    }
+  }
+  std::set<ir::ValueId> outputs(graph.outputs.begin(), graph.outputs.end());
+  for (const auto& [name, anchor] : options.anchors) {
+    const auto found = by_name.find(name);
+    if (found == by_name.end()) {
+      std::vector<std::string_view> names;
+      for (const auto& [known, id] : by_name) names.push_back(known);
+      throw Error("anchor '{}': the model has no tensor of this name, the nearest is '{}'", name,
+                  ir::nearest(name, names));
+    }
+    if (outputs.insert(found->second).second) graph.outputs.push_back(found->second);
+  }
+}
+
 executor::Program lower(ir::Graph graph, const ir::Placement& given, const Options& options) {
   ir::Placement placement = given;
+  add_anchors(graph, options);
   give_outputs_an_op(graph, placement);
-  executor::Program program = sharded(graph, placement, options);
+  executor::Program program =
+      options.pipelining ? pipelined(graph, placement, options) : sharded(graph, placement, options);
   plan_memory(program);
   verify(program);
   return program;

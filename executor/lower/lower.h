@@ -9,6 +9,10 @@
 
 namespace podium::lower {
 
+/// Makes outputs of the anchors that are none yet. Passes that remove values come after it. Error names an
+/// anchor that is no tensor of the model.
+void add_anchors(ir::Graph& graph, const Options& options);
+
 /// `graph` has static types wherever a buffer of more than one slot is needed; `placement` fits it, and the
 /// options have been checked (check_options). The Program has been through plan_memory and verify.
 executor::Program lower(ir::Graph graph, const ir::Placement& placement, const Options& options);

@@ -1,33 +1,76 @@
 #include <algorithm>
 
-#include "executor/lower/draft.h"
+#include "executor/lower/host_io.h"
 #include "executor/lower/strategies.h"
 
 namespace podium::lower {
 
 using executor::CopyBetweenProcessors;
-using executor::LoadFromHost;
-using executor::Step;
-using executor::StoreToHost;
 using ir::ValueId;
 
 namespace {
 
-// Brings what a part reads: from the host what comes from there, the rest from the processor that made it.
-void bring_reads(Draft& draft, const Part& part, std::vector<std::vector<int>>& is_on, std::vector<Step>& steps) {
-  CopyBetweenProcessors copy;
-  for (ValueId id : part.reads) {
-    std::vector<int>& places = is_on[static_cast<std::size_t>(id.index)];
-    if (std::find(places.begin(), places.end(), part.group) != places.end()) continue;
-    if (places.empty()) {
-      steps.push_back({.action = LoadFromHost{draft.input_index(id), {draft.buffer(id, part.group)}}});
-    } else {
-      copy.transfers.push_back({{draft.buffer(id, places.front())}, {draft.buffer(id, part.group)}});
-    }
-    places.push_back(part.group);
+// For each of the part's reads, the place of the op that reads it first.
+std::vector<std::size_t> first_readers(const Part& part) {
+  std::vector<int> read_of_value(part.graph.values.size(), -1);
+  for (std::size_t i = 0; i < part.graph.inputs.size(); ++i) {
+    read_of_value[static_cast<std::size_t>(part.graph.inputs[i].index)] = static_cast<int>(i);
   }
-  if (!copy.transfers.empty()) steps.push_back({.action = std::move(copy)});
+  std::vector<std::size_t> first(part.reads.size(), part.graph.ops.size());
+  for (std::size_t i = 0; i < part.graph.ops.size(); ++i) {
+    for (ValueId id : part.graph.ops[i].inputs) {
+      const int read = id.valid() ? read_of_value[static_cast<std::size_t>(id.index)] : -1;
+      if (read >= 0)
+        first[static_cast<std::size_t>(read)] = std::min(first[static_cast<std::size_t>(read)], i);
+    }
+  }
+  return first;
 }
+
+class Sharded {
+ public:
+  explicit Sharded(Draft& draft) : draft_(draft), io_(draft), is_on_(draft.graph.values.size()) {}
+
+  void add(Part& part, const std::string& name) {
+    bring_reads(part);
+    cycle_.steps.push_back(
+        {io_.first_cycle(), draft_.compute(draft_.add_block(part, part.group, name), part)});
+    for (ValueId id : part.writes) {
+      is_on_[static_cast<std::size_t>(id.index)].push_back(part.group);
+      io_.store(id, part.group, io_.first_cycle(), cycle_.steps);
+    }
+  }
+  void finish() { draft_.program.steps = io_.run(std::move(cycle_)); }
+
+ private:
+  // Brings what a part reads: from the host what comes from there, the rest from the processor that made it.
+  // What one op is the first to read comes in one copy.
+  void bring_reads(const Part& part) {
+    const std::vector<std::size_t> first = first_readers(part);
+    CopyBetweenProcessors copy;
+    for (std::size_t i = 0; i < part.reads.size(); ++i) {
+      const ValueId id = part.reads[i];
+      std::vector<int>& places = is_on_[static_cast<std::size_t>(id.index)];
+      if (std::find(places.begin(), places.end(), part.group) == places.end()) {
+        if (places.empty()) {
+          io_.load(id, part.group, io_.first_cycle(), cycle_.steps);
+        } else {
+          copy.transfers.push_back({{draft_.buffer(id, places.front())}, {draft_.buffer(id, part.group)}});
+        }
+        places.push_back(part.group);
+      }
+      const bool is_last_of_op = i + 1 == part.reads.size() || first[i + 1] != first[i];
+      if (is_last_of_op && !copy.transfers.empty()) {
+        cycle_.steps.push_back({io_.first_cycle(), {.action = std::exchange(copy, {})}});
+      }
+    }
+  }
+
+  Draft& draft_;
+  HostIo io_;
+  Cycle cycle_;
+  std::vector<std::vector<int>> is_on_;  ///< processors that hold a value, the one that had it first in front
+};
 
 }  // namespace
 
@@ -37,26 +80,11 @@ executor::Program sharded(const ir::Graph& graph, const ir::Placement& placement
   std::transform(placement.ops.begin(), placement.ops.end(), processor_of.begin(),
                  [](const ir::OpPlacement& op) { return op.processor; });
   std::vector<Part> parts = make_parts(graph, processor_of, false);
-  std::vector<Step> body;
-  std::vector<std::vector<int>> is_on(graph.values.size());  // processors, the one that made it first
+  Sharded strategy(draft);
   for (std::size_t p = 0; p < parts.size(); ++p) {
-    Part& part = parts[p];
-    bring_reads(draft, part, is_on, body);
-    const std::string name = parts.size() == 1 ? "all" : fmt::format("part{}", p);
-    body.push_back(draft.compute(draft.add_block(part, part.group, name), part));
-    for (ValueId id : part.writes) {
-      is_on[static_cast<std::size_t>(id.index)].push_back(part.group);
-      for (int output : draft.output_indices(id)) {
-        body.push_back({.action = StoreToHost{{draft.buffer(id, part.group)}, output}});
-      }
-    }
+    strategy.add(parts[p], parts.size() == 1 ? "all" : fmt::format("part{}", p));
   }
-  if (options.batches_per_step == 1) {
-    draft.program.steps = std::move(body);
-  } else {
-    for (Step& step : body) step.micro_batch_stride = 1;
-    draft.program.steps.push_back({.action = executor::Repeat{options.batches_per_step, std::move(body)}});
-  }
+  strategy.finish();
   return std::move(draft.program);
 }
 

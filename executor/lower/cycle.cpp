@@ -1,0 +1,175 @@
+#include "executor/lower/cycle.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace podium::lower {
+
+using executor::Buffer;
+using executor::Compute;
+using executor::CopyBetweenProcessors;
+using executor::Program;
+using executor::Slot;
+using executor::Step;
+
+namespace {
+
+std::size_t at(const Slot& slot) { return static_cast<std::size_t>(slot.buffer.index); }
+
+// Calls `visit(slot, is_write)` on each slot of a step and of the steps inside it, reads first.
+template <class AnyStep, class Visit>
+void for_each_slot(AnyStep& step, const Visit& visit) {
+  const auto visit_transfer = [&](auto& transfer) {
+    visit(transfer.from, false);
+    visit(transfer.to, true);
+  };
+  std::visit(
+      [&](auto& action) {
+        if constexpr (requires { action.block; }) {
+          for (auto& slot : action.reads) {
+            if (slot.buffer.valid()) visit(slot, false);
+          }
+          for (auto& slot : action.writes) visit(slot, true);
+        } else if constexpr (requires { action.body; }) {
+          for (auto& inner : action.body) for_each_slot(inner, visit);
+        } else if constexpr (requires { action.transfers; }) {
+          for (auto& transfer : action.transfers) visit_transfer(transfer);
+        } else if constexpr (requires { action.transfer; }) {
+          visit_transfer(action.transfer);
+        } else if constexpr (requires { action.to; }) {
+          visit(action.to, true);
+        } else {
+          visit(action.from, false);
+        }
+      },
+      step.action);
+}
+
+// Gives buffers their slots; true for each that has several.
+class Stashes {
+ public:
+  Stashes(Program& program, int micro_batches)
+      : program_(program),
+        micro_batches_(micro_batches),
+        writes_(program.buffers.size()),
+        is_stash_(writes_.size()) {}
+
+  std::vector<bool> give_slots(const Cycle& cycle) {
+    const auto each = [&](const auto& note) {
+      int position = 0;
+      for (const TimedStep& timed : cycle.steps) {
+        for_each_slot(timed.step,
+                      [&](const Slot& slot, bool is_write) { note(slot, is_write, timed.offset, position); });
+        ++position;
+      }
+      for (const TimedTransfer& timed : cycle.exchange) {
+        note(timed.transfer.from, false, timed.offset, position);
+        note(timed.transfer.to, true, timed.offset, position++);
+      }
+    };
+    each([&](const Slot& slot, bool is_write, int offset, int position) {
+      std::optional<Moment>& write = writes_[at(slot)];
+      if (is_write && !write) write = Moment{offset, position};
+    });
+    each([&](const Slot& slot, bool is_write, int offset, int position) {
+      if (!is_write) hold_until(slot, {offset, position});
+    });
+    return std::move(is_stash_);
+  }
+
+ private:
+  struct Moment {
+    int offset = 0;
+    int position = 0;  ///< in the cycle
+  };
+
+  // The micro-batches written from a value's write to its read, itself included.
+  void hold_until(const Slot& slot, Moment read) {
+    const std::optional<Moment>& write = writes_[at(slot)];
+    if (!write) return;
+    const int held = read.offset - write->offset + (write->position <= read.position ? 1 : 0);
+    Buffer& buffer = program_[slot.buffer];
+    IR_CHECK(held > 0, "{} is read in a cycle before it is written", buffer.name);
+    const int slots = std::min(held, micro_batches_);
+    if (slots <= buffer.slots) return;
+    buffer.slots = slots;
+    if (buffer.role == executor::Role::Activation) buffer.role = executor::Role::Stash;
+    is_stash_[at(slot)] = true;
+  }
+
+  Program& program_;
+  int micro_batches_;
+  std::vector<std::optional<Moment>> writes_;
+  std::vector<bool> is_stash_;
+};
+
+// Writes out the cycles.
+class Unroller {
+ public:
+  Unroller(const Program& program, const Cycle& cycle, const std::vector<bool>& is_stash, int micro_batches)
+      : program_(program), cycle_(cycle), is_stash_(is_stash), micro_batches_(micro_batches) {}
+
+  /// The steps of cycle `c`, of every cycle from it on when they are `repeated`.
+  void write(int c, bool repeated, std::vector<Step>& steps) const {
+    for (const TimedStep& timed : cycle_.steps) {
+      if (!is_active(timed.offset, c)) continue;
+      Step& step = steps.emplace_back(timed.step);
+      set_micro_batch(step, c - timed.offset, repeated);
+      for_each_slot(step, [&](Slot& slot, bool) { turn(slot, c - timed.offset, repeated); });
+    }
+    CopyBetweenProcessors copy;
+    int micro_batch = 0;
+    for (const TimedTransfer& timed : cycle_.exchange) {
+      if (!is_active(timed.offset, c)) continue;
+      micro_batch = c - timed.offset;
+      executor::Transfer& transfer = copy.transfers.emplace_back(timed.transfer);
+      turn(transfer.from, micro_batch, repeated);
+      turn(transfer.to, micro_batch, repeated);
+    }
+    if (copy.transfers.empty()) return;
+    set_micro_batch(steps.emplace_back(Step{.action = std::move(copy)}), micro_batch, repeated);
+  }
+
+ private:
+  bool is_active(int offset, int c) const { return offset <= c && c < offset + micro_batches_; }
+  static void set_micro_batch(Step& step, int micro_batch, bool repeated) {
+    step.micro_batch = micro_batch;
+    step.micro_batch_stride = repeated ? 1 : 0;
+  }
+  void turn(Slot& slot, int micro_batch, bool repeated) const {
+    if (!is_stash_[at(slot)]) return;
+    slot.index = micro_batch % program_[slot.buffer].slots;
+    slot.stride = repeated ? 1 : 0;
+  }
+
+  const Program& program_;
+  const Cycle& cycle_;
+  const std::vector<bool>& is_stash_;
+  int micro_batches_;
+};
+
+}  // namespace
+
+std::vector<Step> unroll(Program& program, Cycle cycle, int micro_batches) {
+  std::stable_sort(cycle.exchange.begin(), cycle.exchange.end(),
+                   [](const TimedTransfer& a, const TimedTransfer& b) { return a.offset > b.offset; });
+  int fill = 0;
+  for (const TimedStep& timed : cycle.steps) fill = std::max(fill, timed.offset);
+  const std::vector<bool> is_stash = Stashes(program, micro_batches).give_slots(cycle);
+  const Unroller unroller(program, cycle, is_stash, micro_batches);
+  std::vector<Step> steps;
+  for (int c = 0; c < micro_batches + fill;) {
+    const int repeats = c == fill ? micro_batches - fill : 1;
+    if (repeats > 1) {
+      executor::Repeat repeat{.count = repeats, .body = {}};
+      unroller.write(c, true, repeat.body);
+      steps.push_back({.action = std::move(repeat)});
+    } else {
+      unroller.write(c, false, steps);
+    }
+    c += std::max(repeats, 1);
+  }
+  return steps;
+}
+
+}  // namespace podium::lower
