@@ -1,0 +1,102 @@
+#include "executor/cli/strategies.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "executor/session/check_options.h"
+
+namespace podium::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+StrategyRequest request(int processors) {
+  return {.processors = processors, .ops = 500, .weight_bytes = 1000, .memory_bytes = 900, .tiles = 1472};
+}
+
+std::vector<std::string> names(const std::vector<Strategy>& strategies) {
+  std::vector<std::string> names;
+  for (const Strategy& strategy : strategies) names.push_back(strategy.name);
+  return names;
+}
+
+TEST(Strategies, TryAtLeastEightWaysOnSixteenProcessorsEachWithANameOfItsOwn) {
+  const std::vector<std::string> all = names(sensible_strategies(request(16)));
+  EXPECT_GE(all.size(), 8U);
+  EXPECT_EQ(std::set(all.begin(), all.end()).size(), all.size());
+  EXPECT_EQ(all[0], "one processor");
+  EXPECT_THAT(all, ::testing::IsSupersetOf({"sharded over 16", "pipelined over 16", "pipelined over 4, 4 replicas",
+                                            "one processor, 16 replicas", "one processor, 16 replicas, weights sharded",
+                                            "phases in turns on 2", "phases on 1 with IO tiles",
+                                            "phases in turns on 2, 8 replicas"}));
+}
+
+TEST(Strategies, ContradictThemselvesNowhere) {
+  for (int processors : {1, 2, 3, 4, 6, 7, 16, 1024}) {
+    for (const Strategy& strategy : sensible_strategies(request(processors))) {
+      EXPECT_EQ(why_illegal(strategy.options), std::nullopt) << strategy.name << " of " << processors;
+      EXPECT_LE(strategy.options.ipus, processors) << strategy.name;
+    }
+  }
+}
+
+TEST(Strategies, TakeTheSameMicroBatchesInAStep) {
+  for (const Strategy& strategy : sensible_strategies(request(16))) {
+    const int found = strategy.options.batches_per_step * strategy.options.replicas;
+    if (strategy.name == "pipelined over 16, 16 batches") {
+      EXPECT_EQ(found, 16);
+    } else {
+      EXPECT_EQ(found, 64) << strategy.name;
+    }
+  }
+}
+
+TEST(Strategies, StartFromTheOptionsGiven) {
+  StrategyRequest asked = request(4);
+  asked.base.batches_per_step = 8;
+  asked.base.buffering_depth = 3;
+  for (const Strategy& strategy : sensible_strategies(asked)) {
+    EXPECT_EQ(strategy.options.buffering_depth, 3);
+    EXPECT_LE(strategy.options.batches_per_step * strategy.options.replicas, 8);
+  }
+}
+
+TEST(Strategies, CutAModelWithFewOpsIntoNoMorePiecesThanThatInPhasesAndShorterPipelines) {
+  StrategyRequest asked = request(1024);
+  asked.ops = 6;
+  for (const Strategy& strategy : sensible_strategies(asked)) {
+    EXPECT_LE(strategy.options.phases.phases, 6) << strategy.name;
+    const bool is_short = strategy.options.pipelining && strategy.options.replicas > 1;
+    EXPECT_TRUE(!is_short || strategy.options.ipus / strategy.options.replicas <= 6) << strategy.name;
+  }
+}
+
+std::vector<Strategy> read(const std::string& json) {
+  std::vector<std::string> notes;
+  return read_strategies(json, "s.json", {.batches_per_step = 4}, notes);
+}
+
+TEST(Strategies, AreReadFromAFileOverTheOptionsGiven) {
+  const std::vector<Strategy> strategies =
+      read(R"([{"name": "a", "options": {"enablePipelining": true}}, {"annotate": {"stage": {"fc*": 1}}}])");
+  ASSERT_EQ(strategies.size(), 2U);
+  EXPECT_EQ(strategies[0].name, "a");
+  EXPECT_TRUE(strategies[0].options.pipelining);
+  EXPECT_EQ(strategies[0].options.batches_per_step, 4);
+  EXPECT_EQ(strategies[1].name, "strategy 1");
+  EXPECT_EQ(strategies[1].annotations, R"({"stage":{"fc*":1}})");
+}
+
+TEST(Strategies, SayWhereAFileIsWrong) {
+  EXPECT_THAT([] { read("nonsense"); }, ThrowsMessage<Error>(HasSubstr("s.json: no JSON")));
+  EXPECT_THAT([] { read("[]"); }, ThrowsMessage<Error>(HasSubstr("at least one strategy needed")));
+  EXPECT_THAT([] { read(R"([{"nam": "a"}])"); }, ThrowsMessage<Error>(HasSubstr("s.json: strategy 0: 'nam' found")));
+  EXPECT_THAT([] { read(R"([{"options": {"enablePipelin": true}}])"); },
+              ThrowsMessage<Error>(::testing::AllOf(HasSubstr("strategy 0"), HasSubstr("enablePipelining"))));
+}
+
+}  // namespace
+}  // namespace podium::cli
