@@ -1,49 +1,15 @@
 #include "executor/cli/options.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <cxxopts.hpp>
-#include <limits>
-#include <type_traits>
 
+#include "executor/cli/flag_values.h"
+#include "executor/cli/session_flags.h"
+#include "executor/cli/write_file.h"
+#include "executor/session/read_options.h"
 #include "ir/nearest.h"
 
 namespace podium::cli {
 namespace {
-
-struct LaterOption {
-  std::string_view name;
-  std::string_view meaning;
-  bool takes_value = true;
-};
-
-// Options of the contract that need the simulated pod: known, so that they are refused by name and never ignored.
-constexpr std::array kLater{
-    LaterOption{"device", "device description: a preset or FILE.json"},
-    LaterOption{"ipus", "processors to use, all replicas together"},
-    LaterOption{"options", "session options, PopART's names (FILE.json)"},
-    LaterOption{"estimate", "clock only, compute nothing", false},
-    LaterOption{"trace", "timeline for Perfetto (FILE.json)"},
-    LaterOption{"virtual-graph-mode", "off, manual, auto or execution-phases"},
-    LaterOption{"pipeline", "pipeline the stages", false},
-    LaterOption{"batches-per-step", "batches in a step"},
-    LaterOption{"accumulate", "gradient accumulation factor"},
-    LaterOption{"replicas", "data-parallel replicas"},
-    LaterOption{"phases", "execution phases"},
-    LaterOption{"batch-serialize", "batch serialisation factor"},
-    LaterOption{"io-mode", "compute, io or io-overlapped"},
-    LaterOption{"off-chip", "what lives in streaming memory"},
-    LaterOption{"shard", "what is sharded over replicas"},
-    LaterOption{"shard-threshold", "least elements for sharding"},
-    LaterOption{"io-tiles", "tiles for input and output"},
-    LaterOption{"overlap-io", "none, inner or loops"},
-    LaterOption{"recompute", "none, standard, norm-only, pipeline or all"},
-    LaterOption{"sync", "full, single-pipeline or replica-and-ladder"},
-    LaterOption{"reduction", "sum or mean"},
-    LaterOption{"anchor", "NAME=all, final, sum or every-N"},
-    LaterOption{"precision", "float32 or float16"},
-};
 
 // More threads than any machine runs at once only use up memory.
 constexpr int kMostThreads = 256;
@@ -52,7 +18,8 @@ bool has(const std::vector<OptionGroup>& groups, OptionGroup group) {
   return std::find(groups.begin(), groups.end(), group) != groups.end();
 }
 
-cxxopts::Options make(std::string_view command, std::string_view what, const std::vector<OptionGroup>& groups) {
+cxxopts::Options make(std::string_view command, std::string_view what,
+                      const std::vector<OptionGroup>& groups) {
   cxxopts::Options options("podium " + std::string(command), std::string(what));
   options.custom_help("[options]");
   options.positional_help("PATH...");
@@ -64,8 +31,9 @@ cxxopts::Options make(std::string_view command, std::string_view what, const std
                                 cxxopts::value<std::vector<std::string>>())(
         "inputs", "DIR with input_N.pb in graph order, or NAME.npy", cxxopts::value<std::string>())(
         "random", "SEED of inputs that have no file", cxxopts::value<std::string>()->default_value("0"))(
-        "dim", "NAME=N: value of a symbolic dimension (repeatable)", cxxopts::value<std::vector<std::string>>())(
-        "output-dir", "DIR that gets the outputs as NAME.npy", cxxopts::value<std::string>())(
+        "dim", "NAME=N: value of a symbolic dimension (repeatable)",
+        cxxopts::value<std::vector<std::string>>())("output-dir", "DIR that gets the outputs as NAME.npy",
+                                                    cxxopts::value<std::string>())(
         "expected", "DIR with output_N.pb to compare with", cxxopts::value<std::string>())(
         "report", "FILE.json that gets the whole result", cxxopts::value<std::string>())(
         "repeat", "N runs; the median time is reported", cxxopts::value<std::string>()->default_value("1"));
@@ -75,20 +43,26 @@ cxxopts::Options make(std::string_view command, std::string_view what, const std
                                       cxxopts::value<std::string>()->default_value("1e-3"))(
         "atol", "absolute tolerance", cxxopts::value<std::string>()->default_value("1e-7"));
   }
+  if (has(groups, OptionGroup::Strategy)) {
+    options.add_options("Machine")("device", "NAME of a preset, or FILE.json",
+                                   cxxopts::value<std::string>()->default_value("ipu-m2000"));
+    add_session_flags(options);
+  }
+  if (has(groups, OptionGroup::Clock)) {
+    options.add_options("Simulation")("estimate", "clock only: weights are not read, nothing is computed")(
+        "trace", "FILE.json that gets a timeline for Perfetto", cxxopts::value<std::string>());
+  }
   if (has(groups, OptionGroup::Info)) {
     options.add_options("Info")("ops", "one line an op, with inferred types")(
         "ops-supported", "every op with its version, types and whether it has a gradient")(
-        "dim", "NAME=N: value of a symbolic dimension (repeatable)", cxxopts::value<std::vector<std::string>>())(
-        "report", "FILE.json that gets the whole result", cxxopts::value<std::string>());
+        "dim", "NAME=N: value of a symbolic dimension (repeatable)",
+        cxxopts::value<std::vector<std::string>>())("report", "FILE.json that gets the whole result",
+                                                    cxxopts::value<std::string>());
   }
   if (has(groups, OptionGroup::Session)) {
     options.add_options("Session")("threads", "N threads; 0: one a processor of the machine",
                                    cxxopts::value<std::string>()->default_value("0"))(
         "seed", "of random ops without a seed", cxxopts::value<std::string>()->default_value("0"));
-  }
-  for (const LaterOption& later : kLater) {
-    auto value = later.takes_value ? cxxopts::value<std::string>() : cxxopts::value<bool>();
-    options.add_options("Not yet available")(std::string(later.name), std::string(later.meaning), value);
   }
   options.allow_unrecognised_options();
   return options;
@@ -110,46 +84,6 @@ void refuse_unknown(const cxxopts::Options& options, const cxxopts::ParseResult&
   }
 }
 
-std::pair<std::string, std::string> name_and_value(std::string_view option, const std::string& text) {
-  const std::size_t equals = text.find('=');
-  if (equals == 0 || equals == std::string::npos || equals + 1 == text.size()) {
-    throw UsageError("--{}: '{}' found, NAME=VALUE needed", option, text);
-  }
-  return {text.substr(0, equals), text.substr(equals + 1)};
-}
-
-// The whole text as a number of at least `least`; `what` names the option.
-template <class Number>
-Number number(const std::string& what, const std::string& text, Number least, Number most) {
-  Number value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [used, failure] = std::from_chars(text.data(), end, value);
-  const bool fits = failure == std::errc() && used == end && value >= least && value <= most;
-  if (fits) return value;
-  const char* const kind = std::is_integral_v<Number> ? "whole number" : "number";
-  if (most == std::numeric_limits<Number>::max()) {
-    throw UsageError("{}: '{}' found, a {} of at least {} needed", what, text, kind, least);
-  }
-  throw UsageError("{}: '{}' found, a {} from {} to {} needed", what, text, kind, least, most);
-}
-
-template <class Number>
-Number number(const cxxopts::ParseResult& result, const std::string& option, Number least,
-              Number most = std::numeric_limits<Number>::max()) {
-  return number("--" + option, result[option].as<std::string>(), least, most);
-}
-
-// Pairs NAME=VALUE of an option that is repeated, each name once.
-std::map<std::string, std::string> pairs(const cxxopts::ParseResult& result, const std::string& option) {
-  std::map<std::string, std::string> values;
-  if (result.count(option) == 0) return values;
-  for (const auto& text : result[option].as<std::vector<std::string>>()) {
-    const auto [name, value] = name_and_value(option, text);
-    if (!values.emplace(name, value).second) throw UsageError("--{} {}: given twice", option, name);
-  }
-  return values;
-}
-
 void read_data(const cxxopts::ParseResult& result, Options& options) {
   for (const auto& pair : pairs(result, "input")) options.inputs.push_back(pair);
   if (result.count("inputs") > 0) options.inputs_folder = result["inputs"].as<std::string>();
@@ -159,7 +93,8 @@ void read_data(const cxxopts::ParseResult& result, Options& options) {
   options.repeat = number(result, "repeat", 1);
 }
 
-void read_shared(const cxxopts::ParseResult& result, const std::vector<OptionGroup>& groups, Options& options) {
+void read_shared(const cxxopts::ParseResult& result, const std::vector<OptionGroup>& groups,
+                 Options& options) {
   options.help = result.count("help") > 0;
   options.quiet = result.count("quiet") > 0;
   options.verbose = result.count("verbose") > 0;
@@ -167,7 +102,8 @@ void read_shared(const cxxopts::ParseResult& result, const std::vector<OptionGro
   if (has(groups, OptionGroup::Data) || has(groups, OptionGroup::Info)) {
     if (result.count("report") > 0) options.report_file = result["report"].as<std::string>();
     for (const auto& [name, value] : pairs(result, "dim")) {
-      options.dims[name] = number("--dim " + name, value, std::int64_t{0}, std::numeric_limits<std::int64_t>::max());
+      options.dims[name] =
+          number("--dim " + name, value, std::int64_t{0}, std::numeric_limits<std::int64_t>::max());
     }
   }
   if (has(groups, OptionGroup::Comparison)) {
@@ -178,6 +114,21 @@ void read_shared(const cxxopts::ParseResult& result, const std::vector<OptionGro
     options.threads = number(result, "threads", 0, kMostThreads);
     options.seed = number<std::uint64_t>(result, "seed", 0);
   }
+}
+
+// The file first, then the flags over it.
+void read_strategy(const cxxopts::ParseResult& result, Options& options) {
+  options.device = result["device"].as<std::string>();
+  options.session_json = nlohmann::json::object();
+  if (result.count("options") > 0) {
+    const std::string file = result["options"].as<std::string>();
+    const std::string text = read_file(file);
+    options.session = read_options(text, file, options.notes);
+    options.session_json = nlohmann::json::parse(text);
+  }
+  const nlohmann::json flags = read_session_flags(result);
+  options.session = read_options(flags.dump(), "command line", options.notes, std::move(options.session));
+  options.session_json.merge_patch(flags);
 }
 
 }  // namespace
@@ -196,10 +147,10 @@ Options parse(std::string_view command, const Arguments& arguments, const std::v
       options.list_ops = result.count("ops") > 0;
       options.list_supported = result.count("ops-supported") > 0;
     }
-    for (const LaterOption& later : kLater) {
-      if (result.count(std::string(later.name)) > 0) {
-        throw Error("--{}: not yet available in this version, which runs models on one processor", later.name);
-      }
+    if (has(groups, OptionGroup::Strategy)) read_strategy(result, options);
+    options.estimate = has(groups, OptionGroup::Clock) && result.count("estimate") > 0;
+    if (has(groups, OptionGroup::Clock) && result.count("trace") > 0) {
+      options.trace_file = result["trace"].as<std::string>();
     }
   } catch (const cxxopts::exceptions::exception& error) {
     throw UsageError("{}", error.what());

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "executor/cli/commands.h"
+#include "executor/options.h"
 #include "ir/error.h"
 
 namespace podium::cli {
@@ -20,7 +22,7 @@ class UsageError : public Error {
 };
 
 struct Options {
-  std::vector<std::string> paths;  ///< what is no option: models, folders of cases
+  std::vector<std::string> paths;                           ///< what is no option: models, folders of cases
   std::vector<std::pair<std::string, std::string>> inputs;  ///< NAME, FILE
   std::string inputs_folder;
   std::uint64_t random_seed = 0;
@@ -30,6 +32,12 @@ struct Options {
   double relative = 1e-3;
   double absolute = 1e-7;
   std::string report_file;
+  std::string trace_file;
+  std::string device;                                      ///< the name of a preset, or a file
+  podium::Options session = {};                            ///< of --options FILE and the flags over it
+  nlohmann::json session_json = nlohmann::json::object();  ///< the same as a file would say it
+  std::vector<std::string> notes;                          ///< for stderr
+  bool estimate = false;
   int threads = 0;  ///< 0: as many as the machine has processors
   std::uint64_t seed = 0;
   int repeat = 1;
@@ -41,10 +49,10 @@ struct Options {
 };
 
 /// Options that a command takes beside --help, --quiet and --verbose.
-enum class OptionGroup : std::uint8_t { Data, Comparison, Session, Info };
+enum class OptionGroup : std::uint8_t { Data, Comparison, Strategy, Clock, Session, Info };
 
-/// UsageError for an unknown option (naming the nearest), a missing or malformed value. Error for an option
-/// of the contract that this version does not carry out yet.
+/// UsageError for an unknown option (naming the nearest), a missing or malformed value. Error for an options
+/// file that cannot be read.
 Options parse(std::string_view command, const Arguments& arguments, const std::vector<OptionGroup>& groups);
 /// What --help prints.
 std::string help(std::string_view command, std::string_view what, const std::vector<OptionGroup>& groups);

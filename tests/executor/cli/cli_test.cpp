@@ -45,12 +45,6 @@ TEST(CommandLine, NamesTheNearestOption) {
 
 TEST(CommandLine, RefusesAnOptionWithoutItsValue) { expect_one_line(run_program("podium run m.onnx --input"), 2); }
 
-TEST(CommandLine, RefusesAnOptionOfLaterWorkByName) {
-  const ProgramResult result = run_program("podium run model.onnx --replicas 4");
-  expect_one_line(result, 1);
-  EXPECT_THAT(result.err, HasSubstr("--replicas: not yet available"));
-}
-
 TEST(CommandLine, PrintsTheVersionsOfItsLibraries) {
   const ProgramResult result = run_program("podium --version");
   EXPECT_EQ(result.status, 0);

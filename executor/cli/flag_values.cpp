@@ -1,0 +1,40 @@
+#include "executor/cli/flag_values.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ir/nearest.h"
+
+namespace podium::cli {
+namespace {
+
+std::pair<std::string, std::string> name_and_value(std::string_view option, const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == 0 || equals == std::string::npos || equals + 1 == text.size()) {
+    throw UsageError("--{}: '{}' found, NAME=VALUE needed", option, text);
+  }
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+}  // namespace
+
+std::map<std::string, std::string> pairs(const cxxopts::ParseResult& result, const std::string& option) {
+  std::map<std::string, std::string> values;
+  if (result.count(option) == 0) return values;
+  for (const auto& text : result[option].as<std::vector<std::string>>()) {
+    const auto [name, value] = name_and_value(option, text);
+    if (!values.emplace(name, value).second) throw UsageError("--{} {}: given twice", option, name);
+  }
+  return values;
+}
+
+std::size_t index_of_word(const std::string& option, std::string_view word,
+                          const std::vector<std::string_view>& known) {
+  const auto found = std::find(known.begin(), known.end(), word);
+  if (found != known.end()) return static_cast<std::size_t>(found - known.begin());
+  throw UsageError("--{}: '{}' found, one of {} needed, the nearest is '{}'", option, word,
+                   fmt::join(known, ", "), ir::nearest(word, known));
+}
+
+}  // namespace podium::cli

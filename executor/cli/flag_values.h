@@ -1,0 +1,46 @@
+// Values of options on the command line.
+#pragma once
+
+#include <charconv>
+#include <cxxopts.hpp>
+#include <limits>
+#include <map>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "executor/cli/options.h"
+
+namespace podium::cli {
+
+/// The whole text as a number from `least` to `most`; `what` names the option in the UsageError.
+template <class Number>
+Number number(const std::string& what, const std::string& text, Number least,
+              Number most = std::numeric_limits<Number>::max()) {
+  Number value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [used, failure] = std::from_chars(text.data(), end, value);
+  const bool fits = failure == std::errc() && used == end && value >= least && value <= most;
+  if (fits) return value;
+  const char* const kind = std::is_integral_v<Number> ? "whole number" : "number";
+  if (most == std::numeric_limits<Number>::max()) {
+    throw UsageError("{}: '{}' found, a {} of at least {} needed", what, text, kind, least);
+  }
+  throw UsageError("{}: '{}' found, a {} from {} to {} needed", what, text, kind, least, most);
+}
+
+template <class Number>
+Number number(const cxxopts::ParseResult& result, const std::string& option, Number least,
+              Number most = std::numeric_limits<Number>::max()) {
+  return number("--" + option, result[option].as<std::string>(), least, most);
+}
+
+/// Pairs NAME=VALUE of an option that is repeated, each name once.
+std::map<std::string, std::string> pairs(const cxxopts::ParseResult& result, const std::string& option);
+
+/// The place of `word` among `known`. UsageError names the nearest.
+std::size_t index_of_word(const std::string& option, std::string_view word,
+                          const std::vector<std::string_view>& known);
+
+}  // namespace podium::cli
