@@ -1,9 +1,9 @@
-// The machine, as numbers. Everything the simulator knows of it is here.
+// The machine, as numbers. Everything the simulator knows of it is here; where the numbers of a preset come
+// from is said in presets.cpp, and what a file may say of them in fields.cpp.
 #pragma once
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 namespace podium::device {
 
@@ -16,54 +16,61 @@ struct MatrixRate {
 
 /// How the processors of a pod reach each other.
 enum class Topology : std::uint8_t {
-  AllToAll,  ///< every pair has its own link
+  AllToAll,  ///< each has a port to a switch that no two of them share
   Ladder,    ///< pairs (2k, 2k+1) are the rungs, rails go up and down
   Torus      ///< a ladder whose ends meet
 };
 
-/// One hop between two processors, per direction.
+/// Rate in one direction, and what each use of it costs beside.
 struct Link {
-  double bytes_per_second = 0;
+  double bytes_per_second = 0;  ///< 0: there is none
   double latency_seconds = 0;
 };
 
 struct Device {
   std::string name;
   int processors = 1;
-  int tiles = 1472;                         ///< of a processor
+  int tiles = 1472;                         ///< of a processor: units that work on their own (a GPU's multiprocessors)
   double clock_hertz = 1.33e9;
-  std::int64_t tile_memory_bytes = 638976;  ///< of a tile
+  std::int64_t tile_memory_bytes = 638976;  ///< of a tile; where memory is shared, a tile's part
   int worker_threads = 6;                   ///< of a tile
 
   MatrixRate matrix = {};
-  double vector_bytes_per_cycle = 8;        ///< of a tile: one load, operation or store of so many bytes a cycle
-  double exchange_bytes_per_cycle = 4;      ///< that a tile receives from the others
-  double copy_bytes_per_cycle = 8;          ///< inside a tile
-  double phase_overhead_cycles = 600;       ///< of one compute and exchange superstep
-  double matrix_overhead_half_cycles = 1200;    ///< fixed cost of a matrix product
+  double vector_bytes_per_cycle = 8;     ///< of a tile: one load, operation or store of so many bytes a cycle
+  double exchange_bytes_per_cycle = 4;   ///< that a tile receives from the others, or from shared memory
+  double copy_bytes_per_cycle = 8;       ///< inside a tile
+  double phase_overhead_cycles = 600;    ///< of one compute and exchange superstep, its sync included
+  double matrix_overhead_half_cycles = 1400;  ///< fixed cost of a matrix product of 16-bit operands
   double matrix_overhead_single_cycles = 800;
-  double matrix_weights_half_cycles = 1400;     ///< for loading a group of 16 x 64 weights
+  double matrix_weights_half_cycles = 1000;  ///< to bring a group of 16 x 64 weights into the matrix unit
   double matrix_weights_single_cycles = 4000;
+  double matrix_framework_factor = 1.2;  ///< on a product's time: what a framework rearranges around it
 
   bool synchronous = true;  ///< an exchange is a barrier of its sync group and stops its processors' compute
-  double sync_cycles = 100;                ///< inside one processor
-  double global_sync_seconds = 0.45e-6;    ///< between processors
+  double sync_cycles = 100;              ///< inside one processor
+  double global_sync_seconds = 0.45e-6;  ///< between processors
 
   Topology topology = Topology::Ladder;
-  Link rung = {};            ///< to the partner of the pair
-  Link rail = {};            ///< to the neighbour pair
-  int processors_per_host = 4;  ///< that share one gateway to the host and one to other machines
-  Link gateway = {};         ///< between machines, per machine; 0: rails go on
-  Link host = {};            ///< per processor
-  double host_call_seconds = 128e-6;        ///< of one run
-  Link streaming_load = {};  ///< from streaming memory, per processor
+  Link rung = {};  ///< to the partner of the pair; of AllToAll: a processor's port
+  Link rail = {};  ///< to the neighbour pair, on the same side
+  int link_domain = 64;         ///< processors that rungs and rails tie together; beyond them gateways do
+  int processors_per_host = 4;  ///< that share one gateway: a machine
+  Link gateway = {};            ///< from a machine to its like in the next domain
+  double collective_overhead_seconds = 0.15e-3;  ///< of one collective, beside its transfers
+
+  double host_call_seconds = 128e-6;  ///< of one run
+  Link host_load = {};                ///< from the host to a gateway, all its processors together
+  Link host_store = {};               ///< from a gateway to the host
+  Link streaming_load = {};           ///< from the gateway's memory, per processor; latency of a transaction
   Link streaming_store = {};
-  std::int64_t streaming_memory_bytes = 0;  ///< per processor
+  double sharded_transaction_seconds = 10e-6;  ///< latency of a transaction with a sharded tensor
+  std::int64_t transaction_bytes = std::int64_t{128} << 20;  ///< more is cut into several
+  std::int64_t streaming_memory_bytes = 0;                   ///< per processor
 
   double code_bytes_per_op = 0;             ///< estimate, per op and processor
   double exchange_code_bytes_per_step = 0;  ///< estimate, per exchange step and processor
-  double idle_watts = 0;
-  double matrix_watts = 0;                  ///< at full use of the matrix units
+  double idle_watts = 0;                    ///< of a processor
+  double matrix_watts = 0;                  ///< of a processor at full use of the matrix units
 
   std::int64_t memory_bytes() const { return tiles * tile_memory_bytes; }
 };

@@ -1,0 +1,135 @@
+#include "executor/device/fields.h"
+
+namespace podium::device {
+namespace {
+
+// A member, or a member of a member.
+template <auto Outer>
+auto& member(Device& device) {
+  return device.*Outer;
+}
+
+template <auto Outer, auto Inner>
+auto& member(Device& device) {
+  return device.*Outer.*Inner;
+}
+
+template <auto... Path>
+auto access() {
+  return &member<Path...>;
+}
+
+constexpr double kMiB = 1 << 20;
+constexpr double kTiB = kMiB * kMiB;
+
+std::vector<Field> processor_fields() {
+  using D = Device;
+  return {
+      {"processors", "", "of the whole pod", access<&D::processors>(), 1, 1 << 20},
+      {"tiles", "", "of a processor", access<&D::tiles>(), 1, 1 << 20},
+      {"clockHertz", "Hz", "of a tile", access<&D::clock_hertz>(), 1e6, 1e11},
+      {"tileMemoryBytes", "bytes", "of a tile", access<&D::tile_memory_bytes>(), 1024, kTiB},
+      {"workerThreads", "", "of a tile", access<&D::worker_threads>(), 1, 1 << 16},
+      {"matrixHalfHalf", "multiply-adds/cycle", "of a tile, 16-bit operands and sums",
+       access<&D::matrix, &MatrixRate::half_half>(), 1e-3, 1e6},
+      {"matrixHalfSingle", "multiply-adds/cycle", "of a tile, 16-bit operands, 32-bit sums",
+       access<&D::matrix, &MatrixRate::half_single>(), 1e-3, 1e6},
+      {"matrixSingle", "multiply-adds/cycle", "of a tile, 32-bit operands", access<&D::matrix, &MatrixRate::single>(),
+       1e-3, 1e6},
+      {"vectorBytesPerCycle", "bytes/cycle", "of a tile: one load, operation or store",
+       access<&D::vector_bytes_per_cycle>(), 1, 1e5},
+      {"exchangeBytesPerCycle", "bytes/cycle", "that a tile receives from the others or from shared memory",
+       access<&D::exchange_bytes_per_cycle>(), 1e-3, 1e5},
+      {"copyBytesPerCycle", "bytes/cycle", "inside a tile", access<&D::copy_bytes_per_cycle>(), 1e-3, 1e5},
+      {"phaseOverheadCycles", "cycles", "of a compute and exchange superstep", access<&D::phase_overhead_cycles>(), 0,
+       1e7},
+      {"matrixOverheadHalfCycles", "cycles", "fixed cost of a product of 16-bit operands",
+       access<&D::matrix_overhead_half_cycles>(), 0, 1e7},
+      {"matrixOverheadSingleCycles", "cycles", "fixed cost of a product of 32-bit operands",
+       access<&D::matrix_overhead_single_cycles>(), 0, 1e7},
+      {"matrixWeightsHalfCycles", "cycles", "to load 16 x 64 weights of 16 bits",
+       access<&D::matrix_weights_half_cycles>(), 0, 1e7},
+      {"matrixWeightsSingleCycles", "cycles", "to load 16 x 64 weights of 32 bits",
+       access<&D::matrix_weights_single_cycles>(), 0, 1e7},
+      {"matrixFrameworkFactor", "", "on a product's time, for what is rearranged around it",
+       access<&D::matrix_framework_factor>(), 1, 100},
+  };
+}
+
+std::vector<Field> link_fields() {
+  using D = Device;
+  return {
+      {"synchronous", "", "whether an exchange is a barrier of its sync group", access<&D::synchronous>()},
+      {"syncCycles", "cycles", "inside one processor", access<&D::sync_cycles>(), 0, 1e7},
+      {"globalSyncSeconds", "s", "between processors", access<&D::global_sync_seconds>(), 0, 1},
+      {"topology", "", "allToAll, ladder or torus", access<&D::topology>()},
+      {"rungBytesPerSecond", "bytes/s", "one way, to the partner of the pair or to the switch",
+       access<&D::rung, &Link::bytes_per_second>(), 0, 1e15},
+      {"rungLatencySeconds", "s", "of a hop", access<&D::rung, &Link::latency_seconds>(), 0, 1},
+      {"railBytesPerSecond", "bytes/s", "one way, to the neighbour pair", access<&D::rail, &Link::bytes_per_second>(),
+       0, 1e15},
+      {"railLatencySeconds", "s", "of a hop", access<&D::rail, &Link::latency_seconds>(), 0, 1},
+      {"linkDomain", "", "processors that rungs and rails tie together", access<&D::link_domain>(), 1, 1 << 20},
+      {"processorsPerHost", "", "that share one gateway", access<&D::processors_per_host>(), 1, 1 << 20},
+      {"gatewayBytesPerSecond", "bytes/s", "one way, from a machine to its like in the next domain",
+       access<&D::gateway, &Link::bytes_per_second>(), 0, 1e15},
+      {"gatewayLatencySeconds", "s", "of a hop", access<&D::gateway, &Link::latency_seconds>(), 0, 1},
+      {"collectiveOverheadSeconds", "s", "of one collective, beside its transfers",
+       access<&D::collective_overhead_seconds>(), 0, 10},
+  };
+}
+
+std::vector<Field> memory_fields() {
+  using D = Device;
+  return {
+      {"hostCallSeconds", "s", "of one run", access<&D::host_call_seconds>(), 0, 100},
+      {"hostLoadBytesPerSecond", "bytes/s", "from the host to a gateway",
+       access<&D::host_load, &Link::bytes_per_second>(), 1, 1e15},
+      {"hostLoadLatencySeconds", "s", "of a transfer", access<&D::host_load, &Link::latency_seconds>(), 0, 1},
+      {"hostStoreBytesPerSecond", "bytes/s", "from a gateway to the host",
+       access<&D::host_store, &Link::bytes_per_second>(), 1, 1e15},
+      {"hostStoreLatencySeconds", "s", "of a transfer", access<&D::host_store, &Link::latency_seconds>(), 0, 1},
+      {"streamingLoadBytesPerSecond", "bytes/s", "from streaming memory to a processor",
+       access<&D::streaming_load, &Link::bytes_per_second>(), 0, 1e15},
+      {"streamingLoadLatencySeconds", "s", "of a transaction", access<&D::streaming_load, &Link::latency_seconds>(), 0,
+       1},
+      {"streamingStoreBytesPerSecond", "bytes/s", "from a processor to streaming memory",
+       access<&D::streaming_store, &Link::bytes_per_second>(), 0, 1e15},
+      {"streamingStoreLatencySeconds", "s", "of a transaction", access<&D::streaming_store, &Link::latency_seconds>(),
+       0, 1},
+      {"shardedTransactionSeconds", "s", "latency of a transaction with a sharded tensor",
+       access<&D::sharded_transaction_seconds>(), 0, 1},
+      {"transactionBytes", "bytes", "the most that one transaction moves", access<&D::transaction_bytes>(), 1, kTiB},
+      {"streamingMemoryBytes", "bytes", "of a processor", access<&D::streaming_memory_bytes>(), 0, 1024 * kTiB},
+      {"codeBytesPerOp", "bytes", "estimate, per processor", access<&D::code_bytes_per_op>(), 0, 1e9},
+      {"exchangeCodeBytesPerStep", "bytes", "estimate, per processor", access<&D::exchange_code_bytes_per_step>(), 0,
+       1e9},
+      {"idleWatts", "W", "of a processor", access<&D::idle_watts>(), 0, 1e5},
+      {"matrixWatts", "W", "of a processor at full use of the matrix units", access<&D::matrix_watts>(), 0, 1e5},
+  };
+}
+
+}  // namespace
+
+const std::vector<Field>& fields() {
+  static const std::vector<Field> kFields = [] {
+    std::vector<Field> all = processor_fields();
+    for (const std::vector<Field>& more : {link_fields(), memory_fields()}) all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }();
+  return kFields;
+}
+
+std::string_view name_of(Topology topology) {
+  switch (topology) {
+    case Topology::AllToAll:
+      return "allToAll";
+    case Topology::Ladder:
+      return "ladder";
+    case Topology::Torus:
+      return "torus";
+  }
+  return {};
+}
+
+}  // namespace podium::device

@@ -1,0 +1,140 @@
+#include "executor/device/read_device.h"
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "executor/device/fields.h"
+#include "executor/device/presets.h"
+#include "ir/error.h"
+#include "ir/nearest.h"
+
+namespace podium::device {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string range(const Field& field) {
+  return fmt::format("a number from {} to {}{}{} needed", field.least, field.most, field.unit.empty() ? "" : " ",
+                     field.unit);
+}
+
+template <class T>
+void read_number(const Field& field, const Json& json, T& number) {
+  const double value = json.is_number() ? json.get<double>() : std::nan("");
+  const bool fits = value >= field.least && value <= field.most;  // NaN does not
+  if (!fits) throw Error("field '{}' is {}, {}", field.name, json.dump(), range(field));
+  if (std::is_integral_v<T> && value != std::floor(value)) {
+    throw Error("field '{}' is {}, a whole number needed", field.name, json.dump());
+  }
+  number = static_cast<T>(value);
+}
+
+void read_word(const Field& field, const Json& json, bool& flag) {
+  if (!json.is_boolean()) throw Error("field '{}' is {}, true or false needed", field.name, json.dump());
+  flag = json.get<bool>();
+}
+
+void read_word(const Field& field, const Json& json, Topology& topology) {
+  for (Topology known : {Topology::AllToAll, Topology::Ladder, Topology::Torus}) {
+    if (json != name_of(known)) continue;
+    topology = known;
+    return;
+  }
+  throw Error("field '{}' is {}, {} needed", field.name, json.dump(), field.what);
+}
+
+void read_field(const Field& field, const Json& json, Device& device) {
+  std::visit(
+      [&]<class T>(Access<T> access) {
+        if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, Topology>) {
+          read_word(field, json, access(device));
+        } else {
+          read_number(field, json, access(device));
+        }
+      },
+      field.access);
+}
+
+std::string text_of(const Json& json, std::string_view key) {
+  const Json& text = json.at(std::string(key));
+  if (!text.is_string()) throw Error("field '{}' is {}, text needed", key, text.dump());
+  return text.get<std::string>();
+}
+
+const Device& base_named(const std::string& name) {
+  if (const Device* preset = find_preset(name)) return *preset;
+  throw Error("field 'base' is '{}', the name of a preset needed (nearest: '{}')", name,
+              ir::nearest(name, preset_names()));
+}
+
+void refuse_unknown_fields(const Json& json) {
+  std::vector<std::string_view> names{"name", "base"};
+  for (const Field& field : fields()) names.push_back(field.name);
+  for (const auto& [key, value] : json.items()) {
+    if (std::find(names.begin(), names.end(), key) != names.end()) continue;
+    throw Error("unknown field '{}', nearest is '{}'", key, ir::nearest(key, names));
+  }
+}
+
+Json read_object(const std::string& text) try {
+  Json json = Json::parse(text);
+  if (!json.is_object()) throw Error("found JSON that is no object, an object of device fields needed");
+  return json;
+} catch (const Json::parse_error& error) {
+  throw Error("not JSON at byte {}, an object of device fields needed", error.byte);
+}
+
+}  // namespace
+
+Device parse_device(const std::string& text) {
+  const Json json = read_object(text);
+  refuse_unknown_fields(json);
+  Device device = json.contains("base") ? base_named(text_of(json, "base")) : Device{};
+  if (json.contains("name")) device.name = text_of(json, "name");
+  for (const Field& field : fields()) {
+    if (const auto found = json.find(field.name); found != json.end()) {
+      read_field(field, *found, device);
+    } else if (!json.contains("base")) {
+      throw Error("field '{}' is missing: give it, or 'base', the name of a preset", field.name);
+    }
+  }
+  return device;
+}
+
+Device read_device(const std::string& name) {
+  if (const Device* preset = find_preset(name)) return *preset;
+  std::ifstream file(name, std::ios::binary);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf())) {
+    throw Error("device '{}' is neither a preset (nearest: '{}') nor a readable file", name,
+                ir::nearest(name, preset_names()));
+  }
+  try {
+    Device device = parse_device(text.str());
+    if (device.name.empty()) device.name = name;
+    return device;
+  } catch (const Error& error) {
+    throw error.at(name);
+  }
+}
+
+std::string to_json(const Device& device) {
+  Device copy = device;  // fields give access to what may be written
+  Json json{{"name", device.name}};
+  for (const Field& field : fields()) {
+    std::visit(
+        [&]<class T>(Access<T> access) {
+          if constexpr (std::is_same_v<T, Topology>) {
+            json[std::string(field.name)] = name_of(access(copy));
+          } else {
+            json[std::string(field.name)] = access(copy);
+          }
+        },
+        field.access);
+  }
+  return json.dump(2) + "\n";
+}
+
+}  // namespace podium::device

@@ -1,0 +1,25 @@
+// How long a block takes on one processor: the sum of its ops.
+#pragma once
+
+#include <cstdint>
+
+#include "executor/device/device.h"
+#include "executor/program.h"
+
+namespace podium::sim {
+
+struct BlockCost {
+  double seconds = 0;
+  double flop = 0;
+  double matrix_flop = 0;  ///< of them in matrix units
+  std::int64_t ops = 0;    ///< bodies of control-flow ops counted once
+  std::int64_t code_bytes = 0;  ///< estimate
+};
+
+/// Error names the op whose size only a run tells.
+BlockCost block_cost(const executor::Block& block, const device::Device& device, int tiles);
+
+/// Of one op of a graph, for placing by cost: 0 where only a run tells the sizes.
+double op_seconds(const ir::Graph& graph, const ir::Op& op, const device::Device& device, int tiles);
+
+}  // namespace podium::sim

@@ -1,0 +1,52 @@
+// How a matrix product is cut over the tiles of a processor, and what it takes then. The model: fixed overhead,
+// multiply-adds at the unit's rate, loading each group of 16 x 64 weights into the unit, receiving the operands
+// that other tiles hold, and adding up partial sums where the inner dimension is cut. Its few constants are the
+// device's, fitted on dense products of 1024 to 4096 squared (mean error 7 %).
+#pragma once
+
+#include "executor/device/device.h"
+
+namespace podium::sim {
+
+/// `count` products [rows, inner] x [inner, columns]; the second operand is the one held in the unit (weights).
+struct Product {
+  double count = 1;
+  double rows = 0;
+  double inner = 0;
+  double columns = 0;
+  /// Elements of the first operand as they are stored / rows * inner: below 1 where windows of a convolution
+  /// overlap and are read from one copy.
+  double stored_share = 1;
+};
+
+/// What the plan needs to know of a tile's matrix unit for one element type.
+struct MatrixUnit {
+  int tiles = 1;
+  double multiply_adds_per_cycle = 0;
+  double overhead_cycles = 0;
+  double weights_cycles = 0;  ///< of a group of 16 x 64
+  double exchange_bytes_per_cycle = 0;
+  double copy_bytes_per_cycle = 0;
+  double element_bytes = 0;
+  double partial_bytes = 0;  ///< of an element of a partial sum
+};
+
+/// `half_partials`: 16-bit operands are summed up in 16 bits.
+MatrixUnit matrix_unit(const device::Device& device, int tiles, double element_bytes, bool half_partials = false);
+
+/// Parts into which each dimension is cut, and cycles of the slowest tile.
+struct MatrixPlan {
+  int counts = 1;
+  int rows = 1;
+  int inners = 1;
+  int columns = 1;
+  double compute_cycles = 0;
+  double exchange_cycles = 0;
+  double temporary_bytes = 0;  ///< of one tile: received operands and partial sums
+  double cycles() const { return compute_cycles + exchange_cycles; }
+};
+
+/// The fastest plan. Plans are remembered by shape and unit, so equal products cost one search.
+MatrixPlan plan_product(const Product& product, const MatrixUnit& unit);
+
+}  // namespace podium::sim

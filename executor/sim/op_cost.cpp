@@ -1,0 +1,307 @@
+#include "executor/sim/op_cost.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "executor/sim/products.h"
+#include "ir/error.h"
+#include "ir/ops/families.h"
+#include "ir/work.h"
+
+namespace podium::sim {
+namespace {
+
+using device::Device;
+using ir::TypedOp;
+
+bool is_of(ir::OpFamily family, const ir::OpSpec* spec) {
+  const std::span<const ir::OpSpec> rows = family();
+  return spec >= rows.data() && spec < rows.data() + rows.size();
+}
+
+double bytes_of(const ir::Type& type) {
+  if (!type.is_tensor() || type.element == ir::DataType::Undefined) return 0;
+  return static_cast<double>(type.element_count()) * bit_width(type.element) / 8;
+}
+
+double output_bytes(const TypedOp& op) {
+  double bytes = 0;
+  for (const ir::Type& type : op.output_types) bytes += bytes_of(type);
+  return bytes;
+}
+
+double input_bytes(const TypedOp& op) {
+  double bytes = 0;
+  for (const ir::Type& type : op.input_types) bytes += bytes_of(type);
+  return bytes;
+}
+
+// In what width an op computes: of its first input and output the wider.
+double element_bytes(const TypedOp& op) {
+  int bits = 8;
+  if (!op.input_types.empty()) bits = std::max(bits, bit_width(op.input(0).element));
+  if (!op.output_types.empty()) bits = std::max(bits, bit_width(op.output(0).element));
+  return bits / 8.0;
+}
+
+void need_known_sizes(const TypedOp& op) {
+  const auto need = [](const ir::Type& type) {
+    if (type.is_tensor() && type.element != ir::DataType::Undefined && !type.is_static())
+      throw Error("the size of {} is known only by a run", to_string(type));
+  };
+  for (const ir::Type& type : op.input_types) need(type);
+  for (const ir::Type& type : op.output_types) need(type);
+}
+
+// What a processor does besides products, all tiles together.
+struct VectorWork {
+  double bytes = 0;             ///< loaded and stored
+  double flop = 0;
+  double element_bytes = 4;
+  double received_bytes = 0;    ///< by each tile from others
+  double copied_bytes = 0;      ///< by each tile, to where the next op wants them
+  double phases = 1;
+};
+
+// Every load, operation and store of a vector takes a cycle of its tile.
+OpCost tile_cost(const VectorWork& work, const Device& device, int tiles) {
+  const double vectors = work.bytes / device.vector_bytes_per_cycle +
+                         work.flop * work.element_bytes / device.vector_bytes_per_cycle;
+  OpCost cost;
+  cost.sync_cycles = work.phases * device.sync_cycles;
+  cost.compute_cycles = std::ceil(vectors / tiles) + work.copied_bytes / device.copy_bytes_per_cycle +
+                        work.phases * std::max(0.0, device.phase_overhead_cycles - device.sync_cycles);
+  cost.exchange_cycles = work.received_bytes / device.exchange_bytes_per_cycle;
+  cost.temporary_bytes = work.received_bytes * tiles;
+  cost.seconds = (cost.compute_cycles + cost.exchange_cycles + cost.sync_cycles) / device.clock_hertz;
+  return cost;
+}
+
+// Roofline: shared memory brings the bytes while the units compute; the slower of both decides.
+double roofline_seconds(const Device& device, int tiles, double units_cycles, double bytes, double phases) {
+  const double memory_cycles = bytes / device.exchange_bytes_per_cycle / tiles;
+  return (std::max(units_cycles, memory_cycles) + phases * device.phase_overhead_cycles) / device.clock_hertz;
+}
+
+OpCost vector_cost(const VectorWork& work, const Device& device, int tiles) {
+  OpCost cost;
+  if (device.synchronous) {
+    cost = tile_cost(work, device, tiles);
+  } else {
+    const double cycles = work.flop * work.element_bytes / device.vector_bytes_per_cycle / tiles;
+    cost.seconds = roofline_seconds(device, tiles, cycles, work.bytes, work.phases);
+  }
+  cost.flop = work.flop;
+  return cost;
+}
+
+bool has_half_partials(const TypedOp& op) {
+  const auto* partials = op.get_if<std::string>("__partials_type");
+  return partials != nullptr && *partials == "half";
+}
+
+OpCost one_product(const Product& product, const MatrixUnit& unit, const Device& device) {
+  const MatrixPlan plan = plan_product(product, unit);
+  OpCost cost;
+  cost.compute_cycles = plan.compute_cycles * device.matrix_framework_factor;
+  cost.exchange_cycles = plan.exchange_cycles * device.matrix_framework_factor;
+  cost.temporary_bytes = plan.temporary_bytes * plan.counts * plan.rows * plan.inners * plan.columns;
+  cost.seconds = (cost.compute_cycles + cost.exchange_cycles) / device.clock_hertz;
+  return cost;
+}
+
+// As vector instructions, one for each vector of multiply-adds: what narrow groups of a convolution are better
+// off with, and the only way for types that matrix units do not know.
+OpCost product_on_vectors(const Product& product, double width, const Device& device, int tiles) {
+  const double multiply_adds = product.count * product.rows * product.inner * product.columns;
+  const double operand = product.count * product.rows * product.inner * product.stored_share * width;
+  OpCost cost = vector_cost({.flop = multiply_adds, .element_bytes = width, .received_bytes = operand / tiles}, device,
+                            tiles);
+  cost.flop = 0;
+  return cost;
+}
+
+OpCost product_cost(const TypedOp& op, const Product& product, const Device& device, int tiles) {
+  const double flop = 2 * product.count * product.rows * product.inner * product.columns;
+  const ir::DataType type = op.element(0);
+  const double width = bit_width(type) / 8.0;
+  const MatrixUnit unit = matrix_unit(device, tiles, width, has_half_partials(op));
+  OpCost cost = product_on_vectors(product, width, device, tiles);
+  if (has_matrix_unit(type)) {
+    OpCost matrix;
+    if (device.synchronous) {
+      matrix = one_product(product, unit, device);
+    } else {
+      const double bytes =
+          product.count * width *
+          (product.rows * (product.inner * product.stored_share + product.columns) + product.inner * product.columns);
+      matrix.seconds =
+          roofline_seconds(device, tiles, flop / 2 / unit.multiply_adds_per_cycle / tiles, bytes, 1);
+    }
+    if (matrix.seconds < cost.seconds) cost = matrix, cost.matrix_flop = flop;
+  }
+  cost.flop = flop;
+  return cost;
+}
+
+// Between products: gates of a cell, the softmax of scores.
+OpCost products_cost(const TypedOp& op, const std::vector<RepeatedProduct>& products, const Device& device,
+                     int tiles) {
+  OpCost cost;
+  for (const RepeatedProduct& each : products) cost += product_cost(op, each.product, device, tiles) * each.times;
+  if (products.size() < 2) return cost;
+  const RepeatedProduct& inner = is_of(ir::recurrent_ops, op.op.spec) ? products[1] : products[0];
+  const double results = inner.product.count * inner.product.rows * inner.product.columns;
+  constexpr double kFlopEach = 4;  // as ops/softmax.cpp counts; gates are like it
+  const double width = element_bytes(op);
+  cost += vector_cost({.bytes = 2 * results * width, .flop = kFlopEach * results, .element_bytes = width}, device,
+                      tiles) *
+          inner.times;
+  return cost;
+}
+
+double dims_product(const ir::Dims& dims, std::size_t end) {
+  double product = 1;
+  for (std::size_t i = 0; i < end; ++i) product *= static_cast<double>(dims[i]);
+  return product;
+}
+
+// Results that each tile has a part of and gives to others. Elements lie over the tiles in their order: those of a
+// result that ends a row are on a tile or two, those of one that goes across rows are on all.
+double partials_per_tile(const TypedOp& op, int tiles) {
+  const ir::Dims& in = op.dims(0);
+  ir::Dims out = op.dims(0);
+  out = op.output(0).dims;
+  while (!out.empty() && out.back() == 1) out.pop_back();
+  const bool ends_rows = out.size() <= in.size() && std::equal(out.begin(), out.end(), in.begin());
+  const double results = static_cast<double>(op.output(0).element_count());
+  const double held = static_cast<double>(op.input(0).element_count()) / tiles;
+  return ends_rows ? std::ceil(results / tiles) : std::min(results, std::ceil(held));
+}
+
+// Two statistics (largest and sum, mean and variance) of every row, then each element once more.
+OpCost normalizing_cost(const TypedOp& op, VectorWork work, const Device& device, int tiles) {
+  constexpr double kStatistics = 2;
+  constexpr double kStatisticBytes = 4;
+  const ir::Dims& dims = op.dims(0);
+  const auto* axis = op.get_if<std::int64_t>("axis");
+  const auto rank = static_cast<std::int64_t>(dims.size());
+  const std::int64_t end = axis != nullptr ? ir::normalized_axis(*axis, rank) : std::min<std::int64_t>(2, rank);
+  const double rows = dims_product(dims, static_cast<std::size_t>(end));
+  work.received_bytes += kStatistics * kStatisticBytes * std::ceil(rows / tiles);
+  work.phases += kStatistics;
+  return vector_cost(work, device, tiles);
+}
+
+// What is smaller than the result and not one number is brought to each tile's part of it.
+double broadcast_bytes(const TypedOp& op, int tiles) {
+  const double part = std::ceil(output_bytes(op) / tiles);
+  double bytes = 0;
+  for (const ir::Type& type : op.input_types) {
+    const double input = bytes_of(type);
+    if (input < bytes_of(op.output(0))) bytes += std::min(input, part);
+  }
+  return bytes;
+}
+
+OpCost moving_cost(const TypedOp& op, const Device& device, int tiles) {
+  const double part = output_bytes(op) / tiles;
+  const double received = std::min(part, input_bytes(op));
+  VectorWork work{.received_bytes = received, .copied_bytes = part};
+  if (!device.synchronous) work.bytes = input_bytes(op) + output_bytes(op);
+  return vector_cost(work, device, tiles);
+}
+
+OpCost plain_cost(const TypedOp& op, const Device& device, int tiles) {
+  const ir::Work counted = ir::work_of(op);
+  const bool is_free = op.op.spec->view || (counted.flop == 0 && counted.bytes == 0 && op.op.spec->work != nullptr);
+  if (is_free || op.output_types.empty()) return {};
+  const bool stays = is_of(ir::cast_ops, op.op.spec);
+  if (counted.flop == 0 && !stays) return moving_cost(op, device, tiles);
+  VectorWork work{.bytes = counted.bytes, .flop = counted.flop, .element_bytes = element_bytes(op)};
+  const bool has_rank = !op.input_types.empty() && op.input(0).is_tensor() && op.input(0).has_rank;
+  if (has_rank && (is_of(ir::softmax_ops, op.op.spec) || is_of(ir::norm_ops, op.op.spec))) {
+    return normalizing_cost(op, work, device, tiles);
+  }
+  if (has_rank && bytes_of(op.output(0)) < bytes_of(op.input(0)) && !stays) {
+    work.received_bytes = partials_per_tile(op, tiles) * element_bytes(op);
+    work.phases = 2;
+  } else {
+    work.received_bytes = broadcast_bytes(op, tiles);
+  }
+  return vector_cost(work, device, tiles);
+}
+
+OpCost body_cost(const ir::Graph& body, const Device& device, int tiles) {
+  OpCost cost;
+  for (const ir::Op& op : body.ops) {
+    try {
+      cost += op_cost(TypedOp(body, op), device, tiles);
+    } catch (const Error& error) {
+      throw error.at(body.describe(op));
+    }
+  }
+  return cost;
+}
+
+double trips_of(const TypedOp& op) {
+  if (op.op.is("Loop")) {
+    const ir::Tensor* most = op.has_input(0) ? op.constant(0) : nullptr;
+    if (most == nullptr || most->size() != 1) throw Error("the number of trips is known only by a run");
+    return static_cast<double>(std::max<std::int64_t>(most->to_ints()[0], 0));
+  }
+  if (!op.op.is("Scan")) throw Error("the length of the sequence is known only by a run");
+  const std::size_t first = op.op.formal_inputs() - static_cast<std::size_t>(op.get_int("num_scan_inputs"));
+  const ir::Dims& dims = op.dims(first);
+  const auto* axes = op.get_if<ir::IntList>("scan_input_axes");
+  const std::int64_t axis = axes == nullptr || axes->empty() ? 0 : axes->front();
+  return static_cast<double>(dims[static_cast<std::size_t>(ir::normalized_axis(axis, std::ssize(dims)))]);
+}
+
+OpCost control_cost(const TypedOp& op, const Device& device, int tiles) {
+  if (op.op.is("If")) {
+    const OpCost a = body_cost(*op.get<ir::Body>("then_branch"), device, tiles);
+    const OpCost b = body_cost(*op.get<ir::Body>("else_branch"), device, tiles);
+    return a.seconds < b.seconds ? b : a;
+  }
+  const double trips = trips_of(op);
+  return body_cost(*op.get<ir::Body>("body"), device, tiles) * trips;
+}
+
+}  // namespace
+
+OpCost& OpCost::operator+=(const OpCost& other) {
+  seconds += other.seconds;
+  compute_cycles += other.compute_cycles;
+  exchange_cycles += other.exchange_cycles;
+  sync_cycles += other.sync_cycles;
+  flop += other.flop;
+  matrix_flop += other.matrix_flop;
+  temporary_bytes = std::max(temporary_bytes, other.temporary_bytes);
+  return *this;
+}
+
+OpCost operator*(OpCost cost, double times) {
+  for (double* number : {&cost.seconds, &cost.compute_cycles, &cost.exchange_cycles, &cost.sync_cycles, &cost.flop,
+                         &cost.matrix_flop}) {
+    *number *= times;
+  }
+  return cost;
+}
+
+OpCost op_cost(const TypedOp& op, const Device& device, int tiles) {
+  IR_CHECK(tiles > 0, "an op on {} tiles", tiles);
+  if (is_of(ir::control_ops, op.op.spec)) return control_cost(op, device, tiles);
+  need_known_sizes(op);
+  const std::vector<RepeatedProduct> products = products_of(op);
+  return products.empty() ? plain_cost(op, device, tiles) : products_cost(op, products, device, tiles);
+}
+
+double peak_flop_per_second(const Device& device, ir::DataType type) {
+  const double width = std::max(bit_width(type), 8) / 8.0;
+  double per_cycle = device.vector_bytes_per_cycle / width;
+  if (has_matrix_unit(type)) per_cycle = width <= 2 ? device.matrix.half_half : device.matrix.single;
+  return 2 * per_cycle * device.tiles * device.clock_hertz;
+}
+
+}  // namespace podium::sim

@@ -1,0 +1,251 @@
+#include "executor/sim/routes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "ir/error.h"
+
+namespace podium::sim {
+namespace {
+
+using device::Device;
+using device::Topology;
+
+constexpr int kSides = 2;
+
+// The first processor of the link domain that a processor is in.
+int domain_start(const Device& device, int processor) { return processor - processor % device.link_domain; }
+
+// Appends single steps of `stride` from `from` to `to`, `count` places of which are a ring when `is_ring`.
+template <class Append>
+void walk(int from, int to, int count, bool is_ring, const Append& append) {
+  const int up = (to - from + count) % count;
+  const bool goes_up = is_ring ? 2 * up <= count : to > from;
+  while (from != to) {
+    const int next = (from + (goes_up ? 1 : count - 1)) % count;
+    append(from, next);
+    from = next;
+  }
+}
+
+void route_in_domain(const Device& device, int from, int to, std::vector<LinkId>& way) {
+  const int start = domain_start(device, from);
+  if (from % kSides != to % kSides) {
+    const int partner = from ^ 1;
+    way.push_back({LinkKind::Rung, from, partner});
+    from = partner;
+  }
+  const int members = std::min(device.link_domain, device.processors - start);
+  walk((from - start) / kSides, (to - start) / kSides, (members + 1) / kSides, device.topology == Topology::Torus,
+       [&](int pair, int next) {
+         const int side = from % kSides;
+         way.push_back({LinkKind::Rail, start + pair * kSides + side, start + next * kSides + side});
+       });
+}
+
+void route_between_domains(const Device& device, int from, int to, std::vector<LinkId>& way) {
+  const int domains = (device.processors + device.link_domain - 1) / device.link_domain;
+  const auto machine = [&](int domain) {
+    return (domain * device.link_domain + to % device.link_domain) / device.processors_per_host;
+  };
+  walk(from / device.link_domain, to / device.link_domain, domains, true, [&](int domain, int next) {
+    way.push_back({LinkKind::Gateway, machine(domain), machine(next)});
+  });
+}
+
+double latency_of(const Device& device, const std::vector<LinkId>& way) {
+  double seconds = 0;
+  for (const LinkId& link : way) seconds += link_of(device, link).latency_seconds;
+  return seconds;
+}
+
+// Members in the order of a ring that never goes back the way it came: up one side of the ladder, down the other.
+std::vector<int> ring_order(const Device& device, const std::vector<int>& members) {
+  if (device.topology == Topology::AllToAll) return members;
+  std::vector<int> up;
+  std::vector<int> down;
+  for (int member : members) (member % kSides == 0 ? up : down).push_back(member);
+  std::sort(up.begin(), up.end());
+  std::sort(down.rbegin(), down.rend());
+  up.insert(up.end(), down.begin(), down.end());
+  return up;
+}
+
+using Groups = std::vector<std::vector<int>>;
+
+// Rings of many groups at once, one each way: in every step each member passes on its part of the tensor, half
+// of it each way.
+ExchangeCost rings(const Device& device, executor::CollectiveKind kind, double bytes, const Groups& groups) {
+  std::vector<ProcessorTransfer> transfers;
+  double latency = 0;
+  for (const std::vector<int>& group : groups) {
+    const std::vector<int> order = ring_order(device, group);
+    const auto count = static_cast<double>(order.size());
+    const double steps = (kind == executor::CollectiveKind::AllReduce ? 2 : 1) * (count - 1);
+    if (steps == 0) continue;
+    double hops = 0;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const int here = order[i];
+      const int next = order[(i + 1) % order.size()];
+      transfers.push_back({here, next, bytes / count / 2 * steps});
+      transfers.push_back({next, here, bytes / count / 2 * steps});
+      hops = std::max(hops, latency_of(device, route(device, here, next)));
+    }
+    latency = std::max(latency, (steps - 1) * hops);  // an exchange counts one step's
+  }
+  ExchangeCost result = exchange_cost(device, transfers);
+  result.seconds += latency;
+  return result;
+}
+
+// Members by link domain; one group when they are not spread evenly over the same places of each.
+Groups by_domain(const Device& device, const std::vector<int>& members) {
+  std::map<int, std::vector<int>> domains;
+  for (int member : members) domains[domain_start(device, member)].push_back(member);
+  Groups groups;
+  for (auto& [start, list] : domains) {
+    std::sort(list.begin(), list.end());
+    groups.push_back(std::move(list));
+    const auto is_same_place = [&](int a, int b) { return a % device.link_domain == b % device.link_domain; };
+    if (!std::equal(groups[0].begin(), groups[0].end(), groups.back().begin(), groups.back().end(), is_same_place))
+      return {members};
+  }
+  return groups;
+}
+
+// The members in the same place of every domain.
+Groups by_place(const Groups& domains) {
+  Groups places(domains[0].size());
+  for (const std::vector<int>& domain : domains) {
+    for (std::size_t place = 0; place < domain.size(); ++place) places[place].push_back(domain[place]);
+  }
+  return places;
+}
+
+// One after the other.
+void append(ExchangeCost& to, const ExchangeCost& more) {
+  to.seconds += more.seconds;
+  std::map<LinkId, LinkLoad> loads;
+  const auto add = [&](const std::vector<LinkLoad>& list) {
+    for (const LinkLoad& load : list) {
+      LinkLoad& sum = loads[load.link];
+      sum = {load.link, sum.bytes + load.bytes, sum.seconds + load.seconds};
+    }
+  };
+  add(to.links);
+  add(more.links);
+  to.links.clear();
+  for (const auto& [link, load] : loads) to.links.push_back(load);
+}
+
+}  // namespace
+
+std::string to_string(const LinkId& link) {
+  switch (link.kind) {
+    case LinkKind::Rung:
+    case LinkKind::Rail:
+      return fmt::format("ipu{}->ipu{}", link.from, link.to);
+    case LinkKind::Gateway:
+      return fmt::format("gateway{}->gateway{}", link.from, link.to);
+    case LinkKind::ToSwitch:
+      return fmt::format("ipu{}->switch", link.from);
+    case LinkKind::FromSwitch:
+      return fmt::format("switch->ipu{}", link.to);
+  }
+  return {};
+}
+
+const device::Link& link_of(const Device& device, const LinkId& link) {
+  switch (link.kind) {
+    case LinkKind::Rail:
+      return device.rail;
+    case LinkKind::Gateway:
+      return device.gateway;
+    case LinkKind::Rung:
+    case LinkKind::ToSwitch:
+    case LinkKind::FromSwitch:
+      break;
+  }
+  return device.rung;
+}
+
+std::vector<LinkId> route(const Device& device, int from, int to) {
+  IR_CHECK(from >= 0 && to >= 0 && from < device.processors && to < device.processors,
+           "no way from processor {} to {} of {}", from, to, device.processors);
+  if (from == to) return {};
+  std::vector<LinkId> way;
+  if (device.topology == Topology::AllToAll) {
+    way = {{LinkKind::ToSwitch, from, from}, {LinkKind::FromSwitch, to, to}};
+  } else {
+    const int place = domain_start(device, from) + to % device.link_domain;
+    if (place != from) route_in_domain(device, from, place, way);
+    route_between_domains(device, place, to, way);
+  }
+  for (const LinkId& link : way) {
+    if (link_of(device, link).bytes_per_second > 0) continue;
+    throw Error("device '{}' has no link {}, which the way from processor {} to {} needs", device.name,
+                to_string(link), from, to);
+  }
+  return way;
+}
+
+ExchangeCost exchange_cost(const Device& device, const std::vector<ProcessorTransfer>& transfers) {
+  std::map<LinkId, double> bytes;
+  double latency = 0;
+  for (const ProcessorTransfer& transfer : transfers) {
+    const std::vector<LinkId> way = route(device, transfer.from, transfer.to);
+    for (const LinkId& link : way) bytes[link] += transfer.bytes;
+    latency = std::max(latency, latency_of(device, way));
+  }
+  ExchangeCost result;
+  for (const auto& [link, sum] : bytes) {
+    const double seconds = sum / link_of(device, link).bytes_per_second;
+    result.links.push_back({link, sum, seconds});
+    result.seconds = std::max(result.seconds, seconds);
+  }
+  result.seconds += latency;
+  return result;
+}
+
+ExchangeCost collective_cost(const Device& device, executor::CollectiveKind kind, double bytes,
+                    const std::vector<int>& members) {
+  using executor::CollectiveKind;
+  ExchangeCost result;
+  if (members.size() < 2) return result;
+  result.seconds = device.collective_overhead_seconds;
+  const Groups domains = by_domain(device, members);
+  if (domains.size() == 1) {
+    append(result, rings(device, kind, bytes, domains));
+    return result;
+  }
+  const double part = bytes / static_cast<double>(domains[0].size());
+  if (kind != CollectiveKind::AllGather) append(result, rings(device, CollectiveKind::ReduceScatter, bytes, domains));
+  append(result, rings(device, kind, part, by_place(domains)));
+  if (kind != CollectiveKind::ReduceScatter) append(result, rings(device, CollectiveKind::AllGather, bytes, domains));
+  return result;
+}
+
+double host_seconds(const Device& device, Direction direction, double bytes, int sharers) {
+  if (bytes <= 0) return 0;
+  const bool loads = direction == Direction::Load;
+  const device::Link& host = loads ? device.host_load : device.host_store;
+  const device::Link& port = loads ? device.streaming_load : device.streaming_store;
+  const int machine = std::clamp(sharers, 1, device.processors_per_host);
+  double seconds = bytes * machine / host.bytes_per_second;
+  if (port.bytes_per_second > 0) seconds = std::max(seconds, bytes / port.bytes_per_second);
+  return host.latency_seconds + seconds;
+}
+
+double remote_seconds(const Device& device, Direction direction, double bytes, bool sharded) {
+  if (bytes <= 0) return 0;
+  const device::Link& link = direction == Direction::Load ? device.streaming_load : device.streaming_store;
+  if (link.bytes_per_second <= 0) {
+    throw Error("device '{}' has no streaming memory, which an off-chip tensor needs", device.name);
+  }
+  const double transactions = std::ceil(bytes / static_cast<double>(device.transaction_bytes));
+  const double latency = sharded ? device.sharded_transaction_seconds : link.latency_seconds;
+  return transactions * latency + bytes / link.bytes_per_second;
+}
+
+}  // namespace podium::sim
