@@ -5,6 +5,7 @@
 #include <set>
 
 #include "annotate/spots.h"
+#include "annotate/variable.h"
 
 namespace podium::annotate {
 namespace {
@@ -137,12 +138,6 @@ void check_readers(const Survey& survey, Condition of, Fail fail) {
       if (survey.spots[before].processor != survey.spots[i].processor) throw fail(id, before, i);
     }
   }
-}
-
-// A shape, an axis or a single number is no variable.
-bool is_variable(const ir::Value& value) {
-  return (value.constant || value.data_left_out) && is_float(value.type.element) && value.type.rank() > 0 &&
-         value.type.element_count() > 1;
 }
 
 void check_shared_values(const Survey& survey) {

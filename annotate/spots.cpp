@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "annotate/variable.h"
+
 namespace podium::annotate {
 namespace {
 
@@ -11,9 +13,7 @@ std::size_t at(ir::ValueId id) { return static_cast<std::size_t>(id.index); }
 bool is_earlier(const Spot& a, const Spot& b) { return std::tie(a.stage, a.phase) < std::tie(b.stage, b.phase); }
 
 std::int64_t weight_bytes(const ir::Value& value) {
-  if (!value.constant && !value.data_left_out) return 0;
-  const std::int64_t count = value.type.element_count();
-  return count < 0 ? 0 : count * bit_width(value.type.element) / 8;
+  return value.constant || value.data_left_out ? bytes_of(value.type) : 0;
 }
 
 // Each phase gets the same share of the weights, each counted at its first reader; of the ops when there are none.

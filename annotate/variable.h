@@ -1,0 +1,17 @@
+// Which constants of a graph are variables of the model.
+#pragma once
+
+#include "ir/graph.h"
+
+namespace podium::annotate {
+
+/// A floating-point initializer of more than one element: a shape, an axis or a single number is none.
+inline bool is_variable(const ir::Value& value) {
+  return (value.constant || value.data_left_out) && is_float(value.type.element) && value.type.rank() > 0 &&
+         value.type.element_count() > 1;
+}
+
+/// Packed bytes of a value's type; 0 where they are not known before the run.
+std::int64_t bytes_of(const ir::Type& type);
+
+}  // namespace podium::annotate
