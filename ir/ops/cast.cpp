@@ -1,6 +1,7 @@
 // Ops that keep the numbers or the bits and change the element type.
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
+#include "ir/ops/gradients.h"
 
 namespace podium::ir {
 namespace {
@@ -48,7 +49,8 @@ std::span<const OpSpec> cast_ops() {
        .attributes = {must_have("to", AttributeKind::Int), with_default("saturate", 1),
                       with_default("round_mode", std::string("up"))},
        .infer = infer_cast,
-       .work = work_of_moving},
+       .work = work_of_moving,
+       .gradient = cast_gradient},
       {.name = "CastLike",
        .since = 25,
        .inputs = {{"input", 'A'}, {"target_type", 'B'}},
@@ -56,7 +58,8 @@ std::span<const OpSpec> cast_ops() {
        .types = {{'A', kCastable}, {'B', kCastable}},
        .attributes = {with_default("saturate", 1), with_default("round_mode", std::string("up"))},
        .infer = infer_cast_like,
-       .work = work_of_moving},
+       .work = work_of_moving,
+       .gradient = cast_gradient},
       {.name = "BitCast",
        .since = 26,
        .inputs = {{"input", 'A'}},

@@ -35,6 +35,36 @@ void sum_gradient(GradientContext& context);
 void tanh_gradient(GradientContext& context);
 void where_gradient(GradientContext& context);
 
+// Activations and other functions of one number, in gradients_activation.cpp.
+void acos_gradient(GradientContext& context);
+void acosh_gradient(GradientContext& context);
+void asin_gradient(GradientContext& context);
+void asinh_gradient(GradientContext& context);
+void atan_gradient(GradientContext& context);
+void atanh_gradient(GradientContext& context);
+void celu_gradient(GradientContext& context);
+void clip_gradient(GradientContext& context);
+void cosh_gradient(GradientContext& context);
+void elu_gradient(GradientContext& context);
+/// Max, Min.
+void extreme_gradient(GradientContext& context);
+void gelu_gradient(GradientContext& context);
+void hard_sigmoid_gradient(GradientContext& context);
+void hard_swish_gradient(GradientContext& context);
+void leaky_relu_gradient(GradientContext& context);
+void mish_gradient(GradientContext& context);
+void mod_gradient(GradientContext& context);
+void prelu_gradient(GradientContext& context);
+void selu_gradient(GradientContext& context);
+void shrink_gradient(GradientContext& context);
+void sinh_gradient(GradientContext& context);
+void softplus_gradient(GradientContext& context);
+void softsign_gradient(GradientContext& context);
+void swiglu_gradient(GradientContext& context);
+void swish_gradient(GradientContext& context);
+void tan_gradient(GradientContext& context);
+void thresholded_relu_gradient(GradientContext& context);
+
 // Movements, in gradients_movement.cpp.
 void concat_gradient(GradientContext& context);
 void expand_gradient(GradientContext& context);

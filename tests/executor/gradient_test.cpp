@@ -104,6 +104,67 @@ TEST(Gradients, OfFunctionsThatCutNegativeNumbers) {
   }
 }
 
+TEST(Gradients, OfTrigonometricFunctions) {
+  for (const char* op : {"Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Atanh"}) {
+    expect_gradients_of_differences("g (double[N] x) => (double[N] y) { y = " + std::string(op) + " (x) }",
+                                    {tensor<double>({4}, {-0.8, -0.1, 0.3, 0.9})});
+  }
+  expect_gradients_of_differences("g (double[N] x) => (double[N] y) { y = Acosh (x) }", {tensor<double>({2}, {1.5, 4})});
+}
+
+TEST(Gradients, OfActivations) {
+  const auto x = tensor<double>({6}, {-4, -2, -0.4, 0.3, 1.2, 5});
+  for (const char* op :
+       {"LeakyRelu <alpha = 0.2>", "HardSigmoid", "HardSwish", "ThresholdedRelu", "Elu <alpha = 1.5>", "Selu",
+        "Celu <alpha = 2.0>", "Softplus", "Softsign", "Gelu", "Gelu <approximate = \"tanh\">", "Mish",
+        "Swish <alpha = 1.3>", "com.microsoft.QuickGelu", "Shrink <lambd = 1.0, bias = 0.5>"}) {
+    expect_gradients_of_differences("g (double[N] x) => (double[N] y) { y = " + std::string(op) + " (x) }", {x});
+  }
+}
+
+TEST(Gradients, OfGatesWithTwoInputs) {
+  const auto x = tensor<double>({2, 3}, {-4, -2, -0.4, 0.3, 1.2, 5});
+  expect_gradients_of_differences("g (double[A,B] x, double[C] s) => (double[A,B] y) { y = PRelu (x, s) }",
+                                  {x, tensor<double>({3}, {0.2, 0.3, -0.5})});
+  expect_gradients_of_differences("g (double[A,B] x, double[A,B] z) => (double[A,B] y) { y = SwiGLU <alpha = 0.7> (x, z) }",
+                                  {x, numbers({2, 3})});
+}
+
+TEST(Gradients, OfClipAndItsLimits) {
+  const auto x = tensor<double>({5}, {-4, -0.4, 0.3, 1.2, 5});
+  expect_gradients_of_differences("g (double[N] x, double l, double h) => (double[N] y) { y = Clip (x, l, h) }",
+                                  {x, tensor<double>({}, {-1}), tensor<double>({}, {1})});
+  expect_gradients_of_differences("g (double[N] x, double h) => (double[N] y) { y = Clip (x, , h) }",
+                                  {x, tensor<double>({}, {1})});
+}
+
+TEST(Gradients, OfTheLargestAndSmallestInput) {
+  for (const char* op : {"Max", "Min"}) {
+    expect_gradients_of_differences(
+        "g (double[A,B] a, double[B] b, double c) => (double[A,B] y) { y = " + std::string(op) + " (a, b, c) }",
+        {numbers({3, 4}), numbers({4}, 1), tensor<double>({}, {1.1})});
+  }
+  // Equal inputs: the first takes all.
+  const Tensors found = gradients("g (double[N] a, double[N] b) => (double[N] y) { y = Max (a, b) }",
+                                  {tensor<double>({1}, {2}), tensor<double>({1}, {2})});
+  EXPECT_NE(testing::values<double>(found[0])[0], 0);
+  EXPECT_EQ(testing::values<double>(found[1])[0], 0);
+}
+
+TEST(Gradients, OfRemainders) {
+  const auto a = tensor<double>({4}, {5.5, -5.5, 7.3, -0.4});
+  const auto b = tensor<double>({4}, {2, 2, -3, 1.5});
+  for (const char* op : {"Mod <fmod = 1>", "Mod"}) {
+    expect_gradients_of_differences("g (double[N] a, double[N] b) => (double[N] y) { y = " + std::string(op) + " (a, b) }", {a, b});
+  }
+}
+
+TEST(Gradients, OfCastsBetweenFloats) {
+  const Tensors found = gradients("g (double[N] x, float[1] like) => (double[N] y) { f = CastLike (x, like) s = Mul (f, f) y = Cast <to = 11> (s) }",
+                                  {tensor<double>({2}, {1.5, -2}), tensor<float>({1}, {0})});
+  EXPECT_NEAR(testing::values<double>(found[0])[1], -4 * weight(1), 1e-6);
+}
+
 TEST(Gradients, OfStretchedInputs) {
   for (const char* op : {"Add", "Sub", "Mul", "Div", "Pow", "Sum", "Mean"}) {
     const std::string text = "g (double[A,B,C] a, double[D,E] b) => (double[F,G,H] y) { y = " + std::string(op) + " (a, b) }";
