@@ -1,92 +1,202 @@
 #include "executor/numeric/engine.h"
 
+#include <omp.h>
+
+#include <exception>
+#include <optional>
+
+#include "executor/numeric/collectives.h"
+#include "executor/numeric/host_streams.h"
+#include "executor/numeric/memory.h"
+#include "executor/numeric/peak_memory.h"
+#include "executor/numeric/schedule.h"
+
 namespace podium::numeric {
 
-using executor::Compute;
-using executor::LoadFromHost;
 using executor::Slot;
-using executor::StoreToHost;
 using executor::Transfer;
 using ir::Datum;
 
+namespace {
+
+std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+// 4- and 2-bit elements packed; what is no tensor does not count.
+std::int64_t device_bytes_of(const Datum& datum) {
+  if (!datum.is_tensor()) return 0;
+  return (datum.tensor.size() * ir::bit_width(datum.tensor.type()) + 7) / 8;
+}
+
+// Blocks that run beside others in some wave.
+void find_side_by_side(const std::vector<Section>& schedule, std::vector<bool>& blocks) {
+  for (const Section& section : schedule) {
+    for (const Wave& wave : section.waves) {
+      if (wave.computes.size() < 2) continue;
+      for (std::size_t node : wave.computes) blocks[at(block_of(section.nodes[node]).index)] = true;
+    }
+    find_side_by_side(section.body, blocks);
+  }
+}
+
+}  // namespace
+
 struct Engine::State {
   executor::Program program;
+  int threads = 1;
   std::vector<PreparedBlock> blocks;
-  std::vector<std::vector<Datum>> memory;  // per buffer and slot
-  std::vector<std::vector<bool>> filled;
-  std::vector<const Datum*> reads;  // kept between runs so that a run allocates nothing
-  std::vector<Datum> outputs;
-  std::span<const Datum> inputs;
+  std::vector<Section> schedule;
+  std::vector<Memory> memories;  // per replica
+  HostInputs inputs;
+  HostOutputs outputs;
+  PeakMemory peak;
 
-  Datum& at(const Slot& slot) {
-    return memory[static_cast<std::size_t>(slot.buffer.index)][static_cast<std::size_t>(slot.index)];
+  State(executor::Program of, const PrepareOptions& options);
+  void run(std::vector<Section>& sections, int iteration);
+  void run_computes(Section& section, const Wave& wave, int iteration);
+  void run(Node& node, int iteration);
+};
+
+namespace {
+
+// Runs one step in all replicas.
+struct RunStep {
+  const executor::Program& program;
+  std::vector<PreparedBlock>& blocks;
+  std::vector<Memory>& memories;
+  HostInputs& inputs;
+  HostOutputs& outputs;
+  Node& node;
+  int iteration;
+
+  const Datum& read(int replica, const Slot& slot) const {
+    return memories[at(replica)].read(*node.step, slot, iteration);
   }
-  void mark(const Slot& slot) {
-    filled[static_cast<std::size_t>(slot.buffer.index)][static_cast<std::size_t>(slot.index)] = true;
+  void fill(int replica, std::size_t write, const Datum& value) const {
+    memories[at(replica)].fill(node.writes[write], iteration, value, node.stays[write]);
+    node.bytes[at(replica) * node.writes.size() + write] = device_bytes_of(value);
   }
-  const Datum& read(const Slot& slot) {
-    const auto buffer = static_cast<std::size_t>(slot.buffer.index);
-    IR_CHECK(filled[buffer][static_cast<std::size_t>(slot.index)], "buffer {} slot {} on ipu {} is read before any step fills it",
-             program.buffers[buffer].name, slot.index, program.buffers[buffer].processor);
-    return at(slot);
+  void move(std::size_t write, const Transfer& transfer) const {
+    for (int replica = 0; replica < program.replicas; ++replica)
+      fill(replica, write, read(replica, transfer.from));
   }
 
-  void operator()(const LoadFromHost& step) {
-    at(step.to) = inputs[static_cast<std::size_t>(step.input)];
-    mark(step.to);
-  }
-  void operator()(const Compute& step) {
-    reads.clear();
-    for (const Slot& slot : step.reads) reads.push_back(slot.buffer.valid() ? &read(slot) : nullptr);
-    const auto results = blocks[static_cast<std::size_t>(step.block.index)].run(reads);
-    for (std::size_t i = 0; i < step.writes.size(); ++i) {
-      at(step.writes[i]) = *results[i];
-      mark(step.writes[i]);
+  // One replica after the other: a block is not run twice at a time.
+  void operator()(const executor::Compute& step) const {
+    for (int replica = 0; replica < program.replicas; ++replica) {
+      node.inputs.clear();
+      for (const Slot& slot : step.reads)
+        node.inputs.push_back(slot.buffer.valid() ? &read(replica, slot) : nullptr);
+      const auto results = blocks[at(step.block.index)].run(node.inputs);
+      for (std::size_t i = 0; i < step.writes.size(); ++i) fill(replica, i, *results[i]);
     }
   }
-  void operator()(const StoreToHost& step) { outputs[static_cast<std::size_t>(step.output)] = read(step.from); }
-  void move(const Transfer& transfer) {
-    at(transfer.to) = read(transfer.from);
-    mark(transfer.to);
+  void operator()(const executor::LoadFromHost& step) const {
+    for (int replica = 0; replica < program.replicas; ++replica)
+      fill(replica, 0, inputs.next(step.input, replica));
   }
-  void operator()(const executor::CopyBetweenProcessors& step) {
-    for (const Transfer& transfer : step.transfers) move(transfer);
+  void operator()(const executor::StoreToHost& step) const {
+    for (int replica = 0; replica < program.replicas; ++replica) {
+      outputs.offer(step.output, replica, read(replica, step.from), node.stays[0]);
+    }
   }
-  void operator()(const executor::CopyBetweenTiles& step) { move(step.transfer); }
-  void operator()(const executor::LoadRemote& step) { move(step.transfer); }
-  void operator()(const executor::StoreRemote& step) { move(step.transfer); }
-  void operator()(const executor::Collective& /*step*/) { IR_CHECK(false, "collectives need several replicas"); }
-  void operator()(const executor::Repeat& step) {
-    IR_CHECK(step.count == 1);
-    for (const executor::Step& inner : step.body) std::visit(*this, inner.action);
+  void operator()(const executor::CopyBetweenProcessors& step) const {
+    for (std::size_t i = 0; i < step.transfers.size(); ++i) move(i, step.transfers[i]);
+  }
+  void operator()(const executor::CopyBetweenTiles& step) const { move(0, step.transfer); }
+  void operator()(const executor::LoadRemote& step) const { move(0, step.transfer); }
+  void operator()(const executor::StoreRemote& step) const { move(0, step.transfer); }
+  void operator()(const executor::Collective& step) const {
+    run_collective(program, *node.step, step, memories, iteration);
+    for (int replica = 0; replica < program.replicas; ++replica) {
+      node.bytes[at(replica)] = slot_bytes(program[step.transfer.to.buffer]);
+    }
+  }
+  void operator()(const executor::Repeat& /*step*/) const {
+    IR_CHECK(false, "a Repeat is no step of a straight list");
   }
 };
 
-Engine::Engine(executor::Program program, const PrepareOptions& options) : state_(std::make_unique<State>()) {
-  State& state = *state_;
-  state.program = std::move(program);
-  state.blocks.reserve(state.program.blocks.size());
-  for (executor::Block& block : state.program.blocks) state.blocks.emplace_back(std::move(block.graph), options);
-  for (const executor::Buffer& buffer : state.program.buffers) {
-    state.memory.emplace_back(static_cast<std::size_t>(buffer.slots));
-    state.filled.emplace_back(static_cast<std::size_t>(buffer.slots), false);
+}  // namespace
+
+// Blocks that run side by side have a thread each. Their kernels are prepared for it: some split their work
+// when they are made.
+Engine::State::State(executor::Program of, const PrepareOptions& options)
+    : program(std::move(of)),
+      threads(options.threads > 0 ? options.threads : omp_get_max_threads()),
+      schedule(make_schedule(program)),
+      inputs(program),
+      outputs(program),
+      peak(program) {
+  for (int replica = 0; replica < program.replicas; ++replica) memories.emplace_back(program, replica);
+  for (executor::Buffer& buffer : program.buffers) buffer.initial.clear();
+  std::vector<bool> beside_others(program.blocks.size(), false);
+  find_side_by_side(schedule, beside_others);
+  blocks.reserve(program.blocks.size());
+  for (std::size_t i = 0; i < program.blocks.size(); ++i) {
+    PrepareOptions of_block = options;
+    if (beside_others[i]) of_block.threads = 1;
+    blocks.emplace_back(std::move(program.blocks[i].graph), of_block);
   }
-  state.outputs.resize(state.program.outputs.size());
 }
 
+void Engine::State::run(Node& node, int iteration) {
+  std::visit(RunStep{program, blocks, memories, inputs, outputs, node, iteration}, node.step->action);
+  for (const Slot& slot : node.step->frees) {
+    for (Memory& memory : memories) memory.free(slot, iteration);
+  }
+}
+
+// Of several failures the first in program order is reported, whatever the threads do.
+void Engine::State::run_computes(Section& section, const Wave& wave, int iteration) {
+  const auto count = static_cast<std::ptrdiff_t>(wave.computes.size());
+  if (count == 1 || threads == 1) {
+    for (std::size_t node : wave.computes) run(section.nodes[node], iteration);
+    return;
+  }
+  std::vector<std::exception_ptr> failures(wave.computes.size());
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+  for (std::ptrdiff_t i = 0; i < count; ++i) {
+    const auto index = static_cast<std::size_t>(i);
+    try {
+      run(section.nodes[wave.computes[index]], iteration);
+    } catch (...) {
+      failures[index] = std::current_exception();
+    }
+  }
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+}
+
+void Engine::State::run(std::vector<Section>& sections, int iteration) {
+  for (Section& section : sections) {
+    for (const Wave& wave : section.waves) {
+      for (std::size_t node : wave.moves) run(section.nodes[node], iteration);
+      if (!wave.computes.empty()) run_computes(section, wave, iteration);
+    }
+    peak.account(section.nodes, iteration);
+    for (int i = 0; i < section.count; ++i) run(section.body, i);
+  }
+}
+
+Engine::Engine(executor::Program program, const PrepareOptions& options)
+    : state_(std::make_unique<State>(std::move(program), options)) {}
 Engine::~Engine() = default;
 Engine::Engine(Engine&&) noexcept = default;
 
 std::span<const Datum> Engine::run(std::span<const Datum> inputs) {
   State& state = *state_;
-  IR_CHECK(inputs.size() == state.program.inputs.size());
-  state.inputs = inputs;
-  for (auto& slots : state.filled) slots.assign(slots.size(), false);
-  for (const executor::Step& step : state.program.steps) std::visit(state, step.action);
-  return state.outputs;
+  state.inputs.start(inputs);
+  state.outputs.start();
+  state.peak.start();
+  for (Memory& memory : state.memories) memory.start();
+  state.run(state.schedule, 0);
+  return state.outputs.results();
 }
 
 const executor::Program& Engine::program() const { return state_->program; }
+
+std::int64_t Engine::peak_bytes(int processor) const { return state_->peak.bytes(processor); }
 
 std::size_t Engine::arena_bytes() const {
   std::size_t total = 0;

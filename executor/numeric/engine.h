@@ -16,12 +16,18 @@ class Engine {
   ~Engine();
   Engine(Engine&&) noexcept;
 
-  /// `inputs` in the order of Program::inputs, of their types. The outputs, in the order of
-  /// Program::outputs, stay valid until the next run.
+  /// `inputs` in the order of Program::inputs: one micro-batch and replica as it is, more of them in one
+  /// array (see HostInputs). The outputs, in the order of Program::outputs (see HostOutputs), stay valid
+  /// until the next run. Independent blocks run side by side; the numbers do not depend on how many threads
+  /// there are. Error for inputs that do not fit or what a node cannot do; InternalError when a step reads a
+  /// slot that no step has filled.
   std::span<const ir::Datum> run(std::span<const ir::Datum> inputs);
 
-  /// The graphs of its blocks have gone into the preparation, so that weights are in memory once.
+  /// The graphs of its blocks and the initial tensors of its buffers have gone into the preparation, so that
+  /// weights are in memory once.
   const executor::Program& program() const;
+  /// The most bytes that a processor held at once in the last run, weights included, streaming memory not.
+  std::int64_t peak_bytes(int processor) const;
   /// Bytes of planned activations over all blocks.
   std::size_t arena_bytes() const;
 

@@ -1,0 +1,109 @@
+#include "executor/numeric/collectives.h"
+
+#include <algorithm>
+
+#include "executor/kernels/add_up.h"
+#include "executor/kernels/strides.h"
+
+namespace podium::numeric {
+
+using executor::Collective;
+using executor::CollectiveKind;
+using ir::Tensor;
+
+namespace {
+
+// Elements [first, end) that part number `rank` has of a tensor.
+struct Range {
+  std::int64_t first;
+  std::int64_t count;
+};
+
+Range range_of_part(std::int64_t elements, std::int64_t part, std::size_t rank) {
+  const std::int64_t first = std::min(elements, part * static_cast<std::int64_t>(rank));
+  return {first, std::min(part, elements - first)};
+}
+
+void zero_from(Tensor& part, std::int64_t first) {
+  kernels::zero_elements(part.type(), kernels::element_at(part.raw(), part.type(), first),
+                         part.size() - first);
+}
+
+// A collective in one group: `terms` and `memories` are those of its replicas.
+struct InGroup {
+  const executor::Program& program;
+  const Collective& collective;
+  int iteration;
+  std::vector<const Tensor*> terms = {};
+  std::vector<Memory*> memories = {};
+
+  const executor::Slot& to() const { return collective.transfer.to; }
+  bool mean() const { return collective.reduction == executor::CollectiveReduction::Mean; }
+  Pool& pool(std::size_t rank) const { return memories[rank]->pool(to()); }
+  // What all of them get is in memory once.
+  void give_all(const Tensor& result) const {
+    for (Memory* memory : memories) memory->fill(to(), iteration, result, false);
+  }
+
+  void all_reduce() const {
+    Tensor sum = pool(0).take(terms[0]->type(), terms[0]->dims());
+    kernels::add_up(terms, mean(), 0, sum.size(), sum);
+    give_all(sum);
+  }
+  void reduce_scatter() const {
+    const ir::Type type = slot_type(program[to().buffer]);
+    std::vector<Tensor> parts;
+    for (std::size_t rank = 0; rank < memories.size(); ++rank) {
+      Tensor& part = parts.emplace_back(pool(rank).take(type.element, type.dims));
+      const Range range = range_of_part(terms[0]->size(), part.size(), rank);
+      kernels::add_up(terms, mean(), range.first, range.count, part);
+      zero_from(part, range.count);
+    }
+    for (std::size_t rank = 0; rank < memories.size(); ++rank)
+      memories[rank]->fill(to(), iteration, parts[rank], false);
+  }
+  void all_gather() const {
+    const ir::Type& type = program[to().buffer].type;
+    Tensor whole = pool(0).take(type.element, type.dims);
+    for (std::size_t rank = 0; rank < terms.size(); ++rank) {
+      const Range range = range_of_part(whole.size(), terms[rank]->size(), rank);
+      kernels::copy_elements(whole.type(), terms[rank]->raw(),
+                             kernels::element_at(whole.raw(), whole.type(), range.first), range.count);
+    }
+    give_all(whole);
+  }
+};
+
+}  // namespace
+
+void cut_part(const Tensor& whole, int rank, Tensor& part) {
+  const Range range = range_of_part(whole.size(), part.size(), static_cast<std::size_t>(rank));
+  kernels::copy_elements(whole.type(), kernels::element_at(whole.raw(), whole.type(), range.first),
+                         part.raw(), range.count);
+  zero_from(part, range.count);
+}
+
+void run_collective(const executor::Program& program, const executor::Step& step,
+                    const Collective& collective, std::vector<Memory>& memories, int iteration) {
+  for (const std::vector<int>& replicas : executor::replica_groups(collective.group, program.replicas)) {
+    InGroup group{program, collective, iteration};
+    for (int replica : replicas) {
+      Memory& memory = memories[static_cast<std::size_t>(replica)];
+      group.memories.push_back(&memory);
+      group.terms.push_back(&memory.read(step, collective.transfer.from, iteration).tensor);
+    }
+    switch (collective.kind) {
+      case CollectiveKind::AllReduce:
+        group.all_reduce();
+        break;
+      case CollectiveKind::ReduceScatter:
+        group.reduce_scatter();
+        break;
+      case CollectiveKind::AllGather:
+        group.all_gather();
+        break;
+    }
+  }
+}
+
+}  // namespace podium::numeric

@@ -1,0 +1,173 @@
+#include "executor/numeric/host_streams.h"
+
+#include "executor/kernels/strides.h"
+
+namespace podium::numeric {
+
+using executor::HostTensor;
+using executor::Program;
+using ir::Datum;
+using ir::Dims;
+using ir::Tensor;
+
+namespace {
+
+std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+std::vector<std::vector<int>> counters(const std::vector<HostTensor>& tensors, int replicas) {
+  return {tensors.size(), std::vector<int>(at(replicas), 0)};
+}
+
+void reset(std::vector<std::vector<int>>& counts) {
+  for (std::vector<int>& of_replicas : counts) of_replicas.assign(of_replicas.size(), 0);
+}
+
+// Micro-batches in the host's array.
+int chunks_of_input(const HostTensor& input, int replicas) {
+  return input.micro_batches * (input.broadcast ? 1 : replicas);
+}
+
+bool comes_whole(const HostTensor& tensor, int chunks) { return chunks == 1 && tensor.slices == 1; }
+
+// Where a slice lies in an array of micro-batches: `rows` pieces of `row` elements, `stride` elements apart.
+struct Piece {
+  std::int64_t first;
+  std::int64_t rows;
+  std::int64_t row;
+  std::int64_t stride;
+};
+
+// `dims` are those of one slice.
+Piece piece_of(const HostTensor& tensor, const Dims& dims, int chunk, int slice) {
+  const auto axis = at(tensor.slice_axis);
+  const std::int64_t rows = tensor.slices == 1 ? 1 : kernels::count_of(dims, 0, axis);
+  const std::int64_t row =
+      tensor.slices == 1 ? ir::element_count(dims) : kernels::count_of(dims, axis, dims.size());
+  const std::int64_t stride = row * tensor.slices;
+  return {chunk * rows * stride + slice * row, rows, row, stride};
+}
+
+void check_input(const HostTensor& input, const Datum& given, int replicas) {
+  const int chunks = chunks_of_input(input, replicas);
+  if (comes_whole(input, chunks)) return;
+  const ir::Type whole = whole_type(input);
+  if (!whole.is_static()) {
+    throw Error("input '{}': {} found, a known shape needed to take {} micro-batches from one array",
+                input.name, to_string(whole), chunks);
+  }
+  if (!given.is_tensor() || given.tensor.type() != whole.element) {
+    throw Error("input '{}': {} found, {} needed", input.name, to_string(type_of(given)),
+                name_of(whole.element));
+  }
+  const std::int64_t needed = whole.element_count() * chunks;
+  if (given.tensor.size() == needed) return;
+  throw Error("input '{}': {} elements found, {} needed ({} micro-batches of {} for {} replicas)", input.name,
+              given.tensor.size(), needed, input.micro_batches, to_string(whole),
+              input.broadcast ? 1 : replicas);
+}
+
+}  // namespace
+
+HostInputs::HostInputs(const Program& program)
+    : program_(&program), loads_(counters(program.inputs, program.replicas)) {}
+
+void HostInputs::start(std::span<const Datum> given) {
+  IR_CHECK(given.size() == program_->inputs.size());
+  for (std::size_t i = 0; i < given.size(); ++i)
+    check_input(program_->inputs[i], given[i], program_->replicas);
+  given_ = given;
+  reset(loads_);
+}
+
+Datum HostInputs::next(int input, int replica) {
+  const HostTensor& tensor = program_->inputs[at(input)];
+  const int load = loads_[at(input)][at(replica)]++;
+  const int micro_batch = load / tensor.slices;
+  IR_CHECK(micro_batch < tensor.micro_batches, "input {} is loaded more than {} times", tensor.name,
+           tensor.micro_batches * tensor.slices);
+  const Datum& given = given_[at(input)];
+  if (comes_whole(tensor, chunks_of_input(tensor, program_->replicas))) return given;
+  const int chunk = tensor.broadcast ? micro_batch : micro_batch * program_->replicas + replica;
+  const Piece piece = piece_of(tensor, tensor.type.dims, chunk, load % tensor.slices);
+  const auto* data = static_cast<const std::byte*>(given.tensor.raw());
+  const auto element = static_cast<std::int64_t>(ir::storage_bytes(tensor.type.element));
+  if (piece.rows == 1) {
+    return Tensor::view(tensor.type.element, tensor.type.dims,
+                        const_cast<std::byte*>(data + piece.first * element));
+  }
+  Tensor slice = pool_.take(tensor.type.element, tensor.type.dims);
+  const kernels::StridedCopy rows(slice.type(), {{piece.rows, piece.stride, piece.row}, {piece.row, 1, 1}});
+  rows.run(data + piece.first * element, slice.raw());
+  return slice;
+}
+
+HostOutputs::HostOutputs(const Program& program)
+    : program_(&program),
+      stores_(counters(program.outputs, program.replicas)),
+      dims_(program.outputs.size()),
+      results_(program.outputs.size()) {}
+
+void HostOutputs::start() {
+  reset(stores_);
+  for (Datum& result : results_) result = {};
+}
+
+void HostOutputs::offer(int output, int replica, const Datum& value, bool stays) {
+  const HostTensor& tensor = program_->outputs[at(output)];
+  const int store = stores_[at(output)][at(replica)]++;
+  const int micro_batch = store / tensor.slices;
+  if ((micro_batch + 1) % tensor.every != 0) return;
+  const int kept = tensor.micro_batches / tensor.every * program_->replicas;
+  if (!comes_whole(tensor, kept)) {
+    put(output, micro_batch / tensor.every * program_->replicas + replica, store % tensor.slices, value);
+  } else {
+    const bool shares = stays || !value.is_tensor() || value.tensor.keeps_memory();
+    results_[at(output)] = shares ? value : Datum(pool_.copy(value.tensor));
+  }
+}
+
+void HostOutputs::put(int output, int chunk, int slice, const Datum& value) {
+  const HostTensor& tensor = program_->outputs[at(output)];
+  Datum& result = results_[at(output)];
+  if (!value.is_tensor()) {
+    throw Error("output '{}': {} found, a tensor needed to put several micro-batches into one array",
+                tensor.name, to_string(type_of(value)));
+  }
+  const Dims& dims = value.tensor.dims();
+  if (result.is_nothing()) {
+    dims_[at(output)] = dims;
+    Dims whole;
+    for (std::int64_t dim : tensor.leading) {
+      if (dim != 1) whole.push_back(dim);
+    }
+    if (program_->replicas != 1) whole.push_back(program_->replicas);
+    IR_CHECK(ir::element_count(whole) == tensor.micro_batches / tensor.every * program_->replicas,
+             "output {}: {} for {} micro-batches, one in {} kept", tensor.name, ir::to_string(whole),
+             tensor.micro_batches, tensor.every);
+    whole.insert(whole.end(), dims.begin(), dims.end());
+    if (tensor.slices > 1) whole[whole.size() - dims.size() + at(tensor.slice_axis)] *= tensor.slices;
+    result = pool_.take(value.tensor.type(), whole);
+  }
+  if (dims != dims_[at(output)]) {
+    throw Error(
+        "output '{}': a micro-batch of {} found after one of {}, one shape needed to put them into one array",
+        tensor.name, ir::to_string(dims), ir::to_string(dims_[at(output)]));
+  }
+  const Piece piece = piece_of(tensor, dims, chunk, slice);
+  const kernels::StridedCopy rows(value.tensor.type(),
+                                  {{piece.rows, piece.row, piece.stride}, {piece.row, 1, 1}});
+  rows.run(value.tensor.raw(), kernels::element_at(result.tensor.raw(), value.tensor.type(), piece.first));
+}
+
+std::span<const Datum> HostOutputs::results() const {
+  for (std::size_t i = 0; i < results_.size(); ++i) {
+    const HostTensor& tensor = program_->outputs[i];
+    for (int stores : stores_[i]) {
+      IR_CHECK(stores == tensor.micro_batches * tensor.slices, "output {} was stored {} times, {} needed",
+               tensor.name, stores, tensor.micro_batches * tensor.slices);
+    }
+  }
+  return results_;
+}
+
+}  // namespace podium::numeric

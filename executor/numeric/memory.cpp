@@ -1,0 +1,96 @@
+#include "executor/numeric/memory.h"
+
+#include <algorithm>
+
+#include "executor/numeric/collectives.h"
+
+namespace podium::numeric {
+
+using executor::Buffer;
+using executor::Slot;
+using ir::Datum;
+
+namespace {
+
+std::size_t at(executor::BufferId id) { return static_cast<std::size_t>(id.index); }
+
+// The place of a replica in its group.
+int rank_in_group(const ir::ReplicaGroup& group, int replicas, int replica) {
+  for (const std::vector<int>& members : executor::replica_groups(group, replicas)) {
+    const auto found = std::find(members.begin(), members.end(), replica);
+    if (found != members.end()) return static_cast<int>(found - members.begin());
+  }
+  IR_CHECK(false, "replica {} of {} is in no group", replica, replicas);
+}
+
+}  // namespace
+
+std::size_t slot_index(const Slot& slot, int slots, int iteration) {
+  const int index = (slot.index + slot.stride * iteration) % slots;
+  return static_cast<std::size_t>(index < 0 ? index + slots : index);
+}
+
+Memory::Memory(const executor::Program& program, int replica)
+    : program_(&program),
+      replica_(replica),
+      initial_(program.buffers.size()),
+      pools_(static_cast<std::size_t>(program.processors)) {
+  for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+    const Buffer& buffer = program.buffers[b];
+    cells_.emplace_back(static_cast<std::size_t>(buffer.slots));
+    for (const ir::Tensor& tensor : buffer.initial) {
+      Cell& cell = initial_[b].emplace_back();
+      if (!tensor.defined()) continue;
+      cell = {tensor, true};
+      if (buffer.shards == 1) continue;
+      const ir::Type part = slot_type(buffer);
+      cell.value = ir::Tensor(part.element, part.dims);
+      cut_part(tensor, rank_in_group(buffer.group, program.replicas, replica), cell.value.tensor);
+    }
+    IR_CHECK(initial_[b].empty() || initial_[b].size() == cells_[b].size(),
+             "buffer {} has {} slots and {} initial tensors", buffer.name, cells_[b].size(),
+             initial_[b].size());
+    if (buffer.memory == executor::Memory::Streaming && !initial_[b].empty())
+      cells_[b] = std::move(initial_[b]);
+  }
+}
+
+void Memory::start() {
+  for (std::size_t b = 0; b < cells_.size(); ++b) {
+    if (program_->buffers[b].memory == executor::Memory::Streaming) continue;
+    if (initial_[b].empty()) {
+      for (Cell& cell : cells_[b]) cell = {};
+    } else {
+      cells_[b] = initial_[b];
+    }
+  }
+}
+
+Memory::Cell& Memory::cell(const Slot& slot, int iteration) {
+  return cells_[at(slot.buffer)][slot_index(slot, (*program_)[slot.buffer].slots, iteration)];
+}
+
+const Datum& Memory::read(const executor::Step& step, const Slot& slot, int iteration) {
+  const Cell& found = cell(slot, iteration);
+  if (found.filled) return found.value;
+  const Buffer& buffer = (*program_)[slot.buffer];
+  throw InternalError(
+      fmt::format("'{}' reads buffer {} slot {} on ipu {} of replica {}, which no step has filled",
+                  print(*program_, step), buffer.name, slot_index(slot, buffer.slots, iteration),
+                  buffer.processor, replica_));
+}
+
+void Memory::fill(const Slot& slot, int iteration, const Datum& value, bool stays) {
+  Cell& target = cell(slot, iteration);
+  const bool shares = stays || !value.is_tensor() || value.tensor.keeps_memory();
+  target.value = shares ? value : Datum(pool(slot).copy(value.tensor));
+  target.filled = true;
+}
+
+void Memory::free(const Slot& slot, int iteration) { cell(slot, iteration) = {}; }
+
+Pool& Memory::pool(const Slot& slot) {
+  return pools_[static_cast<std::size_t>((*program_)[slot.buffer].processor)];
+}
+
+}  // namespace podium::numeric

@@ -1,0 +1,43 @@
+// In what order the engine does the steps of a Program, and which of them side by side.
+#pragma once
+
+#include <vector>
+
+#include "executor/program.h"
+#include "ir/datum.h"
+
+namespace podium::numeric {
+
+/// A step that is no Repeat, with what the engine knows of it.
+struct Node {
+  const executor::Step* step = nullptr;
+  std::vector<executor::Slot> writes = {};
+  /// Per write, of a store to the host its one read: the value may be left in the memory it is in, for that
+  /// is not written before its last reader is done. Else the engine copies what does not keep its memory.
+  std::vector<bool> stays = {};
+
+  std::vector<const ir::Datum*> inputs = {};  ///< of a Compute, kept between runs
+  std::vector<std::int64_t> bytes = {};       ///< of the last values written: per replica and write
+};
+
+/// First the movements one after the other, then the computes, which do not depend on each other.
+struct Wave {
+  std::vector<std::size_t> moves;
+  std::vector<std::size_t> computes;
+};
+
+/// A straight list of steps in program order and its waves, and then a Repeat, if there is one.
+struct Section {
+  std::vector<Node> nodes = {};
+  std::vector<Wave> waves = {};
+  int count = 0;
+  std::vector<Section> body = {};
+};
+
+/// `program` outlives the schedule.
+std::vector<Section> make_schedule(const executor::Program& program);
+
+/// The block that a node runs; invalid when it computes nothing.
+executor::BlockId block_of(const Node& node);
+
+}  // namespace podium::numeric
