@@ -70,6 +70,11 @@ BufferId Draft::buffer(ValueId value, int processor, Memory memory, Role role, i
   return entry->second;
 }
 
+BufferId Draft::another_buffer(ValueId value, executor::Buffer properties) {
+  const std::tuple key{value, properties.processor, properties.memory};
+  return buffers_[key] = add_buffer(std::move(properties));
+}
+
 BufferId Draft::add_buffer(executor::Buffer buffer) {
   program.buffers.push_back(std::move(buffer));
   return {static_cast<std::int32_t>(program.buffers.size() - 1)};

@@ -27,6 +27,9 @@ class Draft {
   executor::BufferId buffer(ir::ValueId value, int processor,
                             executor::Memory memory = executor::Memory::Compute,
                             executor::Role role = executor::Role::Activation, int slots = 1);
+  /// A buffer of its own for a value that is brought to its processor again: the one that `buffer` gives from
+  /// now on.
+  executor::BufferId another_buffer(ir::ValueId value, executor::Buffer properties);
   /// A buffer that is no value's.
   executor::BufferId add_buffer(executor::Buffer buffer);
   executor::BlockId add_block(executor::Block block);

@@ -56,12 +56,16 @@ void add_anchors(ir::Graph& graph, const Options& options) {
   }
 }
 
-executor::Program lower(ir::Graph graph, const ir::Placement& given, const Options& options) {
+executor::Program lower(ir::Graph graph, const ir::Placement& given, const Options& options,
+                        Warnings* warnings) {
   ir::Placement placement = given;
   add_anchors(graph, options);
   give_outputs_an_op(graph, placement);
-  executor::Program program =
-      options.pipelining ? pipelined(graph, placement, options) : sharded(graph, placement, options);
+  Warnings unheard;
+  const bool in_phases =
+      options.virtual_graph_mode == VirtualGraphMode::ExecutionPhases && placement.phases > 1;
+  const auto& strategy = in_phases ? phased : options.pipelining ? pipelined : sharded;
+  executor::Program program = strategy(graph, placement, options, warnings == nullptr ? unheard : *warnings);
   plan_memory(program);
   verify(program);
   return program;

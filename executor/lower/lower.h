@@ -1,8 +1,7 @@
 // A placed graph becomes a Program: the strategy that the options ask for, from the list in lower.cpp.
 #pragma once
 
-#include <vector>
-
+#include "executor/lower/locations.h"
 #include "executor/options.h"
 #include "executor/program.h"
 #include "ir/placement.h"
@@ -15,7 +14,9 @@ void add_anchors(ir::Graph& graph, const Options& options);
 
 /// `graph` has static types wherever a buffer of more than one slot is needed; `placement` fits it, and the
 /// options have been checked (check_options). The Program has been through plan_memory and verify.
-executor::Program lower(ir::Graph graph, const ir::Placement& placement, const Options& options);
+/// `warnings`, where given, gets what was asked for and cannot be.
+executor::Program lower(ir::Graph graph, const ir::Placement& placement, const Options& options,
+                        Warnings* warnings = nullptr);
 
 /// Everything on processor 0, with default options.
 executor::Program on_one_processor(ir::Graph graph);

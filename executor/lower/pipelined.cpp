@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "executor/lower/host_io.h"
+#include "executor/lower/remote.h"
 #include "executor/lower/strategies.h"
 
 namespace podium::lower {
@@ -47,13 +48,16 @@ struct Journey {
 
 class Pipelined {
  public:
-  Pipelined(Draft& draft, const Stages& stages)
-      : draft_(draft), stages_(stages), io_(draft), journeys_(draft.graph.values.size()) {}
+  Pipelined(Draft& draft, Remote& remote, const Stages& stages)
+      : draft_(draft), remote_(remote), stages_(stages), io_(draft), journeys_(draft.graph.values.size()) {}
 
   /// Stages come in ascending order.
   void add(Part& part, const std::string& name) {
     const int processor = processor_of(part.group);
-    for (ValueId id : part.reads) bring(id, part.group);
+    for (ValueId id : part.reads) {
+      if (!remote_.weight(id)) bring(id, part.group);
+    }
+    remote_.bring_weights(part, processor, offset(part.group), computes_);
     computes_.push_back({offset(part.group), draft_.compute(draft_.add_block(part, processor, name), part)});
     for (ValueId id : part.writes) {
       journey(id) = {part.group, {processor}};
@@ -99,6 +103,7 @@ class Pipelined {
   }
 
   Draft& draft_;
+  Remote& remote_;
   const Stages& stages_;
   HostIo io_;
   std::vector<Journey> journeys_;
@@ -110,15 +115,17 @@ class Pipelined {
 
 }  // namespace
 
-executor::Program pipelined(const ir::Graph& graph, const ir::Placement& placement, const Options& options) {
+executor::Program pipelined(const ir::Graph& graph, const ir::Placement& placement, const Options& options,
+                            Warnings& warnings) {
   const Stages stages = merge_stages(placement);
   if (static_cast<std::size_t>(options.batches_per_step) < stages.processor.size()) {
     throw Error("batchesPerStep: {} found, a pipeline of {} stages needs at least {}",
                 options.batches_per_step, stages.processor.size(), stages.processor.size());
   }
   Draft draft(graph, placement, options);
-  std::vector<Part> parts = make_parts(graph, stages.of_op, true);
-  Pipelined strategy(draft, stages);
+  Remote remote(draft, warnings);
+  std::vector<Part> parts = make_parts(graph, stages.of_op, true, remote.streamed());
+  Pipelined strategy(draft, remote, stages);
   for (Part& part : parts) strategy.add(part, fmt::format("stage{}", part.group));
   strategy.finish();
   return std::move(draft.program);

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "executor/lower/host_io.h"
+#include "executor/lower/remote.h"
 #include "executor/lower/strategies.h"
 
 namespace podium::lower {
@@ -29,9 +30,11 @@ std::vector<std::size_t> first_readers(const Part& part) {
 
 class Sharded {
  public:
-  explicit Sharded(Draft& draft) : draft_(draft), io_(draft), is_on_(draft.graph.values.size()) {}
+  Sharded(Draft& draft, Remote& remote)
+      : draft_(draft), remote_(remote), io_(draft), is_on_(draft.graph.values.size()) {}
 
   void add(Part& part, const std::string& name) {
+    remote_.bring_weights(part, part.group, io_.first_cycle(), cycle_.steps);
     bring_reads(part);
     cycle_.steps.push_back(
         {io_.first_cycle(), draft_.compute(draft_.add_block(part, part.group, name), part)});
@@ -51,7 +54,7 @@ class Sharded {
     for (std::size_t i = 0; i < part.reads.size(); ++i) {
       const ValueId id = part.reads[i];
       std::vector<int>& places = is_on_[static_cast<std::size_t>(id.index)];
-      if (std::find(places.begin(), places.end(), part.group) == places.end()) {
+      if (!remote_.weight(id) && std::find(places.begin(), places.end(), part.group) == places.end()) {
         if (places.empty()) {
           io_.load(id, part.group, io_.first_cycle(), cycle_.steps);
         } else {
@@ -67,6 +70,7 @@ class Sharded {
   }
 
   Draft& draft_;
+  Remote& remote_;
   HostIo io_;
   Cycle cycle_;
   std::vector<std::vector<int>> is_on_;  ///< processors that hold a value, the one that had it first in front
@@ -74,13 +78,15 @@ class Sharded {
 
 }  // namespace
 
-executor::Program sharded(const ir::Graph& graph, const ir::Placement& placement, const Options& options) {
+executor::Program sharded(const ir::Graph& graph, const ir::Placement& placement, const Options& options,
+                          Warnings& warnings) {
   Draft draft(graph, placement, options);
+  Remote remote(draft, warnings);
   std::vector<int> processor_of(graph.ops.size());
   std::transform(placement.ops.begin(), placement.ops.end(), processor_of.begin(),
                  [](const ir::OpPlacement& op) { return op.processor; });
-  std::vector<Part> parts = make_parts(graph, processor_of, false);
-  Sharded strategy(draft);
+  std::vector<Part> parts = make_parts(graph, processor_of, false, remote.streamed());
+  Sharded strategy(draft, remote);
   for (std::size_t p = 0; p < parts.size(); ++p) {
     strategy.add(parts[p], parts.size() == 1 ? "all" : fmt::format("part{}", p));
   }

@@ -1,0 +1,136 @@
+#include "executor/lower/phase_plan.h"
+
+#include <algorithm>
+#include <map>
+
+#include "executor/lower/locations.h"
+
+namespace podium::lower {
+
+using ir::ValueId;
+
+namespace {
+
+constexpr int kNever = -10;
+/// A tensor that was used in one of so many last phases is still on the processor.
+constexpr int kPhasesLive = 2;
+
+// A value on a processor, and the phases that use it there.
+struct Stay {
+  ValueId value;
+  int processor = 0;
+  int made = kNever;  ///< the phase in which it is made here or copied to here
+  std::vector<int> uses = {};
+};
+
+std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
+
+class Planner {
+ public:
+  Planner(const Draft& draft, const Remote& remote, const std::vector<Part>& parts)
+      : draft_(draft), remote_(remote), parts_(parts), made_by_(draft.graph.values.size(), -1) {
+    plan_.phases.resize(static_cast<std::size_t>(draft.placement.phases) + 1);
+    plan_.copies.resize(parts.size());
+    plan_.host_loads.resize(parts.size());
+  }
+
+  PhasePlan plan() {
+    for (std::size_t p = 0; p < parts_.size(); ++p) {
+      for (ValueId id : parts_[p].reads) use(id, static_cast<int>(p));
+      for (ValueId id : parts_[p].writes) make(id, static_cast<int>(p));
+    }
+    const std::vector<ir::TensorLocation> activations = activation_locations();
+    for (const Stay& stay : stays_) {
+      if (remote_.weight(stay.value)) {
+        move(stay, *remote_.weight(stay.value), draft_.options.phases.weights);
+      } else if (is_remote(activations[at(stay.value)])) {
+        move(stay, activations[at(stay.value)], draft_.options.phases.activations);
+      }
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  int phase_of(int part) const {
+    return parts_[static_cast<std::size_t>(part)].group / draft_.placement.processors;
+  }
+  int processor_of(int part) const {
+    return parts_[static_cast<std::size_t>(part)].group % draft_.placement.processors;
+  }
+  PhaseMovements& phase(int index) { return plan_.phases[static_cast<std::size_t>(index + 1)]; }
+
+  Stay& stay(ValueId value, int processor) {
+    const auto [entry, is_new] = stay_index_.try_emplace({value, processor}, stays_.size());
+    if (is_new) stays_.push_back({.value = value, .processor = processor});
+    return stays_[entry->second];
+  }
+
+  void make(ValueId value, int part) {
+    made_by_[at(value)] = part;
+    stay(value, processor_of(part)).made = phase_of(part);
+  }
+
+  void use(ValueId value, int part) {
+    int& maker = made_by_[at(value)];
+    if (maker < 0 && !remote_.weight(value)) {
+      plan_.host_loads[static_cast<std::size_t>(part)].push_back(value);
+      make(value, part);
+    }
+    const int processor = processor_of(part);
+    const int phase = phase_of(part);
+    Stay& here = stay(value, processor);
+    if (maker >= 0 && here.made == kNever) {
+      here.made = phase_of(maker);
+      plan_.copies[static_cast<std::size_t>(maker)].push_back({value, processor, phase});
+    }
+    if (here.uses.empty() || here.uses.back() != phase) here.uses.push_back(phase);
+  }
+
+  // What ops make may be off chip; what comes from the host is not.
+  std::vector<ir::TensorLocation> activation_locations() {
+    std::vector<ir::TensorLocation> locations(draft_.graph.values.size());
+    Warnings warnings;
+    for (std::size_t i = 0; i < draft_.graph.ops.size(); ++i) {
+      for (ValueId id : draft_.graph.ops[i].outputs) {
+        if (!id.valid() || !draft_.graph[id].type.is_static()) continue;
+        locations[at(id)] = determine_location({.name = draft_.graph[id].name,
+                                                .kind = TensorClass::Activation,
+                                                .elements = draft_.graph[id].type.element_count(),
+                                                .annotated = draft_.placement.ops[i].output_location},
+                                               draft_.options, warnings);
+        locations[at(id)].sharded = false;  // an override is not checked, but each replica has its own
+      }
+    }
+    return locations;
+  }
+
+  void move(const Stay& stay, const ir::TensorLocation& location, PhaseIo when) {
+    const Movement movement{stay.value, stay.processor, location};
+    int last_live = stay.made;
+    bool stored = stay.made == kNever;  // a weight is where it is loaded from
+    for (int use : stay.uses) {
+      if (use - last_live > kPhasesLive) {
+        if (!stored) phase(last_live).stores.push_back(movement);
+        stored = true;
+        (when == PhaseIo::Preload ? phase(use - 1).preloads : phase(use).loads).push_back(movement);
+      }
+      last_live = use;
+    }
+  }
+
+  const Draft& draft_;
+  const Remote& remote_;
+  const std::vector<Part>& parts_;
+  PhasePlan plan_;
+  std::vector<int> made_by_;  ///< per value: the part, -1 for none
+  std::vector<Stay> stays_;
+  std::map<std::pair<ValueId, int>, std::size_t> stay_index_;
+};
+
+}  // namespace
+
+PhasePlan plan_phases(const Draft& draft, const Remote& remote, const std::vector<Part>& parts) {
+  return Planner(draft, remote, parts).plan();
+}
+
+}  // namespace podium::lower

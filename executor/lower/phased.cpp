@@ -1,0 +1,150 @@
+// Phased execution: one phase after the other, each on the processors of its parity, with weights and
+// activations brought from streaming memory and stored there (semantics, section 8.1).
+#include <algorithm>
+
+#include "executor/lower/host_io.h"
+#include "executor/lower/phase_plan.h"
+#include "executor/lower/remote.h"
+#include "executor/lower/strategies.h"
+
+namespace podium::lower {
+
+using executor::CopyBetweenProcessors;
+using executor::Step;
+using ir::ValueId;
+
+namespace {
+
+// What brings and stores tensors in a phase, by kind.
+struct Traffic {
+  std::vector<Step> loads;
+  std::vector<Step> gathers;
+  std::vector<Step> tiles;
+  std::vector<Step> stores;
+
+  void add(std::vector<Step> steps) {
+    for (Step& step : steps) {
+      std::vector<Step>& kind = std::holds_alternative<executor::LoadRemote>(step.action)    ? loads
+                                : std::holds_alternative<executor::Collective>(step.action)  ? gathers
+                                : std::holds_alternative<executor::StoreRemote>(step.action) ? stores
+                                                                                             : tiles;
+      kind.push_back(std::move(step));
+    }
+  }
+};
+
+class PhaseWriter {
+ public:
+  PhaseWriter(Draft& draft, Remote& remote, std::vector<Part> parts)
+      : draft_(draft),
+        remote_(remote),
+        io_(draft),
+        parts_(std::move(parts)),
+        plan_(plan_phases(draft, remote, parts_)) {}
+
+  void write() {
+    std::size_t next = 0;
+    for (int phase = -1; phase < draft_.placement.phases; ++phase) {
+      const std::size_t first = next;
+      while (next < parts_.size() && parts_[next].group / draft_.placement.processors == phase) ++next;
+      write_phase(phase, first, next);
+    }
+    IR_CHECK(next == parts_.size(), "the phases of the parts do not ascend");
+    draft_.program.steps = io_.run(std::move(cycle_));
+  }
+
+ private:
+  void add(Step step) { cycle_.steps.push_back({io_.first_cycle(), std::move(step)}); }
+  void add(std::vector<Step> steps) {
+    for (Step& step : steps) add(std::move(step));
+  }
+  bool schedule_is(PhaseSchedule schedule) const { return draft_.options.phases.schedule == schedule; }
+
+  // The tile copies of what is loaded for the next phase come last: until then the IO tiles load beside the
+  // computation.
+  void write_phase(int phase, std::size_t first, std::size_t last) {
+    const PhaseMovements& movements = plan_.phases[static_cast<std::size_t>(phase + 1)];
+    bring_now(movements.loads);
+    Traffic traffic;
+    if (!schedule_is(PhaseSchedule::Batch)) start_preloads(movements.preloads, traffic);
+    CopyBetweenProcessors at_end;
+    for (std::size_t part = first; part < last; ++part) run_part(phase, part, last - first, at_end);
+    if (schedule_is(PhaseSchedule::Batch)) start_preloads(movements.preloads, traffic);
+    if (!at_end.transfers.empty()) add({.action = std::move(at_end)});
+    add(std::move(traffic.gathers));
+    for (const Movement& one : movements.stores)
+      traffic.add(remote_.store(one.value, one.processor, one.location));
+    add(std::move(traffic.tiles));
+    add(std::move(traffic.stores));
+  }
+
+  void bring_now(const std::vector<Movement>& loads) {
+    Traffic traffic;
+    for (const Movement& one : loads) {
+      std::vector<Step> steps = remote_.bring(one.value, one.processor, one.location);
+      if (schedule_is(PhaseSchedule::Interleaving)) {
+        add(std::move(steps));
+      } else {
+        traffic.add(std::move(steps));
+      }
+    }
+    add(std::move(traffic.loads));
+    add(std::move(traffic.gathers));
+    add(std::move(traffic.tiles));
+  }
+
+  // Interleaving gathers each tensor as soon as it is loaded, the others gather together at the end.
+  void start_preloads(const std::vector<Movement>& preloads, Traffic& traffic) {
+    for (const Movement& one : preloads) {
+      traffic.add(remote_.bring(one.value, one.processor, one.location));
+      add(std::exchange(traffic.loads, {}));
+      if (schedule_is(PhaseSchedule::Interleaving)) add(std::exchange(traffic.gathers, {}));
+    }
+  }
+
+  void run_part(int phase, std::size_t index, std::size_t parts_of_phase, CopyBetweenProcessors& at_end) {
+    Part& part = parts_[index];
+    const int processor = part.group % draft_.placement.processors;
+    for (ValueId id : plan_.host_loads[index]) io_.load(id, processor, io_.first_cycle(), cycle_.steps);
+    std::string name = fmt::format("phase{}", phase);
+    if (parts_of_phase > 1) name += fmt::format(".ipu{}.{}", processor, index);
+    add(draft_.compute(draft_.add_block(part, processor, std::move(name)), part));
+    for (ValueId id : part.writes) io_.store(id, processor, io_.first_cycle(), cycle_.steps);
+    copy_out(phase, index, processor, at_end);
+  }
+
+  // Copies belong to the phase of their source; what the same phase reads cannot wait for its end.
+  void copy_out(int phase, std::size_t index, int processor, CopyBetweenProcessors& at_end) {
+    CopyBetweenProcessors at_once;
+    for (const PhaseCopy& one : plan_.copies[index]) {
+      const bool waits = one.first_use > phase && !schedule_is(PhaseSchedule::Interleaving);
+      (waits ? at_end : at_once)
+          .transfers.push_back({{draft_.buffer(one.value, processor)}, {draft_.buffer(one.value, one.to)}});
+    }
+    if (!at_once.transfers.empty()) add({.action = std::move(at_once)});
+  }
+
+  Draft& draft_;
+  Remote& remote_;
+  HostIo io_;
+  std::vector<Part> parts_;
+  PhasePlan plan_;
+  Cycle cycle_;
+};
+
+}  // namespace
+
+executor::Program phased(const ir::Graph& graph, const ir::Placement& placement, const Options& options,
+                         Warnings& warnings) {
+  Draft draft(graph, placement, options);
+  Remote remote(draft, warnings);
+  std::vector<int> group(graph.ops.size());
+  std::transform(placement.ops.begin(), placement.ops.end(), group.begin(),
+                 [&](const ir::OpPlacement& op) { return op.phase * placement.processors + op.processor; });
+  std::vector<Part> parts = make_parts(graph, group, false, remote.streamed());
+  PhaseWriter writer(draft, remote, std::move(parts));
+  writer.write();
+  return std::move(draft.program);
+}
+
+}  // namespace podium::lower
