@@ -43,11 +43,11 @@ BuiltModel mnist_cnn(const Recipe& recipe) {
   return net.finish(20);
 }
 
-// layers products of batch x size times size x size.
+// layers products of batch x rows x size times size x size.
 BuiltModel phased_matmul(const Recipe& recipe) {
   Net net(recipe);
   const std::int64_t size = recipe.number("size");
-  ValueId x = net.input("x", DataType::Float, {recipe.number("batch"), size});
+  ValueId x = net.input("x", DataType::Float, {recipe.number("batch"), recipe.number("rows"), size});
   for (std::int64_t i = 0; i < recipe.number("layers"); ++i) {
     const ValueId weight = net.weight(fmt::format("layer{}.weight", i), {size, size}, static_cast<double>(size));
     x = net.op(fmt::format("layer{}/MatMul", i), "MatMul", {x, weight});
@@ -65,7 +65,10 @@ std::vector<ModelSpec> mnist_models() {
       {"mnist-cnn", "two 5x5 convolutions with pooling, two linear layers", {batch}, mnist_cnn},
       {"phased-matmul",
        "a chain of matrix products",
-       {{"layers", "8", "products"}, {"size", "250", "rows and columns of a weight"}, {"batch", "32", "rows of x"}},
+       {{"layers", "8", "products"},
+        {"size", "250", "rows and columns of a weight"},
+        {"rows", "250", "of x in a sample"},
+        {"batch", "32", "samples at once"}},
        phased_matmul},
   };
 }

@@ -19,7 +19,7 @@ using testing::TemporaryFolder;
 const std::map<std::string, Parameters> kSmall{
     {"mnist-mlp", {}},
     {"mnist-cnn", {}},
-    {"phased-matmul", {{"size", "8"}, {"batch", "2"}}},
+    {"phased-matmul", {{"size", "8"}, {"rows", "3"}, {"batch", "2"}}},
     {"resnet18", {{"image", "32"}}},
     {"resnet50", {{"image", "32"}}},
     {"mobilenet-v2", {{"image", "32"}}},
