@@ -70,86 +70,80 @@ std::int64_t inner_bytes(const Graph& graph, bool outputs_count) {
   return most;
 }
 
-// A list of steps: the program's own, or the body of a Repeat.
+// A list of steps: the program's own, or the body of a Repeat. Numbered in program order.
 struct Scope {
   int parent = -1;
-  int position = 0;  ///< of its Repeat in the parent
-  int depth = 0;
-  std::vector<Step>* steps = nullptr;
+  int end = 0;             ///< one past the last scope inside it
+  Step* repeat = nullptr;  ///< whose body it is
 };
 
-struct Access {
+// A step that uses a buffer.
+struct Use {
+  Step* step = nullptr;
   int scope = 0;
-  int position = 0;
   bool reads = false;
 };
 
 // Where every buffer is used, in program order.
-class Accesses {
+class Uses {
  public:
-  explicit Accesses(Program& program) : of_buffer(program.buffers.size()) { visit(program.steps, -1, 0, 0); }
+  explicit Uses(Program& program) : of_buffer(program.buffers.size()) { visit(program.steps, -1, nullptr); }
 
-  std::vector<Scope> scopes;
-  std::vector<std::vector<Access>> of_buffer;
+  std::vector<std::vector<Use>> of_buffer;
+
+  /// The step after which nobody reads what a buffer holds at its use number `k`; nullptr when somebody does.
+  Step* end_of_life(const std::vector<Use>& uses, std::size_t k) const {
+    const Use* next = k + 1 < uses.size() ? &uses[k + 1] : nullptr;
+    if (next != nullptr && next->reads) return nullptr;
+    Step* end = uses[k].step;
+    std::size_t first = k;
+    for (int scope = uses[k].scope; scope != 0; scope = at(scope).parent) {
+      if (next != nullptr && is_inside(next->scope, scope)) break;
+      // The iteration ends here; the next one begins with the first use in the loop.
+      while (first > 0 && is_inside(uses[first - 1].scope, scope)) --first;
+      if (uses[first].reads) end = at(scope).repeat;
+    }
+    return end;
+  }
 
  private:
-  void visit(std::vector<Step>& steps, int parent, int position, int depth) {
-    const int scope = static_cast<int>(scopes.size());
-    scopes.push_back({parent, position, depth, &steps});
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-      const int here = static_cast<int>(i);
-      for (const Slot& slot : reads_of(steps[i])) note(slot, {scope, here, true});
-      for (const Slot& slot : writes_of(steps[i])) note(slot, {scope, here, false});
-      if (auto* repeat = std::get_if<Repeat>(&steps[i].action)) visit(repeat->body, scope, here, depth + 1);
+  void visit(std::vector<Step>& steps, int parent, Step* repeat) {
+    const int scope = static_cast<int>(scopes_.size());
+    scopes_.push_back({.parent = parent, .repeat = repeat});
+    for (Step& step : steps) {
+      step.frees.clear();
+      for (const Slot& slot : reads_of(step)) note(slot, {&step, scope, true});
+      for (const Slot& slot : writes_of(step)) note(slot, {&step, scope, false});
+      if (auto* inner = std::get_if<Repeat>(&step.action)) visit(inner->body, scope, &step);
     }
+    scopes_[static_cast<std::size_t>(scope)].end = static_cast<int>(scopes_.size());
   }
-  void note(const Slot& slot, Access access) {
-    of_buffer[static_cast<std::size_t>(slot.buffer.index)].push_back(access);
+  void note(const Slot& slot, const Use& use) {
+    std::vector<Use>& uses = of_buffer[static_cast<std::size_t>(slot.buffer.index)];
+    if (uses.empty() || uses.back().step != use.step) uses.push_back(use);  // a step reads before it writes
   }
+  const Scope& at(int scope) const { return scopes_[static_cast<std::size_t>(scope)]; }
+  bool is_inside(int scope, int outer) const { return outer <= scope && scope < at(outer).end; }
+
+  std::vector<Scope> scopes_;
 };
-
-// The innermost list of steps that holds all accesses.
-int common_scope(const std::vector<Scope>& scopes, const std::vector<Access>& accesses) {
-  int common = accesses.front().scope;
-  for (const Access& access : accesses) {
-    int other = access.scope;
-    while (common != other) {
-      int& deeper = scopes[static_cast<std::size_t>(common)].depth >= scopes[static_cast<std::size_t>(other)].depth
-                        ? common
-                        : other;
-      deeper = scopes[static_cast<std::size_t>(deeper)].parent;
-    }
-  }
-  return common;
-}
-
-int position_in(const std::vector<Scope>& scopes, int scope, Access access) {
-  while (access.scope != scope) {
-    const Scope& inner = scopes[static_cast<std::size_t>(access.scope)];
-    access = {inner.parent, inner.position, access.reads};
-  }
-  return access.position;
-}
 
 }  // namespace
 
 void plan_memory(Program& program) {
   for (executor::Block& block : program.blocks) block.temporary_bytes = inner_bytes(block.graph, false);
-  Accesses accesses(program);
-  for (const Scope& scope : accesses.scopes) {
-    for (Step& step : *scope.steps) step.frees.clear();
-  }
+  const Uses all(program);
   for (std::size_t b = 0; b < program.buffers.size(); ++b) {
     Buffer& buffer = program.buffers[b];
-    const std::vector<Access>& uses = accesses.of_buffer[b];
+    const std::vector<Use>& uses = all.of_buffer[b];
     const bool transient = buffer.slots == 1 && buffer.memory != executor::Memory::Streaming &&
                            buffer.initial.empty() && !uses.empty() && !uses.front().reads;
     buffer.always_live = !transient;
     if (!transient) continue;
-    const int scope = common_scope(accesses.scopes, uses);
-    const int last = position_in(accesses.scopes, scope, uses.back());
     const executor::BufferId id{static_cast<std::int32_t>(b)};
-    (*accesses.scopes[static_cast<std::size_t>(scope)].steps)[static_cast<std::size_t>(last)].frees.push_back({id});
+    for (std::size_t k = 0; k < uses.size(); ++k) {
+      if (Step* end = all.end_of_life(uses, k)) end->frees.push_back({id});
+    }
   }
 }
 

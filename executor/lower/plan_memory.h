@@ -6,8 +6,8 @@
 namespace podium::lower {
 
 /// Sets Buffer::always_live, Step::frees and Block::temporary_bytes. Program order is what counts: a buffer is
-/// transient when it has one slot and every iteration writes it before reading it, and then takes memory from
-/// its first write to its last read. Inside a block, ops run in the order of its graph, each value lives from
+/// transient when it has one slot and is written before it is read, and then takes memory from each write to the
+/// last read before the next write. Inside a block, ops run in the order of its graph, each value lives from
 /// its op to its last reader, and a view shares what it shows.
 void plan_memory(executor::Program& program);
 

@@ -77,6 +77,41 @@ TEST(PlanMemory, KeepsWhatOneIterationLeavesToTheNext) {
   EXPECT_TRUE(program.buffers[1].always_live);
 }
 
+TEST(PlanMemory, FreesBetweenTheLastReadAndTheNextWrite) {
+  Program program = two_relus();
+  const std::vector<Step> once = program.steps;
+  program.steps.insert(program.steps.end(), once.begin(), once.end());
+  plan_memory(program);
+  EXPECT_THAT(freed_by(program.steps[1]), ::testing::ElementsAre(0));
+  EXPECT_THAT(freed_by(program.steps[5]), ::testing::ElementsAre(0));
+}
+
+TEST(PlanMemory, KeepsFromOneIterationToTheNextWhatWasWrittenLate) {
+  Program program = two_relus();
+  const std::vector<Step> once = program.steps;  // load, relu, relu, store
+  // The value that the next iteration reads is loaded at the end of one: its memory is free in between.
+  program.steps = {once[0], {Repeat{3, {once[1], once[2], once[3], once[0]}}}, once[1], once[2], once[3]};
+  plan_memory(program);
+  const std::vector<Step>& body = std::get<Repeat>(program.steps[1].action).body;
+  EXPECT_THAT(freed_by(body[0]), ::testing::ElementsAre(0));
+  EXPECT_THAT(freed_by(body[3]), ::testing::IsEmpty());
+  EXPECT_THAT(freed_by(program.steps[1]), ::testing::IsEmpty());
+  EXPECT_THAT(freed_by(program.steps[2]), ::testing::ElementsAre(0));
+}
+
+TEST(PlanMemory, FreesASumAfterItsStore) {
+  Program program = two_relus();
+  const Step zero = program.steps[0];  // writes `in`
+  program.blocks[0].graph =
+      testing::graph_of("g (float[2] a, float[2] b) => (float[2] y) { y = Add(a, b) }");
+  const Step add{Compute{{0}, {{{0}}, {{2}}}, {{{0}}}}};
+  program.steps = {zero, {Repeat{3, {{LoadFromHost{0, {{2}}}}, add}}}, {StoreToHost{{{0}}, 0}}};
+  plan_memory(program);
+  EXPECT_THAT(freed_by(std::get<Repeat>(program.steps[1].action).body[1]), ::testing::ElementsAre(2));
+  EXPECT_THAT(freed_by(program.steps[1]), ::testing::IsEmpty());
+  EXPECT_THAT(freed_by(program.steps[2]), ::testing::ElementsAre(0));
+}
+
 TEST(PlanMemory, KeepsStashesAndWeights) {
   Program program = two_relus();
   program.buffers[1].slots = 2;
