@@ -1,6 +1,7 @@
 #include "executor/program.h"
 
 #include <array>
+#include <set>
 #include <string_view>
 
 namespace podium::executor {
@@ -137,16 +138,14 @@ struct VerifyStep {
   void operator()(const LoadFromHost& step) const { IR_CHECK(at(step.to).memory != Memory::Streaming); }
   void operator()(const StoreToHost& step) const { IR_CHECK(at(step.from).memory != Memory::Streaming); }
   void operator()(const CopyBetweenProcessors& step) const {
-    for (std::size_t i = 0; i < step.transfers.size(); ++i) {
-      const Transfer& one = step.transfers[i];
+    std::set<std::pair<BufferId, int>> written;
+    for (const Transfer& one : step.transfers) {
       same_bytes(one);
       IR_CHECK(at(one.from).processor != at(one.to).processor, "{} is copied to the processor it is on",
                at(one.from).name);
-      for (std::size_t k = 0; k < i; ++k) {
-        const Slot& written = step.transfers[k].to;
-        IR_CHECK(written.buffer != one.from.buffer || written.index != one.from.index,
-                 "a copy reads {} after it has written it", at(one.from).name);
-      }
+      IR_CHECK(!written.contains({one.from.buffer, one.from.index}), "a copy reads {} after it has written it",
+               at(one.from).name);
+      written.emplace(one.to.buffer, one.to.index);
     }
   }
   void operator()(const CopyBetweenTiles& step) const {

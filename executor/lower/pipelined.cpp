@@ -115,13 +115,14 @@ class Pipelined {
 
 }  // namespace
 
+int count_stages(const ir::Placement& placement) {
+  return static_cast<int>(merge_stages(placement).processor.size());
+}
+
 executor::Program pipelined(const ir::Graph& graph, const ir::Placement& placement, const Options& options,
                             Warnings& warnings) {
   const Stages stages = merge_stages(placement);
-  if (static_cast<std::size_t>(options.batches_per_step) < stages.processor.size()) {
-    throw Error("batchesPerStep: {} found, a pipeline of {} stages needs at least {}",
-                options.batches_per_step, stages.processor.size(), stages.processor.size());
-  }
+  IR_CHECK(static_cast<std::size_t>(options.batches_per_step) >= stages.processor.size());
   Draft draft(graph, placement, options);
   Remote remote(draft, warnings);
   std::vector<Part> parts = make_parts(graph, stages.of_op, true, remote.streamed());

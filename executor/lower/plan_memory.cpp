@@ -22,7 +22,8 @@ std::int64_t inner_bytes(const Graph& graph, bool outputs_count);
 // What the bodies of a control-flow op need while they run: the largest of them.
 std::int64_t body_bytes(const ir::Op& op) {
   std::int64_t most = 0;
-  ir::for_each_body(op, [&](std::string_view, const Graph& body) { most = std::max(most, inner_bytes(body, true)); });
+  ir::for_each_body(
+      op, [&](std::string_view, const Graph& body) { most = std::max(most, inner_bytes(body, true)); });
   return most;
 }
 

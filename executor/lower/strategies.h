@@ -12,9 +12,11 @@ namespace podium::lower {
 executor::Program sharded(const ir::Graph& graph, const ir::Placement& placement, const Options& options,
                           Warnings& warnings);
 
-/// Every stage works on another micro-batch (semantics, section 4). A constant that stages on several
-/// processors read is on each of them. Error when there are fewer micro-batches than stages, adjacent ones on
-/// one processor counted once.
+/// Stages of the pipeline: adjacent ones on one processor count once (semantics, section 4.1).
+int count_stages(const ir::Placement& placement);
+
+/// Every stage works on another micro-batch, of which there are at least as many (semantics, section 4). A
+/// constant that stages on several processors read is on each of them.
 executor::Program pipelined(const ir::Graph& graph, const ir::Placement& placement, const Options& options,
                             Warnings& warnings);
 

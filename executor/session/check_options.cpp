@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "executor/lower/strategies.h"
 #include "executor/session/option_words.h"
 #include "ir/nearest.h"
 
@@ -285,9 +286,10 @@ void check_placement(const Options& options, const ir::Placement& placement, con
   }
   const bool accumulates = options.accumulation_factor > 1;
   const int micro_batches = accumulates ? options.accumulation_factor : options.batches_per_step;
-  if (options.pipelining && micro_batches < placement.stages) {
+  const int stages = options.pipelining ? lower::count_stages(placement) : 0;
+  if (micro_batches < stages) {
     throw Error("{}: {} found, at least the {} stages of the pipeline needed",
-                accumulates ? "accumulationFactor" : "batchesPerStep", micro_batches, placement.stages);
+                accumulates ? "accumulationFactor" : "batchesPerStep", micro_batches, stages);
   }
 }
 

@@ -166,17 +166,6 @@ TEST(Anchors, AnyTensorCanComeBack) {
   EXPECT_EQ(steps_of_kind<executor::CopyBetweenProcessors>(program.steps).size(), 1U);
 }
 
-TEST(Anchors, OneThatIsNotThereIsRefused) {
-  Options options;
-  options.anchors["z1"] = {};
-  try {
-    steps(options);
-    FAIL() << "no error";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("anchor 'z1': the model has no tensor of this name"));
-  }
-}
-
 TEST(SyntheticData, CrossesNothing) {
   Placed model = placed("agraph (float[2] x, int64[2] i) => (float[2] y) { y = Gather(x, i) }", {0});
   const Options options{.batches_per_step = 3, .synthetic_data = SyntheticData::RandomNormal};

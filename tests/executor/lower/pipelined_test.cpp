@@ -58,15 +58,6 @@ TEST(Pipelined, WithAsManyBatchesAsStagesRepeatsNothing) {
   EXPECT_EQ(steps_of_kind<executor::Compute>(program.steps).size(), 9U);
 }
 
-TEST(Pipelined, RefusesFewerBatchesThanStages) {
-  try {
-    pipelined(placed(kChain, {0, 1, 2}), pipeline_of(2));
-    FAIL() << "no error";
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "batchesPerStep: 2 found, a pipeline of 3 stages needs at least 3");
-  }
-}
-
 TEST(Pipelined, StepsSayTheirMicroBatch) {
   const executor::Program program = pipelined(placed(kChain, {0, 1, 2}), pipeline_of(5));
   const executor::Step& main = program.steps[7];

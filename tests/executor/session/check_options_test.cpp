@@ -171,11 +171,17 @@ TEST(CheckPlacement, NeedsItsProcessors) {
 }
 
 TEST(CheckPlacement, APipelineNeedsAMicroBatchAStage) {
-  EXPECT_EQ(placement_refusal({.pipelining = true, .batches_per_step = 2}, {.ops = {}, .stages = 3}),
+  ir::Placement placement{
+      .ops = {{.processor = 0, .stage = 0}, {.processor = 1, .stage = 1}, {.processor = 0, .stage = 2}},
+      .processors = 2,
+      .stages = 3};
+  EXPECT_EQ(placement_refusal({.pipelining = true, .batches_per_step = 2}, placement),
             "batchesPerStep: 2 found, at least the 3 stages of the pipeline needed");
-  EXPECT_EQ(placement_refusal({.pipelining = true, .batches_per_step = 3}, {.ops = {}, .stages = 3}), "");
-  EXPECT_EQ(placement_refusal({.pipelining = true, .accumulation_factor = 2}, {.ops = {}, .stages = 3}),
+  EXPECT_EQ(placement_refusal({.pipelining = true, .batches_per_step = 3}, placement), "");
+  EXPECT_EQ(placement_refusal({.pipelining = true, .accumulation_factor = 2}, placement),
             "accumulationFactor: 2 found, at least the 3 stages of the pipeline needed");
+  placement.ops[2].processor = 1;  // the last two stages become one
+  EXPECT_EQ(placement_refusal({.pipelining = true, .batches_per_step = 2}, placement), "");
 }
 
 }  // namespace

@@ -1,0 +1,190 @@
+// Programs of the strategies run with numbers: what comes back is what the model says, whatever the strategy.
+#include <gmock/gmock.h>
+
+#include <numeric>
+
+#include "executor/numeric/engine.h"
+#include "tests/executor/lower/placed.h"
+#include "tests/support/run_text.h"
+
+namespace podium::testing {
+namespace {
+
+using ir::Datum;
+using ir::Dims;
+using ::testing::ElementsAre;
+
+struct Result {
+  Dims dims;
+  std::vector<float> values;
+  friend bool operator==(const Result&, const Result&) = default;
+};
+
+std::vector<Result> run(const Placed& model, const Options& options, const std::vector<Datum>& inputs) {
+  numeric::Engine engine(lower::lower(model.graph, model.placement, options));
+  std::vector<Result> results;
+  for (const Datum& output : engine.run(inputs)) {
+    results.push_back({output.tensor.dims(), values<float>(output)});
+  }
+  return results;
+}
+
+Datum counted(Dims dims) {
+  std::vector<float> numbers(static_cast<std::size_t>(ir::element_count(dims)));
+  std::iota(numbers.begin(), numbers.end(), 1.0F);
+  return tensor<float>(std::move(dims), numbers);
+}
+
+// Row 1 of PopART's anchor tests: the identity of the numbers that come in.
+Result identity(AnchorReturn returns, int every, int batches, int replicas, Dims shape) {
+  const std::string type = shape.empty() ? "float" : "float[2]";
+  Options options{.batches_per_step = batches, .replicas = replicas};
+  options.anchors["y"] = {.returns = returns, .every = every};
+  Dims all{batches, replicas};
+  all.insert(all.end(), shape.begin(), shape.end());
+  const std::string body = "agraph (" + type + " x) => (" + type + " y) { y = Identity(x) }";
+  return run(placed(body, {0}), options, {counted(all)}).at(0);
+}
+
+TEST(AnchorNumbers, OfAScalar) {
+  EXPECT_EQ(identity(AnchorReturn::All, 1, 8, 1, {}), (Result{{8}, {1, 2, 3, 4, 5, 6, 7, 8}}));
+  EXPECT_EQ(identity(AnchorReturn::EveryN, 4, 8, 1, {}), (Result{{2}, {4, 8}}));
+  EXPECT_EQ(identity(AnchorReturn::Final, 1, 8, 1, {}), (Result{{}, {8}}));
+  EXPECT_EQ(identity(AnchorReturn::Sum, 1, 8, 1, {}), (Result{{}, {36}}));
+}
+
+TEST(AnchorNumbers, OfAVector) {
+  EXPECT_EQ(identity(AnchorReturn::All, 1, 4, 1, {2}), (Result{{4, 2}, {1, 2, 3, 4, 5, 6, 7, 8}}));
+  EXPECT_EQ(identity(AnchorReturn::EveryN, 2, 4, 1, {2}), (Result{{2, 2}, {3, 4, 7, 8}}));
+  EXPECT_EQ(identity(AnchorReturn::Final, 1, 4, 1, {2}), (Result{{2}, {7, 8}}));
+  EXPECT_EQ(identity(AnchorReturn::Sum, 1, 4, 1, {2}), (Result{{2}, {16, 20}}));
+}
+
+TEST(AnchorNumbers, OfTwoReplicas) {
+  EXPECT_EQ(identity(AnchorReturn::All, 1, 4, 2, {}), (Result{{4, 2}, {1, 2, 3, 4, 5, 6, 7, 8}}));
+  EXPECT_EQ(identity(AnchorReturn::EveryN, 2, 4, 2, {}), (Result{{2, 2}, {3, 4, 7, 8}}));
+  EXPECT_EQ(identity(AnchorReturn::Final, 1, 4, 2, {}), (Result{{2}, {7, 8}}));
+  EXPECT_EQ(identity(AnchorReturn::Sum, 1, 4, 2, {}), (Result{{2}, {16, 20}}));
+}
+
+TEST(AnchorNumbers, ASumStartsAnewInEveryRun) {
+  Options options{.batches_per_step = 3};
+  options.anchors["y"].returns = AnchorReturn::Sum;
+  const Placed model = placed("agraph (float x) => (float y) { y = Identity(x) }", {0});
+  numeric::Engine engine(lower::lower(model.graph, model.placement, options));
+  const std::vector<Datum> inputs{counted({3})};
+  EXPECT_THAT(values<float>(engine.run(inputs)[0]), ElementsAre(6));
+  EXPECT_THAT(values<float>(engine.run(inputs)[0]), ElementsAre(6));
+}
+
+const char* const kTwoStages = "agraph (float[3] x) => (float[3] y) { a = Neg(x) y = Exp(a) }";
+
+// The dimensions of one before the micro-batch's own are dropped.
+TEST(AnchorNumbers, ShapesOfAllCombinations) {
+  const auto without_ones = [](Dims leading) {
+    std::erase(leading, 1);
+    leading.push_back(3);
+    return leading;
+  };
+  for (int batches : {2, 4}) {
+    for (int replicas : {1, 2}) {
+      for (bool pipelining : {false, true}) {
+        const auto dims = [&](AnchorReturn returns, int every) {
+          Options options{.pipelining = pipelining, .batches_per_step = batches, .replicas = replicas};
+          options.anchors["y"] = {.returns = returns, .every = every};
+          return run(placed(kTwoStages, {0, 1}), options, {counted({batches, replicas, 3})}).at(0).dims;
+        };
+        EXPECT_EQ(dims(AnchorReturn::All, 1), without_ones({batches, replicas}));
+        EXPECT_EQ(dims(AnchorReturn::EveryN, 2), without_ones({batches / 2, replicas}));
+        EXPECT_EQ(dims(AnchorReturn::Final, 1), without_ones({replicas}));
+        EXPECT_EQ(dims(AnchorReturn::Sum, 1), without_ones({replicas}));
+      }
+    }
+  }
+}
+
+struct Case {
+  std::string name;
+  std::string body;
+  std::vector<int> processors;
+  std::vector<int> stages;
+};
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> kCases{
+      {"chain", "agraph (float[3] x) => (float[3] y) { a = Neg(x) b = Exp(a) y = Sqrt(b) }", {0, 1, 2}, {}},
+      {"skip",
+       "agraph (float[3] x) => (float[3] y, float[3] b)"
+       "{ a = Neg(x) b = Exp(a) c = Sin(b) d = Add(a, c) y = Add(x, d) }",
+       {0, 1, 2, 3, 4},
+       {}},
+      {"comes back",
+       "agraph (float[3] x) => (float[3] y)"
+       "{ a = Neg(x) b = Exp(a) c = Add(a, b) d = Mul(b, c) e = Sub(d, x) y = Mul(e, a) }",
+       {0, 1, 0, 1, 2, 0},
+       {0, 1, 2, 3, 4, 5}},
+      {"backwards",
+       "agraph (float[3] x) => (float[3] y) { a = Neg(x) b = Exp(a) y = Add(x, b) }",
+       {2, 1, 0},
+       {0, 1, 2}},
+      {"shared weight and late input",
+       "agraph (float[3] x, float[3] m) => (float[3] y) <float[3] w = {1, 2, 3}>"
+       "{ a = Mul(x, w) b = Exp(a) c = Mul(b, w) y = Add(c, m) }",
+       {0, 1, 1, 2},
+       {}},
+      {"merged stages",
+       "agraph (float[3] x) => (float[3] y) { a = Neg(x) b = Exp(a) c = Add(a, b) y = Sin(c) }",
+       {0, 0, 1, 1},
+       {0, 1, 2, 3}},
+  };
+  return kCases;
+}
+
+class EveryStrategy : public ::testing::TestWithParam<std::size_t> {};
+
+// Bit for bit: no order of additions changes.
+TEST_P(EveryStrategy, GivesTheNumbersOfOneProcessor) {
+  const Case& test = cases()[GetParam()];
+  const Placed model = placed(test.body, test.processors, test.stages);
+  const Placed alone = placed(test.body, std::vector<int>(test.processors.size(), 0));
+  for (const auto& [batches, replicas] : {std::pair{6, 1}, {7, 2}, {12, 1}}) {
+    Options options{.batches_per_step = batches, .replicas = replicas};
+    const std::vector<Datum> inputs(model.graph.inputs.size(), counted({batches, replicas, 3}));
+    const std::vector<Result> expected = run(alone, options, inputs);
+    for (bool pipelining : {false, true}) {
+      options.pipelining = pipelining;
+      for (int io_tiles : {0, 32}) {
+        options.io_tiles = io_tiles;
+        for (auto overlap : {ir::ExchangeStrategy::JustInTime, ir::ExchangeStrategy::OverlapInnerLoop}) {
+          options.overlap_io = overlap;
+          EXPECT_EQ(run(model, options, inputs), expected)
+              << test.name << ", " << batches << " batches, pipelining " << pipelining << ", " << io_tiles
+              << " IO tiles, overlap " << static_cast<int>(overlap);
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, EveryStrategy, ::testing::Range(std::size_t{0}, cases().size()));
+
+TEST(Numbers, EveryTensorIsTheSameInAPipeline) {
+  const Case& test = cases()[2];
+  Options options{.batches_per_step = 8};
+  for (const char* name : {"a", "b", "c", "d", "e", "x"}) options.anchors[name] = {};
+  const std::vector<Datum> inputs{counted({8, 3})};
+  const auto expected = run(placed(test.body, std::vector<int>(6, 0)), options, inputs);
+  options.pipelining = true;
+  EXPECT_EQ(run(placed(test.body, test.processors, test.stages), options, inputs), expected);
+}
+
+TEST(Numbers, SyntheticInputsAreMadeOnce) {
+  const Placed model = placed(kTwoStages, {0, 1});
+  for (auto data : {SyntheticData::Zeros, SyntheticData::RandomNormal, SyntheticData::RandomUniform}) {
+    const Options options{.pipelining = true, .batches_per_step = 3, .synthetic_data = data};
+    EXPECT_TRUE(run(model, options, {}).empty());
+  }
+}
+
+}  // namespace
+}  // namespace podium::testing
