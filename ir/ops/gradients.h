@@ -75,12 +75,34 @@ void selection_gradient(GradientContext& context);
 void split_gradient(GradientContext& context);
 void transpose_gradient(GradientContext& context);
 
+// Normalisations, dropout and losses, in gradients_norm.cpp and gradients_loss.cpp.
+void batch_normalization_gradient(GradientContext& context);
+void dropout_gradient(GradientContext& context);
+void group_normalization_gradient(GradientContext& context);
+void instance_normalization_gradient(GradientContext& context);
+void layer_normalization_gradient(GradientContext& context);
+void lp_normalization_gradient(GradientContext& context);
+void lrn_gradient(GradientContext& context);
+void mean_variance_normalization_gradient(GradientContext& context);
+void negative_log_likelihood_gradient(GradientContext& context);
+void rms_normalization_gradient(GradientContext& context);
+void softmax_cross_entropy_gradient(GradientContext& context);
+
 // Sums and products, in gradients_reduction.cpp.
+void cum_sum_gradient(GradientContext& context);
 void gemm_gradient(GradientContext& context);
 void log_softmax_gradient(GradientContext& context);
 void matmul_gradient(GradientContext& context);
+/// ReduceMax, ReduceMin.
+void reduce_extreme_gradient(GradientContext& context);
+void reduce_l1_gradient(GradientContext& context);
+void reduce_l2_gradient(GradientContext& context);
+void reduce_log_sum_exp_gradient(GradientContext& context);
+void reduce_log_sum_gradient(GradientContext& context);
 void reduce_mean_gradient(GradientContext& context);
+void reduce_prod_gradient(GradientContext& context);
 void reduce_sum_gradient(GradientContext& context);
+void reduce_sum_square_gradient(GradientContext& context);
 void softmax_gradient(GradientContext& context);
 
 }  // namespace podium::ir

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/ops/gradient_terms.h"
 #include "ir/ops/gradients.h"
 
 namespace podium::ir {
@@ -24,11 +25,25 @@ Dims reduced_axes(GradientContext& context) {
   return axes;
 }
 
+// A value of the output's shape with the axes that were taken away back as ones.
+Term kept(GradientContext& context, const Dims& axes, ValueId value) {
+  const bool is_kept = attribute<std::int64_t>(context.op, "keepdims") != 0;
+  return term(context, is_kept ? value : context.call("Unsqueeze", {value, context.ints(axes)}));
+}
+
 // What flows, stretched over the axes that were taken away.
 ValueId spread(GradientContext& context, const Dims& axes) {
-  ValueId flow = context.output_gradient();
-  if (attribute<std::int64_t>(context.op, "keepdims") == 0) flow = context.call("Unsqueeze", {flow, context.ints(axes)});
+  const Term flow = kept(context, axes, context.output_gradient());
   return context.call("Expand", {flow, context.shape_of(context.input(0))});
+}
+
+// Per element along the last axis, the product of all others: also where one of them is 0.
+Term product_of_others(Term x) {
+  GradientContext& context = *x.context;
+  const ValueId last = context.builder.constant(Tensor::scalar<std::int64_t>(-1));
+  const Term before = x.with("CumProd", last, {{"exclusive", std::int64_t{1}}});
+  const Term after = x.with("CumProd", last, {{"exclusive", std::int64_t{1}}, {"reverse", std::int64_t{1}}});
+  return before * after;
 }
 
 ValueId transposed(GradientContext& context, ValueId matrices) {
@@ -60,6 +75,76 @@ void reduce_mean_gradient(GradientContext& context) {
   double count = 1;
   for (std::int64_t axis : axes) count *= static_cast<double>(dims[static_cast<std::size_t>(axis)]);
   context.set(0, context.call("Div", {spread(context, axes), context.number(count, context.input(0))}));
+}
+
+// Elements that share the extreme share what flows into it.
+void reduce_extreme_gradient(GradientContext& context) {
+  const Dims axes = reduced_axes(context);
+  const Term x = term(context, context.input(0));
+  const Term gave = x.with("Equal", kept(context, axes, context.output()));
+  const Term ones = choose(gave, x.like(1), 0);
+  const Term count = ones.with("ReduceSum", context.ints(axes), {{"noop_with_empty_axes", std::int64_t{1}}});
+  context.set(0, ones * (kept(context, axes, context.output_gradient()) / count));
+}
+
+void reduce_prod_gradient(GradientContext& context) {
+  const Dims axes = reduced_axes(context);
+  const Dims dims = context.static_dims(context.input(0));
+  IntList order;
+  Dims rows;
+  for (std::int64_t axis = 0; axis < static_cast<std::int64_t>(dims.size()); ++axis) {
+    if (std::find(axes.begin(), axes.end(), axis) != axes.end()) continue;
+    order.push_back(axis);
+    rows.push_back(dims[static_cast<std::size_t>(axis)]);
+  }
+  order.insert(order.end(), axes.begin(), axes.end());
+  Dims moved;
+  IntList back(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    moved.push_back(dims[static_cast<std::size_t>(order[i])]);
+    back[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
+  }
+  rows.push_back(-1);
+  const Term last = term(context, context.input(0)).call("Transpose", {{"perm", order}}).with("Reshape", context.ints(rows));
+  const Term others = product_of_others(last).with("Reshape", context.ints(moved)).call("Transpose", {{"perm", back}});
+  context.set(0, others * kept(context, axes, context.output_gradient()));
+}
+
+void reduce_l1_gradient(GradientContext& context) {
+  const Term flow = kept(context, reduced_axes(context), context.output_gradient());
+  context.set(0, flow * term(context, context.input(0)).call("Sign"));
+}
+
+// 0 where the norm is 0, which has no slope there.
+void reduce_l2_gradient(GradientContext& context) {
+  const Dims axes = reduced_axes(context);
+  const Term norm = kept(context, axes, context.output());
+  const Term is_there = norm > 0;
+  const Term share = kept(context, axes, context.output_gradient()) / choose(is_there, norm, 1);
+  context.set(0, term(context, context.input(0)) * choose(is_there, share, 0));
+}
+
+void reduce_log_sum_gradient(GradientContext& context) {
+  const Dims axes = reduced_axes(context);
+  const Term share = kept(context, axes, context.output_gradient()) / kept(context, axes, context.output()).call("Exp");
+  context.set(0, context.call("Expand", {share, context.shape_of(context.input(0))}));
+}
+
+void reduce_log_sum_exp_gradient(GradientContext& context) {
+  const Dims axes = reduced_axes(context);
+  const Term shares = (term(context, context.input(0)) - kept(context, axes, context.output())).call("Exp");
+  context.set(0, shares * kept(context, axes, context.output_gradient()));
+}
+
+void reduce_sum_square_gradient(GradientContext& context) {
+  const Term flow = kept(context, reduced_axes(context), context.output_gradient());
+  context.set(0, term(context, context.input(0)) * flow * 2);
+}
+
+void cum_sum_gradient(GradientContext& context) {
+  const std::int64_t back = attribute<std::int64_t>(context.op, "reverse") == 0 ? 1 : 0;
+  const std::int64_t exclusive = attribute<std::int64_t>(context.op, "exclusive");
+  context.set(0, flow_of(context).with("CumSum", context.input(1), {{"exclusive", exclusive}, {"reverse", back}}));
 }
 
 void matmul_gradient(GradientContext& context) {

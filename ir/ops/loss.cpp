@@ -1,5 +1,6 @@
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
+#include "ir/ops/gradients.h"
 
 namespace podium::ir {
 
@@ -66,7 +67,8 @@ std::span<const OpSpec> loss_ops() {
        .types = {{'T', kFloats}, {'I', kIndices}},
        .attributes = loss_attributes(),
        .infer = infer_loss,
-       .work = gather_work},
+       .work = gather_work,
+       .gradient = negative_log_likelihood_gradient},
       {.name = "SoftmaxCrossEntropyLoss",
        .since = 13,
        .inputs = {{"scores"}, {"labels", 'I'}, {"weights", 'T', Formal::Optional}},
@@ -74,7 +76,8 @@ std::span<const OpSpec> loss_ops() {
        .types = {{'T', kFloats}, {'I', kIndices}},
        .attributes = loss_attributes(),
        .infer = infer_loss,
-       .work = softmax_work},
+       .work = softmax_work,
+       .gradient = softmax_cross_entropy_gradient},
   };
   return kRows;
 }

@@ -1,5 +1,6 @@
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
+#include "ir/ops/gradients.h"
 
 namespace podium::ir {
 
@@ -141,7 +142,8 @@ OpSpec batch_normalization_row() {
           .attributes = {kEpsilon, with_default("momentum", 0.9F),
                          with_default("training_mode", std::int64_t{0})},
           .infer = infer_batch_normalization,
-          .work = work_per_element<4>};
+          .work = work_per_element<4>,
+          .gradient = batch_normalization_gradient};
 }
 
 OpSpec layer_normalization_row() {
@@ -153,7 +155,8 @@ OpSpec layer_normalization_row() {
           .attributes = {with_default("axis", std::int64_t{-1}), kEpsilon,
                          with_default("stash_type", std::int64_t{1})},
           .infer = infer_layer_normalization,
-          .work = work_per_element<8>};
+          .work = work_per_element<8>,
+          .gradient = layer_normalization_gradient};
 }
 
 OpSpec rms_normalization_row() {
@@ -165,7 +168,8 @@ OpSpec rms_normalization_row() {
           .attributes = {with_default("axis", std::int64_t{-1}), kEpsilon,
                          with_default("stash_type", std::int64_t{1})},
           .infer = infer_rms_normalization,
-          .work = work_per_element<4>};
+          .work = work_per_element<4>,
+          .gradient = rms_normalization_gradient};
 }
 
 OpSpec dropout_row() {
@@ -177,6 +181,7 @@ OpSpec dropout_row() {
           .attributes = {may_have("seed", AttributeKind::Int)},
           .infer = infer_dropout,
           .work = work_per_element<1>,
+          .gradient = dropout_gradient,
           .random = true};
 }
 
@@ -204,22 +209,27 @@ OpSpec per_channel_row(std::string_view name, int since, std::vector<AttributeSp
 std::span<const OpSpec> norm_ops() {
   static const std::vector<OpSpec> kRows{
       batch_normalization_row(),
-      per_channel_row("InstanceNormalization", 22, {kEpsilon}, infer_per_channel),
-      per_channel_row("GroupNormalization", 21,
-                      {kEpsilon, must_have("num_groups", AttributeKind::Int),
-                       with_default("stash_type", std::int64_t{1})},
-                      infer_group_normalization),
+      differentiable(per_channel_row("InstanceNormalization", 22, {kEpsilon}, infer_per_channel),
+                     instance_normalization_gradient),
+      differentiable(per_channel_row("GroupNormalization", 21,
+                                     {kEpsilon, must_have("num_groups", AttributeKind::Int),
+                                      with_default("stash_type", std::int64_t{1})},
+                                     infer_group_normalization),
+                     group_normalization_gradient),
       layer_normalization_row(),
       rms_normalization_row(),
-      simple_row("LpNormalization", 22,
-                 {with_default("axis", std::int64_t{-1}), with_default("p", std::int64_t{2})},
-                 infer_along_axis, work_per_element<3>),
-      simple_row("MeanVarianceNormalization", 13, {with_default("axes", IntList{0, 2, 3})}, infer_over_axes,
-                 work_per_element<6>),
-      simple_row("LRN", 13,
-                 {with_default("alpha", 1e-4F), with_default("beta", 0.75F), with_default("bias", 1.0F),
-                  must_have("size", AttributeKind::Int)},
-                 infer_lrn, lrn_work),
+      differentiable(simple_row("LpNormalization", 22,
+                                {with_default("axis", std::int64_t{-1}), with_default("p", std::int64_t{2})},
+                                infer_along_axis, work_per_element<3>),
+                     lp_normalization_gradient),
+      differentiable(simple_row("MeanVarianceNormalization", 13, {with_default("axes", IntList{0, 2, 3})},
+                                infer_over_axes, work_per_element<6>),
+                     mean_variance_normalization_gradient),
+      differentiable(simple_row("LRN", 13,
+                                {with_default("alpha", 1e-4F), with_default("beta", 0.75F),
+                                 with_default("bias", 1.0F), must_have("size", AttributeKind::Int)},
+                                infer_lrn, lrn_work),
+                     lrn_gradient),
       dropout_row(),
   };
   return kRows;

@@ -9,8 +9,10 @@ namespace {
 
 class Differentiation {
  public:
-  Differentiation(Graph& graph, std::span<const ValueId> xs)
-      : graph_(graph), builder_(graph), is_x_(graph.values.size(), false), flowing_(graph.values.size()) {
+  Differentiation(Graph& graph, std::span<const ValueId> xs) : graph_(graph), builder_(graph) {
+    give_masks();
+    is_x_.resize(graph.values.size(), false);
+    flowing_.resize(graph.values.size());
     for (ValueId x : xs) is_x_[index_of(x)] = true;
     mark_dependents();
   }
@@ -32,6 +34,16 @@ class Differentiation {
   ValueId filled_like(ValueId like, double value) {
     GradientContext context(builder_, Op{}, {}, {});
     return context.filled_like(like, value);
+  }
+
+  // The gradient of Dropout needs to know what was dropped.
+  void give_masks() {
+    for (Op& op : graph_.ops) {
+      if (!op.is("Dropout") || op.outputs.size() > 1) continue;
+      Type mask = graph_[op.outputs[0]].type;
+      mask.element = DataType::Bool;
+      op.outputs.push_back(graph_.add_value(graph_.fresh_name(graph_[op.outputs[0]].name + "_mask"), mask));
+    }
   }
 
   // Only float numbers carry a gradient. An x that ops produce is independent of what they read.

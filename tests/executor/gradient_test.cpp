@@ -202,7 +202,8 @@ TEST(Gradients, OfGemmUnderEveryTransposition) {
 }
 
 TEST(Gradients, OfReductions) {
-  for (const char* op : {"ReduceSum", "ReduceMean"}) {
+  for (const char* op : {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2",
+                         "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"}) {
     for (const int keepdims : {0, 1}) {
       const std::string start = "<keepdims = " + std::to_string(keepdims) + "> (x";
       const std::string name(op);
@@ -212,6 +213,79 @@ TEST(Gradients, OfReductions) {
                                       {numbers({2, 3, 2})});
     }
   }
+}
+
+TEST(Gradients, OfProductsWithAZero) {
+  expect_gradients_of_differences("g (double[N] x) => (double[] y) { y = ReduceProd <keepdims = 0> (x) }",
+                                  {tensor<double>({3}, {2, 0, 3})});
+}
+
+TEST(Gradients, OfAnExtremeThatIsThereTwice) {
+  const Tensors found = gradients("g (double[N] x) => (double[] y) { y = ReduceMax <keepdims = 0> (x) }",
+                                  {tensor<double>({3}, {2, 5, 5})});
+  EXPECT_THAT(testing::values<double>(found[0]), ::testing::ElementsAre(0, weight(0) / 2, weight(0) / 2));
+}
+
+TEST(Gradients, OfCumulativeSums) {
+  for (const char* attributes : {"exclusive = 0", "exclusive = 1", "reverse = 1", "exclusive = 1, reverse = 1"}) {
+    expect_gradients_of_differences("g (double[A,B] x) => (double[A,B] y) { a = Constant <value_int = 1> () y = CumSum <" +
+                                        std::string(attributes) + "> (x, a) }",
+                                    {numbers({2, 3})});
+  }
+}
+
+TEST(Gradients, OfNormalisationsPerChannel) {
+  const std::string inputs = "(double[N,C,H,W] x, double[D] s, double[E] b) => (double[N,C,H,W] y)";
+  for (const char* op : {"InstanceNormalization", "GroupNormalization <num_groups = 2>"}) {
+    expect_gradients_of_differences("g " + inputs + " { y = " + op + " (x, s, b) }",
+                                    {numbers({2, 4, 2, 3}), numbers({4}, 1), numbers({4}, 2)});
+  }
+}
+
+TEST(Gradients, OfBatchNormalization) {
+  const std::string start = "g (double[N,C,H] x, double[D] s, double[D] b, double[D] m, double[D] v) => (double[N,C,H] y) { y";
+  const Tensors inputs{numbers({3, 2, 4}), numbers({2}, 1), numbers({2}, 2), numbers({2}, 3), numbers({2}, 4)};
+  expect_gradients_of_differences(start + " = BatchNormalization (x, s, b, m, v) }", inputs);
+  expect_gradients_of_differences(start + ", rm, rv = BatchNormalization <training_mode = 1> (x, s, b, m, v) }", inputs);
+}
+
+TEST(Gradients, OfNormalisationsOverTheLastAxes) {
+  expect_gradients_of_differences("g (double[A,B,C] x, double[B,C] s, double[C] b) => (double[A,B,C] y) {"
+                                  " y = LayerNormalization <axis = 1> (x, s, b) }",
+                                  {numbers({2, 3, 4}), numbers({3, 4}, 1), numbers({4}, 2)});
+  expect_gradients_of_differences("g (double[A,B,C] x, double[C] s) => (double[A,B,C] y) { y = RMSNormalization (x, s) }",
+                                  {numbers({2, 3, 4}), numbers({4}, 1)});
+}
+
+TEST(Gradients, OfNormalisationsWithoutWeights) {
+  for (const char* op : {"MeanVarianceNormalization <axes = [0, 2]>", "LpNormalization <axis = 1, p = 1>", "LpNormalization",
+                         "LRN <size = 3, alpha = 0.3, beta = 0.6, bias = 1.5>", "LRN <size = 2, alpha = 0.3>"}) {
+    expect_gradients_of_differences("g (double[A,B,C] x) => (double[A,B,C] y) { y = " + std::string(op) + " (x) }",
+                                    {numbers({2, 4, 3})});
+  }
+}
+
+TEST(Gradients, OfLossesOverClasses) {
+  const ir::Tensor target = tensor<std::int64_t>({3, 2}, {0, 3, 1, -1, 2, 2});
+  const std::string head = "g (double[N,C,D] x, int64[N,D] t) => (double[] y) {";
+  for (const char* reduction : {"none", "sum", "mean"}) {
+    for (const char* op : {"NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"}) {
+      const std::string attributes = std::string(" <reduction = \"") + reduction + "\", ignore_index = -1> ";
+      expect_gradients_of_differences(head + " y = " + op + attributes + "(x, t) }", {numbers({3, 4, 2}), target});
+      expect_gradients_of_differences(head + " w = Constant <value = double[4] {0.5, 1, 2, 0.1}> () y = " + op + attributes +
+                                          "(x, t, w) }",
+                                      {numbers({3, 4, 2}), target});
+    }
+  }
+  expect_gradients_of_differences("g (double[N,C] x, int64[N] t) => (double[] y) { a, l = SoftmaxCrossEntropyLoss (x, t) y = Mul (l, l) }",
+                                  {numbers({3, 4}), tensor<std::int64_t>({3}, {0, 3, 1})});
+}
+
+TEST(Gradients, OfDropout) {
+  expect_gradients_of_differences("g (double[N] x) => (double[N] y) { y = Dropout (x) }", {numbers({3})});
+  expect_gradients_of_differences("g (double[N] x) => (double[N] y) { r = Constant <value_float = 0.4> ()"
+                                  " t = Constant <value = bool[1] {1}> () u = Squeeze (t) y = Dropout <seed = 7> (x, r, u) }",
+                                  {numbers({20})});
 }
 
 TEST(Gradients, OfMovements) {
