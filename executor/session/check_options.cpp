@@ -8,7 +8,6 @@
 
 #include "executor/lower/strategies.h"
 #include "executor/session/option_words.h"
-#include "ir/nearest.h"
 
 namespace podium {
 namespace {
@@ -190,19 +189,6 @@ void check_device(const Options& options, const device::Device& device) {
   }
 }
 
-void check_anchors(const Options& options, const ir::Graph& graph) {
-  if (options.anchors.empty()) return;
-  std::vector<std::string_view> names;
-  for (const ir::Value& value : graph.values) {
-    if (!value.name.empty()) names.push_back(value.name);
-  }
-  for (const auto& [name, anchor] : options.anchors) {
-    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    throw Error("anchor '{}': the model has no such tensor, the nearest is '{}'", name,
-                ir::nearest(name, names));
-  }
-}
-
 void check_batch(const Options& options, const ir::Graph& graph) {
   if (!serializes(options)) return;
   const int factor = options.batch_serialization.factor;
@@ -268,7 +254,6 @@ Options check_options(Options options, const ir::Graph& graph, const device::Dev
   if (const auto reason = why_illegal(options)) throw Error(*reason);
   if (!training) check_inference(options);
   check_device(options, device);
-  check_anchors(options, graph);
   check_batch(options, graph);
   turn_off_sharding(options, notes);
   turn_off_io_tiles(options, notes);

@@ -18,8 +18,8 @@ namespace podium {
 std::optional<std::string> why_illegal(const Options& options);
 
 /// The options as they take effect: what cannot have one is off, with a note. Error for illegal options, for
-/// more than `device` has, for training options when `training` is false, and for anchors that are no tensor
-/// of `graph`.
+/// more than `device` has, for training options when `training` is false, and for a batch of `graph` that the
+/// serialisation factor does not divide.
 Options check_options(Options options, const ir::Graph& graph, const device::Device& device, bool training,
                       Notes& notes);
 

@@ -1,12 +1,19 @@
 #include "executor/session/session.h"
 
 #include <algorithm>
+#include <limits>
 
+#include "executor/device/presets.h"
 #include "executor/lower/lower.h"
+#include "executor/session/check_options.h"
+#include "executor/session/place_model.h"
 #include "ir/passes/expand_gradients.h"
 #include "ir/passes/optimize.h"
 
 namespace podium {
+
+using executor::HostTensor;
+
 namespace {
 
 void check_data(const ir::Graph& graph) {
@@ -17,10 +24,11 @@ void check_data(const ir::Graph& graph) {
   }
 }
 
-executor::Program compile(importer::Model model, const SessionOptions& options) {
-  check_data(model.graph);
-  if (!options.optimized) optimize(model);
-  return lower::on_one_processor(std::move(model.graph));
+// The default preset's numbers for placing by cost, but without an end to its processors.
+device::Device endless_device() {
+  device::Device device = *device::find_preset(device::kDefaultPreset);
+  device.processors = std::numeric_limits<int>::max();
+  return device;
 }
 
 bool dims_fit(const ir::Type& wanted, const ir::Dims& found) {
@@ -48,7 +56,36 @@ bool fits(const ir::Type& wanted, const ir::Datum& found) {
          dims_fit(wanted, found.tensor.dims());
 }
 
+// An array of several micro-batches: only the number of its elements counts.
+void check_array(const HostTensor& input, const ir::Datum& given, int replicas) {
+  const ir::Type one = whole_type(input);
+  if (!given.is_tensor() || given.tensor.type() != one.element) {
+    throw Error("input '{}': {} found, elements of type {} needed", input.name, to_string(type_of(given)),
+                name_of(one.element));
+  }
+  const std::int64_t needed = one.element_count() * input.micro_batches * replicas;
+  if (given.tensor.size() == needed) return;
+  throw Error(
+      "input '{}': {} elements found, {} needed: {} of a micro-batch x {} micro-batches x {} replicas{}",
+      input.name, given.tensor.size(), needed, one.element_count(), input.micro_batches, replicas,
+      input.broadcast ? " (broadcast)" : "");
+}
+
+void check_input(const HostTensor& input, const ir::Datum& given, int all_replicas) {
+  const int replicas = input.broadcast ? 1 : all_replicas;
+  if (input.micro_batches * replicas > 1) return check_array(input, given, replicas);
+  const ir::Type type = whole_type(input);
+  if (fits(type, given)) return;
+  throw Error("input '{}': {} found, {} needed", input.name, to_string(type_of(given)), to_string(type));
+}
+
 }  // namespace
+
+struct InferenceSession::State {
+  Notes notes;
+  executor::Program program;  // while there is no engine
+  std::optional<numeric::Engine> engine;
+};
 
 void optimize(importer::Model& model) {
   const ir::InferOptions options{.evaluate = kernels::evaluate};
@@ -57,16 +94,40 @@ void optimize(importer::Model& model) {
 }
 
 InferenceSession::InferenceSession(importer::Model model, const SessionOptions& options)
-    : engine_(compile(std::move(model), options), {.seed = options.seed, .threads = options.threads}) {}
+    : state_(std::make_unique<State>()) {
+  State& state = *state_;
+  check_data(model.graph);
+  const device::Device device = options.device ? *options.device : endless_device();
+  const Options strategy = check_options(options.strategy, model.graph, device, false, state.notes);
+  if (!options.optimized) check_annotations(model, strategy);
+  lower::add_anchors(model.graph, strategy);
+  if (!options.optimized) optimize(model);
+  // Beyond this point no op is added or removed, so the placement stays true.
+  const ir::Placement placement = place_model(model, strategy, device);
+  check_placement(strategy, placement, device);
+  state.program = lower::lower(std::move(model.graph), placement, strategy, &state.notes);
+  state.engine.emplace(std::move(state.program),
+                       numeric::PrepareOptions{.seed = options.seed, .threads = options.threads});
+}
+
+InferenceSession::~InferenceSession() = default;
+InferenceSession::InferenceSession(InferenceSession&&) noexcept = default;
 
 std::span<const ir::Datum> InferenceSession::run(std::span<const ir::Datum> given) {
-  if (given.size() != inputs().size()) throw Error("{} inputs found, {} needed", given.size(), inputs().size());
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    if (fits(inputs()[i].type, given[i])) continue;
-    throw Error("input '{}': {} found, {} needed", inputs()[i].name, to_string(type_of(given[i])),
-                to_string(inputs()[i].type));
-  }
-  return engine_.run(given);
+  State& state = *state_;
+  if (given.size() != inputs().size())
+    throw Error("{} inputs found, {} needed", given.size(), inputs().size());
+  for (std::size_t i = 0; i < given.size(); ++i) check_input(inputs()[i], given[i], program().replicas);
+  return state.engine->run(given);
 }
+
+const executor::Program& InferenceSession::program() const {
+  return state_->engine ? state_->engine->program() : state_->program;
+}
+const Notes& InferenceSession::notes() const { return state_->notes; }
+std::int64_t InferenceSession::peak_bytes(int processor) const {
+  return state_->engine->peak_bytes(processor);
+}
+std::size_t InferenceSession::arena_bytes() const { return state_->engine->arena_bytes(); }
 
 }  // namespace podium

@@ -1,11 +1,14 @@
 // The public way in: a model becomes a Program and runs.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "executor/device/device.h"
 #include "executor/numeric/engine.h"
+#include "executor/session/read_options.h"
 #include "importer/import.h"
 
 namespace podium {
@@ -14,29 +17,46 @@ struct SessionOptions {
   std::uint64_t seed = 0;  ///< of random ops that have none of their own
   int threads = 0;         ///< 0: one a processor of the machine
   bool optimized = false;  ///< the model has been through optimize
+  Options strategy = {};
+  /// Absent: as many processors as the placement needs, with memory without end.
+  std::optional<device::Device> device = {};
 };
 
-/// Infers types, folds constants and simplifies, as a session does first. Error names the node that does not fit.
+/// Infers types, folds constants and simplifies, as a session does first. Error names the node that does not
+/// fit.
 void optimize(importer::Model& model);
 
-/// Runs a model forward on one simulated processor.
+/// Runs a model forward, under a strategy on the processors of a device.
 class InferenceSession {
  public:
-  /// Infers types, folds constants, simplifies, lowers and prepares. Error for a model that cannot run.
+  /// Checks the options and the model's annotations, infers types, folds constants, simplifies, places,
+  /// lowers and prepares. Error for options that are illegal and for a model that cannot run.
   InferenceSession(importer::Model model, const SessionOptions& options = {});
+  ~InferenceSession();
+  InferenceSession(InferenceSession&&) noexcept;
 
-  const std::vector<executor::HostTensor>& inputs() const { return engine_.program().inputs; }
-  const std::vector<executor::HostTensor>& outputs() const { return engine_.program().outputs; }
+  const std::vector<executor::HostTensor>& inputs() const { return program().inputs; }
+  const std::vector<executor::HostTensor>& outputs() const { return program().outputs; }
 
-  /// `inputs` in the order of inputs(). Error for a wrong number, type or shape.
-  /// The outputs stay valid until the next run.
+  /// `inputs` in the order of inputs(), each with the elements of all micro-batches that it gives in a run:
+  /// [batches per step][replicas][micro-batch...], without the replicas where it is broadcast. Of one
+  /// micro-batch also the shape must fit. Error for a wrong number, type or shape.
+  /// The outputs, [batches, replicas, micro-batch...] without leading dimensions of one, stay valid until the
+  /// next run.
   std::span<const ir::Datum> run(std::span<const ir::Datum> inputs);
 
+  /// Without its blocks' graphs.
+  const executor::Program& program() const;
+  /// Options that have no effect.
+  const Notes& notes() const;
+  /// The most bytes that a processor held at once in the last run, weights included.
+  std::int64_t peak_bytes(int processor) const;
   /// Bytes planned for values between ops.
-  std::size_t arena_bytes() const { return engine_.arena_bytes(); }
+  std::size_t arena_bytes() const;
 
  private:
-  numeric::Engine engine_;
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace podium

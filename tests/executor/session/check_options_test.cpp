@@ -85,7 +85,6 @@ TEST(CheckOptions, RefusesWhatDoesNotGoTogether) {
       {{.batch_serialization = {.factor = 4}},
        "batchSerializationSettings.factor: 4 found, one that divides the batch of input 'x', float[6,4], "
        "needed"},
-      {{.anchors = {{"yy", {}}}}, "anchor 'yy': the model has no such tensor, the nearest is 'y'"},
   };
   for (const auto& [options, message] : cases) EXPECT_EQ(refusal(options), message);
 }
@@ -99,8 +98,6 @@ TEST(CheckOptions, AcceptsRatiosThatSumUpToOneAsDecimals) {
       refusal({.virtual_graph_mode = VirtualGraphMode::Auto, .virtual_graph_split_ratios = {0.1, 0.2, 0.7}}),
       "");
 }
-
-TEST(CheckOptions, AnAnchorMayBeAnInnerTensor) { EXPECT_EQ(refusal({.anchors = {{"h", {}}}}), ""); }
 
 TEST(CheckOptions, TurnsOffShardingOfOneReplica) {
   Notes notes;

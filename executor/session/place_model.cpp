@@ -1,0 +1,75 @@
+#include "executor/session/place_model.h"
+
+#include "annotate/annotations.h"
+#include "annotate/automatic.h"
+#include "annotate/place.h"
+#include "executor/sim/block_cost.h"
+
+namespace podium {
+namespace {
+
+// Equal constants up to this size have become one (merge_equal), without being one weight of the model.
+constexpr std::int64_t kSmallWeightBytes = 4096;
+
+annotate::Mode mode_of(VirtualGraphMode mode) {
+  switch (mode) {
+    case VirtualGraphMode::Off:
+      return annotate::Mode::Off;
+    case VirtualGraphMode::Manual:
+      return annotate::Mode::Manual;
+    case VirtualGraphMode::Auto:
+      return annotate::Mode::Auto;
+    case VirtualGraphMode::ExecutionPhases:
+      return annotate::Mode::ExecutionPhases;
+  }
+  IR_CHECK(false);
+}
+
+annotate::Request request_of(const Options& options) {
+  return {.mode = mode_of(options.virtual_graph_mode),
+          .pipelining = options.pipelining,
+          .processors = options.ipus / options.replicas,
+          .phases = options.phases.phases,
+          .phase_stages = options.phases.stages,
+          .auto_recompute = options.recomputation != Recomputation::None};
+}
+
+annotate::Costs costs_of(const ir::Graph& graph, const Options& options, const device::Device& device) {
+  annotate::Costs costs = annotate::count_bytes(graph);
+  costs.seconds.reserve(graph.ops.size());
+  for (const ir::Op& op : graph.ops) {
+    costs.seconds.push_back(sim::op_seconds(graph, op, device, device.tiles - options.io_tiles));
+  }
+  return costs;
+}
+
+void place_by_cost(ir::Graph& graph, const Options& options, const device::Device& device) {
+  const int processors = (options.ipus > 0 ? options.ipus : device.processors) / options.replicas;
+  if (processors <= 1)
+    return annotate::write_parts(graph, std::vector<int>(graph.ops.size()), annotate::kVirtualGraph);
+  const annotate::Costs costs = costs_of(graph, options, device);
+  const annotate::AutomaticOptions automatic{
+      .parts = processors, .memory_bytes = device.memory_bytes(), .small_weight_bytes = kSmallWeightBytes};
+  std::vector<int> parts;
+  if (!options.virtual_graph_split_ratios.empty()) {
+    parts = annotate::split_by_ratio(graph, costs, options.virtual_graph_split_ratios, processors);
+  } else if (options.pipelining) {
+    parts = annotate::pipeline(graph, costs, automatic);
+  } else {
+    parts = annotate::shard(graph, costs, automatic);
+  }
+  annotate::write_parts(graph, parts, annotate::kVirtualGraph);
+}
+
+}  // namespace
+
+void check_annotations(const importer::Model& model, const Options& options) {
+  annotate::check(model.graph, model.info.metadata, request_of(options));
+}
+
+ir::Placement place_model(importer::Model& model, const Options& options, const device::Device& device) {
+  if (options.virtual_graph_mode == VirtualGraphMode::Auto) place_by_cost(model.graph, options, device);
+  return annotate::place(model.graph, model.info.metadata, request_of(options));
+}
+
+}  // namespace podium

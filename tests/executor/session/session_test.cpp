@@ -1,0 +1,158 @@
+#include "executor/session/session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "tests/support/run_text.h"
+
+namespace podium {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::tensor;
+using testing::values;
+
+constexpr const char* kIdentity = "agraph (float x) => (float y) { y = Identity(x) }";
+constexpr const char* kIdentity2 = "agraph (float[2] x) => (float[2] y) { y = Identity(x) }";
+// Two layers; with 4 features, three micro-batches of one row.
+constexpr const char* kLayers = R"(agraph (float[1,4] x) => (float[1,4] y)
+  <float[4,4] w = {1,2,3,4, 5,6,7,8, 9,8,7,6, 5,4,3,2}, float[4,4] v = {1,0,2,0, 0,1,0,2, 2,0,1,0, 0,2,0,1}>
+  { a = MatMul(x, w) b = Relu(a) c = MatMul(b, v) y = Tanh(c) })";
+
+importer::Model model_of(const char* body) { return importer::import_text(testing::model_text(body)); }
+
+ir::Tensor counting(ir::Dims dims) {
+  std::vector<float> numbers(static_cast<std::size_t>(ir::element_count(dims)));
+  std::iota(numbers.begin(), numbers.end(), 1.0F);
+  return tensor(std::move(dims), numbers);
+}
+
+Options with_anchor(Options options, AnchorReturn returns, int every = 1) {
+  options.anchors["y"] = {.returns = returns, .every = every};
+  return options;
+}
+
+ir::Tensor run(const char* body, const Options& options, const ir::Tensor& input) {
+  InferenceSession session(model_of(body), {.strategy = options});
+  const std::vector<ir::Datum> inputs{input};
+  return session.run(inputs)[0].tensor.clone();
+}
+
+std::string refusal(const char* body, const Options& options, const ir::Tensor& input) {
+  try {
+    run(body, options, input);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Anchors, OfScalarsOverEightBatches) {
+  const Options options{.batches_per_step = 8};
+  const ir::Tensor x = counting({8});
+  EXPECT_THAT(values<float>(run(kIdentity, options, x)), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+  EXPECT_THAT(values<float>(run(kIdentity, with_anchor(options, AnchorReturn::EveryN, 4), x)),
+              ElementsAre(4, 8));
+  EXPECT_THAT(values<float>(run(kIdentity, with_anchor(options, AnchorReturn::Final), x)), ElementsAre(8));
+  EXPECT_THAT(values<float>(run(kIdentity, with_anchor(options, AnchorReturn::Sum), x)), ElementsAre(36));
+}
+
+TEST(Anchors, OfVectorsOverFourBatches) {
+  const Options options{.batches_per_step = 4};
+  const ir::Tensor x = counting({4, 2});
+  EXPECT_EQ(run(kIdentity2, options, x).dims(), (ir::Dims{4, 2}));
+  const ir::Tensor every = run(kIdentity2, with_anchor(options, AnchorReturn::EveryN, 2), x);
+  EXPECT_EQ(every.dims(), (ir::Dims{2, 2}));
+  EXPECT_THAT(values<float>(every), ElementsAre(3, 4, 7, 8));
+  EXPECT_THAT(values<float>(run(kIdentity2, with_anchor(options, AnchorReturn::Sum), x)),
+              ElementsAre(16, 20));
+}
+
+TEST(Anchors, OfTwoReplicas) {
+  const Options options{.batches_per_step = 4, .replicas = 2};
+  const ir::Tensor x = counting({8});
+  const ir::Tensor all = run(kIdentity, options, x);
+  EXPECT_EQ(all.dims(), (ir::Dims{4, 2}));
+  EXPECT_THAT(values<float>(all), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+  EXPECT_THAT(values<float>(run(kIdentity, with_anchor(options, AnchorReturn::EveryN, 2), x)),
+              ElementsAre(3, 4, 7, 8));
+  EXPECT_THAT(values<float>(run(kIdentity, with_anchor(options, AnchorReturn::Final), x)), ElementsAre(7, 8));
+  EXPECT_THAT(values<float>(run(kIdentity, with_anchor(options, AnchorReturn::Sum), x)), ElementsAre(16, 20));
+}
+
+TEST(Anchors, OfAnInnerTensorComeBackBesideTheOutputs) {
+  InferenceSession session(model_of("agraph (float[2] x) => (float[2] y) { h = Neg(x) y = Abs(h) }"),
+                           {.strategy = {.anchors = {{"h", {}}}}});
+  const std::vector<ir::Datum> inputs{counting({2})};
+  const auto outputs = session.run(inputs);
+  ASSERT_EQ(outputs.size(), 2U);
+  EXPECT_EQ(session.outputs()[1].name, "h");
+  EXPECT_THAT(values<float>(outputs[1]), ElementsAre(-1, -2));
+}
+
+TEST(Anchors, OfNoTensorNameTheNearest) {
+  EXPECT_THAT(refusal(kIdentity, {.anchors = {{"yy", {}}}}, counting({})),
+              HasSubstr("anchor 'yy': the model has no tensor of this name, the nearest is 'y'"));
+}
+
+TEST(Session, CountsTheElementsOfAllMicroBatchesWhateverTheShape) {
+  const Options options{.batches_per_step = 3, .replicas = 2};
+  EXPECT_EQ(run(kIdentity2, options, counting({12})).dims(), (ir::Dims{3, 2, 2}));
+  EXPECT_EQ(refusal(kIdentity2, options, counting({6, 1})),
+            "input 'x': 6 elements found, 12 needed: 2 of a micro-batch x 3 micro-batches x 2 replicas");
+}
+
+TEST(Session, RefusesAnArrayOfAnotherType) {
+  EXPECT_EQ(refusal(kIdentity2, {.batches_per_step = 2}, tensor<std::int64_t>({4}, {1, 2, 3, 4})),
+            "input 'x': int64[4] found, elements of type float needed");
+}
+
+TEST(Session, EveryStrategyComputesTheSame) {
+  const ir::Tensor x = counting({3, 1, 4});
+  const std::vector<float> one = values<float>(run(kLayers, {.batches_per_step = 3}, x));
+  const Options strategies[] = {
+      {.virtual_graph_mode = VirtualGraphMode::Auto, .ipus = 2, .batches_per_step = 3},
+      {.virtual_graph_mode = VirtualGraphMode::Auto, .ipus = 3, .pipelining = true, .batches_per_step = 3},
+      {.virtual_graph_mode = VirtualGraphMode::ExecutionPhases,
+       .batches_per_step = 3,
+       .phases = {.phases = 2}},
+      {.batches_per_step = 1, .replicas = 3},
+  };
+  for (const Options& options : strategies) EXPECT_EQ(values<float>(run(kLayers, options, x)), one);
+}
+
+TEST(Session, UsesAsManyProcessorsAsItWasTold) {
+  const InferenceSession session(
+      model_of(kLayers),
+      {.strategy = {.virtual_graph_mode = VirtualGraphMode::Auto, .ipus = 4, .replicas = 2}});
+  EXPECT_EQ(session.program().processors, 2);
+  EXPECT_EQ(session.program().replicas, 2);
+}
+
+TEST(Session, RefusesMoreThanTheDeviceHas) {
+  device::Device device{.name = "small", .processors = 1};
+  const SessionOptions options{.strategy = {.replicas = 2}, .device = device};
+  try {
+    const InferenceSession session(model_of(kLayers), options);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "1 processors found (device 'small'), 2 needed: 1 a replica, replicatedGraphCount 2");
+  }
+}
+
+TEST(Session, AnnotationsAreCheckedBeforeAnythingIsDone) {
+  EXPECT_THAT(refusal(kLayers, {.virtual_graph_mode = VirtualGraphMode::Manual}, counting({1, 4})),
+              HasSubstr("no node has a virtual graph"));
+}
+
+TEST(Session, TellsWhatHasNoEffect) {
+  const InferenceSession session(model_of(kIdentity), {.strategy = {.io_tiles = 32}});
+  EXPECT_THAT(session.notes(), ElementsAre("numIOTiles: no effect with virtualGraphMode Off"));
+}
+
+}  // namespace
+}  // namespace podium
