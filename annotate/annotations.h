@@ -1,6 +1,7 @@
 // What nodes say of their placement: the names of the annotations, and their reading (semantics, section 1.1).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -26,6 +27,12 @@ inline constexpr std::string_view kExcludePatterns = "__exclude_patterns";
 inline constexpr std::string_view kPlainVirtualGraph = "virtualGraph";
 inline constexpr std::string_view kPlainPipelineStage = "pipelineStage";
 inline constexpr std::string_view kPlainExecutionPhase = "executionPhase";
+
+/// All that is said of placement.
+inline constexpr std::array kPlacementAnnotations{
+    kVirtualGraph, kPipelineStage,  kExecutionPhase,    kExecutionContext,   kTileSet,
+    kRecompute,    kOutputLocation, kPriority,          kPlainVirtualGraph,  kPlainPipelineStage,
+    kPlainExecutionPhase};
 
 /// What a node does not say is empty.
 struct Annotations {

@@ -1,0 +1,140 @@
+#include "annotate/rules.h"
+
+#include <array>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "annotate/annotations.h"
+#include "annotate/match.h"
+#include "ir/nearest.h"
+
+namespace podium::annotate {
+namespace {
+
+using Json = nlohmann::json;
+
+Error refuse(const Json& value, std::string_view needed) { return Error("{} found, {} needed", value.dump(), needed); }
+
+ir::AttributeValue whole_number(const Json& value) {
+  const bool fits = value.is_number_unsigned() && value <= std::numeric_limits<int>::max();
+  if (!fits) throw refuse(value, "a whole number of at least 0");
+  return value.get<std::int64_t>();
+}
+
+template <class Enum>
+ir::AttributeValue number_of(Enum value) {
+  return static_cast<std::int64_t>(value);
+}
+
+ir::AttributeValue recompute(const Json& value) {
+  if (!value.is_boolean()) throw refuse(value, "true or false");
+  return number_of(value.get<bool>() ? ir::Recompute::Recompute : ir::Recompute::Checkpoint);
+}
+
+// True for the second of two words.
+bool is_second(const Json& value, std::string_view first, std::string_view second) {
+  if (value == second) return true;
+  if (value != first) throw refuse(value, fmt::format("\"{}\" or \"{}\"", first, second));
+  return false;
+}
+
+ir::AttributeValue tiles(const Json& value) {
+  return number_of(is_second(value, "Compute", "IO") ? ir::TileSet::IO : ir::TileSet::Compute);
+}
+
+ir::AttributeValue location(const Json& value) {
+  const bool is_off_chip = is_second(value, "OnChip", "OffChip");
+  return location_to_ints({.storage = is_off_chip ? ir::Storage::OffChip : ir::Storage::OnChip});
+}
+
+ir::AttributeValue priority(const Json& value) {
+  if (!value.is_number()) throw refuse(value, "a number");
+  return value.get<float>();
+}
+
+struct Key {
+  std::string_view name;
+  std::string_view annotation;
+  ir::AttributeValue (*read)(const Json&);
+};
+
+constexpr std::array kKeys{Key{"ipu", kVirtualGraph, whole_number},   Key{"stage", kPipelineStage, whole_number},
+                           Key{"phase", kExecutionPhase, whole_number}, Key{"recompute", kRecompute, recompute},
+                           Key{"tiles", kTileSet, tiles},             Key{"location", kOutputLocation, location},
+                           Key{"priority", kPriority, priority}};
+
+void read_entry(const std::string& name, const Json& value, Rule& rule) {
+  if (name == "match") {
+    if (!value.is_string() || value == "") throw Error("match: {} found, a pattern needed", value.dump());
+    rule.match = value;
+    return;
+  }
+  std::vector<std::string_view> known{"match"};
+  for (const Key& key : kKeys) {
+    known.push_back(key.name);
+    if (key.name != name) continue;
+    try {
+      rule.set.push_back({std::string(key.annotation), key.read(value)});
+    } catch (const Error& error) {
+      throw error.at(name);
+    }
+    return;
+  }
+  throw Error("unknown name '{}', the nearest is '{}'", name, ir::nearest(name, known));
+}
+
+Rule read_rule(const Json& json) {
+  if (!json.is_object()) throw refuse(json, "an object");
+  Rule rule;
+  for (const auto& [name, value] : json.items()) read_entry(name, value, rule);
+  if (rule.match.empty()) throw Error("\"match\" is missing");
+  if (rule.set.empty()) throw Error("nothing to annotate found, ipu, stage, phase or another name needed");
+  return rule;
+}
+
+Json parse(const std::string& text) {
+  try {
+    return Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    throw Error("no JSON: character {} cannot stand there", error.byte);
+  }
+}
+
+}  // namespace
+
+std::vector<Rule> read_rules(const std::string& text, const std::string& where) try {
+  const Json json = parse(text);
+  if (!json.is_array()) throw Error("{} found, a list of rules needed", json.type_name());
+  std::vector<Rule> rules;
+  for (const Json& entry : json) {
+    try {
+      rules.push_back(read_rule(entry));
+    } catch (const Error& error) {
+      throw error.at(fmt::format("rule {}", rules.size() + 1));
+    }
+  }
+  return rules;
+} catch (const Error& error) {
+  throw error.at(where);
+}
+
+void apply_rules(ir::Graph& graph, const std::vector<Rule>& rules) {
+  for (const Rule& rule : rules) {
+    for (std::size_t op : Matcher(graph).find(rule.match)) {
+      for (const ir::Attribute& annotation : rule.set) set_annotation(graph.ops[op], annotation.name, annotation.value);
+    }
+  }
+}
+
+void set_annotation(ir::Op& op, std::string_view name, ir::AttributeValue value) {
+  if (name == kVirtualGraph) remove_attribute(op, kPlainVirtualGraph);
+  if (name == kPipelineStage) remove_attribute(op, kPlainPipelineStage);
+  if (name == kExecutionPhase) remove_attribute(op, kPlainExecutionPhase);
+  set_attribute(op, name, std::move(value));
+}
+
+void clear_annotations(ir::Op& op) {
+  for (std::string_view name : kPlacementAnnotations) remove_attribute(op, name);
+}
+
+}  // namespace podium::annotate
