@@ -79,7 +79,7 @@ void HostInputs::start(std::span<const Datum> given) {
   reset(loads_);
 }
 
-Datum HostInputs::next(int input, int replica) {
+const Datum& HostInputs::next(int input, int replica) {
   const HostTensor& tensor = program_->inputs[at(input)];
   const int load = loads_[at(input)][at(replica)]++;
   const int micro_batch = load / tensor.slices;
@@ -92,13 +92,13 @@ Datum HostInputs::next(int input, int replica) {
   const auto* data = static_cast<const std::byte*>(given.tensor.raw());
   const auto element = static_cast<std::int64_t>(ir::storage_bytes(tensor.type.element));
   if (piece.rows == 1) {
-    return Tensor::view(tensor.type.element, tensor.type.dims,
-                        const_cast<std::byte*>(data + piece.first * element));
+    auto* first = const_cast<std::byte*>(data + piece.first * element);
+    return next_ = Tensor::view(tensor.type.element, tensor.type.dims, first);
   }
   Tensor slice = pool_.take(tensor.type.element, tensor.type.dims);
   const kernels::StridedCopy rows(slice.type(), {{piece.rows, piece.stride, piece.row}, {piece.row, 1, 1}});
   rows.run(data + piece.first * element, slice.raw());
-  return slice;
+  return next_ = std::move(slice);
 }
 
 HostOutputs::HostOutputs(const Program& program)
@@ -109,7 +109,7 @@ HostOutputs::HostOutputs(const Program& program)
 
 void HostOutputs::start() {
   reset(stores_);
-  for (Datum& result : results_) result = {};
+  begun_.assign(results_.size(), false);
 }
 
 void HostOutputs::offer(int output, int replica, const Datum& value, bool stays) {
@@ -118,45 +118,52 @@ void HostOutputs::offer(int output, int replica, const Datum& value, bool stays)
   const int micro_batch = store / tensor.slices;
   if ((micro_batch + 1) % tensor.every != 0) return;
   const int kept = tensor.micro_batches / tensor.every * program_->replicas;
+  Datum& result = results_[at(output)];
   if (!comes_whole(tensor, kept)) {
+    if (!begun_[at(output)]) begin(output, value);
     put(output, micro_batch / tensor.every * program_->replicas + replica, store % tensor.slices, value);
+  } else if (stays || !value.is_tensor() || value.tensor.keeps_memory()) {
+    result = value;
   } else {
-    const bool shares = stays || !value.is_tensor() || value.tensor.keeps_memory();
-    results_[at(output)] = shares ? value : Datum(pool_.copy(value.tensor));
+    result = pool_.copy(value.tensor);
   }
+}
+
+void HostOutputs::begin(int output, const Datum& first) {
+  const HostTensor& tensor = program_->outputs[at(output)];
+  if (!first.is_tensor()) {
+    throw Error("output '{}': {} found, a tensor needed to put several micro-batches into one array",
+                tensor.name, to_string(type_of(first)));
+  }
+  Dims whole;
+  for (std::int64_t dim : tensor.leading) {
+    if (dim != 1) whole.push_back(dim);
+  }
+  if (program_->replicas != 1) whole.push_back(program_->replicas);
+  IR_CHECK(ir::element_count(whole) == tensor.micro_batches / tensor.every * program_->replicas,
+           "output {}: {} for {} micro-batches, one in {} kept", tensor.name, ir::to_string(whole),
+           tensor.micro_batches, tensor.every);
+  const Dims& dims = first.tensor.dims();
+  whole.insert(whole.end(), dims.begin(), dims.end());
+  if (tensor.slices > 1) whole[whole.size() - dims.size() + at(tensor.slice_axis)] *= tensor.slices;
+  results_[at(output)] = {};  // so that its memory can be taken again
+  results_[at(output)] = pool_.take(first.tensor.type(), whole);
+  dims_[at(output)] = dims;
+  begun_[at(output)] = true;
 }
 
 void HostOutputs::put(int output, int chunk, int slice, const Datum& value) {
   const HostTensor& tensor = program_->outputs[at(output)];
-  Datum& result = results_[at(output)];
-  if (!value.is_tensor()) {
-    throw Error("output '{}': {} found, a tensor needed to put several micro-batches into one array",
-                tensor.name, to_string(type_of(value)));
-  }
-  const Dims& dims = value.tensor.dims();
-  if (result.is_nothing()) {
-    dims_[at(output)] = dims;
-    Dims whole;
-    for (std::int64_t dim : tensor.leading) {
-      if (dim != 1) whole.push_back(dim);
-    }
-    if (program_->replicas != 1) whole.push_back(program_->replicas);
-    IR_CHECK(ir::element_count(whole) == tensor.micro_batches / tensor.every * program_->replicas,
-             "output {}: {} for {} micro-batches, one in {} kept", tensor.name, ir::to_string(whole),
-             tensor.micro_batches, tensor.every);
-    whole.insert(whole.end(), dims.begin(), dims.end());
-    if (tensor.slices > 1) whole[whole.size() - dims.size() + at(tensor.slice_axis)] *= tensor.slices;
-    result = pool_.take(value.tensor.type(), whole);
-  }
-  if (dims != dims_[at(output)]) {
+  const Dims& needed = dims_[at(output)];
+  if (!value.is_tensor() || value.tensor.dims() != needed) {
     throw Error(
         "output '{}': a micro-batch of {} found after one of {}, one shape needed to put them into one array",
-        tensor.name, ir::to_string(dims), ir::to_string(dims_[at(output)]));
+        tensor.name, to_string(type_of(value)), ir::to_string(needed));
   }
-  const Piece piece = piece_of(tensor, dims, chunk, slice);
-  const kernels::StridedCopy rows(value.tensor.type(),
-                                  {{piece.rows, piece.row, piece.stride}, {piece.row, 1, 1}});
-  rows.run(value.tensor.raw(), kernels::element_at(result.tensor.raw(), value.tensor.type(), piece.first));
+  Tensor& result = results_[at(output)].tensor;
+  const Piece piece = piece_of(tensor, needed, chunk, slice);
+  const kernels::StridedCopy rows(result.type(), {{piece.rows, piece.row, piece.stride}, {piece.row, 1, 1}});
+  rows.run(value.tensor.raw(), kernels::element_at(result.raw(), result.type(), piece.first));
 }
 
 std::span<const Datum> HostOutputs::results() const {

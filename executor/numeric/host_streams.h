@@ -20,13 +20,15 @@ class HostInputs {
 
   /// Before a run. Error for a number or type of elements that does not fit; `given` outlives the run.
   void start(std::span<const ir::Datum> given);
-  /// What the replica's next load brings: a part of the array where it lies in one piece.
-  ir::Datum next(int input, int replica);
+  /// What the replica's next load brings, valid until the next call: a part of the array where it lies in one
+  /// piece.
+  const ir::Datum& next(int input, int replica);
 
  private:
   const executor::Program* program_;
   std::span<const ir::Datum> given_;
   std::vector<std::vector<int>> loads_;  // per input and replica: done in this run
+  ir::Datum next_;
   Pool pool_;
 };
 
@@ -45,11 +47,13 @@ class HostOutputs {
   std::span<const ir::Datum> results() const;
 
  private:
+  void begin(int output, const ir::Datum& first);
   void put(int output, int chunk, int slice, const ir::Datum& value);
 
   const executor::Program* program_;
   std::vector<std::vector<int>> stores_;  // per output and replica: offered in this run
-  std::vector<ir::Dims> dims_;            // per output: of one store, once the first is there
+  std::vector<ir::Dims> dims_;            // per output: of one store
+  std::vector<bool> begun_;               // per output: it has an array and dims_
   std::vector<ir::Datum> results_;
   Pool pool_;
 };

@@ -26,6 +26,7 @@ int rank_in_group(const ir::ReplicaGroup& group, int replicas, int replica) {
 }  // namespace
 
 std::size_t slot_index(const Slot& slot, int slots, int iteration) {
+  if (slots == 1) return 0;
   const int index = (slot.index + slot.stride * iteration) % slots;
   return static_cast<std::size_t>(index < 0 ? index + slots : index);
 }
@@ -59,11 +60,18 @@ void Memory::start() {
   for (std::size_t b = 0; b < cells_.size(); ++b) {
     if (program_->buffers[b].memory == executor::Memory::Streaming) continue;
     if (initial_[b].empty()) {
-      for (Cell& cell : cells_[b]) cell = {};
+      for (Cell& cell : cells_[b]) empty(cell);
     } else {
       cells_[b] = initial_[b];
     }
   }
+}
+
+// A value that only shows other memory has nothing to give back; its dimensions stay for the next one to
+// come.
+void Memory::empty(Cell& cell) {
+  cell.filled = false;
+  if (!cell.value.is_tensor() || cell.value.tensor.keeps_memory()) cell.value = {};
 }
 
 Memory::Cell& Memory::cell(const Slot& slot, int iteration) {
@@ -82,12 +90,15 @@ const Datum& Memory::read(const executor::Step& step, const Slot& slot, int iter
 
 void Memory::fill(const Slot& slot, int iteration, const Datum& value, bool stays) {
   Cell& target = cell(slot, iteration);
-  const bool shares = stays || !value.is_tensor() || value.tensor.keeps_memory();
-  target.value = shares ? value : Datum(pool(slot).copy(value.tensor));
+  if (stays || !value.is_tensor() || value.tensor.keeps_memory()) {
+    target.value = value;
+  } else {
+    target.value = pool(slot).copy(value.tensor);
+  }
   target.filled = true;
 }
 
-void Memory::free(const Slot& slot, int iteration) { cell(slot, iteration) = {}; }
+void Memory::free(const Slot& slot, int iteration) { empty(cell(slot, iteration)); }
 
 Pool& Memory::pool(const Slot& slot) {
   return pools_[static_cast<std::size_t>((*program_)[slot.buffer].processor)];

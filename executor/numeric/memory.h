@@ -36,6 +36,7 @@ class Memory {
     ir::Datum value = {};
     bool filled = false;
   };
+  static void empty(Cell& cell);
   Cell& cell(const executor::Slot& slot, int iteration);
 
   const executor::Program* program_;

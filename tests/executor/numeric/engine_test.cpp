@@ -251,7 +251,7 @@ TEST(Engine, RefusesMicroBatchesOfDifferentShapes) {
     FAIL() << "nothing was thrown";
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
-                 "output 'y': a micro-batch of [1,1] found after one of [1,2], one shape needed to put "
+                 "output 'y': a micro-batch of int64[1,1] found after one of [1,2], one shape needed to put "
                  "them into one array");
   }
 }
