@@ -1,5 +1,6 @@
 #include "executor/device/read_device.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -86,6 +87,22 @@ Json read_object(const std::string& text) try {
   throw Error("not JSON at byte {}, an object of device fields needed", error.byte);
 }
 
+void check_pod(const Device& device) {
+  if (device.topology == Topology::AllToAll || device.processors == 1) return;
+  if (device.processors % 2 != 0) {
+    throw Error("field 'processors' is {}, an even number (or 1) needed: a {} consists of pairs", device.processors,
+                name_of(device.topology));
+  }
+  if (device.link_domain > 1 && device.link_domain % 2 != 0) {
+    throw Error("field 'linkDomain' is {}, an even number (or 1) needed: a {} consists of pairs", device.link_domain,
+                name_of(device.topology));
+  }
+  if (device.processors > device.link_domain && device.processors % device.link_domain != 0) {
+    throw Error("field 'processors' is {}, a multiple of linkDomain, {}, needed", device.processors,
+                device.link_domain);
+  }
+}
+
 }  // namespace
 
 Device parse_device(const std::string& text) {
@@ -100,6 +117,7 @@ Device parse_device(const std::string& text) {
       throw Error("field '{}' is missing: give it, or 'base', the name of a preset", field.name);
     }
   }
+  check_pod(device);
   return device;
 }
 

@@ -10,8 +10,8 @@
 namespace podium::sim {
 namespace {
 
-constexpr double kBlock = 16;        // columns and inner elements that the unit takes at once
-constexpr double kGroupInner = 64;   // inner elements of a group of weights
+constexpr double kBlock = kUnitColumns;  // also inner elements that the unit takes at once
+constexpr double kGroupInner = 64;       // inner elements of a group of weights
 
 double part(double size, int parts) { return std::ceil(size / parts); }
 

@@ -8,6 +8,9 @@
 
 namespace podium::sim {
 
+/// Columns that a matrix unit takes at once; fewer leave a part of it idle.
+inline constexpr double kUnitColumns = 16;
+
 /// `count` products [rows, inner] x [inner, columns]; the second operand is the one held in the unit (weights).
 struct Product {
   double count = 1;

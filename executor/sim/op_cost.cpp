@@ -44,13 +44,9 @@ double element_bytes(const TypedOp& op) {
   return bits / 8.0;
 }
 
-void need_known_sizes(const TypedOp& op) {
-  const auto need = [](const ir::Type& type) {
-    if (type.is_tensor() && type.element != ir::DataType::Undefined && !type.is_static())
-      throw Error("the size of {} is known only by a run", to_string(type));
-  };
-  for (const ir::Type& type : op.input_types) need(type);
-  for (const ir::Type& type : op.output_types) need(type);
+void need_known_size(const ir::Type& type) {
+  if (type.is_tensor() && type.element != ir::DataType::Undefined && !type.is_static())
+    throw Error("the size of {} is known only by a run", to_string(type));
 }
 
 // What a processor does besides products, all tiles together.
@@ -100,7 +96,7 @@ bool has_half_partials(const TypedOp& op) {
   return partials != nullptr && *partials == "half";
 }
 
-OpCost one_product(const Product& product, const MatrixUnit& unit, const Device& device) {
+OpCost planned_product(const Product& product, const MatrixUnit& unit, const Device& device) {
   const MatrixPlan plan = plan_product(product, unit);
   OpCost cost;
   cost.compute_cycles = plan.compute_cycles * device.matrix_framework_factor;
@@ -110,35 +106,38 @@ OpCost one_product(const Product& product, const MatrixUnit& unit, const Device&
   return cost;
 }
 
-// As vector instructions, one for each vector of multiply-adds: what narrow groups of a convolution are better
-// off with, and the only way for types that matrix units do not know.
+// As vector instructions, one for each vector of multiply-adds.
 OpCost product_on_vectors(const Product& product, double width, const Device& device, int tiles) {
   const double multiply_adds = product.count * product.rows * product.inner * product.columns;
   const double operand = product.count * product.rows * product.inner * product.stored_share * width;
-  OpCost cost = vector_cost({.flop = multiply_adds, .element_bytes = width, .received_bytes = operand / tiles}, device,
-                            tiles);
-  cost.flop = 0;
+  return vector_cost({.flop = multiply_adds, .element_bytes = width, .received_bytes = operand / tiles}, device, tiles);
+}
+
+OpCost product_on_matrix_units(const Product& product, const MatrixUnit& unit, const Device& device) {
+  if (device.synchronous) return planned_product(product, unit, device);
+  const double multiply_adds = product.count * product.rows * product.inner * product.columns;
+  const double elements =
+      product.count * (product.rows * (product.inner * product.stored_share + product.columns) +
+                       product.inner * product.columns);
+  OpCost cost;
+  cost.seconds = roofline_seconds(device, unit.tiles, multiply_adds / unit.multiply_adds_per_cycle / unit.tiles,
+                                  elements * unit.element_bytes, 1);
   return cost;
 }
 
+// Narrow products, such as a group of a depthwise convolution, would leave most of a matrix unit idle: they go where
+// they are faster.
 OpCost product_cost(const TypedOp& op, const Product& product, const Device& device, int tiles) {
   const double flop = 2 * product.count * product.rows * product.inner * product.columns;
-  const ir::DataType type = op.element(0);
-  const double width = bit_width(type) / 8.0;
-  const MatrixUnit unit = matrix_unit(device, tiles, width, has_half_partials(op));
-  OpCost cost = product_on_vectors(product, width, device, tiles);
-  if (has_matrix_unit(type)) {
-    OpCost matrix;
-    if (device.synchronous) {
-      matrix = one_product(product, unit, device);
-    } else {
-      const double bytes =
-          product.count * width *
-          (product.rows * (product.inner * product.stored_share + product.columns) + product.inner * product.columns);
-      matrix.seconds =
-          roofline_seconds(device, tiles, flop / 2 / unit.multiply_adds_per_cycle / tiles, bytes, 1);
-    }
-    if (matrix.seconds < cost.seconds) cost = matrix, cost.matrix_flop = flop;
+  const double width = bit_width(op.element(0)) / 8.0;
+  OpCost cost;
+  if (has_matrix_unit(op.element(0))) {
+    cost = product_on_matrix_units(product, matrix_unit(device, tiles, width, has_half_partials(op)), device);
+    cost.matrix_flop = flop;
+  }
+  if (cost.matrix_flop == 0 || product.columns < kUnitColumns) {
+    const OpCost vectors = product_on_vectors(product, width, device, tiles);
+    if (cost.matrix_flop == 0 || vectors.seconds < cost.seconds) cost = vectors;
   }
   cost.flop = flop;
   return cost;
@@ -170,8 +169,7 @@ double dims_product(const ir::Dims& dims, std::size_t end) {
 // result that ends a row are on a tile or two, those of one that goes across rows are on all.
 double partials_per_tile(const TypedOp& op, int tiles) {
   const ir::Dims& in = op.dims(0);
-  ir::Dims out = op.dims(0);
-  out = op.output(0).dims;
+  ir::Dims out = op.output(0).dims;
   while (!out.empty() && out.back() == 1) out.pop_back();
   const bool ends_rows = out.size() <= in.size() && std::equal(out.begin(), out.end(), in.begin());
   const double results = static_cast<double>(op.output(0).element_count());
@@ -252,6 +250,7 @@ double trips_of(const TypedOp& op) {
   }
   if (!op.op.is("Scan")) throw Error("the length of the sequence is known only by a run");
   const std::size_t first = op.op.formal_inputs() - static_cast<std::size_t>(op.get_int("num_scan_inputs"));
+  if (!op.input(first).is_static()) throw Error("the number of trips is known only by a run");
   const ir::Dims& dims = op.dims(first);
   const auto* axes = op.get_if<ir::IntList>("scan_input_axes");
   const std::int64_t axis = axes == nullptr || axes->empty() ? 0 : axes->front();
@@ -292,7 +291,8 @@ OpCost operator*(OpCost cost, double times) {
 OpCost op_cost(const TypedOp& op, const Device& device, int tiles) {
   IR_CHECK(tiles > 0, "an op on {} tiles", tiles);
   if (is_of(ir::control_ops, op.op.spec)) return control_cost(op, device, tiles);
-  need_known_sizes(op);
+  for (const ir::Type& type : op.input_types) need_known_size(type);
+  for (const ir::Type& type : op.output_types) need_known_size(type);
   const std::vector<RepeatedProduct> products = products_of(op);
   return products.empty() ? plain_cost(op, device, tiles) : products_cost(op, products, device, tiles);
 }
