@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <numeric>
+#include <random>
 
 #include "executor/numeric/engine.h"
 #include "tests/executor/lower/placed.h"
@@ -132,6 +133,13 @@ const std::vector<Case>& cases() {
        "{ a = Mul(x, w) b = Exp(a) c = Mul(b, w) y = Add(c, m) }",
        {0, 1, 1, 2},
        {}},
+      {"control flow",
+       "agraph (float[3] x) => (float[3] y) <float limit = {20}> { s = ReduceSum <keepdims = 0> (x)"
+       "c = Less(s, limit) a = Neg(x)"
+       "b = If (c) <then_branch = t () => (float[3] u) { u = Add(x, a) },"
+       "else_branch = e () => (float[3] v) { v = Mul(x, a) }> y = Add(b, x) }",
+       {0, 0, 1, 2, 1},
+       {0, 0, 1, 2, 3}},
       {"merged stages",
        "agraph (float[3] x) => (float[3] y) { a = Neg(x) b = Exp(a) c = Add(a, b) y = Sin(c) }",
        {0, 0, 1, 1},
@@ -167,6 +175,50 @@ TEST_P(EveryStrategy, GivesTheNumbersOfOneProcessor) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, EveryStrategy, ::testing::Range(std::size_t{0}, cases().size()));
+
+// A model of `ops` ops that read any two values before them, its stages anywhere on three processors.
+Placed random_model(std::mt19937& random, int ops) {
+  const auto below = [&](int count) { return static_cast<int>(random() % static_cast<unsigned>(count)); };
+  std::string body;
+  std::vector<std::string> values{"x0", "x1"};
+  std::vector<int> stages;
+  int stage = 0;
+  for (int i = 0; i < ops; ++i) {
+    const std::string first = values[static_cast<std::size_t>(below(static_cast<int>(values.size())))];
+    values.push_back(fmt::format("v{}", i));
+    body += fmt::format("{} = Add({}, {}) ", values.back(), first, values[values.size() - 2]);
+    stage += below(3) == 0 ? 0 : 1;
+    stages.push_back(std::max(stage - 1, 0));
+  }
+  std::vector<int> processor_of_stage;
+  for (int s = 0; s <= stages.back(); ++s) processor_of_stage.push_back(below(3));
+  std::vector<int> processors;
+  for (int s : stages) processors.push_back(processor_of_stage[static_cast<std::size_t>(s)]);
+  const std::string early = values[static_cast<std::size_t>(2 + below(ops))];
+  const std::string outputs = early == values.back() ? "" : "float[3] " + early + ", ";
+  return placed(fmt::format("agraph (float[3] x0, float[3] x1) => ({}float[3] {}) {{ {}}}", outputs,
+                            values.back(), body),
+                processors, stages);
+}
+
+TEST(Numbers, OfAnyModelAreThoseOfOneProcessor) {
+  std::mt19937 random(1);
+  for (int i = 0; i < 60; ++i) {
+    const Placed model = random_model(random, 4 + i % 9);
+    Placed alone = model;
+    for (ir::OpPlacement& op : alone.placement.ops) op = {};
+    alone.placement.processors = 1;
+    Options options{.batches_per_step = 13};
+    const std::vector<Datum> inputs{counted({13, 3}), counted({13, 3})};
+    const std::vector<Result> expected = run(alone, options, inputs);
+    EXPECT_EQ(run(model, options, inputs), expected) << i;
+    options.pipelining = true;
+    EXPECT_EQ(run(model, options, inputs), expected) << i;
+    options.io_tiles = 32;
+    options.overlap_io = ir::ExchangeStrategy::OverlapInnerLoop;
+    EXPECT_EQ(run(model, options, inputs), expected) << i;
+  }
+}
 
 TEST(Numbers, EveryTensorIsTheSameInAPipeline) {
   const Case& test = cases()[2];
