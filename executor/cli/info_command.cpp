@@ -6,6 +6,8 @@
 
 #include "executor/cli/options.h"
 #include "executor/cli/write_file.h"
+#include "executor/device/fields.h"
+#include "executor/device/read_device.h"
 #include "executor/report/model_summary.h"
 #include "executor/report/table.h"
 #include "executor/session/session.h"
@@ -43,6 +45,16 @@ void print_supported() {
   fmt::print("{}", report::table(rows));
   fmt::print("{} ops; each is read in every version from 1 to the newest, opset {}\n", rows.size() - 1,
              importer::kNewestOpset);
+}
+
+void print_device(const device::Device& device, bool with_meanings) {
+  fmt::print("{}", device::to_json(device));
+  if (!with_meanings) return;
+  std::vector<std::vector<std::string>> rows{{"field", "unit", "meaning"}};
+  for (const device::Field& field : device::fields()) {
+    rows.push_back({std::string(field.name), std::string(field.unit), std::string(field.what)});
+  }
+  fmt::print("\n{}", report::table(rows));
 }
 
 std::vector<std::vector<std::string>> value_rows(const ir::Graph& graph, const char* what,
@@ -117,6 +129,10 @@ int run_info(const Arguments& arguments) {
   }
   if (options.list_supported) {
     print_supported();
+    return 0;
+  }
+  if (!options.device.empty()) {
+    print_device(device::read_device(options.device), options.verbose);
     return 0;
   }
   if (options.paths.size() != 1) throw UsageError("info: {} models found, one needed", options.paths.size());

@@ -1,10 +1,13 @@
 #include "executor/cli/options.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "executor/cli/flag_values.h"
 #include "executor/cli/session_flags.h"
 #include "executor/cli/write_file.h"
+#include "executor/device/presets.h"
 #include "executor/session/read_options.h"
 #include "ir/nearest.h"
 
@@ -17,6 +20,8 @@ constexpr int kMostThreads = 256;
 bool has(const std::vector<OptionGroup>& groups, OptionGroup group) {
   return std::find(groups.begin(), groups.end(), group) != groups.end();
 }
+
+std::string preset_list() { return fmt::format("{}", fmt::join(device::preset_names(), ", ")); }
 
 cxxopts::Options make(std::string_view command, std::string_view what,
                       const std::vector<OptionGroup>& groups) {
@@ -53,7 +58,9 @@ cxxopts::Options make(std::string_view command, std::string_view what,
         "trace", "FILE.json that gets a timeline for Perfetto", cxxopts::value<std::string>());
   }
   if (has(groups, OptionGroup::Info)) {
-    options.add_options("Info")("ops", "one line an op, with inferred types")(
+    options.add_options("Info")("device", "prints a device, a preset or FILE.json, as JSON; with --verbose what its "
+                                "fields mean. Presets: " + preset_list(), cxxopts::value<std::string>())(
+        "ops", "one line an op, with inferred types")(
         "ops-supported", "every op with its version, types and whether it has a gradient")(
         "dim", "NAME=N: value of a symbolic dimension (repeatable)",
         cxxopts::value<std::vector<std::string>>())("report", "FILE.json that gets the whole result",
@@ -144,6 +151,7 @@ Options parse(std::string_view command, const Arguments& arguments, const std::v
     read_shared(result, groups, options);
     if (has(groups, OptionGroup::Data)) read_data(result, options);
     if (has(groups, OptionGroup::Info)) {
+      if (result.count("device") > 0) options.device = result["device"].as<std::string>();
       options.list_ops = result.count("ops") > 0;
       options.list_supported = result.count("ops-supported") > 0;
     }

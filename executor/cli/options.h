@@ -33,7 +33,7 @@ struct Options {
   double absolute = 1e-7;
   std::string report_file;
   std::string trace_file;
-  std::string device;                                      ///< the name of a preset, or a file
+  std::string device;  ///< the name of a preset, or a file; of info "" when none is asked for
   podium::Options session = {};                            ///< of --options FILE and the flags over it
   nlohmann::json session_json = nlohmann::json::object();  ///< the same as a file would say it
   std::vector<std::string> notes;                          ///< for stderr
