@@ -6,6 +6,7 @@
 
 #include "executor/lower/plan_memory.h"
 #include "executor/lower/strategies.h"
+#include "ir/nearest.h"
 
 namespace podium::lower {
 namespace {
@@ -45,7 +46,12 @@ void add_anchors(ir::Graph& graph, const Options& options) {
   std::set<ir::ValueId> outputs(graph.outputs.begin(), graph.outputs.end());
   for (const auto& [name, anchor] : options.anchors) {
     const auto found = by_name.find(name);
-    IR_CHECK(found != by_name.end(), "anchor {} is no tensor of the graph", name);
+    if (found == by_name.end()) {
+      std::vector<std::string_view> names;
+      for (const auto& [known, id] : by_name) names.push_back(known);
+      throw Error("anchor '{}': the model has no tensor of this name, the nearest is '{}'", name,
+                  ir::nearest(name, names));
+    }
     if (outputs.insert(found->second).second) graph.outputs.push_back(found->second);
   }
 }
