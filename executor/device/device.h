@@ -30,29 +30,28 @@ struct Link {
 struct Device {
   std::string name;
   int processors = 1;
-  int tiles = 1472;                         ///< of a processor: units that work on their own (a GPU's multiprocessors)
+  int tiles = 1472;  ///< of a processor: units that work on their own (a GPU's multiprocessors)
   double clock_hertz = 1.33e9;
   std::int64_t tile_memory_bytes = 638976;  ///< of a tile; where memory is shared, a tile's part
-  int worker_threads = 6;                   ///< of a tile
 
   MatrixRate matrix = {};
-  double vector_bytes_per_cycle = 8;     ///< of a tile: one load, operation or store of so many bytes a cycle
-  double exchange_bytes_per_cycle = 4;   ///< that a tile receives from the others, or from shared memory
-  double copy_bytes_per_cycle = 8;       ///< inside a tile
-  double phase_overhead_cycles = 600;    ///< of one compute and exchange superstep, its sync included
+  double vector_bytes_per_cycle = 8;    ///< of a tile: one load, operation or store of so many bytes a cycle
+  double exchange_bytes_per_cycle = 4;  ///< that a tile receives from the others, or from shared memory
+  double copy_bytes_per_cycle = 8;      ///< inside a tile
+  double phase_overhead_cycles = 600;   ///< of one compute and exchange superstep, its sync included
   double matrix_overhead_half_cycles = 1400;  ///< fixed cost of a matrix product of 16-bit operands
   double matrix_overhead_single_cycles = 800;
   double matrix_weights_half_cycles = 1000;  ///< to bring a group of 16 x 64 weights into the matrix unit
   double matrix_weights_single_cycles = 4000;
   double matrix_framework_factor = 1.2;  ///< on a product's time: what a framework rearranges around it
 
-  bool synchronous = true;  ///< an exchange is a barrier of its sync group and stops its processors' compute
-  double sync_cycles = 100;              ///< inside one processor
+  bool synchronous = true;   ///< an exchange is a barrier of its sync group and stops its processors' compute
+  double sync_cycles = 100;  ///< inside one processor
   double global_sync_seconds = 0.45e-6;  ///< between processors
 
   Topology topology = Topology::Ladder;
-  Link rung = {};  ///< to the partner of the pair; of AllToAll: a processor's port
-  Link rail = {};  ///< to the neighbour pair, on the same side
+  Link rung = {};               ///< to the partner of the pair; of AllToAll: a processor's port
+  Link rail = {};               ///< to the neighbour pair, on the same side
   int link_domain = 64;         ///< processors that rungs and rails tie together; beyond them gateways do
   int processors_per_host = 4;  ///< that share one gateway: a machine
   Link gateway = {};            ///< from a machine to its like in the next domain
@@ -69,8 +68,6 @@ struct Device {
 
   double code_bytes_per_op = 0;             ///< estimate, per op and processor
   double exchange_code_bytes_per_step = 0;  ///< estimate, per exchange step and processor
-  double idle_watts = 0;                    ///< of a processor
-  double matrix_watts = 0;                  ///< of a processor at full use of the matrix units
 
   std::int64_t memory_bytes() const { return tiles * tile_memory_bytes; }
 };

@@ -3,7 +3,8 @@
 //   tool     printed by the vendor's gc-flops, gc-iputraffictest, gc-hosttraffictest
 //   poplibs  constants of the vendor's open libraries and of their model of a pod
 //   study    third parties' measurements: Jia et al. 2019, halo exchanges of a lattice-Boltzmann solver
-//   fit      fitted on published figures: dense products of the PopSparse paper (matrix), the vendor's table of
+//   fit      fitted on published figures: dense products of the PopSparse paper (matrix), the vendor's table
+//   of
 //            sharded optimizer state (streaming, collectives)
 //   guess    nothing is published
 #include "executor/device/presets.h"
@@ -16,7 +17,7 @@ namespace {
 constexpr double kLinkBytes = 16e9 * 0.85;  // an IPU-Link, one way, what it carries of its raw rate: poplibs
 constexpr double kHop = 0.6e-6;             // small halos over one or two hops: study
 constexpr std::int64_t kGiB = std::int64_t{1} << 30;
-constexpr double kCodePerTileAndOp = 64;       // guess
+constexpr double kCodePerTileAndOp = 64;        // guess
 constexpr double kCodePerTileAndExchange = 96;  // guess
 
 Device with_code(Device device) {
@@ -27,25 +28,23 @@ Device with_code(Device device) {
 
 Device mk2() {
   Device device;
-  device.tiles = 1472;                // sheet
-  device.clock_hertz = 1.33e9;        // sheet
-  device.tile_memory_bytes = 638976;  // sheet
+  device.tiles = 1472;                   // sheet
+  device.clock_hertz = 1.33e9;           // sheet
+  device.tile_memory_bytes = 638976;     // sheet
   device.rung = {6 * kLinkBytes, kHop};  // six links to the partner, two up, two down: sheet
   device.rail = {2 * kLinkBytes, kHop};
-  device.gateway = {12.5e9, 2e-6};    // 100 Gb/s: sheet; latency: guess
+  device.gateway = {12.5e9, 2e-6};     // 100 Gb/s: sheet; latency: guess
   device.host_load = {7.06e9, 20e-6};  // tool; latency: guess
   device.host_store = {2.93e9, 20e-6};
   device.streaming_load = {4.8e9, 25e-6};  // fit
   device.streaming_store = {4.8e9, 25e-6};
   device.streaming_memory_bytes = 32 * kGiB;  // sheet: 128 GB a machine
-  device.idle_watts = 41.6;  // study
-  device.matrix_watts = 208;
   return with_code(device);
 }
 
 Device mk1() {
   Device device = mk2();
-  device.tiles = 1216;                // sheet
+  device.tiles = 1216;  // sheet
   device.clock_hertz = 1.6e9;
   device.tile_memory_bytes = 262144;
   device.matrix = {32, 32, 8};
@@ -58,8 +57,6 @@ Device mk1() {
   device.host_store = {16 * 7.9e9, 20e-6};
   device.streaming_load = {7.9e9, 25e-6};
   device.streaming_store = {7.9e9, 25e-6};
-  device.idle_watts = 0;  // not published
-  device.matrix_watts = 150;  // 300 W a card: sheet
   return with_code(device);
 }
 
@@ -75,19 +72,17 @@ Device c600() {
   device.link_domain = 1;
   device.processors_per_host = 1;
   device.gateway = {};
-  device.matrix_watts = 185;  // sheet
   return device;
 }
 
-// A node of eight A100 (80 GB) behind NVLink switches: data sheet. Tiles are multiprocessors; what they receive from
-// shared memory is their part of its 2.04 TB/s, and all memory is streaming memory's kind at once.
+// A node of eight A100 (80 GB) behind NVLink switches: data sheet. Tiles are multiprocessors; what they
+// receive from shared memory is their part of its 2.04 TB/s. Streaming memory is the host's.
 Device gpu() {
   Device device;
   device.tiles = 108;
   device.clock_hertz = 1.41e9;
   device.tile_memory_bytes = 80'000'000'000 / 108;
-  device.worker_threads = 64;
-  device.matrix = {1024, 1024, 512};  // 312 TF of 16 bits, 156 TF of TF32
+  device.matrix = {1024, 1024, 512};    // 312 TF of 16 bits, 156 TF of TF32
   device.vector_bytes_per_cycle = 256;  // 64 lanes of 32 bits
   device.exchange_bytes_per_cycle = 2.039e12 / (108 * 1.41e9);
   device.copy_bytes_per_cycle = 128;
@@ -96,6 +91,7 @@ Device gpu() {
   device.matrix_overhead_single_cycles = 0;
   device.matrix_weights_half_cycles = 0;
   device.matrix_weights_single_cycles = 0;
+  device.matrix_framework_factor = 1;
   device.synchronous = false;
   device.sync_cycles = 0;
   device.global_sync_seconds = 0;
@@ -111,8 +107,6 @@ Device gpu() {
   device.streaming_store = {25e9, 10e-6};
   device.sharded_transaction_seconds = 10e-6;
   device.streaming_memory_bytes = 128 * kGiB;
-  device.idle_watts = 50;
-  device.matrix_watts = 400;
   return device;
 }
 
@@ -125,22 +119,14 @@ struct Row {
 
 // Up to 16 processors are a ladder, a rack of 64 is a torus; racks are joined by gateways.
 constexpr Row kRows[] = {
-    {"ipu-mk1", mk1, 16, Topology::Ladder},
-    {"ipu-m2000", mk2, 4, Topology::Ladder},
-    {"ipu-pod4", mk2, 4, Topology::Ladder},
-    {"ipu-pod16", mk2, 16, Topology::Ladder},
-    {"ipu-pod64", mk2, 64, Topology::Torus},
-    {"ipu-pod128", mk2, 128, Topology::Torus},
-    {"ipu-pod256", mk2, 256, Topology::Torus},
-    {"ipu-pod512", mk2, 512, Topology::Torus},
-    {"ipu-pod1024", mk2, 1024, Topology::Torus},
-    {"bow-2000", bow, 4, Topology::Ladder},
-    {"bow-pod16", bow, 16, Topology::Ladder},
-    {"bow-pod64", bow, 64, Topology::Torus},
-    {"bow-pod256", bow, 256, Topology::Torus},
-    {"bow-pod1024", bow, 1024, Topology::Torus},
-    {"c600", c600, 1, Topology::Ladder},
-    {"gpu-node-8", gpu, 8, Topology::AllToAll},
+    {"ipu-mk1", mk1, 16, Topology::Ladder},      {"ipu-m2000", mk2, 4, Topology::Ladder},
+    {"ipu-pod4", mk2, 4, Topology::Ladder},      {"ipu-pod16", mk2, 16, Topology::Ladder},
+    {"ipu-pod64", mk2, 64, Topology::Torus},     {"ipu-pod128", mk2, 128, Topology::Torus},
+    {"ipu-pod256", mk2, 256, Topology::Torus},   {"ipu-pod512", mk2, 512, Topology::Torus},
+    {"ipu-pod1024", mk2, 1024, Topology::Torus}, {"bow-2000", bow, 4, Topology::Ladder},
+    {"bow-pod16", bow, 16, Topology::Ladder},    {"bow-pod64", bow, 64, Topology::Torus},
+    {"bow-pod256", bow, 256, Topology::Torus},   {"bow-pod1024", bow, 1024, Topology::Torus},
+    {"c600", c600, 1, Topology::Ladder},         {"gpu-node-8", gpu, 8, Topology::AllToAll},
 };
 
 const std::vector<Device>& presets() {
@@ -161,7 +147,8 @@ const std::vector<Device>& presets() {
 }  // namespace
 
 const Device* find_preset(std::string_view name) {
-  const auto found = std::find_if(presets().begin(), presets().end(), [&](const Device& d) { return d.name == name; });
+  const auto found =
+      std::find_if(presets().begin(), presets().end(), [&](const Device& d) { return d.name == name; });
   return found == presets().end() ? nullptr : &*found;
 }
 

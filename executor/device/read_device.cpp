@@ -17,8 +17,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string range(const Field& field) {
-  return fmt::format("a number from {} to {}{}{} needed", field.least, field.most, field.unit.empty() ? "" : " ",
-                     field.unit);
+  return fmt::format("a number from {} to {}{}{} needed", field.least, field.most,
+                     field.unit.empty() ? "" : " ", field.unit);
 }
 
 template <class T>
@@ -90,12 +90,12 @@ Json read_object(const std::string& text) try {
 void check_pod(const Device& device) {
   if (device.topology == Topology::AllToAll || device.processors == 1) return;
   if (device.processors % 2 != 0) {
-    throw Error("field 'processors' is {}, an even number (or 1) needed: a {} consists of pairs", device.processors,
-                name_of(device.topology));
+    throw Error("field 'processors' is {}, an even number (or 1) needed: a {} consists of pairs",
+                device.processors, name_of(device.topology));
   }
   if (device.link_domain > 1 && device.link_domain % 2 != 0) {
-    throw Error("field 'linkDomain' is {}, an even number (or 1) needed: a {} consists of pairs", device.link_domain,
-                name_of(device.topology));
+    throw Error("field 'linkDomain' is {}, an even number (or 1) needed: a {} consists of pairs",
+                device.link_domain, name_of(device.topology));
   }
   if (device.processors > device.link_domain && device.processors % device.link_domain != 0) {
     throw Error("field 'processors' is {}, a multiple of linkDomain, {}, needed", device.processors,

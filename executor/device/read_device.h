@@ -7,8 +7,9 @@
 
 namespace podium::device {
 
-/// `name` is a preset's or a file's: a JSON object of fields (see fields.h). With "base", the name of a preset,
-/// fields left out are the base's; without it every field is needed. Error: "FILE: field 'F' is X, Y needed".
+/// `name` is a preset's or a file's: a JSON object of fields (see fields.h). With "base", the name of a
+/// preset, fields left out are the base's; without it every field is needed. Error: "FILE: field 'F' is X, Y
+/// needed".
 Device read_device(const std::string& name);
 
 /// A device from the text of such a file. Error as read_device's, without the file's name.

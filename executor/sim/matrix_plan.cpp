@@ -19,11 +19,13 @@ double part(double size, int parts) { return std::ceil(size / parts); }
 std::vector<int> cuts(double size, int most) {
   std::set<int> found;
   const int end = static_cast<int>(std::min<double>(size, most));
-  for (int parts = 1; parts <= end; ++parts) found.insert(static_cast<int>(std::ceil(size / part(size, parts))));
+  for (int parts = 1; parts <= end; ++parts)
+    found.insert(static_cast<int>(std::ceil(size / part(size, parts))));
   return {found.begin(), found.end()};
 }
 
-// Many products are dealt out evenly; the other dimensions share what tiles are left, so powers of two will do.
+// Many products are dealt out evenly; the other dimensions share what tiles are left, so powers of two will
+// do.
 std::vector<int> deals(double count, int tiles) {
   const int end = static_cast<int>(std::min<double>(count, tiles));
   std::vector<int> found;
@@ -95,14 +97,17 @@ Key key_of(const Product& product, const MatrixUnit& unit) {
 MatrixUnit matrix_unit(const device::Device& device, int tiles, double element_bytes, bool half_partials) {
   const bool is_half = element_bytes <= 2;
   const device::MatrixRate& rate = device.matrix;
-  return {.tiles = tiles,
-          .multiply_adds_per_cycle = !is_half ? rate.single : half_partials ? rate.half_half : rate.half_single,
-          .overhead_cycles = is_half ? device.matrix_overhead_half_cycles : device.matrix_overhead_single_cycles,
-          .weights_cycles = is_half ? device.matrix_weights_half_cycles : device.matrix_weights_single_cycles,
-          .exchange_bytes_per_cycle = device.exchange_bytes_per_cycle,
-          .copy_bytes_per_cycle = device.copy_bytes_per_cycle,
-          .element_bytes = element_bytes,
-          .partial_bytes = is_half && half_partials ? 2.0 : 4.0};
+  return {
+      .tiles = tiles,
+      .multiply_adds_per_cycle = !is_half        ? rate.single
+                                 : half_partials ? rate.half_half
+                                                 : rate.half_single,
+      .overhead_cycles = is_half ? device.matrix_overhead_half_cycles : device.matrix_overhead_single_cycles,
+      .weights_cycles = is_half ? device.matrix_weights_half_cycles : device.matrix_weights_single_cycles,
+      .exchange_bytes_per_cycle = device.exchange_bytes_per_cycle,
+      .copy_bytes_per_cycle = device.copy_bytes_per_cycle,
+      .element_bytes = element_bytes,
+      .partial_bytes = is_half && half_partials ? 2.0 : 4.0};
 }
 
 MatrixPlan plan_product(const Product& product, const MatrixUnit& unit) {

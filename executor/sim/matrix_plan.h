@@ -1,7 +1,7 @@
-// How a matrix product is cut over the tiles of a processor, and what it takes then. The model: fixed overhead,
-// multiply-adds at the unit's rate, loading each group of 16 x 64 weights into the unit, receiving the operands
-// that other tiles hold, and adding up partial sums where the inner dimension is cut. Its few constants are the
-// device's, fitted on dense products of 1024 to 4096 squared (mean error 7 %).
+// How a matrix product is cut over the tiles of a processor, and what it takes then. The model: fixed
+// overhead, multiply-adds at the unit's rate, loading each group of 16 x 64 weights into the unit, receiving
+// the operands that other tiles hold, and adding up partial sums where the inner dimension is cut. Its few
+// constants are the device's, fitted on dense products of 1024 to 4096 squared (mean error 7 %).
 #pragma once
 
 #include "executor/device/device.h"
@@ -11,7 +11,8 @@ namespace podium::sim {
 /// Columns that a matrix unit takes at once; fewer leave a part of it idle.
 inline constexpr double kUnitColumns = 16;
 
-/// `count` products [rows, inner] x [inner, columns]; the second operand is the one held in the unit (weights).
+/// `count` products [rows, inner] x [inner, columns]; the second operand is the one held in the unit
+/// (weights).
 struct Product {
   double count = 1;
   double rows = 0;
@@ -35,7 +36,8 @@ struct MatrixUnit {
 };
 
 /// `half_partials`: 16-bit operands are summed up in 16 bits.
-MatrixUnit matrix_unit(const device::Device& device, int tiles, double element_bytes, bool half_partials = false);
+MatrixUnit matrix_unit(const device::Device& device, int tiles, double element_bytes,
+                       bool half_partials = false);
 
 /// Parts into which each dimension is cut, and cycles of the slowest tile.
 struct MatrixPlan {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "executor/sim/op_family.h"
 #include "executor/sim/products.h"
 #include "ir/error.h"
-#include "ir/ops/families.h"
 #include "ir/work.h"
 
 namespace podium::sim {
@@ -13,11 +13,6 @@ namespace {
 
 using device::Device;
 using ir::TypedOp;
-
-bool is_of(ir::OpFamily family, const ir::OpSpec* spec) {
-  const std::span<const ir::OpSpec> rows = family();
-  return spec >= rows.data() && spec < rows.data() + rows.size();
-}
 
 double bytes_of(const ir::Type& type) {
   if (!type.is_tensor() || type.element == ir::DataType::Undefined) return 0;
@@ -51,11 +46,11 @@ void need_known_size(const ir::Type& type) {
 
 // What a processor does besides products, all tiles together.
 struct VectorWork {
-  double bytes = 0;             ///< loaded and stored
+  double bytes = 0;  ///< loaded and stored
   double flop = 0;
   double element_bytes = 4;
-  double received_bytes = 0;    ///< by each tile from others
-  double copied_bytes = 0;      ///< by each tile, to where the next op wants them
+  double received_bytes = 0;  ///< by each tile from others
+  double copied_bytes = 0;    ///< by each tile, to where the next op wants them
   double phases = 1;
 };
 
@@ -106,29 +101,36 @@ OpCost planned_product(const Product& product, const MatrixUnit& unit, const Dev
   return cost;
 }
 
-// As vector instructions, one for each vector of multiply-adds.
+double multiply_adds(const Product& product) {
+  return product.count * product.rows * product.inner * product.columns;
+}
+
+// Bytes of both operands and the result, as they are stored.
+double stored_bytes(const Product& product, double width) {
+  const double left = product.rows * product.inner * product.stored_share;
+  return product.count * width * (left + product.inner * product.columns + product.rows * product.columns);
+}
+
+// As vector instructions, one for each vector of multiply-adds, which loads what it needs beside.
 OpCost product_on_vectors(const Product& product, double width, const Device& device, int tiles) {
-  const double multiply_adds = product.count * product.rows * product.inner * product.columns;
-  const double operand = product.count * product.rows * product.inner * product.stored_share * width;
-  return vector_cost({.flop = multiply_adds, .element_bytes = width, .received_bytes = operand / tiles}, device, tiles);
+  const double left = product.count * product.rows * product.inner * product.stored_share * width;
+  VectorWork work{.flop = multiply_adds(product), .element_bytes = width, .received_bytes = left / tiles};
+  if (!device.synchronous) work.bytes = stored_bytes(product, width);
+  return vector_cost(work, device, tiles);
 }
 
 OpCost product_on_matrix_units(const Product& product, const MatrixUnit& unit, const Device& device) {
   if (device.synchronous) return planned_product(product, unit, device);
-  const double multiply_adds = product.count * product.rows * product.inner * product.columns;
-  const double elements =
-      product.count * (product.rows * (product.inner * product.stored_share + product.columns) +
-                       product.inner * product.columns);
   OpCost cost;
-  cost.seconds = roofline_seconds(device, unit.tiles, multiply_adds / unit.multiply_adds_per_cycle / unit.tiles,
-                                  elements * unit.element_bytes, 1);
+  const double cycles = multiply_adds(product) / unit.multiply_adds_per_cycle / unit.tiles;
+  cost.seconds = roofline_seconds(device, unit.tiles, cycles, stored_bytes(product, unit.element_bytes), 1);
   return cost;
 }
 
-// Narrow products, such as a group of a depthwise convolution, would leave most of a matrix unit idle: they go where
-// they are faster.
+// Narrow products, such as a group of a depthwise convolution, would leave most of a matrix unit idle: they
+// go where they are faster.
 OpCost product_cost(const TypedOp& op, const Product& product, const Device& device, int tiles) {
-  const double flop = 2 * product.count * product.rows * product.inner * product.columns;
+  const double flop = 2 * multiply_adds(product);
   const double width = bit_width(op.element(0)) / 8.0;
   OpCost cost;
   if (has_matrix_unit(op.element(0))) {
@@ -147,14 +149,15 @@ OpCost product_cost(const TypedOp& op, const Product& product, const Device& dev
 OpCost products_cost(const TypedOp& op, const std::vector<RepeatedProduct>& products, const Device& device,
                      int tiles) {
   OpCost cost;
-  for (const RepeatedProduct& each : products) cost += product_cost(op, each.product, device, tiles) * each.times;
+  for (const RepeatedProduct& each : products)
+    cost += product_cost(op, each.product, device, tiles) * each.times;
   if (products.size() < 2) return cost;
   const RepeatedProduct& inner = is_of(ir::recurrent_ops, op.op.spec) ? products[1] : products[0];
   const double results = inner.product.count * inner.product.rows * inner.product.columns;
   constexpr double kFlopEach = 4;  // as ops/softmax.cpp counts; gates are like it
   const double width = element_bytes(op);
-  cost += vector_cost({.bytes = 2 * results * width, .flop = kFlopEach * results, .element_bytes = width}, device,
-                      tiles) *
+  cost += vector_cost({.bytes = 2 * results * width, .flop = kFlopEach * results, .element_bytes = width},
+                      device, tiles) *
           inner.times;
   return cost;
 }
@@ -165,8 +168,8 @@ double dims_product(const ir::Dims& dims, std::size_t end) {
   return product;
 }
 
-// Results that each tile has a part of and gives to others. Elements lie over the tiles in their order: those of a
-// result that ends a row are on a tile or two, those of one that goes across rows are on all.
+// Results that each tile has a part of and gives to others. Elements lie over the tiles in their order: those
+// of a result that ends a row are on a tile or two, those of one that goes across rows are on all.
 double partials_per_tile(const TypedOp& op, int tiles) {
   const ir::Dims& in = op.dims(0);
   ir::Dims out = op.output(0).dims;
@@ -184,7 +187,8 @@ OpCost normalizing_cost(const TypedOp& op, VectorWork work, const Device& device
   const ir::Dims& dims = op.dims(0);
   const auto* axis = op.get_if<std::int64_t>("axis");
   const auto rank = static_cast<std::int64_t>(dims.size());
-  const std::int64_t end = axis != nullptr ? ir::normalized_axis(*axis, rank) : std::min<std::int64_t>(2, rank);
+  const std::int64_t end =
+      axis != nullptr ? ir::normalized_axis(*axis, rank) : std::min<std::int64_t>(2, rank);
   const double rows = dims_product(dims, static_cast<std::size_t>(end));
   work.received_bytes += kStatistics * kStatisticBytes * std::ceil(rows / tiles);
   work.phases += kStatistics;
@@ -212,9 +216,12 @@ OpCost moving_cost(const TypedOp& op, const Device& device, int tiles) {
 
 OpCost plain_cost(const TypedOp& op, const Device& device, int tiles) {
   const ir::Work counted = ir::work_of(op);
-  const bool is_free = op.op.spec->view || (counted.flop == 0 && counted.bytes == 0 && op.op.spec->work != nullptr);
+  const bool is_free =
+      op.op.spec->view || (counted.flop == 0 && counted.bytes == 0 && op.op.spec->work != nullptr);
   if (is_free || op.output_types.empty()) return {};
-  const bool stays = is_of(ir::cast_ops, op.op.spec);
+  // Where, Cast and their like find their operands where the result will be.
+  const bool stays = is_of(ir::cast_ops, op.op.spec) || is_of(ir::unary_ops, op.op.spec) ||
+                     is_of(ir::binary_ops, op.op.spec);
   if (counted.flop == 0 && !stays) return moving_cost(op, device, tiles);
   VectorWork work{.bytes = counted.bytes, .flop = counted.flop, .element_bytes = element_bytes(op)};
   const bool has_rank = !op.input_types.empty() && op.input(0).is_tensor() && op.input(0).has_rank;
@@ -281,8 +288,8 @@ OpCost& OpCost::operator+=(const OpCost& other) {
 }
 
 OpCost operator*(OpCost cost, double times) {
-  for (double* number : {&cost.seconds, &cost.compute_cycles, &cost.exchange_cycles, &cost.sync_cycles, &cost.flop,
-                         &cost.matrix_flop}) {
+  for (double* number : {&cost.seconds, &cost.compute_cycles, &cost.exchange_cycles, &cost.sync_cycles,
+                         &cost.flop, &cost.matrix_flop}) {
     *number *= times;
   }
   return cost;

@@ -6,8 +6,8 @@
 
 namespace podium::sim {
 
-/// Cycles are those of the slowest tile; seconds = their sum / clock. On a machine that is not synchronous the
-/// cycles are 0 and seconds is a roofline's.
+/// Cycles are those of the slowest tile; seconds = their sum / clock. On a machine that is not synchronous
+/// the cycles are 0 and seconds is a roofline's.
 struct OpCost {
   double seconds = 0;
   double compute_cycles = 0;
@@ -22,13 +22,13 @@ struct OpCost {
   friend OpCost operator*(OpCost cost, double times);
 };
 
-/// What one run of the op costs on `tiles` tiles of a processor. A control-flow op costs what its bodies cost: If
-/// the dearer branch, Loop and Scan every trip.
-/// Error when a size or a number of trips is known only by a run.
+/// What one run of the op costs on `tiles` tiles of a processor. A control-flow op costs what its bodies
+/// cost: If the dearer branch, Loop and Scan every trip. Error when a size or a number of trips is known only
+/// by a run.
 OpCost op_cost(const ir::TypedOp& op, const device::Device& device, int tiles);
 
-/// Multiply-adds and adds per second of a processor's matrix units (vector units where there is no product in this
-/// type), two to a multiply-add.
+/// Multiply-adds and adds per second of a processor's matrix units (vector units where there is no product in
+/// this type), two to a multiply-add.
 double peak_flop_per_second(const device::Device& device, ir::DataType type);
 
 }  // namespace podium::sim

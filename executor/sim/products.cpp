@@ -3,18 +3,13 @@
 #include <algorithm>
 #include <string_view>
 
-#include "ir/ops/families.h"
+#include "executor/sim/op_family.h"
 #include "ir/work.h"
 
 namespace podium::sim {
 namespace {
 
 using ir::TypedOp;
-
-bool is_of(ir::OpFamily family, const TypedOp& op) {
-  const std::span<const ir::OpSpec> rows = family();
-  return op.op.spec >= rows.data() && op.op.spec < rows.data() + rows.size();
-}
 
 double elements(const ir::Type& type) { return static_cast<double>(type.element_count()); }
 
@@ -27,9 +22,9 @@ std::size_t place_of(const TypedOp& op, std::initializer_list<std::string_view> 
   return inputs.size();
 }
 
-// The sizes follow from the elements of both operands and the result and the number of multiply-adds alone, also of
-// batches and of operands that are broadcast: rows x inner x columns x count = multiply-adds, and each of the three
-// tensors lacks one of the sizes.
+// The sizes follow from the elements of both operands and the result and the number of multiply-adds alone,
+// also of batches and of operands that are broadcast: rows x inner x columns x count = multiply-adds, and
+// each of the three tensors lacks one of the sizes.
 std::vector<RepeatedProduct> product_of_two(const TypedOp& op, const ir::Type& left, const ir::Type& right) {
   const double multiply_adds = ir::work_of(op).flop / 2;
   const double a = elements(left);
@@ -38,7 +33,10 @@ std::vector<RepeatedProduct> product_of_two(const TypedOp& op, const ir::Type& l
   if (a * b * y * multiply_adds == 0) return {};
   const double count = a / multiply_adds * b / multiply_adds * y;
   if (count < 0.999) return {};  // more labels than a product has
-  return {{{.count = count, .rows = multiply_adds / b, .inner = multiply_adds / y, .columns = multiply_adds / a}}};
+  return {{{.count = count,
+            .rows = multiply_adds / b,
+            .inner = multiply_adds / y,
+            .columns = multiply_adds / a}}};
 }
 
 std::vector<RepeatedProduct> matmul_products(const TypedOp& op) {
@@ -48,8 +46,8 @@ std::vector<RepeatedProduct> matmul_products(const TypedOp& op) {
   return product_of_two(op, op.input(0), op.input(second));
 }
 
-// The channels of X on one side of the product and of the window on the other; transposed, the window's elements
-// are results that are added up afterwards.
+// The channels of X on one side of the product and of the window on the other; transposed, the window's
+// elements are results that are added up afterwards.
 std::vector<RepeatedProduct> conv_products(const TypedOp& op) {
   const std::size_t place = place_of(op, {"W", "w", "weight"});
   const ir::Dims& weights = op.dims(place);
@@ -82,7 +80,8 @@ std::vector<RepeatedProduct> recurrent_products(const TypedOp& op) {
   return {{projection}, {state, steps}};
 }
 
-// Scores, then their product with V, of every head. Q is [batch, heads, rows, size] or [batch, rows, heads x size].
+// Scores, then their product with V, of every head. Q is [batch, heads, rows, size] or [batch, rows, heads x
+// size].
 std::vector<RepeatedProduct> attention_products(const TypedOp& op) {
   const ir::Dims& q = op.dims(0);
   const auto* heads = op.get_if<std::int64_t>("q_num_heads");
@@ -104,9 +103,9 @@ std::vector<RepeatedProduct> attention_products(const TypedOp& op) {
 }  // namespace
 
 std::vector<RepeatedProduct> products_of(const TypedOp& op) {
-  if (is_of(ir::matmul_ops, op)) return matmul_products(op);
-  if (is_of(ir::conv_ops, op)) return conv_products(op);
-  if (is_of(ir::recurrent_ops, op)) return recurrent_products(op);
+  if (is_of(ir::matmul_ops, op.op.spec)) return matmul_products(op);
+  if (is_of(ir::conv_ops, op.op.spec)) return conv_products(op);
+  if (is_of(ir::recurrent_ops, op.op.spec)) return recurrent_products(op);
   if (op.op.is("Attention") || op.op.is("FlexAttention", "ai.onnx.preview")) return attention_products(op);
   return {};
 }

@@ -13,8 +13,8 @@ struct RepeatedProduct {
   double times = 1;  ///< one after the other
 };
 
-/// Of matrix products, convolutions (as products with their windows spread out), recurrent cells and attention. Empty
-/// for an op that is none of these or is no plain product. All sizes are known.
+/// Of matrix products, convolutions (as products with their windows spread out), recurrent cells and
+/// attention. Empty for an op that is none of these or is no plain product. All sizes are known.
 std::vector<RepeatedProduct> products_of(const ir::TypedOp& op);
 
 /// Whether matrix units multiply elements of this type: floats of at most 32 bits and integers of at most 8.

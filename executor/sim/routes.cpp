@@ -37,8 +37,8 @@ void route_in_domain(const Device& device, int from, int to, std::vector<LinkId>
     from = partner;
   }
   const int members = std::min(device.link_domain, device.processors - start);
-  walk((from - start) / kSides, (to - start) / kSides, (members + 1) / kSides, device.topology == Topology::Torus,
-       [&](int pair, int next) {
+  walk((from - start) / kSides, (to - start) / kSides, (members + 1) / kSides,
+       device.topology == Topology::Torus, [&](int pair, int next) {
          const int side = from % kSides;
          way.push_back({LinkKind::Rail, start + pair * kSides + side, start + next * kSides + side});
        });
@@ -60,7 +60,8 @@ double latency_of(const Device& device, const std::vector<LinkId>& way) {
   return seconds;
 }
 
-// Members in the order of a ring that never goes back the way it came: up one side of the ladder, down the other.
+// Members in the order of a ring that never goes back the way it came: up one side of the ladder, down the
+// other.
 std::vector<int> ring_order(const Device& device, const std::vector<int>& members) {
   if (device.topology == Topology::AllToAll) return members;
   std::vector<int> up;
@@ -74,8 +75,8 @@ std::vector<int> ring_order(const Device& device, const std::vector<int>& member
 
 using Groups = std::vector<std::vector<int>>;
 
-// Rings of many groups at once, one each way: in every step each member passes on its part of the tensor, half
-// of it each way.
+// Rings of many groups at once, one each way: in every step each member passes on its part of the tensor,
+// half of it each way.
 ExchangeCost rings(const Device& device, executor::CollectiveKind kind, double bytes, const Groups& groups) {
   std::vector<ProcessorTransfer> transfers;
   double latency = 0;
@@ -108,7 +109,8 @@ Groups by_domain(const Device& device, const std::vector<int>& members) {
     std::sort(list.begin(), list.end());
     groups.push_back(std::move(list));
     const auto is_same_place = [&](int a, int b) { return a % device.link_domain == b % device.link_domain; };
-    if (!std::equal(groups[0].begin(), groups[0].end(), groups.back().begin(), groups.back().end(), is_same_place))
+    if (!std::equal(groups[0].begin(), groups[0].end(), groups.back().begin(), groups.back().end(),
+                    is_same_place))
       return {members};
   }
   return groups;
@@ -209,7 +211,7 @@ ExchangeCost exchange_cost(const Device& device, const std::vector<ProcessorTran
 }
 
 ExchangeCost collective_cost(const Device& device, executor::CollectiveKind kind, double bytes,
-                    const std::vector<int>& members) {
+                             const std::vector<int>& members) {
   using executor::CollectiveKind;
   ExchangeCost result;
   if (members.size() < 2) return result;
@@ -220,9 +222,11 @@ ExchangeCost collective_cost(const Device& device, executor::CollectiveKind kind
     return result;
   }
   const double part = bytes / static_cast<double>(domains[0].size());
-  if (kind != CollectiveKind::AllGather) append(result, rings(device, CollectiveKind::ReduceScatter, bytes, domains));
+  if (kind != CollectiveKind::AllGather)
+    append(result, rings(device, CollectiveKind::ReduceScatter, bytes, domains));
   append(result, rings(device, kind, part, by_place(domains)));
-  if (kind != CollectiveKind::ReduceScatter) append(result, rings(device, CollectiveKind::AllGather, bytes, domains));
+  if (kind != CollectiveKind::ReduceScatter)
+    append(result, rings(device, CollectiveKind::AllGather, bytes, domains));
   return result;
 }
 

@@ -39,7 +39,8 @@ TEST(InfoDevice, NamesFileFieldAndWhatIsNeeded) {
 TEST(InfoDevice, NamesTheNearestPreset) {
   const ProgramResult result = run_program("podium info --device ipu-pod15");
   EXPECT_EQ(result.status, 1);
-  EXPECT_THAT(result.err, HasSubstr("device 'ipu-pod15' is neither a preset (nearest: 'ipu-pod16') nor a readable file"));
+  EXPECT_THAT(result.err,
+              HasSubstr("device 'ipu-pod15' is neither a preset (nearest: 'ipu-pod16') nor a readable file"));
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ TEST(ReadDevice, WritesWhatItReadsBackForEveryPreset) {
   }
 }
 
-// A field that the table forgot would keep its default: every number of the text is changed and must come back.
+// A field that the table forgot would keep its default: every number of the text is changed and must come
+// back.
 TEST(ReadDevice, ReadsEveryFieldIntoAPlaceOfItsOwn) {
   Device device = *find_preset("ipu-m2000");
   int next = 0;
@@ -50,7 +51,8 @@ TEST(ReadDevice, ReadsEveryFieldIntoAPlaceOfItsOwn) {
 }
 
 TEST(ReadDevice, ChangesABase) {
-  const Device device = parse_device(R"({"base": "ipu-m2000", "name": "mine", "tiles": 100, "synchronous": false})");
+  const Device device =
+      parse_device(R"({"base": "ipu-m2000", "name": "mine", "tiles": 100, "synchronous": false})");
   EXPECT_EQ(device.name, "mine");
   EXPECT_EQ(device.tiles, 100);
   EXPECT_FALSE(device.synchronous);
@@ -64,12 +66,14 @@ TEST(ReadDevice, SaysWhichFileWhichFieldAndWhatIsNeeded) {
     read_device(file);
     FAIL() << "a clock that stands still";
   } catch (const Error& error) {
-    EXPECT_EQ(error.what(), file + ": field 'clockHertz' is 0, a number from 1000000 to 100000000000 Hz needed");
+    EXPECT_EQ(error.what(),
+              file + ": field 'clockHertz' is 0, a number from 1000000 to 100000000000 Hz needed");
   }
 }
 
 TEST(ReadDevice, RefusesWhatCannotBe) {
-  EXPECT_EQ(refusal(R"({"base": "c600", "tiles": 0})"), "field 'tiles' is 0, a number from 1 to 1048576 needed");
+  EXPECT_EQ(refusal(R"({"base": "c600", "tiles": 0})"),
+            "field 'tiles' is 0, a number from 1 to 1048576 needed");
   EXPECT_EQ(refusal(R"({"base": "c600", "tiles": 1.5})"), "field 'tiles' is 1.5, a whole number needed");
   EXPECT_EQ(refusal(R"({"base": "c600", "tiles": "many"})"),
             "field 'tiles' is \"many\", a number from 1 to 1048576 needed");
@@ -79,17 +83,21 @@ TEST(ReadDevice, RefusesWhatCannotBe) {
             "field 'tileMemoryBytes' is 1e+30, a number from 1024 to 1099511627776 bytes needed");
   EXPECT_EQ(refusal(R"({"base": "c600", "topology": "star"})"),
             "field 'topology' is \"star\", allToAll, ladder or torus needed");
-  EXPECT_EQ(refusal(R"({"base": "c600", "synchronous": 1})"), "field 'synchronous' is 1, true or false needed");
+  EXPECT_EQ(refusal(R"({"base": "c600", "synchronous": 1})"),
+            "field 'synchronous' is 1, true or false needed");
 }
 
 TEST(ReadDevice, RefusesNamesItDoesNotKnow) {
-  EXPECT_EQ(refusal(R"({"base": "c600", "clockHerz": 1e9})"), "unknown field 'clockHerz', nearest is 'clockHertz'");
-  EXPECT_EQ(refusal(R"({"base": "c60"})"), "field 'base' is 'c60', the name of a preset needed (nearest: 'c600')");
+  EXPECT_EQ(refusal(R"({"base": "c600", "clockHerz": 1e9})"),
+            "unknown field 'clockHerz', nearest is 'clockHertz'");
+  EXPECT_EQ(refusal(R"({"base": "c60"})"),
+            "field 'base' is 'c60', the name of a preset needed (nearest: 'c600')");
   EXPECT_THROW(read_device("ipu-m200"), Error);
 }
 
 TEST(ReadDevice, RefusesAFileThatLeavesFieldsOut) {
-  EXPECT_EQ(refusal(R"({"processors": 4})"), "field 'tiles' is missing: give it, or 'base', the name of a preset");
+  EXPECT_EQ(refusal(R"({"processors": 4})"),
+            "field 'tiles' is missing: give it, or 'base', the name of a preset");
 }
 
 TEST(ReadDevice, RefusesWhatIsNoObject) {

@@ -41,8 +41,17 @@ std::pair<double, double> errors(const std::vector<Published>& figures, const Ma
 TEST(MatrixPlan, PredictsPublishedProductsOfHalves) {
   const std::vector<Published> figures{
       {1024,
-       {{4, 6.0}, {16, 20.1}, {64, 44.8}, {256, 87.5}, {1024, 117.5}, {2048, 149.6}, {4096, 175.6}, {8192, 200.8},
-        {16384, 217.6}, {32768, 217.6}, {65536, 229.5}}},
+       {{4, 6.0},
+        {16, 20.1},
+        {64, 44.8},
+        {256, 87.5},
+        {1024, 117.5},
+        {2048, 149.6},
+        {4096, 175.6},
+        {8192, 200.8},
+        {16384, 217.6},
+        {32768, 217.6},
+        {65536, 229.5}}},
       {4096, {{4, 18.0}, {16, 60.2}, {64, 127.4}, {256, 171.0}, {1024, 203.5}, {2048, 217.6}}}};
   const auto [mean, largest] = errors(figures, matrix_unit(bow(), bow().tiles, 2, true));
   EXPECT_LT(mean, 0.08);
@@ -50,10 +59,21 @@ TEST(MatrixPlan, PredictsPublishedProductsOfHalves) {
 }
 
 TEST(MatrixPlan, PredictsPublishedProductsOfSingles) {
-  const std::vector<Published> figures{
-      {1024,
-       {{4, 3.7}, {8, 6.5}, {16, 11.1}, {32, 16.2}, {64, 21.2}, {128, 29.2}, {256, 34.3}, {512, 36.2}, {1024, 43.6},
-        {2048, 49.9}, {4096, 55.5}, {8192, 57.0}, {16384, 58.6}, {32768, 58.6}}}};
+  const std::vector<Published> figures{{1024,
+                                        {{4, 3.7},
+                                         {8, 6.5},
+                                         {16, 11.1},
+                                         {32, 16.2},
+                                         {64, 21.2},
+                                         {128, 29.2},
+                                         {256, 34.3},
+                                         {512, 36.2},
+                                         {1024, 43.6},
+                                         {2048, 49.9},
+                                         {4096, 55.5},
+                                         {8192, 57.0},
+                                         {16384, 58.6},
+                                         {32768, 58.6}}}};
   const auto [mean, largest] = errors(figures, matrix_unit(bow(), bow().tiles, 4));
   EXPECT_LT(mean, 0.08);
   EXPECT_LT(largest, 0.16);

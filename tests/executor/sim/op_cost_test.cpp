@@ -23,7 +23,8 @@ const Device& preset(std::string_view name) { return *device::find_preset(name);
 OpCost cost_of(const std::string& text, const Device& device, int tiles = 0) {
   const ir::Graph graph = graph_of(text);
   OpCost sum;
-  for (const ir::Op& op : graph.ops) sum += op_cost(ir::TypedOp(graph, op), device, tiles == 0 ? device.tiles : tiles);
+  for (const ir::Op& op : graph.ops)
+    sum += op_cost(ir::TypedOp(graph, op), device, tiles == 0 ? device.tiles : tiles);
   return sum;
 }
 
@@ -39,7 +40,8 @@ Device plain_device() {
 }
 
 TEST(OpCost, OfElementwiseCountsLoadsOperationsAndStores) {
-  const OpCost cost = cost_of("g (float[16, 10] a, float[16, 10] b) => (float[16, 10] y) { y = Add(a, b) }", plain_device());
+  const OpCost cost =
+      cost_of("g (float[16, 10] a, float[16, 10] b) => (float[16, 10] y) { y = Add(a, b) }", plain_device());
   // 160 floats are 80 vectors, 10 a tile, each with two loads, an addition and a store.
   EXPECT_DOUBLE_EQ(cost.compute_cycles, 40);
   EXPECT_DOUBLE_EQ(cost.exchange_cycles, 0);
@@ -49,25 +51,28 @@ TEST(OpCost, OfElementwiseCountsLoadsOperationsAndStores) {
 }
 
 TEST(OpCost, OfABroadcastBringsTheSmallOperandToEveryTile) {
-  const OpCost cost = cost_of("g (float[16, 10] a, float[10] b) => (float[16, 10] y) { y = Add(a, b) }", plain_device());
+  const OpCost cost =
+      cost_of("g (float[16, 10] a, float[10] b) => (float[16, 10] y) { y = Add(a, b) }", plain_device());
   EXPECT_DOUBLE_EQ(cost.exchange_cycles, 10);  // 40 bytes
 }
 
 TEST(OpCost, OfHalvesIsHalf) {
-  const OpCost cost =
-      cost_of("g (float16[16, 10] a, float16[16, 10] b) => (float16[16, 10] y) { y = Add(a, b) }", plain_device());
+  const OpCost cost = cost_of(
+      "g (float16[16, 10] a, float16[16, 10] b) => (float16[16, 10] y) { y = Add(a, b) }", plain_device());
   EXPECT_DOUBLE_EQ(cost.compute_cycles, 20);
 }
 
 TEST(OpCost, OfATransposeReceivesAndCopiesItsResult) {
-  const OpCost cost = cost_of("g (float[16, 10] a) => (float[10, 16] y) { y = Transpose(a) }", plain_device());
+  const OpCost cost =
+      cost_of("g (float[16, 10] a) => (float[10, 16] y) { y = Transpose(a) }", plain_device());
   EXPECT_DOUBLE_EQ(cost.exchange_cycles, 80 / 4);
   EXPECT_DOUBLE_EQ(cost.compute_cycles, 80 / 8);
   EXPECT_DOUBLE_EQ(cost.temporary_bytes, 640);
 }
 
 TEST(OpCost, OfAViewIsNothing) {
-  const OpCost cost = cost_of("g (float[16, 10] a) => (float[160] y) { y = Flatten <axis = 0> (a) }", preset("ipu-m2000"));
+  const OpCost cost =
+      cost_of("g (float[16, 10] a) => (float[160] y) { y = Flatten <axis = 0> (a) }", preset("ipu-m2000"));
   EXPECT_EQ(cost.seconds, 0);
 }
 
@@ -83,7 +88,8 @@ TEST(OpCost, OfAReductionAcrossRowsExchangesPartialSums) {
 }
 
 TEST(OpCost, OfAMatrixProductIsItsPlan) {
-  const OpCost cost = cost_of("g (float[32, 64] a, float[64, 16] b) => (float[32, 16] y) { y = MatMul(a, b) }", plain_device(), 1);
+  const OpCost cost = cost_of(
+      "g (float[32, 64] a, float[64, 16] b) => (float[32, 16] y) { y = MatMul(a, b) }", plain_device(), 1);
   EXPECT_DOUBLE_EQ(cost.compute_cycles, 800 + 32 * 64 * 16 / 16 + 4000);
   EXPECT_DOUBLE_EQ(cost.flop, 2 * 32 * 64 * 16);
   EXPECT_DOUBLE_EQ(cost.matrix_flop, cost.flop);
@@ -91,19 +97,38 @@ TEST(OpCost, OfAMatrixProductIsItsPlan) {
 
 TEST(OpCost, OfEqualProductsIsEqualHoweverTheyAreWritten) {
   const Device& device = preset("ipu-m2000");
-  const double matmul = cost_of("g (float[384, 1024] a, float[1024, 512] b) => (float[384, 512] y) { y = MatMul(a, b) }", device).seconds;
+  const double matmul =
+      cost_of("g (float[384, 1024] a, float[1024, 512] b) => (float[384, 512] y) { y = MatMul(a, b) }",
+              device)
+          .seconds;
   EXPECT_DOUBLE_EQ(cost_of("g (float[1024, 384] a, float[512, 1024] b) => (float[384, 512] y) "
-                           "{ y = Gemm <transA = 1, transB = 1> (a, b) }", device).seconds, matmul);
-  EXPECT_DOUBLE_EQ(cost_of("g (float[3, 128, 1024] a, float[1024, 512] b) => (float[3, 128, 512] y) { y = MatMul(a, b) }", device).seconds, matmul);
+                           "{ y = Gemm <transA = 1, transB = 1> (a, b) }",
+                           device)
+                       .seconds,
+                   matmul);
+  EXPECT_DOUBLE_EQ(
+      cost_of("g (float[3, 128, 1024] a, float[1024, 512] b) => (float[3, 128, 512] y) { y = MatMul(a, b) }",
+              device)
+          .seconds,
+      matmul);
   EXPECT_DOUBLE_EQ(cost_of("g (float[384, 1024] a, float[1024, 512] b) => (float[384, 512] y) "
-                           "{ y = Einsum <equation = \"ik,kj->ij\"> (a, b) }", device).seconds, matmul);
-  EXPECT_DOUBLE_EQ(cost_of("g (float[384, 1024, 1, 1] x, float[512, 1024, 1, 1] w) => (float[384, 512, 1, 1] y) { y = Conv(x, w) }", device).seconds, matmul);
+                           "{ y = Einsum <equation = \"ik,kj->ij\"> (a, b) }",
+                           device)
+                       .seconds,
+                   matmul);
+  EXPECT_DOUBLE_EQ(cost_of("g (float[384, 1024, 1, 1] x, float[512, 1024, 1, 1] w) => (float[384, 512, 1, 1] "
+                           "y) { y = Conv(x, w) }",
+                           device)
+                       .seconds,
+                   matmul);
 }
 
 TEST(OpCost, OfADepthwiseConvolutionIsNotThatOfPaddedProducts) {
   const Device& device = preset("ipu-m2000");
-  const OpCost cost = cost_of("g (float[1, 512, 56, 56] x, float[512, 1, 3, 3] w) => (float[1, 512, 56, 56] y) "
-                              "{ y = Conv <group = 512, pads = [1, 1, 1, 1]> (x, w) }", device);
+  const OpCost cost = cost_of(
+      "g (float[1, 512, 56, 56] x, float[512, 1, 3, 3] w) => (float[1, 512, 56, 56] y) "
+      "{ y = Conv <group = 512, pads = [1, 1, 1, 1]> (x, w) }",
+      device);
   EXPECT_EQ(cost.matrix_flop, 0);  // vector units do better than units that take 16 by 16
   EXPECT_DOUBLE_EQ(cost.flop, 2.0 * 512 * 56 * 56 * 9);
 }
@@ -119,8 +144,10 @@ TEST(OpCost, OfHalfPartialSumsIsLess) {
 
 TEST(OpCost, OfARecurrentCellGrowsWithItsSteps) {
   const auto lstm = [](int steps) {
-    return cost_of("g (float[" + std::to_string(steps) + ", 8, 128] x, float[1, 1024, 128] w, float[1, 1024, 256] r) "
-                   "=> (float[" + std::to_string(steps) + ", 1, 8, 256] y) { y = LSTM <hidden_size = 256> (x, w, r) }",
+    return cost_of("g (float[" + std::to_string(steps) +
+                       ", 8, 128] x, float[1, 1024, 128] w, float[1, 1024, 256] r) "
+                       "=> (float[" +
+                       std::to_string(steps) + ", 1, 8, 256] y) { y = LSTM <hidden_size = 256> (x, w, r) }",
                    preset("ipu-m2000"));
   };
   EXPECT_GT(lstm(64).seconds, 6 * lstm(8).seconds);
@@ -130,10 +157,14 @@ TEST(OpCost, OfARecurrentCellGrowsWithItsSteps) {
 
 TEST(OpCost, OfAttentionIsThatOfItsTwoProductsAndTheSoftmax) {
   const Device& device = preset("ipu-m2000");
-  const OpCost attention = cost_of("g (float[2, 12, 128, 64] q, float[2, 12, 128, 64] k, float[2, 12, 128, 64] v) "
-                                   "=> (float[2, 12, 128, 64] y) { y = Attention(q, k, v) }", device);
-  const OpCost products = cost_of("g (float[2, 12, 128, 64] q, float[2, 12, 64, 128] k, float[2, 12, 128, 64] v) "
-                                  "=> (float[2, 12, 128, 64] y) { s = MatMul(q, k) y = MatMul(s, v) }", device);
+  const OpCost attention = cost_of(
+      "g (float[2, 12, 128, 64] q, float[2, 12, 128, 64] k, float[2, 12, 128, 64] v) "
+      "=> (float[2, 12, 128, 64] y) { y = Attention(q, k, v) }",
+      device);
+  const OpCost products = cost_of(
+      "g (float[2, 12, 128, 64] q, float[2, 12, 64, 128] k, float[2, 12, 128, 64] v) "
+      "=> (float[2, 12, 128, 64] y) { s = MatMul(q, k) y = MatMul(s, v) }",
+      device);
   EXPECT_DOUBLE_EQ(attention.matrix_flop, products.matrix_flop);
   EXPECT_GT(attention.seconds, products.seconds);
 }
@@ -142,8 +173,11 @@ TEST(OpCost, OfABranchIsTheDearerOne) {
   const Device& device = preset("ipu-m2000");
   const double branch = cost_of(R"(g (float[64, 64] x, bool c) => (float[64, 64] y) {
     y = If (c) <then_branch = t () => (float[64, 64] a) { a = MatMul(x, x) },
-                else_branch = e () => (float[64, 64] d) { d = Neg(x) }> })", device).seconds;
-  EXPECT_DOUBLE_EQ(branch, cost_of("g (float[64, 64] x) => (float[64, 64] y) { y = MatMul(x, x) }", device).seconds);
+                else_branch = e () => (float[64, 64] d) { d = Neg(x) }> })",
+                                device)
+                            .seconds;
+  EXPECT_DOUBLE_EQ(branch,
+                   cost_of("g (float[64, 64] x) => (float[64, 64] y) { y = MatMul(x, x) }", device).seconds);
 }
 
 TEST(OpCost, OfALoopIsThatOfItsTrips) {
@@ -165,14 +199,20 @@ TEST(OpCost, OfWhatOnlyARunTellsIsAnError) {
   EXPECT_THROW(cost_of(R"(g (float[64] x, int64 trips, bool start) => (float[64] y) {
     y = Loop (trips, start, x) <body = b (int64 i, bool go, float[64] h) => (bool still, float[64] next) {
       still = Identity(go)
-      next = Neg(h) }> })", preset("ipu-m2000")), Error);
+      next = Neg(h) }> })",
+                       preset("ipu-m2000")),
+               Error);
 }
 
-// Measured: 67.1 M elements of a + s * b in 275.7 us (single) and 214.0 us (half), of which 152 us are the call.
+// Measured: 67.1 M elements of a + s * b in 275.7 us (single) and 214.0 us (half), of which 152 us are the
+// call.
 TEST(OpCost, OfATriadIsNearThatMeasured) {
   const auto triad = [](const std::string& type) {
     return cost_of("g (" + type + "[8192, 8192] a, " + type + "[8192, 8192] b, " + type + " s) => (" + type +
-                   "[8192, 8192] y) { p = Mul(b, s) y = Add(a, p) }", preset("ipu-m2000")).seconds + 152e-6;
+                       "[8192, 8192] y) { p = Mul(b, s) y = Add(a, p) }",
+                   preset("ipu-m2000"))
+               .seconds +
+           152e-6;
   };
   EXPECT_NEAR(triad("float"), 275.7e-6, 0.02 * 275.7e-6);
   EXPECT_NEAR(triad("float16"), 214.0e-6, 0.02 * 214.0e-6);
@@ -182,7 +222,9 @@ TEST(OpCost, OfATriadIsNearThatMeasured) {
 TEST(OpCost, OfALargeProductIsNearThatMeasured) {
   const auto product = [](const std::string& type) {
     return cost_of("g (" + type + "[4096, 4096] a, " + type + "[4096, 4096] b) => (" + type +
-                   "[4096, 4096] y) { y = MatMul(a, b) }", preset("ipu-m2000")).seconds;
+                       "[4096, 4096] y) { y = MatMul(a, b) }",
+                   preset("ipu-m2000"))
+        .seconds;
   };
   EXPECT_NEAR(product("float16"), 1.743e-3, 0.1 * 1.743e-3);
   EXPECT_NEAR(product("float"), 3.347e-3, 0.1 * 3.347e-3);
@@ -191,9 +233,12 @@ TEST(OpCost, OfALargeProductIsNearThatMeasured) {
 TEST(OpCost, OfAMachineWithSharedMemoryIsARoofline) {
   Device gpu = preset("gpu-node-8");
   gpu.phase_overhead_cycles = 0;
-  const OpCost add = cost_of("g (float[1024, 1024] a, float[1024, 1024] b) => (float[1024, 1024] y) { y = Add(a, b) }", gpu);
+  const OpCost add =
+      cost_of("g (float[1024, 1024] a, float[1024, 1024] b) => (float[1024, 1024] y) { y = Add(a, b) }", gpu);
   EXPECT_NEAR(add.seconds, 3 * 4 * 1024 * 1024 / 2.039e12, 1e-9);
-  const OpCost product = cost_of("g (float16[8192, 8192] a, float16[8192, 8192] b) => (float16[8192, 8192] y) { y = MatMul(a, b) }", gpu);
+  const OpCost product = cost_of(
+      "g (float16[8192, 8192] a, float16[8192, 8192] b) => (float16[8192, 8192] y) { y = MatMul(a, b) }",
+      gpu);
   EXPECT_NEAR(product.seconds, product.flop / peak_flop_per_second(gpu, ir::DataType::Float16), 1e-9);
 }
 
@@ -227,13 +272,35 @@ void check_costs(const ir::Graph& graph, const std::string& file, std::set<const
         EXPECT_LE(cost.matrix_flop, cost.flop) << file << " " << graph.describe(op);
         costed.insert(op.spec);
       } catch (const Error& error) {
-        EXPECT_NE(std::string(error.what()).find("known only by a run"), std::string::npos) << file << error.what();
+        EXPECT_NE(std::string(error.what()).find("known only by a run"), std::string::npos)
+            << file << error.what();
       }
     }
   }
 }
 
-// ONNX's own cases: every op of the table that they contain has a cost.
+// A value for an attribute that an op cannot be without.
+ir::AttributeValue some_value(ir::AttributeKind kind) {
+  if (kind == ir::AttributeKind::Floats) return ir::FloatList{1, 1};
+  if (kind == ir::AttributeKind::Ints) return ir::IntList{1, 1};
+  return std::int64_t{1};
+}
+
+// The op with [8, 16] for every input and output.
+OpCost cost_on_matrices(const ir::OpSpec& spec) {
+  ir::Op op{.spec = &spec};
+  op.inputs.resize(spec.inputs.size(), ir::ValueId{0});
+  op.outputs.resize(spec.outputs.size(), ir::ValueId{0});
+  for (const ir::AttributeSpec& attribute : spec.attributes) {
+    if (attribute.required) set_attribute(op, attribute.name, some_value(attribute.kind));
+  }
+  ir::TypedOp typed(op);
+  typed.input_types.assign(op.inputs.size(), ir::Type::tensor(ir::DataType::Float, {8, 16}));
+  typed.output_types.assign(op.outputs.size(), ir::Type::tensor(ir::DataType::Float, {8, 16}));
+  return op_cost(typed, preset("ipu-m2000"), 1472);
+}
+
+// ONNX's own cases, and what they do not contain on a small matrix. Bodies have tests of their own.
 TEST(OpCost, IsKnownForEveryOpOfTheTable) {
   std::set<const ir::OpSpec*> costed;
   for (const std::string& file : model_files(PODIUM_CASES)) {
@@ -246,14 +313,17 @@ TEST(OpCost, IsKnownForEveryOpOfTheTable) {
       }
       check_costs(graph, file, costed);
     } catch (const Error&) {
-      continue;  // models that need the fed inputs to be read are other tests' matter
+      continue;  // a model that cannot be read without what is fed
     }
   }
-  std::string missing;
+  EXPECT_GT(costed.size(), 150U);
   for (const ir::OpSpec* spec : ir::all_ops()) {
-    if (spec->domain != "podium" && !costed.contains(spec)) missing += fmt::format("{} ", spec->name);
+    const bool is_engines_own = spec->domain == "podium";
+    if (is_engines_own || costed.contains(spec) || spec->name == "Loop" || spec->name == "SequenceMap")
+      continue;
+    const double seconds = cost_on_matrices(*spec).seconds;
+    EXPECT_TRUE(std::isfinite(seconds) && seconds >= 0 && seconds < 0.1) << spec->name << " " << seconds;
   }
-  EXPECT_GT(costed.size(), 150U) << missing;
 }
 
 }  // namespace

@@ -56,7 +56,8 @@ TEST(Route, OfASwitchUsesThePortsOfBothEnds) {
 
 TEST(ExchangeCost, IsDecidedByTheLinkThatCarriesMost) {
   const ExchangeCost cost = exchange_cost(ladder(4), {{0, 2, 30}, {1, 2, 20}, {0, 1, 100}});
-  // 1 goes to 2 over the rung to 0: the rail from 0 to 2 carries 50 bytes in 5 s; the longest way has two hops.
+  // 1 goes to 2 over the rung to 0: the rail from 0 to 2 carries 50 bytes in 5 s; the longest way has two
+  // hops.
   EXPECT_DOUBLE_EQ(cost.seconds, 5 + 2);
   ASSERT_EQ(cost.links.size(), 3U);
   EXPECT_EQ(to_string(cost.links[2].link), "ipu0->ipu2");
@@ -65,9 +66,10 @@ TEST(ExchangeCost, IsDecidedByTheLinkThatCarriesMost) {
 }
 
 TEST(CollectiveCost, OfAllReduceIsTwiceThatOfReduceScatter) {
-  // A ring 0 2 3 1: every member sends 3/4 of 400 bytes, half of it each way: 150 bytes over the slowest link, a
-  // rail, and 3 steps of one hop.
-  EXPECT_DOUBLE_EQ(collective_cost(ladder(4), CollectiveKind::ReduceScatter, 400, {0, 1, 2, 3}).seconds, 15 + 3);
+  // A ring 0 2 3 1: every member sends 3/4 of 400 bytes, half of it each way: 150 bytes over the slowest
+  // link, a rail, and 3 steps of one hop.
+  EXPECT_DOUBLE_EQ(collective_cost(ladder(4), CollectiveKind::ReduceScatter, 400, {0, 1, 2, 3}).seconds,
+                   15 + 3);
   EXPECT_DOUBLE_EQ(collective_cost(ladder(4), CollectiveKind::AllGather, 400, {0, 1, 2, 3}).seconds, 15 + 3);
   EXPECT_DOUBLE_EQ(collective_cost(ladder(4), CollectiveKind::AllReduce, 400, {0, 1, 2, 3}).seconds, 30 + 6);
 }
@@ -80,9 +82,9 @@ TEST(CollectiveCost, OverRacksSendsOnlyPartsThroughTheGateways) {
   Device device = ladder(8);
   device.link_domain = 4;
   device.topology = device::Topology::Torus;
-  // Inside a rack reduce-scatter and all-gather of 400 bytes as above, 18 s each. Between the racks each place
-  // all-reduces 100 bytes: 2 x 1/2 x 100, of which half goes each way round a ring of two, so 100 from each end;
-  // four places share the machine's gateway: 400 bytes at 5 a second, and 2 steps of 2 s.
+  // Inside a rack reduce-scatter and all-gather of 400 bytes as above, 18 s each. Between the racks each
+  // place all-reduces 100 bytes: 2 x 1/2 x 100, of which half goes each way round a ring of two, so 100 from
+  // each end; four places share the machine's gateway: 400 bytes at 5 a second, and 2 steps of 2 s.
   EXPECT_DOUBLE_EQ(collective_cost(device, CollectiveKind::AllReduce, 400, {0, 1, 2, 3, 4, 5, 6, 7}).seconds,
                    18 + 80 + 4 + 18);
 }

@@ -1,0 +1,13 @@
+// Which table an op's row is in: what a rule of cost holds for.
+#pragma once
+
+#include "ir/ops/families.h"
+
+namespace podium::sim {
+
+inline bool is_of(ir::OpFamily family, const ir::OpSpec* spec) {
+  const std::span<const ir::OpSpec> rows = family();
+  return spec >= rows.data() && spec < rows.data() + rows.size();
+}
+
+}  // namespace podium::sim
