@@ -230,6 +230,17 @@ TEST(Numbers, EveryTensorIsTheSameInAPipeline) {
   EXPECT_EQ(run(placed(test.body, test.processors, test.stages), options, inputs), expected);
 }
 
+// float[2] is 8 bytes. ipu 0 holds three slots of a for good, what has come from stage 1, and x or y.
+TEST(Numbers, AStashTakesMemoryOfItsDepth) {
+  const Placed model = placed("agraph (float[2] x) => (float[2] y) { a = Neg(x) b = Exp(a) y = Add(a, b) }",
+                              {0, 1, 0}, {0, 1, 2});
+  numeric::Engine engine(
+      lower::lower(model.graph, model.placement, {.pipelining = true, .batches_per_step = 9}));
+  engine.run(std::vector<Datum>{counted({9, 2})});
+  EXPECT_EQ(engine.peak_bytes(0), 3 * 8 + 8 + 8);
+  EXPECT_EQ(engine.peak_bytes(1), 8 + 8);
+}
+
 TEST(Numbers, SyntheticInputsAreMadeOnce) {
   const Placed model = placed(kTwoStages, {0, 1});
   for (auto data : {SyntheticData::Zeros, SyntheticData::RandomNormal, SyntheticData::RandomUniform}) {
