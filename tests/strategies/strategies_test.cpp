@@ -1,0 +1,268 @@
+// Every legal pair of strategies on the models that Podium ships: the outputs of one processor, whatever the way.
+#include "tests/strategies/strategies.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <random>
+
+#include "executor/session/check_options.h"
+#include "executor/session/session.h"
+#include "models/catalog.h"
+
+namespace podium {
+namespace {
+
+using ir::Datum;
+using ir::Tensor;
+using testing::Strategy;
+
+struct TestModel {
+  std::string name;
+  models::Parameters parameters;
+};
+
+const std::vector<TestModel>& test_models() {
+  static const std::vector<TestModel> kModels{
+      {"mnist-mlp", {{"batch", "2"}}},
+      {"mnist-cnn", {{"batch", "2"}}},
+      {"phased-matmul", {{"size", "8"}, {"rows", "3"}, {"batch", "2"}}},
+      {"resnet18", {{"image", "32"}, {"classes", "10"}, {"batch", "2"}}},
+      {"mobilenet-v2", {{"image", "32"}, {"classes", "10"}, {"batch", "2"}}},
+      {"unet", {{"image", "16"}, {"depth", "2"}, {"channels", "4"}, {"batch", "2"}}},
+      {"bert", {{"layers", "2"}, {"hidden", "16"}, {"heads", "2"}, {"sequence", "4"}, {"vocabulary", "10"}, {"batch", "2"}}},
+      {"gpt2", {{"layers", "2"}, {"hidden", "16"}, {"heads", "2"}, {"sequence", "4"}, {"vocabulary", "10"}, {"batch", "2"}}},
+      {"lstm", {{"hidden", "4"}, {"features", "3"}, {"sequence", "5"}, {"batch", "2"}}},
+      {"early-exit", {{"batch", "2"}}},
+      {"decoder-loop", {{"hidden", "8"}, {"vocabulary", "10"}, {"steps", "3"}, {"batch", "2"}}},
+      {"bert", {{"form", "primitive"}, {"layers", "1"}, {"hidden", "16"}, {"heads", "2"}, {"sequence", "4"}, {"vocabulary", "10"}, {"batch", "2"}}},
+  };
+  return kModels;
+}
+
+// Copies share their weights.
+importer::Model load(std::size_t model) {
+  static std::map<std::size_t, importer::Model> known;
+  importer::Model& loaded = known[model];
+  if (loaded.graph.ops.empty()) {
+    loaded.graph = models::build(test_models()[model].name, test_models()[model].parameters).graph;
+  }
+  return loaded;
+}
+
+constexpr int kMostMicroBatches = 6;
+constexpr int kMostReplicas = 3;
+
+// A model's micro-batches and what one processor makes of each.
+struct Reference {
+  std::vector<executor::HostTensor> inputs;
+  std::vector<std::string> outputs;
+  std::vector<std::vector<Tensor>> data;     // per input, per micro-batch
+  std::vector<std::vector<Tensor>> results;  // per output, per micro-batch
+};
+
+template <class T, class Draw>
+void fill(Tensor& tensor, Draw draw) {
+  for (T& element : tensor.values<T>()) element = static_cast<T>(draw());
+}
+
+Tensor random_tensor(const ir::Type& type, std::mt19937& random) {
+  Tensor tensor(type.element, type.dims);
+  const auto small = [&] { return random() % 2; };
+  const auto unit = [&] { return static_cast<double>(random()) / static_cast<double>(std::mt19937::max()) * 2 - 1; };
+  switch (type.element) {
+    case ir::DataType::Int64:
+      fill<std::int64_t>(tensor, small);
+      break;
+    case ir::DataType::Int32:
+      fill<std::int32_t>(tensor, small);
+      break;
+    default:
+      fill<float>(tensor, unit);
+  }
+  return tensor;
+}
+
+Reference make_reference(std::size_t model) {
+  InferenceSession session(load(model));
+  Reference reference{.inputs = session.inputs(), .outputs = {}, .data = {}, .results = {}};
+  for (const auto& output : session.outputs()) reference.outputs.push_back(output.name);
+  reference.data.resize(reference.inputs.size());
+  reference.results.resize(reference.outputs.size());
+  std::mt19937 random(7);
+  for (int m = 0; m < kMostMicroBatches * kMostReplicas; ++m) {
+    std::vector<Datum> inputs;
+    for (std::size_t i = 0; i < reference.inputs.size(); ++i) {
+      reference.data[i].push_back(random_tensor(reference.inputs[i].type, random));
+      inputs.emplace_back(reference.data[i].back());
+    }
+    const auto results = session.run(inputs);
+    for (std::size_t i = 0; i < results.size(); ++i) reference.results[i].push_back(results[i].tensor.clone());
+  }
+  return reference;
+}
+
+const Reference& reference_of(std::size_t model) {
+  static std::map<std::size_t, Reference> known;
+  const auto found = known.find(model);
+  return found != known.end() ? found->second : known.emplace(model, make_reference(model)).first->second;
+}
+
+// Micro-batches 0 to count - 1 as one host array.
+Tensor joined(const std::vector<Tensor>& parts, std::size_t count) {
+  ir::Dims dims = parts[0].dims();
+  dims.insert(dims.begin(), static_cast<std::int64_t>(count));
+  Tensor all(parts[0].type(), dims);
+  auto* out = static_cast<std::byte*>(all.raw());
+  for (std::size_t i = 0; i < count; ++i, out += parts[0].bytes()) std::memcpy(out, parts[i].raw(), parts[i].bytes());
+  return all;
+}
+
+// What an anchor gives of the results of all micro-batches, [batch][replica] in order.
+std::vector<float> anchored(const std::vector<Tensor>& results, const Anchor& anchor, int batches, int replicas) {
+  std::vector<float> values;
+  const auto append = [&](const Tensor& tensor) {
+    const auto span = tensor.values<float>();
+    values.insert(values.end(), span.begin(), span.end());
+  };
+  const int every = anchor.returns == AnchorReturn::EveryN ? anchor.every : 1;
+  for (int batch = 0; batch < batches; ++batch) {
+    const bool is_last = batch + 1 == batches;
+    if (anchor.returns == AnchorReturn::Final && !is_last) continue;
+    if (anchor.returns == AnchorReturn::Sum || (batch + 1) % every != 0) continue;
+    for (int r = 0; r < replicas; ++r) append(results[static_cast<std::size_t>(batch * replicas + r)]);
+  }
+  if (anchor.returns != AnchorReturn::Sum) return values;
+  for (int r = 0; r < replicas; ++r) {
+    std::vector<float> sum(static_cast<std::size_t>(results[0].size()), 0.0F);
+    for (int batch = 0; batch < batches; ++batch) {
+      const auto one = results[static_cast<std::size_t>(batch * replicas + r)].values<float>();
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += one[i];
+    }
+    values.insert(values.end(), sum.begin(), sum.end());
+  }
+  return values;
+}
+
+// The largest difference, over the largest magnitude of the expected values.
+double difference(const Tensor& found, const std::vector<float>& expected) {
+  if (found.size() != static_cast<std::int64_t>(expected.size())) return INFINITY;
+  double most = 0;
+  double scale = 1e-6;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    most = std::max(most, static_cast<double>(std::fabs(found.data<float>()[i] - expected[i])));
+    scale = std::max(scale, static_cast<double>(std::fabs(expected[i])));
+  }
+  return most / scale;
+}
+
+void give_every_output_its_anchor(Options& options, const Reference& reference) {
+  const auto all = options.anchors.extract("*");
+  if (all.empty()) return;
+  for (const std::string& output : reference.outputs) options.anchors[output] = all.mapped();
+}
+
+enum class Outcome { Equal, Refused, Wrong };
+
+struct Result {
+  Outcome outcome = Outcome::Equal;
+  std::string what = {};
+};
+
+Result try_strategy(std::size_t model, Options options) {
+  const Reference& reference = reference_of(model);
+  give_every_output_its_anchor(options, reference);
+  std::optional<InferenceSession> session;
+  try {
+    session.emplace(load(model), SessionOptions{.strategy = options});
+  } catch (const Error& error) {
+    return {Outcome::Refused, error.what()};
+  }
+  const auto count = static_cast<std::size_t>(options.batches_per_step * options.replicas);
+  std::vector<Datum> inputs;
+  for (std::size_t i = 0; i < reference.inputs.size(); ++i) {
+    inputs.emplace_back(count == 1 ? reference.data[i][0] : joined(reference.data[i], count));
+  }
+  const auto results = session->run(inputs);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const auto anchor = options.anchors.find(reference.outputs[i]);
+    const std::vector<float> expected =
+        anchored(reference.results[i], anchor == options.anchors.end() ? Anchor{} : anchor->second,
+                 options.batches_per_step, options.replicas);
+    const double found = difference(results[i].tensor, expected);
+    if (!(found < 1e-5)) return {Outcome::Wrong, fmt::format("output '{}' differs by {}", reference.outputs[i], found)};
+  }
+  return {};
+}
+
+struct Counts {
+  int equal = 0;
+  int illegal = 0;
+  std::map<std::string, int> refused;  // by reason: a strategy that this model cannot have
+};
+
+// A strategy that is illegal in itself must be refused with that reason, any other must run or be refused for
+// what the model is.
+void expect_right(std::size_t model, const Strategy& strategy, Counts& counts) {
+  const std::string where = test_models()[model].name + ", " + strategy.name;
+  Options options = strategy.options;
+  give_every_output_its_anchor(options, reference_of(model));
+  const std::optional<std::string> illegal = why_illegal(options);
+  Result result;
+  try {
+    result = try_strategy(model, strategy.options);
+  } catch (const std::exception& error) {
+    result = {Outcome::Wrong, error.what()};
+  }
+  EXPECT_NE(result.outcome, Outcome::Wrong) << where << ": " << result.what;
+  if (illegal) {
+    EXPECT_EQ(result.outcome, Outcome::Refused) << where << " ran, although: " << *illegal;
+    EXPECT_THAT(result.what, ::testing::HasSubstr(*illegal)) << where;
+    ++counts.illegal;
+  } else if (result.outcome == Outcome::Refused) {
+    ++counts.refused[test_models()[model].name + ": " + result.what];
+  } else {
+    ++counts.equal;
+  }
+}
+
+void print(const char* what, const Counts& counts) {
+  fmt::print("{}: {} equal to one processor, {} illegal and refused\n", what, counts.equal, counts.illegal);
+  for (const auto& [reason, times] : counts.refused) fmt::print("  {} times: {}\n", times, reason);
+}
+
+TEST(Strategies, OfOneChoiceGiveEveryModelTheNumbersOfOneProcessor) {
+  Counts counts;
+  for (std::size_t model = 0; model < test_models().size(); ++model) {
+    for (const testing::Choice& spread : testing::spreads()) {
+      for (const auto& group : testing::other_choices()) {
+        for (const testing::Choice& choice : group) {
+          Strategy strategy{.name = spread.name + ", " + choice.name, .options = {}};
+          spread.apply(strategy.options);
+          choice.apply(strategy.options);
+          expect_right(model, strategy, counts);
+        }
+      }
+    }
+  }
+  print("one choice", counts);
+  EXPECT_GT(counts.equal, 1000);
+}
+
+// Each strategy on one model, in turn.
+TEST(Strategies, OfTwoChoicesGiveTheNumbersOfOneProcessor) {
+  Counts counts;
+  std::size_t model = 0;
+  for (const Strategy& strategy : testing::strategies()) {
+    expect_right(model, strategy, counts);
+    model = (model + 1) % test_models().size();
+  }
+  print("two choices", counts);
+  EXPECT_GT(counts.equal, 1000);
+}
+
+}  // namespace
+}  // namespace podium
