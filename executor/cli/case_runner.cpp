@@ -1,6 +1,7 @@
 #include "executor/cli/case_runner.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <vector>
 
@@ -71,6 +72,68 @@ Tolerance tolerance_for(const ir::Datum& expected, const Erratum* erratum, Toler
   return tolerance;
 }
 
+// The data `times` times, one after the other.
+ir::Datum repeated(const ir::Datum& datum, int times) {
+  if (times == 1) return datum;
+  const bool is_plain = datum.is_tensor() && datum.tensor.type() != ir::DataType::String;
+  if (!is_plain)
+    throw Error("{} found, tensors of numbers needed for several micro-batches", to_string(type_of(datum)));
+  ir::Dims dims = datum.tensor.dims();
+  dims.insert(dims.begin(), times);
+  ir::Tensor all(datum.tensor.type(), dims);
+  auto* bytes = static_cast<std::byte*>(all.raw());
+  for (int i = 0; i < times; ++i) {
+    const auto* source = static_cast<const std::byte*>(datum.tensor.raw());
+    bytes = std::copy_n(source, datum.tensor.bytes(), bytes);
+  }
+  return all;
+}
+
+// What `repeated` put together, apart again. `leading` dimensions count the parts.
+std::vector<ir::Datum> parts_of(const ir::Datum& datum, int times, int leading) {
+  if (times == 1) return {datum};
+  const ir::Tensor& all = datum.tensor;
+  const ir::Dims dims(all.dims().begin() + leading, all.dims().end());
+  const std::size_t bytes = all.bytes() / static_cast<std::size_t>(times);
+  std::vector<ir::Datum> parts;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(times); ++i) {
+    const auto* start = static_cast<const std::byte*>(all.raw()) + i * bytes;
+    parts.emplace_back(ir::Tensor::adopt(all.type(), dims, start, nullptr));
+  }
+  return parts;
+}
+
+struct Prepared {
+  InferenceSession session;
+  std::vector<ir::Datum> inputs;
+  int micro_batches = 1;  // of all replicas
+  int leading = 0;        // dimensions of the outputs that count them
+};
+
+Prepared prepare(const importer::Model& model, const Inputs& inputs, const SessionOptions& options) {
+  const podium::Options& strategy = options.strategy;
+  const int times = strategy.batches_per_step * strategy.replicas;
+  std::vector<ir::Datum> data;
+  for (const ir::Datum& datum : inputs.data) data.push_back(repeated(datum, times));
+  const int leading = (strategy.batches_per_step > 1 ? 1 : 0) + (strategy.replicas > 1 ? 1 : 0);
+  return {{model, options}, std::move(data), times, leading};
+}
+
+// Under the strategy where the model can be, else on one processor; then `unsplit` says why.
+Prepared prepare(const importer::Model& model, const Inputs& inputs, SessionOptions options,
+                 std::string& unsplit) {
+  try {
+    Prepared prepared = prepare(model, inputs, options);
+    const bool is_whole = prepared.session.program().blocks.size() <= 1;
+    if (options.strategy.phases.phases > 1 && is_whole) unsplit = "all its ops are in one phase";
+    return prepared;
+  } catch (const Error& error) {
+    unsplit = error.what();
+  }
+  options.strategy = {};
+  return prepare(model, inputs, options);
+}
+
 CaseResult run_set(const fs::path& model_path, const fs::path& set, const Tolerance& tolerance,
                    const SessionOptions& options) {
   const importer::Signature signature = importer::read_signature(model_path.string());
@@ -78,30 +141,36 @@ CaseResult run_set(const fs::path& model_path, const fs::path& set, const Tolera
   const Erratum* erratum = find_erratum(model_path.parent_path().filename().string(),
                                         opset == signature.opsets.end() ? 1 : opset->second);
   const Inputs inputs = read_inputs(set, signature);
-  importer::Model model = importer::import_model(model_path.string(), {.input_types = inputs.types, .fed_shapes_win = true});
+  importer::Model model =
+      importer::import_model(model_path.string(), {.input_types = inputs.types, .fed_shapes_win = true});
   if (erratum != nullptr) correct(*erratum, model.graph);
-  optimize(model);
-  const ir::Op* random = first_random_op(model.graph, inputs);
-  const std::string drawn = random == nullptr ? "" : fmt::format("the expected values were drawn at random ({})", random->spec->name);
+  importer::Model optimized = model;
+  optimize(optimized);
+  const ir::Op* random = first_random_op(optimized.graph, inputs);
+  const std::string drawn =
+      random == nullptr ? ""
+                        : fmt::format("the expected values were drawn at random ({})", random->spec->name);
   CaseResult result{.reason = erratum == nullptr ? "" : std::string(erratum->fault)};
-  InferenceSession session(std::move(model),
-                           {.seed = options.seed, .threads = options.threads, .optimized = true});
-  const auto results = session.run(inputs.data);
-  for (std::size_t i = 0; i < results.size(); ++i) {
+  Prepared prepared = prepare(model, inputs, options, result.unsplit);
+  const auto results = prepared.session.run(prepared.inputs);
+  for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
     const fs::path file = set / fmt::format("output_{}.pb", i);
     const auto& [name, type] = signature.outputs[i];
     const ir::Datum expected = importer::read_datum(read_file(file.string()), type);
-    const Comparison comparison = compare(results[i], expected, tolerance_for(expected, erratum, tolerance));
-    if (comparison.agrees()) continue;
-    if (!drawn.empty() && type_of(results[i]) == type_of(expected)) return {Outcome::Skipped, drawn};
-    return {Outcome::Failed, fmt::format("output '{}': {}", name, comparison.reason)};
+    for (const ir::Datum& found : parts_of(results[i], prepared.micro_batches, prepared.leading)) {
+      const Comparison comparison = compare(found, expected, tolerance_for(expected, erratum, tolerance));
+      if (comparison.agrees()) continue;
+      if (!drawn.empty() && type_of(found) == type_of(expected)) return {Outcome::Skipped, drawn};
+      return {Outcome::Failed, fmt::format("output '{}': {}", name, comparison.reason)};
+    }
   }
   return result;
 }
 
 }  // namespace
 
-CaseResult run_case(const std::string& folder, const Tolerance& tolerance, const SessionOptions& options) try {
+CaseResult run_case(const std::string& folder, const Tolerance& tolerance,
+                    const SessionOptions& options) try {
   CaseResult result;
   for (const fs::path& set : data_sets(folder)) {
     result = run_set(fs::path(folder) / "model.onnx", set, tolerance, options);

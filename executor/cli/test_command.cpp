@@ -7,13 +7,14 @@
 #include "executor/cli/case_runner.h"
 #include "executor/cli/options.h"
 #include "executor/cli/progress.h"
+#include "executor/cli/session_options.h"
 
 namespace podium::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-const std::vector<OptionGroup> kGroups{OptionGroup::Comparison, OptionGroup::Session};
+const std::vector<OptionGroup> kGroups{OptionGroup::Comparison, OptionGroup::Strategy, OptionGroup::Session};
 
 std::vector<fs::path> find_cases(const std::vector<std::string>& paths) {
   std::vector<fs::path> cases;
@@ -36,24 +37,32 @@ std::vector<fs::path> find_cases(const std::vector<std::string>& paths) {
 int run_test(const Arguments& arguments) {
   const Options options = parse("test", arguments, kGroups);
   if (options.help) {
-    fmt::print("{}", help("test", "Runs ONNX test cases, found recursively: model.onnx with test_data_set_*.", kGroups));
+    fmt::print("{}", help("test", "Runs ONNX test cases, found recursively: model.onnx with test_data_set_*.",
+                          kGroups));
     return 0;
   }
-  if (options.paths.empty()) throw UsageError("test: no path found, at least one folder of test cases needed");
+  if (options.paths.empty())
+    throw UsageError("test: no path found, at least one folder of test cases needed");
+  const SessionOptions session = session_options(options);
   const std::vector<fs::path> cases = find_cases(options.paths);
   Progress progress("test cases", cases.size(), options.quiet);
   int passed = 0;
   int failed = 0;
   int skipped = 0;
+  int unsplit = 0;
   for (const fs::path& folder : cases) {
-    const CaseResult result =
-        run_case(folder.string(), {options.relative, options.absolute}, {.seed = options.seed, .threads = options.threads});
+    const CaseResult result = run_case(folder.string(), {options.relative, options.absolute}, session);
     const std::string name = folder.filename().string();
     progress.advance();
+    if (!result.unsplit.empty()) {
+      ++unsplit;
+      if (options.verbose) progress.print(fmt::format("on one processor {}: {}", name, result.unsplit));
+    }
     switch (result.outcome) {
       case Outcome::Passed:
         ++passed;
-        if (!result.reason.empty()) progress.print(fmt::format("passed  {}, corrected: {}", name, result.reason));
+        if (!result.reason.empty())
+          progress.print(fmt::format("passed  {}, corrected: {}", name, result.reason));
         if (result.reason.empty() && options.verbose) progress.print(fmt::format("passed  {}", name));
         break;
       case Outcome::Failed:
@@ -67,6 +76,7 @@ int run_test(const Arguments& arguments) {
     }
   }
   progress.finish();
+  if (unsplit > 0) fmt::print("{} ran on one processor: they cannot be split as asked\n", unsplit);
   fmt::print("{} passed, {} failed, {} skipped\n", passed, failed, skipped);
   return failed == 0 ? 0 : 1;
 }

@@ -71,6 +71,19 @@ void check_array(const HostTensor& input, const ir::Datum& given, int replicas) 
       input.broadcast ? " (broadcast)" : "");
 }
 
+// Micro-batches lie in one array, so they must be tensors, and those that come must have a known size.
+void check_host_tensors(const executor::Program& program) {
+  const auto check = [&](const HostTensor& tensor, const char* what, bool comes) {
+    if (tensor.micro_batches * program.replicas == 1) return;
+    const ir::Type type = whole_type(tensor);
+    if (type.is_tensor() && (!comes || type.is_static())) return;
+    throw Error("{} '{}': {} found, a tensor{} needed for several micro-batches in one array", what, tensor.name,
+                to_string(type), comes ? " of known size" : "");
+  };
+  for (const HostTensor& input : program.inputs) check(input, "input", true);
+  for (const HostTensor& output : program.outputs) check(output, "output", false);
+}
+
 void check_input(const HostTensor& input, const ir::Datum& given, int all_replicas) {
   const int replicas = input.broadcast ? 1 : all_replicas;
   if (input.micro_batches * replicas > 1) return check_array(input, given, replicas);
@@ -106,6 +119,7 @@ InferenceSession::InferenceSession(importer::Model model, const SessionOptions& 
   const ir::Placement placement = place_model(model, strategy, device);
   check_placement(strategy, placement, device);
   state.program = lower::lower(std::move(model.graph), placement, strategy, &state.notes);
+  check_host_tensors(state.program);
   state.engine.emplace(std::move(state.program),
                        numeric::PrepareOptions{.seed = options.seed, .threads = options.threads});
 }

@@ -221,6 +221,21 @@ TEST(Test, CountsCasesOnItsLastLine) {
   EXPECT_EQ(result.out, "2 passed, 0 failed, 0 skipped\n");
 }
 
+TEST(Test, RunsCasesUnderAStrategyAndCountsThoseItCannotSplit) {
+  const std::string cases =
+      "/usr/share/libonnx-testdata/data/node/test_relu /usr/share/libonnx-testdata/data/node/test_celu_expanded";
+  const ProgramResult result = run_program("podium test --quiet --verbose --virtual-graph-mode auto --ipus 2 " + cases);
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("on one processor test_relu: "), HasSubstr("passed  test_celu_expanded\n"),
+                                HasSubstr("1 ran on one processor: they cannot be split as asked\n2 passed, 0 failed")));
+}
+
+TEST(Test, RefusesAStrategyThatNoModelCanHave) {
+  const ProgramResult result = run_program("podium test --phases 2 /usr/share/libonnx-testdata/data/node/test_relu");
+  expect_one_line(result, 1);
+  EXPECT_THAT(result.err, HasSubstr("needs virtualGraphMode ExecutionPhases, Off found"));
+}
+
 TEST(Test, SaysWhichOutputDiffers) {
   const TemporaryFolder folder;
   const std::string relu = "/usr/share/libonnx-testdata/data/node/test_relu/";

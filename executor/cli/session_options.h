@@ -1,0 +1,16 @@
+// The command line's options as a session takes them.
+#pragma once
+
+#include "executor/cli/options.h"
+#include "executor/session/session.h"
+
+namespace podium::cli {
+
+/// Reads the device, prints the notes of the options to stderr. Error for a device that is none and for
+/// options that no model can run with.
+SessionOptions session_options(const Options& options);
+
+/// "note: TEXT" lines on stderr, nothing with --quiet.
+void print_notes(const std::vector<std::string>& notes, const Options& options);
+
+}  // namespace podium::cli
