@@ -1,0 +1,315 @@
+#include "ir/passes/sample_axis.h"
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+
+#include "ir/ops/einsum_equation.h"
+
+namespace podium::ir {
+namespace {
+
+using Rule = bool (*)(const SampledOp&);
+
+std::int64_t axis_attribute(const SampledOp& op, std::int64_t rank) {
+  return normalized_axis(op.typed.get_int("axis"), rank);
+}
+
+bool each_element(const SampledOp& op) {
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    if (op.has(i) && op.input_from_last(i) != op.output_from_last(0)) return false;
+  }
+  return true;
+}
+
+// Works along the axis that its attribute names; all inputs with samples have them on one other axis.
+bool along_attribute(const SampledOp& op) {
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    if (!op.has(i)) continue;
+    if (op.inputs[i] != op.outputs[0] || op.inputs[i] == axis_attribute(op, op.typed.input(i).rank()))
+      return false;
+  }
+  return true;
+}
+
+// Works along the axis given as a constant: CumSum.
+bool along_input(const SampledOp& op) {
+  const Tensor* axis = op.typed.constant(1);
+  return axis != nullptr && !op.has(1) &&
+         normalized_axis(axis->to_ints().front(), op.typed.input(0).rank()) != op.inputs[0];
+}
+
+// Works over the axes from its attribute's on.
+bool from_attribute_on(const SampledOp& op) {
+  const bool only_first =
+      std::all_of(op.inputs.begin() + 1, op.inputs.end(), [](int axis) { return axis == kNoAxis; });
+  return only_first && op.inputs[0] < axis_attribute(op, op.typed.input(0).rank());
+}
+
+// Samples come first, everywhere: what convolves, pools or works on images.
+bool first_axis(const SampledOp& op) {
+  return op.has(0) && std::all_of(op.inputs.begin(), op.inputs.end(), [](int axis) { return axis <= 0; });
+}
+
+bool batch_normalization(const SampledOp& op) {
+  const bool only_first =
+      std::all_of(op.inputs.begin() + 1, op.inputs.end(), [](int axis) { return axis == kNoAxis; });
+  return op.typed.get_int("training_mode") == 0 && only_first && op.inputs[0] == 0;
+}
+
+bool mean_variance(const SampledOp& op) {
+  const auto& axes = op.typed.get<std::vector<std::int64_t>>("axes");
+  return std::none_of(axes.begin(), axes.end(), [&](std::int64_t axis) {
+    return normalized_axis(axis, op.typed.input(0).rank()) == op.inputs[0];
+  });
+}
+
+// One sample axis, and it is in the output: a reduction over it has lost it before.
+bool one_input(const SampledOp& op) {
+  return std::count(op.inputs.begin(), op.inputs.end(), kNoAxis) + 1 ==
+             static_cast<std::ptrdiff_t>(op.inputs.size()) &&
+         op.has(0);
+}
+
+bool reshape(const SampledOp& op) {
+  return op.outputs[0] == axis_after_reshape(op.typed.input(0).dims, op.inputs[0], op.typed.output(0).dims);
+}
+
+// Rows of A, columns of B, or a stack of matrices on both sides.
+bool matrix_product(const SampledOp& op) {
+  constexpr int kColumns = 0;
+  constexpr int kRows = 1;
+  const bool both = op.has(0) && op.has(1);
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    if (!op.has(i)) continue;
+    if (i > 1 || op.input_from_last(i) != op.output_from_last(0)) return false;
+    if (both && op.input_from_last(i) <= kRows) return false;
+    if (op.input_from_last(i) == (i == 0 ? kColumns : kRows)) return false;
+  }
+  return true;
+}
+
+bool gemm(const SampledOp& op) {
+  const bool first = op.has(0) && op.inputs[0] == (op.typed.get_int("transA") != 0 ? 1 : 0);
+  return first && !op.has(1) && op.outputs[0] == 0 && (!op.has(2) || op.input_from_last(2) == 1);
+}
+
+// All samples carry one letter.
+bool einsum(const SampledOp& op) {
+  std::vector<int> ranks;
+  for (const Type& type : op.typed.input_types) ranks.push_back(type.rank());
+  const EinsumEquation equation = read_einsum(op.typed.get_string("equation"), ranks);
+  const int letter = equation.output[static_cast<std::size_t>(op.outputs[0])];
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    if (op.has(i) && equation.inputs[i][static_cast<std::size_t>(op.inputs[i])] != letter) return false;
+  }
+  return true;
+}
+
+// Takes along one axis of one table for all samples, or along another axis than theirs of their own.
+bool gather(const SampledOp& op) {
+  if (op.has(0) && op.has(1)) return false;
+  return op.has(1) || op.inputs[0] != axis_attribute(op, op.typed.input(0).rank());
+}
+
+// What each sample takes comes from one table for all.
+bool only_indices(const SampledOp& op) { return !op.has(0) && op.has(1); }
+
+// Neither cuts nor repeats nor turns the samples.
+bool keeps_whole_axis(const SampledOp& op) {
+  const auto axis = static_cast<std::size_t>(op.inputs[0]);
+  return one_input(op) && op.outputs[0] == op.inputs[0] &&
+         op.typed.input(0).dims[axis] == op.typed.output(0).dims[axis];
+}
+
+// Steps back along the samples would turn them round.
+bool slice(const SampledOp& op) {
+  const Tensor* axes = op.typed.constant(3);
+  const Tensor* steps = op.typed.constant(4);
+  if (!keeps_whole_axis(op) || !op.typed.has_input(4)) return keeps_whole_axis(op);
+  if (axes == nullptr || steps == nullptr) return false;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(axes->size()); ++i) {
+    const std::int64_t axis = normalized_axis(axes->to_ints()[i], op.typed.input(0).rank());
+    if (axis == op.inputs[0] && steps->to_ints()[i] < 0) return false;
+  }
+  return true;
+}
+
+bool recurrent(const SampledOp& op) {
+  const bool batch_first = op.typed.get_int("layout") != 0;
+  constexpr std::size_t kLengths = 4;
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    const int wanted = batch_first || i == kLengths ? 0 : 1;
+    if (op.has(i) && ((i >= 1 && i < kLengths) || op.inputs[i] != wanted)) return false;
+  }
+  return op.has(0);
+}
+
+bool dropout(const SampledOp& op) {
+  const Tensor* training = op.typed.constant(2);
+  const bool infers = !op.typed.has_input(2) || (training != nullptr && !training->values<bool>().front());
+  return infers && one_input(op);
+}
+
+struct Family {
+  Rule rule;
+  std::vector<std::string_view> names;
+};
+
+const std::vector<Family>& families() {
+  static const std::vector<Family> kFamilies{
+      {each_element,
+       {"Abs",
+        "Acos",
+        "Acosh",
+        "Add",
+        "And",
+        "Asin",
+        "Asinh",
+        "Atan",
+        "Atanh",
+        "BitShift",
+        "BitwiseAnd",
+        "BitwiseNot",
+        "BitwiseOr",
+        "BitwiseXor",
+        "Cast",
+        "CastLike",
+        "Ceil",
+        "Celu",
+        "Clip",
+        "Cos",
+        "Cosh",
+        "Div",
+        "Elu",
+        "Equal",
+        "Erf",
+        "Exp",
+        "Expand",
+        "Floor",
+        "Gelu",
+        "Greater",
+        "GreaterOrEqual",
+        "HardSigmoid",
+        "HardSwish",
+        "Identity",
+        "IsInf",
+        "IsNaN",
+        "LeakyRelu",
+        "Less",
+        "LessOrEqual",
+        "Log",
+        "Max",
+        "Mean",
+        "Min",
+        "Mish",
+        "Mod",
+        "Mul",
+        "Neg",
+        "Not",
+        "Or",
+        "PRelu",
+        "Pow",
+        "QuickGelu",
+        "Reciprocal",
+        "Relu",
+        "Round",
+        "Selu",
+        "Shrink",
+        "Sigmoid",
+        "Sign",
+        "Sin",
+        "Sinh",
+        "Softplus",
+        "Softsign",
+        "Sqrt",
+        "Sub",
+        "Sum",
+        "Swish",
+        "Tan",
+        "Tanh",
+        "ThresholdedRelu",
+        "Where",
+        "Xor"}},
+      {along_attribute,
+       {"Concat", "GatherElements", "Hardmax", "LogSoftmax", "LpNormalization", "ScatterElements", "Softmax",
+        "Split", "TopK"}},
+      {along_input, {"CumSum", "CumProd"}},
+      {from_attribute_on, {"LayerNormalization", "RMSNormalization"}},
+      {first_axis,
+       {"Attention",
+        "AveragePool",
+        "CausalConvWithState",
+        "Conv",
+        "ConvInteger",
+        "ConvTranspose",
+        "DeformConv",
+        "DepthToSpace",
+        "Det",
+        "GlobalAveragePool",
+        "GlobalLpPool",
+        "GlobalMaxPool",
+        "GridSample",
+        "GroupNormalization",
+        "InstanceNormalization",
+        "LRN",
+        "LpPool",
+        "MaxPool",
+        "QLinearConv",
+        "Resize",
+        "RotaryEmbedding",
+        "SpaceToDepth"}},
+      {batch_normalization, {"BatchNormalization"}},
+      {mean_variance, {"MeanVarianceNormalization"}},
+      {one_input,
+       {"DequantizeLinear", "QuantizeLinear", "ArgMax", "ArgMin", "OneHot", "ReduceL1", "ReduceL2",
+        "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum",
+        "ReduceSumSquare", "Transpose"}},
+      {reshape, {"Flatten", "Reshape", "Squeeze", "Unsqueeze"}},
+      {matrix_product, {"MatMul", "MatMulInteger"}},
+      {gemm, {"Gemm"}},
+      {einsum, {"Einsum"}},
+      {gather, {"Gather"}},
+      {only_indices, {"GatherND"}},
+      {keeps_whole_axis, {"Pad", "Tile"}},
+      {slice, {"Slice"}},
+      {recurrent, {"GRU", "LSTM", "RNN"}},
+      {dropout, {"Dropout"}},
+  };
+  return kFamilies;
+}
+
+Rule find_rule(const Op& op) {
+  static const std::unordered_map<std::string_view, Rule> kRules = [] {
+    std::unordered_map<std::string_view, Rule> rules;
+    for (const Family& family : families()) {
+      for (std::string_view name : family.names) rules.emplace(name, family.rule);
+    }
+    return rules;
+  }();
+  if (op.spec->domain == "ai.onnx.ml") return first_axis;
+  const auto found = kRules.find(op.spec->name);
+  return found == kRules.end() ? nullptr : found->second;
+}
+
+}  // namespace
+
+bool keeps_samples_apart(const SampledOp& op) {
+  const Rule rule = find_rule(op.typed.op);
+  return rule != nullptr && rule(op);
+}
+
+int axis_after_reshape(const Dims& from, int axis, const Dims& to) {
+  std::int64_t before = 1;
+  for (int i = 0; i < axis; ++i) before *= from[static_cast<std::size_t>(i)];
+  std::int64_t outer = 1;
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    if (outer == before && to[i] != 1) return static_cast<int>(i);
+    outer *= to[i];
+  }
+  return kNoAxis;
+}
+
+bool is_elementwise(const Op& op) { return find_rule(op) == each_element; }
+
+}  // namespace podium::ir

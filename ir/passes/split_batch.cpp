@@ -1,0 +1,209 @@
+#include "ir/passes/split_batch.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ir/passes/bodies.h"
+#include "ir/passes/sample_axis.h"
+
+namespace podium::ir {
+namespace {
+
+std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
+
+bool is_recurrent(const Op& op) { return op.is("LSTM") || op.is("GRU") || op.is("RNN"); }
+
+// Of a recurrent op: where the batch is in one of its inputs.
+int recurrent_axis(const Op& op, std::size_t input) {
+  constexpr std::size_t kLengths = 4;
+  return attribute<std::int64_t>(op, "layout") != 0 || input == kLengths ? 0 : 1;
+}
+
+// The first of `slices` equal parts of a tensor along an axis; undefined when the parts differ.
+Tensor equal_part(const Tensor& whole, int axis, int slices) {
+  std::int64_t rows = 1;
+  for (int i = 0; i < axis; ++i) rows *= whole.dim(i);
+  Dims dims = whole.dims();
+  dims[static_cast<std::size_t>(axis)] /= slices;
+  Tensor part(whole.type(), dims);
+  if (part.size() == 0 || whole.type() == DataType::String) return {};
+  const std::size_t row = part.bytes() / static_cast<std::size_t>(rows);
+  const auto* from = static_cast<const std::byte*>(whole.raw());
+  auto* to = static_cast<std::byte*>(part.raw());
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const std::byte* first = from + static_cast<std::size_t>(r * slices) * row;
+    for (int s = 1; s < slices; ++s) {
+      if (std::memcmp(first, first + static_cast<std::size_t>(s) * row, row) != 0) return {};
+    }
+    std::memcpy(to + static_cast<std::size_t>(r) * row, first, row);
+  }
+  return part;
+}
+
+class Splitter {
+ public:
+  Splitter(const Graph& whole, int slices)
+      : whole_(whole), slices_(slices), split_{.graph = whole}, axes_(whole.values.size(), kNoAxis) {}
+
+  BatchSplit split() {
+    split_inputs();
+    for (Op& op : split_.graph.ops) {
+      if (std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) { return axis(id) != kNoAxis; })) {
+        split_op(op);
+      }
+    }
+    for (ValueId id : graph().outputs) {
+      if (axis(id) == kNoAxis) {
+        throw Error("output '{}': {} found, which does not depend on the batch, a batch of slices needed",
+                    graph()[id].name, to_string(graph()[id].type));
+      }
+      split_.output_axes.push_back(axis(id));
+    }
+    return std::move(split_);
+  }
+
+ private:
+  Graph& graph() { return split_.graph; }
+  int axis(ValueId id) const { return id.valid() && at(id) < axes_.size() ? axes_[at(id)] : kNoAxis; }
+
+  void split_inputs() {
+    std::vector<int> wanted(whole_.values.size(), 0);
+    for (const Op& op : whole_.ops) {
+      if (!is_recurrent(op)) continue;
+      for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+        if (op.inputs[i].valid() && (i == 0 || i >= 4)) wanted[at(op.inputs[i])] = recurrent_axis(op, i);
+      }
+    }
+    for (ValueId id : graph().inputs) {
+      Value& input = graph()[id];
+      const int along = wanted[at(id)];
+      if (!input.type.is_static() || input.type.rank() <= along) {
+        throw Error("input '{}': {} found, a known shape with a batch needed to split it into {} slices",
+                    input.name, to_string(input.type), slices_);
+      }
+      std::int64_t& batch = input.type.dims[static_cast<std::size_t>(along)];
+      if (batch == 0 || batch % slices_ != 0) {
+        throw Error("input '{}': a batch of {} found, a multiple of {} slices needed", input.name, batch,
+                    slices_);
+      }
+      batch /= slices_;
+      axes_[at(id)] = along;
+      split_.input_axes.push_back(along);
+    }
+  }
+
+  void split_op(Op& op) {
+    const std::string here = graph().describe(op);
+    if (has_body(op)) throw Error("{}: reads the batch in a body, which cannot be split into slices", here);
+    try {
+      fit_constants(op);
+      InferContext context(graph(), op);
+      op.spec->infer(context);
+      for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+        if (op.outputs[i].valid()) set_output(op.outputs[i], context.output_types[i]);
+      }
+    } catch (const Error& error) {
+      throw error.at(here);
+    }
+    const TypedOp typed(graph(), op);
+    if (keeps_samples_apart({typed, axes_of(op.inputs), axes_of(op.outputs)})) return;
+    throw Error(
+        "{}: mixes the samples of a batch or is not known to keep them apart, so it cannot be split into {} "
+        "slices",
+        here, slices_);
+  }
+
+  std::vector<int> axes_of(const std::vector<ValueId>& ids) const {
+    std::vector<int> found;
+    for (ValueId id : ids) found.push_back(axis(id));
+    return found;
+  }
+
+  // The axis is the one whose size is divided.
+  void set_output(ValueId id, const Type& type) {
+    const Type& before = whole_[id].type;
+    int found = kNoAxis;
+    bool fits = type.is_static() && before.is_static() && type.rank() == before.rank();
+    for (std::size_t i = 0; fits && i < type.dims.size(); ++i) {
+      if (type.dims[i] == before.dims[i]) continue;
+      fits = found == kNoAxis && type.dims[i] * slices_ == before.dims[i];
+      found = static_cast<int>(i);
+    }
+    if (!fits || found == kNoAxis) {
+      throw Error(
+          "gives {} for a slice of the batch and {} for all of it, one dimension divided by {} needed",
+          to_string(type), to_string(before), slices_);
+    }
+    graph()[id].type = type;
+    axes_[at(id)] = found;
+  }
+
+  // Constants that hold the batch's size.
+  void fit_constants(Op& op) {
+    if (op.is("Reshape")) {
+      const Dims& to = whole_[op.outputs[0]].type.dims;
+      set_ints(op, 1, to, axis_after_reshape(whole_[op.inputs[0]].type.dims, axis(op.inputs[0]), to));
+    } else if (op.is("Expand") && graph().is_constant(op.inputs[1])) {
+      const std::vector<std::int64_t> shape = graph()[op.inputs[1]].constant->to_ints();
+      const int from_last = graph()[op.inputs[0]].type.rank() - 1 - axis(op.inputs[0]);
+      set_ints(op, 1, shape, static_cast<int>(shape.size()) - 1 - from_last);
+    } else if (op.is("Resize") && op.inputs.size() > 3 && graph().is_constant(op.inputs[3])) {
+      const std::vector<std::int64_t> sizes = graph()[op.inputs[3]].constant->to_ints();
+      const bool for_all_axes = find_attribute(op, "axes") == nullptr;
+      if (for_all_axes) set_ints(op, 3, sizes, axis(op.inputs[0]));
+    } else if (is_recurrent(op)) {
+      for (std::size_t i = 4; i < op.inputs.size(); ++i)
+        fit_constant(op, i, recurrent_axis(op, i), batch_of(op.inputs[0]));
+    } else if (op.is("Concat") || is_elementwise(op)) {
+      fit_operands(op);
+    }
+  }
+
+  std::int64_t batch_of(ValueId id) const { return whole_[id].type.dims[static_cast<std::size_t>(axis(id))]; }
+
+  // Constants that go with the samples element by element.
+  void fit_operands(Op& op) {
+    const auto sampled =
+        std::find_if(op.inputs.begin(), op.inputs.end(), [&](ValueId id) { return axis(id) != kNoAxis; });
+    const int from_last = whole_[*sampled].type.rank() - axis(*sampled);
+    const std::int64_t batch = batch_of(*sampled);
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      if (op.inputs[i].valid()) fit_constant(op, i, graph()[op.inputs[i]].type.rank() - from_last, batch);
+    }
+  }
+
+  // A constant that has the batch's size on `along`, the same for every slice, becomes that of one slice.
+  void fit_constant(Op& op, std::size_t input, int along, std::int64_t batch) {
+    const ValueId id = op.inputs[input];
+    if (!id.valid() || batch == 1 || along < 0 || !graph().is_constant(id)) return;
+    const Tensor& whole = *graph()[id].constant;
+    if (along >= whole.rank() || whole.dim(along) != batch) return;
+    Tensor part = equal_part(whole, along, slices_);
+    if (!part.defined()) {
+      throw Error(
+          "constant '{}' of {} differs between the {} slices of the batch, the same numbers for each needed",
+          graph()[id].name, to_string(graph()[id].type), slices_);
+    }
+    op.inputs[input] = graph().add_constant(graph().fresh_name(graph()[id].name), std::move(part));
+  }
+
+  void set_ints(Op& op, std::size_t input, Dims dims, int along) {
+    if (!graph().is_constant(op.inputs[input]) || along < 0 ||
+        dims[static_cast<std::size_t>(along)] % slices_ != 0)
+      return;
+    dims[static_cast<std::size_t>(along)] /= slices_;
+    op.inputs[input] =
+        graph().add_constant(graph().fresh_name(graph()[op.inputs[input]].name), Tensor::ints(dims));
+  }
+
+  const Graph& whole_;
+  int slices_;
+  BatchSplit split_;
+  std::vector<int> axes_;  ///< per value of the whole graph
+};
+
+}  // namespace
+
+BatchSplit split_batch(const Graph& graph, int slices) { return Splitter(graph, slices).split(); }
+
+}  // namespace podium::ir

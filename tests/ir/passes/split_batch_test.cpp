@@ -1,0 +1,135 @@
+#include "ir/passes/split_batch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/graph_text.h"
+
+namespace podium::ir {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::graph_of;
+using ::testing::HasSubstr;
+
+// The type of the first output of the graph for a half of its batch.
+std::string half(const std::string& body) {
+  const BatchSplit split = split_batch(graph_of(body), 2);
+  return to_string(split.graph[split.graph.outputs[0]].type);
+}
+
+std::string refusal(const std::string& body, int slices = 2) {
+  try {
+    split_batch(graph_of(body), slices);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(SplitBatch, GivesEveryValueItsPartOfTheBatch) {
+  const BatchSplit split =
+      split_batch(graph_of(R"(g (float[4, 3] x) => (float[4, 2] y) <float[3, 2] w = {1, 2, 3, 4, 5, 6}> {
+    a = MatMul(x, w)
+    y = Relu(a)
+  })"),
+                  4);
+  EXPECT_THAT(print(split.graph), HasSubstr("a = MatMul(x, w)  # float[1,2]\n"
+                                            "y = Relu(a)  # float[1,2]\n"));
+  EXPECT_THAT(split.input_axes, ElementsAre(0));
+  EXPECT_THAT(split.output_axes, ElementsAre(0));
+}
+
+TEST(SplitBatch, FollowsTheBatchThroughTransposesAndBatchMajorReshapes) {
+  EXPECT_EQ(half(R"(g (float[4, 6] x) => (float[4, 2, 3] y) <int64[3] s = {4, 2, 3}> { y = Reshape(x, s) })"),
+            "float[2,2,3]");
+  EXPECT_EQ(half(R"(g (float[4, 6] x) => (float[8, 3] y) <int64[2] s = {8, 3}> { y = Reshape(x, s) })"),
+            "float[4,3]");
+  EXPECT_EQ(
+      half(R"(g (float[4, 6] x) => (float[1, 4, 6] y) <int64[3] s = {1, -1, 6}> { y = Reshape(x, s) })"),
+      "float[1,2,6]");
+  EXPECT_EQ(half(R"(g (float[4, 6] x) => (float[6, 4] y) { y = Transpose(x) })"), "float[6,2]");
+  EXPECT_EQ(half(R"(g (float[4, 3, 2] x) => (float[4, 6] y) { y = Flatten(x) })"), "float[2,6]");
+}
+
+TEST(SplitBatch, RecurrentOpsHaveTheBatchOnTheSecondAxis) {
+  const BatchSplit split = split_batch(graph_of(R"(g (float[5, 4, 2] x) => (float[5, 1, 4, 1] y)
+    <float[1, 4, 2] w = {1, 2, 3, 4, 5, 6, 7, 8}, float[1, 4, 1] r = {1, 2, 3, 4}, float[1, 4, 1] h = {0, 0, 0, 0}> {
+    y = LSTM <hidden_size = 1> (x, w, r, , , h)
+  })"),
+                                       2);
+  EXPECT_EQ(to_string(split.graph[split.graph.outputs[0]].type), "float[5,1,2,1]");
+}
+
+TEST(SplitBatch, ConstantsOfTheBatchsSizeFollowWhenTheyAreTheSameForEverySlice) {
+  EXPECT_EQ(
+      half(
+          R"(g (float[4, 1] x) => (float[4, 2] y) <float[4, 2] c = {1, 2, 3, 4, 1, 2, 3, 4}> { y = Add(x, c) })"),
+      "float[2,2]");
+  EXPECT_THAT(
+      refusal(
+          R"(g (float[4, 1] x) => (float[4, 2] y) <float[4, 2] c = {1, 2, 3, 4, 5, 6, 7, 8}> { y = Add(x, c) })"),
+      HasSubstr("differs between the 2 slices"));
+  EXPECT_EQ(
+      half(
+          R"(g (float[4, 1] x) => (float[4, 3] y) <float[4, 2] c = {1, 2, 1, 2, 1, 2, 1, 2}> { y = Concat <axis = 1> (x, c) })"),
+      "float[2,3]");
+  EXPECT_EQ(half(R"(g (float[4, 1] x) => (float[4, 2] y) <int64[2] s = {4, 2}> { y = Expand(x, s) })"),
+            "float[2,2]");
+}
+
+TEST(SplitBatch, RefusesWhatMixesSamples) {
+  for (const char* op :
+       {"Softmax <axis = 0> (x)", "ReduceMean <keepdims = 1> (x, zero)", "CumSum(x, zero)",
+        "Concat <axis = 0> (x, x)", "Slice(x, last, first, zero, last)",
+        "Split <axis = 0, num_outputs = 1> (x)", "Gather <axis = 0> (x, order)",
+        "MeanVarianceNormalization <axes = [0, 1]> (x)", "Einsum <equation = \"bi,ci->bi\"> (x, x)",
+        "Tile(x, twice)", "Reshape(turned, shape)"}) {
+    const std::string text = fmt::format(R"(g (float[4, 4] x) => (float[A, B] y)
+      <int64[1] zero = {{0}}, int64[1] last = {{-1}}, int64[1] first = {{-9}}, int64[4] order = {{3, 2, 1, 0}},
+       int64[2] twice = {{2, 1}}, int64[2] shape = {{2, 8}}> {{
+      turned = Transpose(x)
+      y = {}
+    }})",
+                                         op);
+    EXPECT_THAT(refusal(text), HasSubstr("node 'y'")) << op;
+  }
+}
+
+TEST(SplitBatch, KeepsWhatWorksInsideASample) {
+  for (const char* op :
+       {"Softmax <axis = 1> (x)", "ReduceMean <keepdims = 1> (x, one)", "CumSum(x, one)",
+        "Concat <axis = 1> (x, x)", "Slice(x, last, first, one, last)", "Gather <axis = 1> (x, order)",
+        "Einsum <equation = \"bi,bj->bj\"> (x, x)", "LayerNormalization(x, scale)", "Tile(x, twice)"}) {
+    const std::string text = fmt::format(R"(g (float[4, 4] x) => (float[4, B] y)
+      <int64[1] one = {{1}}, int64[1] last = {{-1}}, int64[1] first = {{-9}}, int64[4] order = {{3, 2, 1, 0}},
+       int64[2] twice = {{1, 2}}, float[4] scale = {{1, 1, 1, 1}}> {{
+      y = {}
+    }})",
+                                         op);
+    EXPECT_THAT(half(text), ::testing::StartsWith("float[2,")) << op;
+  }
+}
+
+TEST(SplitBatch, NamesTheOpThatMixesSamples) {
+  EXPECT_EQ(refusal(R"(g (float[4, 2] x) => (float[4, 2] y) { y = Softmax <axis = 0> (x) })"),
+            "node 'y' (Softmax): mixes the samples of a batch or is not known to keep them apart, so it "
+            "cannot be split "
+            "into 2 slices");
+  EXPECT_EQ(
+      refusal(
+          R"(g (float[4, 2] x) => (float[2] y) <int64[1] zero = {0}> { y = ReduceSum <keepdims = 0> (x, zero) })"),
+      "node 'y' (ReduceSum): gives float[2] for a slice of the batch and float[2] for all of it, one "
+      "dimension "
+      "divided by 2 needed");
+}
+
+TEST(SplitBatch, RefusesABatchThatDoesNotSplit) {
+  EXPECT_EQ(refusal("g (float[6, 2] x) => (float[6, 2] y) { y = Relu(x) }", 4),
+            "input 'x': a batch of 6 found, a multiple of 4 slices needed");
+  EXPECT_THAT(refusal("g (float x) => (float y) { y = Relu(x) }"),
+              HasSubstr("a known shape with a batch needed"));
+}
+
+}  // namespace
+}  // namespace podium::ir
