@@ -1,6 +1,7 @@
 // Times models on the numeric engine: median, rate, share of the core's arithmetic limit.
-//   podium_bench [--threads N] [--seconds S] [--no-fuse] [--check] [MODEL[,key=value...] ...]
+//   podium_bench [--threads N] [--seconds S] [--no-fuse] [--check | --processors P] [MODEL[,key=value...] ...]
 // --check compares with the graph as it was given instead: the largest difference relative to the largest number.
+// --processors compares a micro-batch on P simulated processors, as many ops on each, with one on one processor.
 #include <fmt/core.h>
 #include <time.h>
 
@@ -24,11 +25,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-struct Options {
+struct Settings {
   int threads = 1;
   double seconds = 2.0;
   bool fuse = true;
   bool check = false;
+  int processors = 1;
   std::vector<std::string> models;
 };
 
@@ -124,7 +126,7 @@ std::vector<ir::Datum> inputs_of(const ir::Graph& graph) {
   return inputs;
 }
 
-void check_model(const std::string& text, const Options& options) {
+void check_model(const std::string& text, const Settings& options) {
   const ir::Graph graph = build(text);
   const std::vector<ir::Datum> inputs = inputs_of(graph);
   numeric::Engine plain(lower::on_one_processor(graph), {.threads = options.threads, .fuse = false});
@@ -145,7 +147,7 @@ void check_model(const std::string& text, const Options& options) {
   }
 }
 
-void run_model(const std::string& text, const Options& options) {
+void run_model(const std::string& text, const Settings& options) {
   ir::Graph graph = build(text);
   const double flop = flop_of(graph);
   const std::vector<ir::Datum> inputs = inputs_of(graph);
@@ -164,13 +166,83 @@ void run_model(const std::string& text, const Options& options) {
   std::fflush(stdout);
 }
 
-int run(const Options& options) {
+// As many ops on each processor, in the order of the graph, a stage each.
+ir::Placement even_split(const ir::Graph& graph, int processors) {
+  ir::Placement placement{.ops = {}, .processors = processors, .stages = processors};
+  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
+    const int processor = static_cast<int>(i * static_cast<std::size_t>(processors) / graph.ops.size());
+    placement.ops.push_back({.processor = processor, .stage = processor});
+  }
+  return placement;
+}
+
+// One way to run a model: an engine, its inputs and what one micro-batch took, run by run.
+struct Way {
+  std::string name;
+  int batches;
+  numeric::Engine engine;
+  std::vector<ir::Datum> inputs;
+  std::vector<double> ms = {};
+
+  Way(std::string called, const ir::Graph& graph, const ir::Placement& placement, const Options& session,
+      const Settings& options)
+      : name(std::move(called)), batches(session.batches_per_step),
+        engine(lower::lower(graph, placement, session), {.threads = options.threads, .fuse = options.fuse}) {
+    for (const executor::HostTensor& input : engine.program().inputs) {
+      ir::Type type = input.type;
+      type.dims.insert(type.dims.begin(), batches);
+      inputs.emplace_back(batches == 1 ? filled(input.type) : filled(type));
+    }
+  }
+  void time() {
+    const auto before = Clock::now();
+    engine.run(inputs);
+    ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - before).count() / batches);
+  }
+  double median() const {
+    std::vector<double> sorted = ms;
+    std::sort(sorted.begin(), sorted.end());
+    return sorted[sorted.size() / 2];
+  }
+};
+
+// All ways in turn, so that what else the machine does meets each of them.
+void compare_ways(const std::string& text, const Settings& options) {
+  const ir::Graph graph = build(text);
+  const ir::Placement alone{.ops = std::vector<ir::OpPlacement>(graph.ops.size())};
+  const ir::Placement split = even_split(graph, options.processors);
+  const int batches = 4 * options.processors;
+  std::vector<Way> ways;
+  ways.emplace_back("one processor", graph, alone, Options{}, options);
+  ways.emplace_back("sharded", graph, split, Options{}, options);
+  ways.emplace_back("one processor, batches", graph, alone, Options{.batches_per_step = batches}, options);
+  ways.emplace_back("sharded, batches", graph, split, Options{.batches_per_step = batches}, options);
+  ways.emplace_back("pipelined", graph, split, Options{.pipelining = true, .batches_per_step = batches},
+                    options);
+  const auto start = Clock::now();
+  while (ways[0].ms.size() < 20 || std::chrono::duration<double>(Clock::now() - start).count() < options.seconds) {
+    for (Way& way : ways) way.time();
+  }
+  for (const Way& way : ways) {
+    const double base = ways[way.batches == 1 ? 0 : 2].median();
+    fmt::print("{:<24} {:<24} {:>9.4f} ms  {:>5.2f} of one processor's\n", text, way.name, way.median(),
+               way.median() / base);
+  }
+}
+
+void run_one(const std::string& model, const Settings& options) {
+  if (options.check) return check_model(model, options);
+  if (options.processors > 1) return compare_ways(model, options);
+  run_model(model, options);
+}
+
+int run(const Settings& options) {
   fmt::print("{} thread(s), multiply-add limit {:.1f} GFLOP/s a core\n", options.threads, measure_peak());
   fmt::print("{:<24} {:>9} {:>9} {:>7} {:>9} {:>7} {:>9} {:>8} {:>9}\n", "model", "median ms", "GFLOP/s", "of peak",
              "best ms", "of peak", "cpu ms", "prep ms", "arena MiB");
   for (const std::string& model : options.models.empty() ? kDefault : options.models) {
     try {
-      options.check ? check_model(model, options) : run_model(model, options);
+      run_one(model, options);
     } catch (const std::exception& error) {
       fmt::print("{:<24} {}\n", model, error.what());
     }
@@ -178,14 +250,16 @@ int run(const Options& options) {
   return 0;
 }
 
-Options parse(int count, char** words) {
-  Options options;
+Settings parse(int count, char** words) {
+  Settings options;
   for (int i = 1; i < count; ++i) {
     const std::string word = words[i];
     if (word == "--threads" && i + 1 < count) {
       options.threads = std::atoi(words[++i]);
     } else if (word == "--seconds" && i + 1 < count) {
       options.seconds = std::atof(words[++i]);
+    } else if (word == "--processors" && i + 1 < count) {
+      options.processors = std::atoi(words[++i]);
     } else if (word == "--check") {
       options.check = true;
     } else if (word == "--no-fuse") {
