@@ -21,33 +21,41 @@ struct PoolStage {
   std::int64_t output_size() const { return outer * output * inner; }
 };
 
-/// The passes over one plane (all spatial axes of one channel). The outermost axis goes first, where whole
-/// rows are joined and which leaves less for the rest.
-std::vector<PoolStage> pool_stages(const ir::Window& window);
+/// The passes over `planes` planes (each: all spatial axes of one channel) that lie close. The outermost axis
+/// goes first, where whole rows are joined and which leaves less for the rest.
+std::vector<PoolStage> pool_stages(const ir::Window& window, std::int64_t planes = 1);
 
 /// Per output of one axis, how many elements its window sees inside the input, or inside the padded input.
 std::vector<std::int64_t> seen_counts(const ir::Window& window, std::size_t axis, bool with_padding);
+
+/// Joins every element `kStride` (0: `stride`) apart into the elements of `to`, which is other memory.
+template <int kStride, class T, class Join>
+void join_into(T* __restrict to, const T* __restrict from, std::int64_t count, std::int64_t stride,
+               const Join& join) {
+  const std::int64_t step = kStride == 0 ? stride : kStride;
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i) to[i] = join(to[i], from[i * step]);
+}
 
 /// Joins what each window sees, starting from `empty`.
 template <class T, class Join>
 void run_stage(const PoolStage& stage, const T* in, T* out, T empty, const Join& join) {
   std::fill_n(out, stage.output_size(), empty);
   for (std::int64_t outer = 0; outer < stage.outer; ++outer) {
-    const T* from = in + outer * stage.input * stage.inner;
-    T* to = out + outer * stage.output * stage.inner;
     for (const ir::Tap& tap : stage.taps) {
-      if (stage.inner == 1 && stage.stride == 1) {
-        for (std::int64_t o = tap.begin; o < tap.end; ++o) to[o] = join(to[o], from[o + tap.shift]);
-      } else if (stage.inner == 1) {
-        for (std::int64_t o = tap.begin; o < tap.end; ++o) {
-          to[o] = join(to[o], from[o * stage.stride + tap.shift]);
+      const T* from = in + (outer * stage.input + tap.begin * stage.stride + tap.shift) * stage.inner;
+      T* to = out + (outer * stage.output + tap.begin) * stage.inner;
+      const std::int64_t count = tap.end - tap.begin;
+      if (stage.stride == 1) {
+        join_into<1>(to, from, count * stage.inner, 1, join);
+      } else if (stage.inner > 1) {
+        for (std::int64_t o = 0; o < count; ++o) {
+          join_into<1>(to + o * stage.inner, from + o * stage.stride * stage.inner, stage.inner, 1, join);
         }
+      } else if (stage.stride == 2) {
+        join_into<2>(to, from, count, 2, join);
       } else {
-        for (std::int64_t o = tap.begin; o < tap.end; ++o) {
-          const T* row = from + (o * stage.stride + tap.shift) * stage.inner;
-          T* target = to + o * stage.inner;
-          for (std::int64_t i = 0; i < stage.inner; ++i) target[i] = join(target[i], row[i]);
-        }
+        join_into<0>(to, from, count, stage.stride, join);
       }
     }
   }
@@ -68,7 +76,7 @@ class StageBuffers {
   std::vector<T> buffers_[2];
 };
 
-/// All passes over one plane; the last one writes `out`.
+/// All passes; the last one writes `out`.
 template <class T, class Join>
 void run_stages(const std::vector<PoolStage>& stages, StageBuffers<T>& buffers, const T* in, T* out, T empty,
                 const Join& join) {

@@ -12,7 +12,7 @@
 namespace podium::kernels {
 namespace {
 
-// What every plane has in common.
+// What is done at once, a plane or several small ones, as every time.
 struct Planes {
   std::int64_t count = 0;
   std::int64_t in_size = 0;
@@ -22,12 +22,24 @@ struct Planes {
   std::vector<PoolStage> stages = {};
 };
 
-Planes planes_of(const PrepareContext& context) {
+// As many planes as divide `count` and have at most kEnough elements together.
+std::int64_t planes_at_once(std::int64_t count, std::int64_t size) {
+  constexpr std::int64_t kEnough = 4096;
+  std::int64_t together = std::clamp<std::int64_t>(kEnough / std::max<std::int64_t>(size, 1), 1,
+                                                   std::max<std::int64_t>(count, 1));
+  while (count % together != 0) --together;
+  return together;
+}
+
+Planes planes_of(const PrepareContext& context, bool one_at_a_time) {
   const Dims& x = context.dims(0);
-  Planes planes{.count = x[0] * x[1], .window = ir::pool_window(context, x)};
-  planes.in_size = ir::element_count(planes.window.input);
-  planes.out_size = ir::element_count(planes.window.output);
-  planes.stages = pool_stages(planes.window);
+  Planes planes{.window = ir::pool_window(context, x)};
+  const std::int64_t in_size = ir::element_count(planes.window.input);
+  const std::int64_t together = one_at_a_time ? 1 : planes_at_once(x[0] * x[1], in_size);
+  planes.count = x[0] * x[1] / together;
+  planes.in_size = in_size * together;
+  planes.out_size = ir::element_count(planes.window.output) * together;
+  planes.stages = pool_stages(planes.window, together);
   for (const PoolStage& stage : planes.stages) {
     planes.cost += stage.output_size() * static_cast<std::int64_t>(stage.taps.size() + 1);
   }
@@ -220,7 +232,7 @@ PreparedKernel max_pool_with_indices(const Planes& planes, bool column_major) {
 }  // namespace
 
 PreparedKernel prepare_average_pool(PrepareContext& context) {
-  const Planes planes = planes_of(context);
+  const Planes planes = planes_of(context, true);
   const bool with_padding = context.get_int("count_include_pad") != 0;
   return dispatch<float, double>(context.element(0), [&](auto tag) -> PreparedKernel {
     return average_pool<decltype(tag)>(planes, with_padding);
@@ -228,7 +240,7 @@ PreparedKernel prepare_average_pool(PrepareContext& context) {
 }
 
 PreparedKernel prepare_lp_pool(PrepareContext& context) {
-  const Planes planes = planes_of(context);
+  const Planes planes = planes_of(context, false);
   const std::int64_t p = context.get_int("p");
   if (p < 1) throw Error("p is {}, at least 1 needed", p);
   return dispatch<float, double>(
@@ -238,7 +250,7 @@ PreparedKernel prepare_lp_pool(PrepareContext& context) {
 PreparedKernel prepare_max_pool(PrepareContext& context) {
   const bool with_indices = context.has_output(1);
   const bool column_major = context.get_int("storage_order") != 0;
-  const Planes planes = planes_of(context);
+  const Planes planes = planes_of(context, with_indices);
   return dispatch<float, double, std::int8_t, std::uint8_t>(
       context.element(0), [&](auto tag) -> PreparedKernel {
         using T = decltype(tag);
