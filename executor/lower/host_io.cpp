@@ -1,6 +1,8 @@
 #include "executor/lower/host_io.h"
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "ir/builder.h"
 
@@ -125,17 +127,15 @@ void HostIo::store(ValueId value, int processor, int offset, std::vector<TimedSt
 }
 
 std::vector<Step> HostIo::run(Cycle cycle) {
-  std::vector<TimedStep> steps = std::move(tiles_in_);
+  Cycle whole{.steps = std::move(tiles_in_), .exchange = std::move(cycle.exchange)};
   for (std::vector<TimedStep>* part : {&beside_, &cycle.steps, &tiles_out_}) {
-    steps.insert(steps.end(), std::make_move_iterator(part->begin()), std::make_move_iterator(part->end()));
+    std::move(part->begin(), part->end(), std::back_inserter(whole.steps));
   }
-  cycle.steps = std::move(steps);
-  std::vector<Step> all = std::move(before_);
-  for (std::vector<Step> part :
-       {unroll(draft_.program, std::move(cycle), draft_.options.batches_per_step), after_}) {
-    all.insert(all.end(), std::make_move_iterator(part.begin()), std::make_move_iterator(part.end()));
-  }
-  return all;
+  std::vector<Step> steps = unroll(draft_.program, std::move(whole), draft_.options.batches_per_step);
+  steps.insert(steps.begin(), std::make_move_iterator(before_.begin()),
+               std::make_move_iterator(before_.end()));
+  std::move(after_.begin(), after_.end(), std::back_inserter(steps));
+  return steps;
 }
 
 void HostIo::make_synthetic(ValueId value, int processor) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 
 #include "executor/lower/host_io.h"
 #include "executor/lower/remote.h"
@@ -69,8 +70,7 @@ class Pipelined {
   void finish() {
     Cycle cycle{.steps = std::move(loads_), .exchange = std::move(copies_)};
     for (std::vector<TimedStep>* part : {&computes_, &stores_}) {
-      cycle.steps.insert(cycle.steps.end(), std::make_move_iterator(part->begin()),
-                         std::make_move_iterator(part->end()));
+      std::move(part->begin(), part->end(), std::back_inserter(cycle.steps));
     }
     draft_.program.steps = io_.run(std::move(cycle));
   }

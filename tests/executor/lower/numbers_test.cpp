@@ -21,13 +21,17 @@ struct Result {
   friend bool operator==(const Result&, const Result&) = default;
 };
 
-std::vector<Result> run(const Placed& model, const Options& options, const std::vector<Datum>& inputs) {
-  numeric::Engine engine(lower::lower(model.graph, model.placement, options));
+std::vector<Result> run(const executor::Program& program, const std::vector<Datum>& inputs) {
+  numeric::Engine engine(program);
   std::vector<Result> results;
   for (const Datum& output : engine.run(inputs)) {
     results.push_back({output.tensor.dims(), values<float>(output)});
   }
   return results;
+}
+
+std::vector<Result> run(const Placed& model, const Options& options, const std::vector<Datum>& inputs) {
+  return run(lower::lower(model.graph, model.placement, options), inputs);
 }
 
 Datum counted(Dims dims) {
@@ -175,6 +179,33 @@ TEST_P(EveryStrategy, GivesTheNumbersOfOneProcessor) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, EveryStrategy, ::testing::Range(std::size_t{0}, cases().size()));
+
+TEST(Numbers, AreTheSameWhereverWeightsLive) {
+  const Case& test = cases()[4];  // w is read in two stages
+  const Placed model = placed(test.body, test.processors, test.stages);
+  const std::vector<Datum> inputs(2, counted({6, 2, 3}));
+  Options options{.batches_per_step = 6, .replicas = 2};
+  options.anchors["y"].returns = AnchorReturn::Sum;
+  const std::vector<Result> expected =
+      run(placed(test.body, std::vector<int>(test.processors.size(), 0)), options, inputs);
+  options.weights = {.min_elements_for_off_chip = 1, .min_elements_for_sharding = 1};
+  for (bool pipelining : {false, true}) {
+    for (bool is_off_chip : {false, true}) {
+      for (bool sharded : {false, true}) {
+        for (int io_tiles : {0, 32}) {
+          options.pipelining = pipelining;
+          options.weights.location = {.storage = is_off_chip ? ir::Storage::OffChip : ir::Storage::OnChip,
+                                      .load_tiles = io_tiles > 0 ? ir::TileSet::IO : ir::TileSet::Compute,
+                                      .sharded = sharded};
+          options.io_tiles = io_tiles;
+          options.overlap_io = ir::ExchangeStrategy::OverlapLoops;
+          EXPECT_EQ(run(model, options, inputs), expected)
+              << pipelining << is_off_chip << sharded << io_tiles;
+        }
+      }
+    }
+  }
+}
 
 // A model of `ops` ops that read any two values before them, its stages anywhere on three processors.
 Placed random_model(std::mt19937& random, int ops) {
