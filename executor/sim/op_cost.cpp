@@ -39,9 +39,17 @@ double element_bytes(const TypedOp& op) {
   return bits / 8.0;
 }
 
-void need_known_size(const ir::Type& type) {
-  if (type.is_tensor() && type.element != ir::DataType::Undefined && !type.is_static())
-    throw Error("the size of {} is known only by a run", to_string(type));
+void need_known_sizes(const TypedOp& op) {
+  const auto need = [](const ir::Type& type) {
+    if (type.is_tensor() && !type.is_static())
+      throw Error("the size of {} is known only by a run", to_string(type));
+  };
+  for (std::size_t i = 0; i < op.input_count(); ++i) {
+    if (op.has_input(i)) need(op.input(i));
+  }
+  for (std::size_t i = 0; i < op.output_count(); ++i) {
+    if (op.has_output(i)) need(op.output(i));
+  }
 }
 
 // What a processor does besides products, all tiles together.
@@ -298,8 +306,7 @@ OpCost operator*(OpCost cost, double times) {
 OpCost op_cost(const TypedOp& op, const Device& device, int tiles) {
   IR_CHECK(tiles > 0, "an op on {} tiles", tiles);
   if (is_of(ir::control_ops, op.op.spec)) return control_cost(op, device, tiles);
-  for (const ir::Type& type : op.input_types) need_known_size(type);
-  for (const ir::Type& type : op.output_types) need_known_size(type);
+  need_known_sizes(op);
   const std::vector<RepeatedProduct> products = products_of(op);
   return products.empty() ? plain_cost(op, device, tiles) : products_cost(op, products, device, tiles);
 }

@@ -14,8 +14,10 @@ using device::Topology;
 
 constexpr int kSides = 2;
 
-// The first processor of the link domain that a processor is in.
-int domain_start(const Device& device, int processor) { return processor - processor % device.link_domain; }
+// The first processor of the link domain that a processor is in; behind a switch all are in one.
+int domain_start(const Device& device, int processor) {
+  return device.topology == Topology::AllToAll ? 0 : processor - processor % device.link_domain;
+}
 
 // Appends single steps of `stride` from `from` to `to`, `count` places of which are a ring when `is_ring`.
 template <class Append>
@@ -60,28 +62,23 @@ double latency_of(const Device& device, const std::vector<LinkId>& way) {
   return seconds;
 }
 
-// Members in the order of a ring that never goes back the way it came: up one side of the ladder, down the
-// other.
-std::vector<int> ring_order(const Device& device, const std::vector<int>& members) {
-  if (device.topology == Topology::AllToAll) return members;
-  std::vector<int> up;
-  std::vector<int> down;
-  for (int member : members) (member % kSides == 0 ? up : down).push_back(member);
-  std::sort(up.begin(), up.end());
-  std::sort(down.rbegin(), down.rend());
-  up.insert(up.end(), down.begin(), down.end());
-  return up;
-}
-
 using Groups = std::vector<std::vector<int>>;
+
+// Every other member on the way up, the rest on the way down: on a ladder up one side and down the other, and
+// where members are on one side, a ring without a long way back.
+std::vector<int> folded(const std::vector<int>& members) {
+  std::vector<int> order;
+  for (std::size_t i = 0; i < members.size(); i += 2) order.push_back(members[i]);
+  for (std::size_t i = members.size() / 2 * 2; i > 0; i -= 2) order.push_back(members[i - 1]);
+  return order;
+}
 
 // Rings of many groups at once, one each way: in every step each member passes on its part of the tensor,
 // half of it each way.
 ExchangeCost rings(const Device& device, executor::CollectiveKind kind, double bytes, const Groups& groups) {
   std::vector<ProcessorTransfer> transfers;
   double latency = 0;
-  for (const std::vector<int>& group : groups) {
-    const std::vector<int> order = ring_order(device, group);
+  for (const std::vector<int>& order : groups) {
     const auto count = static_cast<double>(order.size());
     const double steps = (kind == executor::CollectiveKind::AllReduce ? 2 : 1) * (count - 1);
     if (steps == 0) continue;
@@ -100,13 +97,23 @@ ExchangeCost rings(const Device& device, executor::CollectiveKind kind, double b
   return result;
 }
 
-// Members by link domain; one group when they are not spread evenly over the same places of each.
+// In the better of two orders: round the torus, or there and back.
+ExchangeCost best_rings(const Device& device, executor::CollectiveKind kind, double bytes,
+                        const Groups& groups) {
+  Groups there_and_back;
+  for (const std::vector<int>& members : groups) there_and_back.push_back(folded(members));
+  const ExchangeCost round = rings(device, kind, bytes, groups);
+  const ExchangeCost back = rings(device, kind, bytes, there_and_back);
+  return round.seconds < back.seconds ? round : back;
+}
+
+// Members, in ascending order, by link domain; one group when they are not spread evenly over the same places
+// of each.
 Groups by_domain(const Device& device, const std::vector<int>& members) {
   std::map<int, std::vector<int>> domains;
   for (int member : members) domains[domain_start(device, member)].push_back(member);
   Groups groups;
   for (auto& [start, list] : domains) {
-    std::sort(list.begin(), list.end());
     groups.push_back(std::move(list));
     const auto is_same_place = [&](int a, int b) { return a % device.link_domain == b % device.link_domain; };
     if (!std::equal(groups[0].begin(), groups[0].end(), groups.back().begin(), groups.back().end(),
@@ -211,22 +218,23 @@ ExchangeCost exchange_cost(const Device& device, const std::vector<ProcessorTran
 }
 
 ExchangeCost collective_cost(const Device& device, executor::CollectiveKind kind, double bytes,
-                             const std::vector<int>& members) {
+                             std::vector<int> members) {
   using executor::CollectiveKind;
   ExchangeCost result;
   if (members.size() < 2) return result;
   result.seconds = device.collective_overhead_seconds;
+  std::sort(members.begin(), members.end());
   const Groups domains = by_domain(device, members);
   if (domains.size() == 1) {
-    append(result, rings(device, kind, bytes, domains));
+    append(result, best_rings(device, kind, bytes, domains));
     return result;
   }
   const double part = bytes / static_cast<double>(domains[0].size());
   if (kind != CollectiveKind::AllGather)
-    append(result, rings(device, CollectiveKind::ReduceScatter, bytes, domains));
-  append(result, rings(device, kind, part, by_place(domains)));
+    append(result, best_rings(device, CollectiveKind::ReduceScatter, bytes, domains));
+  append(result, best_rings(device, kind, part, by_place(domains)));
   if (kind != CollectiveKind::ReduceScatter)
-    append(result, rings(device, CollectiveKind::AllGather, bytes, domains));
+    append(result, best_rings(device, CollectiveKind::AllGather, bytes, domains));
   return result;
 }
 

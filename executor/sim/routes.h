@@ -68,7 +68,7 @@ ExchangeCost exchange_cost(const device::Device& device, const std::vector<Proce
 /// in n-1 or 2(n-1) steps. Over several link domains: reduce-scatter inside each, then the parts between
 /// them, then all-gather. `bytes`: of the whole tensor, before a reduce-scatter and after an all-gather.
 ExchangeCost collective_cost(const device::Device& device, executor::CollectiveKind kind, double bytes,
-                             const std::vector<int>& members);
+                             std::vector<int> members);
 
 enum class Direction : std::uint8_t { Load, Store };
 

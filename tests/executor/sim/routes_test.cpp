@@ -74,6 +74,31 @@ TEST(CollectiveCost, OfAllReduceIsTwiceThatOfReduceScatter) {
   EXPECT_DOUBLE_EQ(collective_cost(ladder(4), CollectiveKind::AllReduce, 400, {0, 1, 2, 3}).seconds, 30 + 6);
 }
 
+// Members on one side of the ladder: 0 4 6 2. Every rail carries two hops of 150 bytes each way, every step
+// takes two hops.
+TEST(CollectiveCost, OfReplicasOfTwoProcessorsGoesThereAndBack) {
+  EXPECT_DOUBLE_EQ(collective_cost(ladder(8), CollectiveKind::ReduceScatter, 400, {0, 2, 4, 6}).seconds,
+                   30 + 6);
+}
+
+// On a torus the same members are neighbours all round.
+TEST(CollectiveCost, OfATorusGoesRound) {
+  Device device = ladder(8);
+  device.topology = device::Topology::Torus;
+  EXPECT_DOUBLE_EQ(collective_cost(device, CollectiveKind::ReduceScatter, 400, {0, 2, 4, 6}).seconds, 15 + 3);
+}
+
+TEST(CollectiveCost, OfAThousandReplicasIsQuickToTell) {
+  std::vector<int> members;
+  for (int i = 0; i < 1024; ++i) members.push_back(i);
+  const Device& pod = preset("ipu-pod1024");
+  const ExchangeCost cost = collective_cost(pod, CollectiveKind::AllReduce, 1e9, members);
+  // At least what a processor sends over both its rails in the two phases inside its rack.
+  EXPECT_GT(cost.seconds, 2 * 63.0 / 64 * 1e9 / (2 * pod.rail.bytes_per_second));
+  EXPECT_LT(cost.seconds, 0.2);
+  EXPECT_LT(cost.links.size(), 4096U);
+}
+
 TEST(CollectiveCost, OfOneMemberIsNothing) {
   EXPECT_EQ(collective_cost(ladder(4), CollectiveKind::AllReduce, 400, {2}).seconds, 0);
 }

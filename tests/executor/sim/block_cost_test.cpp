@@ -1,0 +1,64 @@
+#include "executor/sim/block_cost.h"
+
+#include <gtest/gtest.h>
+
+#include "executor/device/presets.h"
+#include "executor/sim/op_cost.h"
+#include "ir/error.h"
+#include "tests/support/graph_text.h"
+
+namespace podium::sim {
+namespace {
+
+const device::Device& machine() { return *device::find_preset("ipu-m2000"); }
+
+executor::Block block_of(const std::string& text) {
+  return {.name = "block", .graph = testing::graph_of(text)};
+}
+
+const std::string kTwoOps =
+    "g (float[64, 64] x, float[64, 64] w) => (float[64, 64] y) { p = MatMul(x, w) y = Relu(p) }";
+
+TEST(BlockCost, IsTheSumOfItsOps) {
+  const executor::Block block = block_of(kTwoOps);
+  const BlockCost cost = block_cost(block, machine(), 1472);
+  double seconds = 0;
+  for (const ir::Op& op : block.graph.ops) seconds += op_seconds(block.graph, op, machine(), 1472);
+  EXPECT_DOUBLE_EQ(cost.seconds, seconds);
+  EXPECT_DOUBLE_EQ(cost.flop, 2.0 * 64 * 64 * 64 + 64 * 64);
+  EXPECT_DOUBLE_EQ(cost.matrix_flop, 2.0 * 64 * 64 * 64);
+  EXPECT_EQ(cost.ops, 2);
+  EXPECT_EQ(cost.code_bytes, 2 * 94208);
+}
+
+TEST(BlockCost, IsMoreOnFewerTiles) {
+  const executor::Block block = block_of(
+      "g (float[4096, 1024] x, float[1024, 1024] w) => (float[4096, 1024] y) { p = MatMul(x, w) y = Relu(p) "
+      "}");
+  EXPECT_GT(block_cost(block, machine(), 368).seconds, 2 * block_cost(block, machine(), 1472).seconds);
+}
+
+TEST(BlockCost, CountsTheOpsOfBodiesForTheirCode) {
+  const BlockCost cost = block_cost(block_of(R"(g (float[8] x, bool c) => (float[8] y) {
+    y = If (c) <then_branch = t () => (float[8] a) { b = Neg(x) a = Exp(b) },
+                else_branch = e () => (float[8] d) { d = Neg(x) }> })"),
+                                    machine(), 1472);
+  EXPECT_EQ(cost.ops, 4);
+}
+
+TEST(BlockCost, NamesTheOpWhoseSizeOnlyARunTells) {
+  try {
+    block_cost(block_of("g (float[8] x) => (int64[1, N] y) { y = NonZero(x) }"), machine(), 1472);
+    FAIL() << "a size that nobody knows";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "node 'y' (NonZero): the size of int64[1,?] is known only by a run");
+  }
+}
+
+TEST(OpSeconds, OfAnUnknownSizeIsZero) {
+  const ir::Graph graph = testing::graph_of("g (float[8] x) => (int64[1, N] y) { y = NonZero(x) }");
+  EXPECT_EQ(op_seconds(graph, graph.ops[0], machine(), 1472), 0);
+}
+
+}  // namespace
+}  // namespace podium::sim
