@@ -71,6 +71,10 @@ std::optional<ir::TensorLocation> read_location(const ir::Op& op) {
 
 }  // namespace
 
+bool is_placement(std::string_view annotation) {
+  return std::find(kPlacementAnnotations.begin(), kPlacementAnnotations.end(), annotation) != kPlacementAnnotations.end();
+}
+
 Annotations read_annotations(const ir::Op& op) {
   Annotations read;
   if (op.attributes.empty()) return read;

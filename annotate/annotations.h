@@ -34,6 +34,8 @@ inline constexpr std::array kPlacementAnnotations{
     kRecompute,    kOutputLocation, kPriority,          kPlainVirtualGraph,  kPlainPipelineStage,
     kPlainExecutionPhase};
 
+bool is_placement(std::string_view annotation);
+
 /// What a node does not say is empty.
 struct Annotations {
   std::optional<int> processor = {};

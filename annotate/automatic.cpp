@@ -76,11 +76,21 @@ std::vector<Span> shared_spans(const ir::Graph& graph, std::int64_t small_bytes)
   return shared;
 }
 
-// Places before an op where a part may begin, apart from the first op.
-std::vector<std::size_t> all_cuts(std::size_t ops) {
-  std::vector<std::size_t> cuts(ops > 0 ? ops - 1 : 0);
-  std::iota(cuts.begin(), cuts.end(), std::size_t{1});
+// Ops at which a part may begin, apart from the first.
+std::vector<std::size_t> all_cuts(std::size_t ops, const std::vector<std::int32_t>& units) {
+  IR_CHECK(units.empty() || units.size() == ops);
+  std::vector<std::size_t> cuts;
+  for (std::size_t i = 1; i < ops; ++i) {
+    if (units.empty() || units[i] != units[i - 1]) cuts.push_back(i);
+  }
   return cuts;
+}
+
+void check_count(std::size_t cuts, int parts) {
+  IR_CHECK(parts > 0, "{} parts", parts);
+  if (cuts + 1 >= static_cast<std::size_t>(parts)) return;
+  throw Error("could not find enough splits for {} processors or phases: the model can be cut into {} parts at most",
+              parts, cuts + 1);
 }
 
 // Without those that part the readers of a shared value, while `needed` remain.
@@ -108,13 +118,6 @@ std::vector<Item> items_between(const ir::Graph& graph, const Costs& costs, cons
   return items;
 }
 
-void check_count(const ir::Graph& graph, int parts) {
-  IR_CHECK(parts > 0, "{} parts", parts);
-  if (graph.ops.size() >= static_cast<std::size_t>(parts)) return;
-  throw Error("could not find enough splits for {} processors or phases: the model has {} ops, only {} found", parts,
-              graph.ops.size(), graph.ops.size());
-}
-
 // The part of each op from the first item of each part.
 std::vector<int> parts_of_ops(std::size_t ops, const std::vector<std::size_t>& cuts,
                               const std::vector<std::size_t>& firsts) {
@@ -126,9 +129,10 @@ std::vector<int> parts_of_ops(std::size_t ops, const std::vector<std::size_t>& c
 
 std::vector<int> balance(const ir::Graph& graph, const Costs& costs, const AutomaticOptions& options,
                          const std::vector<Span>& shared) {
-  check_count(graph, options.parts);
+  std::vector<std::size_t> cuts = all_cuts(graph.ops.size(), options.units);
+  check_count(cuts.size(), options.parts);
   const auto parts = static_cast<std::size_t>(options.parts);
-  const std::vector<std::size_t> cuts = cuts_that_keep_together(all_cuts(graph.ops.size()), shared, parts - 1);
+  cuts = cuts_that_keep_together(std::move(cuts), shared, parts - 1);
   const std::vector<Item> items = items_between(graph, costs, cuts);
   return parts_of_ops(graph.ops.size(), cuts, cut(items, parts, options.memory_bytes));
 }
@@ -184,7 +188,7 @@ std::vector<int> phases(const ir::Graph& graph, const Costs& costs, const Automa
 std::vector<int> split_by_ratio(const ir::Graph& graph, const Costs& costs, const std::vector<double>& ratios,
                                 int processors) {
   check_ratios(ratios, processors);
-  check_count(graph, processors);
+  check_count(all_cuts(graph.ops.size(), {}).size(), processors);
   const double total = std::accumulate(costs.seconds.begin(), costs.seconds.end(), 0.0);
   std::vector<int> parts(graph.ops.size());
   std::size_t op = 0;

@@ -25,6 +25,8 @@ struct AutomaticOptions {
   /// A weight of at most so many bytes may be on several processors of a pipeline. After merge_equal, which makes
   /// equal small constants one, what many layers read is not therefore shared by the model.
   std::int64_t small_weight_bytes = 0;
+  /// A number of each op: neighbours with the same one stay together. Empty: all may be parted.
+  std::vector<std::int32_t> units = {};
 };
 
 // Each gives the part of every op. Parts are contiguous in the order of the graph and none is empty; the largest

@@ -19,6 +19,22 @@ std::pair<std::string, std::string> name_and_value(std::string_view option, cons
 
 }  // namespace
 
+void refuse_unknown(const cxxopts::Options& options, const cxxopts::ParseResult& result,
+                    const std::vector<std::string>& groups) {
+  for (const std::string& word : result.unmatched()) {
+    if (!word.starts_with("-")) continue;
+    std::vector<std::string> names;
+    for (const std::string& group : groups) {
+      for (const auto& option : options.group_help(group).options) {
+        if (!option.l.empty() && option.l[0] != "paths") names.push_back("--" + option.l[0]);
+      }
+    }
+    const std::vector<std::string_view> views(names.begin(), names.end());
+    throw UsageError("unknown option '{}', the nearest is '{}'", word,
+                     ir::nearest(word.substr(0, word.find('=')), views));
+  }
+}
+
 std::map<std::string, std::string> pairs(const cxxopts::ParseResult& result, const std::string& option) {
   std::map<std::string, std::string> values;
   if (result.count(option) == 0) return values;

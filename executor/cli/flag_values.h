@@ -36,6 +36,10 @@ Number number(const cxxopts::ParseResult& result, const std::string& option, Num
   return number("--" + option, result[option].as<std::string>(), least, most);
 }
 
+/// UsageError names the option that is none and the nearest of those in `groups`.
+void refuse_unknown(const cxxopts::Options& options, const cxxopts::ParseResult& result,
+                    const std::vector<std::string>& groups);
+
 /// Pairs NAME=VALUE of an option that is repeated, each name once.
 std::map<std::string, std::string> pairs(const cxxopts::ParseResult& result, const std::string& option);
 

@@ -9,7 +9,6 @@
 #include "executor/cli/write_file.h"
 #include "executor/device/presets.h"
 #include "executor/session/read_options.h"
-#include "ir/nearest.h"
 
 namespace podium::cli {
 namespace {
@@ -73,22 +72,6 @@ cxxopts::Options make(std::string_view command, std::string_view what,
   }
   options.allow_unrecognised_options();
   return options;
-}
-
-void refuse_unknown(const cxxopts::Options& options, const cxxopts::ParseResult& result,
-                    const std::vector<std::string>& groups) {
-  for (const std::string& word : result.unmatched()) {
-    if (!word.starts_with("-")) continue;
-    std::vector<std::string> names;
-    for (const std::string& group : groups) {
-      for (const auto& option : options.group_help(group).options) {
-        if (!option.l.empty() && option.l[0] != "paths") names.push_back("--" + option.l[0]);
-      }
-    }
-    const std::vector<std::string_view> views(names.begin(), names.end());
-    throw UsageError("unknown option '{}', the nearest is '{}'", word,
-                     ir::nearest(word.substr(0, word.find('=')), views));
-  }
 }
 
 void read_data(const cxxopts::ParseResult& result, Options& options) {

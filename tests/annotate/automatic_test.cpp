@@ -89,6 +89,14 @@ TEST(Automatic, KeepsReadersOfAnInputTogetherInAPipeline) {
   check(graph, {}, {.mode = Mode::Manual, .pipelining = true});
 }
 
+TEST(Automatic, KeepsUnitsTogether) {
+  const ir::Graph graph = layers({"a", "b", "c", "d"});
+  const Costs costs = costs_of(graph, {1, 1, 1, 1});
+  EXPECT_THAT(shard(graph, costs, {.parts = 2, .units = {0, 1, 1, 1}}), ElementsAre(0, 1, 1, 1));
+  EXPECT_THAT(refused([&] { shard(graph, costs, {.parts = 3, .units = {0, 1, 1, 1}}); }),
+              ::testing::HasSubstr("2 parts at most"));
+}
+
 TEST(Automatic, SplitsByRatio) {
   const ir::Graph graph = layers({"a", "b", "c", "d"});
   const Costs costs = costs_of(graph, {1, 1, 1, 1});
@@ -113,7 +121,7 @@ TEST(Automatic, RefusesRatiosThatAreNone) {
 TEST(Automatic, RefusesMoreProcessorsThanOps) {
   const ir::Graph graph = layers({"a", "b"});
   EXPECT_EQ(refused([&] { shard(graph, costs_of(graph, {1, 1}), {.parts = 3}); }),
-            "could not find enough splits for 3 processors or phases: the model has 2 ops, only 2 found");
+            "could not find enough splits for 3 processors or phases: the model can be cut into 2 parts at most");
 }
 
 TEST(WriteParts, ReplacesWhatOpsSaid) {

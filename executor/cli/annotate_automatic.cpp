@@ -1,0 +1,115 @@
+#include "executor/cli/annotate_automatic.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <set>
+
+#include "annotate/annotations.h"
+#include "annotate/automatic.h"
+#include "executor/device/read_device.h"
+#include "executor/kernels/kernel.h"
+#include "executor/sim/block_cost.h"
+
+namespace podium::cli {
+namespace {
+
+// Without the sizes of the inputs no op has a cost.
+void check_inputs(const ir::Graph& graph) {
+  for (ir::ValueId id : graph.inputs) {
+    const ir::Type& type = graph[id].type;
+    if (!type.is_tensor() || type.is_static()) continue;
+    throw Error("input '{}': {} found, a known size needed: --dim NAME=N binds a symbolic dimension", graph[id].name,
+                to_string(type));
+  }
+}
+
+annotate::Costs costs_of(const ir::Graph& graph, const device::Device& device) {
+  annotate::Costs costs = annotate::count_bytes(graph);
+  for (const ir::Op& op : graph.ops) costs.seconds.push_back(sim::op_seconds(graph, op, device, device.tiles));
+  return costs;
+}
+
+// Of which four fit into the memory: a phase, the next, and the same for its activations; even, for two that take turns.
+int phases_by_memory(const annotate::Costs& costs, const annotate::AutomaticOptions& wanted) {
+  constexpr std::int64_t kLeast = 4;
+  const std::int64_t weights =
+      std::accumulate(costs.weight_bytes.begin(), costs.weight_bytes.end(), std::int64_t{0});
+  const std::int64_t memory = std::max<std::int64_t>(wanted.memory_bytes, 1);
+  const auto units =
+      static_cast<std::int64_t>(std::set<std::int32_t>(wanted.units.begin(), wanted.units.end()).size());
+  return static_cast<int>(std::min(std::max((kLeast * weights + memory - 1) / memory, kLeast), units));
+}
+
+std::vector<int> parts_of(const ir::Graph& graph, annotate::AutomaticOptions wanted, const AnnotateOptions& options) {
+  const device::Device device = device::read_device(options.device);
+  annotate::Costs costs = costs_of(graph, device);
+  wanted.memory_bytes = device.memory_bytes();
+  wanted.parts = options.ipus;
+  switch (*options.automatic) {
+    case AutomaticPlacement::Shard:
+      return annotate::shard(graph, costs, wanted);
+    case AutomaticPlacement::Pipeline:
+      return annotate::pipeline(graph, costs, wanted);
+    case AutomaticPlacement::Phases:
+      break;
+  }
+  wanted.parts = options.phases > 0 ? options.phases : phases_by_memory(costs, wanted);
+  if (device.streaming_load.bytes_per_second > 0) {
+    for (std::size_t i = 0; i < costs.seconds.size(); ++i) {
+      costs.seconds[i] += static_cast<double>(costs.weight_bytes[i]) / device.streaming_load.bytes_per_second;
+    }
+  }
+  return annotate::phases(graph, costs, wanted);
+}
+
+// An op without part is known before the run: it goes to its first reader.
+void fill_parts(const ir::Graph& graph, std::vector<int>& parts) {
+  constexpr int kNobody = std::numeric_limits<int>::max();
+  std::vector<int> first_reader(graph.values.size(), kNobody);
+  for (std::size_t i = graph.ops.size(); i-- > 0;) {
+    const auto reader = [&](ir::ValueId id) -> int& { return first_reader[static_cast<std::size_t>(id.index)]; };
+    int first = kNobody;
+    for (ir::ValueId id : graph.ops[i].outputs) {
+      if (id.valid()) first = std::min(first, reader(id));
+    }
+    if (parts[i] < 0) parts[i] = first == kNobody ? 0 : first;
+    for (ir::ValueId id : graph.ops[i].inputs) {
+      if (id.valid()) reader(id) = std::min(reader(id), parts[i]);
+    }
+  }
+}
+
+}  // namespace
+
+SizedGraph infer_sizes(const ir::Graph& graph) {
+  SizedGraph sized{graph, {}};
+  infer(sized.graph, {.evaluate = kernels::evaluate});
+  const std::vector<ir::OpId> producer = producers(graph);
+  for (const ir::Op& op : sized.graph.ops) {
+    const auto made = std::find_if(op.outputs.begin(), op.outputs.end(), [](ir::ValueId id) { return id.valid(); });
+    IR_CHECK(made != op.outputs.end());
+    sized.imported.push_back(static_cast<std::size_t>(producer[static_cast<std::size_t>(made->index)].index));
+  }
+  return sized;
+}
+
+void place_automatically(importer::Model& model, const AnnotateOptions& options) {
+  check_inputs(model.graph);
+  const SizedGraph sized = infer_sizes(model.graph);
+  annotate::AutomaticOptions wanted;
+  for (std::size_t op : sized.imported) wanted.units.push_back(model.nodes_of_ops[op]);
+  const std::vector<int> found = parts_of(sized.graph, std::move(wanted), options);
+  std::vector<int> parts(model.graph.ops.size(), -1);
+  for (std::size_t i = 0; i < found.size(); ++i) parts[sized.imported[i]] = found[i];
+  fill_parts(model.graph, parts);
+  const bool phased = options.automatic == AutomaticPlacement::Phases;
+  annotate::write_parts(model.graph, parts, phased ? annotate::kExecutionPhase : annotate::kVirtualGraph);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    ir::Op& op = model.graph.ops[i];
+    if (phased) set_attribute(op, annotate::kVirtualGraph, std::int64_t{parts[i] % options.ipus});
+    if (options.automatic == AutomaticPlacement::Pipeline) set_attribute(op, annotate::kPipelineStage, std::int64_t{parts[i]});
+  }
+}
+
+}  // namespace podium::cli

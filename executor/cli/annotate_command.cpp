@@ -1,0 +1,97 @@
+// `podium annotate`: writes into a model where its nodes run.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+
+#include "annotate/annotations.h"
+#include "annotate/check.h"
+#include "annotate/implied.h"
+#include "annotate/place.h"
+#include "executor/cli/annotate_automatic.h"
+#include "executor/cli/annotate_edits.h"
+#include "executor/cli/annotate_options.h"
+#include "executor/cli/write_file.h"
+#include "executor/report/placement_tables.h"
+
+namespace podium::cli {
+namespace {
+
+void annotate_model(importer::Model& model, const AnnotateOptions& options) {
+  if (options.clear) {
+    for (ir::Op& op : model.graph.ops) annotate::clear_annotations(op);
+  }
+  if (options.automatic) place_automatically(model, options);
+  if (!options.rules_file.empty()) {
+    const std::vector<annotate::Rule> rules = annotate::read_rules(read_file(options.rules_file), options.rules_file);
+    try {
+      annotate::apply_rules(model.graph, rules);
+    } catch (const Error& error) {
+      throw error.at(options.rules_file);
+    }
+  }
+  annotate::apply_rules(model.graph, options.rules);
+  // What the model says after that can be read, whether or not a session can do it.
+  annotate::check(model.graph, model.info.metadata, {});
+}
+
+bool says_nothing(const ir::Op& op) {
+  return std::none_of(op.attributes.begin(), op.attributes.end(),
+                      [](const ir::Attribute& attribute) { return annotate::is_placement(attribute.name); });
+}
+
+std::string listing(const importer::Model& model) {
+  const SizedGraph sized = infer_sizes(model.graph);
+  const ir::Placement placement =
+      annotate::place(sized.graph, model.info.metadata, annotate::implied_request(sized.graph));
+  std::vector<bool> inherited;
+  for (const ir::Op& op : sized.graph.ops) inherited.push_back(says_nothing(op));
+  return report::placement_table(sized.graph, placement, inherited) + "\n" +
+         report::placement_summary(sized.graph, placement);
+}
+
+// A model may be annotated step by step, so what a session would refuse is no error here.
+void print_notes(const importer::Model& model) {
+  try {
+    annotate::check(model.graph, model.info.metadata, annotate::implied_request(model.graph));
+  } catch (const Error& error) {
+    fmt::print(stderr, "note: a session would refuse this placement: {}\n", error.what());
+  }
+}
+
+void print_written(const importer::Model& model, const std::string& path) {
+  std::set<std::int32_t> all;
+  std::set<std::int32_t> annotated;
+  for (std::size_t i = 0; i < model.graph.ops.size(); ++i) {
+    if (model.nodes_of_ops[i] < 0) continue;
+    all.insert(model.nodes_of_ops[i]);
+    if (!says_nothing(model.graph.ops[i])) annotated.insert(model.nodes_of_ops[i]);
+  }
+  fmt::print("{}: {} of {} nodes annotated\n", path, annotated.size(), all.size());
+}
+
+}  // namespace
+
+int run_annotate(const Arguments& arguments) {
+  const AnnotateOptions options = parse_annotate(arguments);
+  if (options.help) {
+    fmt::print("{}", annotate_help());
+    return 0;
+  }
+  importer::Model model = importer::import_model(options.model, {.dims = options.dims});
+  const std::vector<ir::Op> before = model.graph.ops;
+  try {
+    annotate_model(model, options);
+    const std::string table = options.list ? listing(model) : "";
+    const importer::ModelEdits edits{.nodes = edits_of(model, before)};
+    if (!options.output.empty()) importer::write_model(model, options.output, edits);
+    fmt::print("{}", table);
+  } catch (const Error& error) {
+    throw error.at(options.model);
+  }
+  if (!options.output.empty()) print_written(model, options.output);
+  if (!options.quiet) print_notes(model);
+  return 0;
+}
+
+}  // namespace podium::cli

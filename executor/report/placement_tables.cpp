@@ -1,0 +1,136 @@
+#include "executor/report/placement_tables.h"
+
+#include <algorithm>
+#include <set>
+
+#include "executor/program.h"
+#include "executor/report/table.h"
+#include "ir/work.h"
+
+namespace podium::report {
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+using Choice = int ir::OpPlacement::*;
+
+std::size_t at(ir::ValueId id) { return static_cast<std::size_t>(id.index); }
+
+std::string remarks(const ir::OpPlacement& op, bool inherited) {
+  std::string text;
+  const auto add = [&](bool holds, const std::string& word) {
+    if (holds) text += (text.empty() ? "" : ", ") + word;
+  };
+  add(inherited, "inherited");
+  add(op.recompute == ir::Recompute::Recompute, "recompute");
+  add(op.recompute == ir::Recompute::Checkpoint, "checkpoint");
+  add(op.tiles == ir::TileSet::IO, "IO tiles");
+  add(op.output_location && op.output_location->storage == ir::Storage::OffChip, "output off chip");
+  add(op.output_location && op.output_location->sharded, "output sharded");
+  add(op.priority != 0, fmt::format("priority {}", op.priority));
+  return text;
+}
+
+std::string shown_name(const ir::Graph& graph, const ir::Op& op) {
+  if (!op.name.empty()) return op.name;
+  const auto named = std::find_if(op.outputs.begin(), op.outputs.end(), [](ir::ValueId id) { return id.valid(); });
+  return named == op.outputs.end() ? "" : graph[*named].name;
+}
+
+struct Share {
+  int ops = 0;
+  double parameters = 0;
+  double flop = 0;
+  double bytes_in = 0;
+  double bytes_out = 0;
+};
+
+// What each processor, stage or phase does, by its number.
+class Shares {
+ public:
+  Shares(const ir::Graph& graph, const ir::Placement& placement, Choice choice, int count)
+      : graph_(graph), shares_(static_cast<std::size_t>(count)), of_op_(graph.ops.size()), readers_(graph.values.size()) {
+    for (std::size_t i = 0; i < graph.ops.size(); ++i) of_op_[i] = static_cast<std::size_t>(placement.ops[i].*choice);
+    for (std::size_t i = 0; i < graph.ops.size(); ++i) add_op(i);
+    const std::vector<ir::OpId> producer = producers(graph);
+    for (std::size_t i = 0; i < graph.values.size(); ++i) add_value(i, producer[i]);
+    for (ir::ValueId id : graph.outputs) {
+      if (producer[at(id)].valid()) shares_[of_producer(producer[at(id)])].bytes_out += bytes_of(graph[id]);
+    }
+  }
+
+  Rows rows(const std::string& what) const {
+    Rows rows{{what, "ops", "parameters", "FLOP", "in", "out"}};
+    for (std::size_t i = 0; i < shares_.size(); ++i) {
+      const Share& share = shares_[i];
+      rows.push_back({std::to_string(i), std::to_string(share.ops), quantity(share.parameters), quantity(share.flop),
+                      bytes(share.bytes_in), bytes(share.bytes_out)});
+    }
+    return rows;
+  }
+
+ private:
+  static double bytes_of(const ir::Value& value) { return static_cast<double>(executor::device_bytes(value.type)); }
+  std::size_t of_producer(ir::OpId op) const { return of_op_[static_cast<std::size_t>(op.index)]; }
+
+  void add_op(std::size_t op) {
+    Share& share = shares_[of_op_[op]];
+    ++share.ops;
+    share.flop += ir::work_of(ir::TypedOp(graph_, graph_.ops[op])).flop;
+    for (ir::ValueId id : graph_.ops[op].inputs) {
+      if (id.valid()) readers_[at(id)].insert(of_op_[op]);
+    }
+  }
+
+  void add_value(std::size_t index, ir::OpId producer) {
+    const ir::Value& value = graph_.values[index];
+    for (std::size_t reader : readers_[index]) {
+      if (value.constant || value.data_left_out) {
+        if (value.type.is_static()) shares_[reader].parameters += static_cast<double>(value.type.element_count());
+      } else if (!producer.valid()) {
+        shares_[reader].bytes_in += bytes_of(value);
+      } else if (of_producer(producer) != reader) {
+        shares_[reader].bytes_in += bytes_of(value);
+        shares_[of_producer(producer)].bytes_out += bytes_of(value);
+      }
+    }
+  }
+
+  const ir::Graph& graph_;
+  std::vector<Share> shares_;
+  std::vector<std::size_t> of_op_;
+  std::vector<std::set<std::size_t>> readers_;  // of each value
+};
+
+}  // namespace
+
+std::string placement_table(const ir::Graph& graph, const ir::Placement& placement, const std::vector<bool>& inherited) {
+  std::vector<std::string> head{"node", "type", "ipu"};
+  if (placement.stages > 1) head.emplace_back("stage");
+  if (placement.phases > 1) head.emplace_back("phase");
+  Rows rows{head};
+  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
+    const ir::OpPlacement& op = placement.ops[i];
+    std::vector<std::string> row{shown_name(graph, graph.ops[i]), std::string(graph.ops[i].spec->name),
+                                 std::to_string(op.processor)};
+    if (placement.stages > 1) row.push_back(std::to_string(op.stage));
+    if (placement.phases > 1) row.push_back(std::to_string(op.phase));
+    if (std::string text = remarks(op, inherited[i]); !text.empty()) row.push_back(std::move(text));
+    rows.push_back(std::move(row));
+  }
+  return table(rows);
+}
+
+std::string placement_summary(const ir::Graph& graph, const ir::Placement& placement) {
+  const auto text = [&](Choice choice, int count, const char* what) {
+    return table(Shares(graph, placement, choice, count).rows(what));
+  };
+  std::string summary = text(&ir::OpPlacement::processor, placement.processors, "ipu");
+  const bool stages_are_processors = std::all_of(placement.ops.begin(), placement.ops.end(), [](const ir::OpPlacement& op) {
+    return op.stage == op.processor;
+  });
+  if (placement.stages > 1 && !stages_are_processors) summary += "\n" + text(&ir::OpPlacement::stage, placement.stages, "stage");
+  if (placement.phases > 1) summary += "\n" + text(&ir::OpPlacement::phase, placement.phases, "phase");
+  return summary;
+}
+
+}  // namespace podium::report

@@ -1,0 +1,243 @@
+// `podium annotate` as a person types it, and what it leaves in the model.
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "annotate/annotations.h"
+#include "importer/export_graph.h"
+#include "importer/import.h"
+#include "tests/support/graph_text.h"
+#include "tests/support/run_program.h"
+
+namespace podium::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+using testing::ProgramResult;
+using testing::run_program;
+
+std::string contents(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+// A folder with a model of four nodes: conv -> relu -> left and right -> add.
+class Annotate : public ::testing::Test {
+ protected:
+  ProgramResult run(const std::string& options) { return run_program("podium annotate " + model + " " + options); }
+  ProgramResult write(const std::string& options) { return run(options + " -o " + out); }
+
+  // "a: __ipu_number=1, b:", a node after the other by its output.
+  std::string annotations(const std::string& path) {
+    const ir::Graph graph = importer::import_model(path).graph;
+    std::string text;
+    for (const ir::Op& op : graph.ops) {
+      text += fmt::format("{}{}:", text.empty() ? "" : ", ", graph[op.outputs[0]].name);
+      for (const ir::Attribute& attribute : op.attributes) {
+        if (annotate::is_placement(attribute.name)) {
+          text += fmt::format(" {}={}", attribute.name, to_string(attribute.value));
+        }
+      }
+    }
+    return text;
+  }
+
+  void expect_refused(const ProgramResult& result, int status, const std::string& text) {
+    EXPECT_EQ(result.status, status);
+    EXPECT_EQ(result.out, "");
+    EXPECT_THAT(result.err, AllOf(StartsWith("error: "), HasSubstr(text)));
+    EXPECT_EQ(result.err.find('\n'), result.err.size() - 1) << result.err;
+    EXPECT_FALSE(std::filesystem::exists(out)) << "a file is left";
+  }
+
+  // ONNX text has no names of nodes.
+  std::string named_model() {
+    ir::Graph graph = testing::graph_of(R"(g (float[1,2,4,4] x) => (float[1,2,4,4] y) <float[2,2,1,1] w = {1, 2, 3, 4}> {
+      a = Conv (x, w)
+      b = Relu (a)
+      c = Neg (b)
+      d = Exp (b)
+      y = Add (c, d)
+    })");
+    const std::vector<std::string> names{"conv", "relu", "branch/left", "branch/right", ""};
+    for (std::size_t i = 0; i < names.size(); ++i) graph.ops[i].name = names[i];
+    importer::export_graph(graph, folder.file("model.onnx"));
+    return folder.file("model.onnx");
+  }
+
+  const testing::TemporaryFolder folder;
+  const std::string model = named_model();
+  const std::string out = folder.file("out.onnx");
+};
+
+TEST_F(Annotate, PlacesByNameTypeAndPath) {
+  const ProgramResult result = write("--ipu '*=0' --ipu 'branch/*=1' --ipu 'y=1' --stage 'type:Conv=0' --stage 'a..y=1'");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(result.out, out + ": 5 of 5 nodes annotated\n");
+  EXPECT_EQ(annotations(out),
+            "a: __ipu_number=0 __pipeline_stage=0, b: __ipu_number=0 __pipeline_stage=1, c: __ipu_number=1 "
+            "__pipeline_stage=1, d: __ipu_number=1 __pipeline_stage=1, y: __ipu_number=1 __pipeline_stage=1");
+  EXPECT_THAT(result.err, AllOf(StartsWith("note: "), HasSubstr("have the same pipeline stage 1")));
+}
+
+TEST_F(Annotate, ACommaInAPatternIsAComma) {
+  EXPECT_EQ(write("--ipu '[cx,]*=3' --quiet").status, 0);
+  EXPECT_EQ(annotations(out), "a: __ipu_number=3, b:, c: __ipu_number=3, d:, y:");
+}
+
+TEST_F(Annotate, FlagsWinOverTheFile) {
+  const std::string rules =
+      folder.write("rules.json", R"([{"match": "*", "ipu": 0, "phase": 0}, {"match": "relu", "recompute": true, "ipu": 2}])");
+  EXPECT_EQ(write("--ipu y=1 --quiet --from " + rules).status, 0);
+  EXPECT_EQ(annotations(out),
+            "a: __execution_phase=0 __ipu_number=0, b: __execution_phase=0 __ipu_number=2 "
+            "__recompute_output_in_backward_pass=2, c: __execution_phase=0 __ipu_number=0, d: __execution_phase=0 "
+            "__ipu_number=0, y: __execution_phase=0 __ipu_number=1");
+}
+
+TEST_F(Annotate, ClearGivesBackTheModelAsItWas) {
+  EXPECT_EQ(write("").status, 0);
+  const std::string plain = contents(out);
+  EXPECT_EQ(write("--ipu '*=0' --stage '*=0'").status, 0);
+  EXPECT_NE(contents(out), plain);
+  const std::string cleared = folder.file("cleared.onnx");
+  EXPECT_EQ(run_program("podium annotate " + out + " --clear -o " + cleared).status, 0);
+  EXPECT_EQ(contents(cleared), plain);
+}
+
+TEST_F(Annotate, ShardsByCost) {
+  const ProgramResult result = write("--auto shard --ipus 2");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(annotations(out), AllOf(StartsWith("a: __ipu_number=0"), HasSubstr("y: __ipu_number=1"),
+                                      Not(HasSubstr("__pipeline_stage"))));
+}
+
+TEST_F(Annotate, PipelinesSoThatASessionTakesIt) {
+  const ProgramResult result = write("--auto pipeline --ipus 3");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(result.err, "") << "no note: nothing to refuse";
+  EXPECT_THAT(annotations(out), AllOf(StartsWith("a: __ipu_number=0 __pipeline_stage=0"),
+                                      HasSubstr("y: __ipu_number=2 __pipeline_stage=2")));
+}
+
+TEST_F(Annotate, PhasesTakeTurns) {
+  EXPECT_EQ(write("--auto phases --phases 3").status, 0);
+  EXPECT_THAT(annotations(out), AllOf(StartsWith("a: __execution_phase=0 __ipu_number=0"),
+                                      HasSubstr("__execution_phase=1 __ipu_number=1"),
+                                      HasSubstr("y: __execution_phase=2 __ipu_number=0")));
+  EXPECT_EQ(write("--auto phases --phases 3 --ipus 1").status, 0);
+  EXPECT_THAT(annotations(out), Not(HasSubstr("__ipu_number=1")));
+}
+
+TEST_F(Annotate, RulesWinOverAutomaticPlacement) {
+  EXPECT_EQ(write("--auto shard --ipus 2 --ipu conv=7 --quiet").status, 0);
+  EXPECT_THAT(annotations(out), StartsWith("a: __ipu_number=7,"));
+}
+
+TEST_F(Annotate, ListsThePlacementAndWhatEachProcessorDoes) {
+  const ProgramResult result = run("--list --ipu '*=0' --ipu 'branch/left=1'");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(result.out,
+            "node          type  ipu\n"
+            "conv          Conv    0\n"
+            "relu          Relu    0\n"
+            "branch/left   Neg     1\n"
+            "branch/right  Exp     0\n"
+            "y             Add     0\n"
+            "\n"
+            "ipu  ops  parameters  FLOP  in     out\n"
+            "  0    4           4   448  256 B  256 B\n"
+            "  1    1           0    32  128 B  128 B\n");
+}
+
+TEST_F(Annotate, ListsWhatNodesInheritAndSay) {
+  const ProgramResult result = run("--list --stage 'relu=0' --ipu 'relu=0' --stage 'y=1' --ipu 'y=1' --quiet");
+  EXPECT_THAT(result.out, AllOf(HasSubstr("conv          Conv    0      0  inherited\n"),
+                                HasSubstr("branch/left   Neg     0      0  inherited\n"),
+                                HasSubstr("y             Add     1      1\n")));
+}
+
+TEST_F(Annotate, RefusesAWrongCommandLine) {
+  expect_refused(run(""), 2, "annotate: -o OUT.onnx or --list needed");
+  expect_refused(write("--stag y=1"), 2, "unknown option '--stag', the nearest is '--stage'");
+  expect_refused(write("--stage y"), 2, "--stage: 'y' found, 'PATTERN=N' needed");
+  expect_refused(write("--ipu y=-1"), 2, "--ipu y=-1: '-1' found");
+  expect_refused(write("--auto shards --ipus 2"), 2, "the nearest is 'shard'");
+  expect_refused(write("--auto shard"), 2, "--ipus N needed");
+  expect_refused(write("--ipus 2"), 2, "--ipus: found without --auto");
+  expect_refused(write(model), 2, "2 models found, one needed");
+}
+
+TEST_F(Annotate, RefusesPatternsAndFilesThatDoNotFit) {
+  expect_refused(write("--stage rel=1"), 1, model + ": pattern 'rel' matches no node, the nearest name is 'relu'");
+  expect_refused(write("--from " + folder.file("none.json")), 1, "none.json");
+  expect_refused(write("--from " + folder.write("bad.json", "[{\"mtch\": 1}]")), 1,
+                 "bad.json: rule 1: unknown name 'mtch', the nearest is 'match'");
+  expect_refused(write("--from " + folder.write("other.json", R"([{"match": "z*", "ipu": 1}])")), 1,
+                 "other.json: pattern 'z*' matches no node");
+  expect_refused(write("--auto pipeline --ipus 9"), 1, "could not find enough splits for 9 processors");
+  expect_refused(write("--auto shard --ipus 2 --device ipu-m3000"), 1, "ipu-m");
+}
+
+TEST_F(Annotate, LeavesWhatWasThereWhenItFails) {
+  std::ofstream(out) << "precious";
+  EXPECT_EQ(write("--stage rel=1").status, 1);
+  EXPECT_EQ(contents(out), "precious");
+}
+
+TEST_F(Annotate, ACallOfAFunctionIsOneNode) {
+  const std::string calling = folder.write("calling.onnxtxt", R"(<ir_version: 8, opset_import: ["": 17, "own": 1]>
+    g (float[2] x) => (float[2] y) {
+      block = own.Block (x)
+      y = Neg (block)
+    }
+    <domain: "own", opset_import: ["": 17]> Block (p) => (r) {
+      q = Relu (p)
+      r = Exp (q)
+    })");
+  const auto annotate = [&](const std::string& options) {
+    return run_program("podium annotate " + calling + " --quiet -o " + out + " " + options);
+  };
+  expect_refused(annotate("--ipu block/q=1"), 1, "are parts of one node of the model, which has one __ipu_number");
+  EXPECT_EQ(annotate("--ipu block=1 --ipu y=0").status, 0);
+  EXPECT_EQ(annotations(out), "block/q: __ipu_number=1, block: __ipu_number=1, y: __ipu_number=0");
+  std::filesystem::remove(out);
+  EXPECT_EQ(annotate("--auto shard --ipus 2").status, 0);
+  EXPECT_EQ(annotations(out), "block/q: __ipu_number=0, block: __ipu_number=0, y: __ipu_number=1");
+}
+
+TEST_F(Annotate, PlacesAModelWhoseShapesAreComputed) {
+  const std::string dynamic = folder.write("dynamic.onnxtxt", R"(<ir_version: 8, opset_import: ["": 17]>
+    g (float[N,6] x) => (float[N,2,3] y) <int64[1] first = {0}, int64[2] rest = {2, 3}> {
+      shape = Shape (x)
+      n = Gather (shape, first)
+      wanted = Concat <axis = 0> (n, rest)
+      a = Relu (x)
+      y = Reshape (a, wanted)
+    })");
+  const std::string command = "podium annotate " + dynamic + " --auto shard --ipus 2 -o " + out;
+  EXPECT_THAT(run_program(command).err, HasSubstr("--dim NAME=N"));
+  EXPECT_EQ(run_program(command + " --dim N=4").status, 0);
+  EXPECT_EQ(annotations(out), "shape: __ipu_number=1, n: __ipu_number=1, wanted: __ipu_number=1, a: __ipu_number=0, y: "
+                              "__ipu_number=1");
+}
+
+TEST(AnnotateHelp, NamesEveryOption) {
+  const ProgramResult result = run_program("podium annotate --help");
+  EXPECT_EQ(result.status, 0);
+  for (const char* option : {"--stage", "--ipu", "--phase", "--from", "--auto", "--ipus", "--clear", "--list", "-o"}) {
+    EXPECT_THAT(result.out, HasSubstr(option));
+  }
+}
+
+}  // namespace
+}  // namespace podium::cli
