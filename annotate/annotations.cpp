@@ -58,8 +58,10 @@ std::optional<ir::TensorLocation> read_location(const ir::Op& op) {
   const ir::IntList most{1, 1, 1, 1, static_cast<int>(ir::GroupType::None), kMostReplicas};
   const auto fits = [](std::int64_t value, std::int64_t limit) { return value >= 0 && value <= limit; };
   if (values->size() != most.size() || !std::equal(values->begin(), values->end(), most.begin(), fits)) {
-    throw Error("{} is {}, [storage 0-1, load tiles 0-1, storage tiles 0-1, sharded 0-1, group type 0-3, group size] "
-                "needed", kOutputLocation, ir::to_string(ir::AttributeValue(*values)));
+    throw Error(
+        "{} is {}, [storage 0-1, load tiles 0-1, storage tiles 0-1, sharded 0-1, group type 0-3, group size] "
+        "needed",
+        kOutputLocation, ir::to_string(ir::AttributeValue(*values)));
   }
   const ir::IntList& v = *values;
   return ir::TensorLocation{.storage = static_cast<ir::Storage>(v[0]),
@@ -72,7 +74,8 @@ std::optional<ir::TensorLocation> read_location(const ir::Op& op) {
 }  // namespace
 
 bool is_placement(std::string_view annotation) {
-  return std::find(kPlacementAnnotations.begin(), kPlacementAnnotations.end(), annotation) != kPlacementAnnotations.end();
+  return std::find(kPlacementAnnotations.begin(), kPlacementAnnotations.end(), annotation) !=
+         kPlacementAnnotations.end();
 }
 
 Annotations read_annotations(const ir::Op& op) {
@@ -92,12 +95,13 @@ void check_compiler_hints(const ir::Op& op) {
   const auto* names = find_as<ir::StringList>(op, kInplaceNames, "a list of strings");
   const auto* priorities = find_as<ir::FloatList>(op, kInplacePriorities, "a list of floats");
   if ((names == nullptr) != (priorities == nullptr)) {
-    throw Error("{} found without {}, either both or neither needed", names != nullptr ? kInplaceNames : kInplacePriorities,
+    throw Error("{} found without {}, either both or neither needed",
+                names != nullptr ? kInplaceNames : kInplacePriorities,
                 names != nullptr ? kInplacePriorities : kInplaceNames);
   }
   if (names != nullptr && names->size() != priorities->size()) {
-    throw Error("{} names in {} and {} numbers in {} found, as many of each needed", names->size(), kInplaceNames,
-                priorities->size(), kInplacePriorities);
+    throw Error("{} names in {} and {} numbers in {} found, as many of each needed", names->size(),
+                kInplaceNames, priorities->size(), kInplacePriorities);
   }
   const auto* patterns = find_as<ir::StringList>(op, kExcludePatterns, "a list of strings");
   if (patterns == nullptr) return;

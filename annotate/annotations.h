@@ -1,4 +1,5 @@
-// What nodes say of their placement: the names of the annotations, and their reading (semantics, section 1.1).
+// What nodes say of their placement: the names of the annotations, and their reading (semantics,
+// section 1.1).
 #pragma once
 
 #include <array>
@@ -30,9 +31,9 @@ inline constexpr std::string_view kPlainExecutionPhase = "executionPhase";
 
 /// All that is said of placement.
 inline constexpr std::array kPlacementAnnotations{
-    kVirtualGraph, kPipelineStage,  kExecutionPhase,    kExecutionContext,   kTileSet,
-    kRecompute,    kOutputLocation, kPriority,          kPlainVirtualGraph,  kPlainPipelineStage,
-    kPlainExecutionPhase};
+    kVirtualGraph,      kPipelineStage,      kExecutionPhase,     kExecutionContext,
+    kTileSet,           kRecompute,          kOutputLocation,     kPriority,
+    kPlainVirtualGraph, kPlainPipelineStage, kPlainExecutionPhase};
 
 bool is_placement(std::string_view annotation);
 
@@ -50,8 +51,8 @@ struct Annotations {
 /// Error without the node's name for an annotation of another kind or range than it can have, or one that the
 /// plain name contradicts.
 Annotations read_annotations(const ir::Op& op);
-/// The same for the annotations that only a compiler for the device reads: inplace preferences come in pairs, and
-/// patterns that are excluded exist.
+/// The same for the annotations that only a compiler for the device reads: inplace preferences come in pairs,
+/// and patterns that are excluded exist.
 void check_compiler_hints(const ir::Op& op);
 
 /// [storage, load tiles, storage tiles, sharded, group type, group size]

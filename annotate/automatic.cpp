@@ -89,13 +89,14 @@ std::vector<std::size_t> all_cuts(std::size_t ops, const std::vector<std::int32_
 void check_count(std::size_t cuts, int parts) {
   IR_CHECK(parts > 0, "{} parts", parts);
   if (cuts + 1 >= static_cast<std::size_t>(parts)) return;
-  throw Error("could not find enough splits for {} processors or phases: the model can be cut into {} parts at most",
-              parts, cuts + 1);
+  throw Error(
+      "could not find enough splits for {} processors or phases: the model can be cut into {} parts at most",
+      parts, cuts + 1);
 }
 
 // Without those that part the readers of a shared value, while `needed` remain.
-std::vector<std::size_t> cuts_that_keep_together(std::vector<std::size_t> cuts, const std::vector<Span>& shared,
-                                                 std::size_t needed) {
+std::vector<std::size_t> cuts_that_keep_together(std::vector<std::size_t> cuts,
+                                                 const std::vector<Span>& shared, std::size_t needed) {
   for (const Span& span : shared) {
     const auto begin = std::upper_bound(cuts.begin(), cuts.end(), span.first);
     const auto end = std::upper_bound(begin, cuts.end(), span.last);
@@ -105,7 +106,8 @@ std::vector<std::size_t> cuts_that_keep_together(std::vector<std::size_t> cuts, 
 }
 
 // One item for the ops between each two cuts.
-std::vector<Item> items_between(const ir::Graph& graph, const Costs& costs, const std::vector<std::size_t>& cuts) {
+std::vector<Item> items_between(const ir::Graph& graph, const Costs& costs,
+                                const std::vector<std::size_t>& cuts) {
   const std::vector<std::int64_t> crossing = crossing_bytes(graph, spans_of(graph));
   std::vector<Item> items(cuts.size() + 1);
   std::size_t item = 0;
@@ -139,15 +141,18 @@ std::vector<int> balance(const ir::Graph& graph, const Costs& costs, const Autom
 
 void check_ratios(const std::vector<double>& ratios, int processors) {
   if (ratios.size() != static_cast<std::size_t>(processors)) {
-    throw Error("virtualGraphSplitRatios: {} ratios found, one for each of {} processors needed", ratios.size(), processors);
+    throw Error("virtualGraphSplitRatios: {} ratios found, one for each of {} processors needed",
+                ratios.size(), processors);
   }
   double sum = 0;
   for (double ratio : ratios) {
-    if (!(ratio > 0 && ratio <= 1)) throw Error("virtualGraphSplitRatios: {} found, a number in (0, 1] needed", ratio);
+    if (!(ratio > 0 && ratio <= 1))
+      throw Error("virtualGraphSplitRatios: {} found, a number in (0, 1] needed", ratio);
     sum += ratio;
   }
   constexpr double kTolerance = 1e-3;  // for 0.333 three times
-  if (std::abs(sum - 1) > kTolerance) throw Error("virtualGraphSplitRatios: a sum of {} found, 1 needed", sum);
+  if (std::abs(sum - 1) > kTolerance)
+    throw Error("virtualGraphSplitRatios: a sum of {} found, 1 needed", sum);
 }
 
 }  // namespace

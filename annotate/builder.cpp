@@ -29,11 +29,13 @@ Builder::Scope::Scope(Builder& builder, std::string_view name, ir::AttributeValu
   builder.current_.push_back({std::string(name), std::move(value)});
 }
 
-std::vector<ir::ValueId> Builder::ops(std::string_view domain, std::string_view type, std::vector<ir::ValueId> inputs,
-                                      std::size_t outputs, std::vector<ir::Attribute> attributes) {
+std::vector<ir::ValueId> Builder::ops(std::string_view domain, std::string_view type,
+                                      std::vector<ir::ValueId> inputs, std::size_t outputs,
+                                      std::vector<ir::Attribute> attributes) {
   for (const ir::Attribute& annotation : current_) {
-    const bool is_given = std::any_of(attributes.begin(), attributes.end(),
-                                      [&](const ir::Attribute& given) { return given.name == annotation.name; });
+    const bool is_given = std::any_of(attributes.begin(), attributes.end(), [&](const ir::Attribute& given) {
+      return given.name == annotation.name;
+    });
     if (!is_given) attributes.push_back(annotation);
   }
   return builder_.ops(domain, type, std::move(inputs), outputs, std::move(attributes));
@@ -44,19 +46,25 @@ void Builder::annotate(ir::ValueId value, std::string_view name, ir::AttributeVa
   producers_.resize(made.values.size());
   for (; indexed_ < made.ops.size(); ++indexed_) {
     for (ir::ValueId output : made.ops[indexed_].outputs) {
-      if (output.valid()) producers_[static_cast<std::size_t>(output.index)] = {static_cast<std::int32_t>(indexed_)};
+      if (output.valid())
+        producers_[static_cast<std::size_t>(output.index)] = {static_cast<std::int32_t>(indexed_)};
     }
   }
   const ir::OpId op = producers_[static_cast<std::size_t>(value.index)];
-  if (!op.valid()) throw Error("tensor '{}': no op makes it, so there is nothing to annotate", made[value].name);
+  if (!op.valid())
+    throw Error("tensor '{}': no op makes it, so there is nothing to annotate", made[value].name);
   set_attribute(made[op], name, std::move(attribute));
 }
 
 void Builder::virtual_graph(ir::ValueId value, int processor) {
   annotate(value, kVirtualGraph, processor_number(processor));
 }
-void Builder::pipeline_stage(ir::ValueId value, int stage) { annotate(value, kPipelineStage, stage_number(stage)); }
-void Builder::execution_phase(ir::ValueId value, int phase) { annotate(value, kExecutionPhase, phase_number(phase)); }
+void Builder::pipeline_stage(ir::ValueId value, int stage) {
+  annotate(value, kPipelineStage, stage_number(stage));
+}
+void Builder::execution_phase(ir::ValueId value, int phase) {
+  annotate(value, kExecutionPhase, phase_number(phase));
+}
 void Builder::recompute_output(ir::ValueId value, ir::Recompute recompute) {
   annotate(value, kRecompute, number_of(recompute));
 }
@@ -66,10 +74,16 @@ void Builder::output_tensor_location(ir::ValueId value, const ir::TensorLocation
 void Builder::schedule_priority(ir::ValueId value, float priority) { annotate(value, kPriority, priority); }
 void Builder::tile_set(ir::ValueId value, ir::TileSet tiles) { annotate(value, kTileSet, number_of(tiles)); }
 
-Builder::Scope Builder::in_virtual_graph(int processor) { return {*this, kVirtualGraph, processor_number(processor)}; }
+Builder::Scope Builder::in_virtual_graph(int processor) {
+  return {*this, kVirtualGraph, processor_number(processor)};
+}
 Builder::Scope Builder::in_pipeline_stage(int stage) { return {*this, kPipelineStage, stage_number(stage)}; }
-Builder::Scope Builder::in_execution_phase(int phase) { return {*this, kExecutionPhase, phase_number(phase)}; }
-Builder::Scope Builder::in_recompute_output(ir::Recompute recompute) { return {*this, kRecompute, number_of(recompute)}; }
+Builder::Scope Builder::in_execution_phase(int phase) {
+  return {*this, kExecutionPhase, phase_number(phase)};
+}
+Builder::Scope Builder::in_recompute_output(ir::Recompute recompute) {
+  return {*this, kRecompute, number_of(recompute)};
+}
 Builder::Scope Builder::in_output_tensor_location(const ir::TensorLocation& location) {
   return {*this, kOutputLocation, location_to_ints(location)};
 }

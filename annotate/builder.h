@@ -11,8 +11,8 @@
 namespace podium::annotate {
 
 /// An ir::Builder whose ops are annotated. `builder.pipeline_stage(y, 1)` annotates the op that makes y;
-/// `const auto scope = builder.in_pipeline_stage(1);` those that are made while `scope` lives. What a tensor is
-/// given by name counts before its scope.
+/// `const auto scope = builder.in_pipeline_stage(1);` those that are made while `scope` lives. What a tensor
+/// is given by name counts before its scope.
 class Builder {
  public:
   explicit Builder(ir::Graph& graph) : builder_(graph) {}
@@ -33,15 +33,19 @@ class Builder {
   };
 
   // As in ir::Builder.
-  ir::ValueId input(std::string name, ir::Type type) { return builder_.input(std::move(name), std::move(type)); }
+  ir::ValueId input(std::string name, ir::Type type) {
+    return builder_.input(std::move(name), std::move(type));
+  }
   ir::ValueId constant(ir::Tensor tensor, std::string_view name = "constant") {
     return builder_.constant(std::move(tensor), name);
   }
-  ir::ValueId op(std::string_view type, std::vector<ir::ValueId> inputs, std::vector<ir::Attribute> attributes = {}) {
+  ir::ValueId op(std::string_view type, std::vector<ir::ValueId> inputs,
+                 std::vector<ir::Attribute> attributes = {}) {
     return ops("", type, std::move(inputs), 1, std::move(attributes))[0];
   }
-  std::vector<ir::ValueId> ops(std::string_view domain, std::string_view type, std::vector<ir::ValueId> inputs,
-                               std::size_t outputs, std::vector<ir::Attribute> attributes = {});
+  std::vector<ir::ValueId> ops(std::string_view domain, std::string_view type,
+                               std::vector<ir::ValueId> inputs, std::size_t outputs,
+                               std::vector<ir::Attribute> attributes = {});
   void output(ir::ValueId value) { builder_.output(value); }
   ir::Graph& graph() { return builder_.graph(); }
   const ir::Type& type(ir::ValueId value) const { return builder_.type(value); }

@@ -33,7 +33,8 @@ struct Survey {
   std::string describe(std::size_t op) const { return graph.describe(graph.ops[op]); }
 };
 
-// Ops that no output depends on, that hand on what they are given, or that handle only what is known before the run.
+// Ops that no output depends on, that hand on what they are given, or that handle only what is known before
+// the run.
 std::vector<bool> find_exempt(const ir::Graph& graph) {
   std::vector<bool> known(graph.values.size(), false);
   for (std::size_t i = 0; i < graph.values.size(); ++i) {
@@ -42,9 +43,9 @@ std::vector<bool> find_exempt(const ir::Graph& graph) {
   std::vector<bool> exempt(graph.ops.size());
   for (std::size_t i = 0; i < graph.ops.size(); ++i) {
     const ir::Op& op = graph.ops[i];
-    const bool is_known = !op.spec->random && std::all_of(op.inputs.begin(), op.inputs.end(), [&](ir::ValueId id) {
-      return !id.valid() || known[at(id)];
-    });
+    const bool is_known =
+        !op.spec->random && std::all_of(op.inputs.begin(), op.inputs.end(),
+                                        [&](ir::ValueId id) { return !id.valid() || known[at(id)]; });
     const bool asks_shape = op.is("Shape") || op.is("Size");
     for (ir::ValueId id : op.outputs) {
       if (id.valid()) known[at(id)] = is_known || asks_shape;
@@ -76,8 +77,9 @@ void check_all_have_processor(const Survey& survey) {
     ++counts[*survey.annotations[op].processor];
   }
   if (counts.empty()) {
-    throw Error("virtualGraphMode is manual, but no node has a virtual graph ({}): annotate the nodes, or use auto",
-                kVirtualGraph);
+    throw Error(
+        "virtualGraphMode is manual, but no node has a virtual graph ({}): annotate the nodes, or use auto",
+        kVirtualGraph);
   }
   std::string per_graph;
   for (const auto& [processor, count] : counts) {
@@ -92,8 +94,8 @@ void check_processors_exist(const Survey& survey) {
   for (std::size_t i = 0; i < survey.spots.size(); ++i) {
     if (survey.spots[i].processor < survey.request.processors) continue;
     throw Error("{} is on virtual graph {}, a replica has {} processor{}: 0 to {} needed", survey.describe(i),
-                survey.spots[i].processor, survey.request.processors, survey.request.processors == 1 ? "" : "s",
-                survey.request.processors - 1);
+                survey.spots[i].processor, survey.request.processors,
+                survey.request.processors == 1 ? "" : "s", survey.request.processors - 1);
   }
 }
 
@@ -105,8 +107,8 @@ void check_stages_are_dense(const Survey& survey) {
   int next = 0;
   for (int stage : stages) {
     if (stage != next) {
-      throw Error("the nodes have {} pipeline stages, but stage {} is missing: stages 0 to {} needed", stages.size(),
-                  next, *stages.rbegin());
+      throw Error("the nodes have {} pipeline stages, but stage {} is missing: stages 0 to {} needed",
+                  stages.size(), next, *stages.rbegin());
     }
     ++next;
   }
@@ -118,9 +120,11 @@ void check_stage_on_one_processor(const Survey& survey) {
     if (survey.exempt[i]) continue;
     const std::size_t first = first_of_stage.emplace(survey.spots[i].stage, i).first->second;
     if (survey.spots[first].processor == survey.spots[i].processor) continue;
-    throw Error("{} and {} have the same pipeline stage {}, but are on virtual graphs {} and {}: one stage is on one "
-                "virtual graph", survey.describe(first), survey.describe(i), survey.spots[i].stage,
-                survey.spots[first].processor, survey.spots[i].processor);
+    throw Error(
+        "{} and {} have the same pipeline stage {}, but are on virtual graphs {} and {}: one stage is on one "
+        "virtual graph",
+        survey.describe(first), survey.describe(i), survey.spots[i].stage, survey.spots[first].processor,
+        survey.spots[i].processor);
   }
 }
 
@@ -145,25 +149,32 @@ void check_shared_values(const Survey& survey) {
   const auto where = [&](std::size_t op) {
     return fmt::format("{} on {}", survey.describe(op), survey.spots[op].processor);
   };
-  check_readers(survey, [&](ir::ValueId id) { return is_variable(graph[id]); },
-                [&](ir::ValueId id, std::size_t a, std::size_t b) {
-                  return Error("variable '{}' cannot be copied between virtual graphs when pipelining: it is read by "
-                               "{} and {}, one virtual graph needed", graph[id].name, where(a), where(b));
-                });
+  check_readers(
+      survey, [&](ir::ValueId id) { return is_variable(graph[id]); },
+      [&](ir::ValueId id, std::size_t a, std::size_t b) {
+        return Error(
+            "variable '{}' cannot be copied between virtual graphs when pipelining: it is read by "
+            "{} and {}, one virtual graph needed",
+            graph[id].name, where(a), where(b));
+      });
   std::vector<bool> is_input(graph.values.size(), false);
   for (ir::ValueId id : graph.inputs) is_input[at(id)] = true;
-  check_readers(survey, [&](ir::ValueId id) { return is_input[at(id)]; },
-                [&](ir::ValueId id, std::size_t a, std::size_t b) {
-                  return Error("input '{}' can be streamed onto a single processor only when pipelining: it is read by "
-                               "{} and {}", graph[id].name, where(a), where(b));
-                });
+  check_readers(
+      survey, [&](ir::ValueId id) { return is_input[at(id)]; },
+      [&](ir::ValueId id, std::size_t a, std::size_t b) {
+        return Error(
+            "input '{}' can be streamed onto a single processor only when pipelining: it is read by "
+            "{} and {}",
+            graph[id].name, where(a), where(b));
+      });
 }
 
 void check_all_have_stage(const Survey& survey) {
   if (infers_stages(survey.annotations, survey.request)) return;
   const Ops missing = survey.select([](const Annotations& op) { return !op.stage; });
   if (missing.empty()) return;
-  throw Error("only some nodes have a pipeline stage: {} have none: {}", missing.size(), list(survey.graph, missing));
+  throw Error("only some nodes have a pipeline stage: {} have none: {}", missing.size(),
+              list(survey.graph, missing));
 }
 
 void check_pipeline(const Survey& survey) {
@@ -184,8 +195,11 @@ void check_phases(const Survey& survey) {
                   survey.request.phases, survey.request.phases - 1);
     }
     if (!survey.exempt[i] && spot.phase % stages != spot.processor % stages) {
-      throw Error("{} has execution phase {} and virtual graph {}: with {} processors that take turns, both must leave "
-                  "the same remainder divided by {}", survey.describe(i), spot.phase, spot.processor, stages, stages);
+      throw Error(
+          "{} has execution phase {} and virtual graph {}: with {} processors that take turns, both must "
+          "leave "
+          "the same remainder divided by {}",
+          survey.describe(i), spot.phase, spot.processor, stages, stages);
     }
     const auto* context = ir::attribute_if<std::int64_t>(survey.graph.ops[i], kExecutionContext);
     if (context != nullptr && *context != 0 && survey.annotations[i].phase) {
@@ -196,7 +210,8 @@ void check_phases(const Survey& survey) {
 }
 
 void check_recompute(const Survey& survey) {
-  const Ops marked = survey.select([](const Annotations& op) { return op.recompute == ir::Recompute::Recompute; });
+  const Ops marked =
+      survey.select([](const Annotations& op) { return op.recompute == ir::Recompute::Recompute; });
   if (marked.empty()) return;
   if (survey.request.pipelining) {
     throw Error("when pipelining, nodes cannot be annotated for recomputation ({} = 2): {}", kRecompute,
@@ -228,7 +243,8 @@ void check(const ir::Graph& graph, const Metadata& metadata, const Request& requ
   if (request.pipelining && request.mode == Mode::Off) {
     throw Error("pipelining needs virtualGraphMode to be other than off");
   }
-  if (request.pipelining && request.processors == 1) throw Error("pipelining needs more than 1 processor, 1 found");
+  if (request.pipelining && request.processors == 1)
+    throw Error("pipelining needs more than 1 processor, 1 found");
   if (request.mode == Mode::Off || request.mode == Mode::Auto) return;
   if (request.mode == Mode::Manual) check_all_have_processor(survey);
   if (request.pipelining) check_all_have_stage(survey);

@@ -23,7 +23,8 @@ class Window {
   explicit Window(const std::vector<Item>& items) : items_(items) {}
 
   void push() {
-    while (!peaks_.empty() && items_[peaks_.back()].activation_bytes <= items_[end_].activation_bytes) peaks_.pop_back();
+    while (!peaks_.empty() && items_[peaks_.back()].activation_bytes <= items_[end_].activation_bytes)
+      peaks_.pop_back();
     peaks_.push_back(end_);
     seconds_.push_back(seconds_.back() + items_[end_].seconds);
     weights_ += items_[end_++].weight_bytes;
@@ -43,7 +44,7 @@ class Window {
 
  private:
   const std::vector<Item>& items_;
-  std::deque<std::size_t> peaks_;  // places of activations that are larger than all after them
+  std::deque<std::size_t> peaks_;   // places of activations that are larger than all after them
   std::vector<double> seconds_{0};  // of all items before a place
   std::int64_t weights_ = 0;
   std::size_t begin_ = 0;
@@ -112,7 +113,9 @@ std::vector<std::size_t> cut_within(const std::vector<Item>& items, std::size_t 
   sent[0] = 0;
   std::vector<std::vector<std::uint32_t>> begin_of(parts, std::vector<std::uint32_t>(places, 0));
   for (std::size_t part = 0; part < parts; ++part) {
-    const auto cost = [&](std::size_t begin) { return sent[begin] + (begin == 0 ? 0 : items[begin].crossing_bytes); };
+    const auto cost = [&](std::size_t begin) {
+      return sent[begin] + (begin == 0 ? 0 : items[begin].crossing_bytes);
+    };
     std::vector<std::int64_t> next(places, kMost);
     std::deque<std::size_t> best;  // begins whose cost is below that of all after them
     for (std::size_t end = 1; end < places; ++end) {

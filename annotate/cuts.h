@@ -15,9 +15,10 @@ struct Item {
 };
 
 /// The first item of each of exactly `parts` parts, none of them empty; needs at least as many items.
-/// Of all such cuts in which no part has more than `memory_bytes`, one with the smallest largest part in seconds, and
-/// of those one with the fewest crossing bytes. When none has so little memory, the same among those whose largest
-/// part has the fewest bytes. `memory_bytes` 0: no limit. Time O(items x parts).
-std::vector<std::size_t> cut(const std::vector<Item>& items, std::size_t parts, std::int64_t memory_bytes = 0);
+/// Of all such cuts in which no part has more than `memory_bytes`, one with the smallest largest part in
+/// seconds, and of those one with the fewest crossing bytes. When none has so little memory, the same among
+/// those whose largest part has the fewest bytes. `memory_bytes` 0: no limit. Time O(items x parts).
+std::vector<std::size_t> cut(const std::vector<Item>& items, std::size_t parts,
+                             std::int64_t memory_bytes = 0);
 
 }  // namespace podium::annotate

@@ -11,12 +11,15 @@ namespace {
 
 std::size_t at(ir::ValueId id) { return static_cast<std::size_t>(id.index); }
 
-bool matches(const std::string& glob, const std::string& text) { return ::fnmatch(glob.c_str(), text.c_str(), 0) == 0; }
+bool matches(const std::string& glob, const std::string& text) {
+  return ::fnmatch(glob.c_str(), text.c_str(), 0) == 0;
+}
 
 bool has_wildcard(const std::string& pattern) { return pattern.find_first_of("*?[") != std::string::npos; }
 
 const std::string* first_output(const ir::Graph& graph, const ir::Op& op) {
-  const auto found = std::find_if(op.outputs.begin(), op.outputs.end(), [](ir::ValueId id) { return id.valid(); });
+  const auto found =
+      std::find_if(op.outputs.begin(), op.outputs.end(), [](ir::ValueId id) { return id.valid(); });
   return found == op.outputs.end() ? nullptr : &graph[*found].name;
 }
 
@@ -64,11 +67,13 @@ std::vector<std::size_t> Matcher::find(const std::string& pattern) const {
 }
 
 std::vector<std::size_t> Matcher::find_types(const std::string& glob) const {
-  const auto found = select(graph_, [&](const ir::Op& op) { return matches(glob, std::string(op.spec->name)); });
+  const auto found =
+      select(graph_, [&](const ir::Op& op) { return matches(glob, std::string(op.spec->name)); });
   if (!found.empty()) return found;
   std::vector<std::string_view> types;
   for (const ir::Op& op : graph_.ops) types.push_back(op.spec->name);
-  throw Error("pattern 'type:{}': no node of such a type found, the nearest is '{}'", glob, ir::nearest(glob, types));
+  throw Error("pattern 'type:{}': no node of such a type found, the nearest is '{}'", glob,
+              ir::nearest(glob, types));
 }
 
 std::vector<std::size_t> Matcher::find_names(const std::string& glob) const {
@@ -111,7 +116,8 @@ ir::ValueId Matcher::tensor(std::string_view name) const {
 void Matcher::refuse_tensor(const std::string& pattern, std::string_view name) const {
   std::vector<std::string_view> names;
   for (const ir::Value& value : graph_.values) names.push_back(value.name);
-  throw Error("pattern '{}': there is no tensor '{}', the nearest is '{}'", pattern, name, ir::nearest(name, names));
+  throw Error("pattern '{}': there is no tensor '{}', the nearest is '{}'", pattern, name,
+              ir::nearest(name, names));
 }
 
 void Matcher::refuse_name(const std::string& pattern) const {

@@ -15,7 +15,8 @@ int close_up_stages(std::vector<Spot>& spots) {
   std::sort(stages.begin(), stages.end());
   stages.erase(std::unique(stages.begin(), stages.end()), stages.end());
   for (Spot& spot : spots) {
-    spot.stage = static_cast<int>(std::lower_bound(stages.begin(), stages.end(), spot.stage) - stages.begin());
+    spot.stage =
+        static_cast<int>(std::lower_bound(stages.begin(), stages.end(), spot.stage) - stages.begin());
   }
   return std::max(static_cast<int>(stages.size()), 1);
 }

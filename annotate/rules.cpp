@@ -13,7 +13,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-Error refuse(const Json& value, std::string_view needed) { return Error("{} found, {} needed", value.dump(), needed); }
+Error refuse(const Json& value, std::string_view needed) {
+  return Error("{} found, {} needed", value.dump(), needed);
+}
 
 ir::AttributeValue whole_number(const Json& value) {
   const bool fits = value.is_number_unsigned() && value <= std::numeric_limits<int>::max();
@@ -58,9 +60,12 @@ struct Key {
   ir::AttributeValue (*read)(const Json&);
 };
 
-constexpr std::array kKeys{Key{"ipu", kVirtualGraph, whole_number},   Key{"stage", kPipelineStage, whole_number},
-                           Key{"phase", kExecutionPhase, whole_number}, Key{"recompute", kRecompute, recompute},
-                           Key{"tiles", kTileSet, tiles},             Key{"location", kOutputLocation, location},
+constexpr std::array kKeys{Key{"ipu", kVirtualGraph, whole_number},
+                           Key{"stage", kPipelineStage, whole_number},
+                           Key{"phase", kExecutionPhase, whole_number},
+                           Key{"recompute", kRecompute, recompute},
+                           Key{"tiles", kTileSet, tiles},
+                           Key{"location", kOutputLocation, location},
                            Key{"priority", kPriority, priority}};
 
 void read_entry(const std::string& name, const Json& value, Rule& rule) {
@@ -121,7 +126,8 @@ std::vector<Rule> read_rules(const std::string& text, const std::string& where) 
 void apply_rules(ir::Graph& graph, const std::vector<Rule>& rules) {
   for (const Rule& rule : rules) {
     for (std::size_t op : Matcher(graph).find(rule.match)) {
-      for (const ir::Attribute& annotation : rule.set) set_annotation(graph.ops[op], annotation.name, annotation.value);
+      for (const ir::Attribute& annotation : rule.set)
+        set_annotation(graph.ops[op], annotation.name, annotation.value);
     }
   }
 }

@@ -10,13 +10,16 @@ namespace {
 
 std::size_t at(ir::ValueId id) { return static_cast<std::size_t>(id.index); }
 
-bool is_earlier(const Spot& a, const Spot& b) { return std::tie(a.stage, a.phase) < std::tie(b.stage, b.phase); }
+bool is_earlier(const Spot& a, const Spot& b) {
+  return std::tie(a.stage, a.phase) < std::tie(b.stage, b.phase);
+}
 
 std::int64_t weight_bytes(const ir::Value& value) {
   return value.constant || value.data_left_out ? bytes_of(value.type) : 0;
 }
 
-// Each phase gets the same share of the weights, each counted at its first reader; of the ops when there are none.
+// Each phase gets the same share of the weights, each counted at its first reader; of the ops when there are
+// none.
 std::vector<int> greedy_phases(const ir::Graph& graph, int phases) {
   std::vector<bool> counted(graph.values.size(), false);
   std::vector<std::int64_t> before(graph.ops.size());
@@ -42,7 +45,8 @@ std::vector<int> greedy_phases(const ir::Graph& graph, int phases) {
 
 using Spots = std::vector<std::optional<Spot>>;
 
-Spots told_phases(const ir::Graph& graph, const std::vector<Annotations>& annotations, const Request& request) {
+Spots told_phases(const ir::Graph& graph, const std::vector<Annotations>& annotations,
+                  const Request& request) {
   Spots spots(annotations.size());
   const bool greedy = std::none_of(annotations.begin(), annotations.end(),
                                    [](const Annotations& op) { return op.phase.has_value(); });
@@ -101,8 +105,9 @@ void inherit_from_consumers(const ir::Graph& graph, Spots& spots) {
 
 Error decreases(const ir::Graph& graph, ir::ValueId value, const ir::Op& from, const ir::Op& to,
                 std::string_view what, int produced, int consumed) {
-  return Error("tensor '{}' is consumed in an earlier {} than it is produced: {} has {}, its producer {} has {}",
-               graph[value].name, what, graph.describe(to), consumed, graph.describe(from), produced);
+  return Error(
+      "tensor '{}' is consumed in an earlier {} than it is produced: {} has {}, its producer {} has {}",
+      graph[value].name, what, graph.describe(to), consumed, graph.describe(from), produced);
 }
 
 }  // namespace
@@ -123,7 +128,8 @@ std::vector<Annotations> read_all(const ir::Graph& graph) {
 bool infers_stages(const std::vector<Annotations>& annotations, const Request& request) {
   if (!request.pipelining) return false;
   return request.mode == Mode::Auto ||
-         std::none_of(annotations.begin(), annotations.end(), [](const Annotations& op) { return op.stage.has_value(); });
+         std::none_of(annotations.begin(), annotations.end(),
+                      [](const Annotations& op) { return op.stage.has_value(); });
 }
 
 std::vector<Spot> find_spots(const ir::Graph& graph, const std::vector<Annotations>& annotations,
@@ -160,8 +166,10 @@ void check_order(const ir::Graph& graph, const std::vector<Spot>& spots, const s
       const auto error = [&](std::string_view what, int produced, int consumed) {
         return decreases(graph, id, graph.ops[from], graph.ops[i], what, produced, consumed);
       };
-      if (spots[from].stage > spots[i].stage) throw error("pipeline stage", spots[from].stage, spots[i].stage);
-      if (spots[from].phase > spots[i].phase) throw error("execution phase", spots[from].phase, spots[i].phase);
+      if (spots[from].stage > spots[i].stage)
+        throw error("pipeline stage", spots[from].stage, spots[i].stage);
+      if (spots[from].phase > spots[i].phase)
+        throw error("execution phase", spots[from].phase, spots[i].phase);
     }
   }
 }

@@ -27,7 +27,9 @@ std::vector<Spot> find_spots(const ir::Graph& graph, const std::vector<Annotatio
 /// True where mode and pipelining make stages follow processors, since no op says its own.
 bool infers_stages(const std::vector<Annotations>& annotations, const Request& request);
 /// True in mode ExecutionPhases with more than one phase.
-inline bool has_phases(const Request& request) { return request.mode == Mode::ExecutionPhases && request.phases > 1; }
+inline bool has_phases(const Request& request) {
+  return request.mode == Mode::ExecutionPhases && request.phases > 1;
+}
 
 /// Error for the first edge along which the stage or phase decreases. Ops for which `skip` holds may do so.
 void check_order(const ir::Graph& graph, const std::vector<Spot>& spots, const std::vector<bool>& skip = {});

@@ -19,18 +19,20 @@ void check_inputs(const ir::Graph& graph) {
   for (ir::ValueId id : graph.inputs) {
     const ir::Type& type = graph[id].type;
     if (!type.is_tensor() || type.is_static()) continue;
-    throw Error("input '{}': {} found, a known size needed: --dim NAME=N binds a symbolic dimension", graph[id].name,
-                to_string(type));
+    throw Error("input '{}': {} found, a known size needed: --dim NAME=N binds a symbolic dimension",
+                graph[id].name, to_string(type));
   }
 }
 
 annotate::Costs costs_of(const ir::Graph& graph, const device::Device& device) {
   annotate::Costs costs = annotate::count_bytes(graph);
-  for (const ir::Op& op : graph.ops) costs.seconds.push_back(sim::op_seconds(graph, op, device, device.tiles));
+  for (const ir::Op& op : graph.ops)
+    costs.seconds.push_back(sim::op_seconds(graph, op, device, device.tiles));
   return costs;
 }
 
-// Of which four fit into the memory: a phase, the next, and the same for its activations; even, for two that take turns.
+// Of which four fit into the memory: a phase, the next, and the same for its activations; even, for two that
+// take turns.
 int phases_by_memory(const annotate::Costs& costs, const annotate::AutomaticOptions& wanted) {
   constexpr std::int64_t kLeast = 4;
   const std::int64_t weights =
@@ -41,7 +43,8 @@ int phases_by_memory(const annotate::Costs& costs, const annotate::AutomaticOpti
   return static_cast<int>(std::min(std::max((kLeast * weights + memory - 1) / memory, kLeast), units));
 }
 
-std::vector<int> parts_of(const ir::Graph& graph, annotate::AutomaticOptions wanted, const AnnotateOptions& options) {
+std::vector<int> parts_of(const ir::Graph& graph, annotate::AutomaticOptions wanted,
+                          const AnnotateOptions& options) {
   const device::Device device = device::read_device(options.device);
   annotate::Costs costs = costs_of(graph, device);
   wanted.memory_bytes = device.memory_bytes();
@@ -68,7 +71,9 @@ void fill_parts(const ir::Graph& graph, std::vector<int>& parts) {
   constexpr int kNobody = std::numeric_limits<int>::max();
   std::vector<int> first_reader(graph.values.size(), kNobody);
   for (std::size_t i = graph.ops.size(); i-- > 0;) {
-    const auto reader = [&](ir::ValueId id) -> int& { return first_reader[static_cast<std::size_t>(id.index)]; };
+    const auto reader = [&](ir::ValueId id) -> int& {
+      return first_reader[static_cast<std::size_t>(id.index)];
+    };
     int first = kNobody;
     for (ir::ValueId id : graph.ops[i].outputs) {
       if (id.valid()) first = std::min(first, reader(id));
@@ -87,7 +92,8 @@ SizedGraph infer_sizes(const ir::Graph& graph) {
   infer(sized.graph, {.evaluate = kernels::evaluate});
   const std::vector<ir::OpId> producer = producers(graph);
   for (const ir::Op& op : sized.graph.ops) {
-    const auto made = std::find_if(op.outputs.begin(), op.outputs.end(), [](ir::ValueId id) { return id.valid(); });
+    const auto made =
+        std::find_if(op.outputs.begin(), op.outputs.end(), [](ir::ValueId id) { return id.valid(); });
     IR_CHECK(made != op.outputs.end());
     sized.imported.push_back(static_cast<std::size_t>(producer[static_cast<std::size_t>(made->index)].index));
   }
@@ -108,7 +114,8 @@ void place_automatically(importer::Model& model, const AnnotateOptions& options)
   for (std::size_t i = 0; i < parts.size(); ++i) {
     ir::Op& op = model.graph.ops[i];
     if (phased) set_attribute(op, annotate::kVirtualGraph, std::int64_t{parts[i] % options.ipus});
-    if (options.automatic == AutomaticPlacement::Pipeline) set_attribute(op, annotate::kPipelineStage, std::int64_t{parts[i]});
+    if (options.automatic == AutomaticPlacement::Pipeline)
+      set_attribute(op, annotate::kPipelineStage, std::int64_t{parts[i]});
   }
 }
 

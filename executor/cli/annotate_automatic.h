@@ -16,8 +16,8 @@ struct SizedGraph {
 
 SizedGraph infer_sizes(const ir::Graph& graph);
 
-/// Annotates every op, in place of what it said of processors, stages and phases. Ops of one node stay together.
-/// Error for a model that cannot be cut into so many parts, and one whose sizes nobody knows.
+/// Annotates every op, in place of what it said of processors, stages and phases. Ops of one node stay
+/// together. Error for a model that cannot be cut into so many parts, and one whose sizes nobody knows.
 void place_automatically(importer::Model& model, const AnnotateOptions& options);
 
 }  // namespace podium::cli

@@ -23,7 +23,8 @@ void annotate_model(importer::Model& model, const AnnotateOptions& options) {
   }
   if (options.automatic) place_automatically(model, options);
   if (!options.rules_file.empty()) {
-    const std::vector<annotate::Rule> rules = annotate::read_rules(read_file(options.rules_file), options.rules_file);
+    const std::vector<annotate::Rule> rules =
+        annotate::read_rules(read_file(options.rules_file), options.rules_file);
     try {
       annotate::apply_rules(model.graph, rules);
     } catch (const Error& error) {

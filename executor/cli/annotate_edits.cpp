@@ -37,7 +37,8 @@ struct Change {
 };
 using Changes = std::map<std::string_view, Change>;
 
-std::map<std::int32_t, Changes> changes_by_node(const importer::Model& model, const std::vector<ir::Op>& before) {
+std::map<std::int32_t, Changes> changes_by_node(const importer::Model& model,
+                                                const std::vector<ir::Op>& before) {
   std::map<std::int32_t, Changes> changes;
   for (std::size_t i = 0; i < before.size(); ++i) {
     if (model.nodes_of_ops[i] < 0) continue;
@@ -59,8 +60,8 @@ void check_agreement(const importer::Model& model, const std::map<std::int32_t, 
       const Value value = find(model.graph.ops[i], name);
       if (same(value, change.value)) continue;
       throw Error("{} and {} are parts of one node of the model, which has one {}: {} and {} found",
-                  model.graph.describe(model.graph.ops[change.op]), model.graph.describe(model.graph.ops[i]), name,
-                  shown(change.value), shown(value));
+                  model.graph.describe(model.graph.ops[change.op]), model.graph.describe(model.graph.ops[i]),
+                  name, shown(change.value), shown(value));
     }
   }
 }

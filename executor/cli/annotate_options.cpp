@@ -13,24 +13,32 @@ constexpr int kMost = std::numeric_limits<int>::max();
 
 cxxopts::Options make() {
   using Texts = std::vector<std::string>;
-  cxxopts::Options options("podium annotate", "Places the nodes of a model on processors, stages and phases.");
+  cxxopts::Options options("podium annotate",
+                           "Places the nodes of a model on processors, stages and phases.");
   options.custom_help("[options]");
   options.positional_help("MODEL");
-  options.add_options()("h,help", "print this help")("quiet", "no notes")("paths", "", cxxopts::value<Texts>());
+  options.add_options()("h,help", "print this help")("quiet", "no notes")("paths", "",
+                                                                          cxxopts::value<Texts>());
   options.parse_positional("paths");
   options.add_options("Result")("o,output", "OUT.onnx: the model with its annotations, all else as it was",
                                 cxxopts::value<std::string>())(
       "list", "print the placement, and per processor its ops, parameters, FLOP, bytes in and out");
-  options.add_options("Rules")("stage", "'PATTERN=N': pipeline stage of the nodes (repeatable, later ones win)",
+  options.add_options("Rules")("stage",
+                               "'PATTERN=N': pipeline stage of the nodes (repeatable, later ones win)",
                                cxxopts::value<Texts>())(
       "ipu", "'PATTERN=N': processor inside a replica (repeatable)", cxxopts::value<Texts>())(
       "phase", "'PATTERN=N': execution phase (repeatable)", cxxopts::value<Texts>())(
-      "from", "FILE.json with a list of rules; --stage, --ipu and --phase win over it. A rule: {\"match\": PATTERN, "
-      "\"ipu\": N, \"stage\": N, \"phase\": N, \"recompute\": true, \"tiles\": \"IO\", \"location\": \"OffChip\", "
-      "\"priority\": X}", cxxopts::value<std::string>())("clear", "first remove all annotations of placement");
-  options.add_options("Automatic placement")("auto", "shard, pipeline or phases, by estimated time and memory; rules win over it",
-                                             cxxopts::value<std::string>())(
-      "ipus", "N processors of a replica; of phases 1 or 2 that take turns (2)", cxxopts::value<std::string>())(
+      "from",
+      "FILE.json with a list of rules; --stage, --ipu and --phase win over it. A rule: {\"match\": PATTERN, "
+      "\"ipu\": N, \"stage\": N, \"phase\": N, \"recompute\": true, \"tiles\": \"IO\", \"location\": "
+      "\"OffChip\", "
+      "\"priority\": X}",
+      cxxopts::value<std::string>())("clear", "first remove all annotations of placement");
+  options.add_options("Automatic placement")(
+      "auto", "shard, pipeline or phases, by estimated time and memory; rules win over it",
+      cxxopts::value<std::string>())("ipus",
+                                     "N processors of a replica; of phases 1 or 2 that take turns (2)",
+                                     cxxopts::value<std::string>())(
       "phases", "N phases (as many as the memory asks for, at least 4)", cxxopts::value<std::string>())(
       "device", "NAME of a preset, or FILE.json: what ops cost there",
       cxxopts::value<std::string>()->default_value(std::string(device::kDefaultPreset)))(
@@ -59,11 +67,12 @@ void read_automatic(const cxxopts::ParseResult& result, AnnotateOptions& options
     }
     return;
   }
-  options.automatic =
-      static_cast<AutomaticPlacement>(index_of_word("auto", result["auto"].as<std::string>(), {"shard", "pipeline", "phases"}));
+  options.automatic = static_cast<AutomaticPlacement>(
+      index_of_word("auto", result["auto"].as<std::string>(), {"shard", "pipeline", "phases"}));
   const bool phased = options.automatic == AutomaticPlacement::Phases;
   if (!phased && result.count("ipus") == 0) throw UsageError("--auto: --ipus N needed");
-  if (!phased && result.count("phases") > 0) throw UsageError("--phases: found without --auto phases, which it is for");
+  if (!phased && result.count("phases") > 0)
+    throw UsageError("--phases: found without --auto phases, which it is for");
   const int least = options.automatic == AutomaticPlacement::Pipeline ? 2 : 1;
   options.ipus = result.count("ipus") == 0 ? 2 : number<int>(result, "ipus", least, phased ? 2 : 1 << 20);
   if (result.count("phases") > 0) options.phases = number<int>(result, "phases", 2);
@@ -73,7 +82,8 @@ AnnotateOptions read(const cxxopts::ParseResult& result) {
   AnnotateOptions options;
   options.help = result.count("help") > 0;
   if (options.help) return options;
-  const auto paths = result.count("paths") > 0 ? result["paths"].as<std::vector<std::string>>() : std::vector<std::string>();
+  const auto paths =
+      result.count("paths") > 0 ? result["paths"].as<std::vector<std::string>>() : std::vector<std::string>();
   if (paths.size() != 1) throw UsageError("annotate: {} models found, one needed", paths.size());
   options.model = paths[0];
   options.list = result.count("list") > 0;
@@ -110,8 +120,10 @@ AnnotateOptions parse_annotate(const Arguments& arguments) {
 
 std::string annotate_help() {
   return make().help() +
-         "\nPATTERN: a glob on node names (an unnamed node goes by its first output), type:GLOB on op types, or A..B for\n"
-         "every node on the paths from tensor A to tensor B. A name without wildcards stands also for what is under it.\n";
+         "\nPATTERN: a glob on node names (an unnamed node goes by its first output), type:GLOB on op types, "
+         "or A..B for\n"
+         "every node on the paths from tensor A to tensor B. A name without wildcards stands also for what "
+         "is under it.\n";
 }
 
 }  // namespace podium::cli

@@ -16,12 +16,12 @@ enum class AutomaticPlacement : std::uint8_t { Shard, Pipeline, Phases };
 
 struct AnnotateOptions {
   std::string model;
-  std::string output;                        ///< empty: nothing is written
-  std::vector<annotate::Rule> rules;         ///< of --stage, --ipu and --phase
+  std::string output;                 ///< empty: nothing is written
+  std::vector<annotate::Rule> rules;  ///< of --stage, --ipu and --phase
   std::string rules_file;
   std::optional<AutomaticPlacement> automatic;
   int ipus = 0;
-  int phases = 0;                            ///< 0: as many as the memory asks for
+  int phases = 0;  ///< 0: as many as the memory asks for
   std::string device;
   std::map<std::string, std::int64_t> dims;
   bool clear = false;

@@ -32,7 +32,8 @@ std::string remarks(const ir::OpPlacement& op, bool inherited) {
 
 std::string shown_name(const ir::Graph& graph, const ir::Op& op) {
   if (!op.name.empty()) return op.name;
-  const auto named = std::find_if(op.outputs.begin(), op.outputs.end(), [](ir::ValueId id) { return id.valid(); });
+  const auto named =
+      std::find_if(op.outputs.begin(), op.outputs.end(), [](ir::ValueId id) { return id.valid(); });
   return named == op.outputs.end() ? "" : graph[*named].name;
 }
 
@@ -48,8 +49,12 @@ struct Share {
 class Shares {
  public:
   Shares(const ir::Graph& graph, const ir::Placement& placement, Choice choice, int count)
-      : graph_(graph), shares_(static_cast<std::size_t>(count)), of_op_(graph.ops.size()), readers_(graph.values.size()) {
-    for (std::size_t i = 0; i < graph.ops.size(); ++i) of_op_[i] = static_cast<std::size_t>(placement.ops[i].*choice);
+      : graph_(graph),
+        shares_(static_cast<std::size_t>(count)),
+        of_op_(graph.ops.size()),
+        readers_(graph.values.size()) {
+    for (std::size_t i = 0; i < graph.ops.size(); ++i)
+      of_op_[i] = static_cast<std::size_t>(placement.ops[i].*choice);
     for (std::size_t i = 0; i < graph.ops.size(); ++i) add_op(i);
     const std::vector<ir::OpId> producer = producers(graph);
     for (std::size_t i = 0; i < graph.values.size(); ++i) add_value(i, producer[i]);
@@ -62,14 +67,16 @@ class Shares {
     Rows rows{{what, "ops", "parameters", "FLOP", "in", "out"}};
     for (std::size_t i = 0; i < shares_.size(); ++i) {
       const Share& share = shares_[i];
-      rows.push_back({std::to_string(i), std::to_string(share.ops), quantity(share.parameters), quantity(share.flop),
-                      bytes(share.bytes_in), bytes(share.bytes_out)});
+      rows.push_back({std::to_string(i), std::to_string(share.ops), quantity(share.parameters),
+                      quantity(share.flop), bytes(share.bytes_in), bytes(share.bytes_out)});
     }
     return rows;
   }
 
  private:
-  static double bytes_of(const ir::Value& value) { return static_cast<double>(executor::device_bytes(value.type)); }
+  static double bytes_of(const ir::Value& value) {
+    return static_cast<double>(executor::device_bytes(value.type));
+  }
   std::size_t of_producer(ir::OpId op) const { return of_op_[static_cast<std::size_t>(op.index)]; }
 
   void add_op(std::size_t op) {
@@ -85,7 +92,8 @@ class Shares {
     const ir::Value& value = graph_.values[index];
     for (std::size_t reader : readers_[index]) {
       if (value.constant || value.data_left_out) {
-        if (value.type.is_static()) shares_[reader].parameters += static_cast<double>(value.type.element_count());
+        if (value.type.is_static())
+          shares_[reader].parameters += static_cast<double>(value.type.element_count());
       } else if (!producer.valid()) {
         shares_[reader].bytes_in += bytes_of(value);
       } else if (of_producer(producer) != reader) {
@@ -103,7 +111,8 @@ class Shares {
 
 }  // namespace
 
-std::string placement_table(const ir::Graph& graph, const ir::Placement& placement, const std::vector<bool>& inherited) {
+std::string placement_table(const ir::Graph& graph, const ir::Placement& placement,
+                            const std::vector<bool>& inherited) {
   std::vector<std::string> head{"node", "type", "ipu"};
   if (placement.stages > 1) head.emplace_back("stage");
   if (placement.phases > 1) head.emplace_back("phase");
@@ -125,10 +134,11 @@ std::string placement_summary(const ir::Graph& graph, const ir::Placement& place
     return table(Shares(graph, placement, choice, count).rows(what));
   };
   std::string summary = text(&ir::OpPlacement::processor, placement.processors, "ipu");
-  const bool stages_are_processors = std::all_of(placement.ops.begin(), placement.ops.end(), [](const ir::OpPlacement& op) {
-    return op.stage == op.processor;
-  });
-  if (placement.stages > 1 && !stages_are_processors) summary += "\n" + text(&ir::OpPlacement::stage, placement.stages, "stage");
+  const bool stages_are_processors =
+      std::all_of(placement.ops.begin(), placement.ops.end(),
+                  [](const ir::OpPlacement& op) { return op.stage == op.processor; });
+  if (placement.stages > 1 && !stages_are_processors)
+    summary += "\n" + text(&ir::OpPlacement::stage, placement.stages, "stage");
   if (placement.phases > 1) summary += "\n" + text(&ir::OpPlacement::phase, placement.phases, "phase");
   return summary;
 }

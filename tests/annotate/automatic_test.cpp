@@ -24,7 +24,8 @@ ir::Graph layers(const std::vector<std::string>& weights, const std::string& inp
     const std::string second = i + 1 == weights.size() && !input_again.empty() ? input_again : weights[i];
     nodes += fmt::format("x{} = Mul(x{}, {}) ", i + 1, i, second);
   }
-  return graph_of(fmt::format("g (float[4] x0) => (float[4] x{}) <{}> {{ {} }}", weights.size(), known, nodes));
+  return graph_of(
+      fmt::format("g (float[4] x0) => (float[4] x{}) <{}> {{ {} }}", weights.size(), known, nodes));
 }
 
 Costs costs_of(const ir::Graph& graph, std::vector<double> seconds) {
@@ -50,8 +51,10 @@ TEST(Automatic, ShardsByTime) {
 
 TEST(Automatic, StaysInTheMemory) {
   const ir::Graph graph = layers({"a", "b", "c", "d"});  // each layer: 16 bytes of weights, 32 of activations
-  EXPECT_THAT(shard(graph, costs_of(graph, {3, 1, 1, 1}), {.parts = 2, .memory_bytes = 64}), ElementsAre(0, 0, 1, 1));
-  EXPECT_THAT(phases(graph, costs_of(graph, {3, 1, 1, 1}), {.parts = 2, .memory_bytes = 128}), ElementsAre(0, 0, 1, 1));
+  EXPECT_THAT(shard(graph, costs_of(graph, {3, 1, 1, 1}), {.parts = 2, .memory_bytes = 64}),
+              ElementsAre(0, 0, 1, 1));
+  EXPECT_THAT(phases(graph, costs_of(graph, {3, 1, 1, 1}), {.parts = 2, .memory_bytes = 128}),
+              ElementsAre(0, 0, 1, 1));
 }
 
 TEST(Automatic, CutsWhereFewBytesCross) {
@@ -93,7 +96,9 @@ TEST(Automatic, KeepsUnitsTogether) {
   const ir::Graph graph = layers({"a", "b", "c", "d"});
   const Costs costs = costs_of(graph, {1, 1, 1, 1});
   EXPECT_THAT(shard(graph, costs, {.parts = 2, .units = {0, 1, 1, 1}}), ElementsAre(0, 1, 1, 1));
-  EXPECT_THAT(refused([&] { shard(graph, costs, {.parts = 3, .units = {0, 1, 1, 1}}); }),
+  EXPECT_THAT(refused([&] {
+                shard(graph, costs, {.parts = 3, .units = {0, 1, 1, 1}});
+              }),
               ::testing::HasSubstr("2 parts at most"));
 }
 
@@ -111,7 +116,8 @@ TEST(Automatic, RefusesRatiosThatAreNone) {
   const auto refusal = [&](const std::vector<double>& ratios) {
     return refused([&] { split_by_ratio(graph, costs, ratios, 3); });
   };
-  EXPECT_EQ(refusal({0.5, 0.5}), "virtualGraphSplitRatios: 2 ratios found, one for each of 3 processors needed");
+  EXPECT_EQ(refusal({0.5, 0.5}),
+            "virtualGraphSplitRatios: 2 ratios found, one for each of 3 processors needed");
   EXPECT_EQ(refusal({0.5, 0.5, 0}), "virtualGraphSplitRatios: 0 found, a number in (0, 1] needed");
   EXPECT_EQ(refusal({0.5, 0.25, 0.5}), "virtualGraphSplitRatios: a sum of 1.25 found, 1 needed");
   EXPECT_EQ(refusal({0.333, 0.333, 0.333}), "nothing refused");
@@ -120,8 +126,11 @@ TEST(Automatic, RefusesRatiosThatAreNone) {
 
 TEST(Automatic, RefusesMoreProcessorsThanOps) {
   const ir::Graph graph = layers({"a", "b"});
-  EXPECT_EQ(refused([&] { shard(graph, costs_of(graph, {1, 1}), {.parts = 3}); }),
-            "could not find enough splits for 3 processors or phases: the model can be cut into 2 parts at most");
+  EXPECT_EQ(
+      refused([&] {
+        shard(graph, costs_of(graph, {1, 1}), {.parts = 3});
+      }),
+      "could not find enough splits for 3 processors or phases: the model can be cut into 2 parts at most");
 }
 
 TEST(WriteParts, ReplacesWhatOpsSaid) {

@@ -49,7 +49,8 @@ TEST(AnnotatingBuilder, AnnotatesTheOpThatMakesATensor) {
   builder.output_tensor_location(b, {.storage = ir::Storage::OffChip});
   EXPECT_EQ(annotations(model.graph),
             (Lines{"__execution_phase=3 __recompute_output_in_backward_pass=2 __tile_set=1",
-                   "__ipu_number=1 __pipeline_stage=2 __schedule_priority=1.5 __output_tensor_location=[1,0,0,0,0,0]"}));
+                   "__ipu_number=1 __pipeline_stage=2 __schedule_priority=1.5 "
+                   "__output_tensor_location=[1,0,0,0,0,0]"}));
 }
 
 TEST(AnnotatingBuilder, ScopesNestAndRestore) {
@@ -101,7 +102,8 @@ TEST(AnnotatingBuilder, AModelThatIsBuiltWrittenAndReadIsPlaced) {
   importer::export_graph(model.graph, folder.file("model.onnx"));
   const importer::Model read = importer::import_model(folder.file("model.onnx"));
   const Request request{.mode = Mode::Manual, .pipelining = true, .processors = 2};
-  EXPECT_THAT(refused([&] { check(read.graph, read.info.metadata, request); }), HasSubstr("1 have none: node 'Relu:"));
+  EXPECT_THAT(refused([&] { check(read.graph, read.info.metadata, request); }),
+              HasSubstr("1 have none: node 'Relu:"));
   builder.virtual_graph(last, 0);
   builder.pipeline_stage(last, 2);
   importer::export_graph(model.graph, folder.file("model.onnx"));

@@ -11,8 +11,8 @@
 namespace podium::annotate {
 namespace {
 
-using ::testing::HasSubstr;
 using testing::graph_of;
+using ::testing::HasSubstr;
 
 constexpr Request kManual{.mode = Mode::Manual};
 constexpr Request kPipelined{.mode = Mode::Manual, .pipelining = true};
@@ -23,7 +23,8 @@ ir::Graph chain(const std::string& a, const std::string& b, const std::string& c
   const auto node = [](const std::string& out, const std::string& attributes, const std::string& in) {
     return out + " = Relu" + (attributes.empty() ? "" : "<" + attributes + ">") + "(" + in + ") ";
   };
-  return graph_of("g (float[2] x) => (float[2] c) {" + node("a", a, "x") + node("b", b, "a") + node("c", c, "b") + "}");
+  return graph_of("g (float[2] x) => (float[2] c) {" + node("a", a, "x") + node("b", b, "a") +
+                  node("c", c, "b") + "}");
 }
 
 std::string refusal(const ir::Graph& graph, const Request& request, const Metadata& metadata = {}) {
@@ -37,18 +38,21 @@ TEST(Check, OffSaysNothingOfVirtualGraphs) {
 }
 
 TEST(Check, WithoutPipeliningNothingIsSaidOfStages) {
-  EXPECT_EQ(refusal(chain("__ipu_number=0, __pipeline_stage=5", "__ipu_number=0", "__ipu_number=0"), kManual), kAccepted);
+  EXPECT_EQ(refusal(chain("__ipu_number=0, __pipeline_stage=5", "__ipu_number=0", "__ipu_number=0"), kManual),
+            kAccepted);
 }
 
 TEST(Check, ManualWithoutAnyVirtualGraphIsRefused) {
   EXPECT_EQ(refusal(chain("", "", ""), kManual),
-            "virtualGraphMode is manual, but no node has a virtual graph (__ipu_number): annotate the nodes, or use auto");
+            "virtualGraphMode is manual, but no node has a virtual graph (__ipu_number): annotate the nodes, "
+            "or use auto");
 }
 
 TEST(Check, AllNodesHaveAVirtualGraphOrNone) {
-  EXPECT_EQ(refusal(chain("__ipu_number=0", "", "__ipu_number=1"), kManual),
-            "either all nodes have a virtual graph or none: 1 have none: node 'b' (Relu); nodes per virtual graph: "
-            "1 of 0, 1 of 1");
+  EXPECT_EQ(
+      refusal(chain("__ipu_number=0", "", "__ipu_number=1"), kManual),
+      "either all nodes have a virtual graph or none: 1 have none: node 'b' (Relu); nodes per virtual graph: "
+      "1 of 0, 1 of 1");
 }
 
 TEST(Check, NodesOfConstantsShapesAndDeadEndsNeedNoAnnotation) {
@@ -73,7 +77,8 @@ TEST(Check, AVirtualGraphBeyondTheReplicaIsRefusedAtOnce) {
 }
 
 TEST(Check, NegativeNumbersAreRefused) {
-  EXPECT_EQ(refusal(chain("", "__ipu_number=-1", ""), {}), "node 'b' (Relu): bad virtual graph -1 found, 0 or more needed");
+  EXPECT_EQ(refusal(chain("", "__ipu_number=-1", ""), {}),
+            "node 'b' (Relu): bad virtual graph -1 found, 0 or more needed");
   EXPECT_EQ(refusal(chain("", "__pipeline_stage=-2", ""), {}),
             "node 'b' (Relu): bad pipeline stage -2 found, 0 or more needed");
   EXPECT_EQ(refusal(chain("", "__execution_phase=-1", ""), {}),
@@ -83,7 +88,8 @@ TEST(Check, NegativeNumbersAreRefused) {
 TEST(Check, AnAnnotationOfAnotherKindIsRefused) {
   EXPECT_EQ(refusal(chain("", "__ipu_number=1.5", ""), {}),
             "node 'b' (Relu): __ipu_number is 1.5, a whole number needed");
-  EXPECT_EQ(refusal(chain("", "__tile_set=2", ""), {}), "node 'b' (Relu): bad tile set 2 found, 0 to 1 needed");
+  EXPECT_EQ(refusal(chain("", "__tile_set=2", ""), {}),
+            "node 'b' (Relu): bad tile set 2 found, 0 to 1 needed");
   EXPECT_THAT(refusal(chain("", "__output_tensor_location=[1,0,0]", ""), {}),
               HasSubstr("node 'b' (Relu): __output_tensor_location is [1,0,0], [storage 0-1,"));
 }
@@ -103,61 +109,75 @@ TEST(Check, PipeliningNeedsAModeAndTwoProcessors) {
 }
 
 TEST(Check, AllNodesHaveAStageOrNone) {
-  EXPECT_EQ(refusal(chain("__ipu_number=0, __pipeline_stage=0", "__ipu_number=1", "__ipu_number=1"), kPipelined),
-            "only some nodes have a pipeline stage: 2 have none: node 'b' (Relu), node 'c' (Relu)");
+  EXPECT_EQ(
+      refusal(chain("__ipu_number=0, __pipeline_stage=0", "__ipu_number=1", "__ipu_number=1"), kPipelined),
+      "only some nodes have a pipeline stage: 2 have none: node 'b' (Relu), node 'c' (Relu)");
   EXPECT_EQ(refusal(chain("__ipu_number=0", "__ipu_number=1", "__ipu_number=1"), kPipelined), kAccepted);
 }
 
 TEST(Check, AStageIsOnOneVirtualGraph) {
   EXPECT_EQ(refusal(chain("__ipu_number=0, __pipeline_stage=0", "__ipu_number=1, __pipeline_stage=0",
-                          "__ipu_number=1, __pipeline_stage=1"), kPipelined),
-            "node 'a' (Relu) and node 'b' (Relu) have the same pipeline stage 0, but are on virtual graphs 0 and 1: one "
+                          "__ipu_number=1, __pipeline_stage=1"),
+                    kPipelined),
+            "node 'a' (Relu) and node 'b' (Relu) have the same pipeline stage 0, but are on virtual graphs 0 "
+            "and 1: one "
             "stage is on one virtual graph");
 }
 
 TEST(Check, NoStageIsMissing) {
   EXPECT_EQ(refusal(chain("__ipu_number=0, __pipeline_stage=0", "__ipu_number=1, __pipeline_stage=2",
-                          "__ipu_number=0, __pipeline_stage=3"), kPipelined),
+                          "__ipu_number=0, __pipeline_stage=3"),
+                    kPipelined),
             "the nodes have 3 pipeline stages, but stage 1 is missing: stages 0 to 3 needed");
 }
 
 TEST(Check, AStageThatTheUserLetsDecreaseIsRefused) {
-  EXPECT_EQ(refusal(chain("__ipu_number=1, __pipeline_stage=1", "__ipu_number=0, __pipeline_stage=0",
-                          "__ipu_number=1, __pipeline_stage=1"), kPipelined),
-            "tensor 'a' is consumed in an earlier pipeline stage than it is produced: node 'b' (Relu) has 0, its "
-            "producer node 'a' (Relu) has 1");
+  EXPECT_EQ(
+      refusal(chain("__ipu_number=1, __pipeline_stage=1", "__ipu_number=0, __pipeline_stage=0",
+                    "__ipu_number=1, __pipeline_stage=1"),
+              kPipelined),
+      "tensor 'a' is consumed in an earlier pipeline stage than it is produced: node 'b' (Relu) has 0, its "
+      "producer node 'a' (Relu) has 1");
 }
 
 TEST(Check, AStageInferredFromVirtualGraphsMustNotDecrease) {
   EXPECT_THAT(refusal(chain("__ipu_number=0", "__ipu_number=1", "__ipu_number=0"), kPipelined),
               HasSubstr("tensor 'b' is consumed in an earlier pipeline stage"));
   EXPECT_EQ(refusal(chain("__ipu_number=0, __pipeline_stage=0", "__ipu_number=1, __pipeline_stage=1",
-                          "__ipu_number=0, __pipeline_stage=2"), kPipelined), kAccepted);
+                          "__ipu_number=0, __pipeline_stage=2"),
+                    kPipelined),
+            kAccepted);
 }
 
 std::string sharing(const std::string& weight) {
-  return "g (float[2] x) => (float[2] b) <" + weight + "> { a = Add<__ipu_number=0> (x, w) b = Mul<__ipu_number=1> (a, w) }";
+  return "g (float[2] x) => (float[2] b) <" + weight +
+         "> { a = Add<__ipu_number=0> (x, w) b = Mul<__ipu_number=1> (a, w) }";
 }
 
 TEST(Check, AVariableOnTwoProcessorsOfAPipelineIsRefused) {
   EXPECT_EQ(refusal(graph_of(sharing("float[2] w = {1, 2}")), kPipelined),
-            "variable 'w' cannot be copied between virtual graphs when pipelining: it is read by node 'a' (Add) on 0 and "
+            "variable 'w' cannot be copied between virtual graphs when pipelining: it is read by node 'a' "
+            "(Add) on 0 and "
             "node 'b' (Mul) on 1, one virtual graph needed");
   EXPECT_EQ(refusal(graph_of(sharing("float[2] w = {1, 2}")), kManual), kAccepted);
-  EXPECT_EQ(refusal(graph_of(sharing("float w = {1}")), kPipelined), kAccepted) << "a single number is no variable";
+  EXPECT_EQ(refusal(graph_of(sharing("float w = {1}")), kPipelined), kAccepted)
+      << "a single number is no variable";
 }
 
 TEST(Check, AnInputOnTwoProcessorsOfAPipelineIsRefused) {
-  EXPECT_EQ(refusal(graph_of("g (float[2] x) => (float[2] b) { a = Relu<__ipu_number=0> (x) b = Add<__ipu_number=1> (a, x) }"),
+  EXPECT_EQ(refusal(graph_of("g (float[2] x) => (float[2] b) { a = Relu<__ipu_number=0> (x) b = "
+                             "Add<__ipu_number=1> (a, x) }"),
                     kPipelined),
-            "input 'x' can be streamed onto a single processor only when pipelining: it is read by node 'a' (Relu) on 0 "
+            "input 'x' can be streamed onto a single processor only when pipelining: it is read by node 'a' "
+            "(Relu) on 0 "
             "and node 'b' (Add) on 1");
 }
 
 TEST(Check, NodesMarkedForRecomputationAreRefusedWhenPipelining) {
   const std::string marked = "__ipu_number=0, __recompute_output_in_backward_pass=2";
   EXPECT_EQ(refusal(chain(marked, "__ipu_number=1", "__ipu_number=1"), kPipelined),
-            "when pipelining, nodes cannot be annotated for recomputation (__recompute_output_in_backward_pass = 2): "
+            "when pipelining, nodes cannot be annotated for recomputation "
+            "(__recompute_output_in_backward_pass = 2): "
             "node 'a' (Relu)");
   const std::string checkpoint = "__ipu_number=0, __recompute_output_in_backward_pass=1";
   EXPECT_EQ(refusal(chain(checkpoint, "__ipu_number=1", "__ipu_number=1"), kPipelined), kAccepted);
@@ -166,7 +186,8 @@ TEST(Check, NodesMarkedForRecomputationAreRefusedWhenPipelining) {
 TEST(Check, AutomaticAndManualRecomputationAreNotMixed) {
   const ir::Graph graph = chain("", "__recompute_output_in_backward_pass=2", "");
   EXPECT_EQ(refusal(graph, {.auto_recompute = true}),
-            "automatic and manual recomputation cannot be mixed: __recompute_output_in_backward_pass = 2 found on node "
+            "automatic and manual recomputation cannot be mixed: __recompute_output_in_backward_pass = 2 "
+            "found on node "
             "'b' (Relu)");
   EXPECT_EQ(refusal(graph, {}), kAccepted);
 }
@@ -178,27 +199,33 @@ TEST(Check, APhaseBeyondThePhasesIsRefused) {
 
 TEST(Check, PhasesOutsideTheirModeAreNotLookedAt) {
   EXPECT_EQ(refusal(chain("__execution_phase=9", "", ""), {}), kAccepted);
-  EXPECT_EQ(refusal(chain("__execution_phase=9", "", ""), {.mode = Mode::ExecutionPhases, .phases = 1}), kAccepted);
+  EXPECT_EQ(refusal(chain("__execution_phase=9", "", ""), {.mode = Mode::ExecutionPhases, .phases = 1}),
+            kAccepted);
 }
 
 TEST(Check, PhaseAndVirtualGraphMustTakeTurns) {
   const ir::Graph graph = chain("__execution_phase=0, __ipu_number=2", "__execution_phase=1, __ipu_number=3",
                                 "__execution_phase=2, __ipu_number=1");
   EXPECT_EQ(refusal(graph, kPhased),
-            "node 'c' (Relu) has execution phase 2 and virtual graph 1: with 2 processors that take turns, both must "
+            "node 'c' (Relu) has execution phase 2 and virtual graph 1: with 2 processors that take turns, "
+            "both must "
             "leave the same remainder divided by 2");
   EXPECT_EQ(refusal(graph, {.mode = Mode::ExecutionPhases, .phases = 4, .phase_stages = 1}), kAccepted);
 }
 
 TEST(Check, APhaseOutsideTheNormalContextIsRefused) {
-  EXPECT_EQ(refusal(chain("__execution_phase=0, __execution_context=2", "__execution_phase=0", "__execution_phase=0"), kPhased),
-            "node 'a' (Relu) has execution phase 0 and execution context 2: phases are for the normal context, 0");
+  EXPECT_EQ(
+      refusal(
+          chain("__execution_phase=0, __execution_context=2", "__execution_phase=0", "__execution_phase=0"),
+          kPhased),
+      "node 'a' (Relu) has execution phase 0 and execution context 2: phases are for the normal context, 0");
 }
 
 TEST(Check, APhaseThatDecreasesIsRefused) {
-  EXPECT_EQ(refusal(chain("__execution_phase=2", "", "__execution_phase=1"), kPhased),
-            "tensor 'b' is consumed in an earlier execution phase than it is produced: node 'c' (Relu) has 1, its "
-            "producer node 'b' (Relu) has 2");
+  EXPECT_EQ(
+      refusal(chain("__execution_phase=2", "", "__execution_phase=1"), kPhased),
+      "tensor 'b' is consumed in an earlier execution phase than it is produced: node 'c' (Relu) has 1, its "
+      "producer node 'b' (Relu) has 2");
 }
 
 TEST(Check, APhaseThatNothingTellsIsRefused) {
@@ -210,20 +237,24 @@ TEST(Check, APhaseThatNothingTellsIsRefused) {
 
 TEST(Check, InplacePreferencesComeInPairs) {
   EXPECT_EQ(refusal(chain("", R"(__inplace_op_names=["ReluInplace"])", ""), {}),
-            "node 'b' (Relu): __inplace_op_names found without __inplace_op_priorities, either both or neither needed");
+            "node 'b' (Relu): __inplace_op_names found without __inplace_op_priorities, either both or "
+            "neither needed");
   EXPECT_EQ(refusal(chain("", R"(__inplace_op_names=["A", "B"], __inplace_op_priorities=[1.0])", ""), {}),
-            "node 'b' (Relu): 2 names in __inplace_op_names and 1 numbers in __inplace_op_priorities found, as many of "
+            "node 'b' (Relu): 2 names in __inplace_op_names and 1 numbers in __inplace_op_priorities found, "
+            "as many of "
             "each needed");
 }
 
 TEST(Check, AnExcludedPatternMustExist) {
   EXPECT_EQ(refusal(chain("", R"(__exclude_patterns=["SplitGather", "OpToIdentiti"])", ""), {}),
-            "node 'b' (Relu): invalid pattern name 'OpToIdentiti' in __exclude_patterns, the nearest is 'OpToIdentity'");
+            "node 'b' (Relu): invalid pattern name 'OpToIdentiti' in __exclude_patterns, the nearest is "
+            "'OpToIdentity'");
 }
 
 TEST(Check, SettingsNameInputsAndInitializersThatAreThere) {
   const ir::Graph graph = graph_of(sharing("float[2] w = {1, 2}"));
-  EXPECT_EQ(refusal(graph, {}, {{"__tile_set/x", "1"}, {"__comm_group_type/w", "3"}, {"author", "a/b"}}), kAccepted);
+  EXPECT_EQ(refusal(graph, {}, {{"__tile_set/x", "1"}, {"__comm_group_type/w", "3"}, {"author", "a/b"}}),
+            kAccepted);
   EXPECT_EQ(refusal(graph, {}, {{"__tile_set/xx", "1"}}),
             "metadata for input 'xx': there is none of that name, the nearest is 'x'");
   EXPECT_EQ(refusal(graph, {}, {{"__tile_set/x", "io"}}),

@@ -63,7 +63,8 @@ Score best_score(const std::vector<Item>& items, std::size_t parts, std::int64_t
 }
 
 TEST(Cut, MakesTheSlowestPartAsFastAsItCanBe) {
-  const std::vector<Item> items{{.seconds = 3}, {.seconds = 1}, {.seconds = 1}, {.seconds = 1}, {.seconds = 4}};
+  const std::vector<Item> items{
+      {.seconds = 3}, {.seconds = 1}, {.seconds = 1}, {.seconds = 1}, {.seconds = 4}};
   EXPECT_EQ(cut(items, 3), (Places{0, 1, 4}));
   EXPECT_EQ(cut(items, 1), (Places{0}));
   EXPECT_EQ(cut(items, 5), (Places{0, 1, 2, 3, 4}));
@@ -78,14 +79,17 @@ TEST(Cut, SendsFewBytesAmongEquals) {
 }
 
 TEST(Cut, StaysInTheMemoryEvenWhenThatIsSlower) {
-  const std::vector<Item> items{{.seconds = 1, .weight_bytes = 8}, {.seconds = 1, .weight_bytes = 8},
-                                {.seconds = 1, .weight_bytes = 1}, {.seconds = 1, .weight_bytes = 1}};
+  const std::vector<Item> items{{.seconds = 1, .weight_bytes = 8},
+                                {.seconds = 1, .weight_bytes = 8},
+                                {.seconds = 1, .weight_bytes = 1},
+                                {.seconds = 1, .weight_bytes = 1}};
   EXPECT_EQ(cut(items, 2), (Places{0, 2}));
   EXPECT_EQ(cut(items, 2, 10), (Places{0, 1}));
 }
 
 TEST(Cut, FillsTheFullestPartLeastWhenNothingFits) {
-  const std::vector<Item> items{{.seconds = 1, .weight_bytes = 8}, {.seconds = 1, .weight_bytes = 8},
+  const std::vector<Item> items{{.seconds = 1, .weight_bytes = 8},
+                                {.seconds = 1, .weight_bytes = 8},
                                 {.seconds = 5, .weight_bytes = 7}};
   EXPECT_EQ(cut(items, 2), (Places{0, 2}));
   EXPECT_EQ(cut(items, 2, 9), (Places{0, 1}));
@@ -101,9 +105,10 @@ TEST(Cut, IsAsGoodAsEveryOtherWay) {
     for (const int limit : {0, 10, 16}) {
       const Score found = score(items, cut(items, parts, limit), limit);
       const Score best = best_score(items, parts, limit);
-      EXPECT_FALSE(best < found) << "round " << round << ", " << parts << " parts of " << items.size() << ", limit "
-                                 << limit << ": " << found.bytes << " " << found.seconds << " " << found.crossing
-                                 << " found, " << best.bytes << " " << best.seconds << " " << best.crossing << " possible";
+      EXPECT_FALSE(best < found) << "round " << round << ", " << parts << " parts of " << items.size()
+                                 << ", limit " << limit << ": " << found.bytes << " " << found.seconds << " "
+                                 << found.crossing << " found, " << best.bytes << " " << best.seconds << " "
+                                 << best.crossing << " possible";
     }
   }
 }

@@ -10,16 +10,16 @@
 namespace podium::annotate {
 namespace {
 
-using ::testing::HasSubstr;
 using testing::graph_of;
+using ::testing::HasSubstr;
 
 // "a 0/1/0": what an op makes, and its processor, stage and phase.
 std::string spots(const ir::Graph& graph, const ir::Placement& placement) {
   std::string text;
   for (std::size_t i = 0; i < graph.ops.size(); ++i) {
     const ir::OpPlacement& op = placement.ops[i];
-    text += fmt::format("{}{} {}/{}/{}", text.empty() ? "" : ", ", graph[graph.ops[i].outputs[0]].name, op.processor,
-                        op.stage, op.phase);
+    text += fmt::format("{}{} {}/{}/{}", text.empty() ? "" : ", ", graph[graph.ops[i].outputs[0]].name,
+                        op.processor, op.stage, op.phase);
   }
   return text;
 }
@@ -123,17 +123,21 @@ TEST(Place, CarriesWhatElseAnOpSays) {
   EXPECT_EQ(op.tiles, ir::TileSet::IO);
   EXPECT_EQ(op.recompute, ir::Recompute::Checkpoint);
   EXPECT_EQ(op.priority, 2.5F);
-  const ir::TensorLocation expected{.storage = ir::Storage::OffChip, .storage_tiles = ir::TileSet::IO, .sharded = true,
+  const ir::TensorLocation expected{.storage = ir::Storage::OffChip,
+                                    .storage_tiles = ir::TileSet::IO,
+                                    .sharded = true,
                                     .domain = {ir::GroupType::Orthogonal, 4}};
   EXPECT_EQ(op.output_location, expected);
 }
 
 TEST(Place, CarriesWhatTheModelSaysOfItsInputsAndVariables) {
-  const ir::Placement placement =
-      place(graph_of(layers(1)),
-            {{"__tile_set/x0", "1"}, {"__exchange_strategy/x0", "2"}, {"__replicated_stream_mode/x0", "1"},
-             {"__comm_group_type/w0", "1"}, {"__comm_group_size/w0", "2"}},
-            {});
+  const ir::Placement placement = place(graph_of(layers(1)),
+                                        {{"__tile_set/x0", "1"},
+                                         {"__exchange_strategy/x0", "2"},
+                                         {"__replicated_stream_mode/x0", "1"},
+                                         {"__comm_group_type/w0", "1"},
+                                         {"__comm_group_size/w0", "2"}},
+                                        {});
   const ir::InputPlacement& input = placement.inputs.at("x0");
   EXPECT_EQ(input.tiles, ir::TileSet::IO);
   EXPECT_EQ(input.exchange, ir::ExchangeStrategy::OverlapLoops);

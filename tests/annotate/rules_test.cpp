@@ -10,8 +10,8 @@
 namespace podium::annotate {
 namespace {
 
-using ::testing::HasSubstr;
 using testing::graph_of;
+using ::testing::HasSubstr;
 
 // x -> layer/a -> layer/b -> c -> d, and a side branch layer/a -> e -> d.
 ir::Graph sample() {
@@ -65,7 +65,8 @@ TEST(Matcher, NamesTheNearestWhenNothingMatches) {
   EXPECT_EQ(refused([] { found("othr"); }), "pattern 'othr' matches no node, the nearest name is 'other'");
   EXPECT_EQ(refused([] { found("type:Rel"); }),
             "pattern 'type:Rel': no node of such a type found, the nearest is 'Relu'");
-  EXPECT_THAT(refused([] { found("a..q"); }), HasSubstr("pattern 'a..q': there is no tensor 'q', the nearest is '"));
+  EXPECT_THAT(refused([] { found("a..q"); }),
+              HasSubstr("pattern 'a..q': there is no tensor 'q', the nearest is '"));
   EXPECT_EQ(refused([] { found("c..e"); }), "pattern 'c..e': no path leads from tensor 'c' to 'e'");
 }
 
@@ -76,21 +77,24 @@ std::string annotated(const std::string& json) {
 }
 
 TEST(Rules, SetEveryAnnotation) {
-  EXPECT_THAT(annotated(R"([{"match": "other", "ipu": 1, "stage": 2, "phase": 3, "recompute": true, "tiles": "IO",
+  EXPECT_THAT(
+      annotated(R"([{"match": "other", "ipu": 1, "stage": 2, "phase": 3, "recompute": true, "tiles": "IO",
                              "location": "OffChip", "priority": 1.5}])"),
-              HasSubstr("c = Relu(b) {__ipu_number=1, __output_tensor_location=[1,0,0,0,0,0], __execution_phase=3, "
-                        "__schedule_priority=1.5, __recompute_output_in_backward_pass=2, __pipeline_stage=2, "
-                        "__tile_set=1}"));
+      HasSubstr("c = Relu(b) {__ipu_number=1, __output_tensor_location=[1,0,0,0,0,0], __execution_phase=3, "
+                "__schedule_priority=1.5, __recompute_output_in_backward_pass=2, __pipeline_stage=2, "
+                "__tile_set=1}"));
 }
 
 TEST(Rules, LaterOnesWin) {
-  EXPECT_THAT(annotated(R"([{"match": "*", "ipu": 1}, {"match": "e", "ipu": 2}, {"match": "c..d", "ipu": 3}])"),
-              ::testing::AllOf(HasSubstr("c = Relu(b) {__ipu_number=1}"), HasSubstr("e = Exp(a) {__ipu_number=2}"),
-                               HasSubstr("d = Add(c, e) {__ipu_number=3}")));
+  EXPECT_THAT(
+      annotated(R"([{"match": "*", "ipu": 1}, {"match": "e", "ipu": 2}, {"match": "c..d", "ipu": 3}])"),
+      ::testing::AllOf(HasSubstr("c = Relu(b) {__ipu_number=1}"), HasSubstr("e = Exp(a) {__ipu_number=2}"),
+                       HasSubstr("d = Add(c, e) {__ipu_number=3}")));
 }
 
 TEST(Rules, ReplaceTheAnnotationUnderItsPlainName) {
-  ir::Graph graph = graph_of("g (float[2] x) => (float[2] y) { y = Relu<virtualGraph=4, pipelineStage=1> (x) }");
+  ir::Graph graph =
+      graph_of("g (float[2] x) => (float[2] y) { y = Relu<virtualGraph=4, pipelineStage=1> (x) }");
   apply_rules(graph, {{"y", {{"__ipu_number", std::int64_t{2}}}}});
   EXPECT_THAT(ir::print(graph), HasSubstr("{pipelineStage=1, __ipu_number=2}"));
   clear_annotations(graph.ops[0]);
@@ -98,7 +102,9 @@ TEST(Rules, ReplaceTheAnnotationUnderItsPlainName) {
 }
 
 TEST(Rules, SayWhatIsWrongAndWhere) {
-  const auto refusal = [](const std::string& json) { return refused([&] { read_rules(json, "rules.json"); }); };
+  const auto refusal = [](const std::string& json) {
+    return refused([&] { read_rules(json, "rules.json"); });
+  };
   EXPECT_EQ(refusal("[}"), "rules.json: no JSON: character 2 cannot stand there");
   EXPECT_EQ(refusal("{}"), "rules.json: object found, a list of rules needed");
   EXPECT_EQ(refusal(R"([{"match": "a", "ipu": 1}, 5])"), "rules.json: rule 2: 5 found, an object needed");

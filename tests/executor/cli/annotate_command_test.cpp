@@ -20,9 +20,9 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using ::testing::StartsWith;
 using testing::ProgramResult;
 using testing::run_program;
+using ::testing::StartsWith;
 
 std::string contents(const std::string& path) {
   std::ostringstream text;
@@ -33,7 +33,9 @@ std::string contents(const std::string& path) {
 // A folder with a model of four nodes: conv -> relu -> left and right -> add.
 class Annotate : public ::testing::Test {
  protected:
-  ProgramResult run(const std::string& options) { return run_program("podium annotate " + model + " " + options); }
+  ProgramResult run(const std::string& options) {
+    return run_program("podium annotate " + model + " " + options);
+  }
   ProgramResult write(const std::string& options) { return run(options + " -o " + out); }
 
   // "a: __ipu_number=1, b:", a node after the other by its output.
@@ -61,7 +63,8 @@ class Annotate : public ::testing::Test {
 
   // ONNX text has no names of nodes.
   std::string named_model() {
-    ir::Graph graph = testing::graph_of(R"(g (float[1,2,4,4] x) => (float[1,2,4,4] y) <float[2,2,1,1] w = {1, 2, 3, 4}> {
+    ir::Graph graph =
+        testing::graph_of(R"(g (float[1,2,4,4] x) => (float[1,2,4,4] y) <float[2,2,1,1] w = {1, 2, 3, 4}> {
       a = Conv (x, w)
       b = Relu (a)
       c = Neg (b)
@@ -80,7 +83,8 @@ class Annotate : public ::testing::Test {
 };
 
 TEST_F(Annotate, PlacesByNameTypeAndPath) {
-  const ProgramResult result = write("--ipu '*=0' --ipu 'branch/*=1' --ipu 'y=1' --stage 'type:Conv=0' --stage 'a..y=1'");
+  const ProgramResult result =
+      write("--ipu '*=0' --ipu 'branch/*=1' --ipu 'y=1' --stage 'type:Conv=0' --stage 'a..y=1'");
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_EQ(result.out, out + ": 5 of 5 nodes annotated\n");
   EXPECT_EQ(annotations(out),
@@ -95,13 +99,15 @@ TEST_F(Annotate, ACommaInAPatternIsAComma) {
 }
 
 TEST_F(Annotate, FlagsWinOverTheFile) {
-  const std::string rules =
-      folder.write("rules.json", R"([{"match": "*", "ipu": 0, "phase": 0}, {"match": "relu", "recompute": true, "ipu": 2}])");
+  const std::string rules = folder.write(
+      "rules.json",
+      R"([{"match": "*", "ipu": 0, "phase": 0}, {"match": "relu", "recompute": true, "ipu": 2}])");
   EXPECT_EQ(write("--ipu y=1 --quiet --from " + rules).status, 0);
-  EXPECT_EQ(annotations(out),
-            "a: __execution_phase=0 __ipu_number=0, b: __execution_phase=0 __ipu_number=2 "
-            "__recompute_output_in_backward_pass=2, c: __execution_phase=0 __ipu_number=0, d: __execution_phase=0 "
-            "__ipu_number=0, y: __execution_phase=0 __ipu_number=1");
+  EXPECT_EQ(
+      annotations(out),
+      "a: __execution_phase=0 __ipu_number=0, b: __execution_phase=0 __ipu_number=2 "
+      "__recompute_output_in_backward_pass=2, c: __execution_phase=0 __ipu_number=0, d: __execution_phase=0 "
+      "__ipu_number=0, y: __execution_phase=0 __ipu_number=1");
 }
 
 TEST_F(Annotate, ClearGivesBackTheModelAsItWas) {
@@ -160,7 +166,8 @@ TEST_F(Annotate, ListsThePlacementAndWhatEachProcessorDoes) {
 }
 
 TEST_F(Annotate, ListsWhatNodesInheritAndSay) {
-  const ProgramResult result = run("--list --stage 'relu=0' --ipu 'relu=0' --stage 'y=1' --ipu 'y=1' --quiet");
+  const ProgramResult result =
+      run("--list --stage 'relu=0' --ipu 'relu=0' --stage 'y=1' --ipu 'y=1' --quiet");
   EXPECT_THAT(result.out, AllOf(HasSubstr("conv          Conv    0      0  inherited\n"),
                                 HasSubstr("branch/left   Neg     0      0  inherited\n"),
                                 HasSubstr("y             Add     1      1\n")));
@@ -178,7 +185,8 @@ TEST_F(Annotate, RefusesAWrongCommandLine) {
 }
 
 TEST_F(Annotate, RefusesPatternsAndFilesThatDoNotFit) {
-  expect_refused(write("--stage rel=1"), 1, model + ": pattern 'rel' matches no node, the nearest name is 'relu'");
+  expect_refused(write("--stage rel=1"), 1,
+                 model + ": pattern 'rel' matches no node, the nearest name is 'relu'");
   expect_refused(write("--from " + folder.file("none.json")), 1, "none.json");
   expect_refused(write("--from " + folder.write("bad.json", "[{\"mtch\": 1}]")), 1,
                  "bad.json: rule 1: unknown name 'mtch', the nearest is 'match'");
@@ -195,7 +203,8 @@ TEST_F(Annotate, LeavesWhatWasThereWhenItFails) {
 }
 
 TEST_F(Annotate, ACallOfAFunctionIsOneNode) {
-  const std::string calling = folder.write("calling.onnxtxt", R"(<ir_version: 8, opset_import: ["": 17, "own": 1]>
+  const std::string calling =
+      folder.write("calling.onnxtxt", R"(<ir_version: 8, opset_import: ["": 17, "own": 1]>
     g (float[2] x) => (float[2] y) {
       block = own.Block (x)
       y = Neg (block)
@@ -207,7 +216,8 @@ TEST_F(Annotate, ACallOfAFunctionIsOneNode) {
   const auto annotate = [&](const std::string& options) {
     return run_program("podium annotate " + calling + " --quiet -o " + out + " " + options);
   };
-  expect_refused(annotate("--ipu block/q=1"), 1, "are parts of one node of the model, which has one __ipu_number");
+  expect_refused(annotate("--ipu block/q=1"), 1,
+                 "are parts of one node of the model, which has one __ipu_number");
   EXPECT_EQ(annotate("--ipu block=1 --ipu y=0").status, 0);
   EXPECT_EQ(annotations(out), "block/q: __ipu_number=1, block: __ipu_number=1, y: __ipu_number=0");
   std::filesystem::remove(out);
@@ -227,14 +237,16 @@ TEST_F(Annotate, PlacesAModelWhoseShapesAreComputed) {
   const std::string command = "podium annotate " + dynamic + " --auto shard --ipus 2 -o " + out;
   EXPECT_THAT(run_program(command).err, HasSubstr("--dim NAME=N"));
   EXPECT_EQ(run_program(command + " --dim N=4").status, 0);
-  EXPECT_EQ(annotations(out), "shape: __ipu_number=1, n: __ipu_number=1, wanted: __ipu_number=1, a: __ipu_number=0, y: "
-                              "__ipu_number=1");
+  EXPECT_EQ(annotations(out),
+            "shape: __ipu_number=1, n: __ipu_number=1, wanted: __ipu_number=1, a: __ipu_number=0, y: "
+            "__ipu_number=1");
 }
 
 TEST(AnnotateHelp, NamesEveryOption) {
   const ProgramResult result = run_program("podium annotate --help");
   EXPECT_EQ(result.status, 0);
-  for (const char* option : {"--stage", "--ipu", "--phase", "--from", "--auto", "--ipus", "--clear", "--list", "-o"}) {
+  for (const char* option :
+       {"--stage", "--ipu", "--phase", "--from", "--auto", "--ipus", "--clear", "--list", "-o"}) {
     EXPECT_THAT(result.out, HasSubstr(option));
   }
 }
