@@ -115,6 +115,7 @@ class Unroller {
       if (!is_active(timed.offset, c)) continue;
       Step& step = steps.emplace_back(timed.step);
       set_micro_batch(step, c - timed.offset, repeated);
+      if (std::holds_alternative<executor::Repeat>(step.action)) continue;
       for_each_slot(step, [&](Slot& slot, bool) { turn(slot, c - timed.offset, repeated); });
     }
     CopyBetweenProcessors copy;
@@ -137,6 +138,10 @@ class Unroller {
     step.micro_batch_stride = repeated ? 1 : 0;
   }
   void turn(Slot& slot, int micro_batch, bool repeated) const {
+    if (slot.stride != 0) {
+      slot.index = (slot.index + slot.stride * micro_batch) % program_[slot.buffer].slots;
+      if (!repeated) slot.stride = 0;
+    }
     if (!is_stash_[at(slot)]) return;
     slot.index = micro_batch % program_[slot.buffer].slots;
     slot.stride = repeated ? 1 : 0;

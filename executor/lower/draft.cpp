@@ -1,5 +1,7 @@
 #include "executor/lower/draft.h"
 
+#include <algorithm>
+
 namespace podium::lower {
 
 using executor::BlockId;
@@ -37,6 +39,7 @@ Draft::Draft(const ir::Graph& of, const ir::Placement& placed, const Options& as
     : graph(of),
       placement(placed),
       options(asked),
+      cycles(asked.batches_per_step * std::max(1, asked.batch_serialization.factor)),
       input_index_(of.values.size(), -1),
       output_indices_(of.values.size()) {
   program.processors = placed.processors;

@@ -22,6 +22,8 @@ class Draft {
   const ir::Placement& placement;
   const Options& options;
   executor::Program program;
+  /// How often a replica takes the steps of a micro-batch, or of a slice of one, in a run.
+  int cycles;
 
   /// The buffer of a value on a processor; made with these properties when it is not there.
   executor::BufferId buffer(ir::ValueId value, int processor,

@@ -131,7 +131,7 @@ std::vector<Step> HostIo::run(Cycle cycle) {
   for (std::vector<TimedStep>* part : {&beside_, &cycle.steps, &tiles_out_}) {
     std::move(part->begin(), part->end(), std::back_inserter(whole.steps));
   }
-  std::vector<Step> steps = unroll(draft_.program, std::move(whole), draft_.options.batches_per_step);
+  std::vector<Step> steps = unroll(draft_.program, std::move(whole), draft_.cycles);
   steps.insert(steps.begin(), std::make_move_iterator(before_.begin()),
                std::make_move_iterator(before_.end()));
   std::move(after_.begin(), after_.end(), std::back_inserter(steps));
@@ -155,17 +155,25 @@ void HostIo::add_up(ValueId value, int processor, int offset, std::vector<TimedS
   if (!ir::kNumeric.contains(output.type.element)) {
     throw Error("sum of anchor '{}': {} found, numbers are needed", output.name, to_string(output.type));
   }
-  const BufferId sum = draft_.add_buffer(
-      {.name = output.name + "_sum", .type = output.type, .processor = processor, .role = Role::Accumulator});
+  // Slices of a micro-batch add up each for itself.
+  const int slices = std::max(1, draft_.options.batch_serialization.factor);
+  const BufferId sum = draft_.add_buffer({.name = output.name + "_sum",
+                                          .type = output.type,
+                                          .processor = processor,
+                                          .role = Role::Accumulator,
+                                          .slots = slices});
   const executor::BlockId zero =
       draft_.add_block({.name = "zero " + output.name,
                         .processor = processor,
                         .graph = made_value(output.name, output.type, SyntheticData::Zeros, 0)});
   const executor::BlockId add = draft_.add_block(
       {.name = "sum " + output.name, .processor = processor, .graph = sum_of(output.name, output.type)});
-  before_.push_back({.action = Compute{zero, {}, {{sum}}}});
-  steps.push_back({offset, {.action = Compute{add, {{sum}, {draft_.buffer(value, processor)}}, {{sum}}}}});
-  for (int index : draft_.output_indices(value)) after_.push_back({.action = StoreToHost{{sum}, index}});
+  const executor::Slot slice{sum, 0, slices > 1 ? 1 : 0};
+  steps.push_back({offset, {.action = Compute{add, {slice, {draft_.buffer(value, processor)}}, {slice}}}});
+  for (int i = 0; i < slices; ++i) {
+    before_.push_back({.action = Compute{zero, {}, {{sum, i}}}});
+    for (int index : draft_.output_indices(value)) after_.push_back({.action = StoreToHost{{sum, i}, index}});
+  }
 }
 
 }  // namespace podium::lower

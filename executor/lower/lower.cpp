@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "executor/lower/batch_serialise.h"
 #include "executor/lower/plan_memory.h"
 #include "executor/lower/strategies.h"
 #include "ir/nearest.h"
@@ -26,6 +27,15 @@ void give_outputs_an_op(ir::Graph& graph, ir::Placement& placement) {
                                            : placement.ops[static_cast<std::size_t>(beside.front().index)]);
     output = copy;
   }
+}
+
+// The strategies.
+executor::Program build(const ir::Graph& graph, const ir::Placement& placement, const Options& options,
+                        Warnings& warnings) {
+  const bool in_phases =
+      options.virtual_graph_mode == VirtualGraphMode::ExecutionPhases && placement.phases > 1;
+  const auto& strategy = in_phases ? phased : options.pipelining ? pipelined : sharded;
+  return strategy(graph, placement, options, warnings);
 }
 
 }  // namespace
@@ -62,10 +72,15 @@ executor::Program lower(ir::Graph graph, const ir::Placement& given, const Optio
   add_anchors(graph, options);
   give_outputs_an_op(graph, placement);
   Warnings unheard;
-  const bool in_phases =
-      options.virtual_graph_mode == VirtualGraphMode::ExecutionPhases && placement.phases > 1;
-  const auto& strategy = in_phases ? phased : options.pipelining ? pipelined : sharded;
-  executor::Program program = strategy(graph, placement, options, warnings == nullptr ? unheard : *warnings);
+  Warnings& heard = warnings == nullptr ? unheard : *warnings;
+  executor::Program program;
+  if (is_serialised(options)) {
+    const Serialised slice = serialise_batch(graph, placement, options);
+    program = build(slice.graph, slice.placement, slice.options, heard);
+    slice_host_tensors(program, slice);
+  } else {
+    program = build(graph, placement, options, heard);
+  }
   plan_memory(program);
   verify(program);
   return program;

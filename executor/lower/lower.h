@@ -8,8 +8,8 @@
 
 namespace podium::lower {
 
-/// Makes outputs of the anchors that are none yet. Comes before passes that remove values. Error names an anchor
-/// that is no tensor of the graph.
+/// Makes outputs of the anchors that are none yet. Comes before passes that remove values. Error names an
+/// anchor that is no tensor of the graph.
 void add_anchors(ir::Graph& graph, const Options& options);
 
 /// `graph` has static types wherever a buffer of more than one slot is needed; `placement` fits it, and the

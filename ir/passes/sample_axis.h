@@ -10,7 +10,7 @@ namespace podium::ir {
 /// The axis of a value along which samples lie; kNoAxis of a value that is the same for all samples.
 inline constexpr int kNoAxis = -1;
 
-/// An op with known types and the axis of the samples of each input and output.
+/// An op with its types for a whole batch and the axis of the samples of each input and output.
 struct SampledOp {
   const TypedOp& typed;
   std::vector<int> inputs;
@@ -23,8 +23,7 @@ struct SampledOp {
 };
 
 /// True when each sample of the outputs depends on the same sample of the inputs alone. Asked of an op whose
-/// types for a part of the batch have been inferred, and whose outputs all have an axis. False for every op
-/// of which it is not known.
+/// outputs all have an axis. False for every op of which it is not known.
 bool keeps_samples_apart(const SampledOp& op);
 
 /// Axis of `to` under which the elements lie as they lie along `axis` of `from`, an array of as many

@@ -105,7 +105,7 @@ class Splitter {
     } catch (const Error& error) {
       throw error.at(here);
     }
-    const TypedOp typed(graph(), op);
+    const TypedOp typed(whole_, whole_.ops[static_cast<std::size_t>(&op - graph().ops.data())]);
     if (keeps_samples_apart({typed, axes_of(op.inputs), axes_of(op.outputs)})) return;
     throw Error(
         "{}: mixes the samples of a batch or is not known to keep them apart, so it cannot be split into {} "

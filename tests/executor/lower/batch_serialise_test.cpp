@@ -1,0 +1,127 @@
+// Micro-batches in slices: the order of their steps, and their numbers.
+#include "executor/lower/batch_serialise.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "executor/numeric/engine.h"
+#include "tests/executor/lower/placed.h"
+#include "tests/support/layered.h"
+#include "tests/support/run_text.h"
+
+namespace podium::testing {
+namespace {
+
+using ::testing::ElementsAre;
+
+const char* const kOneOp = "agraph (float[8, 2] x) => (float[8, 2] y) { y = Relu(x) }";
+
+Options in_slices(int factor, IoMode mode = IoMode::Compute) {
+  Options options;
+  options.batch_serialization = {factor, mode};
+  if (mode != IoMode::Compute) options.io_tiles = 32;
+  return options;
+}
+
+std::string steps(const Options& options) {
+  const Placed model = placed(kOneOp, {0});
+  return steps_of(lower::lower(model.graph, model.placement, options));
+}
+
+TEST(BatchSerialise, RunsSlicesOneAfterTheOther) {
+  EXPECT_EQ(steps(in_slices(4)),
+            "repeat 4 times\n"
+            "  load x@0 from host\n"
+            "  compute all on ipu 0: (x@0) -> (y@0)\n"
+            "  store y@0 to host\n");
+}
+
+TEST(BatchSerialise, OverTheIoTiles) {
+  EXPECT_EQ(steps(in_slices(4, IoMode::Io)),
+            "repeat 4 times\n"
+            "  load x@0.io from host\n"
+            "  tiles x@0.io -> x@0\n"
+            "  compute all on ipu 0: (x@0) -> (y@0)\n"
+            "  tiles y@0 -> y@0.io\n"
+            "  store y@0.io to host\n");
+}
+
+TEST(BatchSerialise, OverlappedLoadsTheNextSliceBesideTheComputation) {
+  EXPECT_EQ(steps(in_slices(4, IoMode::IoOverlapped)),
+            "load x@0.io from host\n"
+            "tiles x@0.io -> x@0\n"
+            "load x@0.io from host\n"
+            "compute all on ipu 0: (x@0) -> (y@0)\n"
+            "tiles y@0 -> y@0.io\n"
+            "repeat 2 times\n"
+            "  tiles x@0.io -> x@0\n"
+            "  load x@0.io from host\n"
+            "  store y@0.io to host\n"
+            "  compute all on ipu 0: (x@0) -> (y@0)\n"
+            "  tiles y@0 -> y@0.io\n"
+            "tiles x@0.io -> x@0\n"
+            "store y@0.io to host\n"
+            "compute all on ipu 0: (x@0) -> (y@0)\n"
+            "tiles y@0 -> y@0.io\n"
+            "store y@0.io to host\n");
+}
+
+// On one processor, or sharded over `processors`, without phases.
+void expect_same_numbers(const Layered& model, const Options& options, int processors) {
+  ir::Placement placement = model.in_phases(processors);
+  expect_near(run_on_random(lower::lower(model.graph, placement, options)),
+              run_on_one_processor(model.graph, options));
+}
+
+TEST(BatchSerialise, GivesTheSameNumbersOnOneAndManyProcessors) {
+  for (const Layered& model : {mlp(4, 8), cnn(4)}) {
+    for (int factor : {2, 4}) {
+      for (IoMode mode : {IoMode::Compute, IoMode::Io, IoMode::IoOverlapped}) {
+        for (int batches : {1, 3}) {
+          for (int replicas : {1, 2}) {
+            Options options = in_slices(factor, mode);
+            options.batches_per_step = batches;
+            options.replicas = replicas;
+            SCOPED_TRACE(::testing::Message() << "factor " << factor << ", mode " << static_cast<int>(mode)
+                                              << ", batches " << batches << ", replicas " << replicas);
+            expect_same_numbers(model, options, 1);
+            expect_same_numbers(model, options, 3);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(BatchSerialise, SlicesAlongTheSecondAxisOfARecurrentOp) {
+  const ir::Graph graph = graph_of(R"(g (float[3, 4, 2] x) => (float[3, 1, 4, 1] y)
+    <float[1, 4, 2] w = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8}, float[1, 4, 1] r = {0.1, 0.2, 0.3, 0.4}> {
+    y = LSTM <hidden_size = 1> (x, w, r)
+  })");
+  ir::Placement placement;
+  placement.ops.resize(1);
+  Options options = in_slices(2);
+  options.batches_per_step = 2;
+  expect_near(run_on_random(lower::lower(graph, placement, options)), run_on_one_processor(graph, options));
+}
+
+std::vector<float> anchored(AnchorReturn returns, int every = 1) {
+  const Placed model = placed("g (float[2] x) => (float[2] y) { y = Identity(x) }", {0});
+  Options options = in_slices(2);
+  options.batches_per_step = 4;
+  options.anchors["y"].returns = returns;
+  options.anchors["y"].every = every;
+  numeric::Engine engine(lower::lower(model.graph, model.placement, options));
+  const std::vector<ir::Datum> inputs{tensor<float>({4, 2}, {1, 2, 3, 4, 5, 6, 7, 8})};
+  return values<float>(engine.run(inputs)[0]);
+}
+
+TEST(BatchSerialise, AnchorsCountMicroBatchesNotSlices) {
+  EXPECT_THAT(anchored(AnchorReturn::All), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+  EXPECT_THAT(anchored(AnchorReturn::EveryN, 2), ElementsAre(3, 4, 7, 8));
+  EXPECT_THAT(anchored(AnchorReturn::Final), ElementsAre(7, 8));
+  EXPECT_THAT(anchored(AnchorReturn::Sum), ElementsAre(16, 20));
+}
+
+}  // namespace
+}  // namespace podium::testing
