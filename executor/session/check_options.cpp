@@ -189,20 +189,6 @@ void check_device(const Options& options, const device::Device& device) {
   }
 }
 
-void check_batch(const Options& options, const ir::Graph& graph) {
-  if (!serializes(options)) return;
-  const int factor = options.batch_serialization.factor;
-  for (ir::ValueId input : graph.inputs) {
-    const ir::Type& type = graph[input].type;
-    if (graph[input].constant || !type.is_tensor() || !type.has_rank || type.dims.empty()) continue;
-    const std::int64_t batch = type.dims.front();
-    if (batch == ir::kUnknown || (batch >= factor && batch % factor == 0)) continue;
-    throw Error(
-        "batchSerializationSettings.factor: {} found, one that divides the batch of input '{}', {}, needed",
-        factor, graph[input].name, to_string(type));
-  }
-}
-
 void turn_off_sharding(Options& options, Notes& notes) {
   const auto turn_off = [&](LocationSettings& settings, const char* what, const char* why) {
     if (!settings.location.sharded) return;
@@ -249,12 +235,10 @@ std::optional<std::string> why_illegal(const Options& options) {
   return std::nullopt;
 }
 
-Options check_options(Options options, const ir::Graph& graph, const device::Device& device, bool training,
-                      Notes& notes) {
+Options check_options(Options options, const device::Device& device, bool training, Notes& notes) {
   if (const auto reason = why_illegal(options)) throw Error(*reason);
   if (!training) check_inference(options);
   check_device(options, device);
-  check_batch(options, graph);
   turn_off_sharding(options, notes);
   turn_off_io_tiles(options, notes);
   note_what_is_idle(options, notes);

@@ -8,7 +8,6 @@
 #include "executor/device/device.h"
 #include "executor/options.h"
 #include "executor/session/read_options.h"
-#include "ir/graph.h"
 #include "ir/placement.h"
 
 namespace podium {
@@ -18,10 +17,8 @@ namespace podium {
 std::optional<std::string> why_illegal(const Options& options);
 
 /// The options as they take effect: what cannot have one is off, with a note. Error for illegal options, for
-/// more than `device` has, for training options when `training` is false, and for a batch of `graph` that the
-/// serialisation factor does not divide.
-Options check_options(Options options, const ir::Graph& graph, const device::Device& device, bool training,
-                      Notes& notes);
+/// more than `device` has, and for training options when `training` is false.
+Options check_options(Options options, const device::Device& device, bool training, Notes& notes);
 
 /// Error when the placement needs more processors than there are, or a pipeline more micro-batches than a
 /// step has.

@@ -111,7 +111,7 @@ InferenceSession::InferenceSession(importer::Model model, const SessionOptions& 
   State& state = *state_;
   check_data(model.graph);
   const device::Device device = options.device ? *options.device : endless_device();
-  const Options strategy = check_options(options.strategy, model.graph, device, false, state.notes);
+  const Options strategy = check_options(options.strategy, device, false, state.notes);
   if (!options.optimized) check_annotations(model, strategy);
   lower::add_anchors(model.graph, strategy);
   if (!options.optimized) optimize(model);

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/support/graph_text.h"
+#include "ir/error.h"
 
 namespace podium {
 namespace {
@@ -11,11 +11,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr const char* kModel = "agraph (float[6,4] x) => (float[6,4] y) { h = Relu(x) y = Neg(h) }";
-
 Options check(const Options& options, Notes& notes, bool training = false) {
-  return check_options(options, testing::graph_of(kModel), {.name = "pod", .processors = 16, .tiles = 1472},
-                       training, notes);
+  return check_options(options, {.name = "pod", .processors = 16, .tiles = 1472}, training, notes);
 }
 
 std::string refusal(const Options& options, bool training = false) {
@@ -82,9 +79,6 @@ TEST(CheckOptions, RefusesWhatDoesNotGoTogether) {
        "accumulationFactor: 4 found, 1 needed: gradient accumulation is only available when training"},
       {{.loss_scaling = {.automatic = true}},
        "automaticLossScalingSettings.enabled: true found, loss scaling is only available when training"},
-      {{.batch_serialization = {.factor = 4}},
-       "batchSerializationSettings.factor: 4 found, one that divides the batch of input 'x', float[6,4], "
-       "needed"},
   };
   for (const auto& [options, message] : cases) EXPECT_EQ(refusal(options), message);
 }
