@@ -9,6 +9,7 @@
 
 namespace podium::lower {
 
+/// A run without gradient accumulation has one loop, so OverlapInnerLoop and OverlapLoops are the same.
 /// With synthetic data nothing crosses: inputs are made on their processors once, before the first
 /// micro-batch, and outputs stay where they are (the Program has neither inputs nor outputs).
 class HostIo {

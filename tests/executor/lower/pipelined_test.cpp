@@ -138,6 +138,23 @@ TEST(Pipelined, AStageThatComesBackToItsProcessorReadsFromAStash) {
                                            "compute stage2 on ipu 0: (a@0[0], b@0) -> (y@0)\n"));
 }
 
+TEST(Pipelined, StashesOfTheFormOfTrainingHoldTwiceTheDistanceToTheLossAndOne) {
+  // Four stages forward and three back over the same processors; each way back reads what its way forward
+  // made.
+  const executor::Program program =
+      pipelined(placed("agraph (float[2] x) => (float[2] g0)"
+                       "{ a0 = Relu(x) a1 = Exp(a0) a2 = Abs(a1) a3 = Sin(a2)"
+                       "  g3 = Neg(a3) g2 = Mul(g3, a2) g1 = Mul(g2, a1) g0 = Mul(g1, a0) }",
+                       {0, 1, 2, 3, 3, 2, 1, 0}, {0, 1, 2, 3, 3, 4, 5, 6}),
+                pipeline_of(9));
+  EXPECT_EQ(buffer(program, "a0", 0).slots, 2 * (4 - 1 - 0) + 1);
+  EXPECT_EQ(buffer(program, "a1", 1).slots, 2 * (4 - 1 - 1) + 1);
+  EXPECT_EQ(buffer(program, "a2", 2).slots, 2 * (4 - 1 - 2) + 1);
+  for (const char* arrived : {"a0", "a1", "a2"}) {
+    EXPECT_EQ(buffer(program, arrived, arrived[1] - '0' + 1).slots, 1) << arrived;
+  }
+}
+
 TEST(Pipelined, AnInputForLaterStagesWaitsOrTravels) {
   const executor::Program program = pipelined(placed("agraph (float[2] x, float[2] m) => (float[2] y)"
                                                      "{ a = Relu(x) b = Add(a, m) y = Add(b, x) }",
