@@ -5,6 +5,7 @@
 
 #include "executor/sim/op_family.h"
 #include "executor/sim/products.h"
+#include "executor/sim/vector_cost.h"
 #include "ir/error.h"
 #include "ir/work.h"
 
@@ -50,48 +51,6 @@ void need_known_sizes(const TypedOp& op) {
   for (std::size_t i = 0; i < op.output_count(); ++i) {
     if (op.has_output(i)) need(op.output(i));
   }
-}
-
-// What a processor does besides products, all tiles together.
-struct VectorWork {
-  double bytes = 0;  ///< loaded and stored
-  double flop = 0;
-  double element_bytes = 4;
-  double received_bytes = 0;  ///< by each tile from others
-  double copied_bytes = 0;    ///< by each tile, to where the next op wants them
-  double phases = 1;
-};
-
-// Every load, operation and store of a vector takes a cycle of its tile.
-OpCost tile_cost(const VectorWork& work, const Device& device, int tiles) {
-  const double vectors = work.bytes / device.vector_bytes_per_cycle +
-                         work.flop * work.element_bytes / device.vector_bytes_per_cycle;
-  OpCost cost;
-  cost.sync_cycles = work.phases * device.sync_cycles;
-  cost.compute_cycles = std::ceil(vectors / tiles) + work.copied_bytes / device.copy_bytes_per_cycle +
-                        work.phases * std::max(0.0, device.phase_overhead_cycles - device.sync_cycles);
-  cost.exchange_cycles = work.received_bytes / device.exchange_bytes_per_cycle;
-  cost.temporary_bytes = work.received_bytes * tiles;
-  cost.seconds = (cost.compute_cycles + cost.exchange_cycles + cost.sync_cycles) / device.clock_hertz;
-  return cost;
-}
-
-// Roofline: shared memory brings the bytes while the units compute; the slower of both decides.
-double roofline_seconds(const Device& device, int tiles, double units_cycles, double bytes, double phases) {
-  const double memory_cycles = bytes / device.exchange_bytes_per_cycle / tiles;
-  return (std::max(units_cycles, memory_cycles) + phases * device.phase_overhead_cycles) / device.clock_hertz;
-}
-
-OpCost vector_cost(const VectorWork& work, const Device& device, int tiles) {
-  OpCost cost;
-  if (device.synchronous) {
-    cost = tile_cost(work, device, tiles);
-  } else {
-    const double cycles = work.flop * work.element_bytes / device.vector_bytes_per_cycle / tiles;
-    cost.seconds = roofline_seconds(device, tiles, cycles, work.bytes, work.phases);
-  }
-  cost.flop = work.flop;
-  return cost;
 }
 
 bool has_half_partials(const TypedOp& op) {
