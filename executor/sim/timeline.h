@@ -26,9 +26,10 @@ inline constexpr std::size_t kActivities = 8;
 /// Why a processor's compute lane stands still.
 enum class Idle : std::uint8_t {
   Data,  ///< what it needs is still being made elsewhere
-  Sync,  ///< others of its sync group have not arrived, or are held by an exchange that is not its own
+  Sync,  ///< others of its sync group, or at the end of the run all others, have not arrived, or it is held by an
+         ///< exchange that is not its own
   Link,  ///< a link is taken by others
-  Io     ///< a load or store of the host or of streaming memory is under way on the IO lane
+  Io     ///< a load or store of the host or of streaming memory is under way on the IO lane; the host's call
 };
 inline constexpr std::size_t kIdles = 4;
 
@@ -61,6 +62,7 @@ struct MemoryUse {
   std::int64_t peak = 0;
   std::int64_t capacity = 0;
   std::int64_t streaming = 0;  ///< in streaming memory
+  std::int64_t streaming_capacity = 0;
 };
 
 /// Memory in use from this moment on.
@@ -80,7 +82,7 @@ struct ProcessorReport {
   std::array<double, kActivities> io_busy = {};  ///< of the IO lane
   double overlapped = 0;  ///< seconds in which the IO lane worked beside a compute
   double flop = 0;
-  std::array<double, kActivities> bytes = {};  ///< moved by each kind of step
+  std::array<double, kActivities> bytes = {};  ///< sent and received by each kind of step
   MemoryUse memory = {};
   std::vector<MemoryPoint> memory_curve = {};
   std::vector<LargeTensor> largest = {};  ///< the largest that are there at the peak, largest first
@@ -92,7 +94,7 @@ struct LinkReport {
   double busy = 0;
 };
 
-/// Folded: events of iterations that repeat a steady state are left out of `events` (their time counts).
+/// Iterations that repeat a steady state are not in `events` and the memory curves (their time counts).
 struct Timeline {
   double makespan = 0;
   double critical_path = 0;  ///< of data dependences alone; never above the makespan
@@ -101,12 +103,15 @@ struct Timeline {
   int replicas = 1;
   std::vector<ProcessorReport> processors;  ///< of one replica
   std::vector<LinkReport> links;
-  std::vector<Event> events;
+  std::int64_t folded_iterations = 0;  ///< of all Repeats
+  std::vector<Event> events;           ///< by start; of an exchange, each sender before its receivers
+  bool events_cut = false;             ///< there were more than `events` is meant to hold
   double bytes_sent = 0;
   double bytes_received = 0;
   bool fits() const {
     for (const ProcessorReport& processor : processors) {
-      if (processor.memory.peak > processor.memory.capacity) return false;
+      const MemoryUse& memory = processor.memory;
+      if (memory.peak > memory.capacity || memory.streaming > memory.streaming_capacity) return false;
     }
     return true;
   }

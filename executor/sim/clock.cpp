@@ -1,0 +1,157 @@
+#include "executor/sim/clock.h"
+
+#include <algorithm>
+
+namespace podium::sim {
+namespace {
+
+std::size_t at(int number) { return static_cast<std::size_t>(number); }
+
+template <std::size_t N>
+void repeat(std::array<std::int64_t, N>& now, const std::array<std::int64_t, N>& then, std::int64_t times) {
+  for (std::size_t i = 0; i < N; ++i) now[i] += times * (now[i] - then[i]);
+}
+
+int compute_lane(int processor) { return 2 * processor; }
+int io_lane(int processor) { return 2 * processor + 1; }
+
+bool holds(const Task& task, int barrier) { return (task.barriers >> barrier & 1) != 0; }
+
+}  // namespace
+
+void Tally::repeat_since(const Tally& then, std::int64_t times) {
+  repeat(busy, then.busy, times);
+  repeat(idle, then.idle, times);
+  repeat(io_busy, then.io_busy, times);
+  repeat(bytes, then.bytes, times);
+  overlapped += times * (overlapped - then.overlapped);
+  sent += times * (sent - then.sent);
+  received += times * (received - then.received);
+}
+
+Clock::Clock(const Tasks& tasks, Ticks start)
+    : lanes(2 * at(tasks.processors), 0),
+      links(tasks.links.size(), 0),
+      slots(at(tasks.slots)),
+      offers(tasks.outputs.size(), 0),
+      overlaps(at(tasks.processors)),
+      tallies(at(tasks.processors)),
+      link_tallies(tasks.links.size()),
+      tasks_(tasks),
+      has_io_(at(tasks.processors), false) {
+  for (const Task& task : tasks.tasks) {
+    for (const LaneUse& use : task.lanes) {
+      if (use.lane == Lane::Io) has_io_[at(use.processor)] = true;
+    }
+  }
+  for (int lane = 0; lane < 2 * tasks.processors; ++lane) wait(lane, start, Idle::Io);
+  for (BarrierTimes& barrier : barriers) barrier = {start, start};
+}
+
+Span Clock::run(const Task& task, std::int64_t iteration) {
+  if (!moves(task)) return {};
+  for (const LaneUse& use : task.lanes) settle(use.number());
+
+  Ticks data = 0;
+  Ticks chain = 0;
+  for (const SlotUse& use : task.reads) {
+    const SlotTimes& slot = slots[at(use.number(iteration))];
+    data = std::max(data, slot.ready);
+    chain = std::max(chain, slot.chain);
+  }
+  for (const SlotUse& use : task.writes) data = std::max(data, slots[at(use.number(iteration))].free);
+  chain += task.ticks;
+  critical_path = std::max(critical_path, chain);
+
+  const Ticks synced = when_synced(task);
+  Ticks start = std::max(data, synced);
+  for (const LinkHold& link : task.links) start = std::max(start, links[at(link.link)]);
+  const Span span{start, start + task.ticks};
+
+  for (const LaneUse& use : task.lanes) {
+    if (task.activity == Activity::TileCopy) wait(use.number(), lanes[at(io_lane(use.processor))], Idle::Io);
+    wait(use.number(), data, Idle::Data);
+    wait(use.number(), synced, Idle::Sync);
+    wait(use.number(), start, Idle::Link);
+    work(task, use, span);
+  }
+  hold(task, span);
+  for (const SlotUse& use : task.reads) {
+    SlotTimes& slot = slots[at(use.number(iteration))];
+    slot.free = std::max(slot.free, span.end);
+  }
+  for (const SlotUse& use : task.writes) slots[at(use.number(iteration))] = {span.end, span.end, chain};
+  return span;
+}
+
+Ticks Clock::finish() {
+  Ticks end = 0;
+  for (const BarrierTimes& barrier : barriers) end = std::max(end, barrier.latest);
+  for (int lane = 0; lane < static_cast<int>(lanes.size()); ++lane) {
+    settle(lane);
+    wait(lane, end, Idle::Sync);
+  }
+  return end;
+}
+
+void Clock::settle(int lane) { wait(lane, barriers[at(lane % kBarriers)].released, Idle::Sync); }
+
+void Clock::wait(int lane, Ticks until, Idle reason) {
+  Ticks& now = lanes[at(lane)];
+  if (until <= now) return;
+  const bool is_compute = lane == compute_lane(lane / 2);
+  if (is_compute) tallies[at(lane / 2)].idle[static_cast<std::size_t>(reason)] += until - now;
+  now = until;
+}
+
+// When all lanes of the task, and of the groups that it holds, have arrived.
+Ticks Clock::when_synced(const Task& task) const {
+  Ticks arrived = 0;
+  for (const LaneUse& use : task.lanes) arrived = std::max(arrived, lanes[at(use.number())]);
+  for (int barrier = 0; barrier < kBarriers; ++barrier) {
+    if (holds(task, barrier)) arrived = std::max(arrived, barriers[at(barrier)].latest);
+  }
+  return arrived;
+}
+
+void Clock::hold(const Task& task, Span span) {
+  for (int barrier = 0; barrier < kBarriers; ++barrier) {
+    if (holds(task, barrier)) barriers[at(barrier)] = {span.end, span.end};
+  }
+  for (const LinkHold& link : task.links) {
+    links[at(link.link)] = span.start + link.ticks;
+    link_tallies[at(link.link)].busy += link.ticks;
+    link_tallies[at(link.link)].bytes += link.bytes;
+  }
+  Tally& tally = tallies[at(task.lanes.front().processor)];
+  tally.sent += task.sent;
+  tally.received += task.received;
+}
+
+void Clock::work(const Task& task, const LaneUse& use, Span span) {
+  const auto activity = static_cast<std::size_t>(task.activity);
+  const bool is_compute = use.lane == Lane::Compute;
+  Tally& tally = tallies[at(use.processor)];
+  (is_compute ? tally.busy : tally.io_busy)[activity] += task.ticks;
+  // A copy between tiles is on both lanes, and moves its bytes once.
+  if (task.activity != Activity::TileCopy || is_compute) tally.bytes[activity] += use.bytes;
+  lanes[at(use.number())] = span.end;
+  Ticks& latest = barriers[at(use.number() % kBarriers)].latest;
+  latest = std::max(latest, span.end);
+
+  if (!has_io_[at(use.processor)] || task.ticks == 0) return;
+  Overlap& overlap = overlaps[at(use.processor)];
+  const Interval interval{span.start, span.end, task.ticks};
+  if (!is_compute) overlap.io.push_back(interval);
+  if (task.activity == Activity::Compute) overlap.compute.push_back(interval);
+  tally.overlapped += overlap.meet(lanes[at(compute_lane(use.processor))], lanes[at(io_lane(use.processor))]);
+}
+
+// Counts an offer to the host, and says whether it is one that moves (HostTensor::every).
+bool Clock::moves(const Task& task) {
+  if (task.output < 0) return true;
+  const OutputRhythm& rhythm = tasks_.outputs[at(task.output)];
+  return offers[at(task.output)]++ % rhythm.period >= rhythm.quiet;
+}
+
+}  // namespace podium::sim

@@ -1,0 +1,85 @@
+// Runs tasks for their time: a clock per lane, barrier, link and slot, and the account of what each lane did.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "executor/sim/overlap.h"
+#include "executor/sim/tasks.h"
+#include "executor/sim/ticks.h"
+#include "executor/sim/timeline.h"
+
+namespace podium::sim {
+
+/// What a processor has done so far: ticks, and bytes.
+struct Tally {
+  std::array<std::int64_t, kActivities> busy = {};
+  std::array<std::int64_t, kIdles> idle = {};
+  std::array<std::int64_t, kActivities> io_busy = {};
+  std::array<std::int64_t, kActivities> bytes = {};
+  std::int64_t overlapped = 0;
+  std::int64_t sent = 0;
+  std::int64_t received = 0;
+
+  /// Adds what has been tallied since `then` so many times again.
+  void repeat_since(const Tally& then, std::int64_t times);
+};
+
+struct LinkTally {
+  std::int64_t busy = 0;
+  std::int64_t bytes = 0;
+};
+
+struct SlotTimes {
+  Ticks ready = 0;  ///< the last write has ended
+  Ticks free = 0;   ///< the last read or write has ended
+  Ticks chain = 0;  ///< the longest way to its value by data alone
+};
+
+/// A barrier's clock holds for all lanes of its group, so that an exchange of a thousand processors costs no
+/// more to walk than one of two: a lane's own clock is brought up when the lane is used next.
+struct BarrierTimes {
+  Ticks released = 0;  ///< end of the last exchange
+  Ticks latest = 0;    ///< of all its lanes' clocks
+};
+
+struct Span {
+  Ticks start = 0;
+  Ticks end = 0;
+};
+
+class Clock {
+ public:
+  Clock(const Tasks& tasks, Ticks start);
+
+  /// In iteration `iteration` of the innermost loop around it. Tasks of one lane come in their order.
+  /// An empty span where a store to the host moves nothing.
+  Span run(const Task& task, std::int64_t iteration);
+  /// The end of the run: every lane waits for the last.
+  Ticks finish();
+  /// Brings a lane's own clock up to its barrier's.
+  void settle(int lane);
+
+  std::vector<Ticks> lanes;  ///< by number
+  std::array<BarrierTimes, kBarriers> barriers = {};
+  std::vector<Ticks> links;
+  std::vector<SlotTimes> slots;
+  std::vector<std::int64_t> offers;  ///< by output
+  std::vector<Overlap> overlaps;     ///< by processor
+  std::vector<Tally> tallies;        ///< by processor
+  std::vector<LinkTally> link_tallies;
+  Ticks critical_path = 0;
+
+ private:
+  void wait(int lane, Ticks until, Idle reason);
+  Ticks when_synced(const Task& task) const;
+  void hold(const Task& task, Span span);
+  void work(const Task& task, const LaneUse& use, Span span);
+  bool moves(const Task& task);
+
+  const Tasks& tasks_;
+  std::vector<bool> has_io_;  ///< processors whose IO lane is used
+};
+
+}  // namespace podium::sim

@@ -1,0 +1,127 @@
+#include "executor/sim/costs.h"
+
+#include <algorithm>
+
+#include "executor/sim/routes.h"
+
+namespace podium::sim {
+namespace {
+
+using executor::Buffer;
+using executor::Program;
+using executor::Slot;
+
+// What a step that moves data costs, from the routes of replica 0: the others do the same beside it.
+struct Movement {
+  const Program& program;
+  const device::Device& device;
+  int io_tiles = 0;
+
+  const Buffer& buffer(const Slot& slot) const { return program[slot.buffer]; }
+  double bytes(const Slot& slot) const { return static_cast<double>(slot_bytes(buffer(slot))); }
+  double sync_seconds() const {
+    if (!device.synchronous) return 0;
+    const bool is_alone = program.processors * program.replicas == 1;
+    return is_alone ? device.sync_cycles / device.clock_hertz : device.global_sync_seconds;
+  }
+
+  StepCost over_link(std::string link, double bytes, double seconds) const {
+    return {sync_seconds() + seconds, {{std::move(link), bytes, seconds}}};
+  }
+  StepCost over_links(const ExchangeCost& exchange) const {
+    StepCost cost{.seconds = sync_seconds() + exchange.seconds};
+    for (const LinkLoad& load : exchange.links) cost.links.push_back({to_string(load.link), load.bytes, load.seconds});
+    return cost;
+  }
+  StepCost host(Direction direction, const Slot& slot) const {
+    const int processor = buffer(slot).processor;
+    const bool loads = direction == Direction::Load;
+    const double seconds = host_seconds(device, direction, bytes(slot), sharers(processor));
+    const std::string ipu = fmt::format("ipu{}", processor);
+    return over_link(loads ? "host->" + ipu : ipu + "->host", bytes(slot), seconds);
+  }
+  // The same processor of other replicas, on the same machine, moves as much at the same time.
+  int sharers(int processor) const {
+    int count = 0;
+    const int machine = processor / device.processors_per_host;
+    for (int replica = 0; replica < program.replicas; ++replica) {
+      if ((replica * program.processors + processor) / device.processors_per_host != machine) break;
+      ++count;
+    }
+    return count;
+  }
+  StepCost remote(Direction direction, const Slot& here, const Slot& there) const {
+    const int processor = buffer(here).processor;
+    const bool loads = direction == Direction::Load;
+    const bool is_sharded = buffer(there).shards > 1;
+    const double seconds = remote_seconds(device, direction, bytes(here), is_sharded);
+    const std::string ipu = fmt::format("ipu{}", processor);
+    const std::string ddr = fmt::format("ddr{}", processor);
+    return over_link(loads ? ddr + "->" + ipu : ipu + "->" + ddr, bytes(here), seconds);
+  }
+
+  StepCost operator()(const executor::LoadFromHost& step) const { return host(Direction::Load, step.to); }
+  StepCost operator()(const executor::StoreToHost& step) const { return host(Direction::Store, step.from); }
+  StepCost operator()(const executor::CopyBetweenProcessors& step) const {
+    std::vector<ProcessorTransfer> transfers;
+    for (const executor::Transfer& one : step.transfers) {
+      transfers.push_back({buffer(one.from).processor, buffer(one.to).processor, bytes(one.from)});
+    }
+    return over_links(exchange_cost(device, transfers));
+  }
+  // The smaller set of tiles sets the pace.
+  StepCost operator()(const executor::CopyBetweenTiles& step) const {
+    const int inner_tiles = io_tiles == 0 ? device.tiles : std::min(io_tiles, device.tiles - io_tiles);
+    const double cycles = bytes(step.transfer.from) / (inner_tiles * device.exchange_bytes_per_cycle);
+    return {(cycles + device.phase_overhead_cycles) / device.clock_hertz};
+  }
+  StepCost operator()(const executor::LoadRemote& step) const {
+    return remote(Direction::Load, step.transfer.to, step.transfer.from);
+  }
+  StepCost operator()(const executor::StoreRemote& step) const {
+    return remote(Direction::Store, step.transfer.from, step.transfer.to);
+  }
+  StepCost operator()(const executor::Collective& step) const {
+    const Slot& from = step.transfer.from;
+    std::vector<int> members;
+    for (int replica : executor::replica_groups(step.group, program.replicas).front()) {
+      members.push_back(replica * program.processors + buffer(from).processor);
+    }
+    if (members.size() == 1) return {};
+    const double whole = std::max(bytes(from), bytes(step.transfer.to));
+    return over_links(collective_cost(device, step.kind, whole, members));
+  }
+  StepCost operator()(const executor::Compute& /*step*/) const { throw InternalError("a compute moves nothing"); }
+  StepCost operator()(const executor::Repeat& /*step*/) const { throw InternalError("a repeat moves nothing"); }
+};
+
+// At the width of most of the bytes on the processors.
+double peak_flop_per_second(const Program& program, const device::Device& device) {
+  std::int64_t half = 0;
+  std::int64_t wider = 0;
+  for (const Buffer& buffer : program.buffers) {
+    if (!buffer.type.is_static()) continue;
+    const bool is_half = ir::bit_width(buffer.type.element) <= 16;
+    (is_half ? half : wider) += slot_bytes(buffer);
+  }
+  const double products_per_cycle = half > wider ? device.matrix.half_half : device.matrix.single;
+  return 2 * products_per_cycle * device.tiles * device.clock_hertz;
+}
+
+}  // namespace
+
+Costs costs_of(const Program& program, const device::Device& device, int io_tiles) {
+  Costs costs;
+  for (const executor::Block& block : program.blocks) {
+    costs.blocks.push_back(block_cost(block, device, device.tiles - io_tiles));
+  }
+  costs.movement = [movement = Movement{program, device, io_tiles}](const executor::Step& step) {
+    return std::visit(movement, step.action);
+  };
+  costs.synchronous = device.synchronous;
+  costs.call_seconds = device.host_call_seconds;
+  costs.peak_flop_per_second = peak_flop_per_second(program, device);
+  return costs;
+}
+
+}  // namespace podium::sim

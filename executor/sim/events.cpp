@@ -1,0 +1,109 @@
+#include "executor/sim/events.h"
+
+#include <algorithm>
+#include <map>
+
+namespace podium::sim {
+namespace {
+
+using executor::Program;
+using executor::Slot;
+using executor::Step;
+
+constexpr std::size_t kMostEvents = 200'000;
+
+std::size_t at(int number) { return static_cast<std::size_t>(number); }
+
+// The block, or what moves.
+std::string name_of(const Program& program, const Step& step) {
+  if (const auto* compute = std::get_if<executor::Compute>(&step.action)) return program[compute->block].name;
+  if (const auto* store = std::get_if<executor::StoreToHost>(&step.action)) {
+    return program.outputs[at(store->output)].name;
+  }
+  return program[writes_of(step).front().buffer].name;
+}
+
+Lane lane_of(const executor::Buffer& buffer) {
+  return buffer.memory == executor::Memory::IO ? Lane::Io : Lane::Compute;
+}
+
+}  // namespace
+
+void Events::note(const Task& task, std::int64_t iteration, Span span) {
+  if (events_.size() >= kMostEvents) cut_ = true;
+  if (cut_) return;
+  note_memory(*task.step, span);
+  if (span.end == span.start) return;
+
+  Event event{.start = to_seconds(span.start), .end = to_seconds(span.end), .activity = task.activity};
+  event.micro_batch = task.step->micro_batch + static_cast<int>(task.step->micro_batch_stride * iteration);
+  if (const auto* copy = std::get_if<executor::CopyBetweenProcessors>(&task.step->action)) {
+    return note_exchange(*copy, event);
+  }
+  event.name = name_of(program_, *task.step);
+  for (const LaneUse& use : task.lanes) {
+    event.processor = use.processor;
+    event.lane = use.lane;
+    event.bytes = static_cast<double>(use.bytes);
+    events_.push_back(event);
+  }
+}
+
+void Events::put_into(Timeline& timeline) const {
+  timeline.events = events_;
+  std::stable_sort(timeline.events.begin(), timeline.events.end(),
+                   [](const Event& a, const Event& b) { return a.start < b.start; });
+  timeline.events_cut = cut_;
+  for (ProcessorReport& report : timeline.processors) report.memory_curve = {{0, report.memory.always_live}};
+  std::vector<TimedChange> changes = changes_;
+  std::stable_sort(changes.begin(), changes.end(),
+                   [](const TimedChange& a, const TimedChange& b) { return a.time < b.time; });
+  for (const TimedChange& change : changes) {
+    std::vector<MemoryPoint>& curve = timeline.processors[at(change.processor)].memory_curve;
+    const MemoryPoint last = curve.back();
+    if (last.time != to_seconds(change.time)) curve.push_back({to_seconds(change.time), last.bytes});
+    curve.back().bytes += change.bytes;
+  }
+}
+
+void Events::note_memory(const Step& step, Span span) {
+  const auto note_all = [&](const std::vector<MemoryChange>& all, Ticks time) {
+    for (const MemoryChange& one : all) {
+      if (one.bytes != 0) changes_.push_back({time, one.processor, one.bytes});
+    }
+  };
+  note_all(live_.start(step), span.start);
+  note_all(live_.end(step), span.end);
+}
+
+// An event for each sender, and behind it one for each that receives from it.
+void Events::note_exchange(const executor::CopyBetweenProcessors& step, const Event& common) {
+  using Place = std::pair<int, Lane>;
+  std::map<Place, std::map<Place, Event>> of_sender;
+  const auto place = [&](const Slot& slot) {
+    const executor::Buffer& buffer = program_[slot.buffer];
+    return Place(buffer.processor, lane_of(buffer));
+  };
+  for (const executor::Transfer& one : step.transfers) {
+    Event& received = of_sender[place(one.from)].emplace(place(one.to), common).first->second;
+    received.name += (received.name.empty() ? "" : ", ") + program_[one.to.buffer].name;
+    received.bytes += static_cast<double>(slot_bytes(program_[one.to.buffer]));
+  }
+  for (const auto& [sender, receivers] : of_sender) {
+    Event sent = common;
+    sent.flow = flows_++;
+    std::tie(sent.processor, sent.lane) = sender;
+    for (const auto& [receiver, received] : receivers) {
+      sent.bytes += received.bytes;
+      sent.name += (sent.name.empty() ? "" : ", ") + received.name;
+    }
+    events_.push_back(sent);
+    for (const auto& [receiver, received] : receivers) {
+      events_.push_back(received);
+      events_.back().flow = sent.flow;
+      std::tie(events_.back().processor, events_.back().lane) = receiver;
+    }
+  }
+}
+
+}  // namespace podium::sim

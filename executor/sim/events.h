@@ -1,0 +1,41 @@
+// What happened when, for a trace: the steps that were walked, and the memory over time.
+#pragma once
+
+#include <vector>
+
+#include "executor/program.h"
+#include "executor/sim/clock.h"
+#include "executor/sim/memory.h"
+#include "executor/sim/tasks.h"
+#include "executor/sim/timeline.h"
+
+namespace podium::sim {
+
+/// Holds a bounded number of events; what comes after is left out.
+class Events {
+ public:
+  explicit Events(const executor::Program& program) : program_(program), live_(program) {}
+
+  void note(const Task& task, std::int64_t iteration, Span span);
+  /// Fills the timeline's events and memory curves. A curve begins with what is always there.
+  void put_into(Timeline& timeline) const;
+
+ private:
+  struct TimedChange {
+    Ticks time = 0;
+    int processor = 0;
+    std::int64_t bytes = 0;
+  };
+
+  void note_memory(const executor::Step& step, Span span);
+  void note_exchange(const executor::CopyBetweenProcessors& step, const Event& common);
+
+  const executor::Program& program_;
+  LiveBuffers live_;
+  std::vector<Event> events_;
+  std::vector<TimedChange> changes_;
+  int flows_ = 0;
+  bool cut_ = false;
+};
+
+}  // namespace podium::sim

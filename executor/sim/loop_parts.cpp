@@ -1,0 +1,151 @@
+#include "executor/sim/loop_parts.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <set>
+
+namespace podium::sim {
+namespace {
+
+struct BufferTouch {
+  Ring ring = {};
+  bool written = false;
+};
+
+// All that some items hold, read and write.
+struct Touch {
+  std::set<int> lanes = {};
+  BarrierSet barriers = 0;
+  std::set<int> links = {};
+  std::map<int, BufferTouch> buffers = {};
+  std::set<int> outputs = {};
+
+  void add(int buffer, const BufferTouch& touch) {
+    const auto [entry, is_new] = buffers.emplace(buffer, touch);
+    if (is_new) return;
+    entry->second.written |= touch.written;
+    Ring& ring = entry->second.ring;
+    ring.turn = std::max(ring.turn, touch.ring.turn);
+    if (ring.stride == touch.ring.stride) return;
+    ring.stride = 0;
+    ring.turn = ring.slots;
+  }
+  void add(const SlotUse& use, bool writes) {
+    add(use.buffer, {{use.first, use.slots, use.stride % use.slots}, writes});
+  }
+  void add(const Task& task) {
+    for (const LaneUse& use : task.lanes) lanes.insert(use.number());
+    barriers |= task.barriers;
+    for (const LinkHold& link : task.links) links.insert(link.link);
+    for (const SlotUse& use : task.reads) add(use, false);
+    for (const SlotUse& use : task.writes) add(use, true);
+    if (task.output >= 0) outputs.insert(task.output);
+  }
+  void add(const Touch& other) {
+    lanes.insert(other.lanes.begin(), other.lanes.end());
+    barriers |= other.barriers;
+    links.insert(other.links.begin(), other.links.end());
+    outputs.insert(other.outputs.begin(), other.outputs.end());
+    for (const auto& [buffer, touch] : other.buffers) add(buffer, touch);
+  }
+};
+
+// An inner loop starts again at its iteration 0, so that to the loop around it its slots stand still.
+Touch touch_of(const Tasks& tasks, const Item& item) {
+  Touch touch;
+  if (item.task >= 0) {
+    touch.add(tasks.tasks[static_cast<std::size_t>(item.task)]);
+    return touch;
+  }
+  for (const LoopPart& part : tasks.loops[static_cast<std::size_t>(item.loop)].parts) {
+    for (const Item& inner : part.items) touch.add(touch_of(tasks, inner));
+  }
+  for (auto& [buffer, inner] : touch.buffers) {
+    inner.ring.stride = 0;
+    inner.ring.turn = 1;
+  }
+  return touch;
+}
+
+// Items that are connected by what they touch, each under the lowest of them.
+class Groups {
+ public:
+  explicit Groups(std::size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), 0); }
+
+  std::size_t find(std::size_t item) {
+    while (parent_[item] != item) item = parent_[item] = parent_[parent_[item]];
+    return item;
+  }
+  void join(std::size_t a, std::size_t b) {
+    a = find(a);
+    b = find(b);
+    parent_[std::max(a, b)] = std::min(a, b);
+  }
+
+ private:
+  std::vector<std::size_t> parent_;
+};
+
+enum class Resource : std::uint8_t { Lane, Barrier, Link, Buffer, Output };
+
+int barrier_of_lane(int lane) { return lane % kBarriers; }
+
+// Calls `use` for every resource of an item that couples it with others.
+void for_each_resource(const Touch& touch, const Touch& all, const std::function<void(Resource, int)>& use) {
+  for (int lane : touch.lanes) {
+    use(Resource::Lane, lane);
+    const int barrier = barrier_of_lane(lane);
+    if ((all.barriers >> barrier & 1) != 0) use(Resource::Barrier, barrier);
+  }
+  for (int barrier = 0; barrier < kBarriers; ++barrier) {
+    if ((touch.barriers >> barrier & 1) != 0) use(Resource::Barrier, barrier);
+  }
+  for (int link : touch.links) use(Resource::Link, link);
+  for (const auto& [buffer, unused] : touch.buffers) {
+    if (all.buffers.at(buffer).written) use(Resource::Buffer, buffer);
+  }
+  for (int output : touch.outputs) use(Resource::Output, output);
+}
+
+LoopPart part_of(const Touch& touch) {
+  LoopPart part;
+  part.lanes.assign(touch.lanes.begin(), touch.lanes.end());
+  part.barriers = touch.barriers;
+  part.links.assign(touch.links.begin(), touch.links.end());
+  part.outputs.assign(touch.outputs.begin(), touch.outputs.end());
+  for (const auto& [buffer, one] : touch.buffers) part.rings.push_back(one.ring);
+  return part;
+}
+
+}  // namespace
+
+std::vector<LoopPart> parts_of(const Tasks& tasks, const std::vector<Item>& items) {
+  std::vector<Touch> touches;
+  Touch all;
+  for (const Item& item : items) all.add(touches.emplace_back(touch_of(tasks, item)));
+
+  Groups groups(items.size());
+  std::map<std::pair<Resource, int>, std::size_t> first_user;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    for_each_resource(touches[i], all, [&](Resource kind, int which) {
+      groups.join(first_user.emplace(std::pair(kind, which), i).first->second, i);
+    });
+  }
+
+  std::map<std::size_t, std::pair<Touch, std::vector<Item>>> members;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    auto& [touch, inside] = members[groups.find(i)];
+    touch.add(touches[i]);
+    inside.push_back(items[i]);
+  }
+  std::vector<LoopPart> parts;
+  for (auto& [first, member] : members) {
+    parts.push_back(part_of(member.first));
+    parts.back().items = std::move(member.second);
+  }
+  return parts;
+}
+
+}  // namespace podium::sim

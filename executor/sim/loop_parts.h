@@ -1,0 +1,14 @@
+// Cuts the body of a Repeat into the parts that share nothing.
+#pragma once
+
+#include <vector>
+
+#include "executor/sim/tasks.h"
+
+namespace podium::sim {
+
+/// Parts go on for themselves, each at its own pace, so each can be clocked through all iterations alone, and has
+/// one steady state. `items` and what is in them are in `tasks` already.
+std::vector<LoopPart> parts_of(const Tasks& tasks, const std::vector<Item>& items);
+
+}  // namespace podium::sim

@@ -1,0 +1,57 @@
+// Memory of every processor as the steps of a Program fill and free it, in program order.
+//
+// The rules, which the numeric engine measures by as well:
+// - A buffer in compute or IO memory that is always live takes slot_bytes x slots during the whole run.
+// - Any other has one slot, which takes slot_bytes from the start of the first step that writes it to the end of
+//   the step that lists it in its `frees`, and again from the next write. A write to a slot that is there takes
+//   nothing.
+// - While a Compute runs, its block's temporary_bytes come on top of what is there, its writes included.
+// - A store to the host that moves nothing takes and frees as any other.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "executor/device/device.h"
+#include "executor/program.h"
+#include "executor/sim/costs.h"
+#include "executor/sim/timeline.h"
+
+namespace podium::sim {
+
+/// A buffer's slot that comes or goes, or a block's inside.
+struct MemoryChange {
+  int processor = 0;
+  executor::Memory memory = executor::Memory::Compute;
+  executor::Role role = executor::Role::Activation;
+  std::int64_t bytes = 0;  ///< less than 0: goes
+};
+
+/// Which transient buffers are there.
+class LiveBuffers {
+ public:
+  explicit LiveBuffers(const executor::Program& program);
+
+  /// What a step takes when it starts, and gives back when it ends; no Repeat.
+  std::vector<MemoryChange> start(const executor::Step& step);
+  std::vector<MemoryChange> end(const executor::Step& step);
+  bool has(executor::BufferId buffer) const { return live_[static_cast<std::size_t>(buffer.index)]; }
+  friend bool operator==(const LiveBuffers& a, const LiveBuffers& b) { return a.live_ == b.live_; }
+
+ private:
+  MemoryChange change(executor::BufferId buffer, int sign) const;
+
+  const executor::Program* program_;
+  std::vector<bool> live_;  ///< by buffer; from the start those that never come and go
+};
+
+struct ProcessorMemory {
+  MemoryUse use = {};
+  std::vector<LargeTensor> largest = {};
+};
+
+/// By processor: at the peak of the data, the first where there are several, with the estimates of code on top.
+std::vector<ProcessorMemory> memory_of(const executor::Program& program, const device::Device& device,
+                                       const Costs& costs);
+
+}  // namespace podium::sim

@@ -1,0 +1,162 @@
+#include "executor/sim/order.h"
+
+#include <algorithm>
+#include <map>
+#include <queue>
+
+namespace podium::sim {
+namespace {
+
+using executor::Program;
+using executor::Step;
+
+std::size_t at(std::int64_t number) { return static_cast<std::size_t>(number); }
+
+bool touches(const std::vector<SlotUse>& uses, int slot) {
+  return std::any_of(uses.begin(), uses.end(),
+                     [&](const SlotUse& use) { return slot >= use.first && slot < use.first + use.slots; });
+}
+
+bool share_lane(const Task& a, const Task& b) {
+  return std::any_of(a.lanes.begin(), a.lanes.end(), [&](const LaneUse& one) {
+    return std::any_of(b.lanes.begin(), b.lanes.end(),
+                       [&](const LaneUse& other) { return one.number() == other.number(); });
+  });
+}
+
+bool holds_back(const Task& exchange, const Task& earlier) {
+  return std::any_of(earlier.lanes.begin(), earlier.lanes.end(), [&](const LaneUse& use) {
+    return (exchange.barriers >> (use.number() % kBarriers) & 1) != 0;
+  });
+}
+
+// Why a task never starts. Tasks are given by number, which is program order; all before `blocked` have run.
+class Explanation {
+ public:
+  Explanation(const Program& program, const Tasks& tasks, int blocked)
+      : program_(program), tasks_(tasks), blocked_(blocked) {}
+
+  std::string text(int slot, const std::string& buffer) const {
+    const int filler = first_writer(slot);
+    if (filler < 0) return fmt::format("{} reads {}, which no step before it fills", name(blocked_), buffer);
+    const std::vector<int> way = way_back(filler);
+    if (way.empty()) return fmt::format("{} reads {} before {} fills it", name(blocked_), buffer, name(filler));
+    std::string text = fmt::format("deadlock: {} waits for {}", name(blocked_), name(filler));
+    for (int task : way) text += ", which waits for " + name(task);
+    return text;
+  }
+
+ private:
+  const Task& task(int number) const { return tasks_.tasks[at(number)]; }
+
+  std::string name(int number) const {
+    const Step& step = *task(number).step;
+    const auto* compute = std::get_if<executor::Compute>(&step.action);
+    if (compute == nullptr) return fmt::format("\"{}\"", print(program_, step));
+    const executor::Block& block = program_[compute->block];
+    return fmt::format("\"compute {} on ipu {}\"", block.name, block.processor);
+  }
+
+  int first_writer(int slot) const {
+    for (int i = blocked_ + 1; i < static_cast<int>(tasks_.tasks.size()); ++i) {
+      if (touches(task(i).writes, slot)) return i;
+    }
+    return -1;
+  }
+
+  // The tasks that a task waits for over its lanes, its sync group and its inputs.
+  std::vector<int> waits_for(int number) const {
+    const Task& waiting = task(number);
+    std::vector<int> others;
+    for (int i = number - 1; i >= blocked_; --i) {
+      const Task& earlier = task(i);
+      const bool fills = std::any_of(waiting.reads.begin(), waiting.reads.end(), [&](const SlotUse& use) {
+        return touches(earlier.writes, use.number(0));
+      });
+      if (fills || share_lane(waiting, earlier) || holds_back(waiting, earlier)) others.push_back(i);
+    }
+    return others;
+  }
+
+  // The shortest way from a task, over what it waits for, to the blocked one; empty when there is none.
+  std::vector<int> way_back(int from) const {
+    std::map<int, int> reached_from{{from, -1}};
+    std::queue<int> open({from});
+    while (!open.empty() && !reached_from.contains(blocked_)) {
+      const int number = open.front();
+      open.pop();
+      for (int other : waits_for(number)) {
+        if (reached_from.emplace(other, number).second) open.push(other);
+      }
+    }
+    std::vector<int> way;
+    if (!reached_from.contains(blocked_)) return way;
+    for (int number = blocked_; number != from; number = reached_from.at(number)) way.push_back(number);
+    std::reverse(way.begin(), way.end());
+    return way;
+  }
+
+  const Program& program_;
+  const Tasks& tasks_;
+  int blocked_;
+};
+
+class OrderCheck {
+ public:
+  OrderCheck(const Program& program, const Tasks& tasks) : program_(program), tasks_(tasks) {
+    for (const executor::Buffer& buffer : program.buffers) {
+      first_slot_.push_back(filled_.size());
+      filled_.resize(filled_.size() + at(buffer.slots), !buffer.initial.empty());
+    }
+  }
+
+  void check(const std::vector<Item>& items, std::int64_t iteration) {
+    for (const Item& item : items) {
+      if (item.task >= 0) {
+        run(item.task, iteration);
+        continue;
+      }
+      const Loop& loop = tasks_.loops[at(item.loop)];
+      const std::int64_t rounds = std::min(loop.count, different_iterations(loop));
+      for (std::int64_t i = 0; i < rounds; ++i) check(loop.items, i);
+    }
+  }
+
+ private:
+  // Once round every ring each step has been at all its slots; one iteration more reads what that has filled.
+  static std::int64_t different_iterations(const Loop& loop) {
+    std::int64_t slots = 1;
+    for (const LoopPart& part : loop.parts) {
+      for (const Ring& ring : part.rings) slots = std::max<std::int64_t>(slots, ring.slots);
+    }
+    return slots + 1;
+  }
+
+  void run(int number, std::int64_t iteration) {
+    const Task& task = tasks_.tasks[at(number)];
+    for (const SlotUse& use : task.reads) {
+      const int slot = use.number(iteration);
+      if (filled_[at(slot)]) continue;
+      const std::string& buffer = program_.buffers[at(use.buffer)].name;
+      throw InternalError(Explanation(program_, tasks_, number).text(slot, buffer));
+    }
+    for (const SlotUse& use : task.writes) filled_[at(use.number(iteration))] = true;
+    for (const executor::Slot& slot : task.step->frees) {
+      const auto buffer = at(slot.buffer.index);
+      if (!program_.buffers[buffer].always_live) filled_[first_slot_[buffer] + at(slot.index)] = false;
+    }
+  }
+
+  const Program& program_;
+  const Tasks& tasks_;
+  std::vector<std::size_t> first_slot_;  ///< by buffer
+  std::vector<bool> filled_;             ///< by slot
+};
+
+}  // namespace
+
+void check_order(const Program& program, const Tasks& tasks) {
+  OrderCheck(program, tasks).check(tasks.items, 0);
+}
+
+}  // namespace podium::sim

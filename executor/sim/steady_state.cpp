@@ -1,0 +1,171 @@
+#include "executor/sim/steady_state.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace podium::sim {
+namespace {
+
+std::size_t at(int number) { return static_cast<std::size_t>(number); }
+
+// How much later it is after `count` periods more.
+Ticks later_by(std::int64_t count, Ticks period_ticks, Ticks now) {
+  Ticks by = 0;
+  if (__builtin_mul_overflow(count, period_ticks, &by) || by > kLongestRun - now) {
+    throw Error("the run takes more than {} days: no more can be clocked", kLongestRunDays);
+  }
+  return by;
+}
+
+bool same(const std::deque<Interval>& a, Ticks base_a, const std::deque<Interval>& b, Ticks base_b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](const Interval& one, const Interval& other) {
+    return one.start - base_a == other.start - base_b && one.end - base_a == other.end - base_b &&
+           one.busy == other.busy;
+  });
+}
+
+void shift(Overlap& overlap, Ticks by) {
+  for (std::deque<Interval>* lane : {&overlap.compute, &overlap.io}) {
+    for (Interval& interval : *lane) interval = {interval.start + by, interval.end + by, interval.busy};
+  }
+}
+
+std::int64_t sum(const std::array<std::int64_t, kActivities>& all) {
+  return std::accumulate(all.begin(), all.end(), std::int64_t{0});
+}
+
+}  // namespace
+
+LoopState::LoopState(const LoopPart& part, Clock& clock, std::int64_t iteration)
+    : part_(&part), clock_(&clock), iteration_(iteration), critical_path_(clock.critical_path), offers_(clock.offers) {
+  for (int lane : part.lanes) {
+    clock.settle(lane);
+    if (processors_.empty() || processors_.back() != lane / 2) processors_.push_back(lane / 2);
+  }
+  base_ = earliest_lane();
+  for (const Ticks* time : times()) times_.push_back(*time);
+  for (const Ring& ring : part.rings) rings_.emplace_back(ring, clock, iteration);
+  for (int processor : processors_) {
+    overlaps_.push_back(clock.overlaps[at(processor)]);
+    tallies_.push_back(clock.tallies[at(processor)]);
+  }
+  for (int link : part.links) link_tallies_.push_back(clock.link_tallies[at(link)]);
+}
+
+bool LoopState::same_as_now(std::int64_t iteration) const {
+  for (int lane : part_->lanes) clock_->settle(lane);
+  const Ticks base = earliest_lane();
+  const std::vector<Ticks*> now = times();
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    if (std::max(*now[i], base) - base != std::max(times_[i], base_) - base_) return false;
+  }
+  for (const RingState& ring : rings_) {
+    if (!ring.same_as_now(iteration, base_, base)) return false;
+  }
+  for (std::size_t i = 0; i < processors_.size(); ++i) {
+    if (!uses_both_lanes(processors_[i])) continue;
+    const Overlap& overlap = clock_->overlaps[at(processors_[i])];
+    if (!same(overlap.compute, base, overlaps_[i].compute, base_)) return false;
+    if (!same(overlap.io, base, overlaps_[i].io, base_)) return false;
+  }
+  return true;
+}
+
+std::int64_t LoopState::times_more(const Tasks& tasks, std::int64_t most) const {
+  for (int output : part_->outputs) {
+    const OutputRhythm& rhythm = tasks.outputs[at(output)];
+    const std::int64_t offers = clock_->offers[at(output)] - offers_[at(output)];
+    if (rhythm.quiet == 0 || offers % rhythm.period == 0) continue;
+    const std::int64_t phase = offers_[at(output)] % rhythm.period;
+    const std::int64_t change = phase < rhythm.quiet ? rhythm.quiet : rhythm.period;
+    if (phase + offers > change) return 0;
+    most = std::min(most, (change - phase - offers) / offers);
+  }
+  return most;
+}
+
+void LoopState::repeat(std::int64_t iteration, std::int64_t count) const {
+  const Ticks period_ticks = earliest_lane() - base_;
+  const Ticks by = later_by(count, period_ticks, earliest_lane());
+  Ticks& critical = clock_->critical_path;
+  critical += count * std::min(critical - critical_path_, period_ticks);
+  for (const RingState& ring : rings_) critical = std::max(critical, ring.repeat(iteration, count, period_ticks));
+  const std::vector<Ticks*> moved = times();
+  for (std::size_t i = 0; i < moved.size(); ++i) {
+    if (*moved[i] != times_[i]) *moved[i] += by;
+  }
+  for (int lane : part_->lanes) {
+    Ticks& latest = clock_->barriers[at(lane % kBarriers)].latest;
+    latest = std::max(latest, clock_->lanes[at(lane)]);
+  }
+  for (int output : part_->outputs) {
+    std::int64_t& offers = clock_->offers[at(output)];
+    offers += count * (offers - offers_[at(output)]);
+  }
+  repeat_tallies(count, period_ticks);
+}
+
+std::vector<Ticks*> LoopState::times() const {
+  std::vector<Ticks*> all;
+  for (int lane : part_->lanes) all.push_back(&clock_->lanes[at(lane)]);
+  for (int barrier = 0; barrier < kBarriers; ++barrier) {
+    if ((part_->barriers >> barrier & 1) == 0) continue;
+    all.push_back(&clock_->barriers[at(barrier)].released);
+    all.push_back(&clock_->barriers[at(barrier)].latest);
+  }
+  for (int link : part_->links) all.push_back(&clock_->links[at(link)]);
+  return all;
+}
+
+Ticks LoopState::earliest_lane() const {
+  Ticks earliest = clock_->lanes[at(part_->lanes.front())];
+  for (int lane : part_->lanes) earliest = std::min(earliest, clock_->lanes[at(lane)]);
+  return earliest;
+}
+
+bool LoopState::uses_both_lanes(int processor) const {
+  const std::vector<int>& lanes = part_->lanes;
+  return std::binary_search(lanes.begin(), lanes.end(), 2 * processor) &&
+         std::binary_search(lanes.begin(), lanes.end(), 2 * processor + 1);
+}
+
+std::vector<Ticks> LoopState::chain_growth(std::int64_t iteration) const {
+  std::vector<Ticks> growth{clock_->critical_path - critical_path_};
+  for (const RingState& ring : rings_) ring.add_growth(iteration, growth);
+  return growth;
+}
+
+void LoopState::repeat_tallies(std::int64_t count, Ticks period_ticks) const {
+  for (std::size_t i = 0; i < processors_.size(); ++i) {
+    Tally& tally = clock_->tallies[at(processors_[i])];
+    const Tally now = tally;
+    tally.repeat_since(tallies_[i], count);
+    if (uses_both_lanes(processors_[i])) {
+      shift(clock_->overlaps[at(processors_[i])], count * period_ticks);
+    } else {
+      tally.overlapped = now.overlapped + overlap_alone(processors_[i], tallies_[i], now, count, period_ticks);
+    }
+  }
+  for (std::size_t i = 0; i < part_->links.size(); ++i) {
+    LinkTally& now = clock_->link_tallies[at(part_->links[i])];
+    now.busy += count * (now.busy - link_tallies_[i].busy);
+    now.bytes += count * (now.bytes - link_tallies_[i].bytes);
+  }
+}
+
+// What the loop did on one lane alone becomes one long interval, which the other lane may meet at any time.
+Ticks LoopState::overlap_alone(int processor, const Tally& then, const Tally& now, std::int64_t count,
+                               Ticks period_ticks) const {
+  const bool is_compute = std::binary_search(part_->lanes.begin(), part_->lanes.end(), 2 * processor);
+  const auto kCompute = static_cast<std::size_t>(Activity::Compute);
+  const Ticks busy = is_compute ? now.busy[kCompute] - then.busy[kCompute] : sum(now.io_busy) - sum(then.io_busy);
+  if (busy == 0) return 0;
+  const Ticks compute_now = clock_->lanes[at(2 * processor)];
+  const Ticks io_now = clock_->lanes[at(2 * processor + 1)];
+  const Ticks end = is_compute ? compute_now : io_now;
+  Overlap& overlap = clock_->overlaps[at(processor)];
+  (is_compute ? overlap.compute : overlap.io).push_back({end - count * period_ticks, end, count * busy});
+  return overlap.meet(compute_now, io_now);
+}
+
+}  // namespace podium::sim

@@ -1,0 +1,56 @@
+// The state of a loop between two iterations, to tell when it repeats itself and to go on without walking.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "executor/sim/clock.h"
+#include "executor/sim/ring_state.h"
+#include "executor/sim/tasks.h"
+
+namespace podium::sim {
+
+/// All that the next iterations of a part of a loop depend on. Times count from the clock of its earliest lane:
+/// what lies before that has no effect any more.
+class LoopState {
+ public:
+  /// The state now, before iteration number `iteration`. `part` and `clock` outlive it.
+  LoopState(const LoopPart& part, Clock& clock, std::int64_t iteration);
+
+  std::int64_t iteration() const { return iteration_; }
+  /// True when the clock, now before iteration number `iteration`, stands as it did then, only later: the
+  /// iterations since then are a period.
+  bool same_as_now(std::int64_t iteration) const;
+  /// How often the period may be repeated, `most` or less, before an offer to the host moves where one of the
+  /// period stayed, or the other way round.
+  std::int64_t times_more(const Tasks& tasks, std::int64_t most) const;
+  /// By how much the longest ways by data alone, to each slot and over all, have grown since then.
+  std::vector<Ticks> chain_growth(std::int64_t iteration) const;
+  /// Puts the clock where it stands when the period, which ends now before iteration number `iteration`, has been
+  /// repeated `times` times. Chains of data grow as they did in the period, and no faster than the clock.
+  void repeat(std::int64_t iteration, std::int64_t times) const;
+
+ private:
+  /// Where the clock keeps the times of the part, but for its slots'.
+  std::vector<Ticks*> times() const;
+  Ticks earliest_lane() const;
+  bool uses_both_lanes(int processor) const;
+  void repeat_tallies(std::int64_t times, Ticks period_ticks) const;
+  Ticks overlap_alone(int processor, const Tally& then, const Tally& now, std::int64_t times,
+                      Ticks period_ticks) const;
+
+  const LoopPart* part_;
+  Clock* clock_;
+  std::int64_t iteration_;
+  std::vector<int> processors_;
+  Ticks base_ = 0;  ///< the earliest lane's clock
+  std::vector<Ticks> times_;
+  std::vector<RingState> rings_;
+  Ticks critical_path_ = 0;
+  std::vector<std::int64_t> offers_;
+  std::vector<Overlap> overlaps_;  ///< as processors_
+  std::vector<Tally> tallies_;     ///< as processors_
+  std::vector<LinkTally> link_tallies_;
+};
+
+}  // namespace podium::sim

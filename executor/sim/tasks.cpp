@@ -1,0 +1,187 @@
+#include "executor/sim/tasks.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "executor/sim/loop_parts.h"
+
+namespace podium::sim {
+namespace {
+
+using executor::Buffer;
+using executor::Memory;
+using executor::Program;
+using executor::Slot;
+using executor::Step;
+
+class TaskMaker {
+ public:
+  TaskMaker(const Program& program, const Costs& costs, SyncPattern sync)
+      : program_(program), costs_(costs), sync_(sync) {
+    for (const Buffer& buffer : program.buffers) {
+      first_slot_.push_back(made.slots);
+      made.slots += buffer.slots;
+    }
+    made.processors = program.processors;
+    for (const executor::HostTensor& output : program.outputs) {
+      const std::int64_t slices = output.slices;
+      made.outputs.push_back({(output.every - 1) * slices, output.every * slices});
+    }
+  }
+
+  std::vector<Item> add(const std::vector<Step>& steps) {
+    std::vector<Item> items;
+    for (const Step& step : steps) {
+      if (const auto* repeat = std::get_if<executor::Repeat>(&step.action)) {
+        Loop loop{.count = repeat->count, .items = add(repeat->body), .parts = {}};
+        loop.parts = parts_of(made, loop.items);
+        items.push_back({.loop = static_cast<int>(made.loops.size())});
+        made.loops.push_back(std::move(loop));
+      } else {
+        items.push_back({.task = static_cast<int>(made.tasks.size())});
+        made.tasks.push_back(task(step));
+      }
+    }
+    return items;
+  }
+
+  Tasks made;
+
+ private:
+  Task task(const Step& step) {
+    Task task{.step = &step};
+    for (const Slot& slot : reads_of(step)) task.reads.push_back(use(slot));
+    for (const Slot& slot : writes_of(step)) task.writes.push_back(use(slot));
+    std::visit([&](const auto& action) { fill(task, action); }, step.action);
+    IR_CHECK(!task.lanes.empty(), "{} keeps nobody busy", print(program_, step));
+    if (task.activity == Activity::Compute) return task;
+    const StepCost cost = costs_.movement(step);
+    task.ticks = to_ticks(cost.seconds);
+    for (const LinkUse& link : cost.links) {
+      const auto [number, is_new] = link_numbers_.emplace(link.link, static_cast<int>(made.links.size()));
+      if (is_new) made.links.push_back(link.link);
+      const Ticks held = std::min(task.ticks, to_ticks(link.seconds));
+      task.links.push_back({number->second, held, std::llround(link.bytes)});
+    }
+    return task;
+  }
+
+  SlotUse use(const Slot& slot) const {
+    const auto buffer = static_cast<std::size_t>(slot.buffer.index);
+    return {slot.buffer.index, first_slot_[buffer], program_.buffers[buffer].slots, slot.index, slot.stride};
+  }
+  std::int64_t bytes(const Slot& slot) const { return slot_bytes(program_[slot.buffer]); }
+
+  // The lane on which a processor takes part by this slot.
+  LaneUse lane(const Slot& slot) const {
+    const Buffer& buffer = program_[slot.buffer];
+    return {buffer.processor, buffer.memory == Memory::IO ? Lane::Io : Lane::Compute, bytes(slot)};
+  }
+
+  BarrierSet barrier(int half, Lane lane) const {
+    return static_cast<BarrierSet>(1U << static_cast<unsigned>(2 * half + static_cast<int>(lane)));
+  }
+  // Between processors: everybody waits, on the lanes that the exchange uses.
+  void hold_all(Task& task) const {
+    if (!costs_.synchronous) return;
+    for (const LaneUse& use : task.lanes) task.barriers |= barrier(0, use.lane) | barrier(1, use.lane);
+  }
+  // With the host or streaming memory: as the pattern says (semantics, section 3).
+  void hold_pattern(Task& task) const {
+    if (sync_ == SyncPattern::Full) return hold_all(task);
+    if (!costs_.synchronous || sync_ == SyncPattern::SinglePipeline) return;
+    for (const LaneUse& use : task.lanes) task.barriers |= barrier(use.processor % 2, use.lane);
+  }
+
+  void fill(Task& task, const executor::Compute& step) const {
+    const BlockCost& cost = costs_.blocks.at(static_cast<std::size_t>(step.block.index));
+    task.ticks = to_ticks(cost.seconds);
+    task.lanes = {{program_[step.block].processor, Lane::Compute, 0}};
+  }
+  void fill(Task& task, const executor::LoadFromHost& step) const {
+    task.activity = Activity::HostLoad;
+    task.lanes = {lane(step.to)};
+    task.sent = executor::device_bytes(program_.inputs[static_cast<std::size_t>(step.input)].type);
+    task.received = bytes(step.to);
+    hold_pattern(task);
+  }
+  void fill(Task& task, const executor::StoreToHost& step) const {
+    task.activity = Activity::HostStore;
+    task.lanes = {lane(step.from)};
+    task.output = step.output;
+    task.sent = bytes(step.from);
+    task.received = executor::device_bytes(program_.outputs[static_cast<std::size_t>(step.output)].type);
+    hold_pattern(task);
+  }
+  void fill(Task& task, const executor::CopyBetweenProcessors& step) const {
+    task.activity = Activity::Exchange;
+    std::map<int, LaneUse> lanes;  // by number, so that a processor of many transfers is there once
+    for (const executor::Transfer& one : step.transfers) {
+      count_bytes(task, one);
+      for (const LaneUse& end : {lane(one.from), lane(one.to)}) {
+        const auto [entry, is_new] = lanes.emplace(end.number(), end);
+        if (!is_new) entry->second.bytes += end.bytes;
+      }
+    }
+    for (const auto& [number, use] : lanes) task.lanes.push_back(use);
+    hold_all(task);
+  }
+  void fill(Task& task, const executor::CopyBetweenTiles& step) const {
+    task.activity = Activity::TileCopy;
+    const int processor = program_[step.transfer.from.buffer].processor;
+    const std::int64_t moved = bytes(step.transfer.from);
+    task.lanes = {{processor, Lane::Compute, moved}, {processor, Lane::Io, moved}};
+    count_bytes(task, step.transfer);
+  }
+  void fill(Task& task, const executor::LoadRemote& step) const {
+    task.activity = Activity::RemoteLoad;
+    task.lanes = {lane(step.transfer.to)};
+    count_bytes(task, step.transfer);
+    hold_pattern(task);
+  }
+  void fill(Task& task, const executor::StoreRemote& step) const {
+    task.activity = Activity::RemoteStore;
+    task.lanes = {lane(step.transfer.from)};
+    count_bytes(task, step.transfer);
+    hold_pattern(task);
+  }
+  void fill(Task& task, const executor::Collective& step) const {
+    task.activity = Activity::Collective;
+    task.lanes = {lane(step.transfer.from)};
+    const LaneUse target = lane(step.transfer.to);
+    if (target.lane != task.lanes[0].lane) task.lanes.push_back(target);
+    // All replicas do the same, so what one sends is what it receives: the larger side, the whole tensor.
+    const std::int64_t moved = std::max(bytes(step.transfer.from), bytes(step.transfer.to));
+    for (LaneUse& use : task.lanes) use.bytes = moved;
+    task.sent = task.received = moved;
+    hold_all(task);
+  }
+  void fill(Task& /*task*/, const executor::Repeat& /*step*/) const { IR_CHECK(false, "a repeat is no task"); }
+
+  void count_bytes(Task& task, const executor::Transfer& one) const {
+    task.sent += bytes(one.from);
+    task.received += bytes(one.to);
+  }
+
+  const Program& program_;
+  const Costs& costs_;
+  SyncPattern sync_;
+  std::vector<int> first_slot_;  ///< by buffer
+  std::unordered_map<std::string, int> link_numbers_;
+};
+
+}  // namespace
+
+int SlotUse::number(std::int64_t iteration) const {
+  const std::int64_t place = (index + stride * iteration) % slots;
+  return first + static_cast<int>(place < 0 ? place + slots : place);
+}
+
+Tasks make_tasks(const Program& program, const Costs& costs, SyncPattern sync) {
+  TaskMaker maker(program, costs, sync);
+  maker.made.items = maker.add(program.steps);
+  return std::move(maker.made);
+}
+
+}  // namespace podium::sim

@@ -1,0 +1,110 @@
+// A Program as the clock walks it: for each step its time and what it holds; for each Repeat what an iteration
+// touches.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "executor/options.h"
+#include "executor/program.h"
+#include "executor/sim/costs.h"
+#include "executor/sim/ticks.h"
+#include "executor/sim/timeline.h"
+
+namespace podium::sim {
+
+/// A lane that a task keeps busy from its start to its end. Lanes are numbered 2 x processor + lane.
+struct LaneUse {
+  int processor = 0;
+  Lane lane = Lane::Compute;
+  std::int64_t bytes = 0;  ///< that this processor sends and receives
+  int number() const { return 2 * processor + static_cast<int>(lane); }
+};
+
+/// Slots of all buffers are numbered through; a buffer's are consecutive.
+struct SlotUse {
+  int buffer = 0;
+  int first = 0;  ///< number of the buffer's slot 0
+  int slots = 1;
+  int index = 0;
+  int stride = 0;
+  int number(std::int64_t iteration) const;
+};
+
+struct LinkHold {
+  int link = 0;  ///< place in Tasks::links
+  Ticks ticks = 0;
+  std::int64_t bytes = 0;
+};
+
+/// The processors of a sync group are the even ones, the odd ones, or both. A half has a barrier for each lane;
+/// these four are numbered 2 x (processor modulo 2) + lane.
+inline constexpr int kBarriers = 4;
+using BarrierSet = std::uint8_t;  ///< a bit a barrier
+
+struct Task {
+  const executor::Step* step = nullptr;
+  Activity activity = Activity::Compute;
+  Ticks ticks = 0;
+  std::vector<LaneUse> lanes = {};
+  BarrierSet barriers = 0;  ///< that it waits for and holds until its end
+  std::vector<SlotUse> reads = {};
+  std::vector<SlotUse> writes = {};
+  std::vector<LinkHold> links = {};
+  int output = -1;  ///< of the Program, that it offers to the host
+  std::int64_t sent = 0;
+  std::int64_t received = 0;
+};
+
+/// One step in order: a task, or a loop when `task` is -1.
+struct Item {
+  int task = -1;
+  int loop = -1;
+};
+
+/// The slots of a buffer that a loop uses. Where all uses go round with one stride, the state after an iteration is
+/// compared relative to the slot that the next one begins at; else `stride` is 0.
+struct Ring {
+  int first = 0;
+  int slots = 1;
+  int stride = 0;
+  int turn = 1;  ///< after so many iterations all uses are where they were, relative to that
+};
+
+/// Steps of a loop's body that share nothing with the other steps: no lane, link, barrier or slot.
+struct LoopPart {
+  std::vector<Item> items;
+  std::vector<int> lanes;  ///< that its tasks keep busy
+  BarrierSet barriers = 0;
+  std::vector<int> links;
+  std::vector<Ring> rings;
+  std::vector<int> outputs;  ///< that it offers to the host
+};
+
+struct Loop {
+  std::int64_t count = 0;
+  std::vector<Item> items;      ///< in program order
+  std::vector<LoopPart> parts;  ///< the same items
+};
+
+/// When the store of an output really moves (HostTensor::every, slices).
+struct OutputRhythm {
+  std::int64_t quiet = 0;   ///< so many offers move nothing
+  std::int64_t period = 1;  ///< then the rest of so many move
+};
+
+struct Tasks {
+  std::vector<Task> tasks;
+  std::vector<Loop> loops;
+  std::vector<Item> items;
+  std::vector<OutputRhythm> outputs;
+  int processors = 1;
+  int slots = 0;
+  std::vector<std::string> links;
+};
+
+/// `program` outlives the result.
+Tasks make_tasks(const executor::Program& program, const Costs& costs, SyncPattern sync);
+
+}  // namespace podium::sim

@@ -1,0 +1,157 @@
+// Who waits for whom: sync groups, lanes, links.
+#include <gtest/gtest.h>
+
+#include "tests/executor/sim/sketch.h"
+
+namespace podium::testing {
+namespace {
+
+using sim::Activity;
+using sim::Idle;
+
+// Two processors take turns, phase by phase, and each loads its next weights while the other computes.
+Sketch ping_pong(int phases) {
+  Sketch sketch(2, {.copy = 0.1, .remote_load = 1});
+  std::vector<Slot> stored;
+  std::vector<Slot> weights;
+  std::vector<Slot> values{sketch.buffer("x", 0)};
+  Steps& steps = sketch.program.steps;
+  for (int p = 0; p < phases; ++p) {
+    stored.push_back(sketch.filled(fmt::format("stored{}", p), p % 2, Memory::Streaming));
+    weights.push_back(sketch.buffer(fmt::format("weight{}", p), p % 2));
+  }
+  const auto at = [](int number) { return static_cast<std::size_t>(number); };
+  steps.push_back(sketch.from_host(values[0]));
+  steps.push_back(load(stored[0], weights[0]));
+  for (int p = 0; p < phases; ++p) {
+    if (p + 1 < phases) steps.push_back(load(stored[at(p + 1)], weights[at(p + 1)]));
+    const Slot made = sketch.buffer(fmt::format("y{}", p), p % 2);
+    steps.push_back(sketch.compute(fmt::format("phase{}", p), p % 2, 1, {values.back(), weights[at(p)]}, {made}));
+    if (p + 1 == phases) break;
+    values.push_back(sketch.buffer(fmt::format("x{}", p + 1), (p + 1) % 2));
+    steps.push_back(copy({{made, values.back()}}));
+  }
+  return sketch;
+}
+
+TEST(SyncPattern, FullStopsTheOtherProcessorsForARemoteLoad) {
+  const sim::Timeline timeline = ping_pong(8).run(SyncPattern::Full);
+  EXPECT_NEAR(timeline.makespan / kMicro, 8 * 1 + 8 * 1 + 7 * 0.1, 1e-6);
+  EXPECT_NEAR(idle(timeline.processors[0], Idle::Sync), 4 * 1 + 1, 1e-6);
+}
+
+TEST(SyncPattern, ReplicaAndLadderLoadsBesideTheOtherHalf) {
+  const sim::Timeline full = ping_pong(8).run(SyncPattern::Full);
+  const sim::Timeline ladder = ping_pong(8).run(SyncPattern::ReplicaAndLadder);
+  EXPECT_NEAR(ladder.makespan / kMicro, 1 + 8 * 1 + 7 * 0.1, 1e-6);
+  EXPECT_LT(ladder.makespan, 0.8 * full.makespan);
+}
+
+// Processors 0 and 2 are of one half: a load on one stops the other.
+TEST(SyncPattern, ReplicaAndLadderHoldsProcessorsOfOneHalf) {
+  const auto makespan = [](int loading, SyncPattern sync) {
+    Sketch sketch(3, {.remote_load = 5});
+    const Slot stored = sketch.filled("stored", loading, Memory::Streaming);
+    const Slot weight = sketch.buffer("weight", loading);
+    const Slot y = sketch.buffer("y", 0);
+    sketch.program.steps = {load(stored, weight), sketch.compute("work", 0, 5, {}, {y})};
+    return sketch.run(sync).makespan / kMicro;
+  };
+  EXPECT_DOUBLE_EQ(makespan(1, SyncPattern::ReplicaAndLadder), 5);
+  EXPECT_DOUBLE_EQ(makespan(2, SyncPattern::ReplicaAndLadder), 10);
+  EXPECT_DOUBLE_EQ(makespan(2, SyncPattern::SinglePipeline), 5);
+  EXPECT_DOUBLE_EQ(makespan(1, SyncPattern::Full), 10);
+}
+
+TEST(SyncPattern, NobodyElseWaitsOnAMachineThatIsNotSynchronous) {
+  Sketch sketch(3, {.copy = 4});
+  const Slot a = sketch.buffer("a", 0);
+  const Slot b = sketch.buffer("b", 1);
+  const Slot y = sketch.buffer("y", 2);
+  sketch.program.steps = {sketch.compute("make", 0, 1, {}, {a}), copy({{a, b}}),
+                          sketch.compute("other", 2, 5, {}, {y})};
+  EXPECT_DOUBLE_EQ(sketch.run().makespan / kMicro, 10);
+  sketch.costs.synchronous = false;
+  EXPECT_DOUBLE_EQ(sketch.run().makespan / kMicro, 5);
+}
+
+TEST(Simulate, NamesWhatAProcessorWaitsFor) {
+  Sketch sketch(2, {.copy = 1});
+  const Slot a = sketch.buffer("a", 0);
+  const Slot b = sketch.buffer("b", 1);
+  const Slot c = sketch.buffer("c", 1);
+  sketch.program.steps = {sketch.compute("make", 0, 3, {}, {a}), copy({{a, b}}),
+                          sketch.compute("use", 1, 2, {b}, {c})};
+  const sim::Timeline timeline = sketch.run();
+  EXPECT_DOUBLE_EQ(timeline.makespan / kMicro, 6);
+  EXPECT_DOUBLE_EQ(idle(timeline.processors[1], Idle::Data), 3);
+  EXPECT_DOUBLE_EQ(idle(timeline.processors[0], Idle::Sync), 2);
+  EXPECT_DOUBLE_EQ(timeline.critical_path / kMicro, 6);
+}
+
+TEST(Simulate, OneLinkServesOneStepAtATime) {
+  Sketch sketch(2, {.host = 3});
+  sketch.shared_host_link = true;
+  sketch.program.steps = {sketch.from_host(sketch.buffer("a", 0)), sketch.from_host(sketch.buffer("b", 1))};
+  const sim::Timeline timeline = sketch.run(SyncPattern::SinglePipeline);
+  EXPECT_DOUBLE_EQ(timeline.makespan / kMicro, 6);
+  EXPECT_DOUBLE_EQ(idle(timeline.processors[1], Idle::Link), 3);
+  ASSERT_EQ(timeline.links.size(), 1U);
+  EXPECT_DOUBLE_EQ(timeline.links[0].busy / kMicro, 6);
+  EXPECT_EQ(timeline.links[0].bytes, 2000);
+}
+
+TEST(Simulate, BeginsWhenTheHostHasCalled) {
+  Sketch sketch(1);
+  sketch.costs.call_seconds = 7 * kMicro;
+  sketch.program.steps = {sketch.compute("work", 0, 1, {}, {sketch.buffer("a", 0)})};
+  const sim::Timeline timeline = sketch.run();
+  EXPECT_DOUBLE_EQ(timeline.makespan / kMicro, 8);
+  EXPECT_DOUBLE_EQ(idle(timeline.processors[0], Idle::Io), 7);
+}
+
+TEST(Simulate, UtilisationIsWorkAgainstWhatCouldBeDone) {
+  Sketch sketch(2);
+  sketch.costs.peak_flop_per_second = 2000 / kMicro;
+  sketch.program.steps = {sketch.compute("work", 0, 4, {}, {sketch.buffer("a", 0)})};
+  const sim::Timeline timeline = sketch.run();
+  EXPECT_DOUBLE_EQ(timeline.flop, 4000);
+  EXPECT_DOUBLE_EQ(timeline.utilisation, 0.25);
+}
+
+// What is loaded to the IO tiles is copied over, and the next load runs beside the compute.
+sim::Timeline overlapped(int count, double load_time, double compute_time) {
+  Sketch sketch(1, {.host = load_time, .tiles = 0.5});
+  const Slot io = sketch.buffer("io", 0, Memory::IO);
+  const Slot x = sketch.buffer("x", 0);
+  const Slot y = sketch.buffer("y", 0);
+  const Step next = sketch.from_host(io);
+  sketch.program.steps = {
+      next, repeat(count, {between_tiles(io, x), next, sketch.compute("work", 0, compute_time, {x}, {y})})};
+  return sketch.run();
+}
+
+TEST(IoTiles, LoadBesideTheCompute) {
+  for (const auto& [load_time, compute_time] : {std::pair(2.0, 3.0), std::pair(3.0, 2.0), std::pair(1.0, 1.0)}) {
+    const sim::Timeline timeline = overlapped(100, load_time, compute_time);
+    EXPECT_NEAR(timeline.makespan / kMicro, load_time + 100 * (0.5 + std::max(load_time, compute_time)), 1e-6);
+    const sim::ProcessorReport& processor = timeline.processors[0];
+    EXPECT_NEAR(processor.overlapped / kMicro, 100 * std::min(load_time, compute_time), 1e-6);
+    EXPECT_NEAR(processor.io_busy[static_cast<std::size_t>(Activity::HostLoad)] / kMicro, 101 * load_time, 1e-6);
+    EXPECT_NEAR(idle(processor, Idle::Io), load_time + 99 * std::max(0.0, load_time - compute_time), 1e-6);
+  }
+}
+
+TEST(IoTiles, TakeLessTimeThanOneLaneForBoth) {
+  Sketch sketch(1, {.host = 2});
+  const Slot x = sketch.buffer("x", 0);
+  const Slot y = sketch.buffer("y", 0);
+  sketch.program.steps = {repeat(100, {sketch.from_host(x), sketch.compute("work", 0, 3, {x}, {y})})};
+  const sim::Timeline serial = sketch.run();
+  EXPECT_NEAR(serial.makespan / kMicro, 500, 1e-6);
+  EXPECT_EQ(serial.processors[0].overlapped, 0);
+  EXPECT_LT(overlapped(100, 2, 3).makespan, 0.9 * serial.makespan);
+}
+
+}  // namespace
+}  // namespace podium::testing
