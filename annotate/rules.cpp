@@ -108,7 +108,8 @@ Json parse(const std::string& text) {
 }  // namespace
 
 std::vector<Rule> read_rules(const std::string& text, const std::string& where) try {
-  const Json json = parse(text);
+  Json json = parse(text);
+  if (json.is_object()) json = Json::array({json});
   if (!json.is_array()) throw Error("{} found, a list of rules needed", json.type_name());
   std::vector<Rule> rules;
   for (const Json& entry : json) {

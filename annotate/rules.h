@@ -13,7 +13,7 @@ struct Rule {
   std::vector<ir::Attribute> set;
 };
 
-/// A list of rules as JSON:
+/// A list of rules, or one alone, as JSON:
 ///   [{"match": "encoder/*", "ipu": 0, "stage": 0}, {"match": "type:Softmax", "recompute": true}]
 /// ipu, stage, phase: whole numbers; recompute: true, or false for a checkpoint; tiles: "Compute" or "IO";
 /// location (of the outputs between phases): "OnChip" or "OffChip"; priority: a number.

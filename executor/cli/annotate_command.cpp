@@ -17,20 +17,26 @@
 namespace podium::cli {
 namespace {
 
-void annotate_model(importer::Model& model, const AnnotateOptions& options) {
+std::vector<annotate::Rule> read_rules_file(const std::string& path) {
+  if (path.empty()) return {};
+  return annotate::read_rules(read_file(path), path);
+}
+
+void apply_rules_file(ir::Graph& graph, const std::vector<annotate::Rule>& rules, const std::string& path) {
+  try {
+    annotate::apply_rules(graph, rules);
+  } catch (const Error& error) {
+    throw error.at(path);
+  }
+}
+
+void annotate_model(importer::Model& model, const std::vector<annotate::Rule>& rules,
+                    const AnnotateOptions& options) {
   if (options.clear) {
     for (ir::Op& op : model.graph.ops) annotate::clear_annotations(op);
   }
   if (options.automatic) place_automatically(model, options);
-  if (!options.rules_file.empty()) {
-    const std::vector<annotate::Rule> rules =
-        annotate::read_rules(read_file(options.rules_file), options.rules_file);
-    try {
-      annotate::apply_rules(model.graph, rules);
-    } catch (const Error& error) {
-      throw error.at(options.rules_file);
-    }
-  }
+  apply_rules_file(model.graph, rules, options.rules_file);
   annotate::apply_rules(model.graph, options.rules);
   // What the model says after that can be read, whether or not a session can do it.
   annotate::check(model.graph, model.info.metadata, {});
@@ -79,17 +85,20 @@ int run_annotate(const Arguments& arguments) {
     fmt::print("{}", annotate_help());
     return 0;
   }
+  const std::vector<annotate::Rule> rules = read_rules_file(options.rules_file);
   importer::Model model = importer::import_model(options.model, {.dims = options.dims});
   const std::vector<ir::Op> before = model.graph.ops;
+  importer::ModelEdits edits;
+  std::string table;
   try {
-    annotate_model(model, options);
-    const std::string table = options.list ? listing(model) : "";
-    const importer::ModelEdits edits{.nodes = edits_of(model, before)};
-    if (!options.output.empty()) importer::write_model(model, options.output, edits);
-    fmt::print("{}", table);
+    annotate_model(model, rules, options);
+    if (options.list) table = listing(model);
+    edits.nodes = edits_of(model, before);
   } catch (const Error& error) {
     throw error.at(options.model);
   }
+  if (!options.output.empty()) importer::write_model(model, options.output, edits);
+  fmt::print("{}", table);
   if (!options.output.empty()) print_written(model, options.output);
   if (!options.quiet) print_notes(model);
   return 0;

@@ -99,6 +99,10 @@ AnnotateOptions read(const cxxopts::ParseResult& result) {
   for (const auto& [name, value] : pairs(result, "dim")) {
     options.dims[name] = number("--dim " + name, value, std::int64_t{0});
   }
+  if (options.output.ends_with(".onnxtxt")) {
+    throw UsageError("-o: '{}' found, a name that ends in .onnx needed: models are written in binary",
+                     options.output);
+  }
   if (options.output.empty() && !options.list) throw UsageError("annotate: -o OUT.onnx or --list needed");
   return options;
 }

@@ -128,10 +128,10 @@ Strategy read_strategy(const json& entry, const std::string& place, const json& 
       strategy.name = value;
     } else if (key == "options" && value.is_object()) {
       strategy.options.merge_patch(value);
-    } else if (key == "annotate" && value.is_object()) {
+    } else if (key == "annotate" && value.is_structured()) {
       strategy.annotations = value;
     } else {
-      throw Error("{}: '{}' found, name (a text), options or annotate (objects) needed", place, key);
+      throw Error("{}: '{}' found, name (a text), options (an object) or annotate (rules) needed", place, key);
     }
   }
   return strategy;

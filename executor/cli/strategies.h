@@ -31,7 +31,7 @@ struct StrategyRequest {
 /// pipeline with fewer of them, whose name says so. The first is the run on one processor.
 std::vector<Strategy> sensible_strategies(const StrategyRequest& request);
 
-/// The list of --strategies: [{"name": ..., "options": {...}, "annotate": {...}}], its options over `base`.
+/// The list of --strategies: [{"name": ..., "options": {...}, "annotate": [...]}], its options over `base`.
 /// Error names `where` (a file), the entry, what was found and what was needed.
 std::vector<Strategy> read_strategies(const std::string& text, const std::string& where, const nlohmann::json& base);
 

@@ -131,6 +131,15 @@ TEST(Check, NoStageIsMissing) {
             "the nodes have 3 pipeline stages, but stage 1 is missing: stages 0 to 3 needed");
 }
 
+TEST(Check, AStageOfConstantsAloneIsThere) {
+  const ir::Graph graph = graph_of(R"(g (float[2] x) => (float[2] c) <float[2] w = {1, 2}> {
+    a = Relu<__ipu_number=0, __pipeline_stage=0> (x)
+    b = Neg<__ipu_number=1, __pipeline_stage=1> (w)
+    c = Add<__ipu_number=2, __pipeline_stage=2> (a, b)
+  })");
+  EXPECT_EQ(refusal(graph, kPipelined), kAccepted);
+}
+
 TEST(Check, AStageThatTheUserLetsDecreaseIsRefused) {
   EXPECT_EQ(
       refusal(chain("__ipu_number=1, __pipeline_stage=1", "__ipu_number=0, __pipeline_stage=0",

@@ -85,6 +85,10 @@ TEST(Rules, SetEveryAnnotation) {
                 "__tile_set=1}"));
 }
 
+TEST(Rules, OneMayComeWithoutItsList) {
+  EXPECT_THAT(annotated(R"({"match": "e", "ipu": 1})"), HasSubstr("e = Exp(a) {__ipu_number=1}"));
+}
+
 TEST(Rules, LaterOnesWin) {
   EXPECT_THAT(
       annotated(R"([{"match": "*", "ipu": 1}, {"match": "e", "ipu": 2}, {"match": "c..d", "ipu": 3}])"),
@@ -106,7 +110,7 @@ TEST(Rules, SayWhatIsWrongAndWhere) {
     return refused([&] { read_rules(json, "rules.json"); });
   };
   EXPECT_EQ(refusal("[}"), "rules.json: no JSON: character 2 cannot stand there");
-  EXPECT_EQ(refusal("{}"), "rules.json: object found, a list of rules needed");
+  EXPECT_EQ(refusal("7"), "rules.json: number found, a list of rules needed");
   EXPECT_EQ(refusal(R"([{"match": "a", "ipu": 1}, 5])"), "rules.json: rule 2: 5 found, an object needed");
   EXPECT_EQ(refusal(R"([{"ipu": 1}])"), "rules.json: rule 1: \"match\" is missing");
   EXPECT_EQ(refusal(R"([{"match": "a"}])"),

@@ -175,6 +175,7 @@ TEST_F(Annotate, ListsWhatNodesInheritAndSay) {
 
 TEST_F(Annotate, RefusesAWrongCommandLine) {
   expect_refused(run(""), 2, "annotate: -o OUT.onnx or --list needed");
+  expect_refused(run("-o out.onnxtxt"), 2, "models are written in binary");
   expect_refused(write("--stag y=1"), 2, "unknown option '--stag', the nearest is '--stage'");
   expect_refused(write("--stage y"), 2, "--stage: 'y' found, 'PATTERN=N' needed");
   expect_refused(write("--ipu y=-1"), 2, "--ipu y=-1: '-1' found");
@@ -192,6 +193,7 @@ TEST_F(Annotate, RefusesPatternsAndFilesThatDoNotFit) {
                  "bad.json: rule 1: unknown name 'mtch', the nearest is 'match'");
   expect_refused(write("--from " + folder.write("other.json", R"([{"match": "z*", "ipu": 1}])")), 1,
                  "other.json: pattern 'z*' matches no node");
+  expect_refused(run("-o " + folder.file("none/out.onnx")), 1, "none/out.onnx: cannot be written");
   expect_refused(write("--auto pipeline --ipus 9"), 1, "could not find enough splits for 9 processors");
   expect_refused(write("--auto shard --ipus 2 --device ipu-m3000"), 1, "ipu-m");
 }

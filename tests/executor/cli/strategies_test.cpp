@@ -92,12 +92,12 @@ std::vector<Strategy> read(const std::string& json) {
 
 TEST(Strategies, AreReadFromAFileOverTheOptionsGiven) {
   const std::vector<Strategy> strategies =
-      read(R"([{"name": "a", "options": {"enablePipelining": true}}, {"annotate": {"stage": {"fc*": 1}}}])");
+      read(R"([{"name": "a", "options": {"enablePipelining": true}}, {"annotate": [{"match": "fc*", "stage": 1}]}])");
   ASSERT_EQ(strategies.size(), 2U);
   EXPECT_EQ(strategies[0].name, "a");
   EXPECT_EQ(strategies[0].options.dump(), R"({"batchesPerStep":4,"enablePipelining":true})");
   EXPECT_EQ(strategies[1].name, "strategy 1");
-  EXPECT_EQ(strategies[1].annotations.dump(), R"({"stage":{"fc*":1}})");
+  EXPECT_EQ(strategies[1].annotations.dump(), R"([{"match":"fc*","stage":1}])");
 }
 
 TEST(Strategies, SayWhereAFileIsWrong) {
