@@ -59,7 +59,7 @@ Draft::Draft(const ir::Graph& of, const ir::Placement& placed, const Options& as
   }
 }
 
-BufferId Draft::buffer(ValueId value, int processor, Memory memory, Role role, int slots) {
+BufferId Draft::buffer(ValueId value, int processor, Memory memory, Role role) {
   const BufferId next{static_cast<std::int32_t>(program.buffers.size())};
   const auto [entry, is_new] = buffers_.try_emplace({value, processor, memory}, next);
   if (is_new) {
@@ -67,8 +67,7 @@ BufferId Draft::buffer(ValueId value, int processor, Memory memory, Role role, i
                 .type = graph[value].type,
                 .processor = processor,
                 .memory = memory,
-                .role = role,
-                .slots = slots});
+                .role = role});
   }
   return entry->second;
 }

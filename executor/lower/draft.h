@@ -28,7 +28,7 @@ class Draft {
   /// The buffer of a value on a processor; made with these properties when it is not there.
   executor::BufferId buffer(ir::ValueId value, int processor,
                             executor::Memory memory = executor::Memory::Compute,
-                            executor::Role role = executor::Role::Activation, int slots = 1);
+                            executor::Role role = executor::Role::Activation);
   /// A buffer of its own for a value that is brought to its processor again: the one that `buffer` gives from
   /// now on.
   executor::BufferId another_buffer(ir::ValueId value, executor::Buffer properties);

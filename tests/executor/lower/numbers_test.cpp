@@ -22,7 +22,7 @@ struct Result {
 };
 
 std::vector<Result> run(const executor::Program& program, const std::vector<Datum>& inputs) {
-  numeric::Engine engine(program);
+  numeric::Engine engine(program, {.threads = 1});
   std::vector<Result> results;
   for (const Datum& output : engine.run(inputs)) {
     results.push_back({output.tensor.dims(), values<float>(output)});
