@@ -85,6 +85,8 @@ Json read_object(const std::string& text) try {
   return json;
 } catch (const Json::parse_error& error) {
   throw Error("not JSON at byte {}, an object of device fields needed", error.byte);
+} catch (const Json::out_of_range&) {
+  throw Error("a number is too large for any field");
 }
 
 void check_pod(const Device& device) {
@@ -125,7 +127,8 @@ Device read_device(const std::string& name) {
   if (const Device* preset = find_preset(name)) return *preset;
   std::ifstream file(name, std::ios::binary);
   std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) {
+  text << file.rdbuf();
+  if (!file || text.bad()) {
     throw Error("device '{}' is neither a preset (nearest: '{}') nor a readable file", name,
                 ir::nearest(name, preset_names()));
   }

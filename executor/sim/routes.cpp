@@ -56,11 +56,46 @@ void route_between_domains(const Device& device, int from, int to, std::vector<L
   });
 }
 
-double latency_of(const Device& device, const std::vector<LinkId>& way) {
-  double seconds = 0;
-  for (const LinkId& link : way) seconds += link_of(device, link).latency_seconds;
-  return seconds;
+// Sums up the loads of each link.
+std::vector<LinkLoad> merged(std::vector<LinkLoad> loads) {
+  std::stable_sort(loads.begin(), loads.end(),
+                   [](const LinkLoad& a, const LinkLoad& b) { return a.link < b.link; });
+  std::vector<LinkLoad> sums;
+  for (const LinkLoad& load : loads) {
+    if (sums.empty() || sums.back().link != load.link) sums.push_back({load.link});
+    sums.back().bytes += load.bytes;
+    sums.back().seconds += load.seconds;
+  }
+  return sums;
 }
+
+// Transfers that are under way at once.
+class Traffic {
+ public:
+  explicit Traffic(const Device& device) : device_(device) {}
+
+  /// Gives the latency of the way.
+  double send(int from, int to, double bytes) {
+    double latency = 0;
+    for (const LinkId& id : route(device_, from, to)) {
+      const device::Link& link = link_of(device_, id);
+      loads_.push_back({id, bytes, bytes / link.bytes_per_second});
+      latency += link.latency_seconds;
+    }
+    return latency;
+  }
+
+  ExchangeCost cost(double latency) {
+    ExchangeCost result{.links = merged(std::move(loads_))};
+    for (const LinkLoad& load : result.links) result.seconds = std::max(result.seconds, load.seconds);
+    result.seconds += latency;
+    return result;
+  }
+
+ private:
+  const Device& device_;
+  std::vector<LinkLoad> loads_;
+};
 
 using Groups = std::vector<std::vector<int>>;
 
@@ -76,25 +111,22 @@ std::vector<int> folded(const std::vector<int>& members) {
 // Rings of many groups at once, one each way: in every step each member passes on its part of the tensor,
 // half of it each way.
 ExchangeCost rings(const Device& device, executor::CollectiveKind kind, double bytes, const Groups& groups) {
-  std::vector<ProcessorTransfer> transfers;
+  Traffic traffic(device);
   double latency = 0;
   for (const std::vector<int>& order : groups) {
     const auto count = static_cast<double>(order.size());
     const double steps = (kind == executor::CollectiveKind::AllReduce ? 2 : 1) * (count - 1);
     if (steps == 0) continue;
-    double hops = 0;
+    const double half = bytes / count / 2 * steps;
+    double longest = 0;
     for (std::size_t i = 0; i < order.size(); ++i) {
       const int here = order[i];
       const int next = order[(i + 1) % order.size()];
-      transfers.push_back({here, next, bytes / count / 2 * steps});
-      transfers.push_back({next, here, bytes / count / 2 * steps});
-      hops = std::max(hops, latency_of(device, route(device, here, next)));
+      longest = std::max({longest, traffic.send(here, next, half), traffic.send(next, here, half)});
     }
-    latency = std::max(latency, (steps - 1) * hops);  // an exchange counts one step's
+    latency = std::max(latency, steps * longest);
   }
-  ExchangeCost result = exchange_cost(device, transfers);
-  result.seconds += latency;
-  return result;
+  return traffic.cost(latency);
 }
 
 // In the better of two orders: round the torus, or there and back.
@@ -135,17 +167,8 @@ Groups by_place(const Groups& domains) {
 // One after the other.
 void append(ExchangeCost& to, const ExchangeCost& more) {
   to.seconds += more.seconds;
-  std::map<LinkId, LinkLoad> loads;
-  const auto add = [&](const std::vector<LinkLoad>& list) {
-    for (const LinkLoad& load : list) {
-      LinkLoad& sum = loads[load.link];
-      sum = {load.link, sum.bytes + load.bytes, sum.seconds + load.seconds};
-    }
-  };
-  add(to.links);
-  add(more.links);
-  to.links.clear();
-  for (const auto& [link, load] : loads) to.links.push_back(load);
+  to.links.insert(to.links.end(), more.links.begin(), more.links.end());
+  to.links = merged(std::move(to.links));
 }
 
 }  // namespace
@@ -200,21 +223,12 @@ std::vector<LinkId> route(const Device& device, int from, int to) {
 }
 
 ExchangeCost exchange_cost(const Device& device, const std::vector<ProcessorTransfer>& transfers) {
-  std::map<LinkId, double> bytes;
+  Traffic traffic(device);
   double latency = 0;
   for (const ProcessorTransfer& transfer : transfers) {
-    const std::vector<LinkId> way = route(device, transfer.from, transfer.to);
-    for (const LinkId& link : way) bytes[link] += transfer.bytes;
-    latency = std::max(latency, latency_of(device, way));
+    latency = std::max(latency, traffic.send(transfer.from, transfer.to, transfer.bytes));
   }
-  ExchangeCost result;
-  for (const auto& [link, sum] : bytes) {
-    const double seconds = sum / link_of(device, link).bytes_per_second;
-    result.links.push_back({link, sum, seconds});
-    result.seconds = std::max(result.seconds, seconds);
-  }
-  result.seconds += latency;
-  return result;
+  return traffic.cost(latency);
 }
 
 ExchangeCost collective_cost(const Device& device, executor::CollectiveKind kind, double bytes,

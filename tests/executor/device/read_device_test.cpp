@@ -95,6 +95,12 @@ TEST(ReadDevice, RefusesNamesItDoesNotKnow) {
   EXPECT_THROW(read_device("ipu-m200"), Error);
 }
 
+TEST(ReadDevice, RefusesWhatIsNoFile) {
+  const testing::TemporaryFolder folder;
+  EXPECT_THROW(read_device(folder.path()), Error);
+  EXPECT_THROW(read_device(folder.write("empty.json", "")), Error);
+}
+
 TEST(ReadDevice, RefusesAFileThatLeavesFieldsOut) {
   EXPECT_EQ(refusal(R"({"processors": 4})"),
             "field 'tiles' is missing: give it, or 'base', the name of a preset");
@@ -102,6 +108,8 @@ TEST(ReadDevice, RefusesAFileThatLeavesFieldsOut) {
 
 TEST(ReadDevice, RefusesWhatIsNoObject) {
   EXPECT_EQ(refusal("[1]"), "found JSON that is no object, an object of device fields needed");
+  EXPECT_EQ(refusal(""), "not JSON at byte 1, an object of device fields needed");
+  EXPECT_EQ(refusal(R"({"tiles": 1e999})"), "a number is too large for any field");
   EXPECT_EQ(refusal("{"), "not JSON at byte 2, an object of device fields needed");
 }
 
