@@ -84,7 +84,8 @@ struct Movement {
   StepCost operator()(const executor::Collective& step) const {
     const Slot& from = step.transfer.from;
     std::vector<int> members;
-    for (int replica : executor::replica_groups(step.group, program.replicas).front()) {
+    const auto groups = executor::replica_groups(step.group, program.replicas);
+    for (int replica : groups.front()) {
       members.push_back(replica * program.processors + buffer(from).processor);
     }
     if (members.size() == 1) return {};
