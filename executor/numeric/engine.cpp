@@ -31,7 +31,7 @@ std::int64_t device_bytes_of(const Datum& datum) {
 void find_side_by_side(const std::vector<Section>& schedule, std::vector<bool>& blocks) {
   for (const Section& section : schedule) {
     for (const Wave& wave : section.waves) {
-      if (wave.computes.size() < 2) continue;
+      if (!wave.side_by_side) continue;
       for (std::size_t node : wave.computes) blocks[at(block_of(section.nodes[node]).index)] = true;
     }
     find_side_by_side(section.body, blocks);
@@ -123,7 +123,7 @@ struct RunStep {
 Engine::State::State(executor::Program of, const PrepareOptions& options)
     : program(std::move(of)),
       threads(options.threads > 0 ? options.threads : omp_get_max_threads()),
-      schedule(make_schedule(program)),
+      schedule(make_schedule(program, threads)),
       inputs(program),
       outputs(program),
       peak(program) {
@@ -149,7 +149,7 @@ void Engine::State::run(Node& node, int iteration) {
 // Of several failures the first in program order is reported, whatever the threads do.
 void Engine::State::run_computes(Section& section, const Wave& wave, int iteration) {
   const auto count = static_cast<std::ptrdiff_t>(wave.computes.size());
-  if (count == 1 || threads == 1) {
+  if (!wave.side_by_side) {
     for (std::size_t node : wave.computes) run(section.nodes[node], iteration);
     return;
   }

@@ -5,6 +5,8 @@
 #include <map>
 #include <optional>
 
+#include "ir/work.h"
+
 namespace podium::numeric {
 
 using executor::BlockId;
@@ -189,13 +191,43 @@ class Waves {
   std::map<Key, After> after_;
 };
 
-std::vector<Section> schedule_of(const Program& program, const std::vector<Step>& steps,
-                                 const std::vector<std::int64_t>& runs) {
+// Operations, a moved byte counted as several; what only data decide is taken for nothing.
+double work_of_block(const executor::Block& block) {
+  constexpr double kOperationsPerByte = 8;
+  double total = 0;
+  for (const ir::Op& op : block.graph.ops) {
+    const ir::Work work = ir::work_of(ir::TypedOp(block.graph, op));
+    total += std::max(0.0, work.flop + kOperationsPerByte * work.bytes);
+  }
+  return total;
+}
+
+// What all blocks have in common: how often they run in a run of the program, and how long in what unit ever.
+struct Blocks {
+  std::vector<std::int64_t> runs;
+  std::vector<double> work;
+};
+
+// Threads inside a kernel do not share its work perfectly, so some imbalance between blocks is still better.
+bool pays_side_by_side(const Blocks& blocks, const Section& section, const Wave& wave, int threads) {
+  constexpr double kLossInsideKernels = 1.3;
+  double sum = 0;
+  double most = 0;
+  for (std::size_t node : wave.computes) {
+    const double work = blocks.work[static_cast<std::size_t>(block_of(section.nodes[node]).index)];
+    sum += work;
+    most = std::max(most, work);
+  }
+  return threads > 1 && wave.computes.size() > 1 && most <= sum / threads * kLossInsideKernels;
+}
+
+std::vector<Section> schedule_of(const Program& program, const std::vector<Step>& steps, const Blocks& blocks,
+                                 int threads) {
   std::vector<Section> sections(1);
   for (const Step& step : steps) {
     if (const auto* repeat = std::get_if<executor::Repeat>(&step.action)) {
       sections.back().count = repeat->count;
-      sections.back().body = schedule_of(program, repeat->body, runs);
+      sections.back().body = schedule_of(program, repeat->body, blocks, threads);
       sections.emplace_back();
       continue;
     }
@@ -205,8 +237,9 @@ std::vector<Section> schedule_of(const Program& program, const std::vector<Step>
     node.bytes.resize(node.writes.size() * static_cast<std::size_t>(program.replicas));
   }
   for (Section& section : sections) {
-    const Arenas arenas(program, runs, section.nodes);
+    const Arenas arenas(program, blocks.runs, section.nodes);
     Waves(program, section, arenas.read());
+    for (Wave& wave : section.waves) wave.side_by_side = pays_side_by_side(blocks, section, wave, threads);
   }
   return sections;
 }
@@ -218,10 +251,11 @@ BlockId block_of(const Node& node) {
   return compute == nullptr ? BlockId{} : compute->block;
 }
 
-std::vector<Section> make_schedule(const Program& program) {
-  std::vector<std::int64_t> runs(program.blocks.size(), 0);
-  count_runs(program.steps, program.replicas, runs);
-  return schedule_of(program, program.steps, runs);
+std::vector<Section> make_schedule(const Program& program, int threads) {
+  Blocks blocks{.runs = std::vector<std::int64_t>(program.blocks.size(), 0), .work = {}};
+  count_runs(program.steps, program.replicas, blocks.runs);
+  for (const executor::Block& block : program.blocks) blocks.work.push_back(work_of_block(block));
+  return schedule_of(program, program.steps, blocks, threads);
 }
 
 }  // namespace podium::numeric

@@ -24,6 +24,8 @@ struct Node {
 struct Wave {
   std::vector<std::size_t> moves;
   std::vector<std::size_t> computes;
+  /// The computes run side by side, a thread each; else one after the other, each with all threads.
+  bool side_by_side = false;
 };
 
 /// A straight list of steps in program order and its waves, and then a Repeat, if there is one.
@@ -34,8 +36,9 @@ struct Section {
   std::vector<Section> body = {};
 };
 
-/// `program` outlives the schedule.
-std::vector<Section> make_schedule(const executor::Program& program);
+/// `program` outlives the schedule. Computes run side by side where their work is so evenly spread that this
+/// is faster with so many threads.
+std::vector<Section> make_schedule(const executor::Program& program, int threads);
 
 /// The block that a node runs; invalid when it computes nothing.
 executor::BlockId block_of(const Node& node);

@@ -1,0 +1,183 @@
+#include "executor/numeric/schedule.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/hand_made.h"
+
+namespace podium::numeric {
+namespace {
+
+using executor::BlockId;
+using executor::Compute;
+using executor::CopyBetweenProcessors;
+using executor::LoadFromHost;
+using executor::Repeat;
+using executor::Step;
+using executor::StoreToHost;
+using testing::HandMade;
+
+// x and the buffers a, b, c on processors 0 and 1, with a block on each that negates.
+HandMade sketch() {
+  HandMade made;
+  made.input("x", {4});
+  made.output("y", {4});
+  for (int processor : {0, 1}) {
+    for (const char* name : {"x", "a", "b", "c"}) made.buffer(name, {4}, processor);
+    made.block("g (float[4] x) => (float[4] y) { y = Neg(x) }", processor);
+  }
+  return made;
+}
+
+Step load(const HandMade& made, const std::string& to) { return {.action = LoadFromHost{0, made.slot(to)}}; }
+Step store(const HandMade& made, const std::string& from) {
+  return {.action = StoreToHost{made.slot(from), 0}};
+}
+Step compute(const HandMade& made, int processor, const std::string& from, const std::string& to) {
+  return {.action = Compute{BlockId{processor}, {made.slot(from, processor)}, {made.slot(to, processor)}}};
+}
+Step copy(const HandMade& made, const std::string& name) {
+  return {.action = CopyBetweenProcessors{{{made.slot(name, 0), made.slot(name, 1)}}}};
+}
+Step freeing(Step step, const HandMade& made, const std::string& name, int processor = 0) {
+  step.frees.push_back(made.slot(name, processor));
+  return step;
+}
+
+// The places of the steps in their list, a line a wave: "0 1 | 2 3 side by side".
+std::string waves_of(const Section& section) {
+  std::string text;
+  for (const Wave& wave : section.waves) {
+    for (std::size_t move : wave.moves) text += fmt::format("{} ", move);
+    text += "|";
+    for (std::size_t node : wave.computes) text += fmt::format(" {}", node);
+    text += wave.side_by_side ? " side by side\n" : "\n";
+  }
+  return text;
+}
+
+std::string waves_of(const HandMade& made) { return waves_of(make_schedule(made.program, 2)[0]); }
+
+TEST(Schedule, RunsTheStagesOfACycleSideBySide) {
+  HandMade made = sketch();
+  made.step(
+      {.action = Repeat{
+           3, {load(made, "x"), compute(made, 0, "x", "a"), compute(made, 1, "a", "b"), copy(made, "a")}}});
+  EXPECT_EQ(waves_of(make_schedule(made.program, 2)[0].body[0]), "0 | 1 2 side by side\n3 |\n");
+}
+
+TEST(Schedule, RunsOneAfterTheOtherWithOneThread) {
+  HandMade made = sketch();
+  for (const Step& step : {compute(made, 0, "x", "a"), compute(made, 1, "a", "b")}) made.step(step);
+  EXPECT_EQ(waves_of(make_schedule(made.program, 1)[0]), "| 0 1\n");
+}
+
+TEST(Schedule, WaitsForWhatItReads) {
+  HandMade made = sketch();
+  for (const Step& step :
+       {load(made, "x"), compute(made, 0, "x", "a"), copy(made, "a"), compute(made, 1, "a", "b")}) {
+    made.step(step);
+  }
+  EXPECT_EQ(waves_of(made), "0 | 1\n2 | 3\n");
+}
+
+TEST(Schedule, WritesOnlyAfterTheLastReader) {
+  HandMade made = sketch();
+  for (const Step& step : {compute(made, 0, "x", "a"), load(made, "x"), compute(made, 1, "x", "b")})
+    made.step(step);
+  EXPECT_EQ(waves_of(made), "| 0 2 side by side\n1 |\n");
+}
+
+TEST(Schedule, FreesOnlyAfterTheLastReader) {
+  HandMade made = sketch();
+  for (const Step& step : {compute(made, 0, "x", "a"), freeing(store(made, "x"), made, "x")}) made.step(step);
+  EXPECT_EQ(waves_of(made), "| 0\n1 |\n");
+}
+
+TEST(Schedule, RunsABlockOnceAtATime) {
+  HandMade made = sketch();
+  for (const Step& step : {compute(made, 0, "x", "a"), compute(made, 0, "b", "c")}) made.step(step);
+  EXPECT_EQ(waves_of(made), "| 0\n| 1\n");
+}
+
+TEST(Schedule, KeepsTheOrderOfAHostStream) {
+  HandMade made = sketch();
+  for (const Step& step : {load(made, "a"), compute(made, 0, "a", "b"), load(made, "a"), load(made, "c")}) {
+    made.step(step);
+  }
+  EXPECT_EQ(waves_of(made), "0 | 1\n2 3 |\n");
+}
+
+TEST(Schedule, TellsSlotsThatMoveOnAlikeApart) {
+  HandMade made = sketch();
+  made.program.buffers[1].slots = 2;  // a on processor 0
+  Step first = compute(made, 0, "x", "a");
+  std::get<Compute>(first.action).writes[0].stride = 1;
+  Step other = store(made, "a");
+  std::get<StoreToHost>(other.action).from = made.slot("a", 0, 1, 1);
+  Step same = store(made, "a");
+  std::get<StoreToHost>(same.action).from = made.slot("a", 0, 2, 1);
+  made.step({.action = Repeat{2, {first, other}}});
+  made.step({.action = Repeat{2, {first, same}}});
+  const std::vector<Section> schedule = make_schedule(made.program, 2);
+  EXPECT_EQ(waves_of(schedule[0].body[0]), "1 | 0\n");
+  EXPECT_EQ(waves_of(schedule[1].body[0]), "| 0\n1 |\n");
+}
+
+TEST(Schedule, RunsUnevenWorkOneAfterTheOther) {
+  HandMade made = sketch();
+  made.block(
+      "g (float[4] x) => (float[4] y) <float[4] w = {1, 2, 3, 4}> { a = Pow(x, w) b = Pow(a, w) y = Pow(b, "
+      "w) }",
+      1);
+  Step large = compute(made, 1, "x", "b");
+  std::get<Compute>(large.action).block = BlockId{2};
+  for (const Step& step : {compute(made, 0, "x", "a"), large}) made.step(step);
+  EXPECT_EQ(waves_of(made), "| 0 1\n");
+}
+
+// Whether what each step writes may stay where it is.
+std::vector<bool> stays_of(const std::vector<Node>& nodes) {
+  std::vector<bool> stays;
+  for (const Node& node : nodes) stays.insert(stays.end(), node.stays.begin(), node.stays.end());
+  return stays;
+}
+
+TEST(Schedule, LeavesWhatABlockThatRunsOnceHasMade) {
+  HandMade made = sketch();
+  for (const Step& step : {load(made, "x"), compute(made, 0, "x", "a"), copy(made, "a")}) made.step(step);
+  EXPECT_EQ(stays_of(make_schedule(made.program, 1)[0].nodes), (std::vector<bool>{true, true, true}));
+}
+
+TEST(Schedule, LeavesWhatDiesBeforeItsBlockRunsAgain) {
+  HandMade made = sketch();
+  made.step({.action = Repeat{2,
+                              {compute(made, 0, "x", "a"), freeing(copy(made, "a"), made, "a"),
+                               freeing(compute(made, 1, "a", "b"), made, "a", 1)}}});
+  EXPECT_EQ(stays_of(make_schedule(made.program, 1)[0].body[0].nodes),
+            (std::vector<bool>{true, true, false}));
+  made.program.replicas = 2;  // the next replica runs the block before anyone reads
+  EXPECT_EQ(stays_of(make_schedule(made.program, 1)[0].body[0].nodes),
+            (std::vector<bool>{false, true, false}));
+}
+
+TEST(Schedule, CopiesWhatIsReadAfterItsBlockHasRunAgain) {
+  HandMade made = sketch();
+  for (const Step& step : {compute(made, 0, "x", "a"), freeing(copy(made, "a"), made, "a"),
+                           compute(made, 0, "x", "b"), freeing(compute(made, 1, "a", "b"), made, "a", 1)}) {
+    made.step(step);
+  }
+  EXPECT_EQ(stays_of(make_schedule(made.program, 1)[0].nodes), (std::vector<bool>{true, false, false, true}));
+}
+
+// The block's second run must not start before the copy has read what the first has made.
+TEST(Schedule, RunsABlockAgainOnlyAfterTheReadersOfItsArena) {
+  HandMade made = sketch();
+  for (const Step& step : {compute(made, 0, "x", "a"), freeing(compute(made, 1, "x", "c"), made, "x", 1),
+                           freeing(store(made, "a"), made, "a"), compute(made, 0, "x", "b")}) {
+    made.step(step);
+  }
+  EXPECT_EQ(waves_of(made), "| 0 1 side by side\n2 | 3\n");
+}
+
+}  // namespace
+}  // namespace podium::numeric
