@@ -69,10 +69,10 @@ class Stashes {
     };
     each([&](const Slot& slot, bool is_write, int offset, int position) {
       std::optional<Moment>& write = writes_[at(slot)];
-      if (is_write && !write) write = Moment{offset, position};
+      if (is_write && !write && slot.stride == 0) write = Moment{offset, position};
     });
     each([&](const Slot& slot, bool is_write, int offset, int position) {
-      if (!is_write) hold_until(slot, {offset, position});
+      if (!is_write && slot.stride == 0) hold_until(slot, {offset, position});
     });
     return std::move(is_stash_);
   }

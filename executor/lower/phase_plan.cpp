@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "executor/lower/batch_serialise.h"
 #include "executor/lower/locations.h"
 
 namespace podium::lower {
@@ -43,7 +44,7 @@ class Planner {
     for (const Stay& stay : stays_) {
       if (remote_.weight(stay.value)) {
         move(stay, *remote_.weight(stay.value), draft_.options.phases.weights);
-      } else if (is_remote(activations[at(stay.value)])) {
+      } else if (!is_serialised(draft_.options) && is_remote(activations[at(stay.value)])) {
         move(stay, activations[at(stay.value)], draft_.options.phases.activations);
       }
     }

@@ -2,9 +2,11 @@
 // activations brought from streaming memory and stored there (semantics, section 8.1).
 #include <algorithm>
 
+#include "executor/lower/batch_serialise.h"
 #include "executor/lower/host_io.h"
 #include "executor/lower/phase_plan.h"
 #include "executor/lower/remote.h"
+#include "executor/lower/slice_loops.h"
 #include "executor/lower/strategies.h"
 
 namespace podium::lower {
@@ -39,8 +41,10 @@ class PhaseWriter {
       : draft_(draft),
         remote_(remote),
         io_(draft),
+        offset_(is_serialised(draft.options) ? 0 : io_.first_cycle()),
         parts_(std::move(parts)),
-        plan_(plan_phases(draft, remote, parts_)) {}
+        plan_(plan_phases(draft, remote, parts_)),
+        slices_(is_serialised(draft.options) ? plan_slices(draft, remote, parts_) : SlicePlan{}) {}
 
   void write() {
     std::size_t next = 0;
@@ -54,7 +58,7 @@ class PhaseWriter {
   }
 
  private:
-  void add(Step step) { cycle_.steps.push_back({io_.first_cycle(), std::move(step)}); }
+  void add(Step step) { cycle_.steps.push_back({offset_, std::move(step)}); }
   void add(std::vector<Step> steps) {
     for (Step& step : steps) add(std::move(step));
   }
@@ -68,7 +72,12 @@ class PhaseWriter {
     Traffic traffic;
     if (!schedule_is(PhaseSchedule::Batch)) start_preloads(movements.preloads, traffic);
     CopyBetweenProcessors at_end;
-    for (std::size_t part = first; part < last; ++part) run_part(phase, part, last - first, at_end);
+    const std::vector<std::string> names = block_names(phase, first, last);
+    if (is_serialised(draft_.options) && first < last) {
+      add(run_slices(draft_, io_, slices_, parts_, first, last, names));
+    } else {
+      for (std::size_t part = first; part < last; ++part) run_part(phase, part, names[part - first], at_end);
+    }
     if (schedule_is(PhaseSchedule::Batch)) start_preloads(movements.preloads, traffic);
     if (!at_end.transfers.empty()) add({.action = std::move(at_end)});
     add(std::move(traffic.gathers));
@@ -102,14 +111,22 @@ class PhaseWriter {
     }
   }
 
-  void run_part(int phase, std::size_t index, std::size_t parts_of_phase, CopyBetweenProcessors& at_end) {
+  std::vector<std::string> block_names(int phase, std::size_t first, std::size_t last) const {
+    std::vector<std::string> names;
+    for (std::size_t part = first; part < last; ++part) {
+      names.push_back(fmt::format("phase{}", phase));
+      const int processor = parts_[part].group % draft_.placement.processors;
+      if (last - first > 1) names.back() += fmt::format(".ipu{}.{}", processor, part);
+    }
+    return names;
+  }
+
+  void run_part(int phase, std::size_t index, const std::string& name, CopyBetweenProcessors& at_end) {
     Part& part = parts_[index];
     const int processor = part.group % draft_.placement.processors;
-    for (ValueId id : plan_.host_loads[index]) io_.load(id, processor, io_.first_cycle(), cycle_.steps);
-    std::string name = fmt::format("phase{}", phase);
-    if (parts_of_phase > 1) name += fmt::format(".ipu{}.{}", processor, index);
-    add(draft_.compute(draft_.add_block(part, processor, std::move(name)), part));
-    for (ValueId id : part.writes) io_.store(id, processor, io_.first_cycle(), cycle_.steps);
+    for (ValueId id : plan_.host_loads[index]) io_.load(id, processor, offset_, cycle_.steps);
+    add(draft_.compute(draft_.add_block(part, processor, name), part));
+    for (ValueId id : part.writes) io_.store(id, processor, offset_, cycle_.steps);
     copy_out(phase, index, processor, at_end);
   }
 
@@ -127,8 +144,10 @@ class PhaseWriter {
   Draft& draft_;
   Remote& remote_;
   HostIo io_;
+  int offset_;  ///< the cycle of a micro-batch's computation; slices overlap inside the phases instead
   std::vector<Part> parts_;
   PhasePlan plan_;
+  SlicePlan slices_;  ///< empty without batch serialisation
   Cycle cycle_;
 };
 
@@ -137,6 +156,7 @@ class PhaseWriter {
 executor::Program phased(const ir::Graph& graph, const ir::Placement& placement, const Options& options,
                          Warnings& warnings) {
   Draft draft(graph, placement, options);
+  draft.cycles = options.batches_per_step;  // slices are a matter inside the phases
   Remote remote(draft, warnings);
   std::vector<int> group(graph.ops.size());
   std::transform(placement.ops.begin(), placement.ops.end(), group.begin(),
