@@ -3,9 +3,8 @@
 //   tool     printed by the vendor's gc-flops, gc-iputraffictest, gc-hosttraffictest
 //   poplibs  constants of the vendor's open libraries and of their model of a pod
 //   study    third parties' measurements: Jia et al. 2019, halo exchanges of a lattice-Boltzmann solver
-//   fit      fitted on published figures: dense products of the PopSparse paper (matrix), the vendor's table
-//   of
-//            sharded optimizer state (streaming, collectives)
+//   fit      fitted on published figures: dense products of the PopSparse paper, and the vendor's table of
+//            sharded optimizer state
 //   guess    nothing is published
 #include "executor/device/presets.h"
 
@@ -26,6 +25,9 @@ Device with_code(Device device) {
   return device;
 }
 
+// What is not set here is as device.h has it: rates of matrix units and of vectors sheet; exchange and copy
+// poplibs; overheads of phases and syncs study; of products, of collectives and sharded transactions fit; of
+// a run tool.
 Device mk2() {
   Device device;
   device.tiles = 1472;                   // sheet
