@@ -139,6 +139,7 @@ struct PreparedBlock::State {
   }
 
   void prepare(Task& task, ir::TypedOp typed) {
+    const kernels::ThreadLimit limit(kernels::machine_threads());
     kernels::PrepareContext context(*task.op);
     context.input_types = std::move(typed.input_types);
     context.constants = std::move(typed.constants);
@@ -313,7 +314,6 @@ void PreparedBlock::State::run_dynamic(Task& task) {
 
 PreparedBlock::PreparedBlock(Graph graph, const PrepareOptions& options)
     : state_(std::make_unique<State>(options.fuse ? optimized(std::move(graph)) : std::move(graph))) {
-  const kernels::ThreadLimit limit(options.threads);
   State& state = *state_;
   state.options = options;
   for (std::size_t i = 0; i < state.graph.values.size(); ++i) {

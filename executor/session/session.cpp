@@ -121,7 +121,7 @@ InferenceSession::InferenceSession(importer::Model model, const SessionOptions& 
   state.program = lower::lower(std::move(model.graph), placement, strategy, &state.notes);
   check_host_tensors(state.program);
   state.engine.emplace(std::move(state.program),
-                       numeric::PrepareOptions{.seed = options.seed, .threads = options.threads});
+                       numeric::PrepareOptions{.seed = options.seed, .threads = options.threads, .fuse = options.fuse});
 }
 
 InferenceSession::~InferenceSession() = default;

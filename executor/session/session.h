@@ -17,6 +17,9 @@ struct SessionOptions {
   std::uint64_t seed = 0;  ///< of random ops that have none of their own
   int threads = 0;         ///< 0: one a processor of the machine
   bool optimized = false;  ///< the model has been through optimize
+  /// Rewrite blocks for speed. Without, every op keeps its own kernel, so that a graph gives the same bits
+  /// however it is cut.
+  bool fuse = true;
   Options strategy = {};
   /// Absent: as many processors as the placement needs, with memory without end.
   std::optional<device::Device> device = {};

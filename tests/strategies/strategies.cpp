@@ -122,7 +122,7 @@ const std::vector<std::vector<Choice>>& other_choices() {
   return kGroups;
 }
 
-std::vector<Strategy> strategies() {
+std::vector<Strategy> strategies(int most_choices) {
   std::vector<Strategy> all;
   const auto& groups = other_choices();
   const auto add = [&](const Choice& spread, const std::vector<const Choice*>& choices) {
@@ -139,6 +139,7 @@ std::vector<Strategy> strategies() {
     for (std::size_t a = 0; a < groups.size(); ++a) {
       for (std::size_t i = 1; i < groups[a].size(); ++i) {
         add(spread, {&groups[a][i]});
+        if (most_choices == 1) continue;
         for (std::size_t b = a + 1; b < groups.size(); ++b) {
           for (std::size_t k = 1; k < groups[b].size(); ++k) add(spread, {&groups[a][i], &groups[b][k]});
         }

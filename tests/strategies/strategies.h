@@ -23,7 +23,8 @@ struct Strategy {
   Options options;
 };
 
-/// Every spread with every choice, and every spread with every pair of choices of different groups.
-std::vector<Strategy> strategies();
+/// Every spread alone, with every choice that is no default, and, if `most_choices` is 2, with every pair of
+/// those of different groups.
+std::vector<Strategy> strategies(int most_choices);
 
 }  // namespace podium::testing

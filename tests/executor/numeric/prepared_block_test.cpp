@@ -62,6 +62,20 @@ TEST(PreparedBlock, GivesTheSameBitsWithAnyNumberOfThreads) {
   EXPECT_TRUE(identical(one.run({&pointer, 1})[0]->tensor, three.run({&pointer, 1})[0]->tensor));
 }
 
+// oneDNN sums over these channels in another order when it is made for one thread.
+TEST(PreparedBlock, GivesTheSameBitsForNarrowImagesOfManyChannels) {
+  Sketch s;
+  s.output(s.op("Conv", {s.input({2, 128, 4, 4}), s.weight({128, 128, 3, 3}), s.weight({128})},
+                {{"pads", ir::IntList{1, 1, 1, 1}}}));
+  const Datum input(testing::random_floats({2, 128, 4, 4}, 1));
+  const Datum* pointer = &input;
+  for (const bool fuse : {true, false}) {
+    PreparedBlock one(s.graph, {.threads = 1, .fuse = fuse});
+    PreparedBlock all(s.graph, {.fuse = fuse});
+    EXPECT_TRUE(identical(one.run({&pointer, 1})[0]->tensor, all.run({&pointer, 1})[0]->tensor));
+  }
+}
+
 // A weight whose memory tells when nobody keeps it.
 std::weak_ptr<const void> add_watched_weight(ir::Graph& graph, ValueId& id) {
   auto memory = std::make_shared<std::vector<float>>(12, 0.5F);
