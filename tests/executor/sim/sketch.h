@@ -34,6 +34,7 @@ struct Sketch {
 
   executor::Program program;
   sim::Costs costs;
+  device::Device device;
   MoveTimes moves;
   bool shared_host_link = false;  ///< all processors load and store over one link
 
@@ -74,8 +75,12 @@ struct Sketch {
 
   sim::Timeline run(SyncPattern sync = SyncPattern::Full, bool events = false) {
     lower::plan_memory(program);
+    return clock(sync, events);
+  }
+  /// With the memory as it has been planned.
+  sim::Timeline clock(SyncPattern sync = SyncPattern::Full, bool events = false) {
     costs.movement = [this](const Step& step) { return cost(step); };
-    return sim::simulate(program, {}, costs, {.sync = sync, .events = events});
+    return sim::simulate(program, device, costs, {.sync = sync, .events = events});
   }
 
  private:

@@ -1,0 +1,94 @@
+// What a trace is made from.
+#include <gtest/gtest.h>
+
+#include "tests/executor/sim/sketch.h"
+
+namespace podium::testing {
+namespace {
+
+std::string text(const sim::Event& event) {
+  return fmt::format("{:.2f}-{:.2f} ipu {} {} {} {} bytes, flow {}", event.start / kMicro, event.end / kMicro,
+                     event.processor, event.lane == sim::Lane::Io ? "io" : "compute", event.name, event.bytes,
+                     event.flow);
+}
+
+std::vector<std::string> text(const sim::Timeline& timeline) {
+  std::vector<std::string> lines;
+  for (const sim::Event& event : timeline.events) lines.push_back(text(event));
+  return lines;
+}
+
+TEST(Events, TellEveryStepOnEveryLane) {
+  Sketch sketch(3, {.host = 1, .copy = 2, .tiles = 0.5});
+  const Slot io = sketch.buffer("io", 0, Memory::IO);
+  const Slot x = sketch.buffer("x", 0);
+  const Slot a = sketch.buffer("a", 1);
+  const Slot b = sketch.buffer("b", 2);
+  sketch.program.steps = {sketch.from_host(io), between_tiles(io, x), copy({{x, a}, {x, b}}),
+                          sketch.compute("work", 2, 3, {b}, {sketch.buffer("y", 2)})};
+  const std::vector<std::string> expected{
+      "0.00-1.00 ipu 0 io io 1000 bytes, flow -1",     "1.00-1.50 ipu 0 compute x 1000 bytes, flow -1",
+      "1.00-1.50 ipu 0 io x 1000 bytes, flow -1",      "1.50-3.50 ipu 0 compute a, b 2000 bytes, flow 0",
+      "1.50-3.50 ipu 1 compute a 1000 bytes, flow 0",  "1.50-3.50 ipu 2 compute b 1000 bytes, flow 0",
+      "3.50-6.50 ipu 2 compute work 0 bytes, flow -1"};
+  EXPECT_EQ(text(sketch.run(SyncPattern::Full, true)), expected);
+}
+
+TEST(Events, HaveAFlowForEachSender) {
+  Sketch sketch(3, {.copy = 1});
+  const Slot x = sketch.filled("x", 0);
+  const Slot y = sketch.filled("y", 1);
+  sketch.program.steps = {copy({{x, sketch.buffer("a", 1)}, {y, sketch.buffer("b", 2)}})};
+  const std::vector<std::string> expected{
+      "0.00-1.00 ipu 0 compute a 1000 bytes, flow 0", "0.00-1.00 ipu 1 compute a 1000 bytes, flow 0",
+      "0.00-1.00 ipu 1 compute b 1000 bytes, flow 1", "0.00-1.00 ipu 2 compute b 1000 bytes, flow 1"};
+  EXPECT_EQ(text(sketch.run(SyncPattern::Full, true)), expected);
+}
+
+TEST(Events, AreNotToldUnlessAskedFor) {
+  Sketch sketch(1);
+  sketch.program.steps = {sketch.compute("work", 0, 3, {}, {sketch.buffer("y", 0)})};
+  const sim::Timeline timeline = sketch.run();
+  EXPECT_TRUE(timeline.events.empty());
+  EXPECT_TRUE(timeline.processors[0].memory_curve.empty());
+}
+
+TEST(Events, LeaveOutIterationsThatRepeat) {
+  Sketch sketch(1);
+  const Slot x = sketch.buffer("x", 0);
+  sketch.program.steps = {repeat(1'000'000, {sketch.compute("work", 0, 3, {}, {x})})};
+  const sim::Timeline timeline = sketch.run(SyncPattern::Full, true);
+  EXPECT_EQ(timeline.folded_iterations + static_cast<std::int64_t>(timeline.events.size()), 1'000'000);
+  EXPECT_FALSE(timeline.events_cut);
+}
+
+TEST(Events, AreBounded) {
+  Sketch sketch(1);
+  const Slot x = sketch.buffer("x", 0);
+  const Step work = sketch.compute("work", 0, 3, {}, {x});
+  sketch.program.steps.assign(300'000, work);
+  const sim::Timeline timeline = sketch.run(SyncPattern::Full, true);
+  EXPECT_TRUE(timeline.events_cut);
+  EXPECT_EQ(timeline.events.size(), 200'000U);
+  EXPECT_DOUBLE_EQ(timeline.makespan, 900'000 * kMicro);
+}
+
+TEST(Events, DrawTheMemoryOverTime) {
+  Sketch sketch(1, {.host = 1});
+  sketch.filled("weight", 0);
+  const Slot x = sketch.buffer("x", 0);
+  const Slot y = sketch.buffer("y", 0);
+  sketch.program.steps = {sketch.from_host(x), sketch.compute("work", 0, 3, {x}, {y}), sketch.to_host(y)};
+  lower::plan_memory(sketch.program);
+  sketch.program.blocks[0].temporary_bytes = 300;
+  std::vector<std::pair<double, std::int64_t>> curve;
+  const sim::Timeline timeline = sketch.clock(SyncPattern::Full, true);
+  for (const sim::MemoryPoint& point : timeline.processors[0].memory_curve) {
+    curve.emplace_back(std::round(point.time / kMicro), point.bytes);
+  }
+  const std::vector<std::pair<double, std::int64_t>> expected{{0, 2000}, {1, 3300}, {4, 2000}, {5, 1000}};
+  EXPECT_EQ(curve, expected);
+}
+
+}  // namespace
+}  // namespace podium::testing
