@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "executor/sim/op_cost.h"
 #include "executor/sim/routes.h"
 
 namespace podium::sim {
@@ -96,17 +97,16 @@ struct Movement {
   StepCost operator()(const executor::Repeat& /*step*/) const { throw InternalError("a repeat moves nothing"); }
 };
 
-// At the width of most of the bytes on the processors.
-double peak_flop_per_second(const Program& program, const device::Device& device) {
+// At the type of most of the bytes on the processors, of those in which matrix units calculate.
+double peak_of(const Program& program, const device::Device& device) {
   std::int64_t half = 0;
-  std::int64_t wider = 0;
+  std::int64_t single = 0;
   for (const Buffer& buffer : program.buffers) {
-    if (!buffer.type.is_static()) continue;
-    const bool is_half = ir::bit_width(buffer.type.element) <= 16;
-    (is_half ? half : wider) += slot_bytes(buffer);
+    const ir::DataType element = buffer.type.element;
+    if (element == ir::DataType::Float16 || element == ir::DataType::Bfloat16) half += slot_bytes(buffer);
+    if (element == ir::DataType::Float) single += slot_bytes(buffer);
   }
-  const double products_per_cycle = half > wider ? device.matrix.half_half : device.matrix.single;
-  return 2 * products_per_cycle * device.tiles * device.clock_hertz;
+  return peak_flop_per_second(device, half > single ? ir::DataType::Float16 : ir::DataType::Float);
 }
 
 }  // namespace
@@ -121,7 +121,7 @@ Costs costs_of(const Program& program, const device::Device& device, int io_tile
   };
   costs.synchronous = device.synchronous;
   costs.call_seconds = device.host_call_seconds;
-  costs.peak_flop_per_second = peak_flop_per_second(program, device);
+  costs.peak_flop_per_second = peak_of(program, device);
   return costs;
 }
 
