@@ -1,0 +1,54 @@
+// A graph that trains: one micro-batch forward and backward, and what happens once its gradients are complete.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace podium::ir {
+
+/// The attribute of ops that run once all micro-batches of an update have run: `__execution_context`, with PopART's
+/// numbers.
+inline constexpr std::string_view kContextAttribute = "__execution_context";
+inline constexpr std::int64_t kNormalContext = 0;
+inline constexpr std::int64_t kOuterContext = 1;  ///< AccumulateOuterFragment
+
+enum class VariableKind : std::uint8_t {
+  Weight,
+  OptimizerState,  ///< saved with the model: Accl1___w, Step___w, ...
+  Accumulator,     ///< Accum___w, Counter___: means nothing between updates
+  Statistic        ///< what ops keep themselves, such as running means
+};
+
+/// A tensor that outlives a micro-batch. Its value is an input of the graph that no host stream feeds.
+struct Variable {
+  std::string name;  ///< of the input, PopART's for optimizer state (semantics, section 10.5)
+  VariableKind kind = VariableKind::Weight;
+  Tensor initial;           ///< undefined where the model was written without its data
+  std::string weight = {};  ///< of optimizer state and accumulators: whose they are
+};
+
+/// An output of the graph becomes a variable's value. Ops that read the variable see what it was before the block
+/// in which the update is made. A variable may have several: one in each micro-batch and one in the outer context.
+struct Update {
+  std::string variable;
+  std::size_t output = 0;  ///< place in Graph::outputs
+};
+
+/// Values that ops of the outer context read and other ops make are complete for the last micro-batch only; sums
+/// over micro-batches are accumulators. What outer ops read of `reduced` is first reduced over the replicas.
+struct Training {
+  Graph graph;
+  std::vector<Variable> variables;
+  std::vector<Update> updates;
+  /// Names of values that are gradients of what one replica has seen: the accumulator, or without accumulation the
+  /// gradient itself.
+  std::vector<std::string> reduced;
+  /// Names of inputs that hold hyper-parameters: fed once per update, the same to every replica.
+  std::vector<std::string> hyper_parameters;
+  std::size_t loss = 0;  ///< place in Graph::outputs; of one micro-batch
+};
+
+}  // namespace podium::ir
