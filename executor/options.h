@@ -87,7 +87,6 @@ struct Options {
   SyntheticData synthetic_data = SyntheticData::Off;
   std::map<std::string, Anchor> anchors = {};  ///< by output; one that is not here comes back in full
   int buffering_depth = 1;                     ///< host streams
-  std::map<std::string, int> buffering_depths = {};  ///< by stream, instead of buffering_depth
   bool prefetch = true;
   bool constant_weights = true;
 };

@@ -31,8 +31,10 @@ cxxopts::Options make(std::string_view command, std::string_view what,
       "verbose", "more detail")("paths", "", cxxopts::value<std::vector<std::string>>());
   options.parse_positional("paths");
   if (has(groups, OptionGroup::Data)) {
-    options.add_options("Data")("input", "NAME=FILE: an input from .npy, .pb or IDX (repeatable)",
-                                cxxopts::value<std::vector<std::string>>())(
+    options.add_options("Data")(
+        "precision", "float32, float16: cast the model's float tensors (default: as they are)",
+        cxxopts::value<std::string>())("input", "NAME=FILE: an input from .npy, .pb or IDX (repeatable)",
+                                       cxxopts::value<std::vector<std::string>>())(
         "inputs", "DIR with input_N.pb in graph order, or NAME.npy", cxxopts::value<std::string>())(
         "random", "SEED of inputs that have no file", cxxopts::value<std::string>()->default_value("0"))(
         "dim", "NAME=N: value of a symbolic dimension (repeatable)",
@@ -57,9 +59,11 @@ cxxopts::Options make(std::string_view command, std::string_view what,
         "trace", "FILE.json that gets a timeline for Perfetto", cxxopts::value<std::string>());
   }
   if (has(groups, OptionGroup::Info)) {
-    options.add_options("Info")("device", "prints a device, a preset or FILE.json, as JSON; with --verbose what its "
-                                "fields mean. Presets: " + preset_list(), cxxopts::value<std::string>())(
-        "ops", "one line an op, with inferred types")(
+    options.add_options("Info")("device",
+                                "prints a device, a preset or FILE.json, as JSON; with --verbose what its "
+                                "fields mean. Presets: " +
+                                    preset_list(),
+                                cxxopts::value<std::string>())("ops", "one line an op, with inferred types")(
         "ops-supported", "every op with its version, types and whether it has a gradient")(
         "dim", "NAME=N: value of a symbolic dimension (repeatable)",
         cxxopts::value<std::vector<std::string>>())("report", "FILE.json that gets the whole result",
@@ -78,6 +82,11 @@ void read_data(const cxxopts::ParseResult& result, Options& options) {
   for (const auto& pair : pairs(result, "input")) options.inputs.push_back(pair);
   if (result.count("inputs") > 0) options.inputs_folder = result["inputs"].as<std::string>();
   options.random_seed = number<std::uint64_t>(result, "random", 0);
+  if (result.count("precision") > 0) {
+    const bool is_half =
+        index_of_word("precision", result["precision"].as<std::string>(), {"float32", "float16"}) == 1;
+    options.precision = is_half ? ir::DataType::Float16 : ir::DataType::Float;
+  }
   if (result.count("output-dir") > 0) options.output_folder = result["output-dir"].as<std::string>();
   if (result.count("expected") > 0) options.expected_folder = result["expected"].as<std::string>();
   options.repeat = number(result, "repeat", 1);

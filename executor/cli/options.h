@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,6 +12,7 @@
 
 #include "executor/cli/commands.h"
 #include "executor/options.h"
+#include "ir/data_type.h"
 #include "ir/error.h"
 
 namespace podium::cli {
@@ -27,14 +29,15 @@ struct Options {
   std::string inputs_folder;
   std::uint64_t random_seed = 0;
   std::map<std::string, std::int64_t> dims;
+  std::optional<ir::DataType> precision = {};  ///< that the model's floats are cast to
   std::string output_folder;
   std::string expected_folder;
   double relative = 1e-3;
   double absolute = 1e-7;
   std::string report_file;
   std::string trace_file;
-  std::string device;  ///< the name of a preset, or a file; of info "" when none is asked for
-  podium::Options session = {};                            ///< of --options FILE and the flags over it
+  std::string device;            ///< the name of a preset, or a file; of info "" when none is asked for
+  podium::Options session = {};  ///< of --options FILE and the flags over it
   nlohmann::json session_json = nlohmann::json::object();  ///< the same as a file would say it
   std::vector<std::string> notes;                          ///< for stderr
   bool estimate = false;

@@ -3,140 +3,37 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
-#include <nlohmann/json.hpp>
+#include <sstream>
 
-#include "executor/cli/compare.h"
 #include "executor/cli/options.h"
 #include "executor/cli/run_inputs.h"
+#include "executor/cli/run_outputs.h"
+#include "executor/cli/session_options.h"
 #include "executor/cli/write_file.h"
-#include "executor/report/model_summary.h"
+#include "executor/report/overflow.h"
+#include "executor/report/report.h"
 #include "executor/report/table.h"
+#include "executor/report/trace.h"
 #include "executor/session/session.h"
-#include "importer/tensor_file.h"
 
 namespace podium::cli {
 namespace {
 
-namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
+using WallClock = std::chrono::steady_clock;
 
-const std::vector<OptionGroup> kGroups{OptionGroup::Data, OptionGroup::Comparison, OptionGroup::Session};
+constexpr int kDoesNotFit = 3;  // exit status
 
-struct OutputResult {
-  std::string name;
-  ir::Type type;
-  bool compared = false;
-  Comparison comparison = {};
-  std::string preview = {};  ///< its first values, with --verbose
-};
+const std::vector<OptionGroup> kGroups{OptionGroup::Data, OptionGroup::Comparison, OptionGroup::Strategy,
+                                       OptionGroup::Clock, OptionGroup::Session};
 
 struct RunResult {
-  report::ModelSummary summary;
-  double prepare_seconds = 0;
-  double run_seconds = 0;  ///< median
-  double arena_bytes = 0;
-  double host_bytes_in = 0;
-  double host_bytes_out = 0;
+  report::RunReport report;
+  bool is_clocked = false;
   std::vector<OutputResult> outputs;
 };
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-double bytes_of(const ir::Datum& datum) { return datum.is_tensor() ? static_cast<double>(datum.tensor.bytes()) : 0; }
-
-importer::Model import(const Options& options, const std::map<std::string, ir::Datum>& given) {
-  importer::ImportOptions import_options{.dims = options.dims};
-  for (const auto& [name, datum] : given) import_options.input_types[name] = type_of(datum);
-  return importer::import_model(options.paths[0], import_options);
-}
-
-std::vector<ir::Datum> gather(const InferenceSession& session, const std::map<std::string, ir::Datum>& given,
-                              const Options& options) {
-  std::vector<ir::Datum> inputs;
-  std::string drawn;
-  for (const executor::HostTensor& input : session.inputs()) {
-    const auto found = given.find(input.name);
-    if (found != given.end()) {
-      inputs.push_back(found->second);
-      continue;
-    }
-    inputs.push_back(random_input(input.name, input.type, options.random_seed));
-    drawn += (drawn.empty() ? "" : ", ") + input.name;
-  }
-  if (!drawn.empty() && !options.quiet) {
-    fmt::print(stderr, "note: random values (seed {}) for {}\n", options.random_seed, drawn);
-  }
-  return inputs;
-}
-
-// The first values of an output, for --verbose.
-std::string preview(const ir::Datum& datum) {
-  constexpr std::int64_t kMostShown = 100;
-  if (!datum.is_tensor() || datum.tensor.type() == ir::DataType::String) return "";
-  std::string text;
-  for (std::int64_t i = 0; i < std::min(datum.tensor.size(), kMostShown); ++i) {
-    const double number = element_as_double(datum.tensor, i);
-    // The shortest form that reads back as the same float.
-    const bool is_narrow = is_float(datum.tensor.type()) && datum.tensor.type() != ir::DataType::Double;
-    text += is_narrow ? fmt::format(" {}", static_cast<float>(number)) : fmt::format(" {}", number);
-  }
-  return text + (datum.tensor.size() > kMostShown ? " ..." : "");
-}
-
-OutputResult check_output(std::size_t i, const std::string& name, const ir::Datum& datum, const Options& options,
-                          const importer::Signature& signature) {
-  OutputResult result{.name = name, .type = type_of(datum)};
-  if (options.verbose) result.preview = preview(datum);
-  if (options.expected_folder.empty()) return result;
-  const fs::path file = fs::path(options.expected_folder) / fmt::format("output_{}.pb", i);
-  if (!fs::exists(file)) throw Error("{}: no such file, expected values of output '{}' needed", file.string(), name);
-  const ir::Datum expected = importer::read_tensor_file(file.string(), signature.outputs[i].second);
-  result.compared = true;
-  result.comparison = compare(datum, expected, {options.relative, options.absolute});
-  return result;
-}
-
-// Whether it can be saved; asked of every output before the first is.
-void check_savable(const std::string& name, const ir::Datum& datum) {
-  const bool is_numeric = datum.is_tensor() && datum.tensor.type() != ir::DataType::String;
-  if (is_numeric) return;
-  throw Error("output '{}' is {}, only tensors of numbers are written as .npy", name, to_string(type_of(datum)));
-}
-
-void save(const std::string& folder, const std::string& name, const ir::Datum& datum) {
-  std::error_code failed;
-  fs::create_directories(folder, failed);
-  if (failed) throw Error("--output-dir {}: {}", folder, failed.message());
-  // A name may hold separators: they would lead out of the folder.
-  std::string file = name;
-  std::replace(file.begin(), file.end(), '/', '_');
-  importer::write_npy(datum.tensor, (fs::path(folder) / (file + ".npy")).string());
-}
-
-// What a model says of its outputs is binding only in the element type: exporters often leave a shape behind that
-// holds for their own example alone.
-void check_element_types(const InferenceSession& session, const importer::Signature& signature) {
-  for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
-    const auto& [name, declared] = signature.outputs[i];
-    const ir::Type& found = session.outputs()[i].type;
-    const bool is_known = declared.is_tensor() && found.is_tensor() && declared.element != ir::DataType::Undefined &&
-                          found.element != ir::DataType::Undefined;
-    if (!is_known || declared.element == found.element) continue;
-    throw Error("output '{}': declared as {}, its node gives {}", name, to_string(declared), to_string(found));
-  }
-}
-
-void collect(const Options& options, const importer::Signature& signature, const InferenceSession& session,
-             std::span<const ir::Datum> outputs, RunResult& result) {
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const std::string& name = session.outputs()[i].name;
-    result.host_bytes_out += bytes_of(outputs[i]);
-    result.outputs.push_back(check_output(i, name, outputs[i], options, signature));
-    if (!options.output_folder.empty()) check_savable(name, outputs[i]);
-  }
-  if (options.output_folder.empty()) return;
-  for (std::size_t i = 0; i < outputs.size(); ++i) save(options.output_folder, session.outputs()[i].name, outputs[i]);
+double seconds_since(WallClock::time_point start) {
+  return std::chrono::duration<double>(WallClock::now() - start).count();
 }
 
 // The error with the model's name in front.
@@ -151,89 +48,95 @@ auto in_model(const Options& options, Step step) {
   }
 }
 
-InferenceSession make_session(const Options& options, const std::map<std::string, ir::Datum>& given,
-                              const importer::Signature& signature, RunResult& result) {
-  importer::Model model = import(options, given);
+InferenceSession make_session(const Options& options, importer::Model model,
+                              const importer::Signature& signature) {
+  SessionOptions settings = session_options(options);
+  settings.clock = true;
+  settings.events = !options.trace_file.empty();
+  settings.estimate = options.estimate;
   return in_model(options, [&] {
-    optimize(model);
-    result.summary = report::summarize(model.graph);
-    InferenceSession session(std::move(model),
-                             {.seed = options.seed, .threads = options.threads, .optimized = true});
-    check_element_types(session, signature);
+    InferenceSession session(std::move(model), settings);
+    if (!options.precision) check_element_types(session, signature);
     return session;
   });
+}
+
+// What of the report is known before the run.
+report::RunReport start_report(const Options& options, const InferenceSession& session) {
+  double samples = 1;
+  if (!session.inputs().empty()) {
+    const ir::Type type = whole_type(session.inputs()[0]);
+    if (type.rank() > 0 && type.dims[0] > 0) samples = static_cast<double>(type.dims[0]);
+  }
+  return {.model = options.paths[0],
+          .strategy = describe(options.session, session.program().processors),
+          .device = options.device,
+          .options = options.session_json,
+          .micro_batches = options.session.batches_per_step,
+          .samples_per_micro_batch = samples,
+          .is_estimate = options.estimate};
+}
+
+// Runs as often as --repeat says; the median time.
+double run_repeatedly(const Options& options, InferenceSession& session, const std::vector<ir::Datum>& inputs,
+                      std::span<const ir::Datum>& outputs) {
+  std::vector<double> times;
+  for (int i = 0; i < options.repeat; ++i) {
+    const auto start = WallClock::now();
+    outputs = in_model(options, [&] { return session.run(inputs); });
+    times.push_back(seconds_since(start));
+  }
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 2];
+}
+
+void run_numbers(const Options& options, InferenceSession& session,
+                 const std::map<std::string, ir::Datum>& given, const importer::Signature& signature,
+                 RunResult& result) {
+  const std::vector<ir::Datum> inputs = in_model(options, [&] { return gather(session, given, options); });
+  std::span<const ir::Datum> outputs;
+  result.report.run_seconds = run_repeatedly(options, session, inputs, outputs);
+  result.outputs = collect(options, signature, session, outputs);
+  for (const OutputResult& output : result.outputs) {
+    report::OutputFacts facts{.name = output.name, .type = to_string(output.type)};
+    if (output.compared) facts.largest_error = output.comparison.largest_error;
+    facts.agrees = output.comparison.agrees();
+    result.report.outputs.push_back(facts);
+  }
 }
 
 RunResult execute(const Options& options) {
   const importer::Signature signature = importer::read_signature(options.paths[0]);
   const auto given = read_inputs(options, signature);
-  RunResult result;
-  const auto start = Clock::now();
-  InferenceSession session = make_session(options, given, signature, result);
-  result.prepare_seconds = seconds_since(start);
-  const std::vector<ir::Datum> inputs = in_model(options, [&] { return gather(session, given, options); });
-  std::span<const ir::Datum> outputs;
-  std::vector<double> times;
-  for (int i = 0; i < options.repeat; ++i) {
-    const auto run_start = Clock::now();
-    outputs = in_model(options, [&] { return session.run(inputs); });
-    times.push_back(seconds_since(run_start));
-  }
-  std::sort(times.begin(), times.end());
-  result.run_seconds = times[times.size() / 2];
-  result.arena_bytes = static_cast<double>(session.arena_bytes());
-  for (const ir::Datum& input : inputs) result.host_bytes_in += bytes_of(input);
-  collect(options, signature, session, outputs, result);
+  const auto start = WallClock::now();
+  InferenceSession session =
+      make_session(options, import(options, micro_batch_types(given, signature, options.session)), signature);
+  RunResult result{.report = start_report(options, session), .outputs = {}};
+  result.report.prepare_seconds = seconds_since(start);
+  if (session.can_run()) run_numbers(options, session, given, signature, result);
+  print_notes(session.notes(), options);
+  if (session.timeline() != nullptr) result.report.timeline = *session.timeline();
+  result.is_clocked = session.timeline() != nullptr;
   return result;
 }
 
-void print(const RunResult& result) {
-  const double memory = result.summary.parameter_bytes + result.arena_bytes;
-  fmt::print("{}", report::table({
-                       {"strategy", "one processor"},
-                       {"processors", "1"},
-                       {"micro-batches", "1"},
-                       {"work", report::quantity(result.summary.flop) + " FLOP"},
-                       {"largest memory", fmt::format("{}: weights {}, activations {}", report::bytes(memory),
-                                                      report::bytes(result.summary.parameter_bytes),
-                                                      report::bytes(result.arena_bytes))},
-                       {"host to device", report::bytes(result.host_bytes_in)},
-                       {"device to host", report::bytes(result.host_bytes_out)},
-                       {"real time", fmt::format("{} a run, {} to load and prepare", report::duration(result.run_seconds),
-                                                 report::duration(result.prepare_seconds))},
-                   }));
-  for (const OutputResult& output : result.outputs) {
-    std::string line = fmt::format("{}  {}", output.name, to_string(output.type));
-    if (output.compared) {
-      line += fmt::format("  largest error {:.3g}  {}", output.comparison.largest_error,
-                          output.comparison.agrees() ? "ok" : "differs: " + output.comparison.reason);
-    }
-    fmt::print("{}\n", line);
-    if (!output.preview.empty()) fmt::print(" {}\n", output.preview);
-  }
+void write_files(const Options& options, const report::RunReport& report) {
+  if (!options.report_file.empty()) write_file(options.report_file, report::to_json(report).dump(2) + "\n");
+  if (options.trace_file.empty()) return;
+  std::ostringstream trace;
+  report::write_trace(report.timeline, trace);
+  write_file(options.trace_file, trace.str());
 }
 
-nlohmann::json to_json(const RunResult& result) {
-  nlohmann::json json{{"version", 1},
-                      {"strategy", "one processor"},
-                      {"processors", 1},
-                      {"microBatches", 1},
-                      {"flop", result.summary.flop},
-                      {"weightBytes", result.summary.parameter_bytes},
-                      {"activationBytes", result.arena_bytes},
-                      {"hostBytesIn", result.host_bytes_in},
-                      {"hostBytesOut", result.host_bytes_out},
-                      {"realSeconds", result.run_seconds},
-                      {"prepareSeconds", result.prepare_seconds}};
-  for (const OutputResult& output : result.outputs) {
-    nlohmann::json entry{{"name", output.name}, {"type", to_string(output.type)}};
-    if (output.compared) {
-      entry["largestError"] = output.comparison.largest_error;
-      entry["ok"] = output.comparison.agrees();
-    }
-    json["outputs"].push_back(entry);
+void print_table(const RunResult& result) {
+  std::vector<std::vector<std::string>> rows = report::rows(result.report);
+  if (!result.is_clocked) {
+    // What no clock has measured would be shown as nothing.
+    std::erase_if(rows, [](const auto& row) {
+      return row[0] != "strategy" && row[0] != "device" && row[0] != "micro-batches" && row[0] != "real time";
+    });
   }
-  return json;
+  fmt::print("{}", report::table(rows));
 }
 
 }  // namespace
@@ -241,13 +144,19 @@ nlohmann::json to_json(const RunResult& result) {
 int run_run(const Arguments& arguments) {
   const Options options = parse("run", arguments, kGroups);
   if (options.help) {
-    fmt::print("{}", help("run", "Runs inference and prints the result table and a line per output.", kGroups));
+    fmt::print("{}",
+               help("run", "Runs inference and prints the result table and a line per output.", kGroups));
     return 0;
   }
   if (options.paths.size() != 1) throw UsageError("run: {} models found, one needed", options.paths.size());
   const RunResult result = execute(options);
-  if (!options.report_file.empty()) write_file(options.report_file, to_json(result).dump(2) + "\n");
-  print(result);
+  write_files(options, result.report);
+  if (!result.report.timeline.fits()) {
+    fmt::print("{}", report::overflow(result.report));
+    return kDoesNotFit;
+  }
+  print_table(result);
+  for (const OutputResult& output : result.outputs) fmt::print("{}", print(output));
   const bool agrees = std::all_of(result.outputs.begin(), result.outputs.end(),
                                   [](const OutputResult& output) { return output.comparison.agrees(); });
   return agrees ? 0 : 1;

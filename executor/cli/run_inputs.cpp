@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <random>
 
+#include "executor/cli/session_options.h"
 #include "executor/cli/write_file.h"
 #include "importer/tensor_file.h"
 #include "ir/nearest.h"
+#include "ir/passes/set_precision.h"
 
 namespace podium::cli {
 namespace {
@@ -103,9 +106,79 @@ std::map<std::string, ir::Datum> read_inputs(const Options& options, const impor
   return inputs;
 }
 
+namespace {
+
+// Nothing when the array holds no whole micro-batches of the declared rank.
+std::optional<ir::Type> micro_batch_type(const ir::Type& array, const ir::Type& declared,
+                                         std::int64_t count) {
+  if (count == 1 || !array.is_tensor()) return array;
+  if (!declared.has_rank || declared.is_static()) return std::nullopt;
+  ir::Dims dims = array.dims;
+  std::int64_t leading = 1;
+  while (dims.size() > declared.dims.size()) {
+    leading *= dims.front();
+    dims.erase(dims.begin());
+  }
+  if (dims.size() < declared.dims.size()) return std::nullopt;
+  if (leading == count) return ir::Type::tensor(array.element, dims);
+  if (leading != 1 || dims.empty() || dims.front() % count != 0) return std::nullopt;
+  dims.front() /= count;
+  return ir::Type::tensor(array.element, dims);
+}
+
+}  // namespace
+
+std::map<std::string, ir::Type> micro_batch_types(const std::map<std::string, ir::Datum>& given,
+                                                  const importer::Signature& signature,
+                                                  const podium::Options& strategy) {
+  const std::int64_t count = std::int64_t{strategy.batches_per_step} * strategy.replicas;
+  std::map<std::string, ir::Type> types;
+  for (const auto& [name, declared] : signature.inputs) {
+    const auto found = given.find(name);
+    if (found == given.end()) continue;
+    const auto type = micro_batch_type(type_of(found->second), declared, count);
+    if (type) types[name] = *type;
+  }
+  return types;
+}
+
+importer::Model import(const Options& options, const std::map<std::string, ir::Type>& types) {
+  importer::Model model =
+      importer::import_model(options.paths[0], {.dims = options.dims, .input_types = types});
+  if (options.precision) ir::set_precision(model.graph, *options.precision);
+  return model;
+}
+
+ir::Datum in_precision(const ir::Datum& datum, const Options& options) {
+  if (!options.precision || !datum.is_tensor()) return datum;
+  return ir::in_precision(datum.tensor, *options.precision);
+}
+
+std::vector<ir::Datum> gather(const InferenceSession& session, const std::map<std::string, ir::Datum>& given,
+                              const Options& options) {
+  std::vector<ir::Datum> inputs;
+  std::string drawn;
+  for (const executor::HostTensor& input : session.inputs()) {
+    const auto found = given.find(input.name);
+    if (found != given.end()) {
+      inputs.push_back(in_precision(found->second, options));
+      continue;
+    }
+    ir::Type type = whole_type(input);
+    const int micro_batches = input.micro_batches * (input.broadcast ? 1 : session.program().replicas);
+    if (micro_batches > 1) type.dims.insert(type.dims.begin(), micro_batches);
+    inputs.push_back(random_input(input.name, type, options.random_seed));
+    drawn += (drawn.empty() ? "" : ", ") + input.name;
+  }
+  if (!drawn.empty())
+    print_notes({fmt::format("random values (seed {}) for {}", options.random_seed, drawn)}, options);
+  return inputs;
+}
+
 ir::Datum random_input(const std::string& name, const ir::Type& type, std::uint64_t seed) {
   if (!type.is_static()) {
-    throw Error("input '{}' is {}: give its file, or every symbolic dimension by --dim", name, to_string(type));
+    throw Error("input '{}' is {}: give its file, or every symbolic dimension by --dim", name,
+                to_string(type));
   }
   ir::Tensor tensor(type.element, type.dims);
   std::mt19937_64 random(mix(seed, name));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "executor/cli/options.h"
+#include "executor/session/session.h"
 #include "importer/read_tensor.h"
 #include "ir/datum.h"
 
@@ -15,8 +16,25 @@ namespace podium::cli {
 /// be read or does not fit.
 std::map<std::string, ir::Datum> read_inputs(const Options& options, const importer::Signature& signature);
 
-/// Random values of a static tensor type: floats in [-1, 1), integers small and not negative, bools even odds.
-/// The same seed and name give the same values.
+/// The type of a micro-batch of each input, from the arrays of a whole run:
+/// [batches][replicas][micro-batch...], or with the batches and replicas inside the first dimension. An array
+/// that cannot be so says nothing.
+std::map<std::string, ir::Type> micro_batch_types(const std::map<std::string, ir::Datum>& given,
+                                                  const importer::Signature& signature,
+                                                  const podium::Options& strategy);
+
+/// The model of --dim and --precision, with the dimensions that `types` of inputs bind.
+importer::Model import(const Options& options, const std::map<std::string, ir::Type>& types = {});
+
+/// The data in the precision of --precision.
+ir::Datum in_precision(const ir::Datum& datum, const Options& options);
+
+/// Inputs of a run in the order of the session's: those given, the others drawn, which a note says.
+std::vector<ir::Datum> gather(const InferenceSession& session, const std::map<std::string, ir::Datum>& given,
+                              const Options& options);
+
+/// Random values of a static tensor type: floats in [-1, 1), integers small and not negative, bools even
+/// odds. The same seed and name give the same values.
 ir::Datum random_input(const std::string& name, const ir::Type& type, std::uint64_t seed);
 
 }  // namespace podium::cli

@@ -16,6 +16,23 @@ SessionOptions session_options(const Options& options) {
           .device = device::read_device(options.device)};
 }
 
+std::string describe(const podium::Options& strategy, int processors) {
+  std::string text = processors == 1 ? "one processor" : fmt::format("sharded over {}", processors);
+  if (strategy.pipelining) text = fmt::format("pipelined over {}", processors);
+  if (strategy.phases.phases > 1) text = fmt::format("{} phases on {}", strategy.phases.phases, processors);
+  const auto add = [&](bool holds, const std::string& what) {
+    if (holds) text += ", " + what;
+  };
+  add(strategy.replicas > 1, fmt::format("{} replicas", strategy.replicas));
+  add(strategy.batch_serialization.factor > 1,
+      fmt::format("batch in {} slices", strategy.batch_serialization.factor));
+  add(strategy.weights.location.storage == ir::Storage::OffChip, "weights off chip");
+  add(strategy.weights.location.sharded && strategy.replicas > 1, "weights sharded");
+  add(strategy.activations.location.storage == ir::Storage::OffChip, "activations off chip");
+  add(strategy.overlap_io != ir::ExchangeStrategy::JustInTime, "host IO overlapped");
+  return text;
+}
+
 void print_notes(const std::vector<std::string>& notes, const Options& options) {
   if (options.quiet) return;
   for (const std::string& note : notes) fmt::print(stderr, "note: {}\n", note);

@@ -11,8 +11,8 @@ namespace podium {
 /// Error when the annotations of a model, as imported, cannot be what the options ask for.
 void check_annotations(const importer::Model& model, const Options& options);
 
-/// `model` has been through the passes. In mode Auto its ops get the annotations of an automatic placement over
-/// all the processors of `device`, or as many as the options say. Error for a model that cannot be cut.
+/// `model` has been through the passes. In mode Auto its ops get the annotations of an automatic placement
+/// over all the processors of `device`, or as many as the options say. Error for a model that cannot be cut.
 ir::Placement place_model(importer::Model& model, const Options& options, const device::Device& device);
 
 }  // namespace podium

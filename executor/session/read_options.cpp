@@ -108,10 +108,17 @@ void read_overrides(Options& options, const Place& place) {
                               });
 }
 
-void read_buffering(Options& options, const Place& place) {
-  by_name<int>(options.buffering_depths, place, [](int& depth, const Place& at) {
-    depth = static_cast<int>(whole_number_of(at, 1, std::numeric_limits<int>::max()));
-  });
+// Of a value that no reader of a Program looks at: it is checked and named in the note.
+template <auto read>
+void without_effect(Options& options, const Place& place) {
+  read(options, place);
+  place.ignored.push_back(place.path);
+}
+
+void check_depths(Options& /*options*/, const Place& place) {
+  for (const auto& [stream, depth] : object_of(place).items()) {
+    whole_number_of(place.at(stream, depth), 1, std::numeric_limits<int>::max());
+  }
 }
 
 void read_split_ratios(Options& options, const Place& place) {
@@ -166,11 +173,11 @@ constexpr std::array kRows = std::to_array<Row<Options>>({
     {"automaticLossScalingSettings", object<&Options::loss_scaling, kLossScalingRows>},
     {"syntheticDataMode", word<&Options::synthetic_data>},
     {"anchors", read_anchors},
-    {"defaultBufferingDepth", whole<&Options::buffering_depth, 1>},
-    {"bufferingDepthMap", read_buffering},
-    {"prefetchBufferingDepthMap", read_buffering},
-    {"enablePrefetchDatastreams", truth<&Options::prefetch>},
-    {"constantWeights", truth<&Options::constant_weights>},
+    {"defaultBufferingDepth", without_effect<whole<&Options::buffering_depth, 1>>},
+    {"bufferingDepthMap", without_effect<check_depths>},
+    {"prefetchBufferingDepthMap", without_effect<check_depths>},
+    {"enablePrefetchDatastreams", without_effect<truth<&Options::prefetch>>},
+    {"constantWeights", without_effect<truth<&Options::constant_weights>>},
     // Numbers and movements of hardware that are not simulated.
     {"createImplicitPipeliningFwdOnlyProgram"},
     {"stashAllTensorsInferencePipeline"},

@@ -6,6 +6,7 @@
 #include "executor/device/presets.h"
 #include "executor/lower/lower.h"
 #include "executor/session/check_options.h"
+#include "executor/session/clock.h"
 #include "executor/session/place_model.h"
 #include "ir/passes/expand_gradients.h"
 #include "ir/passes/optimize.h"
@@ -77,8 +78,8 @@ void check_host_tensors(const executor::Program& program) {
     if (tensor.micro_batches * program.replicas == 1) return;
     const ir::Type type = whole_type(tensor);
     if (type.is_tensor() && (!comes || type.is_static())) return;
-    throw Error("{} '{}': {} found, a tensor{} needed for several micro-batches in one array", what, tensor.name,
-                to_string(type), comes ? " of known size" : "");
+    throw Error("{} '{}': {} found, a tensor{} needed for several micro-batches in one array", what,
+                tensor.name, to_string(type), comes ? " of known size" : "");
   };
   for (const HostTensor& input : program.inputs) check(input, "input", true);
   for (const HostTensor& output : program.outputs) check(output, "output", false);
@@ -98,6 +99,19 @@ struct InferenceSession::State {
   Notes notes;
   executor::Program program;  // while there is no engine
   std::optional<numeric::Engine> engine;
+  std::optional<sim::Timeline> timeline;
+  std::optional<LateClock> late_clock;  // where data decides sizes
+
+  // A run has its numbers also when nothing tells its time; then a note says why.
+  template <class Run>
+  void clocked(bool is_needed, Run run) {
+    try {
+      timeline = run();
+    } catch (const Error& error) {
+      if (is_needed) throw;
+      notes.push_back(fmt::format("no simulated time: {}", error.what()));
+    }
+  }
 };
 
 void optimize(importer::Model& model) {
@@ -109,7 +123,8 @@ void optimize(importer::Model& model) {
 InferenceSession::InferenceSession(importer::Model model, const SessionOptions& options)
     : state_(std::make_unique<State>()) {
   State& state = *state_;
-  check_data(model.graph);
+  const bool estimates = options.clock && options.estimate;
+  if (!estimates) check_data(model.graph);
   const device::Device device = options.device ? *options.device : endless_device();
   const Options strategy = check_options(options.strategy, device, false, state.notes);
   if (!options.optimized) check_annotations(model, strategy);
@@ -118,8 +133,18 @@ InferenceSession::InferenceSession(importer::Model model, const SessionOptions& 
   // Beyond this point no op is added or removed, so the placement stays true.
   const ir::Placement placement = place_model(model, strategy, device);
   check_placement(strategy, placement, device);
+  const Clock clock{device, strategy, options.events};
+  if (options.clock && data_decides_sizes(model.graph)) {
+    if (estimates)
+      throw Error("sizes that only data decides found, known ones needed to estimate: a run knows them");
+    state.late_clock = LateClock{clock, model.graph, placement};
+  }
   state.program = lower::lower(std::move(model.graph), placement, strategy, &state.notes);
   check_host_tensors(state.program);
+  if (options.clock && !state.late_clock) {
+    state.clocked(estimates, [&] { return clock.run(state.program); });
+  }
+  if (estimates || (state.timeline && !state.timeline->fits())) return;
   state.engine.emplace(std::move(state.program),
                        numeric::PrepareOptions{.seed = options.seed, .threads = options.threads, .fuse = options.fuse});
 }
@@ -129,19 +154,29 @@ InferenceSession::InferenceSession(InferenceSession&&) noexcept = default;
 
 std::span<const ir::Datum> InferenceSession::run(std::span<const ir::Datum> given) {
   State& state = *state_;
+  IR_CHECK(can_run(), "a session that only estimates, or does not fit, is run");
   if (given.size() != inputs().size())
     throw Error("{} inputs found, {} needed", given.size(), inputs().size());
   for (std::size_t i = 0; i < given.size(); ++i) check_input(inputs()[i], given[i], program().replicas);
-  return state.engine->run(given);
+  const auto outputs = state.engine->run(given);
+  if (state.late_clock) {
+    state.clocked(false, [&] { return state.late_clock->run(given); });
+    state.late_clock.reset();
+  }
+  return outputs;
 }
 
 const executor::Program& InferenceSession::program() const {
   return state_->engine ? state_->engine->program() : state_->program;
 }
+const sim::Timeline* InferenceSession::timeline() const {
+  return state_->timeline ? &*state_->timeline : nullptr;
+}
+bool InferenceSession::can_run() const { return state_->engine.has_value(); }
 const Notes& InferenceSession::notes() const { return state_->notes; }
 std::int64_t InferenceSession::peak_bytes(int processor) const {
   return state_->engine->peak_bytes(processor);
 }
-std::size_t InferenceSession::arena_bytes() const { return state_->engine->arena_bytes(); }
+std::size_t InferenceSession::arena_bytes() const { return can_run() ? state_->engine->arena_bytes() : 0; }
 
 }  // namespace podium

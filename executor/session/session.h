@@ -9,6 +9,7 @@
 #include "executor/device/device.h"
 #include "executor/numeric/engine.h"
 #include "executor/session/read_options.h"
+#include "executor/sim/timeline.h"
 #include "importer/import.h"
 
 namespace podium {
@@ -23,6 +24,9 @@ struct SessionOptions {
   Options strategy = {};
   /// Absent: as many processors as the placement needs, with memory without end.
   std::optional<device::Device> device = {};
+  bool clock = false;     ///< simulate the run on the device
+  bool events = false;    ///< with the events of the timeline
+  bool estimate = false;  ///< clock only: the model may lack its weights, and nothing can be run
 };
 
 /// Infers types, folds constants and simplifies, as a session does first. Error names the node that does not
@@ -33,7 +37,8 @@ void optimize(importer::Model& model);
 class InferenceSession {
  public:
   /// Checks the options and the model's annotations, infers types, folds constants, simplifies, places,
-  /// lowers and prepares. Error for options that are illegal and for a model that cannot run.
+  /// lowers, clocks and prepares. Error for options that are illegal and for a model that cannot run.
+  /// Where data decides sizes, the clock waits for the first run; an estimate is an Error then.
   InferenceSession(importer::Model model, const SessionOptions& options = {});
   ~InferenceSession();
   InferenceSession(InferenceSession&&) noexcept;
@@ -48,9 +53,14 @@ class InferenceSession {
   /// next run.
   std::span<const ir::Datum> run(std::span<const ir::Datum> inputs);
 
-  /// Without its blocks' graphs.
+  /// Without its blocks' graphs, once it can run.
   const executor::Program& program() const;
-  /// Options that have no effect.
+  /// nullptr without SessionOptions::clock, before the first run where data decides sizes, and where no run
+  /// tells them (a note says why).
+  const sim::Timeline* timeline() const;
+  /// Whether run can be called: not after an estimate, nor when the memory of a processor overflows.
+  bool can_run() const;
+  /// Options that have no effect, and what else a user should know.
   const Notes& notes() const;
   /// The most bytes that a processor held at once in the last run, weights included.
   std::int64_t peak_bytes(int processor) const;

@@ -12,9 +12,9 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::StartsWith;
 using testing::ProgramResult;
 using testing::run_program;
+using ::testing::StartsWith;
 using testing::TemporaryFolder;
 
 void expect_one_line(const ProgramResult& result, int status) {
@@ -43,7 +43,9 @@ TEST(CommandLine, NamesTheNearestOption) {
   EXPECT_THAT(result.err, HasSubstr("the nearest is '--input"));
 }
 
-TEST(CommandLine, RefusesAnOptionWithoutItsValue) { expect_one_line(run_program("podium run m.onnx --input"), 2); }
+TEST(CommandLine, RefusesAnOptionWithoutItsValue) {
+  expect_one_line(run_program("podium run m.onnx --input"), 2);
+}
 
 TEST(CommandLine, PrintsTheVersionsOfItsLibraries) {
   const ProgramResult result = run_program("podium --version");
@@ -68,11 +70,13 @@ TEST(CommandLine, HelpOfACommandShowsDefaults) {
 
 TEST(Run, ReadsDigitsAndPrintsATable) {
   const TemporaryFolder folder;
-  const ProgramResult result = run_program("podium run " + demo_model() + " --input image=" + digits("images-idx3-ubyte") +
-                                           " --input label=" + digits("labels-idx1-ubyte") + " --output-dir " +
-                                           folder.file("out") + " --report " + folder.file("report.json"));
+  const ProgramResult result =
+      run_program("podium run " + demo_model() + " --input image=" + digits("images-idx3-ubyte") +
+                  " --input label=" + digits("labels-idx1-ubyte") + " --output-dir " + folder.file("out") +
+                  " --report " + folder.file("report.json"));
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_THAT(result.out, AllOf(HasSubstr("processors"), HasSubstr("digit  int64[100]"), HasSubstr("accuracy  float[]")));
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("processors"), HasSubstr("digit  int64[100]"), HasSubstr("accuracy  float[]")));
   EXPECT_TRUE(std::filesystem::exists(folder.file("out/digit.npy")));
   EXPECT_TRUE(std::filesystem::exists(folder.file("report.json")));
 }
@@ -104,14 +108,16 @@ TEST(Run, RefusesAnInputOfTheWrongShape) {
 
 TEST(Run, RefusesAFileThatIsNoModel) {
   const TemporaryFolder folder;
-  const ProgramResult result = run_program("podium run " + folder.write("model.onnx", "this is a text file\n"));
+  const ProgramResult result =
+      run_program("podium run " + folder.write("model.onnx", "this is a text file\n"));
   expect_one_line(result, 1);
   EXPECT_THAT(result.err, HasSubstr("model.onnx"));
 }
 
 TEST(CommandLine, NamesTheOptionWhoseNumberIsNone) {
-  for (const char* option : {"--threads abc", "--threads -1", "--threads 1000000", "--repeat 0", "--rtol nan", "--atol -1",
-                             "--seed 1.5", "--dim N=1e3", "--dim N=", "--input image=", "--dim N=1 --dim N=2"}) {
+  for (const char* option :
+       {"--threads abc", "--threads -1", "--threads 1000000", "--repeat 0", "--rtol nan", "--atol -1",
+        "--seed 1.5", "--dim N=1e3", "--dim N=", "--input image=", "--dim N=1 --dim N=2"}) {
     const ProgramResult result = run_program(fmt::format("podium run model.onnx {}", option));
     expect_one_line(result, 2);
     EXPECT_THAT(result.err, StartsWith("error: " + std::string(option).substr(0, 5)));
@@ -139,9 +145,11 @@ TEST(Run, WritesIntoAPipe) {
 
 TEST(Run, SaysThatAReportOrAFolderCannotBeWritten) {
   const TemporaryFolder folder;
-  const std::string run = "podium run --quiet " + text_model(folder, "g (float[2] x) => (float[2] y) { y = Relu(x) }");
-  for (const std::string& option : {"--report " + folder.file("none/report.json"), "--report " + folder.path(),
-                                    "--output-dir " + folder.file("model.onnxtxt")}) {
+  const std::string run =
+      "podium run --quiet " + text_model(folder, "g (float[2] x) => (float[2] y) { y = Relu(x) }");
+  for (const std::string& option :
+       {"--report " + folder.file("none/report.json"), "--report " + folder.path(),
+        "--output-dir " + folder.file("model.onnxtxt")}) {
     const ProgramResult result = run_program(run + " " + option);
     expect_one_line(result, 1);
     EXPECT_THAT(result.err, HasSubstr(folder.path()));
@@ -166,9 +174,10 @@ TEST(Run, RefusesAnOutputOfAnotherElementTypeThanDeclared) {
 
 TEST(Run, WritesNoOutputWhenOneCannotBeWritten) {
   const TemporaryFolder folder;
-  const std::string model =
-      text_model(folder, "g (float[2] x) => (float[2] y, string[2] s) { y = Relu(x)  s = Cast <to = 8> (x) }");
-  const ProgramResult result = run_program("podium run --quiet " + model + " --output-dir " + folder.file("out"));
+  const std::string model = text_model(
+      folder, "g (float[2] x) => (float[2] y, string[2] s) { y = Relu(x)  s = Cast <to = 8> (x) }");
+  const ProgramResult result =
+      run_program("podium run --quiet " + model + " --output-dir " + folder.file("out"));
   expect_one_line(result, 1);
   EXPECT_THAT(result.err, HasSubstr("output 's'"));
   EXPECT_FALSE(std::filesystem::exists(folder.file("out")));
@@ -191,6 +200,70 @@ TEST(Run, LeavesNoReportBehindWhenItFails) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
+TEST(Run, ClocksAStrategyAndRunsIt) {
+  const TemporaryFolder folder;
+  const std::string command = "podium run " + demo_model() + " --input image=" + digits("images-idx3-ubyte") +
+                              " --input label=" + digits("labels-idx1-ubyte") +
+                              " --virtual-graph-mode auto --ipus 2 --pipeline --batches-per-step 4";
+  const ProgramResult result = run_program(command + " --trace " + folder.file("trace.json"));
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("pipelined over 2"), HasSubstr("simulated"), HasSubstr("samples per second"),
+                    HasSubstr("utilisation"), HasSubstr("ipu->ipu"), HasSubstr("real time"),
+                    HasSubstr("digit  int64[4,25]"), HasSubstr("accuracy  float[4]")));
+  EXPECT_TRUE(std::filesystem::exists(folder.file("trace.json")));
+}
+
+TEST(Run, EstimatesAModelWithoutWeights) {
+  const TemporaryFolder folder;
+  const std::string model = folder.file("cnn.onnx");
+  ASSERT_EQ(run_program("podium-models mnist-cnn weights=none -o " + model).status, 0);
+  const ProgramResult result = run_program("podium run " + model + " --estimate --replicas 2");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("2 (2 replicas of 1)"), HasSubstr("nothing computed")));
+  EXPECT_EQ(run_program("podium run " + model).status, 1);
+}
+
+TEST(Run, SaysWhatDoesNotFit) {
+  const TemporaryFolder folder;
+  const std::string model = folder.file("bert.onnx");
+  ASSERT_EQ(run_program("podium-models bert layers=24 hidden=1024 heads=16 weights=none -o " + model).status,
+            0);
+  const ProgramResult result = run_program("podium run " + model + " --estimate");
+  EXPECT_EQ(result.status, 3) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("over by"), HasSubstr("ipu 0"), HasSubstr("embeddings/word.weight"),
+                                HasSubstr("--off-chip weights")));
+  EXPECT_EQ(run_program("podium run " + model + " --estimate --precision float16").status, 0);
+}
+
+TEST(Run, ReadsOptionsFromAFile) {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("o.json", "{\"replicatedGraphCount\": 2,\n \"logDir\": \"x\"}");
+  const ProgramResult result =
+      run_program("podium run " + demo_model() + " --dim N=1 --estimate --options " + file);
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("2 (2 replicas of 1)"));
+  EXPECT_THAT(result.err, HasSubstr("no effect on a simulated device: logDir"));
+  const std::string bad = folder.write("bad.json", "{\"replicatedGraphCount\": 2,\n oops}");
+  const ProgramResult refused = run_program("podium run " + demo_model() + " --options " + bad);
+  expect_one_line(refused, 1);
+  EXPECT_THAT(refused.err, HasSubstr("bad.json: line 2: "));
+}
+
+TEST(Run, TakesTheSamplesOfAllMicroBatchesAndReplicas) {
+  const std::string command = "podium run --quiet " + demo_model() +
+                              " --input image=" + digits("images-idx3-ubyte") +
+                              " --input label=" + digits("labels-idx1-ubyte");
+  const ProgramResult result = run_program(command + " --batches-per-step 5 --replicas 2");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("digit  int64[5,2,10]"));
+  const ProgramResult odd = run_program(command + " --batches-per-step 3 --dim N=4");
+  expect_one_line(odd, 1);
+  EXPECT_THAT(
+      odd.err,
+      HasSubstr("78400 elements found, 9408 needed: 3136 of a micro-batch x 3 micro-batches x 1 replicas"));
+}
+
 TEST(Info, DescribesAModel) {
   const ProgramResult result = run_program("podium info " + demo_model() + " --dim N=100");
   EXPECT_EQ(result.status, 0) << result.err;
@@ -199,9 +272,10 @@ TEST(Info, DescribesAModel) {
 
 TEST(Info, DescribesAModelWhoseRanksOnlyDataDecides) {
   const TemporaryFolder folder;
-  const ProgramResult result = run_program(
-      "podium info " + text_model(folder, "g (float[4] x, int64[N] s, float[2,2] w) => (float[M,K] y) "
-                                          "{ r = Reshape(x, s)  y = MatMul(r, w) }"));
+  const ProgramResult result =
+      run_program("podium info " + text_model(folder,
+                                              "g (float[4] x, int64[N] s, float[2,2] w) => (float[M,K] y) "
+                                              "{ r = Reshape(x, s)  y = MatMul(r, w) }"));
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("1 MatMul"));
 }
@@ -215,7 +289,8 @@ TEST(Info, ListsEveryOpWithItsTypes) {
 }
 
 TEST(Test, CountsCasesOnItsLastLine) {
-  const std::string cases = "/usr/share/libonnx-testdata/data/node/test_relu /usr/share/libonnx-testdata/data/node/test_add";
+  const std::string cases =
+      "/usr/share/libonnx-testdata/data/node/test_relu /usr/share/libonnx-testdata/data/node/test_add";
   const ProgramResult result = run_program("podium test --quiet " + cases);
   EXPECT_EQ(result.status, 0);
   EXPECT_EQ(result.out, "2 passed, 0 failed, 0 skipped\n");
@@ -223,15 +298,19 @@ TEST(Test, CountsCasesOnItsLastLine) {
 
 TEST(Test, RunsCasesUnderAStrategyAndCountsThoseItCannotSplit) {
   const std::string cases =
-      "/usr/share/libonnx-testdata/data/node/test_relu /usr/share/libonnx-testdata/data/node/test_celu_expanded";
-  const ProgramResult result = run_program("podium test --quiet --verbose --virtual-graph-mode auto --ipus 2 " + cases);
+      "/usr/share/libonnx-testdata/data/node/test_relu "
+      "/usr/share/libonnx-testdata/data/node/test_celu_expanded";
+  const ProgramResult result =
+      run_program("podium test --quiet --verbose --virtual-graph-mode auto --ipus 2 " + cases);
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_THAT(result.out, AllOf(HasSubstr("on one processor test_relu: "), HasSubstr("passed  test_celu_expanded\n"),
-                                HasSubstr("1 ran on one processor: they cannot be split as asked\n2 passed, 0 failed")));
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("on one processor test_relu: "), HasSubstr("passed  test_celu_expanded\n"),
+                    HasSubstr("1 ran on one processor: they cannot be split as asked\n2 passed, 0 failed")));
 }
 
 TEST(Test, RefusesAStrategyThatNoModelCanHave) {
-  const ProgramResult result = run_program("podium test --phases 2 /usr/share/libonnx-testdata/data/node/test_relu");
+  const ProgramResult result =
+      run_program("podium test --phases 2 /usr/share/libonnx-testdata/data/node/test_relu");
   expect_one_line(result, 1);
   EXPECT_THAT(result.err, HasSubstr("needs virtualGraphMode ExecutionPhases, Off found"));
 }
@@ -240,11 +319,13 @@ TEST(Test, SaysWhichOutputDiffers) {
   const TemporaryFolder folder;
   const std::string relu = "/usr/share/libonnx-testdata/data/node/test_relu/";
   std::filesystem::copy(relu, folder.file("case"), std::filesystem::copy_options::recursive);
-  std::filesystem::copy_file(relu + "test_data_set_0/input_0.pb", folder.file("case/test_data_set_0/output_0.pb"),
+  std::filesystem::copy_file(relu + "test_data_set_0/input_0.pb",
+                             folder.file("case/test_data_set_0/output_0.pb"),
                              std::filesystem::copy_options::overwrite_existing);
   const ProgramResult result = run_program("podium test --quiet " + folder.path());
   EXPECT_EQ(result.status, 1);
-  EXPECT_THAT(result.out, AllOf(HasSubstr("FAILED  case: output 'y': element"), HasSubstr("0 passed, 1 failed, 0 skipped\n")));
+  EXPECT_THAT(result.out, AllOf(HasSubstr("FAILED  case: output 'y': element"),
+                                HasSubstr("0 passed, 1 failed, 0 skipped\n")));
 }
 
 TEST(Test, RefusesAFolderWithoutCases) {

@@ -66,11 +66,11 @@ TEST(Strategies, TakeTheSameMicroBatchesInAStep) {
 
 TEST(Strategies, StartFromTheOptionsGiven) {
   StrategyRequest asked = request(4);
-  asked.base = {{"defaultBufferingDepth", 3}};
+  asked.base = {{"syntheticDataMode", "Zeros"}};
   asked.micro_batches = 8;
   for (const Strategy& strategy : sensible_strategies(asked)) {
     const podium::Options options = options_of(strategy);
-    EXPECT_EQ(options.buffering_depth, 3);
+    EXPECT_EQ(options.synthetic_data, SyntheticData::Zeros);
     EXPECT_LE(options.batches_per_step * options.replicas, 8);
   }
 }

@@ -31,7 +31,7 @@ std::string refusal(const std::string& json) {
 TEST(ReadOptions, ReadsPlainOptions) {
   const Options options = read(R"({"virtualGraphMode": "Auto", "enablePipelining": true, "batchesPerStep": 6,
     "numIPUs": 8, "replicatedGraphCount": 2, "numIOTiles": 128, "syncPattern": "replicaAndLadder",
-    "autoRecomputation": "NormOnly", "syntheticDataMode": "Zeros", "constantWeights": false,
+    "autoRecomputation": "NormOnly", "syntheticDataMode": "Zeros",
     "virtualGraphSplitRatios": [0.25, 0.75], "exchangeStrategy": "OverlapLoops"})");
   EXPECT_EQ(options.virtual_graph_mode, VirtualGraphMode::Auto);
   EXPECT_TRUE(options.pipelining);
@@ -42,7 +42,6 @@ TEST(ReadOptions, ReadsPlainOptions) {
   EXPECT_EQ(options.sync, SyncPattern::ReplicaAndLadder);
   EXPECT_EQ(options.recomputation, Recomputation::NormOnly);
   EXPECT_EQ(options.synthetic_data, SyntheticData::Zeros);
-  EXPECT_FALSE(options.constant_weights);
   EXPECT_THAT(options.virtual_graph_split_ratios, ElementsAre(0.25, 0.75));
   EXPECT_EQ(options.overlap_io, ir::ExchangeStrategy::OverlapLoops);
 }
@@ -55,8 +54,7 @@ TEST(ReadOptions, ReadsNestedSettings) {
       "location": {"storage": "OffChip", "loadTileSet": "IO", "replicatedTensorSharding": "On",
                    "shardingDomain": {"type": "Consecutive", "replicaGroupSize": 2}},
       "minElementsForOffChip": 10, "minElementsForReplicatedTensorSharding": 20},
-    "tensorLocationSettingsOverride": {"w": {"storage": "OffChip"}},
-    "bufferingDepthMap": {"x": 3}})");
+    "tensorLocationSettingsOverride": {"w": {"storage": "OffChip"}}})");
   EXPECT_EQ(options.phases.phases, 4);
   EXPECT_EQ(options.phases.stages, 1);
   EXPECT_EQ(options.phases.weights, PhaseIo::OnDemand);
@@ -73,7 +71,6 @@ TEST(ReadOptions, ReadsNestedSettings) {
   EXPECT_EQ(options.weights.min_elements_for_off_chip, 10);
   EXPECT_EQ(options.weights.min_elements_for_sharding, 20);
   EXPECT_EQ(options.location_overrides.at("w").storage, ir::Storage::OffChip);
-  EXPECT_EQ(options.buffering_depths.at("x"), 3);
 }
 
 TEST(ReadOptions, ReadsAnchorsAsAWordOrInFull) {
@@ -117,11 +114,10 @@ TEST(ReadOptions, ASwitchThatIsOffResetsItsCount) {
 TEST(ReadOptions, NotesOnceWhatHasNoEffect) {
   Notes notes;
   read_options(
-      R"({"logDir": "/tmp", "enableOutlining": false, "batchSerializationSettings": {"method": "Loop"}})",
+      R"({"logDir": "/tmp", "constantWeights": false, "enableOutlining": false, "batchSerializationSettings": {"method": "Loop"}})",
       "o.json", notes);
-  EXPECT_THAT(notes,
-              ElementsAre("o.json: no effect on a simulated device: batchSerializationSettings.method, "
-                          "enableOutlining, logDir"));
+  EXPECT_THAT(notes, ElementsAre("o.json: no effect on a simulated device: batchSerializationSettings.method, "
+                          "constantWeights, enableOutlining, logDir"));
 }
 
 TEST(ReadOptions, RefusesWithPlaceFindingAndNeed) {
@@ -168,6 +164,8 @@ TEST(ReadOptions, RefusesWithPlaceFindingAndNeed) {
        "needed"},
       {R"({"globalReplicaOffset": -1})",
        "o.json: globalReplicaOffset: -1 found, a whole number of at least 0 needed"},
+      {R"({"bufferingDepthMap": {"x": 0}})",
+       "o.json: bufferingDepthMap.x: 0 found, a whole number of at least 1 needed"},
       {R"([])", "o.json: [] found, an object needed"},
   };
   for (const auto& [json, message] : cases) EXPECT_EQ(refusal(json), message);

@@ -5,6 +5,7 @@
 
 #include <numeric>
 
+#include "executor/device/presets.h"
 #include "tests/support/run_text.h"
 
 namespace podium {
@@ -152,6 +153,82 @@ TEST(Session, AnnotationsAreCheckedBeforeAnythingIsDone) {
 TEST(Session, TellsWhatHasNoEffect) {
   const InferenceSession session(model_of(kIdentity), {.strategy = {.io_tiles = 32}});
   EXPECT_THAT(session.notes(), ElementsAre("numIOTiles: no effect with virtualGraphMode Off"));
+}
+
+// A device of one processor with `bytes` of memory.
+device::Device device_of(std::int64_t bytes) {
+  device::Device device = *device::find_preset(device::kDefaultPreset);
+  device.name = "small";
+  device.tile_memory_bytes = bytes / device.tiles;
+  return device;
+}
+
+TEST(Clock, TellsTheTimeBeforeTheRun) {
+  const InferenceSession session(model_of(kLayers), {.device = device_of(1 << 30), .clock = true});
+  ASSERT_NE(session.timeline(), nullptr);
+  EXPECT_GT(session.timeline()->makespan, 0);
+  EXPECT_TRUE(session.can_run());
+}
+
+TEST(Clock, MemoryIsWhatTheRunMeasures) {
+  const Options strategies[] = {
+      {.batches_per_step = 3},
+      {.virtual_graph_mode = VirtualGraphMode::Auto, .ipus = 3, .pipelining = true, .batches_per_step = 3}};
+  for (const Options& strategy : strategies) {
+    InferenceSession session(model_of(kLayers),
+                             {.strategy = strategy, .device = device_of(1 << 30), .clock = true});
+    const std::vector<ir::Datum> inputs{counting({3, 1, 4})};
+    session.run(inputs);
+    for (int processor = 0; processor < session.program().processors; ++processor) {
+      EXPECT_EQ(session.timeline()->processors[static_cast<std::size_t>(processor)].memory.peak_data,
+                session.peak_bytes(processor));
+    }
+  }
+}
+
+TEST(Clock, WaitsForARunWhereDataDecidesSizes) {
+  constexpr const char* kNonZero = "agraph (float[4] x) => (int64[1,n] y) { a = Abs(x) y = NonZero(a) }";
+  InferenceSession session(model_of(kNonZero), {.device = device_of(1 << 30), .clock = true});
+  EXPECT_EQ(session.timeline(), nullptr);
+  const std::vector<ir::Datum> inputs{tensor<float>({4}, {0, 1, 0, 2})};
+  EXPECT_THAT(values<std::int64_t>(session.run(inputs)[0]), ElementsAre(1, 3));
+  ASSERT_NE(session.timeline(), nullptr);
+  EXPECT_GT(session.timeline()->makespan, 0);
+}
+
+TEST(Clock, KnowsTheTripsOfALoopAfterTheRun) {
+  constexpr const char* kLoop = R"(agraph (int64 n, float[2] x) => (float[2] y) {
+    y = Loop(n, , x) <body = b (int64 i, bool c, float[2] a) => (bool d, float[2] z) { d = Identity(c) z = Neg(a) }> })";
+  double before = 0;
+  for (std::int64_t trips : {1, 100}) {
+    InferenceSession session(model_of(kLoop), {.device = device_of(1 << 30), .clock = true});
+    const std::vector<ir::Datum> inputs{ir::Tensor::scalar(trips), counting({2})};
+    session.run(inputs);
+    ASSERT_NE(session.timeline(), nullptr);
+    EXPECT_GT(session.timeline()->makespan, before);
+    before = session.timeline()->makespan;
+  }
+}
+
+TEST(Clock, AnEstimateOfSizesThatDataDecidesIsRefused) {
+  constexpr const char* kNonZero = "agraph (float[4] x) => (int64[1,n] y) { y = NonZero(x) }";
+  EXPECT_THROW(
+      InferenceSession(model_of(kNonZero), {.device = device_of(1 << 30), .clock = true, .estimate = true}),
+      Error);
+}
+
+TEST(Clock, AnEstimateComputesNothing) {
+  const InferenceSession session(model_of(kLayers),
+                                 {.device = device_of(1 << 30), .clock = true, .estimate = true});
+  EXPECT_NE(session.timeline(), nullptr);
+  EXPECT_FALSE(session.can_run());
+}
+
+TEST(Clock, WhatDoesNotFitIsNotPrepared) {
+  const InferenceSession session(model_of(kLayers), {.device = device_of(1 << 13), .clock = true});
+  ASSERT_NE(session.timeline(), nullptr);
+  EXPECT_FALSE(session.timeline()->fits());
+  EXPECT_FALSE(session.can_run());
 }
 
 }  // namespace

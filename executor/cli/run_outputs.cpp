@@ -1,0 +1,107 @@
+#include "executor/cli/run_outputs.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "executor/cli/run_inputs.h"
+#include "importer/tensor_file.h"
+
+namespace podium::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The first values of an output, for --verbose.
+std::string preview(const ir::Datum& datum) {
+  constexpr std::int64_t kMostShown = 100;
+  if (!datum.is_tensor() || datum.tensor.type() == ir::DataType::String) return "";
+  std::string text;
+  for (std::int64_t i = 0; i < std::min(datum.tensor.size(), kMostShown); ++i) {
+    const double number = element_as_double(datum.tensor, i);
+    // The shortest form that reads back as the same float.
+    const bool is_narrow = is_float(datum.tensor.type()) && datum.tensor.type() != ir::DataType::Double;
+    text += is_narrow ? fmt::format(" {}", static_cast<float>(number)) : fmt::format(" {}", number);
+  }
+  return text + (datum.tensor.size() > kMostShown ? " ..." : "");
+}
+
+OutputResult check_output(std::size_t i, const std::string& name, const ir::Datum& datum,
+                          const Options& options, const importer::Signature& signature) {
+  OutputResult result{.name = name, .type = type_of(datum)};
+  if (options.verbose) result.preview = preview(datum);
+  if (options.expected_folder.empty()) return result;
+  const fs::path file = fs::path(options.expected_folder) / fmt::format("output_{}.pb", i);
+  if (!fs::exists(file))
+    throw Error("{}: no such file, expected values of output '{}' needed", file.string(), name);
+  const ir::Type& declared = i < signature.outputs.size() ? signature.outputs[i].second : result.type;
+  const ir::Datum expected = in_precision(importer::read_tensor_file(file.string(), declared), options);
+  result.compared = true;
+  result.comparison = compare(datum, expected, {options.relative, options.absolute});
+  return result;
+}
+
+// Whether it can be saved; asked of every output before the first is.
+void check_savable(const std::string& name, const ir::Datum& datum) {
+  const bool is_numeric = datum.is_tensor() && datum.tensor.type() != ir::DataType::String;
+  if (is_numeric) return;
+  throw Error("output '{}' is {}, only tensors of numbers are written as .npy", name,
+              to_string(type_of(datum)));
+}
+
+void save(const std::string& folder, const std::string& name, const ir::Datum& datum) {
+  std::error_code failed;
+  fs::create_directories(folder, failed);
+  if (failed) throw Error("--output-dir {}: {}", folder, failed.message());
+  // A name may hold separators: they would lead out of the folder.
+  std::string file = name;
+  std::replace(file.begin(), file.end(), '/', '_');
+  importer::write_npy(datum.tensor, (fs::path(folder) / (file + ".npy")).string());
+}
+
+}  // namespace
+
+// What a model says of its outputs is binding only in the element type: exporters often leave a shape behind
+// that holds for their own example alone.
+void check_element_types(const InferenceSession& session, const importer::Signature& signature) {
+  const std::size_t count = std::min(signature.outputs.size(), session.outputs().size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto& [name, declared] = signature.outputs[i];
+    const ir::Type& found = session.outputs()[i].type;
+    const bool is_known = declared.is_tensor() && found.is_tensor() &&
+                          declared.element != ir::DataType::Undefined &&
+                          found.element != ir::DataType::Undefined;
+    if (!is_known || declared.element == found.element) continue;
+    throw Error("output '{}': declared as {}, its node gives {}", name, to_string(declared),
+                to_string(found));
+  }
+}
+
+std::vector<OutputResult> collect(const Options& options, const importer::Signature& signature,
+                                  const InferenceSession& session, std::span<const ir::Datum> outputs) {
+  std::vector<OutputResult> results;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const std::string& name = session.outputs()[i].name;
+    results.push_back(check_output(i, name, outputs[i], options, signature));
+    if (!options.output_folder.empty()) check_savable(name, outputs[i]);
+  }
+  if (options.output_folder.empty()) return results;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    save(options.output_folder, session.outputs()[i].name, outputs[i]);
+  }
+  return results;
+}
+
+std::string print(const OutputResult& output) {
+  std::string line = fmt::format("{}  {}", output.name, to_string(output.type));
+  if (output.compared) {
+    line += fmt::format("  largest error {:.3g}  {}", output.comparison.largest_error,
+                        output.comparison.agrees() ? "ok" : "differs: " + output.comparison.reason);
+  }
+  line += "\n";
+  if (!output.preview.empty()) line += fmt::format(" {}\n", output.preview);
+  return line;
+}
+
+}  // namespace podium::cli

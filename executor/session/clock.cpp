@@ -1,0 +1,79 @@
+#include "executor/session/clock.h"
+
+#include <algorithm>
+
+#include "executor/lower/lower.h"
+#include "executor/numeric/observe_types.h"
+#include "executor/numeric/prepared_block.h"
+#include "executor/sim/simulate.h"
+
+namespace podium {
+namespace {
+
+bool is_unknown(const ir::Type& type) {
+  return type.is_tensor() && type.element != ir::DataType::Undefined && !type.is_static();
+}
+
+bool has_unknown_trips(const ir::Graph& graph, const ir::Op& op) {
+  return op.is("Loop") && op.inputs[0].valid() && !graph.is_constant(op.inputs[0]);
+}
+
+// The first micro-batch of an array of several.
+ir::Datum first_of(const ir::Datum& given, const ir::Type& type) {
+  if (!given.is_tensor() || !type.is_static() || given.tensor.dims() == type.dims) return given;
+  return ir::Tensor::adopt(type.element, type.dims, given.tensor.raw(), nullptr);
+}
+
+// Loops get as many trips as they may make on these inputs.
+void fix_trips(ir::Graph& graph, std::span<const ir::Datum> inputs) {
+  ir::Graph probe = graph;
+  probe.outputs.clear();
+  for (const ir::Op& op : graph.ops) {
+    if (has_unknown_trips(graph, op)) probe.outputs.push_back(op.inputs[0]);
+  }
+  if (probe.outputs.empty()) return;
+  std::vector<const ir::Datum*> pointers;
+  for (const ir::Datum& datum : inputs) pointers.push_back(&datum);
+  numeric::PreparedBlock block(std::move(probe), {.fuse = false});
+  auto trips = block.run(pointers).begin();
+  for (ir::Op& op : graph.ops) {
+    if (!has_unknown_trips(graph, op)) continue;
+    op.inputs[0] = graph.add_constant(graph.fresh_name("trips"), (*trips++)->tensor.clone());
+  }
+}
+
+// The graph with what it is on these inputs in place of what is unknown.
+ir::Graph with_known_sizes(ir::Graph graph, std::span<const ir::Datum> inputs) {
+  std::vector<ir::Datum> first;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    first.push_back(first_of(inputs[i], graph[graph.inputs[i]].type));
+  }
+  const std::vector<ir::Type> types = numeric::observe_types(graph, first);
+  for (std::size_t i = 0; i < types.size(); ++i) graph.values[i].type = types[i];
+  fix_trips(graph, first);
+  return graph;
+}
+
+}  // namespace
+
+bool data_decides_sizes(const ir::Graph& graph) {
+  return std::any_of(graph.ops.begin(), graph.ops.end(), [&](const ir::Op& op) {
+    return has_unknown_trips(graph, op) ||
+           std::any_of(op.outputs.begin(), op.outputs.end(),
+                       [&](ir::ValueId id) { return id.valid() && is_unknown(graph[id].type); });
+  });
+}
+
+sim::Timeline Clock::run(const executor::Program& program) const {
+  return sim::simulate(program, device,
+                       {.sync = strategy.sync, .io_tiles = strategy.io_tiles, .events = events});
+}
+
+sim::Timeline LateClock::run(std::span<const ir::Datum> inputs) const {
+  if (inputs.size() != graph.inputs.size()) {
+    throw Error("sizes that only data decides: no clock with synthetic data");
+  }
+  return clock.run(lower::lower(with_known_sizes(graph, inputs), placement, clock.strategy));
+}
+
+}  // namespace podium

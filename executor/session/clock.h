@@ -1,0 +1,40 @@
+// The simulated time of a run, also of a model whose sizes only data decides.
+#pragma once
+
+#include <span>
+
+#include "executor/device/device.h"
+#include "executor/options.h"
+#include "executor/program.h"
+#include "executor/sim/timeline.h"
+#include "ir/datum.h"
+#include "ir/placement.h"
+
+namespace podium {
+
+struct Clock {
+  device::Device device;
+  Options strategy;
+  bool events = false;
+
+  /// Error when the Program has a size that only a run tells.
+  sim::Timeline run(const executor::Program &program) const;
+};
+
+/// Whether a tensor of the graph has a size, or a loop a number of trips, that
+/// only a run tells.
+bool data_decides_sizes(const ir::Graph &graph);
+
+/// For such a graph: runs it once more, op by op, on the first micro-batch to
+/// learn the sizes.
+struct LateClock {
+  Clock clock;
+  ir::Graph graph;
+  ir::Placement placement;
+
+  /// `inputs` are those of the session's run. Error for what the clock does not
+  /// know even then.
+  sim::Timeline run(std::span<const ir::Datum> inputs) const;
+};
+
+}  // namespace podium
