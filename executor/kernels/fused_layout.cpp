@@ -1,19 +1,18 @@
 // Between ONNX's channels-first memory and the channels-last memory that fused convolutions work in.
-#include <array>
 #include <cstring>
 
 #include "executor/kernels/fused.h"
-#include "executor/kernels/onednn.h"
+#include "executor/kernels/strides.h"
 
 namespace podium::kernels {
 namespace {
 
-PreparedKernel reorder(PrepareContext& context, const dnnl::memory::desc& from, const dnnl::memory::desc& to) {
-  const dnnl::reorder::primitive_desc primitive(onednn::cpu(), from, onednn::cpu(), to, onednn::attributes());
-  context.need_scratch(primitive.scratchpad_desc().get_size());
-  return [call = onednn::make_call(dnnl::reorder(primitive), primitive,
-                                   {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}})](const RunContext& run) {
-    (*call)(std::array<const void*, 3>{run.input(0).raw(), run.output(0).raw(), run.scratch_memory});
+// One transpose an image; faster than oneDNN's reorder.
+PreparedKernel transpose(DataType type, std::int64_t images, std::int64_t rows, std::int64_t columns) {
+  const std::vector<MoveLoop> loops{
+      {images, rows * columns, rows * columns}, {columns, 1, rows}, {rows, columns, 1}};
+  return [copy = StridedCopy(type, loops)](const RunContext& run) {
+    copy.run(run.input(0).raw(), run.output(0).raw());
   };
 }
 
@@ -21,12 +20,12 @@ PreparedKernel reorder(PrepareContext& context, const dnnl::memory::desc& from, 
 
 PreparedKernel prepare_to_channels_last(PrepareContext& context) {
   const Dims& dims = context.dims(0);
-  return reorder(context, onednn::plain(dims), onednn::channels_last(dims));
+  return transpose(context.element(0), dims[0], dims[1], count_of(dims, 2, dims.size()));
 }
 
 PreparedKernel prepare_to_channels_first(PrepareContext& context) {
   const Dims& dims = context.output(0).dims;
-  return reorder(context, onednn::channels_last(dims), onednn::plain(dims));
+  return transpose(context.element(0), dims[0], count_of(dims, 2, dims.size()), dims[1]);
 }
 
 PreparedKernel prepare_view(PrepareContext& /*context*/) {
