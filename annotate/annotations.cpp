@@ -71,6 +71,27 @@ std::optional<ir::TensorLocation> read_location(const ir::Op& op) {
                             .domain = {static_cast<ir::GroupType>(v[4]), static_cast<int>(v[5])}};
 }
 
+void check_inplace(const ir::Op& op) {
+  const auto* names = find_as<ir::StringList>(op, kInplaceNames, "a list of strings");
+  const auto* priorities = find_as<ir::FloatList>(op, kInplacePriorities, "a list of floats");
+  if ((names == nullptr) != (priorities == nullptr)) {
+    throw Error("{} found without {}, either both or neither needed",
+                names != nullptr ? kInplaceNames : kInplacePriorities,
+                names != nullptr ? kInplacePriorities : kInplaceNames);
+  }
+  if (names != nullptr && names->size() != priorities->size()) {
+    throw Error("{} names in {} and {} numbers in {} found, as many of each needed", names->size(),
+                kInplaceNames, priorities->size(), kInplacePriorities);
+  }
+}
+
+void check_known(std::string_view annotation, std::string_view what, std::string_view name,
+                 const std::vector<std::string_view>& known) {
+  if (std::find(known.begin(), known.end(), name) != known.end()) return;
+  throw Error("invalid {} name '{}' in {}, the nearest is '{}'", what, name, annotation,
+              ir::nearest(name, known));
+}
+
 }  // namespace
 
 bool is_placement(std::string_view annotation) {
@@ -92,24 +113,15 @@ Annotations read_annotations(const ir::Op& op) {
 }
 
 void check_compiler_hints(const ir::Op& op) {
-  const auto* names = find_as<ir::StringList>(op, kInplaceNames, "a list of strings");
-  const auto* priorities = find_as<ir::FloatList>(op, kInplacePriorities, "a list of floats");
-  if ((names == nullptr) != (priorities == nullptr)) {
-    throw Error("{} found without {}, either both or neither needed",
-                names != nullptr ? kInplaceNames : kInplacePriorities,
-                names != nullptr ? kInplacePriorities : kInplaceNames);
+  check_inplace(op);
+  if (const auto* patterns = find_as<ir::StringList>(op, kExcludePatterns, "a list of strings")) {
+    for (const std::string& pattern : *patterns)
+      check_known(kExcludePatterns, "pattern", pattern, pattern_names());
   }
-  if (names != nullptr && names->size() != priorities->size()) {
-    throw Error("{} names in {} and {} numbers in {} found, as many of each needed", names->size(),
-                kInplaceNames, priorities->size(), kInplacePriorities);
-  }
-  const auto* patterns = find_as<ir::StringList>(op, kExcludePatterns, "a list of strings");
-  if (patterns == nullptr) return;
-  for (const std::string& pattern : *patterns) {
-    const auto& known = pattern_names();
-    if (std::find(known.begin(), known.end(), pattern) != known.end()) continue;
-    throw Error("invalid pattern name '{}' in {}, the nearest is '{}'", pattern, kExcludePatterns,
-                ir::nearest(pattern, known));
+  if (const auto* mode = find_as<std::string>(op, kSerializeMode, "a string")) {
+    static const std::vector<std::string_view> kModes{"none", "input_channels", "reducing_dim",
+                                                      "output_channels"};
+    check_known(kSerializeMode, "mode", *mode, kModes);
   }
 }
 

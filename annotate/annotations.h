@@ -23,6 +23,7 @@ inline constexpr std::string_view kPriority = "__schedule_priority";
 inline constexpr std::string_view kInplaceNames = "__inplace_op_names";
 inline constexpr std::string_view kInplacePriorities = "__inplace_op_priorities";
 inline constexpr std::string_view kExcludePatterns = "__exclude_patterns";
+inline constexpr std::string_view kSerializeMode = "__serialize_matmul_mode";
 
 /// Read as the first three, never written.
 inline constexpr std::string_view kPlainVirtualGraph = "virtualGraph";

@@ -74,6 +74,21 @@ void Builder::output_tensor_location(ir::ValueId value, const ir::TensorLocation
 void Builder::schedule_priority(ir::ValueId value, float priority) { annotate(value, kPriority, priority); }
 void Builder::tile_set(ir::ValueId value, ir::TileSet tiles) { annotate(value, kTileSet, number_of(tiles)); }
 
+ir::InputPlacement& Builder::input_settings(ir::ValueId input) {
+  const auto& inputs = graph().inputs;
+  const std::string& name = graph()[input].name;
+  if (std::find(inputs.begin(), inputs.end(), input) == inputs.end()) {
+    throw Error("tensor '{}': is no input of the model", name);
+  }
+  return settings_.inputs[name];
+}
+
+void Builder::variable_group(ir::ValueId variable, const ir::ReplicaGroup& group) {
+  const std::string& name = graph()[variable].name;
+  if (!graph().is_constant(variable)) throw Error("tensor '{}': is no variable of the model", name);
+  settings_.variable_groups[name] = group;
+}
+
 Builder::Scope Builder::in_virtual_graph(int processor) {
   return {*this, kVirtualGraph, processor_number(processor)};
 }

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "annotate/metadata.h"
 #include "ir/builder.h"
 #include "ir/placement.h"
 
@@ -59,6 +60,15 @@ class Builder {
   void schedule_priority(ir::ValueId value, float priority);
   void tile_set(ir::ValueId value, ir::TileSet tiles);
 
+  /// Of the model's inputs and variables; `metadata` goes into the file beside the graph.
+  void input_tile_set(ir::ValueId input, ir::TileSet tiles) { input_settings(input).tiles = tiles; }
+  void exchange_strategy(ir::ValueId input, ir::ExchangeStrategy exchange) {
+    input_settings(input).exchange = exchange;
+  }
+  void broadcast(ir::ValueId input) { input_settings(input).broadcast = true; }
+  void variable_group(ir::ValueId variable, const ir::ReplicaGroup& group);
+  Metadata metadata() const { return write_metadata(settings_); }
+
   Scope in_virtual_graph(int processor);
   Scope in_pipeline_stage(int stage);
   Scope in_execution_phase(int phase);
@@ -69,8 +79,10 @@ class Builder {
 
  private:
   void annotate(ir::ValueId value, std::string_view name, ir::AttributeValue attribute);
+  ir::InputPlacement& input_settings(ir::ValueId input);
 
   ir::Builder builder_;
+  TensorSettings settings_;
   std::vector<ir::Attribute> current_;  // of the scopes that live
   std::vector<ir::OpId> producers_;     // of each value that the first `indexed_` ops make
   std::size_t indexed_ = 0;

@@ -33,14 +33,13 @@ struct Survey {
   std::string describe(std::size_t op) const { return graph.describe(graph.ops[op]); }
 };
 
-// Ops that no output depends on, that hand on what they are given, or that handle only what is known before
-// the run.
-std::vector<bool> find_exempt(const ir::Graph& graph) {
+// Ops that hand on what they are given, or that handle only what is known before the run.
+std::vector<bool> find_known(const ir::Graph& graph) {
   std::vector<bool> known(graph.values.size(), false);
   for (std::size_t i = 0; i < graph.values.size(); ++i) {
     known[i] = graph.values[i].constant.has_value() || graph.values[i].data_left_out;
   }
-  std::vector<bool> exempt(graph.ops.size());
+  std::vector<bool> found(graph.ops.size());
   for (std::size_t i = 0; i < graph.ops.size(); ++i) {
     const ir::Op& op = graph.ops[i];
     const bool is_known =
@@ -50,20 +49,23 @@ std::vector<bool> find_exempt(const ir::Graph& graph) {
     for (ir::ValueId id : op.outputs) {
       if (id.valid()) known[at(id)] = is_known || asks_shape;
     }
-    exempt[i] = is_known || asks_shape || op.is("Identity");
+    found[i] = is_known || asks_shape || op.is("Identity");
   }
+  return found;
+}
+
+// Those, and ops that no output depends on.
+std::vector<bool> find_exempt(const ir::Graph& graph) {
+  std::vector<bool> exempt = find_known(graph);
   std::vector<bool> live(graph.values.size(), false);
   for (ir::ValueId id : graph.outputs) live[at(id)] = true;
   for (std::size_t i = graph.ops.size(); i-- > 0;) {
     const ir::Op& op = graph.ops[i];
     const bool is_read = std::any_of(op.outputs.begin(), op.outputs.end(),
                                      [&](ir::ValueId id) { return id.valid() && live[at(id)]; });
-    if (!is_read) {
-      exempt[i] = true;
-      continue;
-    }
+    if (!is_read) exempt[i] = true;
     for (ir::ValueId id : op.inputs) {
-      if (id.valid()) live[at(id)] = true;
+      if (is_read && id.valid()) live[at(id)] = true;
     }
   }
   return exempt;

@@ -10,6 +10,12 @@
 namespace podium::annotate {
 namespace {
 
+constexpr std::string_view kTileSet = "__tile_set";
+constexpr std::string_view kExchangeStrategy = "__exchange_strategy";
+constexpr std::string_view kStreamMode = "__replicated_stream_mode";
+constexpr std::string_view kGroupType = "__comm_group_type";
+constexpr std::string_view kGroupSize = "__comm_group_size";
+
 int whole_number(const std::string& key, const std::string& text, int most) {
   int value = -1;
   const char* const end = text.data() + text.size();
@@ -25,15 +31,15 @@ void read_entry(const std::string& key, const std::string& text, TensorSettings&
   const std::string tensor = key.substr(slash + 1);
   const auto number = [&](int most) { return whole_number(key, text, most); };
   constexpr int kMostReplicas = 1 << 20;
-  if (setting == "__tile_set") {
+  if (setting == kTileSet) {
     settings.inputs[tensor].tiles = static_cast<ir::TileSet>(number(1));
-  } else if (setting == "__exchange_strategy") {
+  } else if (setting == kExchangeStrategy) {
     settings.inputs[tensor].exchange = static_cast<ir::ExchangeStrategy>(number(3));
-  } else if (setting == "__replicated_stream_mode") {
+  } else if (setting == kStreamMode) {
     settings.inputs[tensor].broadcast = number(1) == 1;
-  } else if (setting == "__comm_group_type") {
+  } else if (setting == kGroupType) {
     settings.variable_groups[tensor].type = static_cast<ir::GroupType>(number(3));
-  } else if (setting == "__comm_group_size") {
+  } else if (setting == kGroupSize) {
     settings.variable_groups[tensor].size = number(kMostReplicas);
   }
 }
@@ -53,10 +59,27 @@ TensorSettings read_metadata(const Metadata& metadata) {
   for (const auto& [name, group] : settings.variable_groups) {
     const bool sized = group.type == ir::GroupType::Consecutive || group.type == ir::GroupType::Orthogonal;
     if (sized && group.size == 0) {
-      throw Error("metadata '__comm_group_size/{}': 0 found, the number of replicas of a group needed", name);
+      throw Error("metadata '{}/{}': 0 found, the number of replicas of a group needed", kGroupSize, name);
     }
   }
   return settings;
+}
+
+Metadata write_metadata(const TensorSettings& settings) {
+  Metadata metadata;
+  const auto write = [&](std::string_view setting, const std::string& tensor, auto value) {
+    metadata[fmt::format("{}/{}", setting, tensor)] = std::to_string(static_cast<int>(value));
+  };
+  for (const auto& [name, input] : settings.inputs) {
+    if (input.tiles) write(kTileSet, name, *input.tiles);
+    if (input.exchange) write(kExchangeStrategy, name, *input.exchange);
+    if (input.broadcast) write(kStreamMode, name, 1);
+  }
+  for (const auto& [name, group] : settings.variable_groups) {
+    write(kGroupType, name, group.type);
+    write(kGroupSize, name, group.size);
+  }
+  return metadata;
 }
 
 void check_settings(const ir::Graph& graph, const TensorSettings& settings) {

@@ -19,6 +19,8 @@ struct TensorSettings {
 
 /// Keys that say nothing of placement are passed over. Error names the key whose value is none.
 TensorSettings read_metadata(const Metadata& metadata);
+/// What read_metadata reads as these settings.
+Metadata write_metadata(const TensorSettings& settings);
 /// Error for a setting of an input or initializer that the graph, as imported, does not have.
 void check_settings(const ir::Graph& graph, const TensorSettings& settings);
 

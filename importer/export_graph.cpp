@@ -229,6 +229,11 @@ void export_graph(const ir::Graph& graph, const std::string& path, const ExportO
     extra->set_domain(std::string(domain));
     extra->set_version(domain_version(domain));
   }
+  for (const auto& [key, value] : options.metadata) {
+    auto* entry = model.add_metadata_props();
+    entry->set_key(key);
+    entry->set_value(value);
+  }
   OutputFile file(path);
   if (!model.SerializeToOstream(&file.stream())) throw Error("cannot be written");
   if (data != nullptr) data->commit();

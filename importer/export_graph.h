@@ -14,6 +14,7 @@ struct ExportOptions {
   int opset = 0;  ///< 0: the highest that any op of the graph needs
   /// Names of symbolic dimensions: input name to one name a dimension ("" where it is a number).
   std::map<std::string, std::vector<std::string>> symbolic = {};
+  std::map<std::string, std::string> metadata = {};  ///< of the model, key to value
 };
 
 /// Writes to a temporary name, then renames. Weights whose sum passes 1 GiB go to a file beside it, named

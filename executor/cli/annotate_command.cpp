@@ -51,8 +51,9 @@ std::string listing(const importer::Model& model) {
   const SizedGraph sized = infer_sizes(model.graph);
   const ir::Placement placement =
       annotate::place(sized.graph, model.info.metadata, annotate::implied_request(sized.graph));
+  const bool is_plain = std::all_of(sized.graph.ops.begin(), sized.graph.ops.end(), says_nothing);
   std::vector<bool> inherited;
-  for (const ir::Op& op : sized.graph.ops) inherited.push_back(says_nothing(op));
+  for (const ir::Op& op : sized.graph.ops) inherited.push_back(!is_plain && says_nothing(op));
   return report::placement_table(sized.graph, placement, inherited) + "\n" +
          report::placement_summary(sized.graph, placement);
 }

@@ -87,6 +87,30 @@ TEST(AnnotatingBuilder, RefusesATensorThatNoOpMakesAndNegativeNumbers) {
             "bad pipeline stage -1 found, 0 or more needed");
 }
 
+TEST(AnnotatingBuilder, WritesWhatItIsToldOfInputsAndVariables) {
+  Model model;
+  Builder& builder = model.builder;
+  const ir::ValueId w = builder.constant(ir::Tensor::of<float>({2}, {1, 2}), "w");
+  builder.output(builder.op("Mul", {model.x, w}));
+  builder.input_tile_set(model.x, ir::TileSet::IO);
+  builder.exchange_strategy(model.x, ir::ExchangeStrategy::OverlapLoops);
+  builder.broadcast(model.x);
+  builder.variable_group(w, {ir::GroupType::Orthogonal, 2});
+  EXPECT_THAT(refused([&] { builder.broadcast(w); }), HasSubstr("is no input of the model"));
+  EXPECT_EQ(refused([&] { builder.variable_group(model.x, {}); }), "tensor 'x': is no variable of the model");
+  const testing::TemporaryFolder folder;
+  importer::export_graph(model.graph, folder.file("model.onnx"), {.metadata = builder.metadata()});
+  const importer::Model read = importer::import_model(folder.file("model.onnx"));
+  check(read.graph, read.info.metadata, {});
+  const ir::Placement placement = place(read.graph, read.info.metadata, {});
+  const ir::InputPlacement& input = placement.inputs.at("x");
+  EXPECT_EQ(input.tiles, ir::TileSet::IO);
+  EXPECT_EQ(input.exchange, ir::ExchangeStrategy::OverlapLoops);
+  EXPECT_TRUE(input.broadcast);
+  const ir::ReplicaGroup pairs{ir::GroupType::Orthogonal, 2};
+  EXPECT_EQ(placement.variable_groups.at(model.graph[w].name), pairs);
+}
+
 TEST(AnnotatingBuilder, AModelThatIsBuiltWrittenAndReadIsPlaced) {
   Model model;
   Builder& builder = model.builder;

@@ -260,6 +260,12 @@ TEST(Check, AnExcludedPatternMustExist) {
             "'OpToIdentity'");
 }
 
+TEST(Check, AModeOfSerialisedProductsMustExist) {
+  EXPECT_EQ(refusal(chain("", R"(__serialize_matmul_mode="reducing")", ""), {}),
+            "node 'b' (Relu): invalid mode name 'reducing' in __serialize_matmul_mode, the nearest is "
+            "'reducing_dim'");
+}
+
 TEST(Check, SettingsNameInputsAndInitializersThatAreThere) {
   const ir::Graph graph = graph_of(sharing("float[2] w = {1, 2}"));
   EXPECT_EQ(refusal(graph, {}, {{"__tile_set/x", "1"}, {"__comm_group_type/w", "3"}, {"author", "a/b"}}),
