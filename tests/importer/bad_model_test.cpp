@@ -39,7 +39,7 @@ TEST(BadFile, SaysWhatTheFileIs) {
               HasSubstr("there is no graph in it"));
   const std::string whole = proto_of(kRelu).SerializeAsString();
   EXPECT_THAT(
-      error(folder.write("e.onnx", whole.substr(0, whole.size() / 2))),
+      error(folder.write("e.onnx", whole.substr(0, whole.size() / 4))),
       MatchesRegex(".*e.onnx: is no ONNX model: field 7 has [0-9]+ bytes, [0-9]+ are left in the file"));
 }
 
