@@ -192,7 +192,8 @@ OpSpec scatter_row(std::string_view name, InferFunction infer) {
           .types = kDataAndIndices,
           .attributes = {with_default("reduction", std::string("none"))},
           .infer = infer,
-          .work = work_of_moving};
+          .work = work_of_moving,
+          .gradient = scatter_gradient};
 }
 
 OpSpec scatter_elements_row() {
@@ -221,7 +222,8 @@ OpSpec tensor_scatter_row() {
           .types = {{'T', kAnyType}, {'I', kInt64}},
           .attributes = {with_default("axis", std::int64_t{-2}), with_default("mode", std::string("linear"))},
           .infer = infer_tensor_scatter,
-          .work = work_of_moving};
+          .work = work_of_moving,
+          .gradient = tensor_scatter_gradient};
 }
 
 OpSpec compress_row() {
@@ -232,7 +234,8 @@ OpSpec compress_row() {
           .types = {{'T', kAnyType}, {'B', kBool}},
           .attributes = {may_have("axis", AttributeKind::Int)},
           .infer = infer_compress,
-          .work = work_of_moving};
+          .work = work_of_moving,
+          .gradient = selection_gradient};
 }
 
 OpSpec one_hot_row() {
@@ -243,7 +246,8 @@ OpSpec one_hot_row() {
           .types = {{'T', kAnyType}, {'I', kNumeric}, {'D', kNumeric}},
           .attributes = {with_default("axis", std::int64_t{-1})},
           .infer = infer_one_hot,
-          .work = work_of_moving};
+          .work = work_of_moving,
+          .gradient = one_hot_gradient};
 }
 
 OpSpec reverse_sequence_row() {
@@ -255,14 +259,15 @@ OpSpec reverse_sequence_row() {
       .types = {{'T', kAnyType}, {'I', kInt64}},
       .attributes = {with_default("batch_axis", std::int64_t{1}), with_default("time_axis", std::int64_t{0})},
       .infer = infer_reverse_sequence,
-      .work = work_of_moving};
+      .work = work_of_moving,
+      .gradient = reverse_sequence_gradient};
 }
 
 }  // namespace
 
 std::span<const OpSpec> gather_ops() {
   static const std::vector<OpSpec> kRows{
-      gather_row("Gather", "axis", infer_gather),
+      differentiable(gather_row("Gather", "axis", infer_gather), gather_gradient),
       gather_row("GatherElements", "axis", infer_gather_elements),
       gather_row("GatherND", "batch_dims", infer_gather_nd),
       scatter_elements_row(),

@@ -67,13 +67,25 @@ void thresholded_relu_gradient(GradientContext& context);
 
 // Movements, in gradients_movement.cpp.
 void concat_gradient(GradientContext& context);
+void depth_to_space_gradient(GradientContext& context);
 void expand_gradient(GradientContext& context);
+void gather_gradient(GradientContext& context);
+void one_hot_gradient(GradientContext& context);
+void pad_gradient(GradientContext& context);
 /// Reshape, Flatten, Squeeze, Unsqueeze: the same numbers under another shape.
 void reshape_gradient(GradientContext& context);
-/// Slice, Gather, GatherElements, GatherND: each output element is one of input 0's.
+void reverse_sequence_gradient(GradientContext& context);
+/// ScatterElements and ScatterND.
+void scatter_gradient(GradientContext& context);
+/// Slice, Tile, Compress, GatherElements, GatherND, CenterCropPad: each output element is one of input 0's, or 0.
 void selection_gradient(GradientContext& context);
+void slice_gradient(GradientContext& context);
+void space_to_depth_gradient(GradientContext& context);
 void split_gradient(GradientContext& context);
+void tensor_scatter_gradient(GradientContext& context);
+void top_k_gradient(GradientContext& context);
 void transpose_gradient(GradientContext& context);
+void trilu_gradient(GradientContext& context);
 
 // Normalisations, dropout and losses, in gradients_norm.cpp and gradients_loss.cpp.
 void batch_normalization_gradient(GradientContext& context);
@@ -89,7 +101,9 @@ void rms_normalization_gradient(GradientContext& context);
 void softmax_cross_entropy_gradient(GradientContext& context);
 
 // Sums and products, in gradients_reduction.cpp.
+void cum_prod_gradient(GradientContext& context);
 void cum_sum_gradient(GradientContext& context);
+void einsum_gradient(GradientContext& context);
 void gemm_gradient(GradientContext& context);
 void log_softmax_gradient(GradientContext& context);
 void matmul_gradient(GradientContext& context);

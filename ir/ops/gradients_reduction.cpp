@@ -25,6 +25,13 @@ Dims reduced_axes(GradientContext& context) {
   return axes;
 }
 
+// The one axis of CumSum or CumProd.
+std::int64_t cumulated_axis(GradientContext& context) {
+  const std::optional<Tensor>& known = context.builder.graph()[context.input(1)].constant;
+  if (!known) throw Error("the gradient needs an axis that is known before the run");
+  return normalized_axis(known->to_ints()[0], context.rank(context.input(0)));
+}
+
 // A value of the output's shape with the axes that were taken away back as ones.
 Term kept(GradientContext& context, const Dims& axes, ValueId value) {
   const bool is_kept = attribute<std::int64_t>(context.op, "keepdims") != 0;
@@ -145,6 +152,38 @@ void cum_sum_gradient(GradientContext& context) {
   const std::int64_t back = attribute<std::int64_t>(context.op, "reverse") == 0 ? 1 : 0;
   const std::int64_t exclusive = attribute<std::int64_t>(context.op, "exclusive");
   context.set(0, flow_of(context).with("CumSum", context.input(1), {{"exclusive", exclusive}, {"reverse", back}}));
+}
+
+// The sum over every output of its product without one factor: also where factors are 0. Factors lie along the
+// last axis, outputs along a new one behind it.
+void cum_prod_gradient(GradientContext& context) {
+  const std::int64_t axis = cumulated_axis(context);
+  const Dims dims = context.static_dims(context.input(0));
+  const std::int64_t count = dims[static_cast<std::size_t>(axis)];
+  const std::int64_t reverse = attribute<std::int64_t>(context.op, "reverse");
+  const std::int64_t exclusive = attribute<std::int64_t>(context.op, "exclusive");
+  IntList order(dims.size());
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  std::swap(order[static_cast<std::size_t>(axis)], order.back());
+  const auto last = [&](Term value, std::int64_t where) {
+    return value.call("Transpose", {{"perm", order}}).with("Unsqueeze", context.ints({where}));
+  };
+  Tensor own(DataType::Bool, {count, count});
+  Tensor counts(DataType::Bool, {count, count});
+  for (std::int64_t factor = 0; factor < count; ++factor) {
+    for (std::int64_t output = 0; output < count; ++output) {
+      const std::int64_t distance = reverse != 0 ? factor - output : output - factor;
+      own.data<bool>()[factor * count + output] = factor == output;
+      counts.data<bool>()[factor * count + output] = distance >= exclusive;
+    }
+  }
+  const Term factors = last(term(context, context.input(0)), -2);
+  const Term others = choose(term(context, context.builder.constant(own)), factors.like(1), factors);
+  const ValueId along = context.builder.constant(Tensor::scalar<std::int64_t>(-1));
+  const Term products = others.with("CumProd", along, {{"exclusive", exclusive}, {"reverse", reverse}});
+  const Term shares = choose(term(context, context.builder.constant(counts)), products * last(flow_of(context), -2), 0);
+  const Term sums = shares.with("ReduceSum", context.ints({-1}), {{"keepdims", std::int64_t{0}}});
+  context.set(0, sums.call("Transpose", {{"perm", order}}));
 }
 
 void matmul_gradient(GradientContext& context) {

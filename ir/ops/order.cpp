@@ -1,6 +1,7 @@
 // Ops whose result is an order or a choice of elements by their values.
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
+#include "ir/ops/gradients.h"
 #include "ir/ops/movement.h"
 
 namespace podium::ir {
@@ -68,7 +69,8 @@ std::span<const OpSpec> order_ops() {
        .attributes = {with_default("axis", std::int64_t{-1}), with_default("largest", std::int64_t{1}),
                       with_default("sorted", std::int64_t{1})},
        .infer = infer_top_k,
-       .work = work_per_element<1>},
+       .work = work_per_element<1>,
+       .gradient = top_k_gradient},
       {.name = "Unique",
        .since = 11,
        .inputs = {{"X"}},

@@ -4,6 +4,7 @@
 
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
+#include "ir/ops/gradients.h"
 #include "ir/ops/movement.h"
 
 namespace podium::ir {
@@ -100,7 +101,8 @@ std::span<const OpSpec> pad_ops() {
        .types = {{'T', kAnyType}, {'P', kInt64}, {'I', kIndices}},
        .attributes = {with_default("mode", std::string("constant"))},
        .infer = infer_pad,
-       .work = work_of_moving},
+       .work = work_of_moving,
+       .gradient = pad_gradient},
   };
   return kRows;
 }

@@ -123,7 +123,7 @@ std::span<const OpSpec> reduce_ops() {
       arg_reduction("ArgMax"),
       arg_reduction("ArgMin"),
       differentiable(cumulation("CumSum", 14), cum_sum_gradient),
-      cumulation("CumProd", 26),
+      differentiable(cumulation("CumProd", 26), cum_prod_gradient),
   };
   return kRows;
 }

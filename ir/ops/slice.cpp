@@ -209,7 +209,7 @@ OpSpec slice_row() {
           .types = {{'T', kAnyType}, {'I', kIndices}},
           .infer = infer_slice,
           .work = work_of_moving,
-          .gradient = selection_gradient};
+          .gradient = slice_gradient};
 }
 
 OpSpec split_row() {
@@ -237,7 +237,8 @@ std::span<const OpSpec> slice_ops() {
        .types = {{'T', kAnyType}, {'I', kIndices}},
        .attributes = {may_have("axes", AttributeKind::Ints)},
        .infer = infer_center_crop_pad,
-       .work = work_of_moving},
+       .work = work_of_moving,
+       .gradient = selection_gradient},
       {.name = "Trilu",
        .since = 14,
        .inputs = {{"input"}, {"k", 'I', Formal::Optional}},
@@ -245,7 +246,8 @@ std::span<const OpSpec> slice_ops() {
        .types = {{'T', kAnyType}, {'I', kInt64}},
        .attributes = {with_default("upper", std::int64_t{1})},
        .infer = infer_trilu,
-       .work = work_of_moving},
+       .work = work_of_moving,
+       .gradient = trilu_gradient},
       {.name = "DepthToSpace",
        .since = 13,
        .inputs = {{"input"}},
@@ -253,7 +255,8 @@ std::span<const OpSpec> slice_ops() {
        .types = {{'T', kAnyType}},
        .attributes = {must_have("blocksize", AttributeKind::Int), with_default("mode", std::string("DCR"))},
        .infer = infer_depth_to_space,
-       .work = work_of_moving},
+       .work = work_of_moving,
+       .gradient = depth_to_space_gradient},
       {.name = "SpaceToDepth",
        .since = 28,
        .inputs = {{"input"}},
@@ -261,7 +264,8 @@ std::span<const OpSpec> slice_ops() {
        .types = {{'T', kAnyType}},
        .attributes = {must_have("blocksize", AttributeKind::Int), with_default("mode", std::string("DCR"))},
        .infer = infer_space_to_depth,
-       .work = work_of_moving},
+       .work = work_of_moving,
+       .gradient = space_to_depth_gradient},
       col2im_row(),
   };
   return kRows;

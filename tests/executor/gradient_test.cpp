@@ -302,6 +302,86 @@ TEST(Gradients, OfMovements) {
   expect("i = Constant <value_ints = [2, 0, 2]> () y = Gather <axis = 1> (x, i)", {2, 3});
 }
 
+TEST(Gradients, OfMoreMovements) {
+  const auto expect = [](const std::string& body, ir::Dims dims) {
+    expect_gradients_of_differences("g (double[] x) => (double[] y) { " + body + " }", {numbers(std::move(dims))});
+  };
+  expect("r = Constant <value_ints = [2, 3]> () y = Tile (x, r)", {2, 2});
+  expect("i = Constant <value = int64[2,2] {1, -1, 0, 1}> () y = Gather <axis = 0> (x, i)", {3, 2});
+  expect("i = Constant <value_int = 1> () y = Gather <axis = 1> (x, i)", {2, 3, 2});
+  expect("a = Constant <value_ints = [1]> () e = Constant <value_ints = [-1]> () y = Slice (x, a, e)", {4, 2});
+  expect("s = Constant <value_ints = [3, 5]> () y = CenterCropPad (x, s)", {5, 2});
+  expect("y = Trilu <upper = 0> (x)", {3, 4});
+  expect("y = DepthToSpace <blocksize = 2, mode = \"CRD\"> (x)", {1, 4, 2, 1});
+  expect("y = SpaceToDepth <blocksize = 2> (x)", {1, 1, 4, 2});
+  expect("c = Constant <value = bool[3] {1, 0, 1}> () y = Compress <axis = 0> (x, c)", {3, 2});
+  expect("l = Constant <value_ints = [2, 3]> () y = ReverseSequence <batch_axis = 1, time_axis = 0> (x, l)", {3, 2});
+  expect("k = Constant <value_ints = [2]> () y, i = TopK <axis = 0> (x, k)", {4, 2});
+}
+
+TEST(Gradients, OfPadsInEveryMode) {
+  for (const char* mode : {"constant", "reflect", "edge", "wrap"}) {
+    expect_gradients_of_differences("g (double[A,B] x) => (double[C,D] y) { p = Constant <value_ints = [1, 2, 2, -1]> () y = Pad <mode = \"" +
+                                        std::string(mode) + "\"> (x, p) }",
+                                    {numbers({3, 5})});
+  }
+  expect_gradients_of_differences("g (double[A] x, double c) => (double[B] y) { p = Constant <value_ints = [1, 2]> () y = Pad (x, p, c) }",
+                                  {numbers({3}), tensor<double>({}, {0.5})});
+}
+
+TEST(Gradients, OfScatteredUpdates) {
+  for (const char* reduction : {"none", "add", "mul", "max", "min"}) {
+    const std::string attribute = std::string(" <reduction = \"") + reduction + "\"> (x, i, u) }";
+    expect_gradients_of_differences("g (double[A,B] x, double[C,B] u) => (double[A,B] y) { i = Constant <value = int64[2,2] {2, 0, 0, 1}> ()"
+                                    " y = ScatterElements" + attribute,
+                                    {numbers({3, 2}), numbers({2, 2}, 1)});
+    expect_gradients_of_differences("g (double[A,B] x, double[C,B] u) => (double[A,B] y) { i = Constant <value = int64[2,1] {2, 0}> ()"
+                                    " y = ScatterND" + attribute,
+                                    {numbers({3, 2}), numbers({2, 2}, 1)});
+  }
+}
+
+TEST(Gradients, OfACacheThatIsWrittenTo) {
+  expect_gradients_of_differences("g (double[A,B,C] x, double[A,D,C] u) => (double[A,B,C] y) { i = Constant <value_ints = [3, 1]> ()"
+                                  " y = TensorScatter <mode = \"circular\"> (x, u, i) }",
+                                  {numbers({2, 4, 2}), numbers({2, 2, 2}, 1)});
+}
+
+TEST(Gradients, OfTheValuesOfOneHot) {
+  expect_gradients_of_differences("g (double[2] v) => (double[A,B] y) { i = Constant <value_ints = [2, 0]> () d = Constant <value_int = 3> ()"
+                                  " y = OneHot (i, d, v) }",
+                                  {numbers({2})});
+}
+
+TEST(Gradients, OfCumulativeProductsWithAZero) {
+  for (const char* attributes : {"exclusive = 0", "exclusive = 1", "reverse = 1", "exclusive = 1, reverse = 1"}) {
+    expect_gradients_of_differences("g (double[A,B] x) => (double[A,B] y) { a = Constant <value_int = 0> () y = CumProd <" +
+                                        std::string(attributes) + "> (x, a) }",
+                                    {tensor<double>({3, 2}, {2, 1.5, 0, 0.5, 3, -2})});
+  }
+}
+
+TEST(Gradients, OfEinsums) {
+  const auto expect = [](const std::string& equation, const std::vector<ir::Dims>& dims) {
+    std::string declared;
+    std::string names;
+    Tensors inputs;
+    for (std::size_t i = 0; i < dims.size(); ++i) {
+      declared += fmt::format("{}double[] x{}", i == 0 ? "" : ", ", i);
+      names += fmt::format("{}x{}", i == 0 ? "" : ", ", i);
+      inputs.emplace_back(numbers(dims[i], static_cast<double>(i)));
+    }
+    expect_gradients_of_differences("g (" + declared + ") => (double[] y) { y = Einsum <equation = \"" + equation + "\"> (" + names + ") }", inputs);
+  };
+  expect("ij,jk->ik", {{2, 3}, {3, 4}});
+  expect("ij->j", {{2, 3}});
+  expect("ii->i", {{3, 3}});
+  expect("iij,j", {{2, 2, 3}, {3}});
+  expect("...ij,...jk->...ik", {{2, 1, 2, 3}, {4, 3, 2}});
+  expect("i,j,k->kji", {{2}, {3}, {2}});
+  expect("ij,ij->", {{2, 3}, {2, 3}});
+}
+
 TEST(Gradients, OfJoinedAndPartedTensors) {
   expect_gradients_of_differences("g (double[A,B] a, double[A,C] b) => (double[A,D] y) { y = Concat <axis = -1> (a, b) }",
                                   {numbers({2, 1}), numbers({2, 3}, 1)});

@@ -1,0 +1,205 @@
+// Ops whose outputs are elements of their inputs: what flows goes back to where each element came from.
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "ir/ops/gradient_terms.h"
+#include "ir/ops/gradients.h"
+#include "ir/ops/slice.h"
+
+namespace podium::ir {
+namespace {
+
+// first, first + 1, ... in the shape of `like`.
+ValueId positions(GradientContext& context, ValueId like, std::int64_t first) {
+  const Dims dims = context.static_dims(like);
+  std::vector<std::int64_t> numbers(static_cast<std::size_t>(element_count(dims)));
+  std::iota(numbers.begin(), numbers.end(), first);
+  return context.builder.constant(Tensor::ints(numbers).reshaped(dims));
+}
+
+// The op itself on other inputs.
+ValueId again(GradientContext& context, std::vector<ValueId> inputs) {
+  return context.builder.ops(context.op.spec->domain, context.op.spec->name, std::move(inputs), 1, context.op.attributes)[0];
+}
+
+// Adds up what flows by the position that each output element came from: 1 to `count`; 0 is nowhere.
+Term add_up(GradientContext& context, ValueId origins, std::int64_t count) {
+  const ValueId all = context.ints({-1});
+  const Term flow = flow_of(context).with("Reshape", all);
+  const Term nothing = term(context, context.call("Expand", {context.number(0, flow), context.ints({count + 1})}));
+  const ValueId sums = context.call("ScatterElements", {nothing, context.call("Reshape", {origins, all}), flow},
+                                    {{"axis", std::int64_t{0}}, {"reduction", std::string("add")}});
+  return term(context, context.call("Slice", {sums, context.ints({1}), context.ints({count + 1})}));
+}
+
+// What flows, zeros around it.
+ValueId padded(GradientContext& context, const Dims& pads) { return flow_of(context).with("Pad", context.ints(pads)); }
+
+std::optional<Dims> known_ints(GradientContext& context, std::size_t i) {
+  if (!context.has_input(i)) return Dims{};
+  const std::optional<Tensor>& known = context.builder.graph()[context.input(i)].constant;
+  return known ? std::optional(known->to_ints()) : std::nullopt;
+}
+
+IntList axis_first(std::int64_t axis, std::int64_t rank) {
+  IntList order(static_cast<std::size_t>(rank));
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  std::rotate(order.begin(), order.begin() + axis, order.begin() + axis + 1);
+  return order;
+}
+
+IntList inverse(const IntList& order) {
+  IntList back(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) back[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
+  return back;
+}
+
+}  // namespace
+
+// The op applied to the positions of input 0's elements says where each output element came from.
+void selection_gradient(GradientContext& context) {
+  if (!context.wants(0)) return;
+  const ValueId x = context.input(0);
+  std::vector<ValueId> inputs = context.op.inputs;
+  inputs[0] = positions(context, x, 1);
+  const std::int64_t count = element_count(context.static_dims(x));
+  context.set(0, context.reshape_like(add_up(context, again(context, inputs), count), x));
+}
+
+// Rows of axis `axis`, moved to the front, are what the indices name.
+void gather_gradient(GradientContext& context) {
+  const ValueId x = context.input(0);
+  const Dims dims = context.static_dims(x);
+  const auto rank = static_cast<std::int64_t>(dims.size());
+  const std::int64_t axis = normalized_axis(attribute<std::int64_t>(context.op, "axis"), rank);
+  const std::int64_t index_rank = context.rank(context.input(1));
+  IntList flow_order(static_cast<std::size_t>(rank - 1 + index_rank));
+  std::iota(flow_order.begin(), flow_order.end(), std::int64_t{0});
+  std::rotate(flow_order.begin(), flow_order.begin() + axis, flow_order.begin() + axis + index_rank);
+  const IntList order = axis_first(axis, rank);
+  Dims rows;
+  for (std::int64_t from : order) rows.push_back(dims[static_cast<std::size_t>(from)]);
+  const Term nothing{&context, context.call("Expand", {context.number(0, x), context.ints(rows)})};
+  rows[0] = -1;
+  const Term updates = flow_of(context).call("Transpose", {{"perm", flow_order}}).with("Reshape", context.ints(rows));
+  const ValueId indices = context.call("Reshape", {context.input(1), context.ints({-1, 1})});
+  const ValueId sums = context.call("ScatterND", {nothing, indices, updates}, {{"reduction", std::string("add")}});
+  context.set(0, context.call("Transpose", {sums}, {{"perm", inverse(order)}}));
+}
+
+void slice_gradient(GradientContext& context) {
+  const auto starts = known_ints(context, 1);
+  const auto ends = known_ints(context, 2);
+  const auto axes = known_ints(context, 3);
+  const auto steps = known_ints(context, 4);
+  if (!starts || !ends || !axes || !steps) return selection_gradient(context);
+  const Dims dims = context.static_dims(context.input(0));
+  Dims pads(2 * dims.size());
+  const std::vector<AxisSlice> slices = slices_of(dims, *starts, *ends, *axes, *steps);
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (slices[i].step != 1) return selection_gradient(context);
+    pads[i] = slices[i].first;
+    pads[i + dims.size()] = dims[i] - slices[i].first - slices[i].count;
+  }
+  context.set(0, padded(context, pads));
+}
+
+// What was added is cut off again. Where elements of the input were repeated, each gets all that flows to its likes.
+void pad_gradient(GradientContext& context) {
+  const ValueId x = context.input(0);
+  std::vector<ValueId> inputs = context.op.inputs;
+  inputs[0] = positions(context, x, 1);
+  if (inputs.size() > 2) inputs[2] = kNoValue;
+  while (!inputs.back().valid()) inputs.pop_back();
+  const ValueId origins = again(context, inputs);
+  if (context.wants(0)) {
+    context.set(0, context.reshape_like(add_up(context, origins, element_count(context.static_dims(x))), x));
+  }
+  if (context.wants(2)) {
+    const Term is_added = term(context, origins).with("Equal", context.builder.constant(Tensor::scalar<std::int64_t>(0)));
+    context.set(2, context.sum_to_shape_of(choose(is_added, flow_of(context), 0), context.input(2)));
+  }
+}
+
+void reverse_sequence_gradient(GradientContext& context) {
+  context.set(0, again(context, {context.output_gradient(), context.input(1)}));
+}
+
+void trilu_gradient(GradientContext& context) {
+  std::vector<ValueId> inputs = context.op.inputs;
+  inputs[0] = context.output_gradient();
+  context.set(0, again(context, inputs));
+}
+
+void depth_to_space_gradient(GradientContext& context) {
+  context.set(0, flow_of(context).call("SpaceToDepth", context.op.attributes));
+}
+
+void space_to_depth_gradient(GradientContext& context) {
+  context.set(0, flow_of(context).call("DepthToSpace", context.op.attributes));
+}
+
+// Where reductions other than a sum are asked for, the result tells what counted: a product is spread by division
+// (so nothing it multiplies may be 0), an extreme goes to what equals it.
+void scatter_gradient(GradientContext& context) {
+  const bool by_element = context.op.is("ScatterElements");
+  const std::string gather = by_element ? "GatherElements" : "GatherND";
+  std::vector<Attribute> axis;
+  if (by_element) axis.push_back({"axis", attribute<std::int64_t>(context.op, "axis")});
+  const auto& reduction = attribute<std::string>(context.op, "reduction");
+  const Term data = term(context, context.input(0));
+  const ValueId indices = context.input(1);
+  const Term updates = term(context, context.input(2));
+  const Term flow = flow_of(context);
+  const Term y = term(context, context.output());
+  const auto at_indices = [&](Term value) { return value.with(gather, indices, axis); };
+  if (reduction == "none") {
+    const Term nothing{&context, context.filled_like(updates, 0)};
+    if (context.wants(0)) {
+      context.set(0, context.call(context.op.spec->name, {flow, indices, nothing}, context.op.attributes));
+    }
+    if (context.wants(2)) context.set(2, at_indices(flow));
+  } else if (reduction == "add") {
+    context.set(0, flow);
+    if (context.wants(2)) context.set(2, at_indices(flow));
+  } else if (reduction == "mul") {
+    if (context.wants(0)) context.set(0, flow * (y / data));
+    if (context.wants(2)) context.set(2, at_indices(flow * y) / updates);
+  } else {
+    if (context.wants(0)) context.set(0, choose(data.with("Equal", y), flow, 0));
+    if (context.wants(2)) context.set(2, choose(updates.with("Equal", at_indices(y)), at_indices(flow), 0));
+  }
+}
+
+void tensor_scatter_gradient(GradientContext& context) {
+  const std::int64_t past = element_count(context.static_dims(context.input(0)));
+  const std::int64_t update = element_count(context.static_dims(context.input(1)));
+  std::vector<ValueId> inputs = context.op.inputs;
+  inputs[0] = positions(context, context.input(0), 1);
+  inputs[1] = positions(context, context.input(1), past + 1);
+  const ValueId sums = add_up(context, again(context, inputs), past + update);
+  const auto parts = context.builder.ops("", "Split", {sums, context.ints({past, update})}, 2);
+  for (std::size_t i = 0; i < 2; ++i) context.set(i, context.reshape_like(parts[i], context.input(i)));
+}
+
+void top_k_gradient(GradientContext& context) {
+  const ValueId nothing = context.filled_like(context.input(0), 0);
+  context.set(0, context.call("ScatterElements", {nothing, context.output(1), context.output_gradient()},
+                              {{"axis", attribute<std::int64_t>(context.op, "axis")}}));
+}
+
+// The two values: of the other elements and of the hot ones.
+void one_hot_gradient(GradientContext& context) {
+  const Term flow = flow_of(context);
+  const ValueId all = context.ints({-1});
+  const ValueId marks = context.call("Concat", {context.call("Reshape", {context.number(0, flow), all}),
+                                                context.call("Reshape", {context.number(1, flow), all})},
+                                     {{"axis", std::int64_t{0}}});
+  const Term is_hot{&context, again(context, {context.input(0), context.input(1), marks})};
+  const auto total = [&](Term value) { return value.with("Reshape", all).call("ReduceSum"); };
+  const Term hot = total(flow * is_hot);
+  context.set(2, context.call("Concat", {total(flow) - hot, hot}, {{"axis", std::int64_t{0}}}));
+}
+
+}  // namespace podium::ir
