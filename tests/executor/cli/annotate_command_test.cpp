@@ -173,6 +173,25 @@ TEST_F(Annotate, ListsWhatNodesInheritAndSay) {
                                 HasSubstr("y             Add     1      1\n")));
 }
 
+TEST_F(Annotate, WhatItPlacesRunsThere) {
+  const std::string run = "podium run --quiet " + out + " --batches-per-step 4 ";
+  EXPECT_EQ(write("--auto pipeline --ipus 3").status, 0);
+  EXPECT_THAT(run_program(run + "--virtual-graph-mode manual --pipeline").out,
+              HasSubstr("processors          3\n"));
+  EXPECT_EQ(write("--auto phases --phases 3").status, 0);
+  EXPECT_THAT(run_program(run + "--virtual-graph-mode execution-phases --phases 3").out,
+              HasSubstr("processors          2\n"));
+}
+
+TEST_F(Annotate, AModelWithoutNodesHasNothingToPlace) {
+  const std::string empty = folder.write("empty.onnxtxt", R"(<ir_version: 8, opset_import: ["": 17]>
+    g (float[2] x) => (float[2] x) { })");
+  EXPECT_EQ(run_program("podium annotate --list " + empty).status, 0);
+  EXPECT_EQ(run_program("podium annotate --auto shard --ipus 1 -o " + out + " " + empty).status, 0);
+  EXPECT_THAT(run_program("podium annotate --auto shard --ipus 2 -o " + out + " " + empty).err,
+              HasSubstr("can be cut into 1 parts at most"));
+}
+
 TEST_F(Annotate, RefusesAWrongCommandLine) {
   expect_refused(run(""), 2, "annotate: -o OUT.onnx or --list needed");
   expect_refused(run("-o out.onnxtxt"), 2, "models are written in binary");
