@@ -216,6 +216,18 @@ void turn_off_io_tiles(Options& options, Notes& notes) {
   }
 }
 
+bool is_default(const LocationSettings& settings) { return settings.location == ir::TensorLocation{}; }
+
+void note_what_only_trains(const Options& options, Notes& notes) {
+  const auto note = [&](bool is_set, const char* option) {
+    if (is_set) notes.push_back(fmt::format("{}: no effect without training", option));
+  };
+  note(options.recomputation != Recomputation::None, "autoRecomputation");
+  note(options.reduction != Reduction::Sum, "accumulationAndReplicationReductionType");
+  note(!is_default(options.optimizer_state), "optimizerStateTensorLocationSettings");
+  note(!is_default(options.accumulators), "accumulatorTensorLocationSettings");
+}
+
 void note_what_is_idle(const Options& options, Notes& notes) {
   if (options.virtual_graph_mode == VirtualGraphMode::ExecutionPhases && !has_phases(options)) {
     notes.push_back("virtualGraphMode ExecutionPhases: no effect with fewer than 2 phases");
@@ -242,6 +254,7 @@ Options check_options(Options options, const device::Device& device, bool traini
   turn_off_sharding(options, notes);
   turn_off_io_tiles(options, notes);
   note_what_is_idle(options, notes);
+  if (!training) note_what_only_trains(options, notes);
   return options;
 }
 

@@ -56,12 +56,15 @@ ir::Graph with_known_sizes(ir::Graph graph, std::span<const ir::Datum> inputs) {
 
 }  // namespace
 
-bool data_decides_sizes(const ir::Graph& graph) {
-  return std::any_of(graph.ops.begin(), graph.ops.end(), [&](const ir::Op& op) {
-    return has_unknown_trips(graph, op) ||
-           std::any_of(op.outputs.begin(), op.outputs.end(),
-                       [&](ir::ValueId id) { return id.valid() && is_unknown(graph[id].type); });
-  });
+std::optional<std::string> undecided(const ir::Graph& graph) {
+  for (const ir::Op& op : graph.ops) {
+    if (has_unknown_trips(graph, op)) return "the number of trips of " + graph.describe(op);
+    for (ir::ValueId id : op.outputs) {
+      if (!id.valid() || !is_unknown(graph[id].type)) continue;
+      return fmt::format("the size of '{}', {}", graph[id].name, to_string(graph[id].type));
+    }
+  }
+  return std::nullopt;
 }
 
 sim::Timeline Clock::run(const executor::Program& program) const {

@@ -1,7 +1,9 @@
 // The simulated time of a run, also of a model whose sizes only data decides.
 #pragma once
 
+#include <optional>
 #include <span>
+#include <string>
 
 #include "executor/device/device.h"
 #include "executor/options.h"
@@ -18,22 +20,20 @@ struct Clock {
   bool events = false;
 
   /// Error when the Program has a size that only a run tells.
-  sim::Timeline run(const executor::Program &program) const;
+  sim::Timeline run(const executor::Program& program) const;
 };
 
-/// Whether a tensor of the graph has a size, or a loop a number of trips, that
-/// only a run tells.
-bool data_decides_sizes(const ir::Graph &graph);
+/// The first tensor of the graph whose size, or loop whose number of trips, only a run tells: "the size of 'n',
+/// int64[1,?]". Nothing when there is none.
+std::optional<std::string> undecided(const ir::Graph& graph);
 
-/// For such a graph: runs it once more, op by op, on the first micro-batch to
-/// learn the sizes.
+/// For such a graph: runs it once more, op by op, on the first micro-batch to learn the sizes.
 struct LateClock {
   Clock clock;
   ir::Graph graph;
   ir::Placement placement;
 
-  /// `inputs` are those of the session's run. Error for what the clock does not
-  /// know even then.
+  /// `inputs` are those of the session's run. Error for what the clock does not know even then.
   sim::Timeline run(std::span<const ir::Datum> inputs) const;
 };
 

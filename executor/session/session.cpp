@@ -134,9 +134,9 @@ InferenceSession::InferenceSession(importer::Model model, const SessionOptions& 
   const ir::Placement placement = place_model(model, strategy, device);
   check_placement(strategy, placement, device);
   const Clock clock{device, strategy, options.events};
-  if (options.clock && data_decides_sizes(model.graph)) {
-    if (estimates)
-      throw Error("sizes that only data decides found, known ones needed to estimate: a run knows them");
+  const auto unknown = options.clock ? undecided(model.graph) : std::nullopt;
+  if (unknown) {
+    if (estimates) throw Error("{} is decided by data: a run is needed, not an estimate", *unknown);
     state.late_clock = LateClock{clock, model.graph, placement};
   }
   state.program = lower::lower(std::move(model.graph), placement, strategy, &state.notes);
@@ -145,8 +145,9 @@ InferenceSession::InferenceSession(importer::Model model, const SessionOptions& 
     state.clocked(estimates, [&] { return clock.run(state.program); });
   }
   if (estimates || (state.timeline && !state.timeline->fits())) return;
-  state.engine.emplace(std::move(state.program),
-                       numeric::PrepareOptions{.seed = options.seed, .threads = options.threads, .fuse = options.fuse});
+  state.engine.emplace(
+      std::move(state.program),
+      numeric::PrepareOptions{.seed = options.seed, .threads = options.threads, .fuse = options.fuse});
 }
 
 InferenceSession::~InferenceSession() = default;

@@ -90,7 +90,8 @@ TEST(AnnotatedModels, APipelineByCostMayReadAnInputAndAWeightOnSeveralProcessors
     c = Mul (b, w)
     y = Add (c, x)
   })",
-                      {.virtual_graph_mode = VirtualGraphMode::Auto, .ipus = 3, .pipelining = true}, {0, 1, 2});
+                      {.virtual_graph_mode = VirtualGraphMode::Auto, .ipus = 3, .pipelining = true},
+                      {0, 1, 2});
 }
 
 const char* const kPhased = R"(g (float[2,3] x) => (float[2,3] y)

@@ -138,6 +138,18 @@ TEST(CheckOptions, SaysThatAnIoModeNeedsAFactor) {
               ElementsAre("batchSerializationSettings.ioMode: no effect without a factor of at least 2"));
 }
 
+TEST(CheckOptions, SaysWhatOnlyTrainingUses) {
+  const Options options{.optimizer_state = {.location = {.storage = ir::Storage::OffChip}},
+                        .recomputation = Recomputation::Standard};
+  Notes notes;
+  check(options, notes);
+  EXPECT_THAT(notes, ElementsAre("autoRecomputation: no effect without training",
+                                 "optimizerStateTensorLocationSettings: no effect without training"));
+  notes.clear();
+  check(options, notes, true);
+  EXPECT_THAT(notes, IsEmpty());
+}
+
 TEST(CheckOptions, DefaultsAreLegalAndSilent) {
   Notes notes;
   check({}, notes);

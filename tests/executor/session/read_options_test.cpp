@@ -116,7 +116,8 @@ TEST(ReadOptions, NotesOnceWhatHasNoEffect) {
   read_options(
       R"({"logDir": "/tmp", "constantWeights": false, "enableOutlining": false, "batchSerializationSettings": {"method": "Loop"}})",
       "o.json", notes);
-  EXPECT_THAT(notes, ElementsAre("o.json: no effect on a simulated device: batchSerializationSettings.method, "
+  EXPECT_THAT(notes,
+              ElementsAre("o.json: no effect on a simulated device: batchSerializationSettings.method, "
                           "constantWeights, enableOutlining, logDir"));
 }
 
