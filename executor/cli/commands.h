@@ -12,5 +12,6 @@ int run_run(const Arguments& arguments);
 int run_annotate(const Arguments& arguments);
 int run_test(const Arguments& arguments);
 int run_info(const Arguments& arguments);
+int run_compare(const Arguments& arguments);
 
 }  // namespace podium::cli

@@ -26,7 +26,7 @@ constexpr std::array kCommands{
     Command{"run", "run inference and print the result table", run_run},
     Command{"train", "train a model (not yet available)", nullptr},
     Command{"annotate", "place a model on processors, stages and phases", run_annotate},
-    Command{"compare", "compare strategies on one model (not yet available)", nullptr},
+    Command{"compare", "compare strategies on one model", run_compare},
     Command{"test", "run ONNX test cases", run_test},
     Command{"info", "describe a model, or the ops that are supported", run_info},
 };

@@ -58,6 +58,11 @@ cxxopts::Options make(std::string_view command, std::string_view what,
     options.add_options("Simulation")("estimate", "clock only: weights are not read, nothing is computed")(
         "trace", "FILE.json that gets a timeline for Perfetto", cxxopts::value<std::string>());
   }
+  if (has(groups, OptionGroup::Compare)) {
+    options.add_options("Comparison of strategies")(
+        "strategies", "FILE.json: a list of {\"name\", \"options\", \"annotate\"}; default: what makes sense",
+        cxxopts::value<std::string>())("estimate", "clock only: weights are not read, nothing is computed");
+  }
   if (has(groups, OptionGroup::Info)) {
     options.add_options("Info")("device",
                                 "prints a device, a preset or FILE.json, as JSON; with --verbose what its "
@@ -118,6 +123,7 @@ void read_shared(const cxxopts::ParseResult& result, const std::vector<OptionGro
 // The file first, then the flags over it.
 void read_strategy(const cxxopts::ParseResult& result, Options& options) {
   options.device = result["device"].as<std::string>();
+  options.names_device = result.count("device") > 0;
   options.session_json = nlohmann::json::object();
   if (result.count("options") > 0) {
     const std::string file = result["options"].as<std::string>();
@@ -148,7 +154,11 @@ Options parse(std::string_view command, const Arguments& arguments, const std::v
       options.list_supported = result.count("ops-supported") > 0;
     }
     if (has(groups, OptionGroup::Strategy)) read_strategy(result, options);
-    options.estimate = has(groups, OptionGroup::Clock) && result.count("estimate") > 0;
+    const bool can_estimate = has(groups, OptionGroup::Clock) || has(groups, OptionGroup::Compare);
+    options.estimate = can_estimate && result.count("estimate") > 0;
+    if (has(groups, OptionGroup::Compare) && result.count("strategies") > 0) {
+      options.strategies_file = result["strategies"].as<std::string>();
+    }
     if (has(groups, OptionGroup::Clock) && result.count("trace") > 0) {
       options.trace_file = result["trace"].as<std::string>();
     }

@@ -37,6 +37,8 @@ struct Options {
   std::string report_file;
   std::string trace_file;
   std::string device;            ///< the name of a preset, or a file; of info "" when none is asked for
+  bool names_device = false;     ///< --device was given
+  std::string strategies_file;   ///< compare --strategies
   podium::Options session = {};  ///< of --options FILE and the flags over it
   nlohmann::json session_json = nlohmann::json::object();  ///< the same as a file would say it
   std::vector<std::string> notes;                          ///< for stderr
@@ -52,7 +54,7 @@ struct Options {
 };
 
 /// Options that a command takes beside --help, --quiet and --verbose.
-enum class OptionGroup : std::uint8_t { Data, Comparison, Strategy, Clock, Session, Info };
+enum class OptionGroup : std::uint8_t { Data, Comparison, Strategy, Clock, Compare, Session, Info };
 
 /// UsageError for an unknown option (naming the nearest), a missing or malformed value. Error for an options
 /// file that cannot be read.

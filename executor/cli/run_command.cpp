@@ -3,8 +3,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <sstream>
+#include <ostream>
 
+#include "executor/cli/machine.h"
 #include "executor/cli/options.h"
 #include "executor/cli/run_inputs.h"
 #include "executor/cli/run_outputs.h"
@@ -70,7 +71,7 @@ report::RunReport start_report(const Options& options, const InferenceSession& s
   }
   return {.model = options.paths[0],
           .strategy = describe(options.session, session.program().processors),
-          .device = options.device,
+          .device = machine_of(options).name,
           .options = options.session_json,
           .micro_batches = options.session.batches_per_step,
           .samples_per_micro_batch = samples,
@@ -125,9 +126,7 @@ RunResult execute(const Options& options) {
 void write_files(const Options& options, const report::RunReport& report) {
   if (!options.report_file.empty()) write_file(options.report_file, report::to_json(report).dump(2) + "\n");
   if (options.trace_file.empty()) return;
-  std::ostringstream trace;
-  report::write_trace(report.timeline, trace);
-  write_file(options.trace_file, trace.str());
+  write_file(options.trace_file, [&](std::ostream& out) { report::write_trace(report.timeline, out); });
 }
 
 void print_table(const RunResult& result) {

@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "executor/device/read_device.h"
+#include "executor/cli/machine.h"
 #include "executor/session/check_options.h"
 
 namespace podium::cli {
@@ -13,7 +13,7 @@ SessionOptions session_options(const Options& options) {
   return {.seed = options.seed,
           .threads = options.threads,
           .strategy = options.session,
-          .device = device::read_device(options.device)};
+          .device = machine_of(options)};
 }
 
 std::string describe(const podium::Options& strategy, int processors) {

@@ -1,0 +1,101 @@
+#include "executor/cli/reference_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "executor/cli/compare.h"
+#include "executor/cli/run_inputs.h"
+
+namespace podium::cli {
+namespace {
+
+ir::Type of_micro_batches(const ir::Type& type, int micro_batches) {
+  ir::Dims dims = type.dims;
+  if (micro_batches > 1) dims.insert(dims.begin(), micro_batches);
+  return ir::Type::tensor(type.element, std::move(dims));
+}
+
+// As many micro-batches as asked for, from the first on and over again.
+ir::Tensor repeated(const std::string& name, const ir::Datum& given, const ir::Type& type,
+                    int micro_batches) {
+  const std::int64_t elements = type.element_count();
+  const bool fits = given.is_tensor() && given.tensor.type() == type.element && elements > 0 &&
+                    given.tensor.size() > 0 && given.tensor.size() % elements == 0;
+  if (!fits || type.element == ir::DataType::String) {
+    throw Error("input '{}': {} found, micro-batches of {} needed", name, to_string(type_of(given)),
+                to_string(type));
+  }
+  const ir::Type whole = of_micro_batches(type, micro_batches);
+  ir::Tensor tensor(whole.element, whole.dims);
+  const std::size_t bytes = given.tensor.bytes();
+  for (std::size_t at = 0; at < tensor.bytes(); at += bytes) {
+    std::memcpy(static_cast<char*>(tensor.raw()) + at, given.tensor.raw(),
+                std::min(bytes, tensor.bytes() - at));
+  }
+  return tensor;
+}
+
+bool has_numbers(const ir::Datum& datum) {
+  return datum.is_tensor() && datum.tensor.type() != ir::DataType::String && !is_complex(datum.tensor.type());
+}
+
+double difference_of(double a, double b) {
+  if (a == b || (std::isnan(a) && std::isnan(b))) return 0;
+  const double difference = std::abs(a - b) / std::max(1.0, std::abs(b));
+  return std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference;
+}
+
+}  // namespace
+
+ReferenceRun::ReferenceRun(importer::Model model, int micro_batches,
+                           const std::map<std::string, ir::Datum>& given, const Options& options)
+    : micro_batches_(micro_batches) {
+  InferenceSession session(std::move(model), {.seed = options.seed,
+                                              .threads = options.threads,
+                                              .optimized = true,
+                                              .strategy = {.batches_per_step = micro_batches}});
+  for (const executor::HostTensor& input : session.inputs()) {
+    types_.push_back(input.type);
+    const auto found = given.find(input.name);
+    inputs_.push_back(
+        found != given.end()
+            ? repeated(input.name, in_precision(found->second, options), input.type, micro_batches)
+            : random_input(input.name, of_micro_batches(input.type, micro_batches), options.random_seed)
+                  .tensor);
+  }
+  for (const ir::Datum& output : session.run(inputs(micro_batches))) {
+    outputs_.push_back(has_numbers(output) ? ir::Datum(output.tensor.clone()) : output);
+  }
+}
+
+std::vector<ir::Datum> ReferenceRun::inputs(int micro_batches) const {
+  IR_CHECK(micro_batches <= micro_batches_, "{} micro-batches of {}", micro_batches, micro_batches_);
+  std::vector<ir::Datum> inputs;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const ir::Type type = of_micro_batches(types_[i], micro_batches);
+    // The first micro-batches of all: memory that inputs_ keeps alive.
+    inputs.push_back(ir::Tensor::adopt(type.element, type.dims, inputs_[i].raw(), nullptr));
+  }
+  return inputs;
+}
+
+std::optional<double> ReferenceRun::difference(std::span<const ir::Datum> outputs, int micro_batches) const {
+  std::optional<double> largest;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (!has_numbers(outputs[i]) || !has_numbers(outputs_[i])) continue;
+    const ir::Tensor& found = outputs[i].tensor;
+    const ir::Tensor& wanted = outputs_[i].tensor;
+    if (found.size() * micro_batches_ != wanted.size() * micro_batches)
+      continue;  // not everything comes back
+    largest = largest.value_or(0);
+    for (std::int64_t at = 0; at < found.size(); ++at) {
+      largest =
+          std::max(*largest, difference_of(element_as_double(found, at), element_as_double(wanted, at)));
+    }
+  }
+  return largest;
+}
+
+}  // namespace podium::cli
