@@ -1,0 +1,120 @@
+// The worked examples of models/examples: what they show must come out.
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/run_program.h"
+
+namespace podium::models {
+namespace {
+
+using nlohmann::json;
+using testing::run_program;
+using testing::TemporaryFolder;
+
+// Reports by strategy of the example's strategies on a model of podium-models.
+std::map<std::string, json> compare(const std::string& example, const std::string& model,
+                                    const std::string& options) {
+  const TemporaryFolder folder;
+  const auto made = run_program(fmt::format("podium-models {} -o {}", model, folder.file("model.onnx")));
+  EXPECT_EQ(made.status, 0) << made.err;
+  const auto result = run_program(fmt::format(
+      "podium compare {} --quiet --strategies {}/models/examples/{}/strategies.json {} --report {}",
+      folder.file("model.onnx"), PODIUM_SOURCE_DIR, example, options, folder.file("report.json")));
+  EXPECT_EQ(result.status, 0) << result.err;
+  std::map<std::string, json> reports;
+  const json report = json::parse(std::ifstream(folder.file("report.json")), nullptr, false);
+  if (report.is_discarded()) return reports;
+  for (const json& strategy : report["strategies"]) {
+    EXPECT_FALSE(strategy.contains("refused")) << strategy;
+    reports[strategy["name"]] = strategy;
+  }
+  return reports;
+}
+
+double seconds(const json& strategy) { return strategy["run"]["seconds"]; }
+double rate(const json& strategy) { return strategy["run"]["samplesPerSecond"]; }
+
+// The largest on-chip memory of a processor.
+double memory(const json& strategy) {
+  double most = 0;
+  for (const json& processor : strategy["run"]["processors"]) {
+    most = std::max(most, processor["memory"]["peakData"].get<double>());
+  }
+  return most;
+}
+
+double activity(const json& strategy, const char* kind) {
+  double total = 0;
+  for (const json& processor : strategy["run"]["processors"]) {
+    total += processor["busySeconds"][kind].get<double>() + processor["ioSeconds"][kind].get<double>();
+  }
+  return total;
+}
+
+// Without the host's data, whose way to the device and back takes longer than all else.
+const std::string kClockOnly = std::string("--estimate --options ") + PODIUM_SOURCE_DIR +
+                               "/models/examples/phased-matmul/no-host-data.json";
+
+std::map<std::string, json> phased_matmul(int size, const std::string& options = kClockOnly) {
+  return compare("phased-matmul", fmt::format("phased-matmul type=float16 size={0} rows={0}", size), options);
+}
+
+TEST(Examples, OverlappedPhasesAreFasterThanSerialisedOnesAndShardingIsFasterStill) {
+  auto strategies = phased_matmul(250);
+  EXPECT_LT(seconds(strategies["phases, overlapped"]), 0.9 * seconds(strategies["phases, serialised"]));
+  EXPECT_LT(seconds(strategies["sharded"]), seconds(strategies["phases, overlapped"]));
+}
+
+TEST(Examples, PhasesHoldOnlyTheWeightsInUseAndOnTheirWay) {
+  auto strategies = phased_matmul(1000);
+  EXPECT_LT(memory(strategies["phases, overlapped"]), memory(strategies["sharded"]));
+}
+
+TEST(Examples, OverlapSavesMostWhereLoadingAndComputingBalance) {
+  auto small = phased_matmul(250);
+  auto medium = phased_matmul(500);
+  auto large = phased_matmul(1000);
+  const auto loads_per_compute = [](std::map<std::string, json>& strategies) {
+    return activity(strategies["phases, overlapped"], "remoteLoad") /
+           activity(strategies["phases, overlapped"], "compute");
+  };
+  EXPECT_GT(loads_per_compute(small), 1.5);
+  EXPECT_NEAR(loads_per_compute(medium), 1, 0.3);
+  EXPECT_LT(loads_per_compute(large), 0.7);
+  const auto saved = [](std::map<std::string, json>& strategies) {
+    return 1 - seconds(strategies["phases, overlapped"]) / seconds(strategies["phases, serialised"]);
+  };
+  EXPECT_GT(saved(medium), saved(small));
+  EXPECT_GT(saved(medium), saved(large));
+}
+
+TEST(Examples, TheLargerTheWeightsTheNearerPhasesComeToSharding) {
+  double before = std::numeric_limits<double>::infinity();
+  for (const int size : {125, 250, 500, 1000}) {
+    auto strategies = phased_matmul(size);
+    const double cost = seconds(strategies["phases, overlapped"]) / seconds(strategies["sharded"]);
+    EXPECT_LT(cost, before) << size;
+    before = cost;
+  }
+}
+
+TEST(Examples, PhasesGiveTheNumbersOfOneProcessor) {
+  for (const auto& [name, strategy] : phased_matmul(250, "")) EXPECT_EQ(strategy["difference"], 0.0) << name;
+}
+
+TEST(Examples, APipelineIsFasterThanShardingTheMoreBatchesItHas) {
+  auto strategies = compare("mnist-cnn", "mnist-cnn batch=64", "");
+  EXPECT_GT(rate(strategies["pipelined, 8 batches"]), rate(strategies["pipelined, 4 batches"]));
+  EXPECT_GT(rate(strategies["pipelined, 32 batches"]), rate(strategies["pipelined, 8 batches"]));
+  EXPECT_GT(rate(strategies["pipelined, 32 batches"]), rate(strategies["sharded, 32 batches"]));
+  for (const auto& [name, strategy] : strategies) EXPECT_EQ(strategy["difference"], 0.0) << name;
+}
+
+}  // namespace
+}  // namespace podium::models
