@@ -164,7 +164,7 @@ std::vector<Step> unroll(Program& program, Cycle cycle, int micro_batches) {
   const Unroller unroller(program, cycle, is_stash, micro_batches);
   std::vector<Step> steps;
   for (int c = 0; c < micro_batches + fill;) {
-    const int repeats = c == fill ? micro_batches - fill : 1;
+    const int repeats = c == fill ? micro_batches - fill - (cycle.last_apart ? 1 : 0) : 1;
     if (repeats > 1) {
       executor::Repeat repeat{.count = repeats, .body = {}};
       unroller.write(c, true, repeat.body);

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "executor/lower/lower.h"
-#include "executor/numeric/engine.h"
 
 namespace podium::testing {
 namespace {
@@ -62,23 +61,25 @@ Layered cnn(int batch) {
   return model;
 }
 
-std::vector<ir::Tensor> run_on_random(const executor::Program& program) {
+std::vector<ir::Tensor> run_on_random(numeric::Engine& engine) {
+  const executor::Program& program = engine.program();
   std::vector<ir::Datum> inputs;
   int seed = 1000;
   for (const executor::HostTensor& input : program.inputs) {
     ir::Dims dims = whole_type(input).dims;
-    dims.insert(dims.begin(), input.micro_batches * (input.broadcast ? 1 : program.replicas));
+    const int micro_batches = input.micro_batches * (input.broadcast ? 1 : program.replicas);
+    // One micro-batch of one replica is taken as it is.
+    if (micro_batches > 1) dims.insert(dims.begin(), micro_batches);
     inputs.emplace_back(random_floats(dims, seed++));
   }
-  numeric::Engine engine(program, {.threads = 1});
   std::vector<ir::Tensor> outputs;
-  // One micro-batch of one replica is taken as it is.
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const ir::Tensor& given = inputs[i].tensor;
-    if (given.dims().front() == 1) inputs[i] = given.reshaped(whole_type(program.inputs[i]).dims);
-  }
   for (const ir::Datum& output : engine.run(inputs)) outputs.push_back(output.tensor.clone());
   return outputs;
+}
+
+std::vector<ir::Tensor> run_on_random(const executor::Program& program) {
+  numeric::Engine engine(program, {.threads = 1});
+  return run_on_random(engine);
 }
 
 std::vector<ir::Tensor> run_on_one_processor(const ir::Graph& graph, const Options& like) {

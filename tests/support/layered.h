@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "executor/numeric/engine.h"
 #include "executor/options.h"
 #include "executor/program.h"
 #include "ir/placement.h"
@@ -28,6 +29,7 @@ Layered cnn(int batch);
 
 /// The outputs of a run on random inputs, the same ones for all Programs of one model and one number of
 /// micro-batches.
+std::vector<ir::Tensor> run_on_random(numeric::Engine& engine);
 std::vector<ir::Tensor> run_on_random(const executor::Program& program);
 
 /// The outputs of the model on one processor, with the same replicas and batches per step.
