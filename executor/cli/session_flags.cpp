@@ -152,8 +152,9 @@ json read_anchor(const std::string& name, const std::string& text) {
 }  // namespace
 
 void add_session_flags(cxxopts::Options& options) {
-  constexpr const char* kGroup = "Strategy (a flag wins over the file)";
-  options.add_options(kGroup)("options", "FILE.json with session options, PopART's names and nesting",
+  constexpr const char* kGroup = "Strategy";
+  options.add_options(kGroup)("options",
+                              "FILE.json with session options, PopART's names and nesting; flags win over it",
                               cxxopts::value<std::string>());
   for (const Flag& flag : kFlags) {
     options.add_options(kGroup)(flag.name, fmt::format("{} (default: {})", flag.meaning, flag.fallback),

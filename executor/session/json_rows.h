@@ -30,11 +30,10 @@ struct Place {
   [[noreturn]] void refuse(const std::string& needed) const;
 };
 
-/// Without `read` the name is known but has no effect.
 template <class T>
 struct Row {
   std::string_view name;
-  void (*read)(T&, const Place&) = nullptr;
+  void (*read)(T&, const Place&);
 };
 
 [[noreturn]] void refuse_name(const Place& object, const std::string& name,
@@ -58,12 +57,7 @@ void read_object(T& target, const Place& place, std::span<const Row<T>> rows) {
       for (const Row<T>& row : rows) known.push_back(row.name);
       refuse_name(place, name, std::move(known));
     }
-    const Place inner = place.at(name, value);
-    if (found->read == nullptr) {
-      place.ignored.push_back(inner.path);
-    } else {
-      found->read(target, inner);
-    }
+    found->read(target, place.at(name, value));
   }
 }
 

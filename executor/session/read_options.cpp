@@ -19,10 +19,36 @@ void object(ObjectOf<member>& target, const Place& place) {
   read_object<Value>(target.*member, place, rows);
 }
 
-// Either the object, or the word of its main member alone.
 template <class T>
 void by_name(std::map<std::string, T>& target, const Place& place, void (*read)(T&, const Place&)) {
   for (const auto& [name, value] : object_of(place).items()) read(target[name], place.at(name, value));
+}
+
+enum class Shape : std::uint8_t { Truth, Number, Text, List, Object, Any };
+
+void check_shape(const Place& place, Shape shape) {
+  const json& value = place.value;
+  switch (shape) {
+    case Shape::Truth:
+      return value.is_boolean() ? void() : place.refuse("true or false");
+    case Shape::Number:
+      return value.is_number() ? void() : place.refuse("a number");
+    case Shape::Text:
+      return value.is_string() ? void() : place.refuse("a text");
+    case Shape::List:
+      return value.is_array() ? void() : place.refuse("a list");
+    case Shape::Object:
+      return value.is_object() ? void() : place.refuse("an object");
+    case Shape::Any:
+      return;
+  }
+}
+
+// Of a name that is known but says nothing to a simulated device.
+template <class T, Shape shape>
+void ignored(T& /*target*/, const Place& place) {
+  check_shape(place, shape);
+  place.ignored.push_back(place.path);
 }
 
 constexpr std::array<Row<ir::ReplicaGroup>, 2> kDomainRows{{
@@ -63,12 +89,12 @@ constexpr std::array<Row<PhaseSettings>, 7> kPhaseRows{{
 constexpr std::array<Row<BatchSerialization>, 8> kBatchRows{{
     {"factor", whole<&BatchSerialization::factor>},
     {"ioMode", word<&BatchSerialization::io_mode>},
-    {"concatOnVirtualGraphChange"},
-    {"concatOnExecutionPhaseChange"},
-    {"concatOnPipelineStageChange"},
-    {"transformContext"},
-    {"method"},
-    {"batchSchedule"},
+    {"concatOnVirtualGraphChange", ignored<BatchSerialization, Shape::Truth>},
+    {"concatOnExecutionPhaseChange", ignored<BatchSerialization, Shape::Truth>},
+    {"concatOnPipelineStageChange", ignored<BatchSerialization, Shape::Truth>},
+    {"transformContext", ignored<BatchSerialization, Shape::Text>},
+    {"method", ignored<BatchSerialization, Shape::Text>},
+    {"batchSchedule", ignored<BatchSerialization, Shape::Text>},
 }};
 
 constexpr std::array<Row<LossScaling>, 6> kLossScalingRows{{
@@ -76,8 +102,8 @@ constexpr std::array<Row<LossScaling>, 6> kLossScalingRows{{
     {"binEdgeLocation", number<&LossScaling::bin_edge>},
     {"thresholdUpperCountProportion", number<&LossScaling::upper_proportion>},
     {"updatePeriod", whole<&LossScaling::period, 1>},
-    {"toTrackTensors"},
-    {"gradientTensorTrackingMethod"},
+    {"toTrackTensors", ignored<LossScaling, Shape::List>},
+    {"gradientTensorTrackingMethod", ignored<LossScaling, Shape::Text>},
 }};
 
 constexpr std::array<Row<Anchor>, 4> kAnchorRows{{
@@ -179,85 +205,85 @@ constexpr std::array kRows = std::to_array<Row<Options>>({
     {"enablePrefetchDatastreams", without_effect<truth<&Options::prefetch>>},
     {"constantWeights", without_effect<truth<&Options::constant_weights>>},
     // Numbers and movements of hardware that are not simulated.
-    {"createImplicitPipeliningFwdOnlyProgram"},
-    {"stashAllTensorsInferencePipeline"},
-    {"explicitRecomputation"},
-    {"enableStochasticRounding"},
-    {"enableLoadAndOffloadRNGState"},
-    {"ensureFp32LossScaleTensor"},
-    {"enableNonStableSoftmax"},
-    {"enableStableNorm"},
-    {"groupNormStridedChannelGrouping"},
-    {"enableSupportedDataTypeCasting"},
-    {"strictOpVersions"},
-    {"updatableNamedBuffers"},
-    {"throwIfLog2ScaleTensorNotInRange"},
-    {"enableExplicitMainLoops"},
-    {"useHostCopyOps"},
-    {"autodiffSettings"},
-    {"replicatedCollectivesSettings"},
-    {"rearrangeAnchorsOnHost"},
-    {"rearrangeStreamsOnHost"},
+    {"createImplicitPipeliningFwdOnlyProgram", ignored<Options, Shape::Truth>},
+    {"stashAllTensorsInferencePipeline", ignored<Options, Shape::Truth>},
+    {"explicitRecomputation", ignored<Options, Shape::Truth>},
+    {"enableStochasticRounding", ignored<Options, Shape::Truth>},
+    {"enableLoadAndOffloadRNGState", ignored<Options, Shape::Truth>},
+    {"ensureFp32LossScaleTensor", ignored<Options, Shape::Truth>},
+    {"enableNonStableSoftmax", ignored<Options, Shape::Truth>},
+    {"enableStableNorm", ignored<Options, Shape::Truth>},
+    {"groupNormStridedChannelGrouping", ignored<Options, Shape::Truth>},
+    {"enableSupportedDataTypeCasting", ignored<Options, Shape::Truth>},
+    {"strictOpVersions", ignored<Options, Shape::Truth>},
+    {"updatableNamedBuffers", ignored<Options, Shape::List>},
+    {"throwIfLog2ScaleTensorNotInRange", ignored<Options, Shape::Truth>},
+    {"enableExplicitMainLoops", ignored<Options, Shape::Truth>},
+    {"useHostCopyOps", ignored<Options, Shape::Truth>},
+    {"autodiffSettings", ignored<Options, Shape::Object>},
+    {"replicatedCollectivesSettings", ignored<Options, Shape::Object>},
+    {"rearrangeAnchorsOnHost", ignored<Options, Shape::Truth>},
+    {"rearrangeStreamsOnHost", ignored<Options, Shape::Truth>},
     // How a compiler arranges code, exchanges and memory.
-    {"enableOutlining"},
-    {"enableOutliningCopyCostPruning"},
-    {"outlineThreshold"},
-    {"outlineSequenceBreakCost"},
-    {"subgraphCopyingStrategy"},
-    {"mergeVarUpdate"},
-    {"mergeVarUpdateMemThreshold"},
-    {"looseThresholdAtPeak"},
-    {"delayVarUpdates"},
-    {"scheduleNonWeightUpdateGradientConsumersEarly"},
-    {"accumulateOuterFragmentSettings"},
-    {"decomposeGradSum"},
-    {"enableSerializedMatmuls"},
-    {"enableFullyConnectedPass"},
-    {"partialsTypeMatMuls"},
-    {"aliasZeroCopy"},
-    {"enableMergeExchange"},
-    {"enableEfficientOverlapIOTopoCons"},
-    {"groupHostSync"},
-    {"disableGradAccumulationTensorStreams"},
-    {"disableOptimizerStateTensorStreams"},
-    {"timeLimitScheduler"},
-    {"swapLimitScheduler"},
-    {"kahnTieBreaker"},
-    {"transitiveClosureOptimizationThreshold"},
-    {"enableVariablesCaching"},
-    {"enableEngineCaching"},
-    {"cachePath"},
-    {"compileEngine"},
-    {"convolutionOptions"},
-    {"lstmOptions"},
-    {"matmulOptions"},
-    {"engineOptions"},
-    {"reportOptions"},
-    {"gclOptions"},
-    {"enableConstantFoldingOfMultipleConsumers"},
-    {"useLoopCandidateCreator"},
-    {"separateCallOpPdfs"},
+    {"enableOutlining", ignored<Options, Shape::Truth>},
+    {"enableOutliningCopyCostPruning", ignored<Options, Shape::Truth>},
+    {"outlineThreshold", ignored<Options, Shape::Number>},
+    {"outlineSequenceBreakCost", ignored<Options, Shape::Number>},
+    {"subgraphCopyingStrategy", ignored<Options, Shape::Text>},
+    {"mergeVarUpdate", ignored<Options, Shape::Text>},
+    {"mergeVarUpdateMemThreshold", ignored<Options, Shape::Number>},
+    {"looseThresholdAtPeak", ignored<Options, Shape::Number>},
+    {"delayVarUpdates", ignored<Options, Shape::Truth>},
+    {"scheduleNonWeightUpdateGradientConsumersEarly", ignored<Options, Shape::Truth>},
+    {"accumulateOuterFragmentSettings", ignored<Options, Shape::Object>},
+    {"decomposeGradSum", ignored<Options, Shape::Truth>},
+    {"enableSerializedMatmuls", ignored<Options, Shape::Truth>},
+    {"enableFullyConnectedPass", ignored<Options, Shape::Truth>},
+    {"partialsTypeMatMuls", ignored<Options, Shape::Text>},
+    {"aliasZeroCopy", ignored<Options, Shape::Truth>},
+    {"enableMergeExchange", ignored<Options, Shape::Truth>},
+    {"enableEfficientOverlapIOTopoCons", ignored<Options, Shape::Truth>},
+    {"groupHostSync", ignored<Options, Shape::Truth>},
+    {"disableGradAccumulationTensorStreams", ignored<Options, Shape::Truth>},
+    {"disableOptimizerStateTensorStreams", ignored<Options, Shape::Truth>},
+    {"timeLimitScheduler", ignored<Options, Shape::Number>},
+    {"swapLimitScheduler", ignored<Options, Shape::Number>},
+    {"kahnTieBreaker", ignored<Options, Shape::Text>},
+    {"transitiveClosureOptimizationThreshold", ignored<Options, Shape::Number>},
+    {"enableVariablesCaching", ignored<Options, Shape::Truth>},
+    {"enableEngineCaching", ignored<Options, Shape::Truth>},
+    {"cachePath", ignored<Options, Shape::Text>},
+    {"compileEngine", ignored<Options, Shape::Truth>},
+    {"convolutionOptions", ignored<Options, Shape::Object>},
+    {"lstmOptions", ignored<Options, Shape::Object>},
+    {"matmulOptions", ignored<Options, Shape::Object>},
+    {"engineOptions", ignored<Options, Shape::Object>},
+    {"reportOptions", ignored<Options, Shape::Object>},
+    {"gclOptions", ignored<Options, Shape::Object>},
+    {"enableConstantFoldingOfMultipleConsumers", ignored<Options, Shape::Truth>},
+    {"useLoopCandidateCreator", ignored<Options, Shape::Truth>},
+    {"separateCallOpPdfs", ignored<Options, Shape::Truth>},
     // Debugging.
-    {"logDir"},
-    {"dotChecks"},
-    {"firstDotOp"},
-    {"finalDotOp"},
-    {"dotOpNames"},
-    {"exportPoplarComputationGraph"},
-    {"exportPoplarVertexGraph"},
-    {"instrumentWithHardwareCycleCounter"},
-    {"hardwareInstrumentations"},
-    {"enableFloatingPointChecks"},
-    {"opxAliasChecking"},
-    {"opxModifyChecking"},
-    {"enableInplaceAmbiguityChecking"},
-    {"customCodelets"},
-    {"customCodeletCompileFlags"},
-    {"serializedPoprithmsShiftGraphsDir"},
-    {"compilationProgressLogger"},
-    {"compilationProgressTotal"},
-    {"developerSettings"},
-    {"experimentalSettings"},
+    {"logDir", ignored<Options, Shape::Text>},
+    {"dotChecks", ignored<Options, Shape::List>},
+    {"firstDotOp", ignored<Options, Shape::Number>},
+    {"finalDotOp", ignored<Options, Shape::Number>},
+    {"dotOpNames", ignored<Options, Shape::Truth>},
+    {"exportPoplarComputationGraph", ignored<Options, Shape::Truth>},
+    {"exportPoplarVertexGraph", ignored<Options, Shape::Truth>},
+    {"instrumentWithHardwareCycleCounter", ignored<Options, Shape::Truth>},
+    {"hardwareInstrumentations", ignored<Options, Shape::List>},
+    {"enableFloatingPointChecks", ignored<Options, Shape::Truth>},
+    {"opxAliasChecking", ignored<Options, Shape::Truth>},
+    {"opxModifyChecking", ignored<Options, Shape::Truth>},
+    {"enableInplaceAmbiguityChecking", ignored<Options, Shape::Truth>},
+    {"customCodelets", ignored<Options, Shape::List>},
+    {"customCodeletCompileFlags", ignored<Options, Shape::Text>},
+    {"serializedPoprithmsShiftGraphsDir", ignored<Options, Shape::Text>},
+    {"compilationProgressLogger", ignored<Options, Shape::Any>},
+    {"compilationProgressTotal", ignored<Options, Shape::Number>},
+    {"developerSettings", ignored<Options, Shape::Object>},
+    {"experimentalSettings", ignored<Options, Shape::Object>},
 });
 
 json parse(const std::string& text, const std::string& file) {

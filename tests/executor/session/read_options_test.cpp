@@ -167,6 +167,8 @@ TEST(ReadOptions, RefusesWithPlaceFindingAndNeed) {
        "o.json: globalReplicaOffset: -1 found, a whole number of at least 0 needed"},
       {R"({"bufferingDepthMap": {"x": 0}})",
        "o.json: bufferingDepthMap.x: 0 found, a whole number of at least 1 needed"},
+      {R"({"enableOutlining": "no"})", "o.json: enableOutlining: \"no\" found, true or false needed"},
+      {R"({"gclOptions": []})", "o.json: gclOptions: [] found, an object needed"},
       {R"([])", "o.json: [] found, an object needed"},
   };
   for (const auto& [json, message] : cases) EXPECT_EQ(refusal(json), message);
