@@ -53,15 +53,8 @@ Span Clock::run(const Task& task, std::int64_t iteration) {
   for (const LaneUse& use : task.lanes) settle(use.number());
 
   Ticks data = 0;
-  Ticks chain = 0;
-  for (const SlotUse& use : task.reads) {
-    const SlotTimes& slot = slots[at(use.number(iteration))];
-    data = std::max(data, slot.ready);
-    chain = std::max(chain, slot.chain);
-  }
+  for (const SlotUse& use : task.reads) data = std::max(data, slots[at(use.number(iteration))].ready);
   for (const SlotUse& use : task.writes) data = std::max(data, slots[at(use.number(iteration))].free);
-  chain += task.ticks;
-  critical_path = std::max(critical_path, chain);
 
   const Ticks synced = when_synced(task);
   Ticks start = std::max(data, synced);
@@ -76,12 +69,26 @@ Span Clock::run(const Task& task, std::int64_t iteration) {
     work(task, use, span);
   }
   hold(task, span);
+  touch_slots(task, iteration, span);
+  return span;
+}
+
+// Of an exchange, each transfer goes on with the chain of what it moves.
+void Clock::touch_slots(const Task& task, std::int64_t iteration, Span span) {
+  Ticks longest = 0;
+  chains_.clear();
   for (const SlotUse& use : task.reads) {
     SlotTimes& slot = slots[at(use.number(iteration))];
     slot.free = std::max(slot.free, span.end);
+    chains_.push_back(slot.chain + task.ticks);
+    longest = std::max(longest, slot.chain);
   }
-  for (const SlotUse& use : task.writes) slots[at(use.number(iteration))] = {span.end, span.end, chain};
-  return span;
+  longest += task.ticks;
+  critical_path = std::max(critical_path, longest);
+  const bool one_by_one = task.activity == Activity::Exchange;
+  for (std::size_t i = 0; i < task.writes.size(); ++i) {
+    slots[at(task.writes[i].number(iteration))] = {span.end, span.end, one_by_one ? chains_[i] : longest};
+  }
 }
 
 Ticks Clock::finish() {

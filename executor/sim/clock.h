@@ -74,12 +74,14 @@ class Clock {
  private:
   void wait(int lane, Ticks until, Idle reason);
   Ticks when_synced(const Task& task) const;
+  void touch_slots(const Task& task, std::int64_t iteration, Span span);
   void hold(const Task& task, Span span);
   void work(const Task& task, const LaneUse& use, Span span);
   bool moves(const Task& task);
 
   const Tasks& tasks_;
-  std::vector<bool> has_io_;  ///< processors whose IO lane is used
+  std::vector<bool> has_io_;    ///< processors whose IO lane is used
+  std::vector<Ticks> chains_;   ///< of what the running task reads, with its own time
 };
 
 }  // namespace podium::sim

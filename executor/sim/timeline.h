@@ -97,7 +97,8 @@ struct LinkReport {
 /// Iterations that repeat a steady state are not in `events` and the memory curves (their time counts).
 struct Timeline {
   double makespan = 0;
-  double critical_path = 0;  ///< of data dependences alone; never above the makespan
+  double critical_path = 0;  ///< of data dependences alone; an estimate where iterations were folded, never above
+                             ///< the makespan
   double flop = 0;           ///< of one replica
   double utilisation = 0;    ///< flop of one replica / (makespan x its processors x peak rate at its type)
   int replicas = 1;

@@ -1,9 +1,14 @@
 #include "executor/sim/walk.h"
 
+#include <algorithm>
+
 #include "executor/sim/steady_state.h"
 
 namespace podium::sim {
 namespace {
+
+// A period of more iterations is taken as it is.
+constexpr std::int64_t kPatience = 50;
 
 class Walker {
  public:
@@ -30,30 +35,33 @@ class Walker {
 
   // The state is compared with that of one earlier iteration, taken anew at distances 1, 2, 4, ...: so a period
   // of any length is found while only one state is kept (Brent's way to find cycles). A period counts when chains
-  // of data have grown in it as in the one before.
+  // of data have grown in it as in the one before; where they have not, one of twice the length is looked at.
   void repeat(const LoopPart& part, std::int64_t count) {
     LoopState then(part, clock_, 0);
     std::vector<Ticks> last_growth;
+    std::int64_t shortest = 1;  // period
     std::int64_t window = 1;
     for (std::int64_t done = 0; done < count;) {
       walk(part.items, done++);
       const std::int64_t period = done - then.iteration();
-      const std::int64_t times =
-          then.same_as_now(done) ? then.times_more(tasks_, (count - done) / period) : 0;
-      bool renew = period == window;
-      if (renew) window *= 2;
+      std::int64_t times = 0;
+      if (period >= shortest && then.same_as_now(done)) times = then.times_more(tasks_, (count - done) / period);
+      if (times == 0 && period < window) continue;
+      window = 2 * period;
       if (times > 0) {
         std::vector<Ticks> growth = then.chain_growth(done);
-        if (growth == last_growth) {
+        if (growth == last_growth || period > kPatience) {
           then.repeat(done, times);
           folded += times * period;
           done += times * period;
+        } else if (!last_growth.empty()) {
+          shortest = 2 * period;
+          growth.clear();
         }
         last_growth = std::move(growth);
-        window = period;
-        renew = true;
+        window = std::max(period, shortest);
       }
-      if (renew) then = LoopState(part, clock_, done);
+      then = LoopState(part, clock_, done);
     }
   }
 

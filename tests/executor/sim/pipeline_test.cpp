@@ -88,6 +88,11 @@ TEST(SimulatedPipeline, PaysForEveryCyclesLoadStoreAndCopy) {
   EXPECT_DOUBLE_EQ(timeline.makespan, (8 * 1 + 7 * 0.5 + 6 * 0.25 + 6 * 0.25) * kMicro);
 }
 
+TEST(SimulatedPipeline, HasTheCriticalPathOfOneMicroBatch) {
+  const sim::Timeline timeline = Pipeline(3, 20, {.host = 0.25, .copy = 0.5}).run();
+  EXPECT_DOUBLE_EQ(timeline.critical_path, (0.25 + 3 * 1 + 2 * 0.5 + 0.25) * kMicro);
+}
+
 TEST(SimulatedPipeline, SendsWhatItReceives) {
   const sim::Timeline timeline = Pipeline(3, 5).run();
   EXPECT_EQ(timeline.bytes_sent, 5 * (1 + 2 + 1) * 1000);
