@@ -14,6 +14,8 @@
 #include "executor/cli/write_file.h"
 #include "executor/report/comparison.h"
 #include "executor/report/model_summary.h"
+#include "executor/session/check_options.h"
+#include "executor/session/place_model.h"
 #include "executor/session/session.h"
 
 namespace podium::cli {
@@ -34,25 +36,33 @@ struct Job {
   std::map<std::string, ir::Datum> given;  ///< inputs from files
   device::Device device;
   std::map<std::string, ir::Type> input_types = {};  ///< of a micro-batch, as files tell them
-  importer::Model model = {};                        ///< optimized
+  importer::Model imported = {};
+  importer::Model model = {};  ///< optimized
   std::vector<Strategy> strategies = {};
   std::vector<podium::Options> settings = {};  ///< of each strategy
   std::optional<ReferenceRun> reference = {};
 };
 
-// The optimized model; with a strategy's annotations, which nodes take only before the passes.
-importer::Model load(const Job& job, const Strategy* annotated = nullptr) {
-  importer::Model model = import(job.options, job.input_types);
-  if (annotated != nullptr) {
-    const std::string where = annotated->name + ": annotate";
-    annotate::apply_rules(model.graph, annotate::read_rules(annotated->annotations.dump(), where));
-  }
+importer::Model optimized(const Job& job, importer::Model model) {
   try {
     optimize(model);
   } catch (const Error& error) {
     throw error.at(job.options.paths[0]);
   }
   return model;
+}
+
+// The optimized model with the annotations of a strategy, which nodes take, and a session checks, only before
+// the passes.
+importer::Model placed(const Job& job, const Strategy& strategy, const podium::Options& settings) {
+  importer::Model model = job.imported;
+  if (!strategy.annotations.is_null()) {
+    const std::string where = strategy.name + ": annotate";
+    annotate::apply_rules(model.graph, annotate::read_rules(strategy.annotations.dump(), where));
+  }
+  if (const auto reason = why_illegal(settings)) throw Error(*reason);
+  check_annotations(model, settings);
+  return strategy.annotations.is_null() ? job.model : optimized(job, std::move(model));
 }
 
 int micro_batches_of(const podium::Options& settings) {
@@ -103,8 +113,7 @@ ComparedStrategy try_strategy(const Job& job, std::size_t index) {
                                     .is_estimate = job.options.estimate}};
   try {
     const auto start = Clock::now();
-    const Strategy& strategy = job.strategies[index];
-    InferenceSession session(strategy.annotations.is_null() ? job.model : load(job, &strategy),
+    InferenceSession session(placed(job, job.strategies[index], settings),
                              {.seed = job.options.seed,
                               .threads = job.options.threads,
                               .optimized = true,
@@ -129,7 +138,8 @@ Job make_job(const Options& options) {
   Job job{.options = options, .given = read_inputs(options, signature), .device = machine_of(options)};
   // A file is one micro-batch unless the model or --dim says how large one is.
   if (options.dims.empty()) job.input_types = micro_batch_types(job.given, signature, {});
-  job.model = load(job);
+  job.imported = import(options, job.input_types);
+  job.model = optimized(job, job.imported);
   job.strategies = strategies_of(options, job.device, job.model.graph);
   Notes notes = options.notes;
   for (const Strategy& strategy : job.strategies) {

@@ -76,6 +76,18 @@ TEST(Compare, TakesStrategiesFromAFileAndListsTheImpossibleWithTheirReason) {
                                 HasSubstr("bit for bit")));
 }
 
+TEST(Compare, ChecksAnnotationsAsASessionDoes) {
+  const TemporaryFolder folder;
+  const std::string strategies = folder.write("strategies.json", R"([
+      {"name": "one", "options": {}},
+      {"name": "partly", "options": {"virtualGraphMode": "Manual"}, "annotate": {"match": "fc2*", "ipu": 1}},
+      {"name": "bare", "options": {"virtualGraphMode": "Manual"}}])");
+  const ProgramResult result = run_program("podium compare --quiet --estimate " + model(folder, "mnist-cnn") +
+                                           " --strategies " + strategies);
+  EXPECT_THAT(result.out, AllOf(HasSubstr("partly: either all nodes have a virtual graph or none"),
+                                HasSubstr("bare: virtualGraphMode is manual, but no node has a virtual graph")));
+}
+
 TEST(Compare, GivesTheSameReportEveryTime) {
   const TemporaryFolder folder;
   const std::string command =
