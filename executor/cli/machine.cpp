@@ -1,5 +1,7 @@
 #include "executor/cli/machine.h"
 
+#include <algorithm>
+
 #include "executor/device/presets.h"
 #include "executor/device/read_device.h"
 
@@ -8,11 +10,12 @@ namespace podium::cli {
 device::Device machine_of(const Options& options) {
   if (options.names_device) return device::read_device(options.device);
   const device::Device& fallback = *device::find_preset(device::kDefaultPreset);
-  if (options.session.ipus <= fallback.processors) return fallback;
+  const int wanted = std::max(options.session.ipus, options.session.replicas);
+  if (wanted <= fallback.processors) return fallback;
   constexpr std::string_view kFamily = "ipu-pod";
   for (std::string_view name : device::preset_names()) {
     const device::Device& pod = *device::find_preset(name);
-    if (name.starts_with(kFamily) && pod.processors >= options.session.ipus) return pod;
+    if (name.starts_with(kFamily) && pod.processors >= wanted) return pod;
   }
   return fallback;
 }

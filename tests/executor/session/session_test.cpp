@@ -106,6 +106,23 @@ TEST(Session, CountsTheElementsOfAllMicroBatchesWhateverTheShape) {
             "input 'x': 6 elements found, 12 needed: 2 of a micro-batch x 3 micro-batches x 2 replicas");
 }
 
+TEST(Session, ABroadcastInputIsGivenOnceForAllReplicas) {
+  importer::Model model = model_of(kIdentity2);
+  model.info.metadata["__replicated_stream_mode/x"] = "1";
+  InferenceSession session(model, {.strategy = {.batches_per_step = 2, .replicas = 2}});
+  const std::vector<ir::Datum> inputs{counting({2, 2})};
+  EXPECT_THAT(values<float>(session.run(inputs)[0]), ElementsAre(1, 2, 1, 2, 3, 4, 3, 4));
+  const std::vector<ir::Datum> twice{counting({2, 2, 2})};
+  try {
+    session.run(twice);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "input 'x': 8 elements found, 4 needed: 2 of a micro-batch x 2 micro-batches x 1 replicas "
+                 "(broadcast)");
+  }
+}
+
 TEST(Session, RefusesAnArrayOfAnotherType) {
   EXPECT_EQ(refusal(kIdentity2, {.batches_per_step = 2}, tensor<std::int64_t>({4}, {1, 2, 3, 4})),
             "input 'x': int64[4] found, elements of type float needed");
