@@ -16,17 +16,25 @@ void take_way(Way& way, IoMode mode) {
   if (!way.exchange && mode == IoMode::IoOverlapped) way.exchange = ExchangeStrategy::OverlapInnerLoop;
 }
 
+ir::BatchSplit split(const ir::Graph& graph, int slices) {
+  try {
+    return ir::split_batch(graph, slices);
+  } catch (const Error& error) {
+    throw error.at(fmt::format("batchSerializationSettings.factor {}", slices));
+  }
+}
+
 }  // namespace
 
 bool is_serialised(const Options& options) { return options.batch_serialization.factor > 1; }
 
 Serialised serialise_batch(const ir::Graph& graph, const ir::Placement& placement, const Options& options) {
-  ir::BatchSplit split = ir::split_batch(graph, options.batch_serialization.factor);
-  Serialised serialised{.graph = std::move(split.graph),
+  ir::BatchSplit slice = split(graph, options.batch_serialization.factor);
+  Serialised serialised{.graph = std::move(slice.graph),
                         .placement = placement,
                         .options = options,
-                        .input_axes = std::move(split.input_axes),
-                        .output_axes = std::move(split.output_axes)};
+                        .input_axes = std::move(slice.input_axes),
+                        .output_axes = std::move(slice.output_axes)};
   const IoMode mode = options.batch_serialization.io_mode;
   if (mode == IoMode::Compute) return serialised;
   for (ir::ValueId id : graph.inputs) take_way(serialised.placement.inputs[graph[id].name], mode);

@@ -66,6 +66,17 @@ TEST(BatchSerialise, OverlappedLoadsTheNextSliceBesideTheComputation) {
             "store y@0.io to host\n");
 }
 
+TEST(BatchSerialise, RefusesWhatDoesNotSplitWithTheOptionAndTheOp) {
+  const Placed model = placed("g (float[4, 2] x) => (float[4, 2] y) { y = Softmax <axis = 0> (x) }", {0});
+  try {
+    lower::lower(model.graph, model.placement, in_slices(2));
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(),
+                ::testing::StartsWith("batchSerializationSettings.factor 2: node 'y' (Softmax): mixes"));
+  }
+}
+
 // On one processor, or sharded over `processors`, without phases.
 void expect_same_numbers(const Layered& model, const Options& options, int processors) {
   ir::Placement placement = model.in_phases(processors);

@@ -164,6 +164,13 @@ TEST(Phased, AnActivationLeavesTheChipOverAGapOfThreePhases) {
   EXPECT_EQ(per_phase(program, "load x1"), (std::map<int, int>{{3, 1}}));
 }
 
+TEST(Phased, AnOpMayAskForItsOutputToLeaveTheChip) {
+  Chain far = with_a_skip(5);
+  far.placement.ops[0].output_location = ir::TensorLocation{.storage = ir::Storage::OffChip};
+  const Program program = lower(far.graph, far.placement, phases(5, 1, PhaseSchedule::Batch));
+  EXPECT_EQ(per_phase(program, "store x1"), (std::map<int, int>{{1, 1}}));
+}
+
 TEST(Phased, WithoutOffChipActivationsNothingIsStored) {
   const Chain far = with_a_skip(6);
   EXPECT_EQ(per_phase(lower(far.graph, far.placement, phases(6, 1)), "store x"), (std::map<int, int>{}));
