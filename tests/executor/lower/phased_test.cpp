@@ -217,6 +217,17 @@ TEST(Phased, TheWholeSequenceIsRepeatedForEveryBatch) {
   EXPECT_THAT(lines(program), ElementsAre("repeat 3 times"));
 }
 
+TEST(Remote, AnOverrideDecidesForItsTensorAlone) {
+  const Chain model = chain(3, 1);
+  Options options = phases(3, 1);
+  options.weights.location.storage = ir::Storage::OnChip;
+  options.location_overrides["w1"].storage = ir::Storage::OffChip;
+  const std::string text = print(lower(model.graph, model.placement, options));
+  EXPECT_THAT(text, HasSubstr("w1: 1 x float[2,2] on ipu 0 streaming"));
+  EXPECT_THAT(text, HasSubstr("w0: 1 x float[2,2] on ipu 0 compute"));
+  EXPECT_THAT(text, HasSubstr("w2: 1 x float[2,2] on ipu 0 compute"));
+}
+
 TEST(Remote, EveryStrategyBringsWeightsBeforeTheirUse) {
   const Chain model = chain(2, 2);
   Options options;
