@@ -30,6 +30,9 @@ struct Variable {
   std::string weight = {};  ///< of optimizer state and accumulators: whose they are
 };
 
+/// How what is accumulated over micro-batches and reduced over replicas is combined (semantics, section 5.2).
+enum class GradientReduction : std::uint8_t { Sum, MeanPost, MeanRunning };
+
 /// An output of the graph becomes a variable's value. Ops that read the variable see what it was before the block
 /// in which the update is made. A variable may have several: one in each micro-batch and one in the outer context.
 struct Update {
@@ -46,6 +49,8 @@ struct Training {
   /// Names of values that are gradients of what one replica has seen: the accumulator, or without accumulation the
   /// gradient itself.
   std::vector<std::string> reduced;
+  /// How replicas reduce them: the mean, else the sum.
+  bool reduces_by_mean = false;
   /// Names of inputs that hold hyper-parameters: fed once per update, the same to every replica.
   std::vector<std::string> hyper_parameters;
   std::size_t loss = 0;  ///< place in Graph::outputs; of one micro-batch
