@@ -12,6 +12,7 @@ using Path = json::json_pointer;
 
 constexpr int kBatchesAProcessor = 4;  // of a step: fills a pipeline for four fifths of its time
 constexpr int kMostPipelines = 4;
+constexpr int kLongPipeline = 256;  // is not tried with few batches: it would fill and drain most of the time
 constexpr int kLeastPhases = 4;
 constexpr int kLeastIoTiles = 32;
 constexpr int kIoShare = 16;  // one tile in so many for input and output
@@ -110,8 +111,10 @@ std::vector<int> shorter_pipelines(const StrategyRequest& request) {
 
 void add_whole_device(List& list, int processors) {
   list.sharded(processors);
-  list.pipelined(processors)["batchesPerStep"] = processors;
-  list.strategies.back().name += fmt::format(", {} batches", processors);
+  if (processors <= kLongPipeline) {
+    list.pipelined(processors)["batchesPerStep"] = processors;
+    list.strategies.back().name += fmt::format(", {} batches", processors);
+  }
   list.pipelined(processors);
   list.with_overlapped_io();
   list.add("one processor", 1, processors);

@@ -1,6 +1,9 @@
 #include "executor/sim/costs.h"
 
 #include <algorithm>
+#include <map>
+#include <memory>
+#include <tuple>
 
 #include "executor/sim/op_cost.h"
 #include "executor/sim/routes.h"
@@ -17,6 +20,9 @@ struct Movement {
   const Program& program;
   const device::Device& device;
   int io_tiles = 0;
+  using CollectiveKey = std::tuple<executor::CollectiveKind, ir::GroupType, int, int, double>;
+  std::shared_ptr<std::map<CollectiveKey, StepCost>> collectives =
+      std::make_shared<std::map<CollectiveKey, StepCost>>();
 
   const Buffer& buffer(const Slot& slot) const { return program[slot.buffer]; }
   double bytes(const Slot& slot) const { return static_cast<double>(slot_bytes(buffer(slot))); }
@@ -31,7 +37,8 @@ struct Movement {
   }
   StepCost over_links(const ExchangeCost& exchange) const {
     StepCost cost{.seconds = sync_seconds() + exchange.seconds};
-    for (const LinkLoad& load : exchange.links) cost.links.push_back({to_string(load.link), load.bytes, load.seconds});
+    for (const LinkLoad& load : exchange.links)
+      cost.links.push_back({to_string(load.link), load.bytes, load.seconds});
     return cost;
   }
   StepCost host(Direction direction, const Slot& slot) const {
@@ -82,19 +89,29 @@ struct Movement {
   StepCost operator()(const executor::StoreRemote& step) const {
     return remote(Direction::Store, step.transfer.from, step.transfer.to);
   }
+  // Long rings have many links, and a model of many layers many weights of one size: each kind is thought out
+  // once.
   StepCost operator()(const executor::Collective& step) const {
-    const Slot& from = step.transfer.from;
+    const Buffer& from = buffer(step.transfer.from);
+    const double whole = std::max(bytes(step.transfer.from), bytes(step.transfer.to));
+    const auto [entry, is_new] =
+        collectives->try_emplace({step.kind, step.group.type, step.group.size, from.processor, whole});
+    if (is_new) entry->second = collective(step, from.processor, whole);
+    return entry->second;
+  }
+  StepCost collective(const executor::Collective& step, int processor, double whole) const {
     std::vector<int> members;
     const auto groups = executor::replica_groups(step.group, program.replicas);
-    for (int replica : groups.front()) {
-      members.push_back(replica * program.processors + buffer(from).processor);
-    }
+    for (int replica : groups.front()) members.push_back(replica * program.processors + processor);
     if (members.size() == 1) return {};
-    const double whole = std::max(bytes(from), bytes(step.transfer.to));
     return over_links(collective_cost(device, step.kind, whole, members));
   }
-  StepCost operator()(const executor::Compute& /*step*/) const { throw InternalError("a compute moves nothing"); }
-  StepCost operator()(const executor::Repeat& /*step*/) const { throw InternalError("a repeat moves nothing"); }
+  StepCost operator()(const executor::Compute& /*step*/) const {
+    throw InternalError("a compute moves nothing");
+  }
+  StepCost operator()(const executor::Repeat& /*step*/) const {
+    throw InternalError("a repeat moves nothing");
+  }
 };
 
 // At the type of most of the bytes on the processors, of those in which matrix units calculate.
