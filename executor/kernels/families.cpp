@@ -37,6 +37,7 @@ std::span<const KernelFamily> kernel_families() {
       ml_linear_kernels,
       ml_tree_kernels,
       fused_kernels,
+      gradient_kernels,
   };
   return kFamilies;
 }

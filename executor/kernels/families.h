@@ -40,6 +40,7 @@ std::span<const KernelSpec> ml_preprocess_kernels();
 std::span<const KernelSpec> ml_linear_kernels();
 std::span<const KernelSpec> ml_tree_kernels();
 std::span<const KernelSpec> fused_kernels();
+std::span<const KernelSpec> gradient_kernels();
 
 /// All of them, in a fixed order.
 std::span<const KernelFamily> kernel_families();

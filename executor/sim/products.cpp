@@ -64,6 +64,19 @@ std::vector<RepeatedProduct> conv_products(const TypedOp& op) {
   return {{product}};
 }
 
+// The windows of X on one side, what flows back on the other; the sum goes over the places of all images.
+std::vector<RepeatedProduct> weight_gradient_products(const TypedOp& op) {
+  const ir::Dims& weights = op.output(0).dims;
+  const double multiply_adds = ir::work_of(op).flop / 2;
+  if (multiply_adds == 0) return {};
+  Product product{.count = static_cast<double>(op.get_int("group")),
+                  .rows = elements(op.output(0)) / static_cast<double>(weights[0])};
+  product.columns = static_cast<double>(weights[0]) / product.count;
+  product.inner = multiply_adds / product.count / product.rows / product.columns;
+  product.stored_share = std::min(1.0, elements(op.input(0)) / (product.count * product.rows * product.inner));
+  return {{product}};
+}
+
 // X is projected in one product for all steps; the state's products follow each other.
 std::vector<RepeatedProduct> recurrent_products(const TypedOp& op) {
   const ir::Dims& x = op.dims(0);
@@ -105,6 +118,7 @@ std::vector<RepeatedProduct> attention_products(const TypedOp& op) {
 std::vector<RepeatedProduct> products_of(const TypedOp& op) {
   if (is_of(ir::matmul_ops, op.op.spec)) return matmul_products(op);
   if (is_of(ir::conv_ops, op.op.spec)) return conv_products(op);
+  if (op.op.is("ConvWeightGradient", "podium")) return weight_gradient_products(op);
   if (is_of(ir::recurrent_ops, op.op.spec)) return recurrent_products(op);
   if (op.op.is("Attention") || op.op.is("FlexAttention", "ai.onnx.preview")) return attention_products(op);
   return {};

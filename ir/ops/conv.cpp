@@ -2,6 +2,7 @@
 
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
+#include "ir/ops/gradients.h"
 #include "ir/ops/window.h"
 
 namespace podium::ir {
@@ -252,8 +253,12 @@ OpSpec causal_conv_row() {
 
 std::span<const OpSpec> conv_ops() {
   static const std::vector<OpSpec> kRows{
-      conv_row(),         conv_transpose_row(), conv_integer_row(),
-      qlinear_conv_row(), deform_conv_row(),    causal_conv_row(),
+      differentiable(conv_row(), conv_gradient),
+      differentiable(conv_transpose_row(), conv_transpose_gradient),
+      conv_integer_row(),
+      qlinear_conv_row(),
+      deform_conv_row(),
+      differentiable(causal_conv_row(), causal_conv_gradient),
   };
   return kRows;
 }

@@ -37,6 +37,7 @@ std::span<const OpFamily> op_families() {
       ml_linear_ops,
       ml_tree_ops,
       fused_ops,
+      gradient_ops,
   };
   return kFamilies;
 }

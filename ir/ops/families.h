@@ -40,6 +40,7 @@ std::span<const OpSpec> ml_preprocess_ops();
 std::span<const OpSpec> ml_linear_ops();
 std::span<const OpSpec> ml_tree_ops();
 std::span<const OpSpec> fused_ops();
+std::span<const OpSpec> gradient_ops();
 
 /// All of them, in a fixed order.
 std::span<const OpFamily> op_families();

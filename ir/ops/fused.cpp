@@ -1,5 +1,5 @@
 // Ops that no model contains: the numeric engine makes them of ONNX's ops while it prepares a block, after
-// differentiation and placement. Domain "podium".
+// differentiation and placement. Domain "podium", which gradient_ops.cpp has too.
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
 

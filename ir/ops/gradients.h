@@ -87,6 +87,13 @@ void top_k_gradient(GradientContext& context);
 void transpose_gradient(GradientContext& context);
 void trilu_gradient(GradientContext& context);
 
+// Convolutions, in gradients_conv.cpp.
+void causal_conv_gradient(GradientContext& context);
+void conv_gradient(GradientContext& context);
+void conv_transpose_gradient(GradientContext& context);
+/// Of ConvWeightGradient itself.
+void conv_weight_gradient_gradient(GradientContext& context);
+
 // Normalisations, dropout and losses, in gradients_norm.cpp and gradients_loss.cpp.
 void batch_normalization_gradient(GradientContext& context);
 void dropout_gradient(GradientContext& context);

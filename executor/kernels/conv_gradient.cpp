@@ -1,0 +1,117 @@
+// ConvWeightGradient: products over columns, summed over images and windows in a fixed order.
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "executor/kernels/conv_columns.h"
+#include "executor/kernels/dispatch.h"
+#include "executor/kernels/gemm.h"
+#include "executor/kernels/gradient_ops.h"
+#include "executor/kernels/parallel.h"
+#include "executor/kernels/thread_limit.h"
+
+namespace podium::kernels {
+namespace {
+
+// Pieces are channels of X that lie in one group: each has columns of dW of its own, so that threads share
+// nothing and no sum depends on their number.
+struct WeightGradient {
+  ConvShape shape;
+  Columns columns;
+  std::int64_t channels_at_once = 1;
+  std::int64_t lines_at_once = 1;
+
+  std::int64_t pieces_of_group() const { return (shape.in_channels + channels_at_once - 1) / channels_at_once; }
+};
+
+ConvShape shape_of(const PrepareContext& context) {
+  const Dims& x = context.dims(0);
+  const Dims& flow = context.dims(1);
+  ConvShape shape{.window = ir::conv_window(context, x, context.output(0).dims)};
+  shape.window.output.assign(flow.begin() + 2, flow.end());
+  shape.batch = x[0];
+  shape.group = context.get_int("group");
+  shape.in_channels = x[1] / shape.group;
+  shape.out_channels = flow[1] / shape.group;
+  shape.kernel_size = ir::element_count(shape.window.kernel);
+  shape.in_size = ir::element_count(shape.window.input);
+  shape.out_size = ir::element_count(shape.window.output);
+  return shape;
+}
+
+WeightGradient plan(const ConvShape& shape) {
+  constexpr std::int64_t kRowsAtOnce = 192;      // of columns: as many columns of dW
+  constexpr std::int64_t kPieces = 8;            // at least, so that there is work for several threads
+  constexpr std::int64_t kColumnsAtOnce = 1024;  // so that what is unfolded stays in a core's cache
+  WeightGradient result{shape, Columns(shape.window)};
+  const std::int64_t size = std::max<std::int64_t>(shape.kernel_size, 1);
+  const std::int64_t most = std::max<std::int64_t>(shape.in_channels * shape.group / kPieces, 1);
+  result.channels_at_once = std::clamp<std::int64_t>(kRowsAtOnce / size, 1, most);
+  const std::int64_t line = std::max<std::int64_t>(result.columns.line_size(), 1);
+  result.lines_at_once =
+      std::clamp<std::int64_t>(kColumnsAtOnce / line, 1, std::max<std::int64_t>(result.columns.lines(), 1));
+  return result;
+}
+
+// Channels [first, last) of one group of X with that group of dY.
+template <class T>
+void add_piece(const WeightGradient& op, const T* x, const T* flow, T* weights, std::int64_t channels,
+               std::vector<T>& columns) {
+  const ConvShape& shape = op.shape;
+  for (std::int64_t line = 0; line < op.columns.lines(); line += op.lines_at_once) {
+    const std::int64_t end = std::min(line + op.lines_at_once, op.columns.lines());
+    const std::int64_t width = (end - line) * op.columns.line_size();
+    for (std::int64_t c = 0; c < channels; ++c) {
+      op.columns.gather(x + c * shape.in_size, T{0}, line, end, columns.data() + c * shape.kernel_size * width, width);
+    }
+    const Product product{.m = shape.out_channels,
+                          .n = channels * shape.kernel_size,
+                          .k = width,
+                          .transpose_b = true,
+                          .row_a = shape.out_size,
+                          .row_c = shape.depth()};
+    multiply(product, flow + line * op.columns.line_size(), columns.data(), weights, T{1}, T{1});
+  }
+}
+
+template <class T>
+void run_piece(const WeightGradient& op, const T* x, const T* flow, T* weights, std::int64_t piece,
+               std::vector<T>& columns) {
+  const ConvShape& shape = op.shape;
+  const std::int64_t group = piece / op.pieces_of_group();
+  const std::int64_t first = piece % op.pieces_of_group() * op.channels_at_once;
+  const std::int64_t channels = std::min(op.channels_at_once, shape.in_channels - first);
+  T* to = weights + group * shape.out_channels * shape.depth() + first * shape.kernel_size;
+  for (std::int64_t m = 0; m < shape.out_channels; ++m) {
+    std::fill_n(to + m * shape.depth(), channels * shape.kernel_size, T{0});
+  }
+  for (std::int64_t n = 0; n < shape.batch; ++n) {
+    const std::int64_t image = n * shape.group + group;
+    add_piece(op, x + (image * shape.in_channels + first) * shape.in_size,
+              flow + image * shape.out_channels * shape.out_size, to, channels, columns);
+  }
+}
+
+}  // namespace
+
+PreparedKernel prepare_conv_weight_gradient(PrepareContext& context) {
+  const auto op = std::make_shared<const WeightGradient>(plan(shape_of(context)));
+  return dispatch<float, double>(context.element(0), [&](auto tag) -> PreparedKernel {
+    using T = decltype(tag);
+    return [op](const RunContext& run) {
+      const ConvShape& shape = op->shape;
+      const std::int64_t rows = op->channels_at_once * shape.kernel_size;
+      const std::int64_t pieces = shape.group * op->pieces_of_group();
+      const std::int64_t cost = rows * shape.out_channels * shape.out_size * shape.batch;
+      parallel_ranges(pieces, cost, [&](std::int64_t begin, std::int64_t end) {
+        const ThreadLimit alone(1);  // a product over several threads would add up in another order
+        std::vector<T> columns(static_cast<std::size_t>(rows * op->lines_at_once * op->columns.line_size()));
+        for (std::int64_t piece = begin; piece < end; ++piece) {
+          run_piece(*op, run.input(0).data<T>(), run.input(1).data<T>(), run.output(0).data<T>(), piece, columns);
+        }
+      });
+    };
+  });
+}
+
+}  // namespace podium::kernels

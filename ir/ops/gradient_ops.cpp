@@ -1,0 +1,65 @@
+// Ops that no model contains: gradient builders append them where no op of ONNX computes a gradient as fast.
+// Domain "podium". Each is named after what it is the gradient of; its attributes say of the window or region
+// what the op's own said.
+#include <algorithm>
+
+#include "ir/ops/common.h"
+#include "ir/ops/families.h"
+#include "ir/ops/gradients.h"
+#include "ir/ops/window.h"
+
+namespace podium::ir {
+namespace {
+
+// W's shape from the channels of both operands: [channels of dY, channels of X / group, kernel...].
+void infer_conv_weight_gradient(InferContext& context) {
+  const DataType element = context.element(0);
+  if (!context.has_rank(0) || !context.has_rank(1)) return context.set_output_element(0, element);
+  const std::int64_t channels = context.dims(0)[1];
+  Dims dims{context.dims(1)[1], channels == kUnknown ? kUnknown : channels / context.get_int("group")};
+  const IntList& kernel = context.get<IntList>("kernel_shape");
+  dims.insert(dims.end(), kernel.begin(), kernel.end());
+  context.set_output(0, element, std::move(dims));
+}
+
+// As many multiply-adds as the convolution has.
+Work conv_weight_gradient_work(const TypedOp& op) {
+  const std::int64_t flows = op.input(1).element_count();
+  const std::int64_t weights = op.output(0).element_count();
+  if (flows < 0 || weights < 0) return {};
+  const double channels = static_cast<double>(std::max<std::int64_t>(op.output(0).dims[0], 1));
+  return {.flop = 2.0 * static_cast<double>(flows) * static_cast<double>(weights) / channels, .bytes = io_bytes(op)};
+}
+
+// The window of a convolution as it came out, with no automatic padding.
+std::vector<AttributeSpec> found_window(std::vector<AttributeSpec> more) {
+  std::vector<AttributeSpec> attributes{
+      must_have("kernel_shape", AttributeKind::Ints), must_have("strides", AttributeKind::Ints),
+      must_have("dilations", AttributeKind::Ints), must_have("pads", AttributeKind::Ints)};
+  attributes.insert(attributes.end(), more.begin(), more.end());
+  return attributes;
+}
+
+// From X and what flows into Conv's Y to W's gradient.
+OpSpec conv_weight_gradient_row() {
+  return {.name = "ConvWeightGradient",
+          .domain = "podium",
+          .inputs = {{"X"}, {"dY"}},
+          .outputs = {{"dW"}},
+          .types = {{'T', kFloats}},
+          .attributes = found_window({with_default("group", std::int64_t{1})}),
+          .infer = infer_conv_weight_gradient,
+          .work = conv_weight_gradient_work,
+          .gradient = conv_weight_gradient_gradient};
+}
+
+}  // namespace
+
+std::span<const OpSpec> gradient_ops() {
+  static const std::vector<OpSpec> kRows{
+      conv_weight_gradient_row(),
+  };
+  return kRows;
+}
+
+}  // namespace podium::ir

@@ -1,0 +1,145 @@
+// Convolutions. With respect to its input a Conv has a ConvTranspose as gradient and the other way round; with
+// respect to the weights both have the same op. So gradients of gradients stay among these three.
+#include <numeric>
+
+#include "ir/ops/gradient_terms.h"
+#include "ir/ops/gradients.h"
+#include "ir/ops/window.h"
+
+namespace podium::ir {
+namespace {
+
+// A convolution of X by W to Y. Of a transposed one Y is the op's input and X its output.
+struct Convolution {
+  Window window;  // from X to Y
+  std::int64_t group;
+
+  std::vector<Attribute> attributes() const {
+    IntList pads = window.pads_begin;
+    pads.insert(pads.end(), window.pads_end.begin(), window.pads_end.end());
+    return {{"group", group}, {"strides", window.strides}, {"dilations", window.dilations}, {"pads", pads}};
+  }
+
+  // There may be more windows than Y has elements: a transposed convolution adds zeros where it is told to.
+  ValueId y_of(GradientContext& context, ValueId x, ValueId w) const {
+    const ValueId y = context.call("Conv", {x, w}, attributes());
+    Dims axes(window.rank());
+    std::iota(axes.begin(), axes.end(), std::int64_t{2});
+    const Dims found = context.static_dims(y);
+    if (std::equal(found.begin() + 2, found.end(), window.output.begin())) return y;
+    const Dims starts(window.rank(), 0);
+    return context.call("Slice", {y, context.ints(starts), context.ints(window.output), context.ints(axes)});
+  }
+
+  ValueId x_of(GradientContext& context, ValueId y, ValueId w) const {
+    IntList unseen;  // elements at X's end that no window reaches
+    for (std::size_t i = 0; i < window.rank(); ++i) {
+      const std::int64_t padded = window.input[i] + window.pads_begin[i] + window.pads_end[i];
+      unseen.push_back(padded - window.extent(i) - (window.output[i] - 1) * window.strides[i]);
+    }
+    std::vector<Attribute> all = attributes();
+    all.push_back({"output_padding", unseen});
+    return context.call("ConvTranspose", {y, w}, std::move(all));
+  }
+
+  ValueId w_of(GradientContext& context, ValueId x, ValueId y) const {
+    std::vector<Attribute> all = attributes();
+    all.push_back({"kernel_shape", window.kernel});
+    return context.builder.ops("podium", "ConvWeightGradient", {x, y}, 1, std::move(all))[0];
+  }
+};
+
+Window reversed(Window window) {
+  std::swap(window.input, window.output);
+  return window;
+}
+
+// What flows through each channel; 0 for numbers of the bias beyond the channels.
+void set_bias_gradient(GradientContext& context, Term flow) {
+  if (!context.wants(2)) return;
+  const Dims dims = context.static_dims(flow);
+  Dims axes(dims.size() - 1);
+  std::iota(axes.begin(), axes.end(), std::int64_t{1});
+  axes[0] = 0;
+  const Term sum = flow.with("ReduceSum", context.ints(axes), {{"keepdims", std::int64_t{0}}});
+  const std::int64_t unused = context.static_dims(context.input(2))[0] - dims[1];
+  context.set(2, unused == 0 ? sum : sum.with("Pad", context.ints({0, unused})));
+}
+
+std::int64_t group_of(const GradientContext& context) { return attribute<std::int64_t>(context.op, "group"); }
+
+Term zeros(GradientContext& context, ValueId like, Dims dims) {
+  return {&context, context.call("Expand", {context.number(0, like), context.ints(dims)})};
+}
+
+}  // namespace
+
+void conv_gradient(GradientContext& context) {
+  const TypedOp op(context.builder.graph(), context.op);
+  const Convolution conv{conv_window(op, context.static_dims(context.input(0)), context.static_dims(context.input(1))),
+                         group_of(context)};
+  const Term flow = flow_of(context);
+  if (context.wants(0)) context.set(0, conv.x_of(context, flow, context.input(1)));
+  if (context.wants(1)) context.set(1, conv.w_of(context, context.input(0), flow));
+  set_bias_gradient(context, flow);
+}
+
+void conv_transpose_gradient(GradientContext& context) {
+  const TypedOp op(context.builder.graph(), context.op);
+  const Window window =
+      conv_transpose_window(op, context.static_dims(context.input(0)), context.static_dims(context.input(1)));
+  const Convolution conv{reversed(window), group_of(context)};
+  const Term flow = flow_of(context);
+  if (context.wants(0)) context.set(0, conv.y_of(context, flow, context.input(1)));
+  if (context.wants(1)) context.set(1, conv.w_of(context, flow, context.input(0)));
+  set_bias_gradient(context, flow);
+}
+
+void conv_weight_gradient_gradient(GradientContext& context) {
+  const TypedOp op(context.builder.graph(), context.op);
+  Window window = conv_window(op, context.static_dims(context.input(0)), context.static_dims(context.output()));
+  const Dims flow = context.static_dims(context.input(1));
+  window.output.assign(flow.begin() + 2, flow.end());
+  const Convolution conv{std::move(window), group_of(context)};
+  if (context.wants(0)) context.set(0, conv.x_of(context, context.input(1), context.output_gradient()));
+  if (context.wants(1)) context.set(1, conv.y_of(context, context.input(0), context.output_gradient()));
+}
+
+// Each channel with its past in front of it, convolved and bent; the end of that row is the state handed on.
+void causal_conv_gradient(GradientContext& context) {
+  const ValueId x = context.input(0);
+  const ValueId w = context.input(1);
+  const Dims dims = context.static_dims(x);
+  const std::int64_t state = context.static_dims(w)[2] - 1;
+  const ValueId past = context.has_input(3) ? context.input(3) : zeros(context, x, {dims[0], dims[1], state});
+  const ValueId row = context.call("Concat", {past, x}, {{"axis", std::int64_t{2}}});
+  const Convolution conv{{.input = {state + dims[2]},
+                          .kernel = {state + 1},
+                          .strides = {1},
+                          .dilations = {1},
+                          .pads_begin = {0},
+                          .pads_end = {0},
+                          .output = {dims[2]}},
+                         dims[1]};
+  const bool flows = context.output_gradient().valid();
+  Term flow{&context, flows ? context.output_gradient() : context.filled_like(x, 0)};
+  if (flows && attribute<std::string>(context.op, "activation") != "none") {
+    std::vector<ValueId> operands{row, w};
+    if (context.has_input(2)) operands.push_back(context.input(2));
+    const Term z{&context, context.call("Conv", operands, conv.attributes())};
+    const Term s = z.call("Sigmoid");
+    flow = flow * (s + z * s * (1.0 - s));
+  }
+  Term into_row{&context, conv.x_of(context, flow, w)};
+  if (context.op.outputs.size() > 1 && context.output_gradient(1).valid()) {
+    into_row = into_row + term(context, context.output_gradient(1)).with("Pad", context.ints({0, 0, dims[2], 0, 0, 0}));
+  }
+  const std::vector<ValueId> parts =
+      context.builder.ops("", "Split", {into_row, context.ints({state, dims[2]})}, 2, {{"axis", std::int64_t{2}}});
+  context.set(0, parts[1]);
+  if (context.wants(1)) context.set(1, conv.w_of(context, row, flow));
+  set_bias_gradient(context, flow);
+  if (context.wants(3)) context.set(3, parts[0]);
+}
+
+}  // namespace podium::ir

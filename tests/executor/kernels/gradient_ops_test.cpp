@@ -1,0 +1,125 @@
+// The private ops of gradients: floats against doubles, narrow floats against floats, any number of threads. That the
+// doubles are right is for the differences in gradient_window_test.cpp to say.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "executor/kernels/convert.h"
+#include "executor/kernels/kernel.h"
+#include "executor/kernels/thread_limit.h"
+#include "ir/work.h"
+#include "tests/support/fusing.h"
+#include "tests/support/run_op.h"
+
+namespace podium::kernels {
+namespace {
+
+using testing::random_floats;
+using Attributes = std::vector<ir::Attribute>;
+
+struct Call {
+  std::string_view name;
+  std::vector<Tensor> inputs;  // floats are converted to the type asked for
+  Attributes attributes;
+  std::size_t outputs = 1;
+};
+
+Tensor as_type(const Tensor& x, DataType type) {
+  if (x.type() != DataType::Float || type == DataType::Float) return x;
+  Tensor result(type, x.dims());
+  if (type == DataType::Double) {
+    std::copy_n(x.data<float>(), x.size(), result.data<double>());
+  } else {
+    from_float(x.data<float>(), result, 0, x.size());
+  }
+  return result;
+}
+
+std::vector<Tensor> run(const Call& call, DataType type) {
+  std::vector<Datum> inputs;
+  for (const Tensor& input : call.inputs) inputs.emplace_back(input.defined() ? as_type(input, type) : input);
+  std::vector<Tensor> results;
+  for (const Datum& result : testing::run_op_outputs("podium", call.name, inputs, call.attributes, call.outputs)) {
+    results.push_back(result.tensor);
+  }
+  return results;
+}
+
+double at(const Tensor& tensor, std::int64_t i) {
+  if (tensor.type() == DataType::Double) return tensor.data<double>()[i];
+  return static_cast<double>(as_float(tensor).data<float>()[i]);
+}
+
+// Within `tolerance` of what doubles give, relative to the largest of them.
+void expect_close_to_doubles(const Call& call, DataType type, double tolerance) {
+  const std::vector<Tensor> found = run(call, type);
+  const std::vector<Tensor> expected = run(call, DataType::Double);
+  for (std::size_t k = 0; k < found.size(); ++k) {
+    ASSERT_EQ(found[k].type(), type);
+    ASSERT_EQ(found[k].dims(), expected[k].dims());
+    double most = 0;
+    for (std::int64_t i = 0; i < expected[k].size(); ++i) most = std::max(most, std::fabs(at(expected[k], i)));
+    ASSERT_GT(most, 0);
+    for (std::int64_t i = 0; i < found[k].size(); ++i) {
+      ASSERT_NEAR(at(found[k], i), at(expected[k], i), tolerance * most) << call.name << " element " << i;
+    }
+  }
+}
+
+void expect_right_in_every_type(const Call& call) {
+  expect_close_to_doubles(call, DataType::Float, 1e-5);
+  expect_close_to_doubles(call, DataType::Float16, 5e-3);
+  expect_close_to_doubles(call, DataType::Bfloat16, 4e-2);
+  const std::vector<Tensor> on_all = run(call, DataType::Float);
+  const ThreadLimit limit(1);
+  const std::vector<Tensor> on_one = run(call, DataType::Float);
+  for (std::size_t k = 0; k < on_all.size(); ++k) EXPECT_TRUE(identical(on_all[k], on_one[k])) << call.name;
+}
+
+Attributes window(ir::IntList kernel, ir::IntList strides, ir::IntList dilations, ir::IntList pads, Attributes more) {
+  Attributes all{{"kernel_shape", std::move(kernel)},
+                 {"strides", std::move(strides)},
+                 {"dilations", std::move(dilations)},
+                 {"pads", std::move(pads)}};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+TEST(ConvWeightGradient, IsRightInEveryTypeOnAnyNumberOfThreads) {
+  const auto group = [](std::int64_t count) { return Attributes{{"group", count}}; };
+  const std::vector<Call> calls{
+      {"ConvWeightGradient",
+       {random_floats({3, 40, 24, 70}, 1), random_floats({3, 24, 24, 70}, 2)},
+       window({3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, {})},
+      {"ConvWeightGradient",
+       {random_floats({2, 3, 75, 64}, 1), random_floats({2, 16, 38, 32}, 2)},
+       window({7, 7}, {2, 2}, {1, 1}, {3, 3, 3, 3}, {})},
+      {"ConvWeightGradient",
+       {random_floats({2, 32, 30, 30}, 1), random_floats({2, 32, 14, 26}, 2)},
+       window({3, 3}, {2, 1}, {1, 2}, {0, 0, 0, 0}, group(32))},
+      {"ConvWeightGradient",
+       {random_floats({2, 64, 33, 9}, 1), random_floats({2, 48, 33, 9}, 2)},
+       window({1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}, group(2))},
+      {"ConvWeightGradient",
+       {random_floats({4, 6, 900}, 1), random_floats({4, 8, 300}, 2)},
+       window({5}, {3}, {1}, {1, 1}, group(2))},
+      {"ConvWeightGradient",
+       {random_floats({2, 5, 6, 20, 20}, 1), random_floats({2, 7, 6, 20, 20}, 2)},
+       window({3, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1, 1, 1, 1}, {})},
+  };
+  for (const Call& call : calls) expect_right_in_every_type(call);
+}
+
+TEST(ConvWeightGradient, HasTheWorkOfTheConvolution) {
+  testing::Sketch s;
+  const ir::ValueId y = s.op("Conv", {s.input({2, 4, 6, 6}), s.weight({8, 2, 3, 3})}, {{"group", std::int64_t{2}}});
+  s.builder.ops("podium", "ConvWeightGradient", {s.input({2, 4, 6, 6}), y}, 1,
+                window({3, 3}, {1, 1}, {1, 1}, {0, 0, 0, 0}, {{"group", std::int64_t{2}}}));
+  const auto work = [&](std::size_t i) { return ir::work_of(ir::TypedOp(s.graph, s.graph.ops[i])); };
+  EXPECT_EQ(work(0).flop, 2.0 * 2 * 8 * 16 * 2 * 9);
+  EXPECT_EQ(work(1).flop, work(0).flop);
+  EXPECT_EQ(ir::TypedOp(s.graph, s.graph.ops[1]).output(0).dims, (Dims{8, 2, 3, 3}));
+}
+
+}  // namespace
+}  // namespace podium::kernels
