@@ -189,7 +189,12 @@ void check_pipeline(const Survey& survey) {
   check_shared_values(survey);
 }
 
-void check_phases(const Survey& survey) {
+void check_phases(const Survey& survey, const Ops& untold) {
+  for (std::size_t op : untold) {
+    if (survey.exempt[op]) continue;
+    throw Error("{}: its execution phase is not given, nor that of an op before or after it",
+                survey.describe(op));
+  }
   const int stages = survey.request.phase_stages;
   for (std::size_t i = 0; i < survey.spots.size(); ++i) {
     const Spot& spot = survey.spots[i];
@@ -200,8 +205,7 @@ void check_phases(const Survey& survey) {
     if (!survey.exempt[i] && spot.phase % stages != spot.processor % stages) {
       throw Error(
           "{} has execution phase {} and virtual graph {}: with {} processors that take turns, both must "
-          "leave "
-          "the same remainder divided by {}",
+          "leave the same remainder divided by {}",
           survey.describe(i), spot.phase, spot.processor, stages, stages);
     }
     const auto* context = ir::attribute_if<std::int64_t>(survey.graph.ops[i], kExecutionContext);
@@ -251,10 +255,11 @@ void check(const ir::Graph& graph, const Metadata& metadata, const Request& requ
   if (request.mode == Mode::Off || request.mode == Mode::Auto) return;
   if (request.mode == Mode::Manual) check_all_have_processor(survey);
   if (request.pipelining) check_all_have_stage(survey);
-  survey.spots = find_spots(graph, survey.annotations, request);
+  Spots found = find_spots(graph, survey.annotations, request);
+  survey.spots = std::move(found.of_ops);
   check_processors_exist(survey);
   if (request.pipelining) check_pipeline(survey);
-  if (has_phases(request)) check_phases(survey);
+  if (has_phases(request)) check_phases(survey, found.untold);
   check_order(graph, survey.spots, survey.exempt);
 }
 

@@ -10,8 +10,7 @@ namespace podium::annotate {
 
 /// A pattern is one of:
 /// - a glob ('*', '?', '[...]') on the name of a node, or of its first output; '*' matches '/' too. Without
-///   wildcards also all nodes under that name: "encoder" matches "encoder/Add", as calls of a function are
-///   named;
+///   wildcards also all nodes under that name, as those of a function are: "encoder" matches "encoder/Add";
 /// - "type:GLOB" on the type of an op;
 /// - "A..B": every op on the paths from tensor A to tensor B; A's producer is none of them, B's is the last.
 class Matcher {

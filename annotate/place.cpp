@@ -31,7 +31,7 @@ int processors_of(const std::vector<Spot>& spots, const Request& request) {
 
 ir::Placement place(const ir::Graph& graph, const Metadata& metadata, const Request& request) {
   const std::vector<Annotations> annotations = read_all(graph);
-  std::vector<Spot> spots = find_spots(graph, annotations, request);
+  std::vector<Spot> spots = find_spots(graph, annotations, request).of_ops;
   check_order(graph, spots);
   ir::Placement placement;
   placement.processors = processors_of(spots, request);

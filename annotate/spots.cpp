@@ -18,8 +18,8 @@ std::int64_t weight_bytes(const ir::Value& value) {
   return value.constant || value.data_left_out ? bytes_of(value.type) : 0;
 }
 
-// Each phase gets the same share of the weights, each counted at its first reader; of the ops when there are
-// none.
+// Each phase gets the same share of the weights (of the ops when there are none). A weight counts at its first
+// reader.
 std::vector<int> greedy_phases(const ir::Graph& graph, int phases) {
   std::vector<bool> counted(graph.values.size(), false);
   std::vector<std::int64_t> before(graph.ops.size());
@@ -43,11 +43,11 @@ std::vector<int> greedy_phases(const ir::Graph& graph, int phases) {
   return result;
 }
 
-using Spots = std::vector<std::optional<Spot>>;
+using MaybeSpots = std::vector<std::optional<Spot>>;
 
-Spots told_phases(const ir::Graph& graph, const std::vector<Annotations>& annotations,
-                  const Request& request) {
-  Spots spots(annotations.size());
+MaybeSpots told_phases(const ir::Graph& graph, const std::vector<Annotations>& annotations,
+                       const Request& request) {
+  MaybeSpots spots(annotations.size());
   const bool greedy = std::none_of(annotations.begin(), annotations.end(),
                                    [](const Annotations& op) { return op.phase.has_value(); });
   const std::vector<int> phases = greedy ? greedy_phases(graph, request.phases) : std::vector<int>();
@@ -58,8 +58,8 @@ Spots told_phases(const ir::Graph& graph, const std::vector<Annotations>& annota
   return spots;
 }
 
-Spots told_processors(const std::vector<Annotations>& annotations, const Request& request) {
-  Spots spots(annotations.size());
+MaybeSpots told_processors(const std::vector<Annotations>& annotations, const Request& request) {
+  MaybeSpots spots(annotations.size());
   const bool inferred = infers_stages(annotations, request);
   for (std::size_t i = 0; i < spots.size(); ++i) {
     const Annotations& op = annotations[i];
@@ -73,7 +73,7 @@ Spots told_processors(const std::vector<Annotations>& annotations, const Request
   return spots;
 }
 
-void inherit_from_producers(const ir::Graph& graph, Spots& spots) {
+void inherit_from_producers(const ir::Graph& graph, MaybeSpots& spots) {
   const std::vector<ir::OpId> producer = producers(graph);
   for (std::size_t i = 0; i < graph.ops.size(); ++i) {
     if (spots[i]) continue;
@@ -85,8 +85,8 @@ void inherit_from_producers(const ir::Graph& graph, Spots& spots) {
   }
 }
 
-void inherit_from_consumers(const ir::Graph& graph, Spots& spots) {
-  Spots first_reader(graph.values.size());
+void inherit_from_consumers(const ir::Graph& graph, MaybeSpots& spots) {
+  MaybeSpots first_reader(graph.values.size());
   for (std::size_t i = graph.ops.size(); i-- > 0;) {
     const ir::Op& op = graph.ops[i];
     const bool missing = !spots[i];
@@ -132,26 +132,23 @@ bool infers_stages(const std::vector<Annotations>& annotations, const Request& r
                       [](const Annotations& op) { return op.stage.has_value(); });
 }
 
-std::vector<Spot> find_spots(const ir::Graph& graph, const std::vector<Annotations>& annotations,
-                             const Request& request) {
-  if (request.mode == Mode::Off) return std::vector<Spot>(graph.ops.size());
+Spots find_spots(const ir::Graph& graph, const std::vector<Annotations>& annotations,
+                 const Request& request) {
+  if (request.mode == Mode::Off) return {std::vector<Spot>(graph.ops.size()), {}};
   const bool phased = has_phases(request);
-  Spots spots = phased ? told_phases(graph, annotations, request) : told_processors(annotations, request);
+  MaybeSpots spots =
+      phased ? told_phases(graph, annotations, request) : told_processors(annotations, request);
   inherit_from_producers(graph, spots);
   inherit_from_consumers(graph, spots);
   std::optional<Spot> first;
   for (const auto& spot : spots) {
     if (spot && (!first || is_earlier(*spot, *first))) first = spot;
   }
-  std::vector<Spot> result;
-  result.reserve(spots.size());
+  Spots result;
   for (std::size_t i = 0; i < spots.size(); ++i) {
-    if (!spots[i] && phased) {
-      throw Error("{}: its execution phase is not given, nor that of an op before or after it",
-                  graph.describe(graph.ops[i]));
-    }
-    result.push_back(spots[i] ? *spots[i] : first.value_or(Spot{}));
-    if (phased && annotations[i].processor) result.back().processor = *annotations[i].processor;
+    if (!spots[i]) result.untold.push_back(i);
+    result.of_ops.push_back(spots[i] ? *spots[i] : first.value_or(Spot{}));
+    if (phased && annotations[i].processor) result.of_ops.back().processor = *annotations[i].processor;
   }
   return result;
 }

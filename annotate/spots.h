@@ -19,10 +19,14 @@ struct Spot {
 /// Of every op, in order. Error names the node.
 std::vector<Annotations> read_all(const ir::Graph& graph);
 
-/// What the session's mode reads of the annotations, rest filled by inheritance.
-/// Error for an op whose phase nothing tells.
-std::vector<Spot> find_spots(const ir::Graph& graph, const std::vector<Annotations>& annotations,
-                             const Request& request);
+struct Spots {
+  std::vector<Spot> of_ops;
+  std::vector<std::size_t>
+      untold;  ///< ops that nothing tells of and that are where the first stage or phase is
+};
+
+/// What the session's mode reads of the annotations, the rest filled by inheritance.
+Spots find_spots(const ir::Graph& graph, const std::vector<Annotations>& annotations, const Request& request);
 
 /// True where mode and pipelining make stages follow processors, since no op says its own.
 bool infers_stages(const std::vector<Annotations>& annotations, const Request& request);

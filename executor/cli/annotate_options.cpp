@@ -124,10 +124,9 @@ AnnotateOptions parse_annotate(const Arguments& arguments) {
 
 std::string annotate_help() {
   return make().help() +
-         "\nPATTERN: a glob on node names (an unnamed node goes by its first output), type:GLOB on op types, "
-         "or A..B for\n"
-         "every node on the paths from tensor A to tensor B. A name without wildcards stands also for what "
-         "is under it.\n";
+         "\nPATTERN: a glob on node names (an unnamed node goes by its first output), type:GLOB on op types,\n"
+         "or A..B for every node on the paths from tensor A to tensor B. A name without wildcards stands also\n"
+         "for what is under it.\n";
 }
 
 }  // namespace podium::cli

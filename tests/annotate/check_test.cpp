@@ -120,8 +120,7 @@ TEST(Check, AStageIsOnOneVirtualGraph) {
                           "__ipu_number=1, __pipeline_stage=1"),
                     kPipelined),
             "node 'a' (Relu) and node 'b' (Relu) have the same pipeline stage 0, but are on virtual graphs 0 "
-            "and 1: one "
-            "stage is on one virtual graph");
+            "and 1: one stage is on one virtual graph");
 }
 
 TEST(Check, NoStageIsMissing) {
@@ -166,8 +165,7 @@ std::string sharing(const std::string& weight) {
 TEST(Check, AVariableOnTwoProcessorsOfAPipelineIsRefused) {
   EXPECT_EQ(refusal(graph_of(sharing("float[2] w = {1, 2}")), kPipelined),
             "variable 'w' cannot be copied between virtual graphs when pipelining: it is read by node 'a' "
-            "(Add) on 0 and "
-            "node 'b' (Mul) on 1, one virtual graph needed");
+            "(Add) on 0 and node 'b' (Mul) on 1, one virtual graph needed");
   EXPECT_EQ(refusal(graph_of(sharing("float[2] w = {1, 2}")), kManual), kAccepted);
   EXPECT_EQ(refusal(graph_of(sharing("float w = {1}")), kPipelined), kAccepted)
       << "a single number is no variable";
@@ -178,8 +176,7 @@ TEST(Check, AnInputOnTwoProcessorsOfAPipelineIsRefused) {
                              "Add<__ipu_number=1> (a, x) }"),
                     kPipelined),
             "input 'x' can be streamed onto a single processor only when pipelining: it is read by node 'a' "
-            "(Relu) on 0 "
-            "and node 'b' (Add) on 1");
+            "(Relu) on 0 and node 'b' (Add) on 1");
 }
 
 TEST(Check, NodesMarkedForRecomputationAreRefusedWhenPipelining) {
@@ -196,8 +193,7 @@ TEST(Check, AutomaticAndManualRecomputationAreNotMixed) {
   const ir::Graph graph = chain("", "__recompute_output_in_backward_pass=2", "");
   EXPECT_EQ(refusal(graph, {.auto_recompute = true}),
             "automatic and manual recomputation cannot be mixed: __recompute_output_in_backward_pass = 2 "
-            "found on node "
-            "'b' (Relu)");
+            "found on node 'b' (Relu)");
   EXPECT_EQ(refusal(graph, {}), kAccepted);
 }
 
@@ -217,8 +213,7 @@ TEST(Check, PhaseAndVirtualGraphMustTakeTurns) {
                                 "__execution_phase=2, __ipu_number=1");
   EXPECT_EQ(refusal(graph, kPhased),
             "node 'c' (Relu) has execution phase 2 and virtual graph 1: with 2 processors that take turns, "
-            "both must "
-            "leave the same remainder divided by 2");
+            "both must leave the same remainder divided by 2");
   EXPECT_EQ(refusal(graph, {.mode = Mode::ExecutionPhases, .phases = 4, .phase_stages = 1}), kAccepted);
 }
 
@@ -244,14 +239,20 @@ TEST(Check, APhaseThatNothingTellsIsRefused) {
             "node 'b' (Neg): its execution phase is not given, nor that of an op before or after it");
 }
 
+TEST(Check, DeadEndsNeedNoPhase) {
+  const ir::Graph graph = graph_of(
+      "g (float[2] x) => (float[2] a, float[2] b) { a = Relu<__execution_phase=1> (x) c = Neg (x) b = "
+      "Identity (x) }");
+  EXPECT_EQ(refusal(graph, kPhased), kAccepted);
+}
+
 TEST(Check, InplacePreferencesComeInPairs) {
   EXPECT_EQ(refusal(chain("", R"(__inplace_op_names=["ReluInplace"])", ""), {}),
             "node 'b' (Relu): __inplace_op_names found without __inplace_op_priorities, either both or "
             "neither needed");
   EXPECT_EQ(refusal(chain("", R"(__inplace_op_names=["A", "B"], __inplace_op_priorities=[1.0])", ""), {}),
             "node 'b' (Relu): 2 names in __inplace_op_names and 1 numbers in __inplace_op_priorities found, "
-            "as many of "
-            "each needed");
+            "as many of each needed");
 }
 
 TEST(Check, AnExcludedPatternMustExist) {
