@@ -37,7 +37,8 @@ enum class GradientReduction : std::uint8_t { Sum, MeanPost, MeanRunning };
 /// in which the update is made. A variable may have several: one in each micro-batch and one in the outer context.
 struct Update {
   std::string variable;
-  std::size_t output = 0;  ///< place in Graph::outputs
+  std::size_t output = 0;  ///< place in Graph::outputs; may be a constant (an accumulator is zeroed) or an input
+  bool outer = false;      ///< once all micro-batches have run, else in each
 };
 
 /// Values that ops of the outer context read and other ops make are complete for the last micro-batch only; sums
