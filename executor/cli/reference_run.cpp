@@ -56,14 +56,17 @@ ReferenceRun::ReferenceRun(importer::Model model, int micro_batches,
                                               .threads = options.threads,
                                               .optimized = true,
                                               .strategy = {.batches_per_step = micro_batches}});
+  // Micro-batches whose outputs have sizes of their own are not put into one array: then all are the same.
+  const bool one_shape =
+      std::all_of(session.outputs().begin(), session.outputs().end(),
+                  [](const executor::HostTensor& output) { return output.type.is_static(); });
   for (const executor::HostTensor& input : session.inputs()) {
     types_.push_back(input.type);
+    const ir::Type drawn = of_micro_batches(input.type, one_shape ? micro_batches : 1);
     const auto found = given.find(input.name);
-    inputs_.push_back(
-        found != given.end()
-            ? repeated(input.name, in_precision(found->second, options), input.type, micro_batches)
-            : random_input(input.name, of_micro_batches(input.type, micro_batches), options.random_seed)
-                  .tensor);
+    const ir::Datum first = found != given.end() ? in_precision(found->second, options)
+                                                 : random_input(input.name, drawn, options.random_seed);
+    inputs_.push_back(repeated(input.name, first, input.type, micro_batches));
   }
   for (const ir::Datum& output : session.run(inputs(micro_batches))) {
     outputs_.push_back(has_numbers(output) ? ir::Datum(output.tensor.clone()) : output);

@@ -84,8 +84,9 @@ TEST(Compare, ChecksAnnotationsAsASessionDoes) {
       {"name": "bare", "options": {"virtualGraphMode": "Manual"}}])");
   const ProgramResult result = run_program("podium compare --quiet --estimate " + model(folder, "mnist-cnn") +
                                            " --strategies " + strategies);
-  EXPECT_THAT(result.out, AllOf(HasSubstr("partly: either all nodes have a virtual graph or none"),
-                                HasSubstr("bare: virtualGraphMode is manual, but no node has a virtual graph")));
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("partly: either all nodes have a virtual graph or none"),
+                    HasSubstr("bare: virtualGraphMode is manual, but no node has a virtual graph")));
 }
 
 TEST(Compare, GivesTheSameReportEveryTime) {
@@ -105,6 +106,18 @@ TEST(Compare, RefusesAFileOfStrategiesThatIsNone) {
   }
   EXPECT_EQ(run_program(start + folder.write("o.json", R"([{"options": {"enablePipeline": true}}])")).status,
             1);
+}
+
+TEST(Compare, RunsModelsWhoseSizesOnlyDataDecide) {
+  const TemporaryFolder folder;
+  const std::string text = folder.write("model.onnxtxt",
+                                        "<ir_version: 8, opset_import: [\"\": 17]>\n"
+                                        "g (float[4] x) => (int64[M,N] y) { a = Relu(x)  y = NonZero(a) }");
+  const ProgramResult result = run_program("podium compare " + text + " --quiet");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("\nsharded over 2, 2 replicas "), HasSubstr("bit for bit")));
+  EXPECT_THAT(run_program("podium compare " + text + " --estimate --quiet").out,
+              AllOf(StartsWith("not possible: "), HasSubstr("decided by data")));
 }
 
 TEST(Compare, NeedsOneModel) { EXPECT_EQ(run_program("podium compare").status, 2); }
