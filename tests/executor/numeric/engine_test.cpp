@@ -347,5 +347,31 @@ TEST(Engine, MeasuresWhatEachProcessorHoldsAtMost) {
   EXPECT_EQ(engine.peak_bytes(1), 116);
 }
 
+TEST(Engine, MeasuresTheSameWithAnyNumberOfThreads) {
+  const std::vector<Datum> inputs{floats({4, 2}, {1, 2, 3, 4, 5, 6, 7, 8})};
+  for (int threads : {1, 2, 4}) {
+    Engine engine(pipelined(4), {.threads = threads});
+    engine.run(inputs);
+    EXPECT_EQ(engine.peak_bytes(0), 16);  // x and a
+    EXPECT_EQ(engine.peak_bytes(1), 16);  // a and y
+  }
+}
+
+// y takes what the data decide: three places of eight bytes beside the four numbers of x.
+TEST(Engine, MeasuresWhatDataDecide) {
+  HandMade made;
+  made.input("x", {4});
+  made.output("y", {1, ir::kUnknown});
+  made.buffer("x", {4});
+  made.buffer("y", {1, ir::kUnknown});
+  made.block("g (float[4] x) => (int64[1, N] y) { y = NonZero(x) }");
+  made.step({.action = LoadFromHost{0, made.slot("x")}});
+  made.step({.action = Compute{BlockId{0}, {made.slot("x")}, {made.slot("y")}}});
+  made.step({.action = StoreToHost{made.slot("y"), 0}});
+  Engine engine(made.program);
+  engine.run(std::vector<Datum>{floats({4}, {1, 0, 2, 3})});
+  EXPECT_EQ(engine.peak_bytes(0), 16 + 24);
+}
+
 }  // namespace
 }  // namespace podium::numeric

@@ -1,0 +1,69 @@
+#include "executor/numeric/memory.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/hand_made.h"
+#include "tests/support/run_text.h"
+
+namespace podium::numeric {
+namespace {
+
+using ir::Datum;
+using ir::Tensor;
+using testing::HandMade;
+using testing::tensor;
+
+TEST(Pool, GivesOutAgainWhatNobodyHolds) {
+  Pool pool;
+  const void* first = nullptr;
+  {
+    const Tensor held = pool.take(ir::DataType::Float, {100});
+    first = held.raw();
+    EXPECT_NE(pool.take(ir::DataType::Float, {100}).raw(), first);
+  }
+  EXPECT_EQ(pool.take(ir::DataType::Int8, {400}).raw(), first);
+}
+
+TEST(Pool, MayGoBeforeItsTensors) {
+  Tensor left;
+  {
+    Pool pool;
+    left = pool.copy(tensor<float>({2}, {1, 2}));
+  }
+  EXPECT_EQ(left.data<float>()[1], 2);
+}
+
+TEST(Memory, CopiesWhatDoesNotKeepItsMemory) {
+  HandMade made;
+  made.buffer("a", {2});
+  made.step({.action = executor::StoreToHost{made.slot("a"), 0}});
+  Memory memory(made.program, 0);
+  memory.start();
+  float numbers[] = {1, 2};
+  const Datum view(Tensor::view(ir::DataType::Float, {2}, numbers));
+  memory.fill(made.slot("a"), 0, view, false);
+  numbers[0] = 3;
+  EXPECT_EQ(memory.read(made.program.steps[0], made.slot("a"), 0).tensor.data<float>()[0], 1);
+  memory.fill(made.slot("a"), 0, view, true);
+  EXPECT_EQ(memory.read(made.program.steps[0], made.slot("a"), 0).tensor.raw(), numbers);
+}
+
+TEST(Memory, GivesBackWhatIsFreed) {
+  HandMade made;
+  made.buffer("a", {2});
+  Memory memory(made.program, 0);
+  memory.start();
+  float numbers[] = {1, 2};
+  memory.fill(made.slot("a"), 0, Datum(Tensor::view(ir::DataType::Float, {2}, numbers)), false);
+  const void* taken = memory.read({}, made.slot("a"), 0).tensor.raw();
+  memory.free(made.slot("a"), 0);
+  EXPECT_EQ(memory.pool(made.slot("a")).take(ir::DataType::Float, {2}).raw(), taken);
+}
+
+TEST(Memory, CountsSlotsRoundAndRound) {
+  EXPECT_EQ(slot_index({.buffer = {}, .index = 2, .stride = 1}, 3, 2), 1U);
+  EXPECT_EQ(slot_index({.buffer = {}, .index = 0, .stride = -1}, 3, 1), 2U);
+}
+
+}  // namespace
+}  // namespace podium::numeric
