@@ -190,13 +190,17 @@ Result try_strategy(std::size_t model, Options options, bool fuse) {
     inputs.emplace_back(count == 1 ? reference.data[i][0] : joined(reference.data[i], count));
   }
   const auto results = session->run(inputs);
+  // A kernel adds up a slice of the batch in another order than the whole.
+  const bool same_order = !fuse && options.batch_serialization.factor <= 1;
   for (std::size_t i = 0; i < results.size(); ++i) {
     const auto anchor = options.anchors.find(reference.outputs[i]);
     const std::vector<float> expected =
         anchored(reference.results[i], anchor == options.anchors.end() ? Anchor{} : anchor->second,
                  options.batches_per_step, options.replicas);
     const double found = difference(results[i].tensor, expected);
-    if (found > (fuse ? 1e-5 : 0)) return {Outcome::Wrong, fmt::format("output '{}' differs by {}", reference.outputs[i], found)};
+    if (found > (same_order ? 0 : 1e-5)) {
+      return {Outcome::Wrong, fmt::format("output '{}' differs by {}", reference.outputs[i], found)};
+    }
   }
   return {};
 }
