@@ -1,11 +1,13 @@
 #include "executor/lower/cycle.h"
 
 #include <algorithm>
-#include <optional>
+#include <map>
+#include <set>
 
 namespace podium::lower {
 
 using executor::Buffer;
+using executor::BufferId;
 using executor::Compute;
 using executor::CopyBetweenProcessors;
 using executor::Program;
@@ -13,8 +15,6 @@ using executor::Slot;
 using executor::Step;
 
 namespace {
-
-std::size_t at(const Slot& slot) { return static_cast<std::size_t>(slot.buffer.index); }
 
 // Calls `visit(slot, is_write)` on each slot of a step and of the steps inside it, reads first.
 template <class AnyStep, class Visit>
@@ -48,13 +48,9 @@ void for_each_slot(AnyStep& step, const Visit& visit) {
 // Gives buffers their slots; true for each that has several.
 class Stashes {
  public:
-  Stashes(Program& program, int micro_batches)
-      : program_(program),
-        micro_batches_(micro_batches),
-        writes_(program.buffers.size()),
-        is_stash_(writes_.size()) {}
+  Stashes(Program& program, int micro_batches) : program_(program), micro_batches_(micro_batches) {}
 
-  std::vector<bool> give_slots(const Cycle& cycle) {
+  std::set<BufferId> give_slots(const Cycle& cycle) {
     const auto each = [&](const auto& note) {
       int position = 0;
       for (const TimedStep& timed : cycle.steps) {
@@ -68,13 +64,12 @@ class Stashes {
       }
     };
     each([&](const Slot& slot, bool is_write, int offset, int position) {
-      std::optional<Moment>& write = writes_[at(slot)];
-      if (is_write && !write && slot.stride == 0) write = Moment{offset, position};
+      if (is_write && slot.stride == 0) first_writes_.try_emplace(slot.buffer, Moment{offset, position});
     });
     each([&](const Slot& slot, bool is_write, int offset, int position) {
       if (!is_write && slot.stride == 0) hold_until(slot, {offset, position});
     });
-    return std::move(is_stash_);
+    return std::move(stashes_);
   }
 
  private:
@@ -85,29 +80,30 @@ class Stashes {
 
   // The micro-batches written from a value's write to its read, itself included.
   void hold_until(const Slot& slot, Moment read) {
-    const std::optional<Moment>& write = writes_[at(slot)];
-    if (!write) return;
-    const int held = read.offset - write->offset + (write->position <= read.position ? 1 : 0);
+    const auto write = first_writes_.find(slot.buffer);
+    if (write == first_writes_.end()) return;
+    const Moment written = write->second;
+    const int held = read.offset - written.offset + (written.position <= read.position ? 1 : 0);
     Buffer& buffer = program_[slot.buffer];
     IR_CHECK(held > 0, "{} is read in a cycle before it is written", buffer.name);
     const int slots = std::min(held, micro_batches_);
     if (slots <= buffer.slots) return;
     buffer.slots = slots;
     if (buffer.role == executor::Role::Activation) buffer.role = executor::Role::Stash;
-    is_stash_[at(slot)] = true;
+    stashes_.insert(slot.buffer);
   }
 
   Program& program_;
   int micro_batches_;
-  std::vector<std::optional<Moment>> writes_;
-  std::vector<bool> is_stash_;
+  std::map<BufferId, Moment> first_writes_;
+  std::set<BufferId> stashes_;
 };
 
 // Writes out the cycles.
 class Unroller {
  public:
-  Unroller(const Program& program, const Cycle& cycle, const std::vector<bool>& is_stash, int micro_batches)
-      : program_(program), cycle_(cycle), is_stash_(is_stash), micro_batches_(micro_batches) {}
+  Unroller(const Program& program, const Cycle& cycle, const std::set<BufferId>& stashes, int micro_batches)
+      : program_(program), cycle_(cycle), stashes_(stashes), micro_batches_(micro_batches) {}
 
   /// The steps of cycle `c`, of every cycle from it on when they are `repeated`.
   void write(int c, bool repeated, std::vector<Step>& steps) const {
@@ -142,14 +138,14 @@ class Unroller {
       slot.index = (slot.index + slot.stride * micro_batch) % program_[slot.buffer].slots;
       if (!repeated) slot.stride = 0;
     }
-    if (!is_stash_[at(slot)]) return;
+    if (!stashes_.contains(slot.buffer)) return;
     slot.index = micro_batch % program_[slot.buffer].slots;
     slot.stride = repeated ? 1 : 0;
   }
 
   const Program& program_;
   const Cycle& cycle_;
-  const std::vector<bool>& is_stash_;
+  const std::set<BufferId>& stashes_;
   int micro_batches_;
 };
 
@@ -160,8 +156,8 @@ std::vector<Step> unroll(Program& program, Cycle cycle, int micro_batches) {
                    [](const TimedTransfer& a, const TimedTransfer& b) { return a.offset > b.offset; });
   int fill = 0;
   for (const TimedStep& timed : cycle.steps) fill = std::max(fill, timed.offset);
-  const std::vector<bool> is_stash = Stashes(program, micro_batches).give_slots(cycle);
-  const Unroller unroller(program, cycle, is_stash, micro_batches);
+  const std::set<BufferId> stashes = Stashes(program, micro_batches).give_slots(cycle);
+  const Unroller unroller(program, cycle, stashes, micro_batches);
   std::vector<Step> steps;
   for (int c = 0; c < micro_batches + fill;) {
     const int repeats = c == fill ? micro_batches - fill - (cycle.last_apart ? 1 : 0) : 1;

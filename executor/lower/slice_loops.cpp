@@ -28,33 +28,52 @@ void add_once(std::vector<int>& to, int processor) {
   if (std::find(to.begin(), to.end(), processor) == to.end()) to.push_back(processor);
 }
 
-// Gives values their rows, in one buffer a processor and type.
+// The phases over which a value takes a row on a processor.
+struct RowUse {
+  ValueId value;
+  int processor = 0;
+  int made = 0;
+  int last_read = 0;
+};
+
+// Gives values their rows: in one buffer a processor and type, each row to one value after the other.
 class Rows {
  public:
-  Rows(Draft& draft, SlicePlan& plan) : draft_(draft), plan_(plan) {}
+  explicit Rows(Draft& draft) : draft_(draft) {}
 
-  void give(ValueId value, int processor) {
-    const auto [row, is_new] = plan_.rows.try_emplace({value, processor});
-    if (!is_new) return;
-    const ir::Type& type = draft_.graph[value].type;
+  /// Uses come by ascending phase in which they begin.
+  Slot give(const RowUse& use) {
+    const ir::Type& type = draft_.graph[use.value].type;
     const int slices = draft_.options.batch_serialization.factor;
-    const auto [entry, is_first] = buffers_.try_emplace({processor, to_string(type)});
-    if (is_first) {
-      Buffer buffer{
-          .name = fmt::format("slices{}", buffers_.size() - 1), .type = type, .processor = processor};
-      buffer.memory = Memory::Streaming;
-      buffer.slots = 0;
-      entry->second = draft_.add_buffer(std::move(buffer));
+    Shared& shared = shared_[{use.processor, to_string(type)}];
+    if (!shared.buffer.valid()) shared.buffer = add_buffer(type, use.processor);
+    int& slots = draft_.program[shared.buffer].slots;
+    int row = slots;
+    if (!shared.taken.empty() && shared.taken.begin()->first < use.made) {
+      row = shared.taken.begin()->second;
+      shared.taken.erase(shared.taken.begin());
+    } else {
+      slots += slices;
     }
-    int& slots = draft_.program[entry->second].slots;
-    row->second = {entry->second, slots, 1};
-    slots += slices;
+    shared.taken.insert({use.last_read, row});
+    return {shared.buffer, row, 1};
   }
 
  private:
+  struct Shared {
+    BufferId buffer;
+    std::set<std::pair<int, int>> taken;  ///< the last phase that reads a row, and its first entry
+  };
+
+  BufferId add_buffer(const ir::Type& type, int processor) {
+    Buffer buffer{.name = fmt::format("slices{}", shared_.size() - 1), .type = type, .processor = processor};
+    buffer.memory = Memory::Streaming;
+    buffer.slots = 0;
+    return draft_.add_buffer(std::move(buffer));
+  }
+
   Draft& draft_;
-  SlicePlan& plan_;
-  std::map<std::pair<int, std::string>, BufferId> buffers_;
+  std::map<std::pair<int, std::string>, Shared> shared_;
 };
 
 // The loop of one phase. A slice is loaded in cycle 0, computed in cycle 1 and stored in cycle 2 when these
@@ -179,24 +198,31 @@ class SliceLoop {
 SlicePlan plan_slices(Draft& draft, const Remote& remote, const std::vector<Part>& parts) {
   SlicePlan plan;
   plan.journeys.resize(draft.graph.values.size());
-  Rows rows(draft, plan);
+  std::map<std::pair<ValueId, int>, std::size_t> use_index;
+  std::vector<RowUse> uses;
   const int processors = draft.placement.processors;
   for (std::size_t p = 0; p < parts.size(); ++p) {
+    const int here = parts[p].group;
     for (ValueId id : parts[p].reads) {
       if (remote.weight(id)) continue;
       SliceJourney& journey = plan.journeys[at(id)];
       if (journey.maker < 0) journey.maker = static_cast<int>(p);
       const int home = parts[static_cast<std::size_t>(journey.maker)].group;
-      const int here = parts[p].group;
-      if (home / processors != here / processors) {
-        add_once(journey.rows, here % processors);
-        rows.give(id, here % processors);
-      } else if (home != here) {
-        add_once(journey.copies, here % processors);
+      if (home / processors == here / processors) {
+        if (home != here) add_once(journey.copies, here % processors);
+        continue;
       }
+      add_once(journey.rows, here % processors);
+      const auto [index, is_new] = use_index.try_emplace({id, here % processors}, uses.size());
+      if (is_new) uses.push_back({id, here % processors, home / processors});
+      uses[index->second].last_read = here / processors;
     }
     for (ValueId id : parts[p].writes) plan.journeys[at(id)].maker = static_cast<int>(p);
   }
+  std::stable_sort(uses.begin(), uses.end(),
+                   [](const RowUse& a, const RowUse& b) { return a.made < b.made; });
+  Rows rows(draft);
+  for (const RowUse& use : uses) plan.rows[{use.value, use.processor}] = rows.give(use);
   return plan;
 }
 

@@ -22,6 +22,7 @@ struct SlicePlan {
   std::vector<SliceJourney> journeys;  ///< per value of the graph
   /// Of a value on a processor that reads it in a later phase: the entry of slice 0, with stride 1. Values of
   /// one type share a buffer of rows x slices entries: slice i of the value in row r is entry r x slices + i.
+  /// A row is given again once the last phase that reads it is over.
   std::map<std::pair<ir::ValueId, int>, executor::Slot> rows;
 };
 

@@ -15,6 +15,13 @@ std::int64_t axis_attribute(const SampledOp& op, std::int64_t rank) {
   return normalized_axis(op.typed.get_int("axis"), rank);
 }
 
+// One sample axis, and it is in the output: a reduction over it has lost it before.
+bool one_input(const SampledOp& op) {
+  return std::count(op.inputs.begin(), op.inputs.end(), kNoAxis) + 1 ==
+             static_cast<std::ptrdiff_t>(op.inputs.size()) &&
+         op.has(0);
+}
+
 bool each_element(const SampledOp& op) {
   for (std::size_t i = 0; i < op.inputs.size(); ++i) {
     if (op.has(i) && op.input_from_last(i) != op.output_from_last(0)) return false;
@@ -32,6 +39,13 @@ bool along_attribute(const SampledOp& op) {
   return true;
 }
 
+// The same where every input is indexed by the place of the sample.
+bool elements_along_attribute(const SampledOp& op) {
+  const bool all_sampled =
+      std::none_of(op.inputs.begin(), op.inputs.end(), [](int axis) { return axis == kNoAxis; });
+  return all_sampled && along_attribute(op);
+}
+
 // Works along the axis given as a constant: CumSum.
 bool along_input(const SampledOp& op) {
   const Tensor* axis = op.typed.constant(1);
@@ -41,20 +55,41 @@ bool along_input(const SampledOp& op) {
 
 // Works over the axes from its attribute's on.
 bool from_attribute_on(const SampledOp& op) {
-  const bool only_first =
-      std::all_of(op.inputs.begin() + 1, op.inputs.end(), [](int axis) { return axis == kNoAxis; });
-  return only_first && op.inputs[0] < axis_attribute(op, op.typed.input(0).rank());
+  return one_input(op) && op.inputs[0] < axis_attribute(op, op.typed.input(0).rank());
 }
 
-// Samples come first, everywhere: what convolves, pools or works on images.
-bool first_axis(const SampledOp& op) {
-  return op.has(0) && std::all_of(op.inputs.begin(), op.inputs.end(), [](int axis) { return axis <= 0; });
+// Samples come first: what convolves, pools or works on images. What it works with is the same for all.
+bool first_axis(const SampledOp& op) { return one_input(op) && op.inputs[0] == 0; }
+
+// The same where some of the other inputs have samples too, which come first in them.
+template <std::size_t... kSampled>
+bool first_axis_of(const SampledOp& op) {
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    const bool may_have = i == 0 || ((i == kSampled) || ...);
+    if (op.has(i) && (!may_have || op.inputs[i] != 0)) return false;
+  }
+  return op.has(0);
+}
+
+// Queries, keys, values, the mask, past keys and values, lengths. A mask of a lower rank is one for all.
+bool attention(const SampledOp& op) {
+  constexpr std::size_t kMask = 3;
+  return first_axis_of<1, 2, kMask, 4, 5, 6>(op) && (!op.has(kMask) || op.typed.input(kMask).rank() == 4);
+}
+
+// Tables of sines and cosines are for all samples, unless they have three dimensions.
+bool rotary_embedding(const SampledOp& op) {
+  const bool own_tables = op.has(1) || op.has(2);
+  return first_axis_of<1, 2, 3>(op) && (!own_tables || op.typed.input(1).rank() == 3);
+}
+
+// The classical ops take a matrix with a sample in each row; a vector is one sample.
+bool rows_of_features(const SampledOp& op) {
+  return one_input(op) && op.inputs[0] == 0 && op.typed.input(0).rank() > 1;
 }
 
 bool batch_normalization(const SampledOp& op) {
-  const bool only_first =
-      std::all_of(op.inputs.begin() + 1, op.inputs.end(), [](int axis) { return axis == kNoAxis; });
-  return op.typed.get_int("training_mode") == 0 && only_first && op.inputs[0] == 0;
+  return op.typed.get_int("training_mode") == 0 && first_axis(op);
 }
 
 bool mean_variance(const SampledOp& op) {
@@ -62,13 +97,6 @@ bool mean_variance(const SampledOp& op) {
   return std::none_of(axes.begin(), axes.end(), [&](std::int64_t axis) {
     return normalized_axis(axis, op.typed.input(0).rank()) == op.inputs[0];
   });
-}
-
-// One sample axis, and it is in the output: a reduction over it has lost it before.
-bool one_input(const SampledOp& op) {
-  return std::count(op.inputs.begin(), op.inputs.end(), kNoAxis) + 1 ==
-             static_cast<std::ptrdiff_t>(op.inputs.size()) &&
-         op.has(0);
 }
 
 bool reshape(const SampledOp& op) {
@@ -113,7 +141,9 @@ bool gather(const SampledOp& op) {
 }
 
 // What each sample takes comes from one table for all.
-bool only_indices(const SampledOp& op) { return !op.has(0) && op.has(1); }
+bool only_indices(const SampledOp& op) {
+  return !op.has(0) && op.has(1) && op.typed.get_int("batch_dims") == 0;
+}
 
 // Neither cuts nor repeats nor turns the samples.
 bool keeps_whole_axis(const SampledOp& op) {
@@ -149,6 +179,14 @@ bool dropout(const SampledOp& op) {
   const Tensor* training = op.typed.constant(2);
   const bool infers = !op.typed.has_input(2) || (training != nullptr && !training->values<bool>().front());
   return infers && one_input(op);
+}
+
+// Scales along the samples would be cut with them.
+bool quantize(const SampledOp& op) {
+  if (!one_input(op)) return false;
+  const Type& scale = op.typed.input(1);
+  if (scale.rank() == 0 || scale.element_count() == 1) return true;
+  return scale.rank() == 1 && axis_attribute(op, op.typed.input(0).rank()) != op.inputs[0];
 }
 
 struct Family {
@@ -231,40 +269,23 @@ const std::vector<Family>& families() {
         "ThresholdedRelu",
         "Where",
         "Xor"}},
-      {along_attribute,
-       {"Concat", "GatherElements", "Hardmax", "LogSoftmax", "LpNormalization", "ScatterElements", "Softmax",
-        "Split", "TopK"}},
+      {along_attribute, {"Concat", "Hardmax", "LogSoftmax", "LpNormalization", "Softmax", "Split", "TopK"}},
+      {elements_along_attribute, {"GatherElements", "ScatterElements"}},
       {along_input, {"CumSum", "CumProd"}},
       {from_attribute_on, {"LayerNormalization", "RMSNormalization"}},
       {first_axis,
-       {"Attention",
-        "AveragePool",
-        "CausalConvWithState",
-        "Conv",
-        "ConvInteger",
-        "ConvTranspose",
-        "DeformConv",
-        "DepthToSpace",
-        "Det",
-        "GlobalAveragePool",
-        "GlobalLpPool",
-        "GlobalMaxPool",
-        "GridSample",
-        "GroupNormalization",
-        "InstanceNormalization",
-        "LRN",
-        "LpPool",
-        "MaxPool",
-        "QLinearConv",
-        "Resize",
-        "RotaryEmbedding",
-        "SpaceToDepth"}},
+       {"AveragePool", "CausalConvWithState", "Conv", "ConvInteger", "ConvTranspose", "DepthToSpace", "Det",
+        "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "GroupNormalization", "InstanceNormalization",
+        "LRN", "LpPool", "MaxPool", "QLinearConv", "Resize", "SpaceToDepth"}},
+      {first_axis_of<1>, {"GridSample"}},
+      {first_axis_of<2, 4>, {"DeformConv"}},
+      {attention, {"Attention"}},
+      {rotary_embedding, {"RotaryEmbedding"}},
       {batch_normalization, {"BatchNormalization"}},
       {mean_variance, {"MeanVarianceNormalization"}},
       {one_input,
-       {"DequantizeLinear", "QuantizeLinear", "ArgMax", "ArgMin", "OneHot", "ReduceL1", "ReduceL2",
-        "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum",
-        "ReduceSumSquare", "Transpose"}},
+       {"ArgMax", "ArgMin", "OneHot", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax",
+        "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare", "Transpose"}},
       {reshape, {"Flatten", "Reshape", "Squeeze", "Unsqueeze"}},
       {matrix_product, {"MatMul", "MatMulInteger"}},
       {gemm, {"Gemm"}},
@@ -275,20 +296,24 @@ const std::vector<Family>& families() {
       {slice, {"Slice"}},
       {recurrent, {"GRU", "LSTM", "RNN"}},
       {dropout, {"Dropout"}},
+      {quantize, {"DequantizeLinear", "QuantizeLinear"}},
   };
   return kFamilies;
 }
 
 Rule find_rule(const Op& op) {
-  static const std::unordered_map<std::string_view, Rule> kRules = [] {
-    std::unordered_map<std::string_view, Rule> rules;
+  static const std::unordered_map<const OpSpec*, Rule> kRules = [] {
+    std::unordered_map<const OpSpec*, Rule> rules;
     for (const Family& family : families()) {
-      for (std::string_view name : family.names) rules.emplace(name, family.rule);
+      for (std::string_view name : family.names) {
+        const OpSpec* spec = find_op(name == "QuickGelu" ? "com.microsoft" : "", name);
+        IR_CHECK(spec != nullptr && rules.emplace(spec, family.rule).second, "{}", name);
+      }
     }
     return rules;
   }();
-  if (op.spec->domain == "ai.onnx.ml") return first_axis;
-  const auto found = kRules.find(op.spec->name);
+  if (op.spec->domain == "ai.onnx.ml") return rows_of_features;
+  const auto found = kRules.find(op.spec);
   return found == kRules.end() ? nullptr : found->second;
 }
 

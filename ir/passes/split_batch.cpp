@@ -152,7 +152,8 @@ class Splitter {
       const bool for_all_axes = find_attribute(op, "axes") == nullptr;
       if (for_all_axes) set_ints(op, 3, sizes, axis(op.inputs[0]));
     } else if (is_recurrent(op)) {
-      for (std::size_t i = 4; i < op.inputs.size(); ++i)
+      constexpr std::size_t kPeepholes = 7;
+      for (std::size_t i = 4; i < std::min(op.inputs.size(), kPeepholes); ++i)
         fit_constant(op, i, recurrent_axis(op, i), batch_of(op.inputs[0]));
     } else if (op.is("Concat") || is_elementwise(op)) {
       fit_operands(op);

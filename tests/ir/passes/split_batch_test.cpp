@@ -96,6 +96,21 @@ TEST(SplitBatch, RefusesWhatMixesSamples) {
   }
 }
 
+// An input is taken for a batch; where an op has another use for it, that shows at the op.
+TEST(SplitBatch, RefusesInputsThatAreNoBatch) {
+  EXPECT_THAT(refusal("g (float[4, 2, 3] x, float[2] scale, float[2] bias) => (float[4, 2, 3] y) {"
+                      " y = InstanceNormalization(x, scale, bias) }"),
+              HasSubstr("node 'y' (InstanceNormalization)"));
+  EXPECT_THAT(refusal("g (float[4, 2] x, float[2] bias) => (float[4, 2] y) { y = Add(x, bias) }"),
+              HasSubstr("node 'y' (Add)"));
+  EXPECT_THAT(refusal("g (float[4, 2, 2, 8] q, float[4, 2, 2, 8] k, float[4, 2, 2, 8] v, float[2, 2] mask) =>"
+                      " (float[4, 2, 2, 8] y) { y = Attention(q, k, v, mask) }"),
+              HasSubstr("node 'y' (Attention)"));
+  EXPECT_THAT(refusal("g (float[4, 4] table, int64[4, 4] indices) => (float[4, 4] y) <int64[1] axis = {1}> {"
+                      " fixed = Transpose(table)\n y = GatherElements <axis = 1> (fixed, indices) }"),
+              HasSubstr("node 'y' (GatherElements)"));
+}
+
 TEST(SplitBatch, KeepsWhatWorksInsideASample) {
   for (const char* op :
        {"Softmax <axis = 1> (x)", "ReduceMean <keepdims = 1> (x, one)", "CumSum(x, one)",
