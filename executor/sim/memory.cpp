@@ -44,13 +44,8 @@ std::int64_t& part_of(MemoryUse& use, Memory memory, Role role) {
   throw InternalError("a role that is none");
 }
 
-void add(MemoryUse& use, const MemoryChange& change) {
-  part_of(use, change.memory, change.role) += change.bytes;
-  use.peak_data += change.bytes;
-}
-
-// Calls on_step(step, live, taken) when a step has started, and on_end(given) when it has ended, for every step in
-// program order. An iteration that leaves what it found is followed by others like it, which are left out.
+// Calls on_start(step, taken) when a step has started, and on_end(given) when it has ended, for every step in program
+// order. An iteration that leaves what it found is followed by others like it, which are left out.
 template <class OnStart, class OnEnd>
 void walk(const std::vector<Step>& steps, LiveBuffers& live, const OnStart& on_start, const OnEnd& on_end) {
   for (const Step& step : steps) {
@@ -68,105 +63,109 @@ void walk(const std::vector<Step>& steps, LiveBuffers& live, const OnStart& on_s
   }
 }
 
-// The use at the peak, and the step at whose start it is: -1 when it is what is always there.
-struct Peak {
+// What is on a processor, or was at its peak.
+struct State {
   MemoryUse use = {};
-  std::int64_t step = -1;
+  std::vector<BufferId> transient = {};
+  const executor::Block* block = nullptr;  ///< that runs
+
+  void add(const MemoryChange& change) {
+    part_of(use, change.memory, change.role) += change.bytes;
+    use.peak_data += change.bytes;
+    if (!change.buffer.valid()) return;
+    if (change.bytes > 0) {
+      transient.push_back(change.buffer);
+    } else {
+      std::erase(transient, change.buffer);
+    }
+  }
 };
 
-std::vector<Peak> find_peaks(const Program& program) {
-  std::vector<MemoryUse> now(at(program.processors));
+std::vector<State> always_there(const Program& program) {
+  std::vector<State> states(at(program.processors));
   for (const Buffer& buffer : program.buffers) {
     if (!buffer.always_live || !on_chip(buffer)) continue;
-    MemoryUse& use = now[at(buffer.processor)];
-    add(use, {buffer.processor, buffer.memory, buffer.role, whole_bytes(buffer)});
-    use.always_live += whole_bytes(buffer);
+    State& state = states[at(buffer.processor)];
+    state.add({{}, buffer.processor, buffer.memory, buffer.role, whole_bytes(buffer)});
+    state.use.always_live += whole_bytes(buffer);
   }
-  std::vector<Peak> peaks;
-  for (const MemoryUse& use : now) peaks.push_back({use});
+  return states;
+}
 
+std::vector<State> find_peaks(const Program& program) {
+  std::vector<State> now = always_there(program);
+  std::vector<State> peaks = now;
   LiveBuffers live(program);
-  std::int64_t step_number = 0;
-  const auto on_start = [&](const Step& /*step*/, const std::vector<MemoryChange>& taken) {
-    for (const MemoryChange& change : taken) add(now[at(change.processor)], change);
+  const auto on_start = [&](const Step& step, const std::vector<MemoryChange>& taken) {
+    for (const MemoryChange& change : taken) now[at(change.processor)].add(change);
     for (const MemoryChange& change : taken) {
-      Peak& peak = peaks[at(change.processor)];
-      const MemoryUse& use = now[at(change.processor)];
-      if (use.peak_data > peak.use.peak_data) peak = {use, step_number};
+      const State& state = now[at(change.processor)];
+      State& peak = peaks[at(change.processor)];
+      if (state.use.peak_data <= peak.use.peak_data) continue;
+      peak = state;
+      peak.block = block_of(program, step);
     }
-    ++step_number;
   };
   const auto on_end = [&](const std::vector<MemoryChange>& given) {
-    for (const MemoryChange& change : given) add(now[at(change.processor)], change);
+    for (const MemoryChange& change : given) now[at(change.processor)].add(change);
   };
   walk(program.steps, live, on_start, on_end);
   return peaks;
 }
 
-void keep_largest(std::vector<LargeTensor>& tensors) {
-  std::stable_sort(tensors.begin(), tensors.end(),
-                   [](const LargeTensor& a, const LargeTensor& b) { return a.bytes > b.bytes; });
-  if (tensors.size() > kLargestTensors) tensors.resize(kLargestTensors);
-}
-
-// What is on each processor at its peak: the walk once more, with a look around at those steps.
-std::vector<std::vector<LargeTensor>> largest_at(const Program& program, const std::vector<Peak>& peaks) {
-  std::vector<std::vector<const Buffer*>> buffers(at(program.processors));
+std::vector<std::vector<LargeTensor>> largest_of(const Program& program, const std::vector<State>& peaks) {
+  std::vector<std::vector<LargeTensor>> largest(peaks.size());
   for (const Buffer& buffer : program.buffers) {
-    if (on_chip(buffer)) buffers[at(buffer.processor)].push_back(&buffer);
+    if (!buffer.always_live || !on_chip(buffer)) continue;
+    const std::string slots = buffer.slots == 1 ? "" : fmt::format(" ({} slots)", buffer.slots);
+    largest[at(buffer.processor)].push_back({buffer.name + slots, whole_bytes(buffer)});
   }
-  std::vector<std::vector<LargeTensor>> largest(at(program.processors));
-  LiveBuffers live(program);
-  const auto look = [&](int processor, const executor::Block* block) {
-    std::vector<LargeTensor>& found = largest[at(processor)];
-    for (const Buffer* buffer : buffers[at(processor)]) {
-      if (!live.has({static_cast<std::int32_t>(buffer - program.buffers.data())})) continue;
-      const std::string slots = buffer->slots == 1 ? "" : fmt::format(" ({} slots)", buffer->slots);
-      found.push_back({buffer->name + slots, whole_bytes(*buffer)});
-    }
-    if (block != nullptr && block->processor == processor && block->temporary_bytes > 0) {
+  for (std::size_t i = 0; i < peaks.size(); ++i) {
+    std::vector<LargeTensor>& found = largest[i];
+    for (BufferId id : peaks[i].transient) found.push_back({program[id].name, whole_bytes(program[id])});
+    const executor::Block* block = peaks[i].block;
+    if (block != nullptr && block->temporary_bytes > 0) {
       found.push_back({"inside " + block->name, block->temporary_bytes});
     }
-    keep_largest(found);
-  };
-  for (int processor = 0; processor < program.processors; ++processor) {
-    if (peaks[at(processor)].step < 0) look(processor, nullptr);
+    std::stable_sort(found.begin(), found.end(),
+                     [](const LargeTensor& a, const LargeTensor& b) { return a.bytes > b.bytes; });
+    if (found.size() > kLargestTensors) found.resize(kLargestTensors);
   }
-  std::int64_t step_number = 0;
-  const auto on_start = [&](const Step& step, const std::vector<MemoryChange>& taken) {
-    for (const MemoryChange& change : taken) {
-      const bool is_first_look = largest[at(change.processor)].empty();
-      if (is_first_look && peaks[at(change.processor)].step == step_number) {
-        look(change.processor, block_of(program, step));
-      }
-    }
-    ++step_number;
-  };
-  walk(program.steps, live, on_start, [](const std::vector<MemoryChange>& /*given*/) {});
   return largest;
 }
 
-// Steps that move data between processors, replicas, the host and streaming memory, by processor.
-void count_exchanges(const Program& program, const std::vector<Step>& steps, std::vector<std::int64_t>& counts) {
-  for (const Step& step : steps) {
-    if (const auto* repeat = std::get_if<executor::Repeat>(&step.action)) {
-      count_exchanges(program, repeat->body, counts);
-    }
-    if (block_of(program, step) != nullptr) continue;
-    std::vector<int> processors;
-    for (const auto& slots : {reads_of(step), writes_of(step)}) {
-      for (const executor::Slot& slot : slots) processors.push_back(program[slot.buffer].processor);
-    }
-    std::sort(processors.begin(), processors.end());
-    processors.erase(std::unique(processors.begin(), processors.end()), processors.end());
-    for (int processor : processors) ++counts[at(processor)];
+// Counts, for each processor, the steps that move data to or from it.
+class ExchangeCount {
+ public:
+  explicit ExchangeCount(const Program& program)
+      : counts(at(program.processors), 0), program_(program), last_(at(program.processors), nullptr) {
+    add(program.steps);
   }
-}
+
+  std::vector<std::int64_t> counts;
+
+ private:
+  void add(const std::vector<Step>& steps) {
+    for (const Step& step : steps) {
+      if (const auto* repeat = std::get_if<executor::Repeat>(&step.action)) add(repeat->body);
+      if (block_of(program_, step) != nullptr) continue;
+      for (const executor::Slot& slot : reads_of(step)) add(step, slot);
+      for (const executor::Slot& slot : writes_of(step)) add(step, slot);
+    }
+  }
+  void add(const Step& step, const executor::Slot& slot) {
+    const std::size_t processor = at(program_[slot.buffer].processor);
+    if (last_[processor] != &step) ++counts[processor];
+    last_[processor] = &step;
+  }
+
+  const Program& program_;
+  std::vector<const Step*> last_;  ///< by processor: the step that was counted last
+};
 
 void add_code(const Program& program, const device::Device& device, const Costs& costs,
               std::vector<ProcessorMemory>& memory) {
-  std::vector<std::int64_t> exchanges(memory.size(), 0);
-  count_exchanges(program, program.steps, exchanges);
+  const std::vector<std::int64_t> exchanges = ExchangeCount(program).counts;
   for (std::size_t b = 0; b < program.blocks.size(); ++b) {
     memory[at(program.blocks[b].processor)].use.code += costs.blocks[b].code_bytes;
   }
@@ -183,6 +182,7 @@ LiveBuffers::LiveBuffers(const Program& program) : program_(&program) {
     const bool stays = buffer.always_live || !on_chip(buffer);
     IR_CHECK(stays || buffer.slots == 1, "buffer {} has {} slots and comes and goes", buffer.name, buffer.slots);
     live_.push_back(stays);
+    slot_bytes_.push_back(slot_bytes(buffer));
   }
 }
 
@@ -194,7 +194,7 @@ std::vector<MemoryChange> LiveBuffers::start(const Step& step) {
     taken.push_back(change(slot.buffer, 1));
   }
   if (const executor::Block* block = block_of(*program_, step)) {
-    taken.push_back({block->processor, Memory::Compute, Role::Activation, block->temporary_bytes});
+    taken.push_back({{}, block->processor, Memory::Compute, Role::Activation, block->temporary_bytes});
   }
   return taken;
 }
@@ -202,7 +202,7 @@ std::vector<MemoryChange> LiveBuffers::start(const Step& step) {
 std::vector<MemoryChange> LiveBuffers::end(const Step& step) {
   std::vector<MemoryChange> given;
   if (const executor::Block* block = block_of(*program_, step)) {
-    given.push_back({block->processor, Memory::Compute, Role::Activation, -block->temporary_bytes});
+    given.push_back({{}, block->processor, Memory::Compute, Role::Activation, -block->temporary_bytes});
   }
   for (const executor::Slot& slot : step.frees) {
     if (!has(slot.buffer) || (*program_)[slot.buffer].always_live) continue;
@@ -214,12 +214,12 @@ std::vector<MemoryChange> LiveBuffers::end(const Step& step) {
 
 MemoryChange LiveBuffers::change(BufferId id, int sign) const {
   const Buffer& buffer = (*program_)[id];
-  return {buffer.processor, buffer.memory, buffer.role, sign * slot_bytes(buffer)};
+  return {id, buffer.processor, buffer.memory, buffer.role, sign * slot_bytes_[at(id.index)]};
 }
 
 std::vector<ProcessorMemory> memory_of(const Program& program, const device::Device& device, const Costs& costs) {
-  const std::vector<Peak> peaks = find_peaks(program);
-  std::vector<std::vector<LargeTensor>> largest = largest_at(program, peaks);
+  const std::vector<State> peaks = find_peaks(program);
+  std::vector<std::vector<LargeTensor>> largest = largest_of(program, peaks);
   std::vector<ProcessorMemory> memory;
   for (std::size_t i = 0; i < peaks.size(); ++i) memory.push_back({peaks[i].use, std::move(largest[i])});
   add_code(program, device, costs, memory);

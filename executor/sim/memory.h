@@ -21,6 +21,7 @@ namespace podium::sim {
 
 /// A buffer's slot that comes or goes, or a block's inside.
 struct MemoryChange {
+  executor::BufferId buffer;  ///< not valid: a block's inside
   int processor = 0;
   executor::Memory memory = executor::Memory::Compute;
   executor::Role role = executor::Role::Activation;
@@ -42,7 +43,8 @@ class LiveBuffers {
   MemoryChange change(executor::BufferId buffer, int sign) const;
 
   const executor::Program* program_;
-  std::vector<bool> live_;  ///< by buffer; from the start those that never come and go
+  std::vector<std::int64_t> slot_bytes_;  ///< by buffer
+  std::vector<bool> live_;                ///< by buffer; from the start those that never come and go
 };
 
 struct ProcessorMemory {

@@ -1,7 +1,6 @@
 #include "executor/sim/tasks.h"
 
 #include <algorithm>
-#include <map>
 #include <unordered_map>
 
 #include "executor/sim/loop_parts.h"
@@ -15,6 +14,21 @@ using executor::Program;
 using executor::Slot;
 using executor::Step;
 
+// Each lane once, with all its bytes.
+std::vector<LaneUse> merged(std::vector<LaneUse> uses) {
+  std::sort(uses.begin(), uses.end(), [](const LaneUse& a, const LaneUse& b) { return a.number() < b.number(); });
+  std::size_t count = 0;
+  for (const LaneUse& use : uses) {
+    if (count > 0 && uses[count - 1].number() == use.number()) {
+      uses[count - 1].bytes += use.bytes;
+    } else {
+      uses[count++] = use;
+    }
+  }
+  uses.resize(count);
+  return uses;
+}
+
 class TaskMaker {
  public:
   TaskMaker(const Program& program, const Costs& costs, SyncPattern sync)
@@ -22,6 +36,7 @@ class TaskMaker {
     for (const Buffer& buffer : program.buffers) {
       first_slot_.push_back(made.slots);
       made.slots += buffer.slots;
+      slot_bytes_.push_back(slot_bytes(buffer));
     }
     made.processors = program.processors;
     for (const executor::HostTensor& output : program.outputs) {
@@ -51,8 +66,8 @@ class TaskMaker {
  private:
   Task task(const Step& step) {
     Task task{.step = &step};
-    for (const Slot& slot : reads_of(step)) task.reads.push_back(use(slot));
-    for (const Slot& slot : writes_of(step)) task.writes.push_back(use(slot));
+    task.reads = uses(reads_of(step));
+    task.writes = uses(writes_of(step));
     std::visit([&](const auto& action) { fill(task, action); }, step.action);
     IR_CHECK(!task.lanes.empty(), "{} keeps nobody busy", print(program_, step));
     if (task.activity == Activity::Compute) return task;
@@ -71,7 +86,13 @@ class TaskMaker {
     const auto buffer = static_cast<std::size_t>(slot.buffer.index);
     return {slot.buffer.index, first_slot_[buffer], program_.buffers[buffer].slots, slot.index, slot.stride};
   }
-  std::int64_t bytes(const Slot& slot) const { return slot_bytes(program_[slot.buffer]); }
+  std::vector<SlotUse> uses(const std::vector<Slot>& slots) const {
+    std::vector<SlotUse> all;
+    all.reserve(slots.size());
+    for (const Slot& slot : slots) all.push_back(use(slot));
+    return all;
+  }
+  std::int64_t bytes(const Slot& slot) const { return slot_bytes_[static_cast<std::size_t>(slot.buffer.index)]; }
 
   // The lane on which a processor takes part by this slot.
   LaneUse lane(const Slot& slot) const {
@@ -116,15 +137,14 @@ class TaskMaker {
   }
   void fill(Task& task, const executor::CopyBetweenProcessors& step) const {
     task.activity = Activity::Exchange;
-    std::map<int, LaneUse> lanes;  // by number, so that a processor of many transfers is there once
+    std::vector<LaneUse> ends;
+    ends.reserve(2 * step.transfers.size());
     for (const executor::Transfer& one : step.transfers) {
       count_bytes(task, one);
-      for (const LaneUse& end : {lane(one.from), lane(one.to)}) {
-        const auto [entry, is_new] = lanes.emplace(end.number(), end);
-        if (!is_new) entry->second.bytes += end.bytes;
-      }
+      ends.push_back(lane(one.from));
+      ends.push_back(lane(one.to));
     }
-    for (const auto& [number, use] : lanes) task.lanes.push_back(use);
+    task.lanes = merged(std::move(ends));
     hold_all(task);
   }
   void fill(Task& task, const executor::CopyBetweenTiles& step) const {
@@ -167,7 +187,8 @@ class TaskMaker {
   const Program& program_;
   const Costs& costs_;
   SyncPattern sync_;
-  std::vector<int> first_slot_;  ///< by buffer
+  std::vector<int> first_slot_;           ///< by buffer
+  std::vector<std::int64_t> slot_bytes_;  ///< by buffer
   std::unordered_map<std::string, int> link_numbers_;
 };
 
