@@ -27,8 +27,7 @@ struct WeightGradient {
 ConvShape shape_of(const PrepareContext& context) {
   const Dims& x = context.dims(0);
   const Dims& flow = context.dims(1);
-  ConvShape shape{.window = ir::conv_window(context, x, context.output(0).dims)};
-  shape.window.output.assign(flow.begin() + 2, flow.end());
+  ConvShape shape{.window = ir::given_window(context, {x.begin() + 2, x.end()}, {flow.begin() + 2, flow.end()})};
   shape.batch = x[0];
   shape.group = context.get_int("group");
   shape.in_channels = x[1] / shape.group;

@@ -7,5 +7,7 @@
 namespace podium::kernels {
 
 PreparedKernel prepare_conv_weight_gradient(PrepareContext& context);
+PreparedKernel prepare_max_pool_gradient(PrepareContext& context);
+PreparedKernel prepare_sum_pool_gradient(PrepareContext& context);
 
 }  // namespace podium::kernels

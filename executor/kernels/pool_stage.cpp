@@ -43,19 +43,4 @@ std::vector<PoolStage> pool_stages(const ir::Window& window, std::int64_t planes
   return stages;
 }
 
-std::vector<std::int64_t> seen_counts(const ir::Window& window, std::size_t axis, bool with_padding) {
-  std::vector<std::int64_t> counts;
-  const std::int64_t least = with_padding ? -window.pads_begin[axis] : 0;
-  const std::int64_t limit = window.input[axis] + (with_padding ? window.pads_end[axis] : 0);
-  for (std::int64_t o = 0; o < window.output[axis]; ++o) {
-    std::int64_t count = 0;
-    for (std::int64_t k = 0; k < window.kernel[axis]; ++k) {
-      const std::int64_t at = o * window.strides[axis] - window.pads_begin[axis] + k * window.dilations[axis];
-      if (at >= least && at < limit) ++count;
-    }
-    counts.push_back(count);
-  }
-  return counts;
-}
-
 }  // namespace podium::kernels

@@ -25,9 +25,6 @@ struct PoolStage {
 /// goes first, where whole rows are joined and which leaves less for the rest.
 std::vector<PoolStage> pool_stages(const ir::Window& window, std::int64_t planes = 1);
 
-/// Per output of one axis, how many elements its window sees inside the input, or inside the padded input.
-std::vector<std::int64_t> seen_counts(const ir::Window& window, std::size_t axis, bool with_padding);
-
 /// Joins every element `kStride` (0: `stride`) apart into the elements of `to`, which is other memory.
 template <int kStride, class T, class Join>
 void join_into(T* __restrict to, const T* __restrict from, std::int64_t count, std::int64_t stride,

@@ -1,12 +1,11 @@
 // AveragePool and LpPool: sums over windows; MaxPool: maxima, and where they were.
 #include <cmath>
-#include <limits>
 #include <memory>
-#include <numeric>
 
 #include "executor/kernels/dispatch.h"
 #include "executor/kernels/parallel.h"
 #include "executor/kernels/pool.h"
+#include "executor/kernels/pool_maxima.h"
 #include "executor/kernels/pool_stage.h"
 
 namespace podium::kernels {
@@ -53,7 +52,7 @@ std::vector<T> divisors(const ir::Window& window, bool with_padding) {
   for (std::size_t axis = 0; axis < window.rank(); ++axis) {
     std::vector<T> longer;
     for (T before : result) {
-      for (std::int64_t count : seen_counts(window, axis, with_padding)) {
+      for (std::int64_t count : ir::seen_counts(window, axis, with_padding)) {
         longer.push_back(before * static_cast<T>(count));
       }
     }
@@ -116,12 +115,6 @@ PreparedKernel lp_pool(const Planes& planes, std::int64_t p) {
 }
 
 template <class T>
-constexpr T least_of() {
-  return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
-                                              : std::numeric_limits<T>::lowest();
-}
-
-template <class T>
 PreparedKernel max_pool(const Planes& planes) {
   return [planes](const RunContext& run) {
     const T* x = run.input(0).data<T>();
@@ -150,56 +143,9 @@ std::vector<std::int64_t> column_major_labels(const Dims& sizes) {
   return labels;
 }
 
-// Maxima and where they are in the plane, in row-major order; kNowhere: none yet.
-using Place = std::uint32_t;
-constexpr Place kNowhere = std::numeric_limits<Place>::max();
-
-template <class T>
-struct Maxima {
-  std::vector<T> values;
-  std::vector<Place> places;
-
-  explicit Maxima(std::int64_t count)
-      : values(static_cast<std::size_t>(count)), places(static_cast<std::size_t>(count)) {}
-};
-
-// Of equal numbers the first one counts.
-template <class T>
-void join_maxima(T* values, Place* places, const T* from, const Place* from_places, std::int64_t count,
-                 std::int64_t stride) {
-  for (std::int64_t i = 0; i < count; ++i) {
-    const T value = from[i * stride];
-    const Place place = from_places[i * stride];
-    const bool takes = value > values[i] || (value == values[i] && place < places[i]);
-    values[i] = takes ? value : values[i];
-    places[i] = takes ? place : places[i];
-  }
-}
-
-template <class T>
-void run_stage(const PoolStage& stage, const T* in, const Place* in_places, Maxima<T>& out) {
-  std::fill_n(out.values.begin(), stage.output_size(), least_of<T>());
-  std::fill_n(out.places.begin(), stage.output_size(), kNowhere);
-  for (std::int64_t outer = 0; outer < stage.outer; ++outer) {
-    for (const ir::Tap& tap : stage.taps) {
-      // Along the innermost axis all outputs at once, else row by row.
-      const bool is_innermost = stage.inner == 1;
-      const std::int64_t steps = is_innermost ? (tap.begin < tap.end ? 1 : 0) : tap.end - tap.begin;
-      const std::int64_t count = is_innermost ? tap.end - tap.begin : stage.inner;
-      for (std::int64_t o = tap.begin; o < tap.begin + steps; ++o) {
-        const std::int64_t from = (outer * stage.input + o * stage.stride + tap.shift) * stage.inner;
-        const std::int64_t to = (outer * stage.output + o) * stage.inner;
-        join_maxima(out.values.data() + to, out.places.data() + to, in + from, in_places + from, count,
-                    is_innermost ? stage.stride : 1);
-      }
-    }
-  }
-}
-
 template <class T>
 PreparedKernel max_pool_with_indices(const Planes& planes, bool column_major) {
-  if (planes.in_size >= kNowhere)
-    throw Error("a channel of {} elements is too large for Indices", planes.in_size);
+  check_places(planes.in_size);
   const auto labels = std::make_shared<const std::vector<std::int64_t>>(
       column_major ? column_major_labels(planes.window.input) : std::vector<std::int64_t>{});
   return [planes, labels](const RunContext& run) {
@@ -207,17 +153,10 @@ PreparedKernel max_pool_with_indices(const Planes& planes, bool column_major) {
     T* y = run.output(0).data<T>();
     std::int64_t* indices = run.output(1).data<std::int64_t>();
     parallel_ranges(planes.count, planes.cost, [&](std::int64_t begin, std::int64_t end) {
-      std::vector<Place> places(static_cast<std::size_t>(planes.in_size));
-      std::iota(places.begin(), places.end(), Place{0});
-      std::vector<Maxima<T>> results;
-      for (const PoolStage& stage : planes.stages) results.emplace_back(stage.output_size());
+      MaximumFinder<T> finder(planes.stages, planes.in_size);
       for (std::int64_t plane = begin; plane < end; ++plane) {
         const std::int64_t first = plane * planes.in_size;
-        for (std::size_t s = 0; s < results.size(); ++s) {
-          run_stage(planes.stages[s], s == 0 ? x + first : results[s - 1].values.data(),
-                    s == 0 ? places.data() : results[s - 1].places.data(), results[s]);
-        }
-        const Maxima<T>& maxima = results.back();
+        const Maxima<T>& maxima = finder.find(x + first);
         std::copy(maxima.values.begin(), maxima.values.end(), y + plane * planes.out_size);
         std::int64_t* to = indices + plane * planes.out_size;
         for (const Place place : maxima.places) {

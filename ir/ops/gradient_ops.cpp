@@ -53,11 +53,57 @@ OpSpec conv_weight_gradient_row() {
           .gradient = conv_weight_gradient_gradient};
 }
 
+void infer_sum_pool_gradient(InferContext& context) {
+  if (!context.has_rank(0)) return context.set_output_element(0, context.element(0));
+  Dims dims{context.dims(0)[0], context.dims(0)[1]};
+  const IntList& spatial = context.get<IntList>("input_shape");
+  dims.insert(dims.end(), spatial.begin(), spatial.end());
+  context.set_output(0, context.element(0), std::move(dims));
+}
+
+// An addition (and a comparison before it, of a maximum) for each element that a window sees.
+template <int kPerElement, std::size_t kFlow>
+Work pool_gradient_work(const TypedOp& op) {
+  const std::int64_t flows = op.input(kFlow).element_count();
+  if (flows < 0) return {};
+  double seen = kPerElement * static_cast<double>(flows);
+  for (std::int64_t size : op.get<IntList>("kernel_shape")) seen *= static_cast<double>(size);
+  return {.flop = seen, .bytes = io_bytes(op)};
+}
+
+// From what flows into sums over windows to what flows into their elements.
+OpSpec sum_pool_gradient_row() {
+  return {.name = "SumPoolGradient",
+          .domain = "podium",
+          .inputs = {{"dY"}},
+          .outputs = {{"dX"}},
+          .types = {{'T', kFloats}},
+          .attributes = found_window({must_have("input_shape", AttributeKind::Ints)}),
+          .infer = infer_sum_pool_gradient,
+          .work = pool_gradient_work<1, 0>,
+          .gradient = sum_pool_gradient_gradient};
+}
+
+// The same for maxima, of equal ones the first.
+OpSpec max_pool_gradient_row() {
+  return {.name = "MaxPoolGradient",
+          .domain = "podium",
+          .inputs = {{"X"}, {"dY"}},
+          .outputs = {{"dX"}},
+          .types = {{'T', kFloats}},
+          .attributes = found_window({}),
+          .infer = same_as_input,
+          .work = pool_gradient_work<2, 1>,
+          .gradient = max_pool_gradient_gradient};
+}
+
 }  // namespace
 
 std::span<const OpSpec> gradient_ops() {
   static const std::vector<OpSpec> kRows{
       conv_weight_gradient_row(),
+      max_pool_gradient_row(),
+      sum_pool_gradient_row(),
   };
   return kRows;
 }

@@ -94,6 +94,18 @@ void conv_transpose_gradient(GradientContext& context);
 /// Of ConvWeightGradient itself.
 void conv_weight_gradient_gradient(GradientContext& context);
 
+// Pools, in gradients_pool.cpp.
+void average_pool_gradient(GradientContext& context);
+void global_average_pool_gradient(GradientContext& context);
+void global_lp_pool_gradient(GradientContext& context);
+void global_max_pool_gradient(GradientContext& context);
+void lp_pool_gradient(GradientContext& context);
+void max_pool_gradient(GradientContext& context);
+void max_unpool_gradient(GradientContext& context);
+/// Of MaxPoolGradient and SumPoolGradient themselves.
+void max_pool_gradient_gradient(GradientContext& context);
+void sum_pool_gradient_gradient(GradientContext& context);
+
 // Normalisations, dropout and losses, in gradients_norm.cpp and gradients_loss.cpp.
 void batch_normalization_gradient(GradientContext& context);
 void dropout_gradient(GradientContext& context);

@@ -15,9 +15,9 @@ struct Convolution {
   std::int64_t group;
 
   std::vector<Attribute> attributes() const {
-    IntList pads = window.pads_begin;
-    pads.insert(pads.end(), window.pads_end.begin(), window.pads_end.end());
-    return {{"group", group}, {"strides", window.strides}, {"dilations", window.dilations}, {"pads", pads}};
+    std::vector<Attribute> all = window_attributes(window);
+    all.push_back({"group", group});
+    return all;
   }
 
   // There may be more windows than Y has elements: a transposed convolution adds zeros where it is told to.
@@ -34,8 +34,8 @@ struct Convolution {
   ValueId x_of(GradientContext& context, ValueId y, ValueId w) const {
     IntList unseen;  // elements at X's end that no window reaches
     for (std::size_t i = 0; i < window.rank(); ++i) {
-      const std::int64_t padded = window.input[i] + window.pads_begin[i] + window.pads_end[i];
-      unseen.push_back(padded - window.extent(i) - (window.output[i] - 1) * window.strides[i]);
+      const std::int64_t reach = (window.output[i] - 1) * window.strides[i] + window.extent(i);
+      unseen.push_back(std::max<std::int64_t>(window.pads_begin[i] + window.input[i] - reach, 0));
     }
     std::vector<Attribute> all = attributes();
     all.push_back({"output_padding", unseen});
@@ -43,9 +43,7 @@ struct Convolution {
   }
 
   ValueId w_of(GradientContext& context, ValueId x, ValueId y) const {
-    std::vector<Attribute> all = attributes();
-    all.push_back({"kernel_shape", window.kernel});
-    return context.builder.ops("podium", "ConvWeightGradient", {x, y}, 1, std::move(all))[0];
+    return context.builder.ops("podium", "ConvWeightGradient", {x, y}, 1, attributes())[0];
   }
 };
 
@@ -97,10 +95,11 @@ void conv_transpose_gradient(GradientContext& context) {
 
 void conv_weight_gradient_gradient(GradientContext& context) {
   const TypedOp op(context.builder.graph(), context.op);
-  Window window = conv_window(op, context.static_dims(context.input(0)), context.static_dims(context.output()));
-  const Dims flow = context.static_dims(context.input(1));
-  window.output.assign(flow.begin() + 2, flow.end());
-  const Convolution conv{std::move(window), group_of(context)};
+  const auto spatial = [&](std::size_t i) {
+    const Dims dims = context.static_dims(context.input(i));
+    return Dims(dims.begin() + 2, dims.end());
+  };
+  const Convolution conv{given_window(op, spatial(0), spatial(1)), group_of(context)};
   if (context.wants(0)) context.set(0, conv.x_of(context, context.input(1), context.output_gradient()));
   if (context.wants(1)) context.set(1, conv.y_of(context, context.input(0), context.output_gradient()));
 }

@@ -186,6 +186,41 @@ Window pool_window(const TypedOp& op, const Dims& x) {
   return window;
 }
 
+Window given_window(const TypedOp& op, Dims input, Dims output) {
+  const std::size_t rank = input.size();
+  Window window = read_window(op, std::move(input), op.get<IntList>("kernel_shape"));
+  IR_CHECK(output.size() == rank, "{} axes and {}", rank, output.size());
+  window.output = std::move(output);
+  return window;
+}
+
+std::vector<Attribute> window_attributes(const Window& window) {
+  IntList pads = window.pads_begin;
+  for (std::size_t i = 0; i < window.rank(); ++i) {
+    const std::int64_t end = (window.output[i] - 1) * window.strides[i] + window.extent(i);
+    pads.push_back(std::max<std::int64_t>(end - window.pads_begin[i] - window.input[i], 0));
+  }
+  return {{"kernel_shape", window.kernel},
+          {"strides", window.strides},
+          {"dilations", window.dilations},
+          {"pads", std::move(pads)}};
+}
+
+std::vector<std::int64_t> seen_counts(const Window& window, std::size_t axis, bool with_padding) {
+  std::vector<std::int64_t> counts;
+  const std::int64_t least = with_padding ? -window.pads_begin[axis] : 0;
+  const std::int64_t limit = window.input[axis] + (with_padding ? window.pads_end[axis] : 0);
+  for (std::int64_t o = 0; o < window.output[axis]; ++o) {
+    std::int64_t count = 0;
+    for (std::int64_t k = 0; k < window.kernel[axis]; ++k) {
+      const std::int64_t at = o * window.strides[axis] - window.pads_begin[axis] + k * window.dilations[axis];
+      if (at >= least && at < limit) ++count;
+    }
+    counts.push_back(count);
+  }
+  return counts;
+}
+
 Dims unpooled_dims(const TypedOp& op, const Dims& x) {
   const Window window = read_window(op, spatial_dims(x), op.get<IntList>("kernel_shape"));
   Dims dims = x;

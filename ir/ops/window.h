@@ -38,6 +38,14 @@ Window conv_transpose_window(const TypedOp& op, const Dims& x, const Dims& w);
 /// Of the pools, with their ceil_mode.
 Window pool_window(const TypedOp& op, const Dims& x);
 
+/// Of the ops that gradient builders make: everything but the sizes of both sides is said by attributes.
+Window given_window(const TypedOp& op, Dims input, Dims output);
+/// Of the private ops too: kernel_shape, strides, dilations and pads, with the padding at the end that the
+/// last window needs, so that any op with these attributes has `output` windows. No padding is less than 0.
+std::vector<Attribute> window_attributes(const Window& window);
+/// Per output of one axis, how many elements its window sees inside the input, or inside the padded input.
+std::vector<std::int64_t> seen_counts(const Window& window, std::size_t axis, bool with_padding);
+
 /// Of MaxUnpool: the shape that the pool's input had, as far as the attributes tell.
 Dims unpooled_dims(const TypedOp& op, const Dims& x);
 

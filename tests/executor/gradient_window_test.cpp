@@ -96,5 +96,69 @@ TEST(Gradients, OfGradientsOfConvolutions) {
   expect_second_gradients("ConvTranspose <strides = [1], output_shape = [5]>", {1, 1, 2}, {1, 1, 2});
 }
 
+void expect_pool_gradients(const std::string& op, const ir::Dims& x) {
+  expect_gradients_of_differences("g (double[] x) => (double[] y) { y = " + op + " (x) }", {numbers(x)});
+}
+
+TEST(Gradients, OfPools) {
+  for (const std::string op : {"AveragePool", "AveragePool <count_include_pad = 1, ", "MaxPool", "LpPool", "LpPool <p = 1, ",
+                               "LpPool <p = 3, "}) {
+    const std::string start = op.back() == ' ' ? op : op + " <";
+    expect_pool_gradients(start + "kernel_shape = [3]>", {2, 3, 7});
+    expect_pool_gradients(start + "kernel_shape = [3, 2], strides = [2, 3], pads = [1, 0, 2, 1]>", {2, 2, 6, 7});
+    expect_pool_gradients(start + "kernel_shape = [2, 2], dilations = [2, 3], strides = [2, 1]>", {1, 2, 6, 5});
+    expect_pool_gradients(start + "kernel_shape = [3, 2], strides = [2, 3], ceil_mode = 1, pads = [1, 0, 0, 0]>", {1, 2, 6, 6});
+    expect_pool_gradients(start + "kernel_shape = [2, 3, 2], strides = [1, 2, 2], pads = [0, 1, 1, 0, 1, 0]>", {1, 2, 3, 4, 5});
+    for (const char* auto_pad : {"SAME_UPPER", "SAME_LOWER", "VALID"}) {
+      expect_pool_gradients(start + "kernel_shape = [3, 2], strides = [2, 2], auto_pad = \"" + auto_pad + "\">", {1, 2, 5, 6});
+    }
+  }
+}
+
+TEST(Gradients, OfMaximaWhoseIndicesAreAskedFor) {
+  expect_gradients_of_differences("g (double[] x) => (double[] y) { y, i = MaxPool <kernel_shape = [2, 2], storage_order = 1> (x) }",
+                                  {numbers({1, 2, 3, 4})});
+}
+
+TEST(Gradients, OfEqualMaximaGoToTheFirst) {
+  const testing::Tensors found = testing::gradients("g (double[] x) => (double[] y) { y = MaxPool <kernel_shape = [2], strides = [2]> (x) }",
+                                                    {testing::tensor<double>({1, 1, 4}, {3, 3, 1, 1})});
+  EXPECT_THAT(testing::values<double>(found[0]), ::testing::ElementsAre(testing::weight(0), 0, testing::weight(1), 0));
+}
+
+TEST(Gradients, OfGlobalPools) {
+  for (const char* op : {"GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool", "GlobalLpPool <p = 1>", "GlobalLpPool <p = 4>"}) {
+    expect_pool_gradients(op, {2, 3, 4});
+    expect_pool_gradients(op, {2, 1, 2, 2, 3});
+  }
+}
+
+TEST(Gradients, AreZeroWhereANormIs) {
+  const testing::Tensors found = testing::gradients("g (double[] x) => (double[] y) { y = LpPool <kernel_shape = [2]> (x) }",
+                                                    {testing::tensor<double>({1, 1, 3}, {0, 0, 0})});
+  EXPECT_EQ(testing::values<double>(found[0]), (std::vector<double>{0, 0, 0}));
+}
+
+TEST(Gradients, OfMaximaPutBack) {
+  const auto indices = testing::tensor<std::int64_t>({1, 1, 2, 2}, {5, 2, 8, 15});
+  const std::string start = "g (double[] x, int64[] i) => (double[] y) { s = Constant <value_ints = ";
+  expect_gradients_of_differences("g (double[] x, int64[] i) => (double[] y) { y = MaxUnpool <kernel_shape = [2, 2], strides = [2, 2]> (x, i) }",
+                                  {numbers({1, 1, 2, 2}), indices});
+  for (const char* shape : {"[1, 1, 5, 6]", "[1, 1, 3, 4]"}) {
+    expect_gradients_of_differences(start + shape + "> () y = MaxUnpool <kernel_shape = [2, 2], strides = [2, 2]> (x, i, s) }",
+                                    {numbers({1, 1, 2, 2}), indices});
+  }
+}
+
+TEST(Gradients, OfGradientsOfPools) {
+  for (const char* op : {"AveragePool <kernel_shape = [3, 2], strides = [2, 2], ceil_mode = 1, pads = [1, 0, 0, 0]>",
+                         "AveragePool <kernel_shape = [2, 2], strides = [2, 2]>", "LpPool <kernel_shape = [2, 2], p = 3>",
+                         "MaxPool <kernel_shape = [2, 3], strides = [2, 2], pads = [1, 1, 1, 0]>", "GlobalAveragePool"}) {
+    expect_gradients_of_differences(std::string("g (double[] x) => (double[] d) { y = ") + op +
+                                        " (x) z = Exp (y) d = ai.onnx.preview.training.Gradient <xs = [\"x\"], y = \"z\"> (x) }",
+                                    {numbers({1, 2, 5, 5})});
+  }
+}
+
 }  // namespace
 }  // namespace podium

@@ -121,5 +121,21 @@ TEST(ConvWeightGradient, HasTheWorkOfTheConvolution) {
   EXPECT_EQ(ir::TypedOp(s.graph, s.graph.ops[1]).output(0).dims, (Dims{8, 2, 3, 3}));
 }
 
+TEST(PoolGradients, AreRightInEveryTypeOnAnyNumberOfThreads) {
+  const Tensor flow = random_floats({2, 16, 23, 32}, 1);
+  const Tensor x = random_floats({2, 16, 45, 63}, 2);
+  for (const ir::IntList& dilations : {ir::IntList{1, 1}, ir::IntList{1, 2}}) {
+    const ir::IntList pads{1, dilations[1], 1, dilations[1]};
+    expect_right_in_every_type(
+        {"SumPoolGradient", {flow}, window({3, 3}, {2, 2}, dilations, pads, {{"input_shape", ir::IntList{45, 63}}})});
+    // Narrow floats may have another maximum than doubles.
+    const Call maxima{"MaxPoolGradient", {x, flow}, window({3, 3}, {2, 2}, dilations, pads, {})};
+    expect_close_to_doubles(maxima, DataType::Float, 1e-5);
+    const std::vector<Tensor> on_all = run(maxima, DataType::Float);
+    const ThreadLimit limit(1);
+    EXPECT_TRUE(identical(on_all[0], run(maxima, DataType::Float)[0]));
+  }
+}
+
 }  // namespace
 }  // namespace podium::kernels

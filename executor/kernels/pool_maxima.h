@@ -1,0 +1,98 @@
+// The maxima of a pool's windows and where they are: for MaxPool's Indices and for its gradient.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "executor/kernels/pool_stage.h"
+#include "ir/error.h"
+
+namespace podium::kernels {
+
+/// What is below every number.
+template <class T>
+constexpr T least_of() {
+  return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
+                                              : std::numeric_limits<T>::lowest();
+}
+
+/// Where an element of a plane is, in row-major order; kNowhere: it is none.
+using Place = std::uint32_t;
+inline constexpr Place kNowhere = std::numeric_limits<Place>::max();
+
+template <class T>
+struct Maxima {
+  std::vector<T> values;
+  std::vector<Place> places;
+
+  explicit Maxima(std::int64_t count)
+      : values(static_cast<std::size_t>(count)), places(static_cast<std::size_t>(count)) {}
+};
+
+/// Of equal numbers the first one counts.
+template <class T>
+void join_maxima(T* values, Place* places, const T* from, const Place* from_places, std::int64_t count,
+                 std::int64_t stride) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const T value = from[i * stride];
+    const Place place = from_places[i * stride];
+    const bool takes = value > values[i] || (value == values[i] && place < places[i]);
+    values[i] = takes ? value : values[i];
+    places[i] = takes ? place : places[i];
+  }
+}
+
+template <class T>
+void run_stage(const PoolStage& stage, const T* in, const Place* in_places, Maxima<T>& out) {
+  std::fill_n(out.values.begin(), stage.output_size(), least_of<T>());
+  std::fill_n(out.places.begin(), stage.output_size(), kNowhere);
+  for (std::int64_t outer = 0; outer < stage.outer; ++outer) {
+    for (const ir::Tap& tap : stage.taps) {
+      // Along the innermost axis all outputs at once, else row by row.
+      const bool is_innermost = stage.inner == 1;
+      const std::int64_t steps = is_innermost ? (tap.begin < tap.end ? 1 : 0) : tap.end - tap.begin;
+      const std::int64_t count = is_innermost ? tap.end - tap.begin : stage.inner;
+      for (std::int64_t o = tap.begin; o < tap.begin + steps; ++o) {
+        const std::int64_t from = (outer * stage.input + o * stage.stride + tap.shift) * stage.inner;
+        const std::int64_t to = (outer * stage.output + o) * stage.inner;
+        join_maxima(out.values.data() + to, out.places.data() + to, in + from, in_places + from, count,
+                    is_innermost ? stage.stride : 1);
+      }
+    }
+  }
+}
+
+/// Error for a plane whose elements have too many places.
+inline void check_places(std::int64_t plane_size) {
+  if (plane_size >= kNowhere) throw Error("a channel of {} elements is too large for Indices", plane_size);
+}
+
+/// Memory for the passes over one plane after another; each thread has its own.
+template <class T>
+class MaximumFinder {
+ public:
+  MaximumFinder(const std::vector<PoolStage>& stages, std::int64_t plane_size)
+      : stages_(stages), places_(static_cast<std::size_t>(plane_size)) {
+    std::iota(places_.begin(), places_.end(), Place{0});
+    for (const PoolStage& stage : stages_) results_.emplace_back(stage.output_size());
+  }
+
+  /// Valid until the next call.
+  const Maxima<T>& find(const T* plane) {
+    for (std::size_t s = 0; s < results_.size(); ++s) {
+      const bool is_first = s == 0;
+      run_stage(stages_[s], is_first ? plane : results_[s - 1].values.data(),
+                is_first ? places_.data() : results_[s - 1].places.data(), results_[s]);
+    }
+    return results_.back();
+  }
+
+ private:
+  const std::vector<PoolStage>& stages_;
+  std::vector<Place> places_;
+  std::vector<Maxima<T>> results_;
+};
+
+}  // namespace podium::kernels
