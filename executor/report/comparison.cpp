@@ -17,23 +17,23 @@ Rank rank_of(const ComparedStrategy& strategy) {
   return strategy.run.timeline.fits() ? Rank::Fits : Rank::TooLarge;
 }
 
-double fullness(const sim::Timeline& timeline) {
-  if (timeline.processors.empty()) return 0;
-  const sim::MemoryUse& memory = timeline.processors[fullest_processor(timeline)].memory;
-  return memory.capacity > 0 ? static_cast<double>(memory.peak) / static_cast<double>(memory.capacity) : 0;
+sim::MemoryUse fullest_memory(const sim::Timeline& timeline) {
+  if (timeline.processors.empty()) return {};
+  return timeline.processors[fullest_processor(timeline)].memory;
 }
 
 // Smaller is better.
 std::tuple<Rank, double> key(const ComparedStrategy& strategy) {
   const Rank rank = rank_of(strategy);
   if (rank == Rank::Fits) return {rank, -samples_per_second(strategy.run)};
-  return {rank, rank == Rank::TooLarge ? fullness(strategy.run.timeline) : 0};
+  return {rank, rank == Rank::TooLarge ? fullness(fullest_memory(strategy.run.timeline)) : 0};
 }
 
 std::vector<std::string> row(const ComparedStrategy& strategy, bool with_numbers) {
   const sim::Timeline& timeline = strategy.run.timeline;
-  const sim::MemoryUse memory =
-      timeline.processors.empty() ? sim::MemoryUse{} : timeline.processors[fullest_processor(timeline)].memory;
+  const sim::MemoryUse memory = fullest_memory(timeline);
+  const double share =
+      memory.capacity > 0 ? static_cast<double>(memory.peak) / static_cast<double>(memory.capacity) : 0;
   std::vector<std::string> cells{
       strategy.name,
       timeline.fits() ? "yes" : "no",
@@ -41,9 +41,10 @@ std::vector<std::string> row(const ComparedStrategy& strategy, bool with_numbers
       duration(timeline.makespan),
       fmt::format("{:.1f}", samples_per_second(strategy.run)),
       fmt::format("{:.1f}%", 100 * timeline.utilisation),
-      fmt::format("{} ({:.0f}%)", bytes(static_cast<double>(memory.peak)), 100 * fullness(timeline)),
+      fmt::format("{} ({:.0f}%)", bytes(static_cast<double>(memory.peak)), 100 * share),
       bottleneck(timeline)};
-  if (with_numbers) cells.push_back(strategy.difference ? fmt::format("{:.2g}", *strategy.difference) : "not run");
+  if (with_numbers)
+    cells.push_back(strategy.difference ? fmt::format("{:.2g}", *strategy.difference) : "not run");
   return cells;
 }
 
@@ -55,8 +56,9 @@ void sort_best_first(std::vector<ComparedStrategy>& strategies) {
 }
 
 std::string comparison_table(const std::vector<ComparedStrategy>& strategies) {
-  const bool with_numbers = std::any_of(strategies.begin(), strategies.end(),
-                                        [](const ComparedStrategy& strategy) { return strategy.difference.has_value(); });
+  const bool with_numbers =
+      std::any_of(strategies.begin(), strategies.end(),
+                  [](const ComparedStrategy& strategy) { return strategy.difference.has_value(); });
   std::vector<std::vector<std::string>> rows{{"strategy", "fits", "processors", "time per step", "samples/s",
                                               "utilisation", "largest memory", "bottleneck"}};
   if (with_numbers) rows[0].push_back("difference");

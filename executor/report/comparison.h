@@ -16,8 +16,8 @@ struct ComparedStrategy {
   std::optional<double> difference = {};
 };
 
-/// Those that fit by samples per second, most first; then those that do not by how full they are; then the refused.
-/// Equal ones keep their order.
+/// Those that fit by samples per second, most first; then those that do not by how full they are; then the
+/// refused. Equal ones keep their order.
 void sort_best_first(std::vector<ComparedStrategy>& strategies);
 
 /// A row a strategy in the order given, then a line for each that was refused.

@@ -10,8 +10,8 @@
 namespace podium::report {
 
 struct ModelSummary {
-  std::map<std::string, int> op_counts;      ///< by op, bodies included
-  std::int64_t parameters = 0;               ///< elements of constants of rank 1 or more
+  std::map<std::string, int> op_counts;  ///< by op, bodies included
+  std::int64_t parameters = 0;           ///< elements of constants of rank 1 or more
   double parameter_bytes = 0;
   double flop = 0;                           ///< of one run, bodies not included
   double activation_bytes = 0;               ///< of every value between ops

@@ -14,9 +14,14 @@ namespace {
 constexpr std::size_t kMostProcessors = 16;
 constexpr std::size_t kMostTensors = 3;
 
-std::int64_t excess(const sim::ProcessorReport& processor) {
-  return processor.memory.peak - processor.memory.capacity;
-}
+// A memory that is too small.
+struct Shortage {
+  std::string name;  ///< "ipu 3", "ipu 3, streaming memory"
+  std::int64_t needed = 0;
+  std::int64_t there = 0;
+  std::string tensors = {};
+  std::string advice = {};
+};
 
 std::string largest_tensors(const sim::ProcessorReport& processor) {
   std::string text;
@@ -27,49 +32,70 @@ std::string largest_tensors(const sim::ProcessorReport& processor) {
   return text;
 }
 
-// By the part of memory that there is most of.
-std::string advice(std::string_view part, int replicas) {
+std::string advice(const sim::MemoryUse& memory, int replicas) {
   static const std::map<std::string_view, std::string_view> kAdvice{
-      {"weights", "more processors (--ipus), weights in streaming memory (--off-chip weights) or --precision float16"},
-      {"activations", "a smaller micro-batch, --batch-serialize, more processors (--ipus) or --precision float16"},
+      {"weights",
+       "more processors (--ipus), phases with weights in streaming memory (--virtual-graph-mode "
+       "execution-phases "
+       "--phases N --off-chip weights) or --precision float16"},
+      {"activations",
+       "a smaller micro-batch, --batch-serialize, more processors (--ipus) or --precision float16"},
       {"stashes", "--recompute pipeline, --off-chip activations or fewer stages"},
       {"streams", "fewer --io-tiles, or a smaller micro-batch"},
       {"optimizerState", "--off-chip optimizer"},
       {"accumulators", "--off-chip accumulators"},
       {"code", "more processors (--ipus): each then holds fewer ops"},
       {"exchangeCode", "fewer and larger exchanges: fewer stages or phases"}};
-  std::string text(kAdvice.at(part));
-  const bool can_shard = replicas > 1 && (part == "weights" || part == "optimizerState" || part == "accumulators");
+  const auto parts = memory_parts(memory);
+  const Words most =
+      std::max_element(parts.begin(), parts.end(), [](const MemoryPart& a, const MemoryPart& b) {
+        return a.bytes < b.bytes;
+      })->words;
+  std::string text = fmt::format("most of it is {}; what would help: {}", most.text, kAdvice.at(most.key));
+  const bool can_shard =
+      replicas > 1 && (most.key == "weights" || most.key == "optimizerState" || most.key == "accumulators");
   if (can_shard) text += ", or a share of it on each replica (--shard)";
   return text;
+}
+
+// The worst first.
+std::vector<Shortage> shortages(const sim::Timeline& timeline) {
+  std::vector<Shortage> found;
+  for (std::size_t i = 0; i < timeline.processors.size(); ++i) {
+    const sim::ProcessorReport& processor = timeline.processors[i];
+    const sim::MemoryUse& memory = processor.memory;
+    if (memory.peak > memory.capacity) {
+      found.push_back({fmt::format("ipu {}", i), memory.peak, memory.capacity, largest_tensors(processor),
+                       advice(memory, timeline.replicas)});
+    }
+    if (memory.streaming > memory.streaming_capacity) {
+      found.push_back({fmt::format("ipu {}, streaming memory", i), memory.streaming,
+                       memory.streaming_capacity, "",
+                       "what would help: more processors (--ipus), or with replicas --shard weights"});
+    }
+  }
+  std::stable_sort(found.begin(), found.end(), [](const Shortage& a, const Shortage& b) {
+    return a.needed - a.there > b.needed - b.there;
+  });
+  return found;
 }
 
 }  // namespace
 
 std::string overflow(const RunReport& report) {
-  const sim::Timeline& timeline = report.timeline;
-  std::vector<std::size_t> over;
-  for (std::size_t i = 0; i < timeline.processors.size(); ++i) {
-    if (excess(timeline.processors[i]) > 0) over.push_back(i);
-  }
-  if (over.empty()) return "";
-  std::stable_sort(over.begin(), over.end(), [&](std::size_t a, std::size_t b) {
-    return excess(timeline.processors[a]) > excess(timeline.processors[b]);
-  });
+  const std::vector<Shortage> found = shortages(report.timeline);
+  if (found.empty()) return "";
+  const auto as_bytes = [](std::int64_t count) { return bytes(static_cast<double>(count)); };
   std::vector<std::vector<std::string>> rows{{"processor", "needed", "there", "over by", "largest tensors"}};
-  for (std::size_t i = 0; i < std::min(kMostProcessors, over.size()); ++i) {
-    const sim::ProcessorReport& processor = timeline.processors[over[i]];
-    rows.push_back({fmt::format("ipu {}", over[i]), bytes(static_cast<double>(processor.memory.peak)),
-                    bytes(static_cast<double>(processor.memory.capacity)), bytes(static_cast<double>(excess(processor))),
-                    largest_tensors(processor)});
+  for (std::size_t i = 0; i < std::min(kMostProcessors, found.size()); ++i) {
+    const Shortage& shortage = found[i];
+    rows.push_back({shortage.name, as_bytes(shortage.needed), as_bytes(shortage.there),
+                    as_bytes(shortage.needed - shortage.there), shortage.tensors});
   }
   std::string text = table(rows);
-  if (over.size() > kMostProcessors) text += fmt::format("and {} processors more\n", over.size() - kMostProcessors);
-  const auto parts = memory_parts(timeline.processors[over[0]].memory);
-  const auto most = std::max_element(parts.begin(), parts.end(),
-                                     [](const MemoryPart& a, const MemoryPart& b) { return a.bytes < b.bytes; });
-  return text + fmt::format("{} does not fit {}: most of it is {}; what would help: {}\n", report.strategy,
-                            report.device, most->words.text, advice(most->words.key, timeline.replicas));
+  if (found.size() > kMostProcessors)
+    text += fmt::format("and {} processors more\n", found.size() - kMostProcessors);
+  return text + fmt::format("{} does not fit {}: {}\n", report.strategy, report.device, found[0].advice);
 }
 
 }  // namespace podium::report

@@ -7,8 +7,8 @@
 
 namespace podium::report {
 
-/// A table of the processors that overflow, fullest first: by how much, their largest tensors; then lines that say
-/// what would help. Empty when everything fits.
+/// A table of the processors that overflow, fullest first: by how much, their largest tensors; then lines
+/// that say what would help. Empty when everything fits.
 std::string overflow(const RunReport& report);
 
 }  // namespace podium::report

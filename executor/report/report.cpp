@@ -17,10 +17,6 @@ double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
 std::string percent(double part, double whole) { return fmt::format("{:.1f}%", 100 * share(part, whole)); }
 
-double fullness(const sim::MemoryUse& memory) {
-  return share(static_cast<double>(memory.peak), static_cast<double>(memory.capacity));
-}
-
 json by_activity(const std::array<double, sim::kActivities>& amounts) {
   json object = json::object();
   for (std::size_t i = 0; i < amounts.size(); ++i) {
@@ -30,9 +26,13 @@ json by_activity(const std::array<double, sim::kActivities>& amounts) {
 }
 
 json memory_json(const sim::MemoryUse& memory) {
-  json object{{"peak", memory.peak},           {"peakData", memory.peak_data},
-              {"capacity", memory.capacity},   {"alwaysLive", memory.always_live},
-              {"streaming", memory.streaming}, {"notAlwaysLive", memory.not_always_live}};
+  json object{{"peak", memory.peak},
+              {"peakData", memory.peak_data},
+              {"capacity", memory.capacity},
+              {"alwaysLive", memory.always_live},
+              {"notAlwaysLive", memory.not_always_live},
+              {"streaming", memory.streaming},
+              {"streamingCapacity", memory.streaming_capacity}};
   for (const MemoryPart& part : memory_parts(memory)) object[std::string(part.words.key)] = part.bytes;
   return object;
 }
@@ -81,6 +81,12 @@ std::map<std::string, double> bytes_by_kind(const std::vector<sim::LinkReport>& 
 
 }  // namespace
 
+double fullness(const sim::MemoryUse& memory) {
+  return std::max(
+      share(static_cast<double>(memory.peak), static_cast<double>(memory.capacity)),
+      share(static_cast<double>(memory.streaming), static_cast<double>(memory.streaming_capacity)));
+}
+
 double samples_per_second(const RunReport& report) {
   const double samples = report.samples_per_micro_batch * report.micro_batches * report.timeline.replicas;
   return share(samples, report.timeline.makespan);
@@ -96,7 +102,12 @@ std::size_t fullest_processor(const sim::Timeline& timeline) {
 
 std::string bottleneck(const sim::Timeline& timeline) {
   if (timeline.processors.empty()) return "nothing to do";
-  if (!timeline.fits()) return fmt::format("memory of ipu {}", fullest_processor(timeline));
+  if (!timeline.fits()) {
+    const std::size_t fullest = fullest_processor(timeline);
+    const sim::MemoryUse& memory = timeline.processors[fullest].memory;
+    return fmt::format("{} of ipu {}", memory.peak > memory.capacity ? "memory" : "streaming memory",
+                       fullest);
+  }
   std::string largest;
   double most = 0;
   double total = 0;
@@ -178,7 +189,8 @@ std::vector<std::vector<std::string>> rows(const RunReport& report) {
   const sim::Timeline& timeline = report.timeline;
   const auto per_replica = timeline.processors.size();
   std::string processors = fmt::format("{}", per_replica * static_cast<std::size_t>(timeline.replicas));
-  if (timeline.replicas > 1) processors += fmt::format(" ({} replicas of {})", timeline.replicas, per_replica);
+  if (timeline.replicas > 1)
+    processors += fmt::format(" ({} replicas of {})", timeline.replicas, per_replica);
   std::vector<std::vector<std::string>> rows{
       {"strategy", report.strategy},
       {"device", report.device},
@@ -189,9 +201,11 @@ std::vector<std::vector<std::string>> rows(const RunReport& report) {
       {"utilisation", fmt::format("{:.1f}%", 100 * timeline.utilisation)},
       {"bottleneck", bottleneck(timeline)},
       {"largest memory", memory_line(timeline)}};
-  for (const auto& [kind, bytes] : bytes_by_kind(timeline.links)) rows.push_back({kind, report::bytes(bytes)});
+  for (const auto& [kind, bytes] : bytes_by_kind(timeline.links))
+    rows.push_back({kind, report::bytes(bytes)});
   if (report.is_estimate) {
-    rows.push_back({"real time", fmt::format("{} to estimate, nothing computed", duration(report.prepare_seconds))});
+    rows.push_back(
+        {"real time", fmt::format("{} to estimate, nothing computed", duration(report.prepare_seconds))});
   } else {
     rows.push_back({"real time", fmt::format("{} a run, {} to load and prepare", duration(report.run_seconds),
                                              duration(report.prepare_seconds))});

@@ -1,4 +1,5 @@
-// What a run came to: the table rows of `podium run` and the JSON of --report (fields: README.md in this folder).
+// What a run came to: the table rows of `podium run` and the JSON of --report (fields: README.md in this
+// folder).
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,7 +15,7 @@ inline constexpr int kReportVersion = 2;
 
 struct OutputFacts {
   std::string name;
-  std::string type;  ///< "float[1,10]"
+  std::string type;                          ///< "float[1,10]"
   std::optional<double> largest_error = {};  ///< against what was expected
   bool agrees = true;
 };
@@ -25,23 +26,26 @@ struct RunReport {
   std::string strategy = {};
   std::string device = {};
   nlohmann::json options = nlohmann::json::object();  ///< as a session's options file has them
-  int micro_batches = 1;               ///< of one replica in a step
-  double samples_per_micro_batch = 1;  ///< the leading dimension of the first input
-  bool is_estimate = false;            ///< nothing was computed
-  double prepare_seconds = 0;          ///< real time
-  double run_seconds = 0;              ///< real time; 0 of an estimate
+  int micro_batches = 1;                              ///< of one replica in a step
+  double samples_per_micro_batch = 1;                 ///< the leading dimension of the first input
+  bool is_estimate = false;                           ///< nothing was computed
+  double prepare_seconds = 0;                         ///< real time
+  double run_seconds = 0;                             ///< real time; 0 of an estimate
   sim::Timeline timeline = {};
   std::vector<OutputFacts> outputs = {};
 };
 
 /// Of all replicas, per simulated second. 0 when the step takes no time.
 double samples_per_second(const RunReport& report);
-/// The processor whose memory is fullest, as a share of what it has; the first of several.
+/// Of what a processor has on chip, or of its streaming memory where that is fuller: above 1 it does not fit.
+double fullness(const sim::MemoryUse& memory);
+/// The processor with the largest fullness; the first of several.
 std::size_t fullest_processor(const sim::Timeline& timeline);
-/// What takes most of the processors' time: "compute of ipu 2, 81%", "waiting for data, 60%"; or the memory of the
-/// fullest processor when the run does not fit.
+/// What takes most of the processors' time: "compute of ipu 2, 81%", "waiting for data, 60%"; or the memory
+/// of the fullest processor when the run does not fit.
 std::string bottleneck(const sim::Timeline& timeline);
-/// "ipu 1: 300.00 MiB of 897.00 MiB (weights 290.00 MiB, activations 10.00 MiB)": the largest parts of the peak.
+/// "ipu 1: 300.00 MiB of 897.00 MiB (weights 290.00 MiB, activations 10.00 MiB)": the largest parts of the
+/// peak.
 std::string memory_line(const sim::Timeline& timeline);
 
 nlohmann::json to_json(const RunReport& report);

@@ -25,7 +25,9 @@ std::string quoted(const std::string& text) {
 
 class TraceWriter {
  public:
-  explicit TraceWriter(std::ostream& out) : out_(out) { put("{{\"displayTimeUnit\":\"ns\",\"traceEvents\":["); }
+  explicit TraceWriter(std::ostream& out) : out_(out) {
+    put("{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+  }
 
   void name_tracks(std::size_t processor);
   void slice(const sim::Event& event);
@@ -60,17 +62,18 @@ void TraceWriter::name_tracks(std::size_t processor) {
 
 void TraceWriter::slice(const sim::Event& slice) {
   const std::int64_t start = nanoseconds(slice.start);
-  event(R"({{"ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{"microBatch":{},"bytes":{:.0f}}}}})",
-        quoted(slice.name), words_of(slice.activity).key, slice.processor, static_cast<int>(slice.lane),
-        microseconds(start), microseconds(nanoseconds(slice.end) - start), slice.micro_batch, slice.bytes);
+  event(
+      R"({{"ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{"microBatch":{},"bytes":{:.0f}}}}})",
+      quoted(slice.name), words_of(slice.activity).key, slice.processor, static_cast<int>(slice.lane),
+      microseconds(start), microseconds(nanoseconds(slice.end) - start), slice.micro_batch, slice.bytes);
 }
 
 // The end of an arrow belongs to the slice around it, so it lies in its middle.
 void TraceWriter::arrow(int id, const sim::Event& from, const sim::Event& to) {
   const std::int64_t start = nanoseconds(from.start);
   const std::int64_t middle = (nanoseconds(to.start) + nanoseconds(to.end)) / 2;
-  event(R"({{"ph":"s","name":"transfer","cat":"transfer","id":{},"pid":{},"tid":{},"ts":{}}})", id, from.processor,
-        static_cast<int>(from.lane), microseconds(start));
+  event(R"({{"ph":"s","name":"transfer","cat":"transfer","id":{},"pid":{},"tid":{},"ts":{}}})", id,
+        from.processor, static_cast<int>(from.lane), microseconds(start));
   event(R"({{"ph":"f","bp":"e","name":"transfer","cat":"transfer","id":{},"pid":{},"tid":{},"ts":{}}})", id,
         to.processor, static_cast<int>(to.lane), microseconds(std::max(start, middle)));
 }

@@ -7,9 +7,9 @@
 
 namespace podium::report {
 
-/// Writes `timeline`, which was simulated with events, piece by piece: a track per processor and lane, a memory
-/// counter per processor, an arrow from each sender to its receivers; times in microseconds. The same timeline gives
-/// the same bytes.
+/// Writes `timeline`, which was simulated with events, piece by piece: a track per processor and lane, a
+/// memory counter per processor, an arrow from each sender to its receivers; times in microseconds. The same
+/// timeline gives the same bytes.
 void write_trace(const sim::Timeline& timeline, std::ostream& out);
 
 }  // namespace podium::report

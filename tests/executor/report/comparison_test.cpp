@@ -32,19 +32,25 @@ std::vector<std::string> names(const std::vector<ComparedStrategy>& strategies) 
 TEST(Comparison, PutsTheFastestThatFitsFirstAndTheRefusedLast) {
   std::vector<ComparedStrategy> strategies = five();
   sort_best_first(strategies);
-  EXPECT_THAT(names(strategies), ::testing::ElementsAre("fast", "slow", "too large", "far too large", "illegal"));
+  EXPECT_THAT(names(strategies),
+              ::testing::ElementsAre("fast", "slow", "too large", "far too large", "illegal"));
 }
 
 TEST(Comparison, PrintsARowAStrategyAndTheReasonsAtTheEnd) {
   std::vector<ComparedStrategy> strategies = five();
   sort_best_first(strategies);
-  EXPECT_EQ(comparison_table(strategies),
-            "strategy       fits  processors  time per step  samples/s  utilisation  largest memory   bottleneck\n"
-            "fast           yes            4  2.00 ms           1000.0        25.0%  900 B (90%)      compute, 50.0%\n"
-            "slow           yes            4  4.00 ms            500.0        25.0%  500 B (50%)      compute, 50.0%\n"
-            "too large      no             4  1.0 us         2000000.0        25.0%  1.46 KiB (150%)  memory of ipu 0\n"
-            "far too large  no             4  1.0 us         2000000.0        25.0%  2.93 KiB (300%)  memory of ipu 0\n"
-            "not possible: illegal: needs two replicas\n");
+  EXPECT_EQ(
+      comparison_table(strategies),
+      "strategy       fits  processors  time per step  samples/s  utilisation  largest memory   bottleneck\n"
+      "fast           yes            4  2.00 ms           1000.0        25.0%  900 B (90%)      compute, "
+      "50.0%\n"
+      "slow           yes            4  4.00 ms            500.0        25.0%  500 B (50%)      compute, "
+      "50.0%\n"
+      "too large      no             4  1.0 us         2000000.0        25.0%  1.46 KiB (150%)  memory of "
+      "ipu 0\n"
+      "far too large  no             4  1.0 us         2000000.0        25.0%  2.93 KiB (300%)  memory of "
+      "ipu 0\n"
+      "not possible: illegal: needs two replicas\n");
 }
 
 TEST(Comparison, ShowsDifferencesOnceSomethingWasComputed) {

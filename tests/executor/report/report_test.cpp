@@ -64,10 +64,10 @@ TEST(Report, SplitsMemoryIntoWhatStaysAndWhatDies) {
 }
 
 TEST(Report, AddsUpTheLinksOfAKindInTheTable) {
-  EXPECT_THAT(rows(sample()), ::testing::IsSupersetOf({ElementsAre("processors", "4 (2 replicas of 2)"),
-                                                       ElementsAre("time of a step", "4.0 us simulated"),
-                                                       ElementsAre("ipu->ipu", "80 B"),
-                                                       ElementsAre("host->ipu", "128 B")}));
+  EXPECT_THAT(rows(sample()),
+              ::testing::IsSupersetOf({ElementsAre("processors", "4 (2 replicas of 2)"),
+                                       ElementsAre("time of a step", "4.0 us simulated"),
+                                       ElementsAre("ipu->ipu", "80 B"), ElementsAre("host->ipu", "128 B")}));
 }
 
 TEST(Report, NamesTheFullestProcessorAndWhatFillsIt) {
@@ -90,8 +90,19 @@ TEST(Overflow, NamesTheProcessorsByHowMuchAndWhatWouldHelp) {
             "processor  needed    there   over by  largest tensors\n"
             "ipu 0      1.46 KiB  1000 B  500 B    fc1.weight 500 B, x 200 B\n"
             "ipu 1      1.07 KiB  1000 B  100 B\n"
-            "pipelined does not fit ipu-pod4: most of it is weights; what would help: more processors (--ipus), weights "
-            "in streaming memory (--off-chip weights) or --precision float16, or a share of it on each replica (--shard)\n");
+            "pipelined does not fit ipu-pod4: most of it is weights; what would help: more processors "
+            "(--ipus), phases "
+            "with weights in streaming memory (--virtual-graph-mode execution-phases --phases N --off-chip "
+            "weights) or "
+            "--precision float16, or a share of it on each replica (--shard)\n");
+}
+
+TEST(Overflow, CountsStreamingMemoryToo) {
+  RunReport report = sample();
+  report.timeline.processors[1].memory.streaming = 3000;
+  report.timeline.processors[1].memory.streaming_capacity = 2000;
+  EXPECT_THAT(overflow(report), HasSubstr("ipu 1, streaming memory  2.93 KiB  1.95 KiB  1000 B"));
+  EXPECT_EQ(bottleneck(report.timeline), "streaming memory of ipu 1");
 }
 
 TEST(Overflow, ShowsTheWorstOfManyProcessors) {

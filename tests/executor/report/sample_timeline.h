@@ -11,8 +11,13 @@ inline sim::Timeline sample_timeline() {
   sim::ProcessorReport first;
   first.busy = {3e-6, 1e-6};
   first.flop = 3000;
-  first.memory = {.weights = 600, .activations = 300, .always_live = 600, .not_always_live = 300, .peak_data = 900,
-                  .peak = 900, .capacity = 1000};
+  first.memory = {.weights = 600,
+                  .activations = 300,
+                  .always_live = 600,
+                  .not_always_live = 300,
+                  .peak_data = 900,
+                  .peak = 900,
+                  .capacity = 1000};
   first.largest = {{"fc1.weight", 500}, {"x", 200}};
   first.memory_curve = {{0, 600}, {1e-6, 900}};
   sim::ProcessorReport second;
@@ -27,10 +32,28 @@ inline sim::Timeline sample_timeline() {
           .replicas = 2,
           .processors = {first, second},
           .links = {{"ipu0->ipu1", 64, 1e-6}, {"ipu1->ipu0", 16, 1e-6}, {"host->ipu0", 128, 1e-6}},
-          .events = {{.start = 2e-6, .end = 3e-6, .processor = 0, .activity = Activity::Exchange, .bytes = 64, .name = "h", .flow = 0},
+          .events = {{.start = 2e-6,
+                      .end = 3e-6,
+                      .processor = 0,
+                      .activity = Activity::Exchange,
+                      .bytes = 64,
+                      .name = "h",
+                      .flow = 0},
                      {.start = 0, .end = 2e-6, .processor = 0, .micro_batch = 3, .name = "stage \"0\""},
-                     {.start = 2e-6, .end = 3e-6, .processor = 1, .activity = Activity::Exchange, .bytes = 64, .name = "h", .flow = 0},
-                     {.start = 0, .end = 1e-6, .processor = 1, .lane = Lane::Io, .activity = Activity::HostLoad, .bytes = 128, .name = "x"}},
+                     {.start = 2e-6,
+                      .end = 3e-6,
+                      .processor = 1,
+                      .activity = Activity::Exchange,
+                      .bytes = 64,
+                      .name = "h",
+                      .flow = 0},
+                     {.start = 0,
+                      .end = 1e-6,
+                      .processor = 1,
+                      .lane = Lane::Io,
+                      .activity = Activity::HostLoad,
+                      .bytes = 128,
+                      .name = "x"}},
           .bytes_sent = 80,
           .bytes_received = 80};
 }
