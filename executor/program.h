@@ -34,6 +34,8 @@ struct Buffer {
   /// What slot i holds before the first step: weights. Empty, or one tensor a slot; undefined tensors where
   /// the model was written without its data.
   std::vector<ir::Tensor> initial = {};
+  /// Keeps what it holds from run to run: a variable. Streaming memory does so in any case.
+  bool persistent = false;
   /// Set by plan_memory: taken during the whole run; else from the first write to the `frees` of a step.
   bool always_live = false;
 };
@@ -149,7 +151,8 @@ struct HostTensor {
   int slices = 1;
   int slice_axis = 0;
   bool broadcast = false;  ///< of an input: every replica loads the same micro-batches
-  int every = 1;           ///< of an output: only the last of so many micro-batches is stored
+  int every = 1;           ///< of an output: only the last of so many groups of micro-batches is stored
+  int group = 1;           ///< of an output: micro-batches that are stored or not together
   /// Of an output: the dimensions of what one replica gives in a run, before the type's own:
   /// [batches, accumulation]. Empty: one tensor (Final, Sum).
   ir::Dims leading = {};

@@ -52,7 +52,7 @@ struct Training {
   std::vector<std::string> reduced;
   /// How replicas reduce them: the mean, else the sum.
   bool reduces_by_mean = false;
-  /// Names of inputs that hold hyper-parameters: fed once per update, the same to every replica.
+  /// Names of inputs that hold hyper-parameters: fed once a run, the same to every replica.
   std::vector<std::string> hyper_parameters;
   std::size_t loss = 0;  ///< place in Graph::outputs; of one micro-batch
 };

@@ -85,6 +85,7 @@ class Stashes {
     const Moment written = write->second;
     const int held = read.offset - written.offset + (written.position <= read.position ? 1 : 0);
     Buffer& buffer = program_[slot.buffer];
+    if (buffer.persistent) return;  // a variable is what it is at the time
     IR_CHECK(held > 0, "{} is read in a cycle before it is written", buffer.name);
     const int slots = std::min(held, micro_batches_);
     if (slots <= buffer.slots) return;

@@ -13,18 +13,19 @@ using ir::ValueId;
 
 namespace {
 
-executor::HostTensor host_output(const ir::Value& value, const Anchor& anchor, int batches) {
-  executor::HostTensor output{.name = value.name, .type = value.type, .micro_batches = batches};
+executor::HostTensor host_output(const ir::Value& value, const Anchor& anchor, int batches, int accumulation) {
+  executor::HostTensor output{.name = value.name, .type = value.type, .micro_batches = batches * accumulation};
   switch (anchor.returns) {
     case AnchorReturn::All:
-      output.leading = {batches, 1};
+      output.leading = {batches, accumulation};
       break;
     case AnchorReturn::EveryN:
       output.every = anchor.every;
-      output.leading = {batches / anchor.every, 1};
+      output.group = accumulation;
+      output.leading = {batches / anchor.every, accumulation};
       break;
     case AnchorReturn::Final:
-      output.every = batches;
+      output.every = batches * accumulation;
       break;
     case AnchorReturn::Sum:
       output.micro_batches = 1;
@@ -35,31 +36,62 @@ executor::HostTensor host_output(const ir::Value& value, const Anchor& anchor, i
 
 }  // namespace
 
-Draft::Draft(const ir::Graph& of, const ir::Placement& placed, const Options& asked)
+Draft::Draft(const ir::Graph& of, const ir::Placement& placed, const Options& asked, const Variables& trained)
     : graph(of),
       placement(placed),
       options(asked),
+      variables(trained),
       cycles(asked.batches_per_step * std::max(1, asked.batch_serialization.factor)),
       input_index_(of.values.size(), -1),
       output_indices_(of.values.size()) {
   program.processors = placed.processors;
   program.replicas = asked.replicas;
+  if (!variables.none()) count_updates();
+  make_variables();
   if (asked.synthetic_data != SyntheticData::Off) return;
   for (ValueId id : graph.inputs) {
+    if (variables.is_variable(id)) continue;
     input_index_[static_cast<std::size_t>(id.index)] = static_cast<int>(program.inputs.size());
-    executor::HostTensor input{
-        .name = graph[id].name, .type = graph[id].type, .micro_batches = asked.batches_per_step};
-    const auto found = placed.inputs.find(input.name);
-    input.broadcast = found != placed.inputs.end() && found->second.broadcast;
-    program.inputs.push_back(std::move(input));
+    program.inputs.push_back(host_input(id));
   }
-  for (ValueId id : graph.outputs) {
+  for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+    if (variables.is_update(i)) continue;
+    const ValueId id = graph.outputs[i];
     output_indices_[static_cast<std::size_t>(id.index)].push_back(static_cast<int>(program.outputs.size()));
-    program.outputs.push_back(host_output(graph[id], anchor(id), asked.batches_per_step));
+    program.outputs.push_back(
+        host_output(graph[id], anchor(id), asked.batches_per_step, asked.accumulation_factor));
+  }
+}
+
+executor::HostTensor Draft::host_input(ValueId id) const {
+  executor::HostTensor input{.name = graph[id].name, .type = graph[id].type};
+  if (variables.is_hyper_parameter(id)) {
+    input.broadcast = true;
+    return input;
+  }
+  input.micro_batches = options.batches_per_step * options.accumulation_factor;
+  const auto found = placement.inputs.find(input.name);
+  input.broadcast = found != placement.inputs.end() && found->second.broadcast;
+  return input;
+}
+
+// Without accumulation a pipeline updates inside its cycles.
+void Draft::count_updates() {
+  if (options.pipelining && options.accumulation_factor == 1) return;
+  cycles = cycles / options.batches_per_step * options.accumulation_factor;
+  batches = options.batches_per_step;
+}
+
+void Draft::make_variables() {
+  for (const PlacedVariable& variable : variables.all()) {
+    program[buffer(variable.value, variable.processor, Memory::Compute, variable.role)].initial = {variable.initial};
+    program.buffers.back().persistent = true;
   }
 }
 
 BufferId Draft::buffer(ValueId value, int processor, Memory memory, Role role) {
+  const std::optional<ValueId> variable = variables.updated(value);
+  if (variable && memory == Memory::Compute) return buffer(*variable, processor);
   const BufferId next{static_cast<std::int32_t>(program.buffers.size())};
   const auto [entry, is_new] = buffers_.try_emplace({value, processor, memory}, next);
   if (is_new) {

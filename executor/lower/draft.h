@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "executor/lower/parts.h"
+#include "executor/lower/variables.h"
 #include "executor/options.h"
 #include "executor/program.h"
 #include "ir/placement.h"
@@ -15,17 +16,23 @@ namespace podium::lower {
 
 class Draft {
  public:
-  /// The Program with its inputs and outputs; without them when the data are synthetic.
-  Draft(const ir::Graph& graph, const ir::Placement& placement, const Options& options);
+  /// The Program with its inputs, outputs and variables; without inputs and outputs when the data are synthetic.
+  Draft(const ir::Graph& graph, const ir::Placement& placement, const Options& options,
+        const Variables& variables = {});
 
   const ir::Graph& graph;
   const ir::Placement& placement;
   const Options& options;
+  const Variables variables;
   executor::Program program;
-  /// How often a replica takes the steps of a micro-batch, or of a slice of one, in a run.
+  /// How often a replica takes the steps of a micro-batch, or of a slice of one, in a run; when it trains, between
+  /// two updates.
   int cycles;
+  /// How often that happens.
+  int batches = 1;
 
-  /// The buffer of a value on a processor; made with these properties when it is not there.
+  /// The buffer of a value on a processor; made with these properties when it is not there. What becomes a
+  /// variable has the variable's.
   executor::BufferId buffer(ir::ValueId value, int processor,
                             executor::Memory memory = executor::Memory::Compute,
                             executor::Role role = executor::Role::Activation);
@@ -49,6 +56,10 @@ class Draft {
   }
 
  private:
+  executor::HostTensor host_input(ir::ValueId id) const;
+  void count_updates();
+  void make_variables();
+
   std::map<std::tuple<ir::ValueId, int, executor::Memory>, executor::BufferId> buffers_;
   std::vector<int> input_index_;
   std::vector<std::vector<int>> output_indices_;

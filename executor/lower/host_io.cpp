@@ -126,12 +126,30 @@ void HostIo::store(ValueId value, int processor, int offset, std::vector<TimedSt
   }
 }
 
-std::vector<Step> HostIo::run(Cycle cycle) {
+void HostIo::load_once(ValueId value, int processor) {
+  const executor::Slot target{draft_.buffer(value, processor)};
+  const auto [first, is_new] = loaded_once_.emplace(value, processor);
+  if (draft_.options.synthetic_data != SyntheticData::Off) {
+    make_synthetic(value, processor);
+  } else if (is_new) {
+    before_.push_back({.action = LoadFromHost{draft_.input_index(value), target}});
+  } else {
+    before_.push_back({.action = executor::CopyBetweenProcessors{{{{draft_.buffer(value, first->second)}, target}}}});
+  }
+}
+
+std::vector<Step> HostIo::run(Cycle cycle, std::vector<Step> update) {
   Cycle whole{.steps = std::move(tiles_in_), .exchange = std::move(cycle.exchange)};
   for (std::vector<TimedStep>* part : {&beside_, &cycle.steps, &tiles_out_}) {
     std::move(part->begin(), part->end(), std::back_inserter(whole.steps));
   }
   std::vector<Step> steps = unroll(draft_.program, std::move(whole), draft_.cycles);
+  std::move(update.begin(), update.end(), std::back_inserter(steps));
+  if (draft_.batches > 1) {
+    executor::Repeat batches{.count = draft_.batches, .body = std::move(steps)};
+    steps.clear();
+    steps.push_back({.action = std::move(batches)});
+  }
   steps.insert(steps.begin(), std::make_move_iterator(before_.begin()),
                std::make_move_iterator(before_.end()));
   std::move(after_.begin(), after_.end(), std::back_inserter(steps));

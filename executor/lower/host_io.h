@@ -2,6 +2,7 @@
 // in time, or beside the computation of the micro-batches before and after (semantics, section 9).
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "executor/lower/cycle.h"
@@ -23,11 +24,14 @@ class HostIo {
   void load(ir::ValueId value, int processor, int offset, std::vector<TimedStep>& steps);
   /// Takes a value, made in cycle `offset`, to every output of the model that it is.
   void store(ir::ValueId value, int processor, int offset, std::vector<TimedStep>& steps);
+  /// Brings an input to a processor once, before the first micro-batch; to more of them by copies.
+  void load_once(ir::ValueId value, int processor);
   /// The steps of the Program: what happens once, the cycles of all micro-batches, what happens once at the
-  /// end.
-  std::vector<executor::Step> run(Cycle cycle);
+  /// end. In a Program that trains, after the cycles of each batch comes `update`.
+  std::vector<executor::Step> run(Cycle cycle, std::vector<executor::Step> update = {});
 
  private:
+  std::map<ir::ValueId, int> loaded_once_;  ///< the processor that the host gave it to
   void make_synthetic(ir::ValueId value, int processor);
   void add_up(ir::ValueId value, int processor, int offset, std::vector<TimedStep>& steps);
 

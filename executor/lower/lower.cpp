@@ -29,13 +29,34 @@ void give_outputs_an_op(ir::Graph& graph, ir::Placement& placement) {
   }
 }
 
+// A variable that becomes a constant, as an accumulator becomes zero, does so beside the first op that reads the
+// variable, once per update.
+void give_updates_an_op(ir::Training& training, ir::Placement& placement) {
+  ir::Graph& graph = training.graph;
+  const std::vector<ir::OpId> producer = producers(graph);
+  const std::vector<std::vector<ir::OpId>> readers = consumers(graph);
+  std::map<std::string_view, ir::ValueId> inputs;
+  for (ir::ValueId id : graph.inputs) inputs.emplace(graph[id].name, id);
+  for (const ir::Update& update : training.updates) {
+    ir::ValueId& output = graph.outputs[update.output];
+    if (producer[static_cast<std::size_t>(output.index)].valid()) continue;
+    const std::vector<ir::OpId>& beside = readers[static_cast<std::size_t>(inputs.at(update.variable).index)];
+    IR_CHECK(!beside.empty(), "variable {} is updated and never read", update.variable);
+    const ir::ValueId copy = graph.add_value(graph.fresh_name(graph[output].name), graph[output].type);
+    graph.ops.push_back({.spec = ir::find_op("", "Identity"), .inputs = {output}, .outputs = {copy}});
+    ir::set_attribute(graph.ops.back(), ir::kContextAttribute, ir::kOuterContext);
+    placement.ops.push_back(placement.ops[static_cast<std::size_t>(beside.front().index)]);
+    output = copy;
+  }
+}
+
 // The strategies.
 executor::Program build(const ir::Graph& graph, const ir::Placement& placement, const Options& options,
-                        Warnings& warnings) {
+                        Warnings& warnings, const Variables& variables = {}) {
   const bool in_phases =
       options.virtual_graph_mode == VirtualGraphMode::ExecutionPhases && placement.phases > 1;
   const auto& strategy = in_phases ? phased : options.pipelining ? pipelined : sharded;
-  return strategy(graph, placement, options, warnings);
+  return strategy(graph, placement, options, warnings, variables);
 }
 
 }  // namespace
@@ -81,6 +102,20 @@ executor::Program lower(ir::Graph graph, const ir::Placement& given, const Optio
   } else {
     program = build(graph, placement, options, heard);
   }
+  plan_memory(program);
+  verify(program);
+  return program;
+}
+
+executor::Program lower(ir::Training training, const ir::Placement& given, const Options& options,
+                        Warnings* warnings) {
+  ir::Placement placement = given;
+  give_updates_an_op(training, placement);
+  give_outputs_an_op(training.graph, placement);
+  const Variables variables(training, placement);
+  Warnings unheard;
+  executor::Program program =
+      build(training.graph, placement, options, warnings == nullptr ? unheard : *warnings, variables);
   plan_memory(program);
   verify(program);
   return program;

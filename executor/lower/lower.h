@@ -5,6 +5,7 @@
 #include "executor/options.h"
 #include "executor/program.h"
 #include "ir/placement.h"
+#include "ir/training.h"
 
 namespace podium::lower {
 
@@ -16,6 +17,10 @@ void add_anchors(ir::Graph& graph, const Options& options);
 /// options have been checked (check_options). The Program has been through plan_memory and verify.
 /// `warnings`, where given, gets what was asked for and cannot be.
 executor::Program lower(ir::Graph graph, const ir::Placement& placement, const Options& options,
+                        Warnings* warnings = nullptr);
+
+/// The same for a graph that trains: accumulationFactor micro-batches, then an update, batchesPerStep times.
+executor::Program lower(ir::Training training, const ir::Placement& placement, const Options& options,
                         Warnings* warnings = nullptr);
 
 /// Everything on processor 0, with default options.

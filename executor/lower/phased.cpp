@@ -154,8 +154,8 @@ class PhaseWriter {
 }  // namespace
 
 executor::Program phased(const ir::Graph& graph, const ir::Placement& placement, const Options& options,
-                         Warnings& warnings) {
-  Draft draft(graph, placement, options);
+                         Warnings& warnings, const Variables& variables) {
+  Draft draft(graph, placement, options, variables);
   draft.cycles = options.batches_per_step;  // slices are a matter inside the phases
   Remote remote(draft, warnings);
   std::vector<int> group(graph.ops.size());

@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 #include "executor/lower/host_io.h"
 #include "executor/lower/remote.h"
 #include "executor/lower/strategies.h"
+#include "executor/lower/update.h"
 
 namespace podium::lower {
 
@@ -50,21 +52,41 @@ struct Journey {
 class Pipelined {
  public:
   Pipelined(Draft& draft, Remote& remote, const Stages& stages)
-      : draft_(draft), remote_(remote), stages_(stages), io_(draft), journeys_(draft.graph.values.size()) {}
+      : draft_(draft),
+        remote_(remote),
+        stages_(stages),
+        io_(draft),
+        journeys_(draft.graph.values.size()),
+        update_(draft, io_, [this](ValueId id) -> std::vector<int>& { return journey(id).processors; }) {
+    for (const PlacedVariable& variable : draft.variables.all()) {
+      journey(variable.value).processors.push_back(variable.processor);
+    }
+    for (ValueId id : draft.variables.reduced()) is_reduced_.insert(id);
+  }
 
   /// Stages come in ascending order.
-  void add(Part& part, const std::string& name) {
-    const int processor = processor_of(part.group);
+  void add(Part& part, int stage, const std::string& name) {
+    const int processor = processor_of(stage);
     for (ValueId id : part.reads) {
-      if (!remote_.weight(id)) bring(id, part.group);
+      if (!remote_.weight(id)) bring(id, stage);
     }
-    remote_.bring_weights(part, processor, offset(part.group), computes_);
-    computes_.push_back({offset(part.group), draft_.compute(draft_.add_block(part, processor, name), part)});
+    remote_.bring_weights(part, processor, offset(stage), computes_);
+    computes_.push_back({offset(stage), draft_.compute(draft_.add_block(part, processor, name), part)});
     for (ValueId id : part.writes) {
-      journey(id) = {part.group, {processor}};
-      io_.store(id, processor, offset(part.group), stores_);
+      journey(id) = {stage, {processor}};
+      io_.store(id, processor, offset(stage), stores_);
     }
   }
+  /// What a stage updates as soon as it has the gradients.
+  void add_update_of_stage(Part& part, int stage, const std::string& name) {
+    for (ValueId id : part.reads) {
+      if (draft_.options.replicas == 1 || is_reduced_.erase(id) == 0) continue;
+      computes_.push_back({offset(stage), reduction(draft_, id, processor_of(stage))});
+    }
+    add(part, stage, name);
+  }
+  /// What is updated when the pipeline has run empty.
+  void add_update(Part& part, int processor, const std::string& name) { update_.add(part, processor, name); }
 
   // The order of a cycle (semantics, section 4.2).
   void finish() {
@@ -72,7 +94,8 @@ class Pipelined {
     for (std::vector<TimedStep>* part : {&computes_, &stores_}) {
       std::move(part->begin(), part->end(), std::back_inserter(cycle.steps));
     }
-    draft_.program.steps = io_.run(std::move(cycle));
+    const bool in_stages = draft_.options.accumulation_factor == 1;
+    draft_.program.steps = io_.run(std::move(cycle), in_stages ? std::vector<executor::Step>{} : update_.take());
   }
 
  private:
@@ -84,13 +107,25 @@ class Pipelined {
   // that is there waits in its buffer, which becomes as deep as the stages are apart (see unroll).
   void bring(ValueId id, int stage) {
     Journey& way = journey(id);
-    if (way.processors.empty()) {
+    if (draft_.variables.is_hyper_parameter(id)) {
+      if (has(way, processor_of(stage))) return;
+      io_.load_once(id, processor_of(stage));
+      way.processors.push_back(processor_of(stage));
+    } else if (draft_.variables.is_variable(id)) {
+      check_is_there(id, stage);
+    } else if (way.processors.empty()) {
       io_.load(id, processor_of(stage), offset(stage), loads_);
       way.processors.push_back(processor_of(stage));
     } else if (!has(way, processor_of(stage))) {
       for (int from = way.stage; from < stage; ++from) hop(id, from);
     }
     way.stage = stage;
+  }
+  void check_is_there(ValueId id, int stage) {
+    if (has(journey(id), processor_of(stage))) return;
+    throw Error("variable '{}' is on ipu {} and read by stage {} on ipu {}: in a pipeline all stages that use a "
+                "variable must be on one processor",
+                draft_.graph[id].name, journey(id).processors.front(), stage, processor_of(stage));
   }
   void hop(ValueId id, int from) {
     const int next = processor_of(from + 1);
@@ -107,11 +142,28 @@ class Pipelined {
   const Stages& stages_;
   HostIo io_;
   std::vector<Journey> journeys_;
+  UpdateSteps update_;
+  std::set<ValueId> is_reduced_;  ///< and not yet
   std::vector<TimedStep> loads_;
   std::vector<TimedStep> computes_;
   std::vector<TimedStep> stores_;
   std::vector<TimedTransfer> copies_;
 };
+
+// A group for the ops of each stage; outer ops have one behind that of their stage, or, where updates wait for the
+// pipeline to run empty, one for each processor behind those of all stages.
+std::vector<int> groups_of(const Stages& stages, const ir::Placement& placement, const Variables& variables,
+                           bool waits) {
+  std::vector<int> group;
+  for (std::size_t i = 0; i < stages.of_op.size(); ++i) {
+    if (waits && variables.is_outer(i)) {
+      group.push_back(2 * static_cast<int>(stages.processor.size()) + placement.ops[i].processor);
+    } else {
+      group.push_back(2 * stages.of_op[i] + (variables.is_outer(i) ? 1 : 0));
+    }
+  }
+  return group;
+}
 
 }  // namespace
 
@@ -120,14 +172,26 @@ int count_stages(const ir::Placement& placement) {
 }
 
 executor::Program pipelined(const ir::Graph& graph, const ir::Placement& placement, const Options& options,
-                            Warnings& warnings) {
+                            Warnings& warnings, const Variables& variables) {
   const Stages stages = merge_stages(placement);
-  IR_CHECK(static_cast<std::size_t>(options.batches_per_step) >= stages.processor.size());
-  Draft draft(graph, placement, options);
+  const bool waits = options.accumulation_factor > 1;
+  const int stage_groups = 2 * static_cast<int>(stages.processor.size());
+  Draft draft(graph, placement, options, variables);
+  IR_CHECK(2 * draft.cycles >= stage_groups, "{} micro-batches for {} stages", draft.cycles, stage_groups / 2);
   Remote remote(draft, warnings);
-  std::vector<Part> parts = make_parts(graph, stages.of_op, true, remote.streamed());
+  std::vector<Part> parts =
+      make_parts(graph, groups_of(stages, placement, variables, waits), !waits, remote.streamed());
   Pipelined strategy(draft, remote, stages);
-  for (Part& part : parts) strategy.add(part, fmt::format("stage{}", part.group));
+  for (Part& part : parts) {
+    const int stage = part.group / 2;
+    if (part.group >= stage_groups) {
+      strategy.add_update(part, part.group - stage_groups, fmt::format("update{}", part.group - stage_groups));
+    } else if (part.group % 2 == 1) {
+      strategy.add_update_of_stage(part, stage, fmt::format("update of stage{}", stage));
+    } else {
+      strategy.add(part, stage, fmt::format("stage{}", stage));
+    }
+  }
   strategy.finish();
   return std::move(draft.program);
 }

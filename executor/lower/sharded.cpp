@@ -3,6 +3,7 @@
 #include "executor/lower/host_io.h"
 #include "executor/lower/remote.h"
 #include "executor/lower/strategies.h"
+#include "executor/lower/update.h"
 
 namespace podium::lower {
 
@@ -31,7 +32,15 @@ std::vector<std::size_t> first_readers(const Part& part) {
 class Sharded {
  public:
   Sharded(Draft& draft, Remote& remote)
-      : draft_(draft), remote_(remote), io_(draft), is_on_(draft.graph.values.size()) {}
+      : draft_(draft),
+        remote_(remote),
+        io_(draft),
+        is_on_(draft.graph.values.size()),
+        update_(draft, io_, [this](ValueId id) -> std::vector<int>& { return places(id); }) {
+    for (const PlacedVariable& variable : draft.variables.all()) {
+      places(variable.value).push_back(variable.processor);
+    }
+  }
 
   void add(Part& part, const std::string& name) {
     remote_.bring_weights(part, part.group, io_.first_cycle(), cycle_.steps);
@@ -39,13 +48,16 @@ class Sharded {
     cycle_.steps.push_back(
         {io_.first_cycle(), draft_.compute(draft_.add_block(part, part.group, name), part)});
     for (ValueId id : part.writes) {
-      is_on_[static_cast<std::size_t>(id.index)].push_back(part.group);
+      places(id).push_back(part.group);
       io_.store(id, part.group, io_.first_cycle(), cycle_.steps);
     }
   }
-  void finish() { draft_.program.steps = io_.run(std::move(cycle_)); }
+  void add_update(Part& part, int processor, const std::string& name) { update_.add(part, processor, name); }
+  void finish() { draft_.program.steps = io_.run(std::move(cycle_), update_.take()); }
 
  private:
+  std::vector<int>& places(ValueId id) { return is_on_[static_cast<std::size_t>(id.index)]; }
+
   // Brings what a part reads: from the host what comes from there, the rest from the processor that made it.
   // What one op is the first to read comes in one copy.
   void bring_reads(const Part& part) {
@@ -53,14 +65,16 @@ class Sharded {
     CopyBetweenProcessors copy;
     for (std::size_t i = 0; i < part.reads.size(); ++i) {
       const ValueId id = part.reads[i];
-      std::vector<int>& places = is_on_[static_cast<std::size_t>(id.index)];
-      if (!remote_.weight(id) && std::find(places.begin(), places.end(), part.group) == places.end()) {
-        if (places.empty()) {
+      std::vector<int>& where = places(id);
+      if (!remote_.weight(id) && std::find(where.begin(), where.end(), part.group) == where.end()) {
+        if (draft_.variables.is_hyper_parameter(id)) {
+          io_.load_once(id, part.group);
+        } else if (where.empty()) {
           io_.load(id, part.group, io_.first_cycle(), cycle_.steps);
         } else {
-          copy.transfers.push_back({{draft_.buffer(id, places.front())}, {draft_.buffer(id, part.group)}});
+          copy.transfers.push_back({{draft_.buffer(id, where.front())}, {draft_.buffer(id, part.group)}});
         }
-        places.push_back(part.group);
+        where.push_back(part.group);
       }
       const bool is_last_of_op = i + 1 == part.reads.size() || first[i + 1] != first[i];
       if (is_last_of_op && !copy.transfers.empty()) {
@@ -74,21 +88,29 @@ class Sharded {
   HostIo io_;
   Cycle cycle_;
   std::vector<std::vector<int>> is_on_;  ///< processors that hold a value, the one that had it first in front
+  UpdateSteps update_;
 };
 
 }  // namespace
 
 executor::Program sharded(const ir::Graph& graph, const ir::Placement& placement, const Options& options,
-                          Warnings& warnings) {
-  Draft draft(graph, placement, options);
+                          Warnings& warnings, const Variables& variables) {
+  Draft draft(graph, placement, options, variables);
   Remote remote(draft, warnings);
-  std::vector<int> processor_of(graph.ops.size());
-  std::transform(placement.ops.begin(), placement.ops.end(), processor_of.begin(),
-                 [](const ir::OpPlacement& op) { return op.processor; });
-  std::vector<Part> parts = make_parts(graph, processor_of, false, remote.streamed());
+  // Groups of the update come after all others, so that its parts do.
+  std::vector<int> group;
+  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
+    group.push_back(placement.ops[i].processor + (variables.is_outer(i) ? placement.processors : 0));
+  }
+  std::vector<Part> parts = make_parts(graph, group, false, remote.streamed());
   Sharded strategy(draft, remote);
   for (std::size_t p = 0; p < parts.size(); ++p) {
-    strategy.add(parts[p], parts.size() == 1 ? "all" : fmt::format("part{}", p));
+    const int update_on = parts[p].group - placement.processors;
+    if (update_on >= 0) {
+      strategy.add_update(parts[p], update_on, fmt::format("update{}", p));
+    } else {
+      strategy.add(parts[p], parts.size() == 1 ? "all" : fmt::format("part{}", p));
+    }
   }
   strategy.finish();
   return std::move(draft.program);

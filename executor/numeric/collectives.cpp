@@ -29,6 +29,14 @@ void zero_from(Tensor& part, std::int64_t first) {
                          part.size() - first);
 }
 
+void join(const std::vector<const Tensor*>& parts, Tensor& whole) {
+  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+    const Range range = range_of_part(whole.size(), parts[rank]->size(), rank);
+    kernels::copy_elements(whole.type(), parts[rank]->raw(),
+                           kernels::element_at(whole.raw(), whole.type(), range.first), range.count);
+  }
+}
+
 // A collective in one group: `terms` and `memories` are those of its replicas.
 struct InGroup {
   const executor::Program& program;
@@ -65,16 +73,20 @@ struct InGroup {
   void all_gather() const {
     const ir::Type& type = program[to().buffer].type;
     Tensor whole = pool(0).take(type.element, type.dims);
-    for (std::size_t rank = 0; rank < terms.size(); ++rank) {
-      const Range range = range_of_part(whole.size(), terms[rank]->size(), rank);
-      kernels::copy_elements(whole.type(), terms[rank]->raw(),
-                             kernels::element_at(whole.raw(), whole.type(), range.first), range.count);
-    }
+    join(terms, whole);
     give_all(whole);
   }
 };
 
 }  // namespace
+
+Tensor join_parts(const std::vector<Tensor>& parts, const ir::Type& type) {
+  std::vector<const Tensor*> pointers;
+  for (const Tensor& part : parts) pointers.push_back(&part);
+  Tensor whole(type.element, type.dims);
+  join(pointers, whole);
+  return whole;
+}
 
 void cut_part(const Tensor& whole, int rank, Tensor& part) {
   const Range range = range_of_part(whole.size(), part.size(), static_cast<std::size_t>(rank));

@@ -194,6 +194,24 @@ std::span<const Datum> Engine::run(std::span<const Datum> inputs) {
   return state.outputs.results();
 }
 
+ir::Tensor Engine::contents(executor::BufferId buffer, int replica) const {
+  const State& state = *state_;
+  const executor::Buffer& properties = state.program[buffer];
+  if (properties.shards == 1) return state.memories[at(replica)].contents(buffer);
+  for (const std::vector<int>& members : executor::replica_groups(properties.group, state.program.replicas)) {
+    if (std::find(members.begin(), members.end(), replica) == members.end()) continue;
+    std::vector<ir::Tensor> parts;
+    for (int member : members) parts.push_back(state.memories[at(member)].contents(buffer));
+    return join_parts(parts, properties.type);
+  }
+  IR_CHECK(false, "replica {} is in no group", replica);
+}
+
+void Engine::set_contents(executor::BufferId buffer, const ir::Tensor& value) {
+  IR_CHECK(value.type_and_dims() == state_->program[buffer].type);
+  for (Memory& memory : state_->memories) memory.set_contents(buffer, value);
+}
+
 const executor::Program& Engine::program() const { return state_->program; }
 
 std::int64_t Engine::peak_bytes(int processor) const { return state_->peak.bytes(processor); }

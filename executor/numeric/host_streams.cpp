@@ -116,12 +116,14 @@ void HostOutputs::offer(int output, int replica, const Datum& value, bool stays)
   const HostTensor& tensor = program_->outputs[at(output)];
   const int store = stores_[at(output)][at(replica)]++;
   const int micro_batch = store / tensor.slices;
-  if ((micro_batch + 1) % tensor.every != 0) return;
+  const int batch = micro_batch / tensor.group;
+  if ((batch + 1) % tensor.every != 0) return;
   const int kept = tensor.micro_batches / tensor.every * program_->replicas;
   Datum& result = results_[at(output)];
   if (!comes_whole(tensor, kept)) {
     if (!begun_[at(output)]) begin(output, value);
-    put(output, micro_batch / tensor.every * program_->replicas + replica, store % tensor.slices, value);
+    const int place = batch / tensor.every * tensor.group + micro_batch % tensor.group;
+    put(output, place * program_->replicas + replica, store % tensor.slices, value);
   } else if (stays || !value.is_tensor() || value.tensor.keeps_memory()) {
     result = value;
   } else {

@@ -25,6 +25,10 @@ int rank_in_group(const ir::ReplicaGroup& group, int replicas, int replica) {
 
 }  // namespace
 
+bool keeps_contents(const Buffer& buffer) {
+  return buffer.persistent || buffer.memory == executor::Memory::Streaming;
+}
+
 std::size_t slot_index(const Slot& slot, int slots, int iteration) {
   if (slots == 1) return 0;
   const int index = (slot.index + slot.stride * iteration) % slots;
@@ -42,23 +46,37 @@ Memory::Memory(const executor::Program& program, int replica)
     for (const ir::Tensor& tensor : buffer.initial) {
       Cell& cell = initial_[b].emplace_back();
       if (!tensor.defined()) continue;
-      cell = {tensor, true};
-      if (buffer.shards == 1) continue;
-      const ir::Type part = slot_type(buffer);
-      cell.value = ir::Tensor(part.element, part.dims);
-      cut_part(tensor, rank_in_group(buffer.group, program.replicas, replica), cell.value.tensor);
+      cell = {part_of(buffer, tensor), true};
     }
     IR_CHECK(initial_[b].empty() || initial_[b].size() == cells_[b].size(),
              "buffer {} has {} slots and {} initial tensors", buffer.name, cells_[b].size(),
              initial_[b].size());
-    if (buffer.memory == executor::Memory::Streaming && !initial_[b].empty())
+    if (keeps_contents(buffer) && !initial_[b].empty())
       cells_[b] = std::move(initial_[b]);
   }
 }
 
+ir::Tensor Memory::part_of(const Buffer& buffer, const ir::Tensor& whole) const {
+  if (buffer.shards == 1) return whole;
+  const ir::Type type = slot_type(buffer);
+  ir::Tensor part(type.element, type.dims);
+  cut_part(whole, rank_in_group(buffer.group, program_->replicas, replica_), part);
+  return part;
+}
+
+const ir::Tensor& Memory::contents(executor::BufferId buffer) const {
+  const Cell& found = cells_[at(buffer)].front();
+  IR_CHECK(found.filled, "buffer {} holds nothing", (*program_)[buffer].name);
+  return found.value.tensor;
+}
+
+void Memory::set_contents(executor::BufferId buffer, const ir::Tensor& whole) {
+  cells_[at(buffer)].front() = {part_of((*program_)[buffer], whole), true};
+}
+
 void Memory::start() {
   for (std::size_t b = 0; b < cells_.size(); ++b) {
-    if (program_->buffers[b].memory == executor::Memory::Streaming) continue;
+    if (keeps_contents(program_->buffers[b])) continue;
     if (initial_[b].empty()) {
       for (Cell& cell : cells_[b]) empty(cell);
     } else {

@@ -12,6 +12,9 @@ namespace podium::numeric {
 /// Which slot it is in an iteration of the innermost Repeat.
 std::size_t slot_index(const executor::Slot& slot, int slots, int iteration);
 
+/// Whether a buffer holds in a run what the run before left: variables and streaming memory.
+bool keeps_contents(const executor::Buffer& buffer);
+
 /// A value for each slot of each buffer. What is in a slot is never written to: who fills a slot gives it
 /// other memory. So values may be shared freely, but for those that do not keep their memory
 /// (ir::Tensor::keeps_memory).
@@ -21,7 +24,11 @@ class Memory {
   /// group, zeros behind the end. `program` outlives the memory; its initial tensors are not needed any more.
   Memory(const executor::Program& program, int replica);
 
-  /// Before a run: streaming memory keeps what it holds, the rest holds its initial values or nothing.
+  /// What slot 0 of a buffer that keeps its contents holds.
+  const ir::Tensor& contents(executor::BufferId buffer) const;
+  /// Fills it with a tensor, or with the replica's part of one.
+  void set_contents(executor::BufferId buffer, const ir::Tensor& whole);
+  /// Before a run: variables and streaming memory keep what they hold, the rest holds its initial values or nothing.
   void start();
   /// InternalError, which names the step, when nothing has filled the slot.
   const ir::Datum& read(const executor::Step& step, const executor::Slot& slot, int iteration);
@@ -36,6 +43,7 @@ class Memory {
     ir::Datum value = {};
     bool filled = false;
   };
+  ir::Tensor part_of(const executor::Buffer& buffer, const ir::Tensor& whole) const;
   static void empty(Cell& cell);
   Cell& cell(const executor::Slot& slot, int iteration);
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 
+#include "executor/numeric/memory.h"
 #include "ir/work.h"
 
 namespace podium::numeric {
@@ -93,19 +94,18 @@ class Arenas {
     arena_[slot.buffer.index] = stays ? block : BlockId{};
     return stays;
   }
+  bool outlives_run(const Slot& slot) const { return keeps_contents(program_[slot.buffer]); }
   void decide(Node& node, std::size_t position) {
     const BlockId block = block_of(node);
     if (block.valid()) {
       const bool once = runs_[static_cast<std::size_t>(block.index)] == 1;
       for (const Slot& slot : node.writes)
-        node.stays.push_back(put(slot, once ? BlockId{} : block, position));
+        node.stays.push_back(!outlives_run(slot) && put(slot, once ? BlockId{} : block, position));
     } else if (const auto* store = std::get_if<executor::StoreToHost>(&node.step->action)) {
       node.stays.push_back(!arena_of(store->from).valid());
     } else if (const auto transfers = transfers_of(*node.step); !transfers.empty()) {
       for (const Transfer& one : transfers) {
-        // Streaming memory outlives the run.
-        const bool outlives = program_[one.to.buffer].memory == executor::Memory::Streaming;
-        node.stays.push_back(!outlives && put(one.to, arena_of(one.from), position));
+        node.stays.push_back(!outlives_run(one.to) && put(one.to, arena_of(one.from), position));
       }
     } else {
       for (const Slot& slot : node.writes) node.stays.push_back(put(slot, {}, position));

@@ -40,8 +40,8 @@ class TaskMaker {
     }
     made.processors = program.processors;
     for (const executor::HostTensor& output : program.outputs) {
-      const std::int64_t slices = output.slices;
-      made.outputs.push_back({(output.every - 1) * slices, output.every * slices});
+      const std::int64_t group = output.group * output.slices;
+      made.outputs.push_back({(output.every - 1) * group, output.every * group});
     }
   }
 

@@ -1,0 +1,36 @@
+// What follows once the gradients of an update are complete: they meet over the replicas, then blocks update the
+// variables.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "executor/lower/draft.h"
+#include "executor/lower/host_io.h"
+
+namespace podium::lower {
+
+class UpdateSteps {
+ public:
+  /// The processors that hold a value, the one that had it first in front; what is brought is added.
+  using Places = std::function<std::vector<int>&(ir::ValueId)>;
+
+  UpdateSteps(Draft& draft, HostIo& io, Places places);
+
+  /// Parts come in an order in which they can run, after everything that makes gradients.
+  void add(Part& part, int processor, const std::string& name);
+  /// The reductions, then the parts.
+  std::vector<executor::Step> take();
+
+ private:
+  Draft& draft_;
+  HostIo& io_;
+  Places places_;
+  std::vector<executor::Step> steps_;
+};
+
+/// Sums, or averages, what a processor of every replica holds.
+executor::Step reduction(Draft& draft, ir::ValueId value, int processor);
+
+}  // namespace podium::lower

@@ -1,0 +1,191 @@
+// Graphs that train, written by hand: y = x * w, the loss is the sum of y, so the gradient of w is the sum of x.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "executor/lower/lower.h"
+#include "executor/numeric/engine.h"
+#include "tests/support/graph_text.h"
+#include "tests/support/run_text.h"
+
+namespace podium::lower {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::tensor;
+using testing::values;
+
+ir::Tensor floats(const std::vector<float>& numbers) {
+  return tensor<float>({static_cast<std::int64_t>(numbers.size())}, numbers);
+}
+
+// w -= rate * gradient after every micro-batch.
+ir::Training without_accumulation() {
+  return {.graph = testing::graph_of(R"(g (float[2] x, float[2] w, float rate) => (float[2] y, float[2] w_next) {
+            y = Mul (x, w)
+            step = Mul <__execution_context = 1> (rate, x)
+            w_next = Sub <__execution_context = 1> (w, step)
+          })"),
+          .variables = {{"w", ir::VariableKind::Weight, floats({10, 20})}},
+          .updates = {{"w", 1}},
+          .reduced = {},
+          .hyper_parameters = {"rate"}};
+}
+
+// The same with an accumulator; gradients meet over the replicas.
+ir::Training with_accumulation() {
+  return {.graph = testing::graph_of(R"(g (float[2] x, float[2] w, float[2] sum, float rate)
+              => (float[2] y, float[2] sum_next, float[2] w_next, float[2] zero) <float[2] zero = {0, 0}> {
+            y = Mul (x, w)
+            sum_next = Add (sum, x)
+            step = Mul <__execution_context = 1> (rate, sum)
+            w_next = Sub <__execution_context = 1> (w, step)
+          })"),
+          .variables = {{"w", ir::VariableKind::Weight, floats({10, 20})},
+                        {"sum", ir::VariableKind::Accumulator, floats({0, 0}), "w"}},
+          .updates = {{"sum", 1}, {"w", 2}, {"sum", 3}},
+          .reduced = {"sum"},
+          .hyper_parameters = {"rate"}};
+}
+
+ir::Placement on_one(const ir::Training& training) {
+  return {.ops = std::vector<ir::OpPlacement>(training.graph.ops.size())};
+}
+
+struct Trained {
+  std::vector<float> y;
+  std::vector<float> w;
+};
+
+// One run, or several on the same data.
+Trained train(const ir::Training& training, const ir::Placement& placement, const Options& options,
+              const ir::Tensor& x, int runs = 1) {
+  executor::Program program = lower(training, placement, options);
+  const auto named_w = [](const executor::Buffer& buffer) { return buffer.persistent && buffer.name == "w"; };
+  const auto found = std::find_if(program.buffers.begin(), program.buffers.end(), named_w);
+  const executor::BufferId w{static_cast<std::int32_t>(found - program.buffers.begin())};
+  numeric::Engine engine(std::move(program));
+  const std::vector<ir::Datum> inputs{x, ir::Tensor::scalar(0.5F)};
+  Trained trained;
+  for (int i = 0; i < runs; ++i) trained.y = values<float>(engine.run(inputs)[0]);
+  trained.w = values<float>(engine.contents(w));
+  return trained;
+}
+
+TEST(LowerTraining, UpdatesVariablesAfterEveryBatch) {
+  Options options;
+  options.batches_per_step = 2;
+  const ir::Training training = without_accumulation();
+  const Trained trained = train(training, on_one(training), options, floats({1, 2, 3, 4}));
+  EXPECT_THAT(trained.y, ElementsAre(10, 40, 3 * 9.5F, 4 * 19));
+  EXPECT_THAT(trained.w, ElementsAre(8, 17));
+}
+
+TEST(LowerTraining, KeepsVariablesFromRunToRun) {
+  const ir::Training training = without_accumulation();
+  const Trained trained = train(training, on_one(training), {}, floats({1, 2}), 3);
+  EXPECT_THAT(trained.y, ElementsAre(9, 36));
+  EXPECT_THAT(trained.w, ElementsAre(8.5F, 17));
+}
+
+TEST(LowerTraining, UpdatesOnceForAllMicroBatchesOfABatch) {
+  Options options;
+  options.batches_per_step = 2;
+  options.accumulation_factor = 2;
+  const ir::Training training = with_accumulation();
+  const Trained trained = train(training, on_one(training), options, floats({1, 2, 3, 4, 1, 1, 1, 1}));
+  EXPECT_THAT(trained.y, ElementsAre(10, 40, 30, 80, 8, 17, 8, 17));
+  EXPECT_THAT(trained.w, ElementsAre(7, 16));
+}
+
+TEST(LowerTraining, AddsUpGradientsOverReplicas) {
+  Options options;
+  options.accumulation_factor = 2;
+  options.replicas = 2;
+  const ir::Training training = with_accumulation();
+  const Trained trained = train(training, on_one(training), options, floats({1, 2, 3, 4, 1, 1, 1, 1}));
+  EXPECT_THAT(trained.w, ElementsAre(10 - 3, 20 - 4));
+}
+
+TEST(LowerTraining, CopiesWhatTheUpdateNeedsToItsProcessor) {
+  const ir::Training training = without_accumulation();
+  ir::Placement placement = on_one(training);
+  placement.processors = 2;
+  placement.ops[1].processor = 1;
+  const Trained trained = train(training, placement, {}, floats({1, 2}));
+  EXPECT_THAT(trained.w, ElementsAre(9.5F, 19));
+}
+
+// The forward stage runs two micro-batches ahead of the update: it meets the first weight three times.
+TEST(LowerTraining, PipelinesWithoutAccumulationMeetOlderWeights) {
+  const ir::Training training{
+      .graph = testing::graph_of(R"(g (float[1] x, float[1] w, float rate) => (float[1] y, float[1] w_next) {
+        a = Mul (x, w)
+        y = Identity (a)
+        back = Identity (x)
+        step = Mul <__execution_context = 1> (rate, back)
+        w_next = Sub <__execution_context = 1> (w, step)
+      })"),
+      .variables = {{"w", ir::VariableKind::Weight, floats({10})}},
+      .updates = {{"w", 1}},
+      .reduced = {},
+      .hyper_parameters = {"rate"}};
+  Options options;
+  options.virtual_graph_mode = VirtualGraphMode::Manual;
+  options.pipelining = true;
+  options.batches_per_step = 5;
+  ir::Placement placement = on_one(training);
+  placement.processors = 2;
+  placement.stages = 3;
+  const int stages[] = {0, 1, 2, 2, 2};
+  for (std::size_t i = 0; i < 5; ++i) {
+    placement.ops[i].stage = stages[i];
+    placement.ops[i].processor = stages[i] % 2;
+  }
+  const Trained trained = train(training, placement, options, floats({1, 1, 1, 1, 1}));
+  EXPECT_THAT(trained.y, ElementsAre(10, 10, 10, 9.5F, 9));
+  EXPECT_THAT(trained.w, ElementsAre(7.5F));
+}
+
+TEST(LowerTraining, PipelinesWithAccumulationRunEmptyBeforeTheUpdate) {
+  Options options;
+  options.virtual_graph_mode = VirtualGraphMode::Manual;
+  options.pipelining = true;
+  options.batches_per_step = 2;
+  options.accumulation_factor = 2;
+  const ir::Training training = with_accumulation();
+  ir::Placement placement = on_one(training);
+  placement.processors = 2;
+  placement.stages = 2;
+  for (std::size_t i = 0; i < placement.ops.size(); ++i) {
+    placement.ops[i].stage = i == 0 ? 0 : 1;
+    placement.ops[i].processor = placement.ops[i].stage;
+  }
+  // The weight is on the processor of its update, where the first stage cannot read it.
+  EXPECT_THROW(lower(training, placement, options), Error);
+  for (std::size_t i = 2; i < placement.ops.size(); ++i) {
+    placement.ops[i].stage = 0;
+    placement.ops[i].processor = 0;
+  }
+  const Trained trained = train(training, placement, options, floats({1, 2, 3, 4, 1, 1, 1, 1}));
+  EXPECT_THAT(trained.y, ElementsAre(10, 40, 30, 80, 8, 17, 8, 17));
+  EXPECT_THAT(trained.w, ElementsAre(7, 16));
+}
+
+TEST(LowerTraining, RefusesAVariableThatIsUpdatedOnTwoProcessors) {
+  const ir::Training training{
+      .graph = testing::graph_of(R"(g (float[1] x, float[1] sum) => (float[1] next, float[1] reset) {
+        next = Add (x, sum)
+        reset = Sub <__execution_context = 1> (sum, sum)
+      })"),
+      .variables = {{"sum", ir::VariableKind::Accumulator, floats({0})}},
+      .updates = {{"sum", 0}, {"sum", 1}},
+      .reduced = {},
+      .hyper_parameters = {}};
+  ir::Placement placement = on_one(training);
+  placement.processors = 2;
+  placement.ops[1].processor = 1;
+  EXPECT_THROW(lower(training, placement, {}), Error);
+}
+
+}  // namespace
+}  // namespace podium::lower
