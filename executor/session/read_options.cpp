@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "executor/session/json_rows.h"
 
@@ -287,8 +288,17 @@ constexpr std::array kRows = std::to_array<Row<Options>>({
 });
 
 json parse(const std::string& text, const std::string& file) {
+  std::vector<std::set<std::string>> names;  // of the objects that are open
+  const auto once = [&](int /*depth*/, json::parse_event_t event, json& parsed) {
+    if (event == json::parse_event_t::object_start) names.emplace_back();
+    if (event == json::parse_event_t::object_end) names.pop_back();
+    if (event == json::parse_event_t::key && !names.back().insert(parsed.get<std::string>()).second) {
+      throw Error("{}: '{}' found twice in one object", file, parsed.get<std::string>());
+    }
+    return true;
+  };
   try {
-    return json::parse(text);
+    return json::parse(text, once);
   } catch (const json::parse_error& error) {
     const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(error.byte, text.size()));
     const std::string what = error.what();

@@ -169,9 +169,17 @@ TEST(ReadOptions, RefusesWithPlaceFindingAndNeed) {
        "o.json: bufferingDepthMap.x: 0 found, a whole number of at least 1 needed"},
       {R"({"enableOutlining": "no"})", "o.json: enableOutlining: \"no\" found, true or false needed"},
       {R"({"gclOptions": []})", "o.json: gclOptions: [] found, an object needed"},
+      {R"({"numIPUs": 2, "numIPUs": 4})", "o.json: 'numIPUs' found twice in one object"},
       {R"([])", "o.json: [] found, an object needed"},
   };
   for (const auto& [json, message] : cases) EXPECT_EQ(refusal(json), message);
+}
+
+TEST(ReadOptions, OneNameMayStandInSeveralObjects) {
+  EXPECT_EQ(read(R"({"weightTensorLocationSettings": {"minElementsForOffChip": 1},
+                     "activationTensorLocationSettings": {"minElementsForOffChip": 3}})")
+                .activations.min_elements_for_off_chip,
+            3);
 }
 
 TEST(ReadOptions, NamesTheLineOfASyntaxError) {
