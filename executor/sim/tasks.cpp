@@ -39,6 +39,7 @@ class TaskMaker {
       slot_bytes_.push_back(slot_bytes(buffer));
     }
     made.processors = program.processors;
+    made.tasks.reserve(program.steps.size());
     for (const executor::HostTensor& output : program.outputs) {
       const std::int64_t group = output.group * output.slices;
       made.outputs.push_back({(output.every - 1) * group, output.every * group});
@@ -47,6 +48,7 @@ class TaskMaker {
 
   std::vector<Item> add(const std::vector<Step>& steps) {
     std::vector<Item> items;
+    items.reserve(steps.size());
     for (const Step& step : steps) {
       if (const auto* repeat = std::get_if<executor::Repeat>(&step.action)) {
         Loop loop{.count = repeat->count, .items = add(repeat->body), .parts = {}};

