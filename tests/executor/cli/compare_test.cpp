@@ -47,6 +47,34 @@ TEST(Compare, RunsEveryStrategyAndSaysThatTheirNumbersAgree) {
   }
 }
 
+double sum(const nlohmann::json& parts) {
+  double total = 0;
+  for (const auto& [name, seconds] : parts.items()) total += seconds.get<double>();
+  return total;
+}
+
+TEST(Compare, ReportsTimesAndBytesThatAddUpUnderEveryStrategy) {
+  const TemporaryFolder folder;
+  const std::string bert = model(folder, "bert layers=4 hidden=64 heads=4 sequence=16 weights=none");
+  ASSERT_EQ(
+      run_program("podium compare " + bert + " --ipus 8 --estimate --quiet --report " + folder.file("r.json"))
+          .status,
+      0);
+  for (const nlohmann::json& strategy : strategies_of(folder.file("r.json"))) {
+    ASSERT_TRUE(strategy.contains("run")) << strategy;
+    const nlohmann::json& run = strategy["run"];
+    const double seconds = run["seconds"];
+    EXPECT_GE(seconds, run["criticalPathSeconds"]) << strategy["name"];
+    EXPECT_EQ(run["bytesSent"], run["bytesReceived"]) << strategy["name"];
+    for (const nlohmann::json& processor : run["processors"]) {
+      EXPECT_NEAR(sum(processor["busySeconds"]) + sum(processor["idleSeconds"]), seconds, 1e-9 * seconds);
+      const nlohmann::json& memory = processor["memory"];
+      EXPECT_EQ(memory["alwaysLive"].get<std::int64_t>() + memory["notAlwaysLive"].get<std::int64_t>(),
+                memory["peak"]);
+    }
+  }
+}
+
 TEST(Compare, EstimatesAModelWithoutWeightsOverAWholePod) {
   const TemporaryFolder folder;
   const std::string bert = model(folder, "bert layers=24 hidden=1024 heads=16 weights=none");
