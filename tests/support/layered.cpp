@@ -100,6 +100,8 @@ void expect_near(const std::vector<ir::Tensor>& found, const std::vector<ir::Ten
     const auto expected = wanted[i].values<float>();
     double worst = 0;
     for (std::size_t k = 0; k < numbers.size(); ++k) {
+      ASSERT_TRUE(std::isfinite(numbers[k]) && std::isfinite(expected[k]))
+          << "output " << i << ", element " << k;
       const double size = std::max(1.0, std::abs(static_cast<double>(expected[k])));
       worst = std::max(worst, std::abs(static_cast<double>(numbers[k]) - expected[k]) / size);
     }
