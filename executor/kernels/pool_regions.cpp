@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "executor/kernels/dispatch.h"
+#include "executor/kernels/gradient_ops.h"
 #include "executor/kernels/pool.h"
 #include "ir/ops/window.h"
 
@@ -49,6 +50,8 @@ struct RoiPool {
   std::int64_t pooled_height = 0;
   std::int64_t pooled_width = 0;
   double scale = 1;
+
+  std::int64_t plane_size() const { return height * width; }
 };
 
 struct Range {
@@ -67,36 +70,45 @@ Range bin_range(T first, T last, std::int64_t index, std::int64_t bins, std::int
           static_cast<std::int64_t>(std::clamp(end, T{0}, most))};
 }
 
+// Where the largest element is, of equal ones the first; -1 of no element.
 template <class T>
-T largest_in(const T* plane, std::int64_t width, Range rows, Range columns) {
-  if (rows.begin >= rows.end || columns.begin >= columns.end) return T{0};
-  T most = plane[rows.begin * width + columns.begin];
+std::int64_t largest_in(const T* plane, std::int64_t width, Range rows, Range columns) {
+  if (rows.begin >= rows.end || columns.begin >= columns.end) return -1;
+  std::int64_t most = rows.begin * width + columns.begin;
   for (std::int64_t h = rows.begin; h < rows.end; ++h) {
-    for (std::int64_t w = columns.begin; w < columns.end; ++w) most = std::max(most, plane[h * width + w]);
+    for (std::int64_t w = columns.begin; w < columns.end; ++w) {
+      if (plane[most] < plane[h * width + w]) most = h * width + w;
+    }
   }
   return most;
 }
 
-// One region: its batch index, x and y of its first corner, x and y of its last.
-template <class T>
-void pool_region(const RoiPool& pool, const T* x, const T* region, T* y) {
+// Calls use(plane, place) for each bin of one region: where its largest element is in which plane of X, -1 when
+// the bin is empty. A region is its batch index, x and y of its first corner, x and y of its last.
+template <class T, class Use>
+void for_each_bin(const RoiPool& pool, const T* x, const T* region, const Use& use) {
   const std::int64_t image = static_cast<std::int64_t>(region[0]);
   if (!(region[0] >= 0) || image >= pool.batch) {
     throw Error("a region is of image {}, there are {}", static_cast<double>(region[0]), pool.batch);
   }
   T corners[4];
   for (int i = 0; i < 4; ++i) corners[i] = std::round(region[i + 1] * static_cast<T>(pool.scale));
-  const std::int64_t plane = pool.height * pool.width;
-  for (std::int64_t c = 0; c < pool.channels; ++c) {
-    const T* from = x + (image * pool.channels + c) * plane;
+  for (std::int64_t plane = image * pool.channels; plane < (image + 1) * pool.channels; ++plane) {
+    const T* from = x + plane * pool.plane_size();
     for (std::int64_t h = 0; h < pool.pooled_height; ++h) {
       const Range rows = bin_range(corners[1], corners[3], h, pool.pooled_height, pool.height);
       for (std::int64_t w = 0; w < pool.pooled_width; ++w) {
-        *y++ = largest_in(from, pool.width, rows,
-                          bin_range(corners[0], corners[2], w, pool.pooled_width, pool.width));
+        const Range columns = bin_range(corners[0], corners[2], w, pool.pooled_width, pool.width);
+        use(plane, largest_in(from, pool.width, rows, columns));
       }
     }
   }
+}
+
+RoiPool read_roi_pool(const PrepareContext& context) {
+  const Dims& x = context.dims(0);
+  const auto& pooled = context.get<ir::IntList>("pooled_shape");
+  return {x[0], x[1], x[2], x[3], pooled[0], pooled[1], static_cast<double>(context.get_float("spatial_scale"))};
 }
 
 }  // namespace
@@ -114,18 +126,35 @@ PreparedKernel prepare_max_unpool(PrepareContext& context) {
 }
 
 PreparedKernel prepare_max_roi_pool(PrepareContext& context) {
-  const Dims& x = context.dims(0);
-  const auto& pooled = context.get<ir::IntList>("pooled_shape");
-  const RoiPool pool{
-      x[0], x[1], x[2], x[3], pooled[0], pooled[1], static_cast<double>(context.get_float("spatial_scale"))};
+  const RoiPool pool = read_roi_pool(context);
   return dispatch<float, double>(context.element(0), [&](auto tag) -> PreparedKernel {
     using T = decltype(tag);
     return [pool](const RunContext& run) {
-      const std::int64_t regions = run.input(1).dim(0);
-      const std::int64_t result_size = pool.channels * pool.pooled_height * pool.pooled_width;
-      for (std::int64_t i = 0; i < regions; ++i) {
-        pool_region(pool, run.input(0).data<T>(), run.input(1).data<T>() + i * 5,
-                    run.output(0).data<T>() + i * result_size);
+      const T* x = run.input(0).data<T>();
+      T* y = run.output(0).data<T>();
+      for (std::int64_t i = 0; i < run.input(1).dim(0); ++i) {
+        for_each_bin(pool, x, run.input(1).data<T>() + i * 5, [&](std::int64_t plane, std::int64_t place) {
+          *y++ = place < 0 ? T{0} : x[plane * pool.plane_size() + place];
+        });
+      }
+    };
+  });
+}
+
+PreparedKernel prepare_max_roi_pool_gradient(PrepareContext& context) {
+  const RoiPool pool = read_roi_pool(context);
+  return dispatch<float, double>(context.element(0), [&](auto tag) -> PreparedKernel {
+    using T = decltype(tag);
+    return [pool](const RunContext& run) {
+      const T* flow = run.input(2).data<T>();
+      T* gradient = run.output(0).data<T>();
+      std::fill_n(gradient, run.output(0).size(), T{0});
+      for (std::int64_t i = 0; i < run.input(1).dim(0); ++i) {
+        for_each_bin(pool, run.input(0).data<T>(), run.input(1).data<T>() + i * 5,
+                     [&](std::int64_t plane, std::int64_t place) {
+                       if (place >= 0) gradient[plane * pool.plane_size() + place] += *flow;
+                       ++flow;
+                     });
       }
     };
   });

@@ -1,8 +1,11 @@
 #include "executor/kernels/resize.h"
 
+#include <algorithm>
+#include <cstring>
 #include <memory>
 
 #include "executor/kernels/families.h"
+#include "executor/kernels/gradient_ops.h"
 #include "executor/kernels/widened.h"
 
 namespace podium::kernels {
@@ -17,12 +20,12 @@ std::vector<AxisMap> maps_from(const ResizeAttributes& attributes, const Dims& x
 }
 
 // The maps, when everything they come from is known before the run.
-Maps known_maps(const PrepareContext& context, const ResizeAttributes& attributes) {
+Maps known_maps(const PrepareContext& context, const ResizeAttributes& attributes, const Dims& x) {
   for (std::size_t i = 1; i < 4; ++i) {
     if (context.has_input(i) && context.constant(i) == nullptr) return nullptr;
   }
   const auto constant = [&](std::size_t i) { return context.has_input(i) ? context.constant(i) : nullptr; };
-  return std::make_shared<const std::vector<AxisMap>>(maps_from(attributes, context.dims(0), constant));
+  return std::make_shared<const std::vector<AxisMap>>(maps_from(attributes, x, constant));
 }
 
 // Nearest moves elements and needs no floats, but float16 regions of interest it does need as numbers.
@@ -31,7 +34,7 @@ PreparedKernel prepare_by_mode(PrepareContext& context) {
   if (attributes.antialias && attributes.mode == ResizeMode::Nearest) {
     throw Error("antialias is not defined for mode 'nearest'");
   }
-  const Maps known = known_maps(context, attributes);
+  const Maps known = known_maps(context, attributes, context.dims(0));
   return [attributes, known](const RunContext& run) {
     const auto given = [&](std::size_t i) { return run.has_input(i) ? &run.input(i) : nullptr; };
     const Tensor& x = run.input(0);
@@ -49,7 +52,51 @@ PreparedKernel prepare_by_mode(PrepareContext& context) {
   };
 }
 
+// From outputs back to inputs: each input is the sum of the outputs that it is part of.
+AxisMap reversed(const AxisMap& map) {
+  struct Part {
+    std::int64_t output;
+    double weight;
+  };
+  std::vector<std::vector<Part>> parts(static_cast<std::size_t>(map.input));
+  for (std::int64_t o = 0; o < map.output; ++o) {
+    if (std::binary_search(map.outside.begin(), map.outside.end(), o)) continue;
+    for (auto i = static_cast<std::size_t>(o * map.taps); i < static_cast<std::size_t>((o + 1) * map.taps); ++i) {
+      if (map.weights[i] != 0) parts[static_cast<std::size_t>(map.indices[i])].push_back({o, map.weights[i]});
+    }
+  }
+  AxisMap result{.input = map.output, .output = map.input};
+  for (const auto& list : parts) result.taps = std::max(result.taps, std::ssize(list));
+  for (auto& list : parts) {
+    list.resize(static_cast<std::size_t>(result.taps));
+    for (const Part& part : list) {
+      result.indices.push_back(part.output);
+      result.weights.push_back(part.weight);
+    }
+  }
+  return result;
+}
+
+PreparedKernel prepare_gradient(PrepareContext& context) {
+  const ResizeAttributes attributes = read_resize(context);
+  const Maps known = known_maps(context, attributes, context.output(0).dims);
+  return [attributes, known](const RunContext& run) {
+    const auto given = [&](std::size_t i) { return run.has_input(i) ? &run.input(i) : nullptr; };
+    Tensor& gradient = run.output(0);
+    const std::vector<AxisMap> maps = known != nullptr ? *known : maps_from(attributes, gradient.dims(), given);
+    std::vector<AxisMap> back(maps.size());
+    std::transform(maps.begin(), maps.end(), back.begin(), reversed);
+    if (run.input(0).size() == 0) {
+      std::memset(gradient.raw(), 0, gradient.bytes());
+    } else {
+      resize_weighted(back, run.input(0), gradient);
+    }
+  };
+}
+
 }  // namespace
+
+PreparedKernel prepare_resize_gradient(PrepareContext& context) { return prepare_widened(context, prepare_gradient); }
 
 PreparedKernel prepare_resize(PrepareContext& context) { return prepare_widened(context, prepare_by_mode); }
 

@@ -6,37 +6,14 @@
 #include <string>
 
 #include "executor/kernels/dispatch.h"
-#include "executor/kernels/parallel.h"
+#include "executor/kernels/grid_points.h"
 #include "executor/kernels/resize.h"
 #include "executor/kernels/strides.h"
 #include "executor/kernels/widened.h"
 
 namespace podium::kernels {
-namespace {
 
-enum class Padding { Zeros, Border, Reflection };
-
-struct GridSample {
-  ResizeMode mode = ResizeMode::Linear;
-  Padding padding = Padding::Zeros;
-  bool align_corners = false;
-  std::int64_t batch = 1;
-  std::int64_t channels = 1;
-  std::int64_t points = 1;  // of one image
-  Dims input = {};          // spatial
-  std::int64_t in_size = 1;
-
-  std::int64_t taps() const { return mode == ResizeMode::Nearest ? 1 : mode == ResizeMode::Linear ? 2 : 4; }
-  std::int64_t corners() const {
-    std::int64_t count = 1;
-    for (std::size_t i = 0; i < input.size(); ++i) count *= taps();
-    return count;
-  }
-};
-
-GridSample read_grid_sample(const PrepareContext& context) {
-  const Dims& x = context.dims(0);
-  const Dims& grid = context.dims(1);
+GridSample read_grid_sample(const ir::TypedOp& context, const Dims& x, const Dims& grid) {
   const std::string& mode = context.get_string("mode");
   const std::string& padding = context.get_string("padding_mode");
   GridSample op{.mode = mode == "nearest" ? ResizeMode::Nearest
@@ -54,107 +31,7 @@ GridSample read_grid_sample(const PrepareContext& context) {
   return op;
 }
 
-// Between which coordinates a point is inside; reflection is at these.
-template <class C>
-struct Border {
-  C low = 0;
-  C high = 0;
-};
-
-template <class C>
-Border<C> border_of(const GridSample& op, std::size_t axis) {
-  const C size = static_cast<C>(op.input[axis]);
-  return op.align_corners ? Border<C>{C{0}, size - 1} : Border<C>{C(-0.5), size - C(0.5)};
-}
-
-template <class C>
-C reflect(C x, const Border<C>& border) {
-  const C length = border.high - border.low;
-  if (!(length > 0)) return border.low;
-  const C past = x < border.low ? border.low - x : x - border.high;
-  if (!(past > 0)) return x;
-  const C turns = std::floor(past / length);
-  const C rest = past - turns * length;
-  const bool from_low = (x < border.low) == (std::fmod(turns, C{2}) == 0);
-  return from_low ? border.low + rest : border.high - rest;
-}
-
-// From [-1, 1] to elements of the axis, moved inside as the padding says.
-template <class C>
-C coordinate_of(const GridSample& op, std::size_t axis, C given) {
-  const C size = static_cast<C>(op.input[axis]);
-  C x = op.align_corners ? (given + 1) / 2 * (size - 1) : ((given + 1) * size - 1) / 2;
-  if (op.mode == ResizeMode::Nearest) x = std::nearbyint(x);  // halves go to even numbers
-  const Border<C> border = border_of<C>(op, axis);
-  if (x >= border.low && x <= border.high) return x;
-  if (op.padding == Padding::Border) return std::clamp(x, C{0}, size - 1);
-  return op.padding == Padding::Reflection ? reflect(x, border) : x;
-}
-
-// The element at a whole coordinate, -1 for the zeros outside.
-template <class C>
-std::int64_t index_of(const GridSample& op, std::size_t axis, C at) {
-  const C last = static_cast<C>(op.input[axis] - 1);
-  if (at >= 0 && at <= last) return static_cast<std::int64_t>(at);
-  if (op.padding == Padding::Zeros || std::isnan(at)) return -1;
-  if (op.padding == Padding::Reflection) at = std::trunc(reflect(at, border_of<C>(op, axis)));
-  return static_cast<std::int64_t>(std::clamp(at, C{0}, last));
-}
-
-template <class C>
-C tap_weight(ResizeMode mode, C distance) {
-  const C x = std::fabs(distance);
-  if (mode == ResizeMode::Nearest) return C{1};
-  if (mode == ResizeMode::Linear) return C{1} - x;
-  const C a = C(-0.75);
-  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
-  return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
-}
-
-// What one point of the grid is the sum of; offset -1: a zero outside.
-template <class C>
-struct Corner {
-  std::int64_t offset = 0;
-  C weight = 1;
-};
-
-// `given` names the last axis first.
-template <class C>
-void find_corners(const GridSample& op, const C* given, std::vector<Corner<C>>& corners) {
-  const std::size_t rank = op.input.size();
-  corners.assign(1, {});
-  std::vector<Corner<C>> longer;
-  for (std::size_t axis = 0; axis < rank; ++axis) {
-    const C x = coordinate_of(op, axis, given[rank - 1 - axis]);
-    const C base =
-        op.mode == ResizeMode::Nearest ? x : std::floor(x) - (op.mode == ResizeMode::Cubic ? 1 : 0);
-    longer.clear();
-    for (const Corner<C>& corner : corners) {
-      for (std::int64_t k = 0; k < op.taps(); ++k) {
-        const C at = base + static_cast<C>(k);
-        const std::int64_t index = index_of(op, axis, at);
-        const std::int64_t offset =
-            index < 0 || corner.offset < 0 ? -1 : corner.offset * op.input[axis] + index;
-        longer.push_back({offset, corner.weight * tap_weight(op.mode, x - at)});
-      }
-    }
-    corners.swap(longer);
-  }
-}
-
-// Calls use(image, point, its corners) for every point, side by side.
-template <class C, class Use>
-void for_each_point(const GridSample& op, const C* grid, const Use& use) {
-  const auto rank = static_cast<std::int64_t>(op.input.size());
-  const std::int64_t cost = op.corners() * (op.channels + 4) + 16;
-  parallel_ranges(op.batch * op.points, cost, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<Corner<C>> corners;
-    for (std::int64_t i = begin; i < end; ++i) {
-      find_corners(op, grid + i * rank, corners);
-      use(i / op.points, i % op.points, corners);
-    }
-  });
-}
+namespace {
 
 template <class T, class C>
 void sample_weighted(const GridSample& op, const T* x, const C* grid, T* y) {
@@ -243,7 +120,7 @@ PreparedKernel prepare_sampling(const PrepareContext& context, const GridSample&
 }
 
 PreparedKernel prepare_by_grid(PrepareContext& context) {
-  const GridSample op = read_grid_sample(context);
+  const GridSample op = read_grid_sample(context, context.dims(0), context.dims(1));
   if (op.in_size == 0 && context.output(0).element_count() > 0) {
     throw Error("the input has no elements to sample");
   }

@@ -1,9 +1,12 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
 
 #include "executor/kernels/convert.h"
+#include "executor/kernels/dispatch.h"
+#include "executor/kernels/gradient_ops.h"
 #include "executor/kernels/parallel.h"
 #include "executor/kernels/vision.h"
 
@@ -59,77 +62,142 @@ struct RoiAlign {
   bool half_pixel = true;
   bool takes_max = false;
 
-  template <class T>
-  T pool(const T* image, std::int64_t width, std::span<const Sample<T>> rows, std::span<const Sample<T>> columns) const;
-  template <class T>
-  void align_one(const Tensor& x, const T* roi, std::int64_t batch, const Dims& y, T* out) const;
+  template <class T, class Use>
+  void for_each_bin(const Dims& x, const T* roi, std::int64_t batch, const Dims& y, const Use& use) const;
   template <class T>
   void align(const Tensor& x, const Tensor& rois, const std::int64_t* batches, Tensor& y) const;
+  template <class T>
+  void spread(const RunContext& run) const;
+};
+
+// One pixel of a sample and what it counts.
+template <class T>
+struct Pixel {
+  std::int64_t index = 0;
+  T weight = 0;
 };
 
 template <class T>
-T RoiAlign::pool(const T* image, std::int64_t width, std::span<const Sample<T>> rows,
-                 std::span<const Sample<T>> columns) const {
-  T sum = 0;
-  std::optional<T> largest;
-  for (const Sample<T>& row : rows) {
-    const T* low = image + row.low * width;
-    const T* high = image + row.high * width;
-    for (const Sample<T>& column : columns) {
-      const T a = row.low_weight * column.low_weight * low[column.low];
-      const T b = row.low_weight * column.high_weight * low[column.high];
-      const T c = row.high_weight * column.low_weight * high[column.low];
-      const T d = row.high_weight * column.high_weight * high[column.high];
-      sum += a + b + c + d;
-      // ONNX takes the largest of the weighted pixels, not of their sums.
-      const T here = std::max(std::max(a, b), std::max(c, d));
-      largest = largest ? std::max(*largest, here) : here;
-    }
-  }
-  if (takes_max) return largest.value_or(0);
-  return sum / static_cast<T>(std::max<std::size_t>(rows.size() * columns.size(), 1));
+std::array<Pixel<T>, 4> pixels_of(std::int64_t width, const Sample<T>& row, const Sample<T>& column) {
+  return {{{row.low * width + column.low, row.low_weight * column.low_weight},
+           {row.low * width + column.high, row.low_weight * column.high_weight},
+           {row.high * width + column.low, row.high_weight * column.low_weight},
+           {row.high * width + column.high, row.high_weight * column.high_weight}}};
 }
 
 template <class T>
-void RoiAlign::align_one(const Tensor& x, const T* roi, std::int64_t batch, const Dims& y, T* out) const {
-  const std::int64_t height = x.dim(2);
-  const std::int64_t width = x.dim(3);
+T mean_of_bin(const T* image, std::int64_t width, std::span<const Sample<T>> rows, std::span<const Sample<T>> columns) {
+  T sum = 0;
+  for (const Sample<T>& row : rows) {
+    for (const Sample<T>& column : columns) {
+      T here = 0;
+      for (const Pixel<T>& pixel : pixels_of(width, row, column)) here += pixel.weight * image[pixel.index];
+      sum += here;
+    }
+  }
+  return sum / static_cast<T>(std::max<std::size_t>(rows.size() * columns.size(), 1));
+}
+
+// ONNX takes the largest of the weighted pixels, not of their sums; of equal ones the first. Weight 0: no sample.
+template <class T>
+Pixel<T> largest_of_bin(const T* image, std::int64_t width, std::span<const Sample<T>> rows,
+                        std::span<const Sample<T>> columns) {
+  std::optional<Pixel<T>> largest;
+  for (const Sample<T>& row : rows) {
+    for (const Sample<T>& column : columns) {
+      for (const Pixel<T>& pixel : pixels_of(width, row, column)) {
+        const bool takes = !largest || pixel.weight * image[pixel.index] > largest->weight * image[largest->index];
+        if (takes) largest = pixel;
+      }
+    }
+  }
+  return largest.value_or(Pixel<T>{});
+}
+
+// Calls use(plane of X, rows, columns) for each bin of one region, in the order of the output.
+template <class T, class Use>
+void RoiAlign::for_each_bin(const Dims& x, const T* roi, std::int64_t batch, const Dims& y, const Use& use) const {
   const T shift = half_pixel ? T(0.5) : T(0);
   const T left = roi[0] * static_cast<T>(scale) - shift;
   const T top = roi[1] * static_cast<T>(scale) - shift;
   const T least = half_pixel ? -std::numeric_limits<T>::infinity() : T(1);
   const T roi_width = std::max(roi[2] * static_cast<T>(scale) - shift - left, least);
   const T roi_height = std::max(roi[3] * static_cast<T>(scale) - shift - top, least);
-  const Samples<T> rows(top, roi_height, y[2], ratio, height);
-  const Samples<T> columns(left, roi_width, y[3], ratio, width);
+  const Samples<T> rows(top, roi_height, y[2], ratio, x[2]);
+  const Samples<T> columns(left, roi_width, y[3], ratio, x[3]);
   for (std::int64_t c = 0; c < y[1]; ++c) {
-    const T* image = x.data<T>() + (batch * y[1] + c) * height * width;
     for (std::int64_t i = 0; i < y[2]; ++i) {
-      for (std::int64_t j = 0; j < y[3]; ++j) *out++ = pool(image, width, rows.of_bin(i), columns.of_bin(j));
+      for (std::int64_t j = 0; j < y[3]; ++j) use((batch * y[1] + c) * x[2] * x[3], rows.of_bin(i), columns.of_bin(j));
+    }
+  }
+}
+
+void check(const Tensor& x, const std::int64_t* batches, const Dims& y) {
+  const bool has_bins = ir::element_count(y) > 0;
+  if (has_bins && x.dim(2) * x.dim(3) == 0) throw Error("X has shape {}: there are no pixels", ir::to_string(x.dims()));
+  for (std::int64_t n = 0; n < y[0]; ++n) {
+    if (batches[n] < 0 || batches[n] >= x.dim(0)) {
+      throw Error("batch_indices[{}] is {}, 0 to {} needed", n, batches[n], x.dim(0) - 1);
     }
   }
 }
 
 template <class T>
 void RoiAlign::align(const Tensor& x, const Tensor& rois, const std::int64_t* batches, Tensor& y) const {
-  if (y.size() > 0 && x.dim(2) * x.dim(3) == 0) throw Error("X has shape {}: there are no pixels", ir::to_string(x.dims()));
-  for (std::int64_t n = 0; n < y.dim(0); ++n) {
-    if (batches[n] < 0 || batches[n] >= x.dim(0)) {
-      throw Error("batch_indices[{}] is {}, 0 to {} needed", n, batches[n], x.dim(0) - 1);
-    }
-  }
+  check(x, batches, y.dims());
   const std::int64_t size = y.dim(1) * y.dim(2) * y.dim(3);
-  const T* from = rois.data<T>();
-  T* to = y.data<T>();
+  const std::int64_t width = x.dim(3);
   constexpr std::int64_t kSampleCost = 16;
   parallel_ranges(y.dim(0), size * kSampleCost, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t n = begin; n < end; ++n) align_one(x, from + n * 4, batches[n], y.dims(), to + n * size);
+    for (std::int64_t n = begin; n < end; ++n) {
+      T* out = y.data<T>() + n * size;
+      for_each_bin(x.dims(), rois.data<T>() + n * 4, batches[n], y.dims(),
+                   [&](std::int64_t plane, auto rows, auto columns) {
+                     const T* image = x.data<T>() + plane;
+                     if (takes_max) {
+                       const Pixel<T> pixel = largest_of_bin(image, width, rows, columns);
+                       *out++ = pixel.weight * image[pixel.index];
+                     } else {
+                       *out++ = mean_of_bin(image, width, rows, columns);
+                     }
+                   });
+    }
   });
 }
 
-}  // namespace
+// Regions overlap: one after the other.
+template <class T>
+void RoiAlign::spread(const RunContext& run) const {
+  const Tensor& x = run.input(0);
+  const std::int64_t* batches = run.input(2).data<std::int64_t>();
+  const Dims& y = run.input(3).dims();
+  check(x, batches, y);
+  const T* flow = run.input(3).data<T>();
+  T* gradient = run.output(0).data<T>();
+  std::fill_n(gradient, run.output(0).size(), T{0});
+  const std::int64_t width = x.dim(3);
+  for (std::int64_t n = 0; n < y[0]; ++n) {
+    for_each_bin(x.dims(), run.input(1).data<T>() + n * 4, batches[n], y,
+                 [&](std::int64_t plane, auto rows, auto columns) {
+                   const T from = *flow++;
+                   if (takes_max) {
+                     const Pixel<T> pixel = largest_of_bin(x.data<T>() + plane, width, rows, columns);
+                     gradient[plane + pixel.index] += pixel.weight * from;
+                     return;
+                   }
+                   const T share = from / static_cast<T>(std::max<std::size_t>(rows.size() * columns.size(), 1));
+                   for (const Sample<T>& row : rows) {
+                     for (const Sample<T>& column : columns) {
+                       for (const Pixel<T>& pixel : pixels_of(width, row, column)) {
+                         gradient[plane + pixel.index] += pixel.weight * share;
+                       }
+                     }
+                   }
+                 });
+  }
+}
 
-PreparedKernel roi_align(PrepareContext& context) {
+RoiAlign read_roi_align(const PrepareContext& context) {
   const std::string& mode = context.get_string("mode");
   const std::string& pixels = context.get_string("coordinate_transformation_mode");
   if (mode != "avg" && mode != "max") throw Error("mode is '{}', avg or max needed", mode);
@@ -141,6 +209,13 @@ PreparedKernel roi_align(PrepareContext& context) {
                       .half_pixel = pixels == "half_pixel",
                       .takes_max = mode == "max"};
   if (plan.ratio < 0) throw Error("sampling_ratio is {}, 0 or more needed", plan.ratio);
+  return plan;
+}
+
+}  // namespace
+
+PreparedKernel roi_align(PrepareContext& context) {
+  const RoiAlign plan = read_roi_align(context);
   const DataType type = context.element(0);
   if (type == DataType::Double) {
     return [plan](const RunContext& run) {
@@ -155,6 +230,13 @@ PreparedKernel roi_align(PrepareContext& context) {
     plan.align<float>(as_float(run.input(0)), as_float(run.input(1)), batches, wide);
     from_float(wide.data<float>(), y, 0, y.size());
   };
+}
+
+PreparedKernel prepare_roi_align_gradient(PrepareContext& context) {
+  const RoiAlign plan = read_roi_align(context);
+  return dispatch<float, double>(context.element(0), [&](auto tag) -> PreparedKernel {
+    return [plan](const RunContext& run) { plan.spread<decltype(tag)>(run); };
+  });
 }
 
 }  // namespace podium::kernels

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/ops/common.h"
+#include "ir/ops/gradients.h"
 #include "ir/ops/movement.h"
 
 namespace podium::ir {
@@ -87,7 +88,8 @@ OpSpec col2im_row() {
           .attributes = {may_have("dilations", AttributeKind::Ints), may_have("pads", AttributeKind::Ints),
                          may_have("strides", AttributeKind::Ints)},
           .infer = infer_col2im,
-          .work = col2im_work};
+          .work = col2im_work,
+          .gradient = col2im_gradient};
 }
 
 }  // namespace podium::ir

@@ -187,6 +187,8 @@ OpSpec conv_transpose_row() {
   return row;
 }
 
+constexpr std::string_view kIntegers = "its output is integers";
+
 OpSpec conv_integer_row() {
   return {.name = "ConvInteger",
           .since = 10,
@@ -198,7 +200,8 @@ OpSpec conv_integer_row() {
           .types = {{'X', kBytes}, {'W', kBytes}, {'Y', {DataType::Int32}}},
           .attributes = window_attributes({kAutoPad}),
           .infer = infer_conv_integer,
-          .work = conv_work<1>};
+          .work = conv_work<1>,
+          .no_gradient = kIntegers};
 }
 
 OpSpec qlinear_conv_row() {
@@ -221,7 +224,8 @@ OpSpec qlinear_conv_row() {
                     {'B', {DataType::Int32}}},
           .attributes = window_attributes({kAutoPad}),
           .infer = infer_qlinear_conv,
-          .work = conv_work<3>};
+          .work = conv_work<3>,
+          .no_gradient = kIntegers};
 }
 
 OpSpec deform_conv_row() {
@@ -257,7 +261,7 @@ std::span<const OpSpec> conv_ops() {
       differentiable(conv_transpose_row(), conv_transpose_gradient),
       conv_integer_row(),
       qlinear_conv_row(),
-      deform_conv_row(),
+      differentiable(deform_conv_row(), deform_conv_gradient),
       differentiable(causal_conv_row(), causal_conv_gradient),
   };
   return kRows;

@@ -97,12 +97,105 @@ OpSpec max_pool_gradient_row() {
           .gradient = max_pool_gradient_gradient};
 }
 
+void shaped_by_attribute(InferContext& context, DataType element) {
+  context.set_output(0, element, context.get<IntList>("input_shape"));
+}
+
+void infer_resize_gradient(InferContext& context) { shaped_by_attribute(context, context.element(0)); }
+void infer_grid_sample_input_gradient(InferContext& context) { shaped_by_attribute(context, context.element(1)); }
+void infer_grid_sample_grid_gradient(InferContext& context) { context.set_output(0, context.input(1)); }
+
+// As much as the op itself does for each element of its output, here what flows.
+template <int kPerElement, std::size_t kFlow>
+Work work_per_flow(const TypedOp& op) {
+  const std::int64_t count = op.input(kFlow).element_count();
+  return {.flop = count < 0 ? 0 : static_cast<double>(count) * kPerElement, .bytes = io_bytes(op)};
+}
+
+// The attributes of the op that this is the gradient of, which is in `family`. (The table of all ops is not there
+// while its families are made.)
+std::vector<AttributeSpec> attributes_of(OpFamily family, std::string_view op, std::vector<AttributeSpec> more) {
+  const std::span<const OpSpec> rows = family();
+  const auto row = std::find_if(rows.begin(), rows.end(), [&](const OpSpec& spec) { return spec.name == op; });
+  IR_CHECK(row != rows.end(), "there is no {}", op);
+  std::vector<AttributeSpec> attributes = row->attributes;
+  attributes.insert(attributes.end(), more.begin(), more.end());
+  return attributes;
+}
+
+OpSpec resize_gradient_row() {
+  return {.name = "ResizeGradient",
+          .domain = "podium",
+          .inputs = {{"dY"},
+                     {"roi", 'R', Formal::Optional},
+                     {"scales", 'S', Formal::Optional},
+                     {"sizes", 'I', Formal::Optional}},
+          .outputs = {{"dX"}},
+          .types = {{'T', kFloats}, {'R', kFloats}, {'S', {DataType::Float}}, {'I', kInt64}},
+          .attributes = attributes_of(resize_ops, "Resize", {must_have("input_shape", AttributeKind::Ints)}),
+          .infer = infer_resize_gradient,
+          .work = work_per_flow<4, 0>,
+          .gradient = resize_gradient_gradient};
+}
+
+OpSpec grid_sample_input_gradient_row() {
+  return {.name = "GridSampleInputGradient",
+          .domain = "podium",
+          .inputs = {{"grid", 'G'}, {"dY"}},
+          .outputs = {{"dX"}},
+          .types = {{'T', kFloats}, {'G', kFloats}},
+          .attributes = attributes_of(resize_ops, "GridSample", {must_have("input_shape", AttributeKind::Ints)}),
+          .infer = infer_grid_sample_input_gradient,
+          .work = work_per_flow<8, 1>,
+          .gradient = grid_sample_input_gradient_gradient};
+}
+
+// No gradient of its own: nobody needs how the slopes between elements bend.
+OpSpec grid_sample_grid_gradient_row() {
+  return {.name = "GridSampleGridGradient",
+          .domain = "podium",
+          .inputs = {{"X"}, {"grid", 'G'}, {"dY"}},
+          .outputs = {{"dgrid", 'G'}},
+          .types = {{'T', kFloats}, {'G', kFloats}},
+          .attributes = attributes_of(resize_ops, "GridSample", {}),
+          .infer = infer_grid_sample_grid_gradient,
+          .work = work_per_flow<16, 2>};
+}
+
+// No gradients of their own: detectors are trained by first derivatives.
+OpSpec max_roi_pool_gradient_row() {
+  return {.name = "MaxRoiPoolGradient",
+          .domain = "podium",
+          .inputs = {{"X"}, {"rois"}, {"dY"}},
+          .outputs = {{"dX"}},
+          .types = {{'T', kFloats}},
+          .attributes = attributes_of(pool_ops, "MaxRoiPool", {}),
+          .infer = same_as_input,
+          .work = work_per_flow<1, 2>};
+}
+
+OpSpec roi_align_gradient_row() {
+  return {.name = "RoiAlignGradient",
+          .domain = "podium",
+          .inputs = {{"X"}, {"rois"}, {"batch_indices", 'I'}, {"dY"}},
+          .outputs = {{"dX"}},
+          .types = {{'T', kFloats}, {'I', kInt64}},
+          .attributes = attributes_of(vision_ops, "RoiAlign", {}),
+          .infer = same_as_input,
+          .work = work_per_flow<8, 3>};
+}
+
 }  // namespace
 
 std::span<const OpSpec> gradient_ops() {
   static const std::vector<OpSpec> kRows{
       conv_weight_gradient_row(),
+      grid_sample_grid_gradient_row(),
+      grid_sample_input_gradient_row(),
       max_pool_gradient_row(),
+      max_roi_pool_gradient_row(),
+      resize_gradient_row(),
+      roi_align_gradient_row(),
       sum_pool_gradient_row(),
   };
   return kRows;

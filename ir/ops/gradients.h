@@ -91,6 +91,8 @@ void trilu_gradient(GradientContext& context);
 void causal_conv_gradient(GradientContext& context);
 void conv_gradient(GradientContext& context);
 void conv_transpose_gradient(GradientContext& context);
+/// In gradients_deform.cpp.
+void deform_conv_gradient(GradientContext& context);
 /// Of ConvWeightGradient itself.
 void conv_weight_gradient_gradient(GradientContext& context);
 
@@ -105,6 +107,17 @@ void max_unpool_gradient(GradientContext& context);
 /// Of MaxPoolGradient and SumPoolGradient themselves.
 void max_pool_gradient_gradient(GradientContext& context);
 void sum_pool_gradient_gradient(GradientContext& context);
+
+// What looks at images between their elements, in gradients_resample.cpp.
+void affine_grid_gradient(GradientContext& context);
+void col2im_gradient(GradientContext& context);
+void grid_sample_gradient(GradientContext& context);
+void max_roi_pool_gradient(GradientContext& context);
+void resize_gradient(GradientContext& context);
+void roi_align_gradient(GradientContext& context);
+/// Of GridSampleInputGradient and ResizeGradient themselves.
+void grid_sample_input_gradient_gradient(GradientContext& context);
+void resize_gradient_gradient(GradientContext& context);
 
 // Normalisations, dropout and losses, in gradients_norm.cpp and gradients_loss.cpp.
 void batch_normalization_gradient(GradientContext& context);

@@ -151,7 +151,7 @@ std::span<const OpSpec> pool_ops() {
       differentiable(global_pool_row("GlobalMaxPool"), global_max_pool_gradient),
       differentiable(global_pool_row("GlobalLpPool", {with_default("p", std::int64_t{2})}), global_lp_pool_gradient),
       differentiable(max_unpool_row(), max_unpool_gradient),
-      max_roi_pool_row(),
+      differentiable(max_roi_pool_row(), max_roi_pool_gradient),
   };
   return kRows;
 }

@@ -2,6 +2,7 @@
 
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
+#include "ir/ops/gradients.h"
 #include "ir/ops/resize_axes.h"
 
 namespace podium::ir {
@@ -171,7 +172,9 @@ OpSpec affine_grid_row() {
 }  // namespace
 
 std::span<const OpSpec> resize_ops() {
-  static const std::vector<OpSpec> kRows{resize_row(), grid_sample_row(), affine_grid_row()};
+  static const std::vector<OpSpec> kRows{differentiable(resize_row(), resize_gradient),
+                                          differentiable(grid_sample_row(), grid_sample_gradient),
+                                          differentiable(affine_grid_row(), affine_grid_gradient)};
   return kRows;
 }
 

@@ -2,6 +2,7 @@
 
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
+#include "ir/ops/gradients.h"
 
 namespace podium::ir {
 namespace {
@@ -113,7 +114,7 @@ OpSpec image_decoder() {
 }  // namespace
 
 std::span<const OpSpec> vision_ops() {
-  static const std::vector<OpSpec> kRows{non_max_suppression(), roi_align(), image_decoder()};
+  static const std::vector<OpSpec> kRows{non_max_suppression(), differentiable(roi_align(), roi_align_gradient), image_decoder()};
   return kRows;
 }
 

@@ -150,6 +150,114 @@ TEST(Gradients, OfMaximaPutBack) {
   }
 }
 
+TEST(Gradients, OfDeformableConvolutions) {
+  const std::string op = "DeformConv <group = 2, offset_group = 2, strides = [2, 1], dilations = [1, 2], pads = [1, 0, 0, 1]";
+  // Offsets from -0.7 to 0.7: beyond the edges too.
+  ir::Tensor offsets = numbers({2, 16, 2, 3}, 1);
+  for (std::int64_t i = 0; i < offsets.size(); ++i) offsets.data<double>()[i] -= 1.0001;
+  expect_gradients_of_differences("g (double[] x, double[] w, double[] o, double[] b, double[] m) => (double[] y) { y = " + op +
+                                      "> (x, w, o, b, m) }",
+                                  {numbers({2, 4, 4, 4}), numbers({2, 2, 2, 2}, 2), offsets, numbers({2}, 3),
+                                   numbers({2, 8, 2, 3}, 4)});
+  expect_gradients_of_differences("g (double[] x, double[] w, double[] o) => (double[] y) { y = DeformConv (x, w, o) }",
+                                  {numbers({1, 2, 4}), numbers({3, 2, 2}, 2), numbers({1, 2, 3}, 1)});
+  expect_gradients_of_differences("g (double[] x, double[] w, double[] o) => (double[] y) { y = DeformConv (x, w, o) }",
+                                  {numbers({1, 1, 2, 3, 2}), numbers({2, 1, 2, 1, 2}, 2), numbers({1, 12, 1, 3, 1}, 1)});
+}
+
+TEST(Gradients, OfPooledRegions) {
+  const auto x = numbers({2, 2, 6, 5});
+  const std::string head = "g (double[] x) => (double[] y) { r = Constant <value = double[3,";
+  for (const char* attributes : {"mode = \"avg\"", "mode = \"max\"", "sampling_ratio = 3",
+                                 "coordinate_transformation_mode = \"output_half_pixel\", spatial_scale = 0.7"}) {
+    expect_gradients_of_differences(head + "4] {0, 0, 4, 5, 1.2, 0.3, 7, 4, 2, 2, 3, 3}> () b = Constant <value_ints = [0, 1, 0]> ()" +
+                                        " y = RoiAlign <output_height = 2, output_width = 3, " + attributes + "> (x, r, b) }",
+                                    {x});
+  }
+  expect_gradients_of_differences(head + "5] {0, 0, 0, 4, 5, 1, 1, 0, 7, 4, 0, 2, 2, 3, 3}> ()" +
+                                      " y = MaxRoiPool <pooled_shape = [2, 2], spatial_scale = 0.8> (x, r) }",
+                                  {x});
+}
+
+std::vector<std::string> resize_modes() {
+  std::vector<std::string> modes{"mode = \"linear\", antialias = 1", "mode = \"cubic\", antialias = 1",
+                                 "mode = \"cubic\", exclude_outside = 1, cubic_coeff_a = -0.5"};
+  for (const char* nearest : {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}) {
+    modes.push_back(std::string("nearest_mode = \"") + nearest + "\"");
+  }
+  for (const char* mode : {"nearest", "linear", "cubic"}) {
+    for (const char* coordinates : {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric"}) {
+      modes.push_back(std::string("mode = \"") + mode + "\", coordinate_transformation_mode = \"" + coordinates + "\"");
+    }
+  }
+  return modes;
+}
+
+void expect_resize_gradients(const std::string& body) {
+  expect_gradients_of_differences("g (double[] x) => (double[] y) { " + body + " }", {numbers({1, 2, 4, 5})});
+}
+
+TEST(Gradients, OfResizedImages) {
+  for (const std::string& mode : resize_modes()) {
+    expect_resize_gradients("s = Constant <value = float[4] {1, 1, 2, 0.6}> () y = Resize <" + mode + "> (x, , s)");
+    expect_resize_gradients("s = Constant <value_ints = [7, 3]> () y = Resize <axes = [3, 2], " + mode + "> (x, , , s)");
+  }
+  expect_resize_gradients("r = Constant <value = float[8] {0, 0, 0.2, 0.1, 1, 1, 1.3, 0.8}> () s = Constant <value_ints = [1, 2, 5, 4]> ()"
+                                " y = Resize <mode = \"linear\", coordinate_transformation_mode = \"tf_crop_and_resize\","
+                                " extrapolation_value = 3.0> (x, r, , s)");
+}
+
+TEST(Gradients, OfSampledGrids) {
+  for (const char* mode : {"linear", "nearest", "cubic"}) {
+    for (const char* padding : {"zeros", "border", "reflection"}) {
+      for (const int align_corners : {0, 1}) {
+        const std::string op = fmt::format("GridSample <mode = \"{}\", padding_mode = \"{}\", align_corners = {}>", mode, padding, align_corners);
+        // Points from -1.9 to 1.9, far outside too.
+        const auto grid = [](ir::Dims dims) {
+          ir::Tensor points = numbers(std::move(dims), 1);
+          for (std::int64_t i = 0; i < points.size(); ++i) points.data<double>()[i] = 2.7 * (points.data<double>()[i] - 1.0003);
+          return points;
+        };
+        const std::string text = "g (double[] x, double[] p) => (double[] y) { y = " + op + " (x, p) }";
+        expect_gradients_of_differences(text, {numbers({2, 2, 4, 5}), grid({2, 3, 4, 2})});
+        expect_gradients_of_differences(text, {numbers({1, 2, 3, 2, 4}), grid({1, 2, 2, 3, 3})});
+      }
+    }
+  }
+}
+
+TEST(Gradients, OfAffineGrids) {
+  for (const char* tail : {"[2, 3, 4, 5]> () y = AffineGrid", "[2, 3, 4, 5]> () y = AffineGrid <align_corners = 1>"}) {
+    expect_gradients_of_differences(std::string("g (double[] t) => (double[] y) { s = Constant <value_ints = ") + tail + " (t, s) }",
+                                    {numbers({2, 2, 3})});
+  }
+  expect_gradients_of_differences("g (double[] t) => (double[] y) { s = Constant <value_ints = [1, 1, 2, 3, 4]> () y = AffineGrid (t, s) }",
+                                  {numbers({1, 3, 4})});
+}
+
+TEST(Gradients, OfColumnsPutTogether) {
+  const auto expect = [](const std::string& image, const std::string& block, const std::string& attributes, ir::Dims columns) {
+    expect_gradients_of_differences("g (double[] x) => (double[] y) { i = Constant <value_ints = " + image +
+                                        "> () b = Constant <value_ints = " + block + "> () y = Col2Im" + attributes + " (x, i, b) }",
+                                    {numbers(std::move(columns))});
+  };
+  expect("[4, 5]", "[2, 3]", "", {2, 12, 9});
+  expect("[5, 6]", "[2, 2]", " <strides = [2, 1], dilations = [1, 3], pads = [1, 0, 0, 1]>", {1, 8, 12});
+  expect("[7]", "[3]", " <strides = [2]>", {2, 6, 3});
+}
+
+TEST(Gradients, OfGradientsOfResampledImages) {
+  const auto expect = [](const std::string& body, const std::string& other, const testing::Tensors& inputs) {
+    expect_gradients_of_differences("g (" + std::string(other.empty() ? "" : "double[] p, ") + "double[] x) => (double[] d) { " + body +
+                                        " z = Exp (y) d = ai.onnx.preview.training.Gradient <xs = [\"x\"], " +
+                                        (other.empty() ? "" : "zs = [\"p\"], ") + "y = \"z\"> (x" + (other.empty() ? "" : ", p") + ") }",
+                                    inputs);
+  };
+  expect("s = Constant <value_ints = [1, 1, 5, 4]> () y = Resize <mode = \"linear\"> (x, , , s)", "", {numbers({1, 1, 3, 6})});
+  expect("b = Constant <value_ints = [2, 2]> () i = Constant <value_ints = [3, 4]> () y = Col2Im (x, i, b)", "", {numbers({1, 4, 6})});
+  expect("y = GridSample <mode = \"cubic\"> (x, p)", "p", {numbers({1, 2, 2, 2}, 1), numbers({1, 2, 3, 4})});
+}
+
 TEST(Gradients, OfGradientsOfPools) {
   for (const char* op : {"AveragePool <kernel_shape = [3, 2], strides = [2, 2], ceil_mode = 1, pads = [1, 0, 0, 0]>",
                          "AveragePool <kernel_shape = [2, 2], strides = [2, 2]>", "LpPool <kernel_shape = [2, 2], p = 3>",

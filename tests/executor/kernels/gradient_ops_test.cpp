@@ -137,5 +137,40 @@ TEST(PoolGradients, AreRightInEveryTypeOnAnyNumberOfThreads) {
   }
 }
 
+TEST(ResampleGradients, AreRightInEveryTypeOnAnyNumberOfThreads) {
+  const Tensor sizes = Tensor::ints({2, 8, 60, 41});
+  for (const char* mode : {"nearest", "linear", "cubic"}) {
+    const Attributes resize{{"mode", std::string(mode)}, {"input_shape", ir::IntList{2, 8, 33, 70}}};
+    expect_right_in_every_type({"ResizeGradient", {random_floats({2, 8, 60, 41}, 1), {}, {}, sizes}, resize});
+  }
+  const Tensor x = random_floats({2, 9, 40, 31}, 1);
+  const Tensor flow = random_floats({2, 9, 50, 32}, 2);
+  // Multiples of 1/64, so that every type sees the same points.
+  Tensor grid = random_floats({2, 50, 32, 2}, 3);
+  for (std::int64_t i = 0; i < grid.size(); ++i) grid.data<float>()[i] = std::round(grid.data<float>()[i] * 64) / 64;
+  const Attributes cubic{{"mode", std::string("cubic")}, {"padding_mode", std::string("reflection")}};
+  expect_right_in_every_type({"GridSampleGridGradient", {x, grid, flow}, cubic});
+  Attributes shaped = cubic;
+  shaped.push_back({"input_shape", ir::IntList{2, 9, 40, 31}});
+  expect_right_in_every_type({"GridSampleInputGradient", {grid, flow}, shaped});
+}
+
+TEST(RegionGradients, AreRightInEveryType) {
+  const Tensor x = random_floats({2, 3, 12, 13}, 1);
+  const Tensor flow = random_floats({3, 3, 4, 2}, 2);
+  const Tensor corners = Tensor::of<float>({3, 4}, {0, 0, 7, 9, 2, 1, 12, 6, 1, 1, 3, 3});
+  const Attributes size{{"output_height", std::int64_t{4}}, {"output_width", std::int64_t{2}}};
+  expect_right_in_every_type({"RoiAlignGradient", {x, corners, Tensor::ints({1, 0, 1}), flow}, size});
+  const Tensor rois = Tensor::of<float>({3, 5}, {1, 0, 0, 7, 9, 0, 2, 1, 12, 6, 1, 1, 1, 3, 3});
+  expect_close_to_doubles({"MaxRoiPoolGradient", {x, rois, flow}, {{"pooled_shape", ir::IntList{4, 2}}}}, DataType::Float, 1e-6);
+}
+
+TEST(RegionGradients, RefuseAnImageThatIsNotThere) {
+  const Tensor corners = Tensor::of<float>({1, 4}, {0, 0, 1, 1});
+  EXPECT_THROW(run({"RoiAlignGradient", {random_floats({1, 1, 2, 2}, 1), corners, Tensor::ints({1}), random_floats({1, 1, 1, 1}, 2)}, {}},
+                   DataType::Float),
+               Error);
+}
+
 }  // namespace
 }  // namespace podium::kernels

@@ -1,0 +1,128 @@
+// What looks at images between their elements: regions, resizing, grids of points. And Col2Im.
+#include <algorithm>
+
+#include "ir/ops/col2im.h"
+#include "ir/ops/gradient_terms.h"
+#include "ir/ops/gradients.h"
+
+namespace podium::ir {
+namespace {
+
+ValueId private_op(GradientContext& context, std::string_view name, std::vector<ValueId> inputs,
+                   std::vector<Attribute> attributes) {
+  return context.builder.ops("podium", name, std::move(inputs), 1, std::move(attributes))[0];
+}
+
+std::vector<Attribute> with_input_shape(const GradientContext& context) {
+  std::vector<Attribute> attributes = context.op.attributes;
+  attributes.push_back({"input_shape", context.static_dims(context.input(0))});
+  return attributes;
+}
+
+std::vector<Attribute> without(std::string_view name, std::vector<Attribute> attributes) {
+  std::erase_if(attributes, [&](const Attribute& attribute) { return attribute.name == name; });
+  return attributes;
+}
+
+// A matrix of ones along the diagonal, of the type of `like`, in other dimensions of as many elements.
+Term diagonal(GradientContext& context, std::int64_t rows, std::int64_t columns, Dims dims, ValueId like) {
+  Tensor matrix(DataType::Double, {rows, columns});
+  std::fill_n(matrix.data<double>(), matrix.size(), 0.0);
+  for (std::int64_t i = 0; i < std::min(rows, columns); ++i) matrix.data<double>()[i * columns + i] = 1;
+  const ValueId known = context.builder.constant(matrix.reshaped(std::move(dims)));
+  return {&context, context.call("CastLike", {known, like})};
+}
+
+}  // namespace
+
+// Regions, here and in the next, are taken as given: what cuts them out is not trained through them.
+void roi_align_gradient(GradientContext& context) {
+  if (!context.wants(0)) return;
+  context.set(0, private_op(context, "RoiAlignGradient",
+                            {context.input(0), context.input(1), context.input(2), context.output_gradient()},
+                            context.op.attributes));
+}
+
+void max_roi_pool_gradient(GradientContext& context) {
+  if (!context.wants(0)) return;
+  context.set(0, private_op(context, "MaxRoiPoolGradient",
+                            {context.input(0), context.input(1), context.output_gradient()}, context.op.attributes));
+}
+
+// So are scales and the region of interest.
+void resize_gradient(GradientContext& context) {
+  if (!context.wants(0)) return;
+  std::vector<ValueId> inputs = context.op.inputs;
+  inputs[0] = context.output_gradient();
+  context.set(0, private_op(context, "ResizeGradient", std::move(inputs), with_input_shape(context)));
+}
+
+// It is linear. Outside of a region there is nothing of X.
+void resize_gradient_gradient(GradientContext& context) {
+  if (!context.wants(0)) return;
+  std::vector<ValueId> inputs = context.op.inputs;
+  inputs[0] = context.output_gradient();
+  context.set(0, context.call("Resize", std::move(inputs),
+                              without("input_shape", without("extrapolation_value", context.op.attributes))));
+}
+
+void grid_sample_gradient(GradientContext& context) {
+  const ValueId grid = context.input(1);
+  const ValueId flow = context.output_gradient();
+  if (context.wants(0)) {
+    context.set(0, private_op(context, "GridSampleInputGradient", {grid, flow}, with_input_shape(context)));
+  }
+  if (context.wants(1)) {
+    context.set(1, private_op(context, "GridSampleGridGradient", {context.input(0), grid, flow}, context.op.attributes));
+  }
+}
+
+// Linear in what flows; with respect to the grid it is what the flow of flow would have.
+void grid_sample_input_gradient_gradient(GradientContext& context) {
+  const std::vector<Attribute> attributes = without("input_shape", context.op.attributes);
+  const ValueId flow = context.output_gradient();
+  const ValueId grid = context.input(0);
+  if (context.wants(0)) {
+    context.set(0, private_op(context, "GridSampleGridGradient", {flow, grid, context.input(1)}, attributes));
+  }
+  if (context.wants(1)) context.set(1, context.call("GridSample", {flow, grid}, attributes));
+}
+
+// The grid of no movement has the points that theta is multiplied with.
+void affine_grid_gradient(GradientContext& context) {
+  const Dims grid = context.static_dims(context.output());
+  const std::int64_t rank = grid.back();
+  Dims size{1, 1};
+  size.insert(size.end(), grid.begin() + 1, grid.end() - 1);
+  const Term flow = flow_of(context);
+  const Term identity = diagonal(context, rank, rank + 1, {1, rank, rank + 1}, flow);
+  const Term points = identity.with("AffineGrid", context.ints(size), context.op.attributes)
+                          .with("Reshape", context.ints({1, -1, rank}));
+  const ValueId ones = context.call("Expand", {context.number(1, flow), context.ints({1, element_count(size), 1})});
+  const ValueId factors = context.call("Concat", {points, ones}, {{"axis", std::int64_t{2}}});
+  const Term rows = flow.with("Reshape", context.ints({grid[0], -1, rank})).call("Transpose", {{"perm", IntList{0, 2, 1}}});
+  context.set(0, rows.with("MatMul", factors));
+}
+
+// Each place of the block is a channel of a convolution that picks it out.
+void col2im_gradient(GradientContext& context) {
+  const Dims columns = context.static_dims(context.input(0));
+  const auto known = [&](std::size_t i) {
+    const std::optional<Tensor>& tensor = context.builder.graph()[context.input(i)].constant;
+    if (!tensor) throw Error("the gradient needs an image_shape and a block_shape that are known before the run");
+    return tensor->to_ints();
+  };
+  const TypedOp op(context.builder.graph(), context.op);
+  const Dims block = col2im_geometry(op, known(1), known(2)).block;
+  const std::int64_t places = element_count(block);
+  Dims image{-1, 1};
+  for (std::int64_t size : known(1)) image.push_back(size);
+  Dims window{places, 1};
+  window.insert(window.end(), block.begin(), block.end());
+  const Term flow = flow_of(context).with("Reshape", context.ints(image));
+  const Term picks = diagonal(context, places, places, window, flow);
+  const Term picked = flow.with("Conv", picks, context.op.attributes);
+  context.set(0, picked.with("Reshape", context.ints(columns)));
+}
+
+}  // namespace podium::ir
