@@ -191,127 +191,60 @@ bool quantize(const SampledOp& op) {
 
 struct Family {
   Rule rule;
-  std::vector<std::string_view> names;
+  std::string_view names;  ///< of ops of ai.onnx, each followed by a space
 };
 
-const std::vector<Family>& families() {
-  static const std::vector<Family> kFamilies{
-      {each_element,
-       {"Abs",
-        "Acos",
-        "Acosh",
-        "Add",
-        "And",
-        "Asin",
-        "Asinh",
-        "Atan",
-        "Atanh",
-        "BitShift",
-        "BitwiseAnd",
-        "BitwiseNot",
-        "BitwiseOr",
-        "BitwiseXor",
-        "Cast",
-        "CastLike",
-        "Ceil",
-        "Celu",
-        "Clip",
-        "Cos",
-        "Cosh",
-        "Div",
-        "Elu",
-        "Equal",
-        "Erf",
-        "Exp",
-        "Expand",
-        "Floor",
-        "Gelu",
-        "Greater",
-        "GreaterOrEqual",
-        "HardSigmoid",
-        "HardSwish",
-        "Identity",
-        "IsInf",
-        "IsNaN",
-        "LeakyRelu",
-        "Less",
-        "LessOrEqual",
-        "Log",
-        "Max",
-        "Mean",
-        "Min",
-        "Mish",
-        "Mod",
-        "Mul",
-        "Neg",
-        "Not",
-        "Or",
-        "PRelu",
-        "Pow",
-        "QuickGelu",
-        "Reciprocal",
-        "Relu",
-        "Round",
-        "Selu",
-        "Shrink",
-        "Sigmoid",
-        "Sign",
-        "Sin",
-        "Sinh",
-        "Softplus",
-        "Softsign",
-        "Sqrt",
-        "Sub",
-        "Sum",
-        "Swish",
-        "Tan",
-        "Tanh",
-        "ThresholdedRelu",
-        "Where",
-        "Xor"}},
-      {along_attribute, {"Concat", "Hardmax", "LogSoftmax", "LpNormalization", "Softmax", "Split", "TopK"}},
-      {elements_along_attribute, {"GatherElements", "ScatterElements"}},
-      {along_input, {"CumSum", "CumProd"}},
-      {from_attribute_on, {"LayerNormalization", "RMSNormalization"}},
-      {first_axis,
-       {"AveragePool", "CausalConvWithState", "Conv", "ConvInteger", "ConvTranspose", "DepthToSpace", "Det",
-        "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "GroupNormalization", "InstanceNormalization",
-        "LRN", "LpPool", "MaxPool", "QLinearConv", "Resize", "SpaceToDepth"}},
-      {first_axis_of<1>, {"GridSample"}},
-      {first_axis_of<2, 4>, {"DeformConv"}},
-      {attention, {"Attention"}},
-      {rotary_embedding, {"RotaryEmbedding"}},
-      {batch_normalization, {"BatchNormalization"}},
-      {mean_variance, {"MeanVarianceNormalization"}},
-      {one_input,
-       {"ArgMax", "ArgMin", "OneHot", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax",
-        "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare", "Transpose"}},
-      {reshape, {"Flatten", "Reshape", "Squeeze", "Unsqueeze"}},
-      {matrix_product, {"MatMul", "MatMulInteger"}},
-      {gemm, {"Gemm"}},
-      {einsum, {"Einsum"}},
-      {gather, {"Gather"}},
-      {only_indices, {"GatherND"}},
-      {keeps_whole_axis, {"Pad", "Tile"}},
-      {slice, {"Slice"}},
-      {recurrent, {"GRU", "LSTM", "RNN"}},
-      {dropout, {"Dropout"}},
-      {quantize, {"DequantizeLinear", "QuantizeLinear"}},
-  };
-  return kFamilies;
+constexpr Family kFamilies[] = {
+    {each_element,
+     "Abs Acos Acosh Add And Asin Asinh Atan Atanh BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor "
+     "Cast CastLike Ceil Celu Clip Cos Cosh Div Elu Equal Erf Exp Expand Floor Gelu Greater "
+     "GreaterOrEqual HardSigmoid HardSwish Identity IsInf IsNaN LeakyRelu Less LessOrEqual Log Max Mean "
+     "Min Mish Mod Mul Neg Not Or PRelu Pow Reciprocal Relu Round Selu Shrink Sigmoid Sign Sin Sinh "
+     "Softplus Softsign Sqrt Sub Sum Swish Tan Tanh ThresholdedRelu Where Xor "},
+    {along_attribute, "Concat Hardmax LogSoftmax LpNormalization Softmax Split TopK "},
+    {elements_along_attribute, "GatherElements ScatterElements "},
+    {along_input, "CumSum CumProd "},
+    {from_attribute_on, "LayerNormalization RMSNormalization "},
+    {first_axis,
+     "AveragePool CausalConvWithState Conv ConvInteger ConvTranspose DepthToSpace Det GlobalAveragePool "
+     "GlobalLpPool GlobalMaxPool GroupNormalization InstanceNormalization LRN LpPool MaxPool QLinearConv "
+     "Resize SpaceToDepth "},
+    {first_axis_of<1>, "GridSample "},
+    {first_axis_of<2, 4>, "DeformConv "},
+    {attention, "Attention "},
+    {rotary_embedding, "RotaryEmbedding "},
+    {batch_normalization, "BatchNormalization "},
+    {mean_variance, "MeanVarianceNormalization "},
+    {one_input,
+     "ArgMax ArgMin OneHot ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin "
+     "ReduceProd ReduceSum ReduceSumSquare Transpose "},
+    {reshape, "Flatten Reshape Squeeze Unsqueeze "},
+    {matrix_product, "MatMul MatMulInteger "},
+    {gemm, "Gemm "},
+    {einsum, "Einsum "},
+    {gather, "Gather "},
+    {only_indices, "GatherND "},
+    {keeps_whole_axis, "Pad Tile "},
+    {slice, "Slice "},
+    {recurrent, "GRU LSTM RNN "},
+    {dropout, "Dropout "},
+    {quantize, "DequantizeLinear QuantizeLinear "},
+};
+
+std::unordered_map<const OpSpec*, Rule> rules_by_op() {
+  std::unordered_map<const OpSpec*, Rule> rules{{find_op("com.microsoft", "QuickGelu"), each_element}};
+  for (const Family& family : kFamilies) {
+    for (std::string_view rest = family.names; !rest.empty(); rest.remove_prefix(rest.find(' ') + 1)) {
+      const std::string_view name = rest.substr(0, rest.find(' '));
+      const OpSpec* spec = find_op("", name);
+      IR_CHECK(spec != nullptr && rules.emplace(spec, family.rule).second, "{}", name);
+    }
+  }
+  return rules;
 }
 
 Rule find_rule(const Op& op) {
-  static const std::unordered_map<const OpSpec*, Rule> kRules = [] {
-    std::unordered_map<const OpSpec*, Rule> rules;
-    for (const Family& family : families()) {
-      for (std::string_view name : family.names) {
-        const OpSpec* spec = find_op(name == "QuickGelu" ? "com.microsoft" : "", name);
-        IR_CHECK(spec != nullptr && rules.emplace(spec, family.rule).second, "{}", name);
-      }
-    }
-    return rules;
-  }();
+  static const std::unordered_map<const OpSpec*, Rule> kRules = rules_by_op();
   if (op.spec->domain == "ai.onnx.ml") return rows_of_features;
   const auto found = kRules.find(op.spec);
   return found == kRules.end() ? nullptr : found->second;
