@@ -7,17 +7,18 @@
 #include <optional>
 #include <string_view>
 
+#include "ir/annotation.h"
 #include "ir/graph.h"
 #include "ir/placement.h"
 
 namespace podium::annotate {
 
-inline constexpr std::string_view kVirtualGraph = "__ipu_number";
-inline constexpr std::string_view kPipelineStage = "__pipeline_stage";
-inline constexpr std::string_view kExecutionPhase = "__execution_phase";
+using ir::kVirtualGraph;
+using ir::kPipelineStage;
+using ir::kExecutionPhase;
 inline constexpr std::string_view kExecutionContext = "__execution_context";
-inline constexpr std::string_view kTileSet = "__tile_set";
-inline constexpr std::string_view kRecompute = "__recompute_output_in_backward_pass";
+using ir::kTileSet;
+using ir::kRecompute;
 inline constexpr std::string_view kOutputLocation = "__output_tensor_location";
 inline constexpr std::string_view kPriority = "__schedule_priority";
 inline constexpr std::string_view kInplaceNames = "__inplace_op_names";
@@ -26,9 +27,9 @@ inline constexpr std::string_view kExcludePatterns = "__exclude_patterns";
 inline constexpr std::string_view kSerializeMode = "__serialize_matmul_mode";
 
 /// Read as the first three, never written.
-inline constexpr std::string_view kPlainVirtualGraph = "virtualGraph";
-inline constexpr std::string_view kPlainPipelineStage = "pipelineStage";
-inline constexpr std::string_view kPlainExecutionPhase = "executionPhase";
+using ir::kPlainVirtualGraph;
+using ir::kPlainPipelineStage;
+using ir::kPlainExecutionPhase;
 
 /// All that is said of placement.
 inline constexpr std::array kPlacementAnnotations{

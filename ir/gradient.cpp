@@ -7,31 +7,59 @@
 namespace podium::ir {
 namespace {
 
-Tensor filled(DataType element, Dims dims, double value) {
-  Tensor tensor(element, std::move(dims));
-  const auto fill = [&](auto number) {
-    using T = decltype(number);
-    std::fill_n(tensor.data<T>(), tensor.size(), number);
-  };
+// Calls `visit` with a number of the element type.
+template <class Visit>
+void with_float(DataType element, const Visit& visit) {
   switch (element) {
     case DataType::Float:
-      fill(static_cast<float>(value));
-      return tensor;
+      return visit(float());
     case DataType::Double:
-      fill(value);
-      return tensor;
+      return visit(double());
     case DataType::Float16:
-      fill(Float16(static_cast<float>(value)));
-      return tensor;
+      return visit(Float16());
     case DataType::Bfloat16:
-      fill(Bfloat16(static_cast<float>(value)));
-      return tensor;
+      return visit(Bfloat16());
     default:
       throw Error("gradients of {} cannot be taken", name_of(element));
   }
 }
 
+template <class T>
+T to_float(double value) {
+  if constexpr (std::is_same_v<T, double>) return value;
+  return T(static_cast<float>(value));
+}
+
+template <class T>
+double to_double(T value) {
+  if constexpr (std::is_same_v<T, double>) return value;
+  return static_cast<float>(value);
+}
+
 }  // namespace
+
+Tensor filled(DataType element, Dims dims, double value) {
+  Tensor tensor(element, std::move(dims));
+  with_float(element, [&](auto kind) {
+    using T = decltype(kind);
+    std::fill_n(tensor.data<T>(), tensor.size(), to_float<T>(value));
+  });
+  return tensor;
+}
+
+Tensor multiplied(const Tensor& tensor, double factor, DataType element) {
+  Tensor result(element, tensor.dims());
+  with_float(tensor.type(), [&](auto from_kind) {
+    with_float(element, [&](auto to_kind) {
+      using From = decltype(from_kind);
+      using To = decltype(to_kind);
+      const auto from = tensor.values<From>();
+      std::transform(from.begin(), from.end(), result.values<To>().begin(),
+                     [&](From value) { return to_float<To>(to_double(value) * factor); });
+    });
+  });
+  return result;
+}
 
 Dims GradientContext::static_dims(ValueId value) const {
   if (!type(value).is_static()) {

@@ -7,6 +7,11 @@
 
 namespace podium::ir {
 
+/// A tensor of floats that are all `value`. Error for an element type without gradients.
+Tensor filled(DataType element, Dims dims, double value);
+/// A tensor of floats times a number, as another type of floats.
+Tensor multiplied(const Tensor& tensor, double factor, DataType element);
+
 /// Chain rule for one op: from the gradients of its outputs to those of its inputs. Builders append ops that
 /// are differentiable themselves, so that gradients of gradients need nothing more.
 class GradientContext {

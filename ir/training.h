@@ -26,7 +26,7 @@ enum class VariableKind : std::uint8_t {
 struct Variable {
   std::string name;  ///< of the input, PopART's for optimizer state (semantics, section 10.5)
   VariableKind kind = VariableKind::Weight;
-  Tensor initial;           ///< undefined where the model was written without its data
+  Tensor initial = {};      ///< undefined where the model was written without its data
   std::string weight = {};  ///< of optimizer state and accumulators: whose they are
 };
 
@@ -44,16 +44,18 @@ struct Update {
 /// Values that ops of the outer context read and other ops make are complete for the last micro-batch only; sums
 /// over micro-batches are accumulators. What outer ops read of `reduced` is first reduced over the replicas.
 struct Training {
-  Graph graph;
-  std::vector<Variable> variables;
-  std::vector<Update> updates;
+  Graph graph = {};
+  std::vector<Variable> variables = {};
+  std::vector<Update> updates = {};
   /// Names of values that are gradients of what one replica has seen: the accumulator, or without accumulation the
   /// gradient itself.
-  std::vector<std::string> reduced;
+  std::vector<std::string> reduced = {};
   /// How replicas reduce them: the mean, else the sum.
   bool reduces_by_mean = false;
   /// Names of inputs that hold hyper-parameters: fed once a run, the same to every replica.
-  std::vector<std::string> hyper_parameters;
+  std::vector<std::string> hyper_parameters = {};
+  /// Names of weights that the loss does not depend on: they are constants.
+  std::vector<std::string> untrained = {};
   std::size_t loss = 0;  ///< place in Graph::outputs; of one micro-batch
 };
 

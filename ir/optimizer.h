@@ -1,0 +1,84 @@
+// A plain description of an optimizer: which equations, with which values (semantics, section 10.3).
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/data_type.h"
+
+namespace podium::ir {
+
+enum class OptimizerKind : std::uint8_t {
+  Sgd,
+  Adam,
+  AdaMax,
+  Lamb,
+  AdamNoBias,
+  LambNoBias,
+  AdaGrad,
+  RmsProp,
+  CenteredRmsProp,
+  AdaDelta
+};
+
+/// A hyper-parameter. One that is not constant can change between steps and reaches the graph as an input.
+struct OptimizerValue {
+  double value = 0;
+  bool constant = true;
+  friend bool operator==(const OptimizerValue&, const OptimizerValue&) = default;
+};
+
+/// By PopART's names: learningRate, weightDecay, momentum, dampening, velocityScaling, beta1, beta2, eps, alpha,
+/// maxWeightNorm.
+using OptimizerValues = std::map<std::string, OptimizerValue, std::less<>>;
+
+/// The gradients of all weights of a group are scaled so that the norm over all of them is at most `max_norm`.
+struct ClipNorm {
+  double max_norm = 1;
+  std::vector<std::string> weights = {};  ///< none: all weights; then it is the only group
+};
+
+/// SGD with momentum keeps one state, which micro-batches accumulate into (Accl___, PopART's SGD1), or velocity and
+/// accumulator apart (Accl1___ and Accum___, SGD2).
+enum class SgdState : std::uint8_t { Combined, Separate };
+
+/// Whether the decay of weights is a part of the gradient or is taken from the weights.
+enum class WeightDecayMode : std::uint8_t { Decay, L2Regularization };
+
+struct Optimizer {
+  OptimizerKind kind = OptimizerKind::Sgd;
+  OptimizerValues defaults = {};                         ///< every value of the kind
+  std::map<std::string, OptimizerValues> specific = {};  ///< weight to the values that are its own
+  OptimizerValue loss_scaling = {1};
+  std::vector<ClipNorm> clip_norms = {};
+  bool nesterov = false;
+  SgdState sgd_state = SgdState::Combined;
+  WeightDecayMode decay_mode = WeightDecayMode::Decay;
+  /// RMSProp as in TensorFlow: eps inside the root, Accl1___ starts at 1, momentum after the learning rate.
+  bool tensorflow_rms = false;
+  /// The states of Adam's family keep the loss scale, so that they use the range of float16.
+  bool scaled_state = false;
+  /// Element types of accumulators and states; that of the weight when absent.
+  std::optional<DataType> accumulator_type = {};
+  std::optional<DataType> state_type = {};
+};
+
+/// The values of a kind and their defaults.
+const OptimizerValues& default_values(OptimizerKind kind);
+/// An optimizer with its defaults and those of `values`. Error for a name that the kind does not have.
+Optimizer make_optimizer(OptimizerKind kind, const OptimizerValues& values = {});
+/// "SGD", "Adam", ..., "CenteredRMSProp".
+std::string_view name_of(OptimizerKind kind);
+
+/// What the optimizer uses for a weight. IR_CHECK when the kind has no such value.
+OptimizerValue value_of(const Optimizer& optimizer, std::string_view value, std::string_view weight);
+
+/// Error when a value is out of its range, a name is unknown, options exclude each other, or what is said of a weight
+/// concerns none of `weights`.
+void check_optimizer(const Optimizer& optimizer, const std::vector<std::string>& weights);
+
+
+}  // namespace podium::ir

@@ -1,0 +1,39 @@
+// A model and a loss become a graph that trains.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ir/optimizer.h"
+#include "ir/passes/hyper_parameters.h"
+#include "ir/training.h"
+
+namespace podium::ir {
+
+struct InferOptions;
+
+/// Makes inputs of the graph's constants of floats that are among `names`, or of all that an op reads when there are
+/// none. What they held comes back as variables, in the order of the values.
+std::vector<Variable> take_weights(Graph& graph, const std::vector<std::string>& names = {});
+
+struct TrainingRequest {
+  std::string loss;                ///< name of a value with one element
+  std::vector<Variable> weights;   ///< inputs of the graph, as take_weights gives them
+  Optimizer optimizer;
+  Contributions contributions = {};
+  /// State by name that training goes on with; what is not there starts anew.
+  std::map<std::string, Tensor> saved = {};
+};
+
+/// `graph` computes the loss of one micro-batch; types are inferred and stages and phases are annotations. Appends
+/// derivatives, placed as their forward ops, accumulation, and the optimizer's updates in the outer context, placed as
+/// the gradients. Weights that no gradient reaches become constants again.
+/// Error for a loss that is no number or depends on no weight, an op without derivative on its way, and an optimizer
+/// that does not fit.
+Training make_training(Graph graph, const TrainingRequest& request);
+
+/// As optimize of a graph; what replicas reduce keeps its name.
+bool optimize(Training& training, const InferOptions& options);
+
+}  // namespace podium::ir

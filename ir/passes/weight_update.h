@@ -1,0 +1,75 @@
+// What optimizers build updates of weights from: gradients, hyper-parameters, state.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/ops/gradient_terms.h"
+#include "ir/passes/hyper_parameters.h"
+#include "ir/training.h"
+
+namespace podium::ir {
+
+/// Appends to the graph of a Training what happens around the derivatives.
+class UpdateBuilder {
+ public:
+  UpdateBuilder(Training& to, const Optimizer& with, const Contributions& of,
+                const std::map<std::string, Tensor>& continued)
+      : training(to), optimizer(with), contributions(of), saved(continued), builder_(to.graph),
+        context_(builder_, Op{}, {}, {}), placed_ops_(to.graph.ops.size()) {}
+
+  Training& training;
+  const Optimizer& optimizer;
+  const Contributions& contributions;
+  const std::map<std::string, Tensor>& saved;  ///< state that training goes on with, by name
+
+  Term term_of(ValueId id) { return term(context_, id); }
+  Term number(double value, DataType type) { return term_of(builder_.constant(filled(type, {}, value))); }
+  /// A hyper-parameter: a constant, or an input that all its readers share.
+  Term scalar(std::string_view name, std::string_view weight, DataType type);
+  /// A variable becomes an input; one that is there already stays. What is saved takes the place of its initial
+  /// value. Error when that has another type or shape.
+  Term variable(Variable variable);
+  void update(std::string_view variable, Term value, bool outer);
+  /// What has been appended since the last call runs at `place`, in the outer context or in each micro-batch.
+  void run_at(const std::vector<Attribute>& place, bool outer);
+
+ private:
+  Builder builder_;
+  GradientContext context_;
+  std::size_t placed_ops_;
+  std::map<std::string, ValueId, std::less<>> inputs_;  // hyper-parameters and variables made here
+};
+
+/// One weight on its way through an optimizer.
+struct WeightUpdate {
+  UpdateBuilder& builder;
+  std::string name;
+  std::vector<Attribute> place;  ///< of its gradient
+  ValueId weight;
+  Term gradient;  ///< of one micro-batch, or the accumulator once there is one
+  DataType type;  ///< in which equations are computed
+  Tensor initial = {};
+
+  Term scalar(std::string_view value) const { return builder.scalar(value, name, type); }
+  bool is_constant(std::string_view value, double number) const;
+  /// The weight, in the type of the equations.
+  Term value() const;
+  void set(Term value) const;
+  /// "Accl1___" and the weight's name: of its shape, at first `initial` everywhere.
+  Term state(std::string_view prefix, double initial = 0) const;
+  Term state(std::string_view prefix, Tensor initial) const;
+  void set_state(std::string_view prefix, Term value, bool outer = true) const;
+};
+
+Term cast_to(DataType type, Term term);
+
+/// Whether micro-batches of this weight accumulate straight into the velocity.
+bool accumulates_into_velocity(const WeightUpdate& update);
+/// Appends the accumulation into the velocity: an inner update, or nothing without accumulation.
+void accumulate_into_velocity(WeightUpdate& update);
+void update_by_sgd(WeightUpdate& update);
+
+}  // namespace podium::ir

@@ -1,0 +1,135 @@
+#include "tests/support/train_graph.h"
+
+#include <algorithm>
+
+#include "ir/gradient.h"
+#include "ir/passes/make_training.h"
+
+namespace podium::testing {
+namespace {
+
+bool is_outer(const ir::Op& op) {
+  const auto* context = ir::attribute_if<std::int64_t>(op, ir::kContextAttribute);
+  return context != nullptr && *context == ir::kOuterContext;
+}
+
+ir::Datum run_inputs(const std::string& name, const std::vector<const TensorsByName*>& sources) {
+  for (const TensorsByName* source : sources) {
+    if (const auto found = source->find(name); found != source->end()) return found->second;
+  }
+  throw InternalError("nothing feeds '" + name + "'");
+}
+
+TensorsByName run(InferenceSession& session, const std::vector<const TensorsByName*>& sources) {
+  std::vector<ir::Datum> inputs;
+  for (const auto& input : session.inputs()) inputs.push_back(run_inputs(input.name, sources));
+  const auto results = session.run(inputs);
+  TensorsByName outputs;
+  for (std::size_t i = 0; i < results.size(); ++i) outputs[session.outputs()[i].name] = results[i].tensor.clone();
+  return outputs;
+}
+
+// Replicas that reduce a value all hold the sum, or the mean.
+void reduce(std::vector<TensorsByName>& replicas, const std::string& name, bool by_mean) {
+  ir::Tensor total = replicas[0].at(name).clone();
+  for (std::size_t i = 0; i < static_cast<std::size_t>(total.size()); ++i) {
+    float& sum = total.values<float>()[i];
+    for (std::size_t r = 1; r < replicas.size(); ++r) sum += replicas[r].at(name).values<float>()[i];
+    if (by_mean) sum /= static_cast<float>(replicas.size());
+  }
+  for (TensorsByName& replica : replicas) replica[name] = total;
+}
+
+// The ops of one context; what they read and nothing of them makes is an input.
+ir::Graph part(const ir::Training& training, bool outer, const std::vector<ir::ValueId>& more_outputs) {
+  ir::Graph graph = training.graph;
+  std::erase_if(graph.ops, [&](const ir::Op& op) { return is_outer(op) != outer; });
+  graph.inputs.clear();
+  graph.outputs = more_outputs;
+  for (const ir::Update& update : training.updates) {
+    const ir::ValueId output = training.graph.outputs[update.output];
+    if (update.outer == outer) graph.outputs.push_back(output);
+  }
+  const std::vector<ir::OpId> makers = ir::producers(graph);
+  const std::vector<int> uses = ir::use_counts(graph);
+  for (std::size_t i = 0; i < graph.values.size(); ++i) {
+    if (uses[i] == 0 || makers[i].valid() || graph.values[i].constant) continue;
+    graph.inputs.push_back({static_cast<std::int32_t>(i)});
+  }
+  return graph;
+}
+
+std::vector<ir::ValueId> handed_over(const ir::Training& training) {
+  const std::vector<ir::OpId> makers = ir::producers(training.graph);
+  std::vector<ir::ValueId> values;
+  for (const ir::Op& op : training.graph.ops) {
+    if (!is_outer(op)) continue;
+    for (ir::ValueId id : op.inputs) {
+      if (!id.valid()) continue;
+      const ir::OpId maker = makers[static_cast<std::size_t>(id.index)];
+      const bool is_data = !maker.valid() && !training.graph.is_constant(id);
+      if ((maker.valid() && !is_outer(training.graph[maker])) || is_data) values.push_back(id);
+    }
+  }
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  return values;
+}
+
+void apply(const ir::Training& training, bool outer, const TensorsByName& results, TensorsByName& variables) {
+  TensorsByName next = variables;
+  for (const ir::Update& update : training.updates) {
+    if (update.outer != outer) continue;
+    next[update.variable] = results.at(training.graph[training.graph.outputs[update.output]].name);
+  }
+  variables = std::move(next);
+}
+
+std::unique_ptr<InferenceSession> session_of(ir::Graph graph) {
+  return std::make_unique<InferenceSession>(
+      importer::Model{.graph = std::move(graph), .info = {}, .source = nullptr}, SessionOptions{});
+}
+
+}  // namespace
+
+GraphTrainer::GraphTrainer(ir::Training training, int replicas)
+    : training_(std::move(training)), variables_(static_cast<std::size_t>(replicas)) {
+  TensorsByName first;
+  for (const ir::Variable& variable : training_.variables) first[variable.name] = variable.initial;
+  std::fill(variables_.begin(), variables_.end(), first);
+  std::vector<ir::ValueId> inner_outputs{training_.graph.outputs[training_.loss]};
+  for (ir::ValueId id : handed_over(training_)) {
+    const std::string& name = training_.graph[id].name;
+    if (first.contains(name)) continue;
+    const auto& hyper = training_.hyper_parameters;
+    if (std::find(hyper.begin(), hyper.end(), name) != hyper.end()) continue;
+    handed_over_.push_back(name);
+    inner_outputs.push_back(id);
+  }
+  inner_ = session_of(part(training_, false, inner_outputs));
+  outer_ = session_of(part(training_, true, {}));
+}
+
+double GraphTrainer::step(const std::vector<TensorsByName>& micro_batches,
+                          const std::vector<ir::Tensor>& hyper_parameters) {
+  TensorsByName hyper;
+  for (std::size_t i = 0; i < hyper_parameters.size(); ++i) hyper[training_.hyper_parameters[i]] = hyper_parameters[i];
+  std::vector<TensorsByName> made(variables_.size());
+  double loss = 0;
+  for (std::size_t m = 0; m < micro_batches.size(); ++m) {
+    const std::size_t replica = m % variables_.size();
+    made[replica] = run(*inner_, {&micro_batches[m], &variables_[replica], &hyper});
+    apply(training_, false, made[replica], variables_[replica]);
+    const std::string& name = training_.graph[training_.graph.outputs[training_.loss]].name;
+    if (replica == 0) loss = made[replica].at(name).to_number();
+  }
+  for (const std::string& name : training_.reduced) {
+    reduce(made[0].contains(name) ? made : variables_, name, training_.reduces_by_mean);
+  }
+  for (std::size_t r = 0; r < variables_.size(); ++r) {
+    apply(training_, true, run(*outer_, {&made[r], &variables_[r], &hyper}), variables_[r]);
+  }
+  return loss;
+}
+
+}  // namespace podium::testing
