@@ -6,6 +6,7 @@
 
 #include "executor/lower/plan_memory.h"
 #include "executor/numeric/engine.h"
+#include "executor/sim/simulate.h"
 #include "tests/support/hand_made.h"
 #include "tests/support/run_text.h"
 
@@ -183,6 +184,27 @@ TEST(RandomPrograms, GiveWhatAPlainWalkGives) {
             << "seed " << seed << ", " << threads << " threads, output " << i << "\n"
             << print(made.program());
       }
+    }
+  }
+}
+
+// The simulator computes it, the engine measures it.
+TEST(RandomPrograms, NeedThePeakThatTheSimulatorSays) {
+  for (unsigned seed = 0; seed < 100; ++seed) {
+    const RandomProgram made(seed);
+    const std::int64_t loads = made.program().inputs[0].micro_batches;
+    sim::Costs costs;  // what things take in time does not matter
+    costs.blocks.resize(made.program().blocks.size());
+    costs.movement = [](const Step& /*step*/) { return sim::StepCost{}; };
+    const sim::Timeline timeline = sim::simulate(made.program(), device::Device{}, costs, {});
+    Engine engine(made.program(), {.threads = 2, .fuse = false});
+    const Numbers input(static_cast<std::size_t>(loads * kElements));
+    engine.run(std::vector<Datum>{testing::tensor<float>({loads, kElements}, input)});
+    for (int processor = 0; processor < kProcessors; ++processor) {
+      ASSERT_EQ(engine.peak_bytes(processor),
+                timeline.processors[static_cast<std::size_t>(processor)].memory.peak_data)
+          << "seed " << seed << ", ipu " << processor << "\n"
+          << print(made.program());
     }
   }
 }
