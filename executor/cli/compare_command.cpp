@@ -69,6 +69,12 @@ int micro_batches_of(const podium::Options& settings) {
   return settings.batches_per_step * settings.accumulation_factor * settings.replicas;
 }
 
+std::int64_t samples_of(const ir::Graph& graph) {
+  if (graph.inputs.empty()) return 1;
+  const ir::Type& type = graph[graph.inputs[0]].type;
+  return type.rank() > 0 && type.dims[0] > 0 ? type.dims[0] : 1;
+}
+
 std::vector<Strategy> strategies_of(const Options& options, const device::Device& device,
                                     const ir::Graph& graph) {
   if (!options.strategies_file.empty()) {
@@ -80,15 +86,10 @@ std::vector<Strategy> strategies_of(const Options& options, const device::Device
        .processors = options.session.ipus > 0 ? options.session.ipus : device.processors,
        .micro_batches = has_batches ? micro_batches_of(options.session) : 0,
        .ops = static_cast<int>(graph.ops.size()),
+       .batch = samples_of(graph),
        .weight_bytes = static_cast<std::int64_t>(report::summarize(graph).parameter_bytes),
        .memory_bytes = device.memory_bytes(),
        .tiles = device.tiles});
-}
-
-double samples_of(const importer::Model& model) {
-  if (model.graph.inputs.empty()) return 1;
-  const ir::Type& type = model.graph[model.graph.inputs[0]].type;
-  return type.rank() > 0 && type.dims[0] > 0 ? static_cast<double>(type.dims[0]) : 1;
 }
 
 void run_numbers(InferenceSession& session, const Job& job, std::size_t index, ComparedStrategy& compared) {
@@ -103,14 +104,15 @@ void run_numbers(InferenceSession& session, const Job& job, std::size_t index, C
 
 ComparedStrategy try_strategy(const Job& job, std::size_t index) {
   const podium::Options& settings = job.settings[index];
-  ComparedStrategy compared{.name = job.strategies[index].name,
-                            .run = {.model = job.options.paths[0],
-                                    .strategy = job.strategies[index].name,
-                                    .device = job.device.name,
-                                    .options = job.strategies[index].options,
-                                    .micro_batches = settings.batches_per_step * settings.accumulation_factor,
-                                    .samples_per_micro_batch = samples_of(job.model),
-                                    .is_estimate = job.options.estimate}};
+  ComparedStrategy compared{
+      .name = job.strategies[index].name,
+      .run = {.model = job.options.paths[0],
+              .strategy = job.strategies[index].name,
+              .device = job.device.name,
+              .options = job.strategies[index].options,
+              .micro_batches = settings.batches_per_step * settings.accumulation_factor,
+              .samples_per_micro_batch = static_cast<double>(samples_of(job.model.graph)),
+              .is_estimate = job.options.estimate}};
   try {
     const auto start = Clock::now();
     InferenceSession session(placed(job, job.strategies[index], settings),

@@ -14,15 +14,19 @@ constexpr int kBatchesAProcessor = 4;  // of a step: fills a pipeline for four f
 constexpr int kMostPipelines = 4;
 constexpr int kLongPipeline = 256;  // is not tried with few batches: it would fill and drain most of the time
 constexpr int kLeastPhases = 4;
+constexpr int kMostSlices = 4;
 constexpr int kLeastIoTiles = 32;
 constexpr int kIoShare = 16;  // one tile in so many for input and output
 
-void put_weights_off_chip(json& options) { options[Path("/weightTensorLocationSettings/location/storage")] = "OffChip"; }
+void put_weights_off_chip(json& options) {
+  options[Path("/weightTensorLocationSettings/location/storage")] = "OffChip";
+}
 
 class List {
  public:
   explicit List(const StrategyRequest& request) : request_(request) {
-    micro_batches_ = request.micro_batches > 0 ? request.micro_batches : kBatchesAProcessor * request.processors;
+    micro_batches_ =
+        request.micro_batches > 0 ? request.micro_batches : kBatchesAProcessor * request.processors;
   }
 
   /// A strategy of `processors` a replica, with the step's micro-batches shared out over the replicas.
@@ -66,6 +70,15 @@ class List {
     json& options = again("weights sharded");
     options[Path("/weightTensorLocationSettings/location/replicatedTensorSharding")] = "On";
   }
+  /// The last strategy once more with a micro-batch in slices that come and go beside the computation; only
+  /// where the samples can be shared out.
+  void with_slices() {
+    const int slices = request_.batch % kMostSlices == 0 ? kMostSlices : 2;
+    if (request_.batch % slices != 0) return;
+    json& options = again(fmt::format("batch in {} slices", slices));
+    options["numIOTiles"] = io_tiles();
+    options["batchSerializationSettings"] = {{"factor", slices}, {"ioMode", "IOOverlapped"}};
+  }
   void with_overlapped_io() {
     json& options = again("host IO overlapped");
     if (options["virtualGraphMode"] == "Off") options["virtualGraphMode"] = "Auto";
@@ -76,7 +89,7 @@ class List {
   std::vector<Strategy> strategies;
 
  private:
-  json& again(const char* what) {
+  json& again(const std::string& what) {
     Strategy strategy = strategies.back();
     strategy.name += fmt::format(", {}", what);
     strategies.push_back(std::move(strategy));
@@ -134,7 +147,8 @@ Strategy read_strategy(const json& entry, const std::string& place, const json& 
     } else if (key == "annotate" && value.is_structured()) {
       strategy.annotations = value;
     } else {
-      throw Error("{}: '{}' found, name (a text), options (an object) or annotate (rules) needed", place, key);
+      throw Error("{}: '{}' found, name (a text), options (an object) or annotate (rules) needed", place,
+                  key);
     }
   }
   return strategy;
@@ -150,6 +164,7 @@ std::vector<Strategy> sensible_strategies(const StrategyRequest& request) {
   list.phased(1);
   if (processors > 1) {
     list.phased(2);
+    list.with_slices();
     add_whole_device(list, processors);
   }
   for (int length : shorter_pipelines(request)) list.pipelined(length, processors / length);
@@ -165,11 +180,14 @@ std::vector<Strategy> sensible_strategies(const StrategyRequest& request) {
 std::vector<Strategy> read_strategies(const std::string& text, const std::string& where, const json& base) {
   const json document = json::parse(text, nullptr, false);
   if (document.is_discarded()) throw Error("{}: no JSON found", where);
-  if (!document.is_array() || document.empty()) throw Error("{}: a list of at least one strategy needed", where);
+  if (!document.is_array() || document.empty())
+    throw Error("{}: a list of at least one strategy needed", where);
   std::vector<Strategy> strategies;
   for (const json& entry : document) {
-    strategies.push_back(read_strategy(entry, fmt::format("{}: strategy {}", where, strategies.size()), base));
-    if (strategies.back().name.empty()) strategies.back().name = fmt::format("strategy {}", strategies.size() - 1);
+    strategies.push_back(
+        read_strategy(entry, fmt::format("{}: strategy {}", where, strategies.size()), base));
+    if (strategies.back().name.empty())
+      strategies.back().name = fmt::format("strategy {}", strategies.size() - 1);
   }
   return strategies;
 }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 
 #include "executor/session/check_options.h"
@@ -36,10 +37,11 @@ TEST(Strategies, TryAtLeastEightWaysOnSixteenProcessorsEachWithANameOfItsOwn) {
   EXPECT_GE(all.size(), 8U);
   EXPECT_EQ(std::set(all.begin(), all.end()).size(), all.size());
   EXPECT_EQ(all[0], "one processor");
-  EXPECT_THAT(all, ::testing::IsSupersetOf({"sharded over 16", "pipelined over 16", "pipelined over 4, 4 replicas",
-                                            "one processor, 16 replicas", "one processor, 16 replicas, weights sharded",
-                                            "phases in turns on 2", "phases on 1 with IO tiles",
-                                            "phases in turns on 2, 8 replicas"}));
+  EXPECT_THAT(all,
+              ::testing::IsSupersetOf({"sharded over 16", "pipelined over 16", "pipelined over 4, 4 replicas",
+                                       "one processor, 16 replicas",
+                                       "one processor, 16 replicas, weights sharded", "phases in turns on 2",
+                                       "phases on 1 with IO tiles", "phases in turns on 2, 8 replicas"}));
 }
 
 TEST(Strategies, ContradictThemselvesNowhere) {
@@ -61,6 +63,18 @@ TEST(Strategies, TakeTheSameMicroBatchesInAStep) {
     } else {
       EXPECT_EQ(found, 64) << strategy.name;
     }
+  }
+}
+
+TEST(Strategies, CutMicroBatchesIntoSlicesWhereTheirSamplesCanBeSharedOut) {
+  for (const auto& [batch, slices] : std::map<int, int>{{1, 0}, {2, 2}, {3, 0}, {6, 2}, {8, 4}}) {
+    StrategyRequest asked = request(4);
+    asked.batch = batch;
+    int found = 0;
+    for (const Strategy& strategy : sensible_strategies(asked)) {
+      found = std::max(found, options_of(strategy).batch_serialization.factor);
+    }
+    EXPECT_EQ(found, slices) << batch;
   }
 }
 
@@ -91,8 +105,8 @@ std::vector<Strategy> read(const std::string& json) {
 }
 
 TEST(Strategies, AreReadFromAFileOverTheOptionsGiven) {
-  const std::vector<Strategy> strategies =
-      read(R"([{"name": "a", "options": {"enablePipelining": true}}, {"annotate": [{"match": "fc*", "stage": 1}]}])");
+  const std::vector<Strategy> strategies = read(
+      R"([{"name": "a", "options": {"enablePipelining": true}}, {"annotate": [{"match": "fc*", "stage": 1}]}])");
   ASSERT_EQ(strategies.size(), 2U);
   EXPECT_EQ(strategies[0].name, "a");
   EXPECT_EQ(strategies[0].options.dump(), R"({"batchesPerStep":4,"enablePipelining":true})");
@@ -103,8 +117,10 @@ TEST(Strategies, AreReadFromAFileOverTheOptionsGiven) {
 TEST(Strategies, SayWhereAFileIsWrong) {
   EXPECT_THAT([] { read("nonsense"); }, ThrowsMessage<Error>(HasSubstr("s.json: no JSON")));
   EXPECT_THAT([] { read("[]"); }, ThrowsMessage<Error>(HasSubstr("at least one strategy needed")));
-  EXPECT_THAT([] { read(R"([{"nam": "a"}])"); }, ThrowsMessage<Error>(HasSubstr("s.json: strategy 0: 'nam' found")));
-  EXPECT_THAT([] { read(R"([{"options": true}])"); }, ThrowsMessage<Error>(HasSubstr("strategy 0: 'options' found")));
+  EXPECT_THAT([] { read(R"([{"nam": "a"}])"); },
+              ThrowsMessage<Error>(HasSubstr("s.json: strategy 0: 'nam' found")));
+  EXPECT_THAT([] { read(R"([{"options": true}])"); },
+              ThrowsMessage<Error>(HasSubstr("strategy 0: 'options' found")));
 }
 
 }  // namespace
