@@ -14,13 +14,21 @@ struct BufferTouch {
   bool written = false;
 };
 
-// All that some items hold, read and write.
+void append(std::vector<int>& all, const std::vector<int>& more) { all.insert(all.end(), more.begin(), more.end()); }
+
+std::vector<int> each_once(std::vector<int> all) {
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+
+// All that some items hold, read and write; lanes, links and outputs as often as they do.
 struct Touch {
-  std::set<int> lanes = {};
+  std::vector<int> lanes = {};
   BarrierSet barriers = 0;
-  std::set<int> links = {};
+  std::vector<int> links = {};
   std::map<int, BufferTouch> buffers = {};
-  std::set<int> outputs = {};
+  std::vector<int> outputs = {};
 
   void add(int buffer, const BufferTouch& touch) {
     const auto [entry, is_new] = buffers.emplace(buffer, touch);
@@ -36,18 +44,18 @@ struct Touch {
     add(use.buffer, {{use.first, use.slots, use.stride % use.slots}, writes});
   }
   void add(const Task& task) {
-    for (const LaneUse& use : task.lanes) lanes.insert(use.number());
+    for (const LaneUse& use : task.lanes) lanes.push_back(use.number());
     barriers |= task.barriers;
-    for (const LinkHold& link : task.links) links.insert(link.link);
+    for (const LinkHold& link : task.links) links.push_back(link.link);
     for (const SlotUse& use : task.reads) add(use, false);
     for (const SlotUse& use : task.writes) add(use, true);
-    if (task.output >= 0) outputs.insert(task.output);
+    if (task.output >= 0) outputs.push_back(task.output);
   }
   void add(const Touch& other) {
-    lanes.insert(other.lanes.begin(), other.lanes.end());
+    append(lanes, other.lanes);
     barriers |= other.barriers;
-    links.insert(other.links.begin(), other.links.end());
-    outputs.insert(other.outputs.begin(), other.outputs.end());
+    append(links, other.links);
+    append(outputs, other.outputs);
     for (const auto& [buffer, touch] : other.buffers) add(buffer, touch);
   }
 };
@@ -62,6 +70,8 @@ Touch touch_of(const Tasks& tasks, const Item& item) {
   for (const LoopPart& part : tasks.loops[static_cast<std::size_t>(item.loop)].parts) {
     for (const Item& inner : part.items) touch.add(touch_of(tasks, inner));
   }
+  touch.lanes = each_once(std::move(touch.lanes));
+  touch.links = each_once(std::move(touch.links));
   for (auto& [buffer, inner] : touch.buffers) {
     inner.ring.stride = 0;
     inner.ring.turn = 1;
@@ -92,8 +102,21 @@ enum class Resource : std::uint8_t { Lane, Barrier, Link, Buffer, Output };
 
 int barrier_of_lane(int lane) { return lane % kBarriers; }
 
+// What couples the items of a body: barriers that one of them holds, buffers that one of them writes.
+struct Couplings {
+  BarrierSet barriers = 0;
+  std::set<int> written = {};
+
+  void add(const Touch& touch) {
+    barriers |= touch.barriers;
+    for (const auto& [buffer, one] : touch.buffers) {
+      if (one.written) written.insert(buffer);
+    }
+  }
+};
+
 // Calls `use` for every resource of an item that couples it with others.
-void for_each_resource(const Touch& touch, const Touch& all, const std::function<void(Resource, int)>& use) {
+void for_each_resource(const Touch& touch, const Couplings& all, const std::function<void(Resource, int)>& use) {
   for (int lane : touch.lanes) {
     use(Resource::Lane, lane);
     const int barrier = barrier_of_lane(lane);
@@ -104,17 +127,17 @@ void for_each_resource(const Touch& touch, const Touch& all, const std::function
   }
   for (int link : touch.links) use(Resource::Link, link);
   for (const auto& [buffer, unused] : touch.buffers) {
-    if (all.buffers.at(buffer).written) use(Resource::Buffer, buffer);
+    if (all.written.contains(buffer)) use(Resource::Buffer, buffer);
   }
   for (int output : touch.outputs) use(Resource::Output, output);
 }
 
 LoopPart part_of(const Touch& touch) {
   LoopPart part;
-  part.lanes.assign(touch.lanes.begin(), touch.lanes.end());
+  part.lanes = each_once(touch.lanes);
   part.barriers = touch.barriers;
-  part.links.assign(touch.links.begin(), touch.links.end());
-  part.outputs.assign(touch.outputs.begin(), touch.outputs.end());
+  part.links = each_once(touch.links);
+  part.outputs = each_once(touch.outputs);
   for (const auto& [buffer, one] : touch.buffers) part.rings.push_back(one.ring);
   return part;
 }
@@ -123,7 +146,7 @@ LoopPart part_of(const Touch& touch) {
 
 std::vector<LoopPart> parts_of(const Tasks& tasks, const std::vector<Item>& items) {
   std::vector<Touch> touches;
-  Touch all;
+  Couplings all;
   for (const Item& item : items) all.add(touches.emplace_back(touch_of(tasks, item)));
 
   Groups groups(items.size());
