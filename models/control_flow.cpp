@@ -12,7 +12,8 @@ using ir::ValueId;
 
 ValueId pooled_convolution(Net& net, const std::string& name, ValueId x, std::int64_t in, std::int64_t out) {
   x = net.convolution(name, x, in, out, 5);
-  x = net.op(name + "/MaxPool", "MaxPool", {x}, {{"kernel_shape", ir::IntList{2, 2}}, {"strides", ir::IntList{2, 2}}});
+  x = net.op(name + "/MaxPool", "MaxPool", {x},
+             {{"kernel_shape", ir::IntList{2, 2}}, {"strides", ir::IntList{2, 2}}});
   return net.op(name + "/Relu", "Relu", {x});
 }
 
@@ -29,8 +30,8 @@ ValueId is_confident(Net& net, ValueId logits, std::int64_t percent) {
   return net.op("exit/Greater", "GreaterOrEqual", {least, net.scalar(static_cast<float>(percent) / 100)});
 }
 
-// After BranchyNet (Teerapittayanon, McDanel, Kung 2016): a small classifier after the first convolution, and the
-// rest of the network only for what that is not sure of.
+// After BranchyNet (Teerapittayanon, McDanel, Kung 2016): a small classifier after the first convolution, and
+// the rest of the network only for what that is not sure of.
 BuiltModel early_exit(const Recipe& recipe) {
   Net net(recipe);
   const std::int64_t channels = recipe.number("channels");
@@ -59,7 +60,8 @@ ValueId gated_cell(Net& net, ValueId x, ValueId h, std::int64_t hidden) {
   return net.op("cell/Add", "Add", {h, change});
 }
 
-// An encoder of linear layers, and a recurrent decoder that takes at each step the likeliest word of the step before.
+// An encoder of linear layers, and a recurrent decoder that takes at each step the likeliest word of the step
+// before.
 BuiltModel decoder_loop(const Recipe& recipe) {
   Net net(recipe);
   const std::int64_t hidden = recipe.number("hidden");
@@ -71,7 +73,8 @@ BuiltModel decoder_loop(const Recipe& recipe) {
     state = net.op(name + "/Tanh", "Tanh", {net.linear(name, state, hidden, hidden)});
   }
   const ValueId table = net.weight("embedding.weight", {words, hidden}, static_cast<double>(hidden));
-  const ValueId start = net.constant(Tensor::of<std::int64_t>({batch}, std::vector<std::int64_t>(static_cast<std::size_t>(batch))));
+  const ValueId start = net.constant(
+      Tensor::of<std::int64_t>({batch}, std::vector<std::int64_t>(static_cast<std::size_t>(batch))));
   const std::vector<Type> carried{Type::tensor(DataType::Int64, {}), Type::tensor(DataType::Bool, {}),
                                   net.type(state), net.type(start)};
   const BodyDraft step = net.body("body", carried, [&](const std::vector<ValueId>& in) {
@@ -80,12 +83,14 @@ BuiltModel decoder_loop(const Recipe& recipe) {
     const ValueId scores = net.linear("words", h, hidden, words);
     const ValueId word = net.op("words/ArgMax", "ArgMax", {scores},
                                 {{"axis", std::int64_t{1}}, {"keepdims", std::int64_t{0}}});
-    return std::vector{net.op("goes_on", "Identity", {in[1]}), h, word, net.op("scores", "Identity", {scores})};
+    return std::vector{net.op("goes_on", "Identity", {in[1]}), h, word,
+                       net.op("scores", "Identity", {scores})};
   });
   const std::int64_t steps = recipe.number("steps");
   const Type all_scores = Type::tensor(net.type(state).element, {steps, batch, words});
-  const auto results = net.control("Loop", "Loop", {net.constant(Tensor::scalar(steps)), ir::kNoValue, state, start},
-                                   {net.type(state), net.type(start), all_scores}, {step});
+  const auto results =
+      net.control("Loop", "Loop", {net.constant(Tensor::scalar(steps)), ir::kNoValue, state, start},
+                  {net.type(state), net.type(start), all_scores}, {step});
   net.classify(results[2], true);
   return net.finish(20);
 }
