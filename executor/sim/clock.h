@@ -80,8 +80,8 @@ class Clock {
   bool moves(const Task& task);
 
   const Tasks& tasks_;
-  std::vector<bool> has_io_;    ///< processors whose IO lane is used
-  std::vector<Ticks> chains_;   ///< of what the running task reads, with its own time
+  std::vector<bool> has_io_;   ///< processors whose IO lane is used
+  std::vector<Ticks> chains_;  ///< of what the running task reads, with its own time
 };
 
 }  // namespace podium::sim

@@ -14,7 +14,9 @@ struct BufferTouch {
   bool written = false;
 };
 
-void append(std::vector<int>& all, const std::vector<int>& more) { all.insert(all.end(), more.begin(), more.end()); }
+void append(std::vector<int>& all, const std::vector<int>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+}
 
 std::vector<int> each_once(std::vector<int> all) {
   std::sort(all.begin(), all.end());
@@ -116,7 +118,8 @@ struct Couplings {
 };
 
 // Calls `use` for every resource of an item that couples it with others.
-void for_each_resource(const Touch& touch, const Couplings& all, const std::function<void(Resource, int)>& use) {
+void for_each_resource(const Touch& touch, const Couplings& all,
+                       const std::function<void(Resource, int)>& use) {
   for (int lane : touch.lanes) {
     use(Resource::Lane, lane);
     const int barrier = barrier_of_lane(lane);

@@ -44,8 +44,8 @@ std::int64_t& part_of(MemoryUse& use, Memory memory, Role role) {
   throw InternalError("a role that is none");
 }
 
-// Calls on_start(step, taken) when a step has started, and on_end(given) when it has ended, for every step in program
-// order. An iteration that leaves what it found is followed by others like it, which are left out.
+// Calls on_start(step, taken) when a step has started, and on_end(given) when it has ended, for every step in
+// program order. An iteration that leaves what it found is followed by others like it, which are left out.
 template <class OnStart, class OnEnd>
 void walk(const std::vector<Step>& steps, LiveBuffers& live, const OnStart& on_start, const OnEnd& on_end) {
   for (const Step& step : steps) {
@@ -180,7 +180,8 @@ void add_code(const Program& program, const device::Device& device, const Costs&
 LiveBuffers::LiveBuffers(const Program& program) : program_(&program) {
   for (const Buffer& buffer : program.buffers) {
     const bool stays = buffer.always_live || !on_chip(buffer);
-    IR_CHECK(stays || buffer.slots == 1, "buffer {} has {} slots and comes and goes", buffer.name, buffer.slots);
+    IR_CHECK(stays || buffer.slots == 1, "buffer {} has {} slots and comes and goes", buffer.name,
+             buffer.slots);
     live_.push_back(stays);
     slot_bytes_.push_back(slot_bytes(buffer));
   }
@@ -217,7 +218,8 @@ MemoryChange LiveBuffers::change(BufferId id, int sign) const {
   return {id, buffer.processor, buffer.memory, buffer.role, sign * slot_bytes_[at(id.index)]};
 }
 
-std::vector<ProcessorMemory> memory_of(const Program& program, const device::Device& device, const Costs& costs) {
+std::vector<ProcessorMemory> memory_of(const Program& program, const device::Device& device,
+                                       const Costs& costs) {
   const std::vector<State> peaks = find_peaks(program);
   std::vector<std::vector<LargeTensor>> largest = largest_of(program, peaks);
   std::vector<ProcessorMemory> memory;

@@ -2,9 +2,10 @@
 //
 // The rules, which the numeric engine measures by as well:
 // - A buffer in compute or IO memory that is always live takes slot_bytes x slots during the whole run.
-// - Any other has one slot, which takes slot_bytes from the start of the first step that writes it to the end of
-//   the step that lists it in its `frees`, and again from the next write. A write to a slot that is there takes
-//   nothing.
+// - Any other has one slot, which takes slot_bytes from the start of the first step that writes it to the end
+// of
+//   the step that lists it in its `frees`, and again from the next write. A write to a slot that is there
+//   takes nothing.
 // - While a Compute runs, its block's temporary_bytes come on top of what is there, its writes included.
 // - A store to the host that moves nothing takes and frees as any other.
 #pragma once
@@ -52,7 +53,8 @@ struct ProcessorMemory {
   std::vector<LargeTensor> largest = {};
 };
 
-/// By processor: at the peak of the data, the first where there are several, with the estimates of code on top.
+/// By processor: at the peak of the data, the first where there are several, with the estimates of code on
+/// top.
 std::vector<ProcessorMemory> memory_of(const executor::Program& program, const device::Device& device,
                                        const Costs& costs);
 

@@ -40,7 +40,8 @@ class Explanation {
     const int filler = first_writer(slot);
     if (filler < 0) return fmt::format("{} reads {}, which no step before it fills", name(blocked_), buffer);
     const std::vector<int> way = way_back(filler);
-    if (way.empty()) return fmt::format("{} reads {} before {} fills it", name(blocked_), buffer, name(filler));
+    if (way.empty())
+      return fmt::format("{} reads {} before {} fills it", name(blocked_), buffer, name(filler));
     std::string text = fmt::format("deadlock: {} waits for {}", name(blocked_), name(filler));
     for (int task : way) text += ", which waits for " + name(task);
     return text;

@@ -20,7 +20,8 @@ struct Overlap {
   std::deque<Interval> compute = {};  ///< that later intervals of the other lane may meet
   std::deque<Interval> io = {};
 
-  /// Time that both lanes work, as far as it was not told before. No later interval of a lane begins before its
+  /// Time that both lanes work, as far as it was not told before. No later interval of a lane begins before
+  /// its
   /// `..._now`; what has passed by then is forgotten.
   Ticks meet(Ticks compute_now, Ticks io_now);
 };

@@ -30,8 +30,8 @@ void RingState::add_growth(std::int64_t iteration, std::vector<Ticks>& growth) c
   }
 }
 
-// What the period did to a slot, the k-th repetition does k strides on and k times as late; the last one to come to
-// a slot leaves its times there.
+// What the period did to a slot, the k-th repetition does k strides on and k times as late; the last one to
+// come to a slot leaves its times there.
 Ticks RingState::repeat(std::int64_t iteration, std::int64_t count, Ticks period_ticks) const {
   const std::int64_t period = iteration - iteration_;
   std::vector<std::size_t> used;
@@ -52,7 +52,8 @@ Ticks RingState::repeat(std::int64_t iteration, std::int64_t count, Ticks period
       has_free[to] = true;
       if (!is_written(from) || has_ready[to]) continue;
       has_ready[to] = true;
-      const std::int64_t place = static_cast<std::int64_t>(index(static_cast<std::int64_t>(from), -iteration));
+      const std::int64_t place =
+          static_cast<std::int64_t>(index(static_cast<std::int64_t>(from), -iteration));
       const Ticks grows = std::clamp<Ticks>(growth[static_cast<std::size_t>(place)], 0, period_ticks);
       after[to].ready = now(from).ready + k * period_ticks;
       after[to].chain = now(from).chain + k * grows;

@@ -9,23 +9,27 @@
 
 namespace podium::sim {
 
-/// The slots of one ring before some iteration. A place is a slot counted from the one that the iteration begins at.
+/// The slots of one ring before some iteration. A place is a slot counted from the one that the iteration
+/// begins at.
 class RingState {
  public:
   RingState(const Ring& ring, Clock& clock, std::int64_t iteration);
 
-  /// True when the slots, before iteration number `iteration`, have the times that they had then, `base_now` now
-  /// being what `base_then` was; what lies before that is all one. And steps come to the same places.
+  /// True when the slots, before iteration number `iteration`, have the times that they had then, `base_now`
+  /// now being what `base_then` was; what lies before that is all one. And steps come to the same places.
   bool same_as_now(std::int64_t iteration, Ticks base_then, Ticks base_now) const;
-  /// Appends, by place, how much longer the chain to a value written since then is than that at the same place then.
+  /// Appends, by place, how much longer the chain to a value written since then is than that at the same
+  /// place then.
   void add_growth(std::int64_t iteration, std::vector<Ticks>& growth) const;
-  /// Leaves the slots as `count` more periods like that since then leave them, each `period_ticks` later. The longest
-  /// chain to any of them.
+  /// Leaves the slots as `count` more periods like that since then leave them, each `period_ticks` later. The
+  /// longest chain to any of them.
   Ticks repeat(std::int64_t iteration, std::int64_t count, Ticks period_ticks) const;
 
  private:
   std::size_t index(std::int64_t place, std::int64_t iteration) const;
-  SlotTimes& now(std::size_t index) const { return clock_->slots[static_cast<std::size_t>(ring_->first) + index]; }
+  SlotTimes& now(std::size_t index) const {
+    return clock_->slots[static_cast<std::size_t>(ring_->first) + index];
+  }
   bool is_written(std::size_t index) const { return now(index).ready != then_[index].ready; }
   bool is_used(std::size_t index) const { return now(index).free != then_[index].free; }
 

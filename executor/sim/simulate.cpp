@@ -48,8 +48,8 @@ void check(const Clock& clock, Ticks makespan) {
     sent += tally.sent;
     received += tally.received;
   }
-  IR_CHECK(clock.critical_path <= makespan, "the critical path takes {} ticks, the run {}", clock.critical_path,
-           makespan);
+  IR_CHECK(clock.critical_path <= makespan, "the critical path takes {} ticks, the run {}",
+           clock.critical_path, makespan);
   IR_CHECK(sent == received, "{} bytes are sent and {} received", sent, received);
 }
 
@@ -69,7 +69,8 @@ void add_flop(const Program& program, const Costs& costs, const std::vector<Step
 }
 
 ProcessorReport report_of(const Tally& tally, ProcessorMemory memory) {
-  ProcessorReport report{.busy = seconds(tally.busy), .idle = seconds(tally.idle), .io_busy = seconds(tally.io_busy)};
+  ProcessorReport report{
+      .busy = seconds(tally.busy), .idle = seconds(tally.idle), .io_busy = seconds(tally.io_busy)};
   report.overlapped = to_seconds(tally.overlapped);
   std::copy(tally.bytes.begin(), tally.bytes.end(), report.bytes.begin());
   report.memory = memory.use;

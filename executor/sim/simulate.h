@@ -1,10 +1,11 @@
 // Clocks a Program on a device: a clock per lane and link, a barrier per sync group (semantics, section 3).
 //
-// A step starts when its lanes are free, its inputs are there and what it writes is read, its links are free, and
-// its sync group has arrived; lanes and links take steps in program order. An exchange on compute lanes stops the
-// compute lanes of its whole group until it ends, one on IO lanes their IO lanes. The group is:
+// A step starts when its lanes are free, its inputs are there and what it writes is read, its links are free,
+// and its sync group has arrived; lanes and links take steps in program order. An exchange on compute lanes
+// stops the compute lanes of its whole group until it ends, one on IO lanes their IO lanes. The group is:
 // - between processors or replicas: every processor;
-// - with the host or streaming memory: every processor (Full), its own (SinglePipeline), those with the same number
+// - with the host or streaming memory: every processor (Full), its own (SinglePipeline), those with the same
+// number
 //   modulo 2 (ReplicaAndLadder);
 // - on a machine that is not synchronous: those that send and receive.
 #pragma once
@@ -23,9 +24,10 @@ struct SimulateOptions {
   bool events = false;  ///< fill Timeline::events and the memory curves
 };
 
-/// `program` has been through plan_memory. Error when a size is known only by a run; InternalError when the steps
-/// cannot run in their order (check_order) or an account does not add up.
-Timeline simulate(const executor::Program& program, const device::Device& device, const SimulateOptions& options);
+/// `program` has been through plan_memory. Error when a size is known only by a run; InternalError when the
+/// steps cannot run in their order (check_order) or an account does not add up.
+Timeline simulate(const executor::Program& program, const device::Device& device,
+                  const SimulateOptions& options);
 
 /// With the cost of each step as given; of the device only the memory counts.
 Timeline simulate(const executor::Program& program, const device::Device& device, const Costs& costs,

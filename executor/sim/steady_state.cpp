@@ -37,7 +37,11 @@ std::int64_t sum(const std::array<std::int64_t, kActivities>& all) {
 }  // namespace
 
 LoopState::LoopState(const LoopPart& part, Clock& clock, std::int64_t iteration)
-    : part_(&part), clock_(&clock), iteration_(iteration), critical_path_(clock.critical_path), offers_(clock.offers) {
+    : part_(&part),
+      clock_(&clock),
+      iteration_(iteration),
+      critical_path_(clock.critical_path),
+      offers_(clock.offers) {
   for (int lane : part.lanes) {
     clock.settle(lane);
     if (processors_.empty() || processors_.back() != lane / 2) processors_.push_back(lane / 2);
@@ -89,7 +93,8 @@ void LoopState::repeat(std::int64_t iteration, std::int64_t count) const {
   const Ticks by = later_by(count, period_ticks, earliest_lane());
   Ticks& critical = clock_->critical_path;
   critical += count * std::min(critical - critical_path_, period_ticks);
-  for (const RingState& ring : rings_) critical = std::max(critical, ring.repeat(iteration, count, period_ticks));
+  for (const RingState& ring : rings_)
+    critical = std::max(critical, ring.repeat(iteration, count, period_ticks));
   const std::vector<Ticks*> moved = times();
   for (std::size_t i = 0; i < moved.size(); ++i) {
     if (*moved[i] != times_[i]) *moved[i] += by;
@@ -143,7 +148,8 @@ void LoopState::repeat_tallies(std::int64_t count, Ticks period_ticks) const {
     if (uses_both_lanes(processors_[i])) {
       shift(clock_->overlaps[at(processors_[i])], count * period_ticks);
     } else {
-      tally.overlapped = now.overlapped + overlap_alone(processors_[i], tallies_[i], now, count, period_ticks);
+      tally.overlapped =
+          now.overlapped + overlap_alone(processors_[i], tallies_[i], now, count, period_ticks);
     }
   }
   for (std::size_t i = 0; i < part_->links.size(); ++i) {
@@ -158,7 +164,8 @@ Ticks LoopState::overlap_alone(int processor, const Tally& then, const Tally& no
                                Ticks period_ticks) const {
   const bool is_compute = std::binary_search(part_->lanes.begin(), part_->lanes.end(), 2 * processor);
   const auto kCompute = static_cast<std::size_t>(Activity::Compute);
-  const Ticks busy = is_compute ? now.busy[kCompute] - then.busy[kCompute] : sum(now.io_busy) - sum(then.io_busy);
+  const Ticks busy =
+      is_compute ? now.busy[kCompute] - then.busy[kCompute] : sum(now.io_busy) - sum(then.io_busy);
   if (busy == 0) return 0;
   const Ticks compute_now = clock_->lanes[at(2 * processor)];
   const Ticks io_now = clock_->lanes[at(2 * processor + 1)];

@@ -10,8 +10,8 @@
 
 namespace podium::sim {
 
-/// All that the next iterations of a part of a loop depend on. Times count from the clock of its earliest lane:
-/// what lies before that has no effect any more.
+/// All that the next iterations of a part of a loop depend on. Times count from the clock of its earliest
+/// lane: what lies before that has no effect any more.
 class LoopState {
  public:
   /// The state now, before iteration number `iteration`. `part` and `clock` outlive it.
@@ -26,8 +26,9 @@ class LoopState {
   std::int64_t times_more(const Tasks& tasks, std::int64_t most) const;
   /// By how much the longest ways by data alone, to each slot and over all, have grown since then.
   std::vector<Ticks> chain_growth(std::int64_t iteration) const;
-  /// Puts the clock where it stands when the period, which ends now before iteration number `iteration`, has been
-  /// repeated `times` times. Chains of data grow as they did in the period, and no faster than the clock.
+  /// Puts the clock where it stands when the period, which ends now before iteration number `iteration`, has
+  /// been repeated `times` times. Chains of data grow as they did in the period, and no faster than the
+  /// clock.
   void repeat(std::int64_t iteration, std::int64_t times) const;
 
  private:

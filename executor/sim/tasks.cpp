@@ -16,7 +16,8 @@ using executor::Step;
 
 // Each lane once, with all its bytes.
 std::vector<LaneUse> merged(std::vector<LaneUse> uses) {
-  std::sort(uses.begin(), uses.end(), [](const LaneUse& a, const LaneUse& b) { return a.number() < b.number(); });
+  std::sort(uses.begin(), uses.end(),
+            [](const LaneUse& a, const LaneUse& b) { return a.number() < b.number(); });
   std::size_t count = 0;
   for (const LaneUse& use : uses) {
     if (count > 0 && uses[count - 1].number() == use.number()) {
@@ -94,7 +95,9 @@ class TaskMaker {
     for (const Slot& slot : slots) all.push_back(use(slot));
     return all;
   }
-  std::int64_t bytes(const Slot& slot) const { return slot_bytes_[static_cast<std::size_t>(slot.buffer.index)]; }
+  std::int64_t bytes(const Slot& slot) const {
+    return slot_bytes_[static_cast<std::size_t>(slot.buffer.index)];
+  }
 
   // The lane on which a processor takes part by this slot.
   LaneUse lane(const Slot& slot) const {
@@ -179,7 +182,9 @@ class TaskMaker {
     task.sent = task.received = moved;
     hold_all(task);
   }
-  void fill(Task& /*task*/, const executor::Repeat& /*step*/) const { IR_CHECK(false, "a repeat is no task"); }
+  void fill(Task& /*task*/, const executor::Repeat& /*step*/) const {
+    IR_CHECK(false, "a repeat is no task");
+  }
 
   void count_bytes(Task& task, const executor::Transfer& one) const {
     task.sent += bytes(one.from);

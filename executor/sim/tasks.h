@@ -1,5 +1,5 @@
-// A Program as the clock walks it: for each step its time and what it holds; for each Repeat what an iteration
-// touches.
+// A Program as the clock walks it: for each step its time and what it holds; for each Repeat what an
+// iteration touches.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +38,8 @@ struct LinkHold {
   std::int64_t bytes = 0;
 };
 
-/// The processors of a sync group are the even ones, the odd ones, or both. A half has a barrier for each lane;
-/// these four are numbered 2 x (processor modulo 2) + lane.
+/// The processors of a sync group are the even ones, the odd ones, or both. A half has a barrier for each
+/// lane; these four are numbered 2 x (processor modulo 2) + lane.
 inline constexpr int kBarriers = 4;
 using BarrierSet = std::uint8_t;  ///< a bit a barrier
 
@@ -63,8 +63,8 @@ struct Item {
   int loop = -1;
 };
 
-/// The slots of a buffer that a loop uses. Where all uses go round with one stride, the state after an iteration is
-/// compared relative to the slot that the next one begins at; else `stride` is 0.
+/// The slots of a buffer that a loop uses. Where all uses go round with one stride, the state after an
+/// iteration is compared relative to the slot that the next one begins at; else `stride` is 0.
 struct Ring {
   int first = 0;
   int slots = 1;

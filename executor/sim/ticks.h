@@ -1,4 +1,5 @@
-// The simulator's time: whole picoseconds, so that sums are exact and a steady state repeats to the last digit.
+// The simulator's time: whole picoseconds, so that sums are exact and a steady state repeats to the last
+// digit.
 #pragma once
 
 #include <cmath>

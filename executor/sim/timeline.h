@@ -26,8 +26,8 @@ inline constexpr std::size_t kActivities = 8;
 /// Why a processor's compute lane stands still.
 enum class Idle : std::uint8_t {
   Data,  ///< what it needs is still being made elsewhere
-  Sync,  ///< others of its sync group, or at the end of the run all others, have not arrived, or it is held by an
-         ///< exchange that is not its own
+  Sync,  ///< others of its sync group, or at the end of the run all others, have not arrived, or it is held
+         ///< by an exchange that is not its own
   Link,  ///< a link is taken by others
   Io     ///< a load or store of the host or of streaming memory is under way on the IO lane; the host's call
 };
@@ -51,11 +51,11 @@ struct MemoryUse {
   std::int64_t weights = 0;
   std::int64_t activations = 0;  ///< values between blocks, and inside the block that runs
   std::int64_t stashes = 0;
-  std::int64_t streams = 0;      ///< of the host, and what the IO tiles hold
+  std::int64_t streams = 0;  ///< of the host, and what the IO tiles hold
   std::int64_t optimizer_state = 0;
   std::int64_t accumulators = 0;
-  std::int64_t code = 0;           ///< estimate
-  std::int64_t exchange_code = 0;  ///< estimate
+  std::int64_t code = 0;             ///< estimate
+  std::int64_t exchange_code = 0;    ///< estimate
   std::int64_t always_live = 0;      ///< of the sum of the above
   std::int64_t not_always_live = 0;  ///< of the sum of the above
   std::int64_t peak_data = 0;  ///< without the estimates of code: equals what the numeric engine measures
@@ -77,10 +77,10 @@ struct LargeTensor {
 };
 
 struct ProcessorReport {
-  std::array<double, kActivities> busy = {};  ///< of the compute lane, seconds
-  std::array<double, kIdles> idle = {};       ///< with busy it sums up to the makespan
+  std::array<double, kActivities> busy = {};     ///< of the compute lane, seconds
+  std::array<double, kIdles> idle = {};          ///< with busy it sums up to the makespan
   std::array<double, kActivities> io_busy = {};  ///< of the IO lane
-  double overlapped = 0;  ///< seconds in which the IO lane worked beside a compute
+  double overlapped = 0;                         ///< seconds in which the IO lane worked beside a compute
   double flop = 0;
   std::array<double, kActivities> bytes = {};  ///< sent and received by each kind of step
   MemoryUse memory = {};
@@ -97,10 +97,10 @@ struct LinkReport {
 /// Iterations that repeat a steady state are not in `events` and the memory curves (their time counts).
 struct Timeline {
   double makespan = 0;
-  double critical_path = 0;  ///< of data dependences alone; an estimate where iterations were folded, never above
-                             ///< the makespan
-  double flop = 0;           ///< of one replica
-  double utilisation = 0;    ///< flop of one replica / (makespan x its processors x peak rate at its type)
+  double critical_path = 0;  ///< of data dependences alone; an estimate where iterations were folded, never
+                             ///< above the makespan
+  double flop = 0;         ///< of one replica
+  double utilisation = 0;  ///< flop of one replica / (makespan x its processors x peak rate at its type)
   int replicas = 1;
   std::vector<ProcessorReport> processors;  ///< of one replica
   std::vector<LinkReport> links;

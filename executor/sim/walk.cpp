@@ -33,9 +33,10 @@ class Walker {
     if (events_ != nullptr) events_->note(task, iteration, span);
   }
 
-  // The state is compared with that of one earlier iteration, taken anew at distances 1, 2, 4, ...: so a period
-  // of any length is found while only one state is kept (Brent's way to find cycles). A period counts when chains
-  // of data have grown in it as in the one before; where they have not, one of twice the length is looked at.
+  // The state is compared with that of one earlier iteration, taken anew at distances 1, 2, 4, ...: so a
+  // period of any length is found while only one state is kept (Brent's way to find cycles). A period counts
+  // when chains of data have grown in it as in the one before; where they have not, one of twice the length
+  // is looked at.
   void repeat(const LoopPart& part, std::int64_t count) {
     LoopState then(part, clock_, 0);
     std::vector<Ticks> last_growth;
@@ -45,7 +46,8 @@ class Walker {
       walk(part.items, done++);
       const std::int64_t period = done - then.iteration();
       std::int64_t times = 0;
-      if (period >= shortest && then.same_as_now(done)) times = then.times_more(tasks_, (count - done) / period);
+      if (period >= shortest && then.same_as_now(done))
+        times = then.times_more(tasks_, (count - done) / period);
       if (times == 0 && period < window) continue;
       window = 2 * period;
       if (times > 0) {

@@ -10,8 +10,9 @@
 namespace podium::sim {
 
 /// Runs all tasks. A loop is walked until its state after an iteration, relative to the time, has been there
-/// before; what is left of it follows by multiplication, but never past an iteration in which a store to the host
-/// moves after some that did not. `events` may be null. Returns the number of iterations that were not walked.
+/// before; what is left of it follows by multiplication, but never past an iteration in which a store to the
+/// host moves after some that did not. `events` may be null. Returns the number of iterations that were not
+/// walked.
 std::int64_t walk(const Tasks& tasks, Clock& clock, Events* events);
 
 }  // namespace podium::sim

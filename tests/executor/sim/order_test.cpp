@@ -42,9 +42,9 @@ TEST(Deadlock, LeadsOverLanesAndExchanges) {
   const Slot c_in = sketch.buffer("c_in", 2);
   const Slot a_in = sketch.buffer("a_in", 0);
   sketch.costs.synchronous = false;
-  sketch.program.steps = {copy({{a, b_in}}), sketch.compute("second", 1, 1, {b_in}, {b}), copy({{b, c_in}}),
-                          sketch.compute("third", 2, 1, {c_in}, {c}), copy({{c, a_in}}),
-                          sketch.compute("first", 0, 1, {a_in}, {a})};
+  sketch.program.steps = {copy({{a, b_in}}), sketch.compute("second", 1, 1, {b_in}, {b}),
+                          copy({{b, c_in}}), sketch.compute("third", 2, 1, {c_in}, {c}),
+                          copy({{c, a_in}}), sketch.compute("first", 0, 1, {a_in}, {a})};
   EXPECT_EQ(fault_of(sketch),
             "deadlock: \"copy a@0 -> b_in@1\" waits for \"compute first on ipu 0\", which waits for "
             "\"copy a@0 -> b_in@1\"");

@@ -84,7 +84,8 @@ TEST(SimulatedPipeline, PaysForEveryCyclesLoadStoreAndCopy) {
   const int stages = 3;
   const int micro_batches = 6;
   const sim::Timeline timeline = Pipeline(stages, micro_batches, {.host = 0.25, .copy = 0.5}).run();
-  // Each of G + S - 1 cycles computes, all but the last copy; loads and stores are barriers of all processors.
+  // Each of G + S - 1 cycles computes, all but the last copy; loads and stores are barriers of all
+  // processors.
   EXPECT_DOUBLE_EQ(timeline.makespan, (8 * 1 + 7 * 0.5 + 6 * 0.25 + 6 * 0.25) * kMicro);
 }
 

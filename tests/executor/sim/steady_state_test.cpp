@@ -70,9 +70,9 @@ void expect_same(const sim::Timeline& folded, const sim::Timeline& walked, bool 
   }
 }
 
-// Runs a sketch as it is and without its loops. Returns how many iterations were not walked. Loops made by chance may
-// carry data round their slots in ways that make chains an estimate, and have lanes that nothing ties together,
-// whose overlap is an estimate.
+// Runs a sketch as it is and without its loops. Returns how many iterations were not walked. Loops made by
+// chance may carry data round their slots in ways that make chains an estimate, and have lanes that nothing
+// ties together, whose overlap is an estimate.
 std::int64_t compare(Sketch& sketch, SyncPattern sync = SyncPattern::Full, bool by_chance = false) {
   const sim::Timeline folded = sketch.run(sync);
   sketch.program.steps = unrolled(sketch.program, sketch.program.steps);
@@ -179,7 +179,8 @@ TEST(SteadyState, ChainsThatGoRoundSlotsGrowAsOftenAsTheyPassThem) {
   for (int slots : {2, 3}) {
     Sketch sketch(1);
     const Slot ring = sketch.filled("ring", 0, Memory::Compute, slots);
-    sketch.program.steps = {repeat(1200, {sketch.compute("work", 0, 1, {entry(ring, 0, 1)}, {entry(ring, 0, 1)})})};
+    sketch.program.steps = {
+        repeat(1200, {sketch.compute("work", 0, 1, {entry(ring, 0, 1)}, {entry(ring, 0, 1)})})};
     const sim::Timeline timeline = sketch.run();
     EXPECT_GT(timeline.folded_iterations, 900);
     EXPECT_DOUBLE_EQ(timeline.makespan / kMicro, 1200);
@@ -201,7 +202,10 @@ class ChanceLoop {
 
   Sketch make() {
     const int processors = 1 + pick(3);
-    Sketch sketch(processors, {.host = tenths(), .copy = tenths(), .tiles = tenths(), .remote_load = tenths(),
+    Sketch sketch(processors, {.host = tenths(),
+                               .copy = tenths(),
+                               .tiles = tenths(),
+                               .remote_load = tenths(),
                                .remote_store = tenths()});
     sketch.shared_host_link = pick(2) == 0;
     sketch.costs.synchronous = pick(4) != 0;
@@ -220,14 +224,22 @@ class ChanceLoop {
     const auto step = [&]() -> Step {
       const int p = pick(processors);
       switch (pick(processors > 1 ? 9 : 8)) {
-        case 0: return sketch.from_host(any(pick(2) == 0 ? compute : io, p));
-        case 1: return sketch.to_host(any(pick(2) == 0 ? compute : io, p), 1 + pick(4));
-        case 2: return between_tiles(any(io, p), any(compute, p));
-        case 3: return between_tiles(any(compute, p), any(io, p));
-        case 4: return load(any(stored, p), any(pick(2) == 0 ? compute : io, p));
-        case 5: return store(any(pick(2) == 0 ? compute : io, p), any(stored, p));
-        case 8: return copy({{any(compute, p), any(compute, (p + 1) % processors)}});
-        default: return sketch.compute("work", p, tenths(), {any(compute, p)}, {any(compute, p)});
+        case 0:
+          return sketch.from_host(any(pick(2) == 0 ? compute : io, p));
+        case 1:
+          return sketch.to_host(any(pick(2) == 0 ? compute : io, p), 1 + pick(4));
+        case 2:
+          return between_tiles(any(io, p), any(compute, p));
+        case 3:
+          return between_tiles(any(compute, p), any(io, p));
+        case 4:
+          return load(any(stored, p), any(pick(2) == 0 ? compute : io, p));
+        case 5:
+          return store(any(pick(2) == 0 ? compute : io, p), any(stored, p));
+        case 8:
+          return copy({{any(compute, p), any(compute, (p + 1) % processors)}});
+        default:
+          return sketch.compute("work", p, tenths(), {any(compute, p)}, {any(compute, p)});
       }
     };
     Steps body;
@@ -253,8 +265,9 @@ TEST(SteadyState, LoopsMadeByChance) {
     SCOPED_TRACE(seed);
     ChanceLoop chance(seed);
     Sketch sketch = chance.make();
-    const SyncPattern sync = std::vector{SyncPattern::Full, SyncPattern::SinglePipeline,
-                                         SyncPattern::ReplicaAndLadder}[static_cast<std::size_t>(chance.pick(3))];
+    const SyncPattern sync =
+        std::vector{SyncPattern::Full, SyncPattern::SinglePipeline,
+                    SyncPattern::ReplicaAndLadder}[static_cast<std::size_t>(chance.pick(3))];
     folded += compare(sketch, sync, true);
   }
   EXPECT_GT(folded, 1000 * 20);

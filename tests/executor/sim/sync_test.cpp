@@ -26,7 +26,8 @@ Sketch ping_pong(int phases) {
   for (int p = 0; p < phases; ++p) {
     if (p + 1 < phases) steps.push_back(load(stored[at(p + 1)], weights[at(p + 1)]));
     const Slot made = sketch.buffer(fmt::format("y{}", p), p % 2);
-    steps.push_back(sketch.compute(fmt::format("phase{}", p), p % 2, 1, {values.back(), weights[at(p)]}, {made}));
+    steps.push_back(
+        sketch.compute(fmt::format("phase{}", p), p % 2, 1, {values.back(), weights[at(p)]}, {made}));
     if (p + 1 == phases) break;
     values.push_back(sketch.buffer(fmt::format("x{}", p + 1), (p + 1) % 2));
     steps.push_back(copy({{made, values.back()}}));
@@ -132,12 +133,15 @@ sim::Timeline overlapped(int count, double load_time, double compute_time) {
 }
 
 TEST(IoTiles, LoadBesideTheCompute) {
-  for (const auto& [load_time, compute_time] : {std::pair(2.0, 3.0), std::pair(3.0, 2.0), std::pair(1.0, 1.0)}) {
+  for (const auto& [load_time, compute_time] :
+       {std::pair(2.0, 3.0), std::pair(3.0, 2.0), std::pair(1.0, 1.0)}) {
     const sim::Timeline timeline = overlapped(100, load_time, compute_time);
-    EXPECT_NEAR(timeline.makespan / kMicro, load_time + 100 * (0.5 + std::max(load_time, compute_time)), 1e-6);
+    EXPECT_NEAR(timeline.makespan / kMicro, load_time + 100 * (0.5 + std::max(load_time, compute_time)),
+                1e-6);
     const sim::ProcessorReport& processor = timeline.processors[0];
     EXPECT_NEAR(processor.overlapped / kMicro, 100 * std::min(load_time, compute_time), 1e-6);
-    EXPECT_NEAR(processor.io_busy[static_cast<std::size_t>(Activity::HostLoad)] / kMicro, 101 * load_time, 1e-6);
+    EXPECT_NEAR(processor.io_busy[static_cast<std::size_t>(Activity::HostLoad)] / kMicro, 101 * load_time,
+                1e-6);
     EXPECT_NEAR(idle(processor, Idle::Io), load_time + 99 * std::max(0.0, load_time - compute_time), 1e-6);
   }
 }
