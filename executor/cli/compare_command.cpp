@@ -10,6 +10,7 @@
 #include "executor/cli/progress.h"
 #include "executor/cli/reference_run.h"
 #include "executor/cli/run_inputs.h"
+#include "executor/cli/session_options.h"
 #include "executor/cli/strategies.h"
 #include "executor/cli/write_file.h"
 #include "executor/report/comparison.h"
@@ -145,8 +146,11 @@ Job make_job(const Options& options) {
   job.strategies = strategies_of(options, job.device, job.model.graph);
   Notes notes = options.notes;
   for (const Strategy& strategy : job.strategies) {
-    job.settings.push_back(read_options(strategy.options.dump(), strategy.name, notes));
+    Notes its_own;
+    job.settings.push_back(read_options(strategy.options.dump(), strategy.name, its_own));
+    if (!options.strategies_file.empty()) notes.insert(notes.end(), its_own.begin(), its_own.end());
   }
+  print_notes(notes, options);
   return job;
 }
 

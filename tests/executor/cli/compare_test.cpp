@@ -117,6 +117,16 @@ TEST(Compare, ChecksAnnotationsAsASessionDoes) {
                     HasSubstr("bare: virtualGraphMode is manual, but no node has a virtual graph")));
 }
 
+TEST(Compare, SaysWhichOptionsOfAStrategyHaveNoEffect) {
+  const TemporaryFolder folder;
+  const std::string strategies =
+      folder.write("s.json", R"([{"name": "a", "options": {"enableOutlining": true}}])");
+  const ProgramResult result = run_program("podium compare " + model(folder, "mnist-mlp weights=none") +
+                                           " --estimate --strategies " + strategies);
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.err, AllOf(HasSubstr("note: a: "), HasSubstr("enableOutlining")));
+}
+
 TEST(Compare, GivesTheSameReportEveryTime) {
   const TemporaryFolder folder;
   const std::string command =
