@@ -38,7 +38,7 @@ std::string types_of(const ir::OpSpec& spec) {
 void print_supported() {
   std::vector<std::vector<std::string>> rows{{"domain", "op", "since", "gradient", "types"}};
   for (const ir::OpSpec* spec : ir::all_ops()) {
-    if (spec->domain == "podium") continue;  // the engine's own fused ops are in no model
+    if (spec->domain == "podium") continue;  // made by Podium itself: in no model
     rows.push_back({spec->domain.empty() ? "ai.onnx" : std::string(spec->domain), std::string(spec->name),
                     std::to_string(spec->since), spec->gradient != nullptr ? "yes" : "no", types_of(*spec)});
   }

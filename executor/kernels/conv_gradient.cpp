@@ -18,16 +18,20 @@ namespace {
 struct WeightGradient {
   ConvShape shape;
   Columns columns;
+  bool is_pointwise = false;
   std::int64_t channels_at_once = 1;
   std::int64_t lines_at_once = 1;
 
-  std::int64_t pieces_of_group() const { return (shape.in_channels + channels_at_once - 1) / channels_at_once; }
+  std::int64_t pieces_of_group() const {
+    return (shape.in_channels + channels_at_once - 1) / channels_at_once;
+  }
 };
 
 ConvShape shape_of(const PrepareContext& context) {
   const Dims& x = context.dims(0);
   const Dims& flow = context.dims(1);
-  ConvShape shape{.window = ir::given_window(context, {x.begin() + 2, x.end()}, {flow.begin() + 2, flow.end()})};
+  ConvShape shape{.window =
+                      ir::given_window(context, {x.begin() + 2, x.end()}, {flow.begin() + 2, flow.end()})};
   shape.batch = x[0];
   shape.group = context.get_int("group");
   shape.in_channels = x[1] / shape.group;
@@ -38,14 +42,24 @@ ConvShape shape_of(const PrepareContext& context) {
   return shape;
 }
 
+// One element that moves by one without padding: the columns are X itself.
+bool is_pointwise(const ir::Window& window) {
+  const auto is_one = [](std::int64_t size) { return size == 1; };
+  return window.input == window.output && std::all_of(window.kernel.begin(), window.kernel.end(), is_one) &&
+         std::all_of(window.strides.begin(), window.strides.end(), is_one) &&
+         std::all_of(window.pads_begin.begin(), window.pads_begin.end(),
+                     [](std::int64_t pad) { return pad == 0; });
+}
+
 WeightGradient plan(const ConvShape& shape) {
   constexpr std::int64_t kRowsAtOnce = 192;      // of columns: as many columns of dW
-  constexpr std::int64_t kPieces = 8;            // at least, so that there is work for several threads
+  constexpr std::int64_t kLeastRows = 32;        // below, products are slow
   constexpr std::int64_t kColumnsAtOnce = 1024;  // so that what is unfolded stays in a core's cache
-  WeightGradient result{shape, Columns(shape.window)};
+  const std::int64_t pieces = 2 * machine_threads();
+  WeightGradient result{shape, Columns(shape.window), is_pointwise(shape.window)};
   const std::int64_t size = std::max<std::int64_t>(shape.kernel_size, 1);
-  const std::int64_t most = std::max<std::int64_t>(shape.in_channels * shape.group / kPieces, 1);
-  result.channels_at_once = std::clamp<std::int64_t>(kRowsAtOnce / size, 1, most);
+  const std::int64_t even = std::max(shape.in_channels * shape.group / pieces, kLeastRows / size);
+  result.channels_at_once = std::clamp<std::int64_t>(kRowsAtOnce / size, 1, std::max<std::int64_t>(even, 1));
   const std::int64_t line = std::max<std::int64_t>(result.columns.line_size(), 1);
   result.lines_at_once =
       std::clamp<std::int64_t>(kColumnsAtOnce / line, 1, std::max<std::int64_t>(result.columns.lines(), 1));
@@ -57,11 +71,20 @@ template <class T>
 void add_piece(const WeightGradient& op, const T* x, const T* flow, T* weights, std::int64_t channels,
                std::vector<T>& columns) {
   const ConvShape& shape = op.shape;
+  if (op.is_pointwise) {
+    const Product product{.m = shape.out_channels,
+                          .n = channels,
+                          .k = shape.in_size,
+                          .transpose_b = true,
+                          .row_c = shape.depth()};
+    return multiply(product, flow, x, weights, T{1}, T{1});
+  }
   for (std::int64_t line = 0; line < op.columns.lines(); line += op.lines_at_once) {
     const std::int64_t end = std::min(line + op.lines_at_once, op.columns.lines());
     const std::int64_t width = (end - line) * op.columns.line_size();
     for (std::int64_t c = 0; c < channels; ++c) {
-      op.columns.gather(x + c * shape.in_size, T{0}, line, end, columns.data() + c * shape.kernel_size * width, width);
+      op.columns.gather(x + c * shape.in_size, T{0}, line, end,
+                        columns.data() + c * shape.kernel_size * width, width);
     }
     const Product product{.m = shape.out_channels,
                           .n = channels * shape.kernel_size,
@@ -106,7 +129,8 @@ PreparedKernel prepare_conv_weight_gradient(PrepareContext& context) {
         const ThreadLimit alone(1);  // a product over several threads would add up in another order
         std::vector<T> columns(static_cast<std::size_t>(rows * op->lines_at_once * op->columns.line_size()));
         for (std::int64_t piece = begin; piece < end; ++piece) {
-          run_piece(*op, run.input(0).data<T>(), run.input(1).data<T>(), run.output(0).data<T>(), piece, columns);
+          run_piece(*op, run.input(0).data<T>(), run.input(1).data<T>(), run.output(0).data<T>(), piece,
+                    columns);
         }
       });
     };

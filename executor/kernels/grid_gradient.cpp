@@ -7,9 +7,11 @@
 namespace podium::kernels {
 namespace {
 
-// Channel by channel, so that no sum depends on the number of threads. The points of an image serve all channels.
+// Channel by channel, so that no sum depends on the number of threads. The points of an image serve all
+// channels.
 template <class T, class C>
-void spread_image(const GridSample& op, const C* grid, const T* flow, T* gradient, std::vector<Corner<C>>& corners) {
+void spread_image(const GridSample& op, const C* grid, const T* flow, T* gradient,
+                  std::vector<Corner<C>>& corners) {
   const auto rank = static_cast<std::int64_t>(op.input.size());
   const std::int64_t of_point = op.corners();
   parallel_ranges(op.points, of_point * 8, [&](std::int64_t begin, std::int64_t end) {
@@ -79,7 +81,8 @@ void differentiate_points(const GridSample& op, const T* x, const C* grid, const
       const std::int64_t first = i * static_cast<std::int64_t>(rank);
       for (std::size_t axis = 0; axis < rank; ++axis) {
         find_corners(op, grid + first, corners, axis);
-        gradient[first + static_cast<std::int64_t>(rank - 1 - axis)] = slope_of(op, of_image, of_point, corners);
+        gradient[first + static_cast<std::int64_t>(rank - 1 - axis)] =
+            slope_of(op, of_image, of_point, corners);
       }
     }
   });

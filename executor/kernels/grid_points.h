@@ -141,7 +141,8 @@ void find_corners(const GridSample& op, const C* given, std::vector<Corner<C>>& 
         const std::int64_t index = index_of(op, axis, at);
         const std::int64_t offset =
             index < 0 || corner.offset < 0 ? -1 : corner.offset * op.input[axis] + index;
-        const C weight = axis == moving ? tap_slope(op.mode, x.at - at) * x.slope : tap_weight(op.mode, x.at - at);
+        const C weight =
+            axis == moving ? tap_slope(op.mode, x.at - at) * x.slope : tap_weight(op.mode, x.at - at);
         longer.push_back({offset, corner.weight * weight});
       }
     }

@@ -83,8 +83,8 @@ std::int64_t largest_in(const T* plane, std::int64_t width, Range rows, Range co
   return most;
 }
 
-// Calls use(plane, place) for each bin of one region: where its largest element is in which plane of X, -1 when
-// the bin is empty. A region is its batch index, x and y of its first corner, x and y of its last.
+// Calls use(plane, place) for each bin of one region: where its largest element is in which plane of X, -1
+// when the bin is empty. A region is its batch index, x and y of its first corner, x and y of its last.
 template <class T, class Use>
 void for_each_bin(const RoiPool& pool, const T* x, const T* region, const Use& use) {
   const std::int64_t image = static_cast<std::int64_t>(region[0]);
@@ -108,7 +108,8 @@ void for_each_bin(const RoiPool& pool, const T* x, const T* region, const Use& u
 RoiPool read_roi_pool(const PrepareContext& context) {
   const Dims& x = context.dims(0);
   const auto& pooled = context.get<ir::IntList>("pooled_shape");
-  return {x[0], x[1], x[2], x[3], pooled[0], pooled[1], static_cast<double>(context.get_float("spatial_scale"))};
+  return {
+      x[0], x[1], x[2], x[3], pooled[0], pooled[1], static_cast<double>(context.get_float("spatial_scale"))};
 }
 
 }  // namespace

@@ -61,7 +61,8 @@ AxisMap reversed(const AxisMap& map) {
   std::vector<std::vector<Part>> parts(static_cast<std::size_t>(map.input));
   for (std::int64_t o = 0; o < map.output; ++o) {
     if (std::binary_search(map.outside.begin(), map.outside.end(), o)) continue;
-    for (auto i = static_cast<std::size_t>(o * map.taps); i < static_cast<std::size_t>((o + 1) * map.taps); ++i) {
+    for (auto i = static_cast<std::size_t>(o * map.taps); i < static_cast<std::size_t>((o + 1) * map.taps);
+         ++i) {
       if (map.weights[i] != 0) parts[static_cast<std::size_t>(map.indices[i])].push_back({o, map.weights[i]});
     }
   }
@@ -83,7 +84,8 @@ PreparedKernel prepare_gradient(PrepareContext& context) {
   return [attributes, known](const RunContext& run) {
     const auto given = [&](std::size_t i) { return run.has_input(i) ? &run.input(i) : nullptr; };
     Tensor& gradient = run.output(0);
-    const std::vector<AxisMap> maps = known != nullptr ? *known : maps_from(attributes, gradient.dims(), given);
+    const std::vector<AxisMap> maps =
+        known != nullptr ? *known : maps_from(attributes, gradient.dims(), given);
     std::vector<AxisMap> back(maps.size());
     std::transform(maps.begin(), maps.end(), back.begin(), reversed);
     if (run.input(0).size() == 0) {
@@ -96,7 +98,9 @@ PreparedKernel prepare_gradient(PrepareContext& context) {
 
 }  // namespace
 
-PreparedKernel prepare_resize_gradient(PrepareContext& context) { return prepare_widened(context, prepare_gradient); }
+PreparedKernel prepare_resize_gradient(PrepareContext& context) {
+  return prepare_widened(context, prepare_gradient);
+}
 
 PreparedKernel prepare_resize(PrepareContext& context) { return prepare_widened(context, prepare_by_mode); }
 

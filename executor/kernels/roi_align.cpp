@@ -86,7 +86,8 @@ std::array<Pixel<T>, 4> pixels_of(std::int64_t width, const Sample<T>& row, cons
 }
 
 template <class T>
-T mean_of_bin(const T* image, std::int64_t width, std::span<const Sample<T>> rows, std::span<const Sample<T>> columns) {
+T mean_of_bin(const T* image, std::int64_t width, std::span<const Sample<T>> rows,
+              std::span<const Sample<T>> columns) {
   T sum = 0;
   for (const Sample<T>& row : rows) {
     for (const Sample<T>& column : columns) {
@@ -98,7 +99,8 @@ T mean_of_bin(const T* image, std::int64_t width, std::span<const Sample<T>> row
   return sum / static_cast<T>(std::max<std::size_t>(rows.size() * columns.size(), 1));
 }
 
-// ONNX takes the largest of the weighted pixels, not of their sums; of equal ones the first. Weight 0: no sample.
+// ONNX takes the largest of the weighted pixels, not of their sums; of equal ones the first. Weight 0: no
+// sample.
 template <class T>
 Pixel<T> largest_of_bin(const T* image, std::int64_t width, std::span<const Sample<T>> rows,
                         std::span<const Sample<T>> columns) {
@@ -106,7 +108,8 @@ Pixel<T> largest_of_bin(const T* image, std::int64_t width, std::span<const Samp
   for (const Sample<T>& row : rows) {
     for (const Sample<T>& column : columns) {
       for (const Pixel<T>& pixel : pixels_of(width, row, column)) {
-        const bool takes = !largest || pixel.weight * image[pixel.index] > largest->weight * image[largest->index];
+        const bool takes =
+            !largest || pixel.weight * image[pixel.index] > largest->weight * image[largest->index];
         if (takes) largest = pixel;
       }
     }
@@ -116,7 +119,8 @@ Pixel<T> largest_of_bin(const T* image, std::int64_t width, std::span<const Samp
 
 // Calls use(plane of X, rows, columns) for each bin of one region, in the order of the output.
 template <class T, class Use>
-void RoiAlign::for_each_bin(const Dims& x, const T* roi, std::int64_t batch, const Dims& y, const Use& use) const {
+void RoiAlign::for_each_bin(const Dims& x, const T* roi, std::int64_t batch, const Dims& y,
+                            const Use& use) const {
   const T shift = half_pixel ? T(0.5) : T(0);
   const T left = roi[0] * static_cast<T>(scale) - shift;
   const T top = roi[1] * static_cast<T>(scale) - shift;
@@ -127,14 +131,16 @@ void RoiAlign::for_each_bin(const Dims& x, const T* roi, std::int64_t batch, con
   const Samples<T> columns(left, roi_width, y[3], ratio, x[3]);
   for (std::int64_t c = 0; c < y[1]; ++c) {
     for (std::int64_t i = 0; i < y[2]; ++i) {
-      for (std::int64_t j = 0; j < y[3]; ++j) use((batch * y[1] + c) * x[2] * x[3], rows.of_bin(i), columns.of_bin(j));
+      for (std::int64_t j = 0; j < y[3]; ++j)
+        use((batch * y[1] + c) * x[2] * x[3], rows.of_bin(i), columns.of_bin(j));
     }
   }
 }
 
 void check(const Tensor& x, const std::int64_t* batches, const Dims& y) {
   const bool has_bins = ir::element_count(y) > 0;
-  if (has_bins && x.dim(2) * x.dim(3) == 0) throw Error("X has shape {}: there are no pixels", ir::to_string(x.dims()));
+  if (has_bins && x.dim(2) * x.dim(3) == 0)
+    throw Error("X has shape {}: there are no pixels", ir::to_string(x.dims()));
   for (std::int64_t n = 0; n < y[0]; ++n) {
     if (batches[n] < 0 || batches[n] >= x.dim(0)) {
       throw Error("batch_indices[{}] is {}, 0 to {} needed", n, batches[n], x.dim(0) - 1);
@@ -185,7 +191,8 @@ void RoiAlign::spread(const RunContext& run) const {
                      gradient[plane + pixel.index] += pixel.weight * from;
                      return;
                    }
-                   const T share = from / static_cast<T>(std::max<std::size_t>(rows.size() * columns.size(), 1));
+                   const T share =
+                       from / static_cast<T>(std::max<std::size_t>(rows.size() * columns.size(), 1));
                    for (const Sample<T>& row : rows) {
                      for (const Sample<T>& column : columns) {
                        for (const Pixel<T>& pixel : pixels_of(width, row, column)) {

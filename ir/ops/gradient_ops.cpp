@@ -28,7 +28,8 @@ Work conv_weight_gradient_work(const TypedOp& op) {
   const std::int64_t weights = op.output(0).element_count();
   if (flows < 0 || weights < 0) return {};
   const double channels = static_cast<double>(std::max<std::int64_t>(op.output(0).dims[0], 1));
-  return {.flop = 2.0 * static_cast<double>(flows) * static_cast<double>(weights) / channels, .bytes = io_bytes(op)};
+  return {.flop = 2.0 * static_cast<double>(flows) * static_cast<double>(weights) / channels,
+          .bytes = io_bytes(op)};
 }
 
 // The window of a convolution as it came out, with no automatic padding.
@@ -102,7 +103,9 @@ void shaped_by_attribute(InferContext& context, DataType element) {
 }
 
 void infer_resize_gradient(InferContext& context) { shaped_by_attribute(context, context.element(0)); }
-void infer_grid_sample_input_gradient(InferContext& context) { shaped_by_attribute(context, context.element(1)); }
+void infer_grid_sample_input_gradient(InferContext& context) {
+  shaped_by_attribute(context, context.element(1));
+}
 void infer_grid_sample_grid_gradient(InferContext& context) { context.set_output(0, context.input(1)); }
 
 // As much as the op itself does for each element of its output, here what flows.
@@ -112,11 +115,13 @@ Work work_per_flow(const TypedOp& op) {
   return {.flop = count < 0 ? 0 : static_cast<double>(count) * kPerElement, .bytes = io_bytes(op)};
 }
 
-// The attributes of the op that this is the gradient of, which is in `family`. (The table of all ops is not there
-// while its families are made.)
-std::vector<AttributeSpec> attributes_of(OpFamily family, std::string_view op, std::vector<AttributeSpec> more) {
+// The attributes of the op that this is the gradient of, which is in `family`. (The table of all ops is not
+// there while its families are made.)
+std::vector<AttributeSpec> attributes_of(OpFamily family, std::string_view op,
+                                         std::vector<AttributeSpec> more) {
   const std::span<const OpSpec> rows = family();
-  const auto row = std::find_if(rows.begin(), rows.end(), [&](const OpSpec& spec) { return spec.name == op; });
+  const auto row =
+      std::find_if(rows.begin(), rows.end(), [&](const OpSpec& spec) { return spec.name == op; });
   IR_CHECK(row != rows.end(), "there is no {}", op);
   std::vector<AttributeSpec> attributes = row->attributes;
   attributes.insert(attributes.end(), more.begin(), more.end());
@@ -139,15 +144,16 @@ OpSpec resize_gradient_row() {
 }
 
 OpSpec grid_sample_input_gradient_row() {
-  return {.name = "GridSampleInputGradient",
-          .domain = "podium",
-          .inputs = {{"grid", 'G'}, {"dY"}},
-          .outputs = {{"dX"}},
-          .types = {{'T', kFloats}, {'G', kFloats}},
-          .attributes = attributes_of(resize_ops, "GridSample", {must_have("input_shape", AttributeKind::Ints)}),
-          .infer = infer_grid_sample_input_gradient,
-          .work = work_per_flow<8, 1>,
-          .gradient = grid_sample_input_gradient_gradient};
+  return {
+      .name = "GridSampleInputGradient",
+      .domain = "podium",
+      .inputs = {{"grid", 'G'}, {"dY"}},
+      .outputs = {{"dX"}},
+      .types = {{'T', kFloats}, {'G', kFloats}},
+      .attributes = attributes_of(resize_ops, "GridSample", {must_have("input_shape", AttributeKind::Ints)}),
+      .infer = infer_grid_sample_input_gradient,
+      .work = work_per_flow<8, 1>,
+      .gradient = grid_sample_input_gradient_gradient};
 }
 
 // No gradient of its own: nobody needs how the slopes between elements bend.
@@ -189,14 +195,9 @@ OpSpec roi_align_gradient_row() {
 
 std::span<const OpSpec> gradient_ops() {
   static const std::vector<OpSpec> kRows{
-      conv_weight_gradient_row(),
-      grid_sample_grid_gradient_row(),
-      grid_sample_input_gradient_row(),
-      max_pool_gradient_row(),
-      max_roi_pool_gradient_row(),
-      resize_gradient_row(),
-      roi_align_gradient_row(),
-      sum_pool_gradient_row(),
+      conv_weight_gradient_row(), grid_sample_grid_gradient_row(), grid_sample_input_gradient_row(),
+      max_pool_gradient_row(),    max_roi_pool_gradient_row(),     resize_gradient_row(),
+      roi_align_gradient_row(),   sum_pool_gradient_row(),
   };
   return kRows;
 }

@@ -1,5 +1,5 @@
-// Convolutions. With respect to its input a Conv has a ConvTranspose as gradient and the other way round; with
-// respect to the weights both have the same op. So gradients of gradients stay among these three.
+// Convolutions. With respect to its input a Conv has a ConvTranspose as gradient and the other way round;
+// with respect to the weights both have the same op. So gradients of gradients stay among these three.
 #include <numeric>
 
 #include "ir/ops/gradient_terms.h"
@@ -74,8 +74,9 @@ Term zeros(GradientContext& context, ValueId like, Dims dims) {
 
 void conv_gradient(GradientContext& context) {
   const TypedOp op(context.builder.graph(), context.op);
-  const Convolution conv{conv_window(op, context.static_dims(context.input(0)), context.static_dims(context.input(1))),
-                         group_of(context)};
+  const Convolution conv{
+      conv_window(op, context.static_dims(context.input(0)), context.static_dims(context.input(1))),
+      group_of(context)};
   const Term flow = flow_of(context);
   if (context.wants(0)) context.set(0, conv.x_of(context, flow, context.input(1)));
   if (context.wants(1)) context.set(1, conv.w_of(context, context.input(0), flow));
@@ -131,10 +132,11 @@ void causal_conv_gradient(GradientContext& context) {
   }
   Term into_row{&context, conv.x_of(context, flow, w)};
   if (context.op.outputs.size() > 1 && context.output_gradient(1).valid()) {
-    into_row = into_row + term(context, context.output_gradient(1)).with("Pad", context.ints({0, 0, dims[2], 0, 0, 0}));
+    into_row = into_row +
+               term(context, context.output_gradient(1)).with("Pad", context.ints({0, 0, dims[2], 0, 0, 0}));
   }
-  const std::vector<ValueId> parts =
-      context.builder.ops("", "Split", {into_row, context.ints({state, dims[2]})}, 2, {{"axis", std::int64_t{2}}});
+  const std::vector<ValueId> parts = context.builder.ops(
+      "", "Split", {into_row, context.ints({state, dims[2]})}, 2, {{"axis", std::int64_t{2}}});
   context.set(0, parts[1]);
   if (context.wants(1)) context.set(1, conv.w_of(context, row, flow));
   set_bias_gradient(context, flow);

@@ -76,8 +76,10 @@ Term steps(const Deformation& d) {
 }
 
 Term grid_of(const Deformation& d) {
-  const Term offsets = d.reshaped(term(d.context, d.context.input(2)), {d.images(), d.taps(), d.rank(), d.places()});
-  const Term moved = offsets.call("Transpose", {{"perm", IntList{0, 2, 1, 3}}}) * steps(d) + resting_points(d);
+  const Term offsets =
+      d.reshaped(term(d.context, d.context.input(2)), {d.images(), d.taps(), d.rank(), d.places()});
+  const Term moved =
+      offsets.call("Transpose", {{"perm", IntList{0, 2, 1, 3}}}) * steps(d) + resting_points(d);
   Dims dims = d.sampled_dims();
   dims.insert(dims.begin(), d.images());
   dims.push_back(d.rank());
@@ -99,12 +101,13 @@ Term swapped(Term matrices) { return matrices.call("Transpose", {{"perm", IntLis
 void set_sampling_gradients(const Deformation& d, Term x, Term grid, Term flow) {
   GradientContext& context = d.context;
   if (context.wants(0)) {
-    const std::vector<ValueId> found = context.builder.ops("podium", "GridSampleInputGradient", {grid, flow}, 1,
-                                                           {{"input_shape", context.static_dims(x)}});
+    const std::vector<ValueId> found = context.builder.ops("podium", "GridSampleInputGradient", {grid, flow},
+                                                           1, {{"input_shape", context.static_dims(x)}});
     context.set(0, context.reshape_like(found[0], context.input(0)));
   }
   if (context.wants(2)) {
-    const std::vector<ValueId> found = context.builder.ops("podium", "GridSampleGridGradient", {x, grid, flow}, 1);
+    const std::vector<ValueId> found =
+        context.builder.ops("podium", "GridSampleGridGradient", {x, grid, flow}, 1);
     context.set(2, offsets_of(d, {&context, found[0]}));
   }
 }
@@ -114,18 +117,24 @@ void set_sampling_gradients(const Deformation& d, Term x, Term grid, Term flow) 
 void deform_conv_gradient(GradientContext& context) {
   const Dims dims = context.static_dims(context.input(0));
   const Dims weights = context.static_dims(context.input(1));
-  const Deformation d{context, conv_window(TypedOp(context.builder.graph(), context.op), dims, weights), dims[0], dims[1],
-                      attribute<std::int64_t>(context.op, "group"), attribute<std::int64_t>(context.op, "offset_group")};
+  const Deformation d{context,
+                      conv_window(TypedOp(context.builder.graph(), context.op), dims, weights),
+                      dims[0],
+                      dims[1],
+                      attribute<std::int64_t>(context.op, "group"),
+                      attribute<std::int64_t>(context.op, "offset_group")};
   const Term x = d.by_offset_group(term(context, context.input(0)), d.window.input);
   const Term grid = grid_of(d);
   const Term sampled = d.by_offset_group(x.with("GridSample", grid), {d.taps(), d.places()});
   const bool has_mask = context.has_input(4);
-  const Term mask = has_mask ? d.reshaped(term(context, context.input(4)), {d.images(), 1, d.taps(), d.places()}) : sampled;
+  const Term mask =
+      has_mask ? d.reshaped(term(context, context.input(4)), {d.images(), 1, d.taps(), d.places()}) : sampled;
   const std::int64_t outputs = weights[0] / d.groups;
   const std::int64_t depth = weights[1] * d.taps();
   const Term flow = d.reshaped(flow_of(context), {d.batch, d.groups, outputs, d.places()});
   if (context.wants(1)) {
-    const Term columns = d.reshaped(has_mask ? sampled * mask : sampled, {d.batch, d.groups, depth, d.places()});
+    const Term columns =
+        d.reshaped(has_mask ? sampled * mask : sampled, {d.batch, d.groups, depth, d.places()});
     const Term sum = flow.with("MatMul", swapped(columns)).with("ReduceSum", context.ints({0}));
     context.set(1, context.reshape_like(sum, context.input(1)));
   }
@@ -139,7 +148,8 @@ void deform_conv_gradient(GradientContext& context) {
     const Term sum = (columns * sampled).with("ReduceSum", context.ints({1}));
     context.set(4, context.reshape_like(sum, context.input(4)));
   }
-  set_sampling_gradients(d, x, grid, d.by_offset_group(has_mask ? columns * mask : columns, d.sampled_dims()));
+  set_sampling_gradients(d, x, grid,
+                         d.by_offset_group(has_mask ? columns * mask : columns, d.sampled_dims()));
 }
 
 }  // namespace podium::ir

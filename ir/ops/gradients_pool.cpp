@@ -16,7 +16,8 @@ Window window_of(GradientContext& context) {
 Term spread(Term flow, const Window& window) {
   std::vector<Attribute> attributes = window_attributes(window);
   attributes.push_back({"input_shape", window.input});
-  return {flow.context, flow.context->builder.ops("podium", "SumPoolGradient", {flow}, 1, std::move(attributes))[0]};
+  return {flow.context,
+          flow.context->builder.ops("podium", "SumPoolGradient", {flow}, 1, std::move(attributes))[0]};
 }
 
 // Per window, how many elements share its average.
@@ -81,8 +82,9 @@ void sum_pool_gradient_gradient(GradientContext& context) {
 
 void max_pool_gradient(GradientContext& context) {
   if (!context.output_gradient().valid()) return;
-  context.set(0, context.builder.ops("podium", "MaxPoolGradient", {context.input(0), context.output_gradient()}, 1,
-                                     window_attributes(window_of(context)))[0]);
+  context.set(
+      0, context.builder.ops("podium", "MaxPoolGradient", {context.input(0), context.output_gradient()}, 1,
+                             window_attributes(window_of(context)))[0]);
 }
 
 // What flows at the places of the maxima; where they are does not change with X.
@@ -108,7 +110,8 @@ void global_average_pool_gradient(GradientContext& context) {
 void global_max_pool_gradient(GradientContext& context) {
   const Term x = term(context, context.input(0));
   const Term ones = choose(x.with("Equal", context.output()), x.like(1), 0);
-  const Term count = ones.with("ReduceSum", context.ints(spatial_axes(context)), {{"noop_with_empty_axes", std::int64_t{1}}});
+  const Term count = ones.with("ReduceSum", context.ints(spatial_axes(context)),
+                               {{"noop_with_empty_axes", std::int64_t{1}}});
   context.set(0, ones * (flow_of(context) / count));
 }
 
@@ -116,8 +119,8 @@ void global_lp_pool_gradient(GradientContext& context) {
   set_norm_gradient(context, [](Term rest) { return rest; });
 }
 
-// Of an output that is larger or smaller than what was pooled, the part that indices speak of. Elements that were
-// put at the same place, equal ones of windows that overlap, get the same.
+// Of an output that is larger or smaller than what was pooled, the part that indices speak of. Elements that
+// were put at the same place, equal ones of windows that overlap, get the same.
 void max_unpool_gradient(GradientContext& context) {
   const TypedOp op(context.builder.graph(), context.op);
   const Dims pooled_from = unpooled_dims(op, context.static_dims(context.input(0)));

@@ -45,8 +45,9 @@ void roi_align_gradient(GradientContext& context) {
 
 void max_roi_pool_gradient(GradientContext& context) {
   if (!context.wants(0)) return;
-  context.set(0, private_op(context, "MaxRoiPoolGradient",
-                            {context.input(0), context.input(1), context.output_gradient()}, context.op.attributes));
+  context.set(
+      0, private_op(context, "MaxRoiPoolGradient",
+                    {context.input(0), context.input(1), context.output_gradient()}, context.op.attributes));
 }
 
 // So are scales and the region of interest.
@@ -73,7 +74,8 @@ void grid_sample_gradient(GradientContext& context) {
     context.set(0, private_op(context, "GridSampleInputGradient", {grid, flow}, with_input_shape(context)));
   }
   if (context.wants(1)) {
-    context.set(1, private_op(context, "GridSampleGridGradient", {context.input(0), grid, flow}, context.op.attributes));
+    context.set(1, private_op(context, "GridSampleGridGradient", {context.input(0), grid, flow},
+                              context.op.attributes));
   }
 }
 
@@ -98,9 +100,11 @@ void affine_grid_gradient(GradientContext& context) {
   const Term identity = diagonal(context, rank, rank + 1, {1, rank, rank + 1}, flow);
   const Term points = identity.with("AffineGrid", context.ints(size), context.op.attributes)
                           .with("Reshape", context.ints({1, -1, rank}));
-  const ValueId ones = context.call("Expand", {context.number(1, flow), context.ints({1, element_count(size), 1})});
+  const ValueId ones =
+      context.call("Expand", {context.number(1, flow), context.ints({1, element_count(size), 1})});
   const ValueId factors = context.call("Concat", {points, ones}, {{"axis", std::int64_t{2}}});
-  const Term rows = flow.with("Reshape", context.ints({grid[0], -1, rank})).call("Transpose", {{"perm", IntList{0, 2, 1}}});
+  const Term rows =
+      flow.with("Reshape", context.ints({grid[0], -1, rank})).call("Transpose", {{"perm", IntList{0, 2, 1}}});
   context.set(0, rows.with("MatMul", factors));
 }
 
@@ -109,7 +113,8 @@ void col2im_gradient(GradientContext& context) {
   const Dims columns = context.static_dims(context.input(0));
   const auto known = [&](std::size_t i) {
     const std::optional<Tensor>& tensor = context.builder.graph()[context.input(i)].constant;
-    if (!tensor) throw Error("the gradient needs an image_shape and a block_shape that are known before the run");
+    if (!tensor)
+      throw Error("the gradient needs an image_shape and a block_shape that are known before the run");
     return tensor->to_ints();
   };
   const TypedOp op(context.builder.graph(), context.op);

@@ -7,7 +7,9 @@
 #include <set>
 
 #include "executor/device/presets.h"
+#include "executor/sim/op_family.h"
 #include "importer/import.h"
+#include "ir/builder.h"
 #include "ir/error.h"
 #include "tests/support/graph_text.h"
 
@@ -131,6 +133,29 @@ TEST(OpCost, OfADepthwiseConvolutionIsNotThatOfPaddedProducts) {
       device);
   EXPECT_EQ(cost.matrix_flop, 0);  // vector units do better than units that take 16 by 16
   EXPECT_DOUBLE_EQ(cost.flop, 2.0 * 512 * 56 * 56 * 9);
+}
+
+// As many multiply-adds, in a product of another form.
+TEST(OpCost, OfAConvolutionsWeightGradientIsThatOfAProduct) {
+  ir::Graph graph;
+  ir::Builder builder(graph);
+  const auto input = [&](ir::Dims dims) {
+    return builder.input("x", ir::Type::tensor(ir::DataType::Float, std::move(dims)));
+  };
+  const ir::ValueId x = input({16, 64, 56, 56});
+  const ir::ValueId y = builder.op("Conv", {x, input({64, 64, 3, 3})}, {{"pads", ir::IntList{1, 1, 1, 1}}});
+  builder.ops("podium", "ConvWeightGradient", {x, y}, 1,
+              {{"kernel_shape", ir::IntList{3, 3}},
+               {"strides", ir::IntList{1, 1}},
+               {"dilations", ir::IntList{1, 1}},
+               {"pads", ir::IntList{1, 1, 1, 1}}});
+  const Device& device = preset("ipu-m2000");
+  const auto cost = [&](std::size_t i) {
+    return op_cost(ir::TypedOp(graph, graph.ops[i]), device, device.tiles);
+  };
+  EXPECT_EQ(cost(1).matrix_flop, cost(0).matrix_flop);
+  EXPECT_GT(cost(1).seconds, cost(0).seconds / 2);
+  EXPECT_LT(cost(1).seconds, cost(0).seconds * 4);
 }
 
 TEST(OpCost, OfHalfPartialSumsIsLess) {
@@ -321,7 +346,7 @@ TEST(OpCost, IsKnownForEveryOpOfTheTable) {
   }
   EXPECT_GT(costed.size(), 120U);
   for (const ir::OpSpec* spec : ir::all_ops()) {
-    const bool is_engines_own = spec->domain == "podium";
+    const bool is_engines_own = is_of(ir::fused_ops, spec);
     if (is_engines_own || costed.contains(spec) || spec->name == "Loop" || spec->name == "SequenceMap")
       continue;
     const double seconds = cost_on_small_tensors(*spec).seconds;
