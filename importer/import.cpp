@@ -2,6 +2,7 @@
 
 #include "importer/graph_reader.h"
 #include "importer/source.h"
+#include "importer/tensor_proto.h"
 
 namespace podium::importer {
 namespace {
@@ -28,6 +29,16 @@ Model read(std::shared_ptr<const Source> source, const ImportOptions& options) {
 Error as_line(const Error& error) { return Error(one_line(error.what())); }
 
 }  // namespace
+
+std::map<std::string, ir::Type> initializer_types(const Model& model) {
+  std::map<std::string, ir::Type> types;
+  if (model.source == nullptr) return types;
+  for (const auto& tensor : model.source->proto.graph().initializer()) {
+    types.emplace(tensor.name(), ir::Type::tensor(data_type_from(tensor.data_type()),
+                                                  {tensor.dims().begin(), tensor.dims().end()}));
+  }
+  return types;
+}
 
 Model import_model(const std::string& path, const ImportOptions& options) try {
   return read(load_source(path), options);

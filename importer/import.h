@@ -45,6 +45,9 @@ struct Model {
   std::vector<std::int32_t> nodes_of_ops = {};
 };
 
+/// Initializers of the main graph in the file, with the types they have there; none where there was no file.
+std::map<std::string, ir::Type> initializer_types(const Model& model);
+
 /// Reads a .onnx or .onnxtxt file. External data stays mapped while the tensors live.
 /// Error names the file, the node or tensor, what was found and what was needed.
 Model import_model(const std::string& path, const ImportOptions& options = {});

@@ -1,5 +1,6 @@
 #include "importer/write_model.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <limits>
@@ -118,6 +119,18 @@ ExternalValues replace_initializers(onnx::GraphProto& graph,
   return external;
 }
 
+// Before version 4 an initializer had to be an input of the graph.
+void add_initializers(onnx::ModelProto& model, const std::map<std::string, ir::Tensor>& values) {
+  if (values.empty()) return;
+  auto& initializers = *model.mutable_graph()->mutable_initializer();
+  for (int i = initializers.size() - 1; i >= 0; --i) {
+    if (values.contains(initializers.Get(i).name())) initializers.DeleteSubrange(i, 1);
+  }
+  for (const auto& [name, value] : values) *initializers.Add() = tensor_to_proto(value, name);
+  constexpr std::int64_t kInitializersNeedNoInput = 4;
+  model.set_ir_version(std::max(model.ir_version(), kInitializersNeedNoInput));
+}
+
 using TensorVisitor = std::function<void(TensorProto&)>;
 
 void visit_tensors(onnx::GraphProto& graph, const TensorVisitor& visit);
@@ -231,6 +244,7 @@ void write_model(const Model& model, const std::string& path, const ModelEdits& 
   const Source& source = *model.source;
   onnx::ModelProto proto = source.proto;
   edit_nodes(proto, edits.nodes);
+  add_initializers(proto, edits.extra_initializers);
   const ExternalValues replaced = replace_initializers(*proto.mutable_graph(), edits.initializers);
   const bool stays = replaced.empty() && is_same_folder(source.folder, fs::path(path).parent_path());
   std::optional<OutputFile> data;

@@ -28,6 +28,8 @@ struct ModelEdits {
   std::vector<NodeEdit> nodes = {};
   /// New values of initializers, of the type and shape they had.
   std::map<std::string, ir::Tensor> initializers = {};
+  /// Initializers that no node reads, in place of those that have such a name already.
+  std::map<std::string, ir::Tensor> extra_initializers = {};
 };
 
 /// Writes a binary model: the one that was read, fields that Podium does not know included, with the edits.

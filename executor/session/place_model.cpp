@@ -1,8 +1,11 @@
 #include "executor/session/place_model.h"
 
+#include <limits>
+
 #include "annotate/annotations.h"
 #include "annotate/automatic.h"
 #include "annotate/place.h"
+#include "executor/device/presets.h"
 #include "executor/sim/block_cost.h"
 
 namespace podium {
@@ -62,6 +65,12 @@ void place_by_cost(ir::Graph& graph, const Options& options, const device::Devic
 }
 
 }  // namespace
+
+device::Device endless_device() {
+  device::Device device = *device::find_preset(device::kDefaultPreset);
+  device.processors = std::numeric_limits<int>::max();
+  return device;
+}
 
 void check_annotations(const importer::Model& model, const Options& options) {
   annotate::check(model.graph, model.info.metadata, request_of(options));

@@ -8,6 +8,9 @@
 
 namespace podium {
 
+/// The default preset's numbers for placing by cost, but without an end to its processors.
+device::Device endless_device();
+
 /// Error when the annotations of a model, as imported, cannot be what the options ask for.
 void check_annotations(const importer::Model& model, const Options& options);
 

@@ -1,0 +1,91 @@
+#include "executor/session/host_arrays.h"
+
+#include <algorithm>
+
+#include "executor/kernels/kernel.h"
+
+namespace podium {
+
+using executor::HostTensor;
+
+namespace {
+
+bool dims_fit(const ir::Type& wanted, const ir::Dims& found) {
+  if (!wanted.has_rank) return true;
+  return std::equal(wanted.dims.begin(), wanted.dims.end(), found.begin(), found.end(),
+                    [](std::int64_t a, std::int64_t b) { return a == ir::kUnknown || a == b; });
+}
+
+// What is prepared for a type must never see another, so the items of sequences are looked at too.
+bool fits(const ir::Type& wanted, const ir::Datum& found) {
+  switch (wanted.kind) {
+    case ir::Kind::Optional:
+      return found.is_nothing() || fits(*wanted.inner, found);
+    case ir::Kind::Sequence:
+      return found.holds == ir::Datum::Holds::Sequence &&
+             std::all_of(found.items->begin(), found.items->end(),
+                         [&](const ir::Datum& item) { return fits(*wanted.inner, item); });
+    case ir::Kind::Map:
+      return found.holds == ir::Datum::Holds::Map;
+    case ir::Kind::Tensor:
+      break;
+  }
+  const bool any_element = wanted.element == ir::DataType::Undefined;
+  return found.is_tensor() && (any_element || wanted.element == found.tensor.type()) &&
+         dims_fit(wanted, found.tensor.dims());
+}
+
+// An array of several micro-batches: only the number of its elements counts.
+void check_array(const HostTensor& input, const ir::Datum& given, int replicas) {
+  const ir::Type one = whole_type(input);
+  if (!given.is_tensor() || given.tensor.type() != one.element) {
+    throw Error("input '{}': {} found, elements of type {} needed", input.name, to_string(type_of(given)),
+                name_of(one.element));
+  }
+  const std::int64_t needed = one.element_count() * input.micro_batches * replicas;
+  if (given.tensor.size() == needed) return;
+  throw Error(
+      "input '{}': {} elements found, {} needed: {} of a micro-batch x {} micro-batches x {} replicas{}",
+      input.name, given.tensor.size(), needed, one.element_count(), input.micro_batches, replicas,
+      input.broadcast ? " (broadcast)" : "");
+}
+
+}  // namespace
+
+ir::Tensor cast(const ir::Tensor& tensor, ir::DataType type) {
+  if (tensor.type() == type) return tensor;
+  ir::Op op{.spec = ir::find_op("", "Cast"), .inputs = {ir::ValueId{0}}, .outputs = {ir::ValueId{1}}};
+  ir::set_attribute(op, "to", static_cast<std::int64_t>(type));
+  const ir::Datum given = tensor;
+  return kernels::evaluate(op, {&given, 1})[0].tensor;
+}
+
+void check_data(const ir::Graph& graph) {
+  for (const ir::Value& value : graph.values) {
+    if (value.data_left_out) {
+      throw Error("weight '{}' was written without its data, which a run needs (weights=seeded)", value.name);
+    }
+  }
+}
+
+void check_host_tensors(const executor::Program& program) {
+  const auto check = [&](const HostTensor& tensor, const char* what, bool comes) {
+    if (tensor.micro_batches * program.replicas == 1) return;
+    const ir::Type type = whole_type(tensor);
+    if (type.is_tensor() && (!comes || type.is_static())) return;
+    throw Error("{} '{}': {} found, a tensor{} needed for several micro-batches in one array", what,
+                tensor.name, to_string(type), comes ? " of known size" : "");
+  };
+  for (const HostTensor& input : program.inputs) check(input, "input", true);
+  for (const HostTensor& output : program.outputs) check(output, "output", false);
+}
+
+void check_input(const HostTensor& input, const ir::Datum& given, int all_replicas) {
+  const int replicas = input.broadcast ? 1 : all_replicas;
+  if (input.micro_batches * replicas > 1) return check_array(input, given, replicas);
+  const ir::Type type = whole_type(input);
+  if (fits(type, given)) return;
+  throw Error("input '{}': {} found, {} needed", input.name, to_string(type_of(given)), to_string(type));
+}
+
+}  // namespace podium

@@ -1,0 +1,113 @@
+#include "executor/session/trained_model.h"
+
+#include <algorithm>
+#include <set>
+
+#include "annotate/annotations.h"
+#include "executor/session/place_model.h"
+#include "executor/session/training_session.h"
+
+namespace podium {
+namespace {
+
+bool is_weight(const ir::Value& value) {
+  return (value.constant || value.data_left_out) && value.type.is_tensor() && ir::is_float(value.type.element);
+}
+
+// The graph with its weights as constants again, as placing by cost counts them.
+ir::Graph with_constants(ir::Graph graph, const std::vector<ir::Variable>& weights) {
+  std::map<std::string_view, const ir::Variable*> by_name;
+  for (const ir::Variable& weight : weights) by_name.emplace(weight.name, &weight);
+  std::erase_if(graph.inputs, [&](ir::ValueId id) {
+    const auto found = by_name.find(graph[id].name);
+    if (found == by_name.end()) return false;
+    const ir::Tensor& initial = found->second->initial;
+    if (initial.defined()) graph[id].constant = initial;
+    graph[id].data_left_out = !initial.defined();
+    return true;
+  });
+  return graph;
+}
+
+void write_place(ir::Op& op, const ir::OpPlacement& place, const Options& options) {
+  for (std::string_view plain :
+       {annotate::kPlainVirtualGraph, annotate::kPlainPipelineStage, annotate::kPlainExecutionPhase}) {
+    ir::remove_attribute(op, plain);
+  }
+  ir::set_attribute(op, annotate::kVirtualGraph, std::int64_t{place.processor});
+  if (options.pipelining) ir::set_attribute(op, annotate::kPipelineStage, std::int64_t{place.stage});
+  if (options.virtual_graph_mode == VirtualGraphMode::ExecutionPhases) {
+    ir::set_attribute(op, annotate::kExecutionPhase, std::int64_t{place.phase});
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> weight_names(const importer::Model& model) {
+  const ir::Graph& graph = model.graph;
+  const std::map<std::string, ir::Type> known = importer::initializer_types(model);
+  const std::vector<int> uses = use_counts(graph);
+  std::vector<std::string> scalars;
+  std::vector<std::string> others;
+  for (std::size_t i = 0; i < graph.values.size(); ++i) {
+    const ir::Value& value = graph.values[i];
+    if (uses[i] == 0 || !is_weight(value)) continue;
+    if (model.source != nullptr && !known.contains(value.name)) continue;
+    (value.type.rank() == 0 ? scalars : others).push_back(value.name);
+  }
+  return others.empty() ? scalars : others;
+}
+
+void resume(importer::Model& model, const importer::Model& saved) {
+  std::map<std::string_view, const ir::Tensor*> values;
+  for (const ir::Value& value : saved.graph.values) {
+    if (value.constant) values.emplace(value.name, &*value.constant);
+  }
+  const std::vector<std::string> names = weight_names(model);
+  const std::set<std::string_view> wanted(names.begin(), names.end());
+  for (ir::Value& weight : model.graph.values) {
+    if (!wanted.contains(weight.name)) continue;
+    const auto found = values.find(weight.name);
+    if (found == values.end()) throw Error("there is no weight '{}'", weight.name);
+    if (found->second->type_and_dims() != weight.type) {
+      throw Error("weight '{}': {} found, {} needed", weight.name, to_string(found->second->type_and_dims()),
+                  to_string(weight.type));
+    }
+    weight.constant = *found->second;
+    weight.data_left_out = false;
+  }
+  const std::map<std::string, ir::Tensor> own = unread_constants(model.graph);
+  for (const auto& [name, value] : unread_constants(saved.graph)) {
+    if (!own.contains(name)) model.graph.add_constant(name, value);
+  }
+}
+
+std::map<std::string, ir::Tensor> unread_constants(const ir::Graph& graph) {
+  const std::vector<int> uses = use_counts(graph);
+  std::map<std::string, ir::Tensor> constants;
+  for (std::size_t i = 0; i < graph.values.size(); ++i) {
+    const ir::Value& value = graph.values[i];
+    if (uses[i] == 0 && value.constant && is_weight(value)) constants.emplace(value.name, *value.constant);
+  }
+  return constants;
+}
+
+void place_forward(importer::Model& model, const std::vector<ir::Variable>& weights, const Options& options,
+                   const device::Device& device) {
+  if (options.virtual_graph_mode == VirtualGraphMode::Off) return;
+  importer::Model forward{.graph = with_constants(model.graph, weights), .info = model.info, .source = nullptr};
+  const ir::Placement placement = place_model(forward, options, device);
+  for (std::size_t i = 0; i < model.graph.ops.size(); ++i) {
+    write_place(model.graph.ops[i], placement.ops[i], options);
+  }
+}
+
+ir::Placement place_training(const importer::ModelInfo& info, const ir::Graph& graph, const Options& options) {
+  Options whole = options;
+  if (whole.virtual_graph_mode == VirtualGraphMode::Auto) whole.virtual_graph_mode = VirtualGraphMode::Manual;
+  if (whole.phases.phases > 1) whole.phases.phases = 2 * whole.phases.phases - 1;
+  importer::Model model{.graph = graph, .info = info, .source = nullptr};
+  return place_model(model, whole, {});
+}
+
+}  // namespace podium

@@ -1,0 +1,30 @@
+// A model on its way to a graph that trains: its weights, its optimizer state, the places of its forward ops.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "executor/device/device.h"
+#include "executor/options.h"
+#include "importer/import.h"
+#include "ir/placement.h"
+#include "ir/training.h"
+
+namespace podium {
+
+/// The initializers that are trained where nobody has named them: see TrainingOptions::weights.
+std::vector<std::string> weight_names(const importer::Model& model);
+
+/// Float constants that no op reads, by name: optimizer state among them.
+std::map<std::string, ir::Tensor> unread_constants(const ir::Graph& graph);
+
+/// Places the forward ops, whose `weights` are inputs already, and writes it to them as annotations, so that
+/// derivatives inherit them. Errors as place_model gives them.
+void place_forward(importer::Model& model, const std::vector<ir::Variable>& weights, const Options& options,
+                   const device::Device& device);
+
+/// Places the whole of a graph that trains: 2 * phases - 1 phases, stages as the ops say.
+ir::Placement place_training(const importer::ModelInfo& info, const ir::Graph& graph, const Options& options);
+
+}  // namespace podium

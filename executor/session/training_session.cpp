@@ -1,0 +1,276 @@
+#include "executor/session/training_session.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "executor/lower/lower.h"
+#include "executor/session/check_options.h"
+#include "executor/session/clock.h"
+#include "executor/session/host_arrays.h"
+#include "executor/session/optimizer_change.h"
+#include "executor/session/place_model.h"
+#include "executor/session/trained_model.h"
+#include "importer/write_model.h"
+#include "ir/passes/make_training.h"
+#include "ir/passes/set_precision.h"
+
+namespace podium {
+
+using executor::BufferId;
+using executor::HostTensor;
+
+namespace {
+
+ir::Contributions contributions_of(const Options& options) {
+  ir::Contributions contributions{.accumulation = options.accumulation_factor, .replicas = options.replicas};
+  if (options.reduction == Reduction::Mean) {
+    contributions.reduction = options.mean_strategy == MeanStrategy::Post ? ir::GradientReduction::MeanPost
+                                                                          : ir::GradientReduction::MeanRunning;
+  }
+  return contributions;
+}
+
+// Anchors of derivatives and updates are tensors only once there are some.
+Options with_known_anchors(Options options, const ir::Graph& graph) {
+  std::erase_if(options.anchors, [&](const auto& anchor) {
+    return std::none_of(graph.values.begin(), graph.values.end(),
+                        [&](const ir::Value& value) { return value.name == anchor.first; });
+  });
+  return options;
+}
+
+void check_weights(const std::vector<std::string>& wanted, const std::vector<ir::Variable>& found) {
+  for (const std::string& name : wanted) {
+    if (std::any_of(found.begin(), found.end(), [&](const ir::Variable& variable) { return variable.name == name; })) {
+      continue;
+    }
+    throw Error("weight '{}': the model has no initializer of floats of this name", name);
+  }
+}
+
+// What feeds hyper-parameters needs of a Training.
+ir::Training only_hyper_parameters(const ir::Training& training) {
+  ir::Training part{.hyper_parameters = training.hyper_parameters};
+  for (ir::ValueId id : training.graph.inputs) {
+    part.graph.inputs.push_back(part.graph.add_value(training.graph[id].name, training.graph[id].type));
+  }
+  return part;
+}
+
+std::vector<double> numbers_of(const ir::Tensor& tensor) {
+  const ir::Tensor doubles = cast(tensor, ir::DataType::Double);
+  const auto values = doubles.values<double>();
+  return {values.begin(), values.end()};
+}
+
+bool is_finite(const ir::Tensor& tensor) {
+  const std::vector<double> numbers = numbers_of(tensor);
+  return std::all_of(numbers.begin(), numbers.end(), [](double number) { return std::isfinite(number); });
+}
+
+}  // namespace
+
+struct TrainingSession::State {
+  Notes notes;
+  importer::Model model;  // as it was read, for writing it: its weights are in the session alone
+  std::vector<ir::Variable> variables;
+  std::map<std::string, BufferId> buffers;  // of variables
+  ir::Training hyper;                       // its hyper-parameters alone
+  ir::Optimizer optimizer;
+  ir::Contributions contributions;
+  std::string loss_name;
+  std::vector<double> losses;  // of the last run
+  std::int64_t steps = 0;
+  std::vector<HostTensor> inputs;    // of data
+  executor::Program program;  // while there is no engine
+  std::optional<numeric::Engine> engine;
+  std::optional<sim::Timeline> timeline;
+
+  ir::Training make(importer::Model& given, const TrainingOptions& options, const Options& strategy,
+                    const device::Device& device);
+  void keep(const ir::Training& training);
+  void keep(const executor::Program& lowered);
+  void check_loss(std::span<const ir::Datum> outputs);
+  std::string first_infinite() const;
+  TensorsByName contents(ir::VariableKind kind) const;
+};
+
+// From a model to everything that one update is made of.
+ir::Training TrainingSession::State::make(importer::Model& given, const TrainingOptions& options,
+                                          const Options& strategy, const device::Device& device) {
+  const ir::InferOptions infer{.evaluate = kernels::evaluate};
+  ir::TrainingRequest request{
+      .loss = options.loss, .weights = {}, .optimizer = options.optimizer, .contributions = contributions};
+  request.saved = unread_constants(given.graph);
+  const std::vector<std::string> names = options.weights.empty() ? weight_names(given) : options.weights;
+  if (names.empty()) throw Error("the model has no initializer of floats that could be trained");
+  request.weights = ir::take_weights(given.graph, names);
+  if (request.weights.size() < names.size()) check_weights(names, request.weights);
+  Options known = with_known_anchors(strategy, given.graph);
+  known.anchors.try_emplace(options.loss);  // so that passes leave it its name
+  lower::add_anchors(given.graph, known);
+  podium::optimize(given);
+  place_forward(given, request.weights, strategy, device);
+  ir::Training training = ir::make_training(std::move(given.graph), request);
+  lower::add_anchors(training.graph, strategy);
+  ir::optimize(training, infer);
+  return training;
+}
+
+void TrainingSession::State::keep(const ir::Training& training) {
+  variables = training.variables;
+  for (ir::Variable& variable : variables) variable.initial = {};
+  hyper = only_hyper_parameters(training);
+  loss_name = training.graph[training.graph.outputs[training.loss]].name;
+  if (training.untrained.empty()) return;
+  notes.push_back(fmt::format("{} initializers are not trained, the loss does not depend on them: {}{}",
+                              training.untrained.size(), training.untrained[0],
+                              training.untrained.size() > 1 ? ", ..." : ""));
+}
+
+void TrainingSession::State::keep(const executor::Program& lowered) {
+  for (std::size_t i = 0; i < lowered.buffers.size(); ++i) {
+    const executor::Buffer& buffer = lowered.buffers[i];
+    if (buffer.persistent) buffers.emplace(buffer.name, BufferId{static_cast<std::int32_t>(i)});
+  }
+  const std::vector<std::string>& fed = hyper.hyper_parameters;
+  for (const HostTensor& input : lowered.inputs) {
+    if (std::find(fed.begin(), fed.end(), input.name) == fed.end()) inputs.push_back(input);
+  }
+}
+
+void TrainingSession::State::check_loss(std::span<const ir::Datum> outputs) {
+  const std::vector<HostTensor>& names = engine->program().outputs;
+  const auto found = std::find_if(names.begin(), names.end(), [&](const HostTensor& t) { return t.name == loss_name; });
+  IR_CHECK(found != names.end(), "the loss does not come back");
+  losses = numbers_of(outputs[static_cast<std::size_t>(found - names.begin())].tensor);
+  const auto bad = std::find_if(losses.begin(), losses.end(), [](double loss) { return !std::isfinite(loss); });
+  if (bad == losses.end()) return;
+  throw Error("step {}: loss '{}' is {} in micro-batch {} of {}{}", steps, loss_name, *bad, bad - losses.begin() + 1,
+              losses.size(), first_infinite());
+}
+
+std::string TrainingSession::State::first_infinite() const {
+  for (const ir::Variable& variable : variables) {
+    if (is_finite(engine->contents(buffers.at(variable.name)))) continue;
+    return fmt::format("; the first tensor with such a number after it is '{}'", variable.name);
+  }
+  return "";
+}
+
+TensorsByName TrainingSession::State::contents(ir::VariableKind kind) const {
+  TensorsByName tensors;
+  for (const ir::Variable& variable : variables) {
+    if (variable.kind == kind) tensors[variable.name] = engine->contents(buffers.at(variable.name));
+  }
+  return tensors;
+}
+
+TrainingSession::TrainingSession(importer::Model model, const TrainingOptions& options)
+    : state_(std::make_unique<State>()) {
+  State& state = *state_;
+  const SessionOptions& session = options.session;
+  const bool estimates = session.clock && session.estimate;
+  if (!estimates) check_data(model.graph);
+  const device::Device device = session.device.value_or(endless_device());
+  const Options strategy = check_options(session.strategy, device, true, state.notes);
+  check_annotations(model, strategy);
+  state.model = {.graph = {}, .info = model.info, .source = model.source};
+  state.optimizer = options.optimizer;
+  state.contributions = contributions_of(strategy);
+  ir::Training training = state.make(model, options, strategy, device);
+  state.keep(training);
+  // Beyond this point no op is added or removed, so the placement stays true.
+  const ir::Placement placement = place_training(model.info, training.graph, strategy);
+  check_placement(strategy, placement, device);
+  const auto unknown = session.clock ? undecided(training.graph) : std::nullopt;
+  if (unknown && estimates) throw Error("{} is decided by data: a run is needed, not an estimate", *unknown);
+  state.program = lower::lower(std::move(training), placement, strategy, &state.notes);
+  check_host_tensors(state.program);
+  state.keep(state.program);
+  if (unknown) state.notes.push_back(fmt::format("no simulated time: {} is decided by data", *unknown));
+  if (session.clock && !unknown) state.timeline = Clock{device, strategy, session.events}.run(state.program);
+  if (estimates || (state.timeline && !state.timeline->fits())) return;
+  state.engine.emplace(
+      std::move(state.program),
+      numeric::PrepareOptions{.seed = session.seed, .threads = session.threads, .fuse = session.fuse});
+}
+
+TrainingSession::~TrainingSession() = default;
+TrainingSession::TrainingSession(TrainingSession&&) noexcept = default;
+
+const std::vector<HostTensor>& TrainingSession::inputs() const { return state_->inputs; }
+
+std::span<const ir::Datum> TrainingSession::run(std::span<const ir::Datum> given) {
+  State& state = *state_;
+  IR_CHECK(can_run(), "a session that only estimates, or does not fit, is run");
+  if (given.size() != inputs().size()) throw Error("{} inputs found, {} needed", given.size(), inputs().size());
+  std::map<std::string_view, ir::Datum> by_name;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    check_input(inputs()[i], given[i], program().replicas);
+    by_name.emplace(inputs()[i].name, given[i]);
+  }
+  const auto fed = ir::hyper_parameter_tensors(state.hyper, state.optimizer, state.contributions);
+  for (std::size_t i = 0; i < fed.size(); ++i) by_name.emplace(state.hyper.hyper_parameters[i], fed[i]);
+  std::vector<ir::Datum> all;
+  for (const HostTensor& input : program().inputs) all.push_back(by_name.at(input.name));
+  const auto outputs = state.engine->run(all);
+  ++state.steps;
+  state.check_loss(outputs);
+  return outputs;
+}
+
+double TrainingSession::loss() const {
+  double sum = 0;
+  for (double loss : state_->losses) sum += loss;
+  return sum / static_cast<double>(std::max<std::size_t>(state_->losses.size(), 1));
+}
+
+std::int64_t TrainingSession::steps() const { return state_->steps; }
+
+TensorsByName TrainingSession::weights() const { return state_->contents(ir::VariableKind::Weight); }
+
+TensorsByName TrainingSession::optimizer_state() const {
+  return state_->contents(ir::VariableKind::OptimizerState);
+}
+
+void TrainingSession::set_weights(const TensorsByName& values) {
+  State& state = *state_;
+  for (const auto& [name, value] : values) {
+    const auto found = std::find_if(state.variables.begin(), state.variables.end(),
+                                    [&](const ir::Variable& variable) { return variable.name == name; });
+    if (found == state.variables.end()) throw Error("'{}' is neither a trained weight nor optimizer state", name);
+    const BufferId buffer = state.buffers.at(name);
+    const ir::Type& type = program()[buffer].type;
+    if (value.type_and_dims() != type) {
+      throw Error("'{}': {} found, {} needed", name, to_string(value.type_and_dims()), to_string(type));
+    }
+    state.engine->set_contents(buffer, value);
+  }
+}
+
+void TrainingSession::update_optimizer(const ir::Optimizer& optimizer) {
+  check_replaceable(state_->optimizer, optimizer);
+  state_->optimizer = optimizer;
+}
+
+void TrainingSession::model_to_file(const std::string& path) const {
+  const std::map<std::string, ir::Type> types = importer::initializer_types(state_->model);
+  TensorsByName trained = weights();
+  for (auto& [name, tensor] : trained) {
+    const auto found = types.find(name);
+    if (found != types.end()) tensor = ir::in_precision(tensor, found->second.element);
+  }
+  importer::write_model(state_->model, path,
+                        {.initializers = trained, .extra_initializers = optimizer_state()});
+}
+
+const executor::Program& TrainingSession::program() const {
+  return state_->engine ? state_->engine->program() : state_->program;
+}
+const sim::Timeline* TrainingSession::timeline() const { return state_->timeline ? &*state_->timeline : nullptr; }
+bool TrainingSession::can_run() const { return state_->engine.has_value(); }
+const Notes& TrainingSession::notes() const { return state_->notes; }
+std::int64_t TrainingSession::peak_bytes(int processor) const { return state_->engine->peak_bytes(processor); }
+
+}  // namespace podium

@@ -1,0 +1,268 @@
+#include "executor/session/training_session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <limits>
+
+#include "tests/support/run_program.h"
+#include "tests/support/run_text.h"
+
+namespace podium {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::FloatNear;
+using ::testing::HasSubstr;
+using ::testing::Key;
+using ::testing::Pointwise;
+using testing::TemporaryFolder;
+using testing::tensor;
+using testing::values;
+
+// The loss is the sum of x * w, so the gradient of w is x.
+constexpr const char* kLinear = R"(agraph (float[2] x) => (float loss) <float[2] w = {10, 20}>
+  { y = Mul(x, w) loss = ReduceSum <keepdims = 0> (y) })";
+
+// Four layers with a squared error: two of them on each of two processors.
+constexpr const char* kLayers = R"(agraph (float[2,3] x, float[2,3] wanted) => (float loss)
+  <float[3,3] w0 = {0.1,0.2,0.3, -0.1,0.4,0.2, 0.5,-0.2,0.1}, float[3] b0 = {0.1,0.1,0.1},
+   float[3,3] w1 = {0.3,-0.2,0.1, 0.2,0.1,-0.3, 0.1,0.1,0.4}, float[3] b1 = {0,0.2,-0.1}>
+  { a = MatMul(x, w0) c = Add(a, b0) d = Tanh(c)
+    e = MatMul(d, w1) f = Add(e, b1) g = Sub(f, wanted) h = Mul(g, g) loss = ReduceMean <keepdims = 0> (h) })";
+
+importer::Model model_of(const char* body) { return importer::import_text(testing::model_text(body)); }
+
+ir::Tensor floats(const std::vector<float>& numbers) {
+  return tensor<float>({static_cast<std::int64_t>(numbers.size())}, numbers);
+}
+
+TrainingOptions with(const Options& strategy, double rate = 0.5, double momentum = 0) {
+  TrainingOptions options{.loss = "loss"};
+  options.session.strategy = strategy;
+  options.optimizer =
+      ir::make_optimizer(ir::OptimizerKind::Sgd, {{"learningRate", {rate, false}}, {"momentum", {momentum}}});
+  return options;
+}
+
+std::string refusal(const char* body, const TrainingOptions& options) {
+  try {
+    TrainingSession session(model_of(body), options);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+std::vector<float> weight(const TrainingSession& session, const std::string& name = "w") {
+  return values<float>(session.weights().at(name));
+}
+
+TEST(TrainingSession, TakesAStepAgainstTheGradient) {
+  TrainingSession session(model_of(kLinear), with({}));
+  const std::vector<ir::Datum> inputs{floats({1, 2})};
+  EXPECT_THAT(values<float>(session.run(inputs)[0]), ElementsAre(50));
+  EXPECT_EQ(session.loss(), 50);
+  EXPECT_THAT(weight(session), ElementsAre(9.5F, 19));
+  session.run(inputs);
+  EXPECT_THAT(weight(session), ElementsAre(9, 18));
+  EXPECT_EQ(session.steps(), 2);
+}
+
+TEST(TrainingSession, GivesEveryLossOfABatchInItsPlace) {
+  TrainingSession session(model_of(kLinear), with({.batches_per_step = 2, .accumulation_factor = 2}));
+  const std::vector<ir::Datum> inputs{floats({1, 0, 0, 1, 1, 0, 0, 1})};
+  const ir::Tensor loss = session.run(inputs)[0].tensor;
+  EXPECT_EQ(loss.dims(), (ir::Dims{2, 2}));
+  EXPECT_THAT(values<float>(loss), ElementsAre(10, 20, 9.5F, 19.5F));
+  EXPECT_EQ(session.loss(), 59.0 / 4);
+}
+
+TEST(TrainingSession, MeanReductionDividesByMicroBatchesAndReplicas) {
+  for (const MeanStrategy strategy : {MeanStrategy::Post, MeanStrategy::Running}) {
+    const Options options{
+        .accumulation_factor = 2, .replicas = 2, .reduction = Reduction::Mean, .mean_strategy = strategy};
+    TrainingSession session(model_of(kLinear), with(options));
+    const std::vector<ir::Datum> inputs{floats({1, 2, 3, 4, 5, 6, 7, 8})};
+    session.run(inputs);
+    EXPECT_THAT(weight(session), ElementsAre(10 - 0.5F * 4, 20 - 0.5F * 5));
+  }
+}
+
+TEST(TrainingSession, ChangesTheLearningRateBetweenSteps) {
+  TrainingSession session(model_of(kLinear), with({}, 0.5));
+  const std::vector<ir::Datum> inputs{floats({1, 2})};
+  session.update_optimizer(with({}, 2).optimizer);
+  session.run(inputs);
+  EXPECT_THAT(weight(session), ElementsAre(8, 16));
+}
+
+TEST(TrainingSession, RefusesToChangeWhatIsConstant) {
+  TrainingSession session(model_of(kLinear), with({}));
+  EXPECT_THROW(session.update_optimizer(with({}, 0.5, 0.9).optimizer), Error);
+  EXPECT_THROW(session.update_optimizer(ir::make_optimizer(ir::OptimizerKind::Adam)), Error);
+}
+
+TEST(TrainingSession, SetsWeights) {
+  TrainingSession session(model_of(kLinear), with({}));
+  session.set_weights({{"w", floats({1, 1})}});
+  const std::vector<ir::Datum> inputs{floats({1, 2})};
+  EXPECT_THAT(values<float>(session.run(inputs)[0]), ElementsAre(3));
+  EXPECT_THROW(session.set_weights({{"v", floats({1, 1})}}), Error);
+  EXPECT_THROW(session.set_weights({{"w", floats({1, 1, 1})}}), Error);
+}
+
+TEST(TrainingSession, TrainsOnlyTheWeightsThatAreNamed) {
+  constexpr const char* kTwo = R"(agraph (float[2] x) => (float loss) <float[2] v = {1, 1}, float[2] w = {10, 20}>
+    { a = Mul(x, v) b = Mul(a, w) loss = ReduceSum <keepdims = 0> (b) })";
+  TrainingOptions options = with({});
+  options.weights = {"w"};
+  TrainingSession session(model_of(kTwo), options);
+  EXPECT_THAT(session.weights(), ElementsAre(Key("w")));
+  options.weights = {"u"};
+  EXPECT_THAT(refusal(kTwo, options), HasSubstr("weight 'u'"));
+}
+
+TEST(TrainingSession, LeavesTheNumbersOfFormulasAlone) {
+  constexpr const char* kScaled = R"(agraph (float[2] x) => (float loss) <float half = {0.5}, float[2] w = {10, 20}>
+    { a = Mul(x, half) b = Mul(a, w) loss = ReduceSum <keepdims = 0> (b) })";
+  TrainingSession session(model_of(kScaled), with({}));
+  EXPECT_THAT(session.weights(), ElementsAre(Key("w")));
+}
+
+// What three steps over the layers come to.
+TensorsByName train_layers(const Options& strategy) {
+  TrainingOptions options = with(strategy, 0.1, 0.9);
+  options.session.fuse = false;
+  TrainingSession session(model_of(kLayers), options);
+  const std::int64_t count = std::int64_t{strategy.batches_per_step} * strategy.accumulation_factor * strategy.replicas;
+  std::vector<float> x;
+  std::vector<float> wanted;
+  for (std::int64_t i = 0; i < 6 * count; ++i) {
+    x.push_back(0.1F * static_cast<float>(i % 7) - 0.2F);
+    wanted.push_back(0.2F * static_cast<float>(i % 5) - 0.3F);
+  }
+  const std::vector<ir::Datum> inputs{tensor<float>({count, 2, 3}, x), tensor<float>({count, 2, 3}, wanted)};
+  for (int i = 0; i < 3; ++i) session.run(inputs);
+  TensorsByName result = session.weights();
+  result.merge(session.optimizer_state());
+  return result;
+}
+
+void expect_same(const TensorsByName& found, const TensorsByName& wanted) {
+  ASSERT_EQ(found.size(), wanted.size());
+  for (const auto& [name, tensor] : wanted) {
+    EXPECT_TRUE(ir::identical(found.at(name), tensor)) << name;
+  }
+}
+
+TEST(TrainingSession, EveryPlaceGivesTheNumbersOfOneProcessor) {
+  const Options one{.batches_per_step = 2, .accumulation_factor = 4};
+  Options sharded = one;
+  sharded.virtual_graph_mode = VirtualGraphMode::Auto;
+  sharded.ipus = 2;
+  Options pipelined = sharded;
+  pipelined.pipelining = true;
+  const TensorsByName wanted = train_layers(one);
+  EXPECT_EQ(wanted.size(), 8U);
+  expect_same(train_layers(sharded), wanted);
+  expect_same(train_layers(pipelined), wanted);
+}
+
+TEST(TrainingSession, APipelineNeedsAsManyMicroBatchesAsStagesForthAndBack) {
+  Options strategy{.virtual_graph_mode = VirtualGraphMode::Auto, .ipus = 2, .pipelining = true, .accumulation_factor = 2};
+  EXPECT_THAT(refusal(kLayers, with(strategy)), HasSubstr("accumulationFactor: 2 found, at least the 3 stages"));
+  strategy.accumulation_factor = 1;
+  strategy.batches_per_step = 2;
+  EXPECT_THAT(refusal(kLayers, with(strategy)), HasSubstr("batchesPerStep: 2 found, at least the 3 stages"));
+}
+
+TEST(TrainingSession, ClocksAStep) {
+  TrainingOptions options = with({.accumulation_factor = 2});
+  options.session.clock = true;
+  TrainingSession session(model_of(kLinear), options);
+  ASSERT_NE(session.timeline(), nullptr);
+  EXPECT_GT(session.timeline()->makespan, 0);
+}
+
+TEST(TrainingSession, GoesOnWhereASavedModelWas) {
+  const TemporaryFolder folder;
+  const std::vector<ir::Datum> inputs{floats({1, 2})};
+  TrainingSession whole(model_of(kLinear), with({}, 0.5, 0.9));
+  for (int i = 0; i < 4; ++i) whole.run(inputs);
+  TrainingSession first(model_of(kLinear), with({}, 0.5, 0.9));
+  for (int i = 0; i < 2; ++i) first.run(inputs);
+  first.model_to_file(folder.file("saved.onnx"));
+  importer::Model model = model_of(kLinear);
+  resume(model, importer::import_model(folder.file("saved.onnx")));
+  TrainingSession second(std::move(model), with({}, 0.5, 0.9));
+  for (int i = 0; i < 2; ++i) second.run(inputs);
+  EXPECT_EQ(weight(second), weight(whole));
+  expect_same(second.optimizer_state(), whole.optimizer_state());
+  EXPECT_THAT(second.optimizer_state(), ElementsAre(Key("Accl___w")));
+}
+
+TEST(TrainingSession, ASavedModelRuns) {
+  const TemporaryFolder folder;
+  const std::vector<ir::Datum> inputs{floats({1, 2})};
+  TrainingSession session(model_of(kLinear), with({}, 0.5, 0.9));
+  session.run(inputs);
+  session.model_to_file(folder.file("saved.onnx"));
+  InferenceSession inference(importer::import_model(folder.file("saved.onnx")));
+  EXPECT_EQ(values<float>(inference.run(inputs)[0]), values<float>(session.run(inputs)[0]));
+}
+
+TEST(TrainingSession, ASaveThatFailsLeavesWhatWasThere) {
+  const TemporaryFolder folder;
+  TrainingSession session(model_of(kLinear), with({}));
+  EXPECT_THROW(session.model_to_file(folder.file("missing/saved.onnx")), Error);
+  EXPECT_FALSE(std::filesystem::exists(folder.file("missing")));
+}
+
+TEST(TrainingSession, ResumeNamesAWeightThatIsNotThere) {
+  importer::Model model = model_of(kLinear);
+  EXPECT_THROW(resume(model, model_of(kLayers)), Error);
+}
+
+TEST(TrainingSession, NamesStepAndTensorOfALossThatIsNoNumber) {
+  TrainingSession session(model_of(kLinear), with({}));
+  const std::vector<ir::Datum> good{floats({1, 2})};
+  session.run(good);
+  const std::vector<ir::Datum> bad{floats({1, std::numeric_limits<float>::quiet_NaN()})};
+  try {
+    session.run(bad);
+    FAIL() << "a loss of NaN passed";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("step 2: loss 'loss' is nan in micro-batch 1 of 1"));
+    EXPECT_THAT(error.what(), HasSubstr("'w'"));
+  }
+}
+
+TEST(TrainingSession, RefusesALossThatIsNone) {
+  TrainingOptions options = with({});
+  options.loss = "y";
+  EXPECT_THAT(refusal(kLinear, options), HasSubstr("loss 'y' is float[2], one number needed"));
+  options.loss = "los";
+  EXPECT_THAT(refusal(kLinear, options), HasSubstr("'los'"));
+}
+
+TEST(TrainingSession, RefusesALossThatDependsOnNoWeight) {
+  constexpr const char* kFree = R"(agraph (float[2] x) => (float[2] y, float loss) <float[2] w = {10, 20}>
+    { y = Mul(x, w) loss = ReduceSum <keepdims = 0> (x) })";
+  EXPECT_THAT(refusal(kFree, with({})), HasSubstr("does not depend on any weight"));
+}
+
+TEST(TrainingSession, RefusesAModelWithoutWeights) {
+  constexpr const char* kBare = "agraph (float[2] x) => (float loss) { loss = ReduceSum <keepdims = 0> (x) }";
+  EXPECT_THAT(refusal(kBare, with({})), HasSubstr("no initializer"));
+}
+
+TEST(TrainingSession, RefusesInputsOfAnotherSize) {
+  TrainingSession session(model_of(kLinear), with({.batches_per_step = 2}));
+  const std::vector<ir::Datum> inputs{floats({1, 2})};
+  EXPECT_THROW(session.run(inputs), Error);
+}
+
+}  // namespace
+}  // namespace podium
