@@ -15,21 +15,62 @@ const dnnl::engine& cpu() {
   return engine;
 }
 
-struct Descriptions {
-  memory::desc x;
-  memory::desc y;
-  memory::desc bias;
-  memory::desc weights;      // as ONNX has them
-  memory::desc any_weights;  // the same dimensions as oneDNN likes them
-};
-
 memory::desc plain(const memory::dims& dims, const memory::dims& strides) {
   return {dims, memory::data_type::f32, strides};
 }
 
+// A tensor as ONNX has it and as the primitive likes it.
+struct Operand {
+  memory::desc given = {};
+  memory::desc liked = {};
+  std::optional<dnnl::reorder> reorder = {};  // from one to the other, when they differ
+  std::size_t offset = 0;                     // of the liked one in scratch memory
+
+  memory as_given(const float* data) const { return {given, cpu(), const_cast<float*>(data)}; }
+  memory as_liked(const float* data, std::byte* scratch) const {
+    return reorder ? memory(liked, cpu(), scratch + offset) : as_given(data);
+  }
+  memory brought(dnnl::stream& stream, const float* data, std::byte* scratch) const {
+    memory from = as_given(data);
+    memory to = as_liked(data, scratch);
+    if (reorder) reorder->execute(stream, from, to);
+    return to;
+  }
+};
+
+struct Library {
+  dnnl::primitive primitive;
+  Operand x;
+  Operand y;
+  Operand weights;
+  memory::desc bias;
+  memory::desc scratch;
+  std::size_t operand_bytes = 0;  // of scratch memory that come before the primitive's own
+  Tensor packed;                  // constant weights as the primitive likes them
+
+  void run(const float* from, const float* w, const float* b, float* to, std::byte* memory_of_run) const {
+    dnnl::stream stream(cpu());
+    const bool is_packed = packed.defined();
+    memory result = y.as_liked(to, memory_of_run);
+    std::unordered_map<int, memory> arguments{
+        {DNNL_ARG_SRC, x.brought(stream, from, memory_of_run)},
+        {DNNL_ARG_WEIGHTS, is_packed ? memory(weights.liked, cpu(), const_cast<void*>(packed.raw()))
+                                     : weights.brought(stream, w, memory_of_run)},
+        {DNNL_ARG_DST, result},
+        {DNNL_ARG_SCRATCHPAD, memory(scratch, cpu(), memory_of_run + operand_bytes)}};
+    if (b != nullptr) arguments.emplace(DNNL_ARG_BIAS, memory(bias, cpu(), const_cast<float*>(b)));
+    primitive.execute(stream, arguments);
+    memory target = y.as_given(to);
+    if (y.reorder) y.reorder->execute(stream, result, target);
+    stream.wait();
+  }
+};
+
+memory::desc any(const memory::dims& dims) { return {dims, memory::data_type::f32, memory::format_tag::any}; }
+
 // oneDNN's weights are [group, out, in, kernel...]; ONNX's transposed ones lie as [group, in, out,
 // kernel...].
-void describe_weights(const ConvShape& shape, bool transposed, Descriptions& result) {
+void describe_weights(const ConvShape& shape, bool transposed, Operand& weights) {
   memory::dims dims{shape.group, shape.out_channels, shape.in_channels};
   dims.insert(dims.end(), shape.window.kernel.begin(), shape.window.kernel.end());
   memory::dims strides = strides_of(dims);
@@ -41,20 +82,29 @@ void describe_weights(const ConvShape& shape, bool transposed, Descriptions& res
     dims.erase(dims.begin());
     strides.erase(strides.begin());
   }
-  result.weights = plain(dims, strides);
-  result.any_weights = memory::desc(dims, memory::data_type::f32, memory::format_tag::any);
+  weights = {.given = plain(dims, strides), .liked = any(dims)};
 }
 
-Descriptions describe(const ConvShape& shape, bool transposed, bool has_bias) {
-  Descriptions result;
+// Whether X and Y are worth putting into blocks of channels and back: where windows overlap, and not where a
+// few channels fill a block by a part.
+bool likes_blocks(const ConvShape& shape, bool transposed) {
+  constexpr std::int64_t kBlock = 16;
+  const std::int64_t least =
+      transposed ? std::min(shape.in_channels, shape.out_channels) : shape.out_channels;
+  return shape.kernel_size > 1 && shape.group * least >= kBlock;
+}
+
+void describe(const ConvShape& shape, bool transposed, bool has_bias, Library& library) {
+  const bool in_blocks = likes_blocks(shape, transposed);
   const memory::dims x = ir::windowed_dims(shape.batch, shape.group * shape.in_channels,
                                            {.kernel = {}, .output = shape.window.input});
   const memory::dims y = ir::windowed_dims(shape.batch, shape.group * shape.out_channels, shape.window);
-  result.x = plain(x, strides_of(x));
-  result.y = plain(y, strides_of(y));
-  if (has_bias) result.bias = plain({y[1]}, {1});
-  describe_weights(shape, transposed, result);
-  return result;
+  library.x.given = plain(x, strides_of(x));
+  library.y.given = plain(y, strides_of(y));
+  library.x.liked = in_blocks ? any(x) : library.x.given;
+  library.y.liked = in_blocks ? any(y) : library.y.given;
+  if (has_bias) library.bias = plain({y[1]}, {1});
+  describe_weights(shape, transposed, library.weights);
 }
 
 memory::dims less_one(memory::dims dims) {
@@ -73,79 +123,58 @@ memory::dims end_padding(const ir::Window& window, bool transposed) {
   return pads;
 }
 
-struct Library {
-  dnnl::primitive primitive;
-  Descriptions descriptions;
-  memory::desc weights;
-  memory::desc scratch;
-  std::size_t weights_bytes = 0;  // of scratch memory for weights in oneDNN's layout
-  std::optional<dnnl::reorder> reorder;
-  Tensor packed;  // constant weights in oneDNN's layout
-
-  memory packed_weights(dnnl::stream& stream, const float* w, std::byte* scratch_memory) const {
-    memory given(descriptions.weights, cpu(), const_cast<float*>(w));
-    if (packed.defined()) return {weights, cpu(), const_cast<void*>(packed.raw())};
-    if (!reorder) return given;
-    memory result(weights, cpu(), scratch_memory);
-    reorder->execute(stream, given, result);
-    return result;
-  }
-
-  void run(const float* x, const float* w, const float* bias, float* y, std::byte* scratch_memory) const {
-    dnnl::stream stream(cpu());
-    std::unordered_map<int, memory> arguments{
-        {DNNL_ARG_SRC, memory(descriptions.x, cpu(), const_cast<float*>(x))},
-        {DNNL_ARG_WEIGHTS, packed_weights(stream, w, scratch_memory)},
-        {DNNL_ARG_DST, memory(descriptions.y, cpu(), y)},
-        {DNNL_ARG_SCRATCHPAD, memory(scratch, cpu(), scratch_memory + weights_bytes)}};
-    if (bias != nullptr) {
-      arguments.emplace(DNNL_ARG_BIAS, memory(descriptions.bias, cpu(), const_cast<float*>(bias)));
-    }
-    primitive.execute(stream, arguments);
-    stream.wait();
-  }
-};
-
 std::size_t round_up(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 template <class Primitive>
 void choose(const ConvShape& shape, bool transposed, Library& library) {
-  const Descriptions& d = library.descriptions;
-  const bool has_bias = !d.bias.is_zero();
   const auto kind = dnnl::prop_kind::forward_inference;
   const auto algorithm =
       transposed ? dnnl::algorithm::deconvolution_direct : dnnl::algorithm::convolution_direct;
   const memory::dims dilations = less_one(shape.window.dilations);
   const memory::dims end = end_padding(shape.window, transposed);
   const memory::dims& begin = shape.window.pads_begin;
+  const memory::desc x = library.x.liked;
+  const memory::desc y = library.y.liked;
+  const memory::desc w = library.weights.liked;
   using Description = typename Primitive::desc;
-  const Description description = has_bias ? Description(kind, algorithm, d.x, d.any_weights, d.bias, d.y,
-                                                         shape.window.strides, dilations, begin, end)
-                                           : Description(kind, algorithm, d.x, d.any_weights, d.y,
-                                                         shape.window.strides, dilations, begin, end);
+  const Description description =
+      library.bias.is_zero()
+          ? Description(kind, algorithm, x, w, y, shape.window.strides, dilations, begin, end)
+          : Description(kind, algorithm, x, w, library.bias, y, shape.window.strides, dilations, begin, end);
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const typename Primitive::primitive_desc chosen(description, attributes, cpu());
   library.primitive = Primitive(chosen);
-  library.weights = chosen.weights_desc();
+  library.x.liked = chosen.src_desc();
+  library.y.liked = chosen.dst_desc();
+  library.weights.liked = chosen.weights_desc();
   library.scratch = chosen.scratchpad_desc();
 }
 
-void pack_weights(const Tensor* weights, Library& library) {
-  const memory::desc& given = library.descriptions.weights;
-  if (library.weights == given) return;
-  library.reorder.emplace(dnnl::reorder::primitive_desc(cpu(), given, cpu(), library.weights));
-  const std::size_t bytes = round_up(library.weights.get_size());
-  if (weights == nullptr) {
-    library.weights_bytes = bytes;
-    return;
+// Room in scratch memory for an operand that is not liked as it is given.
+void make_room(Operand& operand, const memory::desc& from, const memory::desc& to, std::size_t& bytes) {
+  if (from == to) return;
+  operand.reorder.emplace(dnnl::reorder::primitive_desc(cpu(), from, cpu(), to));
+  operand.offset = bytes;
+  bytes += round_up(operand.liked.get_size());
+}
+
+void plan_operands(const Tensor* known_weights, Library& library) {
+  std::size_t bytes = 0;
+  make_room(library.x, library.x.given, library.x.liked, bytes);
+  make_room(library.y, library.y.liked, library.y.given, bytes);
+  const std::size_t before_weights = bytes;
+  make_room(library.weights, library.weights.given, library.weights.liked, bytes);
+  if (known_weights != nullptr && library.weights.reorder) {
+    library.packed = Tensor(DataType::Uint8, {static_cast<std::int64_t>(bytes - before_weights)});
+    library.weights.offset = 0;
+    bytes = before_weights;
+    dnnl::stream stream(cpu());
+    library.weights.brought(stream, known_weights->data<float>(),
+                            static_cast<std::byte*>(library.packed.raw()));
+    stream.wait();
   }
-  library.packed = Tensor(DataType::Uint8, {static_cast<std::int64_t>(bytes)});
-  dnnl::stream stream(cpu());
-  memory from(given, cpu(), const_cast<void*>(weights->raw()));
-  memory to(library.weights, cpu(), library.packed.raw());
-  library.reorder->execute(stream, from, to);
-  stream.wait();
+  library.operand_bytes = bytes;
 }
 
 }  // namespace
@@ -157,17 +186,17 @@ std::optional<LibraryConv> make_library_conv(const ConvShape& shape, bool transp
   if (numbers == 0 || shape.window.rank() < 1 || shape.window.rank() > 3) return std::nullopt;
   auto library = std::make_shared<Library>();
   try {
-    library->descriptions = describe(shape, transposed, has_bias);
+    describe(shape, transposed, has_bias, *library);
     if (transposed) {
       choose<dnnl::deconvolution_forward>(shape, transposed, *library);
     } else {
       choose<dnnl::convolution_forward>(shape, transposed, *library);
     }
-    pack_weights(weights, *library);
+    plan_operands(weights, *library);
   } catch (const dnnl::error&) {
     return std::nullopt;  // the caller has a way that takes every shape
   }
-  const std::size_t bytes = library->weights_bytes + round_up(library->scratch.get_size());
+  const std::size_t bytes = library->operand_bytes + round_up(library->scratch.get_size());
   return LibraryConv{bytes, [library](const float* x, const float* w, const float* bias, float* y,
                                       std::byte* scratch) { library->run(x, w, bias, y, scratch); }};
 }

@@ -22,6 +22,7 @@ struct Call {
   std::vector<Tensor> inputs;  // floats are converted to the type asked for
   Attributes attributes;
   std::size_t outputs = 1;
+  std::string_view domain = "podium";
 };
 
 Tensor as_type(const Tensor& x, DataType type) {
@@ -39,7 +40,7 @@ std::vector<Tensor> run(const Call& call, DataType type) {
   std::vector<Datum> inputs;
   for (const Tensor& input : call.inputs) inputs.emplace_back(input.defined() ? as_type(input, type) : input);
   std::vector<Tensor> results;
-  for (const Datum& result : testing::run_op_outputs("podium", call.name, inputs, call.attributes, call.outputs)) {
+  for (const Datum& result : testing::run_op_outputs(call.domain, call.name, inputs, call.attributes, call.outputs)) {
     results.push_back(result.tensor);
   }
   return results;
@@ -119,6 +120,21 @@ TEST(ConvWeightGradient, HasTheWorkOfTheConvolution) {
   EXPECT_EQ(work(0).flop, 2.0 * 2 * 8 * 16 * 2 * 9);
   EXPECT_EQ(work(1).flop, work(0).flop);
   EXPECT_EQ(ir::TypedOp(s.graph, s.graph.ops[1]).output(0).dims, (Dims{8, 2, 3, 3}));
+}
+
+// With respect to its input a convolution has the other one as gradient; weights are not known before the run.
+TEST(Convolutions, AreRightInEveryTypeOnAnyNumberOfThreads) {
+  const auto convolution = [](std::string_view name, Dims x, Dims w, Attributes attributes) {
+    const Tensor bias = random_floats({name == "Conv" ? w[0] : w[1] * 2}, 3);
+    attributes.push_back({"group", std::int64_t{name == "Conv" && w[1] == x[1] ? 1 : 2}});
+    return Call{name, {random_floats(std::move(x), 1), random_floats(std::move(w), 2), bias}, std::move(attributes), 1, ""};
+  };
+  const ir::IntList ones{1, 1, 1, 1};
+  expect_right_in_every_type(convolution("Conv", {3, 40, 24, 70}, {24, 40, 3, 3}, {{"pads", ones}}));
+  expect_right_in_every_type(convolution("Conv", {2, 3, 63, 64}, {32, 3, 7, 7}, {{"strides", ir::IntList{2, 2}}}));
+  expect_right_in_every_type(convolution("Conv", {2, 64, 20, 9}, {48, 32, 3, 1}, {{"dilations", ir::IntList{2, 1}}}));
+  expect_right_in_every_type(convolution("ConvTranspose", {2, 64, 17, 9}, {64, 24, 3, 3}, {{"pads", ones}, {"strides", ir::IntList{2, 1}}}));
+  expect_right_in_every_type(convolution("ConvTranspose", {2, 32, 15, 17}, {32, 5, 5, 2}, {{"strides", ir::IntList{3, 2}}}));
 }
 
 TEST(PoolGradients, AreRightInEveryTypeOnAnyNumberOfThreads) {
