@@ -80,6 +80,11 @@ void check_static(std::string_view what, const ir::Value& value) {
 
 }  // namespace
 
+bool leaves_at_once(const Draft& draft, ValueId output) {
+  const Route way = route(draft.anchor(output), draft.options);
+  return way.over_io_tiles && !way.beside;
+}
+
 HostIo::HostIo(Draft& draft) : draft_(draft) {
   if (draft.options.synthetic_data != SyntheticData::Off) return;
   for (ValueId input : draft.graph.inputs) {

@@ -42,14 +42,14 @@ class Sharded {
     }
   }
 
-  void add(Part& part, const std::string& name) {
-    remote_.bring_weights(part, part.group, io_.first_cycle(), cycle_.steps);
-    bring_reads(part);
+  void add(Part& part, int processor, const std::string& name) {
+    remote_.bring_weights(part, processor, io_.first_cycle(), cycle_.steps);
+    bring_reads(part, processor);
     cycle_.steps.push_back(
-        {io_.first_cycle(), draft_.compute(draft_.add_block(part, part.group, name), part)});
+        {io_.first_cycle(), draft_.compute(draft_.add_block(part, processor, name), part)});
     for (ValueId id : part.writes) {
-      places(id).push_back(part.group);
-      io_.store(id, part.group, io_.first_cycle(), cycle_.steps);
+      places(id).push_back(processor);
+      io_.store(id, processor, io_.first_cycle(), cycle_.steps);
     }
   }
   void add_update(Part& part, int processor, const std::string& name) { update_.add(part, processor, name); }
@@ -60,21 +60,21 @@ class Sharded {
 
   // Brings what a part reads: from the host what comes from there, the rest from the processor that made it.
   // What one op is the first to read comes in one copy.
-  void bring_reads(const Part& part) {
+  void bring_reads(const Part& part, int processor) {
     const std::vector<std::size_t> first = first_readers(part);
     CopyBetweenProcessors copy;
     for (std::size_t i = 0; i < part.reads.size(); ++i) {
       const ValueId id = part.reads[i];
       std::vector<int>& where = places(id);
-      if (!remote_.weight(id) && std::find(where.begin(), where.end(), part.group) == where.end()) {
+      if (!remote_.weight(id) && std::find(where.begin(), where.end(), processor) == where.end()) {
         if (draft_.variables.is_hyper_parameter(id)) {
-          io_.load_once(id, part.group);
+          io_.load_once(id, processor);
         } else if (where.empty()) {
-          io_.load(id, part.group, io_.first_cycle(), cycle_.steps);
+          io_.load(id, processor, io_.first_cycle(), cycle_.steps);
         } else {
-          copy.transfers.push_back({{draft_.buffer(id, where.front())}, {draft_.buffer(id, part.group)}});
+          copy.transfers.push_back({{draft_.buffer(id, where.front())}, {draft_.buffer(id, processor)}});
         }
-        where.push_back(part.group);
+        where.push_back(processor);
       }
       const bool is_last_of_op = i + 1 == part.reads.size() || first[i + 1] != first[i];
       if (is_last_of_op && !copy.transfers.empty()) {
@@ -91,25 +91,50 @@ class Sharded {
   UpdateSteps update_;
 };
 
+// Ops run in sections, and in each on one processor after the other: one section ends with an op that makes an output
+// for the IO tiles, so that it leaves while the rest computes; the last one is the update.
+struct Sections {
+  std::vector<int> of_op;
+  int update = 0;
+};
+
+Sections cut_into_sections(const Draft& draft) {
+  std::vector<bool> leaves(draft.graph.values.size(), false);
+  for (ValueId id : draft.graph.outputs) leaves[static_cast<std::size_t>(id.index)] = leaves_at_once(draft, id);
+  Sections sections;
+  for (std::size_t i = 0; i < draft.graph.ops.size(); ++i) {
+    sections.of_op.push_back(sections.update);
+    for (ValueId id : draft.graph.ops[i].outputs) {
+      if (id.valid() && leaves[static_cast<std::size_t>(id.index)] && i + 1 < draft.graph.ops.size()) ++sections.update;
+    }
+  }
+  ++sections.update;
+  for (std::size_t i = 0; i < sections.of_op.size(); ++i) {
+    if (draft.variables.is_outer(i)) sections.of_op[i] = sections.update;
+  }
+  return sections;
+}
+
 }  // namespace
 
 executor::Program sharded(const ir::Graph& graph, const ir::Placement& placement, const Options& options,
                           Warnings& warnings, const Variables& variables) {
   Draft draft(graph, placement, options, variables);
   Remote remote(draft, warnings);
-  // Groups of the update come after all others, so that its parts do.
+  const Sections sections = cut_into_sections(draft);
   std::vector<int> group;
   for (std::size_t i = 0; i < graph.ops.size(); ++i) {
-    group.push_back(placement.ops[i].processor + (variables.is_outer(i) ? placement.processors : 0));
+    group.push_back(sections.of_op[i] * placement.processors + placement.ops[i].processor);
   }
   std::vector<Part> parts = make_parts(graph, group, false, remote.streamed());
   Sharded strategy(draft, remote);
   for (std::size_t p = 0; p < parts.size(); ++p) {
-    const int update_on = parts[p].group - placement.processors;
-    if (update_on >= 0) {
-      strategy.add_update(parts[p], update_on, fmt::format("update{}", p));
+    const int section = parts[p].group / placement.processors;
+    const int processor = parts[p].group % placement.processors;
+    if (section == sections.update) {
+      strategy.add_update(parts[p], processor, fmt::format("update{}", p));
     } else {
-      strategy.add(parts[p], parts.size() == 1 ? "all" : fmt::format("part{}", p));
+      strategy.add(parts[p], processor, parts.size() == 1 ? "all" : fmt::format("part{}", p));
     }
   }
   strategy.finish();
