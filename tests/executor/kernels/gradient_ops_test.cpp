@@ -1,5 +1,5 @@
-// The private ops of gradients: floats against doubles, narrow floats against floats, any number of threads. That the
-// doubles are right is for the differences in gradient_window_test.cpp to say.
+// The private ops of gradients: floats against doubles, narrow floats against floats, any number of threads.
+// That the doubles are right is for the differences in gradient_window_test.cpp to say.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -40,7 +40,8 @@ std::vector<Tensor> run(const Call& call, DataType type) {
   std::vector<Datum> inputs;
   for (const Tensor& input : call.inputs) inputs.emplace_back(input.defined() ? as_type(input, type) : input);
   std::vector<Tensor> results;
-  for (const Datum& result : testing::run_op_outputs(call.domain, call.name, inputs, call.attributes, call.outputs)) {
+  for (const Datum& result :
+       testing::run_op_outputs(call.domain, call.name, inputs, call.attributes, call.outputs)) {
     results.push_back(result.tensor);
   }
   return results;
@@ -59,7 +60,8 @@ void expect_close_to_doubles(const Call& call, DataType type, double tolerance) 
     ASSERT_EQ(found[k].type(), type);
     ASSERT_EQ(found[k].dims(), expected[k].dims());
     double most = 0;
-    for (std::int64_t i = 0; i < expected[k].size(); ++i) most = std::max(most, std::fabs(at(expected[k], i)));
+    for (std::int64_t i = 0; i < expected[k].size(); ++i)
+      most = std::max(most, std::fabs(at(expected[k], i)));
     ASSERT_GT(most, 0);
     for (std::int64_t i = 0; i < found[k].size(); ++i) {
       ASSERT_NEAR(at(found[k], i), at(expected[k], i), tolerance * most) << call.name << " element " << i;
@@ -77,7 +79,8 @@ void expect_right_in_every_type(const Call& call) {
   for (std::size_t k = 0; k < on_all.size(); ++k) EXPECT_TRUE(identical(on_all[k], on_one[k])) << call.name;
 }
 
-Attributes window(ir::IntList kernel, ir::IntList strides, ir::IntList dilations, ir::IntList pads, Attributes more) {
+Attributes window(ir::IntList kernel, ir::IntList strides, ir::IntList dilations, ir::IntList pads,
+                  Attributes more) {
   Attributes all{{"kernel_shape", std::move(kernel)},
                  {"strides", std::move(strides)},
                  {"dilations", std::move(dilations)},
@@ -113,7 +116,8 @@ TEST(ConvWeightGradient, IsRightInEveryTypeOnAnyNumberOfThreads) {
 
 TEST(ConvWeightGradient, HasTheWorkOfTheConvolution) {
   testing::Sketch s;
-  const ir::ValueId y = s.op("Conv", {s.input({2, 4, 6, 6}), s.weight({8, 2, 3, 3})}, {{"group", std::int64_t{2}}});
+  const ir::ValueId y =
+      s.op("Conv", {s.input({2, 4, 6, 6}), s.weight({8, 2, 3, 3})}, {{"group", std::int64_t{2}}});
   s.builder.ops("podium", "ConvWeightGradient", {s.input({2, 4, 6, 6}), y}, 1,
                 window({3, 3}, {1, 1}, {1, 1}, {0, 0, 0, 0}, {{"group", std::int64_t{2}}}));
   const auto work = [&](std::size_t i) { return ir::work_of(ir::TypedOp(s.graph, s.graph.ops[i])); };
@@ -122,19 +126,28 @@ TEST(ConvWeightGradient, HasTheWorkOfTheConvolution) {
   EXPECT_EQ(ir::TypedOp(s.graph, s.graph.ops[1]).output(0).dims, (Dims{8, 2, 3, 3}));
 }
 
-// With respect to its input a convolution has the other one as gradient; weights are not known before the run.
+// With respect to its input a convolution has the other one as gradient; weights are not known before the
+// run.
 TEST(Convolutions, AreRightInEveryTypeOnAnyNumberOfThreads) {
   const auto convolution = [](std::string_view name, Dims x, Dims w, Attributes attributes) {
     const Tensor bias = random_floats({name == "Conv" ? w[0] : w[1] * 2}, 3);
     attributes.push_back({"group", std::int64_t{name == "Conv" && w[1] == x[1] ? 1 : 2}});
-    return Call{name, {random_floats(std::move(x), 1), random_floats(std::move(w), 2), bias}, std::move(attributes), 1, ""};
+    return Call{name,
+                {random_floats(std::move(x), 1), random_floats(std::move(w), 2), bias},
+                std::move(attributes),
+                1,
+                ""};
   };
   const ir::IntList ones{1, 1, 1, 1};
   expect_right_in_every_type(convolution("Conv", {3, 40, 24, 70}, {24, 40, 3, 3}, {{"pads", ones}}));
-  expect_right_in_every_type(convolution("Conv", {2, 3, 63, 64}, {32, 3, 7, 7}, {{"strides", ir::IntList{2, 2}}}));
-  expect_right_in_every_type(convolution("Conv", {2, 64, 20, 9}, {48, 32, 3, 1}, {{"dilations", ir::IntList{2, 1}}}));
-  expect_right_in_every_type(convolution("ConvTranspose", {2, 64, 17, 9}, {64, 24, 3, 3}, {{"pads", ones}, {"strides", ir::IntList{2, 1}}}));
-  expect_right_in_every_type(convolution("ConvTranspose", {2, 32, 15, 17}, {32, 5, 5, 2}, {{"strides", ir::IntList{3, 2}}}));
+  expect_right_in_every_type(
+      convolution("Conv", {2, 3, 63, 64}, {32, 3, 7, 7}, {{"strides", ir::IntList{2, 2}}}));
+  expect_right_in_every_type(
+      convolution("Conv", {2, 64, 20, 9}, {48, 32, 3, 1}, {{"dilations", ir::IntList{2, 1}}}));
+  expect_right_in_every_type(convolution("ConvTranspose", {2, 64, 17, 9}, {64, 24, 3, 3},
+                                         {{"pads", ones}, {"strides", ir::IntList{2, 1}}}));
+  expect_right_in_every_type(
+      convolution("ConvTranspose", {2, 32, 15, 17}, {32, 5, 5, 2}, {{"strides", ir::IntList{3, 2}}}));
 }
 
 TEST(PoolGradients, AreRightInEveryTypeOnAnyNumberOfThreads) {
@@ -143,7 +156,9 @@ TEST(PoolGradients, AreRightInEveryTypeOnAnyNumberOfThreads) {
   for (const ir::IntList& dilations : {ir::IntList{1, 1}, ir::IntList{1, 2}}) {
     const ir::IntList pads{1, dilations[1], 1, dilations[1]};
     expect_right_in_every_type(
-        {"SumPoolGradient", {flow}, window({3, 3}, {2, 2}, dilations, pads, {{"input_shape", ir::IntList{45, 63}}})});
+        {"SumPoolGradient",
+         {flow},
+         window({3, 3}, {2, 2}, dilations, pads, {{"input_shape", ir::IntList{45, 63}}})});
     // Narrow floats may have another maximum than doubles.
     const Call maxima{"MaxPoolGradient", {x, flow}, window({3, 3}, {2, 2}, dilations, pads, {})};
     expect_close_to_doubles(maxima, DataType::Float, 1e-5);
@@ -163,7 +178,8 @@ TEST(ResampleGradients, AreRightInEveryTypeOnAnyNumberOfThreads) {
   const Tensor flow = random_floats({2, 9, 50, 32}, 2);
   // Multiples of 1/64, so that every type sees the same points.
   Tensor grid = random_floats({2, 50, 32, 2}, 3);
-  for (std::int64_t i = 0; i < grid.size(); ++i) grid.data<float>()[i] = std::round(grid.data<float>()[i] * 64) / 64;
+  for (std::int64_t i = 0; i < grid.size(); ++i)
+    grid.data<float>()[i] = std::round(grid.data<float>()[i] * 64) / 64;
   const Attributes cubic{{"mode", std::string("cubic")}, {"padding_mode", std::string("reflection")}};
   expect_right_in_every_type({"GridSampleGridGradient", {x, grid, flow}, cubic});
   Attributes shaped = cubic;
@@ -178,14 +194,18 @@ TEST(RegionGradients, AreRightInEveryType) {
   const Attributes size{{"output_height", std::int64_t{4}}, {"output_width", std::int64_t{2}}};
   expect_right_in_every_type({"RoiAlignGradient", {x, corners, Tensor::ints({1, 0, 1}), flow}, size});
   const Tensor rois = Tensor::of<float>({3, 5}, {1, 0, 0, 7, 9, 0, 2, 1, 12, 6, 1, 1, 1, 3, 3});
-  expect_close_to_doubles({"MaxRoiPoolGradient", {x, rois, flow}, {{"pooled_shape", ir::IntList{4, 2}}}}, DataType::Float, 1e-6);
+  expect_close_to_doubles({"MaxRoiPoolGradient", {x, rois, flow}, {{"pooled_shape", ir::IntList{4, 2}}}},
+                          DataType::Float, 1e-6);
 }
 
 TEST(RegionGradients, RefuseAnImageThatIsNotThere) {
   const Tensor corners = Tensor::of<float>({1, 4}, {0, 0, 1, 1});
-  EXPECT_THROW(run({"RoiAlignGradient", {random_floats({1, 1, 2, 2}, 1), corners, Tensor::ints({1}), random_floats({1, 1, 1, 1}, 2)}, {}},
-                   DataType::Float),
-               Error);
+  EXPECT_THROW(
+      run({"RoiAlignGradient",
+           {random_floats({1, 1, 2, 2}, 1), corners, Tensor::ints({1}), random_floats({1, 1, 1, 1}, 2)},
+           {}},
+          DataType::Float),
+      Error);
 }
 
 }  // namespace
