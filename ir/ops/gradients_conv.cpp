@@ -70,6 +70,12 @@ Term zeros(GradientContext& context, ValueId like, Dims dims) {
   return {&context, context.call("Expand", {context.number(0, like), context.ints(dims)})};
 }
 
+// From what flows into silu(z) to what flows into z.
+Term through_silu(Term flow, Term z) {
+  const Term s = z.call("Sigmoid");
+  return flow * (s + z * s * (1.0 - s));
+}
+
 }  // namespace
 
 void conv_gradient(GradientContext& context) {
@@ -126,9 +132,7 @@ void causal_conv_gradient(GradientContext& context) {
   if (flows && attribute<std::string>(context.op, "activation") != "none") {
     std::vector<ValueId> operands{row, w};
     if (context.has_input(2)) operands.push_back(context.input(2));
-    const Term z{&context, context.call("Conv", operands, conv.attributes())};
-    const Term s = z.call("Sigmoid");
-    flow = flow * (s + z * s * (1.0 - s));
+    flow = through_silu(flow, {&context, context.call("Conv", operands, conv.attributes())});
   }
   Term into_row{&context, conv.x_of(context, flow, w)};
   if (context.op.outputs.size() > 1 && context.output_gradient(1).valid()) {

@@ -82,6 +82,9 @@ TEST(Gradients, OfCausalConvolutionsWithState) {
     expect_gradients_of_differences("g (double[] x, double[] w, double[] p) => (double[] z) { y, s" + op +
                                         "(x, w, , p) e = Exp (s) z = Concat <axis = 2> (e, y) }",
                                     {numbers({2, 3, 2}), numbers({3, 1, 4}, 1), numbers({2, 3, 3}, 3)});
+    // A window of one has no past.
+    expect_gradients_of_differences("g (double[] x, double[] w) => (double[] y) { y, s" + op + "(x, w) }",
+                                    {numbers({2, 3, 5}), numbers({3, 1, 1}, 1)});
   }
 }
 

@@ -147,6 +147,12 @@ TEST(Convolutions, AreRightInEveryTypeOnAnyNumberOfThreads) {
   expect_right_in_every_type(convolution("ConvTranspose", {2, 64, 17, 9}, {64, 24, 3, 3},
                                          {{"pads", ones}, {"strides", ir::IntList{2, 1}}}));
   expect_right_in_every_type(
+      convolution("ConvTranspose", {2, 32, 15, 17}, {32, 16, 3, 3},
+                  {{"pads", ones}, {"strides", ir::IntList{2, 2}}, {"output_padding", ir::IntList{1, 3}}}));
+  expect_right_in_every_type(
+      convolution("ConvTranspose", {2, 32, 150}, {32, 16, 4}, {{"strides", ir::IntList{3}}}));
+  expect_right_in_every_type(convolution("Conv", {1, 16, 6, 12, 20}, {32, 16, 3, 3, 3}, {}));
+  expect_right_in_every_type(
       convolution("ConvTranspose", {2, 32, 15, 17}, {32, 5, 5, 2}, {{"strides", ir::IntList{3, 2}}}));
 }
 

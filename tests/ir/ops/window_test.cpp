@@ -62,6 +62,40 @@ TEST(WindowInference, TapsSeeExactlyTheInput) {
   }
 }
 
+// Rounded up or down, padded by hand or not: stated plainly, the window sees the same.
+TEST(WindowInference, StatesAWindowWithAsManyOutputs) {
+  for (const std::int64_t ceil_mode : {0, 1}) {
+    for (const char* auto_pad : {"NOTSET", "SAME_UPPER", "VALID"}) {
+      for (std::int64_t size = 4; size < 14; ++size) {
+        Op op{.spec = find_op("", "MaxPool")};
+        op.attributes = {{"kernel_shape", IntList{3}},
+                         {"strides", IntList{4}},
+                         {"pads", IntList{1, 2}},
+                         {"auto_pad", std::string(auto_pad)},
+                         {"ceil_mode", ceil_mode}};
+        const Window window = pool_window(TypedOp(op), {1, 1, size});
+        Op plain{.spec = op.spec, .attributes = window_attributes(window)};
+        const Window again = pool_window(TypedOp(plain), {1, 1, size});
+        EXPECT_EQ(again.output, window.output);
+        EXPECT_EQ(again.pads_begin, window.pads_begin);
+        EXPECT_EQ(given_window(TypedOp(plain), {size}, window.output).output, window.output);
+      }
+    }
+  }
+}
+
+TEST(WindowInference, CountsWhatEachWindowSees) {
+  const Window window{.input = {4},
+                      .kernel = {3},
+                      .strides = {2},
+                      .dilations = {1},
+                      .pads_begin = {1},
+                      .pads_end = {1},
+                      .output = {3}};
+  EXPECT_EQ(seen_counts(window, 0, false), (std::vector<std::int64_t>{2, 3, 1}));
+  EXPECT_EQ(seen_counts(window, 0, true), (std::vector<std::int64_t>{3, 3, 2}));
+}
+
 TEST(WindowInference, NamesWhatDoesNotFit) {
   const auto message = [](std::string_view op, const std::vector<Dims>& shapes,
                           std::vector<Attribute> attributes) {
