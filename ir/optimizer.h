@@ -39,6 +39,7 @@ using OptimizerValues = std::map<std::string, OptimizerValue, std::less<>>;
 struct ClipNorm {
   double max_norm = 1;
   std::vector<std::string> weights = {};  ///< none: all weights; then it is the only group
+  friend bool operator==(const ClipNorm&, const ClipNorm&) = default;
 };
 
 /// SGD with momentum keeps one state, which micro-batches accumulate into (Accl___, PopART's SGD1), or velocity and

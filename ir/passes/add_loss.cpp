@@ -1,94 +1,141 @@
 #include "ir/passes/add_loss.h"
 
 #include <algorithm>
+#include <numeric>
 
-#include "ir/builder.h"
 #include "ir/nearest.h"
+#include "ir/ops/gradient_terms.h"
 #include "ir/passes/inherit_placement.h"
 
 namespace podium::ir {
 namespace {
 
-ValueId find_value(const Graph& graph, const std::vector<ValueId>& among, const std::string& name) {
-  const auto found = std::find_if(among.begin(), among.end(), [&](ValueId id) { return graph[id].name == name; });
-  return found == among.end() ? kNoValue : *found;
-}
+constexpr double kSmallestProbability = 1e-7;
+constexpr double kSmallestFloat16Probability = 6.104e-05;
+
+bool is_of_classes(LossKind kind) { return kind != LossKind::L1 && kind != LossKind::MeanSquaredError; }
 
 ValueId find_output(const Graph& graph, const std::string& name) {
-  const ValueId output = find_value(graph, graph.outputs, name);
-  if (output.valid()) return output;
+  for (std::size_t i = 0; i < graph.values.size(); ++i) {
+    if (graph.values[i].name == name) return {static_cast<std::int32_t>(i)};
+  }
   std::vector<std::string_view> names;
   for (ValueId id : graph.outputs) names.push_back(graph[id].name);
   throw Error("output '{}': the model has none of this name, the nearest is '{}'", name, nearest(name, names));
 }
 
-bool is_of_classes(LossKind kind) {
-  return kind == LossKind::CrossEntropy || kind == LossKind::NegativeLogLikelihood;
-}
-
-Type type_of_target(LossKind kind, const Type& output, const std::string& name) {
-  if (!output.is_static() || !is_float(output.element)) {
-    throw Error("output '{}': {} found, a tensor of floats of known size needed for a loss", name, to_string(output));
-  }
-  if (!is_of_classes(kind)) return output;
-  if (output.rank() < 2) {
-    throw Error("output '{}': {} found, [samples, classes, ...] needed for this loss", name, to_string(output));
-  }
-  Type labels = Type::tensor(DataType::Int64, output.dims);
-  labels.dims.erase(labels.dims.begin() + 1);
-  return labels;
-}
-
-ValueId target_input(Builder& builder, const Type& type, const std::string& name) {
-  const ValueId known = find_value(builder.graph(), builder.graph().inputs, name);
-  if (!known.valid()) return builder.input(name, type);
-  if (builder.type(known) == type) return known;
-  throw Error("target '{}': the model's input is {}, {} needed", name, to_string(builder.type(known)), to_string(type));
-}
-
-// A probability of zero would have an infinite loss.
-ValueId log_of(Builder& builder, ValueId probabilities) {
-  const bool is_half = builder.type(probabilities).element == DataType::Float16;
-  const ValueId least =
-      builder.constant(is_half ? Tensor::scalar(Float16(6.104e-5F)) : Tensor::scalar(1e-7F), "least_probability");
-  return builder.op("Log", {builder.op("Max", {probabilities, least})});
-}
-
-ValueId loss_of(Builder& builder, LossKind kind, ValueId output, ValueId target) {
-  switch (kind) {
-    case LossKind::CrossEntropy:
-      return builder.op("SoftmaxCrossEntropyLoss", {output, target});
-    case LossKind::NegativeLogLikelihood:
-      return builder.op("NegativeLogLikelihoodLoss", {log_of(builder, output), target});
-    case LossKind::MeanSquaredError: {
-      const ValueId difference = builder.op("Sub", {output, target});
-      return builder.op("ReduceMean", {builder.op("Mul", {difference, difference})}, {{"keepdims", std::int64_t{0}}});
+class LossBuilder {
+ public:
+  LossBuilder(Graph& graph, LossKind kind, const std::string& output, const LossOptions& options)
+      : graph_(graph), kind_(kind), options_(options), builder_(graph), context_(builder_, Op{}, {}, {}),
+        output_(term(context_, find_output(graph, output))), type_(graph[output_].type) {
+    if (!type_.is_static() || !is_float(type_.element)) {
+      throw Error("output '{}': {} found, a tensor of floats of known size needed for a loss", output, to_string(type_));
     }
-    case LossKind::L1:
-      return builder.op("ReduceMean", {builder.op("Abs", {builder.op("Sub", {output, target})})},
-                        {{"keepdims", std::int64_t{0}}});
+    const int least_rank = is_of_classes(kind) || kind == LossKind::L1 ? 1 : 0;
+    if (type_.rank() < least_rank) throw Error("output '{}': a scalar found, at least one dimension needed for this loss", output);
   }
-  IR_CHECK(false);
-}
+
+  ValueId loss(const std::string& target) {
+    return is_of_classes(kind_) ? of_classes(target) : of_differences(target);
+  }
+
+ private:
+  bool is_mean() const { return options_.reduction == LossReduction::Mean; }
+
+  Term target_input(const std::string& name, const Type& needed) {
+    if (name.empty()) throw Error("this loss needs a target");
+    for (ValueId id : graph_.inputs) {
+      if (graph_[id].name != name) continue;
+      Type found = graph_[id].type;
+      if (is_of_classes(kind_) && is_integer(found.element)) found.element = needed.element;
+      if (found == needed) return term(context_, id);
+      throw Error("target '{}': the model's input is {}, {} needed", name, to_string(found), to_string(needed));
+    }
+    return term(context_, builder_.input(name, needed));
+  }
+
+  // ONNX's losses have [samples, classes, ...] with at least these two axes.
+  Term of_classes(const std::string& target) {
+    const auto axis = static_cast<std::size_t>(normalized_axis(options_.class_axis, type_.rank(), "axis of classes"));
+    Type label_type = Type::tensor(DataType::Int64, type_.dims);
+    label_type.dims.erase(label_type.dims.begin() + static_cast<std::ptrdiff_t>(axis));
+    Term labels = target_input(target, label_type);
+    Term scores = output_;
+    if (axis != 1) {
+      scores = classes_last(scores, axis).with("Reshape", context_.ints({-1, type_.dims[axis]}));
+      labels = labels.with("Reshape", context_.ints({-1}));
+    }
+    if (graph_[labels].type.element != DataType::Int64) labels = as(DataType::Int64, labels);
+    return kind_ == LossKind::CrossEntropy ? compare("SoftmaxCrossEntropyLoss", scores, labels)
+                                           : compare("NegativeLogLikelihoodLoss", logarithms(scores), labels);
+  }
+
+  Term classes_last(Term scores, std::size_t axis) const {
+    IntList order(type_.dims.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::rotate(order.begin() + static_cast<std::ptrdiff_t>(axis), order.begin() + static_cast<std::ptrdiff_t>(axis) + 1,
+                order.end());
+    return axis + 1 == order.size() ? scores : scores.call("Transpose", {{"perm", order}});
+  }
+
+  Term logarithms(Term scores) const {
+    if (kind_ == LossKind::LogNegativeLogLikelihood) return scores;
+    const bool is_half = type_.element == DataType::Float16;
+    return scores.with("Max", scores.like(is_half ? kSmallestFloat16Probability : kSmallestProbability)).call("Log");
+  }
+
+  static Term as(DataType element, Term value) {
+    return value.call("Cast", {{"to", static_cast<std::int64_t>(element)}});
+  }
+
+  Term compare(std::string_view op, Term scores, Term labels) {
+    const std::string reduction = is_mean() ? "mean" : "sum";
+    if (!options_.ignored_label) return scores.with(op, labels, {{"reduction", reduction}});
+    const std::int64_t ignored = *options_.ignored_label;
+    const Term sum = scores.with(op, labels, {{"reduction", std::string("sum")}, {"ignore_index", ignored}});
+    if (!is_mean()) return sum;
+    // At least one, so that a micro-batch of which every label is ignored has a loss.
+    const Term is_ignored = labels.with("Equal", builder_.constant(Tensor::scalar(ignored)));
+    const Term count = as(type_.element, is_ignored.call("Not")).call("ReduceSum", {{"keepdims", std::int64_t{0}}});
+    return sum / count.with("Max", count.like(1));
+  }
+
+  Term of_differences(const std::string& target) {
+    const bool is_l1 = kind_ == LossKind::L1;
+    Term difference = output_;
+    if (!is_l1 || !target.empty()) difference = output_ - target_input(target, type_);
+    const Term sizes = is_l1 ? difference.call("Abs") : difference * difference;
+    const Term loss = sizes.call(is_mean() ? "ReduceMean" : "ReduceSum", {{"keepdims", std::int64_t{0}}});
+    return is_l1 && options_.lambda != 1 ? loss * options_.lambda : loss;
+  }
+
+  Graph& graph_;
+  LossKind kind_;
+  const LossOptions& options_;
+  Builder builder_;
+  GradientContext context_;
+  Term output_;
+  Type type_;
+};
 
 }  // namespace
 
-std::string add_loss(Graph& graph, LossKind kind, const std::string& output, const std::string& target) {
+std::string add_loss(Graph& graph, LossKind kind, const std::string& output, const std::string& target,
+                     const LossOptions& options) {
   const ValueId of = find_output(graph, output);
-  const Type type = type_of_target(kind, graph[of].type, output);
   const OpId maker = producers(graph)[static_cast<std::size_t>(of.index)];
   const std::vector<Attribute> place = maker.valid() ? place_of(graph[maker]) : std::vector<Attribute>();
   const std::size_t before = graph.ops.size();
-  Builder builder(graph);
   const bool is_taken = std::any_of(graph.values.begin(), graph.values.end(),
                                     [](const Value& value) { return value.name == "loss"; });
   const std::string name = is_taken ? graph.fresh_name("loss") : "loss";
-  const ValueId loss = loss_of(builder, kind, of, target_input(builder, type, target));
+  const ValueId loss = LossBuilder(graph, kind, output, options).loss(target);
   graph[loss].name = name;
-  builder.output(loss);
+  graph.outputs.push_back(loss);
   for (std::size_t i = before; i < graph.ops.size(); ++i) {
     Op& op = graph.ops[i];
-    if (op.name.empty()) op.name = fmt::format("{}/{}", name, op.spec->name);
+    op.name = fmt::format("{}/{}", name, op.spec->name);
     for (const Attribute& attribute : place) set_attribute(op, attribute.name, attribute.value);
   }
   return name;

@@ -83,6 +83,7 @@ class Differentiation {
     if (parts.empty()) return kNoValue;
     if (parts.size() > 1) parts = {builder_.op("Sum", parts)};
     tell_of_grown(last_contributor_[index_of(value)]);
+    if (options_.flowed) options_.flowed(value, parts[0]);
     return parts[0];
   }
 

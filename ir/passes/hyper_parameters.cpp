@@ -91,6 +91,9 @@ const std::vector<Row>& adam_rows() {
       {"adamOneMinusBeta1", {"beta1"}, [](const Values& v) { return 1 - v("beta1"); }},
       {"adamOneMinusBeta2", {"beta2"}, [](const Values& v) { return 1 - v("beta2"); }},
       {"adamEps", {"eps"}, [](const Values& v) { return v("eps"); }},
+      {"adamScaledEps", {"eps", kLossScaling}, [](const Values& v) { return v("eps") * v(kLossScaling); }},
+      {"adamScaledWeightDecay", {"weightDecay", kLossScaling},
+       [](const Values& v) { return v("weightDecay") * v(kLossScaling); }},
       {"adamMaxWeightNorm", {"maxWeightNorm"}, [](const Values& v) { return v("maxWeightNorm"); }},
       {"adamGradientScaling", {kLossScaling}, gradient_scaling},
   };

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/optimizer.h"
+#include "ir/passes/automatic_loss_scaling.h"
 #include "ir/passes/hyper_parameters.h"
 #include "ir/training.h"
 
@@ -22,13 +23,15 @@ struct TrainingRequest {
   std::vector<Variable> weights;   ///< inputs of the graph, as take_weights gives them
   Optimizer optimizer;
   Contributions contributions = {};
+  std::optional<AutomaticLossScaling> automatic_loss_scaling = {};
   /// State by name that training goes on with; what is not there starts anew.
   std::map<std::string, Tensor> saved = {};
 };
 
 /// `graph` computes the loss of one micro-batch; types are inferred and stages and phases are annotations. Appends
 /// derivatives, placed as their forward ops, accumulation, and the optimizer's updates in the outer context, placed as
-/// the gradients. Weights that no gradient reaches become constants again.
+/// the gradients. Weights that no gradient reaches become constants again. Running statistics that
+/// BatchNormalization updates are variables. The gradient of a value x is named Gradient___x.
 /// Error for a loss that is no number or depends on no weight, an op without derivative on its way, and an optimizer
 /// that does not fit.
 Training make_training(Graph graph, const TrainingRequest& request);

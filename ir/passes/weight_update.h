@@ -71,5 +71,9 @@ bool accumulates_into_velocity(const WeightUpdate& update);
 /// Appends the accumulation into the velocity: an inner update, or nothing without accumulation.
 void accumulate_into_velocity(WeightUpdate& update);
 void update_by_sgd(WeightUpdate& update);
+/// Adam, AdaMax, LAMB, and the forms without bias correction.
+void update_by_adam(WeightUpdate& update);
+/// AdaGrad, RMSProp, CenteredRMSProp, AdaDelta.
+void update_by_adaptive(WeightUpdate& update);
 
 }  // namespace podium::ir

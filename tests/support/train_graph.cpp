@@ -13,7 +13,7 @@ bool is_outer(const ir::Op& op) {
   return context != nullptr && *context == ir::kOuterContext;
 }
 
-ir::Datum run_inputs(const std::string& name, const std::vector<const TensorsByName*>& sources) {
+ir::Datum find_input(const std::string& name, const std::vector<const TensorsByName*>& sources) {
   for (const TensorsByName* source : sources) {
     if (const auto found = source->find(name); found != source->end()) return found->second;
   }
@@ -22,7 +22,7 @@ ir::Datum run_inputs(const std::string& name, const std::vector<const TensorsByN
 
 TensorsByName run(InferenceSession& session, const std::vector<const TensorsByName*>& sources) {
   std::vector<ir::Datum> inputs;
-  for (const auto& input : session.inputs()) inputs.push_back(run_inputs(input.name, sources));
+  for (const auto& input : session.inputs()) inputs.push_back(find_input(input.name, sources));
   const auto results = session.run(inputs);
   TensorsByName outputs;
   for (std::size_t i = 0; i < results.size(); ++i) outputs[session.outputs()[i].name] = results[i].tensor.clone();
@@ -124,7 +124,7 @@ double GraphTrainer::step(const std::vector<TensorsByName>& micro_batches,
     if (replica == 0) loss = made[replica].at(name).to_number();
   }
   for (const std::string& name : training_.reduced) {
-    reduce(made[0].contains(name) ? made : variables_, name, training_.reduces_by_mean);
+    if (variables_.size() > 1) reduce(made[0].contains(name) ? made : variables_, name, training_.reduces_by_mean);
   }
   for (std::size_t r = 0; r < variables_.size(); ++r) {
     apply(training_, true, run(*outer_, {&made[r], &variables_[r], &hyper}), variables_[r]);

@@ -1,0 +1,113 @@
+#include "ir/passes/accumulate.h"
+
+#include <algorithm>
+#include <set>
+
+#include "ir/annotation.h"
+
+namespace podium::ir {
+namespace {
+
+// Per value, whether it depends on an input of the graph.
+std::vector<bool> depends_on_inputs(const Graph& graph) {
+  std::vector<bool> depends(graph.values.size(), false);
+  const auto at = [&](ValueId id) { return depends[static_cast<std::size_t>(id.index)]; };
+  for (ValueId id : graph.inputs) depends[static_cast<std::size_t>(id.index)] = true;
+  for (const Op& op : graph.ops) {
+    const bool reads_one = op.spec->random || std::any_of(op.inputs.begin(), op.inputs.end(),
+                                                          [&](ValueId id) { return id.valid() && at(id); });
+    for (ValueId id : op.outputs) {
+      if (id.valid() && reads_one) depends[static_cast<std::size_t>(id.index)] = true;
+    }
+  }
+  return depends;
+}
+
+class Accumulation {
+ public:
+  explicit Accumulation(UpdateBuilder& builder)
+      : builder_(builder), training_(builder.training), depends_(depends_on_inputs(training_.graph)) {}
+
+  void add(WeightUpdate& update, std::optional<Term> inverse_scale) {
+    const bool accumulates = builder_.contributions.accumulation > 1;
+    if (accumulates && accumulates_into_velocity(update)) {
+      if (inverse_scale) update.gradient = cast_to(update.type, update.gradient) * cast_to(update.type, *inverse_scale);
+      accumulate_into_velocity(update);
+      builder_.run_at(update.place, false);
+      return;
+    }
+    if (accumulates) {
+      add_up(update);
+      builder_.run_at(update.place, false);
+    } else {
+      reduce(update);
+    }
+    update.gradient = cast_to(update.type, update.gradient);
+    if (inverse_scale) update.gradient = update.gradient * cast_to(update.type, *inverse_scale);
+    builder_.run_at(update.place, true);
+  }
+
+ private:
+  // The gradient itself is reduced, unless every replica knows it beforehand.
+  void reduce(WeightUpdate& update) {
+    const ValueId gradient = update.gradient;
+    if (depends_[static_cast<std::size_t>(gradient.index)]) {
+      if (reduced_.insert(gradient).second) training_.reduced.push_back(training_.graph[gradient].name);
+    } else if (!training_.reduces_by_mean && builder_.contributions.replicas > 1) {
+      update.gradient = update.gradient * static_cast<double>(builder_.contributions.replicas);
+    }
+  }
+
+  void add_up(WeightUpdate& update) {
+    const std::string name = "Accum___" + update.name;
+    const Type& weight = training_.graph[update.weight].type;
+    const DataType type = builder_.optimizer.accumulator_type.value_or(weight.element);
+    const Tensor zeros = filled(type, weight.dims, 0);
+    const Term accumulator =
+        builder_.variable({.name = name, .kind = VariableKind::Accumulator, .initial = zeros, .weight = update.name});
+    const Term gradient = cast_to(type, update.gradient);
+    if (training_.reduces_by_mean) {
+      const Term count = counter(update, type);
+      const Term shares = count + 1.0;
+      builder_.update(name, accumulator * (count / shares) + gradient / shares, false);
+    } else {
+      builder_.update(name, accumulator + gradient, false);
+      builder_.update(name, builder_.term_of(accumulator.context->builder.constant(zeros)), true);
+    }
+    training_.reduced.push_back(name);
+    update.gradient = accumulator;
+  }
+
+  // How many micro-batches there were before this one; one counter where ops run together.
+  Term counter(const WeightUpdate& update, DataType type) {
+    std::string name = "Counter___";
+    for (const Attribute& attribute : update.place) {
+      const auto* number = std::get_if<std::int64_t>(&attribute.value);
+      if (attribute.name == kVirtualGraph) name += fmt::format("_VGraph{}", *number);
+      if (attribute.name == kPipelineStage) name += fmt::format("_PStage{}", *number);
+    }
+    const Tensor zero = filled(DataType::Float, {}, 0);
+    const Term count = builder_.variable({.name = name, .kind = VariableKind::Accumulator, .initial = zero});
+    if (counters_.insert(name).second) {
+      builder_.update(name, count + 1.0, false);
+      builder_.update(name, builder_.number(0, DataType::Float), true);
+    }
+    return cast_to(type, count);
+  }
+
+  UpdateBuilder& builder_;
+  Training& training_;
+  std::vector<bool> depends_;
+  std::set<ValueId> reduced_;
+  std::set<std::string> counters_;
+};
+
+}  // namespace
+
+void accumulate(std::span<WeightUpdate> updates, std::optional<Term> inverse_scale) {
+  if (updates.empty()) return;
+  Accumulation accumulation(updates.front().builder);
+  for (WeightUpdate& update : updates) accumulation.add(update, inverse_scale);
+}
+
+}  // namespace podium::ir

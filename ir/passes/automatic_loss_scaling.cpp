@@ -1,0 +1,123 @@
+#include "ir/passes/automatic_loss_scaling.h"
+
+#include <algorithm>
+#include <set>
+
+#include "ir/passes/inherit_placement.h"
+
+namespace podium::ir {
+namespace {
+
+constexpr double kLargestFloat16 = 65504;
+constexpr std::string_view kFactor = "lossScaleUpdateFactor";
+constexpr std::string_view kLargeCount = "Histogram___lossScale";
+constexpr std::string_view kPeriodCount = "HistogramSum___lossScale";
+constexpr std::string_view kUpdates = "Counter___lossScale";
+
+Variable scalar_variable(std::string_view name, VariableKind kind, double initial) {
+  return {.name = std::string(name), .kind = kind, .initial = filled(DataType::Float, {}, initial)};
+}
+
+bool multiplies(const Op& op) { return op.is("Conv") || op.is("ConvTranspose") || op.is("MatMul") || op.is("Gemm"); }
+
+// The float16 gradients to look at, each once.
+std::vector<ValueId> tracked_gradients(const Graph& graph, const AutomaticLossScaling& scaling, std::span<const Flow> flows) {
+  const std::set<std::string> names(scaling.tensors.begin(), scaling.tensors.end());
+  const std::vector<OpId> makers = producers(graph);
+  std::vector<bool> multiplied(graph.values.size(), false);
+  for (const Op& op : graph.ops) {
+    for (ValueId id : op.inputs) {
+      if (id.valid() && multiplies(op)) multiplied[static_cast<std::size_t>(id.index)] = true;
+    }
+  }
+  std::set<ValueId> found;
+  for (const auto& [value, gradient] : flows) {
+    const OpId maker = makers[static_cast<std::size_t>(gradient.index)];
+    if (graph[gradient].type.element != DataType::Float16 || !maker.valid()) continue;
+    switch (scaling.tracked) {
+      case TrackedGradients::All:
+        if (graph[maker].spec->view) continue;
+        break;
+      case TrackedGradients::ConvAndMatMul:
+        if (!multiplied[static_cast<std::size_t>(value.index)]) continue;
+        break;
+      case TrackedGradients::OfTensors:
+        if (!names.contains(graph[value].name)) continue;
+        break;
+    }
+    found.insert(gradient);
+  }
+  if (found.empty()) throw Error("automatic loss scaling: no gradient of type float16 to follow");
+  return {found.begin(), found.end()};
+}
+
+// How many elements are large, NaN included; counted where the gradient is.
+ValueId count_large(UpdateBuilder& builder, ValueId gradient, OpId maker, double edge) {
+  const std::vector<Attribute> place = place_of(builder.training.graph[maker]);
+  const Term size = cast_to(DataType::Float, builder.term_of(gradient)).call("Abs");
+  const Term is_large = size.with("LessOrEqual", size.like(edge)).call("Not");
+  const Term count = cast_to(DataType::Float, is_large).call("ReduceSum", {{"keepdims", std::int64_t{0}}});
+  builder.run_at(place, false);
+  return count;
+}
+
+}  // namespace
+
+void check(const AutomaticLossScaling& scaling, const Optimizer& optimizer) {
+  const auto check_share = [](std::string_view what, double share) {
+    if (share >= 0 && share <= 1) return;
+    throw Error("automatic loss scaling: {} is {}, it must be from 0 to 1", what, share);
+  };
+  check_share("binEdgeLocation", scaling.bin_edge);
+  check_share("thresholdUpperCountProportion", scaling.threshold);
+  if (scaling.update_period < 1) {
+    throw Error("automatic loss scaling: updatePeriod is {}, it must be at least 1", scaling.update_period);
+  }
+  if (optimizer.loss_scaling.constant) {
+    throw Error("automatic loss scaling: the optimizer's loss scaling is constant, it must not be");
+  }
+  if (optimizer.scaled_state) throw Error("automatic loss scaling: the optimizer's state keeps the loss scale, it must not");
+  if ((scaling.tracked == TrackedGradients::OfTensors) == scaling.tensors.empty()) {
+    throw Error("automatic loss scaling: {} tensors to track found, {} needed", scaling.tensors.size(),
+                scaling.tensors.empty() ? "some are" : "none is");
+  }
+}
+
+Term loss_scale_factor(UpdateBuilder& builder) {
+  return builder.variable(scalar_variable(kFactor, VariableKind::OptimizerState, 1));
+}
+
+void update_loss_scale(UpdateBuilder& builder, const AutomaticLossScaling& scaling, std::span<const Flow> flows,
+                       const std::vector<Attribute>& place) {
+  Training& training = builder.training;
+  std::vector<ValueId> counts;
+  double elements = 0;
+  const std::vector<OpId> makers = producers(training.graph);
+  for (ValueId gradient : tracked_gradients(training.graph, scaling, flows)) {
+    elements += static_cast<double>(training.graph[gradient].type.element_count());
+    const OpId maker = makers[static_cast<std::size_t>(gradient.index)];
+    counts.push_back(count_large(builder, gradient, maker, kLargestFloat16 * scaling.bin_edge));
+  }
+  // An accumulator whatever the number of micro-batches, so that replicas add it up once.
+  const Term before = builder.variable(scalar_variable(kLargeCount, VariableKind::Accumulator, 0));
+  const Term count = builder.term_of(before.context->call("Sum", counts));
+  builder.update(kLargeCount, before + count, false);
+  builder.run_at(place, false);
+  training.reduced.emplace_back(kLargeCount);
+  builder.update(kLargeCount, before.like(0), true);
+  const Contributions& of = builder.contributions;
+  elements *= static_cast<double>(of.accumulation) * scaling.update_period * (training.reduces_by_mean ? 1 : of.replicas);
+  const Term summed = builder.variable(scalar_variable(kPeriodCount, VariableKind::Accumulator, 0)) + before;
+  const Term updates = builder.variable(scalar_variable(kUpdates, VariableKind::Accumulator, 0)) + 1.0;
+  const Term is_due = updates > scaling.update_period - 0.5;
+  // upper > t / (1 - t) * lower, where lower is the rest.
+  const Term is_too_large = summed * (1 - scaling.threshold) > (summed * -1.0 + elements) * scaling.threshold;
+  const Term factor = loss_scale_factor(builder);
+  const Term changed = choose(is_too_large, factor * 0.5, factor * 2.0);
+  builder.update(kFactor, choose(is_due, changed, factor), true);
+  builder.update(kPeriodCount, choose(is_due, summed.like(0), summed), true);
+  builder.update(kUpdates, choose(is_due, updates.like(0), updates), true);
+  builder.run_at(place, true);
+}
+
+}  // namespace podium::ir

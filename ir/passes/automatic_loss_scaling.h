@@ -1,0 +1,39 @@
+// The loss scale follows how near gradients are to what float16 can hold (semantics, section 5.5).
+#pragma once
+
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/passes/weight_update.h"
+
+namespace podium::ir {
+
+/// Which gradients of float16 are looked at.
+enum class TrackedGradients : std::uint8_t { All, ConvAndMatMul, OfTensors };
+
+struct AutomaticLossScaling {
+  double bin_edge = 0.125;  ///< share of the largest float16 above which a number counts as large
+  double threshold = 1e-7;  ///< share of large numbers above which the scale is halved; else it is doubled
+  int update_period = 1;    ///< updates of weights between two of the scale
+  TrackedGradients tracked = TrackedGradients::All;
+  std::vector<std::string> tensors = {};  ///< of OfTensors: whose gradients
+};
+
+/// A value and the gradient that flows into it.
+using Flow = std::pair<ValueId, ValueId>;
+
+/// Error when a number is out of its range, the loss scale is constant, the optimizer's state keeps the scale, or
+/// `tensors` does not fit `tracked`.
+void check(const AutomaticLossScaling& scaling, const Optimizer& optimizer);
+
+/// The variable lossScaleUpdateFactor, by which the loss scale is multiplied.
+Term loss_scale_factor(UpdateBuilder& builder);
+
+/// Counts the large elements of the tracked gradients of `flows` over all micro-batches and replicas and updates the
+/// factor at `place`. Error when none of them is of float16.
+void update_loss_scale(UpdateBuilder& builder, const AutomaticLossScaling& scaling, std::span<const Flow> flows,
+                       const std::vector<Attribute>& place);
+
+}  // namespace podium::ir
