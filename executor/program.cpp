@@ -1,39 +1,13 @@
 #include "executor/program.h"
 
+#include <algorithm>
 #include <array>
-#include <set>
 #include <string_view>
+
+#include "executor/slots.h"
 
 namespace podium::executor {
 namespace {
-
-// One slot after the other, with what the step does to it.
-template <class OnRead, class OnWrite>
-struct VisitSlots {
-  OnRead read;
-  OnWrite write;
-
-  void transfer(const Transfer& transfer) {
-    read(transfer.from);
-    write(transfer.to);
-  }
-  void operator()(const Compute& step) {
-    for (const Slot& slot : step.reads) {
-      if (slot.buffer.valid()) read(slot);
-    }
-    for (const Slot& slot : step.writes) write(slot);
-  }
-  void operator()(const LoadFromHost& step) { write(step.to); }
-  void operator()(const StoreToHost& step) { read(step.from); }
-  void operator()(const CopyBetweenProcessors& step) {
-    for (const Transfer& one : step.transfers) transfer(one);
-  }
-  void operator()(const CopyBetweenTiles& step) { transfer(step.transfer); }
-  void operator()(const LoadRemote& step) { transfer(step.transfer); }
-  void operator()(const StoreRemote& step) { transfer(step.transfer); }
-  void operator()(const Collective& step) { transfer(step.transfer); }
-  void operator()(const Repeat& /*step*/) {}
-};
 
 struct PrintStep {
   const Program& program;
@@ -92,13 +66,30 @@ void print_steps(const Program& program, const std::vector<Step>& steps, const s
   }
 }
 
+std::vector<Slot> slots_of(const Step& step, bool written) {
+  std::vector<Slot> slots;
+  for_each_slot(step, [&](const Slot& slot, bool is_write) {
+    if (is_write == written) slots.push_back(slot);
+  });
+  return slots;
+}
+
 // Checks each step against its buffers.
-struct VerifyStep {
-  const Program& program;
+class VerifyStep {
+ public:
+  explicit VerifyStep(const Program& of) : program_(of) {
+    std::size_t slots = 0;
+    for (const Buffer& buffer : of.buffers) {
+      first_slot_.push_back(slots);
+      slots += static_cast<std::size_t>(std::max(buffer.slots, 1));
+      slot_types_.push_back(slot_type(buffer));
+    }
+    writer_.resize(slots, nullptr);
+  }
 
   const Buffer& at(const Slot& slot) const {
-    IR_CHECK(slot.buffer.valid() && static_cast<std::size_t>(slot.buffer.index) < program.buffers.size());
-    const Buffer& buffer = program[slot.buffer];
+    IR_CHECK(slot.buffer.valid() && static_cast<std::size_t>(slot.buffer.index) < program_.buffers.size());
+    const Buffer& buffer = program_[slot.buffer];
     IR_CHECK(slot.index >= 0 && slot.index < buffer.slots, "buffer {} has {} slots, slot {} is used", buffer.name,
              buffer.slots, slot.index);
     return buffer;
@@ -110,8 +101,10 @@ struct VerifyStep {
              name_of(buffer.memory), buffer.processor);
   }
   void same_bytes(const Transfer& one) const {
-    IR_CHECK(slot_type(at(one.from)) == slot_type(at(one.to)), "{} of {} moves to {} of {}", at(one.from).name,
-             to_string(slot_type(at(one.from))), at(one.to).name, to_string(slot_type(at(one.to))));
+    const std::string& from = at(one.from).name;
+    const std::string& to = at(one.to).name;
+    IR_CHECK(type(one.from) == type(one.to), "{} of {} moves to {} of {}", from, to_string(type(one.from)), to,
+             to_string(type(one.to)));
   }
   void local(const Transfer& one, Memory from, Memory to) const {
     same_bytes(one);
@@ -126,7 +119,7 @@ struct VerifyStep {
   }
 
   void operator()(const Compute& step) const {
-    const Block& block = program[step.block];
+    const Block& block = program_[step.block];
     IR_CHECK(step.reads.size() == block.graph.inputs.size() && step.writes.size() == block.graph.outputs.size(),
              "block {} has {} inputs and {} outputs, {} and {} are given", block.name, block.graph.inputs.size(),
              block.graph.outputs.size(), step.reads.size(), step.writes.size());
@@ -137,15 +130,13 @@ struct VerifyStep {
   }
   void operator()(const LoadFromHost& step) const { IR_CHECK(at(step.to).memory != Memory::Streaming); }
   void operator()(const StoreToHost& step) const { IR_CHECK(at(step.from).memory != Memory::Streaming); }
-  void operator()(const CopyBetweenProcessors& step) const {
-    std::set<std::pair<BufferId, int>> written;
+  void operator()(const CopyBetweenProcessors& step) {
     for (const Transfer& one : step.transfers) {
       same_bytes(one);
       IR_CHECK(at(one.from).processor != at(one.to).processor, "{} is copied to the processor it is on",
                at(one.from).name);
-      IR_CHECK(!written.contains({one.from.buffer, one.from.index}), "a copy reads {} after it has written it",
-               at(one.from).name);
-      written.emplace(one.to.buffer, one.to.index);
+      IR_CHECK(writer(one.from) != &step, "a copy reads {} after it has written it", at(one.from).name);
+      writer(one.to) = &step;
     }
   }
   void operator()(const CopyBetweenTiles& step) const {
@@ -170,10 +161,21 @@ struct VerifyStep {
         break;
     }
   }
-  void operator()(const Repeat& step) const {
+  void operator()(const Repeat& step) {
     IR_CHECK(step.count > 0);
     for (const Step& inner : step.body) std::visit(*this, inner.action);
   }
+
+ private:
+  const ir::Type& type(const Slot& slot) const { return slot_types_[static_cast<std::size_t>(slot.buffer.index)]; }
+  const CopyBetweenProcessors*& writer(const Slot& slot) {
+    return writer_[first_slot_[static_cast<std::size_t>(slot.buffer.index)] + static_cast<std::size_t>(slot.index)];
+  }
+
+  const Program& program_;
+  std::vector<ir::Type> slot_types_;                   // by buffer
+  std::vector<std::size_t> first_slot_;                // by buffer, slots of all buffers numbered through
+  std::vector<const CopyBetweenProcessors*> writer_;  // by slot: the exchange that wrote it last
 };
 
 }  // namespace
@@ -197,19 +199,8 @@ std::int64_t device_bytes(const ir::Type& type) {
 
 std::int64_t slot_bytes(const Buffer& buffer) { return device_bytes(slot_type(buffer)); }
 
-std::vector<Slot> reads_of(const Step& step) {
-  std::vector<Slot> slots;
-  VisitSlots visitor{[&](const Slot& slot) { slots.push_back(slot); }, [](const Slot& /*slot*/) {}};
-  std::visit(visitor, step.action);
-  return slots;
-}
-
-std::vector<Slot> writes_of(const Step& step) {
-  std::vector<Slot> slots;
-  VisitSlots visitor{[](const Slot& /*slot*/) {}, [&](const Slot& slot) { slots.push_back(slot); }};
-  std::visit(visitor, step.action);
-  return slots;
-}
+std::vector<Slot> reads_of(const Step& step) { return slots_of(step, false); }
+std::vector<Slot> writes_of(const Step& step) { return slots_of(step, true); }
 
 std::vector<std::vector<int>> replica_groups(const ir::ReplicaGroup& group, int replicas) {
   using ir::GroupType;
@@ -242,7 +233,8 @@ std::string print(const Program& program) {
 }
 
 void verify(const Program& program) {
-  for (const Step& step : program.steps) std::visit(VerifyStep{program}, step.action);
+  VerifyStep verifier(program);
+  for (const Step& step : program.steps) std::visit(verifier, step.action);
 }
 
 }  // namespace podium::executor

@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 
+#include "executor/slots.h"
+
 namespace podium::lower {
 
 using executor::Buffer;
@@ -16,33 +18,13 @@ using executor::Step;
 
 namespace {
 
-// Calls `visit(slot, is_write)` on each slot of a step and of the steps inside it, reads first.
+// On each slot of a step and of the steps inside it.
 template <class AnyStep, class Visit>
-void for_each_slot(AnyStep& step, const Visit& visit) {
-  const auto visit_transfer = [&](auto& transfer) {
-    visit(transfer.from, false);
-    visit(transfer.to, true);
-  };
-  std::visit(
-      [&](auto& action) {
-        if constexpr (requires { action.block; }) {
-          for (auto& slot : action.reads) {
-            if (slot.buffer.valid()) visit(slot, false);
-          }
-          for (auto& slot : action.writes) visit(slot, true);
-        } else if constexpr (requires { action.body; }) {
-          for (auto& inner : action.body) for_each_slot(inner, visit);
-        } else if constexpr (requires { action.transfers; }) {
-          for (auto& transfer : action.transfers) visit_transfer(transfer);
-        } else if constexpr (requires { action.transfer; }) {
-          visit_transfer(action.transfer);
-        } else if constexpr (requires { action.to; }) {
-          visit(action.to, true);
-        } else {
-          visit(action.from, false);
-        }
-      },
-      step.action);
+void for_every_slot(AnyStep& step, const Visit& visit) {
+  for_each_slot(step, visit);
+  if (auto* repeat = std::get_if<executor::Repeat>(&step.action)) {
+    for (auto& inner : repeat->body) for_every_slot(inner, visit);
+  }
 }
 
 // Gives buffers their slots; true for each that has several.
@@ -54,8 +36,8 @@ class Stashes {
     const auto each = [&](const auto& note) {
       int position = 0;
       for (const TimedStep& timed : cycle.steps) {
-        for_each_slot(timed.step,
-                      [&](const Slot& slot, bool is_write) { note(slot, is_write, timed.offset, position); });
+        for_every_slot(timed.step,
+                       [&](const Slot& slot, bool is_write) { note(slot, is_write, timed.offset, position); });
         ++position;
       }
       for (const TimedTransfer& timed : cycle.exchange) {
@@ -112,7 +94,6 @@ class Unroller {
       if (!is_active(timed.offset, c)) continue;
       Step& step = steps.emplace_back(timed.step);
       set_micro_batch(step, c - timed.offset, repeated);
-      if (std::holds_alternative<executor::Repeat>(step.action)) continue;
       for_each_slot(step, [&](Slot& slot, bool) { turn(slot, c - timed.offset, repeated); });
     }
     CopyBetweenProcessors copy;
@@ -159,9 +140,12 @@ std::vector<Step> unroll(Program& program, Cycle cycle, int micro_batches) {
   for (const TimedStep& timed : cycle.steps) fill = std::max(fill, timed.offset);
   const std::set<BufferId> stashes = Stashes(program, micro_batches).give_slots(cycle);
   const Unroller unroller(program, cycle, stashes, micro_batches);
+  const int most_repeats = micro_batches - fill - (cycle.last_apart ? 1 : 0);
   std::vector<Step> steps;
+  const std::size_t apart = static_cast<std::size_t>(micro_batches - std::max(most_repeats, 0));
+  steps.reserve((cycle.steps.size() + 1) * apart + static_cast<std::size_t>(fill) + 1);
   for (int c = 0; c < micro_batches + fill;) {
-    const int repeats = c == fill ? micro_batches - fill - (cycle.last_apart ? 1 : 0) : 1;
+    const int repeats = c == fill ? most_repeats : 1;
     if (repeats > 1) {
       executor::Repeat repeat{.count = repeats, .body = {}};
       unroller.write(c, true, repeat.body);

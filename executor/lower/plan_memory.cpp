@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "executor/slots.h"
 #include "ir/passes/bodies.h"
 
 namespace podium::lower {
@@ -113,15 +114,18 @@ class Uses {
     scopes_.push_back({.parent = parent, .repeat = repeat});
     for (Step& step : steps) {
       step.frees.clear();
-      for (const Slot& slot : reads_of(step)) note(slot, {&step, scope, true});
-      for (const Slot& slot : writes_of(step)) note(slot, {&step, scope, false});
+      note(step, scope, false);  // a step reads before it writes
+      note(step, scope, true);
       if (auto* inner = std::get_if<Repeat>(&step.action)) visit(inner->body, scope, &step);
     }
     scopes_[static_cast<std::size_t>(scope)].end = static_cast<int>(scopes_.size());
   }
-  void note(const Slot& slot, const Use& use) {
-    std::vector<Use>& uses = of_buffer[static_cast<std::size_t>(slot.buffer.index)];
-    if (uses.empty() || uses.back().step != use.step) uses.push_back(use);  // a step reads before it writes
+  void note(Step& step, int scope, bool writes) {
+    for_each_slot(step, [&](const Slot& slot, bool is_write) {
+      if (is_write != writes) return;
+      std::vector<Use>& uses = of_buffer[static_cast<std::size_t>(slot.buffer.index)];
+      if (uses.empty() || uses.back().step != &step) uses.push_back({&step, scope, !writes});
+    });
   }
   const Scope& at(int scope) const { return scopes_[static_cast<std::size_t>(scope)]; }
   bool is_inside(int scope, int outer) const { return outer <= scope && scope < at(outer).end; }

@@ -24,29 +24,34 @@ struct Movement {
   std::shared_ptr<std::map<CollectiveKey, StepCost>> collectives =
       std::make_shared<std::map<CollectiveKey, StepCost>>();
 
+  std::vector<double> slot_bytes = slot_bytes_of(program);  // by buffer
+
+  static std::vector<double> slot_bytes_of(const Program& program) {
+    std::vector<double> all;
+    for (const Buffer& buffer : program.buffers)
+      all.push_back(static_cast<double>(executor::slot_bytes(buffer)));
+    return all;
+  }
   const Buffer& buffer(const Slot& slot) const { return program[slot.buffer]; }
-  double bytes(const Slot& slot) const { return static_cast<double>(slot_bytes(buffer(slot))); }
+  double bytes(const Slot& slot) const { return slot_bytes[static_cast<std::size_t>(slot.buffer.index)]; }
   double sync_seconds() const {
     if (!device.synchronous) return 0;
     const bool is_alone = program.processors * program.replicas == 1;
     return is_alone ? device.sync_cycles / device.clock_hertz : device.global_sync_seconds;
   }
 
-  StepCost over_link(std::string link, double bytes, double seconds) const {
-    return {sync_seconds() + seconds, {{std::move(link), bytes, seconds}}};
+  // To or from a processor.
+  StepCost over_link(LinkKind kind, int processor, double bytes, double seconds) const {
+    return {sync_seconds() + seconds, {{{kind, processor, processor}, bytes, seconds}}};
   }
-  StepCost over_links(const ExchangeCost& exchange) const {
-    StepCost cost{.seconds = sync_seconds() + exchange.seconds};
-    for (const LinkLoad& load : exchange.links)
-      cost.links.push_back({to_string(load.link), load.bytes, load.seconds});
-    return cost;
+  StepCost over_links(ExchangeCost exchange) const {
+    return {sync_seconds() + exchange.seconds, std::move(exchange.links)};
   }
   StepCost host(Direction direction, const Slot& slot) const {
     const int processor = buffer(slot).processor;
     const bool loads = direction == Direction::Load;
     const double seconds = host_seconds(device, direction, bytes(slot), sharers(processor));
-    const std::string ipu = fmt::format("ipu{}", processor);
-    return over_link(loads ? "host->" + ipu : ipu + "->host", bytes(slot), seconds);
+    return over_link(loads ? LinkKind::FromHost : LinkKind::ToHost, processor, bytes(slot), seconds);
   }
   // The same processor of other replicas, on the same machine, moves as much at the same time.
   int sharers(int processor) const {
@@ -63,15 +68,14 @@ struct Movement {
     const bool loads = direction == Direction::Load;
     const bool is_sharded = buffer(there).shards > 1;
     const double seconds = remote_seconds(device, direction, bytes(here), is_sharded);
-    const std::string ipu = fmt::format("ipu{}", processor);
-    const std::string ddr = fmt::format("ddr{}", processor);
-    return over_link(loads ? ddr + "->" + ipu : ipu + "->" + ddr, bytes(here), seconds);
+    return over_link(loads ? LinkKind::FromStreaming : LinkKind::ToStreaming, processor, bytes(here), seconds);
   }
 
   StepCost operator()(const executor::LoadFromHost& step) const { return host(Direction::Load, step.to); }
   StepCost operator()(const executor::StoreToHost& step) const { return host(Direction::Store, step.from); }
   StepCost operator()(const executor::CopyBetweenProcessors& step) const {
     std::vector<ProcessorTransfer> transfers;
+    transfers.reserve(step.transfers.size());
     for (const executor::Transfer& one : step.transfers) {
       transfers.push_back({buffer(one.from).processor, buffer(one.to).processor, bytes(one.from)});
     }

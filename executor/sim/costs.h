@@ -2,25 +2,18 @@
 #pragma once
 
 #include <functional>
-#include <string>
 #include <vector>
 
 #include "executor/device/device.h"
 #include "executor/program.h"
 #include "executor/sim/block_cost.h"
+#include "executor/sim/routes.h"
 
 namespace podium::sim {
 
-/// A link that a step holds from its start.
-struct LinkUse {
-  std::string link;  ///< "ipu0->ipu1", "host->ipu0", "ddr0->ipu0"
-  double bytes = 0;
-  double seconds = 0;
-};
-
 struct StepCost {
   double seconds = 0;
-  std::vector<LinkUse> links = {};
+  std::vector<LinkLoad> links = {};  ///< that the step holds from its start
 };
 
 struct Costs {

@@ -67,7 +67,7 @@ void Events::put_into(Timeline& timeline) const {
 }
 
 void Events::note_memory(const Step& step, Span span) {
-  const auto note_all = [&](const std::vector<MemoryChange>& all, Ticks time) {
+  const auto note_all = [&](std::span<const MemoryChange> all, Ticks time) {
     for (const MemoryChange& one : all) {
       if (one.bytes != 0) changes_.push_back({time, one.processor, one.bytes});
     }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "executor/slots.h"
+
 namespace podium::sim {
 namespace {
 
@@ -96,7 +98,7 @@ std::vector<State> find_peaks(const Program& program) {
   std::vector<State> now = always_there(program);
   std::vector<State> peaks = now;
   LiveBuffers live(program);
-  const auto on_start = [&](const Step& step, const std::vector<MemoryChange>& taken) {
+  const auto on_start = [&](const Step& step, std::span<const MemoryChange> taken) {
     for (const MemoryChange& change : taken) now[at(change.processor)].add(change);
     for (const MemoryChange& change : taken) {
       const State& state = now[at(change.processor)];
@@ -106,7 +108,7 @@ std::vector<State> find_peaks(const Program& program) {
       peak.block = block_of(program, step);
     }
   };
-  const auto on_end = [&](const std::vector<MemoryChange>& given) {
+  const auto on_end = [&](std::span<const MemoryChange> given) {
     for (const MemoryChange& change : given) now[at(change.processor)].add(change);
   };
   walk(program.steps, live, on_start, on_end);
@@ -149,8 +151,7 @@ class ExchangeCount {
     for (const Step& step : steps) {
       if (const auto* repeat = std::get_if<executor::Repeat>(&step.action)) add(repeat->body);
       if (block_of(program_, step) != nullptr) continue;
-      for (const executor::Slot& slot : reads_of(step)) add(step, slot);
-      for (const executor::Slot& slot : writes_of(step)) add(step, slot);
+      executor::for_each_slot(step, [&](const executor::Slot& slot, bool) { add(step, slot); });
     }
   }
   void add(const Step& step, const executor::Slot& slot) {
@@ -187,30 +188,30 @@ LiveBuffers::LiveBuffers(const Program& program) : program_(&program) {
   }
 }
 
-std::vector<MemoryChange> LiveBuffers::start(const Step& step) {
-  std::vector<MemoryChange> taken;
-  for (const executor::Slot& slot : writes_of(step)) {
-    if (has(slot.buffer)) continue;
+std::span<const MemoryChange> LiveBuffers::start(const Step& step) {
+  changes_.clear();
+  executor::for_each_slot(step, [&](const executor::Slot& slot, bool is_write) {
+    if (!is_write || has(slot.buffer)) return;
     live_[at(slot.buffer.index)] = true;
-    taken.push_back(change(slot.buffer, 1));
-  }
+    changes_.push_back(change(slot.buffer, 1));
+  });
   if (const executor::Block* block = block_of(*program_, step)) {
-    taken.push_back({{}, block->processor, Memory::Compute, Role::Activation, block->temporary_bytes});
+    changes_.push_back({{}, block->processor, Memory::Compute, Role::Activation, block->temporary_bytes});
   }
-  return taken;
+  return changes_;
 }
 
-std::vector<MemoryChange> LiveBuffers::end(const Step& step) {
-  std::vector<MemoryChange> given;
+std::span<const MemoryChange> LiveBuffers::end(const Step& step) {
+  changes_.clear();
   if (const executor::Block* block = block_of(*program_, step)) {
-    given.push_back({{}, block->processor, Memory::Compute, Role::Activation, -block->temporary_bytes});
+    changes_.push_back({{}, block->processor, Memory::Compute, Role::Activation, -block->temporary_bytes});
   }
   for (const executor::Slot& slot : step.frees) {
     if (!has(slot.buffer) || (*program_)[slot.buffer].always_live) continue;
     live_[at(slot.buffer.index)] = false;
-    given.push_back(change(slot.buffer, -1));
+    changes_.push_back(change(slot.buffer, -1));
   }
-  return given;
+  return changes_;
 }
 
 MemoryChange LiveBuffers::change(BufferId id, int sign) const {

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "executor/device/device.h"
@@ -35,8 +36,9 @@ class LiveBuffers {
   explicit LiveBuffers(const executor::Program& program);
 
   /// What a step takes when it starts, and gives back when it ends; no Repeat.
-  std::vector<MemoryChange> start(const executor::Step& step);
-  std::vector<MemoryChange> end(const executor::Step& step);
+  /// Good until the next call.
+  std::span<const MemoryChange> start(const executor::Step& step);
+  std::span<const MemoryChange> end(const executor::Step& step);
   bool has(executor::BufferId buffer) const { return live_[static_cast<std::size_t>(buffer.index)]; }
   friend bool operator==(const LiveBuffers& a, const LiveBuffers& b) { return a.live_ == b.live_; }
 
@@ -46,6 +48,7 @@ class LiveBuffers {
   const executor::Program* program_;
   std::vector<std::int64_t> slot_bytes_;  ///< by buffer
   std::vector<bool> live_;                ///< by buffer; from the start those that never come and go
+  std::vector<MemoryChange> changes_;     ///< of the last call
 };
 
 struct ProcessorMemory {

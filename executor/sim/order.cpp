@@ -12,7 +12,7 @@ using executor::Step;
 
 std::size_t at(std::int64_t number) { return static_cast<std::size_t>(number); }
 
-bool touches(const std::vector<SlotUse>& uses, int slot) {
+bool touches(std::span<const SlotUse> uses, int slot) {
   return std::any_of(uses.begin(), uses.end(),
                      [&](const SlotUse& use) { return slot >= use.first && slot < use.first + use.slots; });
 }

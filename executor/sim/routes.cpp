@@ -184,6 +184,14 @@ std::string to_string(const LinkId& link) {
       return fmt::format("ipu{}->switch", link.from);
     case LinkKind::FromSwitch:
       return fmt::format("switch->ipu{}", link.to);
+    case LinkKind::FromHost:
+      return fmt::format("host->ipu{}", link.to);
+    case LinkKind::ToHost:
+      return fmt::format("ipu{}->host", link.from);
+    case LinkKind::FromStreaming:
+      return fmt::format("ddr{}->ipu{}", link.from, link.to);
+    case LinkKind::ToStreaming:
+      return fmt::format("ipu{}->ddr{}", link.from, link.to);
   }
   return {};
 }
@@ -197,9 +205,14 @@ const device::Link& link_of(const Device& device, const LinkId& link) {
     case LinkKind::Rung:
     case LinkKind::ToSwitch:
     case LinkKind::FromSwitch:
+      return device.rung;
+    case LinkKind::FromHost:
+    case LinkKind::ToHost:
+    case LinkKind::FromStreaming:
+    case LinkKind::ToStreaming:
       break;
   }
-  return device.rung;
+  throw InternalError("a link that is not between processors");
 }
 
 std::vector<LinkId> route(const Device& device, int from, int to) {

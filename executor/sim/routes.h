@@ -5,6 +5,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,11 @@ enum class LinkKind : std::uint8_t {
   Rail,
   Gateway,   ///< `from` and `to` are machines
   ToSwitch,  ///< a processor's way out, `to` the same processor
-  FromSwitch
+  FromSwitch,
+  FromHost,  ///< these four: to or from a processor, `from` and `to` that processor
+  ToHost,
+  FromStreaming,
+  ToStreaming
 };
 
 /// One direction of one link.
@@ -29,10 +34,17 @@ struct LinkId {
   friend auto operator<=>(const LinkId&, const LinkId&) = default;
 };
 
-/// "ipu0->ipu1", "gateway0->gateway16", "ipu0->switch"
+struct HashLink {
+  std::size_t operator()(const LinkId& link) const {
+    const auto ends = static_cast<std::uint64_t>(link.from) << 32 | static_cast<std::uint32_t>(link.to);
+    return std::hash<std::uint64_t>{}(ends * 16 + static_cast<std::uint64_t>(link.kind));
+  }
+};
+
+/// "ipu0->ipu1", "gateway0->gateway16", "ipu0->switch", "host->ipu0", "ddr0->ipu0"
 std::string to_string(const LinkId& link);
 
-/// Rate and latency of a link of this device.
+/// Rate and latency of a link between processors of this device.
 const device::Link& link_of(const device::Device& device, const LinkId& link);
 
 /// The links from one processor to another, in order; empty when they are the same. On a ladder and a torus:

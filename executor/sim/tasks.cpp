@@ -1,9 +1,11 @@
 #include "executor/sim/tasks.h"
 
 #include <algorithm>
+#include <memory>
 #include <unordered_map>
 
 #include "executor/sim/loop_parts.h"
+#include "executor/slots.h"
 
 namespace podium::sim {
 namespace {
@@ -15,7 +17,7 @@ using executor::Slot;
 using executor::Step;
 
 // Each lane once, with all its bytes.
-std::vector<LaneUse> merged(std::vector<LaneUse> uses) {
+void merge(std::vector<LaneUse>& uses) {
   std::sort(uses.begin(), uses.end(),
             [](const LaneUse& a, const LaneUse& b) { return a.number() < b.number(); });
   std::size_t count = 0;
@@ -27,7 +29,6 @@ std::vector<LaneUse> merged(std::vector<LaneUse> uses) {
     }
   }
   uses.resize(count);
-  return uses;
 }
 
 class TaskMaker {
@@ -69,31 +70,45 @@ class TaskMaker {
  private:
   Task task(const Step& step) {
     Task task{.step = &step};
-    task.reads = uses(reads_of(step));
-    task.writes = uses(writes_of(step));
+    lanes_.clear();
     std::visit([&](const auto& action) { fill(task, action); }, step.action);
-    IR_CHECK(!task.lanes.empty(), "{} keeps nobody busy", print(program_, step));
-    if (task.activity == Activity::Compute) return task;
-    const StepCost cost = costs_.movement(step);
-    task.ticks = to_ticks(cost.seconds);
-    for (const LinkUse& link : cost.links) {
-      const auto [number, is_new] = link_numbers_.emplace(link.link, static_cast<int>(made.links.size()));
-      if (is_new) made.links.push_back(link.link);
-      const Ticks held = std::min(task.ticks, to_ticks(link.seconds));
-      task.links.push_back({number->second, held, std::llround(link.bytes)});
-    }
+    IR_CHECK(!lanes_.empty(), "{} keeps nobody busy", print(program_, step));
+    task.lanes = kept(lanes_);
+    task.reads = uses(step, false);
+    task.writes = uses(step, true);
+    if (task.activity != Activity::Compute) add_cost(task);
     return task;
   }
+  void add_cost(Task& task) {
+    const StepCost cost = costs_.movement(*task.step);
+    task.ticks = to_ticks(cost.seconds);
+    links_.clear();
+    for (const LinkLoad& load : cost.links) {
+      const auto [number, is_new] = link_numbers_.emplace(load.link, static_cast<int>(made.links.size()));
+      if (is_new) made.links.push_back(to_string(load.link));
+      const Ticks held = std::min(task.ticks, to_ticks(load.seconds));
+      links_.push_back({number->second, held, std::llround(load.bytes)});
+    }
+    task.links = kept(links_);
+  }
 
+  template <class T>
+  std::span<const T> kept(const std::vector<T>& list) {
+    if (list.empty()) return {};
+    T* const copy = static_cast<T*>(made.lists->allocate(list.size() * sizeof(T), alignof(T)));
+    std::uninitialized_copy(list.begin(), list.end(), copy);
+    return {copy, list.size()};
+  }
+  std::span<const SlotUse> uses(const Step& step, bool written) {
+    slots_.clear();
+    executor::for_each_slot(step, [&](const Slot& slot, bool is_write) {
+      if (is_write == written) slots_.push_back(use(slot));
+    });
+    return kept(slots_);
+  }
   SlotUse use(const Slot& slot) const {
     const auto buffer = static_cast<std::size_t>(slot.buffer.index);
     return {slot.buffer.index, first_slot_[buffer], program_.buffers[buffer].slots, slot.index, slot.stride};
-  }
-  std::vector<SlotUse> uses(const std::vector<Slot>& slots) const {
-    std::vector<SlotUse> all;
-    all.reserve(slots.size());
-    for (const Slot& slot : slots) all.push_back(use(slot));
-    return all;
   }
   std::int64_t bytes(const Slot& slot) const {
     return slot_bytes_[static_cast<std::size_t>(slot.buffer.index)];
@@ -111,78 +126,76 @@ class TaskMaker {
   // Between processors: everybody waits, on the lanes that the exchange uses.
   void hold_all(Task& task) const {
     if (!costs_.synchronous) return;
-    for (const LaneUse& use : task.lanes) task.barriers |= barrier(0, use.lane) | barrier(1, use.lane);
+    for (const LaneUse& use : lanes_) task.barriers |= barrier(0, use.lane) | barrier(1, use.lane);
   }
   // With the host or streaming memory: as the pattern says (semantics, section 3).
   void hold_pattern(Task& task) const {
     if (sync_ == SyncPattern::Full) return hold_all(task);
     if (!costs_.synchronous || sync_ == SyncPattern::SinglePipeline) return;
-    for (const LaneUse& use : task.lanes) task.barriers |= barrier(use.processor % 2, use.lane);
+    for (const LaneUse& use : lanes_) task.barriers |= barrier(use.processor % 2, use.lane);
   }
 
-  void fill(Task& task, const executor::Compute& step) const {
+  void fill(Task& task, const executor::Compute& step) {
     const BlockCost& cost = costs_.blocks.at(static_cast<std::size_t>(step.block.index));
     task.ticks = to_ticks(cost.seconds);
-    task.lanes = {{program_[step.block].processor, Lane::Compute, 0}};
+    lanes_ = {{program_[step.block].processor, Lane::Compute, 0}};
   }
-  void fill(Task& task, const executor::LoadFromHost& step) const {
+  void fill(Task& task, const executor::LoadFromHost& step) {
     task.activity = Activity::HostLoad;
-    task.lanes = {lane(step.to)};
+    lanes_ = {lane(step.to)};
     task.sent = executor::device_bytes(program_.inputs[static_cast<std::size_t>(step.input)].type);
     task.received = bytes(step.to);
     hold_pattern(task);
   }
-  void fill(Task& task, const executor::StoreToHost& step) const {
+  void fill(Task& task, const executor::StoreToHost& step) {
     task.activity = Activity::HostStore;
-    task.lanes = {lane(step.from)};
+    lanes_ = {lane(step.from)};
     task.output = step.output;
     task.sent = bytes(step.from);
     task.received = executor::device_bytes(program_.outputs[static_cast<std::size_t>(step.output)].type);
     hold_pattern(task);
   }
-  void fill(Task& task, const executor::CopyBetweenProcessors& step) const {
+  void fill(Task& task, const executor::CopyBetweenProcessors& step) {
     task.activity = Activity::Exchange;
-    std::vector<LaneUse> ends;
-    ends.reserve(2 * step.transfers.size());
     for (const executor::Transfer& one : step.transfers) {
       count_bytes(task, one);
-      ends.push_back(lane(one.from));
-      ends.push_back(lane(one.to));
+      lanes_.push_back(lane(one.from));
+      lanes_.push_back(lane(one.to));
     }
-    task.lanes = merged(std::move(ends));
+    merge(lanes_);
     hold_all(task);
   }
-  void fill(Task& task, const executor::CopyBetweenTiles& step) const {
+  void fill(Task& task, const executor::CopyBetweenTiles& step) {
     task.activity = Activity::TileCopy;
     const int processor = program_[step.transfer.from.buffer].processor;
     const std::int64_t moved = bytes(step.transfer.from);
-    task.lanes = {{processor, Lane::Compute, moved}, {processor, Lane::Io, moved}};
+    lanes_ = {{processor, Lane::Compute, moved}, {processor, Lane::Io, moved}};
     count_bytes(task, step.transfer);
   }
-  void fill(Task& task, const executor::LoadRemote& step) const {
+  void fill(Task& task, const executor::LoadRemote& step) {
     task.activity = Activity::RemoteLoad;
-    task.lanes = {lane(step.transfer.to)};
+    lanes_ = {lane(step.transfer.to)};
     count_bytes(task, step.transfer);
     hold_pattern(task);
   }
-  void fill(Task& task, const executor::StoreRemote& step) const {
+  void fill(Task& task, const executor::StoreRemote& step) {
     task.activity = Activity::RemoteStore;
-    task.lanes = {lane(step.transfer.from)};
+    lanes_ = {lane(step.transfer.from)};
     count_bytes(task, step.transfer);
     hold_pattern(task);
   }
-  void fill(Task& task, const executor::Collective& step) const {
+  void fill(Task& task, const executor::Collective& step) {
     task.activity = Activity::Collective;
-    task.lanes = {lane(step.transfer.from)};
+    lanes_ = {lane(step.transfer.from)};
     const LaneUse target = lane(step.transfer.to);
-    if (target.lane != task.lanes[0].lane) task.lanes.push_back(target);
+    if (target.lane != lanes_[0].lane) lanes_.push_back(target);
     // All replicas do the same, so what one sends is what it receives: the larger side, the whole tensor.
     const std::int64_t moved = std::max(bytes(step.transfer.from), bytes(step.transfer.to));
-    for (LaneUse& use : task.lanes) use.bytes = moved;
+    for (LaneUse& use : lanes_) use.bytes = moved;
     task.sent = task.received = moved;
     hold_all(task);
   }
-  void fill(Task& /*task*/, const executor::Repeat& /*step*/) const {
+  void fill(Task& /*task*/, const executor::Repeat& /*step*/) {
     IR_CHECK(false, "a repeat is no task");
   }
 
@@ -196,15 +209,14 @@ class TaskMaker {
   SyncPattern sync_;
   std::vector<int> first_slot_;           ///< by buffer
   std::vector<std::int64_t> slot_bytes_;  ///< by buffer
-  std::unordered_map<std::string, int> link_numbers_;
+  std::unordered_map<LinkId, int, HashLink> link_numbers_;
+  // Of the task that is being made.
+  std::vector<LaneUse> lanes_;
+  std::vector<SlotUse> slots_;
+  std::vector<LinkHold> links_;
 };
 
 }  // namespace
-
-int SlotUse::number(std::int64_t iteration) const {
-  const std::int64_t place = (index + stride * iteration) % slots;
-  return first + static_cast<int>(place < 0 ? place + slots : place);
-}
 
 Tasks make_tasks(const Program& program, const Costs& costs, SyncPattern sync) {
   TaskMaker maker(program, costs, sync);

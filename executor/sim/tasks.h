@@ -3,6 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <memory_resource>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,7 +32,11 @@ struct SlotUse {
   int slots = 1;
   int index = 0;
   int stride = 0;
-  int number(std::int64_t iteration) const;
+  int number(std::int64_t iteration) const {
+    if (stride == 0) return first + index;
+    const std::int64_t place = (index + stride * iteration) % slots;
+    return first + static_cast<int>(place < 0 ? place + slots : place);
+  }
 };
 
 struct LinkHold {
@@ -47,11 +54,11 @@ struct Task {
   const executor::Step* step = nullptr;
   Activity activity = Activity::Compute;
   Ticks ticks = 0;
-  std::vector<LaneUse> lanes = {};
-  BarrierSet barriers = 0;  ///< that it waits for and holds until its end
-  std::vector<SlotUse> reads = {};
-  std::vector<SlotUse> writes = {};
-  std::vector<LinkHold> links = {};
+  std::span<const LaneUse> lanes = {};  ///< the lists are in Tasks::lists
+  BarrierSet barriers = 0;              ///< that it waits for and holds until its end
+  std::span<const SlotUse> reads = {};
+  std::span<const SlotUse> writes = {};
+  std::span<const LinkHold> links = {};
   int output = -1;  ///< of the Program, that it offers to the host
   std::int64_t sent = 0;
   std::int64_t received = 0;
@@ -95,6 +102,9 @@ struct OutputRhythm {
 };
 
 struct Tasks {
+  /// Room for the lists of the tasks, of which there may be millions: it grows, and goes as a whole.
+  std::unique_ptr<std::pmr::monotonic_buffer_resource> lists =
+      std::make_unique<std::pmr::monotonic_buffer_resource>();
   std::vector<Task> tasks;
   std::vector<Loop> loops;
   std::vector<Item> items;

@@ -89,7 +89,7 @@ struct Sketch {
     sim::StepCost cost{.seconds = micros * kMicro};
     const bool is_host = std::holds_alternative<executor::LoadFromHost>(step.action) ||
                          std::holds_alternative<executor::StoreToHost>(step.action);
-    if (is_host && shared_host_link) cost.links.push_back({"host", 1000, cost.seconds});
+    if (is_host && shared_host_link) cost.links.push_back({{sim::LinkKind::FromHost}, 1000, cost.seconds});
     return cost;
   }
   double time(const executor::LoadFromHost& /*step*/) const { return moves.host; }
