@@ -31,13 +31,16 @@ struct Maxima {
       : values(static_cast<std::size_t>(count)), places(static_cast<std::size_t>(count)) {}
 };
 
-/// Of equal numbers the first one counts.
-template <class T>
-void join_maxima(T* values, Place* places, const T* from, const Place* from_places, std::int64_t count,
-                 std::int64_t stride) {
+/// Of elements `kStride` (0: `stride`) apart, joined into other memory. Of equal numbers the first one
+/// counts.
+template <int kStride, class T>
+void join_maxima(T* __restrict values, Place* __restrict places, const T* __restrict from,
+                 const Place* __restrict from_places, std::int64_t count, std::int64_t stride) {
+  const std::int64_t step = kStride == 0 ? stride : kStride;
+#pragma omp simd
   for (std::int64_t i = 0; i < count; ++i) {
-    const T value = from[i * stride];
-    const Place place = from_places[i * stride];
+    const T value = from[i * step];
+    const Place place = from_places[i * step];
     const bool takes = value > values[i] || (value == values[i] && place < places[i]);
     values[i] = takes ? value : values[i];
     places[i] = takes ? place : places[i];
@@ -57,8 +60,15 @@ void run_stage(const PoolStage& stage, const T* in, const Place* in_places, Maxi
       for (std::int64_t o = tap.begin; o < tap.begin + steps; ++o) {
         const std::int64_t from = (outer * stage.input + o * stage.stride + tap.shift) * stage.inner;
         const std::int64_t to = (outer * stage.output + o) * stage.inner;
-        join_maxima(out.values.data() + to, out.places.data() + to, in + from, in_places + from, count,
-                    is_innermost ? stage.stride : 1);
+        T* values = out.values.data() + to;
+        Place* places = out.places.data() + to;
+        if (!is_innermost || stage.stride == 1) {
+          join_maxima<1>(values, places, in + from, in_places + from, count, 1);
+        } else if (stage.stride == 2) {
+          join_maxima<2>(values, places, in + from, in_places + from, count, 2);
+        } else {
+          join_maxima<0>(values, places, in + from, in_places + from, count, stage.stride);
+        }
       }
     }
   }
