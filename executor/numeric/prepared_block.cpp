@@ -11,6 +11,7 @@
 #include "executor/numeric/memory_plan.h"
 #include "executor/numeric/optimize.h"
 #include "ir/passes/bodies.h"
+#include "ir/work.h"
 
 namespace podium::numeric {
 
@@ -71,6 +72,16 @@ void check_fits_machine(const Graph& graph, const Op& op) {
     throw Error("out of memory: output '{}' is {}, {:.0f} bytes, the machine has {:.0f}", graph[id].name,
                 to_string(type), bytes, most);
   }
+}
+
+// Never the number that the run has, for sums come in an order that depends on it. A small op is prepared for one,
+// however many there are: waking others takes longer than it does.
+int threads_to_prepare_for(const ir::TypedOp& typed) {
+  constexpr double kManyOperations = 1e6;
+  constexpr double kManyBytes = 2e5;
+  const ir::Work work = ir::work_of(typed);
+  const bool is_small = work.bytes > 0 && work.bytes < kManyBytes && work.flop < kManyOperations;
+  return is_small ? 1 : kernels::machine_threads();
 }
 
 // Runs a step of an op; its errors name the op.
@@ -139,7 +150,7 @@ struct PreparedBlock::State {
   }
 
   void prepare(Task& task, ir::TypedOp typed) {
-    const kernels::ThreadLimit limit(kernels::machine_threads());
+    const kernels::ThreadLimit limit(threads_to_prepare_for(typed));
     kernels::PrepareContext context(*task.op);
     context.input_types = std::move(typed.input_types);
     context.constants = std::move(typed.constants);
