@@ -10,11 +10,21 @@ namespace {
 using ir::DataType;
 using ir::ValueId;
 
+// Images as floats, or as the bytes that MNIST's files hold.
+ValueId image_input(Net& net) {
+  const ir::Dims dims{net.recipe().number("batch"), 1, 28, 28};
+  const std::string& pixels = net.recipe().word("pixels");
+  if (pixels == "float") return net.input("image", DataType::Float, dims);
+  if (pixels != "byte") throw Error("parameter pixels: '{}' found, float or byte needed", pixels);
+  const ValueId bytes = net.input("image", DataType::Uint8, dims);
+  const ValueId numbers = net.op("cast", "Cast", {bytes}, {{"to", static_cast<std::int64_t>(DataType::Float)}});
+  return net.op("scale", "Mul", {numbers, net.constant(ir::Tensor::scalar(1.0F / 255))});
+}
+
 // 784-512-512-512-10 with GELU between.
 BuiltModel mnist_mlp(const Recipe& recipe) {
   Net net(recipe);
-  const std::int64_t batch = recipe.number("batch");
-  ValueId x = net.input("image", DataType::Float, {batch, 1, 28, 28});
+  ValueId x = image_input(net);
   x = net.op("flatten", "Flatten", {x}, {{"axis", std::int64_t{1}}});
   constexpr std::array<std::int64_t, 4> kSizes{784, 512, 512, 512};
   for (std::size_t i = 1; i < kSizes.size(); ++i) {
@@ -31,8 +41,7 @@ ValueId max_pool(Net& net, const std::string& name, ValueId x) {
 
 BuiltModel mnist_cnn(const Recipe& recipe) {
   Net net(recipe);
-  const std::int64_t batch = recipe.number("batch");
-  ValueId x = net.input("image", DataType::Float, {batch, 1, 28, 28});
+  ValueId x = image_input(net);
   x = max_pool(net, "pool1", net.convolution("conv1", x, 1, 10, 5));
   x = net.op("relu1", "Relu", {x});
   x = max_pool(net, "pool2", net.convolution("conv2", x, 10, 20, 5));
@@ -60,9 +69,10 @@ BuiltModel phased_matmul(const Recipe& recipe) {
 
 std::vector<ModelSpec> mnist_models() {
   const ParameterSpec batch{"batch", "1", "images at once"};
+  const ParameterSpec pixels{"pixels", "float", "byte: numbers from 0 to 255, as MNIST's files have them"};
   return {
-      {"mnist-mlp", "784-512-512-512-10 with GELU", {batch}, mnist_mlp},
-      {"mnist-cnn", "two 5x5 convolutions with pooling, two linear layers", {batch}, mnist_cnn},
+      {"mnist-mlp", "784-512-512-512-10 with GELU", {batch, pixels}, mnist_mlp},
+      {"mnist-cnn", "two 5x5 convolutions with pooling, two linear layers", {batch, pixels}, mnist_cnn},
       {"phased-matmul",
        "a chain of matrix products",
        {{"layers", "8", "products"},

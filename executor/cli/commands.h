@@ -9,6 +9,7 @@ namespace podium::cli {
 using Arguments = std::vector<std::string>;
 
 int run_run(const Arguments& arguments);
+int run_train(const Arguments& arguments);
 int run_annotate(const Arguments& arguments);
 int run_test(const Arguments& arguments);
 int run_info(const Arguments& arguments);

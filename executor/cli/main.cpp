@@ -19,12 +19,12 @@ namespace {
 struct Command {
   std::string_view name;
   std::string_view summary;
-  int (*run)(const Arguments&);  ///< nullptr: not yet available
+  int (*run)(const Arguments&);
 };
 
 constexpr std::array kCommands{
     Command{"run", "run inference and print the result table", run_run},
-    Command{"train", "train a model (not yet available)", nullptr},
+    Command{"train", "train a model and print a line an epoch and the result table", run_train},
     Command{"annotate", "place a model on processors, stages and phases", run_annotate},
     Command{"compare", "compare strategies on one model", run_compare},
     Command{"test", "run ONNX test cases", run_test},
@@ -51,7 +51,6 @@ int dispatch(const Arguments& words) {
   for (const Command& command : kCommands) {
     names.push_back(command.name);
     if (command.name != words[0]) continue;
-    if (command.run == nullptr) throw Error("{}: not yet available in this version", words[0]);
     return command.run({words.begin() + 1, words.end()});
   }
   throw UsageError("unknown command '{}', the nearest is '{}'", words[0], ir::nearest(words[0], names));

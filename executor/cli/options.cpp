@@ -44,6 +44,7 @@ cxxopts::Options make(std::string_view command, std::string_view what,
         "report", "FILE.json that gets the whole result", cxxopts::value<std::string>())(
         "repeat", "N runs; the median time is reported", cxxopts::value<std::string>()->default_value("1"));
   }
+  if (has(groups, OptionGroup::Train)) add_train_flags(options);
   if (has(groups, OptionGroup::Comparison)) {
     options.add_options("Comparison")("rtol", "relative tolerance",
                                       cxxopts::value<std::string>()->default_value("1e-3"))(
@@ -83,15 +84,18 @@ cxxopts::Options make(std::string_view command, std::string_view what,
   return options;
 }
 
+void read_precision(const cxxopts::ParseResult& result, Options& options) {
+  if (result.count("precision") == 0) return;
+  const bool is_half =
+      index_of_word("precision", result["precision"].as<std::string>(), {"float32", "float16"}) == 1;
+  options.precision = is_half ? ir::DataType::Float16 : ir::DataType::Float;
+}
+
 void read_data(const cxxopts::ParseResult& result, Options& options) {
   for (const auto& pair : pairs(result, "input")) options.inputs.push_back(pair);
   if (result.count("inputs") > 0) options.inputs_folder = result["inputs"].as<std::string>();
   options.random_seed = number<std::uint64_t>(result, "random", 0);
-  if (result.count("precision") > 0) {
-    const bool is_half =
-        index_of_word("precision", result["precision"].as<std::string>(), {"float32", "float16"}) == 1;
-    options.precision = is_half ? ir::DataType::Float16 : ir::DataType::Float;
-  }
+  read_precision(result, options);
   if (result.count("output-dir") > 0) options.output_folder = result["output-dir"].as<std::string>();
   if (result.count("expected") > 0) options.expected_folder = result["expected"].as<std::string>();
   options.repeat = number(result, "repeat", 1);
@@ -103,7 +107,11 @@ void read_shared(const cxxopts::ParseResult& result, const std::vector<OptionGro
   options.quiet = result.count("quiet") > 0;
   options.verbose = result.count("verbose") > 0;
   if (result.count("paths") > 0) options.paths = result["paths"].as<std::vector<std::string>>();
-  if (has(groups, OptionGroup::Data) || has(groups, OptionGroup::Info)) {
+  if (has(groups, OptionGroup::Train)) {
+    options.train = read_train_flags(result);
+    read_precision(result, options);
+  }
+  if (has(groups, OptionGroup::Data) || has(groups, OptionGroup::Info) || has(groups, OptionGroup::Train)) {
     if (result.count("report") > 0) options.report_file = result["report"].as<std::string>();
     for (const auto& [name, value] : pairs(result, "dim")) {
       options.dims[name] =

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "executor/cli/commands.h"
+#include "executor/cli/train_options.h"
 #include "executor/options.h"
 #include "ir/data_type.h"
 #include "ir/error.h"
@@ -36,10 +37,11 @@ struct Options {
   double absolute = 1e-7;
   std::string report_file;
   std::string trace_file;
-  std::string device;            ///< the name of a preset, or a file; of info "" when none is asked for
-  bool names_device = false;     ///< --device was given
-  std::string strategies_file;   ///< compare --strategies
-  podium::Options session = {};  ///< of --options FILE and the flags over it
+  std::string device;           ///< the name of a preset, or a file; of info "" when none is asked for
+  bool names_device = false;    ///< --device was given
+  std::string strategies_file;  ///< compare --strategies
+  TrainOptions train = {};
+  podium::Options session = {};                            ///< of --options FILE and the flags over it
   nlohmann::json session_json = nlohmann::json::object();  ///< the same as a file would say it
   std::vector<std::string> notes;                          ///< for stderr
   bool estimate = false;
@@ -54,7 +56,7 @@ struct Options {
 };
 
 /// Options that a command takes beside --help, --quiet and --verbose.
-enum class OptionGroup : std::uint8_t { Data, Comparison, Strategy, Clock, Compare, Session, Info };
+enum class OptionGroup : std::uint8_t { Data, Comparison, Strategy, Clock, Compare, Session, Info, Train };
 
 /// UsageError for an unknown option (naming the nearest), a missing or malformed value. Error for an options
 /// file that cannot be read.

@@ -17,10 +17,12 @@ constexpr auto kLineEvery = std::chrono::seconds(10);
 Progress::Progress(std::string what, std::size_t total, bool quiet)
     : what_(std::move(what)), total_(total), quiet_(quiet), terminal_(isatty(STDERR_FILENO) != 0) {}
 
-void Progress::advance(std::size_t steps) {
+void Progress::advance(std::size_t steps, std::string state) {
   done_ += steps;
+  if (!state.empty()) state_ = "  " + std::move(state);
   const auto now = Clock::now();
-  if (quiet_ || now - last_ < (terminal_ ? std::chrono::nanoseconds(kBarEvery) : std::chrono::nanoseconds(kLineEvery))) {
+  if (quiet_ || now - last_ < (terminal_ ? std::chrono::nanoseconds(kBarEvery)
+                                         : std::chrono::nanoseconds(kLineEvery))) {
     return;
   }
   last_ = now;
@@ -29,12 +31,12 @@ void Progress::advance(std::size_t steps) {
 
 void Progress::show() {
   if (!terminal_) {
-    fmt::print(stderr, "{} of {} {}\n", done_, total_, what_);
+    fmt::print(stderr, "{} of {} {}{}\n", done_, total_, what_, state_);
     return;
   }
   const std::size_t filled = total_ == 0 ? kBarWidth : done_ * kBarWidth / total_;
-  fmt::print(stderr, "\r[{}{}] {}/{} {}", std::string(filled, '#'), std::string(kBarWidth - filled, ' '), done_, total_,
-             what_);
+  fmt::print(stderr, "\r[{}{}] {}/{} {}{}\033[K", std::string(filled, '#'),
+             std::string(kBarWidth - filled, ' '), done_, total_, what_, state_);
   std::fflush(stderr);
   shown_ = true;
 }

@@ -11,7 +11,8 @@ namespace podium::cli {
 class Progress {
  public:
   Progress(std::string what, std::size_t total, bool quiet);
-  void advance(std::size_t steps = 1);
+  /// `state`, where given, stands behind the count from now on: "loss 0.31".
+  void advance(std::size_t steps = 1, std::string state = {});
   /// A line on stdout that the bar does not tear.
   void print(const std::string& line);
   /// Removes the bar.
@@ -22,6 +23,7 @@ class Progress {
 
   using Clock = std::chrono::steady_clock;
   std::string what_;
+  std::string state_ = {};
   std::size_t total_;
   std::size_t done_ = 0;
   bool quiet_;

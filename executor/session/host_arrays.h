@@ -12,12 +12,12 @@ ir::Tensor cast(const ir::Tensor& tensor, ir::DataType type);
 /// Error names a weight of which only the type is known.
 void check_data(const ir::Graph& graph);
 
-/// Micro-batches lie in one array, so they must be tensors, and those that come must have a known size: Error for
-/// one that is not.
+/// Micro-batches lie in one array, so they must be tensors, and those that come must have a known size: Error
+/// for one that is not.
 void check_host_tensors(const executor::Program& program);
 
-/// Error when `given` does not hold what `input` takes in a run: of several micro-batches only type and number of
-/// elements count.
+/// Error when `given` does not hold what `input` takes in a run: of several micro-batches only type and
+/// number of elements count.
 void check_input(const executor::HostTensor& input, const ir::Datum& given, int replicas);
 
 }  // namespace podium

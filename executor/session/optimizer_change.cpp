@@ -13,8 +13,8 @@ void check_value(const std::string& name, const ir::OptimizerValue& now, const i
                 now.constant ? "must" : "must not");
   }
   if (now.constant && now.value != next.value) {
-    throw Error("optimizer: {} is constant {}, {} found: only values that are not constant can change", name, now.value,
-                next.value);
+    throw Error("optimizer: {} is constant {}, {} found: only values that are not constant can change", name,
+                now.value, next.value);
   }
 }
 
@@ -27,21 +27,24 @@ void check_values(const std::string& where, const ir::OptimizerValues& now, cons
 }
 
 bool same_groups(const std::vector<ir::ClipNorm>& now, const std::vector<ir::ClipNorm>& next) {
-  return std::equal(now.begin(), now.end(), next.begin(), next.end(), [](const ir::ClipNorm& a, const ir::ClipNorm& b) {
-    return a.max_norm == b.max_norm && a.weights == b.weights;
-  });
+  return std::equal(now.begin(), now.end(), next.begin(), next.end(),
+                    [](const ir::ClipNorm& a, const ir::ClipNorm& b) {
+                      return a.max_norm == b.max_norm && a.weights == b.weights;
+                    });
 }
 
 }  // namespace
 
 void check_replaceable(const ir::Optimizer& now, const ir::Optimizer& next) {
   if (now.kind != next.kind) {
-    throw Error("optimizer: {} found, {} needed as the session began with", name_of(next.kind), name_of(now.kind));
+    throw Error("optimizer: {} found, {} needed as the session began with", name_of(next.kind),
+                name_of(now.kind));
   }
   const bool same_form = now.nesterov == next.nesterov && now.sgd_state == next.sgd_state &&
                          now.decay_mode == next.decay_mode && now.tensorflow_rms == next.tensorflow_rms &&
-                         now.scaled_state == next.scaled_state && now.accumulator_type == next.accumulator_type &&
-                         now.state_type == next.state_type && now.specific.size() == next.specific.size();
+                         now.scaled_state == next.scaled_state &&
+                         now.accumulator_type == next.accumulator_type && now.state_type == next.state_type &&
+                         now.specific.size() == next.specific.size();
   if (!same_form) throw Error("optimizer: only values that are not constant can change");
   if (!same_groups(now.clip_norms, next.clip_norms)) throw Error("optimizer: clip norms cannot change");
   check_value("lossScaling", now.loss_scaling, next.loss_scaling);

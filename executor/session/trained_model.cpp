@@ -11,7 +11,8 @@ namespace podium {
 namespace {
 
 bool is_weight(const ir::Value& value) {
-  return (value.constant || value.data_left_out) && value.type.is_tensor() && ir::is_float(value.type.element);
+  return (value.constant || value.data_left_out) && value.type.is_tensor() &&
+         ir::is_float(value.type.element);
 }
 
 // The graph with its weights as constants again, as placing by cost counts them.
@@ -95,14 +96,16 @@ std::map<std::string, ir::Tensor> unread_constants(const ir::Graph& graph) {
 void place_forward(importer::Model& model, const std::vector<ir::Variable>& weights, const Options& options,
                    const device::Device& device) {
   if (options.virtual_graph_mode == VirtualGraphMode::Off) return;
-  importer::Model forward{.graph = with_constants(model.graph, weights), .info = model.info, .source = nullptr};
+  importer::Model forward{
+      .graph = with_constants(model.graph, weights), .info = model.info, .source = nullptr};
   const ir::Placement placement = place_model(forward, options, device);
   for (std::size_t i = 0; i < model.graph.ops.size(); ++i) {
     write_place(model.graph.ops[i], placement.ops[i], options);
   }
 }
 
-ir::Placement place_training(const importer::ModelInfo& info, const ir::Graph& graph, const Options& options) {
+ir::Placement place_training(const importer::ModelInfo& info, const ir::Graph& graph,
+                             const Options& options) {
   Options whole = options;
   if (whole.virtual_graph_mode == VirtualGraphMode::Auto) whole.virtual_graph_mode = VirtualGraphMode::Manual;
   if (whole.phases.phases > 1) whole.phases.phases = 2 * whole.phases.phases - 1;

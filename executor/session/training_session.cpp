@@ -24,8 +24,9 @@ namespace {
 ir::Contributions contributions_of(const Options& options) {
   ir::Contributions contributions{.accumulation = options.accumulation_factor, .replicas = options.replicas};
   if (options.reduction == Reduction::Mean) {
-    contributions.reduction = options.mean_strategy == MeanStrategy::Post ? ir::GradientReduction::MeanPost
-                                                                          : ir::GradientReduction::MeanRunning;
+    contributions.reduction = options.mean_strategy == MeanStrategy::Post
+                                  ? ir::GradientReduction::MeanPost
+                                  : ir::GradientReduction::MeanRunning;
   }
   return contributions;
 }
@@ -41,7 +42,8 @@ Options with_known_anchors(Options options, const ir::Graph& graph) {
 
 void check_weights(const std::vector<std::string>& wanted, const std::vector<ir::Variable>& found) {
   for (const std::string& name : wanted) {
-    if (std::any_of(found.begin(), found.end(), [&](const ir::Variable& variable) { return variable.name == name; })) {
+    if (std::any_of(found.begin(), found.end(),
+                    [&](const ir::Variable& variable) { return variable.name == name; })) {
       continue;
     }
     throw Error("weight '{}': the model has no initializer of floats of this name", name);
@@ -81,8 +83,8 @@ struct TrainingSession::State {
   std::string loss_name;
   std::vector<double> losses;  // of the last run
   std::int64_t steps = 0;
-  std::vector<HostTensor> inputs;    // of data
-  executor::Program program;  // while there is no engine
+  std::vector<HostTensor> inputs;  // of data
+  executor::Program program;       // while there is no engine
   std::optional<numeric::Engine> engine;
   std::optional<sim::Timeline> timeline;
 
@@ -102,6 +104,11 @@ ir::Training TrainingSession::State::make(importer::Model& given, const Training
   ir::TrainingRequest request{
       .loss = options.loss, .weights = {}, .optimizer = options.optimizer, .contributions = contributions};
   request.saved = unread_constants(given.graph);
+  const LossScaling& scaling = strategy.loss_scaling;
+  if (scaling.automatic) {
+    request.automatic_loss_scaling = {
+        .bin_edge = scaling.bin_edge, .threshold = scaling.upper_proportion, .update_period = scaling.period};
+  }
   const std::vector<std::string> names = options.weights.empty() ? weight_names(given) : options.weights;
   if (names.empty()) throw Error("the model has no initializer of floats that could be trained");
   request.weights = ir::take_weights(given.graph, names);
@@ -141,13 +148,15 @@ void TrainingSession::State::keep(const executor::Program& lowered) {
 
 void TrainingSession::State::check_loss(std::span<const ir::Datum> outputs) {
   const std::vector<HostTensor>& names = engine->program().outputs;
-  const auto found = std::find_if(names.begin(), names.end(), [&](const HostTensor& t) { return t.name == loss_name; });
+  const auto found =
+      std::find_if(names.begin(), names.end(), [&](const HostTensor& t) { return t.name == loss_name; });
   IR_CHECK(found != names.end(), "the loss does not come back");
   losses = numbers_of(outputs[static_cast<std::size_t>(found - names.begin())].tensor);
-  const auto bad = std::find_if(losses.begin(), losses.end(), [](double loss) { return !std::isfinite(loss); });
+  const auto bad =
+      std::find_if(losses.begin(), losses.end(), [](double loss) { return !std::isfinite(loss); });
   if (bad == losses.end()) return;
-  throw Error("step {}: loss '{}' is {} in micro-batch {} of {}{}", steps, loss_name, *bad, bad - losses.begin() + 1,
-              losses.size(), first_infinite());
+  throw Error("step {}: loss '{}' is {} in micro-batch {} of {}{}", steps, loss_name, *bad,
+              bad - losses.begin() + 1, losses.size(), first_infinite());
 }
 
 std::string TrainingSession::State::first_infinite() const {
@@ -204,7 +213,8 @@ const std::vector<HostTensor>& TrainingSession::inputs() const { return state_->
 std::span<const ir::Datum> TrainingSession::run(std::span<const ir::Datum> given) {
   State& state = *state_;
   IR_CHECK(can_run(), "a session that only estimates, or does not fit, is run");
-  if (given.size() != inputs().size()) throw Error("{} inputs found, {} needed", given.size(), inputs().size());
+  if (given.size() != inputs().size())
+    throw Error("{} inputs found, {} needed", given.size(), inputs().size());
   std::map<std::string_view, ir::Datum> by_name;
   for (std::size_t i = 0; i < given.size(); ++i) {
     check_input(inputs()[i], given[i], program().replicas);
@@ -228,7 +238,11 @@ double TrainingSession::loss() const {
 
 std::int64_t TrainingSession::steps() const { return state_->steps; }
 
-TensorsByName TrainingSession::weights() const { return state_->contents(ir::VariableKind::Weight); }
+TensorsByName TrainingSession::weights() const {
+  TensorsByName tensors = state_->contents(ir::VariableKind::Weight);
+  tensors.merge(state_->contents(ir::VariableKind::Statistic));
+  return tensors;
+}
 
 TensorsByName TrainingSession::optimizer_state() const {
   return state_->contents(ir::VariableKind::OptimizerState);
@@ -239,7 +253,8 @@ void TrainingSession::set_weights(const TensorsByName& values) {
   for (const auto& [name, value] : values) {
     const auto found = std::find_if(state.variables.begin(), state.variables.end(),
                                     [&](const ir::Variable& variable) { return variable.name == name; });
-    if (found == state.variables.end()) throw Error("'{}' is neither a trained weight nor optimizer state", name);
+    if (found == state.variables.end())
+      throw Error("'{}' is neither a trained weight nor optimizer state", name);
     const BufferId buffer = state.buffers.at(name);
     const ir::Type& type = program()[buffer].type;
     if (value.type_and_dims() != type) {
@@ -268,9 +283,13 @@ void TrainingSession::model_to_file(const std::string& path) const {
 const executor::Program& TrainingSession::program() const {
   return state_->engine ? state_->engine->program() : state_->program;
 }
-const sim::Timeline* TrainingSession::timeline() const { return state_->timeline ? &*state_->timeline : nullptr; }
+const sim::Timeline* TrainingSession::timeline() const {
+  return state_->timeline ? &*state_->timeline : nullptr;
+}
 bool TrainingSession::can_run() const { return state_->engine.has_value(); }
 const Notes& TrainingSession::notes() const { return state_->notes; }
-std::int64_t TrainingSession::peak_bytes(int processor) const { return state_->engine->peak_bytes(processor); }
+std::int64_t TrainingSession::peak_bytes(int processor) const {
+  return state_->engine->peak_bytes(processor);
+}
 
 }  // namespace podium

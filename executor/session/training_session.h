@@ -1,4 +1,5 @@
-// The public way in to train: a model, a loss and an optimizer become a Program that changes the model's weights.
+// The public way in to train: a model, a loss and an optimizer become a Program that changes the model's
+// weights.
 #pragma once
 
 #include <map>
@@ -13,27 +14,30 @@
 namespace podium {
 
 struct TrainingOptions {
-  SessionOptions session = {};  ///< the strategy with batchesPerStep and accumulationFactor, the device, the seed
-  std::string loss = {};        ///< name of a tensor of the model with one number (see add_loss)
+  SessionOptions session =
+      {};                 ///< the strategy with batchesPerStep and accumulationFactor, the device, the seed
+  std::string loss = {};  ///< name of a tensor of the model with one number (see add_loss)
   ir::Optimizer optimizer = ir::make_optimizer(ir::OptimizerKind::Sgd);
-  /// Names of the initializers that are trained. None: every float initializer that the loss depends on; scalars
-  /// among them only when all are scalars, since exporters write the numbers of formulas as such.
+  /// Names of the initializers that are trained. None: every float initializer that the loss depends on;
+  /// scalars among them only when all are scalars, since exporters write the numbers of formulas as such.
   std::vector<std::string> weights = {};
 };
 
 using TensorsByName = std::map<std::string, ir::Tensor>;
 
-/// Gives `model` the weights of `saved`, a model that model_to_file wrote, and the optimizer state beside them, so that
-/// a session goes on where the saved one was. Error for a weight that `saved` does not have in the same shape.
+/// Gives `model` the weights of `saved`, a model that model_to_file wrote, and the optimizer state beside
+/// them, so that a session goes on where the saved one was. Error for a weight that `saved` does not have in
+/// the same shape.
 void resume(importer::Model& model, const importer::Model& saved);
 
-/// Trains a model under a strategy on the processors of a device. One run is a step: batchesPerStep updates of the
-/// weights, each from accumulationFactor micro-batches on every replica.
+/// Trains a model under a strategy on the processors of a device. One run is a step: batchesPerStep updates
+/// of the weights, each from accumulationFactor micro-batches on every replica.
 class TrainingSession {
  public:
-  /// As an InferenceSession, with derivatives and updates. Optimizer state is taken from initializers that no node
-  /// reads and that have PopART's names (Accl1___w, Step___w, ...). Error also for a loss that is not one number or
-  /// depends on no weight, an op without derivative on its way, and an optimizer that does not fit.
+  /// As an InferenceSession, with derivatives and updates. Optimizer state is taken from initializers that no
+  /// node reads and that have PopART's names (Accl1___w, Step___w, ...). Error also for a loss that is not
+  /// one number or depends on no weight, an op without derivative on its way, and an optimizer that does not
+  /// fit.
   TrainingSession(importer::Model model, const TrainingOptions& options);
   ~TrainingSession();
   TrainingSession(TrainingSession&&) noexcept;
@@ -43,25 +47,27 @@ class TrainingSession {
   /// What run gives: the model's outputs, the loss and the anchors.
   const std::vector<executor::HostTensor>& outputs() const { return program().outputs; }
 
-  /// `inputs` in the order of inputs(), each [batches per step][accumulation][replicas][micro-batch...], without the
-  /// replicas where it is broadcast; only the number of elements counts. The outputs, laid out like that without
-  /// leading dimensions of one, stay valid until the next run.
-  /// Error for a wrong number or type, and when the loss is NaN or infinite: then the weights are of no use any more.
+  /// `inputs` in the order of inputs(), each [batches per step][accumulation][replicas][micro-batch...],
+  /// without the replicas where it is broadcast; only the number of elements counts. The outputs, laid out
+  /// like that without leading dimensions of one, stay valid until the next run. Error for a wrong number or
+  /// type, and when the loss is NaN or infinite: then the weights are of no use any more.
   std::span<const ir::Datum> run(std::span<const ir::Datum> inputs);
   /// The mean over what came back of the loss in the last run.
   double loss() const;
   std::int64_t steps() const;  ///< runs so far
 
-  /// The trained weights as they are now, by the names of the initializers.
+  /// The trained weights as they are now, and the statistics that ops keep, by the names of the initializers.
   TensorsByName weights() const;
   /// By PopART's names; what is accumulated between updates is no part of it.
   TensorsByName optimizer_state() const;
   /// Sets weights or optimizer state. Error for a name that is none of them, and for another type or shape.
   void set_weights(const TensorsByName& values);
-  /// Other values of the optimizer from the next run on. Error when more than values that are not constant differ.
+  /// Other values of the optimizer from the next run on. Error when more than values that are not constant
+  /// differ.
   void update_optimizer(const ir::Optimizer& optimizer);
-  /// Writes the model as it was read, with the weights as they are now, and the optimizer state as initializers that
-  /// no node reads: any ONNX runtime runs it, `resume` goes on from it. A failure leaves what was there.
+  /// Writes the model as it was read, with the weights as they are now, and the optimizer state as
+  /// initializers that no node reads: any ONNX runtime runs it, `resume` goes on from it. A failure leaves
+  /// what was there.
   void model_to_file(const std::string& path) const;
 
   // As of an InferenceSession.

@@ -33,7 +33,7 @@ std::vector<RepeatedProduct> product_of_two(const TypedOp& op, const ir::Type& l
   if (a * b * y * multiply_adds == 0) return {};
   const double count = a / multiply_adds * b / multiply_adds * y;
   if (count < 0.999) return {};  // more labels than a product has
-  return {{{.count = count,
+  return {{{.count = std::max(1.0, count),  // which rounding may have left below
             .rows = multiply_adds / b,
             .inner = multiply_adds / y,
             .columns = multiply_adds / a}}};

@@ -114,7 +114,8 @@ TEST(TrainingSession, SetsWeights) {
 }
 
 TEST(TrainingSession, TrainsOnlyTheWeightsThatAreNamed) {
-  constexpr const char* kTwo = R"(agraph (float[2] x) => (float loss) <float[2] v = {1, 1}, float[2] w = {10, 20}>
+  constexpr const char* kTwo =
+      R"(agraph (float[2] x) => (float loss) <float[2] v = {1, 1}, float[2] w = {10, 20}>
     { a = Mul(x, v) b = Mul(a, w) loss = ReduceSum <keepdims = 0> (b) })";
   TrainingOptions options = with({});
   options.weights = {"w"};
@@ -125,7 +126,8 @@ TEST(TrainingSession, TrainsOnlyTheWeightsThatAreNamed) {
 }
 
 TEST(TrainingSession, LeavesTheNumbersOfFormulasAlone) {
-  constexpr const char* kScaled = R"(agraph (float[2] x) => (float loss) <float half = {0.5}, float[2] w = {10, 20}>
+  constexpr const char* kScaled =
+      R"(agraph (float[2] x) => (float loss) <float half = {0.5}, float[2] w = {10, 20}>
     { a = Mul(x, half) b = Mul(a, w) loss = ReduceSum <keepdims = 0> (b) })";
   TrainingSession session(model_of(kScaled), with({}));
   EXPECT_THAT(session.weights(), ElementsAre(Key("w")));
@@ -136,7 +138,8 @@ TensorsByName train_layers(const Options& strategy) {
   TrainingOptions options = with(strategy, 0.1, 0.9);
   options.session.fuse = false;
   TrainingSession session(model_of(kLayers), options);
-  const std::int64_t count = std::int64_t{strategy.batches_per_step} * strategy.accumulation_factor * strategy.replicas;
+  const std::int64_t count =
+      std::int64_t{strategy.batches_per_step} * strategy.accumulation_factor * strategy.replicas;
   std::vector<float> x;
   std::vector<float> wanted;
   for (std::int64_t i = 0; i < 6 * count; ++i) {
@@ -171,8 +174,10 @@ TEST(TrainingSession, EveryPlaceGivesTheNumbersOfOneProcessor) {
 }
 
 TEST(TrainingSession, APipelineNeedsAsManyMicroBatchesAsStagesForthAndBack) {
-  Options strategy{.virtual_graph_mode = VirtualGraphMode::Auto, .ipus = 2, .pipelining = true, .accumulation_factor = 2};
-  EXPECT_THAT(refusal(kLayers, with(strategy)), HasSubstr("accumulationFactor: 2 found, at least the 3 stages"));
+  Options strategy{
+      .virtual_graph_mode = VirtualGraphMode::Auto, .ipus = 2, .pipelining = true, .accumulation_factor = 2};
+  EXPECT_THAT(refusal(kLayers, with(strategy)),
+              HasSubstr("accumulationFactor: 2 found, at least the 3 stages"));
   strategy.accumulation_factor = 1;
   strategy.batches_per_step = 2;
   EXPECT_THAT(refusal(kLayers, with(strategy)), HasSubstr("batchesPerStep: 2 found, at least the 3 stages"));

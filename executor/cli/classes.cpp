@@ -1,0 +1,82 @@
+#include "executor/cli/classes.h"
+
+#include <algorithm>
+
+#include "executor/session/host_arrays.h"
+
+namespace podium::cli {
+namespace {
+
+const ir::Op* maker_of(const ir::Graph& graph, ir::ValueId id) {
+  const ir::OpId maker = producers(graph)[static_cast<std::size_t>(id.index)];
+  return maker.valid() ? &graph[maker] : nullptr;
+}
+
+// Labels on their way from an input may be cast and flattened.
+ir::ValueId origin(const ir::Graph& graph, ir::ValueId id) {
+  const ir::Op* maker = maker_of(graph, id);
+  while (maker != nullptr && (maker->is("Cast") || maker->is("Identity") || maker->is("Reshape"))) {
+    id = maker->inputs[0];
+    maker = maker_of(graph, id);
+  }
+  return id;
+}
+
+const ir::Op* loss_op(const ir::Graph& graph, const std::string& loss) {
+  for (const ir::Op& op : graph.ops) {
+    if (op.outputs[0].valid() && graph[op.outputs[0]].name == loss) return &op;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::optional<Classes> find_classes(const ir::Graph& graph, const std::string& loss) {
+  const ir::Op* op = loss_op(graph, loss);
+  if (op == nullptr || !(op->is("SoftmaxCrossEntropyLoss") || op->is("NegativeLogLikelihoodLoss")))
+    return std::nullopt;
+  const ir::Value& scores = graph[op->inputs[0]];
+  const ir::ValueId labels = origin(graph, op->inputs[1]);
+  if (std::find(graph.inputs.begin(), graph.inputs.end(), labels) == graph.inputs.end()) return std::nullopt;
+  if (!scores.type.is_static()) return std::nullopt;
+  Classes classes{.scores = scores.name, .labels = graph[labels].name, .count = scores.type.dims[1]};
+  for (std::size_t axis = 2; axis < scores.type.dims.size(); ++axis)
+    classes.positions *= scores.type.dims[axis];
+  if (const auto* ignored = ir::attribute_if<std::int64_t>(*op, "ignore_index")) classes.ignored = *ignored;
+  return classes;
+}
+
+void check_labels(const Classes& classes, const Samples& samples) {
+  const auto found = samples.arrays.find(classes.labels);
+  if (found == samples.arrays.end()) return;
+  const ir::Tensor labels = cast(found->second, ir::DataType::Int64);
+  const auto values = labels.values<std::int64_t>();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if ((values[i] >= 0 && values[i] < classes.count) || values[i] == classes.ignored) continue;
+    const std::size_t sample = i / (values.size() / static_cast<std::size_t>(samples.count));
+    throw Error("{}: label {} of sample {} found, a class from 0 to {} needed",
+                samples.files.at(classes.labels), values[i], sample, classes.count - 1);
+  }
+}
+
+void Tally::add(const Classes& classes, const ir::Tensor& scores, const ir::Tensor& labels) {
+  const ir::Tensor numbers = cast(scores, ir::DataType::Double);
+  const ir::Tensor wanted = cast(labels, ir::DataType::Int64);
+  const double* score = numbers.data<double>();
+  const auto answers = wanted.values<std::int64_t>();
+  IR_CHECK(numbers.size() == wanted.size() * classes.count, "scores do not fit the labels");
+  const std::int64_t inner = classes.positions;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (answers[i] == classes.ignored) continue;
+    const auto place = static_cast<std::int64_t>(i);
+    const double* first = score + place / inner * inner * classes.count + place % inner;
+    std::int64_t best = 0;
+    for (std::int64_t c = 1; c < classes.count; ++c) {
+      if (first[c * inner] > first[best * inner]) best = c;
+    }
+    right += best == answers[i] ? 1 : 0;
+    ++all;
+  }
+}
+
+}  // namespace podium::cli

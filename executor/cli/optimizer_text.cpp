@@ -1,0 +1,148 @@
+#include "executor/cli/optimizer_text.h"
+
+#include <fmt/ranges.h>
+
+#include <array>
+
+#include "executor/cli/flag_values.h"
+#include "ir/nearest.h"
+
+namespace podium::cli {
+namespace {
+
+using ir::OptimizerKind;
+
+struct Kind {
+  std::string_view name;
+  OptimizerKind kind;
+  ir::WeightDecayMode decay = ir::WeightDecayMode::L2Regularization;
+};
+
+constexpr std::array kKinds{Kind{"sgd", OptimizerKind::Sgd},
+                            Kind{"adam", OptimizerKind::Adam},
+                            Kind{"adamw", OptimizerKind::Adam, ir::WeightDecayMode::Decay},
+                            Kind{"adamax", OptimizerKind::AdaMax},
+                            Kind{"lamb", OptimizerKind::Lamb, ir::WeightDecayMode::Decay},
+                            Kind{"adagrad", OptimizerKind::AdaGrad},
+                            Kind{"rmsprop", OptimizerKind::RmsProp},
+                            Kind{"adadelta", OptimizerKind::AdaDelta}};
+
+struct Key {
+  std::string_view name;   // as typed
+  std::string_view value;  // PopART's
+};
+
+constexpr std::array kKeys{Key{"lr", "learningRate"},
+                           Key{"weight-decay", "weightDecay"},
+                           Key{"momentum", "momentum"},
+                           Key{"dampening", "dampening"},
+                           Key{"velocity-scaling", "velocityScaling"},
+                           Key{"beta1", "beta1"},
+                           Key{"beta2", "beta2"},
+                           Key{"eps", "eps"},
+                           Key{"alpha", "alpha"},
+                           Key{"max-weight-norm", "maxWeightNorm"}};
+
+// Words without a value.
+struct Word {
+  std::string_view name;
+  bool (*set)(ir::Optimizer&);  // false: the kind has no such form
+};
+
+bool set_nesterov(ir::Optimizer& optimizer) {
+  optimizer.nesterov = true;
+  return optimizer.kind == OptimizerKind::Sgd;
+}
+
+bool set_separate(ir::Optimizer& optimizer) {
+  optimizer.sgd_state = ir::SgdState::Separate;
+  return optimizer.kind == OptimizerKind::Sgd;
+}
+
+bool set_centered(ir::Optimizer& optimizer) {
+  const bool fits = optimizer.kind == OptimizerKind::RmsProp;
+  optimizer.kind = OptimizerKind::CenteredRmsProp;
+  return fits;
+}
+
+bool set_tensorflow(ir::Optimizer& optimizer) {
+  optimizer.tensorflow_rms = true;
+  return optimizer.kind == OptimizerKind::RmsProp || optimizer.kind == OptimizerKind::CenteredRmsProp;
+}
+
+bool set_no_bias(ir::Optimizer& optimizer) {
+  const bool is_lamb = optimizer.kind == OptimizerKind::Lamb;
+  const bool fits = is_lamb || optimizer.kind == OptimizerKind::Adam;
+  optimizer.kind = is_lamb ? OptimizerKind::LambNoBias : OptimizerKind::AdamNoBias;
+  return fits;
+}
+
+constexpr std::array kWords{Word{"nesterov", set_nesterov}, Word{"separate", set_separate},
+                            Word{"centered", set_centered}, Word{"tensorflow", set_tensorflow},
+                            Word{"no-bias", set_no_bias}};
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> parts(1);
+  for (char c : text) {
+    if (c == ',') {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return parts;
+}
+
+template <class Table>
+std::vector<std::string_view> names_of(const Table& table) {
+  std::vector<std::string_view> names;
+  for (const auto& row : table) names.push_back(row.name);
+  return names;
+}
+
+void set_value(ir::Optimizer& optimizer, const Kind& kind, const std::string& name, const std::string& text) {
+  std::vector<std::string_view> known;
+  for (const Key& key : kKeys) {
+    const auto value = optimizer.defaults.find(key.value);
+    if (value == optimizer.defaults.end()) continue;
+    known.push_back(key.name);
+    if (key.name != name) continue;
+    value->second.value = number(fmt::format("--optimizer {}", name), text, 0.0);
+    return;
+  }
+  throw UsageError("--optimizer: {} has no value '{}', the nearest is '{}'", kind.name, name,
+                   ir::nearest(name, known));
+}
+
+void set_word(ir::Optimizer& optimizer, const Kind& kind, const std::string& name) {
+  const std::vector<std::string_view> words = names_of(kWords);
+  const Word& word = kWords[index_of_word("optimizer", name, words)];
+  if (!word.set(optimizer)) throw UsageError("--optimizer: {} has no form '{}'", kind.name, name);
+}
+
+}  // namespace
+
+ir::Optimizer read_optimizer(const std::string& text) {
+  const std::vector<std::string> parts = split(text);
+  const Kind& kind = kKinds[index_of_word("optimizer", parts[0], names_of(kKinds))];
+  ir::Optimizer optimizer = ir::make_optimizer(kind.kind);
+  optimizer.decay_mode = kind.decay;
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const std::size_t equals = parts[i].find('=');
+    if (equals == std::string::npos) {
+      set_word(optimizer, kind, parts[i]);
+    } else {
+      set_value(optimizer, kind, parts[i].substr(0, equals), parts[i].substr(equals + 1));
+    }
+  }
+  return optimizer;
+}
+
+std::string optimizer_help() {
+  return fmt::format(
+      "NAME[,KEY=VALUE or WORD...]: NAME is {}; keys are {}, as far as NAME has them; words are {}. "
+      "Decay is taken from the weights by adamw and lamb, is a part of the gradient elsewhere",
+      fmt::join(names_of(kKinds), ", "), fmt::join(names_of(kKeys), ", "), fmt::join(names_of(kWords), ", "));
+}
+
+}  // namespace podium::cli

@@ -1,0 +1,264 @@
+// `podium train`: epochs over the samples, a line each, and the result table.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <tuple>
+
+#include "executor/cli/machine.h"
+#include "executor/cli/progress.h"
+#include "executor/cli/session_options.h"
+#include "executor/cli/training_job.h"
+#include "executor/cli/write_file.h"
+#include "executor/report/overflow.h"
+#include "executor/report/report.h"
+#include "executor/report/table.h"
+#include "executor/report/trace.h"
+
+namespace podium::cli {
+namespace {
+
+using WallClock = std::chrono::steady_clock;
+
+constexpr int kDoesNotFit = 3;  // exit status
+
+const std::vector<OptionGroup> kGroups{OptionGroup::Train, OptionGroup::Strategy, OptionGroup::Clock,
+                                       OptionGroup::Session};
+
+double seconds_since(WallClock::time_point start) {
+  return std::chrono::duration<double>(WallClock::now() - start).count();
+}
+
+// The error with the model's name in front.
+template <class Step>
+auto in_model(const Options& options, Step step) {
+  try {
+    return step();
+  } catch (const UsageError&) {
+    throw;
+  } catch (const Error& error) {
+    throw error.at(options.paths[0]);
+  } catch (const std::bad_alloc&) {
+    throw Error("{}: out of memory", options.paths[0]);
+  }
+}
+
+TrainingSession make_session(const TrainingJob& job) {
+  TrainingOptions settings{
+      .session = session_options(job.options), .loss = job.loss, .optimizer = job.optimizer};
+  settings.session.clock = true;
+  settings.session.events = !job.options.trace_file.empty();
+  settings.session.estimate = job.options.estimate;
+  settings.session.strategy.loss_scaling.automatic |= job.options.train.loss_scale == kAutomatic;
+  if (job.classes) settings.session.strategy.anchors.try_emplace(job.classes->scores);
+  return in_model(job.options, [&] { return TrainingSession(job.model, settings); });
+}
+
+struct Epoch {
+  double loss = 0;  ///< summed over the steps
+  Tally tally = {};
+  int steps = 0;
+  WallClock::time_point start = WallClock::now();
+};
+
+// Goes through the epochs.
+class Trainer {
+ public:
+  Trainer(const TrainingJob& job, TrainingSession& session);
+
+  void train();
+  double median_seconds();
+
+ private:
+  void train_epoch(int epoch);
+  void step(std::span<const std::int64_t> rows, Epoch& result);
+  void set_learning_rate();
+  void count_right(const std::vector<ir::Datum>& inputs, std::span<const ir::Datum> outputs,
+                   Epoch& result) const;
+  std::string line(int epoch, const Epoch& result) const;
+
+  const TrainingJob& job_;
+  const TrainOptions& train_;
+  TrainingSession& session_;
+  ir::Optimizer optimizer_;
+  std::int64_t samples_per_step_ = 1;
+  std::int64_t steps_per_epoch_ = 1;
+  std::int64_t steps_ = 0;  ///< in all
+  int epochs_ = 1;
+  int saved_epoch_ = 0;
+  Progress progress_;
+  std::vector<double> seconds_;  ///< of each step
+};
+
+std::int64_t count_samples(const TrainingJob& job, const TrainingSession& session) {
+  const executor::HostTensor& input = session.inputs().at(0);
+  const std::int64_t micro_batch = whole_type(input).dims[0];
+  const int replicas = session.program().replicas;
+  const std::int64_t needed = micro_batch * input.micro_batches * replicas;
+  if (job.samples.count >= needed) return needed;
+  throw Error("{}: {} samples found, a step needs {}: micro-batch {} x {} micro-batches x {} replicas",
+              job.samples.files.begin()->second, job.samples.count, needed, micro_batch, input.micro_batches,
+              replicas);
+}
+
+std::int64_t count_steps(const TrainingJob& job, std::int64_t per_epoch) {
+  const TrainOptions& train = job.options.train;
+  if (train.epochs == 0 && train.steps > 0) return train.steps;
+  const std::int64_t steps = per_epoch * std::max(train.epochs, 1);
+  return train.steps > 0 ? std::min<std::int64_t>(steps, train.steps) : steps;
+}
+
+Trainer::Trainer(const TrainingJob& job, TrainingSession& session)
+    : job_(job),
+      train_(job.options.train),
+      session_(session),
+      optimizer_(job.optimizer),
+      samples_per_step_(count_samples(job, session)),
+      steps_per_epoch_(job.samples.count / samples_per_step_),
+      steps_(count_steps(job, steps_per_epoch_)),
+      epochs_(static_cast<int>((steps_ + steps_per_epoch_ - 1) / steps_per_epoch_)),
+      progress_("steps", static_cast<std::size_t>(steps_), job.options.quiet) {
+  const std::int64_t left = job.samples.count % samples_per_step_;
+  if (left == 0) return;
+  print_notes({fmt::format("the last {} samples of an epoch fill no step of {} and are left out", left,
+                           samples_per_step_)},
+              job.options);
+}
+
+void Trainer::train() {
+  for (int epoch = 1; epoch <= epochs_; ++epoch) {
+    try {
+      train_epoch(epoch);
+    } catch (const Error& error) {
+      if (saved_epoch_ == 0) throw;
+      throw Error("{}; {} holds the model after epoch {}", error.what(), train_.save_file, saved_epoch_);
+    }
+  }
+}
+
+void Trainer::train_epoch(int epoch) {
+  const std::vector<std::int64_t> order = order_of_rows(job_.samples.count, train_.shuffle, epoch);
+  Epoch result;
+  for (std::int64_t i = 0; i < steps_per_epoch_ && session_.steps() < steps_; ++i) {
+    step(std::span(order).subspan(static_cast<std::size_t>(i * samples_per_step_),
+                                  static_cast<std::size_t>(samples_per_step_)),
+         result);
+  }
+  const std::string text = line(epoch, result);
+  if (!train_.save_file.empty()) {
+    session_.model_to_file(train_.save_file);
+    saved_epoch_ = epoch;
+  }
+  progress_.print(text);
+  std::fflush(stdout);
+}
+
+void Trainer::step(std::span<const std::int64_t> rows, Epoch& result) {
+  set_learning_rate();
+  const std::vector<ir::Datum> inputs = take_rows(job_.samples, rows, session_.inputs());
+  const auto start = WallClock::now();
+  const auto outputs = session_.run(inputs);
+  seconds_.push_back(seconds_since(start));
+  result.loss += session_.loss();
+  ++result.steps;
+  count_right(inputs, outputs, result);
+  progress_.advance(1, fmt::format("loss {:.4g}", session_.loss()));
+}
+
+void Trainer::set_learning_rate() {
+  const std::optional<double> rate = job_.schedule.at(session_.steps());
+  if (!rate) return;
+  optimizer_.defaults.at("learningRate").value = *rate;
+  session_.update_optimizer(optimizer_);
+}
+
+// Where all scores come back.
+void Trainer::count_right(const std::vector<ir::Datum>& inputs, std::span<const ir::Datum> outputs,
+                          Epoch& result) const {
+  if (!job_.classes) return;
+  const auto named = [](const std::string& name) {
+    return [&name](const executor::HostTensor& tensor) { return tensor.name == name; };
+  };
+  const auto& [ins, outs] = std::tie(session_.inputs(), session_.outputs());
+  const auto labels = std::find_if(ins.begin(), ins.end(), named(job_.classes->labels)) - ins.begin();
+  const auto scores = std::find_if(outs.begin(), outs.end(), named(job_.classes->scores)) - outs.begin();
+  const ir::Tensor& found = outputs[static_cast<std::size_t>(scores)].tensor;
+  const ir::Tensor& wanted = inputs[static_cast<std::size_t>(labels)].tensor;
+  if (found.size() == wanted.size() * job_.classes->count) result.tally.add(*job_.classes, found, wanted);
+}
+
+std::string Trainer::line(int epoch, const Epoch& result) const {
+  std::string text = fmt::format("epoch {} of {}  loss {:.4f}", epoch, epochs_, result.loss / result.steps);
+  if (result.tally.all > 0) text += fmt::format("  accuracy {:.2f}%", result.tally.percent());
+  const double real = seconds_since(result.start);
+  if (job_.held_out) {
+    const Score score = job_.held_out->evaluate(session_.weights());
+    text += fmt::format("  held-out loss {:.4f}", score.loss);
+    if (score.tally.all > 0) text += fmt::format("  accuracy {:.2f}%", score.tally.percent());
+  }
+  if (const sim::Timeline* timeline = session_.timeline()) {
+    text += fmt::format("  {} simulated", report::duration(timeline->makespan * result.steps));
+  }
+  return text + fmt::format("  {} real", report::duration(real));
+}
+
+double Trainer::median_seconds() {
+  std::sort(seconds_.begin(), seconds_.end());
+  return seconds_.empty() ? 0 : seconds_[seconds_.size() / 2];
+}
+
+report::RunReport start_report(const TrainingJob& job, const TrainingSession& session) {
+  const podium::Options& strategy = job.options.session;
+  const ir::Type type = whole_type(session.inputs().at(0));
+  report::RunReport report{.model = job.options.paths[0],
+                           .strategy = describe(strategy, session.program().processors),
+                           .device = machine_of(job.options).name,
+                           .options = job.options.session_json,
+                           .micro_batches = strategy.batches_per_step * strategy.accumulation_factor,
+                           .samples_per_micro_batch = static_cast<double>(type.rank() > 0 ? type.dims[0] : 1),
+                           .is_estimate = job.options.estimate};
+  if (session.timeline() != nullptr) report.timeline = *session.timeline();
+  return report;
+}
+
+void write_files(const Options& options, const report::RunReport& report) {
+  if (!options.report_file.empty()) write_file(options.report_file, report::to_json(report).dump(2) + "\n");
+  if (options.trace_file.empty()) return;
+  write_file(options.trace_file, [&](std::ostream& out) { report::write_trace(report.timeline, out); });
+}
+
+int execute(const Options& options) {
+  const auto start = WallClock::now();
+  const TrainingJob job = in_model(options, [&] { return make_training_job(options); });
+  TrainingSession session = make_session(job);
+  print_notes(session.notes(), options);
+  in_model(options, [&] { check_samples(job.samples, session.inputs()); });
+  report::RunReport report = start_report(job, session);
+  report.prepare_seconds = seconds_since(start);
+  if (session.can_run()) {
+    Trainer trainer(job, session);
+    in_model(options, [&] { trainer.train(); });
+    report.run_seconds = trainer.median_seconds();
+  }
+  write_files(options, report);
+  if (!report.timeline.fits()) {
+    fmt::print("{}", report::overflow(report));
+    return kDoesNotFit;
+  }
+  if (session.timeline() != nullptr) fmt::print("{}", report::table(report::rows(report)));
+  return 0;
+}
+
+}  // namespace
+
+int run_train(const Arguments& arguments) {
+  const Options options = parse("train", arguments, kGroups);
+  if (options.help) {
+    fmt::print("{}", help("train", "Trains a model: a line an epoch, then the table of a step.", kGroups));
+    return 0;
+  }
+  if (options.paths.size() != 1) throw UsageError("train: {} models found, one needed", options.paths.size());
+  return execute(options);
+}
+
+}  // namespace podium::cli

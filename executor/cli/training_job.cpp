@@ -1,0 +1,108 @@
+#include "executor/cli/training_job.h"
+
+#include <algorithm>
+#include <array>
+
+#include "executor/cli/flag_values.h"
+#include "executor/cli/optimizer_text.h"
+#include "executor/cli/run_inputs.h"
+#include "executor/cli/session_options.h"
+#include "executor/cli/write_file.h"
+#include "ir/infer.h"
+#include "ir/passes/add_loss.h"
+
+namespace podium::cli {
+namespace {
+
+ir::LossKind loss_kind(const std::string& word) {
+  constexpr std::array kKinds{ir::LossKind::CrossEntropy, ir::LossKind::NegativeLogLikelihood,
+                              ir::LossKind::MeanSquaredError, ir::LossKind::L1};
+  return kKinds[index_of_word("loss", word, {"cross-entropy", "nll", "mse", "l1"})];
+}
+
+// Folding constants may be what tells the sizes of outputs, but weights must not be folded.
+void infer_types(importer::Model& model) {
+  ir::infer(model.graph);
+  const auto is_static = [&](ir::ValueId id) { return model.graph[id].type.is_static(); };
+  const std::vector<ir::ValueId>& outputs = model.graph.outputs;
+  if (std::all_of(outputs.begin(), outputs.end(), is_static)) return;
+  importer::Model folded = model;
+  optimize(folded);
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    model.graph[outputs[i]].type = folded.graph[folded.graph.outputs[i]].type;
+  }
+}
+
+std::string add_loss(importer::Model& model, const TrainOptions& train) {
+  if (train.targets.size() != 1) {
+    throw UsageError("train: {} targets found, --loss needs one", train.targets.size());
+  }
+  const ir::Graph& graph = model.graph;
+  if (train.output.empty() && graph.outputs.size() != 1) {
+    throw UsageError("train: the model has {} outputs, --output NAME needed for --loss",
+                     graph.outputs.size());
+  }
+  const std::string output = train.output.empty() ? graph[graph.outputs[0]].name : train.output;
+  return ir::add_loss(model.graph, loss_kind(train.loss), output, train.targets[0].first);
+}
+
+ir::Optimizer optimizer_of(const TrainOptions& train, const RateSchedule& schedule) {
+  ir::Optimizer optimizer = read_optimizer(train.optimizer);
+  if (!schedule.empty()) optimizer.defaults.at("learningRate").constant = false;
+  if (train.loss_scale == kAutomatic) {
+    optimizer.loss_scaling.constant = false;
+  } else if (!train.loss_scale.empty()) {
+    optimizer.loss_scaling.value = number("--loss-scale", train.loss_scale, 0.0);
+  }
+  if (train.clip_norm) optimizer.clip_norms = {{.max_norm = *train.clip_norm}};
+  return optimizer;
+}
+
+// The weights and the state of --resume.
+void resume_from_file(importer::Model& model, const Options& options,
+                      const std::map<std::string, ir::Type>& types) {
+  Options saved = options;
+  saved.paths = {options.train.resume_file};
+  try {
+    resume(model, import(saved, types));
+  } catch (const Error& error) {
+    const bool names_file = std::string_view(error.what()).starts_with(options.train.resume_file);
+    throw names_file ? error : error.at("--resume " + options.train.resume_file);
+  }
+}
+
+void read_held_out(TrainingJob& job, const importer::Signature& signature) {
+  const TrainOptions& train = job.options.train;
+  if (train.held_out_inputs.empty() && train.held_out_targets.empty()) return;
+  Samples samples =
+      read_samples({"eval-input", "eval-target"}, train.held_out_inputs, train.held_out_targets, signature);
+  job.held_out.emplace(job.model, job.loss, job.classes, std::move(samples), session_options(job.options));
+  if (const std::int64_t left = job.held_out->left_out(); left > 0) {
+    print_notes({fmt::format("the last {} held-out samples fill no micro-batch and are left out", left)},
+                job.options);
+  }
+}
+
+}  // namespace
+
+TrainingJob make_training_job(const Options& options) {
+  const TrainOptions& train = options.train;
+  TrainingJob job{.options = options};
+  if (!train.schedule_file.empty())
+    job.schedule = RateSchedule(read_file(train.schedule_file), train.schedule_file);
+  job.optimizer = optimizer_of(train, job.schedule);
+  const importer::Signature signature = importer::read_signature(options.paths[0]);
+  job.samples = read_samples({"input", "target"}, train.inputs, train.targets, signature);
+  if (job.samples.arrays.empty()) throw UsageError("train: no data found, --input NAME=FILE needed");
+  const auto types = micro_batch_types(job.samples, signature, train.micro_batch);
+  job.model = import(options, types);
+  if (!train.resume_file.empty()) resume_from_file(job.model, options, types);
+  infer_types(job.model);
+  job.loss = train.loss.empty() ? train.loss_tensor : add_loss(job.model, train);
+  job.classes = find_classes(job.model.graph, job.loss);
+  if (job.classes) check_labels(*job.classes, job.samples);
+  read_held_out(job, signature);
+  return job;
+}
+
+}  // namespace podium::cli

@@ -1,0 +1,227 @@
+// `podium train` as a person types it, on the digits that are shipped.
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "importer/tensor_file.h"
+#include "tests/support/run_program.h"
+
+namespace podium::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::ProgramResult;
+using testing::run_program;
+using ::testing::StartsWith;
+using testing::TemporaryFolder;
+
+std::string digits(const std::string& what) {
+  return fmt::format("{}/models/data/digits-{}-ubyte", PODIUM_SOURCE_DIR, what);
+}
+
+std::string data_flags() {
+  return fmt::format(" --input image={} --target label={}", digits("images-idx3"), digits("labels-idx1"));
+}
+
+// A small network without a loss: scores of ten digits from bytes, `rows` images at once.
+std::string small_model(const TemporaryFolder& folder, const std::string& rows = "N") {
+  std::ostringstream weights;
+  for (int i = 0; i < 7840; ++i) weights << (i > 0 ? "," : "") << (i * 7919 % 97 - 48) * 1e-3;
+  return folder.write("small.onnxtxt", fmt::format(R"(<ir_version: 8, opset_import: ["" : 20]>
+g (uint8[{},28,28] image) => (float[{},10] scores)
+  <float scale = {{0.003921569}}, float[784,10] w = {{{}}}, float[10] b = {{0,0,0,0,0,0,0,0,0,0}}>
+{{ pixels = Cast <to = 1> (image) scaled = Mul(pixels, scale) flat = Flatten(scaled)
+   product = MatMul(flat, w) scores = Add(product, b) }}
+)",
+                                                   rows, rows, weights.str()));
+}
+
+std::string train(const std::string& model, const std::string& flags) {
+  return fmt::format("podium train {} --quiet --optimizer sgd,lr=0.1{} {}", model, data_flags(), flags);
+}
+
+// The number behind the last `what` of a text.
+double last_number(const std::string& text, const std::string& what) {
+  const std::size_t at = text.rfind(what);
+  return at == std::string::npos ? -1 : std::stod(text.substr(at + what.size()));
+}
+
+// The lines of epochs, without what takes real time.
+std::string epochs_of(const std::string& out) {
+  std::istringstream lines(out);
+  std::string line;
+  std::string text;
+  while (std::getline(lines, line)) {
+    if (line.starts_with("epoch")) text += line.substr(0, line.find("simulated")) + "\n";
+  }
+  return text;
+}
+
+void expect_refused(const std::string& command, int status, const std::string& text) {
+  const ProgramResult result = run_program(command);
+  EXPECT_EQ(result.status, status) << result.err;
+  EXPECT_THAT(result.err, AllOf(StartsWith("error: "), HasSubstr(text)));
+  EXPECT_EQ(result.err.find('\n'), result.err.size() - 1) << result.err;
+}
+
+TEST(Train, LearnsTheShippedDigits) {
+  const TemporaryFolder folder;
+  const ProgramResult result = run_program(
+      train(small_model(folder), fmt::format("--micro-batch 20 --loss cross-entropy --epochs 20 --shuffle 1 "
+                                             "--eval-input image={} --eval-target label={}",
+                                             digits("images-idx3"), digits("labels-idx1"))));
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("epoch 1 of 20  loss "), HasSubstr("held-out loss"), HasSubstr("simulated"),
+                    HasSubstr("real"), HasSubstr("time of a step"), HasSubstr("samples per second")));
+  EXPECT_GT(last_number(result.out, "accuracy "), 95);
+}
+
+TEST(Train, TakesALossOfTheModel) {
+  const TemporaryFolder folder;
+  const std::string model = folder.file("mlp.onnx");
+  ASSERT_EQ(run_program("podium-models mnist-mlp batch=10 pixels=byte loss=cross-entropy -o " + model).status,
+            0);
+  const ProgramResult result = run_program(train(model, "--loss-tensor loss --steps 3"));
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(epochs_of(result.out), HasSubstr("accuracy"));
+}
+
+TEST(Train, TheSameSeedGivesTheSameNumbersOnAnyProcessors) {
+  const TemporaryFolder folder;
+  const std::string model = small_model(folder);
+  const std::string flags = "--loss cross-entropy --micro-batch 5 --accumulate 4 --epochs 2 --shuffle ";
+  const ProgramResult one = run_program(train(model, flags + "7"));
+  const ProgramResult other = run_program(train(model, flags + "8"));
+  const ProgramResult sharded = run_program(train(model, flags + "7 --virtual-graph-mode auto --ipus 2"));
+  const ProgramResult pipelined =
+      run_program(train(model, flags + "7 --virtual-graph-mode auto --ipus 2 --pipeline"));
+  const auto numbers = [](const ProgramResult& result) {
+    EXPECT_EQ(result.status, 0) << result.err;
+    const std::string text = epochs_of(result.out);
+    return text.substr(0, text.find("  ", text.find("accuracy")));
+  };
+  EXPECT_EQ(numbers(sharded), numbers(one));
+  EXPECT_EQ(numbers(pipelined), numbers(one));
+  EXPECT_NE(numbers(other), numbers(one));
+}
+
+TEST(Train, AResumedRunGoesOnAsIfItHadNotStopped) {
+  const TemporaryFolder folder;
+  const std::string model = small_model(folder);
+  const std::string flags = "--loss cross-entropy --micro-batch 20 --optimizer sgd,lr=0.1,momentum=0.9 ";
+  const auto command = [&](const std::string& more) {
+    return fmt::format("podium train {} --quiet {} {} {}", model, data_flags(), flags, more);
+  };
+  const ProgramResult whole = run_program(command("--epochs 2 --save " + folder.file("whole.onnx")));
+  EXPECT_EQ(whole.status, 0) << whole.err;
+  EXPECT_EQ(run_program(command("--epochs 1 --save " + folder.file("half.onnx"))).status, 0);
+  const ProgramResult rest = run_program(command(
+      fmt::format("--epochs 1 --resume {} --save {}", folder.file("half.onnx"), folder.file("rest.onnx"))));
+  EXPECT_EQ(rest.status, 0) << rest.err;
+  const auto bytes = [](const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  EXPECT_FALSE(bytes(folder.file("whole.onnx")).empty());
+  EXPECT_EQ(bytes(folder.file("rest.onnx")), bytes(folder.file("whole.onnx")));
+}
+
+TEST(Train, WhatItSavesRuns) {
+  const TemporaryFolder folder;
+  const std::string saved = folder.file("saved.onnx");
+  const ProgramResult result = run_program(
+      train(small_model(folder), "--loss cross-entropy --micro-batch 20 --epochs 2 --save " + saved));
+  EXPECT_EQ(result.status, 0) << result.err;
+  const ProgramResult run =
+      run_program(fmt::format("podium run {} --input image={}", saved, digits("images-idx3")));
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("scores  float[100,10]"));
+}
+
+TEST(Train, FollowsAScheduleOfLearningRates) {
+  const TemporaryFolder folder;
+  const std::string schedule =
+      folder.write("rates.json", R"([{"step": 0, "learning-rate": 0.1}, {"step": 3, "learning-rate": 0}])");
+  const ProgramResult result = run_program(
+      train(small_model(folder),
+            "--loss cross-entropy --micro-batch 100 --epochs 5 --learning-rate-schedule " + schedule));
+  EXPECT_EQ(result.status, 0) << result.err;
+  const std::string lines = epochs_of(result.out);
+  const auto loss = [&](int epoch) {
+    return last_number(lines.substr(0, lines.find(fmt::format("epoch {} ", epoch + 1))), "loss ");
+  };
+  EXPECT_LT(loss(4), loss(1));
+  EXPECT_EQ(loss(5), loss(4));
+}
+
+TEST(Train, EstimatesAStep) {
+  const TemporaryFolder folder;
+  const ProgramResult result =
+      run_program(train(small_model(folder), "--loss cross-entropy --micro-batch 20 --estimate"));
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("time of a step"), Not(HasSubstr("epoch"))));
+}
+
+TEST(Train, RefusesWhatDoesNotFit) {
+  const TemporaryFolder folder;
+  const std::string model = small_model(folder);
+  const std::string loss = "--loss cross-entropy --micro-batch 20 ";
+  expect_refused(train(model, loss + "--loss-tensor scores"), 2,
+                 "both found, one of --loss and --loss-tensor needed");
+  expect_refused(train(model, "--loss crossentropy"), 2, "the nearest is 'cross-entropy'");
+  expect_refused(train(model, loss + "--optimiser adam"), 2, "the nearest is '--optimizer'");
+  expect_refused(train(model, "--loss-tensor scores --micro-batch 20"), 1, "one number needed");
+  expect_refused(train(model, "--loss cross-entropy --micro-batch 200"), 1,
+                 "100 samples found, a step needs 200");
+  expect_refused(train(model, loss + "--output score"), 1, "'scores'");
+  expect_refused(train(model, loss + "--resume missing.onnx"), 1, "missing.onnx");
+  expect_refused(train(small_model(folder, "5"), loss), 1,
+                 "a leading dimension of 5, 20 needed (--micro-batch)");
+}
+
+TEST(Train, RefusesDataThatDoNotFit) {
+  const TemporaryFolder folder;
+  const std::string model = small_model(folder);
+  const auto command = [&](const std::string& images, const std::string& labels) {
+    return fmt::format(
+        "podium train {} --quiet --optimizer sgd --loss cross-entropy --micro-batch 2 --input image={} "
+        "--target label={}",
+        model, images, labels);
+  };
+  const std::string labels = folder.file("labels.npy");
+  importer::write_npy(ir::Tensor::of<std::int32_t>({3}, {1, 2, 3}), labels);
+  expect_refused(command(digits("images-idx3"), labels), 1, "3 samples found, 100 needed as in");
+  const std::string images = folder.file("images.npy");
+  importer::write_npy(ir::Tensor::of<std::uint8_t>({3, 2}, {1, 2, 3, 4, 5, 6}), images);
+  expect_refused(command(images, labels), 1, "2 elements a sample found");
+  std::vector<std::int64_t> wrong(100, 3);
+  wrong[42] = 10;
+  importer::write_npy(ir::Tensor::ints(wrong), labels);
+  expect_refused(command(digits("images-idx3"), labels), 1,
+                 "label 10 of sample 42 found, a class from 0 to 9 needed");
+}
+
+TEST(Train, KeepsTheLastSaveWhenTheLossIsNoNumber) {
+  const TemporaryFolder folder;
+  const std::string saved = folder.file("saved.onnx");
+  const std::string schedule = folder.write(
+      "rates.json", R"([{"step": 0, "learning-rate": 0.1}, {"step": 1, "learning-rate": 1e38}])");
+  const ProgramResult diverged = run_program(
+      train(small_model(folder), fmt::format("--loss cross-entropy --micro-batch 100 --epochs 5 --save {} "
+                                             "--learning-rate-schedule {}",
+                                             saved, schedule)));
+  EXPECT_EQ(diverged.status, 1);
+  EXPECT_THAT(diverged.err,
+              AllOf(HasSubstr("step 3: loss 'loss' is"), HasSubstr("holds the model after epoch 2")));
+  EXPECT_EQ(run_program(fmt::format("podium run {} --input image={}", saved, digits("images-idx3"))).status,
+            0);
+}
+
+}  // namespace
+}  // namespace podium::cli

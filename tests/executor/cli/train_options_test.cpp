@@ -1,0 +1,70 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "executor/cli/optimizer_text.h"
+#include "executor/cli/options.h"
+#include "executor/cli/rate_schedule.h"
+
+namespace podium::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+double value(const ir::Optimizer& optimizer, const std::string& name) {
+  return optimizer.defaults.at(name).value;
+}
+
+std::string refusal(const std::string& text) {
+  try {
+    read_optimizer(text);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(OptimizerText, ReadsANameAndValues) {
+  const ir::Optimizer optimizer = read_optimizer("adamw,lr=1e-3,weight-decay=0.01");
+  EXPECT_EQ(optimizer.kind, ir::OptimizerKind::Adam);
+  EXPECT_EQ(optimizer.decay_mode, ir::WeightDecayMode::Decay);
+  EXPECT_EQ(value(optimizer, "learningRate"), 1e-3);
+  EXPECT_EQ(value(optimizer, "weightDecay"), 0.01);
+  EXPECT_EQ(value(optimizer, "beta1"), 0.9);
+  EXPECT_EQ(read_optimizer("adam").decay_mode, ir::WeightDecayMode::L2Regularization);
+}
+
+TEST(OptimizerText, ReadsWords) {
+  const ir::Optimizer sgd = read_optimizer("sgd,momentum=0.9,nesterov,separate");
+  EXPECT_TRUE(sgd.nesterov);
+  EXPECT_EQ(sgd.sgd_state, ir::SgdState::Separate);
+  EXPECT_EQ(read_optimizer("rmsprop,centered").kind, ir::OptimizerKind::CenteredRmsProp);
+  EXPECT_EQ(read_optimizer("lamb,no-bias").kind, ir::OptimizerKind::LambNoBias);
+}
+
+TEST(OptimizerText, NamesTheNearest) {
+  EXPECT_THAT(refusal("adamm"), HasSubstr("the nearest is 'adam"));
+  EXPECT_THAT(refusal("sgd,momentun=1"), HasSubstr("sgd has no value 'momentun', the nearest is 'momentum'"));
+  EXPECT_THAT(refusal("sgd,nestrov"), HasSubstr("the nearest is 'nesterov'"));
+  EXPECT_THAT(refusal("adam,nesterov"), HasSubstr("adam has no form 'nesterov'"));
+  EXPECT_THAT(refusal("sgd,lr=fast"), HasSubstr("'fast' found"));
+}
+
+TEST(RateSchedule, HoldsARateUntilTheNext) {
+  const RateSchedule schedule(R"([{"step": 2, "learning-rate": 0.5}, {"step": 5, "learning-rate": 0.1}])",
+                              "s.json");
+  EXPECT_EQ(schedule.at(1), std::nullopt);
+  EXPECT_EQ(schedule.at(2), 0.5);
+  EXPECT_EQ(schedule.at(4), 0.5);
+  EXPECT_EQ(schedule.at(100), 0.1);
+}
+
+TEST(RateSchedule, RefusesWhatIsNone) {
+  for (const char* text : {"", "{}", "[]", R"([{"step": 1}])", R"([{"step": -1, "learning-rate": 1}])",
+                           R"([{"step": 1, "learning-rate": -1}])",
+                           R"([{"step": 1, "learning-rate": 1}, {"step": 1, "learning-rate": 2}])"}) {
+    EXPECT_THROW(RateSchedule(text, "s.json"), Error) << text;
+  }
+}
+
+}  // namespace
+}  // namespace podium::cli
