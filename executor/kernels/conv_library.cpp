@@ -85,13 +85,17 @@ void describe_weights(const ConvShape& shape, bool transposed, Operand& weights)
   weights = {.given = plain(dims, strides), .liked = any(dims)};
 }
 
-// Whether X and Y are worth putting into blocks of channels and back: where windows overlap, and not where a
-// few channels fill a block by a part.
+// Whether X and Y are worth putting into blocks of channels and back: where windows overlap and there is work
+// enough for more calls of all threads, and not where a few channels fill a block by a part.
 bool likes_blocks(const ConvShape& shape, bool transposed) {
   constexpr std::int64_t kBlock = 16;
+  constexpr double kLeastMultiplyAdds = 1 << 24;
   const std::int64_t least =
       transposed ? std::min(shape.in_channels, shape.out_channels) : shape.out_channels;
-  return shape.kernel_size > 1 && shape.group * least >= kBlock;
+  const std::int64_t places = transposed ? shape.in_size : shape.out_size;
+  const double multiply_adds = static_cast<double>(shape.batch * shape.group * places) *
+                               static_cast<double>(shape.depth() * shape.out_channels);
+  return shape.kernel_size > 1 && shape.group * least >= kBlock && multiply_adds >= kLeastMultiplyAdds;
 }
 
 void describe(const ConvShape& shape, bool transposed, bool has_bias, Library& library) {
