@@ -210,13 +210,13 @@ class TrainingMaker {
       if (!weight.gradient.valid()) continue;
       const OpId maker = makers[static_cast<std::size_t>(weight.gradient.index)];
       const DataType element = graph_[weight.id].type.element;
-      const bool is_wider = element == DataType::Float16 && request_.optimizer.state_type == DataType::Float;
+      const bool is_narrow = element == DataType::Float16 || element == DataType::Bfloat16;
       updates.push_back({.builder = builder,
                          .name = weight.variable->name,
                          .place = maker.valid() ? place_of(graph_[maker]) : std::vector<Attribute>(),
                          .weight = weight.id,
                          .gradient = builder.term_of(weight.gradient),
-                         .type = is_wider ? DataType::Float : element,
+                         .type = is_narrow ? request_.optimizer.state_type.value_or(element) : element,
                          .initial = weight.variable->initial});
     }
     return updates;

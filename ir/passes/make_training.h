@@ -19,9 +19,9 @@ struct InferOptions;
 std::vector<Variable> take_weights(Graph& graph, const std::vector<std::string>& names = {});
 
 struct TrainingRequest {
-  std::string loss;                ///< name of a value with one element
-  std::vector<Variable> weights;   ///< inputs of the graph, as take_weights gives them
-  Optimizer optimizer;
+  std::string loss;                    ///< name of a value with one element
+  std::vector<Variable> weights = {};  ///< inputs of the graph, as take_weights gives them
+  Optimizer optimizer = make_optimizer(OptimizerKind::Sgd);
   Contributions contributions = {};
   std::optional<AutomaticLossScaling> automatic_loss_scaling = {};
   /// State by name that training goes on with; what is not there starts anew.

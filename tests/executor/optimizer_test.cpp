@@ -5,7 +5,10 @@
 #include <cmath>
 #include <functional>
 
+#include "executor/session/session.h"
+#include "importer/import.h"
 #include "ir/infer.h"
+#include "ir/passes/add_loss.h"
 #include "ir/passes/make_training.h"
 #include "ir/passes/set_precision.h"
 #include "tests/support/graph_text.h"
@@ -43,9 +46,11 @@ ir::Tensor float_tensor(const Numbers& numbers) {
 
 ir::Training training_of(const std::string& text, const Optimizer& optimizer, const Contributions& contributions = {}) {
   ir::Graph graph = testing::graph_of(text);
-  std::vector<ir::Variable> weights = ir::take_weights(graph);
-  return ir::make_training(std::move(graph), {.loss = "loss", .weights = weights, .optimizer = optimizer,
-                                              .contributions = contributions});
+  const std::vector<ir::Variable> weights = ir::take_weights(graph);
+  ir::Training training = ir::make_training(std::move(graph), {.loss = "loss", .weights = weights, .optimizer = optimizer,
+                                                               .contributions = contributions});
+  ir::optimize(training, {.evaluate = kernels::evaluate});
+  return training;
 }
 
 void expect_near(const ir::Tensor& found, const Numbers& expected, double relative = 1e-6) {
@@ -320,7 +325,7 @@ TEST(Adaptive, InEveryForm) {
   }
 }
 
-// Row by row: values that one weight has for itself and the other from the defaults, constant or not.
+// Values that one weight has for itself and the other from the defaults, constant or not.
 TEST(Optimizers, TakeAWeightsOwnValuesBeforeTheDefaults) {
   const std::string model =
       "g (float[3] x) => (float loss) <float[3] w = {0.7, -0.4, 1.3}, float[3] v = {0.7, -0.4, 1.3}> {\n"
@@ -484,6 +489,100 @@ TEST(AutomaticLossScaling, DoublesTheScaleUntilGradientsAreLarge) {
       EXPECT_EQ(trainer.variable("lossScaleUpdateFactor").to_number(), factor);
     }
     EXPECT_EQ(static_cast<float>(trainer.variable("w").values<ir::Float16>()[0]), 0.5F - 6 * 0.125F);
+  }
+}
+
+// A network whose gradients depend on its weights, with a loss over samples.
+const char* const kNetwork =
+    "g (float[N,3] x) => (float[N,2] y) <float[3,4] a = {0.1, -0.2, 0.3, 0.4, 0.5, -0.6, 0.7, 0.8, -0.9, 0.1, 0.2, 0.3}, "
+    "float[4] b = {0.1, 0.2, 0.3, 0.4}, float[4,2] c = {0.5, -0.4, 0.3, 0.2, -0.1, 0.6, 0.7, -0.8}> {\n"
+    "  p = MatMul (x, a)\n  q = Add (p, b)\n  h = Tanh (q)\n  y = MatMul (h, c)\n}";
+
+GraphTrainer network_trainer(int samples, const Optimizer& optimizer, const Contributions& contributions,
+                             ir::LossReduction reduction) {
+  importer::ImportOptions options;
+  options.dims["N"] = samples;
+  ir::Graph graph = importer::import_text(testing::model_text(kNetwork), options).graph;
+  ir::infer(graph);
+  const std::string loss = ir::add_loss(graph, ir::LossKind::CrossEntropy, "y", "label", {.reduction = reduction});
+  const std::vector<ir::Variable> weights = ir::take_weights(graph, {"a", "b", "c"});
+  return GraphTrainer(ir::make_training(std::move(graph), {.loss = loss, .weights = weights, .optimizer = optimizer,
+                                                           .contributions = contributions}),
+                      contributions.replicas);
+}
+
+// Samples first to first + count of a step.
+TensorsByName samples(int step, int first, int count) {
+  std::vector<float> x;
+  std::vector<std::int64_t> labels;
+  for (int n = first; n < first + count; ++n) {
+    for (int i = 0; i < 3; ++i) x.push_back(static_cast<float>(std::sin(1.1 * step + 2.3 * n + 0.7 * i)));
+    labels.push_back((n * 3 + step) % 2);
+  }
+  return {{"x", testing::tensor<float>({count, 3}, x)}, {"label", testing::tensor<std::int64_t>({count}, labels)}};
+}
+
+TEST(Accumulation, OfAnyFactorsEqualsTheWholeBatch) {
+  struct Reductions {
+    ir::LossReduction loss;
+    GradientReduction gradients;
+  };
+  Optimizer sgd = ir::make_optimizer(OptimizerKind::Sgd, {{"learningRate", {0.12}}, {"weightDecay", {0.08}}, {"momentum", {0.5}}});
+  sgd.loss_scaling = {8};
+  const Optimizer adam = ir::make_optimizer(OptimizerKind::Adam, {{"learningRate", {0.01}}, {"weightDecay", {0.08}}});
+  for (const Optimizer& optimizer : {sgd, adam}) {
+    for (const auto& [loss, gradients] : {Reductions{ir::LossReduction::Mean, GradientReduction::MeanPost},
+                                          Reductions{ir::LossReduction::Mean, GradientReduction::MeanRunning},
+                                          Reductions{ir::LossReduction::Sum, GradientReduction::Sum}}) {
+      GraphTrainer whole = network_trainer(12, optimizer, {.reduction = gradients}, loss);
+      for (int step = 0; step < 5; ++step) whole.step({samples(step, 0, 12)});
+      for (const auto& [accumulation, replicas] : {std::pair(4, 1), std::pair(1, 3), std::pair(2, 3)}) {
+        SCOPED_TRACE(fmt::format("{} {} {} {}", name_of(optimizer.kind), static_cast<int>(gradients), accumulation, replicas));
+        const int count = accumulation * replicas;
+        GraphTrainer split = network_trainer(
+            12 / count, optimizer, {.accumulation = accumulation, .replicas = replicas, .reduction = gradients}, loss);
+        for (int step = 0; step < 5; ++step) {
+          std::vector<TensorsByName> parts;
+          for (int m = 0; m < count; ++m) parts.push_back(samples(step, m * 12 / count, 12 / count));
+          split.step(parts);
+        }
+        for (const char* name : {"a", "b", "c"}) {
+          const auto expected = whole.variable(name).values<float>();
+          expect_near(split.variable(name, replicas - 1), {expected.begin(), expected.end()}, 1e-5);
+        }
+      }
+    }
+  }
+}
+
+TEST(LossScaling, ChangesNoWeight) {
+  for (const auto kind : {OptimizerKind::Sgd, OptimizerKind::Adam, OptimizerKind::RmsProp}) {
+    Optimizer optimizer = ir::make_optimizer(kind, {{"learningRate", {0.01}}});
+    GraphTrainer plain = network_trainer(4, optimizer, {}, ir::LossReduction::Mean);
+    optimizer.loss_scaling = {200};
+    GraphTrainer scaled = network_trainer(4, optimizer, {}, ir::LossReduction::Mean);
+    for (int step = 0; step < 5; ++step) {
+      const double loss = plain.step({samples(step, 0, 4)});
+      EXPECT_NEAR(scaled.step({samples(step, 0, 4)}), loss, 1e-6);  // what is told of the loss is not scaled
+    }
+    for (const char* name : {"a", "b", "c"}) {
+      const auto expected = plain.variable(name).values<float>();
+      expect_near(scaled.variable(name), {expected.begin(), expected.end()}, 2e-6);
+    }
+  }
+}
+
+// Replicas that all know a gradient beforehand add it up as if they had reduced it.
+TEST(Replicas, AddUpAGradientThatNoDataDecides) {
+  for (const auto reduction : {GradientReduction::Sum, GradientReduction::MeanPost, GradientReduction::MeanRunning}) {
+    const Contributions contributions{.replicas = 2, .reduction = reduction};
+    GraphTrainer trainer(training_of("g (float[3] x) => (float loss) <float[3] w = {0.7, -0.4, 1.3}> {\n"
+                                     "  s = Add (w, x)\n  loss = ReduceSum <keepdims = 0> (s)\n}",
+                                     ir::make_optimizer(OptimizerKind::Sgd, {{"learningRate", {0.1}}}), contributions),
+                         2);
+    trainer.step({{{"x", float_tensor({1, 2, 3})}}, {{"x", float_tensor({4, 5, 6})}}});
+    const double gradients = reduction == GradientReduction::Sum ? 2 : 1;
+    EXPECT_NEAR(trainer.variable("w").values<float>()[0], 0.7 - 0.1 * gradients, 1e-6);
   }
 }
 

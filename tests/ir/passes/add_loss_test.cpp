@@ -3,8 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "ir/builder.h"
 #include "ir/infer.h"
 #include "tests/support/graph_text.h"
+#include "tests/support/run_text.h"
 
 namespace podium::ir {
 namespace {
@@ -60,6 +64,74 @@ TEST(AddLoss, RunsWhereTheOutputIsMade) {
 TEST(AddLoss, NamesWhatDoesNotFit) {
   EXPECT_THAT(refusal("z", "label"), HasSubstr("output 'z': the model has none of this name, the nearest is 'y'"));
   EXPECT_THAT(refusal("y", "x"), HasSubstr("target 'x': the model's input is float[4,3], int64[4] needed"));
+}
+
+// The loss of an output that is fed.
+float loss_of(LossKind kind, const Dims& dims, const std::vector<float>& output, const Tensor& target,
+              const LossOptions& options = {}) {
+  Graph graph;
+  Builder builder(graph);
+  builder.input("y", Type::tensor(DataType::Float, dims));
+  if (target.defined()) builder.input("target", target.type_and_dims());
+  add_loss(graph, kind, "y", target.defined() ? "target" : "", options);
+  std::vector<Datum> inputs{testing::tensor<float>(dims, output)};
+  if (target.defined()) inputs.emplace_back(target);
+  return testing::values<float>(testing::run_graph(std::move(graph), inputs)[0])[0];
+}
+
+Tensor labels(const std::vector<std::int64_t>& numbers, Dims dims = {}) {
+  if (dims.empty()) dims = {std::ssize(numbers)};
+  return testing::tensor<std::int64_t>(std::move(dims), numbers);
+}
+
+float probability_loss(const std::vector<float>& output, const LossOptions& options = {}) {
+  return loss_of(LossKind::NegativeLogLikelihood, {2, 2}, output, labels({0, 1}), options);
+}
+
+TEST(AddLoss, TakesNoProbabilityAsLessThanTheSmallest) {
+  EXPECT_NEAR(probability_loss({0.25F, 0.75F, 0.5F, 0.5F}), -(std::log(0.25) + std::log(0.5)) / 2, 1e-6);
+  EXPECT_NEAR(probability_loss({0, 1, 0.5F, 0.5F}, {.reduction = LossReduction::Sum}), -(std::log(1e-7) + std::log(0.5)), 1e-5);
+}
+
+TEST(AddLoss, TakesLogarithmsAsTheyAre) {
+  EXPECT_FLOAT_EQ(loss_of(LossKind::LogNegativeLogLikelihood, {2, 2}, {-20, -1, -2, -4}, labels({0, 1})), 12);
+}
+
+TEST(AddLoss, LeavesOutSamplesThatAreIgnored) {
+  const std::vector<float> scores{1, 2, 0, 0, 5, 6};
+  const LossOptions options{.ignored_label = -100};
+  const auto loss = [&](const std::vector<std::int64_t>& numbers, const LossOptions& with) {
+    return loss_of(LossKind::CrossEntropy, {3, 2}, scores, labels(numbers), with);
+  };
+  EXPECT_NEAR(loss({0, -100, 1}, options), (std::log1p(std::exp(1)) + std::log1p(std::exp(-1))) / 2, 1e-6);
+  EXPECT_EQ(loss({-100, -100, -100}, options), 0);
+  EXPECT_NEAR(loss({0, -100, -100}, {.reduction = LossReduction::Sum, .ignored_label = -100}), std::log1p(std::exp(1)), 1e-6);
+}
+
+TEST(AddLoss, FindsTheClassesOnAnyAxis) {
+  // Two samples of three places and two classes; the same scores with the classes last and second.
+  const std::vector<float> last{1, 2, 3, 5, 0, 4, 2, 2, 1, 0, 7, 3};
+  const std::vector<float> second{1, 3, 0, 2, 5, 4, 2, 1, 7, 2, 0, 3};
+  const Tensor target = labels({0, 1, 1, 0, 0, 1}, {2, 3});
+  const float loss = loss_of(LossKind::CrossEntropy, {2, 3, 2}, last, target);
+  EXPECT_NEAR(loss, loss_of(LossKind::CrossEntropy, {2, 2, 3}, second, target, {.class_axis = 1}), 1e-6);
+  double expected = 0;
+  for (std::size_t i = 0; i < 6; ++i) {
+    const double other = last[2 * i + (target.values<std::int64_t>()[i] == 0 ? 1 : 0)];
+    const double own = last[2 * i + static_cast<std::size_t>(target.values<std::int64_t>()[i])];
+    expected += std::log1p(std::exp(other - own)) / 6;
+  }
+  EXPECT_NEAR(loss, expected, 1e-6);
+  EXPECT_NEAR(loss_of(LossKind::CrossEntropy, {2}, {1, 2}, Tensor::scalar<std::int64_t>(0)), std::log1p(std::exp(1)), 1e-6);
+}
+
+TEST(AddLoss, MeasuresDistances) {
+  const Tensor wanted = testing::tensor<float>({2, 2}, {1, 1, 1, 1});
+  const std::vector<float> output{0, 2, 4, 1};
+  EXPECT_FLOAT_EQ(loss_of(LossKind::L1, {2, 2}, output, wanted), 5.0F / 4);
+  EXPECT_FLOAT_EQ(loss_of(LossKind::L1, {2, 2}, output, {}, {.reduction = LossReduction::Sum, .lambda = 0.5}), 3.5F);
+  EXPECT_FLOAT_EQ(loss_of(LossKind::MeanSquaredError, {2, 2}, output, wanted), 11.0F / 4);
+  EXPECT_FLOAT_EQ(loss_of(LossKind::MeanSquaredError, {2, 2}, output, wanted, {.reduction = LossReduction::Sum}), 11);
 }
 
 }  // namespace

@@ -1,0 +1,86 @@
+#include "ir/optimizer.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/error.h"
+
+namespace podium::ir {
+namespace {
+
+std::string refusal(const Optimizer& optimizer) {
+  try {
+    check_optimizer(optimizer, {"w", "v"});
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+std::string refusal(OptimizerKind kind, const OptimizerValues& values) {
+  try {
+    return refusal(make_optimizer(kind, values));
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(CheckOptimizer, NamesValuesOutOfRange) {
+  const auto sgd = [](const char* name, OptimizerValue value) { return refusal(OptimizerKind::Sgd, {{name, value}}); };
+  EXPECT_EQ(sgd("learningRate", {-0.1}), "learningRate is -0.1, it must be at least 0");
+  EXPECT_EQ(sgd("learningRate", {0}), "learningRate is constant 0, so that no weight would change");
+  EXPECT_EQ(sgd("learningRate", {0, false}), "");
+  EXPECT_EQ(sgd("weightDecay", {-1}), "weightDecay is -1, it must be at least 0");
+  EXPECT_EQ(sgd("momentum", {-1}), "momentum is -1, it must be at least 0");
+  EXPECT_EQ(sgd("dampening", {-1}), "dampening is -1, it must be at least 0");
+  EXPECT_EQ(sgd("velocityScaling", {0}), "velocityScaling is 0, it must be above 0");
+  EXPECT_EQ(refusal(OptimizerKind::Adam, {{"beta2", {1}}}), "beta2 is 1, it must be at least 0 and below 1");
+}
+
+TEST(CheckOptimizer, NamesTheNearestOfAnUnknownValue) {
+  EXPECT_EQ(refusal(OptimizerKind::Adam, {{"beta", {0.9}}}), "Adam has no value 'beta'; nearest is 'beta1'");
+  EXPECT_EQ(refusal(OptimizerKind::Sgd, {{"eps", {0.9}}}).find("SGD has no value 'eps'"), 0U);
+}
+
+TEST(CheckOptimizer, NamesOptionsThatExcludeEachOther) {
+  Optimizer nesterov = make_optimizer(OptimizerKind::Sgd, {{"dampening", {0.1}}, {"momentum", {0.9}}});
+  nesterov.nesterov = true;
+  EXPECT_EQ(refusal(nesterov), "nesterov momentum: dampening is 0.1, it must be constant 0");
+  Optimizer adam = make_optimizer(OptimizerKind::Adam);
+  adam.nesterov = true;
+  EXPECT_EQ(refusal(adam), "Adam has no nesterov momentum, only SGD has");
+  Optimizer unscaled = make_optimizer(OptimizerKind::Sgd);
+  unscaled.loss_scaling = {0};
+  EXPECT_EQ(refusal(unscaled), "loss scaling is 0, it must be another number");
+  Optimizer narrow = make_optimizer(OptimizerKind::Sgd);
+  narrow.state_type = DataType::Int32;
+  EXPECT_EQ(refusal(narrow), "optimizer state of type int32, float or float16 needed");
+}
+
+TEST(CheckOptimizer, LooksAtEachWeightsOwnValues) {
+  Optimizer optimizer = make_optimizer(OptimizerKind::Sgd);
+  optimizer.specific["v"]["momentum"] = {-1};
+  EXPECT_EQ(refusal(optimizer), "values of weight 'v': momentum is -1, it must be at least 0");
+  optimizer.specific = {{"vv", {}}};
+  EXPECT_EQ(refusal(optimizer), "there is no weight 'vv' that is trained; nearest is 'v'");
+}
+
+TEST(CheckOptimizer, LooksAtGroupsOfClipNorms) {
+  Optimizer optimizer = make_optimizer(OptimizerKind::Sgd);
+  optimizer.clip_norms = {{1, {}}, {2, {"w"}}};
+  EXPECT_EQ(refusal(optimizer), "clip norm over all weights: 2 groups found, it must be the only one");
+  optimizer.clip_norms = {{1, {"w"}}, {2, {"v", "w"}}};
+  EXPECT_EQ(refusal(optimizer), "weight 'w' is in two groups of clip norms");
+  optimizer.clip_norms = {{0, {}}};
+  EXPECT_EQ(refusal(optimizer), "clip norm is 0, it must be above 0");
+}
+
+TEST(OptimizerValues, OfAWeightComeBeforeTheDefaults) {
+  Optimizer optimizer = make_optimizer(OptimizerKind::Sgd, {{"momentum", {0.5}}});
+  optimizer.specific["w"]["momentum"] = {0.9, false};
+  EXPECT_EQ(value_of(optimizer, "momentum", "w"), (OptimizerValue{0.9, false}));
+  EXPECT_EQ(value_of(optimizer, "momentum", "v"), (OptimizerValue{0.5, true}));
+  EXPECT_EQ(value_of(optimizer, "learningRate", "w"), (OptimizerValue{0.1, true}));
+}
+
+}  // namespace
+}  // namespace podium::ir

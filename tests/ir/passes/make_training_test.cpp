@@ -1,0 +1,225 @@
+#include "ir/passes/make_training.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "ir/infer.h"
+#include "tests/support/graph_text.h"
+#include "tests/support/run_text.h"
+#include "tests/support/train_graph.h"
+
+namespace podium::ir {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+Optimizer sgd(const OptimizerValues& values = {}) { return make_optimizer(OptimizerKind::Sgd, values); }
+
+Training trained(const std::string& text, TrainingRequest request = {.loss = "loss"}) {
+  Graph graph = testing::graph_of(text);
+  request.weights = take_weights(graph);
+  Training training = make_training(std::move(graph), request);
+  verify(training.graph);
+  return training;
+}
+
+std::string refusal(const std::string& text, const TrainingRequest& request) {
+  try {
+    trained(text, request);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+std::vector<std::string> names_of(const std::vector<Variable>& variables) {
+  std::vector<std::string> names;
+  for (const Variable& variable : variables) names.push_back(variable.name);
+  return names;
+}
+
+Tensor first_value(const Training& training, const std::string& name) {
+  const auto found = std::find_if(training.variables.begin(), training.variables.end(),
+                                  [&](const Variable& variable) { return variable.name == name; });
+  return found == training.variables.end() ? Tensor() : found->initial;
+}
+
+// "MatMul ipu 1 stage 4 outer" for each op after the first `forward` ones.
+std::vector<std::string> places(const Training& training, std::size_t forward) {
+  std::vector<std::string> found;
+  for (std::size_t i = forward; i < training.graph.ops.size(); ++i) {
+    const Op& op = training.graph.ops[i];
+    std::string text(op.spec->name);
+    if (const auto* ipu = attribute_if<std::int64_t>(op, "__ipu_number")) text += fmt::format(" ipu {}", *ipu);
+    if (const auto* stage = attribute_if<std::int64_t>(op, "__pipeline_stage")) text += fmt::format(" stage {}", *stage);
+    if (const auto* phase = attribute_if<std::int64_t>(op, "__execution_phase")) text += fmt::format(" phase {}", *phase);
+    if (attribute_if<std::int64_t>(op, kContextAttribute) != nullptr) text += " outer";
+    found.push_back(text);
+  }
+  return found;
+}
+
+constexpr const char* kTwoStages =
+    "g (float[3] x) => (float loss) <float[3] v = {1, 2, 3}, float[3] w = {1, 2, 3}> {\n"
+    "  p = Mul <__ipu_number = 0, __pipeline_stage = 0> (v, x)\n"
+    "  q = Mul <__ipu_number = 1, __pipeline_stage = 1> (p, w)\n"
+    "  r = Mul <__ipu_number = 1, __pipeline_stage = 1> (q, v)\n"
+    "  loss = ReduceSum <keepdims = 0, __ipu_number = 1, __pipeline_stage = 1> (r)\n}";
+
+TEST(MakeTraining, PutsDerivativesOnTheWayBackAndUpdatesBesideThem) {
+  const std::vector<std::string> found = places(trained(kTwoStages), 4);
+  // w's gradient is made where the loss is; v's is a sum whose last part comes from stage 0, whose way back is 2.
+  EXPECT_THAT(found, Contains("Sum ipu 0 stage 2"));
+  EXPECT_THAT(found, Contains("Sub ipu 0 stage 2 outer"));
+  EXPECT_THAT(found, Contains("Sub ipu 1 stage 1 outer"));
+  for (const std::string& place : found) EXPECT_THAT(place, HasSubstr("stage")) << "an op without a place";
+}
+
+TEST(MakeTraining, CountsPhasesBackFromTheLast) {
+  const std::vector<std::string> found =
+      places(trained("g (float[3] x) => (float loss) <float[3] w = {1, 2, 3}> {\n"
+                     "  p = Mul <__execution_phase = 0> (w, x)\n"
+                     "  q = Tanh <__execution_phase = 1> (p)\n"
+                     "  loss = ReduceSum <keepdims = 0, __execution_phase = 2> (q)\n}"),
+             3);
+  EXPECT_THAT(found, Contains("Sub phase 4 outer"));
+  EXPECT_THAT(found.front(), HasSubstr("phase 2"));
+}
+
+TEST(MakeTraining, KeepsWhatIsMadeForAForwardOpThatIsComputedAgain) {
+  const Training training = trained(
+      "g (float[3] x) => (float loss) <float[3] w = {1, 2, 3}> {\n"
+      "  p = Mul <__recompute_output_in_backward_pass = 2> (w, x)\n  loss = ReduceSum <keepdims = 0> (p)\n}");
+  const auto* kept = attribute_if<std::int64_t>(training.graph.ops[4], "__recompute_output_in_backward_pass");
+  ASSERT_NE(kept, nullptr) << print(training.graph);
+  EXPECT_EQ(*kept, 1);
+}
+
+TEST(MakeTraining, TellsVariablesUpdatesAndWhatReplicasReduce) {
+  Optimizer optimizer = sgd({{"learningRate", {0.1, false}}, {"momentum", {0.9}}});
+  optimizer.sgd_state = SgdState::Separate;
+  const Training training = trained(
+      kTwoStages, {.loss = "loss", .optimizer = optimizer, .contributions = {.accumulation = 4}});
+  EXPECT_THAT(names_of(training.variables), ElementsAre("v", "w", "Accum___v", "Accum___w", "Accl1___v", "Accl1___w"));
+  EXPECT_THAT(training.reduced, ElementsAre("Accum___v", "Accum___w"));
+  EXPECT_THAT(training.hyper_parameters, ElementsAre("scaledLearningRate2___default___FLOAT"));
+  const auto updates_of = [&](const std::string& name, bool outer) {
+    return std::count_if(training.updates.begin(), training.updates.end(),
+                         [&](const Update& update) { return update.variable == name && update.outer == outer; });
+  };
+  EXPECT_EQ(updates_of("Accum___w", false), 1);
+  EXPECT_EQ(updates_of("Accum___w", true), 1);
+  EXPECT_EQ(updates_of("w", true), 1);
+  EXPECT_EQ(updates_of("w", false), 0);
+  EXPECT_EQ(updates_of("Accl1___w", true), 1);
+}
+
+TEST(MakeTraining, WithoutAccumulationReducesTheGradientsThemselves) {
+  const Training training = trained(kTwoStages);
+  EXPECT_THAT(training.reduced, ElementsAre("Gradient___v", "Gradient___w"));
+}
+
+TEST(MakeTraining, HasACounterForEachPlaceOfARunningMean) {
+  const Training training =
+      trained(kTwoStages, {.loss = "loss", .optimizer = sgd(),
+                           .contributions = {.accumulation = 2, .reduction = GradientReduction::MeanRunning}});
+  EXPECT_THAT(names_of(training.variables), Contains("Counter____VGraph0_PStage2"));
+  EXPECT_THAT(names_of(training.variables), Contains("Counter____VGraph1_PStage1"));
+  EXPECT_TRUE(training.reduces_by_mean);
+}
+
+TEST(MakeTraining, MakesConstantsOfWeightsThatTheLossDoesNotNeed) {
+  const Training training = trained(
+      "g (float[3] x) => (float loss, float[3] y) <float[3] w = {1, 2, 3}, float[3] v = {4, 5, 6}> {\n"
+      "  p = Mul (w, x)\n  y = Add (p, v)\n  loss = ReduceSum <keepdims = 0> (p)\n}");
+  EXPECT_THAT(training.untrained, ElementsAre("v"));
+  EXPECT_THAT(names_of(training.variables), ElementsAre("w"));
+  const auto found = std::find_if(training.graph.values.begin(), training.graph.values.end(),
+                                  [](const Value& value) { return value.name == "v"; });
+  EXPECT_TRUE(found->constant.has_value());
+}
+
+TEST(MakeTraining, GoesOnWithSavedState) {
+  Optimizer optimizer = sgd({{"momentum", {0.9}}});
+  TrainingRequest request{.loss = "loss", .optimizer = optimizer};
+  request.saved["Accl___w"] = testing::tensor<float>({3}, {7, 8, 9});
+  const Training training = trained(kTwoStages, request);
+  EXPECT_EQ(first_value(training, "Accl___w").values<float>()[2], 9);
+  EXPECT_EQ(first_value(training, "Accl___v").values<float>()[2], 0);
+  request.saved["Accl___w"] = testing::tensor<float>({2}, {7, 8});
+  EXPECT_EQ(refusal(kTwoStages, request), "saved state 'Accl___w' is float[2], float[3] needed");
+}
+
+TEST(MakeTraining, StartsAVelocityAheadWithTheDecay) {
+  const Training training =
+      trained(kTwoStages, {.loss = "loss", .optimizer = sgd({{"momentum", {0.9}}, {"weightDecay", {0.5}}})});
+  EXPECT_FLOAT_EQ(first_value(training, "Accl___w").values<float>()[2], 1.5F);
+}
+
+// momentum 0.5: the mean of the channel's numbers 1, 3 moves 0 to 1, then to 1.5.
+TEST(MakeTraining, UpdatesRunningStatisticsInEveryMicroBatch) {
+  testing::GraphTrainer trainer(
+      trained("g (float[2,1] x) => (float loss) <float[1] s = {1}, float[1] b = {0}, float[1] m = {0}, float[1] d = {1}> {\n"
+              "  y, n, e = BatchNormalization <training_mode = 1, momentum = 0.5> (x, s, b, m, d)\n"
+              "  z = Mul (y, y)\n  loss = ReduceSum <keepdims = 0> (z)\n}",
+              {.loss = "loss", .optimizer = sgd(), .contributions = {.accumulation = 2}}));
+  EXPECT_THAT(trainer.training().untrained, IsEmpty());
+  const testing::TensorsByName data{{"x", testing::tensor<float>({2, 1}, {1, 3})}};
+  trainer.step({data, data});
+  EXPECT_FLOAT_EQ(trainer.variable("m").values<float>()[0], 1.5F);
+  EXPECT_FLOAT_EQ(trainer.variable("d").values<float>()[0], 1.0F);
+  for (const Variable& variable : trainer.training().variables) {
+    EXPECT_EQ(variable.kind == VariableKind::Statistic, variable.name == "m" || variable.name == "d") << variable.name;
+  }
+}
+
+TEST(MakeTraining, NeverLearnsStatistics) {
+  const Training training =
+      trained("g (float[2,1] x) => (float loss) <float[1] s = {1}, float[1] b = {0}, float[1] m = {0}, float[1] d = {1}> {\n"
+              "  y = BatchNormalization (x, s, b, m, d)\n  loss = ReduceSum <keepdims = 0> (y)\n}");
+  EXPECT_THAT(names_of(training.variables), ElementsAre("s", "b"));
+}
+
+TEST(MakeTraining, NamesWhatCannotBeALoss) {
+  EXPECT_EQ(refusal(kTwoStages, {.loss = "lost"}), "there is no value 'lost' to be the loss");
+  EXPECT_EQ(refusal(kTwoStages, {.loss = "q"}), "loss 'q' is float[3], one number needed");
+  EXPECT_EQ(refusal("g (float[3] x) => (float loss) <float[3] w = {1, 2, 3}> {\n"
+                    "  p = Mul (w, x)\n  loss = ReduceSum <keepdims = 0> (x)\n}",
+                    {.loss = "loss"}),
+            "loss 'loss' does not depend on any weight");
+}
+
+TEST(MakeTraining, KeepsTheNamesOfWhatIsReducedThroughOptimize) {
+  Training training = trained("g (float[3] x) => (float loss) <float[3] w = {1, 2, 3}> {\n"
+                              "  p = Mul (w, x)\n  i = Identity (p)\n  loss = ReduceSum <keepdims = 0> (i)\n}");
+  const std::size_t outputs = training.graph.outputs.size();
+  optimize(training, {});
+  EXPECT_EQ(training.graph.outputs.size(), outputs);
+  EXPECT_THAT(training.reduced, ElementsAre("Gradient___w"));
+  EXPECT_TRUE(std::any_of(training.graph.values.begin(), training.graph.values.end(),
+                          [](const Value& value) { return value.name == "Gradient___w"; }));
+}
+
+std::string scaling_refusal(const AutomaticLossScaling& scaling, bool constant) {
+  Optimizer optimizer = sgd();
+  optimizer.loss_scaling = {8, constant};
+  return refusal(kTwoStages, {.loss = "loss", .optimizer = optimizer, .automatic_loss_scaling = scaling});
+}
+
+TEST(AutomaticLossScaling, NamesWhatDoesNotFit) {
+  EXPECT_EQ(scaling_refusal({}, true), "automatic loss scaling: the optimizer's loss scaling is constant, it must not be");
+  EXPECT_EQ(scaling_refusal({}, false), "automatic loss scaling: no gradient of type float16 to follow");
+  EXPECT_EQ(scaling_refusal({.bin_edge = 1.5}, false),
+            "automatic loss scaling: binEdgeLocation is 1.5, it must be from 0 to 1");
+  EXPECT_EQ(scaling_refusal({.threshold = -1}, false),
+            "automatic loss scaling: thresholdUpperCountProportion is -1, it must be from 0 to 1");
+  EXPECT_THAT(scaling_refusal({.tensors = {"p"}}, false), HasSubstr("1 tensors to track found, none is needed"));
+}
+
+}  // namespace
+}  // namespace podium::ir
