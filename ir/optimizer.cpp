@@ -29,15 +29,20 @@ struct Range {
 };
 
 constexpr double kNoEnd = 1e300;
-constexpr std::array kRanges{
-    Range{"learningRate", 0, true, kNoEnd},    Range{"weightDecay", 0, true, kNoEnd},
-    Range{"momentum", 0, true, kNoEnd},        Range{"dampening", 0, true, kNoEnd},
-    Range{"velocityScaling", 0, false, kNoEnd}, Range{"beta1", 0, true, 1},
-    Range{"beta2", 0, true, 1},                Range{"eps", 0, false, kNoEnd},
-    Range{"alpha", 0, true, kNoEnd},           Range{"maxWeightNorm", 0, true, kNoEnd}};
+constexpr std::array kRanges{Range{"learningRate", 0, true, kNoEnd},
+                             Range{"weightDecay", 0, true, kNoEnd},
+                             Range{"momentum", 0, true, kNoEnd},
+                             Range{"dampening", 0, true, kNoEnd},
+                             Range{"velocityScaling", 0, false, kNoEnd},
+                             Range{"beta1", 0, true, 1},
+                             Range{"beta2", 0, true, 1},
+                             Range{"eps", 0, false, kNoEnd},
+                             Range{"alpha", 0, true, kNoEnd},
+                             Range{"maxWeightNorm", 0, true, kNoEnd}};
 
 void check_value(std::string_view name, const OptimizerValue& given) {
-  const auto range = std::find_if(kRanges.begin(), kRanges.end(), [&](const Range& r) { return r.name == name; });
+  const auto range =
+      std::find_if(kRanges.begin(), kRanges.end(), [&](const Range& r) { return r.name == name; });
   IR_CHECK(range != kRanges.end());
   const bool is_high_enough = range->lowest_fits ? given.value >= range->lowest : given.value > range->lowest;
   if (is_high_enough && given.value < range->end) {
@@ -46,7 +51,8 @@ void check_value(std::string_view name, const OptimizerValue& given) {
   }
   const std::string_view relation = range->lowest_fits ? "at least" : "above";
   if (range->end < kNoEnd) {
-    throw Error("{} is {}, it must be {} {} and below {}", name, given.value, relation, range->lowest, range->end);
+    throw Error("{} is {}, it must be {} {} and below {}", name, given.value, relation, range->lowest,
+                range->end);
   }
   throw Error("{} is {}, it must be {} {}", name, given.value, relation, range->lowest);
 }
@@ -70,7 +76,8 @@ void check_clip_norms(const Optimizer& optimizer, const std::vector<std::string>
   for (const ClipNorm& group : optimizer.clip_norms) {
     if (!(group.max_norm > 0)) throw Error("clip norm is {}, it must be above 0", group.max_norm);
     if (group.weights.empty() && optimizer.clip_norms.size() > 1) {
-      throw Error("clip norm over all weights: {} groups found, it must be the only one", optimizer.clip_norms.size());
+      throw Error("clip norm over all weights: {} groups found, it must be the only one",
+                  optimizer.clip_norms.size());
     }
     for (const std::string& weight : group.weights) {
       check_is_weight(weight, weights);
@@ -83,11 +90,13 @@ void check_clip_norms(const Optimizer& optimizer, const std::vector<std::string>
 }
 
 void check_options(const Optimizer& optimizer) {
-  const bool is_rms = optimizer.kind == OptimizerKind::RmsProp || optimizer.kind == OptimizerKind::CenteredRmsProp;
+  const bool is_rms =
+      optimizer.kind == OptimizerKind::RmsProp || optimizer.kind == OptimizerKind::CenteredRmsProp;
   if (optimizer.nesterov && optimizer.kind != OptimizerKind::Sgd) {
     throw Error("{} has no nesterov momentum, only SGD has", name_of(optimizer.kind));
   }
-  if (optimizer.tensorflow_rms && !is_rms) throw Error("{} has no TensorFlow variant, only RMSProp has", name_of(optimizer.kind));
+  if (optimizer.tensorflow_rms && !is_rms)
+    throw Error("{} has no TensorFlow variant, only RMSProp has", name_of(optimizer.kind));
   const bool is_adam = optimizer.defaults.contains("beta1");
   if (optimizer.scaled_state && !is_adam) {
     throw Error("{} cannot keep scaled states, only Adam's family can", name_of(optimizer.kind));
@@ -101,14 +110,17 @@ void check_options(const Optimizer& optimizer) {
 }  // namespace
 
 const OptimizerValues& default_values(OptimizerKind kind) {
-  static const OptimizerValues kSgd{{"learningRate", {0.1}}, {"weightDecay", {0}}, {"momentum", {0}},
-                                    {"dampening", {0}}, {"velocityScaling", {1}}};
-  static const OptimizerValues kAdam{{"learningRate", {0.1}}, {"weightDecay", {0}}, {"beta1", {0.9}},
-                                     {"beta2", {0.999}}, {"eps", {1e-6}}};
+  static const OptimizerValues kSgd{{"learningRate", {0.1}},
+                                    {"weightDecay", {0}},
+                                    {"momentum", {0}},
+                                    {"dampening", {0}},
+                                    {"velocityScaling", {1}}};
+  static const OptimizerValues kAdam{
+      {"learningRate", {0.1}}, {"weightDecay", {0}}, {"beta1", {0.9}}, {"beta2", {0.999}}, {"eps", {1e-6}}};
   static const OptimizerValues kLamb{{"learningRate", {0.1}}, {"weightDecay", {0}}, {"beta1", {0.9}},
-                                     {"beta2", {0.999}}, {"eps", {1e-6}}, {"maxWeightNorm", {10}}};
-  static const OptimizerValues kAdaptive{{"learningRate", {0.1}}, {"weightDecay", {0}}, {"alpha", {0.99}},
-                                         {"momentum", {0}}, {"eps", {1e-6}}};
+                                     {"beta2", {0.999}},      {"eps", {1e-6}},      {"maxWeightNorm", {10}}};
+  static const OptimizerValues kAdaptive{
+      {"learningRate", {0.1}}, {"weightDecay", {0}}, {"alpha", {0.99}}, {"momentum", {0}}, {"eps", {1e-6}}};
   if (kind == OptimizerKind::Sgd) return kSgd;
   if (is_lamb(kind)) return kLamb;
   const bool is_adam =

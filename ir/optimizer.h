@@ -31,19 +31,20 @@ struct OptimizerValue {
   friend bool operator==(const OptimizerValue&, const OptimizerValue&) = default;
 };
 
-/// By PopART's names: learningRate, weightDecay, momentum, dampening, velocityScaling, beta1, beta2, eps, alpha,
-/// maxWeightNorm.
+/// By PopART's names: learningRate, weightDecay, momentum, dampening, velocityScaling, beta1, beta2, eps,
+/// alpha, maxWeightNorm.
 using OptimizerValues = std::map<std::string, OptimizerValue, std::less<>>;
 
-/// The gradients of all weights of a group are scaled so that the norm over all of them is at most `max_norm`.
+/// The gradients of all weights of a group are scaled so that the norm over all of them is at most
+/// `max_norm`.
 struct ClipNorm {
   double max_norm = 1;
   std::vector<std::string> weights = {};  ///< none: all weights; then it is the only group
   friend bool operator==(const ClipNorm&, const ClipNorm&) = default;
 };
 
-/// SGD with momentum keeps one state, which micro-batches accumulate into (Accl___, PopART's SGD1), or velocity and
-/// accumulator apart (Accl1___ and Accum___, SGD2).
+/// SGD with momentum keeps one state, which micro-batches accumulate into (Accl___, PopART's SGD1), or
+/// velocity and accumulator apart (Accl1___ and Accum___, SGD2).
 enum class SgdState : std::uint8_t { Combined, Separate };
 
 /// Whether the decay of weights is a part of the gradient or is taken from the weights.
@@ -77,9 +78,8 @@ std::string_view name_of(OptimizerKind kind);
 /// What the optimizer uses for a weight. IR_CHECK when the kind has no such value.
 OptimizerValue value_of(const Optimizer& optimizer, std::string_view value, std::string_view weight);
 
-/// Error when a value is out of its range, a name is unknown, options exclude each other, or what is said of a weight
-/// concerns none of `weights`.
+/// Error when a value is out of its range, a name is unknown, options exclude each other, or what is said of
+/// a weight concerns none of `weights`.
 void check_optimizer(const Optimizer& optimizer, const std::vector<std::string>& weights);
-
 
 }  // namespace podium::ir

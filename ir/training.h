@@ -1,4 +1,5 @@
-// A graph that trains: one micro-batch forward and backward, and what happens once its gradients are complete.
+// A graph that trains: one micro-batch forward and backward, and what happens once its gradients are
+// complete.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,8 @@
 
 namespace podium::ir {
 
-/// The attribute of ops that run once all micro-batches of an update have run: `__execution_context`, with PopART's
-/// numbers.
+/// The attribute of ops that run once all micro-batches of an update have run: `__execution_context`, with
+/// PopART's numbers.
 inline constexpr std::string_view kContextAttribute = "__execution_context";
 inline constexpr std::int64_t kNormalContext = 0;
 inline constexpr std::int64_t kOuterContext = 1;  ///< AccumulateOuterFragment
@@ -33,22 +34,25 @@ struct Variable {
 /// How what is accumulated over micro-batches and reduced over replicas is combined (semantics, section 5.2).
 enum class GradientReduction : std::uint8_t { Sum, MeanPost, MeanRunning };
 
-/// An output of the graph becomes a variable's value. Ops that read the variable see what it was before the block
-/// in which the update is made. A variable may have several: one in each micro-batch and one in the outer context.
+/// An output of the graph becomes a variable's value. Ops that read the variable see what it was before the
+/// block in which the update is made. A variable may have several: one in each micro-batch and one in the
+/// outer context.
 struct Update {
   std::string variable;
-  std::size_t output = 0;  ///< place in Graph::outputs; may be a constant (an accumulator is zeroed) or an input
-  bool outer = false;      ///< once all micro-batches have run, else in each
+  std::size_t output =
+      0;               ///< place in Graph::outputs; may be a constant (an accumulator is zeroed) or an input
+  bool outer = false;  ///< once all micro-batches have run, else in each
 };
 
-/// Values that ops of the outer context read and other ops make are complete for the last micro-batch only; sums
-/// over micro-batches are accumulators. What outer ops read of `reduced` is first reduced over the replicas.
+/// Values that ops of the outer context read and other ops make are complete for the last micro-batch only;
+/// sums over micro-batches are accumulators. What outer ops read of `reduced` is first reduced over the
+/// replicas.
 struct Training {
   Graph graph = {};
   std::vector<Variable> variables = {};
   std::vector<Update> updates = {};
-  /// Names of values that are gradients of what one replica has seen: the accumulator, or without accumulation the
-  /// gradient itself.
+  /// Names of values that are gradients of what one replica has seen: the accumulator, or without
+  /// accumulation the gradient itself.
   std::vector<std::string> reduced = {};
   /// How replicas reduce them: the mean, else the sum.
   bool reduces_by_mean = false;

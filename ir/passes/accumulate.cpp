@@ -31,7 +31,8 @@ class Accumulation {
   void add(WeightUpdate& update, std::optional<Term> inverse_scale) {
     const bool accumulates = builder_.contributions.accumulation > 1;
     if (accumulates && accumulates_into_velocity(update)) {
-      if (inverse_scale) update.gradient = cast_to(update.type, update.gradient) * cast_to(update.type, *inverse_scale);
+      if (inverse_scale)
+        update.gradient = cast_to(update.type, update.gradient) * cast_to(update.type, *inverse_scale);
       accumulate_into_velocity(update);
       builder_.run_at(update.place, false);
       return;
@@ -63,8 +64,8 @@ class Accumulation {
     const Type& weight = training_.graph[update.weight].type;
     const DataType type = builder_.optimizer.accumulator_type.value_or(weight.element);
     const Tensor zeros = filled(type, weight.dims, 0);
-    const Term accumulator =
-        builder_.variable({.name = name, .kind = VariableKind::Accumulator, .initial = zeros, .weight = update.name});
+    const Term accumulator = builder_.variable(
+        {.name = name, .kind = VariableKind::Accumulator, .initial = zeros, .weight = update.name});
     const Term gradient = cast_to(type, update.gradient);
     if (training_.reduces_by_mean) {
       const Term count = counter(update, type);

@@ -8,8 +8,9 @@
 
 namespace podium::ir {
 
-/// Appends accumulators where an update has several micro-batches, and says what replicas reduce. Each update's
-/// gradient becomes what optimizers read in the outer context. `inverse_scale`: a factor on every gradient.
+/// Appends accumulators where an update has several micro-batches, and says what replicas reduce. Each
+/// update's gradient becomes what optimizers read in the outer context. `inverse_scale`: a factor on every
+/// gradient.
 void accumulate(std::span<WeightUpdate> updates, std::optional<Term> inverse_scale);
 
 }  // namespace podium::ir

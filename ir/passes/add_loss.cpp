@@ -21,19 +21,27 @@ ValueId find_output(const Graph& graph, const std::string& name) {
   }
   std::vector<std::string_view> names;
   for (ValueId id : graph.outputs) names.push_back(graph[id].name);
-  throw Error("output '{}': the model has none of this name, the nearest is '{}'", name, nearest(name, names));
+  throw Error("output '{}': the model has none of this name, the nearest is '{}'", name,
+              nearest(name, names));
 }
 
 class LossBuilder {
  public:
   LossBuilder(Graph& graph, LossKind kind, const std::string& output, const LossOptions& options)
-      : graph_(graph), kind_(kind), options_(options), builder_(graph), context_(builder_, Op{}, {}, {}),
-        output_(term(context_, find_output(graph, output))), type_(graph[output_].type) {
+      : graph_(graph),
+        kind_(kind),
+        options_(options),
+        builder_(graph),
+        context_(builder_, Op{}, {}, {}),
+        output_(term(context_, find_output(graph, output))),
+        type_(graph[output_].type) {
     if (!type_.is_static() || !is_float(type_.element)) {
-      throw Error("output '{}': {} found, a tensor of floats of known size needed for a loss", output, to_string(type_));
+      throw Error("output '{}': {} found, a tensor of floats of known size needed for a loss", output,
+                  to_string(type_));
     }
     const int least_rank = is_of_classes(kind) || kind == LossKind::L1 ? 1 : 0;
-    if (type_.rank() < least_rank) throw Error("output '{}': a scalar found, at least one dimension needed for this loss", output);
+    if (type_.rank() < least_rank)
+      throw Error("output '{}': a scalar found, at least one dimension needed for this loss", output);
   }
 
   ValueId loss(const std::string& target) {
@@ -50,14 +58,16 @@ class LossBuilder {
       Type found = graph_[id].type;
       if (is_of_classes(kind_) && is_integer(found.element)) found.element = needed.element;
       if (found == needed) return term(context_, id);
-      throw Error("target '{}': the model's input is {}, {} needed", name, to_string(found), to_string(needed));
+      throw Error("target '{}': the model's input is {}, {} needed", name, to_string(found),
+                  to_string(needed));
     }
     return term(context_, builder_.input(name, needed));
   }
 
   // ONNX's losses have [samples, classes, ...] with at least these two axes.
   Term of_classes(const std::string& target) {
-    const auto axis = static_cast<std::size_t>(normalized_axis(options_.class_axis, type_.rank(), "axis of classes"));
+    const auto axis =
+        static_cast<std::size_t>(normalized_axis(options_.class_axis, type_.rank(), "axis of classes"));
     Type label_type = Type::tensor(DataType::Int64, type_.dims);
     label_type.dims.erase(label_type.dims.begin() + static_cast<std::ptrdiff_t>(axis));
     Term labels = target_input(target, label_type);
@@ -74,15 +84,16 @@ class LossBuilder {
   Term classes_last(Term scores, std::size_t axis) const {
     IntList order(type_.dims.size());
     std::iota(order.begin(), order.end(), 0);
-    std::rotate(order.begin() + static_cast<std::ptrdiff_t>(axis), order.begin() + static_cast<std::ptrdiff_t>(axis) + 1,
-                order.end());
+    std::rotate(order.begin() + static_cast<std::ptrdiff_t>(axis),
+                order.begin() + static_cast<std::ptrdiff_t>(axis) + 1, order.end());
     return axis + 1 == order.size() ? scores : scores.call("Transpose", {{"perm", order}});
   }
 
   Term logarithms(Term scores) const {
     if (kind_ == LossKind::LogNegativeLogLikelihood) return scores;
     const bool is_half = type_.element == DataType::Float16;
-    return scores.with("Max", scores.like(is_half ? kSmallestFloat16Probability : kSmallestProbability)).call("Log");
+    return scores.with("Max", scores.like(is_half ? kSmallestFloat16Probability : kSmallestProbability))
+        .call("Log");
   }
 
   static Term as(DataType element, Term value) {
@@ -97,7 +108,8 @@ class LossBuilder {
     if (!is_mean()) return sum;
     // At least one, so that a micro-batch of which every label is ignored has a loss.
     const Term is_ignored = labels.with("Equal", builder_.constant(Tensor::scalar(ignored)));
-    const Term count = as(type_.element, is_ignored.call("Not")).call("ReduceSum", {{"keepdims", std::int64_t{0}}});
+    const Term count =
+        as(type_.element, is_ignored.call("Not")).call("ReduceSum", {{"keepdims", std::int64_t{0}}});
     return sum / count.with("Max", count.like(1));
   }
 

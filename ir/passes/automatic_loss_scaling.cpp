@@ -18,10 +18,13 @@ Variable scalar_variable(std::string_view name, VariableKind kind, double initia
   return {.name = std::string(name), .kind = kind, .initial = filled(DataType::Float, {}, initial)};
 }
 
-bool multiplies(const Op& op) { return op.is("Conv") || op.is("ConvTranspose") || op.is("MatMul") || op.is("Gemm"); }
+bool multiplies(const Op& op) {
+  return op.is("Conv") || op.is("ConvTranspose") || op.is("MatMul") || op.is("Gemm");
+}
 
 // The float16 gradients to look at, each once.
-std::vector<ValueId> tracked_gradients(const Graph& graph, const AutomaticLossScaling& scaling, std::span<const Flow> flows) {
+std::vector<ValueId> tracked_gradients(const Graph& graph, const AutomaticLossScaling& scaling,
+                                       std::span<const Flow> flows) {
   const std::set<std::string> names(scaling.tensors.begin(), scaling.tensors.end());
   const std::vector<OpId> makers = producers(graph);
   std::vector<bool> multiplied(graph.values.size(), false);
@@ -76,7 +79,8 @@ void check(const AutomaticLossScaling& scaling, const Optimizer& optimizer) {
   if (optimizer.loss_scaling.constant) {
     throw Error("automatic loss scaling: the optimizer's loss scaling is constant, it must not be");
   }
-  if (optimizer.scaled_state) throw Error("automatic loss scaling: the optimizer's state keeps the loss scale, it must not");
+  if (optimizer.scaled_state)
+    throw Error("automatic loss scaling: the optimizer's state keeps the loss scale, it must not");
   if ((scaling.tracked == TrackedGradients::OfTensors) == scaling.tensors.empty()) {
     throw Error("automatic loss scaling: {} tensors to track found, {} needed", scaling.tensors.size(),
                 scaling.tensors.empty() ? "some are" : "none is");
@@ -87,8 +91,8 @@ Term loss_scale_factor(UpdateBuilder& builder) {
   return builder.variable(scalar_variable(kFactor, VariableKind::OptimizerState, 1));
 }
 
-void update_loss_scale(UpdateBuilder& builder, const AutomaticLossScaling& scaling, std::span<const Flow> flows,
-                       const std::vector<Attribute>& place) {
+void update_loss_scale(UpdateBuilder& builder, const AutomaticLossScaling& scaling,
+                       std::span<const Flow> flows, const std::vector<Attribute>& place) {
   Training& training = builder.training;
   std::vector<ValueId> counts;
   double elements = 0;
@@ -106,7 +110,8 @@ void update_loss_scale(UpdateBuilder& builder, const AutomaticLossScaling& scali
   training.reduced.emplace_back(kLargeCount);
   builder.update(kLargeCount, before.like(0), true);
   const Contributions& of = builder.contributions;
-  elements *= static_cast<double>(of.accumulation) * scaling.update_period * (training.reduces_by_mean ? 1 : of.replicas);
+  elements *= static_cast<double>(of.accumulation) * scaling.update_period *
+              (training.reduces_by_mean ? 1 : of.replicas);
   const Term summed = builder.variable(scalar_variable(kPeriodCount, VariableKind::Accumulator, 0)) + before;
   const Term updates = builder.variable(scalar_variable(kUpdates, VariableKind::Accumulator, 0)) + 1.0;
   const Term is_due = updates > scaling.update_period - 0.5;

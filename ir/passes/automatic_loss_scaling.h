@@ -24,16 +24,16 @@ struct AutomaticLossScaling {
 /// A value and the gradient that flows into it.
 using Flow = std::pair<ValueId, ValueId>;
 
-/// Error when a number is out of its range, the loss scale is constant, the optimizer's state keeps the scale, or
-/// `tensors` does not fit `tracked`.
+/// Error when a number is out of its range, the loss scale is constant, the optimizer's state keeps the
+/// scale, or `tensors` does not fit `tracked`.
 void check(const AutomaticLossScaling& scaling, const Optimizer& optimizer);
 
 /// The variable lossScaleUpdateFactor, by which the loss scale is multiplied.
 Term loss_scale_factor(UpdateBuilder& builder);
 
-/// Counts the large elements of the tracked gradients of `flows` over all micro-batches and replicas and updates the
-/// factor at `place`. Error when none of them is of float16.
-void update_loss_scale(UpdateBuilder& builder, const AutomaticLossScaling& scaling, std::span<const Flow> flows,
-                       const std::vector<Attribute>& place);
+/// Counts the large elements of the tracked gradients of `flows` over all micro-batches and replicas and
+/// updates the factor at `place`. Error when none of them is of float16.
+void update_loss_scale(UpdateBuilder& builder, const AutomaticLossScaling& scaling,
+                       std::span<const Flow> flows, const std::vector<Attribute>& place);
 
 }  // namespace podium::ir

@@ -43,7 +43,8 @@ void clip_by_norm(std::span<WeightUpdate> updates) {
     const std::vector<WeightUpdate*> group = members(groups[i], updates);
     const WeightUpdate& first = *group.front();
     const DataType type = type_of_norm(first);
-    const Term norm = sum_of_squares(group).call("Sqrt") * builder.scalar("gradientScaling", first.name, type);
+    const Term norm =
+        sum_of_squares(group).call("Sqrt") * builder.scalar("gradientScaling", first.name, type);
     builder.training.graph[norm].name = fmt::format("GlobalNorm___{}", i);
     const Term limit = builder.number(groups[i].max_norm, type);
     const Term factor = limit / limit.with("Max", norm);

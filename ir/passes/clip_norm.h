@@ -7,9 +7,9 @@
 
 namespace podium::ir {
 
-/// Scales the gradients of each group of the optimizer's clip norms, once they are complete, by c / max(c, norm); the
-/// norm is that of the reduced gradients of the group without loss scale, and a value GlobalNorm___<group>
-/// (semantics, section 10.4).
+/// Scales the gradients of each group of the optimizer's clip norms, once they are complete, by c / max(c,
+/// norm); the norm is that of the reduced gradients of the group without loss scale, and a value
+/// GlobalNorm___<group> (semantics, section 10.4).
 void clip_by_norm(std::span<WeightUpdate> updates);
 
 }  // namespace podium::ir

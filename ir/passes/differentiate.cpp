@@ -56,9 +56,8 @@ class Differentiation {
     told_ops_ = original_ops_;
     depends_ = is_x_;
     for (const Op& op : graph_.ops) {
-      const bool reads_one = std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) {
-        return id.valid() && depends_[index_of(id)];
-      });
+      const bool reads_one = std::any_of(op.inputs.begin(), op.inputs.end(),
+                                         [&](ValueId id) { return id.valid() && depends_[index_of(id)]; });
       for (ValueId id : op.outputs) {
         if (reads_one && id.valid() && is_float(graph_[id].type.element)) depends_[index_of(id)] = true;
       }
@@ -106,7 +105,8 @@ class Differentiation {
     call_builder(op_index, op, std::move(flowing), std::move(wanted));
   }
 
-  void call_builder(std::size_t op_index, const Op& op, std::vector<ValueId> flowing, std::vector<bool> wanted) {
+  void call_builder(std::size_t op_index, const Op& op, std::vector<ValueId> flowing,
+                    std::vector<bool> wanted) {
     GradientContext context(builder_, op, std::move(flowing), std::move(wanted));
     try {
       op.spec->gradient(context);
@@ -116,7 +116,8 @@ class Differentiation {
     const OpId id{static_cast<std::int32_t>(op_index)};
     tell_of_grown(id);
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-      if (context.wanted[i] && context.input_gradients[i].valid()) add(op.inputs[i], context.input_gradients[i], id);
+      if (context.wanted[i] && context.input_gradients[i].valid())
+        add(op.inputs[i], context.input_gradients[i], id);
     }
   }
 

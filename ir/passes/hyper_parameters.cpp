@@ -52,26 +52,38 @@ struct Row {
 // The rows of one form of SGD, numbered as PopART numbers them.
 const std::vector<Row>& sgd_rows() {
   static const std::vector<Row> kRows{
-      {"scaledLearningRate0", {"learningRate", "dampening", kLossScaling},
-       [](const Values& v) { return v("learningRate") * (1 - v("dampening")) / (v(kLossScaling) * v.divisor()); }},
-      {"weightDecayScaleFactor0", {"learningRate", "dampening", "weightDecay"},
+      {"scaledLearningRate0",
+       {"learningRate", "dampening", kLossScaling},
+       [](const Values& v) {
+         return v("learningRate") * (1 - v("dampening")) / (v(kLossScaling) * v.divisor());
+       }},
+      {"weightDecayScaleFactor0",
+       {"learningRate", "dampening", "weightDecay"},
        [](const Values& v) { return 1 - v("learningRate") * (1 - v("dampening")) * v("weightDecay"); }},
-      {"scaledLearningRate1", {"learningRate", "velocityScaling"},
+      {"scaledLearningRate1",
+       {"learningRate", "velocityScaling"},
        [](const Values& v) { return v("learningRate") / (v("velocityScaling") * v.copies_of_velocity()); }},
-      {"dampeningScaleFactor1", {"dampening", "velocityScaling", kLossScaling},
+      {"dampeningScaleFactor1",
+       {"dampening", "velocityScaling", kLossScaling},
        [](const Values& v) {
          return (1 - v("dampening")) * v("velocityScaling") * v.combined_factor() / v(kLossScaling);
        }},
-      {"weightDecayScaleFactor1", {"dampening", "velocityScaling", "weightDecay"},
+      {"weightDecayScaleFactor1",
+       {"dampening", "velocityScaling", "weightDecay"},
        [](const Values& v) { return (1 - v("dampening")) * v("velocityScaling") * v("weightDecay"); }},
-      {"scaledMomentum1", {"momentum"}, [](const Values& v) { return v("momentum") / v.copies_of_velocity(); }},
-      {"scaledLearningRate2", {"learningRate", "velocityScaling"},
+      {"scaledMomentum1",
+       {"momentum"},
+       [](const Values& v) { return v("momentum") / v.copies_of_velocity(); }},
+      {"scaledLearningRate2",
+       {"learningRate", "velocityScaling"},
        [](const Values& v) { return v("learningRate") / v("velocityScaling"); }},
-      {"dampeningScaleFactor2", {"dampening", "velocityScaling", kLossScaling},
+      {"dampeningScaleFactor2",
+       {"dampening", "velocityScaling", kLossScaling},
        [](const Values& v) {
          return (1 - v("dampening")) * v("velocityScaling") / (v(kLossScaling) * v.divisor());
        }},
-      {"weightDecayScaleFactor2", {"dampening", "velocityScaling", "weightDecay"},
+      {"weightDecayScaleFactor2",
+       {"dampening", "velocityScaling", "weightDecay"},
        [](const Values& v) { return (1 - v("dampening")) * v("velocityScaling") * v("weightDecay"); }},
       {"scaledMomentum2", {"momentum"}, [](const Values& v) { return v("momentum"); }},
   };
@@ -92,7 +104,8 @@ const std::vector<Row>& adam_rows() {
       {"adamOneMinusBeta2", {"beta2"}, [](const Values& v) { return 1 - v("beta2"); }},
       {"adamEps", {"eps"}, [](const Values& v) { return v("eps"); }},
       {"adamScaledEps", {"eps", kLossScaling}, [](const Values& v) { return v("eps") * v(kLossScaling); }},
-      {"adamScaledWeightDecay", {"weightDecay", kLossScaling},
+      {"adamScaledWeightDecay",
+       {"weightDecay", kLossScaling},
        [](const Values& v) { return v("weightDecay") * v(kLossScaling); }},
       {"adamMaxWeightNorm", {"maxWeightNorm"}, [](const Values& v) { return v("maxWeightNorm"); }},
       {"adamGradientScaling", {kLossScaling}, gradient_scaling},
@@ -117,7 +130,9 @@ const std::vector<Row>& common_rows() {
   static const std::vector<Row> kRows{
       {kLossScaling, {kLossScaling}, [](const Values& v) { return v(kLossScaling); }},
       // Of the gradient that clipping measures.
-      {"gradientScaling", {kLossScaling}, [](const Values& v) { return 1 / (v(kLossScaling) * v.divisor()); }},
+      {"gradientScaling",
+       {kLossScaling},
+       [](const Values& v) { return 1 / (v(kLossScaling) * v.divisor()); }},
   };
   return kRows;
 }
@@ -133,9 +148,9 @@ const Row& row_named(std::string_view name) {
 
 bool has_own(const Row& row, const Optimizer& optimizer, std::string_view weight) {
   const auto own = optimizer.specific.find(std::string(weight));
-  return own != optimizer.specific.end() && std::any_of(row.reads.begin(), row.reads.end(), [&](std::string_view read) {
-    return own->second.contains(read);
-  });
+  return own != optimizer.specific.end() &&
+         std::any_of(row.reads.begin(), row.reads.end(),
+                     [&](std::string_view read) { return own->second.contains(read); });
 }
 
 std::string type_suffix(DataType type) {

@@ -21,8 +21,8 @@ struct Contributions {
 OptimizerValue hyper_parameter(std::string_view name, const Optimizer& optimizer, std::string_view weight,
                                const Contributions& contributions);
 
-/// The input that feeds it: "scaledLearningRate0___default___FLOAT", or "scaledLearningRate0___specific___w" where
-/// the weight has values of its own.
+/// The input that feeds it: "scaledLearningRate0___default___FLOAT", or "scaledLearningRate0___specific___w"
+/// where the weight has values of its own.
 std::string hyper_parameter_input(std::string_view name, const Optimizer& optimizer, std::string_view weight,
                                   DataType type);
 

@@ -51,7 +51,7 @@ void inherit_placement(const Op& forward, Op& grown, const WayBack& way) {
 }
 
 std::vector<Attribute> place_of(const Op& op) {
-  constexpr std::array kPlaces{kVirtualGraph,      kPipelineStage,      kExecutionPhase, kTileSet,
+  constexpr std::array kPlaces{kVirtualGraph,      kPipelineStage,      kExecutionPhase,     kTileSet,
                                kPlainVirtualGraph, kPlainPipelineStage, kPlainExecutionPhase};
   std::vector<Attribute> place;
   for (std::string_view name : kPlaces) {

@@ -123,12 +123,12 @@ class TrainingMaker {
       if (!statistics_.contains(weight.id)) xs.push_back(weight.id);
     }
     const std::size_t forward_values = graph_.values.size();
-    const std::vector<ValueId> gradients =
-        differentiate(graph_, loss_, xs,
-                      {.start = start,
-                       .zeros = false,
-                       .grown = [&](const Op& forward, Op& grown) { inherit_placement(forward, grown, way); },
-                       .flowed = [&](ValueId value, ValueId gradient) { flows_.emplace_back(value, gradient); }});
+    const std::vector<ValueId> gradients = differentiate(
+        graph_, loss_, xs,
+        {.start = start,
+         .zeros = false,
+         .grown = [&](const Op& forward, Op& grown) { inherit_placement(forward, grown, way); },
+         .flowed = [&](ValueId value, ValueId gradient) { flows_.emplace_back(value, gradient); }});
     builder.run_at({}, false);  // their places are inherited
     name_gradients(forward_values);
     std::size_t next = 0;
@@ -140,7 +140,8 @@ class TrainingMaker {
   void name_gradients(std::size_t forward_values) {
     std::set<ValueId> named;
     for (const auto& [value, gradient] : flows_) {
-      const bool is_old = static_cast<std::size_t>(gradient.index) < forward_values || graph_.is_constant(gradient);
+      const bool is_old =
+          static_cast<std::size_t>(gradient.index) < forward_values || graph_.is_constant(gradient);
       if (is_old || !named.insert(gradient).second) continue;
       std::string name = "Gradient___" + graph_[value].name;
       if (!values_.contains(name)) graph_[gradient].name = std::move(name);

@@ -14,8 +14,8 @@ namespace podium::ir {
 
 struct InferOptions;
 
-/// Makes inputs of the graph's constants of floats that are among `names`, or of all that an op reads when there are
-/// none. What they held comes back as variables, in the order of the values.
+/// Makes inputs of the graph's constants of floats that are among `names`, or of all that an op reads when
+/// there are none. What they held comes back as variables, in the order of the values.
 std::vector<Variable> take_weights(Graph& graph, const std::vector<std::string>& names = {});
 
 struct TrainingRequest {
@@ -28,12 +28,12 @@ struct TrainingRequest {
   std::map<std::string, Tensor> saved = {};
 };
 
-/// `graph` computes the loss of one micro-batch; types are inferred and stages and phases are annotations. Appends
-/// derivatives, placed as their forward ops, accumulation, and the optimizer's updates in the outer context, placed as
-/// the gradients. Weights that no gradient reaches become constants again. Running statistics that
-/// BatchNormalization updates are variables. The gradient of a value x is named Gradient___x.
-/// Error for a loss that is no number or depends on no weight, an op without derivative on its way, and an optimizer
-/// that does not fit.
+/// `graph` computes the loss of one micro-batch; types are inferred and stages and phases are annotations.
+/// Appends derivatives, placed as their forward ops, accumulation, and the optimizer's updates in the outer
+/// context, placed as the gradients. Weights that no gradient reaches become constants again. Running
+/// statistics that BatchNormalization updates are variables. The gradient of a value x is named Gradient___x.
+/// Error for a loss that is no number or depends on no weight, an op without derivative on its way, and an
+/// optimizer that does not fit.
 Training make_training(Graph graph, const TrainingRequest& request);
 
 /// As optimize of a graph; what replicas reduce keeps its name.

@@ -8,7 +8,9 @@ constexpr std::string_view kMean = "Accl1___";
 constexpr std::string_view kSpread = "Accl2___";
 
 bool is_lamb(OptimizerKind kind) { return kind == OptimizerKind::Lamb || kind == OptimizerKind::LambNoBias; }
-bool has_bias(OptimizerKind kind) { return kind != OptimizerKind::AdamNoBias && kind != OptimizerKind::LambNoBias; }
+bool has_bias(OptimizerKind kind) {
+  return kind != OptimizerKind::AdamNoBias && kind != OptimizerKind::LambNoBias;
+}
 
 // State that keeps the loss scale follows it: how much larger it is than at the update before.
 std::optional<Term> growth_of_scale(const WeightUpdate& update) {
@@ -27,7 +29,8 @@ std::optional<Term> growth_of_scale(const WeightUpdate& update) {
 
 // 1 - beta^t, in double: near the start it is the difference of almost equal numbers.
 Term bias_correction(const WeightUpdate& update, Term step, std::string_view one_minus_beta) {
-  const Term beta = 1.0 - cast_to(DataType::Double, update.builder.scalar(one_minus_beta, update.name, update.type));
+  const Term beta =
+      1.0 - cast_to(DataType::Double, update.builder.scalar(one_minus_beta, update.name, update.type));
   const Term remaining = beta.with("Pow", cast_to(DataType::Double, step));
   return cast_to(update.type, 1.0 - remaining);
 }
@@ -37,7 +40,8 @@ Term next_step(const WeightUpdate& update) {
   const Term step = update.builder.variable({.name = name,
                                              .kind = VariableKind::OptimizerState,
                                              .initial = filled(DataType::Float, {}, 0),
-                                             .weight = update.name}) + 1.0;
+                                             .weight = update.name}) +
+                    1.0;
   update.builder.update(name, step, true);
   return step;
 }
@@ -63,7 +67,8 @@ std::optional<Term> trust_ratio(const WeightUpdate& update, Term step) {
   if (update.is_constant("adamMaxWeightNorm", 0)) return {};
   const Term weight_length = length(update, update.value());
   const Term step_length = length(update, step);
-  const Term limit = cast_to(weight_length.context->type(weight_length).element, update.scalar("adamMaxWeightNorm"));
+  const Term limit =
+      cast_to(weight_length.context->type(weight_length).element, update.scalar("adamMaxWeightNorm"));
   const Term ratio = weight_length.with("Min", limit) / step_length;
   const Term has_meaning = weight_length.with("Min", step_length).with("Min", limit) > 0.0;
   return cast_to(update.type, choose(has_meaning, ratio, 1));
@@ -89,7 +94,8 @@ void update_by_adam(WeightUpdate& update) {
   if (has_bias(optimizer.kind)) {
     const Term step = next_step(update);
     mean = mean / bias_correction(update, step, "adamOneMinusBeta1");
-    if (optimizer.kind != OptimizerKind::AdaMax) spread = spread / bias_correction(update, step, "adamOneMinusBeta2");
+    if (optimizer.kind != OptimizerKind::AdaMax)
+      spread = spread / bias_correction(update, step, "adamOneMinusBeta2");
   }
   if (optimizer.kind != OptimizerKind::AdaMax) spread = spread.call("Sqrt");
   Term step = mean / (spread + update.scalar(optimizer.scaled_state ? "adamScaledEps" : "adamEps"));

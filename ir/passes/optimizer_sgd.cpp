@@ -1,4 +1,5 @@
-// SGD (semantics, section 10.3): without momentum, with a velocity that runs one update ahead, and with one apart.
+// SGD (semantics, section 10.3): without momentum, with a velocity that runs one update ahead, and with one
+// apart.
 #include "ir/element.h"
 #include "ir/passes/weight_update.h"
 
@@ -48,8 +49,8 @@ void with_velocity_ahead(WeightUpdate& update) {
   update.set(weight);
 }
 
-// As if both were apart, but with the velocity one update ahead: nesterov momentum and clipping need the gradient
-// by itself.
+// As if both were apart, but with the velocity one update ahead: nesterov momentum and clipping need the
+// gradient by itself.
 void with_gradient_and_velocity_ahead(WeightUpdate& update) {
   const Term gradient = scaled(update, update.gradient, "dampeningScaleFactor2");
   const Term velocity = update.state(kCombined, first_velocity(update, "weightDecayScaleFactor2")) + gradient;
@@ -65,8 +66,8 @@ void with_gradient_and_velocity_ahead(WeightUpdate& update) {
 }
 
 void with_velocity_apart(WeightUpdate& update) {
-  const Term gradient = plus_scaled(update, scaled(update, update.gradient, "dampeningScaleFactor2"), update.value(),
-                                    "weightDecayScaleFactor2");
+  const Term gradient = plus_scaled(update, scaled(update, update.gradient, "dampeningScaleFactor2"),
+                                    update.value(), "weightDecayScaleFactor2");
   const Term velocity = update.state(kSeparate) * update.scalar("scaledMomentum2") + gradient;
   Term step = velocity;
   if (update.builder.optimizer.nesterov) step = gradient + velocity * update.scalar("scaledMomentum2");

@@ -17,8 +17,13 @@ class UpdateBuilder {
  public:
   UpdateBuilder(Training& to, const Optimizer& with, const Contributions& of,
                 const std::map<std::string, Tensor>& continued)
-      : training(to), optimizer(with), contributions(of), saved(continued), builder_(to.graph),
-        context_(builder_, Op{}, {}, {}), placed_ops_(to.graph.ops.size()) {}
+      : training(to),
+        optimizer(with),
+        contributions(of),
+        saved(continued),
+        builder_(to.graph),
+        context_(builder_, Op{}, {}, {}),
+        placed_ops_(to.graph.ops.size()) {}
 
   Training& training;
   const Optimizer& optimizer;
@@ -29,8 +34,8 @@ class UpdateBuilder {
   Term number(double value, DataType type) { return term_of(builder_.constant(filled(type, {}, value))); }
   /// A hyper-parameter: a constant, or an input that all its readers share.
   Term scalar(std::string_view name, std::string_view weight, DataType type);
-  /// A variable becomes an input; one that is there already stays. What is saved takes the place of its initial
-  /// value. Error when that has another type or shape.
+  /// A variable becomes an input; one that is there already stays. What is saved takes the place of its
+  /// initial value. Error when that has another type or shape.
   Term variable(Variable variable);
   void update(std::string_view variable, Term value, bool outer);
   /// What has been appended since the last call runs at `place`, in the outer context or in each micro-batch.

@@ -1,5 +1,5 @@
-// Every optimizer against its equations in double. The loss is the sum of weight times data, so that the data are
-// the gradients.
+// Every optimizer against its equations in double. The loss is the sum of weight times data, so that the data
+// are the gradients.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -41,14 +41,17 @@ Numbers gradient(int step, int m = 0) {
 }
 
 ir::Tensor float_tensor(const Numbers& numbers) {
-  return testing::tensor<float>({static_cast<std::int64_t>(numbers.size())}, {numbers.begin(), numbers.end()});
+  return testing::tensor<float>({static_cast<std::int64_t>(numbers.size())},
+                                {numbers.begin(), numbers.end()});
 }
 
-ir::Training training_of(const std::string& text, const Optimizer& optimizer, const Contributions& contributions = {}) {
+ir::Training training_of(const std::string& text, const Optimizer& optimizer,
+                         const Contributions& contributions = {}) {
   ir::Graph graph = testing::graph_of(text);
   const std::vector<ir::Variable> weights = ir::take_weights(graph);
-  ir::Training training = ir::make_training(std::move(graph), {.loss = "loss", .weights = weights, .optimizer = optimizer,
-                                                               .contributions = contributions});
+  ir::Training training = ir::make_training(
+      std::move(graph),
+      {.loss = "loss", .weights = weights, .optimizer = optimizer, .contributions = contributions});
   ir::optimize(training, {.evaluate = kernels::evaluate});
   return training;
 }
@@ -69,8 +72,8 @@ using Schedule = std::function<void(Optimizer&, int step)>;
 // Trains for kSteps updates whose gradient is the sum or mean over the micro-batches, and by the equations.
 void expect_equations(Optimizer optimizer, const Contributions& contributions, const Schedule& schedule,
                       const Equations& equations) {
-  SCOPED_TRACE(fmt::format("accumulation {} replicas {} reduction {}", contributions.accumulation, contributions.replicas,
-                           static_cast<int>(contributions.reduction)));
+  SCOPED_TRACE(fmt::format("accumulation {} replicas {} reduction {}", contributions.accumulation,
+                           contributions.replicas, static_cast<int>(contributions.reduction)));
   schedule(optimizer, 0);
   GraphTrainer trainer(training_of(kModel, optimizer, contributions), contributions.replicas);
   Numbers expected = kFirstWeight;
@@ -119,7 +122,8 @@ TEST(Sgd, WithoutMomentum) {
   for (const Contributions& contributions : all_contributions()) {
     double rate = 0;
     expect_equations(
-        ir::make_optimizer(OptimizerKind::Sgd, {{"learningRate", {0.1, false}}, {"weightDecay", {0.02}}}), contributions,
+        ir::make_optimizer(OptimizerKind::Sgd, {{"learningRate", {0.1, false}}, {"weightDecay", {0.02}}}),
+        contributions,
         [&](Optimizer& optimizer, int step) {
           rate = falling(0.05, step);
           optimizer.defaults["learningRate"].value = rate;
@@ -134,16 +138,19 @@ struct Momentum {
   double dampening;
 };
 
-// PyTorch's equations. With the velocity ahead, a learning rate that changes takes effect at once, since only the
-// decay and the momentum are one update late, and these stay.
+// PyTorch's equations. With the velocity ahead, a learning rate that changes takes effect at once, since only
+// the decay and the momentum are one update late, and these stay.
 TEST(Sgd, WithMomentum) {
   for (const Contributions& contributions : all_contributions()) {
-    for (const Momentum& form : {Momentum{ir::SgdState::Combined, false, 0.3}, Momentum{ir::SgdState::Separate, false, 0.3},
-                                 Momentum{ir::SgdState::Combined, true, 0}, Momentum{ir::SgdState::Separate, true, 0}}) {
+    for (const Momentum& form :
+         {Momentum{ir::SgdState::Combined, false, 0.3}, Momentum{ir::SgdState::Separate, false, 0.3},
+          Momentum{ir::SgdState::Combined, true, 0}, Momentum{ir::SgdState::Separate, true, 0}}) {
       SCOPED_TRACE(fmt::format("state {} nesterov {}", static_cast<int>(form.state), form.nesterov));
-      Optimizer optimizer = ir::make_optimizer(
-          OptimizerKind::Sgd, {{"learningRate", {0.1, false}}, {"weightDecay", {0.02}}, {"momentum", {0.7}},
-                               {"dampening", {form.dampening}}, {"velocityScaling", {0.5}}});
+      Optimizer optimizer = ir::make_optimizer(OptimizerKind::Sgd, {{"learningRate", {0.1, false}},
+                                                                    {"weightDecay", {0.02}},
+                                                                    {"momentum", {0.7}},
+                                                                    {"dampening", {form.dampening}},
+                                                                    {"velocityScaling", {0.5}}});
       optimizer.sgd_state = form.state;
       optimizer.nesterov = form.nesterov;
       optimizer.loss_scaling = {10};
@@ -207,7 +214,8 @@ Equations adam_equations(const AdamValues& now, OptimizerKind kind, ir::WeightDe
       double& m = (*mean)[i];
       double& v = (*spread)[i];
       m = now.beta1 * m + (1 - now.beta1) * g;
-      v = kind == OptimizerKind::AdaMax ? std::max(now.beta2 * v, std::fabs(g)) : now.beta2 * v + (1 - now.beta2) * g * g;
+      v = kind == OptimizerKind::AdaMax ? std::max(now.beta2 * v, std::fabs(g))
+                                        : now.beta2 * v + (1 - now.beta2) * g * g;
       const double mc = has_bias ? m / (1 - std::pow(now.beta1, t)) : m;
       const double vc = has_bias && kind != OptimizerKind::AdaMax ? v / (1 - std::pow(now.beta2, t)) : v;
       double x = mc / ((kind == OptimizerKind::AdaMax ? vc : std::sqrt(vc)) + now.eps);
@@ -223,8 +231,8 @@ Equations adam_equations(const AdamValues& now, OptimizerKind kind, ir::WeightDe
 }
 
 TEST(Adam, AndItsRelatives) {
-  for (const auto kind : {OptimizerKind::Adam, OptimizerKind::AdaMax, OptimizerKind::Lamb, OptimizerKind::AdamNoBias,
-                          OptimizerKind::LambNoBias}) {
+  for (const auto kind : {OptimizerKind::Adam, OptimizerKind::AdaMax, OptimizerKind::Lamb,
+                          OptimizerKind::AdamNoBias, OptimizerKind::LambNoBias}) {
     for (const auto mode : {ir::WeightDecayMode::Decay, ir::WeightDecayMode::L2Regularization}) {
       for (const bool scaled : {false, true}) {
         SCOPED_TRACE(fmt::format("{} mode {} scaled {}", name_of(kind), static_cast<int>(mode), scaled));
@@ -233,8 +241,9 @@ TEST(Adam, AndItsRelatives) {
           optimizer.decay_mode = mode;
           optimizer.scaled_state = scaled;
           AdamValues now{.largest_norm = 1.2};
-          expect_equations(optimizer, contributions, [&](Optimizer& o, int step) { now.apply(o, step); },
-                           adam_equations(now, kind, mode));
+          expect_equations(
+              optimizer, contributions, [&](Optimizer& o, int step) { now.apply(o, step); },
+              adam_equations(now, kind, mode));
         }
       }
     }
@@ -243,14 +252,16 @@ TEST(Adam, AndItsRelatives) {
 
 TEST(Adam, WithTheUsualBetas) {
   AdamValues now{.rate = 0.01, .beta1 = 0.9, .beta2 = 0.999, .decay = 0};
-  expect_equations(ir::make_optimizer(OptimizerKind::Adam, {{"learningRate", {0.01}}}), {}, [](Optimizer&, int) {},
-                   adam_equations(now, OptimizerKind::Adam, ir::WeightDecayMode::Decay));
+  expect_equations(
+      ir::make_optimizer(OptimizerKind::Adam, {{"learningRate", {0.01}}}), {}, [](Optimizer&, int) {},
+      adam_equations(now, OptimizerKind::Adam, ir::WeightDecayMode::Decay));
 }
 
 TEST(Lamb, WithoutALimitOfNormsStepsAsAdam) {
   AdamValues now{.rate = 0.01, .beta1 = 0.9, .beta2 = 0.999, .decay = 0, .largest_norm = 0};
-  expect_equations(ir::make_optimizer(OptimizerKind::Lamb, {{"learningRate", {0.01}}, {"maxWeightNorm", {0}}}), {},
-                   [](Optimizer&, int) {}, adam_equations(now, OptimizerKind::Adam, ir::WeightDecayMode::Decay));
+  expect_equations(
+      ir::make_optimizer(OptimizerKind::Lamb, {{"learningRate", {0.01}}, {"maxWeightNorm", {0}}}), {},
+      [](Optimizer&, int) {}, adam_equations(now, OptimizerKind::Adam, ir::WeightDecayMode::Decay));
 }
 
 struct AdaptiveForm {
@@ -272,7 +283,8 @@ Equations adaptive_equations(const AdaptiveForm& form, const double& rate) {
     State& s = (*states)[i];
     const bool l2 = form.mode == ir::WeightDecayMode::L2Regularization;
     if (l2) g += kDecay * w;
-    s.squares = form.kind == OptimizerKind::AdaGrad ? s.squares + g * g : kAlpha * s.squares + (1 - kAlpha) * g * g;
+    s.squares =
+        form.kind == OptimizerKind::AdaGrad ? s.squares + g * g : kAlpha * s.squares + (1 - kAlpha) * g * g;
     double x = 0;
     if (form.kind == OptimizerKind::AdaDelta) {
       x = g * std::sqrt(s.second + kEps) / std::sqrt(s.squares + kEps);
@@ -298,12 +310,14 @@ TEST(Adaptive, InEveryForm) {
   const auto is_rms = [](OptimizerKind kind) {
     return kind == OptimizerKind::RmsProp || kind == OptimizerKind::CenteredRmsProp;
   };
-  for (const auto kind : {OptimizerKind::AdaGrad, OptimizerKind::RmsProp, OptimizerKind::CenteredRmsProp, OptimizerKind::AdaDelta}) {
+  for (const auto kind : {OptimizerKind::AdaGrad, OptimizerKind::RmsProp, OptimizerKind::CenteredRmsProp,
+                          OptimizerKind::AdaDelta}) {
     for (const bool tensorflow : {false, true}) {
       if (tensorflow && !is_rms(kind)) continue;
       for (const double momentum : {0.0, 0.8}) {
         for (const auto mode : {ir::WeightDecayMode::Decay, ir::WeightDecayMode::L2Regularization}) {
-          SCOPED_TRACE(fmt::format("{} tensorflow {} momentum {} mode {}", name_of(kind), tensorflow, momentum, static_cast<int>(mode)));
+          SCOPED_TRACE(fmt::format("{} tensorflow {} momentum {} mode {}", name_of(kind), tensorflow,
+                                   momentum, static_cast<int>(mode)));
           Optimizer optimizer = ir::make_optimizer(
               kind, {{"alpha", {0.7}}, {"eps", {1e-3}}, {"weightDecay", {0.05}}, {"momentum", {momentum}}});
           optimizer.decay_mode = mode;
@@ -347,7 +361,8 @@ TEST(Optimizers, TakeAWeightsOwnValuesBeforeTheDefaults) {
       if (!is_constant(2)) optimizer.specific["v"]["learningRate"].value = falling(0.3, step);
       if (!is_constant(3)) optimizer.specific["v"]["momentum"].value = step < 9 ? 0.5 : 0.9;
       const Numbers x = gradient(step);
-      trainer.step({{{"x", float_tensor(x)}}}, ir::hyper_parameter_tensors(trainer.training(), optimizer, {}));
+      trainer.step({{{"x", float_tensor(x)}}},
+                   ir::hyper_parameter_tensors(trainer.training(), optimizer, {}));
       for (std::size_t i = 0; i < 3; ++i) {
         w[i] -= optimizer.defaults["learningRate"].value * (x[i] + 0.02 * w[i]);
         velocity[i] = optimizer.specific["v"]["momentum"].value * velocity[i] + x[i] + 0.02 * v[i];
@@ -362,7 +377,8 @@ TEST(Optimizers, TakeAWeightsOwnValuesBeforeTheDefaults) {
 // A velocity that runs ahead has taken decay and momentum of the update before.
 TEST(Sgd, WithTheVelocityAheadDecaysByTheValuesOfTheUpdateBefore) {
   Optimizer optimizer = ir::make_optimizer(
-      OptimizerKind::Sgd, {{"learningRate", {0.05}}, {"weightDecay", {0.02, false}}, {"momentum", {0.7, false}}});
+      OptimizerKind::Sgd,
+      {{"learningRate", {0.05}}, {"weightDecay", {0.02, false}}, {"momentum", {0.7, false}}});
   double decay = 0;
   double momentum = 0;
   Numbers ahead;
@@ -384,15 +400,19 @@ TEST(Sgd, WithTheVelocityAheadDecaysByTheValuesOfTheUpdateBefore) {
 TEST(ClipNorm, ShortensTheGradientsOfAGroupTogether) {
   const std::string model =
       "g (float[3] x) => (float loss) <float[3] w = {0.7, -0.4, 1.3}, float[3] v = {0.7, -0.4, 1.3}> {\n"
-      "  p = Mul (w, x)\n  q = Mul (v, x)\n  d = Add (q, q)\n  s = Add (p, d)\n  loss = ReduceSum <keepdims = 0> (s)\n}";
-  for (const auto& groups : {std::vector<ir::ClipNorm>{{1.5, {}}}, std::vector<ir::ClipNorm>{{0.5, {"w"}}, {2.5, {"v"}}}}) {
+      "  p = Mul (w, x)\n  q = Mul (v, x)\n  d = Add (q, q)\n  s = Add (p, d)\n  loss = ReduceSum <keepdims "
+      "= 0> (s)\n}";
+  for (const auto& groups :
+       {std::vector<ir::ClipNorm>{{1.5, {}}}, std::vector<ir::ClipNorm>{{0.5, {"w"}}, {2.5, {"v"}}}}) {
     for (const auto state : {ir::SgdState::Combined, ir::SgdState::Separate}) {
       for (const int accumulation : {1, 2}) {
-        Optimizer optimizer = ir::make_optimizer(OptimizerKind::Sgd, {{"learningRate", {0.1}}, {"momentum", {0.5}}});
+        Optimizer optimizer =
+            ir::make_optimizer(OptimizerKind::Sgd, {{"learningRate", {0.1}}, {"momentum", {0.5}}});
         optimizer.sgd_state = state;
         optimizer.clip_norms = groups;
         optimizer.loss_scaling = {20};
-        const Contributions contributions{.accumulation = accumulation, .reduction = GradientReduction::MeanPost};
+        const Contributions contributions{.accumulation = accumulation,
+                                          .reduction = GradientReduction::MeanPost};
         GraphTrainer trainer(training_of(model, optimizer, contributions));
         Numbers w = kFirstWeight;
         Numbers v = kFirstWeight;
@@ -400,10 +420,12 @@ TEST(ClipNorm, ShortensTheGradientsOfAGroupTogether) {
         Numbers other_velocity(3, 0);
         for (int step = 0; step < kSteps; ++step) {
           const Numbers x = gradient(step);
-          trainer.step(std::vector<TensorsByName>(static_cast<std::size_t>(accumulation), {{"x", float_tensor(x)}}));
+          trainer.step(
+              std::vector<TensorsByName>(static_cast<std::size_t>(accumulation), {{"x", float_tensor(x)}}));
           const bool together = groups.size() == 1;
           const double norm = length(x);
-          const double of_w = groups[0].max_norm / std::max(groups[0].max_norm, together ? norm * std::sqrt(5) : norm);
+          const double of_w =
+              groups[0].max_norm / std::max(groups[0].max_norm, together ? norm * std::sqrt(5) : norm);
           const double of_v = together ? of_w : 2.5 / std::max(2.5, 2 * norm);
           for (std::size_t i = 0; i < 3; ++i) {
             velocity[i] = 0.5 * velocity[i] + x[i] * of_w;
@@ -420,8 +442,8 @@ TEST(ClipNorm, ShortensTheGradientsOfAGroupTogether) {
 }
 
 TEST(ClipNorm, OfEveryOptimizer) {
-  for (const auto kind : {OptimizerKind::Sgd, OptimizerKind::Adam, OptimizerKind::Lamb, OptimizerKind::AdaGrad,
-                          OptimizerKind::CenteredRmsProp, OptimizerKind::AdaDelta}) {
+  for (const auto kind : {OptimizerKind::Sgd, OptimizerKind::Adam, OptimizerKind::Lamb,
+                          OptimizerKind::AdaGrad, OptimizerKind::CenteredRmsProp, OptimizerKind::AdaDelta}) {
     SCOPED_TRACE(name_of(kind));
     Optimizer clipping = ir::make_optimizer(kind, {{"learningRate", {0.01}}});
     clipping.clip_norms = {{0.25, {}}};
@@ -450,7 +472,8 @@ ir::Graph half_model() {
 
 ir::Tensor half_tensor(const Numbers& numbers) {
   ir::Tensor result(ir::DataType::Float16, {static_cast<std::int64_t>(numbers.size())});
-  for (std::size_t i = 0; i < numbers.size(); ++i) result.values<ir::Float16>()[i] = ir::Float16(static_cast<float>(numbers[i]));
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    result.values<ir::Float16>()[i] = ir::Float16(static_cast<float>(numbers[i]));
   return result;
 }
 
@@ -461,7 +484,8 @@ TEST(Float16Weights, KeepTheirStateInFloat) {
   ir::Graph graph = half_model();
   const std::vector<ir::Variable> weights = ir::take_weights(graph);
   GraphTrainer trainer(ir::make_training(
-      std::move(graph), {.loss = "loss", .weights = weights, .optimizer = optimizer, .contributions = {.accumulation = 2}}));
+      std::move(graph),
+      {.loss = "loss", .weights = weights, .optimizer = optimizer, .contributions = {.accumulation = 2}}));
   double mean = 0;
   for (int step = 0; step < kSteps; ++step) {
     trainer.step({{{"x", half_tensor({1, 2, 4})}}, {{"x", half_tensor({0.0009765625, 2, 4})}}});
@@ -478,11 +502,15 @@ TEST(AutomaticLossScaling, DoublesTheScaleUntilGradientsAreLarge) {
     ir::Graph graph = half_model();
     const std::vector<ir::Variable> weights = ir::take_weights(graph);
     const Contributions contributions{.accumulation = accumulation, .reduction = GradientReduction::MeanPost};
-    GraphTrainer trainer(ir::make_training(std::move(graph), {.loss = "loss", .weights = weights, .optimizer = optimizer,
-                                                              .contributions = contributions,
-                                                              .automatic_loss_scaling = ir::AutomaticLossScaling{}}));
+    GraphTrainer trainer(
+        ir::make_training(std::move(graph), {.loss = "loss",
+                                             .weights = weights,
+                                             .optimizer = optimizer,
+                                             .contributions = contributions,
+                                             .automatic_loss_scaling = ir::AutomaticLossScaling{}}));
     const auto hyper = ir::hyper_parameter_tensors(trainer.training(), optimizer, contributions);
-    const std::vector<TensorsByName> micro_batches(static_cast<std::size_t>(accumulation), {{"x", half_tensor({1, 0.5, -0.25})}});
+    const std::vector<TensorsByName> micro_batches(static_cast<std::size_t>(accumulation),
+                                                   {{"x", half_tensor({1, 0.5, -0.25})}});
     // 1024 to 8192; 8192 is above an eighth of 65504.
     for (const float factor : {2, 4, 8, 4, 8, 4}) {
       trainer.step(micro_batches, hyper);
@@ -494,7 +522,8 @@ TEST(AutomaticLossScaling, DoublesTheScaleUntilGradientsAreLarge) {
 
 // A network whose gradients depend on its weights, with a loss over samples.
 const char* const kNetwork =
-    "g (float[N,3] x) => (float[N,2] y) <float[3,4] a = {0.1, -0.2, 0.3, 0.4, 0.5, -0.6, 0.7, 0.8, -0.9, 0.1, 0.2, 0.3}, "
+    "g (float[N,3] x) => (float[N,2] y) <float[3,4] a = {0.1, -0.2, 0.3, 0.4, 0.5, -0.6, 0.7, 0.8, -0.9, "
+    "0.1, 0.2, 0.3}, "
     "float[4] b = {0.1, 0.2, 0.3, 0.4}, float[4,2] c = {0.5, -0.4, 0.3, 0.2, -0.1, 0.6, 0.7, -0.8}> {\n"
     "  p = MatMul (x, a)\n  q = Add (p, b)\n  h = Tanh (q)\n  y = MatMul (h, c)\n}";
 
@@ -504,11 +533,14 @@ GraphTrainer network_trainer(int samples, const Optimizer& optimizer, const Cont
   options.dims["N"] = samples;
   ir::Graph graph = importer::import_text(testing::model_text(kNetwork), options).graph;
   ir::infer(graph);
-  const std::string loss = ir::add_loss(graph, ir::LossKind::CrossEntropy, "y", "label", {.reduction = reduction});
+  const std::string loss =
+      ir::add_loss(graph, ir::LossKind::CrossEntropy, "y", "label", {.reduction = reduction});
   const std::vector<ir::Variable> weights = ir::take_weights(graph, {"a", "b", "c"});
-  return GraphTrainer(ir::make_training(std::move(graph), {.loss = loss, .weights = weights, .optimizer = optimizer,
-                                                           .contributions = contributions}),
-                      contributions.replicas);
+  return GraphTrainer(
+      ir::make_training(
+          std::move(graph),
+          {.loss = loss, .weights = weights, .optimizer = optimizer, .contributions = contributions}),
+      contributions.replicas);
 }
 
 // Samples first to first + count of a step.
@@ -519,7 +551,8 @@ TensorsByName samples(int step, int first, int count) {
     for (int i = 0; i < 3; ++i) x.push_back(static_cast<float>(std::sin(1.1 * step + 2.3 * n + 0.7 * i)));
     labels.push_back((n * 3 + step) % 2);
   }
-  return {{"x", testing::tensor<float>({count, 3}, x)}, {"label", testing::tensor<std::int64_t>({count}, labels)}};
+  return {{"x", testing::tensor<float>({count, 3}, x)},
+          {"label", testing::tensor<std::int64_t>({count}, labels)}};
 }
 
 TEST(Accumulation, OfAnyFactorsEqualsTheWholeBatch) {
@@ -527,9 +560,11 @@ TEST(Accumulation, OfAnyFactorsEqualsTheWholeBatch) {
     ir::LossReduction loss;
     GradientReduction gradients;
   };
-  Optimizer sgd = ir::make_optimizer(OptimizerKind::Sgd, {{"learningRate", {0.12}}, {"weightDecay", {0.08}}, {"momentum", {0.5}}});
+  Optimizer sgd = ir::make_optimizer(
+      OptimizerKind::Sgd, {{"learningRate", {0.12}}, {"weightDecay", {0.08}}, {"momentum", {0.5}}});
   sgd.loss_scaling = {8};
-  const Optimizer adam = ir::make_optimizer(OptimizerKind::Adam, {{"learningRate", {0.01}}, {"weightDecay", {0.08}}});
+  const Optimizer adam =
+      ir::make_optimizer(OptimizerKind::Adam, {{"learningRate", {0.01}}, {"weightDecay", {0.08}}});
   for (const Optimizer& optimizer : {sgd, adam}) {
     for (const auto& [loss, gradients] : {Reductions{ir::LossReduction::Mean, GradientReduction::MeanPost},
                                           Reductions{ir::LossReduction::Mean, GradientReduction::MeanRunning},
@@ -537,10 +572,12 @@ TEST(Accumulation, OfAnyFactorsEqualsTheWholeBatch) {
       GraphTrainer whole = network_trainer(12, optimizer, {.reduction = gradients}, loss);
       for (int step = 0; step < 5; ++step) whole.step({samples(step, 0, 12)});
       for (const auto& [accumulation, replicas] : {std::pair(4, 1), std::pair(1, 3), std::pair(2, 3)}) {
-        SCOPED_TRACE(fmt::format("{} {} {} {}", name_of(optimizer.kind), static_cast<int>(gradients), accumulation, replicas));
+        SCOPED_TRACE(fmt::format("{} {} {} {}", name_of(optimizer.kind), static_cast<int>(gradients),
+                                 accumulation, replicas));
         const int count = accumulation * replicas;
         GraphTrainer split = network_trainer(
-            12 / count, optimizer, {.accumulation = accumulation, .replicas = replicas, .reduction = gradients}, loss);
+            12 / count, optimizer,
+            {.accumulation = accumulation, .replicas = replicas, .reduction = gradients}, loss);
         for (int step = 0; step < 5; ++step) {
           std::vector<TensorsByName> parts;
           for (int m = 0; m < count; ++m) parts.push_back(samples(step, m * 12 / count, 12 / count));
@@ -574,12 +611,14 @@ TEST(LossScaling, ChangesNoWeight) {
 
 // Replicas that all know a gradient beforehand add it up as if they had reduced it.
 TEST(Replicas, AddUpAGradientThatNoDataDecides) {
-  for (const auto reduction : {GradientReduction::Sum, GradientReduction::MeanPost, GradientReduction::MeanRunning}) {
+  for (const auto reduction :
+       {GradientReduction::Sum, GradientReduction::MeanPost, GradientReduction::MeanRunning}) {
     const Contributions contributions{.replicas = 2, .reduction = reduction};
-    GraphTrainer trainer(training_of("g (float[3] x) => (float loss) <float[3] w = {0.7, -0.4, 1.3}> {\n"
-                                     "  s = Add (w, x)\n  loss = ReduceSum <keepdims = 0> (s)\n}",
-                                     ir::make_optimizer(OptimizerKind::Sgd, {{"learningRate", {0.1}}}), contributions),
-                         2);
+    GraphTrainer trainer(
+        training_of("g (float[3] x) => (float loss) <float[3] w = {0.7, -0.4, 1.3}> {\n"
+                    "  s = Add (w, x)\n  loss = ReduceSum <keepdims = 0> (s)\n}",
+                    ir::make_optimizer(OptimizerKind::Sgd, {{"learningRate", {0.1}}}), contributions),
+        2);
     trainer.step({{{"x", float_tensor({1, 2, 3})}}, {{"x", float_tensor({4, 5, 6})}}});
     const double gradients = reduction == GradientReduction::Sum ? 2 : 1;
     EXPECT_NEAR(trainer.variable("w").values<float>()[0], 0.7 - 0.1 * gradients, 1e-6);

@@ -25,7 +25,9 @@ std::string refusal(OptimizerKind kind, const OptimizerValues& values) {
 }
 
 TEST(CheckOptimizer, NamesValuesOutOfRange) {
-  const auto sgd = [](const char* name, OptimizerValue value) { return refusal(OptimizerKind::Sgd, {{name, value}}); };
+  const auto sgd = [](const char* name, OptimizerValue value) {
+    return refusal(OptimizerKind::Sgd, {{name, value}});
+  };
   EXPECT_EQ(sgd("learningRate", {-0.1}), "learningRate is -0.1, it must be at least 0");
   EXPECT_EQ(sgd("learningRate", {0}), "learningRate is constant 0, so that no weight would change");
   EXPECT_EQ(sgd("learningRate", {0, false}), "");

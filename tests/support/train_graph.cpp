@@ -25,7 +25,8 @@ TensorsByName run(InferenceSession& session, const std::vector<const TensorsByNa
   for (const auto& input : session.inputs()) inputs.push_back(find_input(input.name, sources));
   const auto results = session.run(inputs);
   TensorsByName outputs;
-  for (std::size_t i = 0; i < results.size(); ++i) outputs[session.outputs()[i].name] = results[i].tensor.clone();
+  for (std::size_t i = 0; i < results.size(); ++i)
+    outputs[session.outputs()[i].name] = results[i].tensor.clone();
   return outputs;
 }
 
@@ -113,7 +114,8 @@ GraphTrainer::GraphTrainer(ir::Training training, int replicas)
 double GraphTrainer::step(const std::vector<TensorsByName>& micro_batches,
                           const std::vector<ir::Tensor>& hyper_parameters) {
   TensorsByName hyper;
-  for (std::size_t i = 0; i < hyper_parameters.size(); ++i) hyper[training_.hyper_parameters[i]] = hyper_parameters[i];
+  for (std::size_t i = 0; i < hyper_parameters.size(); ++i)
+    hyper[training_.hyper_parameters[i]] = hyper_parameters[i];
   std::vector<TensorsByName> made(variables_.size());
   double loss = 0;
   for (std::size_t m = 0; m < micro_batches.size(); ++m) {
@@ -124,7 +126,8 @@ double GraphTrainer::step(const std::vector<TensorsByName>& micro_batches,
     if (replica == 0) loss = made[replica].at(name).to_number();
   }
   for (const std::string& name : training_.reduced) {
-    if (variables_.size() > 1) reduce(made[0].contains(name) ? made : variables_, name, training_.reduces_by_mean);
+    if (variables_.size() > 1)
+      reduce(made[0].contains(name) ? made : variables_, name, training_.reduces_by_mean);
   }
   for (std::size_t r = 0; r < variables_.size(); ++r) {
     apply(training_, true, run(*outer_, {&made[r], &variables_[r], &hyper}), variables_[r]);

@@ -16,9 +16,11 @@ class GraphTrainer {
  public:
   explicit GraphTrainer(ir::Training training, int replicas = 1);
 
-  /// One update. `micro_batches` holds the data inputs of each micro-batch, replica fastest; `hyper_parameters`
-  /// are in the order of Training::hyper_parameters. The loss of the last micro-batch on replica 0.
-  double step(const std::vector<TensorsByName>& micro_batches, const std::vector<ir::Tensor>& hyper_parameters = {});
+  /// One update. `micro_batches` holds the data inputs of each micro-batch, replica fastest;
+  /// `hyper_parameters` are in the order of Training::hyper_parameters. The loss of the last micro-batch on
+  /// replica 0.
+  double step(const std::vector<TensorsByName>& micro_batches,
+              const std::vector<ir::Tensor>& hyper_parameters = {});
 
   const ir::Tensor& variable(const std::string& name, int replica = 0) const {
     return variables_[static_cast<std::size_t>(replica)].at(name);

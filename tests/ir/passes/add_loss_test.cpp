@@ -62,7 +62,8 @@ TEST(AddLoss, RunsWhereTheOutputIsMade) {
 }
 
 TEST(AddLoss, NamesWhatDoesNotFit) {
-  EXPECT_THAT(refusal("z", "label"), HasSubstr("output 'z': the model has none of this name, the nearest is 'y'"));
+  EXPECT_THAT(refusal("z", "label"),
+              HasSubstr("output 'z': the model has none of this name, the nearest is 'y'"));
   EXPECT_THAT(refusal("y", "x"), HasSubstr("target 'x': the model's input is float[4,3], int64[4] needed"));
 }
 
@@ -90,7 +91,8 @@ float probability_loss(const std::vector<float>& output, const LossOptions& opti
 
 TEST(AddLoss, TakesNoProbabilityAsLessThanTheSmallest) {
   EXPECT_NEAR(probability_loss({0.25F, 0.75F, 0.5F, 0.5F}), -(std::log(0.25) + std::log(0.5)) / 2, 1e-6);
-  EXPECT_NEAR(probability_loss({0, 1, 0.5F, 0.5F}, {.reduction = LossReduction::Sum}), -(std::log(1e-7) + std::log(0.5)), 1e-5);
+  EXPECT_NEAR(probability_loss({0, 1, 0.5F, 0.5F}, {.reduction = LossReduction::Sum}),
+              -(std::log(1e-7) + std::log(0.5)), 1e-5);
 }
 
 TEST(AddLoss, TakesLogarithmsAsTheyAre) {
@@ -105,7 +107,8 @@ TEST(AddLoss, LeavesOutSamplesThatAreIgnored) {
   };
   EXPECT_NEAR(loss({0, -100, 1}, options), (std::log1p(std::exp(1)) + std::log1p(std::exp(-1))) / 2, 1e-6);
   EXPECT_EQ(loss({-100, -100, -100}, options), 0);
-  EXPECT_NEAR(loss({0, -100, -100}, {.reduction = LossReduction::Sum, .ignored_label = -100}), std::log1p(std::exp(1)), 1e-6);
+  EXPECT_NEAR(loss({0, -100, -100}, {.reduction = LossReduction::Sum, .ignored_label = -100}),
+              std::log1p(std::exp(1)), 1e-6);
 }
 
 TEST(AddLoss, FindsTheClassesOnAnyAxis) {
@@ -122,16 +125,19 @@ TEST(AddLoss, FindsTheClassesOnAnyAxis) {
     expected += std::log1p(std::exp(other - own)) / 6;
   }
   EXPECT_NEAR(loss, expected, 1e-6);
-  EXPECT_NEAR(loss_of(LossKind::CrossEntropy, {2}, {1, 2}, Tensor::scalar<std::int64_t>(0)), std::log1p(std::exp(1)), 1e-6);
+  EXPECT_NEAR(loss_of(LossKind::CrossEntropy, {2}, {1, 2}, Tensor::scalar<std::int64_t>(0)),
+              std::log1p(std::exp(1)), 1e-6);
 }
 
 TEST(AddLoss, MeasuresDistances) {
   const Tensor wanted = testing::tensor<float>({2, 2}, {1, 1, 1, 1});
   const std::vector<float> output{0, 2, 4, 1};
   EXPECT_FLOAT_EQ(loss_of(LossKind::L1, {2, 2}, output, wanted), 5.0F / 4);
-  EXPECT_FLOAT_EQ(loss_of(LossKind::L1, {2, 2}, output, {}, {.reduction = LossReduction::Sum, .lambda = 0.5}), 3.5F);
+  EXPECT_FLOAT_EQ(loss_of(LossKind::L1, {2, 2}, output, {}, {.reduction = LossReduction::Sum, .lambda = 0.5}),
+                  3.5F);
   EXPECT_FLOAT_EQ(loss_of(LossKind::MeanSquaredError, {2, 2}, output, wanted), 11.0F / 4);
-  EXPECT_FLOAT_EQ(loss_of(LossKind::MeanSquaredError, {2, 2}, output, wanted, {.reduction = LossReduction::Sum}), 11);
+  EXPECT_FLOAT_EQ(
+      loss_of(LossKind::MeanSquaredError, {2, 2}, output, wanted, {.reduction = LossReduction::Sum}), 11);
 }
 
 }  // namespace

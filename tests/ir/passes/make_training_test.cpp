@@ -55,9 +55,12 @@ std::vector<std::string> places(const Training& training, std::size_t forward) {
   for (std::size_t i = forward; i < training.graph.ops.size(); ++i) {
     const Op& op = training.graph.ops[i];
     std::string text(op.spec->name);
-    if (const auto* ipu = attribute_if<std::int64_t>(op, "__ipu_number")) text += fmt::format(" ipu {}", *ipu);
-    if (const auto* stage = attribute_if<std::int64_t>(op, "__pipeline_stage")) text += fmt::format(" stage {}", *stage);
-    if (const auto* phase = attribute_if<std::int64_t>(op, "__execution_phase")) text += fmt::format(" phase {}", *phase);
+    if (const auto* ipu = attribute_if<std::int64_t>(op, "__ipu_number"))
+      text += fmt::format(" ipu {}", *ipu);
+    if (const auto* stage = attribute_if<std::int64_t>(op, "__pipeline_stage"))
+      text += fmt::format(" stage {}", *stage);
+    if (const auto* phase = attribute_if<std::int64_t>(op, "__execution_phase"))
+      text += fmt::format(" phase {}", *phase);
     if (attribute_if<std::int64_t>(op, kContextAttribute) != nullptr) text += " outer";
     found.push_back(text);
   }
@@ -73,7 +76,8 @@ constexpr const char* kTwoStages =
 
 TEST(MakeTraining, PutsDerivativesOnTheWayBackAndUpdatesBesideThem) {
   const std::vector<std::string> found = places(trained(kTwoStages), 4);
-  // w's gradient is made where the loss is; v's is a sum whose last part comes from stage 0, whose way back is 2.
+  // w's gradient is made where the loss is; v's is a sum whose last part comes from stage 0, whose way back
+  // is 2.
   EXPECT_THAT(found, Contains("Sum ipu 0 stage 2"));
   EXPECT_THAT(found, Contains("Sub ipu 0 stage 2 outer"));
   EXPECT_THAT(found, Contains("Sub ipu 1 stage 1 outer"));
@@ -103,14 +107,16 @@ TEST(MakeTraining, KeepsWhatIsMadeForAForwardOpThatIsComputedAgain) {
 TEST(MakeTraining, TellsVariablesUpdatesAndWhatReplicasReduce) {
   Optimizer optimizer = sgd({{"learningRate", {0.1, false}}, {"momentum", {0.9}}});
   optimizer.sgd_state = SgdState::Separate;
-  const Training training = trained(
-      kTwoStages, {.loss = "loss", .optimizer = optimizer, .contributions = {.accumulation = 4}});
-  EXPECT_THAT(names_of(training.variables), ElementsAre("v", "w", "Accum___v", "Accum___w", "Accl1___v", "Accl1___w"));
+  const Training training =
+      trained(kTwoStages, {.loss = "loss", .optimizer = optimizer, .contributions = {.accumulation = 4}});
+  EXPECT_THAT(names_of(training.variables),
+              ElementsAre("v", "w", "Accum___v", "Accum___w", "Accl1___v", "Accl1___w"));
   EXPECT_THAT(training.reduced, ElementsAre("Accum___v", "Accum___w"));
   EXPECT_THAT(training.hyper_parameters, ElementsAre("scaledLearningRate2___default___FLOAT"));
   const auto updates_of = [&](const std::string& name, bool outer) {
-    return std::count_if(training.updates.begin(), training.updates.end(),
-                         [&](const Update& update) { return update.variable == name && update.outer == outer; });
+    return std::count_if(training.updates.begin(), training.updates.end(), [&](const Update& update) {
+      return update.variable == name && update.outer == outer;
+    });
   };
   EXPECT_EQ(updates_of("Accum___w", false), 1);
   EXPECT_EQ(updates_of("Accum___w", true), 1);
@@ -125,9 +131,10 @@ TEST(MakeTraining, WithoutAccumulationReducesTheGradientsThemselves) {
 }
 
 TEST(MakeTraining, HasACounterForEachPlaceOfARunningMean) {
-  const Training training =
-      trained(kTwoStages, {.loss = "loss", .optimizer = sgd(),
-                           .contributions = {.accumulation = 2, .reduction = GradientReduction::MeanRunning}});
+  const Training training = trained(
+      kTwoStages, {.loss = "loss",
+                   .optimizer = sgd(),
+                   .contributions = {.accumulation = 2, .reduction = GradientReduction::MeanRunning}});
   EXPECT_THAT(names_of(training.variables), Contains("Counter____VGraph0_PStage2"));
   EXPECT_THAT(names_of(training.variables), Contains("Counter____VGraph1_PStage1"));
   EXPECT_TRUE(training.reduces_by_mean);
@@ -164,7 +171,8 @@ TEST(MakeTraining, StartsAVelocityAheadWithTheDecay) {
 // momentum 0.5: the mean of the channel's numbers 1, 3 moves 0 to 1, then to 1.5.
 TEST(MakeTraining, UpdatesRunningStatisticsInEveryMicroBatch) {
   testing::GraphTrainer trainer(
-      trained("g (float[2,1] x) => (float loss) <float[1] s = {1}, float[1] b = {0}, float[1] m = {0}, float[1] d = {1}> {\n"
+      trained("g (float[2,1] x) => (float loss) <float[1] s = {1}, float[1] b = {0}, float[1] m = {0}, "
+              "float[1] d = {1}> {\n"
               "  y, n, e = BatchNormalization <training_mode = 1, momentum = 0.5> (x, s, b, m, d)\n"
               "  z = Mul (y, y)\n  loss = ReduceSum <keepdims = 0> (z)\n}",
               {.loss = "loss", .optimizer = sgd(), .contributions = {.accumulation = 2}}));
@@ -174,14 +182,16 @@ TEST(MakeTraining, UpdatesRunningStatisticsInEveryMicroBatch) {
   EXPECT_FLOAT_EQ(trainer.variable("m").values<float>()[0], 1.5F);
   EXPECT_FLOAT_EQ(trainer.variable("d").values<float>()[0], 1.0F);
   for (const Variable& variable : trainer.training().variables) {
-    EXPECT_EQ(variable.kind == VariableKind::Statistic, variable.name == "m" || variable.name == "d") << variable.name;
+    EXPECT_EQ(variable.kind == VariableKind::Statistic, variable.name == "m" || variable.name == "d")
+        << variable.name;
   }
 }
 
 TEST(MakeTraining, NeverLearnsStatistics) {
-  const Training training =
-      trained("g (float[2,1] x) => (float loss) <float[1] s = {1}, float[1] b = {0}, float[1] m = {0}, float[1] d = {1}> {\n"
-              "  y = BatchNormalization (x, s, b, m, d)\n  loss = ReduceSum <keepdims = 0> (y)\n}");
+  const Training training = trained(
+      "g (float[2,1] x) => (float loss) <float[1] s = {1}, float[1] b = {0}, float[1] m = {0}, float[1] d = "
+      "{1}> {\n"
+      "  y = BatchNormalization (x, s, b, m, d)\n  loss = ReduceSum <keepdims = 0> (y)\n}");
   EXPECT_THAT(names_of(training.variables), ElementsAre("s", "b"));
 }
 
@@ -195,8 +205,9 @@ TEST(MakeTraining, NamesWhatCannotBeALoss) {
 }
 
 TEST(MakeTraining, KeepsTheNamesOfWhatIsReducedThroughOptimize) {
-  Training training = trained("g (float[3] x) => (float loss) <float[3] w = {1, 2, 3}> {\n"
-                              "  p = Mul (w, x)\n  i = Identity (p)\n  loss = ReduceSum <keepdims = 0> (i)\n}");
+  Training training = trained(
+      "g (float[3] x) => (float loss) <float[3] w = {1, 2, 3}> {\n"
+      "  p = Mul (w, x)\n  i = Identity (p)\n  loss = ReduceSum <keepdims = 0> (i)\n}");
   const std::size_t outputs = training.graph.outputs.size();
   optimize(training, {});
   EXPECT_EQ(training.graph.outputs.size(), outputs);
@@ -212,13 +223,15 @@ std::string scaling_refusal(const AutomaticLossScaling& scaling, bool constant) 
 }
 
 TEST(AutomaticLossScaling, NamesWhatDoesNotFit) {
-  EXPECT_EQ(scaling_refusal({}, true), "automatic loss scaling: the optimizer's loss scaling is constant, it must not be");
+  EXPECT_EQ(scaling_refusal({}, true),
+            "automatic loss scaling: the optimizer's loss scaling is constant, it must not be");
   EXPECT_EQ(scaling_refusal({}, false), "automatic loss scaling: no gradient of type float16 to follow");
   EXPECT_EQ(scaling_refusal({.bin_edge = 1.5}, false),
             "automatic loss scaling: binEdgeLocation is 1.5, it must be from 0 to 1");
   EXPECT_EQ(scaling_refusal({.threshold = -1}, false),
             "automatic loss scaling: thresholdUpperCountProportion is -1, it must be from 0 to 1");
-  EXPECT_THAT(scaling_refusal({.tensors = {"p"}}, false), HasSubstr("1 tensors to track found, none is needed"));
+  EXPECT_THAT(scaling_refusal({.tensors = {"p"}}, false),
+              HasSubstr("1 tensors to track found, none is needed"));
 }
 
 }  // namespace
