@@ -1,6 +1,7 @@
 #include "ir/builder.h"
 
 #include "ir/infer.h"
+#include "ir/infer_bodies.h"
 
 namespace podium::ir {
 
@@ -38,6 +39,20 @@ std::vector<ValueId> Builder::ops(std::string_view domain, std::string_view type
     graph_.ops.push_back(std::move(op));
   }
   return results;
+}
+
+std::vector<ValueId> Builder::append(Op op, std::size_t outputs) {
+  for (std::size_t i = 0; i < outputs; ++i) op.outputs.push_back(graph_.add_value(graph_.fresh_name(op.spec->name)));
+  infer_with_bodies(graph_, op);
+  std::vector<ValueId> results = op.outputs;
+  graph_.ops.push_back(std::move(op));
+  return results;
+}
+
+void Builder::infer_again(OpId id) {
+  Op op = std::move(graph_[id]);
+  infer_with_bodies(graph_, op);
+  graph_[id] = std::move(op);
 }
 
 void Builder::output(ValueId value) { graph_.outputs.push_back(value); }

@@ -23,6 +23,10 @@ class Builder {
   /// Several outputs, in any domain.
   std::vector<ValueId> ops(std::string_view domain, std::string_view type, std::vector<ValueId> inputs,
                            std::size_t outputs, std::vector<Attribute> attributes = {});
+  /// Any op, with bodies too: its outputs are made and typed, as are the values in its bodies.
+  std::vector<ValueId> append(Op op, std::size_t outputs);
+  /// After a change of the op: the types of its outputs and bodies.
+  void infer_again(OpId id);
   void output(ValueId value);
 
   Graph& graph() { return graph_; }

@@ -21,6 +21,7 @@ class GradientContext {
   std::vector<ValueId> output_gradients;      ///< kNoValue: nothing flows into that output
   std::vector<ValueId> input_gradients;       ///< to fill; kNoValue: none
   std::vector<bool> wanted;                   ///< per input: somebody needs its gradient
+  OpId id = {};                               ///< where the builder's graph has the op
 
   GradientContext(Builder& with, Op of, std::vector<ValueId> flowing, std::vector<bool> needed)
       : builder(with),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/infer_bodies.h"
 #include "ir/passes/bodies.h"
 #include "ir/verify.h"
 
@@ -215,6 +216,8 @@ void infer(Graph& graph, const InferOptions& options) {
   }
   infer_in_place(graph, options, "");
 }
+
+void infer_with_bodies(Graph& graph, Op& op) { infer_op(graph, op, {}, ""); }
 
 std::vector<Type> infer_outputs(const Op& op, std::span<const Datum* const> inputs) {
   InferContext context(op);

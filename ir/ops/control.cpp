@@ -2,6 +2,7 @@
 
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
+#include "ir/ops/gradients.h"
 #include "ir/work.h"
 
 namespace podium::ir {
@@ -248,7 +249,8 @@ OpSpec if_row() {
           .types = {{'B', kBool}, {'V', {}, true}},
           .attributes = {must_have("then_branch", AttributeKind::Graph), must_have("else_branch", AttributeKind::Graph)},
           .infer = infer_if,
-          .work = work_of_if};
+          .work = work_of_if,
+          .gradient = if_gradient};
 }
 
 OpSpec loop_row() {
@@ -261,7 +263,8 @@ OpSpec loop_row() {
           .types = {{'I', kInt64}, {'B', kBool}, {'V', {}, true}},
           .attributes = {must_have("body", AttributeKind::Graph)},
           .infer = infer_loop,
-          .work = work_of_loop};
+          .work = work_of_loop,
+          .gradient = loop_gradient};
 }
 
 OpSpec scan_row() {
@@ -276,7 +279,8 @@ OpSpec scan_row() {
                          may_have("scan_output_axes", AttributeKind::Ints),
                          may_have("scan_output_directions", AttributeKind::Ints)},
           .infer = infer_scan,
-          .work = work_of_scan};
+          .work = work_of_scan,
+          .gradient = scan_gradient};
 }
 
 OpSpec sequence_map_row() {

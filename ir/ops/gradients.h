@@ -132,6 +132,11 @@ void negative_log_likelihood_gradient(GradientContext& context);
 void rms_normalization_gradient(GradientContext& context);
 void softmax_cross_entropy_gradient(GradientContext& context);
 
+// Control flow, in gradients_branch.cpp and gradients_loop.cpp.
+void if_gradient(GradientContext& context);
+void loop_gradient(GradientContext& context);
+void scan_gradient(GradientContext& context);
+
 // Sums and products, in gradients_reduction.cpp.
 void cum_prod_gradient(GradientContext& context);
 void cum_sum_gradient(GradientContext& context);

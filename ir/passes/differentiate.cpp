@@ -7,23 +7,40 @@
 namespace podium::ir {
 namespace {
 
+std::size_t index_of(ValueId id) { return static_cast<std::size_t>(id.index); }
+
+// Only float numbers do, also those in sequences and optionals.
+bool carries_gradient(const Type& type) {
+  return type.is_tensor() || !type.inner ? is_float(type.element) : carries_gradient(*type.inner);
+}
+
 class Differentiation {
  public:
-  Differentiation(Graph& graph, std::span<const ValueId> xs, const DifferentiateOptions& options)
+  Differentiation(Graph& graph, std::span<const ValueId> xs, std::span<const ValueId> passed,
+                  const DifferentiateOptions& options)
       : graph_(graph), builder_(graph), options_(options) {
-    give_masks();
+    give_masks(graph);
+    original_ops_ = graph.ops.size();
+    told_ops_ = original_ops_;
     is_x_.resize(graph.values.size(), false);
     flowing_.resize(graph.values.size());
     last_contributor_.resize(graph.values.size());
     for (ValueId x : xs) is_x_[index_of(x)] = true;
-    mark_dependents();
+    // An x that ops produce is independent of what they read.
+    std::vector<ValueId> starts(xs.begin(), xs.end());
+    starts.insert(starts.end(), passed.begin(), passed.end());
+    depends_ = dependents(graph, starts);
   }
 
-  void run(ValueId y) {
-    if (!depends_[index_of(y)]) return;
+  void run(std::span<const FlowInto> flows) {
     const std::vector<OpId> makers = producers(graph_);
-    add(y, options_.start.valid() ? options_.start : filled_like(y, 1), makers[index_of(y)]);
-    tell_of_grown(makers[index_of(y)]);
+    for (const FlowInto& flow : flows) {
+      const ValueId y = flow.value;
+      if (!depends_[index_of(y)]) continue;
+      const OpId maker = makers[index_of(y)];
+      add(y, flow.gradient.valid() ? flow.gradient : filled_like(y, 1), maker);
+      tell_of_grown(maker);
+    }
     for (std::size_t i = original_ops_; i-- > 0;) go_back_through(i);
   }
 
@@ -32,36 +49,20 @@ class Differentiation {
     return total.valid() || !options_.zeros ? total : filled_like(x, 0);
   }
 
- private:
-  static std::size_t index_of(ValueId id) { return static_cast<std::size_t>(id.index); }
+  // Of all contributions so far; they become one.
+  ValueId sum(ValueId value) {
+    std::vector<ValueId>& parts = flowing_[index_of(value)];
+    if (parts.empty()) return kNoValue;
+    if (parts.size() > 1) parts = {builder_.op("Sum", parts)};
+    tell_of_grown(last_contributor_[index_of(value)]);
+    if (options_.flowed) options_.flowed(value, parts[0]);
+    return parts[0];
+  }
 
+ private:
   ValueId filled_like(ValueId like, double value) {
     GradientContext context(builder_, Op{}, {}, {});
     return context.filled_like(like, value);
-  }
-
-  // The gradient of Dropout needs to know what was dropped.
-  void give_masks() {
-    for (Op& op : graph_.ops) {
-      if (!op.is("Dropout") || op.outputs.size() > 1) continue;
-      Type mask = graph_[op.outputs[0]].type;
-      mask.element = DataType::Bool;
-      op.outputs.push_back(graph_.add_value(graph_.fresh_name(graph_[op.outputs[0]].name + "_mask"), mask));
-    }
-  }
-
-  // Only float numbers carry a gradient. An x that ops produce is independent of what they read.
-  void mark_dependents() {
-    original_ops_ = graph_.ops.size();
-    told_ops_ = original_ops_;
-    depends_ = is_x_;
-    for (const Op& op : graph_.ops) {
-      const bool reads_one = std::any_of(op.inputs.begin(), op.inputs.end(),
-                                         [&](ValueId id) { return id.valid() && depends_[index_of(id)]; });
-      for (ValueId id : op.outputs) {
-        if (reads_one && id.valid() && is_float(graph_[id].type.element)) depends_[index_of(id)] = true;
-      }
-    }
   }
 
   void add(ValueId to, ValueId gradient, OpId contributor) {
@@ -74,16 +75,6 @@ class Differentiation {
     for (; told_ops_ < graph_.ops.size(); ++told_ops_) {
       if (options_.grown && forward.valid()) options_.grown(graph_[forward], graph_.ops[told_ops_]);
     }
-  }
-
-  // Of all contributions so far; they become one.
-  ValueId sum(ValueId value) {
-    std::vector<ValueId>& parts = flowing_[index_of(value)];
-    if (parts.empty()) return kNoValue;
-    if (parts.size() > 1) parts = {builder_.op("Sum", parts)};
-    tell_of_grown(last_contributor_[index_of(value)]);
-    if (options_.flowed) options_.flowed(value, parts[0]);
-    return parts[0];
   }
 
   void go_back_through(std::size_t op_index) {
@@ -108,12 +99,13 @@ class Differentiation {
   void call_builder(std::size_t op_index, const Op& op, std::vector<ValueId> flowing,
                     std::vector<bool> wanted) {
     GradientContext context(builder_, op, std::move(flowing), std::move(wanted));
+    const OpId id{static_cast<std::int32_t>(op_index)};
+    context.id = id;
     try {
       op.spec->gradient(context);
     } catch (const Error& error) {
       throw error.at(graph_.describe(op));
     }
-    const OpId id{static_cast<std::int32_t>(op_index)};
     tell_of_grown(id);
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       if (context.wanted[i] && context.input_gradients[i].valid())
@@ -135,13 +127,42 @@ class Differentiation {
 
 }  // namespace
 
-std::vector<ValueId> differentiate(Graph& graph, ValueId y, std::span<const ValueId> xs,
-                                   const DifferentiateOptions& options) {
-  Differentiation differentiation(graph, xs, options);
-  differentiation.run(y);
+void give_masks(Graph& graph) {
+  for (Op& op : graph.ops) {
+    if (!op.is("Dropout") || op.outputs.size() > 1) continue;
+    Type mask = graph[op.outputs[0]].type;
+    mask.element = DataType::Bool;
+    op.outputs.push_back(graph.add_value(graph.fresh_name(graph[op.outputs[0]].name + "_mask"), mask));
+  }
+}
+
+std::vector<bool> dependents(const Graph& graph, std::span<const ValueId> xs) {
+  std::vector<bool> depends(graph.values.size(), false);
+  for (ValueId x : xs) depends[index_of(x)] = true;
+  for (const Op& op : graph.ops) {
+    const bool reads_one = std::any_of(op.inputs.begin(), op.inputs.end(),
+                                       [&](ValueId id) { return id.valid() && depends[index_of(id)]; });
+    for (ValueId id : op.outputs) {
+      if (reads_one && id.valid() && carries_gradient(graph[id].type)) depends[index_of(id)] = true;
+    }
+  }
+  return depends;
+}
+
+std::vector<ValueId> differentiate(Graph& graph, std::span<const FlowInto> flows, std::span<const ValueId> xs,
+                                   std::span<const ValueId> passed, const DifferentiateOptions& options) {
+  Differentiation differentiation(graph, xs, passed, options);
+  differentiation.run(flows);
   std::vector<ValueId> gradients;
   for (ValueId x : xs) gradients.push_back(differentiation.gradient_of(x));
+  for (ValueId value : passed) gradients.push_back(differentiation.sum(value));
   return gradients;
+}
+
+std::vector<ValueId> differentiate(Graph& graph, ValueId y, std::span<const ValueId> xs,
+                                   const DifferentiateOptions& options) {
+  const FlowInto flow{y, options.start};
+  return differentiate(graph, std::span(&flow, 1), xs, {}, options);
 }
 
 }  // namespace podium::ir

@@ -28,4 +28,21 @@ struct DifferentiateOptions {
 std::vector<ValueId> differentiate(Graph& graph, ValueId y, std::span<const ValueId> xs,
                                    const DifferentiateOptions& options = {});
 
+/// A value and the gradient that flows into it.
+struct FlowInto {
+  ValueId value;
+  ValueId gradient;
+};
+
+/// The same with gradients that flow into several values; `options.start` is not read. A value of `passed` is not
+/// independent: the result ends with all that flows through each of them, kNoValue where nothing does.
+std::vector<ValueId> differentiate(Graph& graph, std::span<const FlowInto> flows, std::span<const ValueId> xs,
+                                   std::span<const ValueId> passed, const DifferentiateOptions& options);
+
+/// Per value of the graph: whether it is one of `xs` or changes smoothly with one.
+std::vector<bool> dependents(const Graph& graph, std::span<const ValueId> xs);
+
+/// Gives each Dropout an output for its mask: the gradient needs to know what was dropped.
+void give_masks(Graph& graph);
+
 }  // namespace podium::ir

@@ -1,0 +1,12 @@
+// Types of one op that has bodies.
+#pragma once
+
+namespace podium::ir {
+
+class Graph;
+struct Op;
+
+/// Gives the op's outputs, which are values of `graph`, their types, and all that is in its bodies. Nothing is folded.
+void infer_with_bodies(Graph& graph, Op& op);
+
+}  // namespace podium::ir

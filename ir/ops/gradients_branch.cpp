@@ -1,0 +1,107 @@
+// If: each branch becomes one that computes itself again and then its gradients.
+#include <algorithm>
+#include <array>
+
+#include "ir/ops/gradients_body.h"
+#include "ir/passes/differentiate.h"
+
+namespace podium::ir {
+namespace {
+
+constexpr std::array<std::string_view, 2> kBranches{"then_branch", "else_branch"};
+
+// Of a type that another branch gives: as large as is known.
+ValueId placeholder(Builder& builder, const Type& type) {
+  Dims dims = type.dims;
+  for (std::int64_t& size : dims) size = std::max<std::int64_t>(size, 0);
+  return builder.constant(Tensor(type.element, std::move(dims)));
+}
+
+// What the branches draw becomes outputs of the If; those of each branch.
+std::array<std::vector<ValueId>, 2> keep_random(GradientContext& context) {
+  std::array<Graph, 2> bodies;
+  std::array<std::vector<ValueId>, 2> drawn;
+  for (std::size_t i = 0; i < 2; ++i) {
+    bodies[i] = *attribute<Body>(context.op, kBranches[i]);
+    drawn[i] = random_values(bodies[i]);
+  }
+  std::array<std::vector<ValueId>, 2> outer;
+  if (drawn[0].empty() && drawn[1].empty()) return outer;
+  Graph& graph = context.builder.graph();
+  Op& forward = graph[context.id];
+  for (std::size_t i = 0; i < 2; ++i) {
+    Builder other(bodies[1 - i]);
+    for (ValueId value : drawn[i]) {
+      other.output(placeholder(other, bodies[i][value].type));
+      bodies[i].outputs.push_back(handed_on(bodies[i], value));
+      outer[i].push_back(graph.add_value(graph.fresh_name("drawn")));
+      forward.outputs.push_back(outer[i].back());
+    }
+  }
+  for (std::size_t i = 0; i < 2; ++i) set_attribute(forward, kBranches[i], std::make_shared<const Graph>(bodies[i]));
+  context.builder.infer_again(context.id);
+  return outer;
+}
+
+// Takes the captured values, what the branches drew and what flows.
+struct BackwardBranch {
+  const GradientContext& context;
+  Graph body;
+
+  std::vector<ValueId> add_inputs(std::size_t count) {
+    std::vector<ValueId> added;
+    for (std::size_t i = 0; i < count; ++i) added.push_back(body.add_value(body.fresh_name("flow")));
+    body.inputs.insert(body.inputs.end(), added.begin(), added.end());
+    return added;
+  }
+
+  // The gradients of the captured values that somebody wants.
+  void differentiate_outputs(const std::vector<ValueId>& flowing) {
+    Builder builder(body);
+    GradientContext inner(builder, Op{}, {}, {});
+    std::vector<FlowInto> flows;
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < context.op.outputs.size(); ++i) {
+      if (!context.output_gradients[i].valid()) continue;
+      body[flowing[next]].type = context.type(context.output_gradients[i]);
+      flows.push_back({body.outputs[i], inner.reshape_like(flowing[next], body.outputs[i])});
+      ++next;
+    }
+    std::vector<ValueId> xs;
+    for (std::size_t i = 1; i < context.op.inputs.size(); ++i) {
+      if (context.wants(i)) xs.push_back(body.inputs[i - 1]);
+    }
+    body.outputs.clear();
+    for (ValueId id : differentiate(body, flows, xs, {}, {})) body.outputs.push_back(handed_on(body, id));
+  }
+};
+
+}  // namespace
+
+void if_gradient(GradientContext& context) {
+  const auto drawn = keep_random(context);
+  Op back{.spec = context.op.spec, .inputs = context.op.inputs};
+  std::vector<ValueId> flowing;
+  for (ValueId id : context.output_gradients) {
+    if (id.valid()) flowing.push_back(id);
+  }
+  for (const auto& more : {drawn[0], drawn[1], flowing}) back.inputs.insert(back.inputs.end(), more.begin(), more.end());
+  back.captures = static_cast<int>(back.inputs.size()) - 1;
+  for (std::size_t i = 0; i < 2; ++i) {
+    BackwardBranch branch{context, *attribute<Body>(context.op, kBranches[i])};
+    const std::vector<ValueId> own = take_random(branch.body);
+    if (i == 1) branch.add_inputs(drawn[0].size());
+    branch.body.inputs.insert(branch.body.inputs.end(), own.begin(), own.end());
+    if (i == 0) branch.add_inputs(drawn[1].size());
+    branch.differentiate_outputs(branch.add_inputs(flowing.size()));
+    set_attribute(back, kBranches[i], std::make_shared<const Graph>(std::move(branch.body)));
+  }
+  std::vector<std::size_t> wanted;
+  for (std::size_t i = 1; i < context.op.inputs.size(); ++i) {
+    if (context.wants(i)) wanted.push_back(i);
+  }
+  const std::vector<ValueId> gradients = context.builder.append(std::move(back), wanted.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) context.set(wanted[i], gradients[i]);
+}
+
+}  // namespace podium::ir

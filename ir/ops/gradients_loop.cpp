@@ -1,0 +1,380 @@
+// Loop and Scan: a Scan that goes through the iterations in reverse. In each it computes the body again from the states
+// that the forward loop had there, which the loop hands out, and then the body's gradients.
+#include <algorithm>
+#include <map>
+
+#include "ir/ops/gradients_body.h"
+#include "ir/passes/differentiate.h"
+#include "ir/passes/remove_dead.h"
+
+namespace podium::ir {
+namespace {
+
+using Ids = std::vector<ValueId>;
+
+// A value of the body and the value of the op's graph that it is or is a slice of; along which axis, and in which
+// direction the reverse loop takes the slices.
+struct Port {
+  ValueId inner;
+  ValueId outer;
+  std::int64_t axis = 0;
+  std::int64_t direction = 1;
+};
+
+// A Scan, or a Loop as the Scan over the numbers of its iterations. The body takes states, slices, captured values and
+// gives states, then what is stacked.
+struct Scanning {
+  Graph body = {};
+  std::size_t first_state = 0;  // among the inputs of the op
+  std::size_t states = 0;
+  std::vector<Port> slices = {};
+  std::vector<Port> stacks = {};
+  std::vector<Port> captured = {};
+};
+
+std::int64_t entry(const Op& op, std::string_view name, std::size_t i) {
+  const IntList* given = attribute_if<IntList>(op, name);
+  return given == nullptr ? 0 : given->at(i);
+}
+
+Port entry_port(const GradientContext& context, const std::string& kind, std::size_t i, ValueId inner, ValueId outer) {
+  return {inner, outer, entry(context.op, kind + "_axes", i), 1 - entry(context.op, kind + "_directions", i)};
+}
+
+Scanning read_scan(GradientContext& context) {
+  Scanning scan{.body = *attribute<Body>(context.op, "body")};
+  const Graph& body = scan.body;
+  const std::size_t formal = context.op.formal_inputs();
+  scan.states = formal - static_cast<std::size_t>(attribute<std::int64_t>(context.op, "num_scan_inputs"));
+  for (std::size_t i = scan.states; i < formal; ++i) {
+    scan.slices.push_back(entry_port(context, "scan_input", i - scan.states, body.inputs[i], context.input(i)));
+  }
+  for (std::size_t i = scan.states; i < body.outputs.size(); ++i) {
+    scan.stacks.push_back(entry_port(context, "scan_output", i - scan.states, body.outputs[i], context.output_gradient(i)));
+  }
+  for (std::size_t i = formal; i < body.inputs.size(); ++i) scan.captured.push_back({body.inputs[i], context.input(i)});
+  return scan;
+}
+
+// Where an iteration begins, the condition is true. The outer value of the numbers is made when it is known how many.
+Scanning read_loop(GradientContext& context) {
+  Scanning scan{.body = *attribute<Body>(context.op, "body"), .first_state = 2};
+  Graph& body = scan.body;
+  const std::size_t formal = std::max<std::size_t>(context.op.formal_inputs(), 2);
+  scan.states = formal - 2;
+  scan.slices = {{body.inputs[0], kNoValue}};
+  Tensor truth(DataType::Bool, body[body.inputs[1]].type.dims);
+  std::fill_n(truth.data<bool>(), truth.size(), true);
+  body[body.inputs[1]].constant = std::move(truth);
+  for (std::size_t i = 1 + scan.states; i < body.outputs.size(); ++i) {
+    scan.stacks.push_back({body.outputs[i], context.output_gradient(i - 1)});
+  }
+  for (std::size_t i = formal; i < body.inputs.size(); ++i) {
+    scan.captured.push_back({body.inputs[i], context.input(context.op.formal_inputs() + i - formal)});
+  }
+  body.inputs.erase(body.inputs.begin(), body.inputs.begin() + 2);
+  body.outputs.erase(body.outputs.begin());
+  return scan;
+}
+
+// A product of rows with a captured matrix. The gradient of the matrix is one product after the loop, not a sum of
+// many small ones.
+struct PartedProduct {
+  ValueId rows;
+  ValueId result;
+  std::size_t input = 0;  // of the op: the matrix
+};
+
+// An x of the body and the input of the op that it is, is the state of or is a slice of.
+struct Wanted {
+  ValueId inner;
+  std::size_t input = 0;
+  std::int64_t axis = 0;  // of a slice, as is the direction
+  std::int64_t direction = 0;
+};
+
+class LoopGradient {
+ public:
+  LoopGradient(GradientContext& context, Scanning scan)
+      : context_(context), scan_(std::move(scan)), body_(scan_.body), results_(body_.outputs) {
+    kept_.assign(body_.inputs.begin(), body_.inputs.begin() + static_cast<std::ptrdiff_t>(scan_.states));
+    for (ValueId drawn : take_random(body_)) kept_.push_back(drawn);
+  }
+
+  void run() {
+    find_wanted();
+    part_products();
+    differentiate_body();
+    const std::vector<std::size_t> read = finish_body();
+    const Ids stacks = keep(read);
+    if (scan_.first_state == 2) scan_.slices[0].outer = numbers(stacks);
+    hand_over(append_backward(stacks));
+  }
+
+ private:
+  std::size_t input_of_captured(std::size_t i) const { return context_.op.formal_inputs() + i; }
+
+  // States that change smoothly with what is wanted carry a gradient back, too.
+  void find_wanted() {
+    const std::size_t first_slice = scan_.first_state + scan_.states;
+    for (std::size_t i = 0; i < scan_.slices.size() && scan_.first_state == 0; ++i) {
+      const Port& slice = scan_.slices[i];
+      if (context_.wants(first_slice + i)) slices_.push_back({slice.inner, first_slice + i, slice.axis, slice.direction});
+    }
+    for (std::size_t i = 0; i < scan_.captured.size(); ++i) {
+      if (context_.wants(input_of_captured(i))) captured_.push_back({scan_.captured[i].inner, input_of_captured(i)});
+    }
+    std::vector<bool> carries;
+    for (std::size_t i = 0; i < scan_.states; ++i) carries.push_back(context_.wants(scan_.first_state + i));
+    while (grow(carries)) {
+    }
+    for (std::size_t i = 0; i < scan_.states; ++i) {
+      if (!carries[i]) continue;
+      if (!body_[kept_[i]].type.is_tensor()) throw Error("no gradient through carried value {}, which is no tensor", i);
+      carried_.push_back({kept_[i], scan_.first_state + i});
+    }
+  }
+
+  bool grow(std::vector<bool>& carries) const {
+    Ids starts;
+    for (const Wanted& x : slices_) starts.push_back(x.inner);
+    for (const Wanted& x : captured_) starts.push_back(x.inner);
+    for (std::size_t i = 0; i < scan_.states; ++i) {
+      if (carries[i]) starts.push_back(kept_[i]);
+    }
+    const std::vector<bool> depends = dependents(body_, starts);
+    bool grows = false;
+    for (std::size_t i = 0; i < scan_.states; ++i) {
+      if (carries[i] || !depends[static_cast<std::size_t>(results_[i].index)]) continue;
+      carries[i] = grows = true;
+    }
+    return grows;
+  }
+
+  void part_products() {
+    std::vector<Port> matrices;
+    for (Op& op : body_.ops) {
+      if (!op.is("MatMul")) continue;
+      for (const Wanted& matrix : captured_) {
+        const ValueId outer = context_.input(matrix.input);
+        const Type rows = body_[op.inputs[0]].type;
+        if (op.inputs[1] != matrix.inner || context_.type(outer).rank() != 2 || rows.rank() == 0) continue;
+        parted_.push_back({op.inputs[0], op.outputs[0], matrix.input});
+        op.inputs[1] = body_.add_value(body_.fresh_name("matrix"), context_.type(outer));
+        matrices.push_back({op.inputs[1], outer});
+        break;
+      }
+    }
+    scan_.captured.insert(scan_.captured.end(), matrices.begin(), matrices.end());
+  }
+
+  ValueId like(ValueId value, std::string_view name) {
+    const Type type = body_[value].type;
+    return body_.add_value(body_.fresh_name(name), type);
+  }
+
+  // What flows into the body's results: a state of the reverse loop, or a slice of what flows into a stack.
+  std::vector<FlowInto> flows_in() {
+    std::vector<FlowInto> flows;
+    for (const Wanted& state : carried_) {
+      const std::size_t i = state.input - scan_.first_state;
+      flows.push_back({results_[i], like(results_[i], "flow")});
+      const ValueId first = context_.output_gradients[i];
+      states_.push_back({flows.back().gradient,
+                         first.valid() ? first : context_.filled_like(context_.input(state.input), 0)});
+    }
+    for (const Port& stack : scan_.stacks) {
+      if (!stack.outer.valid()) continue;
+      flows.push_back({stack.inner, like(stack.inner, "flow")});
+      scan_.slices.push_back({flows.back().gradient, stack.outer, stack.axis, stack.direction});
+    }
+    return flows;
+  }
+
+  void differentiate_body() {
+    const std::vector<FlowInto> flows = flows_in();
+    Ids xs;
+    for (const auto* some : {&carried_, &slices_, &captured_}) {
+      for (const Wanted& x : *some) xs.push_back(x.inner);
+    }
+    Ids products;
+    for (const PartedProduct& part : parted_) products.push_back(part.result);
+    const Ids found = differentiate(body_, flows, xs, products, {.zeros = false});
+    Builder builder(body_);
+    GradientContext inner(builder, Op{}, {}, {});
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const bool may_lack = i >= carried_.size() + slices_.size();
+      gradients_.push_back(found[i].valid() || may_lack ? found[i] : inner.filled_like(xs[i], 0));
+    }
+  }
+
+  // Gradients of captured values become states that sum them. Gives which of the kept values the body still reads.
+  std::vector<std::size_t> finish_body() {
+    Builder builder(body_);
+    const std::size_t first_captured = carried_.size() + slices_.size();
+    Ids outputs(gradients_.begin(), gradients_.begin() + static_cast<std::ptrdiff_t>(carried_.size()));
+    std::vector<Wanted> summed;
+    for (std::size_t i = 0; i < captured_.size(); ++i) {
+      const ValueId found = gradients_[first_captured + i];
+      if (!found.valid()) continue;
+      states_.push_back({like(captured_[i].inner, "sum"), context_.filled_like(context_.input(captured_[i].input), 0)});
+      outputs.push_back(builder.op("Add", {states_.back().inner, found}));
+      summed.push_back(captured_[i]);
+    }
+    captured_ = std::move(summed);
+    for (std::size_t i = 0; i < slices_.size(); ++i) outputs.push_back(gradients_[carried_.size() + i]);
+    const Ids flows(gradients_.end() - static_cast<std::ptrdiff_t>(parted_.size()), gradients_.end());
+    for (std::size_t i = 0; i < parted_.size(); ++i) {
+      outputs.push_back(parted_[i].rows);
+      outputs.push_back(flows[i].valid() ? flows[i] : filled_in_body(parted_[i].result));
+    }
+    body_.inputs = inputs_of_body();
+    body_.outputs.clear();
+    for (ValueId id : outputs) body_.outputs.push_back(handed_on(body_, id));
+    remove_dead(body_);
+    return read_inputs();
+  }
+
+  ValueId filled_in_body(ValueId value) {
+    Builder builder(body_);
+    return GradientContext(builder, Op{}, {}, {}).filled_like(value, 0);
+  }
+
+  // States, kept values, slices, captured values.
+  Ids inputs_of_body() const {
+    Ids inputs;
+    for (const Port& state : states_) inputs.push_back(state.inner);
+    inputs.insert(inputs.end(), kept_.begin(), kept_.end());
+    for (const auto* some : {&scan_.slices, &scan_.captured}) {
+      for (const Port& port : *some) inputs.push_back(port.inner);
+    }
+    return inputs;
+  }
+
+  // Takes the others away.
+  std::vector<std::size_t> read_inputs() {
+    const std::vector<int> uses = use_counts(body_);
+    std::vector<std::size_t> read;
+    Ids inputs;
+    for (std::size_t i = 0; i < body_.inputs.size(); ++i) {
+      const bool is_kept = i >= states_.size() && i < states_.size() + kept_.size();
+      const bool is_read = uses[static_cast<std::size_t>(body_.inputs[i].index)] > 0;
+      if (is_kept && is_read) read.push_back(i - states_.size());
+      if (!is_kept || is_read) inputs.push_back(body_.inputs[i]);
+    }
+    body_.inputs = std::move(inputs);
+    return read;
+  }
+
+  // The forward loop hands these out, iteration by iteration.
+  Ids keep(const std::vector<std::size_t>& read) {
+    Graph& graph = context_.builder.graph();
+    Op& forward = graph[context_.id];
+    Graph body = *attribute<Body>(forward, "body");
+    Ids inside(body.inputs.begin() + static_cast<std::ptrdiff_t>(scan_.first_state),
+               body.inputs.begin() + static_cast<std::ptrdiff_t>(scan_.first_state + scan_.states));
+    for (ValueId drawn : random_values(body)) inside.push_back(drawn);
+    Ids stacks;
+    for (std::size_t i : read) {
+      if (!body[inside[i]].type.is_tensor()) throw Error("no gradient through a carried value that is no tensor");
+      body.outputs.push_back(handed_on(body, inside[i]));
+      stacks.push_back(graph.add_value(graph.fresh_name("kept")));
+      forward.outputs.push_back(stacks.back());
+    }
+    for (const char* list : {"scan_output_axes", "scan_output_directions"}) {
+      if (const IntList* given = attribute_if<IntList>(forward, list)) {
+        IntList longer = *given;
+        longer.resize(given->size() + read.size(), 0);
+        set_attribute(forward, list, std::move(longer));
+      }
+    }
+    set_attribute(forward, "body", std::make_shared<const Graph>(std::move(body)));
+    context_.builder.infer_again(context_.id);
+    return stacks;
+  }
+
+  // 0, 1, ... up to the length of what the loop stacked.
+  ValueId numbers(const Ids& kept) {
+    ValueId stack = kept.empty() ? kNoValue : kept[0];
+    if (!stack.valid()) {
+      for (const Port& flow : scan_.slices) stack = flow.outer.valid() ? flow.outer : stack;
+    }
+    IR_CHECK(stack.valid(), "a loop whose gradient reads nothing of it");
+    const ValueId length = context_.call("Squeeze", {context_.call("Shape", {stack}, {{"start", std::int64_t{0}}, {"end", std::int64_t{1}}})});
+    const auto scalar = [&](std::int64_t value) { return context_.builder.constant(Tensor::scalar(value)); };
+    const ValueId range = context_.call("Range", {scalar(0), length, scalar(1)});
+    return number_rank() == 1 ? context_.call("Unsqueeze", {range, context_.ints({1})}) : range;
+  }
+
+  std::int64_t number_rank() const {
+    const Graph& body = *attribute<Body>(context_.op, "body");
+    return body[body.inputs[0]].type.rank();
+  }
+
+  std::vector<ValueId> append_backward(const Ids& stacks) {
+    Op back{.spec = find_op("", "Scan")};
+    IntList axes(stacks.size(), 0);
+    IntList directions(stacks.size(), 1);
+    for (const Port& state : states_) back.inputs.push_back(state.outer);
+    back.inputs.insert(back.inputs.end(), stacks.begin(), stacks.end());
+    for (const Port& slice : scan_.slices) {
+      back.inputs.push_back(slice.outer);
+      axes.push_back(slice.axis);
+      directions.push_back(slice.direction);
+    }
+    for (const Port& captured : scan_.captured) back.inputs.push_back(captured.outer);
+    back.captures = static_cast<int>(scan_.captured.size());
+    IntList stack_axes;
+    IntList stack_directions;
+    for (const Wanted& slice : slices_) {
+      stack_axes.push_back(slice.axis);
+      stack_directions.push_back(slice.direction);
+    }
+    stack_axes.resize(slices_.size() + 2 * parted_.size(), 0);
+    stack_directions.resize(stack_axes.size(), 0);
+    const std::size_t outputs = body_.outputs.size();
+    back.attributes = {{"body", std::make_shared<const Graph>(std::move(body_))},
+                       {"num_scan_inputs", static_cast<std::int64_t>(axes.size())},
+                       {"scan_input_axes", axes},
+                       {"scan_input_directions", directions},
+                       {"scan_output_axes", stack_axes},
+                       {"scan_output_directions", stack_directions}};
+    return context_.builder.append(std::move(back), outputs);
+  }
+
+  void hand_over(const Ids& found) {
+    auto next = found.begin();
+    std::map<std::size_t, Ids> parts;
+    for (const auto* some : {&carried_, &captured_, &slices_}) {
+      for (const Wanted& x : *some) parts[x.input].push_back(*next++);
+    }
+    for (const PartedProduct& part : parted_) {
+      const ValueId rows = context_.call("Flatten", {*next++}, {{"axis", std::int64_t{-1}}});
+      const ValueId flows = context_.call("Flatten", {*next++}, {{"axis", std::int64_t{-1}}});
+      parts[part.input].push_back(context_.call("MatMul", {context_.call("Transpose", {rows}), flows}));
+    }
+    for (auto& [input, all] : parts) {
+      if (context_.wants(input)) context_.set(input, all.size() == 1 ? all[0] : context_.call("Sum", all));
+    }
+  }
+
+  GradientContext& context_;
+  Scanning scan_;
+  Graph& body_;
+  const Ids results_;             // of the body
+  Ids kept_;                      // of the body: states as an iteration finds them, what it drew at random
+  std::vector<Wanted> carried_;   // states
+  std::vector<Wanted> slices_;
+  std::vector<Wanted> captured_;
+  std::vector<PartedProduct> parted_;
+  std::vector<Port> states_;      // of the reverse loop
+  Ids gradients_;                 // of carried_, slices_, captured_, results of parted_
+};
+
+}  // namespace
+
+void loop_gradient(GradientContext& context) { LoopGradient(context, read_loop(context)).run(); }
+
+void scan_gradient(GradientContext& context) { LoopGradient(context, read_scan(context)).run(); }
+
+}  // namespace podium::ir
