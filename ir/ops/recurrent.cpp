@@ -1,5 +1,6 @@
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
+#include "ir/ops/gradients.h"
 
 namespace podium::ir {
 namespace {
@@ -75,7 +76,7 @@ Work recurrent_work(const TypedOp& op) {
   return {.flop = flop * static_cast<double>(op.dims(0)[2] + op.dims(2)[2]), .bytes = io_bytes(op)};
 }
 
-OpSpec recurrent(std::string_view name, InferFunction infer, StringList activations) {
+OpSpec recurrent(std::string_view name, InferFunction infer, StringList activations, GradientFunction gradient) {
   return {
       .name = name,
       .since = 22,
@@ -94,11 +95,12 @@ OpSpec recurrent(std::string_view name, InferFunction infer, StringList activati
                      with_default("direction", std::string("forward")),
                      may_have("hidden_size", AttributeKind::Int), with_default("layout", std::int64_t{0})},
       .infer = infer,
-      .work = recurrent_work};
+      .work = recurrent_work,
+      .gradient = gradient};
 }
 
 OpSpec lstm() {
-  OpSpec spec = recurrent("LSTM", infer_recurrent<4, true>, {"Sigmoid", "Tanh", "Tanh"});
+  OpSpec spec = recurrent("LSTM", infer_recurrent<4, true>, {"Sigmoid", "Tanh", "Tanh"}, lstm_gradient);
   spec.inputs.push_back({"initial_c", 'T', Formal::Optional});
   spec.inputs.push_back({"P", 'T', Formal::Optional});
   spec.outputs.push_back({"Y_c", 'T', Formal::Optional});
@@ -107,7 +109,7 @@ OpSpec lstm() {
 }
 
 OpSpec gru() {
-  OpSpec spec = recurrent("GRU", infer_recurrent<3, false>, {"Sigmoid", "Tanh"});
+  OpSpec spec = recurrent("GRU", infer_recurrent<3, false>, {"Sigmoid", "Tanh"}, gru_gradient);
   spec.attributes.push_back(with_default("linear_before_reset", std::int64_t{0}));
   return spec;
 }
@@ -115,7 +117,7 @@ OpSpec gru() {
 }  // namespace
 
 std::span<const OpSpec> recurrent_ops() {
-  static const std::vector<OpSpec> kRows{recurrent("RNN", infer_recurrent<1, false>, {"Tanh"}), gru(),
+  static const std::vector<OpSpec> kRows{recurrent("RNN", infer_recurrent<1, false>, {"Tanh"}, rnn_gradient), gru(),
                                          lstm()};
   return kRows;
 }

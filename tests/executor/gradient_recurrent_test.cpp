@@ -1,0 +1,141 @@
+// Gradients of RNN, GRU and LSTM against central differences.
+#include <gtest/gtest.h>
+
+#include "tests/support/gradients.h"
+#include "tests/support/run_text.h"
+
+namespace podium {
+namespace {
+
+using testing::expect_gradients_of_differences;
+using testing::numbers;
+using testing::tensor;
+using testing::Tensors;
+
+struct Case {
+  std::string op;
+  int gates = 1;
+  std::string attributes = {};
+  int directions = 1;
+  bool batch_first = false;
+  bool biases = true;
+  bool lengths = false;
+  bool states = true;
+  bool peepholes = false;
+};
+
+// Inputs from about -0.4 to 0.4, where no activation is flat.
+ir::Tensor small(ir::Dims dims, double phase) {
+  ir::Tensor result = numbers(std::move(dims), phase);
+  for (std::int64_t i = 0; i < result.size(); ++i) result.data<double>()[i] = (result.data<double>()[i] - 1) * 0.6;
+  return result;
+}
+
+// Three steps of two sequences of two numbers; three hidden ones. The result is one of all outputs.
+void expect_gradients(const Case& of) {
+  const bool is_lstm = of.op == "LSTM";
+  const std::int64_t rows = of.gates * 3;
+  const std::int64_t ways = of.directions;
+  std::string declared = "double[] x, double[] w, double[] r";
+  std::string names = "x, w, r";
+  Tensors inputs{small(of.batch_first ? ir::Dims{2, 3, 2} : ir::Dims{3, 2, 2}, 0), small({ways, rows, 2}, 1), small({ways, rows, 3}, 2)};
+  const auto add = [&](bool is_there, const std::string& name, const std::string& type, const ir::Tensor& value) {
+    names += is_there ? ", " + name : ", ";
+    if (!is_there) return;
+    declared += ", " + type + "[] " + name;
+    inputs.emplace_back(value);
+  };
+  const ir::Dims state = of.batch_first ? ir::Dims{2, ways, 3} : ir::Dims{ways, 2, 3};
+  add(of.biases, "b", "double", small({ways, 2 * rows}, 3));
+  add(of.lengths, "l", "int32", tensor<std::int32_t>({2}, {1, 3}));
+  add(of.states, "h", "double", small(state, 4));
+  if (is_lstm) {
+    add(of.states, "c", "double", small(state, 5));
+    add(of.peepholes, "p", "double", small({ways, 9}, 6));
+  }
+  const std::string cell = is_lstm ? ", yc" : "";
+  expect_gradients_of_differences(
+      "g (" + declared + ") => (double[] out) { y, yh" + cell + " = " + of.op + " <hidden_size = 3, layout = " +
+          (of.batch_first ? "1" : "0") + of.attributes + "> (" + names + ") e = Exp (yh) s = ReduceSum <keepdims = 0> (e)" +
+          (is_lstm ? " k = Exp (yc) u = ReduceSum <keepdims = 0> (k) v = Mul (s, u)" : " v = Identity (s)") +
+          " out = Mul (y, v) }",
+      inputs);
+}
+
+const std::vector<Case> kCells{{"RNN", 1}, {"GRU", 3}, {"LSTM", 4}};
+
+TEST(GradientsOfRecurrence, InEveryDirectionAndLayout) {
+  for (Case of : kCells) {
+    for (const char* direction : {"forward", "reverse", "bidirectional"}) {
+      of.attributes = std::string(", direction = \"") + direction + "\"";
+      of.directions = std::string(direction) == "bidirectional" ? 2 : 1;
+      for (const bool batch_first : {false, true}) {
+        of.batch_first = batch_first;
+        expect_gradients(of);
+      }
+    }
+  }
+}
+
+TEST(GradientsOfRecurrence, WithAndWithoutWhatMayBeLeftOut) {
+  for (Case of : kCells) {
+    for (int given = 0; given < 16; ++given) {
+      of.biases = (given & 1) != 0;
+      of.lengths = (given & 2) != 0;
+      of.states = (given & 4) != 0;
+      of.peepholes = (given & 8) != 0;
+      if (of.peepholes && of.op != "LSTM") continue;
+      expect_gradients(of);
+    }
+  }
+}
+
+TEST(GradientsOfRecurrence, WithSequencesThatEndEarlyInBothDirections) {
+  for (Case of : kCells) {
+    of.attributes = ", direction = \"bidirectional\"";
+    of.directions = 2;
+    of.lengths = true;
+    expect_gradients(of);
+  }
+}
+
+TEST(GradientsOfRecurrence, WithTheVariantsOfItsGates) {
+  for (const bool biases : {false, true}) {
+    expect_gradients({.op = "GRU", .gates = 3, .attributes = ", linear_before_reset = 1", .biases = biases});
+    expect_gradients({.op = "LSTM", .gates = 4, .attributes = ", input_forget = 1", .biases = biases});
+  }
+  expect_gradients({.op = "LSTM", .gates = 4, .attributes = ", input_forget = 1", .peepholes = true});
+}
+
+TEST(GradientsOfRecurrence, WithClippedGates) {
+  for (Case of : kCells) {
+    of.attributes = ", clip = 0.25";
+    expect_gradients(of);
+  }
+}
+
+TEST(GradientsOfRecurrence, WithEveryActivation) {
+  for (const char* activation :
+       {"Relu", "Tanh", "Sigmoid", "Affine", "LeakyRelu", "ThresholdedRelu", "ScaledTanh", "HardSigmoid", "Elu", "Softsign", "Softplus"}) {
+    expect_gradients({.op = "RNN", .attributes = std::string(", activations = [\"") + activation + "\"]"});
+    expect_gradients({.op = "RNN",
+                      .attributes = std::string(", activation_alpha = [0.3], activation_beta = [0.6], activations = [\"") +
+                                    activation + "\"]"});
+  }
+}
+
+TEST(GradientsOfRecurrence, WithOtherActivationsInEachDirection) {
+  expect_gradients({.op = "LSTM",
+                    .gates = 4,
+                    .attributes = ", direction = \"bidirectional\", activations = [\"HardSigmoid\", \"Elu\", \"Softsign\", \"Sigmoid\","
+                                  " \"ScaledTanh\", \"Tanh\"], activation_alpha = [0.3, 0.9, 1.2], activation_beta = [0.4, 0.7]",
+                    .directions = 2});
+  expect_gradients({.op = "GRU",
+                    .gates = 3,
+                    .attributes = ", direction = \"bidirectional\", activations = [\"Sigmoid\", \"Affine\", \"HardSigmoid\", \"Tanh\"],"
+                                  " activation_alpha = [0.8]",
+                    .directions = 2});
+}
+
+}  // namespace
+}  // namespace podium
