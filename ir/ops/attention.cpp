@@ -1,5 +1,6 @@
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
+#include "ir/ops/gradients.h"
 
 namespace podium::ir {
 namespace {
@@ -194,7 +195,8 @@ std::span<const OpSpec> attention_ops() {
        .types = {{'T', kFloats}, {'V', kFloats}, {'U', kMasks}, {'I', kInt64}},
        .attributes = attention_attributes(),
        .infer = infer_attention,
-       .work = attention_work},
+       .work = attention_work,
+       .gradient = attention_gradient},
       {.name = "FlexAttention",
        .domain = "ai.onnx.preview",
        .since = 1,
@@ -222,7 +224,8 @@ std::span<const OpSpec> attention_ops() {
                       must_have("q_num_heads", AttributeKind::Int), with_default("scale", 0.0F),
                       with_default("update_rule", std::string("gated_delta"))},
        .infer = infer_linear_attention,
-       .work = linear_attention_work},
+       .work = linear_attention_work,
+       .gradient = linear_attention_gradient},
       {.name = "RotaryEmbedding",
        .since = 23,
        .inputs = {{"X"}, {"cos_cache"}, {"sin_cache"}, {"position_ids", 'M', Formal::Optional}},
@@ -232,7 +235,8 @@ std::span<const OpSpec> attention_ops() {
                       with_default("num_heads", std::int64_t{0}),
                       with_default("rotary_embedding_dim", std::int64_t{0})},
        .infer = same_as_input,
-       .work = work_per_element<3>},
+       .work = work_per_element<3>,
+       .gradient = rotary_embedding_gradient},
   };
   return kRows;
 }

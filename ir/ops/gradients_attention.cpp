@@ -1,0 +1,217 @@
+// Attention and RotaryEmbedding as products, a softmax and what changes the scores.
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
+
+#include "ir/ops/gradient_terms.h"
+#include "ir/ops/gradients_expanded.h"
+
+namespace podium::ir {
+namespace {
+
+Term cast(Term x, DataType to) {
+  return x.context->type(x).element == to ? x : x.call("Cast", {{"to", static_cast<std::int64_t>(to)}});
+}
+
+Term shaped(Term x, const Dims& dims) { return x.with("Reshape", x.context->ints(dims)); }
+
+Term with_heads_and_rows_swapped(Term x) { return x.call("Transpose", {{"perm", IntList{0, 2, 1, 3}}}); }
+
+// [batch, heads, length, size] of a tensor that may be [batch, length, heads * size].
+Term heads_first(Term x, std::int64_t heads) {
+  const Dims dims = x.context->static_dims(x);
+  if (dims.size() == 4) return x;
+  return with_heads_and_rows_swapped(shaped(x, {dims[0], dims[1], heads, dims[2] / heads}));
+}
+
+// The same back.
+Term heads_last(Term x) {
+  const Dims dims = x.context->static_dims(x);
+  return shaped(with_heads_and_rows_swapped(x), {dims[0], dims[2], dims[1] * dims[3]});
+}
+
+// 0, 1, ... as int64 of this shape.
+Term counted(GradientContext& context, const Dims& dims) {
+  std::vector<std::int64_t> numbers(static_cast<std::size_t>(element_count(dims)));
+  std::iota(numbers.begin(), numbers.end(), std::int64_t{0});
+  return term(context, context.builder.constant(Tensor::ints(numbers).reshaped(dims)));
+}
+
+Term whole(Term like, std::int64_t value) { return term(*like.context, like.context->builder.constant(Tensor::scalar(value))); }
+
+class Attending {
+ public:
+  explicit Attending(GradientContext& context) : context_(context) {
+    const bool in_double = context.type(context.input(0)).element == DataType::Double ||
+                           context.type(context.input(2)).element == DataType::Double;
+    computed_ = in_double ? DataType::Double : DataType::Float;
+    const Dims q = context.static_dims(context.input(0));
+    const Dims k = context.static_dims(context.input(1));
+    is_flat_ = q.size() == 3;
+    q_heads_ = is_flat_ ? attribute<std::int64_t>(context.op, "q_num_heads") : q[1];
+    kv_heads_ = k.size() == 3 ? attribute<std::int64_t>(context.op, "kv_num_heads") : k[1];
+  }
+
+  // Y, present_key, present_value, qk_matmul_output.
+  std::vector<ValueId> outputs() {
+    const Term q = heads_first(input(0), q_heads_);
+    const Term k = with_past(1, 4);
+    const Term v = with_past(2, 5);
+    Term scores = grouped(q, k.call("Transpose", {{"perm", IntList{0, 1, 3, 2}}})) * scale(context_.static_dims(q)[3]);
+    const Dims dims = context_.static_dims(scores);
+    shown_.push_back(scores);
+    const double softcap = static_cast<double>(attribute<float>(context_.op, "softcap"));
+    if (softcap > 0) scores = (scores * (1 / softcap)).call("Tanh") * softcap;
+    shown_.push_back(scores);
+    const Term probabilities = softmax(scores, dims);
+    shown_.push_back(probabilities);
+    const Term y = grouped(probabilities, v);
+    const auto mode = static_cast<std::size_t>(attribute<std::int64_t>(context_.op, "qk_matmul_output_mode"));
+    const auto as_given = [&](Term x, std::size_t i) { return ValueId(cast(x, context_.type(context_.input(i)).element)); };
+    return {as_given(is_flat_ ? heads_last(y) : y, 0), as_given(k, 1), as_given(v, 2), as_given(shown_.at(mode), 0)};
+  }
+
+ private:
+  Term input(std::size_t i) { return cast(term(context_, context_.input(i)), computed_); }
+
+  double scale(std::int64_t head_size) const {
+    const auto* given = attribute_if<float>(context_.op, "scale");
+    return given != nullptr ? static_cast<double>(*given) : 1 / std::sqrt(static_cast<double>(head_size));
+  }
+
+  Term with_past(std::size_t i, std::size_t past) {
+    const Term now = heads_first(input(i), kv_heads_);
+    if (!context_.has_input(past)) return now;
+    past_ = context_.static_dims(context_.input(past))[2];
+    return term(context_, context_.call("Concat", {input(past), now}, {{"axis", std::int64_t{2}}}));
+  }
+
+  // a b for each head; several heads of `a` share one of `b`.
+  Term grouped(Term a, Term b) {
+    const std::int64_t group = q_heads_ / kv_heads_;
+    if (group == 1) return a.with("MatMul", b);
+    const Dims left = context_.static_dims(a);
+    const Term split = shaped(a, {left[0], kv_heads_, group, left[2], left[3]});
+    const Term product = split.with("MatMul", b.with("Unsqueeze", context_.ints({2})));
+    return shaped(product, {left[0], left[1], left[2], context_.static_dims(product).back()});
+  }
+
+  void only(Term condition) { visible_ = visible_ ? visible_->with("And", condition) : condition; }
+
+  // What rows may see by their positions: each is the place of its last, plus `offset`.
+  void bound_positions(const Dims& dims) {
+    const Term column = counted(context_, {1, dims[3]});
+    Term row = counted(context_, {dims[2], 1});
+    if (context_.has_input(6)) {
+      const Term lengths = shaped(term(context_, context_.input(6)), {-1, 1, 1, 1});
+      only(column < lengths);
+      row = past_ == 0 ? row + (lengths - whole(row, dims[2])) : row + whole(row, past_);
+    } else {
+      row = row + whole(row, past_);
+    }
+    const std::int64_t left = attribute<std::int64_t>(context_.op, "left_window_size");
+    const std::int64_t right = attribute<std::int64_t>(context_.op, "right_window_size");
+    if (attribute<std::int64_t>(context_.op, "is_causal") != 0) only(column.with("LessOrEqual", row));
+    if (right >= 0) only(column.with("LessOrEqual", row + whole(row, right)));
+    if (left >= 0) only(column.with("GreaterOrEqual", row - whole(row, left)));
+  }
+
+  // A mask of fewer columns hides the others.
+  Term masked(Term scores, const Dims& dims) {
+    const ValueId mask = context_.input(3);
+    const Dims given = context_.static_dims(mask);
+    const bool is_bool = context_.type(mask).element == DataType::Bool;
+    Term all = is_bool ? term(context_, mask) : input(3);
+    if (given.back() < dims[3]) {
+      Dims pads(2 * given.size(), 0);
+      pads.back() = dims[3] - given.back();
+      only(counted(context_, {1, dims[3]}) < whole(all, given.back()));
+      all = is_bool ? cast(cast(all, DataType::Float).with("Pad", context_.ints(pads)), DataType::Bool)
+                    : all.with("Pad", context_.ints(pads));
+    }
+    if (is_bool) {
+      only(all);
+      return scores;
+    }
+    const Term hides = all.call("IsInf", {{"detect_positive", std::int64_t{0}}});
+    only(hides.call("Not"));
+    return scores + choose(hides, all.like(0), all);
+  }
+
+  // Rows that see nothing become zeros.
+  Term softmax(Term scores, const Dims& dims) {
+    bound_positions(dims);
+    if (context_.has_input(3)) scores = masked(scores, dims);
+    if (!visible_) {
+      shown_.push_back(scores);
+      return scores.call("Softmax");
+    }
+    shown_.push_back(choose(*visible_, scores, -std::numeric_limits<double>::infinity()));
+    return choose(*visible_, choose(*visible_, scores, -1e30).call("Softmax"), 0);
+  }
+
+  GradientContext& context_;
+  DataType computed_ = DataType::Float;
+  bool is_flat_ = false;
+  std::int64_t q_heads_ = 1;
+  std::int64_t kv_heads_ = 1;
+  std::int64_t past_ = 0;
+  std::optional<Term> visible_ = {};
+  std::vector<Term> shown_ = {};  // what qk_matmul_output may be, by its mode
+};
+
+std::vector<Term> split(Term x, const std::vector<std::int64_t>& sizes) {
+  std::vector<Term> parts;
+  for (ValueId id : x.context->builder.ops("", "Split", {x, x.context->ints(sizes)}, sizes.size(), {{"axis", std::int64_t{-1}}})) {
+    parts.push_back({x.context, id});
+  }
+  return parts;
+}
+
+Term joined(Term a, Term b) { return a.with("Concat", b, {{"axis", std::int64_t{-1}}}); }
+
+// Pairs of numbers turned; a pair is neighbours, or one of each half.
+Term turned(Term x, Term cosines, Term sines, bool interleaved) {
+  const Dims dims = x.context->static_dims(x);
+  const std::int64_t half = dims[3] / 2;
+  const Dims as_pairs{dims[0], dims[1], dims[2], half, 2};
+  const Dims as_halves{dims[0], dims[1], dims[2], half};
+  std::vector<Term> parts = interleaved ? split(shaped(x, as_pairs), {1, 1}) : split(x, {half, half});
+  if (interleaved) parts = {shaped(parts[0], as_halves), shaped(parts[1], as_halves)};
+  const Term real = cosines * parts[0] - sines * parts[1];
+  const Term imaginary = sines * parts[0] + cosines * parts[1];
+  if (!interleaved) return joined(real, imaginary);
+  const ValueId last = x.context->ints({4});
+  return shaped(joined(real.with("Unsqueeze", last), imaginary.with("Unsqueeze", last)), dims);
+}
+
+std::vector<ValueId> rotary_outputs(GradientContext& context) {
+  const Dims given = context.static_dims(context.input(0));
+  const Term x = heads_first(term(context, context.input(0)), attribute<std::int64_t>(context.op, "num_heads"));
+  const std::int64_t size = context.static_dims(x)[3];
+  const std::int64_t wanted = attribute<std::int64_t>(context.op, "rotary_embedding_dim");
+  const std::int64_t count = wanted == 0 ? size : wanted;
+  const auto angles = [&](std::size_t i) {
+    Term cache = term(context, context.input(i));
+    if (context.has_input(3)) cache = cache.with("Gather", context.input(3));
+    const std::int64_t columns = context.static_dims(cache).back();
+    if (columns > count / 2) cache = split(cache, {count / 2, columns - count / 2})[0];
+    return cache.with("Unsqueeze", context.ints({1}));
+  };
+  const bool interleaved = attribute<std::int64_t>(context.op, "interleaved") != 0;
+  const std::vector<Term> parts = count == size ? std::vector{x} : split(x, {count, size - count});
+  const Term first = turned(parts[0], angles(1), angles(2), interleaved);
+  const Term y = parts.size() == 1 ? first : joined(first, parts[1]);
+  return {given.size() == 3 ? heads_last(y) : y};
+}
+
+}  // namespace
+
+void attention_gradient(GradientContext& context) {
+  differentiate_expansion(context, [](GradientContext& inner) { return Attending(inner).outputs(); });
+}
+
+void rotary_embedding_gradient(GradientContext& context) { differentiate_expansion(context, rotary_outputs); }
+
+}  // namespace podium::ir
