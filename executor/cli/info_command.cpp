@@ -35,12 +35,17 @@ std::string types_of(const ir::OpSpec& spec) {
   return text;
 }
 
+std::string gradient_of(const ir::OpSpec& spec) {
+  if (spec.gradient != nullptr) return "yes";
+  return fmt::format("no: {}", spec.no_gradient.empty() ? "not known" : spec.no_gradient);
+}
+
 void print_supported() {
   std::vector<std::vector<std::string>> rows{{"domain", "op", "since", "gradient", "types"}};
   for (const ir::OpSpec* spec : ir::all_ops()) {
     if (spec->domain == "podium") continue;  // made by Podium itself: in no model
     rows.push_back({spec->domain.empty() ? "ai.onnx" : std::string(spec->domain), std::string(spec->name),
-                    std::to_string(spec->since), spec->gradient != nullptr ? "yes" : "no", types_of(*spec)});
+                    std::to_string(spec->since), gradient_of(*spec), types_of(*spec)});
   }
   fmt::print("{}", report::table(rows));
   fmt::print("{} ops; each is read in every version from 1 to the newest, opset {}\n", rows.size() - 1,

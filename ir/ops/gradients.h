@@ -137,6 +137,22 @@ void if_gradient(GradientContext& context);
 void loop_gradient(GradientContext& context);
 void scan_gradient(GradientContext& context);
 
+// In gradients_recurrent.cpp.
+void gru_gradient(GradientContext& context);
+void lstm_gradient(GradientContext& context);
+void rnn_gradient(GradientContext& context);
+
+// In gradients_attention.cpp and gradients_linear_attention.cpp.
+void attention_gradient(GradientContext& context);
+void linear_attention_gradient(GradientContext& context);
+void rotary_embedding_gradient(GradientContext& context);
+
+// In gradients_signal.cpp.
+void dequantize_gradient(GradientContext& context);
+void det_gradient(GradientContext& context);
+void dft_gradient(GradientContext& context);
+void stft_gradient(GradientContext& context);
+
 // Sums and products, in gradients_reduction.cpp.
 void cum_prod_gradient(GradientContext& context);
 void cum_sum_gradient(GradientContext& context);

@@ -184,7 +184,8 @@ std::span<const OpSpec> matmul_ops() {
        .outputs = {{"Y"}},
        .types = {{'T', kFloats}},
        .infer = infer_det,
-       .work = det_work},
+       .work = det_work,
+       .gradient = det_gradient},
   };
   return kRows;
 }

@@ -1,6 +1,7 @@
 // From real numbers to few-bit ones with a scale, and back.
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
+#include "ir/ops/gradients.h"
 
 namespace podium::ir {
 namespace {
@@ -109,7 +110,8 @@ std::span<const OpSpec> quantize_ops() {
        .attributes = {with_default("axis", 1), with_default("saturate", 1), with_default("block_size", 0),
                       with_default("output_dtype", 0), with_default("precision", 0)},
        .infer = infer_quantize,
-       .work = work_per_element<3>},
+       .work = work_per_element<3>,
+       .no_gradient = "its output is an integer"},
       {.name = "DequantizeLinear",
        .since = 25,
        .inputs = {{"x", 'Q'}, {"x_scale", 'S'}, {"x_zero_point", 'Q', Formal::Optional}},
@@ -118,7 +120,8 @@ std::span<const OpSpec> quantize_ops() {
        .attributes = {with_default("axis", 1), with_default("block_size", 0),
                       with_default("output_dtype", 0)},
        .infer = infer_dequantize,
-       .work = work_per_element<2>},
+       .work = work_per_element<2>,
+       .gradient = dequantize_gradient},
       {.name = "DynamicQuantizeLinear",
        .since = 11,
        .inputs = {{"x", 'A'}},

@@ -128,18 +128,23 @@ OpSpec with(OpSpec spec, std::vector<AttributeSpec> attributes) {
   return spec;
 }
 
+OpSpec without_gradient(OpSpec spec) {
+  spec.no_gradient = "its result does not depend on the elements";
+  return spec;
+}
+
 std::vector<OpSpec> sequence_rows() {
   const Parameter sequence{"input_sequence", 'S'};
   const Parameter result{"output_sequence", 'S'};
   const Parameter position{"position", 'I', Formal::Optional};
   return {
-      with(row("SequenceEmpty", 11, {}, {"output", 'S'}, infer_sequence_empty),
-           {may_have("dtype", AttributeKind::Int)}),
+      without_gradient(with(row("SequenceEmpty", 11, {}, {"output", 'S'}, infer_sequence_empty),
+                            {may_have("dtype", AttributeKind::Int)})),
       row("SequenceConstruct", 11, {{"inputs", 'T', Formal::Variadic}}, result, infer_sequence_construct),
       row("SequenceInsert", 11, {sequence, {"tensor"}, position}, result, infer_sequence_insert),
       row("SequenceErase", 11, {sequence, position}, result, infer_sequence_erase),
       row("SequenceAt", 11, {sequence, {"position", 'I'}}, {"tensor"}, infer_sequence_at),
-      row("SequenceLength", 11, {sequence}, {"length", 'L'}, infer_sequence_length),
+      without_gradient(row("SequenceLength", 11, {sequence}, {"length", 'L'}, infer_sequence_length)),
       with(row("SplitToSequence", 24, {{"input"}, {"split", 'I', Formal::Optional}}, result,
                infer_split_to_sequence),
            {with_default("axis", std::int64_t{0}), with_default("keepdims", std::int64_t{1})}),
@@ -154,7 +159,7 @@ std::vector<OpSpec> optional_rows() {
       with(row("Optional", 15, {input}, {"output", 'S'}, infer_optional),
            {may_have("type", AttributeKind::Type)}),
       row("OptionalGetElement", 18, {{"input", 'S'}}, {"output", 'S'}, infer_optional_get_element),
-      row("OptionalHasElement", 18, {input}, {"output", 'B'}, infer_optional_has_element),
+      without_gradient(row("OptionalHasElement", 18, {input}, {"output", 'B'}, infer_optional_has_element)),
   };
 }
 

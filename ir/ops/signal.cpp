@@ -3,6 +3,7 @@
 
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
+#include "ir/ops/gradients.h"
 
 namespace podium::ir {
 namespace {
@@ -153,7 +154,8 @@ OpSpec dft() {
           .types = {{'T', kFloats}, {'I', kIndices}, {'A', kIndices}},
           .attributes = {with_default("inverse", std::int64_t{0}), with_default("onesided", std::int64_t{0})},
           .infer = infer_dft,
-          .work = work_of_dft};
+          .work = work_of_dft,
+          .gradient = dft_gradient};
 }
 
 OpSpec stft() {
@@ -167,7 +169,8 @@ OpSpec stft() {
           .types = {{'T', kFloats}, {'I', kIndices}},
           .attributes = {with_default("onesided", std::int64_t{1})},
           .infer = infer_stft,
-          .work = work_of_stft};
+          .work = work_of_stft,
+          .gradient = stft_gradient};
 }
 
 OpSpec mel_weight_matrix() {
