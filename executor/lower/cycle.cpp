@@ -140,7 +140,7 @@ std::vector<Step> unroll(Program& program, Cycle cycle, int micro_batches) {
   for (const TimedStep& timed : cycle.steps) fill = std::max(fill, timed.offset);
   const std::set<BufferId> stashes = Stashes(program, micro_batches).give_slots(cycle);
   const Unroller unroller(program, cycle, stashes, micro_batches);
-  const int most_repeats = micro_batches - fill - (cycle.last_apart ? 1 : 0);
+  const int most_repeats = micro_batches - fill;
   std::vector<Step> steps;
   const std::size_t apart = static_cast<std::size_t>(micro_batches - std::max(most_repeats, 0));
   steps.reserve((cycle.steps.size() + 1) * apart + static_cast<std::size_t>(fill) + 1);

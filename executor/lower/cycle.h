@@ -25,9 +25,6 @@ struct Cycle {
   /// Copies between processors that end the cycle as one step, latest hop first: none reads what another
   /// writes.
   std::vector<TimedTransfer> exchange = {};
-  /// The last micro-batch is written out after the Repeat, so that what was there for all of them ends with a
-  /// step of its own. Then a memory plan can free it there.
-  bool last_apart = false;
 };
 
 /// With offsets 0 to S-1 and G micro-batches: S-1 cycles that fill, a Repeat of G-S+1 in which every step

@@ -110,7 +110,7 @@ class SliceLoop {
     // What leaves the IO tiles leaves before the lanes work side by side, what enters them enters after.
     std::vector<std::vector<TimedStep>*> order{&loads_, &tiles_in_, &work_, &out_, &stores_};
     if (overlaps_) order = {&tiles_in_, &stores_, &loads_, &work_, &out_};
-    Cycle cycle{.steps = {}, .last_apart = !overlaps_};
+    Cycle cycle;
     for (std::vector<TimedStep>* part : order) {
       std::move(part->begin(), part->end(), std::back_inserter(cycle.steps));
     }

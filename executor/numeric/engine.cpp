@@ -54,6 +54,7 @@ struct Engine::State {
   void run(std::vector<Section>& sections, int iteration);
   void run_computes(Section& section, const Wave& wave, int iteration);
   void run(Node& node, int iteration);
+  void free(const std::vector<Slot>& slots, int iteration);
 };
 
 namespace {
@@ -141,7 +142,11 @@ Engine::State::State(executor::Program of, const PrepareOptions& options)
 
 void Engine::State::run(Node& node, int iteration) {
   std::visit(RunStep{program, blocks, memories, inputs, outputs, node, iteration}, node.step->action);
-  for (const Slot& slot : node.step->frees) {
+  free(node.step->frees, iteration);
+}
+
+void Engine::State::free(const std::vector<Slot>& slots, int iteration) {
+  for (const Slot& slot : slots) {
     for (Memory& memory : memories) memory.free(slot, iteration);
   }
 }
@@ -176,6 +181,8 @@ void Engine::State::run(std::vector<Section>& sections, int iteration) {
     }
     peak.account(section.nodes, iteration);
     for (int i = 0; i < section.count; ++i) run(section.body, i);
+    free(section.frees, iteration);
+    peak.account(section.frees, iteration);
   }
 }
 

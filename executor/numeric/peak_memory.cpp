@@ -63,6 +63,12 @@ void PeakMemory::account(const std::vector<Node>& nodes, int iteration) {
   }
 }
 
+void PeakMemory::account(const std::vector<Slot>& frees, int iteration) {
+  for (Replica& replica : replicas_) {
+    for (const Slot& slot : frees) take(replica, slot, iteration, 0);
+  }
+}
+
 std::int64_t PeakMemory::bytes(int processor) const {
   std::int64_t most = 0;
   for (const Replica& replica : replicas_) {

@@ -20,6 +20,8 @@ class PeakMemory {
   void start();
   /// The steps of a straight list, which have been run in an iteration of the innermost Repeat.
   void account(const std::vector<Node>& nodes, int iteration);
+  /// What a Repeat frees when it is done.
+  void account(const std::vector<executor::Slot>& frees, int iteration);
   /// Of the replica that needs most.
   std::int64_t bytes(int processor) const;
 

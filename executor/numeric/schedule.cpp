@@ -228,6 +228,7 @@ std::vector<Section> schedule_of(const Program& program, const std::vector<Step>
     if (const auto* repeat = std::get_if<executor::Repeat>(&step.action)) {
       sections.back().count = repeat->count;
       sections.back().body = schedule_of(program, repeat->body, blocks, threads);
+      sections.back().frees = step.frees;
       sections.emplace_back();
       continue;
     }

@@ -34,6 +34,7 @@ struct Section {
   std::vector<Wave> waves = {};
   int count = 0;
   std::vector<Section> body = {};
+  std::vector<executor::Slot> frees = {};  ///< after the Repeat
 };
 
 /// `program` outlives the schedule. Computes run side by side where their work is so evenly spread that this

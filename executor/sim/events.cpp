@@ -32,7 +32,8 @@ Lane lane_of(const executor::Buffer& buffer) {
 void Events::note(const Task& task, std::int64_t iteration, Span span) {
   if (events_.size() >= kMostEvents) cut_ = true;
   if (cut_) return;
-  note_memory(*task.step, span);
+  note_memory(live_.start(*task.step), span.start);
+  note_memory(live_.end(*task.step), span.end);
   if (span.end == span.start) return;
 
   Event event{.start = to_seconds(span.start), .end = to_seconds(span.end), .activity = task.activity};
@@ -66,14 +67,14 @@ void Events::put_into(Timeline& timeline) const {
   }
 }
 
-void Events::note_memory(const Step& step, Span span) {
-  const auto note_all = [&](std::span<const MemoryChange> all, Ticks time) {
-    for (const MemoryChange& one : all) {
-      if (one.bytes != 0) changes_.push_back({time, one.processor, one.bytes});
-    }
-  };
-  note_all(live_.start(step), span.start);
-  note_all(live_.end(step), span.end);
+void Events::note_end(const Step& repeat, Ticks end) {
+  if (!cut_) note_memory(live_.end(repeat), end);
+}
+
+void Events::note_memory(std::span<const MemoryChange> all, Ticks time) {
+  for (const MemoryChange& one : all) {
+    if (one.bytes != 0) changes_.push_back({time, one.processor, one.bytes});
+  }
 }
 
 // An event for each sender, and behind it one for each that receives from it.

@@ -1,6 +1,7 @@
 // What happened when, for a trace: the steps that were walked, and the memory over time.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "executor/program.h"
@@ -17,6 +18,8 @@ class Events {
   explicit Events(const executor::Program& program) : program_(program), live_(program) {}
 
   void note(const Task& task, std::int64_t iteration, Span span);
+  /// A Repeat is done at `end`.
+  void note_end(const executor::Step& repeat, Ticks end);
   /// Fills the timeline's events and memory curves. A curve begins with what is always there.
   void put_into(Timeline& timeline) const;
 
@@ -27,7 +30,7 @@ class Events {
     std::int64_t bytes = 0;
   };
 
-  void note_memory(const executor::Step& step, Span span);
+  void note_memory(std::span<const MemoryChange> all, Ticks time);
   void note_exchange(const executor::CopyBetweenProcessors& step, const Event& common);
 
   const executor::Program& program_;

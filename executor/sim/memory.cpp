@@ -62,6 +62,7 @@ void walk(const std::vector<Step>& steps, LiveBuffers& live, const OnStart& on_s
       walk(repeat->body, live, on_start, on_end);
       if (live == before) break;
     }
+    on_end(live.end(step));
   }
 }
 

@@ -3,9 +3,8 @@
 // The rules, which the numeric engine measures by as well:
 // - A buffer in compute or IO memory that is always live takes slot_bytes x slots during the whole run.
 // - Any other has one slot, which takes slot_bytes from the start of the first step that writes it to the end
-// of
-//   the step that lists it in its `frees`, and again from the next write. A write to a slot that is there
-//   takes nothing.
+//   of the step that lists it in its `frees` (of a Repeat: of its last iteration), and again from the next
+//   write. A write to a slot that is there takes nothing.
 // - While a Compute runs, its block's temporary_bytes come on top of what is there, its writes included.
 // - A store to the host that moves nothing takes and frees as any other.
 #pragma once
@@ -35,7 +34,7 @@ class LiveBuffers {
  public:
   explicit LiveBuffers(const executor::Program& program);
 
-  /// What a step takes when it starts, and gives back when it ends; no Repeat.
+  /// What a step takes when it starts, and gives back when it ends. A Repeat itself takes nothing.
   /// Good until the next call.
   std::span<const MemoryChange> start(const executor::Step& step);
   std::span<const MemoryChange> end(const executor::Step& step);

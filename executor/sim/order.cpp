@@ -120,6 +120,7 @@ class OrderCheck {
       const Loop& loop = tasks_.loops[at(item.loop)];
       const std::int64_t rounds = std::min(loop.count, different_iterations(loop));
       for (std::int64_t i = 0; i < rounds; ++i) check(loop.items, i);
+      free(*loop.step);
     }
   }
 
@@ -142,7 +143,10 @@ class OrderCheck {
       throw InternalError(Explanation(program_, tasks_, number).text(slot, buffer));
     }
     for (const SlotUse& use : task.writes) filled_[at(use.number(iteration))] = true;
-    for (const executor::Slot& slot : task.step->frees) {
+    free(*task.step);
+  }
+  void free(const executor::Step& step) {
+    for (const executor::Slot& slot : step.frees) {
       const auto buffer = at(slot.buffer.index);
       if (!program_.buffers[buffer].always_live) filled_[first_slot_[buffer] + at(slot.index)] = false;
     }

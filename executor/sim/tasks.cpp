@@ -53,7 +53,7 @@ class TaskMaker {
     items.reserve(steps.size());
     for (const Step& step : steps) {
       if (const auto* repeat = std::get_if<executor::Repeat>(&step.action)) {
-        Loop loop{.count = repeat->count, .items = add(repeat->body), .parts = {}};
+        Loop loop{.step = &step, .count = repeat->count, .items = add(repeat->body), .parts = {}};
         loop.parts = parts_of(made, loop.items);
         items.push_back({.loop = static_cast<int>(made.loops.size())});
         made.loops.push_back(std::move(loop));

@@ -90,6 +90,7 @@ struct LoopPart {
 };
 
 struct Loop {
+  const executor::Step* step = nullptr;
   std::int64_t count = 0;
   std::vector<Item> items;      ///< in program order
   std::vector<LoopPart> parts;  ///< the same items

@@ -22,6 +22,7 @@ class Walker {
       }
       const Loop& loop = tasks_.loops[static_cast<std::size_t>(item.loop)];
       for (const LoopPart& part : loop.parts) repeat(part, loop.count);
+      if (events_ != nullptr) events_->note_end(*loop.step, end_of(loop));
     }
   }
 
@@ -31,6 +32,15 @@ class Walker {
   void run(const Task& task, std::int64_t iteration) {
     const Span span = clock_.run(task, iteration);
     if (events_ != nullptr) events_->note(task, iteration, span);
+  }
+
+  // When the last lane of the loop is done.
+  Ticks end_of(const Loop& loop) const {
+    Ticks end = 0;
+    for (const LoopPart& part : loop.parts) {
+      for (int lane : part.lanes) end = std::max(end, clock_.lanes[static_cast<std::size_t>(lane)]);
+    }
+    return end;
   }
 
   // The state is compared with that of one earlier iteration, taken anew at distances 1, 2, 4, ...: so a

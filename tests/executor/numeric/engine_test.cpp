@@ -347,6 +347,28 @@ TEST(Engine, MeasuresWhatEachProcessorHoldsAtMost) {
   EXPECT_EQ(engine.peak_bytes(1), 116);
 }
 
+// x is read by every iteration, so that it is there until the Repeat is done, and not beside y.
+TEST(Engine, FreesAfterARepeatWhatOnlyItReads) {
+  HandMade made;
+  made.input("x", {2});
+  made.output("y", {6});
+  for (const char* name : {"x", "a"}) made.buffer(name, {2});
+  made.buffer("y", {6});
+  made.block("g (float[2] x) => (float[2] a) { a = Neg(x) }");
+  made.block("g () => (float[6] y) { y = Constant<value = float[6] {1, 2, 3, 4, 5, 6}>() }");
+  made.step({.action = LoadFromHost{0, made.slot("x")}});
+  Step negate{.action = Compute{BlockId{0}, {made.slot("x")}, {made.slot("a")}}, .frees = {made.slot("a")}};
+  made.step({.action = Repeat{3, {negate}}, .frees = {made.slot("x")}});
+  made.step({.action = Compute{BlockId{1}, {}, {made.slot("y")}}});
+  made.step({.action = StoreToHost{made.slot("y"), 0}});
+  Engine engine(made.program);
+  engine.run(std::vector<Datum>{floats({2}, {1, 2})});
+  EXPECT_EQ(engine.peak_bytes(0), 24);
+
+  made.step({.action = Compute{BlockId{0}, {made.slot("x")}, {made.slot("a")}}});
+  EXPECT_THROW(run(made.program, {floats({2}, {1, 2})}), InternalError);
+}
+
 TEST(Engine, MeasuresTheSameWithAnyNumberOfThreads) {
   const std::vector<Datum> inputs{floats({4, 2}, {1, 2, 3, 4, 5, 6, 7, 8})};
   for (int threads : {1, 2, 4}) {

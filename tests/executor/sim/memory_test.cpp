@@ -56,6 +56,21 @@ TEST(SimulatedMemory, IterationsTakeWhatTheFirstTook) {
   EXPECT_EQ(memory(sketch.run(), 0).peak_data, 2000);
 }
 
+TEST(SimulatedMemory, WhatOnlyALoopReadsIsGivenBackAfterIt) {
+  Sketch sketch(1);
+  const Slot x = sketch.buffer("x", 0);
+  const Slot y = sketch.buffer("y", 0);
+  const Slot large = sketch.buffer("large", 0, Memory::Compute, 1, Role::Activation, 1500);
+  const Step work = sketch.compute("work", 0, 1, {x}, {y});
+  const Step after = sketch.compute("after", 0, 1, {}, {large});
+  sketch.program.steps = {sketch.from_host(x), repeat(3, {work, sketch.to_host(y)}), after};
+  lower::plan_memory(sketch.program);
+  EXPECT_EQ(sketch.program.steps[1].frees.size(), 1);
+  const sim::Timeline timeline = sketch.clock(SyncPattern::Full, true);
+  EXPECT_EQ(memory(timeline, 0).peak_data, 1000 + 1000);  // else x would be there beside what comes after
+  EXPECT_EQ(timeline.processors[0].memory_curve.back().bytes, 0);
+}
+
 TEST(SimulatedMemory, EstimatesOfCodeComeOnTop) {
   Sketch sketch(2);
   const Slot a = sketch.buffer("a", 0);
