@@ -90,8 +90,8 @@ void check_count(std::size_t cuts, int parts) {
   IR_CHECK(parts > 0, "{} parts", parts);
   if (cuts + 1 >= static_cast<std::size_t>(parts)) return;
   throw Error(
-      "could not find enough splits for {} processors or phases: the model can be cut into {} parts at most",
-      parts, cuts + 1);
+      "could not find enough splits for {} processors or phases: the model can be cut into {} part{} at most",
+      parts, cuts + 1, cuts == 0 ? "" : "s");
 }
 
 // Without those that part the readers of a shared value, while `needed` remain.

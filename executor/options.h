@@ -15,7 +15,8 @@ enum class VirtualGraphMode : std::uint8_t { Off, Manual, Auto, ExecutionPhases 
 enum class SyncPattern : std::uint8_t { Full, SinglePipeline, ReplicaAndLadder };
 /// What of an output comes back to the host; the text is "all", "final", "sum", "every-N".
 enum class AnchorReturn : std::uint8_t { All, Final, Sum, EveryN };
-/// When a phase's remote tensors are loaded: in the phase before, or when they are needed.
+/// In which phase a remote tensor is loaded: in the one before, or in the one that needs it. There, a load
+/// over IO tiles begins as soon as these are idle, beside what is still computed of the phase before.
 enum class PhaseIo : std::uint8_t { Preload, OnDemand };
 /// The order of loads, copies and stores inside a phase (semantics, section 8.1).
 enum class PhaseSchedule : std::uint8_t { Interleaving, Batch, BatchClusteredIO };
@@ -47,6 +48,7 @@ struct PhaseSettings {
   PhaseIo optimizer_state = PhaseIo::OnDemand;
   PhaseIo accumulators = PhaseIo::Preload;
   PhaseSchedule schedule = PhaseSchedule::Interleaving;
+  bool operator==(const PhaseSettings&) const = default;
 };
 
 struct BatchSerialization {
@@ -89,6 +91,7 @@ struct Options {
   int buffering_depth = 1;                     ///< host streams
   bool prefetch = true;
   bool constant_weights = true;
+  bool half_partials = false;  ///< of matrix products that do not say how they sum up: in 16 bits
 };
 
 }  // namespace podium

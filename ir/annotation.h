@@ -9,6 +9,7 @@ inline constexpr std::string_view kVirtualGraph = "__ipu_number";
 inline constexpr std::string_view kPipelineStage = "__pipeline_stage";
 inline constexpr std::string_view kExecutionPhase = "__execution_phase";
 inline constexpr std::string_view kTileSet = "__tile_set";
+inline constexpr std::string_view kPartialsType = "__partials_type";
 inline constexpr std::string_view kRecompute = "__recompute_output_in_backward_pass";
 
 /// Read as the first three, never written.

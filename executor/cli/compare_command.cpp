@@ -53,27 +53,27 @@ importer::Model optimized(const Job& job, importer::Model model) {
   return model;
 }
 
+// In an error or a note.
+std::string where_is(const Options& options, const Strategy& strategy) {
+  return options.strategies_file.empty() ? strategy.name : options.strategies_file + ": " + strategy.name;
+}
+
 // The optimized model with the annotations of a strategy, which nodes take, and a session checks, only before
 // the passes.
 importer::Model placed(const Job& job, const Strategy& strategy, const podium::Options& settings) {
   importer::Model model = job.imported;
   if (!strategy.annotations.is_null()) {
-    const std::string where = strategy.name + ": annotate";
+    const std::string where = where_is(job.options, strategy) + ": annotate";
     annotate::apply_rules(model.graph, annotate::read_rules(strategy.annotations.dump(), where));
   }
   if (const auto reason = why_illegal(settings)) throw Error(*reason);
   check_annotations(model, settings);
+  check_overrides(settings, model.graph);
   return strategy.annotations.is_null() ? job.model : optimized(job, std::move(model));
 }
 
 int micro_batches_of(const podium::Options& settings) {
   return settings.batches_per_step * settings.accumulation_factor * settings.replicas;
-}
-
-std::int64_t samples_of(const ir::Graph& graph) {
-  if (graph.inputs.empty()) return 1;
-  const ir::Type& type = graph[graph.inputs[0]].type;
-  return type.rank() > 0 && type.dims[0] > 0 ? type.dims[0] : 1;
 }
 
 std::vector<Strategy> strategies_of(const Options& options, const device::Device& device,
@@ -147,7 +147,7 @@ Job make_job(const Options& options) {
   Notes notes = options.notes;
   for (const Strategy& strategy : job.strategies) {
     Notes its_own;
-    job.settings.push_back(read_options(strategy.options.dump(), strategy.name, its_own));
+    job.settings.push_back(read_options(strategy.options.dump(), where_is(options, strategy), its_own));
     if (!options.strategies_file.empty()) notes.insert(notes.end(), its_own.begin(), its_own.end());
   }
   print_notes(notes, options);

@@ -66,7 +66,7 @@ std::vector<std::vector<std::string>> value_rows(const ir::Graph& graph, const c
                                                  const std::vector<ir::ValueId>& ids) {
   std::vector<std::vector<std::string>> rows;
   rows.reserve(ids.size());
-  for (ir::ValueId id : ids) rows.push_back({what, graph[id].name, to_string(graph[id].type)});
+  for (ir::ValueId id : ids) rows.push_back({what, graph[id].name + "  " + to_string(graph[id].type)});
   return rows;
 }
 

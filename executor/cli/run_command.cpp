@@ -1,5 +1,5 @@
 // `podium run`: inference, the result table, and the outputs.
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
@@ -62,19 +62,28 @@ InferenceSession make_session(const Options& options, importer::Model model,
   });
 }
 
+void note_unused_files(const Options& options, const podium::Options& strategy) {
+  if (strategy.synthetic_data == SyntheticData::Off) return;
+  std::vector<std::string> unused;
+  if (!options.inputs.empty()) unused.emplace_back("--input");
+  if (!options.inputs_folder.empty()) unused.emplace_back("--inputs");
+  if (!options.output_folder.empty()) unused.emplace_back("--output-dir");
+  if (!options.expected_folder.empty()) unused.emplace_back("--expected");
+  if (unused.empty()) return;
+  print_notes({fmt::format("{}: no effect with syntheticDataMode, nothing comes from the host or goes there",
+                           fmt::join(unused, ", "))},
+              options);
+}
+
 // What of the report is known before the run.
-report::RunReport start_report(const Options& options, const InferenceSession& session) {
-  double samples = 1;
-  if (!session.inputs().empty()) {
-    const ir::Type type = whole_type(session.inputs()[0]);
-    if (type.rank() > 0 && type.dims[0] > 0) samples = static_cast<double>(type.dims[0]);
-  }
+report::RunReport start_report(const Options& options, const InferenceSession& session,
+                               std::int64_t samples) {
   return {.model = options.paths[0],
-          .strategy = describe(options.session, session.program().processors),
+          .strategy = describe(session.strategy(), session.program().processors),
           .device = machine_of(options).name,
           .options = options.session_json,
           .micro_batches = options.session.batches_per_step,
-          .samples_per_micro_batch = samples,
+          .samples_per_micro_batch = static_cast<double>(samples),
           .is_estimate = options.estimate};
 }
 
@@ -112,9 +121,11 @@ RunResult execute(const Options& options) {
   const importer::Signature signature = importer::read_signature(options.paths[0]);
   const auto given = read_inputs(options, signature);
   const auto start = WallClock::now();
-  InferenceSession session =
-      make_session(options, import(options, micro_batch_types(given, signature, options.session)), signature);
-  RunResult result{.report = start_report(options, session), .outputs = {}};
+  importer::Model model = import(options, micro_batch_types(given, signature, options.session));
+  const std::int64_t samples = samples_of(model.graph);
+  InferenceSession session = make_session(options, std::move(model), signature);
+  note_unused_files(options, session.strategy());
+  RunResult result{.report = start_report(options, session, samples), .outputs = {}};
   result.report.prepare_seconds = seconds_since(start);
   if (session.can_run()) run_numbers(options, session, given, signature, result);
   print_notes(session.notes(), options);

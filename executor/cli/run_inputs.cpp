@@ -149,6 +149,12 @@ importer::Model import(const Options& options, const std::map<std::string, ir::T
   return model;
 }
 
+std::int64_t samples_of(const ir::Graph& graph) {
+  if (graph.inputs.empty()) return 1;
+  const ir::Type& type = graph[graph.inputs[0]].type;
+  return type.rank() > 0 && type.dims[0] > 0 ? type.dims[0] : 1;
+}
+
 ir::Datum in_precision(const ir::Datum& datum, const Options& options) {
   if (!options.precision || !datum.is_tensor()) return datum;
   return ir::in_precision(datum.tensor, *options.precision);

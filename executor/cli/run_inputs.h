@@ -26,6 +26,9 @@ std::map<std::string, ir::Type> micro_batch_types(const std::map<std::string, ir
 /// The model of --dim and --precision, with the dimensions that `types` of inputs bind.
 importer::Model import(const Options& options, const std::map<std::string, ir::Type>& types = {});
 
+/// Samples of a micro-batch: the first dimension of the first input; 1 where there is none, or it is unknown.
+std::int64_t samples_of(const ir::Graph& graph);
+
 /// The data in the precision of --precision.
 ir::Datum in_precision(const ir::Datum& datum, const Options& options);
 

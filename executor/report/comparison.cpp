@@ -40,7 +40,7 @@ std::vector<std::string> row(const ComparedStrategy& strategy, bool with_numbers
       fmt::format("{}", timeline.processors.size() * static_cast<std::size_t>(timeline.replicas)),
       duration(timeline.makespan),
       fmt::format("{:.1f}", samples_per_second(strategy.run)),
-      fmt::format("{:.1f}%", 100 * timeline.utilisation),
+      percentage(timeline.utilisation),
       fmt::format("{} ({:.0f}%)", bytes(static_cast<double>(memory.peak)), 100 * share),
       bottleneck(timeline)};
   if (with_numbers)

@@ -15,8 +15,6 @@ using nlohmann::json;
 
 double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
-std::string percent(double part, double whole) { return fmt::format("{:.1f}%", 100 * share(part, whole)); }
-
 json by_activity(const std::array<double, sim::kActivities>& amounts) {
   json object = json::object();
   for (std::size_t i = 0; i < amounts.size(); ++i) {
@@ -128,7 +126,7 @@ std::string bottleneck(const sim::Timeline& timeline) {
   for (std::size_t i = 0; i < sim::kIdles; ++i) {
     offer(words_of(static_cast<sim::Idle>(i)).text, sum(&sim::ProcessorReport::idle, i));
   }
-  return total > 0 ? fmt::format("{}, {}", largest, percent(most, total)) : "nothing to do";
+  return total > 0 ? fmt::format("{}, {}", largest, percentage(share(most, total))) : "nothing to do";
 }
 
 std::string memory_line(const sim::Timeline& timeline) {
@@ -198,11 +196,11 @@ std::vector<std::vector<std::string>> rows(const RunReport& report) {
       {"micro-batches", fmt::format("{}", report.micro_batches)},
       {"time of a step", duration(timeline.makespan) + " simulated"},
       {"samples per second", fmt::format("{:.1f}", samples_per_second(report))},
-      {"utilisation", fmt::format("{:.1f}%", 100 * timeline.utilisation)},
+      {"utilisation", percentage(timeline.utilisation)},
       {"bottleneck", bottleneck(timeline)},
       {"largest memory", memory_line(timeline)}};
   for (const auto& [kind, bytes] : bytes_by_kind(timeline.links))
-    rows.push_back({kind, report::bytes(bytes)});
+    rows.push_back({kind, report::bytes(bytes) + (timeline.replicas > 1 ? " a replica" : "")});
   if (report.is_estimate) {
     rows.push_back(
         {"real time", fmt::format("{} to estimate, nothing computed", duration(report.prepare_seconds))});

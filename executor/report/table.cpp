@@ -63,6 +63,11 @@ std::string duration(double seconds) {
   return fmt::format("{:.2f} s", seconds);
 }
 
+std::string percentage(double share) {
+  return share > 0 && share < 0.01 ? fmt::format("{:.2g}%", 100 * share)
+                                   : fmt::format("{:.1f}%", 100 * share);
+}
+
 std::string quantity(double count) {
   constexpr std::array<std::string_view, 5> kUnits{"", " k", " M", " G", " T"};
   std::size_t unit = 0;

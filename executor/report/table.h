@@ -14,6 +14,8 @@ std::string table(const std::vector<std::vector<std::string>>& rows);
 std::string bytes(double count);
 /// "1.20 ms", "3.4 s"
 std::string duration(double seconds);
+/// "12.3%"; less than one in a hundred with two digits, "0.044%"
+std::string percentage(double share);
 /// "4.09 G", "1.2 k"
 std::string quantity(double count);
 

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 
 #include "executor/lower/strategies.h"
 #include "executor/session/option_words.h"
+#include "ir/nearest.h"
 
 namespace podium {
 namespace {
@@ -47,9 +49,8 @@ std::string pipelining_needs_processors(const Options& options) {
 
 std::string pipelining_excludes_phases(const Options& options) {
   if (!options.pipelining || options.virtual_graph_mode != VirtualGraphMode::ExecutionPhases) return "";
-  return "enablePipelining needs virtualGraphMode Manual or Auto, ExecutionPhases found: a processor either "
-         "is a "
-         "stage or takes turns with the phases";
+  return "enablePipelining needs virtualGraphMode Manual or Auto, ExecutionPhases found: "
+         "a processor either is a stage or takes turns with the phases";
 }
 
 std::string pipelining_excludes_batch_serialization(const Options& options) {
@@ -105,8 +106,10 @@ std::string io_modes_need_io_tiles(const Options& options) {
   const bool has_tiles = options.io_tiles > 0 && options.virtual_graph_mode != VirtualGraphMode::Off;
   if (!serializes(options) || options.batch_serialization.io_mode == IoMode::Compute || has_tiles) return "";
   return fmt::format(
-      "batchSerializationSettings.ioMode {} needs numIOTiles of at least {} and a virtualGraphMode",
-      word_of(options.batch_serialization.io_mode), kLeastIoTiles);
+      "batchSerializationSettings.ioMode {} needs numIOTiles of at least {} and a virtualGraphMode, "
+      "{} and {} found",
+      word_of(options.batch_serialization.io_mode), kLeastIoTiles, options.io_tiles,
+      word_of(options.virtual_graph_mode));
 }
 
 std::string replicas_divide_ipus(const Options& options) {
@@ -202,13 +205,21 @@ void turn_off_sharding(Options& options, Notes& notes) {
   turn_off(options.accumulators, "accumulators", "there is one replica");
 }
 
+void turn_off_overlap(Options& options) {
+  options.overlap_io = ir::ExchangeStrategy::JustInTime;
+  for (auto& [name, anchor] : options.anchors) anchor.exchange.reset();
+}
+
 void turn_off_io_tiles(Options& options, Notes& notes) {
   if (options.io_tiles > 0 && options.virtual_graph_mode == VirtualGraphMode::Off) {
     notes.push_back("numIOTiles: no effect with virtualGraphMode Off");
     options.io_tiles = 0;
   }
   if (options.io_tiles > 0) return;
-  if (overlaps(options)) notes.push_back("exchangeStrategy: nothing overlaps without numIOTiles");
+  if (overlaps(options)) {
+    notes.push_back("exchangeStrategy: nothing overlaps without numIOTiles");
+    turn_off_overlap(options);
+  }
   for (LocationSettings* settings :
        {&options.weights, &options.optimizer_state, &options.accumulators, &options.activations}) {
     settings->location.load_tiles = ir::TileSet::Compute;
@@ -228,9 +239,27 @@ void note_what_only_trains(const Options& options, Notes& notes) {
   note(!is_default(options.accumulators), "accumulatorTensorLocationSettings");
 }
 
-void note_what_is_idle(const Options& options, Notes& notes) {
+// In phases the slices of a micro-batch overlap, or nothing does.
+void turn_off_overlap_of_slices(Options& options, Notes& notes) {
+  if (!has_phases(options) || !serializes(options) || !overlaps(options)) return;
+  notes.push_back(
+      "exchangeStrategy: no effect in phases with batchSerializationSettings, whose ioMode IOOverlapped "
+      "overlaps the slices");
+  turn_off_overlap(options);
+}
+
+void note_what_is_idle(const Options& options, const device::Device& device, Notes& notes) {
+  PhaseSettings untouched;
+  untouched.phases = options.phases.phases;
   if (options.virtual_graph_mode == VirtualGraphMode::ExecutionPhases && !has_phases(options)) {
     notes.push_back("virtualGraphMode ExecutionPhases: no effect with fewer than 2 phases");
+  } else if (!has_phases(options) && options.phases != untouched) {
+    notes.push_back("executionPhaseSettings: no effect with fewer than 2 phases");
+  }
+  const bool is_alone = options.virtual_graph_mode == VirtualGraphMode::Off && options.replicas == 1;
+  if (options.sync != SyncPattern::Full && (is_alone || !device.synchronous)) {
+    notes.push_back(fmt::format("syncPattern: no effect {}",
+                                is_alone ? "on one processor" : "on a device that is not synchronous"));
   }
   if (!serializes(options) && options.batch_serialization.io_mode != IoMode::Compute) {
     notes.push_back("batchSerializationSettings.ioMode: no effect without a factor of at least 2");
@@ -253,9 +282,21 @@ Options check_options(Options options, const device::Device& device, bool traini
   check_device(options, device);
   turn_off_sharding(options, notes);
   turn_off_io_tiles(options, notes);
-  note_what_is_idle(options, notes);
+  turn_off_overlap_of_slices(options, notes);
+  note_what_is_idle(options, device, notes);
   if (!training) note_what_only_trains(options, notes);
   return options;
+}
+
+void check_overrides(const Options& options, const ir::Graph& graph) {
+  std::set<std::string_view> names;
+  for (const ir::Value& value : graph.values) names.insert(value.name);
+  for (const auto& [name, location] : options.location_overrides) {
+    if (names.contains(name)) continue;
+    throw Error(
+        "tensorLocationSettingsOverride '{}': the model has no tensor of this name, the nearest is '{}'",
+        name, ir::nearest(name, {names.begin(), names.end()}));
+  }
 }
 
 void check_placement(const Options& options, const ir::Placement& placement, const device::Device& device) {

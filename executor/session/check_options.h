@@ -8,6 +8,7 @@
 #include "executor/device/device.h"
 #include "executor/options.h"
 #include "executor/session/read_options.h"
+#include "ir/graph.h"
 #include "ir/placement.h"
 
 namespace podium {
@@ -19,6 +20,9 @@ std::optional<std::string> why_illegal(const Options& options);
 /// The options as they take effect: what cannot have one is off, with a note. Error for illegal options, for
 /// more than `device` has, and for training options when `training` is false.
 Options check_options(Options options, const device::Device& device, bool training, Notes& notes);
+
+/// Error when a location is given for a tensor that the model does not have.
+void check_overrides(const Options& options, const ir::Graph& graph);
 
 /// Error when the placement needs more processors than there are, or a pipeline more micro-batches than a
 /// step has.

@@ -24,8 +24,9 @@ bool is_same_word(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-void Place::refuse(const std::string& needed) const {
-  throw Error("{}: {} found, {} needed", where(), shown(value), needed);
+void Place::refuse(const std::string& needed, std::string_view nearest) const {
+  throw Error("{}: {} found, {} needed{}", where(), shown(value), needed,
+              nearest.empty() ? "" : fmt::format(", the nearest is '{}'", nearest));
 }
 
 void refuse_name(const Place& object, const std::string& name, std::vector<std::string_view> known) {
@@ -59,8 +60,7 @@ std::size_t word_index_of(const Place& place, const std::vector<std::string_view
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (is_same_word(words[i], word)) return i;
   }
-  const std::string_view near = ir::nearest_if_near(word, words);
-  place.refuse(list + (near.empty() ? "" : fmt::format("; the nearest is {}", near)));
+  place.refuse(list, ir::nearest_if_near(word, words));
 }
 
 }  // namespace podium

@@ -26,8 +26,8 @@ struct Place {
   Place at(const std::string& name, const nlohmann::json& inner) const {
     return {inner, file, path.empty() ? name : path + "." + name, ignored};
   }
-  /// Error: WHERE: the value found, `needed` needed.
-  [[noreturn]] void refuse(const std::string& needed) const;
+  /// Error: WHERE: the value found, `needed` needed, and what is nearest to it, if anything is.
+  [[noreturn]] void refuse(const std::string& needed, std::string_view nearest = {}) const;
 };
 
 template <class T>

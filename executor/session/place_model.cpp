@@ -64,6 +64,14 @@ void place_by_cost(ir::Graph& graph, const Options& options, const device::Devic
   annotate::write_parts(graph, parts, annotate::kVirtualGraph);
 }
 
+void sum_up_in_halves(ir::Graph& graph) {
+  for (ir::Op& op : graph.ops) {
+    const bool is_product = op.is("MatMul") || op.is("Gemm");
+    if (!is_product || ir::attribute_if<std::string>(op, ir::kPartialsType) != nullptr) continue;
+    ir::set_attribute(op, ir::kPartialsType, std::string("half"));
+  }
+}
+
 }  // namespace
 
 device::Device endless_device() {
@@ -77,6 +85,7 @@ void check_annotations(const importer::Model& model, const Options& options) {
 }
 
 ir::Placement place_model(importer::Model& model, const Options& options, const device::Device& device) {
+  if (options.half_partials) sum_up_in_halves(model.graph);
   if (options.virtual_graph_mode == VirtualGraphMode::Auto) place_by_cost(model.graph, options, device);
   return annotate::place(model.graph, model.info.metadata, request_of(options));
 }

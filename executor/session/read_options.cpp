@@ -155,6 +155,10 @@ void read_split_ratios(Options& options, const Place& place) {
     options.virtual_graph_split_ratios.push_back(number_of(place.at("[]", ratio)));
 }
 
+void read_partials(Options& options, const Place& place) {
+  options.half_partials = place.value != "" && word_index_of(place, {"float", "half"}) == 1;
+}
+
 // The switch beside a count; see check_switches.
 template <auto count>
 void count_switch(Options& options, const Place& place) {
@@ -199,6 +203,7 @@ constexpr std::array kRows = std::to_array<Row<Options>>({
     {"meanAccumulationAndReplicationReductionStrategy", word<&Options::mean_strategy>},
     {"automaticLossScalingSettings", object<&Options::loss_scaling, kLossScalingRows>},
     {"syntheticDataMode", word<&Options::synthetic_data>},
+    {"partialsTypeMatMuls", read_partials},
     {"anchors", read_anchors},
     {"defaultBufferingDepth", without_effect<whole<&Options::buffering_depth, 1>>},
     {"bufferingDepthMap", without_effect<check_depths>},
@@ -240,7 +245,6 @@ constexpr std::array kRows = std::to_array<Row<Options>>({
     {"decomposeGradSum", ignored<Options, Shape::Truth>},
     {"enableSerializedMatmuls", ignored<Options, Shape::Truth>},
     {"enableFullyConnectedPass", ignored<Options, Shape::Truth>},
-    {"partialsTypeMatMuls", ignored<Options, Shape::Text>},
     {"aliasZeroCopy", ignored<Options, Shape::Truth>},
     {"enableMergeExchange", ignored<Options, Shape::Truth>},
     {"enableEfficientOverlapIOTopoCons", ignored<Options, Shape::Truth>},
@@ -325,8 +329,14 @@ void check_switches(const json& document, const std::string& where) {
 }
 
 // One process simulates every replica, so only settings that ask for no other process can be followed.
-void check_distributed(const json& document, const std::string& where, const Options& options) {
-  if (!document.value("enableDistributedReplicatedGraphs", false)) return;
+void check_distributed(const json& document, const std::string& where, const Options& options,
+                       std::vector<std::string>& ignored) {
+  if (!document.value("enableDistributedReplicatedGraphs", false)) {
+    for (const char* name : {"globalReplicationFactor", "globalReplicaOffset"}) {
+      if (document.contains(name)) ignored.emplace_back(name);
+    }
+    return;
+  }
   const int all = document.value("globalReplicationFactor", 1);
   const int first = document.value("globalReplicaOffset", 0);
   if (first > all || options.replicas > all) {
@@ -351,7 +361,7 @@ Options read_options(const std::string& text, const std::string& where, Notes& n
   std::vector<std::string> ignored;
   read_object<Options>(options, {document, where, "", ignored}, kRows);
   check_switches(document, where);
-  check_distributed(document, where, options);
+  check_distributed(document, where, options, ignored);
   if (!ignored.empty()) {
     notes.push_back(fmt::format("{}: no effect on a simulated device: {}", where, fmt::join(ignored, ", ")));
   }

@@ -12,6 +12,7 @@ namespace podium {
 
 struct InferenceSession::State {
   Notes notes;
+  Options strategy;           // as it takes effect
   executor::Program program;  // while there is no engine
   std::optional<numeric::Engine> engine;
   std::optional<sim::Timeline> timeline;
@@ -35,20 +36,37 @@ void optimize(importer::Model& model) {
   ir::optimize(model.graph, options);
 }
 
+namespace {
+
+// Of an estimate, which has no data that could bind them.
+void check_dimensions(const ir::Graph& graph) {
+  for (ir::ValueId id : graph.inputs) {
+    if (graph[id].type.is_static()) continue;
+    throw Error("input '{}' is {}: a size for every symbolic dimension needed (--dim)", graph[id].name,
+                to_string(graph[id].type));
+  }
+}
+
+}  // namespace
+
 InferenceSession::InferenceSession(importer::Model model, const SessionOptions& options)
     : state_(std::make_unique<State>()) {
   State& state = *state_;
   const bool estimates = options.clock && options.estimate;
   if (!estimates) check_data(model.graph);
   const device::Device device = options.device.value_or(endless_device());
-  const Options strategy = check_options(options.strategy, device, false, state.notes);
-  if (!options.optimized) check_annotations(model, strategy);
+  const Options& strategy = state.strategy = check_options(options.strategy, device, false, state.notes);
+  if (!options.optimized) {
+    check_annotations(model, strategy);
+    check_overrides(strategy, model.graph);
+  }
   lower::add_anchors(model.graph, strategy);
   if (!options.optimized) optimize(model);
   // Beyond this point no op is added or removed, so the placement stays true.
   const ir::Placement placement = place_model(model, strategy, device);
   check_placement(strategy, placement, device);
   const Clock clock{device, strategy, options.events};
+  if (estimates) check_dimensions(model.graph);
   const auto unknown = options.clock ? undecided(model.graph) : std::nullopt;
   if (unknown) {
     if (estimates) throw Error("{} is decided by data: a run is needed, not an estimate", *unknown);
@@ -88,6 +106,7 @@ const executor::Program& InferenceSession::program() const {
 const sim::Timeline* InferenceSession::timeline() const {
   return state_->timeline ? &*state_->timeline : nullptr;
 }
+const Options& InferenceSession::strategy() const { return state_->strategy; }
 bool InferenceSession::can_run() const { return state_->engine.has_value(); }
 const Notes& InferenceSession::notes() const { return state_->notes; }
 std::int64_t InferenceSession::peak_bytes(int processor) const {

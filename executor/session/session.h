@@ -58,6 +58,8 @@ class InferenceSession {
   /// nullptr without SessionOptions::clock, before the first run where data decides sizes, and where no run
   /// tells them (a note says why).
   const sim::Timeline* timeline() const;
+  /// The options as they take effect.
+  const Options& strategy() const;
   /// Whether run can be called: not after an estimate, nor when the memory of a processor overflows.
   bool can_run() const;
   /// Options that have no effect, and what else a user should know.

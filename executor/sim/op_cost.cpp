@@ -6,6 +6,7 @@
 #include "executor/sim/op_family.h"
 #include "executor/sim/products.h"
 #include "executor/sim/vector_cost.h"
+#include "ir/annotation.h"
 #include "ir/error.h"
 #include "ir/work.h"
 
@@ -54,7 +55,7 @@ void need_known_sizes(const TypedOp& op) {
 }
 
 bool has_half_partials(const TypedOp& op) {
-  const auto* partials = op.get_if<std::string>("__partials_type");
+  const auto* partials = op.get_if<std::string>(ir::kPartialsType);
   return partials != nullptr && *partials == "half";
 }
 

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "tests/support/run_program.h"
 
@@ -85,6 +87,22 @@ TEST(Run, SaysWhenItDrawsAnInput) {
   const ProgramResult result = run_program("podium run " + demo_model() + " --dim N=2");
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("random values (seed 0) for image, label"));
+}
+
+TEST(Run, WithSyntheticDataCountsSamplesAndSaysWhatItLeavesAlone) {
+  const TemporaryFolder folder;
+  const std::string model = folder.write("m.onnxtxt", R"(<ir_version: 8, opset_import: ["" : 17]>
+      g (float[64,4] x) => (float[64,4] y) { y = Relu(x) })");
+  const std::string options = folder.write("o.json", R"({"syntheticDataMode": "Zeros"})");
+  const ProgramResult result =
+      run_program("podium run " + model + " --options " + options + " --output-dir " + folder.file("out") +
+                  " --report " + folder.file("r.json"));
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(
+      result.err,
+      "note: --output-dir: no effect with syntheticDataMode, nothing comes from the host or goes there\n");
+  const auto report = nlohmann::json::parse(std::ifstream(folder.file("r.json")));
+  EXPECT_EQ(report["samplesPerMicroBatch"], 64);
 }
 
 TEST(Run, AsksForADimensionThatNothingBinds) {

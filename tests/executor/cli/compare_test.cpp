@@ -47,6 +47,17 @@ TEST(Compare, RunsEveryStrategyAndSaysThatTheirNumbersAgree) {
   }
 }
 
+TEST(Compare, NamesTheFileAndTheStrategyOfAMistake) {
+  const TemporaryFolder folder;
+  const std::string file =
+      folder.write("mine.json", R"([{"name": "mine", "options": {"enablePipelinin": true}}])");
+  const ProgramResult result =
+      run_program("podium compare " + model(folder, "mnist-cnn") + " --strategies " + file);
+  EXPECT_EQ(result.status, 1);
+  EXPECT_EQ(result.err, "error: " + file +
+                            ": mine: unknown option 'enablePipelinin', the nearest is 'enablePipelining'\n");
+}
+
 double sum(const nlohmann::json& parts) {
   double total = 0;
   for (const auto& [name, seconds] : parts.items()) total += seconds.get<double>();

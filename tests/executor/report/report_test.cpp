@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "executor/report/overflow.h"
+#include "executor/report/table.h"
 #include "tests/executor/report/sample_timeline.h"
 
 namespace podium::report {
@@ -27,6 +28,12 @@ RunReport overflowing() {
   report.timeline.processors[0].memory.peak = 1500;
   report.timeline.processors[1].memory.peak = 1100;
   return report;
+}
+
+TEST(Table, TellsSmallSharesApart) {
+  EXPECT_EQ(percentage(0.254), "25.4%");
+  EXPECT_EQ(percentage(0.00044), "0.044%");
+  EXPECT_EQ(percentage(0), "0.0%");
 }
 
 TEST(Report, CountsTheSamplesOfAllReplicas) {

@@ -38,8 +38,7 @@ TEST(CheckOptions, RefusesWhatDoesNotGoTogether) {
       {{.pipelining = true}, "enablePipelining needs virtualGraphMode Manual or Auto, Off found"},
       {{.virtual_graph_mode = ExecutionPhases, .pipelining = true, .phases = {.phases = 2}},
        "enablePipelining needs virtualGraphMode Manual or Auto, ExecutionPhases found: a processor either is "
-       "a stage or "
-       "takes turns with the phases"},
+       "a stage or takes turns with the phases"},
       {{.virtual_graph_mode = Auto, .pipelining = true, .batch_serialization = {.factor = 2}},
        "batchSerializationSettings.factor 2 found, 0 needed with enablePipelining: a stage runs whole "
        "micro-batches (a "
@@ -60,7 +59,7 @@ TEST(CheckOptions, RefusesWhatDoesNotGoTogether) {
        "numIOTiles: 1472 found, fewer than the 1472 tiles of a processor of device 'pod' needed"},
       {{.virtual_graph_mode = Auto, .batch_serialization = {.factor = 2, .io_mode = IoMode::IoOverlapped}},
        "batchSerializationSettings.ioMode IOOverlapped needs numIOTiles of at least 32 and a "
-       "virtualGraphMode"},
+       "virtualGraphMode, 0 and Auto found"},
       {{.virtual_graph_mode = Auto, .ipus = 6, .replicas = 4},
        "numIPUs 6 found, a multiple of replicatedGraphCount 4 needed"},
       {{.ipus = 4, .replicas = 2},
@@ -120,8 +119,10 @@ TEST(CheckOptions, WithoutIoTilesEverythingIsOnComputeTiles) {
 
 TEST(CheckOptions, SaysThatNothingOverlapsWithoutIoTiles) {
   Notes notes;
-  check({.virtual_graph_mode = VirtualGraphMode::Auto, .overlap_io = ir::ExchangeStrategy::OverlapInnerLoop},
-        notes);
+  const Options options = check(
+      {.virtual_graph_mode = VirtualGraphMode::Auto, .overlap_io = ir::ExchangeStrategy::OverlapInnerLoop},
+      notes);
+  EXPECT_EQ(options.overlap_io, ir::ExchangeStrategy::JustInTime);
   EXPECT_THAT(notes, ElementsAre("exchangeStrategy: nothing overlaps without numIOTiles"));
 }
 
@@ -129,6 +130,36 @@ TEST(CheckOptions, SaysThatOnePhaseIsNone) {
   Notes notes;
   check({.virtual_graph_mode = VirtualGraphMode::ExecutionPhases, .phases = {.phases = 1}}, notes);
   EXPECT_THAT(notes, ElementsAre("virtualGraphMode ExecutionPhases: no effect with fewer than 2 phases"));
+}
+
+TEST(CheckOptions, SaysThatSettingsOfPhasesNeedPhases) {
+  Notes notes;
+  check({.phases = {.weights = PhaseIo::OnDemand}}, notes);
+  EXPECT_THAT(notes, ElementsAre("executionPhaseSettings: no effect with fewer than 2 phases"));
+}
+
+TEST(CheckOptions, SaysThatInPhasesOnlySlicesOverlap) {
+  Notes notes;
+  const Options options = check({.virtual_graph_mode = VirtualGraphMode::ExecutionPhases,
+                                 .phases = {.phases = 2},
+                                 .batch_serialization = {.factor = 2},
+                                 .io_tiles = 32,
+                                 .overlap_io = ir::ExchangeStrategy::OverlapLoops},
+                                notes);
+  EXPECT_EQ(options.overlap_io, ir::ExchangeStrategy::JustInTime);
+  EXPECT_THAT(notes,
+              ElementsAre("exchangeStrategy: no effect in phases with batchSerializationSettings, whose "
+                          "ioMode IOOverlapped overlaps the slices"));
+}
+
+TEST(CheckOptions, SaysWhereNobodySynchronises) {
+  Notes notes;
+  check({.sync = SyncPattern::ReplicaAndLadder}, notes);
+  EXPECT_THAT(notes, ElementsAre("syncPattern: no effect on one processor"));
+  notes.clear();
+  check_options({.replicas = 2, .sync = SyncPattern::SinglePipeline},
+                {.name = "node", .processors = 8, .tiles = 1, .synchronous = false}, false, notes);
+  EXPECT_THAT(notes, ElementsAre("syncPattern: no effect on a device that is not synchronous"));
 }
 
 TEST(CheckOptions, SaysThatAnIoModeNeedsAFactor) {

@@ -121,6 +121,18 @@ TEST(ReadOptions, NotesOnceWhatHasNoEffect) {
                           "constantWeights, enableOutlining, logDir"));
 }
 
+TEST(ReadOptions, KnowsHowProductsSumUp) {
+  EXPECT_FALSE(read(R"({"partialsTypeMatMuls": ""})").half_partials);
+  EXPECT_FALSE(read(R"({"partialsTypeMatMuls": "float"})").half_partials);
+  EXPECT_TRUE(read(R"({"partialsTypeMatMuls": "half"})").half_partials);
+}
+
+TEST(ReadOptions, SaysThatOneProcessIsNoPartOfMany) {
+  Notes notes;
+  read_options(R"({"globalReplicationFactor": 4})", "o.json", notes, {});
+  EXPECT_THAT(notes, ElementsAre("o.json: no effect on a simulated device: globalReplicationFactor"));
+}
+
 TEST(ReadOptions, RefusesWithPlaceFindingAndNeed) {
   const std::pair<const char*, const char*> cases[] = {
       {R"({"enablePipelinin": true})",
@@ -138,11 +150,13 @@ TEST(ReadOptions, RefusesWithPlaceFindingAndNeed) {
        "o.json: numIPUs: 1e+20 found, a whole number of at least 0 needed"},
       {R"({"virtualGraphMode": "Manuel"})",
        "o.json: virtualGraphMode: \"Manuel\" found, one of Off, Manual, Auto, "
-       "ExecutionPhases; the nearest is Manual needed"},
+       "ExecutionPhases needed, the nearest is 'Manual'"},
       {R"({"weightTensorLocationSettings": {"location": {"storage": "Offchop"}}})",
-       "o.json: weightTensorLocationSettings.location.storage: \"Offchop\" found, one of OnChip, OffChip; "
-       "the nearest is "
-       "OffChip needed"},
+       "o.json: weightTensorLocationSettings.location.storage: \"Offchop\" found, one of OnChip, OffChip "
+       "needed, "
+       "the nearest is 'OffChip'"},
+      {R"({"partialsTypeMatMuls": "halv"})",
+       "o.json: partialsTypeMatMuls: \"halv\" found, one of float, half needed, the nearest is 'half'"},
       {R"({"anchors": {"y": "EveryN"}})",
        "o.json: anchors.y: \"EveryN\" found, a returnPeriod beside EveryN needed"},
       {R"({"anchors": {"y": {"returnType": "Sum", "returnPeriod": 2}}})",

@@ -167,6 +167,21 @@ TEST(Session, AnnotationsAreCheckedBeforeAnythingIsDone) {
               HasSubstr("no node has a virtual graph"));
 }
 
+TEST(Session, RefusesALocationOfNoTensor) {
+  EXPECT_EQ(refusal(kIdentity, {.location_overrides = {{"xx", {}}}}, counting({})),
+            "tensorLocationSettingsOverride 'xx': the model has no tensor of this name, the nearest is 'x'");
+}
+
+TEST(Session, AnEstimateNeedsEveryDimension) {
+  try {
+    const InferenceSession session(model_of("agraph (float[N,2] x) => (float[N,2] y) { y = Relu(x) }"),
+                                   {.clock = true, .estimate = true});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "input 'x' is float[?,2]: a size for every symbolic dimension needed (--dim)");
+  }
+}
+
 TEST(Session, TellsWhatHasNoEffect) {
   const InferenceSession session(model_of(kIdentity), {.strategy = {.io_tiles = 32}});
   EXPECT_THAT(session.notes(), ElementsAre("numIOTiles: no effect with virtualGraphMode Off"));
@@ -185,6 +200,20 @@ TEST(Clock, TellsTheTimeBeforeTheRun) {
   ASSERT_NE(session.timeline(), nullptr);
   EXPECT_GT(session.timeline()->makespan, 0);
   EXPECT_TRUE(session.can_run());
+}
+
+TEST(Clock, ProductsThatSumUpInHalvesAreFaster) {
+  const auto seconds = [](bool in_halves) {
+    const InferenceSession session(
+        model_of(
+            "agraph (float16[512,512] x, float16[512,512] w) => (float16[512,512] y) { y = MatMul(x, w) }"),
+        {.strategy = {.half_partials = in_halves},
+         .device = *device::find_preset(device::kDefaultPreset),
+         .clock = true,
+         .estimate = true});
+    return session.timeline()->makespan;
+  };
+  EXPECT_LT(seconds(true), seconds(false));
 }
 
 TEST(Clock, MemoryIsWhatTheRunMeasures) {
