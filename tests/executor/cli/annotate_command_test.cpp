@@ -189,7 +189,7 @@ TEST_F(Annotate, AModelWithoutNodesHasNothingToPlace) {
   EXPECT_EQ(run_program("podium annotate --list " + empty).status, 0);
   EXPECT_EQ(run_program("podium annotate --auto shard --ipus 1 -o " + out + " " + empty).status, 0);
   EXPECT_THAT(run_program("podium annotate --auto shard --ipus 2 -o " + out + " " + empty).err,
-              HasSubstr("can be cut into 1 parts at most"));
+              HasSubstr("can be cut into 1 part at most"));
 }
 
 TEST_F(Annotate, RefusesAWrongCommandLine) {

@@ -135,7 +135,7 @@ TEST(Compare, SaysWhichOptionsOfAStrategyHaveNoEffect) {
   const ProgramResult result = run_program("podium compare " + model(folder, "mnist-mlp weights=none") +
                                            " --estimate --strategies " + strategies);
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_THAT(result.err, AllOf(HasSubstr("note: a: "), HasSubstr("enableOutlining")));
+  EXPECT_THAT(result.err, AllOf(HasSubstr("s.json: a: "), HasSubstr("enableOutlining")));
 }
 
 TEST(Compare, GivesTheSameReportEveryTime) {
