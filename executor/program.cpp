@@ -46,8 +46,9 @@ struct PrintStep {
   std::string operator()(const StoreRemote& step) const { return "store " + transfer(step.transfer); }
   std::string operator()(const Collective& step) const {
     constexpr std::array<std::string_view, 3> kKinds{"all-reduce", "reduce-scatter", "all-gather"};
-    const std::string_view mean = step.reduction == CollectiveReduction::Mean ? " (mean)" : "";
-    return fmt::format("{}{} {}", kKinds[static_cast<std::size_t>(step.kind)], mean, transfer(step.transfer));
+    constexpr std::array<std::string_view, 3> kReductions{"", " (mean)", " (local)"};
+    return fmt::format("{}{} {}", kKinds[static_cast<std::size_t>(step.kind)],
+                       kReductions[static_cast<std::size_t>(step.reduction)], transfer(step.transfer));
   }
   std::string operator()(const Repeat& step) const { return fmt::format("repeat {} times", step.count); }
 };
@@ -149,6 +150,7 @@ class VerifyStep {
   void operator()(const Collective& step) const {
     const int from = at(step.transfer.from).shards;
     const int to = at(step.transfer.to).shards;
+    IR_CHECK(step.reduction != CollectiveReduction::Local || step.kind == CollectiveKind::ReduceScatter);
     switch (step.kind) {
       case CollectiveKind::AllReduce:
         IR_CHECK(from == to);

@@ -111,7 +111,8 @@ struct StoreRemote {
 };
 
 enum class CollectiveKind : std::uint8_t { AllReduce, ReduceScatter, AllGather };
-enum class CollectiveReduction : std::uint8_t { Add, Mean };
+/// Local, of a ReduceScatter: each replica takes its part of what it has itself, nothing moves between them.
+enum class CollectiveReduction : std::uint8_t { Add, Mean, Local };
 
 /// Between the same processor of the replicas of each group. ReduceScatter writes and AllGather reads a
 /// sharded buffer; AllReduce may write where it reads.

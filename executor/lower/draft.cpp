@@ -100,8 +100,15 @@ BufferId Draft::buffer(ValueId value, int processor, Memory memory, Role role) {
                 .processor = processor,
                 .memory = memory,
                 .role = role});
+    if (const WholeTensor* whole = variables.whole(value)) make_sharded(program.buffers.back(), *whole);
   }
   return entry->second;
+}
+
+void Draft::make_sharded(executor::Buffer& buffer, const WholeTensor& whole) const {
+  buffer.type = whole.type;
+  buffer.group = whole.group;
+  buffer.shards = static_cast<int>(executor::replica_groups(whole.group, options.replicas).front().size());
 }
 
 BufferId Draft::another_buffer(ValueId value, executor::Buffer properties) {

@@ -59,6 +59,7 @@ class Draft {
   executor::HostTensor host_input(ir::ValueId id) const;
   void count_updates();
   void make_variables();
+  void make_sharded(executor::Buffer& buffer, const WholeTensor& whole) const;
 
   std::map<std::tuple<ir::ValueId, int, executor::Memory>, executor::BufferId> buffers_;
   std::vector<int> input_index_;

@@ -1,5 +1,7 @@
 #include "executor/lower/locations.h"
 
+#include <set>
+
 #include "executor/program.h"
 
 namespace podium::lower {
@@ -75,6 +77,19 @@ std::vector<bool> weights_of(const ir::Graph& graph) {
   return is_weight;
 }
 
+TensorClass class_of(const ir::Variable& variable, bool accumulates) {
+  switch (variable.kind) {
+    case ir::VariableKind::Weight:
+    case ir::VariableKind::Statistic:
+      return TensorClass::Weight;
+    case ir::VariableKind::OptimizerState:
+      return accumulates ? TensorClass::Accumulator : TensorClass::OptimizerState;
+    case ir::VariableKind::Accumulator:
+      return TensorClass::Accumulator;
+  }
+  IR_CHECK(false);
+}
+
 }  // namespace
 
 bool is_remote(const TensorLocation& location) {
@@ -120,6 +135,41 @@ std::vector<std::optional<TensorLocation>> remote_weights(const ir::Graph& graph
       location.sharded = location.sharded && can_be_sharded(location, options);
       if (is_remote(location)) locations[v] = location;
     }
+  }
+  return locations;
+}
+
+std::map<std::string, TensorLocation> variable_locations(const ir::Training& training,
+                                                         const ir::Placement& placement,
+                                                         const Options& options, Warnings& warnings) {
+  std::set<std::string_view> accumulate;
+  for (const ir::Update& update : training.updates) {
+    if (!update.outer) accumulate.insert(update.variable);
+  }
+  std::map<std::string_view, std::int64_t> elements;
+  for (ValueId id : training.graph.inputs) {
+    const ir::Value& input = training.graph[id];
+    elements[input.name] = input.type.is_static() ? input.type.element_count() : 0;
+  }
+  std::map<std::string, TensorLocation> locations;
+  for (const ir::Variable& variable : training.variables) {
+    const auto group =
+        placement.variable_groups.find(variable.weight.empty() ? variable.name : variable.weight);
+    const bool alone = group != placement.variable_groups.end() && group->second.type == GroupType::None;
+    TensorLocation& location = locations[variable.name];
+    location = determine_location({.name = variable.name,
+                                   .kind = class_of(variable, accumulate.contains(variable.name)),
+                                   .elements = elements.at(variable.name),
+                                   .per_replica = alone || variable.kind == ir::VariableKind::Statistic},
+                                  options, warnings);
+    const bool among_others = group != placement.variable_groups.end() && !(group->second == location.domain);
+    if (location.sharded && among_others) {
+      warnings.push_back(
+          fmt::format("variable '{}' is asked to be sharded over replicas that do not share it: it stays "
+                      "whole",
+                      variable.name));
+    }
+    location.sharded = location.sharded && !among_others && can_be_sharded(location, options);
   }
   return locations;
 }

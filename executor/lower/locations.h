@@ -2,6 +2,7 @@
 // over the replicas (semantics, section 7).
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "executor/options.h"
 #include "ir/graph.h"
 #include "ir/placement.h"
+#include "ir/training.h"
 
 namespace podium::lower {
 
@@ -42,5 +44,11 @@ bool is_remote(const ir::TensorLocation& location);
 std::vector<std::optional<ir::TensorLocation>> remote_weights(const ir::Graph& graph,
                                                               const ir::Placement& placement,
                                                               const Options& options, Warnings& warnings);
+
+/// By name, the location of every variable. What is updated in each micro-batch is an accumulator, whatever
+/// else it is.
+std::map<std::string, ir::TensorLocation> variable_locations(const ir::Training& training,
+                                                             const ir::Placement& placement,
+                                                             const Options& options, Warnings& warnings);
 
 }  // namespace podium::lower

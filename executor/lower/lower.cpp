@@ -6,7 +6,11 @@
 
 #include "executor/lower/batch_serialise.h"
 #include "executor/lower/plan_memory.h"
+#include "executor/lower/recompute.h"
+#include "executor/lower/shard_variables.h"
+#include "executor/lower/split_collectives.h"
 #include "executor/lower/strategies.h"
+#include "executor/lower/stream_variables.h"
 #include "ir/nearest.h"
 
 namespace podium::lower {
@@ -35,7 +39,7 @@ void give_updates_an_op(ir::Training& training, ir::Placement& placement) {
   ir::Graph& graph = training.graph;
   const std::vector<ir::OpId> producer = producers(graph);
   const std::vector<std::vector<ir::OpId>> readers = consumers(graph);
-  std::map<std::string_view, ir::ValueId> inputs;
+  std::map<std::string, ir::ValueId> inputs;
   for (ir::ValueId id : graph.inputs) inputs.emplace(graph[id].name, id);
   for (const ir::Update& update : training.updates) {
     ir::ValueId& output = graph.outputs[update.output];
@@ -50,12 +54,51 @@ void give_updates_an_op(ir::Training& training, ir::Placement& placement) {
   }
 }
 
+bool runs_in_phases(const ir::Placement& placement, const Options& options) {
+  return options.virtual_graph_mode == VirtualGraphMode::ExecutionPhases && placement.phases > 1;
+}
+
+// An update comes no earlier than the phase of the last op that reads what it modifies, or makes what it
+// reads.
+void delay_updates(const ir::Training& training, ir::Placement& placement) {
+  const ir::Graph& graph = training.graph;
+  std::map<std::string, ir::ValueId> inputs;
+  for (ir::ValueId id : graph.inputs) inputs.emplace(graph[id].name, id);
+  std::map<ir::ValueId, ir::ValueId> becomes;
+  for (const ir::Update& update : training.updates) {
+    becomes.emplace(graph.outputs[update.output], inputs.at(update.variable));
+  }
+  std::vector<int> ready(graph.values.size(), 0);  // the phase from which on updates may use a value
+  std::vector<bool> is_input(graph.values.size(), false);
+  for (ir::ValueId id : graph.inputs) is_input[static_cast<std::size_t>(id.index)] = true;
+  const auto phase_of = [&](ir::ValueId id) -> int& { return ready[static_cast<std::size_t>(id.index)]; };
+  for (const bool outer : {false, true}) {
+    for (std::size_t i = 0; i < graph.ops.size(); ++i) {
+      const ir::Op& op = graph.ops[i];
+      const auto* context = ir::attribute_if<std::int64_t>(op, ir::kContextAttribute);
+      if ((context != nullptr && *context == ir::kOuterContext) != outer) continue;
+      int& phase = placement.ops[i].phase;
+      for (ir::ValueId id : op.inputs) {
+        const bool counts = id.valid() && (outer || is_input[static_cast<std::size_t>(id.index)]);
+        if (counts) (outer ? phase : phase_of(id)) = std::max(phase, phase_of(id));
+      }
+      for (ir::ValueId id : op.outputs) {
+        if (!id.valid()) continue;
+        const auto variable = becomes.find(id);
+        if (variable != becomes.end())
+          (outer ? phase : phase_of(variable->second)) = std::max(phase, phase_of(variable->second));
+        phase_of(id) = phase;
+      }
+    }
+  }
+}
+
 // The strategies.
 executor::Program build(const ir::Graph& graph, const ir::Placement& placement, const Options& options,
                         Warnings& warnings, const Variables& variables = {}) {
-  const bool in_phases =
-      options.virtual_graph_mode == VirtualGraphMode::ExecutionPhases && placement.phases > 1;
-  const auto& strategy = in_phases ? phased : options.pipelining ? pipelined : sharded;
+  const auto& strategy = runs_in_phases(placement, options) ? phased
+                         : options.pipelining               ? pipelined
+                                                            : sharded;
   return strategy(graph, placement, options, warnings, variables);
 }
 
@@ -110,12 +153,20 @@ executor::Program lower(ir::Graph graph, const ir::Placement& given, const Optio
 executor::Program lower(ir::Training training, const ir::Placement& given, const Options& options,
                         Warnings* warnings) {
   ir::Placement placement = given;
+  for (const ir::OpPlacement& op : placement.ops) placement.phases = std::max(placement.phases, op.phase + 1);
   give_updates_an_op(training, placement);
   give_outputs_an_op(training.graph, placement);
-  const Variables variables(training, placement);
+  recompute(training, placement, options);
+  if (runs_in_phases(placement, options)) delay_updates(training, placement);
   Warnings unheard;
-  executor::Program program =
-      build(training.graph, placement, options, warnings == nullptr ? unheard : *warnings, variables);
+  Warnings& heard = warnings == nullptr ? unheard : *warnings;
+  const auto locations = variable_locations(training, placement, options, heard);
+  Parts parts = shard_variables(training, placement, locations, options.replicas);
+  if (runs_in_phases(placement, options)) reduce_by_ops(training, placement, options.replicas);
+  const Variables variables(training, placement, locations, std::move(parts));
+  executor::Program program = build(training.graph, placement, options, heard, variables);
+  split_collectives(program);
+  stream_variables(program, locations);
   plan_memory(program);
   verify(program);
   return program;

@@ -22,6 +22,7 @@ struct Stay {
   int processor = 0;
   int made = kNever;  ///< the phase in which it is made here or copied to here
   std::vector<int> uses = {};
+  std::vector<int> modified = {};  ///< of a variable: the phases that write it
 };
 
 std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
@@ -44,6 +45,8 @@ class Planner {
     for (const Stay& stay : stays_) {
       if (remote_.weight(stay.value)) {
         move(stay, *remote_.weight(stay.value), draft_.options.phases.weights);
+      } else if (draft_.variables.is_variable(stay.value)) {
+        move_variable(stay, draft_.variables.variable(stay.value));
       } else if (!is_serialised(draft_.options) && is_remote(activations[at(stay.value)])) {
         move(stay, activations[at(stay.value)], draft_.options.phases.activations);
       }
@@ -67,13 +70,31 @@ class Planner {
   }
 
   void make(ValueId value, int part) {
+    if (const auto variable = draft_.variables.updated(value)) {
+      Stay& updated = stay(*variable, processor_of(part));
+      add_use(updated, phase_of(part));
+      updated.modified.push_back(phase_of(part));
+    }
     made_by_[at(value)] = part;
     stay(value, processor_of(part)).made = phase_of(part);
   }
 
+  static void add_use(Stay& here, int phase) {
+    if (here.uses.empty() || here.uses.back() != phase) here.uses.push_back(phase);
+  }
+
   void use(ValueId value, int part) {
+    if (draft_.variables.is_hyper_parameter(value)) return;
+    const bool is_variable = draft_.variables.is_variable(value);
+    if (is_variable && draft_.variables.home(value) != processor_of(part)) {
+      throw Error(
+          "variable '{}' is on ipu {} and read in phase {} on ipu {}: all phases that use a variable must be "
+          "on "
+          "one processor",
+          draft_.graph[value].name, draft_.variables.home(value), phase_of(part), processor_of(part));
+    }
     int& maker = made_by_[at(value)];
-    if (maker < 0 && !remote_.weight(value)) {
+    if (maker < 0 && !remote_.weight(value) && !is_variable) {
       plan_.host_loads[static_cast<std::size_t>(part)].push_back(value);
       make(value, part);
     }
@@ -84,7 +105,7 @@ class Planner {
       here.made = phase_of(maker);
       plan_.copies[static_cast<std::size_t>(maker)].push_back({value, processor, phase});
     }
-    if (here.uses.empty() || here.uses.back() != phase) here.uses.push_back(phase);
+    add_use(here, phase);
   }
 
   // What ops make may be off chip; what comes from the host is not.
@@ -116,6 +137,32 @@ class Planner {
         (when == PhaseIo::Preload ? phase(use - 1).preloads : phase(use).loads).push_back(movement);
       }
       last_live = use;
+    }
+  }
+
+  PhaseIo when_to_load(executor::Role role) const {
+    const PhaseSettings& phases = draft_.options.phases;
+    if (role == executor::Role::OptimizerState) return phases.optimizer_state;
+    return role == executor::Role::Accumulator ? phases.accumulators : phases.weights;
+  }
+  void move_variable(const Stay& stay, const PlacedVariable& variable) {
+    if (variable.location.storage != ir::Storage::OffChip) return;
+    const Movement movement{stay.value, stay.processor, variable.location};
+    const bool preload = when_to_load(variable.role) == PhaseIo::Preload;
+    int last_live = kNever;
+    auto modified = stay.modified.begin();
+    for (std::size_t i = 0; i < stay.uses.size(); ++i) {
+      const int use = stay.uses[i];
+      if (use - last_live > kPhasesLive) {
+        PhaseMovements& at_use = phase(use);
+        const bool waits = variable.role == executor::Role::OptimizerState;
+        (preload ? phase(use - 1).preloads : waits ? at_use.update_loads : at_use.loads).push_back(movement);
+      }
+      last_live = use;
+      const bool ends = i + 1 == stay.uses.size() || stay.uses[i + 1] - use > kPhasesLive;
+      int stored_in = kNever;
+      for (; ends && modified != stay.modified.end() && *modified <= use; ++modified) stored_in = *modified;
+      if (stored_in != kNever) phase(stored_in).stores.push_back(movement);
     }
   }
 

@@ -26,6 +26,7 @@ struct PhaseCopy {
 struct PhaseMovements {
   std::vector<Movement> loads;     ///< that its own parts need at once
   std::vector<Movement> preloads;  ///< for the next phase
+  std::vector<Movement> update_loads;  ///< that only its update needs
   std::vector<Movement> stores;
 };
 
@@ -39,7 +40,8 @@ struct PhasePlan {
 };
 
 /// `parts` are cut by phase x processors + processor. A remote tensor stays on a processor in the phases that
-/// use it and up to two between; a longer gap means a store, where the tensor was made, and a load.
+/// use it and up to two between; a longer gap means a store, where the tensor was made, and a load. A
+/// variable is stored in the last of those phases that modifies it.
 PhasePlan plan_phases(const Draft& draft, const Remote& remote, const std::vector<Part>& parts);
 
 }  // namespace podium::lower

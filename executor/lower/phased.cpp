@@ -1,6 +1,7 @@
 // Phased execution: one phase after the other, each on the processors of its parity, with weights and
 // activations brought from streaming memory and stored there (semantics, section 8.1).
-#include <algorithm>
+#include <map>
+#include <set>
 
 #include "executor/lower/batch_serialise.h"
 #include "executor/lower/host_io.h"
@@ -8,6 +9,7 @@
 #include "executor/lower/remote.h"
 #include "executor/lower/slice_loops.h"
 #include "executor/lower/strategies.h"
+#include "executor/lower/stream_variables.h"
 
 namespace podium::lower {
 
@@ -35,16 +37,29 @@ struct Traffic {
   }
 };
 
+// In each phase what updates its variables comes last.
+struct PhaseParts {
+  std::vector<Part> parts;  ///< cut by phase x processors + processor
+  std::vector<bool> is_update;
+};
+
 class PhaseWriter {
  public:
-  PhaseWriter(Draft& draft, Remote& remote, std::vector<Part> parts)
+  PhaseWriter(Draft& draft, Remote& remote, PhaseParts parts)
       : draft_(draft),
         remote_(remote),
         io_(draft),
         offset_(is_serialised(draft.options) ? 0 : io_.first_cycle()),
-        parts_(std::move(parts)),
+        parts_(std::move(parts.parts)),
+        is_update_(std::move(parts.is_update)),
         plan_(plan_phases(draft, remote, parts_)),
-        slices_(is_serialised(draft.options) ? plan_slices(draft, remote, parts_) : SlicePlan{}) {}
+        slices_(is_serialised(draft.options) ? plan_slices(draft, remote, parts_) : SlicePlan{}) {
+    for (const PlacedVariable& variable : draft.variables.all()) {
+      if (variable.location.storage != ir::Storage::OffChip) continue;
+      const executor::BufferId here = draft.buffer(variable.value, variable.processor);
+      ways_.emplace(variable.value, send_home(draft.program, here, variable.location));
+    }
+  }
 
   void write() {
     std::size_t next = 0;
@@ -73,24 +88,46 @@ class PhaseWriter {
     if (!schedule_is(PhaseSchedule::Batch)) start_preloads(movements.preloads, traffic);
     CopyBetweenProcessors at_end;
     const std::vector<std::string> names = block_names(phase, first, last);
-    if (is_serialised(draft_.options) && first < last) {
-      add(run_slices(draft_, io_, slices_, parts_, first, last, names));
+    for (std::size_t part = first; part < last; ++part) load_hyper_parameters(parts_[part]);
+    std::size_t update = first;
+    while (update < last && !is_update_[update]) ++update;
+    if (is_serialised(draft_.options) && first < update) {
+      add(run_slices(draft_, io_, slices_, parts_, first, update, names));
     } else {
-      for (std::size_t part = first; part < last; ++part) run_part(phase, part, names[part - first], at_end);
+      for (std::size_t part = first; part < update; ++part)
+        run_part(phase, part, names[part - first], at_end);
     }
+    bring_now(movements.update_loads);
+    for (std::size_t part = update; part < last; ++part) run_part(phase, part, names[part - first], at_end);
     if (schedule_is(PhaseSchedule::Batch)) start_preloads(movements.preloads, traffic);
     if (!at_end.transfers.empty()) add({.action = std::move(at_end)});
     add(std::move(traffic.gathers));
-    for (const Movement& one : movements.stores)
-      traffic.add(remote_.store(one.value, one.processor, one.location));
+    for (const Movement& one : movements.stores) traffic.add(store(one));
     add(std::move(traffic.tiles));
     add(std::move(traffic.stores));
+  }
+
+  std::vector<Step> bring(const Movement& one) {
+    const auto way = ways_.find(one.value);
+    return way != ways_.end() ? way->second.load() : remote_.bring(one.value, one.processor, one.location);
+  }
+  std::vector<Step> store(const Movement& one) {
+    const auto way = ways_.find(one.value);
+    return way != ways_.end() ? way->second.store() : remote_.store(one.value, one.processor, one.location);
+  }
+  void load_hyper_parameters(const Part& part) {
+    const int processor = part.group % draft_.placement.processors;
+    for (ValueId id : part.reads) {
+      if (draft_.variables.is_hyper_parameter(id) && loaded_once_.insert({id, processor}).second) {
+        io_.load_once(id, processor);
+      }
+    }
   }
 
   void bring_now(const std::vector<Movement>& loads) {
     Traffic traffic;
     for (const Movement& one : loads) {
-      std::vector<Step> steps = remote_.bring(one.value, one.processor, one.location);
+      std::vector<Step> steps = bring(one);
       if (schedule_is(PhaseSchedule::Interleaving)) {
         add(std::move(steps));
       } else {
@@ -105,7 +142,7 @@ class PhaseWriter {
   // Interleaving gathers each tensor as soon as it is loaded, the others gather together at the end.
   void start_preloads(const std::vector<Movement>& preloads, Traffic& traffic) {
     for (const Movement& one : preloads) {
-      traffic.add(remote_.bring(one.value, one.processor, one.location));
+      traffic.add(bring(one));
       add(std::exchange(traffic.loads, {}));
       if (schedule_is(PhaseSchedule::Interleaving)) add(std::exchange(traffic.gathers, {}));
     }
@@ -146,23 +183,42 @@ class PhaseWriter {
   HostIo io_;
   int offset_;  ///< the cycle of a micro-batch's computation; slices overlap inside the phases instead
   std::vector<Part> parts_;
+  std::vector<bool> is_update_;  ///< per part
   PhasePlan plan_;
   SlicePlan slices_;  ///< empty without batch serialisation
+  std::map<ValueId, Way> ways_;  ///< of variables off chip
+  std::set<std::pair<ValueId, int>> loaded_once_;
   Cycle cycle_;
 };
+
+PhaseParts cut_into_phases(const Draft& draft, const Remote& remote) {
+  const int processors = draft.placement.processors;
+  std::vector<int> group;
+  for (std::size_t i = 0; i < draft.graph.ops.size(); ++i) {
+    const ir::OpPlacement& op = draft.placement.ops[i];
+    group.push_back((2 * op.phase + (draft.variables.is_outer(i) ? 1 : 0)) * processors + op.processor);
+  }
+  PhaseParts phases{.parts = make_parts(draft.graph, group, false, remote.streamed()), .is_update = {}};
+  for (Part& part : phases.parts) {
+    const int half = part.group / processors;
+    phases.is_update.push_back(half % 2 == 1);
+    part.group = half / 2 * processors + part.group % processors;
+  }
+  return phases;
+}
 
 }  // namespace
 
 executor::Program phased(const ir::Graph& graph, const ir::Placement& placement, const Options& options,
                          Warnings& warnings, const Variables& variables) {
-  Draft draft(graph, placement, options, variables);
-  draft.cycles = options.batches_per_step;  // slices are a matter inside the phases
+  Options own = options;
+  // Micro-batches whose gradients accumulate are the slices of what happens once per update.
+  if (!variables.none())
+    own.batch_serialization.factor = options.accumulation_factor > 1 ? options.accumulation_factor : 0;
+  Draft draft(graph, placement, own, variables);
+  draft.cycles = variables.none() ? options.batches_per_step : 1;  // slices are a matter inside the phases
   Remote remote(draft, warnings);
-  std::vector<int> group(graph.ops.size());
-  std::transform(placement.ops.begin(), placement.ops.end(), group.begin(),
-                 [&](const ir::OpPlacement& op) { return op.phase * placement.processors + op.processor; });
-  std::vector<Part> parts = make_parts(graph, group, false, remote.streamed());
-  PhaseWriter writer(draft, remote, std::move(parts));
+  PhaseWriter writer(draft, remote, cut_into_phases(draft, remote));
   writer.write();
   return std::move(draft.program);
 }

@@ -20,7 +20,15 @@ Memory load_memory(const TensorLocation& location) {
 }  // namespace
 
 Remote::Remote(Draft& draft, Warnings& warnings)
-    : draft_(draft), weights_(remote_weights(draft.graph, draft.placement, draft.options, warnings)) {}
+    : draft_(draft), weights_(remote_weights(draft.graph, draft.placement, draft.options, warnings)) {
+  // What an optimizer computes with is a constant like any other.
+  for (std::size_t i = 0; i < draft.graph.ops.size(); ++i) {
+    if (!draft.variables.is_outer(i)) continue;
+    for (ValueId id : draft.graph.ops[i].inputs) {
+      if (id.valid()) weights_[static_cast<std::size_t>(id.index)].reset();
+    }
+  }
+}
 
 // The buffer a tensor lives in while no block reads it.
 BufferId Remote::home(ValueId value, int processor, const TensorLocation& location) {

@@ -204,7 +204,8 @@ SlicePlan plan_slices(Draft& draft, const Remote& remote, const std::vector<Part
   for (std::size_t p = 0; p < parts.size(); ++p) {
     const int here = parts[p].group;
     for (ValueId id : parts[p].reads) {
-      if (remote.weight(id)) continue;
+      const bool stays = draft.variables.is_variable(id) || draft.variables.is_hyper_parameter(id);
+      if (remote.weight(id) || stays) continue;
       SliceJourney& journey = plan.journeys[at(id)];
       if (journey.maker < 0) journey.maker = static_cast<int>(p);
       const int home = parts[static_cast<std::size_t>(journey.maker)].group;

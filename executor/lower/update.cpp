@@ -45,7 +45,9 @@ std::vector<Step> UpdateSteps::take() {
 
 Step reduction(Draft& draft, ValueId value, int processor) {
   const executor::Slot slot{draft.buffer(value, processor)};
-  return {.action = executor::Collective{.reduction = draft.variables.reduction(), .transfer = {slot, slot}}};
+  return {.action = executor::Collective{.reduction = draft.variables.reduction(),
+                                         .group = draft.variables.reduction_group(value),
+                                         .transfer = {slot, slot}}};
 }
 
 }  // namespace podium::lower

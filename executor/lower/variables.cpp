@@ -59,18 +59,22 @@ struct Places {
 
 }  // namespace
 
-Variables::Variables(const ir::Training& training, const ir::Placement& placement)
+Variables::Variables(const ir::Training& training, const ir::Placement& placement,
+                     const std::map<std::string, ir::TensorLocation>& locations, Parts parts)
     : index_(training.graph.values.size(), kNone),
       becomes_(index_.size(), kNone),
       hyper_(index_.size(), kNone),
-      is_update_(training.graph.outputs.size(), false) {
+      is_update_(training.graph.outputs.size(), false),
+      reduction_groups_(reduction_groups(training, placement)),
+      parts_(std::move(parts)) {
   const ir::Graph& graph = training.graph;
   const std::map<std::string_view, ValueId> ids = by_name(graph);
   const Places places(graph, placement);
   for (const ir::Variable& variable : training.variables) {
     const ValueId value = ids.at(variable.name);
     index_[at(value)] = static_cast<int>(all_.size());
-    all_.push_back({value, std::max(places.read[at(value)], 0), role_of(variable.kind), variable.initial});
+    all_.push_back({value, std::max(places.read[at(value)], 0), role_of(variable.kind), variable.initial,
+                    locations.at(variable.name)});
   }
   std::vector<bool> is_placed(all_.size(), false);
   for (const ir::Update& update : training.updates) {
@@ -100,6 +104,16 @@ std::optional<ValueId> Variables::updated(ValueId value) const {
   const int variable = find(becomes_, value);
   if (variable == kNone) return std::nullopt;
   return all_[static_cast<std::size_t>(variable)].value;
+}
+
+ir::ReplicaGroup Variables::reduction_group(ValueId value) const {
+  const auto found = reduction_groups_.find(value);
+  return found == reduction_groups_.end() ? ir::ReplicaGroup{} : found->second;
+}
+
+const WholeTensor* Variables::whole(ValueId value) const {
+  const auto found = parts_.find(value);
+  return found == parts_.end() ? nullptr : &found->second;
 }
 
 }  // namespace podium::lower

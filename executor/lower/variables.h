@@ -4,6 +4,8 @@
 #include <optional>
 #include <vector>
 
+#include "executor/lower/locations.h"
+#include "executor/lower/shard_variables.h"
 #include "executor/program.h"
 #include "ir/placement.h"
 #include "ir/training.h"
@@ -16,6 +18,7 @@ struct PlacedVariable {
   int processor = 0;
   executor::Role role = executor::Role::Weight;
   ir::Tensor initial = {};
+  ir::TensorLocation location = {};  ///< while nothing uses it
 };
 
 /// Without a Training there are none, and no op is outer.
@@ -24,13 +27,18 @@ class Variables {
   Variables() = default;
   /// A variable lives where its updates are made, else where it is first read. `placement` fits the graph of
   /// `training`. Error when updates of one variable are made on different processors.
-  Variables(const ir::Training& training, const ir::Placement& placement);
+  /// `locations` are those of variable_locations, `parts` what shard_variables has made parts.
+  Variables(const ir::Training& training, const ir::Placement& placement,
+            const std::map<std::string, ir::TensorLocation>& locations, Parts parts);
 
   const std::vector<PlacedVariable>& all() const { return all_; }
   bool none() const { return all_.empty(); }
   bool is_variable(ir::ValueId value) const { return find(index_, value) >= 0; }
   /// Where a variable lives.
-  int home(ir::ValueId variable) const { return all_[static_cast<std::size_t>(find(index_, variable))].processor; }
+  int home(ir::ValueId value) const { return variable(value).processor; }
+  const PlacedVariable& variable(ir::ValueId value) const {
+    return all_[static_cast<std::size_t>(find(index_, value))];
+  }
   /// The variable that a value becomes; nothing for every other value.
   std::optional<ir::ValueId> updated(ir::ValueId value) const;
   bool is_hyper_parameter(ir::ValueId value) const { return find(hyper_, value) > 0; }
@@ -41,6 +49,10 @@ class Variables {
   /// What is reduced over the replicas before outer ops read it.
   const std::vector<ir::ValueId>& reduced() const { return reduced_; }
   executor::CollectiveReduction reduction() const { return reduction_; }
+  /// The replicas that reduce a value of reduced() among themselves.
+  ir::ReplicaGroup reduction_group(ir::ValueId value) const;
+  /// What a value that is a part is a part of; nullptr for every other value.
+  const WholeTensor* whole(ir::ValueId value) const;
 
  private:
   static int find(const std::vector<int>& of_value, ir::ValueId value) {
@@ -55,6 +67,8 @@ class Variables {
   std::vector<bool> is_update_;
   std::vector<bool> is_outer_;
   std::vector<ir::ValueId> reduced_;
+  std::map<ir::ValueId, ir::ReplicaGroup> reduction_groups_;
+  Parts parts_;
   executor::CollectiveReduction reduction_ = executor::CollectiveReduction::Add;
 };
 

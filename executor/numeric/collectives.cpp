@@ -46,6 +46,7 @@ struct InGroup {
   std::vector<Memory*> memories = {};
 
   const executor::Slot& to() const { return collective.transfer.to; }
+  bool is_local() const { return collective.reduction == executor::CollectiveReduction::Local; }
   bool mean() const { return collective.reduction == executor::CollectiveReduction::Mean; }
   Pool& pool(std::size_t rank) const { return memories[rank]->pool(to()); }
   // What all of them get is in memory once.
@@ -63,6 +64,10 @@ struct InGroup {
     std::vector<Tensor> parts;
     for (std::size_t rank = 0; rank < memories.size(); ++rank) {
       Tensor& part = parts.emplace_back(pool(rank).take(type.element, type.dims));
+      if (is_local()) {
+        cut_part(*terms[rank], static_cast<int>(rank), part);
+        continue;
+      }
       const Range range = range_of_part(terms[0]->size(), part.size(), rank);
       kernels::add_up(terms, mean(), range.first, range.count, part);
       zero_from(part, range.count);

@@ -96,6 +96,7 @@ struct Movement {
   // Long rings have many links, and a model of many layers many weights of one size: each kind is thought out
   // once.
   StepCost operator()(const executor::Collective& step) const {
+    if (step.reduction == executor::CollectiveReduction::Local) return {};
     const Buffer& from = buffer(step.transfer.from);
     const double whole = std::max(bytes(step.transfer.from), bytes(step.transfer.to));
     const auto [entry, is_new] =

@@ -189,6 +189,7 @@ class TaskMaker {
     lanes_ = {lane(step.transfer.from)};
     const LaneUse target = lane(step.transfer.to);
     if (target.lane != lanes_[0].lane) lanes_.push_back(target);
+    if (step.reduction == executor::CollectiveReduction::Local) return;
     // All replicas do the same, so what one sends is what it receives: the larger side, the whole tensor.
     const std::int64_t moved = std::max(bytes(step.transfer.from), bytes(step.transfer.to));
     for (LaneUse& use : lanes_) use.bytes = moved;

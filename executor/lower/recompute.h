@@ -1,0 +1,23 @@
+// Forward ops that run again for the backward pass, so that what they make need not wait for it (semantics,
+// sections 4.3 and 12.2).
+#pragma once
+
+#include "executor/options.h"
+#include "ir/placement.h"
+#include "ir/training.h"
+
+namespace podium::lower {
+
+/// Which ops of the forward pass run again: those annotated so, and those the options choose among the ops
+/// without an annotation. An op with random numbers never does: what it made is kept.
+/// - Standard: between checkpoints, which are where the least waits in each of ever shorter intervals;
+/// - NormOnly: normalizations;
+/// - Pipeline, RecomputeAll: everything, but for the stage and phase of the loss where there are several.
+std::vector<bool> ops_to_recompute(const ir::Training& training, const ir::Placement& placement,
+                                   const Options& options);
+
+/// Copies those ops where ops of the backward pass on their processor read what they make: right before their
+/// first reader in a stage and phase. What comes from another processor is kept.
+void recompute(ir::Training& training, ir::Placement& placement, const Options& options);
+
+}  // namespace podium::lower

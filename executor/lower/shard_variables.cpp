@@ -1,0 +1,378 @@
+#include "executor/lower/shard_variables.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <set>
+#include <tuple>
+
+#include "executor/lower/split_collectives.h"
+#include "ir/passes/sample_axis.h"
+
+namespace podium::lower {
+
+using executor::CollectiveKind;
+using executor::CollectiveReduction;
+using ir::Op;
+using ir::OpPlacement;
+using ir::ValueId;
+
+namespace {
+
+std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
+
+bool is_outer(const Op& op) {
+  const auto* context = ir::attribute_if<std::int64_t>(op, ir::kContextAttribute);
+  return context != nullptr && *context == ir::kOuterContext;
+}
+
+bool is_all_zero(const ir::Tensor& tensor) {
+  const auto* bytes = reinterpret_cast<const unsigned char*>(tensor.raw());
+  return std::all_of(bytes, bytes + tensor.bytes(), [](unsigned char byte) { return byte == 0; });
+}
+
+// Values of one shape that ops compute with element by element: all of them are parts, or none.
+class Families {
+ public:
+  explicit Families(std::size_t values) : parent_(values) { std::iota(parent_.begin(), parent_.end(), 0); }
+  std::size_t of(ValueId id) {
+    std::size_t root = at(id);
+    while (parent_[root] != root) root = parent_[root] = parent_[parent_[root]];
+    return root;
+  }
+  void join(ValueId a, ValueId b) { parent_[of(a)] = of(b); }
+
+ private:
+  std::vector<std::size_t> parent_;
+};
+
+bool adds_up_to_a_number(const ir::Graph& graph, const Op& op) {
+  const bool adds_up = op.is("ReduceSumSquare") || op.is("ReduceSum") || op.is("ReduceL1");
+  return adds_up && graph[op.outputs[0]].type.dims.empty();
+}
+
+class Sharder {
+ public:
+  Sharder(ir::Training& training, ir::Placement& placement,
+          const std::map<std::string, ir::TensorLocation>& locations, int replicas)
+      : training_(training),
+        graph_(training.graph),
+        placement_(placement),
+        replicas_(replicas),
+        families_(graph_.values.size()) {
+    std::map<std::string_view, ValueId> values;
+    for (ValueId id : graph_.inputs) values.emplace(graph_[id].name, id);
+    for (const Op& op : graph_.ops) {
+      for (ValueId id : op.outputs) {
+        if (id.valid()) values.emplace(graph_[id].name, id);
+      }
+    }
+    for (const ir::Variable& variable : training.variables) {
+      const ir::TensorLocation& location = locations.at(variable.name);
+      if (!location.sharded) continue;
+      groups_.emplace(values.at(variable.name), location.domain);
+      if (variable.kind == ir::VariableKind::Accumulator) accumulated_.insert(values.at(variable.name));
+    }
+    for (const ir::Update& update : training.updates) becomes_[update.output] = values.at(update.variable);
+    for (const std::string& name : training.reduced) reduced_.insert(values.at(name));
+    for (const auto& [name, group] : placement.variable_groups) {
+      own_groups_.emplace(static_cast<int>(group.type), group.size);
+    }
+  }
+
+  Parts run() {
+    if (groups_.empty()) return {};
+    for (const Op& op : graph_.ops) join_family(op);
+    for (const auto& [variable, group] : groups_) mark(variable, group);
+    for (const auto& [output, variable] : becomes_) {
+      const auto group = groups_.find(variable);
+      if (group != groups_.end()) mark(graph_.outputs[output], group->second);
+    }
+    decide();
+    for (const auto& [variable, group] : groups_) make_part(variable, group);
+    const std::vector<Op> ops = std::exchange(graph_.ops, {});
+    const std::vector<OpPlacement> places = std::exchange(placement_.ops, {});
+    for (std::size_t i = 0; i < ops.size(); ++i) rewrite(ops[i], places[i]);
+    for (std::size_t i = 0; i < graph_.outputs.size(); ++i) finish(i);
+    return std::move(parts_);
+  }
+
+ private:
+  // Where an op runs.
+  struct Place {
+    OpPlacement placement;
+    bool outer = false;
+  };
+
+  // Of the outer context, or adding to an accumulator of which each replica has a part.
+  bool computes_by_element(const Op& op) const {
+    if (!ir::is_elementwise(op) || op.spec->random || op.outputs.size() != 1) return false;
+    const ir::Type& type = graph_[op.outputs[0]].type;
+    if (!type.is_static() || type.element_count() < 2) return false;
+    const bool accumulates = std::any_of(op.inputs.begin(), op.inputs.end(),
+                                         [&](ValueId id) { return accumulated_.contains(id); });
+    if (!is_outer(op) && !accumulates) return false;
+    return std::all_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) {
+      return id.valid() && (graph_[id].type.dims == type.dims || is_number(id));
+    });
+  }
+  bool is_number(ValueId id) const {
+    return graph_[id].type.is_static() && graph_[id].type.element_count() == 1 &&
+           graph_[id].type.dims.size() < 2;
+  }
+
+  // What is added to an accumulator may be read whole elsewhere: it is scattered for it, and no member.
+  void join_family(const Op& op) {
+    if (!computes_by_element(op)) return;
+    if (!is_outer(op)) accumulated_.insert(op.outputs[0]);
+    for (ValueId id : op.inputs) {
+      if (is_number(id) || graph_.is_constant(id)) continue;
+      if (is_outer(op) || accumulated_.contains(id)) families_.join(id, op.outputs[0]);
+    }
+  }
+  void mark(ValueId member, const ir::ReplicaGroup& group) {
+    const auto [found, is_new] = group_of_family_.try_emplace(families_.of(member), group);
+    if (found->second == group) return;
+    throw Error(
+        "variable '{}': sharded over a group of replicas, another one is needed as what it is updated with "
+        "has",
+        graph_[member].name);
+  }
+  bool is_in_parts(ValueId id) { return group_of_family_.contains(families_.of(id)); }
+
+  // Which ops compute on parts; what is reduced and read by those alone is scattered.
+  void decide() {
+    std::set<ValueId> read_whole;
+    for (const Op& op : graph_.ops) {
+      if (computes_by_element(op) && is_in_parts(op.outputs[0])) {
+        on_parts_.emplace(op.outputs[0], group_of_family_.at(families_.of(op.outputs[0])));
+      } else if (is_outer(op) && !adds_up_to_a_number(graph_, op)) {
+        read_whole.insert(op.inputs.begin(), op.inputs.end());
+      }
+    }
+    for (ValueId id : reduced_) {
+      if (!is_in_parts(id) || read_whole.contains(id)) continue;
+      std::erase(training_.reduced, graph_[id].name);
+      if (!groups_.contains(id)) scattered_.emplace(id, group_of_family_.at(families_.of(id)));
+    }
+    for (const Op& op : graph_.ops) {
+      if (!is_outer(op) || !adds_up_to_a_number(graph_, op)) continue;
+      for (const auto* parts : {&groups_, &scattered_, &on_parts_}) {
+        const auto found = parts->find(op.inputs[0]);
+        if (found != parts->end()) sums_.emplace(op.outputs[0], found->second);
+      }
+    }
+  }
+
+  void rewrite(Op op, const OpPlacement& placement) {
+    const Place place{placement, is_outer(op)};
+    for (ValueId id : op.outputs) {
+      if (id.valid()) made_at_.emplace(id, place);
+    }
+    const ValueId made = op.outputs.empty() ? ir::kNoValue : op.outputs[0];
+    if (const auto found = on_parts_.find(made); found != on_parts_.end()) {
+      for (ValueId& id : op.inputs) id = part(id, found->second, place);
+      make_part(made, found->second);
+      add(std::move(op), place);
+    } else if (const auto sum = sums_.find(made); sum != sums_.end()) {
+      add_sum(std::move(op), sum->second, place);
+    } else {
+      for (ValueId& id : op.inputs) id = whole(id, place);
+      add(std::move(op), place);
+    }
+  }
+
+  // Every replica adds up its part, then the replicas their sums.
+  void add_sum(Op op, const ir::ReplicaGroup& group, const Place& place) {
+    const ValueId sum = op.outputs[0];
+    op.inputs = {part(op.inputs[0], group, place)};
+    ir::remove_attribute(op, "noop_with_empty_axes");
+    op.outputs[0] = graph_.add_value(graph_.fresh_name(graph_[sum].name), graph_[sum].type);
+    const ValueId of_part = op.outputs[0];
+    add(std::move(op), place);
+    add_collective(CollectiveKind::AllReduce, CollectiveReduction::Add, group, of_part, sum, place);
+  }
+
+  void finish(std::size_t output) {
+    ValueId& value = graph_.outputs[output];
+    const auto variable = becomes_.find(output);
+    const auto group = variable == becomes_.end() ? groups_.end() : groups_.find(variable->second);
+    const Place place = made_at_.at(value);
+    value = group == groups_.end() ? whole(value, place) : part(value, group->second, place);
+  }
+
+  void add(Op op, const Place& place) {
+    graph_.ops.push_back(std::move(op));
+    placement_.ops.push_back(place.placement);
+  }
+  void add_collective(CollectiveKind kind, CollectiveReduction reduction, const ir::ReplicaGroup& group,
+                      ValueId from, ValueId to, const Place& place) {
+    Op op = collective_op(kind, reduction, group, from, to);
+    if (place.outer) ir::set_attribute(op, ir::kContextAttribute, ir::kOuterContext);
+    add(std::move(op), place);
+  }
+
+  void make_part(ValueId id, const ir::ReplicaGroup& group) {
+    ir::Type& type = graph_[id].type;
+    parts_.emplace(id, WholeTensor{type, group});
+    type.dims = {elements_of_part(type, group)};
+  }
+  std::int64_t elements_of_part(const ir::Type& whole, const ir::ReplicaGroup& group) const {
+    const auto replicas =
+        static_cast<std::int64_t>(executor::replica_groups(group, replicas_).front().size());
+    return (whole.element_count() + replicas - 1) / replicas;
+  }
+
+  // Of one value there is one part, or one whole tensor, for all ops that run together.
+  using Key = std::tuple<ValueId, int, int, int, bool>;
+  static Key key(ValueId id, const Place& place) {
+    return {id, place.placement.processor, place.placement.stage, place.placement.phase, place.outer};
+  }
+
+  ValueId whole(ValueId id, const Place& place) {
+    const auto part = parts_.find(id);
+    if (part == parts_.end()) return id;
+    const auto [entry, is_new] = gathered_.try_emplace(key(id, place));
+    if (!is_new) return entry->second;
+    const WholeTensor of = part->second;
+    entry->second = graph_.add_value(graph_.fresh_name(graph_[id].name + "__g"), of.type);
+    add_collective(CollectiveKind::AllGather, CollectiveReduction::Add, of.group, id, entry->second, place);
+    return entry->second;
+  }
+
+  ValueId part(ValueId id, const ir::ReplicaGroup& group, const Place& place) {
+    if (parts_.contains(id) || is_number(id)) return id;
+    const auto [entry, is_new] = cut_.try_emplace(key(id, place));
+    if (!is_new) return entry->second;
+    const bool is_constant = graph_.is_constant(id);
+    if (is_constant && is_all_zero(*graph_[id].constant)) return entry->second = zeros(id, group);
+    ValueId source = is_constant ? copied(id, place) : id;
+    entry->second = graph_.add_value(graph_.fresh_name(graph_[id].name + "__s"), graph_[id].type);
+    make_part(entry->second, group);
+    // What is added to an accumulator in parts is what one replica has seen, too.
+    const bool reduces = scattered_.contains(id) || (!place.outer && !is_constant);
+    const CollectiveReduction mean_or_sum =
+        training_.reduces_by_mean ? CollectiveReduction::Mean : CollectiveReduction::Add;
+    if (reduces && !across(group).empty())
+      source = reduced_across(source, across(group).front(), mean_or_sum, place);
+    add_collective(CollectiveKind::ReduceScatter, reduces ? mean_or_sum : CollectiveReduction::Local, group,
+                   source, entry->second, place);
+    return entry->second;
+  }
+  // Where replicas share a tensor with some others only, the groups of those that have the same part of it. A
+  // variable that its replicas do not share with all others is none of them.
+  std::vector<ir::ReplicaGroup> across(const ir::ReplicaGroup& group) const {
+    const int size = static_cast<int>(executor::replica_groups(group, replicas_).front().size());
+    if (size == replicas_ || own_groups_.contains(std::pair(static_cast<int>(group.type), group.size)))
+      return {};
+    const bool strided = group.type == ir::GroupType::Consecutive;
+    return {{strided ? ir::GroupType::Orthogonal : ir::GroupType::Consecutive, replicas_ / size}};
+  }
+  ValueId reduced_across(ValueId id, const ir::ReplicaGroup& group, CollectiveReduction reduction,
+                         const Place& place) {
+    const ValueId sum = graph_.add_value(graph_.fresh_name(graph_[id].name), graph_[id].type);
+    add_collective(CollectiveKind::AllReduce, reduction, group, id, sum, place);
+    return sum;
+  }
+  ValueId zeros(ValueId id, const ir::ReplicaGroup& group) {
+    const ir::Type type = graph_[id].type;
+    ir::Tensor zero(type.element, {elements_of_part(type, group)});
+    std::memset(zero.raw(), 0, zero.bytes());
+    return graph_.add_constant(graph_.fresh_name(graph_[id].name), std::move(zero));
+  }
+  ValueId copied(ValueId id, const Place& place) {
+    const ValueId copy = graph_.add_value(graph_.fresh_name(graph_[id].name), graph_[id].type);
+    Op op{.spec = ir::find_op("", "Identity"), .inputs = {id}, .outputs = {copy}};
+    if (place.outer) ir::set_attribute(op, ir::kContextAttribute, ir::kOuterContext);
+    add(std::move(op), place);
+    return copy;
+  }
+
+  ir::Training& training_;
+  ir::Graph& graph_;
+  ir::Placement& placement_;
+  int replicas_;
+  Families families_;
+  std::map<ValueId, ir::ReplicaGroup> groups_;  ///< of sharded variables
+  std::set<ValueId> accumulated_;               ///< sharded accumulators, and what adds to them
+  std::map<std::size_t, ValueId> becomes_;      ///< per update's output, the variable
+  std::set<ValueId> reduced_;
+  std::map<std::size_t, ir::ReplicaGroup> group_of_family_;  ///< of families that are parts
+  std::map<ValueId, ir::ReplicaGroup> on_parts_;             ///< what ops make of parts
+  std::map<ValueId, ir::ReplicaGroup> sums_;                 ///< over parts
+  std::map<ValueId, ir::ReplicaGroup> scattered_;            ///< of reduced_
+  std::set<std::pair<int, int>> own_groups_;  ///< of variables that groups of replicas have each
+  std::map<ValueId, Place> made_at_;
+  Parts parts_;
+  std::map<Key, ValueId> gathered_;
+  std::map<Key, ValueId> cut_;
+};
+
+}  // namespace
+
+Parts shard_variables(ir::Training& training, ir::Placement& placement,
+                      const std::map<std::string, ir::TensorLocation>& locations, int replicas) {
+  return Sharder(training, placement, locations, replicas).run();
+}
+
+std::map<ValueId, ir::ReplicaGroup> reduction_groups(const ir::Training& training,
+                                                     const ir::Placement& placement) {
+  std::map<ValueId, ir::ReplicaGroup> groups;
+  if (placement.variable_groups.empty()) return groups;
+  const ir::Graph& graph = training.graph;
+  const std::set<std::string> is_reduced(training.reduced.begin(), training.reduced.end());
+  const std::vector<ir::OpId> producer = producers(graph);
+  for (const ir::Update& update : training.updates) {
+    const auto group = placement.variable_groups.find(update.variable);
+    if (group == placement.variable_groups.end() || !update.outer) continue;
+    std::set<ValueId> seen;
+    std::vector<ValueId> open{graph.outputs[update.output]};
+    while (!open.empty()) {
+      const ValueId id = open.back();
+      open.pop_back();
+      if (!id.valid() || !seen.insert(id).second) continue;
+      if (is_reduced.contains(graph[id].name)) groups.emplace(id, group->second);
+      const ir::OpId maker = producer[at(id)];
+      if (maker.valid() && is_outer(graph[maker])) {
+        open.insert(open.end(), graph[maker].inputs.begin(), graph[maker].inputs.end());
+      }
+    }
+  }
+  return groups;
+}
+
+void reduce_by_ops(ir::Training& training, ir::Placement& placement, int replicas) {
+  const std::map<ValueId, ir::ReplicaGroup> groups = reduction_groups(training, placement);
+  const std::vector<std::string> names = std::exchange(training.reduced, {});
+  if (replicas == 1) return;
+  ir::Graph& graph = training.graph;
+  const std::set<std::string> is_reduced(names.begin(), names.end());
+  const CollectiveReduction reduction =
+      training.reduces_by_mean ? CollectiveReduction::Mean : CollectiveReduction::Add;
+  std::map<ValueId, ValueId> results;
+  const std::vector<Op> ops = std::exchange(graph.ops, {});
+  const std::vector<OpPlacement> places = std::exchange(placement.ops, {});
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    Op op = ops[i];
+    for (ValueId& id : op.inputs) {
+      if (!is_outer(op) || !id.valid() || !is_reduced.contains(graph[id].name)) continue;
+      const auto [result, is_new] = results.try_emplace(id);
+      if (is_new) {
+        const ir::Value source = graph[id];
+        result->second = graph.add_value(graph.fresh_name(source.name), source.type);
+        const auto group = groups.find(id);
+        Op reduce =
+            collective_op(CollectiveKind::AllReduce, reduction,
+                          group == groups.end() ? ir::ReplicaGroup{} : group->second, id, result->second);
+        ir::set_attribute(reduce, ir::kContextAttribute, ir::kOuterContext);
+        graph.ops.push_back(std::move(reduce));
+        placement.ops.push_back(places[i]);
+      }
+      id = result->second;
+    }
+    graph.ops.push_back(std::move(op));
+    placement.ops.push_back(places[i]);
+  }
+}
+
+}  // namespace podium::lower

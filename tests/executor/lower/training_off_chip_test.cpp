@@ -1,0 +1,121 @@
+// Variables in streaming memory: the same numbers, less memory on the chip.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/executor/lower/placed.h"
+#include "tests/executor/lower/trained.h"
+
+namespace podium::lower {
+namespace {
+
+using testing::on_one_processor;
+using testing::on_two_processors;
+using testing::steps_of;
+using testing::steps_of_kind;
+using testing::train;
+using testing::TrainedState;
+using testing::two_layers;
+
+void put_off_chip(LocationSettings& settings) { settings.location.storage = ir::Storage::OffChip; }
+
+Options everything_off_chip() {
+  Options options;
+  put_off_chip(options.weights);
+  put_off_chip(options.optimizer_state);
+  put_off_chip(options.accumulators);
+  return options;
+}
+
+TEST(TrainingOffChip, IsLoadedBeforeItsUseAndStoredAfterItsUpdate) {
+  const ir::Training training = two_layers({.elements = 4, .accumulates = false});
+  Options options;
+  put_off_chip(options.optimizer_state);
+  const executor::Program program = lower(training, on_one_processor(training), options);
+  EXPECT_EQ(steps_of(program),
+            "load rate@0 from host\n"
+            "load x@0 from host\n"
+            "compute part0 on ipu 0: (x@0, w1@0, w2@0) -> (y@0, dw2@0, dw1@0)\n"
+            "store y@0 to host\n"
+            "load m1@0.streaming -> m1__l0@0\n"
+            "load m2@0.streaming -> m2__l0@0\n"
+            "load v2@0.streaming -> v2__l0@0\n"
+            "compute update1 on ipu 0: (m1__l0@0, dw1@0, rate@0, w1@0, m2__l0@0, dw2@0, v2__l0@0, w2@0) -> "
+            "(m1__l0@0, "
+            "w1@0, m2__l0@0, v2__l0@0, w2@0)\n"
+            "store m1__l0@0 -> m1@0.streaming\n"
+            "store m2__l0@0 -> m2@0.streaming\n"
+            "store v2__l0@0 -> v2@0.streaming\n");
+}
+
+TEST(TrainingOffChip, WhatNothingUpdatesIsNotStored) {
+  const ir::Training training = two_layers({});
+  Options options;
+  options.accumulation_factor = 2;
+  put_off_chip(options.weights);
+  const executor::Program program = lower(training, on_one_processor(training), options);
+  // Each weight: in every micro-batch and for the update.
+  EXPECT_EQ(steps_of_kind<executor::LoadRemote>(program.steps).size(), 4U);
+  EXPECT_EQ(steps_of_kind<executor::StoreRemote>(program.steps).size(), 2U);
+}
+
+TEST(TrainingOffChip, AccumulatorsAreStoredAfterEveryMicroBatch) {
+  const ir::Training training = two_layers({});
+  Options options;
+  options.accumulation_factor = 3;
+  put_off_chip(options.accumulators);
+  const executor::Program program = lower(training, on_one_processor(training), options);
+  const auto* cycles = std::get_if<executor::Repeat>(&program.steps[1].action);
+  ASSERT_NE(cycles, nullptr);
+  EXPECT_EQ(steps_of_kind<executor::LoadRemote>(cycles->body).size(), 2U);
+  EXPECT_EQ(steps_of_kind<executor::StoreRemote>(cycles->body).size(), 2U);
+}
+
+// Variables are the same numbers, wherever they live, in every strategy.
+TEST(TrainingOffChip, TrainsAsOnTheChip) {
+  for (const int accumulation : {1, 4}) {
+    const ir::Training training = two_layers({.accumulates = accumulation > 1});
+    for (const int processors : {1, 2}) {
+      const ir::Placement placement =
+          processors == 1 ? on_one_processor(training) : on_two_processors(training);
+      for (const bool pipelining : {false, true}) {
+        for (const int replicas : {1, 2}) {
+          SCOPED_TRACE(::testing::Message()
+                       << accumulation << " micro-batches, " << processors << " processors, " << replicas
+                       << " replicas, pipelining " << pipelining);
+          if (pipelining && processors == 1) continue;
+          Options options;
+          options.pipelining = pipelining;
+          options.replicas = replicas;
+          options.batches_per_step = accumulation > 1 ? 2 : 5;
+          options.accumulation_factor = accumulation;
+          const TrainedState on_chip = train(training, placement, options);
+          Options off_chip = everything_off_chip();
+          off_chip.pipelining = pipelining;
+          off_chip.replicas = replicas;
+          off_chip.batches_per_step = options.batches_per_step;
+          off_chip.accumulation_factor = accumulation;
+          EXPECT_EQ(train(training, placement, off_chip), on_chip);
+          off_chip.io_tiles = 32;
+          for (LocationSettings* settings :
+               {&off_chip.weights, &off_chip.optimizer_state, &off_chip.accumulators}) {
+            settings->location.load_tiles = ir::TileSet::IO;
+          }
+          EXPECT_EQ(train(training, placement, off_chip), on_chip);
+        }
+      }
+    }
+  }
+}
+
+TEST(TrainingOffChip, FreesTheChipWhileItIsNotUsed) {
+  const ir::Training training = two_layers({.elements = 1000});
+  Options options;
+  options.accumulation_factor = 2;
+  const ir::Placement placement = on_one_processor(training);
+  const std::int64_t on_chip = train(training, placement, options).peaks[0];
+  put_off_chip(options.optimizer_state);
+  EXPECT_LT(train(training, placement, options).peaks[0], on_chip);
+}
+
+}  // namespace
+}  // namespace podium::lower

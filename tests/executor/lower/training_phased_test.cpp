@@ -1,0 +1,209 @@
+// Training in phases: forward, the loss, backward with the updates, with everything in streaming memory
+// between.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/executor/lower/placed.h"
+#include "tests/executor/lower/trained.h"
+#include "tests/support/run_text.h"
+
+namespace podium::lower {
+namespace {
+
+using executor::Buffer;
+using executor::Program;
+using executor::Step;
+using testing::on_one_processor;
+using testing::tensor;
+using testing::train;
+using testing::TrainedState;
+
+constexpr int kElements = 5;
+constexpr int kLayers = 5;
+
+struct Phased {
+  ir::Training training;
+  ir::Placement placement;
+};
+
+// Layer p multiplies by w{p} in phase p; the loss is half the sum of squares, and each layer has momentum.
+// The processors take turns.
+Phased phased_model(bool accumulates, int processors, int layers = kLayers) {
+  std::string inputs;
+  std::string outputs;
+  std::string ops;
+  std::vector<int> phases;
+  Phased made;
+  const ir::Tensor zero = tensor<float>({kElements}, std::vector<float>(kElements, 0));
+  std::size_t output = 1;
+  const auto add = [&](int phase, const std::string& line) {
+    ops += line + "\n";
+    phases.push_back(phase);
+  };
+  const auto variable = [&](const std::string& name, ir::VariableKind kind, const ir::Tensor& initial,
+                            int layer) {
+    inputs += fmt::format(", {{t}} {}", name);
+    const bool is_weight = kind == ir::VariableKind::Weight;
+    made.training.variables.push_back({name, kind, initial, is_weight ? "" : fmt::format("w{}", layer)});
+  };
+  const auto update = [&](const std::string& name, const std::string& value, bool outer) {
+    outputs += fmt::format(", {{t}} {}", value);
+    made.training.updates.push_back({name, output++, outer});
+  };
+  for (int p = 0; p < layers; ++p) {
+    const std::string before = p == 0 ? "x" : fmt::format("h{}", p - 1);
+    add(p, fmt::format("{} = Mul ({}, w{})", p + 1 == layers ? "y" : fmt::format("h{}", p), before, p));
+  }
+  for (int p = layers - 1; p >= 0; --p) {
+    const int phase = 2 * layers - 2 - p;
+    const std::string flow = p + 1 == layers ? "y" : fmt::format("d{}", p);
+    const std::string before = p == 0 ? "x" : fmt::format("h{}", p - 1);
+    std::string gradient = fmt::format("dw{}", p);
+    add(phase, fmt::format("dw{} = Mul ({}, {})", p, flow, before));
+    if (p > 0) add(phase, fmt::format("d{} = Mul ({}, w{})", p - 1, flow, p));
+    variable(fmt::format("w{}", p), ir::VariableKind::Weight,
+             tensor<float>({kElements}, {0.9F, 1.1F, 0.7F, 1.2F, 1}), p);
+    variable(fmt::format("m{}", p), ir::VariableKind::OptimizerState, zero, p);
+    if (accumulates) {
+      variable(fmt::format("sum{}", p), ir::VariableKind::Accumulator, zero, p);
+      add(phase, fmt::format("sum_next{0} = Add (sum{0}, dw{0})", p));
+      update(fmt::format("sum{}", p), fmt::format("sum_next{}", p), false);
+      gradient = fmt::format("sum{}", p);
+      add(phase, fmt::format("zero{0} = Sub <__execution_context = 1> (sum{0}, sum{0})", p));
+      update(gradient, fmt::format("zero{}", p), true);
+    }
+    made.training.reduced.push_back(gradient);
+    add(phase, fmt::format("kept{0} = Mul <__execution_context = 1> (m{0}, keep)", p));
+    add(phase, fmt::format("m_next{0} = Add <__execution_context = 1> (kept{0}, {1})", p, gradient));
+    add(phase, fmt::format("step{0} = Mul <__execution_context = 1> (rate, m_next{0})", p));
+    add(phase, fmt::format("w_next{0} = Sub <__execution_context = 1> (w{0}, step{0})", p));
+    update(fmt::format("m{}", p), fmt::format("m_next{}", p), true);
+    update(fmt::format("w{}", p), fmt::format("w_next{}", p), true);
+  }
+  std::string text =
+      "g ({t} x" + inputs + ", float rate) => ({t} y" + outputs + ") <float keep = {0.75}> {\n" + ops + "}";
+  for (std::size_t i = 0; (i = text.find("{t}")) != std::string::npos;) {
+    text.replace(i, 3, fmt::format("float[{}]", kElements));
+  }
+  made.training.graph = testing::graph_of(text);
+  made.training.hyper_parameters = {"rate"};
+  made.placement = on_one_processor(made.training);
+  made.placement.processors = processors;
+  made.placement.phases = 2 * layers - 1;
+  for (std::size_t i = 0; i < phases.size(); ++i) {
+    made.placement.ops[i] = {.processor = phases[i] % processors, .phase = phases[i]};
+  }
+  return made;
+}
+
+Options in_phases(int stages) {
+  Options options;
+  options.virtual_graph_mode = VirtualGraphMode::ExecutionPhases;
+  options.phases.phases = kLayers;
+  options.phases.stages = stages;
+  options.phases.schedule = PhaseSchedule::Batch;
+  return options;
+}
+
+void put_off_chip(Options& options) {
+  for (LocationSettings* settings :
+       {&options.weights, &options.optimizer_state, &options.accumulators, &options.activations}) {
+    settings->location.storage = ir::Storage::OffChip;
+  }
+}
+
+// In which phases steps move buffers whose names begin so; a phase ends with its last block.
+struct Moves {
+  std::vector<int> loads;
+  std::vector<int> stores;
+};
+
+Moves moves_of(const Program& program, std::string_view prefix) {
+  Moves moves;
+  int phase = -1;
+  const auto is_wanted = [&](const executor::Slot& slot) {
+    return program[slot.buffer].name.starts_with(prefix);
+  };
+  for (const Step& step : program.steps) {
+    if (const auto* compute = std::get_if<executor::Compute>(&step.action)) {
+      const std::string& name = program[compute->block].name;
+      if (name.starts_with("phase")) phase = std::stoi(name.substr(5));
+    }
+    if (const auto* load = std::get_if<executor::LoadRemote>(&step.action)) {
+      if (is_wanted(load->transfer.from)) moves.loads.push_back(phase);
+    }
+    if (const auto* store = std::get_if<executor::StoreRemote>(&step.action)) {
+      if (is_wanted(store->transfer.to)) moves.stores.push_back(phase);
+    }
+  }
+  return moves;
+}
+
+// Loads for the next phase follow a phase's blocks.
+TEST(TrainingInPhases, MovesWeightsAndActivationsAsPopartDoes) {
+  const Phased model = phased_model(false, 1);
+  Options options = in_phases(1);
+  put_off_chip(options);
+  const Program program = lower(model.training, model.placement, options);
+  constexpr int kN = kLayers;
+  const Moves weights = moves_of(program, "w");
+  EXPECT_THAT(weights.loads, ::testing::ElementsAre(-1, 0, 1, 2, kN - 2, kN, kN + 1, 2 * kN - 3));
+  EXPECT_THAT(weights.stores, ::testing::ElementsAre(kN - 1, kN, kN + 1, kN + 2, 2 * kN - 2));
+  const Moves state = moves_of(program, "m");
+  EXPECT_EQ(state.loads.size(), std::size_t{kN});
+  EXPECT_THAT(state.stores, ::testing::ElementsAre(kN - 1, kN, kN + 1, kN + 2, 2 * kN - 2));
+}
+
+TEST(TrainingInPhases, TrainsAsOneProcessorDoes) {
+  for (const int accumulation : {1, 3}) {
+    for (const int processors : {1, 2}) {
+      for (const int replicas : {1, 2}) {
+        const Phased model = phased_model(accumulation > 1, processors);
+        Options plain;
+        plain.batches_per_step = 2;
+        plain.accumulation_factor = accumulation;
+        plain.replicas = replicas;
+        const TrainedState wanted = train(model.training, on_one_processor(model.training), plain);
+        for (const PhaseSchedule schedule :
+             {PhaseSchedule::Interleaving, PhaseSchedule::Batch, PhaseSchedule::BatchClusteredIO}) {
+          for (const bool off_chip : {false, true}) {
+            for (const bool sharded : {false, true}) {
+              SCOPED_TRACE(::testing::Message()
+                           << accumulation << " micro-batches, " << processors << " processors, " << replicas
+                           << " replicas, schedule " << static_cast<int>(schedule) << ", off chip "
+                           << off_chip << ", sharded " << sharded);
+              Options options = in_phases(processors);
+              options.phases.schedule = schedule;
+              options.batches_per_step = plain.batches_per_step;
+              options.accumulation_factor = accumulation;
+              options.replicas = replicas;
+              if (off_chip) put_off_chip(options);
+              for (LocationSettings* settings : {&options.weights, &options.optimizer_state}) {
+                settings->location.sharded = sharded && replicas > 1;
+                settings->min_elements_for_sharding = 2;
+              }
+              EXPECT_EQ(train(model.training, model.placement, options), wanted);
+              if (::testing::Test::HasFailure()) return;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// The loop over micro-batches is inside the phases: a weight comes once for all of them.
+TEST(TrainingInPhases, LoadsVariablesOnceForAllMicroBatches) {
+  const Phased model = phased_model(true, 1);
+  Options options = in_phases(1);
+  options.accumulation_factor = 4;
+  put_off_chip(options);
+  const Program program = lower(model.training, model.placement, options);
+  EXPECT_EQ(moves_of(program, "w").loads.size(), std::size_t{2 * kLayers - 2});
+  EXPECT_EQ(moves_of(program, "w").stores.size(), std::size_t{kLayers});
+  EXPECT_EQ(moves_of(program, "sum").stores.size(), std::size_t{kLayers});
+}
+
+}  // namespace
+}  // namespace podium::lower

@@ -1,0 +1,192 @@
+// Variables of which every replica holds a part train as whole ones do.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/executor/lower/placed.h"
+#include "tests/executor/lower/trained.h"
+
+namespace podium::lower {
+namespace {
+
+using executor::Collective;
+using executor::CollectiveKind;
+using executor::CollectiveReduction;
+using testing::on_one_processor;
+using testing::on_two_processors;
+using testing::steps_of_kind;
+using testing::train;
+using testing::TrainedState;
+using testing::two_layers;
+
+void shard(LocationSettings& settings) {
+  settings.location.sharded = true;
+  settings.min_elements_for_sharding = 2;
+}
+
+std::size_t count(const executor::Program& program, CollectiveKind kind, CollectiveReduction reduction) {
+  const auto collectives = steps_of_kind<Collective>(program.steps);
+  return static_cast<std::size_t>(
+      std::count_if(collectives.begin(), collectives.end(),
+                    [&](const Collective& one) { return one.kind == kind && one.reduction == reduction; }));
+}
+
+void expect_near(const std::vector<float>& found, const std::vector<float>& wanted) {
+  ASSERT_EQ(found.size(), wanted.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    EXPECT_NEAR(found[i], wanted[i], 1e-5 * std::max(1.0F, std::abs(wanted[i])));
+  }
+}
+
+void expect_near(const TrainedState& found, const TrainedState& wanted) {
+  expect_near(found.y, wanted.y);
+  for (const auto& [name, numbers] : wanted.state) {
+    SCOPED_TRACE(name);
+    expect_near(found.state.at(name), numbers);
+  }
+}
+
+TEST(TrainingSharded, OptimizersComputeOnPartsAndGatherTheWeight) {
+  const ir::Training training = two_layers({});
+  Options options;
+  options.replicas = 2;
+  options.accumulation_factor = 2;
+  shard(options.optimizer_state);
+  const executor::Program program = lower(training, on_one_processor(training), options);
+  EXPECT_EQ(count(program, CollectiveKind::AllReduce, CollectiveReduction::Add), 0U);
+  EXPECT_EQ(count(program, CollectiveKind::ReduceScatter, CollectiveReduction::Add), 2U);    // the gradients
+  EXPECT_EQ(count(program, CollectiveKind::ReduceScatter, CollectiveReduction::Local), 2U);  // the weights
+  EXPECT_EQ(count(program, CollectiveKind::AllGather, CollectiveReduction::Add), 2U);
+}
+
+TEST(TrainingSharded, WeightsInPartsAreGatheredWhereTheyAreRead) {
+  const ir::Training training = two_layers({});
+  Options options;
+  options.replicas = 2;
+  options.accumulation_factor = 2;
+  shard(options.optimizer_state);
+  shard(options.weights);
+  const executor::Program program = lower(training, on_one_processor(training), options);
+  EXPECT_EQ(count(program, CollectiveKind::ReduceScatter, CollectiveReduction::Local), 0U);
+  EXPECT_EQ(count(program, CollectiveKind::AllGather, CollectiveReduction::Add), 2U);
+  EXPECT_EQ(steps_of_kind<Collective>(std::get<executor::Repeat>(program.steps[1].action).body).size(), 2U);
+}
+
+TEST(TrainingSharded, AThresholdKeepsSmallVariablesWhole) {
+  const ir::Training training = two_layers({.elements = 7});
+  Options options;
+  options.replicas = 2;
+  options.accumulation_factor = 2;
+  options.optimizer_state.location.sharded = true;
+  options.optimizer_state.min_elements_for_sharding = 8;
+  const executor::Program program = lower(training, on_one_processor(training), options);
+  EXPECT_EQ(count(program, CollectiveKind::AllReduce, CollectiveReduction::Add), 2U);
+  options.optimizer_state.min_elements_for_sharding = 7;
+  const executor::Program sharded = lower(training, on_one_processor(training), options);
+  EXPECT_EQ(count(sharded, CollectiveKind::ReduceScatter, CollectiveReduction::Add), 2U);
+}
+
+struct Case {
+  int elements;
+  int replicas;
+  bool weights;
+  bool accumulators;
+  bool off_chip;
+  bool lamb;
+};
+
+void expect_as_whole(const Case& wanted, int accumulation, bool pipelining, bool two_processors) {
+  const ir::Training training =
+      two_layers({.elements = wanted.elements, .accumulates = accumulation > 1, .lamb = wanted.lamb});
+  const ir::Placement placement = two_processors ? on_two_processors(training) : on_one_processor(training);
+  Options options;
+  options.replicas = wanted.replicas;
+  options.accumulation_factor = accumulation;
+  options.batches_per_step = pipelining && accumulation == 1 ? 4 : 2;
+  options.pipelining = pipelining;
+  const TrainedState whole = train(training, placement, options);
+  shard(options.optimizer_state);
+  if (wanted.weights) shard(options.weights);
+  if (wanted.accumulators) shard(options.accumulators);
+  if (wanted.off_chip) {
+    for (LocationSettings* settings : {&options.weights, &options.optimizer_state, &options.accumulators}) {
+      settings->location.storage = ir::Storage::OffChip;
+    }
+  }
+  const TrainedState found = train(training, placement, options);
+  // Norms, and gradients that meet in every micro-batch, are added up in another order.
+  if (wanted.lamb || (wanted.accumulators && accumulation > 1)) {
+    expect_near(found, whole);
+  } else {
+    EXPECT_EQ(found, whole);
+  }
+}
+
+TEST(TrainingSharded, TrainsAsWhole) {
+  for (const int elements : {8, 7, 2}) {
+    for (const int replicas : {2, 4}) {
+      for (int choice = 0; choice < 16; ++choice) {
+        const Case one{elements,          replicas,          (choice & 1) != 0,
+                       (choice & 2) != 0, (choice & 4) != 0, (choice & 8) != 0};
+        for (const int accumulation : {1, 4}) {
+          SCOPED_TRACE(::testing::Message() << elements << " elements, " << replicas << " replicas, "
+                                            << accumulation << " micro-batches, choice " << choice);
+          expect_as_whole(one, accumulation, false, false);
+          expect_as_whole(one, accumulation, false, true);
+          expect_as_whole(one, accumulation, true, true);
+          if (::testing::Test::HasFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+TEST(TrainingSharded, EachReplicaHoldsItsPartOfTheState) {
+  const ir::Training training = two_layers({.elements = 1000});
+  Options options;
+  options.replicas = 4;
+  options.accumulation_factor = 2;
+  const ir::Placement placement = on_one_processor(training);
+  const std::int64_t whole = train(training, placement, options).peaks[0];
+  shard(options.optimizer_state);
+  // Three state tensors of 1000 floats, of which a quarter stays.
+  EXPECT_EQ(train(training, placement, options).peaks[0], whole - 3 * 3000);
+}
+
+// What two replicas share is added up over the other pair too.
+TEST(TrainingSharded, OverHalfOfTheReplicasTrainsAsWhole) {
+  const ir::Training training = two_layers({});
+  const ir::Placement placement = on_one_processor(training);
+  Options options;
+  options.replicas = 4;
+  options.accumulation_factor = 2;
+  const TrainedState whole = train(training, placement, options);
+  for (const ir::GroupType type : {ir::GroupType::Consecutive, ir::GroupType::Orthogonal}) {
+    shard(options.optimizer_state);
+    options.optimizer_state.location.domain = {type, 2};
+    expect_near(train(training, placement, options), whole);
+  }
+}
+
+// Each pair of replicas has a weight of its own, and learns from its own data alone.
+TEST(TrainingSharded, GradientsOfAGroupMeetInTheGroup) {
+  const ir::Training training = two_layers({});
+  Options options;
+  options.replicas = 4;
+  options.accumulation_factor = 2;
+  ir::Placement placement = on_one_processor(training);
+  const TrainedState all = train(training, placement, options);
+  const ir::ReplicaGroup pairs{ir::GroupType::Consecutive, 2};
+  placement.variable_groups = {{"w1", pairs}, {"w2", pairs}};
+  const executor::Program program = lower(training, placement, options);
+  for (const Collective& one : steps_of_kind<Collective>(program.steps)) EXPECT_EQ(one.group, pairs);
+  const TrainedState grouped = train(training, placement, options);
+  EXPECT_NE(grouped.state.at("w1"), all.state.at("w1"));
+  shard(options.optimizer_state);
+  options.optimizer_state.location.domain = pairs;
+  EXPECT_EQ(train(training, placement, options), grouped);
+}
+
+}  // namespace
+}  // namespace podium::lower
