@@ -10,7 +10,7 @@ namespace {
 using ir::DataType;
 using ir::ValueId;
 
-// Images as floats, or as the bytes that MNIST's files hold.
+// Images as floats, or as the bytes that MNIST's files hold, of which mean and deviation become 0 and 1.
 ValueId image_input(Net& net) {
   const ir::Dims dims{net.recipe().number("batch"), 1, 28, 28};
   const std::string& pixels = net.recipe().word("pixels");
@@ -18,7 +18,10 @@ ValueId image_input(Net& net) {
   if (pixels != "byte") throw Error("parameter pixels: '{}' found, float or byte needed", pixels);
   const ValueId bytes = net.input("image", DataType::Uint8, dims);
   const ValueId numbers = net.op("cast", "Cast", {bytes}, {{"to", static_cast<std::int64_t>(DataType::Float)}});
-  return net.op("scale", "Mul", {numbers, net.constant(ir::Tensor::scalar(1.0F / 255))});
+  constexpr float kMean = 33.318421F;
+  constexpr float kDeviation = 78.567490F;
+  const ValueId centered = net.op("center", "Sub", {numbers, net.constant(ir::Tensor::scalar(kMean))});
+  return net.op("scale", "Div", {centered, net.constant(ir::Tensor::scalar(kDeviation))});
 }
 
 // 784-512-512-512-10 with GELU between.

@@ -12,6 +12,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 SHIPPED = 100
+SHIPPED_TO_TRAIN = 1000
 
 
 def read_idx(path):
@@ -96,6 +97,8 @@ def main():
     onnx.save(build(parameters), str(target / "mnist-demo.onnx"))
     write_idx(target / "digits-images-idx3-ubyte", test_images[:SHIPPED])
     write_idx(target / "digits-labels-idx1-ubyte", test_labels[:SHIPPED])
+    write_idx(target / "digits-train-images-idx3-ubyte", images[:SHIPPED_TO_TRAIN])
+    write_idx(target / "digits-train-labels-idx1-ubyte", labels[:SHIPPED_TO_TRAIN])
 
 
 if __name__ == "__main__":

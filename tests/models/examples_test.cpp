@@ -116,5 +116,44 @@ TEST(Examples, APipelineIsFasterThanShardingTheMoreBatchesItHas) {
   for (const auto& [name, strategy] : strategies) EXPECT_EQ(strategy["difference"], 0.0) << name;
 }
 
+std::string shipped(const std::string& file) { return fmt::format("{}/models/data/{}", PODIUM_SOURCE_DIR, file); }
+
+TEST(Examples, AProgramOfItsOwnTrains) {
+  const TemporaryFolder folder;
+  const std::string model = folder.file("digits.onnx");
+  const std::string saved = folder.file("trained.onnx");
+  ASSERT_EQ(run_program("podium-models mnist-mlp batch=25 pixels=byte loss=cross-entropy -o " + model).status, 0);
+  const auto result = run_program(fmt::format("train-digits {} {} {} {}", model, shipped("digits-images-idx3-ubyte"),
+                                              shipped("digits-labels-idx1-ubyte"), saved));
+  EXPECT_EQ(result.status, 0) << result.err;
+  const auto loss = [&](const std::string& epoch) {
+    const std::string before = epoch + ": loss ";
+    const std::size_t at = result.out.find(before);
+    return at == std::string::npos ? -1 : std::stod(result.out.substr(at + before.size()));
+  };
+  EXPECT_LT(loss("epoch 10"), loss("epoch 1") / 2) << result.out;
+  EXPECT_EQ(run_program("podium run --quiet " + saved).status, 0);
+}
+
+// What tools/demo trains, on one processor and pipelined.
+TEST(Examples, AThousandDigitsAreEnoughForNineOfTen) {
+  const TemporaryFolder folder;
+  const std::string model = folder.file("digits.onnx");
+  ASSERT_EQ(run_program("podium-models mnist-cnn batch=10 pixels=byte loss=cross-entropy -o " + model).status, 0);
+  const auto last_epoch = [&](const std::string& strategy) {
+    const auto result = run_program(fmt::format(
+        "podium train {} --quiet --loss-tensor loss --optimizer adamw,lr=0.002 --epochs 5 --shuffle 1 --accumulate 10 "
+        "--reduction mean --input image={} --target label={} --eval-input image={} --eval-target label={} {}",
+        model, shipped("digits-train-images-idx3-ubyte"), shipped("digits-train-labels-idx1-ubyte"),
+        shipped("digits-images-idx3-ubyte"), shipped("digits-labels-idx1-ubyte"), strategy));
+    EXPECT_EQ(result.status, 0) << result.err;
+    const std::string line = result.out.substr(result.out.rfind("epoch 5"));
+    return line.substr(0, line.find("%", line.find("held-out")));
+  };
+  const std::string one = last_epoch("");
+  EXPECT_GT(std::stod(one.substr(one.rfind(' '))), 90) << one;
+  EXPECT_EQ(last_epoch("--virtual-graph-mode auto --ipus 4 --pipeline"), one);
+}
+
 }  // namespace
 }  // namespace podium::models
