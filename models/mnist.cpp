@@ -17,7 +17,8 @@ ValueId image_input(Net& net) {
   if (pixels == "float") return net.input("image", DataType::Float, dims);
   if (pixels != "byte") throw Error("parameter pixels: '{}' found, float or byte needed", pixels);
   const ValueId bytes = net.input("image", DataType::Uint8, dims);
-  const ValueId numbers = net.op("cast", "Cast", {bytes}, {{"to", static_cast<std::int64_t>(DataType::Float)}});
+  const ValueId numbers =
+      net.op("cast", "Cast", {bytes}, {{"to", static_cast<std::int64_t>(DataType::Float)}});
   constexpr float kMean = 33.318421F;
   constexpr float kDeviation = 78.567490F;
   const ValueId centered = net.op("center", "Sub", {numbers, net.constant(ir::Tensor::scalar(kMean))});
@@ -61,7 +62,8 @@ BuiltModel phased_matmul(const Recipe& recipe) {
   const std::int64_t size = recipe.number("size");
   ValueId x = net.input("x", DataType::Float, {recipe.number("batch"), recipe.number("rows"), size});
   for (std::int64_t i = 0; i < recipe.number("layers"); ++i) {
-    const ValueId weight = net.weight(fmt::format("layer{}.weight", i), {size, size}, static_cast<double>(size));
+    const ValueId weight =
+        net.weight(fmt::format("layer{}.weight", i), {size, size}, static_cast<double>(size));
     x = net.op(fmt::format("layer{}/MatMul", i), "MatMul", {x, weight});
   }
   net.output(x, "y");

@@ -116,15 +116,19 @@ TEST(Examples, APipelineIsFasterThanShardingTheMoreBatchesItHas) {
   for (const auto& [name, strategy] : strategies) EXPECT_EQ(strategy["difference"], 0.0) << name;
 }
 
-std::string shipped(const std::string& file) { return fmt::format("{}/models/data/{}", PODIUM_SOURCE_DIR, file); }
+std::string shipped(const std::string& file) {
+  return fmt::format("{}/models/data/{}", PODIUM_SOURCE_DIR, file);
+}
 
 TEST(Examples, AProgramOfItsOwnTrains) {
   const TemporaryFolder folder;
   const std::string model = folder.file("digits.onnx");
   const std::string saved = folder.file("trained.onnx");
-  ASSERT_EQ(run_program("podium-models mnist-mlp batch=25 pixels=byte loss=cross-entropy -o " + model).status, 0);
-  const auto result = run_program(fmt::format("train-digits {} {} {} {}", model, shipped("digits-images-idx3-ubyte"),
-                                              shipped("digits-labels-idx1-ubyte"), saved));
+  ASSERT_EQ(run_program("podium-models mnist-mlp batch=25 pixels=byte loss=cross-entropy -o " + model).status,
+            0);
+  const auto result =
+      run_program(fmt::format("train-digits {} {} {} {}", model, shipped("digits-images-idx3-ubyte"),
+                              shipped("digits-labels-idx1-ubyte"), saved));
   EXPECT_EQ(result.status, 0) << result.err;
   const auto loss = [&](const std::string& epoch) {
     const std::string before = epoch + ": loss ";
@@ -139,10 +143,12 @@ TEST(Examples, AProgramOfItsOwnTrains) {
 TEST(Examples, AThousandDigitsAreEnoughForNineOfTen) {
   const TemporaryFolder folder;
   const std::string model = folder.file("digits.onnx");
-  ASSERT_EQ(run_program("podium-models mnist-cnn batch=10 pixels=byte loss=cross-entropy -o " + model).status, 0);
+  ASSERT_EQ(run_program("podium-models mnist-cnn batch=10 pixels=byte loss=cross-entropy -o " + model).status,
+            0);
   const auto last_epoch = [&](const std::string& strategy) {
     const auto result = run_program(fmt::format(
-        "podium train {} --quiet --loss-tensor loss --optimizer adamw,lr=0.002 --epochs 5 --shuffle 1 --accumulate 10 "
+        "podium train {} --quiet --loss-tensor loss --optimizer adamw,lr=0.002 --epochs 5 --shuffle 1 "
+        "--accumulate 10 "
         "--reduction mean --input image={} --target label={} --eval-input image={} --eval-target label={} {}",
         model, shipped("digits-train-images-idx3-ubyte"), shipped("digits-train-labels-idx1-ubyte"),
         shipped("digits-images-idx3-ubyte"), shipped("digits-labels-idx1-ubyte"), strategy));
