@@ -1,0 +1,120 @@
+// The strategies of training on a model as users write them: derivatives and optimizers made by the passes.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "executor/session/training_session.h"
+#include "tests/support/run_text.h"
+
+namespace podium::testing {
+namespace {
+
+// Weights of 15 elements do not divide by 2 or 4 replicas.
+constexpr const char* kModel = R"(agraph (float[2,3] x, float[2,5] wanted) => (float loss)
+  <float[3,5] w0 = {0.1,0.2,0.3,-0.1,0.4, 0.2,0.5,-0.2,0.1,0.3, -0.4,0.1,0.2,0.3,0.1}, float[5] b0 = {0.1,0.1,0.1,0,0.2},
+   float[5,5] w1 = {0.3,-0.2,0.1,0.2,0.1, -0.3,0.1,0.1,0.4,0.2, 0.1,0.2,0.3,-0.1,0.1, 0.2,0.1,0.1,0.3,-0.2,
+                    0.4,0.1,-0.1,0.2,0.2}, float[5] b1 = {0,0.2,-0.1,0.1,0}>
+  { a = MatMul(x, w0) c = Add(a, b0) d = Tanh(c)
+    e = MatMul(d, w1) f = Add(e, b1) g = Sub(f, wanted) h = Mul(g, g) loss = ReduceMean <keepdims = 0> (h) })";
+
+ir::Tensor numbers(std::int64_t count, std::size_t seed) {
+  std::vector<float> values(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = 0.2F * static_cast<float>((5 * i + seed) % 9) - 0.8F;
+  return tensor<float>({count}, values);
+}
+
+std::map<std::string, ir::Tensor> trained(ir::OptimizerKind kind, const Options& strategy) {
+  TrainingOptions options{.loss = "loss"};
+  options.session.strategy = strategy;
+  options.optimizer = ir::make_optimizer(kind, {{"learningRate", {0.02, false}}});
+  TrainingSession session(importer::import_text(model_text(kModel)), options);
+  const std::int64_t micro_batches =
+      strategy.batches_per_step * strategy.accumulation_factor * strategy.replicas;
+  for (std::size_t run = 0; run < 3; ++run) {
+    const std::vector<ir::Datum> inputs{numbers(micro_batches * 6, run),
+                                        numbers(micro_batches * 10, run + 4)};
+    session.run(inputs);
+  }
+  return session.weights();
+}
+
+void put_off_chip(Options& options) {
+  for (LocationSettings* settings : {&options.weights, &options.optimizer_state, &options.accumulators}) {
+    settings->location.storage = ir::Storage::OffChip;
+  }
+}
+
+void shard(Options& options, bool weights) {
+  for (LocationSettings* settings : {&options.weights, &options.optimizer_state}) {
+    settings->location.sharded = weights || settings == &options.optimizer_state;
+    settings->min_elements_for_sharding = 2;
+  }
+}
+
+void run_in_phases(Options& options) {
+  options.pipelining = false;
+  options.virtual_graph_mode = VirtualGraphMode::ExecutionPhases;
+  options.phases.phases = 2;
+}
+
+struct Strategy {
+  std::string name;
+  std::function<void(Options&)> ask;
+};
+
+const std::vector<Strategy>& strategies() {
+  static const std::vector<Strategy> kStrategies{
+      {"off chip", put_off_chip},
+      {"state in parts", [](Options& o) { shard(o, false); }},
+      {"all in parts", [](Options& o) { shard(o, true); }},
+      {"parts off chip", [](Options& o) { shard(o, true), put_off_chip(o); }},
+      {"recomputed", [](Options& o) { o.recomputation = Recomputation::RecomputeAll; }},
+      {"phases", run_in_phases},
+      {"phases off chip", [](Options& o) { run_in_phases(o), put_off_chip(o); }},
+      {"phases, parts off chip", [](Options& o) { run_in_phases(o), put_off_chip(o), shard(o, true); }},
+  };
+  return kStrategies;
+}
+
+void expect_near(const std::map<std::string, ir::Tensor>& found,
+                 const std::map<std::string, ir::Tensor>& wanted) {
+  for (const auto& [name, tensor] : wanted) {
+    const auto expected = tensor.values<float>();
+    const auto actual = found.at(name).values<float>();
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      EXPECT_NEAR(actual[i], expected[i], 1e-5) << name << " " << i;
+  }
+}
+
+TEST(TrainingStrategies, GiveTheWeightsOfOneProcessor) {
+  for (const ir::OptimizerKind kind :
+       {ir::OptimizerKind::Sgd, ir::OptimizerKind::Adam, ir::OptimizerKind::Lamb}) {
+    for (const int replicas : {1, 2, 4}) {
+      Options options{.batches_per_step = 2, .accumulation_factor = 4, .replicas = replicas};
+      const auto wanted = trained(kind, options);
+      for (const bool pipelining : {false, true}) {
+        for (const Strategy& strategy : strategies()) {
+          SCOPED_TRACE(::testing::Message() << strategy.name << ", " << replicas << " replicas, pipelining "
+                                            << pipelining << ", optimizer " << static_cast<int>(kind));
+          Options asked = options;
+          if (pipelining) {
+            asked.virtual_graph_mode = VirtualGraphMode::Auto;
+            asked.ipus = 2 * replicas;
+            asked.pipelining = true;
+          }
+          strategy.ask(asked);
+          if (asked.virtual_graph_mode == VirtualGraphMode::ExecutionPhases && !pipelining)
+            asked.ipus = 2 * replicas;
+          expect_near(trained(kind, asked), wanted);
+          if (::testing::Test::HasFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace podium::testing
