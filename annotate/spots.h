@@ -35,7 +35,11 @@ inline bool has_phases(const Request& request) {
   return request.mode == Mode::ExecutionPhases && request.phases > 1;
 }
 
-/// Error for the first edge along which the stage or phase decreases. Ops for which `skip` holds may do so.
+/// Which ops run once for all micro-batches of an update.
+std::vector<bool> outer_ops(const ir::Graph& graph);
+
+/// Error for the first edge along which the stage or phase decreases, but for those from and to ops for which `skip`
+/// holds.
 void check_order(const ir::Graph& graph, const std::vector<Spot>& spots, const std::vector<bool>& skip = {});
 
 /// "node 'a' (Conv), node 'b' (Relu), node 'c' (Relu) and 4 more"

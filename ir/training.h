@@ -16,6 +16,11 @@ inline constexpr std::string_view kContextAttribute = "__execution_context";
 inline constexpr std::int64_t kNormalContext = 0;
 inline constexpr std::int64_t kOuterContext = 1;  ///< AccumulateOuterFragment
 
+inline bool is_outer(const Op& op) {
+  const auto* context = attribute_if<std::int64_t>(op, kContextAttribute);
+  return context != nullptr && *context == kOuterContext;
+}
+
 enum class VariableKind : std::uint8_t {
   Weight,
   OptimizerState,  ///< saved with the model: Accl1___w, Step___w, ...

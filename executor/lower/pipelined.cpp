@@ -157,7 +157,9 @@ std::vector<int> groups_of(const Stages& stages, const ir::Placement& placement,
   std::vector<int> group;
   for (std::size_t i = 0; i < stages.of_op.size(); ++i) {
     if (waits && variables.is_outer(i)) {
-      group.push_back(2 * static_cast<int>(stages.processor.size()) + placement.ops[i].processor);
+      const int first = 2 * static_cast<int>(stages.processor.size());
+      const int after = variables.is_reset(i) ? placement.processors : 0;
+      group.push_back(first + after + placement.ops[i].processor);
     } else {
       group.push_back(2 * stages.of_op[i] + (variables.is_outer(i) ? 1 : 0));
     }
@@ -185,7 +187,8 @@ executor::Program pipelined(const ir::Graph& graph, const ir::Placement& placeme
   for (Part& part : parts) {
     const int stage = part.group / 2;
     if (part.group >= stage_groups) {
-      strategy.add_update(part, part.group - stage_groups, fmt::format("update{}", part.group - stage_groups));
+      strategy.add_update(part, (part.group - stage_groups) % placement.processors,
+                          fmt::format("update{}", part.group - stage_groups));
     } else if (part.group % 2 == 1) {
       strategy.add_update_of_stage(part, stage, fmt::format("update of stage{}", stage));
     } else {

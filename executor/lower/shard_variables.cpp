@@ -21,11 +21,6 @@ namespace {
 
 std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 
-bool is_outer(const Op& op) {
-  const auto* context = ir::attribute_if<std::int64_t>(op, ir::kContextAttribute);
-  return context != nullptr && *context == ir::kOuterContext;
-}
-
 bool is_all_zero(const ir::Tensor& tensor) {
   const auto* bytes = reinterpret_cast<const unsigned char*>(tensor.raw());
   return std::all_of(bytes, bytes + tensor.bytes(), [](unsigned char byte) { return byte == 0; });

@@ -92,7 +92,7 @@ class Sharded {
 };
 
 // Ops run in sections, and in each on one processor after the other: one section ends with an op that makes an output
-// for the IO tiles, so that it leaves while the rest computes; the last one is the update.
+// for the IO tiles, so that it leaves while the rest computes; the last two are the update, and what follows it.
 struct Sections {
   std::vector<int> of_op;
   int update = 0;
@@ -110,7 +110,7 @@ Sections cut_into_sections(const Draft& draft) {
   }
   ++sections.update;
   for (std::size_t i = 0; i < sections.of_op.size(); ++i) {
-    if (draft.variables.is_outer(i)) sections.of_op[i] = sections.update;
+    if (draft.variables.is_outer(i)) sections.of_op[i] = sections.update + (draft.variables.is_reset(i) ? 1 : 0);
   }
   return sections;
 }
@@ -131,7 +131,7 @@ executor::Program sharded(const ir::Graph& graph, const ir::Placement& placement
   for (std::size_t p = 0; p < parts.size(); ++p) {
     const int section = parts[p].group / placement.processors;
     const int processor = parts[p].group % placement.processors;
-    if (section == sections.update) {
+    if (section >= sections.update) {
       strategy.add_update(parts[p], processor, fmt::format("update{}", p));
     } else {
       strategy.add(parts[p], processor, parts.size() == 1 ? "all" : fmt::format("part{}", p));

@@ -1,5 +1,6 @@
 #include "executor/lower/variables.h"
 
+#include <algorithm>
 #include <map>
 #include <string_view>
 
@@ -95,8 +96,11 @@ Variables::Variables(const ir::Training& training, const ir::Placement& placemen
   for (const std::string& name : training.reduced) reduced_.push_back(ids.at(name));
   if (training.reduces_by_mean) reduction_ = executor::CollectiveReduction::Mean;
   for (const ir::Op& op : graph.ops) {
-    const auto* context = ir::attribute_if<std::int64_t>(op, ir::kContextAttribute);
-    is_outer_.push_back(context != nullptr && *context == ir::kOuterContext);
+    is_outer_.push_back(ir::is_outer(op));
+    is_reset_.push_back(is_outer_.back() && std::any_of(op.outputs.begin(), op.outputs.end(), [&](ValueId id) {
+                          const int variable = id.valid() ? becomes_[at(id)] : kNone;
+                          return variable != kNone && all_[static_cast<std::size_t>(variable)].role == Role::Accumulator;
+                        }));
   }
 }
 

@@ -46,6 +46,8 @@ class Variables {
   bool is_update(std::size_t output) const { return output < is_update_.size() && is_update_[output]; }
   /// Whether the op at this place runs once per update.
   bool is_outer(std::size_t op) const { return op < is_outer_.size() && is_outer_[op]; }
+  /// Whether such an op gives an accumulator its value for the next update: not before all others have read it.
+  bool is_reset(std::size_t op) const { return op < is_reset_.size() && is_reset_[op]; }
   /// What is reduced over the replicas before outer ops read it.
   const std::vector<ir::ValueId>& reduced() const { return reduced_; }
   executor::CollectiveReduction reduction() const { return reduction_; }
@@ -66,6 +68,7 @@ class Variables {
   std::vector<int> hyper_;    ///< per value: 1 for a hyper-parameter, else -1
   std::vector<bool> is_update_;
   std::vector<bool> is_outer_;
+  std::vector<bool> is_reset_;
   std::vector<ir::ValueId> reduced_;
   std::map<ir::ValueId, ir::ReplicaGroup> reduction_groups_;
   Parts parts_;

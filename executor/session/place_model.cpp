@@ -34,7 +34,8 @@ annotate::Request request_of(const Options& options) {
           .processors = options.ipus / options.replicas,
           .phases = options.phases.phases,
           .phase_stages = options.phases.stages,
-          .auto_recompute = options.recomputation != Recomputation::None};
+          .auto_recompute = options.recomputation != Recomputation::None,
+          .accumulates = options.accumulation_factor > 1};
 }
 
 annotate::Costs costs_of(const ir::Graph& graph, const Options& options, const device::Device& device) {

@@ -6,19 +6,21 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <map>
 #include <random>
 
 #include "executor/session/check_options.h"
 #include "executor/session/session.h"
 #include "models/catalog.h"
+#include "tests/strategies/micro_batches.h"
 
 namespace podium {
 namespace {
 
 using ir::Datum;
 using ir::Tensor;
+using testing::joined;
+using testing::random_tensor;
 using testing::Strategy;
 
 struct TestModel {
@@ -65,28 +67,6 @@ struct Reference {
   std::vector<std::vector<Tensor>> results;  // per output, per micro-batch
 };
 
-template <class T, class Draw>
-void fill(Tensor& tensor, Draw draw) {
-  for (T& element : tensor.values<T>()) element = static_cast<T>(draw());
-}
-
-Tensor random_tensor(const ir::Type& type, std::mt19937& random) {
-  Tensor tensor(type.element, type.dims);
-  const auto small = [&] { return random() % 2; };
-  const auto unit = [&] { return static_cast<double>(random()) / static_cast<double>(std::mt19937::max()) * 2 - 1; };
-  switch (type.element) {
-    case ir::DataType::Int64:
-      fill<std::int64_t>(tensor, small);
-      break;
-    case ir::DataType::Int32:
-      fill<std::int32_t>(tensor, small);
-      break;
-    default:
-      fill<float>(tensor, unit);
-  }
-  return tensor;
-}
-
 Reference make_reference(std::size_t model, bool fuse) {
   InferenceSession session(load(model), {.fuse = fuse});
   Reference reference{.inputs = session.inputs(), .outputs = {}, .data = {}, .results = {}};
@@ -111,16 +91,6 @@ const Reference& reference_of(std::size_t model, bool fuse) {
   const auto found = known.find({model, fuse});
   if (found != known.end()) return found->second;
   return known.emplace(std::pair(model, fuse), make_reference(model, fuse)).first->second;
-}
-
-// Micro-batches 0 to count - 1 as one host array.
-Tensor joined(const std::vector<Tensor>& parts, std::size_t count) {
-  ir::Dims dims = parts[0].dims();
-  dims.insert(dims.begin(), static_cast<std::int64_t>(count));
-  Tensor all(parts[0].type(), dims);
-  auto* out = static_cast<std::byte*>(all.raw());
-  for (std::size_t i = 0; i < count; ++i, out += parts[0].bytes()) std::memcpy(out, parts[i].raw(), parts[i].bytes());
-  return all;
 }
 
 // What an anchor gives of the results of all micro-batches, [batch][replica] in order.

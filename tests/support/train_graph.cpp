@@ -8,11 +8,6 @@
 namespace podium::testing {
 namespace {
 
-bool is_outer(const ir::Op& op) {
-  const auto* context = ir::attribute_if<std::int64_t>(op, ir::kContextAttribute);
-  return context != nullptr && *context == ir::kOuterContext;
-}
-
 ir::Datum find_input(const std::string& name, const std::vector<const TensorsByName*>& sources) {
   for (const TensorsByName* source : sources) {
     if (const auto found = source->find(name); found != source->end()) return found->second;
@@ -44,7 +39,7 @@ void reduce(std::vector<TensorsByName>& replicas, const std::string& name, bool 
 // The ops of one context; what they read and nothing of them makes is an input.
 ir::Graph part(const ir::Training& training, bool outer, const std::vector<ir::ValueId>& more_outputs) {
   ir::Graph graph = training.graph;
-  std::erase_if(graph.ops, [&](const ir::Op& op) { return is_outer(op) != outer; });
+  std::erase_if(graph.ops, [&](const ir::Op& op) { return ir::is_outer(op) != outer; });
   graph.inputs.clear();
   graph.outputs = more_outputs;
   for (const ir::Update& update : training.updates) {
@@ -64,12 +59,12 @@ std::vector<ir::ValueId> handed_over(const ir::Training& training) {
   const std::vector<ir::OpId> makers = ir::producers(training.graph);
   std::vector<ir::ValueId> values;
   for (const ir::Op& op : training.graph.ops) {
-    if (!is_outer(op)) continue;
+    if (!ir::is_outer(op)) continue;
     for (ir::ValueId id : op.inputs) {
       if (!id.valid()) continue;
       const ir::OpId maker = makers[static_cast<std::size_t>(id.index)];
       const bool is_data = !maker.valid() && !training.graph.is_constant(id);
-      if ((maker.valid() && !is_outer(training.graph[maker])) || is_data) values.push_back(id);
+      if ((maker.valid() && !ir::is_outer(training.graph[maker])) || is_data) values.push_back(id);
     }
   }
   std::sort(values.begin(), values.end());
