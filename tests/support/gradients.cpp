@@ -82,7 +82,7 @@ void expect_gradients_of_differences(const std::string& text, const Tensors& inp
       };
       constexpr double kStep = 1e-5;
       const double expected = (moved(kStep) - moved(-kStep)) / (2 * kStep);
-      EXPECT_NEAR(gradient.data<double>()[k], expected, 2e-7 * (1 + std::fabs(expected)))
+      EXPECT_NEAR(gradient.data<double>()[k], expected, 1e-6 * (1 + std::fabs(expected)))
           << text << " input " << i << " element " << k;
     }
   }
