@@ -10,13 +10,14 @@
 #include "ir/annotation.h"
 #include "ir/graph.h"
 #include "ir/placement.h"
+#include "ir/training.h"
 
 namespace podium::annotate {
 
 using ir::kVirtualGraph;
 using ir::kPipelineStage;
 using ir::kExecutionPhase;
-inline constexpr std::string_view kExecutionContext = "__execution_context";
+inline constexpr std::string_view kExecutionContext = ir::kContextAttribute;
 using ir::kTileSet;
 using ir::kRecompute;
 inline constexpr std::string_view kOutputLocation = "__output_tensor_location";

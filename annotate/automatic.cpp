@@ -8,13 +8,12 @@
 #include "annotate/annotations.h"
 #include "annotate/cuts.h"
 #include "annotate/variable.h"
+#include "ir/at.h"
 
 namespace podium::annotate {
 namespace {
 
 constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
-
-std::size_t at(ir::ValueId id) { return static_cast<std::size_t>(id.index); }
 
 // The ops between which a value is alive, first and last; kNone for one that no op touches.
 struct Span {

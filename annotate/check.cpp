@@ -6,13 +6,12 @@
 
 #include "annotate/spots.h"
 #include "annotate/variable.h"
+#include "ir/at.h"
 
 namespace podium::annotate {
 namespace {
 
 using Ops = std::vector<std::size_t>;
-
-std::size_t at(ir::ValueId id) { return static_cast<std::size_t>(id.index); }
 
 // A graph with what its nodes say, and which of them must say something.
 struct Survey {

@@ -4,12 +4,11 @@
 
 #include <algorithm>
 
+#include "ir/at.h"
 #include "ir/nearest.h"
 
 namespace podium::annotate {
 namespace {
-
-std::size_t at(ir::ValueId id) { return static_cast<std::size_t>(id.index); }
 
 bool matches(const std::string& glob, const std::string& text) {
   return ::fnmatch(glob.c_str(), text.c_str(), 0) == 0;

@@ -4,12 +4,11 @@
 #include <tuple>
 
 #include "annotate/variable.h"
+#include "ir/at.h"
 #include "ir/training.h"
 
 namespace podium::annotate {
 namespace {
-
-std::size_t at(ir::ValueId id) { return static_cast<std::size_t>(id.index); }
 
 bool is_earlier(const Spot& a, const Spot& b) {
   return std::tie(a.stage, a.phase) < std::tie(b.stage, b.phase);

@@ -7,14 +7,13 @@
 
 #include "executor/cli/machine.h"
 #include "executor/cli/options.h"
+#include "executor/cli/report_files.h"
 #include "executor/cli/run_inputs.h"
 #include "executor/cli/run_outputs.h"
 #include "executor/cli/session_options.h"
-#include "executor/cli/write_file.h"
 #include "executor/report/overflow.h"
 #include "executor/report/report.h"
 #include "executor/report/table.h"
-#include "executor/report/trace.h"
 #include "executor/session/session.h"
 
 namespace podium::cli {
@@ -134,12 +133,6 @@ RunResult execute(const Options& options) {
   return result;
 }
 
-void write_files(const Options& options, const report::RunReport& report) {
-  if (!options.report_file.empty()) write_file(options.report_file, report::to_json(report).dump(2) + "\n");
-  if (options.trace_file.empty()) return;
-  write_file(options.trace_file, [&](std::ostream& out) { report::write_trace(report.timeline, out); });
-}
-
 void print_table(const RunResult& result) {
   std::vector<std::vector<std::string>> rows = report::rows(result.report);
   if (!result.is_clocked) {
@@ -162,7 +155,7 @@ int run_run(const Arguments& arguments) {
   }
   if (options.paths.size() != 1) throw UsageError("run: {} models found, one needed", options.paths.size());
   const RunResult result = execute(options);
-  write_files(options, result.report);
+  write_report_files(options, result.report);
   if (!result.report.timeline.fits()) {
     fmt::print("{}", report::overflow(result.report));
     return kDoesNotFit;

@@ -7,13 +7,12 @@
 
 #include "executor/cli/machine.h"
 #include "executor/cli/progress.h"
+#include "executor/cli/report_files.h"
 #include "executor/cli/session_options.h"
 #include "executor/cli/training_job.h"
-#include "executor/cli/write_file.h"
 #include "executor/report/overflow.h"
 #include "executor/report/report.h"
 #include "executor/report/table.h"
-#include "executor/report/trace.h"
 
 namespace podium::cli {
 namespace {
@@ -221,12 +220,6 @@ report::RunReport start_report(const TrainingJob& job, const TrainingSession& se
   return report;
 }
 
-void write_files(const Options& options, const report::RunReport& report) {
-  if (!options.report_file.empty()) write_file(options.report_file, report::to_json(report).dump(2) + "\n");
-  if (options.trace_file.empty()) return;
-  write_file(options.trace_file, [&](std::ostream& out) { report::write_trace(report.timeline, out); });
-}
-
 int execute(const Options& options) {
   const auto start = WallClock::now();
   const TrainingJob job = in_model(options, [&] { return make_training_job(options); });
@@ -240,7 +233,7 @@ int execute(const Options& options) {
     in_model(options, [&] { trainer.train(); });
     report.run_seconds = trainer.median_seconds();
   }
-  write_files(options, report);
+  write_report_files(options, report);
   if (!report.timeline.fits()) {
     fmt::print("{}", report::overflow(report));
     return kDoesNotFit;

@@ -3,6 +3,8 @@
 #include <map>
 #include <set>
 
+#include "ir/at.h"
+
 namespace podium::lower {
 namespace {
 
@@ -12,8 +14,6 @@ using ir::OpId;
 using ir::ValueId;
 
 constexpr int kNoPart = -1;
-
-std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 
 // The ops of each part, in order.
 std::vector<std::vector<OpId>> cut(const Graph& graph, const std::vector<int>& group) {

@@ -5,6 +5,7 @@
 
 #include "executor/lower/batch_serialise.h"
 #include "executor/lower/locations.h"
+#include "ir/at.h"
 
 namespace podium::lower {
 
@@ -24,8 +25,6 @@ struct Stay {
   std::vector<int> uses = {};
   std::vector<int> modified = {};  ///< of a variable: the phases that write it
 };
-
-std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 
 class Planner {
  public:

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "executor/slots.h"
+#include "ir/at.h"
 #include "ir/passes/bodies.h"
 
 namespace podium::lower {
@@ -15,8 +16,6 @@ using executor::Slot;
 using executor::Step;
 using ir::Graph;
 using ir::ValueId;
-
-std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 
 std::int64_t inner_bytes(const Graph& graph, bool outputs_count);
 

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "executor/program.h"
+#include "ir/at.h"
 
 namespace podium::lower {
 
@@ -17,9 +18,6 @@ using ir::Recompute;
 using ir::ValueId;
 
 namespace {
-
-std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
-std::size_t at(OpId id) { return static_cast<std::size_t>(id.index); }
 
 enum class Pass : std::uint8_t { Forward, Backward, Outer };
 

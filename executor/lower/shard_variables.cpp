@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "executor/lower/split_collectives.h"
+#include "ir/at.h"
 #include "ir/passes/sample_axis.h"
 
 namespace podium::lower {
@@ -18,8 +19,6 @@ using ir::OpPlacement;
 using ir::ValueId;
 
 namespace {
-
-std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 
 bool is_all_zero(const ir::Tensor& tensor) {
   const auto* bytes = reinterpret_cast<const unsigned char*>(tensor.raw());

@@ -4,6 +4,8 @@
 #include <iterator>
 #include <set>
 
+#include "ir/at.h"
+
 namespace podium::lower {
 
 using executor::Buffer;
@@ -21,8 +23,6 @@ using executor::StoreToHost;
 using ir::ValueId;
 
 namespace {
-
-std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 
 void add_once(std::vector<int>& to, int processor) {
   if (std::find(to.begin(), to.end(), processor) == to.end()) to.push_back(processor);

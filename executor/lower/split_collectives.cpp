@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "executor/lower/parts.h"
+#include "ir/at.h"
 #include "ir/builder.h"
 
 namespace podium::lower {
@@ -44,8 +45,6 @@ Collective collective_of(const Op& op) {
   collective.group = {static_cast<ir::GroupType>(number(op, "group")), number(op, "group_size")};
   return collective;
 }
-
-std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 
 // Per op, a group that computes (even) or exchanges (odd); what an op needs is in its own group or in one
 // before.

@@ -4,6 +4,8 @@
 #include <map>
 #include <string_view>
 
+#include "ir/at.h"
+
 namespace podium::lower {
 
 using executor::Role;
@@ -25,8 +27,6 @@ Role role_of(ir::VariableKind kind) {
   }
   IR_CHECK(false);
 }
-
-std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 
 // Names of inputs and of what ops make, as the lists of a Training use them.
 std::map<std::string_view, ValueId> by_name(const ir::Graph& graph) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "executor/numeric/collectives.h"
+#include "ir/at.h"
 
 namespace podium::numeric {
 
@@ -11,8 +12,6 @@ using executor::Slot;
 using ir::Datum;
 
 namespace {
-
-std::size_t at(executor::BufferId id) { return static_cast<std::size_t>(id.index); }
 
 // The place of a replica in its group.
 int rank_in_group(const ir::ReplicaGroup& group, int replicas, int replica) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/at.h"
 #include "ir/infer.h"
 
 namespace podium::numeric {
@@ -12,8 +13,6 @@ using ir::OpId;
 using ir::ValueId;
 
 namespace {
-
-std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 
 #include "executor/program.h"
 #include "executor/report/table.h"
+#include "ir/at.h"
 #include "ir/work.h"
 
 namespace podium::report {
@@ -12,8 +13,6 @@ namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
 using Choice = int ir::OpPlacement::*;
-
-std::size_t at(ir::ValueId id) { return static_cast<std::size_t>(id.index); }
 
 std::string remarks(const ir::OpPlacement& op, bool inherited) {
   std::string text;

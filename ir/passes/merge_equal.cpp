@@ -5,14 +5,13 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "ir/at.h"
 #include "ir/passes/bodies.h"
 
 namespace podium::ir {
 namespace {
 
 constexpr std::size_t kLargestCompared = 4096;  // bytes of a constant
-
-std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 
 void mix(std::size_t& hash, std::size_t value) {
   hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL + (hash >> 29U);

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 
+#include "ir/at.h"
 #include "ir/passes/bodies.h"
 
 namespace podium::ir {
 namespace {
-
-std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 
 bool is_optional_output(const Op& op, std::size_t i) {
   return i < op.spec->outputs.size() && op.spec->outputs[i].formal == Formal::Optional;

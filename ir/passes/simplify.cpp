@@ -1,13 +1,12 @@
 #include "ir/passes/simplify.h"
 
+#include "ir/at.h"
 #include "ir/passes/bodies.h"
 #include "ir/passes/simplify_rules.h"
 #include "ir/verify.h"
 
 namespace podium::ir {
 namespace {
-
-std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 
 // What ran inside an op stays where the op was placed.
 void annotate_like(const Op& outer, Op& op) {

@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ir/at.h"
 #include "ir/passes/bodies.h"
 #include "ir/passes/sample_axis.h"
 
 namespace podium::ir {
 namespace {
-
-std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 
 bool is_recurrent(const Op& op) { return op.is("LSTM") || op.is("GRU") || op.is("RNN"); }
 

@@ -4,6 +4,7 @@
 #include "executor/lower/lower.h"
 #include "executor/numeric/engine.h"
 #include "executor/sim/simulate.h"
+#include "tests/executor/lower/peak.h"
 #include "tests/support/layered.h"
 
 namespace podium::testing {
@@ -85,15 +86,9 @@ TEST(PhasedCost, OverlappedSlicesAreLoadedAndStoredBesideTheComputation) {
 }
 
 void expect_one_peak(const executor::Program& program) {
-  sim::Costs costs;
-  costs.blocks.resize(program.blocks.size());
-  costs.movement = [](const executor::Step& /*step*/) { return sim::StepCost{}; };
-  const sim::Timeline timeline = sim::simulate(program, device::Device{}, costs, {});
   numeric::Engine engine(program, {.threads = 1});
   run_on_random(engine);
-  for (int i = 0; i < program.processors; ++i) {
-    EXPECT_EQ(timeline.processors[static_cast<std::size_t>(i)].memory.peak_data, engine.peak_bytes(i));
-  }
+  testing::expect_the_simulators_peak(program, engine);
 }
 
 TEST(PhasedCost, TheEngineMeasuresThePeakThatTheSimulatorComputes) {

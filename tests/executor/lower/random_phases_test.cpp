@@ -5,7 +5,7 @@
 #include <random>
 
 #include "executor/lower/lower.h"
-#include "executor/sim/simulate.h"
+#include "tests/executor/lower/peak.h"
 #include "tests/support/layered.h"
 
 namespace podium::testing {
@@ -73,17 +73,6 @@ Options random_options(Random& random, const RandomModel& model, int stages) {
   return options;
 }
 
-void expect_one_peak(const executor::Program& program, const numeric::Engine& engine) {
-  sim::Costs costs;
-  costs.blocks.resize(program.blocks.size());
-  costs.movement = [](const executor::Step& /*step*/) { return sim::StepCost{}; };
-  const sim::Timeline timeline = sim::simulate(program, device::Device{}, costs, {});
-  for (int i = 0; i < program.processors; ++i) {
-    EXPECT_EQ(timeline.processors[static_cast<std::size_t>(i)].memory.peak_data, engine.peak_bytes(i))
-        << "ipu " << i;
-  }
-}
-
 TEST(RandomPhases, GiveTheNumbersOfOneProcessorAndThePeakOfTheSimulator) {
   for (unsigned seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
@@ -94,7 +83,7 @@ TEST(RandomPhases, GiveTheNumbersOfOneProcessorAndThePeakOfTheSimulator) {
     const executor::Program program = lower::lower(model.sketch.graph, model.placement, options);
     numeric::Engine engine(program, {.threads = 1});
     expect_near(run_on_random(engine), run_on_one_processor(model.sketch.graph, options));
-    expect_one_peak(program, engine);
+    testing::expect_the_simulators_peak(program, engine);
     if (HasFailure()) break;
   }
 }

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "executor/sim/simulate.h"
+#include "tests/executor/lower/peak.h"
 #include "tests/support/graph_text.h"
 #include "tests/support/run_text.h"
 
@@ -64,17 +64,6 @@ std::string replaced(std::string text, const std::string& what, const std::strin
   for (std::size_t i = 0; (i = text.find(what, i)) != std::string::npos; i += by.size())
     text.replace(i, what.size(), by);
   return text;
-}
-
-void expect_the_simulators_peak(const executor::Program& program, const numeric::Engine& engine) {
-  sim::Costs costs;
-  costs.blocks.resize(program.blocks.size());
-  costs.movement = [](const executor::Step& /*step*/) { return sim::StepCost{}; };
-  const sim::Timeline timeline = sim::simulate(program, device::Device{}, costs, {});
-  for (int i = 0; i < program.processors; ++i) {
-    EXPECT_EQ(timeline.processors[static_cast<std::size_t>(i)].memory.peak_data, engine.peak_bytes(i))
-        << "ipu " << i;
-  }
 }
 
 // Numbers that differ between runs, micro-batches and replicas.

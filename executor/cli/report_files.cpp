@@ -1,0 +1,14 @@
+#include "executor/cli/report_files.h"
+
+#include "executor/cli/write_file.h"
+#include "executor/report/trace.h"
+
+namespace podium::cli {
+
+void write_report_files(const Options& options, const report::RunReport& report) {
+  if (!options.report_file.empty()) write_file(options.report_file, report::to_json(report).dump(2) + "\n");
+  if (options.trace_file.empty()) return;
+  write_file(options.trace_file, [&](std::ostream& out) { report::write_trace(report.timeline, out); });
+}
+
+}  // namespace podium::cli

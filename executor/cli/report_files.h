@@ -1,0 +1,12 @@
+// The files that --report and --trace ask for.
+#pragma once
+
+#include "executor/cli/options.h"
+#include "executor/report/report.h"
+
+namespace podium::cli {
+
+/// Error when one cannot be written; what was there before stays then.
+void write_report_files(const Options& options, const report::RunReport& report);
+
+}  // namespace podium::cli
