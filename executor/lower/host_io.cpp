@@ -112,7 +112,7 @@ void HostIo::load(ValueId value, int processor, int offset, std::vector<TimedSte
 void HostIo::store(ValueId value, int processor, int offset, std::vector<TimedStep>& steps) {
   if (draft_.output_indices(value).empty()) return;
   const Anchor anchor = draft_.anchor(value);
-  if (anchor.returns == AnchorReturn::Sum) return add_up(value, processor, offset, steps);
+  if (anchor.returns == AnchorReturn::Sum) return steps.push_back({offset, add_up(value, processor)});
   const Route way = route(anchor, draft_.options);
   BufferId source = draft_.buffer(value, processor);
   if (way.over_io_tiles) {
@@ -128,6 +128,14 @@ void HostIo::store(ValueId value, int processor, int offset, std::vector<TimedSt
     } else {
       steps.push_back({offset, store});
     }
+  }
+}
+
+void HostIo::store(ValueId value, int processor, std::vector<Step>& steps) {
+  if (draft_.output_indices(value).empty()) return;
+  if (draft_.anchor(value).returns == AnchorReturn::Sum) return steps.push_back(add_up(value, processor));
+  for (int output : draft_.output_indices(value)) {
+    steps.push_back({.action = StoreToHost{{draft_.buffer(value, processor)}, output}});
   }
 }
 
@@ -172,7 +180,8 @@ void HostIo::make_synthetic(ValueId value, int processor) {
   before_.push_back({.action = Compute{block, {}, {{draft_.buffer(value, processor)}}}});
 }
 
-void HostIo::add_up(ValueId value, int processor, int offset, std::vector<TimedStep>& steps) {
+// Gives the step that adds to the sum.
+Step HostIo::add_up(ValueId value, int processor) {
   const ir::Value& output = draft_.graph[value];
   check_static("sum of anchor", output);
   if (!ir::kNumeric.contains(output.type.element)) {
@@ -192,11 +201,11 @@ void HostIo::add_up(ValueId value, int processor, int offset, std::vector<TimedS
   const executor::BlockId add = draft_.add_block(
       {.name = "sum " + output.name, .processor = processor, .graph = sum_of(output.name, output.type)});
   const executor::Slot slice{sum, 0, slices > 1 ? 1 : 0};
-  steps.push_back({offset, {.action = Compute{add, {slice, {draft_.buffer(value, processor)}}, {slice}}}});
   for (int i = 0; i < slices; ++i) {
     before_.push_back({.action = Compute{zero, {}, {{sum, i}}}});
     for (int index : draft_.output_indices(value)) after_.push_back({.action = StoreToHost{{sum, i}, index}});
   }
+  return {.action = Compute{add, {slice, {draft_.buffer(value, processor)}}, {slice}}};
 }
 
 }  // namespace podium::lower

@@ -27,6 +27,8 @@ class HostIo {
   void load(ir::ValueId value, int processor, int offset, std::vector<TimedStep>& steps);
   /// Takes a value, made in cycle `offset`, to every output of the model that it is.
   void store(ir::ValueId value, int processor, int offset, std::vector<TimedStep>& steps);
+  /// The same at once, for what is not made in a cycle.
+  void store(ir::ValueId value, int processor, std::vector<executor::Step>& steps);
   /// Brings an input to a processor once, before the first micro-batch; to more of them by copies.
   void load_once(ir::ValueId value, int processor);
   /// The steps of the Program: what happens once, the cycles of all micro-batches, what happens once at the
@@ -36,7 +38,7 @@ class HostIo {
  private:
   std::map<ir::ValueId, int> loaded_once_;  ///< the processor that the host gave it to
   void make_synthetic(ir::ValueId value, int processor);
-  void add_up(ir::ValueId value, int processor, int offset, std::vector<TimedStep>& steps);
+  executor::Step add_up(ir::ValueId value, int processor);
 
   Draft& draft_;
   int first_cycle_ = 0;

@@ -11,6 +11,7 @@
 #include "executor/lower/split_collectives.h"
 #include "executor/lower/strategies.h"
 #include "executor/lower/stream_variables.h"
+#include "ir/at.h"
 #include "ir/nearest.h"
 
 namespace podium::lower {
@@ -51,6 +52,41 @@ void give_updates_an_op(ir::Training& training, ir::Placement& placement) {
     ir::set_attribute(graph.ops.back(), ir::kContextAttribute, ir::kOuterContext);
     placement.ops.push_back(placement.ops[static_cast<std::size_t>(beside.front().index)]);
     output = copy;
+  }
+}
+
+// The output that is what a variable has become by the end of a micro-batch; nullptr while it stays what it
+// is.
+const ir::Update* last_update(const ir::Training& training, const std::string& variable, bool accumulates) {
+  const ir::Update* last = nullptr;
+  for (const ir::Update& update : training.updates) {
+    if (update.variable != variable || (update.outer && accumulates)) continue;
+    if (last == nullptr || update.outer) last = &update;
+  }
+  return last;
+}
+
+// A variable comes back as it is when the whole of a micro-batch has run (semantics, section 6.2), its update
+// included where every micro-batch has one.
+void give_variables_their_updates(ir::Training& training, ir::Placement& placement, bool accumulates) {
+  ir::Graph& graph = training.graph;
+  std::set<std::size_t> is_update;
+  for (const ir::Update& update : training.updates) is_update.insert(update.output);
+  std::set<ir::ValueId> inputs(graph.inputs.begin(), graph.inputs.end());
+  const std::vector<ir::OpId> producer = producers(graph);
+  for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+    const ir::ValueId output = graph.outputs[i];
+    if (is_update.contains(i) || !inputs.contains(output)) continue;
+    const ir::Update* update = last_update(training, graph[output].name, accumulates);
+    if (update == nullptr) continue;
+    const ir::ValueId becomes = graph.outputs[update->output];
+    const ir::Value variable = graph[output];
+    const ir::ValueId copy = graph.add_value(variable.name, variable.type);
+    graph.ops.push_back({.spec = ir::find_op("", "Identity"), .inputs = {becomes}, .outputs = {copy}});
+    if (update->outer) ir::set_attribute(graph.ops.back(), ir::kContextAttribute, ir::kOuterContext);
+    const ir::OpPlacement place = placement.ops[at(producer[at(becomes)])];
+    placement.ops.push_back(place);
+    graph.outputs[i] = copy;
   }
 }
 
@@ -155,6 +191,7 @@ executor::Program lower(ir::Training training, const ir::Placement& given, const
   ir::Placement placement = given;
   for (const ir::OpPlacement& op : placement.ops) placement.phases = std::max(placement.phases, op.phase + 1);
   give_updates_an_op(training, placement);
+  give_variables_their_updates(training, placement, options.accumulation_factor > 1);
   give_outputs_an_op(training.graph, placement);
   recompute(training, placement, options);
   if (runs_in_phases(placement, options)) delay_updates(training, placement);

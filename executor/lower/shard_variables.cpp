@@ -192,7 +192,13 @@ class Sharder {
     const auto variable = becomes_.find(output);
     const auto group = variable == becomes_.end() ? groups_.end() : groups_.find(variable->second);
     const Place place = made_at_.at(value);
-    value = group == groups_.end() ? whole(value, place) : part(value, group->second, place);
+    if (group != groups_.end()) {
+      value = part(value, group->second, place);
+      return;
+    }
+    const std::string name = graph_[value].name;  // by which the host knows it
+    value = whole(value, place);
+    graph_[value].name = name;
   }
 
   void add(Op op, const Place& place) {

@@ -28,9 +28,7 @@ void UpdateSteps::add(Part& part, int processor, const std::string& name) {
   steps_.push_back(draft_.compute(draft_.add_block(part, processor, name), part));
   for (ValueId id : part.writes) {
     places_(id).push_back(processor);
-    for (int output : draft_.output_indices(id)) {
-      steps_.push_back({.action = executor::StoreToHost{{draft_.buffer(id, processor)}, output}});
-    }
+    io_.store(id, processor, steps_);
   }
 }
 

@@ -123,18 +123,33 @@ class TrainingMaker {
       if (!statistics_.contains(weight.id)) xs.push_back(weight.id);
     }
     const std::size_t forward_values = graph_.values.size();
-    const std::vector<ValueId> gradients = differentiate(
-        graph_, loss_, xs,
-        {.start = start,
-         .zeros = false,
-         .grown = [&](const Op& forward, Op& grown) { inherit_placement(forward, grown, way); },
-         .flowed = [&](ValueId value, ValueId gradient) { flows_.emplace_back(value, gradient); }});
+    const FlowInto flow{loss_, start};
+    std::set<ValueId> flowed;
+    const std::vector<ValueId> gradients =
+        differentiate(graph_, std::span(&flow, 1), xs, asked_for(),
+                      {.zeros = false,
+                       .grown = [&](const Op& forward, Op& grown) { inherit_placement(forward, grown, way); },
+                       .flowed =
+                           [&](ValueId value, ValueId gradient) {
+                             if (flowed.insert(value).second) flows_.emplace_back(value, gradient);
+                           }});
     builder.run_at({}, false);  // their places are inherited
     name_gradients(forward_values);
     std::size_t next = 0;
     for (Weight& weight : weights_) {
       if (!statistics_.contains(weight.id)) weight.gradient = gradients[next++];
     }
+  }
+
+  // What gets a gradient without being learnt.
+  std::vector<ValueId> asked_for() const {
+    std::vector<ValueId> values;
+    for (const std::string& name : request_.gradients_of) {
+      const auto found = values_.find(name);
+      if (found != values_.end() && is_float(graph_[found->second].type.element))
+        values.push_back(found->second);
+    }
+    return values;
   }
 
   void name_gradients(std::size_t forward_values) {

@@ -24,6 +24,8 @@ struct TrainingRequest {
   Optimizer optimizer = make_optimizer(OptimizerKind::Sgd);
   Contributions contributions = {};
   std::optional<AutomaticLossScaling> automatic_loss_scaling = {};
+  /// Names of further values that get a gradient, where the loss depends on them.
+  std::vector<std::string> gradients_of = {};
   /// State by name that training goes on with; what is not there starts anew.
   std::map<std::string, Tensor> saved = {};
 };

@@ -74,6 +74,22 @@ constexpr const char* kTwoStages =
     "  r = Mul <__ipu_number = 1, __pipeline_stage = 1> (q, v)\n"
     "  loss = ReduceSum <keepdims = 0, __ipu_number = 1, __pipeline_stage = 1> (r)\n}";
 
+TEST(MakeTraining, GivesGradientsOfWhatIsNotLearntWhenAskedForThem) {
+  const char* const kModel =
+      "g (float[2] x, int64[2] i) => (float loss) <float[2] w = {1, 2}>"
+      "{ h = Mul(x, w) y = Exp(h) z = Gather(y, i) loss = ReduceSum <keepdims = 0> (z) }";
+  const auto has_gradient = [&](const std::vector<std::string>& asked, const char* of) {
+    const Training training = trained(kModel, {.loss = "loss", .gradients_of = asked});
+    const std::vector<Value>& values = training.graph.values;
+    return std::any_of(values.begin(), values.end(),
+                       [&](const Value& value) { return value.name == std::string("Gradient___") + of; });
+  };
+  EXPECT_FALSE(has_gradient({}, "x"));
+  EXPECT_TRUE(has_gradient({"x"}, "x"));
+  EXPECT_TRUE(has_gradient({"x", "h"}, "w"));
+  EXPECT_FALSE(has_gradient({"i", "nothing"}, "i"));
+}
+
 TEST(MakeTraining, PutsDerivativesOnTheWayBackAndUpdatesBesideThem) {
   const std::vector<std::string> found = places(trained(kTwoStages), 4);
   // w's gradient is made where the loss is; v's is a sum whose last part comes from stage 0, whose way back
