@@ -132,7 +132,12 @@ ir::Training TrainingSession::State::make(importer::Model& given, const Training
   Options known = with_known_anchors(strategy, given.graph);
   known.anchors.try_emplace(options.loss);  // so that passes leave it its name
   lower::add_anchors(given.graph, known);
+  const std::size_t outputs = given.graph.outputs.size();
+  Options kept;  // what has a gradient by its name
+  for (const std::string& name : request.gradients_of) kept.anchors.try_emplace(name);
+  lower::add_anchors(given.graph, with_known_anchors(kept, given.graph));
   podium::optimize(given);
+  given.graph.outputs.resize(outputs);
   place_forward(given, request.weights, strategy, device);
   ir::Training training = ir::make_training(std::move(given.graph), request);
   lower::add_anchors(training.graph, strategy);
