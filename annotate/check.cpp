@@ -216,17 +216,12 @@ void check_phases(const Survey& survey, const Ops& untold) {
 }
 
 void check_recompute(const Survey& survey) {
+  if (!survey.request.pipelining) return;
   const Ops marked =
       survey.select([](const Annotations& op) { return op.recompute == ir::Recompute::Recompute; });
   if (marked.empty()) return;
-  if (survey.request.pipelining) {
-    throw Error("when pipelining, nodes cannot be annotated for recomputation ({} = 2): {}", kRecompute,
-                list(survey.graph, marked));
-  }
-  if (survey.request.auto_recompute && !has_phases(survey.request)) {
-    throw Error("automatic and manual recomputation cannot be mixed: {} = 2 found on {}", kRecompute,
-                list(survey.graph, marked));
-  }
+  throw Error("when pipelining, nodes cannot be annotated for recomputation ({} = 2): {}", kRecompute,
+              list(survey.graph, marked));
 }
 
 void check_all_hints(const ir::Graph& graph) {

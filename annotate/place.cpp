@@ -32,7 +32,8 @@ int processors_of(const std::vector<Spot>& spots, const Request& request) {
 ir::Placement place(const ir::Graph& graph, const Metadata& metadata, const Request& request) {
   const std::vector<Annotations> annotations = read_all(graph);
   std::vector<Spot> spots = find_spots(graph, annotations, request).of_ops;
-  check_order(graph, spots, request.accumulates ? outer_ops(graph) : std::vector<bool>{});
+  const bool moves_updates = request.accumulates || has_phases(request);
+  check_order(graph, spots, moves_updates ? outer_ops(graph) : std::vector<bool>{});
   ir::Placement placement;
   placement.processors = processors_of(spots, request);
   placement.stages = close_up_stages(spots);

@@ -14,7 +14,6 @@ struct Request {
   int processors = 0;           ///< of one replica; 0: as many as the annotations need
   int phases = 0;               ///< read in mode ExecutionPhases
   int phase_stages = 2;         ///< processors that take turns: 2 is ping-pong, 1 all phases on one
-  bool auto_recompute = false;  ///< autoRecomputation is not None
   /// Gradients are accumulated: ops of the outer context run when all stages have, whatever theirs is.
   bool accumulates = false;
 };

@@ -5,8 +5,10 @@
 #include <set>
 
 #include "executor/lower/batch_serialise.h"
+#include "executor/lower/delay_updates.h"
 #include "executor/lower/plan_memory.h"
 #include "executor/lower/recompute.h"
+#include "executor/lower/reductions.h"
 #include "executor/lower/shard_variables.h"
 #include "executor/lower/split_collectives.h"
 #include "executor/lower/strategies.h"
@@ -17,7 +19,8 @@
 namespace podium::lower {
 namespace {
 
-// An output that is an input or a constant gets an op that makes it, beside the first op that reads it.
+// An output that is an input or a constant gets an op that makes it, beside the first op that reads it, else beside
+// the first of all: a place that is in use.
 void give_outputs_an_op(ir::Graph& graph, ir::Placement& placement) {
   const std::vector<ir::OpId> producer = producers(graph);
   const std::vector<std::vector<ir::OpId>> readers = consumers(graph);
@@ -28,8 +31,9 @@ void give_outputs_an_op(ir::Graph& graph, ir::Placement& placement) {
     graph.ops.push_back(
         {.spec = ir::find_op("", "Identity"), .name = source.name, .inputs = {output}, .outputs = {copy}});
     const std::vector<ir::OpId>& beside = readers[static_cast<std::size_t>(output.index)];
-    placement.ops.push_back(beside.empty() ? ir::OpPlacement{}
-                                           : placement.ops[static_cast<std::size_t>(beside.front().index)]);
+    const std::size_t first = beside.empty() ? 0 : static_cast<std::size_t>(beside.front().index);
+    const ir::OpPlacement place = placement.ops.empty() ? ir::OpPlacement{} : placement.ops[first];
+    placement.ops.push_back(place);
     output = copy;
   }
 }
@@ -92,41 +96,6 @@ void give_variables_their_updates(ir::Training& training, ir::Placement& placeme
 
 bool runs_in_phases(const ir::Placement& placement, const Options& options) {
   return options.virtual_graph_mode == VirtualGraphMode::ExecutionPhases && placement.phases > 1;
-}
-
-// An update comes no earlier than the phase of the last op that reads what it modifies, or makes what it
-// reads.
-void delay_updates(const ir::Training& training, ir::Placement& placement) {
-  const ir::Graph& graph = training.graph;
-  std::map<std::string, ir::ValueId> inputs;
-  for (ir::ValueId id : graph.inputs) inputs.emplace(graph[id].name, id);
-  std::map<ir::ValueId, ir::ValueId> becomes;
-  for (const ir::Update& update : training.updates) {
-    becomes.emplace(graph.outputs[update.output], inputs.at(update.variable));
-  }
-  std::vector<int> ready(graph.values.size(), 0);  // the phase from which on updates may use a value
-  std::vector<bool> is_input(graph.values.size(), false);
-  for (ir::ValueId id : graph.inputs) is_input[static_cast<std::size_t>(id.index)] = true;
-  const auto phase_of = [&](ir::ValueId id) -> int& { return ready[static_cast<std::size_t>(id.index)]; };
-  for (const bool outer : {false, true}) {
-    for (std::size_t i = 0; i < graph.ops.size(); ++i) {
-      const ir::Op& op = graph.ops[i];
-      const auto* context = ir::attribute_if<std::int64_t>(op, ir::kContextAttribute);
-      if ((context != nullptr && *context == ir::kOuterContext) != outer) continue;
-      int& phase = placement.ops[i].phase;
-      for (ir::ValueId id : op.inputs) {
-        const bool counts = id.valid() && (outer || is_input[static_cast<std::size_t>(id.index)]);
-        if (counts) (outer ? phase : phase_of(id)) = std::max(phase, phase_of(id));
-      }
-      for (ir::ValueId id : op.outputs) {
-        if (!id.valid()) continue;
-        const auto variable = becomes.find(id);
-        if (variable != becomes.end())
-          (outer ? phase : phase_of(variable->second)) = std::max(phase, phase_of(variable->second));
-        phase_of(id) = phase;
-      }
-    }
-  }
 }
 
 // The strategies.

@@ -139,22 +139,22 @@ class Planner {
     }
   }
 
-  PhaseIo when_to_load(executor::Role role) const {
+  PhaseIo when_to_load(const PlacedVariable& variable) const {
     const PhaseSettings& phases = draft_.options.phases;
-    if (role == executor::Role::OptimizerState) return phases.optimizer_state;
-    return role == executor::Role::Accumulator ? phases.accumulators : phases.weights;
+    if (variable.accumulates) return phases.accumulators;
+    return variable.role == executor::Role::OptimizerState ? phases.optimizer_state : phases.weights;
   }
   void move_variable(const Stay& stay, const PlacedVariable& variable) {
     if (variable.location.storage != ir::Storage::OffChip) return;
     const Movement movement{stay.value, stay.processor, variable.location};
-    const bool preload = when_to_load(variable.role) == PhaseIo::Preload;
+    const bool preload = when_to_load(variable) == PhaseIo::Preload;
     int last_live = kNever;
     auto modified = stay.modified.begin();
     for (std::size_t i = 0; i < stay.uses.size(); ++i) {
       const int use = stay.uses[i];
       if (use - last_live > kPhasesLive) {
         PhaseMovements& at_use = phase(use);
-        const bool waits = variable.role == executor::Role::OptimizerState;
+        const bool waits = variable.role == executor::Role::OptimizerState && !variable.accumulates;
         (preload ? phase(use - 1).preloads : waits ? at_use.update_loads : at_use.loads).push_back(movement);
       }
       last_live = use;

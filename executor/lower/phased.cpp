@@ -192,17 +192,19 @@ class PhaseWriter {
 };
 
 PhaseParts cut_into_phases(const Draft& draft, const Remote& remote) {
+  constexpr int kTurns = 3;  // micro-batches, what is updated, and what is reset when all of that has read it
   const int processors = draft.placement.processors;
   std::vector<int> group;
   for (std::size_t i = 0; i < draft.graph.ops.size(); ++i) {
     const ir::OpPlacement& op = draft.placement.ops[i];
-    group.push_back((2 * op.phase + (draft.variables.is_outer(i) ? 1 : 0)) * processors + op.processor);
+    const int turn = draft.variables.is_reset(i) ? 2 : draft.variables.is_outer(i) ? 1 : 0;
+    group.push_back((kTurns * op.phase + turn) * processors + op.processor);
   }
   PhaseParts phases{.parts = make_parts(draft.graph, group, false, remote.streamed()), .is_update = {}};
   for (Part& part : phases.parts) {
-    const int half = part.group / processors;
-    phases.is_update.push_back(half % 2 == 1);
-    part.group = half / 2 * processors + part.group % processors;
+    const int turn = part.group / processors;
+    phases.is_update.push_back(turn % kTurns > 0);
+    part.group = turn / kTurns * processors + part.group % processors;
   }
   return phases;
 }

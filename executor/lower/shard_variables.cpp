@@ -8,6 +8,7 @@
 
 #include "executor/lower/split_collectives.h"
 #include "ir/at.h"
+#include "ir/gradient.h"
 #include "ir/passes/sample_axis.h"
 
 namespace podium::lower {
@@ -61,11 +62,19 @@ class Sharder {
         if (id.valid()) values.emplace(graph_[id].name, id);
       }
     }
+    std::set<std::string_view> accumulate;
+    for (const ir::Update& update : training.updates) {
+      if (!update.outer) accumulate.insert(update.variable);
+    }
     for (const ir::Variable& variable : training.variables) {
       const ir::TensorLocation& location = locations.at(variable.name);
       if (!location.sharded) continue;
-      groups_.emplace(values.at(variable.name), location.domain);
-      if (variable.kind == ir::VariableKind::Accumulator) accumulated_.insert(values.at(variable.name));
+      const ValueId value = values.at(variable.name);
+      groups_.emplace(value, location.domain);
+      if (!accumulate.contains(variable.name)) continue;
+      accumulated_.insert(value);
+      const bool is_state = variable.kind == ir::VariableKind::OptimizerState;
+      if (is_state && !training.reduces_by_mean) velocities_.insert(value);
     }
     for (const ir::Update& update : training.updates) becomes_[update.output] = values.at(update.variable);
     for (const std::string& name : training.reduced) reduced_.insert(values.at(name));
@@ -165,7 +174,12 @@ class Sharder {
     }
     const ValueId made = op.outputs.empty() ? ir::kNoValue : op.outputs[0];
     if (const auto found = on_parts_.find(made); found != on_parts_.end()) {
-      for (ValueId& id : op.inputs) id = part(id, found->second, place);
+      const bool shares = !place.outer && reads_velocity(op);
+      for (ValueId& id : op.inputs) {
+        const bool is_added = shares && !parts_.contains(id);
+        id = part(id, found->second, place);
+        if (is_added) id = times(id, 1.0 / sharing(found->second), place);
+      }
       make_part(made, found->second);
       add(std::move(op), place);
     } else if (const auto sum = sums_.find(made); sum != sums_.end()) {
@@ -229,7 +243,8 @@ class Sharder {
     return {id, place.placement.processor, place.placement.stage, place.placement.phase, place.outer};
   }
 
-  ValueId whole(ValueId id, const Place& place) {
+  ValueId whole(ValueId given, const Place& place) {
+    const ValueId id = as_reduced(given, place);
     const auto part = parts_.find(id);
     if (part == parts_.end()) return id;
     const auto [entry, is_new] = gathered_.try_emplace(key(id, place));
@@ -241,7 +256,8 @@ class Sharder {
   }
 
   ValueId part(ValueId id, const ir::ReplicaGroup& group, const Place& place) {
-    if (parts_.contains(id) || is_number(id)) return id;
+    if (parts_.contains(id)) return as_reduced(id, place);
+    if (is_number(id)) return id;
     const auto [entry, is_new] = cut_.try_emplace(key(id, place));
     if (!is_new) return entry->second;
     const bool is_constant = graph_.is_constant(id);
@@ -258,6 +274,34 @@ class Sharder {
     add_collective(CollectiveKind::ReduceScatter, reduces ? mean_or_sum : CollectiveReduction::Local, group,
                    source, entry->second, place);
     return entry->second;
+  }
+  // Whole velocities are added up with the gradients in them, and the next update starts from a share of the sum.
+  // One in parts has the gradients of all replicas already, so it gets shares of these, and updates read it as often as
+  // there are replicas.
+  bool reads_velocity(const Op& op) const {
+    return std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) { return velocities_.contains(id); });
+  }
+  ValueId as_reduced(ValueId id, const Place& place) {
+    if (!place.outer || !velocities_.contains(id)) return id;
+    const auto [entry, is_new] = reduced_velocities_.try_emplace(key(id, place));
+    if (is_new) entry->second = times(id, sharing(groups_.at(id)), place);
+    return entry->second;
+  }
+  ValueId times(ValueId id, double factor, const Place& place) {
+    const ir::Value value = graph_[id];
+    const ValueId number =
+        graph_.add_constant(graph_.fresh_name("replicas"), ir::filled(value.type.element, {}, factor));
+    const ValueId product = graph_.add_value(graph_.fresh_name(value.name), value.type);
+    if (const auto whole = parts_.find(id); whole != parts_.end()) parts_.emplace(product, WholeTensor(whole->second));
+    Op op{.spec = ir::find_op("", "Mul"), .inputs = {id, number}, .outputs = {product}};
+    if (place.outer) ir::set_attribute(op, ir::kContextAttribute, ir::kOuterContext);
+    add(std::move(op), place);
+    return product;
+  }
+  // How many replicas reduce what is added to a tensor in such parts.
+  int sharing(const ir::ReplicaGroup& group) const {
+    const bool all = !across(group).empty();
+    return all ? replicas_ : static_cast<int>(executor::replica_groups(group, replicas_).front().size());
   }
   // Where replicas share a tensor with some others only, the groups of those that have the same part of it. A
   // variable that its replicas do not share with all others is none of them.
@@ -295,6 +339,7 @@ class Sharder {
   Families families_;
   std::map<ValueId, ir::ReplicaGroup> groups_;  ///< of sharded variables
   std::set<ValueId> accumulated_;               ///< sharded accumulators, and what adds to them
+  std::set<ValueId> velocities_;                ///< sharded state that micro-batches add to
   std::map<std::size_t, ValueId> becomes_;      ///< per update's output, the variable
   std::set<ValueId> reduced_;
   std::map<std::size_t, ir::ReplicaGroup> group_of_family_;  ///< of families that are parts
@@ -306,6 +351,7 @@ class Sharder {
   Parts parts_;
   std::map<Key, ValueId> gathered_;
   std::map<Key, ValueId> cut_;
+  std::map<Key, ValueId> reduced_velocities_;
 };
 
 }  // namespace
@@ -313,66 +359,6 @@ class Sharder {
 Parts shard_variables(ir::Training& training, ir::Placement& placement,
                       const std::map<std::string, ir::TensorLocation>& locations, int replicas) {
   return Sharder(training, placement, locations, replicas).run();
-}
-
-std::map<ValueId, ir::ReplicaGroup> reduction_groups(const ir::Training& training,
-                                                     const ir::Placement& placement) {
-  std::map<ValueId, ir::ReplicaGroup> groups;
-  if (placement.variable_groups.empty()) return groups;
-  const ir::Graph& graph = training.graph;
-  const std::set<std::string> is_reduced(training.reduced.begin(), training.reduced.end());
-  const std::vector<ir::OpId> producer = producers(graph);
-  for (const ir::Update& update : training.updates) {
-    const auto group = placement.variable_groups.find(update.variable);
-    if (group == placement.variable_groups.end() || !update.outer) continue;
-    std::set<ValueId> seen;
-    std::vector<ValueId> open{graph.outputs[update.output]};
-    while (!open.empty()) {
-      const ValueId id = open.back();
-      open.pop_back();
-      if (!id.valid() || !seen.insert(id).second) continue;
-      if (is_reduced.contains(graph[id].name)) groups.emplace(id, group->second);
-      const ir::OpId maker = producer[at(id)];
-      if (maker.valid() && is_outer(graph[maker])) {
-        open.insert(open.end(), graph[maker].inputs.begin(), graph[maker].inputs.end());
-      }
-    }
-  }
-  return groups;
-}
-
-void reduce_by_ops(ir::Training& training, ir::Placement& placement, int replicas) {
-  const std::map<ValueId, ir::ReplicaGroup> groups = reduction_groups(training, placement);
-  const std::vector<std::string> names = std::exchange(training.reduced, {});
-  if (replicas == 1) return;
-  ir::Graph& graph = training.graph;
-  const std::set<std::string> is_reduced(names.begin(), names.end());
-  const CollectiveReduction reduction =
-      training.reduces_by_mean ? CollectiveReduction::Mean : CollectiveReduction::Add;
-  std::map<ValueId, ValueId> results;
-  const std::vector<Op> ops = std::exchange(graph.ops, {});
-  const std::vector<OpPlacement> places = std::exchange(placement.ops, {});
-  for (std::size_t i = 0; i < ops.size(); ++i) {
-    Op op = ops[i];
-    for (ValueId& id : op.inputs) {
-      if (!is_outer(op) || !id.valid() || !is_reduced.contains(graph[id].name)) continue;
-      const auto [result, is_new] = results.try_emplace(id);
-      if (is_new) {
-        const ir::Value source = graph[id];
-        result->second = graph.add_value(graph.fresh_name(source.name), source.type);
-        const auto group = groups.find(id);
-        Op reduce =
-            collective_op(CollectiveKind::AllReduce, reduction,
-                          group == groups.end() ? ir::ReplicaGroup{} : group->second, id, result->second);
-        ir::set_attribute(reduce, ir::kContextAttribute, ir::kOuterContext);
-        graph.ops.push_back(std::move(reduce));
-        placement.ops.push_back(places[i]);
-      }
-      id = result->second;
-    }
-    graph.ops.push_back(std::move(op));
-    placement.ops.push_back(places[i]);
-  }
 }
 
 }  // namespace podium::lower

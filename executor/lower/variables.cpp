@@ -4,6 +4,7 @@
 #include <map>
 #include <string_view>
 
+#include "executor/lower/reductions.h"
 #include "ir/at.h"
 
 namespace podium::lower {
@@ -82,6 +83,7 @@ Variables::Variables(const ir::Training& training, const ir::Placement& placemen
     const ValueId value = graph.outputs[update.output];
     const int variable = index_[at(ids.at(update.variable))];
     PlacedVariable& placed = all_[static_cast<std::size_t>(variable)];
+    placed.accumulates = placed.accumulates || !update.outer;
     const int processor = places.made[at(value)];
     if (is_placed[static_cast<std::size_t>(variable)] && placed.processor != processor) {
       throw Error("variable '{}' is updated on ipu {} and on ipu {}, one processor is needed", update.variable,

@@ -19,6 +19,7 @@ struct PlacedVariable {
   executor::Role role = executor::Role::Weight;
   ir::Tensor initial = {};
   ir::TensorLocation location = {};  ///< while nothing uses it
+  bool accumulates = false;          ///< micro-batches add to it
 };
 
 /// Without a Training there are none, and no op is outer.

@@ -34,7 +34,6 @@ annotate::Request request_of(const Options& options) {
           .processors = options.ipus / options.replicas,
           .phases = options.phases.phases,
           .phase_stages = options.phases.stages,
-          .auto_recompute = options.recomputation != Recomputation::None,
           .accumulates = options.accumulation_factor > 1};
 }
 

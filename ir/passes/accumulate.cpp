@@ -86,6 +86,7 @@ class Accumulation {
       const auto* number = std::get_if<std::int64_t>(&attribute.value);
       if (attribute.name == kVirtualGraph) name += fmt::format("_VGraph{}", *number);
       if (attribute.name == kPipelineStage) name += fmt::format("_PStage{}", *number);
+      if (attribute.name == kExecutionPhase) name += fmt::format("_Phase{}", *number);
     }
     const Tensor zero = filled(DataType::Float, {}, 0);
     const Term count = builder_.variable({.name = name, .kind = VariableKind::Accumulator, .initial = zero});

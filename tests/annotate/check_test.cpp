@@ -189,14 +189,6 @@ TEST(Check, NodesMarkedForRecomputationAreRefusedWhenPipelining) {
   EXPECT_EQ(refusal(chain(checkpoint, "__ipu_number=1", "__ipu_number=1"), kPipelined), kAccepted);
 }
 
-TEST(Check, AutomaticAndManualRecomputationAreNotMixed) {
-  const ir::Graph graph = chain("", "__recompute_output_in_backward_pass=2", "");
-  EXPECT_EQ(refusal(graph, {.auto_recompute = true}),
-            "automatic and manual recomputation cannot be mixed: __recompute_output_in_backward_pass = 2 "
-            "found on node 'b' (Relu)");
-  EXPECT_EQ(refusal(graph, {}), kAccepted);
-}
-
 TEST(Check, APhaseBeyondThePhasesIsRefused) {
   EXPECT_EQ(refusal(chain("__execution_phase=0", "__execution_phase=1", "__execution_phase=4"), kPhased),
             "node 'c' (Relu) has execution phase 4, the highest of 4 phases is 3");

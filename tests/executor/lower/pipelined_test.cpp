@@ -82,6 +82,14 @@ TEST(Pipelined, MergesAdjacentStagesOfOneProcessor) {
             "store y@1 to host\n");
 }
 
+TEST(Pipelined, GivesAnInputBackWithTheFirstStageWhereverThatIs) {
+  const Placed model =
+      placed("agraph (float[2] x, float[2] z) => (float[2] y, float[2] z) { a = Relu(x) y = Neg(a) }", {1, 0}, {0, 1});
+  const std::string steps = steps_of(pipelined(model, pipeline_of(2)));
+  EXPECT_THAT(steps, HasSubstr("load z@1 from host\n"));
+  EXPECT_THAT(steps, ::testing::Not(HasSubstr("load z@0")));
+}
+
 TEST(Pipelined, OnOneProcessorIsOneBlock) {
   EXPECT_EQ(steps_of(pipelined(placed(kChain, {0, 0, 0}, {0, 1, 2}), pipeline_of(4))),
             "repeat 4 times\n"

@@ -26,10 +26,10 @@ ir::Tensor numbers(std::int64_t count, std::size_t seed) {
   return tensor<float>({count}, values);
 }
 
-std::map<std::string, ir::Tensor> trained(ir::OptimizerKind kind, const Options& strategy) {
+std::map<std::string, ir::Tensor> trained(const ir::Optimizer& optimizer, const Options& strategy) {
   TrainingOptions options{.loss = "loss"};
   options.session.strategy = strategy;
-  options.optimizer = ir::make_optimizer(kind, {{"learningRate", {0.02, false}}});
+  options.optimizer = optimizer;
   TrainingSession session(importer::import_text(model_text(kModel)), options);
   const std::int64_t micro_batches =
       strategy.batches_per_step * strategy.accumulation_factor * strategy.replicas;
@@ -54,6 +54,11 @@ void shard(Options& options, bool weights) {
   }
 }
 
+void shard_accumulators(Options& options) {
+  options.accumulators.location.sharded = true;
+  options.accumulators.min_elements_for_sharding = 2;
+}
+
 void run_in_phases(Options& options) {
   options.pipelining = false;
   options.virtual_graph_mode = VirtualGraphMode::ExecutionPhases;
@@ -72,9 +77,12 @@ const std::vector<Strategy>& strategies() {
       {"all in parts", [](Options& o) { shard(o, true); }},
       {"parts off chip", [](Options& o) { shard(o, true), put_off_chip(o); }},
       {"recomputed", [](Options& o) { o.recomputation = Recomputation::RecomputeAll; }},
+      {"accumulators in parts", shard_accumulators},
       {"phases", run_in_phases},
       {"phases off chip", [](Options& o) { run_in_phases(o), put_off_chip(o); }},
       {"phases, parts off chip", [](Options& o) { run_in_phases(o), put_off_chip(o), shard(o, true); }},
+      {"phases, accumulators in parts off chip",
+       [](Options& o) { run_in_phases(o), put_off_chip(o), shard_accumulators(o); }},
   };
   return kStrategies;
 }
@@ -94,7 +102,8 @@ TEST(TrainingStrategies, GiveTheWeightsOfOneProcessor) {
        {ir::OptimizerKind::Sgd, ir::OptimizerKind::Adam, ir::OptimizerKind::Lamb}) {
     for (const int replicas : {1, 2, 4}) {
       Options options{.batches_per_step = 2, .accumulation_factor = 4, .replicas = replicas};
-      const auto wanted = trained(kind, options);
+      const ir::Optimizer optimizer = ir::make_optimizer(kind, {{"learningRate", {0.02, false}}});
+      const auto wanted = trained(optimizer, options);
       for (const bool pipelining : {false, true}) {
         for (const Strategy& strategy : strategies()) {
           SCOPED_TRACE(::testing::Message() << strategy.name << ", " << replicas << " replicas, pipelining "
@@ -108,8 +117,34 @@ TEST(TrainingStrategies, GiveTheWeightsOfOneProcessor) {
           strategy.ask(asked);
           if (asked.virtual_graph_mode == VirtualGraphMode::ExecutionPhases && !pipelining)
             asked.ipus = 2 * replicas;
-          expect_near(trained(kind, asked), wanted);
+          expect_near(trained(optimizer, asked), wanted);
           if (::testing::Test::HasFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+// What is complete only when all phases have run, starts from more than zeros, or counts micro-batches.
+TEST(TrainingStrategies, GiveThemWithClippedGradientsVelocitiesAndRunningMeans) {
+  ir::Optimizer clipped = ir::make_optimizer(ir::OptimizerKind::Adam, {{"learningRate", {0.02}}, {"eps", {0.1}}});
+  clipped.clip_norms = {{.max_norm = 0.1}};
+  const ir::Optimizer velocities =
+      ir::make_optimizer(ir::OptimizerKind::Sgd, {{"learningRate", {0.02}}, {"momentum", {0.9}}, {"weightDecay", {0.1}}});
+  for (const ir::Optimizer& optimizer : {clipped, velocities}) {
+    for (const Reduction reduction : {Reduction::Sum, Reduction::Mean}) {
+      for (const int replicas : {1, 2}) {
+        Options options{.batches_per_step = 2, .accumulation_factor = 4, .replicas = replicas};
+        options.reduction = reduction;
+        options.mean_strategy = MeanStrategy::Running;
+        const auto wanted = trained(optimizer, options);
+        for (const Strategy& strategy : strategies()) {
+          SCOPED_TRACE(::testing::Message() << strategy.name << ", " << replicas << " replicas, mean "
+                                            << (reduction == Reduction::Mean));
+          Options asked = options;
+          strategy.ask(asked);
+          if (asked.virtual_graph_mode == VirtualGraphMode::ExecutionPhases) asked.ipus = 2 * replicas;
+          expect_near(trained(optimizer, asked), wanted);
         }
       }
     }

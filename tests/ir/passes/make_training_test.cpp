@@ -156,6 +156,18 @@ TEST(MakeTraining, HasACounterForEachPlaceOfARunningMean) {
   EXPECT_TRUE(training.reduces_by_mean);
 }
 
+TEST(MakeTraining, HasACounterForEachPhaseOfARunningMean) {
+  const Training training =
+      trained("g (float[3] x) => (float loss) <float[3] v = {1, 2, 3}, float[3] w = {4, 5, 6}> {\n"
+              "  a = Mul <__execution_phase = 0> (x, v)\n  b = Mul <__execution_phase = 1> (a, w)\n"
+              "  loss = ReduceSum <keepdims = 0, __execution_phase = 1> (b)\n}",
+              {.loss = "loss",
+               .optimizer = sgd(),
+               .contributions = {.accumulation = 2, .reduction = GradientReduction::MeanRunning}});
+  EXPECT_THAT(names_of(training.variables), Contains("Counter____Phase1"));
+  EXPECT_THAT(names_of(training.variables), Contains("Counter____Phase2"));
+}
+
 TEST(MakeTraining, MakesConstantsOfWeightsThatTheLossDoesNotNeed) {
   const Training training = trained(
       "g (float[3] x) => (float loss, float[3] y) <float[3] w = {1, 2, 3}, float[3] v = {4, 5, 6}> {\n"

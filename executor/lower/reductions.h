@@ -1,0 +1,21 @@
+// What replicas reduce among themselves before an update (semantics, section 5.3).
+#pragma once
+
+#include <map>
+
+#include "ir/graph.h"
+#include "ir/placement.h"
+#include "ir/training.h"
+
+namespace podium::lower {
+
+/// Per value of Training::reduced, the replicas that reduce it: those that share the weight it goes into.
+/// Without an entry, all of them.
+std::map<ir::ValueId, ir::ReplicaGroup> reduction_groups(const ir::Training& training,
+                                                         const ir::Placement& placement);
+
+/// What is left of Training::reduced becomes ops: what ops of the outer context read of it is the result of
+/// an all-reduce.
+void reduce_by_ops(ir::Training& training, ir::Placement& placement, int replicas);
+
+}  // namespace podium::lower

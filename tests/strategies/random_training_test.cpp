@@ -1,0 +1,297 @@
+// Random models under random strategies train to the weights of one processor that sees the same micro-batches one
+// after the other, and both readers of the Program count the same peak of memory.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <set>
+
+#include "executor/session/training_session.h"
+#include "tests/strategies/micro_batches.h"
+#include "tests/strategies/random_model.h"
+#include "tests/support/run_text.h"
+
+namespace podium {
+namespace {
+
+using ir::Datum;
+using ir::OptimizerKind;
+using ir::Tensor;
+using testing::Random;
+using testing::RandomModel;
+using testing::Spread;
+
+struct Case {
+  RandomModel model;
+  TrainingOptions options = {.session = {.clock = true}, .loss = "loss"};
+  bool combined = false;   ///< velocities hold more the more of an update is accumulated
+  bool broadcast = false;  ///< every replica gets the same z
+};
+
+// Epsilons keep gradients of the size of rounding errors from moving weights as far as others.
+ir::Optimizer random_optimizer(Random& random, bool& combined) {
+  const ir::OptimizerValue rate{0.02, random.coin()};
+  const auto kind = static_cast<OptimizerKind>(random.below(static_cast<int>(OptimizerKind::AdaDelta) + 1));
+  ir::Optimizer optimizer = ir::make_optimizer(kind, {{"learningRate", rate}, {"weightDecay", {0.01}}});
+  if (optimizer.defaults.contains("eps")) optimizer.defaults["eps"].value = 0.1;
+  if (optimizer.defaults.contains("momentum")) optimizer.defaults["momentum"].value = random.coin() ? 0.8 : 0;
+  if (kind == OptimizerKind::Sgd) {
+    optimizer.sgd_state = random.coin() ? ir::SgdState::Combined : ir::SgdState::Separate;
+    optimizer.nesterov = random.one_in(3);
+    combined = optimizer.sgd_state == ir::SgdState::Combined;
+  }
+  optimizer.decay_mode = random.coin() ? ir::WeightDecayMode::Decay : ir::WeightDecayMode::L2Regularization;
+  if (random.one_in(3)) optimizer.clip_norms = {{.max_norm = 0.3}};
+  if (random.one_in(3)) optimizer.loss_scaling = {8, random.coin()};
+  return optimizer;
+}
+
+void spread_out(Random& random, Spread spread, const RandomModel& model, Options& options) {
+  const int parts = 2 + random.below(2);
+  if (spread == Spread::Sharded || spread == Spread::Pipelined) options.virtual_graph_mode = VirtualGraphMode::Manual;
+  if (spread == Spread::Auto || spread == Spread::AutoPipelined) {
+    options.virtual_graph_mode = VirtualGraphMode::Auto;
+    options.ipus = parts * options.replicas;
+  }
+  if (spread == Spread::Pipelined || spread == Spread::AutoPipelined) {
+    options.pipelining = true;
+    options.accumulation_factor = 2 * (spread == Spread::Pipelined ? model.parts : parts) + random.below(3);
+  }
+  if (spread != Spread::Phased && spread != Spread::AutoPhased) return;
+  options.virtual_graph_mode = VirtualGraphMode::ExecutionPhases;
+  options.phases.phases = spread == Spread::Phased ? std::max(2, model.parts) : parts;
+  options.phases.stages = 1 + random.below(2);
+  options.phases.schedule = static_cast<PhaseSchedule>(random.below(3));
+  for (PhaseIo* io : {&options.phases.weights, &options.phases.activations, &options.phases.optimizer_state,
+                      &options.phases.accumulators}) {
+    *io = static_cast<PhaseIo>(random.below(2));
+  }
+}
+
+ir::TensorLocation random_location(Random& random, int replicas) {
+  ir::TensorLocation location{.storage = static_cast<ir::Storage>(random.below(2)),
+                              .load_tiles = static_cast<ir::TileSet>(random.below(2)),
+                              .sharded = random.coin()};
+  if (replicas == 4 && random.one_in(4)) {
+    location.domain = {random.coin() ? ir::GroupType::Consecutive : ir::GroupType::Orthogonal, 2};
+  }
+  return location;
+}
+
+void place_tensors(Random& random, Options& options) {
+  for (LocationSettings* settings :
+       {&options.weights, &options.optimizer_state, &options.accumulators, &options.activations}) {
+    if (random.coin()) continue;
+    settings->location = random_location(random, options.replicas);
+    settings->min_elements_for_sharding = random.of<std::int64_t>({2, 5, 12, 8192});
+    settings->min_elements_for_off_chip = random.of<std::int64_t>({2, 6});
+  }
+  if (random.one_in(5)) options.location_overrides["w0"] = random_location(random, options.replicas);
+}
+
+void ask_for_anchors(Random& random, const RandomModel& model, Options& options) {
+  const auto any_kind = [&] { return Anchor{static_cast<AnchorReturn>(random.below(3))}; };
+  if (random.one_in(3)) options.anchors[random.of(model.values)] = any_kind();
+  if (random.one_in(4)) options.anchors[model.weights.back()] = any_kind();
+  if (random.one_in(4)) options.anchors["Gradient___" + model.weights.back()] = any_kind();
+  if (random.one_in(6) && !options.pipelining) {
+    options.anchors[random.of(model.values)] = {AnchorReturn::EveryN, options.batches_per_step};
+  }
+}
+
+Case random_case(unsigned seed) {
+  Random random(seed);
+  const auto spread = static_cast<Spread>(random.below(7));
+  Case made{.model = random_model(random, spread)};
+  TrainingOptions& options = made.options;
+  options.session.threads = 1 + random.below(2);
+  options.session.fuse = random.coin();
+  options.optimizer = random_optimizer(random, made.combined);
+  if (random.one_in(4)) {
+    for (const std::string& name : made.model.weights) {
+      if (random.coin()) options.weights.push_back(name);
+    }
+  }
+  Options& strategy = options.session.strategy;
+  strategy.replicas = made.model.keeps_statistics ? 1 : 1 + random.below(4);
+  strategy.batches_per_step = 1 + random.below(3);
+  strategy.accumulation_factor = random.of<int>({1, 2, 4});
+  spread_out(random, spread, made.model, strategy);
+  if (random.one_in(3) && spread != Spread::One) {
+    strategy.io_tiles = 64;
+    strategy.overlap_io = static_cast<ir::ExchangeStrategy>(random.below(3));
+  }
+  strategy.reduction = static_cast<Reduction>(random.below(2));
+  strategy.mean_strategy = static_cast<MeanStrategy>(random.below(2));
+  strategy.sync = static_cast<SyncPattern>(random.below(3));
+  if (random.coin()) strategy.recomputation = static_cast<Recomputation>(random.below(5));
+  if (strategy.recomputation == Recomputation::Pipeline && !strategy.pipelining) strategy.recomputation = {};
+  place_tensors(random, strategy);
+  ask_for_anchors(random, made.model, strategy);
+  made.broadcast = random.one_in(5);
+  return made;
+}
+
+constexpr ir::Dims::size_type kSamples = 2;
+
+Tensor whole_numbers(std::int64_t first, std::mt19937& random) {
+  Tensor tensor(ir::DataType::Int64, {kSamples, 3});
+  for (std::int64_t& value : tensor.values<std::int64_t>()) value = first + static_cast<std::int64_t>(random() % 5);
+  return tensor;
+}
+
+// The micro-batches of an input, with those that all replicas share as often as there are replicas.
+std::vector<Tensor> micro_batches(const std::string& input, const Case& made, std::mt19937& random) {
+  const Options& strategy = made.options.session.strategy;
+  const int count = strategy.batches_per_step * strategy.accumulation_factor * strategy.replicas;
+  std::vector<Tensor> parts;
+  for (int i = 0; i < count; ++i) {
+    const bool is_copy = input == "z" && made.broadcast && i % strategy.replicas > 0;
+    if (is_copy) {
+      parts.push_back(parts.back());
+    } else if (input == "ids" || input == "labels") {
+      parts.push_back(whole_numbers(input == "ids" ? 0 : -1, random));
+    } else {
+      parts.push_back(testing::random_tensor({.element = ir::DataType::Float, .dims = {kSamples, 3, 4}}, random));
+    }
+  }
+  return parts;
+}
+
+// The tensors that a session holds and gives after three steps; the learning rate changes before the last.
+using State = std::map<std::string, Tensor>;
+
+State train(const Case& made, const TrainingOptions& options, bool broadcast) {
+  importer::Model model = importer::import_text(testing::model_text(made.model.text));
+  if (broadcast) model.info.metadata["__replicated_stream_mode/z"] = "1";
+  TrainingSession session(std::move(model), options);
+  State state;
+  std::mt19937 random(7);
+  for (int step = 0; step < 3; ++step) {
+    std::map<std::string, std::vector<Tensor>> data;
+    for (const std::string name : {"x", "z", "wanted", "ids", "labels"}) data[name] = micro_batches(name, made, random);
+    std::vector<Datum> inputs;
+    for (const executor::HostTensor& input : session.inputs()) {
+      std::vector<Tensor> parts;
+      const int every = input.name == "z" && broadcast ? options.session.strategy.replicas : 1;
+      const std::vector<Tensor>& all = data.at(input.name);
+      for (std::size_t i = 0; i < all.size(); i += static_cast<std::size_t>(every)) parts.push_back(all[i]);
+      inputs.emplace_back(parts.size() == 1 ? parts[0] : testing::joined(parts, parts.size()));
+    }
+    if (step == 2 && !options.optimizer.defaults.at("learningRate").constant) {
+      ir::Optimizer slower = options.optimizer;
+      slower.defaults.at("learningRate").value = 0.01;
+      session.update_optimizer(slower);
+    }
+    const auto results = session.run(inputs);
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      state[fmt::format("{} of step {}", session.outputs()[i].name, step)] = results[i].tensor.clone();
+    }
+  }
+  for (const auto& tensors : {session.weights(), session.optimizer_state()}) {
+    for (const auto& [name, tensor] : tensors) state[name] = tensor.clone();
+  }
+  if (session.timeline() == nullptr) return state;
+  for (std::size_t p = 0; p < session.timeline()->processors.size(); ++p) {
+    EXPECT_EQ(session.timeline()->processors[p].memory.peak_data, session.peak_bytes(static_cast<int>(p))) << p;
+  }
+  return state;
+}
+
+// One processor that sees what all replicas see, and gives all of each anchor.
+TrainingOptions alone(const TrainingOptions& given) {
+  TrainingOptions one = given;
+  const Options& strategy = given.session.strategy;
+  one.session.fuse = false;
+  one.session.strategy = {.batches_per_step = strategy.batches_per_step,
+                          .accumulation_factor = strategy.accumulation_factor * strategy.replicas,
+                          .reduction = strategy.reduction,
+                          .mean_strategy = strategy.mean_strategy};
+  for (const auto& [name, anchor] : strategy.anchors) one.session.strategy.anchors[name] = {};
+  return one;
+}
+
+// What an anchor gives of all micro-batches of a run (semantics, section 6.2).
+std::vector<double> returned(const Tensor& all, const Anchor& anchor, const Options& strategy) {
+  const std::int64_t rows = strategy.batches_per_step * strategy.accumulation_factor;
+  const std::int64_t size = all.size() / rows;
+  const auto at = [&](std::int64_t i) { return static_cast<double>(all.data<float>()[i]); };
+  std::vector<double> values(anchor.returns == AnchorReturn::Sum ? static_cast<std::size_t>(size) : 0);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const bool is_due = (row / strategy.accumulation_factor + 1) % anchor.every == 0;
+    const bool is_kept = anchor.returns == AnchorReturn::All || (anchor.returns == AnchorReturn::EveryN && is_due) ||
+                         (anchor.returns == AnchorReturn::Final && row + 1 == rows);
+    for (std::int64_t i = 0; i < size; ++i) {
+      if (is_kept) values.push_back(at(row * size + i));
+      if (anchor.returns == AnchorReturn::Sum) values[static_cast<std::size_t>(i)] += at(row * size + i);
+    }
+  }
+  return values;
+}
+
+std::vector<double> expected_values(const std::string& name, const Tensor& tensor, const Options& strategy) {
+  const std::size_t end = name.find(" of step ");
+  if (end == std::string::npos) return returned(tensor, {}, {});
+  const auto anchor = strategy.anchors.find(name.substr(0, end));
+  return returned(tensor, anchor == strategy.anchors.end() ? Anchor{} : anchor->second, strategy);
+}
+
+// The largest difference, over the largest magnitude.
+double difference(const Tensor& found, const std::vector<double>& expected) {
+  if (found.size() != static_cast<std::int64_t>(expected.size())) return INFINITY;
+  double most = 0;
+  double scale = 1e-2;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const auto value = static_cast<double>(found.data<float>()[i]);
+    if (std::isnan(value)) return INFINITY;
+    most = std::max(most, std::fabs(value - expected[i]));
+    scale = std::max(scale, std::fabs(expected[i]));
+  }
+  return most / scale;
+}
+
+void expect_the_same(const State& found, const State& expected, const Case& made) {
+  const Options& strategy = made.options.session.strategy;
+  EXPECT_EQ(found.size(), expected.size());
+  for (const auto& [name, value] : expected) {
+    if (made.combined && name.starts_with("Accl___")) continue;
+    ASSERT_TRUE(found.contains(name)) << name;
+    // Rounding errors of sums in another order, times what three steps make of them.
+    EXPECT_LE(difference(found.at(name), expected_values(name, value, strategy)), 1e-4) << name;
+  }
+}
+
+// What no strategy can do, or a random model does not have.
+bool is_known(const std::string& refusal) {
+  static const std::set<std::string> kKnown{
+      "cannot be copied between virtual graphs", "in a pipeline all stages that use a variable must be on one processor",
+      "can be streamed onto a single processor only when pipelining", "pipelining needs more than 1 processor",
+      "all phases that use a variable must be on", "does not depend on any weight", "the model has no tensor of this name",
+      "sharded over a group of replicas, another one is needed"};
+  return std::any_of(kKnown.begin(), kKnown.end(),
+                     [&](const std::string& known) { return refusal.find(known) != std::string::npos; });
+}
+
+TEST(RandomTraining, GivesTheWeightsOfOneProcessorAndThePeakOfTheSimulator) {
+  constexpr unsigned kCases = 400;
+  unsigned trained = 0;
+  for (unsigned seed = 0; seed < kCases && !HasFailure(); ++seed) {
+    const Case made = random_case(seed);
+    SCOPED_TRACE(fmt::format("seed {}\n{}", seed, made.model.text));
+    try {
+      const State found = train(made, made.options, made.broadcast);
+      expect_the_same(found, train(made, alone(made.options), false), made);
+      ++trained;
+    } catch (const Error& error) {
+      EXPECT_TRUE(is_known(error.what())) << error.what();
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << error.what();
+    }
+  }
+  EXPECT_GT(trained, kCases * 3 / 4);
+}
+
+}  // namespace
+}  // namespace podium
