@@ -184,7 +184,7 @@ class VerifyStep {
 
 ir::Type whole_type(const HostTensor& tensor) {
   ir::Type whole = tensor.type;
-  if (tensor.slices > 1) whole.dims[static_cast<std::size_t>(tensor.slice_axis)] *= tensor.slices;
+  if (tensor.slices > 1 && tensor.slice_axis != kAddedUp) whole.dims[static_cast<std::size_t>(tensor.slice_axis)] *= tensor.slices;
   return whole;
 }
 

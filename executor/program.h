@@ -142,13 +142,16 @@ struct Step {
   std::vector<Slot> frees = {};
 };
 
+inline constexpr int kAddedUp = -1;
+
 /// A tensor that comes from or goes to the host.
 struct HostTensor {
   std::string name;
   ir::Type type;           ///< of one load or store: a micro-batch, or one slice of it
   int micro_batches = 1;   ///< that one replica loads, or offers, in a run
   /// Batch serialisation: a micro-batch comes or goes in so many loads or stores, one after the other, each a
-  /// slice of it along `slice_axis`. The host's arrays hold whole micro-batches: whole_type.
+  /// slice of it along `slice_axis`; without an axis (kAddedUp) it is the sum of what is stored. The host's arrays
+  /// hold whole micro-batches: whole_type.
   int slices = 1;
   int slice_axis = 0;
   bool broadcast = false;  ///< of an input: every replica loads the same micro-batches

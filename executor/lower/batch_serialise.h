@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "executor/lower/draft.h"
+#include "ir/passes/split_batch.h"
 
 namespace podium::lower {
 
@@ -24,7 +25,16 @@ bool is_serialised(const Options& options);
 /// samples.
 Serialised serialise_batch(const ir::Graph& graph, const ir::Placement& placement, const Options& options);
 
+/// The forward graph of a training for one slice of its micro-batch. Errors as above.
+ir::BatchSplit split_to_train(const ir::Graph& graph, const std::vector<ir::Variable>& weights, const Options& options);
+
 /// Tells the inputs and outputs of the Program that they come and go in slices.
 void slice_host_tensors(executor::Program& program, const Serialised& serialised);
+
+/// Slices come and go as the IO mode says where nothing else is asked for.
+void move_as_asked(const ir::Graph& graph, ir::Placement& placement, Options& options);
+
+/// The same for a graph that trains, which is one slice's already.
+void slice_host_tensors(executor::Program& program, const ir::Training& training, const Options& options);
 
 }  // namespace podium::lower

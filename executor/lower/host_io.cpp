@@ -187,8 +187,9 @@ Step HostIo::add_up(ValueId value, int processor) {
   if (!ir::kNumeric.contains(output.type.element)) {
     throw Error("sum of anchor '{}': {} found, numbers are needed", output.name, to_string(output.type));
   }
-  // Slices of a micro-batch add up each for itself; when a Program trains, slices are whole micro-batches.
-  const int slices = draft_.variables.none() ? std::max(1, draft_.options.batch_serialization.factor) : 1;
+  // Slices of a micro-batch add up each for itself.
+  const int slices = draft_.variables.none() ? std::max(1, draft_.options.batch_serialization.factor)
+                                             : draft_.variables.slices(value);
   const BufferId sum = draft_.add_buffer({.name = output.name + "_sum",
                                           .type = output.type,
                                           .processor = processor,

@@ -155,9 +155,11 @@ executor::Program lower(ir::Graph graph, const ir::Placement& given, const Optio
   return program;
 }
 
-executor::Program lower(ir::Training training, const ir::Placement& given, const Options& options,
+executor::Program lower(ir::Training training, const ir::Placement& given, const Options& asked,
                         Warnings* warnings) {
   ir::Placement placement = given;
+  Options options = asked;
+  move_as_asked(training.graph, placement, options);
   for (const ir::OpPlacement& op : placement.ops) placement.phases = std::max(placement.phases, op.phase + 1);
   give_updates_an_op(training, placement);
   give_variables_their_updates(training, placement, options.accumulation_factor > 1);
@@ -171,6 +173,7 @@ executor::Program lower(ir::Training training, const ir::Placement& given, const
   if (runs_in_phases(placement, options)) reduce_by_ops(training, placement, options.replicas);
   const Variables variables(training, placement, locations, std::move(parts));
   executor::Program program = build(training.graph, placement, options, heard, variables);
+  if (training.slices > 1) slice_host_tensors(program, training, options);
   split_collectives(program);
   stream_variables(program, locations);
   plan_memory(program);

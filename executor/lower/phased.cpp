@@ -216,7 +216,7 @@ executor::Program phased(const ir::Graph& graph, const ir::Placement& placement,
   Options own = options;
   // Micro-batches whose gradients accumulate are the slices of what happens once per update.
   if (!variables.none())
-    own.batch_serialization.factor = options.accumulation_factor > 1 ? options.accumulation_factor : 0;
+    own.batch_serialization.factor = options.accumulation_factor * std::max(1, options.batch_serialization.factor);
   Draft draft(graph, placement, own, variables);
   draft.cycles = variables.none() ? options.batches_per_step : 1;  // slices are a matter inside the phases
   Remote remote(draft, warnings);

@@ -67,6 +67,7 @@ Variables::Variables(const ir::Training& training, const ir::Placement& placemen
       becomes_(index_.size(), kNone),
       hyper_(index_.size(), kNone),
       is_update_(training.graph.outputs.size(), false),
+      slices_(training.slices),
       reduction_groups_(reduction_groups(training, placement)),
       parts_(std::move(parts)) {
   const ir::Graph& graph = training.graph;
@@ -93,6 +94,9 @@ Variables::Variables(const ir::Training& training, const ir::Placement& placemen
     is_placed[static_cast<std::size_t>(variable)] = true;
     becomes_[at(value)] = variable;
     is_update_[update.output] = true;
+  }
+  for (ValueId id : graph.outputs) {
+    if (training.sample_axes.contains(graph[id].name)) in_slices_.insert(id);
   }
   for (const std::string& name : training.hyper_parameters) hyper_[at(ids.at(name))] = 1;
   for (const std::string& name : training.reduced) reduced_.push_back(ids.at(name));

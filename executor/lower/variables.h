@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "executor/lower/locations.h"
@@ -54,6 +55,8 @@ class Variables {
   executor::CollectiveReduction reduction() const { return reduction_; }
   /// The replicas that reduce a value of reduced() among themselves.
   ir::ReplicaGroup reduction_group(ir::ValueId value) const;
+  /// In how many slices a micro-batch's part of an output comes: 1 of one that adds up over slices.
+  int slices(ir::ValueId output) const { return in_slices_.contains(output) ? slices_ : 1; }
   /// What a value that is a part is a part of; nullptr for every other value.
   const WholeTensor* whole(ir::ValueId value) const;
 
@@ -71,6 +74,8 @@ class Variables {
   std::vector<bool> is_outer_;
   std::vector<bool> is_reset_;
   std::vector<ir::ValueId> reduced_;
+  int slices_ = 1;
+  std::set<ir::ValueId> in_slices_;  ///< outputs
   std::map<ir::ValueId, ir::ReplicaGroup> reduction_groups_;
   Parts parts_;
   executor::CollectiveReduction reduction_ = executor::CollectiveReduction::Add;

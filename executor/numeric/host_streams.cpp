@@ -1,5 +1,8 @@
 #include "executor/numeric/host_streams.h"
 
+#include <array>
+
+#include "executor/kernels/add_up.h"
 #include "executor/kernels/strides.h"
 
 namespace podium::numeric {
@@ -37,8 +40,14 @@ struct Piece {
   std::int64_t stride;
 };
 
+bool adds_up(const HostTensor& tensor) { return tensor.slices > 1 && tensor.slice_axis == executor::kAddedUp; }
+
 // `dims` are those of one slice.
 Piece piece_of(const HostTensor& tensor, const Dims& dims, int chunk, int slice) {
+  if (adds_up(tensor)) {
+    const std::int64_t elements = ir::element_count(dims);
+    return {chunk * elements, 1, elements, elements};
+  }
   const auto axis = at(tensor.slice_axis);
   const std::int64_t rows = tensor.slices == 1 ? 1 : kernels::count_of(dims, 0, axis);
   const std::int64_t row =
@@ -147,7 +156,7 @@ void HostOutputs::begin(int output, const Datum& first) {
            tensor.micro_batches, tensor.every);
   const Dims& dims = first.tensor.dims();
   whole.insert(whole.end(), dims.begin(), dims.end());
-  if (tensor.slices > 1) whole[whole.size() - dims.size() + at(tensor.slice_axis)] *= tensor.slices;
+  if (tensor.slices > 1 && !adds_up(tensor)) whole[whole.size() - dims.size() + at(tensor.slice_axis)] *= tensor.slices;
   results_[at(output)] = {};  // so that its memory can be taken again
   results_[at(output)] = pool_.take(first.tensor.type(), whole);
   dims_[at(output)] = dims;
@@ -164,6 +173,13 @@ void HostOutputs::put(int output, int chunk, int slice, const Datum& value) {
   }
   Tensor& result = results_[at(output)].tensor;
   const Piece piece = piece_of(tensor, needed, chunk, slice);
+  if (adds_up(tensor) && slice > 0) {
+    void* there = kernels::element_at(result.raw(), result.type(), piece.first);
+    Tensor sum = Tensor::view(result.type(), needed, static_cast<std::byte*>(there));
+    const std::array<const Tensor*, 2> terms{&sum, &value.tensor};
+    kernels::add_up(terms, false, 0, sum.size(), sum);
+    return;
+  }
   const kernels::StridedCopy rows(result.type(), {{piece.rows, piece.row, piece.stride}, {piece.row, 1, 1}});
   rows.run(value.tensor.raw(), kernels::element_at(result.raw(), result.type(), piece.first));
 }

@@ -1,5 +1,6 @@
 #include "executor/session/place_model.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "annotate/annotations.h"
@@ -34,7 +35,7 @@ annotate::Request request_of(const Options& options) {
           .processors = options.ipus / options.replicas,
           .phases = options.phases.phases,
           .phase_stages = options.phases.stages,
-          .accumulates = options.accumulation_factor > 1};
+          .accumulates = options.accumulation_factor * std::max(1, options.batch_serialization.factor) > 1};
 }
 
 annotate::Costs costs_of(const ir::Graph& graph, const Options& options, const device::Device& device) {

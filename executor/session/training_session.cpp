@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "executor/lower/batch_serialise.h"
 #include "executor/lower/lower.h"
 #include "executor/session/check_options.h"
 #include "executor/session/clock.h"
@@ -23,6 +24,7 @@ namespace {
 
 ir::Contributions contributions_of(const Options& options) {
   ir::Contributions contributions{.accumulation = options.accumulation_factor, .replicas = options.replicas};
+  contributions.slices = std::max(1, options.batch_serialization.factor);
   if (options.reduction == Reduction::Mean) {
     contributions.reduction = options.mean_strategy == MeanStrategy::Post
                                   ? ir::GradientReduction::MeanPost
@@ -139,8 +141,14 @@ ir::Training TrainingSession::State::make(importer::Model& given, const Training
   podium::optimize(given);
   given.graph.outputs.resize(outputs);
   place_forward(given, request.weights, strategy, device);
+  std::optional<ir::BatchSplit> slice;
+  if (contributions.slices > 1) {
+    slice = lower::split_to_train(given.graph, request.weights, strategy);
+    given.graph = slice->graph;
+  }
   ir::Training training = ir::make_training(std::move(given.graph), request);
   lower::add_anchors(training.graph, strategy);
+  if (slice) ir::set_slices(training, *slice, contributions.slices);
   ir::optimize(training, infer);
   return training;
 }

@@ -29,7 +29,7 @@ class Accumulation {
       : builder_(builder), training_(builder.training), depends_(depends_on_inputs(training_.graph)) {}
 
   void add(WeightUpdate& update, std::optional<Term> inverse_scale) {
-    const bool accumulates = builder_.contributions.accumulation > 1;
+    const bool accumulates = builder_.contributions.accumulates();
     if (accumulates && accumulates_into_velocity(update)) {
       if (inverse_scale)
         update.gradient = cast_to(update.type, update.gradient) * cast_to(update.type, *inverse_scale);
@@ -70,7 +70,10 @@ class Accumulation {
     if (training_.reduces_by_mean) {
       const Term count = counter(update, type);
       const Term shares = count + 1.0;
-      builder_.update(name, accumulator * (count / shares) + gradient / shares, false);
+      // The mean over slices is that over micro-batches when each counts as one.
+      const int slices = builder_.contributions.slices;
+      const Term whole = slices > 1 ? gradient * static_cast<double>(slices) : gradient;
+      builder_.update(name, accumulator * (count / shares) + whole / shares, false);
     } else {
       builder_.update(name, accumulator + gradient, false);
       builder_.update(name, builder_.term_of(accumulator.context->builder.constant(zeros)), true);

@@ -110,7 +110,7 @@ void update_loss_scale(UpdateBuilder& builder, const AutomaticLossScaling& scali
   training.reduced.emplace_back(kLargeCount);
   builder.update(kLargeCount, before.like(0), true);
   const Contributions& of = builder.contributions;
-  elements *= static_cast<double>(of.accumulation) * scaling.update_period *
+  elements *= static_cast<double>(of.accumulation) * of.slices * scaling.update_period *
               (training.reduces_by_mean ? 1 : of.replicas);
   const Term summed = builder.variable(scalar_variable(kPeriodCount, VariableKind::Accumulator, 0)) + before;
   const Term updates = builder.variable(scalar_variable(kUpdates, VariableKind::Accumulator, 0)) + 1.0;

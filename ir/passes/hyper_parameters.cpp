@@ -26,7 +26,7 @@ struct Values {
 
   bool is_mean() const { return contributions.reduction != GradientReduction::Sum; }
   bool reduces_by_mean() const { return contributions.reduction == GradientReduction::MeanRunning; }
-  bool accumulates() const { return contributions.accumulation > 1; }
+  bool accumulates() const { return contributions.accumulates(); }
   // Of the gradients' sum, so that it becomes what the reduction asks for.
   double divisor() const {
     if (contributions.reduction != GradientReduction::MeanPost) return 1;

@@ -15,6 +15,10 @@ struct Contributions {
   int accumulation = 1;  ///< micro-batches
   int replicas = 1;
   GradientReduction reduction = GradientReduction::Sum;
+  int slices = 1;  ///< of a micro-batch, each with a share of its gradient
+
+  /// Whether gradients add up before an update.
+  bool accumulates() const { return accumulation * slices > 1; }
 };
 
 /// The scalar `name` ("scaledLearningRate0") of a weight; constant where all values that it combines are.

@@ -209,7 +209,7 @@ class TrainingMaker {
       update_loss_scale(builder, *request_.automatic_loss_scaling, flows_, start_place_);
       const Term factor = loss_scale_factor(builder);
       inverse_scale = factor.like(1) / factor;
-      builder.run_at(start_place_, request_.contributions.accumulation == 1);
+      builder.run_at(start_place_, !request_.contributions.accumulates());
     }
     accumulate(updates, inverse_scale);
     clip_by_norm(updates);

@@ -40,7 +40,7 @@ void without_momentum(WeightUpdate& update) {
 
 // The velocity holds what the next update starts from, so that gradients only add to it.
 void with_velocity_ahead(WeightUpdate& update) {
-  const bool accumulated = accumulates_into_velocity(update) && update.builder.contributions.accumulation > 1;
+  const bool accumulated = accumulates_into_velocity(update) && update.builder.contributions.accumulates();
   Term velocity = update.state(kCombined, first_velocity(update, "weightDecayScaleFactor1"));
   if (!accumulated) velocity = velocity + scaled(update, update.gradient, "dampeningScaleFactor1");
   const Term weight = update.value() - scaled(update, velocity, "scaledLearningRate1");

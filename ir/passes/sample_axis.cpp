@@ -175,12 +175,6 @@ bool recurrent(const SampledOp& op) {
   return op.has(0);
 }
 
-bool dropout(const SampledOp& op) {
-  const Tensor* training = op.typed.constant(2);
-  const bool infers = !op.typed.has_input(2) || (training != nullptr && !training->values<bool>().front());
-  return infers && one_input(op);
-}
-
 // Scales along the samples would be cut with them.
 bool quantize(const SampledOp& op) {
   if (!one_input(op)) return false;
@@ -209,7 +203,7 @@ constexpr Family kFamilies[] = {
      "AveragePool CausalConvWithState Conv ConvInteger ConvTranspose DepthToSpace Det GlobalAveragePool "
      "GlobalLpPool GlobalMaxPool GroupNormalization InstanceNormalization LRN LpPool MaxPool QLinearConv "
      "Resize SpaceToDepth "},
-    {first_axis_of<1>, "GridSample "},
+    {first_axis_of<1>, "GridSample NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss "},
     {first_axis_of<2, 4>, "DeformConv "},
     {attention, "Attention "},
     {rotary_embedding, "RotaryEmbedding "},
@@ -217,7 +211,7 @@ constexpr Family kFamilies[] = {
     {mean_variance, "MeanVarianceNormalization "},
     {one_input,
      "ArgMax ArgMin OneHot ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin "
-     "ReduceProd ReduceSum ReduceSumSquare Transpose "},
+     "ReduceProd ReduceSum ReduceSumSquare Transpose Dropout "},
     {reshape, "Flatten Reshape Squeeze Unsqueeze "},
     {matrix_product, "MatMul MatMulInteger "},
     {gemm, "Gemm "},
@@ -227,7 +221,6 @@ constexpr Family kFamilies[] = {
     {keeps_whole_axis, "Pad Tile "},
     {slice, "Slice "},
     {recurrent, "GRU LSTM RNN "},
-    {dropout, "Dropout "},
     {quantize, "DequantizeLinear QuantizeLinear "},
 };
 

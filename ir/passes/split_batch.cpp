@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "ir/at.h"
+#include "ir/gradient.h"
 #include "ir/passes/bodies.h"
-#include "ir/passes/sample_axis.h"
+#include "ir/passes/inherit_placement.h"
+#include "ir/passes/sample_total.h"
 
 namespace podium::ir {
 namespace {
@@ -39,10 +42,15 @@ Tensor equal_part(const Tensor& whole, int axis, int slices) {
   return part;
 }
 
+// Of a graph that trains, `weights` names inputs; it is absent otherwise.
 class Splitter {
  public:
-  Splitter(const Graph& whole, int slices)
-      : whole_(whole), slices_(slices), split_{.graph = whole}, axes_(whole.values.size(), kNoAxis) {}
+  Splitter(const Graph& whole, int slices, const std::set<std::string_view>* weights)
+      : whole_(whole),
+        slices_(slices),
+        weights_(weights),
+        split_{.graph = whole},
+        axes_(whole.values.size(), kNoAxis) {}
 
   BatchSplit split() {
     split_inputs();
@@ -51,18 +59,26 @@ class Splitter {
         split_op(op);
       }
     }
-    for (ValueId id : graph().outputs) {
+    for (ValueId& id : graph().outputs) {
+      if (trains() && weights_->contains(graph()[id].name)) {
+        throw Error("output '{}': a variable, which comes back after a micro-batch but not after each of {} slices",
+                    graph()[id].name, slices_);
+      }
+      if (trains() && (axis(id) == kNoAxis || axis(id) == kAveraged)) id = share_of(id);
       if (axis(id) == kNoAxis) {
         throw Error("output '{}': {} found, which does not depend on the batch, a batch of slices needed",
                     graph()[id].name, to_string(graph()[id].type));
       }
       split_.output_axes.push_back(axis(id));
     }
+    axes_.resize(graph().values.size(), kNoAxis);
+    split_.axes = std::move(axes_);
     return std::move(split_);
   }
 
  private:
   Graph& graph() { return split_.graph; }
+  bool trains() const { return weights_ != nullptr; }
   int axis(ValueId id) const { return id.valid() && at(id) < axes_.size() ? axes_[at(id)] : kNoAxis; }
 
   void split_inputs() {
@@ -75,6 +91,7 @@ class Splitter {
     }
     for (ValueId id : graph().inputs) {
       Value& input = graph()[id];
+      if (trains() && weights_->contains(input.name)) continue;
       const int along = wanted[at(id)];
       if (!input.type.is_static() || input.type.rank() <= along) {
         throw Error("input '{}': {} found, a known shape with a batch needed to split it into {} slices",
@@ -94,18 +111,24 @@ class Splitter {
   void split_op(Op& op) {
     const std::string here = graph().describe(op);
     if (has_body(op)) throw Error("{}: reads the batch in a body, which cannot be split into slices", here);
+    bool all_sampled = true;
     try {
-      fit_constants(op);
+      const bool has_samples =
+          std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) { return axis(id) >= 0; });
+      if (has_samples) fit_constants(op);
       InferContext context(graph(), op);
       op.spec->infer(context);
       for (std::size_t i = 0; i < op.outputs.size(); ++i) {
-        if (op.outputs[i].valid()) set_output(op.outputs[i], context.output_types[i]);
+        if (!op.outputs[i].valid()) continue;
+        set_output(op.outputs[i], context.output_types[i]);
+        all_sampled = all_sampled && axis(op.outputs[i]) != kNoAxis;
       }
     } catch (const Error& error) {
       throw error.at(here);
     }
     const TypedOp typed(whole_, whole_.ops[static_cast<std::size_t>(&op - graph().ops.data())]);
-    if (keeps_samples_apart({typed, axes_of(op.inputs), axes_of(op.outputs)})) return;
+    const SampledOp sampled{typed, axes_of(op.inputs), axes_of(op.outputs)};
+    if (all_sampled ? keeps_samples_apart(sampled) : set_totals(op, total_over_samples(sampled))) return;
     throw Error(
         "{}: mixes the samples of a batch or is not known to keep them apart, so it cannot be split into {} "
         "slices",
@@ -118,7 +141,33 @@ class Splitter {
     return found;
   }
 
-  // The axis is the one whose size is divided.
+  bool set_totals(const Op& op, int total) {
+    for (ValueId id : op.outputs) {
+      if (id.valid() && axis(id) == kNoAxis) axes_[at(id)] = total;
+    }
+    return total != kNoAxis;
+  }
+
+  // A mean divided by the number of slices, under the mean's name.
+  ValueId share_of(ValueId mean) {
+    const std::vector<OpId> makers = producers(graph());
+    const OpId maker = makers[at(mean)];
+    Op share{.spec = find_op("", "Div"), .name = graph()[mean].name + "/share"};
+    if (maker.valid()) share.attributes = place_of(graph()[maker]);
+    const Value whole = graph()[mean];
+    const ValueId count = graph().add_constant(graph().fresh_name(whole.name + "_slices"),
+                                               filled(whole.type.element, {}, static_cast<double>(slices_)));
+    if (maker.valid()) graph()[mean].name = graph().fresh_name(whole.name);
+    const ValueId result = graph().add_value(whole.name, whole.type);
+    share.inputs = {mean, count};
+    share.outputs = {result};
+    graph().ops.push_back(std::move(share));
+    axes_.resize(graph().values.size(), kNoAxis);
+    axes_[at(result)] = kSummed;
+    return result;
+  }
+
+  // The axis is the one whose size is divided; where a graph that trains has none, the value is left without.
   void set_output(ValueId id, const Type& type) {
     const Type& before = whole_[id].type;
     int found = kNoAxis;
@@ -128,6 +177,7 @@ class Splitter {
       fits = found == kNoAxis && type.dims[i] * slices_ == before.dims[i];
       found = static_cast<int>(i);
     }
+    if (fits && found == kNoAxis && trains()) return;
     if (!fits || found == kNoAxis) {
       throw Error(
           "gives {} for a slice of the batch and {} for all of it, one dimension divided by {} needed",
@@ -198,12 +248,45 @@ class Splitter {
 
   const Graph& whole_;
   int slices_;
+  const std::set<std::string_view>* weights_;
   BatchSplit split_;
   std::vector<int> axes_;  ///< per value of the whole graph
 };
 
 }  // namespace
 
-BatchSplit split_batch(const Graph& graph, int slices) { return Splitter(graph, slices).split(); }
+BatchSplit split_batch(const Graph& graph, int slices) { return Splitter(graph, slices, nullptr).split(); }
+
+BatchSplit split_to_train(const Graph& graph, int slices, const std::vector<Variable>& weights) {
+  std::set<std::string_view> names;
+  for (const Variable& weight : weights) names.insert(weight.name);
+  return Splitter(graph, slices, &names).split();
+}
+
+void set_slices(Training& training, const BatchSplit& split, int slices) {
+  constexpr std::string_view kGradient = "Gradient___";
+  std::map<std::string_view, int> axes;
+  for (std::size_t i = 0; i < split.graph.values.size(); ++i) axes.emplace(split.graph.values[i].name, split.axes[i]);
+  training.slices = slices;
+  for (ValueId id : training.graph.inputs) {
+    const auto found = axes.find(training.graph[id].name);
+    if (found != axes.end() && found->second >= 0) training.sample_axes.insert(*found);
+  }
+  std::set<std::size_t> updates;
+  for (const Update& update : training.updates) updates.insert(update.output);
+  for (std::size_t i = 0; i < training.graph.outputs.size(); ++i) {
+    if (updates.contains(i)) continue;
+    const std::string& name = training.graph[training.graph.outputs[i]].name;
+    const bool is_gradient = name.starts_with(kGradient);
+    const auto found = axes.find(std::string_view(name).substr(is_gradient ? kGradient.size() : 0));
+    // The gradient of what is the same for all samples adds up over them, and so does a total.
+    const bool known = found != axes.end() && (found->second >= 0 || (found->second == kNoAxis) == is_gradient);
+    if (!known) {
+      throw Error("output '{}': it is not known how what {} slices of a micro-batch make of it is put together", name,
+                  slices);
+    }
+    if (found->second >= 0) training.sample_axes.emplace(name, found->second);
+  }
+}
 
 }  // namespace podium::ir

@@ -24,11 +24,11 @@ struct TestModel {
 
 const std::vector<TestModel>& test_models() {
   static const std::vector<TestModel> kModels{
-      {"mnist-mlp", {{"batch", "2"}}},
+      {"mnist-mlp", {{"batch", "4"}}},
       {"mnist-cnn", {{"batch", "2"}}},
       {"bert", {{"layers", "1"}, {"hidden", "8"}, {"heads", "2"}, {"sequence", "4"}, {"vocabulary", "10"}, {"batch", "2"}}},
       {"gpt2", {{"layers", "1"}, {"hidden", "8"}, {"heads", "2"}, {"sequence", "4"}, {"vocabulary", "10"}, {"batch", "2"}}},
-      {"unet", {{"image", "8"}, {"depth", "2"}, {"channels", "2"}, {"batch", "1"}}},
+      {"unet", {{"image", "8"}, {"depth", "2"}, {"channels", "2"}, {"batch", "2"}}},
   };
   return kModels;
 }
@@ -51,6 +51,25 @@ void spread(Setting& setting, int processors, bool pipelined) {
   setting.options.ipus = processors;
   setting.options.pipelining = pipelined;
   if (pipelined) setting.options.accumulation_factor = 2 * processors;
+}
+
+void in_phases(Setting& setting, int processors) {
+  setting.options.virtual_graph_mode = VirtualGraphMode::ExecutionPhases;
+  setting.options.ipus = processors;
+  setting.options.phases.phases = 3;
+  setting.options.phases.stages = processors;
+}
+
+void in_slices(Setting& setting, IoMode mode) {
+  setting.options.batch_serialization = {.factor = 2, .io_mode = mode};
+  if (mode != IoMode::Compute) setting.options.io_tiles = 64;
+  setting.reorders = true;
+}
+
+void with_phase_io(Setting& setting, PhaseIo io, PhaseSchedule schedule) {
+  PhaseSettings& phases = setting.options.phases;
+  phases.weights = phases.activations = phases.optimizer_state = phases.accumulators = io;
+  phases.schedule = schedule;
 }
 
 void with_replicas(Setting& setting, int replicas) {
@@ -83,6 +102,8 @@ const std::vector<Choice> kSpreads{
     {"sharded over 3", [](Setting& setting) { spread(setting, 3, false); }},
     {"pipelined over 2", [](Setting& setting) { spread(setting, 2, true); }},
     {"pipelined over 3", [](Setting& setting) { spread(setting, 3, true); }},
+    {"phases on 1", [](Setting& setting) { in_phases(setting, 1); }},
+    {"phases on 2", [](Setting& setting) { in_phases(setting, 2); }},
 };
 
 const std::vector<std::vector<Choice>> kGroups{
@@ -116,14 +137,27 @@ const std::vector<std::vector<Choice>> kGroups{
       }}},
     {{"accumulators off chip", [](Setting& setting) { off_chip(setting.options.accumulators); }}},
     {{"recomputed", [](Setting& setting) { setting.options.recomputation = Recomputation::Standard; }},
-     {"all recomputed", [](Setting& setting) { setting.options.recomputation = Recomputation::RecomputeAll; }}},
+     {"all recomputed", [](Setting& setting) { setting.options.recomputation = Recomputation::RecomputeAll; }},
+     {"norms recomputed", [](Setting& setting) { setting.options.recomputation = Recomputation::NormOnly; }},
+     {"stages recomputed", [](Setting& setting) { setting.options.recomputation = Recomputation::Pipeline; }}},
+    {{"activations off chip", [](Setting& setting) { off_chip(setting.options.activations); }}},
+    {{"2 slices", [](Setting& setting) { in_slices(setting, IoMode::Compute); }},
+     {"2 slices overlap", [](Setting& setting) { in_slices(setting, IoMode::IoOverlapped); }}},
+    {{"loads on demand", [](Setting& setting) { with_phase_io(setting, PhaseIo::OnDemand, PhaseSchedule::Batch); }},
+     {"loads ahead", [](Setting& setting) { with_phase_io(setting, PhaseIo::Preload, PhaseSchedule::BatchClusteredIO); }}},
     {{"IO tiles", [](Setting& setting) { setting.options.io_tiles = 64; }},
      {"IO overlaps the inner loop",
       [](Setting& setting) {
         setting.options.io_tiles = 64;
         setting.options.overlap_io = ir::ExchangeStrategy::OverlapInnerLoop;
+      }},
+     {"IO overlaps all loops",
+      [](Setting& setting) {
+        setting.options.io_tiles = 64;
+        setting.options.overlap_io = ir::ExchangeStrategy::OverlapLoops;
       }}},
-    {{"single-pipeline sync", [](Setting& setting) { setting.options.sync = SyncPattern::SinglePipeline; }}},
+    {{"single-pipeline sync", [](Setting& setting) { setting.options.sync = SyncPattern::SinglePipeline; }},
+     {"replica-and-ladder sync", [](Setting& setting) { setting.options.sync = SyncPattern::ReplicaAndLadder; }}},
 };
 
 // Copies share their weights.
@@ -153,7 +187,7 @@ State train(std::size_t model, const Setting& setting) {
     std::vector<Datum> inputs;
     for (const executor::HostTensor& input : session.inputs()) {
       std::vector<Tensor> parts;
-      for (std::size_t i = 0; i < count; ++i) parts.push_back(testing::random_tensor(input.type, random));
+      for (std::size_t i = 0; i < count; ++i) parts.push_back(testing::random_tensor(whole_type(input), random));
       inputs.emplace_back(count == 1 ? parts[0] : testing::joined(parts, count));
     }
     const auto results = session.run(inputs);

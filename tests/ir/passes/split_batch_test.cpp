@@ -146,5 +146,80 @@ TEST(SplitBatch, RefusesABatchThatDoesNotSplit) {
               HasSubstr("a known shape with a batch needed"));
 }
 
+// The ops of a graph that trains for a half of its batch, from the one named on.
+std::string half_of_training(const std::string& body, const std::string& from) {
+  const std::string text = print(split_to_train(graph_of(body), 2, {{.name = "w"}}).graph);
+  return text.substr(text.find(from));
+}
+
+std::string refusal_of_training(const std::string& body) {
+  try {
+    split_to_train(graph_of(body), 2, {{.name = "w"}});
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(SplitToTrain, AMeanBecomesTheSharesOfTheSlices) {
+  EXPECT_EQ(half_of_training(R"(g (float[4, 2] x, float[2] w) => (float loss)
+    { y = Mul(x, w) loss = ReduceMean <keepdims = 0> (y) })",
+                             "y = "),
+            "y = Mul(x, w)  # float[2,2]\n"
+            "loss:1 = ReduceMean(y) {keepdims=0}  # float[]\n"
+            "loss = Div(loss:1, loss_slices:0)  # float[]\n"
+            "output loss\n");
+}
+
+TEST(SplitToTrain, SumsAreWhatTheSlicesAddUpTo) {
+  EXPECT_EQ(half_of_training(R"(g (float[4, 2] x, float[2] w) => (float loss) <float c = {8}>
+    { y = Mul(x, w) s = ReduceSum <keepdims = 0> (y) loss = Div(s, c) })",
+                             "loss = "),
+            "loss = Div(s, c)  # float[]\noutput loss\n");
+}
+
+// A number more in every slice is right in a mean, where slices count by their share, and wrong in a sum.
+TEST(SplitToTrain, WhatIsAddedToALossCountsOnce) {
+  const char* text = R"(g (float[4, 2] x, float[2] w) => (float loss)
+    {{ y = Mul(x, w) l = {} <keepdims = 0> (y) n = ReduceL2 <keepdims = 0> (w) loss = Add(l, n) }})";
+  EXPECT_EQ(refusal_of_training(fmt::format(fmt::runtime(text), "ReduceMean")), "accepted");
+  EXPECT_THAT(refusal_of_training(fmt::format(fmt::runtime(text), "ReduceSum")), HasSubstr("node 'loss' (Add)"));
+}
+
+TEST(SplitToTrain, ClassesCountAlikeInEverySlice) {
+  const char* text = R"(g (float[4, 2] x, int64[4] labels, float[2] w) => (float loss)
+    {{ y = Mul(x, w) loss = SoftmaxCrossEntropyLoss <{}> (y, labels) }})";
+  EXPECT_EQ(refusal_of_training(fmt::format(fmt::runtime(text), "reduction = \"mean\"")), "accepted");
+  EXPECT_EQ(refusal_of_training(fmt::format(fmt::runtime(text), "reduction = \"sum\", ignore_index = 1")), "accepted");
+  EXPECT_THAT(refusal_of_training(fmt::format(fmt::runtime(text), "reduction = \"mean\", ignore_index = 1")),
+              HasSubstr("node 'loss' (SoftmaxCrossEntropyLoss): mixes the samples"));
+}
+
+TEST(SplitToTrain, RefusesWhatMixesSamples) {
+  for (const char* op : {"Softmax <axis = 0> (x)", "ReduceMax <keepdims = 1> (x, zero)", "Mul(mean, mean)",
+                         "Mul(x, mean)", "Sqrt(mean)", "Div(w, mean)"}) {
+    const std::string text = fmt::format(R"(g (float[4, 2] x, float[2] w) => (float loss) <int64[1] zero = {{0}}> {{
+      mean = ReduceMean <keepdims = 1> (x, zero)
+      y = {}
+      z = Mul(y, w)
+      loss = ReduceMean <keepdims = 0> (z)
+    }})",
+                                         op);
+    EXPECT_THAT(refusal_of_training(text), HasSubstr("node 'y'")) << op;
+  }
+}
+
+TEST(SplitToTrain, NamesBatchNormalizationThatNormalizesByItsBatch) {
+  EXPECT_THAT(refusal_of_training(R"(g (float[4, 2] x, float[2] w) => (float loss)
+    <float[2] b = {0, 0}, float[2] m = {0, 0}, float[2] v = {1, 1}>
+    { y, mean, var = BatchNormalization <training_mode = 1> (x, w, b, m, v) loss = ReduceMean <keepdims = 0> (y) })"),
+              HasSubstr("(BatchNormalization): mixes the samples of a batch"));
+}
+
+TEST(SplitToTrain, RefusesAVariableAsOutput) {
+  EXPECT_THAT(refusal_of_training("g (float[4, 2] x, float[2] w) => (float[4, 2] y, float[2] w) { y = Mul(x, w) }"),
+              HasSubstr("output 'w': a variable"));
+}
+
 }  // namespace
 }  // namespace podium::ir

@@ -1,0 +1,135 @@
+// Batch serialisation in training: the slices of a micro-batch train as the whole does.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "executor/session/training_session.h"
+#include "tests/support/run_text.h"
+
+namespace podium {
+namespace {
+
+using ::testing::FloatNear;
+using ::testing::HasSubstr;
+using ::testing::Pointwise;
+using testing::tensor;
+using testing::values;
+
+// Two layers and a squared error; "{}" is its reduction.
+constexpr const char* kLayers = R"(agraph (float[8,3] x, float[8,3] wanted) => (float loss, float[8,3] d)
+  <float[3,3] w0 = {{0.1,0.2,0.3, -0.1,0.4,0.2, 0.5,-0.2,0.1}}, float[3] b0 = {{0.1,0.1,0.1}},
+   float[3,3] w1 = {{0.3,-0.2,0.1, 0.2,0.1,-0.3, 0.1,0.1,0.4}}>
+  {{ a = MatMul(x, w0) c = Add(a, b0) d = Tanh(c)
+    e = MatMul(d, w1) g = Sub(e, wanted) h = Mul(g, g) loss = {} <keepdims = 0> (h) }})";
+
+// Steps first, then samples; what the cell holds before the first step has its samples on the second axis too.
+constexpr const char* kLstm = R"(agraph (float[3,8,2] x, float[8,1] wanted) => (float loss)
+  <float[1,8,2] w = {0.1,0.2,0.3,-0.1,0.4,0.2,0.5,-0.2, 0.1,0.3,-0.2,0.1,0.2,0.1,-0.3,0.1},
+   float[1,8,2] r = {0.1,-0.3,0.2,0.1,0.2,-0.4,0.1,0.2,-0.1,0.3,0.2,0.1,0.2,-0.1,-0.2,0.1},
+   float[1,8,2] start = {0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}, float[2,1] out = {0.5,-0.4}, int64[1] first = {0}>
+  { y, last = LSTM <hidden_size = 2> (x, w, r, , , start)
+    state = Squeeze(last, first) e = MatMul(state, out) g = Sub(e, wanted) h = Mul(g, g)
+    loss = ReduceMean <keepdims = 0> (h) })";
+
+importer::Model model_of(const std::string& body) { return importer::import_text(testing::model_text(body)); }
+
+ir::Tensor drawn(ir::Dims dims, std::mt19937& random) {
+  std::uniform_real_distribution<float> range(-1, 1);
+  std::vector<float> numbers(static_cast<std::size_t>(ir::element_count(dims)));
+  for (float& number : numbers) number = range(random);
+  return tensor<float>(dims, numbers);
+}
+
+struct Result {
+  std::map<std::string, std::vector<float>> tensors;
+};
+
+// Three steps with Adam; what comes back in the last one, and all weights.
+Result train(const std::string& body, Options strategy, int factor, const std::vector<std::string>& weights = {}) {
+  strategy.batch_serialization.factor = factor;
+  TrainingOptions options{.loss = "loss", .weights = weights};
+  options.session.strategy = strategy;
+  options.optimizer = ir::make_optimizer(ir::OptimizerKind::Adam, {{"learningRate", {0.01}}});
+  TrainingSession session(model_of(body), options);
+  std::mt19937 random(3);
+  Result result;
+  for (int step = 0; step < 3; ++step) {
+    std::vector<ir::Datum> inputs;
+    for (const executor::HostTensor& input : session.inputs()) {
+      ir::Dims dims = whole_type(input).dims;
+      const int count = strategy.batches_per_step * strategy.accumulation_factor * strategy.replicas;
+      if (count > 1) dims.insert(dims.begin(), count);
+      inputs.emplace_back(drawn(dims, random));
+    }
+    const auto outputs = session.run(inputs);
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const std::string& name = session.outputs()[i].name;
+      result.tensors[name + " " + ir::to_string(outputs[i].tensor.dims())] = values<float>(outputs[i].tensor);
+    }
+  }
+  for (const auto& [name, weight] : session.weights()) result.tensors[name] = values<float>(weight);
+  return result;
+}
+
+// Sums of the same numbers in another order.
+void expect_equal(const Result& found, const Result& wanted) {
+  ASSERT_EQ(found.tensors.size(), wanted.tensors.size());
+  for (const auto& [name, numbers] : wanted.tensors) {
+    ASSERT_TRUE(found.tensors.contains(name)) << name;
+    EXPECT_THAT(found.tensors.at(name), Pointwise(FloatNear(1e-5F), numbers)) << name;
+  }
+}
+
+std::string refusal(const std::string& body, const Options& strategy) {
+  try {
+    TrainingOptions options{.loss = "loss", .weights = {}};
+    options.session.strategy = strategy;
+    options.optimizer = ir::make_optimizer(ir::OptimizerKind::Adam);
+    TrainingSession session(model_of(body), options);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(SerialisedTraining, FourSlicesTrainAsTheWholeMicroBatch) {
+  for (const char* reduction : {"ReduceMean", "ReduceSum"}) {
+    const std::string body = fmt::format(fmt::runtime(kLayers), reduction);
+    expect_equal(train(body, {}, 4), train(body, {}, 1));
+    const Options mean{.batches_per_step = 2, .accumulation_factor = 3, .reduction = Reduction::Mean};
+    expect_equal(train(body, mean, 4), train(body, mean, 1));
+  }
+}
+
+TEST(SerialisedTraining, ALstmsSamplesAreOnItsSecondAxis) {
+  const std::vector<std::string> weights{"w", "r", "out"};
+  expect_equal(train(kLstm, {}, 4, weights), train(kLstm, {}, 1, weights));
+}
+
+// The loss of a micro-batch, gradients of its weights and of what each sample has, however much of them comes back.
+TEST(SerialisedTraining, TensorsComeBackAsOfTheWholeMicroBatch) {
+  for (const AnchorReturn returns : {AnchorReturn::All, AnchorReturn::Final, AnchorReturn::Sum, AnchorReturn::EveryN}) {
+    SCOPED_TRACE(static_cast<int>(returns));
+    Options options{.batches_per_step = 4, .accumulation_factor = 2, .reduction = Reduction::Mean};
+    options.mean_strategy = MeanStrategy::Running;
+    for (const char* name : {"Gradient___w0", "Gradient___d", "d"}) options.anchors[name] = {.returns = returns, .every = 2};
+    const std::string body = fmt::format(fmt::runtime(kLayers), "ReduceMean");
+    expect_equal(train(body, options, 4), train(body, options, 1));
+  }
+}
+
+TEST(SerialisedTraining, RefusesWhatHasNoSlices) {
+  Options options;
+  options.batch_serialization.factor = 3;
+  const std::string body = fmt::format(fmt::runtime(kLayers), "ReduceMean");
+  EXPECT_THAT(refusal(body, options), HasSubstr("input 'x': a batch of 8 found, a multiple of 3 slices needed"));
+  options.batch_serialization.factor = 2;
+  options.anchors["Accl1___w0"] = {};
+  EXPECT_THAT(refusal(body, options), HasSubstr("output 'Accl1___w0': it is not known"));
+  EXPECT_THAT(refusal(kLstm, {.batch_serialization = {.factor = 2}}), HasSubstr("initial_h is [1,8,2], [1,4,2] needed"));
+}
+
+}  // namespace
+}  // namespace podium
