@@ -1,6 +1,9 @@
 #include "ir/gradient.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <memory>
 
 #include "ir/element.h"
 
@@ -36,9 +39,24 @@ double to_double(T value) {
   return static_cast<float>(value);
 }
 
+// Large memory that the system hands out as zeros: pages that nobody writes cost neither memory nor time,
+// which is what an estimate of a model without its weights needs.
+Tensor zeros(DataType element, Dims dims) {
+  constexpr std::size_t kAlignment = 64;  // as tensors promise
+  std::size_t bytes = static_cast<std::size_t>(element_count(dims)) * storage_bytes(element);
+  std::size_t room = bytes + kAlignment;
+  const std::shared_ptr<void> owner(std::calloc(room, 1), std::free);
+  void* memory = owner.get();
+  if (memory == nullptr) throw Error("out of memory: {} bytes for one tensor", bytes);
+  return Tensor::adopt(element, std::move(dims), std::align(kAlignment, bytes, memory, room), owner);
+}
+
 }  // namespace
 
 Tensor filled(DataType element, Dims dims, double value) {
+  constexpr std::int64_t kLarge = 1 << 18;
+  if (value == 0 && !std::signbit(value) && element_count(dims) >= kLarge)
+    return zeros(element, std::move(dims));
   Tensor tensor(element, std::move(dims));
   with_float(element, [&](auto kind) {
     using T = decltype(kind);
@@ -63,13 +81,15 @@ Tensor multiplied(const Tensor& tensor, double factor, DataType element) {
 
 Dims GradientContext::static_dims(ValueId value) const {
   if (!type(value).is_static()) {
-    throw Error("the gradient needs the shape of '{}', which is {}", builder.graph()[value].name, to_string(type(value)));
+    throw Error("the gradient needs the shape of '{}', which is {}", builder.graph()[value].name,
+                to_string(type(value)));
   }
   return type(value).dims;
 }
 
 std::int64_t GradientContext::rank(ValueId value) const {
-  if (!type(value).has_rank) throw Error("the gradient needs the rank of '{}', which is not known", builder.graph()[value].name);
+  if (!type(value).has_rank)
+    throw Error("the gradient needs the rank of '{}', which is not known", builder.graph()[value].name);
   return type(value).rank();
 }
 
@@ -102,14 +122,16 @@ ValueId GradientContext::sum_to_shape_of(ValueId gradient, ValueId like) {
     const ValueId aligned = call("Concat", {ones, call("Shape", {like})}, {{"axis", std::int64_t{0}}});
     const ValueId where = call("NonZero", {call("Equal", {aligned, ints({1})})});
     const ValueId axes = call("Squeeze", {where, ints({0})});
-    return reshape_like(call("ReduceSum", {gradient, axes}, {{"noop_with_empty_axes", std::int64_t{1}}}), like);
+    return reshape_like(call("ReduceSum", {gradient, axes}, {{"noop_with_empty_axes", std::int64_t{1}}}),
+                        like);
   }
   const Dims from = type(gradient).dims;
   const Dims to = type(like).dims;
   IntList axes;
   for (std::int64_t i = 0; i < std::ssize(from); ++i) {
     const bool is_extra = i < extra;
-    if (is_extra || (to[static_cast<std::size_t>(i - extra)] == 1 && from[static_cast<std::size_t>(i)] != 1)) {
+    if (is_extra ||
+        (to[static_cast<std::size_t>(i - extra)] == 1 && from[static_cast<std::size_t>(i)] != 1)) {
       axes.push_back(i);
     }
   }

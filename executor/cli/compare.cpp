@@ -1,7 +1,11 @@
 #include "executor/cli/compare.h"
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
+#include <limits>
+
+#include "executor/session/host_arrays.h"
 
 namespace podium::cli {
 
@@ -69,19 +73,22 @@ void with_real_type(DataType type, Use&& use) {
 }
 
 template <class T>
-void compare_numbers(const Tensor& found, const Tensor& expected, const Tolerance& tolerance, Comparison& result) {
+void compare_numbers(const Tensor& found, const Tensor& expected, const Tolerance& tolerance,
+                     Comparison& result) {
   const T* left = found.data<T>();
   const T* right = expected.data<T>();
   for (std::int64_t i = 0; i < found.size(); ++i) {
     const double a = to_double(left[i]);
     const double b = to_double(right[i]);
     if (a != b && !std::isnan(b)) result.largest_error = std::fmax(result.largest_error, std::fabs(a - b));
-    if (result.agrees() && !close(a, b, tolerance)) result.reason = fmt::format("element {} is {}, {} expected", i, a, b);
+    if (result.agrees() && !close(a, b, tolerance))
+      result.reason = fmt::format("element {} is {}, {} expected", i, a, b);
   }
 }
 
 template <class T>
-void compare_complex(const Tensor& found, const Tensor& expected, const Tolerance& tolerance, Comparison& result) {
+void compare_complex(const Tensor& found, const Tensor& expected, const Tolerance& tolerance,
+                     Comparison& result) {
   const auto* left = found.data<std::complex<T>>();
   const auto* right = expected.data<std::complex<T>>();
   for (std::int64_t i = 0; i < found.size(); ++i) {
@@ -90,7 +97,8 @@ void compare_complex(const Tensor& found, const Tensor& expected, const Toleranc
     const double error = std::abs(a - b);
     result.largest_error = std::fmax(result.largest_error, error);
     if (!result.agrees() || error <= tolerance.absolute + tolerance.relative * std::abs(b)) continue;
-    result.reason = fmt::format("element {} is {}{:+}i, {}{:+}i expected", i, a.real(), a.imag(), b.real(), b.imag());
+    result.reason =
+        fmt::format("element {} is {}{:+}i, {}{:+}i expected", i, a.real(), a.imag(), b.real(), b.imag());
   }
 }
 
@@ -102,10 +110,11 @@ void compare_strings(const Tensor& found, const Tensor& expected, Comparison& re
   }
 }
 
-void compare_tensors(const Tensor& found, const Tensor& expected, const Tolerance& tolerance, Comparison& result) {
+void compare_tensors(const Tensor& found, const Tensor& expected, const Tolerance& tolerance,
+                     Comparison& result) {
   if (found.type() != expected.type() || found.dims() != expected.dims()) {
-    result.reason =
-        fmt::format("{} found, {} expected", to_string(found.type_and_dims()), to_string(expected.type_and_dims()));
+    result.reason = fmt::format("{} found, {} expected", to_string(found.type_and_dims()),
+                                to_string(expected.type_and_dims()));
     return;
   }
   switch (found.type()) {
@@ -116,16 +125,16 @@ void compare_tensors(const Tensor& found, const Tensor& expected, const Toleranc
     case DataType::String:
       return compare_strings(found, expected, result);
     default:
-      with_real_type(found.type(), [&](auto tag) {
-        compare_numbers<decltype(tag)>(found, expected, tolerance, result);
-      });
+      with_real_type(found.type(),
+                     [&](auto tag) { compare_numbers<decltype(tag)>(found, expected, tolerance, result); });
   }
 }
 
 void compare_into(const ir::Datum& found, const ir::Datum& expected, const Tolerance& tolerance,
                   Comparison& result) {
   if (found.holds != expected.holds) {
-    result.reason = fmt::format("{} found, {} expected", to_string(type_of(found)), to_string(type_of(expected)));
+    result.reason =
+        fmt::format("{} found, {} expected", to_string(type_of(found)), to_string(type_of(expected)));
     return;
   }
   if (found.is_tensor()) return compare_tensors(found.tensor, expected.tensor, tolerance, result);
@@ -146,6 +155,22 @@ Comparison compare(const ir::Datum& found, const ir::Datum& expected, const Tole
   Comparison result;
   compare_into(found, expected, tolerance, result);
   return result;
+}
+
+double largest_difference(const Tensor& a, const Tensor& b) {
+  const Tensor left = cast(a, DataType::Double);
+  const Tensor right = cast(b, DataType::Double);
+  IR_CHECK(left.size() == right.size(), "{} and {} elements", left.size(), right.size());
+  const double* found = left.data<double>();
+  const double* wanted = right.data<double>();
+  double largest = 0;
+  for (std::int64_t i = 0; i < left.size(); ++i) {
+    if (found[i] == wanted[i] || (std::isnan(found[i]) && std::isnan(wanted[i]))) continue;
+    const double difference = std::fabs(found[i] - wanted[i]) / std::fmax(1.0, std::fabs(wanted[i]));
+    if (std::isnan(difference)) return std::numeric_limits<double>::infinity();
+    largest = std::max(largest, difference);
+  }
+  return largest;
 }
 
 double element_as_double(const Tensor& tensor, std::int64_t i) {

@@ -22,6 +22,10 @@ struct Comparison {
 /// NaN equal NaN, strings exactly.
 Comparison compare(const ir::Datum& found, const ir::Datum& expected, const Tolerance& tolerance);
 
+/// The largest |a - b| / max(1, |b|) over the elements of two tensors of real numbers with as many elements;
+/// NaN equals NaN, and is infinitely far from anything else.
+double largest_difference(const ir::Tensor& a, const ir::Tensor& b);
+
 /// Element `i` of a tensor of real numbers, for showing. Error for strings and complex numbers.
 double element_as_double(const ir::Tensor& tensor, std::int64_t i);
 

@@ -4,19 +4,15 @@
 #include <algorithm>
 #include <chrono>
 
-#include "annotate/rules.h"
+#include "executor/cli/compare_training.h"
+#include "executor/cli/compare_trials.h"
 #include "executor/cli/machine.h"
 #include "executor/cli/options.h"
 #include "executor/cli/progress.h"
 #include "executor/cli/reference_run.h"
 #include "executor/cli/run_inputs.h"
-#include "executor/cli/session_options.h"
-#include "executor/cli/strategies.h"
 #include "executor/cli/write_file.h"
 #include "executor/report/comparison.h"
-#include "executor/report/model_summary.h"
-#include "executor/session/check_options.h"
-#include "executor/session/place_model.h"
 #include "executor/session/session.h"
 
 namespace podium::cli {
@@ -25,8 +21,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using report::ComparedStrategy;
 
-const std::vector<OptionGroup> kGroups{OptionGroup::Data, OptionGroup::Comparison, OptionGroup::Strategy,
-                                       OptionGroup::Compare, OptionGroup::Session};
+const std::vector<OptionGroup> kGroups{OptionGroup::Data,    OptionGroup::Comparison,   OptionGroup::Strategy,
+                                       OptionGroup::Compare, OptionGroup::TrainingStep, OptionGroup::Session};
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -39,8 +35,7 @@ struct Job {
   std::map<std::string, ir::Type> input_types = {};  ///< of a micro-batch, as files tell them
   importer::Model imported = {};
   importer::Model model = {};  ///< optimized
-  std::vector<Strategy> strategies = {};
-  std::vector<podium::Options> settings = {};  ///< of each strategy
+  std::vector<Trial> trials = {};
   std::optional<ReferenceRun> reference = {};
 };
 
@@ -53,49 +48,20 @@ importer::Model optimized(const Job& job, importer::Model model) {
   return model;
 }
 
-// In an error or a note.
-std::string where_is(const Options& options, const Strategy& strategy) {
-  return options.strategies_file.empty() ? strategy.name : options.strategies_file + ": " + strategy.name;
-}
-
-// The optimized model with the annotations of a strategy, which nodes take, and a session checks, only before
-// the passes.
-importer::Model placed(const Job& job, const Strategy& strategy, const podium::Options& settings) {
+// The optimized model with the annotations of a strategy, which nodes take only before the passes.
+importer::Model placed(const Job& job, const Trial& trial) {
   importer::Model model = job.imported;
-  if (!strategy.annotations.is_null()) {
-    const std::string where = where_is(job.options, strategy) + ": annotate";
-    annotate::apply_rules(model.graph, annotate::read_rules(strategy.annotations.dump(), where));
-  }
-  if (const auto reason = why_illegal(settings)) throw Error(*reason);
-  check_annotations(model, settings);
-  check_overrides(settings, model.graph);
-  return strategy.annotations.is_null() ? job.model : optimized(job, std::move(model));
+  annotate_trial(model, job.options, trial);
+  return trial.strategy.annotations.is_null() ? job.model : optimized(job, std::move(model));
 }
 
 int micro_batches_of(const podium::Options& settings) {
   return settings.batches_per_step * settings.accumulation_factor * settings.replicas;
 }
 
-std::vector<Strategy> strategies_of(const Options& options, const device::Device& device,
-                                    const ir::Graph& graph) {
-  if (!options.strategies_file.empty()) {
-    return read_strategies(read_file(options.strategies_file), options.strategies_file, options.session_json);
-  }
-  const bool has_batches = options.session.batches_per_step > 1;
-  return sensible_strategies(
-      {.base = options.session_json,
-       .processors = options.session.ipus > 0 ? options.session.ipus : device.processors,
-       .micro_batches = has_batches ? micro_batches_of(options.session) : 0,
-       .ops = static_cast<int>(graph.ops.size()),
-       .batch = samples_of(graph),
-       .weight_bytes = static_cast<std::int64_t>(report::summarize(graph).parameter_bytes),
-       .memory_bytes = device.memory_bytes(),
-       .tiles = device.tiles});
-}
-
-void run_numbers(InferenceSession& session, const Job& job, std::size_t index, ComparedStrategy& compared) {
+void run_numbers(InferenceSession& session, const Job& job, const Trial& trial, ComparedStrategy& compared) {
   if (!job.reference || !session.can_run()) return;
-  const int micro_batches = micro_batches_of(job.settings[index]);
+  const int micro_batches = micro_batches_of(trial.settings);
   const std::vector<ir::Datum> inputs = job.reference->inputs(micro_batches);
   const auto start = Clock::now();
   const auto outputs = session.run(inputs);
@@ -103,37 +69,19 @@ void run_numbers(InferenceSession& session, const Job& job, std::size_t index, C
   compared.difference = job.reference->difference(outputs, micro_batches);
 }
 
-ComparedStrategy try_strategy(const Job& job, std::size_t index) {
-  const podium::Options& settings = job.settings[index];
-  ComparedStrategy compared{
-      .name = job.strategies[index].name,
-      .run = {.model = job.options.paths[0],
-              .strategy = job.strategies[index].name,
-              .device = job.device.name,
-              .options = job.strategies[index].options,
-              .micro_batches = settings.batches_per_step * settings.accumulation_factor,
-              .samples_per_micro_batch = static_cast<double>(samples_of(job.model.graph)),
-              .is_estimate = job.options.estimate}};
-  try {
-    const auto start = Clock::now();
-    InferenceSession session(placed(job, job.strategies[index], settings),
-                             {.seed = job.options.seed,
-                              .threads = job.options.threads,
-                              .optimized = true,
-                              .strategy = settings,
-                              .device = job.device,
-                              .clock = true,
-                              .estimate = job.options.estimate});
-    compared.run.prepare_seconds = seconds_since(start);
-    run_numbers(session, job, index, compared);
-    if (session.timeline() == nullptr) throw Error("cannot be clocked: {}", fmt::join(session.notes(), "; "));
-    compared.run.timeline = *session.timeline();
-  } catch (const Error& error) {
-    compared.refusal = error.what();
-  } catch (const std::bad_alloc&) {
-    compared.refusal = "out of memory on this machine";
-  }
-  return compared;
+void try_strategy(const Job& job, const Trial& trial, ComparedStrategy& compared) {
+  const auto start = Clock::now();
+  InferenceSession session(placed(job, trial), {.seed = job.options.seed,
+                                                .threads = job.options.threads,
+                                                .optimized = true,
+                                                .strategy = trial.settings,
+                                                .device = job.device,
+                                                .clock = true,
+                                                .estimate = job.options.estimate});
+  compared.run.prepare_seconds = seconds_since(start);
+  run_numbers(session, job, trial, compared);
+  if (session.timeline() == nullptr) throw Error("cannot be clocked: {}", fmt::join(session.notes(), "; "));
+  compared.run.timeline = *session.timeline();
 }
 
 Job make_job(const Options& options) {
@@ -143,23 +91,32 @@ Job make_job(const Options& options) {
   if (options.dims.empty()) job.input_types = micro_batch_types(job.given, signature, {});
   job.imported = import(options, job.input_types);
   job.model = optimized(job, job.imported);
-  job.strategies = strategies_of(options, job.device, job.model.graph);
-  Notes notes = options.notes;
-  for (const Strategy& strategy : job.strategies) {
-    Notes its_own;
-    job.settings.push_back(read_options(strategy.options.dump(), where_is(options, strategy), its_own));
-    if (!options.strategies_file.empty()) notes.insert(notes.end(), its_own.begin(), its_own.end());
-  }
-  print_notes(notes, options);
+  const int asked = options.session.batches_per_step > 1 ? micro_batches_of(options.session) : 0;
+  job.trials = make_trials(options, sensible_strategies,
+                           strategy_request(options, job.device, job.model.graph, asked));
   return job;
 }
 
 void run_reference(Job& job) try {
   int most = 1;
-  for (const podium::Options& settings : job.settings) most = std::max(most, micro_batches_of(settings));
+  for (const Trial& trial : job.trials) most = std::max(most, micro_batches_of(trial.settings));
   job.reference.emplace(job.model, most, job.given, job.options);
 } catch (const Error& error) {
   throw error.at(job.options.paths[0]);
+}
+
+std::vector<ComparedStrategy> compare_inference(const Options& options) {
+  Job job = make_job(options);
+  Progress progress("compare", job.trials.size(), options.quiet);
+  if (!options.estimate) run_reference(job);
+  std::vector<ComparedStrategy> compared;
+  for (const Trial& trial : job.trials) {
+    compared.push_back(attempt(options, trial, job.device.name, samples_of(job.model.graph),
+                               [&](ComparedStrategy& result) { try_strategy(job, trial, result); }));
+    progress.advance();
+  }
+  progress.finish();
+  return compared;
 }
 
 // Whether every strategy that was run gave the numbers of one processor; says so.
@@ -188,26 +145,22 @@ bool agree(const std::vector<ComparedStrategy>& strategies, double tolerance) {
 int run_compare(const Arguments& arguments) {
   const Options options = parse("compare", arguments, kGroups);
   if (options.help) {
-    fmt::print("{}", help("compare", "Clocks and runs strategies on one model, and prints them best first.",
-                          kGroups));
+    fmt::print(
+        "{}",
+        help("compare",
+             "Clocks and runs strategies on one model, or trains it under them, and prints them best first.",
+             kGroups));
     return 0;
   }
   if (options.paths.size() != 1)
     throw UsageError("compare: {} models found, one needed", options.paths.size());
-  Job job = make_job(options);
-  Progress progress("compare", job.strategies.size(), options.quiet);
-  if (!options.estimate) run_reference(job);
-  std::vector<ComparedStrategy> compared;
-  for (std::size_t i = 0; i < job.strategies.size(); ++i) {
-    compared.push_back(try_strategy(job, i));
-    progress.advance();
-  }
-  progress.finish();
+  std::vector<ComparedStrategy> compared =
+      options.trains ? compare_training(options) : compare_inference(options);
   report::sort_best_first(compared);
   if (!options.report_file.empty()) {
     write_file(options.report_file, report::comparison_json(options.paths[0], compared).dump(2) + "\n");
   }
-  fmt::print("{}", report::comparison_table(compared));
+  fmt::print("{}", report::comparison_table(compared, options.trains));
   return agree(compared, options.relative) ? 0 : 1;
 }
 

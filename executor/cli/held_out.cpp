@@ -3,32 +3,25 @@
 #include <numeric>
 
 #include "executor/session/host_arrays.h"
+#include "ir/passes/make_training.h"
 
 namespace podium::cli {
-namespace {
 
-const ir::Tensor& output_named(const InferenceSession& session, std::span<const ir::Datum> outputs,
-                               const std::string& name) {
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (session.outputs()[i].name == name) return outputs[i].tensor;
+HeldOut::HeldOut(importer::Model model, const std::string& loss, const TensorsByName& weights,
+                 std::optional<Classes> classes, const Samples& samples, const SessionOptions& options)
+    : loss_(loss), classes_(std::move(classes)), samples_(samples) {
+  std::vector<std::string> names;
+  for (const auto& [name, weight] : weights) names.push_back(name);
+  ir::take_weights(model.graph, names);
+  SessionOptions settings{.seed = options.seed, .threads = options.threads};
+  settings.strategy.anchors.try_emplace(loss_);
+  if (classes_) settings.strategy.anchors.try_emplace(classes_->scores);
+  session_.emplace(std::move(model), settings);
+  for (const executor::HostTensor& input : session_->inputs()) {
+    if (!weights.contains(input.name)) data_.push_back(input);
   }
-  IR_CHECK(false, "output {} does not come back", name);
-}
-
-}  // namespace
-
-HeldOut::HeldOut(importer::Model model, std::string loss, std::optional<Classes> classes, Samples samples,
-                 const SessionOptions& options)
-    : model_(std::move(model)),
-      loss_(std::move(loss)),
-      classes_(std::move(classes)),
-      samples_(std::move(samples)) {
-  options_ = {.seed = options.seed, .threads = options.threads};
-  options_.strategy.anchors.try_emplace(loss_);
-  if (classes_) options_.strategy.anchors.try_emplace(classes_->scores);
-  const InferenceSession session = session_with({});
-  check_samples(samples_, session.inputs());
-  micro_batch_ = whole_type(session.inputs()[0]).dims[0];
+  check_samples(samples_, data_);
+  micro_batch_ = whole_type(data_.at(0)).dims[0];
   if (samples_.count < micro_batch_) {
     throw Error("{}: {} samples found, at least the {} of a micro-batch needed",
                 samples_.files.begin()->second, samples_.count, micro_batch_);
@@ -36,31 +29,29 @@ HeldOut::HeldOut(importer::Model model, std::string loss, std::optional<Classes>
   if (classes_) check_labels(*classes_, samples_);
 }
 
-InferenceSession HeldOut::session_with(const TensorsByName& weights) const {
-  importer::Model model = model_;
-  for (ir::Value& value : model.graph.values) {
-    const auto found = weights.find(value.name);
-    if (found != weights.end() && value.constant) value.constant = found->second;
+const ir::Tensor& HeldOut::output(std::span<const ir::Datum> outputs, const std::string& name) const {
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (session_->outputs()[i].name == name) return outputs[i].tensor;
   }
-  return InferenceSession(std::move(model), options_);
+  IR_CHECK(false, "output {} does not come back", name);
 }
 
-Score HeldOut::evaluate(const TensorsByName& weights) const {
-  InferenceSession session = session_with(weights);
+Score HeldOut::evaluate(const TensorsByName& weights) {
   const std::int64_t batches = samples_.count / micro_batch_;
   std::vector<std::int64_t> rows(static_cast<std::size_t>(micro_batch_));
-  std::vector<executor::HostTensor> labels;
-  for (const executor::HostTensor& input : session.inputs()) {
-    if (classes_ && input.name == classes_->labels) labels.push_back(input);
-  }
   Score score;
   for (std::int64_t batch = 0; batch < batches; ++batch) {
     std::iota(rows.begin(), rows.end(), batch * micro_batch_);
-    const auto outputs = session.run(take_rows(samples_, rows, session.inputs()));
-    score.loss += cast(output_named(session, outputs, loss_), ir::DataType::Double).to_number();
-    if (!classes_) continue;
-    score.tally.add(*classes_, output_named(session, outputs, classes_->scores),
-                    take_rows(samples_, rows, labels)[0].tensor);
+    std::map<std::string_view, ir::Datum> given(weights.begin(), weights.end());
+    const std::vector<ir::Datum> taken = take_rows(samples_, rows, data_);
+    for (std::size_t i = 0; i < data_.size(); ++i) given.emplace(data_[i].name, taken[i]);
+    std::vector<ir::Datum> inputs;
+    for (const executor::HostTensor& input : session_->inputs()) inputs.push_back(given.at(input.name));
+    const auto outputs = session_->run(inputs);
+    score.loss += cast(output(outputs, loss_), ir::DataType::Double).to_number();
+    if (classes_) {
+      score.tally.add(*classes_, output(outputs, classes_->scores), given.at(classes_->labels).tensor);
+    }
   }
   score.loss /= static_cast<double>(batches);
   return score;

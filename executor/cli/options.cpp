@@ -45,6 +45,7 @@ cxxopts::Options make(std::string_view command, std::string_view what,
         "repeat", "N runs; the median time is reported", cxxopts::value<std::string>()->default_value("1"));
   }
   if (has(groups, OptionGroup::Train)) add_train_flags(options);
+  if (has(groups, OptionGroup::TrainingStep)) add_step_flags(options);
   if (has(groups, OptionGroup::Comparison)) {
     options.add_options("Comparison")("rtol", "relative tolerance",
                                       cxxopts::value<std::string>()->default_value("1e-3"))(
@@ -110,6 +111,10 @@ void read_shared(const cxxopts::ParseResult& result, const std::vector<OptionGro
   if (has(groups, OptionGroup::Train)) {
     options.train = read_train_flags(result);
     read_precision(result, options);
+  }
+  if (has(groups, OptionGroup::TrainingStep)) {
+    options.trains = result.count("train") > 0;
+    options.train = read_step_flags(result);
   }
   if (has(groups, OptionGroup::Data) || has(groups, OptionGroup::Info) || has(groups, OptionGroup::Train)) {
     if (result.count("report") > 0) options.report_file = result["report"].as<std::string>();

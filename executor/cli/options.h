@@ -40,6 +40,7 @@ struct Options {
   std::string device;           ///< the name of a preset, or a file; of info "" when none is asked for
   bool names_device = false;    ///< --device was given
   std::string strategies_file;  ///< compare --strategies
+  bool trains = false;          ///< compare --train
   TrainOptions train = {};
   podium::Options session = {};                            ///< of --options FILE and the flags over it
   nlohmann::json session_json = nlohmann::json::object();  ///< the same as a file would say it
@@ -56,7 +57,17 @@ struct Options {
 };
 
 /// Options that a command takes beside --help, --quiet and --verbose.
-enum class OptionGroup : std::uint8_t { Data, Comparison, Strategy, Clock, Compare, Session, Info, Train };
+enum class OptionGroup : std::uint8_t {
+  Data,
+  Comparison,
+  Strategy,
+  Clock,
+  Compare,
+  TrainingStep,
+  Session,
+  Info,
+  Train
+};
 
 /// UsageError for an unknown option (naming the nearest), a missing or malformed value. Error for an options
 /// file that cannot be read.

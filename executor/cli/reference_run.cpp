@@ -1,9 +1,7 @@
 #include "executor/cli/reference_run.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <limits>
 
 #include "executor/cli/compare.h"
 #include "executor/cli/run_inputs.h"
@@ -39,12 +37,6 @@ ir::Tensor repeated(const std::string& name, const ir::Datum& given, const ir::T
 
 bool has_numbers(const ir::Datum& datum) {
   return datum.is_tensor() && datum.tensor.type() != ir::DataType::String && !is_complex(datum.tensor.type());
-}
-
-double difference_of(double a, double b) {
-  if (a == b || (std::isnan(a) && std::isnan(b))) return 0;
-  const double difference = std::abs(a - b) / std::max(1.0, std::abs(b));
-  return std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference;
 }
 
 }  // namespace
@@ -92,11 +84,8 @@ std::optional<double> ReferenceRun::difference(std::span<const ir::Datum> output
     const ir::Tensor& wanted = outputs_[i].tensor;
     if (found.size() * micro_batches_ != wanted.size() * micro_batches)
       continue;  // not everything comes back
-    largest = largest.value_or(0);
-    for (std::int64_t at = 0; at < found.size(); ++at) {
-      largest =
-          std::max(*largest, difference_of(element_as_double(found, at), element_as_double(wanted, at)));
-    }
+    const ir::Tensor first = ir::Tensor::adopt(wanted.type(), found.dims(), wanted.raw(), nullptr);
+    largest = std::max(largest.value_or(0), largest_difference(found, first));
   }
   return largest;
 }

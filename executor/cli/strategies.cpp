@@ -4,19 +4,16 @@
 
 #include <algorithm>
 
+#include "executor/cli/strategy_sizes.h"
+
 namespace podium::cli {
 namespace {
 
 using nlohmann::json;
 using Path = json::json_pointer;
 
-constexpr int kBatchesAProcessor = 4;  // of a step: fills a pipeline for four fifths of its time
-constexpr int kMostPipelines = 4;
 constexpr int kLongPipeline = 256;  // is not tried with few batches: it would fill and drain most of the time
-constexpr int kLeastPhases = 4;
 constexpr int kMostSlices = 4;
-constexpr int kLeastIoTiles = 32;
-constexpr int kIoShare = 16;  // one tile in so many for input and output
 
 void put_weights_off_chip(json& options) {
   options[Path("/weightTensorLocationSettings/location/storage")] = "OffChip";
@@ -24,10 +21,8 @@ void put_weights_off_chip(json& options) {
 
 class List {
  public:
-  explicit List(const StrategyRequest& request) : request_(request) {
-    micro_batches_ =
-        request.micro_batches > 0 ? request.micro_batches : kBatchesAProcessor * request.processors;
-  }
+  explicit List(const StrategyRequest& request)
+      : request_(request), micro_batches_(micro_batches_of_step(request)) {}
 
   /// A strategy of `processors` a replica, with the step's micro-batches shared out over the replicas.
   json& add(std::string name, int processors, int replicas = 1) {
@@ -58,11 +53,11 @@ class List {
     const char* const where = processors == 2 ? "phases in turns on 2" : "phases on 1 with IO tiles";
     json& options = add(where, processors, replicas);
     options["virtualGraphMode"] = "ExecutionPhases";
-    options["executionPhaseSettings"] = {{"phases", phases()}, {"stages", processors}};
+    options["executionPhaseSettings"] = {{"phases", phases_that_fit(request_)}, {"stages", processors}};
     options["syncPattern"] = "ReplicaAndLadder";
     put_weights_off_chip(options);
     if (processors > 1) return;
-    options["numIOTiles"] = io_tiles();
+    options["numIOTiles"] = sensible_io_tiles(request_);
     options[Path("/weightTensorLocationSettings/location/loadTileSet")] = "IO";
   }
   /// The last strategy once more with a part of each weight on each replica.
@@ -76,13 +71,13 @@ class List {
     const int slices = request_.batch % kMostSlices == 0 ? kMostSlices : 2;
     if (request_.batch % slices != 0) return;
     json& options = again(fmt::format("batch in {} slices", slices));
-    options["numIOTiles"] = io_tiles();
+    options["numIOTiles"] = sensible_io_tiles(request_);
     options["batchSerializationSettings"] = {{"factor", slices}, {"ioMode", "IOOverlapped"}};
   }
   void with_overlapped_io() {
     json& options = again("host IO overlapped");
     if (options["virtualGraphMode"] == "Off") options["virtualGraphMode"] = "Auto";
-    options["numIOTiles"] = io_tiles();
+    options["numIOTiles"] = sensible_io_tiles(request_);
     options["exchangeStrategy"] = "OverlapInnerLoop";
   }
 
@@ -95,32 +90,10 @@ class List {
     strategies.push_back(std::move(strategy));
     return strategies.back().options;
   }
-  int io_tiles() const { return std::max(kLeastIoTiles, request_.tiles / kIoShare / 2 * 2); }
-  /// An even number of which four fit into a processor's memory: two in use, two on their way.
-  int phases() const {
-    const std::int64_t memory = std::max<std::int64_t>(request_.memory_bytes, 1);
-    const std::int64_t wanted = (kLeastPhases * request_.weight_bytes + memory - 1) / memory;
-    const std::int64_t most = std::max(request_.ops, 2);
-    return static_cast<int>(std::min(std::max<std::int64_t>(wanted, kLeastPhases), most)) / 2 * 2;
-  }
 
   const StrategyRequest& request_;
-  int micro_batches_ = 1;
+  int micro_batches_;
 };
-
-// Lengths of pipelines shorter than the whole, longest first: halves of it as long as the weights fit.
-std::vector<int> shorter_pipelines(const StrategyRequest& request) {
-  std::vector<int> lengths;
-  for (int length = request.processors; length % 2 == 0 && length > 2;) {
-    length /= 2;
-    const bool fits = request.weight_bytes < length * request.memory_bytes;
-    if (length > request.ops) continue;
-    if (!fits && !lengths.empty()) break;
-    lengths.push_back(length);
-    if (lengths.size() == kMostPipelines) break;
-  }
-  return lengths;
-}
 
 void add_whole_device(List& list, int processors) {
   list.sharded(processors);
@@ -156,7 +129,7 @@ Strategy read_strategy(const json& entry, const std::string& place, const json& 
 
 }  // namespace
 
-std::vector<Strategy> sensible_strategies(const StrategyRequest& request) {
+std::vector<Strategy> sensible_strategies(StrategyRequest request) {
   const int processors = request.processors;
   List list(request);
   list.add("one processor", 1);

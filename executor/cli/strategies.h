@@ -30,7 +30,11 @@ struct StrategyRequest {
 /// One processor, sharded, pipelined, phased, replicated, and their combinations on all the processors. In a
 /// step each takes the same micro-batches in the same order, so that times and outputs can be compared; but
 /// for the pipeline with fewer of them, whose name says so. The first is the run on one processor.
-std::vector<Strategy> sensible_strategies(const StrategyRequest& request);
+std::vector<Strategy> sensible_strategies(StrategyRequest request);
+
+/// For training: the same, with recomputation, optimizer state and all else off chip, sharded over replicas.
+/// An update takes the same micro-batches in the same order, so that the weights after it can be compared.
+std::vector<Strategy> sensible_training_strategies(StrategyRequest request);
 
 /// The list of --strategies: [{"name": ..., "options": {...}, "annotate": [...]}], its options over `base`.
 /// Error names `where` (a file), the entry, what was found and what was needed.

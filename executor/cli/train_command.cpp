@@ -5,6 +5,8 @@
 #include <chrono>
 #include <tuple>
 
+#include "executor/cli/held_out.h"
+#include "executor/cli/in_model.h"
 #include "executor/cli/machine.h"
 #include "executor/cli/progress.h"
 #include "executor/cli/report_files.h"
@@ -28,29 +30,12 @@ double seconds_since(WallClock::time_point start) {
   return std::chrono::duration<double>(WallClock::now() - start).count();
 }
 
-// The error with the model's name in front.
-template <class Step>
-auto in_model(const Options& options, Step step) {
-  try {
-    return step();
-  } catch (const UsageError&) {
-    throw;
-  } catch (const Error& error) {
-    throw error.at(options.paths[0]);
-  } catch (const std::bad_alloc&) {
-    throw Error("{}: out of memory", options.paths[0]);
-  }
-}
-
 TrainingSession make_session(const TrainingJob& job) {
-  TrainingOptions settings{
-      .session = session_options(job.options), .loss = job.loss, .optimizer = job.optimizer};
-  settings.session.clock = true;
-  settings.session.events = !job.options.trace_file.empty();
-  settings.session.estimate = job.options.estimate;
-  settings.session.strategy.loss_scaling.automatic |= job.options.train.loss_scale == kAutomatic;
-  if (job.classes) settings.session.strategy.anchors.try_emplace(job.classes->scores);
-  return in_model(job.options, [&] { return TrainingSession(job.model, settings); });
+  SessionOptions session = session_options(job.options);
+  session.clock = true;
+  session.events = !job.options.trace_file.empty();
+  session.estimate = job.options.estimate;
+  return in_model(job.options, [&] { return TrainingSession(job.model, training_options(job, session)); });
 }
 
 struct Epoch {
@@ -63,7 +48,7 @@ struct Epoch {
 // Goes through the epochs.
 class Trainer {
  public:
-  Trainer(const TrainingJob& job, TrainingSession& session);
+  Trainer(const TrainingJob& job, TrainingSession& session, std::optional<HeldOut> held_out);
 
   void train();
   double median_seconds();
@@ -74,11 +59,13 @@ class Trainer {
   void set_learning_rate();
   void count_right(const std::vector<ir::Datum>& inputs, std::span<const ir::Datum> outputs,
                    Epoch& result) const;
-  std::string line(int epoch, const Epoch& result) const;
+  std::string line(int epoch, const Epoch& result);
+  void save(int epoch);
 
   const TrainingJob& job_;
   const TrainOptions& train_;
   TrainingSession& session_;
+  std::optional<HeldOut> held_out_;
   ir::Optimizer optimizer_;
   std::int64_t samples_per_step_ = 1;
   std::int64_t steps_per_epoch_ = 1;
@@ -107,10 +94,11 @@ std::int64_t count_steps(const TrainingJob& job, std::int64_t per_epoch) {
   return train.steps > 0 ? std::min<std::int64_t>(steps, train.steps) : steps;
 }
 
-Trainer::Trainer(const TrainingJob& job, TrainingSession& session)
+Trainer::Trainer(const TrainingJob& job, TrainingSession& session, std::optional<HeldOut> held_out)
     : job_(job),
       train_(job.options.train),
       session_(session),
+      held_out_(std::move(held_out)),
       optimizer_(job.optimizer),
       samples_per_step_(count_samples(job, session)),
       steps_per_epoch_(job.samples.count / samples_per_step_),
@@ -144,12 +132,19 @@ void Trainer::train_epoch(int epoch) {
          result);
   }
   const std::string text = line(epoch, result);
-  if (!train_.save_file.empty()) {
-    session_.model_to_file(train_.save_file);
-    saved_epoch_ = epoch;
-  }
+  save(epoch);
   progress_.print(text);
   std::fflush(stdout);
+}
+
+// The loss is that of the weights before the last update: what the update made of them is not seen in it.
+void Trainer::save(int epoch) {
+  if (const auto name = session_.first_infinite()) {
+    throw Error("step {}: '{}' is not finite after it", session_.steps(), *name);
+  }
+  if (train_.save_file.empty()) return;
+  session_.model_to_file(train_.save_file);
+  saved_epoch_ = epoch;
 }
 
 void Trainer::step(std::span<const std::int64_t> rows, Epoch& result) {
@@ -186,12 +181,12 @@ void Trainer::count_right(const std::vector<ir::Datum>& inputs, std::span<const 
   if (found.size() == wanted.size() * job_.classes->count) result.tally.add(*job_.classes, found, wanted);
 }
 
-std::string Trainer::line(int epoch, const Epoch& result) const {
+std::string Trainer::line(int epoch, const Epoch& result) {
   std::string text = fmt::format("epoch {} of {}  loss {:.4f}", epoch, epochs_, result.loss / result.steps);
   if (result.tally.all > 0) text += fmt::format("  accuracy {:.2f}%", result.tally.percent());
   const double real = seconds_since(result.start);
-  if (job_.held_out) {
-    const Score score = job_.held_out->evaluate(session_.weights());
+  if (held_out_) {
+    const Score score = held_out_->evaluate(session_.weights());
     text += fmt::format("  held-out loss {:.4f}", score.loss);
     if (score.tally.all > 0) text += fmt::format("  accuracy {:.2f}%", score.tally.percent());
   }
@@ -204,6 +199,18 @@ std::string Trainer::line(int epoch, const Epoch& result) const {
 double Trainer::median_seconds() {
   std::sort(seconds_.begin(), seconds_.end());
   return seconds_.empty() ? 0 : seconds_[seconds_.size() / 2];
+}
+
+std::optional<HeldOut> make_held_out(const TrainingJob& job, const TrainingSession& session) {
+  if (!job.held_out) return std::nullopt;
+  const Options& options = job.options;
+  HeldOut held_out(job.model, job.loss, session.weights(), job.classes, *job.held_out,
+                   {.seed = options.seed, .threads = options.threads});
+  if (const std::int64_t left = held_out.left_out(); left > 0) {
+    print_notes({fmt::format("the last {} held-out samples fill no micro-batch and are left out", left)},
+                options);
+  }
+  return held_out;
 }
 
 report::RunReport start_report(const TrainingJob& job, const TrainingSession& session) {
@@ -225,11 +232,12 @@ int execute(const Options& options) {
   const TrainingJob job = in_model(options, [&] { return make_training_job(options); });
   TrainingSession session = make_session(job);
   print_notes(session.notes(), options);
-  in_model(options, [&] { check_samples(job.samples, session.inputs()); });
+  const bool has_data = !job.samples.arrays.empty();  // an estimate needs none
+  if (has_data) in_model(options, [&] { check_samples(job.samples, session.inputs()); });
   report::RunReport report = start_report(job, session);
   report.prepare_seconds = seconds_since(start);
   if (session.can_run()) {
-    Trainer trainer(job, session);
+    Trainer trainer(job, session, in_model(options, [&] { return make_held_out(job, session); }));
     in_model(options, [&] { trainer.train(); });
     report.run_seconds = trainer.median_seconds();
   }

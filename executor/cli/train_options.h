@@ -42,8 +42,12 @@ struct TrainOptions {
 };
 
 void add_train_flags(cxxopts::Options& options);
+/// Of compare: --train and what a step of training is, beside the inputs that inference takes too.
+void add_step_flags(cxxopts::Options& options);
 
 /// UsageError for values that are none and for a loss or an optimizer that is missing.
 TrainOptions read_train_flags(const cxxopts::ParseResult& result);
+/// The same of compare; UsageError also for what needs --train.
+TrainOptions read_step_flags(const cxxopts::ParseResult& result);
 
 }  // namespace podium::cli

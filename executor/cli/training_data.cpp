@@ -52,13 +52,13 @@ void add_file(Samples& samples, const std::string& option, const std::pair<std::
 }
 
 // Of one micro-batch: the data's own dimensions where they have the rank that the model declares.
-ir::Type bound_type(const ir::Type& declared, const ir::Tensor& array, std::int64_t leading) {
+ir::Type bound_type(const ir::Type& declared, const ir::Tensor* array, std::int64_t leading) {
   ir::Type type = declared;
   type.dims[0] = leading;
-  if (array.rank() != declared.rank()) return type;
-  for (int axis = 1; axis < array.rank(); ++axis) {
+  if (array == nullptr || array->rank() != declared.rank()) return type;
+  for (int axis = 1; axis < array->rank(); ++axis) {
     std::int64_t& dim = type.dims[static_cast<std::size_t>(axis)];
-    if (dim == ir::kUnknown) dim = array.dim(axis);
+    if (dim == ir::kUnknown) dim = array->dim(axis);
   }
   return type;
 }
@@ -78,16 +78,17 @@ std::map<std::string, ir::Type> micro_batch_types(const Samples& samples,
   std::map<std::string, ir::Type> types;
   for (const auto& [name, declared] : signature.inputs) {
     const auto array = samples.arrays.find(name);
-    if (array == samples.arrays.end() || !declared.is_tensor() || !declared.has_rank || declared.rank() == 0)
-      continue;
+    const bool has_array = array != samples.arrays.end();
+    if (!has_array && !samples.arrays.empty()) continue;
+    if (!declared.is_tensor() || !declared.has_rank || declared.rank() == 0) continue;
     const std::int64_t leading = declared.dims[0];
     if (leading == ir::kUnknown && micro_batch == 0) continue;
     if (leading != ir::kUnknown && micro_batch != 0 && leading != micro_batch) {
       throw Error("input '{}': the model has a leading dimension of {}, {} needed (--micro-batch)", name,
                   leading, micro_batch);
     }
-    const ir::Type type =
-        bound_type(declared, array->second, leading == ir::kUnknown ? micro_batch : leading);
+    const ir::Type type = bound_type(declared, has_array ? &array->second : nullptr,
+                                     leading == ir::kUnknown ? micro_batch : leading);
     if (type.is_static()) types.emplace(name, type);
   }
   return types;

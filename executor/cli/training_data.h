@@ -26,7 +26,8 @@ struct Samples {
 Samples read_samples(const std::pair<const char*, const char*>& options, const NamedFiles& inputs,
                      const NamedFiles& targets, const importer::Signature& signature);
 
-/// The types that micro-batches of the samples give to the inputs of a model. Error for an input whose
+/// The types that micro-batches of the samples, or without any of them `micro_batch`, give to the inputs of a
+/// model. Error for an input whose
 /// leading dimension is another number than `micro_batch`, or that has none and `micro_batch` is 0.
 std::map<std::string, ir::Type> micro_batch_types(const Samples& samples,
                                                   const importer::Signature& signature, int micro_batch);

@@ -6,8 +6,8 @@
 #include "executor/cli/flag_values.h"
 #include "executor/cli/optimizer_text.h"
 #include "executor/cli/run_inputs.h"
-#include "executor/cli/session_options.h"
 #include "executor/cli/write_file.h"
+#include "importer/output_file.h"
 #include "ir/infer.h"
 #include "ir/passes/add_loss.h"
 
@@ -33,8 +33,13 @@ void infer_types(importer::Model& model) {
   }
 }
 
-std::string add_loss(importer::Model& model, const TrainOptions& train) {
-  if (train.targets.size() != 1) {
+// Where data are drawn, or none are needed, nobody has to name them.
+bool needs_data(const Options& options) { return !options.trains && !options.estimate; }
+
+std::string add_loss(importer::Model& model, const Options& options) {
+  const TrainOptions& train = options.train;
+  const bool is_named = !train.targets.empty() || needs_data(options);
+  if (is_named && train.targets.size() != 1) {
     throw UsageError("train: {} targets found, --loss needs one", train.targets.size());
   }
   const ir::Graph& graph = model.graph;
@@ -43,7 +48,8 @@ std::string add_loss(importer::Model& model, const TrainOptions& train) {
                      graph.outputs.size());
   }
   const std::string output = train.output.empty() ? graph[graph.outputs[0]].name : train.output;
-  return ir::add_loss(model.graph, loss_kind(train.loss), output, train.targets[0].first);
+  return ir::add_loss(model.graph, loss_kind(train.loss), output,
+                      is_named ? train.targets[0].first : "target");
 }
 
 ir::Optimizer optimizer_of(const TrainOptions& train, const RateSchedule& schedule) {
@@ -71,37 +77,46 @@ void resume_from_file(importer::Model& model, const Options& options,
   }
 }
 
-void read_held_out(TrainingJob& job, const importer::Signature& signature) {
-  const TrainOptions& train = job.options.train;
-  if (train.held_out_inputs.empty() && train.held_out_targets.empty()) return;
-  Samples samples =
-      read_samples({"eval-input", "eval-target"}, train.held_out_inputs, train.held_out_targets, signature);
-  job.held_out.emplace(job.model, job.loss, job.classes, std::move(samples), session_options(job.options));
-  if (const std::int64_t left = job.held_out->left_out(); left > 0) {
-    print_notes({fmt::format("the last {} held-out samples fill no micro-batch and are left out", left)},
-                job.options);
+// Finds out before hours of training that a file cannot be written.
+void check_writable(const std::string& file) {
+  if (file.empty()) return;
+  try {
+    const importer::OutputFile attempt(file);
+  } catch (const Error& error) {
+    throw error.at("--save " + file);
   }
 }
 
 }  // namespace
 
+TrainingOptions training_options(const TrainingJob& job, SessionOptions session) {
+  session.strategy.loss_scaling.automatic |= job.options.train.loss_scale == kAutomatic;
+  if (job.classes) session.strategy.anchors.try_emplace(job.classes->scores);
+  return {.session = std::move(session), .loss = job.loss, .optimizer = job.optimizer};
+}
+
 TrainingJob make_training_job(const Options& options) {
   const TrainOptions& train = options.train;
+  check_writable(train.save_file);
   TrainingJob job{.options = options};
   if (!train.schedule_file.empty())
     job.schedule = RateSchedule(read_file(train.schedule_file), train.schedule_file);
   job.optimizer = optimizer_of(train, job.schedule);
   const importer::Signature signature = importer::read_signature(options.paths[0]);
   job.samples = read_samples({"input", "target"}, train.inputs, train.targets, signature);
-  if (job.samples.arrays.empty()) throw UsageError("train: no data found, --input NAME=FILE needed");
+  if (job.samples.arrays.empty() && needs_data(options))
+    throw UsageError("train: no data found, --input NAME=FILE needed");
   const auto types = micro_batch_types(job.samples, signature, train.micro_batch);
   job.model = import(options, types);
   if (!train.resume_file.empty()) resume_from_file(job.model, options, types);
   infer_types(job.model);
-  job.loss = train.loss.empty() ? train.loss_tensor : add_loss(job.model, train);
+  job.loss = train.loss.empty() ? train.loss_tensor : add_loss(job.model, options);
   job.classes = find_classes(job.model.graph, job.loss);
   if (job.classes) check_labels(*job.classes, job.samples);
-  read_held_out(job, signature);
+  if (!train.held_out_inputs.empty() || !train.held_out_targets.empty()) {
+    job.held_out =
+        read_samples({"eval-input", "eval-target"}, train.held_out_inputs, train.held_out_targets, signature);
+  }
   return job;
 }
 

@@ -4,9 +4,10 @@
 #include <optional>
 #include <string>
 
-#include "executor/cli/held_out.h"
+#include "executor/cli/classes.h"
 #include "executor/cli/options.h"
 #include "executor/cli/rate_schedule.h"
+#include "executor/session/training_session.h"
 
 namespace podium::cli {
 
@@ -16,13 +17,16 @@ struct TrainingJob {
   std::string loss = {};
   std::optional<Classes> classes = {};
   Samples samples = {};
-  std::optional<HeldOut> held_out = {};
+  std::optional<Samples> held_out = {};  ///< held-out data
   ir::Optimizer optimizer = {};
   RateSchedule schedule = {};
 };
 
+/// How a session trains it. Automatic loss scaling and the anchor of the scores are added to the strategy.
+TrainingOptions training_options(const TrainingJob& job, SessionOptions session);
+
 /// Reads every file that the options name, adds the loss, and looks at all that can be wrong before a session
-/// is made.
+/// is made. Without data only where nothing is computed, or where they are drawn (compare --train).
 TrainingJob make_training_job(const Options& options);
 
 }  // namespace podium::cli

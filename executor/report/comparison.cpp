@@ -29,7 +29,23 @@ std::tuple<Rank, double> key(const ComparedStrategy& strategy) {
   return {rank, rank == Rank::TooLarge ? fullness(fullest_memory(strategy.run.timeline)) : 0};
 }
 
-std::vector<std::string> row(const ComparedStrategy& strategy, bool with_numbers) {
+struct Columns {
+  bool traffic = false;
+  bool numbers = false;
+};
+
+void add_traffic(std::vector<std::string>& cells, const sim::Timeline& timeline) {
+  double between = 0;
+  double streamed = 0;
+  for (const auto& [kind, bytes] : bytes_by_kind(timeline.links)) {
+    if (kind.find("host") != std::string::npos) continue;
+    (kind.find("ddr") != std::string::npos ? streamed : between) += bytes * timeline.replicas;
+  }
+  cells.push_back(bytes(between));
+  cells.push_back(bytes(streamed));
+}
+
+std::vector<std::string> row(const ComparedStrategy& strategy, const Columns& columns) {
   const sim::Timeline& timeline = strategy.run.timeline;
   const sim::MemoryUse memory = fullest_memory(timeline);
   const double share =
@@ -43,7 +59,8 @@ std::vector<std::string> row(const ComparedStrategy& strategy, bool with_numbers
       percentage(timeline.utilisation),
       fmt::format("{} ({:.0f}%)", bytes(static_cast<double>(memory.peak)), 100 * share),
       bottleneck(timeline)};
-  if (with_numbers)
+  if (columns.traffic) add_traffic(cells, timeline);
+  if (columns.numbers)
     cells.push_back(strategy.difference ? fmt::format("{:.2g}", *strategy.difference) : "not run");
   return cells;
 }
@@ -55,17 +72,20 @@ void sort_best_first(std::vector<ComparedStrategy>& strategies) {
                    [](const ComparedStrategy& a, const ComparedStrategy& b) { return key(a) < key(b); });
 }
 
-std::string comparison_table(const std::vector<ComparedStrategy>& strategies) {
-  const bool with_numbers =
-      std::any_of(strategies.begin(), strategies.end(),
-                  [](const ComparedStrategy& strategy) { return strategy.difference.has_value(); });
+std::string comparison_table(const std::vector<ComparedStrategy>& strategies, bool traffic) {
+  const Columns columns{
+      .traffic = traffic,
+      .numbers = std::any_of(strategies.begin(), strategies.end(), [](const ComparedStrategy& strategy) {
+        return strategy.difference.has_value();
+      })};
   std::vector<std::vector<std::string>> rows{{"strategy", "fits", "processors", "time per step", "samples/s",
                                               "utilisation", "largest memory", "bottleneck"}};
-  if (with_numbers) rows[0].push_back("difference");
+  if (traffic) rows[0].insert(rows[0].end(), {"between processors", "streaming memory"});
+  if (columns.numbers) rows[0].push_back("difference");
   std::string refused;
   for (const ComparedStrategy& strategy : strategies) {
     if (strategy.refusal.empty()) {
-      rows.push_back(row(strategy, with_numbers));
+      rows.push_back(row(strategy, columns));
     } else {
       refused += fmt::format("not possible: {}: {}\n", strategy.name, strategy.refusal);
     }

@@ -21,7 +21,9 @@ struct ComparedStrategy {
 void sort_best_first(std::vector<ComparedStrategy>& strategies);
 
 /// A row a strategy in the order given, then a line for each that was refused.
-std::string comparison_table(const std::vector<ComparedStrategy>& strategies);
+/// With `traffic` also the bytes of a step, of all replicas, that go between processors and from and to their
+/// streaming memory.
+std::string comparison_table(const std::vector<ComparedStrategy>& strategies, bool traffic = false);
 
 nlohmann::json comparison_json(const std::string& model, const std::vector<ComparedStrategy>& strategies);
 

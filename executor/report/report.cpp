@@ -66,7 +66,8 @@ json output_json(const OutputFacts& output) {
   return object;
 }
 
-// "ipu3->ipu4" is of the kind "ipu->ipu".
+}  // namespace
+
 std::map<std::string, double> bytes_by_kind(const std::vector<sim::LinkReport>& links) {
   std::map<std::string, double> kinds;
   for (const sim::LinkReport& link : links) {
@@ -76,8 +77,6 @@ std::map<std::string, double> bytes_by_kind(const std::vector<sim::LinkReport>& 
   }
   return kinds;
 }
-
-}  // namespace
 
 double fullness(const sim::MemoryUse& memory) {
   return std::max(

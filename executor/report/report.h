@@ -2,6 +2,7 @@
 // folder).
 #pragma once
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -47,6 +48,9 @@ std::string bottleneck(const sim::Timeline& timeline);
 /// "ipu 1: 300.00 MiB of 897.00 MiB (weights 290.00 MiB, activations 10.00 MiB)": the largest parts of the
 /// peak.
 std::string memory_line(const sim::Timeline& timeline);
+
+/// Bytes over the links of a replica by kind: "ipu3->ipu4" is of the kind "ipu->ipu".
+std::map<std::string, double> bytes_by_kind(const std::vector<sim::LinkReport>& links);
 
 nlohmann::json to_json(const RunReport& report);
 /// Rows of two cells for `table`.

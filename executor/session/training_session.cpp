@@ -110,7 +110,7 @@ struct TrainingSession::State {
   void keep(const ir::Training& training);
   void keep(const executor::Program& lowered);
   void check_loss(std::span<const ir::Datum> outputs);
-  std::string first_infinite() const;
+  std::optional<std::string> first_infinite() const;
   TensorsByName contents(ir::VariableKind kind) const;
 };
 
@@ -184,16 +184,17 @@ void TrainingSession::State::check_loss(std::span<const ir::Datum> outputs) {
   const auto bad =
       std::find_if(losses.begin(), losses.end(), [](double loss) { return !std::isfinite(loss); });
   if (bad == losses.end()) return;
+  const std::optional<std::string> name = first_infinite();
   throw Error("step {}: loss '{}' is {} in micro-batch {} of {}{}", steps, loss_name, *bad,
-              bad - losses.begin() + 1, losses.size(), first_infinite());
+              bad - losses.begin() + 1, losses.size(),
+              name ? fmt::format("; the first tensor with such a number after it is '{}'", *name) : "");
 }
 
-std::string TrainingSession::State::first_infinite() const {
+std::optional<std::string> TrainingSession::State::first_infinite() const {
   for (const ir::Variable& variable : variables) {
-    if (is_finite(engine->contents(buffers.at(variable.name)))) continue;
-    return fmt::format("; the first tensor with such a number after it is '{}'", variable.name);
+    if (!is_finite(engine->contents(buffers.at(variable.name)))) return variable.name;
   }
-  return "";
+  return std::nullopt;
 }
 
 TensorsByName TrainingSession::State::contents(ir::VariableKind kind) const {
@@ -269,9 +270,13 @@ std::int64_t TrainingSession::steps() const { return state_->steps; }
 
 TensorsByName TrainingSession::weights() const {
   TensorsByName tensors = state_->contents(ir::VariableKind::Weight);
-  tensors.merge(state_->contents(ir::VariableKind::Statistic));
+  tensors.merge(statistics());
   return tensors;
 }
+
+TensorsByName TrainingSession::statistics() const { return state_->contents(ir::VariableKind::Statistic); }
+
+std::optional<std::string> TrainingSession::first_infinite() const { return state_->first_infinite(); }
 
 TensorsByName TrainingSession::optimizer_state() const {
   return state_->contents(ir::VariableKind::OptimizerState);

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -58,6 +59,10 @@ class TrainingSession {
 
   /// The trained weights as they are now, and the statistics that ops keep, by the names of the initializers.
   TensorsByName weights() const;
+  /// Of weights(), what ops keep themselves. Each replica keeps its own; these are the first one's.
+  TensorsByName statistics() const;
+  /// The first of the weights and of what else training keeps that holds NaN or infinity, if any.
+  std::optional<std::string> first_infinite() const;
   /// By PopART's names; what is accumulated between updates is no part of it.
   TensorsByName optimizer_state() const;
   /// Sets weights or optimizer state. Error for a name that is none of them, and for another type or shape.

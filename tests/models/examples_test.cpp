@@ -139,6 +139,13 @@ TEST(Examples, AProgramOfItsOwnTrains) {
   EXPECT_EQ(run_program("podium run --quiet " + saved).status, 0);
 }
 
+TEST(Examples, ARemoteVariableHoldsInTheNextRunWhatOneHasStored) {
+  const auto result = run_program("remote-variable");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, ::testing::HasSubstr("run 1: entries 1, 1, outputs 2, 2\n"
+                                               "run 2: entries 2, 3, outputs 3, 4\n"));
+}
+
 // What tools/demo trains, on one processor and pipelined.
 TEST(Examples, AThousandDigitsAreEnoughForNineOfTen) {
   const TemporaryFolder folder;

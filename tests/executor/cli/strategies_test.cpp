@@ -100,6 +100,20 @@ TEST(Strategies, CutAModelWithFewOpsIntoNoMorePiecesThanThatInPhasesAndShorterPi
   }
 }
 
+TEST(Strategies, OfTrainingContradictThemselvesNowhereAndTakeTheSameMicroBatchesInAnUpdate) {
+  for (int processors : {1, 2, 3, 4, 6, 7, 16, 1024}) {
+    std::set<std::string> names;
+    for (const Strategy& strategy : sensible_training_strategies(request(processors))) {
+      const podium::Options options = options_of(strategy);
+      EXPECT_TRUE(names.insert(strategy.name).second) << strategy.name;
+      EXPECT_EQ(why_illegal(options), std::nullopt) << strategy.name << " of " << processors;
+      EXPECT_LE(options.ipus, processors) << strategy.name;
+      EXPECT_EQ(options.accumulation_factor * options.replicas, 4 * processors) << strategy.name;
+    }
+    EXPECT_GE(names.size(), processors == 1 ? 5U : 8U);
+  }
+}
+
 std::vector<Strategy> read(const std::string& json) {
   return read_strategies(json, "s.json", {{"batchesPerStep", 4}});
 }

@@ -82,6 +82,24 @@ TEST(Train, LearnsTheShippedDigits) {
   EXPECT_GT(last_number(result.out, "accuracy "), 95);
 }
 
+// At a rate that is lost in rounding the weights stay what they are.
+TEST(Train, EvaluatesHeldOutDataWithTheWeightsThatItTrains) {
+  const TemporaryFolder folder;
+  const auto losses = [&](const std::string& rate) {
+    const ProgramResult result = run_program(fmt::format(
+        "podium train {} --quiet --optimizer sgd,lr={} --loss cross-entropy --micro-batch 20 --epochs 2{} "
+        "--eval-input image={} --eval-target label={}",
+        small_model(folder), rate, data_flags(), digits("images-idx3"), digits("labels-idx1")));
+    EXPECT_EQ(result.status, 0) << result.err;
+    const std::string line = result.out.substr(result.out.find("epoch 2"));
+    return std::pair(std::stod(line.substr(line.find("  loss ") + 7)), last_number(line, "held-out loss "));
+  };
+  const auto [still, still_held_out] = losses("1e-30");
+  EXPECT_DOUBLE_EQ(still, still_held_out);
+  const auto [loss, held_out] = losses("0.1");
+  EXPECT_LT(held_out, loss) << "held out are the same digits, after the last update";
+}
+
 TEST(Train, TakesALossOfTheModel) {
   const TemporaryFolder folder;
   const std::string model = folder.file("mlp.onnx");
@@ -168,6 +186,14 @@ TEST(Train, EstimatesAStep) {
   EXPECT_THAT(result.out, AllOf(HasSubstr("time of a step"), Not(HasSubstr("epoch"))));
 }
 
+TEST(Train, EstimatesAStepWithoutData) {
+  const TemporaryFolder folder;
+  const ProgramResult result = run_program("podium train " + small_model(folder, "20") +
+                                           " --quiet --optimizer sgd --loss cross-entropy --estimate");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("time of a step"));
+}
+
 TEST(Train, RefusesWhatDoesNotFit) {
   const TemporaryFolder folder;
   const std::string model = small_model(folder);
@@ -205,6 +231,36 @@ TEST(Train, RefusesDataThatDoNotFit) {
   importer::write_npy(ir::Tensor::ints(wrong), labels);
   expect_refused(command(digits("images-idx3"), labels), 1,
                  "label 10 of sample 42 found, a class from 0 to 9 needed");
+}
+
+TEST(Train, SaysBeforeItTrainsThatItCannotSave) {
+  const TemporaryFolder folder;
+  const ProgramResult result =
+      run_program(train(small_model(folder),
+                        "--loss cross-entropy --micro-batch 20 --save " + folder.file("absent/saved.onnx")));
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, StartsWith("error: "));
+  EXPECT_THAT(result.err, HasSubstr("--save " + folder.file("absent/saved.onnx")));
+  EXPECT_EQ(result.out, "");
+}
+
+// The gradients of a hundred digits added up, at the largest rate: the loss before that update is a number.
+TEST(Train, KeepsTheLastSaveWhenAnUpdateRuinsTheWeights) {
+  const TemporaryFolder folder;
+  const std::string saved = folder.file("saved.onnx");
+  const std::string schedule = folder.write(
+      "rates.json", R"([{"step": 0, "learning-rate": 0.001}, {"step": 1, "learning-rate": 3e38}])");
+  const ProgramResult ruined = run_program(train(
+      small_model(folder), fmt::format("--loss cross-entropy --micro-batch 1 --accumulate 100 --epochs 2 "
+                                       "--save {} --learning-rate-schedule {}",
+                                       saved, schedule)));
+  EXPECT_EQ(ruined.status, 1);
+  EXPECT_THAT(ruined.err, AllOf(HasSubstr("step 2: 'w' is not finite after it"),
+                                HasSubstr("holds the model after epoch 1")));
+  EXPECT_THAT(ruined.out, AllOf(HasSubstr("epoch 1 of 2"), Not(HasSubstr("epoch 2 of 2"))));
+  const ProgramResult resumed = run_program(
+      train(small_model(folder), "--loss cross-entropy --micro-batch 100 --epochs 1 --resume " + saved));
+  EXPECT_EQ(resumed.status, 0) << resumed.err;
 }
 
 TEST(Train, KeepsTheLastSaveWhenTheLossIsNoNumber) {

@@ -1,0 +1,24 @@
+// Errors of what is done with the command's one model.
+#pragma once
+
+#include <new>
+
+#include "executor/cli/options.h"
+
+namespace podium::cli {
+
+/// Gives what `step` gives; an Error of it with the model's name in front.
+template <class Step>
+auto in_model(const Options& options, Step step) {
+  try {
+    return step();
+  } catch (const UsageError&) {
+    throw;
+  } catch (const Error& error) {
+    throw error.at(options.paths[0]);
+  } catch (const std::bad_alloc&) {
+    throw Error("{}: out of memory", options.paths[0]);
+  }
+}
+
+}  // namespace podium::cli

@@ -1,0 +1,19 @@
+// How large the parts of a strategy are that nobody has asked for in particular.
+#pragma once
+
+#include <vector>
+
+#include "executor/cli/strategies.h"
+
+namespace podium::cli {
+
+/// Micro-batches of a step, all replicas together: those asked for, or enough to fill a pipeline over all
+/// processors for four fifths of its time.
+int micro_batches_of_step(const StrategyRequest& request);
+/// An even number of phases of which four fit into a processor's memory: two in use, two on their way.
+int phases_that_fit(const StrategyRequest& request);
+int sensible_io_tiles(const StrategyRequest& request);
+/// Lengths of pipelines shorter than the whole, longest first: halves of it as long as the weights fit.
+std::vector<int> shorter_pipelines(const StrategyRequest& request);
+
+}  // namespace podium::cli
