@@ -51,7 +51,7 @@ struct InGroup {
   Pool& pool(std::size_t rank) const { return memories[rank]->pool(to()); }
   // What all of them get is in memory once.
   void give_all(const Tensor& result) const {
-    for (Memory* memory : memories) memory->fill(to(), iteration, result, false);
+    for (Memory* memory : memories) memory->fill(to(), iteration, result);
   }
 
   void all_reduce() const {
@@ -73,7 +73,7 @@ struct InGroup {
       zero_from(part, range.count);
     }
     for (std::size_t rank = 0; rank < memories.size(); ++rank)
-      memories[rank]->fill(to(), iteration, parts[rank], false);
+      memories[rank]->fill(to(), iteration, parts[rank]);
   }
   void all_gather() const {
     const ir::Type& type = program[to().buffer].type;

@@ -73,7 +73,7 @@ struct RunStep {
     return memories[at(replica)].read(*node.step, slot, iteration);
   }
   void fill(int replica, std::size_t write, const Datum& value) const {
-    memories[at(replica)].fill(node.writes[write], iteration, value, node.stays[write]);
+    memories[at(replica)].fill(node.writes[write], iteration, value);
     node.bytes[at(replica) * node.writes.size() + write] = device_bytes_of(value);
   }
   void move(std::size_t write, const Transfer& transfer) const {
@@ -97,7 +97,7 @@ struct RunStep {
   }
   void operator()(const executor::StoreToHost& step) const {
     for (int replica = 0; replica < program.replicas; ++replica) {
-      outputs.offer(step.output, replica, read(replica, step.from), node.stays[0]);
+      outputs.offer(step.output, replica, read(replica, step.from));
     }
   }
   void operator()(const executor::CopyBetweenProcessors& step) const {

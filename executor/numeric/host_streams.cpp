@@ -121,7 +121,7 @@ void HostOutputs::start() {
   begun_.assign(results_.size(), false);
 }
 
-void HostOutputs::offer(int output, int replica, const Datum& value, bool stays) {
+void HostOutputs::offer(int output, int replica, const Datum& value) {
   const HostTensor& tensor = program_->outputs[at(output)];
   const int store = stores_[at(output)][at(replica)]++;
   const int micro_batch = store / tensor.slices;
@@ -133,10 +133,8 @@ void HostOutputs::offer(int output, int replica, const Datum& value, bool stays)
     if (!begun_[at(output)]) begin(output, value);
     const int place = batch / tensor.every * tensor.group + micro_batch % tensor.group;
     put(output, place * program_->replicas + replica, store % tensor.slices, value);
-  } else if (stays || !value.is_tensor() || value.tensor.keeps_memory()) {
-    result = value;
   } else {
-    result = pool_.copy(value.tensor);
+    result = value;
   }
 }
 

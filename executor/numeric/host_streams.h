@@ -40,9 +40,8 @@ class HostOutputs {
 
   /// Before a run.
   void start();
-  /// The replica's next store. `stays`: the value stays in its memory until the next run.
-  /// Error when the shapes of micro-batches differ or they are no tensors.
-  void offer(int output, int replica, const ir::Datum& value, bool stays);
+  /// The replica's next store. Error when the shapes of micro-batches differ or they are no tensors.
+  void offer(int output, int replica, const ir::Datum& value);
   /// Of all outputs, when the run has ended. InternalError when micro-batches are missing.
   std::span<const ir::Datum> results() const;
 

@@ -105,12 +105,13 @@ const Datum& Memory::read(const executor::Step& step, const Slot& slot, int iter
                   buffer.processor, replica_));
 }
 
-void Memory::fill(const Slot& slot, int iteration, const Datum& value, bool stays) {
+void Memory::fill(const Slot& slot, int iteration, const Datum& value) {
   Cell& target = cell(slot, iteration);
-  if (stays || !value.is_tensor() || value.tensor.keeps_memory()) {
-    target.value = value;
-  } else {
+  const bool outlives_run = keeps_contents((*program_)[slot.buffer]);
+  if (outlives_run && value.is_tensor() && !value.tensor.keeps_memory()) {
     target.value = pool(slot).copy(value.tensor);
+  } else {
+    target.value = value;
   }
   target.filled = true;
 }

@@ -16,8 +16,7 @@ std::size_t slot_index(const executor::Slot& slot, int slots, int iteration);
 bool keeps_contents(const executor::Buffer& buffer);
 
 /// A value for each slot of each buffer. What is in a slot is never written to: who fills a slot gives it
-/// other memory. So values may be shared freely, but for those that do not keep their memory
-/// (ir::Tensor::keeps_memory).
+/// other memory. So values are shared freely.
 class Memory {
  public:
   /// Cuts the initial tensors of sharded buffers: the replica holds the part of its rank in the buffer's
@@ -32,8 +31,8 @@ class Memory {
   void start();
   /// InternalError, which names the step, when nothing has filled the slot.
   const ir::Datum& read(const executor::Step& step, const executor::Slot& slot, int iteration);
-  /// With `stays` the value is shared in any case, else copied when it does not keep its memory.
-  void fill(const executor::Slot& slot, int iteration, const ir::Datum& value, bool stays);
+  /// A value that does not keep its memory, which is the host's, is copied where it outlives the run.
+  void fill(const executor::Slot& slot, int iteration, const ir::Datum& value);
   void free(const executor::Slot& slot, int iteration);
   /// Where tensors for the slot come from: its processor's memory.
   Pool& pool(const executor::Slot& slot);

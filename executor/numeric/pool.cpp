@@ -1,6 +1,9 @@
 #include "executor/numeric/pool.h"
 
+#include <sys/mman.h>
+
 #include <cstdlib>
+#include <algorithm>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
@@ -14,37 +17,38 @@ constexpr std::size_t kAlignment = 64;
 
 }  // namespace
 
+void FreeMemory::operator()(std::byte* memory) const { std::free(memory); }
+
+Arena make_arena(std::size_t bytes) {
+  constexpr std::size_t kHugePage = std::size_t{2} << 20;
+  const std::size_t unit = bytes >= kHugePage ? kHugePage : kAlignment;
+  const std::size_t rounded = std::max((bytes + unit - 1) / unit * unit, unit);
+  Arena arena(static_cast<std::byte*>(std::aligned_alloc(unit, rounded)));
+  if (!arena) throw Error("out of memory: {} bytes", bytes);
+  if (unit == kHugePage) madvise(arena.get(), rounded, MADV_HUGEPAGE);  // advice: nothing depends on it
+  return arena;
+}
+
 // What lies unused, by its size.
 struct Pool::Chunks {
   std::mutex mutex;
-  std::unordered_map<std::size_t, std::vector<void*>> unused;
+  std::unordered_map<std::size_t, std::vector<Arena>> unused;
 
-  Chunks() = default;
-  Chunks(const Chunks&) = delete;
-  Chunks& operator=(const Chunks&) = delete;
-  ~Chunks() {
-    for (auto& [bytes, memories] : unused) {
-      for (void* memory : memories) std::free(memory);
-    }
-  }
-
-  void* take(std::size_t bytes) {
+  Arena take(std::size_t bytes) {
     {
       const std::lock_guard lock(mutex);
-      std::vector<void*>& memories = unused[bytes];
+      std::vector<Arena>& memories = unused[bytes];
       if (!memories.empty()) {
-        void* memory = memories.back();
+        Arena memory = std::move(memories.back());
         memories.pop_back();
         return memory;
       }
     }
-    void* memory = std::aligned_alloc(kAlignment, bytes);
-    if (memory == nullptr) throw Error("out of memory: {} bytes for one tensor", bytes);
-    return memory;
+    return make_arena(bytes);
   }
-  void give_back(std::size_t bytes, void* memory) {
+  void give_back(std::size_t bytes, Arena memory) {
     const std::lock_guard lock(mutex);
-    unused[bytes].push_back(memory);
+    unused[bytes].push_back(std::move(memory));
   }
 };
 
@@ -53,10 +57,17 @@ Pool::Pool() : chunks_(std::make_shared<Chunks>()) {}
 ir::Tensor Pool::take(ir::DataType type, const ir::Dims& dims) {
   if (type == ir::DataType::String) return {type, dims};
   const std::size_t bytes = static_cast<std::size_t>(ir::element_count(dims)) * ir::storage_bytes(type);
+  std::shared_ptr<void> memory = take(bytes);
+  void* data = memory.get();
+  return ir::Tensor::adopt(type, dims, data, std::move(memory));
+}
+
+std::shared_ptr<void> Pool::take(std::size_t bytes) {
   const std::size_t rounded = std::max((bytes + kAlignment - 1) / kAlignment * kAlignment, kAlignment);
-  void* memory = chunks_->take(rounded);
-  const auto give_back = [chunks = chunks_, rounded](void* unused) { chunks->give_back(rounded, unused); };
-  return ir::Tensor::adopt(type, dims, memory, std::shared_ptr<void>(memory, give_back));
+  const auto give_back = [chunks = chunks_, rounded](std::byte* unused) {
+    chunks->give_back(rounded, Arena(unused));
+  };
+  return {chunks_->take(rounded).release(), give_back};
 }
 
 ir::Tensor Pool::copy(const ir::Tensor& tensor) {

@@ -1,17 +1,28 @@
 // Memory for the tensors of one processor, kept from run to run.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 
 #include "ir/tensor.h"
 
 namespace podium::numeric {
 
+struct FreeMemory {
+  void operator()(std::byte* memory) const;
+};
+using Arena = std::unique_ptr<std::byte, FreeMemory>;
+
+/// Aligned to 64 bytes; in huge pages where it is large enough: fewer faults, and fewer misses of the translation
+/// cache. Error when there is no such memory.
+Arena make_arena(std::size_t bytes);
+
 /// Memory that no tensor holds any more serves the next one of the same size. Any thread may take and let go;
 /// tensors may outlive the pool.
 class Pool {
  public:
   Pool();
+  std::shared_ptr<void> take(std::size_t bytes);
   /// A tensor whose numbers are undefined.
   ir::Tensor take(ir::DataType type, const ir::Dims& dims);
   /// A tensor with the numbers of another.

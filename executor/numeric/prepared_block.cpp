@@ -1,15 +1,17 @@
 #include "executor/numeric/prepared_block.h"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <atomic>
+#include <numeric>
+#include <unordered_map>
 
 #include "executor/kernels/fused.h"
 #include "executor/kernels/thread_limit.h"
 #include "executor/numeric/memory_plan.h"
 #include "executor/numeric/optimize.h"
+#include "executor/numeric/pool.h"
 #include "ir/passes/bodies.h"
 #include "ir/work.h"
 
@@ -25,22 +27,6 @@ using kernels::KernelSpec;
 using kernels::PreparedKernel;
 
 namespace {
-
-struct FreeMemory {
-  void operator()(std::byte* memory) const { std::free(memory); }
-};
-using Arena = std::unique_ptr<std::byte, FreeMemory>;
-
-// Where it is large enough in huge pages: fewer faults, and fewer misses of the translation cache.
-Arena make_arena(std::size_t bytes) {
-  constexpr std::size_t kHugePage = std::size_t{2} << 20;
-  const std::size_t unit = bytes >= kHugePage ? kHugePage : 64;
-  const std::size_t rounded = std::max((bytes + unit - 1) / unit * unit, unit);
-  Arena arena(static_cast<std::byte*>(std::aligned_alloc(unit, rounded)));
-  if (!arena) throw Error("out of memory: {} bytes for the activations of one block", bytes);
-  if (unit == kHugePage) madvise(arena.get(), rounded, MADV_HUGEPAGE);  // advice: nothing depends on it
-  return arena;
-}
 
 // An op with what it needs at run time.
 struct Task {
@@ -105,6 +91,40 @@ Graph optimized(Graph graph) {
   return graph;
 }
 
+// Views and in-place outputs share the storage of the input they stand for; every storage gets one lifetime.
+struct Storages {
+  std::vector<std::size_t> of;  // per value: the value that it shares its storage with first, or itself
+  std::vector<bool> planned;    // per storage: of static shape and made here
+  std::vector<Lifetime> lives;
+
+  explicit Storages(std::size_t values) : of(values), planned(values, false), lives(values) {
+    std::iota(of.begin(), of.end(), std::size_t{0});
+  }
+  std::size_t operator[](ValueId id) const { return of[static_cast<std::size_t>(id.index)]; }
+};
+
+// Memory that outlives a run: that of a storage in which outputs are. When somebody still holds what the last run
+// has made, the next one gets other memory, so nobody has to copy it.
+struct OutputMemory {
+  std::size_t bytes = 0;
+  std::vector<ir::Tensor*> outputs = {};
+  std::vector<ir::Tensor*> others = {};  // they do not keep the memory
+  std::shared_ptr<void> memory = {};
+
+  void renew(Pool& pool) {
+    const auto held_here = static_cast<std::ptrdiff_t>(outputs.size()) + 1;
+    if (memory && memory.use_count() == held_here) {
+      std::atomic_thread_fence(std::memory_order_acquire);  // what others have read, they have read before
+      return;
+    }
+    memory = pool.take(bytes);
+    for (ir::Tensor* output : outputs) {
+      *output = ir::Tensor::adopt(output->type(), output->dims(), memory.get(), memory);
+    }
+    for (ir::Tensor* other : others) *other = ir::Tensor::view(other->type(), other->dims(), memory.get());
+  }
+};
+
 }  // namespace
 
 struct PreparedBlock::State {
@@ -113,6 +133,10 @@ struct PreparedBlock::State {
   std::vector<Datum> data;               // per value
   std::vector<Task> tasks;
   std::vector<const Datum*> outputs;
+  // Where tasks, and behind them the block's outputs, find the inputs of a run: per input.
+  std::vector<std::vector<const Datum**>> readers_of_input;
+  std::vector<OutputMemory> output_memories;
+  Pool pool;
   Arena arena;
   std::size_t arena_bytes = 0;
   Arena scratch;
@@ -123,28 +147,14 @@ struct PreparedBlock::State {
 
   Datum& datum(ValueId id) { return data[static_cast<std::size_t>(id.index)]; }
 
-  // What nothing may write to again is handed on; what is in the body's arena is copied, as the next iteration
-  // writes there.
   kernels::BodyRunner body_runner(const Graph& body) const {
     auto block = std::make_shared<PreparedBlock>(body, options);
-    std::vector<std::size_t> handed_on;  // per output: the input that it is, if any
-    for (ValueId output : body.outputs) {
-      const auto found = std::find(body.inputs.begin(), body.inputs.end(), output);
-      handed_on.push_back(static_cast<std::size_t>(found - body.inputs.begin()));
-    }
-    return [block, handed_on](std::span<const Datum> inputs) {
+    return [block](std::span<const Datum> inputs) {
       std::vector<const Datum*> pointers(inputs.size());
       for (std::size_t i = 0; i < inputs.size(); ++i) pointers[i] = &inputs[i];
       const auto given = block->run(pointers);
       std::vector<Datum> results(given.size());
-      for (std::size_t i = 0; i < given.size(); ++i) {
-        if (handed_on[i] < inputs.size()) {
-          results[i] = inputs[handed_on[i]];
-        } else {
-          const bool shares = !given[i]->is_tensor() || given[i]->tensor.keeps_memory();
-          results[i] = shares ? *given[i] : Datum(given[i]->tensor.clone());
-        }
-      }
+      for (std::size_t i = 0; i < given.size(); ++i) results[i] = *given[i];
       return results;
     };
   }
@@ -166,6 +176,8 @@ struct PreparedBlock::State {
 
   void make_tasks();
   void release_copied(const Op& op, std::vector<int>& readers);
+  void find_readers_of_inputs();
+  Storages find_storages() const;
   void plan();
   void find_deaths();
   void run_dynamic(Task& task);
@@ -202,17 +214,22 @@ void PreparedBlock::State::make_tasks() {
   }
 }
 
-// Views and in-place outputs share the storage of the input they stand for; every storage gets one lifetime.
-void PreparedBlock::State::plan() {
-  const std::size_t count = graph.values.size();
-  std::vector<std::size_t> storage_of(count);
-  for (std::size_t i = 0; i < count; ++i) storage_of[i] = i;
-  std::vector<bool> planned(count, false);  // storage lives in the arena
-  std::vector<Lifetime> lives(count);
-  const std::vector<int> uses = ir::use_counts(graph);
-  std::vector<int> uses_left(count, 0);  // per storage
-  const int end = static_cast<int>(tasks.size());
+void PreparedBlock::State::find_readers_of_inputs() {
+  readers_of_input.resize(graph.inputs.size());
+  std::unordered_map<const Datum*, std::size_t> place;
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i) place[&datum(graph.inputs[i])] = i;
+  const auto note = [&](const Datum*& pointer) {
+    if (const auto found = place.find(pointer); found != place.end()) readers_of_input[found->second].push_back(&pointer);
+  };
+  for (Task& task : tasks) std::for_each(task.inputs.begin(), task.inputs.end(), note);
+  std::for_each(outputs.begin(), outputs.end(), note);
+}
 
+Storages PreparedBlock::State::find_storages() const {
+  Storages storages(graph.values.size());
+  std::vector<Lifetime>& lives = storages.lives;
+  const std::vector<int> uses = ir::use_counts(graph);
+  std::vector<int> uses_left(graph.values.size(), 0);  // per storage
   for (std::size_t t = 0; t < tasks.size(); ++t) {
     const Op& op = *tasks[t].op;
     const int now = static_cast<int>(t);
@@ -224,19 +241,19 @@ void PreparedBlock::State::plan() {
       std::size_t storage = out;
       for (std::size_t k = 0; i == 0 && k < op.inputs.size(); ++k) {
         if (!op.inputs[k].valid()) continue;
-        const std::size_t candidate = storage_of[static_cast<std::size_t>(op.inputs[k].index)];
+        const std::size_t candidate = storages[op.inputs[k]];
         const bool view = op.spec->view && k == 0;
         const bool in_place = (tasks[t].kernel->in_place >> k & 1U) != 0 && uses_left[candidate] == 1 &&
                               lives[candidate].bytes == bytes &&
                               graph[op.inputs[k]].type.element_count() == type.element_count();
-        if (planned[candidate] && (view || in_place)) {
+        if (storages.planned[candidate] && (view || in_place)) {
           storage = candidate;
           break;
         }
       }
-      storage_of[out] = storage;
+      storages.of[out] = storage;
       if (storage == out) {
-        planned[out] = true;
+        storages.planned[out] = true;
         lives[out] = {.bytes = bytes, .first = now, .last = now};
       }
       uses_left[storage] += uses[out];
@@ -244,29 +261,45 @@ void PreparedBlock::State::plan() {
     }
     for (ValueId id : op.inputs) {
       if (!id.valid()) continue;
-      const std::size_t storage = storage_of[static_cast<std::size_t>(id.index)];
-      --uses_left[storage];
-      lives[storage].last = std::max(lives[storage].last, now);
+      --uses_left[storages[id]];
+      lives[storages[id]].last = std::max(lives[storages[id]].last, now);
     }
   }
-  for (ValueId id : graph.outputs) lives[storage_of[static_cast<std::size_t>(id.index)]].last = end;
+  return storages;
+}
 
+// Storages with outputs have memory of their own, the others share the arena.
+void PreparedBlock::State::plan() {
+  constexpr std::size_t kNone = ~std::size_t{0};
+  const Storages storages = find_storages();
+  const std::size_t count = graph.values.size();
+  std::vector<std::size_t> own(count, kNone);  // per storage: its place in output_memories
+  for (ValueId id : graph.outputs) {
+    if (!storages.planned[storages[id]] || own[storages[id]] != kNone) continue;
+    own[storages[id]] = output_memories.size();
+    output_memories.push_back({.bytes = storages.lives[storages[id]].bytes});
+  }
   std::vector<Lifetime> wanted;
-  std::vector<std::size_t> index(count, 0);
+  std::vector<std::size_t> index(count, kNone);
   for (std::size_t i = 0; i < count; ++i) {
-    if (!planned[i]) continue;
+    if (!storages.planned[i] || own[i] != kNone) continue;
     index[i] = wanted.size();
-    wanted.push_back(lives[i]);
+    wanted.push_back(storages.lives[i]);
   }
   const MemoryPlan memory = plan_memory(wanted);
   arena_bytes = memory.bytes;
   arena = make_arena(arena_bytes);
+  std::vector<bool> is_output(count, false);
+  for (ValueId id : graph.outputs) is_output[static_cast<std::size_t>(id.index)] = true;
   for (std::size_t i = 0; i < count; ++i) {
     const Type& type = graph.values[i].type;
-    if (planned[storage_of[i]] && !graph.values[i].constant && type.is_static()) {
-      std::byte* memory_of_value = arena.get() + memory.offsets[index[storage_of[i]]];
-      data[i] = ir::Tensor::view(type.element, type.dims, memory_of_value);
-    }
+    const std::size_t storage = storages.of[i];
+    if (!storages.planned[storage] || graph.values[i].constant || !type.is_static()) continue;
+    std::byte* memory_of_value = own[storage] == kNone ? arena.get() + memory.offsets[index[storage]] : nullptr;
+    data[i] = ir::Tensor::view(type.element, type.dims, memory_of_value);
+    if (own[storage] == kNone) continue;
+    OutputMemory& output = output_memories[own[storage]];
+    (is_output[i] ? output.outputs : output.others).push_back(&data[i].tensor);
   }
 }
 
@@ -331,9 +364,10 @@ PreparedBlock::PreparedBlock(Graph graph, const PrepareOptions& options)
     if (state.graph.values[i].constant) state.data[i] = *state.graph.values[i].constant;
   }
   state.make_tasks();
+  for (ValueId id : state.graph.outputs) state.outputs.push_back(&state.datum(id));
+  state.find_readers_of_inputs();
   state.plan();
   state.find_deaths();
-  for (ValueId id : state.graph.outputs) state.outputs.push_back(&state.datum(id));
 }
 
 PreparedBlock::~PreparedBlock() = default;
@@ -347,8 +381,10 @@ std::span<const Datum* const> PreparedBlock::run(std::span<const Datum* const> i
   IR_CHECK(inputs.size() == state.graph.inputs.size());
   const kernels::ThreadLimit limit(state.options.threads);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i] != nullptr) state.datum(state.graph.inputs[i]) = *inputs[i];
+    const Datum* input = inputs[i] != nullptr ? inputs[i] : &state.datum(state.graph.inputs[i]);
+    for (const Datum** reader : state.readers_of_input[i]) *reader = input;
   }
+  for (OutputMemory& memory : state.output_memories) memory.renew(state.pool);
   for (std::size_t t = 0; t < state.tasks.size(); ++t) {
     Task& task = state.tasks[t];
     at_op(state.graph, *task.op, [&] {

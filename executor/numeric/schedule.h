@@ -12,9 +12,6 @@ namespace podium::numeric {
 struct Node {
   const executor::Step* step = nullptr;
   std::vector<executor::Slot> writes = {};
-  /// Per write, of a store to the host its one read: the value may be left in the memory it is in, for that
-  /// is not written before its last reader is done. Else the engine copies what does not keep its memory.
-  std::vector<bool> stays = {};
 
   std::vector<const ir::Datum*> inputs = {};  ///< of a Compute, kept between runs
   std::vector<std::int64_t> bytes = {};       ///< of the last values written: per replica and write

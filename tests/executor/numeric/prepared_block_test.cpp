@@ -76,6 +76,37 @@ TEST(PreparedBlock, GivesTheSameBitsForNarrowImagesOfManyChannels) {
   }
 }
 
+TEST(PreparedBlock, LeavesAloneWhatSomebodyHoldsOfTheRunBefore) {
+  Sketch s;
+  const ValueId y = s.op("Relu", {s.op("Add", {s.input({2}), s.weight({2})})});
+  s.output(y);
+  s.output(s.op("Reshape", {y, s.ints({2, 1})}));
+  PreparedBlock block(s.graph, {});
+  const Datum ones(ir::Tensor::of<float>({2}, {1, 1}));
+  const Datum twos(ir::Tensor::of<float>({2}, {2, 2}));
+  const Datum* pointer = &ones;
+  Datum held = *block.run({&pointer, 1})[1];
+  const float before = held.tensor.data<float>()[0];
+  pointer = &twos;
+  const auto next = block.run({&pointer, 1});
+  EXPECT_EQ(held.tensor.data<float>()[0], before);
+  EXPECT_NEAR(next[0]->tensor.data<float>()[0], before + 1, 1e-6);
+  EXPECT_EQ(next[1]->tensor.raw(), next[0]->tensor.raw());
+  const void* last = next[0]->tensor.raw();
+  EXPECT_EQ(block.run({&pointer, 1})[0]->tensor.raw(), last);
+}
+
+TEST(PreparedBlock, HandsAnInputOn) {
+  Sketch s;
+  const ValueId x = s.input({2});
+  s.output(x);
+  s.output(s.op("Relu", {x}));
+  PreparedBlock block(s.graph, {});
+  const Datum ones(ir::Tensor::of<float>({2}, {1, 1}));
+  const Datum* pointer = &ones;
+  EXPECT_EQ(block.run({&pointer, 1})[0], pointer);
+}
+
 // A weight whose memory tells when nobody keeps it.
 std::weak_ptr<const void> add_watched_weight(ir::Graph& graph, ValueId& id) {
   auto memory = std::make_shared<std::vector<float>>(12, 0.5F);

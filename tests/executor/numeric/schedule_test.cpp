@@ -135,58 +135,5 @@ TEST(Schedule, RunsUnevenWorkOneAfterTheOther) {
   EXPECT_EQ(waves_of(made), "| 0 1\n");
 }
 
-// Whether what each step writes may stay where it is.
-std::vector<bool> stays_of(const std::vector<Node>& nodes) {
-  std::vector<bool> stays;
-  for (const Node& node : nodes) stays.insert(stays.end(), node.stays.begin(), node.stays.end());
-  return stays;
-}
-
-TEST(Schedule, LeavesWhatABlockThatRunsOnceHasMade) {
-  HandMade made = sketch();
-  for (const Step& step : {load(made, "x"), compute(made, 0, "x", "a"), copy(made, "a")}) made.step(step);
-  EXPECT_EQ(stays_of(make_schedule(made.program, 1)[0].nodes), (std::vector<bool>{true, true, true}));
-}
-
-TEST(Schedule, LeavesWhatDiesBeforeItsBlockRunsAgain) {
-  HandMade made = sketch();
-  made.step({.action = Repeat{2,
-                              {compute(made, 0, "x", "a"), freeing(copy(made, "a"), made, "a"),
-                               freeing(compute(made, 1, "a", "b"), made, "a", 1)}}});
-  EXPECT_EQ(stays_of(make_schedule(made.program, 1)[0].body[0].nodes),
-            (std::vector<bool>{true, true, false}));
-  made.program.replicas = 2;  // the next replica runs the block before anyone reads
-  EXPECT_EQ(stays_of(make_schedule(made.program, 1)[0].body[0].nodes),
-            (std::vector<bool>{false, true, false}));
-}
-
-TEST(Schedule, CopiesWhatIsReadAfterItsBlockHasRunAgain) {
-  HandMade made = sketch();
-  for (const Step& step : {compute(made, 0, "x", "a"), freeing(copy(made, "a"), made, "a"),
-                           compute(made, 0, "x", "b"), freeing(compute(made, 1, "a", "b"), made, "a", 1)}) {
-    made.step(step);
-  }
-  EXPECT_EQ(stays_of(make_schedule(made.program, 1)[0].nodes), (std::vector<bool>{true, false, false, true}));
-}
-
-// The second run of processor 0's block could start early, but what the first has made is stored late.
-TEST(Schedule, RunsABlockAgainOnlyAfterTheReadersOfItsArena) {
-  HandMade made = sketch();
-  const Step store_other{.action = StoreToHost{made.slot("b", 1), 0}};
-  for (const Step& step : {compute(made, 0, "x", "a"), compute(made, 1, "x", "c"), compute(made, 1, "c", "b"),
-                           store_other, freeing(store(made, "a"), made, "a"), compute(made, 0, "x", "c")}) {
-    made.step(step);
-  }
-  EXPECT_EQ(waves_of(made), "| 0 1 side by side\n| 2\n3 4 | 5\n");
-}
-
-TEST(Schedule, CopiesWhatItsOwnBlockReads) {
-  HandMade made = sketch();
-  for (const Step& step : {compute(made, 0, "x", "a"), freeing(compute(made, 0, "a", "b"), made, "a")}) {
-    made.step(step);
-  }
-  EXPECT_EQ(stays_of(make_schedule(made.program, 1)[0].nodes), (std::vector<bool>{false, false}));
-}
-
 }  // namespace
 }  // namespace podium::numeric
