@@ -48,22 +48,52 @@ Tensor transposed(const Tensor& tensor) {
   return result;
 }
 
+// Numbers that no run can change.
+bool is_fixed(const ir::Graph& graph, ValueId id) {
+  return graph.is_constant(id) && std::find(graph.inputs.begin(), graph.inputs.end(), id) == graph.inputs.end();
+}
+
+bool is_pool(const Op& op) {
+  if (op.is("GlobalAveragePool") || op.is("GlobalMaxPool") || op.is("MaxPool")) return true;
+  // What lies beyond the given padding is never counted; oneDNN would count it.
+  return op.is("AveragePool") && (ir::attribute<std::int64_t>(op, "count_include_pad") == 0 ||
+                                  ir::attribute<std::int64_t>(op, "ceil_mode") == 0);
+}
+
+bool is_elementwise(const ir::Graph& graph, const Op& op) {
+  if (std::find(kElementwise.begin(), kElementwise.end(), op.spec->name) == kElementwise.end()) return false;
+  const int wanted = graph[op.outputs[0]].type.rank();
+  return wanted >= 3 && std::all_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) {
+    if (!id.valid()) return true;
+    const ir::Type& type = graph[id].type;
+    return type.rank() == wanted || is_fixed(graph, id) || (type.element_count() == 1 && type.rank() <= 1);
+  });
+}
+
 class Pass {
  public:
-  explicit Pass(ir::Graph& graph) : graph_(graph), rewriter_(graph), twins_(graph.values.size()) {
+  Pass(ir::Graph& graph, const Layouts& layouts)
+      : graph_(graph), layouts_(layouts), rewriter_(graph), twins_(graph.values.size()) {
     for (const Op& op : graph.ops) {
       for (ValueId id : op.outputs) set_missing(id, true);
     }
   }
 
   bool run() {
+    for (std::size_t i = 0; i < layouts_.inputs.size(); ++i) {
+      if (layouts_.inputs[i]) take_last(graph_.inputs[i]);
+    }
     const std::vector<Op> before = graph_.ops;
     for (const Op& op : before) {
       if (convert(op)) continue;
       for (ValueId id : op.inputs) want_first(id);
       keep(op);
     }
-    for (ValueId id : graph_.outputs) want_first(id);
+    for (std::size_t i = 0; i < graph_.outputs.size(); ++i) {
+      ValueId& output = graph_.outputs[i];
+      const bool gives_last = i < layouts_.outputs.size() && layouts_.outputs[i];
+      gives_last ? void(output = last(output)) : want_first(output);
+    }
     graph_.ops = std::move(ops_);
     return changed_;
   }
@@ -85,6 +115,16 @@ class Pass {
   }
   const Dims& dims(ValueId id) { return graph_[id].type.dims; }
   int rank(ValueId id) { return graph_[id].type.rank(); }
+
+  // The graph is given the channels-last form of one of its inputs.
+  void take_last(ValueId& input) {
+    const ValueId before = input;
+    const ir::Type& type = graph_[before].type;
+    const ir::Type turned = ir::Type::tensor(type.element, moved_last(type.dims));
+    input = graph_.add_value(graph_.fresh_name(graph_[before].name), turned);
+    twin(before) = {.last = input, .missing = true};
+    changed_ = true;
+  }
 
   void keep(const Op& op) {
     for (ValueId id : op.outputs) set_missing(id, false);
@@ -136,19 +176,18 @@ class Pass {
   bool convert(const Op& op) {
     if (op.is("ReduceMean")) return convert_mean(op);
     if (!is_static_float(graph_, op)) return false;
-    if (op.is("Conv")) return convert_convolution(op);
+    if (is_convolution(graph_, op)) return convert_convolution(op);
     if (op.outputs.size() != 1 || op.inputs.empty()) return false;
     if (std::none_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) { return is_last(id); })) return false;
+    if (!keeps_layout(graph_, op)) return false;
     if (op.is("Concat")) return convert_concat(op);
-    if (op.is("MaxPool") || op.is("AveragePool")) return convert_pool(op);
     if (op.is("GlobalAveragePool") || op.is("GlobalMaxPool")) return convert_global_pool(op);
-    return op.spec->domain.empty() && convert_elementwise(op);
+    return is_pool(op) ? convert_pool(op) : convert_elementwise(op);
   }
 
   bool convert_convolution(const Op& op) {
-    const Tensor* weights = rewriter_.constant(op.inputs[1]);
-    if (weights == nullptr || rank(op.inputs[0]) < 3 || rank(op.inputs[0]) > 5) return false;
-    const Dims kernel(weights->dims().begin() + 2, weights->dims().end());
+    const Dims& weights = dims(op.inputs[1]);
+    const Dims kernel(weights.begin() + 2, weights.end());
     const Window window = window_of(op, kernel, dims(op.inputs[0]), dims(op.outputs[0]));
     Op convolution = make_op("Convolution", "podium", op.inputs, {},
                              {{"group", ir::attribute<std::int64_t>(op, "group")},
@@ -177,8 +216,6 @@ class Pass {
     const Window window = window_of(op, ir::attribute<ir::IntList>(op, "kernel_shape"), dims(op.inputs[0]),
                                     dims(op.outputs[0]));
     const bool counts_padding = !is_max && ir::attribute<std::int64_t>(op, "count_include_pad") != 0;
-    // What lies beyond the given padding is never counted; oneDNN would count it.
-    if (counts_padding && ir::attribute<std::int64_t>(op, "ceil_mode") != 0) return false;
     give_pool(op, is_max ? "max" : counts_padding ? "average_with_padding" : "average", window);
     return true;
   }
@@ -231,13 +268,7 @@ class Pass {
   }
 
   bool convert_elementwise(const Op& op) {
-    if (std::find(kElementwise.begin(), kElementwise.end(), op.spec->name) == kElementwise.end()) return false;
     const int wanted = rank(op.outputs[0]);
-    const bool fits = std::all_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) {
-      return !id.valid() || rank(id) == wanted || rewriter_.constant(id) != nullptr ||
-             (graph_[id].type.element_count() == 1 && rank(id) <= 1);
-    });
-    if (!fits || wanted < 3) return false;
     Op copy = op;
     for (ValueId& id : copy.inputs) {
       if (id.valid()) id = last_operand(id, wanted);
@@ -247,6 +278,7 @@ class Pass {
   }
 
   ir::Graph& graph_;
+  const Layouts& layouts_;
   Rewriter rewriter_;
   std::vector<Twin> twins_;
   std::vector<Op> ops_;
@@ -255,9 +287,22 @@ class Pass {
 
 }  // namespace
 
-bool channels_last(ir::Graph& graph) {
-  const bool any = std::any_of(graph.ops.begin(), graph.ops.end(), [](const Op& op) { return op.is("Conv"); });
-  return any && Pass(graph).run();
+bool is_convolution(const ir::Graph& graph, const Op& op) {
+  return op.is("Conv") && is_static_float(graph, op) && is_fixed(graph, op.inputs[1]) &&
+         graph[op.inputs[0]].type.rank() >= 3 && graph[op.inputs[0]].type.rank() <= 5;
+}
+
+bool keeps_layout(const ir::Graph& graph, const Op& op) {
+  if (op.outputs.size() != 1 || op.inputs.empty() || !op.spec->domain.empty()) return false;
+  return is_static_float(graph, op) && (op.is("Concat") || is_pool(op) || is_elementwise(graph, op));
+}
+
+bool channels_last(ir::Graph& graph, const Layouts& layouts) {
+  const auto any = [](const std::vector<bool>& all) { return std::find(all.begin(), all.end(), true) != all.end(); };
+  const auto is_conv = [](const Op& op) { return op.is("Conv"); };
+  const bool concerns = any(layouts.inputs) || any(layouts.outputs) ||
+                        std::any_of(graph.ops.begin(), graph.ops.end(), is_conv);
+  return concerns && Pass(graph, layouts).run();
 }
 
 }  // namespace podium::numeric

@@ -7,6 +7,7 @@
 
 #include "executor/numeric/collectives.h"
 #include "executor/numeric/host_streams.h"
+#include "executor/numeric/layouts.h"
 #include "executor/numeric/memory.h"
 #include "executor/numeric/peak_memory.h"
 #include "executor/numeric/schedule.h"
@@ -132,11 +133,12 @@ Engine::State::State(executor::Program of, const PrepareOptions& options)
   for (executor::Buffer& buffer : program.buffers) buffer.initial.clear();
   std::vector<bool> beside_others(program.blocks.size(), false);
   find_side_by_side(schedule, beside_others);
+  const std::vector<Layouts> layouts = choose_layouts(program);
   blocks.reserve(program.blocks.size());
   for (std::size_t i = 0; i < program.blocks.size(); ++i) {
     PrepareOptions of_block = options;
     if (beside_others[i]) of_block.threads = 1;
-    blocks.emplace_back(std::move(program.blocks[i].graph), of_block);
+    blocks.emplace_back(std::move(program.blocks[i].graph), of_block, layouts[i]);
   }
 }
 

@@ -11,13 +11,13 @@
 
 namespace podium::numeric {
 
-void optimize(ir::Graph& graph) {
+void optimize(ir::Graph& graph, const Layouts& layouts) {
   // First whole functions that exporters wrote as many ops, while those still stand side by side.
   fold_batch_norm(graph);
   fuse_gelu(graph);
   fuse_layer_norm(graph);
   // Then layouts and packed weights: convolutions and products become ops of the engine.
-  channels_last(graph);
+  channels_last(graph, layouts);
   fuse_matmul(graph);
   fuse_attention(graph);
   // Beyond this point every convolution and product that can be ours is.

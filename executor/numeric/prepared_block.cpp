@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <numeric>
 #include <unordered_map>
 
@@ -11,7 +10,7 @@
 #include "executor/kernels/thread_limit.h"
 #include "executor/numeric/memory_plan.h"
 #include "executor/numeric/optimize.h"
-#include "executor/numeric/pool.h"
+#include "executor/numeric/output_memory.h"
 #include "ir/passes/bodies.h"
 #include "ir/work.h"
 
@@ -86,8 +85,8 @@ void at_op(const Graph& graph, const Op& op, Step step) {
   }
 }
 
-Graph optimized(Graph graph) {
-  optimize(graph);
+Graph optimized(Graph graph, const Layouts& layouts) {
+  optimize(graph, layouts);
   return graph;
 }
 
@@ -103,28 +102,6 @@ struct Storages {
   std::size_t operator[](ValueId id) const { return of[static_cast<std::size_t>(id.index)]; }
 };
 
-// Memory that outlives a run: that of a storage in which outputs are. When somebody still holds what the last run
-// has made, the next one gets other memory, so nobody has to copy it.
-struct OutputMemory {
-  std::size_t bytes = 0;
-  std::vector<ir::Tensor*> outputs = {};
-  std::vector<ir::Tensor*> others = {};  // they do not keep the memory
-  std::shared_ptr<void> memory = {};
-
-  void renew(Pool& pool) {
-    const auto held_here = static_cast<std::ptrdiff_t>(outputs.size()) + 1;
-    if (memory && memory.use_count() == held_here) {
-      std::atomic_thread_fence(std::memory_order_acquire);  // what others have read, they have read before
-      return;
-    }
-    memory = pool.take(bytes);
-    for (ir::Tensor* output : outputs) {
-      *output = ir::Tensor::adopt(output->type(), output->dims(), memory.get(), memory);
-    }
-    for (ir::Tensor* other : others) *other = ir::Tensor::view(other->type(), other->dims(), memory.get());
-  }
-};
-
 }  // namespace
 
 struct PreparedBlock::State {
@@ -133,8 +110,8 @@ struct PreparedBlock::State {
   std::vector<Datum> data;               // per value
   std::vector<Task> tasks;
   std::vector<const Datum*> outputs;
-  // Where tasks, and behind them the block's outputs, find the inputs of a run: per input.
-  std::vector<std::vector<const Datum**>> readers_of_input;
+  std::vector<std::vector<const Datum**>> readers_of_input;  // per input: where tasks find it
+  std::vector<std::size_t> handed_on;                        // inputs that are outputs
   std::vector<OutputMemory> output_memories;
   Pool pool;
   Arena arena;
@@ -177,6 +154,7 @@ struct PreparedBlock::State {
   void make_tasks();
   void release_copied(const Op& op, std::vector<int>& readers);
   void find_readers_of_inputs();
+  void find_outputs();
   Storages find_storages() const;
   void plan();
   void find_deaths();
@@ -219,10 +197,18 @@ void PreparedBlock::State::find_readers_of_inputs() {
   std::unordered_map<const Datum*, std::size_t> place;
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) place[&datum(graph.inputs[i])] = i;
   const auto note = [&](const Datum*& pointer) {
-    if (const auto found = place.find(pointer); found != place.end()) readers_of_input[found->second].push_back(&pointer);
+    const auto found = place.find(pointer);
+    if (found != place.end()) readers_of_input[found->second].push_back(&pointer);
   };
   for (Task& task : tasks) std::for_each(task.inputs.begin(), task.inputs.end(), note);
-  std::for_each(outputs.begin(), outputs.end(), note);
+}
+
+void PreparedBlock::State::find_outputs() {
+  for (ValueId id : graph.outputs) {
+    outputs.push_back(&datum(id));
+    const auto input = std::find(graph.inputs.begin(), graph.inputs.end(), id);
+    if (input != graph.inputs.end()) handed_on.push_back(static_cast<std::size_t>(input - graph.inputs.begin()));
+  }
 }
 
 Storages PreparedBlock::State::find_storages() const {
@@ -356,16 +342,16 @@ void PreparedBlock::State::run_dynamic(Task& task) {
   task.run({task.inputs, task.outputs, scratch.get()});
 }
 
-PreparedBlock::PreparedBlock(Graph graph, const PrepareOptions& options)
-    : state_(std::make_unique<State>(options.fuse ? optimized(std::move(graph)) : std::move(graph))) {
+PreparedBlock::PreparedBlock(Graph graph, const PrepareOptions& options, const Layouts& layouts)
+    : state_(std::make_unique<State>(options.fuse ? optimized(std::move(graph), layouts) : std::move(graph))) {
   State& state = *state_;
   state.options = options;
   for (std::size_t i = 0; i < state.graph.values.size(); ++i) {
     if (state.graph.values[i].constant) state.data[i] = *state.graph.values[i].constant;
   }
   state.make_tasks();
-  for (ValueId id : state.graph.outputs) state.outputs.push_back(&state.datum(id));
   state.find_readers_of_inputs();
+  state.find_outputs();
   state.plan();
   state.find_deaths();
 }
@@ -383,6 +369,9 @@ std::span<const Datum* const> PreparedBlock::run(std::span<const Datum* const> i
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Datum* input = inputs[i] != nullptr ? inputs[i] : &state.datum(state.graph.inputs[i]);
     for (const Datum** reader : state.readers_of_input[i]) *reader = input;
+  }
+  for (std::size_t i : state.handed_on) {
+    if (inputs[i] != nullptr) state.datum(state.graph.inputs[i]) = *inputs[i];
   }
   for (OutputMemory& memory : state.output_memories) memory.renew(state.pool);
   for (std::size_t t = 0; t < state.tasks.size(); ++t) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "executor/kernels/kernel.h"
+#include "executor/numeric/channels_last.h"
 
 namespace podium::numeric {
 
@@ -19,13 +20,15 @@ struct PrepareOptions {
 /// and allocated once; the rest is allocated when its shape is known.
 class PreparedBlock {
  public:
-  PreparedBlock(ir::Graph graph, const PrepareOptions& options);
+  /// `layouts` have an effect only with PrepareOptions::fuse.
+  PreparedBlock(ir::Graph graph, const PrepareOptions& options, const Layouts& layouts = {});
   ~PreparedBlock();
   PreparedBlock(PreparedBlock&&) noexcept;
   PreparedBlock& operator=(PreparedBlock&&) noexcept;
 
   /// `inputs` in the order of the graph's inputs; nullptr only where the graph's input has a constant to
-  /// fall back on. The outputs stay valid until the next run. Error names the node that failed.
+  /// fall back on. The outputs stay valid until the next run, and longer where they
+  /// keep their memory: all but inputs that are handed on. Error names the node that failed.
   std::span<const ir::Datum* const> run(std::span<const ir::Datum* const> inputs);
 
   /// Bytes of the planned arena.

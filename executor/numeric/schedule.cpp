@@ -85,38 +85,50 @@ class Waves {
   std::map<Key, After> after_;
 };
 
-// Operations, a moved byte counted as several; what only data decide is taken for nothing.
-double work_of_block(const executor::Block& block) {
+// How long a run of a block takes, in operations, a moved byte counted as several; what only data decide is taken
+// for nothing.
+struct Effort {
+  double one_thread = 0;
+  double all_threads = 0;
+};
+
+// An op is cut into parts for all threads where it is large enough, which then wait for each other.
+Effort effort_of(const executor::Block& block, int threads) {
   constexpr double kOperationsPerByte = 8;
-  double total = 0;
+  constexpr double kMeeting = 2e5;  // some two microseconds
+  Effort total;
   for (const ir::Op& op : block.graph.ops) {
     const ir::Work work = ir::work_of(ir::TypedOp(block.graph, op));
-    total += std::max(0.0, work.flop + kOperationsPerByte * work.bytes);
+    const double alone = std::max(0.0, work.flop + kOperationsPerByte * work.bytes);
+    total.one_thread += alone;
+    total.all_threads += std::min(alone, alone / threads + kMeeting);
   }
   return total;
 }
 
-// Threads inside a kernel do not share its work perfectly, so some imbalance between blocks is still better.
-bool pays_side_by_side(const std::vector<double>& work_of_blocks, const Section& section, const Wave& wave,
-                       int threads) {
-  constexpr double kLossInsideKernels = 1.3;
+// Blocks side by side have their caches and their share of the memory's speed to themselves less than one block has.
+bool pays_side_by_side(const std::vector<Effort>& efforts, const Section& section, const Wave& wave, int threads) {
+  constexpr double kLossSideBySide = 1.2;
   double sum = 0;
   double most = 0;
+  double one_after_the_other = 0;
   for (std::size_t node : wave.computes) {
-    const double work = work_of_blocks[static_cast<std::size_t>(block_of(section.nodes[node]).index)];
-    sum += work;
-    most = std::max(most, work);
+    const Effort& effort = efforts[static_cast<std::size_t>(block_of(section.nodes[node]).index)];
+    sum += effort.one_thread;
+    most = std::max(most, effort.one_thread);
+    one_after_the_other += effort.all_threads;
   }
-  return threads > 1 && wave.computes.size() > 1 && most <= sum / threads * kLossInsideKernels;
+  const double side_by_side = std::max(most, sum / threads) * kLossSideBySide;
+  return threads > 1 && wave.computes.size() > 1 && side_by_side < one_after_the_other;
 }
 
 std::vector<Section> schedule_of(const Program& program, const std::vector<Step>& steps,
-                                 const std::vector<double>& work_of_blocks, int threads) {
+                                 const std::vector<Effort>& efforts, int threads) {
   std::vector<Section> sections(1);
   for (const Step& step : steps) {
     if (const auto* repeat = std::get_if<executor::Repeat>(&step.action)) {
       sections.back().count = repeat->count;
-      sections.back().body = schedule_of(program, repeat->body, work_of_blocks, threads);
+      sections.back().body = schedule_of(program, repeat->body, efforts, threads);
       sections.back().frees = step.frees;
       sections.emplace_back();
       continue;
@@ -128,7 +140,7 @@ std::vector<Section> schedule_of(const Program& program, const std::vector<Step>
   }
   for (Section& section : sections) {
     Waves(program, section);
-    for (Wave& wave : section.waves) wave.side_by_side = pays_side_by_side(work_of_blocks, section, wave, threads);
+    for (Wave& wave : section.waves) wave.side_by_side = pays_side_by_side(efforts, section, wave, threads);
   }
   return sections;
 }
@@ -141,9 +153,9 @@ BlockId block_of(const Node& node) {
 }
 
 std::vector<Section> make_schedule(const Program& program, int threads) {
-  std::vector<double> work_of_blocks;
-  for (const executor::Block& block : program.blocks) work_of_blocks.push_back(work_of_block(block));
-  return schedule_of(program, program.steps, work_of_blocks, threads);
+  std::vector<Effort> efforts;
+  for (const executor::Block& block : program.blocks) efforts.push_back(effort_of(block, threads));
+  return schedule_of(program, program.steps, efforts, threads);
 }
 
 }  // namespace podium::numeric

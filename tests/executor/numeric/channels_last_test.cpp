@@ -26,6 +26,22 @@ TEST(ChannelsLast, KeepsTheLayoutBetweenConvolutions) {
             "Conv:2 = podium.ToChannelsFirst(Conv:2:6)\n");
 }
 
+TEST(ChannelsLast, TakesAndGivesWhatLiesSoAlready) {
+  Sketch s;
+  const ValueId x = s.op("Relu", {s.input({1, 3, 4, 5})});
+  s.output(s.op("MaxPool", {x}, {{"kernel_shape", IntList{2, 2}}}));
+  s.output(s.op("Neg", {x}));
+  EXPECT_TRUE(channels_last(s.graph, {.inputs = {true}, .outputs = {true, false}}));
+  EXPECT_EQ(ops_of(s.graph),
+            "Relu:0:4 = Relu(x0:3)\n"
+            "MaxPool:1:5 = podium.Pool(Relu:0:4) "
+            "{kind=\"max\", kernel_shape=[2,2], strides=[1,1], pads=[0,0,0,0], dilations=[1,1]}\n"
+            "Neg:2:6 = Neg(Relu:0:4)\n"
+            "Neg:2 = podium.ToChannelsFirst(Neg:2:6)\n");
+  EXPECT_EQ(s.graph[s.graph.inputs[0]].type.dims, (ir::Dims{1, 4, 5, 3}));
+  EXPECT_EQ(s.graph[s.graph.outputs[0]].type.dims, (ir::Dims{1, 3, 4, 3}));
+}
+
 TEST(ChannelsLast, LeavesGraphsWithoutConvolutionAlone) {
   Sketch s;
   s.output(s.op("MaxPool", {s.input({1, 3, 4, 4})}, {{"kernel_shape", IntList{2, 2}}}));

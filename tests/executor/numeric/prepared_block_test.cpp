@@ -104,7 +104,21 @@ TEST(PreparedBlock, HandsAnInputOn) {
   PreparedBlock block(s.graph, {});
   const Datum ones(ir::Tensor::of<float>({2}, {1, 1}));
   const Datum* pointer = &ones;
-  EXPECT_EQ(block.run({&pointer, 1})[0], pointer);
+  EXPECT_EQ(block.run({&pointer, 1})[0]->tensor.raw(), ones.tensor.raw());
+}
+
+// The caller may write what the block gives over what it has taken.
+TEST(PreparedBlock, HandsAnInputOnAsItWas) {
+  Sketch s;
+  const ValueId x = s.input({2});
+  s.output(s.op("Neg", {x}));
+  s.output(x);
+  PreparedBlock block(s.graph, {});
+  Datum slot(ir::Tensor::of<float>({2}, {1, 1}));
+  const Datum* pointer = &slot;
+  const auto given = block.run({&pointer, 1});
+  slot = *given[0];
+  EXPECT_EQ(given[1]->tensor.data<float>()[0], 1);
 }
 
 // A weight whose memory tells when nobody keeps it.

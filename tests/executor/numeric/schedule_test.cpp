@@ -125,14 +125,26 @@ TEST(Schedule, TellsSlotsThatMoveOnAlikeApart) {
 
 TEST(Schedule, RunsUnevenWorkOneAfterTheOther) {
   HandMade made = sketch();
-  made.block(
-      "g (float[4] x) => (float[4] y) <float[4] w = {1, 2, 3, 4}> { a = Pow(x, w) b = Pow(a, w) y = Pow(b, "
-      "w) }",
-      1);
-  Step large = compute(made, 1, "x", "b");
-  std::get<Compute>(large.action).block = BlockId{2};
-  for (const Step& step : {compute(made, 0, "x", "a"), large}) made.step(step);
+  std::string text = "g (float[4] x) => (float[4] y) { a0 = Neg(x)\n";
+  for (int i = 1; i < 10; ++i) text += fmt::format("a{} = Neg(a{})\n", i, i - 1);
+  made.block(text + "y = Neg(a9) }", 1);
+  Step long_one = compute(made, 1, "x", "b");
+  std::get<Compute>(long_one.action).block = BlockId{2};
+  for (const Step& step : {compute(made, 0, "x", "a"), long_one}) made.step(step);
   EXPECT_EQ(waves_of(made), "| 0 1\n");
+}
+
+// All threads share such an op.
+TEST(Schedule, RunsBlocksOfLargeOpsOneAfterTheOther) {
+  for (const std::int64_t size : {1000, 10'000'000}) {
+    HandMade made;
+    for (int processor : {0, 1}) {
+      for (const char* name : {"x", "a"}) made.buffer(name, {size}, processor);
+      made.block(fmt::format("g (float[{0}] x) => (float[{0}] y) {{ y = Neg(x) }}", size), processor);
+    }
+    for (int processor : {0, 1}) made.step(compute(made, processor, "x", "a"));
+    EXPECT_EQ(waves_of(made), size == 1000 ? "| 0 1 side by side\n" : "| 0 1\n");
+  }
 }
 
 }  // namespace

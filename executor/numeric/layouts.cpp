@@ -1,0 +1,144 @@
+#include "executor/numeric/layouts.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace podium::numeric {
+
+using executor::Buffer;
+using executor::Program;
+using executor::Role;
+using executor::Slot;
+using executor::Step;
+using ir::ValueId;
+
+namespace {
+
+std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
+
+// Buffers and the values of blocks in sets that have one layout, and what speaks for which in each set.
+class Sets {
+ public:
+  explicit Sets(const Program& program) : program_(program) {
+    std::size_t count = program.buffers.size();
+    for (const executor::Block& block : program.blocks) {
+      first_value_.push_back(count);
+      count += block.graph.values.size();
+    }
+    parents_.resize(count);
+    std::iota(parents_.begin(), parents_.end(), std::size_t{0});
+    votes_.resize(count, 0);
+    may_.resize(count, true);
+    for (std::size_t b = 0; b < program.buffers.size(); ++b) may_[b] = may_lie_last(program.buffers[b]);
+    join(program.steps);
+    for (std::size_t b = 0; b < program.blocks.size(); ++b) count_votes(b);
+  }
+  bool is_last(const Slot& slot) {
+    if (!slot.buffer.valid()) return false;
+    const std::size_t set = root(at(slot.buffer.index));
+    return may_[set] && votes_[set] > 0;
+  }
+
+ private:
+  static bool may_lie_last(const Buffer& buffer) {
+    const ir::Type& type = buffer.type;
+    return (buffer.role == Role::Activation || buffer.role == Role::Stash) && !buffer.persistent &&
+           buffer.shards == 1 && buffer.initial.empty() && type.is_static() &&
+           type.element == ir::DataType::Float && type.rank() >= 3 && type.rank() <= 5;
+  }
+  std::size_t root(std::size_t of) {
+    while (parents_[of] != of) of = parents_[of] = parents_[parents_[of]];
+    return of;
+  }
+  void join(std::size_t a, std::size_t b) {
+    a = root(a);
+    b = root(b);
+    if (a == b) return;
+    parents_[b] = a;
+    votes_[a] += votes_[b];
+    may_[a] = may_[a] && may_[b];
+  }
+  std::size_t value(std::size_t block, ValueId id) const { return first_value_[block] + at(id.index); }
+
+  void join(const std::vector<Step>& steps) {
+    for (const Step& step : steps) {
+      if (const auto* repeat = std::get_if<executor::Repeat>(&step.action)) {
+        join(repeat->body);
+      } else if (const auto* compute = std::get_if<executor::Compute>(&step.action)) {
+        join(*compute);
+      } else if (std::holds_alternative<executor::LoadFromHost>(step.action) ||
+                 std::holds_alternative<executor::StoreToHost>(step.action) ||
+                 std::holds_alternative<executor::Collective>(step.action)) {
+        for (const Slot& slot : executor::reads_of(step)) may_[root(at(slot.buffer.index))] = false;
+        for (const Slot& slot : executor::writes_of(step)) may_[root(at(slot.buffer.index))] = false;
+      } else {
+        const std::vector<Slot> from = executor::reads_of(step);
+        const std::vector<Slot> to = executor::writes_of(step);
+        for (std::size_t i = 0; i < from.size(); ++i) join(at(from[i].buffer.index), at(to[i].buffer.index));
+      }
+    }
+  }
+  void join(const executor::Compute& compute) {
+    const ir::Graph& graph = program_[compute.block].graph;
+    const std::size_t block = at(compute.block.index);
+    for (std::size_t i = 0; i < compute.reads.size(); ++i) {
+      if (!compute.reads[i].buffer.valid()) continue;
+      join(at(compute.reads[i].buffer.index), value(block, graph.inputs[i]));
+    }
+    for (std::size_t i = 0; i < compute.writes.size(); ++i)
+      join(at(compute.writes[i].buffer.index), value(block, graph.outputs[i]));
+  }
+
+  // What a convolution takes or gives weighs twice what any other op has to have as the model says: pools have
+  // often made it smaller where that begins.
+  void count_votes(std::size_t block) {
+    const ir::Graph& graph = program_.blocks[block].graph;
+    for (const ir::Op& op : graph.ops) {
+      if (is_convolution(graph, op)) {
+        votes_[root(value(block, op.inputs[0]))] += 2;
+        votes_[root(value(block, op.outputs[0]))] += 2;
+      } else if (keeps_layout(graph, op) || op.is("BatchNormalization")) {  // which convolutions take in
+        for (ValueId id : op.inputs) {
+          if (id.valid() && !graph.is_constant(id)) join(value(block, id), value(block, op.outputs[0]));
+        }
+      } else {
+        for (ValueId id : op.inputs) vote_against(block, id);
+        for (ValueId id : op.outputs) vote_against(block, id);
+      }
+    }
+  }
+  void vote_against(std::size_t block, ValueId id) {
+    if (id.valid()) votes_[root(value(block, id))] -= 1;
+  }
+
+  const Program& program_;
+  std::vector<std::size_t> first_value_;  // per block: the place of its first value, buffers come first
+  std::vector<std::size_t> parents_;
+  std::vector<int> votes_;  // of a set, at its root
+  std::vector<bool> may_;
+};
+
+void note(const Program& program, const std::vector<Step>& steps, Sets& sets, std::vector<Layouts>& layouts) {
+  for (const Step& step : steps) {
+    if (const auto* repeat = std::get_if<executor::Repeat>(&step.action)) {
+      note(program, repeat->body, sets, layouts);
+    }
+    const auto* compute = std::get_if<executor::Compute>(&step.action);
+    if (compute == nullptr) continue;
+    Layouts& of_block = layouts[at(compute->block.index)];
+    of_block = {};
+    for (const Slot& slot : compute->reads) of_block.inputs.push_back(sets.is_last(slot));
+    for (const Slot& slot : compute->writes) of_block.outputs.push_back(sets.is_last(slot));
+  }
+}
+
+}  // namespace
+
+std::vector<Layouts> choose_layouts(const Program& program) {
+  Sets sets(program);
+  std::vector<Layouts> layouts(program.blocks.size());
+  note(program, program.steps, sets, layouts);
+  return layouts;
+}
+
+}  // namespace podium::numeric
