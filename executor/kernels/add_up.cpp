@@ -1,5 +1,8 @@
 #include "executor/kernels/add_up.h"
 
+#include <algorithm>
+#include <array>
+
 #include "executor/kernels/dispatch.h"
 #include "executor/kernels/parallel.h"
 
@@ -8,19 +11,29 @@ namespace {
 
 using ir::Tensor;
 
-// `Sum` is the type that terms of type T are added in.
+// `Sum` is the type that terms of type T are added in. Term by term over pieces that stay in the nearest cache.
 template <class T, class Sum>
 void add(std::span<const Tensor* const> terms, bool mean, std::int64_t first, std::int64_t count,
          Tensor& result) {
+  constexpr std::int64_t kPiece = 512;
   T* out = result.data<T>();
-  const auto divisor = static_cast<Sum>(mean ? terms.size() : 1);
-  parallel_ranges(count, static_cast<std::int64_t>(terms.size()), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      auto sum = static_cast<Sum>(terms.front()->data<T>()[first + i]);
-      for (const Tensor* term : terms.subspan(1)) {
-        sum = static_cast<Sum>(sum + static_cast<Sum>(term->data<T>()[first + i]));
+  const auto divisor = static_cast<Sum>(terms.size());
+  const auto cost = static_cast<std::int64_t>(terms.size() * sizeof(T));
+  parallel_ranges(count, cost, [&](std::int64_t begin, std::int64_t end) {
+    std::array<Sum, kPiece> sums;
+    for (std::int64_t piece = begin; piece < end; piece += kPiece) {
+      const auto size = static_cast<std::size_t>(std::min(kPiece, end - piece));
+      for (std::size_t t = 0; t < terms.size(); ++t) {
+        const T* term = terms[t]->data<T>() + first + piece;
+        for (std::size_t i = 0; i < size; ++i) {
+          const auto number = static_cast<Sum>(term[i]);
+          sums[i] = t == 0 ? number : static_cast<Sum>(sums[i] + number);
+        }
       }
-      out[i] = static_cast<T>(mean ? static_cast<Sum>(sum / divisor) : sum);
+      for (std::size_t i = 0; i < size; ++i) {
+        const Sum given = mean ? static_cast<Sum>(sums[i] / divisor) : sums[i];
+        out[piece + static_cast<std::int64_t>(i)] = static_cast<T>(given);
+      }
     }
   });
 }

@@ -1,43 +1,35 @@
 // Times models on the numeric engine: median, rate, share of the core's arithmetic limit.
-//   podium_bench [--threads N] [--seconds S] [--no-fuse] [--check] [--processors P] [MODEL[,key=value...] ...]
+//   podium_bench [--threads N] [--seconds S] [--no-fuse] [--check] [--processors P] [--train] [MODEL[,key=value...] ...]
 // --check compares with the graph as it was given instead: the largest difference relative to the largest number.
 // --processors compares a micro-batch on P simulated processors, as many ops on each, with one on one processor; with
 // --check too the exit status is 1 when it takes more than 15 % longer.
+// --train times a step of training by Adam; with --processors it compares one on one processor with one of the same
+// work under strategies, and with --check too the exit status is 1 when one takes more than 20 % longer.
 #include <fmt/core.h>
 #include <time.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
-#include "executor/kernels/kernel.h"
 #include "executor/lower/lower.h"
 #include "executor/numeric/engine.h"
 #include "executor/numeric/patient_threads.h"
 #include "ir/builder.h"
-#include "models/catalog.h"
+#include "tests/bench/common.h"
 #include "tests/bench/peak.h"
 
 namespace podium::bench {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-struct Settings {
-  int threads = 1;
-  double seconds = 2.0;
-  bool fuse = true;
-  bool check = false;
-  int processors = 1;
-  std::vector<std::string> models;
-};
-
 const std::vector<std::string> kDefault{
     "resnet50", "mobilenet-v2", "bert,form=primitive", "bert,form=ops", "lstm", "lstm,batch=8",
     "mnist-mlp,batch=8", "mnist-mlp", "mnist-cnn,batch=40", "gpt2", "gpt2,sequence=1,past=128", "tiny-adds"};
+
+const std::vector<std::string> kTrained{"mnist-cnn,batch=40", "mnist-mlp,batch=40",
+                                        "bert,layers=2,hidden=256,heads=4,sequence=64"};
 
 // A thousand additions of four numbers: what an op costs beside its arithmetic.
 ir::Graph tiny_adds() {
@@ -53,20 +45,8 @@ ir::Graph tiny_adds() {
 
 ir::Graph build(const std::string& text) {
   if (text == "tiny-adds") return tiny_adds();
-  models::Parameters parameters;
-  std::string name;
-  for (std::size_t from = 0; from <= text.size();) {
-    const std::size_t to = std::min(text.find(',', from), text.size());
-    const std::string part = text.substr(from, to - from);
-    const std::size_t equals = part.find('=');
-    if (equals == std::string::npos) {
-      name = part;
-    } else {
-      parameters[part.substr(0, equals)] = part.substr(equals + 1);
-    }
-    from = to + 1;
-  }
-  ir::Graph graph = models::build(name, parameters).graph;
+  const NamedModel model = parse_model(text);
+  ir::Graph graph = models::build(model.name, model.parameters).graph;
   ir::infer(graph, {.evaluate = kernels::evaluate});
   return graph;
 }
@@ -75,21 +55,6 @@ double flop_of(const ir::Graph& graph) {
   double total = 0;
   for (const ir::Op& op : graph.ops) total += op.spec->work(ir::TypedOp(graph, op)).flop;
   return total;
-}
-
-// The same numbers every time; whole numbers are 0 and 1, good as indices, masks and labels.
-ir::Tensor filled(const ir::Type& type) {
-  ir::Tensor tensor(type.element, type.dims);
-  for (std::int64_t i = 0; i < tensor.size(); ++i) {
-    if (type.element == ir::DataType::Float) {
-      tensor.data<float>()[i] = static_cast<float>((i * 7919 + 13) % 1009) / 504.5F - 1.0F;
-    } else if (type.element == ir::DataType::Int64) {
-      tensor.data<std::int64_t>()[i] = i % 2;
-    } else {
-      throw Error("an input of {} found, float or int64 needed", name_of(type.element));
-    }
-  }
-  return tensor;
 }
 
 // Milliseconds of a run: by the clock on the wall, and of processor time over all threads, which other
@@ -203,18 +168,6 @@ struct Way {
   }
 };
 
-double median(std::vector<double> all) {
-  std::sort(all.begin(), all.end());
-  return all[all.size() / 2];
-}
-
-// How many times as long as the other way, round by round: what else the machine does at the time meets both.
-double times_as_long(const Way& way, const Way& base) {
-  std::vector<double> ratios;
-  for (std::size_t i = 0; i < way.ms.size(); ++i) ratios.push_back(way.ms[i] / base.ms[i]);
-  return median(std::move(ratios));
-}
-
 // All ways in turn. False when one takes too long for a check.
 bool compare_ways(const std::string& text, const Settings& options) {
   const ir::Graph graph = build(text);
@@ -235,7 +188,7 @@ bool compare_ways(const std::string& text, const Settings& options) {
   constexpr double kMost = 1.15;
   bool is_good = true;
   for (const Way& way : ways) {
-    const double ratio = times_as_long(way, ways[way.batches == 1 ? 0 : 2]);
+    const double ratio = times_as_long(way.ms, ways[way.batches == 1 ? 0 : 2].ms);
     const bool is_long = options.check && ratio > kMost;
     fmt::print("{:<24} {:<24} {:>9.4f} ms  {:>5.2f} of one processor's{}\n", text, way.name, median(way.ms), ratio,
                is_long ? fmt::format(", at most {} needed", kMost) : "");
@@ -245,6 +198,7 @@ bool compare_ways(const std::string& text, const Settings& options) {
 }
 
 bool run_one(const std::string& model, const Settings& options) {
+  if (options.train) return compare_training(model, options);
   if (options.processors > 1) return compare_ways(model, options);
   options.check ? check_model(model, options) : run_model(model, options);
   return true;
@@ -252,6 +206,7 @@ bool run_one(const std::string& model, const Settings& options) {
 
 std::vector<std::string> models_of(const Settings& options) {
   if (!options.models.empty()) return options.models;
+  if (options.train) return kTrained;
   return options.processors > 1 ? std::vector<std::string>{"mnist-cnn,batch=40"} : kDefault;
 }
 
@@ -281,6 +236,8 @@ Settings parse(int count, char** words) {
       options.seconds = std::atof(words[++i]);
     } else if (word == "--processors" && i + 1 < count) {
       options.processors = std::atoi(words[++i]);
+    } else if (word == "--train") {
+      options.train = true;
     } else if (word == "--check") {
       options.check = true;
     } else if (word == "--no-fuse") {

@@ -1,0 +1,45 @@
+// What both ways of timing share: models by their text, inputs, and medians of rounds.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "executor/kernels/kernel.h"
+#include "models/catalog.h"
+
+namespace podium::bench {
+
+using Clock = std::chrono::steady_clock;
+
+struct Settings {
+  int threads = 1;
+  double seconds = 2.0;
+  bool fuse = true;
+  bool check = false;
+  bool train = false;
+  int processors = 1;
+  std::vector<std::string> models = {};
+};
+
+struct NamedModel {
+  std::string name;
+  models::Parameters parameters = {};
+};
+
+/// "MODEL,key=value,...".
+NamedModel parse_model(const std::string& text);
+
+/// The same numbers every time; whole numbers are 0 and 1, good as indices, masks and labels.
+ir::Tensor filled(const ir::Type& type);
+
+double median(std::vector<double> all);
+
+/// The median of how many times as long as the other each round took: what else the machine does at the time meets
+/// both.
+double times_as_long(const std::vector<double>& ms, const std::vector<double>& base);
+
+/// Trains a model under strategies in turn. False when one takes too long for a check.
+bool compare_training(const std::string& text, const Settings& settings);
+
+}  // namespace podium::bench
