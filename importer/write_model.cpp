@@ -119,16 +119,39 @@ ExternalValues replace_initializers(onnx::GraphProto& graph,
   return external;
 }
 
-// Before version 4 an initializer had to be an input of the graph.
-void add_initializers(onnx::ModelProto& model, const std::map<std::string, ir::Tensor>& values) {
-  if (values.empty()) return;
+bool fit_inside(const onnx::ModelProto& model, const ModelEdits& edits) {
+  std::size_t bytes = model.ByteSizeLong();
+  for (const auto& [name, value] : edits.extra_initializers) bytes += value.bytes();
+  return bytes <= edits.most_inside;
+}
+
+TensorProto without_data(const ir::Tensor& value, const std::string& name) {
+  TensorProto proto;
+  proto.set_name(name);
+  proto.set_data_type(static_cast<int>(value.type()));
+  for (std::int64_t size : value.dims()) proto.add_dims(size);
+  proto.set_data_location(TensorProto::EXTERNAL);
+  return proto;
+}
+
+// Gives those that became external. Before version 4 an initializer had to be an input of the graph.
+ExternalValues add_initializers(onnx::ModelProto& model, const ModelEdits& edits) {
+  const std::map<std::string, ir::Tensor>& values = edits.extra_initializers;
+  ExternalValues external;
+  if (values.empty()) return external;
   auto& initializers = *model.mutable_graph()->mutable_initializer();
   for (int i = initializers.size() - 1; i >= 0; --i) {
     if (values.contains(initializers.Get(i).name())) initializers.DeleteSubrange(i, 1);
   }
-  for (const auto& [name, value] : values) *initializers.Add() = tensor_to_proto(value, name);
+  const bool is_inside = fit_inside(model, edits);
+  for (const auto& [name, value] : values) {
+    TensorProto& proto = *initializers.Add();
+    proto = is_inside ? tensor_to_proto(value, name) : without_data(value, name);
+    if (!is_inside) external.emplace(&proto, &value);
+  }
   constexpr std::int64_t kInitializersNeedNoInput = 4;
   model.set_ir_version(std::max(model.ir_version(), kInitializersNeedNoInput));
+  return external;
 }
 
 using TensorVisitor = std::function<void(TensorProto&)>;
@@ -244,8 +267,8 @@ void write_model(const Model& model, const std::string& path, const ModelEdits& 
   const Source& source = *model.source;
   onnx::ModelProto proto = source.proto;
   edit_nodes(proto, edits.nodes);
-  add_initializers(proto, edits.extra_initializers);
-  const ExternalValues replaced = replace_initializers(*proto.mutable_graph(), edits.initializers);
+  ExternalValues replaced = add_initializers(proto, edits);
+  replaced.merge(replace_initializers(*proto.mutable_graph(), edits.initializers));
   const bool stays = replaced.empty() && is_same_folder(source.folder, fs::path(path).parent_path());
   std::optional<OutputFile> data;
   if (!stays && has_external_data(proto)) {

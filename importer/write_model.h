@@ -30,11 +30,13 @@ struct ModelEdits {
   std::map<std::string, ir::Tensor> initializers = {};
   /// Initializers that no node reads, in place of those that have such a name already.
   std::map<std::string, ir::Tensor> extra_initializers = {};
+  /// Bytes of a model with which extra initializers still go into it; else they are external data.
+  std::size_t most_inside = std::size_t{1} << 30;
 };
 
 /// Writes a binary model: the one that was read, fields that Podium does not know included, with the edits.
 /// External data stay where they are when `path` is in the folder of the model that was read and none of them
-/// is replaced; otherwise they are written, one tensor after the other, to one file beside it, called
+/// is replaced or added; otherwise they are written, one tensor after the other, to one file beside it, called
 /// `path`.data. Both files are written under other names first, so that a failure leaves what was there.
 /// Error for an edit of a node or initializer that is not there, and for what cannot be written.
 void write_model(const Model& model, const std::string& path, const ModelEdits& edits = {});

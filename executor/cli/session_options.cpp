@@ -16,7 +16,7 @@ SessionOptions session_options(const Options& options) {
           .device = machine_of(options)};
 }
 
-std::string describe(const podium::Options& strategy, int processors) {
+std::string describe(const podium::Options& strategy, int processors, bool trains) {
   std::string text = processors == 1 ? "one processor" : fmt::format("sharded over {}", processors);
   if (strategy.pipelining) text = fmt::format("pipelined over {}", processors);
   if (strategy.phases.phases > 1) text = fmt::format("{} phases on {}", strategy.phases.phases, processors);
@@ -26,8 +26,16 @@ std::string describe(const podium::Options& strategy, int processors) {
   add(strategy.replicas > 1, fmt::format("{} replicas", strategy.replicas));
   add(strategy.batch_serialization.factor > 1,
       fmt::format("batch in {} slices", strategy.batch_serialization.factor));
-  add(strategy.weights.location.storage == ir::Storage::OffChip, "weights off chip");
-  add(strategy.weights.location.sharded && strategy.replicas > 1, "weights sharded");
+  const auto add_place = [&](const LocationSettings& settings, const std::string& what) {
+    add(settings.location.storage == ir::Storage::OffChip, what + " off chip");
+    add(settings.location.sharded && strategy.replicas > 1, what + " sharded");
+  };
+  add_place(strategy.weights, "weights");
+  if (trains) {
+    add_place(strategy.optimizer_state, "optimizer state");
+    add_place(strategy.accumulators, "accumulators");
+    add(strategy.recomputation != Recomputation::None, "recomputation");
+  }
   add(strategy.activations.location.storage == ir::Storage::OffChip, "activations off chip");
   add(strategy.overlap_io != ir::ExchangeStrategy::JustInTime, "host IO overlapped");
   return text;

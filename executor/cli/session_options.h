@@ -10,8 +10,9 @@ namespace podium::cli {
 /// options that no model can run with.
 SessionOptions session_options(const Options& options);
 
-/// "pipelined over 4, 2 replicas, weights off chip"; `processors` are those of a replica.
-std::string describe(const podium::Options& strategy, int processors);
+/// "pipelined over 4, 2 replicas, weights off chip"; `processors` are those of a replica. What matters to
+/// training alone is left out where the model is only run.
+std::string describe(const podium::Options& strategy, int processors, bool trains = false);
 
 /// "note: TEXT" lines on stderr, nothing with --quiet.
 void print_notes(const std::vector<std::string>& notes, const Options& options);

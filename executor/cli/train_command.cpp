@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <tuple>
 
+#include "executor/cli/first_infinite.h"
 #include "executor/cli/held_out.h"
 #include "executor/cli/in_model.h"
 #include "executor/cli/machine.h"
@@ -56,10 +58,13 @@ class Trainer {
  private:
   void train_epoch(int epoch);
   void step(std::span<const std::int64_t> rows, Epoch& result);
+  std::span<const ir::Datum> run(const std::vector<ir::Datum>& inputs, std::span<const std::int64_t> rows);
+  std::string origin_of_bad_loss(const TensorsByName& weights, std::span<const std::int64_t> rows) const;
   void set_learning_rate();
   void count_right(const std::vector<ir::Datum>& inputs, std::span<const ir::Datum> outputs,
                    Epoch& result) const;
   std::string line(int epoch, const Epoch& result);
+  void check_weights() const;
   void save(int epoch);
 
   const TrainingJob& job_;
@@ -131,6 +136,7 @@ void Trainer::train_epoch(int epoch) {
                                   static_cast<std::size_t>(samples_per_step_)),
          result);
   }
+  check_weights();
   const std::string text = line(epoch, result);
   save(epoch);
   progress_.print(text);
@@ -138,10 +144,13 @@ void Trainer::train_epoch(int epoch) {
 }
 
 // The loss is that of the weights before the last update: what the update made of them is not seen in it.
-void Trainer::save(int epoch) {
+void Trainer::check_weights() const {
   if (const auto name = session_.first_infinite()) {
     throw Error("step {}: '{}' is not finite after it", session_.steps(), *name);
   }
+}
+
+void Trainer::save(int epoch) {
   if (train_.save_file.empty()) return;
   session_.model_to_file(train_.save_file);
   saved_epoch_ = epoch;
@@ -151,12 +160,41 @@ void Trainer::step(std::span<const std::int64_t> rows, Epoch& result) {
   set_learning_rate();
   const std::vector<ir::Datum> inputs = take_rows(job_.samples, rows, session_.inputs());
   const auto start = WallClock::now();
-  const auto outputs = session_.run(inputs);
+  const auto outputs = run(inputs, rows);
   seconds_.push_back(seconds_since(start));
   result.loss += session_.loss();
   ++result.steps;
   count_right(inputs, outputs, result);
   progress_.advance(1, fmt::format("loss {:.4g}", session_.loss()));
+}
+
+// The weights before the step share memory with the session's: they cost as much again only once it has
+// others.
+std::span<const ir::Datum> Trainer::run(const std::vector<ir::Datum>& inputs,
+                                        std::span<const std::int64_t> rows) {
+  const TensorsByName weights = session_.weights();
+  try {
+    return session_.run(inputs);
+  } catch (const Error& error) {
+    throw Error("{}{}", error.what(), origin_of_bad_loss(weights, rows));
+  }
+}
+
+// Of the first update of a step, whose weights are known.
+std::string Trainer::origin_of_bad_loss(const TensorsByName& weights,
+                                        std::span<const std::int64_t> rows) const {
+  const std::span<const double> losses = session_.losses();
+  const auto bad =
+      std::find_if(losses.begin(), losses.end(), [](double loss) { return !std::isfinite(loss); });
+  if (bad == losses.end()) return "";
+  const std::int64_t micro_batch = samples_per_step_ / static_cast<std::int64_t>(losses.size());
+  const std::int64_t first = (bad - losses.begin()) * micro_batch;
+  if (first >= samples_per_step_ / job_.options.session.batches_per_step) return "";
+  const auto name =
+      first_infinite(job_.model, weights, job_.samples,
+                     rows.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(micro_batch)),
+                     {.seed = job_.options.seed, .threads = job_.options.threads});
+  return name ? fmt::format("; before it, the first is '{}'", *name) : "";
 }
 
 void Trainer::set_learning_rate() {
@@ -213,11 +251,18 @@ std::optional<HeldOut> make_held_out(const TrainingJob& job, const TrainingSessi
   return held_out;
 }
 
+// They are in the session now.
+void forget(importer::Model& model, const TensorsByName& weights) {
+  for (ir::Value& value : model.graph.values) {
+    if (weights.contains(value.name)) value.constant.reset();
+  }
+}
+
 report::RunReport start_report(const TrainingJob& job, const TrainingSession& session) {
   const podium::Options& strategy = job.options.session;
   const ir::Type type = whole_type(session.inputs().at(0));
   report::RunReport report{.model = job.options.paths[0],
-                           .strategy = describe(strategy, session.program().processors),
+                           .strategy = describe(strategy, session.program().processors, true),
                            .device = machine_of(job.options).name,
                            .options = job.options.session_json,
                            .micro_batches = strategy.batches_per_step * strategy.accumulation_factor,
@@ -229,7 +274,7 @@ report::RunReport start_report(const TrainingJob& job, const TrainingSession& se
 
 int execute(const Options& options) {
   const auto start = WallClock::now();
-  const TrainingJob job = in_model(options, [&] { return make_training_job(options); });
+  TrainingJob job = in_model(options, [&] { return make_training_job(options); });
   TrainingSession session = make_session(job);
   print_notes(session.notes(), options);
   const bool has_data = !job.samples.arrays.empty();  // an estimate needs none
@@ -237,7 +282,9 @@ int execute(const Options& options) {
   report::RunReport report = start_report(job, session);
   report.prepare_seconds = seconds_since(start);
   if (session.can_run()) {
-    Trainer trainer(job, session, in_model(options, [&] { return make_held_out(job, session); }));
+    std::optional<HeldOut> held_out = in_model(options, [&] { return make_held_out(job, session); });
+    forget(job.model, session.weights());
+    Trainer trainer(job, session, std::move(held_out));
     in_model(options, [&] { trainer.train(); });
     report.run_seconds = trainer.median_seconds();
   }

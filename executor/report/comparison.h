@@ -12,7 +12,8 @@ struct ComparedStrategy {
   std::string name;
   std::string refusal = {};  ///< why the model cannot run so; then there is no run
   RunReport run = {};
-  /// Largest |a - b| / max(1, |b|) over the outputs against the reference run; nothing when only estimated.
+  /// Largest |a - b| / max(1, |b|) over the outputs, or of training over the weights, against the reference
+  /// run; nothing when only estimated.
   std::optional<double> difference = {};
 };
 

@@ -266,6 +266,8 @@ double TrainingSession::loss() const {
   return sum / static_cast<double>(std::max<std::size_t>(state_->losses.size(), 1));
 }
 
+std::span<const double> TrainingSession::losses() const { return state_->losses; }
+
 std::int64_t TrainingSession::steps() const { return state_->steps; }
 
 TensorsByName TrainingSession::weights() const {

@@ -55,6 +55,8 @@ class TrainingSession {
   std::span<const ir::Datum> run(std::span<const ir::Datum> inputs);
   /// The mean over what came back of the loss in the last run.
   double loss() const;
+  /// What came back of it, in the order of the micro-batches.
+  std::span<const double> losses() const;
   std::int64_t steps() const;  ///< runs so far
 
   /// The trained weights as they are now, and the statistics that ops keep, by the names of the initializers.

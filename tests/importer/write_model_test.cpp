@@ -4,6 +4,7 @@
 #include <google/protobuf/unknown_field_set.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "tests/importer/model_proto.h"
@@ -121,6 +122,26 @@ TEST(WriteModel, LeavesNothingWhereItCannotWrite) {
               HasSubstr("none/out.onnx: cannot be written: No such file or directory"));
   EXPECT_THAT(error_of([&] { write_model(model, folder.path()); }),
               HasSubstr("is a directory, a file needed"));
+}
+
+TEST(WriteModel, PutsExtraInitializersBesideAModelThatWouldBeTooLarge) {
+  const Folder folder;
+  ModelEdits edits{.initializers = {{"w", ir::Tensor::of<float>({1}, {9})}},
+                   .extra_initializers = {{"Accl___w", ir::Tensor::of<float>({3}, {1, 2, 3})}}};
+  const Model model = import_proto(sample());
+  const std::string path = folder.file("out.onnx");
+  write_model(model, path, edits);
+  EXPECT_FALSE(std::filesystem::exists(path + ".data"));
+  edits.most_inside = 16;
+  write_model(model, path, edits);
+  EXPECT_EQ(std::filesystem::file_size(path + ".data"), 12U);
+  EXPECT_EQ(parsed(path).graph().initializer(0).raw_data().size(), 4U) << "what was inside stays there";
+  const ir::Graph graph = import_model(path).graph;
+  const auto state = std::find_if(graph.values.begin(), graph.values.end(),
+                                  [](const ir::Value& value) { return value.name == "Accl___w"; });
+  ASSERT_NE(state, graph.values.end());
+  EXPECT_THAT(state->constant->values<float>(), ::testing::ElementsAre(1, 2, 3));
+  EXPECT_EQ(parsed(path).graph().initializer_size(), 3);
 }
 
 class WriteExternal : public ::testing::Test {

@@ -274,7 +274,9 @@ TEST(Train, KeepsTheLastSaveWhenTheLossIsNoNumber) {
                                              saved, schedule)));
   EXPECT_EQ(diverged.status, 1);
   EXPECT_THAT(diverged.err,
-              AllOf(HasSubstr("step 3: loss 'loss' is"), HasSubstr("holds the model after epoch 2")));
+              AllOf(HasSubstr("step 3: loss 'loss' is"), HasSubstr("in micro-batch 1 of 1"),
+                    HasSubstr("before it, the first is 'product'"),
+                    HasSubstr("holds the model after epoch 2")));
   EXPECT_EQ(run_program(fmt::format("podium run {} --input image={}", saved, digits("images-idx3"))).status,
             0);
 }
