@@ -69,6 +69,10 @@ struct Options {
   std::vector<double> virtual_graph_split_ratios = {};
   int ipus = 0;  ///< all replicas together; 0: as many as the placement needs
   bool pipelining = false;
+  /// Podium's own: where a pipeline updates without accumulation, the backward pass of a micro-batch meets
+  /// the weights that its forward pass met, and what is recomputed for it too. Without, it meets the newest
+  /// (semantics, section 4.4).
+  bool weight_stashing = false;
   int batches_per_step = 1;
   int accumulation_factor = 1;
   int replicas = 1;

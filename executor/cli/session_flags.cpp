@@ -159,8 +159,12 @@ void add_session_flags(cxxopts::Options& options) {
   for (const Flag& flag : kFlags) {
     options.add_options(kGroup)(flag.name, fmt::format("{} (default: {})", flag.meaning, flag.fallback),
                                 cxxopts::value<std::string>());
-    if (flag.name == "virtual-graph-mode")
-      options.add_options(kGroup)("pipeline", "pipeline the stages (default: off)");
+    if (flag.name != "virtual-graph-mode") continue;
+    options.add_options(kGroup)("pipeline", "pipeline the stages (default: off)")(
+        "weight-stashing",
+        "in a pipeline that updates every micro-batch, the backward pass meets the weights that the forward "
+        "pass met, "
+        "not the newest (training; default: off)");
   }
   for (const KindsFlag& flag : kKindsFlags) {
     options.add_options(kGroup)(flag.name, flag.meaning + " (default: none)", cxxopts::value<std::string>());
@@ -173,6 +177,7 @@ void add_session_flags(cxxopts::Options& options) {
 json read_session_flags(const cxxopts::ParseResult& result) {
   json document = json::object();
   if (result.count("pipeline") > 0) document["enablePipelining"] = true;
+  if (result.count("weight-stashing") > 0) document["enableWeightStashing"] = true;
   for (const Flag& flag : kFlags) {
     if (result.count(flag.name) > 0) read(flag, result[flag.name].as<std::string>(), document);
   }

@@ -23,6 +23,7 @@ std::string describe(const podium::Options& strategy, int processors, bool train
   const auto add = [&](bool holds, const std::string& what) {
     if (holds) text += ", " + what;
   };
+  add(trains && strategy.weight_stashing && strategy.accumulation_factor == 1, "weights stashed");
   add(strategy.replicas > 1, fmt::format("{} replicas", strategy.replicas));
   add(strategy.batch_serialization.factor > 1,
       fmt::format("batch in {} slices", strategy.batch_serialization.factor));

@@ -11,6 +11,7 @@
 #include "executor/lower/reductions.h"
 #include "executor/lower/shard_variables.h"
 #include "executor/lower/split_collectives.h"
+#include "executor/lower/stash_weights.h"
 #include "executor/lower/strategies.h"
 #include "executor/lower/stream_variables.h"
 #include "ir/at.h"
@@ -165,6 +166,7 @@ executor::Program lower(ir::Training training, const ir::Placement& given, const
   give_variables_their_updates(training, placement, options.accumulation_factor > 1);
   give_outputs_an_op(training.graph, placement);
   recompute(training, placement, options);
+  if (options.weight_stashing) stash_weights(training, placement);
   if (runs_in_phases(placement, options)) delay_updates(training, placement);
   Warnings unheard;
   Warnings& heard = warnings == nullptr ? unheard : *warnings;

@@ -47,6 +47,12 @@ std::string pipelining_needs_processors(const Options& options) {
   return "enablePipelining needs virtualGraphMode Manual or Auto, Off found";
 }
 
+std::string stashing_needs_pipelining(const Options& options) {
+  if (options.pipelining || !options.weight_stashing) return "";
+  return "enableWeightStashing needs enablePipelining: only stages that overlap meet weights of several "
+         "versions";
+}
+
 std::string pipelining_excludes_phases(const Options& options) {
   if (!options.pipelining || options.virtual_graph_mode != VirtualGraphMode::ExecutionPhases) return "";
   return "enablePipelining needs virtualGraphMode Manual or Auto, ExecutionPhases found: "
@@ -161,13 +167,21 @@ std::string split_ratios_fit(const Options& options) {
 
 // Every pair of options that cannot go together, and every value that only another option makes wrong.
 constexpr Rule kRules[] = {
-    phases_need_their_mode,        pipelining_needs_processors,
-    pipelining_excludes_phases,    pipelining_excludes_batch_serialization,
-    pipelining_excludes_every_n,   every_n_divides_batches,
-    stages_need_recomputation,     overlap_needs_processors,
-    overlap_step_is_not_supported, io_tiles_are_even,
-    io_modes_need_io_tiles,        replicas_divide_ipus,
-    domains_divide_replicas,       split_ratios_fit,
+    phases_need_their_mode,
+    pipelining_needs_processors,
+    stashing_needs_pipelining,
+    pipelining_excludes_phases,
+    pipelining_excludes_batch_serialization,
+    pipelining_excludes_every_n,
+    every_n_divides_batches,
+    stages_need_recomputation,
+    overlap_needs_processors,
+    overlap_step_is_not_supported,
+    io_tiles_are_even,
+    io_modes_need_io_tiles,
+    replicas_divide_ipus,
+    domains_divide_replicas,
+    split_ratios_fit,
 };
 
 void check_inference(const Options& options) {
@@ -227,6 +241,14 @@ void turn_off_io_tiles(Options& options, Notes& notes) {
   }
 }
 
+void turn_off_stashing(Options& options, Notes& notes) {
+  if (!options.weight_stashing || options.accumulation_factor == 1) return;
+  options.weight_stashing = false;
+  notes.push_back(fmt::format(
+      "enableWeightStashing: no effect with accumulationFactor {}, the pipeline runs empty before an update",
+      options.accumulation_factor));
+}
+
 bool is_default(const LocationSettings& settings) { return settings.location == ir::TensorLocation{}; }
 
 void note_what_only_trains(const Options& options, Notes& notes) {
@@ -235,6 +257,7 @@ void note_what_only_trains(const Options& options, Notes& notes) {
   };
   note(options.recomputation != Recomputation::None, "autoRecomputation");
   note(options.reduction != Reduction::Sum, "accumulationAndReplicationReductionType");
+  note(options.weight_stashing, "enableWeightStashing");
   note(!is_default(options.optimizer_state), "optimizerStateTensorLocationSettings");
   note(!is_default(options.accumulators), "accumulatorTensorLocationSettings");
 }
@@ -283,6 +306,7 @@ Options check_options(Options options, const device::Device& device, bool traini
   turn_off_sharding(options, notes);
   turn_off_io_tiles(options, notes);
   turn_off_overlap_of_slices(options, notes);
+  turn_off_stashing(options, notes);
   note_what_is_idle(options, device, notes);
   if (!training) note_what_only_trains(options, notes);
   return options;

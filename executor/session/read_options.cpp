@@ -180,6 +180,7 @@ constexpr std::array kRows = std::to_array<Row<Options>>({
     {"virtualGraphSplitRatios", read_split_ratios},
     {"numIPUs", whole<&Options::ipus>},
     {"enablePipelining", truth<&Options::pipelining>},
+    {"enableWeightStashing", truth<&Options::weight_stashing>},
     {"batchesPerStep", whole<&Options::batches_per_step, 1>},
     {"enableGradientAccumulation", count_switch<&Options::accumulation_factor>},
     {"accumulationFactor", whole<&Options::accumulation_factor, 1>},

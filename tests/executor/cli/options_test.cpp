@@ -27,6 +27,7 @@ TEST(SessionFlags, EachSetsItsOption) {
   const podium::Options options = read({"--virtual-graph-mode",
                                         "execution-phases",
                                         "--pipeline",
+                                        "--weight-stashing",
                                         "--batches-per-step",
                                         "6",
                                         "--accumulate",
@@ -54,6 +55,7 @@ TEST(SessionFlags, EachSetsItsOption) {
                                       .session;
   EXPECT_EQ(options.virtual_graph_mode, VirtualGraphMode::ExecutionPhases);
   EXPECT_TRUE(options.pipelining);
+  EXPECT_TRUE(options.weight_stashing);
   EXPECT_EQ(options.batches_per_step, 6);
   EXPECT_EQ(options.accumulation_factor, 2);
   EXPECT_EQ(options.replicas, 4);

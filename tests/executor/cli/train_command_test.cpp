@@ -110,6 +110,21 @@ TEST(Train, TakesALossOfTheModel) {
   EXPECT_THAT(epochs_of(result.out), HasSubstr("accuracy"));
 }
 
+TEST(Train, StashesWeightsInAPipelineThatUpdatesEveryMicroBatch) {
+  const TemporaryFolder folder;
+  const std::string model = folder.file("mlp.onnx");
+  ASSERT_EQ(run_program("podium-models mnist-mlp batch=5 pixels=byte loss=cross-entropy -o " + model).status,
+            0);
+  const std::string flags =
+      "--loss-tensor loss --steps 2 --virtual-graph-mode auto --ipus 4 --pipeline --batches-per-step 10";
+  const ProgramResult stale = run_program(train(model, flags));
+  const ProgramResult stashed = run_program(train(model, flags + " --weight-stashing"));
+  EXPECT_EQ(stashed.status, 0) << stashed.err;
+  EXPECT_THAT(stashed.out, HasSubstr("pipelined over 4, weights stashed"));
+  EXPECT_NE(last_number(stashed.out, "loss "), last_number(stale.out, "loss "));
+  EXPECT_THAT(run_program("podium train --help").out, HasSubstr("--weight-stashing"));
+}
+
 TEST(Train, TheSameSeedGivesTheSameNumbersOnAnyProcessors) {
   const TemporaryFolder folder;
   const std::string model = small_model(folder);

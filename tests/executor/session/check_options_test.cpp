@@ -35,6 +35,9 @@ TEST(CheckOptions, RefusesWhatDoesNotGoTogether) {
   const std::pair<Options, const char*> cases[] = {
       {{.virtual_graph_mode = Manual, .phases = {.phases = 4}},
        "executionPhaseSettings.phases 4 needs virtualGraphMode ExecutionPhases, Manual found"},
+      {{.virtual_graph_mode = Auto, .weight_stashing = true},
+       "enableWeightStashing needs enablePipelining: only stages that overlap meet weights of several "
+       "versions"},
       {{.pipelining = true}, "enablePipelining needs virtualGraphMode Manual or Auto, Off found"},
       {{.virtual_graph_mode = ExecutionPhases, .pipelining = true, .phases = {.phases = 2}},
        "enablePipelining needs virtualGraphMode Manual or Auto, ExecutionPhases found: a processor either is "
@@ -179,6 +182,21 @@ TEST(CheckOptions, SaysWhatOnlyTrainingUses) {
   notes.clear();
   check(options, notes, true);
   EXPECT_THAT(notes, IsEmpty());
+}
+
+TEST(CheckOptions, SaysWhereWeightsHaveOneVersionAnyway) {
+  Options options{.virtual_graph_mode = VirtualGraphMode::Auto, .pipelining = true, .weight_stashing = true};
+  Notes notes;
+  EXPECT_TRUE(check(options, notes, true).weight_stashing);
+  EXPECT_THAT(notes, IsEmpty());
+  check(options, notes);
+  EXPECT_THAT(notes, ElementsAre("enableWeightStashing: no effect without training"));
+  notes.clear();
+  options.accumulation_factor = 4;
+  EXPECT_FALSE(check(options, notes, true).weight_stashing);
+  EXPECT_THAT(
+      notes, ElementsAre("enableWeightStashing: no effect with accumulationFactor 4, the pipeline runs empty "
+                         "before an update"));
 }
 
 TEST(CheckOptions, DefaultsAreLegalAndSilent) {

@@ -236,5 +236,201 @@ TEST(StaleWeights, CostAnErrorThatFallsWithTheLearningRateAsPopartHasIt) {
   EXPECT_LT(drift(0.005, 160).difference, 0.0006);
 }
 
+TEST(StashedWeights, AreOneVersionForAllThatAMicroBatchDoesInAStage) {
+  for (const int stages : {2, 3, 4}) {
+    const Versions old = [&](int m, int s) { return stale(m, s, stages); };
+    Options strategy = pipeline_of(stages, 9);
+    strategy.weight_stashing = true;
+    for (const Recomputation recomputation :
+         {Recomputation::None, Recomputation::Pipeline, Recomputation::RecomputeAll}) {
+      strategy.recomputation = recomputation;
+      expect_weights(stages, strategy, {.forward = old, .backward = old, .activation = old});
+    }
+    strategy.weights.location.storage = ir::Storage::OffChip;
+    strategy.weights.min_elements_for_off_chip = 1;
+    expect_weights(stages, strategy, {.forward = old, .backward = old, .activation = old});
+  }
+}
+
+// Products of an input with a weight of each of three stages, and the sum of the squares as the loss.
+constexpr int kStages = 3;
+constexpr int kElements = 5;
+constexpr double kRate = 0.05;
+
+importer::Model products() {
+  return model_of(
+      "agraph (float[5] x) => (float loss) <float[5] w0 = {0.5, 0.6, 0.7, 0.8, 0.9}, float[5] w1 = {0.5, "
+      "0.6, 0.7, 0.8, 0.9},"
+      " float[5] w2 = {0.5, 0.6, 0.7, 0.8, 0.9}>"
+      "{ h0 = Mul(x, w0) h1 = Mul(h0, w1) h2 = Mul(h1, w2) y = Mul(h2, h2) loss = ReduceSum <keepdims = 0> "
+      "(y) }",
+      {0, 1, 2, 2, 2});
+}
+
+// What the three weights come to over micro-batches of `x`, [runs][batches][replicas][elements], by hand.
+// Gradients are means over the replicas.
+std::vector<std::vector<double>> by_hand(const std::vector<std::vector<float>>& x, int replicas,
+                                         bool stashed) {
+  std::vector<std::vector<double>> newest(kStages, {0.5, 0.6, 0.7, 0.8, 0.9});
+  for (const std::vector<float>& of_run : x) {
+    std::vector<std::vector<std::vector<double>>> versions{newest};  // by updates of this run
+    const int batches = static_cast<int>(of_run.size()) / (replicas * kElements);
+    for (int m = 0; m < batches; ++m) {
+      const auto weight = [&](int stage, bool forward, int e) {
+        const int version = forward || stashed ? stale(m, stage, kStages) : m;
+        return versions[static_cast<std::size_t>(version)][static_cast<std::size_t>(stage)]
+                       [static_cast<std::size_t>(e)];
+      };
+      for (int replica = 0; replica < replicas; ++replica) {
+        for (int e = 0; e < kElements; ++e) {
+          double h[kStages + 1] = {
+              of_run[static_cast<std::size_t>((m * replicas + replica) * kElements + e)]};
+          for (int s = 0; s < kStages; ++s) h[s + 1] = h[s] * weight(s, true, e);
+          double gradient = 2 * h[kStages];
+          for (int s = kStages; s-- > 0; gradient *= weight(s, false, e)) {
+            newest[static_cast<std::size_t>(s)][static_cast<std::size_t>(e)] -=
+                kRate * gradient * h[s] / replicas;
+          }
+        }
+      }
+      versions.push_back(newest);
+    }
+  }
+  return newest;
+}
+
+// Two runs of 12 batches.
+void expect_as_by_hand(Options strategy) {
+  SCOPED_TRACE(fmt::format("{} replicas, stashed {}", strategy.replicas, strategy.weight_stashing));
+  constexpr int kBatches = 12;
+  strategy.batches_per_step = kBatches;
+  strategy.ipus = kStages * strategy.replicas;
+  strategy.reduction = Reduction::Mean;
+  std::mt19937 random(8);
+  std::vector<std::vector<float>> x;
+  Runs runs;
+  for (int run = 0; run < 2; ++run) {
+    x.push_back(random_numbers(random, std::int64_t{kBatches} * strategy.replicas * kElements, -1.5F, 1.5F));
+    runs.push_back({tensor<float>({static_cast<std::int64_t>(x.back().size())}, x.back())});
+  }
+  const TensorsByName found = train(products(), training_with(strategy, kRate), runs).weights;
+  const auto wanted = by_hand(x, strategy.replicas, strategy.weight_stashing);
+  for (std::size_t s = 0; s < kStages; ++s) {
+    const ir::Tensor& weight = found.at("w" + std::to_string(s));
+    for (std::size_t e = 0; e < kElements; ++e)
+      EXPECT_NEAR(weight.values<float>()[e], wanted[s][e], 2e-6) << s << " " << e;
+  }
+}
+
+struct Way {
+  const char* name;
+  void (*apply)(Options&);
+};
+
+const Way kWays[] = {
+    {"as it is", [](Options&) {}},
+    {"recomputed", [](Options& o) { o.recomputation = Recomputation::RecomputeAll; }},
+    {"weights off chip", [](Options& o) { o.weights.location.storage = ir::Storage::OffChip; }},
+    {"state off chip", [](Options& o) { o.optimizer_state.location.storage = ir::Storage::OffChip; }},
+    {"weights in parts",
+     [](Options& o) {
+       o.weights.location.sharded = true;
+       o.weights.min_elements_for_sharding = 2;
+     }},
+    {"weights in parts off chip",
+     [](Options& o) {
+       o.weights.location.sharded = true;
+       o.weights.location.storage = ir::Storage::OffChip;
+       o.weights.min_elements_for_sharding = 2;
+     }},
+    {"IO overlaps",
+     [](Options& o) {
+       o.io_tiles = 32;
+       o.overlap_io = ir::ExchangeStrategy::OverlapInnerLoop;
+     }},
+};
+
+TEST(StaleWeights, TrainAsALoopByHand) {
+  for (const int replicas : {1, 2}) {
+    for (const Way& way : kWays) {
+      SCOPED_TRACE(way.name);
+      Options strategy = pipeline_of(kStages, 0);
+      strategy.replicas = replicas;
+      way.apply(strategy);
+      expect_as_by_hand(strategy);
+    }
+  }
+}
+
+TEST(StashedWeights, TrainAsALoopByHand) {
+  for (const int replicas : {1, 2}) {
+    for (const Way& way : kWays) {
+      SCOPED_TRACE(way.name);
+      Options strategy = pipeline_of(kStages, 0);
+      strategy.weight_stashing = true;
+      strategy.replicas = replicas;
+      way.apply(strategy);
+      expect_as_by_hand(strategy);
+    }
+  }
+}
+
+// As deep as an activation's stash would be: one version for each micro-batch between its two passes.
+TEST(StashedWeights, WaitInAsManySlotsAsMicroBatchesAreOnTheirWay) {
+  for (const int stages : {2, 3, 4}) {
+    Options strategy = pipeline_of(stages, 9);
+    strategy.weight_stashing = true;
+    const TrainingSession session(counting(stages), training_with(strategy, 1));
+    std::vector<int> slots(static_cast<std::size_t>(stages), 0);
+    for (const executor::Buffer& buffer : session.program().buffers) {
+      if (buffer.name.find("__stash") == std::string::npos) continue;
+      EXPECT_EQ(buffer.role, executor::Role::Stash);
+      slots[static_cast<std::size_t>(buffer.processor)] += buffer.slots;
+    }
+    for (int s = 0; s < stages; ++s) {
+      EXPECT_EQ(slots[static_cast<std::size_t>(s)], s == stages - 1 ? 0 : 2 * (stages - 1 - s) + 1) << s;
+    }
+  }
+}
+
+TEST(StashedWeights, AreMemoryThatSimulatorAndEngineCountAlike) {
+  for (const Way& way : kWays) {
+    SCOPED_TRACE(way.name);
+    for (const int replicas : {1, 2}) {
+      Options strategy = pipeline_of(kStages * replicas, 12);
+      strategy.weight_stashing = true;
+      strategy.replicas = replicas;
+      way.apply(strategy);
+      TrainingOptions options = training_with(strategy, kRate);
+      options.session.clock = true;
+      TrainingSession session(products(), options);
+      const auto count = static_cast<std::size_t>(60 * replicas);
+      const std::vector<ir::Datum> inputs{tensor<float>({60 * replicas}, std::vector<float>(count, 1))};
+      session.run(inputs);
+      for (int processor = 0; processor < kStages; ++processor) {
+        EXPECT_EQ(session.timeline()->processors[static_cast<std::size_t>(processor)].memory.peak_data,
+                  session.peak_bytes(processor));
+      }
+    }
+  }
+}
+
+// What a stash costs a processor: so many versions of its weight.
+TEST(StashedWeights, CostTheirSlotsAndNothingElse) {
+  const auto peak = [](bool stashed, int processor) {
+    Options strategy = pipeline_of(kStages, 12);
+    strategy.weight_stashing = stashed;
+    TrainingSession session(products(), training_with(strategy, kRate));
+    const std::vector<ir::Datum> inputs{tensor<float>({60}, std::vector<float>(60, 1))};
+    session.run(inputs);
+    return session.peak_bytes(processor);
+  };
+  constexpr int kBytes = 4 * kElements;
+  // On the first processor nothing goes further back, so that only the update reads the weight later.
+  EXPECT_EQ(peak(true, 0) - peak(false, 0), 0);
+  EXPECT_EQ(peak(true, 1) - peak(false, 1), 3 * kBytes);
+  EXPECT_EQ(peak(true, 2) - peak(false, 2), 0);
+}
+
 }  // namespace
 }  // namespace podium::testing

@@ -29,12 +29,15 @@ std::string refusal(const std::string& json) {
 }
 
 TEST(ReadOptions, ReadsPlainOptions) {
-  const Options options = read(R"({"virtualGraphMode": "Auto", "enablePipelining": true, "batchesPerStep": 6,
+  const Options options =
+      read(R"({"virtualGraphMode": "Auto", "enablePipelining": true, "enableWeightStashing": true,
+    "batchesPerStep": 6,
     "numIPUs": 8, "replicatedGraphCount": 2, "numIOTiles": 128, "syncPattern": "replicaAndLadder",
     "autoRecomputation": "NormOnly", "syntheticDataMode": "Zeros",
     "virtualGraphSplitRatios": [0.25, 0.75], "exchangeStrategy": "OverlapLoops"})");
   EXPECT_EQ(options.virtual_graph_mode, VirtualGraphMode::Auto);
   EXPECT_TRUE(options.pipelining);
+  EXPECT_TRUE(options.weight_stashing);
   EXPECT_EQ(options.batches_per_step, 6);
   EXPECT_EQ(options.ipus, 8);
   EXPECT_EQ(options.replicas, 2);

@@ -1,0 +1,16 @@
+// Weight stashing: in a pipeline that updates while micro-batches are on their way, each of them meets one
+// version of a weight all the way.
+#pragma once
+
+#include "ir/placement.h"
+#include "ir/training.h"
+
+namespace podium::lower {
+
+/// The first stage that reads a weight takes the newest version; what later stages read for the same
+/// micro-batch is that one, which waits for them beside the versions of the micro-batches before and after
+/// it. An update reads and writes the newest. Nothing is copied for it on the device: an update leaves an old
+/// version where it is.
+void stash_weights(ir::Training& training, ir::Placement& placement);
+
+}  // namespace podium::lower
