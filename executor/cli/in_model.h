@@ -2,12 +2,13 @@
 #pragma once
 
 #include <new>
+#include <string_view>
 
 #include "executor/cli/options.h"
 
 namespace podium::cli {
 
-/// Gives what `step` gives; an Error of it with the model's name in front.
+/// Gives what `step` gives; an Error of it with the model's name in front, once.
 template <class Step>
 auto in_model(const Options& options, Step step) {
   try {
@@ -15,7 +16,8 @@ auto in_model(const Options& options, Step step) {
   } catch (const UsageError&) {
     throw;
   } catch (const Error& error) {
-    throw error.at(options.paths[0]);
+    const bool names_it = std::string_view(error.what()).starts_with(options.paths[0] + ":");
+    throw names_it ? error : error.at(options.paths[0]);
   } catch (const std::bad_alloc&) {
     throw Error("{}: out of memory", options.paths[0]);
   }

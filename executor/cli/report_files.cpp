@@ -5,6 +5,12 @@
 
 namespace podium::cli {
 
+void check_report_files(const Options& options) {
+  for (const std::string* path : {&options.report_file, &options.trace_file}) {
+    if (!path->empty()) check_can_write(*path);
+  }
+}
+
 void write_report_files(const Options& options, const report::RunReport& report) {
   if (!options.report_file.empty()) write_file(options.report_file, report::to_json(report).dump(2) + "\n");
   if (options.trace_file.empty()) return;

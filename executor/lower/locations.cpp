@@ -169,7 +169,8 @@ std::map<std::string, TensorLocation> variable_locations(const ir::Training& tra
                       "whole",
                       variable.name));
     }
-    location.sharded = location.sharded && !among_others && can_be_sharded(location, options);
+    const bool is_number = elements.at(variable.name) == 1;  // of which there are no parts
+    location.sharded = location.sharded && !among_others && !is_number && can_be_sharded(location, options);
   }
   return locations;
 }

@@ -34,7 +34,8 @@ std::map<ValueId, ir::ReplicaGroup> reduction_groups(const ir::Training& trainin
       if (!id.valid() || !seen.insert(id).second) continue;
       if (is_reduced.contains(graph[id].name)) groups.emplace(id, group->second);
       const ir::OpId maker = producer[at(id)];
-      if (maker.valid() && is_outer(graph[maker])) {
+      // A norm is of other weights too; the weight's own gradient reaches it element by element as well.
+      if (maker.valid() && is_outer(graph[maker]) && !graph[maker].is("ReduceSumSquare")) {
         open.insert(open.end(), graph[maker].inputs.begin(), graph[maker].inputs.end());
       }
     }

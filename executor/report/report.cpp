@@ -73,7 +73,7 @@ std::map<std::string, double> bytes_by_kind(const std::vector<sim::LinkReport>& 
   for (const sim::LinkReport& link : links) {
     std::string kind = link.name;
     std::erase_if(kind, [](char c) { return c >= '0' && c <= '9'; });
-    kinds[kind] += link.bytes;
+    kinds[kind] += link.replica_bytes;
   }
   return kinds;
 }
@@ -176,7 +176,10 @@ json to_json(const RunReport& report) {
     object["processors"].push_back(processor_json(i, timeline.processors[i]));
   }
   for (const sim::LinkReport& link : timeline.links) {
-    object["links"].push_back({{"name", link.name}, {"bytes", link.bytes}, {"busySeconds", link.busy}});
+    object["links"].push_back({{"name", link.name},
+                               {"bytes", link.bytes},
+                               {"replicaBytes", link.replica_bytes},
+                               {"busySeconds", link.busy}});
   }
   for (const OutputFacts& output : report.outputs) object["outputs"].push_back(output_json(output));
   return object;

@@ -131,18 +131,22 @@ std::string replicas_divide_ipus(const Options& options) {
 }
 
 std::string domains_divide_replicas(const Options& options) {
-  const auto bad = [&](const ir::TensorLocation& location) {
+  const auto refusal = [&](const ir::TensorLocation& location) -> std::string {
     const bool has_size = location.domain.type == ir::GroupType::Consecutive ||
                           location.domain.type == ir::GroupType::Orthogonal;
-    return location.sharded && options.replicas > 1 && has_size &&
-           (location.domain.size < 1 || options.replicas % location.domain.size != 0);
+    if (!location.sharded || options.replicas == 1 || !has_size) return "";
+    if (location.domain.size >= 1 && options.replicas % location.domain.size == 0) return "";
+    return fmt::format(
+        "shardingDomain: groups of {} replicas found, a size that divides replicatedGraphCount {} needed",
+        location.domain.size, options.replicas);
   };
   for (const LocationSettings* settings :
        {&options.weights, &options.optimizer_state, &options.accumulators}) {
-    if (!bad(settings->location)) continue;
-    return fmt::format(
-        "shardingDomain: groups of {} replicas found, a size that divides replicatedGraphCount {} needed",
-        settings->location.domain.size, options.replicas);
+    if (std::string reason = refusal(settings->location); !reason.empty()) return reason;
+  }
+  for (const auto& [name, location] : options.location_overrides) {
+    const std::string reason = refusal(location);
+    if (!reason.empty()) return fmt::format("tensorLocationSettingsOverride '{}': {}", name, reason);
   }
   return "";
 }
@@ -279,6 +283,8 @@ void note_what_is_idle(const Options& options, const device::Device& device, Not
   } else if (!has_phases(options) && options.phases != untouched) {
     notes.push_back("executionPhaseSettings: no effect with fewer than 2 phases");
   }
+  const bool keeps = !has_phases(options) && options.activations.location.storage == ir::Storage::OffChip;
+  if (keeps) notes.push_back("activationTensorLocationSettings: no effect with fewer than 2 phases");
   const bool is_alone = options.virtual_graph_mode == VirtualGraphMode::Off && options.replicas == 1;
   if (options.sync != SyncPattern::Full && (is_alone || !device.synchronous)) {
     notes.push_back(fmt::format("syncPattern: no effect {}",

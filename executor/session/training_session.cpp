@@ -12,6 +12,7 @@
 #include "executor/session/place_model.h"
 #include "executor/session/trained_model.h"
 #include "importer/write_model.h"
+#include "ir/nearest.h"
 #include "ir/passes/make_training.h"
 #include "ir/passes/set_precision.h"
 
@@ -33,12 +34,14 @@ ir::Contributions contributions_of(const Options& options) {
   return contributions;
 }
 
+bool has_value(const ir::Graph& graph, std::string_view name) {
+  return std::any_of(graph.values.begin(), graph.values.end(),
+                     [&](const ir::Value& value) { return value.name == name; });
+}
+
 // Anchors of derivatives and updates are tensors only once there are some.
 Options with_known_anchors(Options options, const ir::Graph& graph) {
-  std::erase_if(options.anchors, [&](const auto& anchor) {
-    return std::none_of(graph.values.begin(), graph.values.end(),
-                        [&](const ir::Value& value) { return value.name == anchor.first; });
-  });
+  std::erase_if(options.anchors, [&](const auto& anchor) { return !has_value(graph, anchor.first); });
   return options;
 }
 
@@ -57,6 +60,20 @@ std::vector<std::string> gradients_asked_for(const Options& options,
   return names;
 }
 
+void check_has_loss(const ir::Graph& graph, const std::string& loss) {
+  if (has_value(graph, loss)) return;
+  std::vector<std::string_view> names;
+  for (const ir::Value& value : graph.values) names.push_back(value.name);
+  throw Error("loss '{}': the model has no tensor of this name, the nearest is '{}'", loss,
+              ir::nearest(loss, names));
+}
+
+// Locations of what only a graph that trains has, such as accumulators.
+Options without_known_overrides(Options options, const ir::Graph& graph) {
+  std::erase_if(options.location_overrides, [&](const auto& one) { return has_value(graph, one.first); });
+  return options;
+}
+
 void check_weights(const std::vector<std::string>& wanted, const std::vector<ir::Variable>& found) {
   for (const std::string& name : wanted) {
     if (std::any_of(found.begin(), found.end(),
@@ -65,6 +82,18 @@ void check_weights(const std::vector<std::string>& wanted, const std::vector<ir:
     }
     throw Error("weight '{}': the model has no initializer of floats of this name", name);
   }
+}
+
+// Without accumulation a stage of a pipeline updates its weights before the gradients of all are known.
+void check_waits(const Options& strategy, const ir::Optimizer& optimizer) {
+  if (!strategy.pipelining || strategy.accumulation_factor > 1) return;
+  const bool clips = std::any_of(optimizer.clip_norms.begin(), optimizer.clip_norms.end(),
+                                 [](const ir::ClipNorm& group) { return group.weights.size() != 1; });
+  if (!clips && !strategy.loss_scaling.automatic) return;
+  throw Error(
+      "accumulationFactor: 1 found, at least the number of stages needed with enablePipelining and {}: stages update "
+      "before the gradients of all are known",
+      clips ? "a norm of several weights' gradients" : "automatic loss scaling");
 }
 
 // What feeds hyper-parameters needs of a Training.
@@ -117,6 +146,8 @@ struct TrainingSession::State {
 // From a model to everything that one update is made of.
 ir::Training TrainingSession::State::make(importer::Model& given, const TrainingOptions& options,
                                           const Options& strategy, const device::Device& device) {
+  check_has_loss(given.graph, options.loss);
+  const Options unknown = without_known_overrides(strategy, given.graph);
   const ir::InferOptions infer{.evaluate = kernels::evaluate};
   ir::TrainingRequest request{
       .loss = options.loss, .weights = {}, .optimizer = options.optimizer, .contributions = contributions};
@@ -147,6 +178,7 @@ ir::Training TrainingSession::State::make(importer::Model& given, const Training
     given.graph = slice->graph;
   }
   ir::Training training = ir::make_training(std::move(given.graph), request);
+  check_overrides(unknown, training.graph);
   lower::add_anchors(training.graph, strategy);
   if (slice) ir::set_slices(training, *slice, contributions.slices);
   ir::optimize(training, infer);
@@ -213,6 +245,7 @@ TrainingSession::TrainingSession(importer::Model model, const TrainingOptions& o
   if (!estimates) check_data(model.graph);
   const device::Device device = session.device.value_or(endless_device());
   const Options strategy = check_options(session.strategy, device, true, state.notes);
+  check_waits(strategy, options.optimizer);
   check_annotations(model, strategy);
   state.model = {.graph = {}, .info = model.info, .source = model.source};
   state.optimizer = options.optimizer;

@@ -127,8 +127,10 @@ void Clock::hold(const Task& task, Span span) {
   }
   for (const LinkHold& link : task.links) {
     links[at(link.link)] = span.start + link.ticks;
-    link_tallies[at(link.link)].busy += link.ticks;
-    link_tallies[at(link.link)].bytes += link.bytes;
+    LinkTally& moved = link_tallies[at(link.link)];
+    moved.busy += link.ticks;
+    moved.bytes += link.bytes;
+    if (task.activity == Activity::Collective) moved.of_all_replicas += link.bytes;
   }
   Tally& tally = tallies[at(task.lanes.front().processor)];
   tally.sent += task.sent;

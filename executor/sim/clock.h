@@ -29,6 +29,7 @@ struct Tally {
 struct LinkTally {
   std::int64_t busy = 0;
   std::int64_t bytes = 0;
+  std::int64_t of_all_replicas = 0;  ///< bytes of collectives among them
 };
 
 struct SlotTimes {

@@ -111,7 +111,9 @@ Timeline simulate(const Program& program, const device::Device& device, const Co
   timeline.utilisation = could > 0 ? timeline.flop / could : 0;
   for (std::size_t i = 0; i < clock.link_tallies.size(); ++i) {
     const LinkTally& link = clock.link_tallies[i];
-    timeline.links.push_back({tasks.links[i], static_cast<double>(link.bytes), to_seconds(link.busy)});
+    const auto of_all = static_cast<double>(link.of_all_replicas);
+    const double of_one = static_cast<double>(link.bytes - link.of_all_replicas) + of_all / program.replicas;
+    timeline.links.push_back({tasks.links[i], static_cast<double>(link.bytes), of_one, to_seconds(link.busy)});
   }
   if (events) events->put_into(timeline);
   return timeline;

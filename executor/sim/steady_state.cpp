@@ -156,6 +156,7 @@ void LoopState::repeat_tallies(std::int64_t count, Ticks period_ticks) const {
     LinkTally& now = clock_->link_tallies[at(part_->links[i])];
     now.busy += count * (now.busy - link_tallies_[i].busy);
     now.bytes += count * (now.bytes - link_tallies_[i].bytes);
+    now.of_all_replicas += count * (now.of_all_replicas - link_tallies_[i].of_all_replicas);
   }
 }
 

@@ -91,6 +91,7 @@ struct ProcessorReport {
 struct LinkReport {
   std::string name;  ///< "ipu0->ipu1", "host->ipu0", "ddr0->ipu0", "replicas"
   double bytes = 0;
+  double replica_bytes = 0;  ///< of which a replica causes so many: its share of what all replicas exchange
   double busy = 0;
 };
 

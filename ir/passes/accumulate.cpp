@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "ir/annotation.h"
+#include "ir/passes/inherit_placement.h"
 
 namespace podium::ir {
 namespace {
@@ -84,13 +84,7 @@ class Accumulation {
 
   // How many micro-batches there were before this one; one counter where ops run together.
   Term counter(const WeightUpdate& update, DataType type) {
-    std::string name = "Counter___";
-    for (const Attribute& attribute : update.place) {
-      const auto* number = std::get_if<std::int64_t>(&attribute.value);
-      if (attribute.name == kVirtualGraph) name += fmt::format("_VGraph{}", *number);
-      if (attribute.name == kPipelineStage) name += fmt::format("_PStage{}", *number);
-      if (attribute.name == kExecutionPhase) name += fmt::format("_Phase{}", *number);
-    }
+    const std::string name = "Counter___" + place_suffix(update.place);
     const Tensor zero = filled(DataType::Float, {}, 0);
     const Term count = builder_.variable({.name = name, .kind = VariableKind::Accumulator, .initial = zero});
     if (counters_.insert(name).second) {

@@ -1,7 +1,9 @@
 #include "ir/passes/automatic_loss_scaling.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <string>
 
 #include "ir/passes/inherit_placement.h"
 
@@ -55,13 +57,38 @@ std::vector<ValueId> tracked_gradients(const Graph& graph, const AutomaticLossSc
 }
 
 // How many elements are large, NaN included; counted where the gradient is.
-ValueId count_large(UpdateBuilder& builder, ValueId gradient, OpId maker, double edge) {
-  const std::vector<Attribute> place = place_of(builder.training.graph[maker]);
+ValueId count_large(UpdateBuilder& builder, ValueId gradient, const std::vector<Attribute>& place, double edge) {
   const Term size = cast_to(DataType::Float, builder.term_of(gradient)).call("Abs");
   const Term is_large = size.with("LessOrEqual", size.like(edge)).call("Not");
   const Term count = cast_to(DataType::Float, is_large).call("ReduceSum", {{"keepdims", std::int64_t{0}}});
   builder.run_at(place, false);
   return count;
+}
+
+// The gradients of one place.
+struct Counted {
+  std::vector<Attribute> place;
+  std::vector<ValueId> counts;
+};
+
+// What all micro-batches of an update have counted: an accumulator in each place, however many micro-batches there are,
+// so that replicas add it up once.
+Term count_of_update(UpdateBuilder& builder, const std::map<std::string, Counted>& counted,
+                     const std::vector<Attribute>& place) {
+  std::vector<ValueId> totals;
+  for (const auto& [suffix, here] : counted) {
+    const std::string name = std::string(kLargeCount) + suffix;
+    const Term before = builder.variable(scalar_variable(name, VariableKind::Accumulator, 0));
+    builder.update(name, before + builder.term_of(before.context->call("Sum", here.counts)), false);
+    builder.run_at(here.place, false);
+    builder.training.reduced.push_back(name);
+    builder.update(name, before.like(0), true);
+    if (counted.size() == 1 && suffix == place_suffix(place)) return before;
+    totals.push_back(cast_to(DataType::Double, before));  // a variable is read where it is
+    builder.run_at(here.place, true);
+  }
+  const Term first = builder.term_of(totals.front());
+  return cast_to(DataType::Float, builder.term_of(first.context->call("Sum", totals)));
 }
 
 }  // namespace
@@ -94,21 +121,17 @@ Term loss_scale_factor(UpdateBuilder& builder) {
 void update_loss_scale(UpdateBuilder& builder, const AutomaticLossScaling& scaling,
                        std::span<const Flow> flows, const std::vector<Attribute>& place) {
   Training& training = builder.training;
-  std::vector<ValueId> counts;
+  std::map<std::string, Counted> counted;
   double elements = 0;
   const std::vector<OpId> makers = producers(training.graph);
   for (ValueId gradient : tracked_gradients(training.graph, scaling, flows)) {
     elements += static_cast<double>(training.graph[gradient].type.element_count());
     const OpId maker = makers[static_cast<std::size_t>(gradient.index)];
-    counts.push_back(count_large(builder, gradient, maker, kLargestFloat16 * scaling.bin_edge));
+    Counted& here = counted[place_suffix(place_of(training.graph[maker]))];
+    here.place = place_of(training.graph[maker]);
+    here.counts.push_back(count_large(builder, gradient, here.place, kLargestFloat16 * scaling.bin_edge));
   }
-  // An accumulator whatever the number of micro-batches, so that replicas add it up once.
-  const Term before = builder.variable(scalar_variable(kLargeCount, VariableKind::Accumulator, 0));
-  const Term count = builder.term_of(before.context->call("Sum", counts));
-  builder.update(kLargeCount, before + count, false);
-  builder.run_at(place, false);
-  training.reduced.emplace_back(kLargeCount);
-  builder.update(kLargeCount, before.like(0), true);
+  const Term before = count_of_update(builder, counted, place);
   const Contributions& of = builder.contributions;
   elements *= static_cast<double>(of.accumulation) * of.slices * scaling.update_period *
               (training.reduces_by_mean ? 1 : of.replicas);

@@ -60,4 +60,15 @@ std::vector<Attribute> place_of(const Op& op) {
   return place;
 }
 
+std::string place_suffix(const std::vector<Attribute>& place) {
+  std::string suffix;
+  for (const Attribute& attribute : place) {
+    const auto* number = std::get_if<std::int64_t>(&attribute.value);
+    if (attribute.name == kVirtualGraph) suffix += fmt::format("_VGraph{}", *number);
+    if (attribute.name == kPipelineStage) suffix += fmt::format("_PStage{}", *number);
+    if (attribute.name == kExecutionPhase) suffix += fmt::format("_Phase{}", *number);
+  }
+  return suffix;
+}
+
 }  // namespace podium::ir

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "ir/graph.h"
@@ -23,5 +24,7 @@ void inherit_placement(const Op& forward, Op& grown, const WayBack& way);
 
 /// The annotations that tell where an op runs.
 std::vector<Attribute> place_of(const Op& op);
+/// "_VGraph1_PStage2": for names of what each place has one of.
+std::string place_suffix(const std::vector<Attribute>& place);
 
 }  // namespace podium::ir

@@ -222,6 +222,11 @@ TEST(Train, RefusesWhatDoesNotFit) {
                  "100 samples found, a step needs 200");
   expect_refused(train(model, loss + "--output score"), 1, "'scores'");
   expect_refused(train(model, loss + "--resume missing.onnx"), 1, "missing.onnx");
+  // Before anything is read or trained.
+  expect_refused(train(model, loss + "--resume missing.onnx --report " + folder.file("none/such")), 1,
+                 "such: cannot be written");
+  expect_refused(train(model, "--loss-tensor scoes --micro-batch 20"), 1,
+                 "loss 'scoes': the model has no tensor of this name, the nearest is 'scores'");
   expect_refused(train(small_model(folder, "5"), loss), 1,
                  "a leading dimension of 5, 20 needed (--micro-batch)");
 }

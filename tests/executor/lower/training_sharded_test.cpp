@@ -4,8 +4,10 @@
 
 #include <cmath>
 
+#include "ir/passes/make_training.h"
 #include "tests/executor/lower/placed.h"
 #include "tests/executor/lower/trained.h"
+#include "tests/support/graph_text.h"
 
 namespace podium::lower {
 namespace {
@@ -186,6 +188,26 @@ TEST(TrainingSharded, GradientsOfAGroupMeetInTheGroup) {
   shard(options.optimizer_state);
   options.optimizer_state.location.domain = pairs;
   EXPECT_EQ(train(training, placement, options), grouped);
+}
+
+TEST(TrainingSharded, ANormOverAllWeightsLeavesEachItsGroup) {
+  ir::Graph graph = testing::graph_of(
+      "g (float[3] x) => (float loss) <float[3] v = {1, 2, 3}, float[3] w = {4, 5, 6}> {\n"
+      "  a = Mul (x, v)\n  b = Mul (a, w)\n  loss = ReduceSum <keepdims = 0> (b)\n}");
+  ir::TrainingRequest request{.loss = "loss", .contributions = {.accumulation = 2, .replicas = 4}};
+  request.optimizer = ir::make_optimizer(ir::OptimizerKind::Sgd);
+  request.optimizer.clip_norms = {{.max_norm = 1}};
+  request.weights = ir::take_weights(graph);
+  const ir::Training training = ir::make_training(std::move(graph), request);
+  ir::Placement placement = on_one_processor(training);
+  const ir::ReplicaGroup pairs{ir::GroupType::Consecutive, 2};
+  for (const char* grouped : {"v", "w"}) {
+    placement.variable_groups = {{grouped, pairs}};
+    const executor::Program program = lower(training, placement, {.accumulation_factor = 2, .replicas = 4});
+    std::vector<ir::ReplicaGroup> groups;
+    for (const Collective& one : steps_of_kind<Collective>(program.steps)) groups.push_back(one.group);
+    EXPECT_THAT(groups, ::testing::UnorderedElementsAre(pairs, ir::ReplicaGroup{})) << grouped;
+  }
 }
 
 }  // namespace

@@ -56,9 +56,9 @@ TEST(Comparison, PrintsARowAStrategyAndTheReasonsAtTheEnd) {
 TEST(Comparison, ShowsWhatAllReplicasSendBetweenProcessorsAndFromStreamingMemory) {
   ComparedStrategy compared = strategy("a", 2e-3, 500);
   compared.run.timeline.replicas = 2;
-  compared.run.timeline.links = {{.name = "host->ipu0", .bytes = 7},
-                                 {.name = "ipu0->ipu1", .bytes = 100},
-                                 {.name = "ddr0->ipu0", .bytes = 20}};
+  compared.run.timeline.links = {{.name = "host->ipu0", .replica_bytes = 7},
+                                 {.name = "ipu0->ipu1", .replica_bytes = 100},
+                                 {.name = "ddr0->ipu0", .replica_bytes = 20}};
   const std::string table = comparison_table({compared}, true);
   EXPECT_THAT(table, ::testing::HasSubstr("between processors  streaming memory\n"));
   EXPECT_THAT(table, ::testing::ContainsRegex("200 B +40 B\n"));

@@ -73,7 +73,7 @@ TEST(Report, SplitsMemoryIntoWhatStaysAndWhatDies) {
 TEST(Report, AddsUpTheLinksOfAKindInTheTable) {
   EXPECT_THAT(rows(sample()), ::testing::IsSupersetOf({ElementsAre("processors", "4 (2 replicas of 2)"),
                                                        ElementsAre("time of a step", "4.0 us simulated"),
-                                                       ElementsAre("ipu->ipu", "80 B a replica"),
+                                                       ElementsAre("ipu->ipu", "56 B a replica"),
                                                        ElementsAre("host->ipu", "128 B a replica")}));
 }
 

@@ -31,7 +31,7 @@ inline sim::Timeline sample_timeline() {
           .utilisation = 0.25,
           .replicas = 2,
           .processors = {first, second},
-          .links = {{"ipu0->ipu1", 64, 1e-6}, {"ipu1->ipu0", 16, 1e-6}, {"host->ipu0", 128, 1e-6}},
+          .links = {{"ipu0->ipu1", 64, 48, 1e-6}, {"ipu1->ipu0", 16, 8, 1e-6}, {"host->ipu0", 128, 128, 1e-6}},
           .events = {{.start = 2e-6,
                       .end = 3e-6,
                       .processor = 0,

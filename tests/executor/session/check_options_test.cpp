@@ -70,6 +70,10 @@ TEST(CheckOptions, RefusesWhatDoesNotGoTogether) {
       {{.virtual_graph_mode = Auto, .ipus = 32}, "numIPUs: 32 found, device 'pod' has 16"},
       {{.replicas = 4, .weights = {.location = {.sharded = true, .domain = {ir::GroupType::Consecutive, 3}}}},
        "shardingDomain: groups of 3 replicas found, a size that divides replicatedGraphCount 4 needed"},
+      {{.replicas = 4,
+        .location_overrides = {{"w", {.sharded = true, .domain = {ir::GroupType::Orthogonal, 3}}}}},
+       "tensorLocationSettingsOverride 'w': shardingDomain: groups of 3 replicas found, a size that divides "
+       "replicatedGraphCount 4 needed"},
       {{.virtual_graph_split_ratios = {0.5, 0.5}}, "virtualGraphSplitRatios needs virtualGraphMode Auto"},
       {{.virtual_graph_mode = Auto, .virtual_graph_split_ratios = {0.5, 0.25}},
        "virtualGraphSplitRatios: a sum of 0.75 found, 1 needed"},
@@ -153,6 +157,18 @@ TEST(CheckOptions, SaysThatInPhasesOnlySlicesOverlap) {
   EXPECT_THAT(notes,
               ElementsAre("exchangeStrategy: no effect in phases with batchSerializationSettings, whose "
                           "ioMode IOOverlapped overlaps the slices"));
+}
+
+TEST(CheckOptions, SaysThatActivationsLeaveTheChipBetweenPhases) {
+  Options options{.activations = {.location = {.storage = ir::Storage::OffChip}}};
+  Notes notes;
+  check(options, notes);
+  EXPECT_THAT(notes, ElementsAre("activationTensorLocationSettings: no effect with fewer than 2 phases"));
+  options.virtual_graph_mode = VirtualGraphMode::ExecutionPhases;
+  options.phases.phases = 2;
+  notes.clear();
+  check(options, notes);
+  EXPECT_THAT(notes, ElementsAre());
 }
 
 TEST(CheckOptions, SaysWhereNobodySynchronises) {

@@ -249,7 +249,17 @@ TEST(TrainingSession, RefusesALossThatIsNone) {
   options.loss = "y";
   EXPECT_THAT(refusal(kLinear, options), HasSubstr("loss 'y' is float[2], one number needed"));
   options.loss = "los";
-  EXPECT_THAT(refusal(kLinear, options), HasSubstr("'los'"));
+  EXPECT_EQ(refusal(kLinear, options),
+            "loss 'los': the model has no tensor of this name, the nearest is 'loss'");
+}
+
+TEST(TrainingSession, KnowsTheTensorsThatLocationsAreFor) {
+  Options strategy{.accumulation_factor = 2};
+  strategy.location_overrides = {{"w", {}}, {"y", {}}, {"Accum___w", {}}};
+  EXPECT_EQ(refusal(kLinear, with(strategy)), "");
+  strategy.location_overrides["Acum___w"] = {};
+  EXPECT_THAT(refusal(kLinear, with(strategy)),
+              HasSubstr("'Acum___w': the model has no tensor of this name, the nearest is 'Accum___w'"));
 }
 
 TEST(TrainingSession, RefusesALossThatDependsOnNoWeight) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "executor/session/training_session.h"
+#include "ir/passes/set_precision.h"
 #include "tests/support/run_text.h"
 
 namespace podium::testing {
@@ -149,6 +150,66 @@ TEST(TrainingStrategies, GiveThemWithClippedGradientsVelocitiesAndRunningMeans) 
       }
     }
   }
+}
+
+TEST(TrainingStrategies, LeaveNumbersWholeWhateverIsAsked) {
+  const auto weight = [](bool sharded) {
+    TrainingOptions options{.loss = "loss"};
+    options.session.strategy.replicas = 2;
+    if (sharded) options.session.strategy.location_overrides["w"] = {.sharded = true};
+    TrainingSession session(importer::import_text(model_text(
+                                "agraph (float[2] x) => (float loss) <float[1] w = {0.5}> "
+                                "{ y = Mul (x, w) h = Mul (y, y) loss = ReduceMean <keepdims = 0> (h) }")),
+                            options);
+    session.run(std::vector<ir::Datum>{tensor<float>({2, 2}, {1, 2, 3, 4})});
+    return session.weights().at("w").values<float>()[0];
+  };
+  EXPECT_EQ(weight(true), weight(false));
+}
+
+// What the loss is scaled by after six updates in halves: gradients of all places count.
+float loss_scale(Options strategy) {
+  strategy.batches_per_step = 6;
+  strategy.loss_scaling.automatic = true;
+  TrainingOptions options{.loss = "loss"};
+  options.session.strategy = strategy;
+  options.optimizer = ir::make_optimizer(ir::OptimizerKind::Sgd, {{"learningRate", {0.01}}});
+  options.optimizer.loss_scaling = {4096, false};
+  importer::Model model = importer::import_text(model_text(kModel));
+  ir::set_precision(model.graph, ir::DataType::Float16);
+  TrainingSession session(std::move(model), options);
+  const std::int64_t micro_batches = 6LL * strategy.accumulation_factor * strategy.replicas;
+  session.run(std::vector<ir::Datum>{ir::in_precision(numbers(micro_batches * 6, 0), ir::DataType::Float16),
+                                     ir::in_precision(numbers(micro_batches * 10, 4), ir::DataType::Float16)});
+  return session.optimizer_state().at("lossScaleUpdateFactor").values<float>()[0];
+}
+
+TEST(TrainingStrategies, ScaleTheLossByTheGradientsOfAllPlaces) {
+  for (const int replicas : {1, 2}) {
+    const Options alone{.accumulation_factor = 4, .replicas = replicas};
+    const float wanted = loss_scale(alone);
+    EXPECT_NE(wanted, 64);  // six times doubled: nothing counts as large
+    Options sharded = alone;
+    sharded.virtual_graph_mode = VirtualGraphMode::Auto;
+    sharded.ipus = 2 * replicas;
+    EXPECT_EQ(loss_scale(sharded), wanted);
+    Options pipelined = sharded;
+    pipelined.pipelining = true;
+    EXPECT_EQ(loss_scale(pipelined), wanted);
+    Options phased = sharded;
+    run_in_phases(phased);
+    EXPECT_EQ(loss_scale(phased), wanted);
+  }
+}
+
+TEST(TrainingStrategies, RefuseWhatAPipelineWithoutAccumulationDoesNotKnowInTime) {
+  Options options{.virtual_graph_mode = VirtualGraphMode::Auto, .ipus = 2, .pipelining = true, .batches_per_step = 3};
+  ir::Optimizer optimizer = ir::make_optimizer(ir::OptimizerKind::Sgd);
+  EXPECT_NO_THROW(trained(optimizer, options));
+  optimizer.clip_norms = {{.max_norm = 1}};
+  EXPECT_THROW(trained(optimizer, options), Error);
+  optimizer.clip_norms = {{.max_norm = 1, .weights = {"w0"}}};
+  EXPECT_NO_THROW(trained(optimizer, options));
 }
 
 }  // namespace
