@@ -57,6 +57,7 @@ void spread_out(Random& random, Spread spread, const RandomModel& model, Options
   }
   if (spread == Spread::Pipelined || spread == Spread::AutoPipelined) {
     options.pipelining = true;
+    options.weight_stashing = random.one_in(3);
     options.accumulation_factor = 2 * (spread == Spread::Pipelined ? model.parts : parts) + random.below(3);
   }
   if (spread != Spread::Phased && spread != Spread::AutoPhased) return;
@@ -103,6 +104,8 @@ void ask_for_anchors(Random& random, const RandomModel& model, Options& options)
   }
 }
 
+constexpr int kSamples = 2;  // of a micro-batch
+
 Case random_case(unsigned seed) {
   Random random(seed);
   const auto spread = static_cast<Spread>(random.below(7));
@@ -125,6 +128,9 @@ Case random_case(unsigned seed) {
     strategy.io_tiles = 64;
     strategy.overlap_io = static_cast<ir::ExchangeStrategy>(random.below(3));
   }
+  if (random.one_in(5) && !strategy.pipelining) {
+    strategy.batch_serialization = {kSamples, strategy.io_tiles > 0 ? static_cast<IoMode>(random.below(3)) : IoMode::Compute};
+  }
   strategy.reduction = static_cast<Reduction>(random.below(2));
   strategy.mean_strategy = static_cast<MeanStrategy>(random.below(2));
   strategy.sync = static_cast<SyncPattern>(random.below(3));
@@ -135,8 +141,6 @@ Case random_case(unsigned seed) {
   made.broadcast = random.one_in(5);
   return made;
 }
-
-constexpr ir::Dims::size_type kSamples = 2;
 
 Tensor whole_numbers(std::int64_t first, std::mt19937& random) {
   Tensor tensor(ir::DataType::Int64, {kSamples, 3});
@@ -271,7 +275,8 @@ bool is_known(const std::string& refusal) {
       "cannot be copied between virtual graphs", "in a pipeline all stages that use a variable must be on one processor",
       "can be streamed onto a single processor only when pipelining", "pipelining needs more than 1 processor",
       "all phases that use a variable must be on", "does not depend on any weight", "the model has no tensor of this name",
-      "sharded over a group of replicas, another one is needed"};
+      "sharded over a group of replicas, another one is needed", "batchSerializationSettings.factor 2",
+      "how what 2 slices of a micro-batch make of it is put together"};
   return std::any_of(kKnown.begin(), kKnown.end(),
                      [&](const std::string& known) { return refusal.find(known) != std::string::npos; });
 }
