@@ -1,8 +1,10 @@
 #include "ir/gradient.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 
 #include "ir/element.h"
@@ -79,6 +81,39 @@ Tensor multiplied(const Tensor& tensor, double factor, DataType element) {
   return result;
 }
 
+std::span<const GivenInput> inputs_taken_as_given() {
+  static constexpr std::array<GivenInput, 5> kGiven{
+      {{"Dropout", 1}, {"MaxRoiPool", 1}, {"Resize", 1}, {"Resize", 2}, {"RoiAlign", 1}}};
+  return kGiven;
+}
+
+bool is_taken_as_given(const OpSpec& spec, std::size_t input) {
+  const auto given = inputs_taken_as_given();
+  return spec.domain.empty() && std::any_of(given.begin(), given.end(), [&](const GivenInput& one) {
+    return one.op == spec.name && one.input == input;
+  });
+}
+
+bool is_differentiable(const OpSpec& spec) { return spec.gradient != nullptr && spec.no_gradient.empty(); }
+
+namespace {
+
+// SequenceMap over sequences of one length; `make` gives the item of the result from theirs.
+ValueId map_items(GradientContext& context, const std::vector<ValueId>& sequences,
+                  const std::function<ValueId(GradientContext&, const std::vector<ValueId>&)>& make) {
+  Graph body;
+  Builder builder(body);
+  GradientContext inner(builder, Op{}, {}, {});
+  std::vector<ValueId> items;
+  for (ValueId id : sequences) items.push_back(builder.input(body.fresh_name("item"), *context.type(id).inner));
+  body.outputs = {make(inner, items)};
+  Op map{.spec = find_op("", "SequenceMap"), .inputs = sequences};
+  set_attribute(map, "body", std::make_shared<const Graph>(std::move(body)));
+  return context.builder.append(std::move(map), 1)[0];
+}
+
+}  // namespace
+
 Dims GradientContext::static_dims(ValueId value) const {
   if (!type(value).is_static()) {
     throw Error("the gradient needs the shape of '{}', which is {}", builder.graph()[value].name,
@@ -99,6 +134,9 @@ ValueId GradientContext::number(double value, ValueId like) {
 
 ValueId GradientContext::filled_like(ValueId like, double value) {
   const Type of = type(like);
+  if (of.kind == Kind::Sequence) {
+    return map_items(*this, {like}, [&](auto& inner, const auto& items) { return inner.filled_like(items[0], value); });
+  }
   if (of.is_static()) return builder.constant(filled(of.element, of.dims, value));
   return call("Expand", {number(value, like), shape_of(like)});
 }
@@ -108,23 +146,37 @@ ValueId GradientContext::shape_of(ValueId value) {
 }
 
 ValueId GradientContext::reshape_like(ValueId value, ValueId like) {
-  if (type(value).is_static() && type(value) == type(like)) return value;
+  if (!type(value).is_tensor() || (type(value).is_static() && type(value) == type(like))) return value;
   // A dimension of 0 means 0 here, not "as it was".
   return call("Reshape", {value, shape_of(like)}, {{"allowzero", std::int64_t{1}}});
 }
 
+ValueId GradientContext::sum(const std::vector<ValueId>& values) {
+  if (values.size() == 1) return values[0];
+  const Kind kind = type(values[0]).kind;
+  if (kind == Kind::Tensor) return call("Sum", values);
+  if (kind == Kind::Sequence) {
+    return map_items(*this, values, [](auto& inner, const auto& items) { return inner.sum(items); });
+  }
+  std::vector<ValueId> held;
+  for (ValueId value : values) held.push_back(call("OptionalGetElement", {value}));
+  return call("Optional", {sum(held)});
+}
+
 ValueId GradientContext::sum_to_shape_of(ValueId gradient, ValueId like) {
   if (type(gradient).is_static() && type(gradient).dims == type(like).dims) return gradient;
-  const std::int64_t extra = rank(gradient) - rank(like);
   if (!type(gradient).is_static() || !type(like).is_static()) {
     // The axes to sum over are known when it runs: those where `like` has one entry or none.
-    const ValueId ones = ints(std::vector<std::int64_t>(static_cast<std::size_t>(extra), 1));
+    const auto rank_of = [&](ValueId value) { return call("Shape", {call("Shape", {value})}); };
+    const ValueId extra_axes = call("Sub", {rank_of(gradient), rank_of(like)});
+    const ValueId ones = call("ConstantOfShape", {extra_axes}, {{"value", Tensor::ints({1})}});
     const ValueId aligned = call("Concat", {ones, call("Shape", {like})}, {{"axis", std::int64_t{0}}});
     const ValueId where = call("NonZero", {call("Equal", {aligned, ints({1})})});
     const ValueId axes = call("Squeeze", {where, ints({0})});
     return reshape_like(call("ReduceSum", {gradient, axes}, {{"noop_with_empty_axes", std::int64_t{1}}}),
                         like);
   }
+  const std::int64_t extra = rank(gradient) - rank(like);
   const Dims from = type(gradient).dims;
   const Dims to = type(like).dims;
   IntList axes;

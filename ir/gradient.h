@@ -1,6 +1,8 @@
 // What an op's gradient builder is given.
 #pragma once
 
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "ir/builder.h"
@@ -11,6 +13,17 @@ namespace podium::ir {
 Tensor filled(DataType element, Dims dims, double value);
 /// A tensor of floats times a number, as another type of floats.
 Tensor multiplied(const Tensor& tensor, double factor, DataType element);
+
+/// Whether a row's derivative is known. (An op without one gives a flow of zero, or is an Error on the path.)
+bool is_differentiable(const OpSpec& spec);
+
+/// An input that a derivative exists by and is not taken by: what it says is not trained.
+struct GivenInput {
+  std::string_view op;
+  std::size_t input = 0;
+};
+std::span<const GivenInput> inputs_taken_as_given();
+bool is_taken_as_given(const OpSpec& spec, std::size_t input);
 
 /// Chain rule for one op: from the gradients of its outputs to those of its inputs. Builders append ops that
 /// are differentiable themselves, so that gradients of gradients need nothing more.
@@ -49,11 +62,13 @@ class GradientContext {
   ValueId ints(const std::vector<std::int64_t>& values) { return builder.constant(Tensor::ints(values)); }
   /// A scalar constant of the element type of `like`.
   ValueId number(double value, ValueId like);
-  /// A constant where the shape is known, else filled when it runs.
+  /// A constant where the shape is known, else filled when it runs. Of a sequence, item by item.
   ValueId filled_like(ValueId like, double value);
   /// The shape of a value: a constant where it is known.
   ValueId shape_of(ValueId value);
   ValueId reshape_like(ValueId value, ValueId like);
+  /// Of tensors of one shape, in this order; of sequences item by item, of optionals of what they hold.
+  ValueId sum(const std::vector<ValueId>& values);
   /// Sums `gradient` over the dimensions along which `like` was broadcast, so that it has like's shape.
   ValueId sum_to_shape_of(ValueId gradient, ValueId like);
 };

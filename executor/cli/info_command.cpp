@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "executor/cli/options.h"
+#include "executor/cli/supported_ops.h"
 #include "executor/cli/write_file.h"
 #include "executor/device/fields.h"
 #include "executor/device/read_device.h"
@@ -16,41 +17,6 @@ namespace podium::cli {
 namespace {
 
 const std::vector<OptionGroup> kGroups{OptionGroup::Info};
-
-std::string types_of(const ir::OpSpec& spec) {
-  std::string text;
-  for (const ir::TypeConstraint& constraint : spec.types) {
-    text += fmt::format("{}{}:", text.empty() ? "" : " ", constraint.letter);
-    if (constraint.any_kind || constraint.types == ir::kAnyType) {
-      text += constraint.any_kind ? "any" : "all";
-      continue;
-    }
-    std::string list;
-    for (int i = 1; i < ir::kDataTypeCount; ++i) {
-      const auto type = static_cast<ir::DataType>(i);
-      if (constraint.types.contains(type)) list += fmt::format("{}{}", list.empty() ? "" : ",", name_of(type));
-    }
-    text += list;
-  }
-  return text;
-}
-
-std::string gradient_of(const ir::OpSpec& spec) {
-  if (spec.gradient != nullptr) return "yes";
-  return fmt::format("no: {}", spec.no_gradient.empty() ? "not known" : spec.no_gradient);
-}
-
-void print_supported() {
-  std::vector<std::vector<std::string>> rows{{"domain", "op", "since", "gradient", "types"}};
-  for (const ir::OpSpec* spec : ir::all_ops()) {
-    if (spec->domain == "podium") continue;  // made by Podium itself: in no model
-    rows.push_back({spec->domain.empty() ? "ai.onnx" : std::string(spec->domain), std::string(spec->name),
-                    std::to_string(spec->since), gradient_of(*spec), types_of(*spec)});
-  }
-  fmt::print("{}", report::table(rows));
-  fmt::print("{} ops; each is read in every version from 1 to the newest, opset {}\n", rows.size() - 1,
-             importer::kNewestOpset);
-}
 
 void print_device(const device::Device& device, bool with_meanings) {
   fmt::print("{}", device::to_json(device));
@@ -133,7 +99,8 @@ int run_info(const Arguments& arguments) {
     return 0;
   }
   if (options.list_supported) {
-    print_supported();
+    if (!options.report_file.empty()) write_file(options.report_file, supported_ops_json() + "\n");
+    fmt::print("{}", supported_ops());
     return 0;
   }
   if (!options.device.empty()) {

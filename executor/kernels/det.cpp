@@ -1,8 +1,12 @@
-// Determinants by Gaussian elimination with row exchanges, in double.
+// Determinants by Gaussian elimination with row exchanges, and cofactors by one that exchanges columns, too. In double.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <vector>
 
 #include "executor/kernels/convert.h"
+#include "executor/kernels/dispatch.h"
+#include "executor/kernels/gradient_ops.h"
 #include "executor/kernels/matmul_parts.h"
 
 namespace podium::kernels {
@@ -32,7 +36,127 @@ double determinant(double* matrix, std::int64_t size) {
   return result;
 }
 
+// A matrix A with rows and columns exchanged is L U, L with ones along its diagonal. The cofactors of A are, transposed, a
+// product of those of its factors; of U all but the last pivot is a divisor, so that they are there, too, where A has no
+// inverse: with both exchanges the smallest pivot comes last, and where another is 0, so are all cofactors.
+class Cofactors {
+ public:
+  explicit Cofactors(std::int64_t size) : size_(size), lu_(static_cast<std::size_t>(size * size)), right_(lu_.size()) {}
+
+  // From a matrix to its cofactors.
+  void compute(double* matrix) {
+    std::copy_n(matrix, size_ * size_, lu_.begin());
+    eliminate();
+    double product = sign_;  // of all pivots but the last
+    for (std::int64_t i = 0; i + 1 < size_; ++i) product *= row(i)[i];
+    if (product == 0) return void(std::fill_n(matrix, size_ * size_, 0.0));
+    solve_lower();
+    solve_upper();
+    for (std::int64_t i = 0; i < size_; ++i) {
+      const auto column = columns_[static_cast<std::size_t>(i)];
+      for (std::int64_t j = 0; j < size_; ++j) matrix[j * size_ + column] = product * right(i)[j];
+    }
+  }
+
+ private:
+  double* row(std::int64_t i) { return lu_.data() + i * size_; }
+  double* right(std::int64_t i) { return right_.data() + i * size_; }
+
+  void eliminate() {
+    sign_ = 1;
+    rows_.resize(static_cast<std::size_t>(size_));
+    std::iota(rows_.begin(), rows_.end(), std::int64_t{0});
+    columns_ = rows_;
+    for (std::int64_t k = 0; k < size_; ++k) {
+      exchange(k);
+      const double* top = row(k);
+      if (top[k] == 0) return;
+      for (std::int64_t i = k + 1; i < size_; ++i) {
+        double* below = row(i);
+        below[k] /= top[k];
+        for (std::int64_t j = k + 1; j < size_; ++j) below[j] -= below[k] * top[j];
+      }
+    }
+  }
+
+  // Brings the largest of what is left to the diagonal.
+  void exchange(std::int64_t k) {
+    std::int64_t at = k;
+    std::int64_t column = k;
+    for (std::int64_t i = k; i < size_; ++i) {
+      for (std::int64_t j = k; j < size_; ++j) {
+        if (std::abs(row(i)[j]) > std::abs(row(at)[column])) {
+          at = i;
+          column = j;
+        }
+      }
+    }
+    if (at != k) {
+      std::swap_ranges(row(k), row(k) + size_, row(at));
+      std::swap(rows_[static_cast<std::size_t>(k)], rows_[static_cast<std::size_t>(at)]);
+      sign_ = -sign_;
+    }
+    if (column == k) return;
+    for (std::int64_t i = 0; i < size_; ++i) std::swap(row(i)[k], row(i)[column]);
+    std::swap(columns_[static_cast<std::size_t>(k)], columns_[static_cast<std::size_t>(column)]);
+    sign_ = -sign_;
+  }
+
+  // L^-1 times the exchange of rows.
+  void solve_lower() {
+    std::fill(right_.begin(), right_.end(), 0.0);
+    for (std::int64_t i = 0; i < size_; ++i) {
+      right(i)[rows_[static_cast<std::size_t>(i)]] = 1;
+      for (std::int64_t k = 0; k < i; ++k) subtract(i, row(i)[k], k);
+    }
+  }
+
+  // The adjugate of U times that, without the product of all pivots but the last: U is (V v; 0 s), its adjugate
+  // (s / V, -v / V; 0, 1) times det(V).
+  void solve_upper() {
+    const std::int64_t last = size_ - 1;
+    const double pivot = row(last)[last];
+    for (std::int64_t i = last; i-- > 0;) {
+      for (std::int64_t j = 0; j < size_; ++j) right(i)[j] *= pivot;
+      subtract(i, row(i)[last], last);
+      for (std::int64_t k = i + 1; k < last; ++k) subtract(i, row(i)[k], k);
+      for (std::int64_t j = 0; j < size_; ++j) right(i)[j] /= row(i)[i];
+    }
+  }
+
+  void subtract(std::int64_t from, double factor, std::int64_t what) {
+    double* to = right(from);
+    const double* by = right(what);
+    for (std::int64_t j = 0; j < size_; ++j) to[j] -= factor * by[j];
+  }
+
+  std::int64_t size_;
+  std::vector<double> lu_;
+  std::vector<double> right_;
+  std::vector<std::int64_t> rows_ = {};
+  std::vector<std::int64_t> columns_ = {};
+  double sign_ = 1;
+};
+
 }  // namespace
+
+PreparedKernel prepare_cofactors(PrepareContext& context) {
+  const std::int64_t size = context.dims(0).back();
+  return dispatch<float, double>(context.element(0), [size](auto tag) {
+    using T = decltype(tag);
+    return PreparedKernel([size](const RunContext& run) {
+      const T* x = run.input(0).template data<T>();
+      T* y = run.output(0).template data<T>();
+      Cofactors cofactors(size);
+      std::vector<double> matrix(static_cast<std::size_t>(size * size));
+      for (std::int64_t i = 0; i < run.input(0).size(); i += size * size) {
+        std::copy_n(x + i, size * size, matrix.begin());
+        cofactors.compute(matrix.data());
+        std::transform(matrix.begin(), matrix.end(), y + i, [](double value) { return static_cast<T>(value); });
+      }
+    });
+  });
+}
 
 PreparedKernel prepare_det(PrepareContext& context) {
   const std::int64_t rows = context.dims(0).back();

@@ -7,6 +7,7 @@ namespace podium::kernels {
 
 std::span<const KernelSpec> gradient_kernels() {
   static const std::vector<KernelSpec> kKernels{
+      {.name = "Cofactors", .prepare = widened<prepare_cofactors>, .domain = "podium"},
       {.name = "ConvWeightGradient", .prepare = widened<prepare_conv_weight_gradient>, .domain = "podium"},
       {.name = "GridSampleGridGradient", .prepare = prepare_grid_sample_grid_gradient, .domain = "podium"},
       {.name = "GridSampleInputGradient", .prepare = prepare_grid_sample_input_gradient, .domain = "podium"},

@@ -6,6 +6,7 @@
 
 namespace podium::kernels {
 
+PreparedKernel prepare_cofactors(PrepareContext& context);
 PreparedKernel prepare_conv_weight_gradient(PrepareContext& context);
 PreparedKernel prepare_grid_sample_grid_gradient(PrepareContext& context);
 PreparedKernel prepare_grid_sample_input_gradient(PrepareContext& context);

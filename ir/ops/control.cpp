@@ -291,7 +291,8 @@ OpSpec sequence_map_row() {
           .types = {{'S', {}, true}, {'V', {}, true}},
           .attributes = {must_have("body", AttributeKind::Graph)},
           .infer = infer_sequence_map,
-          .work = work_of_sequence_map};
+          .work = work_of_sequence_map,
+          .gradient = sequence_map_gradient};
 }
 
 }  // namespace

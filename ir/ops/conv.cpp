@@ -187,7 +187,7 @@ OpSpec conv_transpose_row() {
   return row;
 }
 
-constexpr std::string_view kIntegers = "its output is integers";
+constexpr std::string_view kNotFloat = "its output is not a floating point number";
 
 OpSpec conv_integer_row() {
   return {.name = "ConvInteger",
@@ -201,7 +201,7 @@ OpSpec conv_integer_row() {
           .attributes = window_attributes({kAutoPad}),
           .infer = infer_conv_integer,
           .work = conv_work<1>,
-          .no_gradient = kIntegers};
+          .no_gradient = kNotFloat};
 }
 
 OpSpec qlinear_conv_row() {
@@ -225,7 +225,7 @@ OpSpec qlinear_conv_row() {
           .attributes = window_attributes({kAutoPad}),
           .infer = infer_qlinear_conv,
           .work = conv_work<3>,
-          .no_gradient = kIntegers};
+          .no_gradient = kNotFloat};
 }
 
 OpSpec deform_conv_row() {

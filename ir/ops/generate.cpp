@@ -6,6 +6,7 @@
 
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
+#include "ir/ops/gradients.h"
 #include "ir/ops/movement.h"
 
 namespace podium::ir {
@@ -151,7 +152,8 @@ std::span<const OpSpec> generate_ops() {
        .types = {{'T', kFloats | TypeSet{DataType::Int16, DataType::Int32, DataType::Int64}}},
        .attributes = {with_default("stash_type", std::int64_t{1})},
        .infer = infer_range,
-       .work = work_per_element<2>},
+       .work = work_per_element<2>,
+       .gradient = range_gradient},
       {.name = "EyeLike",
        .since = 22,
        .inputs = {{"input"}},

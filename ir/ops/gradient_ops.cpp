@@ -156,7 +156,6 @@ OpSpec grid_sample_input_gradient_row() {
       .gradient = grid_sample_input_gradient_gradient};
 }
 
-// No gradient of its own: nobody needs how the slopes between elements bend.
 OpSpec grid_sample_grid_gradient_row() {
   return {.name = "GridSampleGridGradient",
           .domain = "podium",
@@ -165,10 +164,11 @@ OpSpec grid_sample_grid_gradient_row() {
           .types = {{'T', kFloats}, {'G', kFloats}},
           .attributes = attributes_of(resize_ops, "GridSample", {}),
           .infer = infer_grid_sample_grid_gradient,
-          .work = work_per_flow<16, 2>};
+          .work = work_per_flow<16, 2>,
+          .gradient = refuse_gradient,
+          .no_gradient = "how slopes between the elements of an image bend is not known"};
 }
 
-// No gradients of their own: detectors are trained by first derivatives.
 OpSpec max_roi_pool_gradient_row() {
   return {.name = "MaxRoiPoolGradient",
           .domain = "podium",
@@ -177,7 +177,28 @@ OpSpec max_roi_pool_gradient_row() {
           .types = {{'T', kFloats}},
           .attributes = attributes_of(pool_ops, "MaxRoiPool", {}),
           .infer = same_as_input,
-          .work = work_per_flow<1, 2>};
+          .work = work_per_flow<1, 2>,
+          .gradient = refuse_gradient,
+          .no_gradient = "which elements were the largest is not known"};
+}
+
+// About as much as three products of the matrices.
+Work cofactors_work(const TypedOp& op) {
+  const std::int64_t count = op.input(0).element_count();
+  return {.flop = count < 0 ? 0 : 6.0 * static_cast<double>(count) * static_cast<double>(op.input(0).dims.back()),
+          .bytes = io_bytes(op)};
+}
+
+// Of the last two axes: determinants of what is left without an element's row and column, with their signs.
+OpSpec cofactors_row() {
+  return {.name = "Cofactors",
+          .domain = "podium",
+          .inputs = {{"X"}},
+          .outputs = {{"Y"}},
+          .types = {{'T', kFloats}},
+          .infer = same_as_input,
+          .work = cofactors_work,
+          .gradient = cofactors_gradient};
 }
 
 OpSpec roi_align_gradient_row() {
@@ -188,14 +209,15 @@ OpSpec roi_align_gradient_row() {
           .types = {{'T', kFloats}, {'I', kInt64}},
           .attributes = attributes_of(vision_ops, "RoiAlign", {}),
           .infer = same_as_input,
-          .work = work_per_flow<8, 3>};
+          .work = work_per_flow<8, 3>,
+          .gradient = roi_align_gradient_gradient};
 }
 
 }  // namespace
 
 std::span<const OpSpec> gradient_ops() {
   static const std::vector<OpSpec> kRows{
-      conv_weight_gradient_row(), grid_sample_grid_gradient_row(), grid_sample_input_gradient_row(),
+      cofactors_row(), conv_weight_gradient_row(), grid_sample_grid_gradient_row(), grid_sample_input_gradient_row(),
       max_pool_gradient_row(),    max_roi_pool_gradient_row(),     resize_gradient_row(),
       roi_align_gradient_row(),   sum_pool_gradient_row(),
   };

@@ -11,6 +11,9 @@ inline OpSpec differentiable(OpSpec spec, GradientFunction gradient) {
   return spec;
 }
 
+/// Of a row that has a derivative on paper and none here: an Error with the row's `no_gradient`.
+void refuse_gradient(GradientContext& context);
+
 // Elementwise, in gradients_elementwise.cpp.
 void abs_gradient(GradientContext& context);
 void add_gradient(GradientContext& context);
@@ -86,6 +89,32 @@ void tensor_scatter_gradient(GradientContext& context);
 void top_k_gradient(GradientContext& context);
 void transpose_gradient(GradientContext& context);
 void trilu_gradient(GradientContext& context);
+void unique_gradient(GradientContext& context);
+void array_feature_extractor_gradient(GradientContext& context);
+
+// Ops of ai.onnx.ml, in gradients_ml.cpp.
+void feature_vectorizer_gradient(GradientContext& context);
+void imputer_gradient(GradientContext& context);
+void linear_classifier_gradient(GradientContext& context);
+void linear_regressor_gradient(GradientContext& context);
+void normalizer_gradient(GradientContext& context);
+void scaler_gradient(GradientContext& context);
+
+// Sequences and optionals, in gradients_sequence.cpp.
+void concat_from_sequence_gradient(GradientContext& context);
+void optional_get_element_gradient(GradientContext& context);
+void optional_gradient(GradientContext& context);
+void sequence_at_gradient(GradientContext& context);
+void sequence_construct_gradient(GradientContext& context);
+void sequence_erase_gradient(GradientContext& context);
+void sequence_insert_gradient(GradientContext& context);
+void sequence_map_gradient(GradientContext& context);
+void split_to_sequence_gradient(GradientContext& context);
+
+// ONNX's optimizers, in gradients_update.cpp.
+void adagrad_gradient(GradientContext& context);
+void adam_gradient(GradientContext& context);
+void momentum_gradient(GradientContext& context);
 
 // Convolutions, in gradients_conv.cpp.
 void causal_conv_gradient(GradientContext& context);
@@ -115,9 +144,10 @@ void grid_sample_gradient(GradientContext& context);
 void max_roi_pool_gradient(GradientContext& context);
 void resize_gradient(GradientContext& context);
 void roi_align_gradient(GradientContext& context);
-/// Of GridSampleInputGradient and ResizeGradient themselves.
+/// Of GridSampleInputGradient, ResizeGradient and RoiAlignGradient themselves.
 void grid_sample_input_gradient_gradient(GradientContext& context);
 void resize_gradient_gradient(GradientContext& context);
+void roi_align_gradient_gradient(GradientContext& context);
 
 // Normalisations, dropout and losses, in gradients_norm.cpp and gradients_loss.cpp.
 void batch_normalization_gradient(GradientContext& context);
@@ -144,12 +174,15 @@ void rnn_gradient(GradientContext& context);
 
 // In gradients_attention.cpp and gradients_linear_attention.cpp.
 void attention_gradient(GradientContext& context);
+void flex_attention_gradient(GradientContext& context);
 void linear_attention_gradient(GradientContext& context);
 void rotary_embedding_gradient(GradientContext& context);
 
 // In gradients_signal.cpp.
 void dequantize_gradient(GradientContext& context);
 void det_gradient(GradientContext& context);
+/// Of Cofactors itself.
+void cofactors_gradient(GradientContext& context);
 void dft_gradient(GradientContext& context);
 void stft_gradient(GradientContext& context);
 
@@ -157,6 +190,7 @@ void stft_gradient(GradientContext& context);
 void cum_prod_gradient(GradientContext& context);
 void cum_sum_gradient(GradientContext& context);
 void einsum_gradient(GradientContext& context);
+void range_gradient(GradientContext& context);
 void gemm_gradient(GradientContext& context);
 void log_softmax_gradient(GradientContext& context);
 void matmul_gradient(GradientContext& context);

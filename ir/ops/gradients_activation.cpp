@@ -85,19 +85,20 @@ void atanh_gradient(GradientContext& context) {
   context.set(0, flow_of(context) / (1.0 - x * x));
 }
 
-// What is cut off moves with the limit that cut it.
+// What is cut off moves with the limit that cut it: y = min(max(x, low), high), also where low > high.
 void clip_gradient(GradientContext& context) {
   const Term x = term(context, context.input(0));
-  const Term flow = flow_of(context);
-  Term passing = flow;
-  for (std::size_t i = 1; i < 3; ++i) {
-    if (!context.has_input(i)) continue;
-    const Term limit = term(context, context.input(i));
-    const Term is_cut = i == 1 ? x < limit : x > limit;
-    passing = choose(is_cut, flow.like(0), passing);
-    if (context.wants(i)) context.set(i, context.sum_to_shape_of(choose(is_cut, flow, 0), limit));
+  Term flow = flow_of(context);
+  const auto cut = [&](std::size_t i, Term is_cut) {
+    if (context.wants(i)) context.set(i, context.sum_to_shape_of(choose(is_cut, flow, 0), context.input(i)));
+    flow = choose(is_cut, flow.like(0), flow);
+  };
+  if (context.has_input(2)) {
+    const Term raised = context.has_input(1) ? x.with("Max", context.input(1)) : x;
+    cut(2, raised > term(context, context.input(2)));
   }
-  context.set(0, passing);
+  if (context.has_input(1)) cut(1, x < term(context, context.input(1)));
+  context.set(0, flow);
 }
 
 void leaky_relu_gradient(GradientContext& context) {

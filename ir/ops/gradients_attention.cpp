@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "ir/ops/gradient_terms.h"
+#include "ir/ops/gradients_body.h"
 #include "ir/ops/gradients_expanded.h"
 
 namespace podium::ir {
@@ -40,6 +41,17 @@ Term counted(GradientContext& context, const Dims& dims) {
 
 Term whole(Term like, std::int64_t value) { return term(*like.context, like.context->builder.constant(Tensor::scalar(value))); }
 
+// a b for each head; several heads of `a` share one of the `heads` of `b`.
+Term grouped(Term a, Term b, std::int64_t heads) {
+  GradientContext& context = *a.context;
+  const Dims left = context.static_dims(a);
+  const std::int64_t group = left[1] / heads;
+  if (group == 1) return a.with("MatMul", b);
+  const Term split = shaped(a, {left[0], heads, group, left[2], left[3]});
+  const Term product = split.with("MatMul", b.with("Unsqueeze", context.ints({2})));
+  return shaped(product, {left[0], left[1], left[2], context.static_dims(product).back()});
+}
+
 class Attending {
  public:
   explicit Attending(GradientContext& context) : context_(context) {
@@ -58,7 +70,7 @@ class Attending {
     const Term q = heads_first(input(0), q_heads_);
     const Term k = with_past(1, 4);
     const Term v = with_past(2, 5);
-    Term scores = grouped(q, k.call("Transpose", {{"perm", IntList{0, 1, 3, 2}}})) * scale(context_.static_dims(q)[3]);
+    Term scores = grouped(q, k.call("Transpose", {{"perm", IntList{0, 1, 3, 2}}}), kv_heads_) * scale(context_.static_dims(q)[3]);
     const Dims dims = context_.static_dims(scores);
     shown_.push_back(scores);
     const double softcap = static_cast<double>(attribute<float>(context_.op, "softcap"));
@@ -66,7 +78,7 @@ class Attending {
     shown_.push_back(scores);
     const Term probabilities = softmax(scores, dims);
     shown_.push_back(probabilities);
-    const Term y = grouped(probabilities, v);
+    const Term y = grouped(probabilities, v, kv_heads_);
     const auto mode = static_cast<std::size_t>(attribute<std::int64_t>(context_.op, "qk_matmul_output_mode"));
     const auto as_given = [&](Term x, std::size_t i) { return ValueId(cast(x, context_.type(context_.input(i)).element)); };
     return {as_given(is_flat_ ? heads_last(y) : y, 0), as_given(k, 1), as_given(v, 2), as_given(shown_.at(mode), 0)};
@@ -85,16 +97,6 @@ class Attending {
     if (!context_.has_input(past)) return now;
     past_ = context_.static_dims(context_.input(past))[2];
     return term(context_, context_.call("Concat", {input(past), now}, {{"axis", std::int64_t{2}}}));
-  }
-
-  // a b for each head; several heads of `a` share one of `b`.
-  Term grouped(Term a, Term b) {
-    const std::int64_t group = q_heads_ / kv_heads_;
-    if (group == 1) return a.with("MatMul", b);
-    const Dims left = context_.static_dims(a);
-    const Term split = shaped(a, {left[0], kv_heads_, group, left[2], left[3]});
-    const Term product = split.with("MatMul", b.with("Unsqueeze", context_.ints({2})));
-    return shaped(product, {left[0], left[1], left[2], context_.static_dims(product).back()});
   }
 
   void only(Term condition) { visible_ = visible_ ? visible_->with("And", condition) : condition; }
@@ -161,6 +163,35 @@ class Attending {
   std::vector<Term> shown_ = {};  // what qk_matmul_output may be, by its mode
 };
 
+// What a body of FlexAttention makes of scores or probabilities; captured values follow the three inputs of the op.
+Term modified(GradientContext& context, std::string_view name, Term x) {
+  const Body* body = attribute_if<Body>(context.op, name);
+  if (body == nullptr) return x;
+  Graph copy = **body;
+  if (!random_values(copy).empty()) throw Error("no gradient through what {} draws at random", name);
+  const DataType computed = context.type(x).element;
+  const DataType declared = (*body)->inputs.empty() ? computed : (**body)[(*body)->inputs[0]].type.element;
+  std::vector<ValueId> inputs{cast(x, is_float(declared) ? declared : computed)};
+  inputs.insert(inputs.end(), context.op.inputs.begin() + 3, context.op.inputs.end());
+  return cast(term(context, append_graph(context.builder, **body, inputs).at(0)), computed);
+}
+
+// Scores of minus infinity are hidden.
+std::vector<ValueId> flex_outputs(GradientContext& context) {
+  const DataType given = context.type(context.input(0)).element;
+  const DataType computed = given == DataType::Double ? DataType::Double : DataType::Float;
+  const auto input = [&](std::size_t i) { return cast(term(context, context.input(i)), computed); };
+  const Dims q = context.static_dims(context.input(0));
+  const std::int64_t kv_heads = context.static_dims(context.input(1))[1];
+  const auto* scale = attribute_if<float>(context.op, "scale");
+  const double factor = scale != nullptr ? static_cast<double>(*scale) : 1 / std::sqrt(static_cast<double>(q[3]));
+  const Term products = grouped(input(0), input(1).call("Transpose", {{"perm", IntList{0, 1, 3, 2}}}), kv_heads);
+  const Term scores = modified(context, "score_mod", products * factor);
+  const Term hidden = scores.call("IsInf", {{"detect_positive", std::int64_t{0}}});
+  const Term shares = choose(hidden.call("Not"), choose(hidden, scores.like(-1e30), scores).call("Softmax"), 0);
+  return {cast(grouped(modified(context, "prob_mod", shares), input(2), kv_heads), given)};
+}
+
 std::vector<Term> split(Term x, const std::vector<std::int64_t>& sizes) {
   std::vector<Term> parts;
   for (ValueId id : x.context->builder.ops("", "Split", {x, x.context->ints(sizes)}, sizes.size(), {{"axis", std::int64_t{-1}}})) {
@@ -211,6 +242,8 @@ std::vector<ValueId> rotary_outputs(GradientContext& context) {
 void attention_gradient(GradientContext& context) {
   differentiate_expansion(context, [](GradientContext& inner) { return Attending(inner).outputs(); });
 }
+
+void flex_attention_gradient(GradientContext& context) { differentiate_expansion(context, flex_outputs); }
 
 void rotary_embedding_gradient(GradientContext& context) { differentiate_expansion(context, rotary_outputs); }
 

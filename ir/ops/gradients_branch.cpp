@@ -10,6 +10,12 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kBranches{"then_branch", "else_branch"};
 
+// A branch that is known not to run may not even have types.
+bool may_run(const GradientContext& context, std::size_t branch) {
+  const std::optional<Tensor>& condition = context.builder.graph()[context.input(0)].constant;
+  return !condition || condition->size() != 1 || *condition->data<bool>() == (branch == 0);
+}
+
 // Of a type that another branch gives: as large as is known.
 ValueId placeholder(Builder& builder, const Type& type) {
   Dims dims = type.dims;
@@ -23,7 +29,7 @@ std::array<std::vector<ValueId>, 2> keep_random(GradientContext& context) {
   std::array<std::vector<ValueId>, 2> drawn;
   for (std::size_t i = 0; i < 2; ++i) {
     bodies[i] = *attribute<Body>(context.op, kBranches[i]);
-    drawn[i] = random_values(bodies[i]);
+    if (may_run(context, i)) drawn[i] = random_values(bodies[i]);
   }
   std::array<std::vector<ValueId>, 2> outer;
   if (drawn[0].empty() && drawn[1].empty()) return outer;
@@ -53,6 +59,16 @@ struct BackwardBranch {
     for (std::size_t i = 0; i < count; ++i) added.push_back(body.add_value(body.fresh_name("flow")));
     body.inputs.insert(body.inputs.end(), added.begin(), added.end());
     return added;
+  }
+
+  // Of a branch that never runs.
+  void give_placeholders() {
+    body.ops.clear();
+    body.outputs.clear();
+    Builder builder(body);
+    for (std::size_t i = 1; i < context.op.inputs.size(); ++i) {
+      if (context.wants(i)) builder.output(placeholder(builder, context.type(context.input(i))));
+    }
   }
 
   // The gradients of the captured values that somebody wants.
@@ -89,11 +105,13 @@ void if_gradient(GradientContext& context) {
   back.captures = static_cast<int>(back.inputs.size()) - 1;
   for (std::size_t i = 0; i < 2; ++i) {
     BackwardBranch branch{context, *attribute<Body>(context.op, kBranches[i])};
-    const std::vector<ValueId> own = take_random(branch.body);
+    const bool runs = may_run(context, i);
+    const std::vector<ValueId> own = runs ? take_random(branch.body) : std::vector<ValueId>();
     if (i == 1) branch.add_inputs(drawn[0].size());
     branch.body.inputs.insert(branch.body.inputs.end(), own.begin(), own.end());
     if (i == 0) branch.add_inputs(drawn[1].size());
-    branch.differentiate_outputs(branch.add_inputs(flowing.size()));
+    const std::vector<ValueId> inner = branch.add_inputs(flowing.size());
+    runs ? branch.differentiate_outputs(inner) : branch.give_placeholders();
     set_attribute(back, kBranches[i], std::make_shared<const Graph>(std::move(branch.body)));
   }
   std::vector<std::size_t> wanted;

@@ -10,7 +10,23 @@ namespace {
 
 using Ids = std::vector<ValueId>;
 
-// Appends the ops of `part`, whose inputs are these values. Gives what its outputs are.
+// An op in a graph of its own, and the values of the other graph that it takes.
+struct Part {
+  Graph graph = {};
+  Ids taken = {};
+
+  ValueId take(const Graph& from, ValueId id) {
+    if (!id.valid()) return kNoValue;
+    const ValueId inner = graph.add_value(graph.fresh_name(from[id].name), Type(from[id].type));
+    graph[inner].constant = from[id].constant;
+    graph.inputs.push_back(inner);
+    taken.push_back(id);
+    return inner;
+  }
+};
+
+}  // namespace
+
 Ids append_graph(Builder& builder, const Graph& part, const Ids& inputs) {
   Graph& graph = builder.graph();
   std::map<ValueId, ValueId> known;
@@ -31,23 +47,6 @@ Ids append_graph(Builder& builder, const Graph& part, const Ids& inputs) {
   for (ValueId id : part.outputs) outputs.push_back(outer(id));
   return outputs;
 }
-
-// An op in a graph of its own, and the values of the other graph that it takes.
-struct Part {
-  Graph graph = {};
-  Ids taken = {};
-
-  ValueId take(const Graph& from, ValueId id) {
-    if (!id.valid()) return kNoValue;
-    const ValueId inner = graph.add_value(graph.fresh_name(from[id].name), Type(from[id].type));
-    graph[inner].constant = from[id].constant;
-    graph.inputs.push_back(inner);
-    taken.push_back(id);
-    return inner;
-  }
-};
-
-}  // namespace
 
 void differentiate_expansion(GradientContext& context, Expansion expand) {
   const Graph& outer = context.builder.graph();

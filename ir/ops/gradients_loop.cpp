@@ -78,7 +78,7 @@ Scanning read_loop(GradientContext& context) {
 }
 
 // A product of rows with a captured matrix. The gradient of the matrix is one product after the loop, not a sum of
-// many small ones.
+// many small ones; and as most of the work of a loop is in such products, the forward loop hands them out, too.
 struct PartedProduct {
   ValueId rows;
   ValueId result;
@@ -223,6 +223,7 @@ class LoopGradient {
     }
     captured_ = std::move(summed);
     for (std::size_t i = 0; i < slices_.size(); ++i) outputs.push_back(gradients_[carried_.size() + i]);
+    take_products();
     const Ids flows(gradients_.end() - static_cast<std::ptrdiff_t>(parted_.size()), gradients_.end());
     for (std::size_t i = 0; i < parted_.size(); ++i) {
       outputs.push_back(parted_[i].rows);
@@ -233,6 +234,14 @@ class LoopGradient {
     for (ValueId id : outputs) body_.outputs.push_back(handed_on(body_, id));
     remove_dead(body_);
     return read_inputs();
+  }
+
+  // The reverse loop is given the results.
+  void take_products() {
+    for (const PartedProduct& part : parted_) {
+      kept_.push_back(part.result);
+      std::erase_if(body_.ops, [&](const Op& op) { return op.outputs[0] == part.result; });
+    }
   }
 
   ValueId filled_in_body(ValueId value) {
@@ -274,6 +283,7 @@ class LoopGradient {
     Ids inside(body.inputs.begin() + static_cast<std::ptrdiff_t>(scan_.first_state),
                body.inputs.begin() + static_cast<std::ptrdiff_t>(scan_.first_state + scan_.states));
     for (ValueId drawn : random_values(body)) inside.push_back(drawn);
+    for (const PartedProduct& part : parted_) inside.push_back(part.result);
     Ids stacks;
     for (std::size_t i : read) {
       if (!body[inside[i]].type.is_tensor()) throw Error("no gradient through a carried value that is no tensor");
@@ -362,7 +372,7 @@ class LoopGradient {
   Scanning scan_;
   Graph& body_;
   const Ids results_;             // of the body
-  Ids kept_;                      // of the body: states as an iteration finds them, what it drew at random
+  Ids kept_;                      // of the body: states as an iteration finds them, what it drew at random, products
   std::vector<Wanted> carried_;   // states
   std::vector<Wanted> slices_;
   std::vector<Wanted> captured_;

@@ -1,5 +1,6 @@
 // Normalisations: y = (x - mean) / sqrt(variance + epsilon), scaled and shifted.
 #include <numeric>
+#include <optional>
 
 #include "ir/ops/gradient_terms.h"
 #include "ir/ops/gradients.h"
@@ -8,6 +9,12 @@ namespace podium::ir {
 namespace {
 
 Term mean(Term x, const Dims& axes) { return x.with("ReduceMean", x.context->ints(axes)); }
+
+// What flows into a mean, shared out evenly over these axes.
+Term shared_out(Term flow, Term x, const Dims& axes) {
+  const Term ones = term(*x.context, x.context->filled_like(x, 1));
+  return ones * (flow / ones.with("ReduceSum", x.context->ints(axes)));
+}
 
 Dims axes_from(std::int64_t first, std::int64_t rank) {
   Dims axes(static_cast<std::size_t>(rank - first));
@@ -51,11 +58,15 @@ double epsilon_of(const GradientContext& context) {
   return static_cast<double>(attribute<float>(context.op, "epsilon"));
 }
 
-// Statistics flow nowhere: nobody trains through them.
-void refuse_flow_into_statistics(const GradientContext& context) {
-  for (std::size_t i = 1; i < context.output_gradients.size(); ++i) {
-    if (context.output_gradients[i].valid()) throw Error("the gradient through output {} is not known", i);
-  }
+// The gradient of output i; nothing where nothing flows.
+std::optional<Term> flow_into(GradientContext& context, std::size_t i) {
+  const bool flows = i < context.output_gradients.size() && context.output_gradients[i].valid();
+  return flows ? std::optional(term(context, context.output_gradients[i])) : std::nullopt;
+}
+
+void add_to_gradient(GradientContext& context, std::size_t i, Term more) {
+  const ValueId before = context.input_gradients[i];
+  context.set(i, before.valid() ? context.call("Add", {before, more}) : more);
 }
 
 // The common end: scale and shift per channel.
@@ -88,15 +99,30 @@ void inference_batch_norm(GradientContext& context, std::int64_t rank) {
   }
 }
 
+// running = momentum * what it was + (1 - momentum) * that of x.
+void set_running_statistics(GradientContext& context, const Normalised& normalised, std::int64_t rank) {
+  const double momentum = static_cast<double>(attribute<float>(context.op, "momentum"));
+  const Term x = term(context, context.input(0));
+  for (std::size_t i = 1; i < 3; ++i) {
+    const std::optional<Term> flow = flow_into(context, i);
+    if (!flow) continue;
+    if (context.wants(2 + i)) context.set(2 + i, *flow * momentum);
+    if (!context.wants(0)) continue;
+    const Term share = shared_out(per_channel(context, *flow, rank) * (1 - momentum), x, normalised.axes);
+    add_to_gradient(context, 0, i == 1 ? share : share * (normalised.y / normalised.inverse) * 2);
+  }
+}
+
 }  // namespace
 
 void batch_normalization_gradient(GradientContext& context) {
   const std::int64_t rank = context.rank(context.input(0));
   if (attribute<std::int64_t>(context.op, "training_mode") == 0) return inference_batch_norm(context, rank);
-  refuse_flow_into_statistics(context);
   Dims axes = axes_from(2, rank);
   axes.insert(axes.begin(), 0);
-  set_channel_norm(context, normalise(term(context, context.input(0)), axes, epsilon_of(context)), rank);
+  const Normalised normalised = normalise(term(context, context.input(0)), axes, epsilon_of(context));
+  if (context.output_gradient().valid()) set_channel_norm(context, normalised, rank);
+  set_running_statistics(context, normalised, rank);
 }
 
 void instance_normalization_gradient(GradientContext& context) {
@@ -113,16 +139,25 @@ void group_normalization_gradient(GradientContext& context) {
 }
 
 void layer_normalization_gradient(GradientContext& context) {
-  refuse_flow_into_statistics(context);
   const Term x = term(context, context.input(0));
   const std::int64_t rank = context.rank(x);
   const std::int64_t first = normalized_axis(attribute<std::int64_t>(context.op, "axis"), rank);
   const Normalised normalised = normalise(x, axes_from(first, rank), epsilon_of(context));
-  const Term flow = flow_of(context);
-  const Term scale = term(context, context.input(1));
-  if (context.wants(0)) context.set(0, normalised.gradient(flow * scale));
-  if (context.wants(1)) context.set(1, context.sum_to_shape_of(flow * normalised.y, scale));
-  if (context.wants(2)) context.set(2, context.sum_to_shape_of(flow, context.input(2)));
+  if (const std::optional<Term> flow = flow_into(context, 0)) {
+    const Term scale = term(context, context.input(1));
+    if (context.wants(0)) context.set(0, normalised.gradient(*flow * scale));
+    if (context.wants(1)) context.set(1, context.sum_to_shape_of(*flow * normalised.y, scale));
+    if (context.wants(2)) context.set(2, context.sum_to_shape_of(*flow, context.input(2)));
+  }
+  if (!context.wants(0)) return;
+  // The mean and 1 / sqrt(variance + epsilon) are outputs, too.
+  if (const auto flow = flow_into(context, 1)) {
+    add_to_gradient(context, 0, shared_out(flow->with("CastLike", x), x, normalised.axes));
+  }
+  if (const auto flow = flow_into(context, 2)) {
+    const Term share = shared_out(flow->with("CastLike", x), x, normalised.axes);
+    add_to_gradient(context, 0, -(share * normalised.y * normalised.inverse * normalised.inverse));
+  }
 }
 
 void rms_normalization_gradient(GradientContext& context) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "ir/ops/gradient_terms.h"
 #include "ir/ops/gradients.h"
@@ -7,41 +8,72 @@
 namespace podium::ir {
 namespace {
 
-// The axes a reduction takes away, as numbers from 0.
-Dims reduced_axes(GradientContext& context) {
-  const std::int64_t rank = context.rank(context.input(0));
-  Dims axes;
-  if (context.has_input(1)) {
-    const std::optional<Tensor>& known = context.builder.graph()[context.input(1)].constant;
-    if (!known) throw Error("the gradient needs axes that are known before the run");
-    axes = known->to_ints();
+// What a reduction takes away: axes that are known, or the op's input that names them when it runs.
+class Reduction {
+ public:
+  explicit Reduction(GradientContext& context) : context_(context), x_(term(context, context.input(0))) {
+    const std::optional<Tensor> known = has_axes() ? context.builder.graph()[context.input(1)].constant : std::nullopt;
+    if ((has_axes() && !known) || !context.type(x_).has_rank) return;
+    axes_ = known ? known->to_ints() : Dims();
+    const std::int64_t rank = context.rank(x_);
+    if (axes_->empty() && attribute<std::int64_t>(context.op, "noop_with_empty_axes") == 0) {
+      axes_->resize(static_cast<std::size_t>(rank));
+      std::iota(axes_->begin(), axes_->end(), std::int64_t{0});
+    }
+    for (std::int64_t& axis : *axes_) axis = normalized_axis(axis, rank);
+    std::sort(axes_->begin(), axes_->end());
   }
-  if (axes.empty() && attribute<std::int64_t>(context.op, "noop_with_empty_axes") == 0) {
-    axes.resize(static_cast<std::size_t>(rank));
-    std::iota(axes.begin(), axes.end(), std::int64_t{0});
+
+  const Dims& known_axes() const {
+    if (!axes_) throw Error("the gradient needs axes that are known before the run");
+    return *axes_;
   }
-  for (std::int64_t& axis : axes) axis = normalized_axis(axis, rank);
-  std::sort(axes.begin(), axes.end());
-  return axes;
-}
+
+  // A value of the output's shape with the axes that were taken away back as ones.
+  Term kept(ValueId value) const {
+    if (attribute<std::int64_t>(context_.op, "keepdims") != 0) return term(context_, value);
+    if (axes_) return term(context_, context_.call("Unsqueeze", {value, context_.ints(*axes_)}));
+    return term(context_, context_.reshape_like(value, sum(x_)));
+  }
+  Term flow() const { return kept(context_.output_gradient()); }
+  Term output() const { return kept(context_.output()); }
+
+  // Over the same axes, which stay as ones.
+  Term sum(Term of) const {
+    if (!axes_ && !has_axes()) return of.call("ReduceSum");
+    const ValueId axes = axes_ ? context_.ints(*axes_) : context_.input(1);
+    const std::int64_t none = axes_ ? 1 : attribute<std::int64_t>(context_.op, "noop_with_empty_axes");
+    return of.with("ReduceSum", axes, {{"noop_with_empty_axes", none}});
+  }
+
+  // How many elements of the input are in one of the output.
+  Term count() const {
+    if (axes_ && context_.type(x_).is_static()) {
+      double product = 1;
+      for (std::int64_t axis : *axes_) product *= static_cast<double>(context_.static_dims(x_)[static_cast<std::size_t>(axis)]);
+      return x_.like(product);
+    }
+    return sum(term(context_, context_.filled_like(x_, 1)));
+  }
+
+  // A value with the axes kept, stretched over them.
+  ValueId spread(Term value) const { return context_.call("Expand", {value, context_.shape_of(x_)}); }
+
+  Term x() const { return x_; }
+
+ private:
+  bool has_axes() const { return context_.has_input(1); }
+
+  GradientContext& context_;
+  Term x_;
+  std::optional<Dims> axes_ = {};
+};
 
 // The one axis of CumSum or CumProd.
 std::int64_t cumulated_axis(GradientContext& context) {
   const std::optional<Tensor>& known = context.builder.graph()[context.input(1)].constant;
   if (!known) throw Error("the gradient needs an axis that is known before the run");
   return normalized_axis(known->to_ints()[0], context.rank(context.input(0)));
-}
-
-// A value of the output's shape with the axes that were taken away back as ones.
-Term kept(GradientContext& context, const Dims& axes, ValueId value) {
-  const bool is_kept = attribute<std::int64_t>(context.op, "keepdims") != 0;
-  return term(context, is_kept ? value : context.call("Unsqueeze", {value, context.ints(axes)}));
-}
-
-// What flows, stretched over the axes that were taken away.
-ValueId spread(GradientContext& context, const Dims& axes) {
-  const Term flow = kept(context, axes, context.output_gradient());
-  return context.call("Expand", {flow, context.shape_of(context.input(0))});
 }
 
 // Per element along the last axis, the product of all others: also where one of them is 0.
@@ -74,28 +106,26 @@ ValueId sum_over_axis(GradientContext& context, ValueId value) {
 
 }  // namespace
 
-void reduce_sum_gradient(GradientContext& context) { context.set(0, spread(context, reduced_axes(context))); }
+void reduce_sum_gradient(GradientContext& context) {
+  const Reduction reduction(context);
+  context.set(0, reduction.spread(reduction.flow()));
+}
 
 void reduce_mean_gradient(GradientContext& context) {
-  const Dims axes = reduced_axes(context);
-  const Dims dims = context.static_dims(context.input(0));
-  double count = 1;
-  for (std::int64_t axis : axes) count *= static_cast<double>(dims[static_cast<std::size_t>(axis)]);
-  context.set(0, context.call("Div", {spread(context, axes), context.number(count, context.input(0))}));
+  const Reduction reduction(context);
+  context.set(0, reduction.spread(reduction.flow() / reduction.count()));
 }
 
 // Elements that share the extreme share what flows into it.
 void reduce_extreme_gradient(GradientContext& context) {
-  const Dims axes = reduced_axes(context);
-  const Term x = term(context, context.input(0));
-  const Term gave = x.with("Equal", kept(context, axes, context.output()));
-  const Term ones = choose(gave, x.like(1), 0);
-  const Term count = ones.with("ReduceSum", context.ints(axes), {{"noop_with_empty_axes", std::int64_t{1}}});
-  context.set(0, ones * (kept(context, axes, context.output_gradient()) / count));
+  const Reduction reduction(context);
+  const Term ones = choose(reduction.x().with("Equal", reduction.output()), reduction.x().like(1), 0);
+  context.set(0, ones * (reduction.flow() / reduction.sum(ones)));
 }
 
 void reduce_prod_gradient(GradientContext& context) {
-  const Dims axes = reduced_axes(context);
+  const Reduction reduction(context);
+  const Dims axes = reduction.known_axes();
   const Dims dims = context.static_dims(context.input(0));
   IntList order;
   Dims rows;
@@ -114,38 +144,48 @@ void reduce_prod_gradient(GradientContext& context) {
   rows.push_back(-1);
   const Term last = term(context, context.input(0)).call("Transpose", {{"perm", order}}).with("Reshape", context.ints(rows));
   const Term others = product_of_others(last).with("Reshape", context.ints(moved)).call("Transpose", {{"perm", back}});
-  context.set(0, others * kept(context, axes, context.output_gradient()));
+  context.set(0, others * reduction.flow());
 }
 
 void reduce_l1_gradient(GradientContext& context) {
-  const Term flow = kept(context, reduced_axes(context), context.output_gradient());
-  context.set(0, flow * term(context, context.input(0)).call("Sign"));
+  const Reduction reduction(context);
+  context.set(0, reduction.flow() * reduction.x().call("Sign"));
 }
 
 // 0 where the norm is 0, which has no slope there.
 void reduce_l2_gradient(GradientContext& context) {
-  const Dims axes = reduced_axes(context);
-  const Term norm = kept(context, axes, context.output());
+  const Reduction reduction(context);
+  const Term norm = reduction.output();
   const Term is_there = norm > 0;
-  const Term share = kept(context, axes, context.output_gradient()) / choose(is_there, norm, 1);
-  context.set(0, term(context, context.input(0)) * choose(is_there, share, 0));
+  const Term share = reduction.flow() / choose(is_there, norm, 1);
+  context.set(0, reduction.x() * choose(is_there, share, 0));
 }
 
 void reduce_log_sum_gradient(GradientContext& context) {
-  const Dims axes = reduced_axes(context);
-  const Term share = kept(context, axes, context.output_gradient()) / kept(context, axes, context.output()).call("Exp");
-  context.set(0, context.call("Expand", {share, context.shape_of(context.input(0))}));
+  const Reduction reduction(context);
+  context.set(0, reduction.spread(reduction.flow() / reduction.output().call("Exp")));
 }
 
 void reduce_log_sum_exp_gradient(GradientContext& context) {
-  const Dims axes = reduced_axes(context);
-  const Term shares = (term(context, context.input(0)) - kept(context, axes, context.output())).call("Exp");
-  context.set(0, shares * kept(context, axes, context.output_gradient()));
+  const Reduction reduction(context);
+  context.set(0, (reduction.x() - reduction.output()).call("Exp") * reduction.flow());
 }
 
 void reduce_sum_square_gradient(GradientContext& context) {
-  const Term flow = kept(context, reduced_axes(context), context.output_gradient());
-  context.set(0, term(context, context.input(0)) * flow * 2);
+  const Reduction reduction(context);
+  context.set(0, reduction.x() * reduction.flow() * 2);
+}
+
+// Element i is start + i * delta.
+void range_gradient(GradientContext& context) {
+  const Term flow = flow_of(context);
+  const auto total = [&](Term x, std::size_t i) {
+    context.set(i, context.reshape_like(x.call("ReduceSum", {{"keepdims", std::int64_t{0}}}), context.input(i)));
+  };
+  if (context.wants(0)) total(flow, 0);
+  if (!context.wants(2)) return;
+  const Term ones = term(context, context.filled_like(flow, 1));
+  total(flow * ones.with("CumSum", context.builder.constant(Tensor::scalar<std::int64_t>(0)), {{"exclusive", std::int64_t{1}}}), 2);
 }
 
 void cum_sum_gradient(GradientContext& context) {

@@ -43,6 +43,14 @@ void roi_align_gradient(GradientContext& context) {
                             context.op.attributes));
 }
 
+// Averages are linear in X, and so is their gradient in what flows.
+void roi_align_gradient_gradient(GradientContext& context) {
+  if (!context.wants(3)) return;
+  if (attribute<std::string>(context.op, "mode") == "max") throw Error("no second derivative of a maximum");
+  const std::vector<ValueId> inputs{context.output_gradient(), context.input(1), context.input(2)};
+  context.set(3, context.call("RoiAlign", inputs, context.op.attributes));
+}
+
 void max_roi_pool_gradient(GradientContext& context) {
   if (!context.wants(0)) return;
   context.set(

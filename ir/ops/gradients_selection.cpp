@@ -55,6 +55,24 @@ IntList inverse(const IntList& order) {
   return back;
 }
 
+// Adds up slices along `axis`, which `index_rank` axes of indices have replaced in `flow`, where these say that they come from.
+ValueId add_up_slices(GradientContext& context, const Dims& dims, std::int64_t axis, ValueId indices, std::int64_t index_rank) {
+  const auto rank = static_cast<std::int64_t>(dims.size());
+  IntList flow_order(static_cast<std::size_t>(rank - 1 + index_rank));
+  std::iota(flow_order.begin(), flow_order.end(), std::int64_t{0});
+  std::rotate(flow_order.begin(), flow_order.begin() + axis, flow_order.begin() + axis + index_rank);
+  const IntList order = axis_first(axis, rank);
+  Dims rows;
+  for (std::int64_t from : order) rows.push_back(dims[static_cast<std::size_t>(from)]);
+  const Term flow = flow_of(context);
+  const Term nothing{&context, context.call("Expand", {context.number(0, flow), context.ints(rows)})};
+  rows[0] = -1;
+  const Term updates = flow.call("Transpose", {{"perm", flow_order}}).with("Reshape", context.ints(rows));
+  const ValueId column = context.call("Reshape", {indices, context.ints({-1, 1})});
+  const ValueId sums = context.call("ScatterND", {nothing, column, updates}, {{"reduction", std::string("add")}});
+  return context.call("Transpose", {sums}, {{"perm", inverse(order)}});
+}
+
 }  // namespace
 
 // The op applied to the positions of input 0's elements says where each output element came from.
@@ -67,25 +85,34 @@ void selection_gradient(GradientContext& context) {
   context.set(0, context.reshape_like(add_up(context, again(context, inputs), count), x));
 }
 
-// Rows of axis `axis`, moved to the front, are what the indices name.
 void gather_gradient(GradientContext& context) {
+  const Dims dims = context.static_dims(context.input(0));
+  const std::int64_t axis = normalized_axis(attribute<std::int64_t>(context.op, "axis"), std::ssize(dims));
+  context.set(0, add_up_slices(context, dims, axis, context.input(1), context.rank(context.input(1))));
+}
+
+// Of equal elements or slices the first counts.
+void unique_gradient(GradientContext& context) {
+  if (!context.output_gradient().valid()) return;
   const ValueId x = context.input(0);
   const Dims dims = context.static_dims(x);
-  const auto rank = static_cast<std::int64_t>(dims.size());
-  const std::int64_t axis = normalized_axis(attribute<std::int64_t>(context.op, "axis"), rank);
-  const std::int64_t index_rank = context.rank(context.input(1));
-  IntList flow_order(static_cast<std::size_t>(rank - 1 + index_rank));
-  std::iota(flow_order.begin(), flow_order.end(), std::int64_t{0});
-  std::rotate(flow_order.begin(), flow_order.begin() + axis, flow_order.begin() + axis + index_rank);
-  const IntList order = axis_first(axis, rank);
-  Dims rows;
-  for (std::int64_t from : order) rows.push_back(dims[static_cast<std::size_t>(from)]);
-  const Term nothing{&context, context.call("Expand", {context.number(0, x), context.ints(rows)})};
-  rows[0] = -1;
-  const Term updates = flow_of(context).call("Transpose", {{"perm", flow_order}}).with("Reshape", context.ints(rows));
-  const ValueId indices = context.call("Reshape", {context.input(1), context.ints({-1, 1})});
-  const ValueId sums = context.call("ScatterND", {nothing, indices, updates}, {{"reduction", std::string("add")}});
-  context.set(0, context.call("Transpose", {sums}, {{"perm", inverse(order)}}));
+  const ValueId first = context.builder.ops("", "Unique", {x}, 2, context.op.attributes)[1];
+  if (const auto* axis = attribute_if<std::int64_t>(context.op, "axis")) {
+    return context.set(0, add_up_slices(context, dims, normalized_axis(*axis, std::ssize(dims)), first, 1));
+  }
+  const ValueId flat = add_up_slices(context, {element_count(dims)}, 0, first, 1);
+  context.set(0, context.reshape_like(flat, x));
+}
+
+// Columns that the indices name; of one dimension a row.
+void array_feature_extractor_gradient(GradientContext& context) {
+  const ValueId x = context.input(0);
+  const Dims dims = context.static_dims(x);
+  Dims rows = dims;
+  rows.back() = -1;
+  context.output_gradients[0] = flow_of(context).with("Reshape", context.ints(rows));
+  const ValueId indices = context.call("Reshape", {context.input(1), context.ints({-1})});
+  context.set(0, add_up_slices(context, dims, std::ssize(dims) - 1, indices, 1));
 }
 
 void slice_gradient(GradientContext& context) {
@@ -140,36 +167,65 @@ void space_to_depth_gradient(GradientContext& context) {
   context.set(0, flow_of(context).call("DepthToSpace", context.op.attributes));
 }
 
-// Where reductions other than a sum are asked for, the result tells what counted: a product is spread by division
-// (so nothing it multiplies may be 0), an extreme goes to what equals it.
+// ScatterElements or ScatterND and what gathers again.
+class Scattering {
+ public:
+  explicit Scattering(GradientContext& context) : context_(context) {
+    const bool by_element = context.op.is("ScatterElements");
+    gather_ = by_element ? "GatherElements" : "GatherND";
+    if (by_element) axis_.push_back({"axis", attribute<std::int64_t>(context.op, "axis")});
+  }
+
+  Term at_indices(Term value) const { return value.with(gather_, context_.input(1), axis_); }
+
+  Term scatter(Term data, Term updates, const char* reduction) const {
+    std::vector<Attribute> attributes = axis_;
+    attributes.push_back({"reduction", std::string(reduction)});
+    return term(context_, context_.call(context_.op.spec->name, {data, context_.input(1), updates}, std::move(attributes)));
+  }
+
+  // The product of all other factors, also where one of them is 0.
+  void set_product_gradient() {
+    const Term data = term(context_, context_.input(0));
+    const Term updates = term(context_, context_.input(2));
+    const auto is_zero = [](Term x) { return x.with("Equal", x.like(0)); };
+    const auto or_one = [&](Term x) { return choose(is_zero(x), x.like(1), x); };
+    const auto counted = [&](Term x) { return choose(is_zero(x), x.like(1), 0); };
+    const Term zeros = scatter(counted(data), counted(updates), "add");
+    const Term flow = flow_of(context_) * scatter(or_one(data), or_one(updates), "mul");
+    const auto without = [&](Term x, Term around, Term of) {
+      return choose(around.with("Equal", counted(x)), of / or_one(x), 0);
+    };
+    if (context_.wants(0)) context_.set(0, without(data, zeros, flow));
+    if (context_.wants(2)) context_.set(2, without(updates, at_indices(zeros), at_indices(flow)));
+  }
+
+ private:
+  GradientContext& context_;
+  std::string gather_;
+  std::vector<Attribute> axis_;
+};
+
+// What equals an extreme shares what flows into it.
 void scatter_gradient(GradientContext& context) {
-  const bool by_element = context.op.is("ScatterElements");
-  const std::string gather = by_element ? "GatherElements" : "GatherND";
-  std::vector<Attribute> axis;
-  if (by_element) axis.push_back({"axis", attribute<std::int64_t>(context.op, "axis")});
+  Scattering scattering(context);
   const auto& reduction = attribute<std::string>(context.op, "reduction");
-  const Term data = term(context, context.input(0));
-  const ValueId indices = context.input(1);
   const Term updates = term(context, context.input(2));
   const Term flow = flow_of(context);
-  const Term y = term(context, context.output());
-  const auto at_indices = [&](Term value) { return value.with(gather, indices, axis); };
-  if (reduction == "none") {
+  if (reduction == "mul") return scattering.set_product_gradient();
+  if (reduction == "none" || reduction == "add") {
     const Term nothing{&context, context.filled_like(updates, 0)};
-    if (context.wants(0)) {
-      context.set(0, context.call(context.op.spec->name, {flow, indices, nothing}, context.op.attributes));
-    }
-    if (context.wants(2)) context.set(2, at_indices(flow));
-  } else if (reduction == "add") {
-    context.set(0, flow);
-    if (context.wants(2)) context.set(2, at_indices(flow));
-  } else if (reduction == "mul") {
-    if (context.wants(0)) context.set(0, flow * (y / data));
-    if (context.wants(2)) context.set(2, at_indices(flow * y) / updates);
-  } else {
-    if (context.wants(0)) context.set(0, choose(data.with("Equal", y), flow, 0));
-    if (context.wants(2)) context.set(2, choose(updates.with("Equal", at_indices(y)), at_indices(flow), 0));
+    if (context.wants(0)) context.set(0, reduction == "add" ? flow : scattering.scatter(flow, nothing, "none"));
+    if (context.wants(2)) context.set(2, scattering.at_indices(flow));
+    return;
   }
+  const Term y = term(context, context.output());
+  const auto gave = [](Term x, Term extreme) { return choose(x.with("Equal", extreme), x.like(1), 0); };
+  const Term data_gave = gave(term(context, context.input(0)), y);
+  const Term update_gave = gave(updates, scattering.at_indices(y));
+  const Term share = flow / scattering.scatter(data_gave, update_gave, "add");
+  if (context.wants(0)) context.set(0, data_gave * share);
+  if (context.wants(2)) context.set(2, update_gave * scattering.at_indices(share));
 }
 
 void tensor_scatter_gradient(GradientContext& context) {

@@ -71,6 +71,21 @@ Tensor minors(std::int64_t n) {
   return Tensor::ints(places).reshaped({n, n, n - 1, n - 1});
 }
 
+// The cofactors as determinants.
+std::vector<ValueId> cofactor_outputs(GradientContext& context) {
+  const Term x = term(context, context.input(0));
+  const Dims dims = context.static_dims(x);
+  const std::int64_t n = dims.back();
+  Dims flat(dims.begin(), dims.end() - 1);
+  flat.back() = n * n;
+  const Term parts = x.with("Reshape", context.ints(flat))
+                         .with("Gather", context.builder.constant(minors(n)), {{"axis", std::int64_t{-1}}});
+  Tensor signs(DataType::Double, {n, n});
+  for (std::int64_t i = 0; i < n * n; ++i) signs.data<double>()[i] = (i / n + i % n) % 2 == 0 ? 1 : -1;
+  const ValueId sign = context.builder.constant(multiplied(signs, 1, context.type(x).element));
+  return {term(context, sign) * parts.call("Det")};
+}
+
 }  // namespace
 
 // A transform is its own transpose; that of the complex conjugate is the other direction.
@@ -100,22 +115,14 @@ void dft_gradient(GradientContext& context) {
 
 void stft_gradient(GradientContext& context) { differentiate_expansion(context, stft_outputs); }
 
-// The cofactors: determinants of what is left without an element's row and column. They are there, too, where the
-// matrix has no inverse.
+// Cofactors are there, too, where a matrix has no inverse.
 void det_gradient(GradientContext& context) {
-  const Term x = term(context, context.input(0));
-  const Dims dims = context.static_dims(x);
-  const std::int64_t n = dims.back();
-  const Term flow = flow_of(context).with("Unsqueeze", context.ints({-2, -1}));
-  if (n == 1) return context.set(0, flow);
-  Dims flat(dims.begin(), dims.end() - 1);
-  flat.back() = n * n;
-  const Term parts = x.with("Reshape", context.ints(flat))
-                         .with("Gather", context.builder.constant(minors(n)), {{"axis", std::int64_t{-1}}});
-  Tensor signs(DataType::Double, {n, n});
-  for (std::int64_t i = 0; i < n * n; ++i) signs.data<double>()[i] = (i / n + i % n) % 2 == 0 ? 1 : -1;
-  const ValueId sign = context.builder.constant(multiplied(signs, 1, context.type(x).element));
-  context.set(0, flow * term(context, sign) * parts.call("Det"));
+  const ValueId cofactors = context.builder.ops("podium", "Cofactors", {context.input(0)}, 1)[0];
+  context.set(0, flow_of(context).with("Unsqueeze", context.ints({-2, -1})) * term(context, cofactors));
+}
+
+void cofactors_gradient(GradientContext& context) {
+  if (context.static_dims(context.input(0)).back() > 1) differentiate_expansion(context, cofactor_outputs);
 }
 
 // y = (x - zero) * scale, of which only the scale is a smooth number.

@@ -3,12 +3,14 @@
 
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
+#include "ir/ops/gradients.h"
 #include "ir/ops/ml.h"
 
 namespace podium::ir {
 namespace {
 
 constexpr TypeSet kFloat{DataType::Float};
+constexpr std::string_view kSupportVectors = "models of support vectors are not trained through";
 
 Work work_of_product(const TypedOp& op) {
   const auto coefficients =
@@ -60,7 +62,7 @@ void infer_svm_regressor(InferContext& context) {
   context.set_output(0, DataType::Float, {ml_rows(context), 1});
 }
 
-OpSpec classifier(std::string_view name, InferFunction infer) {
+OpSpec classifier(std::string_view name, InferFunction infer, GradientFunction gradient, std::string_view no_gradient = {}) {
   return {.name = name,
           .domain = kMlDomain,
           .since = 1,
@@ -73,10 +75,11 @@ OpSpec classifier(std::string_view name, InferFunction infer) {
                          with_default("post_transform", std::string("NONE"))},
           .infer = infer,
           .work = work_of_product,
-          .no_gradient = "its labels are not numbers"};
+          .gradient = gradient,
+          .no_gradient = no_gradient};
 }
 
-OpSpec regressor(std::string_view name, InferFunction infer) {
+OpSpec regressor(std::string_view name, InferFunction infer, GradientFunction gradient, std::string_view no_gradient = {}) {
   return {.name = name,
           .domain = kMlDomain,
           .since = 1,
@@ -87,7 +90,8 @@ OpSpec regressor(std::string_view name, InferFunction infer) {
                          with_default("post_transform", std::string("NONE"))},
           .infer = infer,
           .work = work_of_product,
-          .no_gradient = "a trained model of another library"};
+          .gradient = gradient,
+          .no_gradient = no_gradient};
 }
 
 OpSpec with(OpSpec spec, std::initializer_list<AttributeSpec> attributes) {
@@ -106,14 +110,14 @@ OpSpec with_kernel(OpSpec spec) {
 
 std::span<const OpSpec> ml_linear_ops() {
   static const std::vector<OpSpec> kRows{
-      with(classifier("LinearClassifier", infer_linear_classifier),
+      with(classifier("LinearClassifier", infer_linear_classifier, linear_classifier_gradient),
            {may_have("intercepts", AttributeKind::Floats), with_default("multi_class", 0)}),
-      with(regressor("LinearRegressor", infer_linear_regressor),
+      with(regressor("LinearRegressor", infer_linear_regressor, linear_regressor_gradient),
            {may_have("intercepts", AttributeKind::Floats), with_default("targets", 1)}),
-      with(with_kernel(classifier("SVMClassifier", infer_svm_classifier)),
+      with(with_kernel(classifier("SVMClassifier", infer_svm_classifier, refuse_gradient, kSupportVectors)),
            {may_have("prob_a", AttributeKind::Floats), may_have("prob_b", AttributeKind::Floats),
             may_have("vectors_per_class", AttributeKind::Ints)}),
-      with(with_kernel(regressor("SVMRegressor", infer_svm_regressor)),
+      with(with_kernel(regressor("SVMRegressor", infer_svm_regressor, refuse_gradient, kSupportVectors)),
            {with_default("n_supports", 0), with_default("one_class", 0)}),
   };
   return kRows;

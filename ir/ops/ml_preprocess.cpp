@@ -3,13 +3,15 @@
 
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
+#include "ir/ops/gradients.h"
 #include "ir/ops/ml.h"
 
 namespace podium::ir {
 namespace {
 
 constexpr TypeSet kFloat{DataType::Float};
-constexpr std::string_view kNoGradient = "it prepares features, which are not trained";
+constexpr std::string_view kFlat = "its derivative is 0 wherever it has one";
+constexpr std::string_view kMaps = "maps carry no gradients";
 
 void like_input(InferContext& context, DataType element) {
   Type type = context.input(0);
@@ -155,7 +157,7 @@ OpSpec row(std::string_view name, int since, TypeSet from, InferFunction infer) 
           .types = {{'T', from}},
           .infer = infer,
           .work = work_of_moving,
-          .no_gradient = kNoGradient};
+          .no_gradient = kFlat};
 }
 
 OpSpec with_output(OpSpec spec, TypeSet to) {
@@ -177,12 +179,23 @@ OpSpec with_any_kind(OpSpec spec, char letter) {
   return spec;
 }
 
+OpSpec with_gradient(OpSpec spec, GradientFunction gradient) {
+  spec.no_gradient = {};
+  return differentiable(std::move(spec), gradient);
+}
+
+// Nothing flows through a map, although its numbers are smooth.
+OpSpec refusing(OpSpec spec) {
+  spec.no_gradient = kMaps;
+  return differentiable(std::move(spec), refuse_gradient);
+}
+
 OpSpec extractor() {
   OpSpec spec = row("ArrayFeatureExtractor", 1, kMlNumbers | kString, infer_extractor);
   spec.inputs.push_back({"Y", 'I'});
   spec.outputs = {{"Z"}};
   spec.types.push_back({'I', kInt64});
-  return spec;
+  return with_gradient(std::move(spec), array_feature_extractor_gradient);
 }
 
 OpSpec label_encoder() {
@@ -207,7 +220,8 @@ OpSpec label_encoder() {
 OpSpec vectorizer() {
   OpSpec spec = with_output(row("FeatureVectorizer", 1, kMlNumbers, infer_vectorizer), kFloat);
   spec.inputs = {{"X", 'T', Formal::Variadic, true}};
-  return with_attributes(std::move(spec), {may_have("inputdimensions", AttributeKind::Ints)});
+  return with_attributes(with_gradient(std::move(spec), feature_vectorizer_gradient),
+                         {may_have("inputdimensions", AttributeKind::Ints)});
 }
 
 std::vector<OpSpec> feature_rows() {
@@ -215,16 +229,16 @@ std::vector<OpSpec> feature_rows() {
       extractor(),
       with_attributes(row("Binarizer", 1, kMlNumbers, same_as_input), {with_default("threshold", 0.0F)}),
       vectorizer(),
-      with_attributes(row("Imputer", 1, kMlNumbers, infer_imputer),
+      with_attributes(with_gradient(row("Imputer", 1, kMlNumbers, infer_imputer), imputer_gradient),
                       {may_have("imputed_value_floats", AttributeKind::Floats),
                        may_have("imputed_value_int64s", AttributeKind::Ints),
                        with_default("replaced_value_float", 0.0F), with_default("replaced_value_int64", 0)}),
-      with_attributes(with_output(row("Normalizer", 1, kMlNumbers, float_like_input), kFloat),
+      with_attributes(with_gradient(with_output(row("Normalizer", 1, kMlNumbers, float_like_input), kFloat), normalizer_gradient),
                       {with_default("norm", std::string("MAX"))}),
       with_attributes(with_output(row("OneHotEncoder", 1, kMlNumbers | kString, infer_one_hot), kFloat),
                       {may_have("cats_int64s", AttributeKind::Ints),
                        may_have("cats_strings", AttributeKind::Strings), with_default("zeros", 1)}),
-      with_attributes(with_output(row("Scaler", 1, kMlNumbers, infer_scaler), kFloat),
+      with_attributes(with_gradient(with_output(row("Scaler", 1, kMlNumbers, infer_scaler), kFloat), scaler_gradient),
                       {may_have("offset", AttributeKind::Floats), may_have("scale", AttributeKind::Floats)}),
   };
 }
@@ -238,15 +252,15 @@ std::vector<OpSpec> label_and_map_rows() {
            with_default("default_int64", -1), with_default("default_string", std::string("_Unused"))}),
       label_encoder(),
       with_attributes(
-          with_any_kind(with_output(row("CastMap", 1, kMapValues, infer_cast_map), kMapValues), 'T'),
+          refusing(with_any_kind(with_output(row("CastMap", 1, kMapValues, infer_cast_map), kMapValues), 'T')),
           {with_default("cast_to", std::string("TO_FLOAT")), with_default("map_form", std::string("DENSE")),
            with_default("max_map", 1)}),
       with_attributes(
-          with_any_kind(with_output(row("DictVectorizer", 1, kMapValues, infer_dict_vectorizer), kMapValues),
-                        'T'),
+          refusing(with_any_kind(
+              with_output(row("DictVectorizer", 1, kMapValues, infer_dict_vectorizer), kMapValues), 'T')),
           {may_have("int64_vocabulary", AttributeKind::Ints),
            may_have("string_vocabulary", AttributeKind::Strings)}),
-      with_attributes(with_any_kind(with_output(row("ZipMap", 1, kFloat, infer_zip_map), kFloat), 'Y'),
+      with_attributes(refusing(with_any_kind(with_output(row("ZipMap", 1, kFloat, infer_zip_map), kFloat), 'Y')),
                       {may_have("classlabels_int64s", AttributeKind::Ints),
                        may_have("classlabels_strings", AttributeKind::Strings)}),
   };

@@ -8,7 +8,7 @@
 namespace podium::ir {
 namespace {
 
-constexpr std::string_view kNotSmooth = "decisions are not smooth";
+constexpr std::string_view kFlat = "its derivative is 0 wherever it has one";
 
 // About as many comparisons a row as all nodes have levels; the data is read once.
 Work work_of_trees(const TypedOp& op) { return work_per_element<16>(op); }
@@ -58,7 +58,7 @@ OpSpec classifier() {
               .attributes = node_attributes(),
               .infer = infer_classifier,
               .work = work_of_trees,
-              .no_gradient = kNotSmooth};
+              .no_gradient = kFlat};
   for (const char* name : {"class_ids", "class_nodeids", "class_treeids", "classlabels_int64s"}) {
     spec.attributes.push_back(may_have(name, AttributeKind::Ints));
   }
@@ -78,7 +78,7 @@ OpSpec regressor() {
               .attributes = node_attributes(),
               .infer = infer_regressor,
               .work = work_of_trees,
-              .no_gradient = kNotSmooth};
+              .no_gradient = kFlat};
   for (const char* name : {"target_ids", "target_nodeids", "target_treeids"}) {
     spec.attributes.push_back(may_have(name, AttributeKind::Ints));
   }
@@ -98,7 +98,7 @@ OpSpec ensemble() {
               .types = {{'T', TypeSet{DataType::Float, DataType::Double, DataType::Float16}}},
               .infer = infer_ensemble,
               .work = work_of_trees,
-              .no_gradient = kNotSmooth};
+              .no_gradient = kFlat};
   for (const char* name : {"leaf_targetids", "nodes_falseleafs", "nodes_falsenodeids", "nodes_featureids",
                            "nodes_trueleafs", "nodes_truenodeids", "tree_roots"}) {
     spec.attributes.push_back(must_have(name, AttributeKind::Ints));

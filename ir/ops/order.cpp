@@ -54,7 +54,7 @@ void infer_non_zero(InferContext& context) {
   context.set_output(0, DataType::Int64, {rank, kUnknown});
 }
 
-constexpr std::string_view kIndicesOnly = "its result is indices";
+constexpr std::string_view kNotFloat = "its output is not a floating point number";
 constexpr TypeSet kComparable = kNumeric | kBool | kString | kComplex;
 
 }  // namespace
@@ -81,7 +81,8 @@ std::span<const OpSpec> order_ops() {
        .types = {{'T', kComparable}, {'I', kInt64}},
        .attributes = {may_have("axis", AttributeKind::Int), with_default("sorted", std::int64_t{1})},
        .infer = infer_unique,
-       .work = work_of_moving},
+       .work = work_of_moving,
+       .gradient = unique_gradient},
       {.name = "NonZero",
        .since = 13,
        .inputs = {{"X"}},
@@ -89,7 +90,7 @@ std::span<const OpSpec> order_ops() {
        .types = {{'T', kComparable}, {'I', kInt64}},
        .infer = infer_non_zero,
        .work = work_of_moving,
-       .no_gradient = kIndicesOnly},
+       .no_gradient = kNotFloat},
   };
   return kRows;
 }

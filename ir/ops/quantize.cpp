@@ -111,7 +111,7 @@ std::span<const OpSpec> quantize_ops() {
                       with_default("output_dtype", 0), with_default("precision", 0)},
        .infer = infer_quantize,
        .work = work_per_element<3>,
-       .no_gradient = "its output is an integer"},
+       .no_gradient = "its derivative is 0 wherever it has one"},
       {.name = "DequantizeLinear",
        .since = 25,
        .inputs = {{"x", 'Q'}, {"x_scale", 'S'}, {"x_zero_point", 'Q', Formal::Optional}},
@@ -129,7 +129,7 @@ std::span<const OpSpec> quantize_ops() {
        .types = {{'A', TypeSet{DataType::Float}}, {'Q', TypeSet{DataType::Uint8}}},
        .infer = infer_dynamic,
        .work = work_per_element<5>,
-       .no_gradient = "its output is an integer"},
+       .no_gradient = "its derivative is 0 wherever it has one"},
   };
   return kRows;
 }

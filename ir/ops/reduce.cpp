@@ -91,7 +91,8 @@ OpSpec arg_reduction(std::string_view name) {
           .attributes = {with_default("axis", std::int64_t{0}), with_default("keepdims", std::int64_t{1}),
                          with_default("select_last_index", std::int64_t{0})},
           .infer = infer_arg,
-          .work = work_per_input<1>};
+          .work = work_per_input<1>,
+          .no_gradient = "its output is not a floating point number"};
 }
 
 OpSpec cumulation(std::string_view name, int since) {

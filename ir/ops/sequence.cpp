@@ -3,6 +3,7 @@
 
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
+#include "ir/ops/gradients.h"
 #include "ir/ops/movement.h"
 
 namespace podium::ir {
@@ -140,15 +141,20 @@ std::vector<OpSpec> sequence_rows() {
   return {
       without_gradient(with(row("SequenceEmpty", 11, {}, {"output", 'S'}, infer_sequence_empty),
                             {may_have("dtype", AttributeKind::Int)})),
-      row("SequenceConstruct", 11, {{"inputs", 'T', Formal::Variadic}}, result, infer_sequence_construct),
-      row("SequenceInsert", 11, {sequence, {"tensor"}, position}, result, infer_sequence_insert),
-      row("SequenceErase", 11, {sequence, position}, result, infer_sequence_erase),
-      row("SequenceAt", 11, {sequence, {"position", 'I'}}, {"tensor"}, infer_sequence_at),
+      differentiable(row("SequenceConstruct", 11, {{"inputs", 'T', Formal::Variadic}}, result, infer_sequence_construct),
+                     sequence_construct_gradient),
+      differentiable(row("SequenceInsert", 11, {sequence, {"tensor"}, position}, result, infer_sequence_insert),
+                     sequence_insert_gradient),
+      differentiable(row("SequenceErase", 11, {sequence, position}, result, infer_sequence_erase), sequence_erase_gradient),
+      differentiable(row("SequenceAt", 11, {sequence, {"position", 'I'}}, {"tensor"}, infer_sequence_at),
+                     sequence_at_gradient),
       without_gradient(row("SequenceLength", 11, {sequence}, {"length", 'L'}, infer_sequence_length)),
-      with(row("SplitToSequence", 24, {{"input"}, {"split", 'I', Formal::Optional}}, result,
-               infer_split_to_sequence),
+      with(differentiable(row("SplitToSequence", 24, {{"input"}, {"split", 'I', Formal::Optional}}, result,
+                              infer_split_to_sequence),
+                          split_to_sequence_gradient),
            {with_default("axis", std::int64_t{0}), with_default("keepdims", std::int64_t{1})}),
-      with(row("ConcatFromSequence", 11, {sequence}, {"concat_result"}, infer_concat_from_sequence),
+      with(differentiable(row("ConcatFromSequence", 11, {sequence}, {"concat_result"}, infer_concat_from_sequence),
+                          concat_from_sequence_gradient),
            {must_have("axis", AttributeKind::Int), with_default("new_axis", std::int64_t{0})}),
   };
 }
@@ -156,9 +162,10 @@ std::vector<OpSpec> sequence_rows() {
 std::vector<OpSpec> optional_rows() {
   const Parameter input{"input", 'S', Formal::Optional};
   return {
-      with(row("Optional", 15, {input}, {"output", 'S'}, infer_optional),
+      with(differentiable(row("Optional", 15, {input}, {"output", 'S'}, infer_optional), optional_gradient),
            {may_have("type", AttributeKind::Type)}),
-      row("OptionalGetElement", 18, {{"input", 'S'}}, {"output", 'S'}, infer_optional_get_element),
+      differentiable(row("OptionalGetElement", 18, {{"input", 'S'}}, {"output", 'S'}, infer_optional_get_element),
+                     optional_get_element_gradient),
       without_gradient(row("OptionalHasElement", 18, {input}, {"output", 'B'}, infer_optional_has_element)),
   };
 }

@@ -25,10 +25,12 @@ OpSpec softmax_row(std::string_view name, WorkFunction work) {
 }  // namespace
 
 std::span<const OpSpec> softmax_ops() {
+  OpSpec hardmax = softmax_row("Hardmax", work_per_element<1>);
+  hardmax.no_gradient = "its derivative is 0 wherever it has one";
   static const std::vector<OpSpec> kRows{
       differentiable(softmax_row("Softmax", work_per_element<4>), softmax_gradient),
       differentiable(softmax_row("LogSoftmax", work_per_element<4>), log_softmax_gradient),
-      softmax_row("Hardmax", work_per_element<1>),
+      hardmax,
   };
   return kRows;
 }

@@ -1,5 +1,6 @@
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
+#include "ir/ops/gradients.h"
 
 namespace podium::ir {
 namespace {
@@ -53,7 +54,6 @@ const std::vector<TypeConstraint> kOptimizerTypes{{'R', {DataType::Float, DataTy
                                                   {'T', {DataType::Float, DataType::Double}}};
 const std::vector<Parameter> kOptimizerInputs{{"R", 'R'}, {"T", 'I'}, {"inputs", 'T', Formal::Variadic, true}};
 const std::vector<Parameter> kOptimizerOutputs{{"outputs", 'T', Formal::Variadic, true}};
-constexpr std::string_view kNoDerivative = "an update of weights is not differentiated";
 
 OpSpec adagrad() {
   return {.name = "Adagrad",
@@ -65,7 +65,7 @@ OpSpec adagrad() {
                          with_default("norm_coefficient", 0.0F)},
           .infer = infer_optimizer<3>,
           .work = work_of_optimizer<4>,
-          .no_gradient = kNoDerivative};
+          .gradient = adagrad_gradient};
 }
 
 OpSpec adam() {
@@ -78,7 +78,7 @@ OpSpec adam() {
                          with_default("norm_coefficient", 0.0F), with_default("norm_coefficient_post", 0.0F)},
           .infer = infer_optimizer<4>,
           .work = work_of_optimizer<5>,
-          .no_gradient = kNoDerivative};
+          .gradient = adam_gradient};
 }
 
 OpSpec momentum() {
@@ -91,7 +91,7 @@ OpSpec momentum() {
                          must_have("mode", AttributeKind::String), must_have("norm_coefficient", AttributeKind::Float)},
           .infer = infer_optimizer<3>,
           .work = work_of_optimizer<4>,
-          .no_gradient = kNoDerivative};
+          .gradient = momentum_gradient};
 }
 
 OpSpec gradient() {

@@ -42,7 +42,7 @@ OpSpec test(std::string_view name, int since, std::vector<AttributeSpec> attribu
           .attributes = std::move(attributes),
           .infer = bool_like_input,
           .work = work_per_element<1>,
-          .no_gradient = "its output is not a number"};
+          .no_gradient = "its output is not a floating point number"};
 }
 
 void infer_clip(InferContext& context) {

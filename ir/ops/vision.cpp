@@ -82,7 +82,7 @@ OpSpec non_max_suppression() {
           .attributes = {with_default("center_point_box", std::int64_t{0})},
           .infer = infer_non_max_suppression,
           .work = work_of_suppression,
-          .no_gradient = "its output is indices"};
+          .no_gradient = "its output is not a floating point number"};
 }
 
 OpSpec roi_align() {

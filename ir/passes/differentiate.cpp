@@ -53,7 +53,7 @@ class Differentiation {
   ValueId sum(ValueId value) {
     std::vector<ValueId>& parts = flowing_[index_of(value)];
     if (parts.empty()) return kNoValue;
-    if (parts.size() > 1) parts = {builder_.op("Sum", parts)};
+    parts = {GradientContext(builder_, Op{}, {}, {}).sum(parts)};
     tell_of_grown(last_contributor_[index_of(value)]);
     if (options_.flowed) options_.flowed(value, parts[0]);
     return parts[0];

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "executor/session/session.h"
@@ -39,26 +40,83 @@ importer::Model import(const std::string& text, const Tensors& inputs) {
   return importer::import_text(model_text(text), options);
 }
 
+std::map<const ir::OpSpec*, CheckedRow>& rows() {
+  static std::map<const ir::OpSpec*, CheckedRow> all;
+  return all;
+}
+
+void note_op(const ir::Op& op, const std::vector<bool>& depends) {
+  CheckedRow& row = rows()[op.spec];
+  for (std::size_t i = 0; i < op.formal_inputs(); ++i) {
+    const bool is_wanted = op.inputs[i].valid() && depends[static_cast<std::size_t>(op.inputs[i].index)];
+    if (is_wanted) row.inputs.insert(std::min(i, op.spec->inputs.size() - 1));
+  }
+  for (const ir::Attribute& attribute : op.attributes) {
+    const ir::AttributeSpec* spec = op.spec->find_attribute(attribute.name);
+    const bool is_default = spec != nullptr && spec->fallback && to_string(*spec->fallback) == to_string(attribute.value);
+    if (!is_default) row.attributes.insert(attribute.name);
+  }
+}
+
 bool is_variable(const ir::Datum& input) { return input.tensor.type() == ir::DataType::Double; }
 
 }  // namespace
 
-Tensors gradients(const std::string& text, const Tensors& inputs) {
+const std::map<const ir::OpSpec*, CheckedRow>& checked_rows() { return rows(); }
+
+void note_checked(const ir::Graph& graph, std::span<const ir::ValueId> xs) {
+  const std::vector<bool> depends = ir::dependents(graph, xs);
+  for (const ir::Op& op : graph.ops) {
+    const bool is_checked = std::any_of(op.outputs.begin(), op.outputs.end(), [&](ir::ValueId id) {
+      return id.valid() && depends[static_cast<std::size_t>(id.index)];
+    });
+    if (is_checked) note_op(op, depends);
+  }
+}
+
+namespace {
+
+importer::Model inferred(const std::string& text, const Tensors& inputs) {
   importer::Model model = import(text, inputs);
-  ir::Graph& graph = model.graph;
   const ir::InferOptions options{.evaluate = kernels::evaluate};
-  ir::infer(graph, options);
-  ir::expand_gradients(graph, options);
-  ir::Builder builder(graph);
-  const ir::Type type = graph[graph.outputs[0]].type;
-  ir::Tensor weights(type.element, type.dims);
-  for (std::int64_t i = 0; i < weights.size(); ++i) weights.data<double>()[i] = weight(i);
-  const ir::ValueId y = builder.op("Mul", {graph.outputs[0], builder.constant(weights)});
+  ir::infer(model.graph, options);
+  ir::expand_gradients(model.graph, options);
+  return model;
+}
+
+std::vector<ir::ValueId> variables(const ir::Graph& graph, const Tensors& inputs) {
   std::vector<ir::ValueId> xs;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (is_variable(inputs[i])) xs.push_back(graph.inputs[i]);
   }
-  graph.outputs = ir::differentiate(graph, y, xs);
+  return xs;
+}
+
+ir::Dims dims_of_result(const std::string& text, const Tensors& inputs) {
+  return InferenceSession(import(text, inputs)).run(inputs)[0].tensor.dims();
+}
+
+}  // namespace
+
+void note_compared(const std::string& text, const Tensors& inputs) {
+  const ir::Graph graph = inferred(text, inputs).graph;
+  std::vector<ir::ValueId> xs;
+  for (ir::ValueId id : graph.inputs) {
+    if (is_float(graph[id].type.element)) xs.push_back(id);
+  }
+  note_checked(graph, xs);
+}
+
+Tensors gradients(const std::string& text, const Tensors& inputs) {
+  importer::Model model = inferred(text, inputs);
+  ir::Graph& graph = model.graph;
+  ir::Builder builder(graph);
+  const ir::Type type = graph[graph.outputs[0]].type;
+  const bool is_known = type.is_static();
+  ir::Tensor weights(type.element, is_known ? type.dims : dims_of_result(text, inputs));
+  for (std::int64_t i = 0; i < weights.size(); ++i) weights.data<double>()[i] = weight(i);
+  const ir::ValueId y = builder.op("Mul", {graph.outputs[0], builder.constant(weights)});
+  graph.outputs = ir::differentiate(graph, y, variables(graph, inputs));
   InferenceSession session(std::move(model));
   Tensors copies;
   for (const ir::Datum& result : session.run(inputs)) copies.emplace_back(result.tensor.clone());
@@ -67,6 +125,7 @@ Tensors gradients(const std::string& text, const Tensors& inputs) {
 
 void expect_gradients_of_differences(const std::string& text, const Tensors& inputs) {
   const Tensors found = gradients(text, inputs);
+  note_compared(text, inputs);
   InferenceSession forward(import(text, inputs));
   std::size_t next = 0;
   for (std::size_t i = 0; i < inputs.size(); ++i) {

@@ -1,10 +1,14 @@
 // Gradients of a graph given as text, and the same by central differences.
 #pragma once
 
+#include <map>
+#include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "ir/datum.h"
+#include "ir/graph.h"
 
 namespace podium::testing {
 
@@ -18,6 +22,19 @@ ir::Tensor numbers(ir::Dims dims, double phase = 0);
 
 /// The gradients of the weighted sum of the first output with respect to the double inputs.
 Tensors gradients(const std::string& text, const Tensors& inputs);
+
+/// What derivatives have been compared with differences so far: per row of the table of ops, the inputs with respect to
+/// which, and the attributes that were not left at their defaults.
+struct CheckedRow {
+  std::set<std::size_t> inputs;
+  std::set<std::string> attributes;
+};
+const std::map<const ir::OpSpec*, CheckedRow>& checked_rows();
+/// Adds the ops of a graph whose derivatives with respect to `xs` are compared.
+void note_checked(const ir::Graph& graph, std::span<const ir::ValueId> xs);
+
+/// The same for a graph in text that a test compares in another way.
+void note_compared(const std::string& text, const Tensors& inputs);
 
 /// Every element within 2e-7 of the central difference, relative to the larger of 1 and its size.
 void expect_gradients_of_differences(const std::string& text, const Tensors& inputs);

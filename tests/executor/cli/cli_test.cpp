@@ -13,6 +13,7 @@ namespace podium::cli {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using testing::ProgramResult;
 using testing::run_program;
@@ -301,9 +302,27 @@ TEST(Info, DescribesAModelWhoseRanksOnlyDataDecides) {
 TEST(Info, ListsEveryOpWithItsTypes) {
   const ProgramResult result = run_program("podium info --ops-supported");
   EXPECT_EQ(result.status, 0);
-  for (const char* word : {"Conv ", "TreeEnsemble ", "float8e4m3fn", "no: its output is an integer"}) {
+  for (const char* word : {"Conv ", "TreeEnsemble ", "float8e4m3fn", "no: its output is not a floating point number"}) {
     EXPECT_NE(result.out.find(word), std::string::npos) << word;
   }
+}
+
+TEST(Info, CountsOpsWithADerivativeAndSaysWhyOthersHaveNone) {
+  const TemporaryFolder folder;
+  const ProgramResult result = run_program("podium info --ops-supported --report " + folder.file("ops.json"));
+  const auto json = nlohmann::json::parse(std::ifstream(folder.file("ops.json")));
+  const std::size_t with = json["withDerivative"];
+  const std::size_t all = json["ops"].size();
+  std::size_t without = 0;
+  for (const auto& group : json["withoutDerivative"]) {
+    without += group["ops"].size();
+    EXPECT_NE(group["why"], "");
+  }
+  EXPECT_EQ(with + without, all);
+  EXPECT_THAT(result.out, EndsWith(fmt::format("derivatives: {} ops have one, {} have none\n", with, without)));
+  EXPECT_THAT(result.out, HasSubstr(": its output is not a floating point number: "));
+  EXPECT_THAT(result.out, HasSubstr("inputs taken as given: Dropout.ratio, "));
+  EXPECT_GT(with, 150U);
 }
 
 TEST(Test, CountsCasesOnItsLastLine) {

@@ -1,5 +1,5 @@
 // The private ops of gradients: floats against doubles, narrow floats against floats, any number of threads.
-// That the doubles are right is for the differences in gradient_window_test.cpp to say.
+// That the doubles are right is for the differences in tests/executor/gradients to say.
 #include <gtest/gtest.h>
 
 #include <cmath>

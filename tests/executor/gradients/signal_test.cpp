@@ -56,6 +56,26 @@ TEST(GradientsOfDeterminants, OfAnySize) {
   }
 }
 
+TEST(GradientsOfDeterminants, OfGradients) {
+  for (const std::int64_t n : {1, 2, 3}) {
+    expect_gradients_of_differences(
+        "g (double[] x) => (double[] y) { d = Det (x) e = Exp (d) m = Constant <value_ints = [-1]> () f = Reshape (e, m)"
+        " s = ReduceSum <keepdims = 0> (f) y = ai.onnx.preview.training.Gradient <xs = [\"x\"], y = \"s\"> (x) }",
+        {numbers({2, n, n})});
+  }
+}
+
+TEST(GradientsOfDeterminants, OfMatricesOfEveryRank) {
+  const auto expect = [](std::int64_t n, const std::vector<double>& matrix) {
+    expect_gradients_of_differences("g (double[] x) => (double[] y) { y = Det (x) }", {tensor<double>({n, n}, matrix)});
+  };
+  expect(1, {0});
+  expect(3, {1, 2, 3, 2, 4, 6, 1, 0, 1});
+  expect(3, {1, 2, 3, 2, 4, 6, 3, 6, 9});
+  expect(3, {0, 0, 0, 0, 0, 5, 0, 0, 0});
+  expect(4, {0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 4});
+}
+
 TEST(GradientsOfDeterminants, OfAMatrixWithoutAnInverse) {
   expect_gradients_of_differences("g (double[] x) => (double[] y) { y = Det (x) }", {tensor<double>({2, 2}, {1, 2, 2, 4})});
 }
@@ -66,7 +86,7 @@ TEST(GradientsOfDequantizeLinear, OfItsScale) {
     const char* attributes;
     ir::Dims scale;
   };
-  for (const Case& of : {Case{"axis = 1", {}}, Case{"axis = 0", {2}}, Case{"axis = 1", {4}}, Case{"axis = 1, block_size = 3", {2, 2}}}) {
+  for (const Case& of : {Case{"axis = 1", {}}, Case{"axis = 1, output_dtype = 1", {}}, Case{"axis = 0", {2}}, Case{"axis = 1", {4}}, Case{"axis = 1, block_size = 3", {2, 2}}}) {
     const auto x = tensor<std::int8_t>({2, 4}, {1, -2, 3, 4, -5, 6, 7, 8});
     ir::Tensor scale(ir::DataType::Float, of.scale);
     ir::Tensor zero(ir::DataType::Int8, of.scale);
@@ -78,6 +98,7 @@ TEST(GradientsOfDequantizeLinear, OfItsScale) {
     const auto gradient = testing::run_text(
         head + " => (float[] d) { " + y + " d = ai.onnx.preview.training.Gradient <xs = [\"s\"], zs = [\"x\", \"z\"], y = \"l\"> (s, x, z) }",
         {x, scale, zero});
+    testing::note_compared(head + " => (float l) { " + y + " }", {x, scale, zero});
     const auto total = [&](const ir::Tensor& with) {
       return testing::run_text(head + " => (float l) { " + y + " }", {x, with, zero})[0].tensor.to_number();
     };

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "executor/session/session.h"
+#include "ir/infer.h"
+#include "ir/passes/differentiate.h"
 #include "tests/support/gradients.h"
 #include "tests/support/run_text.h"
 
@@ -326,10 +329,64 @@ TEST(Gradients, AreZeroForWhatIsNotRead) {
 
 TEST(Gradients, NameTheNodeThatHasNone) {
   try {
-    gradients("g (double[N] x) => (double[N] y) { y = Hardmax (x) }", {numbers({2})});
+    gradients("g (double[A,B] x) => (double[A,C] y) { s = ai.onnx.ml.SVMRegressor <coefficients = [1.0, 2.0]> (x) y = Cast <to = 11> (s) }", {numbers({2, 2})});
     FAIL();
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), ::testing::HasSubstr("node 'y' (Hardmax)"));
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("node 's' (SVMRegressor): no gradient: models of support vectors"));
+  }
+}
+
+// An op of which no derivative is known, on doubles: 's'.
+const std::string kUnknown = "s = ai.onnx.ml.SVMRegressor <coefficients = [1.0, 2.0]> (x) ";
+
+void expect_named(const std::string& text, const Tensors& inputs, const std::string& where) {
+  try {
+    gradients(text, inputs);
+    ADD_FAILURE() << text;
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr(where)) << text;
+  }
+}
+
+TEST(Gradients, NameTheNodeThatHasNoneInsideBodies) {
+  const std::string why = "node 's' (SVMRegressor): no gradient: ";
+  const std::string cast = kUnknown + "v = Cast <to = 11> (s) ";
+  expect_named("g (double[A,B] x, bool c) => (double[A,C] y) { y = If (c) <then_branch = t () => (double[A,C] v) {" + cast +
+                   "}, else_branch = e () => (double[A,C] w) { w = Identity (x) }> }",
+               {numbers({2, 1}), ir::Tensor::scalar(true)}, "node 'y' (If): " + why);
+  expect_named("g (double[A,B] x) => (double[A,B] y) { m = Constant <value_int = 2> () y = Loop (m, , x) <body = b (int64 i, bool c,"
+               " double[A,B] x) => (bool d, double[A,B] v) { d = Identity (c) " + cast + "}> }",
+               {numbers({2, 1})}, "node 'y' (Loop): " + why);
+  expect_named("g (double[A,B] x) => (double[A,B] y) { h = Identity (x) f, y = Scan <num_scan_inputs = 1, body = b (double[A,B] u,"
+               " double[B] k) => (double[A,B] w, double[A,B] v) { w = Identity (u) x = Mul (u, k) " + cast + "}> (h, x) }",
+               {numbers({2, 1})}, "node 'f' (Scan): " + why);
+}
+
+// In the reverse order of the ops that read x.
+TEST(Gradients, OfOneValueAreSummedInAFixedOrder) {
+  ir::Graph graph = importer::import_text(testing::model_text(
+      "g (double[2] x, double[2] a) => (double[2] y) { p = Mul (x, a) q = Exp (x) r = Sin (x) s = Sum (p, q, r) y = Mul (s, x) }")).graph;
+  ir::infer(graph);
+  const std::vector<ir::ValueId> xs{graph.inputs[0]};
+  const ir::ValueId sum = ir::differentiate(graph, graph.outputs[0], xs)[0];
+  const std::vector<ir::OpId> makers = producers(graph);
+  const ir::Op& op = graph[makers[static_cast<std::size_t>(sum.index)]];
+  ASSERT_TRUE(op.is("Sum"));
+  std::vector<std::string_view> read;
+  for (ir::ValueId id : op.inputs) read.push_back(graph[graph[makers[static_cast<std::size_t>(id.index)]].inputs[1]].name);
+  ASSERT_EQ(read.size(), 4U);
+  EXPECT_EQ(read[0], "s");
+  EXPECT_EQ(read[2], "q");
+  EXPECT_EQ(read[3], "a");
+}
+
+// What is no floating point number hands nothing back, nor what the loss does not depend on.
+TEST(Gradients, LeaveAloneWhatIsNotOnThePath) {
+  for (const char* zero : {"k = ArgMax <axis = 0> (s)", "i = Cast <to = 7> (s) k = Sub (i, i)", "k = Greater (s, s)"}) {
+    const Tensors found = gradients("g (double[A,B] x) => (double[A,B] y) { " + kUnknown + zero + " f = Cast <to = 11> (k)"
+                                    " h = Shape (s) z = Expand (x, h) a = Add (f, z) y = Mul (a, x) }",
+                                    {tensor<double>({1, 2}, {3, 3})});
+    EXPECT_NEAR(testing::values<double>(found[0])[0], 6 * weight(0), 1e-12) << zero;
   }
 }
 

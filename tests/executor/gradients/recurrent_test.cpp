@@ -133,7 +133,7 @@ TEST(GradientsOfRecurrence, WithOtherActivationsInEachDirection) {
   expect_gradients({.op = "GRU",
                     .gates = 3,
                     .attributes = ", direction = \"bidirectional\", activations = [\"Sigmoid\", \"Affine\", \"HardSigmoid\", \"Tanh\"],"
-                                  " activation_alpha = [0.8]",
+                                  " activation_alpha = [0.8], activation_beta = [0.3]",
                     .directions = 2});
 }
 
