@@ -241,10 +241,15 @@ void matmul_gradient(GradientContext& context) {
     const ValueId product = context.call("MatMul", {flow, transposed(context, right)});
     context.set(0, context.reshape_like(context.sum_to_shape_of(product, left), a));
   }
-  if (context.wants(1)) {
-    const ValueId product = context.call("MatMul", {transposed(context, left), flow});
-    context.set(1, context.reshape_like(context.sum_to_shape_of(product, right), b));
+  if (!context.wants(1)) return;
+  if (context.rank(right) == 2 && context.rank(left) > 2) {
+    // One product of all rows, not a sum of products.
+    const auto rows = [&](ValueId value) { return context.call("Flatten", {value}, {{"axis", std::int64_t{-1}}}); };
+    const ValueId product = context.call("MatMul", {transposed(context, rows(left)), rows(flow)});
+    return context.set(1, context.reshape_like(product, b));
   }
+  const ValueId product = context.call("MatMul", {transposed(context, left), flow});
+  context.set(1, context.reshape_like(context.sum_to_shape_of(product, right), b));
 }
 
 void gemm_gradient(GradientContext& context) {
