@@ -60,6 +60,24 @@ void give_updates_an_op(ir::Training& training, ir::Placement& placement) {
   }
 }
 
+// What other ops read, as those that count micro-batches do, becomes the variable by an op of its own, which can wait
+// until all of them have read the variable (see Variables::is_late).
+void give_counts_an_op(ir::Training& training, ir::Placement& placement) {
+  ir::Graph& graph = training.graph;
+  const std::vector<ir::OpId> producer = producers(graph);
+  const std::vector<std::vector<ir::OpId>> readers = consumers(graph);
+  for (const ir::Update& update : training.updates) {
+    ir::ValueId& output = graph.outputs[update.output];
+    if (update.outer || readers[at(output)].empty() || !producer[at(output)].valid()) continue;
+    const ir::Value value = graph[output];
+    const ir::ValueId copy = graph.add_value(graph.fresh_name(value.name), value.type);
+    graph.ops.push_back({.spec = ir::find_op("", "Identity"), .inputs = {output}, .outputs = {copy}});
+    const ir::OpPlacement place = placement.ops[at(producer[at(output)])];
+    placement.ops.push_back(place);
+    output = copy;
+  }
+}
+
 // The output that is what a variable has become by the end of a micro-batch; nullptr while it stays what it
 // is.
 const ir::Update* last_update(const ir::Training& training, const std::string& variable, bool accumulates) {
@@ -163,6 +181,7 @@ executor::Program lower(ir::Training training, const ir::Placement& given, const
   move_as_asked(training.graph, placement, options);
   for (const ir::OpPlacement& op : placement.ops) placement.phases = std::max(placement.phases, op.phase + 1);
   give_updates_an_op(training, placement);
+  give_counts_an_op(training, placement);
   give_variables_their_updates(training, placement, options.accumulation_factor > 1);
   give_outputs_an_op(training.graph, placement);
   recompute(training, placement, options);

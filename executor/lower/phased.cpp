@@ -192,18 +192,21 @@ class PhaseWriter {
 };
 
 PhaseParts cut_into_phases(const Draft& draft, const Remote& remote) {
-  constexpr int kTurns = 3;  // micro-batches, what is updated, and what is reset when all of that has read it
+  // Micro-batches, what changes for the next one, what is updated, and what is reset when all of that has read it.
+  constexpr int kTurns = 4;
+  constexpr int kUpdate = 2;
   const int processors = draft.placement.processors;
   std::vector<int> group;
   for (std::size_t i = 0; i < draft.graph.ops.size(); ++i) {
     const ir::OpPlacement& op = draft.placement.ops[i];
-    const int turn = draft.variables.is_reset(i) ? 2 : draft.variables.is_outer(i) ? 1 : 0;
+    const bool waits = draft.variables.is_late(i) && processors > 1;
+    const int turn = draft.variables.is_reset(i) ? kUpdate + 1 : draft.variables.is_outer(i) ? kUpdate : waits ? 1 : 0;
     group.push_back((kTurns * op.phase + turn) * processors + op.processor);
   }
   PhaseParts phases{.parts = make_parts(draft.graph, group, false, remote.streamed()), .is_update = {}};
   for (Part& part : phases.parts) {
     const int turn = part.group / processors;
-    phases.is_update.push_back(turn % kTurns > 0);
+    phases.is_update.push_back(turn % kTurns >= kUpdate);
     part.group = turn / kTurns * processors + part.group % processors;
   }
   return phases;

@@ -91,8 +91,9 @@ class Sharded {
   UpdateSteps update_;
 };
 
-// Ops run in sections, and in each on one processor after the other: one section ends with an op that makes an output
-// for the IO tiles, so that it leaves while the rest computes; the last two are the update, and what follows it.
+// Ops run in sections, and in each on one processor after the other: one section ends with an op that makes an
+// output for the IO tiles, so that it leaves while the rest computes; the last ones are what changes for the next
+// micro-batch, the update, and what follows it.
 struct Sections {
   std::vector<int> of_op;
   int update = 0;
@@ -100,7 +101,10 @@ struct Sections {
 
 Sections cut_into_sections(const Draft& draft) {
   std::vector<bool> leaves(draft.graph.values.size(), false);
-  for (ValueId id : draft.graph.outputs) leaves[static_cast<std::size_t>(id.index)] = leaves_at_once(draft, id);
+  for (std::size_t i = 0; i < draft.graph.outputs.size(); ++i) {
+    const ValueId id = draft.graph.outputs[i];
+    if (!draft.variables.is_update(i) && leaves_at_once(draft, id)) leaves[static_cast<std::size_t>(id.index)] = true;
+  }
   Sections sections;
   for (std::size_t i = 0; i < draft.graph.ops.size(); ++i) {
     sections.of_op.push_back(sections.update);
@@ -108,8 +112,12 @@ Sections cut_into_sections(const Draft& draft) {
       if (id.valid() && leaves[static_cast<std::size_t>(id.index)] && i + 1 < draft.graph.ops.size()) ++sections.update;
     }
   }
-  ++sections.update;
+  // Where there is one part only, it reads variables before it changes them.
+  const int last = sections.update;
+  const int late = last == 0 && draft.placement.processors == 1 ? last : last + 1;
+  sections.update = late + 1;
   for (std::size_t i = 0; i < sections.of_op.size(); ++i) {
+    if (draft.variables.is_late(i)) sections.of_op[i] = late;
     if (draft.variables.is_outer(i)) sections.of_op[i] = sections.update + (draft.variables.is_reset(i) ? 1 : 0);
   }
   return sections;

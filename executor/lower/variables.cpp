@@ -103,6 +103,7 @@ Variables::Variables(const ir::Training& training, const ir::Placement& placemen
   if (training.reduces_by_mean) reduction_ = executor::CollectiveReduction::Mean;
   for (const ir::Op& op : graph.ops) {
     is_outer_.push_back(ir::is_outer(op));
+    is_late_.push_back(!is_outer_.back() && op.is("Identity") && becomes_[at(op.outputs[0])] != kNone);
     is_reset_.push_back(is_outer_.back() && std::any_of(op.outputs.begin(), op.outputs.end(), [&](ValueId id) {
                           const int variable = id.valid() ? becomes_[at(id)] : kNone;
                           return variable != kNone && all_[static_cast<std::size_t>(variable)].role == Role::Accumulator;

@@ -50,6 +50,8 @@ class Variables {
   bool is_outer(std::size_t op) const { return op < is_outer_.size() && is_outer_[op]; }
   /// Whether such an op gives an accumulator its value for the next update: not before all others have read it.
   bool is_reset(std::size_t op) const { return op < is_reset_.size() && is_reset_[op]; }
+  /// Whether an op only gives a variable its value for the next micro-batch: not before all others have read it.
+  bool is_late(std::size_t op) const { return op < is_late_.size() && is_late_[op]; }
   /// What is reduced over the replicas before outer ops read it.
   const std::vector<ir::ValueId>& reduced() const { return reduced_; }
   executor::CollectiveReduction reduction() const { return reduction_; }
@@ -73,6 +75,7 @@ class Variables {
   std::vector<bool> is_update_;
   std::vector<bool> is_outer_;
   std::vector<bool> is_reset_;
+  std::vector<bool> is_late_;
   std::vector<ir::ValueId> reduced_;
   int slices_ = 1;
   std::set<ir::ValueId> in_slices_;  ///< outputs

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "executor/session/training_session.h"
@@ -282,9 +283,12 @@ bool is_known(const std::string& refusal) {
 }
 
 TEST(RandomTraining, GivesTheWeightsOfOneProcessorAndThePeakOfTheSimulator) {
-  constexpr unsigned kCases = 400;
+  std::vector<unsigned> seeds(400);
+  std::iota(seeds.begin(), seeds.end(), 0U);
+  seeds.insert(seeds.end(), {3923U, 4189U});  // counted a micro-batch before all of its gradients were added
   unsigned trained = 0;
-  for (unsigned seed = 0; seed < kCases && !HasFailure(); ++seed) {
+  for (const unsigned seed : seeds) {
+    if (HasFailure()) break;
     const Case made = random_case(seed);
     SCOPED_TRACE(fmt::format("seed {}\n{}", seed, made.model.text));
     try {
@@ -297,7 +301,7 @@ TEST(RandomTraining, GivesTheWeightsOfOneProcessorAndThePeakOfTheSimulator) {
       ADD_FAILURE() << error.what();
     }
   }
-  EXPECT_GT(trained, kCases * 3 / 4);
+  EXPECT_GT(trained, seeds.size() * 3 / 4);
 }
 
 }  // namespace

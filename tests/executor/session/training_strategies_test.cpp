@@ -79,6 +79,14 @@ const std::vector<Strategy>& strategies() {
       {"parts off chip", [](Options& o) { shard(o, true), put_off_chip(o); }},
       {"recomputed", [](Options& o) { o.recomputation = Recomputation::RecomputeAll; }},
       {"accumulators in parts", shard_accumulators},
+      {"slices over IO tiles",
+       [](Options& o) {
+         if (o.pipelining) return;
+         o.virtual_graph_mode = VirtualGraphMode::Auto;
+         o.ipus = 2 * o.replicas;
+         o.io_tiles = 64;
+         o.batch_serialization = {.factor = 2, .io_mode = IoMode::Io};
+       }},
       {"phases", run_in_phases},
       {"phases off chip", [](Options& o) { run_in_phases(o), put_off_chip(o); }},
       {"phases, parts off chip", [](Options& o) { run_in_phases(o), put_off_chip(o), shard(o, true); }},
