@@ -8,6 +8,7 @@
 
 #include "executor/kernels/fused.h"
 #include "executor/kernels/thread_limit.h"
+#include "executor/numeric/hand_on.h"
 #include "executor/numeric/memory_plan.h"
 #include "executor/numeric/optimize.h"
 #include "executor/numeric/output_memory.h"
@@ -85,8 +86,9 @@ void at_op(const Graph& graph, const Op& op, Step step) {
   }
 }
 
-Graph optimized(Graph graph, const Layouts& layouts) {
-  optimize(graph, layouts);
+Graph rewritten(Graph graph, bool fuse, const Layouts& layouts) {
+  if (fuse) optimize(graph, layouts);
+  hand_on_inputs(graph);
   return graph;
 }
 
@@ -343,7 +345,7 @@ void PreparedBlock::State::run_dynamic(Task& task) {
 }
 
 PreparedBlock::PreparedBlock(Graph graph, const PrepareOptions& options, const Layouts& layouts)
-    : state_(std::make_unique<State>(options.fuse ? optimized(std::move(graph), layouts) : std::move(graph))) {
+    : state_(std::make_unique<State>(rewritten(std::move(graph), options.fuse, layouts))) {
   State& state = *state_;
   state.options = options;
   for (std::size_t i = 0; i < state.graph.values.size(); ++i) {

@@ -48,6 +48,21 @@ TEST(PreparedBlock, AllocatesNothingInARunOfStaticShapes) {
   EXPECT_EQ(allocations - before, 0);
 }
 
+TEST(PreparedBlock, SharesAnInputThatItOnlyHandsOn) {
+  for (const bool fuse : {false, true}) {
+    Sketch s;
+    const ValueId x = s.input({3, 8});
+    s.output(s.op("Relu", {x}));
+    s.output(s.op("Identity", {s.op("Identity", {x})}));
+    PreparedBlock block(s.graph, {.fuse = fuse});
+    const Datum input(testing::random_floats({3, 8}, 1));
+    const Datum* pointer = &input;
+    const auto results = block.run({&pointer, 1});
+    EXPECT_EQ(results[1]->tensor.raw(), input.tensor.raw());
+    EXPECT_NE(results[0]->tensor.raw(), input.tensor.raw());
+  }
+}
+
 TEST(PreparedBlock, GivesTheSameBitsWithAnyNumberOfThreads) {
   Sketch s;
   const ValueId x = s.input({2, 16, 30, 30});
