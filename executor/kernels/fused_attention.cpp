@@ -2,6 +2,7 @@
 #include <array>
 
 #include "executor/kernels/fused.h"
+#include "executor/kernels/gemm.h"
 #include "executor/kernels/onednn.h"
 #include "executor/kernels/parallel.h"
 #include "executor/kernels/softmax.h"
@@ -54,9 +55,24 @@ std::vector<std::int64_t> mask_rows(const Dims& x, const Dims& mask) {
   return begins;
 }
 
+// One row times a transposed matrix.
+PreparedKernel row_by_transposed(const PrepareContext& context) {
+  const Dims& a = context.dims(0);
+  const Dims& b = context.dims(1);
+  const auto& y = context.get<ir::IntList>("perm_y");
+  const bool fits = a.size() == 2 && a[0] == 1 && context.get<ir::IntList>("perm_a") == ir::IntList{0, 1} &&
+                    context.get<ir::IntList>("perm_b") == ir::IntList{1, 0} && y == ir::IntList{0, 1};
+  if (!fits) return {};
+  const Product product{.m = 1, .n = b[0], .k = b[1], .transpose_b = true};
+  return [product, scale = context.get_float("scale")](const RunContext& run) {
+    multiply(product, run.input(0).data<float>(), run.input(1).data<float>(), run.output(0).data<float>(), scale);
+  };
+}
+
 }  // namespace
 
 PreparedKernel prepare_strided_matmul(PrepareContext& context) {
+  if (PreparedKernel kernel = row_by_transposed(context)) return kernel;
   const auto a = transposed(context.dims(0), context.get<ir::IntList>("perm_a"));
   const auto b = transposed(context.dims(1), context.get<ir::IntList>("perm_b"));
   const auto y = before_transposition(context.output(0).dims, context.get<ir::IntList>("perm_y"));

@@ -41,6 +41,16 @@ TEST(FuseAttention, MultipliesScalesOfBothFactors) {
             "MatMul:5 = podium.StridedMatMul(x0, x1) {perm_a=[0,2,1,3], perm_b=[0,2,3,1], perm_y=[0,1,2,3], scale=1.5}\n");
 }
 
+TEST(FuseAttention, ReadsATransposedMatrixWhereItLiesForOneRow) {
+  Sketch s;
+  const ValueId matrix = s.op("Transpose", {s.input({33, 70})});
+  s.output(s.op("Mul", {s.op("MatMul", {s.input({1, 70}), matrix}), s.number(0.5F)}));
+  expect_same_when_fused(s.graph);
+  fuse_attention(s.graph);
+  EXPECT_EQ(ops_of(s.graph),
+            "Mul:2 = podium.StridedMatMul(x1, x0) {perm_a=[0,1], perm_b=[1,0], perm_y=[0,1], scale=0.5}\n");
+}
+
 TEST(FuseAttention, TurnsAConstantChoiceIntoAMask) {
   Sketch s;
   ir::Tensor causal(ir::DataType::Bool, {1, 1, 4, 4});
