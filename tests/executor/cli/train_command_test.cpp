@@ -251,6 +251,29 @@ TEST(Train, RefusesDataThatDoNotFit) {
   importer::write_npy(ir::Tensor::ints(wrong), labels);
   expect_refused(command(digits("images-idx3"), labels), 1,
                  "label 10 of sample 42 found, a class from 0 to 9 needed");
+  const std::string trains = train(model, "--loss cross-entropy --micro-batch 20");
+  const std::string held_out =
+      trains + " --eval-input image=" + digits("images-idx3") + " --eval-target label=";
+  expect_refused(held_out + labels, 1, "--eval-target label=" + labels + ": label 10 of sample 42 found");
+  expect_refused(held_out + digits("train-labels-idx1"), 1, "1000 samples found, 100 needed as in");
+  expect_refused(trains + " --eval-input image=" + digits("images-idx3"), 1, "input 'label': no data found");
+}
+
+// Killed at any time, while it writes too.
+TEST(Train, AnInterruptedSaveLeavesTheOneBefore) {
+  const TemporaryFolder folder;
+  const std::string saved = folder.file("saved.onnx");
+  const std::string command =
+      train(small_model(folder), "--loss cross-entropy --micro-batch 100 --epochs 1000000 --save " + saved);
+  for (int attempt = 1; attempt <= 3; ++attempt) {
+    run_program(
+        fmt::format("{} >/dev/null 2>&1 & for i in $(seq 1000); do [ -f {} ] && break; sleep 0.01; done; "
+                    "sleep 0.{}; kill -9 $!; wait",
+                    command, saved, attempt));
+    const ProgramResult run =
+        run_program(fmt::format("podium run {} --input image={}", saved, digits("images-idx3")));
+    EXPECT_EQ(run.status, 0) << run.err;
+  }
 }
 
 TEST(Train, SaysBeforeItTrainsThatItCannotSave) {
@@ -293,10 +316,9 @@ TEST(Train, KeepsTheLastSaveWhenTheLossIsNoNumber) {
                                              "--learning-rate-schedule {}",
                                              saved, schedule)));
   EXPECT_EQ(diverged.status, 1);
-  EXPECT_THAT(diverged.err,
-              AllOf(HasSubstr("step 3: loss 'loss' is"), HasSubstr("in micro-batch 1 of 1"),
-                    HasSubstr("before it, the first is 'product'"),
-                    HasSubstr("holds the model after epoch 2")));
+  EXPECT_THAT(diverged.err, AllOf(HasSubstr("step 3: loss 'loss' is"), HasSubstr("in micro-batch 1 of 1"),
+                                  HasSubstr("before it, the first is 'product'"),
+                                  HasSubstr("holds the model after epoch 2")));
   EXPECT_EQ(run_program(fmt::format("podium run {} --input image={}", saved, digits("images-idx3"))).status,
             0);
 }
