@@ -69,7 +69,8 @@ void find_loss(const Loss& op, const T* log_probabilities, const RunContext& run
                                 run.has_input(2) ? run.input(2).data<T>() : nullptr, run.output(0).data<T>()};
   const auto [sum, weights] = add_losses(op, data);
   if (op.reduction == Reduction::None) return;
-  *data.loss = static_cast<T>(op.reduction == Reduction::Sum ? sum : sum / weights);
+  const bool is_mean = op.reduction == Reduction::Mean && weights != 0;  // where all are ignored there is no loss
+  *data.loss = static_cast<T>(is_mean ? sum / weights : sum);
 }
 
 template <class T>

@@ -35,8 +35,11 @@ Term flow_into_samples(GradientContext& context, Term weights) {
   const auto& reduction = attribute<std::string>(context.op, "reduction");
   const Term flow = flow_of(context);
   if (reduction == "none") return flow.with("Unsqueeze", context.ints({1}));
-  if (reduction == "mean") return flow / weights.call("ReduceSum", {{"keepdims", std::int64_t{0}}});
-  return flow;
+  if (reduction != "mean") return flow;
+  const Term total = weights.call("ReduceSum", {{"keepdims", std::int64_t{0}}});
+  if (attribute_if<std::int64_t>(context.op, "ignore_index") == nullptr) return flow / total;
+  // Where all samples are ignored nothing flows.
+  return flow / choose(total.with("Equal", total.like(0)), total.like(1), total);
 }
 
 // What flows into the log-probability of each sample's own class, [N, 1, ...].

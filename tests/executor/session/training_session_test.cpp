@@ -244,6 +244,19 @@ TEST(TrainingSession, NamesStepAndTensorOfALossThatIsNoNumber) {
   }
 }
 
+// A mean over no samples is no loss, and moves nothing (semantics, section 10.2).
+TEST(TrainingSession, LearnsNothingFromLabelsThatAreAllIgnored) {
+  for (const char* loss : {"loss = SoftmaxCrossEntropyLoss <ignore_index = -1> (y, labels)",
+                           "p = LogSoftmax (y) loss = NegativeLogLikelihoodLoss <ignore_index = -1> (p, labels)"}) {
+    const std::string body = std::string("agraph (float[2,2] x, int64[2] labels) => (float loss) ") +
+                             "<float[2,2] w = {1, 2, 3, 4}> { y = MatMul (x, w) " + loss + " }";
+    TrainingSession session(model_of(body.c_str()), with({}));
+    session.run(std::vector<ir::Datum>{tensor<float>({2, 2}, {1, 2, 3, 4}), tensor<std::int64_t>({2}, {-1, -1})});
+    EXPECT_EQ(session.loss(), 0);
+    EXPECT_THAT(weight(session), ElementsAre(1, 2, 3, 4));
+  }
+}
+
 TEST(TrainingSession, RefusesALossThatIsNone) {
   TrainingOptions options = with({});
   options.loss = "y";
