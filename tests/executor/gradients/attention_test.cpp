@@ -116,7 +116,8 @@ TEST(GradientsOfLinearAttention, WithEveryRule) {
         add(corrects, "b", narrow ? numbers({2, 3, 1}, 5) : numbers({2, 3, 2}, 5));
         add(corrects && !narrow, "e", numbers({2, 3, 4}, 6));
         expect_gradients_of_differences("g (" + declared + ") => (double[] y) { o, p = LinearAttention <q_num_heads = 4, kv_num_heads = 2,"
-                                        " update_rule = \"" + rule + "\"> (" + names + ") r = ReduceMean <keepdims = 0> (p) y = Mul (o, r) }",
+                                        " update_rule = \"" + rule + "\"" + (narrow ? ", scale = 0.7" : "") + "> (" + names +
+                                            ") r = ReduceMean <keepdims = 0> (p) y = Mul (o, r) }",
                                         inputs);
       }
     }

@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <set>
+#include <string_view>
 
 #include "ir/gradient.h"
 #include "tests/support/gradients.h"
@@ -35,11 +37,17 @@ void expect_all_is_checked(const ir::OpSpec& spec) {
   }
 }
 
+// Some rows and attributes are only in cases newer than those that Debian packages.
+bool has_newer_cases() {
+  const std::string_view places = PODIUM_CASES;
+  return std::filesystem::exists(places.substr(places.rfind(':') + 1));
+}
+
 // After all tests of this program, unless some were chosen.
 class EveryRowIsChecked : public ::testing::Environment {
  public:
   void TearDown() override {
-    if (::testing::GTEST_FLAG(filter) != "*") return;
+    if (::testing::GTEST_FLAG(filter) != "*" || !has_newer_cases()) return;
     for (const ir::OpSpec* spec : ir::all_ops()) {
       // Podium's own ops are compared where they are the gradients of others.
       if (spec->domain != "podium" && is_differentiable(*spec)) expect_all_is_checked(*spec);
