@@ -82,6 +82,18 @@ TEST(GradientsOfAttention, OfFlatTensors) {
       {numbers({2, 3, 12}), numbers({2, 4, 6}, 1), numbers({2, 4, 4}, 2)});
 }
 
+// Two heads of Q share one of K and V. A captured matrix is added to the scores, where one is hidden; a captured number
+// scales the probabilities.
+TEST(GradientsOfFlexAttention, OfWhatItsBodiesCapture) {
+  expect_gradients_of_differences(
+      "g (double[A,B,C,D] q, double[A,E,F,D] k, double[A,E,F,G] v, double[C,F] b, double s, bool[C,F] h) => (double[A,B,C,G] y) {"
+      " y = ai.onnx.preview.FlexAttention <scale = 0.3, score_mod = m (double[A,B,C,F] i) => (double[A,B,C,F] o) {"
+      " w = Mul (i, i) u = Add (w, b) z = Constant <value = double {0.0}> () n = Log (z) o = Where (h, u, n) },"
+      " prob_mod = p (double[A,B,C,F] i) => (double[A,B,C,F] o) { o = Mul (i, s) }> (q, k, v) }",
+      {numbers({2, 2, 3, 2}), numbers({2, 1, 4, 2}, 1), numbers({2, 1, 4, 3}, 2), numbers({3, 4}, 3), numbers({}, 4),
+       tensor<bool>({3, 4}, {true, true, false, true, true, true, true, true, false, false, false, true})});
+}
+
 TEST(GradientsOfRotaryEmbedding, WithItsAttributes) {
   const ir::Tensor places = tensor<std::int64_t>({2, 3}, {0, 1, 2, 3, 1, 0});
   for (const char* attributes : {"interleaved = 0", "interleaved = 1", "rotary_embedding_dim = 4", "interleaved = 1, rotary_embedding_dim = 2"}) {
