@@ -10,6 +10,7 @@
 #include "executor/cli/options.h"
 #include "executor/cli/progress.h"
 #include "executor/cli/reference_run.h"
+#include "executor/cli/report_files.h"
 #include "executor/cli/run_inputs.h"
 #include "executor/cli/write_file.h"
 #include "executor/report/comparison.h"
@@ -154,6 +155,7 @@ int run_compare(const Arguments& arguments) {
   }
   if (options.paths.size() != 1)
     throw UsageError("compare: {} models found, one needed", options.paths.size());
+  check_files_to_write(options);
   std::vector<ComparedStrategy> compared =
       options.trains ? compare_training(options) : compare_inference(options);
   report::sort_best_first(compared);

@@ -5,8 +5,8 @@
 
 namespace podium::cli {
 
-void check_report_files(const Options& options) {
-  for (const std::string* path : {&options.report_file, &options.trace_file}) {
+void check_files_to_write(const Options& options) {
+  for (const std::string* path : {&options.report_file, &options.trace_file, &options.train.save_file}) {
     if (!path->empty()) check_can_write(*path);
   }
 }

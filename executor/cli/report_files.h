@@ -6,8 +6,8 @@
 
 namespace podium::cli {
 
-/// Error when one cannot be written, before the work of which it would tell.
-void check_report_files(const Options& options);
+/// Error when one, or the file of --save, cannot be written, before the work of which it would tell.
+void check_files_to_write(const Options& options);
 /// Error when one cannot be written; what was there before stays then.
 void write_report_files(const Options& options, const report::RunReport& report);
 

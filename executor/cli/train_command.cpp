@@ -274,7 +274,7 @@ report::RunReport start_report(const TrainingJob& job, const TrainingSession& se
 
 int execute(const Options& options) {
   const auto start = WallClock::now();
-  check_report_files(options);
+  check_files_to_write(options);
   TrainingJob job = in_model(options, [&] { return make_training_job(options); });
   TrainingSession session = make_session(job);
   print_notes(session.notes(), options);

@@ -7,7 +7,6 @@
 #include "executor/cli/optimizer_text.h"
 #include "executor/cli/run_inputs.h"
 #include "executor/cli/write_file.h"
-#include "importer/output_file.h"
 #include "ir/infer.h"
 #include "ir/passes/add_loss.h"
 
@@ -77,16 +76,6 @@ void resume_from_file(importer::Model& model, const Options& options,
   }
 }
 
-// Finds out before hours of training that a file cannot be written.
-void check_writable(const std::string& file) {
-  if (file.empty()) return;
-  try {
-    const importer::OutputFile attempt(file);
-  } catch (const Error& error) {
-    throw error.at("--save " + file);
-  }
-}
-
 }  // namespace
 
 TrainingOptions training_options(const TrainingJob& job, SessionOptions session) {
@@ -97,7 +86,6 @@ TrainingOptions training_options(const TrainingJob& job, SessionOptions session)
 
 TrainingJob make_training_job(const Options& options) {
   const TrainOptions& train = options.train;
-  check_writable(train.save_file);
   TrainingJob job{.options = options};
   if (!train.schedule_file.empty())
     job.schedule = RateSchedule(read_file(train.schedule_file), train.schedule_file);

@@ -282,8 +282,7 @@ TEST(Train, SaysBeforeItTrainsThatItCannotSave) {
       run_program(train(small_model(folder),
                         "--loss cross-entropy --micro-batch 20 --save " + folder.file("absent/saved.onnx")));
   EXPECT_EQ(result.status, 1);
-  EXPECT_THAT(result.err, StartsWith("error: "));
-  EXPECT_THAT(result.err, HasSubstr("--save " + folder.file("absent/saved.onnx")));
+  EXPECT_THAT(result.err, StartsWith("error: " + folder.file("absent/saved.onnx")));
   EXPECT_EQ(result.out, "");
 }
 
