@@ -56,12 +56,17 @@ struct BatchSerialization {
   IoMode io_mode = IoMode::Compute;
 };
 
+/// Whose gradients automatic loss scaling looks at.
+enum class GradientTracking : std::uint8_t { All, ConvAndMatMul, OfTensors };
+
 /// Loss scaling that follows the gradients' histogram (training).
 struct LossScaling {
   bool automatic = false;
   double bin_edge = 0.125;          ///< of the numbers' range; larger magnitudes are in the upper bin
   double upper_proportion = 1e-7;   ///< of numbers in the upper bin, above which the scale falls
   int period = 1;                   ///< updates of the weights between updates of the scale
+  GradientTracking tracking = GradientTracking::All;
+  std::vector<std::string> tensors = {};  ///< of OfTensors
 };
 
 struct Options {

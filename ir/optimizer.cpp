@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "ir/error.h"
 #include "ir/nearest.h"
@@ -36,7 +37,7 @@ constexpr std::array kRanges{Range{"learningRate", 0, true, kNoEnd},
                              Range{"velocityScaling", 0, false, kNoEnd},
                              Range{"beta1", 0, true, 1},
                              Range{"beta2", 0, true, 1},
-                             Range{"eps", 0, false, kNoEnd},
+                             Range{"eps", 0, true, kNoEnd},
                              Range{"alpha", 0, true, kNoEnd},
                              Range{"maxWeightNorm", 0, true, kNoEnd}};
 
@@ -185,7 +186,8 @@ void check_optimizer(const Optimizer& optimizer, const std::vector<std::string>&
       throw error.at(fmt::format("values of weight '{}'", weight));
     }
   }
-  if (optimizer.loss_scaling.value == 0) throw Error("loss scaling is 0, it must be another number");
+  if (optimizer.loss_scaling.value == 0 || !std::isfinite(optimizer.loss_scaling.value))
+    throw Error("loss scaling is {}, it must be another number", optimizer.loss_scaling.value);
   check_clip_norms(optimizer, weights);
 }
 

@@ -54,12 +54,16 @@ Draft::Draft(const ir::Graph& of, const ir::Placement& placed, const Options& as
     input_index_[static_cast<std::size_t>(id.index)] = static_cast<int>(program.inputs.size());
     program.inputs.push_back(host_input(id));
   }
+  const std::vector<ir::OpId> makers = producers(graph);
   for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
     if (variables.is_update(i)) continue;
     const ValueId id = graph.outputs[i];
+    const ir::OpId maker = makers[static_cast<std::size_t>(id.index)];
+    // What an update computes comes once a batch.
+    const bool is_of_update = maker.valid() && variables.is_outer(static_cast<std::size_t>(maker.index));
     output_indices_[static_cast<std::size_t>(id.index)].push_back(static_cast<int>(program.outputs.size()));
-    program.outputs.push_back(
-        host_output(graph[id], anchor(id), asked.batches_per_step, asked.accumulation_factor));
+    program.outputs.push_back(host_output(graph[id], anchor(id), asked.batches_per_step,
+                                          is_of_update ? 1 : asked.accumulation_factor));
   }
 }
 

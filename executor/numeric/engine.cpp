@@ -217,8 +217,12 @@ ir::Tensor Engine::contents(executor::BufferId buffer, int replica) const {
 }
 
 void Engine::set_contents(executor::BufferId buffer, const ir::Tensor& value) {
+  for (int replica = 0; replica < state_->program.replicas; ++replica) set_contents(buffer, value, replica);
+}
+
+void Engine::set_contents(executor::BufferId buffer, const ir::Tensor& value, int replica) {
   IR_CHECK(value.type_and_dims() == state_->program[buffer].type);
-  for (Memory& memory : state_->memories) memory.set_contents(buffer, value);
+  state_->memories[at(replica)].set_contents(buffer, value);
 }
 
 const executor::Program& Engine::program() const { return state_->program; }

@@ -28,6 +28,8 @@ class Engine {
   ir::Tensor contents(executor::BufferId buffer, int replica = 0) const;
   /// Gives every replica's buffer that value, or its part of it. The tensor has the buffer's type.
   void set_contents(executor::BufferId buffer, const ir::Tensor& value);
+  /// The same for one replica.
+  void set_contents(executor::BufferId buffer, const ir::Tensor& value, int replica);
 
   /// The graphs of its blocks and the initial tensors of its buffers have gone into the preparation, so that
   /// weights are in memory once.

@@ -66,6 +66,11 @@ template <>
 inline constexpr auto kWords<MeanStrategy> =
     std::to_array<Word<MeanStrategy>>({{"Post", MeanStrategy::Post}, {"Running", MeanStrategy::Running}});
 template <>
+inline constexpr auto kWords<GradientTracking> =
+    std::to_array<Word<GradientTracking>>({{"AllNonViewChangingGradientTensors", GradientTracking::All},
+                                           {"ConvAndMatmulGradients", GradientTracking::ConvAndMatMul},
+                                           {"GradientsOfUserSpecifiedTensors", GradientTracking::OfTensors}});
+template <>
 inline constexpr auto kWords<ir::ExchangeStrategy> =
     std::to_array<Word<ir::ExchangeStrategy>>({{"JustInTime", ir::ExchangeStrategy::JustInTime},
                                                {"OverlapInnerLoop", ir::ExchangeStrategy::OverlapInnerLoop},

@@ -98,13 +98,23 @@ constexpr std::array<Row<BatchSerialization>, 8> kBatchRows{{
     {"batchSchedule", ignored<BatchSerialization, Shape::Text>},
 }};
 
+void read_tracked_tensors(LossScaling& scaling, const Place& place) {
+  if (!place.value.is_array()) place.refuse("an array of names of tensors");
+  scaling.tensors.clear();
+  for (const json& name : place.value) {
+    const Place at = place.at("[]", name);
+    if (!name.is_string()) at.refuse("the name of a tensor");
+    scaling.tensors.push_back(name.get<std::string>());
+  }
+}
+
 constexpr std::array<Row<LossScaling>, 6> kLossScalingRows{{
     {"enabled", truth<&LossScaling::automatic>},
     {"binEdgeLocation", number<&LossScaling::bin_edge>},
     {"thresholdUpperCountProportion", number<&LossScaling::upper_proportion>},
     {"updatePeriod", whole<&LossScaling::period, 1>},
-    {"toTrackTensors", ignored<LossScaling, Shape::List>},
-    {"gradientTensorTrackingMethod", ignored<LossScaling, Shape::Text>},
+    {"toTrackTensors", read_tracked_tensors},
+    {"gradientTensorTrackingMethod", word<&LossScaling::tracking>},
 }};
 
 constexpr std::array<Row<Anchor>, 4> kAnchorRows{{
@@ -210,7 +220,7 @@ constexpr std::array kRows = std::to_array<Row<Options>>({
     {"bufferingDepthMap", without_effect<check_depths>},
     {"prefetchBufferingDepthMap", without_effect<check_depths>},
     {"enablePrefetchDatastreams", without_effect<truth<&Options::prefetch>>},
-    {"constantWeights", without_effect<truth<&Options::constant_weights>>},
+    {"constantWeights", truth<&Options::constant_weights>},
     // Numbers and movements of hardware that are not simulated.
     {"createImplicitPipeliningFwdOnlyProgram", ignored<Options, Shape::Truth>},
     {"stashAllTensorsInferencePipeline", ignored<Options, Shape::Truth>},

@@ -5,7 +5,9 @@
 #include "executor/session/clock.h"
 #include "executor/session/host_arrays.h"
 #include "executor/session/place_model.h"
+#include "executor/session/trained_model.h"
 #include "ir/passes/expand_gradients.h"
+#include "ir/passes/make_training.h"
 #include "ir/passes/optimize.h"
 
 namespace podium {
@@ -13,6 +15,7 @@ namespace podium {
 struct InferenceSession::State {
   Notes notes;
   Options strategy;           // as it takes effect
+  VariableStore weights;      // that are not constant
   executor::Program program;  // while there is no engine
   std::optional<numeric::Engine> engine;
   std::optional<sim::Timeline> timeline;
@@ -47,6 +50,37 @@ void check_dimensions(const ir::Graph& graph) {
   }
 }
 
+// Weights that change between runs, or that not all replicas share, are variables that nothing updates.
+std::vector<ir::Variable> take_variables(importer::Model& model, const Options& options,
+                                         const GroupsByName& groups) {
+  std::vector<std::string> names;
+  if (!options.constant_weights) names = weight_names(model);
+  for (const auto& [name, group] : groups) names.push_back(name);
+  if (names.empty()) return {};
+  if (options.batch_serialization.factor > 1) {
+    throw Error("batchSerializationSettings.factor: {} found, 0 needed for weights that are not constant",
+                options.batch_serialization.factor);
+  }
+  return ir::take_weights(model.graph, names);
+}
+
+ir::Placement place(importer::Model& model, const std::vector<ir::Variable>& variables,
+                    const Options& options, const device::Device& device) {
+  if (variables.empty()) return place_model(model, options, device);
+  importer::Model known{
+      .graph = with_constants(model.graph, variables), .info = model.info, .source = nullptr};
+  ir::Placement placement = place_model(known, options, device);
+  model.graph.ops = std::move(known.graph.ops);
+  return placement;
+}
+
+executor::Program lowered(ir::Graph graph, const std::vector<ir::Variable>& variables,
+                          const ir::Placement& placement, const Options& options, Notes& notes) {
+  if (variables.empty()) return lower::lower(std::move(graph), placement, options, &notes);
+  return lower::lower(ir::Training{.graph = std::move(graph), .variables = variables}, placement, options,
+                      &notes);
+}
+
 }  // namespace
 
 InferenceSession::InferenceSession(importer::Model model, const SessionOptions& options)
@@ -60,27 +94,36 @@ InferenceSession::InferenceSession(importer::Model model, const SessionOptions& 
     check_annotations(model, strategy);
     check_overrides(strategy, model.graph);
   }
+  const GroupsByName groups = own_groups(model.info, strategy.replicas);
+  const TensorsByName group_values = take_group_values(model, groups, strategy.replicas);
+  const std::vector<ir::Variable> variables = take_variables(model, strategy, groups);
   lower::add_anchors(model.graph, strategy);
   if (!options.optimized) optimize(model);
   // Beyond this point no op is added or removed, so the placement stays true.
-  const ir::Placement placement = place_model(model, strategy, device);
+  const ir::Placement placement = place(model, variables, strategy, device);
   check_placement(strategy, placement, device);
   const Clock clock{device, strategy, options.events};
   if (estimates) check_dimensions(model.graph);
   const auto unknown = options.clock ? undecided(model.graph) : std::nullopt;
   if (unknown) {
     if (estimates) throw Error("{} is decided by data: a run is needed, not an estimate", *unknown);
-    state.late_clock = LateClock{clock, model.graph, placement};
+    if (variables.empty()) {
+      state.late_clock = LateClock{clock, model.graph, placement};
+    } else {
+      state.notes.push_back(fmt::format("no simulated time: {} is decided by data", *unknown));
+    }
   }
-  state.program = lower::lower(std::move(model.graph), placement, strategy, &state.notes);
+  state.program = lowered(std::move(model.graph), variables, placement, strategy, state.notes);
+  state.weights = VariableStore(variables, groups, state.program);
   check_host_tensors(state.program);
-  if (options.clock && !state.late_clock) {
+  if (options.clock && !unknown) {
     state.clocked(estimates, [&] { return clock.run(state.program); });
   }
   if (estimates || (state.timeline && !state.timeline->fits())) return;
   state.engine.emplace(
       std::move(state.program),
       numeric::PrepareOptions{.seed = options.seed, .threads = options.threads, .fuse = options.fuse});
+  for (const auto& [name, value] : group_values) state.weights.set(*state.engine, name, value);
 }
 
 InferenceSession::~InferenceSession() = default;
@@ -98,6 +141,16 @@ std::span<const ir::Datum> InferenceSession::run(std::span<const ir::Datum> give
     state.late_clock.reset();
   }
   return outputs;
+}
+
+void InferenceSession::set_weights(const TensorsByName& values) {
+  State& state = *state_;
+  if (state.strategy.constant_weights)
+    throw Error("weights cannot be set: constantWeights is true, false needed");
+  for (const auto& [name, value] : values) {
+    if (!state.weights.contains(name)) throw Error("'{}' is no weight", name);
+    state.weights.set(*state.engine, name, value);
+  }
 }
 
 const executor::Program& InferenceSession::program() const {

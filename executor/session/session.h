@@ -9,6 +9,7 @@
 #include "executor/device/device.h"
 #include "executor/numeric/engine.h"
 #include "executor/session/read_options.h"
+#include "executor/session/variable_store.h"
 #include "executor/sim/timeline.h"
 #include "importer/import.h"
 
@@ -39,6 +40,8 @@ class InferenceSession {
   /// Checks the options and the model's annotations, infers types, folds constants, simplifies, places,
   /// lowers, clocks and prepares. Error for options that are illegal and for a model that cannot run.
   /// Where data decides sizes, the clock waits for the first run; an estimate is an Error then.
+  /// A weight that only groups of replicas share (the model's metadata __comm_group_type and
+  /// __comm_group_size) has an initializer with a leading axis of groups.
   InferenceSession(importer::Model model, const SessionOptions& options = {});
   ~InferenceSession();
   InferenceSession(InferenceSession&&) noexcept;
@@ -52,6 +55,11 @@ class InferenceSession {
   /// The outputs, [batches, replicas, micro-batch...] without leading dimensions of one, stay valid until the
   /// next run.
   std::span<const ir::Datum> run(std::span<const ir::Datum> inputs);
+
+  /// Other values of weights for the runs to come, by name. Only without Options::constant_weights; then
+  /// weights are not folded into ops, so that runs may take longer. Error with it, for a name that is no
+  /// weight, and for another type or shape.
+  void set_weights(const TensorsByName& values);
 
   /// Without its blocks' graphs, once it can run.
   const executor::Program& program() const;

@@ -15,21 +15,6 @@ bool is_weight(const ir::Value& value) {
          ir::is_float(value.type.element);
 }
 
-// The graph with its weights as constants again, as placing by cost counts them.
-ir::Graph with_constants(ir::Graph graph, const std::vector<ir::Variable>& weights) {
-  std::map<std::string_view, const ir::Variable*> by_name;
-  for (const ir::Variable& weight : weights) by_name.emplace(weight.name, &weight);
-  std::erase_if(graph.inputs, [&](ir::ValueId id) {
-    const auto found = by_name.find(graph[id].name);
-    if (found == by_name.end()) return false;
-    const ir::Tensor& initial = found->second->initial;
-    if (initial.defined()) graph[id].constant = initial;
-    graph[id].data_left_out = !initial.defined();
-    return true;
-  });
-  return graph;
-}
-
 void write_place(ir::Op& op, const ir::OpPlacement& place, const Options& options) {
   for (std::string_view plain :
        {annotate::kPlainVirtualGraph, annotate::kPlainPipelineStage, annotate::kPlainExecutionPhase}) {
@@ -43,6 +28,20 @@ void write_place(ir::Op& op, const ir::OpPlacement& place, const Options& option
 }
 
 }  // namespace
+
+ir::Graph with_constants(ir::Graph graph, const std::vector<ir::Variable>& weights) {
+  std::map<std::string_view, const ir::Variable*> by_name;
+  for (const ir::Variable& weight : weights) by_name.emplace(weight.name, &weight);
+  std::erase_if(graph.inputs, [&](ir::ValueId id) {
+    const auto found = by_name.find(graph[id].name);
+    if (found == by_name.end()) return false;
+    const ir::Tensor& initial = found->second->initial;
+    if (initial.defined()) graph[id].constant = initial;
+    graph[id].data_left_out = !initial.defined();
+    return true;
+  });
+  return graph;
+}
 
 std::vector<std::string> weight_names(const importer::Model& model) {
   const ir::Graph& graph = model.graph;

@@ -19,6 +19,9 @@ std::vector<std::string> weight_names(const importer::Model& model);
 /// Float constants that no op reads, by name: optimizer state among them.
 std::map<std::string, ir::Tensor> unread_constants(const ir::Graph& graph);
 
+/// The graph with its weights, which are inputs, as constants again: placing by cost counts them.
+ir::Graph with_constants(ir::Graph graph, const std::vector<ir::Variable>& weights);
+
 /// Places the forward ops, whose `weights` are inputs already, and writes it to them as annotations, so that
 /// derivatives inherit them. Errors as place_model gives them.
 void place_forward(importer::Model& model, const std::vector<ir::Variable>& weights, const Options& options,

@@ -15,17 +15,18 @@
 #include "ir/nearest.h"
 #include "ir/passes/make_training.h"
 #include "ir/passes/set_precision.h"
+#include "ir/passes/weight_update.h"
 
 namespace podium {
 
-using executor::BufferId;
 using executor::HostTensor;
 
 namespace {
 
-ir::Contributions contributions_of(const Options& options) {
+ir::Contributions contributions_of(const Options& options, const GroupsByName& groups) {
   ir::Contributions contributions{.accumulation = options.accumulation_factor, .replicas = options.replicas};
   contributions.slices = std::max(1, options.batch_serialization.factor);
+  contributions.groups.assign(groups.begin(), groups.end());
   if (options.reduction == Reduction::Mean) {
     contributions.reduction = options.mean_strategy == MeanStrategy::Post
                                   ? ir::GradientReduction::MeanPost
@@ -122,10 +123,11 @@ struct TrainingSession::State {
   Notes notes;
   importer::Model model;  // as it was read, for writing it: its weights are in the session alone
   std::vector<ir::Variable> variables;
-  std::map<std::string, BufferId> buffers;  // of variables
-  ir::Training hyper;                       // its hyper-parameters alone
+  VariableStore store;
+  ir::Training hyper;  // its hyper-parameters alone
   ir::Optimizer optimizer;
   ir::Contributions contributions;
+  GroupsByName groups;  // of weights that not all replicas share
   std::string loss_name;
   std::vector<double> losses;  // of the last run
   std::int64_t steps = 0;
@@ -138,9 +140,10 @@ struct TrainingSession::State {
                     const device::Device& device);
   void keep(const ir::Training& training);
   void keep(const executor::Program& lowered);
+  void set_group_values(TensorsByName values);
   void check_loss(std::span<const ir::Datum> outputs);
   std::optional<std::string> first_infinite() const;
-  TensorsByName contents(ir::VariableKind kind) const;
+  TensorsByName contents(ir::VariableKind kind, Retrieval retrieval) const;
 };
 
 // From a model to everything that one update is made of.
@@ -154,8 +157,11 @@ ir::Training TrainingSession::State::make(importer::Model& given, const Training
   request.saved = unread_constants(given.graph);
   const LossScaling& scaling = strategy.loss_scaling;
   if (scaling.automatic) {
-    request.automatic_loss_scaling = {
-        .bin_edge = scaling.bin_edge, .threshold = scaling.upper_proportion, .update_period = scaling.period};
+    request.automatic_loss_scaling = {.bin_edge = scaling.bin_edge,
+                                      .threshold = scaling.upper_proportion,
+                                      .update_period = scaling.period,
+                                      .tracked = static_cast<ir::TrackedGradients>(scaling.tracking),
+                                      .tensors = scaling.tensors};
   }
   const std::vector<std::string> names = options.weights.empty() ? weight_names(given) : options.weights;
   if (names.empty()) throw Error("the model has no initializer of floats that could be trained");
@@ -197,13 +203,24 @@ void TrainingSession::State::keep(const ir::Training& training) {
 }
 
 void TrainingSession::State::keep(const executor::Program& lowered) {
-  for (std::size_t i = 0; i < lowered.buffers.size(); ++i) {
-    const executor::Buffer& buffer = lowered.buffers[i];
-    if (buffer.persistent) buffers.emplace(buffer.name, BufferId{static_cast<std::int32_t>(i)});
-  }
+  store = VariableStore(variables, groups, lowered);
   const std::vector<std::string>& fed = hyper.hyper_parameters;
   for (const HostTensor& input : lowered.inputs) {
     if (std::find(fed.begin(), fed.end(), input.name) == fed.end()) inputs.push_back(input);
+  }
+}
+
+// Of initializers with a leading axis of groups; what begins with a weight's value begins with the group's.
+void TrainingSession::State::set_group_values(TensorsByName values) {
+  for (const ir::Variable& variable : variables) {
+    const auto weight = values.find(variable.weight);
+    if (weight == values.end() || values.contains(variable.name)) continue;
+    if (variable.name != std::string(ir::kVelocityAhead) + variable.weight) continue;
+    const ir::DataType stored = engine->program()[store.buffer(variable.name)].type.element;
+    values[variable.name] = ir::first_velocity(weight->second, variable.weight, optimizer, stored);
+  }
+  for (const auto& [name, value] : values) {
+    if (store.contains(name)) store.set(*engine, name, value);
   }
 }
 
@@ -224,15 +241,15 @@ void TrainingSession::State::check_loss(std::span<const ir::Datum> outputs) {
 
 std::optional<std::string> TrainingSession::State::first_infinite() const {
   for (const ir::Variable& variable : variables) {
-    if (!is_finite(engine->contents(buffers.at(variable.name)))) return variable.name;
+    if (!is_finite(store.contents(*engine, variable.name))) return variable.name;
   }
   return std::nullopt;
 }
 
-TensorsByName TrainingSession::State::contents(ir::VariableKind kind) const {
+TensorsByName TrainingSession::State::contents(ir::VariableKind kind, Retrieval retrieval) const {
   TensorsByName tensors;
   for (const ir::Variable& variable : variables) {
-    if (variable.kind == kind) tensors[variable.name] = engine->contents(buffers.at(variable.name));
+    if (variable.kind == kind) tensors[variable.name] = store.contents(*engine, variable.name, retrieval);
   }
   return tensors;
 }
@@ -249,8 +266,14 @@ TrainingSession::TrainingSession(importer::Model model, const TrainingOptions& o
   check_annotations(model, strategy);
   state.model = {.graph = {}, .info = model.info, .source = model.source};
   state.optimizer = options.optimizer;
-  state.contributions = contributions_of(strategy);
+  state.groups = own_groups(model.info, strategy.replicas);
+  state.contributions = contributions_of(strategy, state.groups);
+  TensorsByName group_values = take_group_values(model, state.groups, strategy.replicas);
+  Options of_training = strategy;  // what the model has not may be an optimizer's
+  std::erase_if(of_training.location_overrides,
+                [&](const auto& given) { return has_value(model.graph, given.first); });
   ir::Training training = state.make(model, options, strategy, device);
+  check_overrides(of_training, training.graph);
   state.keep(training);
   // Beyond this point no op is added or removed, so the placement stays true.
   const ir::Placement placement = place_training(model.info, training.graph, strategy);
@@ -266,6 +289,7 @@ TrainingSession::TrainingSession(importer::Model model, const TrainingOptions& o
   state.engine.emplace(
       std::move(state.program),
       numeric::PrepareOptions{.seed = session.seed, .threads = session.threads, .fuse = session.fuse});
+  state.set_group_values(std::move(group_values));
 }
 
 TrainingSession::~TrainingSession() = default;
@@ -303,38 +327,38 @@ std::span<const double> TrainingSession::losses() const { return state_->losses;
 
 std::int64_t TrainingSession::steps() const { return state_->steps; }
 
-TensorsByName TrainingSession::weights() const {
-  TensorsByName tensors = state_->contents(ir::VariableKind::Weight);
-  tensors.merge(statistics());
+TensorsByName TrainingSession::weights(Retrieval retrieval) const {
+  TensorsByName tensors = state_->contents(ir::VariableKind::Weight, retrieval);
+  tensors.merge(state_->contents(ir::VariableKind::Statistic, retrieval));
   return tensors;
 }
 
-TensorsByName TrainingSession::statistics() const { return state_->contents(ir::VariableKind::Statistic); }
+TensorsByName TrainingSession::statistics() const {
+  return state_->contents(ir::VariableKind::Statistic, Retrieval::OnePerGroup);
+}
 
 std::optional<std::string> TrainingSession::first_infinite() const { return state_->first_infinite(); }
 
-TensorsByName TrainingSession::optimizer_state() const {
-  return state_->contents(ir::VariableKind::OptimizerState);
+TensorsByName TrainingSession::optimizer_state(Retrieval retrieval) const {
+  return state_->contents(ir::VariableKind::OptimizerState, retrieval);
 }
 
 void TrainingSession::set_weights(const TensorsByName& values) {
   State& state = *state_;
   for (const auto& [name, value] : values) {
-    const auto found = std::find_if(state.variables.begin(), state.variables.end(),
-                                    [&](const ir::Variable& variable) { return variable.name == name; });
-    if (found == state.variables.end())
+    if (!state.store.contains(name))
       throw Error("'{}' is neither a trained weight nor optimizer state", name);
-    const BufferId buffer = state.buffers.at(name);
-    const ir::Type& type = program()[buffer].type;
-    if (value.type_and_dims() != type) {
-      throw Error("'{}': {} found, {} needed", name, to_string(value.type_and_dims()), to_string(type));
-    }
-    state.engine->set_contents(buffer, value);
+    state.store.set(*state.engine, name, value);
   }
 }
 
 void TrainingSession::update_optimizer(const ir::Optimizer& optimizer) {
   check_replaceable(state_->optimizer, optimizer);
+  std::vector<std::string> weights;
+  for (const ir::Variable& variable : state_->variables) {
+    if (variable.kind == ir::VariableKind::Weight) weights.push_back(variable.name);
+  }
+  ir::check_optimizer(optimizer, weights);
   state_->optimizer = optimizer;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "executor/session/session.h"
+#include "executor/session/variable_store.h"
 #include "ir/optimizer.h"
 
 namespace podium {
@@ -24,8 +25,6 @@ struct TrainingOptions {
   std::vector<std::string> weights = {};
 };
 
-using TensorsByName = std::map<std::string, ir::Tensor>;
-
 /// Gives `model` the weights of `saved`, a model that model_to_file wrote, and the optimizer state beside
 /// them, so that a session goes on where the saved one was. Error for a weight that `saved` does not have in
 /// the same shape.
@@ -39,6 +38,9 @@ class TrainingSession {
   /// node reads and that have PopART's names (Accl1___w, Step___w, ...). Error also for a loss that is not
   /// one number or depends on no weight, an op without derivative on its way, and an optimizer that does not
   /// fit.
+  /// A weight that only groups of replicas share (the model's metadata __comm_group_type and
+  /// __comm_group_size) has an initializer with a leading axis of groups. Each group has its own value and
+  /// optimizer state and learns from its own data alone.
   TrainingSession(importer::Model model, const TrainingOptions& options);
   ~TrainingSession();
   TrainingSession(TrainingSession&&) noexcept;
@@ -60,17 +62,18 @@ class TrainingSession {
   std::int64_t steps() const;  ///< runs so far
 
   /// The trained weights as they are now, and the statistics that ops keep, by the names of the initializers.
-  TensorsByName weights() const;
+  TensorsByName weights(Retrieval retrieval = Retrieval::OnePerGroup) const;
   /// Of weights(), what ops keep themselves. Each replica keeps its own; these are the first one's.
   TensorsByName statistics() const;
   /// The first of the weights and of what else training keeps that holds NaN or infinity, if any.
   std::optional<std::string> first_infinite() const;
   /// By PopART's names; what is accumulated between updates is no part of it.
-  TensorsByName optimizer_state() const;
-  /// Sets weights or optimizer state. Error for a name that is none of them, and for another type or shape.
+  TensorsByName optimizer_state(Retrieval retrieval = Retrieval::OnePerGroup) const;
+  /// Sets weights or optimizer state, a value a group of replicas where not all share it. Error for a name
+  /// that is none of them, and for another type or shape.
   void set_weights(const TensorsByName& values);
   /// Other values of the optimizer from the next run on. Error when more than values that are not constant
-  /// differ.
+  /// differ, and for a value out of its range.
   void update_optimizer(const ir::Optimizer& optimizer);
   /// Writes the model as it was read, with the weights as they are now, and the optimizer state as
   /// initializers that no node reads: any ONNX runtime runs it, `resume` goes on from it. A failure leaves

@@ -5,6 +5,10 @@
 
 namespace podium::ir {
 
+/// An attribute of a Max whose limit only keeps a function defined: what flows in passes to the first input
+/// as if there were no limit.
+inline constexpr std::string_view kPassesGradient = "__passes_gradient";
+
 /// A value to which ops can be applied. Numbers take its element type; shapes broadcast as in ONNX.
 struct Term {
   GradientContext* context;

@@ -186,6 +186,9 @@ void shrink_gradient(GradientContext& context) {
 
 // Each element's flow goes to the first input that gave it.
 void extreme_gradient(GradientContext& context) {
+  if (attribute_if<std::int64_t>(context.op, kPassesGradient) != nullptr) {
+    return context.set(0, context.output_gradient());
+  }
   const Term y = term(context, context.output());
   Term rest = flow_of(context);
   for (std::size_t i = 0; i < context.op.inputs.size(); ++i) {

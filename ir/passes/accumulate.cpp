@@ -1,6 +1,7 @@
 #include "ir/passes/accumulate.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "ir/passes/inherit_placement.h"
@@ -52,11 +53,22 @@ class Accumulation {
   // The gradient itself is reduced, unless every replica knows it beforehand.
   void reduce(WeightUpdate& update) {
     const ValueId gradient = update.gradient;
+    const int replicas = builder_.contributions.replicas_of(update.name);
     if (depends_[static_cast<std::size_t>(gradient.index)]) {
-      if (reduced_.insert(gradient).second) training_.reduced.push_back(training_.graph[gradient].name);
-    } else if (!training_.reduces_by_mean && builder_.contributions.replicas > 1) {
-      update.gradient = update.gradient * static_cast<double>(builder_.contributions.replicas);
+      const auto [first, is_new] = reduced_.emplace(gradient, update.name);
+      if (is_new) training_.reduced.push_back(training_.graph[gradient].name);
+      check_same_group(first->second, update.name);
+    } else if (!training_.reduces_by_mean && replicas > 1) {
+      update.gradient = update.gradient * static_cast<double>(replicas);
     }
+  }
+
+  // One gradient of two weights is reduced once.
+  void check_same_group(const std::string& a, const std::string& b) const {
+    const Contributions& of = builder_.contributions;
+    if (of.group_of(a) == of.group_of(b)) return;
+    throw Error("weights '{}' and '{}' have the same gradient and are shared by different groups of replicas",
+                a, b);
   }
 
   void add_up(WeightUpdate& update) {
@@ -97,7 +109,7 @@ class Accumulation {
   UpdateBuilder& builder_;
   Training& training_;
   std::vector<bool> depends_;
-  std::set<ValueId> reduced_;
+  std::map<ValueId, std::string> reduced_;  // gradients, with the first weight that each is of
   std::set<std::string> counters_;
 };
 

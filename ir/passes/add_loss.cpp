@@ -92,8 +92,8 @@ class LossBuilder {
   Term logarithms(Term scores) const {
     if (kind_ == LossKind::LogNegativeLogLikelihood) return scores;
     const bool is_half = type_.element == DataType::Float16;
-    return scores.with("Max", scores.like(is_half ? kSmallestFloat16Probability : kSmallestProbability))
-        .call("Log");
+    const Term least = scores.like(is_half ? kSmallestFloat16Probability : kSmallestProbability);
+    return scores.with("Max", least, {{std::string(kPassesGradient), std::int64_t{1}}}).call("Log");
   }
 
   static Term as(DataType element, Term value) {

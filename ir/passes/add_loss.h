@@ -10,8 +10,10 @@
 namespace podium::ir {
 
 enum class LossKind : std::uint8_t {
-  CrossEntropy,           ///< of scores, whose softmax are the probabilities
-  NegativeLogLikelihood,  ///< of probabilities, of which none counts as less than 1e-7 (float16: 6.104e-5)
+  CrossEntropy,  ///< of scores, whose softmax are the probabilities
+  /// Of probabilities, of which none counts as less than 1e-7 (float16: 6.104e-5), in the derivative neither:
+  /// a sample whose own class has less pulls with -1 / 1e-7.
+  NegativeLogLikelihood,
   MeanSquaredError,
   L1,                        ///< of the distance from the target, or from 0 without one
   LogNegativeLogLikelihood,  ///< of logarithms of probabilities

@@ -24,10 +24,18 @@ bool multiplies(const Op& op) {
   return op.is("Conv") || op.is("ConvTranspose") || op.is("MatMul") || op.is("Gemm");
 }
 
+void check_names(const Graph& graph, std::set<std::string> names) {
+  for (const Value& value : graph.values) names.erase(value.name);
+  if (!names.empty())
+    throw Error("automatic loss scaling: there is no tensor '{}' whose gradient could be followed",
+                *names.begin());
+}
+
 // The float16 gradients to look at, each once.
 std::vector<ValueId> tracked_gradients(const Graph& graph, const AutomaticLossScaling& scaling,
                                        std::span<const Flow> flows) {
   const std::set<std::string> names(scaling.tensors.begin(), scaling.tensors.end());
+  check_names(graph, names);
   const std::vector<OpId> makers = producers(graph);
   std::vector<bool> multiplied(graph.values.size(), false);
   for (const Op& op : graph.ops) {
@@ -106,8 +114,6 @@ void check(const AutomaticLossScaling& scaling, const Optimizer& optimizer) {
   if (optimizer.loss_scaling.constant) {
     throw Error("automatic loss scaling: the optimizer's loss scaling is constant, it must not be");
   }
-  if (optimizer.scaled_state)
-    throw Error("automatic loss scaling: the optimizer's state keeps the loss scale, it must not");
   if ((scaling.tracked == TrackedGradients::OfTensors) == scaling.tensors.empty()) {
     throw Error("automatic loss scaling: {} tensors to track found, {} needed", scaling.tensors.size(),
                 scaling.tensors.empty() ? "some are" : "none is");

@@ -24,8 +24,7 @@ struct AutomaticLossScaling {
 /// A value and the gradient that flows into it.
 using Flow = std::pair<ValueId, ValueId>;
 
-/// Error when a number is out of its range, the loss scale is constant, the optimizer's state keeps the
-/// scale, or `tensors` does not fit `tracked`.
+/// Error when a number is out of its range, the loss scale is constant, or `tensors` does not fit `tracked`.
 void check(const AutomaticLossScaling& scaling, const Optimizer& optimizer);
 
 /// The variable lossScaleUpdateFactor, by which the loss scale is multiplied.

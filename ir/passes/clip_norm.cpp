@@ -19,6 +19,17 @@ std::vector<WeightUpdate*> members(const ClipNorm& group, std::span<WeightUpdate
   return found;
 }
 
+// Replicas that know different gradients would give a weight that they share different lengths.
+void check_shared_alike(const std::vector<WeightUpdate*>& group) {
+  const Contributions& of = group.front()->builder.contributions;
+  for (const WeightUpdate* update : group) {
+    if (of.group_of(update->name) == of.group_of(group.front()->name)) continue;
+    throw Error(
+        "clip norm over weights '{}' and '{}': shared by different groups of replicas, one group needed",
+        group.front()->name, update->name);
+  }
+}
+
 // The sum of squares of each gradient where it is, and their sum where the first is.
 Term sum_of_squares(const std::vector<WeightUpdate*>& group) {
   const WeightUpdate& first = *group.front();
@@ -41,10 +52,11 @@ void clip_by_norm(std::span<WeightUpdate> updates) {
   const std::vector<ClipNorm>& groups = builder.optimizer.clip_norms;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const std::vector<WeightUpdate*> group = members(groups[i], updates);
+    check_shared_alike(group);
     const WeightUpdate& first = *group.front();
     const DataType type = type_of_norm(first);
-    const Term norm =
-        sum_of_squares(group).call("Sqrt") * builder.scalar("gradientScaling", first.name, type);
+    Term norm = sum_of_squares(group).call("Sqrt") * builder.scalar("gradientScaling", first.name, type);
+    if (builder.inverse_scale) norm = norm * cast_to(type, *builder.inverse_scale);
     builder.training.graph[norm].name = fmt::format("GlobalNorm___{}", i);
     const Term limit = builder.number(groups[i].max_norm, type);
     const Term factor = limit / limit.with("Max", norm);

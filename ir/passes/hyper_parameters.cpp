@@ -30,16 +30,15 @@ struct Values {
   // Of the gradients' sum, so that it becomes what the reduction asks for.
   double divisor() const {
     if (contributions.reduction != GradientReduction::MeanPost) return 1;
-    return static_cast<double>(contributions.accumulation) * contributions.replicas;
+    return static_cast<double>(contributions.accumulation) * replicas();
   }
+  int replicas() const { return contributions.replicas_of(weight); }
   // Replicas that accumulate into the velocity add it up with the gradients in it.
-  double copies_of_velocity() const {
-    return accumulates() && !reduces_by_mean() ? contributions.replicas : 1;
-  }
+  double copies_of_velocity() const { return accumulates() && !reduces_by_mean() ? replicas() : 1; }
   double combined_factor() const {
     if (reduces_by_mean()) return 1.0 / contributions.accumulation;
     if (!is_mean()) return copies_of_velocity();
-    return 1.0 / (accumulates() ? contributions.accumulation : contributions.replicas);
+    return 1.0 / (accumulates() ? contributions.accumulation : replicas());
   }
 };
 
@@ -161,6 +160,19 @@ std::string type_suffix(DataType type) {
 
 }  // namespace
 
+ReplicaGroup Contributions::group_of(std::string_view weight) const {
+  const auto found =
+      std::lower_bound(groups.begin(), groups.end(), weight,
+                       [](const auto& entry, std::string_view name) { return entry.first < name; });
+  return found == groups.end() || found->first != weight ? ReplicaGroup{} : found->second;
+}
+
+int Contributions::replicas_of(std::string_view weight) const {
+  const ReplicaGroup group = group_of(weight);
+  if (group.type == GroupType::All) return replicas;
+  return group.type == GroupType::None ? 1 : group.size;
+}
+
 OptimizerValue hyper_parameter(std::string_view name, const Optimizer& optimizer, std::string_view weight,
                                const Contributions& contributions) {
   const Row& row = row_named(name);
@@ -171,9 +183,11 @@ OptimizerValue hyper_parameter(std::string_view name, const Optimizer& optimizer
 }
 
 std::string hyper_parameter_input(std::string_view name, const Optimizer& optimizer, std::string_view weight,
-                                  DataType type) {
+                                  const Contributions& contributions, DataType type) {
   if (name == kLossScaling) return fmt::format("{}_{}", name, type_suffix(type));
-  if (has_own(row_named(name), optimizer, weight)) return fmt::format("{}{}{}", name, kSpecific, weight);
+  const bool is_specific =
+      has_own(row_named(name), optimizer, weight) || contributions.group_of(weight).type != GroupType::All;
+  if (is_specific) return fmt::format("{}{}{}", name, kSpecific, weight);
   return fmt::format("{}{}{}", name, kDefault, type_suffix(type));
 }
 

@@ -3,9 +3,11 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ir/optimizer.h"
+#include "ir/placement.h"
 #include "ir/training.h"
 
 namespace podium::ir {
@@ -16,9 +18,15 @@ struct Contributions {
   int replicas = 1;
   GradientReduction reduction = GradientReduction::Sum;
   int slices = 1;  ///< of a micro-batch, each with a share of its gradient
+  /// Weights that not all replicas share, ascending, each with the groups that do: gradients of other
+  /// replicas are no part of its update.
+  std::vector<std::pair<std::string, ReplicaGroup>> groups = {};
 
   /// Whether gradients add up before an update.
   bool accumulates() const { return accumulation * slices > 1; }
+  ReplicaGroup group_of(std::string_view weight) const;
+  /// How many replicas share a weight.
+  int replicas_of(std::string_view weight) const;
 };
 
 /// The scalar `name` ("scaledLearningRate0") of a weight; constant where all values that it combines are.
@@ -26,9 +34,9 @@ OptimizerValue hyper_parameter(std::string_view name, const Optimizer& optimizer
                                const Contributions& contributions);
 
 /// The input that feeds it: "scaledLearningRate0___default___FLOAT", or "scaledLearningRate0___specific___w"
-/// where the weight has values of its own.
+/// where the weight has values of its own, or is shared by a group of replicas.
 std::string hyper_parameter_input(std::string_view name, const Optimizer& optimizer, std::string_view weight,
-                                  DataType type);
+                                  const Contributions& contributions, DataType type);
 
 /// What to feed to Training::hyper_parameters, in their order, for values that have changed.
 std::vector<Tensor> hyper_parameter_tensors(const Training& training, const Optimizer& optimizer,

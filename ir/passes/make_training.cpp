@@ -208,8 +208,10 @@ class TrainingMaker {
     if (request_.automatic_loss_scaling) {
       update_loss_scale(builder, *request_.automatic_loss_scaling, flows_, start_place_);
       const Term factor = loss_scale_factor(builder);
-      inverse_scale = factor.like(1) / factor;
-      builder.run_at(start_place_, !request_.contributions.accumulates());
+      const Term inverse = factor.like(1) / factor;
+      const bool states_keep_it = request_.optimizer.scaled_state;
+      (states_keep_it ? builder.inverse_scale : inverse_scale) = inverse;
+      builder.run_at(start_place_, states_keep_it || !request_.contributions.accumulates());
     }
     accumulate(updates, inverse_scale);
     clip_by_norm(updates);

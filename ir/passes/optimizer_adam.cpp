@@ -12,6 +12,12 @@ bool has_bias(OptimizerKind kind) {
   return kind != OptimizerKind::AdamNoBias && kind != OptimizerKind::LambNoBias;
 }
 
+// What is multiplied by the loss scale where states keep it: automatic scaling changes it by a factor.
+Term times_scale_factor(const WeightUpdate& update, Term value) {
+  const std::optional<Term>& inverse = update.builder.inverse_scale;
+  return inverse ? value / cast_to(update.type, *inverse) : value;
+}
+
 // State that keeps the loss scale follows it: how much larger it is than at the update before.
 std::optional<Term> growth_of_scale(const WeightUpdate& update) {
   UpdateBuilder& builder = update.builder;
@@ -22,7 +28,7 @@ std::optional<Term> growth_of_scale(const WeightUpdate& update) {
                                           .kind = VariableKind::OptimizerState,
                                           .initial = filled(update.type, {}, scaling.value),
                                           .weight = update.name});
-  const Term now = update.scalar("lossScaling");
+  const Term now = times_scale_factor(update, update.scalar("lossScaling"));
   builder.update(name, now, true);
   return now / previous;
 }
@@ -82,7 +88,7 @@ void update_by_adam(WeightUpdate& update) {
   Term gradient = update.gradient * update.scalar("adamGradientScaling");
   if (decays && optimizer.decay_mode == WeightDecayMode::L2Regularization) {
     const std::string_view decay = optimizer.scaled_state ? "adamScaledWeightDecay" : "adamWeightDecay";
-    gradient = gradient + update.value() * update.scalar(decay);
+    gradient = gradient + update.value() * times_scale_factor(update, update.scalar(decay));
   }
   const std::optional<Term> growth = growth_of_scale(update);
   Term mean = update.state(kMean);
@@ -98,7 +104,8 @@ void update_by_adam(WeightUpdate& update) {
       spread = spread / bias_correction(update, step, "adamOneMinusBeta2");
   }
   if (optimizer.kind != OptimizerKind::AdaMax) spread = spread.call("Sqrt");
-  Term step = mean / (spread + update.scalar(optimizer.scaled_state ? "adamScaledEps" : "adamEps"));
+  const std::string_view eps = optimizer.scaled_state ? "adamScaledEps" : "adamEps";
+  Term step = update.quotient(mean, spread + times_scale_factor(update, update.scalar(eps)), eps);
   if (decays && optimizer.decay_mode == WeightDecayMode::Decay) {
     step = step + update.value() * update.scalar("adamWeightDecay");
   }

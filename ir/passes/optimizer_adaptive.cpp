@@ -27,7 +27,8 @@ Term next_squares(const WeightUpdate& update, Term gradient) {
 Term step_of_ada_delta(const WeightUpdate& update, Term gradient, Term squares) {
   const Term eps = update.scalar("adaptiveEps");
   const Term steps = update.state(kSecond);
-  const Term step = gradient * (steps + eps).call("Sqrt") / (squares + eps).call("Sqrt");
+  const Term step =
+      update.quotient(gradient * (steps + eps).call("Sqrt"), (squares + eps).call("Sqrt"), "adaptiveEps");
   update.set_state(kSecond, running_mean(update, steps, step * step));
   return step;
 }
@@ -42,7 +43,8 @@ Term step_of(const WeightUpdate& update, Term gradient) {
     squares = squares - mean * mean;
   }
   const Term eps = update.scalar("adaptiveEps");
-  return gradient / (optimizer.tensorflow_rms ? (squares + eps).call("Sqrt") : squares.call("Sqrt") + eps);
+  const Term divisor = optimizer.tensorflow_rms ? (squares + eps).call("Sqrt") : squares.call("Sqrt") + eps;
+  return update.quotient(gradient, divisor, "adaptiveEps");
 }
 
 Term with_momentum(const WeightUpdate& update, Term step) {

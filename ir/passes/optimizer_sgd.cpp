@@ -6,7 +6,6 @@
 namespace podium::ir {
 namespace {
 
-constexpr std::string_view kCombined = "Accl___";
 constexpr std::string_view kSeparate = "Accl1___";
 
 // A product of which factors that are constant 1, and terms that are constant 0, are left out.
@@ -23,14 +22,11 @@ bool has_momentum(const WeightUpdate& update) {
   return !momentum.constant || momentum.value != 0;
 }
 
-// What the velocity holds before the first gradient: the decay of the weight.
-Tensor first_velocity(const WeightUpdate& update, std::string_view decay) {
+Tensor first_velocity(const WeightUpdate& update) {
   const Type& type = update.builder.training.graph[update.weight].type;
   const DataType stored = update.builder.optimizer.state_type.value_or(type.element);
-  const double factor =
-      hyper_parameter(decay, update.builder.optimizer, update.name, update.builder.contributions).value;
-  if (factor == 0 || !update.initial.defined()) return filled(stored, type.dims, 0);
-  return multiplied(update.initial, factor, stored);
+  if (!update.initial.defined()) return filled(stored, type.dims, 0);
+  return first_velocity(update.initial, update.name, update.builder.optimizer, stored);
 }
 
 void without_momentum(WeightUpdate& update) {
@@ -41,11 +37,11 @@ void without_momentum(WeightUpdate& update) {
 // The velocity holds what the next update starts from, so that gradients only add to it.
 void with_velocity_ahead(WeightUpdate& update) {
   const bool accumulated = accumulates_into_velocity(update) && update.builder.contributions.accumulates();
-  Term velocity = update.state(kCombined, first_velocity(update, "weightDecayScaleFactor1"));
+  Term velocity = update.state(kVelocityAhead, first_velocity(update));
   if (!accumulated) velocity = velocity + scaled(update, update.gradient, "dampeningScaleFactor1");
   const Term weight = update.value() - scaled(update, velocity, "scaledLearningRate1");
   const Term next = velocity * update.scalar("scaledMomentum1");
-  update.set_state(kCombined, plus_scaled(update, next, weight, "weightDecayScaleFactor1"));
+  update.set_state(kVelocityAhead, plus_scaled(update, next, weight, "weightDecayScaleFactor1"));
   update.set(weight);
 }
 
@@ -53,7 +49,7 @@ void with_velocity_ahead(WeightUpdate& update) {
 // gradient by itself.
 void with_gradient_and_velocity_ahead(WeightUpdate& update) {
   const Term gradient = scaled(update, update.gradient, "dampeningScaleFactor2");
-  const Term velocity = update.state(kCombined, first_velocity(update, "weightDecayScaleFactor2")) + gradient;
+  const Term velocity = update.state(kVelocityAhead, first_velocity(update)) + gradient;
   Term step = velocity;
   if (update.builder.optimizer.nesterov) {
     step = plus_scaled(update, gradient, update.value(), "weightDecayScaleFactor2") +
@@ -61,7 +57,7 @@ void with_gradient_and_velocity_ahead(WeightUpdate& update) {
   }
   const Term weight = update.value() - scaled(update, step, "scaledLearningRate2");
   const Term next = velocity * update.scalar("scaledMomentum2");
-  update.set_state(kCombined, plus_scaled(update, next, weight, "weightDecayScaleFactor2"));
+  update.set_state(kVelocityAhead, plus_scaled(update, next, weight, "weightDecayScaleFactor2"));
   update.set(weight);
 }
 
@@ -77,6 +73,13 @@ void with_velocity_apart(WeightUpdate& update) {
 
 }  // namespace
 
+Tensor first_velocity(const Tensor& weight, std::string_view name, const Optimizer& optimizer,
+                      DataType stored) {
+  const double factor = hyper_parameter("weightDecayScaleFactor1", optimizer, name, {}).value;
+  if (factor == 0) return filled(stored, weight.dims(), 0);
+  return multiplied(weight, factor, stored);
+}
+
 bool accumulates_into_velocity(const WeightUpdate& update) {
   const Optimizer& optimizer = update.builder.optimizer;
   const bool combined = optimizer.kind == OptimizerKind::Sgd && optimizer.sgd_state == SgdState::Combined;
@@ -84,9 +87,10 @@ bool accumulates_into_velocity(const WeightUpdate& update) {
 }
 
 void accumulate_into_velocity(WeightUpdate& update) {
-  const Term velocity = update.state(kCombined, first_velocity(update, "weightDecayScaleFactor1"));
-  update.set_state(kCombined, velocity + scaled(update, update.gradient, "dampeningScaleFactor1"), false);
-  update.builder.training.reduced.push_back(std::string(kCombined) + update.name);
+  const Term velocity = update.state(kVelocityAhead, first_velocity(update));
+  const Term gradient = scaled(update, cast_to(update.type, update.gradient), "dampeningScaleFactor1");
+  update.set_state(kVelocityAhead, velocity + gradient, false);
+  update.builder.training.reduced.push_back(std::string(kVelocityAhead) + update.name);
 }
 
 void update_by_sgd(WeightUpdate& update) {

@@ -5,7 +5,7 @@ namespace podium::ir {
 Term UpdateBuilder::scalar(std::string_view name, std::string_view weight, DataType type) {
   const OptimizerValue value = hyper_parameter(name, optimizer, weight, contributions);
   if (value.constant) return number(value.value, type);
-  std::string input = hyper_parameter_input(name, optimizer, weight, type);
+  std::string input = hyper_parameter_input(name, optimizer, weight, contributions, type);
   auto found = inputs_.find(input);
   if (found == inputs_.end()) {
     training.hyper_parameters.push_back(input);
@@ -46,6 +46,12 @@ void UpdateBuilder::run_at(const std::vector<Attribute>& place, bool outer) {
 bool WeightUpdate::is_constant(std::string_view value, double number) const {
   const OptimizerValue found = hyper_parameter(value, builder.optimizer, name, builder.contributions);
   return found.constant && found.value == number;
+}
+
+Term WeightUpdate::quotient(Term dividend, Term divisor, std::string_view eps) const {
+  const OptimizerValue found = hyper_parameter(eps, builder.optimizer, name, builder.contributions);
+  if (found.constant && filled(type, {}, found.value).to_number() != 0) return dividend / divisor;
+  return choose(dividend.with("Equal", dividend.like(0)), dividend, dividend / divisor);
 }
 
 Term WeightUpdate::value() const { return cast_to(type, builder.term_of(weight)); }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,8 @@ class UpdateBuilder {
   const Optimizer& optimizer;
   const Contributions& contributions;
   const std::map<std::string, Tensor>& saved;  ///< state that training goes on with, by name
+  /// Of the factor of automatic loss scaling, where optimizer states keep the loss scale: gradients keep it, too.
+  std::optional<Term> inverse_scale = {};
 
   Term term_of(ValueId id) { return term(context_, id); }
   Term number(double value, DataType type) { return term_of(builder_.constant(filled(type, {}, value))); }
@@ -60,6 +63,10 @@ struct WeightUpdate {
 
   Term scalar(std::string_view value) const { return builder.scalar(value, name, type); }
   bool is_constant(std::string_view value, double number) const;
+  /// dividend / divisor, whose last summand is `eps`. Where that can be 0, and be it that its type holds
+  /// nothing as small, 0 divided by anything is 0: elements that no gradient has reached take no step, nor do
+  /// those that fill up the last part of a tensor.
+  Term quotient(Term dividend, Term divisor, std::string_view eps) const;
   /// The weight, in the type of the equations.
   Term value() const;
   void set(Term value) const;
@@ -71,6 +78,11 @@ struct WeightUpdate {
 
 Term cast_to(DataType type, Term term);
 
+/// Before the name of a weight, that of a velocity that runs one update ahead (PopART's SGD1).
+inline constexpr std::string_view kVelocityAhead = "Accl___";
+/// What such a velocity holds before the first gradient: the weight's decay.
+Tensor first_velocity(const Tensor& weight, std::string_view name, const Optimizer& optimizer,
+                      DataType stored);
 /// Whether micro-batches of this weight accumulate straight into the velocity.
 bool accumulates_into_velocity(const WeightUpdate& update);
 /// Appends the accumulation into the velocity: an inner update, or nothing without accumulation.

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "ir/error.h"
 
 namespace podium::ir {
@@ -35,6 +37,12 @@ TEST(CheckOptimizer, NamesValuesOutOfRange) {
   EXPECT_EQ(sgd("momentum", {-1}), "momentum is -1, it must be at least 0");
   EXPECT_EQ(sgd("dampening", {-1}), "dampening is -1, it must be at least 0");
   EXPECT_EQ(sgd("velocityScaling", {0}), "velocityScaling is 0, it must be above 0");
+  EXPECT_EQ(sgd("momentum", {std::nan("")}), "momentum is nan, it must be at least 0");
+  EXPECT_EQ(refusal(OptimizerKind::Adam, {{"eps", {-1}}}), "eps is -1, it must be at least 0");
+  EXPECT_EQ(refusal(OptimizerKind::Adam, {{"eps", {0}}}), "");
+  EXPECT_EQ(refusal(OptimizerKind::RmsProp, {{"alpha", {-1}}}), "alpha is -1, it must be at least 0");
+  EXPECT_EQ(refusal(OptimizerKind::Lamb, {{"maxWeightNorm", {-1}}}),
+            "maxWeightNorm is -1, it must be at least 0");
   EXPECT_EQ(refusal(OptimizerKind::Adam, {{"beta2", {1}}}), "beta2 is 1, it must be at least 0 and below 1");
 }
 
@@ -51,8 +59,16 @@ TEST(CheckOptimizer, NamesOptionsThatExcludeEachOther) {
   adam.nesterov = true;
   EXPECT_EQ(refusal(adam), "Adam has no nesterov momentum, only SGD has");
   Optimizer unscaled = make_optimizer(OptimizerKind::Sgd);
-  unscaled.loss_scaling = {0};
-  EXPECT_EQ(refusal(unscaled), "loss scaling is 0, it must be another number");
+  for (const double scaling : {0.0, std::nan("")}) {
+    unscaled.loss_scaling = {scaling};
+    EXPECT_EQ(refusal(unscaled), fmt::format("loss scaling is {}, it must be another number", scaling));
+  }
+  Optimizer scaled = make_optimizer(OptimizerKind::Sgd);
+  scaled.scaled_state = true;
+  EXPECT_EQ(refusal(scaled), "SGD cannot keep scaled states, only Adam's family can");
+  Optimizer tensorflow = make_optimizer(OptimizerKind::AdaGrad);
+  tensorflow.tensorflow_rms = true;
+  EXPECT_EQ(refusal(tensorflow), "AdaGrad has no TensorFlow variant, only RMSProp has");
   Optimizer narrow = make_optimizer(OptimizerKind::Sgd);
   narrow.state_type = DataType::Int32;
   EXPECT_EQ(refusal(narrow), "optimizer state of type int32, float or float16 needed");

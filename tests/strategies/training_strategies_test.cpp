@@ -176,7 +176,11 @@ importer::Model load(std::size_t model) {
 using State = std::map<std::string, Tensor>;
 
 State train(std::size_t model, const Setting& setting) {
-  TrainingOptions options{.session = {.fuse = false, .strategy = setting.options, .clock = true}, .loss = "loss"};
+  TrainingOptions options;
+  options.session.fuse = false;
+  options.session.strategy = setting.options;
+  options.session.clock = true;
+  options.loss = "loss";
   options.optimizer = setting.optimizer;
   TrainingSession session(load(model), options);
   const auto count = static_cast<std::size_t>(setting.options.batches_per_step * setting.options.accumulation_factor *

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "importer/import.h"
 #include "importer/tensor_file.h"
 #include "tests/support/run_program.h"
 
@@ -207,6 +208,31 @@ TEST(Train, EstimatesAStepWithoutData) {
                                            " --quiet --optimizer sgd --loss cross-entropy --estimate");
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("time of a step"));
+}
+
+// Of what --save has written.
+double saved_number(const std::string& file, const std::string& name) {
+  const importer::Model model = importer::import_model(file);
+  for (const ir::Value& value : model.graph.values) {
+    if (value.name == name && value.constant) return value.constant->to_number();
+  }
+  return 0;
+}
+
+TEST(Train, FollowsTheGradientsOfFloat16WithItsLossScale) {
+  const TemporaryFolder folder;
+  const std::string model = small_model(folder);
+  const std::string flags = "--loss cross-entropy --micro-batch 20 --loss-scale auto ";
+  const auto command = [&](const std::string& more) {
+    return train(model, flags + "--precision float16 " + more);
+  };
+  const std::string saved = folder.file("saved.onnx");
+  const ProgramResult result = run_program(command("--epochs 2 --save " + saved));
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_LT(last_number(result.out, "loss "), 2.2);
+  // Gradients of a mean are small: every one of the 10 updates has doubled the scale.
+  EXPECT_EQ(saved_number(saved, "lossScaleUpdateFactor"), 1024);
+  expect_refused(train(model, flags), 1, "no gradient of type float16 to follow");
 }
 
 TEST(Train, RefusesWhatDoesNotFit) {

@@ -90,13 +90,16 @@ TEST(ReadOptions, ReadsAnchorsAsAWordOrInFull) {
 TEST(ReadOptions, ReadsTrainingOptions) {
   const Options options = read(R"({"enableGradientAccumulation": true, "accumulationFactor": 8,
     "accumulationAndReplicationReductionType": "Mean", "meanAccumulationAndReplicationReductionStrategy": "Running",
-    "automaticLossScalingSettings": {"enabled": true, "binEdgeLocation": 0.25, "updatePeriod": 5}})");
+    "automaticLossScalingSettings": {"enabled": true, "binEdgeLocation": 0.25, "updatePeriod": 5,
+      "gradientTensorTrackingMethod": "GradientsOfUserSpecifiedTensors", "toTrackTensors": ["a", "b"]}})");
   EXPECT_EQ(options.accumulation_factor, 8);
   EXPECT_EQ(options.reduction, Reduction::Mean);
   EXPECT_EQ(options.mean_strategy, MeanStrategy::Running);
   EXPECT_TRUE(options.loss_scaling.automatic);
   EXPECT_EQ(options.loss_scaling.bin_edge, 0.25);
   EXPECT_EQ(options.loss_scaling.period, 5);
+  EXPECT_EQ(options.loss_scaling.tracking, GradientTracking::OfTensors);
+  EXPECT_EQ(options.loss_scaling.tensors, (std::vector<std::string>{"a", "b"}));
 }
 
 TEST(ReadOptions, LeavesWhatTheDocumentDoesNotName) {
@@ -117,11 +120,11 @@ TEST(ReadOptions, ASwitchThatIsOffResetsItsCount) {
 TEST(ReadOptions, NotesOnceWhatHasNoEffect) {
   Notes notes;
   read_options(
-      R"({"logDir": "/tmp", "constantWeights": false, "enableOutlining": false, "batchSerializationSettings": {"method": "Loop"}})",
+      R"({"logDir": "/tmp", "enableOutlining": false, "batchSerializationSettings": {"method": "Loop"}})",
       "o.json", notes);
   EXPECT_THAT(notes,
               ElementsAre("o.json: no effect on a simulated device: batchSerializationSettings.method, "
-                          "constantWeights, enableOutlining, logDir"));
+                          "enableOutlining, logDir"));
 }
 
 TEST(ReadOptions, KnowsHowProductsSumUp) {

@@ -286,6 +286,19 @@ TEST(TrainingSession, RefusesAModelWithoutWeights) {
   EXPECT_THAT(refusal(kBare, with({})), HasSubstr("no initializer"));
 }
 
+TEST(TrainingSession, RefusesALocationForNoTensor) {
+  TrainingOptions options = with({}, 0.5, 0.9);
+  const ir::TensorLocation off_chip{.storage = ir::Storage::OffChip};
+  options.session.strategy.location_overrides = {{"w", off_chip}, {"y", off_chip}, {"Accl___w", off_chip}};
+  EXPECT_EQ(refusal(kLinear, options), "");
+  options.session.strategy.location_overrides = {{"Accl1___w", off_chip}};
+  EXPECT_THAT(
+      refusal(kLinear, options),
+      HasSubstr(
+          "tensorLocationSettingsOverride 'Accl1___w': the model has no tensor of this name, the nearest "
+          "is 'Accl___w'"));
+}
+
 TEST(TrainingSession, RefusesInputsOfAnotherSize) {
   TrainingSession session(model_of(kLinear), with({.batches_per_step = 2}));
   const std::vector<ir::Datum> inputs{floats({1, 2})};

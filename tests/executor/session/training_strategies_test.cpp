@@ -176,12 +176,18 @@ TEST(TrainingStrategies, LeaveNumbersWholeWhateverIsAsked) {
 }
 
 // What the loss is scaled by after six updates in halves: gradients of all places count.
-float loss_scale(Options strategy) {
+float loss_scale(Options strategy, bool states_keep_it) {
   strategy.batches_per_step = 6;
   strategy.loss_scaling.automatic = true;
   TrainingOptions options{.loss = "loss"};
   options.session.strategy = strategy;
   options.optimizer = ir::make_optimizer(ir::OptimizerKind::Sgd, {{"learningRate", {0.01}}});
+  if (states_keep_it) {
+    options.optimizer = ir::make_optimizer(ir::OptimizerKind::Adam, {{"learningRate", {0.01}}});
+    options.optimizer.scaled_state = true;
+    options.optimizer.state_type = ir::DataType::Float;
+    options.optimizer.clip_norms = {{.max_norm = 1}};
+  }
   options.optimizer.loss_scaling = {4096, false};
   importer::Model model = importer::import_text(model_text(kModel));
   ir::set_precision(model.graph, ir::DataType::Float16);
@@ -192,21 +198,25 @@ float loss_scale(Options strategy) {
   return session.optimizer_state().at("lossScaleUpdateFactor").values<float>()[0];
 }
 
+void expect_one_loss_scale(int replicas, bool states_keep_it) {
+  const Options alone{.accumulation_factor = 4, .replicas = replicas};
+  const float wanted = loss_scale(alone, states_keep_it);
+  EXPECT_NE(wanted, 64);  // six times doubled: nothing counts as large
+  Options sharded = alone;
+  sharded.virtual_graph_mode = VirtualGraphMode::Auto;
+  sharded.ipus = 2 * replicas;
+  EXPECT_EQ(loss_scale(sharded, states_keep_it), wanted);
+  Options pipelined = sharded;
+  pipelined.pipelining = true;
+  EXPECT_EQ(loss_scale(pipelined, states_keep_it), wanted);
+  Options phased = sharded;
+  run_in_phases(phased);
+  EXPECT_EQ(loss_scale(phased, states_keep_it), wanted);
+}
+
 TEST(TrainingStrategies, ScaleTheLossByTheGradientsOfAllPlaces) {
   for (const int replicas : {1, 2}) {
-    const Options alone{.accumulation_factor = 4, .replicas = replicas};
-    const float wanted = loss_scale(alone);
-    EXPECT_NE(wanted, 64);  // six times doubled: nothing counts as large
-    Options sharded = alone;
-    sharded.virtual_graph_mode = VirtualGraphMode::Auto;
-    sharded.ipus = 2 * replicas;
-    EXPECT_EQ(loss_scale(sharded), wanted);
-    Options pipelined = sharded;
-    pipelined.pipelining = true;
-    EXPECT_EQ(loss_scale(pipelined), wanted);
-    Options phased = sharded;
-    run_in_phases(phased);
-    EXPECT_EQ(loss_scale(phased), wanted);
+    for (const bool states_keep_it : {false, true}) expect_one_loss_scale(replicas, states_keep_it);
   }
 }
 

@@ -5,10 +5,15 @@
 
 #include <cmath>
 
+#include "executor/session/host_arrays.h"
 #include "ir/builder.h"
+#include "ir/element.h"
 #include "ir/infer.h"
+#include "ir/passes/make_training.h"
+#include "ir/passes/set_precision.h"
 #include "tests/support/graph_text.h"
 #include "tests/support/run_text.h"
+#include "tests/support/train_graph.h"
 
 namespace podium::ir {
 namespace {
@@ -93,6 +98,34 @@ TEST(AddLoss, TakesNoProbabilityAsLessThanTheSmallest) {
   EXPECT_NEAR(probability_loss({0.25F, 0.75F, 0.5F, 0.5F}), -(std::log(0.25) + std::log(0.5)) / 2, 1e-6);
   EXPECT_NEAR(probability_loss({0, 1, 0.5F, 0.5F}, {.reduction = LossReduction::Sum}),
               -(std::log(1e-7) + std::log(0.5)), 1e-5);
+}
+
+// What two samples pull their probabilities with, at a learning rate.
+std::vector<float> probabilities_after_a_step(DataType type, double rate) {
+  Graph graph = testing::graph_of(
+      "g (float[2,2] x) => (float[2,2] y) <float[2,2] w = {0, 1, 0.5, 0.5}> { y = Mul (w, x) }");
+  set_precision(graph, type);
+  infer(graph);
+  const std::string loss =
+      add_loss(graph, LossKind::NegativeLogLikelihood, "y", "label", {.reduction = LossReduction::Sum});
+  const std::vector<Variable> weights = take_weights(graph, {"w"});
+  testing::GraphTrainer trainer(make_training(
+      std::move(graph), {.loss = loss,
+                         .weights = weights,
+                         .optimizer = make_optimizer(OptimizerKind::Sgd, {{"learningRate", {rate}}})}));
+  trainer.step({{{"x", filled(type, {2, 2}, 1)}, {"label", labels({0, 1})}}});
+  return testing::values<float>(cast(trainer.variable("w"), DataType::Float));
+}
+
+// A sample whose own class has no probability is not lost: it pulls with one over the smallest probability.
+TEST(AddLoss, PullsAProbabilityBelowTheSmallestAsTheSmallest) {
+  const std::vector<float> found = probabilities_after_a_step(DataType::Float, 1e-8);
+  EXPECT_NEAR(found[0], 1e-8 / 1e-7, 1e-8);
+  EXPECT_EQ(found[1], 1);
+  EXPECT_EQ(found[2], 0.5F);
+  EXPECT_NEAR(found[3], 0.5 + 1e-8 / 0.5, 1e-7);
+  // 6.104e-05 is 2^-14 in float16.
+  EXPECT_EQ(probabilities_after_a_step(DataType::Float16, 0x1p-16)[0], 0.25F);
 }
 
 TEST(AddLoss, TakesLogarithmsAsTheyAre) {

@@ -260,6 +260,12 @@ TEST(AutomaticLossScaling, NamesWhatDoesNotFit) {
             "automatic loss scaling: thresholdUpperCountProportion is -1, it must be from 0 to 1");
   EXPECT_THAT(scaling_refusal({.tensors = {"p"}}, false),
               HasSubstr("1 tensors to track found, none is needed"));
+  EXPECT_THAT(scaling_refusal({.tracked = TrackedGradients::OfTensors}, false),
+              HasSubstr("0 tensors to track found, some are needed"));
+  EXPECT_THAT(scaling_refusal({.tracked = TrackedGradients::OfTensors, .tensors = {"nowhere"}}, false),
+              HasSubstr("there is no tensor 'nowhere' whose gradient could be followed"));
+  EXPECT_THAT(scaling_refusal({.update_period = 0}, false),
+              HasSubstr("updatePeriod is 0, it must be at least 1"));
 }
 
 }  // namespace

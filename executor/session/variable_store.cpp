@@ -1,0 +1,126 @@
+#include "executor/session/variable_store.h"
+
+#include <cstring>
+
+#include "annotate/metadata.h"
+
+namespace podium {
+namespace {
+
+// Whose optimizer state a name is: "Accl1___w" is w's.
+std::string_view weight_of_state(std::string_view name) {
+  constexpr std::string_view kSeparator = "___";
+  const std::size_t at = name.find(kSeparator);
+  return at == std::string_view::npos ? std::string_view() : name.substr(at + kSeparator.size());
+}
+
+ir::Type without_leading(ir::Type type) {
+  type.dims.erase(type.dims.begin());
+  return type;
+}
+
+ir::Tensor row(const ir::Tensor& all, std::size_t index) {
+  ir::Tensor one(all.type(), without_leading(all.type_and_dims()).dims);
+  std::memcpy(one.raw(), static_cast<const std::byte*>(all.raw()) + index * one.bytes(), one.bytes());
+  return one;
+}
+
+ir::Tensor rows(const std::vector<ir::Tensor>& parts) {
+  ir::Dims dims = parts.front().dims();
+  dims.insert(dims.begin(), std::ssize(parts));
+  ir::Tensor all(parts.front().type(), dims);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    std::memcpy(static_cast<std::byte*>(all.raw()) + i * parts[i].bytes(), parts[i].raw(), parts[i].bytes());
+  }
+  return all;
+}
+
+// The group of a variable that is a weight, or the state of one.
+const ir::ReplicaGroup* find_group(const GroupsByName& groups, std::string_view name) {
+  auto found = groups.find(name);
+  if (found == groups.end()) found = groups.find(weight_of_state(name));
+  return found == groups.end() ? nullptr : &found->second;
+}
+
+}  // namespace
+
+GroupsByName own_groups(const importer::ModelInfo& info, int replicas) {
+  GroupsByName groups;
+  for (const auto& [name, group] : annotate::read_metadata(info.metadata).variable_groups) {
+    try {
+      if (executor::replica_groups(group, replicas).size() > 1) groups.emplace(name, group);
+    } catch (const Error& error) {
+      throw error.at(fmt::format("metadata for initializer '{}'", name));
+    }
+  }
+  return groups;
+}
+
+TensorsByName take_group_values(importer::Model& model, const GroupsByName& groups, int replicas) {
+  TensorsByName taken;
+  if (groups.empty()) return taken;
+  for (ir::Value& value : model.graph.values) {
+    if (!value.constant && !value.data_left_out) continue;
+    const ir::ReplicaGroup* group = find_group(groups, value.name);
+    if (group == nullptr) continue;
+    const std::int64_t count = std::ssize(executor::replica_groups(*group, replicas));
+    if (value.type.rank() == 0 || value.type.dims[0] != count) {
+      throw Error(
+          "initializer '{}': {} found, a leading axis of {} needed: one value for each group of replicas",
+          value.name, to_string(value.type), count);
+    }
+    value.type = without_leading(value.type);
+    if (!value.constant) continue;
+    taken.emplace(value.name, *value.constant);
+    value.constant = row(*value.constant, 0);
+  }
+  return taken;
+}
+
+VariableStore::VariableStore(const std::vector<ir::Variable>& variables, GroupsByName groups,
+                             const executor::Program& program) {
+  std::map<std::string_view, executor::BufferId> buffers;
+  for (std::size_t i = 0; i < program.buffers.size(); ++i) {
+    const executor::Buffer& buffer = program.buffers[i];
+    if (buffer.persistent) buffers.emplace(buffer.name, executor::BufferId{static_cast<std::int32_t>(i)});
+  }
+  for (const ir::Variable& variable : variables) {
+    const auto group = groups.find(variable.weight.empty() ? variable.name : variable.weight);
+    const ir::ReplicaGroup shared_by = group == groups.end() ? ir::ReplicaGroup{} : group->second;
+    places_.emplace(variable.name,
+                    Place{buffers.at(variable.name), executor::replica_groups(shared_by, program.replicas)});
+  }
+}
+
+ir::Tensor VariableStore::contents(const numeric::Engine& engine, const std::string& name,
+                                   Retrieval retrieval) const {
+  const Place& place = places_.at(name);
+  if (retrieval == Retrieval::OnePerGroup && place.groups.size() == 1) return engine.contents(place.buffer);
+  std::vector<ir::Tensor> values;
+  if (retrieval == Retrieval::OnePerGroup) {
+    for (const std::vector<int>& group : place.groups) {
+      values.push_back(engine.contents(place.buffer, group.front()));
+    }
+  } else {
+    for (int replica = 0; replica < engine.program().replicas; ++replica) {
+      values.push_back(engine.contents(place.buffer, replica));
+    }
+  }
+  return rows(values);
+}
+
+void VariableStore::set(numeric::Engine& engine, const std::string& name, const ir::Tensor& value) const {
+  const Place& place = places_.at(name);
+  ir::Type type = engine.program()[place.buffer].type;
+  if (place.groups.size() > 1) type.dims.insert(type.dims.begin(), std::ssize(place.groups));
+  if (value.type_and_dims() != type) {
+    throw Error("'{}': {} found, {} needed", name, to_string(value.type_and_dims()), to_string(type));
+  }
+  if (place.groups.size() == 1) return engine.set_contents(place.buffer, value);
+  for (std::size_t g = 0; g < place.groups.size(); ++g) {
+    const ir::Tensor own = row(value, g);
+    for (int replica : place.groups[g]) engine.set_contents(place.buffer, own, replica);
+  }
+}
+
+}  // namespace podium

@@ -1,0 +1,53 @@
+// Variables as a session's user sees them: by name, with all that replicas have of them (semantics,
+// section 6.3).
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "executor/numeric/engine.h"
+#include "importer/import.h"
+#include "ir/placement.h"
+#include "ir/training.h"
+
+namespace podium {
+
+using TensorsByName = std::map<std::string, ir::Tensor>;
+using GroupsByName = std::map<std::string, ir::ReplicaGroup, std::less<>>;
+
+/// What comes back of a variable: one value a group of replicas that share it, [groups, ...], of one group
+/// the value alone; or one a replica, [replicas, ...].
+enum class Retrieval : std::uint8_t { OnePerGroup, AllReplicas };
+
+/// The weights of which groups of replicas have values of their own, as the model's metadata say. Error for
+/// groups that do not divide the replicas.
+GroupsByName own_groups(const importer::ModelInfo& info, int replicas);
+
+/// Initializers of such weights, and of their optimizer state, have a leading axis of groups. Takes it off,
+/// leaves the value of the first group, and gives the whole tensors. Error for one without that axis.
+TensorsByName take_group_values(importer::Model& model, const GroupsByName& groups, int replicas);
+
+/// Finds variables in an engine.
+class VariableStore {
+ public:
+  VariableStore() = default;
+  VariableStore(const std::vector<ir::Variable>& variables, GroupsByName groups,
+                const executor::Program& program);
+
+  bool contains(const std::string& name) const { return places_.contains(name); }
+  executor::BufferId buffer(const std::string& name) const { return places_.at(name).buffer; }
+  ir::Tensor contents(const numeric::Engine& engine, const std::string& name,
+                      Retrieval retrieval = Retrieval::OnePerGroup) const;
+  /// The value has the form of OnePerGroup. Error for another type or shape.
+  void set(numeric::Engine& engine, const std::string& name, const ir::Tensor& value) const;
+
+ private:
+  struct Place {
+    executor::BufferId buffer;
+    std::vector<std::vector<int>> groups;  ///< the replicas that share it
+  };
+  std::map<std::string, Place> places_;
+};
+
+}  // namespace podium
