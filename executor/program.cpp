@@ -15,10 +15,10 @@ struct PrintStep {
   std::string slot(const Slot& slot) const {
     if (!slot.buffer.valid()) return "_";
     const Buffer& buffer = program[slot.buffer];
-    std::string text = fmt::format("{}@{}", buffer.name, buffer.processor);
+    std::string text = fmt::format("{}@{}", name_of(program, slot), buffer.processor);
     if (buffer.memory == Memory::IO) text += ".io";
     if (buffer.memory == Memory::Streaming) text += ".streaming";
-    if (buffer.slots == 1) return text;
+    if (buffer.slots == 1 || !buffer.rows.empty()) return text;
     if (slot.stride == 0) return fmt::format("{}[{}]", text, slot.index);
     return fmt::format("{}[{}+{}i]", text, slot.index, slot.stride);
   }
@@ -33,7 +33,7 @@ struct PrintStep {
   std::string operator()(const StoreToHost& step) const { return fmt::format("store {} to host", slot(step.from)); }
   std::string operator()(const Compute& step) const {
     const Block& block = program[step.block];
-    return fmt::format("compute {} on ipu {}: ({}) -> ({})", block.name, block.processor, slots(step.reads),
+    return fmt::format("compute {} on ipu {}: ({}) -> ({})", name_of(program, step), block.processor, slots(step.reads),
                        slots(step.writes));
   }
   std::string operator()(const CopyBetweenProcessors& step) const {
@@ -184,7 +184,8 @@ class VerifyStep {
 
 ir::Type whole_type(const HostTensor& tensor) {
   ir::Type whole = tensor.type;
-  if (tensor.slices > 1 && tensor.slice_axis != kAddedUp) whole.dims[static_cast<std::size_t>(tensor.slice_axis)] *= tensor.slices;
+  const bool joins = tensor.slices > 1 && tensor.slice_axis != kAddedUp;
+  if (joins) whole.dims[static_cast<std::size_t>(tensor.slice_axis)] *= tensor.slices;
   return whole;
 }
 
@@ -200,6 +201,15 @@ std::int64_t device_bytes(const ir::Type& type) {
 }
 
 std::int64_t slot_bytes(const Buffer& buffer) { return device_bytes(slot_type(buffer)); }
+
+const std::string& name_of(const Program& program, const Slot& slot) {
+  const Buffer& buffer = program[slot.buffer];
+  return buffer.rows.empty() ? buffer.name : buffer.rows[static_cast<std::size_t>(slot.index)];
+}
+
+const std::string& name_of(const Program& program, const Compute& step) {
+  return step.name.empty() ? program[step.block].name : step.name;
+}
 
 std::vector<Slot> reads_of(const Step& step) { return slots_of(step, false); }
 std::vector<Slot> writes_of(const Step& step) { return slots_of(step, true); }
@@ -224,8 +234,10 @@ std::string print(const Program& program, const Step& step) { return std::visit(
 std::string print(const Program& program) {
   std::string text;
   for (const Buffer& buffer : program.buffers) {
-    text += fmt::format("buffer {}: {} x {} on ipu {} {}\n", buffer.name, buffer.slots, to_string(slot_type(buffer)),
+    text += fmt::format("buffer {}: {} x {} on ipu {} {}", buffer.name, buffer.slots, to_string(slot_type(buffer)),
                         buffer.processor, name_of(buffer.memory));
+    for (const std::string& row : buffer.rows) text += (&row == buffer.rows.data() ? ", rows " : " ") + row;
+    text += "\n";
   }
   for (const Block& block : program.blocks) {
     text += fmt::format("block {} on ipu {}: {} ops\n", block.name, block.processor, block.graph.ops.size());

@@ -36,6 +36,9 @@ struct Buffer {
   std::vector<ir::Tensor> initial = {};
   /// Keeps what it holds from run to run: a variable. Streaming memory does so in any case.
   bool persistent = false;
+  /// Names of what the slots hold where each holds a tensor of its own: a remote buffer of rows. Empty:
+  /// `name`.
+  std::vector<std::string> rows = {};
   /// Set by plan_memory: taken during the whole run; else from the first write to the `frees` of a step.
   bool always_live = false;
 };
@@ -76,6 +79,7 @@ struct Compute {
   BlockId block;
   std::vector<Slot> reads;
   std::vector<Slot> writes;
+  std::string name = {};  ///< where the block runs under several; empty: the block's
 };
 
 /// Brings the next micro-batch of input number `input` of the model from the host.
@@ -179,6 +183,11 @@ struct Program {
   Block& operator[](BlockId id) { return blocks[static_cast<std::size_t>(id.index)]; }
   const Block& operator[](BlockId id) const { return blocks[static_cast<std::size_t>(id.index)]; }
 };
+
+/// The name of what a slot holds.
+const std::string& name_of(const Program& program, const Slot& slot);
+/// What a run of a block is called.
+const std::string& name_of(const Program& program, const Compute& step);
 
 /// The slots that a step reads and writes itself; none of a Repeat.
 std::vector<Slot> reads_of(const Step& step);

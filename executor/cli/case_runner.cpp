@@ -119,12 +119,21 @@ Prepared prepare(const importer::Model& model, const Inputs& inputs, const Sessi
   return {{model, options}, std::move(data), times, leading};
 }
 
+int count_computes(const std::vector<executor::Step>& steps) {
+  int count = 0;
+  for (const executor::Step& step : steps) {
+    if (const auto* repeat = std::get_if<executor::Repeat>(&step.action)) count += count_computes(repeat->body);
+    if (std::holds_alternative<executor::Compute>(step.action)) ++count;
+  }
+  return count;
+}
+
 // Under the strategy where the model can be, else on one processor; then `unsplit` says why.
 Prepared prepare(const importer::Model& model, const Inputs& inputs, SessionOptions options,
                  std::string& unsplit) {
   try {
     Prepared prepared = prepare(model, inputs, options);
-    const bool is_whole = prepared.session.program().blocks.size() <= 1;
+    const bool is_whole = count_computes(prepared.session.program().steps) <= 1;
     if (options.strategy.phases.phases > 1 && is_whole) unsplit = "all its ops are in one phase";
     return prepared;
   } catch (const Error& error) {

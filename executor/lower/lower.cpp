@@ -10,6 +10,7 @@
 #include "executor/lower/recompute.h"
 #include "executor/lower/reductions.h"
 #include "executor/lower/shard_variables.h"
+#include "executor/lower/share.h"
 #include "executor/lower/split_collectives.h"
 #include "executor/lower/stash_weights.h"
 #include "executor/lower/strategies.h"
@@ -169,6 +170,8 @@ executor::Program lower(ir::Graph graph, const ir::Placement& given, const Optio
   } else {
     program = build(graph, placement, options, heard);
   }
+  share_blocks(program);
+  share_remote_buffers(program);
   plan_memory(program);
   verify(program);
   return program;
@@ -197,6 +200,8 @@ executor::Program lower(ir::Training training, const ir::Placement& given, const
   if (training.slices > 1) slice_host_tensors(program, training, options);
   split_collectives(program);
   stream_variables(program, locations);
+  share_blocks(program);
+  share_remote_buffers(program);
   plan_memory(program);
   verify(program);
   return program;

@@ -203,26 +203,26 @@ std::span<const Datum> Engine::run(std::span<const Datum> inputs) {
   return state.outputs.results();
 }
 
-ir::Tensor Engine::contents(executor::BufferId buffer, int replica) const {
+ir::Tensor Engine::contents(const Slot& slot, int replica) const {
   const State& state = *state_;
-  const executor::Buffer& properties = state.program[buffer];
-  if (properties.shards == 1) return state.memories[at(replica)].contents(buffer);
+  const executor::Buffer& properties = state.program[slot.buffer];
+  if (properties.shards == 1) return state.memories[at(replica)].contents(slot);
   for (const std::vector<int>& members : executor::replica_groups(properties.group, state.program.replicas)) {
     if (std::find(members.begin(), members.end(), replica) == members.end()) continue;
     std::vector<ir::Tensor> parts;
-    for (int member : members) parts.push_back(state.memories[at(member)].contents(buffer));
+    for (int member : members) parts.push_back(state.memories[at(member)].contents(slot));
     return join_parts(parts, properties.type);
   }
   IR_CHECK(false, "replica {} is in no group", replica);
 }
 
-void Engine::set_contents(executor::BufferId buffer, const ir::Tensor& value) {
-  for (int replica = 0; replica < state_->program.replicas; ++replica) set_contents(buffer, value, replica);
+void Engine::set_contents(const Slot& slot, const ir::Tensor& value) {
+  for (int replica = 0; replica < state_->program.replicas; ++replica) set_contents(slot, value, replica);
 }
 
-void Engine::set_contents(executor::BufferId buffer, const ir::Tensor& value, int replica) {
-  IR_CHECK(value.type_and_dims() == state_->program[buffer].type);
-  state_->memories[at(replica)].set_contents(buffer, value);
+void Engine::set_contents(const Slot& slot, const ir::Tensor& value, int replica) {
+  IR_CHECK(value.type_and_dims() == state_->program[slot.buffer].type);
+  state_->memories[at(replica)].set_contents(slot, value);
 }
 
 const executor::Program& Engine::program() const { return state_->program; }

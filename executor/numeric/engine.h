@@ -23,13 +23,13 @@ class Engine {
   /// slot that no step has filled.
   std::span<const ir::Datum> run(std::span<const ir::Datum> inputs);
 
-  /// What a persistent buffer holds, the parts of a sharded one put together: the first replica's, or that of the
-  /// replica given.
-  ir::Tensor contents(executor::BufferId buffer, int replica = 0) const;
-  /// Gives every replica's buffer that value, or its part of it. The tensor has the buffer's type.
-  void set_contents(executor::BufferId buffer, const ir::Tensor& value);
+  /// What a slot of a persistent buffer holds, the parts of a sharded one put together: the first replica's, or
+  /// that of the replica given.
+  ir::Tensor contents(const executor::Slot& slot, int replica = 0) const;
+  /// Gives every replica's slot that value, or its part of it. The tensor has the buffer's type.
+  void set_contents(const executor::Slot& slot, const ir::Tensor& value);
   /// The same for one replica.
-  void set_contents(executor::BufferId buffer, const ir::Tensor& value, int replica);
+  void set_contents(const executor::Slot& slot, const ir::Tensor& value, int replica);
 
   /// The graphs of its blocks and the initial tensors of its buffers have gone into the preparation, so that
   /// weights are in memory once.

@@ -63,14 +63,14 @@ ir::Tensor Memory::part_of(const Buffer& buffer, const ir::Tensor& whole) const 
   return part;
 }
 
-const ir::Tensor& Memory::contents(executor::BufferId buffer) const {
-  const Cell& found = cells_[at(buffer)].front();
-  IR_CHECK(found.filled, "buffer {} holds nothing", (*program_)[buffer].name);
+const ir::Tensor& Memory::contents(const Slot& slot) const {
+  const Cell& found = cells_[at(slot.buffer)][static_cast<std::size_t>(slot.index)];
+  IR_CHECK(found.filled, "{} holds nothing", name_of(*program_, slot));
   return found.value.tensor;
 }
 
-void Memory::set_contents(executor::BufferId buffer, const ir::Tensor& whole) {
-  cells_[at(buffer)].front() = {part_of((*program_)[buffer], whole), true};
+void Memory::set_contents(const Slot& slot, const ir::Tensor& whole) {
+  cells_[at(slot.buffer)][static_cast<std::size_t>(slot.index)] = {part_of((*program_)[slot.buffer], whole), true};
 }
 
 void Memory::start() {

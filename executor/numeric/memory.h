@@ -23,10 +23,10 @@ class Memory {
   /// group, zeros behind the end. `program` outlives the memory; its initial tensors are not needed any more.
   Memory(const executor::Program& program, int replica);
 
-  /// What slot 0 of a buffer that keeps its contents holds.
-  const ir::Tensor& contents(executor::BufferId buffer) const;
+  /// What a slot of a buffer that keeps its contents holds.
+  const ir::Tensor& contents(const executor::Slot& slot) const;
   /// Fills it with a tensor, or with the replica's part of one.
-  void set_contents(executor::BufferId buffer, const ir::Tensor& whole);
+  void set_contents(const executor::Slot& slot, const ir::Tensor& whole);
   /// Before a run: variables and streaming memory keep what they hold, the rest holds its initial values or nothing.
   void start();
   /// InternalError, which names the step, when nothing has filled the slot.

@@ -79,31 +79,34 @@ TensorsByName take_group_values(importer::Model& model, const GroupsByName& grou
 
 VariableStore::VariableStore(const std::vector<ir::Variable>& variables, GroupsByName groups,
                              const executor::Program& program) {
-  std::map<std::string_view, executor::BufferId> buffers;
+  std::map<std::string_view, executor::Slot> slots;
   for (std::size_t i = 0; i < program.buffers.size(); ++i) {
     const executor::Buffer& buffer = program.buffers[i];
-    if (buffer.persistent) buffers.emplace(buffer.name, executor::BufferId{static_cast<std::int32_t>(i)});
+    for (int row = 0; buffer.persistent && row < buffer.slots; ++row) {
+      const executor::Slot slot{{static_cast<std::int32_t>(i)}, row};
+      slots.emplace(name_of(program, slot), slot);
+    }
   }
   for (const ir::Variable& variable : variables) {
     const auto group = groups.find(variable.weight.empty() ? variable.name : variable.weight);
     const ir::ReplicaGroup shared_by = group == groups.end() ? ir::ReplicaGroup{} : group->second;
     places_.emplace(variable.name,
-                    Place{buffers.at(variable.name), executor::replica_groups(shared_by, program.replicas)});
+                    Place{slots.at(variable.name), executor::replica_groups(shared_by, program.replicas)});
   }
 }
 
 ir::Tensor VariableStore::contents(const numeric::Engine& engine, const std::string& name,
                                    Retrieval retrieval) const {
   const Place& place = places_.at(name);
-  if (retrieval == Retrieval::OnePerGroup && place.groups.size() == 1) return engine.contents(place.buffer);
+  if (retrieval == Retrieval::OnePerGroup && place.groups.size() == 1) return engine.contents(place.slot);
   std::vector<ir::Tensor> values;
   if (retrieval == Retrieval::OnePerGroup) {
     for (const std::vector<int>& group : place.groups) {
-      values.push_back(engine.contents(place.buffer, group.front()));
+      values.push_back(engine.contents(place.slot, group.front()));
     }
   } else {
     for (int replica = 0; replica < engine.program().replicas; ++replica) {
-      values.push_back(engine.contents(place.buffer, replica));
+      values.push_back(engine.contents(place.slot, replica));
     }
   }
   return rows(values);
@@ -111,15 +114,15 @@ ir::Tensor VariableStore::contents(const numeric::Engine& engine, const std::str
 
 void VariableStore::set(numeric::Engine& engine, const std::string& name, const ir::Tensor& value) const {
   const Place& place = places_.at(name);
-  ir::Type type = engine.program()[place.buffer].type;
+  ir::Type type = engine.program()[place.slot.buffer].type;
   if (place.groups.size() > 1) type.dims.insert(type.dims.begin(), std::ssize(place.groups));
   if (value.type_and_dims() != type) {
     throw Error("'{}': {} found, {} needed", name, to_string(value.type_and_dims()), to_string(type));
   }
-  if (place.groups.size() == 1) return engine.set_contents(place.buffer, value);
+  if (place.groups.size() == 1) return engine.set_contents(place.slot, value);
   for (std::size_t g = 0; g < place.groups.size(); ++g) {
     const ir::Tensor own = row(value, g);
-    for (int replica : place.groups[g]) engine.set_contents(place.buffer, own, replica);
+    for (int replica : place.groups[g]) engine.set_contents(place.slot, own, replica);
   }
 }
 

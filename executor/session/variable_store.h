@@ -36,7 +36,7 @@ class VariableStore {
                 const executor::Program& program);
 
   bool contains(const std::string& name) const { return places_.contains(name); }
-  executor::BufferId buffer(const std::string& name) const { return places_.at(name).buffer; }
+  executor::BufferId buffer(const std::string& name) const { return places_.at(name).slot.buffer; }
   ir::Tensor contents(const numeric::Engine& engine, const std::string& name,
                       Retrieval retrieval = Retrieval::OnePerGroup) const;
   /// The value has the form of OnePerGroup. Error for another type or shape.
@@ -44,7 +44,7 @@ class VariableStore {
 
  private:
   struct Place {
-    executor::BufferId buffer;
+    executor::Slot slot;
     std::vector<std::vector<int>> groups;  ///< the replicas that share it
   };
   std::map<std::string, Place> places_;

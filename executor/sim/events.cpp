@@ -16,11 +16,12 @@ std::size_t at(int number) { return static_cast<std::size_t>(number); }
 
 // The block, or what moves.
 std::string name_of(const Program& program, const Step& step) {
-  if (const auto* compute = std::get_if<executor::Compute>(&step.action)) return program[compute->block].name;
+  if (const auto* compute = std::get_if<executor::Compute>(&step.action)) return name_of(program, *compute);
   if (const auto* store = std::get_if<executor::StoreToHost>(&step.action)) {
     return program.outputs[at(store->output)].name;
   }
-  return program[writes_of(step).front().buffer].name;
+  if (const auto* load = std::get_if<executor::LoadRemote>(&step.action)) return name_of(program, load->transfer.from);
+  return name_of(program, writes_of(step).front());
 }
 
 Lane lane_of(const executor::Buffer& buffer) {

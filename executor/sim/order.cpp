@@ -54,8 +54,7 @@ class Explanation {
     const Step& step = *task(number).step;
     const auto* compute = std::get_if<executor::Compute>(&step.action);
     if (compute == nullptr) return fmt::format("\"{}\"", print(program_, step));
-    const executor::Block& block = program_[compute->block];
-    return fmt::format("\"compute {} on ipu {}\"", block.name, block.processor);
+    return fmt::format("\"compute {} on ipu {}\"", name_of(program_, *compute), program_[compute->block].processor);
   }
 
   int first_writer(int slot) const {

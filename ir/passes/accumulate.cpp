@@ -75,9 +75,11 @@ class Accumulation {
     const std::string name = "Accum___" + update.name;
     const Type& weight = training_.graph[update.weight].type;
     const DataType type = builder_.optimizer.accumulator_type.value_or(weight.element);
-    const Tensor zeros = filled(type, weight.dims, 0);
-    const Term accumulator = builder_.variable(
-        {.name = name, .kind = VariableKind::Accumulator, .initial = zeros, .weight = update.name});
+    const ValueId zeros = zeros_of(type, weight.dims);
+    const Term accumulator = builder_.variable({.name = name,
+                                                .kind = VariableKind::Accumulator,
+                                                .initial = *training_.graph[zeros].constant,
+                                                .weight = update.name});
     const Term gradient = cast_to(type, update.gradient);
     if (training_.reduces_by_mean) {
       const Term count = counter(update, type);
@@ -88,10 +90,18 @@ class Accumulation {
       builder_.update(name, accumulator * (count / shares) + whole / shares, false);
     } else {
       builder_.update(name, accumulator + gradient, false);
-      builder_.update(name, builder_.term_of(accumulator.context->builder.constant(zeros)), true);
+      builder_.update(name, builder_.term_of(zeros), true);
     }
     training_.reduced.push_back(name);
     update.gradient = accumulator;
+  }
+
+  // One constant for all accumulators of a type: equal layers become equal blocks, and it is in memory once.
+  ValueId zeros_of(DataType type, const Dims& dims) {
+    ValueId& zeros = zeros_[{type, dims}];
+    if (!zeros.valid())
+      zeros = training_.graph.add_constant(training_.graph.fresh_name("zeros"), filled(type, dims, 0));
+    return zeros;
   }
 
   // How many micro-batches there were before this one; one counter where ops run together.
@@ -111,6 +121,7 @@ class Accumulation {
   std::vector<bool> depends_;
   std::map<ValueId, std::string> reduced_;  // gradients, with the first weight that each is of
   std::set<std::string> counters_;
+  std::map<std::pair<DataType, Dims>, ValueId> zeros_;
 };
 
 }  // namespace

@@ -7,11 +7,10 @@
 
 #include "ir/at.h"
 #include "ir/passes/bodies.h"
+#include "ir/same.h"
 
 namespace podium::ir {
 namespace {
-
-constexpr std::size_t kLargestCompared = 4096;  // bytes of a constant
 
 void mix(std::size_t& hash, std::size_t value) {
   hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL + (hash >> 29U);
@@ -46,28 +45,6 @@ struct HashOf {
     return hash;
   }
 };
-
-bool same(std::int64_t a, std::int64_t b) { return a == b; }
-bool same(float a, float b) { return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b); }
-bool same(const std::string& a, const std::string& b) { return a == b; }
-bool same(const Type& a, const Type& b) { return a == b; }
-bool same(const Body& a, const Body& b) { return a == b; }
-bool same(const Tensor& a, const Tensor& b) {
-  if (a.raw() == b.raw()) return a.type() == b.type() && a.dims() == b.dims();
-  return a.bytes() <= kLargestCompared && identical(a, b);
-}
-template <class T>
-bool same(const std::vector<T>& a, const std::vector<T>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const T& x, const T& y) { return same(x, y); });
-}
-
-bool same_attribute(const Attribute& a, const Attribute& b) {
-  if (a.name != b.name || a.value.index() != b.value.index()) return false;
-  return std::visit(
-      [&](const auto& value) { return same(value, std::get<std::decay_t<decltype(value)>>(b.value)); },
-      a.value);
-}
 
 bool same_op(const Op& a, const Op& b) {
   if (a.spec != b.spec || a.inputs != b.inputs || a.outputs.size() != b.outputs.size()) return false;

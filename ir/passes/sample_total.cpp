@@ -15,7 +15,8 @@ std::ptrdiff_t count_without_axis(const SampledOp& op) {
   return std::count(op.inputs.begin(), op.inputs.end(), kNoAxis);
 }
 
-// The mean of ONNX's losses is over what labels and weights let count, which need not be as much in every slice.
+// The mean of ONNX's losses is over what labels and weights let count, which need not be as much in every
+// slice.
 int loss_of_classes(const SampledOp& op) {
   constexpr std::size_t kWeights = 2;
   if (op.inputs[0] != 0 || op.inputs[1] != 0 || op.has(kWeights)) return kNoAxis;
@@ -29,8 +30,10 @@ int loss_of_classes(const SampledOp& op) {
 // Over the samples: their axis is not in the output.
 int reduction(const SampledOp& op) {
   const Op& reduces = op.typed.op;
-  if (is_one_of(reduces, {"SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"})) return loss_of_classes(op);
-  if (!op.has(0) || count_without_axis(op) + 1 != static_cast<std::ptrdiff_t>(op.inputs.size())) return kNoAxis;
+  if (is_one_of(reduces, {"SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"}))
+    return loss_of_classes(op);
+  if (!op.has(0) || count_without_axis(op) + 1 != static_cast<std::ptrdiff_t>(op.inputs.size()))
+    return kNoAxis;
   if (is_one_of(reduces, {"ReduceSum", "ReduceL1", "ReduceSumSquare"})) return kSummed;
   return reduces.is("ReduceMean") ? kAveraged : kNoAxis;
 }
@@ -42,8 +45,8 @@ int linear(const SampledOp& op) {
   if (totals + count_without_axis(op) != static_cast<std::ptrdiff_t>(op.inputs.size())) return kNoAxis;
   const Op& computes = op.typed.op;
   const bool of_one = totals == 1 && op.inputs[0] == kind;
-  if (is_one_of(computes, {"Cast", "Div", "Flatten", "Identity", "Neg", "ReduceMean", "ReduceSum", "Reshape", "Squeeze",
-                           "Transpose", "Unsqueeze"}))
+  if (is_one_of(computes, {"Cast", "Div", "Flatten", "Identity", "Neg", "ReduceMean", "ReduceSum", "Reshape",
+                           "Squeeze", "Transpose", "Unsqueeze"}))
     return of_one ? kind : kNoAxis;
   if (computes.is("Mul")) return totals == 1 ? kind : kNoAxis;
   const bool adds = is_one_of(computes, {"Add", "Mean", "Sub", "Sum"});

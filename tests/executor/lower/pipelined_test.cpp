@@ -202,7 +202,7 @@ TEST(Pipelined, CyclesAreBatchesPlusStagesLessOne) {
       if (repeat != nullptr) cycles_of_first_stage += repeat->count;
       if (load != nullptr) ++cycles_of_first_stage;
       const auto* compute = std::get_if<executor::Compute>(&step.action);
-      const bool is_last = compute != nullptr && program[compute->block].name == "stage2";
+      const bool is_last = compute != nullptr && name_of(program, *compute) == "stage2";
       if (is_last && step.micro_batch > batches - 3) ++cycles_after;
     }
     EXPECT_EQ(cycles_of_first_stage, batches);

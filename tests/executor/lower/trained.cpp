@@ -150,7 +150,10 @@ TrainedState train(const executor::Program& program, int runs) {
   }
   for (std::size_t b = 0; b < program.buffers.size(); ++b) {
     if (!program.buffers[b].persistent) continue;
-    trained.state[program.buffers[b].name] = values<float>(engine.contents({static_cast<std::int32_t>(b)}));
+    for (int i = 0; i < program.buffers[b].slots; ++i) {
+      const executor::Slot slot{{static_cast<std::int32_t>(b)}, i};
+      trained.state[name_of(program, slot)] = values<float>(engine.contents(slot));
+    }
   }
   for (int i = 0; i < program.processors; ++i) trained.peaks.push_back(engine.peak_bytes(i));
   expect_the_simulators_peak(program, engine);

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
+
 #include "tests/executor/lower/placed.h"
 #include "tests/executor/lower/trained.h"
 #include "tests/support/run_text.h"
@@ -127,7 +130,7 @@ Moves moves_of(const Program& program, std::string_view prefix) {
   };
   for (const Step& step : program.steps) {
     if (const auto* compute = std::get_if<executor::Compute>(&step.action)) {
-      const std::string& name = program[compute->block].name;
+      const std::string& name = name_of(program, *compute);
       if (name.starts_with("phase")) phase = std::stoi(name.substr(5));
     }
     if (const auto* load = std::get_if<executor::LoadRemote>(&step.action)) {
@@ -153,6 +156,107 @@ TEST(TrainingInPhases, MovesWeightsAndActivationsAsPopartDoes) {
   const Moves state = moves_of(program, "m");
   EXPECT_EQ(state.loads.size(), std::size_t{kN});
   EXPECT_THAT(state.stores, ::testing::ElementsAre(kN - 1, kN, kN + 1, kN + 2, 2 * kN - 2));
+}
+
+// A layer's input is kept for its gradient: in streaming memory where both are more than two phases apart.
+TEST(TrainingInPhases, StoresAndLoadsActivationsAsPopartDoes) {
+  const Phased model = phased_model(false, 1);
+  Options options = in_phases(1);
+  put_off_chip(options);
+  const Moves activations = moves_of(lower(model.training, model.placement, options), "h");
+  constexpr int kN = kLayers;
+  EXPECT_THAT(activations.stores, ::testing::ElementsAre(1, kN - 3));
+  EXPECT_THAT(activations.loads, ::testing::ElementsAre(kN, 2 * kN - 4));
+}
+
+// In the schedule Batch the IO tiles load beside the computation, and give and take only when that is over.
+TEST(TrainingInPhases, LoadsNothingBehindTileCopiesAndStoresOfItsPhase) {
+  const Phased model = phased_model(false, 1);
+  Options options = in_phases(1);
+  options.io_tiles = 192;
+  put_off_chip(options);
+  options.optimizer_state.location.storage = ir::Storage::OnChip;
+  for (LocationSettings* settings : {&options.weights, &options.activations}) {
+    settings->location.load_tiles = ir::TileSet::IO;
+  }
+  bool moved = false;
+  int loads = 0;
+  for (const Step& step : lower(model.training, model.placement, options).steps) {
+    if (std::holds_alternative<executor::Compute>(step.action)) moved = false;
+    moved = moved || std::holds_alternative<executor::CopyBetweenTiles>(step.action) ||
+            std::holds_alternative<executor::StoreRemote>(step.action);
+    if (!std::holds_alternative<executor::LoadRemote>(step.action)) continue;
+    EXPECT_FALSE(moved);
+    ++loads;
+  }
+  EXPECT_EQ(loads, (2 * kLayers - 2) + (kLayers - 3));
+}
+
+TEST(TrainingInPhases, TwoProcessorsTakeTurns) {
+  const Phased model = phased_model(false, 2);
+  const Program program = lower(model.training, model.placement, in_phases(2));
+  for (const auto& run : testing::steps_of_kind<executor::Compute>(program.steps)) {
+    EXPECT_EQ(program[run.block].processor, std::stoi(name_of(program, run).substr(5)) % 2);
+  }
+  const auto copies = testing::steps_of_kind<executor::CopyBetweenProcessors>(program.steps);
+  EXPECT_FALSE(copies.empty());
+}
+
+// The tensors whose home is streaming memory.
+std::set<std::string> off_chip(const Phased& model, const Options& options) {
+  const Program program = lower(model.training, model.placement, options);
+  std::set<std::string> names;
+  for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+    if (program.buffers[b].memory != executor::Memory::Streaming) continue;
+    for (int i = 0; i < program.buffers[b].slots; ++i) {
+      names.insert(name_of(program, {{static_cast<std::int32_t>(b)}, i}));
+    }
+  }
+  return names;
+}
+
+TEST(TrainingInPhases, SettingsThresholdsAndOverridesDecideWhatIsOffChip) {
+  using ::testing::ElementsAre;
+  using ::testing::IsEmpty;
+  const Phased model = phased_model(true, 1, 3);
+  const ir::TensorLocation remote{.storage = ir::Storage::OffChip};
+  EXPECT_THAT(off_chip(model, in_phases(1)), IsEmpty());
+  Options options = in_phases(1);
+  options.weights.location = remote;
+  EXPECT_THAT(off_chip(model, options), ElementsAre("w0", "w1", "w2"));
+  options.weights.min_elements_for_off_chip = kElements;
+  EXPECT_THAT(off_chip(model, options), ElementsAre("w0", "w1", "w2"));
+  options.location_overrides["w1"] = {};
+  EXPECT_THAT(off_chip(model, options), ElementsAre("w0", "w2"));
+  options.weights.min_elements_for_off_chip = kElements + 1;
+  EXPECT_THAT(off_chip(model, options), IsEmpty());
+  options.location_overrides = {{"m2", remote}, {"sum0", remote}};
+  EXPECT_THAT(off_chip(model, options), ElementsAre("m2", "sum0"));
+  options.location_overrides.clear();
+  options.optimizer_state.location = remote;
+  EXPECT_THAT(off_chip(model, options), ElementsAre("m0", "m1", "m2"));
+  options.optimizer_state.location = {};
+  options.accumulators.location = remote;
+  EXPECT_THAT(off_chip(model, options), ElementsAre("sum0", "sum1", "sum2"));
+}
+
+// Layers of one kind are one block forward and one backward, and their variables rows of one buffer.
+TEST(TrainingInPhases, LayersShareCodeAndRemoteBuffers) {
+  const Phased model = phased_model(true, 1);
+  Options options = in_phases(1);
+  put_off_chip(options);
+  const Program program = lower(model.training, model.placement, options);
+  std::set<std::pair<std::string, std::int32_t>> runs;
+  for (const auto& run : testing::steps_of_kind<executor::Compute>(program.steps)) {
+    runs.insert({name_of(program, run), run.block.index});
+  }
+  EXPECT_LT(program.blocks.size(), runs.size());
+  std::map<char, std::size_t> rows;
+  for (const Buffer& buffer : program.buffers) {
+    if (!buffer.rows.empty()) rows[buffer.name[0]] = std::max(rows[buffer.name[0]], buffer.rows.size());
+  }
+  EXPECT_EQ(rows.at('m'), std::size_t{kLayers});
+  EXPECT_GE(rows.at('w'), std::size_t{kLayers - 2});
 }
 
 TEST(TrainingInPhases, TrainsAsOneProcessorDoes) {

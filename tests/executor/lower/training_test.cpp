@@ -67,7 +67,7 @@ Trained train(const ir::Training& training, const ir::Placement& placement, cons
   const std::vector<ir::Datum> inputs{x, ir::Tensor::scalar(0.5F)};
   Trained trained;
   for (int i = 0; i < runs; ++i) trained.y = values<float>(engine.run(inputs)[0]);
-  trained.w = values<float>(engine.contents(w));
+  trained.w = values<float>(engine.contents({w}));
   return trained;
 }
 

@@ -24,7 +24,8 @@ constexpr const char* kLayers = R"(agraph (float[8,3] x, float[8,3] wanted) => (
   {{ a = MatMul(x, w0) c = Add(a, b0) d = Tanh(c)
     e = MatMul(d, w1) g = Sub(e, wanted) h = Mul(g, g) loss = {} <keepdims = 0> (h) }})";
 
-// Steps first, then samples; what the cell holds before the first step has its samples on the second axis too.
+// Steps first, then samples; what the cell holds before the first step has its samples on the second axis
+// too.
 constexpr const char* kLstm = R"(agraph (float[3,8,2] x, float[8,1] wanted) => (float loss)
   <float[1,8,2] w = {0.1,0.2,0.3,-0.1,0.4,0.2,0.5,-0.2, 0.1,0.3,-0.2,0.1,0.2,0.1,-0.3,0.1},
    float[1,8,2] r = {0.1,-0.3,0.2,0.1,0.2,-0.4,0.1,0.2,-0.1,0.3,0.2,0.1,0.2,-0.1,-0.2,0.1},
@@ -47,7 +48,8 @@ struct Result {
 };
 
 // Three steps with Adam; what comes back in the last one, and all weights.
-Result train(const std::string& body, Options strategy, int factor, const std::vector<std::string>& weights = {}) {
+Result train(const std::string& body, Options strategy, int factor,
+             const std::vector<std::string>& weights = {}) {
   strategy.batch_serialization.factor = factor;
   TrainingOptions options{.loss = "loss", .weights = weights};
   options.session.strategy = strategy;
@@ -108,27 +110,67 @@ TEST(SerialisedTraining, ALstmsSamplesAreOnItsSecondAxis) {
   expect_equal(train(kLstm, {}, 4, weights), train(kLstm, {}, 1, weights));
 }
 
-// The loss of a micro-batch, gradients of its weights and of what each sample has, however much of them comes back.
+// The loss of a micro-batch, gradients of its weights and of what each sample has, however much of them comes
+// back.
 TEST(SerialisedTraining, TensorsComeBackAsOfTheWholeMicroBatch) {
-  for (const AnchorReturn returns : {AnchorReturn::All, AnchorReturn::Final, AnchorReturn::Sum, AnchorReturn::EveryN}) {
+  for (const AnchorReturn returns :
+       {AnchorReturn::All, AnchorReturn::Final, AnchorReturn::Sum, AnchorReturn::EveryN}) {
     SCOPED_TRACE(static_cast<int>(returns));
     Options options{.batches_per_step = 4, .accumulation_factor = 2, .reduction = Reduction::Mean};
     options.mean_strategy = MeanStrategy::Running;
-    for (const char* name : {"Gradient___w0", "Gradient___d", "d"}) options.anchors[name] = {.returns = returns, .every = 2};
+    for (const char* name : {"Gradient___w0", "Gradient___d", "d"})
+      options.anchors[name] = {.returns = returns, .every = 2};
     const std::string body = fmt::format(fmt::runtime(kLayers), "ReduceMean");
     expect_equal(train(body, options, 4), train(body, options, 1));
   }
+}
+
+// Six layers on three processors in three slices: every slice runs the same blocks, and crosses each cut once
+// forward and once backward, in a loop of as many iterations.
+TEST(SerialisedTraining, EverySliceRunsTheSameBlocksAndCopies) {
+  std::string text = "agraph (float[6,2] x) => (float loss) <";
+  for (int i = 0; i < 6; ++i)
+    text += fmt::format("{}float[2,2] w{} = {{0.1,0.2,0.3,0.4}}", i > 0 ? ", " : "", i);
+  text += "> {\n";
+  for (int i = 0; i < 6; ++i)
+    text += fmt::format("h{0} = MatMul <__ipu_number = {1}> ({2}, w{0})\n", i, i / 2,
+                        i == 0 ? "x" : fmt::format("h{}", i - 1));
+  text += "loss = ReduceMean <keepdims = 0, __ipu_number = 2> (h5) }";
+  Options strategy{.virtual_graph_mode = VirtualGraphMode::Manual};
+  strategy.batch_serialization.factor = 3;
+  TrainingOptions options{.loss = "loss"};
+  options.session.strategy = strategy;
+  const TrainingSession session(model_of(text), options);
+  int loops = 0;
+  for (const executor::Step& step : session.program().steps) {
+    const auto* repeat = std::get_if<executor::Repeat>(&step.action);
+    if (repeat == nullptr) {
+      EXPECT_FALSE(std::holds_alternative<executor::LoadFromHost>(step.action));
+      continue;
+    }
+    ++loops;
+    EXPECT_EQ(repeat->count, 3);
+    std::size_t transfers = 0;
+    for (const executor::Step& inner : repeat->body) {
+      const auto* copy = std::get_if<executor::CopyBetweenProcessors>(&inner.action);
+      if (copy != nullptr) transfers += copy->transfers.size();
+    }
+    EXPECT_EQ(transfers, 4U);
+  }
+  EXPECT_EQ(loops, 1);
 }
 
 TEST(SerialisedTraining, RefusesWhatHasNoSlices) {
   Options options;
   options.batch_serialization.factor = 3;
   const std::string body = fmt::format(fmt::runtime(kLayers), "ReduceMean");
-  EXPECT_THAT(refusal(body, options), HasSubstr("input 'x': a batch of 8 found, a multiple of 3 slices needed"));
+  EXPECT_THAT(refusal(body, options),
+              HasSubstr("input 'x': a batch of 8 found, a multiple of 3 slices needed"));
   options.batch_serialization.factor = 2;
   options.anchors["Accl1___w0"] = {};
   EXPECT_THAT(refusal(body, options), HasSubstr("output 'Accl1___w0': it is not known"));
-  EXPECT_THAT(refusal(kLstm, {.batch_serialization = {.factor = 2}}), HasSubstr("initial_h is [1,8,2], [1,4,2] needed"));
+  EXPECT_THAT(refusal(kLstm, {.batch_serialization = {.factor = 2}}),
+              HasSubstr("initial_h is [1,8,2], [1,4,2] needed"));
 }
 
 }  // namespace
