@@ -2,6 +2,7 @@
 
 #include "executor/kernels/dispatch.h"
 #include "executor/kernels/families.h"
+#include "executor/kernels/strides.h"
 
 namespace podium::kernels {
 namespace {
@@ -150,6 +151,13 @@ PreparedKernel gradient(PrepareContext& /*context*/) {
   throw Error("it stands in the body of another node, the main graph needed");
 }
 
+PreparedKernel zeros(PrepareContext& /*context*/) {
+  return [](const RunContext& run) {
+    Tensor& output = run.output(0);
+    zero_elements(output.type(), output.raw(), output.size());
+  };
+}
+
 }  // namespace
 
 std::span<const KernelSpec> training_kernels() {
@@ -158,6 +166,7 @@ std::span<const KernelSpec> training_kernels() {
       {.name = "Adam", .prepare = adam, .domain = "ai.onnx.preview.training"},
       {.name = "Momentum", .prepare = momentum, .domain = "ai.onnx.preview.training"},
       {.name = "Gradient", .prepare = gradient, .domain = "ai.onnx.preview.training"},
+      {.name = "Zeros", .prepare = zeros, .domain = "podium"},
   };
   return kKernels;
 }

@@ -15,6 +15,7 @@
 #include "executor/lower/stash_weights.h"
 #include "executor/lower/strategies.h"
 #include "executor/lower/stream_variables.h"
+#include "executor/lower/zeros.h"
 #include "ir/at.h"
 #include "ir/nearest.h"
 
@@ -194,6 +195,7 @@ executor::Program lower(ir::Training training, const ir::Placement& given, const
   Warnings& heard = warnings == nullptr ? unheard : *warnings;
   const auto locations = variable_locations(training, placement, options, heard);
   Parts parts = shard_variables(training, placement, locations, options.replicas);
+  fill_with_zeros(training.graph);
   if (runs_in_phases(placement, options)) reduce_by_ops(training, placement, options.replicas);
   const Variables variables(training, placement, locations, std::move(parts));
   executor::Program program = build(training.graph, placement, options, heard, variables);

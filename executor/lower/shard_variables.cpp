@@ -1,12 +1,12 @@
 #include "executor/lower/shard_variables.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <set>
 #include <tuple>
 
 #include "executor/lower/split_collectives.h"
+#include "executor/lower/zeros.h"
 #include "ir/at.h"
 #include "ir/gradient.h"
 #include "ir/passes/sample_axis.h"
@@ -20,11 +20,6 @@ using ir::OpPlacement;
 using ir::ValueId;
 
 namespace {
-
-bool is_all_zero(const ir::Tensor& tensor) {
-  const auto* bytes = reinterpret_cast<const unsigned char*>(tensor.raw());
-  return std::all_of(bytes, bytes + tensor.bytes(), [](unsigned char byte) { return byte == 0; });
-}
 
 // Values of one shape that ops compute with element by element: all of them are parts, or none.
 class Families {
@@ -320,9 +315,8 @@ class Sharder {
   }
   ValueId zeros(ValueId id, const ir::ReplicaGroup& group) {
     const ir::Type type = graph_[id].type;
-    ir::Tensor zero(type.element, {elements_of_part(type, group)});
-    std::memset(zero.raw(), 0, zero.bytes());
-    return graph_.add_constant(graph_.fresh_name(graph_[id].name), std::move(zero));
+    return graph_.add_constant(graph_.fresh_name(graph_[id].name),
+                               ir::filled(type.element, {elements_of_part(type, group)}, 0));
   }
   ValueId copied(ValueId id, const Place& place) {
     const ValueId copy = graph_.add_value(graph_.fresh_name(graph_[id].name), graph_[id].type);

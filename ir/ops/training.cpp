@@ -49,6 +49,10 @@ void infer_gradient(InferContext& context) {
   }
 }
 
+void infer_zeros(InferContext& context) {
+  context.set_output(0, static_cast<DataType>(context.get_int("dtype")), context.get<IntList>("shape"));
+}
+
 const std::vector<TypeConstraint> kOptimizerTypes{{'R', {DataType::Float, DataType::Double}},
                                                   {'I', kInt64},
                                                   {'T', {DataType::Float, DataType::Double}}};
@@ -107,10 +111,22 @@ OpSpec gradient() {
           .no_gradient = "it is replaced by the ops that compute it, which have gradients"};
 }
 
+// What accumulators become after an update. No model contains it: graphs that train are given it as they are lowered.
+OpSpec zeros() {
+  return {.name = "Zeros",
+          .domain = "podium",
+          .outputs = {{"Y"}},
+          .types = {{'T', kFloats}},
+          .attributes = {must_have("shape", AttributeKind::Ints), must_have("dtype", AttributeKind::Int)},
+          .infer = infer_zeros,
+          .work = work_of_moving,
+          .no_gradient = "its result does not depend on the elements"};
+}
+
 }  // namespace
 
 std::span<const OpSpec> training_ops() {
-  static const std::vector<OpSpec> kRows{adagrad(), adam(), momentum(), gradient()};
+  static const std::vector<OpSpec> kRows{adagrad(), adam(), momentum(), gradient(), zeros()};
   return kRows;
 }
 

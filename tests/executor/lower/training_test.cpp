@@ -11,6 +11,7 @@ namespace podium::lower {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::Pair;
 using testing::tensor;
 using testing::values;
 
@@ -95,6 +96,18 @@ TEST(LowerTraining, UpdatesOnceForAllMicroBatchesOfABatch) {
   const Trained trained = train(training, on_one(training), options, floats({1, 2, 3, 4, 1, 1, 1, 1}));
   EXPECT_THAT(trained.y, ElementsAre(10, 40, 30, 80, 8, 17, 8, 17));
   EXPECT_THAT(trained.w, ElementsAre(7, 16));
+}
+
+// All that is on the device for good: 8 bytes of a weight and 8 of its accumulator, no zeros beside them.
+TEST(LowerTraining, ResetsAccumulatorsWithoutATensorOfZeros) {
+  Options options;
+  options.accumulation_factor = 2;
+  const ir::Training training = with_accumulation();
+  std::map<executor::Role, std::int64_t> bytes;
+  for (const executor::Buffer& buffer : lower(training, on_one(training), options).buffers) {
+    if (!buffer.initial.empty()) bytes[buffer.role] += slot_bytes(buffer);
+  }
+  EXPECT_THAT(bytes, ElementsAre(Pair(executor::Role::Weight, 8), Pair(executor::Role::Accumulator, 8)));
 }
 
 TEST(LowerTraining, AddsUpGradientsOverReplicas) {

@@ -191,6 +191,27 @@ TEST(TrainingSession, ClocksAStep) {
   EXPECT_GT(session.timeline()->makespan, 0);
 }
 
+// Four bytes an element, and no zeros beside them; each of two replicas has a half where accumulators are sharded.
+TEST(TrainingSession, HoldsWeightsStateAndAccumulatorsAndNothingElseOfTheirSize) {
+  constexpr const char* kWide = R"(agraph (float[8] x) => (float loss)
+    <float[8] w = {1, 2, 3, 4, 5, 6, 7, 8}>
+    { y = Mul(x, w) loss = ReduceSum <keepdims = 0> (y) })";
+  for (const bool sharded : {false, true}) {
+    Options strategy{.accumulation_factor = 2, .replicas = sharded ? 2 : 1};
+    strategy.accumulators.location.sharded = sharded;
+    strategy.accumulators.min_elements_for_sharding = 2;
+    TrainingOptions options = with(strategy);
+    options.optimizer.defaults["momentum"] = {0.9, false};
+    options.optimizer.sgd_state = ir::SgdState::Separate;
+    options.session.clock = true;
+    const TrainingSession session(model_of(kWide), options);
+    const sim::MemoryUse use = session.timeline()->processors[0].memory;
+    EXPECT_EQ(use.weights, 8 * 4);
+    EXPECT_EQ(use.optimizer_state, 8 * 4);
+    EXPECT_EQ(use.accumulators, 8 * 4 / strategy.replicas);
+  }
+}
+
 TEST(TrainingSession, GoesOnWhereASavedModelWas) {
   const TemporaryFolder folder;
   const std::vector<ir::Datum> inputs{floats({1, 2})};
