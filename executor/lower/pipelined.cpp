@@ -2,6 +2,7 @@
 #include <iterator>
 #include <set>
 
+#include "executor/lower/cut_update.h"
 #include "executor/lower/host_io.h"
 #include "executor/lower/remote.h"
 #include "executor/lower/stages.h"
@@ -122,21 +123,28 @@ class Pipelined {
   std::vector<TimedTransfer> copies_;
 };
 
-// A group for the ops of each stage; outer ops have one behind that of their stage, or, where updates wait for the
-// pipeline to run empty, one for each processor behind those of all stages.
-std::vector<int> groups_of(const Stages& stages, const ir::Placement& placement, const Variables& variables,
-                           bool waits) {
-  std::vector<int> group;
+// A group for the ops of each stage; outer ops have some behind those of their stage, or, where updates wait for the
+// pipeline to run empty, some for each processor behind those of all stages.
+struct Groups {
+  std::vector<int> of_op;
+  int per_turn = 1;  ///< a stage has two turns: its ops, and the sections of its update
+  int stages = 0;    ///< from this group on, updates wait
+};
+
+Groups cut_into_groups(const Stages& stages, const ir::Placement& placement, const Draft& draft, bool waits) {
+  const UpdateSections update = cut_update(draft.graph, draft.variables);
+  Groups groups{.of_op = {}, .per_turn = waits ? 1 : update.count};
+  groups.stages = 2 * static_cast<int>(stages.processor.size()) * groups.per_turn;
   for (std::size_t i = 0; i < stages.of_op.size(); ++i) {
-    if (waits && variables.is_outer(i)) {
-      const int first = 2 * static_cast<int>(stages.processor.size());
-      const int after = variables.is_reset(i) ? placement.processors : 0;
-      group.push_back(first + after + placement.ops[i].processor);
+    if (!draft.variables.is_outer(i)) {
+      groups.of_op.push_back(2 * stages.of_op[i] * groups.per_turn);
+    } else if (waits) {
+      groups.of_op.push_back(groups.stages + update.of_op[i] * placement.processors + placement.ops[i].processor);
     } else {
-      group.push_back(2 * stages.of_op[i] + (variables.is_outer(i) ? 1 : 0));
+      groups.of_op.push_back((2 * stages.of_op[i] + 1) * groups.per_turn + update.of_op[i]);
     }
   }
-  return group;
+  return groups;
 }
 
 }  // namespace
@@ -149,22 +157,24 @@ executor::Program pipelined(const ir::Graph& graph, const ir::Placement& placeme
                             Warnings& warnings, const Variables& variables) {
   const Stages stages = merge_stages(placement);
   const bool waits = options.accumulation_factor > 1;
-  const int stage_groups = 2 * static_cast<int>(stages.processor.size());
   Draft draft(graph, placement, options, variables);
-  IR_CHECK(2 * draft.cycles >= stage_groups, "{} micro-batches for {} stages", draft.cycles, stage_groups / 2);
+  IR_CHECK(draft.cycles >= static_cast<int>(stages.processor.size()), "{} micro-batches for {} stages", draft.cycles,
+           stages.processor.size());
   Remote remote(draft, warnings);
-  std::vector<Part> parts =
-      make_parts(graph, groups_of(stages, placement, variables, waits), !waits, remote.streamed());
+  const Groups groups = cut_into_groups(stages, placement, draft, waits);
+  std::vector<Part> parts = make_parts(graph, groups.of_op, !waits, remote.streamed());
   Pipelined strategy(draft, remote, stages);
   for (Part& part : parts) {
-    const int stage = part.group / 2;
-    if (part.group >= stage_groups) {
-      strategy.add_update(part, (part.group - stage_groups) % placement.processors,
-                          fmt::format("update{}", part.group - stage_groups));
-    } else if (part.group % 2 == 1) {
-      strategy.add_update_of_stage(part, stage, fmt::format("update of stage{}", stage));
+    const int turn = part.group / groups.per_turn;
+    const int section = part.group % groups.per_turn;
+    if (part.group >= groups.stages) {
+      const int update = part.group - groups.stages;
+      strategy.add_update(part, update % placement.processors, fmt::format("update{}", update));
+    } else if (turn % 2 == 1) {
+      const std::string number = section > 0 ? fmt::format(".{}", section) : "";
+      strategy.add_update_of_stage(part, turn / 2, fmt::format("update of stage{}{}", turn / 2, number));
     } else {
-      strategy.add(part, stage, fmt::format("stage{}", stage));
+      strategy.add(part, turn / 2, fmt::format("stage{}", turn / 2));
     }
   }
   strategy.finish();

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "executor/lower/cut_update.h"
 #include "executor/lower/host_io.h"
 #include "executor/lower/remote.h"
 #include "executor/lower/strategies.h"
@@ -116,9 +117,10 @@ Sections cut_into_sections(const Draft& draft) {
   const int last = sections.update;
   const int late = last == 0 && draft.placement.processors == 1 ? last : last + 1;
   sections.update = late + 1;
+  const UpdateSections update = cut_update(draft.graph, draft.variables);
   for (std::size_t i = 0; i < sections.of_op.size(); ++i) {
     if (draft.variables.is_late(i)) sections.of_op[i] = late;
-    if (draft.variables.is_outer(i)) sections.of_op[i] = sections.update + (draft.variables.is_reset(i) ? 1 : 0);
+    if (draft.variables.is_outer(i)) sections.of_op[i] = sections.update + update.of_op[i];
   }
   return sections;
 }

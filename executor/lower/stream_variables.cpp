@@ -78,6 +78,11 @@ class Streamer {
     if (const auto* compute = std::get_if<executor::Compute>(&step.action)) {
       make_room(program_[compute->block].processor, {&reads, &writes}, result);
     }
+    // What meets over the replicas is loaded for that, in the place of what was needed before.
+    const auto* collective = std::get_if<executor::Collective>(&step.action);
+    if (collective != nullptr && ways_.contains(collective->transfer.from.buffer)) {
+      make_room(program_[collective->transfer.from.buffer].processor, {&reads, &writes}, result);
+    }
     for (const Slot& slot : reads) {
       const auto way = ways_.find(slot.buffer);
       if (way == ways_.end()) continue;

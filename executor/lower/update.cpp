@@ -9,9 +9,15 @@ using executor::Step;
 using ir::ValueId;
 
 UpdateSteps::UpdateSteps(Draft& draft, HostIo& io, Places places)
-    : draft_(draft), io_(io), places_(std::move(places)) {}
+    : draft_(draft), io_(io), places_(std::move(places)) {
+  for (ValueId id : draft.variables.reduced()) {
+    const bool is_variable = draft.variables.is_variable(id);
+    if (is_variable && draft.variables.variable(id).location.storage == ir::Storage::OffChip) waits_.insert(id);
+  }
+}
 
 void UpdateSteps::add(Part& part, int processor, const std::string& name) {
+  if (draft_.options.replicas > 1) reduce_off_chip(part);
   CopyBetweenProcessors copy;
   for (ValueId id : part.reads) {
     std::vector<int>& places = places_(id);
@@ -32,10 +38,20 @@ void UpdateSteps::add(Part& part, int processor, const std::string& name) {
   }
 }
 
+void UpdateSteps::reduce_off_chip(const Part& part) {
+  for (ValueId id : part.reads) {
+    if (waits_.erase(id) == 0) continue;
+    steps_.push_back(reduction(draft_, id, places_(id).front()));
+    is_reduced_.insert(id);
+  }
+}
+
 std::vector<Step> UpdateSteps::take() {
   std::vector<Step> steps;
   if (draft_.options.replicas > 1) {
-    for (ValueId id : draft_.variables.reduced()) steps.push_back(reduction(draft_, id, places_(id).front()));
+    for (ValueId id : draft_.variables.reduced()) {
+      if (!is_reduced_.contains(id)) steps.push_back(reduction(draft_, id, places_(id).front()));
+    }
   }
   std::move(steps_.begin(), steps_.end(), std::back_inserter(steps));
   return steps;

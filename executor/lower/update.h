@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,13 +21,17 @@ class UpdateSteps {
 
   /// Parts come in an order in which they can run, after everything that makes gradients.
   void add(Part& part, int processor, const std::string& name);
-  /// The reductions, then the parts.
+  /// The reductions, then the parts; what is off chip is reduced right before the part that reads it first.
   std::vector<executor::Step> take();
 
  private:
+  void reduce_off_chip(const Part& part);
+
   Draft& draft_;
   HostIo& io_;
   Places places_;
+  std::set<ir::ValueId> waits_;  ///< off chip, and no part has read it
+  std::set<ir::ValueId> is_reduced_;
   std::vector<executor::Step> steps_;
 };
 

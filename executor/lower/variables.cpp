@@ -79,6 +79,12 @@ Variables::Variables(const ir::Training& training, const ir::Placement& placemen
     all_.push_back({value, std::max(places.read[at(value)], 0), role_of(variable.kind), variable.initial,
                     locations.at(variable.name)});
   }
+  for (std::size_t v = 0; v < all_.size(); ++v) {
+    const ir::Variable& variable = training.variables[v];
+    const auto weight = ids.find(all_[v].role == Role::Weight ? variable.name : variable.weight);
+    const int place = weight == ids.end() ? kNone : index_[at(weight->second)];
+    if (place != kNone) all_[v].weight = static_cast<std::size_t>(place);
+  }
   std::vector<bool> is_placed(all_.size(), false);
   for (const ir::Update& update : training.updates) {
     const ValueId value = graph.outputs[update.output];

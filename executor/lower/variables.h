@@ -21,6 +21,7 @@ struct PlacedVariable {
   ir::Tensor initial = {};
   ir::TensorLocation location = {};  ///< while nothing uses it
   bool accumulates = false;          ///< micro-batches add to it
+  std::optional<std::size_t> weight = {};  ///< whose it is: the weight's place among all; a weight's own
 };
 
 /// Without a Training there are none, and no op is outer.
@@ -36,6 +37,8 @@ class Variables {
   const std::vector<PlacedVariable>& all() const { return all_; }
   bool none() const { return all_.empty(); }
   bool is_variable(ir::ValueId value) const { return find(index_, value) >= 0; }
+  /// The place of a variable in all().
+  int place(ir::ValueId value) const { return find(index_, value); }
   /// Where a variable lives.
   int home(ir::ValueId value) const { return variable(value).processor; }
   const PlacedVariable& variable(ir::ValueId value) const {

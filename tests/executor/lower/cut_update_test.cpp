@@ -1,0 +1,165 @@
+// An update with variables off chip goes weight by weight: the chip holds the variables of one.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "executor/sim/memory.h"
+#include "ir/passes/make_training.h"
+#include "tests/executor/lower/placed.h"
+#include "tests/executor/lower/trained.h"
+#include "tests/support/run_text.h"
+
+namespace podium::lower {
+namespace {
+
+using executor::Role;
+using testing::on_one_processor;
+using testing::steps_of_kind;
+using testing::train;
+using testing::TrainedState;
+
+constexpr int kLayers = 5;
+constexpr int kWidth = 16;
+constexpr std::int64_t kWeightBytes = 4 * kWidth * kWidth;
+
+struct Sketch {
+  ir::OptimizerKind optimizer = ir::OptimizerKind::Adam;
+  int accumulation = 1;
+  int replicas = 1;
+  bool clips = false;
+};
+
+// Layers of one size: h = h * w, and the loss is the sum of the last h squared.
+ir::Training perceptron(const Sketch& sketch) {
+  std::string inputs = fmt::format("float[2,{0}] x", kWidth);
+  std::string ops;
+  std::string last = "x";
+  ir::TrainingRequest request{
+      .loss = "loss", .contributions = {.accumulation = sketch.accumulation, .replicas = sketch.replicas}};
+  for (int layer = 0; layer < kLayers; ++layer) {
+    const std::string weight = fmt::format("w{}", layer);
+    inputs += fmt::format(", float[{0},{0}] {1}", kWidth, weight);
+    ops += fmt::format("  h{} = MatMul ({}, {})\n", layer, last, weight);
+    last = fmt::format("h{}", layer);
+    std::vector<float> numbers(static_cast<std::size_t>(kWidth * kWidth));
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      numbers[i] = 0.05F * static_cast<float>((7 * i + 3 * static_cast<std::size_t>(layer)) % 11) - 0.2F;
+    }
+    request.weights.push_back({.name = weight, .initial = testing::tensor<float>({kWidth, kWidth}, numbers)});
+  }
+  request.optimizer = ir::make_optimizer(sketch.optimizer);
+  if (sketch.clips) request.optimizer.clip_norms = {{.max_norm = 1}};
+  return ir::make_training(
+      testing::graph_of(fmt::format("g ({}) => (float loss) {{\n{}  squares = Mul ({}, {})\n"
+                                    "  loss = ReduceSum <keepdims = 0> (squares)\n}}",
+                                    inputs, ops, last, last)),
+      request);
+}
+
+Options options_of(const Sketch& sketch) {
+  Options options;
+  options.accumulation_factor = sketch.accumulation;
+  options.replicas = sketch.replicas;
+  return options;
+}
+
+Options off_chip(const Sketch& sketch) {
+  Options options = options_of(sketch);
+  for (LocationSettings* settings : {&options.weights, &options.optimizer_state, &options.accumulators}) {
+    settings->location.storage = ir::Storage::OffChip;
+  }
+  return options;
+}
+
+Options state_off_chip(const Sketch& sketch) {
+  Options options = options_of(sketch);
+  options.optimizer_state.location.storage = ir::Storage::OffChip;
+  return options;
+}
+
+// The most bytes that the top level of the steps has of a role on the chip at once. Scalars never leave it
+// and do not count.
+std::int64_t most_on_chip(const executor::Program& program, Role role) {
+  const auto counts = [&](const auto& one) {
+    return one.role == role && one.memory == executor::Memory::Compute;
+  };
+  for (const executor::Buffer& buffer : program.buffers) {
+    const bool stays = buffer.always_live && counts(buffer);
+    EXPECT_TRUE(!stays || buffer.type.dims.empty()) << buffer.name;
+  }
+  sim::LiveBuffers live(program);
+  std::int64_t bytes = 0;
+  std::int64_t most = 0;
+  for (const executor::Step& step : program.steps) {
+    for (const sim::MemoryChange& change : live.start(step)) bytes += counts(change) ? change.bytes : 0;
+    most = std::max(most, bytes);
+    for (const sim::MemoryChange& change : live.end(step)) bytes += counts(change) ? change.bytes : 0;
+  }
+  EXPECT_EQ(bytes, 0);
+  return most;
+}
+
+TEST(CutUpdate, TheChipHoldsTheStateOfOneWeight) {
+  for (const int accumulation : {1, 3}) {
+    const Sketch sketch{.accumulation = accumulation};
+    const ir::Training training = perceptron(sketch);
+    const ir::Placement placement = on_one_processor(training);
+    const executor::Program program = lower(training, placement, state_off_chip(sketch));
+    EXPECT_EQ(most_on_chip(program, Role::OptimizerState), 2 * kWeightBytes);
+    const TrainedState streamed = train(program);
+    const TrainedState on_chip = train(training, placement, options_of(sketch));
+    EXPECT_EQ(streamed, on_chip);
+    EXPECT_LE(streamed.peaks[0], on_chip.peaks[0] - (kLayers - 1) * 2 * kWeightBytes);
+  }
+}
+
+TEST(CutUpdate, AccumulatorsMeetAndAreClippedAndResetOneByOne) {
+  const Sketch sketch{.accumulation = 3, .replicas = 2, .clips = true};
+  const executor::Program program =
+      lower(perceptron(sketch), on_one_processor(perceptron(sketch)), off_chip(sketch));
+  EXPECT_EQ(most_on_chip(program, Role::Accumulator), kWeightBytes);
+}
+
+TEST(CutUpdate, IsOneBlockWithEverythingOnTheChip) {
+  const ir::Training training = perceptron({});
+  const executor::Program program = lower(training, on_one_processor(training), {});
+  EXPECT_EQ(steps_of_kind<executor::Compute>(program.steps).size(), 2U);
+}
+
+TEST(CutUpdate, TrainsAsOneBlockDoes) {
+  for (const ir::OptimizerKind kind :
+       {ir::OptimizerKind::Sgd, ir::OptimizerKind::Adam, ir::OptimizerKind::Lamb}) {
+    for (const int accumulation : {1, 3}) {
+      for (const int replicas : {1, 2}) {
+        for (const bool clips : {false, true}) {
+          const Sketch sketch{kind, accumulation, replicas, clips};
+          SCOPED_TRACE(::testing::Message() << name_of(kind) << ", " << accumulation << " micro-batches, "
+                                            << replicas << " replicas, clips " << clips);
+          const ir::Training training = perceptron(sketch);
+          const ir::Placement placement = on_one_processor(training);
+          EXPECT_EQ(train(training, placement, off_chip(sketch)),
+                    train(training, placement, options_of(sketch)));
+        }
+      }
+    }
+  }
+}
+
+// Each reads what the other one was before.
+TEST(CutUpdate, WeightsThatNeedEachOtherStayTogether) {
+  ir::Training training{.graph = testing::graph_of(R"(g (float[3] x, float[3] v, float[3] w) =>
+    (float[3] y, float[3] v_next, float[3] w_next) {
+    y = Mul (x, v)
+    v_next = Add <__execution_context = 1> (v, w)
+    w_next = Sub <__execution_context = 1> (w, v)
+  })")};
+  training.variables = {{"v", ir::VariableKind::Weight, testing::tensor<float>({3}, {1, 2, 3})},
+                        {"w", ir::VariableKind::Weight, testing::tensor<float>({3}, {0.5F, 0, 2})}};
+  training.updates = {{"v", 1, true}, {"w", 2, true}};
+  const ir::Placement placement = on_one_processor(training);
+  EXPECT_EQ(train(training, placement, off_chip({})), train(training, placement, {}));
+}
+
+}  // namespace
+}  // namespace podium::lower
