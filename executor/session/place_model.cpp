@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include "annotate/annotations.h"
 #include "annotate/automatic.h"
 #include "annotate/place.h"
 #include "executor/device/presets.h"
+#include "executor/program.h"
 #include "executor/sim/block_cost.h"
 
 namespace podium {
@@ -38,8 +40,25 @@ annotate::Request request_of(const Options& options) {
           .accumulates = options.accumulation_factor * std::max(1, options.batch_serialization.factor) > 1};
 }
 
-annotate::Costs costs_of(const ir::Graph& graph, const Options& options, const device::Device& device) {
+// At the first op that reads a weight, where count_bytes has counted the weight itself.
+void count_training(const ir::Graph& graph, const TrainingMemory& training, annotate::Costs& costs) {
+  std::set<ir::ValueId> counted;
+  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
+    costs.weight_bytes[i] += training.code_per_op;
+    for (ir::ValueId id : graph.ops[i].inputs) {
+      if (!id.valid()) continue;
+      const auto weight = training.weights.find(graph[id].name);
+      if (weight == training.weights.end() || !counted.insert(id).second) continue;
+      costs.weight_bytes[i] += weight->second.held - executor::device_bytes(graph[id].type);
+      costs.activation_bytes[i] = std::max(costs.activation_bytes[i], weight->second.while_updated);
+    }
+  }
+}
+
+annotate::Costs costs_of(const ir::Graph& graph, const Options& options, const device::Device& device,
+                         const TrainingMemory& training) {
   annotate::Costs costs = annotate::count_bytes(graph);
+  count_training(graph, training, costs);
   costs.seconds.reserve(graph.ops.size());
   for (const ir::Op& op : graph.ops) {
     costs.seconds.push_back(sim::op_seconds(graph, op, device, device.tiles - options.io_tiles));
@@ -47,11 +66,12 @@ annotate::Costs costs_of(const ir::Graph& graph, const Options& options, const d
   return costs;
 }
 
-void place_by_cost(ir::Graph& graph, const Options& options, const device::Device& device) {
+void place_by_cost(ir::Graph& graph, const Options& options, const device::Device& device,
+                   const TrainingMemory& training) {
   const int processors = (options.ipus > 0 ? options.ipus : device.processors) / options.replicas;
   if (processors <= 1)
     return annotate::write_parts(graph, std::vector<int>(graph.ops.size()), annotate::kVirtualGraph);
-  const annotate::Costs costs = costs_of(graph, options, device);
+  const annotate::Costs costs = costs_of(graph, options, device, training);
   const annotate::AutomaticOptions automatic{
       .parts = processors, .memory_bytes = device.memory_bytes(), .small_weight_bytes = kSmallWeightBytes};
   std::vector<int> parts;
@@ -85,9 +105,10 @@ void check_annotations(const importer::Model& model, const Options& options) {
   annotate::check(model.graph, model.info.metadata, request_of(options));
 }
 
-ir::Placement place_model(importer::Model& model, const Options& options, const device::Device& device) {
+ir::Placement place_model(importer::Model& model, const Options& options, const device::Device& device,
+                          const TrainingMemory& training) {
   if (options.half_partials) sum_up_in_halves(model.graph);
-  if (options.virtual_graph_mode == VirtualGraphMode::Auto) place_by_cost(model.graph, options, device);
+  if (options.virtual_graph_mode == VirtualGraphMode::Auto) place_by_cost(model.graph, options, device, training);
   return annotate::place(model.graph, model.info.metadata, request_of(options));
 }
 

@@ -1,10 +1,12 @@
 #include "executor/session/trained_model.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "annotate/annotations.h"
-#include "executor/session/place_model.h"
+#include "executor/lower/locations.h"
+#include "executor/program.h"
 #include "executor/session/training_session.h"
 
 namespace podium {
@@ -25,6 +27,35 @@ void write_place(ir::Op& op, const ir::OpPlacement& place, const Options& option
   if (options.virtual_graph_mode == VirtualGraphMode::ExecutionPhases) {
     ir::set_attribute(op, annotate::kExecutionPhase, std::int64_t{place.phase});
   }
+}
+
+std::map<std::string, TrainedWeight> held_for_weights(const ir::Training& training, const Options& options) {
+  lower::Warnings unheard;
+  const ir::Placement anywhere{.ops = std::vector<ir::OpPlacement>(training.graph.ops.size())};
+  const auto locations = lower::variable_locations(training, anywhere, options, unheard);
+  std::map<std::string_view, std::int64_t> bytes;
+  for (ir::ValueId id : training.graph.inputs) {
+    bytes.emplace(training.graph[id].name, executor::device_bytes(training.graph[id].type));
+  }
+  std::map<std::string, TrainedWeight> weights;
+  for (const ir::Variable& variable : training.variables) {
+    const bool is_weight = variable.kind == ir::VariableKind::Weight;
+    const std::string& name = is_weight ? variable.name : variable.weight;
+    if (name.empty()) continue;
+    const ir::TensorLocation& location = locations.at(variable.name);
+    const std::size_t parts =
+        location.sharded ? executor::replica_groups(location.domain, options.replicas).front().size() : 1;
+    const std::int64_t whole = bytes.at(variable.name);
+    const std::int64_t here = whole / static_cast<std::int64_t>(parts);
+    TrainedWeight& weight = weights[name];
+    (location.storage == ir::Storage::OffChip ? weight.while_updated : weight.held) += here;
+    // An update computes a value for each state, and the gradient of a micro-batch is as large as its weight.
+    if (variable.kind == ir::VariableKind::OptimizerState) weight.while_updated += here;
+    if (is_weight) weight.while_updated += whole;
+    // Without accumulation gradients wait for the update.
+    if (is_weight && options.accumulation_factor == 1) weight.held += whole;
+  }
+  return weights;
 }
 
 }  // namespace
@@ -92,12 +123,25 @@ std::map<std::string, ir::Tensor> unread_constants(const ir::Graph& graph) {
   return constants;
 }
 
+TrainingMemory memory_of_training(const ir::Training& training, std::size_t forward_ops, const Options& options,
+                                  const device::Device& device) {
+  TrainingMemory memory{.weights = held_for_weights(training, options)};
+  const auto updates = static_cast<std::size_t>(
+      std::count_if(training.graph.ops.begin(), training.graph.ops.end(), ir::is_outer));
+  const auto code_of_each = [&](std::size_t ops, std::size_t among) {
+    return std::llround(device.code_bytes_per_op * static_cast<double>(ops) / static_cast<double>(among));
+  };
+  if (forward_ops > 0) memory.code_per_op = code_of_each(training.graph.ops.size() - updates, forward_ops);
+  for (auto& [name, weight] : memory.weights) weight.held += code_of_each(updates, memory.weights.size());
+  return memory;
+}
+
 void place_forward(importer::Model& model, const std::vector<ir::Variable>& weights, const Options& options,
-                   const device::Device& device) {
+                   const device::Device& device, const TrainingMemory& training) {
   if (options.virtual_graph_mode == VirtualGraphMode::Off) return;
   importer::Model forward{
       .graph = with_constants(model.graph, weights), .info = model.info, .source = nullptr};
-  const ir::Placement placement = place_model(forward, options, device);
+  const ir::Placement placement = place_model(forward, options, device, training);
   for (std::size_t i = 0; i < model.graph.ops.size(); ++i) {
     write_place(model.graph.ops[i], placement.ops[i], options);
   }

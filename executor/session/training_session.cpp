@@ -177,7 +177,12 @@ ir::Training TrainingSession::State::make(importer::Model& given, const Training
   lower::add_anchors(given.graph, with_known_anchors(kept, given.graph));
   podium::optimize(given);
   given.graph.outputs.resize(outputs);
-  place_forward(given, request.weights, strategy, device);
+  TrainingMemory memory;
+  if (strategy.virtual_graph_mode == VirtualGraphMode::Auto) {
+    const ir::Training draft = ir::make_training(given.graph, request);
+    memory = memory_of_training(draft, given.graph.ops.size(), strategy, device);
+  }
+  place_forward(given, request.weights, strategy, device, memory);
   std::optional<ir::BatchSplit> slice;
   if (contributions.slices > 1) {
     slice = lower::split_to_train(given.graph, request.weights, strategy);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "executor/device/presets.h"
 #include "tests/support/run_program.h"
 #include "tests/support/run_text.h"
 
@@ -210,6 +211,28 @@ TEST(TrainingSession, HoldsWeightsStateAndAccumulatorsAndNothingElseOfTheirSize)
     EXPECT_EQ(use.optimizer_state, 8 * 4);
     EXPECT_EQ(use.accumulators, 8 * 4 / strategy.replicas);
   }
+}
+
+// By time both weights belong on processor 0. Both with Adam's two states and an accumulator are 256 bytes, on top of
+// which an update computes with 96.
+TEST(TrainingSession, PlacesByWhatTrainingHoldsForWeights) {
+  constexpr const char* kChain = R"(agraph (float[8] x) => (float loss)
+    <float[8] w0 = {1, 2, 3, 4, 5, 6, 7, 8}, float[8] w1 = {1, 2, 3, 4, 5, 6, 7, 8}>
+    { a = Mul(x, w0) b = Mul(a, w1) c = Tanh(b) d = Tanh(c) loss = ReduceSum <keepdims = 0> (d) })";
+  const auto accumulators = [&](std::int64_t memory_bytes) {
+    TrainingOptions options =
+        with({.virtual_graph_mode = VirtualGraphMode::Auto, .ipus = 2, .accumulation_factor = 2});
+    options.optimizer = ir::make_optimizer(ir::OptimizerKind::Adam);
+    options.session.clock = true;
+    device::Device& device = options.session.device.emplace(*device::find_preset(device::kDefaultPreset));
+    device.tiles = 4;
+    device.tile_memory_bytes = memory_bytes / 4;
+    device.code_bytes_per_op = 0;
+    const TrainingSession session(model_of(kChain), options);
+    return session.timeline()->processors[0].memory.accumulators;
+  };
+  EXPECT_EQ(accumulators(1 << 20), 64);
+  EXPECT_EQ(accumulators(340), 32);
 }
 
 TEST(TrainingSession, GoesOnWhereASavedModelWas) {
