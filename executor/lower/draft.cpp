@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "executor/lower/early_outputs.h"
+
 namespace podium::lower {
 
 using executor::BlockId;
@@ -136,6 +138,7 @@ Anchor Draft::anchor(ValueId output) const {
 }
 
 BlockId Draft::add_block(Part& part, int processor, std::string name) {
+  make_outputs_early(part.graph);
   executor::Block block{.name = std::move(name), .processor = processor, .graph = std::move(part.graph)};
   for (ValueId weight : part.weights) {
     block.weights.push_back(buffer(weight, processor, Memory::Compute, Role::Weight));
