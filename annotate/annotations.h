@@ -14,12 +14,12 @@
 
 namespace podium::annotate {
 
-using ir::kVirtualGraph;
-using ir::kPipelineStage;
 using ir::kExecutionPhase;
+using ir::kPipelineStage;
+using ir::kVirtualGraph;
 inline constexpr std::string_view kExecutionContext = ir::kContextAttribute;
-using ir::kTileSet;
 using ir::kRecompute;
+using ir::kTileSet;
 inline constexpr std::string_view kOutputLocation = "__output_tensor_location";
 inline constexpr std::string_view kPriority = "__schedule_priority";
 inline constexpr std::string_view kInplaceNames = "__inplace_op_names";
@@ -28,9 +28,9 @@ inline constexpr std::string_view kExcludePatterns = "__exclude_patterns";
 inline constexpr std::string_view kSerializeMode = "__serialize_matmul_mode";
 
 /// Read as the first three, never written.
-using ir::kPlainVirtualGraph;
-using ir::kPlainPipelineStage;
 using ir::kPlainExecutionPhase;
+using ir::kPlainPipelineStage;
+using ir::kPlainVirtualGraph;
 
 /// All that is said of placement.
 inline constexpr std::array kPlacementAnnotations{

@@ -18,8 +18,8 @@ std::int64_t weight_bytes(const ir::Value& value) {
   return value.constant || value.data_left_out ? bytes_of(value.type) : 0;
 }
 
-// Each phase gets the same share of the weights (of the ops when there are none). A weight counts at its first
-// reader.
+// Each phase gets the same share of the weights (of the ops when there are none). A weight counts at its
+// first reader.
 std::vector<int> greedy_phases(const ir::Graph& graph, int phases) {
   std::vector<bool> counted(graph.values.size(), false);
   std::vector<std::int64_t> before(graph.ops.size());

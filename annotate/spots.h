@@ -38,8 +38,8 @@ inline bool has_phases(const Request& request) {
 /// Which ops run once for all micro-batches of an update.
 std::vector<bool> outer_ops(const ir::Graph& graph);
 
-/// Error for the first edge along which the stage or phase decreases, but for those from and to ops for which `skip`
-/// holds.
+/// Error for the first edge along which the stage or phase decreases, but for those from and to ops for which
+/// `skip` holds.
 void check_order(const ir::Graph& graph, const std::vector<Spot>& spots, const std::vector<bool>& skip = {});
 
 /// "node 'a' (Conv), node 'b' (Relu), node 'c' (Relu) and 4 more"

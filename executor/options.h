@@ -62,9 +62,9 @@ enum class GradientTracking : std::uint8_t { All, ConvAndMatMul, OfTensors };
 /// Loss scaling that follows the gradients' histogram (training).
 struct LossScaling {
   bool automatic = false;
-  double bin_edge = 0.125;          ///< of the numbers' range; larger magnitudes are in the upper bin
-  double upper_proportion = 1e-7;   ///< of numbers in the upper bin, above which the scale falls
-  int period = 1;                   ///< updates of the weights between updates of the scale
+  double bin_edge = 0.125;         ///< of the numbers' range; larger magnitudes are in the upper bin
+  double upper_proportion = 1e-7;  ///< of numbers in the upper bin, above which the scale falls
+  int period = 1;                  ///< updates of the weights between updates of the scale
   GradientTracking tracking = GradientTracking::All;
   std::vector<std::string> tensors = {};  ///< of OfTensors
 };
@@ -89,7 +89,8 @@ struct Options {
   LocationSettings activations = {};
   std::map<std::string, ir::TensorLocation> location_overrides = {};  ///< by tensor; taken as they are
   int io_tiles = 0;
-  ir::ExchangeStrategy overlap_io = ir::ExchangeStrategy::JustInTime;  ///< of inputs and anchors without their own
+  ir::ExchangeStrategy overlap_io =
+      ir::ExchangeStrategy::JustInTime;  ///< of inputs and anchors without their own
   Recomputation recomputation = Recomputation::None;
   SyncPattern sync = SyncPattern::Full;
   Reduction reduction = Reduction::Sum;

@@ -27,14 +27,20 @@ struct PrintStep {
     for (const Slot& one : all) text += (text.empty() ? "" : ", ") + slot(one);
     return text;
   }
-  std::string transfer(const Transfer& one) const { return fmt::format("{} -> {}", slot(one.from), slot(one.to)); }
+  std::string transfer(const Transfer& one) const {
+    return fmt::format("{} -> {}", slot(one.from), slot(one.to));
+  }
 
-  std::string operator()(const LoadFromHost& step) const { return fmt::format("load {} from host", slot(step.to)); }
-  std::string operator()(const StoreToHost& step) const { return fmt::format("store {} to host", slot(step.from)); }
+  std::string operator()(const LoadFromHost& step) const {
+    return fmt::format("load {} from host", slot(step.to));
+  }
+  std::string operator()(const StoreToHost& step) const {
+    return fmt::format("store {} to host", slot(step.from));
+  }
   std::string operator()(const Compute& step) const {
     const Block& block = program[step.block];
-    return fmt::format("compute {} on ipu {}: ({}) -> ({})", name_of(program, step), block.processor, slots(step.reads),
-                       slots(step.writes));
+    return fmt::format("compute {} on ipu {}: ({}) -> ({})", name_of(program, step), block.processor,
+                       slots(step.reads), slots(step.writes));
   }
   std::string operator()(const CopyBetweenProcessors& step) const {
     std::string text;
@@ -58,7 +64,8 @@ std::string_view name_of(Memory memory) {
   return kNames[static_cast<std::size_t>(memory)];
 }
 
-void print_steps(const Program& program, const std::vector<Step>& steps, const std::string& indent, std::string& text) {
+void print_steps(const Program& program, const std::vector<Step>& steps, const std::string& indent,
+                 std::string& text) {
   for (const Step& step : steps) {
     text += indent + print(program, step) + "\n";
     if (const auto* repeat = std::get_if<Repeat>(&step.action)) {
@@ -91,8 +98,8 @@ class VerifyStep {
   const Buffer& at(const Slot& slot) const {
     IR_CHECK(slot.buffer.valid() && static_cast<std::size_t>(slot.buffer.index) < program_.buffers.size());
     const Buffer& buffer = program_[slot.buffer];
-    IR_CHECK(slot.index >= 0 && slot.index < buffer.slots, "buffer {} has {} slots, slot {} is used", buffer.name,
-             buffer.slots, slot.index);
+    IR_CHECK(slot.index >= 0 && slot.index < buffer.slots, "buffer {} has {} slots, slot {} is used",
+             buffer.name, buffer.slots, slot.index);
     return buffer;
   }
   void on_chip(const Slot& slot, int processor) const {
@@ -104,15 +111,16 @@ class VerifyStep {
   void same_bytes(const Transfer& one) const {
     const std::string& from = at(one.from).name;
     const std::string& to = at(one.to).name;
-    IR_CHECK(type(one.from) == type(one.to), "{} of {} moves to {} of {}", from, to_string(type(one.from)), to,
-             to_string(type(one.to)));
+    IR_CHECK(type(one.from) == type(one.to), "{} of {} moves to {} of {}", from, to_string(type(one.from)),
+             to, to_string(type(one.to)));
   }
   void local(const Transfer& one, Memory from, Memory to) const {
     same_bytes(one);
     const Buffer& source = at(one.from);
     const Buffer& target = at(one.to);
-    IR_CHECK(source.processor == target.processor, "{} on ipu {} and {} on ipu {} are on one processor by need",
-             source.name, source.processor, target.name, target.processor);
+    IR_CHECK(source.processor == target.processor,
+             "{} on ipu {} and {} on ipu {} are on one processor by need", source.name, source.processor,
+             target.name, target.processor);
     IR_CHECK((source.memory == Memory::Streaming) == (from == Memory::Streaming) &&
                  (target.memory == Memory::Streaming) == (to == Memory::Streaming),
              "{} in {} memory moves to {} in {} memory", source.name, name_of(source.memory), target.name,
@@ -121,9 +129,10 @@ class VerifyStep {
 
   void operator()(const Compute& step) const {
     const Block& block = program_[step.block];
-    IR_CHECK(step.reads.size() == block.graph.inputs.size() && step.writes.size() == block.graph.outputs.size(),
-             "block {} has {} inputs and {} outputs, {} and {} are given", block.name, block.graph.inputs.size(),
-             block.graph.outputs.size(), step.reads.size(), step.writes.size());
+    IR_CHECK(
+        step.reads.size() == block.graph.inputs.size() && step.writes.size() == block.graph.outputs.size(),
+        "block {} has {} inputs and {} outputs, {} and {} are given", block.name, block.graph.inputs.size(),
+        block.graph.outputs.size(), step.reads.size(), step.writes.size());
     for (const Slot& slot : step.reads) {
       if (slot.buffer.valid()) on_chip(slot, block.processor);
     }
@@ -142,8 +151,8 @@ class VerifyStep {
   }
   void operator()(const CopyBetweenTiles& step) const {
     local(step.transfer, Memory::Compute, Memory::Compute);
-    IR_CHECK(at(step.transfer.from).memory != at(step.transfer.to).memory, "{} is copied to the tiles it is on",
-             at(step.transfer.from).name);
+    IR_CHECK(at(step.transfer.from).memory != at(step.transfer.to).memory,
+             "{} is copied to the tiles it is on", at(step.transfer.from).name);
   }
   void operator()(const LoadRemote& step) const { local(step.transfer, Memory::Streaming, Memory::Compute); }
   void operator()(const StoreRemote& step) const { local(step.transfer, Memory::Compute, Memory::Streaming); }
@@ -169,14 +178,17 @@ class VerifyStep {
   }
 
  private:
-  const ir::Type& type(const Slot& slot) const { return slot_types_[static_cast<std::size_t>(slot.buffer.index)]; }
+  const ir::Type& type(const Slot& slot) const {
+    return slot_types_[static_cast<std::size_t>(slot.buffer.index)];
+  }
   const CopyBetweenProcessors*& writer(const Slot& slot) {
-    return writer_[first_slot_[static_cast<std::size_t>(slot.buffer.index)] + static_cast<std::size_t>(slot.index)];
+    return writer_[first_slot_[static_cast<std::size_t>(slot.buffer.index)] +
+                   static_cast<std::size_t>(slot.index)];
   }
 
   const Program& program_;
-  std::vector<ir::Type> slot_types_;                   // by buffer
-  std::vector<std::size_t> first_slot_;                // by buffer, slots of all buffers numbered through
+  std::vector<ir::Type> slot_types_;                  // by buffer
+  std::vector<std::size_t> first_slot_;               // by buffer, slots of all buffers numbered through
   std::vector<const CopyBetweenProcessors*> writer_;  // by slot: the exchange that wrote it last
 };
 
@@ -219,7 +231,8 @@ std::vector<std::vector<int>> replica_groups(const ir::ReplicaGroup& group, int 
   int size = group.size;
   if (group.type == GroupType::All) size = replicas;
   if (group.type == GroupType::None) size = 1;
-  if (size < 1 || replicas % size != 0) throw Error("groups of {} replicas found, a divisor of {} needed", size, replicas);
+  if (size < 1 || replicas % size != 0)
+    throw Error("groups of {} replicas found, a divisor of {} needed", size, replicas);
   const int count = replicas / size;
   std::vector<std::vector<int>> groups(static_cast<std::size_t>(count));
   for (int replica = 0; replica < replicas; ++replica) {
@@ -229,13 +242,15 @@ std::vector<std::vector<int>> replica_groups(const ir::ReplicaGroup& group, int 
   return groups;
 }
 
-std::string print(const Program& program, const Step& step) { return std::visit(PrintStep{program}, step.action); }
+std::string print(const Program& program, const Step& step) {
+  return std::visit(PrintStep{program}, step.action);
+}
 
 std::string print(const Program& program) {
   std::string text;
   for (const Buffer& buffer : program.buffers) {
-    text += fmt::format("buffer {}: {} x {} on ipu {} {}", buffer.name, buffer.slots, to_string(slot_type(buffer)),
-                        buffer.processor, name_of(buffer.memory));
+    text += fmt::format("buffer {}: {} x {} on ipu {} {}", buffer.name, buffer.slots,
+                        to_string(slot_type(buffer)), buffer.processor, name_of(buffer.memory));
     for (const std::string& row : buffer.rows) text += (&row == buffer.rows.data() ? ", rows " : " ") + row;
     text += "\n";
   }

@@ -28,8 +28,8 @@ struct Buffer {
   int processor = 0;
   Memory memory = Memory::Compute;
   Role role = Role::Activation;
-  int slots = 1;   ///< stash depth, or entries of a remote buffer
-  int shards = 1;  ///< each replica of a group of so many holds one part; 1: the whole tensor
+  int slots = 1;                ///< stash depth, or entries of a remote buffer
+  int shards = 1;               ///< each replica of a group of so many holds one part; 1: the whole tensor
   ir::ReplicaGroup group = {};  ///< of a sharded buffer: who shares one tensor
   /// What slot i holds before the first step: weights. Empty, or one tensor a slot; undefined tensors where
   /// the model was written without its data.
@@ -43,7 +43,8 @@ struct Buffer {
   bool always_live = false;
 };
 
-/// A tensor as one replica holds it: its own type, or of a sharded one [ceil(elements / shards)] (semantics 7.3).
+/// A tensor as one replica holds it: its own type, or of a sharded one [ceil(elements / shards)]
+/// (semantics 7.3).
 ir::Type slot_type(const Buffer& buffer);
 /// Bytes of one slot on the device, 4- and 2-bit elements packed. 0 where data decides the size.
 std::int64_t slot_bytes(const Buffer& buffer);
@@ -88,7 +89,8 @@ struct LoadFromHost {
   Slot to;
 };
 
-/// Offers a micro-batch of output number `output` to the host: the one in HostTensor::every that counts moves.
+/// Offers a micro-batch of output number `output` to the host: the one in HostTensor::every that counts
+/// moves.
 struct StoreToHost {
   Slot from;
   int output = 0;
@@ -151,11 +153,11 @@ inline constexpr int kAddedUp = -1;
 /// A tensor that comes from or goes to the host.
 struct HostTensor {
   std::string name;
-  ir::Type type;           ///< of one load or store: a micro-batch, or one slice of it
-  int micro_batches = 1;   ///< that one replica loads, or offers, in a run
+  ir::Type type;          ///< of one load or store: a micro-batch, or one slice of it
+  int micro_batches = 1;  ///< that one replica loads, or offers, in a run
   /// Batch serialisation: a micro-batch comes or goes in so many loads or stores, one after the other, each a
-  /// slice of it along `slice_axis`; without an axis (kAddedUp) it is the sum of what is stored. The host's arrays
-  /// hold whole micro-batches: whole_type.
+  /// slice of it along `slice_axis`; without an axis (kAddedUp) it is the sum of what is stored. The host's
+  /// arrays hold whole micro-batches: whole_type.
   int slices = 1;
   int slice_axis = 0;
   bool broadcast = false;  ///< of an input: every replica loads the same micro-batches
@@ -193,7 +195,8 @@ const std::string& name_of(const Program& program, const Compute& step);
 std::vector<Slot> reads_of(const Step& step);
 std::vector<Slot> writes_of(const Step& step);
 
-/// The replicas of each group, ascending (semantics, section 6.3). Error when the size does not divide `replicas`.
+/// The replicas of each group, ascending (semantics, section 6.3). Error when the size does not divide
+/// `replicas`.
 std::vector<std::vector<int>> replica_groups(const ir::ReplicaGroup& group, int replicas);
 
 /// One step as print has it, without the body of a Repeat.

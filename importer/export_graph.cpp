@@ -124,7 +124,9 @@ struct AttributeWriter {
   }
   // Bodies are written by the exporter, which knows their captures.
   void operator()(const ir::Body& /*body*/) const { proto.set_type(onnx::AttributeProto::GRAPH); }
-  void operator()(const std::vector<ir::Body>& /*bodies*/) const { proto.set_type(onnx::AttributeProto::GRAPHS); }
+  void operator()(const std::vector<ir::Body>& /*bodies*/) const {
+    proto.set_type(onnx::AttributeProto::GRAPHS);
+  }
 };
 
 // A body reads captured values by their outer names.
@@ -138,10 +140,12 @@ ir::Graph with_outer_names(const ir::Graph& outer, const ir::Op& op, ir::Graph b
   return body;
 }
 
-void Exporter::write_attribute(const ir::Op& op, const ir::Attribute& attribute, onnx::AttributeProto& proto) {
+void Exporter::write_attribute(const ir::Op& op, const ir::Attribute& attribute,
+                               onnx::AttributeProto& proto) {
   proto.set_name(attribute.name);
   std::visit(AttributeWriter{proto}, attribute.value);
-  if (const auto* body = std::get_if<ir::Body>(&attribute.value)) write(**body, op.captures, *proto.mutable_g());
+  if (const auto* body = std::get_if<ir::Body>(&attribute.value))
+    write(**body, op.captures, *proto.mutable_g());
   if (const auto* bodies = std::get_if<std::vector<ir::Body>>(&attribute.value)) {
     for (const ir::Body& body : *bodies) write(*body, op.captures, *proto.add_graphs());
   }
@@ -186,7 +190,9 @@ int needed_opset(const ir::Graph& graph) {
   int version = 1;
   for (const ir::Op& op : graph.ops) {
     if (op.spec->domain.empty()) version = std::max(version, op.spec->since);
-    for_each_body(op, [&](std::string_view, const ir::Graph& body) { version = std::max(version, needed_opset(body)); });
+    for_each_body(op, [&](std::string_view, const ir::Graph& body) {
+      version = std::max(version, needed_opset(body));
+    });
   }
   return version;
 }

@@ -25,7 +25,8 @@ Error at_node(const Error& error, const onnx::NodeProto& node, const std::string
 
 bool leaves_data_out(const onnx::TensorProto& tensor) {
   const auto& entries = tensor.external_data();
-  return std::any_of(entries.begin(), entries.end(), [](const auto& entry) { return entry.key() == kDataLeftOut; });
+  return std::any_of(entries.begin(), entries.end(),
+                     [](const auto& entry) { return entry.key() == kDataLeftOut; });
 }
 
 }  // namespace
@@ -84,7 +85,8 @@ void GraphReader::read_initializers(const onnx::GraphProto& proto, Scope& scope)
       continue;
     }
     ir::Value& value = graph[scope.define(tensor.name())];
-    value.type = ir::Type::tensor(data_type_from(tensor.data_type()), {tensor.dims().begin(), tensor.dims().end()});
+    value.type =
+        ir::Type::tensor(data_type_from(tensor.data_type()), {tensor.dims().begin(), tensor.dims().end()});
     value.data_left_out = true;
   }
   for (const auto& tensor : proto.sparse_initializer()) add(tensor.values().name(), tensor);

@@ -105,7 +105,8 @@ const Adapter* next_adapter(const RawNode& node, std::int64_t version) {
 }
 
 // An op that was retired keeps its last meaning in models that import a later version all the same, and one
-// that came later has its first meaning in models of an earlier one, as ONNX's reference evaluator reads them.
+// that came later has its first meaning in models of an earlier one, as ONNX's reference evaluator reads
+// them.
 std::int64_t version_of(const RawNode& node, std::int64_t version) {
   const Chain& chain = chain_of(node.domain, node.type);
   const bool retired = !chain.empty() && chain.back()->retires;

@@ -7,8 +7,8 @@
 
 namespace podium::importer {
 
-/// Written beside its place; `commit` puts it there. Without commit nothing is left. A device or a pipe is written
-/// to as it is.
+/// Written beside its place; `commit` puts it there. Without commit nothing is left. A device or a pipe is
+/// written to as it is.
 class OutputFile {
  public:
   /// Error when it cannot be created.

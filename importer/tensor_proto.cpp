@@ -17,11 +17,13 @@ static_assert(std::endian::native == std::endian::little, "raw data are little-e
 
 namespace {
 
-// Element `index` of codes that follow each other from the lowest bit of the first byte; 6-bit codes cross bytes.
+// Element `index` of codes that follow each other from the lowest bit of the first byte; 6-bit codes cross
+// bytes.
 int code_at(std::span<const char> packed, std::int64_t index, int bits, bool is_signed) {
   const auto first = static_cast<std::size_t>(index * bits / 8);
   unsigned word = static_cast<unsigned char>(packed[first]);
-  if (first + 1 < packed.size()) word |= static_cast<unsigned>(static_cast<unsigned char>(packed[first + 1])) << 8;
+  if (first + 1 < packed.size())
+    word |= static_cast<unsigned>(static_cast<unsigned char>(packed[first + 1])) << 8;
   const int code = static_cast<int>(word >> (index * bits % 8)) & ((1 << bits) - 1);
   return is_signed && code >= 1 << (bits - 1) ? code - (1 << bits) : code;
 }
@@ -30,7 +32,8 @@ void unpack(std::span<const char> packed, Tensor& tensor) {
   const int bits = bit_width(tensor.type());
   const bool is_signed = ir::is_signed(tensor.type());
   auto* out = static_cast<std::int8_t*>(tensor.raw());
-  for (std::int64_t i = 0; i < tensor.size(); ++i) out[i] = static_cast<std::int8_t>(code_at(packed, i, bits, is_signed));
+  for (std::int64_t i = 0; i < tensor.size(); ++i)
+    out[i] = static_cast<std::int8_t>(code_at(packed, i, bits, is_signed));
 }
 
 std::string pack(const Tensor& tensor) {

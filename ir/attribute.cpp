@@ -10,7 +10,8 @@ constexpr std::size_t kMostShown = 8;
 template <class T, class Show>
 std::string list(const T& values, Show show) {
   std::string text = "[";
-  for (std::size_t i = 0; i < values.size() && i < kMostShown; ++i) text += (i == 0 ? "" : ",") + show(values[i]);
+  for (std::size_t i = 0; i < values.size() && i < kMostShown; ++i)
+    text += (i == 0 ? "" : ",") + show(values[i]);
   if (values.size() > kMostShown) text += fmt::format(",... {} in all", values.size());
   return text + "]";
 }
@@ -33,8 +34,9 @@ struct Show {
 }  // namespace
 
 std::string_view name_of(AttributeKind kind) {
-  constexpr std::array<std::string_view, 12> kNames{"int",  "float",  "string",  "tensor",  "type",  "graph",
-                                                    "ints", "floats", "strings", "tensors", "types", "graphs"};
+  constexpr std::array<std::string_view, 12> kNames{"int",     "float",   "string", "tensor",
+                                                    "type",    "graph",   "ints",   "floats",
+                                                    "strings", "tensors", "types",  "graphs"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

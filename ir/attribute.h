@@ -25,11 +25,24 @@ using AttributeValue = std::variant<std::int64_t, float, std::string, Tensor, Ty
 
 /// In the order of AttributeValue's alternatives.
 enum class AttributeKind : std::uint8_t {
-  Int, Float, String, Tensor, Type, Graph, Ints, Floats, Strings, Tensors, Types, Graphs
+  Int,
+  Float,
+  String,
+  Tensor,
+  Type,
+  Graph,
+  Ints,
+  Floats,
+  Strings,
+  Tensors,
+  Types,
+  Graphs
 };
 
 std::string_view name_of(AttributeKind kind);
-inline AttributeKind kind_of(const AttributeValue& value) { return static_cast<AttributeKind>(value.index()); }
+inline AttributeKind kind_of(const AttributeValue& value) {
+  return static_cast<AttributeKind>(value.index());
+}
 
 struct Attribute {
   std::string name;

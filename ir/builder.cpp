@@ -34,7 +34,8 @@ std::vector<ValueId> Builder::ops(std::string_view domain, std::string_view type
   }
   std::vector<ValueId> results = op.outputs;
   if (is_known) {
-    for (std::size_t i = 0; i < outputs; ++i) graph_[results[i]].constant = std::move(context.known_outputs[i]);
+    for (std::size_t i = 0; i < outputs; ++i)
+      graph_[results[i]].constant = std::move(context.known_outputs[i]);
   } else {
     graph_.ops.push_back(std::move(op));
   }
@@ -42,7 +43,8 @@ std::vector<ValueId> Builder::ops(std::string_view domain, std::string_view type
 }
 
 std::vector<ValueId> Builder::append(Op op, std::size_t outputs) {
-  for (std::size_t i = 0; i < outputs; ++i) op.outputs.push_back(graph_.add_value(graph_.fresh_name(op.spec->name)));
+  for (std::size_t i = 0; i < outputs; ++i)
+    op.outputs.push_back(graph_.add_value(graph_.fresh_name(op.spec->name)));
   infer_with_bodies(graph_, op);
   std::vector<ValueId> results = op.outputs;
   graph_.ops.push_back(std::move(op));

@@ -50,7 +50,8 @@ DataType data_type_named(std::string_view name);
 
 /// Bits of one element as ONNX packs it (4 for int4). 0 for string.
 int bit_width(DataType type);
-/// Bytes of one element in a Podium tensor: 6-, 4- and 2-bit types take a whole byte, string sizeof(std::string).
+/// Bytes of one element in a Podium tensor: 6-, 4- and 2-bit types take a whole byte, string
+/// sizeof(std::string).
 std::size_t storage_bytes(DataType type);
 
 bool is_float(DataType type);    ///< float, double and every narrower float
@@ -74,7 +75,9 @@ class TypeSet {
   friend constexpr bool operator==(TypeSet, TypeSet) = default;
 
  private:
-  static constexpr std::uint32_t bit(DataType type) { return std::uint32_t{1} << static_cast<unsigned>(type); }
+  static constexpr std::uint32_t bit(DataType type) {
+    return std::uint32_t{1} << static_cast<unsigned>(type);
+  }
   std::uint32_t bits_ = 0;
 };
 
@@ -84,8 +87,8 @@ inline constexpr TypeSet kFloat8s{DataType::Float8E4M3FN, DataType::Float8E4M3FN
 inline constexpr TypeSet kSignedInts{DataType::Int8, DataType::Int16, DataType::Int32, DataType::Int64};
 inline constexpr TypeSet kUnsignedInts{DataType::Uint8, DataType::Uint16, DataType::Uint32, DataType::Uint64};
 inline constexpr TypeSet kInts = kSignedInts | kUnsignedInts;
-inline constexpr TypeSet kNarrow{DataType::Int4,  DataType::Uint4,      DataType::Int2,
-                                 DataType::Uint2, DataType::Float4E2M1};
+inline constexpr TypeSet kNarrow{DataType::Int4, DataType::Uint4, DataType::Int2, DataType::Uint2,
+                                 DataType::Float4E2M1};
 inline constexpr TypeSet kNumeric = kFloats | kInts;
 inline constexpr TypeSet kBool{DataType::Bool};
 inline constexpr TypeSet kString{DataType::String};

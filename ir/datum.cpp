@@ -12,7 +12,8 @@ Datum Datum::sequence(std::vector<Datum> items) {
 Datum Datum::map(Tensor keys, Tensor values) {
   Datum datum;
   datum.holds = Holds::Map;
-  datum.items = std::make_shared<const std::vector<Datum>>(std::vector<Datum>{std::move(keys), std::move(values)});
+  datum.items =
+      std::make_shared<const std::vector<Datum>>(std::vector<Datum>{std::move(keys), std::move(values)});
   return datum;
 }
 

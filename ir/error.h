@@ -16,8 +16,7 @@ class Error : public std::runtime_error {
   explicit Error(const std::string& text) : std::runtime_error(text) {}
 
   template <class... Args>
-    requires(sizeof...(Args) > 0)
-  explicit Error(fmt::format_string<Args...> text, Args&&... args)
+  requires(sizeof...(Args) > 0) explicit Error(fmt::format_string<Args...> text, Args&&... args)
       : std::runtime_error(fmt::format(text, std::forward<Args>(args)...)) {}
 
   /// The same error with `where` in front: "WHERE: TEXT".
@@ -35,7 +34,7 @@ class InternalError : public std::logic_error {
 }  // namespace podium
 
 /// IR_CHECK(condition) or IR_CHECK(condition, "format", values...).
-#define IR_CHECK(condition, ...)                                                                    \
-  do {                                                                                              \
+#define IR_CHECK(condition, ...)                                                                         \
+  do {                                                                                                   \
     if (!(condition)) ::podium::fail_check(__FILE__, __LINE__, #condition, fmt::format("" __VA_ARGS__)); \
   } while (false)

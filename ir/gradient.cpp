@@ -90,8 +90,8 @@ std::span<const GivenInput> inputs_taken_as_given() {
 bool is_taken_as_given(const OpSpec& spec, std::size_t input) {
   const auto given = inputs_taken_as_given();
   return spec.domain.empty() && std::any_of(given.begin(), given.end(), [&](const GivenInput& one) {
-    return one.op == spec.name && one.input == input;
-  });
+           return one.op == spec.name && one.input == input;
+         });
 }
 
 bool is_differentiable(const OpSpec& spec) { return spec.gradient != nullptr && spec.no_gradient.empty(); }
@@ -105,7 +105,8 @@ ValueId map_items(GradientContext& context, const std::vector<ValueId>& sequence
   Builder builder(body);
   GradientContext inner(builder, Op{}, {}, {});
   std::vector<ValueId> items;
-  for (ValueId id : sequences) items.push_back(builder.input(body.fresh_name("item"), *context.type(id).inner));
+  for (ValueId id : sequences)
+    items.push_back(builder.input(body.fresh_name("item"), *context.type(id).inner));
   body.outputs = {make(inner, items)};
   Op map{.spec = find_op("", "SequenceMap"), .inputs = sequences};
   set_attribute(map, "body", std::make_shared<const Graph>(std::move(body)));
@@ -135,7 +136,8 @@ ValueId GradientContext::number(double value, ValueId like) {
 ValueId GradientContext::filled_like(ValueId like, double value) {
   const Type of = type(like);
   if (of.kind == Kind::Sequence) {
-    return map_items(*this, {like}, [&](auto& inner, const auto& items) { return inner.filled_like(items[0], value); });
+    return map_items(*this, {like},
+                     [&](auto& inner, const auto& items) { return inner.filled_like(items[0], value); });
   }
   if (of.is_static()) return builder.constant(filled(of.element, of.dims, value));
   return call("Expand", {number(value, like), shape_of(like)});

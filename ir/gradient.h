@@ -30,11 +30,11 @@ bool is_taken_as_given(const OpSpec& spec, std::size_t input);
 class GradientContext {
  public:
   Builder& builder;
-  const Op op;                                ///< a copy: the builder appends to the ops it came from
-  std::vector<ValueId> output_gradients;      ///< kNoValue: nothing flows into that output
-  std::vector<ValueId> input_gradients;       ///< to fill; kNoValue: none
-  std::vector<bool> wanted;                   ///< per input: somebody needs its gradient
-  OpId id = {};                               ///< where the builder's graph has the op
+  const Op op;                            ///< a copy: the builder appends to the ops it came from
+  std::vector<ValueId> output_gradients;  ///< kNoValue: nothing flows into that output
+  std::vector<ValueId> input_gradients;   ///< to fill; kNoValue: none
+  std::vector<bool> wanted;               ///< per input: somebody needs its gradient
+  OpId id = {};                           ///< where the builder's graph has the op
 
   GradientContext(Builder& with, Op of, std::vector<ValueId> flowing, std::vector<bool> needed)
       : builder(with),

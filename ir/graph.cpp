@@ -46,7 +46,8 @@ std::string Graph::fresh_name(std::string_view base) {
 std::string Graph::describe(const Op& op) const {
   std::string shown = op.name;
   if (shown.empty()) {
-    const auto named = std::find_if(op.outputs.begin(), op.outputs.end(), [](ValueId id) { return id.valid(); });
+    const auto named =
+        std::find_if(op.outputs.begin(), op.outputs.end(), [](ValueId id) { return id.valid(); });
     if (named != op.outputs.end()) shown = (*this)[*named].name;
   }
   return fmt::format("node '{}' ({})", shown, op.spec->name);
@@ -76,7 +77,8 @@ std::vector<std::vector<OpId>> consumers(const Graph& graph) {
   std::vector<std::vector<OpId>> result(graph.values.size());
   for (std::size_t i = 0; i < graph.ops.size(); ++i) {
     for (ValueId input : graph.ops[i].inputs) {
-      if (input.valid()) result[static_cast<std::size_t>(input.index)].push_back({static_cast<std::int32_t>(i)});
+      if (input.valid())
+        result[static_cast<std::size_t>(input.index)].push_back({static_cast<std::int32_t>(i)});
     }
   }
   return result;

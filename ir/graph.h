@@ -38,7 +38,7 @@ struct Value {
 struct Op {
   const OpSpec* spec = nullptr;
   std::string name = {};
-  std::vector<ValueId> inputs = {};   ///< formal inputs, then `captures` captured ones
+  std::vector<ValueId> inputs = {};  ///< formal inputs, then `captures` captured ones
   std::vector<ValueId> outputs = {};
   std::vector<Attribute> attributes = {};
   /// Of a control-flow op: how many of the last inputs are outer values that its bodies read.

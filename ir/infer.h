@@ -15,8 +15,8 @@ namespace podium::ir {
 class TypedOp {
  public:
   const Op& op;
-  std::vector<Type> input_types;            ///< a left-out input has an undefined type
-  std::vector<const Tensor*> constants;     ///< per input, nullptr when not known
+  std::vector<Type> input_types;         ///< a left-out input has an undefined type
+  std::vector<const Tensor*> constants;  ///< per input, nullptr when not known
   std::vector<Type> output_types;
 
   TypedOp(const Op& of) : op(of) {}  // NOLINT: an op is a typed op whose types are not known yet
@@ -54,9 +54,12 @@ class InferContext : public TypedOp {
  public:
   /// Infers a body under the given input types (the captured ones come last and are added by the
   /// context) and gives the types of its outputs. Set when graphs are inferred, absent when the run asks.
-  using InferBody = std::function<std::vector<Type>(std::string_view attribute, std::vector<Type> formal_inputs)>;
+  using InferBody =
+      std::function<std::vector<Type>(std::string_view attribute, std::vector<Type> formal_inputs)>;
 
-  InferContext(const Graph& graph, const Op& of) : TypedOp(graph, of) { output_types.resize(of.outputs.size()); }
+  InferContext(const Graph& graph, const Op& of) : TypedOp(graph, of) {
+    output_types.resize(of.outputs.size());
+  }
   explicit InferContext(const Op& of) : TypedOp(of) { output_types.resize(of.outputs.size()); }
 
   void set_output(std::size_t i, Type type);

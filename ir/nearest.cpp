@@ -12,7 +12,8 @@ bool same_letter(char a, char b) {
   return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
 }
 
-// Insertions, removals and replacements of letters that turn a into b (Wagner and Fischer, one row at a time).
+// Insertions, removals and replacements of letters that turn a into b (Wagner and Fischer, one row at a
+// time).
 std::size_t edits_between(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});

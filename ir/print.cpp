@@ -22,7 +22,8 @@ void print_op(const Graph& graph, const Op& op, int depth, std::string& text) {
                       op.spec->domain.empty() ? "" : ".", op.spec->name, names(graph, op.inputs));
   std::string attributes;
   for (const Attribute& candidate : op.attributes) {
-    attributes += fmt::format("{}{}={}", attributes.empty() ? "" : ", ", candidate.name, to_string(candidate.value));
+    attributes +=
+        fmt::format("{}{}={}", attributes.empty() ? "" : ", ", candidate.name, to_string(candidate.value));
   }
   if (!attributes.empty()) text += " {" + attributes + "}";
   text += "  #";

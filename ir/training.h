@@ -69,8 +69,8 @@ struct Training {
   std::size_t loss = 0;  ///< place in Graph::outputs; of one micro-batch
   /// Batch serialisation: the graph is for one of so many slices of a micro-batch.
   int slices = 1;
-  /// Of inputs and outputs in slices, by name: the axis along which samples lie. Any other output for the host adds up
-  /// over the slices to what it is for the micro-batch.
+  /// Of inputs and outputs in slices, by name: the axis along which samples lie. Any other output for the
+  /// host adds up over the slices to what it is for the micro-batch.
   std::map<std::string, int> sample_axes = {};
 };
 

@@ -43,7 +43,8 @@ std::int64_t Type::element_count() const {
 }
 
 bool operator==(const Type& a, const Type& b) {
-  if (a.kind != b.kind || a.element != b.element || a.has_rank != b.has_rank || a.dims != b.dims) return false;
+  if (a.kind != b.kind || a.element != b.element || a.has_rank != b.has_rank || a.dims != b.dims)
+    return false;
   if (!a.inner || !b.inner) return a.inner == b.inner;
   return *a.inner == *b.inner;
 }

@@ -9,15 +9,16 @@ namespace {
 void check_count(const char* what, const std::vector<Parameter>& formal, const std::vector<ValueId>& actual,
                  std::size_t count) {
   const bool variadic = !formal.empty() && formal.back().formal == Formal::Variadic;
-  if (!variadic && count > formal.size()) throw Error("{} {}s found, at most {} needed", count, what, formal.size());
+  if (!variadic && count > formal.size())
+    throw Error("{} {}s found, at most {} needed", count, what, formal.size());
   for (std::size_t i = 0; i < formal.size(); ++i) {
     if (formal[i].formal != Formal::Required) continue;
     if (i >= count || !actual[i].valid()) throw Error("{} '{}' is missing", what, formal[i].name);
   }
 }
 
-// Of a list of inputs none may be left out, and one that is all of an op's inputs has at least one; of a list of
-// outputs each may be left out.
+// Of a list of inputs none may be left out, and one that is all of an op's inputs has at least one; of a list
+// of outputs each may be left out.
 void check_no_gap(const Op& op) {
   const std::vector<Parameter>& formal = op.spec->inputs;
   if (formal.empty() || formal.back().formal != Formal::Variadic) return;
@@ -43,7 +44,8 @@ std::string list(TypeSet types) {
 }  // namespace
 
 bool is_annotation(std::string_view name) {
-  return name.starts_with("__") || name == "virtualGraph" || name == "pipelineStage" || name == "executionPhase";
+  return name.starts_with("__") || name == "virtualGraph" || name == "pipelineStage" ||
+         name == "executionPhase";
 }
 
 void check_form(const Op& op) {
@@ -55,7 +57,8 @@ void check_form(const Op& op) {
     const AttributeSpec* spec = op.spec->find_attribute(given.name);
     if (spec == nullptr) throw Error("attribute '{}' is not one of this op's", given.name);
     if (spec->kind != kind_of(given.value)) {
-      throw Error("attribute '{}' is {}, {} needed", given.name, name_of(kind_of(given.value)), name_of(spec->kind));
+      throw Error("attribute '{}' is {}, {} needed", given.name, name_of(kind_of(given.value)),
+                  name_of(spec->kind));
     }
   }
   for (const AttributeSpec& spec : op.spec->attributes) {
@@ -72,9 +75,9 @@ void check_types(const TypedOp& typed) {
   for (std::size_t i = 0; i < typed.op.formal_inputs(); ++i) {
     if (!typed.has_input(i)) continue;
     const Parameter& parameter = parameter_at(spec.inputs, i);
-    const auto constraint = std::find_if(spec.types.begin(), spec.types.end(), [&](const TypeConstraint& candidate) {
-      return candidate.letter == parameter.constraint;
-    });
+    const auto constraint = std::find_if(
+        spec.types.begin(), spec.types.end(),
+        [&](const TypeConstraint& candidate) { return candidate.letter == parameter.constraint; });
     IR_CHECK(constraint != spec.types.end(), "{} has no constraint {}", spec.name, parameter.constraint);
     const Type& type = typed.input(i);
     if (constraint->any_kind) continue;
@@ -118,7 +121,8 @@ void verify_graph(const Graph& graph, const std::string& where) {
       throw error.at(here);
     }
     for (ValueId id : op.inputs) {
-      if (id.valid() && !is_there(id)) throw Error("{}: value '{}' is read before it is produced", here, graph[id].name);
+      if (id.valid() && !is_there(id))
+        throw Error("{}: value '{}' is read before it is produced", here, graph[id].name);
     }
     for (ValueId id : op.outputs) {
       if (id.valid()) define(id, here);

@@ -53,7 +53,8 @@ ValueId shape_of(Net& net, const std::string& name, ValueId like, const std::vec
   return net.op(name + "/Concat", "Concat", parts, {{"axis", std::int64_t{0}}});
 }
 
-ValueId split_heads(Net& net, const std::string& name, ValueId x, const Transformer& sizes, ir::IntList order) {
+ValueId split_heads(Net& net, const std::string& name, ValueId x, const Transformer& sizes,
+                    ir::IntList order) {
   const ValueId shape = shape_of(net, name, x, {sizes.heads, sizes.hidden / sizes.heads}, sizes);
   const ValueId heads = net.op(name + "/Reshape", "Reshape", {x, shape});
   return net.op(name + "/Transpose", "Transpose", {heads}, {{"perm", std::move(order)}});
@@ -67,7 +68,8 @@ ValueId merge_heads(Net& net, const std::string& name, ValueId x, const Transfor
 ValueId bert_attention(Net& net, const std::string& name, ValueId x, ValueId mask, const Transformer& sizes) {
   const auto projected = [&](const std::string& part, ir::IntList order) {
     const std::string path = name + "/" + part;
-    return split_heads(net, path + "/heads", dense(net, path, x, sizes.hidden, sizes.hidden), sizes, std::move(order));
+    return split_heads(net, path + "/heads", dense(net, path, x, sizes.hidden, sizes.hidden), sizes,
+                       std::move(order));
   };
   const ValueId query = projected("query", {0, 2, 1, 3});
   const ValueId key = projected("key", {0, 2, 3, 1});
@@ -84,7 +86,8 @@ ValueId bert_attention(Net& net, const std::string& name, ValueId x, ValueId mas
 ValueId bert_layer(Net& net, const std::string& name, ValueId x, ValueId mask, const Transformer& sizes) {
   const ValueId attended = bert_attention(net, name + "/attention", x, mask, sizes);
   ValueId y = dense(net, name + "/attention/output", attended, sizes.hidden, sizes.hidden);
-  y = net.layer_norm(name + "/attention/norm", net.op(name + "/attention/residual", "Add", {y, x}), sizes.hidden);
+  y = net.layer_norm(name + "/attention/norm", net.op(name + "/attention/residual", "Add", {y, x}),
+                     sizes.hidden);
   ValueId inner = dense(net, name + "/intermediate", y, sizes.hidden, sizes.inner);
   inner = net.gelu(name + "/gelu", inner);
   inner = dense(net, name + "/output", inner, sizes.inner, sizes.hidden);
@@ -103,7 +106,8 @@ ValueId bert_mask(Net& net, ValueId mask) {
   const ValueId wide = net.op("mask/Unsqueeze", "Unsqueeze", {mask, net.ints({1, 2})});
   const ValueId number = net.op("mask/Cast", "Cast", {wide}, {{"to", type}});
   const ValueId inverse = net.op("mask/Sub", "Sub", {net.scalar(1), number});
-  return net.op("mask/Mul", "Mul", {inverse, net.scalar(half ? -65504.0F : std::numeric_limits<float>::lowest())});
+  return net.op("mask/Mul", "Mul",
+                {inverse, net.scalar(half ? -65504.0F : std::numeric_limits<float>::lowest())});
 }
 
 ValueId bert_embeddings(Net& net, ValueId ids, ValueId segments, const Transformer& sizes) {
@@ -115,7 +119,8 @@ ValueId bert_embeddings(Net& net, ValueId ids, ValueId segments, const Transform
   ValueId position_ids = net.constant(Tensor::of<std::int64_t>({1, sizes.sequence}, positions));
   if (recipe.is("shapes", "dynamic")) {
     const ValueId shape = net.op("embeddings/Shape", "Shape", {ids});
-    const ValueId length = net.op("embeddings/Gather", "Gather", {shape, net.constant(Tensor::scalar<std::int64_t>(1))});
+    const ValueId length =
+        net.op("embeddings/Gather", "Gather", {shape, net.constant(Tensor::scalar<std::int64_t>(1))});
     const ValueId end = net.op("embeddings/Unsqueeze", "Unsqueeze", {length, net.ints({0})});
     position_ids = net.op("embeddings/Slice", "Slice", {position_ids, net.ints({0}), end, net.ints({1})});
   }
@@ -174,7 +179,8 @@ ValueId gpt_gelu(Net& net, const std::string& name, ValueId x) {
   const ValueId bent = net.op(name + "/Mul_1", "Mul", {cubed, net.scalar(0.044715F)});
   const ValueId sum = net.op(name + "/Add", "Add", {x, bent});
   const ValueId scaled = net.op(name + "/Mul_2", "Mul", {sum, net.scalar(0.7978845608F)});
-  const ValueId shifted = net.op(name + "/Add_1", "Add", {net.op(name + "/Tanh", "Tanh", {scaled}), net.scalar(1)});
+  const ValueId shifted =
+      net.op(name + "/Add_1", "Add", {net.op(name + "/Tanh", "Tanh", {scaled}), net.scalar(1)});
   return net.op(name + "/Mul_3", "Mul", {net.op(name + "/Mul", "Mul", {x, net.scalar(0.5F)}), shifted});
 }
 
@@ -194,8 +200,8 @@ struct GptState {
   std::int64_t past;
 };
 
-ValueId gpt_attention(Net& net, const std::string& name, ValueId x, const GptState& state, const Transformer& sizes,
-                      int layer) {
+ValueId gpt_attention(Net& net, const std::string& name, ValueId x, const GptState& state,
+                      const Transformer& sizes, int layer) {
   const ValueId packed = gpt_dense(net, name + "/c_attn", x, sizes.hidden, sizes.hidden * 3, sizes);
   const auto parts = net.ops(name + "/Split", "Split", {packed}, 3,
                              {{"axis", std::int64_t{2}}, {"num_outputs", std::int64_t{3}}});
@@ -224,8 +230,8 @@ ValueId gpt_attention(Net& net, const std::string& name, ValueId x, const GptSta
 
 ValueId gpt_layer(Net& net, int layer, ValueId x, const GptState& state, const Transformer& sizes) {
   const std::string name = fmt::format("h{}", layer);
-  const ValueId attended =
-      gpt_attention(net, name + "/attn", net.layer_norm(name + "/ln_1", x, sizes.hidden), state, sizes, layer);
+  const ValueId attended = gpt_attention(net, name + "/attn", net.layer_norm(name + "/ln_1", x, sizes.hidden),
+                                         state, sizes, layer);
   x = net.op(name + "/Add", "Add", {attended, x});
   ValueId inner = net.layer_norm(name + "/ln_2", x, sizes.hidden);
   inner = gpt_dense(net, name + "/mlp/c_fc", inner, sizes.hidden, sizes.inner, sizes);
@@ -249,7 +255,8 @@ BuiltModel gpt2(const Recipe& recipe) {
   const bool half = recipe.is("type", "float16");
   const GptState state{net.constant(causal_mask(sizes.sequence, past)),
                        net.scalar(half ? -65504.0F : std::numeric_limits<float>::lowest()), past};
-  for (std::int64_t i = 0; i < recipe.number("layers"); ++i) x = gpt_layer(net, static_cast<int>(i), x, state, sizes);
+  for (std::int64_t i = 0; i < recipe.number("layers"); ++i)
+    x = gpt_layer(net, static_cast<int>(i), x, state, sizes);
   x = net.layer_norm("ln_f", x, sizes.hidden);
   const ValueId turned = net.op("lm_head/Transpose", "Transpose", {table}, {{"perm", ir::IntList{1, 0}}});
   net.classify(net.op("lm_head/MatMul", "MatMul", {x, turned}), true);
@@ -266,10 +273,17 @@ std::vector<ModelSpec> language_models() {
   const ParameterSpec heads{"heads", "12", "attention heads"};
   const ParameterSpec shapes{"shapes", "static", "static, or dynamic with the exporter's shape arithmetic"};
   return {
-      {"bert", "BERT encoder", {layers, hidden, heads, sequence, batch, {"vocabulary", "30522", "words"}, shapes}, bert},
+      {"bert",
+       "BERT encoder",
+       {layers, hidden, heads, sequence, batch, {"vocabulary", "30522", "words"}, shapes},
+       bert},
       {"gpt2",
        "GPT-2 decoder",
-       {layers, hidden, heads, sequence, batch,
+       {layers,
+        hidden,
+        heads,
+        sequence,
+        batch,
         {"vocabulary", "50257", "words"},
         {"past", "0", "tokens whose keys and values are given"},
         {"shapes", "static", "static"}},

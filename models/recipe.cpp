@@ -18,8 +18,8 @@ using ir::ValueId;
 
 namespace {
 
-// SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators", 2014): the standard library's
-// distributions differ between implementations, and a model's bytes must not.
+// SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators", 2014): the standard
+// library's distributions differ between implementations, and a model's bytes must not.
 std::uint64_t next_random(std::uint64_t& state) {
   std::uint64_t z = (state += 0x9E3779B97F4A7C15U);
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
@@ -52,7 +52,8 @@ const std::vector<ParameterSpec>& common_parameters() {
   return kCommon;
 }
 
-std::int64_t parsed(std::string_view model, std::string_view name, const std::string& text, std::int64_t least) {
+std::int64_t parsed(std::string_view model, std::string_view name, const std::string& text,
+                    std::int64_t least) {
   std::size_t used = 0;
   std::int64_t value = -1;
   try {
@@ -61,7 +62,8 @@ std::int64_t parsed(std::string_view model, std::string_view name, const std::st
     used = 0;
   }
   if (used == 0 || used != text.size() || value < least || value > (std::int64_t{1} << 31)) {
-    throw Error("model {}: parameter {}: '{}' found, a whole number of at least {} needed", model, name, text, least);
+    throw Error("model {}: parameter {}: '{}' found, a whole number of at least {} needed", model, name, text,
+                least);
   }
   return value;
 }
@@ -76,7 +78,8 @@ Recipe::Recipe(const ModelSpec& spec, const Parameters& given) : model_(spec.nam
     if (!values_.contains(name)) {
       std::vector<std::string_view> known;
       for (const auto& entry : values_) known.push_back(entry.first);
-      throw Error("model {} has no parameter '{}', the nearest is '{}'", model_, name, ir::nearest(name, known));
+      throw Error("model {} has no parameter '{}', the nearest is '{}'", model_, name,
+                  ir::nearest(name, known));
     }
     values_[name] = value;
   }
@@ -109,7 +112,8 @@ Net::Net(const Recipe& recipe)
 }
 
 ValueId Net::input(std::string name, DataType type, Dims dims) {
-  return builder_.input(std::move(name), ir::Type::tensor(type == DataType::Float ? type_ : type, std::move(dims)));
+  return builder_.input(std::move(name),
+                        ir::Type::tensor(type == DataType::Float ? type_ : type, std::move(dims)));
 }
 
 ValueId Net::weight(const std::string& name, Dims dims, double fan_in, double gain) {
@@ -143,7 +147,8 @@ ValueId Net::filled(const std::string& name, Dims dims, float value) {
 }
 
 ValueId Net::scalar(float value) {
-  return builder_.constant(type_ == DataType::Float ? Tensor::scalar(value) : Tensor::scalar(ir::Float16(value)));
+  return builder_.constant(type_ == DataType::Float ? Tensor::scalar(value)
+                                                    : Tensor::scalar(ir::Float16(value)));
 }
 
 ValueId Net::ints(const std::vector<std::int64_t>& values) { return builder_.constant(Tensor::ints(values)); }
@@ -164,7 +169,8 @@ std::vector<ValueId> Net::ops(const std::string& name, std::string_view type, st
 void Net::name_last_op(const std::string& name) {
   ir::Op& op = graph_.ops.back();
   op.name = name;
-  for (std::size_t i = 0; i < op.outputs.size(); ++i) graph_[op.outputs[i]].name = fmt::format("{}_output_{}", name, i);
+  for (std::size_t i = 0; i < op.outputs.size(); ++i)
+    graph_[op.outputs[i]].name = fmt::format("{}_output_{}", name, i);
 }
 
 BodyDraft Net::body(std::string attribute, const std::vector<ir::Type>& inputs, const BuildBody& build) {
@@ -227,9 +233,12 @@ std::vector<ValueId> Net::control(const std::string& name, std::string_view type
                                   const std::vector<ir::Type>& types, const std::vector<BodyDraft>& bodies) {
   const std::vector<ValueId> captures = captured(bodies);
   inputs.insert(inputs.end(), captures.begin(), captures.end());
-  ir::Op op{.spec = ir::find_op("", type), .inputs = std::move(inputs), .captures = static_cast<int>(captures.size())};
+  ir::Op op{.spec = ir::find_op("", type),
+            .inputs = std::move(inputs),
+            .captures = static_cast<int>(captures.size())};
   for (const BodyDraft& draft : bodies) {
-    set_attribute(op, draft.attribute, std::make_shared<const ir::Graph>(body_graph(graph_, draft, captures)));
+    set_attribute(op, draft.attribute,
+                  std::make_shared<const ir::Graph>(body_graph(graph_, draft, captures)));
   }
   for (const ir::Type& output : types) op.outputs.push_back(graph_.add_value("", output));
   std::vector<ValueId> results = op.outputs;
@@ -248,7 +257,8 @@ void Net::classify(ValueId logits, bool classes_last) {
   if (!recipe_.is("loss", "cross-entropy")) {
     throw Error("parameter loss: '{}' found, none or cross-entropy needed", recipe_.word("loss"));
   }
-  if (classes_last) logits = op("loss/rows", "Reshape", {logits, ints({-1, graph_[logits].type.dims.back()})});
+  if (classes_last)
+    logits = op("loss/rows", "Reshape", {logits, ints({-1, graph_[logits].type.dims.back()})});
   Dims dims = graph_[logits].type.dims;
   dims.erase(dims.begin() + 1);
   const ValueId label = builder_.input("label", ir::Type::tensor(DataType::Int64, dims));
@@ -261,8 +271,8 @@ ValueId Net::linear(const std::string& name, ValueId x, std::int64_t in, std::in
   return op(name + "/Gemm", "Gemm", {x, weights, bias}, {{"transB", std::int64_t{1}}});
 }
 
-ValueId Net::convolution(const std::string& name, ValueId x, std::int64_t in, std::int64_t out, std::int64_t kernel,
-                         std::int64_t stride, std::int64_t pad, std::int64_t group) {
+ValueId Net::convolution(const std::string& name, ValueId x, std::int64_t in, std::int64_t out,
+                         std::int64_t kernel, std::int64_t stride, std::int64_t pad, std::int64_t group) {
   const auto fan_in = static_cast<double>(in / group * kernel * kernel);
   const ValueId weights = weight(name + ".weight", {out, in / group, kernel, kernel}, fan_in);
   const ValueId bias = weight(name + ".bias", {out}, fan_in, 1.0);

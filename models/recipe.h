@@ -28,8 +28,8 @@ class Recipe {
   Parameters values_;
 };
 
-/// A branch or body of a control-flow op: its own inputs, ops and outputs, and by their ids whatever it reads of
-/// the graph around it.
+/// A branch or body of a control-flow op: its own inputs, ops and outputs, and by their ids whatever it reads
+/// of the graph around it.
 struct BodyDraft {
   std::string attribute;  ///< of the op: "then_branch", "body"
   std::vector<ir::ValueId> inputs;
@@ -53,15 +53,17 @@ class Net {
   ir::ValueId constant(ir::Tensor tensor);
   ir::ValueId op(const std::string& name, std::string_view type, std::vector<ir::ValueId> inputs,
                  std::vector<ir::Attribute> attributes = {});
-  std::vector<ir::ValueId> ops(const std::string& name, std::string_view type, std::vector<ir::ValueId> inputs,
-                               std::size_t outputs, std::vector<ir::Attribute> attributes = {});
-  /// The ops that `build` adds, given the body's inputs, make up the body; its weights stay in the outer graph, as
-  /// exporters leave them. It returns the body's outputs, each the result of an op of the body.
+  std::vector<ir::ValueId> ops(const std::string& name, std::string_view type,
+                               std::vector<ir::ValueId> inputs, std::size_t outputs,
+                               std::vector<ir::Attribute> attributes = {});
+  /// The ops that `build` adds, given the body's inputs, make up the body; its weights stay in the outer
+  /// graph, as exporters leave them. It returns the body's outputs, each the result of an op of the body.
   using BuildBody = std::function<std::vector<ir::ValueId>(const std::vector<ir::ValueId>& inputs)>;
   BodyDraft body(std::string attribute, const std::vector<ir::Type>& inputs, const BuildBody& build);
   /// An If, Loop or Scan over bodies, with outputs of these types.
-  std::vector<ir::ValueId> control(const std::string& name, std::string_view type, std::vector<ir::ValueId> inputs,
-                                   const std::vector<ir::Type>& types, const std::vector<BodyDraft>& bodies);
+  std::vector<ir::ValueId> control(const std::string& name, std::string_view type,
+                                   std::vector<ir::ValueId> inputs, const std::vector<ir::Type>& types,
+                                   const std::vector<BodyDraft>& bodies);
   void output(ir::ValueId value, const std::string& name);
   /// Class scores as the output "logits", or with loss=cross-entropy an input "label" and the output "loss".
   /// The classes are dimension 1, or the last of a sequence's tokens.

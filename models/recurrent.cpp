@@ -24,8 +24,9 @@ BuiltModel lstm(const Recipe& recipe) {
     x = net.op(name + "/Squeeze", "Squeeze", {results[0], net.ints({1})});
     size = hidden;
   }
-  const ValueId last = net.op("last/Gather", "Gather", {x, net.constant(ir::Tensor::scalar<std::int64_t>(-1))},
-                              {{"axis", std::int64_t{0}}});
+  const ValueId last =
+      net.op("last/Gather", "Gather", {x, net.constant(ir::Tensor::scalar<std::int64_t>(-1))},
+             {{"axis", std::int64_t{0}}});
   net.classify(net.linear("fc", last, hidden, recipe.number("classes")));
   return net.finish(20);
 }

@@ -13,17 +13,18 @@ using ir::DataType;
 using ir::ValueId;
 
 // A convolution as an exporter leaves it: batch normalisation folded in, or as a node of its own.
-ValueId conv_norm(Net& net, const std::string& name, ValueId x, std::int64_t in, std::int64_t out, std::int64_t kernel,
-                  std::int64_t stride = 1, std::int64_t group = 1) {
+ValueId conv_norm(Net& net, const std::string& name, ValueId x, std::int64_t in, std::int64_t out,
+                  std::int64_t kernel, std::int64_t stride = 1, std::int64_t group = 1) {
   const ValueId y = net.convolution(name, x, in, out, kernel, stride, kernel / 2, group);
   if (net.recipe().is("norm", "folded")) return y;
   if (!net.recipe().is("norm", "explicit")) {
     throw Error("parameter norm: '{}' found, folded or explicit needed", net.recipe().word("norm"));
   }
-  return net.op(name + "/BatchNormalization", "BatchNormalization",
-                {y, net.filled(name + ".bn.weight", {out}, 1), net.filled(name + ".bn.bias", {out}, 0),
-                 net.filled(name + ".bn.running_mean", {out}, 0), net.filled(name + ".bn.running_var", {out}, 1)},
-                {{"epsilon", 1e-5F}});
+  return net.op(
+      name + "/BatchNormalization", "BatchNormalization",
+      {y, net.filled(name + ".bn.weight", {out}, 1), net.filled(name + ".bn.bias", {out}, 0),
+       net.filled(name + ".bn.running_mean", {out}, 0), net.filled(name + ".bn.running_var", {out}, 1)},
+      {{"epsilon", 1e-5F}});
 }
 
 ValueId relu(Net& net, const std::string& name, ValueId x) { return net.op(name + "/Relu", "Relu", {x}); }
@@ -32,7 +33,8 @@ ValueId basic_block(Net& net, const std::string& name, ValueId x, std::int64_t i
                     std::int64_t stride) {
   ValueId y = relu(net, name + "/relu1", conv_norm(net, name + "/conv1", x, in, out, 3, stride));
   y = conv_norm(net, name + "/conv2", y, out, out, 3);
-  const ValueId skip = stride == 1 && in == out ? x : conv_norm(net, name + "/downsample", x, in, out, 1, stride);
+  const ValueId skip =
+      stride == 1 && in == out ? x : conv_norm(net, name + "/downsample", x, in, out, 1, stride);
   return relu(net, name + "/relu2", net.op(name + "/Add", "Add", {y, skip}));
 }
 
@@ -42,7 +44,8 @@ ValueId bottleneck_block(Net& net, const std::string& name, ValueId x, std::int6
   ValueId y = relu(net, name + "/relu1", conv_norm(net, name + "/conv1", x, in, middle, 1));
   y = relu(net, name + "/relu2", conv_norm(net, name + "/conv2", y, middle, middle, 3, stride));
   y = conv_norm(net, name + "/conv3", y, middle, out, 1);
-  const ValueId skip = stride == 1 && in == out ? x : conv_norm(net, name + "/downsample", x, in, out, 1, stride);
+  const ValueId skip =
+      stride == 1 && in == out ? x : conv_norm(net, name + "/downsample", x, in, out, 1, stride);
   return relu(net, name + "/relu3", net.op(name + "/Add", "Add", {y, skip}));
 }
 
@@ -59,7 +62,8 @@ ValueId image_input(Net& net) {
 
 using BlockBuilder = ValueId (*)(Net&, const std::string&, ValueId, std::int64_t, std::int64_t, std::int64_t);
 
-BuiltModel resnet(const Recipe& recipe, BlockBuilder block, std::array<std::int64_t, 4> blocks, std::int64_t widen) {
+BuiltModel resnet(const Recipe& recipe, BlockBuilder block, std::array<std::int64_t, 4> blocks,
+                  std::int64_t widen) {
   Net net(recipe);
   ValueId x = relu(net, "relu", conv_norm(net, "conv1", image_input(net), 3, 64, 7, 2));
   x = net.op("maxpool/MaxPool", "MaxPool", {x},
@@ -101,8 +105,13 @@ BuiltModel mobilenet_v2(const Recipe& recipe) {
   struct Group {
     std::int64_t expand, channels, blocks, stride;
   };
-  constexpr std::array<Group, 7> kGroups{
-      {{1, 16, 1, 1}, {6, 24, 2, 2}, {6, 32, 3, 2}, {6, 64, 4, 2}, {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}}};
+  constexpr std::array<Group, 7> kGroups{{{1, 16, 1, 1},
+                                          {6, 24, 2, 2},
+                                          {6, 32, 3, 2},
+                                          {6, 64, 4, 2},
+                                          {6, 96, 3, 1},
+                                          {6, 160, 3, 2},
+                                          {6, 320, 1, 1}}};
   ValueId x = relu6(net, "features/0/relu", conv_norm(net, "features/0/conv", image_input(net), 3, 32, 3, 2));
   std::int64_t channels = 32;
   int index = 1;

@@ -122,7 +122,8 @@ Prepared prepare(const importer::Model& model, const Inputs& inputs, const Sessi
 int count_computes(const std::vector<executor::Step>& steps) {
   int count = 0;
   for (const executor::Step& step : steps) {
-    if (const auto* repeat = std::get_if<executor::Repeat>(&step.action)) count += count_computes(repeat->body);
+    if (const auto* repeat = std::get_if<executor::Repeat>(&step.action))
+      count += count_computes(repeat->body);
     if (std::holds_alternative<executor::Compute>(step.action)) ++count;
   }
   return count;

@@ -12,13 +12,13 @@ enum class Outcome : std::uint8_t { Passed, Failed, Skipped };
 
 struct CaseResult {
   Outcome outcome = Outcome::Passed;
-  std::string reason = {};  ///< of a failure or a skip; of a pass, what was corrected (see errata.h)
+  std::string reason = {};   ///< of a failure or a skip; of a pass, what was corrected (see errata.h)
   std::string unsplit = {};  ///< why the case ran on one processor although a strategy was asked for
 };
 
 /// Skipped only when a result depends on numbers drawn at random, so that the expected ones were drawn too.
-/// A model that the session's strategy cannot have runs on one processor. Every micro-batch of every replica gets
-/// the case's inputs and must give its outputs.
+/// A model that the session's strategy cannot have runs on one processor. Every micro-batch of every replica
+/// gets the case's inputs and must give its outputs.
 CaseResult run_case(const std::string& folder, const Tolerance& tolerance, const SessionOptions& session);
 
 }  // namespace podium::cli

@@ -18,7 +18,8 @@ constexpr std::array kErrata{
             .op = "Adam",
             .attribute = "epsilon",
             .value = 1e-2F},
-    Erratum{.case_name = "test_cast_FLOAT_to_BFLOAT16", .opset = 13, .fault = kCut, .truncated_bfloat16 = true},
+    Erratum{
+        .case_name = "test_cast_FLOAT_to_BFLOAT16", .opset = 13, .fault = kCut, .truncated_bfloat16 = true},
     Erratum{.case_name = "test_castlike_FLOAT_to_BFLOAT16",
             .opset = 15,
             .fault = kCut,
@@ -42,7 +43,8 @@ const Erratum* find_erratum(std::string_view case_name, std::int64_t opset) {
 
 void correct(const Erratum& erratum, ir::Graph& graph) {
   for (ir::Op& op : graph.ops) {
-    if (!erratum.op.empty() && op.spec->name == erratum.op) set_attribute(op, erratum.attribute, erratum.value);
+    if (!erratum.op.empty() && op.spec->name == erratum.op)
+      set_attribute(op, erratum.attribute, erratum.value);
   }
 }
 

@@ -11,8 +11,8 @@ namespace podium::cli {
 /// What is wrong with a case and how it is run all the same. Every other check stays.
 struct Erratum {
   std::string_view case_name;
-  std::int64_t opset;       ///< the case as published with this ai.onnx version; others are right
-  std::string_view fault;   ///< in a sentence, printed with the case
+  std::int64_t opset;      ///< the case as published with this ai.onnx version; others are right
+  std::string_view fault;  ///< in a sentence, printed with the case
   /// An attribute that the expected values were computed with and the model leaves out.
   std::string_view op = {};
   std::string_view attribute = {};

@@ -48,13 +48,15 @@ void print_model(const std::string& path, const importer::Model& model, const re
                            value_rows(model.graph, "output", model.graph.outputs)}) {
     rows.insert(rows.end(), list.begin(), list.end());
   }
-  rows.push_back({"parameters", fmt::format("{}, {}", report::quantity(static_cast<double>(summary.parameters)),
-                                            report::bytes(summary.parameter_bytes))});
+  rows.push_back(
+      {"parameters", fmt::format("{}, {}", report::quantity(static_cast<double>(summary.parameters)),
+                                 report::bytes(summary.parameter_bytes))});
   rows.push_back({"work", report::quantity(summary.flop) + " FLOP a run"});
   rows.push_back({"activations", fmt::format("{} in all, {} at once", report::bytes(summary.activation_bytes),
                                              report::bytes(summary.peak_activation_bytes))});
   std::string ops;
-  for (const auto& [name, count] : summary.op_counts) ops += fmt::format("{}{} {}", ops.empty() ? "" : ", ", count, name);
+  for (const auto& [name, count] : summary.op_counts)
+    ops += fmt::format("{}{} {}", ops.empty() ? "" : ", ", count, name);
   rows.push_back({"ops", ops.empty() ? "none" : ops});
   std::string annotations;
   for (const auto& [name, count] : summary.annotated_ops) {
@@ -65,7 +67,8 @@ void print_model(const std::string& path, const importer::Model& model, const re
 }
 
 nlohmann::json to_json(const importer::Model& model, const report::ModelSummary& summary) {
-  nlohmann::json json{{"version", 1}, {"producer", model.info.producer}, {"irVersion", model.info.ir_version}};
+  nlohmann::json json{
+      {"version", 1}, {"producer", model.info.producer}, {"irVersion", model.info.ir_version}};
   for (const auto& [domain, version] : model.info.opsets) json["opsets"][domain] = version;
   for (ir::ValueId id : model.graph.inputs) {
     json["inputs"].push_back({{"name", model.graph[id].name}, {"type", to_string(model.graph[id].type)}});
@@ -95,7 +98,9 @@ report::ModelSummary summarize(const std::string& path, importer::Model& model) 
 int run_info(const Arguments& arguments) {
   const Options options = parse("info", arguments, kGroups);
   if (options.help) {
-    fmt::print("{}", help("info", "Describes a model: inputs, outputs, ops, parameters, work, memory, annotations.", kGroups));
+    fmt::print("{}",
+               help("info", "Describes a model: inputs, outputs, ops, parameters, work, memory, annotations.",
+                    kGroups));
     return 0;
   }
   if (options.list_supported) {

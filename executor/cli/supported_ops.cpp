@@ -14,7 +14,9 @@
 namespace podium::cli {
 namespace {
 
-std::string domain_of(const ir::OpSpec& spec) { return spec.domain.empty() ? "ai.onnx" : std::string(spec.domain); }
+std::string domain_of(const ir::OpSpec& spec) {
+  return spec.domain.empty() ? "ai.onnx" : std::string(spec.domain);
+}
 
 std::string types_of(const ir::OpSpec& spec) {
   std::string text;
@@ -27,7 +29,8 @@ std::string types_of(const ir::OpSpec& spec) {
     std::string list;
     for (int i = 1; i < ir::kDataTypeCount; ++i) {
       const auto type = static_cast<ir::DataType>(i);
-      if (constraint.types.contains(type)) list += fmt::format("{}{}", list.empty() ? "" : ",", name_of(type));
+      if (constraint.types.contains(type))
+        list += fmt::format("{}{}", list.empty() ? "" : ",", name_of(type));
     }
     text += list;
   }
@@ -83,14 +86,17 @@ std::string supported_ops() {
   std::vector<std::vector<std::string>> rows{{"domain", "op", "since", "gradient", "types"}};
   for (const ir::OpSpec* spec : ops_of_models()) {
     const std::string gradient = is_differentiable(*spec) ? "yes" : fmt::format("no: {}", spec->no_gradient);
-    rows.push_back({domain_of(*spec), std::string(spec->name), std::to_string(spec->since), gradient, types_of(*spec)});
+    rows.push_back(
+        {domain_of(*spec), std::string(spec->name), std::to_string(spec->since), gradient, types_of(*spec)});
   }
   const std::size_t all = rows.size() - 1;
   const std::size_t with = count_with_derivative();
   std::string text = report::table(rows);
-  text += fmt::format("{} ops; each is read in every version from 1 to the newest, opset {}\n", all, importer::kNewestOpset);
+  text += fmt::format("{} ops; each is read in every version from 1 to the newest, opset {}\n", all,
+                      importer::kNewestOpset);
   for (const Group& group : groups_without()) {
-    text += fmt::format("without derivative, {}: {}: {}\n", group.ops.size(), group.why, fmt::join(group.ops, ", "));
+    text += fmt::format("without derivative, {}: {}: {}\n", group.ops.size(), group.why,
+                        fmt::join(group.ops, ", "));
   }
   text += fmt::format("inputs taken as given: {}\n", fmt::join(taken_as_given(), ", "));
   text += fmt::format("derivatives: {} ops have one, {} have none\n", with, all - with);
@@ -98,14 +104,19 @@ std::string supported_ops() {
 }
 
 std::string supported_ops_json() {
-  nlohmann::json json{{"version", 1}, {"withDerivative", count_with_derivative()}, {"takenAsGiven", taken_as_given()}};
+  nlohmann::json json{
+      {"version", 1}, {"withDerivative", count_with_derivative()}, {"takenAsGiven", taken_as_given()}};
   for (const ir::OpSpec* spec : ops_of_models()) {
-    nlohmann::json row{{"domain", domain_of(*spec)}, {"name", spec->name}, {"since", spec->since},
-                       {"derivative", is_differentiable(*spec)}, {"types", types_of(*spec)}};
+    nlohmann::json row{{"domain", domain_of(*spec)},
+                       {"name", spec->name},
+                       {"since", spec->since},
+                       {"derivative", is_differentiable(*spec)},
+                       {"types", types_of(*spec)}};
     if (!is_differentiable(*spec)) row["why"] = spec->no_gradient;
     json["ops"].push_back(std::move(row));
   }
-  for (const Group& group : groups_without()) json["withoutDerivative"].push_back({{"why", group.why}, {"ops", group.ops}});
+  for (const Group& group : groups_without())
+    json["withoutDerivative"].push_back({{"why", group.why}, {"ops", group.ops}});
   return json.dump(2);
 }
 

@@ -5,11 +5,12 @@
 
 namespace podium::cli {
 
-/// A table of the ops that models may contain, then how many of them have a derivative and why the others have none.
+/// A table of the ops that models may contain, then how many of them have a derivative and why the others
+/// have none.
 std::string supported_ops();
 
-/// The same as JSON: `ops` {domain, name, since, derivative, why (without one), types}, `withDerivative` (a number),
-/// `withoutDerivative` {why, ops}, `takenAsGiven` (inputs that derivatives are not taken by).
+/// The same as JSON: `ops` {domain, name, since, derivative, why (without one), types}, `withDerivative` (a
+/// number), `withoutDerivative` {why, ops}, `takenAsGiven` (inputs that derivatives are not taken by).
 std::string supported_ops_json();
 
 }  // namespace podium::cli

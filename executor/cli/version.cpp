@@ -6,8 +6,9 @@ namespace podium::cli {
 
 // The numbers come from CMake: the headers that define them must not be seen here.
 std::string version_text() {
-  return fmt::format("podium {}\nonnx {}\nprotobuf {}\neigen {}\nonednn {}\n", PODIUM_VERSION, PODIUM_ONNX_VERSION,
-                     PODIUM_PROTOBUF_VERSION, PODIUM_EIGEN_VERSION, PODIUM_ONEDNN_VERSION);
+  return fmt::format("podium {}\nonnx {}\nprotobuf {}\neigen {}\nonednn {}\n", PODIUM_VERSION,
+                     PODIUM_ONNX_VERSION, PODIUM_PROTOBUF_VERSION, PODIUM_EIGEN_VERSION,
+                     PODIUM_ONEDNN_VERSION);
 }
 
 }  // namespace podium::cli

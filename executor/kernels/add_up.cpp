@@ -11,7 +11,8 @@ namespace {
 
 using ir::Tensor;
 
-// `Sum` is the type that terms of type T are added in. Term by term over pieces that stay in the nearest cache.
+// `Sum` is the type that terms of type T are added in. Term by term over pieces that stay in the nearest
+// cache.
 template <class T, class Sum>
 void add(std::span<const Tensor* const> terms, bool mean, std::int64_t first, std::int64_t count,
          Tensor& result) {

@@ -45,7 +45,8 @@ BroadcastPlan plan_broadcast(const Dims& output, std::span<const Dims* const> op
     }
   }
   if (plan.sizes.empty()) return plan;
-  if (plan.sizes.size() > kMostOuter) throw Error("{} dimensions found, at most {} needed", output.size(), kMostOuter);
+  if (plan.sizes.size() > kMostOuter)
+    throw Error("{} dimensions found, at most {} needed", output.size(), kMostOuter);
   plan.row = plan.sizes.back();
   plan.steps = plan.strides.back();
   plan.sizes.pop_back();

@@ -143,12 +143,11 @@ void write_block(const Wide* from, Tensor& to, std::int64_t first, std::int64_t 
   using namespace ir;  // NOLINT: every type of numbers
   dispatch<float, double, Float16, Bfloat16, std::int8_t, std::int16_t, std::int32_t, std::int64_t,
            std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, bool, Float8E4M3FN, Float8E4M3FNUZ,
-           Float8E5M2, Float8E5M2FNUZ, Float8E8M0, Float4E2M1, Float6E2M3, Float6E3M2, Int4, Uint4,
-           Int2, Uint2>(
-      to.type(), [&](auto tag) {
-        from_wide(from, to.data<decltype(tag)>() + first, count, options);
-        return true;
-      });
+           Float8E5M2, Float8E5M2FNUZ, Float8E8M0, Float4E2M1, Float6E2M3, Float6E3M2, Int4, Uint4, Int2,
+           Uint2>(to.type(), [&](auto tag) {
+    from_wide(from, to.data<decltype(tag)>() + first, count, options);
+    return true;
+  });
 }
 
 template <class From>
@@ -174,12 +173,11 @@ void convert_numbers(const Tensor& from, Tensor& to, std::int64_t first, std::in
   using namespace ir;  // NOLINT: every type of numbers
   dispatch<float, double, Float16, Bfloat16, std::int8_t, std::int16_t, std::int32_t, std::int64_t,
            std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, bool, Float8E4M3FN, Float8E4M3FNUZ,
-           Float8E5M2, Float8E5M2FNUZ, Float8E8M0, Float4E2M1, Float6E2M3, Float6E3M2, Int4, Uint4,
-           Int2, Uint2>(
-      from.type(), [&](auto tag) {
-        convert_from(from.data<decltype(tag)>() + first, to, first, count, options);
-        return true;
-      });
+           Float8E5M2, Float8E5M2FNUZ, Float8E8M0, Float4E2M1, Float6E2M3, Float6E3M2, Int4, Uint4, Int2,
+           Uint2>(from.type(), [&](auto tag) {
+    convert_from(from.data<decltype(tag)>() + first, to, first, count, options);
+    return true;
+  });
 }
 
 }  // namespace podium::kernels

@@ -129,13 +129,12 @@ void print_numbers(const Tensor& from, Tensor& to) {
   const auto out = to.values<std::string>();
   dispatch<float, double, Float16, Bfloat16, std::int8_t, std::int16_t, std::int32_t, std::int64_t,
            std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, bool, Float8E4M3FN, Float8E4M3FNUZ,
-           Float8E5M2, Float8E5M2FNUZ, Float8E8M0, Float4E2M1, Float6E2M3, Float6E3M2, Int4, Uint4,
-           Int2, Uint2>(
-      from.type(), [&](auto tag) {
-        const auto values = from.values<decltype(tag)>();
-        for (std::size_t i = 0; i < out.size(); ++i) out[i] = printed(values[i]);
-        return true;
-      });
+           Float8E5M2, Float8E5M2FNUZ, Float8E8M0, Float4E2M1, Float6E2M3, Float6E3M2, Int4, Uint4, Int2,
+           Uint2>(from.type(), [&](auto tag) {
+    const auto values = from.values<decltype(tag)>();
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = printed(values[i]);
+    return true;
+  });
 }
 
 void parse_numbers(const Tensor& from, Tensor& to, const CastOptions& options) {

@@ -36,7 +36,8 @@ class Stack {
   Stack(int axis, bool backwards) : axis_(axis), backwards_(backwards) {}
 
   void add(Datum part, std::size_t output) {
-    if (!part.is_tensor()) throw Error("scan output {} is {}, a tensor needed", output, to_string(type_of(part)));
+    if (!part.is_tensor())
+      throw Error("scan output {} is {}, a tensor needed", output, to_string(type_of(part)));
     if (!parts_.empty() && part.tensor.dims() != parts_[0].dims()) {
       throw Error("scan output {} has shape {} in iteration {}, {} needed as before", output,
                   ir::to_string(part.tensor.dims()), parts_.size(), ir::to_string(parts_[0].dims()));
@@ -94,12 +95,14 @@ void LoopPlan::operator()(const RunContext& run) const {
     std::vector<Datum> results = body(inputs);
     goes_on = truth(results[0]);
     for (std::size_t i = 0; i < states; ++i) inputs[2 + i] = std::move(results[1 + i]);
-    for (std::size_t i = 0; i < stacks.size(); ++i) stacks[i].add(std::move(results[1 + states + i]), states + i);
+    for (std::size_t i = 0; i < stacks.size(); ++i)
+      stacks[i].add(std::move(results[1 + states + i]), states + i);
   }
   finish(run, std::span(inputs).subspan(2, states), stacks);
 }
 
-void LoopPlan::finish(const RunContext& run, std::span<const Datum> last, std::span<const Stack> stacks) const {
+void LoopPlan::finish(const RunContext& run, std::span<const Datum> last,
+                      std::span<const Stack> stacks) const {
   for (std::size_t i = 0; i < output_types.size(); ++i) {
     if (!run.has_output(i)) continue;
     run.set(i, i < states ? kept(last[i]) : Datum(stacks[i - states].take(output_types[i])));
@@ -136,7 +139,8 @@ std::int64_t ScanPlan::length(const RunContext& run, std::span<const int> axes) 
   const std::int64_t first = run.input(states).dim(axes[0]);
   for (std::size_t i = 1; i < scans; ++i) {
     const std::int64_t found = run.input(states + i).dim(axes[i]);
-    if (found != first) throw Error("scan input {} has {} entries, {} needed as in the first", i, found, first);
+    if (found != first)
+      throw Error("scan input {} has {} entries, {} needed as in the first", i, found, first);
   }
   return first;
 }

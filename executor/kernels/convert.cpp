@@ -76,12 +76,11 @@ void to_float(const Tensor& from, std::int64_t first, std::int64_t count, float*
   using namespace ir;  // NOLINT: every narrow type
   dispatch<float, double, Float16, Bfloat16, std::int8_t, std::int16_t, std::int32_t, std::int64_t,
            std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, bool, Float8E4M3FN, Float8E4M3FNUZ,
-           Float8E5M2, Float8E5M2FNUZ, Float8E8M0, Float4E2M1, Float6E2M3, Float6E3M2, Int4, Uint4,
-           Int2, Uint2>(
-      from.type(), [&](auto tag) {
-        widen(from.data<decltype(tag)>() + first, to, count);
-        return true;
-      });
+           Float8E5M2, Float8E5M2FNUZ, Float8E8M0, Float4E2M1, Float6E2M3, Float6E3M2, Int4, Uint4, Int2,
+           Uint2>(from.type(), [&](auto tag) {
+    widen(from.data<decltype(tag)>() + first, to, count);
+    return true;
+  });
 }
 
 void from_float(const float* from, Tensor& to, std::int64_t first, std::int64_t count) {

@@ -1,4 +1,5 @@
-// Determinants by Gaussian elimination with row exchanges, and cofactors by one that exchanges columns, too. In double.
+// Determinants by Gaussian elimination with row exchanges, and cofactors by one that exchanges columns, too.
+// In double.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -36,12 +37,14 @@ double determinant(double* matrix, std::int64_t size) {
   return result;
 }
 
-// A matrix A with rows and columns exchanged is L U, L with ones along its diagonal. The cofactors of A are, transposed, a
-// product of those of its factors; of U all but the last pivot is a divisor, so that they are there, too, where A has no
-// inverse: with both exchanges the smallest pivot comes last, and where another is 0, so are all cofactors.
+// A matrix A with rows and columns exchanged is L U, L with ones along its diagonal. The cofactors of A are,
+// transposed, a product of those of its factors; of U all but the last pivot is a divisor, so that they are
+// there, too, where A has no inverse: with both exchanges the smallest pivot comes last, and where another is
+// 0, so are all cofactors.
 class Cofactors {
  public:
-  explicit Cofactors(std::int64_t size) : size_(size), lu_(static_cast<std::size_t>(size * size)), right_(lu_.size()) {}
+  explicit Cofactors(std::int64_t size)
+      : size_(size), lu_(static_cast<std::size_t>(size * size)), right_(lu_.size()) {}
 
   // From a matrix to its cofactors.
   void compute(double* matrix) {
@@ -111,8 +114,8 @@ class Cofactors {
     }
   }
 
-  // The adjugate of U times that, without the product of all pivots but the last: U is (V v; 0 s), its adjugate
-  // (s / V, -v / V; 0, 1) times det(V).
+  // The adjugate of U times that, without the product of all pivots but the last: U is (V v; 0 s), its
+  // adjugate (s / V, -v / V; 0, 1) times det(V).
   void solve_upper() {
     const std::int64_t last = size_ - 1;
     const double pivot = row(last)[last];
@@ -152,7 +155,8 @@ PreparedKernel prepare_cofactors(PrepareContext& context) {
       for (std::int64_t i = 0; i < run.input(0).size(); i += size * size) {
         std::copy_n(x + i, size * size, matrix.begin());
         cofactors.compute(matrix.data());
-        std::transform(matrix.begin(), matrix.end(), y + i, [](double value) { return static_cast<T>(value); });
+        std::transform(matrix.begin(), matrix.end(), y + i,
+                       [](double value) { return static_cast<T>(value); });
       }
     });
   });

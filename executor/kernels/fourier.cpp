@@ -1,6 +1,6 @@
-// Eigen's mixed-radix transform where all prime factors are small. It is quadratic in a prime factor, so other
-// lengths go by Bluestein's identity k n = (k^2 + n^2 - (k - n)^2) / 2: a convolution with a chirp, which a
-// power of two serves.
+// Eigen's mixed-radix transform where all prime factors are small. It is quadratic in a prime factor, so
+// other lengths go by Bluestein's identity k n = (k^2 + n^2 - (k - n)^2) / 2: a convolution with a chirp,
+// which a power of two serves.
 #include "executor/kernels/fourier.h"
 
 #include <algorithm>

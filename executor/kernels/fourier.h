@@ -26,7 +26,7 @@ class Fourier {
   std::int64_t length_;
   // Of lengths with a large prime factor only:
   std::int64_t padded_ = 0;
-  std::vector<Complex> chirp_;         // exp(-pi i n^2 / length)
+  std::vector<Complex> chirp_;           // exp(-pi i n^2 / length)
   std::vector<Complex> chirp_spectrum_;  // of its conjugate, around 0, over padded_
   std::vector<Complex> work_;
 };

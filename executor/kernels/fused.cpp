@@ -12,7 +12,10 @@ std::span<const KernelSpec> fused_kernels() {
   // Input 3 is the residual that a product or convolution is added to.
   constexpr unsigned kResidual = 1U << 3;
   static const std::vector<KernelSpec> kKernels{
-      {.name = "Convolution", .prepare = prepare_fused_convolution, .domain = "podium", .in_place = kResidual},
+      {.name = "Convolution",
+       .prepare = prepare_fused_convolution,
+       .domain = "podium",
+       .in_place = kResidual},
       {.name = "Pool", .prepare = prepare_fused_pool, .domain = "podium"},
       {.name = "MatMul", .prepare = prepare_fused_matmul, .domain = "podium", .in_place = kResidual},
       {.name = "StridedMatMul", .prepare = prepare_strided_matmul, .domain = "podium"},

@@ -30,7 +30,8 @@ constexpr std::array<Known, 11> kKnown{{
 void append_activation(dnnl::post_ops& post_ops, const ir::TypedOp& op) {
   const std::string& name = op.get_string("activation");
   if (name.empty()) return;
-  const auto* found = std::find_if(kKnown.begin(), kKnown.end(), [&](const Known& known) { return known.name == name; });
+  const auto* found =
+      std::find_if(kKnown.begin(), kKnown.end(), [&](const Known& known) { return known.name == name; });
   IR_CHECK(found != kKnown.end(), "activation {} is not known", name);
   post_ops.append_eltwise(1.0F, found->algorithm, op.get_float("alpha"), op.get_float("beta"));
 }

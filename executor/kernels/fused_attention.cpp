@@ -65,7 +65,8 @@ PreparedKernel row_by_transposed(const PrepareContext& context) {
   if (!fits) return {};
   const Product product{.m = 1, .n = b[0], .k = b[1], .transpose_b = true};
   return [product, scale = context.get_float("scale")](const RunContext& run) {
-    multiply(product, run.input(0).data<float>(), run.input(1).data<float>(), run.output(0).data<float>(), scale);
+    multiply(product, run.input(0).data<float>(), run.input(1).data<float>(), run.output(0).data<float>(),
+             scale);
   };
 }
 

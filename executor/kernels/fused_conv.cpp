@@ -43,8 +43,8 @@ PreparedKernel prepare_direct(PrepareContext& context, const ConvolutionPlan& pl
   const auto x = onednn::channels_last(plan.x);
   const auto y = onednn::channels_last(plan.y);
   const dnnl::convolution_forward::desc description(
-      dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, x, onednn::any(plan.weights), plan.bias,
-      y, plan.window.strides, plan.window.dilations, plan.window.pads_begin, plan.window.pads_end);
+      dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, x, onednn::any(plan.weights),
+      plan.bias, y, plan.window.strides, plan.window.dilations, plan.window.pads_begin, plan.window.pads_end);
   const dnnl::convolution_forward::primitive_desc primitive(description, onednn::attributes(plan.post_ops),
                                                             onednn::cpu());
   context.need_scratch(primitive.scratchpad_desc().get_size());

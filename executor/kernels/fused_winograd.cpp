@@ -17,16 +17,18 @@ bool is_worth_it(const ConvolutionPlan& plan) {
   const auto is = [](const Dims& dims, std::int64_t wanted) {
     return std::all_of(dims.begin(), dims.end(), [&](std::int64_t dim) { return dim == wanted; });
   };
-  return plan.weights.size() == 4 && plan.weights[2] == 3 && plan.weights[3] == 3 && is(plan.window.strides, 1) &&
-         is(plan.window.dilations, 0) && is(plan.window.pads_begin, 1) && is(plan.window.pads_end, 1) &&
-         std::min(plan.x[1], plan.y[1]) >= kLeastChannels && plan.y[2] * plan.y[3] >= kLeastPositions;
+  return plan.weights.size() == 4 && plan.weights[2] == 3 && plan.weights[3] == 3 &&
+         is(plan.window.strides, 1) && is(plan.window.dilations, 0) && is(plan.window.pads_begin, 1) &&
+         is(plan.window.pads_end, 1) && std::min(plan.x[1], plan.y[1]) >= kLeastChannels &&
+         plan.y[2] * plan.y[3] >= kLeastPositions;
 }
 
 std::shared_ptr<const onednn::Call> reorder(const memory::desc& from, const memory::desc& to) {
   // Asked for without scratch memory of its own: these reorders use none.
   const dnnl::reorder::primitive_desc primitive(onednn::cpu(), from, onednn::cpu(), to);
   return std::make_shared<const onednn::Call>(
-      dnnl::reorder(primitive), std::vector<std::pair<int, memory::desc>>{{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
+      dnnl::reorder(primitive),
+      std::vector<std::pair<int, memory::desc>>{{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
 }
 
 std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }

@@ -32,7 +32,8 @@ std::optional<Image> decode_image(Bytes file) {
   if (begins(file, "\x89PNG\r\n\x1A\n")) return decode_png(file);
   if (begins(file, "BM")) return decode_bmp(file);
   if (begins(file, "RIFF") && begins(file, "WEBP", 8)) return decode_webp(file);
-  if (begins(file, "II*\0"sv) || begins(file, "MM\0*"sv) || begins(file, "II+\0"sv) || begins(file, "MM\0+"sv)) {
+  if (begins(file, "II*\0"sv) || begins(file, "MM\0*"sv) || begins(file, "II+\0"sv) ||
+      begins(file, "MM\0+"sv)) {
     return decode_tiff(file);
   }
   if (begins(file, "\0\0\0\x0CjP  "sv) || begins(file, "\xFF\x4F\xFF\x51")) return decode_jpeg2000(file);
@@ -44,18 +45,21 @@ namespace {
 
 // Luma of ITU-R 601 in 16-bit fixed point, rounded.
 std::uint8_t luma(const std::uint8_t* pixel) {
-  return static_cast<std::uint8_t>((pixel[0] * 19595U + pixel[1] * 38470U + pixel[2] * 7471U + 0x8000U) >> 16U);
+  return static_cast<std::uint8_t>((pixel[0] * 19595U + pixel[1] * 38470U + pixel[2] * 7471U + 0x8000U) >>
+                                   16U);
 }
 
 Tensor as_grey(const Image& image) {
   Tensor result(DataType::Uint8, {image.height, image.width, 1});
-  for (std::int64_t i = 0; i < result.size(); ++i) result.data<std::uint8_t>()[i] = luma(image.pixels.data() + i * 3);
+  for (std::int64_t i = 0; i < result.size(); ++i)
+    result.data<std::uint8_t>()[i] = luma(image.pixels.data() + i * 3);
   return result;
 }
 
 Tensor as_colour(const Image& image, bool blue_first) {
   Tensor result(DataType::Uint8, {image.height, image.width, 3});
-  std::uint8_t* out = std::copy(image.pixels.begin(), image.pixels.end(), result.data<std::uint8_t>()) - image.pixels.size();
+  std::uint8_t* out =
+      std::copy(image.pixels.begin(), image.pixels.end(), result.data<std::uint8_t>()) - image.pixels.size();
   for (std::int64_t i = 0; blue_first && i < result.size(); i += 3) std::swap(out[i], out[i + 2]);
   return result;
 }

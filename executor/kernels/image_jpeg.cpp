@@ -20,7 +20,9 @@ struct Reader {
   Reader() {
     info.err = jpeg_std_error(&errors);
     info.client_data = this;
-    errors.error_exit = [](j_common_ptr common) { std::longjmp(static_cast<Reader*>(common->client_data)->escape, 1); };
+    errors.error_exit = [](j_common_ptr common) {
+      std::longjmp(static_cast<Reader*>(common->client_data)->escape, 1);
+    };
     errors.output_message = [](j_common_ptr) {};
   }
   Reader(const Reader&) = delete;

@@ -15,8 +15,10 @@ std::optional<Image> decode_webp(Bytes file) {
   int width = 0;
   int height = 0;
   Image image;
-  if (WebPGetInfo(file.data(), file.size(), &width, &height) == 0 || !image.resize(height, width)) return std::nullopt;
-  if (WebPDecodeRGBInto(file.data(), file.size(), image.pixels.data(), image.pixels.size(), width * 3) == nullptr) {
+  if (WebPGetInfo(file.data(), file.size(), &width, &height) == 0 || !image.resize(height, width))
+    return std::nullopt;
+  if (WebPDecodeRGBInto(file.data(), file.size(), image.pixels.data(), image.pixels.size(), width * 3) ==
+      nullptr) {
     return std::nullopt;
   }
   return image;
@@ -56,8 +58,8 @@ struct CloseTiff {
 TIFF* open_tiff(Stream& stream) {
   return TIFFClientOpen(
       "memory", "rm", &stream, tiff_read, [](thandle_t, void*, tmsize_t) -> tmsize_t { return 0; }, tiff_seek,
-      [](thandle_t) { return 0; }, [](thandle_t handle) -> toff_t { return static_cast<Stream*>(handle)->file.size(); },
-      nullptr, nullptr);
+      [](thandle_t) { return 0; },
+      [](thandle_t handle) -> toff_t { return static_cast<Stream*>(handle)->file.size(); }, nullptr, nullptr);
 }
 
 void silence_tiff() {
@@ -132,7 +134,8 @@ Planes read_planes(Bytes file) {
   opj_stream_set_skip_function(stream.get(), skip_jpeg2000);
   opj_stream_set_seek_function(stream.get(), seek_jpeg2000);
   const bool is_bare = file[0] == 0xFF;
-  const std::unique_ptr<opj_codec_t, FreeCodec> codec(opj_create_decompress(is_bare ? OPJ_CODEC_J2K : OPJ_CODEC_JP2));
+  const std::unique_ptr<opj_codec_t, FreeCodec> codec(
+      opj_create_decompress(is_bare ? OPJ_CODEC_J2K : OPJ_CODEC_JP2));
   opj_dparameters_t parameters;
   opj_set_default_decoder_parameters(&parameters);
   if (opj_setup_decoder(codec.get(), &parameters) == OPJ_FALSE) return nullptr;
@@ -168,7 +171,8 @@ std::optional<Image> decode_jpeg2000(Bytes file) {
   const bool has_colours = planes->numcomps >= 3;
   for (std::uint32_t c = 0; c < planes->numcomps; ++c) {
     const opj_image_comp_t& plane = planes->comps[c];
-    if (plane.data == nullptr || plane.w == 0 || plane.h == 0 || plane.prec == 0 || plane.prec > 31) return std::nullopt;
+    if (plane.data == nullptr || plane.w == 0 || plane.h == 0 || plane.prec == 0 || plane.prec > 31)
+      return std::nullopt;
   }
   std::uint8_t* out = image.pixels.data();
   for (std::uint32_t y = 0; y < image.height; ++y) {

@@ -43,7 +43,8 @@ bool read_all(Reader& reader, Image& image) {
   png_set_strip_alpha(reader.png);
   png_set_interlace_handling(reader.png);
   png_read_update_info(reader.png, reader.info);
-  if (!image.resize(png_get_image_height(reader.png, reader.info), png_get_image_width(reader.png, reader.info))) {
+  if (!image.resize(png_get_image_height(reader.png, reader.info),
+                    png_get_image_width(reader.png, reader.info))) {
     return false;
   }
   if (png_get_rowbytes(reader.png, reader.info) != static_cast<std::size_t>(image.width) * 3) return false;

@@ -58,7 +58,8 @@ bool Bmp::read_header(Image& image) {
   const bool is_old = header == 12;
   if (file.size() < 26 || (!is_old && header < 40)) return false;
   const auto width = is_old ? number(file, 18, 2) : number(file, 18, 4);
-  const auto height = is_old ? static_cast<std::int32_t>(number(file, 20, 2)) : static_cast<std::int32_t>(number(file, 22, 4));
+  const auto height = is_old ? static_cast<std::int32_t>(number(file, 20, 2))
+                             : static_cast<std::int32_t>(number(file, 22, 4));
   bits = number(file, is_old ? 24 : 28, 2);
   compression = is_old ? 0 : number(file, 30, 4);
   top_down = height < 0;
@@ -80,7 +81,8 @@ bool Bmp::choose_fields() {
     case 1:
     case 4:
     case 8:
-      return compression == 0 || (compression == kRunLength8 && bits == 8) || (compression == kRunLength4 && bits == 4);
+      return compression == 0 || (compression == kRunLength8 && bits == 8) ||
+             (compression == kRunLength4 && bits == 4);
     case 16:
       fields = {Field{0x7C00}, Field{0x03E0}, Field{0x001F}};
       break;
@@ -101,8 +103,9 @@ void Bmp::put(Image& image, std::int64_t y, std::int64_t x, std::uint32_t pixel)
   for (std::size_t c = 0; c < 3; ++c) {
     // A palette holds blue first.
     const bool has_palette = bits <= 8;
-    out[c] = has_palette ? static_cast<std::uint8_t>(number(file, palette_at + pixel * palette_entry + 2 - c, 1))
-                         : fields[c].of(pixel);
+    out[c] = has_palette
+                 ? static_cast<std::uint8_t>(number(file, palette_at + pixel * palette_entry + 2 - c, 1))
+                 : fields[c].of(pixel);
   }
 }
 
@@ -237,7 +240,9 @@ std::optional<Image> decode_bmp(Bytes file) {
 std::optional<Image> decode_pnm(Bytes file) {
   PnmReader reader{.file = file};
   const int number_of_kind = file[1] - '0';
-  Pnm kind{.is_text = number_of_kind <= 3, .is_bits = number_of_kind % 3 == 1, .channels = number_of_kind % 3 == 0 ? 3 : 1};
+  Pnm kind{.is_text = number_of_kind <= 3,
+           .is_bits = number_of_kind % 3 == 1,
+           .channels = number_of_kind % 3 == 0 ? 3 : 1};
   const std::int64_t width = reader.text_number();
   const std::int64_t height = reader.text_number();
   if (!kind.is_bits) kind.most = reader.text_number();

@@ -11,8 +11,8 @@
 
 namespace podium::kernels {
 
-using ir::Datum;
 using ir::DataType;
+using ir::Datum;
 using ir::Dims;
 using ir::Tensor;
 

@@ -69,7 +69,8 @@ void find_loss(const Loss& op, const T* log_probabilities, const RunContext& run
                                 run.has_input(2) ? run.input(2).data<T>() : nullptr, run.output(0).data<T>()};
   const auto [sum, weights] = add_losses(op, data);
   if (op.reduction == Reduction::None) return;
-  const bool is_mean = op.reduction == Reduction::Mean && weights != 0;  // where all are ignored there is no loss
+  const bool is_mean =
+      op.reduction == Reduction::Mean && weights != 0;  // where all are ignored there is no loss
   *data.loss = static_cast<T>(is_mean ? sum / weights : sum);
 }
 

@@ -57,8 +57,8 @@ dnnl::primitive_attr attributes(const dnnl::post_ops& post_ops) {
 
 namespace {
 
-// Large weights are streamed through once a run: in huge pages the hardware's look-ahead never stops at a page's
-// end and addresses are translated without misses.
+// Large weights are streamed through once a run: in huge pages the hardware's look-ahead never stops at a
+// page's end and addresses are translated without misses.
 Tensor streamed_bytes(std::size_t bytes) {
   constexpr std::size_t kHugePage = std::size_t{2} << 20;
   const Dims dims{static_cast<std::int64_t>(bytes)};
@@ -98,8 +98,8 @@ void Call::execute(Set& set, std::span<const void* const> pointers) const {
   for (std::size_t i = 0; i < pointers.size(); ++i) {
     set.memories[i].set_data_handle(const_cast<void*>(pointers[i]));
   }
-  const dnnl_status_t status = dnnl_primitive_execute(primitive_.get(), stream().get(),
-                                                      static_cast<int>(set.arguments.size()), set.arguments.data());
+  const dnnl_status_t status = dnnl_primitive_execute(
+      primitive_.get(), stream().get(), static_cast<int>(set.arguments.size()), set.arguments.data());
   IR_CHECK(status == dnnl_success, "oneDNN gave status {}", static_cast<int>(status));
 }
 

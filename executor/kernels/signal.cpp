@@ -16,7 +16,8 @@ constexpr std::int64_t kWorkPerPoint = 40;  // operations, roughly, of a transfo
 
 template <class T>
 double read(T value) {
-  return static_cast<double>(static_cast<std::conditional_t<std::is_same_v<T, double>, double, float>>(value));
+  return static_cast<double>(
+      static_cast<std::conditional_t<std::is_same_v<T, double>, double, float>>(value));
 }
 
 template <class T>
@@ -113,9 +114,10 @@ void Dft::run(const RunContext& run) const {
 
 PreparedKernel dft(PrepareContext& context) {
   const Dft plan{.inverse = context.get_int("inverse") != 0, .onesided = context.get_int("onesided") != 0};
-  return dispatch<float, double, ir::Float16, ir::Bfloat16>(context.element(0), [&](auto tag) -> PreparedKernel {
-    return [plan](const RunContext& run) { plan.run<decltype(tag)>(run); };
-  });
+  return dispatch<float, double, ir::Float16, ir::Bfloat16>(
+      context.element(0), [&](auto tag) -> PreparedKernel {
+        return [plan](const RunContext& run) { plan.run<decltype(tag)>(run); };
+      });
 }
 
 template <class T>
@@ -203,7 +205,8 @@ void fill_mel(const RunContext& run) {
   const double low = mel_of(run.input(3).to_number());
   const double step = (mel_of(run.input(4).to_number()) - low) / static_cast<double>(bands + 2);
   const auto edge = [&](std::int64_t i) {
-    return static_cast<std::int64_t>(std::floor(points * hertz_of(low + static_cast<double>(i) * step) / rate));
+    return static_cast<std::int64_t>(
+        std::floor(points * hertz_of(low + static_cast<double>(i) * step) / rate));
   };
   std::vector<double> weights(static_cast<std::size_t>(spectrum * bands), 0.0);
   for (std::int64_t band = 0; band < bands; ++band) {
@@ -212,7 +215,8 @@ void fill_mel(const RunContext& run) {
     const std::int64_t right = edge(band + 2);
     const auto set = [&](std::int64_t bin, std::int64_t above, std::int64_t below) {
       if (bin < 0 || bin >= spectrum) return;
-      weights[static_cast<std::size_t>(bin * bands + band)] = static_cast<double>(above) / static_cast<double>(below);
+      weights[static_cast<std::size_t>(bin * bands + band)] =
+          static_cast<double>(above) / static_cast<double>(below);
     };
     for (std::int64_t bin = left; bin <= centre && left < centre; ++bin) set(bin, bin - left, centre - left);
     if (left == centre) set(centre, 1, 1);

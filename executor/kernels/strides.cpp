@@ -68,8 +68,8 @@ Vector interleave_high(Vector a, Vector b, std::index_sequence<I...>) {
   return __builtin_shufflevector(a, b, (I % 2 * sizeof...(I) + (I + sizeof...(I)) / 2)...);
 }
 
-// Interleaving row i with row i + n/2, log2(n) times over, is the transpose of n rows of n lanes. A step gives its
-// rows to the next by reference: were they copied in a loop, they would leave their registers.
+// Interleaving row i with row i + n/2, log2(n) times over, is the transpose of n rows of n lanes. A step
+// gives its rows to the next by reference: were they copied in a loop, they would leave their registers.
 template <std::size_t kStep, class Vector, std::size_t kLanes>
 void store_transposed(const Vector (&rows)[kLanes], std::byte* to, std::int64_t to_step) {
   if constexpr (kStep == kLanes) {
@@ -244,11 +244,13 @@ void StridedCopy::run(const void* from, void* to) const {
   auto* target = static_cast<std::byte*>(to);
   if (inner_ == Inner::Nothing) return;
   // Copying a string may fail, which no thread but the first could say.
-  if (loops_.empty() || unit_ == 0) return run_part(loops_.empty() ? 0 : loops_.front().count, source, target);
+  if (loops_.empty() || unit_ == 0)
+    return run_part(loops_.empty() ? 0 : loops_.front().count, source, target);
   const MoveLoop& outer = loops_.front();
-  parallel_ranges(outer.count, bytes_ / outer.count / kBytesPerCost, [&](std::int64_t begin, std::int64_t end) {
-    run_part(end - begin, source + begin * outer.from, target + begin * outer.to);
-  });
+  parallel_ranges(outer.count, bytes_ / outer.count / kBytesPerCost,
+                  [&](std::int64_t begin, std::int64_t end) {
+                    run_part(end - begin, source + begin * outer.from, target + begin * outer.to);
+                  });
 }
 
 void copy_elements(DataType type, const void* from, void* to, std::int64_t count) {

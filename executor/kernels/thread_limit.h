@@ -3,12 +3,13 @@
 
 namespace podium::kernels {
 
-/// Threads that the machine runs at once. Kernels are prepared for so many whatever the limit of the run: oneDNN
-/// chooses the order of its sums by the number of threads that it sees then, and results must not depend on it.
+/// Threads that the machine runs at once. Kernels are prepared for so many whatever the limit of the run:
+/// oneDNN chooses the order of its sums by the number of threads that it sees then, and results must not
+/// depend on it.
 int machine_threads();
 
-/// While it lives: `threads` at most (0: no change). Other threads of the process are not touched. A primitive of
-/// oneDNN, which remembers for how many threads it was made, obeys a limit of one.
+/// While it lives: `threads` at most (0: no change). Other threads of the process are not touched. A
+/// primitive of oneDNN, which remembers for how many threads it was made, obeys a limit of one.
 class ThreadLimit {
  public:
   explicit ThreadLimit(int threads);

@@ -139,7 +139,8 @@ PreparedKernel adam(PrepareContext& context) {
 
 PreparedKernel momentum(PrepareContext& context) {
   const std::string& mode = context.get_string("mode");
-  if (mode != "standard" && mode != "nesterov") throw Error("mode is '{}', standard or nesterov needed", mode);
+  if (mode != "standard" && mode != "nesterov")
+    throw Error("mode is '{}', standard or nesterov needed", mode);
   return update_all(context, Momentum{.alpha = context.get_float("alpha"),
                                       .beta = context.get_float("beta"),
                                       .norm_coefficient = context.get_float("norm_coefficient"),

@@ -21,7 +21,8 @@ Box box_from(const float* numbers, bool is_centre) {
   if (is_centre) {
     const float half_width = numbers[2] / 2;
     const float half_height = numbers[3] / 2;
-    return {numbers[0] - half_width, numbers[1] - half_height, numbers[0] + half_width, numbers[1] + half_height};
+    return {numbers[0] - half_width, numbers[1] - half_height, numbers[0] + half_width,
+            numbers[1] + half_height};
   }
   const auto [top, bottom] = std::minmax(numbers[0], numbers[2]);
   const auto [left, right] = std::minmax(numbers[1], numbers[3]);
@@ -47,7 +48,8 @@ struct Suppression {
     for (std::int64_t i = 0; i < std::ssize(boxes); ++i) {
       if (least_score == nullptr || scores[i] > *least_score) order.push_back(i);
     }
-    std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return scores[a] > scores[b]; });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::int64_t a, std::int64_t b) { return scores[a] > scores[b]; });
     std::vector<std::int64_t> selected;
     for (std::int64_t candidate : order) {
       if (std::ssize(selected) >= most) break;
@@ -76,7 +78,8 @@ void suppress(const RunContext& run, bool is_centre) {
   std::vector<std::int64_t> rows;
   for (std::int64_t batch = 0; batch < run.input(0).dim(0); ++batch) {
     const float* numbers = run.input(0).data<float>() + batch * count * 4;
-    for (std::int64_t i = 0; i < count; ++i) boxes[static_cast<std::size_t>(i)] = box_from(numbers + i * 4, is_centre);
+    for (std::int64_t i = 0; i < count; ++i)
+      boxes[static_cast<std::size_t>(i)] = box_from(numbers + i * 4, is_centre);
     for (std::int64_t c = 0; c < classes; ++c) {
       const float* scores = run.input(1).data<float>() + (batch * classes + c) * count;
       for (std::int64_t box : rule.select(boxes, scores)) rows.insert(rows.end(), {batch, c, box});

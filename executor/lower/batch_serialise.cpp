@@ -40,7 +40,8 @@ Serialised serialise_batch(const ir::Graph& graph, const ir::Placement& placemen
   return serialised;
 }
 
-ir::BatchSplit split_to_train(const ir::Graph& graph, const std::vector<ir::Variable>& weights, const Options& options) {
+ir::BatchSplit split_to_train(const ir::Graph& graph, const std::vector<ir::Variable>& weights,
+                              const Options& options) {
   return split_as_asked(options, [&](int slices) { return ir::split_to_train(graph, slices, weights); });
 }
 

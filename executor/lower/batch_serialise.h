@@ -26,7 +26,8 @@ bool is_serialised(const Options& options);
 Serialised serialise_batch(const ir::Graph& graph, const ir::Placement& placement, const Options& options);
 
 /// The forward graph of a training for one slice of its micro-batch. Errors as above.
-ir::BatchSplit split_to_train(const ir::Graph& graph, const std::vector<ir::Variable>& weights, const Options& options);
+ir::BatchSplit split_to_train(const ir::Graph& graph, const std::vector<ir::Variable>& weights,
+                              const Options& options);
 
 /// Tells the inputs and outputs of the Program that they come and go in slices.
 void slice_host_tensors(executor::Program& program, const Serialised& serialised);

@@ -36,8 +36,9 @@ class Stashes {
     const auto each = [&](const auto& note) {
       int position = 0;
       for (const TimedStep& timed : cycle.steps) {
-        for_every_slot(timed.step,
-                       [&](const Slot& slot, bool is_write) { note(slot, is_write, timed.offset, position); });
+        for_every_slot(timed.step, [&](const Slot& slot, bool is_write) {
+          note(slot, is_write, timed.offset, position);
+        });
         ++position;
       }
       for (const TimedTransfer& timed : cycle.exchange) {

@@ -84,6 +84,8 @@ class Delay {
 
 }  // namespace
 
-void delay_updates(const ir::Training& training, ir::Placement& placement) { Delay(training, placement).run(); }
+void delay_updates(const ir::Training& training, ir::Placement& placement) {
+  Delay(training, placement).run();
+}
 
 }  // namespace podium::lower

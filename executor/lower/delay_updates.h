@@ -6,9 +6,9 @@
 
 namespace podium::lower {
 
-/// Moves ops of the outer context to later phases, as far as needed: an op comes no earlier than what it reads is
-/// complete, and one that updates a variable no earlier than the last phase in which the variable is used, by updates
-/// included.
+/// Moves ops of the outer context to later phases, as far as needed: an op comes no earlier than what it
+/// reads is complete, and one that updates a variable no earlier than the last phase in which the variable is
+/// used, by updates included.
 void delay_updates(const ir::Training& training, ir::Placement& placement);
 
 }  // namespace podium::lower

@@ -15,8 +15,10 @@ using ir::ValueId;
 
 namespace {
 
-executor::HostTensor host_output(const ir::Value& value, const Anchor& anchor, int batches, int accumulation) {
-  executor::HostTensor output{.name = value.name, .type = value.type, .micro_batches = batches * accumulation};
+executor::HostTensor host_output(const ir::Value& value, const Anchor& anchor, int batches,
+                                 int accumulation) {
+  executor::HostTensor output{
+      .name = value.name, .type = value.type, .micro_batches = batches * accumulation};
   switch (anchor.returns) {
     case AnchorReturn::All:
       output.leading = {batches, accumulation};
@@ -90,7 +92,8 @@ void Draft::count_updates() {
 
 void Draft::make_variables() {
   for (const PlacedVariable& variable : variables.all()) {
-    program[buffer(variable.value, variable.processor, Memory::Compute, variable.role)].initial = {variable.initial};
+    program[buffer(variable.value, variable.processor, Memory::Compute, variable.role)].initial = {
+        variable.initial};
     program.buffers.back().persistent = true;
   }
 }

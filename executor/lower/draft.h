@@ -16,7 +16,8 @@ namespace podium::lower {
 
 class Draft {
  public:
-  /// The Program with its inputs, outputs and variables; without inputs and outputs when the data are synthetic.
+  /// The Program with its inputs, outputs and variables; without inputs and outputs when the data are
+  /// synthetic.
   Draft(const ir::Graph& graph, const ir::Placement& placement, const Options& options,
         const Variables& variables = {});
 
@@ -25,8 +26,8 @@ class Draft {
   const Options& options;
   const Variables variables;
   executor::Program program;
-  /// How often a replica takes the steps of a micro-batch, or of a slice of one, in a run; when it trains, between
-  /// two updates.
+  /// How often a replica takes the steps of a micro-batch, or of a slice of one, in a run; when it trains,
+  /// between two updates.
   int cycles;
   /// How often that happens.
   int batches = 1;

@@ -28,7 +28,8 @@ void make_outputs_early(ir::Graph& block) {
   }
   std::vector<std::size_t> order(block.ops.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return after[a] < after[b]; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return after[a] < after[b]; });
   std::vector<ir::Op> ops;
   ops.reserve(order.size());
   for (std::size_t i : order) ops.push_back(std::move(block.ops[i]));

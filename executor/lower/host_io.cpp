@@ -147,7 +147,8 @@ void HostIo::load_once(ValueId value, int processor) {
   } else if (is_new) {
     before_.push_back({.action = LoadFromHost{draft_.input_index(value), target}});
   } else {
-    before_.push_back({.action = executor::CopyBetweenProcessors{{{{draft_.buffer(value, first->second)}, target}}}});
+    before_.push_back(
+        {.action = executor::CopyBetweenProcessors{{{{draft_.buffer(value, first->second)}, target}}}});
   }
 }
 

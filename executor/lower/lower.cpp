@@ -22,8 +22,8 @@
 namespace podium::lower {
 namespace {
 
-// An output that is an input or a constant gets an op that makes it, beside the first op that reads it, else beside
-// the first of all: a place that is in use.
+// An output that is an input or a constant gets an op that makes it, beside the first op that reads it, else
+// beside the first of all: a place that is in use.
 void give_outputs_an_op(ir::Graph& graph, ir::Placement& placement) {
   const std::vector<ir::OpId> producer = producers(graph);
   const std::vector<std::vector<ir::OpId>> readers = consumers(graph);
@@ -41,8 +41,8 @@ void give_outputs_an_op(ir::Graph& graph, ir::Placement& placement) {
   }
 }
 
-// A variable that becomes a constant, as an accumulator becomes zero, does so beside the first op that reads the
-// variable, once per update.
+// A variable that becomes a constant, as an accumulator becomes zero, does so beside the first op that reads
+// the variable, once per update.
 void give_updates_an_op(ir::Training& training, ir::Placement& placement) {
   ir::Graph& graph = training.graph;
   const std::vector<ir::OpId> producer = producers(graph);
@@ -62,8 +62,8 @@ void give_updates_an_op(ir::Training& training, ir::Placement& placement) {
   }
 }
 
-// What other ops read, as those that count micro-batches do, becomes the variable by an op of its own, which can wait
-// until all of them have read the variable (see Variables::is_late).
+// What other ops read, as those that count micro-batches do, becomes the variable by an op of its own, which
+// can wait until all of them have read the variable (see Variables::is_late).
 void give_counts_an_op(ir::Training& training, ir::Placement& placement) {
   ir::Graph& graph = training.graph;
   const std::vector<ir::OpId> producer = producers(graph);

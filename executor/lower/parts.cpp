@@ -41,7 +41,8 @@ std::vector<std::vector<OpId>> cut(const Graph& graph, const std::vector<int>& g
       for (ValueId output : graph[next].outputs) {
         if (!output.valid()) continue;
         for (OpId reader : readers[at(output)]) {
-          if (--waits_for[static_cast<std::size_t>(reader.index)] == 0) ready[group_of(reader)].insert(reader);
+          if (--waits_for[static_cast<std::size_t>(reader.index)] == 0)
+            ready[group_of(reader)].insert(reader);
         }
       }
     }
@@ -144,7 +145,8 @@ std::vector<Part> make_parts(const Graph& graph, const std::vector<int>& group, 
     Part part = maker.make(static_cast<int>(p), ops[p]);
     part.group = group[static_cast<std::size_t>(ops[p].front().index)];
     IR_CHECK(!whole_groups || parts.empty() || parts.back().group < part.group,
-             "the ops of group {} cannot run together before those of group {}", part.group, parts.back().group);
+             "the ops of group {} cannot run together before those of group {}", part.group,
+             parts.back().group);
     parts.push_back(std::move(part));
   }
   return parts;

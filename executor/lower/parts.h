@@ -22,9 +22,9 @@ struct Part {
 /// stays in a group as long as it can, and then goes to the lowest group that is ready.
 /// `group` gives each op's, by its place in graph.ops. With `whole_groups`, ops of one group are one part,
 /// which needs an order of groups without a way back (InternalError otherwise); parts come by group.
-/// Constants for which `streamed` holds become reads. A value of `graph` without data (data_left_out) counts as
-/// a constant. An output of the graph that is one of its inputs or constants comes through a part of its own
-/// ops only if one reads it: `graph.outputs` are produced by ops (see copy_outputs).
+/// Constants for which `streamed` holds become reads. A value of `graph` without data (data_left_out) counts
+/// as a constant. An output of the graph that is one of its inputs or constants comes through a part of its
+/// own ops only if one reads it: `graph.outputs` are produced by ops (see copy_outputs).
 std::vector<Part> make_parts(const ir::Graph& graph, const std::vector<int>& group, bool whole_groups,
                              const std::function<bool(ir::ValueId)>& streamed = {});
 

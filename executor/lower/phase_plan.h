@@ -24,8 +24,8 @@ struct PhaseCopy {
 };
 
 struct PhaseMovements {
-  std::vector<Movement> loads;     ///< that its own parts need at once
-  std::vector<Movement> preloads;  ///< for the next phase
+  std::vector<Movement> loads;         ///< that its own parts need at once
+  std::vector<Movement> preloads;      ///< for the next phase
   std::vector<Movement> update_loads;  ///< that only its update needs
   std::vector<Movement> stores;
 };

@@ -185,14 +185,15 @@ class PhaseWriter {
   std::vector<Part> parts_;
   std::vector<bool> is_update_;  ///< per part
   PhasePlan plan_;
-  SlicePlan slices_;  ///< empty without batch serialisation
+  SlicePlan slices_;             ///< empty without batch serialisation
   std::map<ValueId, Way> ways_;  ///< of variables off chip
   std::set<std::pair<ValueId, int>> loaded_once_;
   Cycle cycle_;
 };
 
 PhaseParts cut_into_phases(const Draft& draft, const Remote& remote) {
-  // Micro-batches, what changes for the next one, what is updated, and what is reset when all of that has read it.
+  // Micro-batches, what changes for the next one, what is updated, and what is reset when all of that has
+  // read it.
   constexpr int kTurns = 4;
   constexpr int kUpdate = 2;
   const int processors = draft.placement.processors;
@@ -200,7 +201,10 @@ PhaseParts cut_into_phases(const Draft& draft, const Remote& remote) {
   for (std::size_t i = 0; i < draft.graph.ops.size(); ++i) {
     const ir::OpPlacement& op = draft.placement.ops[i];
     const bool waits = draft.variables.is_late(i) && processors > 1;
-    const int turn = draft.variables.is_reset(i) ? kUpdate + 1 : draft.variables.is_outer(i) ? kUpdate : waits ? 1 : 0;
+    const int turn = draft.variables.is_reset(i)   ? kUpdate + 1
+                     : draft.variables.is_outer(i) ? kUpdate
+                     : waits                       ? 1
+                                                   : 0;
     group.push_back((kTurns * op.phase + turn) * processors + op.processor);
   }
   PhaseParts phases{.parts = make_parts(draft.graph, group, false, remote.streamed()), .is_update = {}};
@@ -219,7 +223,8 @@ executor::Program phased(const ir::Graph& graph, const ir::Placement& placement,
   Options own = options;
   // Micro-batches whose gradients accumulate are the slices of what happens once per update.
   if (!variables.none())
-    own.batch_serialization.factor = options.accumulation_factor * std::max(1, options.batch_serialization.factor);
+    own.batch_serialization.factor =
+        options.accumulation_factor * std::max(1, options.batch_serialization.factor);
   Draft draft(graph, placement, own, variables);
   draft.cycles = variables.none() ? options.batches_per_step : 1;  // slices are a matter inside the phases
   Remote remote(draft, warnings);

@@ -68,7 +68,8 @@ class Pipelined {
       std::move(part->begin(), part->end(), std::back_inserter(cycle.steps));
     }
     const bool in_stages = draft_.options.accumulation_factor == 1;
-    draft_.program.steps = io_.run(std::move(cycle), in_stages ? std::vector<executor::Step>{} : update_.take());
+    draft_.program.steps =
+        io_.run(std::move(cycle), in_stages ? std::vector<executor::Step>{} : update_.take());
   }
 
  private:
@@ -96,9 +97,10 @@ class Pipelined {
   }
   void check_is_there(ValueId id, int stage) {
     if (has(journey(id), processor_of(stage))) return;
-    throw Error("variable '{}' is on ipu {} and read by stage {} on ipu {}: in a pipeline all stages that use a "
-                "variable must be on one processor",
-                draft_.graph[id].name, journey(id).processors.front(), stage, processor_of(stage));
+    throw Error(
+        "variable '{}' is on ipu {} and read by stage {} on ipu {}: in a pipeline all stages that use a "
+        "variable must be on one processor",
+        draft_.graph[id].name, journey(id).processors.front(), stage, processor_of(stage));
   }
   void hop(ValueId id, int from) {
     const int next = processor_of(from + 1);
@@ -123,8 +125,8 @@ class Pipelined {
   std::vector<TimedTransfer> copies_;
 };
 
-// A group for the ops of each stage; outer ops have some behind those of their stage, or, where updates wait for the
-// pipeline to run empty, some for each processor behind those of all stages.
+// A group for the ops of each stage; outer ops have some behind those of their stage, or, where updates wait
+// for the pipeline to run empty, some for each processor behind those of all stages.
 struct Groups {
   std::vector<int> of_op;
   int per_turn = 1;  ///< a stage has two turns: its ops, and the sections of its update
@@ -139,7 +141,8 @@ Groups cut_into_groups(const Stages& stages, const ir::Placement& placement, con
     if (!draft.variables.is_outer(i)) {
       groups.of_op.push_back(2 * stages.of_op[i] * groups.per_turn);
     } else if (waits) {
-      groups.of_op.push_back(groups.stages + update.of_op[i] * placement.processors + placement.ops[i].processor);
+      groups.of_op.push_back(groups.stages + update.of_op[i] * placement.processors +
+                             placement.ops[i].processor);
     } else {
       groups.of_op.push_back((2 * stages.of_op[i] + 1) * groups.per_turn + update.of_op[i]);
     }
@@ -158,8 +161,8 @@ executor::Program pipelined(const ir::Graph& graph, const ir::Placement& placeme
   const Stages stages = merge_stages(placement);
   const bool waits = options.accumulation_factor > 1;
   Draft draft(graph, placement, options, variables);
-  IR_CHECK(draft.cycles >= static_cast<int>(stages.processor.size()), "{} micro-batches for {} stages", draft.cycles,
-           stages.processor.size());
+  IR_CHECK(draft.cycles >= static_cast<int>(stages.processor.size()), "{} micro-batches for {} stages",
+           draft.cycles, stages.processor.size());
   Remote remote(draft, warnings);
   const Groups groups = cut_into_groups(stages, placement, draft, waits);
   std::vector<Part> parts = make_parts(graph, groups.of_op, !waits, remote.streamed());

@@ -270,11 +270,12 @@ class Sharder {
                    source, entry->second, place);
     return entry->second;
   }
-  // Whole velocities are added up with the gradients in them, and the next update starts from a share of the sum.
-  // One in parts has the gradients of all replicas already, so it gets shares of these, and updates read it as often as
-  // there are replicas.
+  // Whole velocities are added up with the gradients in them, and the next update starts from a share of the
+  // sum. One in parts has the gradients of all replicas already, so it gets shares of these, and updates read
+  // it as often as there are replicas.
   bool reads_velocity(const Op& op) const {
-    return std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) { return velocities_.contains(id); });
+    return std::any_of(op.inputs.begin(), op.inputs.end(),
+                       [&](ValueId id) { return velocities_.contains(id); });
   }
   ValueId as_reduced(ValueId id, const Place& place) {
     if (!place.outer || !velocities_.contains(id)) return id;
@@ -287,7 +288,8 @@ class Sharder {
     const ValueId number =
         graph_.add_constant(graph_.fresh_name("replicas"), ir::filled(value.type.element, {}, factor));
     const ValueId product = graph_.add_value(graph_.fresh_name(value.name), value.type);
-    if (const auto whole = parts_.find(id); whole != parts_.end()) parts_.emplace(product, WholeTensor(whole->second));
+    if (const auto whole = parts_.find(id); whole != parts_.end())
+      parts_.emplace(product, WholeTensor(whole->second));
     Op op{.spec = ir::find_op("", "Mul"), .inputs = {id, number}, .outputs = {product}};
     if (place.outer) ir::set_attribute(op, ir::kContextAttribute, ir::kOuterContext);
     add(std::move(op), place);

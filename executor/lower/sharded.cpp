@@ -92,9 +92,9 @@ class Sharded {
   UpdateSteps update_;
 };
 
-// Ops run in sections, and in each on one processor after the other: one section ends with an op that makes an
-// output for the IO tiles, so that it leaves while the rest computes; the last ones are what changes for the next
-// micro-batch, the update, and what follows it.
+// Ops run in sections, and in each on one processor after the other: one section ends with an op that makes
+// an output for the IO tiles, so that it leaves while the rest computes; the last ones are what changes for
+// the next micro-batch, the update, and what follows it.
 struct Sections {
   std::vector<int> of_op;
   int update = 0;
@@ -104,13 +104,15 @@ Sections cut_into_sections(const Draft& draft) {
   std::vector<bool> leaves(draft.graph.values.size(), false);
   for (std::size_t i = 0; i < draft.graph.outputs.size(); ++i) {
     const ValueId id = draft.graph.outputs[i];
-    if (!draft.variables.is_update(i) && leaves_at_once(draft, id)) leaves[static_cast<std::size_t>(id.index)] = true;
+    if (!draft.variables.is_update(i) && leaves_at_once(draft, id))
+      leaves[static_cast<std::size_t>(id.index)] = true;
   }
   Sections sections;
   for (std::size_t i = 0; i < draft.graph.ops.size(); ++i) {
     sections.of_op.push_back(sections.update);
     for (ValueId id : draft.graph.ops[i].outputs) {
-      if (id.valid() && leaves[static_cast<std::size_t>(id.index)] && i + 1 < draft.graph.ops.size()) ++sections.update;
+      if (id.valid() && leaves[static_cast<std::size_t>(id.index)] && i + 1 < draft.graph.ops.size())
+        ++sections.update;
     }
   }
   // Where there is one part only, it reads variables before it changes them.

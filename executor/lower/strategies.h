@@ -9,8 +9,8 @@
 
 namespace podium::lower {
 
-/// One processor after the other; with one processor, everything is one block, and the update of the variables
-/// another.
+/// One processor after the other; with one processor, everything is one block, and the update of the
+/// variables another.
 executor::Program sharded(const ir::Graph& graph, const ir::Placement& placement, const Options& options,
                           Warnings& warnings, const Variables& variables);
 
@@ -18,9 +18,9 @@ executor::Program sharded(const ir::Graph& graph, const ir::Placement& placement
 int count_stages(const ir::Placement& placement);
 
 /// Every stage works on another micro-batch, of which there are at least as many (semantics, section 4). A
-/// constant that stages on several processors read is on each of them. With gradient accumulation the pipeline
-/// runs empty before an update; without, each stage of the backward pass updates its variables as soon as it has
-/// their gradients, so that forward stages meet older ones (semantics, section 4.4).
+/// constant that stages on several processors read is on each of them. With gradient accumulation the
+/// pipeline runs empty before an update; without, each stage of the backward pass updates its variables as
+/// soon as it has their gradients, so that forward stages meet older ones (semantics, section 4.4).
 executor::Program pipelined(const ir::Graph& graph, const ir::Placement& placement, const Options& options,
                             Warnings& warnings, const Variables& variables);
 

@@ -12,7 +12,8 @@ UpdateSteps::UpdateSteps(Draft& draft, HostIo& io, Places places)
     : draft_(draft), io_(io), places_(std::move(places)) {
   for (ValueId id : draft.variables.reduced()) {
     const bool is_variable = draft.variables.is_variable(id);
-    if (is_variable && draft.variables.variable(id).location.storage == ir::Storage::OffChip) waits_.insert(id);
+    if (is_variable && draft.variables.variable(id).location.storage == ir::Storage::OffChip)
+      waits_.insert(id);
   }
 }
 

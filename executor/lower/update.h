@@ -1,5 +1,5 @@
-// What follows once the gradients of an update are complete: they meet over the replicas, then blocks update the
-// variables.
+// What follows once the gradients of an update are complete: they meet over the replicas, then blocks update
+// the variables.
 #pragma once
 
 #include <functional>

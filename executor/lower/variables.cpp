@@ -93,8 +93,8 @@ Variables::Variables(const ir::Training& training, const ir::Placement& placemen
     placed.accumulates = placed.accumulates || !update.outer;
     const int processor = places.made[at(value)];
     if (is_placed[static_cast<std::size_t>(variable)] && placed.processor != processor) {
-      throw Error("variable '{}' is updated on ipu {} and on ipu {}, one processor is needed", update.variable,
-                  placed.processor, processor);
+      throw Error("variable '{}' is updated on ipu {} and on ipu {}, one processor is needed",
+                  update.variable, placed.processor, processor);
     }
     placed.processor = processor;
     is_placed[static_cast<std::size_t>(variable)] = true;
@@ -110,10 +110,11 @@ Variables::Variables(const ir::Training& training, const ir::Placement& placemen
   for (const ir::Op& op : graph.ops) {
     is_outer_.push_back(ir::is_outer(op));
     is_late_.push_back(!is_outer_.back() && op.is("Identity") && becomes_[at(op.outputs[0])] != kNone);
-    is_reset_.push_back(is_outer_.back() && std::any_of(op.outputs.begin(), op.outputs.end(), [&](ValueId id) {
-                          const int variable = id.valid() ? becomes_[at(id)] : kNone;
-                          return variable != kNone && all_[static_cast<std::size_t>(variable)].role == Role::Accumulator;
-                        }));
+    is_reset_.push_back(
+        is_outer_.back() && std::any_of(op.outputs.begin(), op.outputs.end(), [&](ValueId id) {
+          const int variable = id.valid() ? becomes_[at(id)] : kNone;
+          return variable != kNone && all_[static_cast<std::size_t>(variable)].role == Role::Accumulator;
+        }));
   }
 }
 

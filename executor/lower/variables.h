@@ -1,4 +1,5 @@
-// What outlives a micro-batch in a graph that trains: where its variables live, what becomes of them and when.
+// What outlives a micro-batch in a graph that trains: where its variables live, what becomes of them and
+// when.
 #pragma once
 
 #include <optional>
@@ -19,8 +20,8 @@ struct PlacedVariable {
   int processor = 0;
   executor::Role role = executor::Role::Weight;
   ir::Tensor initial = {};
-  ir::TensorLocation location = {};  ///< while nothing uses it
-  bool accumulates = false;          ///< micro-batches add to it
+  ir::TensorLocation location = {};        ///< while nothing uses it
+  bool accumulates = false;                ///< micro-batches add to it
   std::optional<std::size_t> weight = {};  ///< whose it is: the weight's place among all; a weight's own
 };
 
@@ -51,9 +52,11 @@ class Variables {
   bool is_update(std::size_t output) const { return output < is_update_.size() && is_update_[output]; }
   /// Whether the op at this place runs once per update.
   bool is_outer(std::size_t op) const { return op < is_outer_.size() && is_outer_[op]; }
-  /// Whether such an op gives an accumulator its value for the next update: not before all others have read it.
+  /// Whether such an op gives an accumulator its value for the next update: not before all others have read
+  /// it.
   bool is_reset(std::size_t op) const { return op < is_reset_.size() && is_reset_[op]; }
-  /// Whether an op only gives a variable its value for the next micro-batch: not before all others have read it.
+  /// Whether an op only gives a variable its value for the next micro-batch: not before all others have read
+  /// it.
   bool is_late(std::size_t op) const { return op < is_late_.size() && is_late_[op]; }
   /// What is reduced over the replicas before outer ops read it.
   const std::vector<ir::ValueId>& reduced() const { return reduced_; }

@@ -9,8 +9,8 @@ namespace podium::lower {
 /// Whether every byte is 0, which a -0.0 is not.
 bool is_all_zero(const ir::Tensor& tensor);
 
-/// Copies of constant zeros (floats), as accumulators become them after an update, become ops that fill memory with 0: a
-/// constant would be a weight on the device, as large as what it resets.
+/// Copies of constant zeros (floats), as accumulators become them after an update, become ops that fill
+/// memory with 0: a constant would be a weight on the device, as large as what it resets.
 void fill_with_zeros(ir::Graph& graph);
 
 }  // namespace podium::lower

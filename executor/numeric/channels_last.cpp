@@ -17,9 +17,9 @@ using ir::ValueId;
 namespace {
 
 constexpr std::array<std::string_view, 25> kElementwise{
-    "Relu", "LeakyRelu", "Elu",  "Selu", "Sigmoid", "Tanh", "HardSwish", "HardSigmoid", "Clip",
-    "Gelu", "Swish",     "Mish", "Exp",  "Softplus", "Sqrt", "Neg",      "Abs",         "Erf",
-    "Add",  "Sub",       "Mul",  "Div",  "Max",     "Min",  "PRelu"};
+    "Relu", "LeakyRelu", "Elu",  "Selu", "Sigmoid",  "Tanh", "HardSwish", "HardSigmoid", "Clip",
+    "Gelu", "Swish",     "Mish", "Exp",  "Softplus", "Sqrt", "Neg",       "Abs",         "Erf",
+    "Add",  "Sub",       "Mul",  "Div",  "Max",      "Min",  "PRelu"};
 
 Dims moved_last(Dims dims) {
   dims.push_back(dims[1]);
@@ -29,13 +29,15 @@ Dims moved_last(Dims dims) {
 
 // Transposing moves no byte when there is one channel or one position.
 bool is_view(const Dims& channels_first) {
-  return channels_first.size() < 3 || channels_first[1] == 1 || std::all_of(channels_first.begin() + 2, channels_first.end(),
-                                               [](std::int64_t dim) { return dim == 1; });
+  return channels_first.size() < 3 || channels_first[1] == 1 ||
+         std::all_of(channels_first.begin() + 2, channels_first.end(),
+                     [](std::int64_t dim) { return dim == 1; });
 }
 
 Tensor transposed(const Tensor& tensor) {
   const Dims& dims = tensor.dims();
-  const std::int64_t positions = std::accumulate(dims.begin() + 2, dims.end(), std::int64_t{1}, std::multiplies<>());
+  const std::int64_t positions =
+      std::accumulate(dims.begin() + 2, dims.end(), std::int64_t{1}, std::multiplies<>());
   Tensor result(tensor.type(), moved_last(dims));
   const float* from = tensor.data<float>();
   float* to = result.data<float>();
@@ -50,7 +52,8 @@ Tensor transposed(const Tensor& tensor) {
 
 // Numbers that no run can change.
 bool is_fixed(const ir::Graph& graph, ValueId id) {
-  return graph.is_constant(id) && std::find(graph.inputs.begin(), graph.inputs.end(), id) == graph.inputs.end();
+  return graph.is_constant(id) &&
+         std::find(graph.inputs.begin(), graph.inputs.end(), id) == graph.inputs.end();
 }
 
 bool is_pool(const Op& op) {
@@ -64,10 +67,11 @@ bool is_elementwise(const ir::Graph& graph, const Op& op) {
   if (std::find(kElementwise.begin(), kElementwise.end(), op.spec->name) == kElementwise.end()) return false;
   const int wanted = graph[op.outputs[0]].type.rank();
   return wanted >= 3 && std::all_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) {
-    if (!id.valid()) return true;
-    const ir::Type& type = graph[id].type;
-    return type.rank() == wanted || is_fixed(graph, id) || (type.element_count() == 1 && type.rank() <= 1);
-  });
+           if (!id.valid()) return true;
+           const ir::Type& type = graph[id].type;
+           return type.rank() == wanted || is_fixed(graph, id) ||
+                  (type.element_count() == 1 && type.rank() <= 1);
+         });
 }
 
 class Pass {
@@ -169,16 +173,15 @@ class Pass {
   }
 
   // A mean without kept dims has a twin of higher rank, good only for its view.
-  bool is_last(ValueId id) {
-    return id.valid() && twin(id).last.valid() && rank(twin(id).last) == rank(id);
-  }
+  bool is_last(ValueId id) { return id.valid() && twin(id).last.valid() && rank(twin(id).last) == rank(id); }
 
   bool convert(const Op& op) {
     if (op.is("ReduceMean")) return convert_mean(op);
     if (!is_static_float(graph_, op)) return false;
     if (is_convolution(graph_, op)) return convert_convolution(op);
     if (op.outputs.size() != 1 || op.inputs.empty()) return false;
-    if (std::none_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) { return is_last(id); })) return false;
+    if (std::none_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) { return is_last(id); }))
+      return false;
     if (!keeps_layout(graph_, op)) return false;
     if (op.is("Concat")) return convert_concat(op);
     if (op.is("GlobalAveragePool") || op.is("GlobalMaxPool")) return convert_global_pool(op);
@@ -232,7 +235,8 @@ class Pass {
 
   // A mean over exactly the spatial axes is a pool.
   bool convert_mean(const Op& op) {
-    const Tensor* axes = op.inputs.size() > 1 && op.inputs[1].valid() ? rewriter_.constant(op.inputs[1]) : nullptr;
+    const Tensor* axes =
+        op.inputs.size() > 1 && op.inputs[1].valid() ? rewriter_.constant(op.inputs[1]) : nullptr;
     if (axes == nullptr || !is_last(op.inputs[0])) return false;
     Dims found = axes->to_ints();
     for (std::int64_t& axis : found) axis = ir::normalized_axis(axis, rank(op.inputs[0]));
@@ -298,10 +302,12 @@ bool keeps_layout(const ir::Graph& graph, const Op& op) {
 }
 
 bool channels_last(ir::Graph& graph, const Layouts& layouts) {
-  const auto any = [](const std::vector<bool>& all) { return std::find(all.begin(), all.end(), true) != all.end(); };
+  const auto any = [](const std::vector<bool>& all) {
+    return std::find(all.begin(), all.end(), true) != all.end();
+  };
   const auto is_conv = [](const Op& op) { return op.is("Conv"); };
-  const bool concerns = any(layouts.inputs) || any(layouts.outputs) ||
-                        std::any_of(graph.ops.begin(), graph.ops.end(), is_conv);
+  const bool concerns =
+      any(layouts.inputs) || any(layouts.outputs) || std::any_of(graph.ops.begin(), graph.ops.end(), is_conv);
   return concerns && Pass(graph, layouts).run();
 }
 

@@ -23,8 +23,8 @@ class Engine {
   /// slot that no step has filled.
   std::span<const ir::Datum> run(std::span<const ir::Datum> inputs);
 
-  /// What a slot of a persistent buffer holds, the parts of a sharded one put together: the first replica's, or
-  /// that of the replica given.
+  /// What a slot of a persistent buffer holds, the parts of a sharded one put together: the first replica's,
+  /// or that of the replica given.
   ir::Tensor contents(const executor::Slot& slot, int replica = 0) const;
   /// Gives every replica's slot that value, or its part of it. The tensor has the buffer's type.
   void set_contents(const executor::Slot& slot, const ir::Tensor& value);

@@ -59,7 +59,8 @@ Tensor shifted_bias(const Tensor* bias, const Affine& affine) {
 
 void fold_one(Rewriter& rewriter, OpId norm_id) {
   const ir::Op norm = rewriter.op(norm_id);
-  if (!norm.is("BatchNormalization") || norm.outputs.size() != 1 || !is_static_float(rewriter.graph(), norm)) return;
+  if (!norm.is("BatchNormalization") || norm.outputs.size() != 1 || !is_static_float(rewriter.graph(), norm))
+    return;
   if (ir::attribute<std::int64_t>(norm, "training_mode") != 0) return;
   const auto conv_id = rewriter.producer(norm.inputs[0], "Conv");
   if (!conv_id || !rewriter.only_reader(norm.inputs[0]).valid()) return;

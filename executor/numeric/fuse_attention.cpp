@@ -66,7 +66,8 @@ Factor factor_of(const Rewriter& rewriter, ValueId value) {
   while (rewriter.producer(factor.value).valid()) {
     const Op& op = rewriter.op(rewriter.producer(factor.value));
     if (op.is("Transpose")) {
-      const IntList moved = composed(permutation_of(op, rewriter.type(op.inputs[0]).rank()), factor.permutation);
+      const IntList moved =
+          composed(permutation_of(op, rewriter.type(op.inputs[0]).rank()), factor.permutation);
       if (!reads_well(moved)) return factor;
       factor.permutation = moved;
       factor.value = op.inputs[0];
@@ -105,7 +106,8 @@ void absorb_reader(Rewriter& rewriter, OpId& last, IntList& permutation, double&
 
 void fuse_product(Rewriter& rewriter, OpId id) {
   const Op product = rewriter.op(id);
-  if (rewriter.constant(product.inputs[0]) != nullptr || rewriter.constant(product.inputs[1]) != nullptr) return;
+  if (rewriter.constant(product.inputs[0]) != nullptr || rewriter.constant(product.inputs[1]) != nullptr)
+    return;
   if (!same_batch(rewriter.type(product.inputs[0]).dims, rewriter.type(product.inputs[1]).dims)) return;
   const Factor a = factor_of(rewriter, product.inputs[0]);
   const Factor b = factor_of(rewriter, product.inputs[1]);
@@ -127,7 +129,8 @@ void fuse_product(Rewriter& rewriter, OpId id) {
 // Added to scores, this says the same as Where(constant condition, scores, very low number).
 ValueId additive_mask(Rewriter& rewriter, const Tensor& condition, float low) {
   Tensor mask(ir::DataType::Float, condition.dims());
-  for (std::int64_t i = 0; i < mask.size(); ++i) mask.data<float>()[i] = condition.data<bool>()[i] ? 0.0F : low;
+  for (std::int64_t i = 0; i < mask.size(); ++i)
+    mask.data<float>()[i] = condition.data<bool>()[i] ? 0.0F : low;
   ir::Graph& graph = rewriter.graph();
   return graph.add_constant(graph.fresh_name("mask"), std::move(mask));
 }

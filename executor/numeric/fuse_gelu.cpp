@@ -12,7 +12,7 @@ using ir::ValueId;
 
 namespace {
 
-constexpr double kHalfRoot = std::numbers::sqrt2 / 2;              // 1 / sqrt(2)
+constexpr double kHalfRoot = std::numbers::sqrt2 / 2;                          // 1 / sqrt(2)
 constexpr double kTanhScale = std::numbers::inv_sqrtpi * std::numbers::sqrt2;  // sqrt(2 / pi)
 constexpr double kCubeFactor = 0.044715;
 
@@ -99,7 +99,8 @@ OpId half_times(const Rewriter& rewriter, ValueId value, ValueId x) {
   return {};
 }
 
-void put(Rewriter& rewriter, OpId at, std::string_view name, ValueId x, std::vector<ir::Attribute> attributes) {
+void put(Rewriter& rewriter, OpId at, std::string_view name, ValueId x,
+         std::vector<ir::Attribute> attributes) {
   if (ir::find_op("", name) == nullptr) return;
   const ir::Op before = rewriter.op(at);
   ir::Op fused = make_op(name, "", {x}, before.outputs, std::move(attributes));
@@ -111,7 +112,8 @@ void fuse_at(Rewriter& rewriter, OpId id) {
   const ir::Op& op = rewriter.op(id);
   const bool is_erf = op.is("Erf");
   if (!is_erf && !op.is("Tanh")) return;
-  const auto x = is_erf ? divided_by_factor(rewriter, op.inputs[0], kHalfRoot) : tanh_argument(rewriter, op.inputs[0]);
+  const auto x =
+      is_erf ? divided_by_factor(rewriter, op.inputs[0], kHalfRoot) : tanh_argument(rewriter, op.inputs[0]);
   if (!x) return;
   const OpId last = half_times(rewriter, op.outputs[0], *x);
   if (!last.valid()) return;

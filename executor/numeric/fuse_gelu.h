@@ -5,8 +5,8 @@
 
 namespace podium::numeric {
 
-/// Gelu with Erf or Tanh in the forms of the common exporters becomes `Gelu`; `x * Sigmoid(x)` becomes `Swish`,
-/// `x * HardSigmoid(x)` `HardSwish`. True when the graph changed.
+/// Gelu with Erf or Tanh in the forms of the common exporters becomes `Gelu`; `x * Sigmoid(x)` becomes
+/// `Swish`, `x * HardSigmoid(x)` `HardSwish`. True when the graph changed.
 bool fuse_gelu(ir::Graph& graph);
 
 }  // namespace podium::numeric

@@ -9,8 +9,8 @@ class Graph;
 
 namespace podium::numeric {
 
-/// What an Identity makes of an input becomes that input: it is shared with whoever holds it instead of copied. So a
-/// version of a weight that waits in a stash costs no time.
+/// What an Identity makes of an input becomes that input: it is shared with whoever holds it instead of
+/// copied. So a version of a weight that waits in a stash costs no time.
 void hand_on_inputs(ir::Graph& graph);
 
 }  // namespace podium::numeric

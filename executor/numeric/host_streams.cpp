@@ -40,7 +40,9 @@ struct Piece {
   std::int64_t stride;
 };
 
-bool adds_up(const HostTensor& tensor) { return tensor.slices > 1 && tensor.slice_axis == executor::kAddedUp; }
+bool adds_up(const HostTensor& tensor) {
+  return tensor.slices > 1 && tensor.slice_axis == executor::kAddedUp;
+}
 
 // `dims` are those of one slice.
 Piece piece_of(const HostTensor& tensor, const Dims& dims, int chunk, int slice) {
@@ -154,7 +156,8 @@ void HostOutputs::begin(int output, const Datum& first) {
            tensor.micro_batches, tensor.every);
   const Dims& dims = first.tensor.dims();
   whole.insert(whole.end(), dims.begin(), dims.end());
-  if (tensor.slices > 1 && !adds_up(tensor)) whole[whole.size() - dims.size() + at(tensor.slice_axis)] *= tensor.slices;
+  if (tensor.slices > 1 && !adds_up(tensor))
+    whole[whole.size() - dims.size() + at(tensor.slice_axis)] *= tensor.slices;
   results_[at(output)] = {};  // so that its memory can be taken again
   results_[at(output)] = pool_.take(first.tensor.type(), whole);
   dims_[at(output)] = dims;

@@ -89,8 +89,8 @@ class Sets {
       join(at(compute.writes[i].buffer.index), value(block, graph.outputs[i]));
   }
 
-  // What a convolution takes or gives weighs twice what any other op has to have as the model says: pools have
-  // often made it smaller where that begins.
+  // What a convolution takes or gives weighs twice what any other op has to have as the model says: pools
+  // have often made it smaller where that begins.
   void count_votes(std::size_t block) {
     const ir::Graph& graph = program_.blocks[block].graph;
     for (const ir::Op& op : graph.ops) {

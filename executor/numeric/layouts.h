@@ -8,8 +8,9 @@
 
 namespace podium::numeric {
 
-/// Per block. Float tensors that convolutions give or take, and what pools and elementwise ops make of them, as long
-/// as only blocks and copies touch them: what the host, collectives or the next run see lies as the model says.
+/// Per block. Float tensors that convolutions give or take, and what pools and elementwise ops make of them,
+/// as long as only blocks and copies touch them: what the host, collectives or the next run see lies as the
+/// model says.
 std::vector<Layouts> choose_layouts(const executor::Program& program);
 
 }  // namespace podium::numeric

@@ -50,8 +50,7 @@ Memory::Memory(const executor::Program& program, int replica)
     IR_CHECK(initial_[b].empty() || initial_[b].size() == cells_[b].size(),
              "buffer {} has {} slots and {} initial tensors", buffer.name, cells_[b].size(),
              initial_[b].size());
-    if (keeps_contents(buffer) && !initial_[b].empty())
-      cells_[b] = std::move(initial_[b]);
+    if (keeps_contents(buffer) && !initial_[b].empty()) cells_[b] = std::move(initial_[b]);
   }
 }
 
@@ -70,7 +69,8 @@ const ir::Tensor& Memory::contents(const Slot& slot) const {
 }
 
 void Memory::set_contents(const Slot& slot, const ir::Tensor& whole) {
-  cells_[at(slot.buffer)][static_cast<std::size_t>(slot.index)] = {part_of((*program_)[slot.buffer], whole), true};
+  cells_[at(slot.buffer)][static_cast<std::size_t>(slot.index)] = {part_of((*program_)[slot.buffer], whole),
+                                                                   true};
 }
 
 void Memory::start() {

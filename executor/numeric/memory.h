@@ -27,7 +27,8 @@ class Memory {
   const ir::Tensor& contents(const executor::Slot& slot) const;
   /// Fills it with a tensor, or with the replica's part of one.
   void set_contents(const executor::Slot& slot, const ir::Tensor& whole);
-  /// Before a run: variables and streaming memory keep what they hold, the rest holds its initial values or nothing.
+  /// Before a run: variables and streaming memory keep what they hold, the rest holds its initial values or
+  /// nothing.
   void start();
   /// InternalError, which names the step, when nothing has filled the slot.
   const ir::Datum& read(const executor::Step& step, const executor::Slot& slot, int iteration);

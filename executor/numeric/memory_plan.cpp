@@ -40,8 +40,9 @@ MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes) {
     }
     plan.offsets[current] = offset;
     plan.bytes = std::max(plan.bytes, offset + bytes);
-    const auto where = std::upper_bound(placed.begin(), placed.end(), offset,
-                                        [](std::size_t value, const Placed& other) { return value < other.begin; });
+    const auto where =
+        std::upper_bound(placed.begin(), placed.end(), offset,
+                         [](std::size_t value, const Placed& other) { return value < other.begin; });
     placed.insert(where, {offset, offset + bytes, mine.first, mine.last});
   }
   return plan;

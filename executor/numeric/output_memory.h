@@ -9,8 +9,8 @@
 
 namespace podium::numeric {
 
-/// Of a storage in which outputs of a block are. When somebody still holds what the last run has made, the next one
-/// gets other memory, so nobody has to copy it.
+/// Of a storage in which outputs of a block are. When somebody still holds what the last run has made, the
+/// next one gets other memory, so nobody has to copy it.
 struct OutputMemory {
   std::size_t bytes = 0;
   std::vector<ir::Tensor*> outputs = {};

@@ -2,8 +2,8 @@
 
 #include <sys/mman.h>
 
-#include <cstdlib>
 #include <algorithm>
+#include <cstdlib>
 #include <mutex>
 #include <unordered_map>
 #include <vector>

@@ -53,15 +53,16 @@ void check_fits_machine(const Graph& graph, const Op& op) {
   for (ValueId id : op.outputs) {
     if (!id.valid() || !graph[id].type.is_static()) continue;
     const Type& type = graph[id].type;
-    const double bytes = static_cast<double>(type.element_count()) * static_cast<double>(storage_bytes(type.element));
+    const double bytes =
+        static_cast<double>(type.element_count()) * static_cast<double>(storage_bytes(type.element));
     if (bytes <= most) continue;
     throw Error("out of memory: output '{}' is {}, {:.0f} bytes, the machine has {:.0f}", graph[id].name,
                 to_string(type), bytes, most);
   }
 }
 
-// Never the number that the run has, for sums come in an order that depends on it. A small op is prepared for one,
-// however many there are: waking others takes longer than it does.
+// Never the number that the run has, for sums come in an order that depends on it. A small op is prepared for
+// one, however many there are: waking others takes longer than it does.
 int threads_to_prepare_for(const ir::TypedOp& typed) {
   constexpr double kManyOperations = 1e6;
   constexpr double kManyBytes = 2e5;
@@ -109,7 +110,7 @@ struct Storages {
 struct PreparedBlock::State {
   Graph graph;
   PrepareOptions options;
-  std::vector<Datum> data;               // per value
+  std::vector<Datum> data;  // per value
   std::vector<Task> tasks;
   std::vector<const Datum*> outputs;
   std::vector<std::vector<const Datum**>> readers_of_input;  // per input: where tasks find it
@@ -155,8 +156,7 @@ struct PreparedBlock::State {
 
   void make_tasks();
   void release_copied(const Op& op, std::vector<int>& readers);
-  void find_readers_of_inputs();
-  void find_outputs();
+  void find_inputs_and_outputs();
   Storages find_storages() const;
   void plan();
   void find_deaths();
@@ -194,7 +194,7 @@ void PreparedBlock::State::make_tasks() {
   }
 }
 
-void PreparedBlock::State::find_readers_of_inputs() {
+void PreparedBlock::State::find_inputs_and_outputs() {
   readers_of_input.resize(graph.inputs.size());
   std::unordered_map<const Datum*, std::size_t> place;
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) place[&datum(graph.inputs[i])] = i;
@@ -203,13 +203,10 @@ void PreparedBlock::State::find_readers_of_inputs() {
     if (found != place.end()) readers_of_input[found->second].push_back(&pointer);
   };
   for (Task& task : tasks) std::for_each(task.inputs.begin(), task.inputs.end(), note);
-}
-
-void PreparedBlock::State::find_outputs() {
   for (ValueId id : graph.outputs) {
     outputs.push_back(&datum(id));
-    const auto input = std::find(graph.inputs.begin(), graph.inputs.end(), id);
-    if (input != graph.inputs.end()) handed_on.push_back(static_cast<std::size_t>(input - graph.inputs.begin()));
+    const auto input = place.find(&datum(id));
+    if (input != place.end()) handed_on.push_back(input->second);
   }
 }
 
@@ -283,7 +280,8 @@ void PreparedBlock::State::plan() {
     const Type& type = graph.values[i].type;
     const std::size_t storage = storages.of[i];
     if (!storages.planned[storage] || graph.values[i].constant || !type.is_static()) continue;
-    std::byte* memory_of_value = own[storage] == kNone ? arena.get() + memory.offsets[index[storage]] : nullptr;
+    std::byte* memory_of_value =
+        own[storage] == kNone ? arena.get() + memory.offsets[index[storage]] : nullptr;
     data[i] = ir::Tensor::view(type.element, type.dims, memory_of_value);
     if (own[storage] == kNone) continue;
     OutputMemory& output = output_memories[own[storage]];
@@ -331,7 +329,8 @@ void PreparedBlock::State::run_dynamic(Task& task) {
     const Type& type = typed.output_types[i];
     *task.outputs[i] = type.is_static() ? Datum(ir::Tensor(type.element, type.dims)) : Datum();
   }
-  const bool prepared = task.run && typed.input_types == task.prepared_for && typed.output_types == task.output_types;
+  const bool prepared =
+      task.run && typed.input_types == task.prepared_for && typed.output_types == task.output_types;
   if (!prepared) {
     task.prepared_for = typed.input_types;
     task.output_types = typed.output_types;
@@ -352,8 +351,7 @@ PreparedBlock::PreparedBlock(Graph graph, const PrepareOptions& options, const L
     if (state.graph.values[i].constant) state.data[i] = *state.graph.values[i].constant;
   }
   state.make_tasks();
-  state.find_readers_of_inputs();
-  state.find_outputs();
+  state.find_inputs_and_outputs();
   state.plan();
   state.find_deaths();
 }

@@ -12,9 +12,7 @@ using ir::Op;
 using ir::OpId;
 using ir::ValueId;
 
-namespace {
-
-}  // namespace
+namespace {}  // namespace
 
 Rewriter::Rewriter(ir::Graph& graph) : graph_(graph), alive_(graph.ops.size(), true) {
   grow();
@@ -119,11 +117,14 @@ bool Rewriter::finish() {
   return true;
 }
 
-Op make_op(std::string_view name, std::string_view domain, std::vector<ValueId> inputs, std::vector<ValueId> outputs,
-           std::vector<ir::Attribute> attributes) {
+Op make_op(std::string_view name, std::string_view domain, std::vector<ValueId> inputs,
+           std::vector<ValueId> outputs, std::vector<ir::Attribute> attributes) {
   const ir::OpSpec* spec = ir::find_op(domain, name);
   IR_CHECK(spec != nullptr, "there is no op {} in domain '{}'", name, domain);
-  return {.spec = spec, .inputs = std::move(inputs), .outputs = std::move(outputs), .attributes = std::move(attributes)};
+  return {.spec = spec,
+          .inputs = std::move(inputs),
+          .outputs = std::move(outputs),
+          .attributes = std::move(attributes)};
 }
 
 void infer_types(ir::Graph& graph, const Op& op) {

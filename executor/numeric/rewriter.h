@@ -29,8 +29,11 @@ class Rewriter {
   std::optional<ir::OpId> producer(ir::ValueId id, std::string_view name, std::string_view domain = "") const;
   /// The one op that reads a value; not valid when there are more reads or the graph gives it out.
   ir::OpId only_reader(ir::ValueId id) const;
-  std::optional<ir::OpId> only_reader(ir::ValueId id, std::string_view name, std::string_view domain = "") const;
-  const std::vector<ir::OpId>& readers(ir::ValueId id) const { return readers_[static_cast<std::size_t>(id.index)]; }
+  std::optional<ir::OpId> only_reader(ir::ValueId id, std::string_view name,
+                                      std::string_view domain = "") const;
+  const std::vector<ir::OpId>& readers(ir::ValueId id) const {
+    return readers_[static_cast<std::size_t>(id.index)];
+  }
   bool is_output(ir::ValueId id) const { return is_output_[static_cast<std::size_t>(id.index)]; }
 
   /// Numbers that no run can change (an input's default is not); nullptr otherwise.

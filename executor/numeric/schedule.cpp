@@ -85,8 +85,8 @@ class Waves {
   std::map<Key, After> after_;
 };
 
-// How long a run of a block takes, in operations, a moved byte counted as several; what only data decide is taken
-// for nothing.
+// How long a run of a block takes, in operations, a moved byte counted as several; what only data decide is
+// taken for nothing.
 struct Effort {
   double one_thread = 0;
   double all_threads = 0;
@@ -106,8 +106,10 @@ Effort effort_of(const executor::Block& block, int threads) {
   return total;
 }
 
-// Blocks side by side have their caches and their share of the memory's speed to themselves less than one block has.
-bool pays_side_by_side(const std::vector<Effort>& efforts, const Section& section, const Wave& wave, int threads) {
+// Blocks side by side have their caches and their share of the memory's speed to themselves less than one
+// block has.
+bool pays_side_by_side(const std::vector<Effort>& efforts, const Section& section, const Wave& wave,
+                       int threads) {
   constexpr double kLossSideBySide = 1.2;
   double sum = 0;
   double most = 0;

@@ -23,8 +23,8 @@ struct Clock {
   sim::Timeline run(const executor::Program& program) const;
 };
 
-/// The first tensor of the graph whose size, or loop whose number of trips, only a run tells: "the size of 'n',
-/// int64[1,?]". Nothing when there is none.
+/// The first tensor of the graph whose size, or loop whose number of trips, only a run tells: "the size of
+/// 'n', int64[1,?]". Nothing when there is none.
 std::optional<std::string> undecided(const ir::Graph& graph);
 
 /// For such a graph: runs it once more, op by op, on the first micro-batch to learn the sizes.

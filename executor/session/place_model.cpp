@@ -108,7 +108,8 @@ void check_annotations(const importer::Model& model, const Options& options) {
 ir::Placement place_model(importer::Model& model, const Options& options, const device::Device& device,
                           const TrainingMemory& training) {
   if (options.half_partials) sum_up_in_halves(model.graph);
-  if (options.virtual_graph_mode == VirtualGraphMode::Auto) place_by_cost(model.graph, options, device, training);
+  if (options.virtual_graph_mode == VirtualGraphMode::Auto)
+    place_by_cost(model.graph, options, device, training);
   return annotate::place(model.graph, model.info.metadata, request_of(options));
 }
 

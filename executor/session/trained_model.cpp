@@ -123,8 +123,8 @@ std::map<std::string, ir::Tensor> unread_constants(const ir::Graph& graph) {
   return constants;
 }
 
-TrainingMemory memory_of_training(const ir::Training& training, std::size_t forward_ops, const Options& options,
-                                  const device::Device& device) {
+TrainingMemory memory_of_training(const ir::Training& training, std::size_t forward_ops,
+                                  const Options& options, const device::Device& device) {
   TrainingMemory memory{.weights = held_for_weights(training, options)};
   const auto updates = static_cast<std::size_t>(
       std::count_if(training.graph.ops.begin(), training.graph.ops.end(), ir::is_outer));

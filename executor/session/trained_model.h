@@ -23,10 +23,10 @@ std::map<std::string, ir::Tensor> unread_constants(const ir::Graph& graph);
 /// The graph with its weights, which are inputs, as constants again: placing by cost counts them.
 ir::Graph with_constants(ir::Graph graph, const std::vector<ir::Variable>& weights);
 
-/// What `training`, made of a graph of so many ops, needs of a processor's memory for each of these and for each
-/// weight, whose variables live where the options say.
-TrainingMemory memory_of_training(const ir::Training& training, std::size_t forward_ops, const Options& options,
-                                  const device::Device& device);
+/// What `training`, made of a graph of so many ops, needs of a processor's memory for each of these and for
+/// each weight, whose variables live where the options say.
+TrainingMemory memory_of_training(const ir::Training& training, std::size_t forward_ops,
+                                  const Options& options, const device::Device& device);
 
 /// Places the forward ops, whose `weights` are inputs already, and writes it to them as annotations, so that
 /// derivatives inherit them. Errors as place_model gives them.

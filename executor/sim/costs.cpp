@@ -68,7 +68,8 @@ struct Movement {
     const bool loads = direction == Direction::Load;
     const bool is_sharded = buffer(there).shards > 1;
     const double seconds = remote_seconds(device, direction, bytes(here), is_sharded);
-    return over_link(loads ? LinkKind::FromStreaming : LinkKind::ToStreaming, processor, bytes(here), seconds);
+    return over_link(loads ? LinkKind::FromStreaming : LinkKind::ToStreaming, processor, bytes(here),
+                     seconds);
   }
 
   StepCost operator()(const executor::LoadFromHost& step) const { return host(Direction::Load, step.to); }

@@ -20,7 +20,8 @@ std::string name_of(const Program& program, const Step& step) {
   if (const auto* store = std::get_if<executor::StoreToHost>(&step.action)) {
     return program.outputs[at(store->output)].name;
   }
-  if (const auto* load = std::get_if<executor::LoadRemote>(&step.action)) return name_of(program, load->transfer.from);
+  if (const auto* load = std::get_if<executor::LoadRemote>(&step.action))
+    return name_of(program, load->transfer.from);
   return name_of(program, writes_of(step).front());
 }
 

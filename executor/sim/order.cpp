@@ -54,7 +54,8 @@ class Explanation {
     const Step& step = *task(number).step;
     const auto* compute = std::get_if<executor::Compute>(&step.action);
     if (compute == nullptr) return fmt::format("\"{}\"", print(program_, step));
-    return fmt::format("\"compute {} on ipu {}\"", name_of(program_, *compute), program_[compute->block].processor);
+    return fmt::format("\"compute {} on ipu {}\"", name_of(program_, *compute),
+                       program_[compute->block].processor);
   }
 
   int first_writer(int slot) const {

@@ -32,7 +32,7 @@ std::vector<RepeatedProduct> product_of_two(const TypedOp& op, const ir::Type& l
   const double y = elements(op.output(0));
   if (a * b * y * multiply_adds == 0) return {};
   const double count = a / multiply_adds * b / multiply_adds * y;
-  if (count < 0.999) return {};  // more labels than a product has
+  if (count < 0.999) return {};             // more labels than a product has
   return {{{.count = std::max(1.0, count),  // which rounding may have left below
             .rows = multiply_adds / b,
             .inner = multiply_adds / y,
@@ -73,7 +73,8 @@ std::vector<RepeatedProduct> weight_gradient_products(const TypedOp& op) {
                   .rows = elements(op.output(0)) / static_cast<double>(weights[0])};
   product.columns = static_cast<double>(weights[0]) / product.count;
   product.inner = multiply_adds / product.count / product.rows / product.columns;
-  product.stored_share = std::min(1.0, elements(op.input(0)) / (product.count * product.rows * product.inner));
+  product.stored_share =
+      std::min(1.0, elements(op.input(0)) / (product.count * product.rows * product.inner));
   return {{product}};
 }
 

@@ -113,7 +113,8 @@ Timeline simulate(const Program& program, const device::Device& device, const Co
     const LinkTally& link = clock.link_tallies[i];
     const auto of_all = static_cast<double>(link.of_all_replicas);
     const double of_one = static_cast<double>(link.bytes - link.of_all_replicas) + of_all / program.replicas;
-    timeline.links.push_back({tasks.links[i], static_cast<double>(link.bytes), of_one, to_seconds(link.busy)});
+    timeline.links.push_back(
+        {tasks.links[i], static_cast<double>(link.bytes), of_one, to_seconds(link.busy)});
   }
   if (events) events->put_into(timeline);
   return timeline;

@@ -196,9 +196,7 @@ class TaskMaker {
     task.sent = task.received = moved;
     hold_all(task);
   }
-  void fill(Task& /*task*/, const executor::Repeat& /*step*/) {
-    IR_CHECK(false, "a repeat is no task");
-  }
+  void fill(Task& /*task*/, const executor::Repeat& /*step*/) { IR_CHECK(false, "a repeat is no task"); }
 
   void count_bytes(Task& task, const executor::Transfer& one) const {
     task.sent += bytes(one.from);

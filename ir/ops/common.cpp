@@ -22,7 +22,9 @@ void broadcast_inputs(InferContext& context) {
   context.set_output(0, broadcast_type(context, context.element(0)));
 }
 
-void broadcast_to_bool(InferContext& context) { context.set_output(0, broadcast_type(context, DataType::Bool)); }
+void broadcast_to_bool(InferContext& context) {
+  context.set_output(0, broadcast_type(context, DataType::Bool));
+}
 
 std::optional<Dims> known_axes(const InferContext& context, std::size_t i, std::int64_t rank) {
   if (!context.has_input(i)) return Dims{};

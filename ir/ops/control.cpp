@@ -80,7 +80,8 @@ std::vector<Type> infer_loop_body(InferContext& context, std::vector<Type>& form
     bool is_stable = true;
     for (std::size_t i = 0; i < states; ++i) {
       Type& state = formal[first_in + i];
-      Type joined = join(state, outputs[first_out + i], fmt::format("carried value {} before and after body", i));
+      Type joined =
+          join(state, outputs[first_out + i], fmt::format("carried value {} before and after body", i));
       if (joined == state) continue;
       state = std::move(joined);
       is_stable = false;
@@ -91,7 +92,8 @@ std::vector<Type> infer_loop_body(InferContext& context, std::vector<Type>& form
 
 // The iteration number and the condition are scalars unless the body says that they have one element.
 Type scalar_or_one(const Type& declared, DataType element) {
-  return declared.has_rank && declared.rank() == 1 ? Type::tensor(element, {1}) : Type::tensor(element, Dims{});
+  return declared.has_rank && declared.rank() == 1 ? Type::tensor(element, {1})
+                                                   : Type::tensor(element, Dims{});
 }
 
 bool is_constant_true(const Tensor* condition) {
@@ -104,7 +106,8 @@ bool never_stops(const Graph& body) {
   for (auto op = body.ops.rbegin(); op != body.ops.rend(); ++op) {
     if (op->is("Identity") && op->outputs[0] == condition) condition = op->inputs[0];
   }
-  return condition == body.inputs[1] || (body.is_constant(condition) && is_constant_true(&*body[condition].constant));
+  return condition == body.inputs[1] ||
+         (body.is_constant(condition) && is_constant_true(&*body[condition].constant));
 }
 
 // Captured values follow the formal inputs, also where those at the end are left out.
@@ -160,7 +163,8 @@ Type scanned(const InferContext& context, std::size_t input, std::size_t scan, s
   if (!type.is_tensor()) throw Error("scan input {} is {}, a tensor needed", scan, to_string(type));
   if (!type.has_rank) return Type::tensor(type.element);
   Dims dims = type.dims;
-  const auto axis = dims.begin() + normalized_axis(entry(context, "scan_input_axes", scan), type.rank(), "scan_input_axes");
+  const auto axis =
+      dims.begin() + normalized_axis(entry(context, "scan_input_axes", scan), type.rank(), "scan_input_axes");
   if (length != kUnknown && *axis != kUnknown && length != *axis) {
     throw Error("scan input {} has {} entries, {} needed as in the scan inputs before", scan, *axis, length);
   }
@@ -183,8 +187,9 @@ void infer_scan(InferContext& context) {
   check_output_count(context, "body", outputs.size());
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const bool is_state = i < states;
-    context.set_output(i, is_state ? formal[i]
-                                   : stacked(outputs[i], length, entry(context, "scan_output_axes", i - states), i));
+    context.set_output(
+        i, is_state ? formal[i]
+                    : stacked(outputs[i], length, entry(context, "scan_output_axes", i - states), i));
   }
 }
 
@@ -192,7 +197,8 @@ void infer_sequence_map(InferContext& context) {
   std::vector<Type> formal;
   for (std::size_t i = 0; i < context.op.formal_inputs(); ++i) {
     const Type& type = context.input(i);
-    if (i == 0 && type.kind != Kind::Sequence) throw Error("input_sequence is {}, a sequence needed", to_string(type));
+    if (i == 0 && type.kind != Kind::Sequence)
+      throw Error("input_sequence is {}, a sequence needed", to_string(type));
     formal.push_back(type.kind == Kind::Sequence ? *type.inner : type);
   }
   const std::vector<Type> outputs = context.infer_body("body", std::move(formal));
@@ -226,7 +232,8 @@ Work work_of_trips(const TypedOp& op, std::int64_t trips) {
 // Where data decides the number of trips, the work of one.
 Work work_of_loop(const TypedOp& op) {
   const Tensor* most = most_trips(op);
-  return work_of_trips(op, most != nullptr && most->size() == 1 ? std::max<std::int64_t>(most->to_ints()[0], 0) : 1);
+  return work_of_trips(
+      op, most != nullptr && most->size() == 1 ? std::max<std::int64_t>(most->to_ints()[0], 0) : 1);
 }
 
 Work work_of_scan(const TypedOp& op) {
@@ -234,7 +241,8 @@ Work work_of_scan(const TypedOp& op) {
   const Type& type = op.input(first);
   const IntList* axes = op.get_if<IntList>("scan_input_axes");
   if (!type.has_rank) return work_of_trips(op, 1);
-  const std::int64_t axis = normalized_axis(axes == nullptr || axes->empty() ? 0 : axes->front(), type.rank());
+  const std::int64_t axis =
+      normalized_axis(axes == nullptr || axes->empty() ? 0 : axes->front(), type.rank());
   const std::int64_t length = type.dims[static_cast<std::size_t>(axis)];
   return work_of_trips(op, length == kUnknown ? 1 : length);
 }
@@ -247,7 +255,8 @@ OpSpec if_row() {
           .inputs = {{"cond", 'B'}},
           .outputs = {{"outputs", 'V', Formal::Variadic, true}},
           .types = {{'B', kBool}, {'V', {}, true}},
-          .attributes = {must_have("then_branch", AttributeKind::Graph), must_have("else_branch", AttributeKind::Graph)},
+          .attributes = {must_have("then_branch", AttributeKind::Graph),
+                         must_have("else_branch", AttributeKind::Graph)},
           .infer = infer_if,
           .work = work_of_if,
           .gradient = if_gradient};
@@ -273,7 +282,8 @@ OpSpec scan_row() {
           .inputs = {{"initial_state_and_scan_inputs", 'V', Formal::Variadic, true}},
           .outputs = {{"final_state_and_scan_outputs", 'V', Formal::Variadic, true}},
           .types = {{'V', {}, true}},
-          .attributes = {must_have("body", AttributeKind::Graph), must_have("num_scan_inputs", AttributeKind::Int),
+          .attributes = {must_have("body", AttributeKind::Graph),
+                         must_have("num_scan_inputs", AttributeKind::Int),
                          may_have("scan_input_axes", AttributeKind::Ints),
                          may_have("scan_input_directions", AttributeKind::Ints),
                          may_have("scan_output_axes", AttributeKind::Ints),

@@ -185,8 +185,9 @@ OpSpec max_roi_pool_gradient_row() {
 // About as much as three products of the matrices.
 Work cofactors_work(const TypedOp& op) {
   const std::int64_t count = op.input(0).element_count();
-  return {.flop = count < 0 ? 0 : 6.0 * static_cast<double>(count) * static_cast<double>(op.input(0).dims.back()),
-          .bytes = io_bytes(op)};
+  return {
+      .flop = count < 0 ? 0 : 6.0 * static_cast<double>(count) * static_cast<double>(op.input(0).dims.back()),
+      .bytes = io_bytes(op)};
 }
 
 // Of the last two axes: determinants of what is left without an element's row and column, with their signs.
@@ -217,9 +218,15 @@ OpSpec roi_align_gradient_row() {
 
 std::span<const OpSpec> gradient_ops() {
   static const std::vector<OpSpec> kRows{
-      cofactors_row(), conv_weight_gradient_row(), grid_sample_grid_gradient_row(), grid_sample_input_gradient_row(),
-      max_pool_gradient_row(),    max_roi_pool_gradient_row(),     resize_gradient_row(),
-      roi_align_gradient_row(),   sum_pool_gradient_row(),
+      cofactors_row(),
+      conv_weight_gradient_row(),
+      grid_sample_grid_gradient_row(),
+      grid_sample_input_gradient_row(),
+      max_pool_gradient_row(),
+      max_roi_pool_gradient_row(),
+      resize_gradient_row(),
+      roi_align_gradient_row(),
+      sum_pool_gradient_row(),
   };
   return kRows;
 }

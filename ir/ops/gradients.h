@@ -80,7 +80,8 @@ void reshape_gradient(GradientContext& context);
 void reverse_sequence_gradient(GradientContext& context);
 /// ScatterElements and ScatterND.
 void scatter_gradient(GradientContext& context);
-/// Slice, Tile, Compress, GatherElements, GatherND, CenterCropPad: each output element is one of input 0's, or 0.
+/// Slice, Tile, Compress, GatherElements, GatherND, CenterCropPad: each output element is one of input 0's,
+/// or 0.
 void selection_gradient(GradientContext& context);
 void slice_gradient(GradientContext& context);
 void space_to_depth_gradient(GradientContext& context);

@@ -149,7 +149,9 @@ void celu_gradient(GradientContext& context) {
   scale(context, choose(x < 0, (x * (1 / number_of(context, "alpha"))).call("Exp"), 1));
 }
 
-void softplus_gradient(GradientContext& context) { scale(context, term(context, context.input(0)).call("Sigmoid")); }
+void softplus_gradient(GradientContext& context) {
+  scale(context, term(context, context.input(0)).call("Sigmoid"));
+}
 
 void softsign_gradient(GradientContext& context) {
   const Term bound = term(context, context.input(0)).call("Abs") + 1.0;

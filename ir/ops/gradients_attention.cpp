@@ -39,7 +39,9 @@ Term counted(GradientContext& context, const Dims& dims) {
   return term(context, context.builder.constant(Tensor::ints(numbers).reshaped(dims)));
 }
 
-Term whole(Term like, std::int64_t value) { return term(*like.context, like.context->builder.constant(Tensor::scalar(value))); }
+Term whole(Term like, std::int64_t value) {
+  return term(*like.context, like.context->builder.constant(Tensor::scalar(value)));
+}
 
 // a b for each head; several heads of `a` share one of the `heads` of `b`.
 Term grouped(Term a, Term b, std::int64_t heads) {
@@ -70,7 +72,8 @@ class Attending {
     const Term q = heads_first(input(0), q_heads_);
     const Term k = with_past(1, 4);
     const Term v = with_past(2, 5);
-    Term scores = grouped(q, k.call("Transpose", {{"perm", IntList{0, 1, 3, 2}}}), kv_heads_) * scale(context_.static_dims(q)[3]);
+    Term scores = grouped(q, k.call("Transpose", {{"perm", IntList{0, 1, 3, 2}}}), kv_heads_) *
+                  scale(context_.static_dims(q)[3]);
     const Dims dims = context_.static_dims(scores);
     shown_.push_back(scores);
     const double softcap = static_cast<double>(attribute<float>(context_.op, "softcap"));
@@ -80,8 +83,11 @@ class Attending {
     shown_.push_back(probabilities);
     const Term y = grouped(probabilities, v, kv_heads_);
     const auto mode = static_cast<std::size_t>(attribute<std::int64_t>(context_.op, "qk_matmul_output_mode"));
-    const auto as_given = [&](Term x, std::size_t i) { return ValueId(cast(x, context_.type(context_.input(i)).element)); };
-    return {as_given(is_flat_ ? heads_last(y) : y, 0), as_given(k, 1), as_given(v, 2), as_given(shown_.at(mode), 0)};
+    const auto as_given = [&](Term x, std::size_t i) {
+      return ValueId(cast(x, context_.type(context_.input(i)).element));
+    };
+    return {as_given(is_flat_ ? heads_last(y) : y, 0), as_given(k, 1), as_given(v, 2),
+            as_given(shown_.at(mode), 0)};
   }
 
  private:
@@ -163,7 +169,8 @@ class Attending {
   std::vector<Term> shown_ = {};  // what qk_matmul_output may be, by its mode
 };
 
-// What a body of FlexAttention makes of scores or probabilities; captured values follow the three inputs of the op.
+// What a body of FlexAttention makes of scores or probabilities; captured values follow the three inputs of
+// the op.
 Term modified(GradientContext& context, std::string_view name, Term x) {
   const Body* body = attribute_if<Body>(context.op, name);
   if (body == nullptr) return x;
@@ -184,17 +191,21 @@ std::vector<ValueId> flex_outputs(GradientContext& context) {
   const Dims q = context.static_dims(context.input(0));
   const std::int64_t kv_heads = context.static_dims(context.input(1))[1];
   const auto* scale = attribute_if<float>(context.op, "scale");
-  const double factor = scale != nullptr ? static_cast<double>(*scale) : 1 / std::sqrt(static_cast<double>(q[3]));
-  const Term products = grouped(input(0), input(1).call("Transpose", {{"perm", IntList{0, 1, 3, 2}}}), kv_heads);
+  const double factor =
+      scale != nullptr ? static_cast<double>(*scale) : 1 / std::sqrt(static_cast<double>(q[3]));
+  const Term products =
+      grouped(input(0), input(1).call("Transpose", {{"perm", IntList{0, 1, 3, 2}}}), kv_heads);
   const Term scores = modified(context, "score_mod", products * factor);
   const Term hidden = scores.call("IsInf", {{"detect_positive", std::int64_t{0}}});
-  const Term shares = choose(hidden.call("Not"), choose(hidden, scores.like(-1e30), scores).call("Softmax"), 0);
+  const Term shares =
+      choose(hidden.call("Not"), choose(hidden, scores.like(-1e30), scores).call("Softmax"), 0);
   return {cast(grouped(modified(context, "prob_mod", shares), input(2), kv_heads), given)};
 }
 
 std::vector<Term> split(Term x, const std::vector<std::int64_t>& sizes) {
   std::vector<Term> parts;
-  for (ValueId id : x.context->builder.ops("", "Split", {x, x.context->ints(sizes)}, sizes.size(), {{"axis", std::int64_t{-1}}})) {
+  for (ValueId id : x.context->builder.ops("", "Split", {x, x.context->ints(sizes)}, sizes.size(),
+                                           {{"axis", std::int64_t{-1}}})) {
     parts.push_back({x.context, id});
   }
   return parts;
@@ -219,7 +230,8 @@ Term turned(Term x, Term cosines, Term sines, bool interleaved) {
 
 std::vector<ValueId> rotary_outputs(GradientContext& context) {
   const Dims given = context.static_dims(context.input(0));
-  const Term x = heads_first(term(context, context.input(0)), attribute<std::int64_t>(context.op, "num_heads"));
+  const Term x =
+      heads_first(term(context, context.input(0)), attribute<std::int64_t>(context.op, "num_heads"));
   const std::int64_t size = context.static_dims(x)[3];
   const std::int64_t wanted = attribute<std::int64_t>(context.op, "rotary_embedding_dim");
   const std::int64_t count = wanted == 0 ? size : wanted;

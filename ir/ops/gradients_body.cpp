@@ -28,9 +28,8 @@ void append_masked(Graph& body, const Op& dropout) {
   const Term ratio{&context, context.has_input(1) ? context.call("CastLike", {context.input(1), x})
                                                   : context.number(0.5, x)};
   const Term kept = choose(term(context, dropout.outputs[1]), x, 0) / (1.0 - ratio);
-  body.ops.push_back(Op{.spec = find_op("", "Where"),
-                        .inputs = {context.input(2), kept, x},
-                        .outputs = {dropout.outputs[0]}});
+  body.ops.push_back(Op{
+      .spec = find_op("", "Where"), .inputs = {context.input(2), kept, x}, .outputs = {dropout.outputs[0]}});
 }
 
 }  // namespace
@@ -40,7 +39,8 @@ std::vector<ValueId> random_values(Graph& body) {
   std::vector<ValueId> values;
   for (const Op& op : body.ops) {
     for_each_body(op, [&](std::string_view, const Graph& inner) {
-      if (has_random_op(inner)) throw Error("{}: no gradient through what it draws at random", body.describe(op));
+      if (has_random_op(inner))
+        throw Error("{}: no gradient through what it draws at random", body.describe(op));
     });
     if (draws(op)) values.push_back(op.outputs[op.is("Dropout") ? 1 : 0]);
   }

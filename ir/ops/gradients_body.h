@@ -8,8 +8,8 @@
 
 namespace podium::ir {
 
-/// Takes what is drawn at random out of a body, so that the body computed again can be given what was drawn the first
-/// time: the values it reads instead. An op that is random in a body of the body is an Error.
+/// Takes what is drawn at random out of a body, so that the body computed again can be given what was drawn
+/// the first time: the values it reads instead. An op that is random in a body of the body is an Error.
 std::vector<ValueId> take_random(Graph& body);
 
 /// The values that take_random would give; makes those of them that have no value yet.

@@ -44,7 +44,8 @@ std::array<std::vector<ValueId>, 2> keep_random(GradientContext& context) {
       forward.outputs.push_back(outer[i].back());
     }
   }
-  for (std::size_t i = 0; i < 2; ++i) set_attribute(forward, kBranches[i], std::make_shared<const Graph>(bodies[i]));
+  for (std::size_t i = 0; i < 2; ++i)
+    set_attribute(forward, kBranches[i], std::make_shared<const Graph>(bodies[i]));
   context.builder.infer_again(context.id);
   return outer;
 }
@@ -101,7 +102,8 @@ void if_gradient(GradientContext& context) {
   for (ValueId id : context.output_gradients) {
     if (id.valid()) flowing.push_back(id);
   }
-  for (const auto& more : {drawn[0], drawn[1], flowing}) back.inputs.insert(back.inputs.end(), more.begin(), more.end());
+  for (const auto& more : {drawn[0], drawn[1], flowing})
+    back.inputs.insert(back.inputs.end(), more.begin(), more.end());
   back.captures = static_cast<int>(back.inputs.size()) - 1;
   for (std::size_t i = 0; i < 2; ++i) {
     BackwardBranch branch{context, *attribute<Body>(context.op, kBranches[i])};

@@ -34,7 +34,8 @@ class Letters {
     for (char candidate = 'A'; candidate <= 'z'; ++candidate) {
       const bool is_letter = candidate <= 'Z' || candidate >= 'a';
       const auto is_it = [&](const auto& known) { return known.second == candidate; };
-      if (is_letter && std::none_of(letters_.begin(), letters_.end(), is_it)) return letters_[label] = candidate;
+      if (is_letter && std::none_of(letters_.begin(), letters_.end(), is_it))
+        return letters_[label] = candidate;
     }
     throw Error("the gradient of an Einsum of more than 52 axes is not known");
   }
@@ -42,7 +43,9 @@ class Letters {
   std::map<int, char> letters_;
 };
 
-bool has(const Labels& labels, int label) { return std::find(labels.begin(), labels.end(), label) != labels.end(); }
+bool has(const Labels& labels, int label) {
+  return std::find(labels.begin(), labels.end(), label) != labels.end();
+}
 
 Labels without_repeats(const Labels& labels) {
   Labels unique;
@@ -57,13 +60,15 @@ Term on_diagonals(Term gradient, const Labels& labels, const Dims& dims) {
   GradientContext& context = *gradient.context;
   Dims shape;
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    const bool is_first = std::find(labels.begin(), labels.end(), labels[i]) == labels.begin() + static_cast<std::ptrdiff_t>(i);
+    const bool is_first =
+        std::find(labels.begin(), labels.end(), labels[i]) == labels.begin() + static_cast<std::ptrdiff_t>(i);
     shape.push_back(is_first ? dims[i] : 1);
   }
   gradient = gradient.with("Reshape", context.ints(shape));
   for (std::size_t i = 0; i < labels.size(); ++i) {
     if (shape[i] == dims[i]) continue;
-    const auto first = static_cast<std::size_t>(std::find(labels.begin(), labels.end(), labels[i]) - labels.begin());
+    const auto first =
+        static_cast<std::size_t>(std::find(labels.begin(), labels.end(), labels[i]) - labels.begin());
     const auto numbers_along = [&](std::size_t axis) {
       std::vector<std::int64_t> numbers(static_cast<std::size_t>(dims[axis]));
       for (std::size_t k = 0; k < numbers.size(); ++k) numbers[k] = static_cast<std::int64_t>(k);
@@ -110,7 +115,8 @@ void einsum_gradient(GradientContext& context) {
     }
     if (!alone.empty()) {
       text += "," + letters.term(alone);
-      inputs.push_back(context.call("Expand", {context.number(1, context.input(i)), context.ints(alone_dims)}));
+      inputs.push_back(
+          context.call("Expand", {context.number(1, context.input(i)), context.ints(alone_dims)}));
     }
     text += "->" + letters.term(wanted);
     const Term gradient = term(context, context.call("Einsum", inputs, {{"equation", text}}));

@@ -58,7 +58,8 @@ void log_gradient(GradientContext& context) {
 
 void mean_gradient(GradientContext& context) {
   const auto count = static_cast<double>(context.op.inputs.size());
-  const ValueId share = context.call("Div", {context.output_gradient(), context.number(count, context.output())});
+  const ValueId share =
+      context.call("Div", {context.output_gradient(), context.number(count, context.output())});
   for (std::size_t i = 0; i < context.op.inputs.size(); ++i) {
     if (context.wants(i)) set_stretched(context, i, share);
   }
@@ -66,11 +67,14 @@ void mean_gradient(GradientContext& context) {
 
 void mul_gradient(GradientContext& context) {
   for (std::size_t i = 0; i < 2; ++i) {
-    if (context.wants(i)) set_stretched(context, i, context.call("Mul", {context.output_gradient(), context.input(1 - i)}));
+    if (context.wants(i))
+      set_stretched(context, i, context.call("Mul", {context.output_gradient(), context.input(1 - i)}));
   }
 }
 
-void neg_gradient(GradientContext& context) { context.set(0, context.call("Neg", {context.output_gradient()})); }
+void neg_gradient(GradientContext& context) {
+  context.set(0, context.call("Neg", {context.output_gradient()}));
+}
 
 void pow_gradient(GradientContext& context) {
   const ValueId x = context.input(0);

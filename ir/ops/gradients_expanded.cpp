@@ -35,7 +35,8 @@ Ids append_graph(Builder& builder, const Graph& part, const Ids& inputs) {
     if (!id.valid()) return id;
     const auto [found, is_new] = known.try_emplace(id);
     if (is_new && part.is_constant(id)) found->second = builder.constant(*part[id].constant);
-    if (is_new && !part.is_constant(id)) found->second = graph.add_value(graph.fresh_name(part[id].name), Type(part[id].type));
+    if (is_new && !part.is_constant(id))
+      found->second = graph.add_value(graph.fresh_name(part[id].name), Type(part[id].type));
     return found->second;
   };
   for (Op op : part.ops) {

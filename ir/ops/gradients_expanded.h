@@ -5,8 +5,9 @@
 
 namespace podium::ir {
 
-/// Appends an op's computation in other ops, through the builder of the context it is given. There the op's inputs are
-/// those of a graph of its own and its outputs are left out; gives the outputs, kNoValue for one that nothing flows into.
+/// Appends an op's computation in other ops, through the builder of the context it is given. There the op's
+/// inputs are those of a graph of its own and its outputs are left out; gives the outputs, kNoValue for one
+/// that nothing flows into.
 using Expansion = std::vector<ValueId> (*)(GradientContext&);
 
 /// Appends the ops of `part`, whose inputs are these values. Gives what its outputs are.

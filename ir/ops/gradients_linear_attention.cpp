@@ -48,14 +48,18 @@ class LinearExpansion {
                        {"scan_input_axes", IntList(inputs.size() - 1, 1)},
                        {"scan_output_axes", IntList{1}}};
     const std::vector<ValueId> found = context_.builder.append(std::move(scan), 2);
-    const ValueId flat = context_.call("Reshape", {found[1], context_.ints({batch_, steps_, q_heads_ * values_})});
+    const ValueId flat =
+        context_.call("Reshape", {found[1], context_.ints({batch_, steps_, q_heads_ * values_})});
     const std::size_t like_state = context_.has_input(3) ? 3 : 0;
-    return {as(flat, context_.type(context_.input(0)).element), as(found[0], context_.type(context_.input(like_state)).element)};
+    return {as(flat, context_.type(context_.input(0)).element),
+            as(found[0], context_.type(context_.input(like_state)).element)};
   }
 
  private:
   ValueId as(ValueId x, DataType to) {
-    return context_.type(x).element == to ? x : context_.call("Cast", {x}, {{"to", static_cast<std::int64_t>(to)}});
+    return context_.type(x).element == to
+               ? x
+               : context_.call("Cast", {x}, {{"to", static_cast<std::int64_t>(to)}});
   }
 
   std::int64_t columns(std::size_t input) const { return context_.static_dims(context_.input(input))[2]; }
@@ -67,7 +71,8 @@ class LinearExpansion {
 
   void add(std::vector<ValueId>& inputs, std::size_t input, Dims per_step) {
     per_step.insert(per_step.begin(), {batch_, steps_});
-    inputs.push_back(context_.call("Reshape", {as(context_.input(input), computed_), context_.ints(per_step)}));
+    inputs.push_back(
+        context_.call("Reshape", {as(context_.input(input), computed_), context_.ints(per_step)}));
   }
 
   Graph body(const std::vector<ValueId>& inputs) const {
@@ -81,8 +86,15 @@ class LinearExpansion {
       given.push_back(term(inner, builder.input(fmt::format("x{}", i), type)));
     }
     std::size_t next = 1;
-    const auto take = [&](std::size_t input) { return input < 3 || context_.has_input(input) ? given[next++] : given[0]; };
-    const Slices slices{.query = take(0), .key = take(1), .value = take(2), .decay = take(4), .beta = take(5), .erase = take(6)};
+    const auto take = [&](std::size_t input) {
+      return input < 3 || context_.has_input(input) ? given[next++] : given[0];
+    };
+    const Slices slices{.query = take(0),
+                        .key = take(1),
+                        .value = take(2),
+                        .decay = take(4),
+                        .beta = take(5),
+                        .erase = take(6)};
     const Term state = written(given[0], slices);
     builder.output(state);
     const auto given_scale = static_cast<double>(attribute<float>(context_.op, "scale"));

@@ -1,5 +1,5 @@
-// Loop and Scan: a Scan that goes through the iterations in reverse. In each it computes the body again from the states
-// that the forward loop had there, which the loop hands out, and then the body's gradients.
+// Loop and Scan: a Scan that goes through the iterations in reverse. In each it computes the body again from
+// the states that the forward loop had there, which the loop hands out, and then the body's gradients.
 #include <algorithm>
 #include <map>
 
@@ -12,8 +12,8 @@ namespace {
 
 using Ids = std::vector<ValueId>;
 
-// A value of the body and the value of the op's graph that it is or is a slice of; along which axis, and in which
-// direction the reverse loop takes the slices.
+// A value of the body and the value of the op's graph that it is or is a slice of; along which axis, and in
+// which direction the reverse loop takes the slices.
 struct Port {
   ValueId inner;
   ValueId outer;
@@ -21,8 +21,8 @@ struct Port {
   std::int64_t direction = 1;
 };
 
-// A Scan, or a Loop as the Scan over the numbers of its iterations. The body takes states, slices, captured values and
-// gives states, then what is stacked.
+// A Scan, or a Loop as the Scan over the numbers of its iterations. The body takes states, slices, captured
+// values and gives states, then what is stacked.
 struct Scanning {
   Graph body = {};
   std::size_t first_state = 0;  // among the inputs of the op
@@ -37,7 +37,8 @@ std::int64_t entry(const Op& op, std::string_view name, std::size_t i) {
   return given == nullptr ? 0 : given->at(i);
 }
 
-Port entry_port(const GradientContext& context, const std::string& kind, std::size_t i, ValueId inner, ValueId outer) {
+Port entry_port(const GradientContext& context, const std::string& kind, std::size_t i, ValueId inner,
+                ValueId outer) {
   return {inner, outer, entry(context.op, kind + "_axes", i), 1 - entry(context.op, kind + "_directions", i)};
 }
 
@@ -47,16 +48,20 @@ Scanning read_scan(GradientContext& context) {
   const std::size_t formal = context.op.formal_inputs();
   scan.states = formal - static_cast<std::size_t>(attribute<std::int64_t>(context.op, "num_scan_inputs"));
   for (std::size_t i = scan.states; i < formal; ++i) {
-    scan.slices.push_back(entry_port(context, "scan_input", i - scan.states, body.inputs[i], context.input(i)));
+    scan.slices.push_back(
+        entry_port(context, "scan_input", i - scan.states, body.inputs[i], context.input(i)));
   }
   for (std::size_t i = scan.states; i < body.outputs.size(); ++i) {
-    scan.stacks.push_back(entry_port(context, "scan_output", i - scan.states, body.outputs[i], context.output_gradient(i)));
+    scan.stacks.push_back(
+        entry_port(context, "scan_output", i - scan.states, body.outputs[i], context.output_gradient(i)));
   }
-  for (std::size_t i = formal; i < body.inputs.size(); ++i) scan.captured.push_back({body.inputs[i], context.input(i)});
+  for (std::size_t i = formal; i < body.inputs.size(); ++i)
+    scan.captured.push_back({body.inputs[i], context.input(i)});
   return scan;
 }
 
-// Where an iteration begins, the condition is true. The outer value of the numbers is made when it is known how many.
+// Where an iteration begins, the condition is true. The outer value of the numbers is made when it is known
+// how many.
 Scanning read_loop(GradientContext& context) {
   Scanning scan{.body = *attribute<Body>(context.op, "body"), .first_state = 2};
   Graph& body = scan.body;
@@ -77,8 +82,9 @@ Scanning read_loop(GradientContext& context) {
   return scan;
 }
 
-// A product of rows with a captured matrix. The gradient of the matrix is one product after the loop, not a sum of
-// many small ones; and as most of the work of a loop is in such products, the forward loop hands them out, too.
+// A product of rows with a captured matrix. The gradient of the matrix is one product after the loop, not a
+// sum of many small ones; and as most of the work of a loop is in such products, the forward loop hands them
+// out, too.
 struct PartedProduct {
   ValueId rows;
   ValueId result;
@@ -119,10 +125,12 @@ class LoopGradient {
     const std::size_t first_slice = scan_.first_state + scan_.states;
     for (std::size_t i = 0; i < scan_.slices.size() && scan_.first_state == 0; ++i) {
       const Port& slice = scan_.slices[i];
-      if (context_.wants(first_slice + i)) slices_.push_back({slice.inner, first_slice + i, slice.axis, slice.direction});
+      if (context_.wants(first_slice + i))
+        slices_.push_back({slice.inner, first_slice + i, slice.axis, slice.direction});
     }
     for (std::size_t i = 0; i < scan_.captured.size(); ++i) {
-      if (context_.wants(input_of_captured(i))) captured_.push_back({scan_.captured[i].inner, input_of_captured(i)});
+      if (context_.wants(input_of_captured(i)))
+        captured_.push_back({scan_.captured[i].inner, input_of_captured(i)});
     }
     std::vector<bool> carries;
     for (std::size_t i = 0; i < scan_.states; ++i) carries.push_back(context_.wants(scan_.first_state + i));
@@ -130,7 +138,8 @@ class LoopGradient {
     }
     for (std::size_t i = 0; i < scan_.states; ++i) {
       if (!carries[i]) continue;
-      if (!body_[kept_[i]].type.is_tensor()) throw Error("no gradient through carried value {}, which is no tensor", i);
+      if (!body_[kept_[i]].type.is_tensor())
+        throw Error("no gradient through carried value {}, which is no tensor", i);
       carried_.push_back({kept_[i], scan_.first_state + i});
     }
   }
@@ -208,7 +217,8 @@ class LoopGradient {
     }
   }
 
-  // Gradients of captured values become states that sum them. Gives which of the kept values the body still reads.
+  // Gradients of captured values become states that sum them. Gives which of the kept values the body still
+  // reads.
   std::vector<std::size_t> finish_body() {
     Builder builder(body_);
     const std::size_t first_captured = carried_.size() + slices_.size();
@@ -217,7 +227,8 @@ class LoopGradient {
     for (std::size_t i = 0; i < captured_.size(); ++i) {
       const ValueId found = gradients_[first_captured + i];
       if (!found.valid()) continue;
-      states_.push_back({like(captured_[i].inner, "sum"), context_.filled_like(context_.input(captured_[i].input), 0)});
+      states_.push_back(
+          {like(captured_[i].inner, "sum"), context_.filled_like(context_.input(captured_[i].input), 0)});
       outputs.push_back(builder.op("Add", {states_.back().inner, found}));
       summed.push_back(captured_[i]);
     }
@@ -286,7 +297,8 @@ class LoopGradient {
     for (const PartedProduct& part : parted_) inside.push_back(part.result);
     Ids stacks;
     for (std::size_t i : read) {
-      if (!body[inside[i]].type.is_tensor()) throw Error("no gradient through a carried value that is no tensor");
+      if (!body[inside[i]].type.is_tensor())
+        throw Error("no gradient through a carried value that is no tensor");
       body.outputs.push_back(handed_on(body, inside[i]));
       stacks.push_back(graph.add_value(graph.fresh_name("kept")));
       forward.outputs.push_back(stacks.back());
@@ -310,7 +322,8 @@ class LoopGradient {
       for (const Port& flow : scan_.slices) stack = flow.outer.valid() ? flow.outer : stack;
     }
     IR_CHECK(stack.valid(), "a loop whose gradient reads nothing of it");
-    const ValueId length = context_.call("Squeeze", {context_.call("Shape", {stack}, {{"start", std::int64_t{0}}, {"end", std::int64_t{1}}})});
+    const ValueId length = context_.call(
+        "Squeeze", {context_.call("Shape", {stack}, {{"start", std::int64_t{0}}, {"end", std::int64_t{1}}})});
     const auto scalar = [&](std::int64_t value) { return context_.builder.constant(Tensor::scalar(value)); };
     const ValueId range = context_.call("Range", {scalar(0), length, scalar(1)});
     return number_rank() == 1 ? context_.call("Unsqueeze", {range, context_.ints({1})}) : range;
@@ -371,14 +384,14 @@ class LoopGradient {
   GradientContext& context_;
   Scanning scan_;
   Graph& body_;
-  const Ids results_;             // of the body
-  Ids kept_;                      // of the body: states as an iteration finds them, what it drew at random, products
-  std::vector<Wanted> carried_;   // states
+  const Ids results_;  // of the body
+  Ids kept_;           // of the body: states as an iteration finds them, what it drew at random, products
+  std::vector<Wanted> carried_;  // states
   std::vector<Wanted> slices_;
   std::vector<Wanted> captured_;
   std::vector<PartedProduct> parted_;
-  std::vector<Port> states_;      // of the reverse loop
-  Ids gradients_;                 // of carried_, slices_, captured_, results of parted_
+  std::vector<Port> states_;  // of the reverse loop
+  Ids gradients_;             // of carried_, slices_, captured_, results of parted_
 };
 
 }  // namespace

@@ -52,13 +52,15 @@ Term flow_into_targets(GradientContext& context, Term targets, Term like) {
 void set_gradient_of_class_weights(GradientContext& context, Term targets, Term logarithms) {
   const Term classes = classes_of(context, targets);
   Term losses = -logarithms.with("GatherElements", classes, {{"axis", std::int64_t{1}}});
-  if (attribute<std::string>(context.op, "reduction") == "mean") losses = losses - term(context, context.output());
+  if (attribute<std::string>(context.op, "reduction") == "mean")
+    losses = losses - term(context, context.output());
   const Term flow = flow_into_samples(context, weights_of(context, targets, logarithms));
   const Term shares = unless_ignored(context, targets, flow * losses);
   const ValueId all = context.ints({-1});
   const Term nothing = term(context, context.filled_like(context.input(2), 0));
-  context.set(2, context.call("ScatterElements", {nothing, classes.with("Reshape", all), shares.with("Reshape", all)},
-                              {{"axis", std::int64_t{0}}, {"reduction", std::string("add")}}));
+  context.set(
+      2, context.call("ScatterElements", {nothing, classes.with("Reshape", all), shares.with("Reshape", all)},
+                      {{"axis", std::int64_t{0}}, {"reduction", std::string("add")}}));
 }
 
 // Whether a class is the sample's own, [N, C, ...].
@@ -72,7 +74,8 @@ Term is_target(GradientContext& context, Term targets, ValueId scores) {
 }
 
 Term targets_of(GradientContext& context) {
-  const ValueId wide = context.call("Cast", {context.input(1)}, {{"to", static_cast<std::int64_t>(DataType::Int64)}});
+  const ValueId wide =
+      context.call("Cast", {context.input(1)}, {{"to", static_cast<std::int64_t>(DataType::Int64)}});
   return term(context, wide).with("Unsqueeze", context.ints({1}));
 }
 

@@ -1,4 +1,5 @@
-// Ops of ai.onnx.ml whose results change smoothly with their inputs. All but a few give floats whatever they take.
+// Ops of ai.onnx.ml whose results change smoothly with their inputs. All but a few give floats whatever they
+// take.
 #include <algorithm>
 #include <cmath>
 
@@ -57,7 +58,8 @@ std::vector<ValueId> classifier_outputs(GradientContext& context) {
   Term scores = linear_scores(context);
   const auto* ints = attribute_if<IntList>(context.op, "classlabels_ints");
   const auto* strings = attribute_if<StringList>(context.op, "classlabels_strings");
-  const std::size_t labels = std::max(ints == nullptr ? 0 : ints->size(), strings == nullptr ? 0 : strings->size());
+  const std::size_t labels =
+      std::max(ints == nullptr ? 0 : ints->size(), strings == nullptr ? 0 : strings->size());
   if (context.static_dims(scores)[1] == 1 && labels == 2) {
     scores = (-scores).with("Concat", scores, {{"axis", std::int64_t{-1}}});
   }
@@ -67,8 +69,12 @@ std::vector<ValueId> classifier_outputs(GradientContext& context) {
 }  // namespace
 
 void normalizer_gradient(GradientContext& context) { differentiate_expansion(context, normalizer_outputs); }
-void linear_regressor_gradient(GradientContext& context) { differentiate_expansion(context, regressor_outputs); }
-void linear_classifier_gradient(GradientContext& context) { differentiate_expansion(context, classifier_outputs); }
+void linear_regressor_gradient(GradientContext& context) {
+  differentiate_expansion(context, regressor_outputs);
+}
+void linear_classifier_gradient(GradientContext& context) {
+  differentiate_expansion(context, classifier_outputs);
+}
 
 // y = (x - offset) * scale.
 void scaler_gradient(GradientContext& context) {
@@ -98,13 +104,17 @@ void feature_vectorizer_gradient(GradientContext& context) {
     const std::int64_t own = dims.size() == 2 ? dims[1] : 1;
     const std::int64_t wanted = given == nullptr ? own : (*given)[i];
     const std::int64_t taken = std::min(own, wanted);
-    const std::vector<ValueId> cut{context.output_gradient(), context.ints({start}), context.ints({start + taken}), along};
-    const Term columns = term(context, context.call("Slice", cut)).with("Pad", context.ints({0, 0, 0, own - taken}));
+    const std::vector<ValueId> cut{context.output_gradient(), context.ints({start}),
+                                   context.ints({start + taken}), along};
+    const Term columns =
+        term(context, context.call("Slice", cut)).with("Pad", context.ints({0, 0, 0, own - taken}));
     if (context.wants(i)) context.set(i, context.call("CastLike", {context.reshape_like(columns, x), x}));
     start += wanted;
   }
 }
 
-void refuse_gradient(GradientContext& context) { throw Error("no gradient: {}", context.op.spec->no_gradient); }
+void refuse_gradient(GradientContext& context) {
+  throw Error("no gradient: {}", context.op.spec->no_gradient);
+}
 
 }  // namespace podium::ir

@@ -127,7 +127,8 @@ void batch_normalization_gradient(GradientContext& context) {
 
 void instance_normalization_gradient(GradientContext& context) {
   const std::int64_t rank = context.rank(context.input(0));
-  set_channel_norm(context, normalise(term(context, context.input(0)), axes_from(2, rank), epsilon_of(context)), rank);
+  set_channel_norm(context,
+                   normalise(term(context, context.input(0)), axes_from(2, rank), epsilon_of(context)), rank);
 }
 
 void group_normalization_gradient(GradientContext& context) {
@@ -174,7 +175,8 @@ void rms_normalization_gradient(GradientContext& context) {
 void mean_variance_normalization_gradient(GradientContext& context) {
   const Term x = term(context, context.input(0));
   Dims axes;
-  for (std::int64_t axis : attribute<IntList>(context.op, "axes")) axes.push_back(normalized_axis(axis, context.rank(x)));
+  for (std::int64_t axis : attribute<IntList>(context.op, "axes"))
+    axes.push_back(normalized_axis(axis, context.rank(x)));
   constexpr double kSmallestVariance = 1e-18;  // the op adds 1e-9 to the deviation
   context.set(0, normalise(x, axes, kSmallestVariance).gradient(flow_of(context)));
 }
@@ -195,7 +197,9 @@ void lp_normalization_gradient(GradientContext& context) {
 
 // y = x / d^beta with d = bias + alpha * the average of squares in a window of channels.
 void lrn_gradient(GradientContext& context) {
-  const auto number = [&](std::string_view name) { return static_cast<double>(attribute<float>(context.op, name)); };
+  const auto number = [&](std::string_view name) {
+    return static_cast<double>(attribute<float>(context.op, name));
+  };
   const Dims dims = context.static_dims(context.input(0));
   const std::int64_t size = attribute<std::int64_t>(context.op, "size");
   const std::int64_t before = (size - 1) / 2;
@@ -219,11 +223,11 @@ void lrn_gradient(GradientContext& context) {
 void dropout_gradient(GradientContext& context) {
   const Term flow = flow_of(context);
   if (!context.has_input(2)) return context.set(0, flow);
-  IR_CHECK(context.op.outputs.size() == 2 && context.output(1).valid(), "differentiate asks Dropout for its mask");
+  IR_CHECK(context.op.outputs.size() == 2 && context.output(1).valid(),
+           "differentiate asks Dropout for its mask");
   const Term kept = choose(term(context, context.output(1)), flow, 0);
-  const Term ratio{&context, context.has_input(1)
-                                 ? context.call("CastLike", {context.input(1), flow})
-                                 : context.number(0.5, flow)};
+  const Term ratio{&context, context.has_input(1) ? context.call("CastLike", {context.input(1), flow})
+                                                  : context.number(0.5, flow)};
   context.set(0, choose(term(context, context.input(2)), kept / (1.0 - ratio), flow));
 }
 

@@ -11,7 +11,9 @@ namespace {
 
 using Function = Activation::Function;
 
-Term with_alpha(Term x, const char* op, double alpha) { return x.call(op, {{"alpha", static_cast<float>(alpha)}}); }
+Term with_alpha(Term x, const char* op, double alpha) {
+  return x.call(op, {{"alpha", static_cast<float>(alpha)}});
+}
 
 Term activated(const Activation& activation, Term x) {
   const double alpha = activation.alpha;
@@ -32,7 +34,8 @@ Term activated(const Activation& activation, Term x) {
     case Function::ScaledTanh:
       return (x * beta).call("Tanh") * alpha;
     case Function::HardSigmoid:
-      return x.call("HardSigmoid", {{"alpha", static_cast<float>(alpha)}, {"beta", static_cast<float>(beta)}});
+      return x.call("HardSigmoid",
+                    {{"alpha", static_cast<float>(alpha)}, {"beta", static_cast<float>(beta)}});
     case Function::Elu:
       return with_alpha(x, "Elu", alpha);
     case Function::Softsign:
@@ -47,7 +50,8 @@ std::vector<Term> parts_of(Term whole, std::size_t count, std::int64_t axis) {
   const std::vector<Attribute> attributes{{"axis", axis}, {"num_outputs", static_cast<std::int64_t>(count)}};
   std::vector<Term> parts;
   if (count == 1) return {whole};
-  for (ValueId id : whole.context->builder.ops("", "Split", {whole}, count, attributes)) parts.push_back({whole.context, id});
+  for (ValueId id : whole.context->builder.ops("", "Split", {whole}, count, attributes))
+    parts.push_back({whole.context, id});
   return parts;
 }
 
@@ -61,10 +65,10 @@ Term joined(const std::vector<Term>& parts, std::int64_t axis) {
 struct Step {
   std::vector<Activation> activations;  // of this direction
   double clip = 0;
-  bool variant = false;                 // linear_before_reset, input_forget
-  Term gates;                           // [batch, gates * hidden]: the products with X, biases added
-  std::vector<Term> states = {};        // [batch, hidden]: h, and c of an LSTM
-  std::vector<Term> captured = {};      // R transposed, then what the cell has
+  bool variant = false;             // linear_before_reset, input_forget
+  Term gates;                       // [batch, gates * hidden]: the products with X, biases added
+  std::vector<Term> states = {};    // [batch, hidden]: h, and c of an LSTM
+  std::vector<Term> captured = {};  // R transposed, then what the cell has
 
   Term activate(std::size_t i, Term x) const {
     if (clip > 0) x = term(*x.context, x.context->call("Clip", {x, x.like(-clip), x.like(clip)}));
@@ -83,7 +87,8 @@ std::vector<Term> gru_step(const Step& step) {
   const std::vector<Term> recurrent = parts_of(h.with("MatMul", step.captured[0]), 2, -1);
   const Term update = step.activate(0, gates[0] + recurrent[0]);
   const Term reset = step.activate(0, gates[1] + recurrent[1]);
-  Term product = step.variant ? h.with("MatMul", step.captured[1]) : (reset * h).with("MatMul", step.captured[1]);
+  Term product =
+      step.variant ? h.with("MatMul", step.captured[1]) : (reset * h).with("MatMul", step.captured[1]);
   if (step.variant && step.captured.size() > 2) product = product + step.captured[2];
   const Term candidate = step.activate(1, gates[2] + (step.variant ? reset * product : product));
   return {(1.0 - update) * candidate + update * h};
@@ -92,7 +97,8 @@ std::vector<Term> gru_step(const Step& step) {
 // Gates i, o, f, c; captured: R, and the peepholes of i, o and f.
 std::vector<Term> lstm_step(const Step& step) {
   const Term c = step.states[1];
-  const std::vector<Term> gates = parts_of(step.gates + step.states[0].with("MatMul", step.captured[0]), 4, -1);
+  const std::vector<Term> gates =
+      parts_of(step.gates + step.states[0].with("MatMul", step.captured[0]), 4, -1);
   const auto looking = [&](std::size_t gate, Term at) {
     return step.captured.size() > 1 ? gates[gate] + at * step.captured[1 + gate] : gates[gate];
   };
@@ -131,7 +137,8 @@ class Expanding {
       for (std::size_t k = 0; k < cell_.states; ++k) found[1 + k].push_back(unsqueezed(last_and_all[k], 0));
     }
     std::vector<ValueId> results;
-    for (std::size_t k = 0; k < found.size(); ++k) results.push_back(as_laid_out(joined(found[k], k == 0 ? 1 : 0), k == 0));
+    for (std::size_t k = 0; k < found.size(); ++k)
+      results.push_back(as_laid_out(joined(found[k], k == 0 ? 1 : 0), k == 0));
     return results;
   }
 
@@ -150,8 +157,12 @@ class Expanding {
   }
 
   // A direction's entry of an input, without the axis of directions.
-  Term entry(Term of, std::size_t direction) { return parts_of(of, directions_, 0)[direction].with("Squeeze", context_.ints({0})); }
-  Term entry(std::size_t input, std::size_t direction) { return entry(term(context_, context_.input(input)), direction); }
+  Term entry(Term of, std::size_t direction) {
+    return parts_of(of, directions_, 0)[direction].with("Squeeze", context_.ints({0}));
+  }
+  Term entry(std::size_t input, std::size_t direction) {
+    return entry(term(context_, context_.input(input)), direction);
+  }
 
   Term first_state(std::size_t input, std::size_t direction) {
     if (context_.has_input(input)) return entry(steps_first(context_.input(input)), direction);
@@ -193,7 +204,8 @@ class Expanding {
     std::vector<std::int64_t> numbers(static_cast<std::size_t>(steps));
     for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<std::int64_t>(i);
     const ValueId at = context_.builder.constant(Tensor::ints(numbers).reshaped({steps, 1, 1}));
-    const ValueId lengths = context_.call("Cast", {context_.input(4)}, {{"to", static_cast<std::int64_t>(DataType::Int64)}});
+    const ValueId lengths =
+        context_.call("Cast", {context_.input(4)}, {{"to", static_cast<std::int64_t>(DataType::Int64)}});
     return context_.call("Less", {at, context_.call("Unsqueeze", {lengths, context_.ints({1})})});
   }
 
@@ -207,7 +219,8 @@ class Expanding {
       const auto* given = attribute_if<FloatList>(context_.op, name);
       return given == nullptr ? FloatList{} : *given;
     };
-    const std::vector<Activation> all = read_activations(names, list("activation_alpha"), list("activation_beta"));
+    const std::vector<Activation> all =
+        read_activations(names, list("activation_alpha"), list("activation_beta"));
     if (all.size() != directions_ * cell_.activations) {
       throw Error("there are {} activations, {} needed", all.size(), directions_ * cell_.activations);
     }
@@ -261,7 +274,8 @@ class Expanding {
                        {"scan_input_directions", IntList(slices(), way)},
                        {"scan_output_directions", IntList{way}}};
     std::vector<Term> results;
-    for (ValueId id : context_.builder.append(std::move(scan), cell_.states + 1)) results.push_back(term(context_, id));
+    for (ValueId id : context_.builder.append(std::move(scan), cell_.states + 1))
+      results.push_back(term(context_, id));
     return results;
   }
 
@@ -284,13 +298,15 @@ void rnn_gradient(GradientContext& context) {
 
 void gru_gradient(GradientContext& context) {
   differentiate_expansion(context, [](GradientContext& inner) {
-    return Expanding(inner, {.gates = 3, .activations = 2, .step = gru_step}, "linear_before_reset").outputs();
+    return Expanding(inner, {.gates = 3, .activations = 2, .step = gru_step}, "linear_before_reset")
+        .outputs();
   });
 }
 
 void lstm_gradient(GradientContext& context) {
   differentiate_expansion(context, [](GradientContext& inner) {
-    return Expanding(inner, {.gates = 4, .states = 2, .activations = 3, .step = lstm_step}, "input_forget").outputs();
+    return Expanding(inner, {.gates = 4, .states = 2, .activations = 3, .step = lstm_step}, "input_forget")
+        .outputs();
   });
 }
 

@@ -12,7 +12,8 @@ namespace {
 class Reduction {
  public:
   explicit Reduction(GradientContext& context) : context_(context), x_(term(context, context.input(0))) {
-    const std::optional<Tensor> known = has_axes() ? context.builder.graph()[context.input(1)].constant : std::nullopt;
+    const std::optional<Tensor> known =
+        has_axes() ? context.builder.graph()[context.input(1)].constant : std::nullopt;
     if ((has_axes() && !known) || !context.type(x_).has_rank) return;
     axes_ = known ? known->to_ints() : Dims();
     const std::int64_t rank = context.rank(x_);
@@ -50,7 +51,8 @@ class Reduction {
   Term count() const {
     if (axes_ && context_.type(x_).is_static()) {
       double product = 1;
-      for (std::int64_t axis : *axes_) product *= static_cast<double>(context_.static_dims(x_)[static_cast<std::size_t>(axis)]);
+      for (std::int64_t axis : *axes_)
+        product *= static_cast<double>(context_.static_dims(x_)[static_cast<std::size_t>(axis)]);
       return x_.like(product);
     }
     return sum(term(context_, context_.filled_like(x_, 1)));
@@ -142,8 +144,11 @@ void reduce_prod_gradient(GradientContext& context) {
     back[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
   }
   rows.push_back(-1);
-  const Term last = term(context, context.input(0)).call("Transpose", {{"perm", order}}).with("Reshape", context.ints(rows));
-  const Term others = product_of_others(last).with("Reshape", context.ints(moved)).call("Transpose", {{"perm", back}});
+  const Term last = term(context, context.input(0))
+                        .call("Transpose", {{"perm", order}})
+                        .with("Reshape", context.ints(rows));
+  const Term others =
+      product_of_others(last).with("Reshape", context.ints(moved)).call("Transpose", {{"perm", back}});
   context.set(0, others * reduction.flow());
 }
 
@@ -180,22 +185,26 @@ void reduce_sum_square_gradient(GradientContext& context) {
 void range_gradient(GradientContext& context) {
   const Term flow = flow_of(context);
   const auto total = [&](Term x, std::size_t i) {
-    context.set(i, context.reshape_like(x.call("ReduceSum", {{"keepdims", std::int64_t{0}}}), context.input(i)));
+    context.set(i,
+                context.reshape_like(x.call("ReduceSum", {{"keepdims", std::int64_t{0}}}), context.input(i)));
   };
   if (context.wants(0)) total(flow, 0);
   if (!context.wants(2)) return;
   const Term ones = term(context, context.filled_like(flow, 1));
-  total(flow * ones.with("CumSum", context.builder.constant(Tensor::scalar<std::int64_t>(0)), {{"exclusive", std::int64_t{1}}}), 2);
+  total(flow * ones.with("CumSum", context.builder.constant(Tensor::scalar<std::int64_t>(0)),
+                         {{"exclusive", std::int64_t{1}}}),
+        2);
 }
 
 void cum_sum_gradient(GradientContext& context) {
   const std::int64_t back = attribute<std::int64_t>(context.op, "reverse") == 0 ? 1 : 0;
   const std::int64_t exclusive = attribute<std::int64_t>(context.op, "exclusive");
-  context.set(0, flow_of(context).with("CumSum", context.input(1), {{"exclusive", exclusive}, {"reverse", back}}));
+  context.set(
+      0, flow_of(context).with("CumSum", context.input(1), {{"exclusive", exclusive}, {"reverse", back}}));
 }
 
-// The sum over every output of its product without one factor: also where factors are 0. Factors lie along the
-// last axis, outputs along a new one behind it.
+// The sum over every output of its product without one factor: also where factors are 0. Factors lie along
+// the last axis, outputs along a new one behind it.
 void cum_prod_gradient(GradientContext& context) {
   const std::int64_t axis = cumulated_axis(context);
   const Dims dims = context.static_dims(context.input(0));
@@ -221,7 +230,8 @@ void cum_prod_gradient(GradientContext& context) {
   const Term others = choose(term(context, context.builder.constant(own)), factors.like(1), factors);
   const ValueId along = context.builder.constant(Tensor::scalar<std::int64_t>(-1));
   const Term products = others.with("CumProd", along, {{"exclusive", exclusive}, {"reverse", reverse}});
-  const Term shares = choose(term(context, context.builder.constant(counts)), products * last(flow_of(context), -2), 0);
+  const Term shares =
+      choose(term(context, context.builder.constant(counts)), products * last(flow_of(context), -2), 0);
   const Term sums = shares.with("ReduceSum", context.ints({-1}), {{"keepdims", std::int64_t{0}}});
   context.set(0, sums.call("Transpose", {{"perm", order}}));
 }
@@ -244,7 +254,9 @@ void matmul_gradient(GradientContext& context) {
   if (!context.wants(1)) return;
   if (context.rank(right) == 2 && context.rank(left) > 2) {
     // One product of all rows, not a sum of products.
-    const auto rows = [&](ValueId value) { return context.call("Flatten", {value}, {{"axis", std::int64_t{-1}}}); };
+    const auto rows = [&](ValueId value) {
+      return context.call("Flatten", {value}, {{"axis", std::int64_t{-1}}});
+    };
     const ValueId product = context.call("MatMul", {transposed(context, rows(left)), rows(flow)});
     return context.set(1, context.reshape_like(product, b));
   }
@@ -265,7 +277,8 @@ void gemm_gradient(GradientContext& context) {
                                : gemm(context, context.input(0), flow, !transpose_a, false));
   }
   if (context.wants(2)) {
-    const ValueId scaled = context.call("Mul", {flow, context.number(attribute<float>(context.op, "beta"), flow)});
+    const ValueId scaled =
+        context.call("Mul", {flow, context.number(attribute<float>(context.op, "beta"), flow)});
     context.set(2, context.sum_to_shape_of(scaled, context.input(2)));
   }
 }

@@ -20,21 +20,26 @@ ValueId positions(GradientContext& context, ValueId like, std::int64_t first) {
 
 // The op itself on other inputs.
 ValueId again(GradientContext& context, std::vector<ValueId> inputs) {
-  return context.builder.ops(context.op.spec->domain, context.op.spec->name, std::move(inputs), 1, context.op.attributes)[0];
+  return context.builder.ops(context.op.spec->domain, context.op.spec->name, std::move(inputs), 1,
+                             context.op.attributes)[0];
 }
 
 // Adds up what flows by the position that each output element came from: 1 to `count`; 0 is nowhere.
 Term add_up(GradientContext& context, ValueId origins, std::int64_t count) {
   const ValueId all = context.ints({-1});
   const Term flow = flow_of(context).with("Reshape", all);
-  const Term nothing = term(context, context.call("Expand", {context.number(0, flow), context.ints({count + 1})}));
-  const ValueId sums = context.call("ScatterElements", {nothing, context.call("Reshape", {origins, all}), flow},
-                                    {{"axis", std::int64_t{0}}, {"reduction", std::string("add")}});
+  const Term nothing =
+      term(context, context.call("Expand", {context.number(0, flow), context.ints({count + 1})}));
+  const ValueId sums =
+      context.call("ScatterElements", {nothing, context.call("Reshape", {origins, all}), flow},
+                   {{"axis", std::int64_t{0}}, {"reduction", std::string("add")}});
   return term(context, context.call("Slice", {sums, context.ints({1}), context.ints({count + 1})}));
 }
 
 // What flows, zeros around it.
-ValueId padded(GradientContext& context, const Dims& pads) { return flow_of(context).with("Pad", context.ints(pads)); }
+ValueId padded(GradientContext& context, const Dims& pads) {
+  return flow_of(context).with("Pad", context.ints(pads));
+}
 
 std::optional<Dims> known_ints(GradientContext& context, std::size_t i) {
   if (!context.has_input(i)) return Dims{};
@@ -51,12 +56,15 @@ IntList axis_first(std::int64_t axis, std::int64_t rank) {
 
 IntList inverse(const IntList& order) {
   IntList back(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i) back[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
+  for (std::size_t i = 0; i < order.size(); ++i)
+    back[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
   return back;
 }
 
-// Adds up slices along `axis`, which `index_rank` axes of indices have replaced in `flow`, where these say that they come from.
-ValueId add_up_slices(GradientContext& context, const Dims& dims, std::int64_t axis, ValueId indices, std::int64_t index_rank) {
+// Adds up slices along `axis`, which `index_rank` axes of indices have replaced in `flow`, where these say
+// that they come from.
+ValueId add_up_slices(GradientContext& context, const Dims& dims, std::int64_t axis, ValueId indices,
+                      std::int64_t index_rank) {
   const auto rank = static_cast<std::int64_t>(dims.size());
   IntList flow_order(static_cast<std::size_t>(rank - 1 + index_rank));
   std::iota(flow_order.begin(), flow_order.end(), std::int64_t{0});
@@ -69,7 +77,8 @@ ValueId add_up_slices(GradientContext& context, const Dims& dims, std::int64_t a
   rows[0] = -1;
   const Term updates = flow.call("Transpose", {{"perm", flow_order}}).with("Reshape", context.ints(rows));
   const ValueId column = context.call("Reshape", {indices, context.ints({-1, 1})});
-  const ValueId sums = context.call("ScatterND", {nothing, column, updates}, {{"reduction", std::string("add")}});
+  const ValueId sums =
+      context.call("ScatterND", {nothing, column, updates}, {{"reduction", std::string("add")}});
   return context.call("Transpose", {sums}, {{"perm", inverse(order)}});
 }
 
@@ -132,7 +141,8 @@ void slice_gradient(GradientContext& context) {
   context.set(0, padded(context, pads));
 }
 
-// What was added is cut off again. Where elements of the input were repeated, each gets all that flows to its likes.
+// What was added is cut off again. Where elements of the input were repeated, each gets all that flows to its
+// likes.
 void pad_gradient(GradientContext& context) {
   const ValueId x = context.input(0);
   std::vector<ValueId> inputs = context.op.inputs;
@@ -144,7 +154,8 @@ void pad_gradient(GradientContext& context) {
     context.set(0, context.reshape_like(add_up(context, origins, element_count(context.static_dims(x))), x));
   }
   if (context.wants(2)) {
-    const Term is_added = term(context, origins).with("Equal", context.builder.constant(Tensor::scalar<std::int64_t>(0)));
+    const Term is_added =
+        term(context, origins).with("Equal", context.builder.constant(Tensor::scalar<std::int64_t>(0)));
     context.set(2, context.sum_to_shape_of(choose(is_added, flow_of(context), 0), context.input(2)));
   }
 }
@@ -181,7 +192,8 @@ class Scattering {
   Term scatter(Term data, Term updates, const char* reduction) const {
     std::vector<Attribute> attributes = axis_;
     attributes.push_back({"reduction", std::string(reduction)});
-    return term(context_, context_.call(context_.op.spec->name, {data, context_.input(1), updates}, std::move(attributes)));
+    return term(context_, context_.call(context_.op.spec->name, {data, context_.input(1), updates},
+                                        std::move(attributes)));
   }
 
   // The product of all other factors, also where one of them is 0.
@@ -215,7 +227,8 @@ void scatter_gradient(GradientContext& context) {
   if (reduction == "mul") return scattering.set_product_gradient();
   if (reduction == "none" || reduction == "add") {
     const Term nothing{&context, context.filled_like(updates, 0)};
-    if (context.wants(0)) context.set(0, reduction == "add" ? flow : scattering.scatter(flow, nothing, "none"));
+    if (context.wants(0))
+      context.set(0, reduction == "add" ? flow : scattering.scatter(flow, nothing, "none"));
     if (context.wants(2)) context.set(2, scattering.at_indices(flow));
     return;
   }
@@ -249,8 +262,9 @@ void top_k_gradient(GradientContext& context) {
 void one_hot_gradient(GradientContext& context) {
   const Term flow = flow_of(context);
   const ValueId all = context.ints({-1});
-  const ValueId marks = context.call("Concat", {context.call("Reshape", {context.number(0, flow), all}),
-                                                context.call("Reshape", {context.number(1, flow), all})},
+  const ValueId marks = context.call("Concat",
+                                     {context.call("Reshape", {context.number(0, flow), all}),
+                                      context.call("Reshape", {context.number(1, flow), all})},
                                      {{"axis", std::int64_t{0}}});
   const Term is_hot{&context, again(context, {context.input(0), context.input(1), marks})};
   const auto total = [&](Term value) { return value.with("Reshape", all).call("ReduceSum"); };

@@ -1,4 +1,5 @@
-// Sequences and optionals. The gradient of a sequence is a sequence of as many items, that of an optional an optional.
+// Sequences and optionals. The gradient of a sequence is a sequence of as many items, that of an optional an
+// optional.
 #include "ir/ops/gradient_terms.h"
 #include "ir/ops/gradients_body.h"
 #include "ir/passes/differentiate.h"
@@ -6,11 +7,14 @@
 namespace podium::ir {
 namespace {
 
-ValueId whole(GradientContext& context, std::int64_t value) { return context.builder.constant(Tensor::scalar(value)); }
+ValueId whole(GradientContext& context, std::int64_t value) {
+  return context.builder.constant(Tensor::scalar(value));
+}
 
 // The position that input i names in a sequence, counted from the front.
 ValueId place(GradientContext& context, std::size_t i, ValueId sequence) {
-  const Term given{&context, context.call("Cast", {context.input(i)}, {{"to", static_cast<std::int64_t>(DataType::Int64)}})};
+  const Term given{&context, context.call("Cast", {context.input(i)},
+                                          {{"to", static_cast<std::int64_t>(DataType::Int64)}})};
   const Term length{&context, context.call("SequenceLength", {sequence})};
   return choose(given < term(context, whole(context, 0)), given + length, given);
 }
@@ -38,7 +42,9 @@ class MappedBackward {
 
   void run() {
     const std::size_t formal = context_.op.formal_inputs();
-    const auto first_captured = [&](auto& list) { return list.begin() + static_cast<std::ptrdiff_t>(formal); };
+    const auto first_captured = [&](auto& list) {
+      return list.begin() + static_cast<std::ptrdiff_t>(formal);
+    };
     std::vector<ValueId> xs;
     for (std::size_t i : wanted_) xs.push_back(body_.inputs[i]);
     op_.inputs = context_.op.inputs;
@@ -70,7 +76,9 @@ class MappedBackward {
       const std::size_t i = wanted_[k];
       const ValueId x = context_.input(i);
       const bool is_shared = i >= context_.op.formal_inputs() || context_.type(x).is_tensor();
-      if (is_shared && !context_.type(x).is_tensor()) throw Error("no gradient of '{}', which body captures and is no tensor", context_.builder.graph()[x].name);
+      if (is_shared && !context_.type(x).is_tensor())
+        throw Error("no gradient of '{}', which body captures and is no tensor",
+                    context_.builder.graph()[x].name);
       context_.set(i, is_shared ? sum_of_items(context_, found[k], x) : found[k]);
     }
   }
@@ -118,8 +126,9 @@ void sequence_erase_gradient(GradientContext& context) {
 // Slices that were given by number lose their axis where keepdims says so; parts never do.
 void split_to_sequence_gradient(GradientContext& context) {
   const bool is_gone = !context.has_input(1) && attribute<std::int64_t>(context.op, "keepdims") == 0;
-  const ValueId joined = context.call("ConcatFromSequence", {context.output_gradient()},
-                                      {{"axis", attribute<std::int64_t>(context.op, "axis")}, {"new_axis", std::int64_t{is_gone}}});
+  const ValueId joined = context.call(
+      "ConcatFromSequence", {context.output_gradient()},
+      {{"axis", attribute<std::int64_t>(context.op, "axis")}, {"new_axis", std::int64_t{is_gone}}});
   context.set(0, context.reshape_like(joined, context.input(0)));
 }
 
@@ -138,7 +147,8 @@ void concat_from_sequence_gradient(GradientContext& context) {
   body.outputs = {builder.op("Shape", {item}, range)};
   Op map{.spec = find_op("", "SequenceMap"), .inputs = {context.input(0)}};
   set_attribute(map, "body", std::make_shared<const Graph>(std::move(body)));
-  const ValueId sizes = context.call("ConcatFromSequence", context.builder.append(std::move(map), 1), {{"axis", std::int64_t{0}}});
+  const ValueId sizes = context.call("ConcatFromSequence", context.builder.append(std::move(map), 1),
+                                     {{"axis", std::int64_t{0}}});
   context.set(0, context.call("SplitToSequence", {flow, sizes}, {along}));
 }
 

@@ -1,4 +1,5 @@
-// Fourier transforms, whose transposes are transforms, determinants and what is read out of quantised numbers.
+// Fourier transforms, whose transposes are transforms, determinants and what is read out of quantised
+// numbers.
 #include <algorithm>
 
 #include "ir/ops/gradient_terms.h"
@@ -21,7 +22,8 @@ Term fitted(Term x, std::int64_t axis, std::int64_t length) {
   const std::int64_t found = dims[static_cast<std::size_t>(axis)];
   if (found == length) return x;
   if (found > length) {
-    return term(context, context.call("Slice", {x, context.ints({0}), context.ints({length}), context.ints({axis})}));
+    return term(context,
+                context.call("Slice", {x, context.ints({0}), context.ints({length}), context.ints({axis})}));
   }
   Dims pads(2 * dims.size(), 0);
   pads[dims.size() + static_cast<std::size_t>(axis)] = length - found;
@@ -31,11 +33,13 @@ Term fitted(Term x, std::int64_t axis, std::int64_t length) {
 Term transformed(Term x, std::int64_t axis, bool inverse, bool onesided) {
   GradientContext& context = *x.context;
   const ValueId along = context.builder.constant(Tensor::scalar(axis));
-  return term(context, context.call("DFT", {x, kNoValue, along},
-                                    {{"inverse", std::int64_t{inverse}}, {"onesided", std::int64_t{onesided}}}));
+  return term(context,
+              context.call("DFT", {x, kNoValue, along},
+                           {{"inverse", std::int64_t{inverse}}, {"onesided", std::int64_t{onesided}}}));
 }
 
-// Of half a spectrum each number stands for its mirror image, too, but for the first and, of an even count, the last.
+// Of half a spectrum each number stands for its mirror image, too, but for the first and, of an even count,
+// the last.
 Tensor mirror_counts(std::int64_t count, std::int64_t points) {
   Tensor counts(DataType::Double, {count, 1});
   for (std::int64_t k = 0; k < count; ++k) counts.data<double>()[k] = k == 0 || 2 * k == points ? 1 : 2;
@@ -46,14 +50,16 @@ Tensor mirror_counts(std::int64_t count, std::int64_t points) {
 std::vector<ValueId> stft_outputs(GradientContext& context) {
   const Dims signal = context.static_dims(context.input(0));
   const std::int64_t step = known_int(context, 1, 0);
-  const std::int64_t size = context.has_input(2) ? context.static_dims(context.input(2))[0] : known_int(context, 3, 0);
+  const std::int64_t size =
+      context.has_input(2) ? context.static_dims(context.input(2))[0] : known_int(context, 3, 0);
   const std::int64_t frames = (signal[1] - size) / step + 1;
   const std::int64_t parts = signal.size() == 3 ? signal[2] : 1;
   std::vector<std::int64_t> places;
   for (std::int64_t frame = 0; frame < frames; ++frame) {
     for (std::int64_t i = 0; i < size; ++i) places.push_back(frame * step + i);
   }
-  const Term rows = term(context, context.input(0)).with("Reshape", context.ints({signal[0], signal[1], parts}));
+  const Term rows =
+      term(context, context.input(0)).with("Reshape", context.ints({signal[0], signal[1], parts}));
   const ValueId indices = context.builder.constant(Tensor::ints(places).reshaped({frames, size}));
   Term cut = rows.with("Gather", indices, {{"axis", std::int64_t{1}}});
   if (context.has_input(2)) cut = cut * term(context, context.input(2)).with("Unsqueeze", context.ints({1}));
@@ -104,7 +110,8 @@ void dft_gradient(GradientContext& context) {
     Tensor counts = mirror_counts(points / 2 + 1, points);
     Dims shape(x.size(), 1);
     shape[at] = points / 2 + 1;
-    const ValueId known = context.builder.constant(multiplied(counts, 1 / count, context.type(flow).element).reshaped(shape));
+    const ValueId known =
+        context.builder.constant(multiplied(counts, 1 / count, context.type(flow).element).reshaped(shape));
     flow = transformed(flow, axis, false, true) * term(context, known);
   } else {
     flow = transformed(fitted(flow, axis, points), axis, !inverse, false) * (inverse ? 1 / count : count);
@@ -132,14 +139,18 @@ void dequantize_gradient(GradientContext& context) {
   inputs[1] = context.filled_like(context.input(1), 1);
   const ValueId steps = context.builder.ops("", "DequantizeLinear", inputs, 1, context.op.attributes)[0];
   const DataType element = context.type(context.input(1)).element;
-  const auto cast = [&](ValueId x) { return context.call("Cast", {x}, {{"to", static_cast<std::int64_t>(element)}}); };
+  const auto cast = [&](ValueId x) {
+    return context.call("Cast", {x}, {{"to", static_cast<std::int64_t>(element)}});
+  };
   const Term product = term(context, cast(flow_of(context) * term(context, steps)));
   const Dims x = context.static_dims(context.input(0));
   const Dims scale = context.static_dims(context.input(1));
   if (element_count(scale) == 1) {
-    return context.set(1, context.reshape_like(product.call("ReduceSum", {{"keepdims", std::int64_t{0}}}), context.input(1)));
+    return context.set(1, context.reshape_like(product.call("ReduceSum", {{"keepdims", std::int64_t{0}}}),
+                                               context.input(1)));
   }
-  const auto at = static_cast<std::size_t>(normalized_axis(attribute<std::int64_t>(context.op, "axis"), std::ssize(x)));
+  const auto at =
+      static_cast<std::size_t>(normalized_axis(attribute<std::int64_t>(context.op, "axis"), std::ssize(x)));
   const std::int64_t block = attribute<std::int64_t>(context.op, "block_size");
   IntList axes;
   if (block == 0) {
@@ -152,8 +163,10 @@ void dequantize_gradient(GradientContext& context) {
   const Term whole = fitted(product, static_cast<std::int64_t>(at), scale[at] * block);
   Dims blocks = scale;
   blocks.insert(blocks.begin() + static_cast<std::ptrdiff_t>(at) + 1, block);
-  const ValueId sums = context.call("ReduceSum", {whole.with("Reshape", context.ints(blocks)), context.ints({static_cast<std::int64_t>(at) + 1})},
-                                    {{"keepdims", std::int64_t{0}}});
+  const ValueId sums = context.call(
+      "ReduceSum",
+      {whole.with("Reshape", context.ints(blocks)), context.ints({static_cast<std::int64_t>(at) + 1})},
+      {{"keepdims", std::int64_t{0}}});
   context.set(1, sums);
 }
 

@@ -1,5 +1,5 @@
-// The optimizers that ONNX has as ops. An update is a smooth function of the learning rate, of tensors, of their gradients
-// and of what is kept of those before.
+// The optimizers that ONNX has as ops. An update is a smooth function of the learning rate, of tensors, of
+// their gradients and of what is kept of those before.
 #include "ir/ops/gradient_terms.h"
 #include "ir/ops/gradients_expanded.h"
 
@@ -15,7 +15,9 @@ struct Update {
   Term gradient;
   std::vector<Term> states;
 
-  double number(std::string_view name) const { return static_cast<double>(attribute<float>(context.op, name)); }
+  double number(std::string_view name) const {
+    return static_cast<double>(attribute<float>(context.op, name));
+  }
   Term regularised() const { return x * number("norm_coefficient") + gradient; }
 };
 
@@ -35,7 +37,8 @@ std::vector<Term> adam(const Update& update) {
   const double beta = update.number("beta");
   const Term has_begun = update.count > 0;
   const Term count = choose(has_begun, update.count, 1);
-  const Term correction = (1.0 - count.like(beta).with("Pow", count)).call("Sqrt") / (1.0 - count.like(alpha).with("Pow", count));
+  const Term correction =
+      (1.0 - count.like(beta).with("Pow", count)).call("Sqrt") / (1.0 - count.like(alpha).with("Pow", count));
   const Term rate = update.rate * choose(has_begun, correction, 1);
   const Term gradient = update.regularised();
   const Term mean = update.states[0] * alpha + gradient * (1 - alpha);
@@ -53,7 +56,8 @@ std::vector<Term> momentum(const Update& update) {
   return {update.x - update.rate * (is_nesterov ? gradient + speed * alpha : speed), speed};
 }
 
-// Inputs are the rate, the count, all x, all gradients, then the states; outputs all new x, then the new states.
+// Inputs are the rate, the count, all x, all gradients, then the states; outputs all new x, then the new
+// states.
 std::vector<ValueId> updated(GradientContext& context, std::size_t states, Rule rule) {
   const std::size_t tensors = (context.op.inputs.size() - 2) / (2 + states);
   std::vector<ValueId> outputs(tensors * (1 + states));

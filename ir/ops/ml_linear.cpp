@@ -62,7 +62,8 @@ void infer_svm_regressor(InferContext& context) {
   context.set_output(0, DataType::Float, {ml_rows(context), 1});
 }
 
-OpSpec classifier(std::string_view name, InferFunction infer, GradientFunction gradient, std::string_view no_gradient = {}) {
+OpSpec classifier(std::string_view name, InferFunction infer, GradientFunction gradient,
+                  std::string_view no_gradient = {}) {
   return {.name = name,
           .domain = kMlDomain,
           .since = 1,
@@ -79,7 +80,8 @@ OpSpec classifier(std::string_view name, InferFunction infer, GradientFunction g
           .no_gradient = no_gradient};
 }
 
-OpSpec regressor(std::string_view name, InferFunction infer, GradientFunction gradient, std::string_view no_gradient = {}) {
+OpSpec regressor(std::string_view name, InferFunction infer, GradientFunction gradient,
+                 std::string_view no_gradient = {}) {
   return {.name = name,
           .domain = kMlDomain,
           .since = 1,

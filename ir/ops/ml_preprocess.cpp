@@ -233,13 +233,15 @@ std::vector<OpSpec> feature_rows() {
                       {may_have("imputed_value_floats", AttributeKind::Floats),
                        may_have("imputed_value_int64s", AttributeKind::Ints),
                        with_default("replaced_value_float", 0.0F), with_default("replaced_value_int64", 0)}),
-      with_attributes(with_gradient(with_output(row("Normalizer", 1, kMlNumbers, float_like_input), kFloat), normalizer_gradient),
+      with_attributes(with_gradient(with_output(row("Normalizer", 1, kMlNumbers, float_like_input), kFloat),
+                                    normalizer_gradient),
                       {with_default("norm", std::string("MAX"))}),
       with_attributes(with_output(row("OneHotEncoder", 1, kMlNumbers | kString, infer_one_hot), kFloat),
                       {may_have("cats_int64s", AttributeKind::Ints),
                        may_have("cats_strings", AttributeKind::Strings), with_default("zeros", 1)}),
-      with_attributes(with_gradient(with_output(row("Scaler", 1, kMlNumbers, infer_scaler), kFloat), scaler_gradient),
-                      {may_have("offset", AttributeKind::Floats), may_have("scale", AttributeKind::Floats)}),
+      with_attributes(
+          with_gradient(with_output(row("Scaler", 1, kMlNumbers, infer_scaler), kFloat), scaler_gradient),
+          {may_have("offset", AttributeKind::Floats), may_have("scale", AttributeKind::Floats)}),
   };
 }
 
@@ -251,18 +253,19 @@ std::vector<OpSpec> label_and_map_rows() {
           {may_have("cats_int64s", AttributeKind::Ints), may_have("cats_strings", AttributeKind::Strings),
            with_default("default_int64", -1), with_default("default_string", std::string("_Unused"))}),
       label_encoder(),
-      with_attributes(
-          refusing(with_any_kind(with_output(row("CastMap", 1, kMapValues, infer_cast_map), kMapValues), 'T')),
-          {with_default("cast_to", std::string("TO_FLOAT")), with_default("map_form", std::string("DENSE")),
-           with_default("max_map", 1)}),
+      with_attributes(refusing(with_any_kind(
+                          with_output(row("CastMap", 1, kMapValues, infer_cast_map), kMapValues), 'T')),
+                      {with_default("cast_to", std::string("TO_FLOAT")),
+                       with_default("map_form", std::string("DENSE")), with_default("max_map", 1)}),
       with_attributes(
           refusing(with_any_kind(
               with_output(row("DictVectorizer", 1, kMapValues, infer_dict_vectorizer), kMapValues), 'T')),
           {may_have("int64_vocabulary", AttributeKind::Ints),
            may_have("string_vocabulary", AttributeKind::Strings)}),
-      with_attributes(refusing(with_any_kind(with_output(row("ZipMap", 1, kFloat, infer_zip_map), kFloat), 'Y')),
-                      {may_have("classlabels_int64s", AttributeKind::Ints),
-                       may_have("classlabels_strings", AttributeKind::Strings)}),
+      with_attributes(
+          refusing(with_any_kind(with_output(row("ZipMap", 1, kFloat, infer_zip_map), kFloat), 'Y')),
+          {may_have("classlabels_int64s", AttributeKind::Ints),
+           may_have("classlabels_strings", AttributeKind::Strings)}),
   };
 }
 

@@ -144,12 +144,14 @@ OpSpec max_roi_pool_row() {
 
 std::span<const OpSpec> pool_ops() {
   static const std::vector<OpSpec> kRows{
-      differentiable(pool_row("AveragePool", {with_default("count_include_pad", std::int64_t{0})}), average_pool_gradient),
+      differentiable(pool_row("AveragePool", {with_default("count_include_pad", std::int64_t{0})}),
+                     average_pool_gradient),
       differentiable(pool_row("LpPool", {with_default("p", std::int64_t{2})}), lp_pool_gradient),
       differentiable(max_pool_row(), max_pool_gradient),
       differentiable(global_pool_row("GlobalAveragePool"), global_average_pool_gradient),
       differentiable(global_pool_row("GlobalMaxPool"), global_max_pool_gradient),
-      differentiable(global_pool_row("GlobalLpPool", {with_default("p", std::int64_t{2})}), global_lp_pool_gradient),
+      differentiable(global_pool_row("GlobalLpPool", {with_default("p", std::int64_t{2})}),
+                     global_lp_pool_gradient),
       differentiable(max_unpool_row(), max_unpool_gradient),
       differentiable(max_roi_pool_row(), max_roi_pool_gradient),
   };

@@ -76,7 +76,8 @@ Work recurrent_work(const TypedOp& op) {
   return {.flop = flop * static_cast<double>(op.dims(0)[2] + op.dims(2)[2]), .bytes = io_bytes(op)};
 }
 
-OpSpec recurrent(std::string_view name, InferFunction infer, StringList activations, GradientFunction gradient) {
+OpSpec recurrent(std::string_view name, InferFunction infer, StringList activations,
+                 GradientFunction gradient) {
   return {
       .name = name,
       .since = 22,
@@ -117,8 +118,8 @@ OpSpec gru() {
 }  // namespace
 
 std::span<const OpSpec> recurrent_ops() {
-  static const std::vector<OpSpec> kRows{recurrent("RNN", infer_recurrent<1, false>, {"Tanh"}, rnn_gradient), gru(),
-                                         lstm()};
+  static const std::vector<OpSpec> kRows{recurrent("RNN", infer_recurrent<1, false>, {"Tanh"}, rnn_gradient),
+                                         gru(), lstm()};
   return kRows;
 }
 

@@ -173,8 +173,8 @@ OpSpec affine_grid_row() {
 
 std::span<const OpSpec> resize_ops() {
   static const std::vector<OpSpec> kRows{differentiable(resize_row(), resize_gradient),
-                                          differentiable(grid_sample_row(), grid_sample_gradient),
-                                          differentiable(affine_grid_row(), affine_grid_gradient)};
+                                         differentiable(grid_sample_row(), grid_sample_gradient),
+                                         differentiable(affine_grid_row(), affine_grid_gradient)};
   return kRows;
 }
 

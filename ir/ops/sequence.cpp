@@ -141,11 +141,14 @@ std::vector<OpSpec> sequence_rows() {
   return {
       without_gradient(with(row("SequenceEmpty", 11, {}, {"output", 'S'}, infer_sequence_empty),
                             {may_have("dtype", AttributeKind::Int)})),
-      differentiable(row("SequenceConstruct", 11, {{"inputs", 'T', Formal::Variadic}}, result, infer_sequence_construct),
-                     sequence_construct_gradient),
-      differentiable(row("SequenceInsert", 11, {sequence, {"tensor"}, position}, result, infer_sequence_insert),
-                     sequence_insert_gradient),
-      differentiable(row("SequenceErase", 11, {sequence, position}, result, infer_sequence_erase), sequence_erase_gradient),
+      differentiable(
+          row("SequenceConstruct", 11, {{"inputs", 'T', Formal::Variadic}}, result, infer_sequence_construct),
+          sequence_construct_gradient),
+      differentiable(
+          row("SequenceInsert", 11, {sequence, {"tensor"}, position}, result, infer_sequence_insert),
+          sequence_insert_gradient),
+      differentiable(row("SequenceErase", 11, {sequence, position}, result, infer_sequence_erase),
+                     sequence_erase_gradient),
       differentiable(row("SequenceAt", 11, {sequence, {"position", 'I'}}, {"tensor"}, infer_sequence_at),
                      sequence_at_gradient),
       without_gradient(row("SequenceLength", 11, {sequence}, {"length", 'L'}, infer_sequence_length)),
@@ -153,8 +156,9 @@ std::vector<OpSpec> sequence_rows() {
                               infer_split_to_sequence),
                           split_to_sequence_gradient),
            {with_default("axis", std::int64_t{0}), with_default("keepdims", std::int64_t{1})}),
-      with(differentiable(row("ConcatFromSequence", 11, {sequence}, {"concat_result"}, infer_concat_from_sequence),
-                          concat_from_sequence_gradient),
+      with(differentiable(
+               row("ConcatFromSequence", 11, {sequence}, {"concat_result"}, infer_concat_from_sequence),
+               concat_from_sequence_gradient),
            {must_have("axis", AttributeKind::Int), with_default("new_axis", std::int64_t{0})}),
   };
 }
@@ -164,8 +168,9 @@ std::vector<OpSpec> optional_rows() {
   return {
       with(differentiable(row("Optional", 15, {input}, {"output", 'S'}, infer_optional), optional_gradient),
            {may_have("type", AttributeKind::Type)}),
-      differentiable(row("OptionalGetElement", 18, {{"input", 'S'}}, {"output", 'S'}, infer_optional_get_element),
-                     optional_get_element_gradient),
+      differentiable(
+          row("OptionalGetElement", 18, {{"input", 'S'}}, {"output", 'S'}, infer_optional_get_element),
+          optional_get_element_gradient),
       without_gradient(row("OptionalHasElement", 18, {input}, {"output", 'B'}, infer_optional_has_element)),
   };
 }

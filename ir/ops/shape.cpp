@@ -322,7 +322,8 @@ std::span<const OpSpec> shape_ops() {
       differentiable(identity_row(), identity_gradient),
       differentiable(moving_op("Expand", 13, {{"input"}, {"shape", 'I'}}, "output", infer_expand),
                      expand_gradient),
-      differentiable(moving_op("Tile", 13, {{"input"}, {"repeats", 'I'}}, "output", infer_tile), selection_gradient),
+      differentiable(moving_op("Tile", 13, {{"input"}, {"repeats", 'I'}}, "output", infer_tile),
+                     selection_gradient),
       differentiable(concat_row(), concat_gradient),
       differentiable(transpose_row(), transpose_gradient),
   };

@@ -13,7 +13,8 @@ std::optional<std::int64_t> known_int(const InferContext& context, std::size_t i
   const Tensor* tensor = context.constant(i);
   if (tensor == nullptr) return std::nullopt;
   const Dims values = tensor->to_ints();
-  if (values.size() != 1) throw Error("{} has {} elements, one needed", context.op.spec->inputs[i].name, values.size());
+  if (values.size() != 1)
+    throw Error("{} has {} elements, one needed", context.op.spec->inputs[i].name, values.size());
   return values[0];
 }
 
@@ -59,7 +60,8 @@ void infer_dft(InferContext& context) {
 std::int64_t frame_length(const InferContext& context) {
   std::int64_t length = kUnknown;
   if (context.has_input(2) && context.has_rank(2)) {
-    if (context.dims(2).size() != 1) throw Error("window has shape {}, rank 1 needed", to_string(context.dims(2)));
+    if (context.dims(2).size() != 1)
+      throw Error("window has shape {}, rank 1 needed", to_string(context.dims(2)));
     length = context.dims(2)[0];
   }
   if (!context.has_input(3)) {
@@ -83,7 +85,9 @@ void infer_stft(InferContext& context) {
   if (context.has_rank(0)) {
     const Dims& signal = context.dims(0);
     const bool fits = signal.size() == 2 || (signal.size() == 3 && signal[2] <= 2 && signal[2] != 0);
-    if (!fits) throw Error("signal has shape {}, [batch, length] or [batch, length, 1 or 2] needed", to_string(signal));
+    if (!fits)
+      throw Error("signal has shape {}, [batch, length] or [batch, length, 1 or 2] needed",
+                  to_string(signal));
     dims[0] = signal[0];
     if (signal[1] != kUnknown && length != kUnknown && length > signal[1]) {
       throw Error("signal has {} samples, at least one frame of {} needed", signal[1], length);
@@ -140,7 +144,8 @@ OpSpec window(std::string_view name) {
           .inputs = {{"size", 'I'}},
           .outputs = {{"output", 'T'}},
           .types = {{'I', kIndices}, {'T', kNumeric}},
-          .attributes = {with_default("output_datatype", std::int64_t{1}), with_default("periodic", std::int64_t{1})},
+          .attributes = {with_default("output_datatype", std::int64_t{1}),
+                         with_default("periodic", std::int64_t{1})},
           .infer = infer_window,
           .work = work_per_element<4>,
           .no_gradient = "its only input is a size"};
@@ -192,8 +197,12 @@ OpSpec mel_weight_matrix() {
 }  // namespace
 
 std::span<const OpSpec> signal_ops() {
-  static const std::vector<OpSpec> kRows{dft(), stft(), window("HannWindow"), window("HammingWindow"),
-                                         window("BlackmanWindow"), mel_weight_matrix()};
+  static const std::vector<OpSpec> kRows{dft(),
+                                         stft(),
+                                         window("HannWindow"),
+                                         window("HammingWindow"),
+                                         window("BlackmanWindow"),
+                                         mel_weight_matrix()};
   return kRows;
 }
 

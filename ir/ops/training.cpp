@@ -8,7 +8,8 @@ namespace {
 // How many tensors an optimizer updates, when each comes with `parts` inputs after R and T.
 std::size_t updated_tensors(const InferContext& context, std::size_t parts) {
   const std::size_t given = context.input_count() - 2;
-  if (given == 0 || given % parts != 0) throw Error("{} inputs after R and T found, a multiple of {} needed", given, parts);
+  if (given == 0 || given % parts != 0)
+    throw Error("{} inputs after R and T found, a multiple of {} needed", given, parts);
   return given / parts;
 }
 
@@ -17,7 +18,8 @@ template <std::size_t kParts>
 void infer_optimizer(InferContext& context) {
   const std::size_t count = updated_tensors(context, kParts);
   if (context.output_count() != count * (kParts - 1)) {
-    throw Error("{} outputs found, {} needed for {} tensors", context.output_count(), count * (kParts - 1), count);
+    throw Error("{} outputs found, {} needed for {} tensors", context.output_count(), count * (kParts - 1),
+                count);
   }
   for (std::size_t part = 0; part < kParts; ++part) {
     for (std::size_t i = 0; i < count; ++i) {
@@ -30,7 +32,8 @@ void infer_optimizer(InferContext& context) {
       }
     }
   }
-  for (std::size_t i = 0; i < context.output_count(); ++i) context.set_output(i, context.input(2 + i % count));
+  for (std::size_t i = 0; i < context.output_count(); ++i)
+    context.set_output(i, context.input(2 + i % count));
 }
 
 template <int kPerElement>
@@ -53,10 +56,10 @@ void infer_zeros(InferContext& context) {
   context.set_output(0, static_cast<DataType>(context.get_int("dtype")), context.get<IntList>("shape"));
 }
 
-const std::vector<TypeConstraint> kOptimizerTypes{{'R', {DataType::Float, DataType::Double}},
-                                                  {'I', kInt64},
-                                                  {'T', {DataType::Float, DataType::Double}}};
-const std::vector<Parameter> kOptimizerInputs{{"R", 'R'}, {"T", 'I'}, {"inputs", 'T', Formal::Variadic, true}};
+const std::vector<TypeConstraint> kOptimizerTypes{
+    {'R', {DataType::Float, DataType::Double}}, {'I', kInt64}, {'T', {DataType::Float, DataType::Double}}};
+const std::vector<Parameter> kOptimizerInputs{
+    {"R", 'R'}, {"T", 'I'}, {"inputs", 'T', Formal::Variadic, true}};
 const std::vector<Parameter> kOptimizerOutputs{{"outputs", 'T', Formal::Variadic, true}};
 
 OpSpec adagrad() {
@@ -78,8 +81,9 @@ OpSpec adam() {
           .inputs = kOptimizerInputs,
           .outputs = kOptimizerOutputs,
           .types = kOptimizerTypes,
-          .attributes = {with_default("alpha", 0.9F), with_default("beta", 0.999F), with_default("epsilon", 1e-6F),
-                         with_default("norm_coefficient", 0.0F), with_default("norm_coefficient_post", 0.0F)},
+          .attributes = {with_default("alpha", 0.9F), with_default("beta", 0.999F),
+                         with_default("epsilon", 1e-6F), with_default("norm_coefficient", 0.0F),
+                         with_default("norm_coefficient_post", 0.0F)},
           .infer = infer_optimizer<4>,
           .work = work_of_optimizer<5>,
           .gradient = adam_gradient};
@@ -92,7 +96,8 @@ OpSpec momentum() {
           .outputs = kOptimizerOutputs,
           .types = kOptimizerTypes,
           .attributes = {must_have("alpha", AttributeKind::Float), must_have("beta", AttributeKind::Float),
-                         must_have("mode", AttributeKind::String), must_have("norm_coefficient", AttributeKind::Float)},
+                         must_have("mode", AttributeKind::String),
+                         must_have("norm_coefficient", AttributeKind::Float)},
           .infer = infer_optimizer<3>,
           .work = work_of_optimizer<4>,
           .gradient = momentum_gradient};
@@ -111,7 +116,8 @@ OpSpec gradient() {
           .no_gradient = "it is replaced by the ops that compute it, which have gradients"};
 }
 
-// What accumulators become after an update. No model contains it: graphs that train are given it as they are lowered.
+// What accumulators become after an update. No model contains it: graphs that train are given it as they are
+// lowered.
 OpSpec zeros() {
   return {.name = "Zeros",
           .domain = "podium",

@@ -9,12 +9,14 @@ namespace {
 
 void check_shape(const InferContext& context, std::size_t i, std::string_view form, std::size_t rank) {
   if (!context.has_rank(i) || context.dims(i).size() == rank) return;
-  throw Error("{} has shape {}, {} needed", context.op.spec->inputs[i].name, to_string(context.dims(i)), form);
+  throw Error("{} has shape {}, {} needed", context.op.spec->inputs[i].name, to_string(context.dims(i)),
+              form);
 }
 
 // Both numbers when they agree or one is unknown.
 void check_same(std::int64_t a, std::int64_t b, std::string_view what) {
-  if (a != b && a != kUnknown && b != kUnknown) throw Error("{} {} and {}: they must be the same", what, a, b);
+  if (a != b && a != kUnknown && b != kUnknown)
+    throw Error("{} {} and {}: they must be the same", what, a, b);
 }
 
 void infer_non_max_suppression(InferContext& context) {
@@ -86,17 +88,18 @@ OpSpec non_max_suppression() {
 }
 
 OpSpec roi_align() {
-  return {.name = "RoiAlign",
-          .since = 22,
-          .inputs = {{"X", 'T'}, {"rois", 'T'}, {"batch_indices", 'I'}},
-          .outputs = {{"Y", 'T'}},
-          .types = {{'T', kFloats}, {'I', kInt64}},
-          .attributes = {with_default("coordinate_transformation_mode", std::string("half_pixel")),
-                         with_default("mode", std::string("avg")), with_default("output_height", std::int64_t{1}),
-                         with_default("output_width", std::int64_t{1}),
-                         with_default("sampling_ratio", std::int64_t{0}), with_default("spatial_scale", 1.0F)},
-          .infer = infer_roi_align,
-          .work = work_of_roi_align};
+  return {
+      .name = "RoiAlign",
+      .since = 22,
+      .inputs = {{"X", 'T'}, {"rois", 'T'}, {"batch_indices", 'I'}},
+      .outputs = {{"Y", 'T'}},
+      .types = {{'T', kFloats}, {'I', kInt64}},
+      .attributes = {with_default("coordinate_transformation_mode", std::string("half_pixel")),
+                     with_default("mode", std::string("avg")), with_default("output_height", std::int64_t{1}),
+                     with_default("output_width", std::int64_t{1}),
+                     with_default("sampling_ratio", std::int64_t{0}), with_default("spatial_scale", 1.0F)},
+      .infer = infer_roi_align,
+      .work = work_of_roi_align};
 }
 
 OpSpec image_decoder() {
@@ -114,7 +117,8 @@ OpSpec image_decoder() {
 }  // namespace
 
 std::span<const OpSpec> vision_ops() {
-  static const std::vector<OpSpec> kRows{non_max_suppression(), differentiable(roi_align(), roi_align_gradient), image_decoder()};
+  static const std::vector<OpSpec> kRows{non_max_suppression(),
+                                         differentiable(roi_align(), roi_align_gradient), image_decoder()};
   return kRows;
 }
 

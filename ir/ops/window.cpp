@@ -178,7 +178,8 @@ Window pool_window(const TypedOp& op, const Dims& x) {
   const auto& kernel = op.get<IntList>("kernel_shape");
   for (std::int64_t size : kernel) {
     if (size < 1) throw Error("kernel_shape is {}, at least 1 needed", to_string(kernel));
-    if (size > kMostEntry) throw Error("kernel_shape is {}, at most {} needed", to_string(kernel), kMostEntry);
+    if (size > kMostEntry)
+      throw Error("kernel_shape is {}, at most {} needed", to_string(kernel), kMostEntry);
   }
   Window window = read_window(op, spatial_dims(x), kernel);
   const auto* ceil_mode = op.get_if<std::int64_t>("ceil_mode");

@@ -65,7 +65,8 @@ std::vector<ValueId> tracked_gradients(const Graph& graph, const AutomaticLossSc
 }
 
 // How many elements are large, NaN included; counted where the gradient is.
-ValueId count_large(UpdateBuilder& builder, ValueId gradient, const std::vector<Attribute>& place, double edge) {
+ValueId count_large(UpdateBuilder& builder, ValueId gradient, const std::vector<Attribute>& place,
+                    double edge) {
   const Term size = cast_to(DataType::Float, builder.term_of(gradient)).call("Abs");
   const Term is_large = size.with("LessOrEqual", size.like(edge)).call("Not");
   const Term count = cast_to(DataType::Float, is_large).call("ReduceSum", {{"keepdims", std::int64_t{0}}});
@@ -79,8 +80,8 @@ struct Counted {
   std::vector<ValueId> counts;
 };
 
-// What all micro-batches of an update have counted: an accumulator in each place, however many micro-batches there are,
-// so that replicas add it up once.
+// What all micro-batches of an update have counted: an accumulator in each place, however many micro-batches
+// there are, so that replicas add it up once.
 Term count_of_update(UpdateBuilder& builder, const std::map<std::string, Counted>& counted,
                      const std::vector<Attribute>& place) {
   std::vector<ValueId> totals;

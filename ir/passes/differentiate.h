@@ -34,8 +34,8 @@ struct FlowInto {
   ValueId gradient;
 };
 
-/// The same with gradients that flow into several values; `options.start` is not read. A value of `passed` is not
-/// independent: the result ends with all that flows through each of them, kNoValue where nothing does.
+/// The same with gradients that flow into several values; `options.start` is not read. A value of `passed` is
+/// not independent: the result ends with all that flows through each of them, kNoValue where nothing does.
 std::vector<ValueId> differentiate(Graph& graph, std::span<const FlowInto> flows, std::span<const ValueId> xs,
                                    std::span<const ValueId> passed, const DifferentiateOptions& options);
 

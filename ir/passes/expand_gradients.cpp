@@ -34,7 +34,8 @@ Request read_request(const Graph& graph, const Op& op) {
   if (names.size() != op.inputs.size()) {
     throw Error("{} inputs found, {} needed for xs and zs", op.inputs.size(), names.size());
   }
-  if (op.outputs.size() > request.xs) throw Error("{} outputs found, at most {} needed", op.outputs.size(), request.xs);
+  if (op.outputs.size() > request.xs)
+    throw Error("{} outputs found, at most {} needed", op.outputs.size(), request.xs);
   for (const std::string& name : names) request.named.push_back(value_named(graph, name));
   request.y = value_named(graph, attribute<std::string>(op, "y"));
   return request;
@@ -109,7 +110,8 @@ std::vector<ValueId> differentiated_constants(const Graph& graph) {
     const Request request = read_request(graph, op);
     for (std::size_t i = 0; i < request.xs; ++i) {
       for (ValueId id : {request.named[i], op.inputs[i]}) {
-        if (graph.is_constant(id) && std::find(found.begin(), found.end(), id) == found.end()) found.push_back(id);
+        if (graph.is_constant(id) && std::find(found.begin(), found.end(), id) == found.end())
+          found.push_back(id);
       }
     }
   }
@@ -123,7 +125,8 @@ void infer_around(Graph& graph, const std::vector<ValueId>& variables, const Inf
   for (std::size_t i = 0; i < variables.size(); ++i) graph[variables[i]].constant = std::move(numbers[i]);
 }
 
-void expand(Graph& graph, std::size_t index, const std::vector<ValueId>& variables, const InferOptions& options) {
+void expand(Graph& graph, std::size_t index, const std::vector<ValueId>& variables,
+            const InferOptions& options) {
   const Request request = read_request(graph, graph.ops[index]);
   std::vector<Op> later = take_dependents(graph, index);
   const Op op = std::move(later[0]);

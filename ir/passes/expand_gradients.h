@@ -6,9 +6,9 @@ namespace podium::ir {
 class Graph;
 struct InferOptions;
 
-/// Replaces each Gradient of ai.onnx.preview.training in the main graph. Where it is fed with other values than the
-/// tensors it names, the ops between them are computed again from those. Infers types when there is one, so it comes
-/// before whatever renames or removes values. True when there was one.
+/// Replaces each Gradient of ai.onnx.preview.training in the main graph. Where it is fed with other values
+/// than the tensors it names, the ops between them are computed again from those. Infers types when there is
+/// one, so it comes before whatever renames or removes values. True when there was one.
 bool expand_gradients(Graph& graph, const InferOptions& options);
 
 }  // namespace podium::ir

@@ -61,8 +61,9 @@ class Splitter {
     }
     for (ValueId& id : graph().outputs) {
       if (trains() && weights_->contains(graph()[id].name)) {
-        throw Error("output '{}': a variable, which comes back after a micro-batch but not after each of {} slices",
-                    graph()[id].name, slices_);
+        throw Error(
+            "output '{}': a variable, which comes back after a micro-batch but not after each of {} slices",
+            graph()[id].name, slices_);
       }
       if (trains() && (axis(id) == kNoAxis || axis(id) == kAveraged)) id = share_of(id);
       if (axis(id) == kNoAxis) {
@@ -266,7 +267,8 @@ BatchSplit split_to_train(const Graph& graph, int slices, const std::vector<Vari
 void set_slices(Training& training, const BatchSplit& split, int slices) {
   constexpr std::string_view kGradient = "Gradient___";
   std::map<std::string_view, int> axes;
-  for (std::size_t i = 0; i < split.graph.values.size(); ++i) axes.emplace(split.graph.values[i].name, split.axes[i]);
+  for (std::size_t i = 0; i < split.graph.values.size(); ++i)
+    axes.emplace(split.graph.values[i].name, split.axes[i]);
   training.slices = slices;
   for (ValueId id : training.graph.inputs) {
     const auto found = axes.find(training.graph[id].name);
@@ -280,10 +282,12 @@ void set_slices(Training& training, const BatchSplit& split, int slices) {
     const bool is_gradient = name.starts_with(kGradient);
     const auto found = axes.find(std::string_view(name).substr(is_gradient ? kGradient.size() : 0));
     // The gradient of what is the same for all samples adds up over them, and so does a total.
-    const bool known = found != axes.end() && (found->second >= 0 || (found->second == kNoAxis) == is_gradient);
+    const bool known =
+        found != axes.end() && (found->second >= 0 || (found->second == kNoAxis) == is_gradient);
     if (!known) {
-      throw Error("output '{}': it is not known how what {} slices of a micro-batch make of it is put together", name,
-                  slices);
+      throw Error(
+          "output '{}': it is not known how what {} slices of a micro-batch make of it is put together", name,
+          slices);
     }
     if (found->second >= 0) training.sample_axes.emplace(name, found->second);
   }

@@ -22,12 +22,13 @@ struct BatchSplit {
 /// the op.
 BatchSplit split_batch(const Graph& graph, int slices);
 
-/// The same for a graph that becomes one that trains: `weights` are inputs without samples, and outputs may also be sums
-/// and means over the samples, as losses are. A mean becomes a slice's share of it, under its name: what slices make of
-/// such an output adds up to what the micro-batch makes, and so do their gradients.
+/// The same for a graph that becomes one that trains: `weights` are inputs without samples, and outputs may
+/// also be sums and means over the samples, as losses are. A mean becomes a slice's share of it, under its
+/// name: what slices make of such an output adds up to what the micro-batch makes, and so do their gradients.
 BatchSplit split_to_train(const Graph& graph, int slices, const std::vector<Variable>& weights);
 
-/// Tells a Training made of such a graph how slices are put together. Error for an output of which that is not known.
+/// Tells a Training made of such a graph how slices are put together. Error for an output of which that is
+/// not known.
 void set_slices(Training& training, const BatchSplit& split, int slices);
 
 }  // namespace podium::ir

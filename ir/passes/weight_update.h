@@ -30,7 +30,8 @@ class UpdateBuilder {
   const Optimizer& optimizer;
   const Contributions& contributions;
   const std::map<std::string, Tensor>& saved;  ///< state that training goes on with, by name
-  /// Of the factor of automatic loss scaling, where optimizer states keep the loss scale: gradients keep it, too.
+  /// Of the factor of automatic loss scaling, where optimizer states keep the loss scale: gradients keep it,
+  /// too.
   std::optional<Term> inverse_scale = {};
 
   Term term_of(ValueId id) { return term(context_, id); }

@@ -35,8 +35,8 @@ ir::Tensor filled(const ir::Type& type);
 
 double median(std::vector<double> all);
 
-/// The median of how many times as long as the other each round took: what else the machine does at the time meets
-/// both.
+/// The median of how many times as long as the other each round took: what else the machine does at the time
+/// meets both.
 double times_as_long(const std::vector<double>& ms, const std::vector<double>& base);
 
 /// Trains a model under strategies in turn. False when one takes too long for a check.

@@ -1,10 +1,14 @@
 // Times models on the numeric engine: median, rate, share of the core's arithmetic limit.
-//   podium_bench [--threads N] [--seconds S] [--no-fuse] [--check] [--processors P] [--train] [MODEL[,key=value...] ...]
-// --check compares with the graph as it was given instead: the largest difference relative to the largest number.
-// --processors compares a micro-batch on P simulated processors, as many ops on each, with one on one processor; with
+//   podium_bench [--threads N] [--seconds S] [--no-fuse] [--check] [--processors P] [--train]
+//   [MODEL[,key=value...] ...]
+// --check compares with the graph as it was given instead: the largest difference relative to the largest
+// number.
+// --processors compares a micro-batch on P simulated processors, as many ops on each, with one on one
+// processor; with
 // --check too the exit status is 1 when it takes more than 15 % longer.
-// --train times a step of training by Adam; with --processors it compares one on one processor with one of the same
-// work under strategies, and with --check too the exit status is 1 when one takes more than 20 % longer.
+// --train times a step of training by Adam; with --processors it compares one on one processor with one of
+// the same work under strategies, and with --check too the exit status is 1 when one takes more than 20 %
+// longer.
 #include <fmt/core.h>
 #include <time.h>
 
@@ -24,9 +28,18 @@
 namespace podium::bench {
 namespace {
 
-const std::vector<std::string> kDefault{
-    "resnet50", "mobilenet-v2", "bert,form=primitive", "bert,form=ops", "lstm", "lstm,batch=8",
-    "mnist-mlp,batch=8", "mnist-mlp", "mnist-cnn,batch=40", "gpt2", "gpt2,sequence=1,past=128", "tiny-adds"};
+const std::vector<std::string> kDefault{"resnet50",
+                                        "mobilenet-v2",
+                                        "bert,form=primitive",
+                                        "bert,form=ops",
+                                        "lstm",
+                                        "lstm,batch=8",
+                                        "mnist-mlp,batch=8",
+                                        "mnist-mlp",
+                                        "mnist-cnn,batch=40",
+                                        "gpt2",
+                                        "gpt2,sequence=1,past=128",
+                                        "tiny-adds"};
 
 const std::vector<std::string> kTrained{"mnist-cnn,batch=40", "mnist-mlp,batch=40",
                                         "bert,layers=2,hidden=256,heads=4,sequence=64"};
@@ -108,8 +121,8 @@ void check_model(const std::string& text, const Settings& options) {
       largest = std::max(largest, std::abs(wanted));
       difference = std::max(difference, std::abs(found[i].tensor.data<float>()[k] - wanted));
     }
-    fmt::print("{:<24} output {:<3} largest {:>10.4g}  largest difference relative to it {:.1e}\n", text, i, largest,
-               difference / largest);
+    fmt::print("{:<24} output {:<3} largest {:>10.4g}  largest difference relative to it {:.1e}\n", text, i,
+               largest, difference / largest);
   }
 }
 
@@ -118,7 +131,8 @@ void run_model(const std::string& text, const Settings& options) {
   const double flop = flop_of(graph);
   const std::vector<ir::Datum> inputs = inputs_of(graph);
   const auto start = Clock::now();
-  numeric::Engine engine(lower::on_one_processor(std::move(graph)), {.threads = options.threads, .fuse = options.fuse});
+  numeric::Engine engine(lower::on_one_processor(std::move(graph)),
+                         {.threads = options.threads, .fuse = options.fuse});
   const double prepared = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   const double peak_before = measure_peak();
   const Times times = time_runs(engine, inputs, options.seconds);
@@ -126,9 +140,10 @@ void run_model(const std::string& text, const Settings& options) {
   const double median = times.wall[times.wall.size() / 2];
   const double best = times.wall.front();
   const auto share = [&](double ms) { return 100 * flop / ms / 1e6 / peak; };
-  fmt::print("{:<24} {:>9.4f} {:>9.1f} {:>6.1f}% {:>9.4f} {:>6.1f}% {:>9.4f} {:>8.1f} {:>9.2f}\n", text, median,
-             flop / median / 1e6, share(median), best, share(best), times.processor[times.processor.size() / 2],
-             prepared, static_cast<double>(engine.arena_bytes()) / 1048576);
+  fmt::print("{:<24} {:>9.4f} {:>9.1f} {:>6.1f}% {:>9.4f} {:>6.1f}% {:>9.4f} {:>8.1f} {:>9.2f}\n", text,
+             median, flop / median / 1e6, share(median), best, share(best),
+             times.processor[times.processor.size() / 2], prepared,
+             static_cast<double>(engine.arena_bytes()) / 1048576);
   std::fflush(stdout);
 }
 
@@ -152,7 +167,8 @@ struct Way {
 
   Way(std::string called, const ir::Graph& graph, const ir::Placement& placement, const Options& session,
       const Settings& options)
-      : name(std::move(called)), batches(session.batches_per_step),
+      : name(std::move(called)),
+        batches(session.batches_per_step),
         engine(lower::lower(graph, placement, session), {.threads = options.threads, .fuse = options.fuse}) {
     for (const executor::HostTensor& input : engine.program().inputs) {
       ir::Type type = input.type;
@@ -160,7 +176,8 @@ struct Way {
       inputs.emplace_back(batches == 1 ? filled(input.type) : filled(type));
     }
   }
-  // So many micro-batches one after the other that what the ways before have left in the caches is soon forgotten.
+  // So many micro-batches one after the other that what the ways before have left in the caches is soon
+  // forgotten.
   void time(int micro_batches) {
     const auto before = Clock::now();
     for (int i = 0; i < micro_batches; i += batches) engine.run(inputs);
@@ -182,7 +199,8 @@ bool compare_ways(const std::string& text, const Settings& options) {
   ways.emplace_back("pipelined", graph, split, Options{.pipelining = true, .batches_per_step = batches},
                     options);
   const auto start = Clock::now();
-  while (ways[0].ms.size() < 20 || std::chrono::duration<double>(Clock::now() - start).count() < options.seconds) {
+  while (ways[0].ms.size() < 20 ||
+         std::chrono::duration<double>(Clock::now() - start).count() < options.seconds) {
     for (Way& way : ways) way.time(batches);
   }
   constexpr double kMost = 1.15;
@@ -190,8 +208,8 @@ bool compare_ways(const std::string& text, const Settings& options) {
   for (const Way& way : ways) {
     const double ratio = times_as_long(way.ms, ways[way.batches == 1 ? 0 : 2].ms);
     const bool is_long = options.check && ratio > kMost;
-    fmt::print("{:<24} {:<24} {:>9.4f} ms  {:>5.2f} of one processor's{}\n", text, way.name, median(way.ms), ratio,
-               is_long ? fmt::format(", at most {} needed", kMost) : "");
+    fmt::print("{:<24} {:<24} {:>9.4f} ms  {:>5.2f} of one processor's{}\n", text, way.name, median(way.ms),
+               ratio, is_long ? fmt::format(", at most {} needed", kMost) : "");
     is_good = is_good && !is_long;
   }
   return is_good;
@@ -212,8 +230,8 @@ std::vector<std::string> models_of(const Settings& options) {
 
 int run(const Settings& options) {
   fmt::print("{} thread(s), multiply-add limit {:.1f} GFLOP/s a core\n", options.threads, measure_peak());
-  fmt::print("{:<24} {:>9} {:>9} {:>7} {:>9} {:>7} {:>9} {:>8} {:>9}\n", "model", "median ms", "GFLOP/s", "of peak",
-             "best ms", "of peak", "cpu ms", "prep ms", "arena MiB");
+  fmt::print("{:<24} {:>9} {:>9} {:>7} {:>9} {:>7} {:>9} {:>8} {:>9}\n", "model", "median ms", "GFLOP/s",
+             "of peak", "best ms", "of peak", "cpu ms", "prep ms", "arena MiB");
   bool is_good = true;
   for (const std::string& model : models_of(options)) {
     try {

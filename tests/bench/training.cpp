@@ -107,17 +107,19 @@ bool compare_training(const std::string& text, const Settings& settings) {
   constexpr double kMost = 1.2;
   const NamedModel model = parse_model(text);
   std::vector<Trained> ways;
-  for (const Strategy& strategy : strategies_over(settings.processors)) ways.emplace_back(model, strategy, settings);
+  for (const Strategy& strategy : strategies_over(settings.processors))
+    ways.emplace_back(model, strategy, settings);
   const auto start = Clock::now();
-  while (ways[0].ms.size() < 7 || std::chrono::duration<double>(Clock::now() - start).count() < settings.seconds) {
+  while (ways[0].ms.size() < 7 ||
+         std::chrono::duration<double>(Clock::now() - start).count() < settings.seconds) {
     for (Trained& way : ways) way.time();
   }
   bool is_good = true;
   for (const Trained& way : ways) {
     const double ratio = times_as_long(way.ms, ways[0].ms);
     const bool is_long = settings.check && ratio > kMost;
-    fmt::print("{:<24} {:<24} {:>9.4f} ms  {:>5.2f} of one processor's{}\n", text, way.name, median(way.ms), ratio,
-               is_long ? fmt::format(", at most {} needed", kMost) : "");
+    fmt::print("{:<24} {:<24} {:>9.4f} ms  {:>5.2f} of one processor's{}\n", text, way.name, median(way.ms),
+               ratio, is_long ? fmt::format(", at most {} needed", kMost) : "");
     is_good = is_good && !is_long;
   }
   return is_good;

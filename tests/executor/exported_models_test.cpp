@@ -46,7 +46,8 @@ TEST(ExportedModels, ChooseInNestedBranchesThatReadOuterValues) {
       else_branch = e () => (float[2] d) { d = Neg(x) }>
   })";
   const auto run = [&](bool outer, bool inner) {
-    return values<float>(run_text(graph, {tensor<float>({2}, {3, 4}), ir::Tensor::scalar(outer), ir::Tensor::scalar(inner)})[0]);
+    return values<float>(run_text(
+        graph, {tensor<float>({2}, {3, 4}), ir::Tensor::scalar(outer), ir::Tensor::scalar(inner)})[0]);
   };
   EXPECT_THAT(run(true, true), ElementsAre(6, 8));
   EXPECT_THAT(run(true, false), ElementsAre(9, 16));
@@ -61,7 +62,8 @@ TEST(ExportedModels, QuantiseDynamicallyAndMultiplyIntegers) {
     both = Mul(scale, ws)
     y = Mul(number, both)
   })";
-  const auto y = run_text(graph, {tensor<float>({1, 4}, {0, 1, 2, 255}), tensor<std::uint8_t>({4, 2}, {11, 9, 11, 9, 11, 9, 11, 9}),
+  const auto y = run_text(graph, {tensor<float>({1, 4}, {0, 1, 2, 255}),
+                                  tensor<std::uint8_t>({4, 2}, {11, 9, 11, 9, 11, 9, 11, 9}),
                                   ir::Tensor::scalar(0.5F), ir::Tensor::scalar<std::uint8_t>(10)});
   EXPECT_THAT(values<float>(y[0]), ElementsAre(129, -129));
 }
@@ -73,8 +75,9 @@ TEST(ExportedModels, CarryQuantisedWeightsBetweenQuantizeAndDequantize) {
     wd = DequantizeLinear(w, s, z)
     y = MatMul(xd, wd)
   })";
-  const auto y = run_text(graph, {tensor<float>({1, 2}, {1.1F, -2}), tensor<std::int8_t>({2, 2}, {2, 0, 0, 4}),
-                                  ir::Tensor::scalar(0.5F), ir::Tensor::scalar<std::int8_t>(0)});
+  const auto y =
+      run_text(graph, {tensor<float>({1, 2}, {1.1F, -2}), tensor<std::int8_t>({2, 2}, {2, 0, 0, 4}),
+                       ir::Tensor::scalar(0.5F), ir::Tensor::scalar<std::int8_t>(0)});
   EXPECT_THAT(values<float>(y[0]), ElementsAre(1, -4));
 }
 
@@ -87,18 +90,21 @@ TEST(ExportedModels, SelectBoxesWhoseNumberOnlyTheDataDecide) {
     flat = Constant <value_ints = [-1]> ()
     kept = Reshape(chosen, flat)
   })";
-  const auto kept =
-      run_text(graph, {tensor<float>({1, 3, 4}, {0, 0, 1, 1, 0, 0, 1, 0.9F, 5, 5, 6, 6}), tensor<float>({1, 1, 3}, {0.9F, 0.8F, 0.7F}),
-                       ir::Tensor::ints({3}), tensor<float>({1}, {0.5F})});
+  const auto kept = run_text(graph, {tensor<float>({1, 3, 4}, {0, 0, 1, 1, 0, 0, 1, 0.9F, 5, 5, 6, 6}),
+                                     tensor<float>({1, 1, 3}, {0.9F, 0.8F, 0.7F}), ir::Tensor::ints({3}),
+                                     tensor<float>({1}, {0.5F})});
   EXPECT_THAT(values<std::int64_t>(kept[0]), ElementsAre(0, 2));
 }
 
 TEST(ExportedModels, RefuseASequenceWhoseItemsContradictItsType) {
   ir::Graph graph;
   ir::Builder builder(graph);
-  const ir::ValueId items = builder.input("s", ir::Type::sequence(ir::Type::tensor(ir::DataType::Float, {2})));
+  const ir::ValueId items =
+      builder.input("s", ir::Type::sequence(ir::Type::tensor(ir::DataType::Float, {2})));
   builder.output(builder.op("SequenceAt", {items, builder.constant(ir::Tensor::scalar<std::int64_t>(0))}));
-  const auto run = [&](ir::Tensor item) { return run_graph(graph, {ir::Datum::sequence({std::move(item)})}); };
+  const auto run = [&](ir::Tensor item) {
+    return run_graph(graph, {ir::Datum::sequence({std::move(item)})});
+  };
   EXPECT_THAT(values<float>(run(tensor<float>({2}, {1, 2}))[0]), ElementsAre(1, 2));
   EXPECT_THROW(run(tensor<double>({2}, {1, 2})), Error);
   EXPECT_THROW(run(tensor<float>({3}, {1, 2, 3})), Error);

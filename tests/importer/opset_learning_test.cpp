@@ -14,8 +14,8 @@ using testing::tensor;
 using testing::values;
 
 ir::Datum run_first_version(const std::string& graph, const ir::Tensor& x) {
-  InferenceSession session(importer::import_text(
-      "<ir_version: 8, opset_import: [\"\" : 13, \"ai.onnx.ml\" : 1]>\n" + graph));
+  InferenceSession session(
+      importer::import_text("<ir_version: 8, opset_import: [\"\" : 13, \"ai.onnx.ml\" : 1]>\n" + graph));
   return session.run(std::vector<ir::Datum>{x})[0];
 }
 

@@ -9,7 +9,9 @@ namespace {
 
 TEST(Broadcast, StretchesOnesFromTheRight) { EXPECT_EQ(broadcast({2, 1}, {3}), (Dims{2, 3})); }
 
-TEST(Broadcast, KeepsANumberBesideAnUnknown) { EXPECT_EQ(broadcast({kUnknown, 4}, {1, 4}), (Dims{kUnknown, 4})); }
+TEST(Broadcast, KeepsANumberBesideAnUnknown) {
+  EXPECT_EQ(broadcast({kUnknown, 4}, {1, 4}), (Dims{kUnknown, 4}));
+}
 
 TEST(Broadcast, RefusesTwoNumbersThatDiffer) { EXPECT_THROW(broadcast({2, 3}, {4}), Error); }
 

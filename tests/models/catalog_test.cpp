@@ -45,7 +45,8 @@ ir::Datum zeros(const ir::Type& type) {
 
 std::vector<ir::Type> run(const BuiltModel& built) {
   const TemporaryFolder folder;
-  importer::export_graph(built.graph, folder.file("model.onnx"), {.opset = built.opset, .symbolic = built.symbolic});
+  importer::export_graph(built.graph, folder.file("model.onnx"),
+                         {.opset = built.opset, .symbolic = built.symbolic});
   InferenceSession session(importer::import_model(folder.file("model.onnx")));
   std::vector<ir::Datum> inputs;
   for (const auto& input : session.inputs()) inputs.push_back(zeros(input.type));
@@ -69,7 +70,8 @@ TEST(Catalog, EndsInAScalarWhenALossIsAskedFor) {
     if (spec.name == "phased-matmul") continue;  // classifies nothing
     Parameters parameters = kSmall.at(std::string(spec.name));
     parameters["loss"] = "cross-entropy";
-    EXPECT_THAT(run(build(spec.name, parameters)), ::testing::ElementsAre(ir::Type::tensor(ir::DataType::Float, {})))
+    EXPECT_THAT(run(build(spec.name, parameters)),
+                ::testing::ElementsAre(ir::Type::tensor(ir::DataType::Float, {})))
         << spec.name;
   }
 }
@@ -79,10 +81,11 @@ TEST(Catalog, RunsBertWithDynamicShapesAtEverySizeItIsFed) {
   Parameters parameters = kSmall.at("bert");
   parameters["shapes"] = "dynamic";
   const BuiltModel built = build("bert", parameters);
-  importer::export_graph(built.graph, folder.file("bert.onnx"), {.opset = built.opset, .symbolic = built.symbolic});
+  importer::export_graph(built.graph, folder.file("bert.onnx"),
+                         {.opset = built.opset, .symbolic = built.symbolic});
   for (const ir::Dims& dims : {ir::Dims{1, 4}, ir::Dims{3, 2}}) {
-    InferenceSession session(
-        importer::import_model(folder.file("bert.onnx"), {.dims = {{"batch", dims[0]}, {"sequence", dims[1]}}}));
+    InferenceSession session(importer::import_model(folder.file("bert.onnx"),
+                                                    {.dims = {{"batch", dims[0]}, {"sequence", dims[1]}}}));
     std::vector<ir::Datum> inputs(3, zeros(ir::Type::tensor(ir::DataType::Int64, dims)));
     EXPECT_EQ(session.run(inputs)[0].tensor.dims(), (ir::Dims{dims[0], dims[1], 16}));
   }
@@ -95,7 +98,8 @@ TEST(Catalog, RunsBertWhoseShapesAreKnownOnlyWhenItRuns) {
   for (const char* shapes : {"static", "dynamic"}) {
     parameters["shapes"] = shapes;
     const BuiltModel built = build("bert", parameters);
-    importer::export_graph(built.graph, folder.file("bert.onnx"), {.opset = built.opset, .symbolic = built.symbolic});
+    importer::export_graph(built.graph, folder.file("bert.onnx"),
+                           {.opset = built.opset, .symbolic = built.symbolic});
     InferenceSession session(importer::import_model(folder.file("bert.onnx")));
     std::vector<ir::Datum> inputs(3, zeros(ir::Type::tensor(ir::DataType::Int64, {1, 4})));
     results.push_back(session.run(inputs)[0].tensor.clone());
@@ -131,12 +135,14 @@ std::vector<ir::Tensor> outputs(const BuiltModel& built, float value) {
 }
 
 std::vector<float> logits_of_early_exit(const char* confidence, const char* batch = "1") {
-  const ir::Tensor logits = outputs(build("early-exit", {{"confidence", confidence}, {"batch", batch}}), 0.5F)[0];
+  const ir::Tensor logits =
+      outputs(build("early-exit", {{"confidence", confidence}, {"batch", batch}}), 0.5F)[0];
   return {logits.data<float>(), logits.data<float>() + logits.size()};
 }
 
 TEST(Catalog, EarlyExitRunsItsDeeperPartOnlyForWhatItIsNotSureOf) {
-  // Of ten classes one always has a tenth of the probability, and untrained weights give none almost all of it.
+  // Of ten classes one always has a tenth of the probability, and untrained weights give none almost all of
+  // it.
   const std::vector<float> early = logits_of_early_exit("10");
   const std::vector<float> deep = logits_of_early_exit("99");
   EXPECT_NE(early, deep);
@@ -177,9 +183,13 @@ TEST(Catalog, WritesAModelOfAnySizeAsASmallFile) {
 }
 
 TEST(Catalog, NamesTheNearestModelAndParameter) {
-  EXPECT_THAT([] { build("resnet51"); }, ::testing::ThrowsMessage<Error>(::testing::HasSubstr("the nearest is 'resnet50'")));
-  EXPECT_THAT([] { build("bert", {{"layer", "2"}}); },
-              ::testing::ThrowsMessage<Error>(::testing::HasSubstr("the nearest is 'layers'")));
+  EXPECT_THAT([] { build("resnet51"); },
+              ::testing::ThrowsMessage<Error>(::testing::HasSubstr("the nearest is 'resnet50'")));
+  EXPECT_THAT(
+      [] {
+        build("bert", {{"layer", "2"}});
+      },
+      ::testing::ThrowsMessage<Error>(::testing::HasSubstr("the nearest is 'layers'")));
 }
 
 TEST(Catalog, RefusesSizesThatDoNotFit) {

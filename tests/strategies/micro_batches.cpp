@@ -18,7 +18,9 @@ void fill(Tensor& tensor, Draw draw) {
 Tensor random_tensor(const ir::Type& type, std::mt19937& random) {
   Tensor tensor(type.element, type.dims);
   const auto small = [&] { return random() % 2; };
-  const auto unit = [&] { return static_cast<double>(random()) / static_cast<double>(std::mt19937::max()) * 2 - 1; };
+  const auto unit = [&] {
+    return static_cast<double>(random()) / static_cast<double>(std::mt19937::max()) * 2 - 1;
+  };
   switch (type.element) {
     case ir::DataType::Int64:
       fill<std::int64_t>(tensor, small);
@@ -37,7 +39,8 @@ Tensor joined(const std::vector<Tensor>& parts, std::size_t count) {
   dims.insert(dims.begin(), static_cast<std::int64_t>(count));
   Tensor all(parts[0].type(), dims);
   auto* out = static_cast<std::byte*>(all.raw());
-  for (std::size_t i = 0; i < count; ++i, out += parts[0].bytes()) std::memcpy(out, parts[i].raw(), parts[i].bytes());
+  for (std::size_t i = 0; i < count; ++i, out += parts[0].bytes())
+    std::memcpy(out, parts[i].raw(), parts[i].bytes());
   return all;
 }
 

@@ -63,7 +63,8 @@ class Writer {
     const bool pipelined = spread_ == Spread::Pipelined || spread_ == Spread::AutoPipelined;
     constexpr const char* kRecompute = "__recompute_output_in_backward_pass";
     if (random_.one_in(8)) put(kRecompute, pipelined ? 1 : 1 + random_.below(2));
-    if (random_.one_in(8)) all.push_back(fmt::format("__output_tensor_location=[{},0,0,0,0,0]", random_.below(2)));
+    if (random_.one_in(8))
+      all.push_back(fmt::format("__output_tensor_location=[{},0,0,0,0,0]", random_.below(2)));
     return all;
   }
   void line(const Names& outputs, const std::string& type, const Names& inputs, const Names& attributes) {
@@ -94,7 +95,8 @@ class Writer {
     int elements = 1;
     for (const int dim : dims) elements *= dim;
     std::vector<std::string> values;
-    for (int i = 0; i < elements; ++i) values.push_back(fmt::format("{:.3f}", (random_.below(201) - 100) / 160.0));
+    for (int i = 0; i < elements; ++i)
+      values.push_back(fmt::format("{:.3f}", (random_.below(201) - 100) / 160.0));
     same.push_back(fmt::format("w{}", model_.weights.size()));
     model_.weights.push_back(same.back());
     return initializer(fmt::format("float[{}]", fmt::join(dims, ",")), same.back(),
@@ -132,19 +134,22 @@ class Writer {
     const std::string scores = op("MatMul", {op("MatMul", {from, weight({4, 4})}), keys});
     return op("MatMul", {op("Softmax", {scores}), any()});
   }
-  std::string conv() { return op("Conv", {any(), weight({3, 3, 3}), weight({3})}, {"kernel_shape=[3]", "pads=[1,1]"}); }
+  std::string conv() {
+    return op("Conv", {any(), weight({3, 3, 3}), weight({3})}, {"kernel_shape=[3]", "pads=[1,1]"});
+  }
   std::string recurrent() {
     const std::string steps = op("Transpose", {any()}, {"perm=[1,0,2]"});
     const std::string made = fresh();
-    line({made, "h" + made, "c" + made}, "LSTM", {steps, weight({1, 16, 4}), weight({1, 16, 4}), weight({1, 32})},
-         {"hidden_size=4"});
+    line({made, "h" + made, "c" + made}, "LSTM",
+         {steps, weight({1, 16, 4}), weight({1, 16, 4}), weight({1, 32})}, {"hidden_size=4"});
     return op("Transpose", {op("Squeeze", {made, constant("int64[1]", "1")})}, {"perm=[1,0,2]"});
   }
   std::string branch() {
     const std::string from = any();
     const std::string sum = op("ReduceSum", {from}, {"keepdims=0"});
     return op("If", {op("Greater", {sum, constant("float", "0")})},
-              {fmt::format("then_branch = t () => (float[2,3,4] p) {{ p = MatMul ({}, {}) }}", from, weight({4, 4})),
+              {fmt::format("then_branch = t () => (float[2,3,4] p) {{ p = MatMul ({}, {}) }}", from,
+                           weight({4, 4})),
                fmt::format("else_branch = e () => (float[2,3,4] q) {{ q = Tanh ({}) }}", from)});
   }
   std::string loop() {
@@ -167,8 +172,8 @@ class Writer {
     const std::string mean = constant("float[3]", "0,0,0");
     const std::string variance = constant("float[3]", "1,1,1");
     const std::string made = fresh();
-    line({made, "m" + made, "n" + made}, "BatchNormalization", {any(), weight({3}), weight({3}), mean, variance},
-         {"training_mode=1"});
+    line({made, "m" + made, "n" + made}, "BatchNormalization",
+         {any(), weight({3}), weight({3}), mean, variance}, {"training_mode=1"});
     return made;
   }
 

@@ -25,8 +25,8 @@ class Random {
 /// How ops come to processors: annotated (Sharded, Pipelined, Phased) or automatically.
 enum class Spread { One, Sharded, Pipelined, Phased, Auto, AutoPipelined, AutoPhased };
 
-/// Inputs x, z and wanted are float[2,3,4], ids are int64[2,3] in [0, 5), labels int64[2,3] in [-1, 4), where -1 does
-/// not count. Some may have no effect. The first output is `loss`.
+/// Inputs x, z and wanted are float[2,3,4], ids are int64[2,3] in [0, 5), labels int64[2,3] in [-1, 4), where
+/// -1 does not count. Some may have no effect. The first output is `loss`.
 struct RandomModel {
   std::string text;
   std::vector<std::string> weights;  ///< w0, w1, ...

@@ -1,5 +1,5 @@
-// Random models under random strategies train to the weights of one processor that sees the same micro-batches one
-// after the other, and both readers of the Program count the same peak of memory.
+// Random models under random strategies train to the weights of one processor that sees the same
+// micro-batches one after the other, and both readers of the Program count the same peak of memory.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -51,7 +51,8 @@ ir::Optimizer random_optimizer(Random& random, bool& combined) {
 
 void spread_out(Random& random, Spread spread, const RandomModel& model, Options& options) {
   const int parts = 2 + random.below(2);
-  if (spread == Spread::Sharded || spread == Spread::Pipelined) options.virtual_graph_mode = VirtualGraphMode::Manual;
+  if (spread == Spread::Sharded || spread == Spread::Pipelined)
+    options.virtual_graph_mode = VirtualGraphMode::Manual;
   if (spread == Spread::Auto || spread == Spread::AutoPipelined) {
     options.virtual_graph_mode = VirtualGraphMode::Auto;
     options.ipus = parts * options.replicas;
@@ -96,7 +97,8 @@ void place_tensors(Random& random, Options& options) {
 void ask_for_anchors(Random& random, const RandomModel& model, Options& options) {
   const auto any_kind = [&] { return Anchor{static_cast<AnchorReturn>(random.below(3))}; };
   if (random.one_in(3)) options.anchors[random.of(model.values)] = any_kind();
-  // Without accumulation a weight comes back updated, by one processor only once it has seen what all replicas have.
+  // Without accumulation a weight comes back updated, by one processor only once it has seen what all
+  // replicas have.
   const bool comparable = options.accumulation_factor > 1 || options.replicas == 1;
   if (random.one_in(4) && comparable) options.anchors[model.weights.back()] = any_kind();
   if (random.one_in(4)) options.anchors["Gradient___" + model.weights.back()] = any_kind();
@@ -130,7 +132,8 @@ Case random_case(unsigned seed) {
     strategy.overlap_io = static_cast<ir::ExchangeStrategy>(random.below(3));
   }
   if (random.one_in(5) && !strategy.pipelining) {
-    strategy.batch_serialization = {kSamples, strategy.io_tiles > 0 ? static_cast<IoMode>(random.below(3)) : IoMode::Compute};
+    strategy.batch_serialization = {
+        kSamples, strategy.io_tiles > 0 ? static_cast<IoMode>(random.below(3)) : IoMode::Compute};
   }
   strategy.reduction = static_cast<Reduction>(random.below(2));
   strategy.mean_strategy = static_cast<MeanStrategy>(random.below(2));
@@ -145,7 +148,8 @@ Case random_case(unsigned seed) {
 
 Tensor whole_numbers(std::int64_t first, std::mt19937& random) {
   Tensor tensor(ir::DataType::Int64, {kSamples, 3});
-  for (std::int64_t& value : tensor.values<std::int64_t>()) value = first + static_cast<std::int64_t>(random() % 5);
+  for (std::int64_t& value : tensor.values<std::int64_t>())
+    value = first + static_cast<std::int64_t>(random() % 5);
   return tensor;
 }
 
@@ -161,7 +165,8 @@ std::vector<Tensor> micro_batches(const std::string& input, const Case& made, st
     } else if (input == "ids" || input == "labels") {
       parts.push_back(whole_numbers(input == "ids" ? 0 : -1, random));
     } else {
-      parts.push_back(testing::random_tensor({.element = ir::DataType::Float, .dims = {kSamples, 3, 4}}, random));
+      parts.push_back(
+          testing::random_tensor({.element = ir::DataType::Float, .dims = {kSamples, 3, 4}}, random));
     }
   }
   return parts;
@@ -178,7 +183,8 @@ State train(const Case& made, const TrainingOptions& options, bool broadcast) {
   std::mt19937 random(7);
   for (int step = 0; step < 3; ++step) {
     std::map<std::string, std::vector<Tensor>> data;
-    for (const std::string name : {"x", "z", "wanted", "ids", "labels"}) data[name] = micro_batches(name, made, random);
+    for (const std::string name : {"x", "z", "wanted", "ids", "labels"})
+      data[name] = micro_batches(name, made, random);
     std::vector<Datum> inputs;
     for (const executor::HostTensor& input : session.inputs()) {
       std::vector<Tensor> parts;
@@ -202,7 +208,8 @@ State train(const Case& made, const TrainingOptions& options, bool broadcast) {
   }
   if (session.timeline() == nullptr) return state;
   for (std::size_t p = 0; p < session.timeline()->processors.size(); ++p) {
-    EXPECT_EQ(session.timeline()->processors[p].memory.peak_data, session.peak_bytes(static_cast<int>(p))) << p;
+    EXPECT_EQ(session.timeline()->processors[p].memory.peak_data, session.peak_bytes(static_cast<int>(p)))
+        << p;
   }
   return state;
 }
@@ -228,7 +235,8 @@ std::vector<double> returned(const Tensor& all, const Anchor& anchor, const Opti
   std::vector<double> values(anchor.returns == AnchorReturn::Sum ? static_cast<std::size_t>(size) : 0);
   for (std::int64_t row = 0; row < rows; ++row) {
     const bool is_due = (row / strategy.accumulation_factor + 1) % anchor.every == 0;
-    const bool is_kept = anchor.returns == AnchorReturn::All || (anchor.returns == AnchorReturn::EveryN && is_due) ||
+    const bool is_kept = anchor.returns == AnchorReturn::All ||
+                         (anchor.returns == AnchorReturn::EveryN && is_due) ||
                          (anchor.returns == AnchorReturn::Final && row + 1 == rows);
     for (std::int64_t i = 0; i < size; ++i) {
       if (is_kept) values.push_back(at(row * size + i));
@@ -273,10 +281,15 @@ void expect_the_same(const State& found, const State& expected, const Case& made
 // What no strategy can do, or a random model does not have.
 bool is_known(const std::string& refusal) {
   static const std::set<std::string> kKnown{
-      "cannot be copied between virtual graphs", "in a pipeline all stages that use a variable must be on one processor",
-      "can be streamed onto a single processor only when pipelining", "pipelining needs more than 1 processor",
-      "all phases that use a variable must be on", "does not depend on any weight", "the model has no tensor of this name",
-      "sharded over a group of replicas, another one is needed", "batchSerializationSettings.factor 2",
+      "cannot be copied between virtual graphs",
+      "in a pipeline all stages that use a variable must be on one processor",
+      "can be streamed onto a single processor only when pipelining",
+      "pipelining needs more than 1 processor",
+      "all phases that use a variable must be on",
+      "does not depend on any weight",
+      "the model has no tensor of this name",
+      "sharded over a group of replicas, another one is needed",
+      "batchSerializationSettings.factor 2",
       "how what 2 slices of a micro-batch make of it is put together"};
   return std::any_of(kKnown.begin(), kKnown.end(),
                      [&](const std::string& known) { return refusal.find(known) != std::string::npos; });

@@ -26,9 +26,7 @@ void with_replicas(Options& options, int replicas) {
   options.replicas = replicas;
 }
 
-void off_chip(LocationSettings& settings) {
-  settings.location.storage = ir::Storage::OffChip;
-}
+void off_chip(LocationSettings& settings) { settings.location.storage = ir::Storage::OffChip; }
 
 void shard(LocationSettings& settings) {
   settings.location.sharded = true;
@@ -93,16 +91,19 @@ const std::vector<std::vector<Choice>>& other_choices() {
           on_io_tiles(options.weights);
           options.io_tiles = 64;
         }}},
-      {{"", [](Options&) {}}, {"activations off chip", [](Options& options) { off_chip(options.activations); }}},
+      {{"", [](Options&) {}},
+       {"activations off chip", [](Options& options) { off_chip(options.activations); }}},
       {{"", [](Options&) {}},
        {"IO tiles", [](Options& options) { overlapped(options, ir::ExchangeStrategy::JustInTime); }},
        {"IO overlaps the inner loop",
         [](Options& options) { overlapped(options, ir::ExchangeStrategy::OverlapInnerLoop); }},
-       {"IO overlaps loops", [](Options& options) { overlapped(options, ir::ExchangeStrategy::OverlapLoops); }}},
+       {"IO overlaps loops",
+        [](Options& options) { overlapped(options, ir::ExchangeStrategy::OverlapLoops); }}},
       {{"", [](Options&) {}},
        {"batch in 2", [](Options& options) { serialized(options, IoMode::Compute); }},
        {"batch in 2 with IO", [](Options& options) { serialized(options, IoMode::Io); }},
-       {"batch in 2 with overlapped IO", [](Options& options) { serialized(options, IoMode::IoOverlapped); }}},
+       {"batch in 2 with overlapped IO",
+        [](Options& options) { serialized(options, IoMode::IoOverlapped); }}},
       {{"", [](Options&) {}},
        {"final", [](Options& options) { anchored(options, AnchorReturn::Final); }},
        {"sum", [](Options& options) { anchored(options, AnchorReturn::Sum); }},
@@ -112,7 +113,8 @@ const std::vector<std::vector<Choice>>& other_choices() {
        {"replica-and-ladder sync", [](Options& options) { options.sync = SyncPattern::ReplicaAndLadder; }}},
       {{"", [](Options&) {}},
        {"batch schedule", [](Options& options) { options.phases.schedule = PhaseSchedule::Batch; }},
-       {"clustered schedule", [](Options& options) { options.phases.schedule = PhaseSchedule::BatchClusteredIO; }},
+       {"clustered schedule",
+        [](Options& options) { options.phases.schedule = PhaseSchedule::BatchClusteredIO; }},
        {"on demand",
         [](Options& options) {
           options.phases.weights = PhaseIo::OnDemand;

@@ -1,5 +1,6 @@
-// Every legal pair of strategies on the models that Podium ships: the outputs of one processor, whatever the way.
-// The simulator's peak of memory is what the engine measures, byte for byte. As the engine fuses ops, sums change their order with the cut; without fusing, every bit is the same.
+// Every legal pair of strategies on the models that Podium ships: the outputs of one processor, whatever the
+// way. The simulator's peak of memory is what the engine measures, byte for byte. As the engine fuses ops,
+// sums change their order with the cut; without fusing, every bit is the same.
 #include "tests/strategies/strategies.h"
 
 #include <gmock/gmock.h>
@@ -36,12 +37,31 @@ const std::vector<TestModel>& test_models() {
       {"resnet18", {{"image", "32"}, {"classes", "10"}, {"batch", "2"}}},
       {"mobilenet-v2", {{"image", "32"}, {"classes", "10"}, {"batch", "2"}}},
       {"unet", {{"image", "16"}, {"depth", "2"}, {"channels", "4"}, {"batch", "2"}}},
-      {"bert", {{"layers", "2"}, {"hidden", "16"}, {"heads", "2"}, {"sequence", "4"}, {"vocabulary", "10"}, {"batch", "2"}}},
-      {"gpt2", {{"layers", "2"}, {"hidden", "16"}, {"heads", "2"}, {"sequence", "4"}, {"vocabulary", "10"}, {"batch", "2"}}},
+      {"bert",
+       {{"layers", "2"},
+        {"hidden", "16"},
+        {"heads", "2"},
+        {"sequence", "4"},
+        {"vocabulary", "10"},
+        {"batch", "2"}}},
+      {"gpt2",
+       {{"layers", "2"},
+        {"hidden", "16"},
+        {"heads", "2"},
+        {"sequence", "4"},
+        {"vocabulary", "10"},
+        {"batch", "2"}}},
       {"lstm", {{"hidden", "4"}, {"features", "3"}, {"sequence", "5"}, {"batch", "2"}}},
       {"early-exit", {{"batch", "2"}}},
       {"decoder-loop", {{"hidden", "8"}, {"vocabulary", "10"}, {"steps", "3"}, {"batch", "2"}}},
-      {"bert", {{"form", "primitive"}, {"layers", "1"}, {"hidden", "16"}, {"heads", "2"}, {"sequence", "4"}, {"vocabulary", "10"}, {"batch", "2"}}},
+      {"bert",
+       {{"form", "primitive"},
+        {"layers", "1"},
+        {"hidden", "16"},
+        {"heads", "2"},
+        {"sequence", "4"},
+        {"vocabulary", "10"},
+        {"batch", "2"}}},
   };
   return kModels;
 }
@@ -81,7 +101,8 @@ Reference make_reference(std::size_t model, bool fuse) {
       inputs.emplace_back(reference.data[i].back());
     }
     const auto results = session.run(inputs);
-    for (std::size_t i = 0; i < results.size(); ++i) reference.results[i].push_back(results[i].tensor.clone());
+    for (std::size_t i = 0; i < results.size(); ++i)
+      reference.results[i].push_back(results[i].tensor.clone());
   }
   return reference;
 }
@@ -94,7 +115,8 @@ const Reference& reference_of(std::size_t model, bool fuse) {
 }
 
 // What an anchor gives of the results of all micro-batches, [batch][replica] in order.
-std::vector<float> anchored(const std::vector<Tensor>& results, const Anchor& anchor, int batches, int replicas) {
+std::vector<float> anchored(const std::vector<Tensor>& results, const Anchor& anchor, int batches,
+                            int replicas) {
   std::vector<float> values;
   const auto append = [&](const Tensor& tensor) {
     const auto span = tensor.values<float>();
@@ -165,7 +187,8 @@ Result try_strategy(std::size_t model, Options options, bool fuse) {
     const std::int64_t clocked = session->timeline()->processors[p].memory.peak_data;
     const std::int64_t measured = session->peak_bytes(static_cast<int>(p));
     if (clocked == measured) continue;
-    return {Outcome::Wrong, fmt::format("ipu {} holds {} bytes, the simulator says {}", p, measured, clocked)};
+    return {Outcome::Wrong,
+            fmt::format("ipu {} holds {} bytes, the simulator says {}", p, measured, clocked)};
   }
   // A kernel adds up a slice of the batch in another order than the whole.
   const bool same_order = !fuse && options.batch_serialization.factor <= 1;

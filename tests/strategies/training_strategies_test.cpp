@@ -1,5 +1,5 @@
-// Every legal pair of strategies trains the models that Podium ships to the same weights: those of one processor that
-// sees the same micro-batches one after the other.
+// Every legal pair of strategies trains the models that Podium ships to the same weights: those of one
+// processor that sees the same micro-batches one after the other.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,8 +26,20 @@ const std::vector<TestModel>& test_models() {
   static const std::vector<TestModel> kModels{
       {"mnist-mlp", {{"batch", "4"}}},
       {"mnist-cnn", {{"batch", "2"}}},
-      {"bert", {{"layers", "1"}, {"hidden", "8"}, {"heads", "2"}, {"sequence", "4"}, {"vocabulary", "10"}, {"batch", "2"}}},
-      {"gpt2", {{"layers", "1"}, {"hidden", "8"}, {"heads", "2"}, {"sequence", "4"}, {"vocabulary", "10"}, {"batch", "2"}}},
+      {"bert",
+       {{"layers", "1"},
+        {"hidden", "8"},
+        {"heads", "2"},
+        {"sequence", "4"},
+        {"vocabulary", "10"},
+        {"batch", "2"}}},
+      {"gpt2",
+       {{"layers", "1"},
+        {"hidden", "8"},
+        {"heads", "2"},
+        {"sequence", "4"},
+        {"vocabulary", "10"},
+        {"batch", "2"}}},
       {"unet", {{"image", "8"}, {"depth", "2"}, {"channels", "2"}, {"batch", "2"}}},
   };
   return kModels;
@@ -86,8 +98,8 @@ void shard(LocationSettings& settings) {
 }
 
 void with_sgd(Setting& setting, ir::SgdState state) {
-  setting.optimizer =
-      ir::make_optimizer(ir::OptimizerKind::Sgd, {{"learningRate", {0.05}}, {"momentum", {0.9}}, {"weightDecay", {0.01}}});
+  setting.optimizer = ir::make_optimizer(
+      ir::OptimizerKind::Sgd, {{"learningRate", {0.05}}, {"momentum", {0.9}}, {"weightDecay", {0.01}}});
   setting.optimizer.sgd_state = state;
 }
 
@@ -137,14 +149,18 @@ const std::vector<std::vector<Choice>> kGroups{
       }}},
     {{"accumulators off chip", [](Setting& setting) { off_chip(setting.options.accumulators); }}},
     {{"recomputed", [](Setting& setting) { setting.options.recomputation = Recomputation::Standard; }},
-     {"all recomputed", [](Setting& setting) { setting.options.recomputation = Recomputation::RecomputeAll; }},
+     {"all recomputed",
+      [](Setting& setting) { setting.options.recomputation = Recomputation::RecomputeAll; }},
      {"norms recomputed", [](Setting& setting) { setting.options.recomputation = Recomputation::NormOnly; }},
-     {"stages recomputed", [](Setting& setting) { setting.options.recomputation = Recomputation::Pipeline; }}},
+     {"stages recomputed",
+      [](Setting& setting) { setting.options.recomputation = Recomputation::Pipeline; }}},
     {{"activations off chip", [](Setting& setting) { off_chip(setting.options.activations); }}},
     {{"2 slices", [](Setting& setting) { in_slices(setting, IoMode::Compute); }},
      {"2 slices overlap", [](Setting& setting) { in_slices(setting, IoMode::IoOverlapped); }}},
-    {{"loads on demand", [](Setting& setting) { with_phase_io(setting, PhaseIo::OnDemand, PhaseSchedule::Batch); }},
-     {"loads ahead", [](Setting& setting) { with_phase_io(setting, PhaseIo::Preload, PhaseSchedule::BatchClusteredIO); }}},
+    {{"loads on demand",
+      [](Setting& setting) { with_phase_io(setting, PhaseIo::OnDemand, PhaseSchedule::Batch); }},
+     {"loads ahead",
+      [](Setting& setting) { with_phase_io(setting, PhaseIo::Preload, PhaseSchedule::BatchClusteredIO); }}},
     {{"IO tiles", [](Setting& setting) { setting.options.io_tiles = 64; }},
      {"IO overlaps the inner loop",
       [](Setting& setting) {
@@ -157,7 +173,8 @@ const std::vector<std::vector<Choice>> kGroups{
         setting.options.overlap_io = ir::ExchangeStrategy::OverlapLoops;
       }}},
     {{"single-pipeline sync", [](Setting& setting) { setting.options.sync = SyncPattern::SinglePipeline; }},
-     {"replica-and-ladder sync", [](Setting& setting) { setting.options.sync = SyncPattern::ReplicaAndLadder; }}},
+     {"replica-and-ladder sync",
+      [](Setting& setting) { setting.options.sync = SyncPattern::ReplicaAndLadder; }}},
 };
 
 // Copies share their weights.
@@ -183,15 +200,16 @@ State train(std::size_t model, const Setting& setting) {
   options.loss = "loss";
   options.optimizer = setting.optimizer;
   TrainingSession session(load(model), options);
-  const auto count = static_cast<std::size_t>(setting.options.batches_per_step * setting.options.accumulation_factor *
-                                              setting.options.replicas);
+  const auto count = static_cast<std::size_t>(setting.options.batches_per_step *
+                                              setting.options.accumulation_factor * setting.options.replicas);
   State state;
   std::mt19937 random(7);
   for (int step = 0; step < 2; ++step) {
     std::vector<Datum> inputs;
     for (const executor::HostTensor& input : session.inputs()) {
       std::vector<Tensor> parts;
-      for (std::size_t i = 0; i < count; ++i) parts.push_back(testing::random_tensor(whole_type(input), random));
+      for (std::size_t i = 0; i < count; ++i)
+        parts.push_back(testing::random_tensor(whole_type(input), random));
       inputs.emplace_back(count == 1 ? parts[0] : testing::joined(parts, count));
     }
     const auto results = session.run(inputs);
@@ -244,7 +262,8 @@ void expect_right(std::size_t model, const std::string& name, const Setting& set
   try {
     found = train(model, setting);
   } catch (const Error& error) {
-    ++(why_illegal(setting.options) ? counts.illegal : counts.refused[test_models()[model].name + ": " + error.what()]);
+    ++(why_illegal(setting.options) ? counts.illegal
+                                    : counts.refused[test_models()[model].name + ": " + error.what()]);
     return;
   } catch (const std::exception& error) {
     ADD_FAILURE() << where << ": " << error.what();

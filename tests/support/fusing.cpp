@@ -15,7 +15,8 @@ using ir::ValueId;
 Tensor random_floats(ir::Dims dims, int seed) {
   Tensor tensor(ir::DataType::Float, std::move(dims));
   std::mt19937 generator(static_cast<unsigned>(seed));
-  for (float& value : tensor.values<float>()) value = static_cast<float>(generator() >> 8) / 8388608.0F - 1.0F;
+  for (float& value : tensor.values<float>())
+    value = static_cast<float>(generator() >> 8) / 8388608.0F - 1.0F;
   return tensor;
 }
 
@@ -55,7 +56,8 @@ void expect_same_when_fused(const ir::Graph& graph, double tolerance) {
 }
 
 ValueId Sketch::input(ir::Dims dims) {
-  return builder.input(fmt::format("x{}", graph.inputs.size()), ir::Type::tensor(ir::DataType::Float, std::move(dims)));
+  return builder.input(fmt::format("x{}", graph.inputs.size()),
+                       ir::Type::tensor(ir::DataType::Float, std::move(dims)));
 }
 
 ValueId Sketch::weight(ir::Dims dims, float limit) {
@@ -65,6 +67,8 @@ ValueId Sketch::weight(ir::Dims dims, float limit) {
   return graph.add_constant(fmt::format("w{}", seed), std::move(tensor));
 }
 
-ValueId Sketch::number(float value) { return graph.add_constant(fmt::format("{}", value), Tensor::scalar(value)); }
+ValueId Sketch::number(float value) {
+  return graph.add_constant(fmt::format("{}", value), Tensor::scalar(value));
+}
 
 }  // namespace podium::testing

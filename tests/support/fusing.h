@@ -32,10 +32,13 @@ struct Sketch {
   /// Uniform in [-limit, limit).
   ir::ValueId weight(ir::Dims dims, float limit = 1.0F);
   ir::ValueId number(float value);
-  ir::ValueId op(std::string_view type, std::vector<ir::ValueId> inputs, std::vector<ir::Attribute> attributes = {}) {
+  ir::ValueId op(std::string_view type, std::vector<ir::ValueId> inputs,
+                 std::vector<ir::Attribute> attributes = {}) {
     return builder.op(type, std::move(inputs), std::move(attributes));
   }
-  ir::ValueId ints(std::vector<std::int64_t> values) { return builder.constant(ir::Tensor::ints(values), "ints"); }
+  ir::ValueId ints(std::vector<std::int64_t> values) {
+    return builder.constant(ir::Tensor::ints(values), "ints");
+  }
   void output(ir::ValueId value) { builder.output(value); }
 
  private:

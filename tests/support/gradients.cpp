@@ -53,7 +53,8 @@ void note_op(const ir::Op& op, const std::vector<bool>& depends) {
   }
   for (const ir::Attribute& attribute : op.attributes) {
     const ir::AttributeSpec* spec = op.spec->find_attribute(attribute.name);
-    const bool is_default = spec != nullptr && spec->fallback && to_string(*spec->fallback) == to_string(attribute.value);
+    const bool is_default =
+        spec != nullptr && spec->fallback && to_string(*spec->fallback) == to_string(attribute.value);
     if (!is_default) row.attributes.insert(attribute.name);
   }
 }

@@ -23,8 +23,8 @@ ir::Tensor numbers(ir::Dims dims, double phase = 0);
 /// The gradients of the weighted sum of the first output with respect to the double inputs.
 Tensors gradients(const std::string& text, const Tensors& inputs);
 
-/// What derivatives have been compared with differences so far: per row of the table of ops, the inputs with respect to
-/// which, and the attributes that were not left at their defaults.
+/// What derivatives have been compared with differences so far: per row of the table of ops, the inputs with
+/// respect to which, and the attributes that were not left at their defaults.
 struct CheckedRow {
   std::set<std::size_t> inputs;
   std::set<std::string> attributes;

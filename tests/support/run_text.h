@@ -9,9 +9,11 @@
 
 namespace podium::testing {
 
-/// `body` is the text of the graph: `agraph (float[N] x) => (float[N] y) { y = Relu(x) }`; the model around it
-/// imports ai.onnx at `opset`, ai.onnx.ml 5 and com.microsoft 1. Inputs are in graph order and bind symbolic dimensions.
-std::vector<ir::Datum> run_text(const std::string& body, const std::vector<ir::Datum>& inputs, int opset = 28);
+/// `body` is the text of the graph: `agraph (float[N] x) => (float[N] y) { y = Relu(x) }`; the model around
+/// it imports ai.onnx at `opset`, ai.onnx.ml 5 and com.microsoft 1. Inputs are in graph order and bind
+/// symbolic dimensions.
+std::vector<ir::Datum> run_text(const std::string& body, const std::vector<ir::Datum>& inputs,
+                                int opset = 28);
 
 /// Runs a graph that a Builder made: for what text cannot say, such as an input left out.
 std::vector<ir::Datum> run_graph(ir::Graph graph, const std::vector<ir::Datum>& inputs);

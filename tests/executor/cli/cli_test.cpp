@@ -302,7 +302,8 @@ TEST(Info, DescribesAModelWhoseRanksOnlyDataDecides) {
 TEST(Info, ListsEveryOpWithItsTypes) {
   const ProgramResult result = run_program("podium info --ops-supported");
   EXPECT_EQ(result.status, 0);
-  for (const char* word : {"Conv ", "TreeEnsemble ", "float8e4m3fn", "no: its output is not a floating point number"}) {
+  for (const char* word :
+       {"Conv ", "TreeEnsemble ", "float8e4m3fn", "no: its output is not a floating point number"}) {
     EXPECT_NE(result.out.find(word), std::string::npos) << word;
   }
 }
@@ -319,7 +320,8 @@ TEST(Info, CountsOpsWithADerivativeAndSaysWhyOthersHaveNone) {
     EXPECT_NE(group["why"], "");
   }
   EXPECT_EQ(with + without, all);
-  EXPECT_THAT(result.out, EndsWith(fmt::format("derivatives: {} ops have one, {} have none\n", with, without)));
+  EXPECT_THAT(result.out,
+              EndsWith(fmt::format("derivatives: {} ops have one, {} have none\n", with, without)));
   EXPECT_THAT(result.out, HasSubstr(": its output is not a floating point number: "));
   EXPECT_THAT(result.out, HasSubstr("inputs taken as given: Dropout.ratio, "));
   EXPECT_GT(with, 150U);

@@ -28,7 +28,8 @@ void expect_gradients(const Case& of) {
   Tensors inputs{numbers({2, 4, 3, 3}), numbers({2, 2, 4, 3}, 1), numbers({2, 2, 4, 2}, 2)};
   std::string declared = "double[] q, double[] k, double[] v";
   std::string names = "q, k, v";
-  const auto add = [&](bool is_there, const std::string& name, const std::string& type, const ir::Tensor& value) {
+  const auto add = [&](bool is_there, const std::string& name, const std::string& type,
+                       const ir::Tensor& value) {
     names += is_there ? ", " + name : ", ";
     if (!is_there) return;
     declared += ", " + type + "[] " + name;
@@ -39,16 +40,17 @@ void expect_gradients(const Case& of) {
   add(of.past, "pk", "double", numbers({2, 2, 2, 3}, 3));
   add(of.past, "pv", "double", numbers({2, 2, 2, 2}, 4));
   add(of.lengths, "l", "int64", tensor<std::int64_t>({2}, {3, 4}));
-  expect_gradients_of_differences("g (" + declared + ") => (double[] out) { a, b, c, d = Attention <" + of.attributes + "> (" +
-                                      names + ") y = Identity (a) k1 = Mul (b, b) k2 = Mul (c, c) w = Mul (d, d) out = Identity (" +
-                                      of.result + ") }",
-                                  inputs);
+  expect_gradients_of_differences(
+      "g (" + declared + ") => (double[] out) { a, b, c, d = Attention <" + of.attributes + "> (" + names +
+          ") y = Identity (a) k1 = Mul (b, b) k2 = Mul (c, c) w = Mul (d, d) out = Identity (" + of.result +
+          ") }",
+      inputs);
 }
 
 TEST(GradientsOfAttention, WithItsAttributes) {
   for (const char* attributes :
-       {"is_causal = 0", "is_causal = 1", "scale = 0.7", "softcap = 1.5", "left_window_size = 1", "right_window_size = 0",
-        "is_causal = 1, left_window_size = 0, softcap = 2.0"}) {
+       {"is_causal = 0", "is_causal = 1", "scale = 0.7", "softcap = 1.5", "left_window_size = 1",
+        "right_window_size = 0", "is_causal = 1, left_window_size = 0, softcap = 2.0"}) {
     expect_gradients({.attributes = attributes});
   }
 }
@@ -57,7 +59,8 @@ TEST(GradientsOfAttention, WithMasks) {
   expect_gradients({.mask = numbers({3, 4}, 5)});
   expect_gradients({.mask = numbers({2, 1, 3, 4}, 5)});
   expect_gradients({.attributes = "is_causal = 1", .mask = numbers({4, 3, 2}, 5)});
-  expect_gradients({.mask = tensor<bool>({3, 4}, {true, false, true, true, false, false, false, false, true, true, true, false})});
+  expect_gradients({.mask = tensor<bool>({3, 4}, {true, false, true, true, false, false, false, false, true,
+                                                  true, true, false})});
   expect_gradients({.mask = tensor<bool>({1, 3}, {true, false, true})});
 }
 
@@ -72,7 +75,9 @@ TEST(GradientsOfAttention, OfItsOtherOutputs) {
   expect_gradients({.past = true, .result = "k1"});
   expect_gradients({.past = true, .result = "k2"});
   for (const int mode : {0, 1, 2, 3}) {
-    expect_gradients({.attributes = fmt::format("softcap = 1.5, qk_matmul_output_mode = {}", mode), .mask = numbers({3, 4}, 5), .result = "w"});
+    expect_gradients({.attributes = fmt::format("softcap = 1.5, qk_matmul_output_mode = {}", mode),
+                      .mask = numbers({3, 4}, 5),
+                      .result = "w"});
   }
 }
 
@@ -82,27 +87,30 @@ TEST(GradientsOfAttention, OfFlatTensors) {
       {numbers({2, 3, 12}), numbers({2, 4, 6}, 1), numbers({2, 4, 4}, 2)});
 }
 
-// Two heads of Q share one of K and V. A captured matrix is added to the scores, where one is hidden; a captured number
-// scales the probabilities.
+// Two heads of Q share one of K and V. A captured matrix is added to the scores, where one is hidden; a
+// captured number scales the probabilities.
 TEST(GradientsOfFlexAttention, OfWhatItsBodiesCapture) {
   expect_gradients_of_differences(
       "g (double[A,B,C,D] q, double[A,E,F,D] k, double[A,E,F,G] v, double[C,F] b, double s, bool[C,F] h) => (double[A,B,C,G] y) {"
       " y = ai.onnx.preview.FlexAttention <scale = 0.3, score_mod = m (double[A,B,C,F] i) => (double[A,B,C,F] o) {"
       " w = Mul (i, i) u = Add (w, b) z = Constant <value = double {0.0}> () n = Log (z) o = Where (h, u, n) },"
       " prob_mod = p (double[A,B,C,F] i) => (double[A,B,C,F] o) { o = Mul (i, s) }> (q, k, v) }",
-      {numbers({2, 2, 3, 2}), numbers({2, 1, 4, 2}, 1), numbers({2, 1, 4, 3}, 2), numbers({3, 4}, 3), numbers({}, 4),
+      {numbers({2, 2, 3, 2}), numbers({2, 1, 4, 2}, 1), numbers({2, 1, 4, 3}, 2), numbers({3, 4}, 3),
+       numbers({}, 4),
        tensor<bool>({3, 4}, {true, true, false, true, true, true, true, true, false, false, false, true})});
 }
 
 TEST(GradientsOfRotaryEmbedding, WithItsAttributes) {
   const ir::Tensor places = tensor<std::int64_t>({2, 3}, {0, 1, 2, 3, 1, 0});
-  for (const char* attributes : {"interleaved = 0", "interleaved = 1", "rotary_embedding_dim = 4", "interleaved = 1, rotary_embedding_dim = 2"}) {
+  for (const char* attributes : {"interleaved = 0", "interleaved = 1", "rotary_embedding_dim = 4",
+                                 "interleaved = 1, rotary_embedding_dim = 2"}) {
     const std::string op = std::string(" y = RotaryEmbedding <num_heads = 2, ") + attributes + "> (x, c, s";
     for (const ir::Dims& x : {ir::Dims{2, 2, 3, 6}, ir::Dims{2, 3, 12}}) {
       expect_gradients_of_differences("g (double[] x, double[] c, double[] s) => (double[] y) {" + op + ") }",
                                       {numbers(x), numbers({2, 3, 3}, 1), numbers({2, 3, 3}, 2)});
-      expect_gradients_of_differences("g (double[] x, double[] c, double[] s, int64[] p) => (double[] y) {" + op + ", p) }",
-                                      {numbers(x), numbers({4, 3}, 1), numbers({4, 3}, 2), places});
+      expect_gradients_of_differences(
+          "g (double[] x, double[] c, double[] s, int64[] p) => (double[] y) {" + op + ", p) }",
+          {numbers(x), numbers({4, 3}, 1), numbers({4, 3}, 2), places});
     }
   }
 }
@@ -127,10 +135,13 @@ TEST(GradientsOfLinearAttention, WithEveryRule) {
         add(decays, "d", narrow ? numbers({2, 3, 2}, 4) : numbers({2, 3, 4}, 4));
         add(corrects, "b", narrow ? numbers({2, 3, 1}, 5) : numbers({2, 3, 2}, 5));
         add(corrects && !narrow, "e", numbers({2, 3, 4}, 6));
-        expect_gradients_of_differences("g (" + declared + ") => (double[] y) { o, p = LinearAttention <q_num_heads = 4, kv_num_heads = 2,"
-                                        " update_rule = \"" + rule + "\"" + (narrow ? ", scale = 0.7" : "") + "> (" + names +
-                                            ") r = ReduceMean <keepdims = 0> (p) y = Mul (o, r) }",
-                                        inputs);
+        expect_gradients_of_differences(
+            "g (" + declared +
+                ") => (double[] y) { o, p = LinearAttention <q_num_heads = 4, kv_num_heads = 2,"
+                " update_rule = \"" +
+                rule + "\"" + (narrow ? ", scale = 0.7" : "") + "> (" + names +
+                ") r = ReduceMean <keepdims = 0> (p) y = Mul (o, r) }",
+            inputs);
       }
     }
   }

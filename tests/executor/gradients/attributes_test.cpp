@@ -15,10 +15,11 @@ using testing::tensor;
 TEST(Gradients, OfRunningStatistics) {
   const std::string op = " = BatchNormalization <training_mode = 1, momentum = 0.7> (x, s, b, m, v) ";
   // Alone, and where something flows through what is normalised, too.
-  for (const char* end : {"y = Mul (q, q) }", "e = Exp (n) k = ReduceSum <keepdims = 0> (e) y = Mul (q, k) }"}) {
+  for (const char* end :
+       {"y = Mul (q, q) }", "e = Exp (n) k = ReduceSum <keepdims = 0> (e) y = Mul (q, k) }"}) {
     expect_gradients_of_differences(
-        "g (double[N,C,H] x, double[D] s, double[D] b, double[D] m, double[D] v) => (double[] y) { n, rm, rv" + op +
-            "q = Mul (rm, rv) " + end,
+        "g (double[N,C,H] x, double[D] s, double[D] b, double[D] m, double[D] v) => (double[] y) { n, rm, rv" +
+            op + "q = Mul (rm, rv) " + end,
         {numbers({3, 2, 4}), numbers({2}, 1), numbers({2}, 2), numbers({2}, 3), numbers({2}, 4)});
   }
 }
@@ -30,24 +31,27 @@ TEST(Gradients, OfNormalisationsWhoseEpsilonCounts) {
 }
 
 TEST(Gradients, OfReductionsOverNoAxes) {
-  for (const char* op : {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2",
-                         "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"}) {
-    expect_gradients_of_differences("g (double[A,B] x) => (double[] y) { a = Constant <value = int64[0] {}> () y = " +
-                                        std::string(op) + " <noop_with_empty_axes = 1> (x, a) }",
-                                    {numbers({2, 3})});
+  for (const char* op : {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1",
+                         "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"}) {
+    expect_gradients_of_differences(
+        "g (double[A,B] x) => (double[] y) { a = Constant <value = int64[0] {}> () y = " + std::string(op) +
+            " <noop_with_empty_axes = 1> (x, a) }",
+        {numbers({2, 3})});
   }
 }
 
 TEST(Gradients, OfReductionsOverAxesThatAreFed) {
-  for (const char* op : {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceL2", "ReduceLogSum",
-                         "ReduceLogSumExp", "ReduceSumSquare"}) {
+  for (const char* op : {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceL2",
+                         "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"}) {
     for (const int keepdims : {0, 1}) {
       const std::string attributes = " <keepdims = " + std::to_string(keepdims) + "> ";
-      const std::string flat = "m = Constant <value_ints = [-1]> () w = Reshape (r, m) q = Mul (w, w) k = ReduceSum <keepdims = 0> (q)";
-      expect_gradients_of_differences("g (double[A,B,C] x, int64[D] a) => (double[] y) { r = " + std::string(op) + attributes +
-                                          "(x, a) " + flat + " y = Exp (k) }",
-                                      {testing::tensor<double>({2, 3, 2}, {.1, .2, .15, .3, .05, .25, .12, .22, .17, .08, .27, .02}),
-                                       tensor<std::int64_t>({2}, {-1, 0})});
+      const std::string flat =
+          "m = Constant <value_ints = [-1]> () w = Reshape (r, m) q = Mul (w, w) k = ReduceSum <keepdims = 0> (q)";
+      expect_gradients_of_differences(
+          "g (double[A,B,C] x, int64[D] a) => (double[] y) { r = " + std::string(op) + attributes +
+              "(x, a) " + flat + " y = Exp (k) }",
+          {testing::tensor<double>({2, 3, 2}, {.1, .2, .15, .3, .05, .25, .12, .22, .17, .08, .27, .02}),
+           tensor<std::int64_t>({2}, {-1, 0})});
     }
   }
 }
@@ -80,8 +84,8 @@ TEST(Gradients, OfTheLargestInNoOrder) {
 }
 
 TEST(Gradients, OfSmallFunctionsWithParameters) {
-  expect_gradients_of_differences("g (double[N] x) => (double[N] y) { y = com.microsoft.QuickGelu <alpha = 0.6> (x) }",
-                                  {numbers({4})});
+  expect_gradients_of_differences(
+      "g (double[N] x) => (double[N] y) { y = com.microsoft.QuickGelu <alpha = 0.6> (x) }", {numbers({4})});
   expect_gradients_of_differences(
       "g (double[A,B,C,D] x) => (double[] y) { y = SpaceToDepth <blocksize = 2, mode = \"CRD\"> (x) }",
       {numbers({1, 2, 4, 2})});
@@ -92,12 +96,14 @@ TEST(Gradients, OfElementsThatAreThereOnce) {
   // Equal elements: the first takes all, where differences see no smooth function.
   const auto found = testing::gradients("g (double[A,B] x) => (double[] y) { y = Unique (x) }", {x});
   using testing::weight;
-  EXPECT_THAT(testing::values<double>(found[0]), ::testing::ElementsAre(weight(2), weight(0), weight(1), 0, 0, 0));
+  EXPECT_THAT(testing::values<double>(found[0]),
+              ::testing::ElementsAre(weight(2), weight(0), weight(1), 0, 0, 0));
   for (const char* attributes : {"sorted = 1", "sorted = 0", "axis = 0", "axis = 1, sorted = 0"}) {
-    expect_gradients_of_differences("g (double[A,B] x) => (double[] y) { u, i, j, c = Unique <" + std::string(attributes) +
-                                        "> (x) t = Mul (u, u) m = Constant <value_ints = [-1]> () f = Reshape (t, m)"
-                                        " s = ReduceSum <keepdims = 0> (f) y = Exp (s) }",
-                                    {tensor<double>({2, 3}, {.3, .1, .2, .15, .05, .25})});
+    expect_gradients_of_differences(
+        "g (double[A,B] x) => (double[] y) { u, i, j, c = Unique <" + std::string(attributes) +
+            "> (x) t = Mul (u, u) m = Constant <value_ints = [-1]> () f = Reshape (t, m)"
+            " s = ReduceSum <keepdims = 0> (f) y = Exp (s) }",
+        {tensor<double>({2, 3}, {.3, .1, .2, .15, .05, .25})});
   }
 }
 
@@ -111,16 +117,18 @@ TEST(Gradients, OfLossesByTheWeightsOfClasses) {
   const ir::Tensor target = tensor<std::int64_t>({3, 2}, {0, 3, 1, -1, 2, 2});
   for (const char* reduction : {"none", "sum", "mean"}) {
     for (const char* op : {"NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"}) {
-      expect_gradients_of_differences("g (double[N,C,D] x, int64[N,D] t, double[C] w) => (double[] y) { y = " + std::string(op) +
-                                          " <reduction = \"" + reduction + "\", ignore_index = -1> (x, t, w) }",
-                                      {numbers({3, 4, 2}), target, numbers({4}, 1)});
+      expect_gradients_of_differences(
+          "g (double[N,C,D] x, int64[N,D] t, double[C] w) => (double[] y) { y = " + std::string(op) +
+              " <reduction = \"" + reduction + "\", ignore_index = -1> (x, t, w) }",
+          {numbers({3, 4, 2}), target, numbers({4}, 1)});
     }
   }
 }
 
 TEST(Gradients, OfLimitsThatCross) {
-  expect_gradients_of_differences("g (double[N] x, double l, double h) => (double[N] y) { y = Clip (x, l, h) }",
-                                  {tensor<double>({3}, {-4, 0.3, 5}), tensor<double>({}, {2}), tensor<double>({}, {1})});
+  expect_gradients_of_differences(
+      "g (double[N] x, double l, double h) => (double[N] y) { y = Clip (x, l, h) }",
+      {tensor<double>({3}, {-4, 0.3, 5}), tensor<double>({}, {2}), tensor<double>({}, {1})});
 }
 
 TEST(Gradients, OfScatteredFactorsThatAreZero) {
@@ -143,27 +151,35 @@ TEST(Gradients, OfScatteredExtremesAreSharedByEqualOnes) {
 }
 
 TEST(Gradients, OfUpdatesOfWeights) {
-  const std::string inputs = "(double r, int64 t, double[A] x, double[B] z, double[A] g, double[B] h, double[A] v, double[B] w";
+  const std::string inputs =
+      "(double r, int64 t, double[A] x, double[B] z, double[A] g, double[B] h, double[A] v, double[B] w";
   const auto data = [](std::int64_t count) {
-    return testing::Tensors{tensor<double>({}, {0.3}), ir::Tensor::scalar(count), numbers({2}), numbers({3}, 1), numbers({2}, 2),
-                            numbers({3}, 3), numbers({2}, 4), numbers({3}, 5)};
+    return testing::Tensors{
+        tensor<double>({}, {0.3}), ir::Tensor::scalar(count), numbers({2}),    numbers({3}, 1),
+        numbers({2}, 2),           numbers({3}, 3),           numbers({2}, 4), numbers({3}, 5)};
   };
-  const std::string sums = " p = ReduceSum <keepdims = 0> (y1) q = ReduceSum <keepdims = 0> (s0) k = Mul (p, q) y = Mul (y0, k) }";
+  const std::string sums =
+      " p = ReduceSum <keepdims = 0> (y1) q = ReduceSum <keepdims = 0> (s0) k = Mul (p, q) y = Mul (y0, k) }";
   for (const std::int64_t count : {0, 3}) {
-    for (const char* rule : {"Adagrad <decay_factor = 0.1, norm_coefficient = 0.2>",
-                             "Momentum <alpha = 0.9, beta = 0.8, mode = \"standard\", norm_coefficient = 0.1>",
-                             "Momentum <alpha = 0.9, beta = 0.8, mode = \"nesterov\", norm_coefficient = 0.1>"}) {
-      expect_gradients_of_differences("g " + inputs + ") => (double[A] y) { y0, y1, s0, s1 = ai.onnx.preview.training." + rule +
-                                          " (r, t, x, z, g, h, v, w)" + sums,
+    for (const char* rule :
+         {"Adagrad <decay_factor = 0.1, norm_coefficient = 0.2>",
+          "Momentum <alpha = 0.9, beta = 0.8, mode = \"standard\", norm_coefficient = 0.1>",
+          "Momentum <alpha = 0.9, beta = 0.8, mode = \"nesterov\", norm_coefficient = 0.1>"}) {
+      expect_gradients_of_differences("g " + inputs +
+                                          ") => (double[A] y) { y0, y1, s0, s1 = ai.onnx.preview.training." +
+                                          rule + " (r, t, x, z, g, h, v, w)" + sums,
                                       data(count));
     }
     testing::Tensors more = data(count);
     more.emplace_back(numbers({2}, 6));
     more.emplace_back(numbers({3}, 7));
-    expect_gradients_of_differences("g " + inputs + ", double[A] e, double[B] f) => (double[A] y) { y0, y1, s0, s1, e0, e1 = "
-                                    "ai.onnx.preview.training.Adam <norm_coefficient = 0.1, norm_coefficient_post = 0.05> "
-                                    "(r, t, x, z, g, h, v, w, e, f)" + sums,
-                                    more);
+    expect_gradients_of_differences(
+        "g " + inputs +
+            ", double[A] e, double[B] f) => (double[A] y) { y0, y1, s0, s1, e0, e1 = "
+            "ai.onnx.preview.training.Adam <norm_coefficient = 0.1, norm_coefficient_post = 0.05> "
+            "(r, t, x, z, g, h, v, w, e, f)" +
+            sums,
+        more);
   }
 }
 

@@ -46,7 +46,8 @@ std::vector<bool> read_as_floats_only(const ir::Graph& graph) {
   std::vector<bool> only(graph.values.size(), false);
   for (const ir::Op& op : graph.ops) {
     for (std::size_t i = 0; i < op.formal_inputs(); ++i) {
-      if (op.inputs[i].valid() && !takes_double(*op.spec, i)) only[static_cast<std::size_t>(op.inputs[i].index)] = true;
+      if (op.inputs[i].valid() && !takes_double(*op.spec, i))
+        only[static_cast<std::size_t>(op.inputs[i].index)] = true;
     }
   }
   return only;
@@ -55,10 +56,12 @@ std::vector<bool> read_as_floats_only(const ir::Graph& graph) {
 // What an attribute says in floats, or does not say.
 void give_double_value(ir::Op& op) {
   const auto set = [&](ir::Tensor floats) { set_attribute(op, "value", in_double(floats)); };
-  if (op.is("ConstantOfShape") && find_attribute(op, "value") == nullptr) set(ir::Tensor::of<float>({1}, std::vector<float>{0}));
+  if (op.is("ConstantOfShape") && find_attribute(op, "value") == nullptr)
+    set(ir::Tensor::of<float>({1}, std::vector<float>{0}));
   if (!op.is("Constant")) return;
   if (const auto* number = attribute_if<float>(op, "value_float")) set(ir::Tensor::scalar(*number));
-  if (const auto* list = attribute_if<ir::FloatList>(op, "value_floats")) set(ir::Tensor::of<float>({std::ssize(*list)}, *list));
+  if (const auto* list = attribute_if<ir::FloatList>(op, "value_floats"))
+    set(ir::Tensor::of<float>({std::ssize(*list)}, *list));
   remove_attribute(op, "value_float");
   remove_attribute(op, "value_floats");
 }
@@ -69,7 +72,8 @@ void convert_attributes(ir::Op& op) {
     if (auto* tensor = std::get_if<ir::Tensor>(&attribute.value)) *tensor = in_double(*tensor);
     if (auto* type = std::get_if<ir::Type>(&attribute.value)) *type = in_double(*type);
     auto* number = std::get_if<std::int64_t>(&attribute.value);
-    const bool names_type = attribute.name == "to" || attribute.name == "dtype" || attribute.name == "output_dtype";
+    const bool names_type =
+        attribute.name == "to" || attribute.name == "dtype" || attribute.name == "output_dtype";
     if (number != nullptr && names_type && *number == static_cast<std::int64_t>(DataType::Float)) {
       *number = static_cast<std::int64_t>(DataType::Double);
     }

@@ -47,10 +47,12 @@ struct Compared {
   bool is_smooth = true;     // differences of other steps agree
 };
 
-// One case: the sum of its outputs' elements, each with a weight of its own, is differentiated by its double inputs.
+// One case: the sum of its outputs' elements, each with a weight of its own, is differentiated by its double
+// inputs.
 class Case {
  public:
-  Case(CaseInDouble of, double step) : step_(step), inputs_(std::move(of.inputs)), model_(std::move(of.model)) {}
+  Case(CaseInDouble of, double step)
+      : step_(step), inputs_(std::move(of.inputs)), model_(std::move(of.model)) {}
 
   // Inputs that are no doubles become constants, as far as they are tensors.
   void fix_other_inputs() {
@@ -80,7 +82,8 @@ class Case {
     if (!std::isfinite(found[0].to_number())) return {.skipped = "no finite result", .is_smooth = false};
     Compared result;
     for (std::size_t i = 0; i < variables_.size(); ++i) {
-      for (int direction = 0; direction < 2; ++direction) compare_along(session, variables_[i], found[i + 1], direction, result);
+      for (int direction = 0; direction < 2; ++direction)
+        compare_along(session, variables_[i], found[i + 1], direction, result);
     }
     return result;
   }
@@ -129,7 +132,8 @@ class Case {
         if (depends[index_of(id)] && is_coarse) return fmt::format("computed in {}", name_of(type.element));
       }
       if (!reaches) continue;
-      if (op->spec->random && (!op->is("Dropout") || op->inputs.size() > 2)) return "numbers are drawn at random";
+      if (op->spec->random && (!op->is("Dropout") || op->inputs.size() > 2))
+        return "numbers are drawn at random";
       for (ValueId id : op->inputs) {
         if (id.valid()) is_read[index_of(id)] = true;
       }
@@ -147,7 +151,8 @@ class Case {
         for (std::int64_t i = 0; i < numbers.size(); ++i) numbers.data<double>()[i] = weight(i);
         weights = builder.constant(numbers);
       }
-      const ValueId row = builder.op("Reshape", {builder.op("Mul", {id, weights}), builder.constant(ir::Tensor::ints({-1}))});
+      const ValueId row =
+          builder.op("Reshape", {builder.op("Mul", {id, weights}), builder.constant(ir::Tensor::ints({-1}))});
       sums.push_back(builder.op("ReduceSum", {row}, {{"keepdims", std::int64_t{0}}}));
     }
     return builder.op("Sum", sums);
@@ -161,8 +166,8 @@ class Case {
     return session.run(moved)[0].tensor.to_number();
   }
 
-  // Relative to the derivative or to the gradient's norm, what a derivative along some direction is like; where both are
-  // small against the score, to what four digits fewer leave of it: differences know no more.
+  // Relative to the derivative or to the gradient's norm, what a derivative along some direction is like;
+  // where both are small against the score, to what four digits fewer leave of it: differences know no more.
   void compare_along(InferenceSession& session, std::size_t input, const ir::Tensor& gradient, int direction,
                      Compared& result) const {
     const auto difference = [&](double step) {
@@ -182,7 +187,8 @@ class Case {
     const double error = std::fabs(found - expected) / size;
     if (error <= result.error) return;
     result.error = error;
-    result.is_smooth = error < kLargestError || std::fabs(difference(step_ / 3) - expected) / size < kLargestError / 10;
+    result.is_smooth =
+        error < kLargestError || std::fabs(difference(step_ / 3) - expected) / size < kLargestError / 10;
   }
 
   double step_;
@@ -231,10 +237,11 @@ std::vector<std::string> case_folders() {
 // Cases that have no differences, or no slope.
 bool is_left_out(const std::string& folder) {
   constexpr std::array<std::string_view, 3> kNames{
-      "test_bitcast_",              // the bits of a double are not those of a float
-      "test_op_reduce_reduce_op_",  // distances of points to themselves have no slope
+      "test_bitcast_",                 // the bits of a double are not those of a float
+      "test_op_reduce_reduce_op_",     // distances of points to themselves have no slope
       "test_dynamicquantizelinear_"};  // what it rounds to 8 bits is made of floats
-  return std::any_of(kNames.begin(), kNames.end(), [&](std::string_view name) { return folder.find(name) != std::string::npos; });
+  return std::any_of(kNames.begin(), kNames.end(),
+                     [&](std::string_view name) { return folder.find(name) != std::string::npos; });
 }
 
 TEST(GradientsOfOnnxCases, AreThoseOfDifferences) {

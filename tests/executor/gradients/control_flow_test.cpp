@@ -60,12 +60,14 @@ TEST(GradientsOfIf, InsideAnother) {
 std::string loop(const std::string& condition, const std::string& result) {
   return "g (int64 m, double[A] x, double[A] z) => (double[] y) { t = Constant <value = bool {1}> ()"
          " f, s = Loop (m, t, x) <body = b (int64 i, bool c, double[A] u) => (bool d, double[A] v, double[A] w) {"
-         " n = Cast <to = 11> (i) a = Sin (u) p = Mul (a, z) j = Mul (p, n) v = Add (j, x) w = Mul (u, z) " + condition + " }> " + result + " }";
+         " n = Cast <to = 11> (i) a = Sin (u) p = Mul (a, z) j = Mul (p, n) v = Add (j, x) w = Mul (u, z) " +
+         condition + " }> " + result + " }";
 }
 
 TEST(GradientsOfLoop, OfWhatItCarriesAndStacks) {
   const std::string all = "k = ReduceSum <keepdims = 0> (s) q = Mul (f, f) y = Mul (q, k)";
-  for (const std::string& result : {std::string("y = Exp (f)"), std::string("q = Mul (s, s) y = ReduceSum <keepdims = 0> (q)"), all}) {
+  for (const std::string& result :
+       {std::string("y = Exp (f)"), std::string("q = Mul (s, s) y = ReduceSum <keepdims = 0> (q)"), all}) {
     for (const std::int64_t trips : {0, 1, 4}) {
       expect_gradients_of_differences(loop("d = Identity (c)", result),
                                       {ir::Tensor::scalar(trips), numbers({3}), numbers({3}, 1)});
@@ -75,7 +77,8 @@ TEST(GradientsOfLoop, OfWhatItCarriesAndStacks) {
 
 TEST(GradientsOfLoop, ThatDataEnds) {
   expect_gradients_of_differences(
-      loop("l = Constant <value = double {3.0}> () o = ReduceSum <keepdims = 0> (v) d = Less (o, l)", "y = Exp (f)"),
+      loop("l = Constant <value = double {3.0}> () o = ReduceSum <keepdims = 0> (v) d = Less (o, l)",
+           "y = Exp (f)"),
       {ir::Tensor::scalar<std::int64_t>(10), numbers({3}), numbers({3}, 1)});
 }
 
@@ -108,8 +111,8 @@ TEST(GradientsOfLoop, InsideLoopsAndIfs) {
       {numbers({2}), numbers({2}, 1)});
 }
 
-// The sum of the dropped values in a loop is linear in x: x times its gradient is the sum itself, if both dropped the
-// same ones. The two are computed in one run.
+// The sum of the dropped values in a loop is linear in x: x times its gradient is the sum itself, if both
+// dropped the same ones. The two are computed in one run.
 TEST(GradientsOfLoop, WhoseDropoutIsDoneAgainAsItWas) {
   const auto results = testing::run_text(
       "g (double[N] x) => (double a, double b) { m = Constant <value_int = 4> () r = Constant <value_float = 0.4> ()"
@@ -143,14 +146,18 @@ TEST(GradientsOfScan, InBothDirectionsAndAlongEveryAxis) {
         for (const int out_axis : {0, 1}) {
           const std::string attributes = fmt::format(
               "num_scan_inputs = 2, scan_input_axes = [{}, 0], scan_input_directions = [{}, 1], scan_output_axes = [{}, 0], "
-              "scan_output_directions = [{}, 0]", axis, direction, out_axis, out_direction);
+              "scan_output_directions = [{}, 0]",
+              axis, direction, out_axis, out_direction);
           expect_gradients_of_differences(
               "g (double[A] h, double[B,C] x, double[E] e, double[A] z) => (double[] y) {"
-              " f, s, r = Scan <" + attributes + ", body = b (double[A] u, double[A] a, double k) =>"
-              " (double[A] v, double[A] w, double[A] o) { p = Sin (u) q = Mul (p, a) n = Mul (q, k) v = Add (n, z)"
-              " w = Mul (u, v) o = Exp (k) }> (h, x, e)"
-              " t = ReduceSum <keepdims = 0> (r) l = Mul (f, t) c = ReduceSum <keepdims = 0> (l) y = Mul (s, c) }",
-              {numbers({3}), axis == 0 ? numbers({4, 3}, 1) : numbers({3, 4}, 1), numbers({4}, 2), numbers({3}, 3)});
+              " f, s, r = Scan <" +
+                  attributes +
+                  ", body = b (double[A] u, double[A] a, double k) =>"
+                  " (double[A] v, double[A] w, double[A] o) { p = Sin (u) q = Mul (p, a) n = Mul (q, k) v = Add (n, z)"
+                  " w = Mul (u, v) o = Exp (k) }> (h, x, e)"
+                  " t = ReduceSum <keepdims = 0> (r) l = Mul (f, t) c = ReduceSum <keepdims = 0> (l) y = Mul (s, c) }",
+              {numbers({3}), axis == 0 ? numbers({4, 3}, 1) : numbers({3, 4}, 1), numbers({4}, 2),
+               numbers({3}, 3)});
         }
       }
     }

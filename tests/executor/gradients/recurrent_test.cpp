@@ -27,7 +27,8 @@ struct Case {
 // Inputs from about -0.4 to 0.4, where no activation is flat.
 ir::Tensor small(ir::Dims dims, double phase) {
   ir::Tensor result = numbers(std::move(dims), phase);
-  for (std::int64_t i = 0; i < result.size(); ++i) result.data<double>()[i] = (result.data<double>()[i] - 1) * 0.6;
+  for (std::int64_t i = 0; i < result.size(); ++i)
+    result.data<double>()[i] = (result.data<double>()[i] - 1) * 0.6;
   return result;
 }
 
@@ -38,8 +39,10 @@ void expect_gradients(const Case& of) {
   const std::int64_t ways = of.directions;
   std::string declared = "double[] x, double[] w, double[] r";
   std::string names = "x, w, r";
-  Tensors inputs{small(of.batch_first ? ir::Dims{2, 3, 2} : ir::Dims{3, 2, 2}, 0), small({ways, rows, 2}, 1), small({ways, rows, 3}, 2)};
-  const auto add = [&](bool is_there, const std::string& name, const std::string& type, const ir::Tensor& value) {
+  Tensors inputs{small(of.batch_first ? ir::Dims{2, 3, 2} : ir::Dims{3, 2, 2}, 0), small({ways, rows, 2}, 1),
+                 small({ways, rows, 3}, 2)};
+  const auto add = [&](bool is_there, const std::string& name, const std::string& type,
+                       const ir::Tensor& value) {
     names += is_there ? ", " + name : ", ";
     if (!is_there) return;
     declared += ", " + type + "[] " + name;
@@ -55,8 +58,9 @@ void expect_gradients(const Case& of) {
   }
   const std::string cell = is_lstm ? ", yc" : "";
   expect_gradients_of_differences(
-      "g (" + declared + ") => (double[] out) { y, yh" + cell + " = " + of.op + " <hidden_size = 3, layout = " +
-          (of.batch_first ? "1" : "0") + of.attributes + "> (" + names + ") e = Exp (yh) s = ReduceSum <keepdims = 0> (e)" +
+      "g (" + declared + ") => (double[] out) { y, yh" + cell + " = " + of.op +
+          " <hidden_size = 3, layout = " + (of.batch_first ? "1" : "0") + of.attributes + "> (" + names +
+          ") e = Exp (yh) s = ReduceSum <keepdims = 0> (e)" +
           (is_lstm ? " k = Exp (yc) u = ReduceSum <keepdims = 0> (k) v = Mul (s, u)" : " v = Identity (s)") +
           " out = Mul (y, v) }",
       inputs);
@@ -115,26 +119,31 @@ TEST(GradientsOfRecurrence, WithClippedGates) {
 }
 
 TEST(GradientsOfRecurrence, WithEveryActivation) {
-  for (const char* activation :
-       {"Relu", "Tanh", "Sigmoid", "Affine", "LeakyRelu", "ThresholdedRelu", "ScaledTanh", "HardSigmoid", "Elu", "Softsign", "Softplus"}) {
+  for (const char* activation : {"Relu", "Tanh", "Sigmoid", "Affine", "LeakyRelu", "ThresholdedRelu",
+                                 "ScaledTanh", "HardSigmoid", "Elu", "Softsign", "Softplus"}) {
     expect_gradients({.op = "RNN", .attributes = std::string(", activations = [\"") + activation + "\"]"});
-    expect_gradients({.op = "RNN",
-                      .attributes = std::string(", activation_alpha = [0.3], activation_beta = [0.6], activations = [\"") +
-                                    activation + "\"]"});
+    expect_gradients(
+        {.op = "RNN",
+         .attributes = std::string(", activation_alpha = [0.3], activation_beta = [0.6], activations = [\"") +
+                       activation + "\"]"});
   }
 }
 
 TEST(GradientsOfRecurrence, WithOtherActivationsInEachDirection) {
-  expect_gradients({.op = "LSTM",
-                    .gates = 4,
-                    .attributes = ", direction = \"bidirectional\", activations = [\"HardSigmoid\", \"Elu\", \"Softsign\", \"Sigmoid\","
-                                  " \"ScaledTanh\", \"Tanh\"], activation_alpha = [0.3, 0.9, 1.2], activation_beta = [0.4, 0.7]",
-                    .directions = 2});
-  expect_gradients({.op = "GRU",
-                    .gates = 3,
-                    .attributes = ", direction = \"bidirectional\", activations = [\"Sigmoid\", \"Affine\", \"HardSigmoid\", \"Tanh\"],"
-                                  " activation_alpha = [0.8], activation_beta = [0.3]",
-                    .directions = 2});
+  expect_gradients(
+      {.op = "LSTM",
+       .gates = 4,
+       .attributes =
+           ", direction = \"bidirectional\", activations = [\"HardSigmoid\", \"Elu\", \"Softsign\", \"Sigmoid\","
+           " \"ScaledTanh\", \"Tanh\"], activation_alpha = [0.3, 0.9, 1.2], activation_beta = [0.4, 0.7]",
+       .directions = 2});
+  expect_gradients(
+      {.op = "GRU",
+       .gates = 3,
+       .attributes =
+           ", direction = \"bidirectional\", activations = [\"Sigmoid\", \"Affine\", \"HardSigmoid\", \"Tanh\"],"
+           " activation_alpha = [0.8], activation_beta = [0.3]",
+       .directions = 2});
 }
 
 }  // namespace

@@ -15,11 +15,17 @@ namespace {
 // Attributes that change no number of what is compared in double.
 const std::set<std::string>& without_effect() {
   static const std::set<std::string> kNames{
-      "Cast.saturate",       "CastLike.saturate",        "Cast.round_mode",     // of numbers of 8 bits
-      "CastLike.round_mode", "LinearAttention.chunk_size",                      // how it is computed
-      "Optional.type",  // of one that holds nothing
-      "FlexAttention.softmax_precision", "Range.stash_type", "GroupNormalization.stash_type",
-      "LayerNormalization.stash_type",   "RMSNormalization.stash_type",         // in which precision
+      "Cast.saturate",
+      "CastLike.saturate",
+      "Cast.round_mode",  // of numbers of 8 bits
+      "CastLike.round_mode",
+      "LinearAttention.chunk_size",  // how it is computed
+      "Optional.type",               // of one that holds nothing
+      "FlexAttention.softmax_precision",
+      "Range.stash_type",
+      "GroupNormalization.stash_type",
+      "LayerNormalization.stash_type",
+      "RMSNormalization.stash_type",  // in which precision
   };
   return kNames;
 }
@@ -32,7 +38,8 @@ void expect_all_is_checked(const ir::OpSpec& spec) {
   }
   for (const ir::AttributeSpec& attribute : spec.attributes) {
     const std::string name = fmt::format("{}.{}", spec.name, attribute.name);
-    EXPECT_TRUE(found->second.attributes.contains(std::string(attribute.name)) || without_effect().contains(name))
+    EXPECT_TRUE(found->second.attributes.contains(std::string(attribute.name)) ||
+                without_effect().contains(name))
         << name << ": no derivative is compared where it has a value of its own";
   }
 }

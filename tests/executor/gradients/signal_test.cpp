@@ -18,8 +18,9 @@ TEST(GradientsOfTransforms, InBothDirectionsOfRealAndComplexNumbers) {
       for (const int length : {0, 3, 5, 8}) {
         const std::string given = length == 0 ? "" : fmt::format("n = Constant <value_int = {}> () ", length);
         expect_gradients_of_differences(
-            fmt::format("g (double[] x) => (double[] y) {{ {}a = Constant <value_int = 1> () y = DFT <inverse = {}> (x, {}, a) }}",
-                        given, inverse, length == 0 ? "" : "n"),
+            fmt::format(
+                "g (double[] x) => (double[] y) {{ {}a = Constant <value_int = 1> () y = DFT <inverse = {}> (x, {}, a) }}",
+                given, inverse, length == 0 ? "" : "n"),
             {numbers({2, 5, 3, parts})});
       }
     }
@@ -30,8 +31,9 @@ TEST(GradientsOfTransforms, OfHalfSpectra) {
   for (const int length : {4, 5, 7}) {
     for (const int inverse : {0, 1}) {
       expect_gradients_of_differences(
-          fmt::format("g (double[] x) => (double[] y) {{ n = Constant <value_int = {}> () y = DFT <inverse = {}, onesided = 1> (x, n) }}",
-                      length, inverse),
+          fmt::format(
+              "g (double[] x) => (double[] y) {{ n = Constant <value_int = {}> () y = DFT <inverse = {}, onesided = 1> (x, n) }}",
+              length, inverse),
           {numbers({2, 5, inverse == 1 ? 2 : 1})});
     }
   }
@@ -40,8 +42,9 @@ TEST(GradientsOfTransforms, OfHalfSpectra) {
 TEST(GradientsOfTransforms, OfFramesOfASignal) {
   for (const int onesided : {0, 1}) {
     expect_gradients_of_differences(
-        fmt::format("g (double[] x, double[] w) => (double[] y) {{ s = Constant <value_int = 2> () y = STFT <onesided = {}> (x, s, w) }}",
-                    onesided),
+        fmt::format(
+            "g (double[] x, double[] w) => (double[] y) {{ s = Constant <value_int = 2> () y = STFT <onesided = {}> (x, s, w) }}",
+            onesided),
         {numbers({2, 9, 1}), numbers({4}, 1)});
   }
   expect_gradients_of_differences(
@@ -67,7 +70,8 @@ TEST(GradientsOfDeterminants, OfGradients) {
 
 TEST(GradientsOfDeterminants, OfMatricesOfEveryRank) {
   const auto expect = [](std::int64_t n, const std::vector<double>& matrix) {
-    expect_gradients_of_differences("g (double[] x) => (double[] y) { y = Det (x) }", {tensor<double>({n, n}, matrix)});
+    expect_gradients_of_differences("g (double[] x) => (double[] y) { y = Det (x) }",
+                                    {tensor<double>({n, n}, matrix)});
   };
   expect(1, {0});
   expect(3, {1, 2, 3, 2, 4, 6, 1, 0, 1});
@@ -77,7 +81,8 @@ TEST(GradientsOfDeterminants, OfMatricesOfEveryRank) {
 }
 
 TEST(GradientsOfDeterminants, OfAMatrixWithoutAnInverse) {
-  expect_gradients_of_differences("g (double[] x) => (double[] y) { y = Det (x) }", {tensor<double>({2, 2}, {1, 2, 2, 4})});
+  expect_gradients_of_differences("g (double[] x) => (double[] y) { y = Det (x) }",
+                                  {tensor<double>({2, 2}, {1, 2, 2, 4})});
 }
 
 // The result is linear in the scale: its change by a step of 1 is the gradient.
@@ -86,17 +91,23 @@ TEST(GradientsOfDequantizeLinear, OfItsScale) {
     const char* attributes;
     ir::Dims scale;
   };
-  for (const Case& of : {Case{"axis = 1", {}}, Case{"axis = 1, output_dtype = 1", {}}, Case{"axis = 0", {2}}, Case{"axis = 1", {4}}, Case{"axis = 1, block_size = 3", {2, 2}}}) {
+  for (const Case& of : {Case{"axis = 1", {}}, Case{"axis = 1, output_dtype = 1", {}}, Case{"axis = 0", {2}},
+                         Case{"axis = 1", {4}}, Case{"axis = 1, block_size = 3", {2, 2}}}) {
     const auto x = tensor<std::int8_t>({2, 4}, {1, -2, 3, 4, -5, 6, 7, 8});
     ir::Tensor scale(ir::DataType::Float, of.scale);
     ir::Tensor zero(ir::DataType::Int8, of.scale);
     for (std::int64_t i = 0; i < scale.size(); ++i) scale.data<float>()[i] = 0.5F + static_cast<float>(i);
-    for (std::int64_t i = 0; i < scale.size(); ++i) zero.data<std::int8_t>()[i] = static_cast<std::int8_t>(i - 1);
-    const std::string dims = of.scale.empty() ? "float s, int8 z" : of.scale.size() == 1 ? "float[A] s, int8[A] z" : "float[A,B] s, int8[A,B] z";
+    for (std::int64_t i = 0; i < scale.size(); ++i)
+      zero.data<std::int8_t>()[i] = static_cast<std::int8_t>(i - 1);
+    const std::string dims = of.scale.empty()       ? "float s, int8 z"
+                             : of.scale.size() == 1 ? "float[A] s, int8[A] z"
+                                                    : "float[A,B] s, int8[A,B] z";
     const std::string head = "g (int8[2,4] x, " + dims + ")";
-    const std::string y = std::string("y = DequantizeLinear <") + of.attributes + "> (x, s, z) l = ReduceSum <keepdims = 0> (y)";
+    const std::string y = std::string("y = DequantizeLinear <") + of.attributes +
+                          "> (x, s, z) l = ReduceSum <keepdims = 0> (y)";
     const auto gradient = testing::run_text(
-        head + " => (float[] d) { " + y + " d = ai.onnx.preview.training.Gradient <xs = [\"s\"], zs = [\"x\", \"z\"], y = \"l\"> (s, x, z) }",
+        head + " => (float[] d) { " + y +
+            " d = ai.onnx.preview.training.Gradient <xs = [\"s\"], zs = [\"x\", \"z\"], y = \"l\"> (s, x, z) }",
         {x, scale, zero});
     testing::note_compared(head + " => (float l) { " + y + " }", {x, scale, zero});
     const auto total = [&](const ir::Tensor& with) {
@@ -105,7 +116,8 @@ TEST(GradientsOfDequantizeLinear, OfItsScale) {
     for (std::int64_t i = 0; i < scale.size(); ++i) {
       ir::Tensor more = scale.clone();
       more.data<float>()[i] += 1;
-      EXPECT_NEAR(gradient[0].tensor.data<float>()[i], total(more) - total(scale), 1e-4) << of.attributes << " " << i;
+      EXPECT_NEAR(gradient[0].tensor.data<float>()[i], total(more) - total(scale), 1e-4)
+          << of.attributes << " " << i;
     }
   }
 }

@@ -41,33 +41,39 @@ TEST(If, RunsOneBranchWhoseShapesDiffer) {
 }
 
 TEST(If, HandsOnWhatABranchOnlyReads) {
-  const auto y = run_text("g (bool c, float[2] x) => (float[2] y) { twice = Add (x, x) z = If (c) <then_branch = t () =>"
-                          " (float[2] a) { a = Identity (twice) }, else_branch = e () => (float[2] x) { }> y = Add (z, x) }",
-                          {truth(true), tensor<float>({2}, {1, 2})});
+  const auto y = run_text(
+      "g (bool c, float[2] x) => (float[2] y) { twice = Add (x, x) z = If (c) <then_branch = t () =>"
+      " (float[2] a) { a = Identity (twice) }, else_branch = e () => (float[2] x) { }> y = Add (z, x) }",
+      {truth(true), tensor<float>({2}, {1, 2})});
   EXPECT_EQ(values<float>(y[0]), (std::vector<float>{3, 6}));
 }
 
 TEST(If, DoesNotLookAtABranchThatCannotRun) {
   // Squeeze of a dimension of 2 would be refused.
-  const auto y = run_text("g (float[2] x) => (float[] y) { c = Constant <value = bool {1}> () y = If (c) <then_branch = t () =>"
-                          " (float[] a) { a = Neg (x) }, else_branch = e () => (float[] b) { axes = Constant <value_ints = [0]> ()"
-                          " b = Squeeze (x, axes) }> }",
-                          {tensor<float>({2}, {1, 2})});
+  const auto y = run_text(
+      "g (float[2] x) => (float[] y) { c = Constant <value = bool {1}> () y = If (c) <then_branch = t () =>"
+      " (float[] a) { a = Neg (x) }, else_branch = e () => (float[] b) { axes = Constant <value_ints = [0]> ()"
+      " b = Squeeze (x, axes) }> }",
+      {tensor<float>({2}, {1, 2})});
   EXPECT_EQ(values<float>(y[0]), (std::vector<float>{-1, -2}));
 }
 
 TEST(If, RefusesBranchesOfDifferentTypes) {
-  EXPECT_THAT(message("g (bool c, float[2] x) => (float[] y) { y = If (c) <then_branch = t () => (float[] a) { a = Neg (x) },"
-                      " else_branch = e () => (int64[] b) { b = Shape (x) }> }",
-                      {truth(true), tensor<float>({2}, {1, 2})}),
-              ::testing::HasSubstr("output 0 of the branches is float[2] and int64[1]"));
+  EXPECT_THAT(
+      message(
+          "g (bool c, float[2] x) => (float[] y) { y = If (c) <then_branch = t () => (float[] a) { a = Neg (x) },"
+          " else_branch = e () => (int64[] b) { b = Shape (x) }> }",
+          {truth(true), tensor<float>({2}, {1, 2})}),
+      ::testing::HasSubstr("output 0 of the branches is float[2] and int64[1]"));
 }
 
 TEST(If, RefusesAConditionOfSeveralElements) {
-  EXPECT_THAT(message("g (bool[M] c, float[N] x) => (float[] y) { y = If (c) <then_branch = t () => (float[] a) { a = Neg (x) },"
-                      " else_branch = e () => (float[] b) { b = Abs (x) }> }",
-                      {tensor<bool>({2}, {true, false}), tensor<float>({2}, {1, 2})}),
-              ::testing::HasSubstr("one bool needed"));
+  EXPECT_THAT(
+      message(
+          "g (bool[M] c, float[N] x) => (float[] y) { y = If (c) <then_branch = t () => (float[] a) { a = Neg (x) },"
+          " else_branch = e () => (float[] b) { b = Abs (x) }> }",
+          {tensor<bool>({2}, {true, false}), tensor<float>({2}, {1, 2})}),
+      ::testing::HasSubstr("one bool needed"));
 }
 
 TEST(Bodies, SayWhereTheyFail) {
@@ -79,10 +85,12 @@ TEST(Bodies, SayWhereTheyFail) {
 }
 
 TEST(Bodies, SayWhereTheyCannotBeInferred) {
-  EXPECT_THAT(message("g (bool c, float[2] x, float[3] z) => (float[] y) { y = If (c) <then_branch = t () => (float[] a)"
-                      " { a = Add (x, z) }, else_branch = e () => (float[] b) { b = Neg (x) }> }",
-                      {truth(true), tensor<float>({2}, {1, 2}), tensor<float>({3}, {1, 2, 3})}),
-              ::testing::StartsWith("node 'y' (If): then_branch: node 'a' (Add): "));
+  EXPECT_THAT(
+      message(
+          "g (bool c, float[2] x, float[3] z) => (float[] y) { y = If (c) <then_branch = t () => (float[] a)"
+          " { a = Add (x, z) }, else_branch = e () => (float[] b) { b = Neg (x) }> }",
+          {truth(true), tensor<float>({2}, {1, 2}), tensor<float>({3}, {1, 2, 3})}),
+      ::testing::StartsWith("node 'y' (If): then_branch: node 'a' (Add): "));
 }
 
 // Counts in `v` and gives the squares of the counts.
@@ -119,29 +127,33 @@ TEST(Loop, GivesBackWhatItWasGivenWhenItNeverRuns) {
 }
 
 TEST(Loop, CarriesAValueThatGrows) {
-  const auto y = run_text("g (int64 most, float[1] v) => (float[] last, float[] sums) { yes = Constant <value = bool {1}> ()"
-                          " axes = Constant <value_ints = [0]> () last, sums = Loop (most, yes, v) <body = b (int64 i, bool c,"
-                          " float[] v_in) => (bool c, float[] v_out, float[] sum) { v_out = Concat <axis = 0> (v_in, v_in)"
-                          " sum = ReduceSum <keepdims = 0> (v_out, axes) }> }",
-                          {number(3), tensor<float>({1}, {1})});
+  const auto y = run_text(
+      "g (int64 most, float[1] v) => (float[] last, float[] sums) { yes = Constant <value = bool {1}> ()"
+      " axes = Constant <value_ints = [0]> () last, sums = Loop (most, yes, v) <body = b (int64 i, bool c,"
+      " float[] v_in) => (bool c, float[] v_out, float[] sum) { v_out = Concat <axis = 0> (v_in, v_in)"
+      " sum = ReduceSum <keepdims = 0> (v_out, axes) }> }",
+      {number(3), tensor<float>({1}, {1})});
   EXPECT_EQ(y[0].tensor.dims(), (ir::Dims{8}));
   EXPECT_EQ(values<float>(y[1]), (std::vector<float>{2, 4, 8}));
 }
 
 TEST(Loop, RefusesScanOutputsThatChangeShape) {
-  EXPECT_THAT(message("g (int64 most, float[1] v) => (float[] last, float[] all) { yes = Constant <value = bool {1}> ()"
-                      " last, all = Loop (most, yes, v) <body = b (int64 i, bool c, float[] v_in) => (bool c, float[] v_out,"
-                      " float[] row) { v_out = Concat <axis = 0> (v_in, v_in) row = Neg (v_out) }> }",
-                      {number(2), tensor<float>({1}, {1})}),
-              ::testing::HasSubstr("scan output 1 has shape [4] in iteration 1, [2] needed"));
+  EXPECT_THAT(
+      message(
+          "g (int64 most, float[1] v) => (float[] last, float[] all) { yes = Constant <value = bool {1}> ()"
+          " last, all = Loop (most, yes, v) <body = b (int64 i, bool c, float[] v_in) => (bool c, float[] v_out,"
+          " float[] row) { v_out = Concat <axis = 0> (v_in, v_in) row = Neg (v_out) }> }",
+          {number(2), tensor<float>({1}, {1})}),
+      ::testing::HasSubstr("scan output 1 has shape [4] in iteration 1, [2] needed"));
 }
 
 TEST(Loop, KeepsEachIterationsRow) {
   // The rows are the carried value itself, the iteration number and an outer value.
-  const auto y = run_text("g (int64 most, float[2] v, float[1] o) => (float[2] l, float[] a, int64[] b, float[] c)"
-                          " { yes = Constant <value = bool {1}> () l, a, b, c = Loop (most, yes, v) <body = b (int64 i, bool c,"
-                          " float[2] v_in) => (bool c, float[2] w, float[2] v_in, int64 i, float[1] o) { w = Add (v_in, o) }> }",
-                          {number(3), tensor<float>({2}, {1, 2}), tensor<float>({1}, {10})});
+  const auto y = run_text(
+      "g (int64 most, float[2] v, float[1] o) => (float[2] l, float[] a, int64[] b, float[] c)"
+      " { yes = Constant <value = bool {1}> () l, a, b, c = Loop (most, yes, v) <body = b (int64 i, bool c,"
+      " float[2] v_in) => (bool c, float[2] w, float[2] v_in, int64 i, float[1] o) { w = Add (v_in, o) }> }",
+      {number(3), tensor<float>({2}, {1, 2}), tensor<float>({1}, {10})});
   EXPECT_EQ(values<float>(y[0]), (std::vector<float>{31, 32}));
   EXPECT_EQ(values<float>(y[1]), (std::vector<float>{1, 2, 11, 12, 21, 22}));
   EXPECT_EQ(values<std::int64_t>(y[2]), (Ints{0, 1, 2}));
@@ -149,10 +161,11 @@ TEST(Loop, KeepsEachIterationsRow) {
 }
 
 TEST(Loop, RunsInsideALoop) {
-  const auto y = run_text("g (int64 most, int64 v) => (int64 y) { yes = Constant <value = bool {1}> () y = Loop (most, yes, v) <body"
-                          " = b (int64 i, bool c, int64 s) => (bool c, int64 t) { t = Loop (i, yes, s) <body = d (int64 j, bool e,"
-                          " int64 p) => (bool e, int64 q) { q = Add (p, most) }> }> }",
-                          {number(4), number(0)});
+  const auto y = run_text(
+      "g (int64 most, int64 v) => (int64 y) { yes = Constant <value = bool {1}> () y = Loop (most, yes, v) <body"
+      " = b (int64 i, bool c, int64 s) => (bool c, int64 t) { t = Loop (i, yes, s) <body = d (int64 j, bool e,"
+      " int64 p) => (bool e, int64 q) { q = Add (p, most) }> }> }",
+      {number(4), number(0)});
   EXPECT_EQ(values<std::int64_t>(y[0]), (Ints{(0 + 1 + 2 + 3) * 4}));
 }
 
@@ -179,16 +192,18 @@ TEST(Loop, NeedsNeitherLimitNorCondition) {
 }
 
 TEST(Loop, InfersTheRowsOfAKnownNumberOfTrips) {
-  const auto y = run_text("g (float[2] v) => (float[2] l, int64[] s) { most = Constant <value_int = 3> () yes = Constant <value = bool {1}>"
-                          " () l, rows = Loop (most, yes, v) <body = b (int64 i, bool c, float[2] v_in) => (bool c, float[2] w,"
-                          " float[2] row) { w = Neg (v_in) row = Abs (w) }> s = Shape (rows) }",
-                          {tensor<float>({2}, {1, 2})});
+  const auto y = run_text(
+      "g (float[2] v) => (float[2] l, int64[] s) { most = Constant <value_int = 3> () yes = Constant <value = bool {1}>"
+      " () l, rows = Loop (most, yes, v) <body = b (int64 i, bool c, float[2] v_in) => (bool c, float[2] w,"
+      " float[2] row) { w = Neg (v_in) row = Abs (w) }> s = Shape (rows) }",
+      {tensor<float>({2}, {1, 2})});
   EXPECT_EQ(values<std::int64_t>(y[1]), (Ints{3, 2}));
 }
 
 // Runs sums of the columns or rows of x, forwards or backwards.
 std::string scan(const std::string& attributes) {
-  return "g (float[2] s, float[A,B] x) => (float[2] last, float[] sums) { last, sums = Scan (s, x) <num_scan_inputs = 1" + attributes +
+  return "g (float[2] s, float[A,B] x) => (float[2] last, float[] sums) { last, sums = Scan (s, x) <num_scan_inputs = 1" +
+         attributes +
          ", body = b (float[2] t, float[2] n) => (float[2] u, float[2] row) { u = Add (t, n) row = Identity (u) }> }";
 }
 
@@ -199,9 +214,10 @@ TEST(Scan, GoesAlongTheFirstAxisByDefault) {
 }
 
 TEST(Scan, GoesAlongOtherAxesAndBackwards) {
-  const auto y = run_text(scan(", scan_input_axes = [-1], scan_input_directions = [1], scan_output_axes = [-1],"
-                               " scan_output_directions = [1]"),
-                          {tensor<float>({2}, {0, 0}), tensor<float>({2, 3}, {1, 2, 3, 4, 5, 6})});
+  const auto y =
+      run_text(scan(", scan_input_axes = [-1], scan_input_directions = [1], scan_output_axes = [-1],"
+                    " scan_output_directions = [1]"),
+               {tensor<float>({2}, {0, 0}), tensor<float>({2, 3}, {1, 2, 3, 4, 5, 6})});
   EXPECT_EQ(y[1].tensor.dims(), (ir::Dims{2, 3}));
   EXPECT_EQ(values<float>(y[1]), (std::vector<float>{6, 5, 3, 15, 11, 6}));
 }
@@ -213,46 +229,53 @@ TEST(Scan, OfNothingGivesItsStateAndNoRows) {
 }
 
 TEST(Scan, RefusesInputsOfDifferentLengths) {
-  EXPECT_THAT(message("g (float[3] a, float[4] b) => (float[] y) { y = Scan (a, b) <num_scan_inputs = 2, body = d (float p, float q) =>"
-                      " (float r) { r = Add (p, q) }> }",
-                      {tensor<float>({3}, {1, 2, 3}), tensor<float>({4}, {1, 2, 3, 4})}),
-              ::testing::HasSubstr("scan input 1 has 4 entries, 3 needed"));
+  EXPECT_THAT(
+      message(
+          "g (float[3] a, float[4] b) => (float[] y) { y = Scan (a, b) <num_scan_inputs = 2, body = d (float p, float q) =>"
+          " (float r) { r = Add (p, q) }> }",
+          {tensor<float>({3}, {1, 2, 3}), tensor<float>({4}, {1, 2, 3, 4})}),
+      ::testing::HasSubstr("scan input 1 has 4 entries, 3 needed"));
 }
 
 TEST(Scan, CarriesText) {
-  const auto y = run_text("g (string[2] x) => (string[] y) { y = Scan (x) <num_scan_inputs = 1, scan_output_directions = [1], body = d"
-                          " (string p) => (string q) { q = Identity (p) }> }",
-                          {tensor<std::string>({2}, {"a", "b"})});
+  const auto y = run_text(
+      "g (string[2] x) => (string[] y) { y = Scan (x) <num_scan_inputs = 1, scan_output_directions = [1], body = d"
+      " (string p) => (string q) { q = Identity (p) }> }",
+      {tensor<std::string>({2}, {"a", "b"})});
   EXPECT_EQ(values<std::string>(y[0]), (std::vector<std::string>{"b", "a"}));
 }
 
 // ONNX text has no sequence types: sequences are made and taken apart inside.
 TEST(SequenceMap, PairsSequencesAndHandsTensorsToEach) {
-  const auto y = run_text("g (float[2] a, float[1] b, float[1] t) => (float[] first, float[] second, int64[] shape)"
-                          " { s = SequenceConstruct (a, b) u, v = SequenceMap (s, s, t) <body = m (float[] p, float[] q, float[1] r) =>"
-                          " (float[] z, int64[] w) { sum = Add (p, q) z = Mul (sum, r) w = Shape (p) }>"
-                          " zero = Constant <value_int = 0> () one = Constant <value_int = 1> () first = SequenceAt (u, zero)"
-                          " second = SequenceAt (u, one) shape = SequenceAt (v, zero) }",
-                          {tensor<float>({2}, {1, 2}), tensor<float>({1}, {3}), tensor<float>({1}, {10})});
+  const auto y = run_text(
+      "g (float[2] a, float[1] b, float[1] t) => (float[] first, float[] second, int64[] shape)"
+      " { s = SequenceConstruct (a, b) u, v = SequenceMap (s, s, t) <body = m (float[] p, float[] q, float[1] r) =>"
+      " (float[] z, int64[] w) { sum = Add (p, q) z = Mul (sum, r) w = Shape (p) }>"
+      " zero = Constant <value_int = 0> () one = Constant <value_int = 1> () first = SequenceAt (u, zero)"
+      " second = SequenceAt (u, one) shape = SequenceAt (v, zero) }",
+      {tensor<float>({2}, {1, 2}), tensor<float>({1}, {3}), tensor<float>({1}, {10})});
   EXPECT_EQ(values<float>(y[0]), (std::vector<float>{20, 40}));
   EXPECT_EQ(values<float>(y[1]), (std::vector<float>{60}));
   EXPECT_EQ(values<std::int64_t>(y[2]), (Ints{2}));
 }
 
 TEST(SequenceMap, RefusesSequencesOfDifferentLengths) {
-  EXPECT_THAT(message("g (float[2] a) => (float[] y) { s = SequenceConstruct (a, a) t = SequenceConstruct (a) z = SequenceMap (s, t)"
-                      " <body = m (float[] p, float[] q) => (float[] r) { r = Add (p, q) }> zero = Constant <value_int = 0> ()"
-                      " y = SequenceAt (z, zero) }",
-                      {tensor<float>({2}, {1, 2})}),
-              ::testing::HasSubstr("input 1 has 1 items, 2 needed"));
+  EXPECT_THAT(
+      message(
+          "g (float[2] a) => (float[] y) { s = SequenceConstruct (a, a) t = SequenceConstruct (a) z = SequenceMap (s, t)"
+          " <body = m (float[] p, float[] q) => (float[] r) { r = Add (p, q) }> zero = Constant <value_int = 0> ()"
+          " y = SequenceAt (z, zero) }",
+          {tensor<float>({2}, {1, 2})}),
+      ::testing::HasSubstr("input 1 has 1 items, 2 needed"));
 }
 
 TEST(Loop, CarriesASequence) {
-  const auto y = run_text("g (int64 most, float[2] x) => (float[] all) { yes = Constant <value = bool {1}> () s = SequenceConstruct (x)"
-                          " l = Loop (most, yes, s) <body = b (int64 i, bool c, float[] v_in) => (bool c, float[] v_out)"
-                          " { more = Add (x, x) v_out = SequenceInsert (v_in, more) }>"
-                          " all = ConcatFromSequence <axis = 0> (l) }",
-                          {number(2), tensor<float>({2}, {5, 6})});
+  const auto y = run_text(
+      "g (int64 most, float[2] x) => (float[] all) { yes = Constant <value = bool {1}> () s = SequenceConstruct (x)"
+      " l = Loop (most, yes, s) <body = b (int64 i, bool c, float[] v_in) => (bool c, float[] v_out)"
+      " { more = Add (x, x) v_out = SequenceInsert (v_in, more) }>"
+      " all = ConcatFromSequence <axis = 0> (l) }",
+      {number(2), tensor<float>({2}, {5, 6})});
   EXPECT_EQ(values<float>(y[0]), (std::vector<float>{5, 6, 10, 12, 10, 12}));
 }
 

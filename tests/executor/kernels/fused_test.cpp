@@ -45,7 +45,8 @@ TEST(FusedMatMul, RunsInSeveralThreadsAtOnce) {
   std::vector<int> wrong(4, -1);
   std::vector<std::thread> threads;
   for (std::size_t t = 0; t < 4; ++t) {
-    threads.emplace_back([&, t] { wrong[t] = count_wrong(run, context.scratch_bytes, xs[t], weights, expected[t]); });
+    threads.emplace_back(
+        [&, t] { wrong[t] = count_wrong(run, context.scratch_bytes, xs[t], weights, expected[t]); });
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, (std::vector<int>{0, 0, 0, 0}));

@@ -26,7 +26,8 @@ std::vector<Complex> by_definition(const std::vector<Complex>& x) {
   std::vector<Complex> y(x.size());
   const double turn = -2 * std::numbers::pi / static_cast<double>(x.size());
   for (std::size_t k = 0; k < x.size(); ++k) {
-    for (std::size_t n = 0; n < x.size(); ++n) y[k] += x[n] * std::polar(1.0, turn * static_cast<double>(k * n % x.size()));
+    for (std::size_t n = 0; n < x.size(); ++n)
+      y[k] += x[n] * std::polar(1.0, turn * static_cast<double>(k * n % x.size()));
   }
   return y;
 }
@@ -36,7 +37,8 @@ TEST(Fourier, IsItsDefinitionForEveryKindOfLength) {
     std::vector<Complex> line = some_line(length);
     const std::vector<Complex> expected = by_definition(line);
     Fourier(length).forward(line.data());
-    for (std::size_t k = 0; k < line.size(); ++k) EXPECT_LT(std::abs(line[k] - expected[k]), 1e-11) << length << ' ' << k;
+    for (std::size_t k = 0; k < line.size(); ++k)
+      EXPECT_LT(std::abs(line[k] - expected[k]), 1e-11) << length << ' ' << k;
   }
 }
 
@@ -51,8 +53,8 @@ TEST(Fourier, InverseGivesTheLineBack) {
 }
 
 std::string dft_text(const std::string& attributes, const std::string& type = "float") {
-  return "g (" + type + "[A,B,C] x, int64 n, int64 axis) => (" + type + "[D,E,F] y) { y = DFT <" + attributes +
-         "> (x, n, axis) }";
+  return "g (" + type + "[A,B,C] x, int64 n, int64 axis) => (" + type + "[D,E,F] y) { y = DFT <" +
+         attributes + "> (x, n, axis) }";
 }
 
 TEST(Dft, PadsAShortSignalWithZeros) {
@@ -65,14 +67,16 @@ TEST(Dft, PadsAShortSignalWithZeros) {
 }
 
 TEST(Dft, GoesAlongTheFirstAxisToo) {
-  const auto y = run_text(dft_text("onesided = 0"), {tensor<float>({2, 2, 1}, {1, 2, 3, 4}),
-                                                     ir::Tensor::scalar<std::int64_t>(2), ir::Tensor::scalar<std::int64_t>(-3)});
+  const auto y = run_text(dft_text("onesided = 0"),
+                          {tensor<float>({2, 2, 1}, {1, 2, 3, 4}), ir::Tensor::scalar<std::int64_t>(2),
+                           ir::Tensor::scalar<std::int64_t>(-3)});
   EXPECT_EQ(values<float>(y[0]), (std::vector<float>{4, 0, 6, 0, -2, 0, -2, 0}));
 }
 
 TEST(Dft, OneSidedInverseGivesRealNumbersOfOddLengthBack) {
-  const std::string text = "g (double[1,5,1] x, int64 n, int64 axis) => (double[1,N,1] y) {"
-                           " s = DFT <onesided = 1> (x, n, axis) y = DFT <onesided = 1, inverse = 1> (s, n, axis) }";
+  const std::string text =
+      "g (double[1,5,1] x, int64 n, int64 axis) => (double[1,N,1] y) {"
+      " s = DFT <onesided = 1> (x, n, axis) y = DFT <onesided = 1, inverse = 1> (s, n, axis) }";
   const std::vector<double> x{3, -1, 4, 1, -5};
   const auto y = run_text(text, {tensor<double>({1, 5, 1}, x), ir::Tensor::scalar<std::int64_t>(5),
                                  ir::Tensor::scalar<std::int64_t>(1)});
@@ -82,56 +86,65 @@ TEST(Dft, OneSidedInverseGivesRealNumbersOfOddLengthBack) {
 
 TEST(Dft, TakesHalves) {
   std::vector<ir::Float16> x{ir::Float16(1.0F), ir::Float16(2.0F)};
-  const auto y = run_text("g (float16[1,2,1] x) => (float16[1,2,2] y) { y = DFT (x) }", {tensor<ir::Float16>({1, 2, 1}, x)});
+  const auto y = run_text("g (float16[1,2,1] x) => (float16[1,2,2] y) { y = DFT (x) }",
+                          {tensor<ir::Float16>({1, 2, 1}, x)});
   const auto found = values<ir::Float16>(y[0]);
   EXPECT_EQ(static_cast<float>(found[0]), 3);
   EXPECT_EQ(static_cast<float>(found[2]), -1);
 }
 
 TEST(Dft, RefusesTheAxisOfRealAndImaginaryParts) {
-  EXPECT_THROW(run_text(dft_text("inverse = 0"), {tensor<float>({1, 2, 1}, {1, 2}), ir::Tensor::scalar<std::int64_t>(2),
-                                                  ir::Tensor::scalar<std::int64_t>(2)}),
+  EXPECT_THROW(run_text(dft_text("inverse = 0"),
+                        {tensor<float>({1, 2, 1}, {1, 2}), ir::Tensor::scalar<std::int64_t>(2),
+                         ir::Tensor::scalar<std::int64_t>(2)}),
                Error);
 }
 
 TEST(Stft, WeighsEachFrameWithTheWindow) {
-  const auto y = run_text("g (float[1,5,1] x, int64 step, float[2] w) => (float[1,F,2,2] y) { y = STFT (x, step, w) }",
-                          {tensor<float>({1, 5, 1}, {1, 2, 3, 4, 5}), ir::Tensor::scalar<std::int64_t>(2),
-                           tensor<float>({2}, {1, 10})});
+  const auto y =
+      run_text("g (float[1,5,1] x, int64 step, float[2] w) => (float[1,F,2,2] y) { y = STFT (x, step, w) }",
+               {tensor<float>({1, 5, 1}, {1, 2, 3, 4, 5}), ir::Tensor::scalar<std::int64_t>(2),
+                tensor<float>({2}, {1, 10})});
   ASSERT_EQ(y[0].tensor.dims(), (ir::Dims{1, 2, 2, 2}));
   EXPECT_EQ(values<float>(y[0]), (std::vector<float>{21, 0, -19, 0, 43, 0, -37, 0}));
 }
 
 TEST(Stft, RefusesASignalShorterThanAFrame) {
-  EXPECT_THROW(run_text("g (float[1,2,1] x, int64 step, float[3] w) => (float[1,F,2,2] y) { y = STFT (x, step, w) }",
-                        {tensor<float>({1, 2, 1}, {1, 2}), ir::Tensor::scalar<std::int64_t>(1),
-                         tensor<float>({3}, {1, 1, 1})}),
-               Error);
+  EXPECT_THROW(
+      run_text("g (float[1,2,1] x, int64 step, float[3] w) => (float[1,F,2,2] y) { y = STFT (x, step, w) }",
+               {tensor<float>({1, 2, 1}, {1, 2}), ir::Tensor::scalar<std::int64_t>(1),
+                tensor<float>({3}, {1, 1, 1})}),
+      Error);
 }
 
 TEST(HannWindow, ComesInTheTypeAskedFor) {
-  const auto y = run_text("g (int32 n) => (double[N] y) { y = HannWindow <output_datatype = 11, periodic = 0> (n) }",
-                          {ir::Tensor::scalar<std::int32_t>(3)});
+  const auto y =
+      run_text("g (int32 n) => (double[N] y) { y = HannWindow <output_datatype = 11, periodic = 0> (n) }",
+               {ir::Tensor::scalar<std::int32_t>(3)});
   ASSERT_EQ(values<double>(y[0]).size(), 3U);
   EXPECT_NEAR(values<double>(y[0])[1], 1, 1e-15);
   EXPECT_NEAR(values<double>(y[0])[2], 0, 1e-15);
 }
 
 TEST(HannWindow, OfNoPointsIsEmpty) {
-  const auto y = run_text("g (int64 n) => (float[N] y) { y = HannWindow (n) }", {ir::Tensor::scalar<std::int64_t>(0)});
+  const auto y =
+      run_text("g (int64 n) => (float[N] y) { y = HannWindow (n) }", {ir::Tensor::scalar<std::int64_t>(0)});
   EXPECT_EQ(y[0].tensor.dims(), ir::Dims{0});
 }
 
 TEST(HannWindow, RefusesANegativeSize) {
-  EXPECT_THROW(run_text("g (int64 n) => (float[N] y) { y = HannWindow (n) }", {ir::Tensor::scalar<std::int64_t>(-1)}), Error);
+  EXPECT_THROW(
+      run_text("g (int64 n) => (float[N] y) { y = HannWindow (n) }", {ir::Tensor::scalar<std::int64_t>(-1)}),
+      Error);
 }
 
 TEST(MelWeightMatrix, LeavesOutWhatIsBeyondTheSpectrum) {
-  const auto y = run_text("g (int64 b, int64 n, int64 rate, float low, float high) => (float[5,B] y)"
-                          " { y = MelWeightMatrix (b, n, rate, low, high) }",
-                          {ir::Tensor::scalar<std::int64_t>(2), ir::Tensor::scalar<std::int64_t>(8),
-                           ir::Tensor::scalar<std::int64_t>(8000), ir::Tensor::scalar<float>(0),
-                           ir::Tensor::scalar<float>(16000)});
+  const auto y = run_text(
+      "g (int64 b, int64 n, int64 rate, float low, float high) => (float[5,B] y)"
+      " { y = MelWeightMatrix (b, n, rate, low, high) }",
+      {ir::Tensor::scalar<std::int64_t>(2), ir::Tensor::scalar<std::int64_t>(8),
+       ir::Tensor::scalar<std::int64_t>(8000), ir::Tensor::scalar<float>(0),
+       ir::Tensor::scalar<float>(16000)});
   EXPECT_EQ(y[0].tensor.dims(), (ir::Dims{5, 2}));
 }
 

@@ -81,8 +81,8 @@ TEST(DepthToSpace, IsUndoneBySpaceToDepth) {
   const auto x = tensor<ir::Float16>({1, 8, 2, 3}, numbers);
   for (const std::string mode : {"DCR", "CRD"}) {
     const std::string attributes = "<blocksize = 2, mode = \"" + mode + "\">";
-    const auto y = run_text("g (float16[1,8,2,3] x) => (float16[1,8,2,3] y) { t = DepthToSpace " + attributes +
-                                "(x) y = SpaceToDepth " + attributes + "(t) }",
+    const auto y = run_text("g (float16[1,8,2,3] x) => (float16[1,8,2,3] y) { t = DepthToSpace " +
+                                attributes + "(x) y = SpaceToDepth " + attributes + "(t) }",
                             {x});
     EXPECT_TRUE(identical(y[0].tensor, x)) << mode;
   }
@@ -91,9 +91,9 @@ TEST(DepthToSpace, IsUndoneBySpaceToDepth) {
 TEST(SpaceToDepth, KeepsTheNumbersOfAChannelTogetherWhenAsked) {
   const auto x = tensor<std::int32_t>({1, 2, 2, 2}, {0, 1, 2, 3, 4, 5, 6, 7});
   const auto run = [&](const std::string& mode) {
-    return values<std::int32_t>(
-        run_text("g (int32[1,2,2,2] x) => (int32[1,8,1,1] y) { y = SpaceToDepth <blocksize = 2" + mode + "> (x) }",
-                 {x})[0]);
+    return values<std::int32_t>(run_text(
+        "g (int32[1,2,2,2] x) => (int32[1,8,1,1] y) { y = SpaceToDepth <blocksize = 2" + mode + "> (x) }",
+        {x})[0]);
   };
   EXPECT_THAT(run(""), ElementsAre(0, 4, 1, 5, 2, 6, 3, 7));
   EXPECT_THAT(run(", mode = \"CRD\""), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));

@@ -225,8 +225,10 @@ TEST(BitwiseNot, FlipsEveryBit) {
 }
 
 TEST(QuickGelu, GatesItsInputByASteepSigmoid) {
-  const auto y = testing::run_op_outputs("com.microsoft", "QuickGelu", {tensor<float>({3}, {-1, 0, 2})}, {}, 1);
-  EXPECT_THAT(values<float>(y[0]), ::testing::Pointwise(::testing::FloatNear(1e-6F), {-0.15420423F, 0.0F, 1.9356586F}));
+  const auto y =
+      testing::run_op_outputs("com.microsoft", "QuickGelu", {tensor<float>({3}, {-1, 0, 2})}, {}, 1);
+  EXPECT_THAT(values<float>(y[0]),
+              ::testing::Pointwise(::testing::FloatNear(1e-6F), {-0.15420423F, 0.0F, 1.9356586F}));
 }
 
 }  // namespace

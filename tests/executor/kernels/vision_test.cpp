@@ -25,12 +25,15 @@ Pixels from_hex(const std::string& text) {
 Pixels from_text(const std::string& text) { return {text.begin(), text.end()}; }
 
 ir::Tensor decoded(const Pixels& file, const std::string& format = "RGB") {
-  const auto y = run_text("g (uint8[N] x) => (uint8[H,W,C] y) { y = ImageDecoder <pixel_format = \"" + format + "\"> (x) }",
-                          {tensor<std::uint8_t>({std::ssize(file)}, file)});
+  const auto y = run_text(
+      "g (uint8[N] x) => (uint8[H,W,C] y) { y = ImageDecoder <pixel_format = \"" + format + "\"> (x) }",
+      {tensor<std::uint8_t>({std::ssize(file)}, file)});
   return y[0].tensor;
 }
 
-Pixels pixels(const ir::Tensor& image) { return {image.values<std::uint8_t>().begin(), image.values<std::uint8_t>().end()}; }
+Pixels pixels(const ir::Tensor& image) {
+  return {image.values<std::uint8_t>().begin(), image.values<std::uint8_t>().end()};
+}
 
 // Two pixels: (255, 0, 0) wholly transparent and (10, 20, 30) half so.
 const char* const kPngWithAlpha =
@@ -87,14 +90,17 @@ TEST(ImageDecoder, ReadsJpeg2000InItsBoxAndBare) {
 }
 
 TEST(ImageDecoder, WeighsColoursForGrey) {
-  EXPECT_EQ(pixels(decoded(from_text("P3 3 1 255 255 0 0 0 255 0 0 0 255"), "Grayscale")), (Pixels{76, 150, 29}));
+  EXPECT_EQ(pixels(decoded(from_text("P3 3 1 255 255 0 0 0 255 0 0 0 255"), "Grayscale")),
+            (Pixels{76, 150, 29}));
 }
 
 TEST(ImageDecoder, ReadsEveryKindOfPnm) {
   EXPECT_EQ(pixels(decoded(from_text("P1\n# ink\n3 1\n101"), "Grayscale")), (Pixels{0, 255, 0}));
   EXPECT_EQ(pixels(decoded(from_text("P2 2 1 3 1 3"), "Grayscale")), (Pixels{85, 255}));
-  EXPECT_EQ(pixels(decoded(from_text("P4 9 1\n\x7F\x80"), "Grayscale")), (Pixels{255, 0, 0, 0, 0, 0, 0, 0, 0}));
-  EXPECT_EQ(pixels(decoded(from_text(std::string("P5 1 1 65535\n\x80\x00", 16)), "Grayscale")), (Pixels{128}));
+  EXPECT_EQ(pixels(decoded(from_text("P4 9 1\n\x7F\x80"), "Grayscale")),
+            (Pixels{255, 0, 0, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(pixels(decoded(from_text(std::string("P5 1 1 65535\n\x80\x00", 16)), "Grayscale")),
+            (Pixels{128}));
   EXPECT_EQ(pixels(decoded(from_text("P6 1 1 255\nabc"))), (Pixels{'a', 'b', 'c'}));
 }
 
@@ -119,10 +125,27 @@ TEST(ImageDecoder, ReadsBmpFromTheBottomUnlessItsHeightIsNegative) {
 }
 
 TEST(ImageDecoder, ReadsBmpWithPaletteMasksAndRuns) {
-  EXPECT_EQ(pixels(decoded(bmp(2, 1, 1, 0, "0102030004050600" "40000000", 8))), (Pixels{3, 2, 1, 6, 5, 4}));
-  EXPECT_EQ(pixels(decoded(bmp(1, 1, 16, 3, "00f80000" "e0070000" "1f000000" "00f80000", 12))), (Pixels{255, 0, 0}));
+  EXPECT_EQ(pixels(decoded(bmp(2, 1, 1, 0,
+                               "0102030004050600"
+                               "40000000",
+                               8))),
+            (Pixels{3, 2, 1, 6, 5, 4}));
+  EXPECT_EQ(pixels(decoded(bmp(1, 1, 16, 3,
+                               "00f80000"
+                               "e0070000"
+                               "1f000000"
+                               "00f80000",
+                               12))),
+            (Pixels{255, 0, 0}));
   // Three of entry 1, then two given one by one, then the end.
-  EXPECT_EQ(pixels(decoded(bmp(5, 1, 8, 1, "0000000001010100" "0301" "0003" "00010000" "0001", 8), "Grayscale")),
+  EXPECT_EQ(pixels(decoded(bmp(5, 1, 8, 1,
+                               "0000000001010100"
+                               "0301"
+                               "0003"
+                               "00010000"
+                               "0001",
+                               8),
+                           "Grayscale")),
             (Pixels{1, 1, 1, 0, 1}));
 }
 
@@ -143,16 +166,20 @@ TEST(ImageDecoder, SurvivesFilesThatEndEarly) {
   EXPECT_FALSE(decode_image(Bytes(files[0]).first(files[0].size() / 2)));
 }
 
-TEST(ImageDecoder, RefusesAnUnknownPixelFormat) { EXPECT_THROW(decoded(from_text("P1 1 1 1"), "HSV"), Error); }
+TEST(ImageDecoder, RefusesAnUnknownPixelFormat) {
+  EXPECT_THROW(decoded(from_text("P1 1 1 1"), "HSV"), Error);
+}
 
 std::string suppression(const std::string& inputs) {
   return "g (float[1,3,4] boxes, float[1,1,3] scores, int64 most, float overlap, float least) => (int64[N,3] y)"
-         " { y = NonMaxSuppression (" + inputs + ") }";
+         " { y = NonMaxSuppression (" +
+         inputs + ") }";
 }
 
 std::vector<ir::Datum> boxes(float least) {
-  return {tensor<float>({1, 3, 4}, {0, 0, 1, 1, 0, 0, 1, 0.9F, 5, 5, 6, 6}), tensor<float>({1, 1, 3}, {0.5F, 0.9F, 0.3F}),
-          ir::Tensor::scalar<std::int64_t>(3), ir::Tensor::scalar<float>(0.5F), ir::Tensor::scalar<float>(least)};
+  return {tensor<float>({1, 3, 4}, {0, 0, 1, 1, 0, 0, 1, 0.9F, 5, 5, 6, 6}),
+          tensor<float>({1, 1, 3}, {0.5F, 0.9F, 0.3F}), ir::Tensor::scalar<std::int64_t>(3),
+          ir::Tensor::scalar<float>(0.5F), ir::Tensor::scalar<float>(least)};
 }
 
 TEST(NonMaxSuppression, SelectsNothingWithoutALimit) {
@@ -171,13 +198,14 @@ TEST(NonMaxSuppression, NeedsAScoreAboveTheThreshold) {
 }
 
 std::string align(const std::string& type, const std::string& attributes) {
-  return "g (" + type + "[1,1,2,2] x, " + type + "[1,4] rois, int64[1] batch) => (" + type + "[1,1,H,W] y) { y = RoiAlign <" +
-         attributes + "> (x, rois, batch) }";
+  return "g (" + type + "[1,1,2,2] x, " + type + "[1,4] rois, int64[1] batch) => (" + type +
+         "[1,1,H,W] y) { y = RoiAlign <" + attributes + "> (x, rois, batch) }";
 }
 
 TEST(RoiAlign, TakesDoublesAndHalvesAlike) {
-  const std::string attributes = "output_height = 1, output_width = 1, sampling_ratio = 1, coordinate_transformation_mode ="
-                                 " \"output_half_pixel\"";
+  const std::string attributes =
+      "output_height = 1, output_width = 1, sampling_ratio = 1, coordinate_transformation_mode ="
+      " \"output_half_pixel\"";
   const auto batch = tensor<std::int64_t>({1}, {0});
   const auto wide = run_text(align("double", attributes), {tensor<double>({1, 1, 2, 2}, {1, 2, 3, 4}),
                                                            tensor<double>({1, 4}, {0, 0, 1, 1}), batch});
@@ -186,15 +214,15 @@ TEST(RoiAlign, TakesDoublesAndHalvesAlike) {
   for (const float number : {1, 2, 3, 4}) x.emplace_back(number);
   std::vector<ir::Float16> roi;
   for (const float number : {0, 0, 1, 1}) roi.emplace_back(number);
-  const auto half = run_text(align("float16", attributes), {tensor<ir::Float16>({1, 1, 2, 2}, x),
-                                                            tensor<ir::Float16>({1, 4}, roi), batch});
+  const auto half = run_text(align("float16", attributes),
+                             {tensor<ir::Float16>({1, 1, 2, 2}, x), tensor<ir::Float16>({1, 4}, roi), batch});
   EXPECT_EQ(static_cast<float>(values<ir::Float16>(half[0])[0]), 2.5F);
 }
 
 TEST(RoiAlign, RefusesABatchThatIsNotThere) {
-  EXPECT_THROW(run_text(align("float", "output_height = 1"), {tensor<float>({1, 1, 2, 2}, {1, 2, 3, 4}),
-                                                             tensor<float>({1, 4}, {0, 0, 1, 1}),
-                                                             tensor<std::int64_t>({1}, {1})}),
+  EXPECT_THROW(run_text(align("float", "output_height = 1"),
+                        {tensor<float>({1, 1, 2, 2}, {1, 2, 3, 4}), tensor<float>({1, 4}, {0, 0, 1, 1}),
+                         tensor<std::int64_t>({1}, {1})}),
                Error);
 }
 

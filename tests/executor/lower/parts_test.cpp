@@ -63,7 +63,8 @@ TEST(Parts, AreGraphsOfTheirOwn) {
 
 TEST(Parts, TakeStreamedWeightsAsReads) {
   const ir::Graph& graph = two_branches();
-  const auto parts = make_parts(graph, {0, 0, 0, 0, 0}, false, [&](ir::ValueId id) { return graph[id].name == "w"; });
+  const auto parts =
+      make_parts(graph, {0, 0, 0, 0, 0}, false, [&](ir::ValueId id) { return graph[id].name == "w"; });
   ASSERT_EQ(parts.size(), 1U);
   EXPECT_THAT(names(graph, parts[0].reads), ElementsAre("x", "w"));
   EXPECT_THAT(parts[0].weights, IsEmpty());

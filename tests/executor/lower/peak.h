@@ -5,7 +5,8 @@
 
 namespace podium::testing {
 
-/// Expects the simulator to find, on every processor, the peak of memory that the engine has measured in its run.
+/// Expects the simulator to find, on every processor, the peak of memory that the engine has measured in its
+/// run.
 void expect_the_simulators_peak(const executor::Program& program, const numeric::Engine& engine);
 
 }  // namespace podium::testing

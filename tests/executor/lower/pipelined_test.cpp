@@ -84,7 +84,8 @@ TEST(Pipelined, MergesAdjacentStagesOfOneProcessor) {
 
 TEST(Pipelined, GivesAnInputBackWithTheFirstStageWhereverThatIs) {
   const Placed model =
-      placed("agraph (float[2] x, float[2] z) => (float[2] y, float[2] z) { a = Relu(x) y = Neg(a) }", {1, 0}, {0, 1});
+      placed("agraph (float[2] x, float[2] z) => (float[2] y, float[2] z) { a = Relu(x) y = Neg(a) }", {1, 0},
+             {0, 1});
   const std::string steps = steps_of(pipelined(model, pipeline_of(2)));
   EXPECT_THAT(steps, HasSubstr("load z@1 from host\n"));
   EXPECT_THAT(steps, ::testing::Not(HasSubstr("load z@0")));

@@ -22,8 +22,10 @@ const ir::Type kTwoFloats = ir::Type::tensor(ir::DataType::Float, {2});
 // in -> relu -> middle -> relu -> out, on one processor.
 Program two_relus() {
   Program program;
-  for (const char* name : {"in", "middle", "out"}) program.buffers.push_back({.name = name, .type = kTwoFloats});
-  program.blocks.push_back({.name = "relu", .graph = testing::graph_of("g (float[2] x) => (float[2] y) { y = Relu(x) }")});
+  for (const char* name : {"in", "middle", "out"})
+    program.buffers.push_back({.name = name, .type = kTwoFloats});
+  program.blocks.push_back(
+      {.name = "relu", .graph = testing::graph_of("g (float[2] x) => (float[2] y) { y = Relu(x) }")});
   program.inputs.push_back({"in", kTwoFloats});
   program.outputs.push_back({"out", kTwoFloats});
   program.steps = {{LoadFromHost{0, {{0}}}},
@@ -102,8 +104,7 @@ TEST(PlanMemory, KeepsFromOneIterationToTheNextWhatWasWrittenLate) {
 TEST(PlanMemory, FreesASumAfterItsStore) {
   Program program = two_relus();
   const Step zero = program.steps[0];  // writes `in`
-  program.blocks[0].graph =
-      testing::graph_of("g (float[2] a, float[2] b) => (float[2] y) { y = Add(a, b) }");
+  program.blocks[0].graph = testing::graph_of("g (float[2] a, float[2] b) => (float[2] y) { y = Add(a, b) }");
   const Step add{Compute{{0}, {{{0}}, {{2}}}, {{{0}}}}};
   program.steps = {zero, {Repeat{3, {{LoadFromHost{0, {{2}}}}, add}}}, {StoreToHost{{{0}}, 0}}};
   plan_memory(program);

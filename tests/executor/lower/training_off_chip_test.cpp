@@ -31,19 +31,20 @@ TEST(TrainingOffChip, IsLoadedBeforeItsUseAndStoredAfterItsUpdate) {
   Options options;
   put_off_chip(options.optimizer_state);
   const executor::Program program = lower(training, on_one_processor(training), options);
-  EXPECT_EQ(steps_of(program),
-            "load rate@0 from host\n"
-            "load x@0 from host\n"
-            "compute part0 on ipu 0: (x@0, w1@0, w2@0) -> (y@0, dw2@0, dw1@0)\n"
-            "store y@0 to host\n"
-            "load m1@0.streaming -> m1__l0@0\n"
-            "compute update1 on ipu 0: (m1__l0@0, dw1@0, rate@0, w1@0) -> (m1__l0@0, w1@0)\n"
-            "store m1__l0@0 -> m1@0.streaming\n"
-            "load m2@0.streaming -> m2__l0@0\n"
-            "load v2@0.streaming -> v2__l0@0\n"
-            "compute update2 on ipu 0: (m2__l0@0, dw2@0, v2__l0@0, rate@0, w2@0) -> (m2__l0@0, v2__l0@0, w2@0)\n"
-            "store m2__l0@0 -> m2@0.streaming\n"
-            "store v2__l0@0 -> v2@0.streaming\n");
+  EXPECT_EQ(
+      steps_of(program),
+      "load rate@0 from host\n"
+      "load x@0 from host\n"
+      "compute part0 on ipu 0: (x@0, w1@0, w2@0) -> (y@0, dw2@0, dw1@0)\n"
+      "store y@0 to host\n"
+      "load m1@0.streaming -> m1__l0@0\n"
+      "compute update1 on ipu 0: (m1__l0@0, dw1@0, rate@0, w1@0) -> (m1__l0@0, w1@0)\n"
+      "store m1__l0@0 -> m1@0.streaming\n"
+      "load m2@0.streaming -> m2__l0@0\n"
+      "load v2@0.streaming -> v2__l0@0\n"
+      "compute update2 on ipu 0: (m2__l0@0, dw2@0, v2__l0@0, rate@0, w2@0) -> (m2__l0@0, v2__l0@0, w2@0)\n"
+      "store m2__l0@0 -> m2@0.streaming\n"
+      "store v2__l0@0 -> v2@0.streaming\n");
 }
 
 TEST(TrainingOffChip, WhatNothingUpdatesIsNotStored) {

@@ -1,4 +1,5 @@
-// Graphs that train, written by hand: y = x * w, the loss is the sum of y, so the gradient of w is the sum of x.
+// Graphs that train, written by hand: y = x * w, the loss is the sum of y, so the gradient of w is the sum of
+// x.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,15 +22,16 @@ ir::Tensor floats(const std::vector<float>& numbers) {
 
 // w -= rate * gradient after every micro-batch.
 ir::Training without_accumulation() {
-  return {.graph = testing::graph_of(R"(g (float[2] x, float[2] w, float rate) => (float[2] y, float[2] w_next) {
+  return {
+      .graph = testing::graph_of(R"(g (float[2] x, float[2] w, float rate) => (float[2] y, float[2] w_next) {
             y = Mul (x, w)
             step = Mul <__execution_context = 1> (rate, x)
             w_next = Sub <__execution_context = 1> (w, step)
           })"),
-          .variables = {{"w", ir::VariableKind::Weight, floats({10, 20})}},
-          .updates = {{"w", 1}},
-          .reduced = {},
-          .hyper_parameters = {"rate"}};
+      .variables = {{"w", ir::VariableKind::Weight, floats({10, 20})}},
+      .updates = {{"w", 1}},
+      .reduced = {},
+      .hyper_parameters = {"rate"}};
 }
 
 // The same with an accumulator; gradients meet over the replicas.

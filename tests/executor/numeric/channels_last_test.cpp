@@ -18,12 +18,13 @@ TEST(ChannelsLast, KeepsTheLayoutBetweenConvolutions) {
   y = s.op("Relu", {y});
   s.output(s.op("Conv", {y, s.weight({2, 4, 1, 1})}));
   EXPECT_TRUE(channels_last(s.graph));
-  EXPECT_EQ(ops_of(s.graph),
-            "x0:3 = podium.ToChannelsLast(x0)\n"
-            "Conv:0:4 = podium.Convolution(x0:3, w1) {group=1, strides=[1,1], pads=[0,0,0,0], dilations=[1,1]}\n"
-            "Relu:1:5 = Relu(Conv:0:4)\n"
-            "Conv:2:6 = podium.Convolution(Relu:1:5, w2) {group=1, strides=[1,1], pads=[0,0,0,0], dilations=[1,1]}\n"
-            "Conv:2 = podium.ToChannelsFirst(Conv:2:6)\n");
+  EXPECT_EQ(
+      ops_of(s.graph),
+      "x0:3 = podium.ToChannelsLast(x0)\n"
+      "Conv:0:4 = podium.Convolution(x0:3, w1) {group=1, strides=[1,1], pads=[0,0,0,0], dilations=[1,1]}\n"
+      "Relu:1:5 = Relu(Conv:0:4)\n"
+      "Conv:2:6 = podium.Convolution(Relu:1:5, w2) {group=1, strides=[1,1], pads=[0,0,0,0], dilations=[1,1]}\n"
+      "Conv:2 = podium.ToChannelsFirst(Conv:2:6)\n");
 }
 
 TEST(ChannelsLast, TakesAndGivesWhatLiesSoAlready) {
@@ -83,8 +84,10 @@ TEST(ChannelsLast, MultipliesBySqueezedAndExcitedChannels) {
 }
 
 TEST(ChannelsLast, PoolsWithPaddingStridesAndRoundingUp) {
-  const std::vector<ir::Attribute> window{{"kernel_shape", IntList{3, 2}}, {"strides", IntList{2, 2}},
-                                          {"pads", IntList{1, 0, 1, 1}}, {"ceil_mode", std::int64_t{1}}};
+  const std::vector<ir::Attribute> window{{"kernel_shape", IntList{3, 2}},
+                                          {"strides", IntList{2, 2}},
+                                          {"pads", IntList{1, 0, 1, 1}},
+                                          {"ceil_mode", std::int64_t{1}}};
   for (const char* pool : {"MaxPool", "AveragePool"}) {
     Sketch s;
     s.output(s.op(pool, {s.op("Conv", {s.input({2, 3, 8, 9}), s.weight({4, 3, 1, 1})})}, window));
@@ -96,9 +99,12 @@ TEST(ChannelsLast, AveragesWithPaddingCounted) {
   for (const std::int64_t ceil : {0, 1}) {
     Sketch s;
     const ValueId y = s.op("Conv", {s.input({1, 3, 8, 8}), s.weight({4, 3, 1, 1})});
-    s.output(s.op("AveragePool", {y}, {{"kernel_shape", IntList{3, 3}}, {"strides", IntList{2, 2}},
-                                       {"pads", IntList{1, 1, 1, 1}}, {"count_include_pad", std::int64_t{1}},
-                                       {"ceil_mode", ceil}}));
+    s.output(s.op("AveragePool", {y},
+                  {{"kernel_shape", IntList{3, 3}},
+                   {"strides", IntList{2, 2}},
+                   {"pads", IntList{1, 1, 1, 1}},
+                   {"count_include_pad", std::int64_t{1}},
+                   {"ceil_mode", ceil}}));
     expect_same_when_fused(s.graph);
   }
 }
@@ -117,7 +123,8 @@ TEST(ChannelsLast, TurnsTheMeanOverPositionsIntoAPool) {
 
 TEST(ChannelsLast, JoinsChannels) {
   Sketch s;
-  const ValueId y = s.op("Conv", {s.input({2, 3, 5, 5}), s.weight({4, 3, 3, 3})}, {{"auto_pad", std::string("SAME_LOWER")}});
+  const ValueId y = s.op("Conv", {s.input({2, 3, 5, 5}), s.weight({4, 3, 3, 3})},
+                         {{"auto_pad", std::string("SAME_LOWER")}});
   s.output(s.op("Concat", {y, s.input({2, 3, 5, 5})}, {{"axis", std::int64_t{-3}}}));
   s.output(s.op("Concat", {y, y}, {{"axis", std::int64_t{2}}}));
   expect_same_when_fused(s.graph);
@@ -127,10 +134,13 @@ TEST(ChannelsLast, ConvolvesInGroupsWithStridesAndDilations) {
   Sketch s;
   const ValueId x = s.input({2, 6, 11, 9});
   s.output(s.op("Conv", {x, s.weight({4, 3, 3, 2})},
-                {{"group", std::int64_t{2}}, {"strides", IntList{2, 1}}, {"dilations", IntList{2, 3}},
+                {{"group", std::int64_t{2}},
+                 {"strides", IntList{2, 1}},
+                 {"dilations", IntList{2, 3}},
                  {"pads", IntList{2, 0, 1, 3}}}));
-  s.output(s.op("Conv", {x, s.weight({6, 1, 3, 3}), s.weight({6})},
-                {{"group", std::int64_t{6}}, {"auto_pad", std::string("SAME_UPPER")}, {"strides", IntList{2, 2}}}));
+  s.output(s.op(
+      "Conv", {x, s.weight({6, 1, 3, 3}), s.weight({6})},
+      {{"group", std::int64_t{6}}, {"auto_pad", std::string("SAME_UPPER")}, {"strides", IntList{2, 2}}}));
   expect_same_when_fused(s.graph);
 }
 

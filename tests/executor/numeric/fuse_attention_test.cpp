@@ -11,7 +11,9 @@ using testing::expect_same_when_fused;
 using testing::ops_of;
 using testing::Sketch;
 
-ValueId heads(Sketch& s, ValueId x, IntList order) { return s.op("Transpose", {x}, {{"perm", std::move(order)}}); }
+ValueId heads(Sketch& s, ValueId x, IntList order) {
+  return s.op("Transpose", {x}, {{"perm", std::move(order)}});
+}
 
 TEST(FuseAttention, ReadsHeadsWhereTheyLie) {
   Sketch s;
@@ -23,11 +25,12 @@ TEST(FuseAttention, ReadsHeadsWhereTheyLie) {
   s.output(heads(s, s.op("MatMul", {scores, v}), {0, 2, 1, 3}));
   expect_same_when_fused(s.graph);
   EXPECT_TRUE(fuse_attention(s.graph));
-  EXPECT_EQ(ops_of(s.graph),
-            "Div:4 = podium.StridedMatMul(x0, x1) {perm_a=[0,2,1,3], perm_b=[0,2,3,1], perm_y=[0,1,2,3], scale=0.25}\n"
-            "Softmax:6 = podium.MaskedSoftmax(Div:4, x3)\n"
-            "Transpose:8 = podium.StridedMatMul(Softmax:6, x2) {perm_a=[0,1,2,3], perm_b=[0,2,1,3], "
-            "perm_y=[0,2,1,3], scale=1}\n");
+  EXPECT_EQ(
+      ops_of(s.graph),
+      "Div:4 = podium.StridedMatMul(x0, x1) {perm_a=[0,2,1,3], perm_b=[0,2,3,1], perm_y=[0,1,2,3], scale=0.25}\n"
+      "Softmax:6 = podium.MaskedSoftmax(Div:4, x3)\n"
+      "Transpose:8 = podium.StridedMatMul(Softmax:6, x2) {perm_a=[0,1,2,3], perm_b=[0,2,1,3], "
+      "perm_y=[0,2,1,3], scale=1}\n");
 }
 
 TEST(FuseAttention, MultipliesScalesOfBothFactors) {
@@ -37,8 +40,9 @@ TEST(FuseAttention, MultipliesScalesOfBothFactors) {
   s.output(s.op("MatMul", {q, s.op("Mul", {heads(s, k, {0, 1, 3, 2}), s.number(3)})}));
   expect_same_when_fused(s.graph);
   fuse_attention(s.graph);
-  EXPECT_EQ(ops_of(s.graph),
-            "MatMul:5 = podium.StridedMatMul(x0, x1) {perm_a=[0,2,1,3], perm_b=[0,2,3,1], perm_y=[0,1,2,3], scale=1.5}\n");
+  EXPECT_EQ(
+      ops_of(s.graph),
+      "MatMul:5 = podium.StridedMatMul(x0, x1) {perm_a=[0,2,1,3], perm_b=[0,2,3,1], perm_y=[0,1,2,3], scale=1.5}\n");
 }
 
 TEST(FuseAttention, ReadsATransposedMatrixWhereItLiesForOneRow) {

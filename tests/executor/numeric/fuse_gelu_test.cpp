@@ -36,7 +36,9 @@ TEST(FuseGelu, KnowsTheFormsThatMultiplyByAHalfFirst) {
 
   Sketch t;
   const ValueId u = t.input({3, 40});
-  const ValueId half = t.op("Mul", {t.number(0.5F), t.op("Add", {t.op("Erf", {t.op("Div", {u, t.number(1.41421354F)})}), t.number(1)})});
+  const ValueId half = t.op(
+      "Mul",
+      {t.number(0.5F), t.op("Add", {t.op("Erf", {t.op("Div", {u, t.number(1.41421354F)})}), t.number(1)})});
   t.output(t.op("Mul", {u, half}));
   expect_one_gelu(t, "Mul:4 = Gelu(x0) {approximate=\"none\"}\n");
 }
@@ -97,7 +99,8 @@ TEST(FuseLayerNorm, KnowsTheFormsOfExporters) {
     s.output(s.op("Add", {s.weight({16}), y}));
     expect_same_when_fused(s.graph);
     EXPECT_TRUE(fuse_layer_norm(s.graph));
-    EXPECT_NE(ops_of(s.graph).find("= LayerNormalization(x0, w1, w2) {axis=-1, epsilon=1e-05}"), std::string::npos)
+    EXPECT_NE(ops_of(s.graph).find("= LayerNormalization(x0, w1, w2) {axis=-1, epsilon=1e-05}"),
+              std::string::npos)
         << ops_of(s.graph);
     EXPECT_EQ(s.graph.ops.size(), 1U);
   }

@@ -114,9 +114,16 @@ TEST(FusePostOps, LeavesAnIntermediateThatTheGraphGivesOutAlone) {
 
 TEST(FusePostOps, TakesEveryActivationAfterAProductAndAConvolution) {
   const std::vector<std::pair<const char*, std::vector<ir::Attribute>>> activations{
-      {"Relu", {}}, {"Sigmoid", {}}, {"Tanh", {}}, {"HardSwish", {}}, {"Mish", {}},
-      {"LeakyRelu", {{"alpha", 0.2F}}}, {"Elu", {{"alpha", 0.7F}}}, {"Swish", {{"alpha", 1.5F}}},
-      {"Gelu", {{"approximate", std::string("none")}}}, {"Gelu", {{"approximate", std::string("tanh")}}}};
+      {"Relu", {}},
+      {"Sigmoid", {}},
+      {"Tanh", {}},
+      {"HardSwish", {}},
+      {"Mish", {}},
+      {"LeakyRelu", {{"alpha", 0.2F}}},
+      {"Elu", {{"alpha", 0.7F}}},
+      {"Swish", {{"alpha", 1.5F}}},
+      {"Gelu", {{"approximate", std::string("none")}}},
+      {"Gelu", {{"approximate", std::string("tanh")}}}};
   for (const auto& [name, attributes] : activations) {
     SCOPED_TRACE(name);
     Sketch s;

@@ -24,7 +24,8 @@ ir::Graph chain(bool gives_pool = false) {
 
 ir::Placement each_on_its_own(const ir::Graph& graph) {
   ir::Placement placement{.ops = {}, .processors = static_cast<int>(graph.ops.size())};
-  for (std::size_t i = 0; i < graph.ops.size(); ++i) placement.ops.push_back({.processor = static_cast<int>(i)});
+  for (std::size_t i = 0; i < graph.ops.size(); ++i)
+    placement.ops.push_back({.processor = static_cast<int>(i)});
   return placement;
 }
 
@@ -40,10 +41,14 @@ std::string text_of(const ir::Graph& graph) {
   return text;
 }
 
-TEST(Layouts, LieChannelsLastBetweenConvolutions) { EXPECT_EQ(text_of(chain()), ".->L L->L L->L L->L L->. "); }
+TEST(Layouts, LieChannelsLastBetweenConvolutions) {
+  EXPECT_EQ(text_of(chain()), ".->L L->L L->L L->L L->. ");
+}
 
 // The host reads what the pool gives, and so what the ops of its layout give before it.
-TEST(Layouts, LieAsTheModelSaysWhereTheHostReads) { EXPECT_EQ(text_of(chain(true)), ".->. .->. .->. .->L L->. "); }
+TEST(Layouts, LieAsTheModelSaysWhereTheHostReads) {
+  EXPECT_EQ(text_of(chain(true)), ".->. .->. .->. .->L L->. ");
+}
 
 TEST(Layouts, LieAsTheModelSaysBetweenOtherOps) {
   Sketch s;

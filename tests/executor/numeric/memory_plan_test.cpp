@@ -18,7 +18,8 @@ TEST(PlanMemory, KeepsApartWhatLivesTogether) {
 
 TEST(PlanMemory, NeverLetsTwoLivingValuesOverlap) {
   std::vector<Lifetime> lives;
-  for (int i = 0; i < 400; ++i) lives.push_back({static_cast<std::size_t>(i * 7919 % 5000 + 1), i, i + i * 31 % 40});
+  for (int i = 0; i < 400; ++i)
+    lives.push_back({static_cast<std::size_t>(i * 7919 % 5000 + 1), i, i + i * 31 % 40});
   const MemoryPlan plan = plan_memory(lives);
   for (std::size_t i = 0; i < lives.size(); ++i) {
     for (std::size_t k = 0; k < i; ++k) {

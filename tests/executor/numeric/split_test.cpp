@@ -22,7 +22,8 @@ constexpr int kReplicas = 2;
 ir::Graph small_cnn() {
   Sketch s;
   const ir::Attribute pads{"pads", ir::IntList{1, 1, 1, 1}};
-  const std::vector<ir::Attribute> halves{{"kernel_shape", ir::IntList{2, 2}}, {"strides", ir::IntList{2, 2}}};
+  const std::vector<ir::Attribute> halves{{"kernel_shape", ir::IntList{2, 2}},
+                                          {"strides", ir::IntList{2, 2}}};
   ValueId x = s.op("Conv", {s.input({2, 3, 12, 12}), s.weight({8, 3, 3, 3}), s.weight({8})}, {pads});
   x = s.op("Relu", {s.op("MaxPool", {x}, halves)});
   ValueId y = s.op("Relu", {s.op("Conv", {x, s.weight({8, 8, 3, 3}), s.weight({8})}, {pads})});
@@ -42,12 +43,15 @@ ir::Graph small_transformer() {
     const ValueId cut = s.op("Reshape", {product, s.ints({2, 6, 2, 8})});
     return s.op("Transpose", {cut}, {{"perm", std::move(perm)}});
   };
-  const auto norm = [&](ValueId of) { return s.op("LayerNormalization", {of, s.weight({16}), s.weight({16})}); };
+  const auto norm = [&](ValueId of) {
+    return s.op("LayerNormalization", {of, s.weight({16}), s.weight({16})});
+  };
   const ValueId normed = norm(x);
   ValueId scores = s.op("MatMul", {heads(normed, {0, 2, 1, 3}), heads(normed, {0, 2, 3, 1})});
   scores = s.op("Softmax", {s.op("Mul", {scores, s.number(0.35F)})});
   ValueId mixed = s.op("MatMul", {scores, heads(normed, {0, 2, 1, 3})});
-  mixed = s.op("Reshape", {s.op("Transpose", {mixed}, {{"perm", ir::IntList{0, 2, 1, 3}}}), s.ints({2, 6, 16})});
+  mixed =
+      s.op("Reshape", {s.op("Transpose", {mixed}, {{"perm", ir::IntList{0, 2, 1, 3}}}), s.ints({2, 6, 16})});
   const ValueId added = s.op("Add", {x, s.op("MatMul", {mixed, s.weight({16, 16}, 0.3F)})});
   ValueId wide = s.op("Add", {s.op("MatMul", {norm(added), s.weight({16, 32}, 0.3F)}), s.weight({32})});
   wide = s.op("MatMul", {s.op("Gelu", {wide}), s.weight({32, 16}, 0.3F)});

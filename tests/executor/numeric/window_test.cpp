@@ -32,8 +32,9 @@ TEST(WindowOf, SharesThePaddingOfSame) {
 }
 
 TEST(WindowOf, NeedsNoNegativePaddingForSame) {
-  const Window window = window_of(
-      convolution({{"strides", IntList{3}}, {"auto_pad", std::string("SAME_UPPER")}}), {1}, {1, 1, 9}, {1, 1, 3});
+  const Window window =
+      window_of(convolution({{"strides", IntList{3}}, {"auto_pad", std::string("SAME_UPPER")}}), {1},
+                {1, 1, 9}, {1, 1, 3});
   EXPECT_EQ(window.pads, (Dims{0, 0}));
 }
 
@@ -44,8 +45,9 @@ TEST(WindowOf, ReachesTheEndOfAWindowThatRoundingUpAdded) {
 }
 
 TEST(WindowOf, CountsDilations) {
-  const Window window = window_of(
-      convolution({{"dilations", IntList{3}}, {"auto_pad", std::string("SAME_UPPER")}}), {3}, {1, 1, 5}, {1, 1, 5});
+  const Window window =
+      window_of(convolution({{"dilations", IntList{3}}, {"auto_pad", std::string("SAME_UPPER")}}), {3},
+                {1, 1, 5}, {1, 1, 5});
   EXPECT_EQ(window.pads, (Dims{3, 3}));
 }
 

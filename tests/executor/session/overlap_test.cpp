@@ -1,4 +1,5 @@
-// How much of a run the IO tiles work beside a computation, in PopART's three settings (semantics, section 9).
+// How much of a run the IO tiles work beside a computation, in PopART's three settings (semantics, section
+// 9).
 #include <gtest/gtest.h>
 
 #include "executor/device/presets.h"
@@ -11,8 +12,8 @@ namespace {
 // A chain of products. Half of the first one leaves for the host as soon as it is there.
 std::string chain_of_products(int layers, int size) {
   const std::string type = fmt::format("float16[{0},{0}]", size);
-  std::string text = fmt::format("g ({0} x) => (float16[{1},{2}] early, {0} y{3}) {{ y0 = MatMul (x, x)\n", type,
-                                 size / 2, size, layers - 1);
+  std::string text = fmt::format("g ({0} x) => (float16[{1},{2}] early, {0} y{3}) {{ y0 = MatMul (x, x)\n",
+                                 type, size / 2, size, layers - 1);
   text += "early, rest = Split <num_outputs = 2> (y0)\n";
   for (int i = 1; i < layers; ++i) text += fmt::format("y{} = MatMul (y{}, x)\n", i, i - 1);
   return text + "}";
@@ -43,7 +44,8 @@ TEST(Overlap, GrowsWithWhatTheIoTilesMayDo) {
   const double just_in_time = overlap(true, ir::ExchangeStrategy::JustInTime);
   const double inner_loop = overlap(true, ir::ExchangeStrategy::OverlapInnerLoop);
   EXPECT_EQ(none, 0);
-  // What PopART's own test found in a network of its size; here, too, moving takes about as long as computing.
+  // What PopART's own test found in a network of its size; here, too, moving takes about as long as
+  // computing.
   EXPECT_NEAR(just_in_time, 0.149, 0.05);
   EXPECT_NEAR(inner_loop, 0.481, 0.05);
   EXPECT_GT(inner_loop - just_in_time, 0.25);

@@ -192,7 +192,8 @@ TEST(TrainingSession, ClocksAStep) {
   EXPECT_GT(session.timeline()->makespan, 0);
 }
 
-// Four bytes an element, and no zeros beside them; each of two replicas has a half where accumulators are sharded.
+// Four bytes an element, and no zeros beside them; each of two replicas has a half where accumulators are
+// sharded.
 TEST(TrainingSession, HoldsWeightsStateAndAccumulatorsAndNothingElseOfTheirSize) {
   constexpr const char* kWide = R"(agraph (float[8] x) => (float loss)
     <float[8] w = {1, 2, 3, 4, 5, 6, 7, 8}>
@@ -213,8 +214,8 @@ TEST(TrainingSession, HoldsWeightsStateAndAccumulatorsAndNothingElseOfTheirSize)
   }
 }
 
-// By time both weights belong on processor 0. Both with Adam's two states and an accumulator are 256 bytes, on top of
-// which an update computes with 96.
+// By time both weights belong on processor 0. Both with Adam's two states and an accumulator are 256 bytes,
+// on top of which an update computes with 96.
 TEST(TrainingSession, PlacesByWhatTrainingHoldsForWeights) {
   constexpr const char* kChain = R"(agraph (float[8] x) => (float loss)
     <float[8] w0 = {1, 2, 3, 4, 5, 6, 7, 8}, float[8] w1 = {1, 2, 3, 4, 5, 6, 7, 8}>
@@ -290,12 +291,14 @@ TEST(TrainingSession, NamesStepAndTensorOfALossThatIsNoNumber) {
 
 // A mean over no samples is no loss, and moves nothing (semantics, section 10.2).
 TEST(TrainingSession, LearnsNothingFromLabelsThatAreAllIgnored) {
-  for (const char* loss : {"loss = SoftmaxCrossEntropyLoss <ignore_index = -1> (y, labels)",
-                           "p = LogSoftmax (y) loss = NegativeLogLikelihoodLoss <ignore_index = -1> (p, labels)"}) {
+  for (const char* loss :
+       {"loss = SoftmaxCrossEntropyLoss <ignore_index = -1> (y, labels)",
+        "p = LogSoftmax (y) loss = NegativeLogLikelihoodLoss <ignore_index = -1> (p, labels)"}) {
     const std::string body = std::string("agraph (float[2,2] x, int64[2] labels) => (float loss) ") +
                              "<float[2,2] w = {1, 2, 3, 4}> { y = MatMul (x, w) " + loss + " }";
     TrainingSession session(model_of(body.c_str()), with({}));
-    session.run(std::vector<ir::Datum>{tensor<float>({2, 2}, {1, 2, 3, 4}), tensor<std::int64_t>({2}, {-1, -1})});
+    session.run(
+        std::vector<ir::Datum>{tensor<float>({2, 2}, {1, 2, 3, 4}), tensor<std::int64_t>({2}, {-1, -1})});
     EXPECT_EQ(session.loss(), 0);
     EXPECT_THAT(weight(session), ElementsAre(1, 2, 3, 4));
   }

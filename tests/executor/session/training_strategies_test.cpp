@@ -136,10 +136,11 @@ TEST(TrainingStrategies, GiveTheWeightsOfOneProcessor) {
 
 // What is complete only when all phases have run, starts from more than zeros, or counts micro-batches.
 TEST(TrainingStrategies, GiveThemWithClippedGradientsVelocitiesAndRunningMeans) {
-  ir::Optimizer clipped = ir::make_optimizer(ir::OptimizerKind::Adam, {{"learningRate", {0.02}}, {"eps", {0.1}}});
+  ir::Optimizer clipped =
+      ir::make_optimizer(ir::OptimizerKind::Adam, {{"learningRate", {0.02}}, {"eps", {0.1}}});
   clipped.clip_norms = {{.max_norm = 0.1}};
-  const ir::Optimizer velocities =
-      ir::make_optimizer(ir::OptimizerKind::Sgd, {{"learningRate", {0.02}}, {"momentum", {0.9}}, {"weightDecay", {0.1}}});
+  const ir::Optimizer velocities = ir::make_optimizer(
+      ir::OptimizerKind::Sgd, {{"learningRate", {0.02}}, {"momentum", {0.9}}, {"weightDecay", {0.1}}});
   for (const ir::Optimizer& optimizer : {clipped, velocities}) {
     for (const Reduction reduction : {Reduction::Sum, Reduction::Mean}) {
       for (const int replicas : {1, 2}) {
@@ -193,8 +194,9 @@ float loss_scale(Options strategy, bool states_keep_it) {
   ir::set_precision(model.graph, ir::DataType::Float16);
   TrainingSession session(std::move(model), options);
   const std::int64_t micro_batches = 6LL * strategy.accumulation_factor * strategy.replicas;
-  session.run(std::vector<ir::Datum>{ir::in_precision(numbers(micro_batches * 6, 0), ir::DataType::Float16),
-                                     ir::in_precision(numbers(micro_batches * 10, 4), ir::DataType::Float16)});
+  session.run(
+      std::vector<ir::Datum>{ir::in_precision(numbers(micro_batches * 6, 0), ir::DataType::Float16),
+                             ir::in_precision(numbers(micro_batches * 10, 4), ir::DataType::Float16)});
   return session.optimizer_state().at("lossScaleUpdateFactor").values<float>()[0];
 }
 
@@ -221,7 +223,8 @@ TEST(TrainingStrategies, ScaleTheLossByTheGradientsOfAllPlaces) {
 }
 
 TEST(TrainingStrategies, RefuseWhatAPipelineWithoutAccumulationDoesNotKnowInTime) {
-  Options options{.virtual_graph_mode = VirtualGraphMode::Auto, .ipus = 2, .pipelining = true, .batches_per_step = 3};
+  Options options{
+      .virtual_graph_mode = VirtualGraphMode::Auto, .ipus = 2, .pipelining = true, .batches_per_step = 3};
   ir::Optimizer optimizer = ir::make_optimizer(ir::OptimizerKind::Sgd);
   EXPECT_NO_THROW(trained(optimizer, options));
   optimizer.clip_norms = {{.max_norm = 1}};

@@ -29,7 +29,8 @@ double predicted_samples_per_second(const Published& row) {
   const device::Device& device = *device::find_preset("c600");
   double seconds = 0;
   for (ir::Op& op : graph.ops) {
-    set_attribute(op, "__partials_type", std::string("half"));  // as that framework sums up unless told otherwise
+    set_attribute(op, "__partials_type",
+                  std::string("half"));  // as that framework sums up unless told otherwise
     seconds += op_cost(ir::TypedOp(graph, op), device, device.tiles).seconds;
   }
   return row.batch / seconds;

@@ -149,11 +149,12 @@ Names missing(std::string_view domain, const char* list) {
 
 TEST(OpTable, HoldsEveryOpOfOnnx) {
   EXPECT_EQ(missing("", kOnnx), Names{});
-  EXPECT_EQ(missing("ai.onnx.ml",
-                    "ArrayFeatureExtractor Binarizer CastMap CategoryMapper DictVectorizer FeatureVectorizer "
-                    "Imputer LabelEncoder LinearClassifier LinearRegressor Normalizer OneHotEncoder Scaler "
-                    "SVMClassifier SVMRegressor TreeEnsemble TreeEnsembleClassifier TreeEnsembleRegressor ZipMap"),
-            Names{});
+  EXPECT_EQ(
+      missing("ai.onnx.ml",
+              "ArrayFeatureExtractor Binarizer CastMap CategoryMapper DictVectorizer FeatureVectorizer "
+              "Imputer LabelEncoder LinearClassifier LinearRegressor Normalizer OneHotEncoder Scaler "
+              "SVMClassifier SVMRegressor TreeEnsemble TreeEnsembleClassifier TreeEnsembleRegressor ZipMap"),
+      Names{});
   EXPECT_EQ(missing("ai.onnx.preview", "FlexAttention"), Names{});
   EXPECT_EQ(missing("ai.onnx.preview.training", "Adagrad Adam Gradient Momentum"), Names{});
 }

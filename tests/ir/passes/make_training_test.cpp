@@ -157,13 +157,13 @@ TEST(MakeTraining, HasACounterForEachPlaceOfARunningMean) {
 }
 
 TEST(MakeTraining, HasACounterForEachPhaseOfARunningMean) {
-  const Training training =
-      trained("g (float[3] x) => (float loss) <float[3] v = {1, 2, 3}, float[3] w = {4, 5, 6}> {\n"
-              "  a = Mul <__execution_phase = 0> (x, v)\n  b = Mul <__execution_phase = 1> (a, w)\n"
-              "  loss = ReduceSum <keepdims = 0, __execution_phase = 1> (b)\n}",
-              {.loss = "loss",
-               .optimizer = sgd(),
-               .contributions = {.accumulation = 2, .reduction = GradientReduction::MeanRunning}});
+  const Training training = trained(
+      "g (float[3] x) => (float loss) <float[3] v = {1, 2, 3}, float[3] w = {4, 5, 6}> {\n"
+      "  a = Mul <__execution_phase = 0> (x, v)\n  b = Mul <__execution_phase = 1> (a, w)\n"
+      "  loss = ReduceSum <keepdims = 0, __execution_phase = 1> (b)\n}",
+      {.loss = "loss",
+       .optimizer = sgd(),
+       .contributions = {.accumulation = 2, .reduction = GradientReduction::MeanRunning}});
   EXPECT_THAT(names_of(training.variables), Contains("Counter____Phase1"));
   EXPECT_THAT(names_of(training.variables), Contains("Counter____Phase2"));
 }

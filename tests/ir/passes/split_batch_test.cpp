@@ -183,14 +183,16 @@ TEST(SplitToTrain, WhatIsAddedToALossCountsOnce) {
   const char* text = R"(g (float[4, 2] x, float[2] w) => (float loss)
     {{ y = Mul(x, w) l = {} <keepdims = 0> (y) n = ReduceL2 <keepdims = 0> (w) loss = Add(l, n) }})";
   EXPECT_EQ(refusal_of_training(fmt::format(fmt::runtime(text), "ReduceMean")), "accepted");
-  EXPECT_THAT(refusal_of_training(fmt::format(fmt::runtime(text), "ReduceSum")), HasSubstr("node 'loss' (Add)"));
+  EXPECT_THAT(refusal_of_training(fmt::format(fmt::runtime(text), "ReduceSum")),
+              HasSubstr("node 'loss' (Add)"));
 }
 
 TEST(SplitToTrain, ClassesCountAlikeInEverySlice) {
   const char* text = R"(g (float[4, 2] x, int64[4] labels, float[2] w) => (float loss)
     {{ y = Mul(x, w) loss = SoftmaxCrossEntropyLoss <{}> (y, labels) }})";
   EXPECT_EQ(refusal_of_training(fmt::format(fmt::runtime(text), "reduction = \"mean\"")), "accepted");
-  EXPECT_EQ(refusal_of_training(fmt::format(fmt::runtime(text), "reduction = \"sum\", ignore_index = 1")), "accepted");
+  EXPECT_EQ(refusal_of_training(fmt::format(fmt::runtime(text), "reduction = \"sum\", ignore_index = 1")),
+            "accepted");
   EXPECT_THAT(refusal_of_training(fmt::format(fmt::runtime(text), "reduction = \"mean\", ignore_index = 1")),
               HasSubstr("node 'loss' (SoftmaxCrossEntropyLoss): mixes the samples"));
 }
@@ -198,13 +200,14 @@ TEST(SplitToTrain, ClassesCountAlikeInEverySlice) {
 TEST(SplitToTrain, RefusesWhatMixesSamples) {
   for (const char* op : {"Softmax <axis = 0> (x)", "ReduceMax <keepdims = 1> (x, zero)", "Mul(mean, mean)",
                          "Mul(x, mean)", "Sqrt(mean)", "Div(w, mean)"}) {
-    const std::string text = fmt::format(R"(g (float[4, 2] x, float[2] w) => (float loss) <int64[1] zero = {{0}}> {{
+    const std::string text =
+        fmt::format(R"(g (float[4, 2] x, float[2] w) => (float loss) <int64[1] zero = {{0}}> {{
       mean = ReduceMean <keepdims = 1> (x, zero)
       y = {}
       z = Mul(y, w)
       loss = ReduceMean <keepdims = 0> (z)
     }})",
-                                         op);
+                    op);
     EXPECT_THAT(refusal_of_training(text), HasSubstr("node 'y'")) << op;
   }
 }
@@ -217,8 +220,9 @@ TEST(SplitToTrain, NamesBatchNormalizationThatNormalizesByItsBatch) {
 }
 
 TEST(SplitToTrain, RefusesAVariableAsOutput) {
-  EXPECT_THAT(refusal_of_training("g (float[4, 2] x, float[2] w) => (float[4, 2] y, float[2] w) { y = Mul(x, w) }"),
-              HasSubstr("output 'w': a variable"));
+  EXPECT_THAT(
+      refusal_of_training("g (float[4, 2] x, float[2] w) => (float[4, 2] y, float[2] w) { y = Mul(x, w) }"),
+      HasSubstr("output 'w': a variable"));
 }
 
 }  // namespace
