@@ -52,15 +52,16 @@ struct Engine::State {
   PeakMemory peak;
 
   State(executor::Program of, const PrepareOptions& options);
-  void run(std::vector<Section>& sections, int iteration);
-  void run_computes(Section& section, const Wave& wave, int iteration);
-  void run(Node& node, int iteration);
-  void free(const std::vector<Slot>& slots, int iteration);
+  void run(std::vector<Section>& sections, int iteration, Replicas replicas);
+  void repeat(Section& section, Replicas replicas);
+  void run_computes(Section& section, const Wave& wave, int iteration, Replicas replicas);
+  void run(Node& node, int iteration, Replicas replicas);
+  void free(const std::vector<Slot>& slots, int iteration, Replicas replicas);
 };
 
 namespace {
 
-// Runs one step in all replicas.
+// Runs one step in some replicas; a collective, in all of them.
 struct RunStep {
   const executor::Program& program;
   std::vector<PreparedBlock>& blocks;
@@ -69,6 +70,7 @@ struct RunStep {
   HostOutputs& outputs;
   Node& node;
   int iteration;
+  Replicas replicas;
 
   const Datum& read(int replica, const Slot& slot) const {
     return memories[at(replica)].read(*node.step, slot, iteration);
@@ -78,13 +80,13 @@ struct RunStep {
     node.bytes[at(replica) * node.writes.size() + write] = device_bytes_of(value);
   }
   void move(std::size_t write, const Transfer& transfer) const {
-    for (int replica = 0; replica < program.replicas; ++replica)
+    for (int replica = replicas.first; replica < replicas.end; ++replica)
       fill(replica, write, read(replica, transfer.from));
   }
 
   // One replica after the other: a block is not run twice at a time.
   void operator()(const executor::Compute& step) const {
-    for (int replica = 0; replica < program.replicas; ++replica) {
+    for (int replica = replicas.first; replica < replicas.end; ++replica) {
       node.inputs.clear();
       for (const Slot& slot : step.reads)
         node.inputs.push_back(slot.buffer.valid() ? &read(replica, slot) : nullptr);
@@ -93,11 +95,11 @@ struct RunStep {
     }
   }
   void operator()(const executor::LoadFromHost& step) const {
-    for (int replica = 0; replica < program.replicas; ++replica)
+    for (int replica = replicas.first; replica < replicas.end; ++replica)
       fill(replica, 0, inputs.next(step.input, replica));
   }
   void operator()(const executor::StoreToHost& step) const {
-    for (int replica = 0; replica < program.replicas; ++replica) {
+    for (int replica = replicas.first; replica < replicas.end; ++replica) {
       outputs.offer(step.output, replica, read(replica, step.from));
     }
   }
@@ -142,22 +144,24 @@ Engine::State::State(executor::Program of, const PrepareOptions& options)
   }
 }
 
-void Engine::State::run(Node& node, int iteration) {
-  std::visit(RunStep{program, blocks, memories, inputs, outputs, node, iteration}, node.step->action);
-  free(node.step->frees, iteration);
+void Engine::State::run(Node& node, int iteration, Replicas replicas) {
+  std::visit(RunStep{program, blocks, memories, inputs, outputs, node, iteration, replicas},
+             node.step->action);
+  free(node.step->frees, iteration, replicas);
 }
 
-void Engine::State::free(const std::vector<Slot>& slots, int iteration) {
+void Engine::State::free(const std::vector<Slot>& slots, int iteration, Replicas replicas) {
   for (const Slot& slot : slots) {
-    for (Memory& memory : memories) memory.free(slot, iteration);
+    for (int replica = replicas.first; replica < replicas.end; ++replica)
+      memories[at(replica)].free(slot, iteration);
   }
 }
 
 // Of several failures the first in program order is reported, whatever the threads do.
-void Engine::State::run_computes(Section& section, const Wave& wave, int iteration) {
+void Engine::State::run_computes(Section& section, const Wave& wave, int iteration, Replicas replicas) {
   const auto count = static_cast<std::ptrdiff_t>(wave.computes.size());
   if (!wave.side_by_side) {
-    for (std::size_t node : wave.computes) run(section.nodes[node], iteration);
+    for (std::size_t node : wave.computes) run(section.nodes[node], iteration, replicas);
     return;
   }
   std::vector<std::exception_ptr> failures(wave.computes.size());
@@ -165,7 +169,7 @@ void Engine::State::run_computes(Section& section, const Wave& wave, int iterati
   for (std::ptrdiff_t i = 0; i < count; ++i) {
     const auto index = static_cast<std::size_t>(i);
     try {
-      run(section.nodes[wave.computes[index]], iteration);
+      run(section.nodes[wave.computes[index]], iteration, replicas);
     } catch (...) {
       failures[index] = std::current_exception();
     }
@@ -175,16 +179,23 @@ void Engine::State::run_computes(Section& section, const Wave& wave, int iterati
   }
 }
 
-void Engine::State::run(std::vector<Section>& sections, int iteration) {
+void Engine::State::run(std::vector<Section>& sections, int iteration, Replicas replicas) {
   for (Section& section : sections) {
     for (const Wave& wave : section.waves) {
-      for (std::size_t node : wave.moves) run(section.nodes[node], iteration);
-      if (!wave.computes.empty()) run_computes(section, wave, iteration);
+      for (std::size_t node : wave.moves) run(section.nodes[node], iteration, replicas);
+      if (!wave.computes.empty()) run_computes(section, wave, iteration, replicas);
     }
-    peak.account(section.nodes, iteration);
-    for (int i = 0; i < section.count; ++i) run(section.body, i);
-    free(section.frees, iteration);
-    peak.account(section.frees, iteration);
+    peak.account(section.nodes, iteration, replicas);
+    repeat(section, replicas);
+    free(section.frees, iteration, replicas);
+    peak.account(section.frees, iteration, replicas);
+  }
+}
+
+void Engine::State::repeat(Section& section, Replicas replicas) {
+  const int together = section.replicas_apart ? 1 : replicas.end - replicas.first;
+  for (int first = replicas.first; first < replicas.end; first += together) {
+    for (int i = 0; i < section.count; ++i) run(section.body, i, {first, first + together});
   }
 }
 
@@ -199,7 +210,7 @@ std::span<const Datum> Engine::run(std::span<const Datum> inputs) {
   state.outputs.start();
   state.peak.start();
   for (Memory& memory : state.memories) memory.start();
-  state.run(state.schedule, 0);
+  state.run(state.schedule, 0, {0, state.program.replicas});
   return state.outputs.results();
 }
 

@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "ir/graph.h"
+#include "ir/gradient.h"
 #include "ir/passes/remove_dead.h"
 
 namespace podium::numeric {
@@ -25,6 +25,15 @@ void hand_on_inputs(ir::Graph& graph) {
     changed = true;
   }
   if (changed) ir::remove_dead(graph);
+}
+
+void hand_on_zeros(ir::Graph& graph) {
+  std::erase_if(graph.ops, [&](const ir::Op& op) {
+    if (op.spec != ir::find_op("podium", "Zeros")) return false;
+    ir::Value& zeros = graph[op.outputs[0]];
+    zeros.constant = ir::filled(zeros.type.element, zeros.type.dims, 0);
+    return true;
+  });
 }
 
 }  // namespace podium::numeric

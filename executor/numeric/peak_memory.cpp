@@ -57,15 +57,15 @@ void PeakMemory::account(const Node& node, int iteration, int index) {
   for (const Slot& slot : node.step->frees) take(replica, slot, iteration, 0);
 }
 
-void PeakMemory::account(const std::vector<Node>& nodes, int iteration) {
+void PeakMemory::account(const std::vector<Node>& nodes, int iteration, Replicas replicas) {
   for (const Node& node : nodes) {
-    for (int replica = 0; replica < program_->replicas; ++replica) account(node, iteration, replica);
+    for (int replica = replicas.first; replica < replicas.end; ++replica) account(node, iteration, replica);
   }
 }
 
-void PeakMemory::account(const std::vector<Slot>& frees, int iteration) {
-  for (Replica& replica : replicas_) {
-    for (const Slot& slot : frees) take(replica, slot, iteration, 0);
+void PeakMemory::account(const std::vector<Slot>& frees, int iteration, Replicas replicas) {
+  for (int replica = replicas.first; replica < replicas.end; ++replica) {
+    for (const Slot& slot : frees) take(replicas_[static_cast<std::size_t>(replica)], slot, iteration, 0);
   }
 }
 

@@ -19,9 +19,9 @@ class PeakMemory {
   /// Before a run.
   void start();
   /// The steps of a straight list, which have been run in an iteration of the innermost Repeat.
-  void account(const std::vector<Node>& nodes, int iteration);
+  void account(const std::vector<Node>& nodes, int iteration, Replicas replicas);
   /// What a Repeat frees when it is done.
-  void account(const std::vector<executor::Slot>& frees, int iteration);
+  void account(const std::vector<executor::Slot>& frees, int iteration, Replicas replicas);
   /// Of the replica that needs most.
   std::int64_t bytes(int processor) const;
 

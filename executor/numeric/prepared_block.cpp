@@ -90,6 +90,7 @@ void at_op(const Graph& graph, const Op& op, Step step) {
 Graph rewritten(Graph graph, bool fuse, const Layouts& layouts) {
   if (fuse) optimize(graph, layouts);
   hand_on_inputs(graph);
+  hand_on_zeros(graph);
   return graph;
 }
 

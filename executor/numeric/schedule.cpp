@@ -124,6 +124,14 @@ bool pays_side_by_side(const std::vector<Effort>& efforts, const Section& sectio
   return threads > 1 && wave.computes.size() > 1 && side_by_side < one_after_the_other;
 }
 
+bool replicas_meet(const std::vector<Step>& steps) {
+  return std::any_of(steps.begin(), steps.end(), [](const Step& step) {
+    const auto* repeat = std::get_if<executor::Repeat>(&step.action);
+    return std::holds_alternative<executor::Collective>(step.action) ||
+           (repeat != nullptr && replicas_meet(repeat->body));
+  });
+}
+
 std::vector<Section> schedule_of(const Program& program, const std::vector<Step>& steps,
                                  const std::vector<Effort>& efforts, int threads) {
   std::vector<Section> sections(1);
@@ -131,6 +139,7 @@ std::vector<Section> schedule_of(const Program& program, const std::vector<Step>
     if (const auto* repeat = std::get_if<executor::Repeat>(&step.action)) {
       sections.back().count = repeat->count;
       sections.back().body = schedule_of(program, repeat->body, efforts, threads);
+      sections.back().replicas_apart = !replicas_meet(repeat->body);
       sections.back().frees = step.frees;
       sections.emplace_back();
       continue;

@@ -25,12 +25,21 @@ struct Wave {
   bool side_by_side = false;
 };
 
+/// Replicas from the first up to the end.
+struct Replicas {
+  int first = 0;
+  int end = 1;
+};
+
 /// A straight list of steps in program order and its waves, and then a Repeat, if there is one.
 struct Section {
   std::vector<Node> nodes = {};
   std::vector<Wave> waves = {};
   int count = 0;
   std::vector<Section> body = {};
+  /// Replicas do not meet in the Repeat: each runs it to its end before the next one begins, so that what an
+  /// iteration hands on to the next stays in the cache.
+  bool replicas_apart = false;
   std::vector<executor::Slot> frees = {};  ///< after the Repeat
 };
 

@@ -288,6 +288,17 @@ TEST(Engine, ReducesOverAllReplicas) {
   EXPECT_THAT(run(sum.program, {kEight}), ElementsAre(16, 20, 16, 20, 16, 20, 16, 20));
 }
 
+// Two replicas, each with two micro-batches of its own in a Repeat, meet after each of them.
+TEST(Engine, ReducesInARepeat) {
+  HandMade made = collective({.kind = executor::CollectiveKind::AllReduce, .transfer = {}}, 2, 2, 2);
+  made.program.inputs[0].micro_batches = made.program.outputs[0].micro_batches = 2;
+  made.program.outputs[0].leading = {2};
+  std::vector<Step> body = std::move(made.program.steps);
+  made.program.steps.clear();
+  made.step({.action = Repeat{2, std::move(body)}});
+  EXPECT_THAT(run(made.program, {kEight}), ElementsAre(4, 6, 4, 6, 12, 14, 12, 14));
+}
+
 TEST(Engine, MeansOverGroups) {
   const HandMade mean = collective({.kind = executor::CollectiveKind::AllReduce,
                                     .reduction = executor::CollectiveReduction::Mean,

@@ -1,5 +1,7 @@
 #include "executor/numeric/prepared_block.h"
 
+#include <gmock/gmock.h>
+
 #include <atomic>
 #include <cstdlib>
 #include <memory>
@@ -123,6 +125,19 @@ TEST(PreparedBlock, HandsAnInputOn) {
 }
 
 // The caller may write what the block gives over what it has taken.
+TEST(PreparedBlock, MakesZerosOnceForAllRuns) {
+  ir::Graph graph;
+  const ValueId zeros = graph.add_value("zeros", ir::Type::tensor(ir::DataType::Float, {3}));
+  graph.ops.push_back({.spec = ir::find_op("podium", "Zeros"), .outputs = {zeros}});
+  ir::set_attribute(graph.ops[0], "shape", ir::IntList{3});
+  ir::set_attribute(graph.ops[0], "dtype", static_cast<std::int64_t>(ir::DataType::Float));
+  graph.outputs = {zeros};
+  PreparedBlock block(graph, {});
+  const Datum first = *block.run({})[0];
+  EXPECT_EQ(block.run({})[0]->tensor.raw(), first.tensor.raw());
+  EXPECT_THAT(first.tensor.values<float>(), ::testing::Each(0));
+}
+
 TEST(PreparedBlock, HandsAnInputOnAsItWas) {
   Sketch s;
   const ValueId x = s.input({2});

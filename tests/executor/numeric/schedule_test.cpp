@@ -147,5 +147,17 @@ TEST(Schedule, RunsBlocksOfLargeOpsOneAfterTheOther) {
   }
 }
 
+TEST(Schedule, KeepsReplicasTogetherInARepeatInWhichTheyMeet) {
+  HandMade made = sketch();
+  made.step({.action = Repeat{3, {load(made, "x"), compute(made, 0, "x", "a")}}});
+  const Step meet{.action = executor::Collective{.transfer = {made.slot("a"), made.slot("b")}}};
+  made.step(
+      {.action = Repeat{2, {{.action = Repeat{3, {load(made, "x"), compute(made, 0, "x", "a"), meet}}}}}});
+  const std::vector<Section> sections = make_schedule(made.program, 1);
+  EXPECT_TRUE(sections[0].replicas_apart);
+  EXPECT_FALSE(sections[1].replicas_apart);
+  EXPECT_FALSE(sections[1].body[0].replicas_apart);
+}
+
 }  // namespace
 }  // namespace podium::numeric
