@@ -37,7 +37,7 @@ expect() {
     END {
       if (differs) print "error: the accuracies differ" > "/dev/stderr"
       else if (first < least) print "error: " first "% found, " least "% needed" > "/dev/stderr"
-      else print "all " NR " ways of training: " first "% of the digits held out"
+      else print (NR > 1 ? "all " NR " ways of training: " : "") first "% of the digits held out"
       exit differs || first < least
     }'
 }
