@@ -1,13 +1,13 @@
 #include "executor/lower/shard_variables.h"
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 #include <tuple>
 
 #include "executor/lower/split_collectives.h"
 #include "executor/lower/zeros.h"
 #include "ir/at.h"
+#include "ir/disjoint_sets.h"
 #include "ir/gradient.h"
 #include "ir/passes/sample_axis.h"
 
@@ -20,21 +20,6 @@ using ir::OpPlacement;
 using ir::ValueId;
 
 namespace {
-
-// Values of one shape that ops compute with element by element: all of them are parts, or none.
-class Families {
- public:
-  explicit Families(std::size_t values) : parent_(values) { std::iota(parent_.begin(), parent_.end(), 0); }
-  std::size_t of(ValueId id) {
-    std::size_t root = at(id);
-    while (parent_[root] != root) root = parent_[root] = parent_[parent_[root]];
-    return root;
-  }
-  void join(ValueId a, ValueId b) { parent_[of(a)] = of(b); }
-
- private:
-  std::vector<std::size_t> parent_;
-};
 
 bool adds_up_to_a_number(const ir::Graph& graph, const Op& op) {
   const bool adds_up = op.is("ReduceSumSquare") || op.is("ReduceSum") || op.is("ReduceL1");
@@ -125,25 +110,25 @@ class Sharder {
     if (!is_outer(op)) accumulated_.insert(op.outputs[0]);
     for (ValueId id : op.inputs) {
       if (is_number(id) || graph_.is_constant(id)) continue;
-      if (is_outer(op) || accumulated_.contains(id)) families_.join(id, op.outputs[0]);
+      if (is_outer(op) || accumulated_.contains(id)) families_.join(at(id), at(op.outputs[0]));
     }
   }
   void mark(ValueId member, const ir::ReplicaGroup& group) {
-    const auto [found, is_new] = group_of_family_.try_emplace(families_.of(member), group);
+    const auto [found, is_new] = group_of_family_.try_emplace(families_.find(at(member)), group);
     if (found->second == group) return;
     throw Error(
         "variable '{}': sharded over a group of replicas, another one is needed as what it is updated with "
         "has",
         graph_[member].name);
   }
-  bool is_in_parts(ValueId id) { return group_of_family_.contains(families_.of(id)); }
+  bool is_in_parts(ValueId id) { return group_of_family_.contains(families_.find(at(id))); }
 
   // Which ops compute on parts; what is reduced and read by those alone is scattered.
   void decide() {
     std::set<ValueId> read_whole;
     for (const Op& op : graph_.ops) {
       if (computes_by_element(op) && is_in_parts(op.outputs[0])) {
-        on_parts_.emplace(op.outputs[0], group_of_family_.at(families_.of(op.outputs[0])));
+        on_parts_.emplace(op.outputs[0], group_of_family_.at(families_.find(at(op.outputs[0]))));
       } else if (is_outer(op) && !adds_up_to_a_number(graph_, op)) {
         read_whole.insert(op.inputs.begin(), op.inputs.end());
       }
@@ -151,7 +136,7 @@ class Sharder {
     for (ValueId id : reduced_) {
       if (!is_in_parts(id) || read_whole.contains(id)) continue;
       std::erase(training_.reduced, graph_[id].name);
-      if (!groups_.contains(id)) scattered_.emplace(id, group_of_family_.at(families_.of(id)));
+      if (!groups_.contains(id)) scattered_.emplace(id, group_of_family_.at(families_.find(at(id))));
     }
     for (const Op& op : graph_.ops) {
       if (!is_outer(op) || !adds_up_to_a_number(graph_, op)) continue;
@@ -332,7 +317,8 @@ class Sharder {
   ir::Graph& graph_;
   ir::Placement& placement_;
   int replicas_;
-  Families families_;
+  /// Values of one shape that ops compute with element by element: all of them are parts, or none.
+  ir::DisjointSets families_;
   std::map<ValueId, ir::ReplicaGroup> groups_;  ///< of sharded variables
   std::set<ValueId> accumulated_;               ///< sharded accumulators, and what adds to them
   std::set<ValueId> velocities_;                ///< sharded state that micro-batches add to

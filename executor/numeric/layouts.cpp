@@ -1,7 +1,8 @@
 #include "executor/numeric/layouts.h"
 
 #include <algorithm>
-#include <numeric>
+
+#include "ir/disjoint_sets.h"
 
 namespace podium::numeric {
 
@@ -19,23 +20,19 @@ std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
 // Buffers and the values of blocks in sets that have one layout, and what speaks for which in each set.
 class Sets {
  public:
-  explicit Sets(const Program& program) : program_(program) {
-    std::size_t count = program.buffers.size();
-    for (const executor::Block& block : program.blocks) {
-      first_value_.push_back(count);
-      count += block.graph.values.size();
-    }
-    parents_.resize(count);
-    std::iota(parents_.begin(), parents_.end(), std::size_t{0});
-    votes_.resize(count, 0);
-    may_.resize(count, true);
+  explicit Sets(const Program& program)
+      : program_(program),
+        first_value_(first_values(program)),
+        sets_(first_value_.back()),
+        votes_(first_value_.back(), 0),
+        may_(first_value_.back(), true) {
     for (std::size_t b = 0; b < program.buffers.size(); ++b) may_[b] = may_lie_last(program.buffers[b]);
     join(program.steps);
     for (std::size_t b = 0; b < program.blocks.size(); ++b) count_votes(b);
   }
   bool is_last(const Slot& slot) {
     if (!slot.buffer.valid()) return false;
-    const std::size_t set = root(at(slot.buffer.index));
+    const std::size_t set = sets_.find(at(slot.buffer.index));
     return may_[set] && votes_[set] > 0;
   }
 
@@ -46,17 +43,20 @@ class Sets {
            buffer.shards == 1 && buffer.initial.empty() && type.is_static() &&
            type.element == ir::DataType::Float && type.rank() >= 3 && type.rank() <= 5;
   }
-  std::size_t root(std::size_t of) {
-    while (parents_[of] != of) of = parents_[of] = parents_[parents_[of]];
-    return of;
+  static std::vector<std::size_t> first_values(const Program& program) {
+    std::vector<std::size_t> first{program.buffers.size()};
+    for (const executor::Block& block : program.blocks)
+      first.push_back(first.back() + block.graph.values.size());
+    return first;
   }
   void join(std::size_t a, std::size_t b) {
-    a = root(a);
-    b = root(b);
+    a = sets_.find(a);
+    b = sets_.find(b);
     if (a == b) return;
-    parents_[b] = a;
-    votes_[a] += votes_[b];
-    may_[a] = may_[a] && may_[b];
+    sets_.join(a, b);
+    const std::size_t both = sets_.find(a);
+    votes_[both] = votes_[a] + votes_[b];
+    may_[both] = may_[a] && may_[b];
   }
   std::size_t value(std::size_t block, ValueId id) const { return first_value_[block] + at(id.index); }
 
@@ -69,8 +69,8 @@ class Sets {
       } else if (std::holds_alternative<executor::LoadFromHost>(step.action) ||
                  std::holds_alternative<executor::StoreToHost>(step.action) ||
                  std::holds_alternative<executor::Collective>(step.action)) {
-        for (const Slot& slot : executor::reads_of(step)) may_[root(at(slot.buffer.index))] = false;
-        for (const Slot& slot : executor::writes_of(step)) may_[root(at(slot.buffer.index))] = false;
+        for (const Slot& slot : executor::reads_of(step)) may_[sets_.find(at(slot.buffer.index))] = false;
+        for (const Slot& slot : executor::writes_of(step)) may_[sets_.find(at(slot.buffer.index))] = false;
       } else {
         const std::vector<Slot> from = executor::reads_of(step);
         const std::vector<Slot> to = executor::writes_of(step);
@@ -95,8 +95,8 @@ class Sets {
     const ir::Graph& graph = program_.blocks[block].graph;
     for (const ir::Op& op : graph.ops) {
       if (is_convolution(graph, op)) {
-        votes_[root(value(block, op.inputs[0]))] += 2;
-        votes_[root(value(block, op.outputs[0]))] += 2;
+        votes_[sets_.find(value(block, op.inputs[0]))] += 2;
+        votes_[sets_.find(value(block, op.outputs[0]))] += 2;
       } else if (keeps_layout(graph, op) || op.is("BatchNormalization")) {  // which convolutions take in
         for (ValueId id : op.inputs) {
           if (id.valid() && !graph.is_constant(id)) join(value(block, id), value(block, op.outputs[0]));
@@ -108,13 +108,14 @@ class Sets {
     }
   }
   void vote_against(std::size_t block, ValueId id) {
-    if (id.valid()) votes_[root(value(block, id))] -= 1;
+    if (id.valid()) votes_[sets_.find(value(block, id))] -= 1;
   }
 
   const Program& program_;
-  std::vector<std::size_t> first_value_;  // per block: the place of its first value, buffers come first
-  std::vector<std::size_t> parents_;
-  std::vector<int> votes_;  // of a set, at its root
+  std::vector<std::size_t>
+      first_value_;  // per block: the place of its first value; behind the last one: the count
+  ir::DisjointSets sets_;
+  std::vector<int> votes_;  // of a set, at its name
   std::vector<bool> may_;
 };
 

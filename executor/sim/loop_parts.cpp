@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <numeric>
 #include <set>
+
+#include "ir/disjoint_sets.h"
 
 namespace podium::sim {
 namespace {
@@ -81,25 +82,6 @@ Touch touch_of(const Tasks& tasks, const Item& item) {
   return touch;
 }
 
-// Items that are connected by what they touch, each under the lowest of them.
-class Groups {
- public:
-  explicit Groups(std::size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), 0); }
-
-  std::size_t find(std::size_t item) {
-    while (parent_[item] != item) item = parent_[item] = parent_[parent_[item]];
-    return item;
-  }
-  void join(std::size_t a, std::size_t b) {
-    a = find(a);
-    b = find(b);
-    parent_[std::max(a, b)] = std::min(a, b);
-  }
-
- private:
-  std::vector<std::size_t> parent_;
-};
-
 enum class Resource : std::uint8_t { Lane, Barrier, Link, Buffer, Output };
 
 int barrier_of_lane(int lane) { return lane % kBarriers; }
@@ -152,7 +134,7 @@ std::vector<LoopPart> parts_of(const Tasks& tasks, const std::vector<Item>& item
   Couplings all;
   for (const Item& item : items) all.add(touches.emplace_back(touch_of(tasks, item)));
 
-  Groups groups(items.size());
+  ir::DisjointSets groups(items.size());  // connected by what they touch
   std::map<std::pair<Resource, int>, std::size_t> first_user;
   for (std::size_t i = 0; i < items.size(); ++i) {
     for_each_resource(touches[i], all, [&](Resource kind, int which) {
