@@ -110,6 +110,12 @@ void check_options(const Optimizer& optimizer) {
 
 }  // namespace
 
+DataType state_type_of(const Optimizer& optimizer, DataType weight) {
+  const bool is_narrow = weight == DataType::Float16 || weight == DataType::Bfloat16;
+  const bool keeps_squares = optimizer.kind != OptimizerKind::Sgd;
+  return optimizer.state_type.value_or(is_narrow && keeps_squares ? DataType::Float : weight);
+}
+
 const OptimizerValues& default_values(OptimizerKind kind) {
   static const OptimizerValues kSgd{{"learningRate", {0.1}},
                                     {"weightDecay", {0}},

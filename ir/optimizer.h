@@ -63,10 +63,15 @@ struct Optimizer {
   bool tensorflow_rms = false;
   /// The states of Adam's family keep the loss scale, so that they use the range of float16.
   bool scaled_state = false;
-  /// Element types of accumulators and states; that of the weight when absent.
+  /// Element type of accumulators; that of the weight when absent.
   std::optional<DataType> accumulator_type = {};
+  /// Element type of states; see state_type_of.
   std::optional<DataType> state_type = {};
 };
+
+/// The element type of the states of a weight: what is asked for, else the weight's, but float beside narrower weights
+/// where squares of gradients are kept, which float16 has no room for: all kinds but SGD. PopART's defaults.
+DataType state_type_of(const Optimizer& optimizer, DataType weight);
 
 /// The values of a kind and their defaults.
 const OptimizerValues& default_values(OptimizerKind kind);

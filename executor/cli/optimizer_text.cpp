@@ -70,6 +70,18 @@ bool set_tensorflow(ir::Optimizer& optimizer) {
   return optimizer.kind == OptimizerKind::RmsProp || optimizer.kind == OptimizerKind::CenteredRmsProp;
 }
 
+bool set_float32_state(ir::Optimizer& optimizer) {
+  optimizer.state_type = ir::DataType::Float;
+  optimizer.accumulator_type = ir::DataType::Float;
+  return true;
+}
+
+bool set_float16_state(ir::Optimizer& optimizer) {
+  optimizer.state_type = ir::DataType::Float16;
+  optimizer.accumulator_type = ir::DataType::Float16;
+  return true;
+}
+
 bool set_no_bias(ir::Optimizer& optimizer) {
   const bool is_lamb = optimizer.kind == OptimizerKind::Lamb;
   const bool fits = is_lamb || optimizer.kind == OptimizerKind::Adam;
@@ -79,7 +91,8 @@ bool set_no_bias(ir::Optimizer& optimizer) {
 
 constexpr std::array kWords{Word{"nesterov", set_nesterov}, Word{"separate", set_separate},
                             Word{"centered", set_centered}, Word{"tensorflow", set_tensorflow},
-                            Word{"no-bias", set_no_bias}};
+                            Word{"no-bias", set_no_bias},   Word{"float32-state", set_float32_state},
+                            Word{"float16-state", set_float16_state}};
 
 std::vector<std::string> split(const std::string& text) {
   std::vector<std::string> parts(1);

@@ -234,7 +234,7 @@ class TrainingMaker {
                          .place = maker.valid() ? place_of(graph_[maker]) : std::vector<Attribute>(),
                          .weight = weight.id,
                          .gradient = builder.term_of(weight.gradient),
-                         .type = is_narrow ? request_.optimizer.state_type.value_or(element) : element,
+                         .type = is_narrow ? state_type_of(request_.optimizer, element) : element,
                          .initial = weight.variable->initial});
     }
     return updates;

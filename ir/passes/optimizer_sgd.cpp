@@ -24,7 +24,7 @@ bool has_momentum(const WeightUpdate& update) {
 
 Tensor first_velocity(const WeightUpdate& update) {
   const Type& type = update.builder.training.graph[update.weight].type;
-  const DataType stored = update.builder.optimizer.state_type.value_or(type.element);
+  const DataType stored = state_type_of(update.builder.optimizer, type.element);
   if (!update.initial.defined()) return filled(stored, type.dims, 0);
   return first_velocity(update.initial, update.name, update.builder.optimizer, stored);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/at.h"
 #include "ir/element.h"
 #include "ir/infer.h"
 #include "ir/op_spec.h"
@@ -63,9 +64,27 @@ class SetPrecision {
   }
 
  private:
+  // What an optimizer left beside the weights has no reader, and is in a precision of its own.
+  std::vector<bool> find_used() const {
+    std::vector<bool> used(graph_.values.size(), false);
+    const auto note = [&](ValueId id) {
+      if (id.valid()) used[at(id)] = true;
+    };
+    for (const Op& op : graph_.ops) {
+      std::for_each(op.inputs.begin(), op.inputs.end(), note);
+      std::for_each(op.outputs.begin(), op.outputs.end(), note);
+    }
+    std::for_each(graph_.inputs.begin(), graph_.inputs.end(), note);
+    std::for_each(graph_.outputs.begin(), graph_.outputs.end(), note);
+    return used;
+  }
+
   void convert_values() {
-    for (Value& value : graph_.values) {
+    const std::vector<bool> used = find_used();
+    for (std::size_t i = 0; i < graph_.values.size(); ++i) {
+      Value& value = graph_.values[i];
       originals_.push_back(value.constant);
+      if (!used[i]) continue;
       value.type = in_precision(value.type, precision_);
       if (value.constant) value.constant = ir::in_precision(*value.constant, precision_);
     }

@@ -61,7 +61,7 @@ void WeightUpdate::set(Term value) const {
 }
 
 Term WeightUpdate::state(std::string_view prefix, double initial_value) const {
-  const DataType stored = builder.optimizer.state_type.value_or(builder.training.graph[weight].type.element);
+  const DataType stored = state_type_of(builder.optimizer, builder.training.graph[weight].type.element);
   return state(prefix, filled(stored, builder.training.graph[weight].type.dims, initial_value));
 }
 
@@ -73,7 +73,7 @@ Term WeightUpdate::state(std::string_view prefix, Tensor initial_value) const {
 }
 
 void WeightUpdate::set_state(std::string_view prefix, Term value, bool outer) const {
-  const DataType stored = builder.optimizer.state_type.value_or(builder.training.graph[weight].type.element);
+  const DataType stored = state_type_of(builder.optimizer, builder.training.graph[weight].type.element);
   builder.update(std::string(prefix) + name, cast_to(stored, value), outer);
 }
 

@@ -100,5 +100,15 @@ TEST(OptimizerValues, OfAWeightComeBeforeTheDefaults) {
   EXPECT_EQ(value_of(optimizer, "learningRate", "w"), (OptimizerValue{0.1, true}));
 }
 
+TEST(Optimizer, KeepsStatesOfNarrowWeightsInFloatWhereTheyAreSquares) {
+  EXPECT_EQ(state_type_of(make_optimizer(OptimizerKind::Adam), DataType::Float16), DataType::Float);
+  EXPECT_EQ(state_type_of(make_optimizer(OptimizerKind::RmsProp), DataType::Float), DataType::Float);
+  EXPECT_EQ(state_type_of(make_optimizer(OptimizerKind::Lamb), DataType::Double), DataType::Double);
+  EXPECT_EQ(state_type_of(make_optimizer(OptimizerKind::Sgd), DataType::Float16), DataType::Float16);
+  Optimizer asked = make_optimizer(OptimizerKind::Adam);
+  asked.state_type = DataType::Float16;
+  EXPECT_EQ(state_type_of(asked, DataType::Float16), DataType::Float16);
+}
+
 }  // namespace
 }  // namespace podium::ir

@@ -166,6 +166,16 @@ TEST(Train, AResumedRunGoesOnAsIfItHadNotStopped) {
   EXPECT_EQ(bytes(folder.file("rest.onnx")), bytes(folder.file("whole.onnx")));
 }
 
+TEST(Train, HalvesGoOnWithTheirStatesAndTheirLossScale) {
+  const TemporaryFolder folder;
+  const std::string flags = "--loss cross-entropy --micro-batch 20 --epochs 1 --precision float16 --loss-scale auto "
+                            "--optimizer adamw,lr=0.002 ";
+  const ProgramResult first = run_program(train(small_model(folder), flags + "--save " + folder.file("half.onnx")));
+  EXPECT_EQ(first.status, 0) << first.err;
+  const ProgramResult rest = run_program(train(small_model(folder), flags + "--resume " + folder.file("half.onnx")));
+  EXPECT_EQ(rest.status, 0) << rest.err;
+}
+
 TEST(Train, WhatItSavesRuns) {
   const TemporaryFolder folder;
   const std::string saved = folder.file("saved.onnx");

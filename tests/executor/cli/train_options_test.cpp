@@ -39,6 +39,9 @@ TEST(OptimizerText, ReadsWords) {
   EXPECT_EQ(sgd.sgd_state, ir::SgdState::Separate);
   EXPECT_EQ(read_optimizer("rmsprop,centered").kind, ir::OptimizerKind::CenteredRmsProp);
   EXPECT_EQ(read_optimizer("lamb,no-bias").kind, ir::OptimizerKind::LambNoBias);
+  EXPECT_EQ(read_optimizer("sgd").state_type, std::nullopt);
+  EXPECT_EQ(read_optimizer("sgd,float32-state").state_type, ir::DataType::Float);
+  EXPECT_EQ(read_optimizer("adam,float16-state").accumulator_type, ir::DataType::Float16);
 }
 
 TEST(OptimizerText, NamesTheNearest) {

@@ -31,6 +31,14 @@ TEST(SetPrecision, ConvertsInputsConstantsAndTypesThatAreAttributes) {
             "output y\n");
 }
 
+TEST(SetPrecision, LeavesConstantsThatNothingReads) {
+  EXPECT_EQ(as_half("g (float[2] x) => (float[2] y) <float[1] Step___k = {3}> { y = Neg(x) }"),
+            "input x  # float16[2]\n"
+            "constant Step___k  # float[1]\n"
+            "y = Neg(x)  # float16[2]\n"
+            "output y\n");
+}
+
 TEST(SetPrecision, LeavesConstantsThatMustBeFloat) {
   EXPECT_EQ(
       as_half(
