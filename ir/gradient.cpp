@@ -1,9 +1,10 @@
 #include "ir/gradient.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <functional>
 #include <memory>
 
@@ -42,15 +43,14 @@ double to_double(T value) {
 }
 
 // Large memory that the system hands out as zeros: pages that nobody writes cost neither memory nor time,
-// which is what an estimate of a model without its weights needs.
+// which is what an estimate of a model without its weights needs. The C library's would be cleared by hand
+// where it has been used before.
 Tensor zeros(DataType element, Dims dims) {
-  constexpr std::size_t kAlignment = 64;  // as tensors promise
-  std::size_t bytes = static_cast<std::size_t>(element_count(dims)) * storage_bytes(element);
-  std::size_t room = bytes + kAlignment;
-  const std::shared_ptr<void> owner(std::calloc(room, 1), std::free);
-  void* memory = owner.get();
-  if (memory == nullptr) throw Error("out of memory: {} bytes for one tensor", bytes);
-  return Tensor::adopt(element, std::move(dims), std::align(kAlignment, bytes, memory, room), owner);
+  const std::size_t bytes = static_cast<std::size_t>(element_count(dims)) * storage_bytes(element);
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw Error("out of memory: {} bytes for one tensor", bytes);
+  const std::shared_ptr<void> owner(memory, [bytes](void* pages) { munmap(pages, bytes); });
+  return Tensor::adopt(element, std::move(dims), memory, owner);
 }
 
 }  // namespace
