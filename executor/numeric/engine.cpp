@@ -5,6 +5,7 @@
 #include <exception>
 #include <optional>
 
+#include "executor/kernels/thread_limit.h"
 #include "executor/numeric/collectives.h"
 #include "executor/numeric/host_streams.h"
 #include "executor/numeric/layouts.h"
@@ -206,6 +207,7 @@ Engine::Engine(Engine&&) noexcept = default;
 
 std::span<const Datum> Engine::run(std::span<const Datum> inputs) {
   State& state = *state_;
+  const kernels::ThreadLimit limit(state.threads);  // collectives use threads too
   state.inputs.start(inputs);
   state.outputs.start();
   state.peak.start();

@@ -18,6 +18,7 @@ struct Settings {
   bool fuse = true;
   bool check = false;
   bool train = false;
+  std::string only = {};  ///< of the strategies, those whose names have it in them
   int processors = 1;
   std::vector<std::string> models = {};
 };

@@ -1,14 +1,13 @@
 // Times models on the numeric engine: median, rate, share of the core's arithmetic limit.
-//   podium_bench [--threads N] [--seconds S] [--no-fuse] [--check] [--processors P] [--train]
-//   [MODEL[,key=value...] ...]
+//   podium_bench [--threads N] [--seconds S] [--no-fuse] [--check] [--processors P]
+//   [--train] [--only TEXT] [MODEL[,key=value...] ...]
 // --check compares with the graph as it was given instead: the largest difference relative to the largest
 // number.
 // --processors compares a micro-batch on P simulated processors, as many ops on each, with one on one
-// processor; with
-// --check too the exit status is 1 when it takes more than 15 % longer.
+// processor; with --check too the exit status is 1 when it takes more than 15 % longer.
 // --train times a step of training by Adam; with --processors it compares one on one processor with one of
 // the same work under strategies, and with --check too the exit status is 1 when one takes more than 20 %
-// longer.
+// longer. --only leaves those out whose names do not have the text in them.
 #include <fmt/core.h>
 #include <time.h>
 
@@ -254,6 +253,8 @@ Settings parse(int count, char** words) {
       options.seconds = std::atof(words[++i]);
     } else if (word == "--processors" && i + 1 < count) {
       options.processors = std::atoi(words[++i]);
+    } else if (word == "--only" && i + 1 < count) {
+      options.only = words[++i];
     } else if (word == "--train") {
       options.train = true;
     } else if (word == "--check") {

@@ -1,6 +1,8 @@
 // Steps of training: one processor against the strategies that do the same work.
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "executor/session/training_session.h"
 #include "tests/bench/common.h"
 
@@ -13,9 +15,21 @@ constexpr int kMicroBatches = 12;
 struct Strategy {
   std::string name;
   Options options = {.accumulation_factor = kMicroBatches};
+  /// Parts of the model's batch that micro-batches are.
+  int parts = 1;
+  /// The one before it that does the same work on one processor; none: it is one of these.
+  std::string base = "one processor";
 
-  int micro_batches() const { return options.accumulation_factor * options.replicas; }
+  int micro_batches() const {
+    return options.accumulation_factor * options.batches_per_step * options.replicas;
+  }
 };
+
+Strategy alone(const std::string& name) {
+  Strategy strategy{name};
+  strategy.base = "";
+  return strategy;
+}
 
 Strategy spread(const std::string& name, int processors, bool pipelined) {
   Strategy strategy{name};
@@ -25,49 +39,100 @@ Strategy spread(const std::string& name, int processors, bool pipelined) {
   return strategy;
 }
 
-Strategy in_phases(int phases) {
-  Strategy strategy{"phased"};
+Strategy in_phases(const std::string& name, int phases) {
+  Strategy strategy{name};
   strategy.options.virtual_graph_mode = VirtualGraphMode::ExecutionPhases;
   strategy.options.phases.phases = phases;
   return strategy;
 }
 
-// Each updates its part of the weights.
-Strategy replicated(int replicas) {
-  Strategy strategy{fmt::format("{} replicas, state sharded", replicas)};
-  strategy.options.replicas = replicas;
-  strategy.options.accumulation_factor /= replicas;
-  strategy.options.optimizer_state.location.sharded = true;
+Strategy with_everything_off_chip(Strategy strategy) {
+  for (LocationSettings* settings : {&strategy.options.weights, &strategy.options.optimizer_state,
+                                     &strategy.options.accumulators, &strategy.options.activations})
+    settings->location.storage = ir::Storage::OffChip;
   return strategy;
 }
 
-Strategy off_chip() {
-  Strategy strategy{"state off chip"};
-  strategy.options.optimizer_state.location.storage = ir::Storage::OffChip;
+Strategy over_io_tiles(Strategy strategy, ir::ExchangeStrategy exchange) {
+  strategy.options.io_tiles = 64;
+  strategy.options.overlap_io = exchange;
+  return strategy;
+}
+
+// Each updates its part of the weights.
+Strategy replicated(const std::string& name, int replicas, bool sharded) {
+  Strategy strategy{name};
+  strategy.options.replicas = replicas;
+  strategy.options.accumulation_factor /= replicas;
+  strategy.options.optimizer_state.location.sharded = sharded;
+  return strategy;
+}
+
+// An update after each micro-batch.
+Strategy without_accumulation(Strategy strategy) {
+  std::swap(strategy.options.accumulation_factor, strategy.options.batches_per_step);
+  return strategy;
+}
+
+// Both compute with parts of the batch.
+constexpr int kParts = 4;
+Strategy in_parts(const std::string& name) {
+  Strategy strategy = alone(name);
+  strategy.parts = kParts;
+  strategy.options.accumulation_factor *= kParts;
+  return strategy;
+}
+Strategy serialised(const std::string& name) {
+  Strategy strategy{name};
+  strategy.options.batch_serialization.factor = kParts;
+  strategy.base = "one, a quarter batch";
   return strategy;
 }
 
 // Recomputation is not among them: it computes more.
 std::vector<Strategy> strategies_over(int processors) {
-  if (processors == 1) return {{"one processor", {}}};
-  return {{"one processor"},
+  Strategy one_update_each = without_accumulation(alone("one, no accumulation"));
+  if (processors == 1) return {{"one processor", {}, 1, ""}};
+  Strategy stashing = without_accumulation(spread("pipelined, weights stashed", processors, true));
+  stashing.options.weight_stashing = true;
+  stashing.base = one_update_each.name;
+  Strategy state_off_chip{"state off chip"};
+  state_off_chip.options.optimizer_state.location.storage = ir::Storage::OffChip;
+  Strategy ladder = in_phases("phased, replica and ladder", processors);
+  ladder.options.sync = SyncPattern::ReplicaAndLadder;
+  return {alone("one processor"),
           spread("sharded", processors, false),
           spread("pipelined", processors, true),
-          in_phases(processors),
-          replicated(2),
-          replicated(4),
-          off_chip()};
+          in_phases("phased", processors),
+          with_everything_off_chip(in_phases("phased, all off chip", processors)),
+          ladder,
+          replicated("2 replicas", 2, false),
+          replicated("2 replicas, state sharded", 2, true),
+          replicated("4 replicas", 4, false),
+          replicated("4 replicas, state sharded", 4, true),
+          state_off_chip,
+          with_everything_off_chip({"all off chip"}),
+          over_io_tiles(spread("sharded, IO tiles", processors, false), ir::ExchangeStrategy::JustInTime),
+          over_io_tiles(spread("pipelined, IO overlapped", processors, true),
+                        ir::ExchangeStrategy::OverlapInnerLoop),
+          in_parts("one, a quarter batch"),
+          serialised("batch serialised"),
+          one_update_each,
+          stashing};
 }
 
 class Trained {
  public:
   Trained(const NamedModel& model, const Strategy& strategy, const Settings& settings)
       : name(strategy.name),
+        base(strategy.base),
         micro_batches_(strategy.micro_batches()),
-        session_(load(model), options(strategy, settings)) {
+        batches_(micro_batches_ / strategy.parts),
+        session_(load(model, strategy.parts), options(strategy, settings)) {
     for (const executor::HostTensor& input : session_.inputs()) {
       ir::Type type = input.type;
-      if (micro_batches_ > 1) type.dims.insert(type.dims.begin(), micro_batches_);
+      if (micro_batches_ * input.slices > 1)
+        type.dims.insert(type.dims.begin(), micro_batches_ * input.slices);
       inputs_.emplace_back(filled(type));
     }
     session_.run(inputs_);
@@ -75,15 +140,17 @@ class Trained {
   void time() {
     const auto before = Clock::now();
     session_.run(inputs_);
-    ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - before).count() / micro_batches_);
+    ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - before).count() / batches_);
   }
 
   std::string name;
-  std::vector<double> ms = {};  // of a micro-batch, round by round
+  std::string base;
+  std::vector<double> ms = {};  // of a batch of the model's, round by round
 
  private:
-  static importer::Model load(const NamedModel& named) {
+  static importer::Model load(const NamedModel& named, int parts) {
     models::Parameters parameters = named.parameters;
+    if (parts > 1) parameters["batch"] = fmt::format("{}", std::stoi(parameters.at("batch")) / parts);
     parameters["loss"] = "cross-entropy";
     importer::Model model;
     model.graph = models::build(named.name, parameters).graph;
@@ -97,6 +164,7 @@ class Trained {
   }
 
   int micro_batches_;
+  int batches_;
   TrainingSession session_;
   std::vector<ir::Datum> inputs_;
 };
@@ -106,9 +174,19 @@ class Trained {
 bool compare_training(const std::string& text, const Settings& settings) {
   constexpr double kMost = 1.2;
   const NamedModel model = parse_model(text);
+  std::vector<Strategy> strategies = strategies_over(settings.processors);
+  const auto is_base_of_none = [&](const Strategy& strategy) {
+    return std::none_of(strategies.begin(), strategies.end(),
+                        [&](const Strategy& other) { return other.base == strategy.name; });
+  };
+  std::erase_if(strategies, [&](const Strategy& one) {
+    return !one.base.empty() && one.name.find(settings.only) == std::string::npos;
+  });
+  if (strategies.size() > 1) {
+    std::erase_if(strategies, [&](const Strategy& one) { return one.base.empty() && is_base_of_none(one); });
+  }
   std::vector<Trained> ways;
-  for (const Strategy& strategy : strategies_over(settings.processors))
-    ways.emplace_back(model, strategy, settings);
+  for (const Strategy& strategy : strategies) ways.emplace_back(model, strategy, settings);
   const auto start = Clock::now();
   while (ways[0].ms.size() < 7 ||
          std::chrono::duration<double>(Clock::now() - start).count() < settings.seconds) {
@@ -116,10 +194,13 @@ bool compare_training(const std::string& text, const Settings& settings) {
   }
   bool is_good = true;
   for (const Trained& way : ways) {
-    const double ratio = times_as_long(way.ms, ways[0].ms);
+    const auto base =
+        std::find_if(ways.begin(), ways.end(), [&](const Trained& one) { return one.name == way.base; });
+    const double ratio = times_as_long(way.ms, base == ways.end() ? way.ms : base->ms);
     const bool is_long = settings.check && ratio > kMost;
-    fmt::print("{:<24} {:<24} {:>9.4f} ms  {:>5.2f} of one processor's{}\n", text, way.name, median(way.ms),
-               ratio, is_long ? fmt::format(", at most {} needed", kMost) : "");
+    fmt::print("{:<24} {:<28} {:>9.4f} ms  {:>5.2f} of {}'s{}\n", text, way.name, median(way.ms), ratio,
+               base == ways.end() ? way.name : way.base,
+               is_long ? fmt::format(", at most {} needed", kMost) : "");
     is_good = is_good && !is_long;
   }
   return is_good;

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <thread>
+
 #include "executor/lower/lower.h"
 #include "executor/lower/plan_memory.h"
 #include "tests/support/graph_text.h"
@@ -286,6 +289,22 @@ HandMade collective(const executor::Collective& kind, int replicas, std::int64_t
 TEST(Engine, ReducesOverAllReplicas) {
   const HandMade sum = collective({.kind = executor::CollectiveKind::AllReduce, .transfer = {}}, 4, 2, 2);
   EXPECT_THAT(run(sum.program, {kEight}), ElementsAre(16, 20, 16, 20, 16, 20, 16, 20));
+}
+
+// A new thread has no team yet, so that one that is started for it is seen.
+TEST(Engine, ReducesOnOneThreadWhenGivenOne) {
+  constexpr std::int64_t kMany = 1 << 18;
+  const HandMade sum =
+      collective({.kind = executor::CollectiveKind::AllReduce, .transfer = {}}, 2, kMany, kMany);
+  const auto threads_now = [] {
+    const std::filesystem::directory_iterator tasks("/proc/self/task");
+    return std::distance(begin(tasks), end(tasks));
+  };
+  std::thread([&] {
+    const auto before = threads_now();
+    run(sum.program, {floats({2, kMany}, std::vector<float>(2 * kMany, 1))}, 1);
+    EXPECT_EQ(threads_now(), before);
+  }).join();
 }
 
 // Two replicas, each with two micro-batches of its own in a Repeat, meet after each of them.
