@@ -196,7 +196,11 @@ executor::Program lower(ir::Training training, const ir::Placement& given, const
   const auto locations = variable_locations(training, placement, options, heard);
   Parts parts = shard_variables(training, placement, locations, options.replicas);
   fill_with_zeros(training.graph);
-  if (runs_in_phases(placement, options)) reduce_by_ops(training, placement, options.replicas);
+  if (runs_in_phases(placement, options)) {
+    reduce_by_ops(training, placement, options.replicas);
+  } else if (options.pipelining && options.accumulation_factor == 1 && options.replicas > 1) {
+    reduce_copies_of_what_others_read(training, placement);
+  }
   const Variables variables(training, placement, locations, std::move(parts));
   executor::Program program = build(training.graph, placement, options, heard, variables);
   if (training.slices > 1) slice_host_tensors(program, training, options);

@@ -1,5 +1,6 @@
 #include "executor/lower/reductions.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
@@ -71,6 +72,37 @@ void reduce_by_ops(ir::Training& training, ir::Placement& placement, int replica
         placement.ops.push_back(places[i]);
       }
       id = result->second;
+    }
+    graph.ops.push_back(std::move(op));
+    placement.ops.push_back(places[i]);
+  }
+}
+
+void reduce_copies_of_what_others_read(ir::Training& training, ir::Placement& placement) {
+  ir::Graph& graph = training.graph;
+  std::set<ValueId> is_shared(graph.outputs.begin(), graph.outputs.end());
+  for (const Op& op : graph.ops) {
+    if (!is_outer(op)) is_shared.insert(op.inputs.begin(), op.inputs.end());
+  }
+  const std::set<ValueId> inputs(graph.inputs.begin(), graph.inputs.end());
+  const std::set<std::string> is_reduced(training.reduced.begin(), training.reduced.end());
+  std::map<ValueId, ValueId> copies;
+  const std::vector<Op> ops = std::exchange(graph.ops, {});
+  const std::vector<OpPlacement> places = std::exchange(placement.ops, {});
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    Op op = ops[i];
+    for (ValueId& id : op.inputs) {
+      if (!is_outer(op) || !is_shared.contains(id) || inputs.contains(id)) continue;
+      if (!is_reduced.contains(graph[id].name)) continue;
+      const auto [copy, is_new] = copies.try_emplace(id);
+      if (is_new) {
+        const ir::Value source = graph[id];
+        copy->second = graph.add_value(graph.fresh_name(source.name), source.type);
+        graph.ops.push_back({.spec = ir::find_op("", "Identity"), .inputs = {id}, .outputs = {copy->second}});
+        placement.ops.push_back(places[i]);
+        std::replace(training.reduced.begin(), training.reduced.end(), source.name, graph[copy->second].name);
+      }
+      id = copy->second;
     }
     graph.ops.push_back(std::move(op));
     placement.ops.push_back(places[i]);

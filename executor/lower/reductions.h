@@ -18,4 +18,8 @@ std::map<ir::ValueId, ir::ReplicaGroup> reduction_groups(const ir::Training& tra
 /// an all-reduce.
 void reduce_by_ops(ir::Training& training, ir::Placement& placement, int replicas);
 
+/// Where every stage updates its weights while others still work on the micro-batch: what is left of
+/// Training::reduced and read by more than the update, or comes back to the host, is reduced as a copy.
+void reduce_copies_of_what_others_read(ir::Training& training, ir::Placement& placement);
+
 }  // namespace podium::lower

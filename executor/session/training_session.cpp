@@ -46,17 +46,11 @@ Options with_known_anchors(Options options, const ir::Graph& graph) {
   return options;
 }
 
-// Of anchors that are gradients, those of what is no weight: a weight has one in any case.
-std::vector<std::string> gradients_asked_for(const Options& options,
-                                             const std::vector<ir::Variable>& weights) {
+std::vector<std::string> gradients_asked_for(const Options& options) {
   constexpr std::string_view kGradient = "Gradient___";
   std::vector<std::string> names;
   for (const auto& [name, anchor] : options.anchors) {
-    if (!name.starts_with(kGradient)) continue;
-    const std::string of = name.substr(kGradient.size());
-    if (std::none_of(weights.begin(), weights.end(),
-                     [&](const ir::Variable& weight) { return weight.name == of; }))
-      names.push_back(of);
+    if (name.starts_with(kGradient)) names.push_back(name.substr(kGradient.size()));
   }
   return names;
 }
@@ -167,7 +161,7 @@ ir::Training TrainingSession::State::make(importer::Model& given, const Training
   if (names.empty()) throw Error("the model has no initializer of floats that could be trained");
   request.weights = ir::take_weights(given.graph, names);
   if (request.weights.size() < names.size()) check_weights(names, request.weights);
-  request.gradients_of = gradients_asked_for(strategy, request.weights);
+  request.gradients_of = gradients_asked_for(strategy);
   Options known = with_known_anchors(strategy, given.graph);
   known.anchors.try_emplace(options.loss);  // so that passes leave it its name
   lower::add_anchors(given.graph, known);

@@ -54,8 +54,9 @@ class Differentiation {
     std::vector<ValueId>& parts = flowing_[index_of(value)];
     if (parts.empty()) return kNoValue;
     parts = {GradientContext(builder_, Op{}, {}, {}).sum(parts)};
-    tell_of_grown(last_contributor_[index_of(value)]);
-    if (options_.flowed) options_.flowed(value, parts[0]);
+    const OpId last = last_contributor_[index_of(value)];
+    tell_of_grown(last);
+    if (options_.flowed) options_.flowed(value, parts[0], last);
     return parts[0];
   }
 

@@ -17,8 +17,9 @@ struct DifferentiateOptions {
   /// Called for each op that is appended, with the op whose gradient it computes; of a sum of gradients that
   /// is the op that contributed last.
   std::function<void(const Op& forward, Op& grown)> grown = {};
-  /// Called for each value that a gradient flows into, with that gradient once it is complete.
-  std::function<void(ValueId value, ValueId gradient)> flowed = {};
+  /// Called for each value that a gradient flows into, with that gradient once it is complete and the op that
+  /// contributed to it last.
+  std::function<void(ValueId value, ValueId gradient, OpId last)> flowed = {};
 };
 
 /// Appends the ops for the gradients of the sum of all elements of `y` with respect to each of `xs`, which

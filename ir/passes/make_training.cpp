@@ -124,17 +124,18 @@ class TrainingMaker {
     }
     const std::size_t forward_values = graph_.values.size();
     const FlowInto flow{loss_, start};
-    std::set<ValueId> flowed;
     const std::vector<ValueId> gradients =
         differentiate(graph_, std::span(&flow, 1), xs, asked_for(),
                       {.zeros = false,
                        .grown = [&](const Op& forward, Op& grown) { inherit_placement(forward, grown, way); },
                        .flowed =
-                           [&](ValueId value, ValueId gradient) {
-                             if (flowed.insert(value).second) flows_.emplace_back(value, gradient);
+                           [&](ValueId value, ValueId gradient, OpId last) {
+                             if (places_back_.emplace(value, place_back(last, way)).second)
+                               flows_.emplace_back(value, gradient);
                            }});
     builder.run_at({}, false);  // their places are inherited
     name_gradients(forward_values);
+    give_gradients_their_names(builder);
     std::size_t next = 0;
     for (Weight& weight : weights_) {
       if (!statistics_.contains(weight.id)) weight.gradient = gradients[next++];
@@ -146,10 +147,21 @@ class TrainingMaker {
     std::vector<ValueId> values;
     for (const std::string& name : request_.gradients_of) {
       const auto found = values_.find(name);
-      if (found != values_.end() && is_float(graph_[found->second].type.element))
-        values.push_back(found->second);
+      if (found == values_.end() || !is_float(graph_[found->second].type.element)) continue;
+      const bool is_weight = std::any_of(weights_.begin(), weights_.end(),
+                                         [&](const Weight& weight) { return weight.id == found->second; });
+      if (!is_weight) values.push_back(found->second);
     }
     return values;
+  }
+
+  // Where the gradient of what an op reads is made. The gradient itself may be a tensor that was there
+  // before, on another processor.
+  std::vector<Attribute> place_back(OpId reader, const WayBack& way) const {
+    if (!reader.valid()) return {};
+    Op op{.spec = graph_[reader].spec};
+    inherit_placement(graph_[reader], op, way);
+    return place_of(op);
   }
 
   void name_gradients(std::size_t forward_values) {
@@ -160,6 +172,19 @@ class TrainingMaker {
       if (is_old || !named.insert(gradient).second) continue;
       std::string name = "Gradient___" + graph_[value].name;
       if (!values_.contains(name)) graph_[gradient].name = std::move(name);
+    }
+  }
+
+  // What is asked for and is the gradient of another value too, or no gradient only.
+  void give_gradients_their_names(UpdateBuilder& builder) {
+    const std::set<std::string> asked(request_.gradients_of.begin(), request_.gradients_of.end());
+    for (const auto& [value, gradient] : flows_) {
+      std::string name = "Gradient___" + graph_[value].name;
+      if (!asked.contains(graph_[value].name) || graph_[gradient].name == name || values_.contains(name))
+        continue;
+      const Term copy = builder.term_of(gradient).call("Identity");
+      graph_[copy].name = std::move(name);
+      builder.run_at(places_back_.at(value), false);
     }
   }
 
@@ -222,16 +247,14 @@ class TrainingMaker {
   }
 
   std::vector<WeightUpdate> weight_updates(UpdateBuilder& builder) {
-    const std::vector<OpId> makers = producers(graph_);
     std::vector<WeightUpdate> updates;
     for (const Weight& weight : weights_) {
       if (!weight.gradient.valid()) continue;
-      const OpId maker = makers[static_cast<std::size_t>(weight.gradient.index)];
       const DataType element = graph_[weight.id].type.element;
       const bool is_narrow = element == DataType::Float16 || element == DataType::Bfloat16;
       updates.push_back({.builder = builder,
                          .name = weight.variable->name,
-                         .place = maker.valid() ? place_of(graph_[maker]) : std::vector<Attribute>(),
+                         .place = places_back_.at(weight.id),
                          .weight = weight.id,
                          .gradient = builder.term_of(weight.gradient),
                          .type = is_narrow ? state_type_of(request_.optimizer, element) : element,
@@ -249,6 +272,7 @@ class TrainingMaker {
   std::vector<Weight> weights_;
   std::map<ValueId, ValueId> statistics_;  // to what the op makes of them, if anything
   std::vector<Flow> flows_;
+  std::map<ValueId, std::vector<Attribute>> places_back_;  // of flows_: where their gradients are made
 };
 
 }  // namespace

@@ -24,7 +24,8 @@ struct TrainingRequest {
   Optimizer optimizer = make_optimizer(OptimizerKind::Sgd);
   Contributions contributions = {};
   std::optional<AutomaticLossScaling> automatic_loss_scaling = {};
-  /// Names of further values that get a gradient, where the loss depends on them.
+  /// Names of values whose gradients are asked for: of values that are no weights, and of weights by a tensor
+  /// of its own name, whatever else it is the gradient of. Where the loss does not depend on one it has none.
   std::vector<std::string> gradients_of = {};
   /// State by name that training goes on with; what is not there starts anew.
   std::map<std::string, Tensor> saved = {};

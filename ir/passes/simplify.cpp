@@ -1,5 +1,8 @@
 #include "ir/passes/simplify.h"
 
+#include <algorithm>
+#include <span>
+
 #include "ir/at.h"
 #include "ir/passes/bodies.h"
 #include "ir/passes/simplify_rules.h"
@@ -20,16 +23,19 @@ class Simplifier {
  public:
   // `outputs_have_names`: of a whole graph, not of a body.
   Simplifier(Graph& graph, bool outputs_have_names)
-      : graph_(graph), outputs_have_names_(outputs_have_names), view_{graph, kept_, {}} {
+      : graph_(graph), outputs_have_names_(outputs_have_names), view_{graph, kept_, {}, {}} {
     grow();
-    for (ValueId id : graph.inputs) is_input_[at(id)] = true;
+    for (ValueId id : graph.inputs) view_.is_input[at(id)] = true;
     for (ValueId id : graph.outputs) is_output_[at(id)] = true;
   }
 
   bool run() {
     std::vector<Op> ops = std::move(graph_.ops);
     kept_.reserve(ops.size());
-    for (Op& op : ops) simplify_op(std::move(op));
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      open_ = std::span(ops).subspan(i + 1);
+      simplify_op(std::move(ops[i]));
+    }
     graph_.ops = std::move(kept_);
     for (ValueId& id : graph_.outputs) id = stands_for_[at(id)];
     return changed_;
@@ -40,7 +46,7 @@ class Simplifier {
     const std::size_t before = stands_for_.size();
     stands_for_.resize(graph_.values.size());
     view_.producers.resize(graph_.values.size(), -1);
-    is_input_.resize(graph_.values.size(), false);
+    view_.is_input.resize(graph_.values.size(), false);
     is_output_.resize(graph_.values.size(), false);
     for (std::size_t i = before; i < stands_for_.size(); ++i) stands_for_[i] = {static_cast<std::int32_t>(i)};
   }
@@ -55,18 +61,27 @@ class Simplifier {
     }
     changed_ |= shorten(view_, op);
     const ValueId same = same_value(view_, op);
-    if (same.valid() && replace(op.outputs[0], same)) return;
+    if (same.valid() && !brings_elsewhere(op, same) && replace(op.outputs[0], same)) return;
     for (ValueId id : op.outputs) {
       if (id.valid()) view_.producers[at(id)] = static_cast<std::int32_t>(kept_.size());
     }
     kept_.push_back(std::move(op));
   }
 
+  // An input of the graph comes to one place: what others read of it goes there from this op.
+  bool brings_elsewhere(const Op& op, ValueId same) const {
+    if (!view_.is_input[at(same)]) return false;
+    return std::any_of(open_.begin(), open_.end(), [&](const Op& later) {
+      const std::vector<ValueId>& reads = later.inputs;
+      return std::find(reads.begin(), reads.end(), op.outputs[0]) != reads.end() && !in_same_place(later, op);
+    });
+  }
+
   // False when the graph would lose an output's name.
   bool replace(ValueId output, ValueId by) {
     if (is_output_[at(output)]) {
       if (outputs_have_names_) {
-        if (is_input_[at(by)] || is_output_[at(by)]) return false;
+        if (view_.is_input[at(by)] || is_output_[at(by)]) return false;
         std::swap(graph_[by].name, graph_[output].name);
       }
       is_output_[at(by)] = true;
@@ -118,9 +133,9 @@ class Simplifier {
   Graph& graph_;
   bool outputs_have_names_;
   std::vector<Op> kept_;
+  std::span<const Op> open_;  // not yet looked at
   SimplifyView view_;
   std::vector<ValueId> stands_for_;
-  std::vector<bool> is_input_;
   std::vector<bool> is_output_;
   bool changed_ = false;
 };

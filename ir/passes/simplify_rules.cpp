@@ -4,6 +4,10 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "ir/at.h"
+#include "ir/passes/inherit_placement.h"
+#include "ir/same.h"
+
 namespace podium::ir {
 namespace {
 
@@ -155,14 +159,14 @@ std::size_t other_than_neutral(const SimplifyView& view, const Op& op) {
 // A reshape that comes back to the shape before the one it reads.
 ValueId reshaped_back(const SimplifyView& view, const Op& op) {
   if (!reshapes(op)) return kNoValue;
-  const Op* before = view.producer(op.inputs[0]);
+  const Op* before = view.passable(op);
   if (before == nullptr || !reshapes(*before)) return kNoValue;
   const Type& type = input_type(view, *before);
   return type.is_static() && type == output_type(view, op) ? before->inputs[0] : kNoValue;
 }
 
 bool shorten_transpose(const SimplifyView& view, Op& op) {
-  const Op* before = view.producer(op.inputs[0]);
+  const Op* before = view.passable(op);
   if (before == nullptr || !before->is("Transpose")) return false;
   const IntList first = permutation(view, *before);
   IntList both = permutation(view, op);
@@ -178,7 +182,7 @@ bool shorten_transpose(const SimplifyView& view, Op& op) {
 
 // A zero in the shape means the dimension that is read, so it must not be read past.
 bool shorten_reshape(const SimplifyView& view, Op& op) {
-  const Op* before = view.producer(op.inputs[0]);
+  const Op* before = view.passable(op);
   const Tensor* shape = constant_input(view, op, 1);
   if (before == nullptr || !reshapes(*before) || shape == nullptr) return false;
   const auto wanted = shape->to_ints();
@@ -188,6 +192,18 @@ bool shorten_reshape(const SimplifyView& view, Op& op) {
 }
 
 }  // namespace
+
+bool in_same_place(const Op& a, const Op& b) {
+  const std::vector<Attribute> place = place_of(a);
+  const std::vector<Attribute> other = place_of(b);
+  return std::equal(place.begin(), place.end(), other.begin(), other.end(), same_attribute);
+}
+
+const Op* SimplifyView::passable(const Op& op) const {
+  const Op* before = producer(op.inputs[0]);
+  if (before == nullptr || !before->inputs[0].valid() || !is_input[at(before->inputs[0])]) return before;
+  return in_same_place(*before, op) ? before : nullptr;
+}
 
 ValueId same_value(const SimplifyView& view, const Op& op) {
   const bool has_more = std::any_of(op.outputs.begin() + (op.outputs.empty() ? 0 : 1), op.outputs.end(),

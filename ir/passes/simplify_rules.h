@@ -12,12 +12,16 @@ struct SimplifyView {
   const Graph& graph;
   const std::vector<Op>& ops;
   std::vector<std::int32_t> producers;  ///< per value the index in ops, -1 for none
+  std::vector<bool> is_input;           ///< per value
 
   /// The op before that produces the value; nullptr for an input or a constant.
   const Op* producer(ValueId id) const {
     const std::int32_t index = producers[static_cast<std::size_t>(id.index)];
     return index < 0 ? nullptr : &ops[static_cast<std::size_t>(index)];
   }
+  /// The producer of the op's first input if the op may read the producer's instead. An input of the graph
+  /// comes to one place: what ops elsewhere read of it goes there from the op that is in that place.
+  const Op* passable(const Op& op) const;
 };
 
 /// The value that the op's first output is equal to bit by bit; kNoValue when it computes something or
@@ -26,5 +30,8 @@ ValueId same_value(const SimplifyView& view, const Op& op);
 /// Reads past an op of the same kind where that gives the same: a transpose of a transpose, a reshape of a
 /// reshape.
 bool shorten(const SimplifyView& view, Op& op);
+
+/// Whether ops are annotated for the same processor, stage and phase.
+bool in_same_place(const Op& a, const Op& b);
 
 }  // namespace podium::ir

@@ -1,5 +1,6 @@
 #include "ir/passes/simplify.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "executor/session/session.h"
@@ -35,6 +36,20 @@ TEST(Simplify, RemovesIdentitiesAndKeepsTheNamesOfOutputs) {
 
 TEST(Simplify, KeepsAnOutputThatIsAnInput) {
   EXPECT_EQ(left_of("g (float[2] x) => (float[2] y) { y = Identity(x) }"), "Identity");
+}
+
+// A variable or a stream comes to one processor: its Identity there is where others get it from.
+TEST(Simplify, KeepsWhatTakesAnInputToAnotherPlace) {
+  const auto left = [](const char* at) {
+    return left_of(
+        fmt::format("g (float[2,3] x) => (float[3,2] y) <int64[2] shape = {{3, 2}}, int64[1] flat = "
+                    "{{-1}}> {{ a = Identity <__ipu_number = 0> (x) b = Neg <__ipu_number = {0}> (a)"
+                    "c = Reshape <__ipu_number = 0> (x, flat) d = Reshape <__ipu_number = {0}> (c, shape)"
+                    "e = Reshape <__ipu_number = {0}> (b, shape) y = Add <__ipu_number = {0}> (d, e) }}",
+                    at));
+  };
+  EXPECT_EQ(left("0"), "Neg Reshape Reshape Add");
+  EXPECT_EQ(left("1"), "Identity Neg Reshape Reshape Reshape Add");
 }
 
 TEST(Simplify, KeepsTwoNamesForOneValue) {
