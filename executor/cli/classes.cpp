@@ -22,19 +22,29 @@ ir::ValueId origin(const ir::Graph& graph, ir::ValueId id) {
   return id;
 }
 
+bool is_of_classes(const ir::Op& op) {
+  return op.is("SoftmaxCrossEntropyLoss") || op.is("NegativeLogLikelihoodLoss");
+}
+
+// The loss itself, or what it is the mean of or a multiple of.
 const ir::Op* loss_op(const ir::Graph& graph, const std::string& loss) {
-  for (const ir::Op& op : graph.ops) {
-    if (op.outputs[0].valid() && graph[op.outputs[0]].name == loss) return &op;
+  const auto named = std::find_if(graph.values.begin(), graph.values.end(),
+                                  [&](const ir::Value& value) { return value.name == loss; });
+  if (named == graph.values.end()) return nullptr;
+  const ir::Op* op = maker_of(graph, {static_cast<std::int32_t>(named - graph.values.begin())});
+  while (op != nullptr && !is_of_classes(*op)) {
+    const bool passes = op->is("Div") || op->is("Mul") || op->is("ReduceMean") || op->is("ReduceSum") ||
+                        op->is("Cast") || op->is("Identity");
+    op = passes ? maker_of(graph, op->inputs[0]) : nullptr;
   }
-  return nullptr;
+  return op;
 }
 
 }  // namespace
 
 std::optional<Classes> find_classes(const ir::Graph& graph, const std::string& loss) {
   const ir::Op* op = loss_op(graph, loss);
-  if (op == nullptr || !(op->is("SoftmaxCrossEntropyLoss") || op->is("NegativeLogLikelihoodLoss")))
-    return std::nullopt;
+  if (op == nullptr) return std::nullopt;
   const ir::Value& scores = graph[op->inputs[0]];
   const ir::ValueId labels = origin(graph, op->inputs[1]);
   if (std::find(graph.inputs.begin(), graph.inputs.end(), labels) == graph.inputs.end()) return std::nullopt;

@@ -53,4 +53,16 @@ std::size_t index_of_word(const std::string& option, std::string_view word,
                    fmt::join(known, ", "), ir::nearest(word, known));
 }
 
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts(1);
+  for (char c : text) {
+    if (c == separator) {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return parts;
+}
+
 }  // namespace podium::cli

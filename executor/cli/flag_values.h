@@ -47,4 +47,15 @@ std::map<std::string, std::string> pairs(const cxxopts::ParseResult& result, con
 std::size_t index_of_word(const std::string& option, std::string_view word,
                           const std::vector<std::string_view>& known);
 
+/// The parts of "a,b,c"; one at least.
+std::vector<std::string> split(const std::string& text, char separator);
+
+/// The names of the rows of a table of words.
+template <class Table>
+std::vector<std::string_view> names_of(const Table& table) {
+  std::vector<std::string_view> names;
+  for (const auto& row : table) names.push_back(row.name);
+  return names;
+}
+
 }  // namespace podium::cli

@@ -89,29 +89,13 @@ bool set_no_bias(ir::Optimizer& optimizer) {
   return fits;
 }
 
-constexpr std::array kWords{Word{"nesterov", set_nesterov}, Word{"separate", set_separate},
-                            Word{"centered", set_centered}, Word{"tensorflow", set_tensorflow},
-                            Word{"no-bias", set_no_bias},   Word{"float32-state", set_float32_state},
+constexpr std::array kWords{Word{"nesterov", set_nesterov},
+                            Word{"separate", set_separate},
+                            Word{"centered", set_centered},
+                            Word{"tensorflow", set_tensorflow},
+                            Word{"no-bias", set_no_bias},
+                            Word{"float32-state", set_float32_state},
                             Word{"float16-state", set_float16_state}};
-
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> parts(1);
-  for (char c : text) {
-    if (c == ',') {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
-  }
-  return parts;
-}
-
-template <class Table>
-std::vector<std::string_view> names_of(const Table& table) {
-  std::vector<std::string_view> names;
-  for (const auto& row : table) names.push_back(row.name);
-  return names;
-}
 
 void set_value(ir::Optimizer& optimizer, const Kind& kind, const std::string& name, const std::string& text) {
   std::vector<std::string_view> known;
@@ -136,7 +120,7 @@ void set_word(ir::Optimizer& optimizer, const Kind& kind, const std::string& nam
 }  // namespace
 
 ir::Optimizer read_optimizer(const std::string& text) {
-  const std::vector<std::string> parts = split(text);
+  const std::vector<std::string> parts = split(text, ',');
   const Kind& kind = kKinds[index_of_word("optimizer", parts[0], names_of(kKinds))];
   ir::Optimizer optimizer = ir::make_optimizer(kind.kind);
   optimizer.decay_mode = kind.decay;

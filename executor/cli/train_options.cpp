@@ -3,6 +3,7 @@
 #include <array>
 
 #include "executor/cli/flag_values.h"
+#include "executor/cli/loss_text.h"
 #include "executor/cli/optimizer_text.h"
 
 namespace podium::cli {
@@ -33,15 +34,11 @@ void add_shared_flags(cxxopts::Options& options) {
   options.add_options(kSteps)("target", "NAME=FILE: what the outputs should be (repeatable)",
                               cxxopts::value<Texts>())(
       "micro-batch", "N samples: the leading dimension of the inputs (default: as the model has it)",
-      cxxopts::value<std::string>())(
-      "loss",
-      "cross-entropy (of scores), nll (of probabilities), mse, l1: added to the "
-      "graph, of --output and --target",
-      cxxopts::value<std::string>())("output",
-                                     "NAME of the output that the loss is of (default: the only one)",
-                                     cxxopts::value<std::string>())(
-      "loss-tensor", "NAME of a scalar in the graph, in place of --loss", cxxopts::value<std::string>())(
-      "optimizer", optimizer_help(), cxxopts::value<std::string>())(
+      cxxopts::value<std::string>())("loss", loss_help(), cxxopts::value<std::string>())(
+      "output", "NAME of the output that the loss is of (default: the only one)",
+      cxxopts::value<std::string>())("loss-tensor", "NAME of a scalar in the graph, in place of --loss",
+                                     cxxopts::value<std::string>())("optimizer", optimizer_help(),
+                                                                    cxxopts::value<std::string>())(
       "loss-scale",
       "X: the loss is multiplied by it, the gradients divided; auto: it follows the gradients of float16",
       cxxopts::value<std::string>())("clip-norm",

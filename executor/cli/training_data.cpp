@@ -20,10 +20,6 @@ ir::Type declared_type(const importer::Signature& signature, const std::string& 
   return found == signature.inputs.end() ? ir::Type::tensor(ir::DataType::Undefined, {}) : found->second;
 }
 
-std::int64_t elements_of_sample(const ir::Tensor& array) {
-  return array.size() / std::max<std::int64_t>(array.dim(0), 1);
-}
-
 // Integers become anything, floats other floats.
 bool can_cast(ir::DataType from, ir::DataType to) {
   if (from == to) return true;
@@ -64,6 +60,10 @@ ir::Type bound_type(const ir::Type& declared, const ir::Tensor* array, std::int6
 }
 
 }  // namespace
+
+std::int64_t elements_of_sample(const ir::Tensor& array) {
+  return array.size() / std::max<std::int64_t>(array.dim(0), 1);
+}
 
 Samples read_samples(const std::pair<const char*, const char*>& options, const NamedFiles& inputs,
                      const NamedFiles& targets, const importer::Signature& signature) {

@@ -21,6 +21,9 @@ struct Samples {
   std::int64_t count = 0;
 };
 
+/// Of one entry along the leading dimension.
+std::int64_t elements_of_sample(const ir::Tensor& array);
+
 /// Reads the files of `--INPUTS NAME=FILE` and `--TARGETS NAME=FILE`, the options' names being `options`.
 /// Error when a file cannot be read, holds no samples, or holds another number of them than the first.
 Samples read_samples(const std::pair<const char*, const char*>& options, const NamedFiles& inputs,

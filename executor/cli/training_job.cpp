@@ -4,6 +4,7 @@
 #include <array>
 
 #include "executor/cli/flag_values.h"
+#include "executor/cli/loss_text.h"
 #include "executor/cli/optimizer_text.h"
 #include "executor/cli/run_inputs.h"
 #include "executor/cli/write_file.h"
@@ -12,12 +13,6 @@
 
 namespace podium::cli {
 namespace {
-
-ir::LossKind loss_kind(const std::string& word) {
-  constexpr std::array kKinds{ir::LossKind::CrossEntropy, ir::LossKind::NegativeLogLikelihood,
-                              ir::LossKind::MeanSquaredError, ir::LossKind::L1};
-  return kKinds[index_of_word("loss", word, {"cross-entropy", "nll", "mse", "l1"})];
-}
 
 // Folding constants may be what tells the sizes of outputs, but weights must not be folded.
 void infer_types(importer::Model& model) {
@@ -35,8 +30,19 @@ void infer_types(importer::Model& model) {
 // Where data are drawn, or none are needed, nobody has to name them.
 bool needs_data(const Options& options) { return !options.trains && !options.estimate; }
 
-std::string add_loss(importer::Model& model, const Options& options) {
+// ONNX's losses have the classes on axis 1, scores of tokens have them last: the labels tell.
+bool has_classes_on_axis_one(const ir::Type& scores, const Samples& samples, const std::string& labels) {
+  const auto found = samples.arrays.find(labels);
+  if (found == samples.arrays.end() || !scores.is_static() || scores.rank() < 3 || scores.dims[0] == 0)
+    return false;
+  const std::int64_t wanted = elements_of_sample(found->second);
+  const std::int64_t given = scores.element_count() / scores.dims[0];
+  return wanted * scores.dims.back() != given && wanted * scores.dims[1] == given;
+}
+
+std::string add_loss(importer::Model& model, const Options& options, const Samples& samples) {
   const TrainOptions& train = options.train;
+  LossText loss = read_loss(train.loss);
   const bool is_named = !train.targets.empty() || needs_data(options);
   if (is_named && train.targets.size() != 1) {
     throw UsageError("train: {} targets found, --loss needs one", train.targets.size());
@@ -47,8 +53,10 @@ std::string add_loss(importer::Model& model, const Options& options) {
                      graph.outputs.size());
   }
   const std::string output = train.output.empty() ? graph[graph.outputs[0]].name : train.output;
-  return ir::add_loss(model.graph, loss_kind(train.loss), output,
-                      is_named ? train.targets[0].first : "target");
+  const std::string target = is_named ? train.targets[0].first : "target";
+  const ir::Type& scores = graph[ir::find_output(graph, output)].type;
+  if (!loss.has_axis && has_classes_on_axis_one(scores, samples, target)) loss.options.class_axis = 1;
+  return ir::add_loss(model.graph, loss.kind, output, target, loss.options);
 }
 
 ir::Optimizer optimizer_of(const TrainOptions& train, const RateSchedule& schedule) {
@@ -98,7 +106,7 @@ TrainingJob make_training_job(const Options& options) {
   job.model = import(options, types);
   if (!train.resume_file.empty()) resume_from_file(job.model, options, types);
   infer_types(job.model);
-  job.loss = train.loss.empty() ? train.loss_tensor : add_loss(job.model, options);
+  job.loss = train.loss.empty() ? train.loss_tensor : add_loss(job.model, options, job.samples);
   job.classes = find_classes(job.model.graph, job.loss);
   if (job.classes) check_labels(*job.classes, job.samples);
   if (!train.held_out_inputs.empty() || !train.held_out_targets.empty()) {

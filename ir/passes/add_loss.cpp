@@ -15,16 +15,6 @@ constexpr double kSmallestFloat16Probability = 6.104e-05;
 
 bool is_of_classes(LossKind kind) { return kind != LossKind::L1 && kind != LossKind::MeanSquaredError; }
 
-ValueId find_output(const Graph& graph, const std::string& name) {
-  for (std::size_t i = 0; i < graph.values.size(); ++i) {
-    if (graph.values[i].name == name) return {static_cast<std::int32_t>(i)};
-  }
-  std::vector<std::string_view> names;
-  for (ValueId id : graph.outputs) names.push_back(graph[id].name);
-  throw Error("output '{}': the model has none of this name, the nearest is '{}'", name,
-              nearest(name, names));
-}
-
 class LossBuilder {
  public:
   LossBuilder(Graph& graph, LossKind kind, const std::string& output, const LossOptions& options)
@@ -132,6 +122,16 @@ class LossBuilder {
 };
 
 }  // namespace
+
+ValueId find_output(const Graph& graph, const std::string& name) {
+  for (std::size_t i = 0; i < graph.values.size(); ++i) {
+    if (graph.values[i].name == name) return {static_cast<std::int32_t>(i)};
+  }
+  std::vector<std::string_view> names;
+  for (ValueId id : graph.outputs) names.push_back(graph[id].name);
+  throw Error("output '{}': the model has none of this name, the nearest is '{}'", name,
+              nearest(name, names));
+}
 
 std::string add_loss(Graph& graph, LossKind kind, const std::string& output, const std::string& target,
                      const LossOptions& options) {

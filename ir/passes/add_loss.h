@@ -29,6 +29,9 @@ struct LossOptions {
   double lambda = 1;             ///< the factor of L1
 };
 
+/// The value of that name, an output or not. Error names the nearest output.
+ValueId find_output(const Graph& graph, const std::string& name);
+
 /// `output` is a value of static type; the loss is the mean over its samples, of squared errors and L1 over
 /// its elements, or the sum (semantics, section 10.2). The target is the input `target`, which is made when
 /// the graph has none: class numbers (int64, or what integers the input has) without the axis of classes,

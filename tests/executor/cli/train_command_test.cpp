@@ -63,6 +63,18 @@ std::string epochs_of(const std::string& out) {
   return text;
 }
 
+// Losses and accuracies of the epochs, without any time.
+std::string numbers_of(const ProgramResult& result) {
+  EXPECT_EQ(result.status, 0) << result.err;
+  std::istringstream lines(result.out);
+  std::string line;
+  std::string text;
+  while (std::getline(lines, line)) {
+    if (line.starts_with("epoch")) text += line.substr(0, line.rfind('%')) + "\n";
+  }
+  return text;
+}
+
 void expect_refused(const std::string& command, int status, const std::string& text) {
   const ProgramResult result = run_program(command);
   EXPECT_EQ(result.status, status) << result.err;
@@ -135,14 +147,9 @@ TEST(Train, TheSameSeedGivesTheSameNumbersOnAnyProcessors) {
   const ProgramResult sharded = run_program(train(model, flags + "7 --virtual-graph-mode auto --ipus 2"));
   const ProgramResult pipelined =
       run_program(train(model, flags + "7 --virtual-graph-mode auto --ipus 2 --pipeline"));
-  const auto numbers = [](const ProgramResult& result) {
-    EXPECT_EQ(result.status, 0) << result.err;
-    const std::string text = epochs_of(result.out);
-    return text.substr(0, text.find("  ", text.find("accuracy")));
-  };
-  EXPECT_EQ(numbers(sharded), numbers(one));
-  EXPECT_EQ(numbers(pipelined), numbers(one));
-  EXPECT_NE(numbers(other), numbers(one));
+  EXPECT_EQ(numbers_of(sharded), numbers_of(one));
+  EXPECT_EQ(numbers_of(pipelined), numbers_of(one));
+  EXPECT_NE(numbers_of(other), numbers_of(one));
 }
 
 TEST(Train, AResumedRunGoesOnAsIfItHadNotStopped) {
@@ -168,11 +175,14 @@ TEST(Train, AResumedRunGoesOnAsIfItHadNotStopped) {
 
 TEST(Train, HalvesGoOnWithTheirStatesAndTheirLossScale) {
   const TemporaryFolder folder;
-  const std::string flags = "--loss cross-entropy --micro-batch 20 --epochs 1 --precision float16 --loss-scale auto "
-                            "--optimizer adamw,lr=0.002 ";
-  const ProgramResult first = run_program(train(small_model(folder), flags + "--save " + folder.file("half.onnx")));
+  const std::string flags =
+      "--loss cross-entropy --micro-batch 20 --epochs 1 --precision float16 --loss-scale auto "
+      "--optimizer adamw,lr=0.002 ";
+  const ProgramResult first =
+      run_program(train(small_model(folder), flags + "--save " + folder.file("half.onnx")));
   EXPECT_EQ(first.status, 0) << first.err;
-  const ProgramResult rest = run_program(train(small_model(folder), flags + "--resume " + folder.file("half.onnx")));
+  const ProgramResult rest =
+      run_program(train(small_model(folder), flags + "--resume " + folder.file("half.onnx")));
   EXPECT_EQ(rest.status, 0) << rest.err;
 }
 
@@ -293,6 +303,36 @@ TEST(Train, RefusesDataThatDoNotFit) {
   expect_refused(held_out + labels, 1, "--eval-target label=" + labels + ": label 10 of sample 42 found");
   expect_refused(held_out + digits("train-labels-idx1"), 1, "1000 samples found, 100 needed as in");
   expect_refused(trains + " --eval-input image=" + digits("images-idx3"), 1, "input 'label': no data found");
+}
+
+// Four positions of a sample, each of one of three classes: ONNX's losses have the classes on axis 1, scores
+// of tokens have them last.
+TEST(Train, LabelsTellWhichAxisOfTheScoresHasTheClasses) {
+  const TemporaryFolder folder;
+  std::vector<float> samples;
+  std::vector<std::int64_t> classes;
+  for (int i = 0; i < 48; ++i) samples.push_back(static_cast<float>(i * 37 % 11) - 5);
+  for (int i = 0; i < 32; ++i) classes.push_back(i * 7 % 4 == 3 ? -1 : i * 7 % 4);
+  importer::write_npy(ir::Tensor::of<float>({8, 3, 2}, samples), folder.file("x.npy"));
+  importer::write_npy(ir::Tensor::of<std::int64_t>({8, 4}, classes), folder.file("labels.npy"));
+  const std::string start = R"(<ir_version: 8, opset_import: ["" : 20]>
+g (float[2,3,2] x) => (float[2,)";
+  const std::string weights = R"(] scores) <float[2,4] w = {0.1,-0.2,0.3,0.1, 0.2,0.1,-0.3,0.4}> {)";
+  const std::string on_axis_one =
+      folder.write("one.onnxtxt", start + "3,4" + weights + "scores = MatMul(x, w) }");
+  const std::string last = folder.write(
+      "last.onnxtxt", start + "4,3" + weights + "p = MatMul(x, w) scores = Transpose<perm = [0,2,1]>(p) }");
+  const auto losses = [&](const std::string& model, const std::string& loss) {
+    return numbers_of(run_program(fmt::format(
+        "podium train {} --quiet --optimizer sgd,lr=0.1 --epochs 3 --loss cross-entropy,ignore-index=-1{} "
+        "--input x={} --target labels={}",
+        model, loss, folder.file("x.npy"), folder.file("labels.npy"))));
+  };
+  const std::string wanted = losses(last, "");
+  EXPECT_THAT(wanted, HasSubstr("accuracy"));
+  EXPECT_EQ(losses(on_axis_one, ""), wanted);
+  EXPECT_EQ(losses(on_axis_one, ",axis=1"), wanted);
+  EXPECT_NE(losses(last, ",reduction=sum"), wanted);
 }
 
 // Killed at any time, while it writes too.

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "executor/cli/loss_text.h"
 #include "executor/cli/optimizer_text.h"
 #include "executor/cli/options.h"
 #include "executor/cli/rate_schedule.h"
@@ -14,9 +15,10 @@ double value(const ir::Optimizer& optimizer, const std::string& name) {
   return optimizer.defaults.at(name).value;
 }
 
-std::string refusal(const std::string& text) {
+template <class Read>
+std::string refusal(Read read, const std::string& text) {
   try {
-    read_optimizer(text);
+    read(text);
   } catch (const UsageError& error) {
     return error.what();
   }
@@ -45,11 +47,36 @@ TEST(OptimizerText, ReadsWords) {
 }
 
 TEST(OptimizerText, NamesTheNearest) {
-  EXPECT_THAT(refusal("adamm"), HasSubstr("the nearest is 'adam"));
-  EXPECT_THAT(refusal("sgd,momentun=1"), HasSubstr("sgd has no value 'momentun', the nearest is 'momentum'"));
-  EXPECT_THAT(refusal("sgd,nestrov"), HasSubstr("the nearest is 'nesterov'"));
-  EXPECT_THAT(refusal("adam,nesterov"), HasSubstr("adam has no form 'nesterov'"));
-  EXPECT_THAT(refusal("sgd,lr=fast"), HasSubstr("'fast' found"));
+  EXPECT_THAT(refusal(read_optimizer, "adamm"), HasSubstr("the nearest is 'adam"));
+  EXPECT_THAT(refusal(read_optimizer, "sgd,momentun=1"),
+              HasSubstr("sgd has no value 'momentun', the nearest is 'momentum'"));
+  EXPECT_THAT(refusal(read_optimizer, "sgd,nestrov"), HasSubstr("the nearest is 'nesterov'"));
+  EXPECT_THAT(refusal(read_optimizer, "adam,nesterov"), HasSubstr("adam has no form 'nesterov'"));
+  EXPECT_THAT(refusal(read_optimizer, "sgd,lr=fast"), HasSubstr("'fast' found"));
+}
+
+TEST(LossText, ReadsANameAndValues) {
+  const LossText plain = read_loss("cross-entropy");
+  EXPECT_EQ(plain.kind, ir::LossKind::CrossEntropy);
+  EXPECT_EQ(plain.options.reduction, ir::LossReduction::Mean);
+  EXPECT_FALSE(plain.has_axis);
+  const LossText loss = read_loss("nll,ignore-index=-100,axis=1,reduction=sum");
+  EXPECT_EQ(loss.kind, ir::LossKind::NegativeLogLikelihood);
+  EXPECT_EQ(loss.options.ignored_label, -100);
+  EXPECT_EQ(loss.options.class_axis, 1);
+  EXPECT_TRUE(loss.has_axis);
+  EXPECT_EQ(loss.options.reduction, ir::LossReduction::Sum);
+  EXPECT_EQ(read_loss("l1,lambda=0.1").options.lambda, 0.1);
+}
+
+TEST(LossText, NamesTheNearest) {
+  EXPECT_THAT(refusal(read_loss, "cross-entrop"), HasSubstr("the nearest is 'cross-entropy'"));
+  EXPECT_THAT(refusal(read_loss, "nll,ignore=1"), HasSubstr("the nearest is 'ignore-index'"));
+  EXPECT_THAT(refusal(read_loss, "mse,ignore-index=1"), HasSubstr("mse has no 'ignore-index'"));
+  EXPECT_THAT(refusal(read_loss, "mse,lambda=1"), HasSubstr("mse has no 'lambda'"));
+  EXPECT_THAT(refusal(read_loss, "nll,axis=last"), HasSubstr("--loss axis: 'last' found, a whole number"));
+  EXPECT_THAT(refusal(read_loss, "nll,reduction=none"), HasSubstr("'none' found, one of mean, sum needed"));
+  EXPECT_THAT(refusal(read_loss, "nll,axis"), HasSubstr("'axis' found, KEY=VALUE needed"));
 }
 
 TEST(RateSchedule, HoldsARateUntilTheNext) {
