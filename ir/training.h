@@ -66,6 +66,8 @@ struct Training {
   std::vector<std::string> hyper_parameters = {};
   /// Names of weights that the loss does not depend on: they are constants.
   std::vector<std::string> untrained = {};
+  /// Which op lets nothing flow back to them, when the loss does read them.
+  std::string why_untrained = {};
   std::size_t loss = 0;  ///< place in Graph::outputs; of one micro-batch
   /// Batch serialisation: the graph is for one of so many slices of a micro-batch.
   int slices = 1;

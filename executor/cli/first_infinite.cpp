@@ -37,7 +37,12 @@ std::optional<std::string> first_infinite(importer::Model model, const TensorsBy
     }
   }
   InferenceSession session(std::move(model), settings);
-  const auto outputs = session.run(take_rows(samples, rows, session.inputs()));
+  const std::vector<ir::Datum> inputs = take_rows(samples, rows, session.inputs());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const ir::Tensor& input = inputs[i].tensor;
+    if (is_float(input.type()) && !is_finite(input)) return session.inputs()[i].name;
+  }
+  const auto outputs = session.run(inputs);
   std::map<std::string_view, const ir::Tensor*> by_name;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     by_name.emplace(session.outputs()[i].name, outputs[i].is_tensor() ? &outputs[i].tensor : nullptr);

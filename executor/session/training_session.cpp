@@ -196,9 +196,10 @@ void TrainingSession::State::keep(const ir::Training& training) {
   hyper = only_hyper_parameters(training);
   loss_name = training.graph[training.graph.outputs[training.loss]].name;
   if (training.untrained.empty()) return;
-  notes.push_back(fmt::format("{} initializers are not trained, the loss does not depend on them: {}{}",
-                              training.untrained.size(), training.untrained[0],
-                              training.untrained.size() > 1 ? ", ..." : ""));
+  notes.push_back(fmt::format(
+      "{} initializers are not trained: {}{}; {}", training.untrained.size(), training.untrained[0],
+      training.untrained.size() > 1 ? ", ..." : "",
+      training.why_untrained.empty() ? "the loss does not depend on them" : training.why_untrained));
 }
 
 void TrainingSession::State::keep(const executor::Program& lowered) {

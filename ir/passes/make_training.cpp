@@ -7,6 +7,7 @@
 #include "ir/passes/accumulate.h"
 #include "ir/passes/clip_norm.h"
 #include "ir/passes/differentiate.h"
+#include "ir/passes/find_cut.h"
 #include "ir/passes/inherit_placement.h"
 #include "ir/passes/optimize.h"
 #include "ir/passes/weight_update.h"
@@ -208,7 +209,22 @@ class TrainingMaker {
       dropped.insert(weight.id);
     }
     std::erase_if(graph_.inputs, [&](ValueId id) { return dropped.contains(id); });
-    if (!any) throw Error("loss '{}' does not depend on any weight", request_.loss);
+    find_why_untrained();
+    if (any) return;
+    const std::string& why = training_.why_untrained;
+    throw Error("loss '{}' does not depend on any weight{}", request_.loss,
+                why.empty() ? "" : fmt::format(" that it could train: {}", why));
+  }
+
+  void find_why_untrained() {
+    std::vector<ValueId> untrained;
+    for (const Weight& weight : weights_) {
+      if (!weight.gradient.valid() && !statistics_.contains(weight.id)) untrained.push_back(weight.id);
+    }
+    const OpId cut = find_cut(graph_, loss_, untrained);
+    if (!cut.valid()) return;
+    training_.why_untrained = fmt::format("nothing flows back through {}: {}", graph_.describe(graph_[cut]),
+                                          graph_[cut].spec->no_gradient);
   }
 
   std::vector<std::string> trained_names() const {

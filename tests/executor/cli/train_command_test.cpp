@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <limits>
 #include <sstream>
 
 #include "importer/import.h"
@@ -303,6 +304,17 @@ TEST(Train, RefusesDataThatDoNotFit) {
   expect_refused(held_out + labels, 1, "--eval-target label=" + labels + ": label 10 of sample 42 found");
   expect_refused(held_out + digits("train-labels-idx1"), 1, "1000 samples found, 100 needed as in");
   expect_refused(trains + " --eval-input image=" + digits("images-idx3"), 1, "input 'label': no data found");
+}
+
+TEST(Train, NamesTheInputThatIsNoNumber) {
+  const TemporaryFolder folder;
+  const std::string model = folder.write("m.onnxtxt", R"(<ir_version: 8, opset_import: ["" : 20]>
+g (float[1,2] x) => (float[1,2] y) <float[2,2] w = {1,2,3,4}> { y = MatMul(x, w) })");
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  importer::write_npy(ir::Tensor::of<float>({2, 2}, {1, 2, nan, 4}), folder.file("x.npy"));
+  expect_refused(fmt::format("podium train {} --quiet --optimizer sgd --loss mse --input x={} --target t={}",
+                             model, folder.file("x.npy"), folder.file("x.npy")),
+                 1, "before it, the first is 'x'");
 }
 
 // Four positions of a sample, each of one of three classes: ONNX's losses have the classes on axis 1, scores

@@ -232,6 +232,21 @@ TEST(MakeTraining, NamesWhatCannotBeALoss) {
             "loss 'loss' does not depend on any weight");
 }
 
+TEST(MakeTraining, NamesTheOpThatLetsNothingFlowBack) {
+  EXPECT_EQ(refusal("g (float[3] x) => (float loss) <float[3] w = {1, 2, 3}> {\n"
+                    "  p = Mul (w, x)\n  steps = Round (p)\n  loss = ReduceSum <keepdims = 0> (steps)\n}",
+                    {.loss = "loss"}),
+            "loss 'loss' does not depend on any weight that it could train: nothing flows back through "
+            "node 'steps' (Round): its derivative is 0 wherever it has one");
+  const Training training = trained(
+      "g (float[3] x) => (float loss) <float[3] w = {1, 2, 3}, float[3] v = {1, 2, 3}> {\n"
+      "  p = Mul (w, x)\n  steps = Floor (p)\n  q = Mul (steps, v)\n  loss = ReduceSum <keepdims = 0> (q)\n}");
+  EXPECT_THAT(names_of(training.variables), ElementsAre("v"));
+  EXPECT_THAT(training.untrained, ElementsAre("w"));
+  EXPECT_THAT(training.why_untrained,
+              ::testing::StartsWith("nothing flows back through node 'steps' (Floor)"));
+}
+
 TEST(MakeTraining, KeepsTheNamesOfWhatIsReducedThroughOptimize) {
   Training training = trained(
       "g (float[3] x) => (float loss) <float[3] w = {1, 2, 3}> {\n"
