@@ -71,7 +71,6 @@ class Trainer {
   const TrainOptions& train_;
   TrainingSession& session_;
   std::optional<HeldOut> held_out_;
-  ir::Optimizer optimizer_;
   std::int64_t samples_per_step_ = 1;
   std::int64_t steps_per_epoch_ = 1;
   std::int64_t steps_ = 0;  ///< in all
@@ -104,7 +103,6 @@ Trainer::Trainer(const TrainingJob& job, TrainingSession& session, std::optional
       train_(job.options.train),
       session_(session),
       held_out_(std::move(held_out)),
-      optimizer_(job.optimizer),
       samples_per_step_(count_samples(job, session)),
       steps_per_epoch_(job.samples.count / samples_per_step_),
       steps_(count_steps(job, steps_per_epoch_)),
@@ -200,8 +198,9 @@ std::string Trainer::origin_of_bad_loss(const TensorsByName& weights,
 void Trainer::set_learning_rate() {
   const std::optional<double> rate = job_.schedule.at(session_.steps());
   if (!rate) return;
-  optimizer_.defaults.at("learningRate").value = *rate;
-  session_.update_optimizer(optimizer_);
+  ir::Optimizer optimizer = session_.optimizer();
+  optimizer.defaults.at("learningRate").value = *rate;
+  session_.update_optimizer(optimizer);
 }
 
 // Where all scores come back.

@@ -40,7 +40,8 @@ void add_shared_flags(cxxopts::Options& options) {
                                      cxxopts::value<std::string>())("optimizer", optimizer_help(),
                                                                     cxxopts::value<std::string>())(
       "loss-scale",
-      "X: the loss is multiplied by it, the gradients divided; auto: it follows the gradients of float16",
+      "X: the loss is multiplied by it, the gradients divided; auto: it follows the gradients of float16, "
+      "from 1 on (from X on with automaticLossScalingSettings.enabled in --options)",
       cxxopts::value<std::string>())("clip-norm",
                                      "X: the largest norm of the gradients of all weights together",
                                      cxxopts::value<std::string>());

@@ -62,9 +62,7 @@ std::string add_loss(importer::Model& model, const Options& options, const Sampl
 ir::Optimizer optimizer_of(const TrainOptions& train, const RateSchedule& schedule) {
   ir::Optimizer optimizer = read_optimizer(train.optimizer);
   if (!schedule.empty()) optimizer.defaults.at("learningRate").constant = false;
-  if (train.loss_scale == kAutomatic) {
-    optimizer.loss_scaling.constant = false;
-  } else if (!train.loss_scale.empty()) {
+  if (!train.loss_scale.empty() && train.loss_scale != kAutomatic) {
     optimizer.loss_scaling.value = number("--loss-scale", train.loss_scale, 0.0);
   }
   if (train.clip_norm) optimizer.clip_norms = {{.max_norm = *train.clip_norm}};
@@ -89,7 +87,9 @@ void resume_from_file(importer::Model& model, const Options& options,
 TrainingOptions training_options(const TrainingJob& job, SessionOptions session) {
   session.strategy.loss_scaling.automatic |= job.options.train.loss_scale == kAutomatic;
   if (job.classes) session.strategy.anchors.try_emplace(job.classes->scores);
-  return {.session = std::move(session), .loss = job.loss, .optimizer = job.optimizer};
+  ir::Optimizer optimizer = job.optimizer;
+  if (session.strategy.loss_scaling.automatic) optimizer.loss_scaling.constant = false;
+  return {.session = std::move(session), .loss = job.loss, .optimizer = std::move(optimizer)};
 }
 
 TrainingJob make_training_job(const Options& options) {

@@ -22,7 +22,8 @@ struct TrainingJob {
   RateSchedule schedule = {};
 };
 
-/// How a session trains it. Automatic loss scaling and the anchor of the scores are added to the strategy.
+/// How a session trains it. Automatic loss scaling of the command line and the anchor of the scores are added
+/// to the strategy; where its loss scale is automatic, that of the optimizer is where it begins.
 TrainingOptions training_options(const TrainingJob& job, SessionOptions session);
 
 /// Reads every file that the options name, adds the loss, and looks at all that can be wrong before a session

@@ -360,6 +360,8 @@ void TrainingSession::update_optimizer(const ir::Optimizer& optimizer) {
   }
   ir::check_optimizer(optimizer, weights);
   state_->optimizer = optimizer;
+const ir::Optimizer& TrainingSession::optimizer() const { return state_->optimizer; }
+
 }
 
 void TrainingSession::model_to_file(const std::string& path) const {

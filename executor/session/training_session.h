@@ -75,6 +75,8 @@ class TrainingSession {
   /// Other values of the optimizer from the next run on. Error when more than values that are not constant
   /// differ, and for a value out of its range.
   void update_optimizer(const ir::Optimizer& optimizer);
+  /// As the next run uses it; its globs are written out.
+  const ir::Optimizer& optimizer() const;
   /// Writes the model as it was read, with the weights as they are now, and the optimizer state as
   /// initializers that no node reads: any ONNX runtime runs it, `resume` goes on from it. A failure leaves
   /// what was there.

@@ -11,6 +11,7 @@ namespace podium::ir {
 namespace {
 
 constexpr double kLargestFloat16 = 65504;
+constexpr double kLargestScale = 32768;  // the largest power of two that float16 holds
 constexpr std::string_view kFactor = "lossScaleUpdateFactor";
 constexpr std::string_view kLargeCount = "Histogram___lossScale";
 constexpr std::string_view kPeriodCount = "HistogramSum___lossScale";
@@ -149,7 +150,8 @@ void update_loss_scale(UpdateBuilder& builder, const AutomaticLossScaling& scali
   const Term is_too_large = summed * (1 - scaling.threshold) > (summed * -1.0 + elements) * scaling.threshold;
   const Term factor = loss_scale_factor(builder);
   const Term changed = choose(is_too_large, factor * 0.5, factor * 2.0);
-  builder.update(kFactor, choose(is_due, changed, factor), true);
+  const Term limit = changed.like(kLargestScale) / builder.scalar("lossScaling", "", DataType::Float);
+  builder.update(kFactor, choose(is_due, changed.with("Min", limit), factor), true);
   builder.update(kPeriodCount, choose(is_due, summed.like(0), summed), true);
   builder.update(kUpdates, choose(is_due, updates.like(0), updates), true);
   builder.run_at(place, true);

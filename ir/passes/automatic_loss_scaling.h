@@ -31,7 +31,8 @@ void check(const AutomaticLossScaling& scaling, const Optimizer& optimizer);
 Term loss_scale_factor(UpdateBuilder& builder);
 
 /// Counts the large elements of the tracked gradients of `flows` over all micro-batches and replicas and
-/// updates the factor at `place`. Error when none of them is of float16.
+/// updates the factor at `place`, so that the scale stays within float16. The loss scale itself is not to be
+/// among the flows: it is no gradient of the model's. Error when none of them is of float16.
 void update_loss_scale(UpdateBuilder& builder, const AutomaticLossScaling& scaling,
                        std::span<const Flow> flows, const std::vector<Attribute>& place);
 

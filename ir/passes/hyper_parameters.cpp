@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 
 #include "ir/gradient.h"
@@ -191,6 +192,12 @@ std::string hyper_parameter_input(std::string_view name, const Optimizer& optimi
   return fmt::format("{}{}{}", name, kDefault, type_suffix(type));
 }
 
+void check_loss_scale(double scale, DataType type) {
+  const double held = filled(type, {}, scale).to_number();
+  if (held != 0 && std::isfinite(held)) return;
+  throw Error("loss scaling is {}, which is {} in {}, the type of the loss", scale, held, name_of(type));
+}
+
 std::vector<Tensor> hyper_parameter_tensors(const Training& training, const Optimizer& optimizer,
                                             const Contributions& contributions) {
   std::map<std::string_view, ValueId> inputs;
@@ -202,7 +209,9 @@ std::vector<Tensor> hyper_parameter_tensors(const Training& training, const Opti
     if (specific != std::string::npos) weight = std::string_view(input).substr(specific + kSpecific.size());
     const std::string_view name = std::string_view(input).substr(0, input.find('_'));
     const DataType type = training.graph[inputs.at(input)].type.element;
-    tensors.push_back(filled(type, {}, hyper_parameter(name, optimizer, weight, contributions).value));
+    const double value = hyper_parameter(name, optimizer, weight, contributions).value;
+    if (name == kLossScaling) check_loss_scale(value, type);
+    tensors.push_back(filled(type, {}, value));
   }
   return tensors;
 }

@@ -38,6 +38,9 @@ OptimizerValue hyper_parameter(std::string_view name, const Optimizer& optimizer
 std::string hyper_parameter_input(std::string_view name, const Optimizer& optimizer, std::string_view weight,
                                   const Contributions& contributions, DataType type);
 
+/// Error for a loss scale that is 0 or infinite in the type that it is used in.
+void check_loss_scale(double scale, DataType type);
+
 /// What to feed to Training::hyper_parameters, in their order, for values that have changed.
 std::vector<Tensor> hyper_parameter_tensors(const Training& training, const Optimizer& optimizer,
                                             const Contributions& contributions);

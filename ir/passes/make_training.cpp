@@ -247,7 +247,9 @@ class TrainingMaker {
     std::vector<WeightUpdate> updates = weight_updates(builder);
     std::optional<Term> inverse_scale;
     if (request_.automatic_loss_scaling) {
-      update_loss_scale(builder, *request_.automatic_loss_scaling, flows_, start_place_);
+      std::vector<Flow> gradients = flows_;
+      std::erase_if(gradients, [&](const Flow& flow) { return flow.first == loss_; });
+      update_loss_scale(builder, *request_.automatic_loss_scaling, gradients, start_place_);
       const Term factor = loss_scale_factor(builder);
       const Term inverse = factor.like(1) / factor;
       const bool states_keep_it = request_.optimizer.scaled_state;
@@ -273,7 +275,7 @@ class TrainingMaker {
                          .place = places_back_.at(weight.id),
                          .weight = weight.id,
                          .gradient = builder.term_of(weight.gradient),
-                         .type = is_narrow ? state_type_of(request_.optimizer, element) : element,
+                         .type = is_narrow ? DataType::Float : element,
                          .initial = weight.variable->initial});
     }
     return updates;

@@ -61,23 +61,19 @@ Term next_spread(const WeightUpdate& update, Term gradient, std::optional<Term> 
   return before + gradient * gradient * update.scalar("adamOneMinusBeta2");
 }
 
-// The length of a value, in float where its own type is narrower.
-Term length(const WeightUpdate& update, Term value) {
-  const bool is_narrow = update.type == DataType::Float16 || update.type == DataType::Bfloat16;
-  if (is_narrow) value = cast_to(DataType::Float, value);
+Term length(Term value) {
   return value.call("ReduceSumSquare", {{"keepdims", std::int64_t{0}}}).call("Sqrt");
 }
 
 // How much longer than its step the weight is, up to maxWeightNorm.
 std::optional<Term> trust_ratio(const WeightUpdate& update, Term step) {
   if (update.is_constant("adamMaxWeightNorm", 0)) return {};
-  const Term weight_length = length(update, update.value());
-  const Term step_length = length(update, step);
-  const Term limit =
-      cast_to(weight_length.context->type(weight_length).element, update.scalar("adamMaxWeightNorm"));
+  const Term weight_length = length(update.value());
+  const Term step_length = length(step);
+  const Term limit = update.scalar("adamMaxWeightNorm");
   const Term ratio = weight_length.with("Min", limit) / step_length;
   const Term has_meaning = weight_length.with("Min", step_length).with("Min", limit) > 0.0;
-  return cast_to(update.type, choose(has_meaning, ratio, 1));
+  return choose(has_meaning, ratio, 1);
 }
 
 }  // namespace

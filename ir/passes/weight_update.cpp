@@ -4,6 +4,7 @@ namespace podium::ir {
 
 Term UpdateBuilder::scalar(std::string_view name, std::string_view weight, DataType type) {
   const OptimizerValue value = hyper_parameter(name, optimizer, weight, contributions);
+  if (name == "lossScaling") check_loss_scale(value.value, type);
   if (value.constant) return number(value.value, type);
   std::string input = hyper_parameter_input(name, optimizer, weight, contributions, type);
   auto found = inputs_.find(input);

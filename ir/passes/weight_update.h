@@ -59,7 +59,9 @@ struct WeightUpdate {
   std::vector<Attribute> place;  ///< of its gradient
   ValueId weight;
   Term gradient;  ///< of one micro-batch, or the accumulator once there is one
-  DataType type;  ///< in which equations are computed
+  /// In which equations are computed, whatever holds the weight and its states: narrower types have no room
+  /// for a learning rate over a loss scale.
+  DataType type;
   Tensor initial = {};
 
   Term scalar(std::string_view value) const { return builder.scalar(value, name, type); }

@@ -130,6 +130,35 @@ TEST(Float16Weights, KeepTheirStateInFloat) {
   EXPECT_NEAR(trainer.variable("Accl1___w").values<float>()[0], mean, 1e-6);
 }
 
+// A rate over a loss scale is less than any float16, and so are unscaled gradients.
+TEST(Float16Weights, LearnByRatesThatTheyCouldNotHold) {
+  for (const double momentum : {0.0, 0.5}) {
+    for (const auto form : {ir::SgdState::Combined, ir::SgdState::Separate}) {
+      for (const int accumulation : {1, 2}) {
+        SCOPED_TRACE(fmt::format("momentum {} form {} accumulation {}", momentum, static_cast<int>(form),
+                                 accumulation));
+        Optimizer optimizer = ir::make_optimizer(
+            OptimizerKind::Sgd,
+            {{"learningRate", {0.0005}}, {"momentum", {momentum}}, {"velocityScaling", {1}}});
+        optimizer.loss_scaling = {16384};
+        optimizer.sgd_state = form;
+        ir::Graph graph = half_model();
+        const std::vector<ir::Variable> weights = ir::take_weights(graph);
+        GraphTrainer trainer(
+            ir::make_training(std::move(graph), {.loss = "loss",
+                                                 .weights = weights,
+                                                 .optimizer = optimizer,
+                                                 .contributions = {.accumulation = accumulation}}));
+        const std::vector<TensorsByName> micro_batches(static_cast<std::size_t>(accumulation),
+                                                       {{"x", half_tensor({1, 1, 1})}});
+        trainer.step(micro_batches);
+        const float moved = 0.5F - static_cast<float>(trainer.variable("w").values<ir::Float16>()[0]);
+        EXPECT_NEAR(moved, 0.0005 * accumulation, 0.00025);  // half a step of the weight's type
+      }
+    }
+  }
+}
+
 struct FloatStateCase {
   const char* name;
   OptimizerKind kind;
@@ -221,6 +250,25 @@ TEST(AutomaticLossScaling, DoublesTheScaleUntilGradientsAreLarge) {
     }
     EXPECT_EQ(static_cast<float>(trainer.variable("w").values<ir::Float16>()[0]), 0.5F - 6 * 0.125F);
   }
+}
+
+// However small the gradients are, the scale stays what float16 holds.
+TEST(AutomaticLossScaling, EndsAtTheLargestPowerOfTwoThatFits) {
+  Optimizer optimizer = ir::make_optimizer(OptimizerKind::Sgd, {{"learningRate", {1}}});
+  optimizer.loss_scaling = {4096, false};
+  ir::Graph graph = half_model();
+  const std::vector<ir::Variable> weights = ir::take_weights(graph);
+  GraphTrainer trainer(ir::make_training(
+      std::move(graph), {.loss = "loss",
+                         .weights = weights,
+                         .optimizer = optimizer,
+                         .automatic_loss_scaling = ir::AutomaticLossScaling{.bin_edge = 1}}));
+  const auto hyper = ir::hyper_parameter_tensors(trainer.training(), optimizer, {});
+  for (const float factor : {2, 4, 8, 8, 8}) {
+    trainer.step({{{"x", half_tensor({0.125, 0, 0})}}}, hyper);
+    EXPECT_EQ(trainer.variable("lossScaleUpdateFactor").to_number(), factor);
+  }
+  EXPECT_EQ(static_cast<float>(trainer.variable("w").values<ir::Float16>()[0]), 0.5F - 5 * 0.125F);
 }
 
 // States that keep the loss scale follow it when automatic scaling changes it: the weights do not tell. The

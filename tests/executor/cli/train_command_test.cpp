@@ -256,6 +256,26 @@ TEST(Train, FollowsTheGradientsOfFloat16WithItsLossScale) {
   expect_refused(train(model, flags), 1, "no gradient of type float16 to follow");
 }
 
+// A session option as in PopART: it needs no flag beside it, and one says where the scale begins.
+TEST(Train, ScalesTheLossAutomaticallyWhenItsOptionsSaySo) {
+  const TemporaryFolder folder;
+  const std::string options =
+      folder.write("options.json", R"({"automaticLossScalingSettings": {"enabled": true}})");
+  const std::string schedule = folder.write("rates.json", R"([{"step": 2, "learning-rate": 0.01}])");
+  const std::string saved = folder.file("saved.onnx");
+  const std::string flags = fmt::format(
+      "--loss cross-entropy --micro-batch 20 --precision float16 --options {} --learning-rate-schedule {} "
+      "--save {} ",
+      options, schedule, saved);
+  ProgramResult result = run_program(train(small_model(folder), flags));
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(saved_number(saved, "lossScaleUpdateFactor"), 32);
+  // 4096 * 8 is the largest power of two of a float16.
+  result = run_program(train(small_model(folder), flags + "--loss-scale 4096"));
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(saved_number(saved, "lossScaleUpdateFactor"), 8);
+}
+
 TEST(Train, RefusesWhatDoesNotFit) {
   const TemporaryFolder folder;
   const std::string model = small_model(folder);

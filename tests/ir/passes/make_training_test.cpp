@@ -190,6 +190,21 @@ TEST(MakeTraining, GoesOnWithSavedState) {
   EXPECT_EQ(refusal(kTwoStages, request), "saved state 'Accl___w' is float[2], float[3] needed");
 }
 
+TEST(MakeTraining, RefusesALossScaleThatTheLossCannotHold) {
+  const char* const text =
+      "g (float[3] x) => (float16 loss) <float[3] w = {1, 2, 3}> {\n"
+      "  p = Mul (w, x)\n  q = Cast <to = 10> (p)\n  loss = ReduceSum <keepdims = 0> (q)\n}";
+  Optimizer optimizer = sgd();
+  for (const bool constant : {false, true}) {
+    optimizer.loss_scaling = {100000, constant};
+    EXPECT_EQ(refusal(text, {.loss = "loss", .optimizer = optimizer}),
+              "loss scaling is 100000, which is inf in float16, the type of the loss");
+  }
+  optimizer.loss_scaling = {1e-9};
+  EXPECT_EQ(refusal(text, {.loss = "loss", .optimizer = optimizer}),
+            "loss scaling is 1e-09, which is 0 in float16, the type of the loss");
+}
+
 TEST(MakeTraining, StartsAVelocityAheadWithTheDecay) {
   const Training training =
       trained(kTwoStages, {.loss = "loss", .optimizer = sgd({{"momentum", {0.9}}, {"weightDecay", {0.5}}})});
