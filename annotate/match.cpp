@@ -1,20 +1,13 @@
 #include "annotate/match.h"
 
-#include <fnmatch.h>
-
 #include <algorithm>
 
 #include "ir/at.h"
+#include "ir/glob.h"
 #include "ir/nearest.h"
 
 namespace podium::annotate {
 namespace {
-
-bool matches(const std::string& glob, const std::string& text) {
-  return ::fnmatch(glob.c_str(), text.c_str(), 0) == 0;
-}
-
-bool has_wildcard(const std::string& pattern) { return pattern.find_first_of("*?[") != std::string::npos; }
 
 const std::string* first_output(const ir::Graph& graph, const ir::Op& op) {
   const auto found =
@@ -67,7 +60,7 @@ std::vector<std::size_t> Matcher::find(const std::string& pattern) const {
 
 std::vector<std::size_t> Matcher::find_types(const std::string& glob) const {
   const auto found =
-      select(graph_, [&](const ir::Op& op) { return matches(glob, std::string(op.spec->name)); });
+      select(graph_, [&](const ir::Op& op) { return ir::matches(glob, std::string(op.spec->name)); });
   if (!found.empty()) return found;
   std::vector<std::string_view> types;
   for (const ir::Op& op : graph_.ops) types.push_back(op.spec->name);
@@ -76,13 +69,13 @@ std::vector<std::size_t> Matcher::find_types(const std::string& glob) const {
 }
 
 std::vector<std::size_t> Matcher::find_names(const std::string& glob) const {
-  const bool is_plain = !has_wildcard(glob);
+  const bool is_plain = !ir::has_wildcard(glob);
   const std::string folder = glob + "/";
   return select(graph_, [&](const ir::Op& op) {
     const std::string* output = first_output(graph_, op);
     if (op.name == glob || (output != nullptr && *output == glob)) return true;
     if (is_plain) return op.name.starts_with(folder);
-    return matches(glob, op.name) || (output != nullptr && matches(glob, *output));
+    return ir::matches(glob, op.name) || (output != nullptr && ir::matches(glob, *output));
   });
 }
 

@@ -82,6 +82,14 @@ Metadata write_metadata(const TensorSettings& settings) {
   return metadata;
 }
 
+Metadata without_variable_groups(Metadata metadata) {
+  std::erase_if(metadata, [](const auto& entry) {
+    const std::string_view key = entry.first;
+    return key.substr(0, key.find('/')) == kGroupType || key.substr(0, key.find('/')) == kGroupSize;
+  });
+  return metadata;
+}
+
 void check_settings(const ir::Graph& graph, const TensorSettings& settings) {
   if (settings.inputs.empty() && settings.variable_groups.empty()) return;
   std::vector<std::string_view> inputs;

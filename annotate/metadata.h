@@ -21,6 +21,8 @@ struct TensorSettings {
 TensorSettings read_metadata(const Metadata& metadata);
 /// What read_metadata reads as these settings.
 Metadata write_metadata(const TensorSettings& settings);
+/// The same without groups of variables.
+Metadata without_variable_groups(Metadata metadata);
 /// Error for a setting of an input or initializer that the graph, as imported, does not have.
 void check_settings(const ir::Graph& graph, const TensorSettings& settings);
 

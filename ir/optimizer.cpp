@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ir/error.h"
+#include "ir/glob.h"
 #include "ir/nearest.h"
 
 namespace podium::ir {
@@ -51,7 +52,7 @@ void check_value(std::string_view name, const OptimizerValue& given) {
     throw Error("learningRate is constant 0, so that no weight would change");
   }
   const std::string_view relation = range->lowest_fits ? "at least" : "above";
-  if (range->end < kNoEnd) {
+  if (range->end < kNoEnd || given.value >= range->end) {
     throw Error("{} is {}, it must be {} {} and below {}", name, given.value, relation, range->lowest,
                 range->end);
   }
@@ -66,8 +67,12 @@ void check_dampening(const Optimizer& optimizer, const std::string& weight) {
               dampening.constant ? "" : " and can change");
 }
 
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 void check_is_weight(const std::string& name, const std::vector<std::string>& weights) {
-  if (std::find(weights.begin(), weights.end(), name) != weights.end()) return;
+  if (contains(weights, name)) return;
   const std::vector<std::string_view> names(weights.begin(), weights.end());
   throw Error("there is no weight '{}' that is trained; nearest is '{}'", name, nearest(name, names));
 }
@@ -88,6 +93,36 @@ void check_clip_norms(const Optimizer& optimizer, const std::vector<std::string>
   std::sort(seen.begin(), seen.end());
   const auto twice = std::adjacent_find(seen.begin(), seen.end());
   if (twice != seen.end()) throw Error("weight '{}' is in two groups of clip norms", *twice);
+}
+
+bool is_glob(const std::string& name, const std::vector<std::string>& weights) {
+  return has_wildcard(name) && !contains(weights, name);
+}
+
+// The weights that a glob fits; a name, be it of a weight or not, stands for itself.
+std::vector<std::string> written_out(const std::string& name, const std::vector<std::string>& weights) {
+  if (!is_glob(name, weights)) return {name};
+  std::vector<std::string> fitting;
+  std::copy_if(weights.begin(), weights.end(), std::back_inserter(fitting),
+               [&](const std::string& weight) { return matches(name, weight); });
+  if (fitting.empty()) {
+    throw Error("'{}' fits no weight that is trained; nearest is '{}'", name,
+                nearest(name, {weights.begin(), weights.end()}));
+  }
+  return fitting;
+}
+
+void give_by_glob(const std::string& glob, const OptimizerValues& values, const std::string& weight,
+                  std::map<std::pair<std::string, std::string>, std::string>& givers,
+                  std::map<std::string, OptimizerValues>& specific) {
+  for (const auto& [value, given] : values) {
+    const auto [giver, is_first] = givers.emplace(std::pair(weight, value), glob);
+    if (!is_first) {
+      throw Error("weight '{}' gets {} from '{}' and from '{}', one needed", weight, value, giver->second,
+                  glob);
+    }
+    specific[weight].emplace(value, given);
+  }
 }
 
 void check_options(const Optimizer& optimizer) {
@@ -166,6 +201,30 @@ std::string_view name_of(OptimizerKind kind) {
       return "AdaDelta";
   }
   IR_CHECK(false, "an optimizer of kind {}", static_cast<int>(kind));
+}
+
+Optimizer for_weights(Optimizer optimizer, const std::vector<std::string>& weights) {
+  std::map<std::string, OptimizerValues> specific;
+  for (const auto& [name, values] : optimizer.specific) {
+    if (!is_glob(name, weights)) specific.emplace(name, values);
+  }
+  std::map<std::pair<std::string, std::string>, std::string> givers;  // of a weight and a value, the glob
+  for (const auto& [glob, values] : optimizer.specific) {
+    if (!is_glob(glob, weights)) continue;
+    for (const std::string& weight : written_out(glob, weights))
+      give_by_glob(glob, values, weight, givers, specific);
+  }
+  optimizer.specific = std::move(specific);
+  for (ClipNorm& group : optimizer.clip_norms) {
+    std::vector<std::string> members;
+    for (const std::string& name : group.weights) {
+      for (const std::string& weight : written_out(name, weights)) {
+        if (weight == name || !contains(members, weight)) members.push_back(weight);
+      }
+    }
+    group.weights = std::move(members);
+  }
+  return optimizer;
 }
 
 OptimizerValue value_of(const Optimizer& optimizer, std::string_view value, std::string_view weight) {

@@ -39,7 +39,7 @@ using OptimizerValues = std::map<std::string, OptimizerValue, std::less<>>;
 /// `max_norm`.
 struct ClipNorm {
   double max_norm = 1;
-  std::vector<std::string> weights = {};  ///< none: all weights; then it is the only group
+  std::vector<std::string> weights = {};  ///< or globs; none: all weights; then it is the only group
   friend bool operator==(const ClipNorm&, const ClipNorm&) = default;
 };
 
@@ -53,7 +53,7 @@ enum class WeightDecayMode : std::uint8_t { Decay, L2Regularization };
 struct Optimizer {
   OptimizerKind kind = OptimizerKind::Sgd;
   OptimizerValues defaults = {};                         ///< every value of the kind
-  std::map<std::string, OptimizerValues> specific = {};  ///< weight to the values that are its own
+  std::map<std::string, OptimizerValues> specific = {};  ///< weight, or glob, to values of its own
   OptimizerValue loss_scaling = {1};
   std::vector<ClipNorm> clip_norms = {};
   bool nesterov = false;
@@ -69,8 +69,9 @@ struct Optimizer {
   std::optional<DataType> state_type = {};
 };
 
-/// The element type of the states of a weight: what is asked for, else the weight's, but float beside narrower weights
-/// where squares of gradients are kept, which float16 has no room for: all kinds but SGD. PopART's defaults.
+/// The element type of the states of a weight: what is asked for, else the weight's, but float beside
+/// narrower weights where squares of gradients are kept, which float16 has no room for: all kinds but SGD.
+/// PopART's defaults.
 DataType state_type_of(const Optimizer& optimizer, DataType weight);
 
 /// The values of a kind and their defaults.
@@ -80,7 +81,12 @@ Optimizer make_optimizer(OptimizerKind kind, const OptimizerValues& values = {})
 /// "SGD", "Adam", ..., "CenteredRMSProp".
 std::string_view name_of(OptimizerKind kind);
 
-/// What the optimizer uses for a weight. IR_CHECK when the kind has no such value.
+/// The optimizer with its globs written out over `weights`. What is the name of one of them is no glob, and
+/// its values come before those of globs. Error for a glob that fits none of them, and for two that give a
+/// weight the same value.
+Optimizer for_weights(Optimizer optimizer, const std::vector<std::string>& weights);
+
+/// What the optimizer, which has no globs, uses for a weight. IR_CHECK when the kind has no such value.
 OptimizerValue value_of(const Optimizer& optimizer, std::string_view value, std::string_view weight);
 
 /// Error when a value is out of its range, a name is unknown, options exclude each other, or what is said of

@@ -98,8 +98,19 @@ void Contest::train(TrainingSession& session, const podium::Options& settings) c
   session.run(take_rows(job_.samples, rows, session.inputs()));
 }
 
+// A weight that not all replicas share learns from a part of the samples.
+void check_shares_weights(const importer::Model& model, int replicas) {
+  const GroupsByName groups = own_groups(model.info, replicas);
+  if (groups.empty()) return;
+  throw Error(
+      "initializer '{}' has a value for each group of replicas, a step on one processor has nothing to compare with "
+      "(--estimate clocks the strategies)",
+      groups.begin()->first);
+}
+
 // The steps of all strategies on one processor; the longest first, so that enough samples are drawn.
 void Contest::run_references(const std::vector<Trial>& trials) {
+  check_shares_weights(job_.model, options_.session.replicas);
   std::map<Step, podium::Options> steps;
   for (const Trial& trial : trials) steps.emplace(step_of(trial.settings), on_one_processor(trial.settings));
   std::vector<std::pair<Step, podium::Options>> ordered(steps.begin(), steps.end());

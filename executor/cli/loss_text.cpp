@@ -19,11 +19,10 @@ struct Kind {
 
 constexpr std::array kKinds{Kind{"cross-entropy", LossKind::CrossEntropy},
                             Kind{"nll", LossKind::NegativeLogLikelihood},
+                            Kind{"log-nll", LossKind::LogNegativeLogLikelihood},
                             Kind{"mse", LossKind::MeanSquaredError}, Kind{"l1", LossKind::L1}};
 
-bool is_of_classes(LossKind kind) {
-  return kind == LossKind::CrossEntropy || kind == LossKind::NegativeLogLikelihood;
-}
+bool is_of_classes(LossKind kind) { return kind != LossKind::MeanSquaredError && kind != LossKind::L1; }
 
 std::int64_t whole(std::string_view key, const std::string& text) {
   return number(fmt::format("--loss {}", key), text, std::numeric_limits<std::int64_t>::min());
@@ -74,8 +73,8 @@ LossText read_loss(const std::string& text) {
 std::string loss_help() {
   return fmt::format(
       "NAME[,KEY=VALUE...]: added to the graph, of --output and --target; NAME is cross-entropy (of scores), nll "
-      "(of probabilities), mse, l1; keys are {}: reduction is mean or sum, ignore-index a label that does not "
-      "count, axis that of the classes (else the last one, or axis 1 where only that fits the labels), lambda a "
+      "(of probabilities), log-nll (of their logarithms), mse, l1; keys are {}: reduction is mean or sum, "
+      "ignore-index a label that does not count, axis that of the classes (else the last one, or axis 1 where only that fits the labels), lambda a "
       "factor of l1",
       fmt::join(names_of(kKeys), ", "));
 }

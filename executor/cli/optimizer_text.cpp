@@ -82,6 +82,21 @@ bool set_float16_state(ir::Optimizer& optimizer) {
   return true;
 }
 
+bool set_scaled_state(ir::Optimizer& optimizer) {
+  optimizer.scaled_state = true;
+  return optimizer.defaults.contains("beta1");
+}
+
+bool set_decay(ir::Optimizer& optimizer) {
+  optimizer.decay_mode = ir::WeightDecayMode::Decay;
+  return optimizer.kind != OptimizerKind::Sgd;
+}
+
+bool set_l2(ir::Optimizer& optimizer) {
+  optimizer.decay_mode = ir::WeightDecayMode::L2Regularization;
+  return optimizer.kind != OptimizerKind::Sgd;
+}
+
 bool set_no_bias(ir::Optimizer& optimizer) {
   const bool is_lamb = optimizer.kind == OptimizerKind::Lamb;
   const bool fits = is_lamb || optimizer.kind == OptimizerKind::Adam;
@@ -95,7 +110,10 @@ constexpr std::array kWords{Word{"nesterov", set_nesterov},
                             Word{"tensorflow", set_tensorflow},
                             Word{"no-bias", set_no_bias},
                             Word{"float32-state", set_float32_state},
-                            Word{"float16-state", set_float16_state}};
+                            Word{"float16-state", set_float16_state},
+                            Word{"scaled-state", set_scaled_state},
+                            Word{"decay", set_decay},
+                            Word{"l2", set_l2}};
 
 void set_value(ir::Optimizer& optimizer, const Kind& kind, const std::string& name, const std::string& text) {
   std::vector<std::string_view> known;
@@ -138,7 +156,8 @@ ir::Optimizer read_optimizer(const std::string& text) {
 std::string optimizer_help() {
   return fmt::format(
       "NAME[,KEY=VALUE or WORD...]: NAME is {}; keys are {}, as far as NAME has them; words are {}. "
-      "Decay is taken from the weights by adamw and lamb, is a part of the gradient elsewhere",
+      "Decay is taken from the weights by adamw, lamb and with decay; it is a part of the gradient elsewhere "
+      "and with l2",
       fmt::join(names_of(kKinds), ", "), fmt::join(names_of(kKeys), ", "), fmt::join(names_of(kWords), ", "));
 }
 

@@ -12,11 +12,13 @@
 #include "executor/cli/machine.h"
 #include "executor/cli/progress.h"
 #include "executor/cli/report_files.h"
+#include "executor/cli/run_inputs.h"
 #include "executor/cli/session_options.h"
 #include "executor/cli/training_job.h"
 #include "executor/report/overflow.h"
 #include "executor/report/report.h"
 #include "executor/report/table.h"
+#include "executor/session/option_words.h"
 
 namespace podium::cli {
 namespace {
@@ -170,7 +172,7 @@ void Trainer::step(std::span<const std::int64_t> rows, Epoch& result) {
 // others.
 std::span<const ir::Datum> Trainer::run(const std::vector<ir::Datum>& inputs,
                                         std::span<const std::int64_t> rows) {
-  const TensorsByName weights = session_.weights();
+  const TensorsByName weights = session_.weights(Retrieval::FirstReplica);
   try {
     return session_.run(inputs);
   } catch (const Error& error) {
@@ -223,7 +225,7 @@ std::string Trainer::line(int epoch, const Epoch& result) {
   if (result.tally.all > 0) text += fmt::format("  accuracy {:.2f}%", result.tally.percent());
   const double real = seconds_since(result.start);
   if (held_out_) {
-    const Score score = held_out_->evaluate(session_.weights());
+    const Score score = held_out_->evaluate(session_.weights(Retrieval::FirstReplica));
     text += fmt::format("  held-out loss {:.4f}", score.loss);
     if (score.tally.all > 0) text += fmt::format("  accuracy {:.2f}%", score.tally.percent());
   }
@@ -241,7 +243,7 @@ double Trainer::median_seconds() {
 std::optional<HeldOut> make_held_out(const TrainingJob& job, const TrainingSession& session) {
   if (!job.held_out) return std::nullopt;
   const Options& options = job.options;
-  HeldOut held_out(job.model, job.loss, session.weights(), job.classes, *job.held_out,
+  HeldOut held_out(job.model, job.loss, session.weights(Retrieval::FirstReplica), job.classes, *job.held_out,
                    {.seed = options.seed, .threads = options.threads});
   if (const std::int64_t left = held_out.left_out(); left > 0) {
     print_notes({fmt::format("the last {} held-out samples fill no micro-batch and are left out", left)},
@@ -259,20 +261,28 @@ void forget(importer::Model& model, const TensorsByName& weights) {
 
 report::RunReport start_report(const TrainingJob& job, const TrainingSession& session) {
   const podium::Options& strategy = job.options.session;
-  const ir::Type type = whole_type(session.inputs().at(0));
   report::RunReport report{.model = job.options.paths[0],
                            .strategy = describe(strategy, session.program().processors, true),
                            .device = machine_of(job.options).name,
                            .options = job.options.session_json,
                            .micro_batches = strategy.batches_per_step * strategy.accumulation_factor,
-                           .samples_per_micro_batch = static_cast<double>(type.rank() > 0 ? type.dims[0] : 1),
+                           .samples_per_micro_batch = static_cast<double>(samples_of(job.model.graph)),
                            .is_estimate = job.options.estimate};
   if (session.timeline() != nullptr) report.timeline = *session.timeline();
   return report;
 }
 
+// The device would make inputs of its own, and the data would train nothing.
+void check_trains_on_data(const Options& options) {
+  const SyntheticData mode = options.session.synthetic_data;
+  if (mode == SyntheticData::Off || options.estimate) return;
+  throw Error("syntheticDataMode: {} found, Off needed to train (--estimate clocks a step with it)",
+              word_of(mode));
+}
+
 int execute(const Options& options) {
   const auto start = WallClock::now();
+  check_trains_on_data(options);
   check_files_to_write(options);
   TrainingJob job = in_model(options, [&] { return make_training_job(options); });
   TrainingSession session = make_session(job);
@@ -282,6 +292,8 @@ int execute(const Options& options) {
   report::RunReport report = start_report(job, session);
   report.prepare_seconds = seconds_since(start);
   if (session.can_run()) {
+    // Beside the session only what its first replica computes is looked at.
+    job.model = of_first_replica(std::move(job.model), options.session.replicas);
     std::optional<HeldOut> held_out = in_model(options, [&] { return make_held_out(job, session); });
     forget(job.model, session.weights());
     Trainer trainer(job, session, std::move(held_out));

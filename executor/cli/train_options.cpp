@@ -4,6 +4,7 @@
 
 #include "executor/cli/flag_values.h"
 #include "executor/cli/loss_text.h"
+#include "executor/cli/optimizer_file.h"
 #include "executor/cli/optimizer_text.h"
 
 namespace podium::cli {
@@ -37,8 +38,8 @@ void add_shared_flags(cxxopts::Options& options) {
       cxxopts::value<std::string>())("loss", loss_help(), cxxopts::value<std::string>())(
       "output", "NAME of the output that the loss is of (default: the only one)",
       cxxopts::value<std::string>())("loss-tensor", "NAME of a scalar in the graph, in place of --loss",
-                                     cxxopts::value<std::string>())("optimizer", optimizer_help(),
-                                                                    cxxopts::value<std::string>())(
+                                     cxxopts::value<std::string>())(
+      "optimizer", optimizer_help() + optimizer_file_help(), cxxopts::value<std::string>())(
       "loss-scale",
       "X: the loss is multiplied by it, the gradients divided; auto: it follows the gradients of float16, "
       "from 1 on (from X on with automaticLossScalingSettings.enabled in --options)",

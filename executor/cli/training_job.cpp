@@ -1,10 +1,10 @@
 #include "executor/cli/training_job.h"
 
 #include <algorithm>
-#include <array>
 
 #include "executor/cli/flag_values.h"
 #include "executor/cli/loss_text.h"
+#include "executor/cli/optimizer_file.h"
 #include "executor/cli/optimizer_text.h"
 #include "executor/cli/run_inputs.h"
 #include "executor/cli/write_file.h"
@@ -14,17 +14,25 @@
 namespace podium::cli {
 namespace {
 
-// Folding constants may be what tells the sizes of outputs, but weights must not be folded.
-void infer_types(importer::Model& model) {
-  ir::infer(model.graph);
-  const auto is_static = [&](ir::ValueId id) { return model.graph[id].type.is_static(); };
-  const std::vector<ir::ValueId>& outputs = model.graph.outputs;
-  if (std::all_of(outputs.begin(), outputs.end(), is_static)) return;
-  importer::Model folded = model;
-  optimize(folded);
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    model.graph[outputs[i]].type = folded.graph[folded.graph.outputs[i]].type;
+// As one replica sees them, which has the value of one group of a weight. Folding constants may be what tells
+// the sizes of outputs, but weights must not be folded.
+void infer_types(importer::Model& model, int replicas) {
+  importer::Model alone = of_first_replica(model, replicas);
+  ir::infer(alone.graph);
+  const auto is_static = [&](ir::ValueId id) { return alone.graph[id].type.is_static(); };
+  const std::vector<ir::ValueId>& outputs = alone.graph.outputs;
+  std::vector<ir::Type> types;
+  for (ir::ValueId id : outputs) types.push_back(alone.graph[id].type);
+  if (!std::all_of(outputs.begin(), outputs.end(), is_static)) {
+    importer::Model folded = alone;
+    optimize(folded);
+    for (std::size_t i = 0; i < outputs.size(); ++i) types[i] = folded.graph[folded.graph.outputs[i]].type;
   }
+  for (std::size_t i = 0; i < model.graph.values.size(); ++i) {
+    ir::Value& value = model.graph.values[i];
+    if (!value.constant && !value.data_left_out) value.type = alone.graph.values[i].type;
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) model.graph[outputs[i]].type = types[i];
 }
 
 // Where data are drawn, or none are needed, nobody has to name them.
@@ -60,7 +68,8 @@ std::string add_loss(importer::Model& model, const Options& options, const Sampl
 }
 
 ir::Optimizer optimizer_of(const TrainOptions& train, const RateSchedule& schedule) {
-  ir::Optimizer optimizer = read_optimizer(train.optimizer);
+  const bool is_file = train.optimizer.ends_with(".json");
+  ir::Optimizer optimizer = is_file ? read_optimizer_file(train.optimizer) : read_optimizer(train.optimizer);
   if (!schedule.empty()) optimizer.defaults.at("learningRate").constant = false;
   if (!train.loss_scale.empty() && train.loss_scale != kAutomatic) {
     optimizer.loss_scaling.value = number("--loss-scale", train.loss_scale, 0.0);
@@ -105,7 +114,7 @@ TrainingJob make_training_job(const Options& options) {
   const auto types = micro_batch_types(job.samples, signature, train.micro_batch);
   job.model = import(options, types);
   if (!train.resume_file.empty()) resume_from_file(job.model, options, types);
-  infer_types(job.model);
+  infer_types(job.model, options.session.replicas);
   job.loss = train.loss.empty() ? train.loss_tensor : add_loss(job.model, options, job.samples);
   job.classes = find_classes(job.model.graph, job.loss);
   if (job.classes) check_labels(*job.classes, job.samples);

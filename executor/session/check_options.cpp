@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 #include <set>
+#include <tuple>
 
 #include "executor/lower/strategies.h"
 #include "executor/session/option_words.h"
@@ -218,6 +219,13 @@ void turn_off_sharding(Options& options, Notes& notes) {
   };
   turn_off(options.activations, "activations", "activations are never sharded");
   if (options.replicas > 1) return;
+  for (auto& [name, location] : options.location_overrides) {
+    if (!location.sharded) continue;
+    location.sharded = false;
+    notes.push_back(fmt::format(
+        "tensorLocationSettingsOverride '{}': replicatedTensorSharding has no effect, there is one replica",
+        name));
+  }
   turn_off(options.weights, "weights", "there is one replica");
   turn_off(options.optimizer_state, "optimizer state", "there is one replica");
   turn_off(options.accumulators, "accumulators", "there is one replica");
@@ -255,6 +263,12 @@ void turn_off_stashing(Options& options, Notes& notes) {
 
 bool is_default(const LocationSettings& settings) { return settings.location == ir::TensorLocation{}; }
 
+bool is_default(const LossScaling& s) {
+  const LossScaling d;
+  return std::tie(s.bin_edge, s.upper_proportion, s.period, s.tracking, s.tensors) ==
+         std::tie(d.bin_edge, d.upper_proportion, d.period, d.tracking, d.tensors);
+}
+
 void note_what_only_trains(const Options& options, Notes& notes) {
   const auto note = [&](bool is_set, const char* option) {
     if (is_set) notes.push_back(fmt::format("{}: no effect without training", option));
@@ -290,6 +304,13 @@ void note_what_is_idle(const Options& options, const device::Device& device, Not
     notes.push_back(fmt::format("syncPattern: no effect {}",
                                 is_alone ? "on one processor" : "on a device that is not synchronous"));
   }
+  if (options.reduction == Reduction::Sum && options.mean_strategy != MeanStrategy::Post) {
+    notes.push_back(
+        "meanAccumulationAndReplicationReductionStrategy: no effect with accumulationAndReplicationReductionType "
+        "Sum");
+  }
+  if (!options.loss_scaling.automatic && !is_default(options.loss_scaling))
+    notes.push_back("automaticLossScalingSettings: no effect without enabled");
   if (!serializes(options) && options.batch_serialization.io_mode != IoMode::Compute) {
     notes.push_back("batchSerializationSettings.ioMode: no effect without a factor of at least 2");
   }
@@ -344,6 +365,17 @@ void check_placement(const Options& options, const ir::Placement& placement, con
     throw Error("{}: {} found, at least the {} stages of the pipeline needed",
                 accumulates ? "accumulationFactor" : "batchesPerStep", micro_batches, stages);
   }
+}
+
+void check_waits(const Options& options, const ir::Optimizer& optimizer) {
+  if (!options.pipelining || options.accumulation_factor > 1) return;
+  const bool clips = std::any_of(optimizer.clip_norms.begin(), optimizer.clip_norms.end(),
+                                 [](const ir::ClipNorm& group) { return group.weights.size() != 1; });
+  if (!clips && !options.loss_scaling.automatic) return;
+  throw Error(
+      "accumulationFactor: 1 found, at least the number of stages needed with enablePipelining and {}: stages update "
+      "before the gradients of all are known",
+      clips ? "a norm of several weights' gradients" : "automatic loss scaling");
 }
 
 }  // namespace podium

@@ -9,6 +9,7 @@
 #include "executor/options.h"
 #include "executor/session/read_options.h"
 #include "ir/graph.h"
+#include "ir/optimizer.h"
 #include "ir/placement.h"
 
 namespace podium {
@@ -27,5 +28,9 @@ void check_overrides(const Options& options, const ir::Graph& graph);
 /// Error when the placement needs more processors than there are, or a pipeline more micro-batches than a
 /// step has.
 void check_placement(const Options& options, const ir::Placement& placement, const device::Device& device);
+
+/// Error when a stage of a pipeline, which without accumulation updates its weights before the gradients of
+/// all are known, would have to wait for them. The optimizer has no globs.
+void check_waits(const Options& options, const ir::Optimizer& optimizer);
 
 }  // namespace podium

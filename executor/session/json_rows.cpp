@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <set>
 
 #include "ir/nearest.h"
 
@@ -23,6 +24,28 @@ bool is_same_word(std::string_view a, std::string_view b) {
 }
 
 }  // namespace
+
+nlohmann::json parse_json(const std::string& text, const std::string& file) {
+  std::vector<std::set<std::string>> names;  // of the objects that are open
+  const auto once = [&](int /*depth*/, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
+    if (event == nlohmann::json::parse_event_t::object_start) names.emplace_back();
+    if (event == nlohmann::json::parse_event_t::object_end) names.pop_back();
+    if (event == nlohmann::json::parse_event_t::key &&
+        !names.back().insert(parsed.get<std::string>()).second) {
+      throw Error("{}: '{}' found twice in one object", file, parsed.get<std::string>());
+    }
+    return true;
+  };
+  try {
+    return nlohmann::json::parse(text, once);
+  } catch (const nlohmann::json::parse_error& error) {
+    const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(error.byte, text.size()));
+    const std::string what = error.what();
+    const std::size_t reason = what.find(": ");
+    throw Error("{}: line {}: {}", file, 1 + std::count(text.begin(), end, '\n'),
+                reason == std::string::npos ? what : what.substr(reason + 2));
+  }
+}
 
 void Place::refuse(const std::string& needed, std::string_view nearest) const {
   throw Error("{}: {} found, {} needed{}", where(), shown(value), needed,

@@ -15,6 +15,9 @@
 
 namespace podium {
 
+/// Error names the line, and a name that an object has twice.
+nlohmann::json parse_json(const std::string& text, const std::string& file);
+
 /// A value of a document and where it stands.
 struct Place {
   const nlohmann::json& value;

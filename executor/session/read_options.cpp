@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 
 #include "executor/session/json_rows.h"
 
@@ -302,27 +301,6 @@ constexpr std::array kRows = std::to_array<Row<Options>>({
     {"experimentalSettings", ignored<Options, Shape::Object>},
 });
 
-json parse(const std::string& text, const std::string& file) {
-  std::vector<std::set<std::string>> names;  // of the objects that are open
-  const auto once = [&](int /*depth*/, json::parse_event_t event, json& parsed) {
-    if (event == json::parse_event_t::object_start) names.emplace_back();
-    if (event == json::parse_event_t::object_end) names.pop_back();
-    if (event == json::parse_event_t::key && !names.back().insert(parsed.get<std::string>()).second) {
-      throw Error("{}: '{}' found twice in one object", file, parsed.get<std::string>());
-    }
-    return true;
-  };
-  try {
-    return json::parse(text, once);
-  } catch (const json::parse_error& error) {
-    const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(error.byte, text.size()));
-    const std::string what = error.what();
-    const std::size_t reason = what.find(": ");
-    throw Error("{}: line {}: {}", file, 1 + std::count(text.begin(), end, '\n'),
-                reason == std::string::npos ? what : what.substr(reason + 2));
-  }
-}
-
 // A count beside a switch that is explicitly off contradicts it; a count alone turns it on.
 void check_switches(const json& document, const std::string& where) {
   constexpr std::array<std::pair<const char*, const char*>, 2> kSwitches{
@@ -368,7 +346,7 @@ void check_distributed(const json& document, const std::string& where, const Opt
 }  // namespace
 
 Options read_options(const std::string& text, const std::string& where, Notes& notes, Options options) {
-  const json document = parse(text, where);
+  const json document = parse_json(text, where);
   std::vector<std::string> ignored;
   read_object<Options>(options, {document, where, "", ignored}, kRows);
   check_switches(document, where);

@@ -1,6 +1,7 @@
 #include "executor/session/trained_model.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 
@@ -56,6 +57,18 @@ std::map<std::string, TrainedWeight> held_for_weights(const ir::Training& traini
     if (is_weight && options.accumulation_factor == 1) weight.held += whole;
   }
   return weights;
+}
+
+bool is_state_name(std::string_view name) {
+  constexpr std::array<std::string_view, 7> kBeginnings{"Accl___",
+                                                        "Accl1___",
+                                                        "Accl2___",
+                                                        "Accl3___",
+                                                        "Step___",
+                                                        "PreviousLossScaling___",
+                                                        "lossScaleUpdateFactor"};
+  return std::any_of(kBeginnings.begin(), kBeginnings.end(),
+                     [&](std::string_view beginning) { return name.starts_with(beginning); });
 }
 
 }  // namespace
@@ -121,6 +134,19 @@ std::map<std::string, ir::Tensor> unread_constants(const ir::Graph& graph) {
     if (uses[i] == 0 && value.constant && is_weight(value)) constants.emplace(value.name, *value.constant);
   }
   return constants;
+}
+
+void note_unused_state(const std::map<std::string, ir::Tensor>& saved, const ir::Training& training,
+                       ir::OptimizerKind kind, Notes& notes) {
+  std::vector<std::string> unused;
+  for (const auto& [name, state] : saved) {
+    const bool is_used = std::any_of(training.variables.begin(), training.variables.end(),
+                                     [&](const ir::Variable& variable) { return variable.name == name; });
+    if (is_state_name(name) && !is_used) unused.push_back(name);
+  }
+  if (unused.empty()) return;
+  notes.push_back(fmt::format("{} saved states are not used, this form of {} has none such: {}{}",
+                              unused.size(), name_of(kind), unused[0], unused.size() > 1 ? ", ..." : ""));
 }
 
 TrainingMemory memory_of_training(const ir::Training& training, std::size_t forward_ops,

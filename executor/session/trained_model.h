@@ -8,7 +8,9 @@
 #include "executor/device/device.h"
 #include "executor/options.h"
 #include "executor/session/place_model.h"
+#include "executor/session/read_options.h"
 #include "importer/import.h"
+#include "ir/optimizer.h"
 #include "ir/placement.h"
 #include "ir/training.h"
 
@@ -19,6 +21,11 @@ std::vector<std::string> weight_names(const importer::Model& model);
 
 /// Float constants that no op reads, by name: optimizer state among them.
 std::map<std::string, ir::Tensor> unread_constants(const ir::Graph& graph);
+
+/// Adds a note when optimizer state of `saved` has no place in the graph that trains: it was saved by another
+/// optimizer, or another form of it.
+void note_unused_state(const std::map<std::string, ir::Tensor>& saved, const ir::Training& training,
+                       ir::OptimizerKind kind, Notes& notes);
 
 /// The graph with its weights, which are inputs, as constants again: placing by cost counts them.
 ir::Graph with_constants(ir::Graph graph, const std::vector<ir::Variable>& weights);

@@ -79,18 +79,6 @@ void check_weights(const std::vector<std::string>& wanted, const std::vector<ir:
   }
 }
 
-// Without accumulation a stage of a pipeline updates its weights before the gradients of all are known.
-void check_waits(const Options& strategy, const ir::Optimizer& optimizer) {
-  if (!strategy.pipelining || strategy.accumulation_factor > 1) return;
-  const bool clips = std::any_of(optimizer.clip_norms.begin(), optimizer.clip_norms.end(),
-                                 [](const ir::ClipNorm& group) { return group.weights.size() != 1; });
-  if (!clips && !strategy.loss_scaling.automatic) return;
-  throw Error(
-      "accumulationFactor: 1 found, at least the number of stages needed with enablePipelining and {}: stages update "
-      "before the gradients of all are known",
-      clips ? "a norm of several weights' gradients" : "automatic loss scaling");
-}
-
 // What feeds hyper-parameters needs of a Training.
 ir::Training only_hyper_parameters(const ir::Training& training) {
   ir::Training part{.hyper_parameters = training.hyper_parameters};
@@ -137,6 +125,7 @@ struct TrainingSession::State {
   void set_group_values(TensorsByName values);
   void check_loss(std::span<const ir::Datum> outputs);
   std::optional<std::string> first_infinite() const;
+  std::vector<std::string> trained() const;
   TensorsByName contents(ir::VariableKind kind, Retrieval retrieval) const;
 };
 
@@ -183,6 +172,7 @@ ir::Training TrainingSession::State::make(importer::Model& given, const Training
     given.graph = slice->graph;
   }
   ir::Training training = ir::make_training(std::move(given.graph), request);
+  note_unused_state(request.saved, training, options.optimizer.kind, notes);
   check_overrides(unknown, training.graph);
   lower::add_anchors(training.graph, strategy);
   if (slice) ir::set_slices(training, *slice, contributions.slices);
@@ -228,6 +218,8 @@ void TrainingSession::State::check_loss(std::span<const ir::Datum> outputs) {
   const std::vector<HostTensor>& names = engine->program().outputs;
   const auto found =
       std::find_if(names.begin(), names.end(), [&](const HostTensor& t) { return t.name == loss_name; });
+  losses.clear();
+  if (names.empty()) return;  // with synthetic data nothing comes back
   IR_CHECK(found != names.end(), "the loss does not come back");
   losses = numbers_of(outputs[static_cast<std::size_t>(found - names.begin())].tensor);
   const auto bad =
@@ -246,6 +238,14 @@ std::optional<std::string> TrainingSession::State::first_infinite() const {
   return std::nullopt;
 }
 
+std::vector<std::string> TrainingSession::State::trained() const {
+  std::vector<std::string> weights;
+  for (const ir::Variable& variable : variables) {
+    if (variable.kind == ir::VariableKind::Weight) weights.push_back(variable.name);
+  }
+  return weights;
+}
+
 TensorsByName TrainingSession::State::contents(ir::VariableKind kind, Retrieval retrieval) const {
   TensorsByName tensors;
   for (const ir::Variable& variable : variables) {
@@ -262,10 +262,8 @@ TrainingSession::TrainingSession(importer::Model model, const TrainingOptions& o
   if (!estimates) check_data(model.graph);
   const device::Device device = session.device.value_or(endless_device());
   const Options strategy = check_options(session.strategy, device, true, state.notes);
-  check_waits(strategy, options.optimizer);
   check_annotations(model, strategy);
   state.model = {.graph = {}, .info = model.info, .source = model.source};
-  state.optimizer = options.optimizer;
   state.groups = own_groups(model.info, strategy.replicas);
   state.contributions = contributions_of(strategy, state.groups);
   TensorsByName group_values = take_group_values(model, state.groups, strategy.replicas);
@@ -275,6 +273,8 @@ TrainingSession::TrainingSession(importer::Model model, const TrainingOptions& o
   ir::Training training = state.make(model, options, strategy, device);
   check_overrides(of_training, training.graph);
   state.keep(training);
+  state.optimizer = ir::for_weights(options.optimizer, state.trained());
+  check_waits(strategy, state.optimizer);
   // Beyond this point no op is added or removed, so the placement stays true.
   const ir::Placement placement = place_training(model.info, training.graph, strategy);
   check_placement(strategy, placement, device);
@@ -353,16 +353,14 @@ void TrainingSession::set_weights(const TensorsByName& values) {
 }
 
 void TrainingSession::update_optimizer(const ir::Optimizer& optimizer) {
-  check_replaceable(state_->optimizer, optimizer);
-  std::vector<std::string> weights;
-  for (const ir::Variable& variable : state_->variables) {
-    if (variable.kind == ir::VariableKind::Weight) weights.push_back(variable.name);
-  }
-  ir::check_optimizer(optimizer, weights);
-  state_->optimizer = optimizer;
-const ir::Optimizer& TrainingSession::optimizer() const { return state_->optimizer; }
-
+  const std::vector<std::string> weights = state_->trained();
+  ir::Optimizer next = ir::for_weights(optimizer, weights);
+  check_replaceable(state_->optimizer, next);
+  ir::check_optimizer(next, weights);
+  state_->optimizer = std::move(next);
 }
+
+const ir::Optimizer& TrainingSession::optimizer() const { return state_->optimizer; }
 
 void TrainingSession::model_to_file(const std::string& path) const {
   const std::map<std::string, ir::Type> types = importer::initializer_types(state_->model);

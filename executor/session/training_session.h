@@ -55,7 +55,7 @@ class TrainingSession {
   /// like that without leading dimensions of one, stay valid until the next run. Error for a wrong number or
   /// type, and when the loss is NaN or infinite: then the weights are of no use any more.
   std::span<const ir::Datum> run(std::span<const ir::Datum> inputs);
-  /// The mean over what came back of the loss in the last run.
+  /// The mean over what came back of the loss in the last run, 0 where nothing did (synthetic data).
   double loss() const;
   /// What came back of it, in the order of the micro-batches.
   std::span<const double> losses() const;

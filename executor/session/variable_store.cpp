@@ -77,6 +77,12 @@ TensorsByName take_group_values(importer::Model& model, const GroupsByName& grou
   return taken;
 }
 
+importer::Model of_first_replica(importer::Model model, int replicas) {
+  take_group_values(model, own_groups(model.info, replicas), replicas);
+  model.info.metadata = annotate::without_variable_groups(std::move(model.info.metadata));
+  return model;
+}
+
 VariableStore::VariableStore(const std::vector<ir::Variable>& variables, GroupsByName groups,
                              const executor::Program& program) {
   std::map<std::string_view, executor::Slot> slots;
@@ -99,6 +105,7 @@ ir::Tensor VariableStore::contents(const numeric::Engine& engine, const std::str
                                    Retrieval retrieval) const {
   const Place& place = places_.at(name);
   if (retrieval == Retrieval::OnePerGroup && place.groups.size() == 1) return engine.contents(place.slot);
+  if (retrieval == Retrieval::FirstReplica) return engine.contents(place.slot, 0);
   std::vector<ir::Tensor> values;
   if (retrieval == Retrieval::OnePerGroup) {
     for (const std::vector<int>& group : place.groups) {

@@ -17,8 +17,8 @@ using TensorsByName = std::map<std::string, ir::Tensor>;
 using GroupsByName = std::map<std::string, ir::ReplicaGroup, std::less<>>;
 
 /// What comes back of a variable: one value a group of replicas that share it, [groups, ...], of one group
-/// the value alone; or one a replica, [replicas, ...].
-enum class Retrieval : std::uint8_t { OnePerGroup, AllReplicas };
+/// the value alone; or one a replica, [replicas, ...]; or that of the first replica alone.
+enum class Retrieval : std::uint8_t { OnePerGroup, AllReplicas, FirstReplica };
 
 /// The weights of which groups of replicas have values of their own, as the model's metadata say. Error for
 /// groups that do not divide the replicas.
@@ -27,6 +27,9 @@ GroupsByName own_groups(const importer::ModelInfo& info, int replicas);
 /// Initializers of such weights, and of their optimizer state, have a leading axis of groups. Takes it off,
 /// leaves the value of the first group, and gives the whole tensors. Error for one without that axis.
 TensorsByName take_group_values(importer::Model& model, const GroupsByName& groups, int replicas);
+
+/// The model as the first replica sees it: no weight has groups.
+importer::Model of_first_replica(importer::Model model, int replicas);
 
 /// Finds variables in an engine.
 class VariableStore {

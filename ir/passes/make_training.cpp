@@ -44,7 +44,10 @@ void update_weight(WeightUpdate& update) {
 class TrainingMaker {
  public:
   TrainingMaker(Graph graph, const TrainingRequest& request)
-      : request_(request), training_{.graph = std::move(graph)}, values_(values_by_name(graph_)) {}
+      : request_(request),
+        optimizer_(request.optimizer),
+        training_{.graph = std::move(graph)},
+        values_(values_by_name(graph_)) {}
 
   Training make() {
     find_loss();
@@ -52,10 +55,11 @@ class TrainingMaker {
     find_weights();
     training_.reduces_by_mean = request_.contributions.reduction == GradientReduction::MeanRunning;
     if (request_.automatic_loss_scaling) check(*request_.automatic_loss_scaling, request_.optimizer);
-    UpdateBuilder builder(training_, request_.optimizer, request_.contributions, request_.saved);
+    UpdateBuilder builder(training_, optimizer_, request_.contributions, request_.saved);
     differentiate_loss(builder);
     sort_weights();
-    check_optimizer(request_.optimizer, trained_names());
+    optimizer_ = for_weights(request_.optimizer, trained_names());
+    check_optimizer(optimizer_, trained_names());
     update_statistics(builder);
     append_updates(builder);
     return std::move(training_);
@@ -252,7 +256,7 @@ class TrainingMaker {
       update_loss_scale(builder, *request_.automatic_loss_scaling, gradients, start_place_);
       const Term factor = loss_scale_factor(builder);
       const Term inverse = factor.like(1) / factor;
-      const bool states_keep_it = request_.optimizer.scaled_state;
+      const bool states_keep_it = optimizer_.scaled_state;
       (states_keep_it ? builder.inverse_scale : inverse_scale) = inverse;
       builder.run_at(start_place_, states_keep_it || !request_.contributions.accumulates());
     }
@@ -282,6 +286,7 @@ class TrainingMaker {
   }
 
   const TrainingRequest& request_;
+  Optimizer optimizer_;  // without globs once it is known what is trained
   Training training_;
   Graph& graph_ = training_.graph;
   std::map<std::string, ValueId> values_;  // of the graph as it came

@@ -100,6 +100,44 @@ TEST(OptimizerValues, OfAWeightComeBeforeTheDefaults) {
   EXPECT_EQ(value_of(optimizer, "learningRate", "w"), (OptimizerValue{0.1, true}));
 }
 
+TEST(ForWeights, WritesGlobsOutOverThem) {
+  Optimizer optimizer = make_optimizer(OptimizerKind::Sgd);
+  optimizer.specific = {{"*.b", {{"momentum", {0.5}}}},
+                        {"fc*", {{"weightDecay", {0.25}}}},
+                        {"fc1.b", {{"momentum", {0.75}}}},
+                        {"x[0]", {{"momentum", {1}}}},
+                        {"other", {}}};
+  optimizer.clip_norms = {{1, {"fc*", "*.b", "x[0]"}}};
+  const std::vector<std::string> weights{"fc1.w", "fc1.b", "fc2.b", "x[0]"};
+  const Optimizer found = for_weights(optimizer, weights);
+  const std::map<std::string, OptimizerValues> wanted{
+      {"fc1.w", {{"weightDecay", {0.25}}}},
+      {"fc1.b", {{"momentum", {0.75}}, {"weightDecay", {0.25}}}},
+      {"fc2.b", {{"momentum", {0.5}}, {"weightDecay", {0.25}}}},
+      {"x[0]", {{"momentum", {1}}}},
+      {"other", {}}};
+  EXPECT_EQ(found.specific, wanted);
+  EXPECT_EQ(found.clip_norms[0].weights, (std::vector<std::string>{"fc1.w", "fc1.b", "fc2.b", "x[0]"}));
+}
+
+std::string refusal_of_globs(const std::map<std::string, OptimizerValues>& specific) {
+  Optimizer optimizer = make_optimizer(OptimizerKind::Sgd);
+  optimizer.specific = specific;
+  try {
+    for_weights(optimizer, {"fc1.w", "fc1.b"});
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ForWeights, RefusesGlobsThatFitNothingOrContradict) {
+  EXPECT_EQ(refusal_of_globs({{"fd1.*", {}}}), "'fd1.*' fits no weight that is trained; nearest is 'fc1.w'");
+  EXPECT_EQ(refusal_of_globs({{"*b", {{"momentum", {1}}}}, {"fc*", {{"momentum", {1}}}}}),
+            "weight 'fc1.b' gets momentum from '*b' and from 'fc*', one needed");
+  EXPECT_EQ(refusal_of_globs({{"*b", {{"momentum", {1}}}}, {"fc*", {{"dampening", {1}}}}}), "");
+}
+
 TEST(Optimizer, KeepsStatesOfNarrowWeightsInFloatWhereTheyAreSquares) {
   EXPECT_EQ(state_type_of(make_optimizer(OptimizerKind::Adam), DataType::Float16), DataType::Float);
   EXPECT_EQ(state_type_of(make_optimizer(OptimizerKind::RmsProp), DataType::Float), DataType::Float);

@@ -44,6 +44,9 @@ TEST(OptimizerText, ReadsWords) {
   EXPECT_EQ(read_optimizer("sgd").state_type, std::nullopt);
   EXPECT_EQ(read_optimizer("sgd,float32-state").state_type, ir::DataType::Float);
   EXPECT_EQ(read_optimizer("adam,float16-state").accumulator_type, ir::DataType::Float16);
+  EXPECT_TRUE(read_optimizer("lamb,scaled-state").scaled_state);
+  EXPECT_EQ(read_optimizer("rmsprop,decay").decay_mode, ir::WeightDecayMode::Decay);
+  EXPECT_EQ(read_optimizer("lamb,l2").decay_mode, ir::WeightDecayMode::L2Regularization);
 }
 
 TEST(OptimizerText, NamesTheNearest) {
@@ -53,6 +56,8 @@ TEST(OptimizerText, NamesTheNearest) {
   EXPECT_THAT(refusal(read_optimizer, "sgd,nestrov"), HasSubstr("the nearest is 'nesterov'"));
   EXPECT_THAT(refusal(read_optimizer, "adam,nesterov"), HasSubstr("adam has no form 'nesterov'"));
   EXPECT_THAT(refusal(read_optimizer, "sgd,lr=fast"), HasSubstr("'fast' found"));
+  EXPECT_THAT(refusal(read_optimizer, "sgd,scaled-state"), HasSubstr("sgd has no form 'scaled-state'"));
+  EXPECT_THAT(refusal(read_optimizer, "sgd,decay"), HasSubstr("sgd has no form 'decay'"));
 }
 
 TEST(LossText, ReadsANameAndValues) {
@@ -67,6 +72,7 @@ TEST(LossText, ReadsANameAndValues) {
   EXPECT_TRUE(loss.has_axis);
   EXPECT_EQ(loss.options.reduction, ir::LossReduction::Sum);
   EXPECT_EQ(read_loss("l1,lambda=0.1").options.lambda, 0.1);
+  EXPECT_EQ(read_loss("log-nll,ignore-index=3").kind, ir::LossKind::LogNegativeLogLikelihood);
 }
 
 TEST(LossText, NamesTheNearest) {

@@ -188,6 +188,22 @@ TEST(CheckOptions, SaysThatAnIoModeNeedsAFactor) {
               ElementsAre("batchSerializationSettings.ioMode: no effect without a factor of at least 2"));
 }
 
+TEST(CheckOptions, SaysThatSettingsOfWhatIsOffDoNothing) {
+  Notes notes;
+  const Options options = check({.location_overrides = {{"w", {.sharded = true}}, {"v", {}}},
+                                 .mean_strategy = MeanStrategy::Running,
+                                 .loss_scaling = {.period = 3}},
+                                notes, true);
+  EXPECT_FALSE(options.location_overrides.at("w").sharded);
+  EXPECT_THAT(
+      notes,
+      ElementsAre(
+          "tensorLocationSettingsOverride 'w': replicatedTensorSharding has no effect, there is one replica",
+          "meanAccumulationAndReplicationReductionStrategy: no effect with "
+          "accumulationAndReplicationReductionType Sum",
+          "automaticLossScalingSettings: no effect without enabled"));
+}
+
 TEST(CheckOptions, SaysWhatOnlyTrainingUses) {
   const Options options{.optimizer_state = {.location = {.storage = ir::Storage::OffChip}},
                         .recomputation = Recomputation::Standard};

@@ -99,6 +99,31 @@ TEST(TrainingSession, ChangesTheLearningRateBetweenSteps) {
   EXPECT_THAT(weight(session), ElementsAre(8, 16));
 }
 
+TEST(TrainingSession, TakesValuesOfItsOwnByGlobs) {
+  TrainingOptions options = with({});
+  options.optimizer.specific["b*"]["learningRate"] = {0, false};
+  TrainingSession session(model_of(kLayers), options);
+  const std::vector<ir::Datum> inputs{tensor<float>({2, 3}, {1, 2, 3, 4, 5, 6}),
+                                      tensor<float>({2, 3}, {1, 1, 1, 1, 1, 1})};
+  const auto bias = weight(session, "b1");
+  const auto matrix = weight(session, "w1");
+  session.run(inputs);
+  EXPECT_EQ(weight(session, "b1"), bias);
+  EXPECT_NE(weight(session, "w1"), matrix);
+  EXPECT_THAT(session.optimizer().specific, ElementsAre(Key("b0"), Key("b1")));
+  options.optimizer.specific["b*"]["learningRate"].value = 0.5;
+  session.update_optimizer(options.optimizer);
+  session.run(inputs);
+  EXPECT_NE(weight(session, "b1"), bias);
+}
+
+TEST(TrainingSession, WithSyntheticDataHasNoLossToTell) {
+  TrainingSession session(model_of(kLinear), with({.synthetic_data = SyntheticData::RandomNormal}));
+  EXPECT_THAT(session.run({}), ::testing::IsEmpty());
+  EXPECT_EQ(session.loss(), 0);
+  EXPECT_NE(weight(session)[0], 10);
+}
+
 TEST(TrainingSession, RefusesToChangeWhatIsConstant) {
   TrainingSession session(model_of(kLinear), with({}));
   EXPECT_THROW(session.update_optimizer(with({}, 0.5, 0.9).optimizer), Error);
@@ -251,6 +276,20 @@ TEST(TrainingSession, GoesOnWhereASavedModelWas) {
   EXPECT_EQ(weight(second), weight(whole));
   expect_same(second.optimizer_state(), whole.optimizer_state());
   EXPECT_THAT(second.optimizer_state(), ElementsAre(Key("Accl___w")));
+}
+
+TEST(TrainingSession, SaysWhichSavedStateAnotherOptimizerHasNoUseFor) {
+  const TemporaryFolder folder;
+  TrainingOptions adam = with({});
+  adam.optimizer = ir::make_optimizer(ir::OptimizerKind::Adam);
+  TrainingSession first(model_of(kLinear), adam);
+  first.run(std::vector<ir::Datum>{floats({1, 2})});
+  first.model_to_file(folder.file("saved.onnx"));
+  importer::Model model = model_of(kLinear);
+  resume(model, importer::import_model(folder.file("saved.onnx")));
+  EXPECT_THAT(TrainingSession(model, adam).notes(), ::testing::IsEmpty());
+  EXPECT_THAT(TrainingSession(model, with({}, 0.5, 0.9)).notes(),
+              ElementsAre("3 saved states are not used, this form of SGD has none such: Accl1___w, ..."));
 }
 
 TEST(TrainingSession, ASavedModelRuns) {
