@@ -1,6 +1,7 @@
 #include "executor/lower/shard_variables.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -26,6 +27,13 @@ bool adds_up_to_a_number(const ir::Graph& graph, const Op& op) {
   return adds_up && graph[op.outputs[0]].type.dims.empty();
 }
 
+// The replicas that have a part each. Those that hold the same part may share the variable too.
+struct Domain {
+  ir::ReplicaGroup group;
+  bool is_shared_across = false;
+  bool operator==(const Domain&) const = default;
+};
+
 class Sharder {
  public:
   Sharder(ir::Training& training, ir::Placement& placement,
@@ -50,7 +58,8 @@ class Sharder {
       const ir::TensorLocation& location = locations.at(variable.name);
       if (!location.sharded) continue;
       const ValueId value = values.at(variable.name);
-      groups_.emplace(value, location.domain);
+      const std::string& weight = variable.weight.empty() ? variable.name : variable.weight;
+      domains_.emplace(value, Domain{location.domain, !placement.variable_groups.contains(weight)});
       if (!accumulate.contains(variable.name)) continue;
       accumulated_.insert(value);
       const bool is_state = variable.kind == ir::VariableKind::OptimizerState;
@@ -58,21 +67,18 @@ class Sharder {
     }
     for (const ir::Update& update : training.updates) becomes_[update.output] = values.at(update.variable);
     for (const std::string& name : training.reduced) reduced_.insert(values.at(name));
-    for (const auto& [name, group] : placement.variable_groups) {
-      own_groups_.emplace(static_cast<int>(group.type), group.size);
-    }
   }
 
   Parts run() {
-    if (groups_.empty()) return {};
+    if (domains_.empty()) return {};
     for (const Op& op : graph_.ops) join_family(op);
-    for (const auto& [variable, group] : groups_) mark(variable, group);
+    for (const auto& [variable, domain] : domains_) mark(variable, domain);
     for (const auto& [output, variable] : becomes_) {
-      const auto group = groups_.find(variable);
-      if (group != groups_.end()) mark(graph_.outputs[output], group->second);
+      const auto domain = domains_.find(variable);
+      if (domain != domains_.end()) mark(graph_.outputs[output], domain->second);
     }
     decide();
-    for (const auto& [variable, group] : groups_) make_part(variable, group);
+    for (const auto& [variable, domain] : domains_) make_part(variable, domain.group);
     const std::vector<Op> ops = std::exchange(graph_.ops, {});
     const std::vector<OpPlacement> places = std::exchange(placement_.ops, {});
     for (std::size_t i = 0; i < ops.size(); ++i) rewrite(ops[i], places[i]);
@@ -113,22 +119,22 @@ class Sharder {
       if (is_outer(op) || accumulated_.contains(id)) families_.join(at(id), at(op.outputs[0]));
     }
   }
-  void mark(ValueId member, const ir::ReplicaGroup& group) {
-    const auto [found, is_new] = group_of_family_.try_emplace(families_.find(at(member)), group);
-    if (found->second == group) return;
+  void mark(ValueId member, const Domain& domain) {
+    const auto [found, is_new] = domain_of_family_.try_emplace(families_.find(at(member)), domain);
+    if (found->second == domain) return;
     throw Error(
         "variable '{}': sharded over a group of replicas, another one is needed as what it is updated with "
         "has",
         graph_[member].name);
   }
-  bool is_in_parts(ValueId id) { return group_of_family_.contains(families_.find(at(id))); }
+  bool is_in_parts(ValueId id) { return domain_of_family_.contains(families_.find(at(id))); }
 
   // Which ops compute on parts; what is reduced and read by those alone is scattered.
   void decide() {
     std::set<ValueId> read_whole;
     for (const Op& op : graph_.ops) {
       if (computes_by_element(op) && is_in_parts(op.outputs[0])) {
-        on_parts_.emplace(op.outputs[0], group_of_family_.at(families_.find(at(op.outputs[0]))));
+        on_parts_.emplace(op.outputs[0], domain_of_family_.at(families_.find(at(op.outputs[0]))));
       } else if (is_outer(op) && !adds_up_to_a_number(graph_, op)) {
         read_whole.insert(op.inputs.begin(), op.inputs.end());
       }
@@ -136,11 +142,11 @@ class Sharder {
     for (ValueId id : reduced_) {
       if (!is_in_parts(id) || read_whole.contains(id)) continue;
       std::erase(training_.reduced, graph_[id].name);
-      if (!groups_.contains(id)) scattered_.emplace(id, group_of_family_.at(families_.find(at(id))));
+      if (!domains_.contains(id)) scattered_.emplace(id, domain_of_family_.at(families_.find(at(id))));
     }
     for (const Op& op : graph_.ops) {
       if (!is_outer(op) || !adds_up_to_a_number(graph_, op)) continue;
-      for (const auto* parts : {&groups_, &scattered_, &on_parts_}) {
+      for (const auto* parts : {&domains_, &scattered_, &on_parts_}) {
         const auto found = parts->find(op.inputs[0]);
         if (found != parts->end()) sums_.emplace(op.outputs[0], found->second);
       }
@@ -160,7 +166,7 @@ class Sharder {
         id = part(id, found->second, place);
         if (is_added) id = times(id, 1.0 / sharing(found->second), place);
       }
-      make_part(made, found->second);
+      make_part(made, found->second.group);
       add(std::move(op), place);
     } else if (const auto sum = sums_.find(made); sum != sums_.end()) {
       add_sum(std::move(op), sum->second, place);
@@ -171,23 +177,23 @@ class Sharder {
   }
 
   // Every replica adds up its part, then the replicas their sums.
-  void add_sum(Op op, const ir::ReplicaGroup& group, const Place& place) {
+  void add_sum(Op op, const Domain& domain, const Place& place) {
     const ValueId sum = op.outputs[0];
-    op.inputs = {part(op.inputs[0], group, place)};
+    op.inputs = {part(op.inputs[0], domain, place)};
     ir::remove_attribute(op, "noop_with_empty_axes");
     op.outputs[0] = graph_.add_value(graph_.fresh_name(graph_[sum].name), graph_[sum].type);
     const ValueId of_part = op.outputs[0];
     add(std::move(op), place);
-    add_collective(CollectiveKind::AllReduce, CollectiveReduction::Add, group, of_part, sum, place);
+    add_collective(CollectiveKind::AllReduce, CollectiveReduction::Add, domain.group, of_part, sum, place);
   }
 
   void finish(std::size_t output) {
     ValueId& value = graph_.outputs[output];
     const auto variable = becomes_.find(output);
-    const auto group = variable == becomes_.end() ? groups_.end() : groups_.find(variable->second);
+    const auto domain = variable == becomes_.end() ? domains_.end() : domains_.find(variable->second);
     const Place place = made_at_.at(value);
-    if (group != groups_.end()) {
-      value = part(value, group->second, place);
+    if (domain != domains_.end()) {
+      value = part(value, domain->second, place);
       return;
     }
     const std::string name = graph_[value].name;  // by which the host knows it
@@ -212,8 +218,7 @@ class Sharder {
     type.dims = {elements_of_part(type, group)};
   }
   std::int64_t elements_of_part(const ir::Type& whole, const ir::ReplicaGroup& group) const {
-    const auto replicas =
-        static_cast<std::int64_t>(executor::replica_groups(group, replicas_).front().size());
+    const std::int64_t replicas = size_of(group);
     return (whole.element_count() + replicas - 1) / replicas;
   }
 
@@ -221,6 +226,10 @@ class Sharder {
   using Key = std::tuple<ValueId, int, int, int, bool>;
   static Key key(ValueId id, const Place& place) {
     return {id, place.placement.processor, place.placement.stage, place.placement.phase, place.outer};
+  }
+
+  static std::tuple<ir::GroupType, int, bool> key(const Domain& domain) {
+    return {domain.group.type, domain.group.size, domain.is_shared_across};
   }
 
   ValueId whole(ValueId given, const Place& place) {
@@ -235,24 +244,24 @@ class Sharder {
     return entry->second;
   }
 
-  ValueId part(ValueId id, const ir::ReplicaGroup& group, const Place& place) {
+  ValueId part(ValueId id, const Domain& domain, const Place& place) {
     if (parts_.contains(id)) return as_reduced(id, place);
     if (is_number(id)) return id;
-    const auto [entry, is_new] = cut_.try_emplace(key(id, place));
+    const auto [entry, is_new] = cut_.try_emplace({key(id, place), key(domain)});
     if (!is_new) return entry->second;
     const bool is_constant = graph_.is_constant(id);
-    if (is_constant && is_all_zero(*graph_[id].constant)) return entry->second = zeros(id, group);
+    if (is_constant && is_all_zero(*graph_[id].constant)) return entry->second = zeros(id, domain.group);
     ValueId source = is_constant ? copied(id, place) : id;
     entry->second = graph_.add_value(graph_.fresh_name(graph_[id].name + "__s"), graph_[id].type);
-    make_part(entry->second, group);
+    make_part(entry->second, domain.group);
     // What is added to an accumulator in parts is what one replica has seen, too.
     const bool reduces = scattered_.contains(id) || (!place.outer && !is_constant);
     const CollectiveReduction mean_or_sum =
         training_.reduces_by_mean ? CollectiveReduction::Mean : CollectiveReduction::Add;
-    if (reduces && !across(group).empty())
-      source = reduced_across(source, across(group).front(), mean_or_sum, place);
-    add_collective(CollectiveKind::ReduceScatter, reduces ? mean_or_sum : CollectiveReduction::Local, group,
-                   source, entry->second, place);
+    if (const auto others = across(domain); reduces && others)
+      source = reduced_across(source, *others, mean_or_sum, place);
+    add_collective(CollectiveKind::ReduceScatter, reduces ? mean_or_sum : CollectiveReduction::Local,
+                   domain.group, source, entry->second, place);
     return entry->second;
   }
   // Whole velocities are added up with the gradients in them, and the next update starts from a share of the
@@ -265,7 +274,7 @@ class Sharder {
   ValueId as_reduced(ValueId id, const Place& place) {
     if (!place.outer || !velocities_.contains(id)) return id;
     const auto [entry, is_new] = reduced_velocities_.try_emplace(key(id, place));
-    if (is_new) entry->second = times(id, sharing(groups_.at(id)), place);
+    if (is_new) entry->second = times(id, sharing(domains_.at(id)), place);
     return entry->second;
   }
   ValueId times(ValueId id, double factor, const Place& place) {
@@ -281,18 +290,17 @@ class Sharder {
     return product;
   }
   // How many replicas reduce what is added to a tensor in such parts.
-  int sharing(const ir::ReplicaGroup& group) const {
-    const bool all = !across(group).empty();
-    return all ? replicas_ : static_cast<int>(executor::replica_groups(group, replicas_).front().size());
+  int sharing(const Domain& domain) const { return across(domain) ? replicas_ : size_of(domain.group); }
+  int size_of(const ir::ReplicaGroup& group) const {
+    return static_cast<int>(executor::replica_groups(group, replicas_).front().size());
   }
-  // Where replicas share a tensor with some others only, the groups of those that have the same part of it. A
-  // variable that its replicas do not share with all others is none of them.
-  std::vector<ir::ReplicaGroup> across(const ir::ReplicaGroup& group) const {
-    const int size = static_cast<int>(executor::replica_groups(group, replicas_).front().size());
-    if (size == replicas_ || own_groups_.contains(std::pair(static_cast<int>(group.type), group.size)))
-      return {};
-    const bool strided = group.type == ir::GroupType::Consecutive;
-    return {{strided ? ir::GroupType::Orthogonal : ir::GroupType::Consecutive, replicas_ / size}};
+  // The groups of replicas that hold the same part of a variable that they share.
+  std::optional<ir::ReplicaGroup> across(const Domain& domain) const {
+    const int size = size_of(domain.group);
+    if (size == replicas_ || !domain.is_shared_across) return std::nullopt;
+    const bool strided = domain.group.type == ir::GroupType::Consecutive;
+    return ir::ReplicaGroup{strided ? ir::GroupType::Orthogonal : ir::GroupType::Consecutive,
+                            replicas_ / size};
   }
   ValueId reduced_across(ValueId id, const ir::ReplicaGroup& group, CollectiveReduction reduction,
                          const Place& place) {
@@ -319,20 +327,19 @@ class Sharder {
   int replicas_;
   /// Values of one shape that ops compute with element by element: all of them are parts, or none.
   ir::DisjointSets families_;
-  std::map<ValueId, ir::ReplicaGroup> groups_;  ///< of sharded variables
-  std::set<ValueId> accumulated_;               ///< sharded accumulators, and what adds to them
-  std::set<ValueId> velocities_;                ///< sharded state that micro-batches add to
-  std::map<std::size_t, ValueId> becomes_;      ///< per update's output, the variable
+  std::map<ValueId, Domain> domains_;       ///< of sharded variables
+  std::set<ValueId> accumulated_;           ///< sharded accumulators, and what adds to them
+  std::set<ValueId> velocities_;            ///< sharded state that micro-batches add to
+  std::map<std::size_t, ValueId> becomes_;  ///< per update's output, the variable
   std::set<ValueId> reduced_;
-  std::map<std::size_t, ir::ReplicaGroup> group_of_family_;  ///< of families that are parts
-  std::map<ValueId, ir::ReplicaGroup> on_parts_;             ///< what ops make of parts
-  std::map<ValueId, ir::ReplicaGroup> sums_;                 ///< over parts
-  std::map<ValueId, ir::ReplicaGroup> scattered_;            ///< of reduced_
-  std::set<std::pair<int, int>> own_groups_;  ///< of variables that groups of replicas have each
+  std::map<std::size_t, Domain> domain_of_family_;  ///< of families that are parts
+  std::map<ValueId, Domain> on_parts_;              ///< what ops make of parts
+  std::map<ValueId, Domain> sums_;                  ///< over parts
+  std::map<ValueId, Domain> scattered_;             ///< of reduced_
   std::map<ValueId, Place> made_at_;
   Parts parts_;
   std::map<Key, ValueId> gathered_;
-  std::map<Key, ValueId> cut_;
+  std::map<std::pair<Key, std::tuple<ir::GroupType, int, bool>>, ValueId> cut_;
   std::map<Key, ValueId> reduced_velocities_;
 };
 

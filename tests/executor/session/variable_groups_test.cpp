@@ -152,6 +152,27 @@ TEST(VariableGroups, AreShardedInTheGroup) {
             values<float>(whole.weights(Retrieval::AllReplicas).at("w")));
 }
 
+// v is every replica's: those that hold the same part of it reduce that part among themselves, as pairs with
+// a w of their own must not.
+TEST(VariableGroups, AreShardedBesideWeightsThatAllShare) {
+  constexpr const char* kMixed =
+      R"(agraph (float[2] x) => (float loss) <float[2,2] w = {10, 20, 30, 40}, float[2] v = {1, 1}>
+    { y = Mul(x, w) z = Mul(y, v) loss = ReduceSum <keepdims = 0> (z) })";
+  const auto pair = ir::ReplicaGroup{ir::GroupType::Consecutive, 2};
+  const auto trained = [&](bool sharded) {
+    TrainingOptions options = with(0.001);
+    options.session.strategy.weights = {.location = {.sharded = sharded, .domain = pair},
+                                        .min_elements_for_sharding = 2};
+    TrainingSession session(grouped(kMixed, pair.type, pair.size), options);
+    for (int i = 0; i < 2; ++i) session.run(data());
+    return session.weights(Retrieval::AllReplicas);
+  };
+  const TensorsByName whole = trained(false);
+  const TensorsByName sharded = trained(true);
+  for (const char* name : {"w", "v"})
+    EXPECT_EQ(values<float>(sharded.at(name)), values<float>(whole.at(name))) << name;
+}
+
 TEST(VariableGroups, ServeInference) {
   SessionOptions options;
   options.strategy.replicas = kReplicas;
