@@ -1,6 +1,7 @@
 #include "ir/passes/set_precision.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "ir/at.h"
 #include "ir/element.h"
@@ -13,12 +14,18 @@ namespace {
 
 bool is_either(DataType type) { return type == DataType::Float || type == DataType::Float16; }
 
-template <class From, class To>
-Tensor converted(const Tensor& tensor, DataType type) {
+template <class From, class To, class Convert>
+Tensor converted(const Tensor& tensor, DataType type, const Convert& convert) {
   Tensor result(type, tensor.dims());
   const auto from = tensor.values<From>();
-  std::transform(from.begin(), from.end(), result.values<To>().begin(), [](From value) { return To(value); });
+  std::transform(from.begin(), from.end(), result.values<To>().begin(), convert);
   return result;
+}
+
+// A mask multiplies the lowest float with 0 or 1: it must not become infinite.
+Float16 as_half(float value) {
+  constexpr float kLargest = 65504;
+  return Float16(std::isfinite(value) ? std::clamp(value, -kLargest, kLargest) : value);
 }
 
 Type in_precision(Type type, DataType precision) {
@@ -154,8 +161,9 @@ class SetPrecision {
 
 Tensor in_precision(const Tensor& tensor, DataType precision) {
   if (tensor.type() == precision || !is_either(tensor.type())) return tensor;
-  if (precision == DataType::Float16) return converted<float, Float16>(tensor, precision);
-  return converted<Float16, float>(tensor, precision);
+  if (precision == DataType::Float16) return converted<float, Float16>(tensor, precision, as_half);
+  return converted<Float16, float>(tensor, precision,
+                                   [](Float16 value) { return static_cast<float>(value); });
 }
 
 void set_precision(Graph& graph, DataType precision) {

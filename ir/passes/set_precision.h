@@ -10,7 +10,7 @@ namespace podium::ir {
 /// op's annotations. Types are to be inferred anew.
 void set_precision(Graph& graph, DataType precision);
 
-/// A tensor of float or float16 in that precision; any other as it is.
+/// A tensor of float or float16 in that precision; any other as it is. What is finite stays finite.
 Tensor in_precision(const Tensor& tensor, DataType precision);
 
 }  // namespace podium::ir

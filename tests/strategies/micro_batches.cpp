@@ -28,6 +28,9 @@ Tensor random_tensor(const ir::Type& type, std::mt19937& random) {
     case ir::DataType::Int32:
       fill<std::int32_t>(tensor, small);
       break;
+    case ir::DataType::Float16:
+      fill<ir::Float16>(tensor, [&] { return ir::Float16(static_cast<float>(unit())); });
+      break;
     default:
       fill<float>(tensor, unit);
   }

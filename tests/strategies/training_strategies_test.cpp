@@ -3,19 +3,31 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "executor/session/check_options.h"
+#include "executor/session/host_arrays.h"
+#include "executor/session/trained_model.h"
 #include "executor/session/training_session.h"
+#include "ir/gradient.h"
+#include "ir/passes/set_precision.h"
 #include "models/catalog.h"
 #include "tests/strategies/micro_batches.h"
+#include "tests/strategies/training_settings.h"
 
 namespace podium {
 namespace {
 
 using ir::Datum;
 using ir::Tensor;
+using testing::Setting;
+using testing::SettingChoice;
+using testing::training_choices;
+using testing::training_spreads;
+using testing::with_replicas;
 
 struct TestModel {
   std::string name;
@@ -45,173 +57,135 @@ const std::vector<TestModel>& test_models() {
   return kModels;
 }
 
-// What one processor does with the same micro-batches decides what a strategy must give.
-struct Setting {
-  Options options = {};
-  ir::Optimizer optimizer = ir::make_optimizer(ir::OptimizerKind::Sgd, {{"learningRate", {0.05}}});
-  /// Sums over micro-batches are made in another order than by one processor.
-  bool reorders = false;
+// Weights of which each group of replicas has its own.
+struct Sharing {
+  ir::ReplicaGroup group;
+  bool of_all = true;  ///< or of every second weight
 };
 
-struct Choice {
-  std::string name;
-  void (*apply)(Setting&);
+struct Case {
+  std::size_t model = 0;
+  Setting setting = {};
+  ir::DataType precision = ir::DataType::Float;
+  std::optional<Sharing> sharing = {};
+  // What one processor sees in place of some replicas out of so many, and whose weights it has.
+  int replicas = 1;
+  std::vector<int> seen = {0};
+  int group = 0;
 };
 
-void spread(Setting& setting, int processors, bool pipelined) {
-  setting.options.virtual_graph_mode = VirtualGraphMode::Auto;
-  setting.options.ipus = processors;
-  setting.options.pipelining = pipelined;
-  if (pipelined) setting.options.accumulation_factor = 2 * processors;
+// The replicas 0, 1, ... see their own data.
+Case with_all_replicas(Case of) {
+  of.replicas = of.setting.options.replicas;
+  of.seen.resize(static_cast<std::size_t>(of.replicas));
+  std::iota(of.seen.begin(), of.seen.end(), 0);
+  return of;
 }
 
-void in_phases(Setting& setting, int processors) {
-  setting.options.virtual_graph_mode = VirtualGraphMode::ExecutionPhases;
-  setting.options.ipus = processors;
-  setting.options.phases.phases = 3;
-  setting.options.phases.stages = processors;
+// One processor that sees what these replicas of the case see.
+Case alone(Case of, const std::vector<int>& replicas, int group = 0) {
+  const Options given = std::exchange(of.setting.options, {});
+  Options& options = of.setting.options;
+  options.batches_per_step = given.batches_per_step;
+  options.accumulation_factor = given.accumulation_factor * static_cast<int>(replicas.size());
+  options.reduction = given.reduction;
+  options.mean_strategy = given.mean_strategy;
+  of.sharing.reset();
+  of.seen = replicas;
+  of.group = group;
+  return of;
 }
 
-void in_slices(Setting& setting, IoMode mode) {
-  setting.options.batch_serialization = {.factor = 2, .io_mode = mode};
-  if (mode != IoMode::Compute) setting.options.io_tiles = 64;
-  setting.reorders = true;
+// Replicas on one processor each that share their weights as those of the case do.
+Case unspread(Case of) {
+  const Options given = std::exchange(of.setting.options, {});
+  Options& options = of.setting.options;
+  options.batches_per_step = given.batches_per_step;
+  options.accumulation_factor = given.accumulation_factor;
+  options.replicas = given.replicas;
+  options.reduction = given.reduction;
+  options.mean_strategy = given.mean_strategy;
+  return of;
 }
 
-void with_phase_io(Setting& setting, PhaseIo io, PhaseSchedule schedule) {
-  PhaseSettings& phases = setting.options.phases;
-  phases.weights = phases.activations = phases.optimizer_state = phases.accumulators = io;
-  phases.schedule = schedule;
+bool shares_some(const Case& of) { return of.sharing && !of.sharing->of_all; }
+
+std::vector<std::vector<int>> groups_of(const Case& of) {
+  return executor::replica_groups(of.sharing ? of.sharing->group : ir::ReplicaGroup{}, of.replicas);
 }
 
-void with_replicas(Setting& setting, int replicas) {
-  if (setting.options.ipus > 0) setting.options.ipus *= replicas;
-  setting.options.replicas = replicas;
-  setting.reorders = true;
+// Groups begin with weights of different sizes.
+Tensor of_group(const Tensor& weight, int group) {
+  return ir::multiplied(weight, 1 + group / 8.0, weight.type());
 }
 
-void off_chip(LocationSettings& settings) { settings.location.storage = ir::Storage::OffChip; }
-
-void shard(LocationSettings& settings) {
-  settings.location.sharded = true;
-  settings.min_elements_for_sharding = 2;
+void give_groups_their_weights(importer::Model& model, const Case& of) {
+  bool is_grouped = true;
+  for (const std::string& name : weight_names(model)) {
+    const auto value = std::find_if(model.graph.values.begin(), model.graph.values.end(),
+                                    [&](const ir::Value& v) { return v.name == name; });
+    if (!of.sharing) {
+      value->constant = of_group(*value->constant, of.group);
+      continue;
+    }
+    if (std::exchange(is_grouped, of.sharing->of_all || !is_grouped)) {
+      std::vector<Tensor> parts;
+      for (int g = 0; g < std::ssize(groups_of(of)); ++g) parts.push_back(of_group(*value->constant, g));
+      value->constant = testing::joined(parts, parts.size());
+      value->type = value->constant->type_and_dims();
+      model.info.metadata["__comm_group_type/" + name] =
+          std::to_string(static_cast<int>(of.sharing->group.type));
+      model.info.metadata["__comm_group_size/" + name] = std::to_string(of.sharing->group.size);
+    }
+  }
 }
-
-void with_sgd(Setting& setting, ir::SgdState state) {
-  setting.optimizer = ir::make_optimizer(
-      ir::OptimizerKind::Sgd, {{"learningRate", {0.05}}, {"momentum", {0.9}}, {"weightDecay", {0.01}}});
-  setting.optimizer.sgd_state = state;
-}
-
-// With an epsilon that keeps gradients of the size of rounding errors from moving weights as far as others.
-void with_adam(Setting& setting, ir::OptimizerKind kind) {
-  setting.optimizer = ir::make_optimizer(kind, {{"learningRate", {0.001}}, {"eps", {1e-3}}});
-}
-
-const std::vector<Choice> kSpreads{
-    {"one processor", [](Setting&) {}},
-    {"sharded over 2", [](Setting& setting) { spread(setting, 2, false); }},
-    {"sharded over 3", [](Setting& setting) { spread(setting, 3, false); }},
-    {"pipelined over 2", [](Setting& setting) { spread(setting, 2, true); }},
-    {"pipelined over 3", [](Setting& setting) { spread(setting, 3, true); }},
-    {"phases on 1", [](Setting& setting) { in_phases(setting, 1); }},
-    {"phases on 2", [](Setting& setting) { in_phases(setting, 2); }},
-};
-
-const std::vector<std::vector<Choice>> kGroups{
-    {{"2 batches", [](Setting& setting) { setting.options.batches_per_step = 2; }}},
-    {{"accumulation", [](Setting& setting) { setting.options.accumulation_factor *= 2; }}},
-    {{"2 replicas", [](Setting& setting) { with_replicas(setting, 2); }},
-     {"3 replicas", [](Setting& setting) { with_replicas(setting, 3); }}},
-    {{"mean", [](Setting& setting) { setting.options.reduction = Reduction::Mean; }},
-     {"running mean",
-      [](Setting& setting) {
-        setting.options.reduction = Reduction::Mean;
-        setting.options.mean_strategy = MeanStrategy::Running;
-      }}},
-    {{"momentum", [](Setting& setting) { with_sgd(setting, ir::SgdState::Combined); }},
-     {"momentum and accumulator apart", [](Setting& setting) { with_sgd(setting, ir::SgdState::Separate); }},
-     {"Adam", [](Setting& setting) { with_adam(setting, ir::OptimizerKind::Adam); }},
-     {"LAMB", [](Setting& setting) { with_adam(setting, ir::OptimizerKind::Lamb); }},
-     {"clipped",
-      [](Setting& setting) {
-        setting.optimizer.clip_norms = {{.max_norm = 0.1}};
-        setting.reorders = true;
-      }}},
-    {{"weights off chip", [](Setting& setting) { off_chip(setting.options.weights); }},
-     {"weights sharded", [](Setting& setting) { shard(setting.options.weights); }}},
-    {{"state off chip", [](Setting& setting) { off_chip(setting.options.optimizer_state); }},
-     {"state sharded", [](Setting& setting) { shard(setting.options.optimizer_state); }},
-     {"state off chip and sharded",
-      [](Setting& setting) {
-        off_chip(setting.options.optimizer_state);
-        shard(setting.options.optimizer_state);
-      }}},
-    {{"accumulators off chip", [](Setting& setting) { off_chip(setting.options.accumulators); }}},
-    {{"recomputed", [](Setting& setting) { setting.options.recomputation = Recomputation::Standard; }},
-     {"all recomputed",
-      [](Setting& setting) { setting.options.recomputation = Recomputation::RecomputeAll; }},
-     {"norms recomputed", [](Setting& setting) { setting.options.recomputation = Recomputation::NormOnly; }},
-     {"stages recomputed",
-      [](Setting& setting) { setting.options.recomputation = Recomputation::Pipeline; }}},
-    {{"activations off chip", [](Setting& setting) { off_chip(setting.options.activations); }}},
-    {{"2 slices", [](Setting& setting) { in_slices(setting, IoMode::Compute); }},
-     {"2 slices overlap", [](Setting& setting) { in_slices(setting, IoMode::IoOverlapped); }}},
-    {{"loads on demand",
-      [](Setting& setting) { with_phase_io(setting, PhaseIo::OnDemand, PhaseSchedule::Batch); }},
-     {"loads ahead",
-      [](Setting& setting) { with_phase_io(setting, PhaseIo::Preload, PhaseSchedule::BatchClusteredIO); }}},
-    {{"IO tiles", [](Setting& setting) { setting.options.io_tiles = 64; }},
-     {"IO overlaps the inner loop",
-      [](Setting& setting) {
-        setting.options.io_tiles = 64;
-        setting.options.overlap_io = ir::ExchangeStrategy::OverlapInnerLoop;
-      }},
-     {"IO overlaps all loops",
-      [](Setting& setting) {
-        setting.options.io_tiles = 64;
-        setting.options.overlap_io = ir::ExchangeStrategy::OverlapLoops;
-      }}},
-    {{"single-pipeline sync", [](Setting& setting) { setting.options.sync = SyncPattern::SinglePipeline; }},
-     {"replica-and-ladder sync",
-      [](Setting& setting) { setting.options.sync = SyncPattern::ReplicaAndLadder; }}},
-};
 
 // Copies share their weights.
-importer::Model load(std::size_t model) {
-  static std::map<std::size_t, importer::Model> known;
-  importer::Model& loaded = known[model];
+importer::Model load(const Case& of) {
+  static std::map<std::pair<std::size_t, ir::DataType>, importer::Model> known;
+  importer::Model& loaded = known[{of.model, of.precision}];
   if (loaded.graph.ops.empty()) {
-    models::Parameters parameters = test_models()[model].parameters;
+    models::Parameters parameters = test_models()[of.model].parameters;
     parameters["loss"] = "cross-entropy";
-    loaded.graph = models::build(test_models()[model].name, parameters).graph;
+    loaded.graph = models::build(test_models()[of.model].name, parameters).graph;
+    if (of.precision != ir::DataType::Float) ir::set_precision(loaded.graph, of.precision);
   }
-  return loaded;
+  importer::Model model = loaded;
+  if (of.sharing || of.group > 0) give_groups_their_weights(model, of);
+  return model;
+}
+
+// An input's micro-batches of a step. Whoever sees them, those of all replicas are drawn.
+Tensor drawn(const ir::Type& type, const Case& of, std::mt19937& random) {
+  const Options& options = of.setting.options;
+  const int needed = options.batches_per_step * options.accumulation_factor * options.replicas;
+  const int all = needed / static_cast<int>(of.seen.size()) * of.replicas;
+  std::vector<Tensor> parts;
+  for (int i = 0; i < all; ++i) {
+    Tensor part = testing::random_tensor(type, random);
+    if (std::find(of.seen.begin(), of.seen.end(), i % of.replicas) != of.seen.end())
+      parts.push_back(std::move(part));
+  }
+  return parts.size() == 1 ? parts[0] : testing::joined(parts, parts.size());
 }
 
 // The tensors that a session holds and gives after two steps.
 using State = std::map<std::string, Tensor>;
 
-State train(std::size_t model, const Setting& setting) {
+State train(const Case& of) {
   TrainingOptions options;
   options.session.fuse = false;
-  options.session.strategy = setting.options;
+  options.session.strategy = of.setting.options;
   options.session.clock = true;
   options.loss = "loss";
-  options.optimizer = setting.optimizer;
-  TrainingSession session(load(model), options);
-  const auto count = static_cast<std::size_t>(setting.options.batches_per_step *
-                                              setting.options.accumulation_factor * setting.options.replicas);
+  options.optimizer = of.setting.optimizer;
+  TrainingSession session(load(of), options);
   State state;
   std::mt19937 random(7);
   for (int step = 0; step < 2; ++step) {
     std::vector<Datum> inputs;
-    for (const executor::HostTensor& input : session.inputs()) {
-      std::vector<Tensor> parts;
-      for (std::size_t i = 0; i < count; ++i)
-        parts.push_back(testing::random_tensor(whole_type(input), random));
-      inputs.emplace_back(count == 1 ? parts[0] : testing::joined(parts, count));
-    }
+    for (const executor::HostTensor& input : session.inputs())
+      inputs.emplace_back(drawn(whole_type(input), of, random));
     const auto results = session.run(inputs);
     for (std::size_t i = 0; i < results.size(); ++i) {
       state[fmt::format("{} of step {}", session.outputs()[i].name, step)] = results[i].tensor.clone();
@@ -226,26 +200,44 @@ State train(std::size_t model, const Setting& setting) {
   return state;
 }
 
-// One processor that sees what all replicas see.
-Setting alone(Setting setting) {
-  Setting one{.options = {}, .optimizer = setting.optimizer};
-  one.options.batches_per_step = setting.options.batches_per_step;
-  one.options.accumulation_factor = setting.options.accumulation_factor * setting.options.replicas;
-  one.options.reduction = setting.options.reduction;
-  one.options.mean_strategy = setting.options.mean_strategy;
-  return one;
+std::vector<double> numbers_of(const Tensor& tensor) {
+  const Tensor doubles = cast(tensor, ir::DataType::Double);
+  return {doubles.values<double>().begin(), doubles.values<double>().end()};
+}
+
+// The parts of a result that one processor has which stands for the replicas of a group.
+std::vector<double> of_replicas(const Case& of, const std::string& name, const Tensor& all,
+                                std::size_t group) {
+  const bool is_output = name.find(" of step ") != std::string::npos;
+  const std::vector<double> numbers = numbers_of(all);
+  const std::vector<std::vector<int>> groups = groups_of(of);
+  if (groups.size() == 1 || shares_some(of)) return numbers;
+  const Options& options = of.setting.options;
+  const std::size_t rows =
+      is_output
+          ? static_cast<std::size_t>(options.batches_per_step * options.accumulation_factor * of.replicas)
+          : groups.size();
+  const std::size_t size = numbers.size() / rows;
+  std::vector<double> part;
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::vector<int>& members = groups[group];
+    const bool is_own = is_output ? std::find(members.begin(), members.end(),
+                                              static_cast<int>(row) % of.replicas) != members.end()
+                                  : row == group;
+    if (is_own) part.insert(part.end(), numbers.begin() + row * size, numbers.begin() + (row + 1) * size);
+  }
+  return part;
 }
 
 // The largest difference, over the largest magnitude.
-double difference(const Tensor& found, const Tensor& expected) {
+double difference(const std::vector<double>& found, const std::vector<double>& expected) {
   if (found.size() != expected.size()) return INFINITY;
   double most = 0;
   double scale = 1e-6;
-  for (std::int64_t i = 0; i < expected.size(); ++i) {
-    const auto at = [&](const Tensor& tensor) { return static_cast<double>(tensor.data<float>()[i]); };
-    if (std::isnan(at(found))) return INFINITY;
-    most = std::max(most, std::fabs(at(found) - at(expected)));
-    scale = std::max(scale, std::fabs(at(expected)));
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    if (std::isnan(found[i])) return INFINITY;
+    most = std::max(most, std::fabs(found[i] - expected[i]));
+    scale = std::max(scale, std::fabs(expected[i]));
   }
   return most / scale;
 }
@@ -254,65 +246,141 @@ struct Counts {
   int equal = 0;
   int illegal = 0;
   std::map<std::string, int> refused;
+
+  void say(std::string_view what) const {
+    fmt::print("{}: {} equal to one processor, {} illegal and refused\n", what, equal, illegal);
+    for (const auto& [reason, times] : refused) fmt::print("  {} times: {}\n", times, reason);
+  }
 };
 
-void expect_right(std::size_t model, const std::string& name, const Setting& setting, Counts& counts) {
-  const std::string where = test_models()[model].name + ", " + name;
-  State found;
-  try {
-    found = train(model, setting);
-  } catch (const Error& error) {
-    ++(why_illegal(setting.options) ? counts.illegal
-                                    : counts.refused[test_models()[model].name + ": " + error.what()]);
-    return;
-  } catch (const std::exception& error) {
-    ADD_FAILURE() << where << ": " << error.what();
-    return;
-  }
-  EXPECT_EQ(why_illegal(setting.options), std::nullopt) << where;
-  const State expected = train(model, alone(setting));
+void expect_equal(const Case& of, const std::string& where, const State& found, const State& expected,
+                  std::size_t group) {
+  const double rounding = of.precision == ir::DataType::Float ? 1e-5 : 2e-2;
   for (const auto& [tensor, value] : expected) {
     // A softmax does not see what is added to all scores: the gradient is what rounding leaves.
-    if (setting.reorders && tensor.ends_with("key.bias")) continue;
+    if (of.setting.reorders && tensor.ends_with("key.bias")) continue;
     const auto same = found.find(tensor);
     if (same == found.end()) {
       ADD_FAILURE() << where << " has no " << tensor;
       continue;
     }
-    EXPECT_LE(difference(same->second, value), setting.reorders ? 1e-5 : 0) << where << ": " << tensor;
+    EXPECT_LE(difference(of_replicas(of, tensor, same->second, group), numbers_of(value)),
+              of.setting.reorders ? rounding : 0)
+        << where << ": " << tensor;
   }
-  ++counts.equal;
 }
 
-// Each spread with every choice, and with every pair of choices of different groups, on one model in turn.
-TEST(TrainingStrategies, GiveTheWeightsOfOneProcessor) {
-  Counts counts;
-  std::size_t model = 0;
-  const auto next = [&](const Choice& on, const std::vector<const Choice*>& choices) {
+void expect_right(Case of, const std::string& name, Counts& counts) {
+  of = with_all_replicas(of);
+  const std::string where = test_models()[of.model].name + ", " + name;
+  State found;
+  try {
+    found = train(of);
+  } catch (const Error& error) {
+    ++(why_illegal(of.setting.options) ? counts.illegal
+                                       : counts.refused[test_models()[of.model].name + ": " + error.what()]);
+    return;
+  } catch (const std::exception& error) {
+    ADD_FAILURE() << where << ": " << error.what();
+    return;
+  }
+  EXPECT_EQ(why_illegal(of.setting.options), std::nullopt) << where;
+  ++counts.equal;
+  if (shares_some(of)) return expect_equal(of, where, found, train(unspread(of)), 0);
+  const auto groups = groups_of(of);
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    expect_equal(of, where, found, train(alone(of, groups[g], static_cast<int>(g))), g);
+  }
+}
+
+using Choices = std::vector<const SettingChoice*>;
+
+// With every choice, and if they come in pairs with every pair of choices of different groups.
+template <class Use>
+void for_every_strategy(bool in_pairs, const Use& use) {
+  const auto& groups = training_choices();
+  const auto made_of = [&](const SettingChoice& on, const Choices& choices) {
     Setting setting;
     on.apply(setting);
     std::string name = on.name;
-    for (const Choice* choice : choices) {
+    for (const SettingChoice* choice : choices) {
       choice->apply(setting);
       name += ", " + choice->name;
     }
-    expect_right(model, name, setting, counts);
-    model = (model + 1) % test_models().size();
+    use(setting, name);
   };
-  for (const Choice& on : kSpreads) {
-    next(on, {});
-    for (std::size_t a = 0; a < kGroups.size(); ++a) {
-      for (const Choice& first : kGroups[a]) {
-        next(on, {&first});
-        for (std::size_t b = a + 1; b < kGroups.size(); ++b) {
-          for (const Choice& second : kGroups[b]) next(on, {&first, &second});
+  for (const SettingChoice& on : training_spreads()) {
+    made_of(on, {});
+    for (std::size_t a = 0; a < groups.size(); ++a) {
+      for (const SettingChoice& first : groups[a]) {
+        made_of(on, {&first});
+        for (std::size_t b = a + 1; b < groups.size() && in_pairs; ++b) {
+          for (const SettingChoice& second : groups[b]) made_of(on, {&first, &second});
         }
       }
     }
   }
-  fmt::print("{} equal to one processor, {} illegal and refused\n", counts.equal, counts.illegal);
-  for (const auto& [reason, times] : counts.refused) fmt::print("  {} times: {}\n", times, reason);
-  EXPECT_GT(counts.equal, 500);
+}
+
+// Each on one model in turn.
+TEST(TrainingStrategies, GiveTheWeightsOfOneProcessor) {
+  Counts counts;
+  std::size_t model = 0;
+  for_every_strategy(true, [&](const Setting& setting, const std::string& name) {
+    expect_right({.model = model++ % test_models().size(), .setting = setting}, name, counts);
+  });
+  counts.say("floats");
+  EXPECT_GT(counts.equal, 2700);
+}
+
+// Alone, and beside a second replica.
+TEST(TrainingStrategies, GiveTheHalfWeightsOfOneProcessor) {
+  Counts counts;
+  std::size_t model = 0;
+  for_every_strategy(false, [&](const Setting& setting, const std::string& name) {
+    Case of{.model = model++ % test_models().size(), .setting = setting, .precision = ir::DataType::Float16};
+    expect_right(of, name, counts);
+    if (setting.options.replicas > 1) return;
+    with_replicas(of.setting, 2);
+    expect_right(of, name + ", 2 replicas", counts);
+  });
+  counts.say("halves");
+  EXPECT_GT(counts.equal, 300);
+}
+
+void shard_in(const ir::ReplicaGroup& group, Options& options) {
+  for (LocationSettings* settings :
+       {&options.weights, &options.optimizer_state, &options.accumulators, &options.activations}) {
+    settings->location.domain = group;
+  }
+}
+
+// Each with one way in turn to share weights among replicas, and sharded over those that share them. Where
+// only some weights have groups of replicas, no single processor does the same: what is spread does what
+// replicas of one processor each do, as the other ways show that they are right.
+TEST(TrainingStrategies, GiveTheWeightsOfOneProcessorForEachGroupOfReplicas) {
+  struct Way {
+    int replicas;
+    Sharing sharing;
+  };
+  const std::vector<Way> ways{{4, {{ir::GroupType::Consecutive, 2}}},
+                              {4, {{ir::GroupType::Orthogonal, 2}}},
+                              {2, {{ir::GroupType::None, 0}}},
+                              {4, {{ir::GroupType::Consecutive, 2}, false}}};
+  Counts counts;
+  std::size_t turn = 0;
+  for_every_strategy(false, [&](Setting setting, const std::string& name) {
+    if (setting.options.replicas > 1) return;
+    const auto& [replicas, sharing] = ways[turn % ways.size()];
+    with_replicas(setting, replicas);
+    shard_in(sharing.group, setting.options);
+    expect_right({.model = turn++ % test_models().size(), .setting = setting, .sharing = sharing},
+                 fmt::format("{}, {} replicas in groups of {}{}", name, replicas, sharing.group.size,
+                             sharing.of_all ? "" : " for some"),
+                 counts);
+  });
+  counts.say("groups");
+  EXPECT_GT(counts.equal, 150);
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "ir/infer.h"
 #include "tests/support/graph_text.h"
 #include "tests/support/run_text.h"
@@ -71,6 +73,15 @@ TEST(SetPrecision, RoundsNumbersAndLeavesOthers) {
   EXPECT_EQ(half.type(), DataType::Float16);
   EXPECT_EQ(static_cast<float>(half.values<Float16>()[1]), 1.0F);
   EXPECT_EQ(in_precision(testing::tensor<std::int64_t>({1}, {3}), DataType::Float16).type(), DataType::Int64);
+}
+
+TEST(SetPrecision, KeepsFiniteWhatIsFinite) {
+  const float lowest = std::numeric_limits<float>::lowest();
+  const float endless = std::numeric_limits<float>::infinity();
+  const Tensor half = in_precision(testing::tensor<float>({3}, {lowest, 1e5F, endless}), DataType::Float16);
+  EXPECT_EQ(static_cast<float>(half.values<Float16>()[0]), -65504);
+  EXPECT_EQ(static_cast<float>(half.values<Float16>()[1]), 65504);
+  EXPECT_EQ(static_cast<float>(half.values<Float16>()[2]), endless);
 }
 
 }  // namespace

@@ -1,0 +1,136 @@
+#include "tests/strategies/training_settings.h"
+
+namespace podium::testing {
+
+void with_replicas(Setting& setting, int replicas) {
+  if (setting.options.ipus > 0) setting.options.ipus *= replicas;
+  setting.options.replicas = replicas;
+  setting.reorders = true;
+}
+
+namespace {
+
+void spread(Setting& setting, int processors, bool pipelined) {
+  setting.options.virtual_graph_mode = VirtualGraphMode::Auto;
+  setting.options.ipus = processors;
+  setting.options.pipelining = pipelined;
+  if (pipelined) setting.options.accumulation_factor = 2 * processors;
+}
+
+void in_phases(Setting& setting, int processors) {
+  setting.options.virtual_graph_mode = VirtualGraphMode::ExecutionPhases;
+  setting.options.ipus = processors;
+  setting.options.phases.phases = 3;
+  setting.options.phases.stages = processors;
+}
+
+void in_slices(Setting& setting, IoMode mode) {
+  setting.options.batch_serialization = {.factor = 2, .io_mode = mode};
+  if (mode != IoMode::Compute) setting.options.io_tiles = 64;
+  setting.reorders = true;
+}
+
+void with_phase_io(Setting& setting, PhaseIo io, PhaseSchedule schedule) {
+  PhaseSettings& phases = setting.options.phases;
+  phases.weights = phases.activations = phases.optimizer_state = phases.accumulators = io;
+  phases.schedule = schedule;
+}
+
+void off_chip(LocationSettings& settings) { settings.location.storage = ir::Storage::OffChip; }
+
+void shard(LocationSettings& settings) {
+  settings.location.sharded = true;
+  settings.min_elements_for_sharding = 2;
+}
+
+void with_sgd(Setting& setting, ir::SgdState state) {
+  setting.optimizer = ir::make_optimizer(
+      ir::OptimizerKind::Sgd, {{"learningRate", {0.05}}, {"momentum", {0.9}}, {"weightDecay", {0.01}}});
+  setting.optimizer.sgd_state = state;
+}
+
+// With an epsilon that keeps gradients of the size of rounding errors from moving weights as far as others.
+void with_adam(Setting& setting, ir::OptimizerKind kind) {
+  setting.optimizer = ir::make_optimizer(kind, {{"learningRate", {0.001}}, {"eps", {1e-3}}});
+}
+
+}  // namespace
+
+const std::vector<SettingChoice>& training_spreads() {
+  static const std::vector<SettingChoice> kSpreads{
+      {"one processor", [](Setting&) {}},
+      {"sharded over 2", [](Setting& setting) { spread(setting, 2, false); }},
+      {"sharded over 3", [](Setting& setting) { spread(setting, 3, false); }},
+      {"pipelined over 2", [](Setting& setting) { spread(setting, 2, true); }},
+      {"pipelined over 3", [](Setting& setting) { spread(setting, 3, true); }},
+      {"phases on 1", [](Setting& setting) { in_phases(setting, 1); }},
+      {"phases on 2", [](Setting& setting) { in_phases(setting, 2); }},
+  };
+  return kSpreads;
+}
+
+const std::vector<std::vector<SettingChoice>>& training_choices() {
+  static const std::vector<std::vector<SettingChoice>> kGroups{
+      {{"2 batches", [](Setting& setting) { setting.options.batches_per_step = 2; }}},
+      {{"accumulation", [](Setting& setting) { setting.options.accumulation_factor *= 2; }}},
+      {{"2 replicas", [](Setting& setting) { with_replicas(setting, 2); }},
+       {"3 replicas", [](Setting& setting) { with_replicas(setting, 3); }}},
+      {{"mean", [](Setting& setting) { setting.options.reduction = Reduction::Mean; }},
+       {"running mean",
+        [](Setting& setting) {
+          setting.options.reduction = Reduction::Mean;
+          setting.options.mean_strategy = MeanStrategy::Running;
+        }}},
+      {{"momentum", [](Setting& setting) { with_sgd(setting, ir::SgdState::Combined); }},
+       {"momentum and accumulator apart",
+        [](Setting& setting) { with_sgd(setting, ir::SgdState::Separate); }},
+       {"Adam", [](Setting& setting) { with_adam(setting, ir::OptimizerKind::Adam); }},
+       {"LAMB", [](Setting& setting) { with_adam(setting, ir::OptimizerKind::Lamb); }},
+       {"clipped",
+        [](Setting& setting) {
+          setting.optimizer.clip_norms = {{.max_norm = 0.1}};
+          setting.reorders = true;
+        }}},
+      {{"weights off chip", [](Setting& setting) { off_chip(setting.options.weights); }},
+       {"weights sharded", [](Setting& setting) { shard(setting.options.weights); }}},
+      {{"state off chip", [](Setting& setting) { off_chip(setting.options.optimizer_state); }},
+       {"state sharded", [](Setting& setting) { shard(setting.options.optimizer_state); }},
+       {"state off chip and sharded",
+        [](Setting& setting) {
+          off_chip(setting.options.optimizer_state);
+          shard(setting.options.optimizer_state);
+        }}},
+      {{"accumulators off chip", [](Setting& setting) { off_chip(setting.options.accumulators); }}},
+      {{"recomputed", [](Setting& setting) { setting.options.recomputation = Recomputation::Standard; }},
+       {"all recomputed",
+        [](Setting& setting) { setting.options.recomputation = Recomputation::RecomputeAll; }},
+       {"norms recomputed",
+        [](Setting& setting) { setting.options.recomputation = Recomputation::NormOnly; }},
+       {"stages recomputed",
+        [](Setting& setting) { setting.options.recomputation = Recomputation::Pipeline; }}},
+      {{"activations off chip", [](Setting& setting) { off_chip(setting.options.activations); }}},
+      {{"2 slices", [](Setting& setting) { in_slices(setting, IoMode::Compute); }},
+       {"2 slices overlap", [](Setting& setting) { in_slices(setting, IoMode::IoOverlapped); }}},
+      {{"loads on demand",
+        [](Setting& setting) { with_phase_io(setting, PhaseIo::OnDemand, PhaseSchedule::Batch); }},
+       {"loads ahead",
+        [](Setting& setting) { with_phase_io(setting, PhaseIo::Preload, PhaseSchedule::BatchClusteredIO); }}},
+      {{"IO tiles", [](Setting& setting) { setting.options.io_tiles = 64; }},
+       {"IO overlaps the inner loop",
+        [](Setting& setting) {
+          setting.options.io_tiles = 64;
+          setting.options.overlap_io = ir::ExchangeStrategy::OverlapInnerLoop;
+        }},
+       {"IO overlaps all loops",
+        [](Setting& setting) {
+          setting.options.io_tiles = 64;
+          setting.options.overlap_io = ir::ExchangeStrategy::OverlapLoops;
+        }}},
+      {{"single-pipeline sync", [](Setting& setting) { setting.options.sync = SyncPattern::SinglePipeline; }},
+       {"replica-and-ladder sync",
+        [](Setting& setting) { setting.options.sync = SyncPattern::ReplicaAndLadder; }}},
+  };
+  return kGroups;
+}
+
+}  // namespace podium::testing
