@@ -21,12 +21,13 @@ struct Port {
   std::int64_t direction = 1;
 };
 
-// A Scan, or a Loop as the Scan over the numbers of its iterations. The body takes states, slices, captured
-// values and gives states, then what is stacked.
+// A Scan or a Loop, which has no slices. The body takes states, slices, captured values and gives states,
+// then what is stacked.
 struct Scanning {
   Graph body = {};
   std::size_t first_state = 0;  // among the inputs of the op
   std::size_t states = 0;
+  ValueId number = {};  // of a Loop: which iteration it is
   std::vector<Port> slices = {};
   std::vector<Port> stacks = {};
   std::vector<Port> captured = {};
@@ -60,14 +61,13 @@ Scanning read_scan(GradientContext& context) {
   return scan;
 }
 
-// Where an iteration begins, the condition is true. The outer value of the numbers is made when it is known
-// how many.
+// Where an iteration begins, the condition is true.
 Scanning read_loop(GradientContext& context) {
   Scanning scan{.body = *attribute<Body>(context.op, "body"), .first_state = 2};
   Graph& body = scan.body;
   const std::size_t formal = std::max<std::size_t>(context.op.formal_inputs(), 2);
   scan.states = formal - 2;
-  scan.slices = {{body.inputs[0], kNoValue}};
+  scan.number = body.inputs[0];
   Tensor truth(DataType::Bool, body[body.inputs[1]].type.dims);
   std::fill_n(truth.data<bool>(), truth.size(), true);
   body[body.inputs[1]].constant = std::move(truth);
@@ -105,6 +105,7 @@ class LoopGradient {
       : context_(context), scan_(std::move(scan)), body_(scan_.body), results_(body_.outputs) {
     kept_.assign(body_.inputs.begin(), body_.inputs.begin() + static_cast<std::ptrdiff_t>(scan_.states));
     for (ValueId drawn : take_random(body_)) kept_.push_back(drawn);
+    if (scan_.number.valid()) kept_.push_back(scan_.number);
   }
 
   void run() {
@@ -112,9 +113,7 @@ class LoopGradient {
     part_products();
     differentiate_body();
     const std::vector<std::size_t> read = finish_body();
-    const Ids stacks = keep(read);
-    if (scan_.first_state == 2) scan_.slices[0].outer = numbers(stacks);
-    hand_over(append_backward(stacks));
+    hand_over(append_backward(keep(read)));
   }
 
  private:
@@ -123,7 +122,7 @@ class LoopGradient {
   // States that change smoothly with what is wanted carry a gradient back, too.
   void find_wanted() {
     const std::size_t first_slice = scan_.first_state + scan_.states;
-    for (std::size_t i = 0; i < scan_.slices.size() && scan_.first_state == 0; ++i) {
+    for (std::size_t i = 0; i < scan_.slices.size(); ++i) {
       const Port& slice = scan_.slices[i];
       if (context_.wants(first_slice + i))
         slices_.push_back({slice.inner, first_slice + i, slice.axis, slice.direction});
@@ -137,10 +136,7 @@ class LoopGradient {
     while (grow(carries)) {
     }
     for (std::size_t i = 0; i < scan_.states; ++i) {
-      if (!carries[i]) continue;
-      if (!body_[kept_[i]].type.is_tensor())
-        throw Error("no gradient through carried value {}, which is no tensor", i);
-      carried_.push_back({kept_[i], scan_.first_state + i});
+      if (carries[i]) carried_.push_back({kept_[i], scan_.first_state + i});
     }
   }
 
@@ -189,8 +185,8 @@ class LoopGradient {
       const std::size_t i = state.input - scan_.first_state;
       flows.push_back({results_[i], like(results_[i], "flow")});
       const ValueId first = context_.output_gradients[i];
-      states_.push_back({flows.back().gradient,
-                         first.valid() ? first : context_.filled_like(context_.input(state.input), 0)});
+      states_.push_back(
+          {flows.back().gradient, first.valid() ? first : context_.filled_like(last_state(state), 0)});
     }
     for (const Port& stack : scan_.stacks) {
       if (!stack.outer.valid()) continue;
@@ -198,6 +194,17 @@ class LoopGradient {
       scan_.slices.push_back({flows.back().gradient, stack.outer, stack.axis, stack.direction});
     }
     return flows;
+  }
+
+  // A state as the loop leaves it, which may have another shape than the one it came with.
+  ValueId last_state(const Wanted& state) {
+    const ValueId first = context_.input(state.input);
+    if (context_.type(first) == body_[state.inner].type) return first;
+    Graph& graph = context_.builder.graph();
+    ValueId& last = graph[context_.id].outputs[state.input - scan_.first_state];
+    if (last.valid()) return last;
+    const ValueId added = graph.add_value(graph.fresh_name("last"), Type(body_[state.inner].type));
+    return graph[context_.id].outputs[state.input - scan_.first_state] = added;
   }
 
   void differentiate_body() {
@@ -229,7 +236,7 @@ class LoopGradient {
       if (!found.valid()) continue;
       states_.push_back(
           {like(captured_[i].inner, "sum"), context_.filled_like(context_.input(captured_[i].input), 0)});
-      outputs.push_back(builder.op("Add", {states_.back().inner, found}));
+      outputs.push_back(GradientContext(builder, Op{}, {}, {}).sum({states_.back().inner, found}));
       summed.push_back(captured_[i]);
     }
     captured_ = std::move(summed);
@@ -271,18 +278,20 @@ class LoopGradient {
     return inputs;
   }
 
-  // Takes the others away.
+  // Takes the others away. There must be something that says how many iterations there were: if need be,
+  // their numbers.
   std::vector<std::size_t> read_inputs() {
     const std::vector<int> uses = use_counts(body_);
+    const auto first = body_.inputs.begin() + static_cast<std::ptrdiff_t>(states_.size());
+    const Ids kept(first, first + static_cast<std::ptrdiff_t>(kept_.size()));
     std::vector<std::size_t> read;
-    Ids inputs;
-    for (std::size_t i = 0; i < body_.inputs.size(); ++i) {
-      const bool is_kept = i >= states_.size() && i < states_.size() + kept_.size();
-      const bool is_read = uses[static_cast<std::size_t>(body_.inputs[i].index)] > 0;
-      if (is_kept && is_read) read.push_back(i - states_.size());
-      if (!is_kept || is_read) inputs.push_back(body_.inputs[i]);
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      if (uses[static_cast<std::size_t>(kept[i].index)] > 0) read.push_back(i);
     }
-    body_.inputs = std::move(inputs);
+    const auto number = std::find(kept_.begin(), kept_.end(), scan_.number) - kept_.begin();
+    if (read.empty() && scan_.slices.empty()) read = {static_cast<std::size_t>(number)};
+    auto end = body_.inputs.erase(first, first + static_cast<std::ptrdiff_t>(kept.size()));
+    for (std::size_t i : read) end = body_.inputs.insert(end, kept[i]) + 1;
     return read;
   }
 
@@ -294,6 +303,7 @@ class LoopGradient {
     Ids inside(body.inputs.begin() + static_cast<std::ptrdiff_t>(scan_.first_state),
                body.inputs.begin() + static_cast<std::ptrdiff_t>(scan_.first_state + scan_.states));
     for (ValueId drawn : random_values(body)) inside.push_back(drawn);
+    if (scan_.number.valid()) inside.push_back(scan_.number);
     for (const PartedProduct& part : parted_) inside.push_back(part.result);
     Ids stacks;
     for (std::size_t i : read) {
@@ -313,25 +323,6 @@ class LoopGradient {
     set_attribute(forward, "body", std::make_shared<const Graph>(std::move(body)));
     context_.builder.infer_again(context_.id);
     return stacks;
-  }
-
-  // 0, 1, ... up to the length of what the loop stacked.
-  ValueId numbers(const Ids& kept) {
-    ValueId stack = kept.empty() ? kNoValue : kept[0];
-    if (!stack.valid()) {
-      for (const Port& flow : scan_.slices) stack = flow.outer.valid() ? flow.outer : stack;
-    }
-    IR_CHECK(stack.valid(), "a loop whose gradient reads nothing of it");
-    const ValueId length = context_.call(
-        "Squeeze", {context_.call("Shape", {stack}, {{"start", std::int64_t{0}}, {"end", std::int64_t{1}}})});
-    const auto scalar = [&](std::int64_t value) { return context_.builder.constant(Tensor::scalar(value)); };
-    const ValueId range = context_.call("Range", {scalar(0), length, scalar(1)});
-    return number_rank() == 1 ? context_.call("Unsqueeze", {range, context_.ints({1})}) : range;
-  }
-
-  std::int64_t number_rank() const {
-    const Graph& body = *attribute<Body>(context_.op, "body");
-    return body[body.inputs[0]].type.rank();
   }
 
   std::vector<ValueId> append_backward(const Ids& stacks) {
@@ -385,7 +376,7 @@ class LoopGradient {
   Scanning scan_;
   Graph& body_;
   const Ids results_;  // of the body
-  Ids kept_;           // of the body: states as an iteration finds them, what it drew at random, products
+  Ids kept_;           // of the body: states as an iteration finds them, what it drew, its number, products
   std::vector<Wanted> carried_;  // states
   std::vector<Wanted> slices_;
   std::vector<Wanted> captured_;

@@ -2,6 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "ir/builder.h"
+#include "ir/passes/differentiate.h"
 #include "tests/support/gradients.h"
 #include "tests/support/run_text.h"
 
@@ -88,6 +92,67 @@ TEST(GradientsOfLoop, WhoseNumberOfTripsIsKnown) {
       " a, b = Loop (m, , x, z) <body = b (int64 i, bool c, double[A] u, double[A] v) => (bool d, double[A] p, double[A] q) {"
       " d = Identity (c) p = Mul (v, z) q = Exp (u) }> y = Add (a, b) }",
       {numbers({2}), numbers({2}, 1)});
+}
+
+// Nothing tells the gradient how often the loop ran but how often it ran.
+TEST(GradientsOfLoop, WhoseGradientReadsNothingOfIt) {
+  for (const char* number : {"int64 i", "int64[1] i"}) {
+    for (const char* part : {"w = Identity (z)", "n = Cast <to = 11> (i) w = Mul (z, n)"}) {
+      for (const std::int64_t trips : {0, 3}) {
+        expect_gradients_of_differences(
+            std::string(
+                "g (int64 m, double[A] x, double[A] z) => (double[A] y) { f = Loop (m, , x) <body = b (") +
+                number + ", bool c, double[A] u) => (bool d, double[A] v) { d = Identity (c) " + part +
+                " v = Add (w, u) }> y = Mul (f, x) }",
+            {ir::Tensor::scalar(trips), numbers({2}), numbers({2}, 1)});
+      }
+    }
+  }
+}
+
+TEST(GradientsOfLoop, ThatTakesItemsOfASequence) {
+  expect_gradients_of_differences(
+      "g (int64 m, double[A] x, double[A] z) => (double[A] y) { q = Mul (x, x) s = SequenceConstruct (x, q, z)"
+      " y = Loop (m, , x) <body = b (int64 i, bool c, double[A] u) => (bool d, double[A] v) { d = Identity (c)"
+      " t = SequenceAt (s, i) w = Mul (t, z) v = Add (w, u) }> }",
+      {ir::Tensor::scalar<std::int64_t>(3), numbers({2}), numbers({2}, 1)});
+}
+
+// A list of results, as exporters write it: text cannot say the types of its body.
+TEST(GradientsOfLoop, ThatPutsItemsIntoASequence) {
+  ir::Graph body;
+  ir::Builder inner(body);
+  const ir::Type row = ir::Type::tensor(ir::DataType::Double, {2});
+  inner.input("i", ir::Type::tensor(ir::DataType::Int64, ir::Dims{}));
+  const ir::ValueId goes_on = inner.input("c", ir::Type::tensor(ir::DataType::Bool, ir::Dims{}));
+  const ir::ValueId u = inner.input("u", row);
+  const ir::ValueId list = inner.input("l", ir::Type::sequence(row));
+  const ir::ValueId next = inner.op("Mul", {u, inner.op("Sin", {u})});
+  for (ir::ValueId id : {inner.op("Identity", {goes_on}), next, inner.op("SequenceInsert", {list, next})})
+    inner.output(id);
+  ir::Graph graph;
+  ir::Builder builder(graph);
+  const ir::ValueId x = builder.input("x", row);
+  const ir::ValueId nothing =
+      builder.op("SequenceEmpty", {}, {{"dtype", static_cast<std::int64_t>(ir::DataType::Double)}});
+  ir::Op loop{.spec = ir::find_op("", "Loop")};
+  loop.inputs = {builder.constant(ir::Tensor::scalar<std::int64_t>(3)), ir::kNoValue, x, nothing};
+  loop.attributes = {{"body", std::make_shared<const ir::Graph>(body)}};
+  const ir::ValueId s = builder.append(loop, 2)[1];
+  const ir::ValueId y = builder.op("ConcatFromSequence", {s}, {{"axis", std::int64_t{0}}});
+  graph.outputs = ir::differentiate(graph, builder.op("Mul", {y, y}), std::vector{x});
+  const auto found = testing::values<double>(testing::run_graph(graph, {tensor<double>({2}, {1.1, 0.7})})[0]);
+  const auto score = [](double at) {
+    double sum = 0;
+    for (int i = 0; i < 3; ++i) {
+      at *= std::sin(at);
+      sum += at * at;
+    }
+    return sum;
+  };
+  const auto slope = [&](double at) { return (score(at + 1e-6) - score(at - 1e-6)) / 2e-6; };
+  EXPECT_THAT(found, ::testing::ElementsAre(::testing::DoubleNear(slope(1.1), 1e-8),
+                                            ::testing::DoubleNear(slope(0.7), 1e-8)));
 }
 
 TEST(GradientsOfLoop, WithAMatrixThatEachIterationMultipliesBy) {
