@@ -26,10 +26,14 @@ void reshape_gradient(GradientContext& context) {
 void split_gradient(GradientContext& context) {
   const std::int64_t axis =
       normalized_axis(attribute<std::int64_t>(context.op, "axis"), context.rank(context.input(0)));
+  std::vector<ValueId> inputs = context.op.inputs;
+  inputs[0] = context.filled_like(context.input(0), 0);
+  const std::size_t count = context.op.outputs.size();
+  const std::vector<ValueId> nothing = context.builder.ops("", "Split", inputs, count, context.op.attributes);
   std::vector<ValueId> parts;
-  for (std::size_t i = 0; i < context.op.outputs.size(); ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     const bool flows = context.output_gradient(i).valid();
-    parts.push_back(flows ? context.output_gradient(i) : context.filled_like(context.output(i), 0));
+    parts.push_back(flows ? context.output_gradient(i) : nothing[i]);
   }
   context.set(0, context.call("Concat", parts, {{"axis", axis}}));
 }

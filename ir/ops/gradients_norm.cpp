@@ -22,18 +22,25 @@ Dims axes_from(std::int64_t first, std::int64_t rank) {
   return axes;
 }
 
-// Per channel, as it stretches over [N, C, ...].
+// Scales and statistics may have another element type than X.
+Term as_type_of(ValueId like, Term value) {
+  GradientContext& context = *value.context;
+  return context.type(like).element == context.type(value).element ? value : value.with("CastLike", like);
+}
+
+// Per channel, as it stretches over [N, C, ...], in X's type.
 Term per_channel(GradientContext& context, ValueId value, std::int64_t rank) {
   Dims dims(static_cast<std::size_t>(rank), 1);
   dims[1] = -1;
-  return term(context, value).with("Reshape", context.ints(dims));
+  return as_type_of(context.input(0), term(context, value)).with("Reshape", context.ints(dims));
 }
 
-// The sum over everything but the channels, in the shape of `like`.
+// The sum over everything but the channels, in the shape and type of `like`.
 ValueId sum_per_channel(Term value, std::int64_t rank, ValueId like) {
   Dims axes = axes_from(2, rank);
   axes.insert(axes.begin(), 0);
-  return value.context->reshape_like(value.with("ReduceSum", value.context->ints(axes)), like);
+  const Term sum = as_type_of(like, value).with("ReduceSum", value.context->ints(axes));
+  return value.context->reshape_like(sum, like);
 }
 
 struct Normalised {
@@ -168,8 +175,8 @@ void rms_normalization_gradient(GradientContext& context) {
   const Normalised normalised = normalise(x, axes_from(first, rank), epsilon_of(context), false);
   const Term flow = flow_of(context);
   const Term scale = term(context, context.input(1));
-  if (context.wants(0)) context.set(0, normalised.gradient(flow * scale));
-  if (context.wants(1)) context.set(1, context.sum_to_shape_of(flow * normalised.y, scale));
+  if (context.wants(0)) context.set(0, normalised.gradient(as_type_of(x, flow * scale)));
+  if (context.wants(1)) context.set(1, context.sum_to_shape_of(flow * as_type_of(flow, normalised.y), scale));
 }
 
 void mean_variance_normalization_gradient(GradientContext& context) {

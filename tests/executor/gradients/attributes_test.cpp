@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "ir/gradient.h"
 #include "tests/support/gradients.h"
 #include "tests/support/run_text.h"
 
@@ -22,6 +25,28 @@ TEST(Gradients, OfRunningStatistics) {
             op + "q = Mul (rm, rv) " + end,
         {numbers({3, 2, 4}), numbers({2}, 1), numbers({2}, 2), numbers({2}, 3), numbers({2}, 4)});
   }
+}
+
+// Scales and statistics that are floats where the rest is doubles, and the other way round.
+TEST(Gradients, OfNormalisationsOfMixedTypes) {
+  const auto floats = [](double phase) {
+    return ir::multiplied(numbers({2}, phase), 1, ir::DataType::Float);
+  };
+  const std::string n = "g (double[N,C,H] x, float[C] s, float[C] b, ";
+  const std::string of = " = BatchNormalization <training_mode = 1> (x, s, b, m, v) ";
+  const ir::Tensor x = numbers({3, 2, 4});
+  expect_gradients_of_differences(n + "float[C] m, float[C] v) => (double[] y) { y, rm, rv" + of + "}",
+                                  {x, floats(1), floats(2), floats(3), floats(4)});
+  expect_gradients_of_differences(
+      n + "double[C] m, double[C] v) => (double[] y) { n, rm, rv" + of + "y = Mul (rm, rv) }",
+      {x, floats(1), floats(2), numbers({2}, 3), numbers({2}, 4)});
+  expect_gradients_of_differences(
+      n + "double[C] m, double[C] v) => (double[] y) { y = BatchNormalization (x, s, b, m, v) }",
+      {x, floats(1), floats(2), numbers({2}, 3), numbers({2}, 4)});
+  const testing::Tensors found =
+      testing::gradients("g (float[A,B] x, double[B] s) => (double[A,B] y) { y = RMSNormalization (x, s) }",
+                         {tensor<float>({1, 2}, {3, 4}), numbers({2})});
+  EXPECT_NEAR(found[0].tensor.data<double>()[0], testing::weight(0) * 3 / std::sqrt(12.5), 1e-6);
 }
 
 TEST(Gradients, OfNormalisationsWhoseEpsilonCounts) {
