@@ -117,16 +117,22 @@ ValueId map_items(GradientContext& context, const std::vector<ValueId>& sequence
 
 Dims GradientContext::static_dims(ValueId value) const {
   if (!type(value).is_static()) {
-    throw Error("the gradient needs the shape of '{}', which is {}", builder.graph()[value].name,
-                to_string(type(value)));
+    throw NeedsRun("the gradient needs the shape of '{}', which is {}", builder.graph()[value].name,
+                   to_string(type(value)));
   }
   return type(value).dims;
 }
 
 std::int64_t GradientContext::rank(ValueId value) const {
   if (!type(value).has_rank)
-    throw Error("the gradient needs the rank of '{}', which is not known", builder.graph()[value].name);
+    throw NeedsRun("the gradient needs the rank of '{}', which is not known", builder.graph()[value].name);
   return type(value).rank();
+}
+
+const Tensor& GradientContext::known(std::size_t i) const {
+  const std::optional<Tensor>& tensor = builder.graph()[input(i)].constant;
+  if (!tensor) throw NeedsRun("the gradient needs the numbers of '{}'", builder.graph()[input(i)].name);
+  return *tensor;
 }
 
 ValueId GradientContext::number(double value, ValueId like) {

@@ -14,6 +14,12 @@ Tensor filled(DataType element, Dims dims, double value);
 /// A tensor of floats times a number, as another type of floats.
 Tensor multiplied(const Tensor& tensor, double factor, DataType element);
 
+/// A builder needs a shape or numbers that only the run knows.
+class NeedsRun : public Error {
+ public:
+  using Error::Error;
+};
+
 /// Whether a row's derivative is known. (An op without one gives a flow of zero, or is an Error on the path.)
 bool is_differentiable(const OpSpec& spec);
 
@@ -52,10 +58,12 @@ class GradientContext {
   void set(std::size_t input_index, ValueId gradient) { input_gradients[input_index] = gradient; }
 
   const Type& type(ValueId value) const { return builder.type(value); }
-  /// The known dimensions of a value. Error when one is not known.
+  /// The known dimensions of a value. NeedsRun when one is not known.
   Dims static_dims(ValueId value) const;
-  /// Rank of a value. Error when it is not known.
+  /// Rank of a value. NeedsRun when it is not known.
   std::int64_t rank(ValueId value) const;
+  /// The numbers of an input. NeedsRun when they are not known.
+  const Tensor& known(std::size_t input) const;
   ValueId call(std::string_view type, std::vector<ValueId> inputs, std::vector<Attribute> attributes = {}) {
     return builder.op(type, std::move(inputs), std::move(attributes));
   }

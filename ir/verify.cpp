@@ -41,6 +41,11 @@ std::string list(TypeSet types) {
   return text;
 }
 
+// A private op that stands for another one has that one's attributes, too.
+bool is_of_another_op(const Op& op, std::string_view name) {
+  return op.spec->domain == "podium" && name.starts_with("of.");
+}
+
 }  // namespace
 
 bool is_annotation(std::string_view name) {
@@ -55,6 +60,7 @@ void check_form(const Op& op) {
   for (const Attribute& given : op.attributes) {
     if (is_annotation(given.name)) continue;
     const AttributeSpec* spec = op.spec->find_attribute(given.name);
+    if (spec == nullptr && is_of_another_op(op, given.name)) continue;
     if (spec == nullptr) throw Error("attribute '{}' is not one of this op's", given.name);
     if (spec->kind != kind_of(given.value)) {
       throw Error("attribute '{}' is {}, {} needed", given.name, name_of(kind_of(given.value)),

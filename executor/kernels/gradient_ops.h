@@ -10,9 +10,12 @@ PreparedKernel prepare_cofactors(PrepareContext& context);
 PreparedKernel prepare_conv_weight_gradient(PrepareContext& context);
 PreparedKernel prepare_grid_sample_grid_gradient(PrepareContext& context);
 PreparedKernel prepare_grid_sample_input_gradient(PrepareContext& context);
+PreparedKernel prepare_late_gradient(PrepareContext& context);
 PreparedKernel prepare_max_pool_gradient(PrepareContext& context);
+PreparedKernel prepare_max_roi_pool_choice(PrepareContext& context);
 PreparedKernel prepare_max_roi_pool_gradient(PrepareContext& context);
 PreparedKernel prepare_resize_gradient(PrepareContext& context);
+PreparedKernel prepare_roi_align_choice(PrepareContext& context);
 PreparedKernel prepare_roi_align_gradient(PrepareContext& context);
 PreparedKernel prepare_sum_pool_gradient(PrepareContext& context);
 

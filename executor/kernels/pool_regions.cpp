@@ -126,21 +126,31 @@ PreparedKernel prepare_max_unpool(PrepareContext& context) {
   });
 }
 
-PreparedKernel prepare_max_roi_pool(PrepareContext& context) {
+namespace {
+
+// Elements of input `from` at the places of the largest of each bin.
+PreparedKernel choose_in_bins(const PrepareContext& context, std::size_t from) {
   const RoiPool pool = read_roi_pool(context);
   return dispatch<float, double>(context.element(0), [&](auto tag) -> PreparedKernel {
     using T = decltype(tag);
-    return [pool](const RunContext& run) {
-      const T* x = run.input(0).data<T>();
+    return [pool, from](const RunContext& run) {
+      const T* given = run.input(from).data<T>();
       T* y = run.output(0).data<T>();
       for (std::int64_t i = 0; i < run.input(1).dim(0); ++i) {
-        for_each_bin(pool, x, run.input(1).data<T>() + i * 5, [&](std::int64_t plane, std::int64_t place) {
-          *y++ = place < 0 ? T{0} : x[plane * pool.plane_size() + place];
-        });
+        for_each_bin(pool, run.input(0).data<T>(), run.input(1).data<T>() + i * 5,
+                     [&](std::int64_t plane, std::int64_t place) {
+                       *y++ = place < 0 ? T{0} : given[plane * pool.plane_size() + place];
+                     });
       }
     };
   });
 }
+
+}  // namespace
+
+PreparedKernel prepare_max_roi_pool(PrepareContext& context) { return choose_in_bins(context, 0); }
+
+PreparedKernel prepare_max_roi_pool_choice(PrepareContext& context) { return choose_in_bins(context, 2); }
 
 PreparedKernel prepare_max_roi_pool_gradient(PrepareContext& context) {
   const RoiPool pool = read_roi_pool(context);

@@ -65,7 +65,8 @@ struct RoiAlign {
   template <class T, class Use>
   void for_each_bin(const Dims& x, const T* roi, std::int64_t batch, const Dims& y, const Use& use) const;
   template <class T>
-  void align(const Tensor& x, const Tensor& rois, const std::int64_t* batches, Tensor& y) const;
+  void align(const Tensor& x, const Tensor& rois, const std::int64_t* batches, const Tensor& of,
+             Tensor& y) const;
   template <class T>
   void spread(const RunContext& run) const;
 };
@@ -148,8 +149,10 @@ void check(const Tensor& x, const std::int64_t* batches, const Dims& y) {
   }
 }
 
+// Of the largest pixels in x, those of `of` at their places count.
 template <class T>
-void RoiAlign::align(const Tensor& x, const Tensor& rois, const std::int64_t* batches, Tensor& y) const {
+void RoiAlign::align(const Tensor& x, const Tensor& rois, const std::int64_t* batches, const Tensor& of,
+                     Tensor& y) const {
   check(x, batches, y.dims());
   const std::int64_t size = y.dim(1) * y.dim(2) * y.dim(3);
   const std::int64_t width = x.dim(3);
@@ -162,7 +165,7 @@ void RoiAlign::align(const Tensor& x, const Tensor& rois, const std::int64_t* ba
                      const T* image = x.data<T>() + plane;
                      if (takes_max) {
                        const Pixel<T> pixel = largest_of_bin(image, width, rows, columns);
-                       *out++ = pixel.weight * image[pixel.index];
+                       *out++ = pixel.weight * of.data<T>()[plane + pixel.index];
                      } else {
                        *out++ = mean_of_bin(image, width, rows, columns);
                      }
@@ -226,17 +229,30 @@ PreparedKernel roi_align(PrepareContext& context) {
   const DataType type = context.element(0);
   if (type == DataType::Double) {
     return [plan](const RunContext& run) {
-      plan.align<double>(run.input(0), run.input(1), run.input(2).data<std::int64_t>(), run.output(0));
+      plan.align<double>(run.input(0), run.input(1), run.input(2).data<std::int64_t>(), run.input(0),
+                         run.output(0));
     };
   }
   return [plan, type](const RunContext& run) {
     const std::int64_t* batches = run.input(2).data<std::int64_t>();
     Tensor& y = run.output(0);
-    if (type == DataType::Float) return plan.align<float>(run.input(0), run.input(1), batches, y);
+    const Tensor& x = run.input(0);
+    if (type == DataType::Float) return plan.align<float>(x, run.input(1), batches, x, y);
     Tensor wide(DataType::Float, y.dims());
-    plan.align<float>(as_float(run.input(0)), as_float(run.input(1)), batches, wide);
+    const Tensor wide_x = as_float(x);
+    plan.align<float>(wide_x, as_float(run.input(1)), batches, wide_x, wide);
     from_float(wide.data<float>(), y, 0, y.size());
   };
+}
+
+PreparedKernel prepare_roi_align_choice(PrepareContext& context) {
+  const RoiAlign plan = read_roi_align(context);
+  return dispatch<float, double>(context.element(0), [&](auto tag) -> PreparedKernel {
+    return [plan](const RunContext& run) {
+      plan.align<decltype(tag)>(run.input(0), run.input(1), run.input(2).data<std::int64_t>(), run.input(3),
+                                run.output(0));
+    };
+  });
 }
 
 PreparedKernel prepare_roi_align_gradient(PrepareContext& context) {

@@ -6,6 +6,7 @@
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
 #include "ir/ops/gradients.h"
+#include "ir/ops/gradients_late.h"
 #include "ir/ops/window.h"
 
 namespace podium::ir {
@@ -115,15 +116,19 @@ Work work_per_flow(const TypedOp& op) {
   return {.flop = count < 0 ? 0 : static_cast<double>(count) * kPerElement, .bytes = io_bytes(op)};
 }
 
-// The attributes of the op that this is the gradient of, which is in `family`. (The table of all ops is not
-// there while its families are made.)
-std::vector<AttributeSpec> attributes_of(OpFamily family, std::string_view op,
-                                         std::vector<AttributeSpec> more) {
+// The row of the op that this is about, which is in `family`. (The table of all ops is not there while its
+// families are made.)
+const OpSpec& row_of(OpFamily family, std::string_view op) {
   const std::span<const OpSpec> rows = family();
   const auto row =
       std::find_if(rows.begin(), rows.end(), [&](const OpSpec& spec) { return spec.name == op; });
   IR_CHECK(row != rows.end(), "there is no {}", op);
-  std::vector<AttributeSpec> attributes = row->attributes;
+  return *row;
+}
+
+std::vector<AttributeSpec> attributes_of(OpFamily family, std::string_view op,
+                                         std::vector<AttributeSpec> more) {
+  std::vector<AttributeSpec> attributes = row_of(family, op).attributes;
   attributes.insert(attributes.end(), more.begin(), more.end());
   return attributes;
 }
@@ -165,8 +170,7 @@ OpSpec grid_sample_grid_gradient_row() {
           .attributes = attributes_of(resize_ops, "GridSample", {}),
           .infer = infer_grid_sample_grid_gradient,
           .work = work_per_flow<16, 2>,
-          .gradient = refuse_gradient,
-          .no_gradient = "how slopes between the elements of an image bend is not known"};
+          .gradient = grid_sample_grid_gradient_gradient};
 }
 
 OpSpec max_roi_pool_gradient_row() {
@@ -178,8 +182,20 @@ OpSpec max_roi_pool_gradient_row() {
           .attributes = attributes_of(pool_ops, "MaxRoiPool", {}),
           .infer = same_as_input,
           .work = work_per_flow<1, 2>,
-          .gradient = refuse_gradient,
-          .no_gradient = "which elements were the largest is not known"};
+          .gradient = max_roi_pool_gradient_gradient};
+}
+
+// Of another tensor the elements at whose places MaxRoiPool finds its largest ones in X.
+OpSpec max_roi_pool_choice_row() {
+  return {.name = "MaxRoiPoolChoice",
+          .domain = "podium",
+          .inputs = {{"X"}, {"rois"}, {"of"}},
+          .outputs = {{"Y"}},
+          .types = {{'T', kFloats}},
+          .attributes = attributes_of(pool_ops, "MaxRoiPool", {}),
+          .infer = row_of(pool_ops, "MaxRoiPool").infer,
+          .work = work_per_element<1>,
+          .gradient = max_roi_pool_choice_gradient};
 }
 
 // About as much as three products of the matrices.
@@ -214,6 +230,19 @@ OpSpec roi_align_gradient_row() {
           .gradient = roi_align_gradient_gradient};
 }
 
+// The same for RoiAlign's largest pixels, with their weights.
+OpSpec roi_align_choice_row() {
+  return {.name = "RoiAlignChoice",
+          .domain = "podium",
+          .inputs = {{"X"}, {"rois"}, {"batch_indices", 'I'}, {"of"}},
+          .outputs = {{"Y"}},
+          .types = {{'T', kFloats}, {'I', kInt64}},
+          .attributes = attributes_of(vision_ops, "RoiAlign", {}),
+          .infer = row_of(vision_ops, "RoiAlign").infer,
+          .work = work_per_element<8>,
+          .gradient = roi_align_choice_gradient};
+}
+
 }  // namespace
 
 std::span<const OpSpec> gradient_ops() {
@@ -222,9 +251,12 @@ std::span<const OpSpec> gradient_ops() {
       conv_weight_gradient_row(),
       grid_sample_grid_gradient_row(),
       grid_sample_input_gradient_row(),
+      late_gradient_row(),
       max_pool_gradient_row(),
+      max_roi_pool_choice_row(),
       max_roi_pool_gradient_row(),
       resize_gradient_row(),
+      roi_align_choice_row(),
       roi_align_gradient_row(),
       sum_pool_gradient_row(),
   };

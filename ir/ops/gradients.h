@@ -100,6 +100,8 @@ void linear_classifier_gradient(GradientContext& context);
 void linear_regressor_gradient(GradientContext& context);
 void normalizer_gradient(GradientContext& context);
 void scaler_gradient(GradientContext& context);
+void svm_classifier_gradient(GradientContext& context);
+void svm_regressor_gradient(GradientContext& context);
 
 // Sequences and optionals, in gradients_sequence.cpp.
 void concat_from_sequence_gradient(GradientContext& context);
@@ -145,10 +147,15 @@ void grid_sample_gradient(GradientContext& context);
 void max_roi_pool_gradient(GradientContext& context);
 void resize_gradient(GradientContext& context);
 void roi_align_gradient(GradientContext& context);
-/// Of GridSampleInputGradient, ResizeGradient and RoiAlignGradient themselves.
+/// Of gradient ops themselves.
 void grid_sample_input_gradient_gradient(GradientContext& context);
+void max_roi_pool_choice_gradient(GradientContext& context);
+void max_roi_pool_gradient_gradient(GradientContext& context);
 void resize_gradient_gradient(GradientContext& context);
+void roi_align_choice_gradient(GradientContext& context);
 void roi_align_gradient_gradient(GradientContext& context);
+/// In gradients_grid.cpp.
+void grid_sample_grid_gradient_gradient(GradientContext& context);
 
 // Normalisations, dropout and losses, in gradients_norm.cpp and gradients_loss.cpp.
 void batch_normalization_gradient(GradientContext& context);
@@ -181,6 +188,7 @@ void rotary_embedding_gradient(GradientContext& context);
 
 // In gradients_signal.cpp.
 void dequantize_gradient(GradientContext& context);
+void dynamic_quantize_gradient(GradientContext& context);
 void det_gradient(GradientContext& context);
 /// Of Cofactors itself.
 void cofactors_gradient(GradientContext& context);

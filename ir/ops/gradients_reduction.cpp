@@ -26,7 +26,7 @@ class Reduction {
   }
 
   const Dims& known_axes() const {
-    if (!axes_) throw Error("the gradient needs axes that are known before the run");
+    if (!axes_) throw NeedsRun("the gradient needs to know the axes");
     return *axes_;
   }
 
@@ -73,9 +73,7 @@ class Reduction {
 
 // The one axis of CumSum or CumProd.
 std::int64_t cumulated_axis(GradientContext& context) {
-  const std::optional<Tensor>& known = context.builder.graph()[context.input(1)].constant;
-  if (!known) throw Error("the gradient needs an axis that is known before the run");
-  return normalized_axis(known->to_ints()[0], context.rank(context.input(0)));
+  return normalized_axis(context.known(1).to_ints()[0], context.rank(context.input(0)));
 }
 
 // Per element along the last axis, the product of all others: also where one of them is 0.
@@ -126,6 +124,7 @@ void reduce_extreme_gradient(GradientContext& context) {
 }
 
 void reduce_prod_gradient(GradientContext& context) {
+  const std::vector<Attribute> as_given{{"allowzero", std::int64_t{1}}};
   const Reduction reduction(context);
   const Dims axes = reduction.known_axes();
   const Dims dims = context.static_dims(context.input(0));
@@ -143,12 +142,15 @@ void reduce_prod_gradient(GradientContext& context) {
     moved.push_back(dims[static_cast<std::size_t>(order[i])]);
     back[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
   }
-  rows.push_back(-1);
+  std::int64_t count = 1;
+  for (std::int64_t axis : axes) count *= dims[static_cast<std::size_t>(axis)];
+  rows.push_back(count);
   const Term last = term(context, context.input(0))
                         .call("Transpose", {{"perm", order}})
-                        .with("Reshape", context.ints(rows));
-  const Term others =
-      product_of_others(last).with("Reshape", context.ints(moved)).call("Transpose", {{"perm", back}});
+                        .with("Reshape", context.ints(rows), as_given);
+  const Term others = product_of_others(last)
+                          .with("Reshape", context.ints(moved), as_given)
+                          .call("Transpose", {{"perm", back}});
   context.set(0, others * reduction.flow());
 }
 

@@ -43,12 +43,38 @@ void roi_align_gradient(GradientContext& context) {
                             context.op.attributes));
 }
 
-// Averages are linear in X, and so is their gradient in what flows.
+// Averages are linear in X, and so is their gradient in what flows. Which pixel is the largest does not
+// change with X.
 void roi_align_gradient_gradient(GradientContext& context) {
   if (!context.wants(3)) return;
-  if (attribute<std::string>(context.op, "mode") == "max") throw Error("no second derivative of a maximum");
-  const std::vector<ValueId> inputs{context.output_gradient(), context.input(1), context.input(2)};
-  context.set(3, context.call("RoiAlign", inputs, context.op.attributes));
+  const std::vector<ValueId> regions{context.input(1), context.input(2)};
+  std::vector<ValueId> inputs{context.output_gradient(), regions[0], regions[1]};
+  if (attribute<std::string>(context.op, "mode") != "max")
+    return context.set(3, context.call("RoiAlign", inputs, context.op.attributes));
+  inputs = {context.input(0), regions[0], regions[1], context.output_gradient()};
+  context.set(3, private_op(context, "RoiAlignChoice", inputs, context.op.attributes));
+}
+
+void roi_align_choice_gradient(GradientContext& context) {
+  if (!context.wants(3)) return;
+  std::vector<ValueId> inputs = context.op.inputs;
+  inputs[3] = context.output_gradient();
+  context.set(3, private_op(context, "RoiAlignGradient", inputs, context.op.attributes));
+}
+
+// The two hand what flows to and fro between the regions and the elements that are the largest of each.
+void max_roi_pool_gradient_gradient(GradientContext& context) {
+  if (!context.wants(2)) return;
+  context.set(
+      2, private_op(context, "MaxRoiPoolChoice",
+                    {context.input(0), context.input(1), context.output_gradient()}, context.op.attributes));
+}
+
+void max_roi_pool_choice_gradient(GradientContext& context) {
+  if (!context.wants(2)) return;
+  context.set(
+      2, private_op(context, "MaxRoiPoolGradient",
+                    {context.input(0), context.input(1), context.output_gradient()}, context.op.attributes));
 }
 
 void max_roi_pool_gradient(GradientContext& context) {
@@ -119,17 +145,12 @@ void affine_grid_gradient(GradientContext& context) {
 // Each place of the block is a channel of a convolution that picks it out.
 void col2im_gradient(GradientContext& context) {
   const Dims columns = context.static_dims(context.input(0));
-  const auto known = [&](std::size_t i) {
-    const std::optional<Tensor>& tensor = context.builder.graph()[context.input(i)].constant;
-    if (!tensor)
-      throw Error("the gradient needs an image_shape and a block_shape that are known before the run");
-    return tensor->to_ints();
-  };
+  const Dims image_shape = context.known(1).to_ints();
   const TypedOp op(context.builder.graph(), context.op);
-  const Dims block = col2im_geometry(op, known(1), known(2)).block;
+  const Dims block = col2im_geometry(op, image_shape, context.known(2).to_ints()).block;
   const std::int64_t places = element_count(block);
   Dims image{-1, 1};
-  for (std::int64_t size : known(1)) image.push_back(size);
+  image.insert(image.end(), image_shape.begin(), image_shape.end());
   Dims window{places, 1};
   window.insert(window.end(), block.begin(), block.end());
   const Term flow = flow_of(context).with("Reshape", context.ints(image));

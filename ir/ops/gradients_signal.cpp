@@ -9,10 +9,7 @@ namespace podium::ir {
 namespace {
 
 std::int64_t known_int(GradientContext& context, std::size_t i, std::int64_t otherwise) {
-  if (!context.has_input(i)) return otherwise;
-  const std::optional<Tensor>& known = context.builder.graph()[context.input(i)].constant;
-  if (!known) throw Error("the gradient needs input {} to be known before the run", i);
-  return known->to_ints().at(0);
+  return context.has_input(i) ? context.known(i).to_ints().at(0) : otherwise;
 }
 
 // The first `length` entries of an axis; zeros where there are fewer.
@@ -92,7 +89,21 @@ std::vector<ValueId> cofactor_outputs(GradientContext& context) {
   return {term(context, sign) * parts.call("Det")};
 }
 
+// The scale is the range of x and 0 in 255 steps; y and its zero point are no smooth numbers.
+std::vector<ValueId> dynamic_quantize_outputs(GradientContext& context) {
+  const Term x = term(context, context.input(0));
+  const std::vector<Attribute> flat{{"keepdims", std::int64_t{0}}};
+  const Term high = x.call("ReduceMax", flat).with("Max", x.like(0));
+  const Term low = x.call("ReduceMin", flat).with("Min", x.like(0));
+  constexpr double kSteps = 255;
+  return {kNoValue, (high - low) * (1 / kSteps), kNoValue};
+}
+
 }  // namespace
+
+void dynamic_quantize_gradient(GradientContext& context) {
+  differentiate_expansion(context, dynamic_quantize_outputs);
+}
 
 // A transform is its own transpose; that of the complex conjugate is the other direction.
 void dft_gradient(GradientContext& context) {

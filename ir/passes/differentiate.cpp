@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/gradient.h"
+#include "ir/ops/gradients_late.h"
 
 namespace podium::ir {
 namespace {
@@ -102,8 +103,13 @@ class Differentiation {
     GradientContext context(builder_, op, std::move(flowing), std::move(wanted));
     const OpId id{static_cast<std::int32_t>(op_index)};
     context.id = id;
+    const std::size_t ops = graph_.ops.size();
     try {
       op.spec->gradient(context);
+    } catch (const NeedsRun& error) {
+      if (!can_be_late(context)) throw error.at(graph_.describe(op));
+      graph_.ops.resize(ops);
+      append_late_gradient(context);
     } catch (const Error& error) {
       throw error.at(graph_.describe(op));
     }

@@ -306,6 +306,45 @@ TEST(Gradients, OfGradientsOfResampledImages) {
   expect("y = GridSample <mode = \"cubic\"> (x, p)", "p", {numbers({1, 2, 2, 2}, 1), numbers({1, 2, 3, 4})});
 }
 
+// The gradient by `first` of the sum of all exp(y), by each of both.
+TEST(Gradients, OfGradientsOfSampledGrids) {
+  ir::Tensor points = numbers({1, 2, 2, 2}, 1);
+  ir::Tensor deep = numbers({1, 1, 2, 1, 3}, 1);
+  for (ir::Tensor* tensor : {&points, &deep}) {
+    for (std::int64_t i = 0; i < tensor->size(); ++i)
+      tensor->data<double>()[i] = 2.3 * (tensor->data<double>()[i] - 1.0003);
+  }
+  for (const char* mode : {"linear", "nearest", "cubic"}) {
+    for (const char* padding : {"zeros", "border", "reflection"}) {
+      for (const int align : {0, 1}) {
+        for (const bool is_deep : {false, true}) {
+          const std::string y =
+              fmt::format("y = GridSample <mode = \"{}\", padding_mode = \"{}\", align_corners = {}> (x, p) ",
+                          mode, padding, align);
+          expect_gradients_of_differences(
+              "g (double[] x, double[] p) => (double[] d) { " + y +
+                  "z = Exp (y) d = ai.onnx.preview.training.Gradient <xs = [\"p\"], zs = [\"x\"], y = \"z\"> (p, x) }",
+              {is_deep ? numbers({1, 1, 2, 3, 2}) : numbers({1, 2, 4, 5}), is_deep ? deep : points});
+        }
+      }
+    }
+  }
+}
+
+TEST(Gradients, OfGradientsOfPooledRegions) {
+  const std::string regions = "r = Constant <value = double[2,";
+  for (const std::string& y :
+       {regions + "5] {0, 0, 0, 4, 5, 0, 1, 1, 3, 2}> () y = MaxRoiPool <pooled_shape = [2, 2]> (x, r)",
+        regions + "4] {0, 0, 4, 5, 1, 1, 3, 2}> () b = Constant <value_ints = [0, 0]> ()"
+                  " y = RoiAlign <output_height = 2, output_width = 2, mode = \"max\"> (x, r, b)"}) {
+    expect_gradients_of_differences(
+        "g (double[] x) => (double[] e) { " + y +
+            " z = Exp (y) d = ai.onnx.preview.training.Gradient <xs = [\"x\"], y = \"z\"> (x) f = Exp (d)"
+            " e = ai.onnx.preview.training.Gradient <xs = [\"x\"], y = \"f\"> (x) }",
+        {numbers({1, 2, 5, 4})});
+  }
+}
+
 TEST(Gradients, OfGradientsOfPools) {
   for (const char* op :
        {"AveragePool <kernel_shape = [3, 2], strides = [2, 2], ceil_mode = 1, pads = [1, 0, 0, 0]>",

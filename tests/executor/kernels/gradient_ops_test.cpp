@@ -199,7 +199,14 @@ TEST(RegionGradients, AreRightInEveryType) {
   const Tensor corners = Tensor::of<float>({3, 4}, {0, 0, 7, 9, 2, 1, 12, 6, 1, 1, 3, 3});
   const Attributes size{{"output_height", std::int64_t{4}}, {"output_width", std::int64_t{2}}};
   expect_right_in_every_type({"RoiAlignGradient", {x, corners, Tensor::ints({1, 0, 1}), flow}, size});
+  Attributes largest = size;
+  largest.push_back({"mode", std::string("max")});
+  const Tensor of = random_floats({2, 3, 12, 13}, 3);
+  expect_close_to_doubles({"RoiAlignChoice", {x, corners, Tensor::ints({1, 0, 1}), of}, largest},
+                          DataType::Float, 1e-6);
   const Tensor rois = Tensor::of<float>({3, 5}, {1, 0, 0, 7, 9, 0, 2, 1, 12, 6, 1, 1, 1, 3, 3});
+  expect_close_to_doubles({"MaxRoiPoolChoice", {x, rois, of}, {{"pooled_shape", ir::IntList{4, 2}}}},
+                          DataType::Float, 1e-6);
   expect_close_to_doubles({"MaxRoiPoolGradient", {x, rois, flow}, {{"pooled_shape", ir::IntList{4, 2}}}},
                           DataType::Float, 1e-6);
 }

@@ -1,0 +1,26 @@
+// The gradient of an op in a graph where a builder needs shapes or numbers that only the run knows:
+// LateGradient (domain "podium") stands for it until then.
+#pragma once
+
+#include <vector>
+
+#include "ir/gradient.h"
+#include "ir/infer.h"
+
+namespace podium::ir {
+
+/// Whether LateGradient can stand for the gradient of the context's op: of tensors, without bodies.
+bool can_be_late(const GradientContext& context);
+/// Appends it and sets the gradients of the wanted inputs.
+void append_late_gradient(GradientContext& context);
+
+/// The outputs of the LateGradient that is the context's op, from its inputs, by the builder of the op it
+/// stands for. NeedsRun when not enough is known.
+std::vector<ValueId> late_gradient_outputs(GradientContext& context);
+
+/// Of the LateGradient that is `op`: whether the builder may need the numbers of input i.
+bool is_late_number(const TypedOp& op, std::size_t i);
+
+OpSpec late_gradient_row();
+
+}  // namespace podium::ir

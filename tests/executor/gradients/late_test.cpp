@@ -1,0 +1,124 @@
+// Gradients of ops whose shapes or numbers only the run knows, against central differences.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "executor/session/session.h"
+#include "ir/builder.h"
+#include "ir/passes/differentiate.h"
+#include "tests/support/gradients.h"
+#include "tests/support/run_text.h"
+
+namespace podium {
+namespace {
+
+using testing::expect_gradients_of_differences;
+using testing::numbers;
+using testing::tensor;
+using testing::Tensors;
+
+void expect_with(const std::string& more, const std::string& body, const Tensors& inputs) {
+  expect_gradients_of_differences("g (double[] x" + more + ") => (double[] y) { y = " + body + " }", inputs);
+}
+
+TEST(LateGradients, OfProductsAlongAxesThatAreFed) {
+  for (const char* attributes : {"keepdims = 1", "keepdims = 0", "noop_with_empty_axes = 1"}) {
+    const std::string op = std::string("ReduceProd <") + attributes + "> (x, a)";
+    for (const std::vector<std::int64_t>& axes : std::vector<std::vector<std::int64_t>>{{1}, {-1, 0}, {}}) {
+      expect_with(", int64[] a", op, {numbers({2, 3, 2}), ir::Tensor::ints(axes)});
+    }
+  }
+  for (const std::int64_t axis : {0, 1, -1}) {
+    for (const char* attributes : {"reverse = 0", "reverse = 1, exclusive = 1"}) {
+      expect_with(", int64 a", std::string("CumProd <") + attributes + "> (x, a)",
+                  {numbers({2, 3, 2}), ir::Tensor::scalar(axis)});
+    }
+  }
+}
+
+TEST(LateGradients, OfTransformsWhoseLengthsAreFed) {
+  for (const std::int64_t length : {2, 3, 5}) {
+    expect_with(", int64 n, int64 a", "DFT <inverse = 1> (x, n, a)",
+                {numbers({2, 3, 2, 2}), ir::Tensor::scalar(length), ir::Tensor::scalar<std::int64_t>(1)});
+    expect_with(", int64 n", "DFT <onesided = 1> (x, n)", {numbers({2, 4, 1}), ir::Tensor::scalar(length)});
+    expect_with(", int64 s, int64 n", "STFT (x, s, , n)",
+                {numbers({2, 9, 1}), ir::Tensor::scalar<std::int64_t>(2), ir::Tensor::scalar(length)});
+  }
+}
+
+TEST(LateGradients, OfColumnsPutTogetherToAnImageWhoseShapeIsFed) {
+  expect_with(", int64[2] i, int64[2] b", "Col2Im <strides = [2, 1]> (x, i, b)",
+              {numbers({2, 8, 6}), ir::Tensor::ints({5, 4}), ir::Tensor::ints({2, 2})});
+}
+
+// Each double input comes through a Reshape to a shape that is fed: nothing of its shape is known.
+void expect_with_unknown_shapes(const std::string& body, const std::vector<ir::Dims>& shapes) {
+  std::string formal;
+  std::string reshapes;
+  Tensors inputs;
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    const char name = static_cast<char>('x' + i);
+    formal += fmt::format("{}double[] f{}, int64[{}] s{}", i == 0 ? "" : ", ", name, shapes[i].size(), name);
+    reshapes += fmt::format("{0} = Reshape (f{0}, s{0}) ", name);
+    inputs.emplace_back(numbers(shapes[i], static_cast<double>(i)));
+    inputs.emplace_back(ir::Tensor::ints(shapes[i]));
+  }
+  expect_gradients_of_differences("g (" + formal + ") => (double[] w) { " + reshapes + body + " }", inputs);
+}
+
+TEST(LateGradients, OfOpsWhoseShapesAreNotKnown) {
+  expect_with_unknown_shapes("w = Conv <pads = [1, 0, 0, 1], strides = [2, 1]> (x, y, z)",
+                             {{2, 2, 4, 3}, {3, 2, 2, 2}, {3}});
+  expect_with_unknown_shapes("w = MaxPool <kernel_shape = [2, 2]> (x)", {{1, 2, 4, 3}});
+  expect_with_unknown_shapes(
+      "a = Concat <axis = 1> (x, y, x) b = Exp (a) i = Constant <value_ints = [2, 0, 2]> ()"
+      " w = Gather <axis = 1> (b, i)",
+      {{2, 3}, {2, 2}});
+  expect_with_unknown_shapes("t = Constant <value_ints = [2, 0, 1]> () w = SoftmaxCrossEntropyLoss (x, t)",
+                             {{3, 4}});
+  expect_with_unknown_shapes("a, h = GRU <hidden_size = 2> (x, y, z) b = ReduceSum (h) w = Mul (a, b)",
+                             {{3, 2, 3}, {1, 6, 3}, {1, 6, 2}});
+  expect_with_unknown_shapes("w = Attention <is_causal = 1> (x, y, z)",
+                             {{1, 2, 3, 2}, {1, 2, 3, 2}, {1, 2, 3, 2}});
+  expect_with_unknown_shapes("w = Einsum <equation = \"ij,kj->ik\"> (x, y)", {{2, 3}, {4, 3}});
+}
+
+TEST(LateGradients, OfWhatDataChooses) {
+  expect_gradients_of_differences(
+      "g (double[A,B] x, bool[A] c) => (double[] y) { v = Sin (x) w = Compress <axis = 0> (v, c)"
+      " y = Concat <axis = 0> (w, v) }",
+      {numbers({4, 2}), tensor<bool>({4}, {true, false, false, true})});
+}
+
+TEST(LateGradients, OfGradients) {
+  expect_gradients_of_differences(
+      "g (double[] x, int64[] a) => (double[] d) { y = ReduceProd (x, a) z = Exp (y)"
+      " d = ai.onnx.preview.training.Gradient <xs = [\"x\"], zs = [\"a\"], y = \"z\"> (x, a) }",
+      {numbers({2, 3}), ir::Tensor::ints({1})});
+  expect_gradients_of_differences(
+      "g (double[] f, int64[2] s, double[] w) => (double[] d) { x = Reshape (f, s) k = Concat <axis = 0> (x, w)"
+      " y = MatMul (k, w) z = Exp (y)"
+      " d = ai.onnx.preview.training.Gradient <xs = [\"w\"], zs = [\"f\", \"s\"], y = \"z\"> (w, f, s) }",
+      {numbers({1, 2}), ir::Tensor::ints({1, 2}), numbers({2, 2}, 1)});
+}
+
+// By one session, which prepares itself for other axes.
+TEST(LateGradients, FollowWhatEachRunFeeds) {
+  ir::Graph graph;
+  ir::Builder builder(graph);
+  const ir::ValueId x = builder.input("x", ir::Type::tensor(ir::DataType::Double, {2, 2}));
+  const ir::ValueId axes = builder.input("axes", ir::Type::tensor(ir::DataType::Int64, {1}));
+  graph.outputs = ir::differentiate(graph, builder.op("ReduceProd", {x, axes}), std::vector{x});
+  InferenceSession session({.graph = graph, .info = {}, .source = nullptr});
+  const auto run = [&](std::int64_t axis) {
+    const Tensors inputs{tensor<double>({2, 2}, {2, 3, 5, 7}), ir::Tensor::ints({axis})};
+    return testing::values<double>(session.run(inputs)[0]);
+  };
+  using ::testing::ElementsAre;
+  EXPECT_THAT(run(0), ElementsAre(5, 7, 2, 3));
+  EXPECT_THAT(run(1), ElementsAre(3, 2, 7, 5));
+  EXPECT_THAT(run(1), ElementsAre(3, 2, 7, 5));
+  EXPECT_THAT(run(0), ElementsAre(5, 7, 2, 3));
+}
+
+}  // namespace
+}  // namespace podium
