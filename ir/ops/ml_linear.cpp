@@ -10,7 +10,6 @@ namespace podium::ir {
 namespace {
 
 constexpr TypeSet kFloat{DataType::Float};
-constexpr std::string_view kSupportVectors = "models of support vectors are not trained through";
 
 Work work_of_product(const TypedOp& op) {
   const auto coefficients =
@@ -62,8 +61,7 @@ void infer_svm_regressor(InferContext& context) {
   context.set_output(0, DataType::Float, {ml_rows(context), 1});
 }
 
-OpSpec classifier(std::string_view name, InferFunction infer, GradientFunction gradient,
-                  std::string_view no_gradient = {}) {
+OpSpec classifier(std::string_view name, InferFunction infer, GradientFunction gradient) {
   return {.name = name,
           .domain = kMlDomain,
           .since = 1,
@@ -76,12 +74,10 @@ OpSpec classifier(std::string_view name, InferFunction infer, GradientFunction g
                          with_default("post_transform", std::string("NONE"))},
           .infer = infer,
           .work = work_of_product,
-          .gradient = gradient,
-          .no_gradient = no_gradient};
+          .gradient = gradient};
 }
 
-OpSpec regressor(std::string_view name, InferFunction infer, GradientFunction gradient,
-                 std::string_view no_gradient = {}) {
+OpSpec regressor(std::string_view name, InferFunction infer, GradientFunction gradient) {
   return {.name = name,
           .domain = kMlDomain,
           .since = 1,
@@ -92,8 +88,7 @@ OpSpec regressor(std::string_view name, InferFunction infer, GradientFunction gr
                          with_default("post_transform", std::string("NONE"))},
           .infer = infer,
           .work = work_of_product,
-          .gradient = gradient,
-          .no_gradient = no_gradient};
+          .gradient = gradient};
 }
 
 OpSpec with(OpSpec spec, std::initializer_list<AttributeSpec> attributes) {
@@ -116,10 +111,10 @@ std::span<const OpSpec> ml_linear_ops() {
            {may_have("intercepts", AttributeKind::Floats), with_default("multi_class", 0)}),
       with(regressor("LinearRegressor", infer_linear_regressor, linear_regressor_gradient),
            {may_have("intercepts", AttributeKind::Floats), with_default("targets", 1)}),
-      with(with_kernel(classifier("SVMClassifier", infer_svm_classifier, refuse_gradient, kSupportVectors)),
+      with(with_kernel(classifier("SVMClassifier", infer_svm_classifier, svm_classifier_gradient)),
            {may_have("prob_a", AttributeKind::Floats), may_have("prob_b", AttributeKind::Floats),
             may_have("vectors_per_class", AttributeKind::Ints)}),
-      with(with_kernel(regressor("SVMRegressor", infer_svm_regressor, refuse_gradient, kSupportVectors)),
+      with(with_kernel(regressor("SVMRegressor", infer_svm_regressor, svm_regressor_gradient)),
            {with_default("n_supports", 0), with_default("one_class", 0)}),
   };
   return kRows;

@@ -129,7 +129,7 @@ std::span<const OpSpec> quantize_ops() {
        .types = {{'A', TypeSet{DataType::Float}}, {'Q', TypeSet{DataType::Uint8}}},
        .infer = infer_dynamic,
        .work = work_per_element<5>,
-       .no_gradient = "its derivative is 0 wherever it has one"},
+       .gradient = dynamic_quantize_gradient},
   };
   return kRows;
 }

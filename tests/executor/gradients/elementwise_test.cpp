@@ -370,26 +370,45 @@ TEST(Gradients, OfJoinedAndPartedTensors) {
       {numbers({5})});
 }
 
+TEST(Gradients, OfASplitWithAPartThatNobodyTakes) {
+  for (const char* from : {"Split (x, s)", "Split <num_outputs = 3> (x)"}) {
+    expect_gradients_of_differences(
+        std::string(
+            "g (double[A,B] x) => (double[] y) { s = Constant <value_ints = [3, 1, 3]> () a, , c = ") +
+            from + " k = ReduceSum (c) y = Mul (a, k) }",
+        {numbers({7, 2})});
+  }
+}
+
+TEST(Gradients, OfNoNumbers) {
+  expect_gradients_of_differences("g (double[A,B] x) => (double[] y) { y = ReduceProd (x) }",
+                                  {numbers({2, 0})});
+  expect_gradients_of_differences(
+      "g (double[A,B] x, double[B] z) => (double[] y) { k = Constant <value_ints = [0]> () m = Mul (x, z)"
+      " a = ReduceSum <keepdims = 0> (m, k) p = ReduceProd <keepdims = 0> (m, k) b = Add (a, z) y = Mul (p, b) }",
+      {numbers({0, 3}), numbers({3}, 1)});
+}
+
 TEST(Gradients, AreZeroForWhatIsNotRead) {
   const Tensors found = gradients("g (double[N] x, double[M] z) => (double[N] y) { y = Exp (x) }",
                                   {numbers({2}), numbers({3})});
   EXPECT_EQ(testing::values<double>(found[1]), (std::vector<double>{0, 0, 0}));
 }
 
+// An op that no derivative goes through, on doubles: what 's' is made from.
+const std::string kUnknown =
+    "q = SequenceConstruct (x) m = SequenceMap <body = e (double[] j) => (double[] o) { n = RandomUniformLike (j)"
+    " o = Mul (n, j) }> (q) at = Constant <value_int = 0> () s = SequenceAt (m, at) ";
+
 TEST(Gradients, NameTheNodeThatHasNone) {
   try {
-    gradients(
-        "g (double[A,B] x) => (double[A,C] y) { s = ai.onnx.ml.SVMRegressor <coefficients = [1.0, 2.0]> (x) y = Cast <to = 11> (s) }",
-        {numbers({2, 2})});
+    gradients("g (double[A,B] x) => (double[A,C] y) { " + kUnknown + "y = Cast <to = 11> (s) }",
+              {numbers({2, 2})});
     FAIL();
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(),
-                ::testing::HasSubstr("node 's' (SVMRegressor): no gradient: models of support vectors"));
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("node 'm' (SequenceMap): no gradient through what"));
   }
 }
-
-// An op of which no derivative is known, on doubles: 's'.
-const std::string kUnknown = "s = ai.onnx.ml.SVMRegressor <coefficients = [1.0, 2.0]> (x) ";
 
 void expect_named(const std::string& text, const Tensors& inputs, const std::string& where) {
   try {
@@ -401,22 +420,22 @@ void expect_named(const std::string& text, const Tensors& inputs, const std::str
 }
 
 TEST(Gradients, NameTheNodeThatHasNoneInsideBodies) {
-  const std::string why = "node 's' (SVMRegressor): no gradient: ";
+  const std::string why = "node 'm' (SequenceMap): no gradient through what";
   const std::string cast = kUnknown + "v = Cast <to = 11> (s) ";
   expect_named(
       "g (double[A,B] x, bool c) => (double[A,C] y) { y = If (c) <then_branch = t () => (double[A,C] v) {" +
           cast + "}, else_branch = e () => (double[A,C] w) { w = Identity (x) }> }",
-      {numbers({2, 1}), ir::Tensor::scalar(true)}, "node 'y' (If): " + why);
+      {numbers({2, 2}), ir::Tensor::scalar(true)}, "node 'y' (If): " + why);
   expect_named(
       "g (double[A,B] x) => (double[A,B] y) { m = Constant <value_int = 2> () y = Loop (m, , x) <body = b (int64 i, bool c,"
       " double[A,B] x) => (bool d, double[A,B] v) { d = Identity (c) " +
           cast + "}> }",
-      {numbers({2, 1})}, "node 'y' (Loop): " + why);
+      {numbers({2, 2})}, "node 'y' (Loop): " + why);
   expect_named(
       "g (double[A,B] x) => (double[A,B] y) { h = Identity (x) f, y = Scan <num_scan_inputs = 1, body = b (double[A,B] u,"
       " double[B] k) => (double[A,B] w, double[A,B] v) { w = Identity (u) x = Mul (u, k) " +
           cast + "}> (h, x) }",
-      {numbers({2, 1})}, "node 'f' (Scan): " + why);
+      {numbers({2, 2})}, "node 'f' (Scan): " + why);
 }
 
 // In the reverse order of the ops that read x.

@@ -122,5 +122,20 @@ TEST(GradientsOfDequantizeLinear, OfItsScale) {
   }
 }
 
+// The scale is the range of x and 0 in 255 steps.
+TEST(GradientsOfDynamicQuantizeLinear, OfTheScaleThatItFinds) {
+  const std::string text =
+      "g (float[A] x) => (float[A] d) { q, s, z = DynamicQuantizeLinear (x)"
+      " d = ai.onnx.preview.training.Gradient <xs = [\"x\"], y = \"s\"> (x) }";
+  testing::note_compared("g (float[A] x) => (float s) { q, s, z = DynamicQuantizeLinear (x) }",
+                         {tensor<float>({3}, {1, 2, 3})});
+  const auto gradient = [&](const std::vector<float>& x) {
+    return testing::values<float>(testing::run_text(text, {tensor<float>({3}, x)})[0]);
+  };
+  constexpr float kStep = 1.0F / 255;
+  EXPECT_EQ(gradient({1, -2, 3}), (std::vector<float>{0, -kStep, kStep}));
+  EXPECT_EQ(gradient({1, 2, 0.5F}), (std::vector<float>{0, kStep, 0}));
+}
+
 }  // namespace
 }  // namespace podium
