@@ -115,6 +115,7 @@ std::vector<Item> items_between(const ir::Graph& graph, const Costs& costs,
     items[item].seconds += costs.seconds[i];
     items[item].weight_bytes += costs.weight_bytes[i];
     items[item].activation_bytes = std::max(items[item].activation_bytes, costs.activation_bytes[i]);
+    if (!costs.stash_bytes.empty()) items[item].stash_bytes += costs.stash_bytes[i];
   }
   return items;
 }
@@ -135,7 +136,8 @@ std::vector<int> balance(const ir::Graph& graph, const Costs& costs, const Autom
   const auto parts = static_cast<std::size_t>(options.parts);
   cuts = cuts_that_keep_together(std::move(cuts), shared, parts - 1);
   const std::vector<Item> items = items_between(graph, costs, cuts);
-  return parts_of_ops(graph.ops.size(), cuts, cut(items, parts, options.memory_bytes));
+  return parts_of_ops(graph.ops.size(), cuts,
+                      cut(items, parts, {options.memory_bytes, options.micro_batches}));
 }
 
 void check_ratios(const std::vector<double>& ratios, int processors) {

@@ -14,6 +14,8 @@ struct Costs {
   std::vector<double> seconds;
   std::vector<std::int64_t> weight_bytes;      ///< of a weight that several ops read, at the first
   std::vector<std::int64_t> activation_bytes;  ///< that live while it runs
+  /// Of a micro-batch, that wait for its way back: empty without one.
+  std::vector<std::int64_t> stash_bytes = {};
 };
 
 /// Bytes of the weights each op reads first and of the values that live while it runs; `seconds` stays empty.
@@ -22,6 +24,9 @@ Costs count_bytes(const ir::Graph& graph);
 struct AutomaticOptions {
   int parts = 1;                  ///< processors or phases
   std::int64_t memory_bytes = 0;  ///< of one processor; 0: no limit
+  /// The most that are on their way through a pipeline: stage i of n holds the stashes of
+  /// 2 * (n - 1 - i) + 1 of them.
+  std::int64_t micro_batches = 1;
   /// A weight of at most so many bytes may be on several processors of a pipeline. After merge_equal, which
   /// makes equal small constants one, what many layers read is not therefore shared by the model.
   std::int64_t small_weight_bytes = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <limits>
+#include <utility>
 
 #include "ir/error.h"
 
@@ -17,45 +18,73 @@ struct Limit {
   std::int64_t bytes = kMost;
 };
 
+// The row of items, how many parts it is cut into, and what these hold.
+class Row {
+ public:
+  Row(const std::vector<Item>& of, std::size_t into, std::int64_t micro_batches)
+      : items(of), parts(into), micro_batches_(micro_batches) {
+    for (const Item& item : items) seconds_.push_back(seconds_.back() + item.seconds);
+  }
+
+  const std::vector<Item>& items;
+  const std::size_t parts;
+
+  /// Micro-batches whose stashes a part holds.
+  std::int64_t depth(std::size_t part) const {
+    return std::min(static_cast<std::int64_t>(2 * (parts - 1 - part) + 1), micro_batches_);
+  }
+  /// What an item adds to the bytes of a part.
+  static std::int64_t held(const Item& item, std::int64_t depth) {
+    return item.weight_bytes + depth * item.stash_bytes;
+  }
+  /// Whether [begin, end) stays in the limit, with the bytes that its items hold and the largest activation.
+  bool fits(std::size_t begin, std::size_t end, std::int64_t bytes, const Limit& limit) const {
+    // Sums of other parts of the row differ by rounding only.
+    constexpr double kRounding = 1 + 1e-9;
+    return seconds_[end] - seconds_[begin] <= limit.seconds * kRounding && bytes <= limit.bytes;
+  }
+
+ private:
+  std::int64_t micro_batches_;
+  std::vector<double> seconds_{0};  // of all items before a place
+};
+
 // What parts [begin, end) of the row need, grown at the end and shrunk at the beginning.
 class Window {
  public:
-  explicit Window(const std::vector<Item>& items) : items_(items) {}
+  Window(const Row& row, std::int64_t depth) : row_(row), depth_(depth) {}
 
   void push() {
-    while (!peaks_.empty() && items_[peaks_.back()].activation_bytes <= items_[end_].activation_bytes)
+    while (!peaks_.empty() && row_.items[peaks_.back()].activation_bytes <= row_.items[end_].activation_bytes)
       peaks_.pop_back();
     peaks_.push_back(end_);
-    seconds_.push_back(seconds_.back() + items_[end_].seconds);
-    weights_ += items_[end_++].weight_bytes;
+    held_ += Row::held(row_.items[end_++], depth_);
   }
   void pop() {
     if (peaks_.front() == begin_) peaks_.pop_front();
-    weights_ -= items_[begin_++].weight_bytes;
+    held_ -= Row::held(row_.items[begin_++], depth_);
   }
   std::size_t begin() const { return begin_; }
   bool fits(const Limit& limit) const {
     if (begin_ == end_) return true;
-    // Sums of other parts of the row differ by rounding only.
-    constexpr double kRounding = 1 + 1e-9;
-    return seconds_[end_] - seconds_[begin_] <= limit.seconds * kRounding &&
-           weights_ + items_[peaks_.front()].activation_bytes <= limit.bytes;
+    return row_.fits(begin_, end_, held_ + row_.items[peaks_.front()].activation_bytes, limit);
   }
 
  private:
-  const std::vector<Item>& items_;
-  std::deque<std::size_t> peaks_;   // places of activations that are larger than all after them
-  std::vector<double> seconds_{0};  // of all items before a place
-  std::int64_t weights_ = 0;
+  const Row& row_;
+  std::int64_t depth_;
+  std::deque<std::size_t> peaks_;  // places of activations that are larger than all after them
+  std::int64_t held_ = 0;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
 };
 
-// For each place where a part can end, the first place where it can begin; kNone: it fits nowhere.
-std::vector<std::size_t> first_begins(const std::vector<Item>& items, const Limit& limit) {
-  std::vector<std::size_t> begins(items.size() + 1, kNone);
-  Window window(items);
-  for (std::size_t end = 1; end <= items.size(); ++end) {
+// For each place where a part of some depth can end, the first place where it can begin; kNone: it fits
+// nowhere.
+std::vector<std::size_t> first_begins(const Row& row, const Limit& limit, std::int64_t depth) {
+  std::vector<std::size_t> begins(row.items.size() + 1, kNone);
+  Window window(row, depth);
+  for (std::size_t end = 1; end <= row.items.size(); ++end) {
     window.push();
     while (!window.fits(limit)) window.pop();
     if (window.begin() < end) begins[end] = window.begin();
@@ -63,24 +92,33 @@ std::vector<std::size_t> first_begins(const std::vector<Item>& items, const Limi
   return begins;
 }
 
-// Whether at most so many parts stay in the limit: each taken as long as it can be.
-bool can_cut(const std::vector<Item>& items, std::size_t parts, const Limit& limit) {
-  const std::vector<std::size_t> begins = first_begins(items, limit);
-  std::size_t end = items.size();
-  for (std::size_t used = 0; end > 0; ++used) {
-    if (used == parts || begins[end] == kNone) return false;
-    end = begins[end];
+// Whether there is a cut in the limit: each part, from the last, taken as long as it can be.
+bool can_cut(const Row& row, const Limit& limit) {
+  std::size_t end = row.items.size();
+  for (std::size_t part = row.parts; part-- > 0;) {
+    std::size_t begin = end;
+    std::int64_t held = 0;
+    std::int64_t peak = 0;
+    while (begin > part) {  // an item for each part before it
+      const Item& item = row.items[begin - 1];
+      held += Row::held(item, row.depth(part));
+      peak = std::max(peak, item.activation_bytes);
+      if (!row.fits(begin - 1, end, held + peak, limit)) break;
+      --begin;
+    }
+    if (begin == end) return false;
+    end = begin;
   }
-  return true;
+  return end == 0;
 }
 
-std::int64_t least_bytes(const std::vector<Item>& items, std::size_t parts) {
+std::int64_t least_bytes(const Row& row) {
   std::int64_t low = 0;
   std::int64_t high = 0;
-  for (const Item& item : items) high += item.weight_bytes + item.activation_bytes;
+  for (const Item& item : row.items) high += Row::held(item, row.depth(0)) + item.activation_bytes;
   while (low < high) {
     const std::int64_t middle = low + (high - low) / 2;
-    if (can_cut(items, parts, {.bytes = middle})) {
+    if (can_cut(row, {.bytes = middle})) {
       high = middle;
     } else {
       low = middle + 1;
@@ -89,32 +127,34 @@ std::int64_t least_bytes(const std::vector<Item>& items, std::size_t parts) {
   return high;
 }
 
-double least_seconds(const std::vector<Item>& items, std::size_t parts, std::int64_t bytes) {
+double least_seconds(const Row& row, std::int64_t bytes) {
   double low = 0;
   double high = 0;
-  for (const Item& item : items) {
+  for (const Item& item : row.items) {
     low = std::max(low, item.seconds);
     high += item.seconds;
   }
-  if (can_cut(items, parts, {low, bytes})) return low;
+  if (can_cut(row, {low, bytes})) return low;
   constexpr int kHalvings = 60;
   for (int i = 0; i < kHalvings; ++i) {
     const double middle = (low + high) / 2;
-    (can_cut(items, parts, {middle, bytes}) ? high : low) = middle;
+    (can_cut(row, {middle, bytes}) ? high : low) = middle;
   }
   return high;
 }
 
 // Of cuts in the limit, one with the fewest crossing bytes.
-std::vector<std::size_t> cut_within(const std::vector<Item>& items, std::size_t parts, const Limit& limit) {
-  const std::vector<std::size_t> begins = first_begins(items, limit);
-  const std::size_t places = items.size() + 1;
+std::vector<std::size_t> cut_within(const Row& row, const Limit& limit) {
+  const std::size_t places = row.items.size() + 1;
+  std::vector<std::size_t> begins;
+  std::int64_t depth = 0;                         // that they are for
   std::vector<std::int64_t> sent(places, kMost);  // least bytes with the parts so far, ending at a place
   sent[0] = 0;
-  std::vector<std::vector<std::uint32_t>> begin_of(parts, std::vector<std::uint32_t>(places, 0));
-  for (std::size_t part = 0; part < parts; ++part) {
+  std::vector<std::vector<std::uint32_t>> begin_of(row.parts, std::vector<std::uint32_t>(places, 0));
+  for (std::size_t part = 0; part < row.parts; ++part) {
+    if (std::exchange(depth, row.depth(part)) != row.depth(part)) begins = first_begins(row, limit, depth);
     const auto cost = [&](std::size_t begin) {
-      return sent[begin] + (begin == 0 ? 0 : items[begin].crossing_bytes);
+      return sent[begin] + (begin == 0 ? 0 : row.items[begin].crossing_bytes);
     };
     std::vector<std::int64_t> next(places, kMost);
     std::deque<std::size_t> best;  // begins whose cost is below that of all after them
@@ -130,20 +170,21 @@ std::vector<std::size_t> cut_within(const std::vector<Item>& items, std::size_t 
     }
     sent = std::move(next);
   }
-  IR_CHECK(sent.back() != kMost, "{} items, {} parts", items.size(), parts);
-  std::vector<std::size_t> firsts(parts);
-  std::size_t end = items.size();
-  for (std::size_t part = parts; part-- > 0;) end = firsts[part] = begin_of[part][end];
+  IR_CHECK(sent.back() != kMost, "{} items, {} parts", row.items.size(), row.parts);
+  std::vector<std::size_t> firsts(row.parts);
+  std::size_t end = row.items.size();
+  for (std::size_t part = row.parts; part-- > 0;) end = firsts[part] = begin_of[part][end];
   return firsts;
 }
 
 }  // namespace
 
-std::vector<std::size_t> cut(const std::vector<Item>& items, std::size_t parts, std::int64_t memory_bytes) {
+std::vector<std::size_t> cut(const std::vector<Item>& items, std::size_t parts, const Room& room) {
   IR_CHECK(parts > 0 && parts <= items.size(), "{} items, {} parts", items.size(), parts);
-  std::int64_t bytes = memory_bytes > 0 ? memory_bytes : kMost;
-  if (!can_cut(items, parts, {.bytes = bytes})) bytes = least_bytes(items, parts);
-  return cut_within(items, parts, {least_seconds(items, parts, bytes), bytes});
+  const Row row(items, parts, room.micro_batches);
+  std::int64_t bytes = room.bytes > 0 ? room.bytes : kMost;
+  if (!can_cut(row, {.bytes = bytes})) bytes = least_bytes(row);
+  return cut_within(row, {least_seconds(row, bytes), bytes});
 }
 
 }  // namespace podium::annotate

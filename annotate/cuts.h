@@ -12,13 +12,21 @@ struct Item {
   std::int64_t weight_bytes = 0;      ///< there during the whole run: they add up in a part
   std::int64_t activation_bytes = 0;  ///< while the item runs: the largest of a part counts
   std::int64_t crossing_bytes = 0;    ///< sent when a part begins with this item
+  std::int64_t stash_bytes = 0;       ///< of each micro-batch on its way: they add up in a part
+};
+
+/// What no part may have more of.
+struct Room {
+  std::int64_t bytes = 0;  ///< 0: no limit
+  /// The most that are on their way: part i of n holds the stashes of 2 * (n - 1 - i) + 1, but of no more
+  /// than these.
+  std::int64_t micro_batches = 1;
 };
 
 /// The first item of each of exactly `parts` parts, none of them empty; needs at least as many items.
-/// Of all such cuts in which no part has more than `memory_bytes`, one with the smallest largest part in
-/// seconds, and of those one with the fewest crossing bytes. When none has so little memory, the same among
-/// those whose largest part has the fewest bytes. `memory_bytes` 0: no limit. Time O(items x parts).
-std::vector<std::size_t> cut(const std::vector<Item>& items, std::size_t parts,
-                             std::int64_t memory_bytes = 0);
+/// Of all such cuts in which no part needs more than its room, one with the smallest largest part in seconds,
+/// and of those one with the fewest crossing bytes. When none needs so little, the same among those whose
+/// largest part has the fewest bytes. Time O(items x parts).
+std::vector<std::size_t> cut(const std::vector<Item>& items, std::size_t parts, const Room& room = {});
 
 }  // namespace podium::annotate

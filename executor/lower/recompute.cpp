@@ -198,6 +198,30 @@ std::vector<bool> ops_to_recompute(const ir::Training& training, const ir::Place
   return again;
 }
 
+std::vector<ValueId> kept_for_backward(const ir::Training& training, const ir::Placement& placement,
+                                       const Options& options) {
+  const Graph& graph = training.graph;
+  const std::vector<Pass> passes = passes_of(training);
+  const std::vector<bool> again = ops_to_recompute(training, placement, options);
+  const std::vector<OpId> makers = producers(graph);
+  std::vector<bool> is_read(graph.values.size(), false);
+  std::vector<ValueId> kept;
+  for (std::size_t i = graph.ops.size(); i-- > 0;) {
+    const Op& op = graph.ops[i];
+    const bool runs_again = again[i] && std::any_of(op.outputs.begin(), op.outputs.end(), [&](ValueId id) {
+                              return id.valid() && is_read[at(id)];
+                            });
+    if (passes[i] != Pass::Backward && !runs_again) continue;
+    for (ValueId id : op.inputs) {
+      if (!id.valid() || is_read[at(id)]) continue;
+      is_read[at(id)] = true;
+      const OpId maker = makers[at(id)];
+      if (maker.valid() && passes[at(maker)] == Pass::Forward && !again[at(maker)]) kept.push_back(id);
+    }
+  }
+  return kept;
+}
+
 void recompute(ir::Training& training, ir::Placement& placement, const Options& options) {
   std::vector<bool> again = ops_to_recompute(training, placement, options);
   if (std::find(again.begin(), again.end(), true) == again.end()) return;

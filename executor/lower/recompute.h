@@ -16,6 +16,11 @@ namespace podium::lower {
 std::vector<bool> ops_to_recompute(const ir::Training& training, const ir::Placement& placement,
                                    const Options& options);
 
+/// Values of the forward pass that wait for the backward pass: those it reads, or those that what runs again
+/// for it reads.
+std::vector<ir::ValueId> kept_for_backward(const ir::Training& training, const ir::Placement& placement,
+                                           const Options& options);
+
 /// Copies those ops where ops of the backward pass on their processor read what they make: right before their
 /// first reader in a stage and phase. What comes from another processor is kept.
 void recompute(ir::Training& training, ir::Placement& placement, const Options& options);

@@ -42,6 +42,7 @@ annotate::Request request_of(const Options& options) {
 
 // At the first op that reads a weight, where count_bytes has counted the weight itself.
 void count_training(const ir::Graph& graph, const TrainingMemory& training, annotate::Costs& costs) {
+  costs.stash_bytes = training.stash_bytes;
   std::set<ir::ValueId> counted;
   for (std::size_t i = 0; i < graph.ops.size(); ++i) {
     costs.weight_bytes[i] += training.code_per_op;
@@ -66,18 +67,26 @@ annotate::Costs costs_of(const ir::Graph& graph, const Options& options, const d
   return costs;
 }
 
+// Slices of those that go through a pipeline before it is flushed.
+int micro_batches_of_cycles(const Options& options) {
+  const int micro_batches =
+      options.accumulation_factor > 1 ? options.accumulation_factor : options.batches_per_step;
+  return micro_batches * std::max(1, options.batch_serialization.factor);
+}
+
 void place_by_cost(ir::Graph& graph, const Options& options, const device::Device& device,
                    const TrainingMemory& training) {
   const int processors = (options.ipus > 0 ? options.ipus : device.processors) / options.replicas;
   if (processors <= 1)
     return annotate::write_parts(graph, std::vector<int>(graph.ops.size()), annotate::kVirtualGraph);
   const annotate::Costs costs = costs_of(graph, options, device, training);
-  const annotate::AutomaticOptions automatic{
+  annotate::AutomaticOptions automatic{
       .parts = processors, .memory_bytes = device.memory_bytes(), .small_weight_bytes = kSmallWeightBytes};
   std::vector<int> parts;
   if (!options.virtual_graph_split_ratios.empty()) {
     parts = annotate::split_by_ratio(graph, costs, options.virtual_graph_split_ratios, processors);
   } else if (options.pipelining) {
+    automatic.micro_batches = micro_batches_of_cycles(options);
     parts = annotate::pipeline(graph, costs, automatic);
   } else {
     parts = annotate::shard(graph, costs, automatic);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "executor/device/device.h"
 #include "executor/options.h"
@@ -26,6 +27,8 @@ struct TrainedWeight {
 struct TrainingMemory {
   std::map<std::string, TrainedWeight> weights = {};  ///< by their names
   std::int64_t code_per_op = 0;  ///< bytes of a forward op's code and that of its derivatives
+  /// What each forward op makes that waits for the backward pass: bytes of a slice of a micro-batch.
+  std::vector<std::int64_t> stash_bytes = {};
 };
 
 /// `model` has been through the passes. In mode Auto its ops get the annotations of an automatic placement

@@ -7,8 +7,10 @@
 
 #include "annotate/annotations.h"
 #include "executor/lower/locations.h"
+#include "executor/lower/recompute.h"
 #include "executor/program.h"
 #include "executor/session/training_session.h"
+#include "ir/at.h"
 
 namespace podium {
 namespace {
@@ -69,6 +71,24 @@ bool is_state_name(std::string_view name) {
                                                         "lossScaleUpdateFactor"};
   return std::any_of(kBeginnings.begin(), kBeginnings.end(),
                      [&](std::string_view beginning) { return name.starts_with(beginning); });
+}
+
+// With the loss on a stage of its own: what recomputation spares is beside it or not.
+std::vector<std::int64_t> stashed_by_op(const ir::Training& training, std::size_t forward_ops,
+                                        const Options& options) {
+  const ir::Graph& graph = training.graph;
+  const std::vector<ir::OpId> makers = producers(graph);
+  ir::Placement placement{.ops = std::vector<ir::OpPlacement>(graph.ops.size())};
+  const ir::OpId loss = makers[ir::at(graph.outputs[training.loss])];
+  placement.stages = 2;
+  placement.ops[ir::at(loss)].stage = 1;
+  std::vector<std::int64_t> bytes(forward_ops, 0);
+  for (ir::ValueId id : lower::kept_for_backward(training, placement, options)) {
+    const std::size_t maker = ir::at(makers[ir::at(id)]);
+    if (maker < forward_ops) bytes[maker] += executor::device_bytes(graph[id].type);
+  }
+  for (std::int64_t& one : bytes) one /= std::max(1, options.batch_serialization.factor);
+  return bytes;
 }
 
 }  // namespace
@@ -151,7 +171,8 @@ void note_unused_state(const std::map<std::string, ir::Tensor>& saved, const ir:
 
 TrainingMemory memory_of_training(const ir::Training& training, std::size_t forward_ops,
                                   const Options& options, const device::Device& device) {
-  TrainingMemory memory{.weights = held_for_weights(training, options)};
+  TrainingMemory memory{.weights = held_for_weights(training, options),
+                        .stash_bytes = stashed_by_op(training, forward_ops, options)};
   const auto updates = static_cast<std::size_t>(
       std::count_if(training.graph.ops.begin(), training.graph.ops.end(), ir::is_outer));
   const auto code_of_each = [&](std::size_t ops, std::size_t among) {

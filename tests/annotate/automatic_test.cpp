@@ -57,6 +57,18 @@ TEST(Automatic, StaysInTheMemory) {
               ElementsAre(0, 0, 1, 1));
 }
 
+TEST(Automatic, CountsStashesOfAPipeline) {
+  const ir::Graph graph = layers({"a", "b", "c", "d"});
+  Costs costs = costs_of(graph, {1, 1, 1, 1});
+  costs.stash_bytes = {8, 8, 8, 8};
+  const AutomaticOptions options{.parts = 2,
+                                 .memory_bytes = 104};  // a layer: 16 of weights; 32 of activations
+  EXPECT_THAT(pipeline(graph, costs, options), ElementsAre(0, 0, 1, 1));
+  AutomaticOptions deep = options;
+  deep.micro_batches = 8;
+  EXPECT_THAT(pipeline(graph, costs, deep), ElementsAre(0, 1, 1, 1));
+}
+
 TEST(Automatic, CutsWhereFewBytesCross) {
   const ir::Graph graph = graph_of(R"(g (float[8] x) => (float[8] y) {
     a = Relu (x)

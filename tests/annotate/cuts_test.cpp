@@ -22,34 +22,36 @@ struct Score {
   }
 };
 
-Score score(const std::vector<Item>& items, const Places& firsts, std::int64_t limit) {
+Score score(const std::vector<Item>& items, const Places& firsts, const Room& room) {
   Score worst;
   std::int64_t most_bytes = 0;
   for (std::size_t part = 0; part < firsts.size(); ++part) {
     const std::size_t end = part + 1 < firsts.size() ? firsts[part + 1] : items.size();
+    const auto after = static_cast<std::int64_t>(firsts.size() - 1 - part);
+    const std::int64_t depth = std::min(2 * after + 1, room.micro_batches);
     double seconds = 0;
-    std::int64_t weights = 0;
+    std::int64_t held = 0;
     std::int64_t peak = 0;
     for (std::size_t i = firsts[part]; i < end; ++i) {
       seconds += items[i].seconds;
-      weights += items[i].weight_bytes;
+      held += items[i].weight_bytes + depth * items[i].stash_bytes;
       peak = std::max(peak, items[i].activation_bytes);
     }
     worst.seconds = std::max(worst.seconds, seconds);
-    most_bytes = std::max(most_bytes, weights + peak);
+    most_bytes = std::max(most_bytes, held + peak);
     if (part > 0) worst.crossing += items[firsts[part]].crossing_bytes;
   }
-  if (limit > 0 && most_bytes > limit) worst.bytes = most_bytes;
+  if (room.bytes > 0 && most_bytes > room.bytes) worst.bytes = most_bytes;
   return worst;
 }
 
 // Every way to cut, tried.
-Score best_score(const std::vector<Item>& items, std::size_t parts, std::int64_t limit) {
+Score best_score(const std::vector<Item>& items, std::size_t parts, const Room& room) {
   Score best{.bytes = std::numeric_limits<std::int64_t>::max()};
   Places firsts{0};
   const std::function<void()> extend = [&] {
     if (firsts.size() == parts) {
-      best = std::min(best, score(items, firsts, limit));
+      best = std::min(best, score(items, firsts, room));
       return;
     }
     for (std::size_t next = firsts.back() + 1; next < items.size(); ++next) {
@@ -84,7 +86,7 @@ TEST(Cut, StaysInTheMemoryEvenWhenThatIsSlower) {
                                 {.seconds = 1, .weight_bytes = 1},
                                 {.seconds = 1, .weight_bytes = 1}};
   EXPECT_EQ(cut(items, 2), (Places{0, 2}));
-  EXPECT_EQ(cut(items, 2, 10), (Places{0, 1}));
+  EXPECT_EQ(cut(items, 2, {10}), (Places{0, 1}));
 }
 
 TEST(Cut, FillsTheFullestPartLeastWhenNothingFits) {
@@ -92,7 +94,15 @@ TEST(Cut, FillsTheFullestPartLeastWhenNothingFits) {
                                 {.seconds = 1, .weight_bytes = 8},
                                 {.seconds = 5, .weight_bytes = 7}};
   EXPECT_EQ(cut(items, 2), (Places{0, 2}));
-  EXPECT_EQ(cut(items, 2, 9), (Places{0, 1}));
+  EXPECT_EQ(cut(items, 2, {9}), (Places{0, 1}));
+}
+
+TEST(Cut, FirstPartsHoldTheStashesOfMoreMicroBatches) {
+  const std::vector<Item> items(6, {.seconds = 1, .stash_bytes = 2});
+  EXPECT_EQ(cut(items, 2, {12}), (Places{0, 3}));
+  EXPECT_EQ(cut(items, 2, {12, 100}), (Places{0, 2}));     // 2 x 3 x 2 bytes, and 4 x 2
+  EXPECT_EQ(cut(items, 3, {16, 100}), (Places{0, 1, 3}));  // 5 x 2, 2 x 3 x 2, 3 x 2
+  EXPECT_EQ(cut(items, 3, {16, 2}), (Places{0, 2, 4}));
 }
 
 TEST(Cut, IsAsGoodAsEveryOtherWay) {
@@ -100,15 +110,15 @@ TEST(Cut, IsAsGoodAsEveryOtherWay) {
   const auto draw = [&](int most) { return static_cast<int>(random() % static_cast<unsigned>(most + 1)); };
   for (int round = 0; round < 400; ++round) {
     std::vector<Item> items(static_cast<std::size_t>(1 + draw(8)));
-    for (Item& item : items) item = {static_cast<double>(draw(6)), draw(6), draw(4), draw(9)};
+    for (Item& item : items) item = {static_cast<double>(draw(6)), draw(6), draw(4), draw(9), draw(2)};
     const std::size_t parts = 1 + static_cast<std::size_t>(draw(static_cast<int>(items.size()) - 1));
-    for (const int limit : {0, 10, 16}) {
-      const Score found = score(items, cut(items, parts, limit), limit);
-      const Score best = best_score(items, parts, limit);
+    for (const Room& room : {Room{}, Room{12}, Room{18}, Room{24, 100}, Room{32, 4}}) {
+      const Score found = score(items, cut(items, parts, room), room);
+      const Score best = best_score(items, parts, room);
       EXPECT_FALSE(best < found) << "round " << round << ", " << parts << " parts of " << items.size()
-                                 << ", limit " << limit << ": " << found.bytes << " " << found.seconds << " "
-                                 << found.crossing << " found, " << best.bytes << " " << best.seconds << " "
-                                 << best.crossing << " possible";
+                                 << ", limit " << room.bytes << ": " << found.bytes << " " << found.seconds
+                                 << " " << found.crossing << " found, " << best.bytes << " " << best.seconds
+                                 << " " << best.crossing << " possible";
     }
   }
 }
@@ -116,10 +126,10 @@ TEST(Cut, IsAsGoodAsEveryOtherWay) {
 TEST(Cut, ThousandsOfItemsOverAThousandParts) {
   std::vector<Item> items(5000);
   for (std::size_t i = 0; i < items.size(); ++i) items[i] = {1.0 + static_cast<double>(i % 7), 1, 1, 1};
-  const Places firsts = cut(items, 1024, 64);
+  const Places firsts = cut(items, 1024, {64});
   EXPECT_EQ(firsts.size(), 1024U);
-  EXPECT_EQ(score(items, firsts, 64).bytes, 0);
-  EXPECT_LE(score(items, firsts, 64).seconds, 28);
+  EXPECT_EQ(score(items, firsts, {64}).bytes, 0);
+  EXPECT_LE(score(items, firsts, {64}).seconds, 28);
 }
 
 }  // namespace

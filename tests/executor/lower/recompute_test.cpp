@@ -86,6 +86,21 @@ std::vector<std::string> stashes(const executor::Program& program) {
   return names;
 }
 
+std::vector<std::string> kept(Recomputation recomputation) {
+  const ir::Training training = tanh_model();
+  std::vector<std::string> names;
+  for (ir::ValueId id :
+       kept_for_backward(training, in_three_stages(training), pipelined_options(recomputation))) {
+    names.push_back(training.graph[id].name);
+  }
+  return names;
+}
+
+TEST(KeptForBackward, IsWhatTheBackwardPassReadsAndDoesNotMakeAgain) {
+  EXPECT_THAT(kept(Recomputation::None), UnorderedElementsAre("b"));
+  EXPECT_THAT(kept(Recomputation::Pipeline), UnorderedElementsAre());  // from x and w
+}
+
 TEST(Recompute, LeavesOnlyTheInputsOfTheStageToWait) {
   const ir::Training training = tanh_model();
   const ir::Placement placement = in_three_stages(training);

@@ -261,6 +261,35 @@ TEST(TrainingSession, PlacesByWhatTrainingHoldsForWeights) {
   EXPECT_EQ(accumulators(340), 32);
 }
 
+// Each Tanh keeps 32 bytes for its derivative: in stage 0 of two those of three micro-batches, or none when
+// it is made again.
+TEST(TrainingSession, PlacesByTheStashesOfAPipeline) {
+  constexpr const char* kChain =
+      R"(agraph (float[8] x) => (float loss) <float[8] w = {1, 2, 3, 4, 5, 6, 7, 8}>
+    { a = Mul(x, w) b = Tanh(a) c = Tanh(b) d = Tanh(c) e = Tanh(d) loss = ReduceSum <keepdims = 0> (e) })";
+  const auto tanhs_of_stage_0 = [&](Recomputation recomputation) {
+    TrainingOptions options = with({.virtual_graph_mode = VirtualGraphMode::Auto,
+                                    .ipus = 2,
+                                    .pipelining = true,
+                                    .accumulation_factor = 8,
+                                    .recomputation = recomputation});
+    options.session.clock = true;
+    device::Device& device = options.session.device.emplace(*device::find_preset(device::kDefaultPreset));
+    device.tiles = 4;
+    device.tile_memory_bytes = 280 / 4;
+    device.code_bytes_per_op = 0;
+    const TrainingSession session(model_of(kChain), options);
+    int tanhs = 0;
+    for (const executor::Block& block : session.program().blocks) {
+      if (block.name != "stage0") continue;
+      for (const ir::Op& op : block.graph.ops) tanhs += op.is("Tanh") ? 1 : 0;
+    }
+    return tanhs;
+  };
+  EXPECT_EQ(tanhs_of_stage_0(Recomputation::None), 1);
+  EXPECT_EQ(tanhs_of_stage_0(Recomputation::Pipeline), 2);
+}
+
 TEST(TrainingSession, GoesOnWhereASavedModelWas) {
   const TemporaryFolder folder;
   const std::vector<ir::Datum> inputs{floats({1, 2})};
