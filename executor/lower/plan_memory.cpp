@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "executor/lower/block_memory.h"
 #include "executor/slots.h"
 #include "ir/at.h"
-#include "ir/passes/bodies.h"
 
 namespace podium::lower {
 namespace {
@@ -14,62 +14,37 @@ using executor::Program;
 using executor::Repeat;
 using executor::Slot;
 using executor::Step;
-using ir::Graph;
-using ir::ValueId;
+using ir::at;
+// Of each block, the outputs that some run of it writes where it reads an input.
+class Overwrites {
+ public:
+  explicit Overwrites(const Program& program) : of_block(program.blocks.size()), program_(program) {
+    note(program.steps);
+  }
 
-std::int64_t inner_bytes(const Graph& graph, bool outputs_count);
+  std::vector<std::vector<Overwrite>> of_block;
 
-// What the bodies of a control-flow op need while they run: the largest of them.
-std::int64_t body_bytes(const ir::Op& op) {
-  std::int64_t most = 0;
-  ir::for_each_body(
-      op, [&](std::string_view, const Graph& body) { most = std::max(most, inner_bytes(body, true)); });
-  return most;
-}
-
-// The largest sum of values that are alive at once inside a graph.
-std::int64_t inner_bytes(const Graph& graph, bool outputs_count) {
-  constexpr std::int32_t kOutside = -1;
-  const std::size_t count = graph.values.size();
-  std::vector<std::int32_t> storage(count, kOutside);  // the value whose memory it is
-  std::vector<std::size_t> last_use(count, 0);
-  std::vector<bool> is_output(count, false);
-  for (ValueId id : graph.outputs) is_output[at(id)] = true;
-  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
-    const ir::Op& op = graph.ops[i];
-    for (ValueId id : op.inputs) {
-      if (id.valid() && storage[at(id)] != kOutside) last_use[static_cast<std::size_t>(storage[at(id)])] = i;
+ private:
+  void note(const std::vector<Step>& steps) {
+    for (const Step& step : steps) {
+      if (const auto* repeat = std::get_if<Repeat>(&step.action)) note(repeat->body);
+      const auto* compute = std::get_if<executor::Compute>(&step.action);
+      if (compute != nullptr && !program_[compute->block].graph.ops.empty()) note(*compute);
     }
-    for (std::size_t k = 0; k < op.outputs.size(); ++k) {
-      const ValueId id = op.outputs[k];
-      if (!id.valid()) continue;
-      const bool shares = op.spec->view && k == 0 && op.inputs[0].valid();
-      if (shares) {
-        storage[at(id)] = storage[at(op.inputs[0])];
-      } else if (!is_output[at(id)] || outputs_count) {
-        storage[at(id)] = id.index;
-        last_use[at(id)] = outputs_count && is_output[at(id)] ? graph.ops.size() : i;
+  }
+  void note(const executor::Compute& compute) {
+    std::vector<Overwrite>& all = of_block[at(compute.block)];
+    for (std::size_t w = 0; w < compute.writes.size(); ++w) {
+      for (std::size_t r = 0; r < compute.reads.size(); ++r) {
+        if (compute.reads[r].buffer != compute.writes[w].buffer) continue;
+        const Overwrite one{w, r};
+        if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(one);
       }
     }
   }
-  std::vector<std::vector<std::int64_t>> dies(graph.ops.size() + 1);
-  for (std::size_t v = 0; v < count; ++v) {
-    if (storage[v] == static_cast<std::int32_t>(v)) {
-      dies[last_use[v]].push_back(executor::device_bytes(graph.values[v].type));
-    }
-  }
-  std::int64_t live = 0;
-  std::int64_t most = 0;
-  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
-    const ir::Op& op = graph.ops[i];
-    for (ValueId id : op.outputs) {
-      if (id.valid() && storage[at(id)] == id.index) live += executor::device_bytes(graph[id].type);
-    }
-    most = std::max(most, live + (ir::has_body(op) ? body_bytes(op) : 0));
-    for (std::int64_t bytes : dies[i]) live -= bytes;
-  }
-  return most;
-}
+
+  const Program& program_;
+};
 
 // A list of steps: the program's own, or the body of a Repeat. Numbered in program order.
 struct Scope {
@@ -135,7 +110,10 @@ class Uses {
 }  // namespace
 
 void plan_memory(Program& program) {
-  for (executor::Block& block : program.blocks) block.temporary_bytes = inner_bytes(block.graph, false);
+  const Overwrites overwrites(program);
+  for (std::size_t b = 0; b < program.blocks.size(); ++b) {
+    program.blocks[b].temporary_bytes = temporary_bytes(program.blocks[b].graph, overwrites.of_block[b]);
+  }
   const Uses all(program);
   for (std::size_t b = 0; b < program.buffers.size(); ++b) {
     Buffer& buffer = program.buffers[b];

@@ -8,8 +8,7 @@ namespace podium::lower {
 
 /// Sets Buffer::always_live, Step::frees and Block::temporary_bytes. Program order is what counts: a buffer
 /// is transient when it has one slot and is written before it is read, and then takes memory from each write
-/// to the last read before the next write. Inside a block, ops run in the order of its graph, each value
-/// lives from its op to its last reader, and a view shares what it shows.
+/// to the last read before the next write.
 void plan_memory(executor::Program& program);
 
 }  // namespace podium::lower

@@ -126,13 +126,26 @@ TEST(PlanMemory, KeepsStashesAndWeights) {
 TEST(PlanMemory, CountsTheValuesInsideABlockThatLiveAtOnce) {
   Program program = two_relus();
   program.blocks[0].graph = testing::graph_of(R"(g (float[2] x) => (float[2] y) {
-    a = Relu(x)
-    b = Neg(a)
+    a = Transpose(x)
+    b = Transpose(a)
     c = Identity(b)
-    y = Exp(c)
+    y = Transpose(c)
   })");
   plan_memory(program);
   EXPECT_EQ(program.blocks[0].temporary_bytes, 16);  // a and b; c shows b, y and x are buffers
+}
+
+TEST(PlanMemory, KnowsWhatABlockOverwrites) {
+  Program program = two_relus();
+  program.blocks[0].graph =
+      testing::graph_of("g (float[2] a, float[2] b) => (float[2] y) { t = Neg(b) y = Sub(a, t) }");
+  const auto inside = [&](int written) {
+    program.steps = {{Compute{{0}, {{{0}}, {{1}}}, {{{written}}}}}};
+    plan_memory(program);
+    return program.blocks[0].temporary_bytes;
+  };
+  EXPECT_EQ(inside(2), 0);  // t is where y goes
+  EXPECT_EQ(inside(0), 8);  // that is where a is still
 }
 
 }  // namespace
