@@ -20,19 +20,25 @@ void join(int& whose, int other) {
   whose = whose == kNobody ? other : kSeveral;
 }
 
-// The turn of each variable: 0 for those of weights with everything on chip, then one for each other weight,
-// then those of no weight.
+// Whether an update brings a variable, or gathers what it becomes.
+bool comes_and_goes(const Variables& variables, const PlacedVariable& one) {
+  return one.location.storage == ir::Storage::OffChip || variables.whole(one.value) != nullptr;
+}
+
+// The turn of each variable: 0 for those of weights with everything whole and on chip, then one for each
+// other weight, then those of no weight.
 struct Turns {
   std::vector<int> of_variable;
   int weights = 1;  ///< the turn of what belongs to no weight
 
-  explicit Turns(const std::vector<PlacedVariable>& variables) : of_variable(variables.size(), 0) {
-    std::vector<bool> goes_off_chip(variables.size(), false);
+  explicit Turns(const Variables& all) : of_variable(all.all().size(), 0) {
+    const std::vector<PlacedVariable>& variables = all.all();
+    std::vector<bool> comes(variables.size(), false);
     for (const PlacedVariable& one : variables) {
-      if (one.weight && one.location.storage == ir::Storage::OffChip) goes_off_chip[*one.weight] = true;
+      if (one.weight && comes_and_goes(all, one)) comes[*one.weight] = true;
     }
     for (std::size_t v = 0; v < variables.size(); ++v) {
-      if (goes_off_chip[v]) of_variable[v] = weights++;
+      if (comes[v]) of_variable[v] = weights++;
     }
     for (std::size_t v = 0; v < variables.size(); ++v) {
       of_variable[v] = variables[v].weight ? of_variable[*variables[v].weight] : weights;
@@ -43,7 +49,7 @@ struct Turns {
 class Cutter {
  public:
   Cutter(const ir::Graph& graph, const Variables& variables)
-      : graph_(graph), variables_(variables), turns_(variables.all()) {}
+      : graph_(graph), variables_(variables), turns_(variables) {}
 
   /// Nothing where the order of the sections would change what an op reads.
   std::optional<UpdateSections> run() const {
@@ -58,7 +64,7 @@ class Cutter {
       int& section = sections.of_op[i];
       for (ValueId id : op.inputs) {
         if (!id.valid()) continue;
-        join(whose, is_off_chip(id) ? turn_of(id) : needs[at(id)]);
+        join(whose, comes(id) ? turn_of(id) : needs[at(id)]);
         section = std::max(section, made_in[at(id)]);
       }
       section = std::max(section, section_of(i, leads_to[i], whose));
@@ -82,10 +88,9 @@ class Cutter {
     const int variable = variable_of(id);
     return variable < 0 ? kNobody : turns_.of_variable[static_cast<std::size_t>(variable)];
   }
-  bool is_off_chip(ValueId id) const {
+  bool comes(ValueId id) const {
     const int variable = variable_of(id);
-    return variable >= 0 &&
-           variables_.all()[static_cast<std::size_t>(variable)].location.storage == ir::Storage::OffChip;
+    return variable >= 0 && comes_and_goes(variables_, variables_.all()[static_cast<std::size_t>(variable)]);
   }
 
   // Whose updates each outer op leads to.
@@ -106,8 +111,8 @@ class Cutter {
     return of_op;
   }
 
-  // Of what several need: what computes with no variable off chip, with those of one weight, with those of
-  // several. Then two sections for each turn: the update and the reset.
+  // Of what several need: what computes with no variable that comes and goes, with those of one weight, with
+  // those of several. Then two sections for each turn: the update and the reset.
   int section_of(std::size_t op, int leads_to, int needs) const {
     if (leads_to == kNobody) return 0;
     if (leads_to == kSeveral) return needs == kSeveral ? turns_.weights + 1 : needs + 1;
@@ -153,11 +158,11 @@ UpdateSections uncut(const ir::Graph& graph, const Variables& variables) {
 }  // namespace
 
 UpdateSections cut_update(const ir::Graph& graph, const Variables& variables) {
-  const bool is_streamed =
-      std::any_of(variables.all().begin(), variables.all().end(),
-                  [](const auto& variable) { return variable.location.storage == ir::Storage::OffChip; });
+  const std::vector<PlacedVariable>& all = variables.all();
+  const bool any = std::any_of(all.begin(), all.end(),
+                               [&](const PlacedVariable& one) { return comes_and_goes(variables, one); });
   std::optional<UpdateSections> cut;
-  if (is_streamed) cut = Cutter(graph, variables).run();
+  if (any) cut = Cutter(graph, variables).run();
   return cut ? *std::move(cut) : uncut(graph, variables);
 }
 

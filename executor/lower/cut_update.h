@@ -1,4 +1,5 @@
-// Cuts what happens once per update so that what lives off chip is on the chip weight by weight.
+// Cuts what happens once per update so that what lives off chip, or what replicas gather of parts, is on the
+// chip weight by weight.
 #pragma once
 
 #include <vector>
@@ -13,12 +14,12 @@ struct UpdateSections {
   int count = 1;           ///< every section is less; some may be empty
 };
 
-/// With variables off chip, the ops that lead to the update of one weight, its optimizer state and its
-/// accumulator are a section of their own, in the order of the weights; before these comes what several
-/// weights need (of that, again weight by weight, what computes with the variables of one weight only),
-/// behind them what updates variables of no weight. Weights with everything on chip are one section. An
-/// accumulator is reset behind its last reader. Without variables off chip, or where an op reads a variable
-/// that an earlier section would change: everything is one section, and another one the resets.
+/// With variables off chip or in parts, the ops that lead to the update of one weight, its optimizer state
+/// and its accumulator are a section of their own, in the order of the weights; before these comes what
+/// several weights need (of that, again weight by weight, what computes with the variables of one weight
+/// only), behind them what updates variables of no weight. Weights with everything whole and on chip are one
+/// section. An accumulator is reset behind its last reader. Without such variables, or where an op reads a
+/// variable that an earlier section would change: everything is one section, and another one the resets.
 UpdateSections cut_update(const ir::Graph& graph, const Variables& variables);
 
 }  // namespace podium::lower

@@ -121,6 +121,19 @@ TEST(CutUpdate, AccumulatorsMeetAndAreClippedAndResetOneByOne) {
   EXPECT_EQ(most_on_chip(program, Role::Accumulator), kWeightBytes);
 }
 
+// What replicas compute of their parts is gathered before the next weight's turn.
+TEST(CutUpdate, PartsAreGatheredOneByOne) {
+  const Sketch sketch{.accumulation = 3, .replicas = 2};
+  const ir::Training training = perceptron(sketch);
+  const ir::Placement placement = on_one_processor(training);
+  Options options = options_of(sketch);
+  options.optimizer_state.location.sharded = true;
+  options.optimizer_state.min_elements_for_sharding = 1;
+  const executor::Program program = lower(training, placement, options);
+  EXPECT_LE(most_on_chip(program, Role::Activation), 4 * kWeightBytes);
+  EXPECT_EQ(train(program), train(training, placement, options_of(sketch)));
+}
+
 TEST(CutUpdate, IsOneBlockWithEverythingOnTheChip) {
   const ir::Training training = perceptron({});
   const executor::Program program = lower(training, on_one_processor(training), {});
