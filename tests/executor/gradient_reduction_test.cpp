@@ -271,6 +271,47 @@ TEST(AutomaticLossScaling, EndsAtTheLargestPowerOfTwoThatFits) {
   EXPECT_EQ(static_cast<float>(trainer.variable("w").values<ir::Float16>()[0]), 0.5F - 5 * 0.125F);
 }
 
+// What the factor is after each step, for data that are `x` three times in each.
+std::vector<double> factors(const ir::AutomaticLossScaling& scaling, const std::vector<double>& x) {
+  Optimizer optimizer = ir::make_optimizer(OptimizerKind::Sgd, {{"learningRate", {0.125}}});
+  optimizer.loss_scaling = {4096, false};
+  ir::Graph graph = half_model();
+  const std::vector<ir::Variable> weights = ir::take_weights(graph);
+  GraphTrainer trainer(ir::make_training(
+      std::move(graph),
+      {.loss = "loss", .weights = weights, .optimizer = optimizer, .automatic_loss_scaling = scaling}));
+  const auto hyper = ir::hyper_parameter_tensors(trainer.training(), optimizer, {});
+  std::vector<double> found;
+  for (const double number : x) {
+    trainer.step({{{"x", half_tensor({number, number, number})}}}, hyper);
+    found.push_back(trainer.variable("lossScaleUpdateFactor").to_number());
+  }
+  return found;
+}
+
+// The gradient of p is the scale, that of w the scale times the data.
+TEST(AutomaticLossScaling, LooksAtTheTensorsThatItIsToldTo) {
+  using enum ir::TrackedGradients;
+  const std::vector<double> small(4, 0.0625);
+  EXPECT_EQ(factors({.tracked = OfTensors, .tensors = {"w"}}, small), (std::vector<double>{2, 4, 8, 8}));
+  EXPECT_EQ(factors({.tracked = OfTensors, .tensors = {"p"}}, small), (std::vector<double>{2, 1, 2, 1}));
+  EXPECT_EQ(factors({.tracked = All}, small), (std::vector<double>{2, 1, 2, 1}));
+}
+
+// Half of the numbers that are counted are large at a scale of 8192, which is not more than half.
+TEST(AutomaticLossScaling, HalvesAboveItsThresholdAlone) {
+  const std::vector<double> small(4, 0.0625);
+  EXPECT_EQ(factors({.threshold = 0.5}, small), (std::vector<double>{2, 4, 8, 8}));
+  EXPECT_EQ(factors({.threshold = 0.49}, small), (std::vector<double>{2, 1, 2, 1}));
+}
+
+// A large number in the first update of a period counts at its end.
+TEST(AutomaticLossScaling, ChangesTheScaleOnceAPeriod) {
+  const ir::AutomaticLossScaling scaling{
+      .update_period = 2, .tracked = ir::TrackedGradients::OfTensors, .tensors = {"w"}};
+  EXPECT_EQ(factors(scaling, {0.5, 0.5, 2, 0.5, 0.5, 0.5}), (std::vector<double>{1, 2, 2, 1, 1, 2}));
+}
+
 // States that keep the loss scale follow it when automatic scaling changes it: the weights do not tell. The
 // data are powers of two, so that scaling rounds nothing.
 TEST(AutomaticLossScaling, LeavesTheWeightsAsTheyAreWithScaledStates) {
