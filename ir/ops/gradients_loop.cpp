@@ -4,6 +4,7 @@
 #include <map>
 
 #include "ir/ops/gradients_body.h"
+#include "ir/ops/scanning.h"
 #include "ir/passes/differentiate.h"
 #include "ir/passes/remove_dead.h"
 
@@ -11,76 +12,6 @@ namespace podium::ir {
 namespace {
 
 using Ids = std::vector<ValueId>;
-
-// A value of the body and the value of the op's graph that it is or is a slice of; along which axis, and in
-// which direction the reverse loop takes the slices.
-struct Port {
-  ValueId inner;
-  ValueId outer;
-  std::int64_t axis = 0;
-  std::int64_t direction = 1;
-};
-
-// A Scan or a Loop, which has no slices. The body takes states, slices, captured values and gives states,
-// then what is stacked.
-struct Scanning {
-  Graph body = {};
-  std::size_t first_state = 0;  // among the inputs of the op
-  std::size_t states = 0;
-  ValueId number = {};  // of a Loop: which iteration it is
-  std::vector<Port> slices = {};
-  std::vector<Port> stacks = {};
-  std::vector<Port> captured = {};
-};
-
-std::int64_t entry(const Op& op, std::string_view name, std::size_t i) {
-  const IntList* given = attribute_if<IntList>(op, name);
-  return given == nullptr ? 0 : given->at(i);
-}
-
-Port entry_port(const GradientContext& context, const std::string& kind, std::size_t i, ValueId inner,
-                ValueId outer) {
-  return {inner, outer, entry(context.op, kind + "_axes", i), 1 - entry(context.op, kind + "_directions", i)};
-}
-
-Scanning read_scan(GradientContext& context) {
-  Scanning scan{.body = *attribute<Body>(context.op, "body")};
-  const Graph& body = scan.body;
-  const std::size_t formal = context.op.formal_inputs();
-  scan.states = formal - static_cast<std::size_t>(attribute<std::int64_t>(context.op, "num_scan_inputs"));
-  for (std::size_t i = scan.states; i < formal; ++i) {
-    scan.slices.push_back(
-        entry_port(context, "scan_input", i - scan.states, body.inputs[i], context.input(i)));
-  }
-  for (std::size_t i = scan.states; i < body.outputs.size(); ++i) {
-    scan.stacks.push_back(
-        entry_port(context, "scan_output", i - scan.states, body.outputs[i], context.output_gradient(i)));
-  }
-  for (std::size_t i = formal; i < body.inputs.size(); ++i)
-    scan.captured.push_back({body.inputs[i], context.input(i)});
-  return scan;
-}
-
-// Where an iteration begins, the condition is true.
-Scanning read_loop(GradientContext& context) {
-  Scanning scan{.body = *attribute<Body>(context.op, "body"), .first_state = 2};
-  Graph& body = scan.body;
-  const std::size_t formal = std::max<std::size_t>(context.op.formal_inputs(), 2);
-  scan.states = formal - 2;
-  scan.number = body.inputs[0];
-  Tensor truth(DataType::Bool, body[body.inputs[1]].type.dims);
-  std::fill_n(truth.data<bool>(), truth.size(), true);
-  body[body.inputs[1]].constant = std::move(truth);
-  for (std::size_t i = 1 + scan.states; i < body.outputs.size(); ++i) {
-    scan.stacks.push_back({body.outputs[i], context.output_gradient(i - 1)});
-  }
-  for (std::size_t i = formal; i < body.inputs.size(); ++i) {
-    scan.captured.push_back({body.inputs[i], context.input(context.op.formal_inputs() + i - formal)});
-  }
-  body.inputs.erase(body.inputs.begin(), body.inputs.begin() + 2);
-  body.outputs.erase(body.outputs.begin());
-  return scan;
-}
 
 // A product of rows with a captured matrix. The gradient of the matrix is one product after the loop, not a
 // sum of many small ones; and as most of the work of a loop is in such products, the forward loop hands them
@@ -163,7 +94,8 @@ class LoopGradient {
       for (const Wanted& matrix : captured_) {
         const ValueId outer = context_.input(matrix.input);
         const Type rows = body_[op.inputs[0]].type;
-        if (op.inputs[1] != matrix.inner || context_.type(outer).rank() != 2 || rows.rank() == 0) continue;
+        if (op.inputs[1] != matrix.inner || context_.type(outer).rank() != 2) continue;
+        if (!rows.is_static() || rows.rank() == 0) continue;  // what changes its shape is not stacked
         parted_.push_back({op.inputs[0], op.outputs[0], matrix.input});
         op.inputs[1] = body_.add_value(body_.fresh_name("matrix"), context_.type(outer));
         matrices.push_back({op.inputs[1], outer});
@@ -286,18 +218,66 @@ class LoopGradient {
     const Ids kept(first, first + static_cast<std::ptrdiff_t>(kept_.size()));
     std::vector<std::size_t> read;
     for (std::size_t i = 0; i < kept.size(); ++i) {
-      if (uses[static_cast<std::size_t>(kept[i].index)] > 0) read.push_back(i);
+      if (uses[static_cast<std::size_t>(kept[i].index)] == 0) continue;
+      const Type& type = body_[kept[i]].type;
+      (type.is_tensor() && !type.is_static() ? listed_ : read).push_back(i);
     }
     const auto number = std::find(kept_.begin(), kept_.end(), scan_.number) - kept_.begin();
     if (read.empty() && scan_.slices.empty()) read = {static_cast<std::size_t>(number)};
     auto end = body_.inputs.erase(first, first + static_cast<std::ptrdiff_t>(kept.size()));
     for (std::size_t i : read) end = body_.inputs.insert(end, kept[i]) + 1;
+    for (std::size_t i : listed_) take_from_list(kept[i]);
     return read;
   }
+
+  // What may change its shape from one iteration to the next is not stacked: the forward loop makes a list of
+  // it, of which the reverse loop takes the last item and leaves the rest.
+  void take_from_list(ValueId value) {
+    const Type type = Type::sequence(body_[value].type);
+    const ValueId list = body_.add_value(body_.fresh_name("list"), Type(type));
+    const ValueId rest = body_.add_value(body_.fresh_name("rest"), Type(type));
+    const ValueId last = body_.add_constant(body_.fresh_name("last"), Tensor::scalar<std::int64_t>(-1));
+    const Op take{.spec = find_op("", "SequenceAt"), .inputs = {list, last}, .outputs = {value}};
+    const Op leave{.spec = find_op("", "SequenceErase"), .inputs = {list}, .outputs = {rest}};
+    body_.ops.insert(body_.ops.begin(), {take, leave});
+    const auto at = static_cast<std::ptrdiff_t>(states_.size());
+    body_.inputs.insert(body_.inputs.begin() + at, list);
+    body_.outputs.insert(body_.outputs.begin() + at, rest);
+    states_.push_back({list, kNoValue});
+  }
+
+  // The forward loop's list of a value of its body becomes its last state.
+  void make_list(Op& forward, Graph& body, std::size_t n, ValueId value, ValueId nothing) {
+    const auto state = static_cast<std::ptrdiff_t>(scan_.states + n);
+    const auto first = static_cast<std::ptrdiff_t>(scan_.first_state);
+    const Type type = Type::sequence(body[value].type);
+    const ValueId list = body.add_value(body.fresh_name("list"), Type(type));
+    const ValueId longer = body.add_value(body.fresh_name("longer"), Type(type));
+    body.ops.push_back(
+        Op{.spec = find_op("", "SequenceInsert"), .inputs = {list, value}, .outputs = {longer}});
+    body.inputs.insert(body.inputs.begin() + first + state, list);
+    body.outputs.insert(body.outputs.begin() + (scan_.number.valid() ? 1 : 0) + state, longer);
+    while (forward.formal_inputs() < scan_.first_state) {
+      forward.inputs.insert(forward.inputs.end() - forward.captures, kNoValue);
+    }
+    forward.inputs.insert(forward.inputs.begin() + first + state, nothing);
+    Graph& graph = context_.builder.graph();
+    const ValueId whole = graph.add_value(graph.fresh_name("list"), Type(type));
+    forward.outputs.insert(forward.outputs.begin() + state, whole);
+    state_of_list(n).outer = whole;
+  }
+
+  Port& state_of_list(std::size_t n) { return states_[states_.size() - listed_.size() + n]; }
 
   // The forward loop hands these out, iteration by iteration.
   Ids keep(const std::vector<std::size_t>& read) {
     Graph& graph = context_.builder.graph();
+    Ids nothing;  // differentiate puts these in front
+    for (std::size_t n = 0; n < listed_.size(); ++n) {
+      const Type item = *body_[state_of_list(n).inner].type.inner;
+      nothing.push_back(
+          context_.call("SequenceEmpty", {}, {{"dtype", static_cast<std::int64_t>(item.element)}}));
+    }
     Op& forward = graph[context_.id];
     Graph body = *attribute<Body>(forward, "body");
     Ids inside(body.inputs.begin() + static_cast<std::ptrdiff_t>(scan_.first_state),
@@ -305,6 +285,8 @@ class LoopGradient {
     for (ValueId drawn : random_values(body)) inside.push_back(drawn);
     if (scan_.number.valid()) inside.push_back(scan_.number);
     for (const PartedProduct& part : parted_) inside.push_back(part.result);
+    for (std::size_t n = 0; n < listed_.size(); ++n)
+      make_list(forward, body, n, inside[listed_[n]], nothing[n]);
     Ids stacks;
     for (std::size_t i : read) {
       if (!body[inside[i]].type.is_tensor())
@@ -359,9 +341,10 @@ class LoopGradient {
   void hand_over(const Ids& found) {
     auto next = found.begin();
     std::map<std::size_t, Ids> parts;
-    for (const auto* some : {&carried_, &captured_, &slices_}) {
-      for (const Wanted& x : *some) parts[x.input].push_back(*next++);
-    }
+    for (const Wanted& x : carried_) parts[x.input].push_back(*next++);
+    for (const Wanted& x : captured_) parts[x.input].push_back(*next++);
+    next += std::ssize(listed_);
+    for (const Wanted& x : slices_) parts[x.input].push_back(*next++);
     for (const PartedProduct& part : parted_) {
       const ValueId rows = context_.call("Flatten", {*next++}, {{"axis", std::int64_t{-1}}});
       const ValueId flows = context_.call("Flatten", {*next++}, {{"axis", std::int64_t{-1}}});
@@ -381,8 +364,9 @@ class LoopGradient {
   std::vector<Wanted> slices_;
   std::vector<Wanted> captured_;
   std::vector<PartedProduct> parted_;
-  std::vector<Port> states_;  // of the reverse loop
-  Ids gradients_;             // of carried_, slices_, captured_, results of parted_
+  std::vector<std::size_t> listed_;  // of kept_
+  std::vector<Port> states_;         // of the reverse loop, those of lists last
+  Ids gradients_;                    // of carried_, slices_, captured_, results of parted_
 };
 
 }  // namespace

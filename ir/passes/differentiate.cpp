@@ -43,6 +43,7 @@ class Differentiation {
       tell_of_grown(maker);
     }
     for (std::size_t i = original_ops_; i-- > 0;) go_back_through(i);
+    put_empty_sequences_first();
   }
 
   ValueId gradient_of(ValueId x) {
@@ -65,6 +66,14 @@ class Differentiation {
   ValueId filled_like(ValueId like, double value) {
     GradientContext context(builder_, Op{}, {}, {});
     return context.filled_like(like, value);
+  }
+
+  // Forward loops may start with one now.
+  void put_empty_sequences_first() {
+    const auto is_empty_sequence = [](const Op& op) { return op.is("SequenceEmpty"); };
+    const auto appended = graph_.ops.begin() + static_cast<std::ptrdiff_t>(original_ops_);
+    if (std::any_of(appended, graph_.ops.end(), is_empty_sequence))
+      std::stable_partition(graph_.ops.begin(), graph_.ops.end(), is_empty_sequence);
   }
 
   void add(ValueId to, ValueId gradient, OpId contributor) {

@@ -4,6 +4,7 @@
 
 #include "executor/session/session.h"
 #include "ir/builder.h"
+#include "ir/gradient.h"
 #include "ir/passes/differentiate.h"
 #include "tests/support/gradients.h"
 #include "tests/support/run_text.h"
@@ -87,6 +88,34 @@ TEST(LateGradients, OfWhatDataChooses) {
       "g (double[A,B] x, bool[A] c) => (double[] y) { v = Sin (x) w = Compress <axis = 0> (v, c)"
       " y = Concat <axis = 0> (w, v) }",
       {numbers({4, 2}), tensor<bool>({4}, {true, false, false, true})});
+}
+
+// The states of all iterations have other shapes, and the gradient reads them.
+TEST(LateGradients, OfALoopWhoseStateGrows) {
+  const std::string text =
+      "g (int64 m, double[A,B] x, double[C,B] z) => (double[] y) { f, s = Loop (m, , x) <body = b (int64 i, bool c,"
+      " double[D,B] u) => (bool d, double[E,B] v, double w) { d = Identity (c) e = Exp (z) h = Sin (u)"
+      " v = Concat <axis = 0> (h, e) q = Mul (v, v) w = ReduceSum <keepdims = 0> (q) }> ";
+  for (const char* result : {"y = Exp (s) }", "y = Mul (f, f) }"}) {
+    for (const std::int64_t trips : {0, 1, 3}) {
+      const auto small = [](ir::Dims dims, double phase) {
+        return ir::multiplied(numbers(std::move(dims), phase), 0.3, ir::DataType::Double);
+      };
+      expect_gradients_of_differences(text + result,
+                                      {ir::Tensor::scalar(trips), small({2, 2}, 0), small({1, 2}, 1)});
+    }
+  }
+}
+
+// A matrix of each iteration's own size is multiplied by a captured one.
+TEST(LateGradients, OfAScanWhoseStateGrows) {
+  expect_gradients_of_differences(
+      "g (double[A,B] h, double[N,B] x, double[B,B] w) => (double[] y) {"
+      " f, s = Scan <num_scan_inputs = 1, body = b (double[D,B] u, double[B] k) => (double[E,B] v, double o) {"
+      " t = Constant <value_ints = [0]> () r = Unsqueeze (k, t) p = MatMul (u, w) e = Sin (p)"
+      " v = Concat <axis = 0> (e, r) o = ReduceSum <keepdims = 0> (p) }> (h, x)"
+      " c = ReduceSum <keepdims = 0> (s) q = Mul (f, f) y = Mul (q, c) }",
+      {numbers({1, 2}), numbers({3, 2}, 1), numbers({2, 2}, 2)});
 }
 
 TEST(LateGradients, OfGradients) {
