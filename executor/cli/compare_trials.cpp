@@ -9,6 +9,7 @@
 #include "executor/cli/write_file.h"
 #include "executor/report/model_summary.h"
 #include "executor/session/check_options.h"
+#include "executor/session/option_words.h"
 #include "executor/session/place_model.h"
 
 namespace podium::cli {
@@ -56,6 +57,11 @@ void annotate_trial(importer::Model& model, const Options& options, const Trial&
     annotate::apply_rules(model.graph, annotate::read_rules(annotations.dump(), where));
   }
   if (const auto reason = why_illegal(trial.settings)) throw Error(*reason);
+  if (const SyntheticData mode = trial.settings.synthetic_data;
+      mode != SyntheticData::Off && !options.estimate) {
+    throw Error("syntheticDataMode: {} found, Off needed to compare numbers (--estimate clocks it)",
+                word_of(mode));
+  }
   check_annotations(model, trial.settings);
   check_overrides(trial.settings, model.graph);
 }

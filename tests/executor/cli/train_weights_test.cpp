@@ -126,5 +126,18 @@ TEST(TrainWeights, AreNotTrainedOnSyntheticDataButAStepIsClocked) {
   EXPECT_EQ(run_program(command + "--estimate").status, 0);
 }
 
+TEST(TrainWeights, OfSyntheticDataAreNotCompared) {
+  const TemporaryFolder folder;
+  const std::string flags = fmt::format("{} --quiet --options {} ", folder.write("m.onnxtxt", kTwoWeights),
+                                        folder.write("o.json", R"({"syntheticDataMode": "Zeros"})"));
+  for (const std::string training : {"", "--train --loss-tensor loss --optimizer sgd "}) {
+    SCOPED_TRACE(training);
+    const ProgramResult result = run_program("podium compare " + flags + training);
+    EXPECT_THAT(result.out + result.err,
+                HasSubstr("one processor: syntheticDataMode: Zeros found, Off needed"));
+    EXPECT_EQ(run_program("podium compare " + flags + training + "--estimate").status, 0);
+  }
+}
+
 }  // namespace
 }  // namespace podium::cli
