@@ -1,5 +1,7 @@
 #include "executor/session/session.h"
 
+#include <algorithm>
+
 #include "executor/lower/lower.h"
 #include "executor/session/check_options.h"
 #include "executor/session/clock.h"
@@ -50,6 +52,21 @@ void check_dimensions(const ir::Graph& graph) {
   }
 }
 
+// What a model's own outputs are is the model's matter; one without any computes for its anchors alone.
+void check_computes(const ir::Graph& graph, std::size_t own_outputs) {
+  if (own_outputs > 0 || graph.ops.empty()) return;
+  const std::vector<ir::OpId> producer = producers(graph);
+  const auto is_made = [&](ir::ValueId id) { return producer[static_cast<std::size_t>(id.index)].valid(); };
+  if (std::any_of(graph.outputs.begin(), graph.outputs.end(), is_made)) return;
+  if (graph.outputs.empty())
+    throw Error("the model has no outputs: an anchor needed, there is nothing to compute");
+  throw Error(
+      "anchor '{}'{}: the model has no outputs of its own and no op makes an anchor: there is nothing to "
+      "compute",
+      graph[graph.outputs[0]].name,
+      graph.outputs.size() > 1 ? fmt::format(" and {} more", graph.outputs.size() - 1) : "");
+}
+
 // Weights that change between runs, or that not all replicas share, are variables that nothing updates.
 std::vector<ir::Variable> take_variables(importer::Model& model, const Options& options,
                                          const GroupsByName& groups) {
@@ -97,8 +114,12 @@ InferenceSession::InferenceSession(importer::Model model, const SessionOptions& 
   const GroupsByName groups = own_groups(model.info, strategy.replicas);
   const TensorsByName group_values = take_group_values(model, groups, strategy.replicas);
   const std::vector<ir::Variable> variables = take_variables(model, strategy, groups);
+  const std::size_t own_outputs = model.graph.outputs.size();
   lower::add_anchors(model.graph, strategy);
-  if (!options.optimized) optimize(model);
+  if (!options.optimized) {
+    check_computes(model.graph, own_outputs);
+    optimize(model);
+  }
   // Beyond this point no op is added or removed, so the placement stays true.
   const ir::Placement placement = place(model, variables, strategy, device);
   check_placement(strategy, placement, device);

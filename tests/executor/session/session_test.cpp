@@ -51,6 +51,33 @@ std::string refusal(const char* body, const Options& options, const ir::Tensor& 
   return "";
 }
 
+// PopART's prune_all_error_test. A model's own outputs may well need no op.
+TEST(Anchors, ThatNoOpIsNeededForAreRefusedWhereTheModelHasNoOutputs) {
+  constexpr const char* kNoOutputs = "agraph (float[2] x, float[2] z) => () { y = Sqrt(x) }";
+  const auto message = [&](const std::vector<std::string>& anchors) -> std::string {
+    Options options;
+    for (const std::string& name : anchors) options.anchors[name] = {};
+    try {
+      InferenceSession session(model_of(kNoOutputs), {.strategy = options});
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(
+      message({"x"}),
+      "anchor 'x': the model has no outputs of its own and no op makes an anchor: there is nothing to compute");
+  EXPECT_EQ(message({"x", "z"}),
+            "anchor 'x' and 1 more: the model has no outputs of its own and no op makes an anchor: "
+            "there is nothing to compute");
+  EXPECT_EQ(message({}), "the model has no outputs: an anchor needed, there is nothing to compute");
+  EXPECT_EQ(message({"x", "y"}), "");
+  EXPECT_EQ(
+      refusal("agraph (float[2] x) => (float[2] c) <float[2] c = {1, 2}> { y = Sqrt(x) }", {}, counting({2})),
+      "");
+  EXPECT_EQ(refusal(kIdentity2, {.anchors = {{"x", {}}}}, counting({2})), "");
+}
+
 TEST(Anchors, OfScalarsOverEightBatches) {
   const Options options{.batches_per_step = 8};
   const ir::Tensor x = counting({8});
