@@ -4,8 +4,11 @@
 #include <oneapi/dnnl/dnnl.h>
 #include <Eigen/Core>
 #include <algorithm>
+#include <atomic>
 #include <vector>
 
+#include "executor/kernels/parallel.h"
+#include "executor/kernels/thread_limit.h"
 #include "ir/error.h"
 
 namespace podium::kernels {
@@ -74,20 +77,51 @@ void multiply_by_eigen(const Product& given, const T* a, const T* b, T* c, T alp
   }
 }
 
+// How many rows and columns of C are computed by one thread.
+struct Part {
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+};
+
+// A part for each thread that the machine has, whatever the limit of the run: the longer side in halves.
+Part part_of(const Product& p) {
+  constexpr double kFlopWorthThreads = 2.5e5;
+  constexpr std::int64_t kStep = 16;  // kernels compute so many at once
+  std::int64_t down = 1;
+  std::int64_t across = 1;
+  const int threads = p.flop() < kFlopWorthThreads ? 1 : machine_threads();
+  while (down * across < threads) (p.m / down >= p.n / across ? down : across) *= 2;
+  const auto share = [](std::int64_t size, std::int64_t parts) {
+    return parts == 1 ? size : ((size + parts - 1) / parts + kStep - 1) / kStep * kStep;
+  };
+  return {share(p.m, down), share(p.n, across)};
+}
+
 }  // namespace
 
+// oneDNN's order of sums depends on how many threads it has: always one here.
 void multiply(const Product& product, const float* a, const float* b, float* c, float alpha, float beta) {
-  Product p = completed(product);
+  const Product p = completed(product);
   if (p.m == 0 || p.n == 0) return;
   if (p.k == 0) return scale(p, c, beta);
-  // A vector lies the same either way; oneDNN's sums are independent of threads only in these forms.
-  if (p.n == 1 && !p.transpose_b && p.row_b == 1)
-    p = {p.m, p.n, p.k, p.transpose_a, true, p.row_a, p.k, p.row_c};
-  if (p.m == 1 && p.transpose_a && p.row_a == 1)
-    p = {p.m, p.n, p.k, false, p.transpose_b, p.k, p.row_b, p.row_c};
-  const dnnl_status_t status = dnnl_sgemm(p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N', p.m, p.n, p.k,
-                                          alpha, a, p.row_a, b, p.row_b, beta, c, p.row_c);
-  IR_CHECK(status == dnnl_success, "a product of {}x{}x{} failed", p.m, p.n, p.k);
+  const Part part = part_of(p);
+  const std::int64_t across = (p.n + part.columns - 1) / part.columns;
+  const std::int64_t count = (p.m + part.rows - 1) / part.rows * across;
+  const auto cost = static_cast<std::int64_t>(p.flop()) / count;
+  std::atomic<bool> failed = false;
+  parallel_ranges(count, cost, [&](std::int64_t begin, std::int64_t end) {
+    const ThreadLimit alone(1);
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t row = i / across * part.rows;
+      const std::int64_t column = i % across * part.columns;
+      const dnnl_status_t status = dnnl_sgemm(
+          p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N', std::min(part.rows, p.m - row),
+          std::min(part.columns, p.n - column), p.k, alpha, a + row * (p.transpose_a ? 1 : p.row_a), p.row_a,
+          b + column * (p.transpose_b ? p.row_b : 1), p.row_b, beta, c + row * p.row_c + column, p.row_c);
+      if (status != dnnl_success) failed = true;
+    }
+  });
+  IR_CHECK(!failed, "a product of {}x{}x{} failed", p.m, p.n, p.k);
 }
 
 void multiply(const Product& product, const double* a, const double* b, double* c, double alpha,

@@ -4,7 +4,10 @@
 
 namespace podium::kernels {
 
-int machine_threads() { return omp_get_num_procs(); }
+int machine_threads() {
+  static const int threads = omp_get_num_procs();  // asks the system each time
+  return threads;
+}
 
 ThreadLimit::ThreadLimit(int threads) {
   if (threads <= 0) return;
