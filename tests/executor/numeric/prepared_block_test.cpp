@@ -18,10 +18,14 @@ std::atomic<long> allocations{0};
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"  // g++ 12 does not see that these belong together
-// Counts what the tests below forbid.
-void* operator new(std::size_t bytes) {
+// Counts what the tests below forbid. Both forms, as std::stable_sort asks for the second one: sanitizers
+// would not have it freed below.
+void* operator new(std::size_t bytes, const std::nothrow_t& /*quiet*/) noexcept {
   ++allocations;
-  if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
+  return std::malloc(bytes == 0 ? 1 : bytes);
+}
+void* operator new(std::size_t bytes) {
+  if (void* memory = operator new(bytes, std::nothrow)) return memory;
   throw std::bad_alloc();
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
