@@ -35,6 +35,7 @@ OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
   if (fs::is_directory(path_, failed)) throw Error("is a directory, a file needed");
   if (!is_special(path_)) path_ = place_of(path_);
   temporary_ = is_special(path_) ? path_ : fmt::format("{}.part{}", path_, ::getpid());
+  if (temporary_ != path_) unfinished_.emplace(temporary_);
   errno = 0;
   stream_.open(temporary_, std::ios::binary | std::ios::trunc);
   if (!stream_) throw cannot_write();
@@ -58,8 +59,9 @@ std::uint64_t OutputFile::align(std::uint64_t alignment) {
   return at;
 }
 
+// Where a write has failed before, errno is still that of it.
 void OutputFile::commit() {
-  errno = 0;
+  if (stream_) errno = 0;
   stream_.close();
   if (!stream_) throw cannot_write();
   std::error_code failed;

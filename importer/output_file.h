@@ -2,8 +2,11 @@
 #pragma once
 
 #include <fstream>
+#include <optional>
 #include <span>
 #include <string>
+
+#include "importer/unfinished_file.h"
 
 namespace podium::importer {
 
@@ -27,6 +30,7 @@ class OutputFile {
  private:
   std::string path_;
   std::string temporary_;
+  std::optional<UnfinishedFile> unfinished_;
   std::ofstream stream_;
   bool committed_ = false;
 };

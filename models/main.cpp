@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "importer/export_graph.h"
+#include "importer/unfinished_file.h"
 #include "ir/error.h"
 #include "models/catalog.h"
 
@@ -77,6 +78,7 @@ int run(int count, char** values) {
 }  // namespace podium::models
 
 int main(int count, char** values) {
+  podium::importer::remove_unfinished_files_at_signals();
   try {
     return podium::models::run(count, values);
   } catch (const podium::models::UsageError& error) {

@@ -11,6 +11,7 @@
 #include "executor/cli/options.h"
 #include "executor/cli/version.h"
 #include "executor/numeric/patient_threads.h"
+#include "importer/unfinished_file.h"
 #include "ir/nearest.h"
 
 namespace podium::cli {
@@ -94,5 +95,6 @@ int guarded(const Arguments& words) {
 
 int main(int count, char** values) {
   podium::numeric::start_over_with_patient_threads(values);
+  podium::importer::remove_unfinished_files_at_signals();
   return podium::cli::guarded({values + 1, values + count});
 }

@@ -384,6 +384,21 @@ TEST(Train, AnInterruptedSaveLeavesTheOneBefore) {
   }
 }
 
+TEST(Train, ASaveTooLargeForItsFileIsAnErrorAndLeavesNothing) {
+  const TemporaryFolder folder;
+  const std::string model = small_model(folder);
+  const std::string saved = folder.file("saved/model.onnx");
+  folder.write("saved/model.onnx", "the one before");
+  const std::string command =
+      train(model, "--loss cross-entropy --micro-batch 100 --epochs 1 --save " + saved);
+  const ProgramResult result = run_program(
+      fmt::format("podium --version >/dev/null; ulimit -f 8; {}{}", PODIUM_PROGRAM, command.substr(6)));
+  EXPECT_EQ(result.status, 1);
+  EXPECT_EQ(result.err, "error: " + model + ": " + saved + ": cannot be written: File too large\n");
+  EXPECT_EQ(run_program("podium --version >/dev/null; ls -A " + folder.file("saved")).out, "model.onnx\n");
+  EXPECT_EQ(run_program("podium --version >/dev/null; cat " + saved).out, "the one before");
+}
+
 TEST(Train, SaysBeforeItTrainsThatItCannotSave) {
   const TemporaryFolder folder;
   const ProgramResult result =

@@ -1,0 +1,68 @@
+#include "importer/unfinished_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <vector>
+
+#include "importer/output_file.h"
+#include "tests/support/run_program.h"
+
+namespace podium::importer {
+namespace {
+
+using ::testing::KilledBySignal;
+using testing::TemporaryFolder;
+
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    names.push_back(entry.path().filename());
+  return names;
+}
+
+TEST(UnfinishedFiles, GoWhenASignalEndsTheProgram) {
+  const TemporaryFolder folder;
+  folder.write("done", "as it was");
+  for (const int signal : {SIGHUP, SIGINT, SIGPIPE, SIGTERM}) {
+    EXPECT_EXIT(
+        {
+          remove_unfinished_files_at_signals();
+          OutputFile replacement(folder.file("done"));
+          OutputFile other(folder.file("other"));
+          replacement.write(std::string(100000, 'x'));
+          if (names_in(folder.path()).size() == 3) std::raise(signal);
+        },
+        KilledBySignal(signal), "");
+  }
+  EXPECT_THAT(names_in(folder.path()), ::testing::ElementsAre("done"));
+  EXPECT_EQ(std::filesystem::file_size(folder.file("done")), 9U);
+}
+
+TEST(UnfinishedFiles, AreNoConcernOnceTheyAreDone) {
+  const TemporaryFolder folder;
+  EXPECT_EXIT(
+      {
+        remove_unfinished_files_at_signals();
+        for (int i = 0; i < 100; ++i) OutputFile(folder.file("file")).commit();
+        std::raise(SIGTERM);
+      },
+      KilledBySignal(SIGTERM), "");
+  EXPECT_THAT(names_in(folder.path()), ::testing::ElementsAre("file"));
+}
+
+TEST(UnfinishedFiles, SignalsThatWereIgnoredStayIgnored) {
+  EXPECT_EXIT(
+      {
+        std::signal(SIGHUP, SIG_IGN);
+        remove_unfinished_files_at_signals();
+        std::raise(SIGHUP);
+        std::exit(7);
+      },
+      ::testing::ExitedWithCode(7), "");
+}
+
+}  // namespace
+}  // namespace podium::importer
