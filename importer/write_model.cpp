@@ -251,6 +251,32 @@ bool is_same_folder(const std::string& a, const std::string& b) {
   return canonical(a) == canonical(b);
 }
 
+// The model that is at `path` needs its own data until the new model is there: then these have another name.
+fs::path path_of_data(const std::string& path) {
+  std::error_code ignored;
+  const std::string usual = path + ".data";
+  if (!fs::exists(path, ignored)) return usual;
+  fs::path free = usual;
+  for (int i = 2; fs::exists(free, ignored); ++i) free = usual + std::to_string(i);
+  return free;
+}
+
+// Data of models that were at `path` before.
+void remove_data_but(const fs::path& kept, const std::string& path) {
+  const std::string usual = fs::path(path).filename().string() + ".data";
+  const auto is_data = [&](const std::string& name) {
+    return name.starts_with(usual) && name.find_first_not_of("0123456789", usual.size()) == std::string::npos;
+  };
+  std::error_code ignored;
+  std::vector<fs::path> others;
+  const fs::path folder = fs::absolute(path, ignored).parent_path();
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+    const fs::path name = entry.path().filename();
+    if (name != kept.filename() && is_data(name.string())) others.push_back(entry.path());
+  }
+  for (const fs::path& other : others) fs::remove(other, ignored);
+}
+
 void write_proto(const onnx::ModelProto& proto, OutputFile& file) {
   const std::size_t bytes = proto.ByteSizeLong();
   if (bytes > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
@@ -271,15 +297,16 @@ void write_model(const Model& model, const std::string& path, const ModelEdits& 
   replaced.merge(replace_initializers(*proto.mutable_graph(), edits.initializers));
   const bool stays = replaced.empty() && is_same_folder(source.folder, fs::path(path).parent_path());
   std::optional<OutputFile> data;
+  const fs::path data_path = path_of_data(path);
   if (!stays && has_external_data(proto)) {
-    const std::string data_path = path + ".data";
-    DataMover mover(*source.files, data.emplace(data_path), fs::path(data_path).filename(), replaced);
+    DataMover mover(*source.files, data.emplace(data_path), data_path.filename(), replaced);
     visit_tensors(proto, [&](TensorProto& tensor) { mover.move(tensor); });
   }
   OutputFile file(path);
   write_proto(proto, file);
   if (data) data->commit();
   file.commit();
+  if (data) remove_data_but(data_path, path);
 } catch (const Error& error) {
   throw Error(one_line(error.at(path).what()));
 }

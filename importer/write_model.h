@@ -37,8 +37,9 @@ struct ModelEdits {
 /// Writes a binary model: the one that was read, fields that Podium does not know included, with the edits.
 /// External data stay where they are when `path` is in the folder of the model that was read and none of them
 /// is replaced or added; otherwise they are written, one tensor after the other, to one file beside it,
-/// called `path`.data. Both files are written under other names first, so that a failure leaves what was
-/// there. Error for an edit of a node or initializer that is not there, and for what cannot be written.
+/// called `path`.data, or with a number behind that while a model at `path` has data of that name: it stays
+/// whole, whenever the program ends, until the new one is in its place, and its data go after that. Error for
+/// an edit of a node or initializer that is not there, and for what cannot be written.
 void write_model(const Model& model, const std::string& path, const ModelEdits& edits = {});
 
 }  // namespace podium::importer

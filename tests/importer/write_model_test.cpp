@@ -184,5 +184,30 @@ TEST_F(WriteExternal, AReplacedWeightLeavesTheOldFileAlone) {
   EXPECT_EQ(std::filesystem::file_size(folder_.file("in/w.bin")), 4U);
 }
 
+// The first model's data are at their place, whole, until the second model is at its.
+TEST_F(WriteExternal, AModelAndItsDataGiveWayTogether) {
+  const std::string path = folder_.file("out/m.onnx");
+  std::filesystem::create_directory(folder_.file("out"));
+  const auto write = [&](float w) {
+    write_model(model_, path, {.initializers = {{"w", ir::Tensor::of<float>({1}, {w})}}});
+    return weight(path, 0);
+  };
+  EXPECT_EQ(write(6), 6);
+  const std::string first = contents(path);
+  const std::string of_first = contents(path + ".data");
+  ASSERT_NE(of_first, "");
+  std::filesystem::create_hard_link(path + ".data", folder_.file("out/kept"));
+  EXPECT_EQ(write(7), 7);
+  EXPECT_THAT(contents(path), HasSubstr("m.onnx.data2"));
+  EXPECT_EQ(contents(folder_.file("out/kept")), of_first);
+  EXPECT_FALSE(std::filesystem::exists(path + ".data"));
+  folder_.write("out/m.onnx.data", "of a model that was never there");
+  EXPECT_EQ(write(8), 8);
+  EXPECT_EQ(write(9), 9);
+  EXPECT_THAT(contents(path), ::testing::Not(HasSubstr("m.onnx.data2")));
+  EXPECT_FALSE(std::filesystem::exists(path + ".data2"));
+  EXPECT_FALSE(std::filesystem::exists(path + ".data3"));
+}
+
 }  // namespace
 }  // namespace podium::importer
