@@ -156,6 +156,34 @@ class CycleFinder {
 
 TEST(Layering, NoHeaderIncludesItselfOnADetour) { EXPECT_EQ(CycleFinder().find(), Lines{}); }
 
+// Of the README, such as `Layering.NoHeaderIncludesItselfOnADetour`.
+TEST(Readme, NamesTestsThatExist) {
+  const fs::path root = PODIUM_SOURCE_DIR;
+  const auto text_of = [&](const fs::path& path) {
+    std::ifstream file(root / path);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  std::set<std::string> known;
+  static const std::regex kTest(R"(\nTEST\((\w+),\s*(\w+)\))");
+  const auto each = [](const std::string& text, const std::regex& pattern, const auto& use) {
+    std::for_each(std::sregex_iterator(text.begin(), text.end(), pattern), std::sregex_iterator(),
+                  [&](const std::smatch& match) { use(match.str(1) + "." + match.str(2)); });
+  };
+  for (const Source& source : sources()) {
+    if (source.path.ends_with("_test.cpp"))
+      each(text_of(source.path), kTest, [&](const std::string& name) { known.insert(name); });
+  }
+  Lines missing;
+  std::size_t named = 0;
+  static const std::regex kNamed("`([A-Z]\\w+)\\.([A-Z]\\w+)`");
+  each(text_of("tests/README.md"), kNamed, [&](const std::string& name) {
+    ++named;
+    if (!known.contains(name)) missing.push_back(name);
+  });
+  EXPECT_EQ(missing, Lines{});
+  EXPECT_GT(named, 50U);
+}
+
 TEST(Layering, IncludesGoFromTheRoot) {
   Lines found;
   const fs::path root = PODIUM_SOURCE_DIR;

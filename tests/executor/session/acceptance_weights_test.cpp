@@ -1,8 +1,6 @@
 // Weights of sessions: constant or not, set anew, trained and then used, streams that replicas share,
-// counters of running means, symbolic dimensions (semantics, section 15, row 30). Grouped initial values are
-// in variable_groups_test.cpp, overlapped IO in overlap_test.cpp. A model of which everything could be pruned
-// has no message here: without a loss that depends on a weight there is nothing to train, which
-// training_session_test.cpp tests.
+// counters of running means, symbolic dimensions (semantics, section 15, row 30). tests/README.md says where
+// the others of this row are.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
