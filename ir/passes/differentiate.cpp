@@ -43,7 +43,6 @@ class Differentiation {
       tell_of_grown(maker);
     }
     for (std::size_t i = original_ops_; i-- > 0;) go_back_through(i);
-    put_empty_sequences_first();
   }
 
   ValueId gradient_of(ValueId x) {
@@ -62,18 +61,18 @@ class Differentiation {
     return parts[0];
   }
 
- private:
-  ValueId filled_like(ValueId like, double value) {
-    GradientContext context(builder_, Op{}, {}, {});
-    return context.filled_like(like, value);
-  }
-
-  // Forward loops may start with one now.
+  // Forward loops may start with one now. Last of all, for ops get other places.
   void put_empty_sequences_first() {
     const auto is_empty_sequence = [](const Op& op) { return op.is("SequenceEmpty"); };
     const auto appended = graph_.ops.begin() + static_cast<std::ptrdiff_t>(original_ops_);
     if (std::any_of(appended, graph_.ops.end(), is_empty_sequence))
       std::stable_partition(graph_.ops.begin(), graph_.ops.end(), is_empty_sequence);
+  }
+
+ private:
+  ValueId filled_like(ValueId like, double value) {
+    GradientContext context(builder_, Op{}, {}, {});
+    return context.filled_like(like, value);
   }
 
   void add(ValueId to, ValueId gradient, OpId contributor) {
@@ -172,6 +171,7 @@ std::vector<ValueId> differentiate(Graph& graph, std::span<const FlowInto> flows
   std::vector<ValueId> gradients;
   for (ValueId x : xs) gradients.push_back(differentiation.gradient_of(x));
   for (ValueId value : passed) gradients.push_back(differentiation.sum(value));
+  differentiation.put_empty_sequences_first();
   return gradients;
 }
 

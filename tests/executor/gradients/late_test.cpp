@@ -5,6 +5,7 @@
 #include "executor/session/session.h"
 #include "ir/builder.h"
 #include "ir/gradient.h"
+#include "ir/infer.h"
 #include "ir/passes/differentiate.h"
 #include "tests/support/gradients.h"
 #include "tests/support/run_text.h"
@@ -105,6 +106,23 @@ TEST(LateGradients, OfALoopWhoseStateGrows) {
                                       {ir::Tensor::scalar(trips), small({2, 2}, 0), small({1, 2}, 1)});
     }
   }
+}
+
+// What is told of a gradient is the op that it came through last, wherever the loop's new list is made.
+TEST(LateGradients, NameTheLoopThatTheyComeThrough) {
+  ir::Graph graph =
+      importer::import_text(
+          testing::model_text(
+              "g (int64 m, double[2,2] x) => (double[A,2] y) { y = Loop (m, , x) <body = b (int64 i, bool c, double[D,2] u)"
+              " => (bool d, double[E,2] v) { d = Identity (c) h = Sin (u) v = Concat <axis = 0> (h, x) }> }"))
+          .graph;
+  ir::infer(graph);
+  std::string through;
+  const auto note = [&](ir::ValueId value, ir::ValueId /*gradient*/, ir::OpId last) {
+    if (value == graph.inputs[1]) through = graph[last].spec->name;
+  };
+  ir::differentiate(graph, graph.outputs[0], std::vector{graph.inputs[1]}, {.flowed = note});
+  EXPECT_EQ(through, "Loop");
 }
 
 // A matrix of each iteration's own size is multiplied by a captured one.
