@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "executor/session/session.h"
+#include "executor/session/training_session.h"
 #include "ir/builder.h"
 #include "ir/gradient.h"
 #include "ir/infer.h"
@@ -165,6 +166,25 @@ TEST(LateGradients, FollowWhatEachRunFeeds) {
   EXPECT_THAT(run(1), ElementsAre(3, 2, 7, 5));
   EXPECT_THAT(run(1), ElementsAre(3, 2, 7, 5));
   EXPECT_THAT(run(0), ElementsAre(5, 7, 2, 3));
+}
+
+// Each replica cuts other rows out of its data, one of them none, and accumulates.
+TEST(LateGradients, TrainReplicas) {
+  TrainingOptions options{.loss = "loss"};
+  options.session.strategy = {.accumulation_factor = 2, .replicas = 2};
+  options.optimizer = ir::make_optimizer(ir::OptimizerKind::Sgd, {{"learningRate", {0.5, false}}});
+  TrainingSession session(importer::import_text(testing::model_text(
+                              "g (float[3] x, bool[3] c) => (float loss) <float[3] w = {10, 20, 30}> {"
+                              " y = Mul (x, w) a = Compress <axis = 0> (y, c) k = Concat <axis = 0> (a, y)"
+                              " loss = ReduceSum <keepdims = 0> (k) }")),
+                          options);
+  const Tensors inputs{
+      tensor<float>({12}, {1, 2, 3, 1, 1, 1, 1, 1, 1, 2, 2, 2}),
+      tensor<bool>({12}, {true, false, true, false, false, false, true, true, true, false, true, false})};
+  session.run(inputs);
+  // 2, 2, 6 and 1, 1, 1 and 2, 2, 2 and 2, 4, 2 flow to w.
+  EXPECT_THAT(testing::values<float>(session.weights().at("w")),
+              ::testing::ElementsAre(10 - 3.5F, 20 - 4.5F, 30 - 5.5F));
 }
 
 }  // namespace
