@@ -1,9 +1,11 @@
 // Phased execution: one phase after the other, each on the processors of its parity, with weights and
 // activations brought from streaming memory and stored there (semantics, section 8.1).
+#include <algorithm>
 #include <map>
 #include <set>
 
 #include "executor/lower/batch_serialise.h"
+#include "executor/lower/cut_update.h"
 #include "executor/lower/host_io.h"
 #include "executor/lower/phase_plan.h"
 #include "executor/lower/remote.h"
@@ -79,6 +81,7 @@ class PhaseWriter {
   }
   bool schedule_is(PhaseSchedule schedule) const { return draft_.options.phases.schedule == schedule; }
 
+  // Interleaving brings and stores what an update alone needs weight by weight, the others all of it at once.
   // The tile copies of what is loaded for the next phase come last: until then the IO tiles load beside the
   // computation.
   void write_phase(int phase, std::size_t first, std::size_t last) {
@@ -97,14 +100,47 @@ class PhaseWriter {
       for (std::size_t part = first; part < update; ++part)
         run_part(phase, part, names[part - first], at_end);
     }
-    bring_now(movements.update_loads);
-    for (std::size_t part = update; part < last; ++part) run_part(phase, part, names[part - first], at_end);
+    std::vector<Movement> stores = movements.stores;
+    std::vector<Movement> update_loads = movements.update_loads;
+    if (!schedule_is(PhaseSchedule::Interleaving)) bring_now(std::exchange(update_loads, {}));
+    for (std::size_t part = update; part < last; ++part) {
+      bring_now(take(update_loads, variables_of(part, part + 1)));
+      run_part(phase, part, names[part - first], at_end);
+      if (schedule_is(PhaseSchedule::Interleaving)) store_now(stores, part, last);
+    }
     if (schedule_is(PhaseSchedule::Batch)) start_preloads(movements.preloads, traffic);
     if (!at_end.transfers.empty()) add({.action = std::move(at_end)});
     add(std::move(traffic.gathers));
-    for (const Movement& one : movements.stores) traffic.add(store(one));
+    for (const Movement& one : stores) traffic.add(store(one));
     add(std::move(traffic.tiles));
     add(std::move(traffic.stores));
+  }
+
+  // The variables that the parts `first` to `last` - 1 read or change.
+  std::set<ValueId> variables_of(std::size_t first, std::size_t last) const {
+    std::set<ValueId> used;
+    for (std::size_t part = first; part < last; ++part) {
+      for (ValueId id : parts_[part].reads) {
+        if (draft_.variables.is_variable(id)) used.insert(id);
+      }
+      for (ValueId id : parts_[part].writes) {
+        if (const auto variable = draft_.variables.updated(id)) used.insert(*variable);
+      }
+    }
+    return used;
+  }
+  static std::vector<Movement> take(std::vector<Movement>& from, const std::set<ValueId>& wanted) {
+    const auto taken = std::stable_partition(
+        from.begin(), from.end(), [&](const Movement& one) { return !wanted.contains(one.value); });
+    std::vector<Movement> result(taken, from.end());
+    from.erase(taken, from.end());
+    return result;
+  }
+  // The variables of a part that none behind it in its phase uses.
+  void store_now(std::vector<Movement>& stores, std::size_t part, std::size_t last) {
+    std::set<ValueId> done = variables_of(part, part + 1);
+    for (ValueId id : variables_of(part + 1, last)) done.erase(id);
+    for (const Movement& one : take(stores, done)) add(store(one));
   }
 
   std::vector<Step> bring(const Movement& one) {
@@ -192,26 +228,23 @@ class PhaseWriter {
 };
 
 PhaseParts cut_into_phases(const Draft& draft, const Remote& remote) {
-  // Micro-batches, what changes for the next one, what is updated, and what is reset when all of that has
-  // read it.
-  constexpr int kTurns = 4;
+  // Micro-batches, what changes for the next one, and the sections of what is updated.
+  const UpdateSections update = cut_update(draft.graph, draft.variables);
   constexpr int kUpdate = 2;
+  const int turns = kUpdate + update.count;
   const int processors = draft.placement.processors;
   std::vector<int> group;
   for (std::size_t i = 0; i < draft.graph.ops.size(); ++i) {
     const ir::OpPlacement& op = draft.placement.ops[i];
     const bool waits = draft.variables.is_late(i) && processors > 1;
-    const int turn = draft.variables.is_reset(i)   ? kUpdate + 1
-                     : draft.variables.is_outer(i) ? kUpdate
-                     : waits                       ? 1
-                                                   : 0;
-    group.push_back((kTurns * op.phase + turn) * processors + op.processor);
+    const int turn = draft.variables.is_outer(i) ? kUpdate + update.of_op[i] : waits ? 1 : 0;
+    group.push_back((turns * op.phase + turn) * processors + op.processor);
   }
   PhaseParts phases{.parts = make_parts(draft.graph, group, false, remote.streamed()), .is_update = {}};
   for (Part& part : phases.parts) {
     const int turn = part.group / processors;
-    phases.is_update.push_back(turn % kTurns >= kUpdate);
-    part.group = turn / kTurns * processors + part.group % processors;
+    phases.is_update.push_back(turn % turns >= kUpdate);
+    part.group = turn / turns * processors + part.group % processors;
   }
   return phases;
 }

@@ -114,6 +114,27 @@ TEST(CutUpdate, TheChipHoldsTheStateOfOneWeight) {
   }
 }
 
+// In one phase, with a schedule that loads and stores while it computes.
+TEST(CutUpdate, APhaseHoldsTheStateOfOneWeight) {
+  for (const int accumulation : {1, 3}) {
+    const Sketch sketch{.accumulation = accumulation};
+    const ir::Training training = perceptron(sketch);
+    ir::Placement placement = on_one_processor(training);
+    placement.phases = 3;
+    for (ir::OpPlacement& op : placement.ops) op.phase = 1;
+    Options options = state_off_chip(sketch);
+    options.virtual_graph_mode = VirtualGraphMode::ExecutionPhases;
+    options.phases.phases = 2;
+    options.phases.stages = 1;
+    const executor::Program program = lower(training, placement, options);
+    EXPECT_EQ(most_on_chip(program, Role::OptimizerState), 2 * kWeightBytes);
+    EXPECT_EQ(train(program), train(training, on_one_processor(training), options_of(sketch)));
+    options.phases.schedule = PhaseSchedule::Batch;
+    EXPECT_EQ(most_on_chip(lower(training, placement, options), Role::OptimizerState),
+              kLayers * 2 * kWeightBytes);
+  }
+}
+
 TEST(CutUpdate, AccumulatorsMeetAndAreClippedAndResetOneByOne) {
   const Sketch sketch{.accumulation = 3, .replicas = 2, .clips = true};
   const executor::Program program =
