@@ -24,12 +24,18 @@ struct Stay {
   int made = kNever;  ///< the phase in which it is made here or copied to here
   std::vector<int> uses = {};
   std::vector<int> modified = {};  ///< of a variable: the phases that write it
+  std::vector<int> early = {};     ///< of `uses`, those not only by an update
 };
 
 class Planner {
  public:
-  Planner(const Draft& draft, const Remote& remote, const std::vector<Part>& parts)
-      : draft_(draft), remote_(remote), parts_(parts), made_by_(draft.graph.values.size(), -1) {
+  Planner(const Draft& draft, const Remote& remote, const std::vector<Part>& parts,
+          const std::vector<bool>& is_update)
+      : draft_(draft),
+        remote_(remote),
+        parts_(parts),
+        is_update_(is_update),
+        made_by_(draft.graph.values.size(), -1) {
     plan_.phases.resize(static_cast<std::size_t>(draft.placement.phases) + 1);
     plan_.copies.resize(parts.size());
     plan_.host_loads.resize(parts.size());
@@ -105,6 +111,7 @@ class Planner {
       plan_.copies[static_cast<std::size_t>(maker)].push_back({value, processor, phase});
     }
     add_use(here, phase);
+    if (!is_update_[static_cast<std::size_t>(part)]) here.early.push_back(phase);
   }
 
   // What ops make may be off chip; what comes from the host is not.
@@ -154,7 +161,10 @@ class Planner {
       const int use = stay.uses[i];
       if (use - last_live > kPhasesLive) {
         PhaseMovements& at_use = phase(use);
-        const bool waits = variable.role == executor::Role::OptimizerState && !variable.accumulates;
+        // An anchor reads it in every micro-batch.
+        const bool is_early = std::find(stay.early.begin(), stay.early.end(), use) != stay.early.end();
+        const bool waits =
+            variable.role == executor::Role::OptimizerState && !variable.accumulates && !is_early;
         (preload ? phase(use - 1).preloads : waits ? at_use.update_loads : at_use.loads).push_back(movement);
       }
       last_live = use;
@@ -168,6 +178,7 @@ class Planner {
   const Draft& draft_;
   const Remote& remote_;
   const std::vector<Part>& parts_;
+  const std::vector<bool>& is_update_;  ///< per part
   PhasePlan plan_;
   std::vector<int> made_by_;  ///< per value: the part, -1 for none
   std::vector<Stay> stays_;
@@ -176,8 +187,9 @@ class Planner {
 
 }  // namespace
 
-PhasePlan plan_phases(const Draft& draft, const Remote& remote, const std::vector<Part>& parts) {
-  return Planner(draft, remote, parts).plan();
+PhasePlan plan_phases(const Draft& draft, const Remote& remote, const std::vector<Part>& parts,
+                      const std::vector<bool>& is_update) {
+  return Planner(draft, remote, parts, is_update).plan();
 }
 
 }  // namespace podium::lower

@@ -41,7 +41,9 @@ struct PhasePlan {
 
 /// `parts` are cut by phase x processors + processor. A remote tensor stays on a processor in the phases that
 /// use it and up to two between; a longer gap means a store, where the tensor was made, and a load. A
-/// variable is stored in the last of those phases that modifies it.
-PhasePlan plan_phases(const Draft& draft, const Remote& remote, const std::vector<Part>& parts);
+/// variable is stored in the last of those phases that modifies it. `is_update` says of each part whether it
+/// runs once per update.
+PhasePlan plan_phases(const Draft& draft, const Remote& remote, const std::vector<Part>& parts,
+                      const std::vector<bool>& is_update);
 
 }  // namespace podium::lower

@@ -54,7 +54,7 @@ class PhaseWriter {
         offset_(is_serialised(draft.options) ? 0 : io_.first_cycle()),
         parts_(std::move(parts.parts)),
         is_update_(std::move(parts.is_update)),
-        plan_(plan_phases(draft, remote, parts_)),
+        plan_(plan_phases(draft, remote, parts_, is_update_)),
         slices_(is_serialised(draft.options) ? plan_slices(draft, remote, parts_) : SlicePlan{}) {
     for (const PlacedVariable& variable : draft.variables.all()) {
       if (variable.location.storage != ir::Storage::OffChip) continue;

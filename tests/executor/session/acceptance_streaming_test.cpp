@@ -182,6 +182,29 @@ TEST(StreamingMemory, ClipsGradientsOfWeightsInParts) {
   expect_close(trained(parts, 4, lamb, 5), trained({.replicas = 2}, 4, lamb, 5));
 }
 
+// State is loaded for the update, unless a micro-batch gives it back.
+TEST(StreamingMemory, GivesBackStateThatLivesThere) {
+  for (const int accumulation : {1, 2}) {
+    for (const PhaseIo io : {PhaseIo::Preload, PhaseIo::OnDemand}) {
+      const auto outputs = [&](const LocationSettings& state) {
+        Options options = on_replicas(phased(kOnChip, kOnChip, state, kOnChip), 1, accumulation);
+        options.phases.optimizer_state = io;
+        for (const char* name : {"Accl1___W0", "Accl1___W1", "Accl1___W2", "Step___W1"})
+          options.anchors[name] = {};
+        TrainingOptions training{.loss = "loss", .optimizer = adam(ir::OptimizerKind::Adam)};
+        training.session.strategy = options;
+        std::mt19937 random(7);
+        const ir::Tensor x = random_tensor(random, {accumulation, 8, 8}, 0, 1);
+        return train(products(kLayers, 8, 1), training, {{x}, {x}}).outputs;
+      };
+      const TensorsByName wanted = outputs(kOnChip);
+      const TensorsByName found = outputs(kOffChip);
+      ASSERT_EQ(wanted.size(), 5U);
+      for (const auto& [name, tensor] : wanted) EXPECT_TRUE(ir::identical(found.at(name), tensor)) << name;
+    }
+  }
+}
+
 // Names of tensors that are in streaming memory at some time.
 std::set<std::string> remote(const Options& options, int layers, double momentum) {
   TrainingOptions training{.loss = "loss"};
