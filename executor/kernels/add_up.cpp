@@ -16,7 +16,7 @@ using ir::Tensor;
 template <class T, class Sum>
 void add(std::span<const Tensor* const> terms, bool mean, std::int64_t first, std::int64_t count,
          Tensor& result) {
-  constexpr std::int64_t kPiece = 512;
+  constexpr std::int64_t kPiece = 2048;
   T* out = result.data<T>();
   const auto divisor = static_cast<Sum>(terms.size());
   const auto cost = static_cast<std::int64_t>(terms.size() * sizeof(T));
@@ -24,17 +24,22 @@ void add(std::span<const Tensor* const> terms, bool mean, std::int64_t first, st
     std::array<Sum, kPiece> sums;
     for (std::int64_t piece = begin; piece < end; piece += kPiece) {
       const auto size = static_cast<std::size_t>(std::min(kPiece, end - piece));
-      for (std::size_t t = 0; t < terms.size(); ++t) {
-        const T* term = terms[t]->data<T>() + first + piece;
-        for (std::size_t i = 0; i < size; ++i) {
-          const auto number = static_cast<Sum>(term[i]);
-          sums[i] = t == 0 ? number : static_cast<Sum>(sums[i] + number);
-        }
+      const T* term = terms[0]->data<T>() + first + piece;
+#pragma omp simd
+      for (std::size_t i = 0; i < size; ++i) sums[i] = static_cast<Sum>(term[i]);
+      for (std::size_t t = 1; t < terms.size(); ++t) {
+        term = terms[t]->data<T>() + first + piece;
+#pragma omp simd
+        for (std::size_t i = 0; i < size; ++i)
+          sums[i] = static_cast<Sum>(sums[i] + static_cast<Sum>(term[i]));
       }
-      for (std::size_t i = 0; i < size; ++i) {
-        const Sum given = mean ? static_cast<Sum>(sums[i] / divisor) : sums[i];
-        out[piece + static_cast<std::int64_t>(i)] = static_cast<T>(given);
+      if (mean) {
+#pragma omp simd
+        for (std::size_t i = 0; i < size; ++i) sums[i] = static_cast<Sum>(sums[i] / divisor);
       }
+      T* given = out + piece;
+#pragma omp simd
+      for (std::size_t i = 0; i < size; ++i) given[i] = static_cast<T>(sums[i]);
     }
   });
 }

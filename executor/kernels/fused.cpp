@@ -8,6 +8,12 @@ bool has_own_copy(const ir::Op& op, std::size_t input) {
   return input == 1 && (op.is("Convolution", "podium") || op.is("MatMul", "podium"));
 }
 
+bool may_take_memory(const ir::Op& op, std::size_t output, std::size_t input) {
+  if (op.is("Chain", "podium"))
+    return chain_may_take_memory(*ir::attribute<ir::Body>(op, "body"), output, input);
+  return output == 0 && (find_kernel(op.spec->domain, op.spec->name)->in_place >> input & 1U) != 0;
+}
+
 std::span<const KernelSpec> fused_kernels() {
   // Input 3 is the residual that a product or convolution is added to.
   constexpr unsigned kResidual = 1U << 3;
@@ -22,6 +28,7 @@ std::span<const KernelSpec> fused_kernels() {
       {.name = "MaskedSoftmax", .prepare = prepare_masked_softmax, .domain = "podium", .in_place = 1U},
       {.name = "ToChannelsLast", .prepare = prepare_to_channels_last, .domain = "podium"},
       {.name = "ToChannelsFirst", .prepare = prepare_to_channels_first, .domain = "podium"},
+      {.name = "Chain", .prepare = prepare_chain, .domain = "podium"},
       {.name = "View", .prepare = prepare_view, .domain = "podium", .in_place = 1U},
   };
   return kKernels;

@@ -8,6 +8,15 @@ namespace podium::kernels {
 /// True when the prepared kernel of `op` no longer reads input `input`: it has packed a copy of its own.
 bool has_own_copy(const ir::Op& op, std::size_t input);
 
+/// Whether the output may be written where the input is, when both have the same size and nobody reads the
+/// input later. KernelSpec::in_place says so for most ops.
+bool may_take_memory(const ir::Op& op, std::size_t output, std::size_t input);
+bool chain_may_take_memory(const ir::Graph& body, std::size_t output, std::size_t input);
+
+/// Elements that a Chain computes at a time.
+inline constexpr std::int64_t kChainPiece = 2048;
+
+PreparedKernel prepare_chain(PrepareContext& context);
 PreparedKernel prepare_fused_convolution(PrepareContext& context);
 PreparedKernel prepare_fused_pool(PrepareContext& context);
 PreparedKernel prepare_fused_matmul(PrepareContext& context);

@@ -2,6 +2,7 @@
 
 #include <omp.h>
 
+#include <algorithm>
 #include <exception>
 #include <optional>
 
@@ -27,6 +28,37 @@ std::size_t at(int index) { return static_cast<std::size_t>(index); }
 std::int64_t device_bytes_of(const Datum& datum) {
   if (!datum.is_tensor()) return 0;
   return (datum.tensor.size() * ir::bit_width(datum.tensor.type()) + 7) / 8;
+}
+
+bool is_one_slot(const Slot& a, const Slot& b) {
+  return a.buffer == b.buffer && a.index == b.index && a.stride == b.stride;
+}
+
+// What a block reads and writes at the same slot wherever it runs.
+using OfBlocks = std::vector<std::optional<std::vector<Rewritten>>>;
+void find_rewritten(const std::vector<executor::Step>& steps, OfBlocks& blocks) {
+  for (const executor::Step& step : steps) {
+    if (const auto* repeat = std::get_if<executor::Repeat>(&step.action))
+      find_rewritten(repeat->body, blocks);
+    const auto* compute = std::get_if<executor::Compute>(&step.action);
+    if (compute == nullptr) continue;
+    std::vector<Rewritten> here;
+    for (std::size_t i = 0; i < compute->reads.size(); ++i) {
+      const Slot& slot = compute->reads[i];
+      const auto is_it = [&](const Slot& other) { return is_one_slot(other, slot); };
+      const auto written = std::find_if(compute->writes.begin(), compute->writes.end(), is_it);
+      if (written == compute->writes.end()) continue;
+      if (std::count_if(compute->reads.begin(), compute->reads.end(), is_it) > 1) continue;
+      here.push_back({i, static_cast<std::size_t>(written - compute->writes.begin())});
+    }
+    auto& found = blocks[at(compute->block.index)];
+    if (!found) found = here;
+    std::erase_if(*found, [&](const Rewritten& pair) {
+      return std::none_of(here.begin(), here.end(), [&](const Rewritten& other) {
+        return other.input == pair.input && other.output == pair.output;
+      });
+    });
+  }
 }
 
 // Blocks that run beside others in some wave.
@@ -137,11 +169,14 @@ Engine::State::State(executor::Program of, const PrepareOptions& options)
   std::vector<bool> beside_others(program.blocks.size(), false);
   find_side_by_side(schedule, beside_others);
   const std::vector<Layouts> layouts = choose_layouts(program);
+  OfBlocks rewritten(program.blocks.size());
+  find_rewritten(program.steps, rewritten);
   blocks.reserve(program.blocks.size());
   for (std::size_t i = 0; i < program.blocks.size(); ++i) {
     PrepareOptions of_block = options;
     if (beside_others[i]) of_block.threads = 1;
-    blocks.emplace_back(std::move(program.blocks[i].graph), of_block, layouts[i]);
+    blocks.emplace_back(std::move(program.blocks[i].graph), of_block, layouts[i],
+                        rewritten[i].value_or(std::vector<Rewritten>{}));
   }
 }
 

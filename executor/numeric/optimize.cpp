@@ -3,6 +3,7 @@
 #include "executor/numeric/channels_last.h"
 #include "executor/numeric/fold_batch_norm.h"
 #include "executor/numeric/fuse_attention.h"
+#include "executor/numeric/fuse_elementwise.h"
 #include "executor/numeric/fuse_gelu.h"
 #include "executor/numeric/fuse_layer_norm.h"
 #include "executor/numeric/fuse_matmul.h"
@@ -24,6 +25,8 @@ void optimize(ir::Graph& graph, const Layouts& layouts) {
   fuse_post_ops(graph);
   // Weights that were folded into others go.
   ir::remove_dead(graph);
+  // Last, so that no pattern is hidden in a chain.
+  fuse_elementwise(graph);
 }
 
 }  // namespace podium::numeric

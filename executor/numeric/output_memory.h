@@ -1,11 +1,14 @@
 // Memory that outlives a run of a block.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "executor/numeric/pool.h"
+#include "ir/datum.h"
 
 namespace podium::numeric {
 
@@ -16,18 +19,44 @@ struct OutputMemory {
   std::vector<ir::Tensor*> outputs = {};
   std::vector<ir::Tensor*> others = {};  ///< they do not keep the memory
   std::shared_ptr<void> memory = {};
+  std::optional<std::size_t> input = {};        ///< of the block: its memory may be written over
+  std::vector<std::weak_ptr<void>> given = {};  ///< of runs, as far as somebody holds it
 
-  void renew(Pool& pool) {
+  /// `replaced`: what the outputs replace, if anything. They are written over it where a run before has made
+  /// it and nobody else holds it. What somebody else made may be the host's, and read-only.
+  void renew(Pool& pool, const ir::Datum* replaced) {
     const auto held_here = static_cast<std::ptrdiff_t>(outputs.size()) + 1;
+    if (std::shared_ptr<void> taken = find(replaced)) {
+      const std::ptrdiff_t held_by_us = taken == memory ? held_here + 1 : 1;
+      if (taken.use_count() == held_by_us + 1) {
+        if (taken != memory) use(std::move(taken));
+        std::atomic_thread_fence(std::memory_order_acquire);  // what others have read, they have read before
+        return;
+      }
+    }
     if (memory && memory.use_count() == held_here) {
-      std::atomic_thread_fence(std::memory_order_acquire);  // what others have read, they have read before
+      std::atomic_thread_fence(std::memory_order_acquire);
       return;
     }
-    memory = pool.take(bytes);
-    for (ir::Tensor* output : outputs) {
-      *output = ir::Tensor::adopt(output->type(), output->dims(), memory.get(), memory);
+    use(pool.take(bytes));
+    std::erase_if(given, [](const std::weak_ptr<void>& one) { return one.expired(); });
+    given.push_back(memory);
+  }
+
+ private:
+  std::shared_ptr<void> find(const ir::Datum* replaced) const {
+    if (replaced == nullptr || !replaced->is_tensor() || !replaced->tensor.keeps_memory()) return nullptr;
+    for (const std::weak_ptr<void>& one : given) {
+      std::shared_ptr<void> held = one.lock();
+      if (held.get() == replaced->tensor.raw()) return held;
     }
-    for (ir::Tensor* other : others) *other = ir::Tensor::view(other->type(), other->dims(), memory.get());
+    return nullptr;
+  }
+  void use(std::shared_ptr<void> other) {
+    memory = std::move(other);
+    for (ir::Tensor* output : outputs)
+      *output = ir::Tensor::adopt(output->type(), output->dims(), memory.get(), memory);
+    for (ir::Tensor* view : others) *view = ir::Tensor::view(view->type(), view->dims(), memory.get());
   }
 };
 

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <numeric>
 #include <unordered_map>
 
 #include "executor/kernels/fused.h"
@@ -87,24 +86,12 @@ void at_op(const Graph& graph, const Op& op, Step step) {
   }
 }
 
-Graph rewritten(Graph graph, bool fuse, const Layouts& layouts) {
+Graph optimized(Graph graph, bool fuse, const Layouts& layouts) {
   if (fuse) optimize(graph, layouts);
   hand_on_inputs(graph);
   hand_on_zeros(graph);
   return graph;
 }
-
-// Views and in-place outputs share the storage of the input they stand for; every storage gets one lifetime.
-struct Storages {
-  std::vector<std::size_t> of;  // per value: the value that it shares its storage with first, or itself
-  std::vector<bool> planned;    // per storage: of static shape and made here
-  std::vector<Lifetime> lives;
-
-  explicit Storages(std::size_t values) : of(values), planned(values, false), lives(values) {
-    std::iota(of.begin(), of.end(), std::size_t{0});
-  }
-  std::size_t operator[](ValueId id) const { return of[static_cast<std::size_t>(id.index)]; }
-};
 
 }  // namespace
 
@@ -158,8 +145,7 @@ struct PreparedBlock::State {
   void make_tasks();
   void release_copied(const Op& op, std::vector<int>& readers);
   void find_inputs_and_outputs();
-  Storages find_storages() const;
-  void plan();
+  void plan(const std::vector<Rewritten>& rewritten);
   void find_deaths();
   void run_dynamic(Task& task);
 };
@@ -181,10 +167,11 @@ void PreparedBlock::State::make_tasks() {
   for (const Op& op : graph.ops) {
     Task task{.op = &op, .kernel = kernels::find_kernel(op.spec->domain, op.spec->name)};
     if (task.kernel == nullptr) throw Error("{}: there is no kernel for it", graph.describe(op));
-    task.is_static = !ir::has_body(op) && all_static(graph, op.inputs) && all_static(graph, op.outputs);
+    const bool runs_bodies = ir::has_body(op) && !op.is("Chain", "podium");
+    task.is_static = !runs_bodies && all_static(graph, op.inputs) && all_static(graph, op.outputs);
     for (ValueId id : op.inputs) task.inputs.push_back(id.valid() ? &datum(id) : nullptr);
     for (ValueId id : op.outputs) task.outputs.push_back(id.valid() ? &datum(id) : nullptr);
-    if (task.is_static || ir::has_body(op)) {
+    if (task.is_static || runs_bodies) {
       at_op(graph, op, [&] {
         if (!op.spec->view) check_fits_machine(graph, op);
         prepare(task, ir::TypedOp(graph, op));
@@ -211,59 +198,20 @@ void PreparedBlock::State::find_inputs_and_outputs() {
   }
 }
 
-Storages PreparedBlock::State::find_storages() const {
-  Storages storages(graph.values.size());
-  std::vector<Lifetime>& lives = storages.lives;
-  const std::vector<int> uses = ir::use_counts(graph);
-  std::vector<int> uses_left(graph.values.size(), 0);  // per storage
-  for (std::size_t t = 0; t < tasks.size(); ++t) {
-    const Op& op = *tasks[t].op;
-    const int now = static_cast<int>(t);
-    for (std::size_t i = 0; i < op.outputs.size(); ++i) {
-      if (!op.outputs[i].valid() || !tasks[t].is_static) continue;
-      const auto out = static_cast<std::size_t>(op.outputs[i].index);
-      const Type& type = graph[op.outputs[i]].type;
-      const std::size_t bytes = static_cast<std::size_t>(type.element_count()) * storage_bytes(type.element);
-      std::size_t storage = out;
-      for (std::size_t k = 0; i == 0 && k < op.inputs.size(); ++k) {
-        if (!op.inputs[k].valid()) continue;
-        const std::size_t candidate = storages[op.inputs[k]];
-        const bool view = op.spec->view && k == 0;
-        const bool in_place = (tasks[t].kernel->in_place >> k & 1U) != 0 && uses_left[candidate] == 1 &&
-                              lives[candidate].bytes == bytes &&
-                              graph[op.inputs[k]].type.element_count() == type.element_count();
-        if (storages.planned[candidate] && (view || in_place)) {
-          storage = candidate;
-          break;
-        }
-      }
-      storages.of[out] = storage;
-      if (storage == out) {
-        storages.planned[out] = true;
-        lives[out] = {.bytes = bytes, .first = now, .last = now};
-      }
-      uses_left[storage] += uses[out];
-      lives[storage].last = std::max(lives[storage].last, now);
-    }
-    for (ValueId id : op.inputs) {
-      if (!id.valid()) continue;
-      --uses_left[storages[id]];
-      lives[storages[id]].last = std::max(lives[storages[id]].last, now);
-    }
-  }
-  return storages;
-}
-
 // Storages with outputs have memory of their own, the others share the arena.
-void PreparedBlock::State::plan() {
+void PreparedBlock::State::plan(const std::vector<Rewritten>& rewritten) {
   constexpr std::size_t kNone = ~std::size_t{0};
-  const Storages storages = find_storages();
+  std::vector<bool> is_static;
+  for (const Task& task : tasks) is_static.push_back(task.is_static);
+  const Storages storages = find_storages(graph, is_static, rewritten);
   const std::size_t count = graph.values.size();
   std::vector<std::size_t> own(count, kNone);  // per storage: its place in output_memories
   for (ValueId id : graph.outputs) {
     if (!storages.planned[storages[id]] || own[storages[id]] != kNone) continue;
     own[storages[id]] = output_memories.size();
+    const auto taken = storages.taken_from.find(storages[id]);
     output_memories.push_back({.bytes = storages.lives[storages[id]].bytes});
+    if (taken != storages.taken_from.end()) output_memories.back().input = taken->second;
   }
   std::vector<Lifetime> wanted;
   std::vector<std::size_t> index(count, kNone);
@@ -344,8 +292,9 @@ void PreparedBlock::State::run_dynamic(Task& task) {
   task.run({task.inputs, task.outputs, scratch.get()});
 }
 
-PreparedBlock::PreparedBlock(Graph graph, const PrepareOptions& options, const Layouts& layouts)
-    : state_(std::make_unique<State>(rewritten(std::move(graph), options.fuse, layouts))) {
+PreparedBlock::PreparedBlock(Graph graph, const PrepareOptions& options, const Layouts& layouts,
+                             const std::vector<Rewritten>& rewritten)
+    : state_(std::make_unique<State>(optimized(std::move(graph), options.fuse, layouts))) {
   State& state = *state_;
   state.options = options;
   for (std::size_t i = 0; i < state.graph.values.size(); ++i) {
@@ -353,7 +302,7 @@ PreparedBlock::PreparedBlock(Graph graph, const PrepareOptions& options, const L
   }
   state.make_tasks();
   state.find_inputs_and_outputs();
-  state.plan();
+  state.plan(rewritten);
   state.find_deaths();
 }
 
@@ -374,7 +323,8 @@ std::span<const Datum* const> PreparedBlock::run(std::span<const Datum* const> i
   for (std::size_t i : state.handed_on) {
     if (inputs[i] != nullptr) state.datum(state.graph.inputs[i]) = *inputs[i];
   }
-  for (OutputMemory& memory : state.output_memories) memory.renew(state.pool);
+  for (OutputMemory& memory : state.output_memories)
+    memory.renew(state.pool, memory.input ? inputs[*memory.input] : nullptr);
   for (std::size_t t = 0; t < state.tasks.size(); ++t) {
     Task& task = state.tasks[t];
     at_op(state.graph, *task.op, [&] {

@@ -7,6 +7,7 @@
 
 #include "executor/kernels/kernel.h"
 #include "executor/numeric/channels_last.h"
+#include "executor/numeric/storages.h"
 
 namespace podium::numeric {
 
@@ -20,8 +21,10 @@ struct PrepareOptions {
 /// and allocated once; the rest is allocated when its shape is known.
 class PreparedBlock {
  public:
-  /// `layouts` have an effect only with PrepareOptions::fuse.
-  PreparedBlock(ir::Graph graph, const PrepareOptions& options, const Layouts& layouts = {});
+  /// `layouts` have an effect only with PrepareOptions::fuse. An input that is `rewritten` is written over
+  /// where it is what a run before has made and only the caller holds it.
+  PreparedBlock(ir::Graph graph, const PrepareOptions& options, const Layouts& layouts = {},
+                const std::vector<Rewritten>& rewritten = {});
   ~PreparedBlock();
   PreparedBlock(PreparedBlock&&) noexcept;
   PreparedBlock& operator=(PreparedBlock&&) noexcept;

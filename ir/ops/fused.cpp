@@ -2,6 +2,7 @@
 // differentiation and placement. Domain "podium", which gradient_ops.cpp has too.
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
+#include "ir/work.h"
 
 namespace podium::ir {
 namespace {
@@ -86,6 +87,31 @@ void infer_view(InferContext& context) {
   context.set_output(0, context.element(0), context.get<IntList>("shape"));
 }
 
+const Graph& body_of(const TypedOp& op) { return *op.get<Body>("body"); }
+
+void infer_chain(InferContext& context) {
+  const Graph& body = body_of(context);
+  for (std::size_t i = 0; i < body.outputs.size(); ++i) context.set_output(i, body[body.outputs[i]].type);
+}
+
+Work work_of_chain(const TypedOp& op) {
+  Work work{.bytes = io_bytes(op)};
+  for (const Op& member : body_of(op).ops) work.flop += work_of(TypedOp(body_of(op), member)).flop;
+  return work;
+}
+
+OpSpec chain_row() {
+  return {.name = "Chain",
+          .domain = "podium",
+          .inputs = {{"inputs", 'V', Formal::Variadic, true}},
+          .outputs = {{"outputs", 'V', Formal::Variadic, true}},
+          .types = {{'V', {}, true}},
+          .attributes = {must_have("body", AttributeKind::Graph)},
+          .infer = infer_chain,
+          .work = work_of_chain,
+          .no_gradient = kNoGradient};
+}
+
 std::vector<AttributeSpec> with_activation(std::vector<AttributeSpec> attributes) {
   attributes.push_back(with_default("activation", std::string()));
   attributes.push_back(with_default("alpha", 0.0F));
@@ -142,6 +168,7 @@ std::span<const OpSpec> fused_ops() {
         row("View", {{"X"}}, {must_have("shape", AttributeKind::Ints)}, infer_view, no_work),
     };
     rows.back().view = true;
+    rows.push_back(chain_row());
     return rows;
   }();
   return kRows;

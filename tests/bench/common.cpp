@@ -1,5 +1,7 @@
 #include "tests/bench/common.h"
 
+#include <time.h>
+
 #include <algorithm>
 
 namespace podium::bench {
@@ -32,6 +34,12 @@ ir::Tensor filled(const ir::Type& type) {
     }
   }
   return tensor;
+}
+
+double processor_ms() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
 }
 
 double median(std::vector<double> all) {

@@ -34,6 +34,9 @@ NamedModel parse_model(const std::string& text);
 /// The same numbers every time; whole numbers are 0 and 1, good as indices, masks and labels.
 ir::Tensor filled(const ir::Type& type);
 
+/// Of all threads until now: other programs on the machine disturb it less than the clock on the wall.
+double processor_ms();
+
 double median(std::vector<double> all);
 
 /// The median of how many times as long as the other each round took: what else the machine does at the time

@@ -9,7 +9,6 @@
 // the same work under strategies, and with --check too the exit status is 1 when one takes more than 20 %
 // longer. --only leaves those out whose names do not have the text in them.
 #include <fmt/core.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cmath>
@@ -75,12 +74,6 @@ struct Times {
   std::vector<double> wall;
   std::vector<double> processor;
 };
-
-double processor_ms() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
-}
 
 Times time_runs(numeric::Engine& engine, const std::vector<ir::Datum>& inputs, double seconds) {
   for (int i = 0; i < 3; ++i) engine.run(inputs);

@@ -138,14 +138,17 @@ class Trained {
     session_.run(inputs_);
   }
   void time() {
+    const double processor_before = processor_ms();
     const auto before = Clock::now();
     session_.run(inputs_);
+    processor.push_back((processor_ms() - processor_before) / batches_);
     ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - before).count() / batches_);
   }
 
   std::string name;
   std::string base;
-  std::vector<double> ms = {};  // of a batch of the model's, round by round
+  std::vector<double> ms = {};         // of a batch of the model's, round by round
+  std::vector<double> processor = {};  // the same of processor time, over all threads
 
  private:
   static importer::Model load(const NamedModel& named, int parts) {
@@ -196,10 +199,12 @@ bool compare_training(const std::string& text, const Settings& settings) {
   for (const Trained& way : ways) {
     const auto base =
         std::find_if(ways.begin(), ways.end(), [&](const Trained& one) { return one.name == way.base; });
-    const double ratio = times_as_long(way.ms, base == ways.end() ? way.ms : base->ms);
+    const Trained& compared = base == ways.end() ? way : *base;
+    const double ratio = times_as_long(way.ms, compared.ms);
+    const double of_processors = times_as_long(way.processor, compared.processor);
     const bool is_long = settings.check && ratio > kMost;
-    fmt::print("{:<24} {:<28} {:>9.4f} ms  {:>5.2f} of {}'s{}\n", text, way.name, median(way.ms), ratio,
-               base == ways.end() ? way.name : way.base,
+    fmt::print("{:<24} {:<28} {:>9.4f} ms {:>5.2f}, on processors {:>5.2f} of {}'s{}\n", text, way.name,
+               median(way.ms), ratio, of_processors, compared.name,
                is_long ? fmt::format(", at most {} needed", kMost) : "");
     is_good = is_good && !is_long;
   }

@@ -162,6 +162,24 @@ TEST(Engine, FillsWeightsAndKeepsStreamingMemoryBetweenRuns) {
   EXPECT_THAT(values<float>(engine.run({})[0]), ElementsAre(4, 8));
 }
 
+TEST(Engine, WritesOverVariablesThatNobodyElseHolds) {
+  HandMade made;
+  made.buffer("w", {2}).persistent = true;
+  made.program.buffers[0].initial = {tensor<float>({2}, {1, 2})};
+  const BlockId more = made.block("g (float[2] w) => (float[2] w2) { w2 = Add(w, w) }");
+  made.step({.action = Compute{more, {made.slot("w")}, {made.slot("w")}}});
+  Engine engine(made.program);
+  const auto memory = [&] { return engine.contents(made.slot("w")).raw(); };
+  engine.run({});
+  const void* before = memory();
+  engine.run({});
+  EXPECT_EQ(memory(), before);
+  const ir::Tensor held = engine.contents(made.slot("w"));
+  engine.run({});
+  EXPECT_THAT(values<float>(held), ElementsAre(4, 8));
+  EXPECT_THAT(values<float>(engine.contents(made.slot("w"))), ElementsAre(8, 16));
+}
+
 // y = 2 x on each replica.
 HandMade doubling(int replicas, int micro_batches) {
   HandMade made;

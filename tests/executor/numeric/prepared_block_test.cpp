@@ -117,6 +117,47 @@ TEST(PreparedBlock, LeavesAloneWhatSomebodyHoldsOfTheRunBefore) {
   EXPECT_EQ(block.run({&pointer, 1})[0]->tensor.raw(), last);
 }
 
+// What no run has made may be the host's, and read-only.
+TEST(PreparedBlock, WritesOverWhatItReplacesWhenNobodyElseHoldsIt) {
+  Sketch s;
+  const ValueId x = s.input({2});
+  s.output(s.op("Add", {s.op("Mul", {x, x}), x}));
+  PreparedBlock block(s.graph, {}, {}, {{.input = 0, .output = 0}});
+  const auto run = [&](const Datum& given) {
+    const Datum* pointer = &given;
+    return *block.run({&pointer, 1})[0];
+  };
+  const auto first = [](const Datum& datum) { return datum.tensor.data<float>()[0]; };
+  const Datum host(ir::Tensor::of<float>({2}, {1, 2}));
+  Datum mine = run(host);
+  EXPECT_EQ(first(host), 1);
+  const void* memory = mine.tensor.raw();
+  EXPECT_EQ((mine = run(mine)).tensor.raw(), memory);
+  EXPECT_EQ(first(mine), 6);
+  const Datum held = mine;
+  EXPECT_NE((mine = run(mine)).tensor.raw(), memory);
+  EXPECT_EQ(first(held), 6);
+  // Two replicas take turns.
+  Datum other = run(host);
+  memory = mine.tensor.raw();
+  EXPECT_EQ((mine = run(mine)).tensor.raw(), memory);
+  memory = other.tensor.raw();
+  EXPECT_EQ((other = run(other)).tensor.raw(), memory);
+  EXPECT_EQ(first(other), 6);
+}
+
+TEST(PreparedBlock, KeepsWhatIsReadAfterItsReplacementIsMade) {
+  Sketch s;
+  const ValueId x = s.input({2});
+  s.output(s.op("Add", {x, s.number(1)}));
+  s.output(s.op("Neg", {x}));
+  PreparedBlock block(s.graph, {}, {}, {{.input = 0, .output = 0}});
+  Datum given(ir::Tensor::of<float>({2}, {1, 2}));
+  const Datum* pointer = &given;
+  given = *block.run({&pointer, 1})[0];
+  EXPECT_EQ(block.run({&pointer, 1})[1]->tensor.data<float>()[0], -2);
+}
+
 TEST(PreparedBlock, HandsAnInputOn) {
   Sketch s;
   const ValueId x = s.input({2});

@@ -1,0 +1,143 @@
+#include "executor/numeric/fuse_elementwise.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "executor/numeric/rewriter.h"
+#include "ir/at.h"
+#include "ir/disjoint_sets.h"
+#include "ir/passes/sample_axis.h"
+
+namespace podium::numeric {
+namespace {
+
+using ir::Graph;
+using ir::Op;
+using ir::Type;
+using ir::ValueId;
+
+// What fits the second-level cache with its neighbours is not worth the calls a piece.
+constexpr std::int64_t kLeastElements = 1 << 14;
+
+bool is_number(const Type& type) { return type.is_static() && type.element_count() == 1; }
+
+bool can_be_member(const Graph& graph, const Op& op) {
+  // An Identity may hand an input on, which costs nothing; the second input of Expand is a shape.
+  if (!ir::is_elementwise(op) || op.is("Identity") || op.is("Expand")) return false;
+  if (op.spec->random || op.outputs.size() != 1 || op.inputs.empty()) return false;
+  const Type& made = graph[op.outputs[0]].type;
+  if (!made.is_static() || made.element == ir::DataType::String) return false;
+  if (made.element_count() < kLeastElements) return false;
+  return std::all_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) {
+    if (!id.valid()) return true;
+    const Type& type = graph[id].type;
+    return type.is_static() && type.element != ir::DataType::String &&
+           (type.dims == made.dims || is_number(type));
+  });
+}
+
+bool makes_numbers(const Graph& graph, const Op& op) {
+  return std::all_of(op.outputs.begin(), op.outputs.end(),
+                     [&](ValueId id) { return !id.valid() || is_number(graph[id].type); });
+}
+
+class Chains {
+ public:
+  explicit Chains(Graph& graph)
+      : graph_(graph), uses_(ir::use_counts(graph)), connected_(graph.values.size()) {}
+
+  bool run() {
+    std::vector<Op> ops = std::exchange(graph_.ops, {});
+    for (Op& op : ops) {
+      const bool joins = can_be_member(graph_, op);
+      const bool fits = joins && !members_.empty() && dims_of(op) == dims_of(members_.front());
+      if (!fits && (joins || !makes_numbers(graph_, op) || reads_members(op))) close();
+      if (joins) {
+        add(std::move(op));
+      } else {
+        graph_.ops.push_back(std::move(op));
+      }
+    }
+    close();
+    return changed_;
+  }
+
+ private:
+  const ir::Dims& dims_of(const Op& op) const { return graph_[op.outputs[0]].type.dims; }
+  bool reads_members(const Op& op) const {
+    return std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) { return made_.contains(id); });
+  }
+
+  void add(Op op) {
+    for (ValueId id : op.inputs) {
+      if (id.valid() && !is_number(graph_[id].type)) connected_.join(at(id), at(op.outputs[0]));
+    }
+    made_.insert(op.outputs[0]);
+    members_.push_back(std::move(op));
+  }
+
+  // A chain for each weight, say: those that have nothing to do with each other only compete for the caches.
+  void close() {
+    std::vector<std::vector<Op>> chains;
+    std::map<std::size_t, std::size_t> chain_of_set;
+    for (Op& op : members_) {
+      const auto [entry, is_new] =
+          chain_of_set.try_emplace(connected_.find(at(op.outputs[0])), chains.size());
+      if (is_new) chains.emplace_back();
+      chains[entry->second].push_back(std::move(op));
+    }
+    members_.clear();
+    made_.clear();
+    for (std::vector<Op>& members : chains) {
+      changed_ = changed_ || members.size() > 1;
+      graph_.ops.push_back(members.size() > 1 ? chain_of(std::move(members)) : std::move(members.front()));
+    }
+  }
+
+  // What only members read stays inside.
+  Op chain_of(std::vector<Op> members) {
+    Graph body;
+    Op chain = make_op("Chain", "podium", {}, {});
+    chain.name = members.back().name;
+    std::map<ValueId, ValueId> inside;
+    std::map<ValueId, int> reads;
+    for (Op& op : members) {
+      for (ValueId& id : op.inputs) {
+        if (!id.valid()) continue;
+        ++reads[id];
+        const auto [entry, is_new] = inside.try_emplace(id);
+        if (is_new) {
+          entry->second = body.add_value(graph_[id].name, graph_[id].type);
+          body.inputs.push_back(entry->second);
+          chain.inputs.push_back(id);
+        }
+        id = entry->second;
+      }
+      const ValueId made = op.outputs[0];
+      op.outputs[0] = inside[made] = body.add_value(graph_[made].name, graph_[made].type);
+    }
+    for (const auto& [outer, inner] : inside) {
+      const bool is_made = std::find(body.inputs.begin(), body.inputs.end(), inner) == body.inputs.end();
+      if (!is_made || uses_[at(outer)] == reads[outer]) continue;
+      body.outputs.push_back(inner);
+      chain.outputs.push_back(outer);
+    }
+    body.ops = std::move(members);
+    ir::set_attribute(chain, "body", std::make_shared<const Graph>(std::move(body)));
+    return chain;
+  }
+
+  Graph& graph_;
+  std::vector<int> uses_;
+  ir::DisjointSets connected_;  // by large values
+  std::vector<Op> members_;     // of chains that are not closed
+  std::set<ValueId> made_;      // by them
+  bool changed_ = false;
+};
+
+}  // namespace
+
+bool fuse_elementwise(Graph& graph) { return Chains(graph).run(); }
+
+}  // namespace podium::numeric

@@ -1,0 +1,35 @@
+// Which values of a block share memory.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "executor/numeric/memory_plan.h"
+#include "ir/graph.h"
+
+namespace podium::numeric {
+
+/// An input and an output of a block that stand for one slot: a variable. Nobody reads the slot while the
+/// block runs, and afterwards it holds the output.
+struct Rewritten {
+  std::size_t input;
+  std::size_t output;
+};
+
+/// Views and in-place outputs share the storage of the input they stand for; every storage gets one lifetime.
+struct Storages {
+  std::vector<std::size_t> of;  ///< per value: the value that it shares its storage with first, or itself
+  std::vector<bool> planned;    ///< per storage: of static shape and made here
+  std::vector<Lifetime> lives;
+  /// Storages that may take the memory of an input of the graph, which nothing reads after they are first
+  /// written.
+  std::map<std::size_t, std::size_t> taken_from;
+
+  std::size_t operator[](ir::ValueId id) const { return of[static_cast<std::size_t>(id.index)]; }
+};
+
+/// `is_static`: per op, whether its outputs have memory before the run.
+Storages find_storages(const ir::Graph& graph, const std::vector<bool>& is_static,
+                       const std::vector<Rewritten>& rewritten);
+
+}  // namespace podium::numeric

@@ -1,0 +1,92 @@
+#include "executor/numeric/fuse_elementwise.h"
+
+#include "executor/numeric/prepared_block.h"
+#include "tests/support/fusing.h"
+
+namespace podium::numeric {
+namespace {
+
+using ir::Datum;
+using ir::Dims;
+using ir::ValueId;
+using testing::ops_of;
+using testing::Sketch;
+
+// Not a multiple of a piece.
+const Dims kLarge{150, 201};
+
+// A mean of gradients, and the weight that steps against its direction.
+Sketch update() {
+  Sketch s;
+  const ValueId gradient = s.op("Mul", {s.input(kLarge), s.number(0.5F)});
+  const ValueId rate = s.op("Sqrt", {s.number(0.01F)});
+  const ValueId kept = s.op("Mul", {s.input(kLarge), s.number(0.9F)});
+  const ValueId mean = s.op("Add", {kept, s.op("Mul", {gradient, s.number(0.1F)})});
+  s.output(mean);
+  const ValueId size = s.op("Sqrt", {s.op("Mul", {mean, mean})});
+  const ValueId large = s.op("Greater", {size, s.number(0.3F)});
+  const ValueId step = s.op("Where", {large, s.op("Div", {mean, s.op("Add", {size, rate})}), mean});
+  s.output(s.op("Sub", {s.input(kLarge), s.op("Mul", {rate, step})}));
+  return s;
+}
+
+TEST(FuseElementwise, GoesOverTheMemoryOfAnUpdateOnce) {
+  Sketch s = update();
+  EXPECT_TRUE(fuse_elementwise(s.graph));
+  ASSERT_EQ(s.graph.ops.size(), 2U) << ops_of(s.graph);
+  EXPECT_TRUE(s.graph.ops[0].is("Sqrt"));
+  const ir::Op& chain = s.graph.ops[1];
+  EXPECT_TRUE(chain.is("Chain", "podium"));
+  EXPECT_EQ(chain.outputs, s.graph.outputs);
+  EXPECT_EQ(ir::attribute<ir::Body>(chain, "body")->ops.size(), 12U);
+}
+
+TEST(FuseElementwise, ChangesNoBitWithAnyNumberOfThreads) {
+  const Sketch s = update();
+  std::vector<Datum> inputs;
+  std::vector<const Datum*> pointers;
+  for (int i = 0; i < 3; ++i) inputs.emplace_back(testing::random_floats(kLarge, i));
+  for (const Datum& input : inputs) pointers.push_back(&input);
+  PreparedBlock plain(s.graph, {.threads = 1, .fuse = false});
+  const auto expected = plain.run(pointers);
+  for (const int threads : {1, 3}) {
+    PreparedBlock fused(s.graph, {.threads = threads});
+    const auto found = fused.run(pointers);
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      EXPECT_TRUE(identical(found[i]->tensor, expected[i]->tensor)) << i << " with " << threads;
+  }
+}
+
+TEST(FuseElementwise, StopsAtWhatReadsAMember) {
+  Sketch s;
+  const ValueId squares = s.op("Mul", {s.op("Neg", {s.input(kLarge)}), s.input(kLarge)});
+  const ValueId length = s.op("Sqrt", {s.op("ReduceSumSquare", {squares})});
+  s.output(s.op("Relu", {s.op("Div", {squares, length})}));
+  testing::expect_same_when_fused(s.graph);
+  EXPECT_TRUE(fuse_elementwise(s.graph));
+  ASSERT_EQ(s.graph.ops.size(), 4U) << ops_of(s.graph);
+  EXPECT_TRUE(s.graph.ops[0].is("Chain", "podium"));
+  EXPECT_TRUE(s.graph.ops[3].is("Chain", "podium"));
+}
+
+TEST(FuseElementwise, KeepsWhatHasNothingInCommonApart) {
+  Sketch s;
+  const ValueId a = s.op("Neg", {s.input(kLarge)});
+  const ValueId b = s.op("Neg", {s.input(kLarge)});
+  const ValueId c = s.op("Relu", {a});
+  s.output(s.op("Abs", {b}));
+  s.output(c);
+  testing::expect_same_when_fused(s.graph);
+  EXPECT_TRUE(fuse_elementwise(s.graph));
+  ASSERT_EQ(s.graph.ops.size(), 2U) << ops_of(s.graph);
+}
+
+TEST(FuseElementwise, LeavesSmallAndStretchedOperandsAlone) {
+  Sketch s;
+  s.output(s.op("Relu", {s.op("Neg", {s.input({64})})}));
+  s.output(s.op("Add", {s.op("Mul", {s.input(kLarge), s.weight({201})}), s.weight({150, 1})}));
+  EXPECT_FALSE(fuse_elementwise(s.graph));
+}
+
+}  // namespace
+}  // namespace podium::numeric
