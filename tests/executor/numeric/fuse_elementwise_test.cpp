@@ -57,6 +57,21 @@ TEST(FuseElementwise, ChangesNoBitWithAnyNumberOfThreads) {
   }
 }
 
+// Both in one chain: x becomes -x, and -x * x is made after it.
+TEST(FuseElementwise, KeepsWhatIsReadAfterItsReplacementIsMade) {
+  Sketch s;
+  const ValueId x = s.input(kLarge);
+  const ValueId next = s.op("Neg", {x});
+  s.output(next);
+  s.output(s.op("Mul", {next, x}));
+  PreparedBlock block(s.graph, {}, {}, {{.input = 0, .output = 0}});
+  Datum given(testing::random_floats(kLarge, 1));
+  const float number = given.tensor.data<float>()[0];
+  const Datum* pointer = &given;
+  given = *block.run({&pointer, 1})[0];
+  EXPECT_EQ(block.run({&pointer, 1})[1]->tensor.data<float>()[0], -number * number);
+}
+
 TEST(FuseElementwise, StopsAtWhatReadsAMember) {
   Sketch s;
   const ValueId squares = s.op("Mul", {s.op("Neg", {s.input(kLarge)}), s.input(kLarge)});
