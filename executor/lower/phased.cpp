@@ -55,7 +55,7 @@ class PhaseWriter {
         parts_(std::move(parts.parts)),
         is_update_(std::move(parts.is_update)),
         plan_(plan_phases(draft, remote, parts_, is_update_)),
-        slices_(is_serialised(draft.options) ? plan_slices(draft, remote, parts_) : SlicePlan{}) {
+        slices_(is_serialised(draft.options) ? plan_slices(draft, remote, parts_, is_update_) : SlicePlan{}) {
     for (const PlacedVariable& variable : draft.variables.all()) {
       if (variable.location.storage != ir::Storage::OffChip) continue;
       const executor::BufferId here = draft.buffer(variable.value, variable.processor);

@@ -195,7 +195,8 @@ class SliceLoop {
 
 }  // namespace
 
-SlicePlan plan_slices(Draft& draft, const Remote& remote, const std::vector<Part>& parts) {
+SlicePlan plan_slices(Draft& draft, const Remote& remote, const std::vector<Part>& parts,
+                      const std::vector<bool>& is_update) {
   SlicePlan plan;
   plan.journeys.resize(draft.graph.values.size());
   std::map<std::pair<ValueId, int>, std::size_t> use_index;
@@ -209,8 +210,10 @@ SlicePlan plan_slices(Draft& draft, const Remote& remote, const std::vector<Part
       SliceJourney& journey = plan.journeys[at(id)];
       if (journey.maker < 0) journey.maker = static_cast<int>(p);
       const int home = parts[static_cast<std::size_t>(journey.maker)].group;
-      if (home / processors == here / processors) {
-        if (home != here) add_once(journey.copies, here % processors);
+      // An update reads what the last slice has left on its processor.
+      const bool is_left = is_update[p] && !is_update[static_cast<std::size_t>(journey.maker)];
+      if (is_left || home / processors == here / processors) {
+        if (home % processors != here % processors) add_once(journey.copies, here % processors);
         continue;
       }
       add_once(journey.rows, here % processors);

@@ -26,8 +26,10 @@ struct SlicePlan {
   std::map<std::pair<ir::ValueId, int>, executor::Slot> rows;
 };
 
-/// `parts` are cut by phase x processors + processor. Adds the buffers of the rows to the draft.
-SlicePlan plan_slices(Draft& draft, const Remote& remote, const std::vector<Part>& parts);
+/// `parts` are cut by phase x processors + processor. Those that are an update
+/// run behind the slices and read what the last one has left. Adds the buffers of the rows to the draft.
+SlicePlan plan_slices(Draft& draft, const Remote& remote, const std::vector<Part>& parts,
+                      const std::vector<bool>& is_update);
 
 /// The steps that take every slice of a micro-batch through the parts `first` to `last` - 1, which are those
 /// of one phase; `names` are those of their blocks. The weights are there already. Loads and stores go over

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "executor/session/training_session.h"
+#include "ir/passes/set_precision.h"
 #include "tests/support/run_text.h"
 
 namespace podium {
@@ -190,6 +191,42 @@ TEST(SerialisedTraining, EverySliceRunsTheSameBlocksAndCopies) {
     EXPECT_EQ(products, 9U + 9U + 8U);
   }
   EXPECT_EQ(loops, 1);
+}
+
+// The update of each phase reads the loss scale of the micro-batch, which the phase of the loss has made in
+// its loop over slices, on another processor.
+TEST(SerialisedTraining, UpdatesOfOtherPhasesReadWhatTheLastSliceHasLeft) {
+  const auto trained = [](const Options& strategy) {
+    importer::Model model = model_of(fmt::format(fmt::runtime(kLayers), "ReduceMean"));
+    ir::set_precision(model.graph, ir::DataType::Float16);
+    TrainingOptions options{.loss = "loss"};
+    options.session.strategy = strategy;
+    options.session.fuse = false;
+    options.session.strategy.loss_scaling.automatic = true;
+    options.optimizer = ir::make_optimizer(ir::OptimizerKind::Sgd, {{"learningRate", {0.1}}});
+    options.optimizer.loss_scaling = {8, false};
+    TrainingSession session(std::move(model), options);
+    std::mt19937 random(3);
+    for (int step = 0; step < 2; ++step) {
+      std::vector<ir::Datum> inputs;
+      for (const executor::HostTensor& input : session.inputs())
+        inputs.emplace_back(ir::in_precision(drawn(whole_type(input).dims, random), ir::DataType::Float16));
+      session.run(inputs);
+    }
+    return session.weights();
+  };
+  Options slices;
+  slices.batch_serialization.factor = 2;
+  const TensorsByName wanted = trained(slices);
+  Options phases = slices;
+  phases.virtual_graph_mode = VirtualGraphMode::ExecutionPhases;
+  phases.phases.phases = 2;
+  for (const IoMode mode : {IoMode::Compute, IoMode::Io, IoMode::IoOverlapped}) {
+    phases.batch_serialization.io_mode = mode;
+    phases.io_tiles = mode == IoMode::Compute ? 0 : 64;
+    for (const auto& [name, weight] : trained(phases))
+      EXPECT_TRUE(ir::identical(weight, wanted.at(name))) << name << " " << static_cast<int>(mode);
+  }
 }
 
 TEST(SerialisedTraining, RefusesWhatHasNoSlices) {
