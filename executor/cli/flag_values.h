@@ -25,6 +25,8 @@ Number number(const std::string& what, const std::string& text, Number least,
   if (fits) return value;
   const char* const kind = std::is_integral_v<Number> ? "whole number" : "number";
   if (most == std::numeric_limits<Number>::max()) {
+    if (least == std::numeric_limits<Number>::lowest())
+      throw UsageError("{}: '{}' found, a {} needed", what, text, kind);
     throw UsageError("{}: '{}' found, a {} of at least {} needed", what, text, kind, least);
   }
   throw UsageError("{}: '{}' found, a {} from {} to {} needed", what, text, kind, least, most);

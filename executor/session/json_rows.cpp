@@ -44,6 +44,9 @@ nlohmann::json parse_json(const std::string& text, const std::string& file) {
     const std::size_t reason = what.find(": ");
     throw Error("{}: line {}: {}", file, 1 + std::count(text.begin(), end, '\n'),
                 reason == std::string::npos ? what : what.substr(reason + 2));
+  } catch (const nlohmann::json::out_of_range& error) {
+    const std::string what = error.what();
+    throw Error("{}: {}, a smaller number needed", file, what.substr(what.find("] ") + 2));
   }
 }
 

@@ -15,7 +15,7 @@
 
 namespace podium {
 
-/// Error names the line, and a name that an object has twice.
+/// Error names the line, a name that an object has twice, or a number that is too large.
 nlohmann::json parse_json(const std::string& text, const std::string& file);
 
 /// A value of a document and where it stands.

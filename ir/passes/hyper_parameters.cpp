@@ -195,7 +195,9 @@ std::string hyper_parameter_input(std::string_view name, const Optimizer& optimi
 void check_loss_scale(double scale, DataType type) {
   const double held = filled(type, {}, scale).to_number();
   if (held != 0 && std::isfinite(held)) return;
-  throw Error("loss scaling is {}, which is {} in {}, the type of the loss", scale, held, name_of(type));
+  throw Error(
+      "loss scaling is {}, which is {} in {}, the type of the loss; a finite number other than 0 needed",
+      scale, held, name_of(type));
 }
 
 std::vector<Tensor> hyper_parameter_tensors(const Training& training, const Optimizer& optimizer,

@@ -49,6 +49,8 @@ TEST(OptimizerFile, ReadsPopartsNames) {
 TEST(OptimizerFile, SaysWhereSomethingIsWrong) {
   EXPECT_THAT(refusal("[]"), HasSubstr("o.json: [] found, an object needed"));
   EXPECT_THAT(refusal("{"), HasSubstr("o.json: line 1"));
+  EXPECT_EQ(refusal(R"({"lossScaling": 1e999})"),
+            "o.json: number overflow parsing '1e999', a smaller number needed");
   EXPECT_THAT(refusal("{}"), HasSubstr("o.json: no 'optimizer' found"));
   EXPECT_THAT(refusal(R"({"optimizer": 3})"), HasSubstr("optimizer: 3 found, a text"));
   EXPECT_THAT(refusal(R"({"optimizer": "sdg"})"), HasSubstr("o.json: --optimizer: 'sdg' found"));

@@ -80,7 +80,9 @@ TEST(LossText, NamesTheNearest) {
   EXPECT_THAT(refusal(read_loss, "nll,ignore=1"), HasSubstr("the nearest is 'ignore-index'"));
   EXPECT_THAT(refusal(read_loss, "mse,ignore-index=1"), HasSubstr("mse has no 'ignore-index'"));
   EXPECT_THAT(refusal(read_loss, "mse,lambda=1"), HasSubstr("mse has no 'lambda'"));
-  EXPECT_THAT(refusal(read_loss, "nll,axis=last"), HasSubstr("--loss axis: 'last' found, a whole number"));
+  EXPECT_THAT(refusal(read_loss, "nll,axis=last"),
+              HasSubstr("--loss axis: 'last' found, a whole number needed"));
+  EXPECT_THAT(refusal(read_loss, "l1,lambda=x"), HasSubstr("--loss lambda: 'x' found, a number needed"));
   EXPECT_THAT(refusal(read_loss, "nll,reduction=none"), HasSubstr("'none' found, one of mean, sum needed"));
   EXPECT_THAT(refusal(read_loss, "nll,axis"), HasSubstr("'axis' found, KEY=VALUE needed"));
 }

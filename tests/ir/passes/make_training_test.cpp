@@ -197,12 +197,14 @@ TEST(MakeTraining, RefusesALossScaleThatTheLossCannotHold) {
   Optimizer optimizer = sgd();
   for (const bool constant : {false, true}) {
     optimizer.loss_scaling = {100000, constant};
-    EXPECT_EQ(refusal(text, {.loss = "loss", .optimizer = optimizer}),
-              "loss scaling is 100000, which is inf in float16, the type of the loss");
+    EXPECT_EQ(
+        refusal(text, {.loss = "loss", .optimizer = optimizer}),
+        "loss scaling is 100000, which is inf in float16, the type of the loss; a finite number other than 0 needed");
   }
   optimizer.loss_scaling = {1e-9};
-  EXPECT_EQ(refusal(text, {.loss = "loss", .optimizer = optimizer}),
-            "loss scaling is 1e-09, which is 0 in float16, the type of the loss");
+  EXPECT_EQ(
+      refusal(text, {.loss = "loss", .optimizer = optimizer}),
+      "loss scaling is 1e-09, which is 0 in float16, the type of the loss; a finite number other than 0 needed");
 }
 
 TEST(MakeTraining, StartsAVelocityAheadWithTheDecay) {
