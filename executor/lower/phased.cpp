@@ -103,10 +103,11 @@ class PhaseWriter {
     std::vector<Movement> stores = movements.stores;
     std::vector<Movement> update_loads = movements.update_loads;
     if (!schedule_is(PhaseSchedule::Interleaving)) bring_now(std::exchange(update_loads, {}));
+    const std::map<ValueId, std::size_t> last_user = last_users(update, last);
     for (std::size_t part = update; part < last; ++part) {
-      bring_now(take(update_loads, variables_of(part, part + 1)));
+      bring_now(take(update_loads, variables_of(parts_[part])));
       run_part(phase, part, names[part - first], at_end);
-      if (schedule_is(PhaseSchedule::Interleaving)) store_now(stores, part, last);
+      if (schedule_is(PhaseSchedule::Interleaving)) store_now(stores, part, last_user);
     }
     if (schedule_is(PhaseSchedule::Batch)) start_preloads(movements.preloads, traffic);
     if (!at_end.transfers.empty()) add({.action = std::move(at_end)});
@@ -116,18 +117,24 @@ class PhaseWriter {
     add(std::move(traffic.stores));
   }
 
-  // The variables that the parts `first` to `last` - 1 read or change.
-  std::set<ValueId> variables_of(std::size_t first, std::size_t last) const {
+  // The variables that a part reads or changes.
+  std::set<ValueId> variables_of(const Part& part) const {
     std::set<ValueId> used;
-    for (std::size_t part = first; part < last; ++part) {
-      for (ValueId id : parts_[part].reads) {
-        if (draft_.variables.is_variable(id)) used.insert(id);
-      }
-      for (ValueId id : parts_[part].writes) {
-        if (const auto variable = draft_.variables.updated(id)) used.insert(*variable);
-      }
+    for (ValueId id : part.reads) {
+      if (draft_.variables.is_variable(id)) used.insert(id);
+    }
+    for (ValueId id : part.writes) {
+      if (const auto variable = draft_.variables.updated(id)) used.insert(*variable);
     }
     return used;
+  }
+  // Of each variable the last of the parts `first` to `last` - 1 that uses it.
+  std::map<ValueId, std::size_t> last_users(std::size_t first, std::size_t last) const {
+    std::map<ValueId, std::size_t> users;
+    for (std::size_t part = first; part < last; ++part) {
+      for (ValueId id : variables_of(parts_[part])) users[id] = part;
+    }
+    return users;
   }
   static std::vector<Movement> take(std::vector<Movement>& from, const std::set<ValueId>& wanted) {
     const auto taken = std::stable_partition(
@@ -137,9 +144,10 @@ class PhaseWriter {
     return result;
   }
   // The variables of a part that none behind it in its phase uses.
-  void store_now(std::vector<Movement>& stores, std::size_t part, std::size_t last) {
-    std::set<ValueId> done = variables_of(part, part + 1);
-    for (ValueId id : variables_of(part + 1, last)) done.erase(id);
+  void store_now(std::vector<Movement>& stores, std::size_t part,
+                 const std::map<ValueId, std::size_t>& last_user) {
+    std::set<ValueId> done = variables_of(parts_[part]);
+    std::erase_if(done, [&](ValueId id) { return last_user.at(id) != part; });
     for (const Movement& one : take(stores, done)) add(store(one));
   }
 
