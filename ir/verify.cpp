@@ -41,9 +41,8 @@ std::string list(TypeSet types) {
   return text;
 }
 
-// A private op that stands for another one has that one's attributes, too.
 bool is_of_another_op(const Op& op, std::string_view name) {
-  return op.spec->domain == "podium" && name.starts_with("of.");
+  return op.spec->domain == "podium" && name.starts_with(kOfAnotherOp);
 }
 
 }  // namespace

@@ -22,8 +22,6 @@ constexpr std::array kKinds{Kind{"cross-entropy", LossKind::CrossEntropy},
                             Kind{"log-nll", LossKind::LogNegativeLogLikelihood},
                             Kind{"mse", LossKind::MeanSquaredError}, Kind{"l1", LossKind::L1}};
 
-bool is_of_classes(LossKind kind) { return kind != LossKind::MeanSquaredError && kind != LossKind::L1; }
-
 std::int64_t whole(std::string_view key, const std::string& text) {
   return number(fmt::format("--loss {}", key), text, std::numeric_limits<std::int64_t>::min());
 }
@@ -40,11 +38,11 @@ constexpr std::array kKeys{
           constexpr std::array kReductions{ir::LossReduction::Mean, ir::LossReduction::Sum};
           loss.options.reduction = kReductions[index_of_word("loss reduction", value, {"mean", "sum"})];
         }},
-    Key{"ignore-index", is_of_classes,
+    Key{"ignore-index", ir::is_of_classes,
         [](LossText& loss, const std::string& value) {
           loss.options.ignored_label = whole("ignore-index", value);
         }},
-    Key{"axis", is_of_classes,
+    Key{"axis", ir::is_of_classes,
         [](LossText& loss, const std::string& value) {
           loss.options.class_axis = whole("axis", value);
           loss.has_axis = true;
@@ -72,10 +70,10 @@ LossText read_loss(const std::string& text) {
 
 std::string loss_help() {
   return fmt::format(
-      "NAME[,KEY=VALUE...]: added to the graph, of --output and --target; NAME is cross-entropy (of scores), nll "
-      "(of probabilities), log-nll (of their logarithms), mse, l1; keys are {}: reduction is mean or sum, "
-      "ignore-index a label that does not count, axis that of the classes (else the last one, or axis 1 where only that fits the labels), lambda a "
-      "factor of l1",
+      "NAME[,KEY=VALUE...]: added to the graph, of --output and --target; NAME is cross-entropy (of "
+      "scores), nll (of probabilities), log-nll (of their logarithms), mse, l1; keys are {}: reduction is "
+      "mean or sum, ignore-index a label that does not count, axis that of the classes (else the last one, "
+      "or axis 1 where only that fits the labels), lambda a factor of l1",
       fmt::join(names_of(kKeys), ", "));
 }
 

@@ -1,6 +1,4 @@
 // GridSample in simpler ops: how its slopes along the grid change.
-#include <algorithm>
-
 #include "ir/ops/gradient_terms.h"
 #include "ir/ops/gradients_expanded.h"
 #include "ir/passes/differentiate.h"

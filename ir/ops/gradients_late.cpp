@@ -11,12 +11,9 @@
 namespace podium::ir {
 namespace {
 
-// Attributes of the op that a LateGradient stands for have this in front of their names (verify knows it), so
-// that it may be another LateGradient.
-constexpr std::string_view kOf = "of.";
-
 // Of a LateGradient. Its inputs are those of the other op's inputs, its outputs and what flows into them that
-// are there; `places` says which.
+// are there; `places` says which. The names of the other op's attributes have kOfAnotherOp in front, for it
+// may be a LateGradient itself.
 struct Late {
   Op forward;
   std::vector<ValueId> flowing;
@@ -34,7 +31,8 @@ struct Late {
     forward.outputs.assign(first_output, first_flow);
     flowing.assign(first_flow, all.end());
     for (const Attribute& one : op.attributes) {
-      if (one.name.starts_with(kOf)) forward.attributes.push_back({one.name.substr(kOf.size()), one.value});
+      if (one.name.starts_with(kOfAnotherOp))
+        forward.attributes.push_back({one.name.substr(kOfAnotherOp.size()), one.value});
     }
   }
 
@@ -114,7 +112,8 @@ void append_late_gradient(GradientContext& context) {
                      {"places", places},
                      {"wanted", wanted}};
   for (const Attribute& one : op.attributes) {
-    if (!is_annotation(one.name)) late.attributes.push_back({std::string(kOf) + one.name, one.value});
+    if (!is_annotation(one.name))
+      late.attributes.push_back({std::string(kOfAnotherOp) + one.name, one.value});
   }
   const std::vector<ValueId> gradients = context.builder.append(std::move(late), wanted.size());
   for (std::size_t i = 0; i < wanted.size(); ++i) {

@@ -33,6 +33,14 @@ Term diagonal(GradientContext& context, std::int64_t rows, std::int64_t columns,
   return {&context, context.call("CastLike", {known, like})};
 }
 
+// The gradient of an op that is linear in input i: a private op of its other inputs and its attributes.
+void hand_flow_to(GradientContext& context, std::string_view type, std::size_t i) {
+  if (!context.wants(i)) return;
+  std::vector<ValueId> inputs = context.op.inputs;
+  inputs[i] = context.output_gradient();
+  context.set(i, private_op(context, type, std::move(inputs), context.op.attributes));
+}
+
 }  // namespace
 
 // Regions, here and in the next, are taken as given: what cuts them out is not trained through them.
@@ -46,35 +54,21 @@ void roi_align_gradient(GradientContext& context) {
 // Averages are linear in X, and so is their gradient in what flows. Which pixel is the largest does not
 // change with X.
 void roi_align_gradient_gradient(GradientContext& context) {
+  if (attribute<std::string>(context.op, "mode") == "max") return hand_flow_to(context, "RoiAlignChoice", 3);
   if (!context.wants(3)) return;
-  const std::vector<ValueId> regions{context.input(1), context.input(2)};
-  std::vector<ValueId> inputs{context.output_gradient(), regions[0], regions[1]};
-  if (attribute<std::string>(context.op, "mode") != "max")
-    return context.set(3, context.call("RoiAlign", inputs, context.op.attributes));
-  inputs = {context.input(0), regions[0], regions[1], context.output_gradient()};
-  context.set(3, private_op(context, "RoiAlignChoice", inputs, context.op.attributes));
+  const std::vector<ValueId> inputs{context.output_gradient(), context.input(1), context.input(2)};
+  context.set(3, context.call("RoiAlign", inputs, context.op.attributes));
 }
 
-void roi_align_choice_gradient(GradientContext& context) {
-  if (!context.wants(3)) return;
-  std::vector<ValueId> inputs = context.op.inputs;
-  inputs[3] = context.output_gradient();
-  context.set(3, private_op(context, "RoiAlignGradient", inputs, context.op.attributes));
-}
+void roi_align_choice_gradient(GradientContext& context) { hand_flow_to(context, "RoiAlignGradient", 3); }
 
 // The two hand what flows to and fro between the regions and the elements that are the largest of each.
 void max_roi_pool_gradient_gradient(GradientContext& context) {
-  if (!context.wants(2)) return;
-  context.set(
-      2, private_op(context, "MaxRoiPoolChoice",
-                    {context.input(0), context.input(1), context.output_gradient()}, context.op.attributes));
+  hand_flow_to(context, "MaxRoiPoolChoice", 2);
 }
 
 void max_roi_pool_choice_gradient(GradientContext& context) {
-  if (!context.wants(2)) return;
-  context.set(
-      2, private_op(context, "MaxRoiPoolGradient",
-                    {context.input(0), context.input(1), context.output_gradient()}, context.op.attributes));
+  hand_flow_to(context, "MaxRoiPoolGradient", 2);
 }
 
 void max_roi_pool_gradient(GradientContext& context) {

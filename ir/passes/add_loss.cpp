@@ -13,8 +13,6 @@ namespace {
 constexpr double kSmallestProbability = 1e-7;
 constexpr double kSmallestFloat16Probability = 6.104e-05;
 
-bool is_of_classes(LossKind kind) { return kind != LossKind::L1 && kind != LossKind::MeanSquaredError; }
-
 class LossBuilder {
  public:
   LossBuilder(Graph& graph, LossKind kind, const std::string& output, const LossOptions& options)
@@ -122,6 +120,8 @@ class LossBuilder {
 };
 
 }  // namespace
+
+bool is_of_classes(LossKind kind) { return kind != LossKind::L1 && kind != LossKind::MeanSquaredError; }
 
 ValueId find_output(const Graph& graph, const std::string& name) {
   for (std::size_t i = 0; i < graph.values.size(); ++i) {

@@ -19,6 +19,9 @@ enum class LossKind : std::uint8_t {
   LogNegativeLogLikelihood,  ///< of logarithms of probabilities
 };
 
+/// Whether its target is class numbers.
+bool is_of_classes(LossKind kind);
+
 enum class LossReduction : std::uint8_t { Mean, Sum };
 
 struct LossOptions {
