@@ -103,8 +103,8 @@ void check_shares_weights(const importer::Model& model, int replicas) {
   const GroupsByName groups = own_groups(model.info, replicas);
   if (groups.empty()) return;
   throw Error(
-      "initializer '{}' has a value for each group of replicas, a step on one processor has nothing to compare with "
-      "(--estimate clocks the strategies)",
+      "initializer '{}' has a value for each group of replicas, a step on one processor has nothing to "
+      "compare with (--estimate clocks the strategies)",
       groups.begin()->first);
 }
 

@@ -15,6 +15,7 @@ using executor::Repeat;
 using executor::Slot;
 using executor::Step;
 using ir::at;
+
 // Of each block, the outputs that some run of it writes where it reads an input.
 class Overwrites {
  public:

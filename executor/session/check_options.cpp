@@ -306,8 +306,8 @@ void note_what_is_idle(const Options& options, const device::Device& device, Not
   }
   if (options.reduction == Reduction::Sum && options.mean_strategy != MeanStrategy::Post) {
     notes.push_back(
-        "meanAccumulationAndReplicationReductionStrategy: no effect with accumulationAndReplicationReductionType "
-        "Sum");
+        "meanAccumulationAndReplicationReductionStrategy: no effect with "
+        "accumulationAndReplicationReductionType Sum");
   }
   if (!options.loss_scaling.automatic && !is_default(options.loss_scaling))
     notes.push_back("automaticLossScalingSettings: no effect without enabled");
@@ -373,8 +373,8 @@ void check_waits(const Options& options, const ir::Optimizer& optimizer) {
                                  [](const ir::ClipNorm& group) { return group.weights.size() != 1; });
   if (!clips && !options.loss_scaling.automatic) return;
   throw Error(
-      "accumulationFactor: 1 found, at least the number of stages needed with enablePipelining and {}: stages update "
-      "before the gradients of all are known",
+      "accumulationFactor: 1 found, at least the number of stages needed with enablePipelining and {}: "
+      "stages update before the gradients of all are known",
       clips ? "a norm of several weights' gradients" : "automatic loss scaling");
 }
 

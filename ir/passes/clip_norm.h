@@ -9,9 +9,9 @@ namespace podium::ir {
 
 /// Scales the gradients of each group of the optimizer's clip norms, once they are complete, by c / max(c,
 /// norm); the norm is that of the reduced gradients of the group without loss scale and decay, and a value
-/// GlobalNorm___<group> (semantics, section 10.4). So for every optimizer: that PopART measures the scaled
-/// gradient of SGD, or its velocity, and clips no adaptive optimizer is a limitation of it (section 14, row
-/// 24), and its own tests hold all of them against gradients that are clipped before the optimizer sees them.
+/// GlobalNorm___<group> (semantics, section 10.4). This is the same for every optimizer, as PopART's own
+/// tests have it: they clip gradients before the optimizer sees them. PopART itself measures SGD's scaled
+/// gradient or velocity and clips no adaptive optimizer, which is a limitation (section 14, row 24).
 void clip_by_norm(std::span<WeightUpdate> updates);
 
 }  // namespace podium::ir

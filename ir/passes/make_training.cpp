@@ -180,7 +180,8 @@ class TrainingMaker {
     }
   }
 
-  // What is asked for and is the gradient of another value too, or no gradient only.
+  // A gradient that is asked for may be another tensor too, another value's gradient for one: then it becomes
+  // a tensor of its own.
   void give_gradients_their_names(UpdateBuilder& builder) {
     const std::set<std::string> asked(request_.gradients_of.begin(), request_.gradients_of.end());
     for (const auto& [value, gradient] : flows_) {
