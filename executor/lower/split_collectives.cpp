@@ -1,6 +1,7 @@
 #include "executor/lower/split_collectives.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -46,6 +47,32 @@ Collective collective_of(const Op& op) {
   return collective;
 }
 
+// What is made of the block's inputs alone, a decayed momentum say, waits for the first group that reads it:
+// then nothing has to be kept of it while replicas exchange.
+void delay(const Graph& graph, std::vector<int>& groups) {
+  constexpr int kNever = std::numeric_limits<int>::max();
+  std::vector<bool> is_made(graph.values.size(), false);
+  for (const Op& op : graph.ops) {
+    for (ValueId id : op.outputs) {
+      if (id.valid()) is_made[at(id)] = true;
+    }
+  }
+  std::vector<int> needed_in(graph.values.size(), kNever);
+  for (ValueId id : graph.outputs) needed_in[at(id)] = 0;
+  for (std::size_t i = graph.ops.size(); i-- > 0;) {
+    const Op& op = graph.ops[i];
+    const bool reads_made = std::any_of(op.inputs.begin(), op.inputs.end(),
+                                        [&](ValueId id) { return id.valid() && is_made[at(id)]; });
+    if (!is_collective(op) && !op.spec->random && !reads_made && op.outputs.size() == 1) {
+      const int reader = needed_in[at(op.outputs[0])];
+      if (reader != kNever) groups[i] = std::max(groups[i], reader - reader % 2);
+    }
+    for (ValueId id : op.inputs) {
+      if (id.valid()) needed_in[at(id)] = std::min(needed_in[at(id)], groups[i]);
+    }
+  }
+}
+
 // Per op, a group that computes (even) or exchanges (odd); what an op needs is in its own group or in one
 // before.
 std::vector<int> groups_of(const Graph& graph) {
@@ -65,6 +92,7 @@ std::vector<int> groups_of(const Graph& graph) {
     }
     groups.push_back(group);
   }
+  delay(graph, groups);
   return groups;
 }
 

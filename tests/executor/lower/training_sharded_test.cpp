@@ -62,6 +62,27 @@ TEST(TrainingSharded, OptimizersComputeOnPartsAndGatherTheWeight) {
   EXPECT_EQ(count(program, CollectiveKind::AllGather, CollectiveReduction::Add), 2U);
 }
 
+// Nothing large is kept over the exchange that the states alone would give after it.
+TEST(TrainingSharded, DecayedStatesAreMadeWhenTheGradientsAreThere) {
+  const ir::Training training = two_layers({});
+  Options options;
+  options.replicas = 2;
+  options.accumulation_factor = 2;
+  shard(options.optimizer_state);
+  const executor::Program program = lower(training, on_one_processor(training), options);
+  int before = 0;
+  int after = 0;
+  for (const executor::Block& block : program.blocks) {
+    for (const ir::Op& op : block.graph.ops) {
+      if (!op.is("Mul") || block.graph[op.outputs[0]].type.element_count() == 1) continue;
+      if (block.name.ends_with(".0")) ++before;
+      if (block.name.ends_with(".1")) ++after;
+    }
+  }
+  EXPECT_EQ(before, 0);
+  EXPECT_GT(after, 0);
+}
+
 TEST(TrainingSharded, WeightsInPartsAreGatheredWhereTheyAreRead) {
   const ir::Training training = two_layers({});
   Options options;
