@@ -26,8 +26,8 @@ struct SlicePlan {
   std::map<std::pair<ir::ValueId, int>, executor::Slot> rows;
 };
 
-/// `parts` are cut by phase x processors + processor. Those that are an update
-/// run behind the slices and read what the last one has left. Adds the buffers of the rows to the draft.
+/// `parts` are cut by phase x processors + processor. Those that are an update run behind the slices and read
+/// what the last one has left. Adds the buffers of the rows to the draft.
 SlicePlan plan_slices(Draft& draft, const Remote& remote, const std::vector<Part>& parts,
                       const std::vector<bool>& is_update);
 

@@ -17,7 +17,8 @@ using ir::Op;
 using ir::Type;
 using ir::ValueId;
 
-// What fits the second-level cache with its neighbours is not worth the calls a piece.
+// Less than this stays in the second-level cache with its neighbours: the calls for each piece cost more than
+// a chain saves.
 constexpr std::int64_t kLeastElements = 1 << 14;
 
 bool is_number(const Type& type) { return type.is_static() && type.element_count() == 1; }
