@@ -257,11 +257,14 @@ void Net::classify(ValueId logits, bool classes_last) {
   if (!recipe_.is("loss", "cross-entropy")) {
     throw Error("parameter loss: '{}' found, none or cross-entropy needed", recipe_.word("loss"));
   }
-  if (classes_last)
-    logits = op("loss/rows", "Reshape", {logits, ints({-1, graph_[logits].type.dims.back()})});
   Dims dims = graph_[logits].type.dims;
-  dims.erase(dims.begin() + 1);
-  const ValueId label = builder_.input("label", ir::Type::tensor(DataType::Int64, dims));
+  dims.erase(dims.begin() + (classes_last ? static_cast<std::ptrdiff_t>(dims.size()) - 1 : 1));
+  const std::int64_t classes = graph_[logits].type.dims.back();
+  ValueId label = builder_.input("label", ir::Type::tensor(DataType::Int64, std::move(dims)));
+  if (classes_last) {
+    logits = op("loss/rows", "Reshape", {logits, ints({-1, classes})});
+    label = op("loss/labels", "Reshape", {label, ints({-1})});
+  }
   output(op("loss", "SoftmaxCrossEntropyLoss", {logits, label}), "loss");
 }
 
