@@ -68,6 +68,7 @@ std::vector<Type> infer_one_body(Op& op, const Op& original, const TypedOp& type
     Value& value = body[body.inputs[first_capture + i]];
     const std::size_t outer = op.formal_inputs() + i;
     value.type = typed.input(outer);
+    value.constant.reset();  // it may have been one before it was taken to be trained
     if (const Tensor* known = typed.constant(outer)) value.constant = *known;
   }
   infer_in_place(body, options, fmt::format("{}: {}: ", where, name));

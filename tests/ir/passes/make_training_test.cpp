@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "executor/kernels/kernel.h"
 #include "ir/infer.h"
 #include "tests/support/graph_text.h"
 #include "tests/support/run_text.h"
@@ -88,6 +89,18 @@ TEST(MakeTraining, GivesGradientsOfWhatIsNotLearntWhenAskedForThem) {
   EXPECT_TRUE(has_gradient({"x"}, "x"));
   EXPECT_TRUE(has_gradient({"x", "h"}, "w"));
   EXPECT_FALSE(has_gradient({"i", "nothing"}, "i"));
+}
+
+// A branch that has known a weight as a constant must not go on with what it was then.
+TEST(MakeTraining, AWeightThatABranchCapturesIsNoConstantOfTheBranch) {
+  Graph graph = testing::graph_of(
+      "g (bool c, float[2,2] x) => (float[2,2] y) <float[2,2] w = {1, 2, 3, 4}> { y = If(c) <"
+      "then_branch = t () => (float[2,2] p) { q = Transpose(w) p = MatMul(x, q) },"
+      "else_branch = e () => (float[2,2] r) { r = Neg(x) }> }");
+  infer(graph);
+  take_weights(graph);
+  infer(graph, {.evaluate = kernels::evaluate});
+  EXPECT_EQ(attribute<Body>(graph.ops[0], "then_branch")->ops.size(), 2U);
 }
 
 TEST(MakeTraining, PutsDerivativesOnTheWayBackAndUpdatesBesideThem) {
