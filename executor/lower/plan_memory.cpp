@@ -1,6 +1,8 @@
 #include "executor/lower/plan_memory.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "executor/lower/block_memory.h"
 #include "executor/slots.h"
@@ -23,7 +25,7 @@ class Overwrites {
     note(program.steps);
   }
 
-  std::vector<std::vector<Overwrite>> of_block;
+  std::vector<std::set<Overwrite>> of_block;
 
  private:
   void note(const std::vector<Step>& steps) {
@@ -34,13 +36,11 @@ class Overwrites {
     }
   }
   void note(const executor::Compute& compute) {
-    std::vector<Overwrite>& all = of_block[at(compute.block)];
+    std::multimap<executor::BufferId, std::size_t> reads;
+    for (std::size_t r = 0; r < compute.reads.size(); ++r) reads.emplace(compute.reads[r].buffer, r);
     for (std::size_t w = 0; w < compute.writes.size(); ++w) {
-      for (std::size_t r = 0; r < compute.reads.size(); ++r) {
-        if (compute.reads[r].buffer != compute.writes[w].buffer) continue;
-        const Overwrite one{w, r};
-        if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(one);
-      }
+      const auto [first, last] = reads.equal_range(compute.writes[w].buffer);
+      for (auto read = first; read != last; ++read) of_block[at(compute.block)].insert({w, read->second});
     }
   }
 
@@ -113,7 +113,9 @@ class Uses {
 void plan_memory(Program& program) {
   const Overwrites overwrites(program);
   for (std::size_t b = 0; b < program.blocks.size(); ++b) {
-    program.blocks[b].temporary_bytes = temporary_bytes(program.blocks[b].graph, overwrites.of_block[b]);
+    const std::set<Overwrite>& found = overwrites.of_block[b];
+    const std::vector<Overwrite> of_block(found.begin(), found.end());
+    program.blocks[b].temporary_bytes = temporary_bytes(program.blocks[b].graph, of_block);
   }
   const Uses all(program);
   for (std::size_t b = 0; b < program.buffers.size(); ++b) {

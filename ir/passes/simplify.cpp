@@ -69,12 +69,22 @@ class Simplifier {
   }
 
   // An input of the graph comes to one place: what others read of it goes there from this op.
-  bool brings_elsewhere(const Op& op, ValueId same) const {
+  bool brings_elsewhere(const Op& op, ValueId same) {
     if (!view_.is_input[at(same)]) return false;
-    return std::any_of(open_.begin(), open_.end(), [&](const Op& later) {
-      const std::vector<ValueId>& reads = later.inputs;
-      return std::find(reads.begin(), reads.end(), op.outputs[0]) != reads.end() && !in_same_place(later, op);
-    });
+    if (readers_.empty()) find_readers();
+    const std::size_t output = at(op.outputs[0]);
+    return output < readers_.size() &&
+           std::any_of(readers_[output].begin(), readers_[output].end(),
+                       [&](const Op* later) { return !in_same_place(*later, op); });
+  }
+
+  void find_readers() {
+    readers_.resize(graph_.values.size());
+    for (const Op& op : open_) {
+      for (ValueId id : op.inputs) {
+        if (id.valid()) readers_[at(id)].push_back(&op);
+      }
+    }
   }
 
   // False when the graph would lose an output's name.
@@ -133,7 +143,8 @@ class Simplifier {
   Graph& graph_;
   bool outputs_have_names_;
   std::vector<Op> kept_;
-  std::span<const Op> open_;  // not yet looked at
+  std::span<const Op> open_;                     // not yet looked at
+  std::vector<std::vector<const Op*>> readers_;  // per value, among the ops that are open; once it is needed
   SimplifyView view_;
   std::vector<ValueId> stands_for_;
   std::vector<bool> is_output_;
