@@ -49,13 +49,17 @@ void expect_near(const TrainedState& found, const TrainedState& wanted) {
   }
 }
 
-TEST(TrainingSharded, OptimizersComputeOnPartsAndGatherTheWeight) {
-  const ir::Training training = two_layers({});
+Options with_sharded_state() {
   Options options;
   options.replicas = 2;
   options.accumulation_factor = 2;
   shard(options.optimizer_state);
-  const executor::Program program = lower(training, on_one_processor(training), options);
+  return options;
+}
+
+TEST(TrainingSharded, OptimizersComputeOnPartsAndGatherTheWeight) {
+  const ir::Training training = two_layers({});
+  const executor::Program program = lower(training, on_one_processor(training), with_sharded_state());
   EXPECT_EQ(count(program, CollectiveKind::AllReduce, CollectiveReduction::Add), 0U);
   EXPECT_EQ(count(program, CollectiveKind::ReduceScatter, CollectiveReduction::Add), 2U);    // the gradients
   EXPECT_EQ(count(program, CollectiveKind::ReduceScatter, CollectiveReduction::Local), 2U);  // the weights
@@ -65,11 +69,7 @@ TEST(TrainingSharded, OptimizersComputeOnPartsAndGatherTheWeight) {
 // Nothing large is kept over the exchange that the states alone would give after it.
 TEST(TrainingSharded, DecayedStatesAreMadeWhenTheGradientsAreThere) {
   const ir::Training training = two_layers({});
-  Options options;
-  options.replicas = 2;
-  options.accumulation_factor = 2;
-  shard(options.optimizer_state);
-  const executor::Program program = lower(training, on_one_processor(training), options);
+  const executor::Program program = lower(training, on_one_processor(training), with_sharded_state());
   int before = 0;
   int after = 0;
   for (const executor::Block& block : program.blocks) {
@@ -85,10 +85,7 @@ TEST(TrainingSharded, DecayedStatesAreMadeWhenTheGradientsAreThere) {
 
 TEST(TrainingSharded, WeightsInPartsAreGatheredWhereTheyAreRead) {
   const ir::Training training = two_layers({});
-  Options options;
-  options.replicas = 2;
-  options.accumulation_factor = 2;
-  shard(options.optimizer_state);
+  Options options = with_sharded_state();
   shard(options.weights);
   const executor::Program program = lower(training, on_one_processor(training), options);
   EXPECT_EQ(count(program, CollectiveKind::ReduceScatter, CollectiveReduction::Local), 0U);
