@@ -13,6 +13,7 @@
 #include "executor/numeric/memory.h"
 #include "executor/numeric/peak_memory.h"
 #include "executor/numeric/schedule.h"
+#include "ir/passes/bodies.h"
 
 namespace podium::numeric {
 
@@ -78,6 +79,7 @@ struct Engine::State {
   executor::Program program;
   int threads = 1;
   std::vector<PreparedBlock> blocks;
+  std::vector<bool> repeatable;  // per block: the same inputs give the same outputs
   std::vector<Section> schedule;
   std::vector<Memory> memories;  // per replica
   HostInputs inputs;
@@ -98,6 +100,7 @@ namespace {
 struct RunStep {
   const executor::Program& program;
   std::vector<PreparedBlock>& blocks;
+  const std::vector<bool>& repeatable;
   std::vector<Memory>& memories;
   HostInputs& inputs;
   HostOutputs& outputs;
@@ -117,15 +120,33 @@ struct RunStep {
       fill(replica, write, read(replica, transfer.from));
   }
 
-  // One replica after the other: a block is not run twice at a time.
+  // One replica after the other: a block is not run twice at a time. Nor is it for a replica whose inputs are
+  // the very memory of the one before, as where replicas update a variable with what they have reduced.
   void operator()(const executor::Compute& step) const {
+    std::span<const Datum* const> results;
     for (int replica = replicas.first; replica < replicas.end; ++replica) {
       node.inputs.clear();
       for (const Slot& slot : step.reads)
         node.inputs.push_back(slot.buffer.valid() ? &read(replica, slot) : nullptr);
-      const auto results = blocks[at(step.block.index)].run(node.inputs);
+      const bool is_known = replica > replicas.first && repeatable[at(step.block.index)] && has_same_inputs();
+      if (!is_known) results = run_block(step.block);
       for (std::size_t i = 0; i < step.writes.size(); ++i) fill(replica, i, *results[i]);
     }
+  }
+  std::span<const Datum* const> run_block(executor::BlockId block) const {
+    node.memory_of_inputs.clear();
+    for (const Datum* input : node.inputs) node.memory_of_inputs.push_back(memory_of(input));
+    return blocks[at(block.index)].run(node.inputs);
+  }
+  // What replicas share is of one shape.
+  bool has_same_inputs() const {
+    return std::equal(node.inputs.begin(), node.inputs.end(), node.memory_of_inputs.begin(),
+                      [](const Datum* input, const void* memory) {
+                        return input == nullptr || (memory != nullptr && memory_of(input) == memory);
+                      });
+  }
+  static const void* memory_of(const Datum* input) {
+    return input != nullptr && input->is_tensor() ? input->tensor.raw() : nullptr;
   }
   void operator()(const executor::LoadFromHost& step) const {
     for (int replica = replicas.first; replica < replicas.end; ++replica)
@@ -175,13 +196,17 @@ Engine::State::State(executor::Program of, const PrepareOptions& options)
   for (std::size_t i = 0; i < program.blocks.size(); ++i) {
     PrepareOptions of_block = options;
     if (beside_others[i]) of_block.threads = 1;
+    const std::vector<ir::Op>& ops = program.blocks[i].graph.ops;
+    repeatable.push_back(std::none_of(ops.begin(), ops.end(), [](const ir::Op& op) {
+      return op.spec->random || ir::has_body(op);  // a body may draw
+    }));
     blocks.emplace_back(std::move(program.blocks[i].graph), of_block, layouts[i],
                         rewritten[i].value_or(std::vector<Rewritten>{}));
   }
 }
 
 void Engine::State::run(Node& node, int iteration, Replicas replicas) {
-  std::visit(RunStep{program, blocks, memories, inputs, outputs, node, iteration, replicas},
+  std::visit(RunStep{program, blocks, repeatable, memories, inputs, outputs, node, iteration, replicas},
              node.step->action);
   free(node.step->frees, iteration, replicas);
 }

@@ -13,8 +13,9 @@ struct Node {
   const executor::Step* step = nullptr;
   std::vector<executor::Slot> writes = {};
 
-  std::vector<const ir::Datum*> inputs = {};  ///< of a Compute, kept between runs
-  std::vector<std::int64_t> bytes = {};       ///< of the last values written: per replica and write
+  std::vector<const ir::Datum*> inputs = {};       ///< of a Compute, kept between runs
+  std::vector<const void*> memory_of_inputs = {};  ///< of a Compute: where they were when its block last ran
+  std::vector<std::int64_t> bytes = {};            ///< of the last values written: per replica and write
 };
 
 /// First the movements one after the other, then the computes, which do not depend on each other.

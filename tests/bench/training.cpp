@@ -60,11 +60,11 @@ Strategy over_io_tiles(Strategy strategy, ir::ExchangeStrategy exchange) {
 }
 
 // Each updates its part of the weights.
-Strategy replicated(int replicas) {
-  Strategy strategy{fmt::format("{} replicas, state sharded", replicas)};
+Strategy replicated(const std::string& name, int replicas, bool sharded) {
+  Strategy strategy{name};
   strategy.options.replicas = replicas;
   strategy.options.accumulation_factor /= replicas;
-  strategy.options.optimizer_state.location.sharded = true;
+  strategy.options.optimizer_state.location.sharded = sharded;
   return strategy;
 }
 
@@ -89,7 +89,7 @@ Strategy serialised(const std::string& name) {
   return strategy;
 }
 
-// Recomputation is not among them, nor replicas that each update whole weights: they compute more.
+// Recomputation is not among them: it computes more.
 std::vector<Strategy> strategies_over(int processors) {
   Strategy one_update_each = without_accumulation(alone("one, no accumulation"));
   if (processors == 1) return {{"one processor", {}, 1, ""}};
@@ -106,8 +106,10 @@ std::vector<Strategy> strategies_over(int processors) {
           in_phases("phased", processors),
           with_everything_off_chip(in_phases("phased, all off chip", processors)),
           ladder,
-          replicated(2),
-          replicated(4),
+          replicated("2 replicas", 2, false),
+          replicated("2 replicas, state sharded", 2, true),
+          replicated("4 replicas", 4, false),
+          replicated("4 replicas, state sharded", 4, true),
           state_off_chip,
           with_everything_off_chip({"all off chip"}),
           over_io_tiles(spread("sharded, IO tiles", processors, false), ir::ExchangeStrategy::JustInTime),

@@ -180,6 +180,28 @@ TEST(Engine, WritesOverVariablesThatNobodyElseHolds) {
   EXPECT_THAT(values<float>(engine.contents(made.slot("w"))), ElementsAre(8, 16));
 }
 
+// Replicas begin with the same memory and go on with what one of them has computed, until one is given other
+// numbers.
+TEST(Engine, ComputesOnceWhatReplicasComputeFromTheSameMemory) {
+  HandMade made;
+  made.program.replicas = 3;
+  made.buffer("w", {2}).persistent = true;
+  made.program.buffers[0].initial = {tensor<float>({2}, {1, 2})};
+  const BlockId more = made.block("g (float[2] w) => (float[2] w2) { w2 = Add(w, w) }");
+  made.step({.action = Compute{more, {made.slot("w")}, {made.slot("w")}}});
+  Engine engine(made.program);
+  const auto held = [&](int replica) { return engine.contents(made.slot("w"), replica); };
+  for (int run = 0; run < 2; ++run) engine.run({});
+  EXPECT_THAT(values<float>(held(2)), ElementsAre(4, 8));
+  EXPECT_EQ(held(0).raw(), held(1).raw());
+  EXPECT_EQ(held(0).raw(), held(2).raw());
+  engine.set_contents(made.slot("w"), tensor<float>({2}, {5, 6}), 1);
+  engine.run({});
+  EXPECT_THAT(values<float>(held(0)), ElementsAre(8, 16));
+  EXPECT_THAT(values<float>(held(1)), ElementsAre(10, 12));
+  EXPECT_THAT(values<float>(held(2)), ElementsAre(8, 16));
+}
+
 // y = 2 x on each replica.
 HandMade doubling(int replicas, int micro_batches) {
   HandMade made;
@@ -285,6 +307,9 @@ TEST(Engine, DrawsOtherNumbersInEachReplica) {
   const std::vector<float> drawn = run(made.program, inputs);
   EXPECT_NE(drawn[0], drawn[2]);
   EXPECT_EQ(drawn, run(made.program, inputs, 2));
+  made.program.inputs[0].broadcast = true;
+  const std::vector<float> from_one = run(made.program, {floats({2}, {0, 0})});
+  EXPECT_NE(from_one[0], from_one[2]);
 }
 
 // Each replica has a row of x: y = what the collective makes of it.
