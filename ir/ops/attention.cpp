@@ -154,7 +154,8 @@ Work attention_work(const TypedOp& op) {
   const double q = count(op.input(0).element_count());
   const Dims& k = op.dims(1);
   double positions = count(k[k.size() == 4 ? 2 : 1]);
-  if (op.has_input(4)) positions += count(op.dims(4)[2]);
+  // Behind FlexAttention's formal inputs come captures of its bodies.
+  if (op.op.formal_inputs() > 4 && op.has_input(4)) positions += count(op.dims(4)[2]);
   return {.flop = (2 * q + 2 * y) * positions, .bytes = io_bytes(op)};
 }
 

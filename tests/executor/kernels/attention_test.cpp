@@ -8,6 +8,8 @@
 #include "executor/kernels/kernel.h"
 #include "executor/session/session.h"
 #include "ir/builder.h"
+#include "ir/infer.h"
+#include "ir/work.h"
 #include "tests/support/run_text.h"
 
 namespace podium::kernels {
@@ -244,6 +246,24 @@ TEST(FlexAttention, RunsBodiesOnScoresAndProbabilities) {
       x, x, x, [&](auto, auto, std::int64_t i, std::int64_t j) { return added.data<double>()[i * 2 + j]; });
   for (double& value : expected) value *= 2;
   expect_near(values<double>(session.run(inputs)[0]), expected);
+}
+
+// What bodies capture stands behind the op's own inputs, where Attention has its past.
+TEST(FlexAttention, WorksNoLongerForWhatItsBodiesCapture) {
+  const auto flop = [](const std::string& body) {
+    const importer::Model model =
+        importer::import_text(R"(<ir_version: 8, opset_import: ["" : 26, "ai.onnx.preview" : 1]>
+    g (double[1,1,2,1] x, double[1,1,2,2] a, double[1,1,2,2] b, double s) => (double[1,1,2,1] y) {
+      y = ai.onnx.preview.FlexAttention <score_mod = m (double[B,H,L,S] i) => (double[B,H,L,S] o) )" +
+                              body + "> (x, x, x) }");
+    ir::Graph graph = model.graph;
+    ir::infer(graph);
+    return ir::work_of(ir::TypedOp(graph, graph.ops.back())).flop;
+  };
+  const double plain = flop("{ o = Neg(i) }");
+  EXPECT_GT(plain, 0);
+  EXPECT_EQ(flop("{ t = Add(i, a) o = Add(t, b) }"), plain);
+  EXPECT_EQ(flop("{ t = Add(i, a) o = Mul(t, s) }"), plain);
 }
 
 TEST(LinearAttention, FollowsEachRuleStepByStep) {
