@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <sstream>
 
 #include "ir/nearest.h"
 
@@ -53,14 +55,17 @@ std::size_t index_of_word(const std::string& option, std::string_view word,
                    fmt::join(known, ", "), ir::nearest(word, known));
 }
 
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts(1);
-  for (char c : text) {
-    if (c == separator) {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
+NameAndValues name_and_values(const std::string& option, const std::string& text) {
+  NameAndValues parts;
+  std::set<std::string> given;
+  std::istringstream stream(text);
+  std::getline(stream, parts.name, ',');
+  for (std::string part; std::getline(stream, part, ',');) {
+    const std::size_t equals = part.find('=');
+    const std::string key = part.substr(0, equals);
+    if (!given.insert(key).second) throw UsageError("--{} {}: given twice", option, key);
+    parts.values.emplace_back(key, std::nullopt);
+    if (equals != std::string::npos) parts.values.back().second = part.substr(equals + 1);
   }
   return parts;
 }

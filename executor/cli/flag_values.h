@@ -5,9 +5,11 @@
 #include <cxxopts.hpp>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "executor/cli/options.h"
@@ -49,8 +51,13 @@ std::map<std::string, std::string> pairs(const cxxopts::ParseResult& result, con
 std::size_t index_of_word(const std::string& option, std::string_view word,
                           const std::vector<std::string_view>& known);
 
-/// The parts of "a,b,c"; one at least.
-std::vector<std::string> split(const std::string& text, char separator);
+/// "name,key=value,word".
+struct NameAndValues {
+  std::string name;
+  std::vector<std::pair<std::string, std::optional<std::string>>> values;  ///< a word has none
+};
+/// UsageError for a key or a word that is there twice.
+NameAndValues name_and_values(const std::string& option, const std::string& text);
 
 /// The names of the rows of a table of words.
 template <class Table>

@@ -55,15 +55,14 @@ constexpr std::array kKeys{
 }  // namespace
 
 LossText read_loss(const std::string& text) {
-  const std::vector<std::string> parts = split(text, ',');
-  const Kind& kind = kKinds[index_of_word("loss", parts[0], names_of(kKinds))];
+  const NameAndValues given = name_and_values("loss", text);
+  const Kind& kind = kKinds[index_of_word("loss", given.name, names_of(kKinds))];
   LossText loss{.kind = kind.kind};
-  for (std::size_t i = 1; i < parts.size(); ++i) {
-    const std::size_t equals = parts[i].find('=');
-    if (equals == std::string::npos) throw UsageError("--loss: '{}' found, KEY=VALUE needed", parts[i]);
-    const Key& key = kKeys[index_of_word("loss", parts[i].substr(0, equals), names_of(kKeys))];
+  for (const auto& [name, value] : given.values) {
+    if (!value) throw UsageError("--loss: '{}' found, KEY=VALUE needed", name);
+    const Key& key = kKeys[index_of_word("loss", name, names_of(kKeys))];
     if (!key.fits(kind.kind)) throw UsageError("--loss: {} has no '{}'", kind.name, key.name);
-    key.set(loss, parts[i].substr(equals + 1));
+    key.set(loss, *value);
   }
   return loss;
 }

@@ -138,16 +138,15 @@ void set_word(ir::Optimizer& optimizer, const Kind& kind, const std::string& nam
 }  // namespace
 
 ir::Optimizer read_optimizer(const std::string& text) {
-  const std::vector<std::string> parts = split(text, ',');
-  const Kind& kind = kKinds[index_of_word("optimizer", parts[0], names_of(kKinds))];
+  const NameAndValues given = name_and_values("optimizer", text);
+  const Kind& kind = kKinds[index_of_word("optimizer", given.name, names_of(kKinds))];
   ir::Optimizer optimizer = ir::make_optimizer(kind.kind);
   optimizer.decay_mode = kind.decay;
-  for (std::size_t i = 1; i < parts.size(); ++i) {
-    const std::size_t equals = parts[i].find('=');
-    if (equals == std::string::npos) {
-      set_word(optimizer, kind, parts[i]);
+  for (const auto& [name, value] : given.values) {
+    if (value) {
+      set_value(optimizer, kind, name, *value);
     } else {
-      set_value(optimizer, kind, parts[i].substr(0, equals), parts[i].substr(equals + 1));
+      set_word(optimizer, kind, name);
     }
   }
   return optimizer;

@@ -55,6 +55,8 @@ TEST(OptimizerText, NamesTheNearest) {
               HasSubstr("sgd has no value 'momentun', the nearest is 'momentum'"));
   EXPECT_THAT(refusal(read_optimizer, "sgd,nestrov"), HasSubstr("the nearest is 'nesterov'"));
   EXPECT_THAT(refusal(read_optimizer, "adam,nesterov"), HasSubstr("adam has no form 'nesterov'"));
+  EXPECT_THAT(refusal(read_optimizer, "sgd,lr=1,lr=2"), HasSubstr("--optimizer lr: given twice"));
+  EXPECT_THAT(refusal(read_optimizer, "sgd,nesterov,nesterov"), HasSubstr("nesterov: given twice"));
   EXPECT_THAT(refusal(read_optimizer, "sgd,lr=fast"), HasSubstr("'fast' found"));
   EXPECT_THAT(refusal(read_optimizer, "sgd,scaled-state"), HasSubstr("sgd has no form 'scaled-state'"));
   EXPECT_THAT(refusal(read_optimizer, "sgd,decay"), HasSubstr("sgd has no form 'decay'"));
@@ -84,6 +86,7 @@ TEST(LossText, NamesTheNearest) {
               HasSubstr("--loss axis: 'last' found, a whole number needed"));
   EXPECT_THAT(refusal(read_loss, "l1,lambda=x"), HasSubstr("--loss lambda: 'x' found, a number needed"));
   EXPECT_THAT(refusal(read_loss, "nll,reduction=none"), HasSubstr("'none' found, one of mean, sum needed"));
+  EXPECT_THAT(refusal(read_loss, "nll,axis=1,axis=2"), HasSubstr("--loss axis: given twice"));
   EXPECT_THAT(refusal(read_loss, "nll,axis"), HasSubstr("'axis' found, KEY=VALUE needed"));
 }
 
