@@ -152,7 +152,10 @@ std::vector<std::size_t> cut_within(const Row& row, const Limit& limit) {
   sent[0] = 0;
   std::vector<std::vector<std::uint32_t>> begin_of(row.parts, std::vector<std::uint32_t>(places, 0));
   for (std::size_t part = 0; part < row.parts; ++part) {
-    if (std::exchange(depth, row.depth(part)) != row.depth(part)) begins = first_begins(row, limit, depth);
+    if (row.depth(part) != depth) {
+      depth = row.depth(part);
+      begins = first_begins(row, limit, depth);
+    }
     const auto cost = [&](std::size_t begin) {
       return sent[begin] + (begin == 0 ? 0 : row.items[begin].crossing_bytes);
     };

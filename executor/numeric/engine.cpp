@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <exception>
+#include <map>
 #include <optional>
+#include <set>
+#include <tuple>
 
 #include "executor/kernels/thread_limit.h"
 #include "executor/numeric/collectives.h"
@@ -31,9 +34,8 @@ std::int64_t device_bytes_of(const Datum& datum) {
   return (datum.tensor.size() * ir::bit_width(datum.tensor.type()) + 7) / 8;
 }
 
-bool is_one_slot(const Slot& a, const Slot& b) {
-  return a.buffer == b.buffer && a.index == b.index && a.stride == b.stride;
-}
+using SlotKey = std::tuple<executor::BufferId, int, int>;
+SlotKey key_of(const Slot& slot) { return {slot.buffer, slot.index, slot.stride}; }
 
 // What a block reads and writes at the same slot wherever it runs.
 using OfBlocks = std::vector<std::optional<std::vector<Rewritten>>>;
@@ -43,22 +45,19 @@ void find_rewritten(const std::vector<executor::Step>& steps, OfBlocks& blocks) 
       find_rewritten(repeat->body, blocks);
     const auto* compute = std::get_if<executor::Compute>(&step.action);
     if (compute == nullptr) continue;
-    std::vector<Rewritten> here;
+    std::map<SlotKey, std::size_t> written;
+    for (std::size_t i = 0; i < compute->writes.size(); ++i) written.emplace(key_of(compute->writes[i]), i);
+    std::map<SlotKey, int> reads;
+    for (const Slot& slot : compute->reads) ++reads[key_of(slot)];
+    std::set<Rewritten> here;
     for (std::size_t i = 0; i < compute->reads.size(); ++i) {
-      const Slot& slot = compute->reads[i];
-      const auto is_it = [&](const Slot& other) { return is_one_slot(other, slot); };
-      const auto written = std::find_if(compute->writes.begin(), compute->writes.end(), is_it);
-      if (written == compute->writes.end()) continue;
-      if (std::count_if(compute->reads.begin(), compute->reads.end(), is_it) > 1) continue;
-      here.push_back({i, static_cast<std::size_t>(written - compute->writes.begin())});
+      const SlotKey key = key_of(compute->reads[i]);
+      const auto output = written.find(key);
+      if (output != written.end() && reads.at(key) == 1) here.insert({i, output->second});
     }
     auto& found = blocks[at(compute->block.index)];
-    if (!found) found = here;
-    std::erase_if(*found, [&](const Rewritten& pair) {
-      return std::none_of(here.begin(), here.end(), [&](const Rewritten& other) {
-        return other.input == pair.input && other.output == pair.output;
-      });
-    });
+    if (!found) found.emplace(here.begin(), here.end());
+    std::erase_if(*found, [&](const Rewritten& pair) { return !here.contains(pair); });
   }
 }
 

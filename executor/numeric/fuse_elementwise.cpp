@@ -118,9 +118,9 @@ class Chains {
       const ValueId made = op.outputs[0];
       op.outputs[0] = inside[made] = body.add_value(graph_[made].name, graph_[made].type);
     }
+    const std::set<ValueId> brought(body.inputs.begin(), body.inputs.end());
     for (const auto& [outer, inner] : inside) {
-      const bool is_made = std::find(body.inputs.begin(), body.inputs.end(), inner) == body.inputs.end();
-      if (!is_made || uses_[at(outer)] == reads[outer]) continue;
+      if (brought.contains(inner) || uses_[at(outer)] == reads[outer]) continue;
       body.outputs.push_back(inner);
       chain.outputs.push_back(outer);
     }

@@ -1,6 +1,7 @@
 // Which values of a block share memory.
 #pragma once
 
+#include <compare>
 #include <map>
 #include <vector>
 
@@ -14,6 +15,7 @@ namespace podium::numeric {
 struct Rewritten {
   std::size_t input;
   std::size_t output;
+  friend auto operator<=>(const Rewritten&, const Rewritten&) = default;
 };
 
 /// Views and in-place outputs share the storage of the input they stand for; every storage gets one lifetime.

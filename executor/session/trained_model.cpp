@@ -158,11 +158,11 @@ std::map<std::string, ir::Tensor> unread_constants(const ir::Graph& graph) {
 
 void note_unused_state(const std::map<std::string, ir::Tensor>& saved, const ir::Training& training,
                        ir::OptimizerKind kind, Notes& notes) {
+  std::set<std::string_view> used;
+  for (const ir::Variable& variable : training.variables) used.insert(variable.name);
   std::vector<std::string> unused;
   for (const auto& [name, state] : saved) {
-    const bool is_used = std::any_of(training.variables.begin(), training.variables.end(),
-                                     [&](const ir::Variable& variable) { return variable.name == name; });
-    if (is_state_name(name) && !is_used) unused.push_back(name);
+    if (is_state_name(name) && !used.contains(name)) unused.push_back(name);
   }
   if (unused.empty()) return;
   notes.push_back(fmt::format("{} saved states are not used, this form of {} has none such: {}{}",
