@@ -13,14 +13,14 @@
 namespace podium::annotate {
 namespace {
 
-constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+constexpr std::size_t kNoOp = std::numeric_limits<std::size_t>::max();
 
-// The ops between which a value is alive, first and last; kNone for one that no op touches.
+// The ops between which a value is alive, first and last; kNoOp for one that no op touches.
 struct Span {
-  std::size_t first = kNone;
+  std::size_t first = kNoOp;
   std::size_t last = 0;
 
-  bool is_shared() const { return first != kNone && first < last; }
+  bool is_shared() const { return first != kNoOp && first < last; }
   void extend(std::size_t op) {
     first = std::min(first, op);
     last = std::max(last, op);
@@ -163,7 +163,7 @@ Costs count_bytes(const ir::Graph& graph) {
   Costs costs{{}, std::vector<std::int64_t>(graph.ops.size(), 0), {}};
   std::vector<std::int64_t> live(graph.ops.size() + 1, 0);
   for (std::size_t i = 0; i < spans.size(); ++i) {
-    if (spans[i].first == kNone) continue;
+    if (spans[i].first == kNoOp) continue;
     const std::int64_t bytes = bytes_of(graph.values[i].type);
     if (is_known(graph.values[i])) {
       costs.weight_bytes[spans[i].first] += bytes;

@@ -46,11 +46,10 @@ void Builder::annotate(ir::ValueId value, std::string_view name, ir::AttributeVa
   producers_.resize(made.values.size());
   for (; indexed_ < made.ops.size(); ++indexed_) {
     for (ir::ValueId output : made.ops[indexed_].outputs) {
-      if (output.valid())
-        producers_[static_cast<std::size_t>(output.index)] = {static_cast<std::int32_t>(indexed_)};
+      if (output.valid()) producers_[output.index] = {static_cast<std::int32_t>(indexed_)};
     }
   }
-  const ir::OpId op = producers_[static_cast<std::size_t>(value.index)];
+  const ir::OpId op = producers_[value.index];
   if (!op.valid())
     throw Error("tensor '{}': no op makes it, so there is nothing to annotate", made[value].name);
   set_attribute(made[op], name, std::move(attribute));

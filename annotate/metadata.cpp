@@ -5,12 +5,12 @@
 #include <string_view>
 #include <vector>
 
+#include "annotate/annotations.h"
 #include "ir/nearest.h"
 
 namespace podium::annotate {
 namespace {
 
-constexpr std::string_view kTileSet = "__tile_set";
 constexpr std::string_view kExchangeStrategy = "__exchange_strategy";
 constexpr std::string_view kStreamMode = "__replicated_stream_mode";
 constexpr std::string_view kGroupType = "__comm_group_type";

@@ -24,13 +24,13 @@ ir::AttributeValue whole_number(const Json& value) {
 }
 
 template <class Enum>
-ir::AttributeValue number_of(Enum value) {
+ir::AttributeValue attribute_of(Enum value) {
   return static_cast<std::int64_t>(value);
 }
 
 ir::AttributeValue recompute(const Json& value) {
   if (!value.is_boolean()) throw refuse(value, "true or false");
-  return number_of(value.get<bool>() ? ir::Recompute::Recompute : ir::Recompute::Checkpoint);
+  return attribute_of(value.get<bool>() ? ir::Recompute::Recompute : ir::Recompute::Checkpoint);
 }
 
 // True for the second of two words.
@@ -41,7 +41,7 @@ bool is_second(const Json& value, std::string_view first, std::string_view secon
 }
 
 ir::AttributeValue tiles(const Json& value) {
-  return number_of(is_second(value, "Compute", "IO") ? ir::TileSet::IO : ir::TileSet::Compute);
+  return attribute_of(is_second(value, "Compute", "IO") ? ir::TileSet::IO : ir::TileSet::Compute);
 }
 
 ir::AttributeValue location(const Json& value) {

@@ -74,12 +74,12 @@ MaybeSpots told_processors(const std::vector<Annotations>& annotations, const Re
 }
 
 void inherit_from_producers(const ir::Graph& graph, MaybeSpots& spots) {
-  const std::vector<ir::OpId> producer = producers(graph);
+  const auto producer = producers(graph);
   for (std::size_t i = 0; i < graph.ops.size(); ++i) {
     if (spots[i]) continue;
     for (ir::ValueId id : graph.ops[i].inputs) {
       if (!id.valid() || !producer[at(id)].valid()) continue;
-      const auto& from = spots[static_cast<std::size_t>(producer[at(id)].index)];
+      const auto& from = spots[producer[at(id)].index];
       if (from && (!spots[i] || is_earlier(*spots[i], *from))) spots[i] = from;
     }
   }
@@ -160,7 +160,7 @@ std::vector<bool> outer_ops(const ir::Graph& graph) {
 }
 
 void check_order(const ir::Graph& graph, const std::vector<Spot>& spots, const std::vector<bool>& skip) {
-  const std::vector<ir::OpId> producer = producers(graph);
+  const auto producer = producers(graph);
   for (std::size_t i = 0; i < graph.ops.size(); ++i) {
     for (ir::ValueId id : graph.ops[i].inputs) {
       if (!id.valid() || !producer[at(id)].valid()) continue;

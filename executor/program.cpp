@@ -178,12 +178,9 @@ class VerifyStep {
   }
 
  private:
-  const ir::Type& type(const Slot& slot) const {
-    return slot_types_[static_cast<std::size_t>(slot.buffer.index)];
-  }
+  const ir::Type& type(const Slot& slot) const { return slot_types_[slot.buffer.index]; }
   const CopyBetweenProcessors*& writer(const Slot& slot) {
-    return writer_[first_slot_[static_cast<std::size_t>(slot.buffer.index)] +
-                   static_cast<std::size_t>(slot.index)];
+    return writer_[first_slot_[slot.buffer.index] + static_cast<std::size_t>(slot.index)];
   }
 
   const Program& program_;
@@ -197,7 +194,7 @@ class VerifyStep {
 ir::Type whole_type(const HostTensor& tensor) {
   ir::Type whole = tensor.type;
   const bool joins = tensor.slices > 1 && tensor.slice_axis != kAddedUp;
-  if (joins) whole.dims[static_cast<std::size_t>(tensor.slice_axis)] *= tensor.slices;
+  if (joins) whole.dims[tensor.slice_axis] *= tensor.slices;
   return whole;
 }
 
@@ -216,7 +213,7 @@ std::int64_t slot_bytes(const Buffer& buffer) { return device_bytes(slot_type(bu
 
 const std::string& name_of(const Program& program, const Slot& slot) {
   const Buffer& buffer = program[slot.buffer];
-  return buffer.rows.empty() ? buffer.name : buffer.rows[static_cast<std::size_t>(slot.index)];
+  return buffer.rows.empty() ? buffer.name : buffer.rows[slot.index];
 }
 
 const std::string& name_of(const Program& program, const Compute& step) {
@@ -237,7 +234,7 @@ std::vector<std::vector<int>> replica_groups(const ir::ReplicaGroup& group, int 
   std::vector<std::vector<int>> groups(static_cast<std::size_t>(count));
   for (int replica = 0; replica < replicas; ++replica) {
     const int index = group.type == GroupType::Orthogonal ? replica % count : replica / size;
-    groups[static_cast<std::size_t>(index)].push_back(replica);
+    groups[index].push_back(replica);
   }
   return groups;
 }

@@ -180,10 +180,10 @@ struct Program {
   int processors = 1;  ///< of one replica
   int replicas = 1;
 
-  Buffer& operator[](BufferId id) { return buffers[static_cast<std::size_t>(id.index)]; }
-  const Buffer& operator[](BufferId id) const { return buffers[static_cast<std::size_t>(id.index)]; }
-  Block& operator[](BlockId id) { return blocks[static_cast<std::size_t>(id.index)]; }
-  const Block& operator[](BlockId id) const { return blocks[static_cast<std::size_t>(id.index)]; }
+  Buffer& operator[](BufferId id) { return buffers[id.index]; }
+  const Buffer& operator[](BufferId id) const { return buffers[id.index]; }
+  Block& operator[](BlockId id) { return blocks[id.index]; }
+  const Block& operator[](BlockId id) const { return blocks[id.index]; }
 };
 
 /// The name of what a slot holds.

@@ -16,7 +16,7 @@ struct ToTensor {
  private:
   template <class T>
   static ir::Tensor list(const std::vector<T>& values) {
-    return ir::Tensor::of<T>({static_cast<std::int64_t>(values.size())}, values);
+    return ir::Tensor::of<T>({std::ssize(values)}, values);
   }
 };
 

@@ -43,7 +43,7 @@ Tensor read_keys(const onnx::MapProto& proto) {
 // One tensor of all values from a scalar each.
 Tensor gather_scalars(const std::vector<Tensor>& scalars) {
   if (scalars.empty()) return Tensor(ir::DataType::Float, {0});
-  Tensor all(scalars[0].type(), {static_cast<std::int64_t>(scalars.size())});
+  Tensor all(scalars[0].type(), {std::ssize(scalars)});
   const std::size_t width = storage_bytes(all.type());
   for (std::size_t i = 0; i < scalars.size(); ++i) {
     if (scalars[i].size() != 1 || scalars[i].type() != all.type()) {
@@ -65,7 +65,7 @@ Datum datum_from_map(const onnx::MapProto& proto, const ir::Type& type) {
   for (const auto& value : proto.values().tensor_values())
     values.push_back(read_tensor(value, inner_of(type)));
   const Tensor keys = read_keys(proto);
-  if (keys.size() != static_cast<std::int64_t>(values.size())) {
+  if (keys.size() != std::ssize(values)) {
     throw Error("map of {} keys and {} values", keys.size(), values.size());
   }
   return Datum::map(keys, gather_scalars(values));

@@ -74,7 +74,7 @@ void Exporter::name_dimensions(onnx::ValueInfoProto& proto) const {
   if (found == options_.symbolic.end()) return;
   auto* shape = proto.mutable_type()->mutable_tensor_type()->mutable_shape();
   for (int i = 0; i < shape->dim_size() && i < static_cast<int>(found->second.size()); ++i) {
-    const std::string& name = found->second[static_cast<std::size_t>(i)];
+    const std::string& name = found->second[i];
     if (!name.empty()) shape->mutable_dim(i)->set_dim_param(name);
   }
 }

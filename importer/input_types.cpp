@@ -67,7 +67,7 @@ class Binder {
  private:
   void bind_dim(const std::string& input, int axis, const onnx::TensorShapeProto::Dimension& declared,
                 const ir::Type& fed) {
-    const std::int64_t size = fed.dims[static_cast<std::size_t>(axis)];
+    const std::int64_t size = fed.dims[axis];
     if (size == ir::kUnknown) return;
     if (declared.dim_param().empty()) {
       if (!declared.has_dim_value() || declared.dim_value() < 0 || declared.dim_value() == size || fed_wins_)

@@ -63,7 +63,7 @@ class Sorter {
     std::size_t next = 0;
   };
 
-  Mark& mark(int node) { return marks_[static_cast<std::size_t>(node)]; }
+  Mark& mark(int node) { return marks_[node]; }
 
   std::vector<int> needs_of(int index) const {
     const onnx::NodeProto& node = nodes_.Get(index);

@@ -54,7 +54,7 @@ void split_2(Rewrite& node) {
 void split_13(Rewrite& node) { node.ints_to_input("split", 1); }
 
 void split_18(Rewrite& node) {
-  if (!node.has_input(1)) node.set("num_outputs", static_cast<std::int64_t>(node.node().outputs.size()));
+  if (!node.has_input(1)) node.set("num_outputs", std::ssize(node.node().outputs));
 }
 
 // Repeats all along one axis: ones with `tiles` at `axis`.

@@ -38,7 +38,7 @@ void image_scaler(Rewrite& node) {
   const ValueId x = node.input(0);
   const ValueId scaled = node.before("Mul", {x, node.number_like(node.take_or("scale", 1.0F), x)});
   const auto bias = node.take_or<ir::FloatList>("bias", {0.0F});
-  const ValueId column = node.constant(Tensor::of({static_cast<std::int64_t>(bias.size()), 1, 1}, bias));
+  const ValueId column = node.constant(Tensor::of({std::ssize(bias), 1, 1}, bias));
   node.become("Add", {scaled, node.before("CastLike", {column, x})});
 }
 
@@ -82,7 +82,7 @@ ValueId filled_shape(Rewrite& node) {
 
 void given_tensor_fill(Rewrite& node) {
   const auto values = node.take_or<ir::FloatList>("values", {});
-  const ValueId numbers = node.constant(Tensor::of({static_cast<std::int64_t>(values.size())}, values));
+  const ValueId numbers = node.constant(Tensor::of({std::ssize(values)}, values));
   node.become("Reshape", {numbers, filled_shape(node)}, {{"allowzero", std::int64_t{1}}});
 }
 

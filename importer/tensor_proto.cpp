@@ -221,7 +221,7 @@ namespace {
 std::int64_t position_of(const std::int64_t* index, std::int64_t length, const Dims& dims) {
   std::int64_t position = 0;
   for (std::int64_t axis = 0; axis < length; ++axis) {
-    const std::int64_t size = length == 1 ? ir::element_count(dims) : dims[static_cast<std::size_t>(axis)];
+    const std::int64_t size = length == 1 ? ir::element_count(dims) : dims[axis];
     if (index[axis] < 0 || index[axis] >= size)
       throw Error("sparse index {} is outside [0, {})", index[axis], size);
     position = position * size + index[axis];
@@ -242,7 +242,7 @@ Tensor TensorReader::read(const onnx::SparseTensorProto& proto) const try {
   const Dims dims(proto.dims().begin(), proto.dims().end());
   const Tensor values = read(proto.values());
   const Tensor indices = read(proto.indices());
-  const std::int64_t length = index_length(indices, values.size(), static_cast<std::int64_t>(dims.size()));
+  const std::int64_t length = index_length(indices, values.size(), std::ssize(dims));
   if (indices.type() != DataType::Int64 || (length == 0 && values.size() > 0)) {
     throw Error("sparse indices are {}, int64[{}] or int64[{},{}] needed", to_string(indices.type_and_dims()),
                 values.size(), values.size(), dims.size());

@@ -190,8 +190,7 @@ ValueId GradientContext::sum_to_shape_of(ValueId gradient, ValueId like) {
   IntList axes;
   for (std::int64_t i = 0; i < std::ssize(from); ++i) {
     const bool is_extra = i < extra;
-    if (is_extra ||
-        (to[static_cast<std::size_t>(i - extra)] == 1 && from[static_cast<std::size_t>(i)] != 1)) {
+    if (is_extra || (to[i - extra] == 1 && from[i] != 1)) {
       axes.push_back(i);
     }
   }

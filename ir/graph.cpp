@@ -53,33 +53,27 @@ std::string Graph::describe(const Op& op) const {
   return fmt::format("node '{}' ({})", shown, op.spec->name);
 }
 
-std::vector<OpId> producers(const Graph& graph) {
-  std::vector<OpId> result(graph.values.size());
-  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
-    for (ValueId output : graph.ops[i].outputs) {
-      if (output.valid()) result[static_cast<std::size_t>(output.index)] = {static_cast<std::int32_t>(i)};
-    }
+IdMap<ValueId, OpId> producers(const Graph& graph) {
+  IdMap<ValueId, OpId> result(std::ssize(graph.values));
+  for (OpId id : graph.op_ids()) {
+    for (ValueId output : outputs_of(graph[id])) result[output] = id;
   }
   return result;
 }
 
-std::vector<int> use_counts(const Graph& graph) {
-  std::vector<int> result(graph.values.size(), 0);
-  const auto count = [&](ValueId id) {
-    if (id.valid()) ++result[static_cast<std::size_t>(id.index)];
-  };
-  for (const Op& op : graph.ops) std::for_each(op.inputs.begin(), op.inputs.end(), count);
-  std::for_each(graph.outputs.begin(), graph.outputs.end(), count);
+IdMap<ValueId, int> use_counts(const Graph& graph) {
+  IdMap<ValueId, int> result(std::ssize(graph.values), 0);
+  for (const Op& op : graph.ops) {
+    for (ValueId input : inputs_of(op)) ++result[input];
+  }
+  for (ValueId output : PresentValues(graph.outputs)) ++result[output];
   return result;
 }
 
-std::vector<std::vector<OpId>> consumers(const Graph& graph) {
-  std::vector<std::vector<OpId>> result(graph.values.size());
-  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
-    for (ValueId input : graph.ops[i].inputs) {
-      if (input.valid())
-        result[static_cast<std::size_t>(input.index)].push_back({static_cast<std::int32_t>(i)});
-    }
+IdMap<ValueId, std::vector<OpId>> consumers(const Graph& graph) {
+  IdMap<ValueId, std::vector<OpId>> result(std::ssize(graph.values));
+  for (OpId id : graph.op_ids()) {
+    for (ValueId input : inputs_of(graph[id])) result[input].push_back(id);
   }
   return result;
 }

@@ -1,7 +1,6 @@
 // The graph: ops in an order in which they can run, and the values between them.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -10,16 +9,11 @@
 #include <vector>
 
 #include "ir/attribute.h"
+#include "ir/id_map.h"
 #include "ir/op_spec.h"
 
 namespace podium::ir {
 
-template <class Tag>
-struct Id {
-  std::int32_t index = -1;
-  bool valid() const { return index >= 0; }
-  friend auto operator<=>(Id, Id) = default;
-};
 using ValueId = Id<struct ValueTag>;
 using OpId = Id<struct OpTag>;
 /// An optional input or output that is left out.
@@ -51,6 +45,39 @@ struct Op {
   }
 };
 
+/// Those of an op's inputs or outputs that are there: `for (ValueId id : inputs_of(op))` skips optional ones
+/// that are left out.
+class PresentValues {
+ public:
+  class Iterator {
+   public:
+    Iterator(const ValueId* at, const ValueId* end) : at_(at), end_(end) { skip(); }
+    ValueId operator*() const { return *at_; }
+    Iterator& operator++() {
+      ++at_;
+      skip();
+      return *this;
+    }
+    friend bool operator==(const Iterator& a, const Iterator& b) { return a.at_ == b.at_; }
+
+   private:
+    void skip() {
+      while (at_ != end_ && !at_->valid()) ++at_;
+    }
+    const ValueId* at_;
+    const ValueId* end_;
+  };
+
+  explicit PresentValues(const std::vector<ValueId>& ids) : ids_(ids) {}
+  Iterator begin() const { return {ids_.data(), ids_.data() + ids_.size()}; }
+  Iterator end() const { return {ids_.data() + ids_.size(), ids_.data() + ids_.size()}; }
+
+ private:
+  const std::vector<ValueId>& ids_;
+};
+inline PresentValues inputs_of(const Op& op) { return PresentValues(op.inputs); }
+inline PresentValues outputs_of(const Op& op) { return PresentValues(op.outputs); }
+
 /// The attribute's value, or the row's default; nullptr when neither is there.
 const AttributeValue* find_attribute(const Op& op, std::string_view name);
 /// The same as a type; IR_CHECK when it is absent or of another kind (verify has looked before).
@@ -76,10 +103,13 @@ class Graph {
   /// first called.
   std::string fresh_name(std::string_view base);
 
-  Value& operator[](ValueId id) { return values[static_cast<std::size_t>(id.index)]; }
-  const Value& operator[](ValueId id) const { return values[static_cast<std::size_t>(id.index)]; }
-  Op& operator[](OpId id) { return ops[static_cast<std::size_t>(id.index)]; }
-  const Op& operator[](OpId id) const { return ops[static_cast<std::size_t>(id.index)]; }
+  Value& operator[](ValueId id) { return values[id.index]; }
+  const Value& operator[](ValueId id) const { return values[id.index]; }
+  Op& operator[](OpId id) { return ops[id.index]; }
+  const Op& operator[](OpId id) const { return ops[id.index]; }
+  /// All values, and all ops in their order.
+  IdRange<ValueId> value_ids() const { return IdRange<ValueId>(std::ssize(values)); }
+  IdRange<OpId> op_ids() const { return IdRange<OpId>(std::ssize(ops)); }
   bool is_constant(ValueId id) const { return id.valid() && (*this)[id].constant.has_value(); }
   /// "node 'name' (Type)", for errors.
   std::string describe(const Op& op) const;
@@ -89,11 +119,11 @@ class Graph {
 };
 
 /// For each value, the op that produces it (invalid: an input, a constant, or nothing).
-std::vector<OpId> producers(const Graph& graph);
+IdMap<ValueId, OpId> producers(const Graph& graph);
 /// For each value, how many op inputs and graph outputs read it.
-std::vector<int> use_counts(const Graph& graph);
+IdMap<ValueId, int> use_counts(const Graph& graph);
 /// For each value, the ops that read it, in order; an op that reads it twice is there twice.
-std::vector<std::vector<OpId>> consumers(const Graph& graph);
+IdMap<ValueId, std::vector<OpId>> consumers(const Graph& graph);
 /// Calls `visit` on each body of a control-flow op with the attribute's name.
 void for_each_body(const Op& op, const std::function<void(std::string_view, const Graph&)>& visit);
 

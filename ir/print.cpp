@@ -44,7 +44,7 @@ void print_graph(const Graph& graph, int depth, std::string& text) {
     text += fmt::format("input {}  # {}\n", graph[id].name, to_string(graph[id].type));
   }
   std::vector<bool> produced(graph.values.size(), false);
-  for (ValueId id : graph.inputs) produced[static_cast<std::size_t>(id.index)] = true;
+  for (ValueId id : graph.inputs) produced[id.index] = true;
   for (std::size_t i = 0; i < graph.values.size(); ++i) {
     if (produced[i] || !graph.values[i].constant) continue;
     indent(text, depth);

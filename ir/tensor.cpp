@@ -28,7 +28,7 @@ Tensor::Tensor(DataType type, Dims dims) : type_(type), dims_(std::move(dims)), 
     throw Error("tensor {}{} does not fit memory", name_of(type), to_string(dims_));
   }
   if (type == DataType::String) {
-    std::shared_ptr<std::string[]> strings(new std::string[static_cast<std::size_t>(size_)]);
+    std::shared_ptr<std::string[]> strings(new std::string[size_]);
     data_ = strings.get();
     owner_ = std::move(strings);
     return;

@@ -33,13 +33,13 @@ class Tensor {
   }
   /// 1-D int64.
   static Tensor ints(const std::vector<std::int64_t>& values) {
-    return of<std::int64_t>({static_cast<std::int64_t>(values.size())}, values);
+    return of<std::int64_t>({std::ssize(values)}, values);
   }
 
   DataType type() const { return type_; }
   const Dims& dims() const { return dims_; }
   int rank() const { return static_cast<int>(dims_.size()); }
-  std::int64_t dim(int axis) const { return dims_[static_cast<std::size_t>(axis)]; }
+  std::int64_t dim(int axis) const { return dims_[axis]; }
   std::int64_t size() const { return size_; }  ///< elements
   std::size_t bytes() const { return static_cast<std::size_t>(size_) * storage_bytes(type_); }
   bool defined() const { return type_ != DataType::Undefined; }

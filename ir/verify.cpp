@@ -93,8 +93,8 @@ void check_types(const TypedOp& typed) {
                   list(constraint->types));
     }
     if (parameter.heterogeneous) continue;
-    DataType& first = bound[static_cast<std::size_t>(parameter.constraint)];
-    std::string_view& who = binder[static_cast<std::size_t>(parameter.constraint)];
+    DataType& first = bound[parameter.constraint];
+    std::string_view& who = binder[parameter.constraint];
     if (first == DataType::Undefined) {
       first = type.element;
       who = parameter.name;
@@ -110,13 +110,13 @@ namespace {
 void verify_graph(const Graph& graph, const std::string& where) {
   std::vector<bool> defined(graph.values.size(), false);
   const auto define = [&](ValueId id, const std::string& by) {
-    auto slot = defined[static_cast<std::size_t>(id.index)];
+    auto slot = defined[id.index];
     if (slot) throw Error("{}value '{}' is produced twice, the second time by {}", where, graph[id].name, by);
     slot = true;
   };
   for (ValueId id : graph.inputs) define(id, "the graph's inputs");
   const auto is_there = [&](ValueId id) {
-    return defined[static_cast<std::size_t>(id.index)] || graph.is_constant(id) || graph[id].data_left_out;
+    return defined[id.index] || graph.is_constant(id) || graph[id].data_left_out;
   };
   for (const Op& op : graph.ops) {
     const std::string here = where + graph.describe(op);

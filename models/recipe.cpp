@@ -178,7 +178,7 @@ BodyDraft Net::body(std::string attribute, const std::vector<ir::Type>& inputs, 
   for (const ir::Type& type : inputs) {
     draft.inputs.push_back(graph_.add_value(graph_.fresh_name(draft.attribute + "_input"), type));
   }
-  const auto first = static_cast<std::ptrdiff_t>(graph_.ops.size());
+  const auto first = std::ssize(graph_.ops);
   draft.outputs = build(draft.inputs);
   draft.ops.assign(graph_.ops.begin() + first, graph_.ops.end());
   graph_.ops.erase(graph_.ops.begin() + first, graph_.ops.end());
@@ -258,7 +258,7 @@ void Net::classify(ValueId logits, bool classes_last) {
     throw Error("parameter loss: '{}' found, none or cross-entropy needed", recipe_.word("loss"));
   }
   Dims dims = graph_[logits].type.dims;
-  dims.erase(dims.begin() + (classes_last ? static_cast<std::ptrdiff_t>(dims.size()) - 1 : 1));
+  dims.erase(dims.begin() + (classes_last ? std::ssize(dims) - 1 : 1));
   const std::int64_t classes = graph_[logits].type.dims.back();
   ValueId label = builder_.input("label", ir::Type::tensor(DataType::Int64, std::move(dims)));
   if (classes_last) {

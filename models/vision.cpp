@@ -55,7 +55,7 @@ void classify_features(Net& net, ValueId x, std::int64_t features) {
   net.classify(net.linear("fc", x, features, net.recipe().number("classes")));
 }
 
-ValueId image_input(Net& net) {
+ValueId colour_image_input(Net& net) {
   const std::int64_t size = net.recipe().number("image");
   return net.input("image", DataType::Float, {net.recipe().number("batch"), 3, size, size});
 }
@@ -65,7 +65,7 @@ using BlockBuilder = ValueId (*)(Net&, const std::string&, ValueId, std::int64_t
 BuiltModel resnet(const Recipe& recipe, BlockBuilder block, std::array<std::int64_t, 4> blocks,
                   std::int64_t widen) {
   Net net(recipe);
-  ValueId x = relu(net, "relu", conv_norm(net, "conv1", image_input(net), 3, 64, 7, 2));
+  ValueId x = relu(net, "relu", conv_norm(net, "conv1", colour_image_input(net), 3, 64, 7, 2));
   x = net.op("maxpool/MaxPool", "MaxPool", {x},
              {{"kernel_shape", ir::IntList{3, 3}},
               {"strides", ir::IntList{2, 2}},
@@ -112,7 +112,8 @@ BuiltModel mobilenet_v2(const Recipe& recipe) {
                                           {6, 96, 3, 1},
                                           {6, 160, 3, 2},
                                           {6, 320, 1, 1}}};
-  ValueId x = relu6(net, "features/0/relu", conv_norm(net, "features/0/conv", image_input(net), 3, 32, 3, 2));
+  ValueId x =
+      relu6(net, "features/0/relu", conv_norm(net, "features/0/conv", colour_image_input(net), 3, 32, 3, 2));
   std::int64_t channels = 32;
   int index = 1;
   for (const Group& group : kGroups) {
@@ -148,7 +149,7 @@ BuiltModel unet(const Recipe& recipe) {
   }
   std::vector<std::tuple<ValueId, std::int64_t>> skips;
   std::int64_t channels = recipe.number("channels");
-  ValueId x = double_conv(net, "down0", image_input(net), 3, channels);
+  ValueId x = double_conv(net, "down0", colour_image_input(net), 3, channels);
   for (std::int64_t i = 1; i <= depth; ++i) {
     skips.emplace_back(x, channels);
     x = net.op(fmt::format("pool{}/MaxPool", i), "MaxPool", {x},

@@ -71,9 +71,7 @@ void fill_parts(const ir::Graph& graph, std::vector<int>& parts) {
   constexpr int kNobody = std::numeric_limits<int>::max();
   std::vector<int> first_reader(graph.values.size(), kNobody);
   for (std::size_t i = graph.ops.size(); i-- > 0;) {
-    const auto reader = [&](ir::ValueId id) -> int& {
-      return first_reader[static_cast<std::size_t>(id.index)];
-    };
+    const auto reader = [&](ir::ValueId id) -> int& { return first_reader[id.index]; };
     int first = kNobody;
     for (ir::ValueId id : graph.ops[i].outputs) {
       if (id.valid()) first = std::min(first, reader(id));
@@ -90,12 +88,12 @@ void fill_parts(const ir::Graph& graph, std::vector<int>& parts) {
 SizedGraph infer_sizes(const ir::Graph& graph) {
   SizedGraph sized{graph, {}};
   infer(sized.graph, {.evaluate = kernels::evaluate});
-  const std::vector<ir::OpId> producer = producers(graph);
+  const auto producer = producers(graph);
   for (const ir::Op& op : sized.graph.ops) {
     const auto made =
         std::find_if(op.outputs.begin(), op.outputs.end(), [](ir::ValueId id) { return id.valid(); });
     IR_CHECK(made != op.outputs.end());
-    sized.imported.push_back(static_cast<std::size_t>(producer[static_cast<std::size_t>(made->index)].index));
+    sized.imported.push_back(static_cast<std::size_t>(producer[made->index].index));
   }
   return sized;
 }

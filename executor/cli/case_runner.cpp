@@ -49,7 +49,7 @@ bool is_quiet_dropout(const ir::Graph& graph, const ir::Op& op, const Inputs& in
     if (graph.is_constant(op.inputs[i])) return graph[op.inputs[i]].constant->to_number();
     const auto found = std::find(graph.inputs.begin(), graph.inputs.end(), op.inputs[i]);
     if (found == graph.inputs.end()) return 1.0;
-    return inputs.data[static_cast<std::size_t>(found - graph.inputs.begin())].tensor.to_number();
+    return inputs.data[found - graph.inputs.begin()].tensor.to_number();
   };
   return op.is("Dropout") && (number(1, 0.5) == 0 || number(2, 0) == 0);
 }

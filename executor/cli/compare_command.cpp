@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "executor/cli/compare_training.h"
 #include "executor/cli/compare_trials.h"
@@ -12,6 +11,7 @@
 #include "executor/cli/reference_run.h"
 #include "executor/cli/report_files.h"
 #include "executor/cli/run_inputs.h"
+#include "executor/cli/stopwatch.h"
 #include "executor/cli/write_file.h"
 #include "executor/report/comparison.h"
 #include "executor/session/session.h"
@@ -19,15 +19,11 @@
 namespace podium::cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using report::ComparedStrategy;
 
-const std::vector<OptionGroup> kGroups{OptionGroup::Data,    OptionGroup::Comparison,   OptionGroup::Strategy,
-                                       OptionGroup::Compare, OptionGroup::TrainingStep, OptionGroup::Session};
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
+const std::vector<OptionGroup> kCompareGroups{OptionGroup::Data,         OptionGroup::Comparison,
+                                              OptionGroup::Strategy,     OptionGroup::Compare,
+                                              OptionGroup::TrainingStep, OptionGroup::Session};
 
 struct Job {
   const Options& options;
@@ -64,14 +60,14 @@ void run_numbers(InferenceSession& session, const Job& job, const Trial& trial, 
   if (!job.reference || !session.can_run()) return;
   const int micro_batches = micro_batches_of(trial.settings);
   const std::vector<ir::Datum> inputs = job.reference->inputs(micro_batches);
-  const auto start = Clock::now();
+  const auto start = WallClock::now();
   const auto outputs = session.run(inputs);
   compared.run.run_seconds = seconds_since(start);
   compared.difference = job.reference->difference(outputs, micro_batches);
 }
 
 void try_strategy(const Job& job, const Trial& trial, ComparedStrategy& compared) {
-  const auto start = Clock::now();
+  const auto start = WallClock::now();
   InferenceSession session(placed(job, trial), {.seed = job.options.seed,
                                                 .threads = job.options.threads,
                                                 .optimized = true,
@@ -144,13 +140,13 @@ bool agree(const std::vector<ComparedStrategy>& strategies, double tolerance) {
 }  // namespace
 
 int run_compare(const Arguments& arguments) {
-  const Options options = parse("compare", arguments, kGroups);
+  const Options options = parse("compare", arguments, kCompareGroups);
   if (options.help) {
     fmt::print(
         "{}",
         help("compare",
              "Clocks and runs strategies on one model, or trains it under them, and prints them best first.",
-             kGroups));
+             kCompareGroups));
     return 0;
   }
   if (options.paths.size() != 1)

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
 #include <numeric>
 #include <tuple>
 
@@ -13,12 +12,11 @@
 #include "executor/cli/machine.h"
 #include "executor/cli/progress.h"
 #include "executor/cli/run_inputs.h"
+#include "executor/cli/stopwatch.h"
 #include "executor/cli/training_job.h"
 
 namespace podium::cli {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // What the numbers of a step depend on: updates, micro-batches of each, how these are added up.
 using Step = std::tuple<int, int, Reduction, MeanStrategy, bool>;
@@ -139,10 +137,7 @@ double Contest::difference(const TrainingSession& session, const podium::Options
 void Contest::try_strategy(const Trial& trial, report::ComparedStrategy& compared) const {
   importer::Model model = job_.model;
   annotate_trial(model, options_, trial);
-  const auto seconds_since = [](Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-  };
-  auto start = Clock::now();
+  auto start = WallClock::now();
   TrainingSession session(std::move(model), training_options(job_, {.seed = options_.seed,
                                                                     .threads = options_.threads,
                                                                     .strategy = trial.settings,
@@ -153,7 +148,7 @@ void Contest::try_strategy(const Trial& trial, report::ComparedStrategy& compare
   if (session.timeline() == nullptr) throw Error("cannot be clocked: {}", fmt::join(session.notes(), "; "));
   compared.run.timeline = *session.timeline();
   if (!session.can_run()) return;
-  start = Clock::now();
+  start = WallClock::now();
   train(session, trial.settings);
   compared.run.run_seconds = seconds_since(start);
   compared.difference = difference(session, trial.settings);

@@ -16,7 +16,7 @@
 namespace podium::cli {
 namespace {
 
-const std::vector<OptionGroup> kGroups{OptionGroup::Info};
+const std::vector<OptionGroup> kInfoGroups{OptionGroup::Info};
 
 void print_device(const device::Device& device, bool with_meanings) {
   fmt::print("{}", device::to_json(device));
@@ -96,11 +96,11 @@ report::ModelSummary summarize(const std::string& path, importer::Model& model) 
 }  // namespace
 
 int run_info(const Arguments& arguments) {
-  const Options options = parse("info", arguments, kGroups);
+  const Options options = parse("info", arguments, kInfoGroups);
   if (options.help) {
     fmt::print("{}",
                help("info", "Describes a model: inputs, outputs, ops, parameters, work, memory, annotations.",
-                    kGroups));
+                    kInfoGroups));
     return 0;
   }
   if (options.list_supported) {

@@ -12,36 +12,36 @@ namespace {
 
 using ir::OptimizerKind;
 
-struct Kind {
+struct NamedOptimizer {
   std::string_view name;
   OptimizerKind kind;
   ir::WeightDecayMode decay = ir::WeightDecayMode::L2Regularization;
 };
 
-constexpr std::array kKinds{Kind{"sgd", OptimizerKind::Sgd},
-                            Kind{"adam", OptimizerKind::Adam},
-                            Kind{"adamw", OptimizerKind::Adam, ir::WeightDecayMode::Decay},
-                            Kind{"adamax", OptimizerKind::AdaMax},
-                            Kind{"lamb", OptimizerKind::Lamb, ir::WeightDecayMode::Decay},
-                            Kind{"adagrad", OptimizerKind::AdaGrad},
-                            Kind{"rmsprop", OptimizerKind::RmsProp},
-                            Kind{"adadelta", OptimizerKind::AdaDelta}};
+constexpr std::array kOptimizers{NamedOptimizer{"sgd", OptimizerKind::Sgd},
+                                 NamedOptimizer{"adam", OptimizerKind::Adam},
+                                 NamedOptimizer{"adamw", OptimizerKind::Adam, ir::WeightDecayMode::Decay},
+                                 NamedOptimizer{"adamax", OptimizerKind::AdaMax},
+                                 NamedOptimizer{"lamb", OptimizerKind::Lamb, ir::WeightDecayMode::Decay},
+                                 NamedOptimizer{"adagrad", OptimizerKind::AdaGrad},
+                                 NamedOptimizer{"rmsprop", OptimizerKind::RmsProp},
+                                 NamedOptimizer{"adadelta", OptimizerKind::AdaDelta}};
 
-struct Key {
+struct OptimizerKey {
   std::string_view name;   // as typed
   std::string_view value;  // PopART's
 };
 
-constexpr std::array kKeys{Key{"lr", "learningRate"},
-                           Key{"weight-decay", "weightDecay"},
-                           Key{"momentum", "momentum"},
-                           Key{"dampening", "dampening"},
-                           Key{"velocity-scaling", "velocityScaling"},
-                           Key{"beta1", "beta1"},
-                           Key{"beta2", "beta2"},
-                           Key{"eps", "eps"},
-                           Key{"alpha", "alpha"},
-                           Key{"max-weight-norm", "maxWeightNorm"}};
+constexpr std::array kOptimizerKeys{OptimizerKey{"lr", "learningRate"},
+                                    OptimizerKey{"weight-decay", "weightDecay"},
+                                    OptimizerKey{"momentum", "momentum"},
+                                    OptimizerKey{"dampening", "dampening"},
+                                    OptimizerKey{"velocity-scaling", "velocityScaling"},
+                                    OptimizerKey{"beta1", "beta1"},
+                                    OptimizerKey{"beta2", "beta2"},
+                                    OptimizerKey{"eps", "eps"},
+                                    OptimizerKey{"alpha", "alpha"},
+                                    OptimizerKey{"max-weight-norm", "maxWeightNorm"}};
 
 // Words without a value.
 struct Word {
@@ -115,9 +115,10 @@ constexpr std::array kWords{Word{"nesterov", set_nesterov},
                             Word{"decay", set_decay},
                             Word{"l2", set_l2}};
 
-void set_value(ir::Optimizer& optimizer, const Kind& kind, const std::string& name, const std::string& text) {
+void set_value(ir::Optimizer& optimizer, const NamedOptimizer& kind, const std::string& name,
+               const std::string& text) {
   std::vector<std::string_view> known;
-  for (const Key& key : kKeys) {
+  for (const OptimizerKey& key : kOptimizerKeys) {
     const auto value = optimizer.defaults.find(key.value);
     if (value == optimizer.defaults.end()) continue;
     known.push_back(key.name);
@@ -129,7 +130,7 @@ void set_value(ir::Optimizer& optimizer, const Kind& kind, const std::string& na
                    ir::nearest(name, known));
 }
 
-void set_word(ir::Optimizer& optimizer, const Kind& kind, const std::string& name) {
+void set_word(ir::Optimizer& optimizer, const NamedOptimizer& kind, const std::string& name) {
   const std::vector<std::string_view> words = names_of(kWords);
   const Word& word = kWords[index_of_word("optimizer", name, words)];
   if (!word.set(optimizer)) throw UsageError("--optimizer: {} has no form '{}'", kind.name, name);
@@ -139,7 +140,7 @@ void set_word(ir::Optimizer& optimizer, const Kind& kind, const std::string& nam
 
 ir::Optimizer read_optimizer(const std::string& text) {
   const NameAndValues given = name_and_values("optimizer", text);
-  const Kind& kind = kKinds[index_of_word("optimizer", given.name, names_of(kKinds))];
+  const NamedOptimizer& kind = kOptimizers[index_of_word("optimizer", given.name, names_of(kOptimizers))];
   ir::Optimizer optimizer = ir::make_optimizer(kind.kind);
   optimizer.decay_mode = kind.decay;
   for (const auto& [name, value] : given.values) {
@@ -157,7 +158,8 @@ std::string optimizer_help() {
       "NAME[,KEY=VALUE or WORD...]: NAME is {}; keys are {}, as far as NAME has them; words are {}. "
       "Decay is taken from the weights by adamw, lamb and with decay; it is a part of the gradient elsewhere "
       "and with l2",
-      fmt::join(names_of(kKinds), ", "), fmt::join(names_of(kKeys), ", "), fmt::join(names_of(kWords), ", "));
+      fmt::join(names_of(kOptimizers), ", "), fmt::join(names_of(kOptimizerKeys), ", "),
+      fmt::join(names_of(kWords), ", "));
 }
 
 }  // namespace podium::cli

@@ -57,6 +57,9 @@ struct Options {
 };
 
 /// Options that a command takes beside --help, --quiet and --verbose.
+/// Exit status of a strategy that does not fit the memory of the device.
+inline constexpr int kDoesNotFit = 3;
+
 enum class OptionGroup : std::uint8_t {
   Data,
   Comparison,

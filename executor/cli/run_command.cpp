@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <ostream>
 
 #include "executor/cli/machine.h"
@@ -11,6 +10,7 @@
 #include "executor/cli/run_inputs.h"
 #include "executor/cli/run_outputs.h"
 #include "executor/cli/session_options.h"
+#include "executor/cli/stopwatch.h"
 #include "executor/report/overflow.h"
 #include "executor/report/report.h"
 #include "executor/report/table.h"
@@ -19,22 +19,14 @@
 namespace podium::cli {
 namespace {
 
-using WallClock = std::chrono::steady_clock;
-
-constexpr int kDoesNotFit = 3;  // exit status
-
-const std::vector<OptionGroup> kGroups{OptionGroup::Data, OptionGroup::Comparison, OptionGroup::Strategy,
-                                       OptionGroup::Clock, OptionGroup::Session};
+const std::vector<OptionGroup> kRunGroups{OptionGroup::Data, OptionGroup::Comparison, OptionGroup::Strategy,
+                                          OptionGroup::Clock, OptionGroup::Session};
 
 struct RunResult {
   report::RunReport report;
   bool is_clocked = false;
   std::vector<OutputResult> outputs;
 };
-
-double seconds_since(WallClock::time_point start) {
-  return std::chrono::duration<double>(WallClock::now() - start).count();
-}
 
 // The error with the model's name in front.
 template <class Step>
@@ -147,10 +139,10 @@ void print_table(const RunResult& result) {
 }  // namespace
 
 int run_run(const Arguments& arguments) {
-  const Options options = parse("run", arguments, kGroups);
+  const Options options = parse("run", arguments, kRunGroups);
   if (options.help) {
     fmt::print("{}",
-               help("run", "Runs inference and prints the result table and a line per output.", kGroups));
+               help("run", "Runs inference and prints the result table and a line per output.", kRunGroups));
     return 0;
   }
   if (options.paths.size() != 1) throw UsageError("run: {} models found, one needed", options.paths.size());

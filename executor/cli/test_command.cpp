@@ -14,7 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::vector<OptionGroup> kGroups{OptionGroup::Comparison, OptionGroup::Strategy, OptionGroup::Session};
+const std::vector<OptionGroup> kTestGroups{OptionGroup::Comparison, OptionGroup::Strategy,
+                                           OptionGroup::Session};
 
 std::vector<fs::path> find_cases(const std::vector<std::string>& paths) {
   std::vector<fs::path> cases;
@@ -35,10 +36,10 @@ std::vector<fs::path> find_cases(const std::vector<std::string>& paths) {
 }  // namespace
 
 int run_test(const Arguments& arguments) {
-  const Options options = parse("test", arguments, kGroups);
+  const Options options = parse("test", arguments, kTestGroups);
   if (options.help) {
     fmt::print("{}", help("test", "Runs ONNX test cases, found recursively: model.onnx with test_data_set_*.",
-                          kGroups));
+                          kTestGroups));
     return 0;
   }
   if (options.paths.empty())

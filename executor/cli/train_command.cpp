@@ -2,7 +2,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <tuple>
 
@@ -14,6 +13,7 @@
 #include "executor/cli/report_files.h"
 #include "executor/cli/run_inputs.h"
 #include "executor/cli/session_options.h"
+#include "executor/cli/stopwatch.h"
 #include "executor/cli/training_job.h"
 #include "executor/report/overflow.h"
 #include "executor/report/report.h"
@@ -23,16 +23,8 @@
 namespace podium::cli {
 namespace {
 
-using WallClock = std::chrono::steady_clock;
-
-constexpr int kDoesNotFit = 3;  // exit status
-
-const std::vector<OptionGroup> kGroups{OptionGroup::Train, OptionGroup::Strategy, OptionGroup::Clock,
-                                       OptionGroup::Session};
-
-double seconds_since(WallClock::time_point start) {
-  return std::chrono::duration<double>(WallClock::now() - start).count();
-}
+const std::vector<OptionGroup> kTrainGroups{OptionGroup::Train, OptionGroup::Strategy, OptionGroup::Clock,
+                                            OptionGroup::Session};
 
 TrainingSession make_session(const TrainingJob& job) {
   SessionOptions session = session_options(job.options);
@@ -187,7 +179,7 @@ std::string Trainer::origin_of_bad_loss(const TensorsByName& weights,
   const auto bad =
       std::find_if(losses.begin(), losses.end(), [](double loss) { return !std::isfinite(loss); });
   if (bad == losses.end()) return "";
-  const std::int64_t micro_batch = samples_per_step_ / static_cast<std::int64_t>(losses.size());
+  const std::int64_t micro_batch = samples_per_step_ / std::ssize(losses);
   const std::int64_t first = (bad - losses.begin()) * micro_batch;
   if (first >= samples_per_step_ / job_.options.session.batches_per_step) return "";
   const auto name =
@@ -215,8 +207,8 @@ void Trainer::count_right(const std::vector<ir::Datum>& inputs, std::span<const 
   const auto& [ins, outs] = std::tie(session_.inputs(), session_.outputs());
   const auto labels = std::find_if(ins.begin(), ins.end(), named(job_.classes->labels)) - ins.begin();
   const auto scores = std::find_if(outs.begin(), outs.end(), named(job_.classes->scores)) - outs.begin();
-  const ir::Tensor& found = outputs[static_cast<std::size_t>(scores)].tensor;
-  const ir::Tensor& wanted = inputs[static_cast<std::size_t>(labels)].tensor;
+  const ir::Tensor& found = outputs[scores].tensor;
+  const ir::Tensor& wanted = inputs[labels].tensor;
   if (found.size() == wanted.size() * job_.classes->count) result.tally.add(*job_.classes, found, wanted);
 }
 
@@ -280,7 +272,7 @@ void check_trains_on_data(const Options& options) {
               word_of(mode));
 }
 
-int execute(const Options& options) {
+int execute_training(const Options& options) {
   const auto start = WallClock::now();
   check_trains_on_data(options);
   check_files_to_write(options);
@@ -312,13 +304,14 @@ int execute(const Options& options) {
 }  // namespace
 
 int run_train(const Arguments& arguments) {
-  const Options options = parse("train", arguments, kGroups);
+  const Options options = parse("train", arguments, kTrainGroups);
   if (options.help) {
-    fmt::print("{}", help("train", "Trains a model: a line an epoch, then the table of a step.", kGroups));
+    fmt::print("{}",
+               help("train", "Trains a model: a line an epoch, then the table of a step.", kTrainGroups));
     return 0;
   }
   if (options.paths.size() != 1) throw UsageError("train: {} models found, one needed", options.paths.size());
-  return execute(options);
+  return execute_training(options);
 }
 
 }  // namespace podium::cli

@@ -53,7 +53,7 @@ ir::Type bound_type(const ir::Type& declared, const ir::Tensor* array, std::int6
   type.dims[0] = leading;
   if (array == nullptr || array->rank() != declared.rank()) return type;
   for (int axis = 1; axis < array->rank(); ++axis) {
-    std::int64_t& dim = type.dims[static_cast<std::size_t>(axis)];
+    std::int64_t& dim = type.dims[axis];
     if (dim == ir::kUnknown) dim = array->dim(axis);
   }
   return type;
@@ -127,7 +127,7 @@ std::vector<ir::Datum> take_rows(const Samples& samples, std::span<const std::in
   for (const HostTensor& input : inputs) {
     const ir::Tensor& array = samples.arrays.at(input.name);
     const std::int64_t elements = elements_of_sample(array);
-    ir::Tensor part(array.type(), {static_cast<std::int64_t>(rows.size()), elements});
+    ir::Tensor part(array.type(), {std::ssize(rows), elements});
     const std::size_t bytes = static_cast<std::size_t>(elements) * storage_bytes(array.type());
     auto* to = static_cast<char*>(part.raw());
     const auto* from = static_cast<const char*>(array.raw());

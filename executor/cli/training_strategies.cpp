@@ -13,7 +13,8 @@ using nlohmann::json;
 using Path = json::json_pointer;
 
 constexpr int kCopiesOfWeights = 4;  // the weight, its gradient and the state of most optimizers
-constexpr int kLongPipeline = 256;   // there and back: its fill and drain would need a thousand micro-batches
+constexpr int kLongTrainingPipeline =
+    256;  // there and back: its fill and drain would need a thousand micro-batches
 
 constexpr const char* kWeights = "weightTensorLocationSettings";
 constexpr const char* kState = "optimizerStateTensorLocationSettings";
@@ -93,7 +94,7 @@ void add_whole_device(std::vector<Strategy>& list, const StrategyRequest& reques
   const int processors = request.processors;
   const Strategy sharded = on(request, fmt::format("sharded over {}", processors), "Auto", processors);
   add(list, {sharded, recomputed(sharded, "Standard")});
-  if (processors <= kLongPipeline) {
+  if (processors <= kLongTrainingPipeline) {
     const Strategy pipeline = pipelined(request, processors);
     add(list, {pipeline, recomputed(pipeline, "Pipeline"), off_chip(pipeline, "optimizer state", {kState})});
   }

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "executor/kernels/families.h"
-#include "executor/kernels/gemm.h"
+#include "executor/kernels/tools/gemm.h"
 
 namespace podium::kernels {
 namespace {

@@ -1,5 +1,5 @@
 #include "executor/kernels/attention.h"
-#include "executor/kernels/convert.h"
+#include "executor/kernels/tools/convert.h"
 
 namespace podium::kernels {
 

@@ -1,7 +1,7 @@
 // FlexAttention: attention whose scores and probabilities the model's own graphs may change.
 #include "executor/kernels/attention.h"
-#include "executor/kernels/convert.h"
-#include "executor/kernels/gemm.h"
+#include "executor/kernels/tools/convert.h"
+#include "executor/kernels/tools/gemm.h"
 
 namespace podium::kernels {
 namespace {

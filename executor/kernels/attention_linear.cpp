@@ -1,7 +1,7 @@
 // LinearAttention: a state matrix for each head, written by keys and values and read by queries, step by
 // step.
 #include "executor/kernels/attention.h"
-#include "executor/kernels/gemm.h"
+#include "executor/kernels/tools/gemm.h"
 
 namespace podium::kernels {
 namespace {
@@ -39,10 +39,10 @@ void correct(const LinearPlan& plan, const C* state, const C* key, const C* eras
   for (std::int64_t i = 0; i < plan.keys; ++i) {
     const C factor = erase == nullptr ? key[i] : key[i] * erase[i];
     const C* row = state + i * plan.values;
-    for (std::int64_t j = 0; j < plan.values; ++j) retrieved[static_cast<std::size_t>(j)] += factor * row[j];
+    for (std::int64_t j = 0; j < plan.values; ++j) retrieved[j] += factor * row[j];
   }
   for (std::int64_t j = 0; j < plan.values; ++j) {
-    written[j] = beta * (written[j] - retrieved[static_cast<std::size_t>(j)]);
+    written[j] = beta * (written[j] - retrieved[j]);
   }
 }
 

@@ -11,14 +11,14 @@ using ir::Bfloat16;
 using ir::Float16;
 
 template <class F>
-PreparedKernel of_floats(PrepareContext& context, F f) {
+PreparedKernel compare_floats(PrepareContext& context, F f) {
   return dispatch<float, double, Float16, Bfloat16>(
       context.element(0), [&](auto tag) { return combine_kernel<decltype(tag), bool>(context, f); });
 }
 
 template <class F>
-PreparedKernel of_numbers(PrepareContext& context, F f) {
-  if (ir::is_float(context.element(0))) return of_floats(context, f);
+PreparedKernel compare_numbers(PrepareContext& context, F f) {
+  if (ir::is_float(context.element(0))) return compare_floats(context, f);
   return dispatch<std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t,
                   std::uint32_t, std::uint64_t>(
       context.element(0), [&](auto tag) { return combine_kernel<decltype(tag), bool>(context, f); });
@@ -40,13 +40,15 @@ PreparedKernel equal_strings(const PrepareContext& context) {
 PreparedKernel equal(PrepareContext& context) {
   const DataType type = context.element(0);
   if (type == DataType::String) return equal_strings(context);
-  if (ir::is_float(type)) return of_floats(context, std::equal_to<>());
+  if (ir::is_float(type)) return compare_floats(context, std::equal_to<>());
   return by_size(type,
                  [&](auto tag) { return combine_kernel<decltype(tag), bool>(context, std::equal_to<>()); });
 }
 
-PreparedKernel less(PrepareContext& context) { return of_numbers(context, std::less<>()); }
-PreparedKernel less_or_equal(PrepareContext& context) { return of_numbers(context, std::less_equal<>()); }
+PreparedKernel less(PrepareContext& context) { return compare_numbers(context, std::less<>()); }
+PreparedKernel less_or_equal(PrepareContext& context) {
+  return compare_numbers(context, std::less_equal<>());
+}
 
 // Prepares another comparison of (b, a).
 template <PreparedKernel (*kPrepare)(PrepareContext&)>

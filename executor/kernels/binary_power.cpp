@@ -68,8 +68,8 @@ PreparedKernel widened_power(const PrepareContext& context, F f) {
     T* out = run.output(0).data<T>();
     for_each_row(plan, [&](std::int64_t at, const Offsets& offsets, std::int64_t count) {
       for (std::int64_t i = 0; i < count; ++i) {
-        const Wide x = base[static_cast<std::size_t>(offsets[0] + i * plan.steps[0])];
-        out[at + i] = f(x, exponent[static_cast<std::size_t>(offsets[1] + i * plan.steps[1])]);
+        const Wide x = base[offsets[0] + i * plan.steps[0]];
+        out[at + i] = f(x, exponent[offsets[1] + i * plan.steps[1]]);
       }
     });
   };

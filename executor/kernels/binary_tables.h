@@ -4,7 +4,7 @@
 #include <span>
 #include <type_traits>
 
-#include "executor/kernels/broadcast.h"
+#include "executor/kernels/tools/broadcast.h"
 
 namespace podium::kernels {
 

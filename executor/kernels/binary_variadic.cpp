@@ -62,15 +62,15 @@ PreparedKernel through_float(PrepareContext& context, F f, Finish finish) {
 }
 
 template <class F, class Finish = std::identity>
-PreparedKernel of_floats(PrepareContext& context, F f, Finish finish = {}) {
+PreparedKernel fold_floats(PrepareContext& context, F f, Finish finish = {}) {
   if (context.element(0) == DataType::Float) return native<float>(context, f, finish);
   if (context.element(0) == DataType::Double) return native<double>(context, f, finish);
   return through_float(context, f, finish);
 }
 
 template <class F>
-PreparedKernel of_numbers(PrepareContext& context, F f) {
-  if (ir::is_float(context.element(0))) return of_floats(context, f);
+PreparedKernel fold_numbers(PrepareContext& context, F f) {
+  if (ir::is_float(context.element(0))) return fold_floats(context, f);
   return dispatch<std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t,
                   std::uint32_t, std::uint64_t>(
       context.element(0), [&](auto tag) { return native<decltype(tag)>(context, f, std::identity()); });
@@ -78,20 +78,20 @@ PreparedKernel of_numbers(PrepareContext& context, F f) {
 
 // NaN in either operand gives NaN.
 PreparedKernel max(PrepareContext& context) {
-  return of_numbers(context, [](auto a, auto b) { return (a >= b) | (a != a) ? a : b; });
+  return fold_numbers(context, [](auto a, auto b) { return (a >= b) | (a != a) ? a : b; });
 }
 
 PreparedKernel min(PrepareContext& context) {
-  return of_numbers(context, [](auto a, auto b) { return (a <= b) | (a != a) ? a : b; });
+  return fold_numbers(context, [](auto a, auto b) { return (a <= b) | (a != a) ? a : b; });
 }
 
 PreparedKernel sum(PrepareContext& context) {
-  return of_floats(context, [](auto a, auto b) { return a + b; });
+  return fold_floats(context, [](auto a, auto b) { return a + b; });
 }
 
 PreparedKernel mean(PrepareContext& context) {
   const auto count = static_cast<double>(context.input_count());
-  return of_floats(
+  return fold_floats(
       context, [](auto a, auto b) { return a + b; },
       [count](auto x) { return x / static_cast<decltype(x)>(count); });
 }

@@ -3,8 +3,8 @@
 
 #include <cstring>
 
-#include "executor/kernels/elementwise.h"
 #include "executor/kernels/families.h"
+#include "executor/kernels/tools/elementwise.h"
 
 namespace podium::kernels {
 namespace {

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "executor/kernels/cast.h"
-#include "executor/kernels/elementwise.h"
+#include "executor/kernels/tools/elementwise.h"
 
 namespace podium::kernels {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "executor/kernels/cast.h"
-#include "executor/kernels/dispatch.h"
+#include "executor/kernels/tools/dispatch.h"
 
 namespace podium::kernels {
 namespace {

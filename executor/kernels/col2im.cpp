@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "executor/kernels/dispatch.h"
-#include "executor/kernels/strides.h"
+#include "executor/kernels/tools/dispatch.h"
+#include "executor/kernels/tools/strides.h"
 #include "ir/ops/col2im.h"
 
 namespace podium::kernels {

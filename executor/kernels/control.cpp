@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "executor/kernels/body.h"
 #include "executor/kernels/families.h"
+#include "executor/kernels/tools/body.h"
 
 namespace podium::kernels {
 namespace {
@@ -47,13 +47,13 @@ class Stack {
 
   Tensor take(const ir::Type& type) const {
     if (parts_.empty()) return empty_stack(type);
-    const auto count = static_cast<std::int64_t>(parts_.size());
+    const auto count = std::ssize(parts_);
     const auto axis = static_cast<int>(ir::normalized_axis(axis_, parts_[0].rank() + 1, "scan_output_axes"));
     Dims dims = parts_[0].dims();
     dims.insert(dims.begin() + axis, count);
     Tensor whole(parts_[0].type(), std::move(dims));
     for (std::int64_t i = 0; i < count; ++i) {
-      place_at(whole, axis, backwards_ ? count - 1 - i : i, parts_[static_cast<std::size_t>(i)]);
+      place_at(whole, axis, backwards_ ? count - 1 - i : i, parts_[i]);
     }
     return whole;
   }

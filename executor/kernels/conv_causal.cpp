@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "executor/kernels/conv.h"
-#include "executor/kernels/convert.h"
-#include "executor/kernels/dispatch.h"
-#include "executor/kernels/fast_math.h"
-#include "executor/kernels/parallel.h"
-#include "executor/kernels/widened.h"
+#include "executor/kernels/tools/convert.h"
+#include "executor/kernels/tools/dispatch.h"
+#include "executor/kernels/tools/fast_math.h"
+#include "executor/kernels/tools/parallel.h"
+#include "executor/kernels/tools/widened.h"
 
 namespace podium::kernels {
 namespace {

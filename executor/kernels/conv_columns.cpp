@@ -65,7 +65,7 @@ Columns::Columns(const ir::Window& given) {
     starts = std::move(longer);
     lines_ *= window.output[axis];
   }
-  outer_taps_ = static_cast<std::int64_t>(starts.size());
+  outer_taps_ = std::ssize(starts);
   for (const auto& lines : starts) {
     for (std::int64_t start : lines) starts_.push_back(start < 0 ? -1 : start * window.input[last]);
   }

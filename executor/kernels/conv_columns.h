@@ -63,7 +63,7 @@ void Columns::gather(const T* channel, T padding, std::int64_t begin, std::int64
     for (const ir::Tap& tap : taps_) {
       T* to = row;
       for (std::int64_t line = begin; line < end; ++line, to += line_size_) {
-        const std::int64_t start = starts_[static_cast<std::size_t>(outer * lines_ + line)];
+        const std::int64_t start = starts_[outer * lines_ + line];
         const bool inside = start >= 0 && tap.begin < tap.end;
         const std::int64_t first = inside ? tap.begin : line_size_;
         const std::int64_t last = inside ? tap.end : line_size_;
@@ -87,7 +87,7 @@ void Columns::scatter_add(const T* columns, T* channel) const {
   for (std::int64_t outer = 0; outer < outer_taps_; ++outer) {
     for (const ir::Tap& tap : taps_) {
       for (std::int64_t line = 0; line < lines_; ++line, from += line_size_) {
-        const std::int64_t start = starts_[static_cast<std::size_t>(outer * lines_ + line)];
+        const std::int64_t start = starts_[outer * lines_ + line];
         if (start < 0) continue;
         T* to = channel + start + tap.shift;
         for (std::int64_t o = tap.begin; o < tap.end; ++o) to[o * stride_] += from[o];

@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "executor/kernels/conv.h"
-#include "executor/kernels/dispatch.h"
-#include "executor/kernels/gemm.h"
-#include "executor/kernels/parallel.h"
+#include "executor/kernels/tools/dispatch.h"
+#include "executor/kernels/tools/gemm.h"
+#include "executor/kernels/tools/parallel.h"
 
 namespace podium::kernels {
 namespace {
@@ -79,7 +79,7 @@ void sample_tap(const DeformConv& op, const DeformData<T>& data, std::int64_t im
     const std::vector<std::int64_t> point = point_of(shape.window, tap, place);
     for (std::int64_t axis = 0; axis < rank; ++axis) {
       const T offset = data.offsets[(tap_index * rank + axis) * shape.out_size + place];
-      at[static_cast<std::size_t>(axis)] = static_cast<T>(point[static_cast<std::size_t>(axis)]) + offset;
+      at[axis] = static_cast<T>(point[axis]) + offset;
     }
     const T scale = data.mask == nullptr ? T{1} : data.mask[tap_index * shape.out_size + place];
     find_corners(shape.window.input, at.data(), scale, corners.data() + place * op.corners());

@@ -2,9 +2,9 @@
 #include <memory>
 
 #include "executor/kernels/conv.h"
-#include "executor/kernels/dispatch.h"
-#include "executor/kernels/gemm.h"
-#include "executor/kernels/parallel.h"
+#include "executor/kernels/tools/dispatch.h"
+#include "executor/kernels/tools/gemm.h"
+#include "executor/kernels/tools/parallel.h"
 
 namespace podium::kernels {
 namespace {

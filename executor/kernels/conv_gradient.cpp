@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "executor/kernels/conv_columns.h"
-#include "executor/kernels/dispatch.h"
-#include "executor/kernels/gemm.h"
 #include "executor/kernels/gradient_ops.h"
-#include "executor/kernels/parallel.h"
-#include "executor/kernels/thread_limit.h"
+#include "executor/kernels/tools/dispatch.h"
+#include "executor/kernels/tools/gemm.h"
+#include "executor/kernels/tools/parallel.h"
+#include "executor/kernels/tools/thread_limit.h"
 
 namespace podium::kernels {
 namespace {

@@ -5,9 +5,9 @@
 #include <memory>
 
 #include "executor/kernels/conv.h"
-#include "executor/kernels/dispatch.h"
-#include "executor/kernels/gemm.h"
-#include "executor/kernels/parallel.h"
+#include "executor/kernels/tools/dispatch.h"
+#include "executor/kernels/tools/gemm.h"
+#include "executor/kernels/tools/parallel.h"
 
 namespace podium::kernels {
 namespace {
@@ -39,7 +39,7 @@ std::vector<std::int32_t> zero_points(const Tensor* tensor, std::int64_t count) 
   std::vector<std::int32_t> result(static_cast<std::size_t>(count), 0);
   if (tensor == nullptr) return result;
   for (std::int64_t i = 0; i < count; ++i) {
-    result[static_cast<std::size_t>(i)] = byte_at(*tensor, tensor->size() == 1 ? 0 : i);
+    result[i] = byte_at(*tensor, tensor->size() == 1 ? 0 : i);
   }
   return result;
 }
@@ -49,7 +49,7 @@ std::vector<std::int32_t> row_sums(const T* matrix, std::int64_t rows, std::int6
   std::vector<std::int32_t> sums(static_cast<std::size_t>(rows), 0);
   for (std::int64_t row = 0; row < rows; ++row) {
     for (std::int64_t i = 0; i < columns; ++i) {
-      sums[static_cast<std::size_t>(row)] += matrix[row * columns + i];
+      sums[row] += matrix[row * columns + i];
     }
   }
   return sums;
@@ -59,7 +59,7 @@ template <class T>
 std::vector<std::int32_t> column_sums(const T* matrix, std::int64_t rows, std::int64_t columns) {
   std::vector<std::int32_t> sums(static_cast<std::size_t>(columns), 0);
   for (std::int64_t row = 0; row < rows; ++row) {
-    for (std::int64_t i = 0; i < columns; ++i) sums[static_cast<std::size_t>(i)] += matrix[row * columns + i];
+    for (std::int64_t i = 0; i < columns; ++i) sums[i] += matrix[row * columns + i];
   }
   return sums;
 }
@@ -128,7 +128,7 @@ class ByteConv {
                                      a * static_cast<std::uint32_t>(w_sums_[channel]);
       std::int32_t* row = sums_ + m * block.width;
       for (std::int64_t i = 0; i < block.width; ++i) {
-        const auto x_sum = static_cast<std::uint32_t>(x_sums[static_cast<std::size_t>(i)]);
+        const auto x_sum = static_cast<std::uint32_t>(x_sums[i]);
         row[i] = static_cast<std::int32_t>(static_cast<std::uint32_t>(row[i]) + constant - b * x_sum);
       }
     }

@@ -3,7 +3,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include "executor/kernels/conv.h"
-#include "executor/kernels/strides.h"
+#include "executor/kernels/tools/strides.h"
 
 namespace podium::kernels {
 namespace {
@@ -20,7 +20,7 @@ memory::desc plain(const memory::dims& dims, const memory::dims& strides) {
 }
 
 // A tensor as ONNX has it and as the primitive likes it.
-struct Operand {
+struct ConvOperand {
   memory::desc given = {};
   memory::desc liked = {};
   std::optional<dnnl::reorder> reorder = {};  // from one to the other, when they differ
@@ -40,9 +40,9 @@ struct Operand {
 
 struct Library {
   dnnl::primitive primitive;
-  Operand x;
-  Operand y;
-  Operand weights;
+  ConvOperand x;
+  ConvOperand y;
+  ConvOperand weights;
   memory::desc bias;
   memory::desc scratch;
   std::size_t operand_bytes = 0;  // of scratch memory that come before the primitive's own
@@ -70,7 +70,7 @@ memory::desc any(const memory::dims& dims) { return {dims, memory::data_type::f3
 
 // oneDNN's weights are [group, out, in, kernel...]; ONNX's transposed ones lie as [group, in, out,
 // kernel...].
-void describe_weights(const ConvShape& shape, bool transposed, Operand& weights) {
+void describe_weights(const ConvShape& shape, bool transposed, ConvOperand& weights) {
   memory::dims dims{shape.group, shape.out_channels, shape.in_channels};
   dims.insert(dims.end(), shape.window.kernel.begin(), shape.window.kernel.end());
   memory::dims strides = strides_of(dims);
@@ -156,7 +156,7 @@ void choose(const ConvShape& shape, bool transposed, Library& library) {
 }
 
 // Room in scratch memory for an operand that is not liked as it is given.
-void make_room(Operand& operand, const memory::desc& from, const memory::desc& to, std::size_t& bytes) {
+void make_room(ConvOperand& operand, const memory::desc& from, const memory::desc& to, std::size_t& bytes) {
   if (from == to) return;
   operand.reorder.emplace(dnnl::reorder::primitive_desc(cpu(), from, cpu(), to));
   operand.offset = bytes;

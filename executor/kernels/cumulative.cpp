@@ -1,12 +1,12 @@
 // Running sums and products along an axis: CumSum and CumProd.
-#include "executor/kernels/convert.h"
-#include "executor/kernels/dispatch.h"
 #include "executor/kernels/reduce_plan.h"
+#include "executor/kernels/tools/convert.h"
+#include "executor/kernels/tools/dispatch.h"
 
 namespace podium::kernels {
 namespace {
 
-struct Direction {
+struct ScanDirection {
   bool exclusive = false;
   bool reverse = false;
 };
@@ -18,7 +18,7 @@ T joined(T a, T b) {
 
 // A row by itself: what runs stays in a register.
 template <class T, bool kProduct>
-void cumulate_row(const T* x, std::int64_t count, const Direction& direction, T* y) {
+void cumulate_row(const T* x, std::int64_t count, const ScanDirection& direction, T* y) {
   T running = kProduct ? T{1} : T{0};
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t at = direction.reverse ? count - 1 - i : i;
@@ -30,7 +30,7 @@ void cumulate_row(const T* x, std::int64_t count, const Direction& direction, T*
 
 // Rows of `inner` elements; each becomes what the rows before it make, with itself unless exclusive.
 template <class T, bool kProduct>
-void cumulate_rows(const T* x, std::int64_t rows, std::int64_t inner, const Direction& direction, T* y) {
+void cumulate_rows(const T* x, std::int64_t rows, std::int64_t inner, const ScanDirection& direction, T* y) {
   if (inner == 1) return cumulate_row<T, kProduct>(x, rows, direction, y);
   const T first = kProduct ? T{1} : T{0};
   const std::int64_t step = direction.reverse ? -inner : inner;
@@ -47,10 +47,9 @@ void cumulate_rows(const T* x, std::int64_t rows, std::int64_t inner, const Dire
 }
 
 template <class T, bool kProduct>
-void cumulate(const Dims& dims, const Tensor& axis_tensor, const Direction& direction, const T* x, T* y) {
-  const std::int64_t axis =
-      ir::normalized_axis(axis_tensor.to_ints()[0], static_cast<std::int64_t>(dims.size()));
-  const std::int64_t rows = dims[static_cast<std::size_t>(axis)];
+void cumulate(const Dims& dims, const Tensor& axis_tensor, const ScanDirection& direction, const T* x, T* y) {
+  const std::int64_t axis = ir::normalized_axis(axis_tensor.to_ints()[0], std::ssize(dims));
+  const std::int64_t rows = dims[axis];
   const std::int64_t inner = ir::element_count(Dims(dims.begin() + axis + 1, dims.end()));
   const std::int64_t outer = ir::element_count(Dims(dims.begin(), dims.begin() + axis));
 #pragma omp parallel for if (outer > 1 && outer * rows * inner > 32768) schedule(static)
@@ -60,8 +59,8 @@ void cumulate(const Dims& dims, const Tensor& axis_tensor, const Direction& dire
 }
 
 template <bool kProduct>
-PreparedKernel prepare(PrepareContext& context) {
-  const Direction direction{context.get_int("exclusive") != 0, context.get_int("reverse") != 0};
+PreparedKernel prepare_scan(PrepareContext& context) {
+  const ScanDirection direction{context.get_int("exclusive") != 0, context.get_int("reverse") != 0};
   const Dims dims = context.dims(0);
   const DataType type = context.element(0);
   if (type == DataType::Float16 || type == DataType::Bfloat16) {
@@ -89,7 +88,7 @@ PreparedKernel prepare(PrepareContext& context) {
 
 }  // namespace
 
-PreparedKernel prepare_cum_sum(PrepareContext& context) { return prepare<false>(context); }
-PreparedKernel prepare_cum_prod(PrepareContext& context) { return prepare<true>(context); }
+PreparedKernel prepare_cum_sum(PrepareContext& context) { return prepare_scan<false>(context); }
+PreparedKernel prepare_cum_prod(PrepareContext& context) { return prepare_scan<true>(context); }
 
 }  // namespace podium::kernels

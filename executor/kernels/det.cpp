@@ -5,10 +5,10 @@
 #include <numeric>
 #include <vector>
 
-#include "executor/kernels/convert.h"
-#include "executor/kernels/dispatch.h"
 #include "executor/kernels/gradient_ops.h"
 #include "executor/kernels/matmul_parts.h"
+#include "executor/kernels/tools/convert.h"
+#include "executor/kernels/tools/dispatch.h"
 
 namespace podium::kernels {
 namespace {
@@ -56,7 +56,7 @@ class Cofactors {
     solve_lower();
     solve_upper();
     for (std::int64_t i = 0; i < size_; ++i) {
-      const auto column = columns_[static_cast<std::size_t>(i)];
+      const auto column = columns_[i];
       for (std::int64_t j = 0; j < size_; ++j) matrix[j * size_ + column] = product * right(i)[j];
     }
   }
@@ -96,12 +96,12 @@ class Cofactors {
     }
     if (at != k) {
       std::swap_ranges(row(k), row(k) + size_, row(at));
-      std::swap(rows_[static_cast<std::size_t>(k)], rows_[static_cast<std::size_t>(at)]);
+      std::swap(rows_[k], rows_[at]);
       sign_ = -sign_;
     }
     if (column == k) return;
     for (std::int64_t i = 0; i < size_; ++i) std::swap(row(i)[k], row(i)[column]);
-    std::swap(columns_[static_cast<std::size_t>(k)], columns_[static_cast<std::size_t>(column)]);
+    std::swap(columns_[k], columns_[column]);
     sign_ = -sign_;
   }
 
@@ -109,7 +109,7 @@ class Cofactors {
   void solve_lower() {
     std::fill(right_.begin(), right_.end(), 0.0);
     for (std::int64_t i = 0; i < size_; ++i) {
-      right(i)[rows_[static_cast<std::size_t>(i)]] = 1;
+      right(i)[rows_[i]] = 1;
       for (std::int64_t k = 0; k < i; ++k) subtract(i, row(i)[k], k);
     }
   }

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <random>
 
-#include "executor/kernels/convert.h"
 #include "executor/kernels/norm.h"
-#include "executor/kernels/strides.h"
+#include "executor/kernels/tools/convert.h"
+#include "executor/kernels/tools/strides.h"
 
 namespace podium::kernels {
 namespace {

@@ -1,10 +1,10 @@
 // Runs the plan of an Einsum. Integers are computed modulo 2^64, narrow floats in float.
 #include <algorithm>
 
-#include "executor/kernels/convert.h"
-#include "executor/kernels/dispatch.h"
 #include "executor/kernels/einsum_plan.h"
 #include "executor/kernels/matmul_parts.h"
+#include "executor/kernels/tools/convert.h"
+#include "executor/kernels/tools/dispatch.h"
 
 namespace podium::kernels {
 namespace {
@@ -72,7 +72,7 @@ void run_product(const EinsumProduct& step, const T* a, const T* b, T* c) {
 template <class T>
 const T* run_plan(const EinsumPlan& plan, const std::vector<const T*>& inputs, T* work) {
   const auto read = [&](const EinsumPlace& place) -> const T* {
-    return place.is_input ? inputs[static_cast<std::size_t>(place.at)] : work + place.at;
+    return place.is_input ? inputs[place.at] : work + place.at;
   };
   for (const EinsumStep& step : plan.steps) {
     if (step.is_product) {

@@ -45,7 +45,7 @@ class Planner {
   }
 
  private:
-  std::int64_t size(int label) const { return sizes_[static_cast<std::size_t>(label)]; }
+  std::int64_t size(int label) const { return sizes_[label]; }
 
   std::int64_t count(const Labels& labels) const {
     std::int64_t product = 1;
@@ -67,7 +67,7 @@ class Planner {
       const auto known = std::find(operand.labels.begin(), operand.labels.end(), labels[back]);
       const bool stretches = shape[back] == 1 && size(labels[back]) != 1;
       if (known != operand.labels.end() && !stretches) {
-        operand.strides[static_cast<std::size_t>(known - operand.labels.begin())] += stride;
+        operand.strides[known - operand.labels.begin()] += stride;
       } else if (!stretches) {
         operand.labels.insert(operand.labels.begin(), labels[back]);
         operand.strides.insert(operand.strides.begin(), stride);
@@ -87,9 +87,7 @@ class Planner {
 
   std::int64_t stride_of(const Operand& operand, int label) const {
     const auto found = std::find(operand.labels.begin(), operand.labels.end(), label);
-    return found == operand.labels.end()
-               ? 0
-               : operand.strides[static_cast<std::size_t>(found - operand.labels.begin())];
+    return found == operand.labels.end() ? 0 : operand.strides[found - operand.labels.begin()];
   }
 
   bool lies_as(const Operand& operand, const Labels& order) const {

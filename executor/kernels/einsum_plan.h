@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "executor/kernels/gemm.h"
+#include "executor/kernels/tools/gemm.h"
 #include "ir/ops/einsum_equation.h"
 
 namespace podium::kernels {

@@ -1,12 +1,12 @@
 // Kernels that read elements at given indices, or choose and turn them.
 #include <algorithm>
 
-#include "executor/kernels/dispatch.h"
 #include "executor/kernels/families.h"
-#include "executor/kernels/indices.h"
 #include "executor/kernels/scatter.h"
-#include "executor/kernels/strides.h"
-#include "executor/kernels/unit.h"
+#include "executor/kernels/tools/dispatch.h"
+#include "executor/kernels/tools/indices.h"
+#include "executor/kernels/tools/strides.h"
+#include "executor/kernels/tools/unit.h"
 
 namespace podium::kernels {
 namespace {
@@ -71,7 +71,7 @@ PreparedKernel compress(PrepareContext& context) {
   const auto* given = context.get_if<std::int64_t>("axis");
   Dims dims = context.dims(0);
   if (given == nullptr) dims = {ir::element_count(dims)};
-  const auto rank = static_cast<std::int64_t>(dims.size());
+  const auto rank = std::ssize(dims);
   const auto axis = static_cast<std::size_t>(given == nullptr ? 0 : ir::normalized_axis(*given, rank));
   const std::int64_t outer = count_of(dims, 0, axis);
   const std::int64_t block = count_of(dims, axis + 1, dims.size());
@@ -81,9 +81,9 @@ PreparedKernel compress(PrepareContext& context) {
     auto* chosen = run.scratch<std::int64_t>();
     std::int64_t count = 0;
     const auto condition = run.input(1).values<bool>();
-    const std::int64_t length = std::min(limit, static_cast<std::int64_t>(condition.size()));
+    const std::int64_t length = std::min(limit, std::ssize(condition));
     for (std::int64_t i = 0; i < length; ++i) {
-      if (condition[static_cast<std::size_t>(i)]) chosen[count++] = i;
+      if (condition[i]) chosen[count++] = i;
     }
     gather_blocks(run.input(0).type(), run.input(0).raw(), run.output(0).raw(), outer, limit, block,
                   in_scratch(run, count));
@@ -109,7 +109,7 @@ void read_whole(const Tensor& numbers, std::int64_t* out) {
 
 PreparedKernel one_hot(PrepareContext& context) {
   const Dims& dims = context.output(0).dims;
-  const auto rank = static_cast<std::int64_t>(dims.size());
+  const auto rank = std::ssize(dims);
   const auto axis = static_cast<std::size_t>(ir::normalized_axis(context.get_int("axis"), rank));
   const std::int64_t outer = count_of(dims, 0, axis);
   const std::int64_t depth = dims[axis];
@@ -147,7 +147,7 @@ PreparedKernel reverse_sequence(PrepareContext& context) {
       const auto* from = static_cast<const std::byte*>(run.input(0).raw());
       auto* to = static_cast<std::byte*>(run.output(0).raw());
       for (std::int64_t b = 0; b < batch; ++b) {
-        const std::int64_t length = lengths[static_cast<std::size_t>(b)];
+        const std::int64_t length = lengths[b];
         if (length < 0 || length > steps)
           throw Error("a sequence is {} long, at most {} needed", length, steps);
         for (std::int64_t t = 0; t < steps; ++t) {

@@ -1,7 +1,7 @@
 #include "executor/kernels/gradient_ops.h"
 
 #include "executor/kernels/families.h"
-#include "executor/kernels/widened.h"
+#include "executor/kernels/tools/widened.h"
 
 namespace podium::kernels {
 

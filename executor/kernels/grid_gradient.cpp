@@ -1,8 +1,8 @@
 // GridSample backwards: to what it sampled, and to the points where it did.
-#include "executor/kernels/dispatch.h"
 #include "executor/kernels/gradient_ops.h"
 #include "executor/kernels/grid_points.h"
-#include "executor/kernels/widened.h"
+#include "executor/kernels/tools/dispatch.h"
+#include "executor/kernels/tools/widened.h"
 
 namespace podium::kernels {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 template <class T, class C>
 void spread_image(const GridSample& op, const C* grid, const T* flow, T* gradient,
                   std::vector<Corner<C>>& corners) {
-  const auto rank = static_cast<std::int64_t>(op.input.size());
+  const auto rank = std::ssize(op.input);
   const std::int64_t of_point = op.corners();
   parallel_ranges(op.points, of_point * 8, [&](std::int64_t begin, std::int64_t end) {
     std::vector<Corner<C>> found;
@@ -26,7 +26,7 @@ void spread_image(const GridSample& op, const C* grid, const T* flow, T* gradien
       T* plane = gradient + channel * op.in_size;
       std::fill_n(plane, op.in_size, T{0});
       for (std::int64_t i = 0; i < op.points * of_point; ++i) {
-        const Corner<C>& corner = corners[static_cast<std::size_t>(i)];
+        const Corner<C>& corner = corners[i];
         if (corner.offset < 0) continue;
         plane[corner.offset] += static_cast<T>(corner.weight) * flow[channel * op.points + i / of_point];
       }
@@ -42,7 +42,7 @@ PreparedKernel prepare_input_gradient(PrepareContext& context) {
       using T = decltype(tag);
       return [op](const RunContext& run) {
         std::vector<Corner<C>> corners(static_cast<std::size_t>(op.points * op.corners()));
-        const auto rank = static_cast<std::int64_t>(op.input.size());
+        const auto rank = std::ssize(op.input);
         for (std::int64_t image = 0; image < op.batch; ++image) {
           spread_image(op, run.input(0).data<C>() + image * op.points * rank,
                        run.input(1).data<T>() + image * op.channels * op.points,

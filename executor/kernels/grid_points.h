@@ -5,8 +5,8 @@
 #include <cmath>
 #include <vector>
 
-#include "executor/kernels/parallel.h"
 #include "executor/kernels/resize.h"
+#include "executor/kernels/tools/parallel.h"
 
 namespace podium::kernels {
 
@@ -153,7 +153,7 @@ void find_corners(const GridSample& op, const C* given, std::vector<Corner<C>>& 
 /// Calls use(image, point, its corners) for every point, side by side.
 template <class C, class Use>
 void for_each_point(const GridSample& op, const C* grid, const Use& use) {
-  const auto rank = static_cast<std::int64_t>(op.input.size());
+  const auto rank = std::ssize(op.input);
   const std::int64_t cost = op.corners() * (op.channels + 4) + 16;
   parallel_ranges(op.batch * op.points, cost, [&](std::int64_t begin, std::int64_t end) {
     std::vector<Corner<C>> corners;

@@ -1,10 +1,10 @@
 #include <optional>
 
-#include "executor/kernels/dispatch.h"
 #include "executor/kernels/families.h"
 #include "executor/kernels/softmax.h"
-#include "executor/kernels/strides.h"
-#include "executor/kernels/widened.h"
+#include "executor/kernels/tools/dispatch.h"
+#include "executor/kernels/tools/strides.h"
+#include "executor/kernels/tools/widened.h"
 
 namespace podium::kernels {
 namespace {

@@ -1,10 +1,10 @@
 // Products of float and integer matrices: MatMul and Gemm.
 #include <algorithm>
 
-#include "executor/kernels/convert.h"
 #include "executor/kernels/families.h"
-#include "executor/kernels/gemm.h"
 #include "executor/kernels/matmul_parts.h"
+#include "executor/kernels/tools/convert.h"
+#include "executor/kernels/tools/gemm.h"
 
 namespace podium::kernels {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "executor/kernels/gemm.h"
 #include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/gemm.h"
 
 namespace podium::kernels {
 
@@ -14,7 +14,7 @@ struct BatchedProduct {
   Product product;
   std::vector<std::int64_t> a;
   std::vector<std::int64_t> b;
-  std::int64_t count() const { return static_cast<std::int64_t>(a.size()); }
+  std::int64_t count() const { return std::ssize(a); }
 };
 
 /// Broadcasts the batch axes. One matrix B for all of A becomes one product with more rows.

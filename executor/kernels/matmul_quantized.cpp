@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "executor/kernels/convert.h"
-#include "executor/kernels/dispatch.h"
 #include "executor/kernels/matmul_parts.h"
+#include "executor/kernels/tools/convert.h"
+#include "executor/kernels/tools/dispatch.h"
 
 namespace podium::kernels {
 namespace {
@@ -43,7 +43,7 @@ void subtract_zero_points(const BatchedProduct& plan, std::size_t i, const A* a,
   std::vector<std::uint32_t> columns(static_cast<std::size_t>(p.n), 0);
   for (std::int64_t l = 0; l < p.k; ++l) {
     for (std::int64_t j = 0; j < p.n; ++j) {
-      columns[static_cast<std::size_t>(j)] += static_cast<std::uint32_t>(b[l * p.n + j]);
+      columns[j] += static_cast<std::uint32_t>(b[l * p.n + j]);
     }
   }
   for (std::int64_t r = 0; r < p.m; ++r) {
@@ -54,7 +54,7 @@ void subtract_zero_points(const BatchedProduct& plan, std::size_t i, const A* a,
     std::int32_t* out = c + r * p.n;
     for (std::int64_t j = 0; j < p.n; ++j) {
       const auto at_column = static_cast<std::uint32_t>(zero_b[first_column + j]);
-      const std::uint32_t taken = at_row * columns[static_cast<std::size_t>(j)] + row * at_column;
+      const std::uint32_t taken = at_row * columns[j] + row * at_column;
       out[j] = static_cast<std::int32_t>(static_cast<std::uint32_t>(out[j]) - taken);
     }
   }
@@ -124,8 +124,8 @@ void requantize(const BatchedProduct& plan, const Requantize& scales, const Sum*
     return values[static_cast<std::size_t>(index) % values.size()];
   };
   for (std::int64_t i = 0; i < plan.count(); ++i) {
-    const std::int64_t first_row = p.k == 0 ? 0 : plan.a[static_cast<std::size_t>(i)] / p.k;
-    const std::int64_t first_column = p.k == 0 ? 0 : plan.b[static_cast<std::size_t>(i)] / p.k;
+    const std::int64_t first_row = p.k == 0 ? 0 : plan.a[i] / p.k;
+    const std::int64_t first_column = p.k == 0 ? 0 : plan.b[i] / p.k;
     for (std::int64_t r = 0; r < p.m; ++r) {
       const std::int64_t row_of_y = i * p.m + r;
       const float zero = scales.zero_y[row_of_y];

@@ -1,11 +1,11 @@
 // Normalisations along chosen axes without a scale: LpNormalization and MeanVarianceNormalization.
 #include <algorithm>
 
-#include "executor/kernels/dispatch.h"
-#include "executor/kernels/moments.h"
 #include "executor/kernels/norm.h"
-#include "executor/kernels/parallel.h"
-#include "executor/kernels/strides.h"
+#include "executor/kernels/tools/dispatch.h"
+#include "executor/kernels/tools/moments.h"
+#include "executor/kernels/tools/parallel.h"
+#include "executor/kernels/tools/strides.h"
 
 namespace podium::kernels {
 namespace {
@@ -62,10 +62,10 @@ struct MeanVariance {
 MeanVariance read_groups(const PrepareContext& context) {
   Dims x = context.dims(0);
   if (x.empty()) x.push_back(1);
-  const auto rank = static_cast<std::int64_t>(x.size());
+  const auto rank = std::ssize(x);
   std::vector<bool> reduced(x.size(), false);
   for (std::int64_t axis : context.get<ir::IntList>("axes")) {
-    reduced[static_cast<std::size_t>(ir::normalized_axis(axis, rank))] = true;
+    reduced[ir::normalized_axis(axis, rank)] = true;
   }
   MeanVariance op{.group_of_row = {}, .columns = x.back(), .reduces_last = reduced.back()};
   Dims strides(x.size(), 0);
@@ -110,10 +110,10 @@ void normalize_mean_variance(const MeanVariance& op, const T* x, T* y) {
       op, x, mean, [](double number, double center) { return (number - center) * (number - center); });
   std::vector<double> factor;
   for (double number : variance) factor.push_back(1 / (std::sqrt(number) + kEpsilon));
-  const auto rows = static_cast<std::int64_t>(op.group_of_row.size());
+  const auto rows = std::ssize(op.group_of_row);
   parallel_ranges(rows, op.columns * 2, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
-      const auto group = static_cast<std::size_t>(op.group_of_row[static_cast<std::size_t>(row)]);
+      const auto group = static_cast<std::size_t>(op.group_of_row[row]);
       const std::int64_t first = row * op.columns;
       for (std::int64_t i = 0; i < op.columns; ++i) {
         const std::size_t at = op.reduces_last ? group : group + static_cast<std::size_t>(i);
@@ -129,8 +129,7 @@ PreparedKernel prepare_lp_normalization(PrepareContext& context) {
   const Dims& x = context.dims(0);
   const std::int64_t p = context.get_int("p");
   if (p != 1 && p != 2) throw Error("p is {}, 1 or 2 needed", p);
-  const auto axis = static_cast<std::size_t>(
-      ir::normalized_axis(context.get_int("axis"), static_cast<std::int64_t>(x.size())));
+  const auto axis = static_cast<std::size_t>(ir::normalized_axis(context.get_int("axis"), std::ssize(x)));
   const LpNormalization op{count_of(x, 0, axis), x[axis], count_of(x, axis + 1, x.size()), p == 2};
   return dispatch<float, double>(context.element(0), [&](auto tag) -> PreparedKernel {
     using T = decltype(tag);

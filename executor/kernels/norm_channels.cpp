@@ -1,12 +1,12 @@
 // Normalisations whose scale is per channel of [N, C, ...]: batch, instance, group, and LRN across channels.
 #include <algorithm>
 
-#include "executor/kernels/dispatch.h"
-#include "executor/kernels/fast_math.h"
-#include "executor/kernels/moments.h"
 #include "executor/kernels/norm.h"
-#include "executor/kernels/parallel.h"
-#include "executor/kernels/strides.h"
+#include "executor/kernels/tools/dispatch.h"
+#include "executor/kernels/tools/fast_math.h"
+#include "executor/kernels/tools/moments.h"
+#include "executor/kernels/tools/parallel.h"
+#include "executor/kernels/tools/strides.h"
 
 namespace podium::kernels {
 namespace {
@@ -72,8 +72,8 @@ void normalize_batch(const BatchNormalization& op, const RunContext& run) {
     parallel_ranges(shape.channels, shape.batch * shape.size, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t c = begin; c < end; ++c) {
         const Moments<T> moments = channel_moments(x, shape, c);
-        mean[static_cast<std::size_t>(c)] = moments.mean;
-        variance[static_cast<std::size_t>(c)] = moments.variance;
+        mean[c] = moments.mean;
+        variance[c] = moments.variance;
       }
     });
     if (run.has_output(1)) mix_running(mean_before, mean, op.momentum, run.output(1));

@@ -1,9 +1,9 @@
 // Normalisations of rows, which are all axes from one on: LayerNormalization and RMSNormalization.
-#include "executor/kernels/dispatch.h"
-#include "executor/kernels/moments.h"
 #include "executor/kernels/norm.h"
-#include "executor/kernels/parallel.h"
-#include "executor/kernels/strides.h"
+#include "executor/kernels/tools/dispatch.h"
+#include "executor/kernels/tools/moments.h"
+#include "executor/kernels/tools/parallel.h"
+#include "executor/kernels/tools/strides.h"
 
 namespace podium::kernels {
 namespace {
@@ -29,7 +29,7 @@ class RowParameter {
   /// The numbers for one row; `buffer` is for those that do not lie side by side.
   template <class T>
   const T* row(const T* data, std::int64_t row, std::vector<T>& buffer) const {
-    const T* first = data + rows_[static_cast<std::size_t>(row)];
+    const T* first = data + rows_[row];
     if (is_flat_) return first;
     buffer.resize(columns_.size());
     for (std::size_t i = 0; i < buffer.size(); ++i) buffer[i] = first[columns_[i]];
@@ -59,7 +59,7 @@ struct RowNormalization {
 
 RowNormalization read_rows(const PrepareContext& context, bool centered) {
   const Dims& x = context.dims(0);
-  const auto rank = static_cast<std::int64_t>(x.size());
+  const auto rank = std::ssize(x);
   const auto axis = static_cast<std::size_t>(ir::normalized_axis(context.get_int("axis"), rank));
   RowNormalization op{count_of(x, 0, axis), count_of(x, axis, x.size()), context.get_float("epsilon"),
                       centered};

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <complex>
 
-#include "executor/kernels/dispatch.h"
 #include "executor/kernels/families.h"
-#include "executor/kernels/order_key.h"
-#include "executor/kernels/strides.h"
+#include "executor/kernels/tools/dispatch.h"
+#include "executor/kernels/tools/order_key.h"
+#include "executor/kernels/tools/strides.h"
 #include "executor/kernels/unique.h"
 
 namespace podium::kernels {
@@ -76,7 +76,7 @@ void run_top_k(const TopKPlan& plan, const RunContext& run) {
 
 PreparedKernel top_k(PrepareContext& context) {
   const Dims& dims = context.dims(0);
-  const auto rank = static_cast<std::int64_t>(dims.size());
+  const auto rank = std::ssize(dims);
   const auto axis = static_cast<std::size_t>(ir::normalized_axis(context.get_int("axis"), rank));
   const ir::Type& output = context.output(context.has_output(0) ? 0 : 1);
   const TopKPlan plan{count_of(dims, 0, axis), dims[axis], count_of(dims, axis + 1, dims.size()),

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "executor/kernels/families.h"
-#include "executor/kernels/strides.h"
-#include "executor/kernels/unit.h"
+#include "executor/kernels/tools/strides.h"
+#include "executor/kernels/tools/unit.h"
 #include "ir/ops/movement.h"
 
 namespace podium::kernels {
@@ -28,7 +28,7 @@ PadPlan make_plan(DataType type, const Dims& dims, const std::vector<ir::AxisPad
   Dims target;
   for (std::size_t i = 0; i < axes; ++i) {
     plan.maps.push_back(ir::pad_map(dims[i], pads[i], mode));
-    target.push_back(static_cast<std::int64_t>(plan.maps.back().size()));
+    target.push_back(std::ssize(plan.maps.back()));
   }
   plan.from = strides_of(dims);
   plan.to = strides_of(target);
@@ -99,7 +99,7 @@ void run_pad(const PadPlan& plan, const Tensor& zero, const RunContext& run) {
 
 PreparedKernel pad(PrepareContext& context) {
   const Dims dims = context.dims(0);
-  const auto rank = static_cast<std::int64_t>(dims.size());
+  const auto rank = std::ssize(dims);
   const DataType type = context.element(0);
   const std::string mode = context.get_string("mode");
   Tensor zero(type, {});

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <limits>
 
-#include "executor/kernels/dispatch.h"
 #include "executor/kernels/families.h"
-#include "executor/kernels/parallel.h"
-#include "executor/kernels/widened.h"
+#include "executor/kernels/tools/dispatch.h"
+#include "executor/kernels/tools/parallel.h"
+#include "executor/kernels/tools/widened.h"
 
 namespace podium::kernels {
 namespace {

@@ -1,11 +1,11 @@
 // SumPoolGradient and MaxPoolGradient: plane by plane, so that no sum depends on the number of threads.
 #include <memory>
 
-#include "executor/kernels/dispatch.h"
 #include "executor/kernels/gradient_ops.h"
-#include "executor/kernels/parallel.h"
 #include "executor/kernels/pool_maxima.h"
 #include "executor/kernels/pool_stage.h"
+#include "executor/kernels/tools/dispatch.h"
+#include "executor/kernels/tools/parallel.h"
 
 namespace podium::kernels {
 namespace {

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "executor/kernels/dispatch.h"
 #include "executor/kernels/gradient_ops.h"
 #include "executor/kernels/pool.h"
+#include "executor/kernels/tools/dispatch.h"
 #include "ir/ops/window.h"
 
 namespace podium::kernels {

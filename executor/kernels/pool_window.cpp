@@ -2,11 +2,11 @@
 #include <cmath>
 #include <memory>
 
-#include "executor/kernels/dispatch.h"
-#include "executor/kernels/parallel.h"
 #include "executor/kernels/pool.h"
 #include "executor/kernels/pool_maxima.h"
 #include "executor/kernels/pool_stage.h"
+#include "executor/kernels/tools/dispatch.h"
+#include "executor/kernels/tools/parallel.h"
 
 namespace podium::kernels {
 namespace {

@@ -3,8 +3,8 @@
 #include <limits>
 
 #include "executor/kernels/cast.h"
-#include "executor/kernels/elementwise.h"
 #include "executor/kernels/families.h"
+#include "executor/kernels/tools/elementwise.h"
 
 namespace podium::kernels {
 namespace {
@@ -18,8 +18,7 @@ class ScaleRows {
       row_ = context.input(0).element_count();
       return;
     }
-    const auto axis = static_cast<std::size_t>(
-        ir::normalized_axis(context.get_int("axis"), static_cast<std::int64_t>(x.size())));
+    const auto axis = static_cast<std::size_t>(ir::normalized_axis(context.get_int("axis"), std::ssize(x)));
     for (std::size_t i = 0; i < axis; ++i) outer_ *= x[i];
     for (std::size_t i = axis + 1; i < x.size(); ++i) inner_ *= x[i];
     length_ = x[axis];
@@ -97,15 +96,15 @@ void round_to(DataType type, float* values, std::int64_t count) {
   to_float(narrow, 0, count, values);
 }
 
-struct Range {
+struct QuantizedRange {
   float low;
   float high;
 };
 
-Range range_of(DataType type) {
+QuantizedRange range_of(DataType type) {
   const int bits = ir::bit_width(type);
   const auto count = static_cast<float>(1 << bits);
-  return ir::is_signed(type) ? Range{-count / 2, count / 2 - 1} : Range{0, count - 1};
+  return ir::is_signed(type) ? QuantizedRange{-count / 2, count / 2 - 1} : QuantizedRange{0, count - 1};
 }
 
 // x / scale in the precision asked for, for one part of a row.
@@ -124,7 +123,8 @@ void divide(float* x, const float* scale, std::int64_t step, std::int64_t count,
 }
 
 // Rounds half to even, adds the zero point and stays in range; NaN becomes the lowest number.
-void round_and_shift(float* x, const float* zero, std::int64_t step, std::int64_t count, Range range) {
+void round_and_shift(float* x, const float* zero, std::int64_t step, std::int64_t count,
+                     QuantizedRange range) {
 #pragma omp simd
   for (std::int64_t i = 0; i < count; ++i) {
     const float shifted = std::nearbyint(x[i]) + zero[i * step];
@@ -203,8 +203,8 @@ PreparedKernel dequantize(PrepareContext& context) {
 }
 
 // Of the numbers and 0, which must be among those that the result can say.
-Range range_with_zero(const Tensor& x) {
-  Range range{0, 0};
+QuantizedRange range_with_zero(const Tensor& x) {
+  QuantizedRange range{0, 0};
   for (float value : x.values<float>()) {
     range.low = value < range.low ? value : range.low;
     range.high = value > range.high ? value : range.high;
@@ -214,7 +214,7 @@ Range range_with_zero(const Tensor& x) {
 
 void dynamic_quantize(const RunContext& run) {
   const Tensor& x = run.input(0);
-  const Range range = range_with_zero(x);
+  const QuantizedRange range = range_with_zero(x);
   const float width = range.high == range.low ? 1.0F : range.high - range.low;
   const float scale = width / 255.0F;
   const float zero = std::nearbyint(std::clamp(-range.low / scale, 0.0F, 255.0F));

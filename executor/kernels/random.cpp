@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "executor/kernels/convert.h"
-#include "executor/kernels/dispatch.h"
 #include "executor/kernels/families.h"
-#include "executor/kernels/random_numbers.h"
+#include "executor/kernels/tools/convert.h"
+#include "executor/kernels/tools/dispatch.h"
+#include "executor/kernels/tools/random_numbers.h"
 
 namespace podium::kernels {
 namespace {
@@ -100,7 +100,7 @@ void draw_classes(const RunContext& run, RandomNumbers& random) {
   const std::int64_t samples = run.output(0).dim(1);
   if (classes == 0 && batch * samples > 0) throw Error("there is no class to draw");
   std::vector<double> all(static_cast<std::size_t>(input.size()));
-  for_each_number(input, [&](std::int64_t i, double number) { all[static_cast<std::size_t>(i)] = number; });
+  for_each_number(input, [&](std::int64_t i, double number) { all[i] = number; });
   T* out = run.output(0).data<T>();
   for (std::int64_t row = 0; row < batch && samples > 0; ++row) {
     const auto sums = running_sums({all.begin() + row * classes, all.begin() + (row + 1) * classes});

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "executor/kernels/convert.h"
 #include "executor/kernels/families.h"
+#include "executor/kernels/tools/convert.h"
 
 namespace podium::kernels {
 namespace {

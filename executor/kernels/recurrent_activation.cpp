@@ -2,15 +2,13 @@
 
 #include <algorithm>
 
-#include "executor/kernels/fast_math.h"
+#include "executor/kernels/tools/fast_math.h"
 
 namespace podium::kernels {
 namespace {
 
-using Function = Activation::Function;
-
-template <class T, class Function>
-void for_all(T* x, std::int64_t count, const Function& function) {
+template <class T, class F>
+void for_all(T* x, std::int64_t count, const F& function) {
   for (std::int64_t i = 0; i < count; ++i) x[i] = function(x[i]);
 }
 
@@ -21,27 +19,27 @@ void apply(const Activation& activation, T* x, std::int64_t count) {
   constexpr T kZero{0};
   constexpr T kOne{1};
   switch (activation.function) {
-    case Function::Relu:
+    case Activation::Function::Relu:
       return for_all(x, count, [=](T v) { return v > kZero ? v : kZero; });
-    case Function::Tanh:
+    case Activation::Function::Tanh:
       return for_all(x, count, [](T v) { return fast_tanh(v); });
-    case Function::Sigmoid:
+    case Activation::Function::Sigmoid:
       return for_all(x, count, [](T v) { return fast_sigmoid(v); });
-    case Function::Affine:
+    case Activation::Function::Affine:
       return for_all(x, count, [=](T v) { return alpha * v + beta; });
-    case Function::LeakyRelu:
+    case Activation::Function::LeakyRelu:
       return for_all(x, count, [=](T v) { return v >= kZero ? v : alpha * v; });
-    case Function::ThresholdedRelu:
+    case Activation::Function::ThresholdedRelu:
       return for_all(x, count, [=](T v) { return v > alpha ? v : kZero; });
-    case Function::ScaledTanh:
+    case Activation::Function::ScaledTanh:
       return for_all(x, count, [=](T v) { return alpha * fast_tanh(beta * v); });
-    case Function::HardSigmoid:
+    case Activation::Function::HardSigmoid:
       return for_all(x, count, [=](T v) { return std::min(std::max(alpha * v + beta, kZero), kOne); });
-    case Function::Elu:
+    case Activation::Function::Elu:
       return for_all(x, count, [=](T v) { return v >= kZero ? v : alpha * fast_expm1(v); });
-    case Function::Softsign:
+    case Activation::Function::Softsign:
       return for_all(x, count, [=](T v) { return v / (kOne + std::abs(v)); });
-    case Function::Softplus:
+    case Activation::Function::Softplus:
       return for_all(x, count, [=](T v) { return std::max(v, kZero) + fast_log1p(fast_exp(-std::abs(v))); });
   }
 }

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <array>
 
-#include "executor/kernels/onednn.h"
 #include "executor/kernels/recurrent.h"
+#include "executor/kernels/tools/onednn.h"
 
 namespace podium::kernels {
 namespace {
@@ -81,7 +81,7 @@ Wanted wanted_layouts(const Recurrence& s, bool has_initial) {
 }
 
 Tensor packed(std::vector<float> values, const memory::desc& from, const memory::desc& to) {
-  const Dims dims{static_cast<std::int64_t>(values.size())};
+  const Dims dims{std::ssize(values)};
   return onednn::packed(Tensor::of<float>(dims, values), from, to);
 }
 
@@ -157,7 +157,7 @@ void run_packed(const PackedPlan& plan, const RunContext& run) {
     return run.has_output(i) ? run.output(i).data<float>() : other;
   };
   for (std::int64_t i = 0; i < s.directions; ++i) {
-    const Direction& direction = plan.directions[static_cast<std::size_t>(i)];
+    const Direction& direction = plan.directions[i];
     const std::int64_t at = i * state;
     const float* h = initial(5);
     const float* c = initial(6);

@@ -2,10 +2,10 @@
 #include <cmath>
 #include <optional>
 
-#include "executor/kernels/convert.h"
-#include "executor/kernels/dispatch.h"
 #include "executor/kernels/families.h"
 #include "executor/kernels/reduce_core.h"
+#include "executor/kernels/tools/convert.h"
+#include "executor/kernels/tools/dispatch.h"
 
 namespace podium::kernels {
 namespace {

@@ -8,8 +8,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "executor/kernels/fast_math.h"
 #include "executor/kernels/reduce_plan.h"
+#include "executor/kernels/tools/fast_math.h"
 
 namespace podium::kernels {
 
@@ -135,7 +135,7 @@ typename Op::Total reduce_run(const typename Op::Read* x, std::int64_t count, ty
 #pragma omp parallel for schedule(static)
   for (std::int64_t i = 0; i < chunks; ++i) {
     const std::int64_t first = i * kChunk;
-    totals[static_cast<std::size_t>(i)] = reduce_chunk<Op>(x + first, std::min(kChunk, count - first), shift);
+    totals[i] = reduce_chunk<Op>(x + first, std::min(kChunk, count - first), shift);
   }
   typename Op::Total total = Op::kFirst;
   for (const auto& part : totals) total = Op::put(total, part);
@@ -189,12 +189,12 @@ template <class Op, class Finish>
 void reduce_all(const ReducePlan& plan, const typename Op::Read* x, typename Op::Read* y, bool shifted,
                 const Finish& finish) {
   using Read = typename Op::Read;
-  const auto kept = static_cast<std::int64_t>(plan.kept.size());
-  const bool is_large = kept * plan.run * static_cast<std::int64_t>(plan.reduced.size()) > 32768;
+  const auto kept = std::ssize(plan.kept);
+  const bool is_large = kept * plan.run * std::ssize(plan.reduced) > 32768;
   if (plan.run_is_reduced) {
 #pragma omp parallel for if (is_large && kept > 1) schedule(static)
     for (std::int64_t i = 0; i < kept; ++i) {
-      const Read* from = x + plan.kept[static_cast<std::size_t>(i)];
+      const Read* from = x + plan.kept[i];
       const Read shift = shifted ? y[i] : Read{0};
       typename Op::Total total = Op::kFirst;
       for (std::int64_t start : plan.reduced)
@@ -212,8 +212,7 @@ void reduce_all(const ReducePlan& plan, const typename Op::Read* x, typename Op:
     Read* to = y + i / tiles * plan.run + column;
     const Read* shifts = shifted ? to : kNoShifts;
     typename Op::Total totals[kReduceTile];
-    reduce_rows<Op>(x + plan.kept[static_cast<std::size_t>(i / tiles)] + column, plan.reduced, width, shifts,
-                    totals);
+    reduce_rows<Op>(x + plan.kept[i / tiles] + column, plan.reduced, width, shifts, totals);
     for (std::int64_t j = 0; j < width; ++j) to[j] = finish(totals[j], shifts[j]);
   }
 }

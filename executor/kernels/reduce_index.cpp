@@ -1,7 +1,7 @@
 // Where the largest or smallest element is: ArgMax and ArgMin.
-#include "executor/kernels/convert.h"
-#include "executor/kernels/dispatch.h"
 #include "executor/kernels/reduce_core.h"
+#include "executor/kernels/tools/convert.h"
+#include "executor/kernels/tools/dispatch.h"
 
 namespace podium::kernels {
 namespace {

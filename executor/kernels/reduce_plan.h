@@ -16,7 +16,7 @@ struct ReducePlan {
   bool run_is_reduced = true;
   std::int64_t count = 1;  ///< elements in each output
 
-  std::int64_t outputs() const { return static_cast<std::int64_t>(kept.size()) * (run_is_reduced ? 1 : run); }
+  std::int64_t outputs() const { return std::ssize(kept) * (run_is_reduced ? 1 : run); }
 };
 
 /// `axes` are in [0, rank); none: nothing is reduced.

@@ -6,7 +6,7 @@
 
 #include "executor/kernels/families.h"
 #include "executor/kernels/gradient_ops.h"
-#include "executor/kernels/widened.h"
+#include "executor/kernels/tools/widened.h"
 
 namespace podium::kernels {
 namespace {
@@ -63,7 +63,7 @@ AxisMap reversed(const AxisMap& map) {
     if (std::binary_search(map.outside.begin(), map.outside.end(), o)) continue;
     for (auto i = static_cast<std::size_t>(o * map.taps); i < static_cast<std::size_t>((o + 1) * map.taps);
          ++i) {
-      if (map.weights[i] != 0) parts[static_cast<std::size_t>(map.indices[i])].push_back({o, map.weights[i]});
+      if (map.weights[i] != 0) parts[map.indices[i]].push_back({o, map.weights[i]});
     }
   }
   AxisMap result{.input = map.output, .output = map.input};

@@ -5,11 +5,11 @@
 #include <memory>
 #include <string>
 
-#include "executor/kernels/dispatch.h"
 #include "executor/kernels/grid_points.h"
 #include "executor/kernels/resize.h"
-#include "executor/kernels/strides.h"
-#include "executor/kernels/widened.h"
+#include "executor/kernels/tools/dispatch.h"
+#include "executor/kernels/tools/strides.h"
+#include "executor/kernels/tools/widened.h"
 
 namespace podium::kernels {
 
@@ -59,7 +59,7 @@ void sample_nearest(const GridSample& op, const Element* x, const C* grid, Eleme
       });
 }
 
-struct Bytes16 {
+struct GridBytes16 {
   std::uint64_t parts[2];
 };
 
@@ -82,7 +82,7 @@ void move_nearest(const GridSample& op, const RunContext& run) {
     case 8:
       return sample_raw<std::uint64_t, C>(op, run);
     default:
-      return sample_raw<Bytes16, C>(op, run);
+      return sample_raw<GridBytes16, C>(op, run);
   }
 }
 
@@ -153,7 +153,7 @@ void make_affine_grid(const T* theta, const Dims& grid, bool align_corners, T* y
     for (StridedWalk<1> walk(sizes, {Dims(rank, 0)}); walk.more(); walk.next()) {
       // The last axis of the image is the first coordinate.
       for (std::size_t i = 0; i < rank; ++i) {
-        point[i] = along[rank - 1 - i][static_cast<std::size_t>(walk.index()[rank - 1 - i])];
+        point[i] = along[rank - 1 - i][walk.index()[rank - 1 - i]];
       }
       for (std::size_t row = 0; row < rank; ++row) {
         T sum = theta[row * (rank + 1) + rank];

@@ -182,7 +182,7 @@ std::vector<Roi> read_roi(const ResizeAttributes& attributes, std::size_t rank, 
                 2 * count);
   }
   for (std::size_t i = 0; i < count; ++i) {
-    result[static_cast<std::size_t>(attributes.axes[i])] = {number_at(*roi, i), number_at(*roi, count + i)};
+    result[attributes.axes[i]] = {number_at(*roi, i), number_at(*roi, count + i)};
   }
   return result;
 }

@@ -5,11 +5,11 @@
 #include <numeric>
 #include <string>
 
-#include "executor/kernels/convert.h"
-#include "executor/kernels/dispatch.h"
-#include "executor/kernels/parallel.h"
 #include "executor/kernels/resize.h"
-#include "executor/kernels/strides.h"
+#include "executor/kernels/tools/convert.h"
+#include "executor/kernels/tools/dispatch.h"
+#include "executor/kernels/tools/parallel.h"
+#include "executor/kernels/tools/strides.h"
 
 namespace podium::kernels {
 namespace {
@@ -161,7 +161,7 @@ void gather_nearest(const std::vector<AxisMap>& maps, const Element* x, Element*
       std::int64_t rest = row;
       std::int64_t start = 0;
       for (std::size_t axis = rank - 1; axis-- > 0;) {
-        start += maps[axis].indices[static_cast<std::size_t>(rest % out[axis])] * strides[axis];
+        start += maps[axis].indices[rest % out[axis]] * strides[axis];
         rest /= out[axis];
       }
       const Element* from = x + start;
@@ -170,7 +170,7 @@ void gather_nearest(const std::vector<AxisMap>& maps, const Element* x, Element*
         std::copy_n(from, last.output, to);
       } else {
         for (std::int64_t o = 0; o < last.output; ++o) {
-          to[o] = from[last.indices[static_cast<std::size_t>(o)]];
+          to[o] = from[last.indices[o]];
         }
       }
     }

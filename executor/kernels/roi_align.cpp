@@ -4,10 +4,10 @@
 #include <limits>
 #include <optional>
 
-#include "executor/kernels/convert.h"
-#include "executor/kernels/dispatch.h"
 #include "executor/kernels/gradient_ops.h"
-#include "executor/kernels/parallel.h"
+#include "executor/kernels/tools/convert.h"
+#include "executor/kernels/tools/dispatch.h"
+#include "executor/kernels/tools/parallel.h"
 #include "executor/kernels/vision.h"
 
 namespace podium::kernels {

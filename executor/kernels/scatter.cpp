@@ -2,10 +2,10 @@
 
 #include <cmath>
 
-#include "executor/kernels/dispatch.h"
-#include "executor/kernels/indices.h"
-#include "executor/kernels/strides.h"
-#include "executor/kernels/unit.h"
+#include "executor/kernels/tools/dispatch.h"
+#include "executor/kernels/tools/indices.h"
+#include "executor/kernels/tools/strides.h"
+#include "executor/kernels/tools/unit.h"
 
 namespace podium::kernels {
 namespace {
@@ -118,7 +118,7 @@ void copy_data(const RunContext& run) {
 
 PreparedKernel scatter_elements(PrepareContext& context) {
   const Dims data = context.dims(0);
-  const auto rank = static_cast<std::int64_t>(data.size());
+  const auto rank = std::ssize(data);
   const auto axis = static_cast<std::size_t>(ir::normalized_axis(context.get_int("axis"), rank));
   const auto count = static_cast<std::size_t>(ir::element_count(context.dims(1)));
   const Apply apply = apply_of(context.get_string("reduction"), context.element(0));
@@ -150,7 +150,7 @@ PreparedKernel scatter_nd(PrepareContext& context) {
 // the batch and the axis.
 PreparedKernel tensor_scatter(PrepareContext& context) {
   const Dims& cache = context.dims(0);
-  const auto rank = static_cast<std::int64_t>(cache.size());
+  const auto rank = std::ssize(cache);
   const auto axis = static_cast<std::size_t>(ir::normalized_axis(context.get_int("axis"), rank));
   const std::int64_t steps = cache[axis];
   const std::int64_t written = context.dims(1)[axis];

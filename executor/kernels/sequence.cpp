@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "executor/kernels/families.h"
-#include "executor/kernels/strides.h"
+#include "executor/kernels/tools/strides.h"
 
 namespace podium::kernels {
 namespace {
@@ -41,7 +41,7 @@ PreparedKernel sequence_construct(PrepareContext& context) {
 PreparedKernel sequence_insert(PrepareContext& /*context*/) {
   return [](const RunContext& run) {
     Items items = items_of(run);
-    const auto size = static_cast<std::int64_t>(items.size());
+    const auto size = std::ssize(items);
     items.insert(items.begin() + position(run, 2, size, size, size), owned(run.datum(1)));
     run.set(0, Datum::sequence(std::move(items)));
   };
@@ -51,7 +51,7 @@ PreparedKernel sequence_erase(PrepareContext& /*context*/) {
   return [](const RunContext& run) {
     Items items = items_of(run);
     if (items.empty()) throw Error("nothing to erase: the sequence is empty");
-    const auto size = static_cast<std::int64_t>(items.size());
+    const auto size = std::ssize(items);
     items.erase(items.begin() + position(run, 1, size, size - 1, size - 1));
     run.set(0, Datum::sequence(std::move(items)));
   };
@@ -60,8 +60,8 @@ PreparedKernel sequence_erase(PrepareContext& /*context*/) {
 PreparedKernel sequence_at(PrepareContext& /*context*/) {
   return [](const RunContext& run) {
     const Items& items = items_of(run);
-    const auto size = static_cast<std::int64_t>(items.size());
-    run.set(0, items[static_cast<std::size_t>(position(run, 1, size, size - 1, 0))]);
+    const auto size = std::ssize(items);
+    run.set(0, items[position(run, 1, size, size - 1, 0)]);
   };
 }
 
@@ -93,7 +93,7 @@ Dims part_sizes(const RunContext& run, std::int64_t dim) {
 
 PreparedKernel split_to_sequence(PrepareContext& context) {
   const Dims& dims = context.dims(0);
-  const auto rank = static_cast<std::int64_t>(dims.size());
+  const auto rank = std::ssize(dims);
   const auto axis = static_cast<std::size_t>(ir::normalized_axis(context.get_int("axis"), rank));
   const bool squeeze = !context.has_input(1) && context.get_int("keepdims") == 0;
   return [dims, axis, squeeze](const RunContext& run) {
@@ -134,7 +134,7 @@ Dims joined_dims(const Items& items, std::size_t axis, bool is_new) {
     }
   }
   if (is_new) {
-    dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(axis), static_cast<std::int64_t>(items.size()));
+    dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(axis), std::ssize(items));
   } else {
     dims[axis] = total;
   }

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "executor/kernels/families.h"
-#include "executor/kernels/strides.h"
+#include "executor/kernels/tools/strides.h"
 
 namespace podium::kernels {
 namespace {
@@ -74,8 +74,7 @@ PreparedKernel tile(PrepareContext& context) {
 
 PreparedKernel concat(PrepareContext& context) {
   const Dims& to = context.output(0).dims;
-  const auto axis = static_cast<std::size_t>(
-      ir::normalized_axis(context.get_int("axis"), static_cast<std::int64_t>(to.size())));
+  const auto axis = static_cast<std::size_t>(ir::normalized_axis(context.get_int("axis"), std::ssize(to)));
   const std::int64_t outer = count_of(to, 0, axis);
   const std::int64_t row = count_of(to, axis, to.size());
   struct Part {
@@ -102,7 +101,7 @@ PreparedKernel transpose(PrepareContext& context) {
   const Dims from_strides = strides_of(from);
   const Dims to_strides = strides_of(context.output(0).dims);
   const ir::IntList* perm = context.get_if<ir::IntList>("perm");
-  const auto rank = static_cast<std::int64_t>(from.size());
+  const auto rank = std::ssize(from);
   std::vector<MoveLoop> loops;
   for (std::int64_t i = 0; i < rank; ++i) {
     const auto at = static_cast<std::size_t>(i);

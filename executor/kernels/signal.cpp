@@ -2,10 +2,10 @@
 #include <cmath>
 #include <numbers>
 
-#include "executor/kernels/dispatch.h"
 #include "executor/kernels/families.h"
-#include "executor/kernels/fourier.h"
-#include "executor/kernels/parallel.h"
+#include "executor/kernels/tools/dispatch.h"
+#include "executor/kernels/tools/fourier.h"
+#include "executor/kernels/tools/parallel.h"
 
 namespace podium::kernels {
 namespace {
@@ -49,7 +49,7 @@ void load(const T* from, const Line& line, std::span<Complex> to) {
   const std::int64_t count = std::min<std::int64_t>(line.count, std::ssize(to));
   for (std::int64_t i = 0; i < count; ++i) {
     const T* point = from + line.first + i * line.stride;
-    to[static_cast<std::size_t>(i)] = {read(point[0]), line.is_complex ? read(point[1]) : 0};
+    to[i] = {read(point[0]), line.is_complex ? read(point[1]) : 0};
   }
   std::fill(to.begin() + count, to.end(), Complex());
 }
@@ -58,8 +58,8 @@ template <class T>
 void store(std::span<const Complex> from, const Line& line, T* to) {
   for (std::int64_t i = 0; i < line.count; ++i) {
     T* point = to + line.first + i * line.stride;
-    point[0] = rounded<T>(from[static_cast<std::size_t>(i)].real());
-    if (line.is_complex) point[1] = rounded<T>(from[static_cast<std::size_t>(i)].imag());
+    point[0] = rounded<T>(from[i].real());
+    if (line.is_complex) point[1] = rounded<T>(from[i].imag());
   }
 }
 
@@ -215,8 +215,7 @@ void fill_mel(const RunContext& run) {
     const std::int64_t right = edge(band + 2);
     const auto set = [&](std::int64_t bin, std::int64_t above, std::int64_t below) {
       if (bin < 0 || bin >= spectrum) return;
-      weights[static_cast<std::size_t>(bin * bands + band)] =
-          static_cast<double>(above) / static_cast<double>(below);
+      weights[bin * bands + band] = static_cast<double>(above) / static_cast<double>(below);
     };
     for (std::int64_t bin = left; bin <= centre && left < centre; ++bin) set(bin, bin - left, centre - left);
     if (left == centre) set(centre, 1, 1);

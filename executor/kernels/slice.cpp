@@ -7,7 +7,7 @@
 
 #include "executor/kernels/col2im.h"
 #include "executor/kernels/families.h"
-#include "executor/kernels/strides.h"
+#include "executor/kernels/tools/strides.h"
 
 namespace podium::kernels {
 namespace {
@@ -102,7 +102,7 @@ void run_split(const std::vector<SplitPart>& parts, const RunContext& run) {
 
 PreparedKernel split(PrepareContext& context) {
   SplitPlan plan{context.element(0), context.dims(0), 0, {}};
-  const auto rank = static_cast<std::int64_t>(plan.dims.size());
+  const auto rank = std::ssize(plan.dims);
   plan.axis = static_cast<std::size_t>(ir::normalized_axis(context.get_int("axis"), rank));
   for (std::size_t i = 0; i < context.output_count(); ++i) plan.there.push_back(context.has_output(i));
   if (context.has_input(1) && context.constant(1) == nullptr) {

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <limits>
 
-#include "executor/kernels/dispatch.h"
 #include "executor/kernels/families.h"
-#include "executor/kernels/fast_math.h"
-#include "executor/kernels/parallel.h"
-#include "executor/kernels/widened.h"
+#include "executor/kernels/tools/dispatch.h"
+#include "executor/kernels/tools/fast_math.h"
+#include "executor/kernels/tools/parallel.h"
+#include "executor/kernels/tools/widened.h"
 
 namespace podium::kernels {
 namespace {
@@ -21,7 +21,7 @@ struct AxisView {
 
 AxisView view_along(const Dims& dims, std::int64_t axis) {
   AxisView view;
-  const std::int64_t chosen = ir::normalized_axis(axis, static_cast<std::int64_t>(dims.size()));
+  const std::int64_t chosen = ir::normalized_axis(axis, std::ssize(dims));
   for (std::size_t i = 0; i < dims.size(); ++i) {
     const auto at = static_cast<std::int64_t>(i);
     (at < chosen ? view.outer : at == chosen ? view.count : view.inner) *= dims[i];
@@ -61,14 +61,15 @@ void log_row(const T* x, T* y, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) y[i] = x[i] - most - log_sum;
 }
 
-constexpr std::int64_t kLanes = 128;
+constexpr std::int64_t kSoftmaxLanes = 128;
 
-// Up to kLanes neighbouring columns of a [count, inner] matrix at once, so that the inner axis is the vector.
+// Up to kSoftmaxLanes neighbouring columns of a [count, inner] matrix at once, so that the inner axis is the
+// vector.
 template <class T>
 void softmax_columns(SoftmaxKind kind, const T* x, T* y, std::int64_t count, std::int64_t inner,
                      std::int64_t lanes) {
-  T most[kLanes];
-  T sum[kLanes];
+  T most[kSoftmaxLanes];
+  T sum[kSoftmaxLanes];
   std::fill_n(most, lanes, -std::numeric_limits<T>::infinity());
   std::fill_n(sum, lanes, T{0});
   for (std::int64_t k = 0; k < count; ++k) {
@@ -154,14 +155,15 @@ void softmax_along(SoftmaxKind kind, const T* x, T* y, std::int64_t outer, std::
     });
     return;
   }
-  const std::int64_t blocks = (inner + kLanes - 1) / kLanes;
-  parallel_ranges(outer * blocks, count * kLanes * kCostOfExp, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t block = begin; block < end; ++block) {
-      const std::int64_t column = block % blocks * kLanes;
-      const std::int64_t first = block / blocks * count * inner + column;
-      softmax_columns(kind, x + first, y + first, count, inner, std::min(kLanes, inner - column));
-    }
-  });
+  const std::int64_t blocks = (inner + kSoftmaxLanes - 1) / kSoftmaxLanes;
+  parallel_ranges(
+      outer * blocks, count * kSoftmaxLanes * kCostOfExp, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t block = begin; block < end; ++block) {
+          const std::int64_t column = block % blocks * kSoftmaxLanes;
+          const std::int64_t first = block / blocks * count * inner + column;
+          softmax_columns(kind, x + first, y + first, count, inner, std::min(kSoftmaxLanes, inner - column));
+        }
+      });
 }
 
 template void softmax_along(SoftmaxKind, const float*, float*, std::int64_t, std::int64_t, std::int64_t);

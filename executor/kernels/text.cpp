@@ -5,9 +5,9 @@
 #include <set>
 
 #include "executor/kernels/families.h"
-#include "executor/kernels/strides.h"
 #include "executor/kernels/text_case.h"
 #include "executor/kernels/tf_idf.h"
+#include "executor/kernels/tools/strides.h"
 
 namespace podium::kernels {
 namespace {
@@ -46,7 +46,7 @@ std::vector<std::string> split_at_spaces(std::string_view text, std::int64_t mos
     const std::size_t begin = text.find_first_not_of(kSpaces);
     if (begin == std::string_view::npos) return parts;
     text.remove_prefix(begin);
-    if (static_cast<std::int64_t>(parts.size()) == most) break;
+    if (std::ssize(parts) == most) break;
     const std::size_t end = std::min(text.find_first_of(kSpaces), text.size());
     parts.emplace_back(text.substr(0, end));
     text.remove_prefix(end);
@@ -57,7 +57,7 @@ std::vector<std::string> split_at_spaces(std::string_view text, std::int64_t mos
 
 std::vector<std::string> split_at(std::string_view text, std::string_view delimiter, std::int64_t most) {
   std::vector<std::string> parts;
-  while (static_cast<std::int64_t>(parts.size()) != most) {
+  while (std::ssize(parts) != most) {
     const std::size_t end = text.find(delimiter);
     if (end == std::string_view::npos) break;
     parts.emplace_back(text.substr(0, end));
@@ -82,7 +82,7 @@ PreparedKernel string_split(PrepareContext& context) {
     }
     if (run.has_output(1)) {
       std::transform(rows.begin(), rows.end(), run.output(1).data<std::int64_t>(),
-                     [](const auto& row) { return static_cast<std::int64_t>(row.size()); });
+                     [](const auto& row) { return std::ssize(row); });
     }
     if (!run.has_output(0)) return;
     Dims dims = x.dims();
@@ -132,7 +132,7 @@ PreparedKernel string_normalizer(PrepareContext& context) {
     }
     if (kept.empty()) kept.emplace_back();  // nothing left is shown as one empty string
     Dims dims = run.input(0).dims();
-    dims.back() = static_cast<std::int64_t>(kept.size());
+    dims.back() = std::ssize(kept);
     run.set(0, Tensor::of(std::move(dims), kept));
   };
 }

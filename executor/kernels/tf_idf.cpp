@@ -51,7 +51,7 @@ GramTree<Word> tree_of(const std::vector<Word>& pool, const ir::IntList& begins,
                        const GramRules& rules) {
   GramTree<Word> tree;
   std::size_t gram = 0;
-  const auto size = static_cast<std::int64_t>(pool.size());
+  const auto size = std::ssize(pool);
   for (std::size_t i = 0; i < begins.size(); ++i) {
     const auto length = static_cast<std::int64_t>(i) + 1;
     const std::int64_t end = i + 1 < begins.size() ? begins[i + 1] : size;
@@ -97,7 +97,7 @@ void count_row(const GramTree<Word>& tree, const GramRules& rules, std::span<con
 
 void weigh(float* counts, std::int64_t columns, bool only_presence, const std::vector<float>& weights) {
   for (std::int64_t i = 0; i < columns; ++i) {
-    const float weight = weights.empty() ? 1.0F : weights[static_cast<std::size_t>(i)];
+    const float weight = weights.empty() ? 1.0F : weights[i];
     counts[i] = only_presence ? (counts[i] > 0 ? weight : 0.0F) : counts[i] * weight;
   }
 }
@@ -119,7 +119,7 @@ PreparedKernel counter(const PrepareContext& context, const std::vector<Word>* p
   std::vector<float> weights;
   if (const auto* given = context.get_if<ir::FloatList>("weights"); given != nullptr && mode != "TF")
     weights = *given;
-  if (!weights.empty() && static_cast<std::int64_t>(weights.size()) < columns) {
+  if (!weights.empty() && std::ssize(weights) < columns) {
     throw Error("{} weights found, {} needed", weights.size(), columns);
   }
   return [tree, rules, mode, columns, weights](const RunContext& run) {

@@ -1,8 +1,8 @@
 #include <cmath>
 
-#include "executor/kernels/dispatch.h"
 #include "executor/kernels/families.h"
-#include "executor/kernels/strides.h"
+#include "executor/kernels/tools/dispatch.h"
+#include "executor/kernels/tools/strides.h"
 
 namespace podium::kernels {
 namespace {

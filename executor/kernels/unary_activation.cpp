@@ -1,8 +1,8 @@
 // Activation functions. NaN stays NaN in all of them.
 #include <cmath>
 
-#include "executor/kernels/elementwise.h"
-#include "executor/kernels/fast_math.h"
+#include "executor/kernels/tools/elementwise.h"
+#include "executor/kernels/tools/fast_math.h"
 #include "executor/kernels/unary_tables.h"
 
 namespace podium::kernels {

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "executor/kernels/elementwise.h"
+#include "executor/kernels/tools/elementwise.h"
 #include "executor/kernels/unary_tables.h"
 
 namespace podium::kernels {

@@ -4,10 +4,10 @@
 #include <complex>
 #include <numeric>
 
-#include "executor/kernels/dispatch.h"
-#include "executor/kernels/indices.h"
-#include "executor/kernels/order_key.h"
-#include "executor/kernels/strides.h"
+#include "executor/kernels/tools/dispatch.h"
+#include "executor/kernels/tools/indices.h"
+#include "executor/kernels/tools/order_key.h"
+#include "executor/kernels/tools/strides.h"
 
 namespace podium::kernels {
 namespace {
@@ -37,7 +37,7 @@ std::vector<std::uint64_t> keys_of_strings(std::span<const std::string> strings)
   std::uint64_t key = 0;
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     if (i > 0 && *sorted[i] != *sorted[i - 1]) ++key;
-    keys[static_cast<std::size_t>(sorted[i] - strings.data())] = key;
+    keys[sorted[i] - strings.data()] = key;
   }
   return keys;
 }
@@ -87,7 +87,7 @@ Groups groups_of(const Keys& keys, std::int64_t count) {
       groups.counts.push_back(0);
     }
     ++groups.counts.back();
-    groups.inverse[static_cast<std::size_t>(item)] = static_cast<std::int64_t>(groups.first.size()) - 1;
+    groups.inverse[item] = std::ssize(groups.first) - 1;
     last = item;
   }
   return groups;
@@ -106,7 +106,7 @@ Groups by_first_item(const Groups& groups) {
     result.first.push_back(groups.first[order[i]]);
     result.counts.push_back(groups.counts[order[i]]);
   }
-  for (std::int64_t group : groups.inverse) result.inverse.push_back(place[static_cast<std::size_t>(group)]);
+  for (std::int64_t group : groups.inverse) result.inverse.push_back(place[group]);
   return result;
 }
 
@@ -122,7 +122,7 @@ Keys keys_by_item(const UniquePlan& plan, const Tensor& x) {
   const std::int64_t inner = count_of(plan.dims, plan.axis + 1, plan.dims.size());
   Keys keys{keys_of(x), outer * inner};
   // A complex number has two keys, which count as one more inner axis.
-  const std::int64_t parts = x.size() == 0 ? 1 : static_cast<std::int64_t>(keys.values.size()) / x.size();
+  const std::int64_t parts = x.size() == 0 ? 1 : std::ssize(keys.values) / x.size();
   keys.width *= parts;
   if (outer == 1) return keys;
   std::vector<std::uint64_t> moved(keys.values.size());
@@ -140,7 +140,7 @@ void run_unique(const UniquePlan& plan, const RunContext& run) {
   if (!plan.sorted) groups = by_first_item(groups);
   if (run.has_output(0)) {
     Dims dims = plan.dims;
-    dims[plan.axis] = static_cast<std::int64_t>(groups.first.size());
+    dims[plan.axis] = std::ssize(groups.first);
     Tensor result(x.type(), dims);
     gather_blocks(x.type(), x.raw(), result.raw(), count_of(dims, 0, plan.axis), count,
                   count_of(dims, plan.axis + 1, dims.size()), groups.first);
@@ -156,8 +156,7 @@ void run_unique(const UniquePlan& plan, const RunContext& run) {
 PreparedKernel unique(PrepareContext& context) {
   UniquePlan plan{.dims = context.dims(0)};
   if (const auto* axis = context.get_if<std::int64_t>("axis")) {
-    plan.axis =
-        static_cast<std::size_t>(ir::normalized_axis(*axis, static_cast<std::int64_t>(plan.dims.size())));
+    plan.axis = static_cast<std::size_t>(ir::normalized_axis(*axis, std::ssize(plan.dims)));
   } else {
     plan.dims = {ir::element_count(plan.dims)};
   }

@@ -53,9 +53,9 @@ struct Suppression {
     std::vector<std::int64_t> selected;
     for (std::int64_t candidate : order) {
       if (std::ssize(selected) >= most) break;
-      const Box& box = boxes[static_cast<std::size_t>(candidate)];
+      const Box& box = boxes[candidate];
       const bool stays = std::none_of(selected.begin(), selected.end(), [&](std::int64_t other) {
-        return overlap_too_much(box, boxes[static_cast<std::size_t>(other)], overlap);
+        return overlap_too_much(box, boxes[other], overlap);
       });
       if (stays) selected.push_back(candidate);
     }
@@ -78,8 +78,7 @@ void suppress(const RunContext& run, bool is_centre) {
   std::vector<std::int64_t> rows;
   for (std::int64_t batch = 0; batch < run.input(0).dim(0); ++batch) {
     const float* numbers = run.input(0).data<float>() + batch * count * 4;
-    for (std::int64_t i = 0; i < count; ++i)
-      boxes[static_cast<std::size_t>(i)] = box_from(numbers + i * 4, is_centre);
+    for (std::int64_t i = 0; i < count; ++i) boxes[i] = box_from(numbers + i * 4, is_centre);
     for (std::int64_t c = 0; c < classes; ++c) {
       const float* scores = run.input(1).data<float>() + (batch * classes + c) * count;
       for (std::int64_t box : rule.select(boxes, scores)) rows.insert(rows.end(), {batch, c, box});

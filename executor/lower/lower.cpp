@@ -4,18 +4,18 @@
 #include <map>
 #include <set>
 
-#include "executor/lower/batch_serialise.h"
-#include "executor/lower/delay_updates.h"
-#include "executor/lower/plan_memory.h"
-#include "executor/lower/recompute.h"
-#include "executor/lower/reductions.h"
-#include "executor/lower/shard_variables.h"
-#include "executor/lower/share.h"
-#include "executor/lower/split_collectives.h"
-#include "executor/lower/stash_weights.h"
-#include "executor/lower/strategies.h"
-#include "executor/lower/stream_variables.h"
-#include "executor/lower/zeros.h"
+#include "executor/lower/graph/delay_updates.h"
+#include "executor/lower/graph/recompute.h"
+#include "executor/lower/graph/reductions.h"
+#include "executor/lower/graph/shard_variables.h"
+#include "executor/lower/graph/stash_weights.h"
+#include "executor/lower/graph/zeros.h"
+#include "executor/lower/program/plan_memory.h"
+#include "executor/lower/program/share.h"
+#include "executor/lower/program/split_collectives.h"
+#include "executor/lower/program/stream_variables.h"
+#include "executor/lower/strategies/batch_serialise.h"
+#include "executor/lower/strategies/strategies.h"
 #include "ir/at.h"
 #include "ir/nearest.h"
 
@@ -25,15 +25,15 @@ namespace {
 // An output that is an input or a constant gets an op that makes it, beside the first op that reads it, else
 // beside the first of all: a place that is in use.
 void give_outputs_an_op(ir::Graph& graph, ir::Placement& placement) {
-  const std::vector<ir::OpId> producer = producers(graph);
-  const std::vector<std::vector<ir::OpId>> readers = consumers(graph);
+  const auto producer = producers(graph);
+  const auto readers = consumers(graph);
   for (ir::ValueId& output : graph.outputs) {
-    if (producer[static_cast<std::size_t>(output.index)].valid()) continue;
+    if (producer[output.index].valid()) continue;
     const ir::Value source = graph[output];
     const ir::ValueId copy = graph.add_value(source.name, source.type);
     graph.ops.push_back(
         {.spec = ir::find_op("", "Identity"), .name = source.name, .inputs = {output}, .outputs = {copy}});
-    const std::vector<ir::OpId>& beside = readers[static_cast<std::size_t>(output.index)];
+    const std::vector<ir::OpId>& beside = readers[output.index];
     const std::size_t first = beside.empty() ? 0 : static_cast<std::size_t>(beside.front().index);
     const ir::OpPlacement place = placement.ops.empty() ? ir::OpPlacement{} : placement.ops[first];
     placement.ops.push_back(place);
@@ -45,19 +45,19 @@ void give_outputs_an_op(ir::Graph& graph, ir::Placement& placement) {
 // the variable, once per update.
 void give_updates_an_op(ir::Training& training, ir::Placement& placement) {
   ir::Graph& graph = training.graph;
-  const std::vector<ir::OpId> producer = producers(graph);
-  const std::vector<std::vector<ir::OpId>> readers = consumers(graph);
+  const auto producer = producers(graph);
+  const auto readers = consumers(graph);
   std::map<std::string, ir::ValueId> inputs;
   for (ir::ValueId id : graph.inputs) inputs.emplace(graph[id].name, id);
   for (const ir::Update& update : training.updates) {
     ir::ValueId& output = graph.outputs[update.output];
-    if (producer[static_cast<std::size_t>(output.index)].valid()) continue;
-    const std::vector<ir::OpId>& beside = readers[static_cast<std::size_t>(inputs.at(update.variable).index)];
+    if (producer[output.index].valid()) continue;
+    const std::vector<ir::OpId>& beside = readers[inputs.at(update.variable).index];
     IR_CHECK(!beside.empty(), "variable {} is updated and never read", update.variable);
     const ir::ValueId copy = graph.add_value(graph.fresh_name(graph[output].name), graph[output].type);
     graph.ops.push_back({.spec = ir::find_op("", "Identity"), .inputs = {output}, .outputs = {copy}});
     ir::set_attribute(graph.ops.back(), ir::kContextAttribute, ir::kOuterContext);
-    placement.ops.push_back(placement.ops[static_cast<std::size_t>(beside.front().index)]);
+    placement.ops.push_back(placement.ops[beside.front().index]);
     output = copy;
   }
 }
@@ -66,8 +66,8 @@ void give_updates_an_op(ir::Training& training, ir::Placement& placement) {
 // can wait until all of them have read the variable (see Variables::is_late).
 void give_counts_an_op(ir::Training& training, ir::Placement& placement) {
   ir::Graph& graph = training.graph;
-  const std::vector<ir::OpId> producer = producers(graph);
-  const std::vector<std::vector<ir::OpId>> readers = consumers(graph);
+  const auto producer = producers(graph);
+  const auto readers = consumers(graph);
   for (const ir::Update& update : training.updates) {
     ir::ValueId& output = graph.outputs[update.output];
     if (update.outer || readers[at(output)].empty() || !producer[at(output)].valid()) continue;
@@ -98,7 +98,7 @@ void give_variables_their_updates(ir::Training& training, ir::Placement& placeme
   std::set<std::size_t> is_update;
   for (const ir::Update& update : training.updates) is_update.insert(update.output);
   std::set<ir::ValueId> inputs(graph.inputs.begin(), graph.inputs.end());
-  const std::vector<ir::OpId> producer = producers(graph);
+  const auto producer = producers(graph);
   for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
     const ir::ValueId output = graph.outputs[i];
     if (is_update.contains(i) || !inputs.contains(output)) continue;

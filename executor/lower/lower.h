@@ -1,7 +1,7 @@
 // A placed graph becomes a Program: the strategy that the options ask for, from the list in lower.cpp.
 #pragma once
 
-#include "executor/lower/locations.h"
+#include "executor/lower/draft/locations.h"
 #include "executor/options.h"
 #include "executor/program.h"
 #include "ir/placement.h"

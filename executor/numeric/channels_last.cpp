@@ -112,7 +112,7 @@ class Pass {
 
   Twin& twin(ValueId id) {
     if (static_cast<std::size_t>(id.index) >= twins_.size()) twins_.resize(graph_.values.size());
-    return twins_[static_cast<std::size_t>(id.index)];
+    return twins_[id.index];
   }
   void set_missing(ValueId id, bool missing) {
     if (id.valid()) twin(id).missing = missing;

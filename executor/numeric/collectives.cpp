@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "executor/kernels/add_up.h"
-#include "executor/kernels/strides.h"
+#include "executor/kernels/tools/add_up.h"
+#include "executor/kernels/tools/strides.h"
 
 namespace podium::numeric {
 
@@ -105,7 +105,7 @@ void run_collective(const executor::Program& program, const executor::Step& step
   for (const std::vector<int>& replicas : executor::replica_groups(collective.group, program.replicas)) {
     InGroup group{program, collective, iteration};
     for (int replica : replicas) {
-      Memory& memory = memories[static_cast<std::size_t>(replica)];
+      Memory& memory = memories[replica];
       group.memories.push_back(&memory);
       group.terms.push_back(&memory.read(step, collective.transfer.from, iteration).tensor);
     }

@@ -9,7 +9,7 @@
 #include <set>
 #include <tuple>
 
-#include "executor/kernels/thread_limit.h"
+#include "executor/kernels/tools/thread_limit.h"
 #include "executor/numeric/collectives.h"
 #include "executor/numeric/host_streams.h"
 #include "executor/numeric/layouts.h"
@@ -25,8 +25,6 @@ using executor::Transfer;
 using ir::Datum;
 
 namespace {
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 // 4- and 2-bit elements packed; what is no tensor does not count.
 std::int64_t device_bytes_of(const Datum& datum) {
@@ -55,7 +53,7 @@ void find_rewritten(const std::vector<executor::Step>& steps, OfBlocks& blocks) 
       const auto output = written.find(key);
       if (output != written.end() && reads.at(key) == 1) here.insert({i, output->second});
     }
-    auto& found = blocks[at(compute->block.index)];
+    auto& found = blocks[compute->block.index];
     if (!found) found.emplace(here.begin(), here.end());
     std::erase_if(*found, [&](const Rewritten& pair) { return !here.contains(pair); });
   }
@@ -66,7 +64,7 @@ void find_side_by_side(const std::vector<Section>& schedule, std::vector<bool>& 
   for (const Section& section : schedule) {
     for (const Wave& wave : section.waves) {
       if (!wave.side_by_side) continue;
-      for (std::size_t node : wave.computes) blocks[at(block_of(section.nodes[node]).index)] = true;
+      for (std::size_t node : wave.computes) blocks[block_of(section.nodes[node]).index] = true;
     }
     find_side_by_side(section.body, blocks);
   }
@@ -108,11 +106,11 @@ struct RunStep {
   Replicas replicas;
 
   const Datum& read(int replica, const Slot& slot) const {
-    return memories[at(replica)].read(*node.step, slot, iteration);
+    return memories[replica].read(*node.step, slot, iteration);
   }
   void fill(int replica, std::size_t write, const Datum& value) const {
-    memories[at(replica)].fill(node.writes[write], iteration, value);
-    node.bytes[at(replica) * node.writes.size() + write] = device_bytes_of(value);
+    memories[replica].fill(node.writes[write], iteration, value);
+    node.bytes[replica * node.writes.size() + write] = device_bytes_of(value);
   }
   void move(std::size_t write, const Transfer& transfer) const {
     for (int replica = replicas.first; replica < replicas.end; ++replica)
@@ -127,7 +125,7 @@ struct RunStep {
       node.inputs.clear();
       for (const Slot& slot : step.reads)
         node.inputs.push_back(slot.buffer.valid() ? &read(replica, slot) : nullptr);
-      const bool is_known = replica > replicas.first && repeatable[at(step.block.index)] && has_same_inputs();
+      const bool is_known = replica > replicas.first && repeatable[step.block.index] && has_same_inputs();
       if (!is_known) results = run_block(step.block);
       for (std::size_t i = 0; i < step.writes.size(); ++i) fill(replica, i, *results[i]);
     }
@@ -135,7 +133,7 @@ struct RunStep {
   std::span<const Datum* const> run_block(executor::BlockId block) const {
     node.memory_of_inputs.clear();
     for (const Datum* input : node.inputs) node.memory_of_inputs.push_back(memory_of(input));
-    return blocks[at(block.index)].run(node.inputs);
+    return blocks[block.index].run(node.inputs);
   }
   // What replicas share is of one shape.
   bool has_same_inputs() const {
@@ -165,7 +163,7 @@ struct RunStep {
   void operator()(const executor::Collective& step) const {
     run_collective(program, *node.step, step, memories, iteration);
     for (int replica = 0; replica < program.replicas; ++replica) {
-      node.bytes[at(replica)] = slot_bytes(program[step.transfer.to.buffer]);
+      node.bytes[replica] = slot_bytes(program[step.transfer.to.buffer]);
     }
   }
   void operator()(const executor::Repeat& /*step*/) const {
@@ -213,13 +211,13 @@ void Engine::State::run(Node& node, int iteration, Replicas replicas) {
 void Engine::State::free(const std::vector<Slot>& slots, int iteration, Replicas replicas) {
   for (const Slot& slot : slots) {
     for (int replica = replicas.first; replica < replicas.end; ++replica)
-      memories[at(replica)].free(slot, iteration);
+      memories[replica].free(slot, iteration);
   }
 }
 
 // Of several failures the first in program order is reported, whatever the threads do.
 void Engine::State::run_computes(Section& section, const Wave& wave, int iteration, Replicas replicas) {
-  const auto count = static_cast<std::ptrdiff_t>(wave.computes.size());
+  const auto count = std::ssize(wave.computes);
   if (!wave.side_by_side) {
     for (std::size_t node : wave.computes) run(section.nodes[node], iteration, replicas);
     return;
@@ -278,11 +276,11 @@ std::span<const Datum> Engine::run(std::span<const Datum> inputs) {
 ir::Tensor Engine::contents(const Slot& slot, int replica) const {
   const State& state = *state_;
   const executor::Buffer& properties = state.program[slot.buffer];
-  if (properties.shards == 1) return state.memories[at(replica)].contents(slot);
+  if (properties.shards == 1) return state.memories[replica].contents(slot);
   for (const std::vector<int>& members : executor::replica_groups(properties.group, state.program.replicas)) {
     if (std::find(members.begin(), members.end(), replica) == members.end()) continue;
     std::vector<ir::Tensor> parts;
-    for (int member : members) parts.push_back(state.memories[at(member)].contents(slot));
+    for (int member : members) parts.push_back(state.memories[member].contents(slot));
     return join_parts(parts, properties.type);
   }
   IR_CHECK(false, "replica {} is in no group", replica);
@@ -294,7 +292,7 @@ void Engine::set_contents(const Slot& slot, const ir::Tensor& value) {
 
 void Engine::set_contents(const Slot& slot, const ir::Tensor& value, int replica) {
   IR_CHECK(value.type_and_dims() == state_->program[slot.buffer].type);
-  state_->memories[at(replica)].set_contents(slot, value);
+  state_->memories[replica].set_contents(slot, value);
 }
 
 const executor::Program& Engine::program() const { return state_->program; }

@@ -41,14 +41,14 @@ Tensor scaled_weights(const Tensor& weights, const Affine& affine) {
   Tensor result(ir::DataType::Float, weights.dims());
   const std::int64_t per_channel = weights.size() / weights.dim(0);
   for (std::int64_t i = 0; i < weights.size(); ++i) {
-    const double scale = affine.scale[static_cast<std::size_t>(i / per_channel)];
+    const double scale = affine.scale[i / per_channel];
     result.data<float>()[i] = static_cast<float>(weights.data<float>()[i] * scale);
   }
   return result;
 }
 
 Tensor shifted_bias(const Tensor* bias, const Affine& affine) {
-  const auto channels = static_cast<std::int64_t>(affine.scale.size());
+  const auto channels = std::ssize(affine.scale);
   Tensor result(ir::DataType::Float, {channels});
   for (std::size_t c = 0; c < affine.scale.size(); ++c) {
     const double before = bias == nullptr ? 0.0 : bias->data<float>()[c];

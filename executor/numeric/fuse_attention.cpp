@@ -32,7 +32,7 @@ IntList permutation_of(const Op& transpose, int rank) {
 // Transposing by `first` and then by `second`.
 IntList composed(const IntList& first, const IntList& second) {
   IntList result;
-  for (std::int64_t axis : second) result.push_back(first[static_cast<std::size_t>(axis)]);
+  for (std::int64_t axis : second) result.push_back(first[axis]);
   return result;
 }
 
@@ -57,7 +57,7 @@ std::optional<std::pair<double, ValueId>> scaling(const Rewriter& rewriter, cons
 
 // The last axis in memory must be one of the two that are multiplied: products read rows or columns.
 bool reads_well(const IntList& permutation) {
-  const auto last = static_cast<std::int64_t>(permutation.size()) - 1;
+  const auto last = std::ssize(permutation) - 1;
   return permutation[permutation.size() - 1] == last || permutation[permutation.size() - 2] == last;
 }
 
@@ -95,7 +95,7 @@ void absorb_reader(Rewriter& rewriter, OpId& last, IntList& permutation, double&
       scale *= found->first;
     } else if (op.is("Transpose")) {
       const IntList moved = composed(permutation, permutation_of(op, static_cast<int>(permutation.size())));
-      if (moved.back() != static_cast<std::int64_t>(moved.size()) - 1) return;
+      if (moved.back() != std::ssize(moved) - 1) return;
       permutation = moved;
     } else {
       return;

@@ -130,7 +130,7 @@ class Chains {
   }
 
   Graph& graph_;
-  std::vector<int> uses_;
+  ir::IdMap<ir::ValueId, int> uses_;
   ir::DisjointSets connected_;  // by large values
   std::vector<Op> members_;     // of chains that are not closed
   std::set<ValueId> made_;      // by them

@@ -108,7 +108,7 @@ void put(Rewriter& rewriter, OpId at, std::string_view name, ValueId x,
   rewriter.replace(at, std::move(fused));
 }
 
-void fuse_at(Rewriter& rewriter, OpId id) {
+void fuse_gelu_at(Rewriter& rewriter, OpId id) {
   const ir::Op& op = rewriter.op(id);
   const bool is_erf = op.is("Erf");
   if (!is_erf && !op.is("Tanh")) return;
@@ -139,7 +139,7 @@ bool fuse_gelu(ir::Graph& graph) {
   Rewriter rewriter(graph);
   for (std::int32_t i = 0; i < rewriter.size(); ++i) {
     if (!rewriter.is_alive({i}) || !is_static_float(graph, rewriter.op({i}))) continue;
-    fuse_at(rewriter, {i});
+    fuse_gelu_at(rewriter, {i});
     fuse_gate(rewriter, {i});
   }
   return rewriter.finish();

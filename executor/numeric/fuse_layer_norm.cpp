@@ -69,7 +69,7 @@ bool is_parameter(const Rewriter& rewriter, ValueId id, std::int64_t count) {
   return tensor != nullptr && tensor->rank() == 1 && tensor->size() == count;
 }
 
-void fuse_at(Rewriter& rewriter, OpId div_id) {
+void fuse_layer_norm_at(Rewriter& rewriter, OpId div_id) {
   const ir::Op& div = rewriter.op(div_id);
   if (!div.is("Div")) return;
   const auto variance = deviation(rewriter, div.inputs[1]);
@@ -104,7 +104,7 @@ bool fuse_layer_norm(ir::Graph& graph) {
   if (ir::find_op("", "LayerNormalization") == nullptr) return false;
   Rewriter rewriter(graph);
   for (std::int32_t i = 0; i < rewriter.size(); ++i) {
-    if (rewriter.is_alive({i}) && is_static_float(graph, rewriter.op({i}))) fuse_at(rewriter, {i});
+    if (rewriter.is_alive({i}) && is_static_float(graph, rewriter.op({i}))) fuse_layer_norm_at(rewriter, {i});
   }
   return rewriter.finish();
 }

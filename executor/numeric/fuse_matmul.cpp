@@ -32,19 +32,12 @@ void convert_matmul(Rewriter& rewriter, OpId id) {
   rewriter.replace(id, std::move(fused));
 }
 
-// A vector of one number per column; not valid when the addend is of another form.
-bool is_bias(const Rewriter& rewriter, ValueId id, std::int64_t columns) {
-  const Tensor* tensor = rewriter.constant(id);
-  return tensor != nullptr && tensor->size() == columns && tensor->rank() >= 1 &&
-         tensor->dim(tensor->rank() - 1) == columns;
-}
-
 void convert_gemm(Rewriter& rewriter, OpId id) {
   const Op op = rewriter.op(id);
   if (!is_weight(rewriter, op.inputs[1]) || ir::attribute<std::int64_t>(op, "transA") != 0) return;
   const std::int64_t columns = rewriter.type(op.outputs[0]).dims[1];
   const bool has_addend = op.inputs.size() > 2 && op.inputs[2].valid();
-  if (has_addend && !is_bias(rewriter, op.inputs[2], columns)) return;
+  if (has_addend && !is_vector(rewriter, op.inputs[2], columns)) return;
   ir::Graph& graph = rewriter.graph();
   std::vector<ValueId> inputs{op.inputs[0], scaled(graph, op.inputs[1], ir::attribute<float>(op, "alpha"))};
   if (has_addend) inputs.push_back(scaled(graph, op.inputs[2], ir::attribute<float>(op, "beta")));

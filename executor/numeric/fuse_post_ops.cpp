@@ -49,13 +49,6 @@ bool is_product(const Op& op) { return op.is("Convolution", "podium") || op.is("
 
 bool has_input(const Op& op, std::size_t i) { return i < op.inputs.size() && op.inputs[i].valid(); }
 
-// One constant number per channel (the last dimension).
-bool is_bias(const Rewriter& rewriter, ValueId id, std::int64_t channels) {
-  const Tensor* tensor = rewriter.constant(id);
-  return tensor != nullptr && tensor->size() == channels && tensor->rank() >= 1 &&
-         tensor->dim(tensor->rank() - 1) == channels;
-}
-
 ValueId as_vector(ir::Graph& graph, ValueId bias) {
   if (graph[bias].type.rank() == 1) return bias;
   Tensor flat = graph[bias].constant->reshaped({graph[bias].constant->size()});
@@ -70,7 +63,7 @@ std::optional<Op> with_addend(Rewriter& rewriter, const Op& product, OpId add) {
   if (has_input(product, 3) || !(rewriter.type(rewriter.op(add).outputs[0]) == type)) return std::nullopt;
   Op fused = product;
   fused.inputs.resize(4);
-  if (!has_input(product, 2) && is_bias(rewriter, addend, type.dims.back())) {
+  if (!has_input(product, 2) && is_vector(rewriter, addend, type.dims.back())) {
     fused.inputs[2] = as_vector(rewriter.graph(), addend);
   } else if (rewriter.type(addend) == type && rewriter.constant(addend) == nullptr) {
     fused.inputs[3] = addend;

@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "executor/kernels/add_up.h"
-#include "executor/kernels/strides.h"
+#include "executor/kernels/tools/add_up.h"
+#include "executor/kernels/tools/strides.h"
 
 namespace podium::numeric {
 
@@ -15,10 +15,8 @@ using ir::Tensor;
 
 namespace {
 
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
-
 std::vector<std::vector<int>> counters(const std::vector<HostTensor>& tensors, int replicas) {
-  return {tensors.size(), std::vector<int>(at(replicas), 0)};
+  return {tensors.size(), std::vector<int>(replicas, 0)};
 }
 
 void reset(std::vector<std::vector<int>>& counts) {
@@ -50,7 +48,7 @@ Piece piece_of(const HostTensor& tensor, const Dims& dims, int chunk, int slice)
     const std::int64_t elements = ir::element_count(dims);
     return {chunk * elements, 1, elements, elements};
   }
-  const auto axis = at(tensor.slice_axis);
+  const auto axis = tensor.slice_axis;
   const std::int64_t rows = tensor.slices == 1 ? 1 : kernels::count_of(dims, 0, axis);
   const std::int64_t row =
       tensor.slices == 1 ? ir::element_count(dims) : kernels::count_of(dims, axis, dims.size());
@@ -91,12 +89,12 @@ void HostInputs::start(std::span<const Datum> given) {
 }
 
 const Datum& HostInputs::next(int input, int replica) {
-  const HostTensor& tensor = program_->inputs[at(input)];
-  const int load = loads_[at(input)][at(replica)]++;
+  const HostTensor& tensor = program_->inputs[input];
+  const int load = loads_[input][replica]++;
   const int micro_batch = load / tensor.slices;
   IR_CHECK(micro_batch < tensor.micro_batches, "input {} is loaded more than {} times", tensor.name,
            tensor.micro_batches * tensor.slices);
-  const Datum& given = given_[at(input)];
+  const Datum& given = given_[input];
   if (comes_whole(tensor, chunks_of_input(tensor, program_->replicas))) return given;
   const int chunk = tensor.broadcast ? micro_batch : micro_batch * program_->replicas + replica;
   const Piece piece = piece_of(tensor, tensor.type.dims, chunk, load % tensor.slices);
@@ -124,15 +122,15 @@ void HostOutputs::start() {
 }
 
 void HostOutputs::offer(int output, int replica, const Datum& value) {
-  const HostTensor& tensor = program_->outputs[at(output)];
-  const int store = stores_[at(output)][at(replica)]++;
+  const HostTensor& tensor = program_->outputs[output];
+  const int store = stores_[output][replica]++;
   const int micro_batch = store / tensor.slices;
   const int batch = micro_batch / tensor.group;
   if ((batch + 1) % tensor.every != 0) return;
   const int kept = tensor.micro_batches / tensor.every * program_->replicas;
-  Datum& result = results_[at(output)];
+  Datum& result = results_[output];
   if (!comes_whole(tensor, kept)) {
-    if (!begun_[at(output)]) begin(output, value);
+    if (!begun_[output]) begin(output, value);
     const int place = batch / tensor.every * tensor.group + micro_batch % tensor.group;
     put(output, place * program_->replicas + replica, store % tensor.slices, value);
   } else {
@@ -141,7 +139,7 @@ void HostOutputs::offer(int output, int replica, const Datum& value) {
 }
 
 void HostOutputs::begin(int output, const Datum& first) {
-  const HostTensor& tensor = program_->outputs[at(output)];
+  const HostTensor& tensor = program_->outputs[output];
   if (!first.is_tensor()) {
     throw Error("output '{}': {} found, a tensor needed to put several micro-batches into one array",
                 tensor.name, to_string(type_of(first)));
@@ -157,22 +155,22 @@ void HostOutputs::begin(int output, const Datum& first) {
   const Dims& dims = first.tensor.dims();
   whole.insert(whole.end(), dims.begin(), dims.end());
   if (tensor.slices > 1 && !adds_up(tensor))
-    whole[whole.size() - dims.size() + at(tensor.slice_axis)] *= tensor.slices;
-  results_[at(output)] = {};  // so that its memory can be taken again
-  results_[at(output)] = pool_.take(first.tensor.type(), whole);
-  dims_[at(output)] = dims;
-  begun_[at(output)] = true;
+    whole[whole.size() - dims.size() + tensor.slice_axis] *= tensor.slices;
+  results_[output] = {};  // so that its memory can be taken again
+  results_[output] = pool_.take(first.tensor.type(), whole);
+  dims_[output] = dims;
+  begun_[output] = true;
 }
 
 void HostOutputs::put(int output, int chunk, int slice, const Datum& value) {
-  const HostTensor& tensor = program_->outputs[at(output)];
-  const Dims& needed = dims_[at(output)];
+  const HostTensor& tensor = program_->outputs[output];
+  const Dims& needed = dims_[output];
   if (!value.is_tensor() || value.tensor.dims() != needed) {
     throw Error(
         "output '{}': a micro-batch of {} found after one of {}, one shape needed to put them into one array",
         tensor.name, to_string(type_of(value)), ir::to_string(needed));
   }
-  Tensor& result = results_[at(output)].tensor;
+  Tensor& result = results_[output].tensor;
   const Piece piece = piece_of(tensor, needed, chunk, slice);
   if (adds_up(tensor) && slice > 0) {
     void* there = kernels::element_at(result.raw(), result.type(), piece.first);

@@ -15,8 +15,6 @@ using ir::ValueId;
 
 namespace {
 
-std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
-
 // Buffers and the values of blocks in sets that have one layout, and what speaks for which in each set.
 class Sets {
  public:
@@ -32,7 +30,7 @@ class Sets {
   }
   bool is_last(const Slot& slot) {
     if (!slot.buffer.valid()) return false;
-    const std::size_t set = sets_.find(at(slot.buffer.index));
+    const std::size_t set = sets_.find(slot.buffer.index);
     return may_[set] && votes_[set] > 0;
   }
 
@@ -58,7 +56,7 @@ class Sets {
     votes_[both] = votes_[a] + votes_[b];
     may_[both] = may_[a] && may_[b];
   }
-  std::size_t value(std::size_t block, ValueId id) const { return first_value_[block] + at(id.index); }
+  std::size_t value(std::size_t block, ValueId id) const { return first_value_[block] + id.index; }
 
   void join(const std::vector<Step>& steps) {
     for (const Step& step : steps) {
@@ -69,24 +67,24 @@ class Sets {
       } else if (std::holds_alternative<executor::LoadFromHost>(step.action) ||
                  std::holds_alternative<executor::StoreToHost>(step.action) ||
                  std::holds_alternative<executor::Collective>(step.action)) {
-        for (const Slot& slot : executor::reads_of(step)) may_[sets_.find(at(slot.buffer.index))] = false;
-        for (const Slot& slot : executor::writes_of(step)) may_[sets_.find(at(slot.buffer.index))] = false;
+        for (const Slot& slot : executor::reads_of(step)) may_[sets_.find(slot.buffer.index)] = false;
+        for (const Slot& slot : executor::writes_of(step)) may_[sets_.find(slot.buffer.index)] = false;
       } else {
         const std::vector<Slot> from = executor::reads_of(step);
         const std::vector<Slot> to = executor::writes_of(step);
-        for (std::size_t i = 0; i < from.size(); ++i) join(at(from[i].buffer.index), at(to[i].buffer.index));
+        for (std::size_t i = 0; i < from.size(); ++i) join(from[i].buffer.index, to[i].buffer.index);
       }
     }
   }
   void join(const executor::Compute& compute) {
     const ir::Graph& graph = program_[compute.block].graph;
-    const std::size_t block = at(compute.block.index);
+    const std::size_t block = compute.block.index;
     for (std::size_t i = 0; i < compute.reads.size(); ++i) {
       if (!compute.reads[i].buffer.valid()) continue;
-      join(at(compute.reads[i].buffer.index), value(block, graph.inputs[i]));
+      join(compute.reads[i].buffer.index, value(block, graph.inputs[i]));
     }
     for (std::size_t i = 0; i < compute.writes.size(); ++i)
-      join(at(compute.writes[i].buffer.index), value(block, graph.outputs[i]));
+      join(compute.writes[i].buffer.index, value(block, graph.outputs[i]));
   }
 
   // What a convolution takes or gives weighs twice what any other op has to have as the model says: pools
@@ -126,7 +124,7 @@ void note(const Program& program, const std::vector<Step>& steps, Sets& sets, st
     }
     const auto* compute = std::get_if<executor::Compute>(&step.action);
     if (compute == nullptr) continue;
-    Layouts& of_block = layouts[at(compute->block.index)];
+    Layouts& of_block = layouts[compute->block.index];
     of_block = {};
     for (const Slot& slot : compute->reads) of_block.inputs.push_back(sets.is_last(slot));
     for (const Slot& slot : compute->writes) of_block.outputs.push_back(sets.is_last(slot));

@@ -63,14 +63,13 @@ ir::Tensor Memory::part_of(const Buffer& buffer, const ir::Tensor& whole) const 
 }
 
 const ir::Tensor& Memory::contents(const Slot& slot) const {
-  const Cell& found = cells_[at(slot.buffer)][static_cast<std::size_t>(slot.index)];
+  const Cell& found = cells_[at(slot.buffer)][slot.index];
   IR_CHECK(found.filled, "{} holds nothing", name_of(*program_, slot));
   return found.value.tensor;
 }
 
 void Memory::set_contents(const Slot& slot, const ir::Tensor& whole) {
-  cells_[at(slot.buffer)][static_cast<std::size_t>(slot.index)] = {part_of((*program_)[slot.buffer], whole),
-                                                                   true};
+  cells_[at(slot.buffer)][slot.index] = {part_of((*program_)[slot.buffer], whole), true};
 }
 
 void Memory::start() {
@@ -118,8 +117,6 @@ void Memory::fill(const Slot& slot, int iteration, const Datum& value) {
 
 void Memory::free(const Slot& slot, int iteration) { empty(cell(slot, iteration)); }
 
-Pool& Memory::pool(const Slot& slot) {
-  return pools_[static_cast<std::size_t>((*program_)[slot.buffer].processor)];
-}
+Pool& Memory::pool(const Slot& slot) { return pools_[(*program_)[slot.buffer].processor]; }
 
 }  // namespace podium::numeric

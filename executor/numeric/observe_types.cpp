@@ -10,7 +10,7 @@ std::vector<ir::Type> observe_types(ir::Graph graph, std::span<const ir::Datum> 
   IR_CHECK(inputs.size() == graph.inputs.size());
   std::vector<const ir::Datum*> pointers;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    types[static_cast<std::size_t>(graph.inputs[i].index)] = type_of(inputs[i]);
+    types[graph.inputs[i].index] = type_of(inputs[i]);
     pointers.push_back(&inputs[i]);
   }
   // What is an output is still there when the run has ended.
@@ -24,7 +24,7 @@ std::vector<ir::Type> observe_types(ir::Graph graph, std::span<const ir::Datum> 
   PreparedBlock block(std::move(graph), {.fuse = false});
   const auto found = block.run(pointers);
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    types[static_cast<std::size_t>(wanted[i].index)] = type_of(*found[i]);
+    types[wanted[i].index] = type_of(*found[i]);
   }
   return types;
 }

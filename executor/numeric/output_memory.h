@@ -25,7 +25,7 @@ struct OutputMemory {
   /// `replaced`: what the outputs replace, if anything. They are written over it where a run before has made
   /// it and nobody else holds it. What somebody else made may be the host's, and read-only.
   void renew(Pool& pool, const ir::Datum* replaced) {
-    const auto held_here = static_cast<std::ptrdiff_t>(outputs.size()) + 1;
+    const auto held_here = std::ssize(outputs) + 1;
     if (std::shared_ptr<void> taken = find(replaced)) {
       const std::ptrdiff_t held_by_us = taken == memory ? held_here + 1 : 1;
       if (taken.use_count() == held_by_us + 1) {

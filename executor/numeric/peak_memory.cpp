@@ -20,7 +20,7 @@ void PeakMemory::start() {
       const Buffer& buffer = program_->buffers[b];
       replica.taken[b].assign(static_cast<std::size_t>(buffer.slots), 0);
       if (!buffer.always_live || buffer.memory == executor::Memory::Streaming) continue;
-      replica.now[static_cast<std::size_t>(buffer.processor)] += slot_bytes(buffer) * buffer.slots;
+      replica.now[buffer.processor] += slot_bytes(buffer) * buffer.slots;
     }
     replica.most = replica.now;
   }
@@ -35,15 +35,14 @@ void PeakMemory::take(Replica& replica, const Slot& slot, int iteration, std::in
   if (!is_counted(slot)) return;
   const Buffer& buffer = (*program_)[slot.buffer];
   const auto processor = static_cast<std::size_t>(buffer.processor);
-  std::int64_t& taken =
-      replica.taken[static_cast<std::size_t>(slot.buffer.index)][slot_index(slot, buffer.slots, iteration)];
+  std::int64_t& taken = replica.taken[slot.buffer.index][slot_index(slot, buffer.slots, iteration)];
   replica.now[processor] += bytes - taken;
   taken = bytes;
   replica.most[processor] = std::max(replica.most[processor], replica.now[processor]);
 }
 
 void PeakMemory::account(const Node& node, int iteration, int index) {
-  Replica& replica = replicas_[static_cast<std::size_t>(index)];
+  Replica& replica = replicas_[index];
   for (std::size_t w = 0; w < node.writes.size(); ++w) {
     take(replica, node.writes[w], iteration,
          node.bytes[static_cast<std::size_t>(index) * node.writes.size() + w]);
@@ -65,14 +64,14 @@ void PeakMemory::account(const std::vector<Node>& nodes, int iteration, Replicas
 
 void PeakMemory::account(const std::vector<Slot>& frees, int iteration, Replicas replicas) {
   for (int replica = replicas.first; replica < replicas.end; ++replica) {
-    for (const Slot& slot : frees) take(replicas_[static_cast<std::size_t>(replica)], slot, iteration, 0);
+    for (const Slot& slot : frees) take(replicas_[replica], slot, iteration, 0);
   }
 }
 
 std::int64_t PeakMemory::bytes(int processor) const {
   std::int64_t most = 0;
   for (const Replica& replica : replicas_) {
-    if (!replica.most.empty()) most = std::max(most, replica.most[static_cast<std::size_t>(processor)]);
+    if (!replica.most.empty()) most = std::max(most, replica.most[processor]);
   }
   return most;
 }

@@ -8,12 +8,12 @@
 #include <unordered_map>
 #include <vector>
 
-#include "executor/kernels/strides.h"
+#include "executor/kernels/tools/strides.h"
 
 namespace podium::numeric {
 namespace {
 
-constexpr std::size_t kAlignment = 64;
+constexpr std::size_t kPoolAlignment = 64;
 
 }  // namespace
 
@@ -21,7 +21,7 @@ void FreeMemory::operator()(std::byte* memory) const { std::free(memory); }
 
 Arena make_arena(std::size_t bytes) {
   constexpr std::size_t kHugePage = std::size_t{2} << 20;
-  const std::size_t unit = bytes >= kHugePage ? kHugePage : kAlignment;
+  const std::size_t unit = bytes >= kHugePage ? kHugePage : kPoolAlignment;
   const std::size_t rounded = std::max((bytes + unit - 1) / unit * unit, unit);
   Arena arena(static_cast<std::byte*>(std::aligned_alloc(unit, rounded)));
   if (!arena) throw Error("out of memory: {} bytes", bytes);
@@ -63,7 +63,8 @@ ir::Tensor Pool::take(ir::DataType type, const ir::Dims& dims) {
 }
 
 std::shared_ptr<void> Pool::take(std::size_t bytes) {
-  const std::size_t rounded = std::max((bytes + kAlignment - 1) / kAlignment * kAlignment, kAlignment);
+  const std::size_t rounded =
+      std::max((bytes + kPoolAlignment - 1) / kPoolAlignment * kPoolAlignment, kPoolAlignment);
   const auto give_back = [chunks = chunks_, rounded](std::byte* unused) {
     chunks->give_back(rounded, Arena(unused));
   };

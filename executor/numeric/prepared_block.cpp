@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "executor/kernels/fused.h"
-#include "executor/kernels/thread_limit.h"
+#include "executor/kernels/fused/fused.h"
+#include "executor/kernels/tools/thread_limit.h"
 #include "executor/numeric/hand_on.h"
 #include "executor/numeric/memory_plan.h"
 #include "executor/numeric/optimize.h"
@@ -113,7 +113,7 @@ struct PreparedBlock::State {
 
   explicit State(Graph of) : graph(std::move(of)), data(graph.values.size()) {}
 
-  Datum& datum(ValueId id) { return data[static_cast<std::size_t>(id.index)]; }
+  Datum& datum(ValueId id) { return data[id.index]; }
 
   kernels::BodyRunner body_runner(const Graph& body) const {
     auto block = std::make_shared<PreparedBlock>(body, options);
@@ -155,7 +155,7 @@ void PreparedBlock::State::release_copied(const Op& op, std::vector<int>& reader
   for (std::size_t i = 0; i < op.inputs.size(); ++i) {
     const ValueId id = op.inputs[i];
     if (!id.valid() || !graph.is_constant(id) || !kernels::has_own_copy(op, i)) continue;
-    if (--readers[static_cast<std::size_t>(id.index)] > 0) continue;
+    if (--readers[id.index] > 0) continue;
     graph[id].constant.reset();
     datum(id) = Datum();
   }
@@ -163,7 +163,7 @@ void PreparedBlock::State::release_copied(const Op& op, std::vector<int>& reader
 
 void PreparedBlock::State::make_tasks() {
   tasks.reserve(graph.ops.size());
-  std::vector<int> readers = ir::use_counts(graph);
+  auto readers = ir::use_counts(graph);
   for (const Op& op : graph.ops) {
     Task task{.op = &op, .kernel = kernels::find_kernel(op.spec->domain, op.spec->name)};
     if (task.kernel == nullptr) throw Error("{}: there is no kernel for it", graph.describe(op));
@@ -224,7 +224,7 @@ void PreparedBlock::State::plan(const std::vector<Rewritten>& rewritten) {
   arena_bytes = memory.bytes;
   arena = make_arena(arena_bytes);
   std::vector<bool> is_output(count, false);
-  for (ValueId id : graph.outputs) is_output[static_cast<std::size_t>(id.index)] = true;
+  for (ValueId id : graph.outputs) is_output[id.index] = true;
   for (std::size_t i = 0; i < count; ++i) {
     const Type& type = graph.values[i].type;
     const std::size_t storage = storages.of[i];
@@ -244,15 +244,15 @@ void PreparedBlock::State::find_deaths() {
   std::vector<bool> dynamic(graph.values.size(), false);
   for (std::size_t t = 0; t < tasks.size(); ++t) {
     for (ValueId id : tasks[t].op->inputs) {
-      if (id.valid()) last_use[static_cast<std::size_t>(id.index)] = t;
+      if (id.valid()) last_use[id.index] = t;
     }
     for (ValueId id : tasks[t].op->outputs) {
       if (!id.valid() || tasks[t].is_static) continue;
-      dynamic[static_cast<std::size_t>(id.index)] = true;
-      last_use[static_cast<std::size_t>(id.index)] = t;
+      dynamic[id.index] = true;
+      last_use[id.index] = t;
     }
   }
-  for (ValueId id : graph.outputs) last_use[static_cast<std::size_t>(id.index)] = kNever;
+  for (ValueId id : graph.outputs) last_use[id.index] = kNever;
   dies_after.resize(tasks.size());
   for (std::size_t i = 0; i < last_use.size(); ++i) {
     if (dynamic[i] && last_use[i] != kNever) dies_after[last_use[i]].push_back(i);

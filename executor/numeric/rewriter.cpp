@@ -89,14 +89,14 @@ void Rewriter::erase(OpId id) {
   for (ValueId output : op(id).outputs) {
     if (output.valid() && producers_[at(output)] == id) producers_[at(output)] = {};
   }
-  alive_[static_cast<std::size_t>(id.index)] = false;
+  alive_[id.index] = false;
   changed_ = true;
 }
 
 void Rewriter::replace(OpId id, Op replacement) {
   if (is_alive(id)) erase(id);
   graph_[id] = std::move(replacement);
-  alive_[static_cast<std::size_t>(id.index)] = true;
+  alive_[id.index] = true;
   attach(id);
 }
 
@@ -133,6 +133,12 @@ void infer_types(ir::Graph& graph, const Op& op) {
   for (std::size_t i = 0; i < op.outputs.size(); ++i) {
     if (op.outputs[i].valid()) graph[op.outputs[i]].type = std::move(context.output_types[i]);
   }
+}
+
+bool is_vector(const Rewriter& rewriter, ir::ValueId id, std::int64_t count) {
+  const ir::Tensor* tensor = rewriter.constant(id);
+  return tensor != nullptr && tensor->size() == count && tensor->rank() >= 1 &&
+         tensor->dim(tensor->rank() - 1) == count;
 }
 
 bool is_static_float(const ir::Graph& graph, const Op& op) {

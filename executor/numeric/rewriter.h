@@ -22,19 +22,17 @@ class Rewriter {
   int size() const { return static_cast<int>(graph_.ops.size()); }
 
   /// False for an op that has been erased.
-  bool is_alive(ir::OpId id) const { return alive_[static_cast<std::size_t>(id.index)]; }
+  bool is_alive(ir::OpId id) const { return alive_[id.index]; }
   /// The op that gives a value; not valid for inputs and constants.
-  ir::OpId producer(ir::ValueId id) const { return producers_[static_cast<std::size_t>(id.index)]; }
+  ir::OpId producer(ir::ValueId id) const { return producers_[id.index]; }
   /// The op that gives a value when it is of this name in ai.onnx (or `domain`).
   std::optional<ir::OpId> producer(ir::ValueId id, std::string_view name, std::string_view domain = "") const;
   /// The one op that reads a value; not valid when there are more reads or the graph gives it out.
   ir::OpId only_reader(ir::ValueId id) const;
   std::optional<ir::OpId> only_reader(ir::ValueId id, std::string_view name,
                                       std::string_view domain = "") const;
-  const std::vector<ir::OpId>& readers(ir::ValueId id) const {
-    return readers_[static_cast<std::size_t>(id.index)];
-  }
-  bool is_output(ir::ValueId id) const { return is_output_[static_cast<std::size_t>(id.index)]; }
+  const std::vector<ir::OpId>& readers(ir::ValueId id) const { return readers_[id.index]; }
+  bool is_output(ir::ValueId id) const { return is_output_[id.index]; }
 
   /// Numbers that no run can change (an input's default is not); nullptr otherwise.
   const ir::Tensor* constant(ir::ValueId id) const;
@@ -70,6 +68,9 @@ ir::Op make_op(std::string_view name, std::string_view domain, std::vector<ir::V
 
 /// Sets the types of the op's outputs from its row's inference.
 void infer_types(ir::Graph& graph, const ir::Op& op);
+
+/// The value is a constant of `count` elements along its last axis.
+bool is_vector(const Rewriter& rewriter, ir::ValueId id, std::int64_t count);
 
 /// Every input and output that is there is a float tensor of static shape with at least one element.
 bool is_static_float(const ir::Graph& graph, const ir::Op& op);

@@ -115,7 +115,7 @@ bool pays_side_by_side(const std::vector<Effort>& efforts, const Section& sectio
   double most = 0;
   double one_after_the_other = 0;
   for (std::size_t node : wave.computes) {
-    const Effort& effort = efforts[static_cast<std::size_t>(block_of(section.nodes[node]).index)];
+    const Effort& effort = efforts[block_of(section.nodes[node]).index];
     sum += effort.one_thread;
     most = std::max(most, effort.one_thread);
     one_after_the_other += effort.all_threads;

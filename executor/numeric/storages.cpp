@@ -4,7 +4,7 @@
 #include <numeric>
 #include <optional>
 
-#include "executor/kernels/fused.h"
+#include "executor/kernels/fused/fused.h"
 #include "ir/at.h"
 
 namespace podium::numeric {
@@ -98,7 +98,7 @@ class Finder {
   }
 
   const Graph& graph_;
-  const std::vector<int> uses_;
+  const ir::IdMap<ir::ValueId, int> uses_;
   std::vector<int> uses_left_;              // per storage, and per input of the graph
   std::map<ValueId, std::size_t> becomes_;  // outputs of the graph that replace an input: its place
   Storages storages_;

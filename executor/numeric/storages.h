@@ -27,7 +27,7 @@ struct Storages {
   /// written.
   std::map<std::size_t, std::size_t> taken_from;
 
-  std::size_t operator[](ir::ValueId id) const { return of[static_cast<std::size_t>(id.index)]; }
+  std::size_t operator[](ir::ValueId id) const { return of[id.index]; }
 };
 
 /// `is_static`: per op, whether its outputs have memory before the run.

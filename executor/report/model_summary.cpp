@@ -28,10 +28,10 @@ double peak_of(const ir::Graph& graph) {
   std::vector<std::size_t> last_use(graph.values.size(), 0);
   for (std::size_t t = 0; t < graph.ops.size(); ++t) {
     for (ir::ValueId id : graph.ops[t].inputs) {
-      if (id.valid()) last_use[static_cast<std::size_t>(id.index)] = t;
+      if (id.valid()) last_use[id.index] = t;
     }
   }
-  for (ir::ValueId id : graph.outputs) last_use[static_cast<std::size_t>(id.index)] = graph.ops.size();
+  for (ir::ValueId id : graph.outputs) last_use[id.index] = graph.ops.size();
   std::vector<std::vector<double>> freed(graph.ops.size() + 1);
   double live = 0;
   double peak = 0;
@@ -40,7 +40,7 @@ double peak_of(const ir::Graph& graph) {
       if (!id.valid()) continue;
       const double bytes = bytes_of(graph[id].type);
       live += bytes;
-      freed[std::max(last_use[static_cast<std::size_t>(id.index)], t)].push_back(bytes);
+      freed[std::max(last_use[id.index], t)].push_back(bytes);
     }
     peak = std::max(peak, live);
     for (double bytes : freed[t]) live -= bytes;

@@ -55,7 +55,7 @@ class Shares {
     for (std::size_t i = 0; i < graph.ops.size(); ++i)
       of_op_[i] = static_cast<std::size_t>(placement.ops[i].*choice);
     for (std::size_t i = 0; i < graph.ops.size(); ++i) add_op(i);
-    const std::vector<ir::OpId> producer = producers(graph);
+    const auto producer = producers(graph);
     for (std::size_t i = 0; i < graph.values.size(); ++i) add_value(i, producer[i]);
     for (ir::ValueId id : graph.outputs) {
       if (producer[at(id)].valid()) shares_[of_producer(producer[at(id)])].bytes_out += bytes_of(graph[id]);
@@ -76,7 +76,7 @@ class Shares {
   static double bytes_of(const ir::Value& value) {
     return static_cast<double>(executor::device_bytes(value.type));
   }
-  std::size_t of_producer(ir::OpId op) const { return of_op_[static_cast<std::size_t>(op.index)]; }
+  std::size_t of_producer(ir::OpId op) const { return of_op_[op.index]; }
 
   void add_op(std::size_t op) {
     Share& share = shares_[of_op_[op]];

@@ -8,7 +8,7 @@
 #include <set>
 #include <tuple>
 
-#include "executor/lower/strategies.h"
+#include "executor/lower/strategies/strategies.h"
 #include "executor/session/option_words.h"
 #include "ir/nearest.h"
 

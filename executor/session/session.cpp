@@ -55,8 +55,8 @@ void check_dimensions(const ir::Graph& graph) {
 // What a model's own outputs are is the model's matter; one without any computes for its anchors alone.
 void check_computes(const ir::Graph& graph, std::size_t own_outputs) {
   if (own_outputs > 0 || graph.ops.empty()) return;
-  const std::vector<ir::OpId> producer = producers(graph);
-  const auto is_made = [&](ir::ValueId id) { return producer[static_cast<std::size_t>(id.index)].valid(); };
+  const auto producer = producers(graph);
+  const auto is_made = [&](ir::ValueId id) { return producer[id.index].valid(); };
   if (std::any_of(graph.outputs.begin(), graph.outputs.end(), is_made)) return;
   if (graph.outputs.empty())
     throw Error("the model has no outputs: an anchor needed, there is nothing to compute");

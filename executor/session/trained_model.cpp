@@ -6,8 +6,8 @@
 #include <set>
 
 #include "annotate/annotations.h"
-#include "executor/lower/locations.h"
-#include "executor/lower/recompute.h"
+#include "executor/lower/draft/locations.h"
+#include "executor/lower/graph/recompute.h"
 #include "executor/program.h"
 #include "executor/session/training_session.h"
 #include "ir/at.h"
@@ -77,7 +77,7 @@ bool is_state_name(std::string_view name) {
 std::vector<std::int64_t> stashed_by_op(const ir::Training& training, std::size_t forward_ops,
                                         const Options& options) {
   const ir::Graph& graph = training.graph;
-  const std::vector<ir::OpId> makers = producers(graph);
+  const auto makers = producers(graph);
   ir::Placement placement{.ops = std::vector<ir::OpPlacement>(graph.ops.size())};
   const ir::OpId loss = makers[ir::at(graph.outputs[training.loss])];
   placement.stages = 2;
@@ -110,7 +110,7 @@ ir::Graph with_constants(ir::Graph graph, const std::vector<ir::Variable>& weigh
 std::vector<std::string> weight_names(const importer::Model& model) {
   const ir::Graph& graph = model.graph;
   const std::map<std::string, ir::Type> known = importer::initializer_types(model);
-  const std::vector<int> uses = use_counts(graph);
+  const auto uses = use_counts(graph);
   std::vector<std::string> scalars;
   std::vector<std::string> others;
   for (std::size_t i = 0; i < graph.values.size(); ++i) {
@@ -147,7 +147,7 @@ void resume(importer::Model& model, const importer::Model& saved) {
 }
 
 std::map<std::string, ir::Tensor> unread_constants(const ir::Graph& graph) {
-  const std::vector<int> uses = use_counts(graph);
+  const auto uses = use_counts(graph);
   std::map<std::string, ir::Tensor> constants;
   for (std::size_t i = 0; i < graph.values.size(); ++i) {
     const ir::Value& value = graph.values[i];

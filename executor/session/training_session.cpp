@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "executor/lower/batch_serialise.h"
 #include "executor/lower/lower.h"
+#include "executor/lower/strategies/batch_serialise.h"
 #include "executor/session/check_options.h"
 #include "executor/session/clock.h"
 #include "executor/session/host_arrays.h"
@@ -221,7 +221,7 @@ void TrainingSession::State::check_loss(std::span<const ir::Datum> outputs) {
   losses.clear();
   if (names.empty()) return;  // with synthetic data nothing comes back
   IR_CHECK(found != names.end(), "the loss does not come back");
-  losses = numbers_of(outputs[static_cast<std::size_t>(found - names.begin())].tensor);
+  losses = numbers_of(outputs[found - names.begin()].tensor);
   const auto bad =
       std::find_if(losses.begin(), losses.end(), [](double loss) { return !std::isfinite(loss); });
   if (bad == losses.end()) return;

@@ -9,7 +9,7 @@ namespace podium::sim {
 namespace {
 
 std::int64_t count_ops(const ir::Graph& graph) {
-  auto count = static_cast<std::int64_t>(graph.ops.size());
+  auto count = std::ssize(graph.ops);
   for (const ir::Op& op : graph.ops) {
     for_each_body(op, [&](std::string_view, const ir::Graph& body) { count += count_ops(body); });
   }

@@ -5,8 +5,6 @@
 namespace podium::sim {
 namespace {
 
-std::size_t at(int number) { return static_cast<std::size_t>(number); }
-
 template <std::size_t N>
 void repeat(std::array<std::int64_t, N>& now, const std::array<std::int64_t, N>& then, std::int64_t times) {
   for (std::size_t i = 0; i < N; ++i) now[i] += times * (now[i] - then[i]);
@@ -30,18 +28,18 @@ void Tally::repeat_since(const Tally& then, std::int64_t times) {
 }
 
 Clock::Clock(const Tasks& tasks, Ticks start)
-    : lanes(2 * at(tasks.processors), 0),
+    : lanes(2 * tasks.processors, 0),
       links(tasks.links.size(), 0),
-      slots(at(tasks.slots)),
+      slots(tasks.slots),
       offers(tasks.outputs.size(), 0),
-      overlaps(at(tasks.processors)),
-      tallies(at(tasks.processors)),
+      overlaps(tasks.processors),
+      tallies(tasks.processors),
       link_tallies(tasks.links.size()),
       tasks_(tasks),
-      has_io_(at(tasks.processors), false) {
+      has_io_(tasks.processors, false) {
   for (const Task& task : tasks.tasks) {
     for (const LaneUse& use : task.lanes) {
-      if (use.lane == Lane::Io) has_io_[at(use.processor)] = true;
+      if (use.lane == Lane::Io) has_io_[use.processor] = true;
     }
   }
   for (int lane = 0; lane < 2 * tasks.processors; ++lane) wait(lane, start, Idle::Io);
@@ -53,16 +51,16 @@ Span Clock::run(const Task& task, std::int64_t iteration) {
   for (const LaneUse& use : task.lanes) settle(use.number());
 
   Ticks data = 0;
-  for (const SlotUse& use : task.reads) data = std::max(data, slots[at(use.number(iteration))].ready);
-  for (const SlotUse& use : task.writes) data = std::max(data, slots[at(use.number(iteration))].free);
+  for (const SlotUse& use : task.reads) data = std::max(data, slots[use.number(iteration)].ready);
+  for (const SlotUse& use : task.writes) data = std::max(data, slots[use.number(iteration)].free);
 
   const Ticks synced = when_synced(task);
   Ticks start = std::max(data, synced);
-  for (const LinkHold& link : task.links) start = std::max(start, links[at(link.link)]);
+  for (const LinkHold& link : task.links) start = std::max(start, links[link.link]);
   const Span span{start, start + task.ticks};
 
   for (const LaneUse& use : task.lanes) {
-    if (task.activity == Activity::TileCopy) wait(use.number(), lanes[at(io_lane(use.processor))], Idle::Io);
+    if (task.activity == Activity::TileCopy) wait(use.number(), lanes[io_lane(use.processor)], Idle::Io);
     wait(use.number(), data, Idle::Data);
     wait(use.number(), synced, Idle::Sync);
     wait(use.number(), start, Idle::Link);
@@ -78,7 +76,7 @@ void Clock::touch_slots(const Task& task, std::int64_t iteration, Span span) {
   Ticks longest = 0;
   chains_.clear();
   for (const SlotUse& use : task.reads) {
-    SlotTimes& slot = slots[at(use.number(iteration))];
+    SlotTimes& slot = slots[use.number(iteration)];
     slot.free = std::max(slot.free, span.end);
     chains_.push_back(slot.chain + task.ticks);
     longest = std::max(longest, slot.chain);
@@ -87,7 +85,7 @@ void Clock::touch_slots(const Task& task, std::int64_t iteration, Span span) {
   critical_path = std::max(critical_path, longest);
   const bool one_by_one = task.activity == Activity::Exchange;
   for (std::size_t i = 0; i < task.writes.size(); ++i) {
-    slots[at(task.writes[i].number(iteration))] = {span.end, span.end, one_by_one ? chains_[i] : longest};
+    slots[task.writes[i].number(iteration)] = {span.end, span.end, one_by_one ? chains_[i] : longest};
   }
 }
 
@@ -101,38 +99,38 @@ Ticks Clock::finish() {
   return end;
 }
 
-void Clock::settle(int lane) { wait(lane, barriers[at(lane % kBarriers)].released, Idle::Sync); }
+void Clock::settle(int lane) { wait(lane, barriers[lane % kBarriers].released, Idle::Sync); }
 
 void Clock::wait(int lane, Ticks until, Idle reason) {
-  Ticks& now = lanes[at(lane)];
+  Ticks& now = lanes[lane];
   if (until <= now) return;
   const bool is_compute = lane == compute_lane(lane / 2);
-  if (is_compute) tallies[at(lane / 2)].idle[static_cast<std::size_t>(reason)] += until - now;
+  if (is_compute) tallies[lane / 2].idle[static_cast<std::size_t>(reason)] += until - now;
   now = until;
 }
 
 // When all lanes of the task, and of the groups that it holds, have arrived.
 Ticks Clock::when_synced(const Task& task) const {
   Ticks arrived = 0;
-  for (const LaneUse& use : task.lanes) arrived = std::max(arrived, lanes[at(use.number())]);
+  for (const LaneUse& use : task.lanes) arrived = std::max(arrived, lanes[use.number()]);
   for (int barrier = 0; barrier < kBarriers; ++barrier) {
-    if (holds(task, barrier)) arrived = std::max(arrived, barriers[at(barrier)].latest);
+    if (holds(task, barrier)) arrived = std::max(arrived, barriers[barrier].latest);
   }
   return arrived;
 }
 
 void Clock::hold(const Task& task, Span span) {
   for (int barrier = 0; barrier < kBarriers; ++barrier) {
-    if (holds(task, barrier)) barriers[at(barrier)] = {span.end, span.end};
+    if (holds(task, barrier)) barriers[barrier] = {span.end, span.end};
   }
   for (const LinkHold& link : task.links) {
-    links[at(link.link)] = span.start + link.ticks;
-    LinkTally& moved = link_tallies[at(link.link)];
+    links[link.link] = span.start + link.ticks;
+    LinkTally& moved = link_tallies[link.link];
     moved.busy += link.ticks;
     moved.bytes += link.bytes;
     if (task.activity == Activity::Collective) moved.of_all_replicas += link.bytes;
   }
-  Tally& tally = tallies[at(task.lanes.front().processor)];
+  Tally& tally = tallies[task.lanes.front().processor];
   tally.sent += task.sent;
   tally.received += task.received;
 }
@@ -140,27 +138,27 @@ void Clock::hold(const Task& task, Span span) {
 void Clock::work(const Task& task, const LaneUse& use, Span span) {
   const auto activity = static_cast<std::size_t>(task.activity);
   const bool is_compute = use.lane == Lane::Compute;
-  Tally& tally = tallies[at(use.processor)];
+  Tally& tally = tallies[use.processor];
   (is_compute ? tally.busy : tally.io_busy)[activity] += task.ticks;
   // A copy between tiles is on both lanes, and moves its bytes once.
   if (task.activity != Activity::TileCopy || is_compute) tally.bytes[activity] += use.bytes;
-  lanes[at(use.number())] = span.end;
-  Ticks& latest = barriers[at(use.number() % kBarriers)].latest;
+  lanes[use.number()] = span.end;
+  Ticks& latest = barriers[use.number() % kBarriers].latest;
   latest = std::max(latest, span.end);
 
-  if (!has_io_[at(use.processor)] || task.ticks == 0) return;
-  Overlap& overlap = overlaps[at(use.processor)];
+  if (!has_io_[use.processor] || task.ticks == 0) return;
+  Overlap& overlap = overlaps[use.processor];
   const Interval interval{span.start, span.end, task.ticks};
   if (!is_compute) overlap.io.push_back(interval);
   if (task.activity == Activity::Compute) overlap.compute.push_back(interval);
-  tally.overlapped += overlap.meet(lanes[at(compute_lane(use.processor))], lanes[at(io_lane(use.processor))]);
+  tally.overlapped += overlap.meet(lanes[compute_lane(use.processor)], lanes[io_lane(use.processor)]);
 }
 
 // Counts an offer to the host, and says whether it is one that moves (HostTensor::every).
 bool Clock::moves(const Task& task) {
   if (task.output < 0) return true;
-  const OutputRhythm& rhythm = tasks_.outputs[at(task.output)];
-  return offers[at(task.output)]++ % rhythm.period >= rhythm.quiet;
+  const OutputRhythm& rhythm = tasks_.outputs[task.output];
+  return offers[task.output]++ % rhythm.period >= rhythm.quiet;
 }
 
 }  // namespace podium::sim

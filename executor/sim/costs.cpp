@@ -33,7 +33,7 @@ struct Movement {
     return all;
   }
   const Buffer& buffer(const Slot& slot) const { return program[slot.buffer]; }
-  double bytes(const Slot& slot) const { return slot_bytes[static_cast<std::size_t>(slot.buffer.index)]; }
+  double bytes(const Slot& slot) const { return slot_bytes[slot.buffer.index]; }
   double sync_seconds() const {
     if (!device.synchronous) return 0;
     const bool is_alone = program.processors * program.replicas == 1;

@@ -12,13 +12,11 @@ using executor::Step;
 
 constexpr std::size_t kMostEvents = 200'000;
 
-std::size_t at(int number) { return static_cast<std::size_t>(number); }
-
 // The block, or what moves.
 std::string name_of(const Program& program, const Step& step) {
   if (const auto* compute = std::get_if<executor::Compute>(&step.action)) return name_of(program, *compute);
   if (const auto* store = std::get_if<executor::StoreToHost>(&step.action)) {
-    return program.outputs[at(store->output)].name;
+    return program.outputs[store->output].name;
   }
   if (const auto* load = std::get_if<executor::LoadRemote>(&step.action))
     return name_of(program, load->transfer.from);
@@ -62,7 +60,7 @@ void Events::put_into(Timeline& timeline) const {
   std::stable_sort(changes.begin(), changes.end(),
                    [](const TimedChange& a, const TimedChange& b) { return a.time < b.time; });
   for (const TimedChange& change : changes) {
-    std::vector<MemoryPoint>& curve = timeline.processors[at(change.processor)].memory_curve;
+    std::vector<MemoryPoint>& curve = timeline.processors[change.processor].memory_curve;
     const MemoryPoint last = curve.back();
     if (last.time != to_seconds(change.time)) curve.push_back({to_seconds(change.time), last.bytes});
     curve.back().bytes += change.bytes;

@@ -67,10 +67,10 @@ struct Touch {
 Touch touch_of(const Tasks& tasks, const Item& item) {
   Touch touch;
   if (item.task >= 0) {
-    touch.add(tasks.tasks[static_cast<std::size_t>(item.task)]);
+    touch.add(tasks.tasks[item.task]);
     return touch;
   }
-  for (const LoopPart& part : tasks.loops[static_cast<std::size_t>(item.loop)].parts) {
+  for (const LoopPart& part : tasks.loops[item.loop].parts) {
     for (const Item& inner : part.items) touch.add(touch_of(tasks, inner));
   }
   touch.lanes = each_once(std::move(touch.lanes));

@@ -16,8 +16,6 @@ using executor::Step;
 
 constexpr std::size_t kLargestTensors = 10;
 
-std::size_t at(int number) { return static_cast<std::size_t>(number); }
-
 bool on_chip(const Buffer& buffer) { return buffer.memory != Memory::Streaming; }
 
 std::int64_t whole_bytes(const Buffer& buffer) { return slot_bytes(buffer) * buffer.slots; }
@@ -85,10 +83,10 @@ struct State {
 };
 
 std::vector<State> always_there(const Program& program) {
-  std::vector<State> states(at(program.processors));
+  std::vector<State> states(program.processors);
   for (const Buffer& buffer : program.buffers) {
     if (!buffer.always_live || !on_chip(buffer)) continue;
-    State& state = states[at(buffer.processor)];
+    State& state = states[buffer.processor];
     state.add({{}, buffer.processor, buffer.memory, buffer.role, whole_bytes(buffer)});
     state.use.always_live += whole_bytes(buffer);
   }
@@ -100,17 +98,17 @@ std::vector<State> find_peaks(const Program& program) {
   std::vector<State> peaks = now;
   LiveBuffers live(program);
   const auto on_start = [&](const Step& step, std::span<const MemoryChange> taken) {
-    for (const MemoryChange& change : taken) now[at(change.processor)].add(change);
+    for (const MemoryChange& change : taken) now[change.processor].add(change);
     for (const MemoryChange& change : taken) {
-      const State& state = now[at(change.processor)];
-      State& peak = peaks[at(change.processor)];
+      const State& state = now[change.processor];
+      State& peak = peaks[change.processor];
       if (state.use.peak_data <= peak.use.peak_data) continue;
       peak = state;
       peak.block = block_of(program, step);
     }
   };
   const auto on_end = [&](std::span<const MemoryChange> given) {
-    for (const MemoryChange& change : given) now[at(change.processor)].add(change);
+    for (const MemoryChange& change : given) now[change.processor].add(change);
   };
   walk(program.steps, live, on_start, on_end);
   return peaks;
@@ -121,7 +119,7 @@ std::vector<std::vector<LargeTensor>> largest_of(const Program& program, const s
   for (const Buffer& buffer : program.buffers) {
     if (!buffer.always_live || !on_chip(buffer)) continue;
     const std::string slots = buffer.slots == 1 ? "" : fmt::format(" ({} slots)", buffer.slots);
-    largest[at(buffer.processor)].push_back({buffer.name + slots, whole_bytes(buffer)});
+    largest[buffer.processor].push_back({buffer.name + slots, whole_bytes(buffer)});
   }
   for (std::size_t i = 0; i < peaks.size(); ++i) {
     std::vector<LargeTensor>& found = largest[i];
@@ -141,7 +139,7 @@ std::vector<std::vector<LargeTensor>> largest_of(const Program& program, const s
 class ExchangeCount {
  public:
   explicit ExchangeCount(const Program& program)
-      : counts(at(program.processors), 0), program_(program), last_(at(program.processors), nullptr) {
+      : counts(program.processors, 0), program_(program), last_(program.processors, nullptr) {
     add(program.steps);
   }
 
@@ -156,7 +154,7 @@ class ExchangeCount {
     }
   }
   void add(const Step& step, const executor::Slot& slot) {
-    const std::size_t processor = at(program_[slot.buffer].processor);
+    const std::size_t processor = program_[slot.buffer].processor;
     if (last_[processor] != &step) ++counts[processor];
     last_[processor] = &step;
   }
@@ -169,7 +167,7 @@ void add_code(const Program& program, const device::Device& device, const Costs&
               std::vector<ProcessorMemory>& memory) {
   const std::vector<std::int64_t> exchanges = ExchangeCount(program).counts;
   for (std::size_t b = 0; b < program.blocks.size(); ++b) {
-    memory[at(program.blocks[b].processor)].use.code += costs.blocks[b].code_bytes;
+    memory[program.blocks[b].processor].use.code += costs.blocks[b].code_bytes;
   }
   for (std::size_t i = 0; i < memory.size(); ++i) {
     memory[i].use.exchange_code =
@@ -193,7 +191,7 @@ std::span<const MemoryChange> LiveBuffers::start(const Step& step) {
   changes_.clear();
   executor::for_each_slot(step, [&](const executor::Slot& slot, bool is_write) {
     if (!is_write || has(slot.buffer)) return;
-    live_[at(slot.buffer.index)] = true;
+    live_[slot.buffer.index] = true;
     changes_.push_back(change(slot.buffer, 1));
   });
   if (const executor::Block* block = block_of(*program_, step)) {
@@ -209,7 +207,7 @@ std::span<const MemoryChange> LiveBuffers::end(const Step& step) {
   }
   for (const executor::Slot& slot : step.frees) {
     if (!has(slot.buffer) || (*program_)[slot.buffer].always_live) continue;
-    live_[at(slot.buffer.index)] = false;
+    live_[slot.buffer.index] = false;
     changes_.push_back(change(slot.buffer, -1));
   }
   return changes_;
@@ -217,7 +215,7 @@ std::span<const MemoryChange> LiveBuffers::end(const Step& step) {
 
 MemoryChange LiveBuffers::change(BufferId id, int sign) const {
   const Buffer& buffer = (*program_)[id];
-  return {id, buffer.processor, buffer.memory, buffer.role, sign * slot_bytes_[at(id.index)]};
+  return {id, buffer.processor, buffer.memory, buffer.role, sign * slot_bytes_[id.index]};
 }
 
 std::vector<ProcessorMemory> memory_of(const Program& program, const device::Device& device,
@@ -228,7 +226,7 @@ std::vector<ProcessorMemory> memory_of(const Program& program, const device::Dev
   for (std::size_t i = 0; i < peaks.size(); ++i) memory.push_back({peaks[i].use, std::move(largest[i])});
   add_code(program, device, costs, memory);
   for (const Buffer& buffer : program.buffers) {
-    if (!on_chip(buffer)) memory[at(buffer.processor)].use.streaming += whole_bytes(buffer);
+    if (!on_chip(buffer)) memory[buffer.processor].use.streaming += whole_bytes(buffer);
   }
   for (ProcessorMemory& one : memory) {
     MemoryUse& use = one.use;

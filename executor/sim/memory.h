@@ -38,7 +38,7 @@ class LiveBuffers {
   /// Good until the next call.
   std::span<const MemoryChange> start(const executor::Step& step);
   std::span<const MemoryChange> end(const executor::Step& step);
-  bool has(executor::BufferId buffer) const { return live_[static_cast<std::size_t>(buffer.index)]; }
+  bool has(executor::BufferId buffer) const { return live_[buffer.index]; }
   friend bool operator==(const LiveBuffers& a, const LiveBuffers& b) { return a.live_ == b.live_; }
 
  private:

@@ -154,7 +154,7 @@ OpCost normalizing_cost(const TypedOp& op, VectorWork work, const Device& device
   constexpr double kStatisticBytes = 4;
   const ir::Dims& dims = op.dims(0);
   const auto* axis = op.get_if<std::int64_t>("axis");
-  const auto rank = static_cast<std::int64_t>(dims.size());
+  const auto rank = std::ssize(dims);
   const std::int64_t end =
       axis != nullptr ? ir::normalized_axis(*axis, rank) : std::min<std::int64_t>(2, rank);
   const double rows = dims_product(dims, static_cast<std::size_t>(end));
@@ -229,7 +229,7 @@ double trips_of(const TypedOp& op) {
   const ir::Dims& dims = op.dims(first);
   const auto* axes = op.get_if<ir::IntList>("scan_input_axes");
   const std::int64_t axis = axes == nullptr || axes->empty() ? 0 : axes->front();
-  return static_cast<double>(dims[static_cast<std::size_t>(ir::normalized_axis(axis, std::ssize(dims)))]);
+  return static_cast<double>(dims[ir::normalized_axis(axis, std::ssize(dims))]);
 }
 
 OpCost control_cost(const TypedOp& op, const Device& device, int tiles) {

@@ -10,8 +10,6 @@ namespace {
 using executor::Program;
 using executor::Step;
 
-std::size_t at(std::int64_t number) { return static_cast<std::size_t>(number); }
-
 bool touches(std::span<const SlotUse> uses, int slot) {
   return std::any_of(uses.begin(), uses.end(),
                      [&](const SlotUse& use) { return slot >= use.first && slot < use.first + use.slots; });
@@ -48,7 +46,7 @@ class Explanation {
   }
 
  private:
-  const Task& task(int number) const { return tasks_.tasks[at(number)]; }
+  const Task& task(int number) const { return tasks_.tasks[number]; }
 
   std::string name(int number) const {
     const Step& step = *task(number).step;
@@ -107,7 +105,7 @@ class OrderCheck {
   OrderCheck(const Program& program, const Tasks& tasks) : program_(program), tasks_(tasks) {
     for (const executor::Buffer& buffer : program.buffers) {
       first_slot_.push_back(filled_.size());
-      filled_.resize(filled_.size() + at(buffer.slots), !buffer.initial.empty());
+      filled_.resize(filled_.size() + buffer.slots, !buffer.initial.empty());
     }
   }
 
@@ -117,7 +115,7 @@ class OrderCheck {
         run(item.task, iteration);
         continue;
       }
-      const Loop& loop = tasks_.loops[at(item.loop)];
+      const Loop& loop = tasks_.loops[item.loop];
       const std::int64_t rounds = std::min(loop.count, different_iterations(loop));
       for (std::int64_t i = 0; i < rounds; ++i) check(loop.items, i);
       free(*loop.step);
@@ -135,20 +133,20 @@ class OrderCheck {
   }
 
   void run(int number, std::int64_t iteration) {
-    const Task& task = tasks_.tasks[at(number)];
+    const Task& task = tasks_.tasks[number];
     for (const SlotUse& use : task.reads) {
       const int slot = use.number(iteration);
-      if (filled_[at(slot)]) continue;
-      const std::string& buffer = program_.buffers[at(use.buffer)].name;
+      if (filled_[slot]) continue;
+      const std::string& buffer = program_.buffers[use.buffer].name;
       throw InternalError(Explanation(program_, tasks_, number).text(slot, buffer));
     }
-    for (const SlotUse& use : task.writes) filled_[at(use.number(iteration))] = true;
+    for (const SlotUse& use : task.writes) filled_[use.number(iteration)] = true;
     free(*task.step);
   }
   void free(const executor::Step& step) {
     for (const executor::Slot& slot : step.frees) {
-      const auto buffer = at(slot.buffer.index);
-      if (!program_.buffers[buffer].always_live) filled_[first_slot_[buffer] + at(slot.index)] = false;
+      const auto buffer = slot.buffer.index;
+      if (!program_.buffers[buffer].always_live) filled_[first_slot_[buffer] + slot.index] = false;
     }
   }
 

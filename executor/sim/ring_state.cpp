@@ -54,7 +54,7 @@ Ticks RingState::repeat(std::int64_t iteration, std::int64_t count, Ticks period
       has_ready[to] = true;
       const std::int64_t place =
           static_cast<std::int64_t>(index(static_cast<std::int64_t>(from), -iteration));
-      const Ticks grows = std::clamp<Ticks>(growth[static_cast<std::size_t>(place)], 0, period_ticks);
+      const Ticks grows = std::clamp<Ticks>(growth[place], 0, period_ticks);
       after[to].ready = now(from).ready + k * period_ticks;
       after[to].chain = now(from).chain + k * grows;
     }

@@ -62,8 +62,8 @@ void add_flop(const Program& program, const Costs& costs, const std::vector<Step
     }
     const auto* compute = std::get_if<executor::Compute>(&step.action);
     if (compute == nullptr) continue;
-    const double flop = times * costs.blocks[static_cast<std::size_t>(compute->block.index)].flop;
-    timeline.processors[static_cast<std::size_t>(program[compute->block].processor)].flop += flop;
+    const double flop = times * costs.blocks[compute->block.index].flop;
+    timeline.processors[program[compute->block].processor].flop += flop;
     timeline.flop += flop;
   }
 }

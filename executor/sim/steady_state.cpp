@@ -6,8 +6,6 @@
 namespace podium::sim {
 namespace {
 
-std::size_t at(int number) { return static_cast<std::size_t>(number); }
-
 // How much later it is after `count` periods more.
 Ticks later_by(std::int64_t count, Ticks period_ticks, Ticks now) {
   Ticks by = 0;
@@ -50,10 +48,10 @@ LoopState::LoopState(const LoopPart& part, Clock& clock, std::int64_t iteration)
   for (const Ticks* time : times()) times_.push_back(*time);
   for (const Ring& ring : part.rings) rings_.emplace_back(ring, clock, iteration);
   for (int processor : processors_) {
-    overlaps_.push_back(clock.overlaps[at(processor)]);
-    tallies_.push_back(clock.tallies[at(processor)]);
+    overlaps_.push_back(clock.overlaps[processor]);
+    tallies_.push_back(clock.tallies[processor]);
   }
-  for (int link : part.links) link_tallies_.push_back(clock.link_tallies[at(link)]);
+  for (int link : part.links) link_tallies_.push_back(clock.link_tallies[link]);
 }
 
 bool LoopState::same_as_now(std::int64_t iteration) const {
@@ -68,7 +66,7 @@ bool LoopState::same_as_now(std::int64_t iteration) const {
   }
   for (std::size_t i = 0; i < processors_.size(); ++i) {
     if (!uses_both_lanes(processors_[i])) continue;
-    const Overlap& overlap = clock_->overlaps[at(processors_[i])];
+    const Overlap& overlap = clock_->overlaps[processors_[i]];
     if (!same(overlap.compute, base, overlaps_[i].compute, base_)) return false;
     if (!same(overlap.io, base, overlaps_[i].io, base_)) return false;
   }
@@ -77,10 +75,10 @@ bool LoopState::same_as_now(std::int64_t iteration) const {
 
 std::int64_t LoopState::times_more(const Tasks& tasks, std::int64_t most) const {
   for (int output : part_->outputs) {
-    const OutputRhythm& rhythm = tasks.outputs[at(output)];
-    const std::int64_t offers = clock_->offers[at(output)] - offers_[at(output)];
+    const OutputRhythm& rhythm = tasks.outputs[output];
+    const std::int64_t offers = clock_->offers[output] - offers_[output];
     if (rhythm.quiet == 0 || offers % rhythm.period == 0) continue;
-    const std::int64_t phase = offers_[at(output)] % rhythm.period;
+    const std::int64_t phase = offers_[output] % rhythm.period;
     const std::int64_t change = phase < rhythm.quiet ? rhythm.quiet : rhythm.period;
     if (phase + offers > change) return 0;
     most = std::min(most, (change - phase - offers) / offers);
@@ -100,31 +98,31 @@ void LoopState::repeat(std::int64_t iteration, std::int64_t count) const {
     if (*moved[i] != times_[i]) *moved[i] += by;
   }
   for (int lane : part_->lanes) {
-    Ticks& latest = clock_->barriers[at(lane % kBarriers)].latest;
-    latest = std::max(latest, clock_->lanes[at(lane)]);
+    Ticks& latest = clock_->barriers[lane % kBarriers].latest;
+    latest = std::max(latest, clock_->lanes[lane]);
   }
   for (int output : part_->outputs) {
-    std::int64_t& offers = clock_->offers[at(output)];
-    offers += count * (offers - offers_[at(output)]);
+    std::int64_t& offers = clock_->offers[output];
+    offers += count * (offers - offers_[output]);
   }
   repeat_tallies(count, period_ticks);
 }
 
 std::vector<Ticks*> LoopState::times() const {
   std::vector<Ticks*> all;
-  for (int lane : part_->lanes) all.push_back(&clock_->lanes[at(lane)]);
+  for (int lane : part_->lanes) all.push_back(&clock_->lanes[lane]);
   for (int barrier = 0; barrier < kBarriers; ++barrier) {
     if ((part_->barriers >> barrier & 1) == 0) continue;
-    all.push_back(&clock_->barriers[at(barrier)].released);
-    all.push_back(&clock_->barriers[at(barrier)].latest);
+    all.push_back(&clock_->barriers[barrier].released);
+    all.push_back(&clock_->barriers[barrier].latest);
   }
-  for (int link : part_->links) all.push_back(&clock_->links[at(link)]);
+  for (int link : part_->links) all.push_back(&clock_->links[link]);
   return all;
 }
 
 Ticks LoopState::earliest_lane() const {
-  Ticks earliest = clock_->lanes[at(part_->lanes.front())];
-  for (int lane : part_->lanes) earliest = std::min(earliest, clock_->lanes[at(lane)]);
+  Ticks earliest = clock_->lanes[part_->lanes.front()];
+  for (int lane : part_->lanes) earliest = std::min(earliest, clock_->lanes[lane]);
   return earliest;
 }
 
@@ -142,18 +140,18 @@ std::vector<Ticks> LoopState::chain_growth(std::int64_t iteration) const {
 
 void LoopState::repeat_tallies(std::int64_t count, Ticks period_ticks) const {
   for (std::size_t i = 0; i < processors_.size(); ++i) {
-    Tally& tally = clock_->tallies[at(processors_[i])];
+    Tally& tally = clock_->tallies[processors_[i]];
     const Tally now = tally;
     tally.repeat_since(tallies_[i], count);
     if (uses_both_lanes(processors_[i])) {
-      shift(clock_->overlaps[at(processors_[i])], count * period_ticks);
+      shift(clock_->overlaps[processors_[i]], count * period_ticks);
     } else {
       tally.overlapped =
           now.overlapped + overlap_alone(processors_[i], tallies_[i], now, count, period_ticks);
     }
   }
   for (std::size_t i = 0; i < part_->links.size(); ++i) {
-    LinkTally& now = clock_->link_tallies[at(part_->links[i])];
+    LinkTally& now = clock_->link_tallies[part_->links[i]];
     now.busy += count * (now.busy - link_tallies_[i].busy);
     now.bytes += count * (now.bytes - link_tallies_[i].bytes);
     now.of_all_replicas += count * (now.of_all_replicas - link_tallies_[i].of_all_replicas);
@@ -168,10 +166,10 @@ Ticks LoopState::overlap_alone(int processor, const Tally& then, const Tally& no
   const Ticks busy =
       is_compute ? now.busy[kCompute] - then.busy[kCompute] : sum(now.io_busy) - sum(then.io_busy);
   if (busy == 0) return 0;
-  const Ticks compute_now = clock_->lanes[at(2 * processor)];
-  const Ticks io_now = clock_->lanes[at(2 * processor + 1)];
+  const Ticks compute_now = clock_->lanes[2 * processor];
+  const Ticks io_now = clock_->lanes[2 * processor + 1];
   const Ticks end = is_compute ? compute_now : io_now;
-  Overlap& overlap = clock_->overlaps[at(processor)];
+  Overlap& overlap = clock_->overlaps[processor];
   (is_compute ? overlap.compute : overlap.io).push_back({end - count * period_ticks, end, count * busy});
   return overlap.meet(compute_now, io_now);
 }

@@ -110,9 +110,7 @@ class TaskMaker {
     const auto buffer = static_cast<std::size_t>(slot.buffer.index);
     return {slot.buffer.index, first_slot_[buffer], program_.buffers[buffer].slots, slot.index, slot.stride};
   }
-  std::int64_t bytes(const Slot& slot) const {
-    return slot_bytes_[static_cast<std::size_t>(slot.buffer.index)];
-  }
+  std::int64_t bytes(const Slot& slot) const { return slot_bytes_[slot.buffer.index]; }
 
   // The lane on which a processor takes part by this slot.
   LaneUse lane(const Slot& slot) const {
@@ -143,7 +141,7 @@ class TaskMaker {
   void fill(Task& task, const executor::LoadFromHost& step) {
     task.activity = Activity::HostLoad;
     lanes_ = {lane(step.to)};
-    task.sent = executor::device_bytes(program_.inputs[static_cast<std::size_t>(step.input)].type);
+    task.sent = executor::device_bytes(program_.inputs[step.input].type);
     task.received = bytes(step.to);
     hold_pattern(task);
   }
@@ -152,7 +150,7 @@ class TaskMaker {
     lanes_ = {lane(step.from)};
     task.output = step.output;
     task.sent = bytes(step.from);
-    task.received = executor::device_bytes(program_.outputs[static_cast<std::size_t>(step.output)].type);
+    task.received = executor::device_bytes(program_.outputs[step.output].type);
     hold_pattern(task);
   }
   void fill(Task& task, const executor::CopyBetweenProcessors& step) {

@@ -17,10 +17,10 @@ class Walker {
   void walk(const std::vector<Item>& items, std::int64_t iteration) {
     for (const Item& item : items) {
       if (item.task >= 0) {
-        run(tasks_.tasks[static_cast<std::size_t>(item.task)], iteration);
+        run(tasks_.tasks[item.task], iteration);
         continue;
       }
-      const Loop& loop = tasks_.loops[static_cast<std::size_t>(item.loop)];
+      const Loop& loop = tasks_.loops[item.loop];
       for (const LoopPart& part : loop.parts) repeat(part, loop.count);
       if (events_ != nullptr) events_->note_end(*loop.step, end_of(loop));
     }
@@ -38,7 +38,7 @@ class Walker {
   Ticks end_of(const Loop& loop) const {
     Ticks end = 0;
     for (const LoopPart& part : loop.parts) {
-      for (int lane : part.lanes) end = std::max(end, clock_.lanes[static_cast<std::size_t>(lane)]);
+      for (int lane : part.lanes) end = std::max(end, clock_.lanes[lane]);
     }
     return end;
   }

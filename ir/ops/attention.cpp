@@ -11,8 +11,6 @@ std::int64_t product(std::int64_t a, std::int64_t b) {
   return a == kUnknown || b == kUnknown ? kUnknown : a * b;
 }
 std::int64_t sum(std::int64_t a, std::int64_t b) { return a == kUnknown || b == kUnknown ? kUnknown : a + b; }
-bool differ(std::int64_t a, std::int64_t b) { return a != kUnknown && b != kUnknown && a != b; }
-
 // Size of one head in the last axis of a [batch, length, heads * size] tensor.
 std::int64_t head_size(std::int64_t hidden, std::int64_t heads, std::string_view what) {
   if (hidden == kUnknown) return kUnknown;

@@ -18,12 +18,6 @@ DataType target(const InferContext& context, TypeSet allowed) {
   return type;
 }
 
-void set_like_input(InferContext& context, DataType element) {
-  Type type = context.input(0);
-  type.element = element;
-  context.set_output(0, std::move(type));
-}
-
 void infer_cast(InferContext& context) { set_like_input(context, target(context, kCastable)); }
 void infer_cast_like(InferContext& context) { set_like_input(context, context.element(1)); }
 

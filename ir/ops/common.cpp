@@ -4,8 +4,15 @@ namespace podium::ir {
 
 void same_as_input(InferContext& context) { context.set_output(0, context.input(0)); }
 
-void all_same_as_input(InferContext& context) {
-  for (std::size_t i = 0; i < context.output_count(); ++i) context.set_output(i, context.input(0));
+void set_like_input(InferContext& context, DataType element) {
+  Type type = context.input(0);
+  type.element = element;
+  context.set_output(0, std::move(type));
+}
+
+void infer_along_axis(InferContext& context) {
+  if (context.has_rank(0)) normalized_axis(context.get_int("axis"), context.input(0).rank());
+  same_as_input(context);
 }
 
 Type broadcast_type(const InferContext& context, DataType element, std::size_t first) {

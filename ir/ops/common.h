@@ -8,8 +8,10 @@ namespace podium::ir {
 
 /// Output 0 has the type of input 0.
 void same_as_input(InferContext& context);
-/// Every output has the type of input 0.
-void all_same_as_input(InferContext& context);
+/// Output 0 has the shape of input 0, with another element type.
+void set_like_input(InferContext& context, DataType element);
+/// The same as input 0, of an op whose attribute `axis` must be one of its axes.
+void infer_along_axis(InferContext& context);
 /// Output 0 has the element type of input 0 and the broadcast of all inputs' shapes.
 void broadcast_inputs(InferContext& context);
 /// The same with bool elements.
@@ -19,6 +21,13 @@ Type broadcast_type(const InferContext& context, DataType element, std::size_t f
 /// Axes given by input `i` (when there and known) made non-negative for `rank`; empty when input is left out.
 /// nullopt: not known yet.
 std::optional<Dims> known_axes(const InferContext& context, std::size_t i, std::int64_t rank);
+
+/// Both sizes are known and not the same.
+inline bool differ(std::int64_t a, std::int64_t b) { return a != kUnknown && b != kUnknown && a != b; }
+
+/// Why some rows have no gradient.
+inline constexpr std::string_view kFlat = "its derivative is 0 wherever it has one";
+inline constexpr std::string_view kNotFloat = "its output is not a floating point number";
 
 /// Bytes of all inputs and outputs whose types are static.
 double io_bytes(const TypedOp& op);

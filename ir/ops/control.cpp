@@ -243,7 +243,7 @@ Work work_of_scan(const TypedOp& op) {
   if (!type.has_rank) return work_of_trips(op, 1);
   const std::int64_t axis =
       normalized_axis(axes == nullptr || axes->empty() ? 0 : axes->front(), type.rank());
-  const std::int64_t length = type.dims[static_cast<std::size_t>(axis)];
+  const std::int64_t length = type.dims[axis];
   return work_of_trips(op, length == kUnknown ? 1 : length);
 }
 

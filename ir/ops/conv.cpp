@@ -154,7 +154,7 @@ Work conv_transpose_work(const TypedOp& op) {
           .bytes = io_bytes(op)};
 }
 
-std::vector<AttributeSpec> window_attributes(std::vector<AttributeSpec> more) {
+std::vector<AttributeSpec> conv_attributes(std::vector<AttributeSpec> more) {
   std::vector<AttributeSpec> attributes{
       with_default("group", std::int64_t{1}), may_have("kernel_shape", AttributeKind::Ints),
       may_have("strides", AttributeKind::Ints), may_have("dilations", AttributeKind::Ints),
@@ -164,7 +164,7 @@ std::vector<AttributeSpec> window_attributes(std::vector<AttributeSpec> more) {
 }
 
 const AttributeSpec kAutoPad = with_default("auto_pad", std::string("NOTSET"));
-constexpr TypeSet kBytes{DataType::Int8, DataType::Uint8};
+constexpr TypeSet kConvBytes{DataType::Int8, DataType::Uint8};
 
 OpSpec conv_row() {
   return {.name = "Conv",
@@ -172,7 +172,7 @@ OpSpec conv_row() {
           .inputs = {{"X"}, {"W"}, {"B", 'T', Formal::Optional}},
           .outputs = {{"Y"}},
           .types = {{'T', kFloats}},
-          .attributes = window_attributes({kAutoPad}),
+          .attributes = conv_attributes({kAutoPad}),
           .infer = infer_conv,
           .work = conv_work<1>};
 }
@@ -180,14 +180,12 @@ OpSpec conv_row() {
 OpSpec conv_transpose_row() {
   OpSpec row = conv_row();
   row.name = "ConvTranspose";
-  row.attributes = window_attributes({kAutoPad, may_have("output_padding", AttributeKind::Ints),
-                                      may_have("output_shape", AttributeKind::Ints)});
+  row.attributes = conv_attributes({kAutoPad, may_have("output_padding", AttributeKind::Ints),
+                                    may_have("output_shape", AttributeKind::Ints)});
   row.infer = infer_conv_transpose;
   row.work = conv_transpose_work;
   return row;
 }
-
-constexpr std::string_view kNotFloat = "its output is not a floating point number";
 
 OpSpec conv_integer_row() {
   return {.name = "ConvInteger",
@@ -197,8 +195,8 @@ OpSpec conv_integer_row() {
                      {"x_zero_point", 'X', Formal::Optional},
                      {"w_zero_point", 'W', Formal::Optional}},
           .outputs = {{"y", 'Y'}},
-          .types = {{'X', kBytes}, {'W', kBytes}, {'Y', {DataType::Int32}}},
-          .attributes = window_attributes({kAutoPad}),
+          .types = {{'X', kConvBytes}, {'W', kConvBytes}, {'Y', {DataType::Int32}}},
+          .attributes = conv_attributes({kAutoPad}),
           .infer = infer_conv_integer,
           .work = conv_work<1>,
           .no_gradient = kNotFloat};
@@ -217,12 +215,12 @@ OpSpec qlinear_conv_row() {
                      {"y_zero_point", 'Y'},
                      {"B", 'B', Formal::Optional}},
           .outputs = {{"y", 'Y'}},
-          .types = {{'X', kBytes},
-                    {'W', kBytes},
-                    {'Y', kBytes},
+          .types = {{'X', kConvBytes},
+                    {'W', kConvBytes},
+                    {'Y', kConvBytes},
                     {'S', {DataType::Float}},
                     {'B', {DataType::Int32}}},
-          .attributes = window_attributes({kAutoPad}),
+          .attributes = conv_attributes({kAutoPad}),
           .infer = infer_qlinear_conv,
           .work = conv_work<3>,
           .no_gradient = kNotFloat};
@@ -234,7 +232,7 @@ OpSpec deform_conv_row() {
           .inputs = {{"X"}, {"W"}, {"offset"}, {"B", 'T', Formal::Optional}, {"mask", 'T', Formal::Optional}},
           .outputs = {{"Y"}},
           .types = {{'T', kFloats}},
-          .attributes = window_attributes({with_default("offset_group", std::int64_t{1})}),
+          .attributes = conv_attributes({with_default("offset_group", std::int64_t{1})}),
           .infer = infer_deform_conv,
           .work = conv_work<1>};
 }

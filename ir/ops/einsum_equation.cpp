@@ -56,14 +56,14 @@ int ellipsis_rank(std::string_view term, int rank) {
 std::vector<int> implicit_output(const std::vector<std::vector<int>>& inputs) {
   std::array<int, kEinsumLabels> uses{};
   for (const std::vector<int>& labels : inputs) {
-    for (int label : labels) ++uses[static_cast<std::size_t>(label)];
+    for (int label : labels) ++uses[label];
   }
   std::vector<int> output;
   for (int label = 128; label < kEinsumLabels; ++label) {
-    if (uses[static_cast<std::size_t>(label)] > 0) output.push_back(label);
+    if (uses[label] > 0) output.push_back(label);
   }
   for (int label = 0; label < 128; ++label) {
-    if (uses[static_cast<std::size_t>(label)] == 1) output.push_back(label);
+    if (uses[label] == 1) output.push_back(label);
   }
   return output;
 }

@@ -36,12 +36,12 @@ Work work_of_convolution(const TypedOp& op) {
           .bytes = io_bytes(op)};
 }
 
-void infer_pool(InferContext& context) {
+void infer_fused_pool(InferContext& context) {
   context.set_output(0, context.element(0),
                      windowed(context, context.dims(0), context.get<IntList>("kernel_shape")));
 }
 
-void infer_matmul(InferContext& context) {
+void infer_fused_matmul(InferContext& context) {
   Dims y = context.dims(0);
   y.back() = context.dims(1)[context.get_int("transB") != 0 ? 0 : 1];
   context.set_output(0, context.element(0), std::move(y));
@@ -54,7 +54,7 @@ Work work_of_matmul(const TypedOp& op) {
 
 Dims permuted(const Dims& dims, const IntList& permutation) {
   Dims result;
-  for (std::int64_t axis : permutation) result.push_back(dims[static_cast<std::size_t>(axis)]);
+  for (std::int64_t axis : permutation) result.push_back(dims[axis]);
   return result;
 }
 
@@ -119,7 +119,7 @@ std::vector<AttributeSpec> with_activation(std::vector<AttributeSpec> attributes
   return attributes;
 }
 
-std::vector<AttributeSpec> window_attributes(std::vector<AttributeSpec> attributes) {
+std::vector<AttributeSpec> fused_window_attributes(std::vector<AttributeSpec> attributes) {
   attributes.push_back(must_have("strides", AttributeKind::Ints));
   attributes.push_back(must_have("pads", AttributeKind::Ints));
   attributes.push_back(must_have("dilations", AttributeKind::Ints));
@@ -129,7 +129,7 @@ std::vector<AttributeSpec> window_attributes(std::vector<AttributeSpec> attribut
 // activation(X * W + B + Z)
 const std::vector<Parameter> kProductInputs{
     {"X"}, {"W"}, {"B", 'T', Formal::Optional}, {"Z", 'T', Formal::Optional}};
-const std::vector<TypeConstraint> kFloat{{'T', {DataType::Float}}};
+const std::vector<TypeConstraint> kSingleFloat{{'T', {DataType::Float}}};
 
 OpSpec row(std::string_view name, std::vector<Parameter> inputs, std::vector<AttributeSpec> attributes,
            InferFunction infer, WorkFunction work) {
@@ -137,7 +137,7 @@ OpSpec row(std::string_view name, std::vector<Parameter> inputs, std::vector<Att
           .domain = "podium",
           .inputs = std::move(inputs),
           .outputs = {{"Y"}},
-          .types = kFloat,
+          .types = kSingleFloat,
           .attributes = std::move(attributes),
           .infer = infer,
           .work = work,
@@ -150,14 +150,14 @@ std::span<const OpSpec> fused_ops() {
   static const std::vector<OpSpec> kRows = [] {
     std::vector<OpSpec> rows{
         row("Convolution", kProductInputs,
-            window_attributes(with_activation({with_default("group", std::int64_t{1})})), infer_convolution,
-            work_of_convolution),
+            fused_window_attributes(with_activation({with_default("group", std::int64_t{1})})),
+            infer_convolution, work_of_convolution),
         row("Pool", {{"X"}},
-            window_attributes(
+            fused_window_attributes(
                 {must_have("kind", AttributeKind::String), must_have("kernel_shape", AttributeKind::Ints)}),
-            infer_pool, work_per_element<1>),
+            infer_fused_pool, work_per_element<1>),
         row("MatMul", kProductInputs, with_activation({with_default("transB", std::int64_t{0})}),
-            infer_matmul, work_of_matmul),
+            infer_fused_matmul, work_of_matmul),
         row("StridedMatMul", {{"A"}, {"B"}},
             {must_have("perm_a", AttributeKind::Ints), must_have("perm_b", AttributeKind::Ints),
              must_have("perm_y", AttributeKind::Ints), with_default("scale", 1.0F)},

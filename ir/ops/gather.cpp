@@ -9,8 +9,6 @@
 namespace podium::ir {
 namespace {
 
-std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
-
 std::int64_t rank_of(const InferContext& context, std::size_t i) {
   return static_cast<std::int64_t>(context.dims(i).size());
 }
@@ -38,7 +36,7 @@ void check_elementwise(const InferContext& context) {
     throw Error("indices {} found, the rank of data {} needed", to_string(indices), to_string(data));
   }
   for (std::size_t i = 0; i < data.size(); ++i) {
-    if (i == index(axis) || data[i] == kUnknown || indices[i] <= data[i]) continue;
+    if (i == static_cast<std::size_t>(axis) || data[i] == kUnknown || indices[i] <= data[i]) continue;
     throw Error("indices {} reach outside data {} on axis {}", to_string(indices), to_string(data), i);
   }
 }
@@ -114,10 +112,10 @@ void infer_tensor_scatter(InferContext& context) {
   Dims cache = context.dims(0);
   const std::int64_t axis = normalized_axis(context.get_int("axis"), rank_of(context, 0));
   if (axis == 0) throw Error("axis is 0, that of the batch; another needed");
-  const std::int64_t longest = cache[index(axis)];
-  cache[index(axis)] = kUnknown;
+  const std::int64_t longest = cache[axis];
+  cache[axis] = kUnknown;
   merged(cache, context.dims(1), "past_cache and update");
-  const std::int64_t length = context.dims(1)[index(axis)];
+  const std::int64_t length = context.dims(1)[axis];
   if (longest != kUnknown && length > longest) {
     throw Error("update is {} long on axis {}, the cache {}", length, axis, longest);
   }
@@ -138,7 +136,7 @@ void infer_compress(InferContext& context) {
   Dims dims = context.dims(0);
   const std::int64_t along = axis == nullptr ? 0 : normalized_axis(*axis, rank_of(context, 0));
   if (axis == nullptr) dims = {known_count(dims)};
-  std::int64_t& dim = dims[index(along)];
+  std::int64_t& dim = dims[along];
   if (condition != nullptr) {
     const auto chosen = condition->values<bool>();
     const auto last = std::find(chosen.rbegin(), chosen.rend(), true);
@@ -176,8 +174,7 @@ void infer_reverse_sequence(InferContext& context) {
   if (context.has_rank(0)) {
     if (context.dims(0).size() < 2)
       throw Error("input is {}, rank 2 or more needed", to_string(context.input(0)));
-    if (context.has_rank(1))
-      merged({context.dims(0)[index(batch)]}, context.dims(1), "sequence_lens and the batch");
+    if (context.has_rank(1)) merged({context.dims(0)[batch]}, context.dims(1), "sequence_lens and the batch");
   }
   context.set_output(0, context.input(0));
 }

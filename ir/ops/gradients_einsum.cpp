@@ -111,7 +111,7 @@ void einsum_gradient(GradientContext& context) {
     for (int label : wanted) {
       if (has(known, label)) continue;
       alone.push_back(label);
-      alone_dims.push_back(sizes[static_cast<std::size_t>(label)]);
+      alone_dims.push_back(sizes[label]);
     }
     if (!alone.empty()) {
       text += "," + letters.term(alone);

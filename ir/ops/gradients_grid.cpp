@@ -85,12 +85,11 @@ Term sampled(GradientContext& context) {
       term(context, context.input(1)).with("Reshape", context.ints({points[0], points[1], rank}));
   const auto along = [&](std::int64_t axis) {  // the grid names the last axis first
     const ValueId column = context.builder.constant(Tensor::scalar(rank - 1 - axis));
-    return taps_along(context, all.with("Gather", column, {{"axis", std::int64_t{2}}}),
-                      x[static_cast<std::size_t>(axis + 2)]);
+    return taps_along(context, all.with("Gather", column, {{"axis", std::int64_t{2}}}), x[axis + 2]);
   };
   Taps taps = along(0);
   for (std::int64_t axis = 1; axis < rank; ++axis)
-    taps = crossed(context, taps, along(axis), x[static_cast<std::size_t>(axis + 2)], points);
+    taps = crossed(context, taps, along(axis), x[axis + 2], points);
   const std::int64_t each = context.static_dims(taps.index)[2];
   const Term planes = term(context, context.input(0)).with("Reshape", context.ints({x[0], x[1], -1}));
   const Term places =

@@ -24,7 +24,7 @@ struct Late {
         wanted(attribute<IntList>(op, "wanted")) {
     const IntList& places = attribute<IntList>(op, "places");
     std::vector<ValueId> all(count(op, "inputs") + 2 * count(op, "outputs"));
-    for (std::size_t i = 0; i < places.size(); ++i) all[static_cast<std::size_t>(places[i])] = op.inputs[i];
+    for (std::size_t i = 0; i < places.size(); ++i) all[places[i]] = op.inputs[i];
     const auto first_output = all.begin() + attribute<std::int64_t>(op, "inputs");
     const auto first_flow = first_output + attribute<std::int64_t>(op, "outputs");
     forward.inputs.assign(all.begin(), first_output);
@@ -124,13 +124,13 @@ void append_late_gradient(GradientContext& context) {
 std::vector<ValueId> late_gradient_outputs(GradientContext& context) {
   Late late(context.op);
   std::vector<bool> wanted(late.forward.inputs.size(), false);
-  for (std::int64_t i : late.wanted) wanted[static_cast<std::size_t>(i)] = true;
+  for (std::int64_t i : late.wanted) wanted[i] = true;
   GradientContext inner(context.builder, late.forward, late.flowing, std::move(wanted));
   late.forward.spec->gradient(inner);
   std::vector<ValueId> outputs;
   for (std::int64_t i : late.wanted) {
-    const ValueId found = inner.input_gradients[static_cast<std::size_t>(i)];
-    const ValueId x = late.forward.inputs[static_cast<std::size_t>(i)];
+    const ValueId found = inner.input_gradients[i];
+    const ValueId x = late.forward.inputs[i];
     outputs.push_back(found.valid() ? found : context.filled_like(x, 0));
   }
   return outputs;

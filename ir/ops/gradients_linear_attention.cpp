@@ -44,7 +44,7 @@ class LinearExpansion {
     if (context_.has_input(6)) add(inputs, 6, {heads_, 1, keys_});
     Op scan{.spec = find_op("", "Scan"), .inputs = inputs};
     scan.attributes = {{"body", std::make_shared<const Graph>(body(inputs))},
-                       {"num_scan_inputs", static_cast<std::int64_t>(inputs.size()) - 1},
+                       {"num_scan_inputs", std::ssize(inputs) - 1},
                        {"scan_input_axes", IntList(inputs.size() - 1, 1)},
                        {"scan_output_axes", IntList{1}}};
     const std::vector<ValueId> found = context_.builder.append(std::move(scan), 2);

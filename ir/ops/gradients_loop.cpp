@@ -11,7 +11,7 @@
 namespace podium::ir {
 namespace {
 
-using Ids = std::vector<ValueId>;
+using ValueIds = std::vector<ValueId>;
 
 // A product of rows with a captured matrix. The gradient of the matrix is one product after the loop, not a
 // sum of many small ones; and as most of the work of a loop is in such products, the forward loop hands them
@@ -72,7 +72,7 @@ class LoopGradient {
   }
 
   bool grow(std::vector<bool>& carries) const {
-    Ids starts;
+    ValueIds starts;
     for (const Wanted& x : slices_) starts.push_back(x.inner);
     for (const Wanted& x : captured_) starts.push_back(x.inner);
     for (std::size_t i = 0; i < scan_.states; ++i) {
@@ -81,7 +81,7 @@ class LoopGradient {
     const std::vector<bool> depends = dependents(body_, starts);
     bool grows = false;
     for (std::size_t i = 0; i < scan_.states; ++i) {
-      if (carries[i] || !depends[static_cast<std::size_t>(results_[i].index)]) continue;
+      if (carries[i] || !depends[results_[i].index]) continue;
       carries[i] = grows = true;
     }
     return grows;
@@ -141,13 +141,13 @@ class LoopGradient {
 
   void differentiate_body() {
     const std::vector<FlowInto> flows = flows_in();
-    Ids xs;
+    ValueIds xs;
     for (const auto* some : {&carried_, &slices_, &captured_}) {
       for (const Wanted& x : *some) xs.push_back(x.inner);
     }
-    Ids products;
+    ValueIds products;
     for (const PartedProduct& part : parted_) products.push_back(part.result);
-    const Ids found = differentiate(body_, flows, xs, products, {.zeros = false});
+    const ValueIds found = differentiate(body_, flows, xs, products, {.zeros = false});
     Builder builder(body_);
     GradientContext inner(builder, Op{}, {}, {});
     for (std::size_t i = 0; i < found.size(); ++i) {
@@ -161,7 +161,7 @@ class LoopGradient {
   std::vector<std::size_t> finish_body() {
     Builder builder(body_);
     const std::size_t first_captured = carried_.size() + slices_.size();
-    Ids outputs(gradients_.begin(), gradients_.begin() + static_cast<std::ptrdiff_t>(carried_.size()));
+    ValueIds outputs(gradients_.begin(), gradients_.begin() + std::ssize(carried_));
     std::vector<Wanted> summed;
     for (std::size_t i = 0; i < captured_.size(); ++i) {
       const ValueId found = gradients_[first_captured + i];
@@ -174,7 +174,7 @@ class LoopGradient {
     captured_ = std::move(summed);
     for (std::size_t i = 0; i < slices_.size(); ++i) outputs.push_back(gradients_[carried_.size() + i]);
     take_products();
-    const Ids flows(gradients_.end() - static_cast<std::ptrdiff_t>(parted_.size()), gradients_.end());
+    const ValueIds flows(gradients_.end() - std::ssize(parted_), gradients_.end());
     for (std::size_t i = 0; i < parted_.size(); ++i) {
       outputs.push_back(parted_[i].rows);
       outputs.push_back(flows[i].valid() ? flows[i] : filled_in_body(parted_[i].result));
@@ -200,8 +200,8 @@ class LoopGradient {
   }
 
   // States, kept values, slices, captured values.
-  Ids inputs_of_body() const {
-    Ids inputs;
+  ValueIds inputs_of_body() const {
+    ValueIds inputs;
     for (const Port& state : states_) inputs.push_back(state.inner);
     inputs.insert(inputs.end(), kept_.begin(), kept_.end());
     for (const auto* some : {&scan_.slices, &scan_.captured}) {
@@ -213,18 +213,18 @@ class LoopGradient {
   // Takes the others away. There must be something that says how many iterations there were: if need be,
   // their numbers.
   std::vector<std::size_t> read_inputs() {
-    const std::vector<int> uses = use_counts(body_);
-    const auto first = body_.inputs.begin() + static_cast<std::ptrdiff_t>(states_.size());
-    const Ids kept(first, first + static_cast<std::ptrdiff_t>(kept_.size()));
+    const auto uses = use_counts(body_);
+    const auto first = body_.inputs.begin() + std::ssize(states_);
+    const ValueIds kept(first, first + std::ssize(kept_));
     std::vector<std::size_t> read;
     for (std::size_t i = 0; i < kept.size(); ++i) {
-      if (uses[static_cast<std::size_t>(kept[i].index)] == 0) continue;
+      if (uses[kept[i].index] == 0) continue;
       const Type& type = body_[kept[i]].type;
       (type.is_tensor() && !type.is_static() ? listed_ : read).push_back(i);
     }
     const auto number = std::find(kept_.begin(), kept_.end(), scan_.number) - kept_.begin();
     if (read.empty() && scan_.slices.empty()) read = {static_cast<std::size_t>(number)};
-    auto end = body_.inputs.erase(first, first + static_cast<std::ptrdiff_t>(kept.size()));
+    auto end = body_.inputs.erase(first, first + std::ssize(kept));
     for (std::size_t i : read) end = body_.inputs.insert(end, kept[i]) + 1;
     for (std::size_t i : listed_) take_from_list(kept[i]);
     return read;
@@ -240,7 +240,7 @@ class LoopGradient {
     const Op take{.spec = find_op("", "SequenceAt"), .inputs = {list, last}, .outputs = {value}};
     const Op leave{.spec = find_op("", "SequenceErase"), .inputs = {list}, .outputs = {rest}};
     body_.ops.insert(body_.ops.begin(), {take, leave});
-    const auto at = static_cast<std::ptrdiff_t>(states_.size());
+    const auto at = std::ssize(states_);
     body_.inputs.insert(body_.inputs.begin() + at, list);
     body_.outputs.insert(body_.outputs.begin() + at, rest);
     states_.push_back({list, kNoValue});
@@ -270,9 +270,9 @@ class LoopGradient {
   Port& state_of_list(std::size_t n) { return states_[states_.size() - listed_.size() + n]; }
 
   // The forward loop hands these out, iteration by iteration.
-  Ids keep(const std::vector<std::size_t>& read) {
+  ValueIds keep(const std::vector<std::size_t>& read) {
     Graph& graph = context_.builder.graph();
-    Ids nothing;  // differentiate puts these in front
+    ValueIds nothing;  // differentiate puts these in front
     for (std::size_t n = 0; n < listed_.size(); ++n) {
       const Type item = *body_[state_of_list(n).inner].type.inner;
       nothing.push_back(
@@ -280,14 +280,14 @@ class LoopGradient {
     }
     Op& forward = graph[context_.id];
     Graph body = *attribute<Body>(forward, "body");
-    Ids inside(body.inputs.begin() + static_cast<std::ptrdiff_t>(scan_.first_state),
-               body.inputs.begin() + static_cast<std::ptrdiff_t>(scan_.first_state + scan_.states));
+    ValueIds inside(body.inputs.begin() + static_cast<std::ptrdiff_t>(scan_.first_state),
+                    body.inputs.begin() + static_cast<std::ptrdiff_t>(scan_.first_state + scan_.states));
     for (ValueId drawn : random_values(body)) inside.push_back(drawn);
     if (scan_.number.valid()) inside.push_back(scan_.number);
     for (const PartedProduct& part : parted_) inside.push_back(part.result);
     for (std::size_t n = 0; n < listed_.size(); ++n)
       make_list(forward, body, n, inside[listed_[n]], nothing[n]);
-    Ids stacks;
+    ValueIds stacks;
     for (std::size_t i : read) {
       if (!body[inside[i]].type.is_tensor())
         throw Error("no gradient through a carried value that is no tensor");
@@ -307,7 +307,7 @@ class LoopGradient {
     return stacks;
   }
 
-  std::vector<ValueId> append_backward(const Ids& stacks) {
+  std::vector<ValueId> append_backward(const ValueIds& stacks) {
     Op back{.spec = find_op("", "Scan")};
     IntList axes(stacks.size(), 0);
     IntList directions(stacks.size(), 1);
@@ -330,7 +330,7 @@ class LoopGradient {
     stack_directions.resize(stack_axes.size(), 0);
     const std::size_t outputs = body_.outputs.size();
     back.attributes = {{"body", std::make_shared<const Graph>(std::move(body_))},
-                       {"num_scan_inputs", static_cast<std::int64_t>(axes.size())},
+                       {"num_scan_inputs", std::ssize(axes)},
                        {"scan_input_axes", axes},
                        {"scan_input_directions", directions},
                        {"scan_output_axes", stack_axes},
@@ -338,9 +338,9 @@ class LoopGradient {
     return context_.builder.append(std::move(back), outputs);
   }
 
-  void hand_over(const Ids& found) {
+  void hand_over(const ValueIds& found) {
     auto next = found.begin();
-    std::map<std::size_t, Ids> parts;
+    std::map<std::size_t, ValueIds> parts;
     for (const Wanted& x : carried_) parts[x.input].push_back(*next++);
     for (const Wanted& x : captured_) parts[x.input].push_back(*next++);
     next += std::ssize(listed_);
@@ -358,15 +358,15 @@ class LoopGradient {
   GradientContext& context_;
   Scanning scan_;
   Graph& body_;
-  const Ids results_;  // of the body
-  Ids kept_;           // of the body: states as an iteration finds them, what it drew, its number, products
+  const ValueIds results_;  // of the body
+  ValueIds kept_;  // of the body: states as an iteration finds them, what it drew, its number, products
   std::vector<Wanted> carried_;  // states
   std::vector<Wanted> slices_;
   std::vector<Wanted> captured_;
   std::vector<PartedProduct> parted_;
   std::vector<std::size_t> listed_;  // of kept_
   std::vector<Port> states_;         // of the reverse loop, those of lists last
-  Ids gradients_;                    // of carried_, slices_, captured_, results of parted_
+  ValueIds gradients_;               // of carried_, slices_, captured_, results of parted_
 };
 
 }  // namespace

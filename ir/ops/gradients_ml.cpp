@@ -148,8 +148,8 @@ Tensor pair_weights(const FloatList& coefficients, const IntList& per_class) {
   std::fill_n(weights.data<float>(), weights.size(), 0.0F);
   std::int64_t pair = 0;
   const auto set = [&](std::int64_t of, std::int64_t row) {
-    const std::int64_t first = starts[static_cast<std::size_t>(of)];
-    for (std::int64_t v = first; v < first + per_class[static_cast<std::size_t>(of)]; ++v) {
+    const std::int64_t first = starts[of];
+    for (std::int64_t v = first; v < first + per_class[of]; ++v) {
       weights.data<float>()[v * pairs + pair] = coefficients.at(static_cast<std::size_t>(row * vectors + v));
     }
   };

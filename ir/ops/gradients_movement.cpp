@@ -8,8 +8,7 @@ void concat_gradient(GradientContext& context) {
   const std::int64_t axis =
       normalized_axis(attribute<std::int64_t>(context.op, "axis"), context.rank(context.output()));
   std::vector<std::int64_t> sizes;
-  for (ValueId input : context.op.inputs)
-    sizes.push_back(context.static_dims(input)[static_cast<std::size_t>(axis)]);
+  for (ValueId input : context.op.inputs) sizes.push_back(context.static_dims(input)[axis]);
   const std::vector<ValueId> parts = context.builder.ops(
       "", "Split", {context.output_gradient(), context.ints(sizes)}, sizes.size(), {{"axis", axis}});
   for (std::size_t i = 0; i < parts.size(); ++i) context.set(i, parts[i]);
@@ -42,8 +41,7 @@ void transpose_gradient(GradientContext& context) {
   const IntList* order = attribute_if<IntList>(context.op, "perm");
   if (order == nullptr) return context.set(0, context.call("Transpose", {context.output_gradient()}));
   IntList inverse(order->size());
-  for (std::size_t i = 0; i < order->size(); ++i)
-    inverse[static_cast<std::size_t>((*order)[i])] = static_cast<std::int64_t>(i);
+  for (std::size_t i = 0; i < order->size(); ++i) inverse[(*order)[i]] = static_cast<std::int64_t>(i);
   context.set(0, context.call("Transpose", {context.output_gradient()}, {{"perm", inverse}}));
 }
 

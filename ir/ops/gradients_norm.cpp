@@ -142,7 +142,7 @@ void group_normalization_gradient(GradientContext& context) {
   const Dims dims = context.static_dims(context.input(0));
   const std::int64_t groups = attribute<std::int64_t>(context.op, "num_groups");
   const Term grouped = term(context, context.input(0)).with("Reshape", context.ints({dims[0], groups, -1}));
-  const auto rank = static_cast<std::int64_t>(dims.size());
+  const auto rank = std::ssize(dims);
   set_channel_norm(context, normalise(grouped, {2}, epsilon_of(context)), rank);
 }
 

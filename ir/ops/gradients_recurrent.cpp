@@ -9,7 +9,7 @@
 namespace podium::ir {
 namespace {
 
-using Function = Activation::Function;
+using ActivationKind = Activation::Function;
 
 Term with_alpha(Term x, const char* op, double alpha) {
   return x.call(op, {{"alpha", static_cast<float>(alpha)}});
@@ -19,28 +19,28 @@ Term activated(const Activation& activation, Term x) {
   const double alpha = activation.alpha;
   const double beta = activation.beta;
   switch (activation.function) {
-    case Function::Relu:
+    case ActivationKind::Relu:
       return x.call("Relu");
-    case Function::Tanh:
+    case ActivationKind::Tanh:
       return x.call("Tanh");
-    case Function::Sigmoid:
+    case ActivationKind::Sigmoid:
       return x.call("Sigmoid");
-    case Function::Affine:
+    case ActivationKind::Affine:
       return x * alpha + beta;
-    case Function::LeakyRelu:
+    case ActivationKind::LeakyRelu:
       return with_alpha(x, "LeakyRelu", alpha);
-    case Function::ThresholdedRelu:
+    case ActivationKind::ThresholdedRelu:
       return with_alpha(x, "ThresholdedRelu", alpha);
-    case Function::ScaledTanh:
+    case ActivationKind::ScaledTanh:
       return (x * beta).call("Tanh") * alpha;
-    case Function::HardSigmoid:
+    case ActivationKind::HardSigmoid:
       return x.call("HardSigmoid",
                     {{"alpha", static_cast<float>(alpha)}, {"beta", static_cast<float>(beta)}});
-    case Function::Elu:
+    case ActivationKind::Elu:
       return with_alpha(x, "Elu", alpha);
-    case Function::Softsign:
+    case ActivationKind::Softsign:
       return x.call("Softsign");
-    case Function::Softplus:
+    case ActivationKind::Softplus:
       return x.call("Softplus");
   }
   throw InternalError("an activation that is none");

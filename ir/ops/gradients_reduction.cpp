@@ -51,8 +51,7 @@ class Reduction {
   Term count() const {
     if (axes_ && context_.type(x_).is_static()) {
       double product = 1;
-      for (std::int64_t axis : *axes_)
-        product *= static_cast<double>(context_.static_dims(x_)[static_cast<std::size_t>(axis)]);
+      for (std::int64_t axis : *axes_) product *= static_cast<double>(context_.static_dims(x_)[axis]);
       return x_.like(product);
     }
     return sum(term(context_, context_.filled_like(x_, 1)));
@@ -130,20 +129,20 @@ void reduce_prod_gradient(GradientContext& context) {
   const Dims dims = context.static_dims(context.input(0));
   IntList order;
   Dims rows;
-  for (std::int64_t axis = 0; axis < static_cast<std::int64_t>(dims.size()); ++axis) {
+  for (std::int64_t axis = 0; axis < std::ssize(dims); ++axis) {
     if (std::find(axes.begin(), axes.end(), axis) != axes.end()) continue;
     order.push_back(axis);
-    rows.push_back(dims[static_cast<std::size_t>(axis)]);
+    rows.push_back(dims[axis]);
   }
   order.insert(order.end(), axes.begin(), axes.end());
   Dims moved;
   IntList back(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
-    moved.push_back(dims[static_cast<std::size_t>(order[i])]);
-    back[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
+    moved.push_back(dims[order[i]]);
+    back[order[i]] = static_cast<std::int64_t>(i);
   }
   std::int64_t count = 1;
-  for (std::int64_t axis : axes) count *= dims[static_cast<std::size_t>(axis)];
+  for (std::int64_t axis : axes) count *= dims[axis];
   rows.push_back(count);
   const Term last = term(context, context.input(0))
                         .call("Transpose", {{"perm", order}})
@@ -210,12 +209,12 @@ void cum_sum_gradient(GradientContext& context) {
 void cum_prod_gradient(GradientContext& context) {
   const std::int64_t axis = cumulated_axis(context);
   const Dims dims = context.static_dims(context.input(0));
-  const std::int64_t count = dims[static_cast<std::size_t>(axis)];
+  const std::int64_t count = dims[axis];
   const std::int64_t reverse = attribute<std::int64_t>(context.op, "reverse");
   const std::int64_t exclusive = attribute<std::int64_t>(context.op, "exclusive");
   IntList order(dims.size());
   std::iota(order.begin(), order.end(), std::int64_t{0});
-  std::swap(order[static_cast<std::size_t>(axis)], order.back());
+  std::swap(order[axis], order.back());
   const auto last = [&](Term value, std::int64_t where) {
     return value.call("Transpose", {{"perm", order}}).with("Unsqueeze", context.ints({where}));
   };

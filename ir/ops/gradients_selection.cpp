@@ -56,8 +56,7 @@ IntList axis_first(std::int64_t axis, std::int64_t rank) {
 
 IntList inverse(const IntList& order) {
   IntList back(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i)
-    back[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
+  for (std::size_t i = 0; i < order.size(); ++i) back[order[i]] = static_cast<std::int64_t>(i);
   return back;
 }
 
@@ -65,13 +64,13 @@ IntList inverse(const IntList& order) {
 // that they come from.
 ValueId add_up_slices(GradientContext& context, const Dims& dims, std::int64_t axis, ValueId indices,
                       std::int64_t index_rank) {
-  const auto rank = static_cast<std::int64_t>(dims.size());
+  const auto rank = std::ssize(dims);
   IntList flow_order(static_cast<std::size_t>(rank - 1 + index_rank));
   std::iota(flow_order.begin(), flow_order.end(), std::int64_t{0});
   std::rotate(flow_order.begin(), flow_order.begin() + axis, flow_order.begin() + axis + index_rank);
   const IntList order = axis_first(axis, rank);
   Dims rows;
-  for (std::int64_t from : order) rows.push_back(dims[static_cast<std::size_t>(from)]);
+  for (std::int64_t from : order) rows.push_back(dims[from]);
   const Term flow = flow_of(context);
   const Term nothing{&context, context.call("Expand", {context.number(0, flow), context.ints(rows)})};
   rows[0] = -1;

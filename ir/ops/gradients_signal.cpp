@@ -16,7 +16,7 @@ std::int64_t known_int(GradientContext& context, std::size_t i, std::int64_t oth
 Term fitted(Term x, std::int64_t axis, std::int64_t length) {
   GradientContext& context = *x.context;
   const Dims dims = context.static_dims(x);
-  const std::int64_t found = dims[static_cast<std::size_t>(axis)];
+  const std::int64_t found = dims[axis];
   if (found == length) return x;
   if (found > length) {
     return term(context,

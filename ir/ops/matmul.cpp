@@ -13,8 +13,6 @@ constexpr TypeSet kQuantized = kBytes | TypeSet{DataType::Float8E4M3FN, DataType
                                                 DataType::Float8E5M2, DataType::Float8E5M2FNUZ};
 constexpr TypeSet kScales{DataType::Float, DataType::Float16, DataType::Bfloat16};
 
-bool differ(std::int64_t a, std::int64_t b) { return a != kUnknown && b != kUnknown && a != b; }
-
 // NumPy's matmul: a 1-D operand is a row on the left, a column on the right, and leaves no axis behind.
 Dims matmul_dims(const Dims& a, const Dims& b) {
   if (a.empty() || b.empty())
@@ -77,7 +75,7 @@ void infer_einsum(InferContext& context) {
   const EinsumEquation equation = read_einsum(context.get_string("equation"), ranks);
   const Dims sizes = einsum_sizes(equation, inputs);
   Dims output;
-  for (int label : equation.output) output.push_back(sizes[static_cast<std::size_t>(label)]);
+  for (int label : equation.output) output.push_back(sizes[label]);
   context.set_output(0, context.element(0), std::move(output));
 }
 

@@ -9,7 +9,7 @@
 namespace podium::ir {
 namespace {
 
-constexpr TypeSet kFloat{DataType::Float};
+constexpr TypeSet kSingleOnly{DataType::Float};
 
 Work work_of_product(const TypedOp& op) {
   const auto coefficients =
@@ -67,7 +67,7 @@ OpSpec classifier(std::string_view name, InferFunction infer, GradientFunction g
           .since = 1,
           .inputs = {{"X"}},
           .outputs = {{"Y", 'L'}, {"Z", 'F'}},
-          .types = {{'T', kMlNumbers}, {'L', kMlLabels}, {'F', kFloat}},
+          .types = {{'T', kMlNumbers}, {'L', kMlLabels}, {'F', kSingleOnly}},
           .attributes = {may_have("classlabels_ints", AttributeKind::Ints),
                          may_have("classlabels_strings", AttributeKind::Strings),
                          must_have("coefficients", AttributeKind::Floats),
@@ -83,7 +83,7 @@ OpSpec regressor(std::string_view name, InferFunction infer, GradientFunction gr
           .since = 1,
           .inputs = {{"X"}},
           .outputs = {{"Y", 'F'}},
-          .types = {{'T', kMlNumbers}, {'F', kFloat}},
+          .types = {{'T', kMlNumbers}, {'F', kSingleOnly}},
           .attributes = {may_have("coefficients", AttributeKind::Floats),
                          with_default("post_transform", std::string("NONE"))},
           .infer = infer,

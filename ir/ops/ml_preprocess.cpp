@@ -9,8 +9,7 @@
 namespace podium::ir {
 namespace {
 
-constexpr TypeSet kFloat{DataType::Float};
-constexpr std::string_view kFlat = "its derivative is 0 wherever it has one";
+constexpr TypeSet kSingle{DataType::Float};
 constexpr std::string_view kMaps = "maps carry no gradients";
 
 void like_input(InferContext& context, DataType element) {
@@ -58,7 +57,7 @@ void infer_scaler(InferContext& context) {
   float_like_input(context);
 }
 
-void infer_one_hot(InferContext& context) {
+void infer_one_hot_encoder(InferContext& context) {
   const std::int64_t strings = ml_length(context, "cats_strings");
   const std::int64_t ints = ml_length(context, "cats_int64s");
   if ((strings > 0) == (ints > 0))
@@ -218,7 +217,7 @@ OpSpec label_encoder() {
 }
 
 OpSpec vectorizer() {
-  OpSpec spec = with_output(row("FeatureVectorizer", 1, kMlNumbers, infer_vectorizer), kFloat);
+  OpSpec spec = with_output(row("FeatureVectorizer", 1, kMlNumbers, infer_vectorizer), kSingle);
   spec.inputs = {{"X", 'T', Formal::Variadic, true}};
   return with_attributes(with_gradient(std::move(spec), feature_vectorizer_gradient),
                          {may_have("inputdimensions", AttributeKind::Ints)});
@@ -233,14 +232,15 @@ std::vector<OpSpec> feature_rows() {
                       {may_have("imputed_value_floats", AttributeKind::Floats),
                        may_have("imputed_value_int64s", AttributeKind::Ints),
                        with_default("replaced_value_float", 0.0F), with_default("replaced_value_int64", 0)}),
-      with_attributes(with_gradient(with_output(row("Normalizer", 1, kMlNumbers, float_like_input), kFloat),
+      with_attributes(with_gradient(with_output(row("Normalizer", 1, kMlNumbers, float_like_input), kSingle),
                                     normalizer_gradient),
                       {with_default("norm", std::string("MAX"))}),
-      with_attributes(with_output(row("OneHotEncoder", 1, kMlNumbers | kString, infer_one_hot), kFloat),
-                      {may_have("cats_int64s", AttributeKind::Ints),
-                       may_have("cats_strings", AttributeKind::Strings), with_default("zeros", 1)}),
       with_attributes(
-          with_gradient(with_output(row("Scaler", 1, kMlNumbers, infer_scaler), kFloat), scaler_gradient),
+          with_output(row("OneHotEncoder", 1, kMlNumbers | kString, infer_one_hot_encoder), kSingle),
+          {may_have("cats_int64s", AttributeKind::Ints), may_have("cats_strings", AttributeKind::Strings),
+           with_default("zeros", 1)}),
+      with_attributes(
+          with_gradient(with_output(row("Scaler", 1, kMlNumbers, infer_scaler), kSingle), scaler_gradient),
           {may_have("offset", AttributeKind::Floats), may_have("scale", AttributeKind::Floats)}),
   };
 }
@@ -263,7 +263,7 @@ std::vector<OpSpec> label_and_map_rows() {
           {may_have("int64_vocabulary", AttributeKind::Ints),
            may_have("string_vocabulary", AttributeKind::Strings)}),
       with_attributes(
-          refusing(with_any_kind(with_output(row("ZipMap", 1, kFloat, infer_zip_map), kFloat), 'Y')),
+          refusing(with_any_kind(with_output(row("ZipMap", 1, kSingle, infer_zip_map), kSingle), 'Y')),
           {may_have("classlabels_int64s", AttributeKind::Ints),
            may_have("classlabels_strings", AttributeKind::Strings)}),
   };

@@ -8,8 +8,6 @@
 namespace podium::ir {
 namespace {
 
-constexpr std::string_view kFlat = "its derivative is 0 wherever it has one";
-
 // About as many comparisons a row as all nodes have levels; the data is read once.
 Work work_of_trees(const TypedOp& op) { return work_per_element<16>(op); }
 

@@ -85,9 +85,9 @@ void infer_layer_normalization(InferContext& context) {
     return;
   }
   Dims reduced = context.dims(0);
-  const auto rank = static_cast<std::int64_t>(reduced.size());
+  const auto rank = std::ssize(reduced);
   const std::int64_t axis = normalized_axis(context.get_int("axis"), rank);
-  for (std::int64_t i = axis; i < rank; ++i) reduced[static_cast<std::size_t>(i)] = 1;
+  for (std::int64_t i = axis; i < rank; ++i) reduced[i] = 1;
   for (std::size_t i = 1; i < 3; ++i) context.set_output(i, stash, reduced);
   check_stretch(context, 1);
 }
@@ -98,11 +98,6 @@ void infer_rms_normalization(InferContext& context) {
   context.set_output(0, std::move(type));
   if (context.has_rank(0)) normalized_axis(context.get_int("axis"), context.input(0).rank());
   check_stretch(context, 1);
-}
-
-void infer_along_axis(InferContext& context) {
-  if (context.has_rank(0)) normalized_axis(context.get_int("axis"), context.input(0).rank());
-  same_as_input(context);
 }
 
 void infer_over_axes(InferContext& context) {

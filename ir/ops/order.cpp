@@ -34,14 +34,12 @@ void infer_unique(InferContext& context) {
   if (axis == nullptr) {
     unique = Type::tensor(unique.element, {kUnknown});
   } else if (unique.has_rank) {
-    unique.dims[static_cast<std::size_t>(normalized_axis(*axis, unique.rank()))] = kUnknown;
+    unique.dims[normalized_axis(*axis, unique.rank())] = kUnknown;
   }
   std::int64_t inverse = kUnknown;
   if (context.has_rank(0)) {
     const Dims& dims = context.dims(0);
-    inverse = axis == nullptr
-                  ? known_count(dims)
-                  : dims[static_cast<std::size_t>(normalized_axis(*axis, context.input(0).rank()))];
+    inverse = axis == nullptr ? known_count(dims) : dims[normalized_axis(*axis, context.input(0).rank())];
   }
   context.set_output(0, unique);
   context.set_output(1, DataType::Int64, {kUnknown});
@@ -54,7 +52,6 @@ void infer_non_zero(InferContext& context) {
   context.set_output(0, DataType::Int64, {rank, kUnknown});
 }
 
-constexpr std::string_view kNotFloat = "its output is not a floating point number";
 constexpr TypeSet kComparable = kNumeric | kBool | kString | kComplex;
 
 }  // namespace

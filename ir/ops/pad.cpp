@@ -14,7 +14,7 @@ std::vector<AxisPads> pads_of(const Dims& pads, const Dims& axes, std::int64_t r
   const Dims where = distinct_axes(axes, rank);
   std::vector<AxisPads> result(static_cast<std::size_t>(rank));
   for (std::size_t i = 0; i < where.size(); ++i) {
-    result[static_cast<std::size_t>(where[i])] = {pads[i], pads[i + where.size()]};
+    result[where[i]] = {pads[i], pads[i + where.size()]};
   }
   return result;
 }
@@ -55,8 +55,7 @@ Dims pad_map(std::int64_t dim, AxisPads pads, std::string_view mode) {
   for (std::int64_t i = 0; i < wanted; ++i) {
     const std::int64_t at = i - shift;
     const bool outside = at < 0 || at >= kept;
-    map[static_cast<std::size_t>(i)] =
-        outside && mode == "constant" ? -1 : first + shown_index(at, kept, mode);
+    map[i] = outside && mode == "constant" ? -1 : first + shown_index(at, kept, mode);
   }
   return map;
 }
@@ -73,14 +72,14 @@ void infer_pad(InferContext& context) {
   }
   if (!context.has_rank(0)) return context.set_output_element(0, context.element(0));
   Dims dims = context.dims(0);
-  const auto rank = static_cast<std::int64_t>(dims.size());
+  const auto rank = std::ssize(dims);
   const auto pads = known_list(context, 1);
   const auto axes = context.has_input(3) ? known_list(context, 3) : all_axes(rank);
   if (pads && axes) {
     const std::vector<AxisPads> by_axis = pads_of(*pads, *axes, rank);
     for (std::size_t i = 0; i < dims.size(); ++i) dims[i] = padded_dim(dims[i], by_axis[i]);
   } else if (axes) {
-    for (std::int64_t axis : distinct_axes(*axes, rank)) dims[static_cast<std::size_t>(axis)] = kUnknown;
+    for (std::int64_t axis : distinct_axes(*axes, rank)) dims[axis] = kUnknown;
   } else {
     std::fill(dims.begin(), dims.end(), kUnknown);
   }

@@ -75,7 +75,7 @@ Work global_pool_work(const TypedOp& op) {
   return {.flop = count < 0 ? 0 : static_cast<double>(count), .bytes = io_bytes(op)};
 }
 
-std::vector<AttributeSpec> window_attributes(std::vector<AttributeSpec> more) {
+std::vector<AttributeSpec> pool_attributes(std::vector<AttributeSpec> more) {
   std::vector<AttributeSpec> attributes{
       with_default("auto_pad", std::string("NOTSET")), must_have("kernel_shape", AttributeKind::Ints),
       may_have("strides", AttributeKind::Ints),        may_have("dilations", AttributeKind::Ints),
@@ -90,7 +90,7 @@ OpSpec pool_row(std::string_view name, std::vector<AttributeSpec> more) {
           .inputs = {{"X"}},
           .outputs = {{"Y"}},
           .types = {{'T', kFloats}},
-          .attributes = window_attributes(std::move(more)),
+          .attributes = pool_attributes(std::move(more)),
           .infer = infer_pool,
           .work = pool_work};
 }
@@ -112,7 +112,7 @@ OpSpec max_pool_row() {
           .inputs = {{"X"}},
           .outputs = {{"Y"}, {"Indices", 'I', Formal::Optional}},
           .types = {{'T', kFloats | TypeSet{DataType::Int8, DataType::Uint8}}, {'I', kInt64}},
-          .attributes = window_attributes({with_default("storage_order", std::int64_t{0})}),
+          .attributes = pool_attributes({with_default("storage_order", std::int64_t{0})}),
           .infer = infer_max_pool,
           .work = pool_work};
 }

@@ -24,8 +24,7 @@ void check_scale(const InferContext& context) {
     throw Error("the scale is {}, a scalar or one dimension needed without block_size", to_string(scale));
   }
   if (scale.empty() || scale == Dims{1}) return;
-  const auto axis =
-      static_cast<std::size_t>(normalized_axis(context.get_int("axis"), static_cast<std::int64_t>(x.size())));
+  const auto axis = static_cast<std::size_t>(normalized_axis(context.get_int("axis"), std::ssize(x)));
   Dims needed = x;
   if (block == 0) {
     needed = {x[axis]};
@@ -60,12 +59,6 @@ DataType given_type(const InferContext& context, TypeSet allowed, DataType other
     throw Error("output_dtype is {}, which it cannot be", given);
   }
   return static_cast<DataType>(given);
-}
-
-void set_like_input(InferContext& context, DataType element) {
-  Type type = context.input(0);
-  type.element = element;
-  context.set_output(0, std::move(type));
 }
 
 void infer_quantize(InferContext& context) {

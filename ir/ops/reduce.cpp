@@ -22,7 +22,7 @@ void infer_unknown_axes(InferContext& context) {
 void infer_reduce(InferContext& context) {
   if (!context.has_rank(0)) return infer_unknown_axes(context);
   const Dims& dims = context.dims(0);
-  const auto rank = static_cast<std::int64_t>(dims.size());
+  const auto rank = std::ssize(dims);
   const std::optional<Dims> axes = known_axes(context, 1, rank);
   if (!axes) return infer_unknown_axes(context);
   const bool reduces_all = axes->empty() && context.get_int("noop_with_empty_axes") == 0;
@@ -31,7 +31,7 @@ void infer_reduce(InferContext& context) {
     const auto times = std::count(axes->begin(), axes->end(), axis);
     if (times > 1) throw Error("axis {} is given twice", axis);
     if (times == 0 && !reduces_all) {
-      output.push_back(dims[static_cast<std::size_t>(axis)]);
+      output.push_back(dims[axis]);
     } else if (context.get_int("keepdims") != 0) {
       output.push_back(1);
     }
@@ -42,11 +42,11 @@ void infer_reduce(InferContext& context) {
 void infer_arg(InferContext& context) {
   if (!context.has_rank(0)) return context.set_output_element(0, DataType::Int64);
   Dims dims = context.dims(0);
-  const auto rank = static_cast<std::int64_t>(dims.size());
+  const auto rank = std::ssize(dims);
   // A scalar has the one index 0, whichever of the axes 0 and -1 is named.
   const std::int64_t axis = normalized_axis(context.get_int("axis"), std::max<std::int64_t>(rank, 1));
   if (rank > 0 && context.get_int("keepdims") != 0) {
-    dims[static_cast<std::size_t>(axis)] = 1;
+    dims[axis] = 1;
   } else if (rank > 0) {
     dims.erase(dims.begin() + axis);
   }

@@ -39,7 +39,7 @@ void infer_resize(InferContext& context) {
   check_resize_attributes(context);
   if (!context.has_rank(0)) return context.set_output_element(0, context.element(0));
   const Dims& x = context.dims(0);
-  const auto rank = static_cast<std::int64_t>(x.size());
+  const auto rank = std::ssize(x);
   Dims axes(x.size());
   std::iota(axes.begin(), axes.end(), 0);
   if (const auto* given = context.get_if<IntList>("axes"); given != nullptr && !given->empty()) {
@@ -59,7 +59,7 @@ void infer_resize(InferContext& context) {
   }
   Dims dims = x;
   if (scales == nullptr && sizes == nullptr) {
-    for (std::int64_t axis : axes) dims[static_cast<std::size_t>(axis)] = kUnknown;
+    for (std::int64_t axis : axes) dims[axis] = kUnknown;
   } else {
     const auto result = resized_axes(x, axes, context.get_string("keep_aspect_ratio_policy"), scales, sizes);
     for (std::size_t i = 0; i < dims.size(); ++i) dims[i] = result[i].output;
@@ -73,7 +73,7 @@ void infer_grid_sample(InferContext& context) {
   if (!context.has_rank(0) || !context.has_rank(1)) return context.set_output_element(0, context.element(0));
   const Dims& x = context.dims(0);
   const Dims& grid = context.dims(1);
-  const std::int64_t axes = static_cast<std::int64_t>(x.size()) - 2;
+  const std::int64_t axes = std::ssize(x) - 2;
   const bool fits = axes >= 1 && grid.size() == x.size() &&
                     (grid.back() == axes || grid.back() == kUnknown) &&
                     (grid[0] == x[0] || grid[0] == kUnknown || x[0] == kUnknown);
@@ -105,7 +105,7 @@ void infer_affine_grid(InferContext& context) {
   if (wanted.size() != 4 && wanted.size() != 5) {
     throw Error("size is {}, [N, C, H, W] or [N, C, D, H, W] needed", to_string(wanted));
   }
-  const auto axes = static_cast<std::int64_t>(wanted.size()) - 2;
+  const auto axes = std::ssize(wanted) - 2;
   if (context.has_rank(0)) {
     const Dims expected{wanted[0], axes, axes + 1};
     for (std::size_t i = 0; i < 3; ++i) {

@@ -11,7 +11,7 @@ void scale_axes(std::vector<ResizedAxis>& result, const Dims& axes, const Tensor
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const float scale = scales.data<float>()[i];
     if (!(scale > 0) || !std::isfinite(scale)) throw Error("scale {} is not a positive number", scale);
-    ResizedAxis& axis = result[static_cast<std::size_t>(axes[i])];
+    ResizedAxis& axis = result[axes[i]];
     axis.scale = static_cast<double>(scale);
     if (axis.input == kUnknown) {
       axis.output = kUnknown;
@@ -26,12 +26,12 @@ void keep_aspect_ratio(std::vector<ResizedAxis>& result, const Dims& axes, bool 
   bool is_known = true;
   double scale = not_larger ? INFINITY : 0;
   for (std::int64_t i : axes) {
-    const ResizedAxis& axis = result[static_cast<std::size_t>(i)];
+    const ResizedAxis& axis = result[i];
     is_known = is_known && axis.input != kUnknown;
     scale = not_larger ? std::min(scale, axis.scale) : std::max(scale, axis.scale);
   }
   for (std::int64_t i : axes) {
-    ResizedAxis& axis = result[static_cast<std::size_t>(i)];
+    ResizedAxis& axis = result[i];
     axis.scale = scale;
     axis.output = is_known
                       ? static_cast<std::int64_t>(std::floor(scale * static_cast<double>(axis.input) + 0.5))
@@ -44,7 +44,7 @@ void size_axes(std::vector<ResizedAxis>& result, const Dims& axes, std::string_v
   const Dims wanted = sizes.to_ints();
   for (std::size_t i = 0; i < axes.size(); ++i) {
     if (wanted[i] < 0) throw Error("sizes are {}, none may be negative", to_string(wanted));
-    ResizedAxis& axis = result[static_cast<std::size_t>(axes[i])];
+    ResizedAxis& axis = result[axes[i]];
     axis.output = wanted[i];
     axis.scale = static_cast<double>(axis.output) / static_cast<double>(axis.input);
   }
@@ -63,7 +63,7 @@ std::vector<ResizedAxis> resized_axes(const Dims& x, const Dims& axes,
   std::vector<ResizedAxis> result;
   for (std::int64_t size : x) result.push_back({size, size, 1.0});
   const Tensor& given = scales != nullptr ? *scales : *sizes;
-  if (given.rank() != 1 || given.size() != static_cast<std::int64_t>(axes.size())) {
+  if (given.rank() != 1 || given.size() != std::ssize(axes)) {
     throw Error("{} have shape {}, [{}] needed", scales != nullptr ? "scales" : "sizes",
                 to_string(given.dims()), axes.size());
   }

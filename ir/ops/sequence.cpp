@@ -69,8 +69,7 @@ void infer_sequence_length(InferContext& context) {
 void infer_split_to_sequence(InferContext& context) {
   if (!context.has_rank(0)) return context.set_output(0, Type::sequence(Type::tensor(context.element(0))));
   Dims dims = context.dims(0);
-  const auto axis = static_cast<std::size_t>(
-      normalized_axis(context.get_int("axis"), static_cast<std::int64_t>(dims.size())));
+  const auto axis = static_cast<std::size_t>(normalized_axis(context.get_int("axis"), std::ssize(dims)));
   if (context.has_input(1)) {
     dims[axis] = kUnknown;
   } else if (context.get_int("keepdims") != 0) {
@@ -89,7 +88,7 @@ void infer_concat_from_sequence(InferContext& context) {
   Dims dims = inner.dims;
   const std::int64_t axis = normalized_axis(context.get_int("axis"), inner.rank() + is_new);
   if (is_new == 1) dims.insert(dims.begin() + axis, kUnknown);
-  dims[static_cast<std::size_t>(axis)] = kUnknown;
+  dims[axis] = kUnknown;
   context.set_output(0, inner.element, std::move(dims));
 }
 
@@ -129,7 +128,7 @@ OpSpec with(OpSpec spec, std::vector<AttributeSpec> attributes) {
   return spec;
 }
 
-OpSpec without_gradient(OpSpec spec) {
+OpSpec without_element_gradient(OpSpec spec) {
   spec.no_gradient = "its result does not depend on the elements";
   return spec;
 }
@@ -139,8 +138,8 @@ std::vector<OpSpec> sequence_rows() {
   const Parameter result{"output_sequence", 'S'};
   const Parameter position{"position", 'I', Formal::Optional};
   return {
-      without_gradient(with(row("SequenceEmpty", 11, {}, {"output", 'S'}, infer_sequence_empty),
-                            {may_have("dtype", AttributeKind::Int)})),
+      without_element_gradient(with(row("SequenceEmpty", 11, {}, {"output", 'S'}, infer_sequence_empty),
+                                    {may_have("dtype", AttributeKind::Int)})),
       differentiable(
           row("SequenceConstruct", 11, {{"inputs", 'T', Formal::Variadic}}, result, infer_sequence_construct),
           sequence_construct_gradient),
@@ -151,7 +150,7 @@ std::vector<OpSpec> sequence_rows() {
                      sequence_erase_gradient),
       differentiable(row("SequenceAt", 11, {sequence, {"position", 'I'}}, {"tensor"}, infer_sequence_at),
                      sequence_at_gradient),
-      without_gradient(row("SequenceLength", 11, {sequence}, {"length", 'L'}, infer_sequence_length)),
+      without_element_gradient(row("SequenceLength", 11, {sequence}, {"length", 'L'}, infer_sequence_length)),
       with(differentiable(row("SplitToSequence", 24, {{"input"}, {"split", 'I', Formal::Optional}}, result,
                               infer_split_to_sequence),
                           split_to_sequence_gradient),
@@ -171,7 +170,8 @@ std::vector<OpSpec> optional_rows() {
       differentiable(
           row("OptionalGetElement", 18, {{"input", 'S'}}, {"output", 'S'}, infer_optional_get_element),
           optional_get_element_gradient),
-      without_gradient(row("OptionalHasElement", 18, {input}, {"output", 'B'}, infer_optional_has_element)),
+      without_element_gradient(
+          row("OptionalHasElement", 18, {input}, {"output", 'B'}, infer_optional_has_element)),
   };
 }
 

@@ -9,12 +9,10 @@
 namespace podium::ir {
 namespace {
 
-std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
-
 void infer_shape(InferContext& context) {
   if (!context.has_rank(0)) return context.set_output(0, DataType::Int64, {kUnknown});
   const Dims& dims = context.dims(0);
-  const auto rank = static_cast<std::int64_t>(dims.size());
+  const auto rank = std::ssize(dims);
   const auto clamp = [&](std::int64_t at) {
     return std::clamp<std::int64_t>(at < 0 ? at + rank : at, 0, rank);
   };
@@ -98,10 +96,10 @@ void infer_reshape(InferContext& context) {
 void infer_flatten(InferContext& context) {
   if (!context.has_rank(0)) return set_output_rank(context, 0, context.element(0), 2);
   const Dims& dims = context.dims(0);
-  const auto rank = static_cast<std::int64_t>(dims.size());
+  const auto rank = std::ssize(dims);
   const std::int64_t given = context.get_int("axis");
   if (given < -rank || given > rank) throw Error("axis {} is outside [{}, {}]", given, -rank, rank);
-  const std::size_t axis = index(given < 0 ? given + rank : given);
+  const std::size_t axis = given < 0 ? given + rank : given;
   context.set_output(0, context.element(0),
                      {known_count(dims, 0, axis), known_count(dims, axis, dims.size())});
 }
@@ -120,7 +118,7 @@ void infer_squeeze(InferContext& context) {
   if (!context.has_input(1)) return squeeze_ones(context);
   if (!context.has_rank(0)) return context.set_output_element(0, context.element(0));
   const Dims& dims = context.dims(0);
-  const auto rank = static_cast<std::int64_t>(dims.size());
+  const auto rank = std::ssize(dims);
   const auto given = known_list(context, 1);
   if (!given) {
     const auto length = list_length(context, 1);
@@ -131,7 +129,7 @@ void infer_squeeze(InferContext& context) {
   const Dims axes = distinct_axes(*given, rank);
   Dims kept;
   for (std::int64_t axis = 0; axis < rank; ++axis) {
-    const std::int64_t dim = dims[index(axis)];
+    const std::int64_t dim = dims[axis];
     if (std::find(axes.begin(), axes.end(), axis) == axes.end()) {
       kept.push_back(dim);
     } else if (dim != 1 && dim != kUnknown) {
@@ -145,7 +143,7 @@ void infer_unsqueeze(InferContext& context) {
   if (!context.has_rank(0)) return context.set_output_element(0, context.element(0));
   const auto given = known_list(context, 1);
   const Dims& dims = context.dims(0);
-  const auto rank = static_cast<std::int64_t>(dims.size());
+  const auto rank = std::ssize(dims);
   if (!given) {
     const auto length = list_length(context, 1);
     return set_output_rank(context, 0, context.element(0),
@@ -166,7 +164,7 @@ void infer_expand(InferContext& context) {
   const auto shape = known_list(context, 1);
   const auto length = list_length(context, 1);
   if (!context.has_rank(0) || !length) return context.set_output_element(0, context.element(0));
-  const Dims wanted = shape ? *shape : Dims(index(*length), kUnknown);
+  const Dims wanted = shape ? *shape : Dims(*length, kUnknown);
   for (std::size_t i = 0; shape && i < wanted.size(); ++i) {
     if (wanted[i] < 0) throw Error("dimension {} of the wanted shape is {}", i, wanted[i]);
   }
@@ -205,14 +203,14 @@ void infer_concat(InferContext& context) {
       continue;
     }
     Dims part = context.dims(i);
-    axis = normalized_axis(context.get_int("axis"), static_cast<std::int64_t>(part.size()));
-    std::int64_t& along = part[index(axis)];
+    axis = normalized_axis(context.get_int("axis"), std::ssize(part));
+    std::int64_t& along = part[axis];
     total = total == kUnknown || along == kUnknown ? kUnknown : total + along;
     along = kUnknown;
     dims = dims ? merged(*dims, part, fmt::format("all but axis {} must agree", axis)) : std::move(part);
   }
   if (!dims) return context.set_output_element(0, context.element(0));
-  (*dims)[index(axis)] = total;
+  (*dims)[axis] = total;
   context.set_output(0, context.element(0), std::move(*dims));
 }
 
@@ -229,8 +227,8 @@ void infer_transpose(InferContext& context) {
     if (given->size() != dims.size()) {
       throw Error("perm has {} axes, {} needed for {}", given->size(), dims.size(), to_string(dims));
     }
-    const Dims perm = distinct_axes(*given, static_cast<std::int64_t>(dims.size()));
-    for (std::size_t i = 0; i < dims.size(); ++i) result[i] = dims[index(perm[i])];
+    const Dims perm = distinct_axes(*given, std::ssize(dims));
+    for (std::size_t i = 0; i < dims.size(); ++i) result[i] = dims[perm[i]];
   }
   context.set_output(0, context.element(0), std::move(result));
 }

@@ -36,7 +36,7 @@ std::int64_t dft_points(const InferContext& context, std::int64_t size, bool to_
 void infer_dft(InferContext& context) {
   if (!context.has_rank(0)) return context.set_output_element(0, context.element(0));
   Dims dims = context.dims(0);
-  const auto rank = static_cast<std::int64_t>(dims.size());
+  const auto rank = std::ssize(dims);
   if (rank < 2) throw Error("input has shape {}, rank 2 or more needed", to_string(dims));
   if (dims.back() != 1 && dims.back() != 2 && dims.back() != kUnknown) {
     throw Error("the last dimension is {}, 1 (real) or 2 (complex) needed", dims.back());
@@ -48,7 +48,7 @@ void infer_dft(InferContext& context) {
   if (!axis) {
     std::fill(dims.begin(), dims.end() - 1, kUnknown);
   } else {
-    std::int64_t& size = dims[static_cast<std::size_t>(normalized_axis(*axis, rank))];
+    std::int64_t& size = dims[normalized_axis(*axis, rank)];
     if (&size == &dims.back()) throw Error("axis {} holds the real and imaginary parts", *axis);
     const std::int64_t points = dft_points(context, size, to_real);
     size = onesided && !to_real && points != kUnknown ? points / 2 + 1 : points;

@@ -48,9 +48,8 @@ std::vector<AxisSlice> slices_of(const Dims& dims, const Dims& starts, const Dim
   check_lengths(starts, ends, axes, steps, dims.size());
   std::vector<AxisSlice> slices;
   for (std::int64_t dim : dims) slices.push_back({0, 1, dim});
-  const auto rank = static_cast<std::int64_t>(dims.size());
-  const Dims where =
-      axes.empty() ? all_axes(static_cast<std::int64_t>(starts.size())) : distinct_axes(axes, rank);
+  const auto rank = std::ssize(dims);
+  const Dims where = axes.empty() ? all_axes(std::ssize(starts)) : distinct_axes(axes, rank);
   for (std::size_t i = 0; i < starts.size(); ++i) {
     const auto axis = static_cast<std::size_t>(where[i]);
     const std::int64_t step = steps.empty() ? 1 : steps[i];
@@ -71,12 +70,10 @@ Dims chunk_sizes(std::int64_t dim, std::int64_t parts) {
 
 namespace {
 
-std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
-
 void infer_slice(InferContext& context) {
   if (!context.has_rank(0)) return context.set_output_element(0, context.element(0));
   Dims dims = context.dims(0);
-  const auto rank = static_cast<std::int64_t>(dims.size());
+  const auto rank = std::ssize(dims);
   const auto list = [&](std::size_t i) { return context.has_input(i) ? known_list(context, i) : Dims{}; };
   const auto starts = list(1);
   const auto ends = list(2);
@@ -86,7 +83,7 @@ void infer_slice(InferContext& context) {
     const std::vector<AxisSlice> slices = slices_of(dims, *starts, *ends, *axes, *steps);
     for (std::size_t i = 0; i < dims.size(); ++i) dims[i] = slices[i].count;
   } else if (axes && context.has_input(3)) {
-    for (std::int64_t axis : distinct_axes(*axes, rank)) dims[index(axis)] = kUnknown;
+    for (std::int64_t axis : distinct_axes(*axes, rank)) dims[axis] = kUnknown;
   } else {
     const auto length = context.has_input(3) ? std::nullopt : list_length(context, 1);
     std::fill_n(dims.begin(), std::clamp<std::int64_t>(length.value_or(rank), 0, rank), kUnknown);
@@ -124,10 +121,10 @@ void infer_split(InferContext& context) {
     return;
   }
   Dims dims = context.dims(0);
-  const std::int64_t axis = normalized_axis(context.get_int("axis"), static_cast<std::int64_t>(dims.size()));
-  const Dims sizes = split_sizes(context, dims[index(axis)]);
+  const std::int64_t axis = normalized_axis(context.get_int("axis"), std::ssize(dims));
+  const Dims sizes = split_sizes(context, dims[axis]);
   for (std::size_t i = 0; i < context.output_count(); ++i) {
-    dims[index(axis)] = sizes.empty() ? kUnknown : sizes[i];
+    dims[axis] = sizes.empty() ? kUnknown : sizes[i];
     context.set_output(i, context.element(0), dims);
   }
 }
@@ -135,7 +132,7 @@ void infer_split(InferContext& context) {
 void infer_center_crop_pad(InferContext& context) {
   if (!context.has_rank(0)) return context.set_output_element(0, context.element(0));
   Dims dims = context.dims(0);
-  const auto rank = static_cast<std::int64_t>(dims.size());
+  const auto rank = std::ssize(dims);
   const auto* given = context.get_if<IntList>("axes");
   const Dims axes = given == nullptr ? all_axes(rank) : distinct_axes(*given, rank);
   const auto shape = known_list(context, 1);
@@ -143,7 +140,7 @@ void infer_center_crop_pad(InferContext& context) {
     throw Error("a shape of {} dimensions found, {} needed", shape->size(), axes.size());
   }
   for (std::size_t i = 0; i < axes.size(); ++i) {
-    dims[index(axes[i])] = shape ? (*shape)[i] : kUnknown;
+    dims[axes[i]] = shape ? (*shape)[i] : kUnknown;
     if (shape && (*shape)[i] < 0) throw Error("dimension {} of the wanted shape is {}", i, (*shape)[i]);
   }
   context.set_output(0, context.element(0), std::move(dims));

@@ -6,11 +6,6 @@ namespace podium::ir {
 
 namespace {
 
-void infer_along_axis(InferContext& context) {
-  if (context.has_rank(0)) normalized_axis(context.get_int("axis"), context.input(0).rank());
-  same_as_input(context);
-}
-
 OpSpec softmax_row(std::string_view name, WorkFunction work) {
   return {.name = name,
           .since = 13,

@@ -97,8 +97,6 @@ OpSpec without_gradient(OpSpec spec, std::string_view why) {
   return spec;
 }
 
-constexpr std::string_view kFlat = "its derivative is 0 wherever it has one";
-
 std::vector<OpSpec> math_rows() {
   return {
       differentiable(unary("Abs", 13, kNumeric), abs_gradient),

@@ -12,13 +12,13 @@ namespace {
 // Per value, whether it depends on an input of the graph.
 std::vector<bool> depends_on_inputs(const Graph& graph) {
   std::vector<bool> depends(graph.values.size(), false);
-  const auto at = [&](ValueId id) { return depends[static_cast<std::size_t>(id.index)]; };
-  for (ValueId id : graph.inputs) depends[static_cast<std::size_t>(id.index)] = true;
+  const auto at = [&](ValueId id) { return depends[id.index]; };
+  for (ValueId id : graph.inputs) depends[id.index] = true;
   for (const Op& op : graph.ops) {
     const bool reads_one = op.spec->random || std::any_of(op.inputs.begin(), op.inputs.end(),
                                                           [&](ValueId id) { return id.valid() && at(id); });
     for (ValueId id : op.outputs) {
-      if (id.valid() && reads_one) depends[static_cast<std::size_t>(id.index)] = true;
+      if (id.valid() && reads_one) depends[id.index] = true;
     }
   }
   return depends;
@@ -54,7 +54,7 @@ class Accumulation {
   void reduce(WeightUpdate& update) {
     const ValueId gradient = update.gradient;
     const int replicas = builder_.contributions.replicas_of(update.name);
-    if (depends_[static_cast<std::size_t>(gradient.index)]) {
+    if (depends_[gradient.index]) {
       const auto [first, is_new] = reduced_.emplace(gradient, update.name);
       if (is_new) training_.reduced.push_back(training_.graph[gradient].name);
       check_same_group(first->second, update.name);

@@ -136,7 +136,7 @@ ValueId find_output(const Graph& graph, const std::string& name) {
 std::string add_loss(Graph& graph, LossKind kind, const std::string& output, const std::string& target,
                      const LossOptions& options) {
   const ValueId of = find_output(graph, output);
-  const OpId maker = producers(graph)[static_cast<std::size_t>(of.index)];
+  const OpId maker = producers(graph)[of.index];
   const std::vector<Attribute> place = maker.valid() ? place_of(graph[maker]) : std::vector<Attribute>();
   const std::size_t before = graph.ops.size();
   const bool is_taken = std::any_of(graph.values.begin(), graph.values.end(),

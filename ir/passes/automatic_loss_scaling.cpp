@@ -37,23 +37,23 @@ std::vector<ValueId> tracked_gradients(const Graph& graph, const AutomaticLossSc
                                        std::span<const Flow> flows) {
   const std::set<std::string> names(scaling.tensors.begin(), scaling.tensors.end());
   check_names(graph, names);
-  const std::vector<OpId> makers = producers(graph);
+  const auto makers = producers(graph);
   std::vector<bool> multiplied(graph.values.size(), false);
   for (const Op& op : graph.ops) {
     for (ValueId id : op.inputs) {
-      if (id.valid() && multiplies(op)) multiplied[static_cast<std::size_t>(id.index)] = true;
+      if (id.valid() && multiplies(op)) multiplied[id.index] = true;
     }
   }
   std::set<ValueId> found;
   for (const auto& [value, gradient] : flows) {
-    const OpId maker = makers[static_cast<std::size_t>(gradient.index)];
+    const OpId maker = makers[gradient.index];
     if (graph[gradient].type.element != DataType::Float16 || !maker.valid()) continue;
     switch (scaling.tracked) {
       case TrackedGradients::All:
         if (graph[maker].spec->view) continue;
         break;
       case TrackedGradients::ConvAndMatMul:
-        if (!multiplied[static_cast<std::size_t>(value.index)]) continue;
+        if (!multiplied[value.index]) continue;
         break;
       case TrackedGradients::OfTensors:
         if (!names.contains(graph[value].name)) continue;
@@ -131,10 +131,10 @@ void update_loss_scale(UpdateBuilder& builder, const AutomaticLossScaling& scali
   Training& training = builder.training;
   std::map<std::string, Counted> counted;
   double elements = 0;
-  const std::vector<OpId> makers = producers(training.graph);
+  const auto makers = producers(training.graph);
   for (ValueId gradient : tracked_gradients(training.graph, scaling, flows)) {
     elements += static_cast<double>(training.graph[gradient].type.element_count());
-    const OpId maker = makers[static_cast<std::size_t>(gradient.index)];
+    const OpId maker = makers[gradient.index];
     Counted& here = counted[place_suffix(place_of(training.graph[maker]))];
     here.place = place_of(training.graph[maker]);
     here.counts.push_back(count_large(builder, gradient, here.place, kLargestFloat16 * scaling.bin_edge));

@@ -34,7 +34,7 @@ class Differentiation {
   }
 
   void run(std::span<const FlowInto> flows) {
-    const std::vector<OpId> makers = producers(graph_);
+    const auto makers = producers(graph_);
     for (const FlowInto& flow : flows) {
       const ValueId y = flow.value;
       if (!depends_[index_of(y)]) continue;

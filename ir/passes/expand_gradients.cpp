@@ -47,7 +47,7 @@ std::vector<Op> take_dependents(Graph& graph, std::size_t index) {
   std::vector<bool> depends(graph.values.size(), false);
   const auto mark = [&](const Op& op) {
     for (ValueId id : op.outputs) {
-      if (id.valid()) depends[static_cast<std::size_t>(id.index)] = true;
+      if (id.valid()) depends[id.index] = true;
     }
   };
   mark(taken[0]);
@@ -55,9 +55,8 @@ std::vector<Op> take_dependents(Graph& graph, std::size_t index) {
   for (std::size_t i = 0; i < graph.ops.size(); ++i) {
     if (i == index) continue;
     Op& op = graph.ops[i];
-    const bool reads_one = std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) {
-      return id.valid() && depends[static_cast<std::size_t>(id.index)];
-    });
+    const bool reads_one = std::any_of(op.inputs.begin(), op.inputs.end(),
+                                       [&](ValueId id) { return id.valid() && depends[id.index]; });
     if (reads_one) mark(op);
     (reads_one ? taken : kept).push_back(std::move(op));
   }

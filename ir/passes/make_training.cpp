@@ -112,7 +112,7 @@ class TrainingMaker {
   }
 
   void differentiate_loss(UpdateBuilder& builder) {
-    const OpId maker = producers(graph_)[static_cast<std::size_t>(loss_.index)];
+    const OpId maker = producers(graph_)[loss_.index];
     if (!maker.valid()) throw Error("loss '{}' does not depend on any weight", request_.loss);
     const Type type = graph_[loss_].type;
     const WayBack way = way_back(graph_, graph_[maker]);
@@ -303,7 +303,7 @@ class TrainingMaker {
 
 std::vector<Variable> take_weights(Graph& graph, const std::vector<std::string>& names) {
   const std::set<std::string> wanted(names.begin(), names.end());
-  const std::vector<int> uses = use_counts(graph);
+  const auto uses = use_counts(graph);
   std::vector<Variable> weights;
   for (std::size_t i = 0; i < graph.values.size(); ++i) {
     Value& value = graph.values[i];

@@ -8,7 +8,7 @@ constexpr std::string_view kSquares = "Accl1___";
 constexpr std::string_view kSecond = "Accl2___";  // the mean of gradients, or of the squares of steps
 constexpr std::string_view kMomentum = "Accl3___";
 
-bool has_momentum(const WeightUpdate& update) { return !update.is_constant("adaptiveMomentum", 0); }
+bool has_adaptive_momentum(const WeightUpdate& update) { return !update.is_constant("adaptiveMomentum", 0); }
 
 Term running_mean(const WeightUpdate& update, Term before, Term now) {
   return before * update.scalar("adaptiveAlpha") + now * update.scalar("adaptiveOneMinusAlpha");
@@ -48,7 +48,7 @@ Term step_of(const WeightUpdate& update, Term gradient) {
 }
 
 Term with_momentum(const WeightUpdate& update, Term step) {
-  if (!has_momentum(update)) return step;
+  if (!has_adaptive_momentum(update)) return step;
   const Term sum = update.state(kMomentum) * update.scalar("adaptiveMomentum") + step;
   update.set_state(kMomentum, sum);
   return sum;

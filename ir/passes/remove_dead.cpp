@@ -29,7 +29,7 @@ bool drop_unread_outputs(Op& op, const std::vector<bool>& live) {
 std::vector<bool> read_captures(const Op& op) {
   std::vector<bool> read(static_cast<std::size_t>(op.captures), false);
   for_each_body(op, [&](std::string_view, const Graph& body) {
-    const std::vector<int> uses = use_counts(body);
+    const auto uses = use_counts(body);
     const std::size_t first = body.inputs.size() - read.size();
     for (std::size_t i = 0; i < read.size(); ++i) {
       if (uses[at(body.inputs[first + i])] > 0) read[i] = true;
@@ -76,8 +76,7 @@ bool compact_values(Graph& graph) {
   std::int32_t next = 0;
   for (std::size_t i = 0; i < renumbered.size(); ++i) {
     if (!renumbered[i].valid()) continue;
-    if (static_cast<std::size_t>(next) != i)
-      graph.values[static_cast<std::size_t>(next)] = std::move(graph.values[i]);
+    if (static_cast<std::size_t>(next) != i) graph.values[next] = std::move(graph.values[i]);
     renumbered[i] = {next++};
   }
   if (static_cast<std::size_t>(next) == graph.values.size()) return false;

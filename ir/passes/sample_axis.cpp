@@ -17,9 +17,7 @@ std::int64_t axis_attribute(const SampledOp& op, std::int64_t rank) {
 
 // One sample axis, and it is in the output: a reduction over it has lost it before.
 bool one_input(const SampledOp& op) {
-  return std::count(op.inputs.begin(), op.inputs.end(), kNoAxis) + 1 ==
-             static_cast<std::ptrdiff_t>(op.inputs.size()) &&
-         op.has(0);
+  return std::count(op.inputs.begin(), op.inputs.end(), kNoAxis) + 1 == std::ssize(op.inputs) && op.has(0);
 }
 
 bool each_element(const SampledOp& op) {
@@ -127,9 +125,9 @@ bool einsum(const SampledOp& op) {
   std::vector<int> ranks;
   for (const Type& type : op.typed.input_types) ranks.push_back(type.rank());
   const EinsumEquation equation = read_einsum(op.typed.get_string("equation"), ranks);
-  const int letter = equation.output[static_cast<std::size_t>(op.outputs[0])];
+  const int letter = equation.output[op.outputs[0]];
   for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-    if (op.has(i) && equation.inputs[i][static_cast<std::size_t>(op.inputs[i])] != letter) return false;
+    if (op.has(i) && equation.inputs[i][op.inputs[i]] != letter) return false;
   }
   return true;
 }
@@ -252,7 +250,7 @@ bool keeps_samples_apart(const SampledOp& op) {
 
 int axis_after_reshape(const Dims& from, int axis, const Dims& to) {
   std::int64_t before = 1;
-  for (int i = 0; i < axis; ++i) before *= from[static_cast<std::size_t>(i)];
+  for (int i = 0; i < axis; ++i) before *= from[i];
   std::int64_t outer = 1;
   for (std::size_t i = 0; i < to.size(); ++i) {
     if (outer == before && to[i] != 1) return static_cast<int>(i);

@@ -32,8 +32,7 @@ int reduction(const SampledOp& op) {
   const Op& reduces = op.typed.op;
   if (is_one_of(reduces, {"SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"}))
     return loss_of_classes(op);
-  if (!op.has(0) || count_without_axis(op) + 1 != static_cast<std::ptrdiff_t>(op.inputs.size()))
-    return kNoAxis;
+  if (!op.has(0) || count_without_axis(op) + 1 != std::ssize(op.inputs)) return kNoAxis;
   if (is_one_of(reduces, {"ReduceSum", "ReduceL1", "ReduceSumSquare"})) return kSummed;
   return reduces.is("ReduceMean") ? kAveraged : kNoAxis;
 }
@@ -42,7 +41,7 @@ int reduction(const SampledOp& op) {
 int linear(const SampledOp& op) {
   const int kind = *std::find_if(op.inputs.begin(), op.inputs.end(), is_total);
   const std::ptrdiff_t totals = std::count(op.inputs.begin(), op.inputs.end(), kind);
-  if (totals + count_without_axis(op) != static_cast<std::ptrdiff_t>(op.inputs.size())) return kNoAxis;
+  if (totals + count_without_axis(op) != std::ssize(op.inputs)) return kNoAxis;
   const Op& computes = op.typed.op;
   const bool of_one = totals == 1 && op.inputs[0] == kind;
   if (is_one_of(computes, {"Cast", "Div", "Flatten", "Identity", "Neg", "ReduceMean", "ReduceSum", "Reshape",

@@ -134,7 +134,7 @@ class SetPrecision {
   }
 
   ValueId as_it_was(ValueId id, DataType type, const Op& op) {
-    const std::optional<Tensor>& original = originals_[static_cast<std::size_t>(id.index)];
+    const std::optional<Tensor>& original = originals_[id.index];
     if (original)
       return graph_.add_constant(graph_.fresh_name(graph_[id].name), ir::in_precision(*original, type));
     const ValueId result = graph_.add_value(graph_.fresh_name(graph_[id].name), Type::tensor(type));

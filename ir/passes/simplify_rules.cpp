@@ -172,8 +172,8 @@ bool shorten_transpose(const SimplifyView& view, Op& op) {
   IntList both = permutation(view, op);
   if (both.empty() || first.size() != both.size()) return false;
   for (std::int64_t& axis : both) {
-    if (axis < 0 || axis >= static_cast<std::int64_t>(first.size())) return false;
-    axis = first[static_cast<std::size_t>(axis)];
+    if (axis < 0 || axis >= std::ssize(first)) return false;
+    axis = first[axis];
   }
   op.inputs[0] = before->inputs[0];
   set_attribute(op, "perm", std::move(both));

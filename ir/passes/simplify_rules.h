@@ -16,8 +16,8 @@ struct SimplifyView {
 
   /// The op before that produces the value; nullptr for an input or a constant.
   const Op* producer(ValueId id) const {
-    const std::int32_t index = producers[static_cast<std::size_t>(id.index)];
-    return index < 0 ? nullptr : &ops[static_cast<std::size_t>(index)];
+    const std::int32_t index = producers[id.index];
+    return index < 0 ? nullptr : &ops[index];
   }
   /// The producer of the op's first input if the op may read the producer's instead. An input of the graph
   /// comes to one place: what ops elsewhere read of it goes there from the op that is in that place.

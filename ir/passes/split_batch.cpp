@@ -26,7 +26,7 @@ Tensor equal_part(const Tensor& whole, int axis, int slices) {
   std::int64_t rows = 1;
   for (int i = 0; i < axis; ++i) rows *= whole.dim(i);
   Dims dims = whole.dims();
-  dims[static_cast<std::size_t>(axis)] /= slices;
+  dims[axis] /= slices;
   Tensor part(whole.type(), dims);
   if (part.size() == 0 || whole.type() == DataType::String) return {};
   const std::size_t row = part.bytes() / static_cast<std::size_t>(rows);
@@ -98,7 +98,7 @@ class Splitter {
         throw Error("input '{}': {} found, a known shape with a batch needed to split it into {} slices",
                     input.name, to_string(input.type), slices_);
       }
-      std::int64_t& batch = input.type.dims[static_cast<std::size_t>(along)];
+      std::int64_t& batch = input.type.dims[along];
       if (batch == 0 || batch % slices_ != 0) {
         throw Error("input '{}': a batch of {} found, a multiple of {} slices needed", input.name, batch,
                     slices_);
@@ -127,7 +127,7 @@ class Splitter {
     } catch (const Error& error) {
       throw error.at(here);
     }
-    const TypedOp typed(whole_, whole_.ops[static_cast<std::size_t>(&op - graph().ops.data())]);
+    const TypedOp typed(whole_, whole_.ops[&op - graph().ops.data()]);
     const SampledOp sampled{typed, axes_of(op.inputs), axes_of(op.outputs)};
     if (all_sampled ? keeps_samples_apart(sampled) : set_totals(op, total_over_samples(sampled))) return;
     throw Error(
@@ -151,7 +151,7 @@ class Splitter {
 
   // A mean divided by the number of slices, under the mean's name.
   ValueId share_of(ValueId mean) {
-    const std::vector<OpId> makers = producers(graph());
+    const auto makers = producers(graph());
     const OpId maker = makers[at(mean)];
     Op share{.spec = find_op("", "Div"), .name = graph()[mean].name + "/share"};
     if (maker.valid()) share.attributes = place_of(graph()[maker]);
@@ -210,7 +210,7 @@ class Splitter {
     }
   }
 
-  std::int64_t batch_of(ValueId id) const { return whole_[id].type.dims[static_cast<std::size_t>(axis(id))]; }
+  std::int64_t batch_of(ValueId id) const { return whole_[id].type.dims[axis(id)]; }
 
   // Constants that go with the samples element by element.
   void fit_operands(Op& op) {
@@ -239,10 +239,8 @@ class Splitter {
   }
 
   void set_ints(Op& op, std::size_t input, Dims dims, int along) {
-    if (!graph().is_constant(op.inputs[input]) || along < 0 ||
-        dims[static_cast<std::size_t>(along)] % slices_ != 0)
-      return;
-    dims[static_cast<std::size_t>(along)] /= slices_;
+    if (!graph().is_constant(op.inputs[input]) || along < 0 || dims[along] % slices_ != 0) return;
+    dims[along] /= slices_;
     op.inputs[input] =
         graph().add_constant(graph().fresh_name(graph()[op.inputs[input]].name), Tensor::ints(dims));
   }

@@ -27,7 +27,7 @@ Numbers gradient(int step, int m) {
 }
 
 ir::Tensor float_tensor(const Numbers& numbers) {
-  return tensor<float>({static_cast<std::int64_t>(numbers.size())}, {numbers.begin(), numbers.end()});
+  return tensor<float>({std::ssize(numbers)}, {numbers.begin(), numbers.end()});
 }
 
 ir::Training training_of(const std::string& text, const Optimizer& optimizer,

@@ -106,7 +106,7 @@ ir::Graph linear_model(ir::DataType type) {
 ir::Graph half_model() { return linear_model(ir::DataType::Float16); }
 
 ir::Tensor half_tensor(const Numbers& numbers) {
-  ir::Tensor result(ir::DataType::Float16, {static_cast<std::int64_t>(numbers.size())});
+  ir::Tensor result(ir::DataType::Float16, {std::ssize(numbers)});
   for (std::size_t i = 0; i < numbers.size(); ++i)
     result.values<ir::Float16>()[i] = ir::Float16(static_cast<float>(numbers[i]));
   return result;

@@ -15,7 +15,7 @@ class Random {
   bool one_in(int count) { return below(count) == 0; }
   template <class T>
   const T& of(const std::vector<T>& choices) {
-    return choices[static_cast<std::size_t>(below(static_cast<int>(choices.size())))];
+    return choices[below(static_cast<int>(choices.size()))];
   }
 
  private:

@@ -351,7 +351,7 @@ std::vector<double> returned(const Tensor& all, const Anchor& anchor, const Opti
                          (anchor.returns == AnchorReturn::Final && row + 1 == rows);
     for (std::int64_t i = 0; i < size; ++i) {
       if (is_kept) values.push_back(at(row * size + i));
-      if (anchor.returns == AnchorReturn::Sum) values[static_cast<std::size_t>(i)] += at(row * size + i);
+      if (anchor.returns == AnchorReturn::Sum) values[i] += at(row * size + i);
     }
   }
   return values;
@@ -366,7 +366,7 @@ std::vector<double> expected_values(const std::string& name, const Tensor& tenso
 
 // The largest difference, over the largest magnitude.
 double difference(const Tensor& found, const std::vector<double>& expected) {
-  if (found.size() != static_cast<std::int64_t>(expected.size())) return INFINITY;
+  if (found.size() != std::ssize(expected)) return INFINITY;
   double most = 0;
   double scale = 1e-2;
   for (std::size_t i = 0; i < expected.size(); ++i) {

@@ -127,13 +127,13 @@ std::vector<float> anchored(const std::vector<Tensor>& results, const Anchor& an
     const bool is_last = batch + 1 == batches;
     if (anchor.returns == AnchorReturn::Final && !is_last) continue;
     if (anchor.returns == AnchorReturn::Sum || (batch + 1) % every != 0) continue;
-    for (int r = 0; r < replicas; ++r) append(results[static_cast<std::size_t>(batch * replicas + r)]);
+    for (int r = 0; r < replicas; ++r) append(results[batch * replicas + r]);
   }
   if (anchor.returns != AnchorReturn::Sum) return values;
   for (int r = 0; r < replicas; ++r) {
     std::vector<float> sum(static_cast<std::size_t>(results[0].size()), 0.0F);
     for (int batch = 0; batch < batches; ++batch) {
-      const auto one = results[static_cast<std::size_t>(batch * replicas + r)].values<float>();
+      const auto one = results[batch * replicas + r].values<float>();
       for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += one[i];
     }
     values.insert(values.end(), sum.begin(), sum.end());
@@ -143,7 +143,7 @@ std::vector<float> anchored(const std::vector<Tensor>& results, const Anchor& an
 
 // The largest difference, over the largest magnitude of the expected values.
 double difference(const Tensor& found, const std::vector<float>& expected) {
-  if (found.size() != static_cast<std::int64_t>(expected.size())) return INFINITY;
+  if (found.size() != std::ssize(expected)) return INFINITY;
   double most = 0;
   double scale = 1e-6;
   for (std::size_t i = 0; i < expected.size(); ++i) {

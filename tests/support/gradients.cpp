@@ -48,7 +48,7 @@ std::map<const ir::OpSpec*, CheckedRow>& rows() {
 void note_op(const ir::Op& op, const std::vector<bool>& depends) {
   CheckedRow& row = rows()[op.spec];
   for (std::size_t i = 0; i < op.formal_inputs(); ++i) {
-    const bool is_wanted = op.inputs[i].valid() && depends[static_cast<std::size_t>(op.inputs[i].index)];
+    const bool is_wanted = op.inputs[i].valid() && depends[op.inputs[i].index];
     if (is_wanted) row.inputs.insert(std::min(i, op.spec->inputs.size() - 1));
   }
   for (const ir::Attribute& attribute : op.attributes) {
@@ -68,9 +68,8 @@ const std::map<const ir::OpSpec*, CheckedRow>& checked_rows() { return rows(); }
 void note_checked(const ir::Graph& graph, std::span<const ir::ValueId> xs) {
   const std::vector<bool> depends = ir::dependents(graph, xs);
   for (const ir::Op& op : graph.ops) {
-    const bool is_checked = std::any_of(op.outputs.begin(), op.outputs.end(), [&](ir::ValueId id) {
-      return id.valid() && depends[static_cast<std::size_t>(id.index)];
-    });
+    const bool is_checked = std::any_of(op.outputs.begin(), op.outputs.end(),
+                                        [&](ir::ValueId id) { return id.valid() && depends[id.index]; });
     if (is_checked) note_op(op, depends);
   }
 }

@@ -46,8 +46,8 @@ ir::Graph part(const ir::Training& training, bool outer, const std::vector<ir::V
     const ir::ValueId output = training.graph.outputs[update.output];
     if (update.outer == outer) graph.outputs.push_back(output);
   }
-  const std::vector<ir::OpId> makers = ir::producers(graph);
-  const std::vector<int> uses = ir::use_counts(graph);
+  const auto makers = ir::producers(graph);
+  const auto uses = ir::use_counts(graph);
   for (std::size_t i = 0; i < graph.values.size(); ++i) {
     if (uses[i] == 0 || makers[i].valid() || graph.values[i].constant) continue;
     graph.inputs.push_back({static_cast<std::int32_t>(i)});
@@ -56,13 +56,13 @@ ir::Graph part(const ir::Training& training, bool outer, const std::vector<ir::V
 }
 
 std::vector<ir::ValueId> handed_over(const ir::Training& training) {
-  const std::vector<ir::OpId> makers = ir::producers(training.graph);
+  const auto makers = ir::producers(training.graph);
   std::vector<ir::ValueId> values;
   for (const ir::Op& op : training.graph.ops) {
     if (!ir::is_outer(op)) continue;
     for (ir::ValueId id : op.inputs) {
       if (!id.valid()) continue;
-      const ir::OpId maker = makers[static_cast<std::size_t>(id.index)];
+      const ir::OpId maker = makers[id.index];
       const bool is_data = !maker.valid() && !training.graph.is_constant(id);
       if ((maker.valid() && !ir::is_outer(training.graph[maker])) || is_data) values.push_back(id);
     }

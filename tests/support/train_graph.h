@@ -23,7 +23,7 @@ class GraphTrainer {
               const std::vector<ir::Tensor>& hyper_parameters = {});
 
   const ir::Tensor& variable(const std::string& name, int replica = 0) const {
-    return variables_[static_cast<std::size_t>(replica)].at(name);
+    return variables_[replica].at(name);
   }
   const ir::Training& training() const { return training_; }
 

@@ -3,7 +3,7 @@
 #include <fmt/ranges.h>
 
 #include "executor/device/presets.h"
-#include "executor/lower/plan_memory.h"
+#include "executor/lower/program/plan_memory.h"
 #include "executor/numeric/engine.h"
 #include "executor/session/clock.h"
 #include "ir/builder.h"
@@ -17,7 +17,7 @@ constexpr int kEntries = 2;
 const ir::Type kNumber = ir::Type::tensor(ir::DataType::Float, {1});
 
 ir::Tensor numbers(const std::vector<float>& values) {
-  return ir::Tensor::of<float>({static_cast<std::int64_t>(values.size())}, values);
+  return ir::Tensor::of<float>({std::ssize(values)}, values);
 }
 
 // Both results of one entry: the output, and the entry as it will be stored.

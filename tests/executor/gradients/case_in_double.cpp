@@ -46,8 +46,7 @@ std::vector<bool> read_as_floats_only(const ir::Graph& graph) {
   std::vector<bool> only(graph.values.size(), false);
   for (const ir::Op& op : graph.ops) {
     for (std::size_t i = 0; i < op.formal_inputs(); ++i) {
-      if (op.inputs[i].valid() && !takes_double(*op.spec, i))
-        only[static_cast<std::size_t>(op.inputs[i].index)] = true;
+      if (op.inputs[i].valid() && !takes_double(*op.spec, i)) only[op.inputs[i].index] = true;
     }
   }
   return only;

@@ -448,12 +448,11 @@ TEST(Gradients, OfOneValueAreSummedInAFixedOrder) {
   ir::infer(graph);
   const std::vector<ir::ValueId> xs{graph.inputs[0]};
   const ir::ValueId sum = ir::differentiate(graph, graph.outputs[0], xs)[0];
-  const std::vector<ir::OpId> makers = producers(graph);
-  const ir::Op& op = graph[makers[static_cast<std::size_t>(sum.index)]];
+  const auto makers = producers(graph);
+  const ir::Op& op = graph[makers[sum.index]];
   ASSERT_TRUE(op.is("Sum"));
   std::vector<std::string_view> read;
-  for (ir::ValueId id : op.inputs)
-    read.push_back(graph[graph[makers[static_cast<std::size_t>(id.index)]].inputs[1]].name);
+  for (ir::ValueId id : op.inputs) read.push_back(graph[graph[makers[id.index]].inputs[1]].name);
   ASSERT_EQ(read.size(), 4U);
   EXPECT_EQ(read[0], "s");
   EXPECT_EQ(read[2], "q");

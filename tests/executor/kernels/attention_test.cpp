@@ -79,7 +79,7 @@ std::vector<double> attend(const Tensor& q, const Tensor& k, const Tensor& v, co
     for (std::int64_t e = 0; e < v.dim(3); ++e) {
       double sum = 0;
       for (std::int64_t j = 0; j < k.dim(2); ++j) {
-        sum += weights[static_cast<std::size_t>(j)] * v.data<double>()[(kv * k.dim(2) + j) * v.dim(3) + e];
+        sum += weights[j] * v.data<double>()[(kv * k.dim(2) + j) * v.dim(3) + e];
       }
       y.push_back(total == 0 ? 0 : sum / total);
     }
@@ -159,7 +159,7 @@ TEST(Attention, AlignsThePaddedCacheOfEachBatchElementAtItsEnd) {
                      {with("is_causal", 1)});
   expect_near(values<double>(y[0]),
               attend(q, k, k, [&](std::int64_t b, auto, std::int64_t i, std::int64_t j) {
-                const std::int64_t length = lengths[static_cast<std::size_t>(b)];
+                const std::int64_t length = lengths[b];
                 return hidden_unless(j < length && j <= i + length - 3);
               }));
 }

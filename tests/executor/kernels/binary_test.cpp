@@ -5,7 +5,7 @@
 #include <complex>
 #include <limits>
 
-#include "executor/kernels/broadcast_plan.h"
+#include "executor/kernels/tools/broadcast_plan.h"
 #include "ir/error.h"
 #include "tests/support/run_op.h"
 #include "tests/support/run_text.h"
@@ -27,7 +27,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 template <class T>
 Tensor list(const std::vector<T>& numbers) {
-  return tensor<T>({static_cast<std::int64_t>(numbers.size())}, numbers);
+  return tensor<T>({std::ssize(numbers)}, numbers);
 }
 
 template <class T, class Out = T>

@@ -23,7 +23,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 template <class T>
 Tensor list(const std::vector<T>& numbers) {
-  return tensor<T>({static_cast<std::int64_t>(numbers.size())}, numbers);
+  return tensor<T>({std::ssize(numbers)}, numbers);
 }
 
 Tensor cast(const Tensor& x, DataType to, std::vector<ir::Attribute> attributes = {}) {

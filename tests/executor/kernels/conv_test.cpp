@@ -116,11 +116,10 @@ void check_conv(const Conv& conv, const std::string& type, double tolerance) {
   const std::int64_t plane = y.size() / y.dim(0) / y.dim(1);
   std::vector<double> expected(static_cast<std::size_t>(y.size()));
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    expected[i] = b[static_cast<std::size_t>(static_cast<std::int64_t>(i) / plane % conv.w[0])];
+    expected[i] = b[static_cast<std::int64_t>(i) / plane % conv.w[0]];
   }
   for_each_product(conv, conv.x, y.dims(), [&](std::int64_t at_x, std::int64_t at_w, std::int64_t at_y) {
-    expected[static_cast<std::size_t>(at_y)] +=
-        x[static_cast<std::size_t>(at_x)] * w[static_cast<std::size_t>(at_w)];
+    expected[at_y] += x[at_x] * w[at_w];
   });
   expect_near<T>(results[0], expected, tolerance);
 }
@@ -161,8 +160,7 @@ void check_transposed(const Conv& conv, const std::string& type, double toleranc
   EXPECT_EQ(results[0].tensor.dims(), conv.x);
   std::vector<double> expected(static_cast<std::size_t>(ir::element_count(conv.x)), 0);
   for_each_product(conv, conv.x, y_dims, [&](std::int64_t at_x, std::int64_t at_w, std::int64_t at_y) {
-    expected[static_cast<std::size_t>(at_x)] +=
-        y[static_cast<std::size_t>(at_y)] * w[static_cast<std::size_t>(at_w)];
+    expected[at_x] += y[at_y] * w[at_w];
   });
   expect_near<T>(results[0], expected, tolerance);
 }
@@ -255,7 +253,7 @@ void check_integer(const Conv& conv, const std::string& x_type, const std::strin
   for (double number : wave(ir::element_count(conv.w), 2)) {
     w.push_back(static_cast<W>(static_cast<int>(number * 44)));
   }
-  const auto zeros = static_cast<std::int64_t>(w_zeros.size());
+  const auto zeros = std::ssize(w_zeros);
   const auto results = run_text("agraph (" + x_type + list(conv.x) + " x, " + w_type + list(conv.w) + " w, " +
                                     x_type + " a, " + w_type +
                                     "[Z] b) => (int32[] y) {"
@@ -268,8 +266,7 @@ void check_integer(const Conv& conv, const std::string& x_type, const std::strin
   for_each_product(
       conv, conv.x, results[0].tensor.dims(), [&](std::int64_t at_x, std::int64_t at_w, std::int64_t at_y) {
         const int b = w_zeros[zeros == 1 ? 0 : static_cast<std::size_t>(at_w / weights_of_channel)];
-        expected[static_cast<std::size_t>(at_y)] +=
-            (x[static_cast<std::size_t>(at_x)] - x_zero) * (w[static_cast<std::size_t>(at_w)] - b);
+        expected[at_y] += (x[at_x] - x_zero) * (w[at_w] - b);
       });
   EXPECT_EQ(values<std::int32_t>(results[0]), expected);
 }

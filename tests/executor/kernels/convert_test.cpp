@@ -1,4 +1,4 @@
-#include "executor/kernels/convert.h"
+#include "executor/kernels/tools/convert.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
-#include "executor/kernels/gemm.h"
+#include "executor/kernels/tools/gemm.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "executor/kernels/thread_limit.h"
+#include "executor/kernels/tools/thread_limit.h"
 
 namespace podium::kernels {
 namespace {
@@ -82,7 +82,7 @@ TEST(Multiply, IsRightInEveryFormAndLeavesGapsAlone) {
     const Operands operands(product);
     const std::vector<float> found = operands.multiplied(2);
     const std::int64_t row_c = operands.product.row_c;
-    for (std::int64_t i = 0; i < static_cast<std::int64_t>(found.size()); ++i) {
+    for (std::int64_t i = 0; i < std::ssize(found); ++i) {
       const bool is_gap = i % row_c >= product.n;
       const double expected = is_gap ? operands.c[Operands::at(i)] : operands.expected(i / row_c, i % row_c);
       ASSERT_NEAR(found[Operands::at(i)], expected, is_gap ? 0 : 1e-4) << product.m << " at " << i;

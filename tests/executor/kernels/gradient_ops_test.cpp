@@ -4,9 +4,9 @@
 
 #include <cmath>
 
-#include "executor/kernels/convert.h"
 #include "executor/kernels/kernel.h"
-#include "executor/kernels/thread_limit.h"
+#include "executor/kernels/tools/convert.h"
+#include "executor/kernels/tools/thread_limit.h"
 #include "ir/work.h"
 #include "tests/support/fusing.h"
 #include "tests/support/run_op.h"

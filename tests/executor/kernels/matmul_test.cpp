@@ -1,8 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "executor/kernels/gemm.h"
 #include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/gemm.h"
 #include "ir/builder.h"
 #include "tests/support/run_text.h"
 
@@ -272,10 +272,9 @@ void expect_product(const Product& p) {
     for (std::int64_t j = 0; j < p.n; ++j) {
       T sum{0};
       for (std::int64_t l = 0; l < p.k; ++l) {
-        sum += a[static_cast<std::size_t>(p.transpose_a ? l * p.m + i : i * p.k + l)] *
-               b[static_cast<std::size_t>(p.transpose_b ? j * p.k + l : l * p.n + j)];
+        sum += a[p.transpose_a ? l * p.m + i : i * p.k + l] * b[p.transpose_b ? j * p.k + l : l * p.n + j];
       }
-      expected[static_cast<std::size_t>(i * p.n + j)] = T{2} * sum + T{3};
+      expected[i * p.n + j] = T{2} * sum + T{3};
     }
   }
   multiply(p, a.data(), b.data(), c.data(), T{2}, T{3});

@@ -26,7 +26,7 @@ using testing::values;
 
 template <class T>
 Tensor list(const std::vector<T>& numbers) {
-  return tensor<T>({static_cast<std::int64_t>(numbers.size())}, numbers);
+  return tensor<T>({std::ssize(numbers)}, numbers);
 }
 
 std::vector<Datum> run_ml(std::string_view name, const std::vector<Datum>& inputs,

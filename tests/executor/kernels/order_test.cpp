@@ -46,8 +46,7 @@ TEST(TopK, OfAnyKAgreesWithSorting) {
   std::vector<std::int64_t> order(x.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int64_t>(i);
   std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
-    return static_cast<float>(x[static_cast<std::size_t>(a)]) >
-           static_cast<float>(x[static_cast<std::size_t>(b)]);
+    return static_cast<float>(x[a]) > static_cast<float>(x[b]);
   });
   for (std::int64_t k : {1, 10, 500, 1000, 0}) {
     const auto y =

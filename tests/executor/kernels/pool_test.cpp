@@ -67,7 +67,7 @@ std::vector<double> naive_pool(const Pool& pool, const std::vector<float>& x, co
       std::vector<float> numbers;
       const Seen seen = seen_by(pool, sizes, output, window);
       for (const auto& at : seen) {
-        if (at) numbers.push_back(x[static_cast<std::size_t>(plane * ir::element_count(sizes) + *at)]);
+        if (at) numbers.push_back(x[plane * ir::element_count(sizes) + *at]);
       }
       y.push_back(reduce(numbers, seen.size()));
     }

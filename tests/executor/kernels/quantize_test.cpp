@@ -20,7 +20,7 @@ using testing::values;
 
 template <class T>
 Tensor list(const std::vector<T>& numbers) {
-  return tensor<T>({static_cast<std::int64_t>(numbers.size())}, numbers);
+  return tensor<T>({std::ssize(numbers)}, numbers);
 }
 
 ir::Attribute integer(const char* name, std::int64_t value) { return {name, value}; }

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "executor/kernels/random_numbers.h"
+#include "executor/kernels/tools/random_numbers.h"
 #include "tests/support/run_text.h"
 
 namespace podium::kernels {

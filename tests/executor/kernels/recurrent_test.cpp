@@ -88,11 +88,11 @@ std::vector<double> lstm(const Weights& of, std::int64_t b, bool peepholes) {
     for (std::int64_t j = 0; j < kHidden; ++j) {
       const auto product = [&](std::int64_t g) { return gate(of, 4, g * kHidden + j, t, b, before.data()); };
       const auto peep = [&](std::int64_t g) { return peepholes ? at(of.p, g * kHidden + j) : 0; };
-      double& cell = c[static_cast<std::size_t>(j)];
+      double& cell = c[j];
       const double input = sigmoid(product(0) + peep(0) * cell);
       const double forget = sigmoid(product(2) + peep(2) * cell);
       cell = forget * cell + input * std::tanh(product(3));
-      h[static_cast<std::size_t>(j)] = sigmoid(product(1) + peep(1) * cell) * std::tanh(cell);
+      h[j] = sigmoid(product(1) + peep(1) * cell) * std::tanh(cell);
     }
     all.insert(all.end(), h.begin(), h.end());
   }
@@ -205,7 +205,7 @@ std::vector<double> gru(const Weights& of, std::int64_t b, bool linear_before_re
     std::vector<double> resets;
     for (std::int64_t j = 0; j < kHidden; ++j) {
       resets.push_back(sigmoid(gate(of, 3, kHidden + j, t, b, h.data())));
-      scaled[static_cast<std::size_t>(j)] *= resets.back();
+      scaled[j] *= resets.back();
     }
     std::vector<double> next;
     for (std::int64_t j = 0; j < kHidden; ++j) {
@@ -213,9 +213,9 @@ std::vector<double> gru(const Weights& of, std::int64_t b, bool linear_before_re
       const double z = sigmoid(gate(of, 3, j, t, b, h.data()));
       const double of_x = gate(of, 3, row, t, b, none.data()) - at(of.b, 3 * kHidden + row);
       const double of_h = gate(of, 3, row, t, b, h.data()) - of_x;
-      const double candidate = linear_before_reset ? of_x + resets[static_cast<std::size_t>(j)] * of_h
-                                                   : gate(of, 3, row, t, b, scaled.data());
-      next.push_back((1 - z) * std::tanh(candidate) + z * h[static_cast<std::size_t>(j)]);
+      const double candidate =
+          linear_before_reset ? of_x + resets[j] * of_h : gate(of, 3, row, t, b, scaled.data());
+      next.push_back((1 - z) * std::tanh(candidate) + z * h[j]);
     }
     h = next;
     all.insert(all.end(), h.begin(), h.end());

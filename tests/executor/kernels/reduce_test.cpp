@@ -67,7 +67,7 @@ TEST(ReduceSum, AgreesWithTheDefinitionForEverySetOfAxes) {
     for (int axis = 0; axis < 4; ++axis) {
       if ((set >> axis & 1) == 0) continue;
       axes.push_back(axis % 2 == 0 ? axis : axis - 4);
-      is_reduced[static_cast<std::size_t>(axis)] = true;
+      is_reduced[axis] = true;
     }
     EXPECT_EQ(values<float>(reduce("ReduceSum", tensor<float>({2, 3, 4, 5}, x), axes)), sums(x, is_reduced))
         << set;

@@ -18,13 +18,12 @@ template <class T>
 std::vector<T> resize_by_scales(const std::string& type, const std::string& attributes, const ir::Dims& dims,
                                 const std::vector<T>& x, const std::vector<float>& scales,
                                 const std::vector<float>& roi = {}) {
-  const auto results =
-      run_text("agraph (" + type + "[] x, float[R] r, float[S] s) => (" + type +
-                   "[] y) {"
-                   " y = Resize" +
-                   attribute_text(attributes) + " (x, r, s) }",
-               {tensor<T>(dims, x), tensor<float>({static_cast<std::int64_t>(roi.size())}, roi),
-                tensor<float>({static_cast<std::int64_t>(scales.size())}, scales)});
+  const auto results = run_text("agraph (" + type + "[] x, float[R] r, float[S] s) => (" + type +
+                                    "[] y) {"
+                                    " y = Resize" +
+                                    attribute_text(attributes) + " (x, r, s) }",
+                                {tensor<T>(dims, x), tensor<float>({std::ssize(roi)}, roi),
+                                 tensor<float>({std::ssize(scales)}, scales)});
   return values<T>(results[0]);
 }
 
@@ -71,7 +70,7 @@ std::vector<double> naive_resize(const std::vector<float>& x, const ir::Dims& in
     for (std::int64_t i = -40; i < in[axis] + 40; ++i) {
       const bool outside = i < 0 || i >= in[axis];
       const double weight = exclude && outside ? 0 : kernel(static_cast<double>(i) - at, scale);
-      result[static_cast<std::size_t>(std::clamp<std::int64_t>(i, 0, in[axis] - 1))] += weight;
+      result[std::clamp<std::int64_t>(i, 0, in[axis] - 1)] += weight;
       sum += weight;
     }
     for (double& weight : result) weight /= sum;

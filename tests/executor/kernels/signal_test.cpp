@@ -4,7 +4,7 @@
 #include <complex>
 #include <numbers>
 
-#include "executor/kernels/fourier.h"
+#include "executor/kernels/tools/fourier.h"
 #include "ir/error.h"
 #include "tests/support/run_text.h"
 

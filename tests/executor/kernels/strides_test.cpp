@@ -1,4 +1,4 @@
-#include "executor/kernels/strides.h"
+#include "executor/kernels/tools/strides.h"
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ std::vector<T> one_by_one(const std::vector<T>& from, std::size_t size, const st
     to_strides.push_back(loop.to);
   }
   for (StridedWalk<2> walk(dims, {from_strides, to_strides}); walk.more(); walk.next()) {
-    to[static_cast<std::size_t>(walk.offset(1))] = from[static_cast<std::size_t>(walk.offset(0))];
+    to[walk.offset(1)] = from[walk.offset(0)];
   }
   return to;
 }

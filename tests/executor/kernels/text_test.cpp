@@ -16,9 +16,7 @@ using testing::tensor;
 using testing::values;
 using Words = std::vector<std::string>;
 
-Tensor words(const Words& list) {
-  return tensor<std::string>({static_cast<std::int64_t>(list.size())}, list);
-}
+Tensor words(const Words& list) { return tensor<std::string>({std::ssize(list)}, list); }
 
 std::string error_of(const std::string& graph, const std::vector<ir::Datum>& inputs) {
   try {

@@ -27,7 +27,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 template <class T>
 std::vector<T> run_one(std::string_view name, const std::vector<T>& x,
                        std::vector<ir::Attribute> attributes = {}) {
-  const auto y = run_op(name, {tensor<T>({static_cast<std::int64_t>(x.size())}, x)}, std::move(attributes));
+  const auto y = run_op(name, {tensor<T>({std::ssize(x)}, x)}, std::move(attributes));
   return values<T>(y);
 }
 

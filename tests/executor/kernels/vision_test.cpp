@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "executor/kernels/image.h"
+#include "executor/kernels/image/image.h"
 #include "ir/error.h"
 #include "tests/support/run_text.h"
 

@@ -215,7 +215,7 @@ Placed random_model(std::mt19937& random, int ops) {
   std::vector<int> stages;
   int stage = 0;
   for (int i = 0; i < ops; ++i) {
-    const std::string first = values[static_cast<std::size_t>(below(static_cast<int>(values.size())))];
+    const std::string first = values[below(static_cast<int>(values.size()))];
     values.push_back(fmt::format("v{}", i));
     body += fmt::format("{} = Add({}, {}) ", values.back(), first, values[values.size() - 2]);
     stage += below(3) == 0 ? 0 : 1;
@@ -224,8 +224,8 @@ Placed random_model(std::mt19937& random, int ops) {
   std::vector<int> processor_of_stage;
   for (int s = 0; s <= stages.back(); ++s) processor_of_stage.push_back(below(3));
   std::vector<int> processors;
-  for (int s : stages) processors.push_back(processor_of_stage[static_cast<std::size_t>(s)]);
-  const std::string early = values[static_cast<std::size_t>(2 + below(ops))];
+  for (int s : stages) processors.push_back(processor_of_stage[s]);
+  const std::string early = values[2 + below(ops)];
   const std::string outputs = early == values.back() ? "" : "float[3] " + early + ", ";
   return placed(fmt::format("agraph (float[3] x0, float[3] x1) => ({}float[3] {}) {{ {}}}", outputs,
                             values.back(), body),

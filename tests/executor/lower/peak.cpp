@@ -12,8 +12,7 @@ void expect_the_simulators_peak(const executor::Program& program, const numeric:
   costs.movement = [](const executor::Step& /*step*/) { return sim::StepCost{}; };
   const sim::Timeline timeline = sim::simulate(program, device::Device{}, costs, {});
   for (int i = 0; i < program.processors; ++i) {
-    EXPECT_EQ(timeline.processors[static_cast<std::size_t>(i)].memory.peak_data, engine.peak_bytes(i))
-        << "ipu " << i;
+    EXPECT_EQ(timeline.processors[i].memory.peak_data, engine.peak_bytes(i)) << "ipu " << i;
   }
 }
 

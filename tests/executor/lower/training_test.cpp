@@ -16,9 +16,7 @@ using ::testing::Pair;
 using testing::tensor;
 using testing::values;
 
-ir::Tensor floats(const std::vector<float>& numbers) {
-  return tensor<float>({static_cast<std::int64_t>(numbers.size())}, numbers);
-}
+ir::Tensor floats(const std::vector<float>& numbers) { return tensor<float>({std::ssize(numbers)}, numbers); }
 
 // w -= rate * gradient after every micro-batch.
 ir::Training without_accumulation() {

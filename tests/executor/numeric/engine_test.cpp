@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "executor/lower/lower.h"
-#include "executor/lower/plan_memory.h"
+#include "executor/lower/program/plan_memory.h"
 #include "tests/support/graph_text.h"
 #include "tests/support/hand_made.h"
 #include "tests/support/run_text.h"

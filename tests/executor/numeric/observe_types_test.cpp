@@ -14,7 +14,7 @@ std::string types_of(const std::string& text, const std::vector<ir::Datum>& inpu
   std::string found;
   for (const ir::Op& op : graph.ops) {
     for (ir::ValueId id : op.outputs) {
-      found += fmt::format("{}: {}\n", graph[id].name, to_string(types[static_cast<std::size_t>(id.index)]));
+      found += fmt::format("{}: {}\n", graph[id].name, to_string(types[id.index]));
     }
   }
   return found;

@@ -4,7 +4,7 @@
 #include <map>
 #include <random>
 
-#include "executor/lower/plan_memory.h"
+#include "executor/lower/program/plan_memory.h"
 #include "executor/numeric/engine.h"
 #include "executor/sim/simulate.h"
 #include "tests/support/hand_made.h"
@@ -104,7 +104,7 @@ class RandomProgram {
     for (const Slot& slot : written_) {
       if (made_.program[slot.buffer].processor == processor) all.push_back(slot);
     }
-    return moving(all[static_cast<std::size_t>(draw(static_cast<int>(all.size())))]);
+    return moving(all[draw(static_cast<int>(all.size()))]);
   }
   Slot target(int processor) {
     const int which = draw(6);
@@ -201,8 +201,7 @@ TEST(RandomPrograms, NeedThePeakThatTheSimulatorSays) {
     const Numbers input(static_cast<std::size_t>(loads * kElements));
     engine.run(std::vector<Datum>{testing::tensor<float>({loads, kElements}, input)});
     for (int processor = 0; processor < kProcessors; ++processor) {
-      ASSERT_EQ(engine.peak_bytes(processor),
-                timeline.processors[static_cast<std::size_t>(processor)].memory.peak_data)
+      ASSERT_EQ(engine.peak_bytes(processor), timeline.processors[processor].memory.peak_data)
           << "seed " << seed << ", ipu " << processor << "\n"
           << print(made.program());
     }

@@ -16,7 +16,7 @@ namespace {
 // The arrays of several runs, one behind the other.
 ir::Tensor joined(const std::vector<ir::Tensor>& parts) {
   ir::Dims dims = parts.front().dims();
-  dims.insert(dims.begin(), static_cast<std::int64_t>(parts.size()));
+  dims.insert(dims.begin(), std::ssize(parts));
   ir::Tensor whole(parts.front().type(), dims);
   auto* next = static_cast<std::byte*>(whole.raw());
   for (const ir::Tensor& part : parts) {

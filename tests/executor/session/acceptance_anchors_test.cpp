@@ -30,7 +30,7 @@ Array anchor_of_sum(int batches, int accumulation, const Anchor& anchor, const s
       options);
   ir::Dims micro_batches{batches, accumulation};
   std::erase(micro_batches, 1);
-  const std::vector<ir::Datum> inputs{tensor<float>({static_cast<std::int64_t>(x.size())}, x),
+  const std::vector<ir::Datum> inputs{tensor<float>({std::ssize(x)}, x),
                                       tensor<float>(micro_batches, std::vector<float>(x.size() / 2, 0))};
   const auto results = session.run(inputs);
   EXPECT_EQ(session.outputs()[1].name, "y");

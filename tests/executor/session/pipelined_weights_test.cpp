@@ -167,7 +167,7 @@ importer::Model quadratic(const std::vector<std::vector<float>>& weights, bool s
   std::vector<std::string> initializers;
   std::string ops;
   for (int i = 0; i < 6; ++i) {
-    initializers.push_back(initializer(fmt::format("w{}", i), {2, 2}, weights[static_cast<std::size_t>(i)]));
+    initializers.push_back(initializer(fmt::format("w{}", i), {2, 2}, weights[i]));
     const std::string before = i == 0 ? "x" : i == 3 ? "y" : fmt::format("s{}", i - 1);
     ops += fmt::format("a{0} = Add({1}, w{0}) s{0} = Sigmoid(a{0}) ", i, before);
   }
@@ -278,18 +278,15 @@ std::vector<std::vector<double>> by_hand(const std::vector<std::vector<float>>& 
     for (int m = 0; m < batches; ++m) {
       const auto weight = [&](int stage, bool forward, int e) {
         const int version = forward || stashed ? stale(m, stage, kStages) : m;
-        return versions[static_cast<std::size_t>(version)][static_cast<std::size_t>(stage)]
-                       [static_cast<std::size_t>(e)];
+        return versions[version][stage][e];
       };
       for (int replica = 0; replica < replicas; ++replica) {
         for (int e = 0; e < kElements; ++e) {
-          double h[kStages + 1] = {
-              of_run[static_cast<std::size_t>((m * replicas + replica) * kElements + e)]};
+          double h[kStages + 1] = {of_run[(m * replicas + replica) * kElements + e]};
           for (int s = 0; s < kStages; ++s) h[s + 1] = h[s] * weight(s, true, e);
           double gradient = 2 * h[kStages];
           for (int s = kStages; s-- > 0; gradient *= weight(s, false, e)) {
-            newest[static_cast<std::size_t>(s)][static_cast<std::size_t>(e)] -=
-                kRate * gradient * h[s] / replicas;
+            newest[s][e] -= kRate * gradient * h[s] / replicas;
           }
         }
       }
@@ -311,7 +308,7 @@ void expect_as_by_hand(Options strategy) {
   Runs runs;
   for (int run = 0; run < 2; ++run) {
     x.push_back(random_numbers(random, std::int64_t{kBatches} * strategy.replicas * kElements, -1.5F, 1.5F));
-    runs.push_back({tensor<float>({static_cast<std::int64_t>(x.back().size())}, x.back())});
+    runs.push_back({tensor<float>({std::ssize(x.back())}, x.back())});
   }
   const TensorsByName found = train(products(), training_with(strategy, kRate), runs).weights;
   const auto wanted = by_hand(x, strategy.replicas, strategy.weight_stashing);
@@ -385,10 +382,10 @@ TEST(StashedWeights, WaitInAsManySlotsAsMicroBatchesAreOnTheirWay) {
     for (const executor::Buffer& buffer : session.program().buffers) {
       if (buffer.name.find("__stash") == std::string::npos) continue;
       EXPECT_EQ(buffer.role, executor::Role::Stash);
-      slots[static_cast<std::size_t>(buffer.processor)] += buffer.slots;
+      slots[buffer.processor] += buffer.slots;
     }
     for (int s = 0; s < stages; ++s) {
-      EXPECT_EQ(slots[static_cast<std::size_t>(s)], s == stages - 1 ? 0 : 2 * (stages - 1 - s) + 1) << s;
+      EXPECT_EQ(slots[s], s == stages - 1 ? 0 : 2 * (stages - 1 - s) + 1) << s;
     }
   }
 }
@@ -408,8 +405,7 @@ TEST(StashedWeights, AreMemoryThatSimulatorAndEngineCountAlike) {
       const std::vector<ir::Datum> inputs{tensor<float>({60 * replicas}, std::vector<float>(count, 1))};
       session.run(inputs);
       for (int processor = 0; processor < kStages; ++processor) {
-        EXPECT_EQ(session.timeline()->processors[static_cast<std::size_t>(processor)].memory.peak_data,
-                  session.peak_bytes(processor));
+        EXPECT_EQ(session.timeline()->processors[processor].memory.peak_data, session.peak_bytes(processor));
       }
     }
   }

@@ -39,25 +39,25 @@ std::array<Numbers, 4> ReferenceNetwork::gradients(const std::vector<float>& x) 
   for (int n = 0; n < samples; ++n) {
     std::array<double, kHidden> hidden{};
     for (int h = 0; h < kHidden; ++h) {
-      double sum = b1[static_cast<std::size_t>(h)];
+      double sum = b1[h];
       for (int i = 0; i < kIn; ++i) sum += static_cast<double>(x[at(n, kIn, i)]) * w1[at(i, kHidden, h)];
-      hidden[static_cast<std::size_t>(h)] = std::tanh(sum);
+      hidden[h] = std::tanh(sum);
     }
     std::array<double, kHidden> flow{};
     for (int o = 0; o < kOut; ++o) {
-      double y = b2[static_cast<std::size_t>(o)];
-      for (int h = 0; h < kHidden; ++h) y += hidden[static_cast<std::size_t>(h)] * w2[at(h, kOut, o)];
+      double y = b2[o];
+      for (int h = 0; h < kHidden; ++h) y += hidden[h] * w2[at(h, kOut, o)];
       const double dy = (y > 0 ? 1.0 : y < 0 ? -1.0 : 0.0) / (samples * kOut);
-      db2[static_cast<std::size_t>(o)] += dy;
+      db2[o] += dy;
       for (int h = 0; h < kHidden; ++h) {
-        dw2[at(h, kOut, o)] += dy * hidden[static_cast<std::size_t>(h)];
-        flow[static_cast<std::size_t>(h)] += dy * w2[at(h, kOut, o)];
+        dw2[at(h, kOut, o)] += dy * hidden[h];
+        flow[h] += dy * w2[at(h, kOut, o)];
       }
     }
     for (int h = 0; h < kHidden; ++h) {
-      const double value = hidden[static_cast<std::size_t>(h)];
-      const double d = flow[static_cast<std::size_t>(h)] * (1 - value * value);
-      db1[static_cast<std::size_t>(h)] += d;
+      const double value = hidden[h];
+      const double d = flow[h] * (1 - value * value);
+      db1[h] += d;
       for (int i = 0; i < kIn; ++i) dw1[at(i, kHidden, h)] += d * static_cast<double>(x[at(n, kIn, i)]);
     }
   }

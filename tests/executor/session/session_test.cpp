@@ -253,8 +253,7 @@ TEST(Clock, MemoryIsWhatTheRunMeasures) {
     const std::vector<ir::Datum> inputs{counting({3, 1, 4})};
     session.run(inputs);
     for (int processor = 0; processor < session.program().processors; ++processor) {
-      EXPECT_EQ(session.timeline()->processors[static_cast<std::size_t>(processor)].memory.peak_data,
-                session.peak_bytes(processor));
+      EXPECT_EQ(session.timeline()->processors[processor].memory.peak_data, session.peak_bytes(processor));
     }
   }
 }

@@ -35,9 +35,7 @@ constexpr const char* kLayers = R"(agraph (float[2,3] x, float[2,3] wanted) => (
 
 importer::Model model_of(const char* body) { return importer::import_text(testing::model_text(body)); }
 
-ir::Tensor floats(const std::vector<float>& numbers) {
-  return tensor<float>({static_cast<std::int64_t>(numbers.size())}, numbers);
-}
+ir::Tensor floats(const std::vector<float>& numbers) { return tensor<float>({std::ssize(numbers)}, numbers); }
 
 TrainingOptions with(const Options& strategy, double rate = 0.5, double momentum = 0) {
   TrainingOptions options{.loss = "loss"};

@@ -58,7 +58,7 @@ TEST(Events, LeaveOutIterationsThatRepeat) {
   const Slot x = sketch.buffer("x", 0);
   sketch.program.steps = {repeat(1'000'000, {sketch.compute("work", 0, 3, {}, {x})})};
   const sim::Timeline timeline = sketch.run(SyncPattern::Full, true);
-  EXPECT_EQ(timeline.folded_iterations + static_cast<std::int64_t>(timeline.events.size()), 1'000'000);
+  EXPECT_EQ(timeline.folded_iterations + std::ssize(timeline.events), 1'000'000);
   EXPECT_FALSE(timeline.events_cut);
 }
 

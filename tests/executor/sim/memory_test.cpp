@@ -7,7 +7,7 @@ namespace podium::testing {
 namespace {
 
 sim::MemoryUse memory(const sim::Timeline& timeline, int processor) {
-  return timeline.processors[static_cast<std::size_t>(processor)].memory;
+  return timeline.processors[processor].memory;
 }
 
 TEST(SimulatedMemory, PeaksWhereABlockHasItsInputsItsOutputsAndItsInside) {

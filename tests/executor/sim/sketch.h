@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "executor/lower/plan_memory.h"
+#include "executor/lower/program/plan_memory.h"
 #include "executor/program.h"
 #include "executor/sim/simulate.h"
 

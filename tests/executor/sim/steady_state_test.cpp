@@ -218,7 +218,7 @@ class ChanceLoop {
       stored.push_back(sketch.filled(fmt::format("s{}", p), p, Memory::Streaming, 1 + pick(3)));
     }
     const auto any = [&](const std::vector<Slot>& of, int p) {
-      const Slot slot = of[static_cast<std::size_t>(p)];
+      const Slot slot = of[p];
       return entry(slot, pick(sketch.program[slot.buffer].slots), pick(2));
     };
     const auto step = [&]() -> Step {
@@ -265,9 +265,8 @@ TEST(SteadyState, LoopsMadeByChance) {
     SCOPED_TRACE(seed);
     ChanceLoop chance(seed);
     Sketch sketch = chance.make();
-    const SyncPattern sync =
-        std::vector{SyncPattern::Full, SyncPattern::SinglePipeline,
-                    SyncPattern::ReplicaAndLadder}[static_cast<std::size_t>(chance.pick(3))];
+    const SyncPattern sync = std::vector{SyncPattern::Full, SyncPattern::SinglePipeline,
+                                         SyncPattern::ReplicaAndLadder}[chance.pick(3)];
     folded += compare(sketch, sync, true);
   }
   EXPECT_GT(folded, 1000 * 20);

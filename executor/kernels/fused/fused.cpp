@@ -1,0 +1,37 @@
+#include "executor/kernels/fused/fused.h"
+
+#include "executor/kernels/families.h"
+
+namespace podium::kernels {
+
+bool has_own_copy(const ir::Op& op, std::size_t input) {
+  return input == 1 && (op.is("Convolution", "podium") || op.is("MatMul", "podium"));
+}
+
+bool may_take_memory(const ir::Op& op, std::size_t output, std::size_t input) {
+  if (op.is("Chain", "podium"))
+    return chain_may_take_memory(*ir::attribute<ir::Body>(op, "body"), output, input);
+  return output == 0 && (find_kernel(op.spec->domain, op.spec->name)->in_place >> input & 1U) != 0;
+}
+
+std::span<const KernelSpec> fused_kernels() {
+  // Input 3 is the residual that a product or convolution is added to.
+  constexpr unsigned kResidual = 1U << 3;
+  static const std::vector<KernelSpec> kKernels{
+      {.name = "Convolution",
+       .prepare = prepare_fused_convolution,
+       .domain = "podium",
+       .in_place = kResidual},
+      {.name = "Pool", .prepare = prepare_fused_pool, .domain = "podium"},
+      {.name = "MatMul", .prepare = prepare_fused_matmul, .domain = "podium", .in_place = kResidual},
+      {.name = "StridedMatMul", .prepare = prepare_strided_matmul, .domain = "podium"},
+      {.name = "MaskedSoftmax", .prepare = prepare_masked_softmax, .domain = "podium", .in_place = 1U},
+      {.name = "ToChannelsLast", .prepare = prepare_to_channels_last, .domain = "podium"},
+      {.name = "ToChannelsFirst", .prepare = prepare_to_channels_first, .domain = "podium"},
+      {.name = "Chain", .prepare = prepare_chain, .domain = "podium"},
+      {.name = "View", .prepare = prepare_view, .domain = "podium", .in_place = 1U},
+  };
+  return kKernels;
+}
+
+}  // namespace podium::kernels

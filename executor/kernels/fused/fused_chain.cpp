@@ -1,0 +1,229 @@
+// Ops that compute element by element over one shape, piece by piece: what lies between them stays in the
+// nearest caches and has no memory of its own. Inputs of one element are the same for all pieces.
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <mutex>
+
+#include "executor/kernels/fused/fused.h"
+#include "executor/kernels/tools/elementwise.h"
+#include "ir/at.h"
+
+namespace podium::kernels {
+namespace {
+
+using ir::Graph;
+using ir::Op;
+using ir::Type;
+using ir::ValueId;
+
+constexpr std::size_t kNone = ~std::size_t{0};
+constexpr std::size_t kMostElementBytes = 8;
+
+// The op after which nothing reads the value; outputs of the body are not counted.
+std::vector<std::size_t> last_readers(const Graph& body) {
+  std::vector<std::size_t> last(body.values.size(), 0);
+  for (std::size_t i = 0; i < body.ops.size(); ++i) {
+    for (ValueId id : body.ops[i].inputs) {
+      if (id.valid()) last[at(id)] = i;
+    }
+  }
+  return last;
+}
+
+bool takes(const Op& op, ValueId taken) {
+  const unsigned in_place = find_kernel(op.spec->domain, op.spec->name)->in_place;
+  for (std::size_t k = 0; k < op.inputs.size(); ++k) {
+    if (op.inputs[k] == taken && (in_place >> k & 1U) == 0) return false;
+  }
+  return true;
+}
+
+// How a chain is computed: kernels for whole pieces and for the last one, and where each value is.
+struct Plan {
+  std::shared_ptr<const Graph> body;
+  std::vector<bool> in_pieces;    // per value: else it has one element
+  std::vector<std::size_t> room;  // per value between the ops: which it has, else kNone
+  std::size_t rooms = 0;
+  std::array<std::vector<PreparedKernel>, 2> kernels;  // per op, for whole pieces and for the last one
+  std::array<std::int64_t, 2> sizes = {};              // of these
+  std::int64_t elements = 0;
+  std::size_t scratch_bytes = 0;
+
+  explicit Plan(const PrepareContext& context) : body(context.get<ir::Body>("body")) {
+    elements = context.output(0).element_count();
+    sizes = {std::min(elements, kChainPiece), elements % kChainPiece};
+    for (const ir::Value& value : body->values) in_pieces.push_back(value.type.element_count() == elements);
+    find_rooms();
+    for (std::size_t of = 0; of < sizes.size(); ++of) {
+      for (const Op& op : body->ops) {
+        if (sizes[of] > 0) kernels[of].push_back(prepare(context, op, sizes[of]));
+      }
+    }
+  }
+
+  Type piece_type(ValueId id, std::int64_t size) const {
+    const bool is_piece = in_pieces[at(id)];
+    return Type::tensor((*body)[id].type.element, is_piece ? ir::Dims{size} : ir::Dims{});
+  }
+
+ private:
+  PreparedKernel prepare(const PrepareContext& chain, const Op& op, std::int64_t size) {
+    PrepareContext context(op);
+    std::vector<Tensor> numbers(op.inputs.size());
+    for (std::size_t k = 0; k < op.inputs.size(); ++k) {
+      const ValueId id = op.inputs[k];
+      context.input_types.push_back(id.valid() ? piece_type(id, size) : Type{});
+      const auto input = std::find(body->inputs.begin(), body->inputs.end(), id);
+      const Tensor* known = id.valid() && !in_pieces[at(id)] && input != body->inputs.end()
+                                ? chain.constant(static_cast<std::size_t>(input - body->inputs.begin()))
+                                : nullptr;
+      if (known != nullptr) numbers[k] = known->reshaped({});
+      context.constants.push_back(known != nullptr ? &numbers[k] : nullptr);
+    }
+    context.output_types = {piece_type(op.outputs[0], size)};
+    PreparedKernel kernel = find_kernel(op.spec->domain, op.spec->name)->prepare(context);
+    scratch_bytes = std::max(scratch_bytes, context.scratch_bytes);
+    return kernel;
+  }
+
+  void find_rooms() {
+    const std::vector<std::size_t> last = last_readers(*body);
+    room.assign(body->values.size(), kNone);
+    std::vector<bool> is_output(body->values.size(), false);
+    for (ValueId id : body->outputs) is_output[at(id)] = true;
+    std::vector<std::size_t> unused;
+    for (std::size_t i = 0; i < body->ops.size(); ++i) {
+      const Op& op = body->ops[i];
+      const ValueId made = op.outputs[0];
+      std::vector<std::size_t> left;
+      for (ValueId id : op.inputs) {
+        if (!id.valid() || room[at(id)] == kNone || last[at(id)] != i) continue;
+        const bool is_first = std::find(left.begin(), left.end(), room[at(id)]) == left.end();
+        if (!is_first || room[at(made)] == room[at(id)]) continue;
+        if (!is_output[at(made)] && room[at(made)] == kNone && takes(op, id)) {
+          room[at(made)] = room[at(id)];
+        } else {
+          left.push_back(room[at(id)]);
+        }
+      }
+      if (!is_output[at(made)] && room[at(made)] == kNone) {
+        if (unused.empty()) unused.push_back(rooms++);
+        room[at(made)] = unused.back();
+        unused.pop_back();
+      }
+      unused.insert(unused.end(), left.begin(), left.end());
+    }
+  }
+};
+
+// What one thread works with: a view of each value's piece, and the rooms.
+class Workspace {
+ public:
+  explicit Workspace(const Plan& plan)
+      : plan_(plan), rooms_(plan.rooms * room_bytes() + plan.scratch_bytes + 64) {
+    const auto address = reinterpret_cast<std::uintptr_t>(rooms_.data());
+    std::byte* first = rooms_.data() + (64 - address % 64) % 64;
+    scratch_ = first + plan.rooms * room_bytes();
+    for (std::size_t of = 0; of < plan.sizes.size(); ++of) {
+      if (plan.sizes[of] == 0) continue;
+      Views& views = views_[of];
+      for (std::size_t v = 0; v < plan.body->values.size(); ++v) {
+        const Type type = plan.piece_type({static_cast<std::int32_t>(v)}, plan.sizes[of]);
+        std::byte* memory = plan.room[v] == kNone ? nullptr : first + plan.room[v] * room_bytes();
+        views.data.emplace_back(Tensor::view(type.element, type.dims, memory));
+      }
+      for (const Op& op : plan.body->ops) {
+        auto& inputs = views.inputs.emplace_back();
+        for (ValueId id : op.inputs) inputs.push_back(id.valid() ? &views.data[at(id)] : nullptr);
+        views.outputs.push_back(&views.data[at(op.outputs[0])]);
+      }
+    }
+  }
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+
+  void compute(const RunContext& run, std::int64_t piece) {
+    const std::int64_t first = piece * kChainPiece;
+    const std::size_t of = first + plan_.sizes[0] <= plan_.elements ? 0 : 1;
+    Views& views = views_[of];
+    const Graph& body = *plan_.body;
+    for (std::size_t i = 0; i < body.inputs.size(); ++i)
+      views.show(body.inputs[i], run.input(i).raw(), plan_.in_pieces, first);
+    for (std::size_t i = 0; i < body.outputs.size(); ++i)
+      views.show(body.outputs[i], run.output(i).raw(), plan_.in_pieces, first);
+    for (std::size_t i = 0; i < body.ops.size(); ++i) {
+      Datum* const output = views.outputs[i];
+      plan_.kernels[of][i]({views.inputs[i], std::span(&output, 1), scratch_});
+    }
+  }
+
+ private:
+  struct Views {
+    std::vector<Datum> data;  // per value
+    std::vector<std::vector<const Datum*>> inputs;
+    std::vector<Datum*> outputs;
+
+    void show(ValueId id, const void* whole, const std::vector<bool>& in_pieces, std::int64_t first) {
+      Tensor& tensor = data[at(id)].tensor;
+      const auto element = static_cast<std::int64_t>(ir::storage_bytes(tensor.type()));
+      auto* memory = static_cast<std::byte*>(const_cast<void*>(whole));
+      tensor = Tensor::view(tensor.type(), tensor.dims(), memory + (in_pieces[at(id)] ? first * element : 0));
+    }
+  };
+  static constexpr std::size_t room_bytes() { return kChainPiece * kMostElementBytes; }
+
+  const Plan& plan_;
+  std::vector<std::byte> rooms_;
+  std::byte* scratch_ = nullptr;
+  std::array<Views, 2> views_;
+};
+
+// Workspaces are made as threads need them and kept.
+struct Chain {
+  const Plan plan;
+  std::mutex mutex = {};
+  std::vector<std::unique_ptr<Workspace>> unused = {};
+
+  std::unique_ptr<Workspace> take() {
+    const std::lock_guard lock(mutex);
+    if (unused.empty()) return std::make_unique<Workspace>(plan);
+    std::unique_ptr<Workspace> workspace = std::move(unused.back());
+    unused.pop_back();
+    return workspace;
+  }
+  void give_back(std::unique_ptr<Workspace> workspace) {
+    const std::lock_guard lock(mutex);
+    unused.push_back(std::move(workspace));
+  }
+};
+
+}  // namespace
+
+bool chain_may_take_memory(const Graph& body, std::size_t output, std::size_t input) {
+  const ValueId taken = body.inputs[input];
+  bool is_made = false;
+  for (const Op& op : body.ops) {
+    const bool reads = std::find(op.inputs.begin(), op.inputs.end(), taken) != op.inputs.end();
+    if (reads && is_made) return false;
+    if (op.outputs[0] != body.outputs[output]) continue;
+    if (reads && !takes(op, taken)) return false;
+    is_made = true;
+  }
+  return true;
+}
+
+PreparedKernel prepare_chain(PrepareContext& context) {
+  const auto chain = std::make_shared<Chain>(Plan(context));
+  return [chain](const RunContext& run) {
+    const std::int64_t pieces = (chain->plan.elements + kChainPiece - 1) / kChainPiece;
+    const std::int64_t ops = std::ssize(chain->plan.body->ops);
+    parallel_ranges(pieces, kChainPiece * kElementCost * ops, [&](std::int64_t begin, std::int64_t end) {
+      std::unique_ptr<Workspace> workspace = chain->take();
+      for (std::int64_t piece = begin; piece < end; ++piece) workspace->compute(run, piece);
+      chain->give_back(std::move(workspace));
+    });
+  };
+}
+
+}  // namespace podium::kernels

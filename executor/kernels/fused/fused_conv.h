@@ -1,0 +1,32 @@
+// What a fused convolution is, for the ways of computing it.
+#pragma once
+
+#include <optional>
+
+#include "executor/kernels/tools/onednn.h"
+
+namespace podium::kernels {
+
+/// Window parameters as oneDNN counts them: a dilation of 0 is dense.
+struct ConvolutionWindow {
+  Dims strides;
+  Dims dilations;
+  Dims pads_begin;
+  Dims pads_end;
+};
+
+struct ConvolutionPlan {
+  Dims x;  ///< logical: [N, C, spatial...], channels-last in memory
+  Dims y;
+  Dims weights;  ///< [M, C, kernel...] or [groups, M, C, kernel...]
+  ConvolutionWindow window;
+  dnnl::memory::desc bias = {};  ///< empty: none
+  bool has_residual = false;
+  dnnl::post_ops post_ops = {};
+};
+
+/// By Winograd's algorithm, through oneDNN's blocked layout, where that is faster in spite of two reorders;
+/// nullopt elsewhere. Rounding differs from the direct sum by about as much as between two orders of adding.
+std::optional<PreparedKernel> prepare_winograd(PrepareContext& context, const ConvolutionPlan& plan);
+
+}  // namespace podium::kernels

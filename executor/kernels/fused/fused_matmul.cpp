@@ -1,0 +1,39 @@
+// A float product with constant, packed weights, and what follows it: bias, residual, activation.
+
+#include "executor/kernels/fused/fused.h"
+#include "executor/kernels/fused/fused_activation.h"
+#include "executor/kernels/tools/packed_call.h"
+
+namespace podium::kernels {
+
+using dnnl::memory;
+
+PreparedKernel prepare_fused_matmul(PrepareContext& context) {
+  IR_CHECK(context.constant(1) != nullptr, "the weights of a fused product are not constant");
+  const Dims& given = context.dims(1);
+  const bool transposed = context.get_int("transB") != 0;
+  const std::int64_t inner = transposed ? given[1] : given[0];
+  const std::int64_t columns = transposed ? given[0] : given[1];
+  const std::int64_t rows = context.input(0).element_count() / inner;
+  PackedCall kernel{.has_bias = context.has_input(2), .has_residual = context.has_input(3)};
+  const auto a = onednn::plain({rows, inner});
+  const auto y = onednn::plain({rows, columns});
+  const auto bias = kernel.has_bias ? onednn::plain({1, columns}) : memory::desc();
+  const auto weights =
+      transposed ? onednn::strided({inner, columns}, {1, inner}) : onednn::plain({inner, columns});
+  dnnl::post_ops post_ops;
+  if (kernel.has_residual) post_ops.append_sum(1.0F);
+  append_activation(post_ops, context);
+  const dnnl::matmul::desc description(a, onednn::any({inner, columns}), bias, y);
+  const dnnl::matmul::primitive_desc primitive(description, onednn::attributes(post_ops), onednn::cpu());
+  kernel.weights = onednn::packed(*context.constant(1), weights, primitive.weights_desc());
+  kernel.call = onednn::make_call(dnnl::matmul(primitive), primitive,
+                                  {{DNNL_ARG_SRC, a},
+                                   {DNNL_ARG_WEIGHTS, primitive.weights_desc()},
+                                   {DNNL_ARG_BIAS, bias},
+                                   {DNNL_ARG_DST, y}});
+  context.need_scratch(primitive.scratchpad_desc().get_size());
+  return kernel;
+}
+
+}  // namespace podium::kernels

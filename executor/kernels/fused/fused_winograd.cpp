@@ -1,0 +1,90 @@
+// 3x3 convolution by Winograd's algorithm.
+#include <algorithm>
+#include <array>
+
+#include "executor/kernels/fused/fused_conv.h"
+
+namespace podium::kernels {
+namespace {
+
+using dnnl::memory;
+
+// From a machine with AVX-512: below these sizes the transforms and reorders eat what the products save.
+constexpr std::int64_t kLeastPositions = 14 * 14;
+constexpr std::int64_t kLeastChannels = 32;
+
+bool is_worth_it(const ConvolutionPlan& plan) {
+  const auto is = [](const Dims& dims, std::int64_t wanted) {
+    return std::all_of(dims.begin(), dims.end(), [&](std::int64_t dim) { return dim == wanted; });
+  };
+  return plan.weights.size() == 4 && plan.weights[2] == 3 && plan.weights[3] == 3 &&
+         is(plan.window.strides, 1) && is(plan.window.dilations, 0) && is(plan.window.pads_begin, 1) &&
+         is(plan.window.pads_end, 1) && std::min(plan.x[1], plan.y[1]) >= kLeastChannels &&
+         plan.y[2] * plan.y[3] >= kLeastPositions;
+}
+
+std::shared_ptr<const onednn::Call> reorder(const memory::desc& from, const memory::desc& to) {
+  // Asked for without scratch memory of its own: these reorders use none.
+  const dnnl::reorder::primitive_desc primitive(onednn::cpu(), from, onednn::cpu(), to);
+  return std::make_shared<const onednn::Call>(
+      dnnl::reorder(primitive),
+      std::vector<std::pair<int, memory::desc>>{{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
+}
+
+std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+struct Winograd {
+  std::shared_ptr<const onednn::Call> call;
+  std::shared_ptr<const onednn::Call> bring;  // x to the blocked layout
+  std::shared_ptr<const onednn::Call> bring_residual;
+  std::shared_ptr<const onednn::Call> give;  // y from it
+  Tensor weights;
+  bool has_bias = false;
+  bool has_residual = false;
+  std::size_t x_at = 0;  // in the scratch memory
+  std::size_t y_at = 0;
+
+  void operator()(const RunContext& run) const {
+    std::byte* x = run.scratch_memory + x_at;
+    std::byte* y = run.scratch_memory + y_at;
+    (*bring)(std::array<const void*, 2>{run.input(0).raw(), x});
+    if (has_residual) (*bring_residual)(std::array<const void*, 2>{run.input(3).raw(), y});
+    const void* bias = has_bias ? run.input(2).raw() : nullptr;
+    (*call)(std::array<const void*, 5>{x, weights.raw(), bias, y, run.scratch_memory});
+    (*give)(std::array<const void*, 2>{y, run.output(0).raw()});
+  }
+};
+
+}  // namespace
+
+std::optional<PreparedKernel> prepare_winograd(PrepareContext& context, const ConvolutionPlan& plan) {
+  if (!is_worth_it(plan)) return std::nullopt;
+  const dnnl::convolution_forward::desc description(
+      dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_winograd, onednn::any(plan.x),
+      onednn::any(plan.weights), plan.bias, onednn::any(plan.y), plan.window.strides, plan.window.dilations,
+      plan.window.pads_begin, plan.window.pads_end);
+  const dnnl::convolution_forward::primitive_desc primitive(description, onednn::attributes(plan.post_ops),
+                                                            onednn::cpu(), true);
+  if (!primitive) return std::nullopt;
+  const memory::desc x = primitive.src_desc();
+  const memory::desc y = primitive.dst_desc();
+  const std::size_t x_at = aligned(primitive.scratchpad_desc().get_size());
+  const std::size_t y_at = x_at + aligned(x.get_size());
+  context.need_scratch(y_at + y.get_size());
+  return Winograd{
+      .call = onednn::make_call(dnnl::convolution_forward(primitive), primitive,
+                                {{DNNL_ARG_SRC, x},
+                                 {DNNL_ARG_WEIGHTS, primitive.weights_desc()},
+                                 {DNNL_ARG_BIAS, plan.bias},
+                                 {DNNL_ARG_DST, y}}),
+      .bring = reorder(onednn::channels_last(plan.x), x),
+      .bring_residual = reorder(onednn::channels_last(plan.y), y),
+      .give = reorder(y, onednn::channels_last(plan.y)),
+      .weights = onednn::packed(*context.constant(1), onednn::plain(plan.weights), primitive.weights_desc()),
+      .has_bias = !plan.bias.is_zero(),
+      .has_residual = plan.has_residual,
+      .x_at = x_at,
+      .y_at = y_at};
+}
+
+}  // namespace podium::kernels

@@ -1,0 +1,201 @@
+// Float products by oneDNN, double and integer ones by Eigen.
+#include "executor/kernels/tools/gemm.h"
+
+#include <oneapi/dnnl/dnnl.h>
+#include <Eigen/Core>
+#include <algorithm>
+#include <atomic>
+#include <vector>
+
+#include "executor/kernels/tools/parallel.h"
+#include "executor/kernels/tools/thread_limit.h"
+#include "ir/error.h"
+
+namespace podium::kernels {
+namespace {
+
+// With every row length given.
+Product completed(Product product) {
+  if (product.row_a == 0) product.row_a = product.transpose_a ? product.m : product.k;
+  if (product.row_b == 0) product.row_b = product.transpose_b ? product.k : product.n;
+  if (product.row_c == 0) product.row_c = product.n;
+  return product;
+}
+
+template <class T>
+using RowMajor = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+template <class T>
+using View = Eigen::Map<const RowMajor<T>, 0, Eigen::OuterStride<>>;
+template <class T>
+using MutableView = Eigen::Map<RowMajor<T>, 0, Eigen::OuterStride<>>;
+
+// Rows [first, first + count) of C.
+template <class T>
+void multiply_rows(const Product& p, const T* a, const T* b, T* c, T alpha, std::int64_t first,
+                   std::int64_t count) {
+  const View<T> right(b, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, Eigen::OuterStride<>(p.row_b));
+  MutableView<T> out(c + first * p.row_c, count, p.n, Eigen::OuterStride<>(p.row_c));
+  const auto add = [&](const auto& left) {
+    if (p.transpose_b) {
+      out.noalias() += alpha * (left * right.transpose());
+    } else {
+      out.noalias() += alpha * (left * right);
+    }
+  };
+  if (p.transpose_a) {
+    add(View<T>(a + first, p.k, count, Eigen::OuterStride<>(p.row_a)).transpose());
+  } else {
+    add(View<T>(a + first * p.row_a, count, p.k, Eigen::OuterStride<>(p.row_a)));
+  }
+}
+
+template <class T>
+void scale(const Product& p, T* c, T beta) {
+  for (std::int64_t i = 0; i < p.m; ++i) {
+    T* row = c + i * p.row_c;
+    if (beta == T{0}) {
+      std::fill_n(row, p.n, T{0});
+    } else if (beta != T{1}) {
+      for (std::int64_t j = 0; j < p.n; ++j) row[j] *= beta;
+    }
+  }
+}
+
+// Eigen's own threads would choose blocks by their number; blocks of rows of a fixed size keep the sums the
+// same.
+template <class T>
+void multiply_by_eigen(const Product& given, const T* a, const T* b, T* c, T alpha, T beta) {
+  constexpr std::int64_t kRows = 128;
+  const Product p = completed(given);
+  scale(p, c, beta);
+  if (p.m == 0 || p.n == 0 || p.k == 0) return;
+  const std::int64_t blocks = (p.m + kRows - 1) / kRows;
+#pragma omp parallel for if (blocks > 1 && p.flop() > 1e6) schedule(static)
+  for (std::int64_t block = 0; block < blocks; ++block) {
+    const std::int64_t first = block * kRows;
+    multiply_rows(p, a, b, c, alpha, first, std::min(kRows, p.m - first));
+  }
+}
+
+// How many rows and columns of C are computed by one thread.
+struct Part {
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+};
+
+// A part for each thread that the machine has, whatever the limit of the run: the longer side in halves.
+Part part_of(const Product& p) {
+  constexpr double kFlopWorthThreads = 2.5e5;
+  constexpr std::int64_t kStep = 16;  // kernels compute so many at once
+  std::int64_t down = 1;
+  std::int64_t across = 1;
+  const int threads = p.flop() < kFlopWorthThreads ? 1 : machine_threads();
+  while (down * across < threads) (p.m / down >= p.n / across ? down : across) *= 2;
+  const auto share = [](std::int64_t size, std::int64_t parts) {
+    return parts == 1 ? size : ((size + parts - 1) / parts + kStep - 1) / kStep * kStep;
+  };
+  return {share(p.m, down), share(p.n, across)};
+}
+
+}  // namespace
+
+// oneDNN's order of sums depends on how many threads it has: always one here.
+void multiply(const Product& product, const float* a, const float* b, float* c, float alpha, float beta) {
+  const Product p = completed(product);
+  if (p.m == 0 || p.n == 0) return;
+  if (p.k == 0) return scale(p, c, beta);
+  const Part part = part_of(p);
+  const std::int64_t across = (p.n + part.columns - 1) / part.columns;
+  const std::int64_t count = (p.m + part.rows - 1) / part.rows * across;
+  const auto cost = static_cast<std::int64_t>(p.flop()) / count;
+  std::atomic<bool> failed = false;
+  parallel_ranges(count, cost, [&](std::int64_t begin, std::int64_t end) {
+    const ThreadLimit alone(1);
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t row = i / across * part.rows;
+      const std::int64_t column = i % across * part.columns;
+      const dnnl_status_t status = dnnl_sgemm(
+          p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N', std::min(part.rows, p.m - row),
+          std::min(part.columns, p.n - column), p.k, alpha, a + row * (p.transpose_a ? 1 : p.row_a), p.row_a,
+          b + column * (p.transpose_b ? p.row_b : 1), p.row_b, beta, c + row * p.row_c + column, p.row_c);
+      if (status != dnnl_success) failed = true;
+    }
+  });
+  IR_CHECK(!failed, "a product of {}x{}x{} failed", p.m, p.n, p.k);
+}
+
+void multiply(const Product& product, const double* a, const double* b, double* c, double alpha,
+              double beta) {
+  multiply_by_eigen(product, a, b, c, alpha, beta);
+}
+
+void multiply(const Product& product, const std::uint32_t* a, const std::uint32_t* b, std::uint32_t* c,
+              std::uint32_t alpha, std::uint32_t beta) {
+  multiply_by_eigen(product, a, b, c, alpha, beta);
+}
+
+void multiply(const Product& product, const std::uint64_t* a, const std::uint64_t* b, std::uint64_t* c,
+              std::uint64_t alpha, std::uint64_t beta) {
+  multiply_by_eigen(product, a, b, c, alpha, beta);
+}
+
+namespace {
+
+void multiply_signed(const Product& p, const std::uint8_t* a, const std::int8_t* b, std::int32_t* c) {
+  const std::int32_t none = 0;
+  dnnl_gemm_u8s8s32('N', 'N', 'F', p.m, p.n, p.k, 1, a, p.k, 0, b, p.n, 0, 0, c, p.n, &none);
+}
+
+void multiply_signed(const Product& p, const std::int8_t* a, const std::int8_t* b, std::int32_t* c) {
+  const std::int32_t none = 0;
+  dnnl_gemm_s8s8s32('N', 'N', 'F', p.m, p.n, p.k, 1, a, p.k, 0, b, p.n, 0, 0, c, p.n, &none);
+}
+
+// oneDNN takes a signed B: u = s + 128, so 128 times the sum of each row of A is missing afterwards.
+template <class A>
+void multiply_signed(const Product& p, const A* a, const std::uint8_t* b, std::int32_t* c) {
+  std::vector<std::int8_t> shifted(static_cast<std::size_t>(p.k * p.n));
+  for (std::size_t i = 0; i < shifted.size(); ++i) shifted[i] = static_cast<std::int8_t>(b[i] - 128);
+  multiply_signed(p, a, shifted.data(), c);
+  for (std::int64_t i = 0; i < p.m; ++i) {
+    std::uint32_t sum = 0;
+    for (std::int64_t j = 0; j < p.k; ++j) sum += static_cast<std::uint32_t>(a[i * p.k + j]);
+    for (std::int64_t j = 0; j < p.n; ++j) {
+      c[i * p.n + j] = static_cast<std::int32_t>(static_cast<std::uint32_t>(c[i * p.n + j]) + 128 * sum);
+    }
+  }
+}
+
+// Without VNNI instructions oneDNN's byte products saturate in 16 bits.
+bool has_exact_byte_products() {
+  constexpr unsigned kVnni = dnnl_cpu_isa_avx512_core_vnni;  // every isa that has it contains these bits
+  static const bool is_exact = (static_cast<unsigned>(dnnl_get_effective_cpu_isa()) & kVnni) == kVnni;
+  return is_exact;
+}
+
+}  // namespace
+
+template <class A, class B>
+void multiply_bytes(const Product& product, const A* a, const B* b, std::int32_t* c) {
+  if (product.m == 0 || product.n == 0) return;
+  if (product.k > 0 && has_exact_byte_products()) return multiply_signed(product, a, b, c);
+  const std::vector<std::uint32_t> wide_a(a, a + product.m * product.k);
+  const std::vector<std::uint32_t> wide_b(b, b + product.k * product.n);
+  multiply(product, wide_a.data(), wide_b.data(), reinterpret_cast<std::uint32_t*>(c));
+}
+
+template void multiply_bytes(const Product&, const std::uint8_t*, const std::uint8_t*, std::int32_t*);
+template void multiply_bytes(const Product&, const std::uint8_t*, const std::int8_t*, std::int32_t*);
+template void multiply_bytes(const Product&, const std::int8_t*, const std::uint8_t*, std::int32_t*);
+template void multiply_bytes(const Product&, const std::int8_t*, const std::int8_t*, std::int32_t*);
+
+void for_each_product(std::int64_t count, double flop, const std::function<void(std::int64_t)>& one) {
+  constexpr double kFlopWorthAThread = 1e6;
+  constexpr double kFlopWorthAllThreads = 5e7;
+  const bool side_by_side =
+      count > 1 && flop < kFlopWorthAllThreads && flop * static_cast<double>(count) > kFlopWorthAThread;
+#pragma omp parallel for if (side_by_side) schedule(static)
+  for (std::int64_t i = 0; i < count; ++i) one(i);
+}
+
+}  // namespace podium::kernels

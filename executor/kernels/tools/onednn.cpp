@@ -1,0 +1,116 @@
+#include "executor/kernels/tools/onednn.h"
+
+#include <sys/mman.h>
+
+#include <cstdlib>
+
+namespace podium::kernels::onednn {
+
+using dnnl::memory;
+
+namespace {
+
+dnnl::stream& stream() {
+  static thread_local dnnl::stream one(cpu());
+  return one;
+}
+}  // namespace
+
+Dims row_major(const Dims& dims) {
+  Dims strides(dims.size(), 1);
+  for (std::size_t i = dims.size(); i-- > 1;) strides[i - 1] = strides[i] * dims[i];
+  return strides;
+}
+
+const dnnl::engine& cpu() {
+  static const dnnl::engine one(dnnl::engine::kind::cpu, 0);
+  return one;
+}
+
+memory::desc plain(const Dims& dims) { return strided(dims, row_major(dims)); }
+
+memory::desc strided(const Dims& dims, const Dims& strides) {
+  return {dims, memory::data_type::f32, strides};
+}
+
+memory::desc any(const Dims& dims) { return {dims, memory::data_type::f32, memory::format_tag::any}; }
+
+memory::desc channels_last(const Dims& dims) {
+  Dims strides(dims.size(), 1);
+  const std::int64_t channels = dims[1];
+  std::int64_t step = channels;
+  for (std::size_t i = dims.size(); i-- > 2;) {
+    strides[i] = step;
+    step *= dims[i];
+  }
+  strides[0] = step;
+  return strided(dims, strides);
+}
+
+dnnl::primitive_attr attributes(const dnnl::post_ops& post_ops) {
+  dnnl::primitive_attr result;
+  result.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  result.set_post_ops(post_ops);
+  return result;
+}
+
+namespace {
+
+// Large weights are streamed through once a run: in huge pages the hardware's look-ahead never stops at a
+// page's end and addresses are translated without misses.
+Tensor streamed_bytes(std::size_t bytes) {
+  constexpr std::size_t kHugePage = std::size_t{2} << 20;
+  const Dims dims{static_cast<std::int64_t>(bytes)};
+  if (bytes < kHugePage / 2) return {DataType::Uint8, dims};
+  const std::size_t rounded = (bytes + kHugePage - 1) / kHugePage * kHugePage;
+  const std::shared_ptr<void> memory(std::aligned_alloc(kHugePage, rounded), std::free);
+  if (!memory) throw Error("out of memory: {} bytes for packed weights", bytes);
+  madvise(memory.get(), rounded, MADV_HUGEPAGE);  // advice: nothing depends on it
+  return Tensor::adopt(DataType::Uint8, dims, memory.get(), memory);
+}
+
+}  // namespace
+
+Tensor packed(const Tensor& weights, const memory::desc& from, const memory::desc& to) {
+  Tensor result = streamed_bytes(to.get_size());
+  memory source(from, cpu(), const_cast<void*>(weights.raw()));
+  memory target(to, cpu(), result.raw());
+  dnnl::reorder(source, target).execute(stream(), source, target);
+  stream().wait();
+  return result;
+}
+
+Call::Call(dnnl::primitive primitive, std::vector<std::pair<int, memory::desc>> arguments)
+    : primitive_(std::move(primitive)), arguments_(std::move(arguments)), set_(make_set()) {}
+
+Call::Set Call::make_set() const {
+  Set set;
+  for (const auto& [number, description] : arguments_) {
+    set.memories.emplace_back(description, cpu(), nullptr);
+    // What is left out (a bias, scratch memory of no bytes) keeps its place among the pointers only.
+    if (!description.is_zero()) set.arguments.push_back({number, set.memories.back().get()});
+  }
+  return set;
+}
+
+void Call::execute(Set& set, std::span<const void* const> pointers) const {
+  for (std::size_t i = 0; i < pointers.size(); ++i) {
+    set.memories[i].set_data_handle(const_cast<void*>(pointers[i]));
+  }
+  const dnnl_status_t status = dnnl_primitive_execute(
+      primitive_.get(), stream().get(), static_cast<int>(set.arguments.size()), set.arguments.data());
+  IR_CHECK(status == dnnl_success, "oneDNN gave status {}", static_cast<int>(status));
+}
+
+void Call::operator()(std::span<const void* const> pointers) const {
+  IR_CHECK(pointers.size() == arguments_.size());
+  if (busy_.test_and_set(std::memory_order_acquire)) {
+    Set own = make_set();
+    execute(own, pointers);
+    return;
+  }
+  execute(set_, pointers);
+  busy_.clear(std::memory_order_release);
+}
+
+}  // namespace podium::kernels::onednn

@@ -1,0 +1,63 @@
+// What kernels that call oneDNN share: the engine, descriptions of memory, and calls that are made once and
+// run many times. Included only by sources of this folder.
+#pragma once
+
+#include <dnnl.hpp>
+
+#include <atomic>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "executor/kernels/kernel.h"
+
+namespace podium::kernels::onednn {
+
+const dnnl::engine& cpu();
+
+/// The strides of row-major memory, in elements.
+Dims row_major(const Dims& dims);
+/// Row-major float memory of these dimensions; `strides` in elements when it is not.
+dnnl::memory::desc plain(const Dims& dims);
+dnnl::memory::desc strided(const Dims& dims, const Dims& strides);
+/// Float memory in the layout that the primitive likes best.
+dnnl::memory::desc any(const Dims& dims);
+/// Logical dims [N, C, spatial...] of memory that holds [N, spatial..., C].
+dnnl::memory::desc channels_last(const Dims& dims);
+
+/// Attributes of a primitive that takes its scratch memory from its caller.
+dnnl::primitive_attr attributes(const dnnl::post_ops& post_ops = {});
+
+/// `weights`, described by `from`, in the layout `to`; memory of its own.
+Tensor packed(const Tensor& weights, const dnnl::memory::desc& from, const dnnl::memory::desc& to);
+
+/// A primitive with its memory objects. May be called from several threads at once.
+class Call {
+ public:
+  /// `arguments`: number (DNNL_ARG_SRC...) and description, in the order in which pointers are given.
+  Call(dnnl::primitive primitive, std::vector<std::pair<int, dnnl::memory::desc>> arguments);
+  void operator()(std::span<const void* const> pointers) const;
+
+ private:
+  struct Set {
+    std::vector<dnnl::memory> memories;
+    std::vector<dnnl_exec_arg_t> arguments;
+  };
+  Set make_set() const;
+  void execute(Set& set, std::span<const void* const> pointers) const;
+
+  dnnl::primitive primitive_;
+  std::vector<std::pair<int, dnnl::memory::desc>> arguments_;
+  mutable std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
+  mutable Set set_;  // whoever holds busy_ uses it; a second caller at the same time makes its own
+};
+
+template <class Description>
+std::shared_ptr<const Call> make_call(const dnnl::primitive& primitive, const Description& description,
+                                      std::vector<std::pair<int, dnnl::memory::desc>> arguments) {
+  arguments.emplace_back(DNNL_ARG_SCRATCHPAD, description.scratchpad_desc());
+  return std::make_shared<const Call>(primitive, std::move(arguments));
+}
+
+}  // namespace podium::kernels::onednn

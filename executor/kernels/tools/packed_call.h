@@ -1,0 +1,29 @@
+// What runs a convolution or product whose weights were packed when it was prepared.
+#pragma once
+
+#include <array>
+#include <cstring>
+#include <memory>
+
+#include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/onednn.h"
+
+namespace podium::kernels {
+
+/// Inputs of the op: x, weights (packed here), bias, residual.
+struct PackedCall {
+  std::shared_ptr<const onednn::Call> call = {};
+  Tensor weights = {};
+  bool has_bias = false;
+  bool has_residual = false;
+
+  void operator()(const RunContext& run) const {
+    Tensor& y = run.output(0);
+    // The sum post-op adds to what is in the output: the plan gives both one memory whenever it can.
+    if (has_residual && y.raw() != run.input(3).raw()) std::memcpy(y.raw(), run.input(3).raw(), y.bytes());
+    const void* bias = has_bias ? run.input(2).raw() : nullptr;
+    (*call)(std::array<const void*, 5>{run.input(0).raw(), weights.raw(), bias, y.raw(), run.scratch_memory});
+  }
+};
+
+}  // namespace podium::kernels

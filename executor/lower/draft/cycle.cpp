@@ -1,0 +1,162 @@
+#include "executor/lower/draft/cycle.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "executor/slots.h"
+
+namespace podium::lower {
+
+using executor::Buffer;
+using executor::BufferId;
+using executor::Compute;
+using executor::CopyBetweenProcessors;
+using executor::Program;
+using executor::Slot;
+using executor::Step;
+
+namespace {
+
+// On each slot of a step and of the steps inside it.
+template <class AnyStep, class Visit>
+void for_every_slot(AnyStep& step, const Visit& visit) {
+  for_each_slot(step, visit);
+  if (auto* repeat = std::get_if<executor::Repeat>(&step.action)) {
+    for (auto& inner : repeat->body) for_every_slot(inner, visit);
+  }
+}
+
+// Gives buffers their slots; true for each that has several.
+class Stashes {
+ public:
+  Stashes(Program& program, int micro_batches) : program_(program), micro_batches_(micro_batches) {}
+
+  std::set<BufferId> give_slots(const Cycle& cycle) {
+    const auto each = [&](const auto& note) {
+      int position = 0;
+      for (const TimedStep& timed : cycle.steps) {
+        for_every_slot(timed.step, [&](const Slot& slot, bool is_write) {
+          note(slot, is_write, timed.offset, position);
+        });
+        ++position;
+      }
+      for (const TimedTransfer& timed : cycle.exchange) {
+        note(timed.transfer.from, false, timed.offset, position);
+        note(timed.transfer.to, true, timed.offset, position++);
+      }
+    };
+    each([&](const Slot& slot, bool is_write, int offset, int position) {
+      if (is_write && slot.stride == 0) first_writes_.try_emplace(slot.buffer, Moment{offset, position});
+    });
+    each([&](const Slot& slot, bool is_write, int offset, int position) {
+      if (!is_write && slot.stride == 0) hold_until(slot, {offset, position});
+    });
+    return std::move(stashes_);
+  }
+
+ private:
+  struct Moment {
+    int offset = 0;
+    int position = 0;  ///< in the cycle
+  };
+
+  // The micro-batches written from a value's write to its read, itself included.
+  void hold_until(const Slot& slot, Moment read) {
+    const auto write = first_writes_.find(slot.buffer);
+    if (write == first_writes_.end()) return;
+    const Moment written = write->second;
+    const int held = read.offset - written.offset + (written.position <= read.position ? 1 : 0);
+    Buffer& buffer = program_[slot.buffer];
+    if (buffer.persistent) return;  // a variable is what it is at the time
+    IR_CHECK(held > 0, "{} is read in a cycle before it is written", buffer.name);
+    const int slots = std::min(held, micro_batches_);
+    if (slots <= buffer.slots) return;
+    buffer.slots = slots;
+    if (buffer.role == executor::Role::Activation) buffer.role = executor::Role::Stash;
+    stashes_.insert(slot.buffer);
+  }
+
+  Program& program_;
+  int micro_batches_;
+  std::map<BufferId, Moment> first_writes_;
+  std::set<BufferId> stashes_;
+};
+
+// Writes out the cycles.
+class Unroller {
+ public:
+  Unroller(const Program& program, const Cycle& cycle, const std::set<BufferId>& stashes, int micro_batches)
+      : program_(program), cycle_(cycle), stashes_(stashes), micro_batches_(micro_batches) {}
+
+  /// The steps of cycle `c`, of every cycle from it on when they are `repeated`.
+  void write(int c, bool repeated, std::vector<Step>& steps) const {
+    for (const TimedStep& timed : cycle_.steps) {
+      if (!is_active(timed.offset, c)) continue;
+      Step& step = steps.emplace_back(timed.step);
+      set_micro_batch(step, c - timed.offset, repeated);
+      for_each_slot(step, [&](Slot& slot, bool) { turn(slot, c - timed.offset, repeated); });
+    }
+    CopyBetweenProcessors copy;
+    int micro_batch = 0;
+    for (const TimedTransfer& timed : cycle_.exchange) {
+      if (!is_active(timed.offset, c)) continue;
+      micro_batch = c - timed.offset;
+      executor::Transfer& transfer = copy.transfers.emplace_back(timed.transfer);
+      turn(transfer.from, micro_batch, repeated);
+      turn(transfer.to, micro_batch, repeated);
+    }
+    if (copy.transfers.empty()) return;
+    set_micro_batch(steps.emplace_back(Step{.action = std::move(copy)}), micro_batch, repeated);
+  }
+
+ private:
+  bool is_active(int offset, int c) const { return offset <= c && c < offset + micro_batches_; }
+  static void set_micro_batch(Step& step, int micro_batch, bool repeated) {
+    step.micro_batch = micro_batch;
+    step.micro_batch_stride = repeated ? 1 : 0;
+  }
+  void turn(Slot& slot, int micro_batch, bool repeated) const {
+    if (slot.stride != 0) {
+      slot.index = (slot.index + slot.stride * micro_batch) % program_[slot.buffer].slots;
+      if (!repeated) slot.stride = 0;
+    }
+    if (!stashes_.contains(slot.buffer)) return;
+    slot.index = micro_batch % program_[slot.buffer].slots;
+    slot.stride = repeated ? 1 : 0;
+  }
+
+  const Program& program_;
+  const Cycle& cycle_;
+  const std::set<BufferId>& stashes_;
+  int micro_batches_;
+};
+
+}  // namespace
+
+std::vector<Step> unroll(Program& program, Cycle cycle, int micro_batches) {
+  std::stable_sort(cycle.exchange.begin(), cycle.exchange.end(),
+                   [](const TimedTransfer& a, const TimedTransfer& b) { return a.offset > b.offset; });
+  int fill = 0;
+  for (const TimedStep& timed : cycle.steps) fill = std::max(fill, timed.offset);
+  const std::set<BufferId> stashes = Stashes(program, micro_batches).give_slots(cycle);
+  const Unroller unroller(program, cycle, stashes, micro_batches);
+  const int most_repeats = micro_batches - fill;
+  std::vector<Step> steps;
+  const std::size_t apart = static_cast<std::size_t>(micro_batches - std::max(most_repeats, 0));
+  steps.reserve((cycle.steps.size() + 1) * apart + static_cast<std::size_t>(fill) + 1);
+  for (int c = 0; c < micro_batches + fill;) {
+    const int repeats = c == fill ? most_repeats : 1;
+    if (repeats > 1) {
+      executor::Repeat repeat{.count = repeats, .body = {}};
+      unroller.write(c, true, repeat.body);
+      steps.push_back({.action = std::move(repeat)});
+    } else {
+      unroller.write(c, false, steps);
+    }
+    c += std::max(repeats, 1);
+  }
+  return steps;
+}
+
+}  // namespace podium::lower

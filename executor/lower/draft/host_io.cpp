@@ -1,0 +1,213 @@
+#include "executor/lower/draft/host_io.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
+#include "ir/builder.h"
+
+namespace podium::lower {
+
+using executor::Block;
+using executor::Buffer;
+using executor::BufferId;
+using executor::Compute;
+using executor::CopyBetweenTiles;
+using executor::LoadFromHost;
+using executor::Memory;
+using executor::Role;
+using executor::Step;
+using executor::StoreToHost;
+using ir::ValueId;
+
+namespace {
+
+// How a tensor crosses.
+struct Route {
+  bool over_io_tiles = false;
+  bool beside = false;  ///< the computation of another micro-batch
+};
+
+template <class Wanted>
+Route route(const Wanted& own, const Options& options) {
+  const bool beside = own.exchange.value_or(options.overlap_io) != ir::ExchangeStrategy::JustInTime;
+  const ir::TileSet tiles = own.tiles.value_or(beside ? ir::TileSet::IO : ir::TileSet::Compute);
+  return {tiles == ir::TileSet::IO && options.io_tiles > 0, beside};
+}
+
+Route route_of_input(const Draft& draft, ValueId value) {
+  const auto found = draft.placement.inputs.find(draft.graph[value].name);
+  return route(found == draft.placement.inputs.end() ? ir::InputPlacement{} : found->second, draft.options);
+}
+
+// A value of `type` that an op without inputs makes: zero, or floats drawn with `seed`.
+// Integers are zero: no other number is sure to be a legal index.
+ir::Graph made_value(const std::string& name, const ir::Type& type, SyntheticData data, int seed) {
+  ir::Graph graph;
+  ir::Builder builder(graph);
+  const bool is_drawn = data == SyntheticData::RandomNormal || data == SyntheticData::RandomUniform;
+  ir::Op op{.name = name, .outputs = {graph.add_value(name, type)}};
+  if (is_drawn && ir::kFloats.contains(type.element)) {
+    op.spec = ir::find_op("", data == SyntheticData::RandomNormal ? "RandomNormal" : "RandomUniform");
+    ir::set_attribute(op, "shape", type.dims);
+    ir::set_attribute(op, "dtype", static_cast<std::int64_t>(type.element));
+    ir::set_attribute(op, "seed", static_cast<float>(seed));
+  } else {
+    ir::Tensor zero(type.element, {1});
+    if (type.element != ir::DataType::String) std::memset(zero.raw(), 0, zero.bytes());
+    op.spec = ir::find_op("", "ConstantOfShape");
+    op.inputs = {builder.constant(ir::Tensor::ints(type.dims), "shape")};
+    ir::set_attribute(op, "value", std::move(zero));
+  }
+  builder.output(op.outputs[0]);
+  graph.ops.push_back(std::move(op));
+  return graph;
+}
+
+ir::Graph sum_of(const std::string& name, const ir::Type& type) {
+  ir::Graph graph;
+  ir::Builder builder(graph);
+  const ValueId sum = builder.input("sum", type);
+  builder.output(builder.op("Add", {sum, builder.input(name, type)}));
+  return graph;
+}
+
+void check_static(std::string_view what, const ir::Value& value) {
+  if (value.type.is_static()) return;
+  throw Error("{} '{}': {} found, a tensor whose shape is known before the run is needed", what, value.name,
+              to_string(value.type));
+}
+
+}  // namespace
+
+bool leaves_at_once(const Draft& draft, ValueId output) {
+  const Route way = route(draft.anchor(output), draft.options);
+  return way.over_io_tiles && !way.beside;
+}
+
+HostIo::HostIo(Draft& draft) : draft_(draft) {
+  if (draft.options.synthetic_data != SyntheticData::Off) return;
+  for (ValueId input : draft.graph.inputs) {
+    if (route_of_input(draft, input).beside) first_cycle_ = 1;
+  }
+}
+
+void HostIo::load(ValueId value, int processor, int offset, std::vector<TimedStep>& steps) {
+  if (draft_.options.synthetic_data != SyntheticData::Off) return make_synthetic(value, processor);
+  const Route route = route_of_input(draft_, value);
+  const BufferId home = draft_.buffer(value, processor);
+  const BufferId target =
+      route.over_io_tiles ? draft_.buffer(value, processor, Memory::IO, Role::Stream) : home;
+  const Step load{.action = LoadFromHost{draft_.input_index(value), {target}}};
+  if (route.beside) {
+    beside_.push_back({offset - 1, load});
+  } else {
+    steps.push_back({offset, load});
+  }
+  if (!route.over_io_tiles) return;
+  std::vector<TimedStep>& into = route.beside ? tiles_in_ : steps;
+  into.push_back({offset, {.action = CopyBetweenTiles{{{target}, {home}}}}});
+}
+
+void HostIo::store(ValueId value, int processor, int offset, std::vector<TimedStep>& steps) {
+  if (draft_.output_indices(value).empty()) return;
+  const Anchor anchor = draft_.anchor(value);
+  if (anchor.returns == AnchorReturn::Sum) return steps.push_back({offset, add_up(value, processor)});
+  const Route way = route(anchor, draft_.options);
+  BufferId source = draft_.buffer(value, processor);
+  if (way.over_io_tiles) {
+    const BufferId home = source;
+    source = draft_.buffer(value, processor, Memory::IO, Role::Stream);
+    std::vector<TimedStep>& out = way.beside ? tiles_out_ : steps;
+    out.push_back({offset, {.action = CopyBetweenTiles{{{home}, {source}}}}});
+  }
+  for (int output : draft_.output_indices(value)) {
+    const Step store{.action = StoreToHost{{source}, output}};
+    if (way.beside) {
+      beside_.push_back({offset + 1, store});
+    } else {
+      steps.push_back({offset, store});
+    }
+  }
+}
+
+void HostIo::store(ValueId value, int processor, std::vector<Step>& steps) {
+  if (draft_.output_indices(value).empty()) return;
+  if (draft_.anchor(value).returns == AnchorReturn::Sum) return steps.push_back(add_up(value, processor));
+  for (int output : draft_.output_indices(value)) {
+    steps.push_back({.action = StoreToHost{{draft_.buffer(value, processor)}, output}});
+  }
+}
+
+void HostIo::load_once(ValueId value, int processor) {
+  const executor::Slot target{draft_.buffer(value, processor)};
+  const auto [first, is_new] = loaded_once_.emplace(value, processor);
+  if (draft_.options.synthetic_data != SyntheticData::Off) {
+    make_synthetic(value, processor);
+  } else if (is_new) {
+    before_.push_back({.action = LoadFromHost{draft_.input_index(value), target}});
+  } else {
+    before_.push_back(
+        {.action = executor::CopyBetweenProcessors{{{{draft_.buffer(value, first->second)}, target}}}});
+  }
+}
+
+std::vector<Step> HostIo::run(Cycle cycle, std::vector<Step> update) {
+  Cycle whole{.steps = std::move(tiles_in_), .exchange = std::move(cycle.exchange)};
+  for (std::vector<TimedStep>* part : {&beside_, &cycle.steps, &tiles_out_}) {
+    std::move(part->begin(), part->end(), std::back_inserter(whole.steps));
+  }
+  std::vector<Step> steps = unroll(draft_.program, std::move(whole), draft_.cycles);
+  std::move(update.begin(), update.end(), std::back_inserter(steps));
+  if (draft_.batches > 1) {
+    executor::Repeat batches{.count = draft_.batches, .body = std::move(steps)};
+    steps.clear();
+    steps.push_back({.action = std::move(batches)});
+  }
+  steps.insert(steps.begin(), std::make_move_iterator(before_.begin()),
+               std::make_move_iterator(before_.end()));
+  std::move(after_.begin(), after_.end(), std::back_inserter(steps));
+  return steps;
+}
+
+void HostIo::make_synthetic(ValueId value, int processor) {
+  const ir::Value& input = draft_.graph[value];
+  check_static("synthetic input", input);
+  const int seed = static_cast<int>(before_.size());
+  const executor::BlockId block =
+      draft_.add_block({.name = "make " + input.name,
+                        .processor = processor,
+                        .graph = made_value(input.name, input.type, draft_.options.synthetic_data, seed)});
+  before_.push_back({.action = Compute{block, {}, {{draft_.buffer(value, processor)}}}});
+}
+
+// Gives the step that adds to the sum.
+Step HostIo::add_up(ValueId value, int processor) {
+  const ir::Value& output = draft_.graph[value];
+  check_static("sum of anchor", output);
+  if (!ir::kNumeric.contains(output.type.element)) {
+    throw Error("sum of anchor '{}': {} found, numbers are needed", output.name, to_string(output.type));
+  }
+  // Slices of a micro-batch add up each for itself.
+  const int slices = draft_.variables.none() ? std::max(1, draft_.options.batch_serialization.factor)
+                                             : draft_.variables.slices(value);
+  const BufferId sum = draft_.add_buffer({.name = output.name + "_sum",
+                                          .type = output.type,
+                                          .processor = processor,
+                                          .role = Role::Accumulator,
+                                          .slots = slices});
+  const executor::BlockId zero =
+      draft_.add_block({.name = "zero " + output.name,
+                        .processor = processor,
+                        .graph = made_value(output.name, output.type, SyntheticData::Zeros, 0)});
+  const executor::BlockId add = draft_.add_block(
+      {.name = "sum " + output.name, .processor = processor, .graph = sum_of(output.name, output.type)});
+  const executor::Slot slice{sum, 0, slices > 1 ? 1 : 0};
+  for (int i = 0; i < slices; ++i) {
+    before_.push_back({.action = Compute{zero, {}, {{sum, i}}}});
+    for (int index : draft_.output_indices(value)) after_.push_back({.action = StoreToHost{{sum, i}, index}});
+  }
+  return {.action = Compute{add, {slice, {draft_.buffer(value, processor)}}, {slice}}};
+}
+
+}  // namespace podium::lower

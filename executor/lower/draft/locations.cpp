@@ -1,0 +1,178 @@
+#include "executor/lower/draft/locations.h"
+
+#include <set>
+
+#include "executor/program.h"
+
+namespace podium::lower {
+
+using ir::DataType;
+using ir::GroupType;
+using ir::Storage;
+using ir::TensorLocation;
+using ir::TileSet;
+using ir::ValueId;
+
+namespace {
+
+const LocationSettings& settings_of(TensorClass kind, const Options& options) {
+  static const LocationSettings kOnChip{};
+  switch (kind) {
+    case TensorClass::Activation:
+      return options.activations;
+    case TensorClass::Weight:
+      return options.weights;
+    case TensorClass::OptimizerState:
+      return options.optimizer_state;
+    case TensorClass::Accumulator:
+      return options.accumulators;
+    case TensorClass::Constant:
+      break;
+  }
+  return kOnChip;
+}
+
+bool can_be_sharded(const TensorLocation& location, const Options& options) {
+  return executor::replica_groups(location.domain, options.replicas).front().size() > 1;
+}
+
+// Switches sharding off where it cannot be.
+void check_sharding(const LocatedTensor& tensor, const LocationSettings& settings, const Options& options,
+                    TensorLocation& location, Warnings& warnings) {
+  if (!location.sharded) return;
+  if (tensor.kind == TensorClass::Activation || tensor.kind == TensorClass::Constant || tensor.per_replica ||
+      tensor.elements < settings.min_elements_for_sharding) {
+    location.sharded = false;
+  } else if (!can_be_sharded(location, options)) {
+    warnings.push_back(
+        fmt::format("tensor '{}' is asked to be sharded, which needs replicas: it stays whole", tensor.name));
+    location.sharded = false;
+  }
+}
+
+TensorLocation without_missing_tiles(TensorLocation location, const Options& options) {
+  if (options.io_tiles == 0) location.load_tiles = location.storage_tiles = TileSet::Compute;
+  return location;
+}
+
+bool is_number_to_compute_with(DataType element) {
+  return ir::is_float(element) || (element != DataType::Bool && ir::bit_width(element) <= 8);
+}
+
+// Constants that an op computes with. The scales of a Resize are numbers too, but they decide its output's
+// shape.
+std::vector<bool> weights_of(const ir::Graph& graph) {
+  std::vector<bool> is_weight(graph.values.size(), false);
+  for (std::size_t v = 0; v < graph.values.size(); ++v) {
+    const ir::Value& value = graph.values[v];
+    is_weight[v] = (value.constant.has_value() || value.data_left_out) && value.type.is_static() &&
+                   is_number_to_compute_with(value.type.element);
+  }
+  for (const ir::Op& op : graph.ops) {
+    if (!op.is("Resize")) continue;
+    for (ValueId input : op.inputs) {
+      if (input.valid()) is_weight[input.index] = false;
+    }
+  }
+  return is_weight;
+}
+
+TensorClass class_of(const ir::Variable& variable, bool accumulates) {
+  switch (variable.kind) {
+    case ir::VariableKind::Weight:
+    case ir::VariableKind::Statistic:
+      return TensorClass::Weight;
+    case ir::VariableKind::OptimizerState:
+      return accumulates ? TensorClass::Accumulator : TensorClass::OptimizerState;
+    case ir::VariableKind::Accumulator:
+      return TensorClass::Accumulator;
+  }
+  IR_CHECK(false);
+}
+
+}  // namespace
+
+bool is_remote(const TensorLocation& location) {
+  return location.storage == Storage::OffChip || location.sharded;
+}
+
+TensorLocation determine_location(const LocatedTensor& tensor, const Options& options, Warnings& warnings) {
+  const auto given = options.location_overrides.find(tensor.name);
+  if (given != options.location_overrides.end()) return without_missing_tiles(given->second, options);
+  const LocationSettings& settings = settings_of(tensor.kind, options);
+  TensorLocation location = settings.location;
+  if (tensor.annotated && tensor.recomputed) {
+    warnings.push_back(
+        fmt::format("tensor '{}' is recomputed: the location its op asks for is not used", tensor.name));
+  } else if (tensor.annotated) {
+    location = *tensor.annotated;
+  }
+  if (tensor.kind == TensorClass::Constant || tensor.elements < settings.min_elements_for_off_chip) {
+    location.storage = Storage::OnChip;
+  }
+  check_sharding(tensor, settings, options, location, warnings);
+  return without_missing_tiles(location, options);
+}
+
+std::vector<std::optional<TensorLocation>> remote_weights(const ir::Graph& graph,
+                                                          const ir::Placement& placement,
+                                                          const Options& options, Warnings& warnings) {
+  std::vector<std::optional<TensorLocation>> locations(graph.values.size());
+  const std::vector<bool> is_weight = weights_of(graph);
+  std::vector<bool> looked_at(graph.values.size(), false);
+  for (const ir::Op& op : graph.ops) {
+    for (ValueId id : op.inputs) {
+      const auto v = static_cast<std::size_t>(id.index);
+      if (!id.valid() || !is_weight[v] || looked_at[v]) continue;
+      looked_at[v] = true;
+      const auto group = placement.variable_groups.find(graph[id].name);
+      const bool alone = group != placement.variable_groups.end() && group->second.type == GroupType::None;
+      TensorLocation location = determine_location({.name = graph[id].name,
+                                                    .kind = TensorClass::Weight,
+                                                    .elements = graph[id].type.element_count(),
+                                                    .per_replica = alone},
+                                                   options, warnings);
+      location.sharded = location.sharded && can_be_sharded(location, options);
+      if (is_remote(location)) locations[v] = location;
+    }
+  }
+  return locations;
+}
+
+std::map<std::string, TensorLocation> variable_locations(const ir::Training& training,
+                                                         const ir::Placement& placement,
+                                                         const Options& options, Warnings& warnings) {
+  std::set<std::string_view> accumulate;
+  for (const ir::Update& update : training.updates) {
+    if (!update.outer) accumulate.insert(update.variable);
+  }
+  std::map<std::string_view, std::int64_t> elements;
+  for (ValueId id : training.graph.inputs) {
+    const ir::Value& input = training.graph[id];
+    elements[input.name] = input.type.is_static() ? input.type.element_count() : 0;
+  }
+  std::map<std::string, TensorLocation> locations;
+  for (const ir::Variable& variable : training.variables) {
+    const auto group =
+        placement.variable_groups.find(variable.weight.empty() ? variable.name : variable.weight);
+    const bool alone = group != placement.variable_groups.end() && group->second.type == GroupType::None;
+    TensorLocation& location = locations[variable.name];
+    location = determine_location({.name = variable.name,
+                                   .kind = class_of(variable, accumulate.contains(variable.name)),
+                                   .elements = elements.at(variable.name),
+                                   .per_replica = alone || variable.kind == ir::VariableKind::Statistic},
+                                  options, warnings);
+    const bool among_others = group != placement.variable_groups.end() && !(group->second == location.domain);
+    if (location.sharded && among_others) {
+      warnings.push_back(
+          fmt::format("variable '{}' is asked to be sharded over replicas that do not share it: it stays "
+                      "whole",
+                      variable.name));
+    }
+    const bool is_number = elements.at(variable.name) == 1;  // of which there are no parts
+    location.sharded = location.sharded && !among_others && !is_number && can_be_sharded(location, options);
+  }
+  return locations;
+}
+
+}  // namespace podium::lower

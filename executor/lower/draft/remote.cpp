@@ -1,0 +1,105 @@
+#include "executor/lower/draft/remote.h"
+
+namespace podium::lower {
+
+using executor::Buffer;
+using executor::BufferId;
+using executor::Memory;
+using executor::Role;
+using executor::Step;
+using executor::Transfer;
+using ir::TensorLocation;
+using ir::ValueId;
+
+namespace {
+
+Memory load_memory(const TensorLocation& location) {
+  return location.load_tiles == ir::TileSet::IO ? Memory::IO : Memory::Compute;
+}
+
+}  // namespace
+
+Remote::Remote(Draft& draft, Warnings& warnings)
+    : draft_(draft), weights_(remote_weights(draft.graph, draft.placement, draft.options, warnings)) {
+  // What an optimizer computes with is a constant like any other.
+  for (std::size_t i = 0; i < draft.graph.ops.size(); ++i) {
+    if (!draft.variables.is_outer(i)) continue;
+    for (ValueId id : draft.graph.ops[i].inputs) {
+      if (id.valid()) weights_[id.index].reset();
+    }
+  }
+}
+
+// The buffer a tensor lives in while no block reads it.
+BufferId Remote::home(ValueId value, int processor, const TensorLocation& location) {
+  const auto found = homes_.find({value, processor});
+  if (found != homes_.end()) return found->second;
+  const ir::Value& tensor = draft_.graph[value];
+  Buffer buffer{.name = tensor.name, .type = tensor.type, .processor = processor};
+  if (location.storage == ir::Storage::OffChip) buffer.memory = Memory::Streaming;
+  if (location.sharded) {
+    buffer.group = location.domain;
+    buffer.shards =
+        static_cast<int>(executor::replica_groups(location.domain, draft_.options.replicas).front().size());
+  }
+  if (weight(value)) {
+    buffer.role = Role::Weight;
+    buffer.initial = {tensor.constant.value_or(ir::Tensor())};
+  }
+  return homes_[{value, processor}] = draft_.another_buffer(value, std::move(buffer));
+}
+
+std::vector<Step> Remote::bring(ValueId value, int processor, const TensorLocation& location) {
+  std::vector<Step> steps;
+  BufferId holder = home(value, processor, location);
+  const int count = times_brought_[value]++;
+  const auto next = [&](std::string name, Memory memory, int shards) {
+    Buffer buffer{
+        .name = std::move(name), .type = draft_.graph[value].type, .processor = processor, .memory = memory};
+    buffer.role = draft_.program[holder].role;
+    buffer.shards = shards;
+    buffer.group = location.domain;
+    const BufferId from = std::exchange(holder, draft_.another_buffer(value, std::move(buffer)));
+    return Transfer{{from}, {holder}};
+  };
+  const std::string& name = draft_.graph[value].name;
+  Memory memory = Memory::Compute;
+  if (location.storage == ir::Storage::OffChip) {
+    memory = load_memory(location);
+    const int shards = draft_.program[holder].shards;
+    steps.push_back(
+        {.action = executor::LoadRemote{next(fmt::format("{}__l{}", name, count), memory, shards)}});
+  }
+  if (location.sharded) {
+    steps.push_back(
+        {.action = executor::Collective{.kind = executor::CollectiveKind::AllGather,
+                                        .group = location.domain,
+                                        .transfer = next(fmt::format("{}__g{}", name, count), memory, 1)}});
+  }
+  if (memory == Memory::IO) {
+    steps.push_back(
+        {.action = executor::CopyBetweenTiles{next(draft_.program[holder].name, Memory::Compute, 1)}});
+  }
+  return steps;
+}
+
+void Remote::bring_weights(const Part& part, int processor, int offset, std::vector<TimedStep>& steps) {
+  for (ValueId id : part.reads) {
+    if (!weight(id)) continue;
+    for (Step& step : bring(id, processor, *weight(id))) steps.push_back({offset, std::move(step)});
+  }
+}
+
+std::vector<Step> Remote::store(ValueId value, int processor, const TensorLocation& location) {
+  std::vector<Step> steps;
+  BufferId from = draft_.buffer(value, processor);
+  if (load_memory(location) == Memory::IO) {
+    const BufferId on_io_tiles = draft_.buffer(value, processor, Memory::IO);
+    steps.push_back({.action = executor::CopyBetweenTiles{{{from}, {on_io_tiles}}}});
+    from = on_io_tiles;
+  }
+  steps.push_back({.action = executor::StoreRemote{{{from}, {home(value, processor, location)}}}});
+  return steps;
+}
+
+}  // namespace podium::lower

@@ -1,0 +1,68 @@
+#include "executor/lower/draft/update.h"
+
+#include <algorithm>
+
+namespace podium::lower {
+
+using executor::CopyBetweenProcessors;
+using executor::Step;
+using ir::ValueId;
+
+UpdateSteps::UpdateSteps(Draft& draft, HostIo& io, Places places)
+    : draft_(draft), io_(io), places_(std::move(places)) {
+  for (ValueId id : draft.variables.reduced()) {
+    const bool is_variable = draft.variables.is_variable(id);
+    if (is_variable && draft.variables.variable(id).location.storage == ir::Storage::OffChip)
+      waits_.insert(id);
+  }
+}
+
+void UpdateSteps::add(Part& part, int processor, const std::string& name) {
+  if (draft_.options.replicas > 1) reduce_off_chip(part);
+  CopyBetweenProcessors copy;
+  for (ValueId id : part.reads) {
+    std::vector<int>& places = places_(id);
+    if (std::find(places.begin(), places.end(), processor) != places.end()) continue;
+    if (draft_.variables.is_hyper_parameter(id)) {
+      io_.load_once(id, processor);
+    } else {
+      IR_CHECK(!places.empty(), "the update reads {}, which is nowhere", draft_.graph[id].name);
+      copy.transfers.push_back({{draft_.buffer(id, places.front())}, {draft_.buffer(id, processor)}});
+    }
+    places.push_back(processor);
+  }
+  if (!copy.transfers.empty()) steps_.push_back({.action = std::move(copy)});
+  steps_.push_back(draft_.compute(draft_.add_block(part, processor, name), part));
+  for (ValueId id : part.writes) {
+    places_(id).push_back(processor);
+    io_.store(id, processor, steps_);
+  }
+}
+
+void UpdateSteps::reduce_off_chip(const Part& part) {
+  for (ValueId id : part.reads) {
+    if (waits_.erase(id) == 0) continue;
+    steps_.push_back(reduction(draft_, id, places_(id).front()));
+    is_reduced_.insert(id);
+  }
+}
+
+std::vector<Step> UpdateSteps::take() {
+  std::vector<Step> steps;
+  if (draft_.options.replicas > 1) {
+    for (ValueId id : draft_.variables.reduced()) {
+      if (!is_reduced_.contains(id)) steps.push_back(reduction(draft_, id, places_(id).front()));
+    }
+  }
+  std::move(steps_.begin(), steps_.end(), std::back_inserter(steps));
+  return steps;
+}
+
+Step reduction(Draft& draft, ValueId value, int processor) {
+  const executor::Slot slot{draft.buffer(value, processor)};
+  return {.action = executor::Collective{.reduction = draft.variables.reduction(),
+                                         .group = draft.variables.reduction_group(value),
+                                         .transfer = {slot, slot}}};
+}
+
+}  // namespace podium::lower

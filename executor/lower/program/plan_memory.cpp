@@ -1,0 +1,135 @@
+#include "executor/lower/program/plan_memory.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "executor/lower/draft/block_memory.h"
+#include "executor/slots.h"
+#include "ir/at.h"
+
+namespace podium::lower {
+namespace {
+
+using executor::Buffer;
+using executor::Program;
+using executor::Repeat;
+using executor::Slot;
+using executor::Step;
+using ir::at;
+
+// Of each block, the outputs that some run of it writes where it reads an input.
+class Overwrites {
+ public:
+  explicit Overwrites(const Program& program) : of_block(program.blocks.size()), program_(program) {
+    note(program.steps);
+  }
+
+  std::vector<std::set<Overwrite>> of_block;
+
+ private:
+  void note(const std::vector<Step>& steps) {
+    for (const Step& step : steps) {
+      if (const auto* repeat = std::get_if<Repeat>(&step.action)) note(repeat->body);
+      const auto* compute = std::get_if<executor::Compute>(&step.action);
+      if (compute != nullptr && !program_[compute->block].graph.ops.empty()) note(*compute);
+    }
+  }
+  void note(const executor::Compute& compute) {
+    std::multimap<executor::BufferId, std::size_t> reads;
+    for (std::size_t r = 0; r < compute.reads.size(); ++r) reads.emplace(compute.reads[r].buffer, r);
+    for (std::size_t w = 0; w < compute.writes.size(); ++w) {
+      const auto [first, last] = reads.equal_range(compute.writes[w].buffer);
+      for (auto read = first; read != last; ++read) of_block[at(compute.block)].insert({w, read->second});
+    }
+  }
+
+  const Program& program_;
+};
+
+// A list of steps: the program's own, or the body of a Repeat. Numbered in program order.
+struct Scope {
+  int parent = -1;
+  int end = 0;             ///< one past the last scope inside it
+  Step* repeat = nullptr;  ///< whose body it is
+};
+
+// A step that uses a buffer.
+struct Use {
+  Step* step = nullptr;
+  int scope = 0;
+  bool reads = false;
+};
+
+// Where every buffer is used, in program order.
+class Uses {
+ public:
+  explicit Uses(Program& program) : of_buffer(program.buffers.size()) { visit(program.steps, -1, nullptr); }
+
+  std::vector<std::vector<Use>> of_buffer;
+
+  /// The step after which nobody reads what a buffer holds at its use number `k`; nullptr when somebody does.
+  Step* end_of_life(const std::vector<Use>& uses, std::size_t k) const {
+    const Use* next = k + 1 < uses.size() ? &uses[k + 1] : nullptr;
+    if (next != nullptr && next->reads) return nullptr;
+    Step* end = uses[k].step;
+    std::size_t first = k;
+    for (int scope = uses[k].scope; scope != 0; scope = at(scope).parent) {
+      if (next != nullptr && is_inside(next->scope, scope)) break;
+      // The iteration ends here; the next one begins with the first use in the loop.
+      while (first > 0 && is_inside(uses[first - 1].scope, scope)) --first;
+      if (uses[first].reads) end = at(scope).repeat;
+    }
+    return end;
+  }
+
+ private:
+  void visit(std::vector<Step>& steps, int parent, Step* repeat) {
+    const int scope = static_cast<int>(scopes_.size());
+    scopes_.push_back({.parent = parent, .repeat = repeat});
+    for (Step& step : steps) {
+      step.frees.clear();
+      note(step, scope, false);  // a step reads before it writes
+      note(step, scope, true);
+      if (auto* inner = std::get_if<Repeat>(&step.action)) visit(inner->body, scope, &step);
+    }
+    scopes_[scope].end = static_cast<int>(scopes_.size());
+  }
+  void note(Step& step, int scope, bool writes) {
+    for_each_slot(step, [&](const Slot& slot, bool is_write) {
+      if (is_write != writes) return;
+      std::vector<Use>& uses = of_buffer[slot.buffer.index];
+      if (uses.empty() || uses.back().step != &step) uses.push_back({&step, scope, !writes});
+    });
+  }
+  const Scope& at(int scope) const { return scopes_[scope]; }
+  bool is_inside(int scope, int outer) const { return outer <= scope && scope < at(outer).end; }
+
+  std::vector<Scope> scopes_;
+};
+
+}  // namespace
+
+void plan_memory(Program& program) {
+  const Overwrites overwrites(program);
+  for (std::size_t b = 0; b < program.blocks.size(); ++b) {
+    const std::set<Overwrite>& found = overwrites.of_block[b];
+    const std::vector<Overwrite> of_block(found.begin(), found.end());
+    program.blocks[b].temporary_bytes = temporary_bytes(program.blocks[b].graph, of_block);
+  }
+  const Uses all(program);
+  for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+    Buffer& buffer = program.buffers[b];
+    const std::vector<Use>& uses = all.of_buffer[b];
+    const bool transient = buffer.slots == 1 && buffer.memory != executor::Memory::Streaming &&
+                           buffer.initial.empty() && !uses.empty() && !uses.front().reads;
+    buffer.always_live = !transient;
+    if (!transient) continue;
+    const executor::BufferId id{static_cast<std::int32_t>(b)};
+    for (std::size_t k = 0; k < uses.size(); ++k) {
+      if (Step* end = all.end_of_life(uses, k)) end->frees.push_back({id});
+    }
+  }
+}
+
+}  // namespace podium::lower

@@ -1,0 +1,307 @@
+#include "executor/lower/program/split_collectives.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+
+#include "executor/lower/draft/parts.h"
+#include "ir/at.h"
+#include "ir/builder.h"
+
+namespace podium::lower {
+
+using executor::Block;
+using executor::BlockId;
+using executor::Buffer;
+using executor::BufferId;
+using executor::Collective;
+using executor::CollectiveKind;
+using executor::Compute;
+using executor::Program;
+using executor::Slot;
+using executor::Step;
+using ir::Graph;
+using ir::Op;
+using ir::ValueId;
+
+namespace {
+
+const ir::OpSpec& collective_spec() {
+  static const ir::OpSpec kSpec{
+      .name = "Collective", .domain = "podium.lower", .inputs = {{"from"}}, .outputs = {{"to"}}};
+  return kSpec;
+}
+
+bool is_collective(const Op& op) { return op.spec == &collective_spec(); }
+
+int number(const Op& op, std::string_view name) {
+  return static_cast<int>(ir::attribute<std::int64_t>(op, name));
+}
+
+Collective collective_of(const Op& op) {
+  Collective collective;
+  collective.kind = static_cast<CollectiveKind>(number(op, "kind"));
+  collective.reduction = static_cast<executor::CollectiveReduction>(number(op, "reduction"));
+  collective.group = {static_cast<ir::GroupType>(number(op, "group")), number(op, "group_size")};
+  return collective;
+}
+
+// What is made of the block's inputs alone, a decayed momentum say, waits for the first group that reads it:
+// then nothing has to be kept of it while replicas exchange.
+void delay(const Graph& graph, std::vector<int>& groups) {
+  constexpr int kNever = std::numeric_limits<int>::max();
+  std::vector<bool> is_made(graph.values.size(), false);
+  for (const Op& op : graph.ops) {
+    for (ValueId id : op.outputs) {
+      if (id.valid()) is_made[at(id)] = true;
+    }
+  }
+  std::vector<int> needed_in(graph.values.size(), kNever);
+  for (ValueId id : graph.outputs) needed_in[at(id)] = 0;
+  for (std::size_t i = graph.ops.size(); i-- > 0;) {
+    const Op& op = graph.ops[i];
+    const bool reads_made = std::any_of(op.inputs.begin(), op.inputs.end(),
+                                        [&](ValueId id) { return id.valid() && is_made[at(id)]; });
+    if (!is_collective(op) && !op.spec->random && !reads_made && op.outputs.size() == 1) {
+      const int reader = needed_in[at(op.outputs[0])];
+      if (reader != kNever) groups[i] = std::max(groups[i], reader - reader % 2);
+    }
+    for (ValueId id : op.inputs) {
+      if (id.valid()) needed_in[at(id)] = std::min(needed_in[at(id)], groups[i]);
+    }
+  }
+}
+
+// Per op, a group that computes (even) or exchanges (odd); what an op needs is in its own group or in one
+// before.
+std::vector<int> groups_of(const Graph& graph) {
+  std::vector<int> made_in(graph.values.size(), 0);
+  std::vector<int> groups;
+  for (const Op& op : graph.ops) {
+    int group = is_collective(op) ? 1 : 0;
+    for (ValueId id : op.inputs) {
+      if (!id.valid()) continue;
+      const int before = made_in[at(id)];
+      const bool made_by_exchange = before % 2 == 1;
+      group =
+          std::max(group, before + (is_collective(op) == made_by_exchange ? (made_by_exchange ? 2 : 0) : 1));
+    }
+    for (ValueId id : op.outputs) {
+      if (id.valid()) made_in[at(id)] = group;
+    }
+    groups.push_back(group);
+  }
+  delay(graph, groups);
+  return groups;
+}
+
+// A block in pieces. A piece computes; one without a block exchanges what the ops of its graph say.
+struct Piece {
+  std::optional<BlockId> block;
+  Part part;
+};
+
+struct Split {
+  Graph graph;  ///< of the whole block
+  std::vector<Piece> pieces;
+  std::map<ValueId, BufferId> between;  ///< what a piece leaves for others
+  std::map<ValueId, BlockId> copies;    ///< blocks that take a value where it belongs
+};
+
+// Places of the block's outputs that overwrite what a later piece than their own reads.
+std::vector<std::size_t> late_outputs(const Split& split, const Compute& compute) {
+  std::map<ValueId, std::size_t> made_in;
+  std::map<ValueId, std::size_t> last_read_in;
+  for (std::size_t p = 0; p < split.pieces.size(); ++p) {
+    for (ValueId id : split.pieces[p].part.reads) last_read_in[id] = p;
+    for (ValueId id : split.pieces[p].part.writes) made_in[id] = p;
+  }
+  std::map<BufferId, std::size_t> read_until;
+  for (std::size_t i = 0; i < compute.reads.size(); ++i) {
+    read_until[compute.reads[i].buffer] = last_read_in[split.graph.inputs[i]];
+  }
+  std::vector<std::size_t> late;
+  for (std::size_t i = 0; i < compute.writes.size(); ++i) {
+    const auto read = read_until.find(compute.writes[i].buffer);
+    if (read != read_until.end() && read->second > made_in[split.graph.outputs[i]]) late.push_back(i);
+  }
+  return late;
+}
+
+Graph identity(const ir::Value& value) {
+  Graph graph;
+  ir::Builder builder(graph);
+  builder.output(builder.op("Identity", {builder.input(value.name, value.type)}));
+  return graph;
+}
+
+class Splitter {
+ public:
+  explicit Splitter(Program& program) : program_(program), splits_(program.blocks.size()) {
+    const std::size_t count = program.blocks.size();
+    for (std::size_t b = 0; b < count; ++b) {
+      const Graph& graph = program.blocks[b].graph;
+      if (std::any_of(graph.ops.begin(), graph.ops.end(), is_collective)) splits_[b] = split(b);
+    }
+  }
+
+  std::vector<Step> rewrite(std::vector<Step> steps) {
+    std::vector<Step> result;
+    for (Step& step : steps) {
+      if (auto* repeat = std::get_if<executor::Repeat>(&step.action))
+        repeat->body = rewrite(std::move(repeat->body));
+      const auto* compute = std::get_if<Compute>(&step.action);
+      if (compute != nullptr && splits_[index(compute->block)]) {
+        write(step, *compute, *splits_[index(compute->block)], result);
+      } else {
+        result.push_back(std::move(step));
+      }
+    }
+    return result;
+  }
+
+ private:
+  static std::size_t index(BlockId id) { return static_cast<std::size_t>(id.index); }
+
+  Split split(std::size_t b) {
+    Split made;
+    made.graph = std::move(program_.blocks[b].graph);
+    const Block whole = std::exchange(
+        program_.blocks[b],
+        {.name = program_.blocks[b].name + ".0", .processor = program_.blocks[b].processor, .graph = {}});
+    const std::map<ValueId, BufferId> weights = weights_of(made.graph, whole);
+    std::optional<BlockId> next = BlockId{static_cast<std::int32_t>(b)};
+    for (Part& part : make_parts(made.graph, groups_of(made.graph), true)) {
+      Piece& piece = made.pieces.emplace_back();
+      if (part.group % 2 == 0) {
+        Block block{.name = fmt::format("{}.{}", whole.name, part.group / 2),
+                    .processor = whole.processor,
+                    .graph = std::move(part.graph)};
+        for (ValueId id : part.weights) block.weights.push_back(weights.at(id));
+        piece.block = put(std::move(block), std::exchange(next, std::nullopt));
+      }
+      piece.part = std::move(part);
+    }
+    return made;
+  }
+  BlockId put(Block block, std::optional<BlockId> in_place_of) {
+    if (in_place_of) {
+      program_[*in_place_of] = std::move(block);
+      return *in_place_of;
+    }
+    program_.blocks.push_back(std::move(block));
+    return {static_cast<std::int32_t>(program_.blocks.size() - 1)};
+  }
+
+  // A block lists the buffers of its constants in the order of their values.
+  static std::map<ValueId, BufferId> weights_of(const Graph& graph, const Block& block) {
+    std::map<ValueId, BufferId> weights;
+    for (std::size_t v = 0; v < graph.values.size(); ++v) {
+      if (!graph.values[v].constant && !graph.values[v].data_left_out) continue;
+      IR_CHECK(weights.size() < block.weights.size(), "block {} has constants that are no weights",
+               block.name);
+      weights.emplace(ValueId{static_cast<std::int32_t>(v)}, block.weights[weights.size()]);
+    }
+    return weights;
+  }
+
+  // The steps of one run of the block. What becomes a variable that a later piece reads waits until that has
+  // read it.
+  void write(const Step& step, const Compute& compute, Split& split, std::vector<Step>& result) {
+    std::map<ValueId, Slot> slots;
+    for (std::size_t i = 0; i < compute.reads.size(); ++i)
+      slots.emplace(split.graph.inputs[i], compute.reads[i]);
+    const std::vector<std::size_t> late = late_outputs(split, compute);
+    for (std::size_t i = 0; i < compute.writes.size(); ++i) {
+      if (std::find(late.begin(), late.end(), i) != late.end()) continue;
+      slots.emplace(split.graph.outputs[i], compute.writes[i]);
+    }
+    const auto slot_of = [&](ValueId id) {
+      const auto found = slots.find(id);
+      return found != slots.end() ? found->second
+                                  : Slot{between(id, program_[compute.block].processor, split)};
+    };
+    const auto add = [&](auto action) {
+      result.push_back({.action = std::move(action),
+                        .micro_batch = step.micro_batch,
+                        .micro_batch_stride = step.micro_batch_stride});
+    };
+    for (const Piece& piece : split.pieces) {
+      if (!piece.block) {
+        for (const Op& op : piece.part.graph.ops) {
+          Collective collective = collective_of(op);
+          collective.transfer = {slot_of(outer(piece.part.graph.inputs, piece.part.reads, op.inputs[0])),
+                                 slot_of(outer(piece.part.graph.outputs, piece.part.writes, op.outputs[0]))};
+          add(std::move(collective));
+        }
+        continue;
+      }
+      Compute run{.block = *piece.block, .reads = {}, .writes = {}};
+      for (ValueId id : piece.part.reads) run.reads.push_back(slot_of(id));
+      for (ValueId id : piece.part.writes) run.writes.push_back(slot_of(id));
+      add(std::move(run));
+    }
+    for (std::size_t i : late) {
+      const ValueId id = split.graph.outputs[i];
+      add(Compute{copy_of(id, program_[compute.block].processor, split), {slot_of(id)}, {compute.writes[i]}});
+    }
+  }
+  // The value of the whole block that a piece that exchanges knows as `id`.
+  static ValueId outer(const std::vector<ValueId>& locals, const std::vector<ValueId>& outers, ValueId id) {
+    const auto found = std::find(locals.begin(), locals.end(), id);
+    IR_CHECK(found != locals.end(), "an exchange whose result nobody reads");
+    return outers[found - locals.begin()];
+  }
+  BlockId copy_of(ValueId id, int processor, Split& split) {
+    const auto [entry, is_new] = split.copies.try_emplace(id);
+    if (is_new) {
+      const ir::Value& value = split.graph[id];
+      entry->second =
+          put({.name = "keep " + value.name, .processor = processor, .graph = identity(value)}, std::nullopt);
+    }
+    return entry->second;
+  }
+
+  BufferId between(ValueId id, int processor, Split& split) {
+    const auto [entry, is_new] = split.between.try_emplace(id);
+    if (!is_new) return entry->second;
+    Buffer buffer{.name = split.graph[id].name, .type = split.graph[id].type, .processor = processor};
+    for (const Op& op : split.graph.ops) {
+      if (!is_collective(op)) continue;
+      const Collective collective = collective_of(op);
+      const bool is_part = collective.kind == CollectiveKind::AllGather       ? op.inputs[0] == id
+                           : collective.kind == CollectiveKind::ReduceScatter ? op.outputs[0] == id
+                                                                              : false;
+      if (!is_part) continue;
+      buffer.type = split.graph[op.inputs[0] == id ? op.outputs[0] : op.inputs[0]].type;
+      buffer.group = collective.group;
+      buffer.shards =
+          static_cast<int>(executor::replica_groups(collective.group, program_.replicas).front().size());
+    }
+    program_.buffers.push_back(std::move(buffer));
+    return entry->second = {static_cast<std::int32_t>(program_.buffers.size() - 1)};
+  }
+
+  Program& program_;
+  std::vector<std::optional<Split>> splits_;
+};
+
+}  // namespace
+
+Op collective_op(CollectiveKind kind, executor::CollectiveReduction reduction, const ir::ReplicaGroup& group,
+                 ValueId from, ValueId to) {
+  Op op{.spec = &collective_spec(), .inputs = {from}, .outputs = {to}};
+  ir::set_attribute(op, "kind", static_cast<std::int64_t>(kind));
+  ir::set_attribute(op, "reduction", static_cast<std::int64_t>(reduction));
+  ir::set_attribute(op, "group", static_cast<std::int64_t>(group.type));
+  ir::set_attribute(op, "group_size", static_cast<std::int64_t>(group.size));
+  return op;
+}
+
+void split_collectives(Program& program) {
+  Splitter splitter(program);
+  program.steps = splitter.rewrite(std::move(program.steps));
+}
+
+}  // namespace podium::lower

@@ -1,0 +1,158 @@
+#include "executor/lower/program/stream_variables.h"
+
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
+namespace podium::lower {
+
+using executor::Buffer;
+using executor::BufferId;
+using executor::Memory;
+using executor::Program;
+using executor::Slot;
+using executor::Step;
+
+std::vector<Step> Way::load() const {
+  if (!on_io_tiles) return {{.action = executor::LoadRemote{{{home}, {here}}}}};
+  return {{.action = executor::LoadRemote{{{home}, {*on_io_tiles}}}},
+          {.action = executor::CopyBetweenTiles{{{*on_io_tiles}, {here}}}}};
+}
+
+std::vector<Step> Way::store() const {
+  if (!on_io_tiles) return {{.action = executor::StoreRemote{{{here}, {home}}}}};
+  return {{.action = executor::CopyBetweenTiles{{{here}, {*on_io_tiles}}}},
+          {.action = executor::StoreRemote{{{*on_io_tiles}, {home}}}}};
+}
+
+Way send_home(Program& program, BufferId here, const ir::TensorLocation& location) {
+  Buffer home = program[here];
+  home.memory = Memory::Streaming;
+  Buffer loaded = home;
+  loaded.name += "__l0";
+  loaded.memory = Memory::Compute;
+  loaded.initial.clear();
+  loaded.persistent = false;
+  Way way{.home = {static_cast<std::int32_t>(program.buffers.size())}, .on_io_tiles = {}, .here = here};
+  program[here] = loaded;
+  program.buffers.push_back(std::move(home));
+  if (location.load_tiles == ir::TileSet::IO) {
+    loaded.memory = Memory::IO;
+    way.on_io_tiles = BufferId{static_cast<std::int32_t>(program.buffers.size())};
+    program.buffers.push_back(std::move(loaded));
+  }
+  return way;
+}
+
+namespace {
+
+class Streamer {
+ public:
+  Streamer(const Program& program, const std::map<BufferId, Way>& ways) : program_(program), ways_(ways) {}
+
+  std::vector<Step> rewrite(std::vector<Step> steps) {
+    std::vector<Step> result;
+    for (Step& step : steps) {
+      if (auto* repeat = std::get_if<executor::Repeat>(&step.action)) {
+        drop_all(result);
+        repeat->body = rewrite(std::move(repeat->body));
+      } else {
+        prepare(step, result);
+      }
+      result.push_back(std::move(step));
+    }
+    drop_all(result);
+    return result;
+  }
+
+ private:
+  struct Loaded {
+    bool modified = false;
+    int micro_batch = 0;  ///< of the step that used it last
+    int micro_batch_stride = 0;
+  };
+
+  void prepare(const Step& step, std::vector<Step>& result) {
+    const std::vector<Slot> reads = reads_of(step);
+    const std::vector<Slot> writes = writes_of(step);
+    if (const auto* compute = std::get_if<executor::Compute>(&step.action)) {
+      make_room(program_[compute->block].processor, {&reads, &writes}, result);
+    }
+    // What meets over the replicas is loaded for that, in the place of what was needed before.
+    const auto* collective = std::get_if<executor::Collective>(&step.action);
+    if (collective != nullptr && ways_.contains(collective->transfer.from.buffer)) {
+      make_room(program_[collective->transfer.from.buffer].processor, {&reads, &writes}, result);
+    }
+    for (const Slot& slot : reads) {
+      const auto way = ways_.find(slot.buffer);
+      if (way == ways_.end()) continue;
+      if (!loaded_.contains(slot.buffer))
+        append(way->second.load(), step.micro_batch, step.micro_batch_stride, result);
+      note(slot.buffer, step);
+    }
+    for (const Slot& slot : writes) {
+      if (!ways_.contains(slot.buffer)) continue;
+      note(slot.buffer, step);
+      loaded_[slot.buffer].modified = true;
+    }
+  }
+  void note(BufferId buffer, const Step& step) {
+    Loaded& loaded = loaded_[buffer];
+    loaded.micro_batch = step.micro_batch;
+    loaded.micro_batch_stride = step.micro_batch_stride;
+  }
+  static void append(std::vector<Step> steps, int micro_batch, int stride, std::vector<Step>& result) {
+    for (Step& step : steps) {
+      step.micro_batch = micro_batch;
+      step.micro_batch_stride = stride;
+      result.push_back(std::move(step));
+    }
+  }
+
+  // What a processor holds and the step that it computes does not use goes home.
+  void make_room(int processor, const std::vector<const std::vector<Slot>*>& used,
+                 std::vector<Step>& result) {
+    const auto is_used = [&](BufferId buffer) {
+      return std::any_of(used.begin(), used.end(), [&](const std::vector<Slot>* slots) {
+        return std::any_of(slots->begin(), slots->end(),
+                           [&](const Slot& slot) { return slot.buffer == buffer; });
+      });
+    };
+    for (auto next = loaded_.begin(); next != loaded_.end();) {
+      const auto here = next++;
+      if (program_[here->first].processor == processor && !is_used(here->first)) drop(here, result);
+    }
+  }
+  void drop_all(std::vector<Step>& result) {
+    while (!loaded_.empty()) drop(loaded_.begin(), result);
+  }
+  void drop(std::map<BufferId, Loaded>::iterator here, std::vector<Step>& result) {
+    const Loaded& loaded = here->second;
+    if (loaded.modified) {
+      append(ways_.at(here->first).store(), loaded.micro_batch, loaded.micro_batch_stride, result);
+    }
+    loaded_.erase(here);
+  }
+
+  const Program& program_;
+  const std::map<BufferId, Way>& ways_;
+  std::map<BufferId, Loaded> loaded_;
+};
+
+}  // namespace
+
+void stream_variables(Program& program, const std::map<std::string, ir::TensorLocation>& locations) {
+  std::map<BufferId, Way> ways;
+  const std::size_t count = program.buffers.size();
+  for (std::size_t b = 0; b < count; ++b) {
+    const auto location = locations.find(program.buffers[b].name);
+    const bool on_chip = program.buffers[b].memory == Memory::Compute;
+    const bool off_chip = program.buffers[b].persistent && on_chip && location != locations.end() &&
+                          location->second.storage == ir::Storage::OffChip;
+    const BufferId id{static_cast<std::int32_t>(b)};
+    if (off_chip) ways.emplace(id, send_home(program, id, location->second));
+  }
+  if (!ways.empty()) program.steps = Streamer(program, ways).rewrite(std::move(program.steps));
+}
+
+}  // namespace podium::lower

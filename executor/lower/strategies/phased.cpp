@@ -1,0 +1,277 @@
+// Phased execution: one phase after the other, each on the processors of its parity, with weights and
+// activations brought from streaming memory and stored there (semantics, section 8.1).
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "executor/lower/draft/cut_update.h"
+#include "executor/lower/draft/host_io.h"
+#include "executor/lower/draft/remote.h"
+#include "executor/lower/program/stream_variables.h"
+#include "executor/lower/strategies/batch_serialise.h"
+#include "executor/lower/strategies/phase_plan.h"
+#include "executor/lower/strategies/slice_loops.h"
+#include "executor/lower/strategies/strategies.h"
+
+namespace podium::lower {
+
+using executor::CopyBetweenProcessors;
+using executor::Step;
+using ir::ValueId;
+
+namespace {
+
+// What brings and stores tensors in a phase, by kind.
+struct Traffic {
+  std::vector<Step> loads;
+  std::vector<Step> gathers;
+  std::vector<Step> tiles;
+  std::vector<Step> stores;
+
+  void add(std::vector<Step> steps) {
+    for (Step& step : steps) {
+      std::vector<Step>& kind = std::holds_alternative<executor::LoadRemote>(step.action)    ? loads
+                                : std::holds_alternative<executor::Collective>(step.action)  ? gathers
+                                : std::holds_alternative<executor::StoreRemote>(step.action) ? stores
+                                                                                             : tiles;
+      kind.push_back(std::move(step));
+    }
+  }
+};
+
+// In each phase what updates its variables comes last.
+struct PhaseParts {
+  std::vector<Part> parts;  ///< cut by phase x processors + processor
+  std::vector<bool> is_update;
+};
+
+class PhaseWriter {
+ public:
+  PhaseWriter(Draft& draft, Remote& remote, PhaseParts parts)
+      : draft_(draft),
+        remote_(remote),
+        io_(draft),
+        offset_(is_serialised(draft.options) ? 0 : io_.first_cycle()),
+        parts_(std::move(parts.parts)),
+        is_update_(std::move(parts.is_update)),
+        plan_(plan_phases(draft, remote, parts_, is_update_)),
+        slices_(is_serialised(draft.options) ? plan_slices(draft, remote, parts_, is_update_) : SlicePlan{}) {
+    for (const PlacedVariable& variable : draft.variables.all()) {
+      if (variable.location.storage != ir::Storage::OffChip) continue;
+      const executor::BufferId here = draft.buffer(variable.value, variable.processor);
+      ways_.emplace(variable.value, send_home(draft.program, here, variable.location));
+    }
+  }
+
+  void write() {
+    std::size_t next = 0;
+    for (int phase = -1; phase < draft_.placement.phases; ++phase) {
+      const std::size_t first = next;
+      while (next < parts_.size() && parts_[next].group / draft_.placement.processors == phase) ++next;
+      write_phase(phase, first, next);
+    }
+    IR_CHECK(next == parts_.size(), "the phases of the parts do not ascend");
+    draft_.program.steps = io_.run(std::move(cycle_));
+  }
+
+ private:
+  void add(Step step) { cycle_.steps.push_back({offset_, std::move(step)}); }
+  void add(std::vector<Step> steps) {
+    for (Step& step : steps) add(std::move(step));
+  }
+  bool schedule_is(PhaseSchedule schedule) const { return draft_.options.phases.schedule == schedule; }
+
+  // Interleaving brings and stores what an update alone needs weight by weight, the others all of it at once.
+  // The tile copies of what is loaded for the next phase come last: until then the IO tiles load beside the
+  // computation.
+  void write_phase(int phase, std::size_t first, std::size_t last) {
+    const PhaseMovements& movements = plan_.phases[phase + 1];
+    bring_now(movements.loads);
+    Traffic traffic;
+    if (!schedule_is(PhaseSchedule::Batch)) start_preloads(movements.preloads, traffic);
+    CopyBetweenProcessors at_end;
+    const std::vector<std::string> names = block_names(phase, first, last);
+    for (std::size_t part = first; part < last; ++part) load_hyper_parameters(parts_[part]);
+    std::size_t update = first;
+    while (update < last && !is_update_[update]) ++update;
+    if (is_serialised(draft_.options) && first < update) {
+      add(run_slices(draft_, io_, slices_, parts_, first, update, names));
+    } else {
+      for (std::size_t part = first; part < update; ++part)
+        run_part(phase, part, names[part - first], at_end);
+    }
+    std::vector<Movement> stores = movements.stores;
+    std::vector<Movement> update_loads = movements.update_loads;
+    if (!schedule_is(PhaseSchedule::Interleaving)) bring_now(std::exchange(update_loads, {}));
+    const std::map<ValueId, std::size_t> last_user = last_users(update, last);
+    for (std::size_t part = update; part < last; ++part) {
+      bring_now(take(update_loads, variables_of(parts_[part])));
+      run_part(phase, part, names[part - first], at_end);
+      if (schedule_is(PhaseSchedule::Interleaving)) store_now(stores, part, last_user);
+    }
+    if (schedule_is(PhaseSchedule::Batch)) start_preloads(movements.preloads, traffic);
+    if (!at_end.transfers.empty()) add({.action = std::move(at_end)});
+    add(std::move(traffic.gathers));
+    for (const Movement& one : stores) traffic.add(store(one));
+    add(std::move(traffic.tiles));
+    add(std::move(traffic.stores));
+  }
+
+  // The variables that a part reads or changes.
+  std::set<ValueId> variables_of(const Part& part) const {
+    std::set<ValueId> used;
+    for (ValueId id : part.reads) {
+      if (draft_.variables.is_variable(id)) used.insert(id);
+    }
+    for (ValueId id : part.writes) {
+      if (const auto variable = draft_.variables.updated(id)) used.insert(*variable);
+    }
+    return used;
+  }
+  // Of each variable the last of the parts `first` to `last` - 1 that uses it.
+  std::map<ValueId, std::size_t> last_users(std::size_t first, std::size_t last) const {
+    std::map<ValueId, std::size_t> users;
+    for (std::size_t part = first; part < last; ++part) {
+      for (ValueId id : variables_of(parts_[part])) users[id] = part;
+    }
+    return users;
+  }
+  static std::vector<Movement> take(std::vector<Movement>& from, const std::set<ValueId>& wanted) {
+    const auto taken = std::stable_partition(
+        from.begin(), from.end(), [&](const Movement& one) { return !wanted.contains(one.value); });
+    std::vector<Movement> result(taken, from.end());
+    from.erase(taken, from.end());
+    return result;
+  }
+  // The variables of a part that none behind it in its phase uses.
+  void store_now(std::vector<Movement>& stores, std::size_t part,
+                 const std::map<ValueId, std::size_t>& last_user) {
+    std::set<ValueId> done = variables_of(parts_[part]);
+    std::erase_if(done, [&](ValueId id) { return last_user.at(id) != part; });
+    for (const Movement& one : take(stores, done)) add(store(one));
+  }
+
+  std::vector<Step> bring(const Movement& one) {
+    const auto way = ways_.find(one.value);
+    return way != ways_.end() ? way->second.load() : remote_.bring(one.value, one.processor, one.location);
+  }
+  std::vector<Step> store(const Movement& one) {
+    const auto way = ways_.find(one.value);
+    return way != ways_.end() ? way->second.store() : remote_.store(one.value, one.processor, one.location);
+  }
+  void load_hyper_parameters(const Part& part) {
+    const int processor = part.group % draft_.placement.processors;
+    for (ValueId id : part.reads) {
+      if (draft_.variables.is_hyper_parameter(id) && loaded_once_.insert({id, processor}).second) {
+        io_.load_once(id, processor);
+      }
+    }
+  }
+
+  void bring_now(const std::vector<Movement>& loads) {
+    Traffic traffic;
+    for (const Movement& one : loads) {
+      std::vector<Step> steps = bring(one);
+      if (schedule_is(PhaseSchedule::Interleaving)) {
+        add(std::move(steps));
+      } else {
+        traffic.add(std::move(steps));
+      }
+    }
+    add(std::move(traffic.loads));
+    add(std::move(traffic.gathers));
+    add(std::move(traffic.tiles));
+  }
+
+  // Interleaving gathers each tensor as soon as it is loaded, the others gather together at the end.
+  void start_preloads(const std::vector<Movement>& preloads, Traffic& traffic) {
+    for (const Movement& one : preloads) {
+      traffic.add(bring(one));
+      add(std::exchange(traffic.loads, {}));
+      if (schedule_is(PhaseSchedule::Interleaving)) add(std::exchange(traffic.gathers, {}));
+    }
+  }
+
+  std::vector<std::string> block_names(int phase, std::size_t first, std::size_t last) const {
+    std::vector<std::string> names;
+    for (std::size_t part = first; part < last; ++part) {
+      names.push_back(fmt::format("phase{}", phase));
+      const int processor = parts_[part].group % draft_.placement.processors;
+      if (last - first > 1) names.back() += fmt::format(".ipu{}.{}", processor, part);
+    }
+    return names;
+  }
+
+  void run_part(int phase, std::size_t index, const std::string& name, CopyBetweenProcessors& at_end) {
+    Part& part = parts_[index];
+    const int processor = part.group % draft_.placement.processors;
+    for (ValueId id : plan_.host_loads[index]) io_.load(id, processor, offset_, cycle_.steps);
+    add(draft_.compute(draft_.add_block(part, processor, name), part));
+    for (ValueId id : part.writes) io_.store(id, processor, offset_, cycle_.steps);
+    copy_out(phase, index, processor, at_end);
+  }
+
+  // Copies belong to the phase of their source; what the same phase reads cannot wait for its end.
+  void copy_out(int phase, std::size_t index, int processor, CopyBetweenProcessors& at_end) {
+    CopyBetweenProcessors at_once;
+    for (const PhaseCopy& one : plan_.copies[index]) {
+      const bool waits = one.first_use > phase && !schedule_is(PhaseSchedule::Interleaving);
+      (waits ? at_end : at_once)
+          .transfers.push_back({{draft_.buffer(one.value, processor)}, {draft_.buffer(one.value, one.to)}});
+    }
+    if (!at_once.transfers.empty()) add({.action = std::move(at_once)});
+  }
+
+  Draft& draft_;
+  Remote& remote_;
+  HostIo io_;
+  int offset_;  ///< the cycle of a micro-batch's computation; slices overlap inside the phases instead
+  std::vector<Part> parts_;
+  std::vector<bool> is_update_;  ///< per part
+  PhasePlan plan_;
+  SlicePlan slices_;             ///< empty without batch serialisation
+  std::map<ValueId, Way> ways_;  ///< of variables off chip
+  std::set<std::pair<ValueId, int>> loaded_once_;
+  Cycle cycle_;
+};
+
+PhaseParts cut_into_phases(const Draft& draft, const Remote& remote) {
+  // Micro-batches, what changes for the next one, and the sections of what is updated.
+  const UpdateSections update = cut_update(draft.graph, draft.variables);
+  constexpr int kUpdate = 2;
+  const int turns = kUpdate + update.count;
+  const int processors = draft.placement.processors;
+  std::vector<int> group;
+  for (std::size_t i = 0; i < draft.graph.ops.size(); ++i) {
+    const ir::OpPlacement& op = draft.placement.ops[i];
+    const bool waits = draft.variables.is_late(i) && processors > 1;
+    const int turn = draft.variables.is_outer(i) ? kUpdate + update.of_op[i] : waits ? 1 : 0;
+    group.push_back((turns * op.phase + turn) * processors + op.processor);
+  }
+  PhaseParts phases{.parts = make_parts(draft.graph, group, false, remote.streamed()), .is_update = {}};
+  for (Part& part : phases.parts) {
+    const int turn = part.group / processors;
+    phases.is_update.push_back(turn % turns >= kUpdate);
+    part.group = turn / turns * processors + part.group % processors;
+  }
+  return phases;
+}
+
+}  // namespace
+
+executor::Program phased(const ir::Graph& graph, const ir::Placement& placement, const Options& options,
+                         Warnings& warnings, const Variables& variables) {
+  Options own = options;
+  // Micro-batches whose gradients accumulate are the slices of what happens once per update.
+  if (!variables.none())
+    own.batch_serialization.factor =
+        options.accumulation_factor * std::max(1, options.batch_serialization.factor);
+  Draft draft(graph, placement, own, variables);
+  draft.cycles = variables.none() ? options.batches_per_step : 1;  // slices are a matter inside the phases
+  Remote remote(draft, warnings);
+  PhaseWriter writer(draft, remote, cut_into_phases(draft, remote));
+  writer.write();
+  return std::move(draft.program);
+}
+
+}  // namespace podium::lower

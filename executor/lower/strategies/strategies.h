@@ -1,0 +1,32 @@
+// The strategies: each a file of its own that builds a Program from a placed graph.
+#pragma once
+
+#include "executor/lower/draft/locations.h"
+#include "executor/lower/draft/variables.h"
+#include "executor/options.h"
+#include "executor/program.h"
+#include "ir/placement.h"
+
+namespace podium::lower {
+
+/// One processor after the other; with one processor, everything is one block, and the update of the
+/// variables another.
+executor::Program sharded(const ir::Graph& graph, const ir::Placement& placement, const Options& options,
+                          Warnings& warnings, const Variables& variables);
+
+/// Stages of the pipeline: adjacent ones on one processor count once (semantics, section 4.1).
+int count_stages(const ir::Placement& placement);
+
+/// Every stage works on another micro-batch, of which there are at least as many (semantics, section 4). A
+/// constant that stages on several processors read is on each of them. With gradient accumulation the
+/// pipeline runs empty before an update; without, each stage of the backward pass updates its variables as
+/// soon as it has their gradients, so that forward stages meet older ones (semantics, section 4.4).
+executor::Program pipelined(const ir::Graph& graph, const ir::Placement& placement, const Options& options,
+                            Warnings& warnings, const Variables& variables);
+
+/// Phase after phase, each on its own processors; what it needs comes from streaming memory and goes back
+/// there (semantics, section 8.1).
+executor::Program phased(const ir::Graph& graph, const ir::Placement& placement, const Options& options,
+                         Warnings& warnings, const Variables& variables);
+
+}  // namespace podium::lower
