@@ -143,7 +143,7 @@ struct PreparedBlock::State {
   }
 
   void make_tasks();
-  void release_copied(const Op& op, std::vector<int>& readers);
+  void release_copied(const Op& op, ir::IdMap<ValueId, int>& readers);
   void find_inputs_and_outputs();
   void plan(const std::vector<Rewritten>& rewritten);
   void find_deaths();
@@ -151,7 +151,7 @@ struct PreparedBlock::State {
 };
 
 // Weights that every reader has packed for itself would only take memory a second time.
-void PreparedBlock::State::release_copied(const Op& op, std::vector<int>& readers) {
+void PreparedBlock::State::release_copied(const Op& op, ir::IdMap<ValueId, int>& readers) {
   for (std::size_t i = 0; i < op.inputs.size(); ++i) {
     const ValueId id = op.inputs[i];
     if (!id.valid() || !graph.is_constant(id) || !kernels::has_own_copy(op, i)) continue;

@@ -129,7 +129,7 @@ class Copier {
  private:
   // The value as ops of the backward pass there read it.
   ValueId again(ValueId id, const OpPlacement& place) {
-    const OpId maker = id.valid() ? producer_.at(at(id)) : OpId{};
+    const OpId maker = id.valid() ? producer_[at(id)] : OpId{};
     if (!maker.valid() || !again_[at(maker)] || places_[at(maker)].processor != place.processor) return id;
     const std::tuple key{id, place.processor, place.stage, place.phase};
     const auto found = copies_.find(key);
