@@ -6,11 +6,11 @@
 
 namespace podium::annotate {
 
-/// `graph` as it was imported. Ops that need no annotation: those that no output depends on, those that
+/// `graph` as it was imported. Three kinds of ops need no annotation: ops that no output depends on, ops that
 /// handle only constants and shapes (they are folded away or inherit), and Identity. Error for each row of
-/// section 1.4 that concerns placement; also for a stage or phase that decreases along an edge, which PopART
-/// let pass. Mode Off says nothing of virtual graphs and phases, no pipelining nothing of stages, and mode
-/// Auto replaces both processors and stages, so those annotations are not looked at.
+/// semantics, section 1.4 that concerns placement; also for a stage or phase that decreases along an edge,
+/// which PopART let pass. Mode Off reads no virtual graphs and phases, a session without pipelining reads no
+/// stages, and mode Auto replaces processors and stages, so the annotations of these are not checked.
 void check(const ir::Graph& graph, const Metadata& metadata, const Request& request);
 
 }  // namespace podium::annotate

@@ -8,7 +8,7 @@ namespace podium::annotate {
 
 /// `graph` as it will be lowered; `check` has passed on it as it was imported. Ops without annotation take
 /// the place of the producer with the highest stage or phase, else of the consumer with the lowest, else of
-/// the first stage or phase (section 1.3).
+/// the first stage or phase (semantics, section 1.3).
 /// - Mode Off puts everything on processor 0. Mode Auto reads processors as Manual does, once the session has
 ///   written them to the ops (write_parts), and no stages.
 /// - With pipelining and no op that has a stage, the stage is the processor. Stages that the passes have

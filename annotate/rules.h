@@ -23,7 +23,7 @@ std::vector<Rule> read_rules(const std::string& json, const std::string& where);
 /// Later rules win. Error when a pattern matches nothing.
 void apply_rules(ir::Graph& graph, const std::vector<Rule>& rules);
 
-/// Sets an annotation of section 1.1, in place also of one under its plain name.
+/// Sets an annotation (semantics, section 1.1), in place also of one under its plain name.
 void set_annotation(ir::Op& op, std::string_view name, ir::AttributeValue value);
 /// Removes all that is said of placement.
 void clear_annotations(ir::Op& op);

@@ -44,7 +44,7 @@ struct Buffer {
 };
 
 /// A tensor as one replica holds it: its own type, or of a sharded one [ceil(elements / shards)]
-/// (semantics 7.3).
+/// (semantics, section 7.3).
 ir::Type slot_type(const Buffer& buffer);
 /// Bytes of one slot on the device, 4- and 2-bit elements packed. 0 where data decides the size.
 std::int64_t slot_bytes(const Buffer& buffer);

@@ -11,7 +11,8 @@ namespace podium::ir {
 /// norm); the norm is that of the reduced gradients of the group without loss scale and decay, and a value
 /// GlobalNorm___<group> (semantics, section 10.4). This is the same for every optimizer, as PopART's own
 /// tests have it: they clip gradients before the optimizer sees them. PopART itself measures SGD's scaled
-/// gradient or velocity and clips no adaptive optimizer, which is a limitation (section 14, row 24).
+/// gradient or velocity and clips no adaptive optimizer, which is a
+/// limitation (semantics, section 14, row 24).
 void clip_by_norm(std::span<WeightUpdate> updates);
 
 }  // namespace podium::ir

@@ -1,4 +1,4 @@
-// Every row of section 1.4 that concerns placement, with its message.
+// Every row of semantics, section 1.4 that concerns placement, with its message.
 #include "annotate/check.h"
 
 #include <gmock/gmock.h>

@@ -30,7 +30,7 @@ struct Cycle {
 /// With offsets 0 to S-1 and G micro-batches: S-1 cycles that fill, a Repeat of G-S+1 in which every step
 /// takes part, S-1 cycles that flush (semantics, section 4.2). With fewer micro-batches than offsets there is
 /// no Repeat. A buffer that the cycle writes gets a slot for each micro-batch it has to hold at once, from
-/// the write to the last read (the stash of section 4.3), which is slot (micro-batch modulo slots).
+/// the write to the last read (a stash: semantics, section 4.3); micro-batch m has slot m modulo the slots.
 std::vector<executor::Step> unroll(executor::Program& program, Cycle cycle, int micro_batches);
 
 }  // namespace podium::lower

@@ -1,5 +1,6 @@
 // Optimizers with the numbers of PopART's own comparisons (semantics, section 15, rows 11 to 14): three
-// learning rates, each for five batches of one session. The equations are those of section 10.3, in double.
+// learning rates, each for five batches of one session. The equations are those of semantics,
+// section 10.3, in double.
 #include <gtest/gtest.h>
 
 #include <cmath>

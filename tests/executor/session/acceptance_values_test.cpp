@@ -1,6 +1,6 @@
 // Values of SGD that a weight has for itself or from the defaults, constant or changing (semantics, section
-// 15, row 15); clipping by norm and loss scaling (row 30). Expected weights are those of section 10.3's
-// equations, in double.
+// 15, row 15); clipping by norm and loss scaling (semantics, section 15, row 30). Expected weights are those
+// of the equations in semantics, section 10.3, in double.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
