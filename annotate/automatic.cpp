@@ -1,3 +1,9 @@
+// From costs per op to a part per op, in four steps: find the ops before which a cut is allowed (all_cuts; in
+// a pipeline without those that would part the readers of a weight or input, cuts_that_keep_together); add up
+// the ops between two allowed cuts into one item; let cut() choose among the cuts; count cuts up to each op.
+// Sums over live ranges are made by differences: bytes enter where a range begins, leave behind its end, and
+// a running sum gives what is alive at each op or crosses a cut.
+// Ratios need no search: ops are handed out in order until a processor has its share of the total time.
 #include "annotate/automatic.h"
 
 #include <algorithm>

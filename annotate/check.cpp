@@ -1,3 +1,9 @@
+// One survey of the graph, then one function per rule, each of which throws on the first node that breaks it
+// (semantics, section 1.4). Rules come in an order in which each may rely on those before it: hints and
+// metadata, what the mode needs, whether annotations are complete, where inheritance puts every op, and what
+// must hold of these spots (processors exist; stages are dense, on one processor each, share no weights;
+// phases fit). Ops are exempt that need no place of their own: forward over the graph those that handle
+// constants and shapes, backward those that no output depends on.
 #include "annotate/check.h"
 
 #include <algorithm>

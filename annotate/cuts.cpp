@@ -1,3 +1,13 @@
+// Cuts a row into parts in three steps, each over the same question: is there a cut within a limit of seconds
+// and bytes (can_cut: greedy from the last part, each as long as it can be, since later parts hold fewer
+// stashes)?
+// 1. If no cut fits the memory, bisect the bytes to the least that one needs.
+// 2. Bisect the seconds of the slowest part under that memory.
+// 3. Of all cuts within both limits take the one with the fewest crossing bytes, by dynamic programming:
+//    sent[part][end] = min over begin of sent[part - 1][begin] + crossing(begin), where [begin, end) fits.
+//    Begins that fit form a window that only moves right (first_begins), so a monotone queue of the best
+//    begins gives each minimum in constant time: O(items x parts). A deque in Window keeps its largest
+//    activation.
 #include "annotate/cuts.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// First what annotations tell: in phases the phase (or greedy shares of the weights) with its processor, else
+// the processor with its stage. Then ops without a spot inherit it, in one walk forward (from the producer
+// that runs last) and one backward (from the reader that runs first); what is still empty goes where the
+// first stage or phase is (semantics, section 1.3).
 #include "annotate/spots.h"
 
 #include <algorithm>

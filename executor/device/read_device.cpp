@@ -1,3 +1,6 @@
+// A device file is an object with a field for each row of fields.cpp; "base" names a preset that gives what
+// the file leaves out. Reading checks unknown names first, then each field against its row's range, then what
+// several fields must agree on (pairs of processors, whole link domains). Writing goes over the same rows.
 #include "executor/device/read_device.h"
 
 #include <algorithm>
