@@ -1,4 +1,8 @@
 // Pow, whose operands may differ in type, and Where, which moves elements of any type.
+// Powers of integers are products by squaring and wrap; other powers widen both operands to double (or int64)
+// and round the result to the base's type. An exponent that is one number and 1, 2, 3, 0.5 or -1 is done by
+// products, roots and quotients. Where is instantiated by element size, with a loop for each kind of
+// broadcast.
 #include <cmath>
 #include <complex>
 #include <limits>

@@ -1,4 +1,7 @@
 // Numbers to text as NumPy prints them, and text to numbers.
+// Printing takes the shortest digits that read back as the same number of the type and places the point as
+// NumPy does: plain between 1e-4 and 1e16, else with an exponent. Parsing takes whole numbers exactly and
+// everything else by way of a double; True and False, nan and inf are words in any case.
 #include <algorithm>
 #include <charconv>
 #include <cmath>

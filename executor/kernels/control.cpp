@@ -1,3 +1,8 @@
+// Ops with bodies. A body is prepared once as a BodyRunner: a function from the formal inputs, followed by
+// the captured values, to the results. If prepares both branches, or only the one that a constant condition
+// takes. Loop and Scan carry states from result to input by moving them, and collect scan outputs in a Stack,
+// which becomes one tensor at the end; a Scan's axes and directions say how inputs are sliced and outputs
+// stacked.
 #include <algorithm>
 #include <limits>
 

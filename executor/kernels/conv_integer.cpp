@@ -1,4 +1,8 @@
 // ConvInteger and QLinearConv: products of bytes, zero points taken off afterwards.
+// For each group of each image, and a stretch of output lines that fits the cache: unfold the windows of X
+// into columns [in_channels x kernel, width] (padding becomes the zero point), multiply bytes by the weights
+// into int32 sums, and correct with  sum (x - a)(w - b) = sum xw - a sum w - b sum x + depth a b  modulo
+// 2^32. ConvInteger copies the sums out; QLinearConv multiplies them by x_scale w_scale / y_scale and rounds.
 #include <algorithm>
 #include <cmath>
 #include <limits>

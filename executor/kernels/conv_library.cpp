@@ -1,4 +1,8 @@
 // Float convolutions by oneDNN.
+// A primitive is chosen once per shape. oneDNN may like other layouts than ONNX has (blocks of 16 channels):
+// an operand has both descriptions and, where they differ, a reorder into scratch memory before or after the
+// run. X and Y are offered for reordering only where the work pays for it; constant weights are reordered
+// when the kernel is prepared. A shape that oneDNN refuses gives nothing, and the caller's own way takes it.
 #include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
 

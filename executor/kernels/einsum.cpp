@@ -1,4 +1,6 @@
-// Runs the plan of an Einsum. Integers are computed modulo 2^64, narrow floats in float.
+// Runs the plan of an Einsum (einsum_plan.cpp): strided copies with sums, and batches of matrix products,
+// from place to place in scratch memory. Integers are computed modulo 2^64, narrow floats in float, by
+// conversion around the same plan. Products below 512 operations skip the library.
 #include <algorithm>
 
 #include "executor/kernels/einsum_plan.h"

@@ -1,3 +1,9 @@
+// Inputs are contracted from left to right, the result so far with the next one. For two operands every label
+// is one of four kinds: batch (in both and needed later), contracted (in both and not needed), rows (left
+// only), columns (right only). Labels that nobody else needs are summed away first; then both sides are
+// arranged as [batch, rows, contracted] and [batch, contracted, columns], or transposed where they lie so
+// already, and one batch of matrix products follows. A copy is planned only where the strides do not fit as
+// they are. A label that an operand repeats adds up its strides, which walks the diagonal.
 #include "executor/kernels/einsum_plan.h"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // Kernels that read elements at given indices, or choose and turn them.
+// Most are one pattern: turn the indices into offsets in scratch memory (checked and made non-negative), then
+// move blocks of neighbouring elements by their size in bytes, whatever the type.
 #include <algorithm>
 
 #include "executor/kernels/families.h"

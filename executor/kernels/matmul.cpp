@@ -1,4 +1,8 @@
 // Products of float and integer matrices: MatMul and Gemm.
+// A MatMul is one BatchedProduct: the product of one matrix pair, and where each pair of the broadcast batch
+// starts in A and B. Where B has no batch, all matrices of A are one tall matrix. Half types are widened to
+// float for the whole op. Gemm spreads C over the output first and lets the product add to it; integers wrap,
+// and factors other than 1 are applied in double.
 #include <algorithm>
 
 #include "executor/kernels/families.h"

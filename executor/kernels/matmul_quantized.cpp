@@ -1,4 +1,9 @@
 // Products of quantized matrices: MatMulInteger and QLinearMatMul.
+// Bytes are multiplied as they are, into int32, and zero points are taken off afterwards by the sums of rows
+// and columns:  (A - a)(B - b) = AB - a (columns of B) - (rows of A) b + k a b  modulo 2^32. Scales and zero
+// points are one number, one per row of A or column of B, or one per row and matrix of the batch; shorter
+// lists repeat. QLinearMatMul then scales each sum by a b / y and rounds; with 8-bit floats all of it happens
+// in float.
 #include <algorithm>
 #include <cmath>
 

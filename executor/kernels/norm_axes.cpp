@@ -1,4 +1,8 @@
 // Normalisations along chosen axes without a scale: LpNormalization and MeanVarianceNormalization.
+// Lp sees the tensor as [outer, count, inner] and does 128 neighbouring columns at once, so that memory is
+// read in order. MeanVariance takes any set of axes: the tensor as rows of its last axis, with a table that
+// says to which group (elements that share a mean) each row belongs; means and variances are two passes in
+// double.
 #include <algorithm>
 
 #include "executor/kernels/norm.h"

@@ -1,4 +1,8 @@
 // Normalisations whose scale is per channel of [N, C, ...]: batch, instance, group, and LRN across channels.
+// Batch normalisation takes the moments of a channel over all images only when it trains, and mixes them into
+// the running ones. Group normalisation takes them over the channels of one group of one image; instance
+// normalisation is the same with a group per channel. LRN sums squares over a window of channels in stretches
+// of 256 elements; its power is exp(-beta log base), by the fast forms of both.
 #include <algorithm>
 
 #include "executor/kernels/norm.h"

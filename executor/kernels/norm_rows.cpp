@@ -1,4 +1,7 @@
 // Normalisations of rows, which are all axes from one on: LayerNormalization and RMSNormalization.
+// A row is one thread's: its moments, then one pass that scales. Scale and bias may stretch over rows or
+// columns: a RowParameter has an offset per row and per column, and hands out the row itself where it lies
+// flat. RMSNormalization is the same with a mean of zero, in double when X or scale are.
 #include "executor/kernels/norm.h"
 #include "executor/kernels/tools/dispatch.h"
 #include "executor/kernels/tools/moments.h"

@@ -1,4 +1,8 @@
 // MaxUnpool puts maxima back where they were; MaxRoiPool pools regions of interest.
+// MaxUnpool's indices count in the shape that was pooled; where the output has another shape they are taken
+// apart and put together again. MaxRoiPool rounds a region's corners to whole pixels, shares it among bins
+// that may overlap by a pixel, and takes the largest element of each. Its choice (elements of another tensor
+// at those places) and its gradient (added at those places) walk the same bins.
 #include <algorithm>
 #include <cmath>
 

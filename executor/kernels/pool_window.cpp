@@ -1,4 +1,9 @@
 // AveragePool and LpPool: sums over windows; MaxPool: maxima, and where they were.
+// A pool goes axis by axis (pool_stage.h), which costs the sum of a window's sides and not their product.
+// Small planes are pooled several at a time, so that a stage has long rows; averages and indices, whose
+// divisors and labels belong to one plane, take planes one by one. An average divides by the number of
+// elements that the window sees, which is a product of one factor per axis; an LpPool raises to the power p
+// before and takes the root after.
 #include <cmath>
 #include <memory>
 

@@ -1,4 +1,8 @@
 // QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear. Numbers are computed in float, by blocks.
+// The scale may be one number, one per entry of an axis, or one per block of entries: ScaleRows sees each
+// case as rows along which the scale either stays or goes along, and hands out pieces of at most kBlock
+// elements. Quantizing is: widen, divide in the precision asked for, round half to even, add the zero point,
+// clamp, narrow.
 #include <cmath>
 #include <limits>
 

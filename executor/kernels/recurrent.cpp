@@ -1,4 +1,8 @@
 // RNN, GRU and LSTM: the products with X for all steps at once, then step by step.
+// Per direction: gates [steps x batch, gates x hidden] = X W' + biases, in one product; then for each step
+// the cell's own function adds H R' and applies the activations (recurrent_cells.cpp). Sequences that have
+// ended keep their state and give zeros. Half types are widened for the whole op. Shapes and weights that
+// oneDNN takes go to prepare_packed_recurrence instead.
 #include "executor/kernels/recurrent.h"
 
 #include <algorithm>

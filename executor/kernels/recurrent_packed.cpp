@@ -1,4 +1,8 @@
 // Recurrences by oneDNN: weights are reordered once into the layout its primitives read best.
+// ONNX's weights [gates x hidden, inputs] become [inputs, gates, hidden] with the gates in oneDNN's order
+// (LSTM: i f c o for ONNX's i o f c), the two biases are added up (a GRU that resets after its product keeps
+// one apart), and each direction gets a primitive of its own. It applies to constant float weights and plain
+// cells: no lengths, peepholes, clipping or other activations, and more than two sequences.
 #include <algorithm>
 #include <array>
 

@@ -1,4 +1,8 @@
 // Reductions over axes: sums, means, products, norms, largest and smallest elements.
+// A reduction is an operation that takes elements in (reduce_core.h) and a finish: nothing, division by the
+// count, square root or logarithm. Axes that are known when the kernel is prepared are planned once, others
+// in each run. LogSumExp takes two passes, the largest element first. Integers add up modulo 2^64; half types
+// are widened for the whole op.
 #include <cmath>
 #include <optional>
 

@@ -1,4 +1,8 @@
 // GridSample looks at points that a grid names; AffineGrid makes such grids.
+// for_each_point turns each grid point into corners, elements of a plane with weights, by mode and padding;
+// sampling adds up weighted corners for every channel, or copies the one corner of mode nearest, by element
+// size. Integers are sampled in double and cut. An affine grid is theta times (x, y[, z], 1) for evenly
+// spread coordinates of each axis.
 #include <algorithm>
 #include <cmath>
 #include <limits>

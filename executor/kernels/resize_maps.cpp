@@ -1,4 +1,8 @@
 // Where Resize looks along one axis and with which weights, as ONNX defines it.
+// For each output index: the point of the input by one of ONNX's seven rules for coordinates, then either the
+// nearest element by one of four roundings, or taps around the point with linear or cubic weights (Keys'
+// cubic with coefficient a). Antialiasing widens the kernel by the factor of shrinking; excluded taps weigh 0
+// and the rest is scaled up. Beyond the edges lie copies of the edge.
 #include <algorithm>
 #include <cmath>
 #include <numeric>

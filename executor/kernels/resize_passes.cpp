@@ -1,4 +1,8 @@
 // Resize's numbers: one pass along each axis, or for nearest one gather.
+// The tensor is [outer, axis, inner] in each pass; axes that shrink most go first, identities are left out.
+// Rows of inner elements are added up with their weights, so that memory is read in order. Mode nearest
+// gathers through the product of the axes' indices by element size. Integers are computed in float or double
+// and cut, with a slack for the last digits. What lies outside a crop is filled in at the end.
 #include <algorithm>
 #include <cmath>
 #include <limits>

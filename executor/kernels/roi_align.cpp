@@ -1,3 +1,8 @@
+// RoiAlign: a region is cut into bins, a bin is sampled on a grid of points, and a point is interpolated
+// between four pixels. Samples of rows and of columns are made once per region, since a point's weights are
+// their products. The mean of a bin adds up all samples; its maximum is, as ONNX defines it, the largest
+// weighted pixel. The choice (pixels of another tensor at the places of the largest) and the gradient (added
+// to the pixels) walk the same bins; regions overlap, so the gradient goes over them one after the other.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,3 +1,7 @@
+// The data are copied, unless the output is the same memory, and then updates go to their offsets: indices
+// become offsets in scratch memory as for gathering, and blocks of neighbouring elements are replaced by size
+// or combined by type (add, multiply, smaller, larger; integers wrap, NaN wins). Updates go in their order,
+// so repeated indices give the same bits every time.
 #include "executor/kernels/scatter.h"
 
 #include <cmath>

@@ -1,3 +1,7 @@
+// Fourier transforms (DFT, STFT), windows, and the matrix of mel filters.
+// A tensor is seen as lines of real or complex points with a stride; a line is loaded into complex doubles,
+// padded with zeros, transformed (Fourier) and stored. A one-sided spectrum keeps the first half; its inverse
+// rebuilds the other half as conjugates first. Windows are a0 - a1 cos t + a2 cos 2t.
 #include <algorithm>
 #include <cmath>
 #include <numbers>

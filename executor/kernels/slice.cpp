@@ -1,4 +1,7 @@
 // Kernels that take parts of a tensor or put its blocks in another order.
+// All are strided copies (StridedCopy): a loop per axis with a step in the source and one in the target.
+// Slices, splits and crops choose where loops begin and how far they go; DepthToSpace and SpaceToDepth
+// permute the axes of a reshaped tensor. What is constant is planned once, the rest in each run.
 #include "ir/ops/slice.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Each row in three passes: the largest element, exponentials of the differences with their sum, the division
+// (Log: the differences less the logarithm of the sum). With the op's axis in the middle, up to 128
+// neighbouring columns are done at once, so that the inner axis is the vector.
 #include "executor/kernels/softmax.h"
 
 #include <algorithm>

@@ -1,4 +1,7 @@
 // Kernels on strings; TfIdfVectorizer is in tf_idf.cpp.
+// Splitting without a delimiter follows Python: runs of spaces divide, leading ones are dropped. Widths are
+// known only after the whole tensor is split, so StringSplit and StringNormalizer give outputs of their own
+// making. Changes of case go by a locale's rules (CaseRules), regular expressions by RE2.
 #include <re2/re2.h>
 
 #include <algorithm>

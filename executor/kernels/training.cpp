@@ -1,3 +1,7 @@
+// ONNX's own optimizers: Adagrad, Adam and Momentum of ai.onnx.preview.training, as models contain them
+// (Podium's training makes ops of its own, see docs/semantics.md).
+// A node updates many tensors: inputs are the learning rate, the step count, then all X, all gradients, then
+// all states; outputs are all new X, then all new states. A rule says how one tensor goes, in its own type.
 #include <cmath>
 
 #include "executor/kernels/families.h"

@@ -1,4 +1,7 @@
 // Activation functions. NaN stays NaN in all of them.
+// Each is one expression of fast_exp, fast_tanh and their kin, instantiated for float and double and mapped
+// over the elements; half types go by way of float in blocks. Comparisons are written so that NaN takes the
+// branch that keeps it.
 #include <cmath>
 
 #include "executor/kernels/tools/elementwise.h"

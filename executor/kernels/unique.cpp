@@ -1,3 +1,7 @@
+// Every element becomes an integer key that sorts as the element does (order_key; a string's key is its place
+// among the sorted strings), and an item, which may be a whole slice, a row of keys. Items are sorted by
+// their rows, equal neighbours form a group with its first item, count and members; groups stay in that order
+// or, when not sorted, go by their first items.
 #include "executor/kernels/unique.h"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
-// WebP, TIFF and JPEG 2000, each by its own library.
+// WebP, TIFF and JPEG 2000, each by its own library, from a file in memory to rows of red, green and blue.
+// libtiff and OpenJPEG read through callbacks on a Stream. JPEG 2000 gives planes of their own resolution,
+// depth and sign: each is brought to 0..255, stretched, and turned from YCC to RGB where the file says so.
 #include <openjpeg.h>
 #include <tiffio.h>
 #include <webp/decode.h>

@@ -1,4 +1,9 @@
 // BMP and the PNM family (PBM, PGM, PPM): formats small enough to read by hand.
+// BMP: a header of 12 or at least 40 bytes with size, bits per pixel and compression; then colour masks or a
+// palette (blue first); then rows from the bottom up, each padded to 4 bytes. Runs (RLE8, RLE4) are pairs of
+// a count and a pixel, or 0 and an escape: 0 ends a row, 1 the image, 2 moves, a larger number is that many
+// plain pixels. PNM: "P1" to "P6", then width, height and largest level as text, then levels as text or
+// bytes. A size that the file cannot hold is refused before memory is taken.
 #include <algorithm>
 #include <array>
 

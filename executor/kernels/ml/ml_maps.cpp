@@ -1,3 +1,7 @@
+// Lookups hash the keys once, when the kernel is prepared (Positions: the first of equal keys, NaN equals
+// NaN). LabelEncoder, CategoryMapper and OneHotEncoder look up every element; DictVectorizer looks up a map's
+// keys. A map is a datum of two tensors, keys and values; CastMap orders it by key or spreads it by key,
+// ZipMap makes one per row.
 #include "executor/kernels/ml/ml_maps.h"
 
 #include <algorithm>

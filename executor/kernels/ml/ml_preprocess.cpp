@@ -1,4 +1,6 @@
 // Features to features: extraction, thresholds, replacement, norms, scales.
+// Rows are the last axis; a list of parameters shorter than a row repeats its last number (by_column). Norms
+// are computed in double. FeatureVectorizer puts its inputs side by side, each cut or filled to its width.
 #include <algorithm>
 #include <cmath>
 

@@ -1,3 +1,8 @@
+// A model is read once into matrices; a row x is then compared with all support vectors at once (Likeness:
+// linear, polynomial, radial or sigmoid). A regressor weighs these numbers. A classifier has a score for each
+// pair of classes i < j, from the coefficients of both classes' vectors, and the class that wins most pairs;
+// with prob_a and prob_b, scores become probabilities of pairs and these, by the iteration of Wu, Lin and
+// Weng, probabilities of classes. Without support vectors the coefficients are a linear model's.
 #include "executor/kernels/ml/svm.h"
 
 #include <Eigen/Core>

@@ -1,3 +1,6 @@
+// Rows go down a tree in groups of 64, one tree after the other, so that a tree's nodes stay in the cache; a
+// row that reaches a leaf adds the leaf's contributions to its scores. Everything is computed in double. The
+// check walks every tree without recursion and refuses one that comes back to itself or points outside.
 #include "executor/kernels/ml/trees.h"
 
 #include <algorithm>

@@ -1,4 +1,7 @@
 // Trees from the attributes of the three tree ops.
+// The older two (lists) name nodes by tree and number; an index turns the names into places, and
+// contributions of one leaf become neighbours. The newer one (arrays) has places already: leaves follow the
+// inner nodes, and sets of members lie in one tensor, each ended by a NaN.
 #include <algorithm>
 #include <cmath>
 #include <map>

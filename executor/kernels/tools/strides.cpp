@@ -1,3 +1,9 @@
+// A copy is a nest of loops, each with a count and a step in source and target. Loops that walk both layouts
+// without a gap are joined; then the innermost one decides how elements move: as runs of bytes (memcpy), by a
+// fill where the source stays, as a transpose where another loop walks the source unit by unit, else one by
+// one. A transpose goes by tiles of a cache line, and inside a tile by squares of as many rows as a vector
+// has lanes: interleaving row i with row i + n/2, log2(n) times, transposes n x n. The outermost loop is
+// shared by threads.
 #include "executor/kernels/tools/strides.h"
 
 #include <algorithm>
