@@ -1,3 +1,10 @@
+// Print and verify visit every kind of step once. The text of a slot is name@processor, with .io or
+// .streaming for other memories and [index] or [index+stride i] where a buffer has several slots:
+//   repeat 4 times
+//     copy x@0[1+1i] -> x@1
+// Verify checks that blocks read and write compute memory of their own processor, that both ends of a
+// movement have one type and the right memories, and that no copy of an exchange reads what another has
+// written.
 #include "executor/program.h"
 
 #include <algorithm>

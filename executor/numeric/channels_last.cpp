@@ -1,3 +1,9 @@
+// Every value may have a twin that holds it channels-last ([N, C, ...] becomes [N, ..., C]), made when the
+// first op asks for it. Convolutions, pools and means over the spatial axes always compute on twins (ops
+// Convolution and Pool of the domain podium); elementwise ops and Concat do where an input has one already.
+// Any other op wants its inputs channels-first, which puts a ToChannelsFirst in front of it unless the value
+// is there in that form. Where there is one channel or one position both forms are the same bytes, and the
+// move is a view.
 #include "executor/numeric/channels_last.h"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// The engine prepares once and runs often. Preparing: cut the steps into sections and waves (make_schedule),
+// choose layouts at the edges of blocks, find which inputs a block overwrites wherever it runs, prepare each
+// block (one thread for a block that runs beside others). A run goes over the sections: movements of a wave
+// in program order, its blocks side by side or one after the other, then a Repeat's body as often as it says,
+// for all replicas together or, where they do not meet, replica by replica.
+// One step is done for all its replicas in turn (RunStep); a block whose inputs are the very memory that the
+// replica before had gives the same results and is not run again.
 #include "executor/numeric/engine.h"
 
 #include <omp.h>

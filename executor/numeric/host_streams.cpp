@@ -1,3 +1,8 @@
+// Streams are counters: the n-th load of an input by a replica is slice n mod slices of micro-batch n /
+// slices. Where a piece lies in the host's array follows from chunk (micro-batch x replicas + replica) and
+// slice: `rows` runs of `row` elements, `stride` apart. A piece in one run is handed out as a view. An output
+// whose slices add up keeps its sum in the array; one of EveryN drops all groups of micro-batches but each
+// N-th.
 #include "executor/numeric/host_streams.h"
 
 #include <array>

@@ -1,3 +1,10 @@
+// A block is prepared in five steps: rewrite the graph for speed (optimize); make a task of each op and
+// prepare its kernel where all types are static; note where inputs are read and which outputs are inputs;
+// plan memory; find where values of dynamic size die.
+// Memory: find_storages says which values share storage (views, in-place ops). Storages with outputs have
+// memory of their own that is renewed for each run; all others lie in one arena by their live ranges
+// (plan_memory). A dynamic task infers its types from the actual inputs in each run and is prepared again
+// only when they change.
 #include "executor/numeric/prepared_block.h"
 
 #include <unistd.h>

@@ -1,3 +1,8 @@
+// A straight list of steps becomes waves by list scheduling: for each slot, block and host stream we remember
+// the first wave that may follow its last write and its last reads; a step goes to the earliest wave that is
+// allowed by all it reads and writes. In a wave movements come first, then blocks. Blocks run side by side
+// where that is estimated to be faster than each of them with all threads. Slots of a buffer that move on
+// unlike in a Repeat count as one.
 #include "executor/numeric/schedule.h"
 
 #include <algorithm>

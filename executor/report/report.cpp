@@ -1,3 +1,6 @@
+// Facts of a run in two forms: JSON with every figure, and rows of a table for people. What both need is
+// computed here once: the fullest processor, samples per second, and the bottleneck, which is the activity or
+// kind of waiting that takes most of the processors' time, or memory that overflows.
 #include "executor/report/report.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,9 @@
+// A task starts at the latest of: its slots are filled and free, its lanes and the sync group that it holds
+// have arrived, its links are free. Until then its lanes are idle, and the account says for what: data first,
+// then sync, then links. Barriers hold groups of lanes by half (even or odd processors) and kind of lane: a
+// barrier has the time when it was last released, which lanes take over when they are used next (settle), and
+// the latest time of its lanes. Slots also carry the longest chain of tasks that led to their contents: the
+// critical path.
 #include "executor/sim/clock.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Blocks cost what block_cost says; a movement costs a sync on a synchronous device and the time of its
+// routes (routes.h). Replicas do the same at the same time: routes are those of replica 0, and the link to
+// the host is shared by the replicas on one machine. Collectives of one kind, group and size cost the same
+// and are thought out once.
 #include "executor/sim/costs.h"
 
 #include <algorithm>

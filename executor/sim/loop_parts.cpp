@@ -1,3 +1,7 @@
+// Each item of a loop's body is reduced to what it touches (lanes, barriers, links, buffers, outputs). Items
+// that share a resource that couples them (a barrier that somebody holds, a buffer that somebody writes) are
+// joined by a union of sets; each set is a part. An inner loop touches all that its items touch, with its
+// slots at rest, since it starts again at its iteration 0.
 #include "executor/sim/loop_parts.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// One walk over the steps keeps, per processor, what is there by kind, and copies it whenever a new peak of
+// data is reached. A Repeat is walked until an iteration leaves the buffers as it found them: the iterations
+// that follow are alike. Code is estimated on top: bytes per op of a processor's blocks and per step that
+// moves data.
 #include "executor/sim/memory.h"
 
 #include <algorithm>

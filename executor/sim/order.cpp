@@ -1,3 +1,7 @@
+// A dry run: slots are filled or empty, tasks run in program order, and each must find its inputs filled.
+// Loops are run once round their largest ring and once more. When a task finds an empty slot, the explanation
+// looks for the task behind it that fills the slot, and breadth-first from that task over lanes, sync groups
+// and inputs back to the blocked one: a way back is a deadlock, told as a chain.
 #include "executor/sim/order.h"
 
 #include <algorithm>

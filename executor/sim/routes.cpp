@@ -1,3 +1,12 @@
+// Inside a link domain processors are pairs along a ladder or torus: a rung joins a pair, rails join
+// neighbours on a side. Between domains gateways form a ring; behind a switch every way has two hops.
+//   pair 0   pair 1   pair 2
+//     1 ------ 3 ------ 5     rails, side 1
+//     |        |        |     rungs
+//     0 ------ 2 ------ 4     rails, side 0
+// An exchange adds up bytes per link: it lasts as long as the fullest link, plus the longest latency. A
+// collective is two rings, one each way, round the torus or there and back, whichever is faster; over several
+// domains it is a reduce-scatter inside, the collective between equal places, and an all-gather inside.
 #include "executor/sim/routes.h"
 
 #include <algorithm>

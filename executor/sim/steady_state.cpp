@@ -1,3 +1,8 @@
+// The state of a loop part is all that decides its future: times of lanes, barriers and links relative to the
+// earliest lane, slots of its rings relative to the iteration, intervals of overlap not yet met. When a state
+// is met again, the iterations between are a period: the rest is multiplied (times are shifted, tallies and
+// offers scaled). Outputs of which only some offers move bound the multiple, so that no change is jumped
+// over.
 #include "executor/sim/steady_state.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Each step becomes a task with numbers only: its time in picoseconds, the lanes of processors that it keeps
+// busy (compute or IO, by the memory of its buffers), links and how long it holds them, slots numbered
+// through all buffers, and the barriers that it holds, one bit for each half of the processors and each kind
+// of lane (semantics, section 3). Lists of all tasks lie in one arena.
 #include "executor/sim/tasks.h"
 
 #include <algorithm>
