@@ -1,3 +1,7 @@
+// A model is written in one pass over the graph: inputs, constants as initializers, ops as nodes, outputs.
+// Bodies lose the inputs that are captures and read outer values by their names. Constants of a page or more
+// go to a file beside the model once all constants together are too large for protobuf; a constant without
+// data is marked as left out. Opset versions are the least that have all ops.
 #include "importer/export_graph.h"
 
 #include <onnx/onnx_pb.h>

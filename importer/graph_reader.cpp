@@ -1,3 +1,9 @@
+// Nodes are read in an order in which they can run. A node is one of three: a call of a function, which is
+// inlined (its attributes resolve through the frame of the call, its values get the call's prefix); a
+// Constant, which becomes a constant value; an op, whose adapters rewrite it to the newest meaning.
+// A body is read in a scope of its own, which notes every outer value that it reads; when all bodies of a
+// node are read, each gets all of these captures as extra inputs, and the op too. Errors name the innermost
+// node.
 #include "importer/graph_reader.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// The file: "\x93NUMPY", two bytes of version, the length of the header (2 bytes in version 1, else 4), then
+//   {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
+// padded so that elements begin at a multiple of 64. A Fortran-ordered array is put into C order while it is
+// copied. Types that NumPy does not have travel as bytes of their width.
 #include "importer/npy.h"
 
 #include <array>

@@ -1,4 +1,8 @@
 // Layers of older versions: normalisation, softmax, pooling, recurrent ops, resizing.
+// An adapter turns a node as it was before version V into one of version V; the table is run through in
+// rising versions, so each function knows one change. Where a meaning has gone, ops before and after the node
+// make up for it: a softmax over many axes is flattened, statistics per place become channels, a fractional p
+// of LpPool becomes powers and an AveragePool.
 #include <algorithm>
 #include <array>
 #include <cmath>

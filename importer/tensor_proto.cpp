@@ -1,3 +1,7 @@
+// A tensor's data come in one of three places: raw_data (little-endian bytes, taken by reference where they
+// are aligned), a field of the type (int32_data, float_data, ...), or a file beside the model (location,
+// offset, length). Elements below 8 bits are packed from the lowest bit on in files and take a byte each in
+// memory. Sizes are checked before memory is taken, and a sparse tensor is made dense up to 1 GiB.
 #include "importer/tensor_proto.h"
 
 #include <bit>

@@ -1,3 +1,8 @@
+// The file is parsed again and edited in place, so that all else stays as it was: attributes of nodes (found
+// by a path of index or name through bodies), values of initializers, extra initializers. New data stay
+// inside the model while it fits protobuf; external data are copied, new values in their places, to a file
+// beside the new model. Both are written under other names first and then renamed: a failure leaves what was
+// there.
 #include "importer/write_model.h"
 
 #include <algorithm>
