@@ -1,3 +1,9 @@
+// Conversions go by bits. A Layout says how a type lays out sign, exponent and mantissa and which codes are
+// special; rounding a float to a layout adds half a unit in the last kept place, less one bit when the kept
+// part is even, so that ties go to even, and a carry moves into the exponent by itself. Below the smallest
+// normal number, adding a float whose last place is the spacing of the subnormals rounds to them. Doubles go
+// to half by way of a float rounded to odd, which keeps the second rounding right. Small floats decode
+// through tables.
 #include "ir/element.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// Ops are inferred in their order: check element types against the row, call the row's infer, refuse sizes
+// that no machine has. Outputs that infer knows become constants; so does an op whose inputs are all
+// constants, by the evaluator, where results are small or no larger than the inputs; such an op is dropped.
+// A body is copied, gets the types (and constants) of its formal inputs and captures, is inferred like a
+// graph, and becomes the op's new body. In a body an op that cannot be evaluated stays, for it may never run.
 #include "ir/infer.h"
 
 #include <algorithm>

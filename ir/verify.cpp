@@ -1,3 +1,6 @@
+// Form: counts of inputs and outputs against the row, no gaps in lists, attributes known, of their kind, and
+// there if required. Types: inputs that share a letter in the row share an element type. Graph: every value
+// is produced once, before it is read, and bodies have as many inputs as the op captures at least.
 #include "ir/verify.h"
 
 #include <algorithm>

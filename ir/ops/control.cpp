@@ -1,3 +1,9 @@
+// Ops with bodies: If, Loop, Scan, SequenceMap. Rows infer their bodies through the context.
+// The type of an If's output is the narrowest that holds what either branch gives (join), or that of the
+// branch which a constant condition takes. A Loop's states are inferred again and again: a state's type is
+// joined with what the body gives back until nothing changes. The number of trips is known where M is
+// constant and the body hands on its condition. Work is that of a body times the trips, of the dearer branch
+// for an If.
 #include <algorithm>
 
 #include "ir/ops/common.h"

@@ -1,3 +1,7 @@
+// Convolutions: Conv, ConvTranspose, their quantized forms, DeformConv, CausalConvWithState.
+// Windows (padding, strides, output sizes) are those of window.h, for infer and kernels alike; what is
+// checked here are channels, groups, biases and parameters per output channel. Work is a multiply-add for
+// every output element (ConvTranspose: input element), input channel of its group and element of the kernel.
 #include <algorithm>
 
 #include "ir/ops/common.h"

@@ -1,4 +1,7 @@
 // Ops that read or write elements at given indices.
+// Infer checks shapes against each other, as far as they are known: indices by element have the rank of the
+// data and lie inside it; indices by row have an index in their last dimension, which must not be longer than
+// the rank of the data; scatters give the shape of the data. Values of indices are the kernels' to check.
 #include <algorithm>
 
 #include "ir/ops/common.h"

@@ -1,4 +1,6 @@
 // Ops whose elements come from no tensor: constants, ranges, identity matrices.
+// The length of a range is ceil((limit - start) / delta), in unsigned arithmetic for integers, so that limits
+// far apart do not overflow, and in the element type's own precision for floats, as the kernel computes it.
 #include "ir/ops/generate.h"
 
 #include <algorithm>

@@ -1,4 +1,7 @@
 // Functions of one number and what neural networks bend their values with.
+// Most builders are one line of mathematics in Terms: scale (the flow times the slope) or gate (the flow
+// where a condition holds). Slopes are written with the output where that saves work (tan, elu). Clip, Max
+// and Min hand what flows to the operand that gave each element, the first of equal ones.
 #include <cmath>
 #include <numbers>
 

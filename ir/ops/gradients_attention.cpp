@@ -1,4 +1,9 @@
 // Attention and RotaryEmbedding as products, a softmax and what changes the scores.
+// These ops are differentiated by expansion: the forward op is written out in ops that have gradients, and
+// those are differentiated. Attending follows ONNX's definition: heads first, keys and values behind the past
+// ones, scores = Q K' scale, softcap, positions that a row may see and the mask (both as one condition, so
+// that rows that see nothing become zeros), softmax, times V. Several query heads may share one head of keys
+// and values.
 #include <cmath>
 #include <limits>
 #include <numeric>

@@ -1,4 +1,8 @@
 // DeformConv as what it is made of: GridSample at the points that the offsets name, then a product.
+//   offsets -> grid -> samples of X -> x mask -> columns;  Y = W columns + B
+// Images of one offset group stand for batches. Offsets become points of a grid in GridSample's coordinates
+// (2 point + 1) / size - 1, last axis first. Backwards: W and B from the columns, the mask from the samples,
+// X and the grid by GridSample's own gradients, the offsets from the grid.
 #include <numeric>
 
 #include "ir/ops/gradient_terms.h"

@@ -1,3 +1,8 @@
+// A LateGradient packs another op into itself: its inputs are those of the op's inputs, outputs and flows
+// that are there (`places` says which), its attributes are the other op's with kOfAnotherOp in front of their
+// names, and `wanted` says of which inputs the gradient is asked. When it runs, Late unpacks them, and the
+// other op's builder is called in a graph of its own whose shapes and numbers are then known. Its own
+// gradient expands the same way.
 #include "ir/ops/gradients_late.h"
 
 #include <algorithm>

@@ -1,4 +1,8 @@
 // Normalisations: y = (x - mean) / sqrt(variance + epsilon), scaled and shifted.
+// With g the flow times the scale, all of them share  dx = (g - mean(g) - y mean(g y)) / sqrt(variance +
+// epsilon) (without mean(g) where the mean is not taken off), over the axes that were normalised; scale and
+// shift sum up over the others. Group normalisation is reshaped to one row per group. Batch normalisation out
+// of training and running statistics are linear in their inputs; LRN and Lp have equations of their own.
 #include <numeric>
 #include <optional>
 

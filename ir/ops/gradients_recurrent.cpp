@@ -1,4 +1,8 @@
 // RNN, GRU and LSTM as Scans over their steps, one a direction.
+// By expansion: the products of X with W for all steps, then a Scan whose states are h (and c) and whose body
+// is one step of the cell, written with ONNX's ops; weights of R are captured. Sequences that have ended keep
+// their states by a condition that is scanned with the steps. The gradient of a Scan then gives that of the
+// cell.
 #include <algorithm>
 #include <iterator>
 

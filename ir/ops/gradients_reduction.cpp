@@ -1,3 +1,9 @@
+// Reductions, cumulations, products of matrices, softmax.
+// A Reduction knows the axes that were taken away, or keeps the input that names them at run time, and puts
+// them back as ones, so that a flow stretches over the input. Products use the product of all other factors
+// (of those before times those behind), which is right where a factor is 0. The gradient of a MatMul are two
+// MatMuls, with vectors made matrices first, and one tall product instead of a sum where a batch meets one
+// matrix.
 #include <algorithm>
 #include <numeric>
 #include <optional>

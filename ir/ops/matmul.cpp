@@ -1,3 +1,7 @@
+// Products of matrices: MatMul, Gemm, their quantized forms, Einsum, Det.
+// Shapes follow NumPy: batch axes broadcast, a vector is a row on the left and a column on the right.
+// Einsum's equation and sizes are those of einsum_equation.h, which the kernel reads too. Work counts a
+// multiply-add as two operations; an Einsum counts as if all its inputs were multiplied at once.
 #include "ir/ops/common.h"
 #include "ir/ops/einsum_equation.h"
 #include "ir/ops/families.h"

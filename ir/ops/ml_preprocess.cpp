@@ -1,4 +1,7 @@
 // Ops of ai.onnx.ml that prepare features: encoders, scalers, maps to tensors and back.
+// A feature row is the last axis; lists of parameters hold one number or one per column. An encoder's types
+// follow from which of its lists is there. Rows are built from one plain row by small functions that add
+// outputs, attributes and gradients; maps refuse a gradient, although their numbers are smooth.
 #include <algorithm>
 
 #include "ir/ops/common.h"

@@ -1,3 +1,7 @@
+// Normalisations and Dropout.
+// Outputs are like X; what is checked are parameters: one per channel for batch, instance and group
+// normalisation, anything that stretches to X for layer and RMS normalisation. Running statistics are outputs
+// of BatchNormalization in training mode alone; LayerNormalization's mean and deviation have the stash type.
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
 #include "ir/ops/gradients.h"

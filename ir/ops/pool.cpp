@@ -1,3 +1,7 @@
+// Pools: over windows (window.h), over whole images, and MaxUnpool, MaxRoiPool.
+// Infer is the window's; MaxPool's indices have the output's shape. MaxUnpool takes its shape from the
+// attributes, or from its third input, whose numbers must then be known. Work is one operation per element
+// that a window sees.
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
 #include "ir/ops/gradients.h"

@@ -1,3 +1,7 @@
+// Resize, GridSample, AffineGrid: shapes and the words that their attributes may have.
+// Sizes come from resize_axes.h, which the kernel uses too, by scales or by sizes; older models pass an empty
+// tensor for the one that is not meant. Where neither is known before the run, the resized dimensions are
+// unknown.
 #include <numeric>
 
 #include "ir/ops/common.h"

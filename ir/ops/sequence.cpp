@@ -1,4 +1,7 @@
 // Sequences and optionals: values that hold values.
+// A sequence's type holds what is true of all its items: one kind, one element type, the dimensions in which
+// they agree (common_type). The type of an item that nobody knows is a tensor of undefined elements. Whether
+// an optional holds something is a constant where the type says so.
 #include <algorithm>
 
 #include "ir/ops/common.h"

@@ -1,4 +1,8 @@
 // Ops about shapes, and those that lay elements out anew: reshaping, joining, repeating, transposing.
+// Shape and Size become constants as soon as the dimensions they ask for are known. A Reshape with a -1
+// divides what is left of the input by what is given, after dimensions that a 0 copies have cancelled out,
+// also unknown ones. Where a list of axes or a shape is known only at run time, its length still gives the
+// rank.
 #include <algorithm>
 
 #include "ir/ops/common.h"

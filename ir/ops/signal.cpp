@@ -1,3 +1,7 @@
+// Fourier transforms, windows, mel filters.
+// The points of a DFT are its length input, else the axis (2 (n - 1) back from one side); a one-sided
+// spectrum has n / 2 + 1 of them. An STFT has 1 + (samples - frame) / step frames. Work of a transform is the
+// usual 5 n log2 n.
 #include <algorithm>
 #include <cmath>
 

@@ -1,4 +1,7 @@
 // Ops that take parts of a tensor.
+// An AxisSlice is first, step and count along one axis, after ONNX's rules: negative ends count from the end,
+// what reaches beyond is clamped ([0, dim] forwards, [-1, dim - 1] backwards), and the count is rounded up.
+// Split without sizes makes equal chunks, the last one smaller. Unknown dimensions stay unknown axis by axis.
 #include "ir/ops/slice.h"
 
 #include <algorithm>

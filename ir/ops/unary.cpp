@@ -1,4 +1,6 @@
 // Ops that compute each element of the output from one element of the input.
+// Rows by kind: unary (one operation per element), function (eight), test (gives bools). Ops whose derivative
+// is 0 wherever it exists say so in place of a gradient.
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
 #include "ir/ops/gradients.h"

@@ -1,3 +1,7 @@
+// Appends one of ONNX's losses, or squares and magnitudes of differences (semantics, section 10.2). Classes
+// that are not on axis 1 are moved to the end and samples flattened to rows. With ignored labels a mean is
+// the sum over at least one counted label, so that a micro-batch of ignored labels has a loss of 0. All ops
+// are named after the loss and placed where the output is made.
 #include "ir/passes/add_loss.h"
 
 #include <algorithm>

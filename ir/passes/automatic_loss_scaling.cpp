@@ -1,3 +1,8 @@
+// In each micro-batch the large elements of the tracked gradients are counted where the gradients are, into
+// an accumulator per place (Histogram___lossScale...), which replicas reduce. Once per update the totals are
+// added to the period's (HistogramSum___lossScale), and when the period is full the factor is halved or
+// doubled, below the largest scale. How many elements there are in all is known before the run, so only the
+// large ones are counted.
 #include "ir/passes/automatic_loss_scaling.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// Reverse mode: ops are visited from the last to the first. A value collects contributions of its readers;
+// when its producer is visited they are summed to one gradient, and the producer's row appends ops for the
+// gradients of its inputs that depend on an x. An x itself is independent of what it is made from.
+// A builder that needs numbers of the run throws NeedsRun; what it has appended is dropped and a LateGradient
+// takes its place. Every appended op is told to `grown` with its forward op, so that it can inherit a place.
 #include "ir/passes/differentiate.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// A Gradient names x and y by value names. If its inputs are the values named, the graph is differentiated as
+// it is; else the ops from the values to y are appended once more on what the inputs feed, and that is
+// differentiated. Ops behind the Gradient are set aside and put back after the gradient's ops. Weights that
+// are differentiated are no constants while types are inferred, so that nothing that depends on them is
+// folded.
 #include "ir/passes/expand_gradients.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// All float and float16 values, constants and types named in attributes change to the wanted precision,
+// bodies included. Where a row demands the other one (scales of a Resize, for one), casts go around the op,
+// or the constant as it was is used. The lowest float becomes the lowest float16, not infinity: masks are
+// multiplied. Values that no op reads, such as saved optimizer state, stay as they are.
 #include "ir/passes/set_precision.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// One walk in order over the ops. An op whose output equals one of its inputs (simplify_rules.cpp) is dropped
+// and later readers read that input; an op that can reach past the one before it (Transpose of Transpose)
+// does. An If with a constant condition is replaced by the ops of its branch, which are simplified in turn.
+// An output of the graph keeps its name, and an input of the graph is read where its reader is placed, so ops
+// that bring a value to another place stay.
 #include "ir/passes/simplify.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Two tables: ops that hand on their first input under a condition (an Identity always, a Pad of zeros, a
+// Slice of everything, a division by one), and sums and products with a neutral number. Then pairs: a reshape
+// back to the shape before, a Transpose after a Transpose, a Reshape after any reshape. An op that other code
+// treats as moving a value between places is passed only where both are in the same place.
 #include "ir/passes/simplify_rules.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// The axis of the samples starts at the inputs (the first axis, or where a recurrent op reads its batch) and
+// is followed op by op: constants that hold the batch's size are fitted, the op is inferred with the smaller
+// batch, and the axis of an output is the one dimension that has become 1 / slices. The op must keep samples
+// apart (sample_axis.h) or be a total over them (sample_total.h). In training an output that is a mean is
+// divided by the number of slices, under its name, so that slices add up.
 #include "ir/passes/split_batch.h"
 
 #include <algorithm>
