@@ -1,4 +1,7 @@
 // Transformers as PyTorch exports them: BERT (Devlin et al. 2018) and GPT-2 (Radford et al. 2019).
+// Nodes, names and shape arithmetic follow what torch.onnx writes, so that passes meet what users have:
+// linear layers as MatMul and Add (GPT-2: Gemm over flattened rows), heads split by Reshape and Transpose,
+// masks added or chosen by Where, and with shapes=dynamic the Shape-Gather-Unsqueeze-Concat chains.
 #include <cmath>
 #include <limits>
 

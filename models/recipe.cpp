@@ -1,3 +1,7 @@
+// A recipe is a model's parameters as words; a Net builds a graph by them. Weights are drawn by SplitMix64
+// from seed and name, uniformly with a limit of sqrt(gain / fan in), so that the same model has the same
+// bytes on every machine; with weights=none they are shapes only. Bodies of control flow are drafted in the
+// outer graph, taken out of it, and get what they read from outside as captures.
 #include "models/recipe.h"
 
 #include <cmath>

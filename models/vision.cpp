@@ -1,4 +1,7 @@
 // Image models: ResNet (He et al. 2015), MobileNetV2 (Sandler et al. 2018), U-Net (Ronneberger et al. 2015).
+// All are made of convolutions with batch normalisation folded in or explicit (conv_norm): residual blocks of
+// two or three, inverted residuals whose middle is depthwise, and a ladder of double convolutions down and up
+// with skips. The head is a global average and a linear layer, U-Net's a convolution per pixel.
 #include <array>
 #include <tuple>
 
