@@ -2,11 +2,10 @@
 //   output = (padded - extent) / stride + 1, rounded down, or up in ceil_mode but for windows that would
 //   start in the padding at the end.
 // SAME chooses the output first, ceil(input / stride), and pads as much as that needs, the odd element at the
-// end (UPPER) or the beginning. ConvTranspose goes the other way: output = (input - 1) stride + extent +
-// output_padding
-// - begin - end, or the output is declared and the padding follows. A Tap is one element of the kernel with
-//   the
-// range of outputs for which it lies inside the input.
+// end (UPPER) or the beginning. ConvTranspose goes the other way: the output is
+//   (input - 1) stride + extent + output_padding - begin - end,
+// or it is declared and the padding follows from it. A Tap is one element of the kernel with the range of
+// outputs for which it lies inside the input.
 #include "ir/ops/window.h"
 
 #include <algorithm>
