@@ -120,7 +120,7 @@ Sections read_sections() {
 // "semantics, section 15, rows 11 to 14" are right where sections and rows exist.
 Lines faults_of_citations(const std::string& text, const Sections& sections) {
   static const std::string kNumbers = R"((?:, | and | to ))";
-  static const std::regex kWord(R"(\b[Ss]emantics\b(?!\.md)(?!, sections? \d))");
+  static const std::regex kWord(R"(\b[Ss]emantics\b(?!\.md)(?!, sections? [\dN]))");
   static const std::regex kCitation(R"((semantics, )?\bsections? (\d+(?:\.\d+)?(?:)" + kNumbers +
                                         R"(\d+(?:\.\d+)?)*)(?:, rows? (\d+(?:)" + kNumbers + R"(\d+)*))?)",
                                     std::regex::icase);

@@ -58,7 +58,9 @@ struct MemoryUse {
   std::int64_t exchange_code = 0;    ///< estimate
   std::int64_t always_live = 0;      ///< of the sum of the above
   std::int64_t not_always_live = 0;  ///< of the sum of the above
-  std::int64_t peak_data = 0;  ///< without the estimates of code: equals what the numeric engine measures
+  /// Without the estimates of code. Equals what the numeric engine measures, which inside a block takes the
+  /// plan's temporary_bytes as well.
+  std::int64_t peak_data = 0;
   std::int64_t peak = 0;
   std::int64_t capacity = 0;
   std::int64_t streaming = 0;  ///< in streaming memory
