@@ -47,7 +47,7 @@ Lines files_in(const std::vector<std::string>& folders) {
   return files;
 }
 
-bool is_source(std::string_view path) { return path.ends_with(".h") || path.ends_with(".cpp"); }
+bool holds_code(std::string_view path) { return path.ends_with(".h") || path.ends_with(".cpp"); }
 
 template <class Use>
 void for_each_match(const std::string& text, const std::regex& pattern, const Use& use) {
@@ -171,7 +171,7 @@ TEST(Semantics, HasEverySectionThatIsCited) {
   std::vector<std::string> rooms = kProductRooms;
   rooms.emplace_back("tests");
   for (const std::string& path : files_in(rooms)) {
-    if (is_source(path) && path != "tests/documents_test.cpp") look_at(path, comments_of(path));
+    if (holds_code(path) && path != "tests/documents_test.cpp") look_at(path, comments_of(path));
   }
   for (const char* path : {"ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "tests/README.md"}) {
     look_at(path, paragraphs_of(path));
