@@ -13,7 +13,7 @@ struct Datum {
 
   Holds holds = Holds::Nothing;
   Tensor tensor = {};  ///< when it holds a tensor
-  /// Of a sequence: its items. Of a map: two items, a 1-D tensor of keys and a 1-D tensor of values.
+  /// The items of a sequence; of a map two items, a 1-D tensor of keys and a 1-D tensor of values.
   std::shared_ptr<const std::vector<Datum>> items = {};
 
   Datum() = default;

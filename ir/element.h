@@ -12,20 +12,23 @@ namespace podium::ir {
 
 float half_to_float(std::uint16_t bits);
 std::uint16_t float_to_half(float value);
-/// A float beside `value` whose last bit is 1 unless it is exact: rounding it to a narrower float gives what
-/// rounding `value` itself would, not a number rounded twice.
+/// `value` rounded to odd: a float next to it whose last bit is 1, or `value` itself where it is exact.
+/// Rounding the result to a narrower float gives what rounding `value` itself would, not a number rounded
+/// twice.
 float round_to_odd(double value);
-/// One rounding, not two as through float.
+/// Rounds once, where a cast through float would round twice.
 std::uint16_t double_to_half(double value);
-/// Bits of an 8-bit or 4-bit float. `saturate`: what is out of range, infinity too, becomes the largest
+/// Bits of an 8-bit or 4-bit float. With `saturate`, a number out of range, infinity too, becomes the largest
 /// number, not infinity or NaN; 4-bit floats have neither and always saturate. float8e8m0 rounds up. Source:
 /// ONNX "Float stored in 8 bits" and "Float stored in 4 bits".
 std::uint8_t float_to_small(float value, DataType type, bool saturate);
 float small_to_float(std::uint8_t bits, DataType type);
 
-/// To the power of two above, below, or the nearer one (the upper one of two equally near).
+/// Rounding to a power of two: the one above, the one below, or the nearer one (of two equally near the upper
+/// one).
 enum class PowerRounding : std::uint8_t { Up, Down, Nearest };
-/// Bits of a float8e8m0, which has powers of two without sign only. Zero becomes the smallest of them.
+/// Bits of a float8e8m0, a type that holds only powers of two without sign. Zero becomes the smallest of
+/// them.
 std::uint8_t float_to_power(float value, PowerRounding rounding, bool saturate);
 
 struct Float16 {

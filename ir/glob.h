@@ -6,7 +6,7 @@
 namespace podium::ir {
 
 bool has_wildcard(const std::string& pattern);
-/// Whether the whole text fits; '*' matches '/' too.
+/// Whether the glob matches the whole text. '*' matches '/' too.
 bool matches(const std::string& glob, const std::string& text);
 
 }  // namespace podium::ir

@@ -35,8 +35,8 @@ struct Op {
   std::vector<ValueId> inputs = {};  ///< formal inputs, then `captures` captured ones
   std::vector<ValueId> outputs = {};
   std::vector<Attribute> attributes = {};
-  /// Of a control-flow op: how many of the last inputs are outer values that its bodies read.
-  /// Every body of the op has the same number of inputs more, at the end, for them.
+  /// How many of the last inputs of a control-flow op are outer values that its bodies read. Every body of
+  /// the op has as many inputs for them, after its formal ones.
   int captures = 0;
 
   std::size_t formal_inputs() const { return inputs.size() - static_cast<std::size_t>(captures); }
@@ -80,7 +80,7 @@ inline PresentValues outputs_of(const Op& op) { return PresentValues(op.outputs)
 
 /// The attribute's value, or the row's default; nullptr when neither is there.
 const AttributeValue* find_attribute(const Op& op, std::string_view name);
-/// The same as a type; IR_CHECK when it is absent or of another kind (verify has looked before).
+/// The attribute as a T. IR_CHECK when it is absent or of another kind (verify has looked before).
 template <class T>
 const T& attribute(const Op& op, std::string_view name);
 template <class T>
@@ -99,8 +99,8 @@ class Graph {
 
   ValueId add_value(std::string value_name, Type type = {});
   ValueId add_constant(std::string value_name, Tensor tensor);
-  /// A name that starts with `base` and that fresh_name has not given before nor a value had when it was
-  /// first called.
+  /// A name that starts with `base`, then a colon and a number that counts the calls. It is new as long as
+  /// names in model files end otherwise.
   std::string fresh_name(std::string_view base);
 
   Value& operator[](ValueId id) { return values[id.index]; }

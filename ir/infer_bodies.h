@@ -6,8 +6,8 @@ namespace podium::ir {
 class Graph;
 struct Op;
 
-/// Gives the op's outputs, which are values of `graph`, their types, and all that is in its bodies. Nothing
-/// is folded.
+/// Infers the types of the op's outputs, which are values of `graph`, and of every value in its bodies.
+/// Nothing is folded.
 void infer_with_bodies(Graph& graph, Op& op);
 
 }  // namespace podium::ir

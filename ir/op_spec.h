@@ -24,12 +24,12 @@ struct Parameter {
   /// Letter of a constraint in OpSpec::types: parameters of one letter share an element type.
   char constraint = 'T';
   Formal formal = Formal::Required;
-  /// Of a variadic parameter: its members may differ in type.
+  /// A variadic parameter whose members may differ in type.
   bool heterogeneous = false;
 };
 
-/// The element types of a tensor parameter. `any_kind`: sequences, optionals and maps are allowed too
-/// and the element types are not looked at.
+/// The element types of a tensor parameter. With `any_kind`, sequences, optionals and maps are allowed too,
+/// and their element types are not checked.
 struct TypeConstraint {
   char letter = 'T';
   TypeSet types = {};

@@ -68,9 +68,9 @@ class Tensor {
     return {data<T>(), static_cast<std::size_t>(size_)};
   }
 
-  /// The same memory under other dimensions with the same number of elements.
+  /// A tensor that shares this memory and has other dimensions with the same number of elements.
   Tensor reshaped(Dims dims) const;
-  /// The same memory under another type of the same element size.
+  /// A tensor that shares this memory and has another type of the same element size.
   Tensor reinterpreted(DataType type) const;
   /// A copy with memory of its own.
   Tensor clone() const;

@@ -40,9 +40,9 @@ struct Variable {
 /// How what is accumulated over micro-batches and reduced over replicas is combined (semantics, section 5.2).
 enum class GradientReduction : std::uint8_t { Sum, MeanPost, MeanRunning };
 
-/// An output of the graph becomes a variable's value. Ops that read the variable see what it was before the
-/// block in which the update is made. A variable may have several: one in each micro-batch and one in the
-/// outer context.
+/// An output of the graph becomes a variable's value. Ops that read the variable see the value from before
+/// the block in which the update is made. A variable may have two updates: one in each micro-batch and one in
+/// the outer context.
 struct Update {
   std::string variable;
   std::size_t output =
@@ -50,15 +50,15 @@ struct Update {
   bool outer = false;  ///< once all micro-batches have run, else in each
 };
 
-/// Values that ops of the outer context read and other ops make are complete for the last micro-batch only;
-/// sums over micro-batches are accumulators. What outer ops read of `reduced` is first reduced over the
-/// replicas.
+/// The outer context reads values that ops of the micro-batch make as the last micro-batch left them; a sum
+/// over micro-batches is therefore an accumulator. A value of `reduced` is reduced over the replicas before
+/// an op of the outer context reads it.
 struct Training {
   Graph graph = {};
   std::vector<Variable> variables = {};
   std::vector<Update> updates = {};
-  /// Names of values that are gradients of what one replica has seen: the accumulator, or without
-  /// accumulation the gradient itself.
+  /// Names of the values that hold the gradients of one replica: the accumulators, or without accumulation
+  /// the gradients themselves.
   std::vector<std::string> reduced = {};
   /// How replicas reduce them: the mean, else the sum.
   bool reduces_by_mean = false;
@@ -66,13 +66,13 @@ struct Training {
   std::vector<std::string> hyper_parameters = {};
   /// Names of weights that the loss does not depend on: they are constants.
   std::vector<std::string> untrained = {};
-  /// Which op lets nothing flow back to them, when the loss does read them.
+  /// The op through which no gradient flows back to them, when the loss does read them.
   std::string why_untrained = {};
   std::size_t loss = 0;  ///< place in Graph::outputs; of one micro-batch
   /// Batch serialisation: the graph is for one of so many slices of a micro-batch.
   int slices = 1;
-  /// Of inputs and outputs in slices, by name: the axis along which samples lie. Any other output for the
-  /// host adds up over the slices to what it is for the micro-batch.
+  /// The axis along which samples lie, for each input and output whose slices are parts of the batch, by
+  /// name. Any other output for the host adds up over the slices to its value for the micro-batch.
   std::map<std::string, int> sample_axes = {};
 };
 

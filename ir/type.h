@@ -50,8 +50,9 @@ std::string to_string(const Type& type);
 /// "[2,?,3]"
 std::string to_string(const Dims& dims);
 
-/// NumPy's rule: align at the right, a 1 stretches; [2,1] with [3] gives [2,3]. An unknown dimension
-/// meets 1 or unknown as unknown and any other number as that number. Error when they do not fit.
+/// NumPy's broadcast: shapes align at the right and a 1 stretches; [2,1] with [3] gives [2,3]. An unknown
+/// dimension with 1 or unknown gives unknown, with any other number that number. Error when the shapes do not
+/// fit.
 Dims broadcast(const Dims& a, const Dims& b);
 
 /// axis in [-rank, rank) to [0, rank); Error names `what` otherwise.

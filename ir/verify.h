@@ -7,7 +7,7 @@ namespace podium::ir {
 
 /// An attribute that says where an op is placed, not what it means: "__..." and PopART's plain names.
 bool is_annotation(std::string_view attribute);
-/// Before the names of attributes that a private op has of another one, which it stands for.
+/// Prefix of the attributes that a private op carries for another op, the one it stands for.
 inline constexpr std::string_view kOfAnotherOp = "of.";
 /// Number of inputs and outputs, required attributes, kinds of attributes. Error says what does not fit.
 void check_form(const Op& op);

@@ -5,7 +5,8 @@
 
 namespace podium::ir {
 
-/// Nothing for an op that counts none, and for one whose inputs' ranks only data decides.
+/// The work of one run of the op. Empty for an op whose row counts none, and where the rank of an input is
+/// known only when the op runs.
 Work work_of(const TypedOp& op);
 
 }  // namespace podium::ir

@@ -14,9 +14,10 @@ void set_like_input(InferContext& context, DataType element);
 void infer_along_axis(InferContext& context);
 /// Output 0 has the element type of input 0 and the broadcast of all inputs' shapes.
 void broadcast_inputs(InferContext& context);
-/// The same with bool elements.
+/// Output 0 has bool elements and the broadcast of all inputs' shapes.
 void broadcast_to_bool(InferContext& context);
-/// The broadcast of every input's shape; no rank when one is not known. `first`: inputs to skip.
+/// The broadcast of the shapes of all inputs from input `first` on; no rank when the rank of one is not
+/// known.
 Type broadcast_type(const InferContext& context, DataType element, std::size_t first = 0);
 /// Axes given by input `i` (when there and known) made non-negative for `rank`; empty when input is left out.
 /// nullopt: not known yet.

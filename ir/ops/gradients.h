@@ -11,7 +11,7 @@ inline OpSpec differentiable(OpSpec spec, GradientFunction gradient) {
   return spec;
 }
 
-/// Of a row that has a derivative on paper and none here: an Error with the row's `no_gradient`.
+/// Refuses an op that has a derivative on paper but none here: an Error with the row's `no_gradient`.
 void refuse_gradient(GradientContext& context);
 
 // Elementwise, in gradients_elementwise.cpp.
@@ -125,7 +125,7 @@ void conv_gradient(GradientContext& context);
 void conv_transpose_gradient(GradientContext& context);
 /// In gradients_deform.cpp.
 void deform_conv_gradient(GradientContext& context);
-/// Of ConvWeightGradient itself.
+/// The second derivative: ConvWeightGradient is itself an op with a gradient.
 void conv_weight_gradient_gradient(GradientContext& context);
 
 // Pools, in gradients_pool.cpp.
@@ -136,18 +136,18 @@ void global_max_pool_gradient(GradientContext& context);
 void lp_pool_gradient(GradientContext& context);
 void max_pool_gradient(GradientContext& context);
 void max_unpool_gradient(GradientContext& context);
-/// Of MaxPoolGradient and SumPoolGradient themselves.
+/// Second derivatives: the gradients of the ops MaxPoolGradient and SumPoolGradient.
 void max_pool_gradient_gradient(GradientContext& context);
 void sum_pool_gradient_gradient(GradientContext& context);
 
-// What looks at images between their elements, in gradients_resample.cpp.
+// Ops that sample images between their elements, in gradients_resample.cpp.
 void affine_grid_gradient(GradientContext& context);
 void col2im_gradient(GradientContext& context);
 void grid_sample_gradient(GradientContext& context);
 void max_roi_pool_gradient(GradientContext& context);
 void resize_gradient(GradientContext& context);
 void roi_align_gradient(GradientContext& context);
-/// Of gradient ops themselves.
+/// Second derivatives: the gradients of gradient ops.
 void grid_sample_input_gradient_gradient(GradientContext& context);
 void max_roi_pool_choice_gradient(GradientContext& context);
 void max_roi_pool_gradient_gradient(GradientContext& context);
@@ -190,7 +190,7 @@ void rotary_embedding_gradient(GradientContext& context);
 void dequantize_gradient(GradientContext& context);
 void dynamic_quantize_gradient(GradientContext& context);
 void det_gradient(GradientContext& context);
-/// Of Cofactors itself.
+/// The gradient of the op Cofactors, for the second derivative of Det.
 void cofactors_gradient(GradientContext& context);
 void dft_gradient(GradientContext& context);
 void stft_gradient(GradientContext& context);

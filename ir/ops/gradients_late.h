@@ -9,16 +9,17 @@
 
 namespace podium::ir {
 
-/// Whether LateGradient can stand for the gradient of the context's op: of tensors, without bodies.
+/// Whether LateGradient can stand for the gradient of the context's op: the op has no bodies and its inputs
+/// and outputs are tensors.
 bool can_be_late(const GradientContext& context);
-/// Appends it and sets the gradients of the wanted inputs.
+/// Appends a LateGradient and sets the gradients of the wanted inputs.
 void append_late_gradient(GradientContext& context);
 
-/// The outputs of the LateGradient that is the context's op, from its inputs, by the builder of the op it
-/// stands for. NeedsRun when not enough is known.
+/// Builds the outputs of the context's op, a LateGradient, from its inputs with the gradient builder of the
+/// op that it stands for. NeedsRun when not enough is known.
 std::vector<ValueId> late_gradient_outputs(GradientContext& context);
 
-/// Of the LateGradient that is `op`: whether the builder may need the numbers of input i.
+/// Whether the builder behind the LateGradient `op` may need the numbers of input i.
 bool is_late_number(const TypedOp& op, std::size_t i);
 
 OpSpec late_gradient_row();

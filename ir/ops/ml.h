@@ -13,13 +13,13 @@ inline constexpr TypeSet kMlLabels{DataType::Int64, DataType::String};
 /// Rows of input 0, which has one row when it has one dimension; kUnknown when that is not known. Error when
 /// it has neither one nor two dimensions.
 std::int64_t ml_rows(const InferContext& context);
-/// The same for the columns.
+/// Columns of input 0, as ml_rows counts rows.
 std::int64_t ml_columns(const InferContext& context);
 /// An integer attribute that counts something. Error when it is negative.
 std::int64_t ml_count(const InferContext& context, std::string_view name);
 /// Length of a list attribute, 0 when it is absent.
 std::int64_t ml_length(const TypedOp& op, std::string_view name);
-/// Output 0: one label a row, of the type of the labels there are. Gives the number of labels.
+/// Gives output 0 one label per row, of the labels' type. Gives the number of labels.
 std::int64_t infer_labels(InferContext& context, std::string_view ints_name);
 
 }  // namespace podium::ir

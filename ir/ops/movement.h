@@ -26,8 +26,8 @@ Dims distinct_axes(Dims axes, std::int64_t rank);
 /// 0, 1, ..., rank - 1
 Dims all_axes(std::int64_t rank);
 
-/// What both say of one shape: a dimension that one leaves unknown is as the other says. Error names `what`
-/// when they contradict each other.
+/// One shape from two partly known ones: a dimension that is unknown in one is taken from the other. Error
+/// names `what` when they contradict each other.
 Dims merged(const Dims& a, const Dims& b, std::string_view what);
 
 }  // namespace podium::ir

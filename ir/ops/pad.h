@@ -16,8 +16,8 @@ struct AxisPads {
 /// One for each of `rank` axes. `pads`: all begins, then all ends, of `axes`.
 std::vector<AxisPads> pads_of(const Dims& pads, const Dims& axes, std::int64_t rank);
 
-/// For each element of the padded axis, the index of the input's that it shows; -1: the constant. Modes are
-/// constant, reflect, edge and wrap; what is cut off is gone before anything is repeated.
+/// For each element of the padded axis, the index of the input element that it shows; -1 for the constant.
+/// Modes are constant, reflect, edge and wrap; an element that a negative pad cuts off is not repeated.
 Dims pad_map(std::int64_t dim, AxisPads pads, std::string_view mode);
 
 }  // namespace podium::ir

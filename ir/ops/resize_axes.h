@@ -15,8 +15,8 @@ struct ResizedAxis {
   double scale = 1;
 };
 
-/// For every axis of x. `axes` are those that scales or sizes speak of, in their order; one of the two
-/// tensors is nullptr. Error for sizes, scales or a policy that ONNX does not allow.
+/// One entry for each axis of x. `axes` are the axes that scales or sizes refer to, in their order; either
+/// `scales` or `sizes` is nullptr. Error for sizes, scales or a policy that ONNX does not allow.
 std::vector<ResizedAxis> resized_axes(const Dims& x, const Dims& axes,
                                       std::string_view keep_aspect_ratio_policy, const Tensor* scales,
                                       const Tensor* sizes);

@@ -7,8 +7,8 @@
 
 namespace podium::ir {
 
-/// A value of the body and the value of the op's graph that it is or is a slice of; along which axis, and in
-/// which direction the reverse loop takes the slices.
+/// A value of the body with the value of the op's graph that it is, or of which it is a slice; the axis of
+/// the slices, and the direction in which the reverse loop takes them.
 struct Port {
   ValueId inner;
   ValueId outer;
@@ -16,8 +16,8 @@ struct Port {
   std::int64_t direction = 1;
 };
 
-/// A Scan or a Loop, which has no slices. The body takes states, slices, captured values and gives states,
-/// then what is stacked.
+/// A Scan, or a Loop, which is one without slices. The body takes states, slices and captured values; it
+/// gives states, then the elements of the stacks.
 struct Scanning {
   Graph body = {};
   std::size_t first_state = 0;  // among the inputs of the op
@@ -28,7 +28,7 @@ struct Scanning {
   std::vector<Port> captured = {};
 };
 
-/// Of the context's op; what flows into its outputs belongs to the stacks.
+/// Reads the context's op; the gradients that flow into its outputs belong to the stacks.
 Scanning read_scan(GradientContext& context);
 Scanning read_loop(GradientContext& context);
 

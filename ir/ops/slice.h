@@ -14,8 +14,8 @@ struct AxisSlice {
   std::int64_t count = 0;
 };
 
-/// Slice's rule for one axis of `dim` elements: negative positions count from the end, what is outside is
-/// cut. Error when step is 0.
+/// Slice's rule for one axis of `dim` elements: negative positions count from the end, and positions outside
+/// are clamped to the axis. Error when step is 0.
 AxisSlice axis_slice(std::int64_t dim, std::int64_t start, std::int64_t end, std::int64_t step);
 
 /// One for each axis of `dims`. `axes` and `steps` may be empty: the first axes, steps of 1.

@@ -31,22 +31,24 @@ struct Tap {
 /// The taps of one axis, first to last, of a window whose sizes are all known.
 std::vector<Tap> taps_of(const Window& window, std::size_t axis);
 
-/// Of Conv and its relatives: X is [N, C, spatial...], W is [M, C/group, kernel...].
+/// The window of Conv and its relatives: X is [N, C, spatial...], W is [M, C/group, kernel...].
 Window conv_window(const TypedOp& op, const Dims& x, const Dims& w);
-/// Of ConvTranspose: `input` is X's spatial shape, `output` the larger one of Y.
+/// The window of ConvTranspose: `input` is X's spatial shape, `output` the larger one of Y.
 Window conv_transpose_window(const TypedOp& op, const Dims& x, const Dims& w);
-/// Of the pools, with their ceil_mode.
+/// The window of a pool, with its ceil_mode.
 Window pool_window(const TypedOp& op, const Dims& x);
 
-/// Of the ops that gradient builders make: everything but the sizes of both sides is said by attributes.
+/// The window of an op that a gradient builder makes: attributes give everything but the sizes of both sides.
 Window given_window(const TypedOp& op, Dims input, Dims output);
-/// Of the private ops too: kernel_shape, strides, dilations and pads, with the padding at the end that the
-/// last window needs, so that any op with these attributes has `output` windows. No padding is less than 0.
+/// Attributes that describe a window to any op, private ones too: kernel_shape, strides, dilations and pads.
+/// The padding at the end is what the last window needs, so that an op with these attributes has `output`
+/// windows; no padding is negative.
 std::vector<Attribute> window_attributes(const Window& window);
-/// Per output of one axis, how many elements its window sees inside the input, or inside the padded input.
+/// For each output of one axis, the number of elements that its window covers inside the input, or inside the
+/// padded input.
 std::vector<std::int64_t> seen_counts(const Window& window, std::size_t axis, bool with_padding);
 
-/// Of MaxUnpool: the shape that the pool's input had, as far as the attributes tell.
+/// The shape that the input of MaxUnpool's pool had, as far as the attributes tell.
 Dims unpooled_dims(const TypedOp& op, const Dims& x);
 
 /// [N, channels, window.output...]

@@ -11,15 +11,15 @@ namespace podium::ir {
 
 enum class LossKind : std::uint8_t {
   CrossEntropy,  ///< of scores, whose softmax are the probabilities
-  /// Of probabilities, of which none counts as less than 1e-7 (float16: 6.104e-5), in the derivative neither:
-  /// a sample whose own class has less pulls with -1 / 1e-7.
+  /// Takes probabilities and limits them to at least 1e-7 (float16: 6.104e-5), in the derivative too: the
+  /// gradient of a sample whose own class has less is -1 / 1e-7.
   NegativeLogLikelihood,
   MeanSquaredError,
   L1,                        ///< of the distance from the target, or from 0 without one
   LogNegativeLogLikelihood,  ///< of logarithms of probabilities
 };
 
-/// Whether its target is class numbers.
+/// Whether the loss has class numbers for its target.
 bool is_of_classes(LossKind kind);
 
 enum class LossReduction : std::uint8_t { Mean, Sum };
@@ -35,12 +35,12 @@ struct LossOptions {
 /// The value of that name, an output or not. Error names the nearest output.
 ValueId find_output(const Graph& graph, const std::string& name);
 
-/// `output` is a value of static type; the loss is the mean over its samples, of squared errors and L1 over
-/// its elements, or the sum (semantics, section 10.2). The target is the input `target`, which is made when
-/// the graph has none: class numbers (int64, or what integers the input has) without the axis of classes,
-/// else a tensor like the output. The ops run where the output is made. Appends the loss, a scalar, to the
-/// outputs and gives its name. Error for an output that is not there or that this loss cannot be of, and for
-/// a target that does not fit.
+/// Appends the loss of `output`, a value of static type: the mean over its samples (squared errors and L1:
+/// over its elements), or the sum (semantics, section 10.2). The target is the input `target`, which is made
+/// when the graph has none: class numbers (int64, or the integer type that the input has) without the axis of
+/// classes, else a tensor like the output. The ops run where the output is made. The loss, a scalar, becomes
+/// an output; its name is the result. Error for an output that is not there or that does not fit this loss,
+/// and for a target that does not fit.
 std::string add_loss(Graph& graph, LossKind kind, const std::string& output, const std::string& target,
                      const LossOptions& options = {});
 

@@ -10,7 +10,7 @@
 
 namespace podium::ir {
 
-/// Which gradients of float16 are looked at.
+/// Which float16 gradients are tracked.
 enum class TrackedGradients : std::uint8_t { All, ConvAndMatMul, OfTensors };
 
 struct AutomaticLossScaling {
@@ -18,7 +18,7 @@ struct AutomaticLossScaling {
   double threshold = 1e-7;  ///< share of large numbers above which the scale is halved; else it is doubled
   int update_period = 1;    ///< updates of weights between two of the scale
   TrackedGradients tracked = TrackedGradients::All;
-  std::vector<std::string> tensors = {};  ///< of OfTensors: whose gradients
+  std::vector<std::string> tensors = {};  ///< for OfTensors: the tensors whose gradients are tracked
 };
 
 /// A value and the gradient that flows into it.
@@ -31,8 +31,8 @@ void check(const AutomaticLossScaling& scaling, const Optimizer& optimizer);
 Term loss_scale_factor(UpdateBuilder& builder);
 
 /// Counts the large elements of the tracked gradients of `flows` over all micro-batches and replicas and
-/// updates the factor at `place`, so that the scale stays within float16. The loss scale itself is not to be
-/// among the flows: it is no gradient of the model's. Error when none of them is of float16.
+/// updates the factor at `place`, so that the scale stays within float16. The loss scale is not to be among
+/// the flows: its gradient is not one of the model. Error when no tracked gradient is a float16.
 void update_loss_scale(UpdateBuilder& builder, const AutomaticLossScaling& scaling,
                        std::span<const Flow> flows, const std::vector<Attribute>& place);
 

@@ -12,10 +12,10 @@ namespace podium::ir {
 struct DifferentiateOptions {
   /// The gradient of `y`, of its type. kNoValue: ones.
   ValueId start = kNoValue;
-  /// For an x that nothing flows into: zeros, else kNoValue.
+  /// Whether an x without a gradient gets zeros; else it gets kNoValue.
   bool zeros = true;
-  /// Called for each op that is appended, with the op whose gradient it computes; of a sum of gradients that
-  /// is the op that contributed last.
+  /// Called for each op that is appended, with the op whose gradient it computes. For an Add that sums two
+  /// contributions to a gradient, that is the op that contributed last.
   std::function<void(const Op& forward, Op& grown)> grown = {};
   /// Called for each value that a gradient flows into, with that gradient once it is complete and the op that
   /// contributed to it last.
@@ -35,8 +35,9 @@ struct FlowInto {
   ValueId gradient;
 };
 
-/// The same with gradients that flow into several values; `options.start` is not read. A value of `passed` is
-/// not independent: the result ends with all that flows through each of them, kNoValue where nothing does.
+/// Differentiates with gradients that flow into several values; `options.start` is not read. A value of
+/// `passed` is not taken as independent: gradients flow on through it. The result ends with the gradient of
+/// each value of `passed`, kNoValue where nothing flows.
 std::vector<ValueId> differentiate(Graph& graph, std::span<const FlowInto> flows, std::span<const ValueId> xs,
                                    std::span<const ValueId> passed, const DifferentiateOptions& options);
 

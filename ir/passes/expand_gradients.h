@@ -7,8 +7,9 @@ class Graph;
 struct InferOptions;
 
 /// Replaces each Gradient of ai.onnx.preview.training in the main graph. Where it is fed with other values
-/// than the tensors it names, the ops between them are computed again from those. Infers types when there is
-/// one, so it comes before whatever renames or removes values. True when there was one.
+/// than the tensors it names, the ops between these tensors and y are appended once more, on the fed values.
+/// Infers types where it replaces one, so it comes before any pass that renames or removes values. True when
+/// there was one.
 bool expand_gradients(Graph& graph, const InferOptions& options);
 
 }  // namespace podium::ir

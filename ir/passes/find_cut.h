@@ -7,9 +7,9 @@
 
 namespace podium::ir {
 
-/// Of the ops through which `y` is computed from `xs` and through which nothing flows back (they have no
-/// gradient), the one that a gradient on its way back from `y` meets first. Invalid where `y` is not computed
-/// from `xs` at all, or a gradient meets none.
+/// The op that stops a gradient on its way back from `y` to `xs`. A gradient stops at an op without a
+/// gradient; of those between `xs` and `y` the result is the one that the gradient meets first. Invalid where
+/// `y` is not computed from `xs` at all, or where no op stops the gradient.
 OpId find_cut(const Graph& graph, ValueId y, std::span<const ValueId> xs);
 
 }  // namespace podium::ir

@@ -16,15 +16,16 @@ struct WayBack {
   std::optional<std::int64_t> last_phase = {};
 };
 
-/// Of a graph whose loss comes from the op `loss`. Phases are as many as annotations name.
+/// The way back of a graph whose loss is an output of the op `loss`. Phases are counted by the annotations.
 WayBack way_back(const Graph& graph, const Op& loss);
 
-/// The forward op's processor and tiles, its stage and phase on the way back; what it makes is kept.
+/// Gives `grown` the processor and tiles of the forward op, and the stage and phase that mirror the forward
+/// op's on the way back. The outputs of `grown` are not recomputed.
 void inherit_placement(const Op& forward, Op& grown, const WayBack& way);
 
 /// The annotations that tell where an op runs.
 std::vector<Attribute> place_of(const Op& op);
-/// "_VGraph1_PStage2": for names of what each place has one of.
+/// "_VGraph1_PStage2": a suffix for the names of things that exist once for each place.
 std::string place_suffix(const std::vector<Attribute>& place);
 
 }  // namespace podium::ir

@@ -5,10 +5,10 @@ namespace podium::ir {
 
 class Graph;
 
-/// Needs inferred types. Leaves out what changes no bit: identities, dropout in inference, casts to the same
-/// type, moves that move nothing, pairs of transposes and reshapes, arithmetic with a neutral number, the
-/// choice of an If whose condition is known; in bodies too. The names of the graph's outputs stay. True when
-/// something changed.
+/// Leaves out ops that change no bit: identities, dropout in inference, casts to the same type, moves that
+/// move nothing, pairs of transposes and reshapes, arithmetic with a neutral number, an If whose condition is
+/// known; in bodies too. Needs inferred types. The names of the graph's outputs stay. True when something
+/// changed.
 bool simplify(Graph& graph);
 
 }  // namespace podium::ir

@@ -19,16 +19,17 @@ struct SimplifyView {
     const std::int32_t index = producers[id.index];
     return index < 0 ? nullptr : &ops[index];
   }
-  /// The producer of the op's first input if the op may read the producer's instead. An input of the graph
-  /// comes to one place: what ops elsewhere read of it goes there from the op that is in that place.
+  /// The producer of the op's first input if the op may read the producer's input instead. Not so where the
+  /// producer alone brings a graph input to the op's place: an input arrives at one place, and readers
+  /// elsewhere go through the op at that place.
   const Op* passable(const Op& op) const;
 };
 
-/// The value that the op's first output is equal to bit by bit; kNoValue when it computes something or
-/// another output of it is in use.
+/// The value that the op's first output equals bit by bit; kNoValue when the op computes something or when
+/// another output of the op is in use.
 ValueId same_value(const SimplifyView& view, const Op& op);
-/// Reads past an op of the same kind where that gives the same: a transpose of a transpose, a reshape of a
-/// reshape.
+/// Makes the op read past an op of the same kind where the result stays the same: a transpose of a transpose,
+/// a reshape of a reshape.
 bool shorten(const SimplifyView& view, Op& op);
 
 /// Whether ops are annotated for the same processor, stage and phase.
