@@ -1,5 +1,4 @@
-// What nodes say of their placement: the names of the annotations, and their reading (semantics,
-// section 1.1).
+// The names of the annotations on nodes, and how they are read (semantics, section 1.1).
 #pragma once
 
 #include <array>
@@ -27,12 +26,12 @@ inline constexpr std::string_view kInplacePriorities = "__inplace_op_priorities"
 inline constexpr std::string_view kExcludePatterns = "__exclude_patterns";
 inline constexpr std::string_view kSerializeMode = "__serialize_matmul_mode";
 
-/// Read as the first three, never written.
+/// Plain names of PopART's: read like the first three, never written.
 using ir::kPlainExecutionPhase;
 using ir::kPlainPipelineStage;
 using ir::kPlainVirtualGraph;
 
-/// All that is said of placement.
+/// The names of all annotations that place a node.
 inline constexpr std::array kPlacementAnnotations{
     kVirtualGraph,      kPipelineStage,      kExecutionPhase,     kExecutionContext,
     kTileSet,           kRecompute,          kOutputLocation,     kPriority,
@@ -40,7 +39,7 @@ inline constexpr std::array kPlacementAnnotations{
 
 bool is_placement(std::string_view annotation);
 
-/// What a node does not say is empty.
+/// The annotations of one node. A field without annotation is empty.
 struct Annotations {
   std::optional<int> processor = {};
   std::optional<int> stage = {};
@@ -51,11 +50,11 @@ struct Annotations {
   std::optional<ir::TensorLocation> output_location = {};
 };
 
-/// Error without the node's name for an annotation of another kind or range than it can have, or one that the
-/// plain name contradicts.
+/// Reads the annotations of a node. Error, without the node's name, for an annotation of the wrong kind or
+/// range, or for one that the plain name contradicts.
 Annotations read_annotations(const ir::Op& op);
-/// The same for the annotations that only a compiler for the device reads: inplace preferences come in pairs,
-/// and patterns that are excluded exist.
+/// Checks the annotations that only a compiler for the device reads: inplace preferences come in pairs, and
+/// excluded patterns exist.
 void check_compiler_hints(const ir::Op& op);
 
 /// [storage, load tiles, storage tiles, sharded, group type, group size]

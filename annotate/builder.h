@@ -12,13 +12,13 @@
 namespace podium::annotate {
 
 /// An ir::Builder whose ops are annotated. `builder.pipeline_stage(y, 1)` annotates the op that makes y;
-/// `const auto scope = builder.in_pipeline_stage(1);` those that are made while `scope` lives. What a tensor
-/// is given by name counts before its scope.
+/// `const auto scope = builder.in_pipeline_stage(1);` annotates the ops that are made while `scope` lives. An
+/// annotation by tensor goes before one by scope.
 class Builder {
  public:
   explicit Builder(ir::Graph& graph) : builder_(graph) {}
 
-  /// While it lives, new ops carry an annotation; then they carry what they did before.
+  /// A scope: while it lives, new ops carry an annotation; afterwards they carry what they did before.
   class [[nodiscard]] Scope {
    public:
     ~Scope() { builder_.current_ = std::move(before_); }
@@ -60,7 +60,7 @@ class Builder {
   void schedule_priority(ir::ValueId value, float priority);
   void tile_set(ir::ValueId value, ir::TileSet tiles);
 
-  /// Of the model's inputs and variables; `metadata` goes into the file beside the graph.
+  /// Settings of the model's inputs and variables; `metadata` goes into the file beside the graph.
   void input_tile_set(ir::ValueId input, ir::TileSet tiles) { input_settings(input).tiles = tiles; }
   void exchange_strategy(ir::ValueId input, ir::ExchangeStrategy exchange) {
     input_settings(input).exchange = exchange;

@@ -6,27 +6,27 @@
 
 namespace podium::annotate {
 
-/// What goes to one part as a whole.
+/// An item, which goes to one part as a whole.
 struct Item {
   double seconds = 0;
-  std::int64_t weight_bytes = 0;      ///< there during the whole run: they add up in a part
-  std::int64_t activation_bytes = 0;  ///< while the item runs: the largest of a part counts
+  std::int64_t weight_bytes = 0;      ///< held during the whole run: items of a part add up
+  std::int64_t activation_bytes = 0;  ///< held while the item runs: the largest of a part counts
   std::int64_t crossing_bytes = 0;    ///< sent when a part begins with this item
-  std::int64_t stash_bytes = 0;       ///< of each micro-batch on its way: they add up in a part
+  std::int64_t stash_bytes = 0;       ///< held for each micro-batch under way: items of a part add up
 };
 
-/// What no part may have more of.
+/// The memory of one part.
 struct Room {
   std::int64_t bytes = 0;  ///< 0: no limit
-  /// The most that are on their way: part i of n holds the stashes of 2 * (n - 1 - i) + 1, but of no more
-  /// than these.
+  /// How many micro-batches run. Part i of n holds the stashes of 2 * (n - 1 - i) + 1 of them, or of all when
+  /// they are fewer.
   std::int64_t micro_batches = 1;
 };
 
-/// The first item of each of exactly `parts` parts, none of them empty; needs at least as many items.
-/// Of all such cuts in which no part needs more than its room, one with the smallest largest part in seconds,
-/// and of those one with the fewest crossing bytes. When none needs so little, the same among those whose
-/// largest part has the fewest bytes. Time O(items x parts).
+/// Gives the first item of each of exactly `parts` parts, none of them empty; there must be as many items.
+/// Among the cuts in which every part fits its room, the result has the least time in its slowest part, and
+/// among equals the fewest crossing bytes. When no cut fits, the choice is among the cuts whose fullest part
+/// has the fewest bytes. Time O(items x parts).
 std::vector<std::size_t> cut(const std::vector<Item>& items, std::size_t parts, const Room& room = {});
 
 }  // namespace podium::annotate

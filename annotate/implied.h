@@ -1,4 +1,4 @@
-// What the annotations of a model ask of a session by being there.
+// The request that a model's annotations imply.
 #pragma once
 
 #include "annotate/request.h"

@@ -1,4 +1,4 @@
-// What a model says of its inputs and variables beside its nodes (semantics, section 1.2).
+// The settings of inputs and variables in a model's metadata (semantics, section 1.2).
 #pragma once
 
 #include <map>
@@ -17,11 +17,11 @@ struct TensorSettings {
   std::map<std::string, ir::ReplicaGroup> variable_groups = {};
 };
 
-/// Keys that say nothing of placement are passed over. Error names the key whose value is none.
+/// Reads the settings. Keys of other meaning are skipped. Error names a key whose value cannot be read.
 TensorSettings read_metadata(const Metadata& metadata);
-/// What read_metadata reads as these settings.
+/// Writes settings as metadata, in the form that read_metadata reads.
 Metadata write_metadata(const TensorSettings& settings);
-/// The same without groups of variables.
+/// The metadata without its groups of variables.
 Metadata without_variable_groups(Metadata metadata);
 /// Error for a setting of an input or initializer that the graph, as imported, does not have.
 void check_settings(const ir::Graph& graph, const TensorSettings& settings);

@@ -1,11 +1,11 @@
-// What a session asks of the annotations.
+// The session's choices that decide which annotations are read.
 #pragma once
 
 #include <cstdint>
 
 namespace podium::annotate {
 
-/// virtualGraphMode.
+/// The session option virtualGraphMode.
 enum class Mode : std::uint8_t { Off, Manual, Auto, ExecutionPhases };
 
 struct Request {
@@ -14,7 +14,8 @@ struct Request {
   int processors = 0;    ///< of one replica; 0: as many as the annotations need
   int phases = 0;        ///< read in mode ExecutionPhases
   int phase_stages = 2;  ///< processors that take turns: 2 is ping-pong, 1 all phases on one
-  /// Gradients are accumulated: ops of the outer context run when all stages have, whatever theirs is.
+  /// Gradients are accumulated: ops of the outer context run once all stages have run, whatever their own
+  /// stage is.
   bool accumulates = false;
 };
 

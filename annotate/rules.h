@@ -20,12 +20,12 @@ struct Rule {
 /// Error names `where` (a file), the rule's place in the list, what was found and what was needed.
 std::vector<Rule> read_rules(const std::string& json, const std::string& where);
 
-/// Later rules win. Error when a pattern matches nothing.
+/// Applies rules in order, so that later rules win. Error when a pattern matches nothing.
 void apply_rules(ir::Graph& graph, const std::vector<Rule>& rules);
 
-/// Sets an annotation (semantics, section 1.1), in place also of one under its plain name.
+/// Sets an annotation (semantics, section 1.1) and removes one of the same meaning under its plain name.
 void set_annotation(ir::Op& op, std::string_view name, ir::AttributeValue value);
-/// Removes all that is said of placement.
+/// Removes every annotation that places an op.
 void clear_annotations(ir::Op& op);
 
 }  // namespace podium::annotate

@@ -1,4 +1,4 @@
-// Which constants of a graph are variables of the model.
+// Tells which constants of a graph are variables of the model.
 #pragma once
 
 #include "ir/graph.h"

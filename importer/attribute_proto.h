@@ -12,7 +12,7 @@
 
 namespace podium::importer {
 
-/// The attribute's kind; where the model does not say (before IR version 4), the kind of the field that is
+/// The attribute's kind; where the model gives none (before IR version 4), the kind of the field that is
 /// filled.
 onnx::AttributeProto::AttributeType type_of(const onnx::AttributeProto& proto);
 
@@ -20,7 +20,7 @@ onnx::AttributeProto::AttributeType type_of(const onnx::AttributeProto& proto);
 ir::AttributeValue attribute_from_proto(const onnx::AttributeProto& proto, const TensorReader& tensors,
                                         const std::map<std::string, std::int64_t>& dims = {});
 
-/// Of an attribute that holds no body.
+/// Writes an attribute that holds no body.
 onnx::AttributeProto attribute_to_proto(const ir::Attribute& attribute);
 
 }  // namespace podium::importer

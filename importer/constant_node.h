@@ -1,4 +1,4 @@
-// What a Constant node holds.
+// Reads the value of a Constant node.
 #pragma once
 
 #include "ir/attribute.h"

@@ -7,8 +7,8 @@
 
 namespace podium::importer {
 
-/// Of a serialized proto of the kind that `type` says; e.g. a test's input_0.pb. A tensor in the bits of a
-/// type that its writer did not have becomes that type (see as_declared).
+/// Reads a serialized proto of the kind that `type` asks for, e.g. a test's input_0.pb. A tensor whose writer
+/// had no such element type and stored its bits in another becomes a tensor of that type (see as_declared).
 ir::Datum datum_from_bytes(const std::string& bytes, const ir::Type& type);
 
 }  // namespace podium::importer

@@ -27,7 +27,7 @@ class MappedFile {
 /// The external files of one model, each mapped once.
 class ExternalFiles {
  public:
-  /// `folder`: of the model's file; locations are relative to it and stay inside it.
+  /// `folder` is the folder of the model's file; locations are relative to it and stay inside it.
   explicit ExternalFiles(std::string folder) : folder_(std::move(folder)) {}
 
   /// Error when the location is absolute, leads out of the folder (".." or a link), or is no file.

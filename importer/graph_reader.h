@@ -41,7 +41,7 @@ class GraphReader {
     Scope* scope = nullptr;
   };
 
-  /// What nodes see beside values: of the main graph, or of one call of a function.
+  /// The context of nodes beside values: the main graph's, or that of one call of a function.
   struct Frame {
     const Opsets* opsets = nullptr;
     const Function* function = nullptr;

@@ -12,7 +12,7 @@
 
 namespace podium::importer {
 
-/// The newest version of ai.onnx that is read.
+/// The newest version of ai.onnx that can be read.
 inline constexpr int kNewestOpset = 28;
 
 /// What the caller knows of the inputs before the model is read.
@@ -21,12 +21,12 @@ struct ImportOptions {
   std::map<std::string, std::int64_t> dims = {};
   /// Types of the inputs that will be fed; they bind dimensions that the model leaves open.
   std::map<std::string, ir::Type> input_types = {};
-  /// What is fed replaces declared dimensions that contradict it, as ONNX's own test runner has it: some of
-  /// its cases feed other shapes than their models declare. Otherwise a contradiction is an error.
+  /// A fed shape replaces a declared one that contradicts it, as in ONNX's own test runner: some of its cases
+  /// feed other shapes than their models declare. Otherwise a contradiction is an error.
   bool fed_shapes_win = false;
 };
 
-/// What a model says of itself beside its graph.
+/// A model's own data beside its graph.
 struct ModelInfo {
   std::int64_t ir_version = 0;
   std::string producer = {};                        ///< name and version

@@ -1,4 +1,4 @@
-// Types of a model's inputs: what it declares, made precise by what the caller knows.
+// Types of a model's inputs: the declared types, made precise by what the caller knows.
 #pragma once
 
 #include <onnx/onnx_pb.h>

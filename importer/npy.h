@@ -10,7 +10,7 @@ namespace podium::importer {
 
 inline constexpr std::string_view kNpyMagic = "\x93NUMPY";
 
-/// Versions 1 to 3, little-endian, in C or Fortran order. Error for what is damaged and for types that no
+/// Reads versions 1 to 3, little-endian, in C or Fortran order. Error for damaged files and for types that no
 /// tensor has.
 ir::Tensor tensor_from_npy(std::span<const char> bytes);
 /// Everything before the elements. Error for strings.

@@ -1,4 +1,4 @@
-// What an adapter may do with a node, and the table the adapters are listed in.
+// The operations of an adapter on a node, and the table that lists the adapters.
 #pragma once
 
 #include <optional>
@@ -62,8 +62,8 @@ class Rewrite {
   /// Element type of a value when it can be told at this point of the import, else Undefined.
   ir::DataType element_of(ir::ValueId value) const;
 
-  /// Called before each adapter of a chain: what a later one adds after the node comes before what earlier
-  /// ones did.
+  /// Called before each adapter of a chain: ops that a later adapter adds after the node come before the ops
+  /// of earlier adapters.
   void next_adapter() { after_.emplace_back(); }
   /// Appends the node and what comes after it. Error when there is no such op.
   void finish();

@@ -10,8 +10,8 @@
 
 namespace podium::importer {
 
-/// Written beside its place; `commit` puts it there. Without commit nothing is left. A device or a pipe is
-/// written to as it is.
+/// A file written beside its place; `commit` moves it there. Without commit nothing is left. A device or a
+/// pipe is written to directly.
 class OutputFile {
  public:
   /// Error when it cannot be created.

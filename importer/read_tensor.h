@@ -1,4 +1,4 @@
-// Reads what stands beside a model: the signature of a model file and tensors in protobuf files.
+// Reads the signature of a model file, and tensors in protobuf files beside a model.
 #pragma once
 
 #include <cstdint>

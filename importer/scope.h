@@ -9,8 +9,8 @@
 
 namespace podium::importer {
 
-/// Names to values of one ir::Graph. In a body, a name that is not defined is looked for outside; what is
-/// found there is captured: it becomes a value of the body's graph that stands for the outer one.
+/// Names to values of one ir::Graph. In a body, a name that is not defined is looked up outside; a value
+/// found there is captured: a value of the body's graph stands for it.
 class Scope {
  public:
   struct Capture {
@@ -18,10 +18,10 @@ class Scope {
     ir::ValueId inner;
   };
 
-  /// Of the main graph, or of a function's call: values defined in it are called `prefix` + name.
+  /// The scope of the main graph, or of a function's call: values defined in it are called `prefix` + name.
   explicit Scope(ir::Graph& graph, std::string prefix = {}) : graph_(graph), prefix_(std::move(prefix)) {}
-  /// Of a body. `outer`: the scope of the node that has it. `writer`: the scope in which the body was
-  /// written; another one when the body was passed to a function as an attribute.
+  /// The scope of a body. `outer` is the scope of the node that has the body; `writer` is the scope in which
+  /// the body was written, another one when the body was passed to a function as an attribute.
   Scope(ir::Graph& graph, Scope& outer, Scope& writer) : graph_(graph), outer_(&outer), writer_(&writer) {}
 
   /// A new value. Error when the scope has the name already.

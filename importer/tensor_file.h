@@ -7,10 +7,11 @@
 
 namespace podium::importer {
 
-/// By the file's ending: .npy is NumPy's; .pb is a serialized TensorProto, SequenceProto or OptionalProto, as
-/// `type` says; anything else must start as one of NumPy's or IDX files do. `type`: of the input it is for;
-/// what is not known of it is left open. NumPy and IDX have no bfloat16, float8 and 4-bit types: their bits
-/// are read from uint16, uint8 and int8 when `type` asks for them. Errors name the file.
+/// Reads a file by its ending: .npy is NumPy's; .pb is a serialized TensorProto, SequenceProto or
+/// OptionalProto, as `type` says; any other file must start as a NumPy or IDX file does. `type` is the type
+/// of the input that the tensor is for; unknown parts of it are not checked. NumPy and IDX have no bfloat16,
+/// float8 and 4-bit types: their bits are read from uint16, uint8 and int8 when `type` asks for them. Errors
+/// name the file.
 ir::Datum read_tensor_file(const std::string& path, const ir::Type& type);
 
 /// .npy, version 1 (2 when the header is long). bfloat16 is written as uint16, float8, float4 and uint4/2 as

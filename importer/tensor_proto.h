@@ -12,8 +12,8 @@
 
 namespace podium::importer {
 
-/// Reads tensors whose protos live in one message. The length of the data is compared with the shape before
-/// memory is taken.
+/// Reads tensors whose protos belong to one message. The length of the data is compared with the shape before
+/// memory is allocated.
 class TensorReader {
  public:
   TensorReader() = default;
@@ -23,7 +23,7 @@ class TensorReader {
       : owner_(std::move(owner)), files_(std::move(files)) {}
 
   ir::Tensor read(const onnx::TensorProto& proto) const;
-  /// As a dense tensor, zeros (empty strings) where nothing is said.
+  /// Makes a sparse tensor dense: elements that it does not list are zeros (empty strings).
   ir::Tensor read(const onnx::SparseTensorProto& proto) const;
 
  private:
@@ -37,7 +37,8 @@ struct ExternalRange {
   std::uint64_t offset = 0;
   std::uint64_t length = 0;
 };
-/// Without a length in the proto: as many bytes as the shape needs. Error for keys that are no numbers.
+/// Reads where a proto's external data lie; without a length, as many bytes as the shape needs. Error for
+/// keys that are no numbers.
 ExternalRange external_range(const onnx::TensorProto& proto);
 /// Error when the file is too short.
 std::span<const char> external_bytes(const MappedFile& file, const ExternalRange& range);

@@ -1,4 +1,4 @@
-// Files that are no good to anybody if the program ends now.
+// Files that are to be removed if the program ends before they are complete.
 #pragma once
 
 #include <atomic>

@@ -17,7 +17,7 @@ struct NodeStep {
   std::string body = {};                        ///< attribute of the node before; empty in the first step
 };
 
-/// Changed attributes of one node. What is cleared and is not there is no error.
+/// The changed attributes of one node. An attribute to clear that is not there is no error.
 struct NodeEdit {
   std::vector<NodeStep> node;
   std::vector<std::string> clear = {};  ///< names of attributes that go
