@@ -1,4 +1,4 @@
-// What a session is asked for: PopART's session options, with the same meaning and defaults.
+// The options of a session: PopART's session options, with the same meaning and defaults.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ namespace podium {
 
 enum class VirtualGraphMode : std::uint8_t { Off, Manual, Auto, ExecutionPhases };
 enum class SyncPattern : std::uint8_t { Full, SinglePipeline, ReplicaAndLadder };
-/// What of an output comes back to the host; the text is "all", "final", "sum", "every-N".
+/// Which micro-batches of an output come back to the host; as text "all", "final", "sum", "every-N".
 enum class AnchorReturn : std::uint8_t { All, Final, Sum, EveryN };
-/// In which phase a remote tensor is loaded: in the one before, or in the one that needs it. There, a load
-/// over IO tiles begins as soon as these are idle, beside what is still computed of the phase before.
+/// The phase in which a remote tensor is loaded: the one before, or the one that needs the tensor. In the
+/// latter case a load over IO tiles begins as soon as these are idle, while the phase before still computes.
 enum class PhaseIo : std::uint8_t { Preload, OnDemand };
 /// The order of loads, copies and stores inside a phase (semantics, section 8.1).
 enum class PhaseSchedule : std::uint8_t { Interleaving, Batch, BatchClusteredIO };
@@ -56,7 +56,7 @@ struct BatchSerialization {
   IoMode io_mode = IoMode::Compute;
 };
 
-/// Whose gradients automatic loss scaling looks at.
+/// The tensors whose gradients automatic loss scaling tracks.
 enum class GradientTracking : std::uint8_t { All, ConvAndMatMul, OfTensors };
 
 /// Loss scaling that follows the gradients' histogram (training).
@@ -74,9 +74,9 @@ struct Options {
   std::vector<double> virtual_graph_split_ratios = {};
   int ipus = 0;  ///< all replicas together; 0: as many as the placement needs
   bool pipelining = false;
-  /// Podium's own: where a pipeline updates without accumulation, the backward pass of a micro-batch meets
-  /// the weights that its forward pass met, and what is recomputed for it too. Without, it meets the newest
-  /// (semantics, section 4.4).
+  /// Podium's own option. Where a pipeline updates without accumulation, the backward pass of a micro-batch,
+  /// its recomputation too, reads the weights that its forward pass read. Without the option it reads the
+  /// newest weights (semantics, section 4.4).
   bool weight_stashing = false;
   int batches_per_step = 1;
   int accumulation_factor = 1;

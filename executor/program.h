@@ -1,5 +1,5 @@
-// The Program: in what order, on which processor, with which data movements. It describes one replica; all
-// replicas run the same one on their own data and meet in collectives.
+// The Program: the order, the processor and the data movements of all that runs. It describes one replica;
+// all replicas run it on their own data and meet in collectives.
 // Two readers: the numeric engine computes with it, the simulator clocks it; neither knows the other.
 #pragma once
 
@@ -31,15 +31,16 @@ struct Buffer {
   int slots = 1;                ///< stash depth, or entries of a remote buffer
   int shards = 1;               ///< each replica of a group of so many holds one part; 1: the whole tensor
   ir::ReplicaGroup group = {};  ///< of a sharded buffer: who shares one tensor
-  /// What slot i holds before the first step: weights. Empty, or one tensor a slot; undefined tensors where
-  /// the model was written without its data.
+  /// The value of slot i before the first step, such as weights. Empty, or one tensor for each slot;
+  /// undefined tensors where the model was written without its data.
   std::vector<ir::Tensor> initial = {};
-  /// Keeps what it holds from run to run: a variable. Streaming memory does so in any case.
+  /// A variable: the buffer keeps its contents from run to run. Streaming memory does so in any case.
   bool persistent = false;
-  /// Names of what the slots hold where each holds a tensor of its own: a remote buffer of rows. Empty:
-  /// `name`.
+  /// The names of the tensors in the slots, where each slot holds a tensor of its own: a remote buffer of
+  /// rows. Empty: all are called `name`.
   std::vector<std::string> rows = {};
-  /// Set by plan_memory: taken during the whole run; else from the first write to the `frees` of a step.
+  /// Set by plan_memory: the buffer takes memory during the whole run; else from its first write to the
+  /// `frees` of a step.
   bool always_live = false;
 };
 
@@ -83,45 +84,46 @@ struct Compute {
   std::string name = {};  ///< where the block runs under several; empty: the block's
 };
 
-/// Brings the next micro-batch of input number `input` of the model from the host.
+/// Loads the next micro-batch of input number `input` of the model from the host.
 struct LoadFromHost {
   int input = 0;
   Slot to;
 };
 
-/// Offers a micro-batch of output number `output` to the host: the one in HostTensor::every that counts
-/// moves.
+/// Offers a micro-batch of output number `output` to the host. HostTensor::every decides which micro-batches
+/// move.
 struct StoreToHost {
   Slot from;
   int output = 0;
 };
 
-/// Between processors, as one exchange. No transfer reads what one before it has written.
+/// Moves data between processors, as one exchange. No transfer reads what an earlier one has written.
 struct CopyBetweenProcessors {
   std::vector<Transfer> transfers;
 };
 
-/// Between the IO tiles and the compute tiles of one processor.
+/// Moves data between the IO tiles and the compute tiles of one processor.
 struct CopyBetweenTiles {
   Transfer transfer;
 };
 
-/// From streaming memory to a processor.
+/// Moves data from streaming memory to a processor.
 struct LoadRemote {
   Transfer transfer;
 };
 
-/// From a processor to streaming memory.
+/// Moves data from a processor to streaming memory.
 struct StoreRemote {
   Transfer transfer;
 };
 
 enum class CollectiveKind : std::uint8_t { AllReduce, ReduceScatter, AllGather };
-/// Local, of a ReduceScatter: each replica takes its part of what it has itself, nothing moves between them.
+/// How values combine. Local makes a ReduceScatter without reduction: each replica takes its part of its own
+/// tensor, and no data move between replicas.
 enum class CollectiveReduction : std::uint8_t { Add, Mean, Local };
 
-/// Between the same processor of the replicas of each group. ReduceScatter writes and AllGather reads a
-/// sharded buffer; AllReduce may write where it reads.
+/// Combines data of the same processor over the replicas of each group. ReduceScatter writes and AllGather
+/// reads a sharded buffer; AllReduce may write where it reads.
 struct Collective {
   CollectiveKind kind = CollectiveKind::AllReduce;
   CollectiveReduction reduction = CollectiveReduction::Add;
@@ -141,10 +143,11 @@ struct Step {
   std::variant<Compute, LoadFromHost, StoreToHost, CopyBetweenProcessors, CopyBetweenTiles, LoadRemote,
                StoreRemote, Collective, Repeat>
       action;
-  /// Which micro-batch of the replica: micro_batch + stride * iteration of the innermost Repeat.
+  /// The micro-batch of the replica that the step belongs to: micro_batch + stride * iteration of the
+  /// innermost Repeat.
   int micro_batch = 0;
   int micro_batch_stride = 0;
-  /// Set by plan_memory: slots whose value nobody reads after this step.
+  /// Set by plan_memory: slots whose value no later step reads.
   std::vector<Slot> frees = {};
 };
 
@@ -155,20 +158,20 @@ struct HostTensor {
   std::string name;
   ir::Type type;          ///< of one load or store: a micro-batch, or one slice of it
   int micro_batches = 1;  ///< that one replica loads, or offers, in a run
-  /// Batch serialisation: a micro-batch comes or goes in so many loads or stores, one after the other, each a
-  /// slice of it along `slice_axis`; without an axis (kAddedUp) it is the sum of what is stored. The host's
-  /// arrays hold whole micro-batches: whole_type.
+  /// Batch serialisation: a micro-batch moves in so many loads or stores, one after the other. Each moves a
+  /// slice along `slice_axis`; without an axis (kAddedUp) the micro-batch is the sum of the stores. The
+  /// host's arrays hold whole micro-batches: whole_type.
   int slices = 1;
   int slice_axis = 0;
   bool broadcast = false;  ///< of an input: every replica loads the same micro-batches
   int every = 1;           ///< of an output: only the last of so many groups of micro-batches is stored
   int group = 1;           ///< of an output: micro-batches that are stored or not together
-  /// Of an output: the dimensions of what one replica gives in a run, before the type's own:
-  /// [batches, accumulation]. Empty: one tensor (Final, Sum).
+  /// The leading dimensions of an output, before those of the type: what one replica stores in a run is
+  /// [batches, accumulation, micro-batch...]. Empty: one tensor (Final, Sum).
   ir::Dims leading = {};
 };
 
-/// The type of one micro-batch: its slices put together.
+/// The type of one micro-batch, with its slices put together.
 ir::Type whole_type(const HostTensor& tensor);
 
 struct Program {
@@ -186,12 +189,12 @@ struct Program {
   const Block& operator[](BlockId id) const { return blocks[id.index]; }
 };
 
-/// The name of what a slot holds.
+/// The name of the tensor in a slot.
 const std::string& name_of(const Program& program, const Slot& slot);
-/// What a run of a block is called.
+/// The name of one run of a block.
 const std::string& name_of(const Program& program, const Compute& step);
 
-/// The slots that a step reads and writes itself; none of a Repeat.
+/// The slots that a step reads and writes itself; none for a Repeat.
 std::vector<Slot> reads_of(const Step& step);
 std::vector<Slot> writes_of(const Step& step);
 

@@ -1,4 +1,4 @@
-// Visits the slots of steps without a list of them: what goes over a million steps has no time for one.
+// Visits the slots of steps without making a list of them, for passes over a million steps.
 #pragma once
 
 #include <variant>
@@ -7,8 +7,8 @@
 
 namespace podium::executor {
 
-/// Calls `visit(slot, is_write)` on each slot that a step uses itself, none of a Repeat: of a block all reads
-/// first, of transfers each one's read before its write. An input that is left out is none.
+/// Calls `visit(slot, is_write)` on each slot that a step uses itself, none for a Repeat: for a block all
+/// reads first, for transfers the read of each before its write. An omitted input has no slot.
 template <class AnyStep, class Visit>
 void for_each_slot(AnyStep& step, const Visit& visit) {
   const auto visit_transfer = [&](auto& transfer) {

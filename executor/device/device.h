@@ -1,5 +1,5 @@
-// The machine, as numbers. Everything the simulator knows of it is here; where the numbers of a preset come
-// from is said in presets.cpp, and what a file may say of them in fields.cpp.
+// The machine, as numbers: the simulator knows nothing else of it. presets.cpp says where the numbers of each
+// preset come from, fields.cpp what a file may set.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ struct Field {
   std::string_view unit;  ///< "" for a count, a flag or a word
   std::string_view what;
   std::variant<Access<int>, Access<std::int64_t>, Access<double>, Access<bool>, Access<Topology>> access;
-  /// Of a number: the least and the most that make sense.
+  /// The range of a number: the least and the most that make sense.
   double least = 0;
   double most = 0;
 };

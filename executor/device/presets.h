@@ -1,4 +1,4 @@
-// The machines that are built in. Another is one row more in presets.cpp.
+// The machines that are built in. A further one is a row in presets.cpp.
 #pragma once
 
 #include <string_view>

@@ -7,15 +7,15 @@
 
 namespace podium::device {
 
-/// `name` is a preset's or a file's: a JSON object of fields (see fields.h). With "base", the name of a
-/// preset, fields left out are the base's; without it every field is needed. Error: "FILE: field 'F' is X, Y
-/// needed".
+/// Reads the device that `name` names: a preset, or a file with a JSON object of fields (see fields.h). With
+/// "base", the name of a preset, omitted fields have the base's values; without it every field is needed.
+/// Error: "FILE: field 'F' is X, Y needed".
 Device read_device(const std::string& name);
 
-/// A device from the text of such a file. Error as read_device's, without the file's name.
+/// Reads a device from the text of such a file. Error as read_device's, without the file's name.
 Device parse_device(const std::string& text);
 
-/// The file that parse_device reads back as the same device.
+/// Writes a device as the text of a file, which parse_device reads back as the same device.
 std::string to_json(const Device& device);
 
 }  // namespace podium::device

@@ -1,4 +1,4 @@
-// Puts convolutions, and what stands between them, on channels-last memory.
+// Moves convolutions, and the ops between them, to channels-last memory.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace podium::numeric {
 
-/// The inputs and outputs of a graph that lie channels-last: of a tensor [images, channels, positions...] the
-/// memory holds [images, positions..., channels], and so say its dimensions.
+/// The inputs and outputs of a graph that lie channels-last: the memory of a tensor [images, channels,
+/// positions...] holds [images, positions..., channels], and these are its dimensions in the graph.
 struct Layouts {
   std::vector<bool> inputs = {};
   std::vector<bool> outputs = {};
@@ -16,13 +16,13 @@ struct Layouts {
 
 /// A convolution that the pass puts on channels-last memory.
 bool is_convolution(const ir::Graph& graph, const ir::Op& op);
-/// An op that gives a channels-last tensor when its inputs, apart from constants, are such.
+/// Whether the op gives a channels-last tensor when its inputs, apart from constants, are channels-last.
 bool keeps_layout(const ir::Graph& graph, const ir::Op& op);
 
-/// Float convolutions with constant weights become `podium.Convolution`, pools `podium.Pool`, elementwise ops
-/// and Concat between them run on the same layout; `podium.ToChannelsLast` and `podium.ToChannelsFirst`
-/// (or `podium.View` where no byte moves) stand only at the borders, where `layouts` does not say
-/// that the graph is given or gives the channels-last form. True when the graph changed.
+/// Float convolutions with constant weights become `podium.Convolution` and pools `podium.Pool`; elementwise
+/// ops and Concat between them run on the same layout. `podium.ToChannelsLast` and `podium.ToChannelsFirst`
+/// (or `podium.View` where no byte moves) stand only at the borders, except for the inputs and outputs that
+/// `layouts` marks as channels-last. True when the graph changed.
 bool channels_last(ir::Graph& graph, const Layouts& layouts = {});
 
 }  // namespace podium::numeric

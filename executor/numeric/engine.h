@@ -16,25 +16,25 @@ class Engine {
   ~Engine();
   Engine(Engine&&) noexcept;
 
-  /// `inputs` in the order of Program::inputs: one micro-batch and replica as it is, more of them in one
-  /// array (see HostInputs). The outputs, in the order of Program::outputs (see HostOutputs), stay valid
-  /// until the next run. Independent blocks run side by side; the numbers do not depend on how many threads
-  /// there are. Error for inputs that do not fit or what a node cannot do; InternalError when a step reads a
-  /// slot that no step has filled.
+  /// Runs the Program once. `inputs` are in the order of Program::inputs: a single micro-batch of a single
+  /// replica is given as it is, several are one array (see HostInputs). The outputs, in the order of
+  /// Program::outputs (see HostOutputs), stay valid until the next run. Independent blocks run side by side;
+  /// the numbers do not depend on the number of threads. Error for inputs that do not fit or for an op that
+  /// cannot compute; InternalError when a step reads a slot that no step has filled.
   std::span<const ir::Datum> run(std::span<const ir::Datum> inputs);
 
-  /// What a slot of a persistent buffer holds, the parts of a sharded one put together: the first replica's,
-  /// or that of the replica given.
+  /// The value in a slot of a persistent buffer: the first replica's, or that of the replica given. The parts
+  /// of a sharded buffer are put together.
   ir::Tensor contents(const executor::Slot& slot, int replica = 0) const;
-  /// Gives every replica's slot that value, or its part of it. The tensor has the buffer's type.
+  /// Writes a value, or a part of it, to the slot of every replica. The tensor has the buffer's type.
   void set_contents(const executor::Slot& slot, const ir::Tensor& value);
-  /// The same for one replica.
+  /// Writes a value, or a part of it, to the slot of one replica.
   void set_contents(const executor::Slot& slot, const ir::Tensor& value, int replica);
 
-  /// The graphs of its blocks and the initial tensors of its buffers have gone into the preparation, so that
-  /// weights are in memory once.
+  /// The Program. The graphs of its blocks and the initial tensors of its buffers are gone: preparation has
+  /// taken them, so that weights are in memory once.
   const executor::Program& program() const;
-  /// The most bytes that a processor held at once in the last run, weights included, streaming memory not.
+  /// The most bytes that a processor held at once in the last run, with weights, without streaming memory.
   std::int64_t peak_bytes(int processor) const;
   /// Bytes of planned activations over all blocks.
   std::size_t arena_bytes() const;

@@ -5,8 +5,8 @@
 
 namespace podium::numeric {
 
-/// A MatMul of two computed values takes over the Transposes around it and a scalar factor
-/// (`podium.StridedMatMul`), a Softmax over the last axis takes over the mask added before it
+/// A MatMul of two computed values takes in the Transposes around it and a scalar factor
+/// (`podium.StridedMatMul`); a Softmax over the last axis takes in the mask that is added before it
 /// (`podium.MaskedSoftmax`). True when the graph changed.
 bool fuse_attention(ir::Graph& graph);
 

@@ -5,9 +5,9 @@
 
 namespace podium::numeric {
 
-/// Neighbouring ops that give each element of one large shape from the elements of the same place, and from
-/// numbers that are the same for all, become one `podium.Chain`: an optimizer's update of a weight goes over
-/// the memory once. Numbers that ops between them make come first. True when anything was changed.
+/// Joins neighbouring elementwise ops of one large shape in one `podium.Chain`, so that, for example, an
+/// optimizer's update passes over the memory once. An operand is a tensor of the shape or one number for all
+/// elements. Ops on single numbers between the joined ops move before the chain. True when the graph changed.
 bool fuse_elementwise(ir::Graph& graph);
 
 }  // namespace podium::numeric

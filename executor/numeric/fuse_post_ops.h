@@ -5,8 +5,8 @@
 
 namespace podium::numeric {
 
-/// `podium.Convolution` and `podium.MatMul` take over the Adds and the elementwise function that alone read
-/// them: activation(X * W + B + Z). True when the graph changed.
+/// `podium.Convolution` and `podium.MatMul` take in the Adds and the elementwise function after them that are
+/// the only readers of their result: activation(X * W + B + Z). True when the graph changed.
 bool fuse_post_ops(ir::Graph& graph);
 
 }  // namespace podium::numeric

@@ -1,4 +1,4 @@
-// Outputs of a block that its runs need not make: its inputs, and zeros.
+// Finds outputs of a block that its runs need not compute: inputs passed through, and zeros.
 #pragma once
 
 namespace podium::ir {
@@ -9,11 +9,11 @@ class Graph;
 
 namespace podium::numeric {
 
-/// What an Identity makes of an input becomes that input: it is shared with whoever holds it instead of
+/// An output that an Identity makes of an input becomes the input itself: its memory is shared instead of
 /// copied. So a version of a weight that waits in a stash costs no time.
 void hand_on_inputs(ir::Graph& graph);
 
-/// Zeros that an op fills become a constant: what no run changes is made once, for all replicas.
+/// Zeros that an op fills become a constant, which is made once for all replicas.
 void hand_on_zeros(ir::Graph& graph);
 
 }  // namespace podium::numeric

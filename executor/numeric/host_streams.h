@@ -1,5 +1,5 @@
-// What comes from and goes to the host: arrays of all micro-batches on its side, one micro-batch or slice on
-// ours.
+// Data from and to the host: the host's arrays hold all micro-batches; a step takes or gives one micro-batch
+// or slice.
 #pragma once
 
 #include <span>
@@ -18,31 +18,31 @@ class HostInputs {
   /// `program` outlives the streams.
   explicit HostInputs(const executor::Program& program);
 
-  /// Before a run. Error for a number or type of elements that does not fit; `given` outlives the run.
+  /// Called before a run. Error for a number or type of elements that does not fit; `given` outlives the run.
   void start(std::span<const ir::Datum> given);
-  /// What the replica's next load brings, valid until the next call: a part of the array where it lies in one
-  /// piece.
+  /// The data of the replica's next load, valid until the next call: a part of the array where the data are
+  /// contiguous there.
   const ir::Datum& next(int input, int replica);
 
  private:
   const executor::Program* program_;
   std::span<const ir::Datum> given_;
-  std::vector<std::vector<int>> loads_;  // per input and replica: done in this run
+  std::vector<std::vector<int>> loads_;  // per input and replica: loads so far in this run
   ir::Datum next_;
   Pool pool_;
 };
 
-/// The outputs: each one array [leading dimensions, replicas, micro-batch...], of whose dimensions before the
-/// micro-batch's own those of one are dropped (semantics, section 6.2).
+/// The outputs. Each is one array [leading dimensions, replicas, micro-batch...]; of the dimensions before
+/// the micro-batch's own, those of size 1 are dropped (semantics, section 6.2).
 class HostOutputs {
  public:
   explicit HostOutputs(const executor::Program& program);
 
-  /// Before a run.
+  /// Called before a run.
   void start();
-  /// The replica's next store. Error when the shapes of micro-batches differ or they are no tensors.
+  /// Takes the replica's next store. Error when the shapes of micro-batches differ or they are no tensors.
   void offer(int output, int replica, const ir::Datum& value);
-  /// Of all outputs, when the run has ended. InternalError when micro-batches are missing.
+  /// The arrays of all outputs, once the run has ended. InternalError when micro-batches are missing.
   std::span<const ir::Datum> results() const;
 
  private:
@@ -50,7 +50,7 @@ class HostOutputs {
   void put(int output, int chunk, int slice, const ir::Datum& value);
 
   const executor::Program* program_;
-  std::vector<std::vector<int>> stores_;  // per output and replica: offered in this run
+  std::vector<std::vector<int>> stores_;  // per output and replica: stores offered so far in this run
   std::vector<ir::Dims> dims_;            // per output: of one store
   std::vector<bool> begun_;               // per output: it has an array and dims_
   std::vector<ir::Datum> results_;

@@ -1,4 +1,4 @@
-// Which tensors between blocks lie channels-last, so that no block turns them round at its border.
+// Chooses the tensors between blocks that lie channels-last, so that no block transposes them at its border.
 #pragma once
 
 #include <vector>
@@ -8,9 +8,9 @@
 
 namespace podium::numeric {
 
-/// Per block. Float tensors that convolutions give or take, and what pools and elementwise ops make of them,
-/// as long as only blocks and copies touch them: what the host, collectives or the next run see lies as the
-/// model says.
+/// The layouts of each block. Float tensors that convolutions read or write, and the results of pools and
+/// elementwise ops on them, lie channels-last as long as only blocks and copies touch them. Tensors that the
+/// host, a collective or the next run sees lie as the model says.
 std::vector<Layouts> choose_layouts(const executor::Program& program);
 
 }  // namespace podium::numeric

@@ -1,4 +1,4 @@
-// What the processors of one replica hold while a Program runs.
+// The values in the buffers of one replica while a Program runs.
 #pragma once
 
 #include <vector>
@@ -9,33 +9,34 @@
 
 namespace podium::numeric {
 
-/// Which slot it is in an iteration of the innermost Repeat.
+/// The number of the slot in an iteration of the innermost Repeat.
 std::size_t slot_index(const executor::Slot& slot, int slots, int iteration);
 
-/// Whether a buffer holds in a run what the run before left: variables and streaming memory.
+/// Whether a buffer keeps its contents from run to run: variables and streaming memory do.
 bool keeps_contents(const executor::Buffer& buffer);
 
-/// A value for each slot of each buffer. What is in a slot is never written to: who fills a slot gives it
-/// other memory. So values are shared freely.
+/// A value for each slot of each buffer. The memory of a value in a slot is never written to: a step that
+/// fills a slot puts other memory there. So values are shared freely.
 class Memory {
  public:
   /// Cuts the initial tensors of sharded buffers: the replica holds the part of its rank in the buffer's
-  /// group, zeros behind the end. `program` outlives the memory; its initial tensors are not needed any more.
+  /// group, with zeros after the end. `program` outlives the memory; its initial tensors are no longer needed
+  /// afterwards.
   Memory(const executor::Program& program, int replica);
 
-  /// What a slot of a buffer that keeps its contents holds.
+  /// The value in a slot of a buffer that keeps its contents.
   const ir::Tensor& contents(const executor::Slot& slot) const;
-  /// Fills it with a tensor, or with the replica's part of one.
+  /// Fills such a slot with a tensor, or with the replica's part of one.
   void set_contents(const executor::Slot& slot, const ir::Tensor& whole);
-  /// Before a run: variables and streaming memory keep what they hold, the rest holds its initial values or
-  /// nothing.
+  /// Called before a run. Variables and streaming memory keep their values; any other slot gets its initial
+  /// value or becomes empty.
   void start();
-  /// InternalError, which names the step, when nothing has filled the slot.
+  /// The value in a slot. InternalError, which names the step, when nothing has filled the slot.
   const ir::Datum& read(const executor::Step& step, const executor::Slot& slot, int iteration);
-  /// A value that does not keep its memory, which is the host's, is copied where it outlives the run.
+  /// Fills a slot. A value in memory that the host owns is copied where it outlives the run.
   void fill(const executor::Slot& slot, int iteration, const ir::Datum& value);
   void free(const executor::Slot& slot, int iteration);
-  /// Where tensors for the slot come from: its processor's memory.
+  /// The pool from which tensors for the slot come: that of its processor.
   Pool& pool(const executor::Slot& slot);
 
  private:

@@ -18,9 +18,9 @@ struct MemoryPlan {
   std::size_t bytes = 0;             ///< of the whole arena
 };
 
-/// Values whose lifetimes meet never overlap. Largest first, each at the lowest offset that is free, which
-/// is within a small factor of the best plan (Pisarchyk and Lee, "Efficient Memory Management for Deep
-/// Neural Net Inference", 2020: greedy by size).
+/// Plans the offsets so that values whose lifetimes meet never overlap. The largest value goes first, each to
+/// the lowest free offset, which is within a small factor of the best plan (Pisarchyk and Lee, "Efficient
+/// Memory Management for Deep Neural Net Inference", 2020: greedy by size).
 MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes);
 
 }  // namespace podium::numeric

@@ -1,4 +1,4 @@
-// Memory that outlives a run of a block.
+// Memory of a block's outputs, which outlives a run of the block.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace podium::numeric {
 
-/// Of a storage in which outputs of a block are. When somebody still holds what the last run has made, the
-/// next one gets other memory, so nobody has to copy it.
+/// The memory of a storage that holds outputs of a block. When somebody still holds the last run's result,
+/// the next run gets other memory, so nobody has to copy the result.
 struct OutputMemory {
   std::size_t bytes = 0;
   std::vector<ir::Tensor*> outputs = {};
@@ -22,8 +22,9 @@ struct OutputMemory {
   std::optional<std::size_t> input = {};        ///< of the block: its memory may be written over
   std::vector<std::weak_ptr<void>> given = {};  ///< of runs, as far as somebody holds it
 
-  /// `replaced`: what the outputs replace, if anything. They are written over it where a run before has made
-  /// it and nobody else holds it. What somebody else made may be the host's, and read-only.
+  /// `replaced` is the value that the outputs replace, if any. The outputs are written over it where an
+  /// earlier run has made it and nobody else holds it. Memory from elsewhere may be the host's, and
+  /// read-only.
   void renew(Pool& pool, const ir::Datum* replaced) {
     const auto held_here = std::ssize(outputs) + 1;
     if (std::shared_ptr<void> taken = find(replaced)) {

@@ -1,4 +1,4 @@
-// How much memory each processor has needed.
+// The peak memory of each processor in a run.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +8,21 @@
 
 namespace podium::numeric {
 
-/// Bytes on the device in program order, whatever the order of execution: what is always live; each other
-/// slot with the size of its value from its first write to the step that frees it; what a block needs inside
-/// while it runs. Streaming memory is not counted.
+/// Counts bytes on the device in program order, whatever the order of execution: always-live buffers; each
+/// other slot with the size of its value, from its first write to the step that frees it; and the temporary
+/// bytes of a block while it runs. Streaming memory is not counted.
 class PeakMemory {
  public:
-  /// `program` outlives it.
+  /// `program` outlives the object.
   explicit PeakMemory(const executor::Program& program);
 
-  /// Before a run.
+  /// Called before a run.
   void start();
-  /// The steps of a straight list, which have been run in an iteration of the innermost Repeat.
+  /// Counts the steps of a straight list, which have run in an iteration of the innermost Repeat.
   void account(const std::vector<Node>& nodes, int iteration, Replicas replicas);
-  /// What a Repeat frees when it is done.
+  /// Counts the slots that a Repeat frees once it has ended.
   void account(const std::vector<executor::Slot>& frees, int iteration, Replicas replicas);
-  /// Of the replica that needs most.
+  /// The peak of each processor, in the replica that needs most.
   std::int64_t bytes(int processor) const;
 
  private:

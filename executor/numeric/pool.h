@@ -13,12 +13,12 @@ struct FreeMemory {
 };
 using Arena = std::unique_ptr<std::byte, FreeMemory>;
 
-/// Aligned to 64 bytes; in huge pages where it is large enough: fewer faults, and fewer misses of the
-/// translation cache. Error when there is no such memory.
+/// Allocates memory, aligned to 64 bytes and in huge pages where it is large enough: fewer faults, and fewer
+/// misses of the translation cache. Error when there is no such memory.
 Arena make_arena(std::size_t bytes);
 
-/// Memory that no tensor holds any more serves the next one of the same size. Any thread may take and let go;
-/// tensors may outlive the pool.
+/// A pool: memory that no tensor holds any more serves the next tensor of the same size. Any thread may take
+/// and release memory; tensors may outlive the pool.
 class Pool {
  public:
   Pool();

@@ -17,21 +17,21 @@ struct PrepareOptions {
   bool fuse = true;        ///< rewrite the graph for speed; without, every op has its own kernel
 };
 
-/// Runs one graph. What has a static type and a kernel of static shape lives in one arena that is planned
-/// and allocated once; the rest is allocated when its shape is known.
+/// Runs one graph. Values of static type between kernels of static shape live in one arena, which is planned
+/// and allocated once; other values are allocated when their shape is known.
 class PreparedBlock {
  public:
-  /// `layouts` have an effect only with PrepareOptions::fuse. An input that is `rewritten` is written over
-  /// where it is what a run before has made and only the caller holds it.
+  /// `layouts` have an effect only with PrepareOptions::fuse. An input that is `rewritten` is overwritten
+  /// where an earlier run has made its memory and only the caller holds it.
   PreparedBlock(ir::Graph graph, const PrepareOptions& options, const Layouts& layouts = {},
                 const std::vector<Rewritten>& rewritten = {});
   ~PreparedBlock();
   PreparedBlock(PreparedBlock&&) noexcept;
   PreparedBlock& operator=(PreparedBlock&&) noexcept;
 
-  /// `inputs` in the order of the graph's inputs; nullptr only where the graph's input has a constant to
-  /// fall back on. The outputs stay valid until the next run, and longer where they
-  /// keep their memory: all but inputs that are handed on. Error names the node that failed.
+  /// Runs the graph. `inputs` are in the order of the graph's inputs; nullptr only where the graph's input
+  /// has a constant to fall back on. The outputs stay valid until the next run, and longer where they keep
+  /// their memory: all do but inputs that are handed on. Error names the node that failed.
   std::span<const ir::Datum* const> run(std::span<const ir::Datum* const> inputs);
 
   /// Bytes of the planned arena.

@@ -10,8 +10,8 @@
 
 namespace podium::numeric {
 
-/// Who produces and who reads each value, kept true while ops are replaced. Ops keep their places, so a
-/// fused op belongs where the last op of its pattern was; erased ones go when `finish` is called.
+/// The producer and the readers of each value, kept true while ops are replaced. Ops keep their places, so a
+/// fused op belongs where the last op of its pattern was; erased ops stay until `finish` is called.
 class Rewriter {
  public:
   explicit Rewriter(ir::Graph& graph);
@@ -23,30 +23,31 @@ class Rewriter {
 
   /// False for an op that has been erased.
   bool is_alive(ir::OpId id) const { return alive_[id.index]; }
-  /// The op that gives a value; not valid for inputs and constants.
+  /// The op that produces a value; not valid for inputs and constants.
   ir::OpId producer(ir::ValueId id) const { return producers_[id.index]; }
-  /// The op that gives a value when it is of this name in ai.onnx (or `domain`).
+  /// The op that produces a value, if the op has this name in ai.onnx (or `domain`); else not valid.
   std::optional<ir::OpId> producer(ir::ValueId id, std::string_view name, std::string_view domain = "") const;
-  /// The one op that reads a value; not valid when there are more reads or the graph gives it out.
+  /// The only op that reads a value; not valid when there are more readers or the value is an output.
   ir::OpId only_reader(ir::ValueId id) const;
   std::optional<ir::OpId> only_reader(ir::ValueId id, std::string_view name,
                                       std::string_view domain = "") const;
   const std::vector<ir::OpId>& readers(ir::ValueId id) const { return readers_[id.index]; }
   bool is_output(ir::ValueId id) const { return is_output_[id.index]; }
 
-  /// Numbers that no run can change (an input's default is not); nullptr otherwise.
+  /// The numbers of a constant that no run can change (an input's default can change); nullptr for any other
+  /// value.
   const ir::Tensor* constant(ir::ValueId id) const;
   /// A constant of one float element.
   std::optional<double> number(ir::ValueId id) const;
-  /// Of an op with two inputs, one of which is the number `wanted` (to about six digits): the other input.
+  /// The other input of an op with two inputs, one of which is the number `wanted` (to about six digits).
   std::optional<ir::ValueId> other_than_number(ir::OpId id, double wanted) const;
-  /// Of an op with two inputs: the one that is not `value`.
+  /// The input that is not `value`, of an op with two inputs.
   ir::ValueId other_input(ir::OpId id, ir::ValueId value) const;
 
   void erase(ir::OpId id);
   /// Puts `replacement` in the place of an op.
   void replace(ir::OpId id, ir::Op replacement);
-  /// Ops that only fed what was erased go too. True when anything was changed.
+  /// Removes the erased ops, and ops whose results only erased ops read. True when anything was changed.
   bool finish();
 
  private:

@@ -1,4 +1,4 @@
-// In what order the engine does the steps of a Program, and which of them side by side.
+// The order in which the engine runs the steps of a Program, and which steps run side by side.
 #pragma once
 
 #include <vector>
@@ -8,21 +8,22 @@
 
 namespace podium::numeric {
 
-/// A step that is no Repeat, with what the engine knows of it.
+/// A step that is no Repeat, with the engine's record of it.
 struct Node {
   const executor::Step* step = nullptr;
   std::vector<executor::Slot> writes = {};
 
-  std::vector<const ir::Datum*> inputs = {};       ///< of a Compute, kept between runs
-  std::vector<const void*> memory_of_inputs = {};  ///< of a Compute: where they were when its block last ran
+  std::vector<const ir::Datum*> inputs = {};       ///< for a Compute, kept between runs
+  std::vector<const void*> memory_of_inputs = {};  ///< for a Compute: where they were when its block last ran
   std::vector<std::int64_t> bytes = {};            ///< of the last values written: per replica and write
 };
 
-/// First the movements one after the other, then the computes, which do not depend on each other.
+/// A wave: first its movements, one after the other, then its computes, which do not depend on each other.
 struct Wave {
   std::vector<std::size_t> moves;
   std::vector<std::size_t> computes;
-  /// The computes run side by side, a thread each; else one after the other, each with all threads.
+  /// Whether the computes run side by side, with a thread each; else they run one after the other, each with
+  /// all threads.
   bool side_by_side = false;
 };
 
@@ -38,14 +39,14 @@ struct Section {
   std::vector<Wave> waves = {};
   int count = 0;
   std::vector<Section> body = {};
-  /// Replicas do not meet in the Repeat: each runs it to its end before the next one begins, so that what an
-  /// iteration hands on to the next stays in the cache.
+  /// Whether the replicas do not communicate in the Repeat. Then each runs it to its end before the next one
+  /// begins, so that values which an iteration hands to the next stay in the cache.
   bool replicas_apart = false;
   std::vector<executor::Slot> frees = {};  ///< after the Repeat
 };
 
-/// `program` outlives the schedule. Computes run side by side where their work is so evenly spread that this
-/// is faster with so many threads.
+/// Makes the schedule. `program` outlives it. Computes run side by side where their work is spread evenly
+/// enough for this to be faster with so many threads.
 std::vector<Section> make_schedule(const executor::Program& program, int threads);
 
 /// The block that a node runs; invalid when it computes nothing.

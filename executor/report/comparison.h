@@ -12,18 +12,17 @@ struct ComparedStrategy {
   std::string name;
   std::string refusal = {};  ///< why the model cannot run so; then there is no run
   RunReport run = {};
-  /// Largest |a - b| / max(1, |b|) over the outputs, or of training over the weights, against the reference
-  /// run; nothing when only estimated.
+  /// Largest |a - b| / max(1, |b|) over the outputs (for training: over the weights) against the reference
+  /// run; empty when only estimated.
   std::optional<double> difference = {};
 };
 
-/// Those that fit by samples per second, most first; then those that do not by how full they are; then the
-/// refused. Equal ones keep their order.
+/// Sorts strategies: those that fit by samples per second, most first; then those that do not fit by
+/// fullness, least first; then the refused ones. Equal ones keep their order.
 void sort_best_first(std::vector<ComparedStrategy>& strategies);
 
-/// A row a strategy in the order given, then a line for each that was refused.
-/// With `traffic` also the bytes of a step, of all replicas, that go between processors and from and to their
-/// streaming memory.
+/// A row for each strategy in the order given, then a line for each refused one. With `traffic` also the
+/// bytes that all replicas move in a step between processors, and from and to their streaming memory.
 std::string comparison_table(const std::vector<ComparedStrategy>& strategies, bool traffic = false);
 
 nlohmann::json comparison_json(const std::string& model, const std::vector<ComparedStrategy>& strategies);

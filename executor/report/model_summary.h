@@ -1,4 +1,4 @@
-// What can be said of a model before it runs.
+// The properties of a model that are known before it runs.
 #pragma once
 
 #include <cstdint>

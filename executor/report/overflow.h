@@ -1,4 +1,4 @@
-// What a person sees when a strategy does not fit the device's memory.
+// The text that a person sees when a strategy does not fit the device's memory.
 #pragma once
 
 #include <string>

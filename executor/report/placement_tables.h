@@ -9,15 +9,15 @@
 
 namespace podium::report {
 
-/// One row an op; stages, phases and the rest only where there are any. `inherited` marks ops that say
-/// nothing themselves.
+/// One row for each op, with columns for stages, phases and the like only where some op has them. `inherited`
+/// marks ops without annotations of their own.
 std::string placement_table(const ir::Graph& graph, const ir::Placement& placement,
                             const std::vector<bool>& inherited);
 
-/// One row a processor: its ops, the parameters they read, FLOP, and bytes that come and go: inputs and
-/// outputs of the model and what processors send each other, each value once to each of them. Sizes that only
-/// data decide count as nothing. With several phases, or stages that are not the processors, the same for
-/// each of these below.
+/// One row for each processor: its ops, the parameters they read, FLOP, and the bytes that come and go. These
+/// are inputs and outputs of the model, and values that processors send each other, each value once to each
+/// receiver. Sizes that only data decide count as nothing. With several phases, or with stages that are not
+/// the processors, such rows follow for each phase and stage.
 std::string placement_summary(const ir::Graph& graph, const ir::Placement& placement);
 
 }  // namespace podium::report

@@ -1,4 +1,4 @@
-// What a run came to: the table rows of `podium run` and the JSON of --report (fields: README.md in this
+// The report of a run: the table rows of `podium run` and the JSON of --report (fields: README.md in this
 // folder).
 #pragma once
 
@@ -21,7 +21,7 @@ struct OutputFacts {
   bool agrees = true;
 };
 
-/// What a session knows of a run beside its timeline.
+/// The session's facts about a run, beside its timeline.
 struct RunReport {
   std::string model = {};
   std::string strategy = {};
@@ -36,14 +36,15 @@ struct RunReport {
   std::vector<OutputFacts> outputs = {};
 };
 
-/// Of all replicas, per simulated second. 0 when the step takes no time.
+/// Samples of all replicas per simulated second. 0 when the step takes no time.
 double samples_per_second(const RunReport& report);
-/// Of what a processor has on chip, or of its streaming memory where that is fuller: above 1 it does not fit.
+/// The used share of a processor's memory on chip, or of its streaming memory where that is fuller. Above 1
+/// it does not fit.
 double fullness(const sim::MemoryUse& memory);
 /// The processor with the largest fullness; the first of several.
 std::size_t fullest_processor(const sim::Timeline& timeline);
-/// What takes most of the processors' time: "compute of ipu 2, 81%", "waiting for data, 60%"; or the memory
-/// of the fullest processor when the run does not fit.
+/// The bottleneck: the use of most of the processors' time, such as "compute of ipu 2, 81%" or "waiting for
+/// data, 60%"; or the memory of the fullest processor when the run does not fit.
 std::string bottleneck(const sim::Timeline& timeline);
 /// "ipu 1: 300.00 MiB of 897.00 MiB (weights 290.00 MiB, activations 10.00 MiB)": the largest parts of the
 /// peak.

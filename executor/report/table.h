@@ -6,8 +6,8 @@
 
 namespace podium::report {
 
-/// Rows of cells in columns as wide as their widest cell, two blanks between. A column of numbers is
-/// aligned at the right.
+/// Lays out rows of cells in columns as wide as their widest cell, with two blanks between. A column of
+/// numbers is aligned at the right.
 std::string table(const std::vector<std::vector<std::string>>& rows);
 
 /// "1.50 MiB", "12 B"

@@ -16,10 +16,10 @@ struct BlockCost {
   std::int64_t code_bytes = 0;  ///< estimate
 };
 
-/// Error names the op whose size only a run tells.
+/// The cost of a block. Error names an op whose size only a run tells.
 BlockCost block_cost(const executor::Block& block, const device::Device& device, int tiles);
 
-/// Of one op of a graph, for placing by cost: 0 where only a run tells the sizes.
+/// The seconds of one op of a graph, for placement by cost: 0 where only a run tells the sizes.
 double op_seconds(const ir::Graph& graph, const ir::Op& op, const device::Device& device, int tiles);
 
 }  // namespace podium::sim

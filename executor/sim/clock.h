@@ -38,8 +38,8 @@ struct SlotTimes {
   Ticks chain = 0;  ///< the longest way to its value by data alone
 };
 
-/// A barrier's clock holds for all lanes of its group, so that an exchange of a thousand processors costs no
-/// more to walk than one of two: a lane's own clock is brought up when the lane is used next.
+/// The clock of a barrier holds for all lanes of its group, so that an exchange of a thousand processors
+/// costs no more to walk than one of two: a lane's own clock is brought up when the lane is used next.
 struct BarrierTimes {
   Ticks released = 0;  ///< end of the last exchange
   Ticks latest = 0;    ///< of all its lanes' clocks
@@ -54,10 +54,10 @@ class Clock {
  public:
   Clock(const Tasks& tasks, Ticks start);
 
-  /// In iteration `iteration` of the innermost loop around it. Tasks of one lane come in their order.
-  /// An empty span where a store to the host moves nothing.
+  /// Runs a task in iteration `iteration` of the innermost loop around it. The tasks of one lane come in
+  /// their order. Gives its time span, empty where a store to the host moves nothing.
   Span run(const Task& task, std::int64_t iteration);
-  /// The end of the run: every lane waits for the last.
+  /// Ends the run: every lane waits for the last.
   Ticks finish();
   /// Brings a lane's own clock up to its barrier's.
   void settle(int lane);

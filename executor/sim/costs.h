@@ -1,4 +1,5 @@
-// What each step of a Program costs on a device, whenever it runs: all that the clock knows of the machine.
+// The cost of each step of a Program on a device, whenever it runs: the clock knows nothing else of the
+// machine.
 #pragma once
 
 #include <functional>
@@ -18,7 +19,7 @@ struct StepCost {
 
 struct Costs {
   std::vector<BlockCost> blocks;  ///< by BlockId
-  /// Of a step that moves data.
+  /// The cost of a step that moves data.
   std::function<StepCost(const executor::Step&)> movement = {};
   bool synchronous = true;          ///< an exchange stops its sync group (Device::synchronous)
   double call_seconds = 0;          ///< from the host's call to the first step

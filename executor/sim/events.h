@@ -1,4 +1,4 @@
-// What happened when, for a trace: the steps that were walked, and the memory over time.
+// Events for a trace: the steps that were walked, and the memory over time.
 #pragma once
 
 #include <span>
@@ -12,15 +12,15 @@
 
 namespace podium::sim {
 
-/// Holds a bounded number of events; what comes after is left out.
+/// Holds a bounded number of events; later ones are left out.
 class Events {
  public:
   explicit Events(const executor::Program& program) : program_(program), live_(program) {}
 
   void note(const Task& task, std::int64_t iteration, Span span);
-  /// A Repeat is done at `end`.
+  /// Notes that a Repeat has ended at `end`.
   void note_end(const executor::Step& repeat, Ticks end);
-  /// Fills the timeline's events and memory curves. A curve begins with what is always there.
+  /// Fills the timeline's events and memory curves. A curve begins with the memory that is always live.
   void put_into(Timeline& timeline) const;
 
  private:

@@ -7,8 +7,8 @@
 
 namespace podium::sim {
 
-/// Parts go on for themselves, each at its own pace, so each can be clocked through all iterations alone, and
-/// has one steady state. `items` and what is in them are in `tasks` already.
+/// Cuts a loop. Each part runs at its own pace, so it can be clocked through all iterations alone and has one
+/// steady state. The items, with all that is in them, are in `tasks` already.
 std::vector<LoopPart> parts_of(const Tasks& tasks, const std::vector<Item>& items);
 
 }  // namespace podium::sim

@@ -1,4 +1,4 @@
-// How a matrix product is cut over the tiles of a processor, and what it takes then. The model: fixed
+// How a matrix product is cut over the tiles of a processor, and how long it takes then. The model: fixed
 // overhead, multiply-adds at the unit's rate, loading each group of 16 x 64 weights into the unit, receiving
 // the operands that other tiles hold, and adding up partial sums where the inner dimension is cut. Its few
 // constants are the device's, fitted on dense products of 1024 to 4096 squared (mean error 7 %).
@@ -18,12 +18,12 @@ struct Product {
   double rows = 0;
   double inner = 0;
   double columns = 0;
-  /// Elements of the first operand as they are stored / rows * inner: below 1 where windows of a convolution
+  /// Stored elements of the first operand, divided by rows * inner: below 1 where windows of a convolution
   /// overlap and are read from one copy.
   double stored_share = 1;
 };
 
-/// What the plan needs to know of a tile's matrix unit for one element type.
+/// A tile's matrix unit for one element type, as the plan needs it.
 struct MatrixUnit {
   int tiles = 1;
   double multiply_adds_per_cycle = 0;
@@ -39,7 +39,7 @@ struct MatrixUnit {
 MatrixUnit matrix_unit(const device::Device& device, int tiles, double element_bytes,
                        bool half_partials = false);
 
-/// Parts into which each dimension is cut, and cycles of the slowest tile.
+/// The number of parts of each dimension, and the cycles of the slowest tile.
 struct MatrixPlan {
   int counts = 1;
   int rows = 1;

@@ -20,7 +20,7 @@
 
 namespace podium::sim {
 
-/// A buffer's slot that comes or goes, or a block's inside.
+/// A change of memory: a buffer's slot or a block's inside is taken or freed.
 struct MemoryChange {
   executor::BufferId buffer;  ///< not valid: a block's inside
   int processor = 0;
@@ -29,13 +29,13 @@ struct MemoryChange {
   std::int64_t bytes = 0;  ///< less than 0: goes
 };
 
-/// Which transient buffers are there.
+/// The transient buffers that are live.
 class LiveBuffers {
  public:
   explicit LiveBuffers(const executor::Program& program);
 
-  /// What a step takes when it starts, and gives back when it ends. A Repeat itself takes nothing.
-  /// Good until the next call.
+  /// The changes when a step starts, and those when it ends. A Repeat itself takes nothing. Valid until the
+  /// next call.
   std::span<const MemoryChange> start(const executor::Step& step);
   std::span<const MemoryChange> end(const executor::Step& step);
   bool has(executor::BufferId buffer) const { return live_[buffer.index]; }
@@ -55,8 +55,8 @@ struct ProcessorMemory {
   std::vector<LargeTensor> largest = {};
 };
 
-/// By processor: at the peak of the data, the first where there are several, with the estimates of code on
-/// top.
+/// The memory of each processor at the peak of its data, the first of several peaks, with the estimates of
+/// code on top.
 std::vector<ProcessorMemory> memory_of(const executor::Program& program, const device::Device& device,
                                        const Costs& costs);
 

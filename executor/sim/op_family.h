@@ -1,4 +1,4 @@
-// Which table an op's row is in: what a rule of cost holds for.
+// The family of an op, by the table that its row is in; rules of cost hold for families.
 #pragma once
 
 #include "ir/ops/families.h"

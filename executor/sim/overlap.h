@@ -7,7 +7,8 @@
 
 namespace podium::sim {
 
-/// A time in which a lane works, or does so for `busy` of it, spread evenly: iterations that were not walked.
+/// An interval in which a lane works; or works only for `busy` of it, spread evenly, which stands for
+/// iterations that were not walked.
 struct Interval {
   Ticks start = 0;
   Ticks end = 0;
@@ -20,9 +21,8 @@ struct Overlap {
   std::deque<Interval> compute = {};  ///< that later intervals of the other lane may meet
   std::deque<Interval> io = {};
 
-  /// Time that both lanes work, as far as it was not told before. No later interval of a lane begins before
-  /// its
-  /// `..._now`; what has passed by then is forgotten.
+  /// The time for which both lanes work, as far as no earlier call has given it. No later interval of a lane
+  /// begins before its `..._now`; intervals that have ended by then are forgotten.
   Ticks meet(Ticks compute_now, Ticks io_now);
 };
 

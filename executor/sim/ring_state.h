@@ -9,20 +9,21 @@
 
 namespace podium::sim {
 
-/// The slots of one ring before some iteration. A place is a slot counted from the one that the iteration
-/// begins at.
+/// The slots of one ring before some iteration. The place of a slot is its distance from the slot that the
+/// iteration begins at.
 class RingState {
  public:
   RingState(const Ring& ring, Clock& clock, std::int64_t iteration);
 
-  /// True when the slots, before iteration number `iteration`, have the times that they had then, `base_now`
-  /// now being what `base_then` was; what lies before that is all one. And steps come to the same places.
+  /// True when the slots, before iteration number `iteration`, have the times they had then, measured from
+  /// `base_now` instead of `base_then`; times before the base are all equal. Steps must come to the same
+  /// places, too.
   bool same_as_now(std::int64_t iteration, Ticks base_then, Ticks base_now) const;
-  /// Appends, by place, how much longer the chain to a value written since then is than that at the same
-  /// place then.
+  /// Appends for each place by how much the chain to a value written since then is longer than the chain at
+  /// the same place then.
   void add_growth(std::int64_t iteration, std::vector<Ticks>& growth) const;
-  /// Leaves the slots as `count` more periods like that since then leave them, each `period_ticks` later. The
-  /// longest chain to any of them.
+  /// Moves the slots on by `count` more periods like the one since then, each `period_ticks` long. Gives the
+  /// longest chain to any slot.
   Ticks repeat(std::int64_t iteration, std::int64_t count, Ticks period_ticks) const;
 
  private:

@@ -1,6 +1,6 @@
-// How bytes travel between processors, between replicas, and to and from the host and streaming memory, and
-// how long they take. Processors are numbered through the whole device; a replica's are consecutive. Nothing
-// here is kept per pair of processors.
+// The routes of bytes between processors, between replicas, and to and from the host and streaming memory,
+// and the time they take. Processors are numbered through the whole device; a replica's are consecutive.
+// Nothing here is kept per pair of processors.
 #pragma once
 
 #include <compare>
@@ -47,10 +47,10 @@ std::string to_string(const LinkId& link);
 /// Rate and latency of a link between processors of this device.
 const device::Link& link_of(const device::Device& device, const LinkId& link);
 
-/// The links from one processor to another, in order; empty when they are the same. On a ladder and a torus:
-/// across the rung first, then along the rails, the shorter way round a torus; to another link domain: to the
-/// place there that the target has in its own, then through that machine's gateways. Error when a link on the
-/// way has no rate.
+/// The links from one processor to another, in order; empty when they are the same. On a ladder and a torus
+/// the route goes across the rung first, then along the rails, the shorter way round a torus. To another link
+/// domain it goes to the target's position within this domain, then through that machine's gateways. Error
+/// when a link on the way has no rate.
 std::vector<LinkId> route(const device::Device& device, int from, int to);
 
 struct ProcessorTransfer {
@@ -59,7 +59,7 @@ struct ProcessorTransfer {
   double bytes = 0;
 };
 
-/// What an exchange does to one link.
+/// The load of an exchange on one link.
 struct LinkLoad {
   LinkId link;
   double bytes = 0;
@@ -71,26 +71,27 @@ struct ExchangeCost {
   std::vector<LinkLoad> links;  ///< in the order of LinkId
 };
 
-/// All transfers at once: bytes of one link add up, the slowest link decides, and the longest way's latencies
-/// come on top.
+/// The time of an exchange whose transfers run at once: bytes on one link add up, the slowest link decides,
+/// and the latencies of the longest route come on top.
 ExchangeCost exchange_cost(const device::Device& device, const std::vector<ProcessorTransfer>& transfers);
 
-/// Between `members`, a processor of each replica of a group: a ring in both directions at once, in which
-/// each sends (n-1)/n of the tensor for a reduce-scatter or an all-gather and twice that for an all-reduce,
-/// in n-1 or 2(n-1) steps. Over several link domains: reduce-scatter inside each, then the parts between
-/// them, then all-gather. `bytes`: of the whole tensor, before a reduce-scatter and after an all-gather.
+/// The time of a collective between `members`, one processor of each replica of a group: a ring in both
+/// directions at once, in which each sends (n-1)/n of the tensor for a reduce-scatter or an all-gather and
+/// twice that for an all-reduce, in n-1 or 2(n-1) steps. Over several link domains: reduce-scatter inside
+/// each, then the parts between them, then all-gather. `bytes` is the size of the whole tensor, before a
+/// reduce-scatter and after an all-gather.
 ExchangeCost collective_cost(const device::Device& device, executor::CollectiveKind kind, double bytes,
                              std::vector<int> members);
 
 enum class Direction : std::uint8_t { Load, Store };
 
-/// Host to processor or back, while `sharers` processors of a machine (this one among them) move as much: the
-/// gateway's rate is shared, the processor's own rate to it is not.
+/// The time from the host to a processor or back, while `sharers` processors of a machine (this one among
+/// them) move as much: they share the gateway's rate, but not the processor's own rate to it.
 double host_seconds(const device::Device& device, Direction direction, double bytes, int sharers = 1);
 
-/// Streaming memory to processor or back: transactions of at most transaction_bytes. `sharded`: of a tensor
-/// of which each replica holds a part; `bytes` are those of the part. Error when the device has no streaming
-/// memory.
+/// The time from streaming memory to a processor or back, in transactions of at most transaction_bytes.
+/// `sharded`: each replica holds a part of the tensor, and `bytes` is the size of the part. Error when the
+/// device has no streaming memory.
 double remote_seconds(const device::Device& device, Direction direction, double bytes, bool sharded = false);
 
 }  // namespace podium::sim

@@ -1,12 +1,12 @@
 // Clocks a Program on a device: a clock per lane and link, a barrier per sync group (semantics, section 3).
 //
-// A step starts when its lanes are free, its inputs are there and what it writes is read, its links are free,
-// and its sync group has arrived; lanes and links take steps in program order. An exchange on compute lanes
-// stops the compute lanes of its whole group until it ends, one on IO lanes their IO lanes. The group is:
+// A step starts when its lanes and links are free, its inputs are there, earlier readers of the slots that it
+// writes have ended, and its sync group has arrived; lanes and links take steps in program order. An exchange
+// on compute lanes stops the compute lanes of its whole group until it ends, one on IO lanes the IO lanes. The
+// group is:
 // - between processors or replicas: every processor;
-// - with the host or streaming memory: every processor (Full), its own (SinglePipeline), those with the same
-// number
-//   modulo 2 (ReplicaAndLadder);
+// - with the host or streaming memory: every processor (Full), its own (SinglePipeline), the processors whose
+//   number is equal modulo 2 (ReplicaAndLadder);
 // - on a machine that is not synchronous: those that send and receive.
 #pragma once
 
@@ -29,7 +29,7 @@ struct SimulateOptions {
 Timeline simulate(const executor::Program& program, const device::Device& device,
                   const SimulateOptions& options);
 
-/// With the cost of each step as given; of the device only the memory counts.
+/// Clocks the Program with the given cost of each step; of the device only the memory counts.
 Timeline simulate(const executor::Program& program, const device::Device& device, const Costs& costs,
                   const SimulateOptions& options);
 

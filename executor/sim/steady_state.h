@@ -1,4 +1,5 @@
-// The state of a loop between two iterations, to tell when it repeats itself and to go on without walking.
+// The state of a loop between two iterations. It tells when the loop repeats itself, and lets the clock go on
+// without walking.
 #pragma once
 
 #include <cstdint>
@@ -10,29 +11,28 @@
 
 namespace podium::sim {
 
-/// All that the next iterations of a part of a loop depend on. Times count from the clock of its earliest
-/// lane: what lies before that has no effect any more.
+/// All that the next iterations of a part of a loop depend on. Times count from the clock of the part's
+/// earliest lane: earlier times have no effect any more.
 class LoopState {
  public:
-  /// The state now, before iteration number `iteration`. `part` and `clock` outlive it.
+  /// Takes the state now, before iteration number `iteration`. `part` and `clock` outlive it.
   LoopState(const LoopPart& part, Clock& clock, std::int64_t iteration);
 
   std::int64_t iteration() const { return iteration_; }
   /// True when the clock, now before iteration number `iteration`, stands as it did then, only later: the
-  /// iterations since then are a period.
+  /// iterations in between are a period.
   bool same_as_now(std::int64_t iteration) const;
-  /// How often the period may be repeated, `most` or less, before an offer to the host moves where one of the
-  /// period stayed, or the other way round.
+  /// How often, at most `most` times, the period may be repeated until an offer to the host moves data that
+  /// the period's offer did not move, or the other way round.
   std::int64_t times_more(const Tasks& tasks, std::int64_t most) const;
-  /// By how much the longest ways by data alone, to each slot and over all, have grown since then.
+  /// The growth since then of the longest chains of data, to each slot and over all.
   std::vector<Ticks> chain_growth(std::int64_t iteration) const;
-  /// Puts the clock where it stands when the period, which ends now before iteration number `iteration`, has
-  /// been repeated `times` times. Chains of data grow as they did in the period, and no faster than the
-  /// clock.
+  /// Moves the clock on by `times` repetitions of the period that ends now, before iteration number
+  /// `iteration`. Chains of data grow as they did in the period, and no faster than the clock.
   void repeat(std::int64_t iteration, std::int64_t times) const;
 
  private:
-  /// Where the clock keeps the times of the part, but for its slots'.
+  /// The times of the part in the clock, except those of its slots.
   std::vector<Ticks*> times() const;
   Ticks earliest_lane() const;
   bool uses_both_lanes(int processor) const;

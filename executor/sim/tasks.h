@@ -1,5 +1,5 @@
-// A Program as the clock walks it: for each step its time and what it holds; for each Repeat what an
-// iteration touches.
+// A Program in the form that the clock walks: the time and the resources of each step, and what an iteration
+// of each Repeat touches.
 #pragma once
 
 #include <cstdint>
@@ -70,8 +70,8 @@ struct Item {
   int loop = -1;
 };
 
-/// The slots of a buffer that a loop uses. Where all uses go round with one stride, the state after an
-/// iteration is compared relative to the slot that the next one begins at; else `stride` is 0.
+/// The slots of a buffer that a loop uses. Where all uses go round the ring with one stride, the state after
+/// an iteration is compared relative to the slot that the next iteration begins at; else `stride` is 0.
 struct Ring {
   int first = 0;
   int slots = 1;
@@ -79,7 +79,7 @@ struct Ring {
   int turn = 1;  ///< after so many iterations all uses are where they were, relative to that
 };
 
-/// Steps of a loop's body that share nothing with the other steps: no lane, link, barrier or slot.
+/// Steps of a loop's body that share no lane, link, barrier or slot with the other steps.
 struct LoopPart {
   std::vector<Item> items;
   std::vector<int> lanes;  ///< that its tasks keep busy
@@ -96,7 +96,7 @@ struct Loop {
   std::vector<LoopPart> parts;  ///< the same items
 };
 
-/// When the store of an output really moves (HostTensor::every, slices).
+/// The iterations in which the store of an output really moves (HostTensor::every, slices).
 struct OutputRhythm {
   std::int64_t quiet = 0;   ///< so many offers move nothing
   std::int64_t period = 1;  ///< then the rest of so many move

@@ -15,7 +15,8 @@ inline constexpr double kTicksPerSecond = 1e12;
 inline constexpr int kLongestRunDays = 30;
 inline constexpr Ticks kLongestRun = Ticks{kLongestRunDays} * 24 * 3600 * 1'000'000'000'000;
 
-/// Error when it is more than the longest run: sums of a few such times stay far from the end of the numbers.
+/// Error for a time longer than the longest run: sums of a few such times stay far from the end of the
+/// numbers.
 inline Ticks to_ticks(double seconds) {
   IR_CHECK(seconds >= 0);
   if (!(seconds * kTicksPerSecond < static_cast<double>(kLongestRun))) {

@@ -1,4 +1,4 @@
-// What a run costs: the simulator's result. Times in seconds from the start of the run, sizes in bytes.
+// The simulator's result: the costs of a run. Times in seconds from the start of the run, sizes in bytes.
 #pragma once
 
 #include <array>

@@ -1,12 +1,12 @@
-// What a processor does besides matrix products: loads, vector operations, stores, and what its tiles give
-// each other.
+// The cost of a processor's work besides matrix products: loads, vector operations, stores, and the exchange
+// between its tiles.
 #pragma once
 
 #include "executor/sim/op_cost.h"
 
 namespace podium::sim {
 
-/// Of all tiles together where nothing else is said.
+/// The work of one op. Numbers are sums over all tiles where nothing else is said.
 struct VectorWork {
   double bytes = 0;  ///< loaded and stored
   double flop = 0;
@@ -16,12 +16,13 @@ struct VectorWork {
   double phases = 1;          ///< compute and exchange supersteps
 };
 
-/// Every load, operation and store of a vector takes a cycle of its tile; what is received and copied comes
-/// on top. On a machine that is not synchronous a roofline: the flop at the vector units' rate or the bytes
-/// at shared memory's, whichever takes longer.
+/// Every load, operation and store of a vector takes a cycle of its tile; receiving and copying come on top.
+/// On a machine that is not synchronous the cost is a roofline: the flop at the vector units' rate or the
+/// bytes at shared memory's rate, whichever takes longer.
 OpCost vector_cost(const VectorWork& work, const device::Device& device, int tiles);
 
-/// Shared memory brings `bytes` while units compute for `cycles`: the slower decides. Each phase is a launch.
+/// Shared memory delivers `bytes` while the units compute for `cycles`: the slower of the two decides. Each
+/// phase is a launch.
 double roofline_seconds(const device::Device& device, int tiles, double cycles, double bytes, double phases);
 
 }  // namespace podium::sim

@@ -1,4 +1,4 @@
-// Walks tasks through a clock, in program order; of a loop only until it repeats itself.
+// Walks tasks through a clock, in program order, and each loop only until it repeats itself.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace podium::sim {
 
-/// Runs all tasks. A loop is walked until its state after an iteration, relative to the time, has been there
-/// before; what is left of it follows by multiplication, but never past an iteration in which a store to the
-/// host moves after some that did not. `events` may be null. Returns the number of iterations that were not
-/// walked.
+/// Runs all tasks. A loop is walked until its state after an iteration, relative to the time, equals an
+/// earlier one; the remaining iterations follow by multiplication, but never past an iteration in which a
+/// store to the host moves after some that did not. `events` may be null. Returns the number of iterations
+/// that were not walked.
 std::int64_t walk(const Tasks& tasks, Clock& clock, Events* events);
 
 }  // namespace podium::sim
