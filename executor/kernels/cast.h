@@ -7,14 +7,15 @@
 
 namespace podium::kernels {
 
-/// What a conversion to an 8-bit float may be told.
+/// The options of a conversion to an 8-bit float.
 struct CastOptions {
   bool saturate = true;
   ir::PowerRounding rounding = ir::PowerRounding::Up;
 };
 
-/// Elements [first, first + count) of a tensor of numbers into those of another. Floats become integers
-/// towards zero, integers keep their low bits, all but zero becomes true. Floats are rounded once.
+/// Converts elements [first, first + count) of a tensor of numbers to those of another. Floats become
+/// integers towards zero, integers keep their low bits, and any number but zero becomes true. Floats are
+/// rounded once.
 void convert_numbers(const ir::Tensor& from, ir::Tensor& to, std::int64_t first, std::int64_t count,
                      const CastOptions& options);
 /// Numbers as NumPy prints them: "1.0", "1e-05", "nan", "True".

@@ -14,16 +14,17 @@ PreparedKernel prepare_conv_transpose(PrepareContext& context);
 PreparedKernel prepare_conv_integer(PrepareContext& context);
 PreparedKernel prepare_qlinear_conv(PrepareContext& context);
 PreparedKernel prepare_deform_conv(PrepareContext& context);
-/// In every element type.
+/// Prepared for every element type.
 PreparedKernel prepare_causal_conv(PrepareContext& context);
 
 /// A float convolution of one to three axes by oneDNN, on tensors as ONNX lays them out.
 struct LibraryConv {
   std::size_t scratch_bytes = 0;
-  /// x, weights, bias (nullptr: none), y, scratch memory.
+  /// Arguments: x, weights, bias (nullptr: none), y, scratch memory.
   std::function<void(const float*, const float*, const float*, float*, std::byte*)> run;
 };
-/// nullopt when oneDNN has none for this shape. `weights`: nullptr when they are not constant.
+/// Makes such a convolution; nullopt when oneDNN has none for this shape. `weights` is nullptr when they are
+/// not constant.
 std::optional<LibraryConv> make_library_conv(const ConvShape& shape, bool transposed, bool has_bias,
                                              const Tensor* weights);
 

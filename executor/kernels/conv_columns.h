@@ -9,8 +9,8 @@
 
 namespace podium::kernels {
 
-/// Sizes of a convolution that every kernel needs. Of a transposed one, `in_size` belongs to X, `out_size` to
-/// Y.
+/// Sizes of a convolution that every kernel needs. In a transposed convolution `in_size` belongs to X and
+/// `out_size` to Y.
 struct ConvShape {
   ir::Window window = {};
   std::int64_t batch = 1;
@@ -24,7 +24,7 @@ struct ConvShape {
   std::int64_t depth() const { return in_channels * kernel_size; }
 };
 
-/// `w`: the place of the weights among the inputs.
+/// `w` is the number of the input that holds the weights.
 ConvShape conv_shape(const ir::TypedOp& op, std::size_t w);
 ConvShape conv_transpose_shape(const ir::TypedOp& op);
 

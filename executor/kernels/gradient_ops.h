@@ -1,5 +1,5 @@
 // Kernels of the ops that only gradient builders make (domain "podium"), for the table in gradient_ops.cpp.
-// Those of Resize and GridSample are prepared for every float type, the others for float and double.
+// Kernels of Resize and GridSample are prepared for every float type, the others for float and double.
 #pragma once
 
 #include "executor/kernels/kernel.h"

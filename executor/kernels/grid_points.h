@@ -1,4 +1,4 @@
-// Where the points of GridSample's grid lie, and which elements each is a sum of.
+// The positions of GridSample's points, and the elements whose weighted sum each point is.
 #pragma once
 
 #include <algorithm>
@@ -30,10 +30,10 @@ struct GridSample {
   }
 };
 
-/// `x` and `grid`: the shapes of both. Attributes as GridSample has them.
+/// `x` and `grid` are the shapes of both inputs. Attributes as GridSample has them.
 GridSample read_grid_sample(const ir::TypedOp& op, const Dims& x, const Dims& grid);
 
-/// Between which coordinates a point is inside; reflection is at these.
+/// The coordinates between which a point is inside; reflection is at these.
 template <class C>
 struct Border {
   C low = 0;
@@ -46,7 +46,7 @@ Border<C> border_of(const GridSample& op, std::size_t axis) {
   return op.align_corners ? Border<C>{C{0}, size - 1} : Border<C>{C(-0.5), size - C(0.5)};
 }
 
-/// A coordinate and how fast it moves with what it comes from.
+/// A coordinate, and its derivative by the number it is computed from.
 template <class C>
 struct Coordinate {
   C at = 0;
@@ -66,7 +66,7 @@ Coordinate<C> reflect(C x, const Border<C>& border) {
   return {from_low ? border.low + rest : border.high - rest, slope};
 }
 
-/// From [-1, 1] to elements of the axis, moved inside as the padding says.
+/// Maps [-1, 1] to the elements of the axis and moves the coordinate inside as the padding mode says.
 template <class C>
 Coordinate<C> coordinate_of(const GridSample& op, std::size_t axis, C given) {
   const C size = static_cast<C>(op.input[axis]);
@@ -101,7 +101,7 @@ C tap_weight(ResizeMode mode, C distance) {
   return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
 }
 
-/// How fast the weight grows with the distance.
+/// The derivative of the weight by the distance.
 template <class C>
 C tap_slope(ResizeMode mode, C distance) {
   if (mode == ResizeMode::Nearest) return C{0};
@@ -113,7 +113,7 @@ C tap_slope(ResizeMode mode, C distance) {
   return sign * ((3 * a * x - 10 * a) * x + 8 * a);
 }
 
-/// What one point of the grid is the sum of; offset -1: a zero outside.
+/// A summand of one point; offset -1: a zero outside.
 template <class C>
 struct Corner {
   std::int64_t offset = 0;
@@ -122,8 +122,8 @@ struct Corner {
 
 inline constexpr std::size_t kNoAxis = static_cast<std::size_t>(-1);
 
-/// `given` names the last axis first. With `moving`, weights are how fast the sum grows when the point moves
-/// along that axis.
+/// `given` has the last axis first. With `moving`, weights are the derivatives of the sum by the point's
+/// coordinate along that axis.
 template <class C>
 void find_corners(const GridSample& op, const C* given, std::vector<Corner<C>>& corners,
                   std::size_t moving = kNoAxis) {

@@ -16,7 +16,7 @@ using ir::Datum;
 using ir::Dims;
 using ir::Tensor;
 
-/// What a prepared kernel sees in one run. The tensors have the types it was prepared for.
+/// The view of a prepared kernel on one run. The tensors have the types that the kernel was prepared for.
 class RunContext {
  public:
   std::span<const Datum* const> inputs;  ///< nullptr: left out
@@ -29,7 +29,7 @@ class RunContext {
   const Datum& datum(std::size_t i) const { return *inputs[i]; }
   /// Memory of the type and shape that the op's infer function gave; its numbers are undefined.
   Tensor& output(std::size_t i) const { return outputs[i]->tensor; }
-  /// For outputs whose shape only the data decides, sequences, optionals and results of bodies.
+  /// Sets an output: one whose shape only the data decides, a sequence, an optional or a result of a body.
   void set(std::size_t i, Datum value) const { *outputs[i] = std::move(value); }
   /// The bytes asked for with need_scratch, 64-byte aligned.
   template <class T>
@@ -38,22 +38,23 @@ class RunContext {
   }
 };
 
-/// Runs the op once. Must not change anything it captured: replicas run it at the same time.
+/// Runs the op once. It must not change anything that it has captured: replicas run it at the same time.
 using PreparedKernel = std::function<void(const RunContext&)>;
 /// Runs a body: inputs (captured ones last) to outputs. An output has memory of its own or, where the body
-/// hands an input on, that of the input.
+/// returns an input unchanged, the memory of the input.
 using BodyRunner = std::function<std::vector<Datum>(std::span<const Datum>)>;
 
-/// What a kernel is prepared from. Types of tensor inputs are static: when a shape is known only at run
-/// time, the engine prepares then. Output types are static unless only data decides them.
+/// The information from which a kernel is prepared. Types of tensor inputs are static: when a shape is known
+/// only at run time, the engine prepares then. Output types are static unless only data decides them.
 class PrepareContext : public ir::TypedOp {
  public:
   using TypedOp::TypedOp;
 
-  /// Bytes of memory, uninitialised in each run, that the prepared kernel finds in RunContext::scratch.
+  /// Asks for bytes of memory, uninitialised in each run, which the prepared kernel finds in
+  /// RunContext::scratch.
   void need_scratch(std::size_t bytes) { scratch_bytes = bytes; }
-  /// What the body's nodes report is put behind the attribute's name. An op with bodies is prepared once, not
-  /// again for other shapes: its kernel takes what its types leave open from the data.
+  /// Prepares a body. Errors of the body's nodes follow the attribute's name. An op with bodies is prepared
+  /// once, not again for other shapes: its kernel takes what its types leave open from the data.
   BodyRunner prepare_body(std::string_view attribute) const;
 
   std::size_t scratch_bytes = 0;
@@ -66,8 +67,8 @@ struct KernelSpec {
   /// Throws Error for types or attribute values that the op's definition excludes.
   PreparedKernel (*prepare)(PrepareContext&) = nullptr;
   std::string_view domain = "";
-  /// Inputs whose memory output 0 may take when its shape and type are the same: every element is read
-  /// before the element of the same index is written. Bit i: input i.
+  /// The inputs whose memory output 0 may take when its shape and type are the same: the kernel reads every
+  /// element before it writes the element of the same index. Bit i stands for input i.
   unsigned in_place = 0;
 };
 

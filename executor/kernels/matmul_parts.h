@@ -1,4 +1,4 @@
-// What the files of the matmul family share.
+// The parts that the files of the matmul family share.
 #pragma once
 
 #include <vector>

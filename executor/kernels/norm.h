@@ -13,7 +13,7 @@ PreparedKernel prepare_layer_normalization(PrepareContext& context);
 PreparedKernel prepare_rms_normalization(PrepareContext& context);
 PreparedKernel prepare_lp_normalization(PrepareContext& context);
 PreparedKernel prepare_mean_variance_normalization(PrepareContext& context);
-/// In every element type.
+/// Prepared for every element type.
 PreparedKernel prepare_dropout(PrepareContext& context);
 
 }  // namespace podium::kernels

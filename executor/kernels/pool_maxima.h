@@ -11,14 +11,14 @@
 
 namespace podium::kernels {
 
-/// What is below every number.
+/// The number below all others.
 template <class T>
 constexpr T least_of() {
   return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
                                               : std::numeric_limits<T>::lowest();
 }
 
-/// Where an element of a plane is, in row-major order; kNowhere: it is none.
+/// The position of an element of a plane, in row-major order; kNowhere: no element.
 using Place = std::uint32_t;
 inline constexpr Place kNowhere = std::numeric_limits<Place>::max();
 
@@ -31,8 +31,8 @@ struct Maxima {
       : values(static_cast<std::size_t>(count)), places(static_cast<std::size_t>(count)) {}
 };
 
-/// Of elements `kStride` (0: `stride`) apart, joined into other memory. Of equal numbers the first one
-/// counts.
+/// Joins elements `kStride` (0: `stride`) apart into `values` and `places`, which are other memory. Of equal
+/// numbers the first one counts.
 template <int kStride, class T>
 void join_maxima(T* __restrict values, Place* __restrict places, const T* __restrict from,
                  const Place* __restrict from_places, std::int64_t count, std::int64_t stride) {

@@ -21,8 +21,8 @@ struct PoolStage {
   std::int64_t output_size() const { return outer * output * inner; }
 };
 
-/// The passes over `planes` planes (each: all spatial axes of one channel) that lie close. The outermost axis
-/// goes first, where whole rows are joined and which leaves less for the rest.
+/// The passes over `planes` planes (each: all spatial axes of one channel) that lie side by side. The
+/// outermost axis goes first: it joins whole rows and leaves fewer elements for the other axes.
 std::vector<PoolStage> pool_stages(const ir::Window& window, std::int64_t planes = 1);
 
 /// Joins every element `kStride` (0: `stride`) apart into the elements of `to`, which is other memory.
@@ -34,7 +34,7 @@ void join_into(T* __restrict to, const T* __restrict from, std::int64_t count, s
   for (std::int64_t i = 0; i < count; ++i) to[i] = join(to[i], from[i * step]);
 }
 
-/// Joins what each window sees, starting from `empty`.
+/// Joins the elements of each window, starting from `empty`.
 template <class T, class Join>
 void run_stage(const PoolStage& stage, const T* in, T* out, T empty, const Join& join) {
   std::fill_n(out, stage.output_size(), empty);
@@ -58,7 +58,7 @@ void run_stage(const PoolStage& stage, const T* in, T* out, T empty, const Join&
   }
 }
 
-/// Two buffers for what lies between the passes; each thread has its own.
+/// Two buffers for the results between the passes; each thread has its own.
 template <class T>
 class StageBuffers {
  public:

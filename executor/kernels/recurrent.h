@@ -1,4 +1,4 @@
-// What the recurrent cells share: the shape of the recurrence and the walk over its steps.
+// Parts that the recurrent cells share: the shape of the recurrence and the walk over its steps.
 #pragma once
 
 #include <vector>
@@ -93,8 +93,8 @@ struct RecurrentStep {
   }
 };
 
-/// The recurrence by oneDNN's primitives, their weights packed once: for floats, ONNX's default
-/// activations, several sequences and weights known beforehand. Empty when it is another.
+/// Prepares the recurrence by oneDNN's primitives, with weights packed once: for floats, ONNX's default
+/// activations, several sequences and weights known beforehand. Empty for any other recurrence.
 PreparedKernel prepare_packed_recurrence(PrepareContext& context, const Recurrence& plan);
 
 template <class T>

@@ -13,8 +13,8 @@
 
 namespace podium::kernels {
 
-/// What a reduction does with elements of type T: `read` gives what one element adds, `put` puts two
-/// together. Integers add and multiply modulo 2^64, which is right in every narrower type.
+/// The operation of a reduction on elements of type T: `read` turns an element into a summand, `put` joins
+/// two. Integers add and multiply modulo 2^64, which is right in every narrower type.
 struct Plain {
   template <class T>
   static T of(T x) {
@@ -53,7 +53,7 @@ struct Adding {
   }
 };
 
-/// e to the power of what the element is above `shift`.
+/// exp(x - shift).
 template <class T>
 struct AddingPowers : Adding<T, Plain> {
   static T read(T x, T shift) { return fast_exp(x - shift); }
@@ -125,7 +125,8 @@ typename Op::Total reduce_chunk(const typename Op::Read* x, std::int64_t count, 
   return total;
 }
 
-/// All of a run; chunks of a long one side by side unless the caller is a thread of several already.
+/// Reduces a whole run. Chunks of a long run are reduced side by side, unless the caller is already one of
+/// several threads.
 template <class Op>
 typename Op::Total reduce_run(const typename Op::Read* x, std::int64_t count, typename Op::Read shift = {}) {
   constexpr std::int64_t kChunk = 65536;
@@ -142,7 +143,7 @@ typename Op::Total reduce_run(const typename Op::Read* x, std::int64_t count, ty
   return total;
 }
 
-/// Four rows in one pass over the parts, one after the other for each part.
+/// Adds four rows in one pass over the parts; each part takes the four rows one after the other.
 template <class Op>
 void add_four_rows(const typename Op::Read* x, const std::int64_t* rows, std::int64_t width,
                    const typename Op::Read* shifts, typename Op::Part* parts) {

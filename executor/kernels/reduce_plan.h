@@ -1,4 +1,4 @@
-// Which elements a reduction puts together: shared by all reductions of one tensor over some axes.
+// The elements that a reduction joins, for all reductions of one tensor over some axes.
 #pragma once
 
 #include <vector>
@@ -19,7 +19,7 @@ struct ReducePlan {
   std::int64_t outputs() const { return std::ssize(kept) * (run_is_reduced ? 1 : run); }
 };
 
-/// `axes` are in [0, rank); none: nothing is reduced.
+/// Plans the reduction. `axes` are in [0, rank); without axes nothing is reduced.
 ReducePlan plan_reduce(const Dims& dims, const Dims& axes);
 
 /// The axes a reduction with these attributes goes over; `axes`: nullptr when left out.

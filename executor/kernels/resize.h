@@ -51,11 +51,11 @@ struct AxisMap {
 std::vector<AxisMap> resize_maps(const ResizeAttributes& attributes, const Dims& x, const Tensor* roi,
                                  const Tensor* scales, const Tensor* sizes);
 
-/// Moves elements of any type: each axis has one tap.
+/// Resizes tensors of any element type, where each axis has one tap.
 void resize_nearest(const std::vector<AxisMap>& maps, const Tensor& x, Tensor& y);
-/// Float types and integers; integers are cut to whole numbers as ONNX's reference does.
+/// Resizes floats and integers; integers are cut to whole numbers as in ONNX's reference.
 void resize_weighted(const std::vector<AxisMap>& maps, const Tensor& x, Tensor& y);
-/// Sets what lies outside the region of interest.
+/// Sets the elements outside the region of interest.
 void fill_outside(const std::vector<AxisMap>& maps, double value, Tensor& y);
 
 PreparedKernel prepare_resize(PrepareContext& context);

@@ -8,11 +8,11 @@ namespace podium::kernels {
 /// y[i] = exp(x[i]) / sum over j of exp(x[j]), without overflow; y may be x.
 void softmax_row(const float* x, float* y, std::int64_t count);
 void softmax_row(const double* x, double* y, std::int64_t count);
-/// y[i] = log of the same.
+/// y[i] = log of the softmax of x.
 void log_softmax_row(const float* x, float* y, std::int64_t count);
 void log_softmax_row(const double* x, double* y, std::int64_t count);
 
-/// The same along the middle axis of [outer, count, inner].
+/// Softmax along the middle axis of [outer, count, inner].
 enum class SoftmaxKind { Plain, Log };
 template <class T>
 void softmax_along(SoftmaxKind kind, const T* x, T* y, std::int64_t outer, std::int64_t count,

@@ -9,8 +9,7 @@ namespace podium::kernels {
 
 enum class Case : unsigned char { Lower, Upper };
 
-/// The rules of a locale such as "en_US"; those of no language in particular when the system does not have
-/// it.
+/// The rules of a locale such as "en_US"; language-neutral rules when the system does not have the locale.
 class CaseRules {
  public:
   explicit CaseRules(const std::string& locale);

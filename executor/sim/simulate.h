@@ -2,8 +2,8 @@
 //
 // A step starts when its lanes and links are free, its inputs are there, earlier readers of the slots that it
 // writes have ended, and its sync group has arrived; lanes and links take steps in program order. An exchange
-// on compute lanes stops the compute lanes of its whole group until it ends, one on IO lanes the IO lanes. The
-// group is:
+// on compute lanes stops the compute lanes of its whole group until it ends, one on IO lanes the IO lanes.
+// The group is:
 // - between processors or replicas: every processor;
 // - with the host or streaming memory: every processor (Full), its own (SinglePipeline), the processors whose
 //   number is equal modulo 2 (ReplicaAndLadder);

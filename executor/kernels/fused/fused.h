@@ -8,8 +8,8 @@ namespace podium::kernels {
 /// True when the prepared kernel of `op` no longer reads input `input`: it has packed a copy of its own.
 bool has_own_copy(const ir::Op& op, std::size_t input);
 
-/// Whether the output may be written where the input is, when both have the same size and nobody reads the
-/// input later. KernelSpec::in_place says so for most ops.
+/// Whether the output may be written over the input, when both have the same size and no later op reads the
+/// input. KernelSpec::in_place tells this for most ops.
 bool may_take_memory(const ir::Op& op, std::size_t output, std::size_t input);
 bool chain_may_take_memory(const ir::Graph& body, std::size_t output, std::size_t input);
 

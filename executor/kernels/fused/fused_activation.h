@@ -7,7 +7,8 @@
 
 namespace podium::kernels {
 
-/// Appends what the op's attributes "activation", "alpha" and "beta" say; nothing for the empty name.
+/// Appends the function that the op's attributes "activation", "alpha" and "beta" describe; nothing for the
+/// empty name.
 void append_activation(dnnl::post_ops& post_ops, const ir::TypedOp& op);
 
 }  // namespace podium::kernels

@@ -1,4 +1,4 @@
-// What a fused convolution is, for the ways of computing it.
+// The description of a fused convolution, which all ways of computing it share.
 #pragma once
 
 #include <optional>
@@ -25,8 +25,9 @@ struct ConvolutionPlan {
   dnnl::post_ops post_ops = {};
 };
 
-/// By Winograd's algorithm, through oneDNN's blocked layout, where that is faster in spite of two reorders;
-/// nullopt elsewhere. Rounding differs from the direct sum by about as much as between two orders of adding.
+/// Prepares Winograd's algorithm, through oneDNN's blocked layout, where it is faster in spite of two
+/// reorders; nullopt elsewhere. Rounding differs from the direct sum by about as much as between two orders
+/// of adding.
 std::optional<PreparedKernel> prepare_winograd(PrepareContext& context, const ConvolutionPlan& plan);
 
 }  // namespace podium::kernels

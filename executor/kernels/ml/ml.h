@@ -1,4 +1,4 @@
-// What the kernels of ai.onnx.ml share: transforms of scores and labels of classes.
+// Parts that the kernels of ai.onnx.ml share: transforms of scores and labels of classes.
 #pragma once
 
 #include <span>
@@ -10,7 +10,8 @@ namespace podium::kernels {
 
 enum class PostTransform : std::uint8_t { None, Softmax, Logistic, SoftmaxZero, Probit };
 
-/// "NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT". Error for another name.
+/// The transform of an attribute: "NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT". Error for another
+/// name.
 PostTransform post_transform_named(const std::string& name);
 /// Transforms the scores of one row.
 void transform_scores(PostTransform transform, std::span<float> scores);
@@ -18,7 +19,7 @@ void transform_scores(PostTransform transform, std::span<float> scores);
 /// The number of the largest score, the first of equal ones.
 std::size_t index_of_largest(std::span<const float> scores);
 
-/// The labels of an op whose output 0 is a label a row, integers or strings.
+/// The labels of an op whose output 0 has one label per row, integers or strings.
 class ClassLabels {
  public:
   ClassLabels(const PrepareContext& context, std::string_view ints_name);
@@ -26,7 +27,7 @@ class ClassLabels {
   std::size_t size() const { return strings_.empty() ? ints_.size() : strings_.size(); }
   /// Writes the label of class `index` for a row of the output; without labels, the index.
   void write(Tensor& labels, std::int64_t row, std::size_t index) const;
-  /// The same where one label stands for a yes; a no is 0 or an empty string.
+  /// Writes a label for a row where a single label stands for "yes"; "no" is 0 or an empty string.
   void write_yes_or_no(Tensor& labels, std::int64_t row, bool yes) const;
 
  private:

@@ -9,8 +9,8 @@
 
 namespace podium::kernels {
 
-/// How a node compares a feature (left) with its value, or looks it up among its members. Numbered as the op
-/// TreeEnsemble numbers them.
+/// How a node compares a feature (left) with its value, or looks the feature up among its members. Numbered
+/// as the op TreeEnsemble numbers them.
 enum class Branch : std::uint8_t { LessEqual, Less, GreaterEqual, Greater, Equal, NotEqual, Member, Leaf };
 
 struct TreeNode {
@@ -22,7 +22,7 @@ struct TreeNode {
   bool missing_is_true = false;  ///< NaN goes the true way whatever the comparison says
 };
 
-/// What a leaf adds to the score of a target.
+/// A leaf's contribution to the score of a target.
 struct Contribution {
   std::int32_t target = 0;
   double weight = 0;

@@ -68,7 +68,7 @@ void combine(const BroadcastPlan& plan, const T* a, const T* b, Out* out, const 
   });
 }
 
-/// The plan of output 0 of an op whose inputs 0 and 1 are its operands.
+/// The plan of output 0 of an op whose operands are inputs 0 and 1.
 inline BroadcastPlan plan_of_two(const PrepareContext& context) {
   const Dims output = ir::broadcast(context.dims(0), context.dims(1));
   return plan_broadcast(output, std::array{&context.dims(0), &context.dims(1)});

@@ -29,7 +29,8 @@ struct BroadcastPlan {
 
 BroadcastPlan plan_broadcast(const Dims& output, std::span<const Dims* const> operands);
 
-/// Where a walk is: the indices outside the rows and the operands' elements at the beginning of the row.
+/// The position of a walk: the indices outside the rows, and each operand's element at the beginning of the
+/// row.
 class BroadcastPosition {
  public:
   BroadcastPosition(const BroadcastPlan& plan, std::int64_t row);

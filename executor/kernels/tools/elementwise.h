@@ -11,7 +11,7 @@
 
 namespace podium::kernels {
 
-/// What parallel_ranges is told of an element: threads are worth starting from 32768 elements on.
+/// The cost of an element for parallel_ranges: threads are worth starting from 32768 elements on.
 inline constexpr std::int64_t kElementCost = 2;
 /// Elements converted at a time: in and out fit the first-level cache.
 inline constexpr std::int64_t kBlock = 1024;
@@ -52,7 +52,7 @@ PreparedKernel map_kernel(F f) {
   };
 }
 
-/// The same for any float type of input 0; f is generic over float and double.
+/// Output 0 = f(input 0) for any float type of input 0; f is generic over float and double.
 template <class F>
 PreparedKernel float_kernel(PrepareContext& context, F f) {
   return dispatch<float, double, ir::Float16, ir::Bfloat16>(

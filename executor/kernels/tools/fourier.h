@@ -7,8 +7,8 @@
 
 namespace podium::kernels {
 
-/// Transforms lines of one length in place, in double: float and narrower results keep all their digits.
-/// Takes O(n log n) for every n, primes too. For one thread at a time.
+/// Transforms lines of one length in place, in double, so that results in float and narrower types keep all
+/// their digits. Takes O(n log n) for every n, primes too. For one thread at a time.
 class Fourier {
  public:
   using Complex = std::complex<double>;
@@ -24,10 +24,10 @@ class Fourier {
   void forward_by_convolution(Complex* line);
 
   std::int64_t length_;
-  // Of lengths with a large prime factor only:
+  // Used only for lengths with a large prime factor:
   std::int64_t padded_ = 0;
   std::vector<Complex> chirp_;           // exp(-pi i n^2 / length)
-  std::vector<Complex> chirp_spectrum_;  // of its conjugate, around 0, over padded_
+  std::vector<Complex> chirp_spectrum_;  // the transform of its conjugate, centred at 0, over padded_
   std::vector<Complex> work_;
 };
 

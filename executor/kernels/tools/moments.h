@@ -30,7 +30,7 @@ T sum_of_squares(const T* x, std::int64_t count, T center) {
   return sum;
 }
 
-/// In two passes, so that a large mean costs no digits of the variance.
+/// Computes the moments in two passes, so that a large mean costs no digits of the variance.
 template <class T>
 Moments<T> moments_of(const T* x, std::int64_t count) {
   const T mean = sum_of(x, count) / static_cast<T>(count);

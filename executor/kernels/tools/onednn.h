@@ -1,5 +1,5 @@
-// What kernels that call oneDNN share: the engine, descriptions of memory, and calls that are made once and
-// run many times. Included only by sources of this folder.
+// Parts that the kernels which call oneDNN share: the engine, descriptions of memory, and calls that are made
+// once and run many times. Only sources of executor/kernels include it.
 #pragma once
 
 #include <dnnl.hpp>
@@ -29,7 +29,7 @@ dnnl::memory::desc channels_last(const Dims& dims);
 /// Attributes of a primitive that takes its scratch memory from its caller.
 dnnl::primitive_attr attributes(const dnnl::post_ops& post_ops = {});
 
-/// `weights`, described by `from`, in the layout `to`; memory of its own.
+/// A copy of `weights`, which `from` describes, in the layout `to`.
 Tensor packed(const Tensor& weights, const dnnl::memory::desc& from, const dnnl::memory::desc& to);
 
 /// A primitive with its memory objects. May be called from several threads at once.

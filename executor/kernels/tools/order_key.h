@@ -10,8 +10,8 @@
 
 namespace podium::kernels {
 
-/// a < b as numbers exactly when order_key(a) < order_key(b); -0 equals 0, every NaN is one number greater
-/// than all others. 32 bits for what fits them, else 64.
+/// a < b as numbers exactly when order_key(a) < order_key(b); -0 equals 0, and every NaN is one number
+/// greater than all others. The key has 32 bits where the type fits in them, else 64.
 template <class T>
 auto order_key(T value) {
   if constexpr (std::is_same_v<T, bool>) {

@@ -1,4 +1,4 @@
-// What runs a convolution or product whose weights were packed when it was prepared.
+// The run of a convolution or product whose weights were packed at preparation.
 #pragma once
 
 #include <array>

@@ -7,9 +7,9 @@
 
 namespace podium::kernels {
 
-/// Calls `body(begin, end)` for ranges that together are [0, count); side by side when the whole is worth it.
-/// `cost`: operations or bytes of one piece. The body must not throw, and what it computes for one piece must
-/// not depend on the range the piece is in.
+/// Calls `body(begin, end)` for ranges that together are [0, count), side by side when the whole is worth it.
+/// `cost` is the operations or bytes of one piece. The body must not throw, and its result for a piece must
+/// not depend on the range that the piece is in.
 template <class Body>
 void parallel_ranges(std::int64_t count, std::int64_t cost, const Body& body) {
   constexpr std::int64_t kWorthThreads = 1 << 16;

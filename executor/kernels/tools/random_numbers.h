@@ -12,9 +12,9 @@ class RandomNumbers {
  public:
   explicit RandomNumbers(std::uint32_t seed) : generator_(seed) {}
 
-  /// In [0, 1), with 53 random bits.
+  /// A number in [0, 1) with 53 random bits.
   double uniform();
-  /// Of mean 0 and deviation 1.
+  /// A number of the normal distribution with mean 0 and deviation 1.
   double normal();
   /// True with this probability, which is in [0, 1].
   bool happens(double probability);
@@ -25,8 +25,8 @@ class RandomNumbers {
   bool has_spare_ = false;
 };
 
-/// The seeds of an op's runs: its attribute `seed` in every run when it has one; else another in each run,
-/// from the session's seed and what tells the op from others.
+/// The seeds of an op's runs. With an attribute `seed` it is the same in every run; else each run has
+/// another, made from the session's seed and from what tells the op from others.
 std::function<std::uint32_t()> seeds_of(const PrepareContext& context);
 
 }  // namespace podium::kernels

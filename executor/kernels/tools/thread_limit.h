@@ -8,8 +8,9 @@ namespace podium::kernels {
 /// depend on it.
 int machine_threads();
 
-/// While it lives: `threads` at most (0: no change). Other threads of the process are not touched. A
-/// primitive of oneDNN, which remembers for how many threads it was made, obeys a limit of one.
+/// Limits the threads to `threads` while it lives (0: no change). Other threads of the process keep their
+/// limits. A primitive of oneDNN, which remembers the number of threads it was made for, obeys a limit of
+/// one.
 class ThreadLimit {
  public:
   explicit ThreadLimit(int threads);

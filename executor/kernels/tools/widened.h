@@ -8,8 +8,8 @@ namespace podium::kernels {
 
 using Prepare = PreparedKernel (*)(PrepareContext&);
 
-/// What `prepare` gives, which is asked as if every float16 and bfloat16 tensor were float. Constants are
-/// converted once.
+/// Prepares with `prepare`, to which every float16 and bfloat16 tensor looks like a float tensor. Constants
+/// are converted once.
 PreparedKernel prepare_widened(PrepareContext& context, Prepare prepare);
 
 /// For the table of kernels: `.prepare = widened<softmax>`.
