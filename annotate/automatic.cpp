@@ -33,7 +33,7 @@ struct Span {
   }
 };
 
-// Of every value, from its producer or first reader to its last reader.
+// The span of every value, from its producer or first reader to its last reader.
 std::vector<Span> spans_of(const ir::Graph& graph) {
   std::vector<Span> spans(graph.values.size());
   for (std::size_t i = 0; i < graph.ops.size(); ++i) {

@@ -59,7 +59,7 @@ std::vector<bool> find_known(const ir::Graph& graph) {
   return found;
 }
 
-// Those, and ops that no output depends on.
+// The ops that need no annotation: known ones, and ops that no output depends on.
 std::vector<bool> find_exempt(const ir::Graph& graph) {
   std::vector<bool> exempt = find_known(graph);
   std::vector<bool> live(graph.values.size(), false);
@@ -136,7 +136,7 @@ void check_stage_on_one_processor(const Survey& survey) {
   }
 }
 
-// Of each value that holds for `of`, all readers on one processor.
+// Checks that all readers of a value are on one processor, for each value for which `of` holds.
 template <class Condition, class Fail>
 void check_readers(const Survey& survey, Condition of, Fail fail) {
   std::vector<std::ptrdiff_t> first(survey.graph.values.size(), -1);

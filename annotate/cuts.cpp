@@ -43,7 +43,7 @@ class Row {
   std::int64_t depth(std::size_t part) const {
     return std::min(static_cast<std::int64_t>(2 * (parts - 1 - part) + 1), micro_batches_);
   }
-  /// What an item adds to the bytes of a part.
+  /// The bytes that an item adds to a part.
   static std::int64_t held(const Item& item, std::int64_t depth) {
     return item.weight_bytes + depth * item.stash_bytes;
   }
@@ -59,7 +59,8 @@ class Row {
   std::vector<double> seconds_{0};  // of all items before a place
 };
 
-// What parts [begin, end) of the row need, grown at the end and shrunk at the beginning.
+// Items [begin, end) of the row and the bytes they need. The window grows at its end and shrinks at its
+// beginning.
 class Window {
  public:
   Window(const Row& row, std::int64_t depth) : row_(row), depth_(depth) {}
@@ -153,7 +154,7 @@ double least_seconds(const Row& row, std::int64_t bytes) {
   return high;
 }
 
-// Of cuts in the limit, one with the fewest crossing bytes.
+// A cut with the fewest crossing bytes, among those within the limit.
 std::vector<std::size_t> cut_within(const Row& row, const Limit& limit) {
   const std::size_t places = row.items.size() + 1;
   std::vector<std::size_t> begins;

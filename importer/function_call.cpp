@@ -11,7 +11,7 @@ namespace podium::importer {
 
 using ir::ValueId;
 
-// What ai.onnx defines, a model does not define anew.
+// A model's function does not replace an op that Podium knows.
 const Function* GraphReader::find_function(const onnx::NodeProto& node) const {
   if (source_.functions.empty()) return nullptr;
   const auto found = source_.functions.find(function_key(node.domain(), node.op_type(), overload_of(node)));
@@ -52,7 +52,7 @@ void GraphReader::read_call(const onnx::NodeProto& node, const Function& functio
     if (node.output(i).empty()) continue;
     const ValueId value = inner.lookup(function.proto->output(i));
     scope.alias(node.output(i), value);
-    // What the function made takes the name that the caller gives it.
+    // A value that the function made gets the name that the caller gives it.
     const bool is_new = value.valid() && static_cast<std::size_t>(value.index) >= first_new;
     if (is_new) scope.graph()[value].name = scope.full_name(node.output(i));
   }

@@ -49,7 +49,7 @@ class Binder {
 
   void bind(const onnx::ValueInfoProto& input, const ir::Type& fed) {
     const ir::Type declared = type_from_proto(input.type(), symbols_);
-    // What an optional, a sequence or a map holds is known only when it is there.
+    // The contents of an optional, a sequence or a map are known only once it is there.
     if (!declared.is_tensor()) return;
     const bool wrong_element = declared.element != ir::DataType::Undefined &&
                                fed.element != declared.element && fed.element != ir::DataType::Undefined;

@@ -13,7 +13,7 @@ using ir::Op;
 using ir::Tensor;
 using ir::ValueId;
 
-// What of a Scan does not change with the example.
+// The properties of a Scan that are the same for all examples of the batch.
 struct Scan {
   ir::Body body;
   std::size_t scans = 0;  // inputs that are scanned; the states come before them

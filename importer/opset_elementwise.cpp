@@ -11,7 +11,7 @@ using ir::DataType;
 using ir::Tensor;
 using ir::ValueId;
 
-// As many ones as `count` says (1-D of one element); none when it is negative.
+// `count` ones (1-D of one element); none when it is negative.
 ValueId ones(Rewrite& node, ValueId count) {
   return node.before("ConstantOfShape", {node.before("Max", {count, node.ints({0})})},
                      {{"value", Tensor::ints({1})}});

@@ -10,8 +10,8 @@ namespace {
 
 using ir::DataType;
 
-// Which way a LabelEncoder of version 1 goes only the type of its input tells; for a computed one the graph
-// as read so far is inferred.
+// The direction of a LabelEncoder of version 1 depends on the type of its input; for a computed input the
+// graph as read so far is inferred.
 DataType type_of_labels(Rewrite& node) {
   const DataType declared = node.element_of(node.input(0));
   if (declared != DataType::Undefined) return declared;

@@ -233,7 +233,7 @@ std::int64_t position_of(const std::int64_t* index, std::int64_t length, const D
   return position;
 }
 
-// Of the sparse form's indices: one number for each value, or one for each axis. 0 when they are neither.
+// How many indices a value of the sparse form has: one number, or one for each axis. 0 when neither fits.
 std::int64_t index_length(const Tensor& indices, std::int64_t values, std::int64_t rank) {
   if (indices.dims() == Dims{values}) return 1;
   return indices.dims() == Dims{values, rank} ? rank : 0;

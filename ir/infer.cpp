@@ -65,7 +65,7 @@ std::vector<Type> infer_one_body(Op& op, const Op& original, const TypedOp& type
   }
   for (std::size_t i = 0; i < formal.size(); ++i) {
     Type& declared = body[body.inputs[i]].type;
-    // What the body declares helps only where the caller knows nothing.
+    // The body's declaration helps only where the caller knows nothing.
     if (formal[i].is_tensor() && formal[i].element == DataType::Undefined && !formal[i].has_rank) continue;
     declared = std::move(formal[i]);
   }
@@ -140,7 +140,7 @@ bool fold(Graph& graph, const Op& op, const InferOptions& options, bool in_body)
   return true;
 }
 
-// Of the second input a CastLike needs the type alone: as a Cast it folds when the first is known.
+// A CastLike needs only the type of its second input: as a Cast it folds when the first input is known.
 void forget_example(const Graph& graph, Op& op) {
   if (!op.is("CastLike") || op.inputs.size() != 2 || !op.inputs[1].valid()) return;
   const DataType type = graph[op.inputs[1]].type.element;
@@ -150,7 +150,7 @@ void forget_example(const Graph& graph, Op& op) {
   set_attribute(op, "to", std::int64_t{static_cast<int>(type)});
 }
 
-// What no machine can hold is refused before anything is computed from its size.
+// A size that no machine can hold is refused before anything is computed from it.
 void check_size(const Type& type) {
   constexpr std::int64_t kMostBytes = std::int64_t{1} << 46;
   if (!type.is_static()) return;

@@ -20,8 +20,8 @@ void check_count(const char* what, const std::vector<Parameter>& formal, const s
   }
 }
 
-// Of a list of inputs none may be left out, and one that is all of an op's inputs has at least one; of a list
-// of outputs each may be left out.
+// In a list of inputs none may be left out, and a list that is all of an op's inputs has at least one; in a
+// list of outputs each may be left out.
 void check_no_gap(const Op& op) {
   const std::vector<Parameter>& formal = op.spec->inputs;
   if (formal.empty() || formal.back().formal != Formal::Variadic) return;

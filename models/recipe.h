@@ -1,4 +1,4 @@
-// What a model's builder works with: its parameters, named ops and seeded weights.
+// The tools of a model's builder: its parameters, named ops and seeded weights.
 #pragma once
 
 #include <functional>

@@ -25,9 +25,9 @@ Device with_code(Device device) {
   return device;
 }
 
-// What is not set here is as device.h has it: rates of matrix units and of vectors sheet; exchange and copy
-// poplibs; overheads of phases and syncs study; of products, of collectives and sharded transactions fit; of
-// a run tool.
+// Sources of the numbers that keep device.h's defaults: rates of matrix units and of vectors: sheet; exchange
+// and copy: poplibs; overheads of phases and syncs: study; overheads of products, of collectives and of
+// sharded transactions: fit; of a run: tool.
 Device mk2() {
   Device device;
   device.tiles = 1472;                   // sheet

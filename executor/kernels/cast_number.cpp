@@ -65,7 +65,7 @@ float odd_float(Wide x) {
   if constexpr (std::is_same_v<Wide, float>) {
     return x;
   } else if constexpr (std::is_integral_v<Wide> && sizeof(Wide) == 8) {
-    // What a double cannot hold leaves one bit behind.
+    // Bits that a double has no room for become one sticky bit.
     constexpr Wide kLow = 0x7FF;
     constexpr Wide kExact = Wide{1} << 52;
     bool exact = x < kExact;

@@ -12,7 +12,7 @@
 namespace podium::kernels {
 namespace {
 
-// What is known of the inputs are constants, the others are inputs of the graph.
+// Inputs whose numbers are known become constants of the graph, other inputs its inputs.
 ir::Graph gradient_graph(const ir::TypedOp& typed) {
   ir::Graph graph;
   ir::Op op = typed.op;

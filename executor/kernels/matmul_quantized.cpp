@@ -37,7 +37,7 @@ Repeated<std::int32_t> zero_points(const Tensor& tensor) {
   return {{values.begin(), values.end()}};
 }
 
-// What zero points take from product i: (A - a)(B - b) = AB - a * columns of B - rows of A * b + k * a * b.
+// Applies the zero points to product i: (A - a)(B - b) = AB - a * columns of B - rows of A * b + k * a * b.
 template <class A, class B>
 void subtract_zero_points(const BatchedProduct& plan, std::size_t i, const A* a, const B* b,
                           const Repeated<std::int32_t>& zero_a, const Repeated<std::int32_t>& zero_b,

@@ -16,7 +16,7 @@
 namespace podium::kernels {
 namespace {
 
-// What is done at once, a plane or several small ones, as every time.
+// The planes that are pooled at once, one or several small ones; each such batch is alike.
 struct Planes {
   std::int64_t count = 0;
   std::int64_t in_size = 0;
@@ -26,7 +26,7 @@ struct Planes {
   std::vector<PoolStage> stages = {};
 };
 
-// As many planes as divide `count` and have at most kEnough elements together.
+// The largest number of planes that divides `count` and has at most kEnough elements in all.
 std::int64_t planes_at_once(std::int64_t count, std::int64_t size) {
   constexpr std::int64_t kEnough = 4096;
   std::int64_t together = std::clamp<std::int64_t>(kEnough / std::max<std::int64_t>(size, 1), 1,
@@ -134,7 +134,7 @@ PreparedKernel max_pool(const Planes& planes) {
   };
 }
 
-// What Indices says of each element of a plane, in column-major order.
+// The column-major index of each element of a plane, for the output Indices.
 std::vector<std::int64_t> column_major_labels(const Dims& sizes) {
   const auto count = static_cast<std::size_t>(ir::element_count(sizes));
   std::vector<std::int64_t> labels(count, 0);

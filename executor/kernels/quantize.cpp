@@ -86,7 +86,7 @@ class ScaleRows {
   std::int64_t step_ = 0;
 };
 
-// As many zeros as there are scales where there is no zero point.
+// The zero points; without the input, a zero for each scale.
 Tensor zero_points(const RunContext& run) {
   if (run.has_input(2)) return as_float(run.input(2));
   Tensor zeros(DataType::Float, run.input(1).dims());
@@ -206,7 +206,7 @@ PreparedKernel dequantize(PrepareContext& context) {
   };
 }
 
-// Of the numbers and 0, which must be among those that the result can say.
+// The range of the numbers, extended to 0, which the quantized type must be able to express.
 QuantizedRange range_with_zero(const Tensor& x) {
   QuantizedRange range{0, 0};
   for (float value : x.values<float>()) {

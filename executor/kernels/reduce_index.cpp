@@ -33,7 +33,7 @@ std::int64_t index_in_row(const T* x, std::int64_t count, bool last) {
   return index;
 }
 
-// The same for `width` neighbouring columns of rows that are `stride` apart.
+// Finds the index in `width` neighbouring columns of rows that are `stride` apart.
 template <class T, bool kLargest>
 void index_in_columns(const T* x, std::int64_t count, std::int64_t stride, std::int64_t width, bool last,
                       std::int64_t* to) {

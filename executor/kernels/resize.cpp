@@ -13,7 +13,7 @@ namespace {
 
 using Maps = std::shared_ptr<const std::vector<AxisMap>>;
 
-// Of optional inputs 1 to 3: roi, scales, sizes.
+// The maps from the optional inputs 1 to 3: roi, scales, sizes.
 template <class Get>
 std::vector<AxisMap> maps_from(const ResizeAttributes& attributes, const Dims& x, const Get& get) {
   return resize_maps(attributes, x, get(1), get(2), get(3));

@@ -154,7 +154,7 @@ void check(const Tensor& x, const std::int64_t* batches, const Dims& y) {
   }
 }
 
-// Of the largest pixels in x, those of `of` at their places count.
+// In mode max, finds the largest pixels in x and reads the elements of `of` at their positions.
 template <class T>
 void RoiAlign::align(const Tensor& x, const Tensor& rois, const std::int64_t* batches, const Tensor& of,
                      Tensor& y) const {

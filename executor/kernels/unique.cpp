@@ -16,7 +16,7 @@
 namespace podium::kernels {
 namespace {
 
-// What is compared: `width` keys for each item, in the items' order.
+// The keys that are compared: `width` for each item, in the items' order.
 struct Keys {
   std::vector<std::uint64_t> values;
   std::int64_t width = 1;
@@ -97,7 +97,7 @@ Groups groups_of(const Keys& keys, std::int64_t count) {
   return groups;
 }
 
-// The same groups in the order in which their first items come.
+// The groups in the order of their first items.
 Groups by_first_item(const Groups& groups) {
   std::vector<std::size_t> order(groups.first.size());
   std::iota(order.begin(), order.end(), 0);

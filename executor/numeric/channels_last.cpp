@@ -64,7 +64,7 @@ bool is_fixed(const ir::Graph& graph, ValueId id) {
 
 bool is_pool(const Op& op) {
   if (op.is("GlobalAveragePool") || op.is("GlobalMaxPool") || op.is("MaxPool")) return true;
-  // What lies beyond the given padding is never counted; oneDNN would count it.
+  // ONNX never counts elements beyond the given padding; oneDNN would.
   return op.is("AveragePool") && (ir::attribute<std::int64_t>(op, "count_include_pad") == 0 ||
                                   ir::attribute<std::int64_t>(op, "ceil_mode") == 0);
 }
@@ -109,7 +109,7 @@ class Pass {
   }
 
  private:
-  // Of each value of the graph: the value that holds it channels-last, and whether the channels-first one
+  // For each value of the graph: the value that holds it channels-last, and whether the channels-first one
   // has no producer (yet).
   struct Twin {
     ValueId last = {};

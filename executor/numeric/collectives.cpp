@@ -49,7 +49,7 @@ struct InGroup {
   bool is_local() const { return collective.reduction == executor::CollectiveReduction::Local; }
   bool mean() const { return collective.reduction == executor::CollectiveReduction::Mean; }
   Pool& pool(std::size_t rank) const { return memories[rank]->pool(to()); }
-  // What all of them get is in memory once.
+  // All replicas share one copy of the result in memory.
   void give_all(const Tensor& result) const {
     for (Memory* memory : memories) memory->fill(to(), iteration, result);
   }

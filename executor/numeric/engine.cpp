@@ -42,7 +42,7 @@ std::int64_t device_bytes_of(const Datum& datum) {
 using SlotKey = std::tuple<executor::BufferId, int, int>;
 SlotKey key_of(const Slot& slot) { return {slot.buffer, slot.index, slot.stride}; }
 
-// What a block reads and writes at the same slot wherever it runs.
+// Finds for each block the pairs of input and output that are the same slot wherever the block runs.
 using OfBlocks = std::vector<std::optional<std::vector<Rewritten>>>;
 void find_rewritten(const std::vector<executor::Step>& steps, OfBlocks& blocks) {
   for (const executor::Step& step : steps) {
@@ -222,7 +222,7 @@ void Engine::State::free(const std::vector<Slot>& slots, int iteration, Replicas
   }
 }
 
-// Of several failures the first in program order is reported, whatever the threads do.
+// When several computes fail, the first in program order is reported, whatever the threads do.
 void Engine::State::run_computes(Section& section, const Wave& wave, int iteration, Replicas replicas) {
   const auto count = std::ssize(wave.computes);
   if (!wave.side_by_side) {

@@ -96,7 +96,7 @@ class Chains {
     }
   }
 
-  // What only members read stays inside.
+  // Values that only members read stay inside the chain.
   Op chain_of(std::vector<Op> members) {
     Graph body;
     Op chain = make_op("Chain", "podium", {}, {});

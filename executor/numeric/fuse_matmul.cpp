@@ -11,7 +11,7 @@ using ir::ValueId;
 
 namespace {
 
-// The same constant times a factor.
+// A constant with the numbers of `id` times a factor.
 ValueId scaled(ir::Graph& graph, ValueId id, float factor) {
   if (factor == 1.0F) return id;
   Tensor result = graph[id].constant->clone();

@@ -99,7 +99,7 @@ void absorb_reader(Rewriter& rewriter, OpId id) {
 
 bool fuse_post_ops(ir::Graph& graph) {
   Rewriter rewriter(graph);
-  // What is fused stands where its reader stood and so is met again.
+  // A fused op stands where its reader stood, so the loop meets it again.
   for (std::int32_t i = 0; i < rewriter.size(); ++i) {
     if (rewriter.is_alive({i}) && is_product(rewriter.op({i}))) absorb_reader(rewriter, {i});
   }

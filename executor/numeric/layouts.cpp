@@ -87,8 +87,8 @@ class Sets {
       join(compute.writes[i].buffer.index, value(block, graph.outputs[i]));
   }
 
-  // What a convolution takes or gives weighs twice what any other op has to have as the model says: pools
-  // have often made it smaller where that begins.
+  // A convolution's input and output count two votes for channels-last, an operand of an op that needs the
+  // model's layout one vote against: pools have often made the tensor smaller where such ops begin.
   void count_votes(std::size_t block) {
     const ir::Graph& graph = program_.blocks[block].graph;
     for (const ir::Op& op : graph.ops) {

@@ -13,7 +13,7 @@ std::vector<ir::Type> observe_types(ir::Graph graph, std::span<const ir::Datum> 
     types[graph.inputs[i].index] = type_of(inputs[i]);
     pointers.push_back(&inputs[i]);
   }
-  // What is an output is still there when the run has ended.
+  // Every value of unknown size becomes an output, so that it is still there when the run has ended.
   graph.outputs.clear();
   for (const ir::Op& op : graph.ops) {
     for (ir::ValueId id : op.outputs) {

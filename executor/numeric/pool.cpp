@@ -29,7 +29,7 @@ Arena make_arena(std::size_t bytes) {
   return arena;
 }
 
-// What lies unused, by its size.
+// Unused memory, by its size.
 struct Pool::Chunks {
   std::mutex mutex;
   std::unordered_map<std::size_t, std::vector<Arena>> unused;

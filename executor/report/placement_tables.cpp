@@ -44,7 +44,7 @@ struct Share {
   double bytes_out = 0;
 };
 
-// What each processor, stage or phase does, by its number.
+// The work of each processor, stage or phase, by its number.
 class Shares {
  public:
   Shares(const ir::Graph& graph, const ir::Placement& placement, Choice choice, int count)

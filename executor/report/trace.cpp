@@ -83,7 +83,7 @@ void TraceWriter::memory(std::size_t processor, const sim::MemoryPoint& point) {
         microseconds(nanoseconds(point.time)), point.bytes);
 }
 
-// By track and time; of two that start together the longer first, so that it holds the other.
+// Events by track and time. Of two that start together the longer comes first, so that it contains the other.
 std::vector<const sim::Event*> in_order_of_tracks(const std::vector<sim::Event>& events) {
   std::vector<const sim::Event*> order;
   order.reserve(events.size());

@@ -77,7 +77,8 @@ Span Clock::run(const Task& task, std::int64_t iteration) {
   return span;
 }
 
-// Of an exchange, each transfer goes on with the chain of what it moves.
+// Each transfer of an exchange continues the chain of its own source slot; other tasks continue the longest
+// chain of all slots that they read.
 void Clock::touch_slots(const Task& task, std::int64_t iteration, Span span) {
   Ticks longest = 0;
   chains_.clear();

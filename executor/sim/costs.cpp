@@ -19,7 +19,7 @@ using executor::Buffer;
 using executor::Program;
 using executor::Slot;
 
-// What a step that moves data costs, from the routes of replica 0: the others do the same beside it.
+// The cost of a step that moves data, from the routes of replica 0: the other replicas do the same beside it.
 struct Movement {
   const Program& program;
   const device::Device& device;
@@ -57,7 +57,8 @@ struct Movement {
     const double seconds = host_seconds(device, direction, bytes(slot), sharers(processor));
     return over_link(loads ? LinkKind::FromHost : LinkKind::ToHost, processor, bytes(slot), seconds);
   }
-  // The same processor of other replicas, on the same machine, moves as much at the same time.
+  // How many processors of a machine share its gateway: the same processor of each replica on the machine
+  // moves as much at the same time.
   int sharers(int processor) const {
     int count = 0;
     const int machine = processor / device.processors_per_host;

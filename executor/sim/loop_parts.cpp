@@ -90,7 +90,7 @@ enum class Resource : std::uint8_t { Lane, Barrier, Link, Buffer, Output };
 
 int barrier_of_lane(int lane) { return lane % kBarriers; }
 
-// What couples the items of a body: barriers that one of them holds, buffers that one of them writes.
+// The resources that couple the items of a body: barriers that an item holds, buffers that an item writes.
 struct Couplings {
   BarrierSet barriers = 0;
   std::set<int> written = {};

@@ -68,7 +68,7 @@ void walk(const std::vector<Step>& steps, LiveBuffers& live, const OnStart& on_s
   }
 }
 
-// What is on a processor, or was at its peak.
+// The memory of a processor, now or at its peak.
 struct State {
   MemoryUse use = {};
   std::vector<BufferId> transient = {};

@@ -30,8 +30,8 @@ void RingState::add_growth(std::int64_t iteration, std::vector<Ticks>& growth) c
   }
 }
 
-// What the period did to a slot, the k-th repetition does k strides on and k times as late; the last one to
-// come to a slot leaves its times there.
+// The k-th repetition changes slots as the period did, k strides further on and k periods later. A slot that
+// several repetitions reach keeps the times of the last one.
 Ticks RingState::repeat(std::int64_t iteration, std::int64_t count, Ticks period_ticks) const {
   const std::int64_t period = iteration - iteration_;
   std::vector<std::size_t> used;

@@ -36,7 +36,7 @@ void require_known_sizes(const Program& program) {
   }
 }
 
-// What must be true of every run.
+// Checks the accounts that must hold for every run.
 void check(const Clock& clock, Ticks makespan) {
   std::int64_t sent = 0;
   std::int64_t received = 0;

@@ -163,7 +163,8 @@ void LoopState::repeat_tallies(std::int64_t count, Ticks period_ticks) const {
   }
 }
 
-// What the loop did on one lane alone becomes one long interval, which the other lane may meet at any time.
+// The work of the loop on one lane alone becomes one long interval, which the other lane may meet at any
+// time.
 Ticks LoopState::overlap_alone(int processor, const Tally& then, const Tally& now, std::int64_t count,
                                Ticks period_ticks) const {
   const bool is_compute = std::binary_search(part_->lanes.begin(), part_->lanes.end(), 2 * processor);

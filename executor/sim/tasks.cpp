@@ -211,7 +211,7 @@ class TaskMaker {
   std::vector<int> first_slot_;           ///< by buffer
   std::vector<std::int64_t> slot_bytes_;  ///< by buffer
   std::unordered_map<LinkId, int, HashLink> link_numbers_;
-  // Of the task that is being made.
+  // The lists of the task that is being made.
   std::vector<LaneUse> lanes_;
   std::vector<SlotUse> slots_;
   std::vector<LinkHold> links_;

@@ -222,7 +222,7 @@ Work work_of(const Graph& body) {
   return total;
 }
 
-// Of the dearer branch: data decides which one runs.
+// The work of the dearer branch: data decides which one runs.
 Work work_of_if(const TypedOp& op) {
   const Work then_work = work_of(*op.get<Body>("then_branch"));
   const Work else_work = work_of(*op.get<Body>("else_branch"));

@@ -81,7 +81,7 @@ void infer_conv_transpose(InferContext& context) {
   const Window window = conv_transpose_window(context, x, w);
   check_groups(context, x[1], w[0], x[1]);
   const std::int64_t channels = times(w[1], context.get_int("group"));
-  // Of a longer bias the first numbers count, as in ONNX's reference: there are models with one.
+  // The first numbers of a longer bias count, as in ONNX's reference: there are models with one.
   const bool is_longer = context.has_input(2) && context.has_rank(2) && context.dims(2).size() == 1 &&
                          channels != kUnknown && context.dims(2)[0] > channels;
   if (!is_longer) check_bias(context, 2, channels);
@@ -148,7 +148,7 @@ Work conv_work(const TypedOp& op) {
           .bytes = io_bytes(op)};
 }
 
-// The same for every input.
+// Every input element meets the weights of its group.
 Work conv_transpose_work(const TypedOp& op) {
   const std::int64_t inputs = op.input(0).element_count();
   const std::int64_t weights = op.input(1).element_count();

@@ -23,7 +23,7 @@ void infer_conv_weight_gradient(InferContext& context) {
   context.set_output(0, element, std::move(dims));
 }
 
-// As many multiply-adds as the convolution has.
+// The gradient takes as many multiply-adds as the convolution.
 Work conv_weight_gradient_work(const TypedOp& op) {
   const std::int64_t flows = op.input(1).element_count();
   const std::int64_t weights = op.output(0).element_count();
@@ -73,7 +73,7 @@ Work pool_gradient_work(const TypedOp& op) {
   return {.flop = seen, .bytes = io_bytes(op)};
 }
 
-// From what flows into sums over windows to what flows into their elements.
+// The gradient of sums over windows: the elements' gradient from that of the sums.
 OpSpec sum_pool_gradient_row() {
   return {.name = "SumPoolGradient",
           .domain = "podium",
@@ -86,7 +86,7 @@ OpSpec sum_pool_gradient_row() {
           .gradient = sum_pool_gradient_gradient};
 }
 
-// The same for maxima, of equal ones the first.
+// The gradient of maxima of windows: it goes to the first of equal maxima.
 OpSpec max_pool_gradient_row() {
   return {.name = "MaxPoolGradient",
           .domain = "podium",
@@ -109,7 +109,8 @@ void infer_grid_sample_input_gradient(InferContext& context) {
 }
 void infer_grid_sample_grid_gradient(InferContext& context) { context.set_output(0, context.input(1)); }
 
-// As much as the op itself does for each element of its output, here what flows.
+// The work of the op itself for each element of its output, counted for each element of the incoming
+// gradient.
 template <int kPerElement, std::size_t kFlow>
 Work work_per_flow(const TypedOp& op) {
   const std::int64_t count = op.input(kFlow).element_count();
@@ -185,7 +186,7 @@ OpSpec max_roi_pool_gradient_row() {
           .gradient = max_roi_pool_gradient_gradient};
 }
 
-// Of another tensor the elements at whose places MaxRoiPool finds its largest ones in X.
+// Reads another tensor at the positions where MaxRoiPool finds its largest elements in X.
 OpSpec max_roi_pool_choice_row() {
   return {.name = "MaxRoiPoolChoice",
           .domain = "podium",
@@ -206,7 +207,8 @@ Work cofactors_work(const TypedOp& op) {
       .bytes = io_bytes(op)};
 }
 
-// Of the last two axes: determinants of what is left without an element's row and column, with their signs.
+// The cofactors of the last two axes: for each element the determinant of the matrix without its row and
+// column, with its sign.
 OpSpec cofactors_row() {
   return {.name = "Cofactors",
           .domain = "podium",
@@ -230,7 +232,7 @@ OpSpec roi_align_gradient_row() {
           .gradient = roi_align_gradient_gradient};
 }
 
-// The same for RoiAlign's largest pixels, with their weights.
+// Reads another tensor at the positions of RoiAlign's largest pixels, with their weights.
 OpSpec roi_align_choice_row() {
   return {.name = "RoiAlignChoice",
           .domain = "podium",

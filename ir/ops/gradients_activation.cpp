@@ -38,7 +38,7 @@ Term gelu_slope(Term x) {
   return below + x * bell;
 }
 
-// The same for ONNX's form with tanh.
+// The slope of ONNX's form of Gelu with tanh.
 Term gelu_tanh_slope(Term x) {
   constexpr double kCubic = 0.044715;
   const double scale = std::sqrt(2 * std::numbers::inv_pi);
@@ -88,7 +88,8 @@ void atanh_gradient(GradientContext& context) {
   context.set(0, flow_of(context) / (1.0 - x * x));
 }
 
-// What is cut off moves with the limit that cut it: y = min(max(x, low), high), also where low > high.
+// The gradient of a clipped element goes to the limit that clipped it: y = min(max(x, low), high), also where
+// low > high.
 void clip_gradient(GradientContext& context) {
   const Term x = term(context, context.input(0));
   Term flow = flow_of(context);

@@ -16,14 +16,14 @@ bool may_run(const GradientContext& context, std::size_t branch) {
   return !condition || condition->size() != 1 || *condition->data<bool>() == (branch == 0);
 }
 
-// Of a type that another branch gives: as large as is known.
+// A value of a type that another branch gives; unknown dimensions are 0.
 ValueId placeholder(Builder& builder, const Type& type) {
   Dims dims = type.dims;
   for (std::int64_t& size : dims) size = std::max<std::int64_t>(size, 0);
   return builder.constant(Tensor(type.element, std::move(dims)));
 }
 
-// What the branches draw becomes outputs of the If; those of each branch.
+// Random numbers of the branches become outputs of the If. Gives those of each branch.
 std::array<std::vector<ValueId>, 2> keep_random(GradientContext& context) {
   std::array<Graph, 2> bodies;
   std::array<std::vector<ValueId>, 2> drawn;
@@ -62,7 +62,7 @@ struct BackwardBranch {
     return added;
   }
 
-  // Of a branch that never runs.
+  // Makes the outputs of a branch that never runs.
   void give_placeholders() {
     body.ops.clear();
     body.outputs.clear();

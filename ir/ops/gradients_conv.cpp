@@ -52,7 +52,7 @@ Window reversed(Window window) {
   return window;
 }
 
-// What flows through each channel; 0 for numbers of the bias beyond the channels.
+// The bias gradient: the sum over each channel; 0 for numbers of the bias beyond the channels.
 void set_bias_gradient(GradientContext& context, Term flow) {
   if (!context.wants(2)) return;
   const Dims dims = context.static_dims(flow);
@@ -70,7 +70,7 @@ Term zeros(GradientContext& context, ValueId like, Dims dims) {
   return {&context, context.call("Expand", {context.number(0, like), context.ints(dims)})};
 }
 
-// From what flows into silu(z) to what flows into z.
+// The gradient of z from that of silu(z).
 Term through_silu(Term flow, Term z) {
   const Term s = z.call("Sigmoid");
   return flow * (s + z * s * (1.0 - s));

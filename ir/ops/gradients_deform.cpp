@@ -30,7 +30,7 @@ struct Deformation {
     rest.insert(rest.begin(), {images(), channels / offset_groups});
     return reshaped(value, rest);
   }
-  // As many axes as X has: GridSample's output and grid.
+  // GridSample's output and grid have as many axes as X.
   Dims sampled_dims() const {
     if (rank() == 1) return {taps() * places()};
     Dims dims(window.rank(), 1);

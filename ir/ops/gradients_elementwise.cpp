@@ -5,7 +5,8 @@
 namespace podium::ir {
 namespace {
 
-// Of a broadcasting op: gives the input its share of what flows at every place it was stretched to.
+// Sets the gradient of input i of a broadcasting op: the sum over the positions that the input was stretched
+// to.
 void set_stretched(GradientContext& context, std::size_t i, ValueId gradient) {
   context.set(i, context.sum_to_shape_of(gradient, context.input(i)));
 }

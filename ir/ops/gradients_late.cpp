@@ -16,9 +16,9 @@
 namespace podium::ir {
 namespace {
 
-// Of a LateGradient. Its inputs are those of the other op's inputs, its outputs and what flows into them that
-// are there; `places` says which. The names of the other op's attributes have kOfAnotherOp in front, for it
-// may be a LateGradient itself.
+// A LateGradient taken apart. Its inputs are the inputs, outputs and output gradients of the other op, as far
+// as they are there; `places` says which. The names of the other op's attributes have kOfAnotherOp in front,
+// since that op may be a LateGradient itself.
 struct Late {
   Op forward;
   std::vector<ValueId> flowing;
@@ -46,7 +46,7 @@ struct Late {
   }
 };
 
-// Which input of the LateGradient is input i of the op it stands for.
+// The input of the LateGradient that is input i of the op it stands for.
 std::size_t where_input_is(const Op& op, std::int64_t i) {
   const IntList& places = attribute<IntList>(op, "places");
   return static_cast<std::size_t>(std::find(places.begin(), places.end(), i) - places.begin());

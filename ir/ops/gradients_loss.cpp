@@ -21,7 +21,7 @@ Term unless_ignored(GradientContext& context, Term targets, Term value) {
   return choose(targets.with("Equal", label), value.like(0), value);
 }
 
-// Of each sample, [N, 1, ...].
+// The weight of each sample, [N, 1, ...].
 Term weights_of(GradientContext& context, Term targets, Term like) {
   Term weights = like.like(1);
   if (context.has_input(2)) {
@@ -30,7 +30,7 @@ Term weights_of(GradientContext& context, Term targets, Term like) {
   return unless_ignored(context, targets, weights).with("Expand", context.shape_of(targets));
 }
 
-// What flows into a sample's loss, without its weight, shared out as the reduction does.
+// The gradient of each sample's loss, without its weight, divided as the reduction does.
 Term flow_into_samples(GradientContext& context, Term weights) {
   const auto& reduction = attribute<std::string>(context.op, "reduction");
   const Term flow = flow_of(context);
@@ -42,7 +42,7 @@ Term flow_into_samples(GradientContext& context, Term weights) {
   return flow / choose(total.with("Equal", total.like(0)), total.like(1), total);
 }
 
-// What flows into the log-probability of each sample's own class, [N, 1, ...].
+// The gradient of the log-probability of each sample's own class, [N, 1, ...].
 Term flow_into_targets(GradientContext& context, Term targets, Term like) {
   const Term weights = weights_of(context, targets, like);
   return -(flow_into_samples(context, weights) * weights);

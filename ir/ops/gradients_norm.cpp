@@ -14,7 +14,7 @@ namespace {
 
 Term mean(Term x, const Dims& axes) { return x.with("ReduceMean", x.context->ints(axes)); }
 
-// What flows into a mean, shared out evenly over these axes.
+// The gradient of a mean, divided evenly over these axes.
 Term shared_out(Term flow, Term x, const Dims& axes) {
   const Term ones = term(*x.context, x.context->filled_like(x, 1));
   return ones * (flow / ones.with("ReduceSum", x.context->ints(axes)));

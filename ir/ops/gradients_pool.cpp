@@ -87,7 +87,7 @@ void max_pool_gradient(GradientContext& context) {
                              window_attributes(window_of(context)))[0]);
 }
 
-// What flows at the places of the maxima; where they are does not change with X.
+// Takes the gradient at the positions of the maxima; these do not change with X.
 void max_pool_gradient_gradient(GradientContext& context) {
   if (!context.wants(1)) return;
   const ValueId places = context.builder.ops("", "MaxPool", {context.input(0)}, 2, context.op.attributes)[1];
@@ -119,8 +119,9 @@ void global_lp_pool_gradient(GradientContext& context) {
   set_norm_gradient(context, [](Term rest) { return rest; });
 }
 
-// Of an output that is larger or smaller than what was pooled, the part that indices speak of. Elements that
-// were put at the same place, equal ones of windows that overlap, get the same.
+// The output may be larger or smaller than the tensor that was pooled: indices refer to the latter, so the
+// gradient is padded or cut to it. Elements put at one position (equal maxima of overlapping windows) get the
+// same gradient.
 void max_unpool_gradient(GradientContext& context) {
   const TypedOp op(context.builder.graph(), context.op);
   const Dims pooled_from = unpooled_dims(op, context.static_dims(context.input(0)));

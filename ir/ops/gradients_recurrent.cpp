@@ -1,8 +1,8 @@
-// RNN, GRU and LSTM as Scans over their steps, one a direction.
-// By expansion: the products of X with W for all steps, then a Scan whose states are h (and c) and whose body
-// is one step of the cell, written with ONNX's ops; weights of R are captured. Sequences that have ended keep
-// their states by a condition that is scanned with the steps. The gradient of a Scan then gives that of the
-// cell.
+// RNN, GRU and LSTM as Scans over their steps, one for each direction.
+// The ops are expanded: the products of X with W for all steps, then a Scan whose states are h (and c) and
+// whose body is one step of the cell, written with ONNX's ops; weights of R are captured. Sequences that have
+// ended keep their states by a condition that is scanned with the steps. The gradient of the cell is then
+// that of a Scan.
 #include <algorithm>
 #include <iterator>
 
@@ -65,7 +65,7 @@ Term joined(const std::vector<Term>& parts, std::int64_t axis) {
   return parts.size() == 1 ? parts[0] : term(context, context.call("Concat", ids, {{"axis", axis}}));
 }
 
-// What a step of a cell reads, in the body of the Scan.
+// The inputs of one step of a cell, in the body of the Scan.
 struct Step {
   std::vector<Activation> activations;  // of this direction
   double clip = 0;

@@ -14,7 +14,7 @@
 namespace podium::ir {
 namespace {
 
-// What a reduction takes away: axes that are known, or the op's input that names them when it runs.
+// The axes that a reduction removes: known ones, or the op's input that names them when it runs.
 class Reduction {
  public:
   explicit Reduction(GradientContext& context) : context_(context), x_(term(context, context.input(0))) {
@@ -104,7 +104,7 @@ ValueId gemm(GradientContext& context, ValueId a, ValueId b, bool transpose_a, b
                        {"transB", std::int64_t{transpose_b}}});
 }
 
-// Of a sum over the axis of a softmax.
+// The sum over the axis of a softmax.
 ValueId sum_over_axis(GradientContext& context, ValueId value) {
   return context.call("ReduceSum", {value, context.ints({attribute<std::int64_t>(context.op, "axis")})});
 }

@@ -1,8 +1,8 @@
-// What looks at images between their elements: regions, resizing, grids of points. And Col2Im.
-// Sampling is linear in the image, so the gradient is a private op that adds at the places from which the
-// forward op reads, and the gradient of that op is the forward op again. Where the largest of a region is
-// taken, a private op Choice reads another tensor at the same places. Regions, scales and sizes are taken as
-// given.
+// Ops that sample images between their elements: regions, resizing, grids of points. And Col2Im.
+// Sampling is linear in the image, so the gradient is a private op that adds at the positions from which the
+// forward op reads, and the gradient of that op is the forward op again. Where the forward op takes the
+// largest element of a region, a private op Choice reads another tensor at the same positions. Regions,
+// scales and sizes are taken as constants.
 #include <algorithm>
 
 #include "ir/ops/col2im.h"

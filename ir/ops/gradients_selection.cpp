@@ -41,7 +41,7 @@ Term add_up(GradientContext& context, ValueId origins, std::int64_t count) {
   return term(context, context.call("Slice", {sums, context.ints({1}), context.ints({count + 1})}));
 }
 
-// What flows, zeros around it.
+// The incoming gradient with zeros around it.
 ValueId padded(GradientContext& context, const Dims& pads) {
   return flow_of(context).with("Pad", context.ints(pads));
 }
@@ -104,7 +104,7 @@ void gather_gradient(GradientContext& context) {
   context.set(0, add_up_slices(context, dims, axis, context.input(1), context.rank(context.input(1))));
 }
 
-// Of equal elements or slices the first counts.
+// The gradient goes to the first of equal elements or slices.
 void unique_gradient(GradientContext& context) {
   if (!context.output_gradient().valid()) return;
   const ValueId x = context.input(0);
@@ -145,8 +145,7 @@ void slice_gradient(GradientContext& context) {
   context.set(0, padded(context, pads));
 }
 
-// What was added is cut off again. Where elements of the input were repeated, each gets all that flows to its
-// likes.
+// The padding is cut off the gradient. An input element that padding repeated gets the sum over its copies.
 void pad_gradient(GradientContext& context) {
   const ValueId x = context.input(0);
   std::vector<ValueId> inputs = context.op.inputs;
@@ -222,7 +221,7 @@ class Scattering {
   std::vector<Attribute> axis_;
 };
 
-// What equals an extreme shares what flows into it.
+// Elements that equal an extreme share its gradient.
 void scatter_gradient(GradientContext& context) {
   Scattering scattering(context);
   const auto& reduction = attribute<std::string>(context.op, "reduction");

@@ -158,7 +158,7 @@ void optional_gradient(GradientContext& context) {
   if (context.wants(0)) context.set(0, context.call("OptionalGetElement", {context.output_gradient()}));
 }
 
-// What is no optional is given as it is.
+// An input that is no optional is its own element.
 void optional_get_element_gradient(GradientContext& context) {
   const ValueId flow = context.output_gradient();
   const bool is_optional = context.type(context.input(0)).kind == Kind::Optional;

@@ -35,8 +35,8 @@ Term transformed(Term x, std::int64_t axis, bool inverse, bool onesided) {
                            {{"inverse", std::int64_t{inverse}}, {"onesided", std::int64_t{onesided}}}));
 }
 
-// Of half a spectrum each number stands for its mirror image, too, but for the first and, of an even count,
-// the last.
+// Each number of half a spectrum stands for its mirror image, too, except for the first and, when the count
+// of points is even, the last.
 Tensor mirror_counts(std::int64_t count, std::int64_t points) {
   Tensor counts(DataType::Double, {count, 1});
   for (std::int64_t k = 0; k < count; ++k) counts.data<double>()[k] = k == 0 || 2 * k == points ? 1 : 2;

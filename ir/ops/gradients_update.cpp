@@ -6,7 +6,7 @@
 namespace podium::ir {
 namespace {
 
-// What one tensor's update reads, all in its element type.
+// The inputs of one tensor's update, all in its element type.
 struct Update {
   const GradientContext& context;
   Term rate;

@@ -55,7 +55,7 @@ void infer_resize(InferContext& context) {
   if (!has_scales && !has_sizes) throw Error("neither scales nor sizes are given");
   const Tensor* scales = has_scales ? context.constant(2) : nullptr;
   const Tensor* sizes = has_sizes ? context.constant(3) : nullptr;
-  // Of scales whose shape is unknown, sizes may turn out to be the ones that count.
+  // Where the shape of scales is unknown, sizes may turn out to be the input that counts.
   if (scales != nullptr && scales->size() == 0) scales = nullptr;
   if (sizes != nullptr && sizes->size() == 0) sizes = nullptr;
   if (scales != nullptr && sizes != nullptr) {

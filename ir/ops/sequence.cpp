@@ -14,7 +14,7 @@ namespace {
 
 bool is_unknown(const Type& type) { return type.is_tensor() && type.element == DataType::Undefined; }
 
-// What is true of both.
+// The type that both have in common.
 Type common_type(const Type& a, const Type& b) {
   if (is_unknown(a)) return b;
   if (is_unknown(b) || a == b) return a;
@@ -33,7 +33,7 @@ Type common_type(const Type& a, const Type& b) {
   return result;
 }
 
-// What the sequence at input 0 holds; of unknown type when nobody knows.
+// The type of the items of the sequence at input 0; unknown when nobody knows.
 Type item_type(const InferContext& context) {
   const Type& type = context.input(0);
   if (is_unknown(type)) return {};

@@ -116,7 +116,7 @@ OpSpec gradient() {
           .no_gradient = "it is replaced by the ops that compute it, which have gradients"};
 }
 
-// What accumulators become after an update. No model contains it: graphs that train are given it as they are
+// Accumulators become zeros after an update. No model contains the op: graphs that train get it when they are
 // lowered.
 OpSpec zeros() {
   return {.name = "Zeros",

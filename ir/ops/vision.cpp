@@ -57,7 +57,7 @@ void infer_image_decoder(InferContext& context) {
   context.set_output(0, DataType::Uint8, {kUnknown, kUnknown, format == "Grayscale" ? 1 : 3});
 }
 
-// Of the comparisons when every box survives: an upper bound, as data decides.
+// The comparisons when every box survives: an upper bound, as data decides.
 Work work_of_suppression(const TypedOp& op) {
   const std::int64_t scores = op.input(1).element_count();
   if (scores <= 0) return {};

@@ -114,7 +114,7 @@ Dims kernel_of_weights(const TypedOp& op, const Dims& x, const Dims& w) {
   return *declared;
 }
 
-// Of ConvTranspose: the spatial part of the attribute, empty when it is not there.
+// The spatial part of ConvTranspose's output_shape; empty when the attribute is not there.
 Dims declared_output(const TypedOp& op, std::size_t rank) {
   const auto* shape = op.get_if<IntList>("output_shape");
   if (shape == nullptr || shape->empty()) return {};

@@ -86,8 +86,8 @@ struct Counted {
   std::vector<ValueId> counts;
 };
 
-// What all micro-batches of an update have counted: an accumulator in each place, however many micro-batches
-// there are, so that replicas add it up once.
+// The count of all micro-batches of an update. There is one accumulator in each place, however many
+// micro-batches there are, so that replicas reduce it once.
 Term count_of_update(UpdateBuilder& builder, const std::map<std::string, Counted>& counted,
                      const std::vector<Attribute>& place) {
   std::vector<ValueId> totals;

@@ -55,7 +55,7 @@ class Differentiation {
     return total.valid() || !options_.zeros ? total : filled_like(x, 0);
   }
 
-  // Of all contributions so far; they become one.
+  // The sum of all contributions so far, which replaces them.
   ValueId sum(ValueId value) {
     std::vector<ValueId>& parts = flowing_[index_of(value)];
     if (parts.empty()) return kNoValue;
@@ -85,7 +85,7 @@ class Differentiation {
     last_contributor_[index_of(to)] = contributor;
   }
 
-  // Of the ops that have been appended since the last call.
+  // Calls `grown` for the ops that have been appended since the last call.
   void tell_of_grown(OpId forward) {
     for (; told_ops_ < graph_.ops.size(); ++told_ops_) {
       if (options_.grown && forward.valid()) options_.grown(graph_[forward], graph_.ops[told_ops_]);
@@ -138,7 +138,7 @@ class Differentiation {
   const DifferentiateOptions& options_;
   std::size_t original_ops_ = 0;
   std::size_t told_ops_ = 0;
-  // Of the values that were there before.
+  // For the values that were there before.
   std::vector<bool> is_x_;
   std::vector<bool> depends_;
   std::vector<std::vector<ValueId>> flowing_;

@@ -9,7 +9,7 @@ namespace podium::ir {
 
 bool optimize(Graph& graph, const InferOptions& options) {
   const std::size_t before = graph.ops.size();
-  // What no output needs is not worth inferring, and may not even be right.
+  // Ops that no output needs are not worth inferring, and may not even be correct.
   remove_dead(graph);
   infer(graph, options);
   // Each pass that changes something leaves less, so this ends.

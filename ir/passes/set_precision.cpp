@@ -75,7 +75,7 @@ class SetPrecision {
   }
 
  private:
-  // What an optimizer left beside the weights has no reader, and is in a precision of its own.
+  // Optimizer state beside the weights has no reader, and keeps its own precision.
   std::vector<bool> find_used() const {
     std::vector<bool> used(graph_.values.size(), false);
     const auto note = [&](ValueId id) {

@@ -16,7 +16,7 @@
 namespace podium::ir {
 namespace {
 
-// What ran inside an op stays where the op was placed.
+// Ops from inside an op stay where that op was placed.
 void annotate_like(const Op& outer, Op& op) {
   for (const Attribute& attribute : outer.attributes) {
     if (is_annotation(attribute.name)) set_attribute(op, attribute.name, attribute.value);

@@ -148,7 +148,7 @@ HandsOn rule_of(const Op& op) {
   return found == kRules.end() ? nullptr : found->second;
 }
 
-// Which input a sum or a product with a neutral number is equal to. A float sum needs -0: 0 would lose its
+// The input that a sum or a product with a neutral number equals. A float sum needs -0: 0 would lose its
 // sign.
 std::size_t other_than_neutral(const SimplifyView& view, const Op& op) {
   constexpr std::size_t kNone = 2;

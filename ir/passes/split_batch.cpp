@@ -20,7 +20,7 @@ namespace {
 
 bool is_recurrent(const Op& op) { return op.is("LSTM") || op.is("GRU") || op.is("RNN"); }
 
-// Of a recurrent op: where the batch is in one of its inputs.
+// The axis of the batch in an input of a recurrent op.
 int recurrent_axis(const Op& op, std::size_t input) {
   constexpr std::size_t kLengths = 4;
   return attribute<std::int64_t>(op, "layout") != 0 || input == kLengths ? 0 : 1;
@@ -47,7 +47,7 @@ Tensor equal_part(const Tensor& whole, int axis, int slices) {
   return part;
 }
 
-// Of a graph that trains, `weights` names inputs; it is absent otherwise.
+// `weights` names inputs of a graph that trains; it is absent for other graphs.
 class Splitter {
  public:
   Splitter(const Graph& whole, int slices, const std::set<std::string_view>* weights)

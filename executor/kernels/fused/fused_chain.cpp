@@ -117,7 +117,7 @@ struct Plan {
   }
 };
 
-// What one thread works with: a view of each value's piece, and the rooms.
+// The workspace of one thread: a view of each value's piece, and the rooms.
 class Workspace {
  public:
   explicit Workspace(const Plan& plan)

@@ -96,7 +96,7 @@ double norm_of(std::span<const double> row, Norm norm) {
   double largest = 0;
   for (double x : row) largest = std::max(largest, std::fabs(x));
   if (largest == 0) return 0;
-  // Of the numbers, not of their magnitudes.
+  // Max is the largest number, not the largest magnitude.
   if (norm == Norm::Max) return *std::max_element(row.begin(), row.end());
   double sum = 0;
   for (double x : row) sum += norm == Norm::L1 ? std::fabs(x) : (x / largest) * (x / largest);

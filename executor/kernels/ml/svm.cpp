@@ -47,7 +47,7 @@ class Likeness {
     if (linear) kind_ = Kind::Linear;
   }
 
-  /// Of x with every row of `others`.
+  /// The kernel of x with every row of `others`.
   Vector operator()(const MapOfVector& x, const SvmMatrix& others) const {
     if (kind_ == Kind::Radial) {
       return (-gamma_ * (others.rowwise() - x.transpose()).rowwise().squaredNorm().array()).exp();

@@ -87,7 +87,7 @@ Call::Set Call::make_set() const {
   Set set;
   for (const auto& [number, description] : arguments_) {
     set.memories.emplace_back(description, cpu(), nullptr);
-    // What is left out (a bias, scratch memory of no bytes) keeps its place among the pointers only.
+    // An omitted argument (a bias, scratch memory of no bytes) has a place only among the pointers.
     if (!description.is_zero()) set.arguments.push_back({number, set.memories.back().get()});
   }
   return set;
