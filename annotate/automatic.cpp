@@ -48,7 +48,8 @@ std::vector<Span> spans_of(const ir::Graph& graph) {
 
 bool is_known(const ir::Value& value) { return value.constant || value.data_left_out; }
 
-// Adds up differences: what starts at one op and ends at another becomes what is there at each.
+// Running sums of differences. Each value adds its bytes where its span starts and subtracts them where it
+// ends; the sum is what lives at each op.
 std::vector<std::int64_t> sums(std::vector<std::int64_t> differences) {
   std::partial_sum(differences.begin(), differences.end(), differences.begin());
   return differences;
@@ -99,7 +100,7 @@ void check_count(std::size_t cuts, int parts) {
       parts, cuts + 1, cuts == 0 ? "" : "s");
 }
 
-// Without those that part the readers of a shared value, while `needed` remain.
+// The cuts that do not part the readers of a shared value, as long as `needed` cuts remain.
 std::vector<std::size_t> cuts_that_keep_together(std::vector<std::size_t> cuts,
                                                  const std::vector<Span>& shared, std::size_t needed) {
   for (const Span& span : shared) {

@@ -19,7 +19,7 @@ namespace {
 
 using Ops = std::vector<std::size_t>;
 
-// A graph with what its nodes say, and which of them must say something.
+// A graph with the annotations of its nodes, and the nodes that need some.
 struct Survey {
   const ir::Graph& graph;
   const Request& request;
@@ -38,7 +38,7 @@ struct Survey {
   std::string describe(std::size_t op) const { return graph.describe(graph.ops[op]); }
 };
 
-// Ops that hand on what they are given, or that handle only what is known before the run.
+// The ops that only pass a value on, or that handle only values known before the run.
 std::vector<bool> find_known(const ir::Graph& graph) {
   std::vector<bool> known(graph.values.size(), false);
   for (std::size_t i = 0; i < graph.values.size(); ++i) {

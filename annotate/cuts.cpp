@@ -28,7 +28,7 @@ struct Limit {
   std::int64_t bytes = kMost;
 };
 
-// The row of items, how many parts it is cut into, and what these hold.
+// The row of items, the number of parts, and the bytes that parts hold.
 class Row {
  public:
   Row(const std::vector<Item>& of, std::size_t into, std::int64_t micro_batches)

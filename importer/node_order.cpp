@@ -14,7 +14,7 @@ using Names = std::unordered_set<std::string_view>;
 
 void add_outer_names(const onnx::NodeProto& node, Names& names);
 
-// Adds what the body reads and does not define.
+// Adds the names that the body reads and does not define.
 void add_free_names(const onnx::GraphProto& body, Names& names) {
   Names read;
   for (const auto& node : body.node()) {

@@ -19,7 +19,7 @@ struct Code {
   std::string_view text;  // without the byte order
   DataType type;
 };
-// V1 and V2 are raw bytes: what NumPy writes for types that a package added, such as bfloat16 and float8.
+// V1 and V2 are raw bytes: NumPy writes them for types that a package added, such as bfloat16 and float8.
 constexpr std::array kCodes{
     Code{"f4", DataType::Float},     Code{"f8", DataType::Double},      Code{"f2", DataType::Float16},
     Code{"i1", DataType::Int8},      Code{"i2", DataType::Int16},       Code{"i4", DataType::Int32},

@@ -65,7 +65,7 @@ void check_version(const RawNode& node, std::int64_t version) {
   }
 }
 
-// The version in which ai.onnx gained an op; 1 for those it had from the start and in other domains.
+// The version in which ai.onnx gained an op; 1 for an op that it had from the start, and for other domains.
 std::int64_t first_version(const RawNode& node) {
   if (!node.domain.empty()) return 1;
   const std::string wanted = " " + node.type + " ";
@@ -95,8 +95,7 @@ const Chain& chain_of(std::string_view domain, std::string_view type) {
   return found == chains.end() ? kNone : found->second;
 }
 
-// The adapter that comes next for a node of this version; nullptr when it means what the newest version
-// means.
+// The adapter that comes next for a node of this version; nullptr when the version has the newest meaning.
 const Adapter* next_adapter(const RawNode& node, std::int64_t version) {
   for (const Adapter* adapter : chain_of(node.domain, node.type)) {
     if (version < adapter->below) return adapter;

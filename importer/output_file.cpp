@@ -22,7 +22,7 @@ std::string place_of(const std::string& path) {
   return failed ? path : place.string();
 }
 
-// Devices and pipes take what is written; a file renamed to their name would put them out of the way.
+// Devices and pipes are written to directly; a file renamed to their name would replace them.
 bool is_special(const std::string& path) {
   std::error_code failed;
   return fs::exists(path, failed) && !fs::is_regular_file(path, failed);

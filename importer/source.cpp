@@ -133,7 +133,7 @@ std::string one_line(std::string_view text) {
   constexpr std::size_t kLongest = 2000;
   std::string line(text);
   if (text.size() > kLongest) {
-    // Where it is stands first, what it is last.
+    // The place of an error stands at its beginning, the reason at its end.
     line = std::string(text.substr(0, kLongest / 2)) + " ... " +
            std::string(text.substr(text.size() - kLongest / 2));
   }

@@ -209,7 +209,7 @@ Tensor TensorReader::read(const onnx::TensorProto& proto) const try {
   }
   if (type == DataType::String) return from_strings(proto, dims);
   const std::string& raw = proto.raw_data();
-  // An empty raw_data beside a filled field is what some writers leave behind.
+  // Some writers leave an empty raw_data beside a filled field.
   if (raw.empty()) return from_fields(proto, type, dims);
   if (raw.size() != needed) {
     throw Error("{} bytes of raw data found, {} needed for {}{}", raw.size(), needed, name_of(type),

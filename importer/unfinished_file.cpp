@@ -14,7 +14,7 @@ static_assert(Name::is_always_lock_free);  // or a handler of signals must not t
 // More than any command writes at once.
 std::array<Name, 16> names{};
 
-// Calls only what a handler may. Its signal ends the program as soon as it returns.
+// Calls only functions that are safe in a signal handler. The signal ends the program as soon as it returns.
 void remove_all(int signal) {
   for (Name& name : names) {
     if (const char* path = name.exchange(nullptr)) ::unlink(path);

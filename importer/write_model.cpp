@@ -139,7 +139,8 @@ TensorProto without_data(const ir::Tensor& value, const std::string& name) {
   return proto;
 }
 
-// Gives those that became external. Before version 4 an initializer had to be an input of the graph.
+// Adds initializers and gives those that became external. Before version 4 an initializer had to be an input
+// of the graph.
 ExternalValues add_initializers(onnx::ModelProto& model, const ModelEdits& edits) {
   const std::map<std::string, ir::Tensor>& values = edits.extra_initializers;
   ExternalValues external;

@@ -31,7 +31,7 @@ ValueId is_confident(Net& net, ValueId logits, std::int64_t percent) {
 }
 
 // After BranchyNet (Teerapittayanon, McDanel, Kung 2016): a small classifier after the first convolution, and
-// the rest of the network only for what that is not sure of.
+// the rest of the network only where the classifier is not sure.
 BuiltModel early_exit(const Recipe& recipe) {
   Net net(recipe);
   const std::int64_t channels = recipe.number("channels");

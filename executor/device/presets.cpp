@@ -77,8 +77,8 @@ Device c600() {
   return device;
 }
 
-// A node of eight A100 (80 GB) behind NVLink switches: data sheet. Tiles are multiprocessors; what they
-// receive from shared memory is their part of its 2.04 TB/s. Streaming memory is the host's.
+// A node of eight A100 (80 GB) behind NVLink switches: data sheet. Tiles are multiprocessors, and each
+// receives its share of the 2.04 TB/s of shared memory. Streaming memory is the host's.
 Device gpu() {
   Device device;
   device.tiles = 108;

@@ -34,7 +34,7 @@ T integer_power(T base, std::int64_t exponent) {
   return static_cast<T>(result);
 }
 
-// Rounds towards zero; what does not fit becomes the nearest number that does, NaN becomes 0.
+// Rounds towards zero. A number out of range becomes the nearest one in range, NaN becomes 0.
 template <class T>
 T truncated(double x) {
   if (std::isnan(x)) return 0;

@@ -8,7 +8,8 @@ namespace {
 using ir::Bfloat16;
 using ir::Float16;
 
-// One plan an input after the first: what there is so far (of the output's shape, except at first) with it.
+// One plan for each input after the first. It combines the result so far, which has the output's shape except
+// at first, with the input.
 std::vector<BroadcastPlan> plans_of(const PrepareContext& context) {
   Dims output = context.dims(0);
   for (std::size_t i = 1; i < context.input_count(); ++i) output = ir::broadcast(output, context.dims(i));

@@ -41,8 +41,8 @@ requires(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v
   using type = T;
 };
 
-// A float to an integer, towards zero. What does not fit wraps in 8 and 16 bits and becomes the lowest number
-// in 32 and 64 bits: what the instructions of the machine give.
+// A float to an integer, towards zero. As by the machine's instructions, a number out of range wraps in 8 and
+// 16 bits and becomes the lowest number in 32 and 64 bits.
 template <class Int, class Float>
 Int truncated(Float x) {
   constexpr auto kLimit = static_cast<Float>(-static_cast<double>(std::numeric_limits<Int>::min()));

@@ -33,7 +33,8 @@ struct CausalData {
   T* present = nullptr;
 };
 
-// The op is defined as a function of ops in its own type: what they hand on is rounded to it.
+// ONNX defines the op as a function of ops in its own type, so the values between them are rounded to that
+// type.
 template <class Stored, class T>
 void round_to(T* y, std::int64_t count) {
   if constexpr (!std::is_same_v<Stored, T>) {

@@ -104,7 +104,7 @@ class ByteConv {
   }
 
  private:
-  // Padding is what stands for zero.
+  // Padding has the value that stands for zero.
   void gather(const X* x, std::int64_t line, std::int64_t end, std::int64_t width) const {
     const ConvShape& shape = conv_.shape;
     parallel_ranges(shape.in_channels, shape.kernel_size * width, [&](std::int64_t first, std::int64_t last) {
@@ -179,7 +179,8 @@ void run_conv_integer(const IntegerConv& conv, const RunContext& run) {
   });
 }
 
-// Per output channel: what its sums are multiplied with and what is added before.
+// For each output channel: the bias that is added to its sums, and the factor that they are then multiplied
+// by.
 struct Requantization {
   std::vector<double> factors;
   std::vector<std::int32_t> bias;

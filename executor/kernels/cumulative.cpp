@@ -16,7 +16,7 @@ T joined(T a, T b) {
   return kProduct ? a * b : a + b;
 }
 
-// A row by itself: what runs stays in a register.
+// A single row, whose running value stays in a register.
 template <class T, bool kProduct>
 void cumulate_row(const T* x, std::int64_t count, const ScanDirection& direction, T* y) {
   T running = kProduct ? T{1} : T{0};
@@ -28,7 +28,7 @@ void cumulate_row(const T* x, std::int64_t count, const ScanDirection& direction
   }
 }
 
-// Rows of `inner` elements; each becomes what the rows before it make, with itself unless exclusive.
+// Rows of `inner` elements. Each result row combines the input rows before it, and its own unless exclusive.
 template <class T, bool kProduct>
 void cumulate_rows(const T* x, std::int64_t rows, std::int64_t inner, const ScanDirection& direction, T* y) {
   if (inner == 1) return cumulate_row<T, kProduct>(x, rows, direction, y);

@@ -37,10 +37,10 @@ double determinant(double* matrix, std::int64_t size) {
   return result;
 }
 
-// A matrix A with rows and columns exchanged is L U, L with ones along its diagonal. The cofactors of A are,
-// transposed, a product of those of its factors; of U all but the last pivot is a divisor, so that they are
-// there, too, where A has no inverse: with both exchanges the smallest pivot comes last, and where another is
-// 0, so are all cofactors.
+// A matrix A with rows and columns exchanged is L U, where L has ones along its diagonal. The transposed
+// cofactors of A are a product of the cofactors of U and L. The cofactors of U need divisions only by its
+// pivots but the last, so they exist even where A has no inverse: both exchanges bring the smallest pivot to
+// the end, and where another pivot is 0, all cofactors are 0.
 class Cofactors {
  public:
   explicit Cofactors(std::int64_t size)
@@ -82,7 +82,7 @@ class Cofactors {
     }
   }
 
-  // Brings the largest of what is left to the diagonal.
+  // Brings the largest remaining element to the diagonal.
   void exchange(std::int64_t k) {
     std::int64_t at = k;
     std::int64_t column = k;

@@ -15,7 +15,7 @@ namespace {
 
 Dims batch_of(const Dims& dims) { return dims.size() < 2 ? Dims{} : Dims(dims.begin(), dims.end() - 2); }
 
-// Where the matrix of each batch index starts in an operand whose batch axes are `own`.
+// The offset of the matrix of each batch index, in an operand whose batch axes are `own`.
 std::vector<std::int64_t> batch_offsets(const Dims& own, const Dims& batch, std::int64_t matrix) {
   std::vector<std::int64_t> offsets{0};
   std::int64_t stride = matrix;
@@ -154,8 +154,7 @@ PreparedKernel gemm_in_float(PrepareContext& context, const GemmPlan& plan) {
   };
 }
 
-// The product wraps in the type; factors other than 1 are applied in double and what is behind the point is
-// cut.
+// The product wraps in the type. Factors other than 1 are applied in double, and the fraction is cut off.
 template <class T>
 PreparedKernel gemm_of_integers(const GemmPlan& plan) {
   using Unsigned = std::make_unsigned_t<T>;

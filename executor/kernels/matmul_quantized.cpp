@@ -14,8 +14,8 @@
 namespace podium::kernels {
 namespace {
 
-// A scale or zero point: one number, one a row (column) of the matrix, or one a row (column) of every matrix
-// of the batch. `index` counts rows (columns) over the batch; what is shorter repeats.
+// A scale or zero point: one number, one for each row (column) of the matrix, or one for each row (column) of
+// every matrix of the batch. `index` counts rows (columns) over the batch; a shorter list repeats.
 template <class T>
 struct Repeated {
   std::vector<T> values{T{0}};

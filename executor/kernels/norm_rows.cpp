@@ -29,7 +29,7 @@ class RowParameter {
     }
   }
 
-  /// The numbers for one row; `buffer` is for those that do not lie side by side.
+  /// The parameter's numbers for one row; `buffer` holds them where they do not lie side by side.
   template <class T>
   const T* row(const T* data, std::int64_t row, std::vector<T>& buffer) const {
     const T* first = data + rows_[row];

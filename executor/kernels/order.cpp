@@ -35,7 +35,7 @@ struct Ranked<std::uint64_t> {
 template <class T>
 void order_first(T* first, T* last, std::int64_t k) {
   if (k == last - first) return std::sort(first, last);
-  // A heap of k rejects most elements with one comparison, but pays for those that it takes.
+  // A heap of k rejects most elements with one comparison, but each element that it takes is expensive.
   if (k < (last - first) / 16) return std::partial_sort(first, first + k, last);
   std::nth_element(first, first + k, last);
   std::sort(first, first + k);

@@ -10,7 +10,7 @@
 namespace podium::kernels {
 namespace {
 
-// The axes up to the last padded one; what follows is one block.
+// The axes up to the last padded one; the axes after it form one block.
 struct PadPlan {
   DataType type = DataType::Undefined;
   std::vector<Dims> maps = {};  // per axis, as ir::pad_map gives

@@ -50,7 +50,7 @@ Planes planes_of(const PrepareContext& context, bool one_at_a_time) {
   return planes;
 }
 
-// Per output of a plane, what its sum is divided by.
+// For each output of a plane, the divisor of its sum.
 template <class T>
 std::vector<T> divisors(const ir::Window& window, bool with_padding) {
   std::vector<T> result{T{1}};

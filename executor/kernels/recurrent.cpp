@@ -130,7 +130,7 @@ void run_recurrence(const Recurrence& plan, const RecurrentData<T>& data, StepFu
   }
 }
 
-// In the order of the op's inputs and outputs. `in(i)` and `out(i)` give nullptr for what is left out.
+// Pointers in the order of the op's inputs and outputs. `in(i)` and `out(i)` give nullptr for an omitted one.
 template <class T, class In, class Out>
 RecurrentData<T> gather(const RunContext& run, const In& in, const Out& out, T* work) {
   return {.x = in(0),

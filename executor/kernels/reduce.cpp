@@ -134,7 +134,7 @@ PreparedKernel prepare_choice(PrepareContext& context) {
   return prepare_with(context, reduce);
 }
 
-// Integers by way of double, as their logarithm is rarely one of them; what is behind the point is cut.
+// Integers are computed in double, as their logarithm is rarely an integer; the fraction is cut off.
 template <class T>
 void reduce_log_sum_exp_of_integers(const ReducePlan& plan, const void* x, void* y) {
   const auto* from = static_cast<const T*>(x);

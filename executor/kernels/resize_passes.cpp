@@ -75,7 +75,7 @@ void run_pass(const Pass<T>& pass, const T* x, T* y) {
   });
 }
 
-// Axes that shrink most go first, so that the later passes have less to do; those that stay are left out.
+// Axes that shrink most go first, so that the later passes have less to do; unchanged axes are left out.
 template <class T>
 std::vector<Pass<T>> plan_passes(const std::vector<AxisMap>& maps) {
   std::vector<std::size_t> order;

@@ -76,7 +76,7 @@ struct RoiAlign {
   void spread(const RunContext& run) const;
 };
 
-// One pixel of a sample and what it counts.
+// A pixel of a sample, and its weight.
 template <class T>
 struct Pixel {
   std::int64_t index = 0;

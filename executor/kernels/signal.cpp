@@ -47,7 +47,7 @@ struct Line {
   bool is_complex = false;
 };
 
-// Reads a line into `to`; what is missing at the end is zero.
+// Reads a line into `to`; missing elements at the end are zero.
 template <class T>
 void load(const T* from, const Line& line, std::span<Complex> to) {
   const std::int64_t count = std::min<std::int64_t>(line.count, std::ssize(to));

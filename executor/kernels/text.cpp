@@ -42,7 +42,7 @@ PreparedKernel string_concat(PrepareContext& context) {
 
 constexpr std::string_view kSpaces = " \t\n\v\f\r";
 
-// Runs of spaces divide; those at the start are dropped, those at the end only when all splits are done.
+// Splits at runs of spaces. Spaces at the start are dropped, spaces at the end only when all splits are done.
 std::vector<std::string> split_at_spaces(std::string_view text, std::int64_t most) {
   std::vector<std::string> parts;
   while (true) {

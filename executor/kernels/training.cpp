@@ -11,7 +11,7 @@
 namespace podium::kernels {
 namespace {
 
-// The tensors of one update: what is read and written for tensor `i` of `count`.
+// The tensors of one update: the inputs and outputs for tensor `i` of `count`.
 template <class T>
 struct Update {
   const RunContext& run;

@@ -141,7 +141,7 @@ class Pass {
     ops_.push_back(op);
   }
 
-  // Appends an op whose one output is new, of the name of `of` with a mark.
+  // Appends an op and gives it a new output, called like `of` with a mark.
   ValueId append(Op op, ValueId of) {
     const ValueId made = graph_.add_value(graph_.fresh_name(graph_[of].name));
     op.outputs = {made};

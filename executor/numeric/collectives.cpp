@@ -37,7 +37,7 @@ void join(const std::vector<const Tensor*>& parts, Tensor& whole) {
   }
 }
 
-// A collective in one group: `terms` and `memories` are those of its replicas.
+// A collective in one group: `terms` and `memories` belong to the group's replicas.
 struct InGroup {
   const executor::Program& program;
   const Collective& collective;

@@ -33,7 +33,7 @@ using ir::Datum;
 
 namespace {
 
-// 4- and 2-bit elements packed; what is no tensor does not count.
+// 4- and 2-bit elements count packed; a datum that is no tensor does not count.
 std::int64_t device_bytes_of(const Datum& datum) {
   if (!datum.is_tensor()) return 0;
   return (datum.tensor.size() * ir::bit_width(datum.tensor.type()) + 7) / 8;
@@ -124,8 +124,9 @@ struct RunStep {
       fill(replica, write, read(replica, transfer.from));
   }
 
-  // One replica after the other: a block is not run twice at a time. Nor is it for a replica whose inputs are
-  // the very memory of the one before, as where replicas update a variable with what they have reduced.
+  // The replicas go one after the other, since a block cannot run twice at a time. A replica whose inputs are
+  // the very memory of the replica before shares its outputs, as where all replicas update a variable with
+  // the same reduced gradient.
   void operator()(const executor::Compute& step) const {
     std::span<const Datum* const> results;
     for (int replica = replicas.first; replica < replicas.end; ++replica) {

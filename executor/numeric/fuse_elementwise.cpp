@@ -78,7 +78,8 @@ class Chains {
     members_.push_back(std::move(op));
   }
 
-  // A chain for each weight, say: those that have nothing to do with each other only compete for the caches.
+  // Unconnected members become separate chains, such as one for each weight: in one chain they would only
+  // compete for the caches.
   void close() {
     std::vector<std::vector<Op>> chains;
     std::map<std::size_t, std::size_t> chain_of_set;

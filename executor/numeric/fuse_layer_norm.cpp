@@ -9,7 +9,7 @@ using ir::ValueId;
 
 namespace {
 
-// `id` is ReduceMean over the last axis with kept dims: what it reads.
+// The input of `id`, if `id` is a ReduceMean over the last axis with kept dims.
 std::optional<ValueId> read_by_mean(const Rewriter& rewriter, ValueId id) {
   const auto mean = rewriter.producer(id, "ReduceMean");
   if (!mean) return std::nullopt;

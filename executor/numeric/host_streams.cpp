@@ -47,7 +47,7 @@ bool adds_up(const HostTensor& tensor) {
   return tensor.slices > 1 && tensor.slice_axis == executor::kAddedUp;
 }
 
-// `dims` are those of one slice.
+// `dims` are the dimensions of one slice.
 Piece piece_of(const HostTensor& tensor, const Dims& dims, int chunk, int slice) {
   if (adds_up(tensor)) {
     const std::int64_t elements = ir::element_count(dims);

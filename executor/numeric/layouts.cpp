@@ -15,7 +15,7 @@ using ir::ValueId;
 
 namespace {
 
-// Buffers and the values of blocks in sets that have one layout, and what speaks for which in each set.
+// Buffers and the values of blocks, in sets of one layout each, with the votes of each set.
 class Sets {
  public:
   explicit Sets(const Program& program)

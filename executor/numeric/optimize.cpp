@@ -13,7 +13,7 @@
 namespace podium::numeric {
 
 void optimize(ir::Graph& graph, const Layouts& layouts) {
-  // First whole functions that exporters wrote as many ops, while those still stand side by side.
+  // First the functions that exporters wrote as many ops, while these ops still stand side by side.
   fold_batch_norm(graph);
   fuse_gelu(graph);
   fuse_layer_norm(graph);

@@ -52,7 +52,7 @@ bool all_static(const Graph& graph, const std::vector<ValueId>& ids) {
   });
 }
 
-// Refuses what the machine cannot hold before a kernel prepares itself for so large a result.
+// Refuses an output that the machine cannot hold, before a kernel prepares itself for it.
 void check_fits_machine(const Graph& graph, const Op& op) {
   const double pages = static_cast<double>(sysconf(_SC_PHYS_PAGES));
   const double most = pages * static_cast<double>(sysconf(_SC_PAGESIZE));

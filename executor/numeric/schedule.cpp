@@ -42,7 +42,7 @@ class Waves {
  private:
   enum class Kind : std::uint8_t { Slot, Block, Input, Output };
   using Key = std::array<int, 3>;
-  // The first wave whose movements may follow what has been read and written so far.
+  // The first wave whose movements may follow the reads and writes so far.
   struct After {
     std::size_t reads = 0;
     std::size_t writes = 0;
@@ -90,14 +90,14 @@ class Waves {
   std::map<Key, After> after_;
 };
 
-// How long a run of a block takes, in operations, a moved byte counted as several; what only data decide is
-// taken for nothing.
+// The time of a run of a block in operations; a moved byte counts as several, and work that only data decide
+// counts as nothing.
 struct Effort {
   double one_thread = 0;
   double all_threads = 0;
 };
 
-// An op is cut into parts for all threads where it is large enough, which then wait for each other.
+// A large enough op is cut into parts for all threads, which then wait for each other.
 Effort effort_of(const executor::Block& block, int threads) {
   constexpr double kOperationsPerByte = 8;
   constexpr double kMeeting = 2e5;  // some two microseconds

@@ -125,7 +125,7 @@ struct Movement {
   }
 };
 
-// At the type of most of the bytes on the processors, of those in which matrix units calculate.
+// The peak rate at the element type, half or float, that has most of the bytes on the processors.
 double peak_of(const Program& program, const device::Device& device) {
   std::int64_t half = 0;
   std::int64_t single = 0;

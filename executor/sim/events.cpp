@@ -12,7 +12,7 @@ using executor::Step;
 
 constexpr std::size_t kMostEvents = 200'000;
 
-// The block, or what moves.
+// The name of the block, or of the tensor that moves.
 std::string name_of(const Program& program, const Step& step) {
   if (const auto* compute = std::get_if<executor::Compute>(&step.action)) return name_of(program, *compute);
   if (const auto* store = std::get_if<executor::StoreToHost>(&step.action)) {

@@ -24,8 +24,8 @@ std::vector<int> cuts(double size, int most) {
   return {found.begin(), found.end()};
 }
 
-// Many products are dealt out evenly; the other dimensions share what tiles are left, so powers of two will
-// do.
+// Many products are dealt out evenly. The other dimensions share the tiles that are left, so powers of two
+// are close enough.
 std::vector<int> deals(double count, int tiles) {
   const int end = static_cast<int>(std::min<double>(count, tiles));
   std::vector<int> found;

@@ -49,7 +49,8 @@ std::int64_t& part_of(MemoryUse& use, Memory memory, Role role) {
 }
 
 // Calls on_start(step, taken) when a step has started, and on_end(given) when it has ended, for every step in
-// program order. An iteration that leaves what it found is followed by others like it, which are left out.
+// program order. When an iteration ends with the buffers live that it started with, the following ones would
+// be like it and are left out.
 template <class OnStart, class OnEnd>
 void walk(const std::vector<Step>& steps, LiveBuffers& live, const OnStart& on_start, const OnEnd& on_end) {
   for (const Step& step : steps) {

@@ -81,7 +81,7 @@ class Explanation {
     return others;
   }
 
-  // The shortest way from a task, over what it waits for, to the blocked one; empty when there is none.
+  // The shortest chain of waits from a task to the blocked one; empty when there is none.
   std::vector<int> way_back(int from) const {
     std::map<int, int> reached_from{{from, -1}};
     std::queue<int> open({from});
@@ -127,7 +127,8 @@ class OrderCheck {
   }
 
  private:
-  // Once round every ring each step has been at all its slots; one iteration more reads what that has filled.
+  // After one round of every ring each step has been at all its slots; one more iteration reads what the
+  // round has filled.
   static std::int64_t different_iterations(const Loop& loop) {
     std::int64_t slots = 1;
     for (const LoopPart& part : loop.parts) {

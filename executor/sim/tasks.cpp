@@ -192,7 +192,7 @@ class TaskMaker {
     const LaneUse target = lane(step.transfer.to);
     if (target.lane != lanes_[0].lane) lanes_.push_back(target);
     if (step.reduction == executor::CollectiveReduction::Local) return;
-    // All replicas do the same, so what one sends is what it receives: the larger side, the whole tensor.
+    // All replicas do the same, so each sends as much as it receives: the larger side, the whole tensor.
     const std::int64_t moved = std::max(bytes(step.transfer.from), bytes(step.transfer.to));
     for (LaneUse& use : lanes_) use.bytes = moved;
     task.sent = task.received = moved;

@@ -14,7 +14,7 @@
 namespace podium::ir {
 namespace {
 
-// The narrowest type that holds what either type holds. `what` is for the error.
+// The narrowest type that holds the values of both types. `what` is for the error.
 Type join(const Type& a, const Type& b, const std::string& what) {
   if (a.kind == Kind::Optional && b.kind != Kind::Optional) return Type::optional(join(*a.inner, b, what));
   if (b.kind == Kind::Optional && a.kind != Kind::Optional) return Type::optional(join(a, *b.inner, what));
@@ -61,7 +61,7 @@ void infer_taken(InferContext& context, std::string_view branch) {
 }
 
 void infer_if(InferContext& context) {
-  // A branch that is known not to run may hold what could not: it is not looked at.
+  // A branch that is known not to run is not checked: it may hold ops that could not run.
   const Tensor* condition = context.constant(0);
   const bool one_element = condition != nullptr && condition->size() == 1;
   if (one_element) return infer_taken(context, *condition->data<bool>() ? "then_branch" : "else_branch");
@@ -74,7 +74,7 @@ void infer_if(InferContext& context) {
   }
 }
 
-// Infers `body` again and again until the types of its state fit those it gives back.
+// Infers `body` again and again until the types of its states accept those that it gives back.
 // State i comes in at formal input first_in + i and leaves at output first_out + i.
 std::vector<Type> infer_loop_body(InferContext& context, std::vector<Type>& formal, std::size_t first_in,
                                   std::size_t first_out, std::size_t states) {
@@ -116,7 +116,7 @@ bool never_stops(const Graph& body) {
          (body.is_constant(condition) && is_constant_true(&*body[condition].constant));
 }
 
-// Captured values follow the formal inputs, also where those at the end are left out.
+// Captured values follow the formal inputs, even where the last formal inputs are left out.
 bool has_formal(const TypedOp& op, std::size_t i) { return i < op.op.formal_inputs() && op.has_input(i); }
 
 const Tensor* most_trips(const TypedOp& op) { return has_formal(op, 0) ? op.constant(0) : nullptr; }

@@ -42,7 +42,7 @@ std::vector<AttributeSpec> found_window(std::vector<AttributeSpec> more) {
   return attributes;
 }
 
-// From X and what flows into Conv's Y to W's gradient.
+// The gradient of W from X and the gradient of Conv's Y.
 OpSpec conv_weight_gradient_row() {
   return {.name = "ConvWeightGradient",
           .domain = "podium",

@@ -20,7 +20,7 @@ bool has_random_op(const Graph& body) {
   });
 }
 
-// Dropout with its mask: what is kept grows by 1 / (1 - ratio).
+// Dropout with its mask: elements that are kept grow by 1 / (1 - ratio).
 void append_masked(Graph& body, const Op& dropout) {
   Builder builder(body);
   GradientContext context(builder, dropout, {}, {});

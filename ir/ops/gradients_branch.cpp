@@ -50,7 +50,8 @@ std::array<std::vector<ValueId>, 2> keep_random(GradientContext& context) {
   return outer;
 }
 
-// Takes the captured values, what the branches drew and what flows.
+// The backward branch. Its inputs are the captured values, the branches' random numbers and the incoming
+// gradients.
 struct BackwardBranch {
   const GradientContext& context;
   Graph body;

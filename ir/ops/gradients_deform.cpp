@@ -101,7 +101,7 @@ Term offsets_of(const Deformation& d, Term grid) {
 // [N, groups, rows, columns] with the last two swapped.
 Term swapped(Term matrices) { return matrices.call("Transpose", {{"perm", IntList{0, 1, 3, 2}}}); }
 
-// From the gradient of the sampled elements to those of X and the offsets.
+// The gradients of X and the offsets from that of the sampled elements.
 void set_sampling_gradients(const Deformation& d, Term x, Term grid, Term flow) {
   GradientContext& context = d.context;
   if (context.wants(0)) {

@@ -28,7 +28,7 @@ Term weight_of(Term distance, bool cubic) {
   return choose(d > 1, far, near);
 }
 
-// Elements that points are sums of, [N, points, taps]: where they are and what they weigh.
+// The elements that each point is a sum of, [N, points, taps]: their positions and their weights.
 struct Taps {
   Term index;
   Term weight;

@@ -134,7 +134,7 @@ std::vector<ValueId> svm_regressor_outputs(GradientContext& context) {
   return {transformed(score, attribute<std::string>(context.op, "post_transform"))};
 }
 
-// Per support vector what it counts in the score of each pair of classes.
+// The coefficient of each support vector in the score of each pair of classes.
 Tensor pair_weights(const FloatList& coefficients, const IntList& per_class) {
   const auto classes = std::ssize(per_class);
   std::int64_t vectors = 0;
@@ -162,9 +162,9 @@ Tensor pair_weights(const FloatList& coefficients, const IntList& per_class) {
   return weights;
 }
 
-// From scores of pairs of classes to probabilities of classes. What the op finds by an iteration is the p
-// whose sum is 1 and whose product with Q is the same in each row (Wu, Lin and Weng): by Cramer's rule the
-// cofactors of the last row of Q with a border of ones, divided by their sum.
+// Probabilities of classes from scores of pairs of classes. The op iterates to the p whose sum is 1 and whose
+// product with Q is the same in each row (Wu, Lin and Weng). By Cramer's rule p are the cofactors of the last
+// row of Q with a border of ones, divided by their sum.
 Term coupled(Term scores, std::int64_t classes) {
   GradientContext& context = *scores.context;
   const auto first = [&](const FloatList& numbers) {
@@ -259,7 +259,7 @@ void scaler_gradient(GradientContext& context) {
   context.set(0, flow.with("CastLike", context.input(0)));
 }
 
-// Nothing flows to what was replaced.
+// A replaced element has no gradient.
 void imputer_gradient(GradientContext& context) {
   const Term x = term(context, context.input(0));
   const double replaced = static_cast<double>(attribute<float>(context.op, "replaced_value_float"));

@@ -110,7 +110,7 @@ void inference_batch_norm(GradientContext& context, std::int64_t rank) {
   }
 }
 
-// running = momentum * what it was + (1 - momentum) * that of x.
+// running = momentum * running + (1 - momentum) * the statistic of x.
 void set_running_statistics(GradientContext& context, const Normalised& normalised, std::int64_t rank) {
   const double momentum = static_cast<double>(attribute<float>(context.op, "momentum"));
   const Term x = term(context, context.input(0));

@@ -12,7 +12,7 @@ Window window_of(GradientContext& context) {
   return pool_window(TypedOp(context.builder.graph(), context.op), context.static_dims(context.input(0)));
 }
 
-// Hands what flows into each window to every element that it sees.
+// Gives each element the sum of the gradients of all windows that cover it.
 Term spread(Term flow, const Window& window) {
   std::vector<Attribute> attributes = window_attributes(window);
   attributes.push_back({"input_shape", window.input});
@@ -71,7 +71,7 @@ void average_pool_gradient(GradientContext& context) {
   context.set(0, spread(flow_of(context) / shares(context, window, with_padding), window));
 }
 
-// The sum over each window of what flows.
+// The second gradient is the sum of the incoming one over each window.
 void sum_pool_gradient_gradient(GradientContext& context) {
   std::vector<Attribute> attributes = context.op.attributes;
   std::erase_if(attributes, [](const Attribute& attribute) { return attribute.name == "input_shape"; });
@@ -106,7 +106,7 @@ void global_average_pool_gradient(GradientContext& context) {
   context.set(0, context.call("Expand", {share, context.ints(dims)}));
 }
 
-// Elements that share the maximum share what flows into it.
+// Elements that equal the maximum share its gradient.
 void global_max_pool_gradient(GradientContext& context) {
   const Term x = term(context, context.input(0));
   const Term ones = choose(x.with("Equal", context.output()), x.like(1), 0);

@@ -84,7 +84,8 @@ std::vector<Term> rnn_step(const Step& step) {
   return {step.activate(0, step.gates + step.states[0].with("MatMul", step.captured[0]))};
 }
 
-// Gates z, r, h. Captured: R of z and r, R of h, and, for what is reset after its product, the bias of that.
+// Gates z, r, h. Captured: R of z and r, R of h, and, when the reset gate is applied after the product, the
+// bias of that product.
 std::vector<Term> gru_step(const Step& step) {
   const Term h = step.states[0];
   const std::vector<Term> gates = parts_of(step.gates, 3, -1);
@@ -232,7 +233,8 @@ class Expanding {
     return {first, first + static_cast<std::ptrdiff_t>(cell_.activations)};
   }
 
-  // Takes states, the products with X, whether sequences go on, and what is captured.
+  // The body. Its inputs are the states, the products with X, whether sequences go on, and the captured
+  // values.
   Graph body(std::size_t direction, const std::vector<ValueId>& inputs) {
     Graph graph;
     Builder builder(graph);

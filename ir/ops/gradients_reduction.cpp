@@ -121,7 +121,7 @@ void reduce_mean_gradient(GradientContext& context) {
   context.set(0, reduction.spread(reduction.flow() / reduction.count()));
 }
 
-// Elements that share the extreme share what flows into it.
+// Elements that equal the extreme share its gradient.
 void reduce_extreme_gradient(GradientContext& context) {
   const Reduction reduction(context);
   const Term ones = choose(reduction.x().with("Equal", reduction.output()), reduction.x().like(1), 0);

@@ -47,7 +47,8 @@ void hand_flow_to(GradientContext& context, std::string_view type, std::size_t i
 
 }  // namespace
 
-// Regions, here and in the next, are taken as given: what cuts them out is not trained through them.
+// Regions are taken as constants, here and in the next function: the inputs that describe them get no
+// gradient.
 void roi_align_gradient(GradientContext& context) {
   if (!context.wants(0)) return;
   context.set(0, private_op(context, "RoiAlignGradient",
@@ -55,8 +56,8 @@ void roi_align_gradient(GradientContext& context) {
                             context.op.attributes));
 }
 
-// Averages are linear in X, and so is their gradient in what flows. Which pixel is the largest does not
-// change with X.
+// Averages are linear in X, and so is their gradient in the incoming one. The choice of the largest pixel
+// does not change with X.
 void roi_align_gradient_gradient(GradientContext& context) {
   if (attribute<std::string>(context.op, "mode") == "max") return hand_flow_to(context, "RoiAlignChoice", 3);
   if (!context.wants(3)) return;
@@ -66,7 +67,8 @@ void roi_align_gradient_gradient(GradientContext& context) {
 
 void roi_align_choice_gradient(GradientContext& context) { hand_flow_to(context, "RoiAlignGradient", 3); }
 
-// The two hand what flows to and fro between the regions and the elements that are the largest of each.
+// MaxRoiPoolGradient and MaxRoiPoolChoice are each other's gradient: one moves values from the regions to
+// their largest elements, the other back.
 void max_roi_pool_gradient_gradient(GradientContext& context) {
   hand_flow_to(context, "MaxRoiPoolChoice", 2);
 }
@@ -111,7 +113,8 @@ void grid_sample_gradient(GradientContext& context) {
   }
 }
 
-// Linear in what flows; with respect to the grid it is what the flow of flow would have.
+// The op is linear in the gradient that it takes. The gradient of the grid is that of a GridSample whose
+// image is the incoming gradient.
 void grid_sample_input_gradient_gradient(GradientContext& context) {
   const std::vector<Attribute> attributes = without("input_shape", context.op.attributes);
   const ValueId flow = context.output_gradient();

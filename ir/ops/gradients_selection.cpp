@@ -29,7 +29,7 @@ ValueId again(GradientContext& context, std::vector<ValueId> inputs) {
                              context.op.attributes)[0];
 }
 
-// Adds up what flows by the position that each output element came from: 1 to `count`; 0 is nowhere.
+// Sums the gradient by the position that each output element came from: 1 to `count`; 0 is nowhere.
 Term add_up(GradientContext& context, ValueId origins, std::int64_t count) {
   const ValueId all = context.ints({-1});
   const Term flow = flow_of(context).with("Reshape", all);
@@ -181,7 +181,7 @@ void space_to_depth_gradient(GradientContext& context) {
   context.set(0, flow_of(context).call("DepthToSpace", context.op.attributes));
 }
 
-// ScatterElements or ScatterND and what gathers again.
+// ScatterElements or ScatterND, and the op that gathers again.
 class Scattering {
  public:
   explicit Scattering(GradientContext& context) : context_(context) {

@@ -68,7 +68,7 @@ class MappedBackward {
   }
 
  private:
-  // One gradient an item; items share what is no sequence.
+  // Each item has its own gradient; an input that is no sequence is shared by all items and gets the sum.
   void hand_over() {
     set_attribute(op_, "body", std::make_shared<const Graph>(std::move(body_)));
     const std::vector<ValueId> found = context_.builder.append(std::move(op_), wanted_.size());

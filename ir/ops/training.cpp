@@ -45,7 +45,7 @@ Work work_of_optimizer(const TypedOp& op) {
   return {.flop = elements * kPerElement, .bytes = io_bytes(op)};
 }
 
-// Until differentiated, a Gradient only has types: those of the tensors it is with respect to.
+// Until it is differentiated, a Gradient only has types: those of the tensors by which it differentiates.
 void infer_gradient(InferContext& context) {
   for (std::size_t i = 0; i < context.output_count() && i < context.input_count(); ++i) {
     context.set_output(i, context.input(i));

@@ -15,7 +15,7 @@ namespace {
 
 std::size_t index_of(ValueId id) { return static_cast<std::size_t>(id.index); }
 
-// Only float numbers do, also those in sequences and optionals.
+// Only float numbers carry a gradient, also those in sequences and optionals.
 bool carries_gradient(const Type& type) {
   return type.is_tensor() || !type.inner ? is_float(type.element) : carries_gradient(*type.inner);
 }
@@ -32,7 +32,7 @@ class Differentiation {
     flowing_.resize(graph.values.size());
     last_contributor_.resize(graph.values.size());
     for (ValueId x : xs) is_x_[index_of(x)] = true;
-    // An x that ops produce is independent of what they read.
+    // An x that an op produces is taken as independent of the op's inputs.
     std::vector<ValueId> starts(xs.begin(), xs.end());
     starts.insert(starts.end(), passed.begin(), passed.end());
     depends_ = dependents(graph, starts);

@@ -106,7 +106,7 @@ void hand_over(Graph& graph, const Op& from, const std::vector<ValueId>& gradien
   }
 }
 
-// Weights that a Gradient is with respect to must not be folded into what depends on them.
+// Weights that a Gradient differentiates by: values that depend on them must not be folded.
 std::vector<ValueId> differentiated_constants(const Graph& graph) {
   std::vector<ValueId> found;
   for (const Op& op : graph.ops) {

@@ -114,7 +114,7 @@ class Merger {
     }
   }
 
-  // True when an earlier op gives what this one would.
+  // True when an earlier op computes the same.
   bool merge(const Op& op, const std::vector<Op>& kept) {
     const std::size_t hash = hash_of(op);
     const auto [begin, end] = seen_.equal_range(hash);

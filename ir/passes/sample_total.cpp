@@ -15,8 +15,8 @@ std::ptrdiff_t count_without_axis(const SampledOp& op) {
   return std::count(op.inputs.begin(), op.inputs.end(), kNoAxis);
 }
 
-// The mean of ONNX's losses is over what labels and weights let count, which need not be as much in every
-// slice.
+// The mean of ONNX's losses divides by the number, or the weights, of the labels that count, and these may
+// differ from slice to slice.
 int loss_of_classes(const SampledOp& op) {
   constexpr std::size_t kWeights = 2;
   if (op.inputs[0] != 0 || op.inputs[1] != 0 || op.has(kWeights)) return kNoAxis;

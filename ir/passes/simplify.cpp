@@ -23,7 +23,8 @@ void annotate_like(const Op& outer, Op& op) {
   }
 }
 
-// Goes through the ops once, in order; what an op's output is replaced by is known before the output is read.
+// Goes through the ops once, in order, so that the replacement of an output is known before the output is
+// read.
 class Simplifier {
  public:
   // `outputs_have_names`: of a whole graph, not of a body.
@@ -73,7 +74,8 @@ class Simplifier {
     kept_.push_back(std::move(op));
   }
 
-  // An input of the graph comes to one place: what others read of it goes there from this op.
+  // An input of the graph arrives at one place. Readers elsewhere get it through this op, so the op must
+  // stay.
   bool brings_elsewhere(const Op& op, ValueId same) {
     if (!view_.is_input[at(same)]) return false;
     if (readers_.empty()) find_readers();

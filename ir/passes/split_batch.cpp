@@ -173,7 +173,8 @@ class Splitter {
     return result;
   }
 
-  // The axis is the one whose size is divided; where a graph that trains has none, the value is left without.
+  // The axis is the one whose size is divided by the number of slices; a value without such an axis stays
+  // without in a graph that trains.
   void set_output(ValueId id, const Type& type) {
     const Type& before = whole_[id].type;
     int found = kNoAxis;
@@ -284,7 +285,7 @@ void set_slices(Training& training, const BatchSplit& split, int slices) {
     const std::string& name = training.graph[training.graph.outputs[i]].name;
     const bool is_gradient = name.starts_with(kGradient);
     const auto found = axes.find(std::string_view(name).substr(is_gradient ? kGradient.size() : 0));
-    // The gradient of what is the same for all samples adds up over them, and so does a total.
+    // The gradients of a value that all samples share add up over the slices, and so do totals.
     const bool known =
         found != axes.end() && (found->second >= 0 || (found->second == kNoAxis) == is_gradient);
     if (!known) {

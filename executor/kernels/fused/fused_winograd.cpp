@@ -9,7 +9,8 @@ namespace {
 
 using dnnl::memory;
 
-// From a machine with AVX-512: below these sizes the transforms and reorders eat what the products save.
+// Measured on a machine with AVX-512: below these sizes the transforms and reorders cost more than the
+// smaller products save.
 constexpr std::int64_t kLeastPositions = 14 * 14;
 constexpr std::int64_t kLeastChannels = 32;
 

@@ -69,7 +69,7 @@ Tensor as_colour(const Image& image, bool blue_first) {
 PreparedKernel image_decoder(PrepareContext& context) {
   const std::string format = context.get_string("pixel_format");
   return [format](const RunContext& run) {
-    // ONNX: what cannot be decoded gives an empty matrix.
+    // ONNX: an image that cannot be decoded gives an empty matrix.
     const Image image = decode_image(run.input(0).values<std::uint8_t>()).value_or(Image());
     run.set(0, format == "Grayscale" ? as_grey(image) : as_colour(image, format == "BGR"));
   };

@@ -45,7 +45,7 @@ PreparedKernel binarizer(PrepareContext& context) {
   });
 }
 
-// Calls f(column, element) for each; columns are those of the last dimension.
+// Calls f(column, element) for each element; columns count along the last dimension.
 template <class T, class F>
 PreparedKernel by_column(F f) {
   return [f](const RunContext& run) {

@@ -214,7 +214,7 @@ void score_pairs(const SvmClassifier& model, const MapOfVector& x, std::vector<f
   }
 }
 
-// Probabilities of classes from those of pairs, by the iteration of Wu, Lin and Weng.
+// Probabilities of classes from probabilities of pairs of classes, by the iteration of Wu, Lin and Weng.
 std::vector<float> couple(const SvmMatrix& pairs) {
   const auto count = pairs.rows();
   SvmMatrix q = -(pairs.transpose().cwiseProduct(pairs));
@@ -249,7 +249,7 @@ std::vector<float> probabilities(const SvmClassifier& model, const std::vector<f
   return couple(pairs);
 }
 
-// Two classes told apart by one function: which of them, and with what the row's label is written.
+// Writes the label of a row. Where one function tells two classes apart, the sign or the probability decides.
 void write_label(const SvmClassifier& model, Tensor& labels, std::int64_t row,
                  const std::vector<float>& decisive, bool has_probabilities) {
   const std::size_t best = index_of_largest(decisive);
