@@ -1,5 +1,5 @@
-// What is written beside the code: citations of docs/semantics.md lead somewhere, files that documents name
-// exist, and long sources say at their head what they hold.
+// Citations of docs/semantics.md lead to a section, files that documents name exist, and long sources open
+// with a head.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -76,7 +76,7 @@ Lines comments_of(const std::string& path) {
   return comments;
 }
 
-// The same for a document: one line for each paragraph.
+// One line for each paragraph of a document.
 Lines paragraphs_of(const std::string& path) {
   Lines paragraphs{""};
   for (const std::string& line : lines_of(path)) {
@@ -96,7 +96,7 @@ Lines numbers_in(const std::string& text) {
   return numbers;
 }
 
-// Of docs/semantics.md: each section with the numbers of the rows of its tables.
+// The sections of docs/semantics.md, each with the numbers of the rows of its tables.
 using Sections = std::map<std::string, std::set<std::string>>;
 
 Sections read_sections() {
@@ -116,8 +116,8 @@ Sections read_sections() {
   return sections;
 }
 
-// What is wrong with the citations of a text: "semantics, section 4.2", "semantics, sections 5.1 to 5.3",
-// "semantics, section 15, rows 11 to 14" are right where sections and rows exist.
+// The faults of the citations in a text. "semantics, section 4.2", "semantics, sections 5.1 to 5.3" and
+// "semantics, section 15, rows 11 to 14" are right where the sections and rows exist.
 Lines faults_of_citations(const std::string& text, const Sections& sections) {
   static const std::string kNumbers = R"((?:, | and | to ))";
   static const std::regex kWord(R"(\b[Ss]emantics\b(?!\.md)(?!, sections? [\dN]))");
@@ -180,7 +180,7 @@ TEST(Semantics, HasEverySectionThatIsCited) {
   EXPECT_GT(citations, 40U);
 }
 
-// Its own references, such as "(4.2)" and "(8.2, 8.3)".
+// References inside docs/semantics.md look like "(4.2)" and "(8.2, 8.3)".
 TEST(Semantics, RefersToItsOwnSections) {
   static const std::regex kReference(R"(\((\d+\.\d)(?:, (\d+\.\d))?[):])");
   const Sections sections = read_sections();
@@ -196,8 +196,8 @@ TEST(Semantics, RefersToItsOwnSections) {
   EXPECT_GT(references, 20U);
 }
 
-// Whether a file or folder of the repository goes by the name: from the root, or by the end of its path
-// ("lower/cycle.h", "cuts.h"). * and words in capitals (FAMILY) stand for any name.
+// Whether the name is the path of a file or folder from the root, or the end of such a path ("lower/cycle.h",
+// "cuts.h"). * and words in capitals (FAMILY) stand for any name.
 bool names_a_file(std::string name, const Lines& paths) {
   static const std::regex kSpecial(R"([.+])");
   static const std::regex kAny(R"(\*|[A-Z]{3,}(?![A-Za-z]|\.md))");
@@ -223,7 +223,7 @@ Lines paths_of_repository() {
   return paths;
 }
 
-// A name with the ending of a source or document, or below a folder of the repository.
+// A name counts as a path when it has the ending of a source or document, or begins with a folder.
 TEST(Documents, NameFilesThatExist) {
   static const std::regex kName(R"([\w.*/-]*[\w*/])");
   static const std::regex kIsPath(
