@@ -1,3 +1,7 @@
+// Two maps lead from each value to its producer and to its readers (an op that reads it twice is listed
+// twice). Every erase and replace changes the maps, so a later match sees the graph as it has become. Ops do
+// not move: an erased op is only marked. finish walks backwards, erases the ops that nobody reads any more,
+// and then closes the gaps.
 #include "executor/numeric/rewriter.h"
 
 #include <algorithm>
