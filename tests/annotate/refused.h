@@ -1,4 +1,4 @@
-// What a function that must refuse its input says.
+// The answer of a function that must refuse its input.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What both ways of timing share: models by their text, inputs, and medians of rounds.
+// The parts that both ways of timing share: models by their text, inputs, and medians of rounds.
 #pragma once
 
 #include <chrono>
@@ -31,16 +31,16 @@ struct NamedModel {
 /// "MODEL,key=value,...".
 NamedModel parse_model(const std::string& text);
 
-/// The same numbers every time; whole numbers are 0 and 1, good as indices, masks and labels.
+/// A tensor with the same numbers every time; whole numbers are 0 and 1, good as indices, masks and labels.
 ir::Tensor filled(const ir::Type& type);
 
-/// Of all threads until now: other programs on the machine disturb it less than the clock on the wall.
+/// The processor time of all threads until now. Other programs on the machine disturb it less than wall time.
 double processor_ms();
 
 double median(std::vector<double> all);
 
-/// The median of how many times as long as the other each round took: what else the machine does at the time
-/// meets both.
+/// The median over rounds of the ratio of `ms` to `base`: other work of the machine meets both at the same
+/// time.
 double times_as_long(const std::vector<double>& ms, const std::vector<double>& base);
 
 /// Trains a model under strategies in turn. False when one takes too long for a check.

@@ -1,4 +1,4 @@
-// What a strategy can be made of: choices of a session, each in some group of which a strategy has one.
+// The choices that make a strategy: each belongs to a group, and a strategy has one of each group.
 #pragma once
 
 #include <string>
@@ -24,7 +24,7 @@ struct Strategy {
 };
 
 /// Every spread alone, with every choice that is no default, and, if `most_choices` is 2, with every pair of
-/// those of different groups.
+/// such choices from different groups.
 std::vector<Strategy> strategies(int most_choices);
 
 }  // namespace podium::testing

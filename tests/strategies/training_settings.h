@@ -1,5 +1,5 @@
-// What a strategy that trains can be made of: choices of a session, each in some group of which a strategy
-// has at most one.
+// The choices that make a strategy that trains: each belongs to a group, and a strategy has at most one of
+// each group.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace podium::testing {
 
-/// What one processor does with the same micro-batches decides what a strategy must give.
+/// A strategy. It must give the result that one processor gives with the same micro-batches.
 struct Setting {
   Options options = {};
   ir::Optimizer optimizer = ir::make_optimizer(ir::OptimizerKind::Sgd, {{"learningRate", {0.05}}});

@@ -1,4 +1,4 @@
-// Gradients of a graph given as text, and the same by central differences.
+// Gradients of a graph given as text, and the same gradients by central differences.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@ namespace podium::testing {
 
 using Tensors = std::vector<ir::Datum>;
 
-/// What element i of the first output counts in the sum that is differentiated.
+/// The weight of element i of the first output in the sum that is differentiated.
 double weight(std::int64_t i);
 
 /// Numbers from 0.3 to 1.7 in no order, so that logarithms and roots are defined.
@@ -23,8 +23,8 @@ ir::Tensor numbers(ir::Dims dims, double phase = 0);
 /// The gradients of the weighted sum of the first output with respect to the double inputs.
 Tensors gradients(const std::string& text, const Tensors& inputs);
 
-/// What derivatives have been compared with differences so far: per row of the table of ops, the inputs with
-/// respect to which, and the attributes that were not left at their defaults.
+/// The derivatives that have been compared with differences so far: for each row of the table of ops, the
+/// inputs by which it was differentiated, and the attributes that were not left at their defaults.
 struct CheckedRow {
   std::set<std::size_t> inputs;
   std::set<std::string> attributes;
@@ -33,7 +33,7 @@ const std::map<const ir::OpSpec*, CheckedRow>& checked_rows();
 /// Adds the ops of a graph whose derivatives with respect to `xs` are compared.
 void note_checked(const ir::Graph& graph, std::span<const ir::ValueId> xs);
 
-/// The same for a graph in text that a test compares in another way.
+/// Adds the ops of a graph in text that a test compares in another way.
 void note_compared(const std::string& text, const Tensors& inputs);
 
 /// Every element within 2e-7 of the central difference, relative to the larger of 1 and its size.

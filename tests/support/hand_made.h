@@ -1,4 +1,4 @@
-// A Program made by hand, step by step, for what no strategy would build.
+// A Program made by hand, step by step, for cases that no strategy would build.
 #pragma once
 
 #include <string>
