@@ -83,8 +83,8 @@ class Builder {
 
   ir::Builder builder_;
   TensorSettings settings_;
-  std::vector<ir::Attribute> current_;  // of the scopes that live
-  std::vector<ir::OpId> producers_;     // of each value that the first `indexed_` ops make
+  std::vector<ir::Attribute> current_;  // annotations of the scopes that live
+  std::vector<ir::OpId> producers_;     // the producer of each value, up to op `indexed_`
   std::size_t indexed_ = 0;
 };
 

@@ -62,11 +62,11 @@ enum class GradientTracking : std::uint8_t { All, ConvAndMatMul, OfTensors };
 /// Loss scaling that follows the gradients' histogram (training).
 struct LossScaling {
   bool automatic = false;
-  double bin_edge = 0.125;         ///< of the numbers' range; larger magnitudes are in the upper bin
-  double upper_proportion = 1e-7;  ///< of numbers in the upper bin, above which the scale falls
+  double bin_edge = 0.125;         ///< share of the type's range; larger magnitudes are in the upper bin
+  double upper_proportion = 1e-7;  ///< share of numbers in the upper bin, above which the scale falls
   int period = 1;                  ///< updates of the weights between updates of the scale
   GradientTracking tracking = GradientTracking::All;
-  std::vector<std::string> tensors = {};  ///< of OfTensors
+  std::vector<std::string> tensors = {};  ///< for OfTensors
 };
 
 struct Options {
@@ -90,7 +90,7 @@ struct Options {
   std::map<std::string, ir::TensorLocation> location_overrides = {};  ///< by tensor; taken as they are
   int io_tiles = 0;
   ir::ExchangeStrategy overlap_io =
-      ir::ExchangeStrategy::JustInTime;  ///< of inputs and anchors without their own
+      ir::ExchangeStrategy::JustInTime;  ///< for inputs and anchors without their own
   Recomputation recomputation = Recomputation::None;
   SyncPattern sync = SyncPattern::Full;
   Reduction reduction = Reduction::Sum;
@@ -101,7 +101,7 @@ struct Options {
   int buffering_depth = 1;                     ///< host streams
   bool prefetch = true;
   bool constant_weights = true;
-  bool half_partials = false;  ///< of matrix products that do not say how they sum up: in 16 bits
+  bool half_partials = false;  ///< matrix products without __partials_type sum up in 16 bits
 };
 
 }  // namespace podium

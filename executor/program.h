@@ -24,13 +24,13 @@ enum class Role : std::uint8_t { Weight, Activation, Stash, Stream, OptimizerSta
 /// Room for a tensor on one processor.
 struct Buffer {
   std::string name;
-  ir::Type type;  ///< of one slot; of a sharded buffer the whole tensor's, see slot_type
+  ir::Type type;  ///< of one slot; for a sharded buffer the whole tensor's type, see slot_type
   int processor = 0;
   Memory memory = Memory::Compute;
   Role role = Role::Activation;
   int slots = 1;                ///< stash depth, or entries of a remote buffer
   int shards = 1;               ///< each replica of a group of so many holds one part; 1: the whole tensor
-  ir::ReplicaGroup group = {};  ///< of a sharded buffer: who shares one tensor
+  ir::ReplicaGroup group = {};  ///< the replicas that share one tensor of a sharded buffer
   /// The value of slot i before the first step, such as weights. Empty, or one tensor for each slot;
   /// undefined tensors where the model was written without its data.
   std::vector<ir::Tensor> initial = {};
@@ -163,9 +163,9 @@ struct HostTensor {
   /// host's arrays hold whole micro-batches: whole_type.
   int slices = 1;
   int slice_axis = 0;
-  bool broadcast = false;  ///< of an input: every replica loads the same micro-batches
-  int every = 1;           ///< of an output: only the last of so many groups of micro-batches is stored
-  int group = 1;           ///< of an output: micro-batches that are stored or not together
+  bool broadcast = false;  ///< input: every replica loads the same micro-batches
+  int every = 1;           ///< output: only the last of so many groups of micro-batches is stored
+  int group = 1;           ///< output: so many micro-batches are stored together or not at all
   /// The leading dimensions of an output, before those of the type: what one replica stores in a run is
   /// [batches, accumulation, micro-batch...]. Empty: one tensor (Final, Sum).
   ir::Dims leading = {};

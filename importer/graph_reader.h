@@ -46,10 +46,10 @@ class GraphReader {
     const Opsets* opsets = nullptr;
     const Function* function = nullptr;
     const Frame* caller = nullptr;
-    std::string prefix = {};  ///< of the names of nodes
+    std::string prefix = {};  ///< before the names of nodes
     std::unordered_map<std::string, Given> attributes = {};
     std::vector<ir::Attribute> annotations =
-        {};  ///< of the calling node: they hold for all that it stands for
+        {};  ///< the calling node's, which hold for all nodes of the function
   };
 
   /// A body whose captures are not inputs yet.
@@ -85,9 +85,9 @@ class GraphReader {
   const ImportOptions& options_;
   Symbols symbols_;
   std::vector<std::int32_t> nodes_of_ops_;
-  std::unordered_map<std::string, int> calls_;  ///< of functions so far, by the caller's name
+  std::unordered_map<std::string, int> calls_;  ///< calls of functions so far, by the caller's name
   std::int64_t inlined_ = 0;                    ///< nodes of functions so far
-  int depth_ = 0;                               ///< of bodies and calls around the node that is read
+  int depth_ = 0;                               ///< number of bodies and calls around the node that is read
 };
 
 }  // namespace podium::importer

@@ -34,7 +34,7 @@ struct Variable {
   std::string name;  ///< of the input, PopART's for optimizer state (semantics, section 10.5)
   VariableKind kind = VariableKind::Weight;
   Tensor initial = {};      ///< undefined where the model was written without its data
-  std::string weight = {};  ///< of optimizer state and accumulators: whose they are
+  std::string weight = {};  ///< the weight that optimizer state or an accumulator belongs to
 };
 
 /// How what is accumulated over micro-batches and reduced over replicas is combined (semantics, section 5.2).

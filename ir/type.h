@@ -19,10 +19,10 @@ enum class Kind : std::uint8_t { Tensor, Sequence, Optional, Map };
 
 struct Type {
   Kind kind = Kind::Tensor;
-  DataType element = DataType::Undefined;  ///< of a tensor; of a map, the type of its keys
-  bool has_rank = false;                   ///< of a tensor: dims is meaningful
+  DataType element = DataType::Undefined;  ///< of a tensor's elements; of a map's keys
+  bool has_rank = false;                   ///< a tensor's dims are meaningful
   Dims dims = {};                          ///< each a number or kUnknown
-  std::shared_ptr<const Type> inner = {};  ///< of a sequence, optional or map: what it holds
+  std::shared_ptr<const Type> inner = {};  ///< the contents of a sequence, optional or map
 
   static Type tensor(DataType element) { return {.kind = Kind::Tensor, .element = element}; }
   static Type tensor(DataType element, Dims dims) {

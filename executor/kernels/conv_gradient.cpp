@@ -52,7 +52,7 @@ bool is_pointwise(const ir::Window& window) {
 }
 
 WeightGradient plan(const ConvShape& shape) {
-  constexpr std::int64_t kRowsAtOnce = 192;      // of columns: as many columns of dW
+  constexpr std::int64_t kRowsAtOnce = 192;      // rows of the column matrix, which are columns of dW
   constexpr std::int64_t kLeastRows = 32;        // below, products are slow
   constexpr std::int64_t kColumnsAtOnce = 1024;  // so that what is unfolded stays in a core's cache
   const std::int64_t pieces = 2 * machine_threads();

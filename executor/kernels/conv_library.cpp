@@ -28,7 +28,7 @@ struct ConvOperand {
   memory::desc given = {};
   memory::desc liked = {};
   std::optional<dnnl::reorder> reorder = {};  // from one to the other, when they differ
-  std::size_t offset = 0;                     // of the liked one in scratch memory
+  std::size_t offset = 0;                     // where the liked tensor lies in scratch memory
 
   memory as_given(const float* data) const { return {given, cpu(), const_cast<float*>(data)}; }
   memory as_liked(const float* data, std::byte* scratch) const {
@@ -49,7 +49,7 @@ struct Library {
   ConvOperand weights;
   memory::desc bias;
   memory::desc scratch;
-  std::size_t operand_bytes = 0;  // of scratch memory that come before the primitive's own
+  std::size_t operand_bytes = 0;  // scratch memory before the primitive's own
   Tensor packed;                  // constant weights as the primitive likes them
 
   void run(const float* from, const float* w, const float* b, float* to, std::byte* memory_of_run) const {

@@ -59,7 +59,7 @@ class PrepareContext : public ir::TypedOp {
 
   std::size_t scratch_bytes = 0;
   std::function<BodyRunner(const ir::Graph&)> body_preparer;
-  std::uint64_t seed = 0;  ///< of ops that draw random numbers without a seed of their own
+  std::uint64_t seed = 0;  ///< for random ops without a seed of their own
 };
 
 struct KernelSpec {

@@ -72,7 +72,7 @@ struct RecurrentStep {
   std::int64_t direction = 0;
   T* gates = nullptr;
   std::int64_t gate_stride = 0;
-  const T* r = nullptr;  ///< of this direction, as are b and p
+  const T* r = nullptr;  ///< R of this direction; so are b and p
   const T* b = nullptr;
   const T* p = nullptr;
   T* h = nullptr;  ///< [batch, hidden]: before the step, then after it

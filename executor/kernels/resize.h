@@ -18,7 +18,7 @@ enum class Coordinates {
   AlignCorners,
   Asymmetric,
   CropAndResize,
-  HalfPixelForNearest  ///< of version 11 alone
+  HalfPixelForNearest  ///< version 11 only
 };
 
 struct ResizeAttributes {

@@ -74,9 +74,9 @@ std::vector<std::int64_t> sorted_items(const Keys& keys, std::int64_t count) {
 }
 
 struct Groups {
-  std::vector<std::int64_t> first;    // of each group, its first item
-  std::vector<std::int64_t> counts;   // of each group, how many items
-  std::vector<std::int64_t> inverse;  // of each item, its group
+  std::vector<std::int64_t> first;    // the first item of each group
+  std::vector<std::int64_t> counts;   // the number of items of each group
+  std::vector<std::int64_t> inverse;  // the group of each item
 };
 
 // Groups in ascending order of their keys.
@@ -115,7 +115,7 @@ Groups by_first_item(const Groups& groups) {
 }
 
 struct UniquePlan {
-  Dims dims;  // of the items: flattened when there is no axis
+  Dims dims;  // dimensions of the items; flattened when there is no axis
   std::size_t axis = 0;
   bool sorted = true;
 };

@@ -133,7 +133,7 @@ class Chains {
   Graph& graph_;
   ir::IdMap<ir::ValueId, int> uses_;
   ir::DisjointSets connected_;  // by large values
-  std::vector<Op> members_;     // of chains that are not closed
+  std::vector<Op> members_;     // ops of chains that are not closed
   std::set<ValueId> made_;      // by them
   bool changed_ = false;
 };

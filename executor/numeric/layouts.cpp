@@ -113,7 +113,7 @@ class Sets {
   std::vector<std::size_t>
       first_value_;  // per block: the place of its first value; behind the last one: the count
   ir::DisjointSets sets_;
-  std::vector<int> votes_;  // of a set, at its name
+  std::vector<int> votes_;  // the votes of a set, at the set's name
   std::vector<bool> may_;
 };
 

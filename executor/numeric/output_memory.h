@@ -19,8 +19,8 @@ struct OutputMemory {
   std::vector<ir::Tensor*> outputs = {};
   std::vector<ir::Tensor*> others = {};  ///< they do not keep the memory
   std::shared_ptr<void> memory = {};
-  std::optional<std::size_t> input = {};        ///< of the block: its memory may be written over
-  std::vector<std::weak_ptr<void>> given = {};  ///< of runs, as far as somebody holds it
+  std::optional<std::size_t> input = {};        ///< input of the block that may be overwritten
+  std::vector<std::weak_ptr<void>> given = {};  ///< memory of earlier runs that somebody still holds
 
   /// `replaced` is the value that the outputs replace, if any. The outputs are written over it where an
   /// earlier run has made it and nobody else holds it. Memory from elsewhere may be the host's, and

@@ -42,7 +42,7 @@ struct Task {
   bool is_static = false;
   std::vector<const Datum*> inputs = {};
   std::vector<Datum*> outputs = {};
-  std::vector<Type> prepared_for = {};  // of a dynamic task: the input types of the last preparation
+  std::vector<Type> prepared_for = {};  // a dynamic task's input types at its last preparation
   std::vector<Type> output_types = {};
 };
 

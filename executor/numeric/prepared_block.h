@@ -12,7 +12,7 @@
 namespace podium::numeric {
 
 struct PrepareOptions {
-  std::uint64_t seed = 0;  ///< of random ops that have none of their own
+  std::uint64_t seed = 0;  ///< for random ops without a seed of their own
   int threads = 0;         ///< that a kernel may use; 0: as many as OpenMP gives
   bool fuse = true;        ///< rewrite the graph for speed; without, every op has its own kernel
 };

@@ -11,7 +11,7 @@ namespace podium::sim {
 struct BlockCost {
   double seconds = 0;
   double flop = 0;
-  double matrix_flop = 0;       ///< of them in matrix units
+  double matrix_flop = 0;       ///< the part in matrix units
   std::int64_t ops = 0;         ///< bodies of control-flow ops counted once
   std::int64_t code_bytes = 0;  ///< estimate
 };

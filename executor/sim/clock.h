@@ -42,7 +42,7 @@ struct SlotTimes {
 /// costs no more to walk than one of two: a lane's own clock is brought up when the lane is used next.
 struct BarrierTimes {
   Ticks released = 0;  ///< end of the last exchange
-  Ticks latest = 0;    ///< of all its lanes' clocks
+  Ticks latest = 0;    ///< the latest clock of its lanes
 };
 
 struct Span {
@@ -82,7 +82,7 @@ class Clock {
 
   const Tasks& tasks_;
   std::vector<bool> has_io_;   ///< processors whose IO lane is used
-  std::vector<Ticks> chains_;  ///< of what the running task reads, with its own time
+  std::vector<Ticks> chains_;  ///< chains of the running task's reads, with the task's time
 };
 
 }  // namespace podium::sim

@@ -56,7 +56,7 @@ void route_in_domain(const Device& device, int from, int to, std::vector<LinkId>
 }
 
 void route_between_domains(const Device& device, int from, int to, std::vector<LinkId>& way) {
-  const int domains = (device.processors - 1) / device.link_domain + 1;  // of a device without end, too
+  const int domains = (device.processors - 1) / device.link_domain + 1;  // no overflow without a limit
   const auto machine = [&](int domain) {
     return (domain * device.link_domain + to % device.link_domain) / device.processors_per_host;
   };

@@ -59,7 +59,7 @@ struct Task {
   std::span<const SlotUse> reads = {};
   std::span<const SlotUse> writes = {};
   std::span<const LinkHold> links = {};
-  int output = -1;  ///< of the Program, that it offers to the host
+  int output = -1;  ///< output of the Program that the task offers to the host
   std::int64_t sent = 0;
   std::int64_t received = 0;
 };

@@ -51,13 +51,13 @@ struct MemoryUse {
   std::int64_t weights = 0;
   std::int64_t activations = 0;  ///< values between blocks, and inside the block that runs
   std::int64_t stashes = 0;
-  std::int64_t streams = 0;  ///< of the host, and what the IO tiles hold
+  std::int64_t streams = 0;  ///< host streams, and values on the IO tiles
   std::int64_t optimizer_state = 0;
   std::int64_t accumulators = 0;
   std::int64_t code = 0;             ///< estimate
   std::int64_t exchange_code = 0;    ///< estimate
-  std::int64_t always_live = 0;      ///< of the sum of the above
-  std::int64_t not_always_live = 0;  ///< of the sum of the above
+  std::int64_t always_live = 0;      ///< part of the sum of the above
+  std::int64_t not_always_live = 0;  ///< part of the sum of the above
   /// Without the estimates of code. Equals what the numeric engine measures, which inside a block takes the
   /// plan's temporary_bytes as well.
   std::int64_t peak_data = 0;
@@ -93,7 +93,7 @@ struct ProcessorReport {
 struct LinkReport {
   std::string name;  ///< "ipu0->ipu1", "host->ipu0", "ddr0->ipu0", "replicas"
   double bytes = 0;
-  double replica_bytes = 0;  ///< of which a replica causes so many: its share of what all replicas exchange
+  double replica_bytes = 0;  ///< one replica's share of the bytes that all replicas exchange
   double busy = 0;
 };
 

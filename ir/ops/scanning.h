@@ -22,7 +22,7 @@ struct Scanning {
   Graph body = {};
   std::size_t first_state = 0;  // among the inputs of the op
   std::size_t states = 0;
-  ValueId number = {};  // of a Loop: which iteration it is
+  ValueId number = {};  // in a Loop the number of the iteration
   std::vector<Port> slices = {};
   std::vector<Port> stacks = {};
   std::vector<Port> captured = {};

@@ -10,13 +10,13 @@
 namespace podium::ir {
 
 enum class LossKind : std::uint8_t {
-  CrossEntropy,  ///< of scores, whose softmax are the probabilities
+  CrossEntropy,  ///< takes scores, whose softmax are the probabilities
   /// Takes probabilities and limits them to at least 1e-7 (float16: 6.104e-5), in the derivative too: the
   /// gradient of a sample whose own class has less is -1 / 1e-7.
   NegativeLogLikelihood,
   MeanSquaredError,
-  L1,                        ///< of the distance from the target, or from 0 without one
-  LogNegativeLogLikelihood,  ///< of logarithms of probabilities
+  L1,                        ///< takes the distance from the target, or from 0 without one
+  LogNegativeLogLikelihood,  ///< takes logarithms of probabilities
 };
 
 /// Whether the loss has class numbers for its target.

@@ -95,7 +95,7 @@ void for_each_vector(const Tensor& x, const Body& body) {
 
 struct Regressor {
   Likeness likeness;
-  SvmMatrix vectors;  // of a linear model: its coefficients
+  SvmMatrix vectors;  // in a linear model the coefficients
   Vector weights;
   float rho;
   bool one_class;
@@ -129,8 +129,8 @@ struct SvmClassifier {
   Likeness likeness;
   ClassLabels labels;
   PostTransform transform;
-  SvmMatrix vectors;       // of a linear model: a row of coefficients a class
-  SvmMatrix coefficients;  // of support vectors: a row for each class but one
+  SvmMatrix vectors;       // in a linear model a row of coefficients for each class
+  SvmMatrix coefficients;  // for support vectors a row for each class but one
   IntList counts;          // support vectors of each class
   IntList starts;
   FloatList rho;

@@ -16,8 +16,8 @@ enum class Branch : std::uint8_t { LessEqual, Less, GreaterEqual, Greater, Equal
 struct TreeNode {
   double value = 0;
   std::int32_t feature = 0;
-  std::int32_t on_true = 0;   ///< of a leaf: its first contribution
-  std::int32_t on_false = 0;  ///< of a leaf: the end of its contributions
+  std::int32_t on_true = 0;   ///< in a leaf the first contribution
+  std::int32_t on_false = 0;  ///< in a leaf the end of the contributions
   Branch branch = Branch::Leaf;
   bool missing_is_true = false;  ///< NaN goes the true way whatever the comparison says
 };

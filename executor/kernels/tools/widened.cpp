@@ -15,7 +15,7 @@ bool is_narrow(const ir::Type& type) {
 // A tensor that the inner kernel sees as float.
 struct Stand {
   std::size_t index = 0;   // among inputs or outputs
-  std::size_t offset = 0;  // of its floats in the scratch memory
+  std::size_t offset = 0;  // where its floats are in the scratch memory
   Dims dims = {};
   Datum constant = {};  // the floats themselves, when they are known
 };
