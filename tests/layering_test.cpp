@@ -155,7 +155,7 @@ class CycleFinder {
 
 TEST(Layering, NoHeaderIncludesItselfOnADetour) { EXPECT_EQ(CycleFinder().find(), Lines{}); }
 
-// Of the README, such as `Layering.NoHeaderIncludesItselfOnADetour`.
+// The README names tests, such as `Layering.NoHeaderIncludesItselfOnADetour`.
 TEST(Readme, NamesTestsThatExist) {
   const fs::path root = PODIUM_SOURCE_DIR;
   const auto text_of = [&](const fs::path& path) {

@@ -139,7 +139,7 @@ void run_model(const std::string& text, const Settings& options) {
   std::fflush(stdout);
 }
 
-// As many ops on each processor, in the order of the graph, a stage each.
+// The same number of ops on each processor, in the order of the graph, with one stage for each processor.
 ir::Placement even_split(const ir::Graph& graph, int processors) {
   ir::Placement placement{.ops = {}, .processors = processors, .stages = processors};
   for (std::size_t i = 0; i < graph.ops.size(); ++i) {

@@ -9,7 +9,7 @@
 namespace podium::bench {
 namespace {
 
-// Of an update, over all replicas.
+// Micro-batches of an update, over all replicas.
 constexpr int kMicroBatches = 12;
 
 struct Strategy {

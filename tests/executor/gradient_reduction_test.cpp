@@ -1,4 +1,4 @@
-// What optimizers see of gradients: accumulated, reduced, clipped, scaled, of other element types.
+// The gradients that optimizers get: accumulated, reduced, clipped, scaled, of other element types.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -271,7 +271,7 @@ TEST(AutomaticLossScaling, EndsAtTheLargestPowerOfTwoThatFits) {
   EXPECT_EQ(static_cast<float>(trainer.variable("w").values<ir::Float16>()[0]), 0.5F - 5 * 0.125F);
 }
 
-// What the factor is after each step, for data that are `x` three times in each.
+// The factor after each step; the data of a step are its `x`, three times.
 std::vector<double> factors(const ir::AutomaticLossScaling& scaling, const std::vector<double>& x) {
   Optimizer optimizer = ir::make_optimizer(OptimizerKind::Sgd, {{"learningRate", {0.125}}});
   optimizer.loss_scaling = {4096, false};

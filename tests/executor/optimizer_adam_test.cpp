@@ -19,7 +19,7 @@ using testing::falling;
 using testing::length;
 using testing::Numbers;
 
-// What changes from step to step in the tests of Adam's family.
+// The values that change from step to step in the tests of Adam's family.
 struct AdamValues {
   double rate = 0;
   double beta1 = 0.7;

@@ -23,7 +23,7 @@ std::int64_t pages_in_memory(const Tensor& tensor) {
 }
 
 TEST(Filled, LargeZerosTakeNoMemoryUntilTheyAreWritten) {
-  // What is given back first is what an allocator would hand out again.
+  // An allocator would hand out again the memory that was freed first.
   for (int i = 0; i < 2; ++i) filled(DataType::Float, {8 * kElements}, 1);
   const Tensor zeros = filled(DataType::Float, {kElements}, 0);
   EXPECT_EQ(pages_in_memory(zeros), 0);

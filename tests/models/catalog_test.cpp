@@ -141,8 +141,8 @@ std::vector<float> logits_of_early_exit(const char* confidence, const char* batc
 }
 
 TEST(Catalog, EarlyExitRunsItsDeeperPartOnlyForWhatItIsNotSureOf) {
-  // Of ten classes one always has a tenth of the probability, and untrained weights give none almost all of
-  // it.
+  // One of ten classes always has at least a tenth of the probability, and untrained weights give no class
+  // almost all of it.
   const std::vector<float> early = logits_of_early_exit("10");
   const std::vector<float> deep = logits_of_early_exit("99");
   EXPECT_NE(early, deep);

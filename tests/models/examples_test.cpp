@@ -146,7 +146,7 @@ TEST(Examples, ARemoteVariableHoldsInTheNextRunWhatOneHasStored) {
                                                "run 2: entries 2, 3, outputs 3, 4\n"));
 }
 
-// What tools/demo trains, on one processor and pipelined.
+// The training of tools/demo, on one processor and pipelined.
 TEST(Examples, AThousandDigitsAreEnoughForNineOfTen) {
   const TemporaryFolder folder;
   const std::string model = folder.file("digits.onnx");

@@ -338,7 +338,7 @@ TrainingOptions alone(const Case& made) {
   return one;
 }
 
-// What an anchor gives of all micro-batches of a run (semantics, section 6.2).
+// The rows that an anchor returns of all micro-batches of a run (semantics, section 6.2).
 std::vector<double> returned(const Tensor& all, const Anchor& anchor, const Options& strategy) {
   const std::int64_t rows = strategy.batches_per_step * strategy.accumulation_factor;
   const std::int64_t size = all.size() / rows;
@@ -389,7 +389,7 @@ void expect_the_same(const State& found, const State& expected, const Case& made
   }
 }
 
-// What no strategy can do, or a random model does not have.
+// Refusals of requests that no strategy can fulfil, or that do not suit a random model.
 bool is_known(const std::string& refusal) {
   static const std::set<std::string> kKnown{
       "cannot be copied between virtual graphs",
@@ -412,7 +412,7 @@ bool keeps_order(const Case& made) {
          made.options.optimizer.clip_norms.empty();
 }
 
-// With what a case of other ways may differ: the sums of halves on the device are rounded at every step.
+// How far a case may differ under another strategy: the device rounds sums of halves at every step.
 double tolerance(const Case& made, const std::string& name) {
   if (!made.in_half) return 1e-4;
   const auto anchor = made.options.session.strategy.anchors.find(name.substr(0, name.find(" of step ")));
@@ -421,7 +421,7 @@ double tolerance(const Case& made, const std::string& name) {
   return is_sum ? 1e-2 : 0;
 }
 
-// Of replicas that all see the same each gives its own outputs: the weights tell.
+// Replicas that all see the same data each give outputs of their own, so the weights are compared.
 bool is_compared(const Case& made, const std::string& name) {
   const bool is_output = name.find(" of step ") != std::string::npos;
   if (made.stale && made.options.session.strategy.replicas > 1 && is_output) return false;

@@ -114,7 +114,7 @@ const Reference& reference_of(std::size_t model, bool fuse) {
   return known.emplace(std::pair(model, fuse), make_reference(model, fuse)).first->second;
 }
 
-// What an anchor gives of the results of all micro-batches, [batch][replica] in order.
+// The results that an anchor returns of all micro-batches, [batch][replica] in order.
 std::vector<float> anchored(const std::vector<Tensor>& results, const Anchor& anchor, int batches,
                             int replicas) {
   std::vector<float> values;

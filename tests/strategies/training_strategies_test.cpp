@@ -68,7 +68,7 @@ struct Case {
   Setting setting = {};
   ir::DataType precision = ir::DataType::Float;
   std::optional<Sharing> sharing = {};
-  // What one processor sees in place of some replicas out of so many, and whose weights it has.
+  // The replicas out of so many whose data one processor sees, and the group whose weights it has.
   int replicas = 1;
   std::vector<int> seen = {0};
   int group = 0;

@@ -52,7 +52,7 @@ std::vector<bool> read_as_floats_only(const ir::Graph& graph) {
   return only;
 }
 
-// What an attribute says in floats, or does not say.
+// Gives in double the value that an attribute gives in floats, or leaves at its default.
 void give_double_value(ir::Op& op) {
   const auto set = [&](ir::Tensor floats) { set_attribute(op, "value", in_double(floats)); };
   if (op.is("ConstantOfShape") && find_attribute(op, "value") == nullptr)

@@ -98,7 +98,7 @@ class Case {
     return {};
   }
 
-  // What is rounded to fewer bits or drawn anew has no differences.
+  // Differences do not work for values that are rounded to fewer bits or drawn anew.
   std::string why_coarse(const std::vector<bool>& depends, const std::vector<ValueId>& outputs) const {
     const ir::Graph& graph = model_.graph;
     std::vector<bool> is_read(graph.values.size(), false);

@@ -459,7 +459,7 @@ TEST(Gradients, OfOneValueAreSummedInAFixedOrder) {
   EXPECT_EQ(read[3], "a");
 }
 
-// What is no floating point number hands nothing back, nor what the loss does not depend on.
+// Values that are no floating point numbers get no gradient, nor do values that the loss does not depend on.
 TEST(Gradients, LeaveAloneWhatIsNotOnThePath) {
   for (const char* zero :
        {"k = ArgMax <axis = 0> (s)", "i = Cast <to = 7> (s) k = Sub (i, i)", "k = Greater (s, s)"}) {

@@ -109,7 +109,7 @@ TEST(LateGradients, OfALoopWhoseStateGrows) {
   }
 }
 
-// What is told of a gradient is the op that it came through last, wherever the loop's new list is made.
+// An error names the op that the gradient came through last, wherever the loop's new list is made.
 TEST(LateGradients, NameTheLoopThatTheyComeThrough) {
   ir::Graph graph =
       importer::import_text(
@@ -149,7 +149,7 @@ TEST(LateGradients, OfGradients) {
       {numbers({1, 2}), ir::Tensor::ints({1, 2}), numbers({2, 2}, 1)});
 }
 
-// By one session, which prepares itself for other axes.
+// One session runs both inputs and prepares itself again for the other axes.
 TEST(LateGradients, FollowWhatEachRunFeeds) {
   ir::Graph graph;
   ir::Builder builder(graph);

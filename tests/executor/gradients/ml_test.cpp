@@ -106,7 +106,7 @@ TEST(GradientsOfLinearModels, OfScoresThatAreZero) {
               ::testing::Pointwise(::testing::DoubleNear(1e-5), testing::values<double>(expected[0])));
 }
 
-// By Winitzki's approximation the slope is that of the probit but for half a percent.
+// Winitzki's approximation has the slope of the probit but for half a percent.
 TEST(GradientsOfLinearModels, OfProbits) {
   const Tensors found = gradients(
       model(
@@ -120,7 +120,7 @@ TEST(GradientsOfLinearModels, OfProbits) {
   }
 }
 
-// Of support vectors: likenesses with both, weighted.
+// The score is the weighted sum of the likenesses with both support vectors.
 TEST(GradientsOfSupportVectors, OfTheirScores) {
   const std::string both =
       "v = Constant <value = double[2,3] {1, 0.5, -1, 0.25, 2, 1}> () w = Constant <value = double[2,1] {2, -1}> ()"
@@ -164,7 +164,7 @@ TEST(GradientsOfSupportVectors, OfTheirScores) {
                           numbers({4, 3}));
 }
 
-// Of two classes the probability is that of their pair.
+// With two classes the probability is that of their pair.
 TEST(GradientsOfSupportVectors, OfProbabilities) {
   const std::string two = model(
       "l, f = ai.onnx.ml.SVMClassifier <classlabels_ints = [0, 1], vectors_per_class = [1, 1],"
@@ -215,7 +215,7 @@ TEST(GradientsOfSupportVectors, OfProbabilitiesOfThreeClasses) {
       " rho = [0.1, 0.2, 0.3], prob_a = [-0.5, -1.0, -0.75], prob_b = [0.1, 0.2, -0.3]> (x)"
       " y = Cast <to = 11> (f)");
   const auto score = [&](double x) {
-    // Of row j - 1 and of row i the coefficients of the classes i and j count.
+    // A pair of classes i and j uses the coefficients of row j - 1 and of row i.
     const std::array<double, 3> scores{1 * x + 2 * -2 * x + 0.1, -1 * x + 3 * 0.5 * x + 0.2,
                                        0.5 * -2 * x + -2 * 0.5 * x + 0.3};
     const std::array<double, 3> a{-0.5, -1, -0.75};
@@ -231,7 +231,7 @@ TEST(GradientsOfSupportVectors, OfProbabilitiesOfThreeClasses) {
   }
 }
 
-// Of three classes, pair by pair.
+// Three classes are compared pair by pair.
 TEST(GradientsOfSupportVectors, OfPairsOfClasses) {
   const std::string text = model(
       "l, f = ai.onnx.ml.SVMClassifier <classlabels_strings = [\"a\", \"b\", \"c\"], vectors_per_class = [1, 2, 1],"

@@ -1,4 +1,4 @@
-// Which rows of the table of ops have had their derivatives compared with differences.
+// The rows of the table of ops whose derivatives have been compared with differences.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

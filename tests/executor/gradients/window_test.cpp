@@ -67,7 +67,7 @@ TEST(Gradients, OfTransposedConvolutions) {
                                                                        : 1;
     expect_conv_gradients("ConvTranspose", one, one.w[1] * group);
   }
-  // Of a longer bias the first numbers count.
+  // The first numbers of a longer bias count.
   expect_conv_gradients("ConvTranspose", {{1, 2, 3}, {2, 1, 2}, "group = 1"}, 3);
 }
 

@@ -52,7 +52,7 @@ std::vector<ir::Datum> run(const std::string& op, const std::vector<Tensor>& inp
 
 ir::Attribute with(const std::string& name, std::int64_t value) { return {name, value}; }
 
-// What is added to the score of position j for row i of head h of batch element b; -infinity hides it.
+// The bias of the score of position j for row i of head h of batch element b; -infinity hides the position.
 using Bias = std::function<double(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j)>;
 
 // Attention as it is defined, for tensors [batch, heads, length, size].
@@ -248,7 +248,7 @@ TEST(FlexAttention, RunsBodiesOnScoresAndProbabilities) {
   expect_near(values<double>(session.run(inputs)[0]), expected);
 }
 
-// What bodies capture stands behind the op's own inputs, where Attention has its past.
+// Values that the bodies capture stand behind the op's own inputs, where Attention has its past.
 TEST(FlexAttention, WorksNoLongerForWhatItsBodiesCapture) {
   const auto flop = [](const std::string& body) {
     const importer::Model model =

@@ -31,7 +31,7 @@ std::vector<float> shuffled(std::int64_t count) {
   return numbers;
 }
 
-// What one window sees: the elements' positions in the plane in row-major order; nullopt for padding.
+// The elements of one window: their positions in the plane in row-major order; nullopt for padding.
 using Seen = std::vector<std::optional<std::int64_t>>;
 
 Seen seen_by(const Pool& pool, const ir::Dims& sizes, const ir::Dims& output, std::int64_t window) {

@@ -10,7 +10,7 @@ namespace {
 using ir::DataType;
 using ir::Dims;
 
-// The same copy, an element at a time.
+// The expected copy, made an element at a time.
 template <class T>
 std::vector<T> one_by_one(const std::vector<T>& from, std::size_t size, const std::vector<MoveLoop>& loops) {
   std::vector<T> to(size);

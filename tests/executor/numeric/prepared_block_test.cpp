@@ -117,7 +117,7 @@ TEST(PreparedBlock, LeavesAloneWhatSomebodyHoldsOfTheRunBefore) {
   EXPECT_EQ(block.run({&pointer, 1})[0]->tensor.raw(), last);
 }
 
-// What no run has made may be the host's, and read-only.
+// Memory that no run has made may be the host's, and read-only.
 TEST(PreparedBlock, WritesOverWhatItReplacesWhenNobodyElseHoldsIt) {
   Sketch s;
   const ValueId x = s.input({2});

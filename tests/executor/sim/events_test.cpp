@@ -1,4 +1,4 @@
-// What a trace is made from.
+// The events and memory curves from which a trace is made.
 #include <gtest/gtest.h>
 
 #include "tests/executor/sim/sketch.h"

@@ -8,7 +8,7 @@
 namespace podium::testing {
 namespace {
 
-// The same steps without a Repeat.
+// The steps without a Repeat.
 Steps unrolled(const executor::Program& program, const Steps& steps, int iteration = 0) {
   const auto place = [&](Slot& slot) {
     slot.index = (slot.index + slot.stride * iteration) % program[slot.buffer].slots;

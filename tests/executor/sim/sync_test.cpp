@@ -120,7 +120,7 @@ TEST(Simulate, UtilisationIsWorkAgainstWhatCouldBeDone) {
   EXPECT_DOUBLE_EQ(timeline.utilisation, 0.25);
 }
 
-// What is loaded to the IO tiles is copied over, and the next load runs beside the compute.
+// Each load to the IO tiles is copied to the compute tiles, and the next load runs beside the compute.
 sim::Timeline overlapped(int count, double load_time, double compute_time) {
   Sketch sketch(1, {.host = load_time, .tiles = 0.5});
   const Slot io = sketch.buffer("io", 0, Memory::IO);

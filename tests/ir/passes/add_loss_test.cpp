@@ -100,7 +100,7 @@ TEST(AddLoss, TakesNoProbabilityAsLessThanTheSmallest) {
               -(std::log(1e-7) + std::log(0.5)), 1e-5);
 }
 
-// What two samples pull their probabilities with, at a learning rate.
+// Probabilities of two samples after a step at a learning rate.
 std::vector<float> probabilities_after_a_step(DataType type, double rate) {
   Graph graph = testing::graph_of(
       "g (float[2,2] x) => (float[2,2] y) <float[2,2] w = {0, 1, 0.5, 0.5}> { y = Mul (w, x) }");

@@ -78,7 +78,8 @@ TEST(Simplify, RemovesMovesThatMoveNothing) {
   EXPECT_EQ(around("Concat<axis = 0>(x)"), "Relu");
 }
 
-// What depends on the numbers of an input needs them known, which only folding does: so these run whole.
+// Rules that depend on the numbers of an input need folding, which makes the numbers known: so these run
+// whole.
 std::string optimized(const std::string& body) {
   importer::Model model = importer::import_text(testing::model_text(body));
   optimize(model);
