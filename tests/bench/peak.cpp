@@ -34,15 +34,15 @@ Vector sum_of_chains(Vector factor, Vector addend) {
 }  // namespace
 
 double measure_peak() {
-  using Clock = std::chrono::steady_clock;
+  using PeakClock = std::chrono::steady_clock;
   double best = 0;
   volatile float sink = 0.999F;
   for (int attempt = 0; attempt < 8; ++attempt) {
     const Vector factor = Vector{} + sink;
-    const auto start = Clock::now();
+    const auto start = PeakClock::now();
     const Vector result = sum_of_chains(factor, factor);
     sink = result[0] > 0 ? 0.999F : 0.998F;
-    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    const double seconds = std::chrono::duration<double>(PeakClock::now() - start).count();
     best = std::max(best, 2.0 * kLanes * kSums * kRounds / seconds / 1e9);
   }
   return best;

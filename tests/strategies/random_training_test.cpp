@@ -28,7 +28,7 @@ using testing::Random;
 using testing::RandomModel;
 using testing::Spread;
 
-struct Case {
+struct RandomCase {
   RandomModel model;
   TrainingOptions options = {.session = {.clock = true}, .loss = "loss"};
   bool combined = false;   ///< velocities hold more the more of an update is accumulated
@@ -117,10 +117,10 @@ void ask_for_anchors(Random& random, const RandomModel& model, Options& options)
 
 constexpr int kSamples = 2;  // of a micro-batch
 
-Case random_case(unsigned seed) {
+RandomCase random_case(unsigned seed) {
   Random random(seed);
   const auto spread = static_cast<Spread>(random.below(7));
-  Case made{.model = random_model(random, spread)};
+  RandomCase made{.model = random_model(random, spread)};
   TrainingOptions& options = made.options;
   options.session.threads = 1 + random.below(2);
   options.session.fuse = random.coin();
@@ -155,7 +155,7 @@ Case random_case(unsigned seed) {
 }
 
 // Ways to train that the cases have beside what they are made of.
-void put_in_half(Random& random, Case& made) {
+void put_in_half(Random& random, RandomCase& made) {
   made.in_half = true;
   made.options.session.fuse = false;
   if (random.coin()) return;
@@ -165,7 +165,7 @@ void put_in_half(Random& random, Case& made) {
       .automatic = true, .bin_edge = random.of<double>({0.125, 1e-4, 1e-6}), .period = 1 + random.below(2)};
 }
 
-void let_weights_be_stale(Case& made) {
+void let_weights_be_stale(RandomCase& made) {
   Options& strategy = made.options.session.strategy;
   made.stale = true;
   strategy.batches_per_step = strategy.accumulation_factor;
@@ -174,7 +174,7 @@ void let_weights_be_stale(Case& made) {
   strategy.anchors.clear();
 }
 
-void give_groups_weights(Random& random, Case& made) {
+void give_groups_weights(Random& random, RandomCase& made) {
   const int replicas = made.options.session.strategy.replicas;
   const ir::ReplicaGroup alone{ir::GroupType::None, 0};
   std::vector<ir::ReplicaGroup> ways{alone};
@@ -185,8 +185,8 @@ void give_groups_weights(Random& random, Case& made) {
   }
 }
 
-Case random_way(unsigned seed) {
-  Case made = random_case(seed);
+RandomCase random_way(unsigned seed) {
+  RandomCase made = random_case(seed);
   Random random(seed + 77);
   Options& strategy = made.options.session.strategy;
   const bool clips = !made.options.optimizer.clip_norms.empty();
@@ -219,7 +219,7 @@ Tensor whole_numbers(std::int64_t first, std::mt19937& random) {
 }
 
 // The micro-batches of an input, with those that all replicas share as often as there are replicas.
-std::vector<Tensor> micro_batches(const std::string& input, const Case& made, std::mt19937& random) {
+std::vector<Tensor> micro_batches(const std::string& input, const RandomCase& made, std::mt19937& random) {
   const Options& strategy = made.options.session.strategy;
   const int count = strategy.batches_per_step * strategy.accumulation_factor * strategy.replicas;
   std::vector<Tensor> parts;
@@ -240,7 +240,7 @@ std::vector<Tensor> micro_batches(const std::string& input, const Case& made, st
 // The tensors that a session holds and gives after three steps; the learning rate changes before the last.
 using State = std::map<std::string, Tensor>;
 
-importer::Model model_of(const Case& made, const TrainingOptions& options, bool broadcast,
+importer::Model model_of(const RandomCase& made, const TrainingOptions& options, bool broadcast,
                          const std::string& saved = "") {
   importer::Model model = importer::import_text(testing::model_text(made.model.text));
   if (!saved.empty()) resume(model, importer::import_model(saved));
@@ -264,7 +264,7 @@ importer::Model model_of(const Case& made, const TrainingOptions& options, bool 
   return model;
 }
 
-State train(const Case& made, const TrainingOptions& options, bool broadcast) {
+State train(const RandomCase& made, const TrainingOptions& options, bool broadcast) {
   auto session = std::make_unique<TrainingSession>(model_of(made, options, broadcast), options);
   State state;
   std::mt19937 random(7);
@@ -312,7 +312,7 @@ State train(const Case& made, const TrainingOptions& options, bool broadcast) {
 }
 
 // One processor that sees what all replicas see, and gives all of each anchor.
-TrainingOptions alone(const Case& made) {
+TrainingOptions alone(const RandomCase& made) {
   const TrainingOptions& given = made.options;
   TrainingOptions one = given;
   const Options& strategy = given.session.strategy;
@@ -378,7 +378,7 @@ double difference(const Tensor& found, const std::vector<double>& expected) {
   return most / scale;
 }
 
-void expect_the_same(const State& found, const State& expected, const Case& made) {
+void expect_the_same(const State& found, const State& expected, const RandomCase& made) {
   const Options& strategy = made.options.session.strategy;
   EXPECT_EQ(found.size(), expected.size());
   for (const auto& [name, value] : expected) {
@@ -406,14 +406,14 @@ bool is_known(const std::string& refusal) {
                      [&](const std::string& known) { return refusal.find(known) != std::string::npos; });
 }
 
-bool keeps_order(const Case& made) {
+bool keeps_order(const RandomCase& made) {
   const Options& strategy = made.options.session.strategy;
   return strategy.replicas == 1 && strategy.batch_serialization.factor == 0 &&
          made.options.optimizer.clip_norms.empty();
 }
 
 // How far a case may differ under another strategy: the device rounds sums of halves at every step.
-double tolerance(const Case& made, const std::string& name) {
+double tolerance(const RandomCase& made, const std::string& name) {
   if (!made.in_half) return 1e-4;
   const auto anchor = made.options.session.strategy.anchors.find(name.substr(0, name.find(" of step ")));
   const bool is_sum =
@@ -422,13 +422,13 @@ double tolerance(const Case& made, const std::string& name) {
 }
 
 // Replicas that all see the same data each give outputs of their own, so the weights are compared.
-bool is_compared(const Case& made, const std::string& name) {
+bool is_compared(const RandomCase& made, const std::string& name) {
   const bool is_output = name.find(" of step ") != std::string::npos;
   if (made.stale && made.options.session.strategy.replicas > 1 && is_output) return false;
   return !made.combined || !name.starts_with("Accl___");
 }
 
-void expect_the_same_in_other_ways(const State& found, const State& expected, const Case& made) {
+void expect_the_same_in_other_ways(const State& found, const State& expected, const RandomCase& made) {
   if (made.in_half && !keeps_order(made)) return;  // rounding makes of halves what it will
   for (const auto& [name, value] : expected) {
     if (!is_compared(made, name)) continue;
@@ -443,15 +443,15 @@ void expect_the_same_in_other_ways(const State& found, const State& expected, co
 
 // Trains each case, and what does the same on one processor, and expects them to agree. Says how many could
 // be trained.
-std::size_t train_all(unsigned count, const std::vector<unsigned>& more_seeds, Case (*draw)(unsigned),
-                      void (*expect_agreement)(const State&, const State&, const Case&)) {
+std::size_t train_all(unsigned count, const std::vector<unsigned>& more_seeds, RandomCase (*draw)(unsigned),
+                      void (*expect_agreement)(const State&, const State&, const RandomCase&)) {
   std::vector<unsigned> seeds(count);
   std::iota(seeds.begin(), seeds.end(), 0U);
   seeds.insert(seeds.end(), more_seeds.begin(), more_seeds.end());
   std::size_t trained = 0;
   for (const unsigned seed : seeds) {
     if (::testing::Test::HasFailure()) break;
-    const Case made = draw(seed);
+    const RandomCase made = draw(seed);
     SCOPED_TRACE(fmt::format("seed {}\n{}", seed, made.model.text));
     try {
       const State found = train(made, made.options, made.broadcast);

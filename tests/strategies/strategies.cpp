@@ -26,13 +26,6 @@ void with_replicas(Options& options, int replicas) {
   options.replicas = replicas;
 }
 
-void off_chip(LocationSettings& settings) { settings.location.storage = ir::Storage::OffChip; }
-
-void shard(LocationSettings& settings) {
-  settings.location.sharded = true;
-  settings.min_elements_for_sharding = 2;
-}
-
 void on_io_tiles(LocationSettings& settings) {
   settings.location.load_tiles = ir::TileSet::IO;
   settings.location.storage_tiles = ir::TileSet::IO;
@@ -55,6 +48,13 @@ void anchored(Options& options, AnchorReturn returns, int every = 1) {
 }
 
 }  // namespace
+
+void off_chip(LocationSettings& settings) { settings.location.storage = ir::Storage::OffChip; }
+
+void shard(LocationSettings& settings) {
+  settings.location.sharded = true;
+  settings.min_elements_for_sharding = 2;
+}
 
 const std::vector<Choice>& spreads() {
   static const std::vector<Choice> kSpreads{

@@ -13,6 +13,10 @@ struct Choice {
   void (*apply)(Options&);
 };
 
+void off_chip(LocationSettings& settings);
+/// From two elements on, so that small tensors are in parts too.
+void shard(LocationSettings& settings);
+
 /// How the graph is spread: the first group of every strategy.
 const std::vector<Choice>& spreads();
 /// All other groups; the first choice of each is the default.

@@ -1,5 +1,7 @@
 #include "tests/strategies/training_settings.h"
 
+#include "tests/strategies/strategies.h"
+
 namespace podium::testing {
 
 void with_replicas(Setting& setting, int replicas) {
@@ -34,13 +36,6 @@ void with_phase_io(Setting& setting, PhaseIo io, PhaseSchedule schedule) {
   PhaseSettings& phases = setting.options.phases;
   phases.weights = phases.activations = phases.optimizer_state = phases.accumulators = io;
   phases.schedule = schedule;
-}
-
-void off_chip(LocationSettings& settings) { settings.location.storage = ir::Storage::OffChip; }
-
-void shard(LocationSettings& settings) {
-  settings.location.sharded = true;
-  settings.min_elements_for_sharding = 2;
 }
 
 void with_sgd(Setting& setting, ir::SgdState state) {

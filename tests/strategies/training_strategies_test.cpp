@@ -29,13 +29,13 @@ using testing::training_choices;
 using testing::training_spreads;
 using testing::with_replicas;
 
-struct TestModel {
+struct TrainedModel {
   std::string name;
   models::Parameters parameters;
 };
 
-const std::vector<TestModel>& test_models() {
-  static const std::vector<TestModel> kModels{
+const std::vector<TrainedModel>& trained_models() {
+  static const std::vector<TrainedModel> kModels{
       {"mnist-mlp", {{"batch", "4"}}},
       {"mnist-cnn", {{"batch", "2"}}},
       {"bert",
@@ -63,7 +63,7 @@ struct Sharing {
   bool of_all = true;  ///< or of every second weight
 };
 
-struct Case {
+struct TrainingCase {
   std::size_t model = 0;
   Setting setting = {};
   ir::DataType precision = ir::DataType::Float;
@@ -75,7 +75,7 @@ struct Case {
 };
 
 // The replicas 0, 1, ... see their own data.
-Case with_all_replicas(Case of) {
+TrainingCase with_all_replicas(TrainingCase of) {
   of.replicas = of.setting.options.replicas;
   of.seen.resize(static_cast<std::size_t>(of.replicas));
   std::iota(of.seen.begin(), of.seen.end(), 0);
@@ -83,7 +83,7 @@ Case with_all_replicas(Case of) {
 }
 
 // One processor that sees what these replicas of the case see.
-Case alone(Case of, const std::vector<int>& replicas, int group = 0) {
+TrainingCase alone(TrainingCase of, const std::vector<int>& replicas, int group = 0) {
   const Options given = std::exchange(of.setting.options, {});
   Options& options = of.setting.options;
   options.batches_per_step = given.batches_per_step;
@@ -97,7 +97,7 @@ Case alone(Case of, const std::vector<int>& replicas, int group = 0) {
 }
 
 // Replicas on one processor each that share their weights as those of the case do.
-Case unspread(Case of) {
+TrainingCase unspread(TrainingCase of) {
   const Options given = std::exchange(of.setting.options, {});
   Options& options = of.setting.options;
   options.batches_per_step = given.batches_per_step;
@@ -108,9 +108,9 @@ Case unspread(Case of) {
   return of;
 }
 
-bool shares_some(const Case& of) { return of.sharing && !of.sharing->of_all; }
+bool shares_some(const TrainingCase& of) { return of.sharing && !of.sharing->of_all; }
 
-std::vector<std::vector<int>> groups_of(const Case& of) {
+std::vector<std::vector<int>> groups_of(const TrainingCase& of) {
   return executor::replica_groups(of.sharing ? of.sharing->group : ir::ReplicaGroup{}, of.replicas);
 }
 
@@ -119,7 +119,7 @@ Tensor of_group(const Tensor& weight, int group) {
   return ir::multiplied(weight, 1 + group / 8.0, weight.type());
 }
 
-void give_groups_their_weights(importer::Model& model, const Case& of) {
+void give_groups_their_weights(importer::Model& model, const TrainingCase& of) {
   bool is_grouped = true;
   for (const std::string& name : weight_names(model)) {
     const auto value = std::find_if(model.graph.values.begin(), model.graph.values.end(),
@@ -141,13 +141,13 @@ void give_groups_their_weights(importer::Model& model, const Case& of) {
 }
 
 // Copies share their weights.
-importer::Model load(const Case& of) {
+importer::Model load(const TrainingCase& of) {
   static std::map<std::pair<std::size_t, ir::DataType>, importer::Model> known;
   importer::Model& loaded = known[{of.model, of.precision}];
   if (loaded.graph.ops.empty()) {
-    models::Parameters parameters = test_models()[of.model].parameters;
+    models::Parameters parameters = trained_models()[of.model].parameters;
     parameters["loss"] = "cross-entropy";
-    loaded.graph = models::build(test_models()[of.model].name, parameters).graph;
+    loaded.graph = models::build(trained_models()[of.model].name, parameters).graph;
     if (of.precision != ir::DataType::Float) ir::set_precision(loaded.graph, of.precision);
   }
   importer::Model model = loaded;
@@ -156,7 +156,7 @@ importer::Model load(const Case& of) {
 }
 
 // An input's micro-batches of a step. Whoever sees them, those of all replicas are drawn.
-Tensor drawn(const ir::Type& type, const Case& of, std::mt19937& random) {
+Tensor drawn(const ir::Type& type, const TrainingCase& of, std::mt19937& random) {
   const Options& options = of.setting.options;
   const int needed = options.batches_per_step * options.accumulation_factor * options.replicas;
   const int all = needed / static_cast<int>(of.seen.size()) * of.replicas;
@@ -172,7 +172,7 @@ Tensor drawn(const ir::Type& type, const Case& of, std::mt19937& random) {
 // The tensors that a session holds and gives after two steps.
 using State = std::map<std::string, Tensor>;
 
-State train(const Case& of) {
+State train(const TrainingCase& of) {
   TrainingOptions options;
   options.session.fuse = false;
   options.session.strategy = of.setting.options;
@@ -206,7 +206,7 @@ std::vector<double> numbers_of(const Tensor& tensor) {
 }
 
 // The parts of a result that one processor has which stands for the replicas of a group.
-std::vector<double> of_replicas(const Case& of, const std::string& name, const Tensor& all,
+std::vector<double> of_replicas(const TrainingCase& of, const std::string& name, const Tensor& all,
                                 std::size_t group) {
   const bool is_output = name.find(" of step ") != std::string::npos;
   const std::vector<double> numbers = numbers_of(all);
@@ -242,7 +242,7 @@ double difference(const std::vector<double>& found, const std::vector<double>& e
   return most / scale;
 }
 
-struct Counts {
+struct TrainingCounts {
   int equal = 0;
   int illegal = 0;
   std::map<std::string, int> refused;
@@ -253,7 +253,7 @@ struct Counts {
   }
 };
 
-void expect_equal(const Case& of, const std::string& where, const State& found, const State& expected,
+void expect_equal(const TrainingCase& of, const std::string& where, const State& found, const State& expected,
                   std::size_t group) {
   const double rounding = of.precision == ir::DataType::Float ? 1e-5 : 2e-2;
   // Numbers below the smallest normal one of a half are all as far apart as next to it.
@@ -272,15 +272,16 @@ void expect_equal(const Case& of, const std::string& where, const State& found, 
   }
 }
 
-void expect_right(Case of, const std::string& name, Counts& counts) {
+void expect_right(TrainingCase of, const std::string& name, TrainingCounts& counts) {
   of = with_all_replicas(of);
-  const std::string where = test_models()[of.model].name + ", " + name;
+  const std::string where = trained_models()[of.model].name + ", " + name;
   State found;
   try {
     found = train(of);
   } catch (const Error& error) {
-    ++(why_illegal(of.setting.options) ? counts.illegal
-                                       : counts.refused[test_models()[of.model].name + ": " + error.what()]);
+    ++(why_illegal(of.setting.options)
+           ? counts.illegal
+           : counts.refused[trained_models()[of.model].name + ": " + error.what()]);
     return;
   } catch (const std::exception& error) {
     ADD_FAILURE() << where << ": " << error.what();
@@ -326,10 +327,10 @@ void for_every_strategy(bool in_pairs, const Use& use) {
 
 // Each on one model in turn.
 TEST(TrainingStrategies, GiveTheWeightsOfOneProcessor) {
-  Counts counts;
+  TrainingCounts counts;
   std::size_t model = 0;
   for_every_strategy(true, [&](const Setting& setting, const std::string& name) {
-    expect_right({.model = model++ % test_models().size(), .setting = setting}, name, counts);
+    expect_right({.model = model++ % trained_models().size(), .setting = setting}, name, counts);
   });
   counts.say("floats");
   EXPECT_GT(counts.equal, 2700);
@@ -337,10 +338,11 @@ TEST(TrainingStrategies, GiveTheWeightsOfOneProcessor) {
 
 // Alone, and beside a second replica.
 TEST(TrainingStrategies, GiveTheHalfWeightsOfOneProcessor) {
-  Counts counts;
+  TrainingCounts counts;
   std::size_t model = 0;
   for_every_strategy(false, [&](const Setting& setting, const std::string& name) {
-    Case of{.model = model++ % test_models().size(), .setting = setting, .precision = ir::DataType::Float16};
+    TrainingCase of{
+        .model = model++ % trained_models().size(), .setting = setting, .precision = ir::DataType::Float16};
     expect_right(of, name, counts);
     if (setting.options.replicas > 1) return;
     with_replicas(of.setting, 2);
@@ -369,14 +371,14 @@ TEST(TrainingStrategies, GiveTheWeightsOfOneProcessorForEachGroupOfReplicas) {
                               {4, {{ir::GroupType::Orthogonal, 2}}},
                               {2, {{ir::GroupType::None, 0}}},
                               {4, {{ir::GroupType::Consecutive, 2}, false}}};
-  Counts counts;
+  TrainingCounts counts;
   std::size_t turn = 0;
   for_every_strategy(false, [&](Setting setting, const std::string& name) {
     if (setting.options.replicas > 1) return;
     const auto& [replicas, sharing] = ways[turn % ways.size()];
     with_replicas(setting, replicas);
     shard_in(sharing.group, setting.options);
-    expect_right({.model = turn++ % test_models().size(), .setting = setting, .sharing = sharing},
+    expect_right({.model = turn++ % trained_models().size(), .setting = setting, .sharing = sharing},
                  fmt::format("{}, {} replicas in groups of {}{}", name, replicas, sharing.group.size,
                              sharing.of_all ? "" : " for some"),
                  counts);

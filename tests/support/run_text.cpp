@@ -39,4 +39,13 @@ std::vector<ir::Datum> run_graph(ir::Graph graph, const std::vector<ir::Datum>& 
   return run_model({.graph = std::move(graph), .info = {}, .source = nullptr}, inputs);
 }
 
+std::string error_of(const std::string& body, const std::vector<ir::Datum>& inputs) {
+  try {
+    run_text(body, inputs);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
 }  // namespace podium::testing

@@ -1,6 +1,7 @@
 // Runs a graph given as ONNX text, the whole way: import, infer, lower, prepare, run.
 #pragma once
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,18 @@ template <class T>
 ir::Tensor tensor(ir::Dims dims, const std::vector<T>& values) {
   return ir::Tensor::of<T>(std::move(dims), values);
 }
+
+/// All of them along one axis.
+template <class T>
+ir::Tensor list(const std::vector<T>& numbers) {
+  return tensor<T>({std::ssize(numbers)}, numbers);
+}
+
+/// What an error says when the graph is run; "no error" when it runs.
+std::string error_of(const std::string& body, const std::vector<ir::Datum>& inputs);
+
+inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 /// The elements of a tensor result, for comparing.
 template <class T>

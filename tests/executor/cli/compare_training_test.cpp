@@ -37,7 +37,7 @@ std::string compare(const std::string& model, const std::string& flags) {
   return fmt::format("podium compare {} --train --loss cross-entropy --quiet {}", model, flags);
 }
 
-nlohmann::json strategies_of(const std::string& report) {
+nlohmann::json training_strategies_of(const std::string& report) {
   return nlohmann::json::parse(std::ifstream(report))["strategies"];
 }
 
@@ -50,7 +50,7 @@ TEST(CompareTraining, TrainsUnderEveryStrategyAndSaysThatTheWeightsAgree) {
                                 HasSubstr("\npipelined over 4, recomputation "),
                                 HasSubstr("\none processor, 4 replicas "),
                                 HasSubstr("every strategy gave the numbers of one processor")));
-  const nlohmann::json strategies = strategies_of(folder.file("report.json"));
+  const nlohmann::json strategies = training_strategies_of(folder.file("report.json"));
   EXPECT_GE(strategies.size(), 15U);
   for (const nlohmann::json& strategy : strategies) {
     ASSERT_TRUE(strategy.contains("difference")) << strategy;
@@ -72,7 +72,7 @@ TEST(CompareTraining, EstimatesAModelWithoutWeightsOverAWholePod) {
       bert, folder.file("report.json")));
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(Not(HasSubstr("difference")), Not(HasSubstr("not possible"))));
-  const nlohmann::json strategies = strategies_of(folder.file("report.json"));
+  const nlohmann::json strategies = training_strategies_of(folder.file("report.json"));
   EXPECT_GE(strategies.size(), 20U);
   for (const nlohmann::json& strategy : strategies) {
     EXPECT_EQ(strategy["run"]["bytesSent"], strategy["run"]["bytesReceived"]) << strategy["name"];
@@ -92,7 +92,7 @@ TEST(CompareTraining, SaysByHowMuchAStrategyTrainsOtherwise) {
       "--optimizer sgd,lr=0.5 --report " + folder.file("report.json") + " --strategies " + strategies));
   EXPECT_EQ(result.status, 1) << result.err;
   EXPECT_THAT(result.out, HasSubstr("the numbers differ from those of one processor by"));
-  for (const nlohmann::json& strategy : strategies_of(folder.file("report.json"))) {
+  for (const nlohmann::json& strategy : training_strategies_of(folder.file("report.json"))) {
     const double difference = strategy["difference"];
     if (strategy["name"] == "flushed") {
       EXPECT_EQ(difference, 0);

@@ -13,14 +13,14 @@ using ir::OptimizerValue;
 using ir::OptimizerValues;
 using ::testing::HasSubstr;
 
-ir::Optimizer read(const std::string& text) {
+ir::Optimizer read_optimizer_text(const std::string& text) {
   const testing::TemporaryFolder folder;
   return read_optimizer_file(folder.write("o.json", text));
 }
 
 std::string refusal(const std::string& text) {
   try {
-    read(text);
+    read_optimizer_text(text);
   } catch (const Error& error) {
     const std::string what = error.what();
     return what.substr(what.find("o.json"));
@@ -29,7 +29,7 @@ std::string refusal(const std::string& text) {
 }
 
 TEST(OptimizerFile, ReadsPopartsNames) {
-  const ir::Optimizer found = read(R"({
+  const ir::Optimizer found = read_optimizer_text(R"({
     "optimizer": "adamw,lr=0.5,beta1=0.8", "defaultLearningRate": [0.25, false], "defaultEps": 1e-5,
     "lossScaling": 128,
     "specific": {"*bias": {"weightDecay": 0}, "w": {"weightDecay": [0.1, false], "beta2": 0.9}},

@@ -1,4 +1,4 @@
-// `podium train` as a person types it, on the digits that are shipped.
+// `podium train` as a person types it, on the digits_file that are shipped.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,15 +22,16 @@ using testing::run_program;
 using ::testing::StartsWith;
 using testing::TemporaryFolder;
 
-std::string digits(const std::string& what) {
-  return fmt::format("{}/models/data/digits-{}-ubyte", PODIUM_SOURCE_DIR, what);
+std::string digits_file(const std::string& what) {
+  return fmt::format("{}/models/data/digits_file-{}-ubyte", PODIUM_SOURCE_DIR, what);
 }
 
 std::string data_flags() {
-  return fmt::format(" --input image={} --target label={}", digits("images-idx3"), digits("labels-idx1"));
+  return fmt::format(" --input image={} --target label={}", digits_file("images-idx3"),
+                     digits_file("labels-idx1"));
 }
 
-// A small network without a loss: scores of ten digits from bytes, `rows` images at once.
+// A small network without a loss: scores of ten digits_file from bytes, `rows` images at once.
 std::string small_model(const TemporaryFolder& folder, const std::string& rows = "N") {
   std::ostringstream weights;
   for (int i = 0; i < 7840; ++i) weights << (i > 0 ? "," : "") << (i * 7919 % 97 - 48) * 1e-3;
@@ -88,7 +89,7 @@ TEST(Train, LearnsTheShippedDigits) {
   const ProgramResult result = run_program(
       train(small_model(folder), fmt::format("--micro-batch 20 --loss cross-entropy --epochs 20 --shuffle 1 "
                                              "--eval-input image={} --eval-target label={}",
-                                             digits("images-idx3"), digits("labels-idx1"))));
+                                             digits_file("images-idx3"), digits_file("labels-idx1"))));
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out,
               AllOf(HasSubstr("epoch 1 of 20  loss "), HasSubstr("held-out loss"), HasSubstr("simulated"),
@@ -103,7 +104,7 @@ TEST(Train, EvaluatesHeldOutDataWithTheWeightsThatItTrains) {
     const ProgramResult result = run_program(fmt::format(
         "podium train {} --quiet --optimizer sgd,lr={} --loss cross-entropy --micro-batch 20 --epochs 2{} "
         "--eval-input image={} --eval-target label={}",
-        small_model(folder), rate, data_flags(), digits("images-idx3"), digits("labels-idx1")));
+        small_model(folder), rate, data_flags(), digits_file("images-idx3"), digits_file("labels-idx1")));
     EXPECT_EQ(result.status, 0) << result.err;
     const std::string line = result.out.substr(result.out.find("epoch 2"));
     return std::pair(std::stod(line.substr(line.find("  loss ") + 7)), last_number(line, "held-out loss "));
@@ -111,7 +112,7 @@ TEST(Train, EvaluatesHeldOutDataWithTheWeightsThatItTrains) {
   const auto [still, still_held_out] = losses("1e-30");
   EXPECT_DOUBLE_EQ(still, still_held_out);
   const auto [loss, held_out] = losses("0.1");
-  EXPECT_LT(held_out, loss) << "held out are the same digits, after the last update";
+  EXPECT_LT(held_out, loss) << "held out are the same digits_file, after the last update";
 }
 
 TEST(Train, TakesALossOfTheModel) {
@@ -188,7 +189,7 @@ TEST(Train, WhatItSavesRuns) {
       train(small_model(folder), "--loss cross-entropy --micro-batch 20 --epochs 2 --save " + saved));
   EXPECT_EQ(result.status, 0) << result.err;
   const ProgramResult run =
-      run_program(fmt::format("podium run {} --input image={}", saved, digits("images-idx3")));
+      run_program(fmt::format("podium run {} --input image={}", saved, digits_file("images-idx3")));
   EXPECT_EQ(run.status, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("scores  float[100,10]"));
 }
@@ -303,21 +304,22 @@ TEST(Train, RefusesDataThatDoNotFit) {
   };
   const std::string labels = folder.file("labels.npy");
   importer::write_npy(ir::Tensor::of<std::int32_t>({3}, {1, 2, 3}), labels);
-  expect_refused(command(digits("images-idx3"), labels), 1, "3 samples found, 100 needed as in");
+  expect_refused(command(digits_file("images-idx3"), labels), 1, "3 samples found, 100 needed as in");
   const std::string images = folder.file("images.npy");
   importer::write_npy(ir::Tensor::of<std::uint8_t>({3, 2}, {1, 2, 3, 4, 5, 6}), images);
   expect_refused(command(images, labels), 1, "2 elements a sample found");
   std::vector<std::int64_t> wrong(100, 3);
   wrong[42] = 10;
   importer::write_npy(ir::Tensor::ints(wrong), labels);
-  expect_refused(command(digits("images-idx3"), labels), 1,
+  expect_refused(command(digits_file("images-idx3"), labels), 1,
                  "label 10 of sample 42 found, a class from 0 to 9 needed");
   const std::string trains = train(model, "--loss cross-entropy --micro-batch 20");
   const std::string held_out =
-      trains + " --eval-input image=" + digits("images-idx3") + " --eval-target label=";
+      trains + " --eval-input image=" + digits_file("images-idx3") + " --eval-target label=";
   expect_refused(held_out + labels, 1, "--eval-target label=" + labels + ": label 10 of sample 42 found");
-  expect_refused(held_out + digits("train-labels-idx1"), 1, "1000 samples found, 100 needed as in");
-  expect_refused(trains + " --eval-input image=" + digits("images-idx3"), 1, "input 'label': no data found");
+  expect_refused(held_out + digits_file("train-labels-idx1"), 1, "1000 samples found, 100 needed as in");
+  expect_refused(trains + " --eval-input image=" + digits_file("images-idx3"), 1,
+                 "input 'label': no data found");
 }
 
 TEST(Train, NamesTheInputThatIsNoNumber) {
@@ -373,7 +375,7 @@ TEST(Train, AnInterruptedSaveLeavesTheOneBefore) {
                     "sleep 0.{}; kill -9 $!; wait",
                     command, saved, attempt));
     const ProgramResult run =
-        run_program(fmt::format("podium run {} --input image={}", saved, digits("images-idx3")));
+        run_program(fmt::format("podium run {} --input image={}", saved, digits_file("images-idx3")));
     EXPECT_EQ(run.status, 0) << run.err;
   }
 }
@@ -403,7 +405,8 @@ TEST(Train, SaysBeforeItTrainsThatItCannotSave) {
   EXPECT_EQ(result.out, "");
 }
 
-// The gradients of a hundred digits added up, at the largest rate: the loss before that update is a number.
+// The gradients of a hundred digits_file added up, at the largest rate: the loss before that update is a
+// number.
 TEST(Train, KeepsTheLastSaveWhenAnUpdateRuinsTheWeights) {
   const TemporaryFolder folder;
   const std::string saved = folder.file("saved.onnx");
@@ -435,8 +438,9 @@ TEST(Train, KeepsTheLastSaveWhenTheLossIsNoNumber) {
   EXPECT_THAT(diverged.err, AllOf(HasSubstr("step 3: loss 'loss' is"), HasSubstr("in micro-batch 1 of 1"),
                                   HasSubstr("before it, the first is 'product'"),
                                   HasSubstr("holds the model after epoch 2")));
-  EXPECT_EQ(run_program(fmt::format("podium run {} --input image={}", saved, digits("images-idx3"))).status,
-            0);
+  EXPECT_EQ(
+      run_program(fmt::format("podium run {} --input image={}", saved, digits_file("images-idx3"))).status,
+      0);
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ g (float[2,1] x) => (float[2,2] y) <float[1,2] w = {0, 0}> { s = MatMul(x, w) y 
 )";
 
 // Each of two replicas has a w.
-constexpr const char* kGroups = R"(<ir_version: 8, opset_import: ["" : 20],
+constexpr const char* kWeightGroups = R"(<ir_version: 8, opset_import: ["" : 20],
   metadata_props: ["__comm_group_type/w": "1", "__comm_group_size/w": "1"]>
 g (float[1,2] x) => (float[1,2] y) <float[2,2] w = {1, 1, 3, 3}> { y = Mul(w, x) }
 )";
@@ -88,7 +88,7 @@ TEST(TrainWeights, LearnNothingFromIgnoredLabels) {
 // evaluated.
 TEST(TrainWeights, LearnInGroupsOfReplicas) {
   const TemporaryFolder folder;
-  const std::string model = folder.write("groups.onnxtxt", kGroups);
+  const std::string model = folder.write("groups.onnxtxt", kWeightGroups);
   const std::string x = samples(folder);
   const std::string flags = fmt::format("--loss mse --quiet --input x={0} --target t={0} ", x);
   const std::string saved = folder.file("saved.onnx");
@@ -109,7 +109,7 @@ TEST(TrainWeights, OfGroupsHaveNoStepOnOneProcessorToCompareWith) {
   const TemporaryFolder folder;
   const std::string command =
       fmt::format("podium compare {} --train --loss mse --optimizer sgd --replicas 2 --quiet ",
-                  folder.write("groups.onnxtxt", kGroups));
+                  folder.write("groups.onnxtxt", kWeightGroups));
   const ProgramResult result = run_program(command);
   EXPECT_EQ(result.status, 1);
   EXPECT_THAT(result.err, HasSubstr("initializer 'w' has a value for each group of replicas"));

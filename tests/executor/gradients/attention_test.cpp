@@ -16,7 +16,7 @@ using testing::tensor;
 using testing::Tensors;
 
 // Two sequences, four heads of Q and two of K and V; heads of 3 and 2 elements; 3 rows, 4 positions.
-struct Case {
+struct AttentionCase {
   std::string attributes = "is_causal = 0";
   ir::Tensor mask = {};
   bool past = false;
@@ -24,7 +24,7 @@ struct Case {
   std::string result = "y";
 };
 
-void expect_gradients(const Case& of) {
+void expect_attention_gradients(const AttentionCase& of) {
   Tensors inputs{numbers({2, 4, 3, 3}), numbers({2, 2, 4, 3}, 1), numbers({2, 2, 4, 2}, 2)};
   std::string declared = "double[] q, double[] k, double[] v";
   std::string names = "q, k, v";
@@ -51,33 +51,33 @@ TEST(GradientsOfAttention, WithItsAttributes) {
   for (const char* attributes :
        {"is_causal = 0", "is_causal = 1", "scale = 0.7", "softcap = 1.5", "left_window_size = 1",
         "right_window_size = 0", "is_causal = 1, left_window_size = 0, softcap = 2.0"}) {
-    expect_gradients({.attributes = attributes});
+    expect_attention_gradients({.attributes = attributes});
   }
 }
 
 TEST(GradientsOfAttention, WithMasks) {
-  expect_gradients({.mask = numbers({3, 4}, 5)});
-  expect_gradients({.mask = numbers({2, 1, 3, 4}, 5)});
-  expect_gradients({.attributes = "is_causal = 1", .mask = numbers({4, 3, 2}, 5)});
-  expect_gradients({.mask = tensor<bool>({3, 4}, {true, false, true, true, false, false, false, false, true,
-                                                  true, true, false})});
-  expect_gradients({.mask = tensor<bool>({1, 3}, {true, false, true})});
+  expect_attention_gradients({.mask = numbers({3, 4}, 5)});
+  expect_attention_gradients({.mask = numbers({2, 1, 3, 4}, 5)});
+  expect_attention_gradients({.attributes = "is_causal = 1", .mask = numbers({4, 3, 2}, 5)});
+  expect_attention_gradients({.mask = tensor<bool>({3, 4}, {true, false, true, true, false, false, false,
+                                                            false, true, true, true, false})});
+  expect_attention_gradients({.mask = tensor<bool>({1, 3}, {true, false, true})});
 }
 
 TEST(GradientsOfAttention, WithAPastAndWithPaddedKeys) {
-  expect_gradients({.past = true});
-  expect_gradients({.attributes = "is_causal = 1", .mask = numbers({3, 6}, 5), .past = true});
-  expect_gradients({.lengths = true});
-  expect_gradients({.attributes = "is_causal = 1", .lengths = true});
+  expect_attention_gradients({.past = true});
+  expect_attention_gradients({.attributes = "is_causal = 1", .mask = numbers({3, 6}, 5), .past = true});
+  expect_attention_gradients({.lengths = true});
+  expect_attention_gradients({.attributes = "is_causal = 1", .lengths = true});
 }
 
 TEST(GradientsOfAttention, OfItsOtherOutputs) {
-  expect_gradients({.past = true, .result = "k1"});
-  expect_gradients({.past = true, .result = "k2"});
+  expect_attention_gradients({.past = true, .result = "k1"});
+  expect_attention_gradients({.past = true, .result = "k2"});
   for (const int mode : {0, 1, 2, 3}) {
-    expect_gradients({.attributes = fmt::format("softcap = 1.5, qk_matmul_output_mode = {}", mode),
-                      .mask = numbers({3, 4}, 5),
-                      .result = "w"});
+    expect_attention_gradients({.attributes = fmt::format("softcap = 1.5, qk_matmul_output_mode = {}", mode),
+                                .mask = numbers({3, 4}, 5),
+                                .result = "w"});
   }
 }
 

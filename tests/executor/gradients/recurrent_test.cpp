@@ -12,7 +12,7 @@ using testing::numbers;
 using testing::tensor;
 using testing::Tensors;
 
-struct Case {
+struct RecurrentCase {
   std::string op;
   int gates = 1;
   std::string attributes = {};
@@ -33,7 +33,7 @@ ir::Tensor small(ir::Dims dims, double phase) {
 }
 
 // Three steps of two sequences of two numbers; three hidden ones. The result is one of all outputs.
-void expect_gradients(const Case& of) {
+void expect_recurrent_gradients(const RecurrentCase& of) {
   const bool is_lstm = of.op == "LSTM";
   const std::int64_t rows = of.gates * 3;
   const std::int64_t ways = of.directions;
@@ -66,63 +66,67 @@ void expect_gradients(const Case& of) {
       inputs);
 }
 
-const std::vector<Case> kCells{{"RNN", 1}, {"GRU", 3}, {"LSTM", 4}};
+const std::vector<RecurrentCase> kCells{{"RNN", 1}, {"GRU", 3}, {"LSTM", 4}};
 
 TEST(GradientsOfRecurrence, InEveryDirectionAndLayout) {
-  for (Case of : kCells) {
+  for (RecurrentCase of : kCells) {
     for (const char* direction : {"forward", "reverse", "bidirectional"}) {
       of.attributes = std::string(", direction = \"") + direction + "\"";
       of.directions = std::string(direction) == "bidirectional" ? 2 : 1;
       for (const bool batch_first : {false, true}) {
         of.batch_first = batch_first;
-        expect_gradients(of);
+        expect_recurrent_gradients(of);
       }
     }
   }
 }
 
 TEST(GradientsOfRecurrence, WithAndWithoutWhatMayBeLeftOut) {
-  for (Case of : kCells) {
+  for (RecurrentCase of : kCells) {
     for (int given = 0; given < 16; ++given) {
       of.biases = (given & 1) != 0;
       of.lengths = (given & 2) != 0;
       of.states = (given & 4) != 0;
       of.peepholes = (given & 8) != 0;
       if (of.peepholes && of.op != "LSTM") continue;
-      expect_gradients(of);
+      expect_recurrent_gradients(of);
     }
   }
 }
 
 TEST(GradientsOfRecurrence, WithSequencesThatEndEarlyInBothDirections) {
-  for (Case of : kCells) {
+  for (RecurrentCase of : kCells) {
     of.attributes = ", direction = \"bidirectional\"";
     of.directions = 2;
     of.lengths = true;
-    expect_gradients(of);
+    expect_recurrent_gradients(of);
   }
 }
 
 TEST(GradientsOfRecurrence, WithTheVariantsOfItsGates) {
   for (const bool biases : {false, true}) {
-    expect_gradients({.op = "GRU", .gates = 3, .attributes = ", linear_before_reset = 1", .biases = biases});
-    expect_gradients({.op = "LSTM", .gates = 4, .attributes = ", input_forget = 1", .biases = biases});
+    expect_recurrent_gradients(
+        {.op = "GRU", .gates = 3, .attributes = ", linear_before_reset = 1", .biases = biases});
+    expect_recurrent_gradients(
+        {.op = "LSTM", .gates = 4, .attributes = ", input_forget = 1", .biases = biases});
   }
-  expect_gradients({.op = "LSTM", .gates = 4, .attributes = ", input_forget = 1", .peepholes = true});
+  expect_recurrent_gradients(
+      {.op = "LSTM", .gates = 4, .attributes = ", input_forget = 1", .peepholes = true});
 }
 
 TEST(GradientsOfRecurrence, WithClippedGates) {
-  for (Case of : kCells) {
+  for (RecurrentCase of : kCells) {
     of.attributes = ", clip = 0.25";
-    expect_gradients(of);
+    expect_recurrent_gradients(of);
   }
 }
 
 TEST(GradientsOfRecurrence, WithEveryActivation) {
   for (const char* activation : {"Relu", "Tanh", "Sigmoid", "Affine", "LeakyRelu", "ThresholdedRelu",
                                  "ScaledTanh", "HardSigmoid", "Elu", "Softsign", "Softplus"}) {
-    expect_gradients({.op = "RNN", .attributes = std::string(", activations = [\"") + activation + "\"]"});
-    expect_gradients(
+    expect_recurrent_gradients(
+        {.op = "RNN", .attributes = std::string(", activations = [\"") + activation + "\"]"});
+    expect_recurrent_gradients(
         {.op = "RNN",
          .attributes = std::string(", activation_alpha = [0.3], activation_beta = [0.6], activations = [\"") +
                        activation + "\"]"});
@@ -130,14 +134,14 @@ TEST(GradientsOfRecurrence, WithEveryActivation) {
 }
 
 TEST(GradientsOfRecurrence, WithOtherActivationsInEachDirection) {
-  expect_gradients(
+  expect_recurrent_gradients(
       {.op = "LSTM",
        .gates = 4,
        .attributes =
            ", direction = \"bidirectional\", activations = [\"HardSigmoid\", \"Elu\", \"Softsign\", \"Sigmoid\","
            " \"ScaledTanh\", \"Tanh\"], activation_alpha = [0.3, 0.9, 1.2], activation_beta = [0.4, 0.7]",
        .directions = 2});
-  expect_gradients(
+  expect_recurrent_gradients(
       {.op = "GRU",
        .gates = 3,
        .attributes =

@@ -87,12 +87,13 @@ TEST(GradientsOfDeterminants, OfAMatrixWithoutAnInverse) {
 
 // The result is linear in the scale: its change by a step of 1 is the gradient.
 TEST(GradientsOfDequantizeLinear, OfItsScale) {
-  struct Case {
+  struct ScaleCase {
     const char* attributes;
     ir::Dims scale;
   };
-  for (const Case& of : {Case{"axis = 1", {}}, Case{"axis = 1, output_dtype = 1", {}}, Case{"axis = 0", {2}},
-                         Case{"axis = 1", {4}}, Case{"axis = 1, block_size = 3", {2, 2}}}) {
+  for (const ScaleCase& of :
+       {ScaleCase{"axis = 1", {}}, ScaleCase{"axis = 1, output_dtype = 1", {}}, ScaleCase{"axis = 0", {2}},
+        ScaleCase{"axis = 1", {4}}, ScaleCase{"axis = 1, block_size = 3", {2, 2}}}) {
     const auto x = tensor<std::int8_t>({2, 4}, {1, -2, 3, 4, -5, 6, 7, 8});
     ir::Tensor scale(ir::DataType::Float, of.scale);
     ir::Tensor zero(ir::DataType::Int8, of.scale);

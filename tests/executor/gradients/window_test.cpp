@@ -16,18 +16,18 @@ using testing::numbers;
 const std::string kConvHead = "g (double[] x, double[] w, double[] b) => (double[] y) { y = ";
 
 // The shapes of x and w, and the attributes.
-struct Case {
+struct WindowCase {
   ir::Dims x, w;
   std::string attributes;
 };
 
-void expect_conv_gradients(const std::string& op, const Case& of, std::int64_t channels) {
+void expect_conv_gradients(const std::string& op, const WindowCase& of, std::int64_t channels) {
   expect_gradients_of_differences(kConvHead + op + " <" + of.attributes + "> (x, w, b) }",
                                   {numbers(of.x), numbers(of.w, 1), numbers({channels}, 2)});
 }
 
 TEST(Gradients, OfConvolutions) {
-  const std::vector<Case> cases{
+  const std::vector<WindowCase> cases{
       {{2, 3, 7}, {4, 3, 3}, "group = 1"},
       {{2, 3, 8}, {4, 3, 3}, "strides = [2], pads = [1, 0]"},
       {{1, 4, 5, 6}, {6, 2, 3, 2}, "group = 2, strides = [2, 1], dilations = [1, 2], pads = [2, 0, 1, 1]"},
@@ -39,7 +39,7 @@ TEST(Gradients, OfConvolutions) {
       {{1, 1, 3, 2, 3, 2}, {2, 1, 2, 1, 2, 2}, "pads = [1, 0, 0, 0, 0, 0, 0, 1]"},
       {{2, 3}, {4, 3}, "group = 1"},
   };
-  for (const Case& one : cases) expect_conv_gradients("Conv", one, one.w[0]);
+  for (const WindowCase& one : cases) expect_conv_gradients("Conv", one, one.w[0]);
   for (const char* auto_pad : {"SAME_UPPER", "SAME_LOWER", "VALID"}) {
     for (const char* strides : {"[1, 1]", "[3, 2]"}) {
       const std::string attributes = std::string("auto_pad = \"") + auto_pad + "\", strides = " + strides;
@@ -49,7 +49,7 @@ TEST(Gradients, OfConvolutions) {
 }
 
 TEST(Gradients, OfTransposedConvolutions) {
-  const std::vector<Case> cases{
+  const std::vector<WindowCase> cases{
       {{2, 3, 5}, {3, 4, 3}, "group = 1"},
       {{1, 4, 3, 4}, {4, 3, 3, 2}, "group = 2, strides = [2, 3], dilations = [2, 1], pads = [1, 0, 0, 1]"},
       {{1, 2, 3, 3}, {2, 2, 3, 3}, "strides = [2, 3], pads = [1, 1, 1, 1], output_padding = [1, 2]"},
@@ -61,7 +61,7 @@ TEST(Gradients, OfTransposedConvolutions) {
       {{1, 2, 3, 3}, {2, 2, 4, 3}, "auto_pad = \"SAME_UPPER\", strides = [2, 2]"},
       {{1, 2, 3, 3}, {2, 2, 4, 3}, "auto_pad = \"SAME_LOWER\", strides = [3, 1]"},
   };
-  for (const Case& one : cases) {
+  for (const WindowCase& one : cases) {
     const std::int64_t group = one.attributes.find("group = 2") == 0   ? 2
                                : one.attributes.find("group = 3") == 0 ? 3
                                                                        : 1;

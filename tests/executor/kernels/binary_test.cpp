@@ -18,17 +18,12 @@ using ir::Dims;
 using ir::Float16;
 using ir::Tensor;
 using ::testing::ElementsAre;
+using testing::kInfinity;
+using testing::kNan;
+using testing::list;
 using testing::run_op;
 using testing::tensor;
 using testing::values;
-
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-template <class T>
-Tensor list(const std::vector<T>& numbers) {
-  return tensor<T>({std::ssize(numbers)}, numbers);
-}
 
 template <class T, class Out = T>
 std::vector<Out> run_two(std::string_view name, const std::vector<T>& a, const std::vector<T>& b,

@@ -14,17 +14,12 @@ namespace {
 using ir::DataType;
 using ir::Tensor;
 using ::testing::ElementsAre;
+using testing::kInfinity;
+using testing::kNan;
+using testing::list;
 using testing::run_op;
 using testing::tensor;
 using testing::values;
-
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-template <class T>
-Tensor list(const std::vector<T>& numbers) {
-  return tensor<T>({std::ssize(numbers)}, numbers);
-}
 
 Tensor cast(const Tensor& x, DataType to, std::vector<ir::Attribute> attributes = {}) {
   attributes.push_back({"to", static_cast<std::int64_t>(to)});

@@ -6,7 +6,7 @@
 namespace podium::testing {
 namespace {
 
-std::string list(const ir::Dims& dims) {
+std::string dims_text(const ir::Dims& dims) {
   std::string text = "[";
   for (std::size_t i = 0; i < dims.size(); ++i) text += (i == 0 ? "" : ",") + std::to_string(dims[i]);
   return text + "]";
@@ -21,7 +21,8 @@ struct Conv {
   std::string attributes() const {
     std::string text = "group = " + std::to_string(group);
     if (rank() > 0) {
-      text += ", strides = " + list(strides) + ", dilations = " + list(dilations) + ", pads = " + list(pads);
+      text += ", strides = " + dims_text(strides) + ", dilations = " + dims_text(dilations) +
+              ", pads = " + dims_text(pads);
     }
     return text;
   }
@@ -94,7 +95,7 @@ ir::Datum as(const ir::Dims& dims, const std::vector<double>& numbers) {
 }
 
 template <class T>
-void expect_near(const ir::Datum& found, const std::vector<double>& expected, double tolerance) {
+void expect_convolved(const ir::Datum& found, const std::vector<double>& expected, double tolerance) {
   const auto numbers = found.tensor.values<T>();
   ASSERT_EQ(numbers.size(), expected.size());
   for (std::size_t i = 0; i < numbers.size(); ++i) {
@@ -109,7 +110,7 @@ void check_conv(const Conv& conv, const std::string& type, double tolerance) {
   const std::vector<double> w = wave(ir::element_count(conv.w), 2);
   const std::vector<double> b = wave(conv.w[0], 3);
   const auto results =
-      run_text("agraph (" + type + list(conv.x) + " x, " + type + list(conv.w) + " w, " + type +
+      run_text("agraph (" + type + dims_text(conv.x) + " x, " + type + dims_text(conv.w) + " w, " + type +
                    "[M] b) => (" + type + "[] y) { y = Conv <" + conv.attributes() + "> (x, w, b) }",
                {as<T>(conv.x, x), as<T>(conv.w, w), as<T>({conv.w[0]}, b)});
   const ir::Tensor& y = results[0].tensor;
@@ -121,12 +122,12 @@ void check_conv(const Conv& conv, const std::string& type, double tolerance) {
   for_each_product(conv, conv.x, y.dims(), [&](std::int64_t at_x, std::int64_t at_w, std::int64_t at_y) {
     expected[at_y] += x[at_x] * w[at_w];
   });
-  expect_near<T>(results[0], expected, tolerance);
+  expect_convolved<T>(results[0], expected, tolerance);
 }
 
 TEST(Conv, AgreesWithItsDefinitionInEveryRankAndType) {
   for (const Conv& conv : kConvs) {
-    SCOPED_TRACE(list(conv.w));
+    SCOPED_TRACE(dims_text(conv.w));
     check_conv<float>(conv, "float", 1e-4);
     check_conv<double>(conv, "double", 1e-6);
     check_conv<ir::Float16>(conv, "float16", 0.05);
@@ -150,24 +151,24 @@ void check_transposed(const Conv& conv, const std::string& type, double toleranc
       const std::int64_t extent = (conv.w[i + 2] - 1) * conv.dilations[i] + 1;
       extra.push_back((conv.x[i + 2] + conv.pads[i] + conv.pads[i + conv.rank()] - extent) % conv.strides[i]);
     }
-    given += ", output_padding = " + list(extra);
+    given += ", output_padding = " + dims_text(extra);
   }
   const std::vector<double> y = wave(ir::element_count(y_dims), 1);
   const std::vector<double> w = wave(ir::element_count(conv.w), 2);
-  const auto results = run_text("agraph (" + type + list(y_dims) + " x, " + type + list(conv.w) + " w) => (" +
-                                    type + "[] y) { y = ConvTranspose <" + given + "> (x, w) }",
+  const auto results = run_text("agraph (" + type + dims_text(y_dims) + " x, " + type + dims_text(conv.w) +
+                                    " w) => (" + type + "[] y) { y = ConvTranspose <" + given + "> (x, w) }",
                                 {as<T>(y_dims, y), as<T>(conv.w, w)});
   EXPECT_EQ(results[0].tensor.dims(), conv.x);
   std::vector<double> expected(static_cast<std::size_t>(ir::element_count(conv.x)), 0);
   for_each_product(conv, conv.x, y_dims, [&](std::int64_t at_x, std::int64_t at_w, std::int64_t at_y) {
     expected[at_x] += y[at_y] * w[at_w];
   });
-  expect_near<T>(results[0], expected, tolerance);
+  expect_convolved<T>(results[0], expected, tolerance);
 }
 
 TEST(ConvTranspose, IsTheGradientOfConvInEveryRankAndType) {
   for (const Conv& conv : kConvs) {
-    SCOPED_TRACE(list(conv.w));
+    SCOPED_TRACE(dims_text(conv.w));
     check_transposed<float>(conv, "float", 1e-4);
     check_transposed<double>(conv, "double", 1e-6);
     check_transposed<ir::Float16>(conv, "float16", 0.05);
@@ -229,10 +230,10 @@ TEST(Conv, UsesConstantWeightsToo) {
 
 TEST(Conv, RefusesWhatDoesNotFit) {
   const auto run = [](const std::string& given, const ir::Dims& w) {
-    return run_text(
-        "agraph (float[1,2,4] x, float" + list(w) + " w) => (float[] y) { y = Conv <" + given + "> (x, w) }",
-        {tensor<float>({1, 2, 4}, std::vector<float>(8)),
-         tensor<float>(w, std::vector<float>(static_cast<std::size_t>(ir::element_count(w))))});
+    return run_text("agraph (float[1,2,4] x, float" + dims_text(w) + " w) => (float[] y) { y = Conv <" +
+                        given + "> (x, w) }",
+                    {tensor<float>({1, 2, 4}, std::vector<float>(8)),
+                     tensor<float>(w, std::vector<float>(static_cast<std::size_t>(ir::element_count(w))))});
   };
   EXPECT_NO_THROW(run("group = 2", {2, 1, 2}));
   EXPECT_THROW(run("group = 1", {2, 1, 2}), Error);
@@ -254,8 +255,8 @@ void check_integer(const Conv& conv, const std::string& x_type, const std::strin
     w.push_back(static_cast<W>(static_cast<int>(number * 44)));
   }
   const auto zeros = std::ssize(w_zeros);
-  const auto results = run_text("agraph (" + x_type + list(conv.x) + " x, " + w_type + list(conv.w) + " w, " +
-                                    x_type + " a, " + w_type +
+  const auto results = run_text("agraph (" + x_type + dims_text(conv.x) + " x, " + w_type +
+                                    dims_text(conv.w) + " w, " + x_type + " a, " + w_type +
                                     "[Z] b) => (int32[] y) {"
                                     " y = ConvInteger <" +
                                     conv.attributes() + "> (x, w, a, b) }",
@@ -273,7 +274,7 @@ void check_integer(const Conv& conv, const std::string& x_type, const std::strin
 
 TEST(ConvInteger, AgreesWithItsDefinitionInEverySign) {
   for (const Conv& conv : kConvs) {
-    SCOPED_TRACE(list(conv.w));
+    SCOPED_TRACE(dims_text(conv.w));
     check_integer<std::uint8_t, std::uint8_t>(conv, "uint8", "uint8", 120, {77});
     check_integer<std::uint8_t, std::int8_t>(conv, "uint8", "int8", 3, {0});
     check_integer<std::int8_t, std::int8_t>(conv, "int8", "int8", -5, {-100});

@@ -11,19 +11,11 @@ namespace {
 using ir::Dims;
 using ir::Tensor;
 using ::testing::ElementsAre;
+using testing::error_of;
 using ::testing::HasSubstr;
 using testing::run_text;
 using testing::tensor;
 using testing::values;
-
-std::string error_of(const std::string& graph, const std::vector<ir::Datum>& inputs) {
-  try {
-    run_text(graph, inputs);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 const std::string kGather =
     "g (string[2,3] x, int32[2] i) => (string[N,M] y) { y = Gather <axis = 1> (x, i) }";

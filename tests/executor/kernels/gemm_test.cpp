@@ -9,7 +9,7 @@
 namespace podium::kernels {
 namespace {
 
-std::vector<float> numbers(std::int64_t count, std::uint32_t seed) {
+std::vector<float> random_numbers(std::int64_t count, std::uint32_t seed) {
   std::vector<float> values(static_cast<std::size_t>(count));
   for (float& value : values) {
     seed = seed * 1664525U + 1013904223U;
@@ -30,9 +30,9 @@ struct Operands {
     p.row_a = (p.transpose_a ? p.m : p.k) + 3;
     p.row_b = (p.transpose_b ? p.k : p.n) + 1;
     p.row_c = p.n + 2;
-    a = numbers(p.row_a * (p.transpose_a ? p.k : p.m), 1);
-    b = numbers(p.row_b * (p.transpose_b ? p.n : p.k), 2);
-    c = numbers(p.row_c * p.m, 3);
+    a = random_numbers(p.row_a * (p.transpose_a ? p.k : p.m), 1);
+    b = random_numbers(p.row_b * (p.transpose_b ? p.n : p.k), 2);
+    c = random_numbers(p.row_c * p.m, 3);
   }
 
   std::vector<float> multiplied(int threads) const {

@@ -21,13 +21,9 @@ using ir::StringList;
 using ir::Tensor;
 using ::testing::ElementsAre;
 using ::testing::FloatNear;
+using testing::list;
 using testing::tensor;
 using testing::values;
-
-template <class T>
-Tensor list(const std::vector<T>& numbers) {
-  return tensor<T>({std::ssize(numbers)}, numbers);
-}
 
 std::vector<Datum> run_ml(std::string_view name, const std::vector<Datum>& inputs,
                           std::vector<Attribute> attributes, std::size_t outputs = 1) {

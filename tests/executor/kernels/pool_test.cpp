@@ -12,15 +12,15 @@ struct Pool {
   ir::Dims kernel, strides, dilations, pads;  // pads: begins, then ends
 };
 
-std::string list(const ir::Dims& dims) {
+std::string dims_of(const ir::Dims& dims) {
   std::string text = "[";
   for (std::size_t i = 0; i < dims.size(); ++i) text += (i == 0 ? "" : ",") + std::to_string(dims[i]);
   return text + "]";
 }
 
 std::string attributes(const Pool& pool) {
-  return "kernel_shape = " + list(pool.kernel) + ", strides = " + list(pool.strides) +
-         ", dilations = " + list(pool.dilations) + ", pads = " + list(pool.pads);
+  return "kernel_shape = " + dims_of(pool.kernel) + ", strides = " + dims_of(pool.strides) +
+         ", dilations = " + dims_of(pool.dilations) + ", pads = " + dims_of(pool.pads);
 }
 
 std::vector<float> shuffled(std::int64_t count) {
@@ -75,7 +75,7 @@ std::vector<double> naive_pool(const Pool& pool, const std::vector<float>& x, co
   return y;
 }
 
-void expect_near(const ir::Datum& found, const std::vector<double>& expected) {
+void expect_pooled(const ir::Datum& found, const std::vector<double>& expected) {
   const auto numbers = values<float>(found);
   ASSERT_EQ(numbers.size(), expected.size());
   for (std::size_t i = 0; i < numbers.size(); ++i) {
@@ -98,7 +98,7 @@ TEST(Pool, AgreesWithANaiveLoopInEveryRank) {
     for (std::size_t i = 0; i < pool.kernel.size(); ++i) dims.push_back(7 + static_cast<std::int64_t>(i));
     const std::vector<float> x = shuffled(ir::element_count(dims));
     const ir::Dims sizes(dims.begin() + 2, dims.end());
-    const std::string shape = "float" + list(dims);
+    const std::string shape = "float" + dims_of(dims);
     const std::string given = attributes(pool);
     const auto results = run_text("agraph (" + shape +
                                       " x) => (float[] y, float[] z, float[] w, float[] v) {"
@@ -113,7 +113,7 @@ TEST(Pool, AgreesWithANaiveLoopInEveryRank) {
                                   {tensor<float>(dims, x)});
     const auto check = [&](std::size_t i,
                            const std::function<double(const std::vector<float>&, std::size_t)>& reduce) {
-      expect_near(results[i], naive_pool(pool, x, sizes, results[i].tensor, reduce));
+      expect_pooled(results[i], naive_pool(pool, x, sizes, results[i].tensor, reduce));
     };
     const auto sum = [](const std::vector<float>& seen) {
       double total = 0;

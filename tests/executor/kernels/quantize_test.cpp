@@ -13,17 +13,13 @@ namespace {
 using ir::DataType;
 using ir::Tensor;
 using ::testing::ElementsAre;
+using testing::list;
 using testing::run_op;
 using testing::run_op_outputs;
 using testing::tensor;
 using testing::values;
 
-template <class T>
-Tensor list(const std::vector<T>& numbers) {
-  return tensor<T>({std::ssize(numbers)}, numbers);
-}
-
-ir::Attribute integer(const char* name, std::int64_t value) { return {name, value}; }
+ir::Attribute integer_attribute(const char* name, std::int64_t value) { return {name, value}; }
 
 TEST(QuantizeLinear, RoundsHalfToEvenAndSaturates) {
   const Tensor x = list<float>({0.5F, 1.5F, 2.5F, -1e9F, 1e9F, -std::numeric_limits<float>::infinity()});
@@ -40,22 +36,25 @@ TEST(QuantizeLinear, ScalesEachSliceOfAnAxis) {
   const Tensor x = tensor<float>({2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
   const Tensor scale = list<float>({1, 2});
   const Tensor zero = list<std::uint16_t>({0, 10});
-  EXPECT_THAT(values<std::uint16_t>(run_op("QuantizeLinear", {x, scale, zero}, {integer("axis", 1)})),
-              ElementsAre(1, 2, 12, 12, 5, 6, 14, 14));
-  EXPECT_THAT(values<std::uint16_t>(run_op("QuantizeLinear", {x, scale, zero}, {integer("axis", -1)})),
-              ElementsAre(1, 11, 3, 12, 5, 13, 7, 14));
+  EXPECT_THAT(
+      values<std::uint16_t>(run_op("QuantizeLinear", {x, scale, zero}, {integer_attribute("axis", 1)})),
+      ElementsAre(1, 2, 12, 12, 5, 6, 14, 14));
+  EXPECT_THAT(
+      values<std::uint16_t>(run_op("QuantizeLinear", {x, scale, zero}, {integer_attribute("axis", -1)})),
+      ElementsAre(1, 11, 3, 12, 5, 13, 7, 14));
 }
 
 TEST(QuantizeLinear, ScalesBlocksOfWhichTheLastIsCut) {
   const Tensor rows = tensor<float>({1, 5}, {2, 4, 6, 8, 10});
   const Tensor scale = tensor<float>({1, 3}, {1, 2, 5});
-  const std::vector<ir::Attribute> by_two{integer("axis", 1), integer("block_size", 2),
-                                          integer("output_dtype", static_cast<std::int64_t>(DataType::Int8))};
+  const std::vector<ir::Attribute> by_two{
+      integer_attribute("axis", 1), integer_attribute("block_size", 2),
+      integer_attribute("output_dtype", static_cast<std::int64_t>(DataType::Int8))};
   EXPECT_THAT(values<std::int8_t>(run_op("QuantizeLinear", {rows, scale}, by_two)),
               ElementsAre(2, 4, 3, 4, 2));
   const Tensor columns = tensor<float>({3, 2}, {2, 4, 6, 8, 10, 12});
   const Tensor scales = tensor<float>({2, 2}, {1, 2, 5, 6});
-  const std::vector<ir::Attribute> down{integer("axis", 0), integer("block_size", 2)};
+  const std::vector<ir::Attribute> down{integer_attribute("axis", 0), integer_attribute("block_size", 2)};
   EXPECT_THAT(values<std::uint8_t>(run_op("QuantizeLinear", {columns, scales}, down)),
               ElementsAre(2, 2, 6, 4, 2, 2));
 }
@@ -64,8 +63,8 @@ TEST(QuantizeLinear, KnowsTheRangeOfShortIntegers) {
   const auto quantized = [](DataType type) {
     const Tensor x = list<float>({-100, 100});
     const Tensor y = run_op("QuantizeLinear", {x, Tensor::scalar(1.0F)},
-                            {integer("output_dtype", static_cast<std::int64_t>(type))});
-    return values<float>(run_op("Cast", {y}, {integer("to", 1)}));
+                            {integer_attribute("output_dtype", static_cast<std::int64_t>(type))});
+    return values<float>(run_op("Cast", {y}, {integer_attribute("to", 1)}));
   };
   EXPECT_THAT(quantized(DataType::Int4), ElementsAre(-8, 7));
   EXPECT_THAT(quantized(DataType::Uint4), ElementsAre(0, 15));
@@ -81,7 +80,8 @@ TEST(QuantizeLinear, DividesInThePrecisionAskedFor) {
   const auto half = static_cast<std::int64_t>(DataType::Bfloat16);
   EXPECT_THAT(values<std::int16_t>(run_op("QuantizeLinear", inputs)), ElementsAre(1000));
   const Tensor x = list<float>({1001});
-  const Tensor y = run_op("QuantizeLinear", {x, inputs[1], inputs[2]}, {integer("precision", half)});
+  const Tensor y =
+      run_op("QuantizeLinear", {x, inputs[1], inputs[2]}, {integer_attribute("precision", half)});
   EXPECT_THAT(values<std::int16_t>(y), ElementsAre(1000));
 }
 
@@ -91,14 +91,14 @@ TEST(QuantizeLinear, RefusesWhatDoesNotFit) {
   EXPECT_THROW(run_op("QuantizeLinear", {x, tensor<float>({1, 2}, {1, 2})}), Error);
   EXPECT_THROW(run_op("QuantizeLinear", {x, list<float>({1, 2, 3}), list<std::uint8_t>({1})}), Error);
   EXPECT_THROW(run_op("QuantizeLinear", {x, Tensor::scalar(1.0F), Tensor::scalar<std::uint8_t>(1)},
-                      {integer("output_dtype", 3)}),
+                      {integer_attribute("output_dtype", 3)}),
                Error);
 }
 
 TEST(DequantizeLinear, UndoesEverySlice) {
   const Tensor x = tensor<std::int8_t>({2, 2}, {1, 2, 3, 4});
-  const Tensor y =
-      run_op("DequantizeLinear", {x, list<float>({2, 10}), list<std::int8_t>({1, 0})}, {integer("axis", 0)});
+  const Tensor y = run_op("DequantizeLinear", {x, list<float>({2, 10}), list<std::int8_t>({1, 0})},
+                          {integer_attribute("axis", 0)});
   EXPECT_THAT(values<float>(y), ElementsAre(0, 2, 30, 40));
 }
 
@@ -114,7 +114,7 @@ TEST(DequantizeLinear, TakesItsTypeFromTheScaleOrTheAttribute) {
   const auto half = static_cast<std::int64_t>(DataType::Float16);
   EXPECT_EQ(run_op("DequantizeLinear", {x, Tensor::scalar(ir::Bfloat16(2))}).type(), DataType::Bfloat16);
   const Tensor power = Tensor::scalar(ir::Float8E8M0(4));
-  const Tensor y = run_op("DequantizeLinear", {x, power}, {integer("output_dtype", half)});
+  const Tensor y = run_op("DequantizeLinear", {x, power}, {integer_attribute("output_dtype", half)});
   EXPECT_EQ(static_cast<float>(values<ir::Float16>(y)[0]), 12);
   EXPECT_THROW(run_op("DequantizeLinear", {x, power}), Error);
 }

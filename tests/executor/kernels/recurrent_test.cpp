@@ -64,19 +64,19 @@ Weights weights(std::int64_t gates, std::int64_t directions = 1) {
           numbers({directions, 3 * kHidden}, 7)};
 }
 
-double at(const Tensor& tensor, std::int64_t i) { return tensor.data<double>()[i]; }
+double element_at(const Tensor& tensor, std::int64_t i) { return tensor.data<double>()[i]; }
 
-// Row `row` of W x + R h + both biases, for batch element b at step t.
+// Row `row` of W x + R h + both biases, for batch element b element_at step t.
 double gate(const Weights& of, std::int64_t gates, std::int64_t row, std::int64_t t, std::int64_t b,
             const double* h) {
-  double sum = at(of.b, row) + at(of.b, gates * kHidden + row);
+  double sum = element_at(of.b, row) + element_at(of.b, gates * kHidden + row);
   for (std::int64_t i = 0; i < kInput; ++i)
-    sum += at(of.w, row * kInput + i) * at(of.x, (t * kBatch + b) * kInput + i);
-  for (std::int64_t i = 0; i < kHidden; ++i) sum += at(of.r, row * kHidden + i) * h[i];
+    sum += element_at(of.w, row * kInput + i) * element_at(of.x, (t * kBatch + b) * kInput + i);
+  for (std::int64_t i = 0; i < kHidden; ++i) sum += element_at(of.r, row * kHidden + i) * h[i];
   return sum;
 }
 
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 
 // ONNX's equations for one direction and batch element; gives h of every step.
 std::vector<double> lstm(const Weights& of, std::int64_t b, bool peepholes) {
@@ -87,12 +87,12 @@ std::vector<double> lstm(const Weights& of, std::int64_t b, bool peepholes) {
     const std::vector<double> before = h;
     for (std::int64_t j = 0; j < kHidden; ++j) {
       const auto product = [&](std::int64_t g) { return gate(of, 4, g * kHidden + j, t, b, before.data()); };
-      const auto peep = [&](std::int64_t g) { return peepholes ? at(of.p, g * kHidden + j) : 0; };
+      const auto peep = [&](std::int64_t g) { return peepholes ? element_at(of.p, g * kHidden + j) : 0; };
       double& cell = c[j];
-      const double input = sigmoid(product(0) + peep(0) * cell);
-      const double forget = sigmoid(product(2) + peep(2) * cell);
+      const double input = logistic(product(0) + peep(0) * cell);
+      const double forget = logistic(product(2) + peep(2) * cell);
       cell = forget * cell + input * std::tanh(product(3));
-      h[j] = sigmoid(product(1) + peep(1) * cell) * std::tanh(cell);
+      h[j] = logistic(product(1) + peep(1) * cell) * std::tanh(cell);
     }
     all.insert(all.end(), h.begin(), h.end());
   }
@@ -103,12 +103,13 @@ std::vector<double> lstm(const Weights& of, std::int64_t b, bool peepholes) {
 std::vector<double> steps_of(const ir::Datum& y, std::int64_t b) {
   std::vector<double> result;
   for (std::int64_t t = 0; t < kSteps; ++t) {
-    for (std::int64_t j = 0; j < kHidden; ++j) result.push_back(at(y.tensor, (t * kBatch + b) * kHidden + j));
+    for (std::int64_t j = 0; j < kHidden; ++j)
+      result.push_back(element_at(y.tensor, (t * kBatch + b) * kHidden + j));
   }
   return result;
 }
 
-void expect_near(const std::vector<double>& found, const std::vector<double>& expected) {
+void expect_equal_numbers(const std::vector<double>& found, const std::vector<double>& expected) {
   ASSERT_EQ(found.size(), expected.size());
   for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-12) << i;
 }
@@ -117,7 +118,7 @@ TEST(Lstm, FollowsTheEquationsWithAndWithoutPeepholes) {
   const Weights of = weights(4);
   for (bool peepholes : {false, true}) {
     const auto y = run("LSTM", {of.x, of.w, of.r, of.b, Tensor(), of.h, of.c, peepholes ? of.p : Tensor()});
-    for (std::int64_t b = 0; b < kBatch; ++b) expect_near(steps_of(y[0], b), lstm(of, b, peepholes));
+    for (std::int64_t b = 0; b < kBatch; ++b) expect_equal_numbers(steps_of(y[0], b), lstm(of, b, peepholes));
   }
 }
 
@@ -125,10 +126,11 @@ TEST(Lstm, CouplesForgetToInputAndClips) {
   Weights of = weights(4);
   const auto y = run("LSTM", {of.x, of.w, of.r, of.b, Tensor(), of.h, of.c},
                      {{"input_forget", std::int64_t{1}}, {"clip", 1e-9F}});
-  // Nothing gets through: every gate is 1/2, so c halves at each step and h is half of tanh of nothing.
+  // Nothing gets through: every gate is 1/2, so c halves element_at each step and h is half of tanh of
+  // nothing.
   for (std::int64_t i = 0; i < kBatch * kHidden; ++i) {
-    EXPECT_NEAR(at(y[2].tensor, i), at(of.c, i) / 8, 1e-8);
-    EXPECT_NEAR(at(y[1].tensor, i), 0, 1e-8);
+    EXPECT_NEAR(element_at(y[2].tensor, i), element_at(of.c, i) / 8, 1e-8);
+    EXPECT_NEAR(element_at(y[1].tensor, i), 0, 1e-8);
   }
 }
 
@@ -139,7 +141,7 @@ TEST(Lstm, GivesTheSameInBatchFirstLayout) {
     const std::int64_t inner = from.size() / rows / columns;
     for (std::int64_t i = 0; i < from.size(); ++i) {
       const std::int64_t row = i / inner / columns;
-      to.data<double>()[((i / inner % columns) * rows + row) * inner + i % inner] = at(from, i);
+      to.data<double>()[((i / inner % columns) * rows + row) * inner + i % inner] = element_at(from, i);
     }
     return to;
   };
@@ -153,8 +155,8 @@ TEST(Lstm, GivesTheSameInBatchFirstLayout) {
   EXPECT_EQ(z[0].tensor.dims(), (ir::Dims{kBatch, kSteps, 2, kHidden}));
   // [steps, 2, batch, hidden] to [batch, steps, 2, hidden]
   const Tensor y_first = transposed(y[0].tensor, kSteps * 2, kBatch);
-  expect_near(values<double>(z[0]), values<double>(y_first));
-  expect_near(values<double>(z[2]), values<double>(transposed(y[2].tensor, 2, kBatch)));
+  expect_equal_numbers(values<double>(z[0]), values<double>(y_first));
+  expect_equal_numbers(values<double>(z[2]), values<double>(transposed(y[2].tensor, 2, kBatch)));
 }
 
 TEST(Lstm, ReverseIsForwardOnTheSequenceReversed) {
@@ -163,11 +165,11 @@ TEST(Lstm, ReverseIsForwardOnTheSequenceReversed) {
   Tensor reversed = of.x.clone();
   const std::int64_t row = kBatch * kInput;
   for (std::int64_t i = 0; i < of.x.size(); ++i) {
-    reversed.data<double>()[(kSteps - 1 - i / row) * row + i % row] = at(of.x, i);
+    reversed.data<double>()[(kSteps - 1 - i / row) * row + i % row] = element_at(of.x, i);
   }
   const auto z = run("LSTM", {reversed, of.w, of.r, of.b});
-  expect_near(values<double>(y[1]), values<double>(z[1]));
-  EXPECT_EQ(at(y[0].tensor, 0), at(z[0].tensor, (kSteps - 1) * kBatch * kHidden));
+  expect_equal_numbers(values<double>(y[1]), values<double>(z[1]));
+  EXPECT_EQ(element_at(y[0].tensor, 0), element_at(z[0].tensor, (kSteps - 1) * kBatch * kHidden));
 }
 
 TEST(Lstm, StopsEachSequenceAtItsLength) {
@@ -178,22 +180,22 @@ TEST(Lstm, StopsEachSequenceAtItsLength) {
   // The first sequence alone, cut to two steps.
   std::vector<double> x;
   for (std::int64_t t = 0; t < 2; ++t) {
-    for (std::int64_t i = 0; i < kInput; ++i) x.push_back(at(of.x, t * kBatch * kInput + i));
+    for (std::int64_t i = 0; i < kInput; ++i) x.push_back(element_at(of.x, t * kBatch * kInput + i));
   }
   const auto first = [](const Tensor& state) {
     std::vector<double> rows;
     for (std::int64_t d = 0; d < 2; ++d) {
-      for (std::int64_t j = 0; j < kHidden; ++j) rows.push_back(at(state, d * kBatch * kHidden + j));
+      for (std::int64_t j = 0; j < kHidden; ++j) rows.push_back(element_at(state, d * kBatch * kHidden + j));
     }
     return tensor<double>({2, 1, kHidden}, rows);
   };
   const auto z =
       run("LSTM", {tensor<double>({2, 1, kInput}, x), of.w, of.r, of.b, Tensor(), first(of.h), first(of.c)},
           {both});
-  expect_near(values<double>(first(y[1].tensor)), values<double>(z[1]));
-  expect_near(values<double>(first(y[2].tensor)), values<double>(z[2]));
-  EXPECT_EQ(at(y[0].tensor, 2 * 2 * kBatch * kHidden), 0);  // step 2 of the first sequence
-  EXPECT_NE(at(y[0].tensor, 2 * 2 * kBatch * kHidden + kHidden), 0);
+  expect_equal_numbers(values<double>(first(y[1].tensor)), values<double>(z[1]));
+  expect_equal_numbers(values<double>(first(y[2].tensor)), values<double>(z[2]));
+  EXPECT_EQ(element_at(y[0].tensor, 2 * 2 * kBatch * kHidden), 0);  // step 2 of the first sequence
+  EXPECT_NE(element_at(y[0].tensor, 2 * 2 * kBatch * kHidden + kHidden), 0);
 }
 
 std::vector<double> gru(const Weights& of, std::int64_t b, bool linear_before_reset) {
@@ -204,14 +206,14 @@ std::vector<double> gru(const Weights& of, std::int64_t b, bool linear_before_re
     std::vector<double> scaled = h;
     std::vector<double> resets;
     for (std::int64_t j = 0; j < kHidden; ++j) {
-      resets.push_back(sigmoid(gate(of, 3, kHidden + j, t, b, h.data())));
+      resets.push_back(logistic(gate(of, 3, kHidden + j, t, b, h.data())));
       scaled[j] *= resets.back();
     }
     std::vector<double> next;
     for (std::int64_t j = 0; j < kHidden; ++j) {
       const std::int64_t row = 2 * kHidden + j;
-      const double z = sigmoid(gate(of, 3, j, t, b, h.data()));
-      const double of_x = gate(of, 3, row, t, b, none.data()) - at(of.b, 3 * kHidden + row);
+      const double z = logistic(gate(of, 3, j, t, b, h.data()));
+      const double of_x = gate(of, 3, row, t, b, none.data()) - element_at(of.b, 3 * kHidden + row);
       const double of_h = gate(of, 3, row, t, b, h.data()) - of_x;
       const double candidate =
           linear_before_reset ? of_x + resets[j] * of_h : gate(of, 3, row, t, b, scaled.data());
@@ -228,7 +230,7 @@ TEST(Gru, ResetsBeforeOrAfterTheProduct) {
   for (bool after : {false, true}) {
     const auto y = run("GRU", {of.x, of.w, of.r, of.b, Tensor(), of.h},
                        {{"linear_before_reset", std::int64_t{after ? 1 : 0}}});
-    for (std::int64_t b = 0; b < kBatch; ++b) expect_near(steps_of(y[0], b), gru(of, b, after));
+    for (std::int64_t b = 0; b < kBatch; ++b) expect_equal_numbers(steps_of(y[0], b), gru(of, b, after));
   }
 }
 
@@ -249,7 +251,7 @@ void expect_packed_agrees(const std::string& op, const Weights& of, bool initial
   for (std::size_t i = 0; i < expected.size(); ++i) {
     ASSERT_EQ(found[i].tensor.dims(), expected[i].tensor.dims());
     for (std::int64_t j = 0; j < expected[i].tensor.size(); ++j) {
-      EXPECT_NEAR(found[i].tensor.data<float>()[j], at(expected[i].tensor, j), 1e-5)
+      EXPECT_NEAR(found[i].tensor.data<float>()[j], element_at(expected[i].tensor, j), 1e-5)
           << op << " " << i << " " << j;
     }
   }
@@ -305,15 +307,15 @@ std::vector<double> activated(const std::string& name, const ir::FloatList& alph
 }
 
 TEST(Activations, HaveOnnxsDefaultsAndParameters) {
-  expect_near(activated("Relu"), {0, 0, 0.5, 3});
-  expect_near(activated("Affine", {2}, {1}), {-3, 1, 2, 7});
-  expect_near(activated("ThresholdedRelu"), {0, 0, 0, 3});
-  expect_near(activated("ScaledTanh", {2}, {0.5F}),
-              {2 * std::tanh(-1), 0, 2 * std::tanh(0.25), 2 * std::tanh(1.5)});
-  expect_near(activated("Elu"), {std::expm1(-2), 0, 0.5, 3});
-  expect_near(activated("softsign"), {-2.0 / 3, 0, 1.0 / 3, 0.75});
-  expect_near(activated("Softplus"),
-              {std::log1p(std::exp(-2)), std::log(2), std::log1p(std::exp(0.5)), std::log1p(std::exp(3))});
+  expect_equal_numbers(activated("Relu"), {0, 0, 0.5, 3});
+  expect_equal_numbers(activated("Affine", {2}, {1}), {-3, 1, 2, 7});
+  expect_equal_numbers(activated("ThresholdedRelu"), {0, 0, 0, 3});
+  expect_equal_numbers(activated("ScaledTanh", {2}, {0.5F}),
+                       {2 * std::tanh(-1), 0, 2 * std::tanh(0.25), 2 * std::tanh(1.5)});
+  expect_equal_numbers(activated("Elu"), {std::expm1(-2), 0, 0.5, 3});
+  expect_equal_numbers(activated("softsign"), {-2.0 / 3, 0, 1.0 / 3, 0.75});
+  expect_equal_numbers(activated("Softplus"), {std::log1p(std::exp(-2)), std::log(2),
+                                               std::log1p(std::exp(0.5)), std::log1p(std::exp(3))});
   const std::vector<double> hard = activated("HardSigmoid");
   EXPECT_NEAR(hard[0], 0.1, 1e-7);
   EXPECT_EQ(hard[3], 1);

@@ -14,13 +14,12 @@ using ir::Float16;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::kInfinity;
+using testing::kNan;
 using testing::run_text;
 using testing::tensor;
 using ::testing::ThrowsMessage;
 using testing::values;
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 ir::Datum reduce(const std::string& op, const ir::Tensor& x, const std::vector<std::int64_t>& axes,
                  const std::string& attributes = "") {

@@ -10,6 +10,7 @@ namespace {
 using ir::Dims;
 using ir::Tensor;
 using ::testing::ElementsAre;
+using testing::error_of;
 using ::testing::HasSubstr;
 using testing::run_text;
 using testing::tensor;
@@ -17,15 +18,6 @@ using testing::values;
 using Words = std::vector<std::string>;
 
 Tensor words(const Words& list) { return tensor<std::string>({std::ssize(list)}, list); }
-
-std::string error_of(const std::string& graph, const std::vector<ir::Datum>& inputs) {
-  try {
-    run_text(graph, inputs);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 TEST(CaseRules, ChangeLettersBeyondAsciiAndLeaveOtherBytes) {
   const CaseRules rules("no_SUCH");

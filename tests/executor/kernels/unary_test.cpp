@@ -17,12 +17,11 @@ using ir::Dims;
 using ir::Float16;
 using ir::Tensor;
 using ::testing::ElementsAre;
+using testing::kInfinity;
+using testing::kNan;
 using testing::run_op;
 using testing::tensor;
 using testing::values;
-
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 template <class T>
 std::vector<T> run_one(std::string_view name, const std::vector<T>& x,

@@ -108,15 +108,15 @@ TEST(AnchorNumbers, ShapesOfAllCombinations) {
   }
 }
 
-struct Case {
+struct NumbersCase {
   std::string name;
   std::string body;
   std::vector<int> processors;
   std::vector<int> stages;
 };
 
-const std::vector<Case>& cases() {
-  static const std::vector<Case> kCases{
+const std::vector<NumbersCase>& cases() {
+  static const std::vector<NumbersCase> kCases{
       {"chain", "agraph (float[3] x) => (float[3] y) { a = Neg(x) b = Exp(a) y = Sqrt(b) }", {0, 1, 2}, {}},
       {"skip",
        "agraph (float[3] x) => (float[3] y, float[3] b)"
@@ -156,7 +156,7 @@ class EveryStrategy : public ::testing::TestWithParam<std::size_t> {};
 
 // Bit for bit: no order of additions changes.
 TEST_P(EveryStrategy, GivesTheNumbersOfOneProcessor) {
-  const Case& test = cases()[GetParam()];
+  const NumbersCase& test = cases()[GetParam()];
   const Placed model = placed(test.body, test.processors, test.stages);
   const Placed alone = placed(test.body, std::vector<int>(test.processors.size(), 0));
   for (const auto& [batches, replicas] : {std::pair{6, 1}, {7, 2}, {12, 1}}) {
@@ -181,7 +181,7 @@ TEST_P(EveryStrategy, GivesTheNumbersOfOneProcessor) {
 INSTANTIATE_TEST_SUITE_P(Models, EveryStrategy, ::testing::Range(std::size_t{0}, cases().size()));
 
 TEST(Numbers, AreTheSameWhereverWeightsLive) {
-  const Case& test = cases()[4];  // w is read in two stages
+  const NumbersCase& test = cases()[4];  // w is read in two stages
   const Placed model = placed(test.body, test.processors, test.stages);
   const std::vector<Datum> inputs(2, counted({6, 2, 3}));
   Options options{.batches_per_step = 6, .replicas = 2};
@@ -252,7 +252,7 @@ TEST(Numbers, OfAnyModelAreThoseOfOneProcessor) {
 }
 
 TEST(Numbers, EveryTensorIsTheSameInAPipeline) {
-  const Case& test = cases()[2];
+  const NumbersCase& test = cases()[2];
   Options options{.batches_per_step = 8};
   for (const char* name : {"a", "b", "c", "d", "e", "x"}) options.anchors[name] = {};
   const std::vector<Datum> inputs{counted({8, 3})};

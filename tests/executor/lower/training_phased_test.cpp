@@ -22,8 +22,8 @@ using testing::tensor;
 using testing::train;
 using testing::TrainedState;
 
-constexpr int kElements = 5;
-constexpr int kLayers = 5;
+constexpr int kPhasedElements = 5;
+constexpr int kPhasedLayers = 5;
 
 struct Phased {
   ir::Training training;
@@ -32,13 +32,13 @@ struct Phased {
 
 // Layer p multiplies by w{p} in phase p; the loss is half the sum of squares, and each layer has momentum.
 // The processors take turns.
-Phased phased_model(bool accumulates, int processors, int layers = kLayers) {
+Phased phased_model(bool accumulates, int processors, int layers = kPhasedLayers) {
   std::string inputs;
   std::string outputs;
   std::string ops;
   std::vector<int> phases;
   Phased made;
-  const ir::Tensor zero = tensor<float>({kElements}, std::vector<float>(kElements, 0));
+  const ir::Tensor zero = tensor<float>({kPhasedElements}, std::vector<float>(kPhasedElements, 0));
   std::size_t output = 1;
   const auto add = [&](int phase, const std::string& line) {
     ops += line + "\n";
@@ -66,7 +66,7 @@ Phased phased_model(bool accumulates, int processors, int layers = kLayers) {
     add(phase, fmt::format("dw{} = Mul ({}, {})", p, flow, before));
     if (p > 0) add(phase, fmt::format("d{} = Mul ({}, w{})", p - 1, flow, p));
     variable(fmt::format("w{}", p), ir::VariableKind::Weight,
-             tensor<float>({kElements}, {0.9F, 1.1F, 0.7F, 1.2F, 1}), p);
+             tensor<float>({kPhasedElements}, {0.9F, 1.1F, 0.7F, 1.2F, 1}), p);
     variable(fmt::format("m{}", p), ir::VariableKind::OptimizerState, zero, p);
     if (accumulates) {
       variable(fmt::format("sum{}", p), ir::VariableKind::Accumulator, zero, p);
@@ -87,7 +87,7 @@ Phased phased_model(bool accumulates, int processors, int layers = kLayers) {
   std::string text =
       "g ({t} x" + inputs + ", float rate) => ({t} y" + outputs + ") <float keep = {0.75}> {\n" + ops + "}";
   for (std::size_t i = 0; (i = text.find("{t}")) != std::string::npos;) {
-    text.replace(i, 3, fmt::format("float[{}]", kElements));
+    text.replace(i, 3, fmt::format("float[{}]", kPhasedElements));
   }
   made.training.graph = testing::graph_of(text);
   made.training.hyper_parameters = {"rate"};
@@ -103,7 +103,7 @@ Phased phased_model(bool accumulates, int processors, int layers = kLayers) {
 Options in_phases(int stages) {
   Options options;
   options.virtual_graph_mode = VirtualGraphMode::ExecutionPhases;
-  options.phases.phases = kLayers;
+  options.phases.phases = kPhasedLayers;
   options.phases.stages = stages;
   options.phases.schedule = PhaseSchedule::Batch;
   return options;
@@ -149,7 +149,7 @@ TEST(TrainingInPhases, MovesWeightsAndActivationsAsPopartDoes) {
   Options options = in_phases(1);
   put_off_chip(options);
   const Program program = lower(model.training, model.placement, options);
-  constexpr int kN = kLayers;
+  constexpr int kN = kPhasedLayers;
   const Moves weights = moves_of(program, "w");
   EXPECT_THAT(weights.loads, ::testing::ElementsAre(-1, 0, 1, 2, kN - 2, kN, kN + 1, 2 * kN - 3));
   EXPECT_THAT(weights.stores, ::testing::ElementsAre(kN - 1, kN, kN + 1, kN + 2, 2 * kN - 2));
@@ -164,7 +164,7 @@ TEST(TrainingInPhases, StoresAndLoadsActivationsAsPopartDoes) {
   Options options = in_phases(1);
   put_off_chip(options);
   const Moves activations = moves_of(lower(model.training, model.placement, options), "h");
-  constexpr int kN = kLayers;
+  constexpr int kN = kPhasedLayers;
   EXPECT_THAT(activations.stores, ::testing::ElementsAre(1, kN - 3));
   EXPECT_THAT(activations.loads, ::testing::ElementsAre(kN, 2 * kN - 4));
 }
@@ -189,7 +189,7 @@ TEST(TrainingInPhases, LoadsNothingBehindTileCopiesAndStoresOfItsPhase) {
     EXPECT_FALSE(moved);
     ++loads;
   }
-  EXPECT_EQ(loads, (2 * kLayers - 2) + (kLayers - 3));
+  EXPECT_EQ(loads, (2 * kPhasedLayers - 2) + (kPhasedLayers - 3));
 }
 
 TEST(TrainingInPhases, TwoProcessorsTakeTurns) {
@@ -224,11 +224,11 @@ TEST(TrainingInPhases, SettingsThresholdsAndOverridesDecideWhatIsOffChip) {
   Options options = in_phases(1);
   options.weights.location = remote;
   EXPECT_THAT(off_chip(model, options), ElementsAre("w0", "w1", "w2"));
-  options.weights.min_elements_for_off_chip = kElements;
+  options.weights.min_elements_for_off_chip = kPhasedElements;
   EXPECT_THAT(off_chip(model, options), ElementsAre("w0", "w1", "w2"));
   options.location_overrides["w1"] = {};
   EXPECT_THAT(off_chip(model, options), ElementsAre("w0", "w2"));
-  options.weights.min_elements_for_off_chip = kElements + 1;
+  options.weights.min_elements_for_off_chip = kPhasedElements + 1;
   EXPECT_THAT(off_chip(model, options), IsEmpty());
   options.location_overrides = {{"m2", remote}, {"sum0", remote}};
   EXPECT_THAT(off_chip(model, options), ElementsAre("m2", "sum0"));
@@ -255,8 +255,8 @@ TEST(TrainingInPhases, LayersShareCodeAndRemoteBuffers) {
   for (const Buffer& buffer : program.buffers) {
     if (!buffer.rows.empty()) rows[buffer.name[0]] = std::max(rows[buffer.name[0]], buffer.rows.size());
   }
-  EXPECT_EQ(rows.at('m'), std::size_t{kLayers});
-  EXPECT_GE(rows.at('w'), std::size_t{kLayers - 2});
+  EXPECT_EQ(rows.at('m'), std::size_t{kPhasedLayers});
+  EXPECT_GE(rows.at('w'), std::size_t{kPhasedLayers - 2});
 }
 
 TEST(TrainingInPhases, TrainsAsOneProcessorDoes) {
@@ -304,9 +304,9 @@ TEST(TrainingInPhases, LoadsVariablesOnceForAllMicroBatches) {
   options.accumulation_factor = 4;
   put_off_chip(options);
   const Program program = lower(model.training, model.placement, options);
-  EXPECT_EQ(moves_of(program, "w").loads.size(), std::size_t{2 * kLayers - 2});
-  EXPECT_EQ(moves_of(program, "w").stores.size(), std::size_t{kLayers});
-  EXPECT_EQ(moves_of(program, "sum").stores.size(), std::size_t{kLayers});
+  EXPECT_EQ(moves_of(program, "w").loads.size(), std::size_t{2 * kPhasedLayers - 2});
+  EXPECT_EQ(moves_of(program, "w").stores.size(), std::size_t{kPhasedLayers});
+  EXPECT_EQ(moves_of(program, "sum").stores.size(), std::size_t{kPhasedLayers});
 }
 
 }  // namespace

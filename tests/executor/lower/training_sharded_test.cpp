@@ -107,7 +107,7 @@ TEST(TrainingSharded, AThresholdKeepsSmallVariablesWhole) {
   EXPECT_EQ(count(sharded, CollectiveKind::ReduceScatter, CollectiveReduction::Add), 2U);
 }
 
-struct Case {
+struct ShardedCase {
   int elements;
   int replicas;
   bool weights;
@@ -116,7 +116,7 @@ struct Case {
   bool lamb;
 };
 
-void expect_as_whole(const Case& wanted, int accumulation, bool pipelining, bool two_processors) {
+void expect_as_whole(const ShardedCase& wanted, int accumulation, bool pipelining, bool two_processors) {
   const ir::Training training =
       two_layers({.elements = wanted.elements, .accumulates = accumulation > 1, .lamb = wanted.lamb});
   const ir::Placement placement = two_processors ? on_two_processors(training) : on_one_processor(training);
@@ -147,8 +147,8 @@ TEST(TrainingSharded, TrainsAsWhole) {
   for (const int elements : {8, 7, 2}) {
     for (const int replicas : {2, 4}) {
       for (int choice = 0; choice < 16; ++choice) {
-        const Case one{elements,          replicas,          (choice & 1) != 0,
-                       (choice & 2) != 0, (choice & 4) != 0, (choice & 8) != 0};
+        const ShardedCase one{elements,          replicas,          (choice & 1) != 0,
+                              (choice & 2) != 0, (choice & 4) != 0, (choice & 8) != 0};
         for (const int accumulation : {1, 4}) {
           SCOPED_TRACE(::testing::Message() << elements << " elements, " << replicas << " replicas, "
                                             << accumulation << " micro-batches, choice " << choice);

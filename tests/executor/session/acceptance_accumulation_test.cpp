@@ -12,12 +12,12 @@
 namespace podium::testing {
 namespace {
 
-constexpr int kSamples = 12;
+constexpr int kAccumulatedSamples = 12;
 constexpr int kWidth = 16;
-constexpr int kLayers = 6;
+constexpr int kRunningLayers = 6;
 
 // A model of `samples` a micro-batch.
-using Make = importer::Model (*)(int samples);
+using MakeModel = importer::Model (*)(int samples);
 
 // Six products of 16 x 16, the last two on a processor of their own.
 importer::Model products(int samples) {
@@ -25,7 +25,7 @@ importer::Model products(int samples) {
   std::vector<std::string> weights;
   std::string ops;
   std::vector<int> processors;
-  for (int i = 0; i < kLayers; ++i) {
+  for (int i = 0; i < kRunningLayers; ++i) {
     weights.push_back(
         initializer(fmt::format("weight{}", i), {kWidth, kWidth}, random_numbers(random, 256, 0.9F, 1)));
     ops += fmt::format("x{} = MatMul(x{}, weight{}) ", i + 1, i, i);
@@ -56,7 +56,7 @@ TrainingOptions with_optimizer(ir::OptimizerKind kind, const ir::OptimizerValues
   return options;
 }
 
-TrainingOptions sgd(int accumulation, int batches) {
+TrainingOptions accumulating_sgd(int accumulation, int batches) {
   return with_optimizer(ir::OptimizerKind::Sgd,
                         {{"learningRate", {0.12, false}}, {"weightDecay", {0.08, false}}}, accumulation,
                         batches);
@@ -92,7 +92,7 @@ std::vector<std::vector<ir::Datum>> samples(const importer::Model& model, int ba
   std::mt19937 random(99);
   const std::int64_t sample = model.graph[model.graph.inputs[0]].type.element_count() /
                               model.graph[model.graph.inputs[0]].type.dims[0];
-  const std::int64_t count = std::int64_t{batches} * kSamples;
+  const std::int64_t count = std::int64_t{batches} * kAccumulatedSamples;
   std::vector<std::int64_t> labels(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int64_t>(7 * i % kWidth);
   const ir::Datum x = random_tensor(random, {count * sample}, 0.9F, 1);
@@ -111,16 +111,16 @@ std::vector<std::vector<ir::Datum>> shaped(std::vector<std::vector<ir::Datum>> r
   return runs;
 }
 
-Trained train(Make make, const TrainingOptions& options, int steps) {
+Trained train_made(MakeModel make, const TrainingOptions& options, int steps) {
   const Options& strategy = options.session.strategy;
-  importer::Model model = make(kSamples / strategy.accumulation_factor);
+  importer::Model model = make(kAccumulatedSamples / strategy.accumulation_factor);
   const auto runs = shaped(samples(model, strategy.batches_per_step, steps), model,
                            strategy.accumulation_factor * strategy.batches_per_step);
   return testing::train(std::move(model), options, runs);
 }
 
 // What the weights began with.
-TensorsByName weights_of(Make make) {
+TensorsByName weights_of_made(MakeModel make) {
   const importer::Model model = make(1);
   TensorsByName weights;
   for (const ir::Value& value : model.graph.values) {
@@ -140,39 +140,42 @@ void expect_same(const Trained& a, const Trained& b, const TensorsByName& before
 }
 
 TEST(Accumulation, OfFourMicroBatchesOfThreeIsOneBatchOfTwelve) {
-  for (const Make make : {convolution, products}) {
-    const Trained whole = train(make, sgd(1, 1), 1);
-    expect_same(train(make, sgd(4, 1), 1), whole, weights_of(make));
-    expect_same(train(make, with_explicit_loops(sgd(4, 1)), 1), whole, weights_of(make));
+  for (const MakeModel make : {convolution, products}) {
+    const Trained whole = train_made(make, accumulating_sgd(1, 1), 1);
+    expect_same(train_made(make, accumulating_sgd(4, 1), 1), whole, weights_of_made(make));
+    expect_same(train_made(make, with_explicit_loops(accumulating_sgd(4, 1)), 1), whole,
+                weights_of_made(make));
   }
 }
 
 TEST(Accumulation, IsTheSameOverThreeStepsOfFiveBatches) {
-  for (const Make make : {products, convolution}) {
-    const Trained whole = train(make, sgd(1, 5), 3);
-    expect_same(train(make, sgd(4, 5), 3), whole, weights_of(make));
-    expect_same(train(make, with_explicit_loops(sgd(4, 5)), 3), whole, weights_of(make));
+  for (const MakeModel make : {products, convolution}) {
+    const Trained whole = train_made(make, accumulating_sgd(1, 5), 3);
+    expect_same(train_made(make, accumulating_sgd(4, 5), 3), whole, weights_of_made(make));
+    expect_same(train_made(make, with_explicit_loops(accumulating_sgd(4, 5)), 3), whole,
+                weights_of_made(make));
   }
 }
 
 TEST(Accumulation, IsTheSameOnTwoProcessors) {
-  TrainingOptions two = sgd(4, 5);
+  TrainingOptions two = accumulating_sgd(4, 5);
   two.session.strategy.virtual_graph_mode = VirtualGraphMode::Manual;
   two.session.strategy.ipus = 2;
-  const Trained one = train(products, sgd(1, 5), 3);
-  expect_same(train(products, two, 3), one, weights_of(products));
-  expect_same(train(products, with_explicit_loops(two), 3), one, weights_of(products));
+  const Trained one = train_made(products, accumulating_sgd(1, 5), 3);
+  expect_same(train_made(products, two, 3), one, weights_of_made(products));
+  expect_same(train_made(products, with_explicit_loops(two), 3), one, weights_of_made(products));
 }
 
 TEST(Accumulation, OfAdamIsOneBatchOfTwelve) {
-  for (const Make make : {convolution, products}) {
-    expect_same(train(make, adam(4, 1), 1), train(make, adam(1, 1), 1), weights_of(make));
+  for (const MakeModel make : {convolution, products}) {
+    expect_same(train_made(make, adam(4, 1), 1), train_made(make, adam(1, 1), 1), weights_of_made(make));
   }
 }
 
 // Not of the convolution: its gradient is what rounding leaves of 0, and Adam makes steps of any gradient.
 TEST(Accumulation, OfAdamIsTheSameOverThreeStepsOfFiveBatches) {
-  expect_same(train(products, adam(4, 5), 3), train(products, adam(1, 5), 3), weights_of(products));
+  expect_same(train_made(products, adam(4, 5), 3), train_made(products, adam(1, 5), 3),
+              weights_of_made(products));
 }
 
 TEST(Accumulation, IsRefusedWithoutTraining) {
@@ -214,7 +217,7 @@ TensorsByName initializers(const importer::Model& model) {
 TEST(Accumulation, IsSavedAsSixWeightsAndSixAccumulatorsOfTheirNames) {
   const TensorsByName found = initializers(saved(products(3), momentum(4, 5), 3));
   EXPECT_EQ(found.size(), 12U);
-  for (int i = 0; i < kLayers; ++i) {
+  for (int i = 0; i < kRunningLayers; ++i) {
     const std::string weight = fmt::format("weight{}", i);
     ASSERT_TRUE(found.contains(weight));
     ASSERT_TRUE(found.contains("Accl___" + weight));
@@ -228,7 +231,7 @@ TEST(Accumulation, BeginsWithTheDecayOfTheWeights) {
   options.optimizer = ir::make_optimizer(
       ir::OptimizerKind::Sgd, {{"learningRate", {0.1, false}}, {"momentum", {0.9}}, {"weightDecay", {0.08}}});
   const TensorsByName found = initializers(saved(products(3), options, 0));
-  for (const auto& [name, weight] : weights_of(products)) {
+  for (const auto& [name, weight] : weights_of_made(products)) {
     const auto velocity = found.at("Accl___" + name).values<float>();
     for (std::size_t i = 0; i < velocity.size(); ++i) {
       EXPECT_NEAR(velocity[i], 0.08 * static_cast<double>(weight.values<float>()[i]), 1e-8);

@@ -26,7 +26,7 @@ constexpr Factors kWhole{16, 1, 1, 1};
 constexpr std::array kFactorisations{Factors{4, 1, 1, 4}, Factors{4, 1, 4, 1}, Factors{4, 4, 1, 1},
                                      Factors{4, 1, 2, 2}, Factors{2, 2, 2, 2}};
 
-enum class Way { Sum, MeanRunning, MeanPost };
+enum class GlobalWay { Sum, MeanRunning, MeanPost };
 
 std::vector<std::pair<std::string, Optimizer>> optimizers() {
   const ir::OptimizerValues momentum{{"learningRate", {0.02}}, {"momentum", {0.9}}, {"weightDecay", {0.01}}};
@@ -39,7 +39,7 @@ std::vector<std::pair<std::string, Optimizer>> optimizers() {
   return all;
 }
 
-struct Result {
+struct GlobalResult {
   std::vector<float> y;
   std::vector<double> losses;  ///< of the global batches
   TensorsByName tensors;       ///< weights and state
@@ -52,19 +52,19 @@ void spread(Options& strategy, int processors, bool pipelining) {
   strategy.pipelining = pipelining;
 }
 
-TrainingOptions options_of(const Factors& factors, const Optimizer& optimizer, Way way) {
+TrainingOptions options_of(const Factors& factors, const Optimizer& optimizer, GlobalWay way) {
   Options strategy{.accumulation_factor = factors.micro_batches, .replicas = factors.replicas};
   strategy.batch_serialization.factor = factors.slices > 1 ? factors.slices : 0;
-  strategy.reduction = way == Way::Sum ? Reduction::Sum : Reduction::Mean;
-  strategy.mean_strategy = way == Way::MeanRunning ? MeanStrategy::Running : MeanStrategy::Post;
+  strategy.reduction = way == GlobalWay::Sum ? Reduction::Sum : Reduction::Mean;
+  strategy.mean_strategy = way == GlobalWay::MeanRunning ? MeanStrategy::Running : MeanStrategy::Post;
   TrainingOptions options = training_with(strategy, 1);
   options.optimizer = optimizer;
   return options;
 }
 
-Result trained(const Factors& factors, Way way, const TrainingOptions& options) {
-  TrainingSession session(reference_model(factors.samples * factors.slices, way != Way::Sum), options);
-  Result result;
+GlobalResult trained(const Factors& factors, GlobalWay way, const TrainingOptions& options) {
+  TrainingSession session(reference_model(factors.samples * factors.slices, way != GlobalWay::Sum), options);
+  GlobalResult result;
   for (int step = 0; step < 3; ++step) {
     const std::vector<float> x = reference_samples(kGlobalBatch, step);
     const std::vector<ir::Datum> inputs{input_of(x)};
@@ -75,7 +75,7 @@ Result trained(const Factors& factors, Way way, const TrainingOptions& options) 
         result.y.insert(result.y.end(), numbers.begin(), numbers.end());
       } else {
         const double sum = std::accumulate(numbers.begin(), numbers.end(), 0.0);
-        result.losses.push_back(way == Way::Sum ? sum : sum / static_cast<double>(numbers.size()));
+        result.losses.push_back(way == GlobalWay::Sum ? sum : sum / static_cast<double>(numbers.size()));
       }
     }
   }
@@ -92,7 +92,7 @@ void expect_close(const Values& found, const Values& wanted) {
   }
 }
 
-void expect_close(const Result& found, const Result& wanted) {
+void expect_close(const GlobalResult& found, const GlobalResult& wanted) {
   expect_close(found.y, wanted.y);
   expect_close(found.losses, wanted.losses);
   ASSERT_EQ(found.tensors.size(), wanted.tensors.size());
@@ -105,8 +105,8 @@ void expect_close(const Result& found, const Result& wanted) {
 TEST(AcceptanceGlobalBatch, EveryFactorisationTrainsAlikeInEveryPlace) {
   int compared = 0;
   for (const auto& [name, optimizer] : optimizers()) {
-    for (const Way way : {Way::Sum, Way::MeanRunning, Way::MeanPost}) {
-      const Result whole = trained(kWhole, way, options_of(kWhole, optimizer, way));
+    for (const GlobalWay way : {GlobalWay::Sum, GlobalWay::MeanRunning, GlobalWay::MeanPost}) {
+      const GlobalResult whole = trained(kWhole, way, options_of(kWhole, optimizer, way));
       for (const Factors& factors : kFactorisations) {
         for (const auto& [processors, pipelining] :
              {std::pair(1, false), std::pair(2, false), std::pair(2, true)}) {

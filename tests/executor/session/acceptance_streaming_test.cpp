@@ -11,7 +11,7 @@
 namespace podium::testing {
 namespace {
 
-constexpr int kLayers = 3;
+constexpr int kStreamedLayers = 3;
 
 // Products with weights of [size, size], layer i in phase i on processor i % 2; the loss is 0.1 * |y|, added
 // up or its mean.
@@ -51,7 +51,7 @@ Options phased(int layers) {
 
 Options phased(const LocationSettings& activations, const LocationSettings& weights,
                const LocationSettings& state, const LocationSettings& accumulators) {
-  Options options = phased(kLayers);
+  Options options = phased(kStreamedLayers);
   options.activations = activations;
   options.weights = weights;
   options.optimizer_state = state;
@@ -77,12 +77,12 @@ TensorsByName trained(Options options, int samples, const ir::Optimizer& optimiz
   std::mt19937 random(7);
   std::vector<std::vector<ir::Datum>> runs;
   for (int i = 0; i < steps; ++i) runs.push_back({random_tensor(random, {samples, kSize, kSize}, 0, 1)});
-  return train(products(kLayers, kSize, samples / micro_batches, reduction), training, runs).weights;
+  return train(products(kStreamedLayers, kSize, samples / micro_batches, reduction), training, runs).weights;
 }
 
 // numpy's allclose with rtol 1e-4 and atol 1e-5.
 void expect_close(const TensorsByName& found, const TensorsByName& wanted) {
-  ASSERT_EQ(wanted.size(), std::size_t{kLayers});
+  ASSERT_EQ(wanted.size(), std::size_t{kStreamedLayers});
   for (const auto& [name, tensor] : wanted) {
     const auto a = found.at(name).values<float>();
     const auto b = tensor.values<float>();
@@ -195,7 +195,7 @@ TEST(StreamingMemory, GivesBackStateThatLivesThere) {
         training.session.strategy = options;
         std::mt19937 random(7);
         const ir::Tensor x = random_tensor(random, {accumulation, 8, 8}, 0, 1);
-        return train(products(kLayers, 8, 1), training, {{x}, {x}}).outputs;
+        return train(products(kStreamedLayers, 8, 1), training, {{x}, {x}}).outputs;
       };
       const TensorsByName wanted = outputs(kOnChip);
       const TensorsByName found = outputs(kOffChip);

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
 // The loss is the sum of x * w + 1, so the gradient of w is x.
-constexpr const char* kLinear = R"(agraph (float[2] x) => (float[2] y, float loss)
+constexpr const char* kTwoOutputs = R"(agraph (float[2] x) => (float[2] y, float loss)
   <float[2] w = {10, 20}, float[2] one = {1, 1}> {
   p = Mul(x, w) y = Add(p, one) loss = ReduceSum <keepdims = 0> (y) })";
 
@@ -44,7 +44,7 @@ std::vector<float> first_output(InferenceSession& session, const std::vector<flo
 
 // constant_weights_error_test.
 TEST(AcceptanceConstantWeights, CannotBeSet) {
-  InferenceSession session = inference(kLinear, true);
+  InferenceSession session = inference(kTwoOutputs, true);
   const TensorsByName other{{"w", tensor<float>({2}, {1, 1})}};
   EXPECT_EQ(refusal([&] { session.set_weights(other); }),
             "weights cannot be set: constantWeights is true, false needed");
@@ -53,7 +53,7 @@ TEST(AcceptanceConstantWeights, CannotBeSet) {
 
 // reset_host_weights_test.
 TEST(AcceptanceResetWeights, OfAnInferenceSessionAreThoseOfAnotherModel) {
-  InferenceSession session = inference(kLinear, false);
+  InferenceSession session = inference(kTwoOutputs, false);
   EXPECT_THAT(first_output(session, {1, 2}), ElementsAre(11, 41));
   session.set_weights({{"w", tensor<float>({2}, {3, 4})}});
   EXPECT_THAT(first_output(session, {1, 2}), ElementsAre(4, 9));
@@ -62,7 +62,7 @@ TEST(AcceptanceResetWeights, OfAnInferenceSessionAreThoseOfAnotherModel) {
 }
 
 TEST(AcceptanceResetWeights, RefusesWhatIsNoWeightOfTheModel) {
-  InferenceSession session = inference(kLinear, false);
+  InferenceSession session = inference(kTwoOutputs, false);
   EXPECT_EQ(refusal([&] { session.set_weights({{"v", tensor<float>({2}, {3, 4})}}); }), "'v' is no weight");
   EXPECT_EQ(refusal([&] {
               session.set_weights({{"w", tensor<float>({3}, {3, 4, 5})}});
@@ -117,8 +117,8 @@ TEST(AcceptanceResetWeights, InEveryPlace) {
 TEST(AcceptanceTrainThenInfer, EachStepTakesTheSameAway) {
   TrainingOptions options = training_with({}, 0.1);
   options.weights = {"w"};
-  TrainingSession training(model_of(kLinear), options);
-  InferenceSession session = inference(kLinear, false);
+  TrainingSession training(model_of(kTwoOutputs), options);
+  InferenceSession session = inference(kTwoOutputs, false);
   const std::vector<ir::Datum> inputs{tensor<float>({2}, {1, 2})};
   std::vector<std::vector<float>> outputs{first_output(session, {1, 2})};
   for (int step = 0; step < 2; ++step) {
@@ -136,12 +136,12 @@ TEST(AcceptanceTrainThenInfer, ThroughAFile) {
   const TemporaryFolder folder;
   TrainingOptions options = training_with({}, 0.1);
   options.weights = {"w"};
-  TrainingSession training(model_of(kLinear), options);
+  TrainingSession training(model_of(kTwoOutputs), options);
   const std::vector<ir::Datum> inputs{tensor<float>({2}, {1, 2})};
   training.run(inputs);
   training.model_to_file(folder.file("trained.onnx"));
   InferenceSession from_file(importer::import_model(folder.file("trained.onnx")));
-  InferenceSession session = inference(kLinear, false);
+  InferenceSession session = inference(kTwoOutputs, false);
   session.set_weights(training.weights());
   EXPECT_EQ(first_output(from_file, {1, 2}), first_output(session, {1, 2}));
 }

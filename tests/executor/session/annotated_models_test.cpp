@@ -12,17 +12,17 @@
 namespace podium {
 namespace {
 
-constexpr int kBatches = 5;
+constexpr int kAnnotatedBatches = 5;
 
 std::vector<ir::Tensor> run(const std::string& text, Options options, std::set<int>& processors) {
-  options.batches_per_step = kBatches;
+  options.batches_per_step = kAnnotatedBatches;
   InferenceSession session(importer::import_text(testing::model_text(text)),
                            {.threads = 1, .strategy = options});
   for (const executor::Block& block : session.program().blocks) processors.insert(block.processor);
   std::vector<ir::Datum> inputs;
   for (const executor::HostTensor& input : session.inputs()) {
     ir::Dims dims = input.type.dims;
-    dims.insert(dims.begin(), kBatches);
+    dims.insert(dims.begin(), kAnnotatedBatches);
     inputs.emplace_back(testing::random_floats(dims, static_cast<int>(inputs.size())));
   }
   std::vector<ir::Tensor> outputs;

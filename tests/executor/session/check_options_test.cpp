@@ -25,7 +25,7 @@ std::string refusal(const Options& options, bool training = false) {
   return "";
 }
 
-Options with_anchor(Options options, AnchorReturn returns, int every = 1) {
+Options anchored(Options options, AnchorReturn returns, int every = 1) {
   options.anchors["y"] = {.returns = returns, .every = every};
   return options;
 }
@@ -46,10 +46,10 @@ TEST(CheckOptions, RefusesWhatDoesNotGoTogether) {
        "batchSerializationSettings.factor 2 found, 0 needed with enablePipelining: a stage runs whole "
        "micro-batches (a "
        "smaller micro-batch and a larger batchesPerStep do the same)"},
-      {with_anchor({.virtual_graph_mode = Auto, .pipelining = true, .batches_per_step = 4},
-                   AnchorReturn::EveryN, 2),
+      {anchored({.virtual_graph_mode = Auto, .pipelining = true, .batches_per_step = 4}, AnchorReturn::EveryN,
+                2),
        "anchor 'y': EveryN found, All, Final or Sum needed with enablePipelining"},
-      {with_anchor({.batches_per_step = 4}, AnchorReturn::EveryN, 3),
+      {anchored({.batches_per_step = 4}, AnchorReturn::EveryN, 3),
        "anchor 'y': a period of 3 found, one that divides batchesPerStep 4 needed"},
       {{.recomputation = Recomputation::Pipeline}, "autoRecomputation Pipeline needs enablePipelining"},
       {{.overlap_io = ir::ExchangeStrategy::OverlapLoops},

@@ -9,10 +9,10 @@
 namespace podium::testing {
 namespace {
 
-constexpr int kBatches = 8;
+constexpr int kGradientBatches = 8;
 
 // The loss is linear in c: its gradient is q, and that of q is c.
-constexpr const char* kLinear = "p = Mul(x, w) q = Tanh(p) r = Mul(q, c)";
+constexpr const char* kTanhProduct = "p = Mul(x, w) q = Tanh(p) r = Mul(q, c)";
 // c, r and q have one gradient.
 constexpr const char* kAdded = "p = Mul(x, w) q = Tanh(p) s = Add(q, c) r = Tanh(s)";
 
@@ -23,7 +23,7 @@ importer::Model model(const char* layers, int rows, bool spread) {
       "{{ {} loss = ReduceSum <keepdims = 0> (r) }}",
       rows, layers);
   const std::vector<int> processors =
-      layers == kLinear ? std::vector{0, 0, 1, 1} : std::vector{0, 0, 1, 1, 1};
+      layers == kTanhProduct ? std::vector{0, 0, 1, 1} : std::vector{0, 0, 1, 1, 1};
   return spread ? model_of(body, processors) : model_of(body);
 }
 
@@ -31,7 +31,7 @@ Options pipeline(int replicas, int accumulation) {
   Options options{.virtual_graph_mode = VirtualGraphMode::Manual,
                   .ipus = 2 * replicas,
                   .pipelining = true,
-                  .batches_per_step = kBatches / accumulation,
+                  .batches_per_step = kGradientBatches / accumulation,
                   .accumulation_factor = accumulation,
                   .replicas = replicas};
   for (const char* name : {"Gradient___c", "Gradient___q", "Gradient___p"}) options.anchors[name] = {};
@@ -40,7 +40,7 @@ Options pipeline(int replicas, int accumulation) {
 
 Trained trained(const char* layers, int rows, const Options& options) {
   std::mt19937 random(5);
-  const ir::Tensor x = random_tensor(random, {kBatches, rows * options.replicas, 2}, -1, 1);
+  const ir::Tensor x = random_tensor(random, {kGradientBatches, rows * options.replicas, 2}, -1, 1);
   return train(model(layers, rows, options.ipus > 0), training_with(options, 0.1), {{x}});
 }
 
@@ -50,7 +50,7 @@ void expect_near(const ir::Tensor& found, const ir::Tensor& wanted, const std::s
 }
 
 TEST(PipelinedGradients, ThatAreOtherTensorsTrainAsOnOneProcessor) {
-  for (const char* layers : {kLinear, kAdded}) {
+  for (const char* layers : {kTanhProduct, kAdded}) {
     for (const bool anchored : {false, true}) {
       Options strategy = pipeline(1, 4);
       if (!anchored) strategy.anchors.clear();
@@ -71,7 +71,7 @@ TEST(PipelinedGradients, ThatAreOtherTensorsTrainAsOnOneProcessor) {
 // Two replicas with a sample each reduce the gradients that one replica with both samples adds up by itself,
 // where stages update their weights at once and where the pipeline runs empty before.
 TEST(PipelinedGradients, ThatAreOtherTensorsAreReducedForTheUpdateAlone) {
-  for (const char* layers : {kLinear, kAdded}) {
+  for (const char* layers : {kTanhProduct, kAdded}) {
     for (const int accumulation : {1, 4}) {
       SCOPED_TRACE(fmt::format("{}, accumulation {}", layers, accumulation));
       const Trained wanted = trained(layers, 2, pipeline(1, accumulation));
@@ -96,7 +96,7 @@ TEST(PipelinedGradients, OfWeightsOnTwoProcessorsMayBeOne) {
         "agraph (float[2] x) => (float loss) <float[2] b = {1, 2}, float[2] c = {0.5, 3}>"
         "{ p = Tanh(x) q = Add(p, b) r = Add(q, c) s = Tanh(r) loss = ReduceSum <keepdims = 0> (s) }";
     std::mt19937 random(6);
-    const ir::Tensor x = random_tensor(random, {kBatches, 2}, -1, 1);
+    const ir::Tensor x = random_tensor(random, {kGradientBatches, 2}, -1, 1);
     return train(spread ? model_of(body, {0, 0, 1, 1, 1}) : model_of(body), training_with(options, 0.1),
                  {{x}})
         .weights;

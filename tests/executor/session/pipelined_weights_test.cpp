@@ -15,7 +15,7 @@ namespace podium::testing {
 namespace {
 
 using ::testing::ElementsAreArray;
-using Runs = std::vector<std::vector<ir::Datum>>;
+using PipelinedRuns = std::vector<std::vector<ir::Datum>>;
 
 Options pipeline_of(int processors, int batches) {
   return {.virtual_graph_mode = VirtualGraphMode::Manual,
@@ -67,22 +67,22 @@ struct Seen {
 
 // Over two runs: a pipeline begins empty in each.
 void expect_weights(int stages, Options strategy, const Seen& seen) {
-  constexpr int kBatches = 9;
+  constexpr int kMicroBatches = 9;
   constexpr int kRuns = 2;
-  strategy.batches_per_step = kBatches;
+  strategy.batches_per_step = kMicroBatches;
   for (int s = 0; s < stages; ++s) {
     for (const char* name : {"w", "f", "Gradient___q", "Gradient___r"})
       strategy.anchors[name + std::to_string(s)] = {};
   }
-  const std::size_t zeros = kBatches * static_cast<std::size_t>(strategy.replicas);
+  const std::size_t zeros = kMicroBatches * static_cast<std::size_t>(strategy.replicas);
   const ir::Datum zero = tensor<float>({static_cast<std::int64_t>(zeros)}, std::vector<float>(zeros, 0));
-  const Runs runs(kRuns, std::vector<ir::Datum>(static_cast<std::size_t>(stages), zero));
+  const PipelinedRuns runs(kRuns, std::vector<ir::Datum>(static_cast<std::size_t>(stages), zero));
   const TensorsByName found = train(counting(stages), training_with(strategy, 1), runs).outputs;
   for (int s = 0; s < stages; ++s) {
     for (int run = 0; run < kRuns; ++run) {
       SCOPED_TRACE(fmt::format("stage {} of {}, run {}", s, stages, run));
       const auto expect = [&](const char* anchor, const Versions& wanted) {
-        expect_versions(found.at(anchor + std::to_string(s)), run, kBatches,
+        expect_versions(found.at(anchor + std::to_string(s)), run, kMicroBatches,
                         [&](int m) { return wanted(m, s); });
       };
       expect("f", seen.forward);
@@ -139,7 +139,7 @@ TEST(StaleWeights, DoNotMatterWhereGradientsDoNotDependOnThem) {
   constexpr float kMagnitude = 100;
   std::mt19937 random(1011);
   std::vector<double> sum(64, 0);  // of the samples' signs
-  Runs runs;
+  PipelinedRuns runs;
   for (int run = 0; run < 3; ++run) {
     std::vector<float> x(100 * 4 * 64);
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -190,7 +190,7 @@ Drift drift(double rate, int batches) {
   const auto number = [&] { return 2 * (static_cast<float>(random() - 1) / 2147483646.0F) - 1; };
   std::vector<std::vector<float>> weights(6, std::vector<float>(4));
   for (std::vector<float>& weight : weights) std::generate(weight.begin(), weight.end(), number);
-  Runs runs;
+  PipelinedRuns runs;
   for (int run = 0; run < 3; ++run) {
     std::vector<float> x(static_cast<std::size_t>(batches) * 16);
     for (float& element : x) element = 1 + 2 * number();
@@ -299,15 +299,16 @@ std::vector<std::vector<double>> by_hand(const std::vector<std::vector<float>>& 
 // Two runs of 12 batches.
 void expect_as_by_hand(Options strategy) {
   SCOPED_TRACE(fmt::format("{} replicas, stashed {}", strategy.replicas, strategy.weight_stashing));
-  constexpr int kBatches = 12;
-  strategy.batches_per_step = kBatches;
+  constexpr int kMicroBatches = 12;
+  strategy.batches_per_step = kMicroBatches;
   strategy.ipus = kStages * strategy.replicas;
   strategy.reduction = Reduction::Mean;
   std::mt19937 random(8);
   std::vector<std::vector<float>> x;
-  Runs runs;
+  PipelinedRuns runs;
   for (int run = 0; run < 2; ++run) {
-    x.push_back(random_numbers(random, std::int64_t{kBatches} * strategy.replicas * kElements, -1.5F, 1.5F));
+    x.push_back(
+        random_numbers(random, std::int64_t{kMicroBatches} * strategy.replicas * kElements, -1.5F, 1.5F));
     runs.push_back({tensor<float>({std::ssize(x.back())}, x.back())});
   }
   const TensorsByName found = train(products(), training_with(strategy, kRate), runs).weights;
@@ -319,12 +320,12 @@ void expect_as_by_hand(Options strategy) {
   }
 }
 
-struct Way {
+struct ReplicaWay {
   const char* name;
   void (*apply)(Options&);
 };
 
-const Way kWays[] = {
+const ReplicaWay kWays[] = {
     {"as it is", [](Options&) {}},
     {"recomputed", [](Options& o) { o.recomputation = Recomputation::RecomputeAll; }},
     {"weights off chip", [](Options& o) { o.weights.location.storage = ir::Storage::OffChip; }},
@@ -349,7 +350,7 @@ const Way kWays[] = {
 
 TEST(StaleWeights, TrainAsALoopByHand) {
   for (const int replicas : {1, 2}) {
-    for (const Way& way : kWays) {
+    for (const ReplicaWay& way : kWays) {
       SCOPED_TRACE(way.name);
       Options strategy = pipeline_of(kStages, 0);
       strategy.replicas = replicas;
@@ -361,7 +362,7 @@ TEST(StaleWeights, TrainAsALoopByHand) {
 
 TEST(StashedWeights, TrainAsALoopByHand) {
   for (const int replicas : {1, 2}) {
-    for (const Way& way : kWays) {
+    for (const ReplicaWay& way : kWays) {
       SCOPED_TRACE(way.name);
       Options strategy = pipeline_of(kStages, 0);
       strategy.weight_stashing = true;
@@ -391,7 +392,7 @@ TEST(StashedWeights, WaitInAsManySlotsAsMicroBatchesAreOnTheirWay) {
 }
 
 TEST(StashedWeights, AreMemoryThatSimulatorAndEngineCountAlike) {
-  for (const Way& way : kWays) {
+  for (const ReplicaWay& way : kWays) {
     SCOPED_TRACE(way.name);
     for (const int replicas : {1, 2}) {
       Options strategy = pipeline_of(kStages * replicas, 12);

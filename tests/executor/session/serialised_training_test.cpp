@@ -21,7 +21,8 @@ using testing::tensor;
 using testing::values;
 
 // Two layers and a squared error; "{}" is its reduction.
-constexpr const char* kLayers = R"(agraph (float[8,3] x, float[8,3] wanted) => (float loss, float[8,3] d)
+constexpr const char* kSerialisedLayers =
+    R"(agraph (float[8,3] x, float[8,3] wanted) => (float loss, float[8,3] d)
   <float[3,3] w0 = {{0.1,0.2,0.3, -0.1,0.4,0.2, 0.5,-0.2,0.1}}, float[3] b0 = {{0.1,0.1,0.1}},
    float[3,3] w1 = {{0.3,-0.2,0.1, 0.2,0.1,-0.3, 0.1,0.1,0.4}}>
   {{ a = MatMul(x, w0) c = Add(a, b0) d = Tanh(c)
@@ -101,7 +102,7 @@ std::string refusal(const std::string& body, const Options& strategy) {
 
 TEST(SerialisedTraining, FourSlicesTrainAsTheWholeMicroBatch) {
   for (const char* reduction : {"ReduceMean", "ReduceSum"}) {
-    const std::string body = fmt::format(fmt::runtime(kLayers), reduction);
+    const std::string body = fmt::format(fmt::runtime(kSerialisedLayers), reduction);
     expect_equal(train(body, {}, 4), train(body, {}, 1));
     const Options mean{.batches_per_step = 2, .accumulation_factor = 3, .reduction = Reduction::Mean};
     expect_equal(train(body, mean, 4), train(body, mean, 1));
@@ -123,7 +124,7 @@ TEST(SerialisedTraining, TensorsComeBackAsOfTheWholeMicroBatch) {
     options.mean_strategy = MeanStrategy::Running;
     for (const char* name : {"Gradient___w0", "Gradient___d", "d"})
       options.anchors[name] = {.returns = returns, .every = 2};
-    const std::string body = fmt::format(fmt::runtime(kLayers), "ReduceMean");
+    const std::string body = fmt::format(fmt::runtime(kSerialisedLayers), "ReduceMean");
     expect_equal(train(body, options, 4), train(body, options, 1));
   }
 }
@@ -197,7 +198,7 @@ TEST(SerialisedTraining, EverySliceRunsTheSameBlocksAndCopies) {
 // its loop over slices, on another processor.
 TEST(SerialisedTraining, UpdatesOfOtherPhasesReadWhatTheLastSliceHasLeft) {
   const auto trained = [](const Options& strategy) {
-    importer::Model model = model_of(fmt::format(fmt::runtime(kLayers), "ReduceMean"));
+    importer::Model model = model_of(fmt::format(fmt::runtime(kSerialisedLayers), "ReduceMean"));
     ir::set_precision(model.graph, ir::DataType::Float16);
     TrainingOptions options{.loss = "loss"};
     options.session.strategy = strategy;
@@ -232,7 +233,7 @@ TEST(SerialisedTraining, UpdatesOfOtherPhasesReadWhatTheLastSliceHasLeft) {
 TEST(SerialisedTraining, RefusesWhatHasNoSlices) {
   Options options;
   options.batch_serialization.factor = 3;
-  const std::string body = fmt::format(fmt::runtime(kLayers), "ReduceMean");
+  const std::string body = fmt::format(fmt::runtime(kSerialisedLayers), "ReduceMean");
   EXPECT_THAT(refusal(body, options),
               HasSubstr("input 'x': a batch of 8 found, a multiple of 3 slices needed"));
   options.batch_serialization.factor = 2;

@@ -19,11 +19,13 @@ using testing::values;
 constexpr const char* kIdentity = "agraph (float x) => (float y) { y = Identity(x) }";
 constexpr const char* kIdentity2 = "agraph (float[2] x) => (float[2] y) { y = Identity(x) }";
 // Two layers; with 4 features, three micro-batches of one row.
-constexpr const char* kLayers = R"(agraph (float[1,4] x) => (float[1,4] y)
+constexpr const char* kTwoLayers = R"(agraph (float[1,4] x) => (float[1,4] y)
   <float[4,4] w = {1,2,3,4, 5,6,7,8, 9,8,7,6, 5,4,3,2}, float[4,4] v = {1,0,2,0, 0,1,0,2, 2,0,1,0, 0,2,0,1}>
   { a = MatMul(x, w) b = Relu(a) c = MatMul(b, v) y = Tanh(c) })";
 
-importer::Model model_of(const char* body) { return importer::import_text(testing::model_text(body)); }
+importer::Model inference_model_of(const char* body) {
+  return importer::import_text(testing::model_text(body));
+}
 
 ir::Tensor counting(ir::Dims dims) {
   std::vector<float> numbers(static_cast<std::size_t>(ir::element_count(dims)));
@@ -37,7 +39,7 @@ Options with_anchor(Options options, AnchorReturn returns, int every = 1) {
 }
 
 ir::Tensor run(const char* body, const Options& options, const ir::Tensor& input) {
-  InferenceSession session(model_of(body), {.strategy = options});
+  InferenceSession session(inference_model_of(body), {.strategy = options});
   const std::vector<ir::Datum> inputs{input};
   return session.run(inputs)[0].tensor.clone();
 }
@@ -58,7 +60,7 @@ TEST(Anchors, ThatNoOpIsNeededForAreRefusedWhereTheModelHasNoOutputs) {
     Options options;
     for (const std::string& name : anchors) options.anchors[name] = {};
     try {
-      InferenceSession session(model_of(kNoOutputs), {.strategy = options});
+      InferenceSession session(inference_model_of(kNoOutputs), {.strategy = options});
     } catch (const Error& error) {
       return error.what();
     }
@@ -112,8 +114,9 @@ TEST(Anchors, OfTwoReplicas) {
 }
 
 TEST(Anchors, OfAnInnerTensorComeBackBesideTheOutputs) {
-  InferenceSession session(model_of("agraph (float[2] x) => (float[2] y) { h = Neg(x) y = Abs(h) }"),
-                           {.strategy = {.anchors = {{"h", {}}}}});
+  InferenceSession session(
+      inference_model_of("agraph (float[2] x) => (float[2] y) { h = Neg(x) y = Abs(h) }"),
+      {.strategy = {.anchors = {{"h", {}}}}});
   const std::vector<ir::Datum> inputs{counting({2})};
   const auto outputs = session.run(inputs);
   ASSERT_EQ(outputs.size(), 2U);
@@ -134,7 +137,7 @@ TEST(Session, CountsTheElementsOfAllMicroBatchesWhateverTheShape) {
 }
 
 TEST(Session, ABroadcastInputIsGivenOnceForAllReplicas) {
-  importer::Model model = model_of(kIdentity2);
+  importer::Model model = inference_model_of(kIdentity2);
   model.info.metadata["__replicated_stream_mode/x"] = "1";
   InferenceSession session(model, {.strategy = {.batches_per_step = 2, .replicas = 2}});
   const std::vector<ir::Datum> inputs{counting({2, 2})};
@@ -157,7 +160,7 @@ TEST(Session, RefusesAnArrayOfAnotherType) {
 
 TEST(Session, EveryStrategyComputesTheSame) {
   const ir::Tensor x = counting({3, 1, 4});
-  const std::vector<float> one = values<float>(run(kLayers, {.batches_per_step = 3}, x));
+  const std::vector<float> one = values<float>(run(kTwoLayers, {.batches_per_step = 3}, x));
   const Options strategies[] = {
       {.virtual_graph_mode = VirtualGraphMode::Auto, .ipus = 2, .batches_per_step = 3},
       {.virtual_graph_mode = VirtualGraphMode::Auto, .ipus = 3, .pipelining = true, .batches_per_step = 3},
@@ -166,12 +169,12 @@ TEST(Session, EveryStrategyComputesTheSame) {
        .phases = {.phases = 2}},
       {.batches_per_step = 1, .replicas = 3},
   };
-  for (const Options& options : strategies) EXPECT_EQ(values<float>(run(kLayers, options, x)), one);
+  for (const Options& options : strategies) EXPECT_EQ(values<float>(run(kTwoLayers, options, x)), one);
 }
 
 TEST(Session, UsesAsManyProcessorsAsItWasTold) {
   const InferenceSession session(
-      model_of(kLayers),
+      inference_model_of(kTwoLayers),
       {.strategy = {.virtual_graph_mode = VirtualGraphMode::Auto, .ipus = 4, .replicas = 2}});
   EXPECT_EQ(session.program().processors, 2);
   EXPECT_EQ(session.program().replicas, 2);
@@ -181,7 +184,7 @@ TEST(Session, RefusesMoreThanTheDeviceHas) {
   device::Device device{.name = "small", .processors = 1};
   const SessionOptions options{.strategy = {.replicas = 2}, .device = device};
   try {
-    const InferenceSession session(model_of(kLayers), options);
+    const InferenceSession session(inference_model_of(kTwoLayers), options);
     FAIL();
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
@@ -190,7 +193,7 @@ TEST(Session, RefusesMoreThanTheDeviceHas) {
 }
 
 TEST(Session, AnnotationsAreCheckedBeforeAnythingIsDone) {
-  EXPECT_THAT(refusal(kLayers, {.virtual_graph_mode = VirtualGraphMode::Manual}, counting({1, 4})),
+  EXPECT_THAT(refusal(kTwoLayers, {.virtual_graph_mode = VirtualGraphMode::Manual}, counting({1, 4})),
               HasSubstr("no node has a virtual graph"));
 }
 
@@ -201,8 +204,9 @@ TEST(Session, RefusesALocationOfNoTensor) {
 
 TEST(Session, AnEstimateNeedsEveryDimension) {
   try {
-    const InferenceSession session(model_of("agraph (float[N,2] x) => (float[N,2] y) { y = Relu(x) }"),
-                                   {.clock = true, .estimate = true});
+    const InferenceSession session(
+        inference_model_of("agraph (float[N,2] x) => (float[N,2] y) { y = Relu(x) }"),
+        {.clock = true, .estimate = true});
     FAIL();
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "input 'x' is float[?,2]: a size for every symbolic dimension needed (--dim)");
@@ -210,7 +214,7 @@ TEST(Session, AnEstimateNeedsEveryDimension) {
 }
 
 TEST(Session, TellsWhatHasNoEffect) {
-  const InferenceSession session(model_of(kIdentity), {.strategy = {.io_tiles = 32}});
+  const InferenceSession session(inference_model_of(kIdentity), {.strategy = {.io_tiles = 32}});
   EXPECT_THAT(session.notes(), ElementsAre("numIOTiles: no effect with virtualGraphMode Off"));
 }
 
@@ -223,7 +227,8 @@ device::Device device_of(std::int64_t bytes) {
 }
 
 TEST(Clock, TellsTheTimeBeforeTheRun) {
-  const InferenceSession session(model_of(kLayers), {.device = device_of(1 << 30), .clock = true});
+  const InferenceSession session(inference_model_of(kTwoLayers),
+                                 {.device = device_of(1 << 30), .clock = true});
   ASSERT_NE(session.timeline(), nullptr);
   EXPECT_GT(session.timeline()->makespan, 0);
   EXPECT_TRUE(session.can_run());
@@ -232,7 +237,7 @@ TEST(Clock, TellsTheTimeBeforeTheRun) {
 TEST(Clock, ProductsThatSumUpInHalvesAreFaster) {
   const auto seconds = [](bool in_halves) {
     const InferenceSession session(
-        model_of(
+        inference_model_of(
             "agraph (float16[512,512] x, float16[512,512] w) => (float16[512,512] y) { y = MatMul(x, w) }"),
         {.strategy = {.half_partials = in_halves},
          .device = *device::find_preset(device::kDefaultPreset),
@@ -248,7 +253,7 @@ TEST(Clock, MemoryIsWhatTheRunMeasures) {
       {.batches_per_step = 3},
       {.virtual_graph_mode = VirtualGraphMode::Auto, .ipus = 3, .pipelining = true, .batches_per_step = 3}};
   for (const Options& strategy : strategies) {
-    InferenceSession session(model_of(kLayers),
+    InferenceSession session(inference_model_of(kTwoLayers),
                              {.strategy = strategy, .device = device_of(1 << 30), .clock = true});
     const std::vector<ir::Datum> inputs{counting({3, 1, 4})};
     session.run(inputs);
@@ -260,7 +265,7 @@ TEST(Clock, MemoryIsWhatTheRunMeasures) {
 
 TEST(Clock, WaitsForARunWhereDataDecidesSizes) {
   constexpr const char* kNonZero = "agraph (float[4] x) => (int64[1,n] y) { a = Abs(x) y = NonZero(a) }";
-  InferenceSession session(model_of(kNonZero), {.device = device_of(1 << 30), .clock = true});
+  InferenceSession session(inference_model_of(kNonZero), {.device = device_of(1 << 30), .clock = true});
   EXPECT_EQ(session.timeline(), nullptr);
   const std::vector<ir::Datum> inputs{tensor<float>({4}, {0, 1, 0, 2})};
   EXPECT_THAT(values<std::int64_t>(session.run(inputs)[0]), ElementsAre(1, 3));
@@ -273,7 +278,7 @@ TEST(Clock, KnowsTheTripsOfALoopAfterTheRun) {
     y = Loop(n, , x) <body = b (int64 i, bool c, float[2] a) => (bool d, float[2] z) { d = Identity(c) z = Neg(a) }> })";
   double before = 0;
   for (std::int64_t trips : {1, 100}) {
-    InferenceSession session(model_of(kLoop), {.device = device_of(1 << 30), .clock = true});
+    InferenceSession session(inference_model_of(kLoop), {.device = device_of(1 << 30), .clock = true});
     const std::vector<ir::Datum> inputs{ir::Tensor::scalar(trips), counting({2})};
     session.run(inputs);
     ASSERT_NE(session.timeline(), nullptr);
@@ -285,7 +290,7 @@ TEST(Clock, KnowsTheTripsOfALoopAfterTheRun) {
 TEST(Clock, AnEstimateOfSizesThatDataDecidesIsRefused) {
   constexpr const char* kNonZero = "agraph (float[4] x) => (int64[1,n] y) { y = NonZero(x) }";
   try {
-    const InferenceSession session(model_of(kNonZero),
+    const InferenceSession session(inference_model_of(kNonZero),
                                    {.device = device_of(1 << 30), .clock = true, .estimate = true});
     FAIL();
   } catch (const Error& error) {
@@ -295,14 +300,15 @@ TEST(Clock, AnEstimateOfSizesThatDataDecidesIsRefused) {
 }
 
 TEST(Clock, AnEstimateComputesNothing) {
-  const InferenceSession session(model_of(kLayers),
+  const InferenceSession session(inference_model_of(kTwoLayers),
                                  {.device = device_of(1 << 30), .clock = true, .estimate = true});
   EXPECT_NE(session.timeline(), nullptr);
   EXPECT_FALSE(session.can_run());
 }
 
 TEST(Clock, WhatDoesNotFitIsNotPrepared) {
-  const InferenceSession session(model_of(kLayers), {.device = device_of(1 << 13), .clock = true});
+  const InferenceSession session(inference_model_of(kTwoLayers),
+                                 {.device = device_of(1 << 13), .clock = true});
   ASSERT_NE(session.timeline(), nullptr);
   EXPECT_FALSE(session.timeline()->fits());
   EXPECT_FALSE(session.can_run());

@@ -10,25 +10,26 @@
 namespace podium::testing {
 namespace {
 
-constexpr const char* kModel = R"(agraph (float[2,3] x, float[2,5] wanted) => (float loss)
+constexpr const char* kSharded = R"(agraph (float[2,3] x, float[2,5] wanted) => (float loss)
   <float[3,5] w = {0.1,0.2,0.3,-0.1,0.4, 0.2,0.5,-0.2,0.1,0.3, -0.4,0.1,0.2,0.3,0.1}, float[5] b = {0.1,0.1,0.1,0,0.2}>
   { a = MatMul(x, w) c = Add(a, b) d = Tanh(c) g = Sub(d, wanted) h = Mul(g, g) loss = ReduceMean <keepdims = 0> (h) })";
 
-ir::Tensor numbers(std::int64_t count, std::size_t seed) {
+ir::Tensor sharded_numbers(std::int64_t count, std::size_t seed) {
   std::vector<float> values(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < values.size(); ++i)
     values[i] = 0.2F * static_cast<float>((5 * i + seed) % 9) - 0.75F;
   return tensor<float>({count}, values);
 }
 
-TensorsByName trained(const ir::Optimizer& optimizer, const Options& strategy) {
+TensorsByName trained_sharded(const ir::Optimizer& optimizer, const Options& strategy) {
   TrainingOptions options{.loss = "loss"};
   options.session.strategy = strategy;
   options.optimizer = optimizer;
-  TrainingSession session(importer::import_text(model_text(kModel)), options);
+  TrainingSession session(importer::import_text(model_text(kSharded)), options);
   const std::int64_t count = std::int64_t{strategy.accumulation_factor} * strategy.replicas;
   for (std::size_t run = 0; run < 3; ++run) {
-    const std::vector<ir::Datum> inputs{numbers(count * 6, run), numbers(count * 10, run + 4)};
+    const std::vector<ir::Datum> inputs{sharded_numbers(count * 6, run),
+                                        sharded_numbers(count * 10, run + 4)};
     session.run(inputs);
   }
   TensorsByName result = session.weights();
@@ -36,7 +37,7 @@ TensorsByName trained(const ir::Optimizer& optimizer, const Options& strategy) {
   return result;
 }
 
-void expect_near(const TensorsByName& found, const TensorsByName& wanted) {
+void expect_near_state(const TensorsByName& found, const TensorsByName& wanted) {
   ASSERT_EQ(found.size(), wanted.size());
   for (const auto& [name, tensor] : wanted) {
     ASSERT_TRUE(found.contains(name)) << name;
@@ -60,10 +61,10 @@ Options in_parts(Options options, int choice) {
 }
 
 void expect_as_whole(const ir::Optimizer& optimizer, const Options& options) {
-  const TensorsByName whole = trained(optimizer, options);
+  const TensorsByName whole = trained_sharded(optimizer, options);
   for (int choice = 1; choice < 8; ++choice) {
     SCOPED_TRACE(fmt::format("choice {}", choice));
-    expect_near(trained(optimizer, in_parts(options, choice)), whole);
+    expect_near_state(trained_sharded(optimizer, in_parts(options, choice)), whole);
     if (::testing::Test::HasFailure()) return;
   }
 }

@@ -9,19 +9,19 @@
 namespace podium::sim {
 namespace {
 
-struct Published {
+struct PublishedModel {
   const char* model;
   int batch;
   double samples_per_second;
 };
 
-constexpr Published kPublished[] = {
+constexpr PublishedModel kPublished[] = {
     {"resnet50", 1, 3653},   {"resnet50", 2, 5466},   {"resnet50", 4, 7438},   {"resnet50", 8, 9805},
     {"resnet50", 16, 11825}, {"resnet50", 32, 14240}, {"resnet50", 64, 16084}, {"resnet50", 90, 17105},
     {"bert", 16, 4817},      {"bert", 128, 5672},
 };
 
-double predicted_samples_per_second(const Published& row) {
+double predicted_samples_per_second(const PublishedModel& row) {
   const std::string batch = std::to_string(row.batch);
   ir::Graph graph =
       models::build(row.model, {{"batch", batch}, {"weights", "none"}, {"type", "float16"}}).graph;
@@ -38,7 +38,7 @@ double predicted_samples_per_second(const Published& row) {
 
 TEST(PublishedModels, AreNearWhatIsPredicted) {
   double sum = 0;
-  for (const Published& row : kPublished) {
+  for (const PublishedModel& row : kPublished) {
     const double ratio = predicted_samples_per_second(row) / row.samples_per_second;
     EXPECT_GT(ratio, 1 / 1.35) << row.model << " " << row.batch;
     EXPECT_LT(ratio, 1.35) << row.model << " " << row.batch;

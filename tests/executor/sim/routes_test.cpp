@@ -11,7 +11,7 @@ namespace {
 using device::Device;
 using executor::CollectiveKind;
 
-const Device& preset(std::string_view name) { return *device::find_preset(name); }
+const Device& preset_named(std::string_view name) { return *device::find_preset(name); }
 
 std::string way(const Device& device, int from, int to) {
   std::string text;
@@ -21,7 +21,7 @@ std::string way(const Device& device, int from, int to) {
 
 // Round numbers: a rung carries 100 bytes a second, a rail 10, a hop takes 1 second.
 Device ladder(int processors) {
-  Device device = preset("ipu-m2000");
+  Device device = preset_named("ipu-m2000");
   device.processors = processors;
   device.rung = {100, 1};
   device.rail = {10, 1};
@@ -30,28 +30,28 @@ Device ladder(int processors) {
   return device;
 }
 
-TEST(Route, StaysWhereItIs) { EXPECT_EQ(way(preset("ipu-pod16"), 3, 3), ""); }
+TEST(Route, StaysWhereItIs) { EXPECT_EQ(way(preset_named("ipu-pod16"), 3, 3), ""); }
 
 TEST(Route, OfALadderGoesAcrossTheRungFirstThenAlongTheRails) {
-  EXPECT_EQ(way(preset("ipu-pod16"), 0, 1), "ipu0->ipu1");
-  EXPECT_EQ(way(preset("ipu-pod16"), 0, 5), "ipu0->ipu1 ipu1->ipu3 ipu3->ipu5");
-  EXPECT_EQ(way(preset("ipu-pod16"), 6, 2), "ipu6->ipu4 ipu4->ipu2");
+  EXPECT_EQ(way(preset_named("ipu-pod16"), 0, 1), "ipu0->ipu1");
+  EXPECT_EQ(way(preset_named("ipu-pod16"), 0, 5), "ipu0->ipu1 ipu1->ipu3 ipu3->ipu5");
+  EXPECT_EQ(way(preset_named("ipu-pod16"), 6, 2), "ipu6->ipu4 ipu4->ipu2");
 }
 
 TEST(Route, OfATorusTakesTheShorterWayRound) {
-  EXPECT_EQ(way(preset("ipu-pod64"), 0, 62), "ipu0->ipu62");
-  EXPECT_EQ(way(preset("ipu-pod64"), 62, 0), "ipu62->ipu0");
-  EXPECT_EQ(route(preset("ipu-pod16"), 0, 14).size(), 7U);
-  EXPECT_EQ(route(preset("ipu-pod64"), 0, 32).size(), 16U);
+  EXPECT_EQ(way(preset_named("ipu-pod64"), 0, 62), "ipu0->ipu62");
+  EXPECT_EQ(way(preset_named("ipu-pod64"), 62, 0), "ipu62->ipu0");
+  EXPECT_EQ(route(preset_named("ipu-pod16"), 0, 14).size(), 7U);
+  EXPECT_EQ(route(preset_named("ipu-pod64"), 0, 32).size(), 16U);
 }
 
 TEST(Route, ToAnotherRackGoesToItsPlaceAndThroughTheGateways) {
-  EXPECT_EQ(way(preset("ipu-pod256"), 0, 66), "ipu0->ipu2 gateway0->gateway16");
-  EXPECT_EQ(way(preset("ipu-pod256"), 0, 193), "ipu0->ipu1 gateway0->gateway48");
+  EXPECT_EQ(way(preset_named("ipu-pod256"), 0, 66), "ipu0->ipu2 gateway0->gateway16");
+  EXPECT_EQ(way(preset_named("ipu-pod256"), 0, 193), "ipu0->ipu1 gateway0->gateway48");
 }
 
 TEST(Route, OfASwitchUsesThePortsOfBothEnds) {
-  EXPECT_EQ(way(preset("gpu-node-8"), 2, 7), "ipu2->switch switch->ipu7");
+  EXPECT_EQ(way(preset_named("gpu-node-8"), 2, 7), "ipu2->switch switch->ipu7");
 }
 
 TEST(ExchangeCost, IsDecidedByTheLinkThatCarriesMost) {
@@ -91,7 +91,7 @@ TEST(CollectiveCost, OfATorusGoesRound) {
 TEST(CollectiveCost, OfAThousandReplicasIsQuickToTell) {
   std::vector<int> members;
   for (int i = 0; i < 1024; ++i) members.push_back(i);
-  const Device& pod = preset("ipu-pod1024");
+  const Device& pod = preset_named("ipu-pod1024");
   const ExchangeCost cost = collective_cost(pod, CollectiveKind::AllReduce, 1e9, members);
   // At least what a processor sends over both its rails in the two phases inside its rack.
   EXPECT_GT(cost.seconds, 2 * 63.0 / 64 * 1e9 / (2 * pod.rail.bytes_per_second));
@@ -147,8 +147,8 @@ TEST(RemoteSeconds, ExplainTheTableTheyAreFittedOn) {
     const double each = row.bytes / (row.whole + row.sharded) / 6;
     double seconds = 2.3832e-3;
     for (Direction direction : {Direction::Load, Direction::Store}) {
-      seconds += 3 * row.whole * remote_seconds(preset("ipu-m2000"), direction, each);
-      seconds += 3 * row.sharded * remote_seconds(preset("ipu-m2000"), direction, each, true);
+      seconds += 3 * row.whole * remote_seconds(preset_named("ipu-m2000"), direction, each);
+      seconds += 3 * row.sharded * remote_seconds(preset_named("ipu-m2000"), direction, each, true);
     }
     EXPECT_NEAR(256 / seconds, row.samples_per_second, 0.01 * row.samples_per_second);
   }
@@ -162,7 +162,7 @@ TEST(RemoteSeconds, NeedsStreamingMemory) {
 
 // Measured: 26.46 GB/s each way between two processors, with 4.096 GB in each direction.
 TEST(ExchangeCost, OfTwoProcessorsIsNearTheVendorsTrafficTest) {
-  const ExchangeCost cost = exchange_cost(preset("ipu-m2000"), {{0, 2, 2.097e9}, {2, 0, 2.097e9}});
+  const ExchangeCost cost = exchange_cost(preset_named("ipu-m2000"), {{0, 2, 2.097e9}, {2, 0, 2.097e9}});
   EXPECT_NEAR(cost.seconds, 0.079266, 0.04 * 0.079266);
 }
 

@@ -37,7 +37,7 @@ std::string types_with(LossKind kind, const std::string& target) {
   return to_string(graph[graph.inputs.back()].type) + " " + to_string(loss.type);
 }
 
-std::string refusal(const std::string& output, const std::string& target) {
+std::string loss_refusal(const std::string& output, const std::string& target) {
   Graph graph = scores();
   try {
     add_loss(graph, LossKind::CrossEntropy, output, target);
@@ -67,9 +67,10 @@ TEST(AddLoss, RunsWhereTheOutputIsMade) {
 }
 
 TEST(AddLoss, NamesWhatDoesNotFit) {
-  EXPECT_THAT(refusal("z", "label"),
+  EXPECT_THAT(loss_refusal("z", "label"),
               HasSubstr("output 'z': the model has none of this name, the nearest is 'y'"));
-  EXPECT_THAT(refusal("y", "x"), HasSubstr("target 'x': the model's input is float[4,3], int64[4] needed"));
+  EXPECT_THAT(loss_refusal("y", "x"),
+              HasSubstr("target 'x': the model's input is float[4,3], int64[4] needed"));
 }
 
 // The loss of an output that is fed.

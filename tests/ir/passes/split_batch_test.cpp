@@ -18,7 +18,7 @@ std::string half(const std::string& body) {
   return to_string(split.graph[split.graph.outputs[0]].type);
 }
 
-std::string refusal(const std::string& body, int slices = 2) {
+std::string split_refusal(const std::string& body, int slices = 2) {
   try {
     split_batch(graph_of(body), slices);
   } catch (const Error& error) {
@@ -67,7 +67,7 @@ TEST(SplitBatch, ConstantsOfTheBatchsSizeFollowWhenTheyAreTheSameForEverySlice) 
           R"(g (float[4, 1] x) => (float[4, 2] y) <float[4, 2] c = {1, 2, 3, 4, 1, 2, 3, 4}> { y = Add(x, c) })"),
       "float[2,2]");
   EXPECT_THAT(
-      refusal(
+      split_refusal(
           R"(g (float[4, 1] x) => (float[4, 2] y) <float[4, 2] c = {1, 2, 3, 4, 5, 6, 7, 8}> { y = Add(x, c) })"),
       HasSubstr("differs between the 2 slices"));
   EXPECT_EQ(
@@ -92,23 +92,25 @@ TEST(SplitBatch, RefusesWhatMixesSamples) {
       y = {}
     }})",
                                          op);
-    EXPECT_THAT(refusal(text), HasSubstr("node 'y'")) << op;
+    EXPECT_THAT(split_refusal(text), HasSubstr("node 'y'")) << op;
   }
 }
 
 // An input is taken for a batch; where an op has another use for it, that shows at the op.
 TEST(SplitBatch, RefusesInputsThatAreNoBatch) {
-  EXPECT_THAT(refusal("g (float[4, 2, 3] x, float[2] scale, float[2] bias) => (float[4, 2, 3] y) {"
-                      " y = InstanceNormalization(x, scale, bias) }"),
+  EXPECT_THAT(split_refusal("g (float[4, 2, 3] x, float[2] scale, float[2] bias) => (float[4, 2, 3] y) {"
+                            " y = InstanceNormalization(x, scale, bias) }"),
               HasSubstr("node 'y' (InstanceNormalization)"));
-  EXPECT_THAT(refusal("g (float[4, 2] x, float[2] bias) => (float[4, 2] y) { y = Add(x, bias) }"),
+  EXPECT_THAT(split_refusal("g (float[4, 2] x, float[2] bias) => (float[4, 2] y) { y = Add(x, bias) }"),
               HasSubstr("node 'y' (Add)"));
-  EXPECT_THAT(refusal("g (float[4, 2, 2, 8] q, float[4, 2, 2, 8] k, float[4, 2, 2, 8] v, float[2, 2] mask) =>"
-                      " (float[4, 2, 2, 8] y) { y = Attention(q, k, v, mask) }"),
-              HasSubstr("node 'y' (Attention)"));
-  EXPECT_THAT(refusal("g (float[4, 4] table, int64[4, 4] indices) => (float[4, 4] y) <int64[1] axis = {1}> {"
-                      " fixed = Transpose(table)\n y = GatherElements <axis = 1> (fixed, indices) }"),
-              HasSubstr("node 'y' (GatherElements)"));
+  EXPECT_THAT(
+      split_refusal("g (float[4, 2, 2, 8] q, float[4, 2, 2, 8] k, float[4, 2, 2, 8] v, float[2, 2] mask) =>"
+                    " (float[4, 2, 2, 8] y) { y = Attention(q, k, v, mask) }"),
+      HasSubstr("node 'y' (Attention)"));
+  EXPECT_THAT(
+      split_refusal("g (float[4, 4] table, int64[4, 4] indices) => (float[4, 4] y) <int64[1] axis = {1}> {"
+                    " fixed = Transpose(table)\n y = GatherElements <axis = 1> (fixed, indices) }"),
+      HasSubstr("node 'y' (GatherElements)"));
 }
 
 TEST(SplitBatch, KeepsWhatWorksInsideASample) {
@@ -127,12 +129,12 @@ TEST(SplitBatch, KeepsWhatWorksInsideASample) {
 }
 
 TEST(SplitBatch, NamesTheOpThatMixesSamples) {
-  EXPECT_EQ(refusal(R"(g (float[4, 2] x) => (float[4, 2] y) { y = Softmax <axis = 0> (x) })"),
+  EXPECT_EQ(split_refusal(R"(g (float[4, 2] x) => (float[4, 2] y) { y = Softmax <axis = 0> (x) })"),
             "node 'y' (Softmax): mixes the samples of a batch or is not known to keep them apart, so it "
             "cannot be split "
             "into 2 slices");
   EXPECT_EQ(
-      refusal(
+      split_refusal(
           R"(g (float[4, 2] x) => (float[2] y) <int64[1] zero = {0}> { y = ReduceSum <keepdims = 0> (x, zero) })"),
       "node 'y' (ReduceSum): gives float[2] for a slice of the batch and float[2] for all of it, one "
       "dimension "
@@ -140,9 +142,9 @@ TEST(SplitBatch, NamesTheOpThatMixesSamples) {
 }
 
 TEST(SplitBatch, RefusesABatchThatDoesNotSplit) {
-  EXPECT_EQ(refusal("g (float[6, 2] x) => (float[6, 2] y) { y = Relu(x) }", 4),
+  EXPECT_EQ(split_refusal("g (float[6, 2] x) => (float[6, 2] y) { y = Relu(x) }", 4),
             "input 'x': a batch of 6 found, a multiple of 4 slices needed");
-  EXPECT_THAT(refusal("g (float x) => (float y) { y = Relu(x) }"),
+  EXPECT_THAT(split_refusal("g (float x) => (float y) { y = Relu(x) }"),
               HasSubstr("a known shape with a batch needed"));
 }
 

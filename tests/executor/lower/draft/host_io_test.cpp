@@ -9,15 +9,15 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-const char* const kOneOp = "agraph (float[2] x) => (float[2] y) { y = Relu(x) }";
+const char* const kOneRelu = "agraph (float[2] x) => (float[2] y) { y = Relu(x) }";
 
-std::string steps(const Options& options, const char* body = kOneOp) {
+std::string steps(const Options& options, const char* body = kOneRelu) {
   Placed model = placed(body, {0});
   return steps_of(lower::lower(std::move(model.graph), model.placement, options));
 }
 
 TEST(HostIo, OverTheIoTilesJustInTime) {
-  Placed model = placed(kOneOp, {0});
+  Placed model = placed(kOneRelu, {0});
   model.placement.inputs["x"].tiles = ir::TileSet::IO;
   Options options{.batches_per_step = 4, .io_tiles = 32};
   options.anchors["y"].tiles = ir::TileSet::IO;
@@ -111,7 +111,7 @@ TEST(Anchors, SayWhatComesBack) {
   Options options{.batches_per_step = 8};
   const auto output = [&](AnchorReturn returns, int every) {
     options.anchors["y"] = {.returns = returns, .every = every};
-    Placed model = placed(kOneOp, {0});
+    Placed model = placed(kOneRelu, {0});
     return lower::lower(std::move(model.graph), model.placement, options).outputs.at(0);
   };
   EXPECT_EQ(output(AnchorReturn::All, 1).every, 1);

@@ -10,7 +10,7 @@
 namespace podium::testing {
 namespace {
 
-Options in_phases(const Layered& model, int stages) {
+Options cost_in_phases(const Layered& model, int stages) {
   Options options{.virtual_graph_mode = VirtualGraphMode::ExecutionPhases};
   options.phases.phases = model.layers;
   options.phases.stages = stages;
@@ -50,7 +50,7 @@ Layered products() {
 }
 
 TEST(PhasedCost, PingPongLoadsOnOneProcessorWhileTheOtherComputesUnlessEveryoneSynchronises) {
-  const executor::Program program = lowered(products(), in_phases(products(), 2));
+  const executor::Program program = lowered(products(), cost_in_phases(products(), 2));
   const double full = micros(program, SyncPattern::Full);
   const double ladder = micros(program, SyncPattern::ReplicaAndLadder);
   EXPECT_NEAR(full, 1 + 8 * 10 + 8 * 10 + 7 * 1 + 1, 1e-6);
@@ -61,7 +61,7 @@ TEST(PhasedCost, PingPongLoadsOnOneProcessorWhileTheOtherComputesUnlessEveryoneS
 TEST(PhasedCost, OnOneProcessorPreloadsOverTheIoTilesRunBesideTheComputation) {
   for (PhaseSchedule schedule :
        {PhaseSchedule::Interleaving, PhaseSchedule::Batch, PhaseSchedule::BatchClusteredIO}) {
-    Options options = in_phases(products(), 1);
+    Options options = cost_in_phases(products(), 1);
     options.io_tiles = 32;
     options.weights.location.load_tiles = ir::TileSet::IO;
     options.phases.schedule = schedule;
@@ -76,7 +76,7 @@ TEST(PhasedCost, OnOneProcessorPreloadsOverTheIoTilesRunBesideTheComputation) {
 
 TEST(PhasedCost, OverlappedSlicesAreLoadedAndStoredBesideTheComputation) {
   const Layered model = mlp(3, 8);
-  Options options = in_phases(model, 1);
+  Options options = cost_in_phases(model, 1);
   options.weights.location.storage = ir::Storage::OnChip;
   options.io_tiles = 32;
   options.batch_serialization = {8, IoMode::Io};
@@ -98,7 +98,7 @@ TEST(PhasedCost, TheEngineMeasuresThePeakThatTheSimulatorComputes) {
       for (IoMode mode : {IoMode::Compute, IoMode::Io, IoMode::IoOverlapped}) {
         for (int factor : {0, 4}) {
           for (bool sharded : {false, true}) {
-            Options options = in_phases(model, stages);
+            Options options = cost_in_phases(model, stages);
             options.io_tiles = io_tiles;
             options.replicas = 2;
             options.batches_per_step = 2;
@@ -126,7 +126,7 @@ TEST(PhasedCost, PhasesAndSlicesNeedLessMemory) {
   const Layered model = mlp(6, 8);
   constexpr std::int64_t kWeights = 4 * (37 * 37 + 37);
   constexpr std::int64_t kBatch = 4 * 8 * 37;
-  Options options = in_phases(model, 1);
+  Options options = cost_in_phases(model, 1);
   options.activations.location.storage = ir::Storage::OffChip;
   EXPECT_LE(peak(model, options), 2 * kWeights + 5 * kBatch);
   options.batch_serialization.factor = 8;

@@ -7,13 +7,13 @@
 namespace podium::testing {
 namespace {
 
-constexpr ir::TensorLocation kOffChip{.storage = ir::Storage::OffChip};
+constexpr ir::TensorLocation kAllOffChip{.storage = ir::Storage::OffChip};
 
 Options in_phases(const Layered& model, int stages) {
   Options options{.virtual_graph_mode = VirtualGraphMode::ExecutionPhases};
   options.phases.phases = model.layers;
   options.phases.stages = stages;
-  options.weights.location = kOffChip;
+  options.weights.location = kAllOffChip;
   options.weights.min_elements_for_sharding = 2;
   return options;
 }
@@ -47,7 +47,7 @@ TEST(PhasedNumbers, WithActivationsOffChipAndIoTiles) {
   for (const Layered& model : {mlp(6, 3), cnn(2)}) {
     for (int stages : {1, 2}) {
       Options options = in_phases(model, stages);
-      options.activations.location = kOffChip;
+      options.activations.location = kAllOffChip;
       with_every_schedule(model, options);
       options.io_tiles = 32;
       options.activations.location.load_tiles = options.weights.location.load_tiles = ir::TileSet::IO;
@@ -85,7 +85,7 @@ TEST(PhasedNumbers, WithSeveralBatchesAndOverlappedHostIo) {
       Options options = in_phases(model, stages);
       options.batches_per_step = 4;
       options.replicas = 2;
-      options.activations.location = kOffChip;
+      options.activations.location = kAllOffChip;
       with_every_schedule(model, options);
       options.io_tiles = 32;
       options.overlap_io = ir::ExchangeStrategy::OverlapInnerLoop;
@@ -101,7 +101,7 @@ TEST(PhasedNumbers, WithSeveralProcessorsAParity) {
   for (std::size_t i = 0; i < placement.ops.size(); ++i)
     placement.ops[i].processor += 2 * static_cast<int>(i % 2);
   Options options = in_phases(model, 2);
-  options.activations.location = kOffChip;
+  options.activations.location = kAllOffChip;
   expect_near(run_on_random(lower::lower(model.graph, placement, options)),
               run_on_one_processor(model.graph, options));
 }
