@@ -30,7 +30,7 @@ Training trained(const std::string& text, TrainingRequest request = {.loss = "lo
   return training;
 }
 
-std::string refusal(const std::string& text, const TrainingRequest& request) {
+std::string refusal_to_train(const std::string& text, const TrainingRequest& request) {
   try {
     trained(text, request);
   } catch (const Error& error) {
@@ -205,7 +205,7 @@ TEST(MakeTraining, GoesOnWithSavedState) {
   EXPECT_EQ(first_value(training, "Accl___w").values<float>()[2], 9);
   EXPECT_EQ(first_value(training, "Accl___v").values<float>()[2], 0);
   request.saved[velocity] = testing::tensor<float>({2}, {7, 8});
-  EXPECT_EQ(refusal(kTwoStages, request), "saved state 'Accl___w' is float[2], float[3] needed");
+  EXPECT_EQ(refusal_to_train(kTwoStages, request), "saved state 'Accl___w' is float[2], float[3] needed");
 }
 
 TEST(MakeTraining, RefusesALossScaleThatTheLossCannotHold) {
@@ -216,12 +216,12 @@ TEST(MakeTraining, RefusesALossScaleThatTheLossCannotHold) {
   for (const bool constant : {false, true}) {
     optimizer.loss_scaling = {100000, constant};
     EXPECT_EQ(
-        refusal(text, {.loss = "loss", .optimizer = optimizer}),
+        refusal_to_train(text, {.loss = "loss", .optimizer = optimizer}),
         "loss scaling is 100000, which is inf in float16, the type of the loss; a finite number other than 0 needed");
   }
   optimizer.loss_scaling = {1e-9};
   EXPECT_EQ(
-      refusal(text, {.loss = "loss", .optimizer = optimizer}),
+      refusal_to_train(text, {.loss = "loss", .optimizer = optimizer}),
       "loss scaling is 1e-09, which is 0 in float16, the type of the loss; a finite number other than 0 needed");
 }
 
@@ -259,20 +259,21 @@ TEST(MakeTraining, NeverLearnsStatistics) {
 }
 
 TEST(MakeTraining, NamesWhatCannotBeALoss) {
-  EXPECT_EQ(refusal(kTwoStages, {.loss = "lost"}), "there is no value 'lost' to be the loss");
-  EXPECT_EQ(refusal(kTwoStages, {.loss = "q"}), "loss 'q' is float[3], one number needed");
-  EXPECT_EQ(refusal("g (float[3] x) => (float loss) <float[3] w = {1, 2, 3}> {\n"
-                    "  p = Mul (w, x)\n  loss = ReduceSum <keepdims = 0> (x)\n}",
-                    {.loss = "loss"}),
+  EXPECT_EQ(refusal_to_train(kTwoStages, {.loss = "lost"}), "there is no value 'lost' to be the loss");
+  EXPECT_EQ(refusal_to_train(kTwoStages, {.loss = "q"}), "loss 'q' is float[3], one number needed");
+  EXPECT_EQ(refusal_to_train("g (float[3] x) => (float loss) <float[3] w = {1, 2, 3}> {\n"
+                             "  p = Mul (w, x)\n  loss = ReduceSum <keepdims = 0> (x)\n}",
+                             {.loss = "loss"}),
             "loss 'loss' does not depend on any weight");
 }
 
 TEST(MakeTraining, NamesTheOpThatLetsNothingFlowBack) {
-  EXPECT_EQ(refusal("g (float[3] x) => (float loss) <float[3] w = {1, 2, 3}> {\n"
-                    "  p = Mul (w, x)\n  steps = Round (p)\n  loss = ReduceSum <keepdims = 0> (steps)\n}",
-                    {.loss = "loss"}),
-            "loss 'loss' does not depend on any weight that it could train: nothing flows back through "
-            "node 'steps' (Round): its derivative is 0 wherever it has one");
+  EXPECT_EQ(
+      refusal_to_train("g (float[3] x) => (float loss) <float[3] w = {1, 2, 3}> {\n"
+                       "  p = Mul (w, x)\n  steps = Round (p)\n  loss = ReduceSum <keepdims = 0> (steps)\n}",
+                       {.loss = "loss"}),
+      "loss 'loss' does not depend on any weight that it could train: nothing flows back through "
+      "node 'steps' (Round): its derivative is 0 wherever it has one");
   const Training training = trained(
       "g (float[3] x) => (float loss) <float[3] w = {1, 2, 3}, float[3] v = {1, 2, 3}> {\n"
       "  p = Mul (w, x)\n  steps = Floor (p)\n  q = Mul (steps, v)\n  loss = ReduceSum <keepdims = 0> (q)\n}");
@@ -297,7 +298,8 @@ TEST(MakeTraining, KeepsTheNamesOfWhatIsReducedThroughOptimize) {
 std::string scaling_refusal(const AutomaticLossScaling& scaling, bool constant) {
   Optimizer optimizer = sgd();
   optimizer.loss_scaling = {8, constant};
-  return refusal(kTwoStages, {.loss = "loss", .optimizer = optimizer, .automatic_loss_scaling = scaling});
+  return refusal_to_train(kTwoStages,
+                          {.loss = "loss", .optimizer = optimizer, .automatic_loss_scaling = scaling});
 }
 
 TEST(AutomaticLossScaling, NamesWhatDoesNotFit) {
