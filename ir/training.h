@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,18 +25,24 @@ inline bool is_outer(const Op& op) {
 
 enum class VariableKind : std::uint8_t {
   Weight,
-  OptimizerState,  ///< saved with the model: Accl1___w, Step___w, ...
-  Accumulator,     ///< Accum___w, Counter___: means nothing between updates
+  OptimizerState,  ///< saved with the model
+  Accumulator,     ///< means nothing between updates
   Statistic        ///< what ops keep themselves, such as running means
 };
 
 /// A tensor that outlives a micro-batch. Its value is an input of the graph that no host stream feeds.
 struct Variable {
-  std::string name;  ///< of the input, PopART's for optimizer state (semantics, section 10.5)
+  ValueId value = kNoValue;
   VariableKind kind = VariableKind::Weight;
-  Tensor initial = {};      ///< undefined where the model was written without its data
-  std::string weight = {};  ///< the weight that optimizer state or an accumulator belongs to
+  Tensor initial = {};        ///< undefined where the model was written without its data
+  ValueId weight = kNoValue;  ///< of optimizer state and accumulators: whose they are
+  /// Which state or accumulator it is. With the weight's name behind it this is the name of the value, as
+  /// PopART has it: "Accl1___" (semantics, section 10.5).
+  std::string state = {};
 };
+
+/// Which state, and of which weight; kNoValue for one that belongs to none.
+using StateKey = std::pair<std::string, ValueId>;
 
 /// How what is accumulated over micro-batches and reduced over replicas is combined (semantics, section 5.2).
 enum class GradientReduction : std::uint8_t { Sum, MeanPost, MeanRunning };
@@ -44,36 +51,46 @@ enum class GradientReduction : std::uint8_t { Sum, MeanPost, MeanRunning };
 /// the block in which the update is made. A variable may have two updates: one in each micro-batch and one in
 /// the outer context.
 struct Update {
-  std::string variable;
+  ValueId variable;
   std::size_t output =
       0;               ///< place in Graph::outputs; may be a constant (an accumulator is zeroed) or an input
   bool outer = false;  ///< once all micro-batches have run, else in each
 };
 
-/// The outer context reads values that ops of the micro-batch make as the last micro-batch left them; a sum
-/// over micro-batches is therefore an accumulator. A value of `reduced` is reduced over the replicas before
-/// an op of the outer context reads it.
+/// An input that holds a scalar of the update equations: fed once a run, the same to every replica.
+struct HyperParameter {
+  ValueId value;
+  std::string row;            ///< which combination of the optimizer's values: "scaledLearningRate0"
+  ValueId weight = kNoValue;  ///< whose own values are combined; kNoValue: the defaults
+};
+
+/// Values that ops of the outer context read and other ops make are complete for the last micro-batch only;
+/// sums over micro-batches are accumulators. What outer ops read of `reduced` is first reduced over the
+/// replicas.
 struct Training {
   Graph graph = {};
   std::vector<Variable> variables = {};
   std::vector<Update> updates = {};
-  /// Names of the values that hold the gradients of one replica: the accumulators, or without accumulation
-  /// the gradients themselves.
-  std::vector<std::string> reduced = {};
+  /// Gradients of what one replica has seen: the accumulators, or without accumulation the gradients
+  /// themselves.
+  std::vector<ValueId> reduced = {};
   /// How replicas reduce them: the mean, else the sum.
   bool reduces_by_mean = false;
-  /// Names of inputs that hold hyper-parameters: fed once a run, the same to every replica.
-  std::vector<std::string> hyper_parameters = {};
-  /// Names of weights that the loss does not depend on: they are constants.
-  std::vector<std::string> untrained = {};
-  /// The op through which no gradient flows back to them, when the loss does read them.
+  std::vector<HyperParameter> hyper_parameters = {};
+  /// Weights that the loss does not depend on: they are constants. Until optimize, which may remove them.
+  std::vector<ValueId> untrained = {};
+  /// Which op lets nothing flow back to them, when the loss does read them.
   std::string why_untrained = {};
   std::size_t loss = 0;  ///< place in Graph::outputs; of one micro-batch
   /// Batch serialisation: the graph is for one of so many slices of a micro-batch.
   int slices = 1;
-  /// The axis along which samples lie, for each input and output whose slices are parts of the batch, by
-  /// name. Any other output for the host adds up over the slices to its value for the micro-batch.
-  std::map<std::string, int> sample_axes = {};
+  /// Per input and per output of the graph, those that come in slices: the axis along which samples lie. Any
+  /// other output for the host adds up over the slices to what it is for the micro-batch.
+  std::vector<std::optional<int>> input_axes = {};
+  std::vector<std::optional<int>> output_axes = {};
+  /// Values that are gradients under a name of their own: of which values. Until optimize, which may remove
+  /// them.
+  std::map<ValueId, ValueId> gradients = {};
 };
 
 }  // namespace podium::ir

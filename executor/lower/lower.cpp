@@ -47,13 +47,11 @@ void give_updates_an_op(ir::Training& training, ir::Placement& placement) {
   ir::Graph& graph = training.graph;
   const auto producer = producers(graph);
   const auto readers = consumers(graph);
-  std::map<std::string, ir::ValueId> inputs;
-  for (ir::ValueId id : graph.inputs) inputs.emplace(graph[id].name, id);
   for (const ir::Update& update : training.updates) {
     ir::ValueId& output = graph.outputs[update.output];
     if (producer[output.index].valid()) continue;
-    const std::vector<ir::OpId>& beside = readers[inputs.at(update.variable).index];
-    IR_CHECK(!beside.empty(), "variable {} is updated and never read", update.variable);
+    const std::vector<ir::OpId>& beside = readers[update.variable];
+    IR_CHECK(!beside.empty(), "variable {} is updated and never read", graph[update.variable].name);
     const ir::ValueId copy = graph.add_value(graph.fresh_name(graph[output].name), graph[output].type);
     graph.ops.push_back({.spec = ir::find_op("", "Identity"), .inputs = {output}, .outputs = {copy}});
     ir::set_attribute(graph.ops.back(), ir::kContextAttribute, ir::kOuterContext);
@@ -82,7 +80,7 @@ void give_counts_an_op(ir::Training& training, ir::Placement& placement) {
 
 // The output that is what a variable has become by the end of a micro-batch; nullptr while it stays what it
 // is.
-const ir::Update* last_update(const ir::Training& training, const std::string& variable, bool accumulates) {
+const ir::Update* last_update(const ir::Training& training, ir::ValueId variable, bool accumulates) {
   const ir::Update* last = nullptr;
   for (const ir::Update& update : training.updates) {
     if (update.variable != variable || (update.outer && accumulates)) continue;
@@ -102,7 +100,7 @@ void give_variables_their_updates(ir::Training& training, ir::Placement& placeme
   for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
     const ir::ValueId output = graph.outputs[i];
     if (is_update.contains(i) || !inputs.contains(output)) continue;
-    const ir::Update* update = last_update(training, graph[output].name, accumulates);
+    const ir::Update* update = last_update(training, output, accumulates);
     if (update == nullptr) continue;
     const ir::ValueId becomes = graph.outputs[update->output];
     const ir::Value variable = graph[output];

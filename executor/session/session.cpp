@@ -81,21 +81,21 @@ std::vector<ir::Variable> take_variables(importer::Model& model, const Options& 
   return ir::take_weights(model.graph, names);
 }
 
-ir::Placement place(importer::Model& model, const std::vector<ir::Variable>& variables,
-                    const Options& options, const device::Device& device) {
-  if (variables.empty()) return place_model(model, options, device);
+ir::Placement place(ir::Training& forward, const importer::ModelInfo& info, const Options& options,
+                    const device::Device& device) {
   importer::Model known{
-      .graph = with_constants(model.graph, variables), .info = model.info, .source = nullptr};
+      .graph = with_constants(forward.graph, forward.variables), .info = info, .source = nullptr};
   ir::Placement placement = place_model(known, options, device);
-  model.graph.ops = std::move(known.graph.ops);
+  forward.graph.ops = std::move(known.graph.ops);
   return placement;
 }
 
-executor::Program lowered(ir::Graph graph, const std::vector<ir::Variable>& variables,
-                          const ir::Placement& placement, const Options& options, Notes& notes) {
-  if (variables.empty()) return lower::lower(std::move(graph), placement, options, &notes);
-  return lower::lower(ir::Training{.graph = std::move(graph), .variables = variables}, placement, options,
-                      &notes);
+executor::Program lowered(ir::Training forward, const ir::Placement& placement, const Options& options,
+                          Notes& notes) {
+  if (forward.variables.empty()) {
+    return lower::lower(std::move(forward.graph), placement, options, &notes);
+  }
+  return lower::lower(std::move(forward), placement, options, &notes);
 }
 
 }  // namespace
@@ -113,28 +113,30 @@ InferenceSession::InferenceSession(importer::Model model, const SessionOptions& 
   }
   const GroupsByName groups = own_groups(model.info, strategy.replicas);
   const TensorsByName group_values = take_group_values(model, groups, strategy.replicas);
-  const std::vector<ir::Variable> variables = take_variables(model, strategy, groups);
-  const std::size_t own_outputs = model.graph.outputs.size();
-  lower::add_anchors(model.graph, strategy);
+  ir::Training forward{.variables = take_variables(model, strategy, groups)};
+  forward.graph = std::move(model.graph);
+  const std::size_t own_outputs = forward.graph.outputs.size();
+  lower::add_anchors(forward.graph, strategy);
   if (!options.optimized) {
-    check_computes(model.graph, own_outputs);
-    optimize(model);
+    check_computes(forward.graph, own_outputs);
+    optimize(forward);
   }
   // Beyond this point no op is added or removed, so the placement stays true.
-  const ir::Placement placement = place(model, variables, strategy, device);
+  const ir::Placement placement = place(forward, model.info, strategy, device);
   check_placement(strategy, placement, device);
   const Clock clock{device, strategy, options.events};
-  if (estimates) check_dimensions(model.graph);
-  const auto unknown = options.clock ? undecided(model.graph) : std::nullopt;
+  if (estimates) check_dimensions(forward.graph);
+  const auto unknown = options.clock ? undecided(forward.graph) : std::nullopt;
   if (unknown) {
     if (estimates) throw Error("{} is decided by data: a run is needed, not an estimate", *unknown);
-    if (variables.empty()) {
-      state.late_clock = LateClock{clock, model.graph, placement};
+    if (forward.variables.empty()) {
+      state.late_clock = LateClock{clock, forward.graph, placement};
     } else {
       state.notes.push_back(fmt::format("no simulated time: {} is decided by data", *unknown));
     }
   }
-  state.program = lowered(std::move(model.graph), variables, placement, strategy, state.notes);
+  const std::vector<NamedVariable> variables = named_variables(forward);
+  state.program = lowered(std::move(forward), placement, strategy, state.notes);
   state.weights = VariableStore(variables, groups, state.program);
   check_host_tensors(state.program);
   if (options.clock && !unknown) {

@@ -1,16 +1,19 @@
 #include "executor/session/trained_model.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <set>
 
 #include "annotate/annotations.h"
+#include "executor/kernels/kernel.h"
 #include "executor/lower/draft/locations.h"
 #include "executor/lower/graph/recompute.h"
 #include "executor/program.h"
+#include "executor/session/state_names.h"
 #include "executor/session/training_session.h"
 #include "ir/at.h"
+#include "ir/passes/expand_gradients.h"
+#include "ir/passes/make_training.h"
 
 namespace podium {
 namespace {
@@ -36,21 +39,18 @@ std::map<std::string, TrainedWeight> held_for_weights(const ir::Training& traini
   lower::Warnings unheard;
   const ir::Placement anywhere{.ops = std::vector<ir::OpPlacement>(training.graph.ops.size())};
   const auto locations = lower::variable_locations(training, anywhere, options, unheard);
-  std::map<std::string_view, std::int64_t> bytes;
-  for (ir::ValueId id : training.graph.inputs) {
-    bytes.emplace(training.graph[id].name, executor::device_bytes(training.graph[id].type));
-  }
   std::map<std::string, TrainedWeight> weights;
   for (const ir::Variable& variable : training.variables) {
     const bool is_weight = variable.kind == ir::VariableKind::Weight;
-    const std::string& name = is_weight ? variable.name : variable.weight;
-    if (name.empty()) continue;
-    const ir::TensorLocation& location = locations.at(variable.name);
+    const ir::ValueId owner = is_weight ? variable.value : variable.weight;
+    if (!owner.valid()) continue;
+    const ir::Value& value = training.graph[variable.value];
+    const ir::TensorLocation& location = locations.at(value.name);
     const std::size_t parts =
         location.sharded ? executor::replica_groups(location.domain, options.replicas).front().size() : 1;
-    const std::int64_t whole = bytes.at(variable.name);
+    const std::int64_t whole = executor::device_bytes(value.type);
     const std::int64_t here = whole / static_cast<std::int64_t>(parts);
-    TrainedWeight& weight = weights[name];
+    TrainedWeight& weight = weights[training.graph[owner].name];
     (location.storage == ir::Storage::OffChip ? weight.while_updated : weight.held) += here;
     // An update computes a value for each state, and the gradient of a micro-batch is as large as its weight.
     if (variable.kind == ir::VariableKind::OptimizerState) weight.while_updated += here;
@@ -59,18 +59,6 @@ std::map<std::string, TrainedWeight> held_for_weights(const ir::Training& traini
     if (is_weight && options.accumulation_factor == 1) weight.held += whole;
   }
   return weights;
-}
-
-bool is_state_name(std::string_view name) {
-  constexpr std::array<std::string_view, 7> kBeginnings{"Accl___",
-                                                        "Accl1___",
-                                                        "Accl2___",
-                                                        "Accl3___",
-                                                        "Step___",
-                                                        "PreviousLossScaling___",
-                                                        "lossScaleUpdateFactor"};
-  return std::any_of(kBeginnings.begin(), kBeginnings.end(),
-                     [&](std::string_view beginning) { return name.starts_with(beginning); });
 }
 
 // With the loss on a stage of its own: what recomputation spares is beside it or not.
@@ -93,17 +81,20 @@ std::vector<std::int64_t> stashed_by_op(const ir::Training& training, std::size_
 
 }  // namespace
 
+void optimize(ir::Training& forward) {
+  const ir::InferOptions options{.evaluate = kernels::evaluate};
+  ir::expand_gradients(forward.graph, options);
+  ir::optimize(forward, options);
+}
+
 ir::Graph with_constants(ir::Graph graph, const std::vector<ir::Variable>& weights) {
-  std::map<std::string_view, const ir::Variable*> by_name;
-  for (const ir::Variable& weight : weights) by_name.emplace(weight.name, &weight);
-  std::erase_if(graph.inputs, [&](ir::ValueId id) {
-    const auto found = by_name.find(graph[id].name);
-    if (found == by_name.end()) return false;
-    const ir::Tensor& initial = found->second->initial;
-    if (initial.defined()) graph[id].constant = initial;
-    graph[id].data_left_out = !initial.defined();
-    return true;
-  });
+  std::set<ir::ValueId> constants;
+  for (const ir::Variable& weight : weights) {
+    constants.insert(weight.value);
+    if (weight.initial.defined()) graph[weight.value].constant = weight.initial;
+    graph[weight.value].data_left_out = !weight.initial.defined();
+  }
+  std::erase_if(graph.inputs, [&](ir::ValueId id) { return constants.contains(id); });
   return graph;
 }
 
@@ -159,10 +150,10 @@ std::map<std::string, ir::Tensor> unread_constants(const ir::Graph& graph) {
 void note_unused_state(const std::map<std::string, ir::Tensor>& saved, const ir::Training& training,
                        ir::OptimizerKind kind, Notes& notes) {
   std::set<std::string_view> used;
-  for (const ir::Variable& variable : training.variables) used.insert(variable.name);
+  for (const ir::Variable& variable : training.variables) used.insert(training.graph[variable.value].name);
   std::vector<std::string> unused;
   for (const auto& [name, state] : saved) {
-    if (is_state_name(name) && !used.contains(name)) unused.push_back(name);
+    if (read_state_name(name) && !used.contains(name)) unused.push_back(name);
   }
   if (unused.empty()) return;
   notes.push_back(fmt::format("{} saved states are not used, this form of {} has none such: {}{}",

@@ -27,6 +27,9 @@ std::map<std::string, ir::Tensor> unread_constants(const ir::Graph& graph);
 void note_unused_state(const std::map<std::string, ir::Tensor>& saved, const ir::Training& training,
                        ir::OptimizerKind kind, Notes& notes);
 
+/// As optimize of a model: what the variables are follows the values.
+void optimize(ir::Training& forward);
+
 /// The graph with its weights, which are inputs, as constants again: placing by cost counts them.
 ir::Graph with_constants(ir::Graph graph, const std::vector<ir::Variable>& weights);
 

@@ -21,6 +21,14 @@ namespace podium {
 
 using executor::HostTensor;
 
+// An input of the Program that the session feeds: a scalar of the optimizer's equations.
+struct FedScalar {
+  std::string input;
+  std::string row;
+  std::string weight;
+  ir::DataType type;
+};
+
 namespace {
 
 ir::Contributions contributions_of(const Options& options, const GroupsByName& groups) {
@@ -69,23 +77,30 @@ Options without_known_overrides(Options options, const ir::Graph& graph) {
   return options;
 }
 
-void check_weights(const std::vector<std::string>& wanted, const std::vector<ir::Variable>& found) {
+void check_weights(const std::vector<std::string>& wanted, const ir::Training& forward) {
   for (const std::string& name : wanted) {
-    if (std::any_of(found.begin(), found.end(),
-                    [&](const ir::Variable& variable) { return variable.name == name; })) {
-      continue;
-    }
+    const auto is_it = [&](const ir::Variable& weight) { return forward.graph[weight.value].name == name; };
+    if (std::any_of(forward.variables.begin(), forward.variables.end(), is_it)) continue;
     throw Error("weight '{}': the model has no initializer of floats of this name", name);
   }
 }
 
-// What feeds hyper-parameters needs of a Training.
-ir::Training only_hyper_parameters(const ir::Training& training) {
-  ir::Training part{.hyper_parameters = training.hyper_parameters};
-  for (ir::ValueId id : training.graph.inputs) {
-    part.graph.inputs.push_back(part.graph.add_value(training.graph[id].name, training.graph[id].type));
+std::vector<FedScalar> fed_scalars(const ir::Training& training) {
+  std::vector<FedScalar> fed;
+  for (const ir::HyperParameter& one : training.hyper_parameters) {
+    const ir::Value& value = training.graph[one.value];
+    const std::string weight = one.weight.valid() ? training.graph[one.weight].name : "";
+    fed.push_back({value.name, one.row, weight, value.type.element});
   }
-  return part;
+  return fed;
+}
+
+void note_untrained(const ir::Training& training, Notes& notes) {
+  if (training.untrained.empty()) return;
+  notes.push_back(fmt::format(
+      "{} initializers are not trained: {}{}; {}", training.untrained.size(),
+      training.graph[training.untrained[0]].name, training.untrained.size() > 1 ? ", ..." : "",
+      training.why_untrained.empty() ? "the loss does not depend on them" : training.why_untrained));
 }
 
 std::vector<double> numbers_of(const ir::Tensor& tensor) {
@@ -104,9 +119,9 @@ bool is_finite(const ir::Tensor& tensor) {
 struct TrainingSession::State {
   Notes notes;
   importer::Model model;  // as it was read, for writing it: its weights are in the session alone
-  std::vector<ir::Variable> variables;
+  std::vector<NamedVariable> variables;
   VariableStore store;
-  ir::Training hyper;  // its hyper-parameters alone
+  std::vector<FedScalar> fed;
   ir::Optimizer optimizer;
   ir::Contributions contributions;
   GroupsByName groups;  // of weights that not all replicas share
@@ -137,7 +152,7 @@ ir::Training TrainingSession::State::make(importer::Model& given, const Training
   const ir::InferOptions infer{.evaluate = kernels::evaluate};
   ir::TrainingRequest request{
       .loss = options.loss, .weights = {}, .optimizer = options.optimizer, .contributions = contributions};
-  request.saved = unread_constants(given.graph);
+  const TensorsByName saved = unread_constants(given.graph);
   const LossScaling& scaling = strategy.loss_scaling;
   if (scaling.automatic) {
     request.automatic_loss_scaling = {.bin_edge = scaling.bin_edge,
@@ -148,18 +163,22 @@ ir::Training TrainingSession::State::make(importer::Model& given, const Training
   }
   const std::vector<std::string> names = options.weights.empty() ? weight_names(given) : options.weights;
   if (names.empty()) throw Error("the model has no initializer of floats that could be trained");
-  request.weights = ir::take_weights(given.graph, names);
-  if (request.weights.size() < names.size()) check_weights(names, request.weights);
+  ir::Training forward{.variables = ir::take_weights(given.graph, names)};
+  forward.graph = std::move(given.graph);
+  if (forward.variables.size() < names.size()) check_weights(names, forward);
   request.gradients_of = gradients_asked_for(strategy);
-  Options known = with_known_anchors(strategy, given.graph);
+  Options known = with_known_anchors(strategy, forward.graph);
   known.anchors.try_emplace(options.loss);  // so that passes leave it its name
-  lower::add_anchors(given.graph, known);
-  const std::size_t outputs = given.graph.outputs.size();
+  lower::add_anchors(forward.graph, known);
+  const std::size_t outputs = forward.graph.outputs.size();
   Options kept;  // what has a gradient by its name
   for (const std::string& name : request.gradients_of) kept.anchors.try_emplace(name);
-  lower::add_anchors(given.graph, with_known_anchors(kept, given.graph));
-  podium::optimize(given);
-  given.graph.outputs.resize(outputs);
+  lower::add_anchors(forward.graph, with_known_anchors(kept, forward.graph));
+  podium::optimize(forward);
+  forward.graph.outputs.resize(outputs);
+  request.weights = forward.variables;
+  request.saved = states_of(forward, saved);
+  given.graph = std::move(forward.graph);
   TrainingMemory memory;
   if (strategy.virtual_graph_mode == VirtualGraphMode::Auto) {
     const ir::Training draft = ir::make_training(given.graph, request);
@@ -172,7 +191,8 @@ ir::Training TrainingSession::State::make(importer::Model& given, const Training
     given.graph = slice->graph;
   }
   ir::Training training = ir::make_training(std::move(given.graph), request);
-  note_unused_state(request.saved, training, options.optimizer.kind, notes);
+  note_unused_state(saved, training, options.optimizer.kind, notes);
+  note_untrained(training, notes);
   check_overrides(unknown, training.graph);
   lower::add_anchors(training.graph, strategy);
   if (slice) ir::set_slices(training, *slice, contributions.slices);
@@ -181,31 +201,25 @@ ir::Training TrainingSession::State::make(importer::Model& given, const Training
 }
 
 void TrainingSession::State::keep(const ir::Training& training) {
-  variables = training.variables;
-  for (ir::Variable& variable : variables) variable.initial = {};
-  hyper = only_hyper_parameters(training);
+  variables = named_variables(training);
+  fed = fed_scalars(training);
   loss_name = training.graph[training.graph.outputs[training.loss]].name;
-  if (training.untrained.empty()) return;
-  notes.push_back(fmt::format(
-      "{} initializers are not trained: {}{}; {}", training.untrained.size(), training.untrained[0],
-      training.untrained.size() > 1 ? ", ..." : "",
-      training.why_untrained.empty() ? "the loss does not depend on them" : training.why_untrained));
 }
 
 void TrainingSession::State::keep(const executor::Program& lowered) {
   store = VariableStore(variables, groups, lowered);
-  const std::vector<std::string>& fed = hyper.hyper_parameters;
   for (const HostTensor& input : lowered.inputs) {
-    if (std::find(fed.begin(), fed.end(), input.name) == fed.end()) inputs.push_back(input);
+    const auto is_it = [&](const FedScalar& scalar) { return scalar.input == input.name; };
+    if (std::none_of(fed.begin(), fed.end(), is_it)) inputs.push_back(input);
   }
 }
 
 // Of initializers with a leading axis of groups; what begins with a weight's value begins with the group's.
 void TrainingSession::State::set_group_values(TensorsByName values) {
-  for (const ir::Variable& variable : variables) {
+  for (const NamedVariable& variable : variables) {
     const auto weight = values.find(variable.weight);
     if (weight == values.end() || values.contains(variable.name)) continue;
-    if (variable.name != std::string(ir::kVelocityAhead) + variable.weight) continue;
+    if (variable.state != ir::kVelocityAhead) continue;
     const ir::DataType stored = engine->program()[store.buffer(variable.name)].type.element;
     values[variable.name] = ir::first_velocity(weight->second, variable.weight, optimizer, stored);
   }
@@ -232,7 +246,7 @@ void TrainingSession::State::check_loss(std::span<const ir::Datum> outputs) {
 }
 
 std::optional<std::string> TrainingSession::State::first_infinite() const {
-  for (const ir::Variable& variable : variables) {
+  for (const NamedVariable& variable : variables) {
     if (!is_finite(store.contents(*engine, variable.name))) return variable.name;
   }
   return std::nullopt;
@@ -240,7 +254,7 @@ std::optional<std::string> TrainingSession::State::first_infinite() const {
 
 std::vector<std::string> TrainingSession::State::trained() const {
   std::vector<std::string> weights;
-  for (const ir::Variable& variable : variables) {
+  for (const NamedVariable& variable : variables) {
     if (variable.kind == ir::VariableKind::Weight) weights.push_back(variable.name);
   }
   return weights;
@@ -248,7 +262,7 @@ std::vector<std::string> TrainingSession::State::trained() const {
 
 TensorsByName TrainingSession::State::contents(ir::VariableKind kind, Retrieval retrieval) const {
   TensorsByName tensors;
-  for (const ir::Variable& variable : variables) {
+  for (const NamedVariable& variable : variables) {
     if (variable.kind == kind) tensors[variable.name] = store.contents(*engine, variable.name, retrieval);
   }
   return tensors;
@@ -307,8 +321,10 @@ std::span<const ir::Datum> TrainingSession::run(std::span<const ir::Datum> given
     check_input(inputs()[i], given[i], program().replicas);
     by_name.emplace(inputs()[i].name, given[i]);
   }
-  const auto fed = ir::hyper_parameter_tensors(state.hyper, state.optimizer, state.contributions);
-  for (std::size_t i = 0; i < fed.size(); ++i) by_name.emplace(state.hyper.hyper_parameters[i], fed[i]);
+  for (const FedScalar& scalar : state.fed) {
+    by_name.emplace(scalar.input, ir::hyper_parameter_tensor(scalar.row, state.optimizer, scalar.weight,
+                                                             state.contributions, scalar.type));
+  }
   std::vector<ir::Datum> all;
   for (const HostTensor& input : program().inputs) all.push_back(by_name.at(input.name));
   const auto outputs = state.engine->run(all);

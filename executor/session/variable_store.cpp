@@ -7,13 +7,6 @@
 namespace podium {
 namespace {
 
-// Whose optimizer state a name is: "Accl1___w" is w's.
-std::string_view weight_of_state(std::string_view name) {
-  constexpr std::string_view kSeparator = "___";
-  const std::size_t at = name.find(kSeparator);
-  return at == std::string_view::npos ? std::string_view() : name.substr(at + kSeparator.size());
-}
-
 ir::Type without_leading(ir::Type type) {
   type.dims.erase(type.dims.begin());
   return type;
@@ -35,10 +28,11 @@ ir::Tensor rows(const std::vector<ir::Tensor>& parts) {
   return all;
 }
 
-// The group of a variable that is a weight, or the state of one.
-const ir::ReplicaGroup* find_group(const GroupsByName& groups, std::string_view name) {
+// The group of an initializer that is a weight, or the state of one.
+const ir::ReplicaGroup* find_group(const GroupsByName& groups, std::string_view name, bool is_read) {
   auto found = groups.find(name);
-  if (found == groups.end()) found = groups.find(weight_of_state(name));
+  const auto state = is_read ? std::nullopt : read_state_name(name);
+  if (found == groups.end() && state) found = groups.find(state->weight);
   return found == groups.end() ? nullptr : &found->second;
 }
 
@@ -59,9 +53,11 @@ GroupsByName own_groups(const importer::ModelInfo& info, int replicas) {
 TensorsByName take_group_values(importer::Model& model, const GroupsByName& groups, int replicas) {
   TensorsByName taken;
   if (groups.empty()) return taken;
-  for (ir::Value& value : model.graph.values) {
+  const auto uses = use_counts(model.graph);
+  for (ir::ValueId id : model.graph.value_ids()) {
+    ir::Value& value = model.graph[id];
     if (!value.constant && !value.data_left_out) continue;
-    const ir::ReplicaGroup* group = find_group(groups, value.name);
+    const ir::ReplicaGroup* group = find_group(groups, value.name, uses[id] > 0);
     if (group == nullptr) continue;
     const std::int64_t count = std::ssize(executor::replica_groups(*group, replicas));
     if (value.type.rank() == 0 || value.type.dims[0] != count) {
@@ -83,7 +79,7 @@ importer::Model of_first_replica(importer::Model model, int replicas) {
   return model;
 }
 
-VariableStore::VariableStore(const std::vector<ir::Variable>& variables, GroupsByName groups,
+VariableStore::VariableStore(const std::vector<NamedVariable>& variables, const GroupsByName& groups,
                              const executor::Program& program) {
   std::map<std::string_view, executor::Slot> slots;
   for (std::size_t i = 0; i < program.buffers.size(); ++i) {
@@ -93,7 +89,7 @@ VariableStore::VariableStore(const std::vector<ir::Variable>& variables, GroupsB
       slots.emplace(name_of(program, slot), slot);
     }
   }
-  for (const ir::Variable& variable : variables) {
+  for (const NamedVariable& variable : variables) {
     const auto group = groups.find(variable.weight.empty() ? variable.name : variable.weight);
     const ir::ReplicaGroup shared_by = group == groups.end() ? ir::ReplicaGroup{} : group->second;
     places_.emplace(variable.name,

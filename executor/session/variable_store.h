@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "executor/numeric/engine.h"
+#include "executor/session/state_names.h"
 #include "importer/import.h"
 #include "ir/placement.h"
-#include "ir/training.h"
 
 namespace podium {
 
@@ -24,8 +24,9 @@ enum class Retrieval : std::uint8_t { OnePerGroup, AllReplicas, FirstReplica };
 /// groups that do not divide the replicas.
 GroupsByName own_groups(const importer::ModelInfo& info, int replicas);
 
-/// Initializers of such weights, and of their optimizer state, have a leading axis of groups. Takes it off,
-/// leaves the value of the first group, and gives the whole tensors. Error for one without that axis.
+/// Initializers of such weights, and of their optimizer state, which no op reads, have a leading axis of
+/// groups. Takes it off, leaves the value of the first group, and gives the whole tensors. Error for one
+/// without that axis.
 TensorsByName take_group_values(importer::Model& model, const GroupsByName& groups, int replicas);
 
 /// The model as the first replica sees it: no weight has groups.
@@ -35,7 +36,7 @@ importer::Model of_first_replica(importer::Model model, int replicas);
 class VariableStore {
  public:
   VariableStore() = default;
-  VariableStore(const std::vector<ir::Variable>& variables, GroupsByName groups,
+  VariableStore(const std::vector<NamedVariable>& variables, const GroupsByName& groups,
                 const executor::Program& program);
 
   bool contains(const std::string& name) const { return places_.contains(name); }

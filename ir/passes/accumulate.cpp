@@ -56,7 +56,7 @@ class Accumulation {
     const int replicas = builder_.contributions.replicas_of(update.name);
     if (depends_[gradient.index]) {
       const auto [first, is_new] = reduced_.emplace(gradient, update.name);
-      if (is_new) training_.reduced.push_back(training_.graph[gradient].name);
+      if (is_new) training_.reduced.push_back(gradient);
       check_same_group(first->second, update.name);
     } else if (!training_.reduces_by_mean && replicas > 1) {
       update.gradient = update.gradient * static_cast<double>(replicas);
@@ -72,14 +72,13 @@ class Accumulation {
   }
 
   void add_up(WeightUpdate& update) {
-    const std::string name = "Accum___" + update.name;
     const Type& weight = training_.graph[update.weight].type;
     const DataType type = builder_.optimizer.accumulator_type.value_or(weight.element);
     const ValueId zeros = zeros_of(type, weight.dims);
-    const Term accumulator = builder_.variable({.name = name,
-                                                .kind = VariableKind::Accumulator,
+    const Term accumulator = builder_.variable({.kind = VariableKind::Accumulator,
                                                 .initial = *training_.graph[zeros].constant,
-                                                .weight = update.name});
+                                                .weight = update.weight,
+                                                .state = "Accum___"});
     const Term gradient = cast_to(type, update.gradient);
     if (training_.reduces_by_mean) {
       const Term count = counter(update, type);
@@ -87,12 +86,12 @@ class Accumulation {
       // The mean over slices is that over micro-batches when each counts as one.
       const int slices = builder_.contributions.slices;
       const Term whole = slices > 1 ? gradient * static_cast<double>(slices) : gradient;
-      builder_.update(name, accumulator * (count / shares) + whole / shares, false);
+      builder_.update(accumulator, accumulator * (count / shares) + whole / shares, false);
     } else {
-      builder_.update(name, accumulator + gradient, false);
-      builder_.update(name, builder_.term_of(zeros), true);
+      builder_.update(accumulator, accumulator + gradient, false);
+      builder_.update(accumulator, builder_.term_of(zeros), true);
     }
-    training_.reduced.push_back(name);
+    training_.reduced.push_back(accumulator);
     update.gradient = accumulator;
   }
 
@@ -106,12 +105,12 @@ class Accumulation {
 
   // How many micro-batches there were before this one; one counter where ops run together.
   Term counter(const WeightUpdate& update, DataType type) {
-    const std::string name = "Counter___" + place_suffix(update.place);
-    const Tensor zero = filled(DataType::Float, {}, 0);
-    const Term count = builder_.variable({.name = name, .kind = VariableKind::Accumulator, .initial = zero});
-    if (counters_.insert(name).second) {
-      builder_.update(name, count + 1.0, false);
-      builder_.update(name, builder_.number(0, DataType::Float), true);
+    const Term count = builder_.variable({.kind = VariableKind::Accumulator,
+                                          .initial = filled(DataType::Float, {}, 0),
+                                          .state = "Counter___" + place_suffix(update.place)});
+    if (counters_.insert(count).second) {
+      builder_.update(count, count + 1.0, false);
+      builder_.update(count, builder_.number(0, DataType::Float), true);
     }
     return cast_to(type, count);
   }
@@ -120,7 +119,7 @@ class Accumulation {
   Training& training_;
   std::vector<bool> depends_;
   std::map<ValueId, std::string> reduced_;  // gradients, with the first weight that each is of
-  std::set<std::string> counters_;
+  std::set<ValueId> counters_;
   std::map<std::pair<DataType, Dims>, ValueId> zeros_;
 };
 

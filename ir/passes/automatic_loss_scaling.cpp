@@ -23,7 +23,7 @@ constexpr std::string_view kPeriodCount = "HistogramSum___lossScale";
 constexpr std::string_view kUpdates = "Counter___lossScale";
 
 Variable scalar_variable(std::string_view name, VariableKind kind, double initial) {
-  return {.name = std::string(name), .kind = kind, .initial = filled(DataType::Float, {}, initial)};
+  return {.kind = kind, .initial = filled(DataType::Float, {}, initial), .state = std::string(name)};
 }
 
 bool multiplies(const Op& op) {
@@ -94,10 +94,10 @@ Term count_of_update(UpdateBuilder& builder, const std::map<std::string, Counted
   for (const auto& [suffix, here] : counted) {
     const std::string name = std::string(kLargeCount) + suffix;
     const Term before = builder.variable(scalar_variable(name, VariableKind::Accumulator, 0));
-    builder.update(name, before + builder.term_of(before.context->call("Sum", here.counts)), false);
+    builder.update(before, before + builder.term_of(before.context->call("Sum", here.counts)), false);
     builder.run_at(here.place, false);
-    builder.training.reduced.push_back(name);
-    builder.update(name, before.like(0), true);
+    builder.training.reduced.push_back(before);
+    builder.update(before, before.like(0), true);
     if (counted.size() == 1 && suffix == place_suffix(place)) return before;
     totals.push_back(cast_to(DataType::Double, before));  // a variable is read where it is
     builder.run_at(here.place, true);
@@ -148,17 +148,19 @@ void update_loss_scale(UpdateBuilder& builder, const AutomaticLossScaling& scali
   const Contributions& of = builder.contributions;
   elements *= static_cast<double>(of.accumulation) * of.slices * scaling.update_period *
               (training.reduces_by_mean ? 1 : of.replicas);
-  const Term summed = builder.variable(scalar_variable(kPeriodCount, VariableKind::Accumulator, 0)) + before;
-  const Term updates = builder.variable(scalar_variable(kUpdates, VariableKind::Accumulator, 0)) + 1.0;
+  const Term sum = builder.variable(scalar_variable(kPeriodCount, VariableKind::Accumulator, 0));
+  const Term summed = sum + before;
+  const Term count = builder.variable(scalar_variable(kUpdates, VariableKind::Accumulator, 0));
+  const Term updates = count + 1.0;
   const Term is_due = updates > scaling.update_period - 0.5;
   // upper > t / (1 - t) * lower, where lower is the rest.
   const Term is_too_large = summed * (1 - scaling.threshold) > (summed * -1.0 + elements) * scaling.threshold;
   const Term factor = loss_scale_factor(builder);
   const Term changed = choose(is_too_large, factor * 0.5, factor * 2.0);
-  const Term limit = changed.like(kLargestScale) / builder.scalar("lossScaling", "", DataType::Float);
-  builder.update(kFactor, choose(is_due, changed.with("Min", limit), factor), true);
-  builder.update(kPeriodCount, choose(is_due, summed.like(0), summed), true);
-  builder.update(kUpdates, choose(is_due, updates.like(0), updates), true);
+  const Term limit = changed.like(kLargestScale) / builder.scalar("lossScaling", kNoValue, DataType::Float);
+  builder.update(factor, choose(is_due, changed.with("Min", limit), factor), true);
+  builder.update(sum, choose(is_due, summed.like(0), summed), true);
+  builder.update(count, choose(is_due, updates.like(0), updates), true);
   builder.run_at(place, true);
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 
 #include "ir/gradient.h"
 
@@ -11,8 +10,6 @@ namespace podium::ir {
 namespace {
 
 constexpr std::string_view kLossScaling = "lossScaling";
-constexpr std::string_view kDefault = "___default___";
-constexpr std::string_view kSpecific = "___specific___";
 
 // The values of one weight.
 struct Values {
@@ -183,13 +180,16 @@ OptimizerValue hyper_parameter(std::string_view name, const Optimizer& optimizer
   return {row.value(values), constant};
 }
 
-std::string hyper_parameter_input(std::string_view name, const Optimizer& optimizer, std::string_view weight,
-                                  const Contributions& contributions, DataType type) {
+bool is_specific(std::string_view name, const Optimizer& optimizer, std::string_view weight,
+                 const Contributions& contributions) {
+  if (name == kLossScaling) return false;
+  return has_own(row_named(name), optimizer, weight) || contributions.group_of(weight).type != GroupType::All;
+}
+
+std::string hyper_parameter_input(std::string_view name, std::string_view weight, DataType type) {
   if (name == kLossScaling) return fmt::format("{}_{}", name, type_suffix(type));
-  const bool is_specific =
-      has_own(row_named(name), optimizer, weight) || contributions.group_of(weight).type != GroupType::All;
-  if (is_specific) return fmt::format("{}{}{}", name, kSpecific, weight);
-  return fmt::format("{}{}{}", name, kDefault, type_suffix(type));
+  if (!weight.empty()) return fmt::format("{}___specific___{}", name, weight);
+  return fmt::format("{}___default___{}", name, type_suffix(type));
 }
 
 void check_loss_scale(double scale, DataType type) {
@@ -200,20 +200,21 @@ void check_loss_scale(double scale, DataType type) {
       scale, held, name_of(type));
 }
 
+Tensor hyper_parameter_tensor(std::string_view name, const Optimizer& optimizer, std::string_view weight,
+                              const Contributions& contributions, DataType type) {
+  const double value = hyper_parameter(name, optimizer, weight, contributions).value;
+  if (name == kLossScaling) check_loss_scale(value, type);
+  return filled(type, {}, value);
+}
+
 std::vector<Tensor> hyper_parameter_tensors(const Training& training, const Optimizer& optimizer,
                                             const Contributions& contributions) {
-  std::map<std::string_view, ValueId> inputs;
-  for (ValueId id : training.graph.inputs) inputs.emplace(training.graph[id].name, id);
+  const Graph& graph = training.graph;
   std::vector<Tensor> tensors;
-  for (const std::string& input : training.hyper_parameters) {
-    std::string_view weight;
-    const std::size_t specific = input.find(kSpecific);
-    if (specific != std::string::npos) weight = std::string_view(input).substr(specific + kSpecific.size());
-    const std::string_view name = std::string_view(input).substr(0, input.find('_'));
-    const DataType type = training.graph[inputs.at(input)].type.element;
-    const double value = hyper_parameter(name, optimizer, weight, contributions).value;
-    if (name == kLossScaling) check_loss_scale(value, type);
-    tensors.push_back(filled(type, {}, value));
+  for (const HyperParameter& one : training.hyper_parameters) {
+    const std::string_view weight = one.weight.valid() ? std::string_view(graph[one.weight].name) : "";
+    tensors.push_back(
+        hyper_parameter_tensor(one.row, optimizer, weight, contributions, graph[one.value].type.element));
   }
   return tensors;
 }

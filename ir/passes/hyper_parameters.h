@@ -33,15 +33,21 @@ struct Contributions {
 OptimizerValue hyper_parameter(std::string_view name, const Optimizer& optimizer, std::string_view weight,
                                const Contributions& contributions);
 
-/// The input that feeds it: "scaledLearningRate0___default___FLOAT", or "scaledLearningRate0___specific___w"
-/// where the weight has values of its own, or is shared by a group of replicas.
-std::string hyper_parameter_input(std::string_view name, const Optimizer& optimizer, std::string_view weight,
-                                  const Contributions& contributions, DataType type);
+/// Whether the scalar is the weight's own: the weight has values of its own, or is shared by a group of
+/// replicas.
+bool is_specific(std::string_view name, const Optimizer& optimizer, std::string_view weight,
+                 const Contributions& contributions);
+/// PopART's name of the input that feeds it: "scaledLearningRate0___default___FLOAT", or with the name of a
+/// weight "scaledLearningRate0___specific___w".
+std::string hyper_parameter_input(std::string_view name, std::string_view weight, DataType type);
 
 /// Error for a loss scale that is 0 or infinite in the type that it is used in.
 void check_loss_scale(double scale, DataType type);
 
-/// What to feed to Training::hyper_parameters, in their order, for values that have changed.
+/// What to feed to an input that holds the scalar `name` of a weight, "" for the default.
+Tensor hyper_parameter_tensor(std::string_view name, const Optimizer& optimizer, std::string_view weight,
+                              const Contributions& contributions, DataType type);
+/// The same for Training::hyper_parameters, in their order.
 std::vector<Tensor> hyper_parameter_tensors(const Training& training, const Optimizer& optimizer,
                                             const Contributions& contributions);
 

@@ -15,12 +15,20 @@
 namespace podium::ir {
 namespace {
 
-std::map<std::string, ValueId> values_by_name(const Graph& graph) {
-  std::map<std::string, ValueId> values;
-  for (std::size_t i = 0; i < graph.values.size(); ++i) {
-    values.emplace(graph.values[i].name, ValueId{static_cast<std::int32_t>(i)});
+constexpr std::string_view kGradientOf = "Gradient___";
+
+// The first value of a name; kNoValue when there is none.
+ValueId find_value(const Graph& graph, std::string_view name) {
+  for (ValueId id : graph.value_ids()) {
+    if (graph[id].name == name) return id;
   }
-  return values;
+  return kNoValue;
+}
+
+std::set<std::string> names_of_values(const Graph& graph) {
+  std::set<std::string> names;
+  for (const Value& value : graph.values) names.insert(value.name);
+  return names;
 }
 
 void update_weight(WeightUpdate& update) {
@@ -47,7 +55,7 @@ class TrainingMaker {
       : request_(request),
         optimizer_(request.optimizer),
         training_{.graph = std::move(graph)},
-        values_(values_by_name(graph_)) {}
+        names_(names_of_values(graph_)) {}
 
   Training make() {
     find_loss();
@@ -68,14 +76,13 @@ class TrainingMaker {
  private:
   struct Weight {
     const Variable* variable;
-    ValueId id;
+    ValueId id = variable->value;
     ValueId gradient = kNoValue;
   };
 
   void find_loss() {
-    const auto found = values_.find(request_.loss);
-    if (found == values_.end()) throw Error("there is no value '{}' to be the loss", request_.loss);
-    loss_ = found->second;
+    loss_ = find_value(graph_, request_.loss);
+    if (!loss_.valid()) throw Error("there is no value '{}' to be the loss", request_.loss);
     const Type& type = graph_[loss_].type;
     if (!type.is_static() || type.element_count() != 1 || !is_float(type.element)) {
       throw Error("loss '{}' is {}, one number needed", request_.loss, to_string(type));
@@ -104,11 +111,7 @@ class TrainingMaker {
   }
 
   void find_weights() {
-    for (const Variable& variable : request_.weights) {
-      const auto found = values_.find(variable.name);
-      IR_CHECK(found != values_.end(), "weight '{}' is not in the graph", variable.name);
-      weights_.push_back({&variable, found->second});
-    }
+    for (const Variable& variable : request_.weights) weights_.push_back({.variable = &variable});
   }
 
   void differentiate_loss(UpdateBuilder& builder) {
@@ -119,7 +122,7 @@ class TrainingMaker {
     Op start_op{.spec = graph_[maker].spec};
     inherit_placement(graph_[maker], start_op, way);
     start_place_ = place_of(start_op);
-    Term start = builder.scalar("lossScaling", "", type.element);
+    Term start = builder.scalar("lossScaling", kNoValue, type.element);
     if (request_.automatic_loss_scaling) start = start * cast_to(type.element, loss_scale_factor(builder));
     if (type.rank() > 0) start = start.with("Reshape", start.context->ints(type.dims));
     builder.run_at(start_place_, false);
@@ -151,11 +154,11 @@ class TrainingMaker {
   std::vector<ValueId> asked_for() const {
     std::vector<ValueId> values;
     for (const std::string& name : request_.gradients_of) {
-      const auto found = values_.find(name);
-      if (found == values_.end() || !is_float(graph_[found->second].type.element)) continue;
+      const ValueId id = find_value(graph_, name);
+      if (!id.valid() || !is_float(graph_[id].type.element)) continue;
       const bool is_weight = std::any_of(weights_.begin(), weights_.end(),
-                                         [&](const Weight& weight) { return weight.id == found->second; });
-      if (!is_weight) values.push_back(found->second);
+                                         [&](const Weight& weight) { return weight.id == id; });
+      if (!is_weight) values.push_back(id);
     }
     return values;
   }
@@ -175,9 +178,15 @@ class TrainingMaker {
       const bool is_old =
           static_cast<std::size_t>(gradient.index) < forward_values || graph_.is_constant(gradient);
       if (is_old || !named.insert(gradient).second) continue;
-      std::string name = "Gradient___" + graph_[value].name;
-      if (!values_.contains(name)) graph_[gradient].name = std::move(name);
+      name_gradient(gradient, value);
     }
+  }
+
+  void name_gradient(ValueId gradient, ValueId value) {
+    std::string name = std::string(kGradientOf) + graph_[value].name;
+    if (names_.contains(name)) return;
+    graph_[gradient].name = std::move(name);
+    training_.gradients.emplace(gradient, value);
   }
 
   // A gradient that is asked for may be another tensor too, another value's gradient for one: then it becomes
@@ -185,11 +194,10 @@ class TrainingMaker {
   void give_gradients_their_names(UpdateBuilder& builder) {
     const std::set<std::string> asked(request_.gradients_of.begin(), request_.gradients_of.end());
     for (const auto& [value, gradient] : flows_) {
-      std::string name = "Gradient___" + graph_[value].name;
-      if (!asked.contains(graph_[value].name) || graph_[gradient].name == name || values_.contains(name))
+      const std::string name = std::string(kGradientOf) + graph_[value].name;
+      if (!asked.contains(graph_[value].name) || graph_[gradient].name == name || names_.contains(name))
         continue;
-      const Term copy = builder.term_of(gradient).call("Identity");
-      graph_[copy].name = std::move(name);
+      name_gradient(builder.term_of(gradient).call("Identity"), value);
       builder.run_at(places_back_.at(value), false);
     }
   }
@@ -207,7 +215,7 @@ class TrainingMaker {
         if (is_updated) training_.variables.back().kind = VariableKind::Statistic;
         continue;
       }
-      if (statistic == statistics_.end()) training_.untrained.push_back(weight.variable->name);
+      if (statistic == statistics_.end()) training_.untrained.push_back(weight.id);
       const Tensor& held = weight.variable->initial;
       if (held.defined()) graph_[weight.id].constant = held;
       graph_[weight.id].data_left_out = !held.defined();
@@ -235,7 +243,7 @@ class TrainingMaker {
   std::vector<std::string> trained_names() const {
     std::vector<std::string> names;
     for (const Weight& weight : weights_) {
-      if (weight.gradient.valid()) names.push_back(weight.variable->name);
+      if (weight.gradient.valid()) names.push_back(graph_[weight.id].name);
     }
     return names;
   }
@@ -244,7 +252,7 @@ class TrainingMaker {
     for (const Weight& weight : weights_) {
       const auto found = statistics_.find(weight.id);
       if (found == statistics_.end() || !found->second.valid()) continue;
-      builder.update(weight.variable->name, builder.term_of(found->second), false);
+      builder.update(weight.id, builder.term_of(found->second), false);
     }
   }
 
@@ -276,7 +284,7 @@ class TrainingMaker {
       const DataType element = graph_[weight.id].type.element;
       const bool is_narrow = element == DataType::Float16 || element == DataType::Bfloat16;
       updates.push_back({.builder = builder,
-                         .name = weight.variable->name,
+                         .name = graph_[weight.id].name,
                          .place = places_back_.at(weight.id),
                          .weight = weight.id,
                          .gradient = builder.term_of(weight.gradient),
@@ -290,7 +298,7 @@ class TrainingMaker {
   Optimizer optimizer_;  // without globs once it is known what is trained
   Training training_;
   Graph& graph_ = training_.graph;
-  std::map<std::string, ValueId> values_;  // of the graph as it came
+  std::set<std::string> names_;  // of the values of the graph as it came
   ValueId loss_;
   std::vector<Attribute> start_place_;
   std::vector<Weight> weights_;
@@ -305,15 +313,15 @@ std::vector<Variable> take_weights(Graph& graph, const std::vector<std::string>&
   const std::set<std::string> wanted(names.begin(), names.end());
   const auto uses = use_counts(graph);
   std::vector<Variable> weights;
-  for (std::size_t i = 0; i < graph.values.size(); ++i) {
-    Value& value = graph.values[i];
+  for (ValueId id : graph.value_ids()) {
+    Value& value = graph[id];
     const bool has_value = value.constant || value.data_left_out;
     if (!has_value || !is_float(value.type.element)) continue;
-    if (wanted.empty() ? uses[i] == 0 : !wanted.contains(value.name)) continue;
-    weights.push_back({.name = value.name, .initial = value.constant.value_or(Tensor())});
+    if (wanted.empty() ? uses[id] == 0 : !wanted.contains(value.name)) continue;
+    weights.push_back({.value = id, .initial = value.constant.value_or(Tensor())});
     value.constant.reset();
     value.data_left_out = false;
-    graph.inputs.push_back({static_cast<std::int32_t>(i)});
+    graph.inputs.push_back(id);
   }
   return weights;
 }
@@ -323,12 +331,31 @@ Training make_training(Graph graph, const TrainingRequest& request) {
 }
 
 bool optimize(Training& training, const InferOptions& options) {
-  std::vector<ValueId>& outputs = training.graph.outputs;
-  const std::size_t count = outputs.size();
-  const std::map<std::string, ValueId> values = values_by_name(training.graph);
-  for (const std::string& name : training.reduced) outputs.push_back(values.at(name));
-  const bool changed = optimize(training.graph, options);
-  outputs.resize(count);
+  Graph& graph = training.graph;
+  const std::vector<ValueId> inputs = graph.inputs;
+  const std::int64_t values = std::ssize(graph.values);
+  const std::size_t outputs = graph.outputs.size();
+  graph.outputs.insert(graph.outputs.end(), training.reduced.begin(), training.reduced.end());
+  const bool changed = optimize(graph, options);
+  // Inputs and outputs have kept their places, whatever their ids are now.
+  IdMap<ValueId, ValueId> renumbered(values);
+  for (std::size_t i = 0; i < inputs.size(); ++i) renumbered[inputs[i]] = graph.inputs[i];
+  const auto renumber = [&](ValueId& id) {
+    if (id.valid()) id = renumbered[id];
+  };
+  for (Variable& variable : training.variables) {
+    renumber(variable.value);
+    renumber(variable.weight);
+  }
+  for (Update& update : training.updates) renumber(update.variable);
+  for (HyperParameter& one : training.hyper_parameters) {
+    renumber(one.value);
+    renumber(one.weight);
+  }
+  training.reduced.assign(graph.outputs.begin() + static_cast<std::ptrdiff_t>(outputs), graph.outputs.end());
+  graph.outputs.resize(outputs);
+  training.untrained.clear();
+  training.gradients.clear();
   return changed;
 }
 

@@ -27,8 +27,8 @@ struct TrainingRequest {
   /// Names of values whose gradients are asked for: of values that are no weights, and of weights by a tensor
   /// of its own name, whatever else it is the gradient of. Where the loss does not depend on one it has none.
   std::vector<std::string> gradients_of = {};
-  /// State by name that training goes on with; what is not there starts anew.
-  std::map<std::string, Tensor> saved = {};
+  /// State that training goes on with; what is not there starts anew.
+  std::map<StateKey, Tensor> saved = {};
 };
 
 /// `graph` computes the loss of one micro-batch; types are inferred and stages and phases are annotations.
@@ -39,7 +39,8 @@ struct TrainingRequest {
 /// optimizer that does not fit.
 Training make_training(Graph graph, const TrainingRequest& request);
 
-/// As optimize of a graph; what replicas reduce keeps its name.
+/// As optimize of a graph. What the Training says of values follows them; what replicas reduce keeps its
+/// name.
 bool optimize(Training& training, const InferOptions& options);
 
 }  // namespace podium::ir

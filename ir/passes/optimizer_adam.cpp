@@ -23,32 +23,29 @@ std::optional<Term> growth_of_scale(const WeightUpdate& update) {
   UpdateBuilder& builder = update.builder;
   const OptimizerValue& scaling = builder.optimizer.loss_scaling;
   if (!builder.optimizer.scaled_state || scaling.constant) return {};
-  const std::string name = "PreviousLossScaling___" + update.name;
-  const Term previous = builder.variable({.name = name,
-                                          .kind = VariableKind::OptimizerState,
+  const Term previous = builder.variable({.kind = VariableKind::OptimizerState,
                                           .initial = filled(update.type, {}, scaling.value),
-                                          .weight = update.name});
+                                          .weight = update.weight,
+                                          .state = "PreviousLossScaling___"});
   const Term now = times_scale_factor(update, update.scalar("lossScaling"));
-  builder.update(name, now, true);
+  builder.update(previous, now, true);
   return now / previous;
 }
 
 // 1 - beta^t, in double: near the start it is the difference of almost equal numbers.
 Term bias_correction(const WeightUpdate& update, Term step, std::string_view one_minus_beta) {
-  const Term beta =
-      1.0 - cast_to(DataType::Double, update.builder.scalar(one_minus_beta, update.name, update.type));
+  const Term beta = 1.0 - cast_to(DataType::Double, update.scalar(one_minus_beta));
   const Term remaining = beta.with("Pow", cast_to(DataType::Double, step));
   return cast_to(update.type, 1.0 - remaining);
 }
 
 Term next_step(const WeightUpdate& update) {
-  const std::string name = "Step___" + update.name;
-  const Term step = update.builder.variable({.name = name,
-                                             .kind = VariableKind::OptimizerState,
-                                             .initial = filled(DataType::Float, {}, 0),
-                                             .weight = update.name}) +
-                    1.0;
-  update.builder.update(name, step, true);
+  const Term before = update.builder.variable({.kind = VariableKind::OptimizerState,
+                                               .initial = filled(DataType::Float, {}, 0),
+                                               .weight = update.weight,
+                                               .state = "Step___"});
+  const Term step = before + 1.0;
+  update.builder.update(before, step, true);
   return step;
 }
 

@@ -90,7 +90,7 @@ void accumulate_into_velocity(WeightUpdate& update) {
   const Term velocity = update.state(kVelocityAhead, first_velocity(update));
   const Term gradient = scaled(update, cast_to(update.type, update.gradient), "dampeningScaleFactor1");
   update.set_state(kVelocityAhead, velocity + gradient, false);
-  update.builder.training.reduced.push_back(std::string(kVelocityAhead) + update.name);
+  update.builder.training.reduced.push_back(update.builder.state(kVelocityAhead, update.weight));
 }
 
 void update_by_sgd(WeightUpdate& update) {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <set>
 
 #include "ir/at.h"
@@ -47,10 +48,10 @@ Tensor equal_part(const Tensor& whole, int axis, int slices) {
   return part;
 }
 
-// `weights` names inputs of a graph that trains; it is absent for other graphs.
+// Of a graph that trains, `weights` are inputs; it is absent otherwise.
 class Splitter {
  public:
-  Splitter(const Graph& whole, int slices, const std::set<std::string_view>* weights)
+  Splitter(const Graph& whole, int slices, const std::set<ValueId>* weights)
       : whole_(whole),
         slices_(slices),
         weights_(weights),
@@ -65,7 +66,7 @@ class Splitter {
       }
     }
     for (ValueId& id : graph().outputs) {
-      if (trains() && weights_->contains(graph()[id].name)) {
+      if (trains() && weights_->contains(id)) {
         throw Error(
             "output '{}': a variable, which comes back after a micro-batch but not after each of {} slices",
             graph()[id].name, slices_);
@@ -97,7 +98,7 @@ class Splitter {
     }
     for (ValueId id : graph().inputs) {
       Value& input = graph()[id];
-      if (trains() && weights_->contains(input.name)) continue;
+      if (trains() && weights_->contains(id)) continue;
       const int along = wanted[at(id)];
       if (!input.type.is_static() || input.type.rank() <= along) {
         throw Error("input '{}': {} found, a known shape with a batch needed to split it into {} slices",
@@ -253,7 +254,7 @@ class Splitter {
 
   const Graph& whole_;
   int slices_;
-  const std::set<std::string_view>* weights_;
+  const std::set<ValueId>* weights_;
   BatchSplit split_;
   std::vector<int> axes_;  ///< per value of the whole graph
 };
@@ -263,37 +264,38 @@ class Splitter {
 BatchSplit split_batch(const Graph& graph, int slices) { return Splitter(graph, slices, nullptr).split(); }
 
 BatchSplit split_to_train(const Graph& graph, int slices, const std::vector<Variable>& weights) {
-  std::set<std::string_view> names;
-  for (const Variable& weight : weights) names.insert(weight.name);
-  return Splitter(graph, slices, &names).split();
+  std::set<ValueId> ids;
+  for (const Variable& weight : weights) ids.insert(weight.value);
+  return Splitter(graph, slices, &ids).split();
 }
 
 void set_slices(Training& training, const BatchSplit& split, int slices) {
-  constexpr std::string_view kGradient = "Gradient___";
-  std::map<std::string_view, int> axes;
-  for (std::size_t i = 0; i < split.graph.values.size(); ++i)
-    axes.emplace(split.graph.values[i].name, split.axes[i]);
+  const Graph& graph = training.graph;
+  const auto samples_of = [](int axis) { return axis >= 0 ? std::optional(axis) : std::nullopt; };
+  // What the training has added comes behind the values of the forward graph.
+  const auto is_forward = [&](ValueId id) { return at(id) < split.axes.size(); };
   training.slices = slices;
-  for (ValueId id : training.graph.inputs) {
-    const auto found = axes.find(training.graph[id].name);
-    if (found != axes.end() && found->second >= 0) training.sample_axes.insert(*found);
+  for (ValueId id : graph.inputs) {
+    training.input_axes.push_back(is_forward(id) ? samples_of(split.axes[at(id)]) : std::nullopt);
   }
   std::set<std::size_t> updates;
   for (const Update& update : training.updates) updates.insert(update.output);
-  for (std::size_t i = 0; i < training.graph.outputs.size(); ++i) {
+  training.output_axes.resize(graph.outputs.size());
+  for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
     if (updates.contains(i)) continue;
-    const std::string& name = training.graph[training.graph.outputs[i]].name;
-    const bool is_gradient = name.starts_with(kGradient);
-    const auto found = axes.find(std::string_view(name).substr(is_gradient ? kGradient.size() : 0));
-    // The gradients of a value that all samples share add up over the slices, and so do totals.
-    const bool known =
-        found != axes.end() && (found->second >= 0 || (found->second == kNoAxis) == is_gradient);
+    const ValueId output = graph.outputs[i];
+    const auto gradient = training.gradients.find(output);
+    const bool is_gradient = gradient != training.gradients.end();
+    const ValueId samples = is_gradient ? gradient->second : output;
+    // The gradient of what is the same for all samples adds up over them, and so does a total.
+    const bool known = is_forward(samples) &&
+                       (split.axes[at(samples)] >= 0 || (split.axes[at(samples)] == kNoAxis) == is_gradient);
     if (!known) {
       throw Error(
-          "output '{}': it is not known how what {} slices of a micro-batch make of it is put together", name,
-          slices);
+          "output '{}': it is not known how what {} slices of a micro-batch make of it is put together",
+          graph[output].name, slices);
     }
-    if (found->second >= 0) training.sample_axes.emplace(name, found->second);
+    training.output_axes[i] = samples_of(split.axes[at(samples)]);
   }
 }
 

@@ -2,37 +2,42 @@
 
 namespace podium::ir {
 
-Term UpdateBuilder::scalar(std::string_view name, std::string_view weight, DataType type) {
-  const OptimizerValue value = hyper_parameter(name, optimizer, weight, contributions);
-  if (name == "lossScaling") check_loss_scale(value.value, type);
+Term UpdateBuilder::scalar(std::string_view row, ValueId weight, DataType type) {
+  const std::string name = name_of(weight);
+  const OptimizerValue value = hyper_parameter(row, optimizer, name, contributions);
+  if (row == "lossScaling") check_loss_scale(value.value, type);
   if (value.constant) return number(value.value, type);
-  std::string input = hyper_parameter_input(name, optimizer, weight, contributions, type);
-  auto found = inputs_.find(input);
-  if (found == inputs_.end()) {
-    training.hyper_parameters.push_back(input);
-    found = inputs_.emplace(input, builder_.input(input, Type::tensor(type, {}))).first;
+  const ValueId whose = is_specific(row, optimizer, name, contributions) ? weight : kNoValue;
+  const auto [found, is_new] = scalars_.try_emplace({row, whose, type});
+  if (is_new) {
+    const ValueId input =
+        builder_.input(hyper_parameter_input(row, name_of(whose), type), Type::tensor(type, {}));
+    training.hyper_parameters.push_back({input, std::string(row), whose});
+    found->second = term_of(input);
   }
-  return term_of(found->second);
+  return found->second;
 }
 
 Term UpdateBuilder::variable(Variable variable) {
-  auto found = inputs_.find(variable.name);
-  if (found != inputs_.end()) return term_of(found->second);
+  const StateKey key{variable.state, variable.weight};
+  if (const auto found = states_.find(key); found != states_.end()) return term_of(found->second);
+  const std::string name = variable.state + name_of(variable.weight);
   const Type type = variable.initial.type_and_dims();
-  if (const auto kept = saved.find(variable.name); kept != saved.end()) {
+  if (const auto kept = saved.find(key); kept != saved.end()) {
     if (kept->second.type_and_dims() != type) {
-      throw Error("saved state '{}' is {}, {} needed", variable.name, to_string(kept->second.type_and_dims()),
+      throw Error("saved state '{}' is {}, {} needed", name, to_string(kept->second.type_and_dims()),
                   to_string(type));
     }
     variable.initial = kept->second;
   }
-  found = inputs_.emplace(variable.name, builder_.input(variable.name, type)).first;
+  variable.value = builder_.input(name, type);
+  states_.emplace(key, variable.value);
   training.variables.push_back(std::move(variable));
-  return term_of(found->second);
+  return term_of(training.variables.back().value);
 }
 
-void UpdateBuilder::update(std::string_view variable, Term value, bool outer) {
-  training.updates.push_back({std::string(variable), training.graph.outputs.size(), outer});
+void UpdateBuilder::update(ValueId variable, Term value, bool outer) {
+  training.updates.push_back({variable, training.graph.outputs.size(), outer});
   builder_.output(value);
 }
 
@@ -58,7 +63,7 @@ Term WeightUpdate::quotient(Term dividend, Term divisor, std::string_view eps) c
 Term WeightUpdate::value() const { return cast_to(type, builder.term_of(weight)); }
 
 void WeightUpdate::set(Term value) const {
-  builder.update(name, cast_to(builder.training.graph[weight].type.element, value), true);
+  builder.update(weight, cast_to(builder.training.graph[weight].type.element, value), true);
 }
 
 Term WeightUpdate::state(std::string_view prefix, double initial_value) const {
@@ -67,15 +72,15 @@ Term WeightUpdate::state(std::string_view prefix, double initial_value) const {
 }
 
 Term WeightUpdate::state(std::string_view prefix, Tensor initial_value) const {
-  return cast_to(type, builder.variable({.name = std::string(prefix) + name,
-                                         .kind = VariableKind::OptimizerState,
+  return cast_to(type, builder.variable({.kind = VariableKind::OptimizerState,
                                          .initial = std::move(initial_value),
-                                         .weight = name}));
+                                         .weight = weight,
+                                         .state = std::string(prefix)}));
 }
 
 void WeightUpdate::set_state(std::string_view prefix, Term value, bool outer) const {
   const DataType stored = state_type_of(builder.optimizer, builder.training.graph[weight].type.element);
-  builder.update(std::string(prefix) + name, cast_to(stored, value), outer);
+  builder.update(builder.state(prefix, weight), cast_to(stored, value), outer);
 }
 
 Term cast_to(DataType type, Term term) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "ir/ops/gradient_terms.h"
@@ -17,7 +18,7 @@ namespace podium::ir {
 class UpdateBuilder {
  public:
   UpdateBuilder(Training& to, const Optimizer& with, const Contributions& of,
-                const std::map<std::string, Tensor>& continued)
+                const std::map<StateKey, Tensor>& continued)
       : training(to),
         optimizer(with),
         contributions(of),
@@ -29,7 +30,7 @@ class UpdateBuilder {
   Training& training;
   const Optimizer& optimizer;
   const Contributions& contributions;
-  const std::map<std::string, Tensor>& saved;  ///< state that training goes on with, by name
+  const std::map<StateKey, Tensor>& saved;  ///< state that training goes on with
   /// Of the factor of automatic loss scaling, where optimizer states keep the loss scale: gradients keep it,
   /// too.
   std::optional<Term> inverse_scale = {};
@@ -37,11 +38,15 @@ class UpdateBuilder {
   Term term_of(ValueId id) { return term(context_, id); }
   Term number(double value, DataType type) { return term_of(builder_.constant(filled(type, {}, value))); }
   /// A hyper-parameter: a constant, or an input that all its readers share.
-  Term scalar(std::string_view name, std::string_view weight, DataType type);
-  /// A variable becomes an input; one that is there already stays. What is saved takes the place of its
-  /// initial value. Error when that has another type or shape.
+  Term scalar(std::string_view row, ValueId weight, DataType type);
+  /// A state or accumulator, whose value is made, becomes an input; one that is there already stays. What is
+  /// saved takes the place of its initial value. Error when that has another type or shape.
   Term variable(Variable variable);
-  void update(std::string_view variable, Term value, bool outer);
+  /// Such a variable, which is there.
+  ValueId state(std::string_view state, ValueId weight) const {
+    return states_.at({std::string(state), weight});
+  }
+  void update(ValueId variable, Term value, bool outer);
   /// What has been appended since the last call runs at `place`, in the outer context or in each micro-batch.
   void run_at(const std::vector<Attribute>& place, bool outer);
 
@@ -49,7 +54,9 @@ class UpdateBuilder {
   Builder builder_;
   GradientContext context_;
   std::size_t placed_ops_;
-  std::map<std::string, ValueId, std::less<>> inputs_;  // hyper-parameters and variables made here
+  std::map<StateKey, ValueId> states_;                                       // made here
+  std::map<std::tuple<std::string_view, ValueId, DataType>, Term> scalars_;  // by row and weight
+  std::string name_of(ValueId weight) const { return weight.valid() ? training.graph[weight].name : ""; }
 };
 
 /// One weight on its way through an optimizer.
@@ -64,7 +71,7 @@ struct WeightUpdate {
   DataType type;
   Tensor initial = {};
 
-  Term scalar(std::string_view value) const { return builder.scalar(value, name, type); }
+  Term scalar(std::string_view value) const { return builder.scalar(value, weight, type); }
   bool is_constant(std::string_view value, double number) const;
   /// dividend / divisor, whose last summand is `eps`. Where that can be 0, and be it that its type holds
   /// nothing as small, 0 divided by anything is 0: elements that no gradient has reached take no step, nor do

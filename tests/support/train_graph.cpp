@@ -76,7 +76,8 @@ void apply(const ir::Training& training, bool outer, const TensorsByName& result
   TensorsByName next = variables;
   for (const ir::Update& update : training.updates) {
     if (update.outer != outer) continue;
-    next[update.variable] = results.at(training.graph[training.graph.outputs[update.output]].name);
+    next[training.graph[update.variable].name] =
+        results.at(training.graph[training.graph.outputs[update.output]].name);
   }
   variables = std::move(next);
 }
@@ -91,14 +92,15 @@ std::unique_ptr<InferenceSession> session_of(ir::Graph graph) {
 GraphTrainer::GraphTrainer(ir::Training training, int replicas)
     : training_(std::move(training)), variables_(static_cast<std::size_t>(replicas)) {
   TensorsByName first;
-  for (const ir::Variable& variable : training_.variables) first[variable.name] = variable.initial;
+  for (const ir::Variable& variable : training_.variables)
+    first[training_.graph[variable.value].name] = variable.initial;
   std::fill(variables_.begin(), variables_.end(), first);
   std::vector<ir::ValueId> inner_outputs{training_.graph.outputs[training_.loss]};
   for (ir::ValueId id : handed_over(training_)) {
     const std::string& name = training_.graph[id].name;
     if (first.contains(name)) continue;
     const auto& hyper = training_.hyper_parameters;
-    if (std::find(hyper.begin(), hyper.end(), name) != hyper.end()) continue;
+    if (std::any_of(hyper.begin(), hyper.end(), [&](const auto& one) { return one.value == id; })) continue;
     handed_over_.push_back(name);
     inner_outputs.push_back(id);
   }
@@ -110,7 +112,7 @@ double GraphTrainer::step(const std::vector<TensorsByName>& micro_batches,
                           const std::vector<ir::Tensor>& hyper_parameters) {
   TensorsByName hyper;
   for (std::size_t i = 0; i < hyper_parameters.size(); ++i)
-    hyper[training_.hyper_parameters[i]] = hyper_parameters[i];
+    hyper[training_.graph[training_.hyper_parameters[i].value].name] = hyper_parameters[i];
   std::vector<TensorsByName> made(variables_.size());
   double loss = 0;
   for (std::size_t m = 0; m < micro_batches.size(); ++m) {
@@ -120,7 +122,8 @@ double GraphTrainer::step(const std::vector<TensorsByName>& micro_batches,
     const std::string& name = training_.graph[training_.graph.outputs[training_.loss]].name;
     if (replica == 0) loss = made[replica].at(name).to_number();
   }
-  for (const std::string& name : training_.reduced) {
+  for (ir::ValueId id : training_.reduced) {
+    const std::string& name = training_.graph[id].name;
     if (variables_.size() > 1)
       reduce(made[0].contains(name) ? made : variables_, name, training_.reduces_by_mean);
   }

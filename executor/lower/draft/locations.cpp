@@ -142,24 +142,21 @@ std::vector<std::optional<TensorLocation>> remote_weights(const ir::Graph& graph
 std::map<std::string, TensorLocation> variable_locations(const ir::Training& training,
                                                          const ir::Placement& placement,
                                                          const Options& options, Warnings& warnings) {
-  std::set<std::string_view> accumulate;
+  std::set<ValueId> accumulate;
   for (const ir::Update& update : training.updates) {
     if (!update.outer) accumulate.insert(update.variable);
   }
-  std::map<std::string_view, std::int64_t> elements;
-  for (ValueId id : training.graph.inputs) {
-    const ir::Value& input = training.graph[id];
-    elements[input.name] = input.type.is_static() ? input.type.element_count() : 0;
-  }
   std::map<std::string, TensorLocation> locations;
   for (const ir::Variable& variable : training.variables) {
-    const auto group =
-        placement.variable_groups.find(variable.weight.empty() ? variable.name : variable.weight);
+    const ir::Value& value = training.graph[variable.value];
+    const ir::Value& weight = variable.weight.valid() ? training.graph[variable.weight] : value;
+    const auto group = placement.variable_groups.find(weight.name);
     const bool alone = group != placement.variable_groups.end() && group->second.type == GroupType::None;
-    TensorLocation& location = locations[variable.name];
-    location = determine_location({.name = variable.name,
-                                   .kind = class_of(variable, accumulate.contains(variable.name)),
-                                   .elements = elements.at(variable.name),
+    const std::int64_t elements = value.type.is_static() ? value.type.element_count() : 0;
+    TensorLocation& location = locations[value.name];
+    location = determine_location({.name = value.name,
+                                   .kind = class_of(variable, accumulate.contains(variable.value)),
+                                   .elements = elements,
                                    .per_replica = alone || variable.kind == ir::VariableKind::Statistic},
                                   options, warnings);
     const bool among_others = group != placement.variable_groups.end() && !(group->second == location.domain);
@@ -167,9 +164,9 @@ std::map<std::string, TensorLocation> variable_locations(const ir::Training& tra
       warnings.push_back(
           fmt::format("variable '{}' is asked to be sharded over replicas that do not share it: it stays "
                       "whole",
-                      variable.name));
+                      value.name));
     }
-    const bool is_number = elements.at(variable.name) == 1;  // of which there are no parts
+    const bool is_number = elements == 1;  // of which there are no parts
     location.sharded = location.sharded && !among_others && !is_number && can_be_sharded(location, options);
   }
   return locations;

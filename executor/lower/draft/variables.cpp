@@ -1,8 +1,6 @@
 #include "executor/lower/draft/variables.h"
 
 #include <algorithm>
-#include <map>
-#include <string_view>
 
 #include "executor/lower/graph/reductions.h"
 #include "ir/at.h"
@@ -27,18 +25,6 @@ Role role_of(ir::VariableKind kind) {
       return Role::Accumulator;
   }
   IR_CHECK(false);
-}
-
-// Names of inputs and of what ops make, as the lists of a Training use them.
-std::map<std::string_view, ValueId> by_name(const ir::Graph& graph) {
-  std::map<std::string_view, ValueId> ids;
-  for (ValueId id : graph.inputs) ids.emplace(graph[id].name, id);
-  for (const ir::Op& op : graph.ops) {
-    for (ValueId id : op.outputs) {
-      if (id.valid()) ids.emplace(graph[id].name, id);
-    }
-  }
-  return ids;
 }
 
 // Per value, the processor of the op that makes it and of the first that reads it.
@@ -71,41 +57,40 @@ Variables::Variables(const ir::Training& training, const ir::Placement& placemen
       reduction_groups_(reduction_groups(training, placement)),
       parts_(std::move(parts)) {
   const ir::Graph& graph = training.graph;
-  const std::map<std::string_view, ValueId> ids = by_name(graph);
   const Places places(graph, placement);
   for (const ir::Variable& variable : training.variables) {
-    const ValueId value = ids.at(variable.name);
+    const ValueId value = variable.value;
     index_[at(value)] = static_cast<int>(all_.size());
     all_.push_back({value, std::max(places.read[at(value)], 0), role_of(variable.kind), variable.initial,
-                    locations.at(variable.name)});
+                    locations.at(graph[value].name)});
   }
   for (std::size_t v = 0; v < all_.size(); ++v) {
     const ir::Variable& variable = training.variables[v];
-    const auto weight = ids.find(all_[v].role == Role::Weight ? variable.name : variable.weight);
-    const int place = weight == ids.end() ? kNone : index_[at(weight->second)];
+    const ValueId weight = all_[v].role == Role::Weight ? variable.value : variable.weight;
+    const int place = weight.valid() ? index_[at(weight)] : kNone;
     if (place != kNone) all_[v].weight = static_cast<std::size_t>(place);
   }
   std::vector<bool> is_placed(all_.size(), false);
   for (const ir::Update& update : training.updates) {
     const ValueId value = graph.outputs[update.output];
-    const int variable = index_[at(ids.at(update.variable))];
+    const int variable = index_[at(update.variable)];
     PlacedVariable& placed = all_[variable];
     placed.accumulates = placed.accumulates || !update.outer;
     const int processor = places.made[at(value)];
     if (is_placed[variable] && placed.processor != processor) {
       throw Error("variable '{}' is updated on ipu {} and on ipu {}, one processor is needed",
-                  update.variable, placed.processor, processor);
+                  graph[update.variable].name, placed.processor, processor);
     }
     placed.processor = processor;
     is_placed[variable] = true;
     becomes_[at(value)] = variable;
     is_update_[update.output] = true;
   }
-  for (ValueId id : graph.outputs) {
-    if (training.sample_axes.contains(graph[id].name)) in_slices_.insert(id);
+  for (std::size_t i = 0; i < training.output_axes.size(); ++i) {
+    if (training.output_axes[i]) in_slices_.insert(graph.outputs[i]);
   }
-  for (const std::string& name : training.hyper_parameters) hyper_[at(ids.at(name))] = 1;
-  for (const std::string& name : training.reduced) reduced_.push_back(ids.at(name));
+  for (const ir::HyperParameter& one : training.hyper_parameters) hyper_[at(one.value)] = 1;
+  reduced_ = training.reduced;
   if (training.reduces_by_mean) reduction_ = executor::CollectiveReduction::Mean;
   for (const ir::Op& op : graph.ops) {
     is_outer_.push_back(ir::is_outer(op));

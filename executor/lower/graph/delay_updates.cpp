@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <string>
 
 #include "ir/at.h"
 
@@ -17,13 +16,9 @@ class Delay {
         is_input_(graph_.values.size(), false),
         ready_(graph_.values.size(), 0),
         last_use_(graph_.values.size(), 0) {
-    std::map<std::string, ir::ValueId> inputs;
-    for (ir::ValueId id : graph_.inputs) {
-      inputs.emplace(graph_[id].name, id);
-      is_input_[at(id)] = true;
-    }
+    for (ir::ValueId id : graph_.inputs) is_input_[at(id)] = true;
     for (const ir::Update& update : training.updates) {
-      becomes_.emplace(graph_.outputs[update.output], inputs.at(update.variable));
+      becomes_.emplace(graph_.outputs[update.output], update.variable);
     }
   }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <set>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -22,10 +21,10 @@ std::map<ValueId, ir::ReplicaGroup> reduction_groups(const ir::Training& trainin
   std::map<ValueId, ir::ReplicaGroup> groups;
   if (placement.variable_groups.empty()) return groups;
   const ir::Graph& graph = training.graph;
-  const std::set<std::string> is_reduced(training.reduced.begin(), training.reduced.end());
+  const std::set<ValueId> is_reduced(training.reduced.begin(), training.reduced.end());
   const auto producer = producers(graph);
   for (const ir::Update& update : training.updates) {
-    const auto group = placement.variable_groups.find(update.variable);
+    const auto group = placement.variable_groups.find(graph[update.variable].name);
     if (group == placement.variable_groups.end() || !update.outer) continue;
     std::set<ValueId> seen;
     std::vector<ValueId> open{graph.outputs[update.output]};
@@ -33,7 +32,7 @@ std::map<ValueId, ir::ReplicaGroup> reduction_groups(const ir::Training& trainin
       const ValueId id = open.back();
       open.pop_back();
       if (!id.valid() || !seen.insert(id).second) continue;
-      if (is_reduced.contains(graph[id].name)) groups.emplace(id, group->second);
+      if (is_reduced.contains(id)) groups.emplace(id, group->second);
       const ir::OpId maker = producer[at(id)];
       // A norm is of other weights too; the weight's own gradient reaches it element by element as well.
       if (maker.valid() && is_outer(graph[maker]) && !graph[maker].is("ReduceSumSquare")) {
@@ -46,10 +45,10 @@ std::map<ValueId, ir::ReplicaGroup> reduction_groups(const ir::Training& trainin
 
 void reduce_by_ops(ir::Training& training, ir::Placement& placement, int replicas) {
   const std::map<ValueId, ir::ReplicaGroup> groups = reduction_groups(training, placement);
-  const std::vector<std::string> names = std::exchange(training.reduced, {});
+  const std::vector<ValueId> reduced = std::exchange(training.reduced, {});
   if (replicas == 1) return;
   ir::Graph& graph = training.graph;
-  const std::set<std::string> is_reduced(names.begin(), names.end());
+  const std::set<ValueId> is_reduced(reduced.begin(), reduced.end());
   const CollectiveReduction reduction =
       training.reduces_by_mean ? CollectiveReduction::Mean : CollectiveReduction::Add;
   std::map<ValueId, ValueId> results;
@@ -58,7 +57,7 @@ void reduce_by_ops(ir::Training& training, ir::Placement& placement, int replica
   for (std::size_t i = 0; i < ops.size(); ++i) {
     Op op = ops[i];
     for (ValueId& id : op.inputs) {
-      if (!is_outer(op) || !id.valid() || !is_reduced.contains(graph[id].name)) continue;
+      if (!is_outer(op) || !id.valid() || !is_reduced.contains(id)) continue;
       const auto [result, is_new] = results.try_emplace(id);
       if (is_new) {
         const ir::Value source = graph[id];
@@ -85,7 +84,7 @@ void reduce_copies_of_what_others_read(ir::Training& training, ir::Placement& pl
     if (!is_outer(op)) is_shared.insert(op.inputs.begin(), op.inputs.end());
   }
   const std::set<ValueId> inputs(graph.inputs.begin(), graph.inputs.end());
-  const std::set<std::string> is_reduced(training.reduced.begin(), training.reduced.end());
+  const std::set<ValueId> is_reduced(training.reduced.begin(), training.reduced.end());
   std::map<ValueId, ValueId> copies;
   const std::vector<Op> ops = std::exchange(graph.ops, {});
   const std::vector<OpPlacement> places = std::exchange(placement.ops, {});
@@ -93,14 +92,14 @@ void reduce_copies_of_what_others_read(ir::Training& training, ir::Placement& pl
     Op op = ops[i];
     for (ValueId& id : op.inputs) {
       if (!is_outer(op) || !is_shared.contains(id) || inputs.contains(id)) continue;
-      if (!is_reduced.contains(graph[id].name)) continue;
+      if (!is_reduced.contains(id)) continue;
       const auto [copy, is_new] = copies.try_emplace(id);
       if (is_new) {
         const ir::Value source = graph[id];
         copy->second = graph.add_value(graph.fresh_name(source.name), source.type);
         graph.ops.push_back({.spec = ir::find_op("", "Identity"), .inputs = {id}, .outputs = {copy->second}});
         placement.ops.push_back(places[i]);
-        std::replace(training.reduced.begin(), training.reduced.end(), source.name, graph[copy->second].name);
+        std::replace(training.reduced.begin(), training.reduced.end(), id, copy->second);
       }
       id = copy->second;
     }

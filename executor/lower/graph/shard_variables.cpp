@@ -43,30 +43,23 @@ class Sharder {
         placement_(placement),
         replicas_(replicas),
         families_(graph_.values.size()) {
-    std::map<std::string_view, ValueId> values;
-    for (ValueId id : graph_.inputs) values.emplace(graph_[id].name, id);
-    for (const Op& op : graph_.ops) {
-      for (ValueId id : op.outputs) {
-        if (id.valid()) values.emplace(graph_[id].name, id);
-      }
-    }
-    std::set<std::string_view> accumulate;
+    std::set<ValueId> accumulate;
     for (const ir::Update& update : training.updates) {
       if (!update.outer) accumulate.insert(update.variable);
     }
     for (const ir::Variable& variable : training.variables) {
-      const ir::TensorLocation& location = locations.at(variable.name);
+      const ValueId value = variable.value;
+      const ir::TensorLocation& location = locations.at(graph_[value].name);
       if (!location.sharded) continue;
-      const ValueId value = values.at(variable.name);
-      const std::string& weight = variable.weight.empty() ? variable.name : variable.weight;
+      const std::string& weight = graph_[variable.weight.valid() ? variable.weight : value].name;
       domains_.emplace(value, Domain{location.domain, !placement.variable_groups.contains(weight)});
-      if (!accumulate.contains(variable.name)) continue;
+      if (!accumulate.contains(value)) continue;
       accumulated_.insert(value);
       const bool is_state = variable.kind == ir::VariableKind::OptimizerState;
       if (is_state && !training.reduces_by_mean) velocities_.insert(value);
     }
-    for (const ir::Update& update : training.updates) becomes_[update.output] = values.at(update.variable);
-    for (const std::string& name : training.reduced) reduced_.insert(values.at(name));
+    for (const ir::Update& update : training.updates) becomes_[update.output] = update.variable;
+    reduced_.insert(training.reduced.begin(), training.reduced.end());
   }
 
   Parts run() {
@@ -141,7 +134,7 @@ class Sharder {
     }
     for (ValueId id : reduced_) {
       if (!is_in_parts(id) || read_whole.contains(id)) continue;
-      std::erase(training_.reduced, graph_[id].name);
+      std::erase(training_.reduced, id);
       if (!domains_.contains(id)) scattered_.emplace(id, domain_of_family_.at(families_.find(at(id))));
     }
     for (const Op& op : graph_.ops) {

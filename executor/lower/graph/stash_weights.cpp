@@ -4,7 +4,6 @@
 #include <iterator>
 #include <map>
 #include <set>
-#include <string_view>
 
 #include "executor/lower/draft/stages.h"
 #include "ir/at.h"
@@ -16,13 +15,9 @@ using ir::ValueId;
 namespace {
 
 std::set<ValueId> weights_of(const ir::Training& training) {
-  std::set<std::string_view> names;
-  for (const ir::Variable& variable : training.variables) {
-    if (variable.kind == ir::VariableKind::Weight) names.insert(variable.name);
-  }
   std::set<ValueId> weights;
-  for (ValueId id : training.graph.inputs) {
-    if (names.contains(training.graph[id].name)) weights.insert(id);
+  for (const ir::Variable& variable : training.variables) {
+    if (variable.kind == ir::VariableKind::Weight) weights.insert(variable.value);
   }
   return weights;
 }

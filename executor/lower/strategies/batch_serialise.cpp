@@ -1,5 +1,7 @@
 #include "executor/lower/strategies/batch_serialise.h"
 
+#include <map>
+
 namespace podium::lower {
 
 using ir::ExchangeStrategy;
@@ -68,9 +70,17 @@ void slice_host_tensors(executor::Program& program, const ir::Training& training
     tensor.slices = training.slices;
     tensor.slice_axis = axis;
   };
+  std::map<std::string_view, int> axes;  // by the names under which the host knows tensors
+  const auto note = [&](const std::vector<ir::ValueId>& ids, const std::vector<std::optional<int>>& found) {
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (found[i]) axes.emplace(training.graph[ids[i]].name, *found[i]);
+    }
+  };
+  note(training.graph.inputs, training.input_axes);
+  note(training.graph.outputs, training.output_axes);
   const auto axis_of = [&](const executor::HostTensor& tensor) {
-    const auto found = training.sample_axes.find(tensor.name);
-    return found == training.sample_axes.end() ? executor::kAddedUp : found->second;
+    const auto found = axes.find(tensor.name);
+    return found == axes.end() ? executor::kAddedUp : found->second;
   };
   for (executor::HostTensor& input : program.inputs) {
     if (axis_of(input) != executor::kAddedUp) slice(input, axis_of(input));

@@ -8,6 +8,7 @@
 
 #include "tests/executor/lower/peak.h"
 #include "tests/support/graph_text.h"
+#include "tests/support/hand_trained.h"
 #include "tests/support/run_text.h"
 
 namespace podium::testing {
@@ -100,7 +101,7 @@ ir::Training two_layers(const TwoLayers& sketch) {
   text = replaced(text, "{g2}", sketch.accumulates ? "sum2" : "dw2");
   text = replaced(text, "{t}", fmt::format("float[{}]", sketch.elements));
   const ir::Tensor zero = counting(sketch.elements, 0, 0);
-  ir::Training training{.graph = graph_of(text)};
+  HandTrained training{.graph = graph_of(text)};
   training.variables = {{"w1", ir::VariableKind::Weight, counting(sketch.elements, 1, 0.25F)},
                         {"w2", ir::VariableKind::Weight, counting(sketch.elements, -1, 0.3F)},
                         {"m1", ir::VariableKind::OptimizerState, zero, "w1"},
@@ -116,7 +117,7 @@ ir::Training two_layers(const TwoLayers& sketch) {
                             {{"sum1", 6, false}, {"sum2", 7, false}, {"sum1", 8, true}, {"sum2", 9, true}});
     training.reduced = {"sum1", "sum2"};
   }
-  return training;
+  return as_training(std::move(training));
 }
 
 ir::Placement on_one_processor(const ir::Training& training) {

@@ -9,6 +9,7 @@
 
 #include "tests/executor/lower/placed.h"
 #include "tests/executor/lower/trained.h"
+#include "tests/support/hand_trained.h"
 #include "tests/support/run_text.h"
 
 namespace podium::lower {
@@ -37,8 +38,8 @@ Phased phased_model(bool accumulates, int processors, int layers = kPhasedLayers
   std::string outputs;
   std::string ops;
   std::vector<int> phases;
-  Phased made;
-  const ir::Tensor zero = tensor<float>({kPhasedElements}, std::vector<float>(kPhasedElements, 0));
+  testing::HandTrained written;
+  const ir::Tensor zero = tensor<float>({kElements}, std::vector<float>(kElements, 0));
   std::size_t output = 1;
   const auto add = [&](int phase, const std::string& line) {
     ops += line + "\n";
@@ -48,11 +49,11 @@ Phased phased_model(bool accumulates, int processors, int layers = kPhasedLayers
                             int layer) {
     inputs += fmt::format(", {{t}} {}", name);
     const bool is_weight = kind == ir::VariableKind::Weight;
-    made.training.variables.push_back({name, kind, initial, is_weight ? "" : fmt::format("w{}", layer)});
+    written.variables.push_back({name, kind, initial, is_weight ? "" : fmt::format("w{}", layer)});
   };
   const auto update = [&](const std::string& name, const std::string& value, bool outer) {
     outputs += fmt::format(", {{t}} {}", value);
-    made.training.updates.push_back({name, output++, outer});
+    written.updates.push_back({name, output++, outer});
   };
   for (int p = 0; p < layers; ++p) {
     const std::string before = p == 0 ? "x" : fmt::format("h{}", p - 1);
@@ -76,7 +77,7 @@ Phased phased_model(bool accumulates, int processors, int layers = kPhasedLayers
       add(phase, fmt::format("zero{0} = Sub <__execution_context = 1> (sum{0}, sum{0})", p));
       update(gradient, fmt::format("zero{}", p), true);
     }
-    made.training.reduced.push_back(gradient);
+    written.reduced.push_back(gradient);
     add(phase, fmt::format("kept{0} = Mul <__execution_context = 1> (m{0}, keep)", p));
     add(phase, fmt::format("m_next{0} = Add <__execution_context = 1> (kept{0}, {1})", p, gradient));
     add(phase, fmt::format("step{0} = Mul <__execution_context = 1> (rate, m_next{0})", p));
@@ -89,8 +90,9 @@ Phased phased_model(bool accumulates, int processors, int layers = kPhasedLayers
   for (std::size_t i = 0; (i = text.find("{t}")) != std::string::npos;) {
     text.replace(i, 3, fmt::format("float[{}]", kPhasedElements));
   }
-  made.training.graph = testing::graph_of(text);
-  made.training.hyper_parameters = {"rate"};
+  written.graph = testing::graph_of(text);
+  written.hyper_parameters = {"rate"};
+  Phased made{.training = testing::as_training(std::move(written)), .placement = {}};
   made.placement = on_one_processor(made.training);
   made.placement.processors = processors;
   made.placement.phases = 2 * layers - 1;

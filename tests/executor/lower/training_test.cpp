@@ -6,6 +6,7 @@
 #include "executor/lower/lower.h"
 #include "executor/numeric/engine.h"
 #include "tests/support/graph_text.h"
+#include "tests/support/hand_trained.h"
 #include "tests/support/run_text.h"
 
 namespace podium::lower {
@@ -20,32 +21,33 @@ ir::Tensor floats(const std::vector<float>& numbers) { return tensor<float>({std
 
 // w -= rate * gradient after every micro-batch.
 ir::Training without_accumulation() {
-  return {
-      .graph = testing::graph_of(R"(g (float[2] x, float[2] w, float rate) => (float[2] y, float[2] w_next) {
+  return testing::as_training(
+      {.graph = testing::graph_of(R"(g (float[2] x, float[2] w, float rate) => (float[2] y, float[2] w_next) {
             y = Mul (x, w)
             step = Mul <__execution_context = 1> (rate, x)
             w_next = Sub <__execution_context = 1> (w, step)
           })"),
-      .variables = {{"w", ir::VariableKind::Weight, floats({10, 20})}},
-      .updates = {{"w", 1}},
-      .reduced = {},
-      .hyper_parameters = {"rate"}};
+       .variables = {{"w", ir::VariableKind::Weight, floats({10, 20})}},
+       .updates = {{"w", 1}},
+       .reduced = {},
+       .hyper_parameters = {"rate"}});
 }
 
 // The same with an accumulator; gradients meet over the replicas.
 ir::Training with_accumulation() {
-  return {.graph = testing::graph_of(R"(g (float[2] x, float[2] w, float[2] sum, float rate)
+  return testing::as_training(
+      {.graph = testing::graph_of(R"(g (float[2] x, float[2] w, float[2] sum, float rate)
               => (float[2] y, float[2] sum_next, float[2] w_next, float[2] zero) <float[2] zero = {0, 0}> {
             y = Mul (x, w)
             sum_next = Add (sum, x)
             step = Mul <__execution_context = 1> (rate, sum)
             w_next = Sub <__execution_context = 1> (w, step)
           })"),
-          .variables = {{"w", ir::VariableKind::Weight, floats({10, 20})},
-                        {"sum", ir::VariableKind::Accumulator, floats({0, 0}), "w"}},
-          .updates = {{"sum", 1}, {"w", 2}, {"sum", 3}},
-          .reduced = {"sum"},
-          .hyper_parameters = {"rate"}};
+       .variables = {{"w", ir::VariableKind::Weight, floats({10, 20})},
+                     {"sum", ir::VariableKind::Accumulator, floats({0, 0}), "w"}},
+       .updates = {{"sum", 1}, {"w", 2}, {"sum", 3}},
+       .reduced = {"sum"},
+       .hyper_parameters = {"rate"}});
 }
 
 ir::Placement on_one(const ir::Training& training) {
@@ -130,18 +132,18 @@ TEST(LowerTraining, CopiesWhatTheUpdateNeedsToItsProcessor) {
 
 // The forward stage runs two micro-batches ahead of the update: it meets the first weight three times.
 TEST(LowerTraining, PipelinesWithoutAccumulationMeetOlderWeights) {
-  const ir::Training training{
-      .graph = testing::graph_of(R"(g (float[1] x, float[1] w, float rate) => (float[1] y, float[1] w_next) {
+  const ir::Training training = testing::as_training(
+      {.graph = testing::graph_of(R"(g (float[1] x, float[1] w, float rate) => (float[1] y, float[1] w_next) {
         a = Mul (x, w)
         y = Identity (a)
         back = Identity (x)
         step = Mul <__execution_context = 1> (rate, back)
         w_next = Sub <__execution_context = 1> (w, step)
       })"),
-      .variables = {{"w", ir::VariableKind::Weight, floats({10})}},
-      .updates = {{"w", 1}},
-      .reduced = {},
-      .hyper_parameters = {"rate"}};
+       .variables = {{"w", ir::VariableKind::Weight, floats({10})}},
+       .updates = {{"w", 1}},
+       .reduced = {},
+       .hyper_parameters = {"rate"}});
   Options options;
   options.virtual_graph_mode = VirtualGraphMode::Manual;
   options.pipelining = true;
@@ -185,15 +187,15 @@ TEST(LowerTraining, PipelinesWithAccumulationRunEmptyBeforeTheUpdate) {
 }
 
 TEST(LowerTraining, RefusesAVariableThatIsUpdatedOnTwoProcessors) {
-  const ir::Training training{
-      .graph = testing::graph_of(R"(g (float[1] x, float[1] sum) => (float[1] next, float[1] reset) {
+  const ir::Training training = testing::as_training(
+      {.graph = testing::graph_of(R"(g (float[1] x, float[1] sum) => (float[1] next, float[1] reset) {
         next = Add (x, sum)
         reset = Sub <__execution_context = 1> (sum, sum)
       })"),
-      .variables = {{"sum", ir::VariableKind::Accumulator, floats({0})}},
-      .updates = {{"sum", 0}, {"sum", 1}},
-      .reduced = {},
-      .hyper_parameters = {}};
+       .variables = {{"sum", ir::VariableKind::Accumulator, floats({0})}},
+       .updates = {{"sum", 0}, {"sum", 1}},
+       .reduced = {},
+       .hyper_parameters = {}});
   ir::Placement placement = on_one(training);
   placement.processors = 2;
   placement.ops[1].processor = 1;

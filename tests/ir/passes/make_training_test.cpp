@@ -8,6 +8,7 @@
 #include "executor/kernels/kernel.h"
 #include "ir/infer.h"
 #include "tests/support/graph_text.h"
+#include "tests/support/hand_trained.h"
 #include "tests/support/run_text.h"
 #include "tests/support/train_graph.h"
 
@@ -29,7 +30,7 @@ Training trained(const std::string& text, TrainingRequest request = {.loss = "lo
   return training;
 }
 
-std::string training_refusal(const std::string& text, const TrainingRequest& request) {
+std::string refusal_to_train(const std::string& text, const TrainingRequest& request) {
   try {
     trained(text, request);
   } catch (const Error& error) {
@@ -38,16 +39,19 @@ std::string training_refusal(const std::string& text, const TrainingRequest& req
   return "";
 }
 
-std::vector<std::string> names_of(const std::vector<Variable>& variables) {
-  std::vector<std::string> names;
-  for (const Variable& variable : variables) names.push_back(variable.name);
-  return names;
+std::vector<std::string> reduced_names(const Training& training) {
+  return testing::names_of(training.graph, training.reduced);
+}
+
+std::vector<std::string> untrained_names(const Training& training) {
+  return testing::names_of(training.graph, training.untrained);
 }
 
 Tensor first_value(const Training& training, const std::string& name) {
-  const auto found = std::find_if(training.variables.begin(), training.variables.end(),
-                                  [&](const Variable& variable) { return variable.name == name; });
-  return found == training.variables.end() ? Tensor() : found->initial;
+  for (const Variable& variable : training.variables) {
+    if (training.graph[variable.value].name == name) return variable.initial;
+  }
+  return {};
 }
 
 // "MatMul ipu 1 stage 4 outer" for each op after the first `forward` ones.
@@ -138,13 +142,13 @@ TEST(MakeTraining, TellsVariablesUpdatesAndWhatReplicasReduce) {
   optimizer.sgd_state = SgdState::Separate;
   const Training training =
       trained(kTwoStages, {.loss = "loss", .optimizer = optimizer, .contributions = {.accumulation = 4}});
-  EXPECT_THAT(names_of(training.variables),
+  EXPECT_THAT(testing::variable_names(training),
               ElementsAre("v", "w", "Accum___v", "Accum___w", "Accl1___v", "Accl1___w"));
-  EXPECT_THAT(training.reduced, ElementsAre("Accum___v", "Accum___w"));
-  EXPECT_THAT(training.hyper_parameters, ElementsAre("scaledLearningRate2___default___FLOAT"));
+  EXPECT_THAT(reduced_names(training), ElementsAre("Accum___v", "Accum___w"));
+  EXPECT_THAT(testing::hyper_parameter_names(training), ElementsAre("scaledLearningRate2___default___FLOAT"));
   const auto updates_of = [&](const std::string& name, bool outer) {
     return std::count_if(training.updates.begin(), training.updates.end(), [&](const Update& update) {
-      return update.variable == name && update.outer == outer;
+      return training.graph[update.variable].name == name && update.outer == outer;
     });
   };
   EXPECT_EQ(updates_of("Accum___w", false), 1);
@@ -156,7 +160,7 @@ TEST(MakeTraining, TellsVariablesUpdatesAndWhatReplicasReduce) {
 
 TEST(MakeTraining, WithoutAccumulationReducesTheGradientsThemselves) {
   const Training training = trained(kTwoStages);
-  EXPECT_THAT(training.reduced, ElementsAre("Gradient___v", "Gradient___w"));
+  EXPECT_THAT(reduced_names(training), ElementsAre("Gradient___v", "Gradient___w"));
 }
 
 TEST(MakeTraining, HasACounterForEachPlaceOfARunningMean) {
@@ -164,8 +168,8 @@ TEST(MakeTraining, HasACounterForEachPlaceOfARunningMean) {
       kTwoStages, {.loss = "loss",
                    .optimizer = sgd(),
                    .contributions = {.accumulation = 2, .reduction = GradientReduction::MeanRunning}});
-  EXPECT_THAT(names_of(training.variables), Contains("Counter____VGraph0_PStage2"));
-  EXPECT_THAT(names_of(training.variables), Contains("Counter____VGraph1_PStage1"));
+  EXPECT_THAT(testing::variable_names(training), Contains("Counter____VGraph0_PStage2"));
+  EXPECT_THAT(testing::variable_names(training), Contains("Counter____VGraph1_PStage1"));
   EXPECT_TRUE(training.reduces_by_mean);
 }
 
@@ -177,16 +181,16 @@ TEST(MakeTraining, HasACounterForEachPhaseOfARunningMean) {
       {.loss = "loss",
        .optimizer = sgd(),
        .contributions = {.accumulation = 2, .reduction = GradientReduction::MeanRunning}});
-  EXPECT_THAT(names_of(training.variables), Contains("Counter____Phase1"));
-  EXPECT_THAT(names_of(training.variables), Contains("Counter____Phase2"));
+  EXPECT_THAT(testing::variable_names(training), Contains("Counter____Phase1"));
+  EXPECT_THAT(testing::variable_names(training), Contains("Counter____Phase2"));
 }
 
 TEST(MakeTraining, MakesConstantsOfWeightsThatTheLossDoesNotNeed) {
   const Training training = trained(
       "g (float[3] x) => (float loss, float[3] y) <float[3] w = {1, 2, 3}, float[3] v = {4, 5, 6}> {\n"
       "  p = Mul (w, x)\n  y = Add (p, v)\n  loss = ReduceSum <keepdims = 0> (p)\n}");
-  EXPECT_THAT(training.untrained, ElementsAre("v"));
-  EXPECT_THAT(names_of(training.variables), ElementsAre("w"));
+  EXPECT_THAT(untrained_names(training), ElementsAre("v"));
+  EXPECT_THAT(testing::variable_names(training), ElementsAre("w"));
   const auto found = std::find_if(training.graph.values.begin(), training.graph.values.end(),
                                   [](const Value& value) { return value.name == "v"; });
   EXPECT_TRUE(found->constant.has_value());
@@ -195,12 +199,13 @@ TEST(MakeTraining, MakesConstantsOfWeightsThatTheLossDoesNotNeed) {
 TEST(MakeTraining, GoesOnWithSavedState) {
   Optimizer optimizer = sgd({{"momentum", {0.9}}});
   TrainingRequest request{.loss = "loss", .optimizer = optimizer};
-  request.saved["Accl___w"] = testing::tensor<float>({3}, {7, 8, 9});
+  const StateKey velocity{"Accl___", testing::value_named(testing::graph_of(kTwoStages), "w")};
+  request.saved[velocity] = testing::tensor<float>({3}, {7, 8, 9});
   const Training training = trained(kTwoStages, request);
   EXPECT_EQ(first_value(training, "Accl___w").values<float>()[2], 9);
   EXPECT_EQ(first_value(training, "Accl___v").values<float>()[2], 0);
-  request.saved["Accl___w"] = testing::tensor<float>({2}, {7, 8});
-  EXPECT_EQ(training_refusal(kTwoStages, request), "saved state 'Accl___w' is float[2], float[3] needed");
+  request.saved[velocity] = testing::tensor<float>({2}, {7, 8});
+  EXPECT_EQ(refusal_to_train(kTwoStages, request), "saved state 'Accl___w' is float[2], float[3] needed");
 }
 
 TEST(MakeTraining, RefusesALossScaleThatTheLossCannotHold) {
@@ -211,12 +216,12 @@ TEST(MakeTraining, RefusesALossScaleThatTheLossCannotHold) {
   for (const bool constant : {false, true}) {
     optimizer.loss_scaling = {100000, constant};
     EXPECT_EQ(
-        training_refusal(text, {.loss = "loss", .optimizer = optimizer}),
+        refusal_to_train(text, {.loss = "loss", .optimizer = optimizer}),
         "loss scaling is 100000, which is inf in float16, the type of the loss; a finite number other than 0 needed");
   }
   optimizer.loss_scaling = {1e-9};
   EXPECT_EQ(
-      training_refusal(text, {.loss = "loss", .optimizer = optimizer}),
+      refusal_to_train(text, {.loss = "loss", .optimizer = optimizer}),
       "loss scaling is 1e-09, which is 0 in float16, the type of the loss; a finite number other than 0 needed");
 }
 
@@ -240,8 +245,8 @@ TEST(MakeTraining, UpdatesRunningStatisticsInEveryMicroBatch) {
   EXPECT_FLOAT_EQ(trainer.variable("m").values<float>()[0], 1.5F);
   EXPECT_FLOAT_EQ(trainer.variable("d").values<float>()[0], 1.0F);
   for (const Variable& variable : trainer.training().variables) {
-    EXPECT_EQ(variable.kind == VariableKind::Statistic, variable.name == "m" || variable.name == "d")
-        << variable.name;
+    const std::string& name = trainer.training().graph[variable.value].name;
+    EXPECT_EQ(variable.kind == VariableKind::Statistic, name == "m" || name == "d") << name;
   }
 }
 
@@ -250,13 +255,13 @@ TEST(MakeTraining, NeverLearnsStatistics) {
       "g (float[2,1] x) => (float loss) <float[1] s = {1}, float[1] b = {0}, float[1] m = {0}, float[1] d = "
       "{1}> {\n"
       "  y = BatchNormalization (x, s, b, m, d)\n  loss = ReduceSum <keepdims = 0> (y)\n}");
-  EXPECT_THAT(names_of(training.variables), ElementsAre("s", "b"));
+  EXPECT_THAT(testing::variable_names(training), ElementsAre("s", "b"));
 }
 
 TEST(MakeTraining, NamesWhatCannotBeALoss) {
-  EXPECT_EQ(training_refusal(kTwoStages, {.loss = "lost"}), "there is no value 'lost' to be the loss");
-  EXPECT_EQ(training_refusal(kTwoStages, {.loss = "q"}), "loss 'q' is float[3], one number needed");
-  EXPECT_EQ(training_refusal("g (float[3] x) => (float loss) <float[3] w = {1, 2, 3}> {\n"
+  EXPECT_EQ(refusal_to_train(kTwoStages, {.loss = "lost"}), "there is no value 'lost' to be the loss");
+  EXPECT_EQ(refusal_to_train(kTwoStages, {.loss = "q"}), "loss 'q' is float[3], one number needed");
+  EXPECT_EQ(refusal_to_train("g (float[3] x) => (float loss) <float[3] w = {1, 2, 3}> {\n"
                              "  p = Mul (w, x)\n  loss = ReduceSum <keepdims = 0> (x)\n}",
                              {.loss = "loss"}),
             "loss 'loss' does not depend on any weight");
@@ -264,7 +269,7 @@ TEST(MakeTraining, NamesWhatCannotBeALoss) {
 
 TEST(MakeTraining, NamesTheOpThatLetsNothingFlowBack) {
   EXPECT_EQ(
-      training_refusal("g (float[3] x) => (float loss) <float[3] w = {1, 2, 3}> {\n"
+      refusal_to_train("g (float[3] x) => (float loss) <float[3] w = {1, 2, 3}> {\n"
                        "  p = Mul (w, x)\n  steps = Round (p)\n  loss = ReduceSum <keepdims = 0> (steps)\n}",
                        {.loss = "loss"}),
       "loss 'loss' does not depend on any weight that it could train: nothing flows back through "
@@ -272,8 +277,8 @@ TEST(MakeTraining, NamesTheOpThatLetsNothingFlowBack) {
   const Training training = trained(
       "g (float[3] x) => (float loss) <float[3] w = {1, 2, 3}, float[3] v = {1, 2, 3}> {\n"
       "  p = Mul (w, x)\n  steps = Floor (p)\n  q = Mul (steps, v)\n  loss = ReduceSum <keepdims = 0> (q)\n}");
-  EXPECT_THAT(names_of(training.variables), ElementsAre("v"));
-  EXPECT_THAT(training.untrained, ElementsAre("w"));
+  EXPECT_THAT(testing::variable_names(training), ElementsAre("v"));
+  EXPECT_THAT(untrained_names(training), ElementsAre("w"));
   EXPECT_THAT(training.why_untrained,
               ::testing::StartsWith("nothing flows back through node 'steps' (Floor)"));
 }
@@ -285,7 +290,7 @@ TEST(MakeTraining, KeepsTheNamesOfWhatIsReducedThroughOptimize) {
   const std::size_t outputs = training.graph.outputs.size();
   optimize(training, {});
   EXPECT_EQ(training.graph.outputs.size(), outputs);
-  EXPECT_THAT(training.reduced, ElementsAre("Gradient___w"));
+  EXPECT_THAT(reduced_names(training), ElementsAre("Gradient___w"));
   EXPECT_TRUE(std::any_of(training.graph.values.begin(), training.graph.values.end(),
                           [](const Value& value) { return value.name == "Gradient___w"; }));
 }
@@ -293,7 +298,7 @@ TEST(MakeTraining, KeepsTheNamesOfWhatIsReducedThroughOptimize) {
 std::string scaling_refusal(const AutomaticLossScaling& scaling, bool constant) {
   Optimizer optimizer = sgd();
   optimizer.loss_scaling = {8, constant};
-  return training_refusal(kTwoStages,
+  return refusal_to_train(kTwoStages,
                           {.loss = "loss", .optimizer = optimizer, .automatic_loss_scaling = scaling});
 }
 

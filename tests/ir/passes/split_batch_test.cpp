@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/graph_text.h"
+#include "tests/support/hand_trained.h"
 
 namespace podium::ir {
 namespace {
@@ -148,15 +149,21 @@ TEST(SplitBatch, RefusesABatchThatDoesNotSplit) {
               HasSubstr("a known shape with a batch needed"));
 }
 
-// The ops of a graph that trains for a half of its batch, from the one named on.
+// A graph for a half of its batch that becomes one that trains the weight "w".
+BatchSplit half_to_train(const std::string& body) {
+  const Graph graph = graph_of(body);
+  return split_to_train(graph, 2, {{.value = testing::value_named(graph, "w")}});
+}
+
+// Its ops, from the one named on.
 std::string half_of_training(const std::string& body, const std::string& from) {
-  const std::string text = print(split_to_train(graph_of(body), 2, {{.name = "w"}}).graph);
+  const std::string text = print(half_to_train(body).graph);
   return text.substr(text.find(from));
 }
 
 std::string refusal_of_training(const std::string& body) {
   try {
-    split_to_train(graph_of(body), 2, {{.name = "w"}});
+    half_to_train(body);
   } catch (const Error& error) {
     return error.what();
   }

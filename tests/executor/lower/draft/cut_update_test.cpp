@@ -8,6 +8,7 @@
 #include "ir/passes/make_training.h"
 #include "tests/executor/lower/placed.h"
 #include "tests/executor/lower/trained.h"
+#include "tests/support/hand_trained.h"
 #include "tests/support/run_text.h"
 
 namespace podium::lower {
@@ -37,6 +38,7 @@ ir::Training perceptron(const Sketch& sketch) {
   std::string last = "x";
   ir::TrainingRequest request{
       .loss = "loss", .contributions = {.accumulation = sketch.accumulation, .replicas = sketch.replicas}};
+  std::vector<ir::Tensor> initial;
   for (int layer = 0; layer < kLayers; ++layer) {
     const std::string weight = fmt::format("w{}", layer);
     inputs += fmt::format(", float[{0},{0}] {1}", kWidth, weight);
@@ -46,15 +48,19 @@ ir::Training perceptron(const Sketch& sketch) {
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       numbers[i] = 0.05F * static_cast<float>((7 * i + 3 * static_cast<std::size_t>(layer)) % 11) - 0.2F;
     }
-    request.weights.push_back({.name = weight, .initial = testing::tensor<float>({kWidth, kWidth}, numbers)});
+    initial.push_back(testing::tensor<float>({kWidth, kWidth}, numbers));
   }
   request.optimizer = ir::make_optimizer(sketch.optimizer);
   if (sketch.clips) request.optimizer.clip_norms = {{.max_norm = 1}};
-  return ir::make_training(
+  ir::Graph graph =
       testing::graph_of(fmt::format("g ({}) => (float loss) {{\n{}  squares = Mul ({}, {})\n"
                                     "  loss = ReduceSum <keepdims = 0> (squares)\n}}",
-                                    inputs, ops, last, last)),
-      request);
+                                    inputs, ops, last, last));
+  for (std::size_t layer = 0; layer < initial.size(); ++layer) {
+    const ir::ValueId weight = testing::value_named(graph, fmt::format("w{}", layer));
+    request.weights.push_back({.value = weight, .initial = initial[layer]});
+  }
+  return ir::make_training(std::move(graph), request);
 }
 
 Options options_of(const Sketch& sketch) {
@@ -182,15 +188,16 @@ TEST(CutUpdate, TrainsAsOneBlockDoes) {
 
 // Each reads what the other one was before.
 TEST(CutUpdate, WeightsThatNeedEachOtherStayTogether) {
-  ir::Training training{.graph = testing::graph_of(R"(g (float[3] x, float[3] v, float[3] w) =>
+  const ir::Training training = testing::as_training(
+      {.graph = testing::graph_of(R"(g (float[3] x, float[3] v, float[3] w) =>
     (float[3] y, float[3] v_next, float[3] w_next) {
     y = Mul (x, v)
     v_next = Add <__execution_context = 1> (v, w)
     w_next = Sub <__execution_context = 1> (w, v)
-  })")};
-  training.variables = {{"v", ir::VariableKind::Weight, testing::tensor<float>({3}, {1, 2, 3})},
-                        {"w", ir::VariableKind::Weight, testing::tensor<float>({3}, {0.5F, 0, 2})}};
-  training.updates = {{"v", 1, true}, {"w", 2, true}};
+  })"),
+       .variables = {{"v", ir::VariableKind::Weight, testing::tensor<float>({3}, {1, 2, 3})},
+                     {"w", ir::VariableKind::Weight, testing::tensor<float>({3}, {0.5F, 0, 2})}},
+       .updates = {{"v", 1, true}, {"w", 2, true}}});
   const ir::Placement placement = on_one_processor(training);
   EXPECT_EQ(train(training, placement, off_chip({})), train(training, placement, {}));
 }

@@ -6,6 +6,7 @@
 #include "executor/lower/graph/recompute.h"
 #include "tests/executor/lower/placed.h"
 #include "tests/executor/lower/trained.h"
+#include "tests/support/hand_trained.h"
 #include "tests/support/run_text.h"
 
 namespace podium::lower {
@@ -39,13 +40,14 @@ ir::Training model(const std::string& forward, const std::string& backward) {
     typed.replace(i, 3, fmt::format("float[{}]", kElements));
   }
   const std::vector<float> numbers{0.3F, -0.2F, 0.5F, 0.1F, 0.7F};
-  return {
-      .graph = testing::graph_of(typed),
-      .variables = {{"w", ir::VariableKind::Weight, tensor<float>({kElements}, numbers)},
-                    {"sum", ir::VariableKind::Accumulator, tensor<float>({kElements}, {0, 0, 0, 0, 0}), "w"}},
-      .updates = {{"sum", 1}, {"w", 2, true}, {"sum", 3, true}},
-      .reduced = {"sum"},
-      .hyper_parameters = {"rate"}};
+  return testing::as_training(
+      {.graph = testing::graph_of(typed),
+       .variables = {{"w", ir::VariableKind::Weight, tensor<float>({kElements}, numbers)},
+                     {"sum", ir::VariableKind::Accumulator, tensor<float>({kElements}, {0, 0, 0, 0, 0}),
+                      "w"}},
+       .updates = {{"sum", 1}, {"w", 2, true}, {"sum", 3, true}},
+       .reduced = {"sum"},
+       .hyper_parameters = {"rate"}});
 }
 
 ir::Training tanh_model() {
