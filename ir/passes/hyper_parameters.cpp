@@ -5,7 +5,7 @@
 #include <cmath>
 #include <map>
 
-#include "ir/gradient.h"
+#include "ir/gradients/gradient.h"
 
 namespace podium::ir {
 namespace {

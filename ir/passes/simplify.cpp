@@ -9,7 +9,7 @@
 #include <span>
 
 #include "ir/at.h"
-#include "ir/passes/bodies.h"
+#include "ir/bodies.h"
 #include "ir/passes/simplify_rules.h"
 #include "ir/verify.h"
 

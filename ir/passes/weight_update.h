@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/ops/gradient_terms.h"
+#include "ir/gradients/terms.h"
 #include "ir/passes/hyper_parameters.h"
 #include "ir/training.h"
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "executor/session/session.h"
-#include "ir/passes/remove_dead.h"
+#include "ir/remove_dead.h"
 #include "tests/support/graph_text.h"
 #include "tests/support/run_text.h"
 
