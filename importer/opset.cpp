@@ -18,44 +18,6 @@ constexpr std::array kDomains{Domain{"", 28}, Domain{"ai.onnx.ml", 5}, Domain{"a
 
 std::string_view shown(std::string_view domain) { return domain.empty() ? "ai.onnx" : domain; }
 
-// Ops that ai.onnx gained after version 1; ops of one version in one line.
-struct Gained {
-  std::int64_t version;
-  std::string_view names;
-};
-constexpr std::array kGained{
-    Gained{7, " Acos Asin Atan Cos Multinomial Sin Tan "},
-    Gained{8, " Expand Scan "},
-    Gained{9,
-           " Acosh Asinh Atanh Compress ConstantOfShape Cosh Erf EyeLike IsNaN MaxUnpool NonZero OneHot "
-           "Scatter Shrink "
-           "Sign Sinh TfIdfVectorizer Where "},
-    Gained{
-        10,
-        " ConvInteger DequantizeLinear IsInf MatMulInteger Mod NonMaxSuppression QLinearConv QLinearMatMul "
-        "QuantizeLinear Resize ReverseSequence RoiAlign StringNormalizer "},
-    Gained{
-        11,
-        " BitShift ConcatFromSequence CumSum Det DynamicQuantizeLinear GatherElements GatherND Range Round "
-        "ScatterElements ScatterND SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert "
-        "SequenceLength SplitToSequence Unique "},
-    Gained{12, " Celu Einsum GreaterOrEqual LessOrEqual NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss "},
-    Gained{14, " HardSwish Trilu "},
-    Gained{15, " Bernoulli CastLike Optional OptionalGetElement OptionalHasElement "},
-    Gained{16, " GridSample "},
-    Gained{
-        17,
-        " BlackmanWindow DFT HammingWindow HannWindow LayerNormalization MelWeightMatrix STFT SequenceMap "},
-    Gained{18, " BitwiseAnd BitwiseNot BitwiseOr BitwiseXor CenterCropPad Col2Im GroupNormalization Mish "},
-    Gained{19, " DeformConv "},
-    Gained{20, " AffineGrid Gelu ImageDecoder RegexFullMatch StringConcat StringSplit "},
-    Gained{23, " Attention RMSNormalization RotaryEmbedding "},
-    Gained{24, " Swish TensorScatter "},
-    Gained{26, " BitCast CumProd "},
-    Gained{27, " CausalConvWithState LinearAttention "},
-    Gained{28, " SwiGLU "},
-};
-
 void check_version(const RawNode& node, std::int64_t version) {
   for (const Domain& domain : kDomains) {
     if (domain.name == node.domain && version > domain.newest) {
@@ -68,11 +30,8 @@ void check_version(const RawNode& node, std::int64_t version) {
 // The version in which ai.onnx gained an op; 1 for an op that it had from the start, and for other domains.
 std::int64_t first_version(const RawNode& node) {
   if (!node.domain.empty()) return 1;
-  const std::string wanted = " " + node.type + " ";
-  for (const Gained& gained : kGained) {
-    if (gained.names.find(wanted) != std::string_view::npos) return gained.version;
-  }
-  return 1;
+  const ir::OpSpec* spec = ir::find_op(node.domain, node.type);
+  return spec == nullptr ? 1 : spec->gained;
 }
 
 using Chain = std::vector<const Adapter*>;  // by version

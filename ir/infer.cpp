@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "ir/infer_bodies.h"
-#include "ir/passes/bodies.h"
+#include "ir/bodies.h"
 #include "ir/verify.h"
 
 namespace podium::ir {

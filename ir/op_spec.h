@@ -1,5 +1,5 @@
 // The table of ops: what is true of each op on paper. One row an op, in ir/ops/; its numbers are a
-// kernel of the same name in executor/kernels/.
+// kernel of the same name in executor/kernels/, its gradient a builder in ir/gradients/.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ namespace podium::ir {
 
 class InferContext;
 class TypedOp;
-class GradientContext;
+struct SampledOp;
 
 enum class Formal : std::uint8_t { Required, Optional, Variadic };
 
@@ -58,24 +58,62 @@ struct Work {
 /// Types (and constants) of the outputs from those of the inputs.
 using InferFunction = void (*)(InferContext&);
 using WorkFunction = Work (*)(const TypedOp&);
-/// Appends ops that compute the gradients of the inputs.
-using GradientFunction = void (*)(GradientContext&);
+/// Whether each sample of the outputs depends on the same sample of the inputs alone. Asked of an op whose
+/// outputs all have an axis of samples (ir/ops/samples.h).
+using SampleRule = bool (*)(const SampledOp&);
+
+/// How the work of an op lies on a processor: what a model of its cost goes by.
+enum class Category : std::uint8_t {
+  None,            ///< of no row: each has one of those below
+  Elementwise,     ///< its operands lie where its result will be
+  Normalizing,     ///< statistics of every row, then each element once more
+  MatrixProduct,   ///< of two inputs, see OpSpec::factors
+  Convolution,     ///< a product of the first input's windows with the second factor
+  WeightGradient,  ///< a product of the first input's windows with what flows back
+  Recurrent,       ///< a product for all steps, then one after the other
+  Attention,       ///< two products of every head, with a softmax between
+  Control,         ///< what its bodies do
+  Plain,           ///< a reduction, a stretching or, where it has no operations, a movement
+};
+
+/// The inputs that a product multiplies.
+struct Factors {
+  std::size_t left = 0;
+  std::size_t right = 0;
+};
+
+/// Sets of inputs as bits, bit i for input i: OpSpec::in_place.
+inline constexpr unsigned kFirstInput = 1;
+inline constexpr unsigned kFirstTwoInputs = 3;
 
 struct OpSpec {
   std::string_view name;
   std::string_view domain = "";  ///< "" is ai.onnx
   int since = 1;                 ///< the version that first had the meaning of this row
+  int gained = 1;                ///< the version in which its domain gained an op of the name
   std::vector<Parameter> inputs = {};
   std::vector<Parameter> outputs = {};
   std::vector<TypeConstraint> types = {};
   std::vector<AttributeSpec> attributes = {};
   InferFunction infer = nullptr;
   WorkFunction work = nullptr;
-  GradientFunction gradient = nullptr;
-  std::string_view no_gradient = {};  ///< why there is none, where there cannot be one
-  bool random = false;                ///< a second run may give other numbers: never folded or merged
+  Category category = Category::None;
+  std::optional<Factors> factors = {};  ///< of a matrix product and a convolution
+  /// Each element of output 0 comes from the elements of the inputs at its place, stretched as ONNX
+  /// broadcasts.
+  bool elementwise = false;
+  bool norm = false;  ///< a normalisation
+  /// Inputs whose memory output 0 may take when it is as large: bit i is input i. A kernel may take fewer.
+  unsigned in_place = 0;
   /// Output 0 is input 0's memory under another shape.
   bool view = false;
+  bool random = false;  ///< a second run may give other numbers: never folded or merged
+  /// Elementwise ops need none. An op with neither is run on whole batches: `no_samples` says why.
+  SampleRule samples = nullptr;
+  std::string_view no_samples = {};
+  /// Why no gradient flows through it. The gradients of all others are in ir/gradients/.
+  std::string_view no_gradient = {};
+  bool refuses_gradient = false;  ///< a gradient that flows into it is an Error, it does not end there
 
   const AttributeSpec* find_attribute(std::string_view attribute) const;
 };

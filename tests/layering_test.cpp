@@ -51,6 +51,8 @@ const std::vector<Source>& sources() {
   return kSources;
 }
 
+std::string folder_of(const std::string& path) { return fs::path(path).parent_path().generic_string(); }
+
 bool is_in(std::string_view path, const std::vector<std::string_view>& folders) {
   return std::any_of(folders.begin(), folders.end(),
                      [&](std::string_view folder) { return path.starts_with(folder); });
@@ -78,6 +80,22 @@ TEST(Layering, ReadsTheSources) { EXPECT_GT(sources().size(), 100U) << PODIUM_SO
 
 TEST(Layering, TheIrKnowsNoOtherRoom) {
   EXPECT_EQ(arrows({"ir/"}, {"annotate/", "executor/", "importer/", "models/", "tests/"}), Lines{});
+}
+
+TEST(Layering, TheIrRisesFromItsOpsOverTheirGradientsToPasses) {
+  Lines found;
+  const std::vector<std::string> rising{"ir", "ir/ops", "ir/gradients", "ir/passes"};
+  const auto floor_of = [&](const std::string& path) {
+    return std::find(rising.begin(), rising.end(), folder_of(path)) - rising.begin();
+  };
+  for (const Source& source : sources()) {
+    if (floor_of(source.path) == std::ssize(rising)) continue;
+    for (const std::string& include : source.includes) {
+      if (floor_of(include) < std::ssize(rising) && floor_of(include) > floor_of(source.path))
+        found.push_back(source.path + " includes " + include);
+    }
+  }
+  EXPECT_EQ(found, Lines{});
 }
 
 TEST(Layering, TheImporterAndAnnotateKnowTheIrAlone) {
@@ -154,6 +172,40 @@ class CycleFinder {
 };
 
 TEST(Layering, NoHeaderIncludesItselfOnADetour) { EXPECT_EQ(CycleFinder().find(), Lines{}); }
+
+// Per folder the folders that files in it include.
+std::map<std::string, std::set<std::string>> folders_included() {
+  std::map<std::string, std::set<std::string>> folders;
+  for (const Source& source : sources()) folders[folder_of(source.path)];
+  for (const Source& source : sources()) {
+    for (const std::string& include : source.includes) {
+      const std::string from = folder_of(source.path);
+      if (folder_of(include) != from && folders.contains(folder_of(include)))
+        folders[from].insert(folder_of(include));
+    }
+  }
+  return folders;
+}
+
+TEST(Layering, NoFolderIncludesItselfOnADetour) {
+  // Kernels and their tools, which see kernel.h.
+  const std::set<std::string> known{"executor/kernels", "executor/kernels/tools", "executor/lower/draft",
+                                    "executor/lower/graph", "executor/lower/program"};
+  const auto folders = folders_included();
+  Lines found;
+  for (const auto& [start, included] : folders) {
+    std::set<std::string> reached;
+    std::vector<std::string> open(included.begin(), included.end());
+    while (!open.empty()) {
+      const std::string folder = open.back();
+      open.pop_back();
+      if (!reached.insert(folder).second) continue;
+      open.insert(open.end(), folders.at(folder).begin(), folders.at(folder).end());
+    }
+    if (reached.contains(start) && !known.contains(start)) found.push_back(start);
+  }
+  EXPECT_EQ(found, Lines{});
+}
 
 // The README names tests, such as `Layering.NoHeaderIncludesItselfOnADetour`.
 TEST(Readme, NamesTestsThatExist) {

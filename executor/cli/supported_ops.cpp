@@ -9,7 +9,7 @@
 
 #include "executor/report/table.h"
 #include "importer/import.h"
-#include "ir/gradient.h"
+#include "ir/gradients/gradient.h"
 
 namespace podium::cli {
 namespace {

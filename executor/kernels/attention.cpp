@@ -6,21 +6,18 @@
 
 #include "executor/kernels/families.h"
 #include "executor/kernels/tools/gemm.h"
+#include "ir/ops/attention.h"
 
 namespace podium::kernels {
 namespace {
 
 constexpr std::int64_t kBlockRows = 64;
 
-struct AttentionPlan {
-  std::int64_t batch = 0;
-  std::int64_t q_heads = 0;
-  std::int64_t kv_heads = 0;
-  std::int64_t rows = 0;   // of Q
-  std::int64_t past = 0;   // positions in past_key
+using ir::AttentionInput;
+using ir::AttentionOutput;
+
+struct AttentionPlan : ir::AttentionShape {
   std::int64_t total = 0;  // positions of the past and of K
-  std::int64_t head = 0;
-  std::int64_t v_head = 0;
   double scale = 1;
   double softcap = 0;
   bool is_causal = false;
@@ -215,28 +212,38 @@ void append_past(const AttentionPlan& plan, const Tensor* past, const Tensor& ad
   }
 }
 
+// Where K or V is, its past, and both together.
+struct Cache {
+  std::size_t added = 0;
+  std::size_t past = 0;
+  std::size_t present = 0;
+};
+constexpr Cache kKeys{AttentionInput::kK, AttentionInput::kPastKey, AttentionOutput::kPresentKey};
+constexpr Cache kValues{AttentionInput::kV, AttentionInput::kPastValue, AttentionOutput::kPresentValue};
+
 // K (or V) with its past, wherever that is: in the output for it, in memory of its own, or K itself.
-Tensor with_past(const RunContext& run, const AttentionPlan& plan, std::size_t i, std::int64_t size) {
-  const std::size_t past = i + 3;
-  if (!run.has_output(i) && !run.has_input(past)) return run.input(i);
-  Tensor present = run.has_output(i)
-                       ? run.output(i)
-                       : Tensor(run.input(i).type(), {plan.batch, plan.kv_heads, plan.total, size});
-  append_past(plan, run.has_input(past) ? &run.input(past) : nullptr, run.input(i), present);
+Tensor with_past(const RunContext& run, const AttentionPlan& plan, const Cache& cache, const Dims& dims) {
+  const Tensor& added = run.input(cache.added);
+  if (!run.has_output(cache.present) && !run.has_input(cache.past)) return added;
+  Tensor present = run.has_output(cache.present) ? run.output(cache.present) : Tensor(added.type(), dims);
+  append_past(plan, run.has_input(cache.past) ? &run.input(cache.past) : nullptr, added, present);
   return present;
 }
 
 template <class C>
 void run_attention(const AttentionPlan& plan, const RunContext& run) {
-  const Tensor q = as_computed<C>(run.input(0));
-  const Tensor k = as_computed<C>(with_past(run, plan, 1, plan.head));
-  const Tensor v = as_computed<C>(with_past(run, plan, 2, plan.v_head));
-  Tensor y = room_for<C>(run.output(0));
-  Tensor shown = run.has_output(3) ? room_for<C>(run.output(3)) : Tensor();
+  const Tensor q = as_computed<C>(run.input(AttentionInput::kQ));
+  const Tensor k = as_computed<C>(with_past(run, plan, kKeys, plan.present_key()));
+  const Tensor v = as_computed<C>(with_past(run, plan, kValues, plan.present_value()));
+  Tensor y = room_for<C>(run.output(AttentionOutput::kY));
+  const bool shows = run.has_output(AttentionOutput::kScores);
+  Tensor shown = shows ? room_for<C>(run.output(AttentionOutput::kScores)) : Tensor();
   Tensor mask;
-  if (run.has_input(3)) {
-    mask = run.input(3).type() == DataType::Bool ? run.input(3) : as_computed<C>(run.input(3));
+  if (run.has_input(AttentionInput::kMask)) {
+    const Tensor& given = run.input(AttentionInput::kMask);
+    mask = given.type() == DataType::Bool ? given : as_computed<C>(given);
   }
+  const bool has_lengths = run.has_input(AttentionInput::kLengths);
   Attending<C> attending{
       .plan = plan,
       .q = heads_of(q.data<C>(), q.dims(), plan.q_heads),
@@ -244,30 +251,17 @@ void run_attention(const AttentionPlan& plan, const RunContext& run) {
       .v = heads_of(v.data<C>(), v.dims(), plan.kv_heads),
       .y = heads_of(y.data<C>(), y.dims(), plan.q_heads),
       .mask = mask.defined() ? mask_of(mask) : Mask{},
-      .lengths = run.has_input(6) ? run.input(6).data<std::int64_t>() : nullptr,
-      .shown = shown.defined() ? shown.data<C>() : nullptr,
+      .lengths = has_lengths ? run.input(AttentionInput::kLengths).data<std::int64_t>() : nullptr,
+      .shown = shows ? shown.data<C>() : nullptr,
   };
   attend(attending);
-  store_computed<C>(y, run.output(0));
-  if (shown.defined()) store_computed<C>(shown, run.output(3));
+  store_computed<C>(y, run.output(AttentionOutput::kY));
+  if (shows) store_computed<C>(shown, run.output(AttentionOutput::kScores));
 }
 
 AttentionPlan plan_attention(const PrepareContext& context) {
-  AttentionPlan plan;
-  const Dims& q = context.dims(0);
-  const Dims& k = context.dims(1);
-  const Dims& v = context.dims(2);
-  const auto heads = [&](const Dims& dims, std::string_view name) {
-    return dims.size() == 4 ? dims[1] : context.get_int(name);
-  };
-  plan.batch = q[0];
-  plan.q_heads = heads(q, "q_num_heads");
-  plan.kv_heads = heads(k, "kv_num_heads");
-  plan.rows = q[q.size() - 2];
-  plan.head = q.size() == 4 ? q[3] : q[2] / plan.q_heads;
-  plan.v_head = v.size() == 4 ? v[3] : v[2] / plan.kv_heads;
-  if (context.has_input(4)) plan.past = context.dims(4)[2];
-  plan.total = plan.past + k[k.size() - 2];
+  AttentionPlan plan{ir::attention_shape(context)};
+  plan.total = plan.positions();
   plan.scale = score_scale(context, plan.head);
   plan.softcap = context.get_float("softcap");
   plan.is_causal = context.get_int("is_causal") != 0;
@@ -282,7 +276,8 @@ PreparedKernel attention(PrepareContext& context) {
   if (plan.output_mode < kProduct || plan.output_mode > kSoftmax) {
     throw Error("qk_matmul_output_mode is {}, 0 to 3 needed", plan.output_mode);
   }
-  const bool in_double = context.element(0) == DataType::Double || context.element(2) == DataType::Double;
+  const bool in_double = context.element(AttentionInput::kQ) == DataType::Double ||
+                         context.element(AttentionInput::kV) == DataType::Double;
   return [plan, in_double](const RunContext& run) {
     in_double ? run_attention<double>(plan, run) : run_attention<float>(plan, run);
   };

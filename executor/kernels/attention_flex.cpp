@@ -2,21 +2,25 @@
 #include "executor/kernels/attention.h"
 #include "executor/kernels/tools/convert.h"
 #include "executor/kernels/tools/gemm.h"
+#include "ir/ops/attention.h"
 
 namespace podium::kernels {
 namespace {
 
-struct FlexPlan {
-  Dims q;
-  Dims k;
-  Dims v;
+using ir::AttentionInput;
+using ir::AttentionOutput;
+
+struct FlexPlan : ir::AttentionShape {
   double scale = 1;
   BodyRunner score_mod = {};
   BodyRunner prob_mod = {};
   DataType score_type = DataType::Float;  // what each body takes
   DataType prob_type = DataType::Float;
 
-  std::int64_t kv_head(std::int64_t b, std::int64_t h) const { return b * k[1] + h / (q[1] / k[1]); }
+  /// Among the heads of K and V of all batch elements: which one head `i` of those of Q reads.
+  std::int64_t kv_head(std::int64_t i) const {
+    return i / q_heads * kv_heads + i % q_heads / (q_heads / kv_heads);
+  }
 };
 
 // What a body makes of the scores or probabilities; they go in as `type`.
@@ -33,7 +37,7 @@ Tensor modified(const BodyRunner& body, DataType type, const Tensor& computed, c
     }
   }
   std::vector<Datum> inputs{given};
-  for (std::size_t i = 3; i < run.inputs.size(); ++i) inputs.push_back(run.datum(i));
+  for (std::size_t i = AttentionInput::kV + 1; i < run.inputs.size(); ++i) inputs.push_back(run.datum(i));
   const std::vector<Datum> results = body(inputs);
   if (!results.at(0).is_tensor() || results[0].tensor.dims() != computed.dims()) {
     throw Error("a body gave {}, {} needed", to_string(type_of(results[0])), ir::to_string(computed.dims()));
@@ -43,10 +47,10 @@ Tensor modified(const BodyRunner& body, DataType type, const Tensor& computed, c
 
 template <class C>
 Tensor scores_of(const FlexPlan& plan, const Tensor& q, const Tensor& k) {
-  const Product product{.m = plan.q[2], .n = plan.k[2], .k = plan.q[3], .transpose_b = true};
-  Tensor scores(ir::data_type_of<C>, {plan.q[0], plan.q[1], plan.q[2], plan.k[2]});
-  for_each_product(plan.q[0] * plan.q[1], product.flop(), [&](std::int64_t i) {
-    const std::int64_t kv = plan.kv_head(i / plan.q[1], i % plan.q[1]);
+  const Product product{.m = plan.rows, .n = plan.added, .k = plan.head, .transpose_b = true};
+  Tensor scores(ir::data_type_of<C>, plan.scores());
+  for_each_product(plan.batch * plan.q_heads, product.flop(), [&](std::int64_t i) {
+    const std::int64_t kv = plan.kv_head(i);
     multiply(product, q.data<C>() + i * product.m * product.k, k.data<C>() + kv * product.n * product.k,
              scores.data<C>() + i * product.m * product.n, static_cast<C>(plan.scale));
   });
@@ -55,9 +59,9 @@ Tensor scores_of(const FlexPlan& plan, const Tensor& q, const Tensor& k) {
 
 template <class C>
 void weigh(const FlexPlan& plan, const Tensor& probabilities, const Tensor& v, Tensor& y) {
-  const Product product{.m = plan.q[2], .n = plan.v[3], .k = plan.k[2]};
-  for_each_product(plan.q[0] * plan.q[1], product.flop(), [&](std::int64_t i) {
-    const std::int64_t kv = plan.kv_head(i / plan.q[1], i % plan.q[1]);
+  const Product product{.m = plan.rows, .n = plan.v_head, .k = plan.added};
+  for_each_product(plan.batch * plan.q_heads, product.flop(), [&](std::int64_t i) {
+    const std::int64_t kv = plan.kv_head(i);
     multiply(product, probabilities.data<C>() + i * product.m * product.k,
              v.data<C>() + kv * product.k * product.n, y.data<C>() + i * product.m * product.n);
   });
@@ -65,22 +69,22 @@ void weigh(const FlexPlan& plan, const Tensor& probabilities, const Tensor& v, T
 
 template <class C>
 void run_flex(const FlexPlan& plan, const RunContext& run) {
+  const auto computed = [&](std::size_t i) { return as_computed<C>(run.input(i)); };
   Tensor scores =
       modified<C>(plan.score_mod, plan.score_type,
-                  scores_of<C>(plan, as_computed<C>(run.input(0)), as_computed<C>(run.input(1))), run);
+                  scores_of<C>(plan, computed(AttentionInput::kQ), computed(AttentionInput::kK)), run);
   if (plan.score_mod) scores = scores.clone();
-  const std::int64_t columns = plan.k[2];
+  const std::int64_t columns = plan.added;
   C* rows = scores.data<C>();
   for_each_product(columns == 0 ? 0 : scores.size() / columns, 20.0 * static_cast<double>(columns),
                    [&](std::int64_t i) { softmax_row(rows + i * columns, columns); });
   const Tensor probabilities = modified<C>(plan.prob_mod, plan.prob_type, scores, run);
   // An op with bodies finds no memory for its output.
-  if (!run.outputs[0]->is_tensor() || !run.output(0).defined()) {
-    run.set(0, Tensor(run.input(0).type(), {plan.q[0], plan.q[1], plan.q[2], plan.v[3]}));
-  }
-  Tensor y = room_for<C>(run.output(0));
-  weigh<C>(plan, probabilities, as_computed<C>(run.input(2)), y);
-  store_computed<C>(y, run.output(0));
+  if (!run.outputs[AttentionOutput::kY]->is_tensor() || !run.output(AttentionOutput::kY).defined())
+    run.set(AttentionOutput::kY, Tensor(run.input(AttentionInput::kQ).type(), plan.y()));
+  Tensor y = room_for<C>(run.output(AttentionOutput::kY));
+  weigh<C>(plan, probabilities, computed(AttentionInput::kV), y);
+  store_computed<C>(y, run.output(AttentionOutput::kY));
 }
 
 // The type a body declares for its input, as the op's infer function decides it.
@@ -94,9 +98,9 @@ DataType declared_type(const PrepareContext& context, std::string_view name, Dat
 }  // namespace
 
 PreparedKernel prepare_flex_attention(PrepareContext& context) {
-  FlexPlan plan{.q = context.dims(0), .k = context.dims(1), .v = context.dims(2)};
-  plan.scale = score_scale(context, plan.q[3]);
-  const bool in_double = context.element(0) == DataType::Double;
+  FlexPlan plan{ir::attention_shape(context)};
+  plan.scale = score_scale(context, plan.head);
+  const bool in_double = context.element(AttentionInput::kQ) == DataType::Double;
   const DataType computed = in_double ? DataType::Double : DataType::Float;
   if (context.get_if<ir::Body>("score_mod") != nullptr) {
     plan.score_mod = context.prepare_body("score_mod");

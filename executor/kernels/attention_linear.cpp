@@ -2,17 +2,15 @@
 // step.
 #include "executor/kernels/attention.h"
 #include "executor/kernels/tools/gemm.h"
+#include "ir/ops/linear_attention.h"
 
 namespace podium::kernels {
 namespace {
 
-struct LinearPlan {
-  std::int64_t batch = 0;
-  std::int64_t steps = 0;
-  std::int64_t q_heads = 0;
-  std::int64_t kv_heads = 0;
-  std::int64_t keys = 0;    // elements of a key, rows of the state
-  std::int64_t values = 0;  // elements of a value, columns of the state
+using ir::LinearAttentionInput;
+using ir::LinearAttentionOutput;
+
+struct LinearPlan : ir::LinearAttentionShape {
   double scale = 1;
   bool decays = false;
   bool corrects = false;        // writes what is new, not the value itself
@@ -86,19 +84,25 @@ void step(const LinearPlan& plan, const LinearData<C>& data, std::int64_t at, st
 template <class C>
 void run_linear(const LinearPlan& plan, const RunContext& run) {
   std::vector<Tensor> inputs;
-  for (std::size_t i = 0; i < 7; ++i) {
+  for (std::size_t i = 0; i < LinearAttentionInput::kCount; ++i) {
     inputs.push_back(run.has_input(i) ? as_computed<C>(run.input(i)) : Tensor());
   }
   const auto data_of = [&](std::size_t i) { return inputs[i].defined() ? inputs[i].data<C>() : nullptr; };
-  Tensor output = room_for<C>(run.output(0));
-  Tensor state(ir::data_type_of<C>, {plan.batch, plan.kv_heads, plan.keys, plan.values});
-  if (inputs[3].defined()) {
-    std::copy_n(inputs[3].data<C>(), state.size(), state.data<C>());
+  Tensor output = room_for<C>(run.output(LinearAttentionOutput::kOutput));
+  Tensor state(ir::data_type_of<C>, plan.state());
+  if (inputs[LinearAttentionInput::kPastState].defined()) {
+    std::copy_n(inputs[LinearAttentionInput::kPastState].data<C>(), state.size(), state.data<C>());
   } else {
     std::fill_n(state.data<C>(), state.size(), C{0});
   }
-  const LinearData<C> data{data_of(0), data_of(1), data_of(2),       data_of(4),
-                           data_of(5), data_of(6), output.data<C>(), state.data<C>()};
+  const LinearData<C> data{.query = data_of(LinearAttentionInput::kQuery),
+                           .key = data_of(LinearAttentionInput::kKey),
+                           .value = data_of(LinearAttentionInput::kValue),
+                           .decay = data_of(LinearAttentionInput::kDecay),
+                           .beta = data_of(LinearAttentionInput::kBeta),
+                           .erase = data_of(LinearAttentionInput::kErase),
+                           .output = output.data<C>(),
+                           .state = state.data<C>()};
   const std::int64_t matrix = plan.keys * plan.values;
   for_each_product(plan.batch * plan.kv_heads, 6.0 * static_cast<double>(matrix * plan.steps),
                    [&](std::int64_t i) {
@@ -108,12 +112,12 @@ void run_linear(const LinearPlan& plan, const RunContext& run) {
                             data.state + i * matrix, written.data());
                      }
                    });
-  store_computed<C>(output, run.output(0));
-  if (!run.has_output(1)) return;
-  if (run.output(1).type() == state.type()) {
-    std::copy_n(state.data<C>(), state.size(), run.output(1).data<C>());
+  store_computed<C>(output, run.output(LinearAttentionOutput::kOutput));
+  if (!run.has_output(LinearAttentionOutput::kState)) return;
+  if (run.output(LinearAttentionOutput::kState).type() == state.type()) {
+    std::copy_n(state.data<C>(), state.size(), run.output(LinearAttentionOutput::kState).data<C>());
   } else {
-    store_computed<C>(state, run.output(1));
+    store_computed<C>(state, run.output(LinearAttentionOutput::kState));
   }
 }
 
@@ -130,41 +134,39 @@ void read_rule(const PrepareContext& context, LinearPlan& plan) {
   }
   plan.decays = rule == "gated" || rule == "gated_delta";
   plan.corrects = rule == "delta" || rule == "gated_delta";
-  check_presence(context, 4, plan.decays, rule);
-  check_presence(context, 5, plan.corrects, rule);
-  if (!plan.corrects) check_presence(context, 6, false, rule);
+  check_presence(context, LinearAttentionInput::kDecay, plan.decays, rule);
+  check_presence(context, LinearAttentionInput::kBeta, plan.corrects, rule);
+  if (!plan.corrects) check_presence(context, LinearAttentionInput::kErase, false, rule);
 }
 
-void check_columns(const PrepareContext& context, std::size_t input,
+void check_columns(const PrepareContext& context, const LinearPlan& plan, std::size_t input,
                    std::initializer_list<std::int64_t> choices) {
   if (!context.has_input(input)) return;
   const Dims& dims = context.dims(input);
   for (std::int64_t choice : choices) {
-    if (dims == Dims{context.dims(0)[0], context.dims(0)[1], choice}) return;
+    if (dims == Dims{plan.batch, plan.steps, choice}) return;
   }
   throw Error("{} is {}, {} needed", context.op.spec->inputs[input].name, ir::to_string(dims),
-              ir::to_string(Dims{context.dims(0)[0], context.dims(0)[1], *choices.begin()}));
+              ir::to_string(Dims{plan.batch, plan.steps, *choices.begin()}));
 }
 
 LinearPlan plan_linear(const PrepareContext& context) {
-  LinearPlan plan{.batch = context.dims(0)[0], .steps = context.dims(0)[1]};
-  plan.q_heads = context.get_int("q_num_heads");
-  plan.kv_heads = context.get_int("kv_num_heads");
-  plan.keys = context.dims(0)[2] / plan.q_heads;
-  plan.values = context.dims(2)[2] / plan.kv_heads;
+  LinearPlan plan{ir::linear_attention_shape(context)};
   const float scale = context.get_float("scale");
   plan.scale = scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(plan.keys));
   read_rule(context, plan);
-  check_columns(context, 1, {plan.kv_heads * plan.keys});
-  check_columns(context, 2, {plan.kv_heads * plan.values});
-  check_columns(context, 4, {plan.kv_heads * plan.keys, plan.kv_heads});
-  check_columns(context, 5, {plan.kv_heads, 1});
-  check_columns(context, 6, {plan.kv_heads * plan.keys});
-  if (plan.decays) plan.decay_size = context.dims(4)[2] == plan.kv_heads ? 1 : plan.keys;
-  if (plan.corrects) plan.beta_heads = context.dims(5)[2];
-  const Dims state{plan.batch, plan.kv_heads, plan.keys, plan.values};
-  if (context.has_input(3) && context.dims(3) != state) {
-    throw Error("past_state is {}, {} needed", ir::to_string(context.dims(3)), ir::to_string(state));
+  check_columns(context, plan, LinearAttentionInput::kKey, {plan.kv_heads * plan.keys});
+  check_columns(context, plan, LinearAttentionInput::kValue, {plan.kv_heads * plan.values});
+  check_columns(context, plan, LinearAttentionInput::kDecay, {plan.kv_heads * plan.keys, plan.kv_heads});
+  check_columns(context, plan, LinearAttentionInput::kBeta, {plan.kv_heads, 1});
+  check_columns(context, plan, LinearAttentionInput::kErase, {plan.kv_heads * plan.keys});
+  if (plan.decays)
+    plan.decay_size = context.dims(LinearAttentionInput::kDecay).back() == plan.kv_heads ? 1 : plan.keys;
+  if (plan.corrects) plan.beta_heads = context.dims(LinearAttentionInput::kBeta).back();
+  if (context.has_input(LinearAttentionInput::kPastState) &&
+      context.dims(LinearAttentionInput::kPastState) != plan.state()) {
+    throw Error("past_state is {}, {} needed", ir::to_string(context.dims(LinearAttentionInput::kPastState)),
+                ir::to_string(plan.state()));
   }
   return plan;
 }
@@ -173,7 +175,7 @@ LinearPlan plan_linear(const PrepareContext& context) {
 
 PreparedKernel prepare_linear_attention(PrepareContext& context) {
   const LinearPlan plan = plan_linear(context);
-  const bool in_double = context.element(0) == DataType::Double;
+  const bool in_double = context.element(LinearAttentionInput::kQuery) == DataType::Double;
   return [plan, in_double](const RunContext& run) {
     in_double ? run_linear<double>(plan, run) : run_linear<float>(plan, run);
   };

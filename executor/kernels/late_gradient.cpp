@@ -5,9 +5,10 @@
 #include <memory>
 
 #include "executor/kernels/gradient_ops.h"
-#include "ir/ops/gradients_body.h"
-#include "ir/ops/gradients_late.h"
-#include "ir/passes/remove_dead.h"
+#include "ir/gradients/body.h"
+#include "ir/gradients/late.h"
+#include "ir/ops/late_gradient.h"
+#include "ir/remove_dead.h"
 
 namespace podium::kernels {
 namespace {

@@ -130,20 +130,22 @@ void run_recurrence(const Recurrence& plan, const RecurrentData<T>& data, StepFu
   }
 }
 
-// Pointers in the order of the op's inputs and outputs. `in(i)` and `out(i)` give nullptr for an omitted one.
+// Pointers in the order of the op's inputs and outputs, in which they get memory. `in(i)` and `out(i)` give
+// nullptr for an omitted one.
 template <class T, class In, class Out>
 RecurrentData<T> gather(const RunContext& run, const In& in, const Out& out, T* work) {
-  return {.x = in(0),
-          .w = in(1),
-          .r = in(2),
-          .b = in(3),
-          .lengths = run.has_input(4) ? run.input(4).data<std::int32_t>() : nullptr,
-          .initial_h = in(5),
-          .initial_c = in(6),
-          .p = in(7),
-          .y = out(0),
-          .y_h = out(1),
-          .y_c = out(2),
+  const bool has_lengths = run.has_input(RecurrentInput::kLengths);
+  return {.x = in(RecurrentInput::kX),
+          .w = in(RecurrentInput::kW),
+          .r = in(RecurrentInput::kR),
+          .b = in(RecurrentInput::kB),
+          .lengths = has_lengths ? run.input(RecurrentInput::kLengths).data<std::int32_t>() : nullptr,
+          .initial_h = in(RecurrentInput::kInitialH),
+          .initial_c = in(RecurrentInput::kInitialC),
+          .p = in(RecurrentInput::kPeepholes),
+          .y = out(RecurrentOutput::kY),
+          .y_h = out(RecurrentOutput::kLastH),
+          .y_c = out(RecurrentOutput::kLastC),
           .work = work};
 }
 
@@ -177,7 +179,7 @@ PreparedKernel recurrent_in_float(PrepareContext& context, Recurrence plan, Step
       to_float(run.input(i), 0, run.input(i).size(), wide);
       return wide;
     };
-    std::vector<const float*> results(3, nullptr);
+    std::vector<const float*> results(RecurrentOutput::kCount, nullptr);
     const auto out = [&](std::size_t i) -> float* {
       if (!run.has_output(i)) return nullptr;
       results[i] = next;
@@ -194,9 +196,9 @@ PreparedKernel recurrent_in_float(PrepareContext& context, Recurrence plan, Step
 PreparedKernel prepare_cell(PrepareContext& context, Recurrence plan, StepFunction<float> in_float,
                             StepFunction<double> in_double) {
   if (PreparedKernel packed = prepare_packed_recurrence(context, plan)) return packed;
-  if (context.element(0) == DataType::Float) return recurrent_of<float>(context, std::move(plan), in_float);
-  if (context.element(0) == DataType::Double)
-    return recurrent_of<double>(context, std::move(plan), in_double);
+  const DataType element = context.element(RecurrentInput::kX);
+  if (element == DataType::Float) return recurrent_of<float>(context, std::move(plan), in_float);
+  if (element == DataType::Double) return recurrent_of<double>(context, std::move(plan), in_double);
   return recurrent_in_float(context, std::move(plan), in_float);
 }
 
@@ -219,15 +221,8 @@ PreparedKernel lstm(PrepareContext& context) {
 }  // namespace
 
 Recurrence read_recurrence(const PrepareContext& context, std::int64_t gates, std::size_t activations) {
-  Recurrence plan;
-  plan.batch_first = context.get_int("layout") != 0;
-  plan.steps = context.dims(0)[plan.batch_first ? 1 : 0];
-  plan.batch = context.dims(0)[plan.batch_first ? 0 : 1];
-  plan.input = context.dims(0)[2];
-  plan.hidden = context.dims(2)[2];
+  Recurrence plan{ir::recurrent_shape(context)};
   plan.gates = gates;
-  plan.directions = context.get_string("direction") == "bidirectional" ? 2 : 1;
-  plan.starts_reverse = context.get_string("direction") == "reverse";
   if (const auto* clip = context.get_if<float>("clip")) plan.clip = *clip;
   ir::StringList names = context.get<ir::StringList>("activations");
   const std::size_t needed = activations * static_cast<std::size_t>(plan.directions);

@@ -6,18 +6,15 @@
 #include "executor/kernels/kernel.h"
 #include "executor/kernels/recurrent_activation.h"
 #include "executor/kernels/tools/gemm.h"
+#include "ir/ops/recurrent.h"
 
 namespace podium::kernels {
 
-struct Recurrence {
-  std::int64_t steps = 0;
-  std::int64_t batch = 0;
-  std::int64_t input = 0;
-  std::int64_t hidden = 0;
+using ir::RecurrentInput;
+using ir::RecurrentOutput;
+
+struct Recurrence : ir::RecurrentShape {
   std::int64_t gates = 1;
-  std::int64_t directions = 1;
-  bool starts_reverse = false;  ///< the only direction is the reverse one
-  bool batch_first = false;
   std::vector<Activation> activations = {};  ///< those of the first direction, then those of the second
   double clip = 0;
   bool input_forget = false;

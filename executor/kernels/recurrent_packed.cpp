@@ -163,22 +163,22 @@ void run_packed(const PackedPlan& plan, const RunContext& run) {
   for (std::int64_t i = 0; i < s.directions; ++i) {
     const Direction& direction = plan.directions[i];
     const std::int64_t at = i * state;
-    const float* h = initial(5);
-    const float* c = initial(6);
+    const float* h = initial(RecurrentInput::kInitialH);
+    const float* c = initial(RecurrentInput::kInitialC);
     // Where an output is left out, scratch memory stands for each direction's part of it.
-    const std::array<const void*, 10> pointers{run.input(0).raw(),
+    const std::array<const void*, 10> pointers{run.input(RecurrentInput::kX).raw(),
                                                h == nullptr ? nullptr : h + at,
                                                c == nullptr ? nullptr : c + at,
                                                direction.weights.raw(),
                                                direction.recurrent_weights.raw(),
                                                direction.bias.raw(),
-                                               is_single ? result(0, rows) : rows,
-                                               result(1, unused) + at,
-                                               result(2, unused + 2 * state) + at,
+                                               is_single ? result(RecurrentOutput::kY, rows) : rows,
+                                               result(RecurrentOutput::kLastH, unused) + at,
+                                               result(RecurrentOutput::kLastC, unused + 2 * state) + at,
                                                run.scratch<std::byte>()};
     (*direction.call)(pointers);
-    if (is_single || !run.has_output(0)) continue;
-    float* y = run.output(0).data<float>() + at;
+    if (is_single || !run.has_output(RecurrentOutput::kY)) continue;
+    float* y = run.output(RecurrentOutput::kY).data<float>() + at;
     for (std::int64_t t = 0; t < s.steps; ++t) std::copy_n(rows + t * state, state, y + t * 2 * state);
   }
 }
@@ -204,9 +204,15 @@ bool applies(const PrepareContext& context, const Recurrence& shape) {
   if (shape.batch <= 2) return false;
   const bool is_lstm = shape.gates == 4;
   const auto known = [&](std::size_t i) { return !context.has_input(i) || context.constant(i) != nullptr; };
-  return context.element(0) == DataType::Float && known(1) && known(2) && known(3) && !context.has_input(4) &&
-         !context.has_input(7) && shape.clip <= 0 && !shape.input_forget && !shape.batch_first &&
-         has_default_activations(shape) && (!is_lstm || context.has_input(5) == context.has_input(6)) &&
+  const bool known_weights =
+      known(RecurrentInput::kW) && known(RecurrentInput::kR) && known(RecurrentInput::kB);
+  const bool one_state_is_missing =
+      context.has_input(RecurrentInput::kInitialH) != context.has_input(RecurrentInput::kInitialC);
+  if (context.element(RecurrentInput::kX) != DataType::Float || !known_weights) return false;
+  if (context.has_input(RecurrentInput::kLengths) || context.has_input(RecurrentInput::kPeepholes))
+    return false;
+  if (is_lstm && one_state_is_missing) return false;
+  return shape.clip <= 0 && !shape.input_forget && !shape.batch_first && has_default_activations(shape) &&
          shape.steps * shape.batch * shape.input * shape.hidden > 0;
 }
 
@@ -219,9 +225,11 @@ PreparedKernel prepare_packed_recurrence(PrepareContext& context, const Recurren
     return context.has_input(input) ? context.constant(input)->data<float>() + at : nullptr;
   };
   for (std::int64_t i = 0; i < shape.directions; ++i) {
-    const Weights weights{floats(1, i * shape.width() * shape.input),
-                          floats(2, i * shape.width() * shape.hidden), floats(3, i * 2 * shape.width())};
-    plan.directions.push_back(make_direction(shape, shape.is_reverse(i), context.has_input(5), weights));
+    const Weights weights{.w = floats(RecurrentInput::kW, i * shape.width() * shape.input),
+                          .r = floats(RecurrentInput::kR, i * shape.width() * shape.hidden),
+                          .b = floats(RecurrentInput::kB, i * 2 * shape.width())};
+    const bool has_initial = context.has_input(RecurrentInput::kInitialH);
+    plan.directions.push_back(make_direction(shape, shape.is_reverse(i), has_initial, weights));
     plan.scratch_bytes = std::max(plan.scratch_bytes, plan.directions.back().scratch_bytes);
   }
   plan.scratch_bytes = (plan.scratch_bytes + 63) / 64 * 64;

@@ -7,7 +7,6 @@
 #include "executor/numeric/channels_last.h"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 
 #include "executor/numeric/rewriter.h"
@@ -21,11 +20,6 @@ using ir::Tensor;
 using ir::ValueId;
 
 namespace {
-
-constexpr std::array<std::string_view, 25> kElementwise{
-    "Relu", "LeakyRelu", "Elu",  "Selu", "Sigmoid",  "Tanh", "HardSwish", "HardSigmoid", "Clip",
-    "Gelu", "Swish",     "Mish", "Exp",  "Softplus", "Sqrt", "Neg",       "Abs",         "Erf",
-    "Add",  "Sub",       "Mul",  "Div",  "Max",      "Min",  "PRelu"};
 
 Dims moved_last(Dims dims) {
   dims.push_back(dims[1]);
@@ -70,12 +64,12 @@ bool is_pool(const Op& op) {
 }
 
 bool is_elementwise(const ir::Graph& graph, const Op& op) {
-  if (std::find(kElementwise.begin(), kElementwise.end(), op.spec->name) == kElementwise.end()) return false;
+  if (!op.spec->elementwise) return false;
   const int wanted = graph[op.outputs[0]].type.rank();
   return wanted >= 3 && std::all_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) {
            if (!id.valid()) return true;
            const ir::Type& type = graph[id].type;
-           return type.rank() == wanted || is_fixed(graph, id) ||
+           return type.rank() == wanted || (type.rank() < wanted && is_fixed(graph, id)) ||
                   (type.element_count() == 1 && type.rank() <= 1);
          });
 }

@@ -23,7 +23,7 @@
 #include "executor/numeric/memory.h"
 #include "executor/numeric/peak_memory.h"
 #include "executor/numeric/schedule.h"
-#include "ir/passes/bodies.h"
+#include "ir/bodies.h"
 
 namespace podium::numeric {
 

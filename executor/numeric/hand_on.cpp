@@ -2,8 +2,8 @@
 
 #include <map>
 
-#include "ir/gradient.h"
-#include "ir/passes/remove_dead.h"
+#include "ir/gradients/gradient.h"
+#include "ir/remove_dead.h"
 
 namespace podium::numeric {
 

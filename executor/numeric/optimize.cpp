@@ -8,7 +8,7 @@
 #include "executor/numeric/fuse_layer_norm.h"
 #include "executor/numeric/fuse_matmul.h"
 #include "executor/numeric/fuse_post_ops.h"
-#include "ir/passes/remove_dead.h"
+#include "ir/remove_dead.h"
 
 namespace podium::numeric {
 

@@ -18,7 +18,7 @@
 #include "executor/numeric/memory_plan.h"
 #include "executor/numeric/optimize.h"
 #include "executor/numeric/output_memory.h"
-#include "ir/passes/bodies.h"
+#include "ir/bodies.h"
 #include "ir/work.h"
 
 namespace podium::numeric {

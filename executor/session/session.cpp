@@ -8,7 +8,7 @@
 #include "executor/session/host_arrays.h"
 #include "executor/session/place_model.h"
 #include "executor/session/trained_model.h"
-#include "ir/passes/expand_gradients.h"
+#include "ir/gradients/expand_gradients.h"
 #include "ir/passes/make_training.h"
 #include "ir/passes/optimize.h"
 

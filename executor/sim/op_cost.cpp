@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "executor/sim/op_family.h"
 #include "executor/sim/products.h"
 #include "executor/sim/vector_cost.h"
 #include "ir/annotation.h"
@@ -120,7 +119,7 @@ OpCost products_cost(const TypedOp& op, const std::vector<RepeatedProduct>& prod
   for (const RepeatedProduct& each : products)
     cost += product_cost(op, each.product, device, tiles) * each.times;
   if (products.size() < 2) return cost;
-  const RepeatedProduct& inner = is_of(ir::recurrent_ops, op.op.spec) ? products[1] : products[0];
+  const RepeatedProduct& inner = op.op.spec->category == ir::Category::Recurrent ? products[1] : products[0];
   const double results = inner.product.count * inner.product.rows * inner.product.columns;
   constexpr double kFlopEach = 4;  // as ops/softmax.cpp counts; gates are like it
   const double width = element_bytes(op);
@@ -188,14 +187,12 @@ OpCost plain_cost(const TypedOp& op, const Device& device, int tiles) {
       op.op.spec->view || (counted.flop == 0 && counted.bytes == 0 && op.op.spec->work != nullptr);
   if (is_free || op.output_types.empty()) return {};
   // Where, Cast and their like find their operands where the result will be.
-  const bool stays = is_of(ir::cast_ops, op.op.spec) || is_of(ir::unary_ops, op.op.spec) ||
-                     is_of(ir::binary_ops, op.op.spec);
+  const bool stays = op.op.spec->category == ir::Category::Elementwise;
   if (counted.flop == 0 && !stays) return moving_cost(op, device, tiles);
   VectorWork work{.bytes = counted.bytes, .flop = counted.flop, .element_bytes = element_bytes(op)};
   const bool has_rank = !op.input_types.empty() && op.input(0).is_tensor() && op.input(0).has_rank;
-  if (has_rank && (is_of(ir::softmax_ops, op.op.spec) || is_of(ir::norm_ops, op.op.spec))) {
+  if (has_rank && op.op.spec->category == ir::Category::Normalizing)
     return normalizing_cost(op, work, device, tiles);
-  }
   if (has_rank && bytes_of(op.output(0)) < bytes_of(op.input(0)) && !stays) {
     work.received_bytes = partials_per_tile(op, tiles) * element_bytes(op);
     work.phases = 2;
@@ -265,7 +262,7 @@ OpCost operator*(OpCost cost, double times) {
 
 OpCost op_cost(const TypedOp& op, const Device& device, int tiles) {
   IR_CHECK(tiles > 0, "an op on {} tiles", tiles);
-  if (is_of(ir::control_ops, op.op.spec)) return control_cost(op, device, tiles);
+  if (op.op.spec->category == ir::Category::Control) return control_cost(op, device, tiles);
   need_known_sizes(op);
   const std::vector<RepeatedProduct> products = products_of(op);
   return products.empty() ? plain_cost(op, device, tiles) : products_cost(op, products, device, tiles);

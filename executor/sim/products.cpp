@@ -1,9 +1,9 @@
 #include "executor/sim/products.h"
 
 #include <algorithm>
-#include <string_view>
 
-#include "executor/sim/op_family.h"
+#include "ir/ops/attention.h"
+#include "ir/ops/recurrent.h"
 #include "ir/work.h"
 
 namespace podium::sim {
@@ -12,15 +12,6 @@ namespace {
 using ir::TypedOp;
 
 double elements(const ir::Type& type) { return static_cast<double>(type.element_count()); }
-
-// The place of the input that the row calls by one of these names.
-std::size_t place_of(const TypedOp& op, std::initializer_list<std::string_view> names) {
-  const std::vector<ir::Parameter>& inputs = op.op.spec->inputs;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (std::find(names.begin(), names.end(), inputs[i].name) != names.end()) return i;
-  }
-  return inputs.size();
-}
 
 // The sizes follow from the elements of both operands and the result and the number of multiply-adds alone,
 // also of batches and of operands that are broadcast: rows x inner x columns x count = multiply-adds, and
@@ -40,16 +31,16 @@ std::vector<RepeatedProduct> product_of_two(const TypedOp& op, const ir::Type& l
 }
 
 std::vector<RepeatedProduct> matmul_products(const TypedOp& op) {
-  if (op.op.is("Einsum") && op.input_count() == 2) return product_of_two(op, op.input(0), op.input(1));
-  const std::size_t second = place_of(op, {"B", "b"});
-  if (second >= op.input_count()) return {};
-  return product_of_two(op, op.input(0), op.input(second));
+  const ir::OpSpec& spec = *op.op.spec;
+  const bool has_more = spec.inputs.back().formal == ir::Formal::Variadic && op.input_count() > 2;
+  if (has_more || spec.factors->right >= op.input_count()) return {};
+  return product_of_two(op, op.input(spec.factors->left), op.input(spec.factors->right));
 }
 
 // The channels of X on one side of the product and of the window on the other; transposed, the window's
 // elements are results that are added up afterwards.
 std::vector<RepeatedProduct> conv_products(const TypedOp& op) {
-  const std::size_t place = place_of(op, {"W", "w", "weight"});
+  const std::size_t place = op.op.spec->factors->right;
   const ir::Dims& weights = op.dims(place);
   const double multiply_adds = ir::work_of(op).flop / 2;
   if (multiply_adds == 0) return {};
@@ -80,49 +71,55 @@ std::vector<RepeatedProduct> weight_gradient_products(const TypedOp& op) {
 
 // X is projected in one product for all steps; the state's products follow each other.
 std::vector<RepeatedProduct> recurrent_products(const TypedOp& op) {
-  const ir::Dims& x = op.dims(0);
-  const ir::Dims& r = op.dims(2);
-  const bool batch_first = op.get_int("layout") != 0;
-  const auto steps = static_cast<double>(x[batch_first ? 1 : 0]);
-  Product projection{.count = static_cast<double>(r[0]),
-                     .rows = static_cast<double>(x[0] * x[1]),
-                     .inner = static_cast<double>(x[2]),
-                     .columns = static_cast<double>(r[1])};
+  const ir::RecurrentShape shape = ir::recurrent_shape(op);
+  const double gates = static_cast<double>(op.dims(ir::RecurrentInput::kR)[1]);
+  Product projection{.count = static_cast<double>(shape.directions),
+                     .rows = static_cast<double>(shape.steps * shape.batch),
+                     .inner = static_cast<double>(shape.input),
+                     .columns = gates};
   Product state = projection;
-  state.rows = static_cast<double>(x[batch_first ? 0 : 1]);
-  state.inner = static_cast<double>(r[2]);
-  return {{projection}, {state, steps}};
+  state.rows = static_cast<double>(shape.batch);
+  state.inner = static_cast<double>(shape.hidden);
+  return {{projection}, {state, static_cast<double>(shape.steps)}};
 }
 
-// Scores, then their product with V, of every head. Q is [batch, heads, rows, size] or [batch, rows, heads x
-// size].
+// Scores, then their product with V, of every head.
 std::vector<RepeatedProduct> attention_products(const TypedOp& op) {
-  const ir::Dims& q = op.dims(0);
-  const auto* heads = op.get_if<std::int64_t>("q_num_heads");
-  if (q.size() != 4 && heads == nullptr) return {};
-  const double queries = elements(op.input(0));
-  const double results = elements(op.output(0));
-  if (queries + results == 0) return {};
-  const double positions = ir::work_of(op).flop / 2 / (queries + results);
-  Product scores{.count = static_cast<double>(q[0] * (q.size() == 4 ? q[1] : *heads)),
-                 .rows = static_cast<double>(q[q.size() == 4 ? 2 : 1]),
-                 .columns = positions};
-  scores.inner = queries / scores.count / scores.rows;
+  const ir::AttentionShape shape = ir::attention_shape(op);
+  if (elements(op.input(ir::AttentionInput::kQ)) + elements(op.output(ir::AttentionOutput::kY)) == 0)
+    return {};
+  Product scores{.count = static_cast<double>(shape.batch * shape.q_heads),
+                 .rows = static_cast<double>(shape.rows),
+                 .inner = static_cast<double>(shape.head),
+                 .columns = static_cast<double>(shape.positions())};
   Product values = scores;
-  values.inner = positions;
-  values.columns = results / scores.count / scores.rows;
+  values.inner = scores.columns;
+  values.columns = static_cast<double>(shape.v_head);
   return {{scores}, {values}};
 }
 
 }  // namespace
 
 std::vector<RepeatedProduct> products_of(const TypedOp& op) {
-  if (is_of(ir::matmul_ops, op.op.spec)) return matmul_products(op);
-  if (is_of(ir::conv_ops, op.op.spec)) return conv_products(op);
-  if (op.op.is("ConvWeightGradient", "podium")) return weight_gradient_products(op);
-  if (is_of(ir::recurrent_ops, op.op.spec)) return recurrent_products(op);
-  if (op.op.is("Attention") || op.op.is("FlexAttention", "ai.onnx.preview")) return attention_products(op);
-  return {};
+  switch (op.op.spec->category) {
+    case ir::Category::MatrixProduct:
+      return matmul_products(op);
+    case ir::Category::Convolution:
+      return conv_products(op);
+    case ir::Category::WeightGradient:
+      return weight_gradient_products(op);
+    case ir::Category::Recurrent:
+      return recurrent_products(op);
+    case ir::Category::Attention:
+      return attention_products(op);
+    case ir::Category::None:
+    case ir::Category::Elementwise:
+    case ir::Category::Normalizing:
+    case ir::Category::Control:
+    case ir::Category::Plain:
+      return {};
+  }
+  IR_CHECK(false);
 }
 
 bool has_matrix_unit(ir::DataType type) {

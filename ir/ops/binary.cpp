@@ -1,7 +1,6 @@
 // Ops that combine elements of the same index of several inputs, which are stretched to one shape.
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
-#include "ir/ops/gradients.h"
 
 namespace podium::ir {
 namespace {
@@ -15,7 +14,8 @@ OpSpec binary(std::string_view name, int since, TypeSet types) {
           .outputs = {{"C"}},
           .types = {{'T', types}},
           .infer = broadcast_inputs,
-          .work = work_per_element<1>};
+          .work = work_per_element<1>,
+          .elementwise = true};
 }
 
 OpSpec without_gradient(OpSpec spec) {
@@ -40,6 +40,7 @@ Work work_of_variadic(const TypedOp& op) {
 OpSpec variadic(std::string_view name, TypeSet types) {
   OpSpec spec = binary(name, 13, types);
   spec.inputs = {{"data_0", 'T', Formal::Variadic}};
+  spec.in_place = kFirstInput;
   spec.work = work_of_variadic;
   return spec;
 }
@@ -52,6 +53,7 @@ OpSpec with_attribute(OpSpec spec, AttributeSpec attribute) {
 OpSpec power() {
   OpSpec spec = binary("Pow", 15, kFloats | kIndices);
   spec.inputs = {{"X"}, {"Y", 'E'}};
+  spec.in_place = kFirstInput;
   spec.types.push_back({'E', kNumeric});
   spec.work = work_per_element<8>;
   return spec;
@@ -74,6 +76,7 @@ OpSpec prelu() {
   OpSpec spec = binary(
       "PRelu", 16, kFloats | TypeSet{DataType::Int32, DataType::Int64, DataType::Uint32, DataType::Uint64});
   spec.inputs = {{"X"}, {"slope"}};
+  spec.in_place = kFirstInput;
   spec.infer = infer_prelu;
   return spec;
 }
@@ -93,36 +96,41 @@ OpSpec where() {
 
 std::vector<OpSpec> number_rows() {
   return {
-      differentiable(binary("Add", 14, kNumeric), add_gradient),
-      differentiable(binary("Sub", 14, kNumeric), sub_gradient),
-      differentiable(binary("Mul", 14, kNumeric), mul_gradient),
-      differentiable(binary("Div", 14, kNumeric), div_gradient),
-      differentiable(with_attribute(binary("Mod", 28, kNumeric), with_default("fmod", 0)), mod_gradient),
-      differentiable(power(), pow_gradient),
-      differentiable(prelu(), prelu_gradient),
-      differentiable(variadic("Max", kNumeric), extreme_gradient),
-      differentiable(variadic("Min", kNumeric), extreme_gradient),
-      differentiable(variadic("Sum", kFloats), sum_gradient),
-      differentiable(variadic("Mean", kFloats), mean_gradient),
-      differentiable(where(), where_gradient),
+      in_place(kFirstTwoInputs, binary("Add", 14, kNumeric)),
+      in_place(kFirstTwoInputs, binary("Sub", 14, kNumeric)),
+      in_place(kFirstTwoInputs, binary("Mul", 14, kNumeric)),
+      in_place(kFirstTwoInputs, binary("Div", 14, kNumeric)),
+      in_place(kFirstTwoInputs,
+               gained(10, with_attribute(binary("Mod", 28, kNumeric), with_default("fmod", 0)))),
+      power(),
+      prelu(),
+      variadic("Max", kNumeric),
+      variadic("Min", kNumeric),
+      variadic("Sum", kFloats),
+      variadic("Mean", kFloats),
+      gained(9, where()),
   };
+}
+
+OpSpec bitwise(std::string_view name, int since, TypeSet types) {
+  return in_place(kFirstTwoInputs, without_gradient(binary(name, since, types)));
 }
 
 std::vector<OpSpec> logic_rows() {
   const AttributeSpec direction = must_have("direction", AttributeKind::String);
   return {
-      comparison("And", 7, kBool),
-      comparison("Or", 7, kBool),
-      comparison("Xor", 7, kBool),
+      in_place(kFirstTwoInputs, comparison("And", 7, kBool)),
+      in_place(kFirstTwoInputs, comparison("Or", 7, kBool)),
+      in_place(kFirstTwoInputs, comparison("Xor", 7, kBool)),
       comparison("Equal", 19, kNumeric | kBool | kString),
       comparison("Greater", 13, kNumeric),
       comparison("Less", 13, kNumeric),
-      comparison("GreaterOrEqual", 16, kNumeric),
-      comparison("LessOrEqual", 16, kNumeric),
-      without_gradient(binary("BitwiseAnd", 18, kInts)),
-      without_gradient(binary("BitwiseOr", 18, kInts)),
-      without_gradient(binary("BitwiseXor", 18, kInts)),
-      without_gradient(with_attribute(binary("BitShift", 11, kUnsignedInts), direction)),
+      gained(12, comparison("GreaterOrEqual", 16, kNumeric)),
+      gained(12, comparison("LessOrEqual", 16, kNumeric)),
+      gained(18, bitwise("BitwiseAnd", 18, kInts)),
+      gained(18, bitwise("BitwiseOr", 18, kInts)),
+      gained(18, bitwise("BitwiseXor", 18, kInts)),
+      gained(11, with_attribute(bitwise("BitShift", 11, kUnsignedInts), direction)),
   };
 }
 
@@ -132,7 +140,7 @@ std::span<const OpSpec> binary_ops() {
   static const std::vector<OpSpec> kRows = [] {
     std::vector<OpSpec> rows = number_rows();
     for (OpSpec& row : logic_rows()) rows.push_back(row);
-    return rows;
+    return family({.category = Category::Elementwise}, std::move(rows));
   }();
   return kRows;
 }

@@ -1,7 +1,6 @@
 // Ops that keep the numbers or the bits and change the element type.
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
-#include "ir/ops/gradients.h"
 
 namespace podium::ir {
 namespace {
@@ -34,36 +33,41 @@ void infer_bit_cast(InferContext& context) {
 }  // namespace
 
 std::span<const OpSpec> cast_ops() {
-  static const std::vector<OpSpec> kRows{
-      {.name = "Cast",
-       .since = 25,
-       .inputs = {{"input", 'A'}},
-       .outputs = {{"output", 'B'}},
-       .types = {{'A', kCastable}, {'B', kCastable}},
-       .attributes = {must_have("to", AttributeKind::Int), with_default("saturate", 1),
-                      with_default("round_mode", std::string("up"))},
-       .infer = infer_cast,
-       .work = work_of_moving,
-       .gradient = cast_gradient},
-      {.name = "CastLike",
-       .since = 25,
-       .inputs = {{"input", 'A'}, {"target_type", 'B'}},
-       .outputs = {{"output", 'B'}},
-       .types = {{'A', kCastable}, {'B', kCastable}},
-       .attributes = {with_default("saturate", 1), with_default("round_mode", std::string("up"))},
-       .infer = infer_cast_like,
-       .work = work_of_moving,
-       .gradient = cast_gradient},
-      {.name = "BitCast",
-       .since = 26,
-       .inputs = {{"input", 'A'}},
-       .outputs = {{"output", 'B'}},
-       .types = {{'A', kBits}, {'B', kBits}},
-       .attributes = {must_have("to", AttributeKind::Int)},
-       .infer = infer_bit_cast,
-       .work = work_of_moving,
-       .no_gradient = "the bits of a number are not a smooth function of it"},
-  };
+  static const std::vector<OpSpec> kRows =
+      family({.category = Category::Elementwise, .no_samples = kNotWorkedOut},
+             {
+                 {.name = "Cast",
+                  .since = 25,
+                  .inputs = {{"input", 'A'}},
+                  .outputs = {{"output", 'B'}},
+                  .types = {{'A', kCastable}, {'B', kCastable}},
+                  .attributes = {must_have("to", AttributeKind::Int), with_default("saturate", 1),
+                                 with_default("round_mode", std::string("up"))},
+                  .infer = infer_cast,
+                  .work = work_of_moving,
+                  .elementwise = true},
+                 {.name = "CastLike",
+                  .since = 25,
+                  .gained = 15,
+                  .inputs = {{"input", 'A'}, {"target_type", 'B'}},
+                  .outputs = {{"output", 'B'}},
+                  .types = {{'A', kCastable}, {'B', kCastable}},
+                  .attributes = {with_default("saturate", 1), with_default("round_mode", std::string("up"))},
+                  .infer = infer_cast_like,
+                  .work = work_of_moving,
+                  .elementwise = true},
+                 {.name = "BitCast",
+                  .since = 26,
+                  .gained = 26,
+                  .inputs = {{"input", 'A'}},
+                  .outputs = {{"output", 'B'}},
+                  .types = {{'A', kBits}, {'B', kBits}},
+                  .attributes = {must_have("to", AttributeKind::Int)},
+                  .infer = infer_bit_cast,
+                  .work = work_of_moving,
+                  .in_place = kFirstInput,
+                  .no_gradient = "the bits of a number are not a smooth function of it"},
+             });
   return kRows;
 }
 

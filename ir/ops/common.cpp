@@ -42,6 +42,31 @@ std::optional<Dims> known_axes(const InferContext& context, std::size_t i, std::
   return result;
 }
 
+std::vector<OpSpec> family(const FamilyFacts& facts, std::vector<OpSpec> rows) {
+  for (OpSpec& row : rows) {
+    if (row.category == Category::None) row.category = facts.category;
+    if (row.elementwise || row.samples != nullptr || !row.no_samples.empty()) continue;
+    row.samples = facts.samples;
+    row.no_samples = facts.no_samples;
+  }
+  return rows;
+}
+
+OpSpec gained(int version, OpSpec row) {
+  row.gained = version;
+  return row;
+}
+
+OpSpec with_samples(SampleRule rule, OpSpec row) {
+  row.samples = rule;
+  return row;
+}
+
+OpSpec in_place(unsigned inputs, OpSpec row) {
+  row.in_place = inputs;
+  return row;
+}
+
 double io_bytes(const TypedOp& op) {
   double total = 0;
   const auto add = [&](const Type& type) {

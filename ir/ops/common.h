@@ -3,6 +3,7 @@
 
 #include "ir/infer.h"
 #include "ir/op_spec.h"
+#include "ir/ops/samples.h"
 
 namespace podium::ir {
 
@@ -25,6 +26,19 @@ std::optional<Dims> known_axes(const InferContext& context, std::size_t i, std::
 
 /// Both sizes are known and not the same.
 inline bool differ(std::int64_t a, std::int64_t b) { return a != kUnknown && b != kUnknown && a != b; }
+
+/// What the rows of a family share.
+struct FamilyFacts {
+  Category category = Category::None;
+  SampleRule samples = nullptr;
+  std::string_view no_samples = {};
+};
+/// The rows with what is shared filled in where they say nothing themselves.
+std::vector<OpSpec> family(const FamilyFacts& facts, std::vector<OpSpec> rows);
+/// The row of an op whose name its domain had before the row's meaning of it.
+OpSpec gained(int version, OpSpec row);
+OpSpec with_samples(SampleRule rule, OpSpec row);
+OpSpec in_place(unsigned inputs, OpSpec row);
 
 /// Why some rows have no gradient.
 inline constexpr std::string_view kFlat = "its derivative is 0 wherever it has one";

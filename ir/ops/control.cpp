@@ -8,7 +8,6 @@
 
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
-#include "ir/ops/gradients.h"
 #include "ir/work.h"
 
 namespace podium::ir {
@@ -264,8 +263,7 @@ OpSpec if_row() {
           .attributes = {must_have("then_branch", AttributeKind::Graph),
                          must_have("else_branch", AttributeKind::Graph)},
           .infer = infer_if,
-          .work = work_of_if,
-          .gradient = if_gradient};
+          .work = work_of_if};
 }
 
 OpSpec loop_row() {
@@ -278,13 +276,13 @@ OpSpec loop_row() {
           .types = {{'I', kInt64}, {'B', kBool}, {'V', {}, true}},
           .attributes = {must_have("body", AttributeKind::Graph)},
           .infer = infer_loop,
-          .work = work_of_loop,
-          .gradient = loop_gradient};
+          .work = work_of_loop};
 }
 
 OpSpec scan_row() {
   return {.name = "Scan",
           .since = 25,
+          .gained = 8,
           .inputs = {{"initial_state_and_scan_inputs", 'V', Formal::Variadic, true}},
           .outputs = {{"final_state_and_scan_outputs", 'V', Formal::Variadic, true}},
           .types = {{'V', {}, true}},
@@ -295,26 +293,27 @@ OpSpec scan_row() {
                          may_have("scan_output_axes", AttributeKind::Ints),
                          may_have("scan_output_directions", AttributeKind::Ints)},
           .infer = infer_scan,
-          .work = work_of_scan,
-          .gradient = scan_gradient};
+          .work = work_of_scan};
 }
 
 OpSpec sequence_map_row() {
   return {.name = "SequenceMap",
           .since = 17,
+          .gained = 17,
           .inputs = {{"input_sequence", 'S'}, {"additional_inputs", 'V', Formal::Variadic, true}},
           .outputs = {{"out_sequence", 'S', Formal::Variadic, true}},
           .types = {{'S', {}, true}, {'V', {}, true}},
           .attributes = {must_have("body", AttributeKind::Graph)},
           .infer = infer_sequence_map,
-          .work = work_of_sequence_map,
-          .gradient = sequence_map_gradient};
+          .work = work_of_sequence_map};
 }
 
 }  // namespace
 
 std::span<const OpSpec> control_ops() {
-  static const std::vector<OpSpec> kRows{if_row(), loop_row(), scan_row(), sequence_map_row()};
+  static const std::vector<OpSpec> kRows = family(
+      {.category = Category::Control, .no_samples = "what its bodies do with samples is not looked into"},
+      {if_row(), loop_row(), scan_row(), sequence_map_row()});
   return kRows;
 }
 

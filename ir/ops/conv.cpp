@@ -6,7 +6,6 @@
 
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
-#include "ir/ops/gradients.h"
 #include "ir/ops/window.h"
 
 namespace podium::ir {
@@ -178,7 +177,8 @@ OpSpec conv_row() {
           .types = {{'T', kFloats}},
           .attributes = conv_attributes({kAutoPad}),
           .infer = infer_conv,
-          .work = conv_work<1>};
+          .work = conv_work<1>,
+          .factors = Factors{0, 1}};
 }
 
 OpSpec conv_transpose_row() {
@@ -194,6 +194,7 @@ OpSpec conv_transpose_row() {
 OpSpec conv_integer_row() {
   return {.name = "ConvInteger",
           .since = 10,
+          .gained = 10,
           .inputs = {{"x", 'X'},
                      {"w", 'W'},
                      {"x_zero_point", 'X', Formal::Optional},
@@ -203,12 +204,14 @@ OpSpec conv_integer_row() {
           .attributes = conv_attributes({kAutoPad}),
           .infer = infer_conv_integer,
           .work = conv_work<1>,
+          .factors = Factors{0, 1},
           .no_gradient = kNotFloat};
 }
 
 OpSpec qlinear_conv_row() {
   return {.name = "QLinearConv",
           .since = 10,
+          .gained = 10,
           .inputs = {{"x", 'X'},
                      {"x_scale", 'S'},
                      {"x_zero_point", 'X'},
@@ -227,23 +230,30 @@ OpSpec qlinear_conv_row() {
           .attributes = conv_attributes({kAutoPad}),
           .infer = infer_qlinear_conv,
           .work = conv_work<3>,
+          .factors = Factors{0, 3},
           .no_gradient = kNotFloat};
 }
 
 OpSpec deform_conv_row() {
+  constexpr unsigned kOffset = 1U << 2;
+  constexpr unsigned kMask = 1U << 4;
   return {.name = "DeformConv",
           .since = 22,
+          .gained = 19,
           .inputs = {{"X"}, {"W"}, {"offset"}, {"B", 'T', Formal::Optional}, {"mask", 'T', Formal::Optional}},
           .outputs = {{"Y"}},
           .types = {{'T', kFloats}},
           .attributes = conv_attributes({with_default("offset_group", std::int64_t{1})}),
           .infer = infer_deform_conv,
-          .work = conv_work<1>};
+          .work = conv_work<1>,
+          .factors = Factors{0, 1},
+          .samples = first_axis_of<kOffset | kMask>};
 }
 
 OpSpec causal_conv_row() {
   return {.name = "CausalConvWithState",
           .since = 27,
+          .gained = 27,
           .inputs = {{"input"},
                      {"weight"},
                      {"bias", 'T', Formal::Optional},
@@ -252,20 +262,22 @@ OpSpec causal_conv_row() {
           .types = {{'T', kFloats}},
           .attributes = {with_default("activation", std::string("none"))},
           .infer = infer_causal_conv,
-          .work = conv_work<1>};
+          .work = conv_work<1>,
+          .factors = Factors{0, 1}};
 }
 
 }  // namespace
 
 std::span<const OpSpec> conv_ops() {
-  static const std::vector<OpSpec> kRows{
-      differentiable(conv_row(), conv_gradient),
-      differentiable(conv_transpose_row(), conv_transpose_gradient),
-      conv_integer_row(),
-      qlinear_conv_row(),
-      differentiable(deform_conv_row(), deform_conv_gradient),
-      differentiable(causal_conv_row(), causal_conv_gradient),
-  };
+  static const std::vector<OpSpec> kRows =
+      family({.category = Category::Convolution, .samples = first_axis}, {
+                                                                             conv_row(),
+                                                                             conv_transpose_row(),
+                                                                             conv_integer_row(),
+                                                                             qlinear_conv_row(),
+                                                                             deform_conv_row(),
+                                                                             causal_conv_row(),
+                                                                         });
   return kRows;
 }
 

@@ -8,6 +8,7 @@ namespace podium::ir {
 namespace {
 
 constexpr std::string_view kNoGradient = "made while a block is prepared, after differentiation";
+constexpr std::string_view kNoSlices = "made while a block is prepared, after its batch is sliced";
 
 // Channels-last [N, spatial..., C]: the spatial dimensions after a window of kernel dims has passed.
 Dims windowed(const InferContext& context, const Dims& x, const Dims& kernel) {
@@ -127,6 +128,7 @@ std::vector<AttributeSpec> fused_window_attributes(std::vector<AttributeSpec> at
 }
 
 // activation(X * W + B + Z)
+constexpr unsigned kResidual = 1U << 3;
 const std::vector<Parameter> kProductInputs{
     {"X"}, {"W"}, {"B", 'T', Formal::Optional}, {"Z", 'T', Formal::Optional}};
 const std::vector<TypeConstraint> kSingleFloat{{'T', {DataType::Float}}};
@@ -149,27 +151,31 @@ OpSpec row(std::string_view name, std::vector<Parameter> inputs, std::vector<Att
 std::span<const OpSpec> fused_ops() {
   static const std::vector<OpSpec> kRows = [] {
     std::vector<OpSpec> rows{
-        row("Convolution", kProductInputs,
-            fused_window_attributes(with_activation({with_default("group", std::int64_t{1})})),
-            infer_convolution, work_of_convolution),
+        in_place(kResidual,
+                 row("Convolution", kProductInputs,
+                     fused_window_attributes(with_activation({with_default("group", std::int64_t{1})})),
+                     infer_convolution, work_of_convolution)),
         row("Pool", {{"X"}},
             fused_window_attributes(
                 {must_have("kind", AttributeKind::String), must_have("kernel_shape", AttributeKind::Ints)}),
             infer_fused_pool, work_per_element<1>),
-        row("MatMul", kProductInputs, with_activation({with_default("transB", std::int64_t{0})}),
-            infer_fused_matmul, work_of_matmul),
+        in_place(kResidual,
+                 row("MatMul", kProductInputs, with_activation({with_default("transB", std::int64_t{0})}),
+                     infer_fused_matmul, work_of_matmul)),
         row("StridedMatMul", {{"A"}, {"B"}},
             {must_have("perm_a", AttributeKind::Ints), must_have("perm_b", AttributeKind::Ints),
              must_have("perm_y", AttributeKind::Ints), with_default("scale", 1.0F)},
             infer_strided_matmul, work_of_strided_matmul),
-        row("MaskedSoftmax", {{"X"}, {"mask"}}, {}, same_as_input, work_per_element<5>),
+        in_place(kFirstInput,
+                 row("MaskedSoftmax", {{"X"}, {"mask"}}, {}, same_as_input, work_per_element<5>)),
         row("ToChannelsLast", {{"X"}}, {}, infer_channels_last, work_of_moving),
         row("ToChannelsFirst", {{"X"}}, {}, infer_channels_first, work_of_moving),
-        row("View", {{"X"}}, {must_have("shape", AttributeKind::Ints)}, infer_view, no_work),
+        in_place(kFirstInput,
+                 row("View", {{"X"}}, {must_have("shape", AttributeKind::Ints)}, infer_view, no_work)),
     };
     rows.back().view = true;
     rows.push_back(chain_row());
-    return rows;
+    return family({.category = Category::Plain, .no_samples = kNoSlices}, std::move(rows));
   }();
   return kRows;
 }

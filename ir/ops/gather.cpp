@@ -6,7 +6,6 @@
 
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
-#include "ir/ops/gradients.h"
 #include "ir/ops/movement.h"
 
 namespace podium::ir {
@@ -184,25 +183,45 @@ void infer_reverse_sequence(InferContext& context) {
 
 const std::vector<TypeConstraint> kDataAndIndices{{'T', kAnyType}, {'I', kIndices}};
 
+// Every input is indexed by the place of the sample.
+bool elements_along_attribute(const SampledOp& op) {
+  const bool all_sampled =
+      std::none_of(op.inputs.begin(), op.inputs.end(), [](int axis) { return axis == kNoAxis; });
+  return all_sampled && along_attribute(op);
+}
+
+// Takes along one axis of one table for all samples, or along another axis than theirs of their own.
+bool gather_samples(const SampledOp& op) {
+  if (op.has(0) && op.has(1)) return false;
+  return op.has(1) || op.inputs[0] != axis_attribute(op, op.typed.input(0).rank());
+}
+
+// What each sample takes comes from one table for all.
+bool only_indices(const SampledOp& op) {
+  return !op.has(0) && op.has(1) && op.typed.get_int("batch_dims") == 0;
+}
+
 OpSpec scatter_row(std::string_view name, InferFunction infer) {
   return {.name = name,
           .since = 18,
+          .gained = 11,
           .inputs = {{"data"}, {"indices", 'I'}, {"updates"}},
           .outputs = {{"output"}},
           .types = kDataAndIndices,
           .attributes = {with_default("reduction", std::string("none"))},
           .infer = infer,
           .work = work_of_moving,
-          .gradient = scatter_gradient};
+          .in_place = kFirstInput};
 }
 
 OpSpec scatter_elements_row() {
-  OpSpec row = scatter_row("ScatterElements", infer_scatter_elements);
+  OpSpec row = with_samples(elements_along_attribute, scatter_row("ScatterElements", infer_scatter_elements));
   row.attributes.push_back(with_default("axis", std::int64_t{0}));
   return row;
 }
 
-OpSpec gather_row(std::string_view name, std::string_view attribute, InferFunction infer) {
+OpSpec gather_row(std::string_view name, std::string_view attribute, InferFunction infer,
+                  SampleRule samples) {
   return {.name = name,
           .since = 13,
           .inputs = {{"data"}, {"indices", 'I'}},
@@ -211,72 +230,77 @@ OpSpec gather_row(std::string_view name, std::string_view attribute, InferFuncti
           .attributes = {with_default(attribute, std::int64_t{0})},
           .infer = infer,
           .work = work_of_moving,
-          .gradient = selection_gradient};
+          .samples = samples};
 }
 
 OpSpec tensor_scatter_row() {
   return {.name = "TensorScatter",
           .since = 24,
+          .gained = 24,
           .inputs = {{"past_cache"}, {"update"}, {"write_indices", 'I', Formal::Optional}},
           .outputs = {{"present_cache"}},
           .types = {{'T', kAnyType}, {'I', kInt64}},
           .attributes = {with_default("axis", std::int64_t{-2}), with_default("mode", std::string("linear"))},
           .infer = infer_tensor_scatter,
           .work = work_of_moving,
-          .gradient = tensor_scatter_gradient};
+          .in_place = kFirstInput};
 }
 
 OpSpec compress_row() {
   return {.name = "Compress",
           .since = 11,
+          .gained = 9,
           .inputs = {{"input"}, {"condition", 'B'}},
           .outputs = {{"output"}},
           .types = {{'T', kAnyType}, {'B', kBool}},
           .attributes = {may_have("axis", AttributeKind::Int)},
           .infer = infer_compress,
           .work = work_of_moving,
-          .gradient = selection_gradient};
+          .no_samples = kOfWholeBatch};
 }
 
 OpSpec one_hot_row() {
   return {.name = "OneHot",
           .since = 11,
+          .gained = 9,
           .inputs = {{"indices", 'I'}, {"depth", 'D'}, {"values"}},
           .outputs = {{"output"}},
           .types = {{'T', kAnyType}, {'I', kNumeric}, {'D', kNumeric}},
           .attributes = {with_default("axis", std::int64_t{-1})},
           .infer = infer_one_hot,
           .work = work_of_moving,
-          .gradient = one_hot_gradient};
+          .samples = one_input};
 }
 
 OpSpec reverse_sequence_row() {
   return {
       .name = "ReverseSequence",
       .since = 10,
+      .gained = 10,
       .inputs = {{"input"}, {"sequence_lens", 'I'}},
       .outputs = {{"Y"}},
       .types = {{'T', kAnyType}, {'I', kInt64}},
       .attributes = {with_default("batch_axis", std::int64_t{1}), with_default("time_axis", std::int64_t{0})},
       .infer = infer_reverse_sequence,
-      .work = work_of_moving,
-      .gradient = reverse_sequence_gradient};
+      .work = work_of_moving};
 }
 
 }  // namespace
 
 std::span<const OpSpec> gather_ops() {
-  static const std::vector<OpSpec> kRows{
-      differentiable(gather_row("Gather", "axis", infer_gather), gather_gradient),
-      gather_row("GatherElements", "axis", infer_gather_elements),
-      gather_row("GatherND", "batch_dims", infer_gather_nd),
-      scatter_elements_row(),
-      scatter_row("ScatterND", infer_scatter_nd),
-      tensor_scatter_row(),
-      compress_row(),
-      one_hot_row(),
-      reverse_sequence_row(),
-  };
+  static const std::vector<OpSpec> kRows = family(
+      {.category = Category::Plain, .no_samples = kNotWorkedOut},
+      {
+          gather_row("Gather", "axis", infer_gather, gather_samples),
+          gained(11, gather_row("GatherElements", "axis", infer_gather_elements, elements_along_attribute)),
+          gained(11, gather_row("GatherND", "batch_dims", infer_gather_nd, only_indices)),
+          scatter_elements_row(),
+          scatter_row("ScatterND", infer_scatter_nd),
+          tensor_scatter_row(),
+          compress_row(),
+          one_hot_row(),
+          reverse_sequence_row(),
+      });
   return kRows;
 }
 

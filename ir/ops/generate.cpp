@@ -8,7 +8,6 @@
 
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
-#include "ir/ops/gradients.h"
 #include "ir/ops/movement.h"
 
 namespace podium::ir {
@@ -136,36 +135,41 @@ OpSpec constant_row() {
 }  // namespace
 
 std::span<const OpSpec> generate_ops() {
-  static const std::vector<OpSpec> kRows{
-      constant_row(),
-      {.name = "ConstantOfShape",
-       .since = 25,
-       .inputs = {{"input", 'I'}},
-       .outputs = {{"output"}},
-       .types = {{'T', kAnyType}, {'I', kInt64}},
-       .attributes = {may_have("value", AttributeKind::Tensor)},
-       .infer = infer_constant_of_shape,
-       .work = work_of_moving,
-       .no_gradient = kConstant},
-      {.name = "Range",
-       .since = 27,
-       .inputs = {{"start"}, {"limit"}, {"delta"}},
-       .outputs = {{"output"}},
-       .types = {{'T', kFloats | TypeSet{DataType::Int16, DataType::Int32, DataType::Int64}}},
-       .attributes = {with_default("stash_type", std::int64_t{1})},
-       .infer = infer_range,
-       .work = work_per_element<2>,
-       .gradient = range_gradient},
-      {.name = "EyeLike",
-       .since = 22,
-       .inputs = {{"input"}},
-       .outputs = {{"output", 'U'}},
-       .types = {{'T', kNumeric | kBool}, {'U', kNumeric | kBool}},
-       .attributes = {may_have("dtype", AttributeKind::Int), with_default("k", std::int64_t{0})},
-       .infer = infer_eye_like,
-       .work = work_of_moving,
-       .no_gradient = kConstant},
-  };
+  static const std::vector<OpSpec> kRows =
+      family({.category = Category::Plain, .no_samples = kNoSamplesIn},
+             {
+                 constant_row(),
+                 {.name = "ConstantOfShape",
+                  .since = 25,
+                  .gained = 9,
+                  .inputs = {{"input", 'I'}},
+                  .outputs = {{"output"}},
+                  .types = {{'T', kAnyType}, {'I', kInt64}},
+                  .attributes = {may_have("value", AttributeKind::Tensor)},
+                  .infer = infer_constant_of_shape,
+                  .work = work_of_moving,
+                  .no_gradient = kConstant},
+                 {.name = "Range",
+                  .since = 27,
+                  .gained = 11,
+                  .inputs = {{"start"}, {"limit"}, {"delta"}},
+                  .outputs = {{"output"}},
+                  .types = {{'T', kFloats | TypeSet{DataType::Int16, DataType::Int32, DataType::Int64}}},
+                  .attributes = {with_default("stash_type", std::int64_t{1})},
+                  .infer = infer_range,
+                  .work = work_per_element<2>},
+                 {.name = "EyeLike",
+                  .since = 22,
+                  .gained = 9,
+                  .inputs = {{"input"}},
+                  .outputs = {{"output", 'U'}},
+                  .types = {{'T', kNumeric | kBool}, {'U', kNumeric | kBool}},
+                  .attributes = {may_have("dtype", AttributeKind::Int), with_default("k", std::int64_t{0})},
+                  .infer = infer_eye_like,
+                  .work = work_of_moving,
+                  .no_samples = kOfWholeBatch,
+                  .no_gradient = kConstant},
+             });
   return kRows;
 }
 

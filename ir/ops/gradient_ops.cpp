@@ -5,8 +5,7 @@
 
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
-#include "ir/ops/gradients.h"
-#include "ir/ops/gradients_late.h"
+#include "ir/ops/late_gradient.h"
 #include "ir/ops/window.h"
 
 namespace podium::ir {
@@ -52,7 +51,7 @@ OpSpec conv_weight_gradient_row() {
           .attributes = found_window({with_default("group", std::int64_t{1})}),
           .infer = infer_conv_weight_gradient,
           .work = conv_weight_gradient_work,
-          .gradient = conv_weight_gradient_gradient};
+          .category = Category::WeightGradient};
 }
 
 void infer_sum_pool_gradient(InferContext& context) {
@@ -82,8 +81,7 @@ OpSpec sum_pool_gradient_row() {
           .types = {{'T', kFloats}},
           .attributes = found_window({must_have("input_shape", AttributeKind::Ints)}),
           .infer = infer_sum_pool_gradient,
-          .work = pool_gradient_work<1, 0>,
-          .gradient = sum_pool_gradient_gradient};
+          .work = pool_gradient_work<1, 0>};
 }
 
 // The gradient of maxima of windows: it goes to the first of equal maxima.
@@ -95,8 +93,7 @@ OpSpec max_pool_gradient_row() {
           .types = {{'T', kFloats}},
           .attributes = found_window({}),
           .infer = same_as_input,
-          .work = pool_gradient_work<2, 1>,
-          .gradient = max_pool_gradient_gradient};
+          .work = pool_gradient_work<2, 1>};
 }
 
 void shaped_by_attribute(InferContext& context, DataType element) {
@@ -145,8 +142,7 @@ OpSpec resize_gradient_row() {
           .types = {{'T', kFloats}, {'R', kFloats}, {'S', {DataType::Float}}, {'I', kInt64}},
           .attributes = attributes_of(resize_ops, "Resize", {must_have("input_shape", AttributeKind::Ints)}),
           .infer = infer_resize_gradient,
-          .work = work_per_flow<4, 0>,
-          .gradient = resize_gradient_gradient};
+          .work = work_per_flow<4, 0>};
 }
 
 OpSpec grid_sample_input_gradient_row() {
@@ -158,8 +154,7 @@ OpSpec grid_sample_input_gradient_row() {
       .types = {{'T', kFloats}, {'G', kFloats}},
       .attributes = attributes_of(resize_ops, "GridSample", {must_have("input_shape", AttributeKind::Ints)}),
       .infer = infer_grid_sample_input_gradient,
-      .work = work_per_flow<8, 1>,
-      .gradient = grid_sample_input_gradient_gradient};
+      .work = work_per_flow<8, 1>};
 }
 
 OpSpec grid_sample_grid_gradient_row() {
@@ -170,8 +165,7 @@ OpSpec grid_sample_grid_gradient_row() {
           .types = {{'T', kFloats}, {'G', kFloats}},
           .attributes = attributes_of(resize_ops, "GridSample", {}),
           .infer = infer_grid_sample_grid_gradient,
-          .work = work_per_flow<16, 2>,
-          .gradient = grid_sample_grid_gradient_gradient};
+          .work = work_per_flow<16, 2>};
 }
 
 OpSpec max_roi_pool_gradient_row() {
@@ -182,8 +176,7 @@ OpSpec max_roi_pool_gradient_row() {
           .types = {{'T', kFloats}},
           .attributes = attributes_of(pool_ops, "MaxRoiPool", {}),
           .infer = same_as_input,
-          .work = work_per_flow<1, 2>,
-          .gradient = max_roi_pool_gradient_gradient};
+          .work = work_per_flow<1, 2>};
 }
 
 // Reads another tensor at the positions where MaxRoiPool finds its largest elements in X.
@@ -195,8 +188,7 @@ OpSpec max_roi_pool_choice_row() {
           .types = {{'T', kFloats}},
           .attributes = attributes_of(pool_ops, "MaxRoiPool", {}),
           .infer = row_of(pool_ops, "MaxRoiPool").infer,
-          .work = work_per_element<1>,
-          .gradient = max_roi_pool_choice_gradient};
+          .work = work_per_element<1>};
 }
 
 // About as much as three products of the matrices.
@@ -216,8 +208,7 @@ OpSpec cofactors_row() {
           .outputs = {{"Y"}},
           .types = {{'T', kFloats}},
           .infer = same_as_input,
-          .work = cofactors_work,
-          .gradient = cofactors_gradient};
+          .work = cofactors_work};
 }
 
 OpSpec roi_align_gradient_row() {
@@ -228,8 +219,7 @@ OpSpec roi_align_gradient_row() {
           .types = {{'T', kFloats}, {'I', kInt64}},
           .attributes = attributes_of(vision_ops, "RoiAlign", {}),
           .infer = same_as_input,
-          .work = work_per_flow<8, 3>,
-          .gradient = roi_align_gradient_gradient};
+          .work = work_per_flow<8, 3>};
 }
 
 // Reads another tensor at the positions of RoiAlign's largest pixels, with their weights.
@@ -241,27 +231,27 @@ OpSpec roi_align_choice_row() {
           .types = {{'T', kFloats}, {'I', kInt64}},
           .attributes = attributes_of(vision_ops, "RoiAlign", {}),
           .infer = row_of(vision_ops, "RoiAlign").infer,
-          .work = work_per_element<8>,
-          .gradient = roi_align_choice_gradient};
+          .work = work_per_element<8>};
 }
 
 }  // namespace
 
 std::span<const OpSpec> gradient_ops() {
-  static const std::vector<OpSpec> kRows{
-      cofactors_row(),
-      conv_weight_gradient_row(),
-      grid_sample_grid_gradient_row(),
-      grid_sample_input_gradient_row(),
-      late_gradient_row(),
-      max_pool_gradient_row(),
-      max_roi_pool_choice_row(),
-      max_roi_pool_gradient_row(),
-      resize_gradient_row(),
-      roi_align_choice_row(),
-      roi_align_gradient_row(),
-      sum_pool_gradient_row(),
-  };
+  static const std::vector<OpSpec> kRows =
+      family({.category = Category::Plain, .no_samples = kNotWorkedOut}, {
+                                                                             cofactors_row(),
+                                                                             conv_weight_gradient_row(),
+                                                                             grid_sample_grid_gradient_row(),
+                                                                             grid_sample_input_gradient_row(),
+                                                                             late_gradient_row(),
+                                                                             max_pool_gradient_row(),
+                                                                             max_roi_pool_choice_row(),
+                                                                             max_roi_pool_gradient_row(),
+                                                                             resize_gradient_row(),
+                                                                             roi_align_choice_row(),
+                                                                             roi_align_gradient_row(),
+                                                                             sum_pool_gradient_row(),
+                                                                         });
   return kRows;
 }
 

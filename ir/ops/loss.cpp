@@ -1,6 +1,5 @@
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
-#include "ir/ops/gradients.h"
 
 namespace podium::ir {
 
@@ -59,26 +58,29 @@ Work softmax_work(const TypedOp& op) {
 }  // namespace
 
 std::span<const OpSpec> loss_ops() {
-  static const std::vector<OpSpec> kRows{
-      {.name = "NegativeLogLikelihoodLoss",
-       .since = 22,
-       .inputs = {{"input"}, {"target", 'I'}, {"weight", 'T', Formal::Optional}},
-       .outputs = {{"loss"}},
-       .types = {{'T', kFloats}, {'I', kIndices}},
-       .attributes = loss_attributes(),
-       .infer = infer_loss,
-       .work = gather_work,
-       .gradient = negative_log_likelihood_gradient},
-      {.name = "SoftmaxCrossEntropyLoss",
-       .since = 13,
-       .inputs = {{"scores"}, {"labels", 'I'}, {"weights", 'T', Formal::Optional}},
-       .outputs = {{"output"}, {"log_prob", 'T', Formal::Optional}},
-       .types = {{'T', kFloats}, {'I', kIndices}},
-       .attributes = loss_attributes(),
-       .infer = infer_loss,
-       .work = softmax_work,
-       .gradient = softmax_cross_entropy_gradient},
-  };
+  constexpr unsigned kTarget = 1U << 1;
+  static const std::vector<OpSpec> kRows =
+      family({.category = Category::Plain, .samples = first_axis_of<kTarget>},
+             {
+                 {.name = "NegativeLogLikelihoodLoss",
+                  .since = 22,
+                  .gained = 12,
+                  .inputs = {{"input"}, {"target", 'I'}, {"weight", 'T', Formal::Optional}},
+                  .outputs = {{"loss"}},
+                  .types = {{'T', kFloats}, {'I', kIndices}},
+                  .attributes = loss_attributes(),
+                  .infer = infer_loss,
+                  .work = gather_work},
+                 {.name = "SoftmaxCrossEntropyLoss",
+                  .since = 13,
+                  .gained = 12,
+                  .inputs = {{"scores"}, {"labels", 'I'}, {"weights", 'T', Formal::Optional}},
+                  .outputs = {{"output"}, {"log_prob", 'T', Formal::Optional}},
+                  .types = {{'T', kFloats}, {'I', kIndices}},
+                  .attributes = loss_attributes(),
+                  .infer = infer_loss,
+                  .work = softmax_work},
+             });
   return kRows;
 }
 

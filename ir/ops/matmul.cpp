@@ -5,7 +5,6 @@
 #include "ir/ops/common.h"
 #include "ir/ops/einsum_equation.h"
 #include "ir/ops/families.h"
-#include "ir/ops/gradients.h"
 
 namespace podium::ir {
 namespace {
@@ -13,8 +12,8 @@ namespace {
 constexpr TypeSet kProducts =
     kFloats | TypeSet{DataType::Int32, DataType::Int64, DataType::Uint32, DataType::Uint64};
 constexpr TypeSet kBytes{DataType::Int8, DataType::Uint8};
-constexpr TypeSet kQuantized = kBytes | TypeSet{DataType::Float8E4M3FN, DataType::Float8E4M3FNUZ,
-                                                DataType::Float8E5M2, DataType::Float8E5M2FNUZ};
+constexpr TypeSet kQuantizedFactors = kBytes | TypeSet{DataType::Float8E4M3FN, DataType::Float8E4M3FNUZ,
+                                                       DataType::Float8E5M2, DataType::Float8E5M2FNUZ};
 constexpr TypeSet kScales{DataType::Float, DataType::Float16, DataType::Bfloat16};
 
 // NumPy's matmul: a 1-D operand is a row on the left, a column on the right, and leaves no axis behind.
@@ -125,72 +124,118 @@ Work det_work(const TypedOp& op) {
   return {.flop = 2.0 / 3 * rows * positive(op.input(0).element_count()), .bytes = io_bytes(op)};
 }
 
+// Rows of A, columns of B, or a stack of matrices on both sides.
+bool matrix_product_samples(const SampledOp& op) {
+  constexpr int kColumns = 0;
+  constexpr int kRows = 1;
+  const bool both = op.has(0) && op.has(1);
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    if (!op.has(i)) continue;
+    if (i > 1 || op.input_from_last(i) != op.output_from_last(0)) return false;
+    if (both && op.input_from_last(i) <= kRows) return false;
+    if (op.input_from_last(i) == (i == 0 ? kColumns : kRows)) return false;
+  }
+  return true;
+}
+
+bool gemm_samples(const SampledOp& op) {
+  const bool first = op.has(0) && op.inputs[0] == (op.typed.get_int("transA") != 0 ? 1 : 0);
+  return first && !op.has(1) && op.outputs[0] == 0 && (!op.has(2) || op.input_from_last(2) == 1);
+}
+
+// All samples carry one letter.
+bool einsum_samples(const SampledOp& op) {
+  std::vector<int> ranks;
+  for (const Type& type : op.typed.input_types) ranks.push_back(type.rank());
+  const EinsumEquation equation = read_einsum(op.typed.get_string("equation"), ranks);
+  const int letter = equation.output[op.outputs[0]];
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    if (op.has(i) && equation.inputs[i][op.inputs[i]] != letter) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::span<const OpSpec> matmul_ops() {
-  static const std::vector<OpSpec> kRows{
-      {.name = "MatMul",
-       .since = 13,
-       .inputs = {{"A"}, {"B"}},
-       .outputs = {{"Y"}},
-       .types = {{'T', kProducts}},
-       .infer = infer_matmul,
-       .work = matmul_work,
-       .gradient = matmul_gradient},
-      {.name = "Gemm",
-       .since = 13,
-       .inputs = {{"A"}, {"B"}, {"C", 'T', Formal::Optional}},
-       .outputs = {{"Y"}},
-       .types = {{'T', kProducts}},
-       .attributes = {with_default("alpha", 1.0F), with_default("beta", 1.0F),
-                      with_default("transA", std::int64_t{0}), with_default("transB", std::int64_t{0})},
-       .infer = infer_gemm,
-       .work = gemm_work,
-       .gradient = gemm_gradient},
-      {.name = "MatMulInteger",
-       .since = 10,
-       .inputs = {{"A", 'A'},
-                  {"B", 'B'},
-                  {"a_zero_point", 'A', Formal::Optional},
-                  {"b_zero_point", 'B', Formal::Optional}},
-       .outputs = {{"Y", 'C'}},
-       .types = {{'A', kBytes}, {'B', kBytes}, {'C', {DataType::Int32}}},
-       .infer = infer_matmul_integer,
-       .work = matmul_work,
-       .no_gradient = "its output is not a floating point number"},
-      {.name = "QLinearMatMul",
-       .since = 21,
-       .inputs = {{"a", 'A'},
-                  {"a_scale", 'S'},
-                  {"a_zero_point", 'A'},
-                  {"b", 'B'},
-                  {"b_scale", 'S'},
-                  {"b_zero_point", 'B'},
-                  {"y_scale", 'S'},
-                  {"y_zero_point", 'C'}},
-       .outputs = {{"y", 'C'}},
-       .types = {{'A', kQuantized}, {'B', kQuantized}, {'C', kQuantized}, {'S', kScales}},
-       .infer = infer_qlinear_matmul,
-       .work = matmul_work,
-       .no_gradient = "its derivative is 0 wherever it has one"},
-      {.name = "Einsum",
-       .since = 12,
-       .inputs = {{"Inputs", 'T', Formal::Variadic}},
-       .outputs = {{"Output"}},
-       .types = {{'T', kNumeric}},
-       .attributes = {must_have("equation", AttributeKind::String)},
-       .infer = infer_einsum,
-       .work = einsum_work,
-       .gradient = einsum_gradient},
-      {.name = "Det",
-       .since = 22,
-       .inputs = {{"X"}},
-       .outputs = {{"Y"}},
-       .types = {{'T', kFloats}},
-       .infer = infer_det,
-       .work = det_work,
-       .gradient = det_gradient},
-  };
+  static const std::vector<OpSpec> kRows = family(
+      {.category = Category::MatrixProduct},
+      {
+          {.name = "MatMul",
+           .since = 13,
+           .inputs = {{"A"}, {"B"}},
+           .outputs = {{"Y"}},
+           .types = {{'T', kProducts}},
+           .infer = infer_matmul,
+           .work = matmul_work,
+           .factors = Factors{0, 1},
+           .samples = matrix_product_samples},
+          {.name = "Gemm",
+           .since = 13,
+           .inputs = {{"A"}, {"B"}, {"C", 'T', Formal::Optional}},
+           .outputs = {{"Y"}},
+           .types = {{'T', kProducts}},
+           .attributes = {with_default("alpha", 1.0F), with_default("beta", 1.0F),
+                          with_default("transA", std::int64_t{0}), with_default("transB", std::int64_t{0})},
+           .infer = infer_gemm,
+           .work = gemm_work,
+           .factors = Factors{0, 1},
+           .samples = gemm_samples},
+          {.name = "MatMulInteger",
+           .since = 10,
+           .gained = 10,
+           .inputs = {{"A", 'A'},
+                      {"B", 'B'},
+                      {"a_zero_point", 'A', Formal::Optional},
+                      {"b_zero_point", 'B', Formal::Optional}},
+           .outputs = {{"Y", 'C'}},
+           .types = {{'A', kBytes}, {'B', kBytes}, {'C', {DataType::Int32}}},
+           .infer = infer_matmul_integer,
+           .work = matmul_work,
+           .factors = Factors{0, 1},
+           .samples = matrix_product_samples,
+           .no_gradient = "its output is not a floating point number"},
+          {.name = "QLinearMatMul",
+           .since = 21,
+           .gained = 10,
+           .inputs = {{"a", 'A'},
+                      {"a_scale", 'S'},
+                      {"a_zero_point", 'A'},
+                      {"b", 'B'},
+                      {"b_scale", 'S'},
+                      {"b_zero_point", 'B'},
+                      {"y_scale", 'S'},
+                      {"y_zero_point", 'C'}},
+           .outputs = {{"y", 'C'}},
+           .types =
+               {{'A', kQuantizedFactors}, {'B', kQuantizedFactors}, {'C', kQuantizedFactors}, {'S', kScales}},
+           .infer = infer_qlinear_matmul,
+           .work = matmul_work,
+           .factors = Factors{0, 3},
+           .no_samples = kNotWorkedOut,
+           .no_gradient = "its derivative is 0 wherever it has one"},
+          {.name = "Einsum",
+           .since = 12,
+           .gained = 12,
+           .inputs = {{"Inputs", 'T', Formal::Variadic}},
+           .outputs = {{"Output"}},
+           .types = {{'T', kNumeric}},
+           .attributes = {must_have("equation", AttributeKind::String)},
+           .infer = infer_einsum,
+           .work = einsum_work,
+           .factors = Factors{0, 1},
+           .samples = einsum_samples},
+          {.name = "Det",
+           .since = 22,
+           .gained = 11,
+           .inputs = {{"X"}},
+           .outputs = {{"Y"}},
+           .types = {{'T', kFloats}},
+           .infer = infer_det,
+           .work = det_work,
+           .category = Category::Plain,
+           .samples = first_axis},
+      });
   return kRows;
 }
 

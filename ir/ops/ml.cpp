@@ -11,6 +11,10 @@ void check_rank(const InferContext& context) {
 
 }  // namespace
 
+bool rows_of_features(const SampledOp& op) {
+  return one_input(op) && op.inputs[0] == 0 && op.typed.input(0).rank() > 1;
+}
+
 std::int64_t ml_rows(const InferContext& context) {
   if (!context.has_rank(0)) return kUnknown;
   check_rank(context);

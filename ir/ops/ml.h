@@ -3,12 +3,16 @@
 
 #include "ir/infer.h"
 #include "ir/op_spec.h"
+#include "ir/ops/samples.h"
 
 namespace podium::ir {
 
 inline constexpr std::string_view kMlDomain = "ai.onnx.ml";
 inline constexpr TypeSet kMlNumbers{DataType::Float, DataType::Double, DataType::Int64, DataType::Int32};
 inline constexpr TypeSet kMlLabels{DataType::Int64, DataType::String};
+
+/// The classical ops take a matrix with a sample in each row; a vector is one sample.
+bool rows_of_features(const SampledOp& op);
 
 /// Rows of input 0, which has one row when it has one dimension; kUnknown when that is not known. Error when
 /// it has neither one nor two dimensions.

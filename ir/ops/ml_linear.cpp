@@ -3,7 +3,6 @@
 
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
-#include "ir/ops/gradients.h"
 #include "ir/ops/ml.h"
 
 namespace podium::ir {
@@ -61,7 +60,7 @@ void infer_svm_regressor(InferContext& context) {
   context.set_output(0, DataType::Float, {ml_rows(context), 1});
 }
 
-OpSpec classifier(std::string_view name, InferFunction infer, GradientFunction gradient) {
+OpSpec classifier(std::string_view name, InferFunction infer) {
   return {.name = name,
           .domain = kMlDomain,
           .since = 1,
@@ -73,11 +72,10 @@ OpSpec classifier(std::string_view name, InferFunction infer, GradientFunction g
                          must_have("coefficients", AttributeKind::Floats),
                          with_default("post_transform", std::string("NONE"))},
           .infer = infer,
-          .work = work_of_product,
-          .gradient = gradient};
+          .work = work_of_product};
 }
 
-OpSpec regressor(std::string_view name, InferFunction infer, GradientFunction gradient) {
+OpSpec regressor(std::string_view name, InferFunction infer) {
   return {.name = name,
           .domain = kMlDomain,
           .since = 1,
@@ -87,8 +85,7 @@ OpSpec regressor(std::string_view name, InferFunction infer, GradientFunction gr
           .attributes = {may_have("coefficients", AttributeKind::Floats),
                          with_default("post_transform", std::string("NONE"))},
           .infer = infer,
-          .work = work_of_product,
-          .gradient = gradient};
+          .work = work_of_product};
 }
 
 OpSpec with(OpSpec spec, std::initializer_list<AttributeSpec> attributes) {
@@ -106,17 +103,19 @@ OpSpec with_kernel(OpSpec spec) {
 }  // namespace
 
 std::span<const OpSpec> ml_linear_ops() {
-  static const std::vector<OpSpec> kRows{
-      with(classifier("LinearClassifier", infer_linear_classifier, linear_classifier_gradient),
-           {may_have("intercepts", AttributeKind::Floats), with_default("multi_class", 0)}),
-      with(regressor("LinearRegressor", infer_linear_regressor, linear_regressor_gradient),
-           {may_have("intercepts", AttributeKind::Floats), with_default("targets", 1)}),
-      with(with_kernel(classifier("SVMClassifier", infer_svm_classifier, svm_classifier_gradient)),
-           {may_have("prob_a", AttributeKind::Floats), may_have("prob_b", AttributeKind::Floats),
-            may_have("vectors_per_class", AttributeKind::Ints)}),
-      with(with_kernel(regressor("SVMRegressor", infer_svm_regressor, svm_regressor_gradient)),
-           {with_default("n_supports", 0), with_default("one_class", 0)}),
-  };
+  static const std::vector<OpSpec> kRows =
+      family({.category = Category::Plain, .samples = rows_of_features},
+             {
+                 with(classifier("LinearClassifier", infer_linear_classifier),
+                      {may_have("intercepts", AttributeKind::Floats), with_default("multi_class", 0)}),
+                 with(regressor("LinearRegressor", infer_linear_regressor),
+                      {may_have("intercepts", AttributeKind::Floats), with_default("targets", 1)}),
+                 with(with_kernel(classifier("SVMClassifier", infer_svm_classifier)),
+                      {may_have("prob_a", AttributeKind::Floats), may_have("prob_b", AttributeKind::Floats),
+                       may_have("vectors_per_class", AttributeKind::Ints)}),
+                 with(with_kernel(regressor("SVMRegressor", infer_svm_regressor)),
+                      {with_default("n_supports", 0), with_default("one_class", 0)}),
+             });
   return kRows;
 }
 

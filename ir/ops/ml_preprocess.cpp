@@ -6,7 +6,6 @@
 
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
-#include "ir/ops/gradients.h"
 #include "ir/ops/ml.h"
 
 namespace podium::ir {
@@ -181,15 +180,16 @@ OpSpec with_any_kind(OpSpec spec, char letter) {
   return spec;
 }
 
-OpSpec with_gradient(OpSpec spec, GradientFunction gradient) {
+OpSpec smooth(OpSpec spec) {
   spec.no_gradient = {};
-  return differentiable(std::move(spec), gradient);
+  return spec;
 }
 
 // Nothing flows through a map, although its numbers are smooth.
 OpSpec refusing(OpSpec spec) {
   spec.no_gradient = kMaps;
-  return differentiable(std::move(spec), refuse_gradient);
+  spec.refuses_gradient = true;
+  return spec;
 }
 
 OpSpec extractor() {
@@ -197,7 +197,7 @@ OpSpec extractor() {
   spec.inputs.push_back({"Y", 'I'});
   spec.outputs = {{"Z"}};
   spec.types.push_back({'I', kInt64});
-  return with_gradient(std::move(spec), array_feature_extractor_gradient);
+  return smooth(std::move(spec));
 }
 
 OpSpec label_encoder() {
@@ -222,29 +222,27 @@ OpSpec label_encoder() {
 OpSpec vectorizer() {
   OpSpec spec = with_output(row("FeatureVectorizer", 1, kMlNumbers, infer_vectorizer), kSingle);
   spec.inputs = {{"X", 'T', Formal::Variadic, true}};
-  return with_attributes(with_gradient(std::move(spec), feature_vectorizer_gradient),
-                         {may_have("inputdimensions", AttributeKind::Ints)});
+  return with_attributes(smooth(std::move(spec)), {may_have("inputdimensions", AttributeKind::Ints)});
 }
 
 std::vector<OpSpec> feature_rows() {
   return {
       extractor(),
-      with_attributes(row("Binarizer", 1, kMlNumbers, same_as_input), {with_default("threshold", 0.0F)}),
+      with_attributes(in_place(kFirstInput, row("Binarizer", 1, kMlNumbers, same_as_input)),
+                      {with_default("threshold", 0.0F)}),
       vectorizer(),
-      with_attributes(with_gradient(row("Imputer", 1, kMlNumbers, infer_imputer), imputer_gradient),
+      with_attributes(smooth(in_place(kFirstInput, row("Imputer", 1, kMlNumbers, infer_imputer))),
                       {may_have("imputed_value_floats", AttributeKind::Floats),
                        may_have("imputed_value_int64s", AttributeKind::Ints),
                        with_default("replaced_value_float", 0.0F), with_default("replaced_value_int64", 0)}),
-      with_attributes(with_gradient(with_output(row("Normalizer", 1, kMlNumbers, float_like_input), kSingle),
-                                    normalizer_gradient),
+      with_attributes(smooth(with_output(row("Normalizer", 1, kMlNumbers, float_like_input), kSingle)),
                       {with_default("norm", std::string("MAX"))}),
       with_attributes(
           with_output(row("OneHotEncoder", 1, kMlNumbers | kString, infer_one_hot_encoder), kSingle),
           {may_have("cats_int64s", AttributeKind::Ints), may_have("cats_strings", AttributeKind::Strings),
            with_default("zeros", 1)}),
-      with_attributes(
-          with_gradient(with_output(row("Scaler", 1, kMlNumbers, infer_scaler), kSingle), scaler_gradient),
-          {may_have("offset", AttributeKind::Floats), may_have("scale", AttributeKind::Floats)}),
+      with_attributes(smooth(with_output(row("Scaler", 1, kMlNumbers, infer_scaler), kSingle)),
+                      {may_have("offset", AttributeKind::Floats), may_have("scale", AttributeKind::Floats)}),
   };
 }
 
@@ -278,7 +276,7 @@ std::span<const OpSpec> ml_preprocess_ops() {
   static const std::vector<OpSpec> kRows = [] {
     std::vector<OpSpec> rows = feature_rows();
     for (OpSpec& spec : label_and_map_rows()) rows.push_back(spec);
-    return rows;
+    return family({.category = Category::Plain, .samples = rows_of_features}, std::move(rows));
   }();
   return kRows;
 }

@@ -116,7 +116,8 @@ OpSpec ensemble() {
 }  // namespace
 
 std::span<const OpSpec> ml_tree_ops() {
-  static const std::vector<OpSpec> kRows{classifier(), regressor(), ensemble()};
+  static const std::vector<OpSpec> kRows = family({.category = Category::Plain, .samples = rows_of_features},
+                                                  {classifier(), regressor(), ensemble()});
   return kRows;
 }
 

@@ -4,7 +4,6 @@
 // of BatchNormalization in training mode alone; LayerNormalization's mean and deviation have the stash type.
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
-#include "ir/ops/gradients.h"
 
 namespace podium::ir {
 
@@ -132,6 +131,22 @@ Work lrn_work(const TypedOp& op) {
   return {.flop = count < 0 ? 0 : static_cast<double>(count) * each, .bytes = io_bytes(op)};
 }
 
+bool batch_normalization_samples(const SampledOp& op) {
+  return op.typed.get_int("training_mode") == 0 && first_axis(op);
+}
+
+// Works over the axes from its attribute's on.
+bool from_attribute_on(const SampledOp& op) {
+  return one_input(op) && op.inputs[0] < axis_attribute(op, op.typed.input(0).rank());
+}
+
+bool mean_variance_samples(const SampledOp& op) {
+  const auto& axes = op.typed.get<std::vector<std::int64_t>>("axes");
+  return std::none_of(axes.begin(), axes.end(), [&](std::int64_t axis) {
+    return normalized_axis(axis, op.typed.input(0).rank()) == op.inputs[0];
+  });
+}
+
 OpSpec batch_normalization_row() {
   return {.name = "BatchNormalization",
           .since = 15,
@@ -142,12 +157,15 @@ OpSpec batch_normalization_row() {
                          with_default("training_mode", std::int64_t{0})},
           .infer = infer_batch_normalization,
           .work = work_per_element<4>,
-          .gradient = batch_normalization_gradient};
+          .norm = true,
+          .in_place = kFirstInput,
+          .samples = batch_normalization_samples};
 }
 
 OpSpec layer_normalization_row() {
   return {.name = "LayerNormalization",
           .since = 17,
+          .gained = 17,
           .inputs = {{"X"}, {"Scale"}, {"B", 'T', Formal::Optional}},
           .outputs = {{"Y"}, {"Mean", 'U', Formal::Optional}, {"InvStdDev", 'U', Formal::Optional}},
           .types = {{'T', kFloats}, {'U', {DataType::Float, DataType::Bfloat16}}},
@@ -155,12 +173,15 @@ OpSpec layer_normalization_row() {
                          with_default("stash_type", std::int64_t{1})},
           .infer = infer_layer_normalization,
           .work = work_per_element<8>,
-          .gradient = layer_normalization_gradient};
+          .norm = true,
+          .in_place = kFirstInput,
+          .samples = from_attribute_on};
 }
 
 OpSpec rms_normalization_row() {
   return {.name = "RMSNormalization",
           .since = 23,
+          .gained = 23,
           .inputs = {{"X"}, {"scale", 'V'}},
           .outputs = {{"Y", 'V'}},
           .types = {{'T', kFloats}, {'V', kFloats}},
@@ -168,7 +189,8 @@ OpSpec rms_normalization_row() {
                          with_default("stash_type", std::int64_t{1})},
           .infer = infer_rms_normalization,
           .work = work_per_element<4>,
-          .gradient = rms_normalization_gradient};
+          .norm = true,
+          .samples = from_attribute_on};
 }
 
 OpSpec dropout_row() {
@@ -180,8 +202,9 @@ OpSpec dropout_row() {
           .attributes = {may_have("seed", AttributeKind::Int)},
           .infer = infer_dropout,
           .work = work_per_element<1>,
-          .gradient = dropout_gradient,
-          .random = true};
+          .in_place = kFirstInput,
+          .random = true,
+          .samples = one_input};
 }
 
 OpSpec simple_row(std::string_view name, int since, std::vector<AttributeSpec> attributes,
@@ -196,9 +219,18 @@ OpSpec simple_row(std::string_view name, int since, std::vector<AttributeSpec> a
           .work = work};
 }
 
+OpSpec simple_norm(std::string_view name, int since, std::vector<AttributeSpec> attributes,
+                   InferFunction infer, WorkFunction work, SampleRule samples) {
+  OpSpec row = simple_row(name, since, std::move(attributes), infer, work);
+  row.norm = true;
+  row.in_place = kFirstInput;
+  row.samples = samples;
+  return row;
+}
+
 OpSpec per_channel_row(std::string_view name, int since, std::vector<AttributeSpec> attributes,
                        InferFunction infer) {
-  OpSpec row = simple_row(name, since, std::move(attributes), infer, work_per_element<8>);
+  OpSpec row = simple_norm(name, since, std::move(attributes), infer, work_per_element<8>, first_axis);
   row.inputs = {{"X"}, {"scale"}, {"B"}};
   return row;
 }
@@ -206,31 +238,28 @@ OpSpec per_channel_row(std::string_view name, int since, std::vector<AttributeSp
 }  // namespace
 
 std::span<const OpSpec> norm_ops() {
-  static const std::vector<OpSpec> kRows{
-      batch_normalization_row(),
-      differentiable(per_channel_row("InstanceNormalization", 22, {kEpsilon}, infer_per_channel),
-                     instance_normalization_gradient),
-      differentiable(per_channel_row("GroupNormalization", 21,
-                                     {kEpsilon, must_have("num_groups", AttributeKind::Int),
-                                      with_default("stash_type", std::int64_t{1})},
-                                     infer_group_normalization),
-                     group_normalization_gradient),
-      layer_normalization_row(),
-      rms_normalization_row(),
-      differentiable(simple_row("LpNormalization", 22,
-                                {with_default("axis", std::int64_t{-1}), with_default("p", std::int64_t{2})},
-                                infer_along_axis, work_per_element<3>),
-                     lp_normalization_gradient),
-      differentiable(simple_row("MeanVarianceNormalization", 13, {with_default("axes", IntList{0, 2, 3})},
-                                infer_over_axes, work_per_element<6>),
-                     mean_variance_normalization_gradient),
-      differentiable(simple_row("LRN", 13,
-                                {with_default("alpha", 1e-4F), with_default("beta", 0.75F),
-                                 with_default("bias", 1.0F), must_have("size", AttributeKind::Int)},
-                                infer_lrn, lrn_work),
-                     lrn_gradient),
-      dropout_row(),
-  };
+  static const std::vector<OpSpec> kRows =
+      family({.category = Category::Normalizing, .samples = first_axis},
+             {
+                 batch_normalization_row(),
+                 per_channel_row("InstanceNormalization", 22, {kEpsilon}, infer_per_channel),
+                 gained(18, per_channel_row("GroupNormalization", 21,
+                                            {kEpsilon, must_have("num_groups", AttributeKind::Int),
+                                             with_default("stash_type", std::int64_t{1})},
+                                            infer_group_normalization)),
+                 layer_normalization_row(),
+                 rms_normalization_row(),
+                 simple_norm("LpNormalization", 22,
+                             {with_default("axis", std::int64_t{-1}), with_default("p", std::int64_t{2})},
+                             infer_along_axis, work_per_element<3>, along_attribute),
+                 simple_norm("MeanVarianceNormalization", 13, {with_default("axes", IntList{0, 2, 3})},
+                             infer_over_axes, work_per_element<6>, mean_variance_samples),
+                 simple_row("LRN", 13,
+                            {with_default("alpha", 1e-4F), with_default("beta", 0.75F),
+                             with_default("bias", 1.0F), must_have("size", AttributeKind::Int)},
+                            infer_lrn, lrn_work),
+                 dropout_row(),
+             });
   return kRows;
 }
 

@@ -1,7 +1,6 @@
 // Ops whose result is an order or a choice of elements by their values.
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
-#include "ir/ops/gradients.h"
 #include "ir/ops/movement.h"
 
 namespace podium::ir {
@@ -52,43 +51,46 @@ void infer_non_zero(InferContext& context) {
   context.set_output(0, DataType::Int64, {rank, kUnknown});
 }
 
-constexpr TypeSet kComparable = kNumeric | kBool | kString | kComplex;
+constexpr TypeSet kSortable = kNumeric | kBool | kString | kComplex;
 
 }  // namespace
 
 std::span<const OpSpec> order_ops() {
-  static const std::vector<OpSpec> kRows{
-      {.name = "TopK",
-       .since = 24,
-       .inputs = {{"X"}, {"K", 'K'}},
-       .outputs = {{"Values"}, {"Indices", 'I'}},
-       .types = {{'T', kNumeric}, {'K', kInt64}, {'I', kInt64}},
-       .attributes = {with_default("axis", std::int64_t{-1}), with_default("largest", std::int64_t{1}),
-                      with_default("sorted", std::int64_t{1})},
-       .infer = infer_top_k,
-       .work = work_per_element<1>,
-       .gradient = top_k_gradient},
-      {.name = "Unique",
-       .since = 11,
-       .inputs = {{"X"}},
-       .outputs = {{"Y"},
-                   {"indices", 'I', Formal::Optional},
-                   {"inverse_indices", 'I', Formal::Optional},
-                   {"counts", 'I', Formal::Optional}},
-       .types = {{'T', kComparable}, {'I', kInt64}},
-       .attributes = {may_have("axis", AttributeKind::Int), with_default("sorted", std::int64_t{1})},
-       .infer = infer_unique,
-       .work = work_of_moving,
-       .gradient = unique_gradient},
-      {.name = "NonZero",
-       .since = 13,
-       .inputs = {{"X"}},
-       .outputs = {{"Y", 'I'}},
-       .types = {{'T', kComparable}, {'I', kInt64}},
-       .infer = infer_non_zero,
-       .work = work_of_moving,
-       .no_gradient = kNotFloat},
-  };
+  static const std::vector<OpSpec> kRows = family(
+      {.category = Category::Plain, .no_samples = kOfWholeBatch},
+      {
+          {.name = "TopK",
+           .since = 24,
+           .inputs = {{"X"}, {"K", 'K'}},
+           .outputs = {{"Values"}, {"Indices", 'I'}},
+           .types = {{'T', kNumeric}, {'K', kInt64}, {'I', kInt64}},
+           .attributes = {with_default("axis", std::int64_t{-1}), with_default("largest", std::int64_t{1}),
+                          with_default("sorted", std::int64_t{1})},
+           .infer = infer_top_k,
+           .work = work_per_element<1>,
+           .samples = along_attribute},
+          {.name = "Unique",
+           .since = 11,
+           .gained = 11,
+           .inputs = {{"X"}},
+           .outputs = {{"Y"},
+                       {"indices", 'I', Formal::Optional},
+                       {"inverse_indices", 'I', Formal::Optional},
+                       {"counts", 'I', Formal::Optional}},
+           .types = {{'T', kSortable}, {'I', kInt64}},
+           .attributes = {may_have("axis", AttributeKind::Int), with_default("sorted", std::int64_t{1})},
+           .infer = infer_unique,
+           .work = work_of_moving},
+          {.name = "NonZero",
+           .since = 13,
+           .gained = 9,
+           .inputs = {{"X"}},
+           .outputs = {{"Y", 'I'}},
+           .types = {{'T', kSortable}, {'I', kInt64}},
+           .infer = infer_non_zero,
+           .work = work_of_moving,
+           .no_gradient = kNotFloat},
+      });
   return kRows;
 }
 

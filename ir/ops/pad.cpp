@@ -4,7 +4,6 @@
 
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
-#include "ir/ops/gradients.h"
 #include "ir/ops/movement.h"
 
 namespace podium::ir {
@@ -89,20 +88,21 @@ void infer_pad(InferContext& context) {
 }  // namespace
 
 std::span<const OpSpec> pad_ops() {
-  static const std::vector<OpSpec> kRows{
-      {.name = "Pad",
-       .since = 25,
-       .inputs = {{"data"},
-                  {"pads", 'P'},
-                  {"constant_value", 'T', Formal::Optional},
-                  {"axes", 'I', Formal::Optional}},
-       .outputs = {{"output"}},
-       .types = {{'T', kAnyType}, {'P', kInt64}, {'I', kIndices}},
-       .attributes = {with_default("mode", std::string("constant"))},
-       .infer = infer_pad,
-       .work = work_of_moving,
-       .gradient = pad_gradient},
-  };
+  static const std::vector<OpSpec> kRows =
+      family({.category = Category::Plain, .samples = keeps_whole_axis},
+             {
+                 {.name = "Pad",
+                  .since = 25,
+                  .inputs = {{"data"},
+                             {"pads", 'P'},
+                             {"constant_value", 'T', Formal::Optional},
+                             {"axes", 'I', Formal::Optional}},
+                  .outputs = {{"output"}},
+                  .types = {{'T', kAnyType}, {'P', kInt64}, {'I', kIndices}},
+                  .attributes = {with_default("mode", std::string("constant"))},
+                  .infer = infer_pad,
+                  .work = work_of_moving},
+             });
   return kRows;
 }
 

@@ -4,7 +4,6 @@
 // that a window sees.
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
-#include "ir/ops/gradients.h"
 #include "ir/ops/window.h"
 
 namespace podium::ir {
@@ -124,13 +123,15 @@ OpSpec max_pool_row() {
 OpSpec max_unpool_row() {
   return {.name = "MaxUnpool",
           .since = 22,
+          .gained = 9,
           .inputs = {{"X"}, {"I", 'I'}, {"output_shape", 'I', Formal::Optional}},
           .outputs = {{"output"}},
           .types = {{'T', kFloats}, {'I', kInt64}},
           .attributes = {must_have("kernel_shape", AttributeKind::Ints),
                          may_have("strides", AttributeKind::Ints), may_have("pads", AttributeKind::Ints)},
           .infer = infer_max_unpool,
-          .work = work_of_moving};
+          .work = work_of_moving,
+          .no_samples = kNotWorkedOut};
 }
 
 OpSpec max_roi_pool_row() {
@@ -141,24 +142,25 @@ OpSpec max_roi_pool_row() {
           .types = {{'T', kFloats}},
           .attributes = {must_have("pooled_shape", AttributeKind::Ints), with_default("spatial_scale", 1.0F)},
           .infer = infer_max_roi_pool,
-          .work = work_per_element<1>};
+          .work = work_per_element<1>,
+          .no_samples = kNotWorkedOut};
 }
 
 }  // namespace
 
 std::span<const OpSpec> pool_ops() {
-  static const std::vector<OpSpec> kRows{
-      differentiable(pool_row("AveragePool", {with_default("count_include_pad", std::int64_t{0})}),
-                     average_pool_gradient),
-      differentiable(pool_row("LpPool", {with_default("p", std::int64_t{2})}), lp_pool_gradient),
-      differentiable(max_pool_row(), max_pool_gradient),
-      differentiable(global_pool_row("GlobalAveragePool"), global_average_pool_gradient),
-      differentiable(global_pool_row("GlobalMaxPool"), global_max_pool_gradient),
-      differentiable(global_pool_row("GlobalLpPool", {with_default("p", std::int64_t{2})}),
-                     global_lp_pool_gradient),
-      differentiable(max_unpool_row(), max_unpool_gradient),
-      differentiable(max_roi_pool_row(), max_roi_pool_gradient),
-  };
+  static const std::vector<OpSpec> kRows =
+      family({.category = Category::Plain, .samples = first_axis},
+             {
+                 pool_row("AveragePool", {with_default("count_include_pad", std::int64_t{0})}),
+                 pool_row("LpPool", {with_default("p", std::int64_t{2})}),
+                 max_pool_row(),
+                 global_pool_row("GlobalAveragePool"),
+                 global_pool_row("GlobalMaxPool"),
+                 global_pool_row("GlobalLpPool", {with_default("p", std::int64_t{2})}),
+                 max_unpool_row(),
+                 max_roi_pool_row(),
+             });
   return kRows;
 }
 

@@ -1,7 +1,6 @@
 // From real numbers to few-bit ones with a scale, and back.
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
-#include "ir/ops/gradients.h"
 
 namespace podium::ir {
 namespace {
@@ -88,42 +87,56 @@ void infer_dynamic(InferContext& context) {
   context.set_output(2, DataType::Uint8, {});
 }
 
+// Scales along the samples would be cut with them.
+bool quantize_samples(const SampledOp& op) {
+  if (!one_input(op)) return false;
+  const Type& scale = op.typed.input(1);
+  if (scale.rank() == 0 || scale.element_count() == 1) return true;
+  return scale.rank() == 1 && axis_attribute(op, op.typed.input(0).rank()) != op.inputs[0];
+}
+
 }  // namespace
 
 std::span<const OpSpec> quantize_ops() {
   constexpr TypeSet kScale = kReal | TypeSet{DataType::Float8E8M0};
-  static const std::vector<OpSpec> kRows{
-      {.name = "QuantizeLinear",
-       .since = 25,
-       .inputs = {{"x", 'A'}, {"y_scale", 'S'}, {"y_zero_point", 'Q', Formal::Optional}},
-       .outputs = {{"y", 'Q'}},
-       .types = {{'A', kReal | TypeSet{DataType::Int32}},
-                 {'S', kScale | TypeSet{DataType::Int32}},
-                 {'Q', kQuantized}},
-       .attributes = {with_default("axis", 1), with_default("saturate", 1), with_default("block_size", 0),
-                      with_default("output_dtype", 0), with_default("precision", 0)},
-       .infer = infer_quantize,
-       .work = work_per_element<3>,
-       .no_gradient = "its derivative is 0 wherever it has one"},
-      {.name = "DequantizeLinear",
-       .since = 25,
-       .inputs = {{"x", 'Q'}, {"x_scale", 'S'}, {"x_zero_point", 'Q', Formal::Optional}},
-       .outputs = {{"y", 'Y'}},
-       .types = {{'Q', kQuantized | TypeSet{DataType::Int32}}, {'S', kScale}, {'Y', kReal}},
-       .attributes = {with_default("axis", 1), with_default("block_size", 0),
-                      with_default("output_dtype", 0)},
-       .infer = infer_dequantize,
-       .work = work_per_element<2>,
-       .gradient = dequantize_gradient},
-      {.name = "DynamicQuantizeLinear",
-       .since = 11,
-       .inputs = {{"x", 'A'}},
-       .outputs = {{"y", 'Q'}, {"y_scale", 'A'}, {"y_zero_point", 'Q'}},
-       .types = {{'A', TypeSet{DataType::Float}}, {'Q', TypeSet{DataType::Uint8}}},
-       .infer = infer_dynamic,
-       .work = work_per_element<5>,
-       .gradient = dynamic_quantize_gradient},
-  };
+  static const std::vector<OpSpec> kRows = family(
+      {.category = Category::Plain},
+      {
+          {.name = "QuantizeLinear",
+           .since = 25,
+           .gained = 10,
+           .inputs = {{"x", 'A'}, {"y_scale", 'S'}, {"y_zero_point", 'Q', Formal::Optional}},
+           .outputs = {{"y", 'Q'}},
+           .types = {{'A', kReal | TypeSet{DataType::Int32}},
+                     {'S', kScale | TypeSet{DataType::Int32}},
+                     {'Q', kQuantized}},
+           .attributes = {with_default("axis", 1), with_default("saturate", 1), with_default("block_size", 0),
+                          with_default("output_dtype", 0), with_default("precision", 0)},
+           .infer = infer_quantize,
+           .work = work_per_element<3>,
+           .samples = quantize_samples,
+           .no_gradient = "its derivative is 0 wherever it has one"},
+          {.name = "DequantizeLinear",
+           .since = 25,
+           .gained = 10,
+           .inputs = {{"x", 'Q'}, {"x_scale", 'S'}, {"x_zero_point", 'Q', Formal::Optional}},
+           .outputs = {{"y", 'Y'}},
+           .types = {{'Q', kQuantized | TypeSet{DataType::Int32}}, {'S', kScale}, {'Y', kReal}},
+           .attributes = {with_default("axis", 1), with_default("block_size", 0),
+                          with_default("output_dtype", 0)},
+           .infer = infer_dequantize,
+           .work = work_per_element<2>,
+           .samples = quantize_samples},
+          {.name = "DynamicQuantizeLinear",
+           .since = 11,
+           .gained = 11,
+           .inputs = {{"x", 'A'}},
+           .outputs = {{"y", 'Q'}, {"y_scale", 'A'}, {"y_zero_point", 'Q'}},
+           .types = {{'A', TypeSet{DataType::Float}}, {'Q', TypeSet{DataType::Uint8}}},
+           .infer = infer_dynamic,
+           .work = work_per_element<5>,
+           .no_samples = kOfWholeBatch},
+      });
   return kRows;
 }
 

@@ -56,8 +56,8 @@ OpSpec random_op(std::string_view name, std::vector<Parameter> inputs, std::vect
           .attributes = std::move(attributes),
           .infer = infer,
           .work = work_per_element<10>,
-          .no_gradient = "its result is drawn at random",
-          .random = true};
+          .random = true,
+          .no_gradient = "its result is drawn at random"};
 }
 
 }  // namespace
@@ -68,15 +68,18 @@ std::span<const OpSpec> random_ops() {
   const AttributeSpec low = with_default("low", 0.0F);
   const AttributeSpec high = with_default("high", 1.0F);
   const AttributeSpec shape = must_have("shape", AttributeKind::Ints);
-  static const std::vector<OpSpec> kRows{
-      random_op("RandomNormal", {}, {mean, scale, shape}, infer_of_shape),
-      random_op("RandomNormalLike", {{"input"}}, {mean, scale}, infer_like),
-      random_op("RandomUniform", {}, {low, high, shape}, infer_of_shape),
-      random_op("RandomUniformLike", {{"input"}}, {low, high}, infer_like),
-      random_op("Bernoulli", {{"input", 'F'}}, {}, infer_bernoulli),
-      random_op("Multinomial", {{"input", 'F'}}, {with_default("sample_size", std::int64_t{1})},
-                infer_multinomial),
-  };
+  static const std::vector<OpSpec> kRows =
+      family({.category = Category::Plain,
+              .no_samples = "what is drawn for a sample depends on its place in the batch"},
+             {
+                 random_op("RandomNormal", {}, {mean, scale, shape}, infer_of_shape),
+                 random_op("RandomNormalLike", {{"input"}}, {mean, scale}, infer_like),
+                 random_op("RandomUniform", {}, {low, high, shape}, infer_of_shape),
+                 random_op("RandomUniformLike", {{"input"}}, {low, high}, infer_like),
+                 gained(15, random_op("Bernoulli", {{"input", 'F'}}, {}, infer_bernoulli)),
+                 gained(7, random_op("Multinomial", {{"input", 'F'}},
+                                     {with_default("sample_size", std::int64_t{1})}, infer_multinomial)),
+             });
   return kRows;
 }
 

@@ -1,19 +1,22 @@
+// RNN, GRU and LSTM.
+#include "ir/ops/recurrent.h"
+
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
-#include "ir/ops/gradients.h"
 
 namespace podium::ir {
 namespace {
 
-std::int64_t directions(const TypedOp& op) {
+bool reads_both_ways(const TypedOp& op) {
   const std::string& direction = op.get_string("direction");
-  if (direction == "bidirectional") return 2;
-  if (direction == "forward" || direction == "reverse") return 1;
+  if (direction == "bidirectional") return true;
+  if (direction == "forward" || direction == "reverse") return false;
   throw Error("direction is '{}', 'forward', 'reverse' or 'bidirectional' needed", direction);
 }
 
-std::int64_t dim(const InferContext& context, std::size_t input, std::size_t axis) {
-  return context.has_rank(input) && axis < context.dims(input).size() ? context.dims(input)[axis] : kUnknown;
+std::int64_t dim(const TypedOp& op, std::size_t input, std::size_t axis) {
+  if (input >= op.input_count() || !op.input(input).has_rank) return kUnknown;
+  return axis < op.dims(input).size() ? op.dims(input)[axis] : kUnknown;
 }
 
 void check_dims(const InferContext& context, std::size_t input, const Dims& needed) {
@@ -29,9 +32,9 @@ void check_dims(const InferContext& context, std::size_t input, const Dims& need
   }
 }
 
-std::int64_t hidden_size(const InferContext& context) {
-  const std::int64_t of_weights = dim(context, 2, 2);
-  const auto* given = context.get_if<std::int64_t>("hidden_size");
+std::int64_t hidden_size(const TypedOp& op) {
+  const std::int64_t of_weights = dim(op, RecurrentInput::kR, 2);
+  const auto* given = op.get_if<std::int64_t>("hidden_size");
   if (given == nullptr) return of_weights;
   if (of_weights != kUnknown && of_weights != *given) {
     throw Error("hidden_size is {}, R has {} columns", *given, of_weights);
@@ -39,45 +42,49 @@ std::int64_t hidden_size(const InferContext& context) {
   return *given;
 }
 
+std::int64_t multiple_of(std::int64_t count, std::int64_t size) {
+  return size == kUnknown ? kUnknown : count * size;
+}
+
 // kGates rows of W and R a hidden element; the LSTM has a cell state beside the hidden one.
 template <int kGates, bool kHasCell>
 void infer_recurrent(InferContext& context) {
-  const std::int64_t layout = context.get_int("layout");
-  if (layout != 0 && layout != 1) throw Error("layout is {}, 0 or 1 needed", layout);
-  const bool batch_first = layout == 1;
-  const std::int64_t ways = directions(context);
-  const std::int64_t hidden = hidden_size(context);
-  const std::int64_t steps = dim(context, 0, batch_first ? 1 : 0);
-  const std::int64_t batch = dim(context, 0, batch_first ? 0 : 1);
-  const std::int64_t rows = hidden == kUnknown ? kUnknown : kGates * hidden;
-  const Dims state = batch_first ? Dims{batch, ways, hidden} : Dims{ways, batch, hidden};
-  check_dims(context, 0, {kUnknown, kUnknown, kUnknown});
-  check_dims(context, 1, {ways, rows, dim(context, 0, 2)});
-  check_dims(context, 2, {ways, rows, hidden});
-  check_dims(context, 3, {ways, rows == kUnknown ? kUnknown : 2 * rows});
-  check_dims(context, 4, {batch});
-  check_dims(context, 5, state);
+  const RecurrentShape shape = recurrent_shape(context);
+  const std::int64_t rows = multiple_of(kGates, shape.hidden);
+  check_dims(context, RecurrentInput::kX, {kUnknown, kUnknown, kUnknown});
+  check_dims(context, RecurrentInput::kW, {shape.directions, rows, shape.input});
+  check_dims(context, RecurrentInput::kR, {shape.directions, rows, shape.hidden});
+  check_dims(context, RecurrentInput::kB, {shape.directions, multiple_of(2, rows)});
+  check_dims(context, RecurrentInput::kLengths, {shape.batch});
+  check_dims(context, RecurrentInput::kInitialH, shape.state());
   if (kHasCell) {
-    check_dims(context, 6, state);
-    check_dims(context, 7, {ways, hidden == kUnknown ? kUnknown : 3 * hidden});
+    check_dims(context, RecurrentInput::kInitialC, shape.state());
+    check_dims(context, RecurrentInput::kPeepholes, {shape.directions, multiple_of(3, shape.hidden)});
   }
-  const DataType element = context.element(0);
-  context.set_output(0, element,
-                     batch_first ? Dims{batch, steps, ways, hidden} : Dims{steps, ways, batch, hidden});
-  context.set_output(1, element, state);
-  if (kHasCell) context.set_output(2, element, state);
+  const DataType element = context.element(RecurrentInput::kX);
+  context.set_output(RecurrentOutput::kY, element, shape.y());
+  context.set_output(RecurrentOutput::kLastH, element, shape.state());
+  if (kHasCell) context.set_output(RecurrentOutput::kLastC, element, shape.state());
 }
 
 // The products of every step; the gates are small beside them.
 Work recurrent_work(const TypedOp& op) {
+  const Dims& x = op.dims(RecurrentInput::kX);
+  const Dims& w = op.dims(RecurrentInput::kW);
   double flop = 2;
-  for (std::int64_t size : {op.dims(0)[0], op.dims(0)[1], op.dims(1)[0] * op.dims(1)[1]})
-    flop *= static_cast<double>(size);
-  return {.flop = flop * static_cast<double>(op.dims(0)[2] + op.dims(2)[2]), .bytes = io_bytes(op)};
+  for (std::int64_t size : {x[0], x[1], w[0] * w[1]}) flop *= static_cast<double>(size);
+  return {.flop = flop * static_cast<double>(x[2] + op.dims(RecurrentInput::kR)[2]), .bytes = io_bytes(op)};
 }
 
-OpSpec recurrent(std::string_view name, InferFunction infer, StringList activations,
-                 GradientFunction gradient) {
+bool recurrent_samples(const SampledOp& op) {
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    if (!op.has(i)) continue;
+    if (!has_recurrent_batch(i) || op.inputs[i] != recurrent_batch_axis(op.typed.op, i)) return false;
+  }
+  return op.has(RecurrentInput::kX);
+}
+
+OpSpec recurrent(std::string_view name, InferFunction infer, StringList activations) {
   return {
       .name = name,
       .since = 22,
@@ -97,11 +104,12 @@ OpSpec recurrent(std::string_view name, InferFunction infer, StringList activati
                      may_have("hidden_size", AttributeKind::Int), with_default("layout", std::int64_t{0})},
       .infer = infer,
       .work = recurrent_work,
-      .gradient = gradient};
+      .category = Category::Recurrent,
+      .samples = recurrent_samples};
 }
 
 OpSpec lstm() {
-  OpSpec spec = recurrent("LSTM", infer_recurrent<4, true>, {"Sigmoid", "Tanh", "Tanh"}, lstm_gradient);
+  OpSpec spec = recurrent("LSTM", infer_recurrent<4, true>, {"Sigmoid", "Tanh", "Tanh"});
   spec.inputs.push_back({"initial_c", 'T', Formal::Optional});
   spec.inputs.push_back({"P", 'T', Formal::Optional});
   spec.outputs.push_back({"Y_c", 'T', Formal::Optional});
@@ -110,16 +118,46 @@ OpSpec lstm() {
 }
 
 OpSpec gru() {
-  OpSpec spec = recurrent("GRU", infer_recurrent<3, false>, {"Sigmoid", "Tanh"}, gru_gradient);
+  OpSpec spec = recurrent("GRU", infer_recurrent<3, false>, {"Sigmoid", "Tanh"});
   spec.attributes.push_back(with_default("linear_before_reset", std::int64_t{0}));
   return spec;
 }
 
 }  // namespace
 
+Dims RecurrentShape::y() const {
+  return batch_first ? Dims{batch, steps, directions, hidden} : Dims{steps, directions, batch, hidden};
+}
+
+Dims RecurrentShape::state() const {
+  return batch_first ? Dims{batch, directions, hidden} : Dims{directions, batch, hidden};
+}
+
+RecurrentShape recurrent_shape(const TypedOp& op) {
+  const std::int64_t layout = op.get_int("layout");
+  if (layout != 0 && layout != 1) throw Error("layout is {}, 0 or 1 needed", layout);
+  const bool batch_first = layout == 1;
+  return {.steps = dim(op, RecurrentInput::kX, batch_first ? 1 : 0),
+          .batch = dim(op, RecurrentInput::kX, batch_first ? 0 : 1),
+          .input = dim(op, RecurrentInput::kX, 2),
+          .hidden = hidden_size(op),
+          .directions = reads_both_ways(op) ? 2 : 1,
+          .starts_reverse = op.get_string("direction") == "reverse",
+          .batch_first = batch_first};
+}
+
+bool has_recurrent_batch(std::size_t input) {
+  return input == RecurrentInput::kX || input == RecurrentInput::kLengths ||
+         input == RecurrentInput::kInitialH || input == RecurrentInput::kInitialC;
+}
+
+int recurrent_batch_axis(const Op& op, std::size_t input) {
+  return attribute<std::int64_t>(op, "layout") != 0 || input == RecurrentInput::kLengths ? 0 : 1;
+}
+
 std::span<const OpSpec> recurrent_ops() {
-  static const std::vector<OpSpec> kRows{recurrent("RNN", infer_recurrent<1, false>, {"Tanh"}, rnn_gradient),
-                                         gru(), lstm()};
+  static const std::vector<OpSpec> kRows{recurrent("RNN", infer_recurrent<1, false>, {"Tanh"}), gru(),
+                                         lstm()};
   return kRows;
 }
 

@@ -2,7 +2,6 @@
 
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
-#include "ir/ops/gradients.h"
 
 namespace podium::ir {
 namespace {
@@ -95,6 +94,13 @@ OpSpec arg_reduction(std::string_view name) {
           .no_gradient = "its output is not a floating point number"};
 }
 
+// Works along the axis given as a constant.
+bool along_input(const SampledOp& op) {
+  const Tensor* axis = op.typed.constant(1);
+  return axis != nullptr && !op.has(1) &&
+         normalized_axis(axis->to_ints().front(), op.typed.input(0).rank()) != op.inputs[0];
+}
+
 OpSpec cumulation(std::string_view name, int since) {
   return {
       .name = name,
@@ -104,28 +110,31 @@ OpSpec cumulation(std::string_view name, int since) {
       .types = {{'T', kWide}, {'I', kIndices}},
       .attributes = {with_default("exclusive", std::int64_t{0}), with_default("reverse", std::int64_t{0})},
       .infer = infer_cumulative,
-      .work = work_per_input<1>};
+      .work = work_per_input<1>,
+      .samples = along_input};
 }
 
 }  // namespace
 
 std::span<const OpSpec> reduce_ops() {
-  static const std::vector<OpSpec> kRows{
-      differentiable(reduction("ReduceSum", 13, kWide, work_per_input<1>), reduce_sum_gradient),
-      differentiable(reduction("ReduceMean", 18, kWide, work_per_input<1>), reduce_mean_gradient),
-      differentiable(reduction("ReduceMax", 20, kComparable, work_per_input<1>), reduce_extreme_gradient),
-      differentiable(reduction("ReduceMin", 20, kComparable, work_per_input<1>), reduce_extreme_gradient),
-      differentiable(reduction("ReduceProd", 18, kWide, work_per_input<1>), reduce_prod_gradient),
-      differentiable(reduction("ReduceL1", 18, kWide, work_per_input<2>), reduce_l1_gradient),
-      differentiable(reduction("ReduceL2", 18, kWide, work_per_input<2>), reduce_l2_gradient),
-      differentiable(reduction("ReduceLogSum", 18, kWide, work_per_input<1>), reduce_log_sum_gradient),
-      differentiable(reduction("ReduceLogSumExp", 18, kWide, work_per_input<4>), reduce_log_sum_exp_gradient),
-      differentiable(reduction("ReduceSumSquare", 18, kWide, work_per_input<2>), reduce_sum_square_gradient),
-      arg_reduction("ArgMax"),
-      arg_reduction("ArgMin"),
-      differentiable(cumulation("CumSum", 14), cum_sum_gradient),
-      differentiable(cumulation("CumProd", 26), cum_prod_gradient),
-  };
+  static const std::vector<OpSpec> kRows =
+      family({.category = Category::Plain, .samples = one_input},
+             {
+                 reduction("ReduceSum", 13, kWide, work_per_input<1>),
+                 reduction("ReduceMean", 18, kWide, work_per_input<1>),
+                 reduction("ReduceMax", 20, kComparable, work_per_input<1>),
+                 reduction("ReduceMin", 20, kComparable, work_per_input<1>),
+                 reduction("ReduceProd", 18, kWide, work_per_input<1>),
+                 reduction("ReduceL1", 18, kWide, work_per_input<2>),
+                 reduction("ReduceL2", 18, kWide, work_per_input<2>),
+                 reduction("ReduceLogSum", 18, kWide, work_per_input<1>),
+                 reduction("ReduceLogSumExp", 18, kWide, work_per_input<4>),
+                 reduction("ReduceSumSquare", 18, kWide, work_per_input<2>),
+                 arg_reduction("ArgMax"),
+                 arg_reduction("ArgMin"),
+                 gained(11, cumulation("CumSum", 14)),
+                 gained(26, cumulation("CumProd", 26)),
+             });
   return kRows;
 }
 

@@ -6,7 +6,6 @@
 
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
-#include "ir/ops/gradients.h"
 #include "ir/ops/resize_axes.h"
 
 namespace podium::ir {
@@ -129,6 +128,7 @@ OpSpec resize_row() {
   return {
       .name = "Resize",
       .since = 19,
+      .gained = 10,
       .inputs = {{"X"},
                  {"roi", 'R', Formal::Optional},
                  {"scales", 'S', Formal::Optional},
@@ -146,12 +146,15 @@ OpSpec resize_row() {
                      with_default("mode", std::string("nearest")),
                      with_default("nearest_mode", std::string("round_prefer_floor"))},
       .infer = infer_resize,
-      .work = work_per_element<4>};
+      .work = work_per_element<4>,
+      .samples = first_axis};
 }
 
 OpSpec grid_sample_row() {
+  constexpr unsigned kGrid = 1U << 1;
   return {.name = "GridSample",
           .since = 22,
+          .gained = 16,
           .inputs = {{"X"}, {"grid", 'G'}},
           .outputs = {{"Y"}},
           .types = {{'T', kNumeric | kBool | kString | kComplex}, {'G', kFloats}},
@@ -159,26 +162,28 @@ OpSpec grid_sample_row() {
                          with_default("mode", std::string("linear")),
                          with_default("padding_mode", std::string("zeros"))},
           .infer = infer_grid_sample,
-          .work = work_per_element<8>};
+          .work = work_per_element<8>,
+          .samples = first_axis_of<kGrid>};
 }
 
 OpSpec affine_grid_row() {
   return {.name = "AffineGrid",
           .since = 20,
+          .gained = 20,
           .inputs = {{"theta"}, {"size", 'I'}},
           .outputs = {{"grid"}},
           .types = {{'T', kFloats}, {'I', kInt64}},
           .attributes = {with_default("align_corners", std::int64_t{0})},
           .infer = infer_affine_grid,
-          .work = work_per_element<6>};
+          .work = work_per_element<6>,
+          .no_samples = kNotWorkedOut};
 }
 
 }  // namespace
 
 std::span<const OpSpec> resize_ops() {
-  static const std::vector<OpSpec> kRows{differentiable(resize_row(), resize_gradient),
-                                         differentiable(grid_sample_row(), grid_sample_gradient),
-                                         differentiable(affine_grid_row(), affine_grid_gradient)};
+  static const std::vector<OpSpec> kRows =
+      family({.category = Category::Plain}, {resize_row(), grid_sample_row(), affine_grid_row()});
   return kRows;
 }
 

@@ -6,7 +6,6 @@
 
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
-#include "ir/ops/gradients.h"
 #include "ir/ops/movement.h"
 
 namespace podium::ir {
@@ -115,10 +114,11 @@ void infer_optional_has_element(InferContext& context) {
 }
 
 // 'S': a sequence or an optional; 'T': a tensor; 'I': positions.
-OpSpec row(std::string_view name, int since, std::vector<Parameter> inputs, Parameter output,
+OpSpec row(std::string_view name, int since, int gained_in, std::vector<Parameter> inputs, Parameter output,
            InferFunction infer) {
   return {.name = name,
           .since = since,
+          .gained = gained_in,
           .inputs = std::move(inputs),
           .outputs = {output},
           .types = {{'S', {}, true}, {'T', kAnyType}, {'I', kIndices}, {'L', kInt64}, {'B', kBool}},
@@ -141,26 +141,18 @@ std::vector<OpSpec> sequence_rows() {
   const Parameter result{"output_sequence", 'S'};
   const Parameter position{"position", 'I', Formal::Optional};
   return {
-      without_element_gradient(with(row("SequenceEmpty", 11, {}, {"output", 'S'}, infer_sequence_empty),
+      without_element_gradient(with(row("SequenceEmpty", 11, 11, {}, {"output", 'S'}, infer_sequence_empty),
                                     {may_have("dtype", AttributeKind::Int)})),
-      differentiable(
-          row("SequenceConstruct", 11, {{"inputs", 'T', Formal::Variadic}}, result, infer_sequence_construct),
-          sequence_construct_gradient),
-      differentiable(
-          row("SequenceInsert", 11, {sequence, {"tensor"}, position}, result, infer_sequence_insert),
-          sequence_insert_gradient),
-      differentiable(row("SequenceErase", 11, {sequence, position}, result, infer_sequence_erase),
-                     sequence_erase_gradient),
-      differentiable(row("SequenceAt", 11, {sequence, {"position", 'I'}}, {"tensor"}, infer_sequence_at),
-                     sequence_at_gradient),
-      without_element_gradient(row("SequenceLength", 11, {sequence}, {"length", 'L'}, infer_sequence_length)),
-      with(differentiable(row("SplitToSequence", 24, {{"input"}, {"split", 'I', Formal::Optional}}, result,
-                              infer_split_to_sequence),
-                          split_to_sequence_gradient),
+      row("SequenceConstruct", 11, 11, {{"inputs", 'T', Formal::Variadic}}, result, infer_sequence_construct),
+      row("SequenceInsert", 11, 11, {sequence, {"tensor"}, position}, result, infer_sequence_insert),
+      row("SequenceErase", 11, 11, {sequence, position}, result, infer_sequence_erase),
+      row("SequenceAt", 11, 11, {sequence, {"position", 'I'}}, {"tensor"}, infer_sequence_at),
+      without_element_gradient(
+          row("SequenceLength", 11, 11, {sequence}, {"length", 'L'}, infer_sequence_length)),
+      with(row("SplitToSequence", 24, 11, {{"input"}, {"split", 'I', Formal::Optional}}, result,
+               infer_split_to_sequence),
            {with_default("axis", std::int64_t{0}), with_default("keepdims", std::int64_t{1})}),
-      with(differentiable(
-               row("ConcatFromSequence", 11, {sequence}, {"concat_result"}, infer_concat_from_sequence),
-               concat_from_sequence_gradient),
+      with(row("ConcatFromSequence", 11, 11, {sequence}, {"concat_result"}, infer_concat_from_sequence),
            {must_have("axis", AttributeKind::Int), with_default("new_axis", std::int64_t{0})}),
   };
 }
@@ -168,13 +160,11 @@ std::vector<OpSpec> sequence_rows() {
 std::vector<OpSpec> optional_rows() {
   const Parameter input{"input", 'S', Formal::Optional};
   return {
-      with(differentiable(row("Optional", 15, {input}, {"output", 'S'}, infer_optional), optional_gradient),
+      with(row("Optional", 15, 15, {input}, {"output", 'S'}, infer_optional),
            {may_have("type", AttributeKind::Type)}),
-      differentiable(
-          row("OptionalGetElement", 18, {{"input", 'S'}}, {"output", 'S'}, infer_optional_get_element),
-          optional_get_element_gradient),
+      row("OptionalGetElement", 18, 15, {{"input", 'S'}}, {"output", 'S'}, infer_optional_get_element),
       without_element_gradient(
-          row("OptionalHasElement", 18, {input}, {"output", 'B'}, infer_optional_has_element)),
+          row("OptionalHasElement", 18, 15, {input}, {"output", 'B'}, infer_optional_has_element)),
   };
 }
 
@@ -184,7 +174,7 @@ std::span<const OpSpec> sequence_ops() {
   static const std::vector<OpSpec> kRows = [] {
     std::vector<OpSpec> rows = sequence_rows();
     for (OpSpec& optional : optional_rows()) rows.push_back(std::move(optional));
-    return rows;
+    return family({.category = Category::Plain, .no_samples = kNotATensor}, std::move(rows));
   }();
   return kRows;
 }

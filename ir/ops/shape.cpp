@@ -7,7 +7,6 @@
 
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
-#include "ir/ops/gradients.h"
 #include "ir/ops/movement.h"
 
 namespace podium::ir {
@@ -237,6 +236,10 @@ void infer_transpose(InferContext& context) {
   context.set_output(0, context.element(0), std::move(result));
 }
 
+bool reshape_samples(const SampledOp& op) {
+  return op.outputs[0] == axis_after_reshape(op.typed.input(0).dims, op.inputs[0], op.typed.output(0).dims);
+}
+
 OpSpec shape_question(std::string_view name, std::string_view output, InferFunction infer) {
   return {.name = name,
           .since = 25,
@@ -245,6 +248,7 @@ OpSpec shape_question(std::string_view name, std::string_view output, InferFunct
           .types = {{'T', kAnyType}, {'I', kInt64}},
           .infer = infer,
           .work = no_work,
+          .no_samples = kOfWholeBatch,
           .no_gradient = "its result does not depend on the elements"};
 }
 
@@ -258,7 +262,8 @@ OpSpec view_op(std::string_view name, std::vector<Parameter> inputs, std::string
           .types = {{'T', kAnyType}, {'I', kInt64}},
           .infer = infer,
           .work = no_work,
-          .view = true};
+          .view = true,
+          .samples = reshape_samples};
 }
 
 OpSpec shape_row() {
@@ -282,6 +287,8 @@ OpSpec flatten_row() {
 OpSpec identity_row() {
   OpSpec row = view_op("Identity", {{"input"}}, "output", same_as_input);
   row.types = {{'T', kAnyType, true}};
+  row.elementwise = true;
+  row.samples = nullptr;
   return row;
 }
 
@@ -296,39 +303,50 @@ OpSpec moving_op(std::string_view name, int since, std::vector<Parameter> inputs
           .work = work_of_moving};
 }
 
+OpSpec expand_row() {
+  OpSpec row = moving_op("Expand", 13, {{"input"}, {"shape", 'I'}}, "output", infer_expand);
+  row.gained = 8;
+  row.elementwise = true;
+  return row;
+}
+
+OpSpec tile_row() {
+  return with_samples(keeps_whole_axis,
+                      moving_op("Tile", 13, {{"input"}, {"repeats", 'I'}}, "output", infer_tile));
+}
+
 OpSpec concat_row() {
   OpSpec row = moving_op("Concat", 13, {{"inputs", 'T', Formal::Variadic}}, "concat_result", infer_concat);
   row.attributes = {must_have("axis", AttributeKind::Int)};
+  row.samples = along_attribute;
   return row;
 }
 
 OpSpec transpose_row() {
   OpSpec row = moving_op("Transpose", 25, {{"data"}}, "transposed", infer_transpose);
   row.attributes = {may_have("perm", AttributeKind::Ints)};
+  row.samples = one_input;
   return row;
 }
 
 }  // namespace
 
 std::span<const OpSpec> shape_ops() {
-  static const std::vector<OpSpec> kRows{
-      shape_row(),
-      shape_question("Size", "size", infer_size),
-      differentiable(reshape_row(), reshape_gradient),
-      differentiable(flatten_row(), reshape_gradient),
-      differentiable(
-          view_op("Squeeze", {{"data"}, {"axes", 'I', Formal::Optional}}, "squeezed", infer_squeeze),
-          reshape_gradient),
-      differentiable(view_op("Unsqueeze", {{"data"}, {"axes", 'I'}}, "expanded", infer_unsqueeze),
-                     reshape_gradient),
-      differentiable(identity_row(), identity_gradient),
-      differentiable(moving_op("Expand", 13, {{"input"}, {"shape", 'I'}}, "output", infer_expand),
-                     expand_gradient),
-      differentiable(moving_op("Tile", 13, {{"input"}, {"repeats", 'I'}}, "output", infer_tile),
-                     selection_gradient),
-      differentiable(concat_row(), concat_gradient),
-      differentiable(transpose_row(), transpose_gradient),
-  };
+  static const std::vector<OpSpec> kRows =
+      family({.category = Category::Plain},
+             {
+                 shape_row(),
+                 shape_question("Size", "size", infer_size),
+                 reshape_row(),
+                 flatten_row(),
+                 view_op("Squeeze", {{"data"}, {"axes", 'I', Formal::Optional}}, "squeezed", infer_squeeze),
+                 view_op("Unsqueeze", {{"data"}, {"axes", 'I'}}, "expanded", infer_unsqueeze),
+                 identity_row(),
+                 expand_row(),
+                 tile_row(),
+                 concat_row(),
+                 transpose_row(),
+             });
   return kRows;
 }
 

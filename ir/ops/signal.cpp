@@ -7,7 +7,6 @@
 
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
-#include "ir/ops/gradients.h"
 
 namespace podium::ir {
 namespace {
@@ -145,6 +144,7 @@ Work work_of_stft(const TypedOp& op) { return work_of_transforms(op, 2); }
 OpSpec window(std::string_view name) {
   return {.name = name,
           .since = 17,
+          .gained = 17,
           .inputs = {{"size", 'I'}},
           .outputs = {{"output", 'T'}},
           .types = {{'I', kIndices}, {'T', kNumeric}},
@@ -158,18 +158,20 @@ OpSpec window(std::string_view name) {
 OpSpec dft() {
   return {.name = "DFT",
           .since = 20,
+          .gained = 17,
           .inputs = {{"input", 'T'}, {"dft_length", 'I', Formal::Optional}, {"axis", 'A', Formal::Optional}},
           .outputs = {{"output", 'T'}},
           .types = {{'T', kFloats}, {'I', kIndices}, {'A', kIndices}},
           .attributes = {with_default("inverse", std::int64_t{0}), with_default("onesided", std::int64_t{0})},
           .infer = infer_dft,
           .work = work_of_dft,
-          .gradient = dft_gradient};
+          .no_samples = kNotWorkedOut};
 }
 
 OpSpec stft() {
   return {.name = "STFT",
           .since = 17,
+          .gained = 17,
           .inputs = {{"signal", 'T'},
                      {"frame_step", 'I'},
                      {"window", 'T', Formal::Optional},
@@ -179,12 +181,13 @@ OpSpec stft() {
           .attributes = {with_default("onesided", std::int64_t{1})},
           .infer = infer_stft,
           .work = work_of_stft,
-          .gradient = stft_gradient};
+          .no_samples = kNotWorkedOut};
 }
 
 OpSpec mel_weight_matrix() {
   return {.name = "MelWeightMatrix",
           .since = 17,
+          .gained = 17,
           .inputs = {{"num_mel_bins", 'I'},
                      {"dft_length", 'I'},
                      {"sample_rate", 'I'},
@@ -201,12 +204,10 @@ OpSpec mel_weight_matrix() {
 }  // namespace
 
 std::span<const OpSpec> signal_ops() {
-  static const std::vector<OpSpec> kRows{dft(),
-                                         stft(),
-                                         window("HannWindow"),
-                                         window("HammingWindow"),
-                                         window("BlackmanWindow"),
-                                         mel_weight_matrix()};
+  static const std::vector<OpSpec> kRows =
+      family({.category = Category::Plain, .no_samples = kNoSamplesIn},
+             {dft(), stft(), window("HannWindow"), window("HammingWindow"), window("BlackmanWindow"),
+              mel_weight_matrix()});
   return kRows;
 }
 

@@ -9,7 +9,6 @@
 #include "ir/ops/col2im.h"
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
-#include "ir/ops/gradients.h"
 #include "ir/ops/movement.h"
 
 namespace podium::ir {
@@ -197,6 +196,19 @@ void infer_space_to_depth(InferContext& context) {
       {x[0], multiplied(x[1], block * block), divided(x[2], block, "rows"), divided(x[3], block, "columns")});
 }
 
+// Steps back along the samples would turn them round.
+bool slice_samples(const SampledOp& op) {
+  const Tensor* axes = op.typed.constant(3);
+  const Tensor* steps = op.typed.constant(4);
+  if (!keeps_whole_axis(op) || !op.typed.has_input(4)) return keeps_whole_axis(op);
+  if (axes == nullptr || steps == nullptr) return false;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(axes->size()); ++i) {
+    const std::int64_t axis = normalized_axis(axes->to_ints()[i], op.typed.input(0).rank());
+    if (axis == op.inputs[0] && steps->to_ints()[i] < 0) return false;
+  }
+  return true;
+}
+
 OpSpec slice_row() {
   return {.name = "Slice",
           .since = 13,
@@ -209,7 +221,7 @@ OpSpec slice_row() {
           .types = {{'T', kAnyType}, {'I', kIndices}},
           .infer = infer_slice,
           .work = work_of_moving,
-          .gradient = slice_gradient};
+          .samples = slice_samples};
 }
 
 OpSpec split_row() {
@@ -221,53 +233,59 @@ OpSpec split_row() {
           .attributes = {with_default("axis", std::int64_t{0}), may_have("num_outputs", AttributeKind::Int)},
           .infer = infer_split,
           .work = work_of_moving,
-          .gradient = split_gradient};
+          .samples = along_attribute};
 }
 
 }  // namespace
 
 std::span<const OpSpec> slice_ops() {
-  static const std::vector<OpSpec> kRows{
-      slice_row(),
-      split_row(),
-      {.name = "CenterCropPad",
-       .since = 18,
-       .inputs = {{"input_data"}, {"shape", 'I'}},
-       .outputs = {{"output_data"}},
-       .types = {{'T', kAnyType}, {'I', kIndices}},
-       .attributes = {may_have("axes", AttributeKind::Ints)},
-       .infer = infer_center_crop_pad,
-       .work = work_of_moving,
-       .gradient = selection_gradient},
-      {.name = "Trilu",
-       .since = 14,
-       .inputs = {{"input"}, {"k", 'I', Formal::Optional}},
-       .outputs = {{"output"}},
-       .types = {{'T', kAnyType}, {'I', kInt64}},
-       .attributes = {with_default("upper", std::int64_t{1})},
-       .infer = infer_trilu,
-       .work = work_of_moving,
-       .gradient = trilu_gradient},
-      {.name = "DepthToSpace",
-       .since = 13,
-       .inputs = {{"input"}},
-       .outputs = {{"output"}},
-       .types = {{'T', kAnyType}},
-       .attributes = {must_have("blocksize", AttributeKind::Int), with_default("mode", std::string("DCR"))},
-       .infer = infer_depth_to_space,
-       .work = work_of_moving,
-       .gradient = depth_to_space_gradient},
-      {.name = "SpaceToDepth",
-       .since = 28,
-       .inputs = {{"input"}},
-       .outputs = {{"output"}},
-       .types = {{'T', kAnyType}},
-       .attributes = {must_have("blocksize", AttributeKind::Int), with_default("mode", std::string("DCR"))},
-       .infer = infer_space_to_depth,
-       .work = work_of_moving,
-       .gradient = space_to_depth_gradient},
-      col2im_row(),
-  };
+  static const std::vector<OpSpec> kRows =
+      family({.category = Category::Plain}, {
+                                                slice_row(),
+                                                split_row(),
+                                                {.name = "CenterCropPad",
+                                                 .since = 18,
+                                                 .gained = 18,
+                                                 .inputs = {{"input_data"}, {"shape", 'I'}},
+                                                 .outputs = {{"output_data"}},
+                                                 .types = {{'T', kAnyType}, {'I', kIndices}},
+                                                 .attributes = {may_have("axes", AttributeKind::Ints)},
+                                                 .infer = infer_center_crop_pad,
+                                                 .work = work_of_moving,
+                                                 .no_samples = kNotWorkedOut},
+                                                {.name = "Trilu",
+                                                 .since = 14,
+                                                 .gained = 14,
+                                                 .inputs = {{"input"}, {"k", 'I', Formal::Optional}},
+                                                 .outputs = {{"output"}},
+                                                 .types = {{'T', kAnyType}, {'I', kInt64}},
+                                                 .attributes = {with_default("upper", std::int64_t{1})},
+                                                 .infer = infer_trilu,
+                                                 .work = work_of_moving,
+                                                 .in_place = kFirstInput,
+                                                 .no_samples = kNotWorkedOut},
+                                                {.name = "DepthToSpace",
+                                                 .since = 13,
+                                                 .inputs = {{"input"}},
+                                                 .outputs = {{"output"}},
+                                                 .types = {{'T', kAnyType}},
+                                                 .attributes = {must_have("blocksize", AttributeKind::Int),
+                                                                with_default("mode", std::string("DCR"))},
+                                                 .infer = infer_depth_to_space,
+                                                 .work = work_of_moving,
+                                                 .samples = first_axis},
+                                                {.name = "SpaceToDepth",
+                                                 .since = 28,
+                                                 .inputs = {{"input"}},
+                                                 .outputs = {{"output"}},
+                                                 .types = {{'T', kAnyType}},
+                                                 .attributes = {must_have("blocksize", AttributeKind::Int),
+                                                                with_default("mode", std::string("DCR"))},
+                                                 .infer = infer_space_to_depth,
+                                                 .work = work_of_moving,
+                                                 .samples = first_axis},
+                                                col2im_row(),
+                                            });
   return kRows;
 }
 

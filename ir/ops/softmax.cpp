@@ -1,6 +1,5 @@
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
-#include "ir/ops/gradients.h"
 
 namespace podium::ir {
 
@@ -14,7 +13,9 @@ OpSpec softmax_row(std::string_view name, WorkFunction work) {
           .types = {{'T', kFloats}},
           .attributes = {with_default("axis", std::int64_t{-1})},
           .infer = infer_along_axis,
-          .work = work};
+          .work = work,
+          .in_place = kFirstInput,
+          .samples = along_attribute};
 }
 
 }  // namespace
@@ -22,11 +23,12 @@ OpSpec softmax_row(std::string_view name, WorkFunction work) {
 std::span<const OpSpec> softmax_ops() {
   OpSpec hardmax = softmax_row("Hardmax", work_per_element<1>);
   hardmax.no_gradient = "its derivative is 0 wherever it has one";
-  static const std::vector<OpSpec> kRows{
-      differentiable(softmax_row("Softmax", work_per_element<4>), softmax_gradient),
-      differentiable(softmax_row("LogSoftmax", work_per_element<4>), log_softmax_gradient),
-      hardmax,
-  };
+  static const std::vector<OpSpec> kRows =
+      family({.category = Category::Normalizing}, {
+                                                      softmax_row("Softmax", work_per_element<4>),
+                                                      softmax_row("LogSoftmax", work_per_element<4>),
+                                                      hardmax,
+                                                  });
   return kRows;
 }
 

@@ -1,6 +1,5 @@
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
-#include "ir/ops/gradients.h"
 
 namespace podium::ir {
 namespace {
@@ -71,8 +70,7 @@ OpSpec adagrad() {
           .attributes = {with_default("decay_factor", 0.0F), with_default("epsilon", 1e-6F),
                          with_default("norm_coefficient", 0.0F)},
           .infer = infer_optimizer<3>,
-          .work = work_of_optimizer<4>,
-          .gradient = adagrad_gradient};
+          .work = work_of_optimizer<4>};
 }
 
 OpSpec adam() {
@@ -85,8 +83,7 @@ OpSpec adam() {
                          with_default("epsilon", 1e-6F), with_default("norm_coefficient", 0.0F),
                          with_default("norm_coefficient_post", 0.0F)},
           .infer = infer_optimizer<4>,
-          .work = work_of_optimizer<5>,
-          .gradient = adam_gradient};
+          .work = work_of_optimizer<5>};
 }
 
 OpSpec momentum() {
@@ -99,8 +96,7 @@ OpSpec momentum() {
                          must_have("mode", AttributeKind::String),
                          must_have("norm_coefficient", AttributeKind::Float)},
           .infer = infer_optimizer<3>,
-          .work = work_of_optimizer<4>,
-          .gradient = momentum_gradient};
+          .work = work_of_optimizer<4>};
 }
 
 OpSpec gradient() {
@@ -132,7 +128,8 @@ OpSpec zeros() {
 }  // namespace
 
 std::span<const OpSpec> training_ops() {
-  static const std::vector<OpSpec> kRows{adagrad(), adam(), momentum(), gradient(), zeros()};
+  static const std::vector<OpSpec> kRows = family({.category = Category::Plain, .no_samples = kNoSamplesIn},
+                                                  {adagrad(), adam(), momentum(), gradient(), zeros()});
   return kRows;
 }
 

@@ -3,7 +3,6 @@
 // is 0 wherever it exists say so in place of a gradient.
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
-#include "ir/ops/gradients.h"
 
 namespace podium::ir {
 namespace {
@@ -19,7 +18,9 @@ OpSpec unary(std::string_view name, int since, TypeSet types, std::vector<Attrib
           .types = {{'T', types}},
           .attributes = std::move(attributes),
           .infer = same_as_input,
-          .work = work_per_element<1>};
+          .work = work_per_element<1>,
+          .elementwise = true,
+          .in_place = kFirstInput};
 }
 
 // A function of several floating point operations.
@@ -44,6 +45,7 @@ OpSpec test(std::string_view name, int since, std::vector<AttributeSpec> attribu
           .attributes = std::move(attributes),
           .infer = bool_like_input,
           .work = work_per_element<1>,
+          .elementwise = true,
           .no_gradient = "its output is not a floating point number"};
 }
 
@@ -87,6 +89,8 @@ OpSpec swiglu() {
   OpSpec spec = function("SwiGLU", 28, {with_default("alpha", 1.0F)});
   spec.inputs = {{"A"}, {"B"}};
   spec.infer = infer_swiglu;
+  spec.elementwise = false;  // nothing is stretched
+  spec.in_place = kFirstTwoInputs;
   return spec;
 }
 
@@ -101,34 +105,34 @@ OpSpec without_gradient(OpSpec spec, std::string_view why) {
 
 std::vector<OpSpec> math_rows() {
   return {
-      differentiable(unary("Abs", 13, kNumeric), abs_gradient),
-      differentiable(unary("Neg", 13, kFloats | kSignedInts), neg_gradient),
-      without_gradient(unary("Sign", 13, kNumeric), kFlat),
-      differentiable(unary("Reciprocal", 13, kFloats), reciprocal_gradient),
-      differentiable(unary("Sqrt", 13, kFloats), sqrt_gradient),
+      unary("Abs", 13, kNumeric),
+      unary("Neg", 13, kFloats | kSignedInts),
+      gained(9, without_gradient(unary("Sign", 13, kNumeric), kFlat)),
+      unary("Reciprocal", 13, kFloats),
+      unary("Sqrt", 13, kFloats),
       without_gradient(unary("Floor", 13, kFloats), kFlat),
       without_gradient(unary("Ceil", 13, kFloats), kFlat),
-      without_gradient(unary("Round", 22, kFloats), kFlat),
-      differentiable(function("Exp", 13), exp_gradient),
-      differentiable(function("Log", 13), log_gradient),
-      differentiable(unary("Erf", 13, kNumeric), erf_gradient),
-      differentiable(function("Sin", 22), sin_gradient),
-      differentiable(function("Cos", 22), cos_gradient),
-      differentiable(function("Tan", 22), tan_gradient),
-      differentiable(function("Asin", 22), asin_gradient),
-      differentiable(function("Acos", 22), acos_gradient),
-      differentiable(function("Atan", 22), atan_gradient),
-      differentiable(function("Sinh", 22), sinh_gradient),
-      differentiable(function("Cosh", 22), cosh_gradient),
-      differentiable(function("Tanh", 13), tanh_gradient),
-      differentiable(function("Asinh", 22), asinh_gradient),
-      differentiable(function("Acosh", 22), acosh_gradient),
-      differentiable(function("Atanh", 22), atanh_gradient),
-      differentiable(clip(), clip_gradient),
+      gained(11, without_gradient(unary("Round", 22, kFloats), kFlat)),
+      function("Exp", 13),
+      function("Log", 13),
+      gained(9, unary("Erf", 13, kNumeric)),
+      gained(7, function("Sin", 22)),
+      gained(7, function("Cos", 22)),
+      gained(7, function("Tan", 22)),
+      gained(7, function("Asin", 22)),
+      gained(7, function("Acos", 22)),
+      gained(7, function("Atan", 22)),
+      gained(9, function("Sinh", 22)),
+      gained(9, function("Cosh", 22)),
+      function("Tanh", 13),
+      gained(9, function("Asinh", 22)),
+      gained(9, function("Acosh", 22)),
+      gained(9, function("Atanh", 22)),
+      clip(),
       without_gradient(unary("Not", 1, kBool), "its input is not a number"),
-      without_gradient(unary("BitwiseNot", 18, kInts), "its input is an integer"),
-      test("IsNaN", 20),
-      test("IsInf", 20, {with_default("detect_negative", 1), with_default("detect_positive", 1)}),
+      gained(18, without_gradient(unary("BitwiseNot", 18, kInts), "its input is an integer")),
+      gained(9, test("IsNaN", 20)),
+      gained(10, test("IsInf", 20, {with_default("detect_negative", 1), with_default("detect_positive", 1)})),
   };
 }
 
@@ -139,29 +143,23 @@ OpSpec in_domain(std::string_view domain, OpSpec row) {
 
 std::vector<OpSpec> activation_rows() {
   return {
-      differentiable(unary("Relu", 14, kFloats | kSignedInts), relu_gradient),
-      differentiable(unary("LeakyRelu", 16, kFloats, {with_default("alpha", 0.01F)}), leaky_relu_gradient),
-      differentiable(
-          unary("HardSigmoid", 22, kFloats, {with_default("alpha", 0.2F), with_default("beta", 0.5F)}),
-          hard_sigmoid_gradient),
-      differentiable(unary("HardSwish", 22, kFloats), hard_swish_gradient),
-      differentiable(unary("ThresholdedRelu", 22, kFloats, {with_default("alpha", 1.0F)}),
-                     thresholded_relu_gradient),
-      differentiable(function("Sigmoid", 13), sigmoid_gradient),
-      differentiable(function("Elu", 22, {with_default("alpha", 1.0F)}), elu_gradient),
-      differentiable(
-          function("Selu", 22, {with_default("alpha", 1.67326319F), with_default("gamma", 1.05070102F)}),
-          selu_gradient),
-      differentiable(function("Celu", 28, {with_default("alpha", 1.0F)}), celu_gradient),
-      differentiable(function("Softplus", 22), softplus_gradient),
-      differentiable(unary("Softsign", 22, kFloats), softsign_gradient),
-      differentiable(function("Gelu", 20, {with_default("approximate", std::string("none"))}), gelu_gradient),
-      differentiable(function("Mish", 22), mish_gradient),
-      differentiable(function("Swish", 24, {with_default("alpha", 1.0F)}), swish_gradient),
-      differentiable(in_domain("com.microsoft", function("QuickGelu", 1, {with_default("alpha", 1.702F)})),
-                     swish_gradient),
-      differentiable(swiglu(), swiglu_gradient),
-      differentiable(shrink(), shrink_gradient),
+      unary("Relu", 14, kFloats | kSignedInts),
+      unary("LeakyRelu", 16, kFloats, {with_default("alpha", 0.01F)}),
+      unary("HardSigmoid", 22, kFloats, {with_default("alpha", 0.2F), with_default("beta", 0.5F)}),
+      gained(14, unary("HardSwish", 22, kFloats)),
+      unary("ThresholdedRelu", 22, kFloats, {with_default("alpha", 1.0F)}),
+      function("Sigmoid", 13),
+      function("Elu", 22, {with_default("alpha", 1.0F)}),
+      function("Selu", 22, {with_default("alpha", 1.67326319F), with_default("gamma", 1.05070102F)}),
+      gained(12, function("Celu", 28, {with_default("alpha", 1.0F)})),
+      function("Softplus", 22),
+      unary("Softsign", 22, kFloats),
+      gained(20, function("Gelu", 20, {with_default("approximate", std::string("none"))})),
+      gained(18, function("Mish", 22)),
+      gained(24, function("Swish", 24, {with_default("alpha", 1.0F)})),
+      in_domain("com.microsoft", function("QuickGelu", 1, {with_default("alpha", 1.702F)})),
+      gained(28, swiglu()),
+      gained(9, shrink()),
   };
 }
 
@@ -171,7 +169,7 @@ std::span<const OpSpec> unary_ops() {
   static const std::vector<OpSpec> kRows = [] {
     std::vector<OpSpec> rows = math_rows();
     for (OpSpec& row : activation_rows()) rows.push_back(row);
-    return rows;
+    return family({.category = Category::Elementwise, .no_samples = kNotWorkedOut}, std::move(rows));
   }();
   return kRows;
 }

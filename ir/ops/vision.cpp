@@ -2,7 +2,6 @@
 
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
-#include "ir/ops/gradients.h"
 
 namespace podium::ir {
 namespace {
@@ -74,6 +73,7 @@ Work work_of_roi_align(const TypedOp& op) {
 OpSpec non_max_suppression() {
   return {.name = "NonMaxSuppression",
           .since = 11,
+          .gained = 10,
           .inputs = {{"boxes", 'T'},
                      {"scores", 'T'},
                      {"max_output_boxes_per_class", 'I', Formal::Optional},
@@ -91,6 +91,7 @@ OpSpec roi_align() {
   return {
       .name = "RoiAlign",
       .since = 22,
+      .gained = 10,
       .inputs = {{"X", 'T'}, {"rois", 'T'}, {"batch_indices", 'I'}},
       .outputs = {{"Y", 'T'}},
       .types = {{'T', kFloats}, {'I', kInt64}},
@@ -105,6 +106,7 @@ OpSpec roi_align() {
 OpSpec image_decoder() {
   return {.name = "ImageDecoder",
           .since = 20,
+          .gained = 20,
           .inputs = {{"encoded_stream", 'B'}},
           .outputs = {{"image", 'B'}},
           .types = {{'B', {DataType::Uint8}}},
@@ -117,8 +119,8 @@ OpSpec image_decoder() {
 }  // namespace
 
 std::span<const OpSpec> vision_ops() {
-  static const std::vector<OpSpec> kRows{non_max_suppression(),
-                                         differentiable(roi_align(), roi_align_gradient), image_decoder()};
+  static const std::vector<OpSpec> kRows = family({.category = Category::Plain, .no_samples = kNotWorkedOut},
+                                                  {non_max_suppression(), roi_align(), image_decoder()});
   return kRows;
 }
 

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/gradients/terms.h"
 #include "ir/nearest.h"
-#include "ir/ops/gradient_terms.h"
 #include "ir/passes/inherit_placement.h"
 
 namespace podium::ir {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/at.h"
+#include "ir/gradients/gradient.h"
 
 namespace podium::ir {
 namespace {
@@ -33,7 +34,7 @@ OpId find_cut(const Graph& graph, ValueId y, std::span<const ValueId> xs) {
   for (std::size_t i = graph.ops.size(); i-- > 0;) {
     const Op& op = graph.ops[i];
     if (!makes_any(op, meets_y) || !reads_any(op, from_x)) continue;
-    if (op.spec->gradient == nullptr) return {static_cast<std::int32_t>(i)};
+    if (!is_differentiable(*op.spec) && !op.spec->refuses_gradient) return {static_cast<std::int32_t>(i)};
     for (ValueId id : op.inputs) {
       if (id.valid()) meets_y[at(id)] = true;
     }

@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "ir/gradient.h"
+#include "ir/gradients/gradient.h"
 
 namespace podium::ir {
 namespace {

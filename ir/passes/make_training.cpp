@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/gradients/differentiate.h"
 #include "ir/infer.h"
 #include "ir/passes/accumulate.h"
 #include "ir/passes/clip_norm.h"
-#include "ir/passes/differentiate.h"
 #include "ir/passes/find_cut.h"
 #include "ir/passes/inherit_placement.h"
 #include "ir/passes/optimize.h"

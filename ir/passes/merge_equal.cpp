@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "ir/at.h"
-#include "ir/passes/bodies.h"
+#include "ir/bodies.h"
 #include "ir/same.h"
 
 namespace podium::ir {

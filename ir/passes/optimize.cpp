@@ -2,8 +2,8 @@
 
 #include "ir/infer.h"
 #include "ir/passes/merge_equal.h"
-#include "ir/passes/remove_dead.h"
 #include "ir/passes/simplify.h"
+#include "ir/remove_dead.h"
 
 namespace podium::ir {
 

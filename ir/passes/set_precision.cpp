@@ -8,10 +8,10 @@
 #include <cmath>
 
 #include "ir/at.h"
+#include "ir/bodies.h"
 #include "ir/element.h"
 #include "ir/infer.h"
 #include "ir/op_spec.h"
-#include "ir/passes/bodies.h"
 
 namespace podium::ir {
 namespace {

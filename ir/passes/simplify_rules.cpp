@@ -8,7 +8,6 @@
 #include <cstring>
 #include <unordered_map>
 
-#include "ir/at.h"
 #include "ir/passes/inherit_placement.h"
 #include "ir/same.h"
 
@@ -205,7 +204,7 @@ bool in_same_place(const Op& a, const Op& b) {
 
 const Op* SimplifyView::passable(const Op& op) const {
   const Op* before = producer(op.inputs[0]);
-  if (before == nullptr || !before->inputs[0].valid() || !is_input[at(before->inputs[0])]) return before;
+  if (before == nullptr || !before->inputs[0].valid() || !is_input[before->inputs[0]]) return before;
   return in_same_place(*before, op) ? before : nullptr;
 }
 

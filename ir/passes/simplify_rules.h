@@ -11,12 +11,12 @@ namespace podium::ir {
 struct SimplifyView {
   const Graph& graph;
   const std::vector<Op>& ops;
-  std::vector<std::int32_t> producers;  ///< per value the index in ops, -1 for none
-  std::vector<bool> is_input;           ///< per value
+  IdMap<ValueId, std::int32_t> producers;  ///< per value the index in ops, -1 for none
+  IdMap<ValueId, bool> is_input;
 
   /// The op before that produces the value; nullptr for an input or a constant.
   const Op* producer(ValueId id) const {
-    const std::int32_t index = producers[id.index];
+    const std::int32_t index = producers[id];
     return index < 0 ? nullptr : &ops[index];
   }
   /// The producer of the op's first input if the op may read the producer's input instead. Not so where the

@@ -11,21 +11,16 @@
 #include <set>
 
 #include "ir/at.h"
-#include "ir/gradient.h"
-#include "ir/passes/bodies.h"
+#include "ir/bodies.h"
+#include "ir/gradients/gradient.h"
+#include "ir/ops/recurrent.h"
 #include "ir/passes/inherit_placement.h"
 #include "ir/passes/sample_total.h"
 
 namespace podium::ir {
 namespace {
 
-bool is_recurrent(const Op& op) { return op.is("LSTM") || op.is("GRU") || op.is("RNN"); }
-
-// The axis of the batch in an input of a recurrent op.
-int recurrent_axis(const Op& op, std::size_t input) {
-  constexpr std::size_t kLengths = 4;
-  return attribute<std::int64_t>(op, "layout") != 0 || input == kLengths ? 0 : 1;
-}
+bool is_recurrent(const Op& op) { return op.spec->category == Category::Recurrent; }
 
 // The first of `slices` equal parts of a tensor along an axis; undefined when the parts differ.
 Tensor equal_part(const Tensor& whole, int axis, int slices) {
@@ -93,7 +88,8 @@ class Splitter {
     for (const Op& op : whole_.ops) {
       if (!is_recurrent(op)) continue;
       for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-        if (op.inputs[i].valid() && (i == 0 || i >= 4)) wanted[at(op.inputs[i])] = recurrent_axis(op, i);
+        if (op.inputs[i].valid() && has_recurrent_batch(i))
+          wanted[at(op.inputs[i])] = recurrent_batch_axis(op, i);
       }
     }
     for (ValueId id : graph().inputs) {
@@ -209,9 +205,9 @@ class Splitter {
       const bool for_all_axes = find_attribute(op, "axes") == nullptr;
       if (for_all_axes) set_ints(op, 3, sizes, axis(op.inputs[0]));
     } else if (is_recurrent(op)) {
-      constexpr std::size_t kPeepholes = 7;
-      for (std::size_t i = 4; i < std::min(op.inputs.size(), kPeepholes); ++i)
-        fit_constant(op, i, recurrent_axis(op, i), batch_of(op.inputs[0]));
+      for (std::size_t i = RecurrentInput::kX + 1; i < op.inputs.size(); ++i) {
+        if (has_recurrent_batch(i)) fit_constant(op, i, recurrent_batch_axis(op, i), batch_of(op.inputs[0]));
+      }
     } else if (op.is("Concat") || is_elementwise(op)) {
       fit_operands(op);
     }

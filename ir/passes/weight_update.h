@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "ir/ops/gradient_terms.h"
+#include "ir/gradients/terms.h"
 #include "ir/passes/hyper_parameters.h"
 #include "ir/training.h"
 

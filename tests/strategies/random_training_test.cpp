@@ -11,7 +11,7 @@
 #include <set>
 
 #include "executor/session/training_session.h"
-#include "ir/gradient.h"
+#include "ir/gradients/gradient.h"
 #include "ir/passes/set_precision.h"
 #include "tests/strategies/micro_batches.h"
 #include "tests/strategies/random_model.h"

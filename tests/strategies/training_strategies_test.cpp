@@ -12,7 +12,7 @@
 #include "executor/session/host_arrays.h"
 #include "executor/session/trained_model.h"
 #include "executor/session/training_session.h"
-#include "ir/gradient.h"
+#include "ir/gradients/gradient.h"
 #include "ir/passes/set_precision.h"
 #include "models/catalog.h"
 #include "tests/strategies/micro_batches.h"

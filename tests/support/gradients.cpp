@@ -7,8 +7,8 @@
 
 #include "executor/session/session.h"
 #include "ir/builder.h"
-#include "ir/passes/differentiate.h"
-#include "ir/passes/expand_gradients.h"
+#include "ir/gradients/differentiate.h"
+#include "ir/gradients/expand_gradients.h"
 #include "tests/support/run_text.h"
 
 namespace podium::testing {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/gradient.h"
+#include "ir/gradients/gradient.h"
 #include "ir/passes/make_training.h"
 
 namespace podium::testing {

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "executor/kernels/kernel.h"
 #include "executor/program.h"
 #include "ir/at.h"
-#include "ir/passes/bodies.h"
+#include "ir/bodies.h"
 
 namespace podium::lower {
 namespace {
@@ -111,8 +110,7 @@ class BlockMemory {
   }
 
   bool can_take(const Op& op, std::size_t input) const {
-    const kernels::KernelSpec* kernel = kernels::find_kernel(op.spec->domain, op.spec->name);
-    if (kernel == nullptr || (kernel->in_place >> input & 1U) == 0) return false;
+    if ((op.spec->in_place >> input & 1U) == 0) return false;
     if (!op.inputs[input].valid() || !op.outputs[0].valid()) return false;
     const ir::Type& from = graph_[op.inputs[input]].type;
     const ir::Type& to = graph_[op.outputs[0]].type;

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "ir/at.h"
-#include "ir/passes/bodies.h"
+#include "ir/bodies.h"
 
 namespace podium::lower {
 

@@ -182,7 +182,7 @@ std::vector<bool> ops_to_recompute(const ir::Training& training, const ir::Place
       case Recomputation::Standard:
         return !is_checkpoint[i];
       case Recomputation::NormOnly:
-        return graph.ops[i].spec->name.ends_with("Normalization");
+        return graph.ops[i].spec->norm;
       case Recomputation::Pipeline:
       case Recomputation::RecomputeAll:
         return !is_beside_loss(placement.ops[i]);

@@ -9,7 +9,7 @@
 #include "executor/lower/program/split_collectives.h"
 #include "ir/at.h"
 #include "ir/disjoint_sets.h"
-#include "ir/gradient.h"
+#include "ir/gradients/gradient.h"
 #include "ir/passes/sample_axis.h"
 
 namespace podium::lower {

@@ -4,7 +4,7 @@
 
 #include "executor/lower/program/share.h"
 #include "ir/annotation.h"
-#include "ir/passes/bodies.h"
+#include "ir/bodies.h"
 #include "ir/same.h"
 
 namespace podium::lower {

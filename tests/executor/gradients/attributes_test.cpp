@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "ir/gradient.h"
+#include "ir/gradients/gradient.h"
 #include "tests/support/gradients.h"
 #include "tests/support/run_text.h"
 

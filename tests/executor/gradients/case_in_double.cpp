@@ -7,8 +7,8 @@
 #include <iterator>
 
 #include "importer/read_tensor.h"
-#include "ir/gradient.h"
-#include "ir/passes/bodies.h"
+#include "ir/gradients/gradient.h"
+#include "ir/bodies.h"
 
 namespace podium::testing {
 namespace {

@@ -9,9 +9,9 @@
 
 #include "executor/session/session.h"
 #include "ir/builder.h"
-#include "ir/gradient.h"
-#include "ir/passes/differentiate.h"
-#include "ir/passes/expand_gradients.h"
+#include "ir/gradients/gradient.h"
+#include "ir/gradients/differentiate.h"
+#include "ir/gradients/expand_gradients.h"
 #include "tests/executor/gradients/case_in_double.h"
 #include "tests/support/gradients.h"
 

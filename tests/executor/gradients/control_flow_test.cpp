@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "ir/builder.h"
-#include "ir/passes/differentiate.h"
+#include "ir/gradients/differentiate.h"
 #include "tests/support/gradients.h"
 #include "tests/support/run_text.h"
 

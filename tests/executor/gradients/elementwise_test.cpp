@@ -4,7 +4,7 @@
 
 #include "executor/session/session.h"
 #include "ir/infer.h"
-#include "ir/passes/differentiate.h"
+#include "ir/gradients/differentiate.h"
 #include "tests/support/gradients.h"
 #include "tests/support/run_text.h"
 

@@ -5,9 +5,9 @@
 #include "executor/session/session.h"
 #include "executor/session/training_session.h"
 #include "ir/builder.h"
-#include "ir/gradient.h"
+#include "ir/gradients/gradient.h"
 #include "ir/infer.h"
-#include "ir/passes/differentiate.h"
+#include "ir/gradients/differentiate.h"
 #include "tests/support/gradients.h"
 #include "tests/support/run_text.h"
 

@@ -6,7 +6,7 @@
 #include <set>
 #include <string_view>
 
-#include "ir/gradient.h"
+#include "ir/gradients/gradient.h"
 #include "tests/support/gradients.h"
 
 namespace podium::testing {

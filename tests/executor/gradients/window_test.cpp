@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ir/passes/differentiate.h"
+#include "ir/gradients/differentiate.h"
 #include "tests/support/fusing.h"
 #include "tests/support/gradients.h"
 #include "tests/support/run_text.h"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "executor/kernels/families.h"
+#include "ir/gradients/gradient.h"
 #include "ir/op_spec.h"
 
 namespace podium::ir {
@@ -109,6 +110,54 @@ TEST(OpTable, ConstraintsAreNotEmpty) {
                 return constraint.types.empty() && !constraint.any_kind;
               });
             }),
+            Names{});
+}
+
+TEST(OpTable, EveryRowSaysHowItsWorkLies) {
+  EXPECT_EQ(rows_that([](const OpSpec& spec) { return spec.category == Category::None; }), Names{});
+}
+
+TEST(OpTable, ProductsNameTheirFactors) {
+  EXPECT_EQ(rows_that([](const OpSpec& spec) {
+              const bool is_product =
+                  spec.category == Category::MatrixProduct || spec.category == Category::Convolution;
+              return is_product != spec.factors.has_value();
+            }),
+            Names{});
+  EXPECT_EQ(rows_that([](const OpSpec& spec) {
+              const bool is_variadic = !spec.inputs.empty() && spec.inputs.back().formal == Formal::Variadic;
+              return spec.factors && !is_variadic && spec.factors->right >= spec.inputs.size();
+            }),
+            Names{});
+}
+
+TEST(OpTable, EveryRowHasARuleOfSamplesOrAReason) {
+  EXPECT_EQ(rows_that([](const OpSpec& spec) {
+              return int{spec.elementwise} + int{spec.samples != nullptr} + int{!spec.no_samples.empty()} !=
+                     1;
+            }),
+            Names{});
+}
+
+TEST(OpTable, EveryRowHasAGradientOrAReason) {
+  EXPECT_EQ(rows_that([](const OpSpec& spec) {
+              return (find_gradient(spec) != nullptr) == !spec.no_gradient.empty();
+            }),
+            Names{});
+  EXPECT_EQ(rows_that([](const OpSpec& spec) { return spec.refuses_gradient && spec.no_gradient.empty(); }),
+            Names{});
+}
+
+TEST(OpTable, KernelsWorkInPlaceOnlyWhereTheirRowsSaySo) {
+  EXPECT_EQ(rows_that([](const OpSpec& spec) {
+              const kernels::KernelSpec* kernel = kernels::find_kernel(spec.domain, spec.name);
+              return kernel != nullptr && (kernel->in_place & ~spec.in_place) != 0;
+            }),
+            Names{});
+}
+
+TEST(OpTable, NamesAreNotGainedAfterTheirMeaning) {
+  EXPECT_EQ(rows_that([](const OpSpec& spec) { return spec.gained < 1 || spec.gained > spec.since; }),
             Names{});
 }
 

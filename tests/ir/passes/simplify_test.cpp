@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "executor/session/session.h"
-#include "ir/passes/remove_dead.h"
+#include "ir/remove_dead.h"
 #include "tests/support/graph_text.h"
 #include "tests/support/run_text.h"
 
@@ -32,6 +32,19 @@ TEST(Simplify, RemovesIdentitiesAndKeepsTheNamesOfOutputs) {
             "y = Relu(x)  # float[2]\n"
             "output y\n");
   EXPECT_FALSE(simplify(graph));
+}
+
+TEST(Simplify, PlansWhatStandsForWhat) {
+  const Graph graph = graph_of(
+      "g (float[2] x) => (float[2] y, float[2] z) { a = Identity(x) b = Relu(a) y = Identity(b) z = Identity(x) }");
+  const Simplification plan = plan_simplification(graph, true);
+  EXPECT_EQ(print(plan, graph),
+            "a is x\n"
+            "y is b\n"
+            "Relu stays\n"
+            "Identity stays\n");
+  EXPECT_EQ(plan.renamed.size(), 1U);
+  EXPECT_TRUE(plan.changed);
 }
 
 TEST(Simplify, KeepsAnOutputThatIsAnInput) {

@@ -1,0 +1,191 @@
+// Reverse mode: ops are visited from the last to the first. A value collects contributions of its readers;
+// when its producer is visited they are summed to one gradient, and the producer's row appends ops for the
+// gradients of its inputs that depend on an x. An x itself is independent of what it is made from.
+// A builder that needs numbers of the run throws NeedsRun; what it has appended is dropped and a LateGradient
+// takes its place. Every appended op is told to `grown` with its forward op, so that it can inherit a place.
+#include "ir/gradients/differentiate.h"
+
+#include <algorithm>
+
+#include "ir/gradients/gradient.h"
+#include "ir/gradients/late.h"
+
+namespace podium::ir {
+namespace {
+
+std::size_t index_of(ValueId id) { return static_cast<std::size_t>(id.index); }
+
+// Only float numbers carry a gradient, also those in sequences and optionals.
+bool carries_gradient(const Type& type) {
+  return type.is_tensor() || !type.inner ? is_float(type.element) : carries_gradient(*type.inner);
+}
+
+class Differentiation {
+ public:
+  Differentiation(Graph& graph, std::span<const ValueId> xs, std::span<const ValueId> passed,
+                  const DifferentiateOptions& options)
+      : graph_(graph), builder_(graph), options_(options) {
+    give_masks(graph);
+    original_ops_ = graph.ops.size();
+    told_ops_ = original_ops_;
+    is_x_.resize(graph.values.size(), false);
+    flowing_.resize(graph.values.size());
+    last_contributor_.resize(graph.values.size());
+    for (ValueId x : xs) is_x_[index_of(x)] = true;
+    // An x that an op produces is taken as independent of the op's inputs.
+    std::vector<ValueId> starts(xs.begin(), xs.end());
+    starts.insert(starts.end(), passed.begin(), passed.end());
+    depends_ = dependents(graph, starts);
+  }
+
+  void run(std::span<const FlowInto> flows) {
+    const auto makers = producers(graph_);
+    for (const FlowInto& flow : flows) {
+      const ValueId y = flow.value;
+      if (!depends_[index_of(y)]) continue;
+      const OpId maker = makers[index_of(y)];
+      add(y, flow.gradient.valid() ? flow.gradient : filled_like(y, 1), maker);
+      tell_of_grown(maker);
+    }
+    for (std::size_t i = original_ops_; i-- > 0;) go_back_through(i);
+  }
+
+  ValueId gradient_of(ValueId x) {
+    const ValueId total = sum(x);
+    return total.valid() || !options_.zeros ? total : filled_like(x, 0);
+  }
+
+  // The sum of all contributions so far, which replaces them.
+  ValueId sum(ValueId value) {
+    std::vector<ValueId>& parts = flowing_[index_of(value)];
+    if (parts.empty()) return kNoValue;
+    parts = {GradientContext(builder_, Op{}, {}, {}).sum(parts)};
+    const OpId last = last_contributor_[index_of(value)];
+    tell_of_grown(last);
+    if (options_.flowed) options_.flowed(value, parts[0], last);
+    return parts[0];
+  }
+
+  // Forward loops may start with one now. Last of all, for ops get other places.
+  void put_empty_sequences_first() {
+    const auto is_empty_sequence = [](const Op& op) { return op.is("SequenceEmpty"); };
+    const auto appended = graph_.ops.begin() + static_cast<std::ptrdiff_t>(original_ops_);
+    if (std::any_of(appended, graph_.ops.end(), is_empty_sequence))
+      std::stable_partition(graph_.ops.begin(), graph_.ops.end(), is_empty_sequence);
+  }
+
+ private:
+  ValueId filled_like(ValueId like, double value) {
+    GradientContext context(builder_, Op{}, {}, {});
+    return context.filled_like(like, value);
+  }
+
+  void add(ValueId to, ValueId gradient, OpId contributor) {
+    flowing_[index_of(to)].push_back(gradient);
+    last_contributor_[index_of(to)] = contributor;
+  }
+
+  // Calls `grown` for the ops that have been appended since the last call.
+  void tell_of_grown(OpId forward) {
+    for (; told_ops_ < graph_.ops.size(); ++told_ops_) {
+      if (options_.grown && forward.valid()) options_.grown(graph_[forward], graph_.ops[told_ops_]);
+    }
+  }
+
+  void go_back_through(std::size_t op_index) {
+    const Op op = graph_.ops[op_index];
+    std::vector<ValueId> flowing;
+    for (ValueId output : op.outputs) {
+      const bool flows = output.valid() && !is_x_[index_of(output)];
+      flowing.push_back(flows ? sum(output) : kNoValue);
+    }
+    std::vector<bool> wanted;
+    for (ValueId input : op.inputs) wanted.push_back(input.valid() && depends_[index_of(input)]);
+    const auto is_there = [](ValueId id) { return id.valid(); };
+    if (std::none_of(flowing.begin(), flowing.end(), is_there)) return;
+    if (std::find(wanted.begin(), wanted.end(), true) == wanted.end()) return;
+    if (op.spec->refuses_gradient)
+      throw Error("no gradient: {}", op.spec->no_gradient).at(graph_.describe(op));
+    if (find_gradient(*op.spec) == nullptr) {
+      if (!op.spec->no_gradient.empty()) return;
+      throw Error("{}: its gradient is not known", graph_.describe(op));
+    }
+    call_builder(op_index, op, std::move(flowing), std::move(wanted));
+  }
+
+  void call_builder(std::size_t op_index, const Op& op, std::vector<ValueId> flowing,
+                    std::vector<bool> wanted) {
+    GradientContext context(builder_, op, std::move(flowing), std::move(wanted));
+    const OpId id{static_cast<std::int32_t>(op_index)};
+    context.id = id;
+    const std::size_t ops = graph_.ops.size();
+    try {
+      find_gradient (*op.spec)(context);
+    } catch (const NeedsRun& error) {
+      if (!can_be_late(context)) throw error.at(graph_.describe(op));
+      graph_.ops.resize(ops);
+      append_late_gradient(context);
+    } catch (const Error& error) {
+      throw error.at(graph_.describe(op));
+    }
+    tell_of_grown(id);
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      if (context.wanted[i] && context.input_gradients[i].valid())
+        add(op.inputs[i], context.input_gradients[i], id);
+    }
+  }
+
+  Graph& graph_;
+  Builder builder_;
+  const DifferentiateOptions& options_;
+  std::size_t original_ops_ = 0;
+  std::size_t told_ops_ = 0;
+  // For the values that were there before.
+  std::vector<bool> is_x_;
+  std::vector<bool> depends_;
+  std::vector<std::vector<ValueId>> flowing_;
+  std::vector<OpId> last_contributor_;
+};
+
+}  // namespace
+
+void give_masks(Graph& graph) {
+  for (Op& op : graph.ops) {
+    if (!op.is("Dropout") || op.outputs.size() > 1) continue;
+    Type mask = graph[op.outputs[0]].type;
+    mask.element = DataType::Bool;
+    op.outputs.push_back(graph.add_value(graph.fresh_name(graph[op.outputs[0]].name + "_mask"), mask));
+  }
+}
+
+std::vector<bool> dependents(const Graph& graph, std::span<const ValueId> xs) {
+  std::vector<bool> depends(graph.values.size(), false);
+  for (ValueId x : xs) depends[index_of(x)] = true;
+  for (const Op& op : graph.ops) {
+    const bool reads_one = std::any_of(op.inputs.begin(), op.inputs.end(),
+                                       [&](ValueId id) { return id.valid() && depends[index_of(id)]; });
+    for (ValueId id : op.outputs) {
+      if (reads_one && id.valid() && carries_gradient(graph[id].type)) depends[index_of(id)] = true;
+    }
+  }
+  return depends;
+}
+
+std::vector<ValueId> differentiate(Graph& graph, std::span<const FlowInto> flows, std::span<const ValueId> xs,
+                                   std::span<const ValueId> passed, const DifferentiateOptions& options) {
+  Differentiation differentiation(graph, xs, passed, options);
+  differentiation.run(flows);
+  std::vector<ValueId> gradients;
+  for (ValueId x : xs) gradients.push_back(differentiation.gradient_of(x));
+  for (ValueId value : passed) gradients.push_back(differentiation.sum(value));
+  differentiation.put_empty_sequences_first();
+  return gradients;
+}
+
+std::vector<ValueId> differentiate(Graph& graph, ValueId y, std::span<const ValueId> xs,
+                                   const DifferentiateOptions& options) {
+  const FlowInto flow{y, options.start};
+  return differentiate(graph, std::span(&flow, 1), xs, {}, options);
+}
+
+}  // namespace podium::ir

@@ -1,0 +1,333 @@
+// RNN, GRU and LSTM as Scans over their steps, one for each direction.
+// The ops are expanded: the products of X with W for all steps, then a Scan whose states are h (and c) and
+// whose body is one step of the cell, written with ONNX's ops; weights of R are captured. Sequences that have
+// ended keep their states by a condition that is scanned with the steps. The gradient of the cell is then
+// that of a Scan.
+#include <algorithm>
+#include <iterator>
+
+#include "ir/gradients/expansion.h"
+#include "ir/gradients/families.h"
+#include "ir/gradients/terms.h"
+#include "ir/ops/recurrent.h"
+#include "ir/ops/recurrent_activation.h"
+
+namespace podium::ir {
+namespace {
+
+using ActivationKind = Activation::Function;
+
+Term with_alpha(Term x, const char* op, double alpha) {
+  return x.call(op, {{"alpha", static_cast<float>(alpha)}});
+}
+
+Term activated(const Activation& activation, Term x) {
+  const double alpha = activation.alpha;
+  const double beta = activation.beta;
+  switch (activation.function) {
+    case ActivationKind::Relu:
+      return x.call("Relu");
+    case ActivationKind::Tanh:
+      return x.call("Tanh");
+    case ActivationKind::Sigmoid:
+      return x.call("Sigmoid");
+    case ActivationKind::Affine:
+      return x * alpha + beta;
+    case ActivationKind::LeakyRelu:
+      return with_alpha(x, "LeakyRelu", alpha);
+    case ActivationKind::ThresholdedRelu:
+      return with_alpha(x, "ThresholdedRelu", alpha);
+    case ActivationKind::ScaledTanh:
+      return (x * beta).call("Tanh") * alpha;
+    case ActivationKind::HardSigmoid:
+      return x.call("HardSigmoid",
+                    {{"alpha", static_cast<float>(alpha)}, {"beta", static_cast<float>(beta)}});
+    case ActivationKind::Elu:
+      return with_alpha(x, "Elu", alpha);
+    case ActivationKind::Softsign:
+      return x.call("Softsign");
+    case ActivationKind::Softplus:
+      return x.call("Softplus");
+  }
+  throw InternalError("an activation that is none");
+}
+
+std::vector<Term> parts_of(Term whole, std::size_t count, std::int64_t axis) {
+  const std::vector<Attribute> attributes{{"axis", axis}, {"num_outputs", static_cast<std::int64_t>(count)}};
+  std::vector<Term> parts;
+  if (count == 1) return {whole};
+  for (ValueId id : whole.context->builder.ops("", "Split", {whole}, count, attributes))
+    parts.push_back({whole.context, id});
+  return parts;
+}
+
+Term joined(const std::vector<Term>& parts, std::int64_t axis) {
+  const std::vector<ValueId> ids(parts.begin(), parts.end());
+  GradientContext& context = *parts.at(0).context;
+  return parts.size() == 1 ? parts[0] : term(context, context.call("Concat", ids, {{"axis", axis}}));
+}
+
+// The inputs of one step of a cell, in the body of the Scan.
+struct Step {
+  std::vector<Activation> activations;  // of this direction
+  double clip = 0;
+  bool variant = false;             // linear_before_reset, input_forget
+  Term gates;                       // [batch, gates * hidden]: the products with X, biases added
+  std::vector<Term> states = {};    // [batch, hidden]: h, and c of an LSTM
+  std::vector<Term> captured = {};  // R transposed, then what the cell has
+
+  Term activate(std::size_t i, Term x) const {
+    if (clip > 0) x = term(*x.context, x.context->call("Clip", {x, x.like(-clip), x.like(clip)}));
+    return activated(activations.at(i), x);
+  }
+};
+
+std::vector<Term> rnn_step(const Step& step) {
+  return {step.activate(0, step.gates + step.states[0].with("MatMul", step.captured[0]))};
+}
+
+// Gates z, r, h. Captured: R of z and r, R of h, and, when the reset gate is applied after the product, the
+// bias of that product.
+std::vector<Term> gru_step(const Step& step) {
+  const Term h = step.states[0];
+  const std::vector<Term> gates = parts_of(step.gates, 3, -1);
+  const std::vector<Term> recurrent = parts_of(h.with("MatMul", step.captured[0]), 2, -1);
+  const Term update = step.activate(0, gates[0] + recurrent[0]);
+  const Term reset = step.activate(0, gates[1] + recurrent[1]);
+  Term product =
+      step.variant ? h.with("MatMul", step.captured[1]) : (reset * h).with("MatMul", step.captured[1]);
+  if (step.variant && step.captured.size() > 2) product = product + step.captured[2];
+  const Term candidate = step.activate(1, gates[2] + (step.variant ? reset * product : product));
+  return {(1.0 - update) * candidate + update * h};
+}
+
+// Gates i, o, f, c; captured: R, and the peepholes of i, o and f.
+std::vector<Term> lstm_step(const Step& step) {
+  const Term c = step.states[1];
+  const std::vector<Term> gates =
+      parts_of(step.gates + step.states[0].with("MatMul", step.captured[0]), 4, -1);
+  const auto looking = [&](std::size_t gate, Term at) {
+    return step.captured.size() > 1 ? gates[gate] + at * step.captured[1 + gate] : gates[gate];
+  };
+  const Term input = step.activate(0, looking(0, c));
+  const Term forget = step.variant ? 1.0 - input : step.activate(0, looking(2, c));
+  const Term cell = forget * c + input * step.activate(1, gates[3]);
+  const Term output = step.activate(0, looking(1, cell));
+  return {output * step.activate(2, cell), cell};
+}
+
+constexpr std::size_t kFirstStates[] = {RecurrentInput::kInitialH, RecurrentInput::kInitialC};
+
+struct Cell {
+  std::size_t gates = 1;
+  std::size_t states = 1;
+  std::size_t activations = 1;
+  std::vector<Term> (*step)(const Step&) = nullptr;
+};
+
+// The op over tensors whose first axes are steps and batch.
+class Expanding {
+ public:
+  Expanding(GradientContext& context, Cell cell, std::string_view variant)
+      : context_(context),
+        cell_(cell),
+        shape_(recurrent_shape(TypedOp(context.builder.graph(), context.op))),
+        directions_(static_cast<std::size_t>(shape_.directions)) {
+    variant_ = !variant.empty() && attribute<std::int64_t>(context.op, variant) != 0;
+    x_ = steps_first(context.input(RecurrentInput::kX));
+  }
+
+  // Y, Y_h and, of an LSTM, Y_c.
+  std::vector<ValueId> outputs() {
+    std::vector<std::vector<Term>> found(1 + cell_.states);
+    for (std::size_t i = 0; i < directions_; ++i) {
+      const std::vector<Term> last_and_all = run_direction(i);
+      found[0].push_back(unsqueezed(last_and_all.back(), 1));
+      for (std::size_t k = 0; k < cell_.states; ++k) found[1 + k].push_back(unsqueezed(last_and_all[k], 0));
+    }
+    std::vector<ValueId> results;
+    for (std::size_t k = 0; k < found.size(); ++k)
+      results.push_back(as_laid_out(joined(found[k], k == 0 ? 1 : 0), k == 0));
+    return results;
+  }
+
+ private:
+  Term unsqueezed(Term x, std::int64_t axis) { return x.with("Unsqueeze", context_.ints({axis})); }
+
+  Term steps_first(ValueId x) {
+    const Term all = term(context_, x);
+    return shape_.batch_first ? all.call("Transpose", {{"perm", IntList{1, 0, 2}}}) : all;
+  }
+
+  // [steps, directions, batch, hidden] or [directions, batch, hidden] as the op gives it.
+  Term as_laid_out(Term x, bool has_steps) {
+    if (!shape_.batch_first) return x;
+    return x.call("Transpose", {{"perm", has_steps ? IntList{2, 0, 1, 3} : IntList{1, 0, 2}}});
+  }
+
+  // A direction's entry of an input, without the axis of directions.
+  Term entry(Term of, std::size_t direction) {
+    return parts_of(of, directions_, 0)[direction].with("Squeeze", context_.ints({0}));
+  }
+  Term entry(std::size_t input, std::size_t direction) {
+    return entry(term(context_, context_.input(input)), direction);
+  }
+
+  Term first_state(std::size_t input, std::size_t direction) {
+    if (context_.has_input(input)) return entry(steps_first(context_.input(input)), direction);
+    const Dims x = context_.static_dims(x_);
+    const Dims r = context_.static_dims(context_.input(RecurrentInput::kR));
+    return term(context_, context_.builder.constant(filled(context_.type(x_).element, {x[1], r[2]}, 0)));
+  }
+
+  bool resets_after_product() const { return cell_.gates == 3 && variant_; }
+
+  // X W^T and the biases; a GRU that resets after its product adds that of R's last rows there.
+  Term products_with_x(std::size_t direction) {
+    Term products = x_.with("MatMul", entry(RecurrentInput::kW, direction).call("Transpose"));
+    if (!context_.has_input(RecurrentInput::kB)) return products;
+    const std::vector<Term> biases = parts_of(entry(RecurrentInput::kB, direction), 2, 0);
+    if (!resets_after_product()) return products + (biases[0] + biases[1]);
+    std::vector<Term> of_r = parts_of(biases[1], 3, 0);
+    of_r[2] = of_r[2] * 0.0;
+    return products + (biases[0] + joined(of_r, 0));
+  }
+
+  std::vector<ValueId> captured(std::size_t direction) {
+    const Term r = entry(RecurrentInput::kR, direction);
+    if (cell_.gates == 3) {
+      const std::vector<Term> rows = parts_of(r, 3, 0);
+      std::vector<ValueId> all{joined({rows[0], rows[1]}, 0).call("Transpose"), rows[2].call("Transpose")};
+      if (variant_ && context_.has_input(RecurrentInput::kB))
+        all.push_back(parts_of(entry(RecurrentInput::kB, direction), 6, 0)[5]);
+      return all;
+    }
+    std::vector<ValueId> all{r.call("Transpose")};
+    if (cell_.gates != 4 || !context_.has_input(RecurrentInput::kPeepholes)) return all;
+    for (const Term& peephole : parts_of(entry(RecurrentInput::kPeepholes, direction), 3, 0))
+      all.push_back(peephole);
+    return all;
+  }
+
+  // Per step and sequence, [steps, batch, 1]: whether it has not ended.
+  ValueId goes_on() {
+    const std::int64_t steps = context_.static_dims(x_)[0];
+    std::vector<std::int64_t> numbers(static_cast<std::size_t>(steps));
+    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<std::int64_t>(i);
+    const ValueId at = context_.builder.constant(Tensor::ints(numbers).reshaped({steps, 1, 1}));
+    const ValueId lengths = context_.call("Cast", {context_.input(RecurrentInput::kLengths)},
+                                          {{"to", static_cast<std::int64_t>(DataType::Int64)}});
+    return context_.call("Less", {at, context_.call("Unsqueeze", {lengths, context_.ints({1})})});
+  }
+
+  std::vector<Activation> activations(std::size_t direction) const {
+    StringList names = attribute<StringList>(context_.op, "activations");
+    if (directions_ == 2 && names.size() == cell_.activations) {
+      names.reserve(2 * names.size());
+      std::copy_n(names.begin(), cell_.activations, std::back_inserter(names));
+    }
+    const auto list = [&](std::string_view name) {
+      const auto* given = attribute_if<FloatList>(context_.op, name);
+      return given == nullptr ? FloatList{} : *given;
+    };
+    const std::vector<Activation> all =
+        read_activations(names, list("activation_alpha"), list("activation_beta"));
+    if (all.size() != directions_ * cell_.activations) {
+      throw Error("there are {} activations, {} needed", all.size(), directions_ * cell_.activations);
+    }
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(direction * cell_.activations);
+    return {first, first + static_cast<std::ptrdiff_t>(cell_.activations)};
+  }
+
+  // The body. Its inputs are the states, the products with X, whether sequences go on, and the captured
+  // values.
+  Graph body(std::size_t direction, const std::vector<ValueId>& inputs) {
+    Graph graph;
+    Builder builder(graph);
+    GradientContext inner(builder, Op{}, {}, {});
+    std::vector<Term> given;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      Type type = context_.type(inputs[i]);
+      if (i >= cell_.states && i < cell_.states + slices()) type.dims.erase(type.dims.begin());
+      given.push_back(term(inner, builder.input(fmt::format("x{}", i), type)));
+    }
+    const auto from = [&](std::size_t i) { return given.begin() + static_cast<std::ptrdiff_t>(i); };
+    Step step{.activations = activations(direction), .variant = variant_, .gates = given[cell_.states]};
+    if (const auto* clip = attribute_if<float>(context_.op, "clip")) step.clip = static_cast<double>(*clip);
+    step.states.assign(given.begin(), from(cell_.states));
+    step.captured.assign(from(cell_.states + slices()), given.end());
+    std::vector<Term> after = cell_.step(step);
+    Term shown = after[0];
+    if (has_lengths()) {
+      const Term going = given[cell_.states + 1];
+      shown = choose(going, after[0], 0);
+      for (std::size_t i = 0; i < after.size(); ++i) after[i] = choose(going, after[i], step.states[i]);
+    }
+    after.push_back(shown.call("Identity"));
+    for (const Term& result : after) builder.output(result);
+    return graph;
+  }
+
+  bool has_lengths() const { return context_.has_input(RecurrentInput::kLengths); }
+  std::size_t slices() const { return has_lengths() ? 2 : 1; }
+
+  // The last states, then h of all steps.
+  std::vector<Term> run_direction(std::size_t direction) {
+    std::vector<ValueId> inputs;
+    for (std::size_t i = 0; i < cell_.states; ++i) inputs.push_back(first_state(kFirstStates[i], direction));
+    inputs.push_back(products_with_x(direction));
+    if (has_lengths()) inputs.push_back(goes_on());
+    const std::vector<ValueId> more = captured(direction);
+    inputs.insert(inputs.end(), more.begin(), more.end());
+    const std::int64_t way = direction == 1 || shape_.starts_reverse ? 1 : 0;
+    Op scan{.spec = find_op("", "Scan"), .inputs = inputs, .captures = static_cast<int>(more.size())};
+    scan.attributes = {{"body", std::make_shared<const Graph>(body(direction, inputs))},
+                       {"num_scan_inputs", static_cast<std::int64_t>(slices())},
+                       {"scan_input_directions", IntList(slices(), way)},
+                       {"scan_output_directions", IntList{way}}};
+    std::vector<Term> results;
+    for (ValueId id : context_.builder.append(std::move(scan), cell_.states + 1))
+      results.push_back(term(context_, id));
+    return results;
+  }
+
+  GradientContext& context_;
+  Cell cell_;
+  RecurrentShape shape_;
+  std::size_t directions_ = 1;
+  bool variant_ = false;
+  Term x_ = {};
+};
+
+void rnn_gradient(GradientContext& context) {
+  differentiate_expansion(context, [](GradientContext& inner) {
+    return Expanding(inner, {.gates = 1, .step = rnn_step}, "").outputs();
+  });
+}
+
+void gru_gradient(GradientContext& context) {
+  differentiate_expansion(context, [](GradientContext& inner) {
+    return Expanding(inner, {.gates = 3, .activations = 2, .step = gru_step}, "linear_before_reset")
+        .outputs();
+  });
+}
+
+void lstm_gradient(GradientContext& context) {
+  differentiate_expansion(context, [](GradientContext& inner) {
+    return Expanding(inner, {.gates = 4, .states = 2, .activations = 3, .step = lstm_step}, "input_forget")
+        .outputs();
+  });
+}
+
+}  // namespace
+
+std::span<const GradientRow> recurrent_gradients() {
+  static constexpr GradientRow kRows[]{
+      {"RNN", rnn_gradient},
+      {"GRU", gru_gradient},
+      {"LSTM", lstm_gradient},
+  };
+  return kRows;
+}
+
+}  // namespace podium::ir

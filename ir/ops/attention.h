@@ -1,0 +1,43 @@
+// Attention and FlexAttention: the places of their inputs and outputs and the shape of one op, for all that
+// infer, run, differentiate, clock and slice it.
+#pragma once
+
+#include "ir/infer.h"
+
+namespace podium::ir {
+
+/// Places of inputs. FlexAttention has the first three, then what its bodies capture.
+struct AttentionInput {
+  enum Place : std::size_t { kQ, kK, kV, kMask, kPastKey, kPastValue, kLengths };
+};
+
+struct AttentionOutput {
+  enum Place : std::size_t { kY, kPresentKey, kPresentValue, kScores };
+};
+
+/// Sizes of one op, kUnknown where types leave them open.
+struct AttentionShape {
+  std::int64_t batch = 0;
+  std::int64_t q_heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t rows = 0;   ///< positions of Q
+  std::int64_t past = 0;   ///< positions in past_key, 0 without it
+  std::int64_t added = 0;  ///< positions of K and V
+  std::int64_t head = 0;   ///< elements of one head of Q and K
+  std::int64_t v_head = 0;
+  bool is_flat = false;  ///< Q, and so Y, is [batch, rows, heads * size]; else [batch, heads, rows, size]
+
+  std::int64_t positions() const { return past == kUnknown || added == kUnknown ? kUnknown : past + added; }
+  Dims y() const;
+  Dims present_key() const { return {batch, kv_heads, positions(), head}; }
+  Dims present_value() const { return {batch, kv_heads, positions(), v_head}; }
+  Dims scores() const { return {batch, q_heads, rows, positions()}; }
+};
+
+/// Size of one head in the last axis of a [batch, length, heads * size] tensor; Error when there is none.
+std::int64_t head_size(std::int64_t hidden, std::int64_t heads, std::string_view what);
+
+/// Of an op whose Q, K and V have known ranks. Error when they do not fit each other.
+AttentionShape attention_shape(const TypedOp& op);
+
+}  // namespace podium::ir
