@@ -12,7 +12,7 @@
 #include "executor/session/state_names.h"
 #include "executor/session/training_session.h"
 #include "ir/at.h"
-#include "ir/passes/expand_gradients.h"
+#include "ir/gradients/expand_gradients.h"
 #include "ir/passes/make_training.h"
 
 namespace podium {
