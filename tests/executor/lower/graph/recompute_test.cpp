@@ -92,7 +92,7 @@ std::vector<std::string> kept(Recomputation recomputation) {
   const ir::Training training = tanh_model();
   std::vector<std::string> names;
   for (ir::ValueId id :
-       kept_for_backward(training, in_three_stages(training), pipelined_options(recomputation))) {
+       kept_for_backward({training, in_three_stages(training)}, pipelined_options(recomputation))) {
     names.push_back(training.graph[id].name);
   }
   return names;
