@@ -47,6 +47,23 @@ void add_anchors(ir::Graph& graph, const Options& options) {
   }
 }
 
+namespace {
+
+// What every strategy leaves to do.
+void finish(executor::Program& program, const std::map<std::string, ir::TensorLocation>& locations) {
+  split_collectives(program);
+  // From here on replicas meet in steps, not inside blocks.
+  stream_variables(program, locations);
+  // From here on each step finds what it reads where it reads it.
+  share_blocks(program);
+  share_remote_buffers(program);
+  // From here on no block, buffer or step is added or removed.
+  plan_memory(program);
+  verify(program);
+}
+
+}  // namespace
+
 executor::Program lower(ir::Graph graph, const ir::Placement& placement, const Options& options,
                         Warnings* warnings) {
   add_anchors(graph, options);
@@ -87,15 +104,7 @@ executor::Program lower(ir::Training training, const ir::Placement& placement, c
   executor::Program program = run_strategy({placed, options, facts, variables, heard});
 
   slice_host_tensors(program, placed.training, options);
-  split_collectives(program);
-  // From here on replicas meet in steps, not inside blocks.
-  stream_variables(program, locations);
-  // From here on each step finds what it reads where it reads it.
-  share_blocks(program);
-  share_remote_buffers(program);
-  // From here on no block, buffer or step is added or removed.
-  plan_memory(program);
-  verify(program);
+  finish(program, locations);
   return program;
 }
 
