@@ -1,3 +1,5 @@
+// A buffer is made when a step first asks for a value on a processor and in a memory. What becomes a variable
+// is in the variable's buffer, so that an update writes over what it reads.
 #include "executor/lower/draft/draft.h"
 
 #include <algorithm>

@@ -1,3 +1,14 @@
+// How a tensor crosses follows from its tiles and its exchange strategy: over the IO tiles or not, and just
+// in time or beside the computation of another micro-batch. A cycle where both is so, for micro-batch m:
+//
+//   tiles in    IO tiles -> compute tiles     of m        the input that came a cycle ago
+//   beside      host -> IO tiles              of m + 1    while ...
+//               IO tiles -> host              of m - 1
+//   steps       what a strategy does          of m        ... this runs
+//   tiles out   compute tiles -> IO tiles     of m
+//
+// So the IO tiles need one buffer a tensor. Sums over micro-batches are made on the processor: zero before
+// the first, an addition in each, a store behind the last.
 #include "executor/lower/draft/host_io.h"
 
 #include <algorithm>

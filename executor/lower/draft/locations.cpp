@@ -1,3 +1,8 @@
+// Where a tensor lives follows from these, each before the next (semantics, section 7.2): an override by its
+// name, taken as it is; what its op asks for; the settings of its class. Then what cannot be is taken back: a
+// tensor below the class's number of elements stays on the chip, or whole; a constant is on the chip; there
+// are no parts of activations, of what each replica has for itself, nor over a group of one replica; and
+// without IO tiles everything loads to the compute tiles.
 #include "executor/lower/draft/locations.h"
 
 #include <set>

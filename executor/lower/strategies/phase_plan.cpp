@@ -1,3 +1,11 @@
+// A stay is a value on a processor, with the phases that use it there. A use within two phases of the last
+// one, or of the phase that made the value, finds it on the processor; over a longer gap the value is away:
+//
+//   phase          0     1     2     3     4     5     6
+//   activation   made                used                     loaded in 3, or for it in 2; stored in 0
+//   variable           read  changed             read         loaded in 1 and 5, stored in 2
+//
+// Parts come in the order in which they run, so uses come by ascending phase.
 #include "executor/lower/strategies/phase_plan.h"
 
 #include <algorithm>

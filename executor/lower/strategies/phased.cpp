@@ -1,5 +1,14 @@
-// Phased execution: one phase after the other, each on the processors of its parity, with weights and
-// activations brought from streaming memory and stored there (semantics, section 8.1).
+// Phased execution: one phase after the other, each on the processors of its parity (semantics, section 8.1).
+// The plan says which tensors move in a phase; the schedule says in which order its steps come:
+//
+//   Interleaving       loads, preloads (gathered one by one), parts, and for the update of each weight: loads
+//                      of its state, the part, stores of its state; then the stores
+//   Batch              loads, parts, loads of the update, its parts, preloads, copies to other processors,
+//                      gathers, stores
+//   BatchClusteredIO   the same with the preloads before the parts
+//
+// What is preloaded over the IO tiles goes to the compute tiles at the end of the phase: until then both
+// lanes work side by side. With slices the parts of a micro-batch are a loop (slice_loops.h).
 #include <algorithm>
 #include <map>
 #include <set>

@@ -1,3 +1,6 @@
+// Parts come in an order in which they can run, each on its processor, and each brings what it reads: inputs
+// from the host, the rest from the processor that had it first. All steps are one cycle, so overlapped host IO
+// is the only thing that runs beside them.
 #include <algorithm>
 
 #include "executor/lower/draft/cut_update.h"

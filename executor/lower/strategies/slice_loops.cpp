@@ -1,3 +1,12 @@
+// A value that a later phase reads waits in a row of streaming memory on the processor that reads it: an entry
+// for each slice. Rows of one type on one processor share a buffer; a row is given again to a value that is
+// made in a later phase than the last read of the one before it (a linear scan over the uses by phase).
+//
+// The loop of a phase is a cycle of draft/cycle.h. Overlapped, slice s is loaded in cycle s, computed in
+// cycle s + 1 and stored in cycle s + 2:
+//
+//   IO lane        load s + 1, store s - 1   ┐ side by side
+//   compute lane   parts of slice s          ┘
 #include "executor/lower/strategies/slice_loops.h"
 
 #include <algorithm>
