@@ -34,6 +34,9 @@ struct TensorLocation {
   friend bool operator==(const TensorLocation&, const TensorLocation&) = default;
 };
 
+/// How often an op runs: in each micro-batch, or once all micro-batches of an update have run.
+enum class Context : std::uint8_t { MicroBatch, Update };
+
 struct OpPlacement {
   int processor = 0;  ///< virtual graph: the processor inside one replica
   int stage = 0;      ///< pipeline stage
@@ -42,6 +45,7 @@ struct OpPlacement {
   Recompute recompute = Recompute::Undefined;
   float priority = 0;  ///< of ops that could run next, the one with the highest runs first
   std::optional<TensorLocation> output_location = {};
+  Context context = Context::MicroBatch;
 };
 
 /// How an input comes from the host.

@@ -71,7 +71,7 @@ std::vector<std::int64_t> stashed_by_op(const ir::Training& training, std::size_
   placement.stages = 2;
   placement.ops[ir::at(loss)].stage = 1;
   std::vector<std::int64_t> bytes(forward_ops, 0);
-  for (ir::ValueId id : lower::kept_for_backward(training, placement, options)) {
+  for (ir::ValueId id : lower::kept_for_backward({training, placement}, options)) {
     const std::size_t maker = ir::at(makers[ir::at(id)]);
     if (maker < forward_ops) bytes[maker] += executor::device_bytes(graph[id].type);
   }

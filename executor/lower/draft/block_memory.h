@@ -11,8 +11,8 @@ namespace podium::lower {
 
 /// An output of a block that goes where an input is: both are one buffer.
 struct Overwrite {
-  std::size_t output = 0;  ///< place in the graph's outputs
-  std::size_t input = 0;   ///< place in the graph's inputs
+  int output = 0;  ///< place in the graph's outputs
+  int input = 0;   ///< place in the graph's inputs
   friend auto operator<=>(const Overwrite&, const Overwrite&) = default;
 };
 

@@ -1,17 +1,27 @@
+// The sections of an update, where n - 1 weights have something off chip or in shards. Owner 0 has the
+// variables of all other weights, owners 1 to n - 1 are these weights, owner n has the variables of no
+// weight.
+//
+//   section 0             ops that lead to no update, or to several and compute with no variable that comes
+//                         and goes
+//           1 to n        ops that lead to several updates and compute with such variables of owner 0 to n -
+//           1 n + 1         the same with those of several owners: norms of everything n + 2 + 2 k   the
+//           updates of owner k, and in the next section the resets of its accumulators
+//
+// An op comes no earlier than what it reads. Where that brings an op behind the section that changes a
+// variable which it reads, the update is not cut.
 #include "executor/lower/draft/cut_update.h"
 
 #include <algorithm>
 #include <optional>
 
-#include "ir/at.h"
-
 namespace podium::lower {
 namespace {
 
-using ir::Op;
+using ir::OpId;
 using ir::ValueId;
 
-// Whose variables an op leads to, or computes with: a turn of the weights, or one of these.
+// Whose variables an op leads to, or computes with: an owner, or one of these.
 constexpr int kNobody = -1;
 constexpr int kSeveral = -2;
 
@@ -25,53 +35,48 @@ bool comes_and_goes(const Variables& variables, const PlacedVariable& one) {
   return one.location.storage == ir::Storage::OffChip || variables.whole(one.value) != nullptr;
 }
 
-// The turn of each variable: 0 for those of weights with everything whole and on chip, then one for each
-// other weight, then those of no weight.
-struct Turns {
+struct Owners {
   std::vector<int> of_variable;
-  int weights = 1;  ///< the turn of what belongs to no weight
+  int nobody = 1;  ///< the owner of what belongs to no weight, the last one
 
-  explicit Turns(const Variables& all) : of_variable(all.all().size(), 0) {
+  explicit Owners(const Variables& all) : of_variable(all.all().size(), 0) {
     const std::vector<PlacedVariable>& variables = all.all();
     std::vector<bool> comes(variables.size(), false);
     for (const PlacedVariable& one : variables) {
       if (one.weight && comes_and_goes(all, one)) comes[*one.weight] = true;
     }
     for (std::size_t v = 0; v < variables.size(); ++v) {
-      if (comes[v]) of_variable[v] = weights++;
+      if (comes[v]) of_variable[v] = nobody++;
     }
     for (std::size_t v = 0; v < variables.size(); ++v) {
-      of_variable[v] = variables[v].weight ? of_variable[*variables[v].weight] : weights;
+      of_variable[v] = variables[v].weight ? of_variable[*variables[v].weight] : nobody;
     }
   }
 };
 
 class Cutter {
  public:
-  Cutter(const ir::Graph& graph, const Variables& variables)
-      : graph_(graph), variables_(variables), turns_(variables) {}
+  Cutter(const PlacedGraph& placed, const Variables& variables)
+      : placed_(placed), graph_(placed.graph()), variables_(variables), owners_(variables) {}
 
   /// Nothing where the order of the sections would change what an op reads.
   std::optional<UpdateSections> run() const {
-    const std::vector<int> leads_to = find_leads();
-    std::vector<int> needs(graph_.values.size(), kNobody);
-    std::vector<int> made_in(graph_.values.size(), 0);
-    UpdateSections sections{.of_op = std::vector<int>(graph_.ops.size(), 0), .count = 3 * turns_.weights + 4};
-    for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
-      if (!variables_.is_outer(i)) continue;
-      const Op& op = graph_.ops[i];
+    const ir::IdMap<OpId, int> leads_to = find_leads();
+    ir::IdMap<ValueId, int> needs(std::ssize(graph_.values), kNobody);
+    ir::IdMap<ValueId, int> made_in(std::ssize(graph_.values), 0);
+    UpdateSections sections{.of_op = ir::IdMap<OpId, int>(std::ssize(graph_.ops), 0), .count = count()};
+    for (OpId op : graph_.op_ids()) {
+      if (!placed_.is_outer(op)) continue;
       int whose = kNobody;
-      int& section = sections.of_op[i];
-      for (ValueId id : op.inputs) {
-        if (!id.valid()) continue;
-        join(whose, comes(id) ? turn_of(id) : needs[at(id)]);
-        section = std::max(section, made_in[at(id)]);
+      int& section = sections.of_op[op];
+      for (ValueId id : inputs_of(graph_[op])) {
+        join(whose, comes(id) ? owner_of(id) : needs[id]);
+        section = std::max(section, made_in[id]);
       }
-      section = std::max(section, section_of(i, leads_to[i], whose));
-      for (ValueId id : op.outputs) {
-        if (!id.valid()) continue;
-        needs[at(id)] = whose;
-        made_in[at(id)] = section;
+      section = std::max(section, section_of(op, leads_to[op], whose));
+      for (ValueId id : outputs_of(graph_[op])) {
+        needs[id] = whose;
+        made_in[id] = section;
       }
     }
     if (!keeps_what_is_read(sections)) return std::nullopt;
@@ -84,9 +89,9 @@ class Cutter {
     const ValueId variable = variables_.updated(id).value_or(id);
     return variables_.is_variable(variable) ? variables_.place(variable) : -1;
   }
-  int turn_of(ValueId id) const {
+  int owner_of(ValueId id) const {
     const int variable = variable_of(id);
-    return variable < 0 ? kNobody : turns_.of_variable[variable];
+    return variable < 0 ? kNobody : owners_.of_variable[variable];
   }
   bool comes(ValueId id) const {
     const int variable = variable_of(id);
@@ -94,76 +99,75 @@ class Cutter {
   }
 
   // Whose updates each outer op leads to.
-  std::vector<int> find_leads() const {
-    std::vector<int> of_op(graph_.ops.size(), kNobody);
-    std::vector<int> of_value(graph_.values.size(), kNobody);
-    for (std::size_t i = graph_.ops.size(); i-- > 0;) {
-      if (!variables_.is_outer(i)) continue;
-      for (ValueId id : graph_.ops[i].outputs) {
-        if (!id.valid()) continue;
-        join(of_op[i], of_value[at(id)]);
-        join(of_op[i], turn_of(id));
+  ir::IdMap<OpId, int> find_leads() const {
+    ir::IdMap<OpId, int> of_op(std::ssize(graph_.ops), kNobody);
+    ir::IdMap<ValueId, int> of_value(std::ssize(graph_.values), kNobody);
+    for (OpId op : backwards(graph_)) {
+      if (!placed_.is_outer(op)) continue;
+      for (ValueId id : outputs_of(graph_[op])) {
+        join(of_op[op], of_value[id]);
+        join(of_op[op], owner_of(id));
       }
-      for (ValueId id : graph_.ops[i].inputs) {
-        if (id.valid()) join(of_value[at(id)], of_op[i]);
-      }
+      for (ValueId id : inputs_of(graph_[op])) join(of_value[id], of_op[op]);
     }
     return of_op;
   }
 
-  // Of what several need: what computes with no variable that comes and goes, with those of one weight, with
-  // those of several. Then two sections for each turn: the update and the reset.
-  int section_of(std::size_t op, int leads_to, int needs) const {
+  int shared_by_all() const { return owners_.nobody + 1; }
+  int update_of(int owner) const { return shared_by_all() + 1 + 2 * owner; }
+  int count() const { return update_of(owners_.nobody + 1); }
+
+  int section_of(OpId op, int leads_to, int needs) const {
     if (leads_to == kNobody) return 0;
-    if (leads_to == kSeveral) return needs == kSeveral ? turns_.weights + 1 : needs + 1;
-    return turns_.weights + 2 + 2 * leads_to + (variables_.is_reset(op) ? 1 : 0);
+    if (leads_to == kSeveral) return needs == kSeveral ? shared_by_all() : needs + 1;
+    return update_of(leads_to) + (variables_.is_reset(op) ? 1 : 0);
   }
 
   // Ops read a variable in the section that changes it at the latest.
   bool keeps_what_is_read(const UpdateSections& sections) const {
     std::vector<int> changes_in(variables_.all().size(), sections.count);
-    std::vector<bool> is_new(graph_.values.size(), false);
-    for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
-      if (!variables_.is_outer(i)) continue;
-      for (ValueId id : graph_.ops[i].outputs) {
-        if (!id.valid()) continue;
-        is_new[at(id)] = true;
+    ir::IdMap<ValueId, bool> is_new(std::ssize(graph_.values), false);
+    for (OpId op : graph_.op_ids()) {
+      if (!placed_.is_outer(op)) continue;
+      for (ValueId id : outputs_of(graph_[op])) {
+        is_new[id] = true;
         if (const int variable = variable_of(id); variable >= 0) {
           int& section = changes_in[variable];
-          section = std::min(section, sections.of_op[i]);
+          section = std::min(section, sections.of_op[op]);
         }
       }
     }
-    for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
-      if (!variables_.is_outer(i)) continue;
-      for (ValueId id : graph_.ops[i].inputs) {
-        const int variable = id.valid() && !is_new[at(id)] ? variable_of(id) : -1;
-        if (variable >= 0 && sections.of_op[i] > changes_in[variable]) return false;
+    for (OpId op : graph_.op_ids()) {
+      if (!placed_.is_outer(op)) continue;
+      for (ValueId id : inputs_of(graph_[op])) {
+        const int variable = is_new[id] ? -1 : variable_of(id);
+        if (variable >= 0 && sections.of_op[op] > changes_in[variable]) return false;
       }
     }
     return true;
   }
 
+  const PlacedGraph& placed_;
   const ir::Graph& graph_;
   const Variables& variables_;
-  const Turns turns_;
+  const Owners owners_;
 };
 
 UpdateSections uncut(const ir::Graph& graph, const Variables& variables) {
-  UpdateSections sections{.of_op = {}, .count = 2};
-  for (std::size_t i = 0; i < graph.ops.size(); ++i) sections.of_op.push_back(variables.is_reset(i) ? 1 : 0);
+  UpdateSections sections{.of_op = ir::IdMap<OpId, int>(std::ssize(graph.ops)), .count = 2};
+  for (OpId op : graph.op_ids()) sections.of_op[op] = variables.is_reset(op) ? 1 : 0;
   return sections;
 }
 
 }  // namespace
 
-UpdateSections cut_update(const ir::Graph& graph, const Variables& variables) {
+UpdateSections cut_update(const PlacedGraph& placed, const Variables& variables) {
   const std::vector<PlacedVariable>& all = variables.all();
   const bool any = std::any_of(all.begin(), all.end(),
                                [&](const PlacedVariable& one) { return comes_and_goes(variables, one); });
   std::optional<UpdateSections> cut;
-  if (any) cut = Cutter(graph, variables).run();
-  return cut ? *std::move(cut) : uncut(graph, variables);
+  if (any) cut = Cutter(placed, variables).run();
+  return cut ? *std::move(cut) : uncut(placed.graph(), variables);
 }
 
 }  // namespace podium::lower

@@ -10,8 +10,8 @@ namespace podium::lower {
 
 /// What runs one after the other in an update; processors run each section side by side.
 struct UpdateSections {
-  std::vector<int> of_op;  ///< by place in graph.ops; 0 for ops that are not outer
-  int count = 1;           ///< every section is less; some may be empty
+  ir::IdMap<ir::OpId, int> of_op;  ///< 0 for ops that are not outer
+  int count = 1;                   ///< every section is less; some may be empty
 };
 
 /// With variables off chip or in parts, the ops that lead to the update of one weight, its optimizer state
@@ -20,6 +20,6 @@ struct UpdateSections {
 /// only), behind them what updates variables of no weight. Weights with everything whole and on chip are one
 /// section. An accumulator is reset behind its last reader. Without such variables, or where an op reads a
 /// variable that an earlier section would change: everything is one section, and another one the resets.
-UpdateSections cut_update(const ir::Graph& graph, const Variables& variables);
+UpdateSections cut_update(const PlacedGraph& placed, const Variables& variables);
 
 }  // namespace podium::lower

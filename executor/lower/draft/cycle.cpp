@@ -1,3 +1,15 @@
+// Offsets 0 to 2 and 5 micro-batches, step s of micro-batch m as s.m:
+//
+//   fill                 a.0
+//                        b.0  a.1
+//   Repeat 3 times       c.0  b.1  a.2      then c.1 b.2 a.3 and c.2 b.3 a.4: all three steps take part
+//   flush                c.3  b.4
+//                        c.4
+//
+// A buffer is written for a micro-batch in one cycle and read last some cycles later: it holds as many
+// micro-batches as there are writes from the one to the other, each in slot (micro-batch modulo slots). That
+// number is the stash depth. In the order of a cycle a read may come before the write of the same cycle; then
+// what it reads is overwritten behind it and takes one slot less.
 #include "executor/lower/draft/cycle.h"
 
 #include <algorithm>

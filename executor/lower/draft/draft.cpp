@@ -1,8 +1,11 @@
+// A buffer is made when a step first asks for a value on a processor and in a memory. What becomes a variable
+// is in the variable's buffer, so that an update writes over what it reads.
 #include "executor/lower/draft/draft.h"
 
 #include <algorithm>
 
 #include "executor/lower/draft/early_outputs.h"
+#include "executor/lower/program/append.h"
 
 namespace podium::lower {
 
@@ -40,34 +43,37 @@ executor::HostTensor host_output(const ir::Value& value, const Anchor& anchor, i
 
 }  // namespace
 
-Draft::Draft(const ir::Graph& of, const ir::Placement& placed, const Options& asked, const Variables& trained)
-    : graph(of),
-      placement(placed),
-      options(asked),
-      variables(trained),
-      cycles(asked.batches_per_step * std::max(1, asked.batch_serialization.factor)),
-      input_index_(of.values.size(), -1),
-      output_indices_(of.values.size()) {
-  program.processors = placed.processors;
-  program.replicas = asked.replicas;
-  if (!variables.none()) count_updates();
+Draft::Draft(const Lowering& lowering)
+    : placed(lowering.placed),
+      graph(placed.graph()),
+      placement(placed.placement),
+      options(lowering.options),
+      facts(lowering.facts),
+      variables(lowering.variables),
+      warnings(lowering.warnings),
+      input_index_(std::ssize(graph.values), -1),
+      output_indices_(std::ssize(graph.values)) {
+  program.processors = placement.processors;
+  program.replicas = options.replicas;
   make_variables();
-  if (asked.synthetic_data != SyntheticData::Off) return;
+  if (options.synthetic_data == SyntheticData::Off) make_host_tensors();
+}
+
+void Draft::make_host_tensors() {
   for (ValueId id : graph.inputs) {
     if (variables.is_variable(id)) continue;
-    input_index_[id.index] = static_cast<int>(program.inputs.size());
+    input_index_[id] = static_cast<int>(program.inputs.size());
     program.inputs.push_back(host_input(id));
   }
   const auto makers = producers(graph);
-  for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+  for (int i = 0; i < std::ssize(graph.outputs); ++i) {
     if (variables.is_update(i)) continue;
     const ValueId id = graph.outputs[i];
-    const ir::OpId maker = makers[id.index];
     // What an update computes comes once a batch.
-    const bool is_of_update = maker.valid() && variables.is_outer(static_cast<std::size_t>(maker.index));
-    output_indices_[id.index].push_back(static_cast<int>(program.outputs.size()));
-    program.outputs.push_back(host_output(graph[id], anchor(id), asked.batches_per_step,
-                                          is_of_update ? 1 : asked.accumulation_factor));
+    const bool is_of_update = makers[id].valid() && placed.is_outer(makers[id]);
+    output_indices_[id].push_back(static_cast<int>(program.outputs.size()));
+    program.outputs.push_back(host_output(graph[id], anchor(id), options.batches_per_step,
+                                          is_of_update ? 1 : options.accumulation_factor));
   }
 }
 
@@ -83,33 +89,26 @@ executor::HostTensor Draft::host_input(ValueId id) const {
   return input;
 }
 
-// Without accumulation a pipeline updates inside its cycles.
-void Draft::count_updates() {
-  if (options.pipelining && options.accumulation_factor == 1) return;
-  cycles = cycles / options.batches_per_step * options.accumulation_factor;
-  batches = options.batches_per_step;
-}
-
 void Draft::make_variables() {
   for (const PlacedVariable& variable : variables.all()) {
-    program[buffer(variable.value, variable.processor, Memory::Compute, variable.role)].initial = {
-        variable.initial};
-    program.buffers.back().persistent = true;
+    executor::Buffer& home =
+        program[buffer(variable.value, variable.processor, Memory::Compute, variable.role)];
+    home.initial = {variable.initial};
+    home.persistent = true;
   }
 }
 
 BufferId Draft::buffer(ValueId value, int processor, Memory memory, Role role) {
   const std::optional<ValueId> variable = variables.updated(value);
   if (variable && memory == Memory::Compute) return buffer(*variable, processor);
-  const BufferId next{static_cast<std::int32_t>(program.buffers.size())};
-  const auto [entry, is_new] = buffers_.try_emplace({value, processor, memory}, next);
+  const auto [entry, is_new] = buffers_.try_emplace({value, processor, memory});
   if (is_new) {
-    add_buffer({.name = graph[value].name,
-                .type = graph[value].type,
-                .processor = processor,
-                .memory = memory,
-                .role = role});
-    if (const WholeTensor* whole = variables.whole(value)) make_sharded(program.buffers.back(), *whole);
+    entry->second = add_buffer({.name = graph[value].name,
+                                .type = graph[value].type,
+                                .processor = processor,
+                                .memory = memory,
+                                .role = role});
+    if (const WholeTensor* whole = variables.whole(value)) make_sharded(program[entry->second], *whole);
   }
   return entry->second;
 }
@@ -117,7 +116,7 @@ BufferId Draft::buffer(ValueId value, int processor, Memory memory, Role role) {
 void Draft::make_sharded(executor::Buffer& buffer, const WholeTensor& whole) const {
   buffer.type = whole.type;
   buffer.group = whole.group;
-  buffer.shards = static_cast<int>(executor::replica_groups(whole.group, options.replicas).front().size());
+  buffer.shards = group_size(whole.group, options.replicas);
 }
 
 BufferId Draft::another_buffer(ValueId value, executor::Buffer properties) {
@@ -125,22 +124,17 @@ BufferId Draft::another_buffer(ValueId value, executor::Buffer properties) {
   return buffers_[key] = add_buffer(std::move(properties));
 }
 
-BufferId Draft::add_buffer(executor::Buffer buffer) {
-  program.buffers.push_back(std::move(buffer));
-  return {static_cast<std::int32_t>(program.buffers.size() - 1)};
-}
+BufferId Draft::add_buffer(executor::Buffer buffer) { return append(program, std::move(buffer)); }
 
-BlockId Draft::add_block(executor::Block block) {
-  program.blocks.push_back(std::move(block));
-  return {static_cast<std::int32_t>(program.blocks.size() - 1)};
-}
+BlockId Draft::add_block(executor::Block block) { return append(program, std::move(block)); }
 
 Anchor Draft::anchor(ValueId output) const {
   const auto found = options.anchors.find(graph[output].name);
   return found == options.anchors.end() ? Anchor{} : found->second;
 }
 
-BlockId Draft::add_block(Part& part, int processor, std::string name) {
+BlockId Draft::add_block(Part& part, std::string name) {
+  const int processor = part.turn.processor;
   make_outputs_early(part.graph);
   executor::Block block{.name = std::move(name), .processor = processor, .graph = std::move(part.graph)};
   for (ValueId weight : part.weights) {

@@ -7,10 +7,8 @@
 #include <vector>
 
 #include "executor/lower/draft/parts.h"
-#include "executor/lower/draft/variables.h"
-#include "executor/options.h"
+#include "executor/lower/lowering.h"
 #include "executor/program.h"
-#include "ir/placement.h"
 
 namespace podium::lower {
 
@@ -18,19 +16,16 @@ class Draft {
  public:
   /// The Program with its inputs, outputs and variables; without inputs and outputs when the data are
   /// synthetic.
-  Draft(const ir::Graph& graph, const ir::Placement& placement, const Options& options,
-        const Variables& variables = {});
+  explicit Draft(const Lowering& lowering);
 
+  const PlacedGraph& placed;
   const ir::Graph& graph;
   const ir::Placement& placement;
   const Options& options;
-  const Variables variables;
+  const Facts& facts;
+  const Variables& variables;
+  Warnings& warnings;
   executor::Program program;
-  /// How often a replica takes the steps of a micro-batch, or of a slice of one, in a run; when it trains,
-  /// between two updates.
-  int cycles;
-  /// How often that happens.
-  int batches = 1;
 
   /// The buffer of a value on a processor; made with these properties when it is not there. What becomes a
   /// variable has the variable's.
@@ -43,26 +38,27 @@ class Draft {
   /// A buffer that is no value's.
   executor::BufferId add_buffer(executor::Buffer buffer);
   executor::BlockId add_block(executor::Block block);
-  /// Adds a block with the buffers of its weights. The part's graph moves into it.
-  executor::BlockId add_block(Part& part, int processor, std::string name);
+  /// Adds a block on the processor of the part's turn with the buffers of its weights. The part's graph moves
+  /// into it.
+  executor::BlockId add_block(Part& part, std::string name);
   /// The step that runs a block on the buffers of its values on its processor.
   executor::Step compute(executor::BlockId block, const Part& part);
   /// What the options say about an output.
   Anchor anchor(ir::ValueId output) const;
   /// The place of a value among the graph's inputs or outputs; -1 when it is none.
-  int input_index(ir::ValueId value) const { return input_index_[value.index]; }
+  int input_index(ir::ValueId value) const { return input_index_[value]; }
   /// The outputs of the Program that are this value.
-  const std::vector<int>& output_indices(ir::ValueId value) const { return output_indices_[value.index]; }
+  const std::vector<int>& output_indices(ir::ValueId value) const { return output_indices_[value]; }
 
  private:
   executor::HostTensor host_input(ir::ValueId id) const;
-  void count_updates();
   void make_variables();
+  void make_host_tensors();
   void make_sharded(executor::Buffer& buffer, const WholeTensor& whole) const;
 
   std::map<std::tuple<ir::ValueId, int, executor::Memory>, executor::BufferId> buffers_;
-  std::vector<int> input_index_;
-  std::vector<std::vector<int>> output_indices_;
+  ir::IdMap<ir::ValueId, int> input_index_;
+  ir::IdMap<ir::ValueId, std::vector<int>> output_indices_;
 };
 
 }  // namespace podium::lower

@@ -1,3 +1,14 @@
+// How a tensor crosses follows from its tiles and its exchange strategy: over the IO tiles or not, and just
+// in time or beside the computation of another micro-batch. A cycle where both is so, for micro-batch m:
+//
+//   tiles in    IO tiles -> compute tiles     of m        the input that came a cycle ago
+//   beside      host -> IO tiles              of m + 1    while ...
+//               IO tiles -> host              of m - 1
+//   steps       what a strategy does          of m        ... this runs
+//   tiles out   compute tiles -> IO tiles     of m
+//
+// So the IO tiles need one buffer a tensor. Sums over micro-batches are made on the processor: zero before
+// the first, an addition in each, a store behind the last.
 #include "executor/lower/draft/host_io.h"
 
 #include <algorithm>
@@ -157,10 +168,10 @@ std::vector<Step> HostIo::run(Cycle cycle, std::vector<Step> update) {
   for (std::vector<TimedStep>* part : {&beside_, &cycle.steps, &tiles_out_}) {
     std::move(part->begin(), part->end(), std::back_inserter(whole.steps));
   }
-  std::vector<Step> steps = unroll(draft_.program, std::move(whole), draft_.cycles);
+  std::vector<Step> steps = unroll(draft_.program, std::move(whole), draft_.facts.cycles);
   std::move(update.begin(), update.end(), std::back_inserter(steps));
-  if (draft_.batches > 1) {
-    executor::Repeat batches{.count = draft_.batches, .body = std::move(steps)};
+  if (draft_.facts.batches > 1) {
+    executor::Repeat batches{.count = draft_.facts.batches, .body = std::move(steps)};
     steps.clear();
     steps.push_back({.action = std::move(batches)});
   }
@@ -189,8 +200,7 @@ Step HostIo::add_up(ValueId value, int processor) {
     throw Error("sum of anchor '{}': {} found, numbers are needed", output.name, to_string(output.type));
   }
   // Slices of a micro-batch add up each for itself.
-  const int slices = draft_.variables.none() ? std::max(1, draft_.options.batch_serialization.factor)
-                                             : draft_.variables.slices(value);
+  const int slices = draft_.variables.slices(value);
   const BufferId sum = draft_.add_buffer({.name = output.name + "_sum",
                                           .type = output.type,
                                           .processor = processor,

@@ -1,3 +1,8 @@
+// Where a tensor lives follows from these, each before the next (semantics, section 7.2): an override by its
+// name, taken as it is; what its op asks for; the settings of its class. Then what cannot be is taken back: a
+// tensor below the class's number of elements stays on the chip, or whole; a constant is on the chip; there
+// are no parts of activations, of what each replica has for itself, nor over a group of one replica; and
+// without IO tiles everything loads to the compute tiles.
 #include "executor/lower/draft/locations.h"
 
 #include <set>
@@ -33,7 +38,7 @@ const LocationSettings& settings_of(TensorClass kind, const Options& options) {
 }
 
 bool can_be_sharded(const TensorLocation& location, const Options& options) {
-  return executor::replica_groups(location.domain, options.replicas).front().size() > 1;
+  return group_size(location.domain, options.replicas) > 1;
 }
 
 // Switches sharding off where it cannot be.
@@ -61,18 +66,16 @@ bool is_number_to_compute_with(DataType element) {
 
 // Constants that an op computes with. The scales of a Resize are numbers too, but they decide its output's
 // shape.
-std::vector<bool> weights_of(const ir::Graph& graph) {
-  std::vector<bool> is_weight(graph.values.size(), false);
-  for (std::size_t v = 0; v < graph.values.size(); ++v) {
-    const ir::Value& value = graph.values[v];
-    is_weight[v] = (value.constant.has_value() || value.data_left_out) && value.type.is_static() &&
-                   is_number_to_compute_with(value.type.element);
+ir::IdMap<ValueId, bool> numbers_to_compute_with(const ir::Graph& graph) {
+  ir::IdMap<ValueId, bool> is_weight(std::ssize(graph.values), false);
+  for (ValueId id : graph.value_ids()) {
+    const ir::Value& value = graph[id];
+    is_weight[id] = (value.constant.has_value() || value.data_left_out) && value.type.is_static() &&
+                    is_number_to_compute_with(value.type.element);
   }
   for (const ir::Op& op : graph.ops) {
     if (!op.is("Resize")) continue;
-    for (ValueId input : op.inputs) {
-      if (input.valid()) is_weight[input.index] = false;
-    }
+    for (ValueId input : inputs_of(op)) is_weight[input] = false;
   }
   return is_weight;
 }
@@ -91,6 +94,10 @@ TensorClass class_of(const ir::Variable& variable, bool accumulates) {
 }
 
 }  // namespace
+
+int group_size(const ir::ReplicaGroup& group, int replicas) {
+  return static_cast<int>(executor::replica_groups(group, replicas).front().size());
+}
 
 bool is_remote(const TensorLocation& location) {
   return location.storage == Storage::OffChip || location.sharded;
@@ -114,17 +121,15 @@ TensorLocation determine_location(const LocatedTensor& tensor, const Options& op
   return without_missing_tiles(location, options);
 }
 
-std::vector<std::optional<TensorLocation>> remote_weights(const ir::Graph& graph,
-                                                          const ir::Placement& placement,
-                                                          const Options& options, Warnings& warnings) {
-  std::vector<std::optional<TensorLocation>> locations(graph.values.size());
-  const std::vector<bool> is_weight = weights_of(graph);
-  std::vector<bool> looked_at(graph.values.size(), false);
+ir::IdMap<ValueId, std::optional<TensorLocation>> remote_weights(const ir::Graph& graph,
+                                                                 const ir::Placement& placement,
+                                                                 const Options& options, Warnings& warnings) {
+  ir::IdMap<ValueId, std::optional<TensorLocation>> locations(std::ssize(graph.values));
+  ir::IdMap<ValueId, bool> is_weight = numbers_to_compute_with(graph);
   for (const ir::Op& op : graph.ops) {
-    for (ValueId id : op.inputs) {
-      const auto v = static_cast<std::size_t>(id.index);
-      if (!id.valid() || !is_weight[v] || looked_at[v]) continue;
-      looked_at[v] = true;
+    for (ValueId id : inputs_of(op)) {
+      if (!is_weight[id]) continue;
+      is_weight[id] = false;  // each is looked at once
       const auto group = placement.variable_groups.find(graph[id].name);
       const bool alone = group != placement.variable_groups.end() && group->second.type == GroupType::None;
       TensorLocation location = determine_location({.name = graph[id].name,
@@ -133,7 +138,7 @@ std::vector<std::optional<TensorLocation>> remote_weights(const ir::Graph& graph
                                                     .per_replica = alone},
                                                    options, warnings);
       location.sharded = location.sharded && can_be_sharded(location, options);
-      if (is_remote(location)) locations[v] = location;
+      if (is_remote(location)) locations[id] = location;
     }
   }
   return locations;

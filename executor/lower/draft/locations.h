@@ -35,15 +35,19 @@ struct LocatedTensor {
 ir::TensorLocation determine_location(const LocatedTensor& tensor, const Options& options,
                                       Warnings& warnings);
 
+/// How many replicas are in each group.
+int group_size(const ir::ReplicaGroup& group, int replicas);
+
 /// Lives in streaming memory or in shards, so that a step has to bring it before a block reads it.
 bool is_remote(const ir::TensorLocation& location);
 
 /// Per value of the graph: the location of a weight that steps have to bring, nothing for every other value.
 /// A weight is a constant of numbers that an op computes with; shapes, indices and conditions are none, nor
 /// is what decides the shape of a result.
-std::vector<std::optional<ir::TensorLocation>> remote_weights(const ir::Graph& graph,
-                                                              const ir::Placement& placement,
-                                                              const Options& options, Warnings& warnings);
+ir::IdMap<ir::ValueId, std::optional<ir::TensorLocation>> remote_weights(const ir::Graph& graph,
+                                                                         const ir::Placement& placement,
+                                                                         const Options& options,
+                                                                         Warnings& warnings);
 
 /// By name, the location of every variable. What is updated in each micro-batch is an accumulator, whatever
 /// else it is.

@@ -1,47 +1,49 @@
+// Parts are found by walking the graph as a scheduler would: of the ops whose inputs are made, those of the
+// turn at hand go first, in the order of the graph; when it has none left, its part ends and the lowest turn
+// with an op that is ready begins the next one.
+//
+//   turn 0: a ── c ──┐         parts: {a, c}, {b, d}, {e}
+//   turn 1: b ── d ──┴ e  (e is of turn 0)
+//
+// A value then belongs to the part that makes it, and crosses where another one, or the host, reads it.
 #include "executor/lower/draft/parts.h"
 
 #include <map>
 #include <set>
 
-#include "ir/at.h"
-
 namespace podium::lower {
 namespace {
 
 using ir::Graph;
+using ir::IdMap;
 using ir::Op;
 using ir::OpId;
 using ir::ValueId;
 
-constexpr int kNoPart = -1;
+constexpr int kNowhereYet = -1;
 
 // The ops of each part, in order.
-std::vector<std::vector<OpId>> cut(const Graph& graph, const std::vector<int>& group) {
+std::vector<std::vector<OpId>> cut(const Graph& graph, const IdMap<OpId, Turn>& turns) {
   const auto producer = producers(graph);
   const auto readers = consumers(graph);
-  std::vector<int> waits_for(graph.ops.size(), 0);
-  std::map<int, std::set<OpId>> ready;
-  const auto group_of = [&](OpId id) { return group[id.index]; };
-  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
-    for (ValueId input : graph.ops[i].inputs) {
-      if (input.valid() && producer[at(input)].valid()) ++waits_for[i];
-    }
-    const OpId id{static_cast<std::int32_t>(i)};
-    if (waits_for[i] == 0) ready[group_of(id)].insert(id);
+  IdMap<OpId, int> waits_for(std::ssize(graph.ops), 0);
+  std::map<Turn, std::set<OpId>> ready;
+  for (OpId id : graph.op_ids()) {
+    for (ValueId input : inputs_of(graph[id])) waits_for[id] += producer[input].valid() ? 1 : 0;
+    if (waits_for[id] == 0) ready[turns[id]].insert(id);
   }
   std::vector<std::vector<OpId>> parts;
   while (!ready.empty()) {
-    const int current = ready.begin()->first;
+    const Turn current = ready.begin()->first;
     std::vector<OpId>& ops = parts.emplace_back();
     for (auto here = ready.begin(); here != ready.end(); here = ready.find(current)) {
       const OpId next = *here->second.begin();
       here->second.erase(here->second.begin());
       if (here->second.empty()) ready.erase(here);
       ops.push_back(next);
-      for (ValueId output : graph[next].outputs) {
-        if (!output.valid()) continue;
-        for (OpId reader : readers[at(output)]) {
-          if (--waits_for[reader.index] == 0) ready[group_of(reader)].insert(reader);
+      for (ValueId output : outputs_of(graph[next])) {
+        for (OpId reader : readers[output]) {
+          if (--waits_for[reader] == 0) ready[turns[reader]].insert(reader);
         }
       }
     }
@@ -54,25 +56,17 @@ class PartMaker {
  public:
   PartMaker(const Graph& graph, const std::vector<std::vector<OpId>>& parts,
             const std::function<bool(ValueId)>& streamed)
-      : graph_(graph),
-        streamed_(streamed),
-        is_input_(graph.values.size(), false),
-        made_in_(graph.values.size(), kNoPart),
-        crosses_(graph.values.size(), false),
-        local_(graph.values.size()),
-        local_of_part_(graph.values.size(), kNoPart) {
-    for (ValueId id : graph.inputs) is_input_[at(id)] = true;
-    for (std::size_t p = 0; p < parts.size(); ++p) {
+      : graph_(graph), streamed_(streamed), values_(std::ssize(graph.values)) {
+    for (ValueId id : graph.inputs) values_[id].is_input = true;
+    for (int p = 0; p < std::ssize(parts); ++p) {
       for (OpId op : parts[p]) {
-        for (ValueId id : graph[op].inputs) {
-          if (id.valid() && made_in_[at(id)] != static_cast<int>(p)) crosses_[at(id)] = true;
+        for (ValueId id : inputs_of(graph[op])) {
+          if (values_[id].made_in != p) values_[id].crosses = true;
         }
-        for (ValueId id : graph[op].outputs) {
-          if (id.valid()) made_in_[at(id)] = static_cast<int>(p);
-        }
+        for (ValueId id : outputs_of(graph[op])) values_[id].made_in = p;
       }
     }
-    for (ValueId id : graph.outputs) crosses_[at(id)] = true;
+    for (ValueId id : graph.outputs) values_[id].crosses = true;
   }
 
   Part make(int index, const std::vector<OpId>& ops) {
@@ -87,10 +81,9 @@ class PartMaker {
         if (!output.valid()) continue;
         const ValueId outer = output;
         output = add(part, index, outer);
-        if (crosses_[at(outer)]) {
-          part.writes.push_back(outer);
-          part.graph.outputs.push_back(output);
-        }
+        if (!values_[outer].crosses) continue;
+        part.writes.push_back(outer);
+        part.graph.outputs.push_back(output);
       }
       part.graph.ops.push_back(std::move(op));
     }
@@ -98,18 +91,28 @@ class PartMaker {
   }
 
  private:
+  struct Crossing {
+    bool is_input = false;
+    bool crosses = false;
+    int made_in = kNowhereYet;
+    int known_in = kNowhereYet;  ///< the last part that has it, under `local`
+    ValueId local;
+  };
+
   ValueId add(Part& part, int index, ValueId outer) {
-    part.graph.values.push_back(graph_[outer]);
-    local_[at(outer)] = {static_cast<std::int32_t>(part.graph.values.size() - 1)};
-    local_of_part_[at(outer)] = index;
-    return local_[at(outer)];
+    const ir::Value& value = graph_[outer];
+    const ValueId id = part.graph.add_value(value.name, value.type);
+    part.graph[id] = value;
+    values_[outer].known_in = index;
+    return values_[outer].local = id;
   }
 
   // The value under the part's own id, brought in at its first use.
   ValueId local(Part& part, int index, ValueId outer) {
-    if (local_of_part_[at(outer)] == index) return local_[at(outer)];
+    const Crossing& value = values_[outer];
+    if (value.known_in == index) return value.local;
     const ValueId id = add(part, index, outer);
-    const bool from_elsewhere = is_input_[at(outer)] || made_in_[at(outer)] != kNoPart;
+    const bool from_elsewhere = value.is_input || value.made_in != kNowhereYet;
     if (from_elsewhere || (streamed_ && streamed_(outer))) {
       if (!from_elsewhere) {
         part.graph[id].constant.reset();
@@ -125,27 +128,34 @@ class PartMaker {
 
   const Graph& graph_;
   const std::function<bool(ValueId)>& streamed_;
-  std::vector<bool> is_input_;
-  std::vector<int> made_in_;
-  std::vector<bool> crosses_;
-  std::vector<ValueId> local_;
-  std::vector<int> local_of_part_;
+  IdMap<ValueId, Crossing> values_;
 };
 
 }  // namespace
 
-std::vector<Part> make_parts(const Graph& graph, const std::vector<int>& group, bool whole_groups,
-                             const std::function<bool(ValueId)>& streamed) {
-  IR_CHECK(group.size() == graph.ops.size());
-  const std::vector<std::vector<OpId>> ops = cut(graph, group);
-  PartMaker maker(graph, ops, streamed);
+std::string to_string(const Turn& turn) {
+  std::string text;
+  const auto add = [&](std::string_view what) { text.append(text.empty() ? "" : ", ").append(what); };
+  if (turn.phase != 0) add(fmt::format("phase {}", turn.phase));
+  if (turn.stage != 0) add(fmt::format("stage {}", turn.stage));
+  constexpr std::string_view kWorks[] = {"micro-batch", "late", "update", "exchange"};
+  if (turn.work != Work::MicroBatch) add(kWorks[static_cast<int>(turn.work)]);
+  if (turn.section != 0) add(fmt::format("section {}", turn.section));
+  if (turn.processor != 0) add(fmt::format("ipu {}", turn.processor));
+  return text.empty() ? "the first turn" : text;
+}
+
+std::vector<Part> make_parts(const Graph& graph, const IdMap<OpId, Turn>& turns, const PartOptions& options) {
+  IR_CHECK(turns.size() == std::ssize(graph.ops));
+  const std::vector<std::vector<OpId>> ops = cut(graph, turns);
+  PartMaker maker(graph, ops, options.streamed);
   std::vector<Part> parts;
-  for (std::size_t p = 0; p < ops.size(); ++p) {
-    Part part = maker.make(static_cast<int>(p), ops[p]);
-    part.group = group[ops[p].front().index];
-    IR_CHECK(!whole_groups || parts.empty() || parts.back().group < part.group,
-             "the ops of group {} cannot run together before those of group {}", part.group,
-             parts.back().group);
+  for (const std::vector<OpId>& of_part : ops) {
+    Part part = maker.make(static_cast<int>(parts.size()), of_part);
+    part.turn = turns[of_part.front()];
+    IR_CHECK(!options.whole_turns || parts.empty() || parts.back().turn < part.turn,
+             "the ops of {} cannot run together before those of {}", to_string(part.turn),
+             to_string(parts.back().turn));
     parts.push_back(std::move(part));
   }
   return parts;

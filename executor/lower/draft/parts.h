@@ -1,6 +1,7 @@
 // Cuts a placed graph into the parts that become blocks.
 #pragma once
 
+#include <compare>
 #include <functional>
 #include <string>
 #include <vector>
@@ -9,23 +10,51 @@
 
 namespace podium::lower {
 
+/// What ops run for, in the order in which they run where they come together.
+enum class Work : std::uint8_t {
+  MicroBatch,  ///< forward and backward
+  Late,        ///< gives variables their values for the next micro-batch
+  Update,      ///< what happens once per update
+  Exchange     ///< between replicas, see split_collectives
+};
+
+/// What ops are cut by: those of one turn run together as far as their order allows, and lower turns come
+/// first. A strategy sets what it knows.
+struct Turn {
+  int phase = 0;
+  int stage = 0;  ///< of the pipeline; of a block that exchanges, how often it has done so before
+  Work work = Work::MicroBatch;
+  int section = 0;  ///< of the micro-batch, or of the update (see cut_update)
+  int processor = 0;
+  friend auto operator<=>(const Turn&, const Turn&) = default;
+};
+
+/// "phase 1, stage 2, update, section 3, ipu 4": what is not 0, and what ops run for where that is no
+/// micro-batch.
+std::string to_string(const Turn& turn);
+
 /// Ops of the whole graph that run together, as a graph of their own.
 struct Part {
-  int group = 0;    ///< what the caller cut by: a processor, stage or phase
+  Turn turn;
   ir::Graph graph;  ///< its inputs are `reads`, its outputs `writes`, under the names of the whole graph
   std::vector<ir::ValueId> reads;    ///< values of the whole graph, host inputs included
   std::vector<ir::ValueId> writes;   ///< that other parts or the host read
   std::vector<ir::ValueId> weights;  ///< constants of the whole graph that the part's graph holds
 };
 
+struct PartOptions {
+  /// Ops of one turn are one part, which needs an order of turns without a way back (InternalError
+  /// otherwise).
+  bool whole_turns = false;
+  /// Constants for which it holds become reads.
+  std::function<bool(ir::ValueId)> streamed = {};
+};
+
 /// Parts in an order in which they can run, each as large as that order allows: in a topological order that
-/// stays in a group as long as it can, and then goes to the lowest group that is ready.
-/// `group` gives each op's, by its place in graph.ops. With `whole_groups`, ops of one group are one part,
-/// which needs an order of groups without a way back (InternalError otherwise); parts come by group.
-/// Constants for which `streamed` holds become reads. A value of `graph` without data (data_left_out) counts
-/// as a constant. An output of the graph that is one of its inputs or constants comes through a part of its
-/// own ops only if one reads it: `graph.outputs` are produced by ops (see copy_outputs).
-std::vector<Part> make_parts(const ir::Graph& graph, const std::vector<int>& group, bool whole_groups,
-                             const std::function<bool(ir::ValueId)>& streamed = {});
+/// stays in a turn as long as it can, and then goes to the lowest turn that is ready. With whole turns, parts
+/// come by turn. A value of `graph` without data (data_left_out) counts as a constant. Outputs of the graph
+/// are made by ops (see give_outputs_an_op).
+std::vector<Part> make_parts(const ir::Graph& graph, const ir::IdMap<ir::OpId, Turn>& turns,
+                             const PartOptions& options = {});
 
 }  // namespace podium::lower

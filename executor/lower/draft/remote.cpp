@@ -19,14 +19,12 @@ Memory load_memory(const TensorLocation& location) {
 
 }  // namespace
 
-Remote::Remote(Draft& draft, Warnings& warnings)
-    : draft_(draft), weights_(remote_weights(draft.graph, draft.placement, draft.options, warnings)) {
+Remote::Remote(Draft& draft)
+    : draft_(draft), weights_(remote_weights(draft.graph, draft.placement, draft.options, draft.warnings)) {
   // What an optimizer computes with is a constant like any other.
-  for (std::size_t i = 0; i < draft.graph.ops.size(); ++i) {
-    if (!draft.variables.is_outer(i)) continue;
-    for (ValueId id : draft.graph.ops[i].inputs) {
-      if (id.valid()) weights_[id.index].reset();
-    }
+  for (ir::OpId op : draft.graph.op_ids()) {
+    if (!draft.placed.is_outer(op)) continue;
+    for (ValueId id : inputs_of(draft.graph[op])) weights_[id].reset();
   }
 }
 
@@ -39,8 +37,7 @@ BufferId Remote::home(ValueId value, int processor, const TensorLocation& locati
   if (location.storage == ir::Storage::OffChip) buffer.memory = Memory::Streaming;
   if (location.sharded) {
     buffer.group = location.domain;
-    buffer.shards =
-        static_cast<int>(executor::replica_groups(location.domain, draft_.options.replicas).front().size());
+    buffer.shards = group_size(location.domain, draft_.options.replicas);
   }
   if (weight(value)) {
     buffer.role = Role::Weight;

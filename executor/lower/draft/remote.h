@@ -17,11 +17,11 @@ namespace podium::lower {
 
 class Remote {
  public:
-  /// Finds the weights that have to be brought; what cannot be as asked adds a line to `warnings`.
-  Remote(Draft& draft, Warnings& warnings);
+  /// Finds the weights that have to be brought; what cannot be as asked is warned of.
+  explicit Remote(Draft& draft);
 
   /// The location of a weight that reaches blocks as a read; nothing for every other value.
-  const std::optional<ir::TensorLocation>& weight(ir::ValueId value) const { return weights_[value.index]; }
+  const std::optional<ir::TensorLocation>& weight(ir::ValueId value) const { return weights_[value]; }
   /// Whether a value is such a weight, for make_parts. Valid as long as the object.
   std::function<bool(ir::ValueId)> streamed() const {
     return [this](ir::ValueId value) { return weight(value).has_value(); };
@@ -39,7 +39,7 @@ class Remote {
   executor::BufferId home(ir::ValueId value, int processor, const ir::TensorLocation& location);
 
   Draft& draft_;
-  std::vector<std::optional<ir::TensorLocation>> weights_;
+  ir::IdMap<ir::ValueId, std::optional<ir::TensorLocation>> weights_;
   std::map<std::pair<ir::ValueId, int>, executor::BufferId> homes_;  ///< per value and processor
   std::map<ir::ValueId, int> times_brought_;
 };

@@ -8,11 +8,15 @@
 namespace podium::lower {
 
 struct Stages {
-  std::vector<int> of_op;      ///< per op of the placement
-  std::vector<int> processor;  ///< of each stage
+  std::vector<int> merged = {};     ///< per stage of the placement: the stage that it is part of
+  std::vector<int> processor = {};  ///< of each merged stage
+
+  int count() const { return static_cast<int>(processor.size()); }
+  int of(const ir::OpPlacement& place) const { return merged[place.stage]; }
 };
 
-/// Adjacent stages on one processor become one, and stages are counted anew (semantics, section 4.1).
+/// Adjacent stages on one processor become one, and stages are counted anew (semantics, section 4.1). There
+/// is at least one.
 Stages merge_stages(const ir::Placement& placement);
 
 }  // namespace podium::lower

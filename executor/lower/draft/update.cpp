@@ -17,7 +17,8 @@ UpdateSteps::UpdateSteps(Draft& draft, HostIo& io, Places places)
   }
 }
 
-void UpdateSteps::add(Part& part, int processor, const std::string& name) {
+void UpdateSteps::add(Part& part, const std::string& name) {
+  const int processor = part.turn.processor;
   if (draft_.options.replicas > 1) reduce_off_chip(part);
   CopyBetweenProcessors copy;
   for (ValueId id : part.reads) {
@@ -32,7 +33,7 @@ void UpdateSteps::add(Part& part, int processor, const std::string& name) {
     places.push_back(processor);
   }
   if (!copy.transfers.empty()) steps_.push_back({.action = std::move(copy)});
-  steps_.push_back(draft_.compute(draft_.add_block(part, processor, name), part));
+  steps_.push_back(draft_.compute(draft_.add_block(part, name), part));
   for (ValueId id : part.writes) {
     places_(id).push_back(processor);
     io_.store(id, processor, steps_);

@@ -20,7 +20,7 @@ class UpdateSteps {
   UpdateSteps(Draft& draft, HostIo& io, Places places);
 
   /// Parts come in an order in which they can run, after everything that makes gradients.
-  void add(Part& part, int processor, const std::string& name);
+  void add(Part& part, const std::string& name);
   /// The reductions, then the parts; what is off chip is reduced right before the part that reads it first.
   std::vector<executor::Step> take();
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "executor/lower/graph/reductions.h"
-#include "ir/at.h"
 
 namespace podium::lower {
 
@@ -12,7 +11,7 @@ using ir::ValueId;
 
 namespace {
 
-constexpr int kNone = -1;
+constexpr int kNowhere = -1;
 
 Role role_of(ir::VariableKind kind) {
   switch (kind) {
@@ -28,83 +27,95 @@ Role role_of(ir::VariableKind kind) {
 }
 
 // Per value, the processor of the op that makes it and of the first that reads it.
-struct Places {
-  std::vector<int> made;
-  std::vector<int> read;
+struct Homes {
+  ir::IdMap<ValueId, int> made;
+  ir::IdMap<ValueId, int> read;
 
-  Places(const ir::Graph& graph, const ir::Placement& placement)
-      : made(graph.values.size(), kNone), read(graph.values.size(), kNone) {
-    for (std::size_t i = 0; i < graph.ops.size(); ++i) {
-      for (ValueId id : graph.ops[i].inputs) {
-        if (id.valid() && read[at(id)] == kNone) read[at(id)] = placement.ops[i].processor;
+  explicit Homes(const PlacedGraph& placed) : made(std::ssize(placed.graph().values), kNowhere), read(made) {
+    for (ir::OpId op : placed.graph().op_ids()) {
+      for (ValueId id : inputs_of(placed.graph()[op])) {
+        if (read[id] == kNowhere) read[id] = placed[op].processor;
       }
-      for (ValueId id : graph.ops[i].outputs) {
-        if (id.valid()) made[at(id)] = placement.ops[i].processor;
-      }
+      for (ValueId id : outputs_of(placed.graph()[op])) made[id] = placed[op].processor;
     }
   }
 };
 
 }  // namespace
 
-Variables::Variables(const ir::Training& training, const ir::Placement& placement,
-                     const std::map<std::string, ir::TensorLocation>& locations, Parts parts)
-    : index_(training.graph.values.size(), kNone),
-      becomes_(index_.size(), kNone),
-      hyper_(index_.size(), kNone),
-      is_update_(training.graph.outputs.size(), false),
-      slices_(training.slices),
-      reduction_groups_(reduction_groups(training, placement)),
-      parts_(std::move(parts)) {
-  const ir::Graph& graph = training.graph;
-  const Places places(graph, placement);
-  for (const ir::Variable& variable : training.variables) {
-    const ValueId value = variable.value;
-    index_[at(value)] = static_cast<int>(all_.size());
-    all_.push_back({value, std::max(places.read[at(value)], 0), role_of(variable.kind), variable.initial,
-                    locations.at(graph[value].name)});
-  }
-  for (std::size_t v = 0; v < all_.size(); ++v) {
-    const ir::Variable& variable = training.variables[v];
-    const ValueId weight = all_[v].role == Role::Weight ? variable.value : variable.weight;
-    const int place = weight.valid() ? index_[at(weight)] : kNone;
-    if (place != kNone) all_[v].weight = static_cast<std::size_t>(place);
-  }
-  std::vector<bool> is_placed(all_.size(), false);
-  for (const ir::Update& update : training.updates) {
-    const ValueId value = graph.outputs[update.output];
-    const int variable = index_[at(update.variable)];
-    PlacedVariable& placed = all_[variable];
-    placed.accumulates = placed.accumulates || !update.outer;
-    const int processor = places.made[at(value)];
-    if (is_placed[variable] && placed.processor != processor) {
-      throw Error("variable '{}' is updated on ipu {} and on ipu {}, one processor is needed",
-                  graph[update.variable].name, placed.processor, processor);
-    }
-    placed.processor = processor;
-    is_placed[variable] = true;
-    becomes_[at(value)] = variable;
-    is_update_[update.output] = true;
-  }
+Variables::Variables(const PlacedGraph& placed, const std::map<std::string, ir::TensorLocation>& locations,
+                     Shards shards)
+    : roles_(std::ssize(placed.graph().values)),
+      is_update_(placed.graph().outputs.size(), false),
+      is_reset_(std::ssize(placed.graph().ops), false),
+      is_late_(std::ssize(placed.graph().ops), false),
+      slices_(placed.training.slices),
+      reduction_groups_(reduction_groups(placed)),
+      shards_(std::move(shards)) {
+  const ir::Training& training = placed.training;
+  add_variables(placed, locations);
+  add_updates(placed);
+  find_ops(placed);
   for (std::size_t i = 0; i < training.output_axes.size(); ++i) {
-    if (training.output_axes[i]) in_slices_.insert(graph.outputs[i]);
+    if (training.output_axes[i]) roles_[training.graph.outputs[i]].is_in_slices = true;
   }
-  for (const ir::HyperParameter& one : training.hyper_parameters) hyper_[at(one.value)] = 1;
+  for (const ir::HyperParameter& one : training.hyper_parameters) roles_[one.value].is_hyper_parameter = true;
   reduced_ = training.reduced;
   if (training.reduces_by_mean) reduction_ = executor::CollectiveReduction::Mean;
-  for (const ir::Op& op : graph.ops) {
-    is_outer_.push_back(ir::is_outer(op));
-    is_late_.push_back(!is_outer_.back() && op.is("Identity") && becomes_[at(op.outputs[0])] != kNone);
-    is_reset_.push_back(is_outer_.back() &&
-                        std::any_of(op.outputs.begin(), op.outputs.end(), [&](ValueId id) {
-                          const int variable = id.valid() ? becomes_[at(id)] : kNone;
-                          return variable != kNone && all_[variable].role == Role::Accumulator;
-                        }));
+}
+
+void Variables::add_variables(const PlacedGraph& placed,
+                              const std::map<std::string, ir::TensorLocation>& locations) {
+  const Homes homes(placed);
+  for (const ir::Variable& variable : placed.training.variables) {
+    const ValueId value = variable.value;
+    roles_[value].variable = static_cast<int>(all_.size());
+    all_.push_back({value, std::max(homes.read[value], 0), role_of(variable.kind), variable.initial,
+                    locations.at(placed.graph()[value].name)});
+  }
+  for (int v = 0; v < std::ssize(all_); ++v) {
+    const ir::Variable& variable = placed.training.variables[v];
+    const ValueId weight = all_[v].role == Role::Weight ? variable.value : variable.weight;
+    if (weight.valid() && is_variable(weight)) all_[v].weight = place(weight);
+  }
+}
+
+void Variables::add_updates(const PlacedGraph& placed) {
+  const Homes homes(placed);
+  std::vector<bool> is_placed(all_.size(), false);
+  for (const ir::Update& update : placed.training.updates) {
+    const ValueId value = placed.graph().outputs[update.output];
+    const int variable = place(update.variable);
+    PlacedVariable& here = all_[variable];
+    here.accumulates = here.accumulates || !update.outer;
+    const int processor = homes.made[value];
+    if (is_placed[variable] && here.processor != processor) {
+      throw Error("variable '{}' is updated on ipu {} and on ipu {}, one processor is needed",
+                  placed.graph()[update.variable].name, here.processor, processor);
+    }
+    here.processor = processor;
+    is_placed[variable] = true;
+    roles_[value].becomes = variable;
+    is_update_[update.output] = true;
+  }
+}
+
+void Variables::find_ops(const PlacedGraph& placed) {
+  for (ir::OpId id : placed.graph().op_ids()) {
+    const ir::Op& op = placed.graph()[id];
+    const auto becomes = [&](ValueId made) { return roles_[made].becomes; };
+    if (!placed.is_outer(id)) {
+      is_late_[id] = op.is("Identity") && becomes(op.outputs[0]) != kNone;
+      continue;
+    }
+    for (ValueId made : outputs_of(op)) {
+      if (becomes(made) != kNone && all_[becomes(made)].role == Role::Accumulator) is_reset_[id] = true;
+    }
   }
 }
 
 std::optional<ValueId> Variables::updated(ValueId value) const {
-  const int variable = find(becomes_, value);
+  const int variable = roles_[value].becomes;
   if (variable == kNone) return std::nullopt;
   return all_[variable].value;
 }
@@ -115,8 +126,8 @@ ir::ReplicaGroup Variables::reduction_group(ValueId value) const {
 }
 
 const WholeTensor* Variables::whole(ValueId value) const {
-  const auto found = parts_.find(value);
-  return found == parts_.end() ? nullptr : &found->second;
+  const auto found = shards_.find(value);
+  return found == shards_.end() ? nullptr : &found->second;
 }
 
 }  // namespace podium::lower

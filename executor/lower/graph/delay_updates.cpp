@@ -1,86 +1,78 @@
 #include "executor/lower/graph/delay_updates.h"
 
 #include <algorithm>
-#include <map>
-
-#include "ir/at.h"
 
 namespace podium::lower {
 namespace {
 
+using ir::Context;
+using ir::ValueId;
+
 class Delay {
  public:
-  Delay(const ir::Training& training, ir::Placement& placement)
-      : graph_(training.graph),
-        placement_(placement),
-        is_input_(graph_.values.size(), false),
-        ready_(graph_.values.size(), 0),
-        last_use_(graph_.values.size(), 0) {
-    for (ir::ValueId id : graph_.inputs) is_input_[at(id)] = true;
-    for (const ir::Update& update : training.updates) {
-      becomes_.emplace(graph_.outputs[update.output], update.variable);
+  explicit Delay(PlacedGraph& placed)
+      : placed_(placed),
+        graph_(placed.graph()),
+        becomes_(std::ssize(graph_.values)),
+        is_input_(std::ssize(graph_.values), false),
+        ready_(std::ssize(graph_.values), 0),
+        last_use_(std::ssize(graph_.values), 0) {
+    for (ValueId id : graph_.inputs) is_input_[id] = true;
+    for (const ir::Update& update : placed.training.updates) {
+      becomes_[graph_.outputs[update.output]] = update.variable;
     }
   }
 
   void run() {
-    visit(false);
-    while (visit(true)) {
-    }
+    visit(Context::MicroBatch);
+    bool changes = true;
+    while (changes) changes = visit(Context::Update);
   }
 
  private:
-  // Whether an op or the last use of a value has come later. Only ops of the outer context are moved.
-  bool visit(bool outer) {
+  // Whether an op or the last use of a value has come later. Only updates are moved.
+  bool visit(Context context) {
     bool changed = false;
     const auto raise = [&changed](int& phase, int to) {
       changed = changed || to > phase;
       phase = std::max(phase, to);
     };
-    for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
-      const ir::Op& op = graph_.ops[i];
-      if (ir::is_outer(op) != outer) continue;
-      int& phase = placement_.ops[i].phase;
-      if (outer) raise(phase, earliest(op));
-      const auto use = [&](ir::ValueId id) {
-        raise(last_use_[at(id)], phase);
-        if (!outer && is_input_[at(id)]) raise(ready_[at(id)], phase);
+    const bool moves = context == Context::Update;
+    for (ir::OpId op : graph_.op_ids()) {
+      if (placed_[op].context != context) continue;
+      int& phase = placed_[op].phase;
+      if (moves) raise(phase, earliest(graph_[op]));
+      const auto use = [&](ValueId id) {
+        raise(last_use_[id], phase);
+        if (!moves && is_input_[id]) raise(ready_[id], phase);
       };
-      for (ir::ValueId id : op.inputs) {
-        if (id.valid()) use(id);
-      }
-      for (ir::ValueId id : op.outputs) {
-        if (!id.valid()) continue;
-        raise(ready_[at(id)], phase);
-        const auto variable = becomes_.find(id);
-        if (variable != becomes_.end()) use(variable->second);
+      for (ValueId id : inputs_of(graph_[op])) use(id);
+      for (ValueId id : outputs_of(graph_[op])) {
+        raise(ready_[id], phase);
+        if (becomes_[id].valid()) use(becomes_[id]);
       }
     }
     return changed;
   }
   int earliest(const ir::Op& op) const {
     int phase = 0;
-    for (ir::ValueId id : op.inputs) {
-      if (id.valid()) phase = std::max(phase, ready_[at(id)]);
-    }
-    for (ir::ValueId id : op.outputs) {
-      const auto variable = id.valid() ? becomes_.find(id) : becomes_.end();
-      if (variable != becomes_.end()) phase = std::max(phase, last_use_[at(variable->second)]);
+    for (ValueId id : inputs_of(op)) phase = std::max(phase, ready_[id]);
+    for (ValueId id : outputs_of(op)) {
+      if (becomes_[id].valid()) phase = std::max(phase, last_use_[becomes_[id]]);
     }
     return phase;
   }
 
+  PlacedGraph& placed_;
   const ir::Graph& graph_;
-  ir::Placement& placement_;
-  std::map<ir::ValueId, ir::ValueId> becomes_;  // the variable of an output that updates it
-  std::vector<bool> is_input_;
-  std::vector<int> ready_;     // the phase from which on updates may use a value
-  std::vector<int> last_use_;  // the phase in which a value is read or written last
+  ir::IdMap<ValueId, ValueId> becomes_;  // of an output that updates it: the variable
+  ir::IdMap<ValueId, bool> is_input_;
+  ir::IdMap<ValueId, int> ready_;     // the phase from which on updates may use a value
+  ir::IdMap<ValueId, int> last_use_;  // the phase in which a value is read or written last
 };
 
 }  // namespace
 
-void delay_updates(const ir::Training& training, ir::Placement& placement) {
-  Delay(training, placement).run();
-}
+void delay_updates(PlacedGraph& placed) { Delay(placed).run(); }
 
 }  // namespace podium::lower

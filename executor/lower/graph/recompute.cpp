@@ -1,3 +1,12 @@
+// Which forward ops run again, and their copies. The pass of an op follows from where it leads: to the loss
+// (forward), to an update alone (backward), or it runs once per update. Standard checkpoints, for n forward
+// ops in their order: intervals of 0.75 (sqrt(2 n) - 1) ops, each shorter than the one before by one op; in
+// each the op after which the fewest bytes wait, and what it and those before it leave to later ops is kept.
+//
+// A copy is made where the backward pass first reads what an op has made, of that op and of all it needs that
+// runs again too, down to values that are kept:
+//
+//   h = Relu(x)   y = Mul(h, w)   ...   dw = Mul(dy, h)     becomes   ...   h:0 = Relu(x)   dw = Mul(dy, h:0)
 #include "executor/lower/graph/recompute.h"
 
 #include <algorithm>
@@ -6,11 +15,11 @@
 #include <tuple>
 
 #include "executor/program.h"
-#include "ir/at.h"
 
 namespace podium::lower {
 
 using ir::Graph;
+using ir::IdMap;
 using ir::Op;
 using ir::OpId;
 using ir::OpPlacement;
@@ -19,32 +28,32 @@ using ir::ValueId;
 
 namespace {
 
-enum class Pass : std::uint8_t { Forward, Backward, Outer };
+enum class Pass : std::uint8_t { Forward, Backward, Update };
 
 // Backward is what leads to an update and not to the loss.
-std::vector<Pass> passes_of(const ir::Training& training) {
-  const Graph& graph = training.graph;
-  std::vector<bool> to_loss(graph.values.size(), false);
-  std::vector<bool> to_update(graph.values.size(), false);
-  to_loss[at(graph.outputs[training.loss])] = true;
-  for (const ir::Update& update : training.updates) to_update[at(graph.outputs[update.output])] = true;
-  std::vector<Pass> passes(graph.ops.size(), Pass::Forward);
-  for (std::size_t i = graph.ops.size(); i-- > 0;) {
-    const Op& op = graph.ops[i];
-    const auto any = [&](const std::vector<bool>& marks) {
-      return std::any_of(op.outputs.begin(), op.outputs.end(),
-                         [&](ValueId id) { return id.valid() && marks[at(id)]; });
-    };
-    const auto* context = ir::attribute_if<std::int64_t>(op, ir::kContextAttribute);
-    const bool outer = context != nullptr && *context == ir::kOuterContext;
-    const bool leads_to_loss = any(to_loss);
-    const bool leads_to_update = any(to_update);
-    if (outer) passes[i] = Pass::Outer;
-    if (!outer && !leads_to_loss && leads_to_update) passes[i] = Pass::Backward;
-    for (ValueId id : op.inputs) {
-      if (!id.valid()) continue;
-      to_loss[at(id)] = to_loss[at(id)] || leads_to_loss;
-      to_update[at(id)] = to_update[at(id)] || leads_to_update;
+IdMap<OpId, Pass> passes_of(const PlacedGraph& placed) {
+  const Graph& graph = placed.graph();
+  IdMap<ValueId, bool> to_loss(std::ssize(graph.values), false);
+  IdMap<ValueId, bool> to_update(std::ssize(graph.values), false);
+  to_loss[graph.outputs[placed.training.loss]] = true;
+  for (const ir::Update& update : placed.training.updates) to_update[graph.outputs[update.output]] = true;
+  IdMap<OpId, Pass> passes(std::ssize(graph.ops), Pass::Forward);
+  for (OpId id : backwards(graph)) {
+    const Op& op = graph[id];
+    bool leads_to_loss = false;
+    bool leads_to_update = false;
+    for (ValueId made : outputs_of(op)) {
+      leads_to_loss = leads_to_loss || to_loss[made];
+      leads_to_update = leads_to_update || to_update[made];
+    }
+    if (placed.is_outer(id)) {
+      passes[id] = Pass::Update;
+    } else if (!leads_to_loss && leads_to_update) {
+      passes[id] = Pass::Backward;
+    }
+    for (ValueId read : inputs_of(op)) {
+      to_loss[read] = to_loss[read] || leads_to_loss;
+      to_update[read] = to_update[read] || leads_to_update;
     }
   }
   return passes;
@@ -58,175 +67,174 @@ bool is_random(const Op& op) {
   return found;
 }
 
-// Per op of the list, the bytes of what the forward pass has made up to it and still reads behind it.
-std::vector<std::int64_t> live_bytes(const Graph& graph, const std::vector<std::size_t>& forward,
-                                     std::vector<std::size_t>& last_read) {
-  last_read.assign(graph.values.size(), 0);
-  for (std::size_t k = 0; k < forward.size(); ++k) {
-    for (ValueId id : graph.ops[forward[k]].inputs) {
-      if (id.valid()) last_read[at(id)] = k;
+// What waits of the forward pass, by the place in the list of its ops.
+struct ForwardLives {
+  std::vector<std::int64_t> bytes;         ///< made up to an op and still read behind it
+  IdMap<ValueId, std::int64_t> last_read;  ///< the last op that reads a value
+
+  ForwardLives(const Graph& graph, const std::vector<OpId>& forward)
+      : last_read(std::ssize(graph.values), 0) {
+    const std::int64_t count = std::ssize(forward);
+    for (std::int64_t k = 0; k < count; ++k) {
+      for (ValueId id : inputs_of(graph[forward[k]])) last_read[id] = k;
+    }
+    std::vector<std::int64_t> dies(count + 1, 0);
+    std::int64_t live = 0;
+    for (std::int64_t k = 0; k < count; ++k) {
+      for (ValueId id : outputs_of(graph[forward[k]])) {
+        if (last_read[id] <= k) continue;
+        const std::int64_t size = executor::device_bytes(graph[id].type);
+        live += size;
+        dies[last_read[id]] += size;
+      }
+      live -= dies[k];
+      bytes.push_back(live);
     }
   }
-  std::vector<std::int64_t> dies(forward.size() + 1, 0);
-  std::vector<std::int64_t> live;
-  std::int64_t bytes = 0;
-  for (std::size_t k = 0; k < forward.size(); ++k) {
-    for (ValueId id : graph.ops[forward[k]].outputs) {
-      if (!id.valid() || last_read[at(id)] <= k) continue;
-      const std::int64_t size = executor::device_bytes(graph[id].type);
-      bytes += size;
-      dies[last_read[at(id)]] += size;
-    }
-    bytes -= dies[k];
-    live.push_back(bytes);
-  }
-  return live;
-}
+};
 
 // In each interval, the ops whose results wait where the least does are checkpoints (semantics,
 // section 12.2).
-std::vector<bool> standard_checkpoints(const Graph& graph, const std::vector<std::size_t>& forward) {
-  std::vector<std::size_t> last_read;
-  const std::vector<std::int64_t> live = live_bytes(graph, forward, last_read);
-  std::vector<bool> is_checkpoint(graph.ops.size(), false);
-  const double root = std::floor(std::sqrt(2.0 * static_cast<double>(forward.size())) - 1);
-  auto length = static_cast<std::size_t>(std::max(1.0, 0.75 * root));
-  for (std::size_t first = 0; first < forward.size();
-       first += std::exchange(length, std::max<std::size_t>(1, length - 1))) {
-    const auto begin = live.begin() + static_cast<std::ptrdiff_t>(first);
-    const auto end = live.begin() + static_cast<std::ptrdiff_t>(std::min(first + length, live.size()));
-    const auto cheapest = static_cast<std::size_t>(std::min_element(begin, end) - live.begin());
-    for (std::size_t k = first; k <= cheapest; ++k) {
-      for (ValueId id : graph.ops[forward[k]].outputs) {
-        if (id.valid() && last_read[at(id)] > cheapest) is_checkpoint[forward[k]] = true;
+IdMap<OpId, bool> standard_checkpoints(const Graph& graph, const std::vector<OpId>& forward) {
+  const ForwardLives lives(graph, forward);
+  IdMap<OpId, bool> is_checkpoint(std::ssize(graph.ops), false);
+  const std::int64_t count = std::ssize(forward);
+  const double root = std::floor(std::sqrt(2.0 * static_cast<double>(count)) - 1);
+  auto length = static_cast<std::int64_t>(std::max(1.0, 0.75 * root));
+  for (std::int64_t first = 0; first < count;
+       first += std::exchange(length, std::max<std::int64_t>(1, length - 1))) {
+    const auto begin = lives.bytes.begin();
+    const std::int64_t cheapest =
+        std::min_element(begin + first, begin + std::min(first + length, count)) - begin;
+    for (std::int64_t k = first; k <= cheapest; ++k) {
+      for (ValueId id : outputs_of(graph[forward[k]])) {
+        if (lives.last_read[id] > cheapest) is_checkpoint[forward[k]] = true;
       }
     }
   }
   return is_checkpoint;
 }
 
+// Writes the graph anew, with copies of ops in front of their first reader in the backward pass.
 class Copier {
  public:
-  Copier(ir::Training& training, ir::Placement& placement, std::vector<bool> again)
-      : graph_(training.graph),
-        placement_(placement),
+  Copier(PlacedGraph& placed, IdMap<OpId, bool> again)
+      : placed_(placed),
+        graph_(placed.graph()),
         again_(std::move(again)),
-        producer_(producers(graph_)) {}
+        producer_(producers(graph_)),
+        passes_(passes_of(placed)),
+        ops_(placed.take_ops()) {}
 
-  void run(const std::vector<Pass>& passes) {
-    ops_ = std::exchange(graph_.ops, {});
-    places_ = std::exchange(placement_.ops, {});
-    for (std::size_t i = 0; i < ops_.size(); ++i) {
-      Op op = ops_[i];
-      if (passes[i] == Pass::Backward) {
-        for (ValueId& id : op.inputs) id = again(id, places_[i]);
+  void run() {
+    for (OpId id : passes_.ids()) {
+      PlacedOp one = ops_[id];
+      if (passes_[id] == Pass::Backward) {
+        for (ValueId& input : one.op.inputs) input = again(input, one.place);
       }
-      graph_.ops.push_back(std::move(op));
-      placement_.ops.push_back(places_[i]);
+      placed_.append(std::move(one.op), one.place);
     }
   }
 
  private:
+  using Key = std::tuple<ValueId, int, int, int>;
+  static Key key(ValueId id, const OpPlacement& place) {
+    return {id, place.processor, place.stage, place.phase};
+  }
+
   // The value as ops of the backward pass there read it.
   ValueId again(ValueId id, const OpPlacement& place) {
-    const OpId maker = id.valid() ? producer_[at(id)] : OpId{};
-    if (!maker.valid() || !again_[at(maker)] || places_[at(maker)].processor != place.processor) return id;
-    const std::tuple key{id, place.processor, place.stage, place.phase};
-    const auto found = copies_.find(key);
+    const OpId maker = id.valid() ? producer_[id] : OpId{};
+    if (!maker.valid() || !again_[maker] || ops_[maker].place.processor != place.processor) return id;
+    const auto found = copies_.find(key(id, place));
     if (found != copies_.end()) return found->second;
-    Op op = ops_[at(maker)];
+    Op op = ops_[maker].op;
     for (ValueId& input : op.inputs) input = again(input, place);
     for (ValueId& output : op.outputs) {
       if (!output.valid()) continue;
       const ir::Value original = graph_[output];
       const ValueId copy = graph_.add_value(graph_.fresh_name(original.name), original.type);
-      copies_[{output, place.processor, place.stage, place.phase}] = copy;
+      copies_[key(output, place)] = copy;
       output = copy;
     }
-    graph_.ops.push_back(std::move(op));
-    placement_.ops.push_back(place);
-    return copies_.at(key);
+    placed_.append(std::move(op), place);
+    return copies_.at(key(id, place));
   }
 
+  PlacedGraph& placed_;
   Graph& graph_;
-  ir::Placement& placement_;
-  std::vector<bool> again_;
-  ir::IdMap<ValueId, OpId> producer_;
-  std::vector<Op> ops_;
-  std::vector<OpPlacement> places_;
-  std::map<std::tuple<ValueId, int, int, int>, ValueId> copies_;
+  IdMap<OpId, bool> again_;
+  IdMap<ValueId, OpId> producer_;
+  IdMap<OpId, Pass> passes_;
+  IdMap<OpId, PlacedOp> ops_;
+  std::map<Key, ValueId> copies_;
 };
 
 }  // namespace
 
-std::vector<bool> ops_to_recompute(const ir::Training& training, const ir::Placement& placement,
-                                   const Options& options) {
-  const Graph& graph = training.graph;
-  const std::vector<Pass> passes = passes_of(training);
-  std::vector<std::size_t> forward;
-  for (std::size_t i = 0; i < passes.size(); ++i) {
-    if (passes[i] == Pass::Forward) forward.push_back(i);
+IdMap<OpId, bool> ops_to_recompute(const PlacedGraph& placed, const Options& options) {
+  const Graph& graph = placed.graph();
+  const IdMap<OpId, Pass> passes = passes_of(placed);
+  std::vector<OpId> forward;
+  for (OpId id : graph.op_ids()) {
+    if (passes[id] == Pass::Forward) forward.push_back(id);
   }
-  const OpId loss = producers(graph)[at(graph.outputs[training.loss])];
+  const OpId loss = producers(graph)[graph.outputs[placed.training.loss]];
   const auto is_beside_loss = [&](const OpPlacement& op) {
-    if (placement.stages == 1 && placement.phases == 1) return false;
-    const OpPlacement& last = placement.ops[at(loss)];
-    return op.stage == last.stage && op.phase == last.phase;
+    if (placed.placement.stages == 1 && placed.placement.phases == 1) return false;
+    return op.stage == placed[loss].stage && op.phase == placed[loss].phase;
   };
-  std::vector<bool> is_checkpoint(graph.ops.size(), false);
+  IdMap<OpId, bool> is_checkpoint(std::ssize(graph.ops), false);
   if (options.recomputation == Recomputation::Standard) is_checkpoint = standard_checkpoints(graph, forward);
-  const auto is_chosen = [&](std::size_t i) {
+  const auto is_chosen = [&](OpId op) {
     switch (options.recomputation) {
       case Recomputation::None:
         return false;
       case Recomputation::Standard:
-        return !is_checkpoint[i];
+        return !is_checkpoint[op];
       case Recomputation::NormOnly:
-        return graph.ops[i].spec->norm;
+        return graph[op].spec->norm;
       case Recomputation::Pipeline:
       case Recomputation::RecomputeAll:
-        return !is_beside_loss(placement.ops[i]);
+        return !is_beside_loss(placed[op]);
     }
     IR_CHECK(false);
   };
-  std::vector<bool> again(graph.ops.size(), false);
-  for (std::size_t i : forward) {
-    const Recompute asked = placement.ops[i].recompute;
-    again[i] = !is_random(graph.ops[i]) &&
-               (asked == Recompute::Undefined ? is_chosen(i) : asked != Recompute::Checkpoint);
+  IdMap<OpId, bool> again(std::ssize(graph.ops), false);
+  for (OpId op : forward) {
+    const Recompute asked = placed[op].recompute;
+    again[op] = !is_random(graph[op]) &&
+                (asked == Recompute::Undefined ? is_chosen(op) : asked != Recompute::Checkpoint);
   }
   return again;
 }
 
-std::vector<ValueId> kept_for_backward(const ir::Training& training, const ir::Placement& placement,
-                                       const Options& options) {
-  const Graph& graph = training.graph;
-  const std::vector<Pass> passes = passes_of(training);
-  const std::vector<bool> again = ops_to_recompute(training, placement, options);
+std::vector<ValueId> kept_for_backward(const PlacedGraph& placed, const Options& options) {
+  const Graph& graph = placed.graph();
+  const IdMap<OpId, Pass> passes = passes_of(placed);
+  const IdMap<OpId, bool> again = ops_to_recompute(placed, options);
   const auto makers = producers(graph);
-  std::vector<bool> is_read(graph.values.size(), false);
+  IdMap<ValueId, bool> is_read(std::ssize(graph.values), false);
   std::vector<ValueId> kept;
-  for (std::size_t i = graph.ops.size(); i-- > 0;) {
-    const Op& op = graph.ops[i];
-    const bool runs_again = again[i] && std::any_of(op.outputs.begin(), op.outputs.end(), [&](ValueId id) {
-                              return id.valid() && is_read[at(id)];
-                            });
-    if (passes[i] != Pass::Backward && !runs_again) continue;
-    for (ValueId id : op.inputs) {
-      if (!id.valid() || is_read[at(id)]) continue;
-      is_read[at(id)] = true;
-      const OpId maker = makers[at(id)];
-      if (maker.valid() && passes[at(maker)] == Pass::Forward && !again[at(maker)]) kept.push_back(id);
+  for (OpId op : backwards(graph)) {
+    bool runs_again = false;
+    for (ValueId id : outputs_of(graph[op])) runs_again = runs_again || (again[op] && is_read[id]);
+    if (passes[op] != Pass::Backward && !runs_again) continue;
+    for (ValueId id : inputs_of(graph[op])) {
+      if (is_read[id]) continue;
+      is_read[id] = true;
+      const OpId maker = makers[id];
+      if (maker.valid() && passes[maker] == Pass::Forward && !again[maker]) kept.push_back(id);
     }
   }
   return kept;
 }
 
-void recompute(ir::Training& training, ir::Placement& placement, const Options& options) {
-  std::vector<bool> again = ops_to_recompute(training, placement, options);
+void recompute(PlacedGraph& placed, const Options& options) {
+  if (placed.training.updates.empty()) return;
+  IdMap<OpId, bool> again = ops_to_recompute(placed, options);
   if (std::find(again.begin(), again.end(), true) == again.end()) return;
-  const std::vector<Pass> passes = passes_of(training);
-  Copier(training, placement, std::move(again)).run(passes);
+  Copier(placed, std::move(again)).run();
 }
 
 }  // namespace podium::lower

@@ -2,9 +2,8 @@
 // sections 4.3 and 12.2).
 #pragma once
 
+#include "executor/lower/placed_graph.h"
 #include "executor/options.h"
-#include "ir/placement.h"
-#include "ir/training.h"
 
 namespace podium::lower {
 
@@ -13,16 +12,14 @@ namespace podium::lower {
 /// - Standard: between checkpoints, which are where the least waits in each of ever shorter intervals;
 /// - NormOnly: normalizations;
 /// - Pipeline, RecomputeAll: everything, but for the stage and phase of the loss where there are several.
-std::vector<bool> ops_to_recompute(const ir::Training& training, const ir::Placement& placement,
-                                   const Options& options);
+ir::IdMap<ir::OpId, bool> ops_to_recompute(const PlacedGraph& placed, const Options& options);
 
 /// Values of the forward pass that wait for the backward pass: those it reads, or those that what runs again
 /// for it reads.
-std::vector<ir::ValueId> kept_for_backward(const ir::Training& training, const ir::Placement& placement,
-                                           const Options& options);
+std::vector<ir::ValueId> kept_for_backward(const PlacedGraph& placed, const Options& options);
 
 /// Copies those ops where ops of the backward pass on their processor read what they make: right before their
 /// first reader in a stage and phase. What comes from another processor is kept.
-void recompute(ir::Training& training, ir::Placement& placement, const Options& options);
+void recompute(PlacedGraph& placed, const Options& options);
 
 }  // namespace podium::lower

@@ -3,23 +3,20 @@
 
 #include <map>
 
-#include "ir/graph.h"
-#include "ir/placement.h"
-#include "ir/training.h"
+#include "executor/lower/placed_graph.h"
 
 namespace podium::lower {
 
 /// Per value of Training::reduced, the replicas that reduce it: those that share the weight it goes into.
 /// Without an entry, all of them.
-std::map<ir::ValueId, ir::ReplicaGroup> reduction_groups(const ir::Training& training,
-                                                         const ir::Placement& placement);
+std::map<ir::ValueId, ir::ReplicaGroup> reduction_groups(const PlacedGraph& placed);
 
 /// What is left of Training::reduced becomes ops: what ops of the outer context read of it is the result of
 /// an all-reduce.
-void reduce_by_ops(ir::Training& training, ir::Placement& placement, int replicas);
+void reduce_by_ops(PlacedGraph& placed, int replicas);
 
 /// Where every stage updates its weights while others still work on the micro-batch: what is left of
 /// Training::reduced and read by more than the update, or comes back to the host, is reduced as a copy.
-void reduce_copies_of_what_others_read(ir::Training& training, ir::Placement& placement);
+void reduce_copies_of_what_others_read(PlacedGraph& placed);
 
 }  // namespace podium::lower

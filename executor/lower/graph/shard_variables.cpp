@@ -1,16 +1,30 @@
+// The graph is written anew, op by op. An op that the plan has compute on parts gets the part of each of its
+// inputs, any other op gets whole tensors; both are made at their first use in a place (one value has one
+// part and one whole tensor for all ops that run together there):
+//
+//   part of      a part                what it is
+//                a number              the number
+//                zeros                 fewer zeros
+//                what is reduced       ReduceScatter over the replicas of the part; where others hold the
+//                same
+//                                      part and share the variable, AllReduce over those first
+//                anything else         a ReduceScatter that moves nothing: each replica cuts its own
+//   whole of     a part                AllGather
+//                anything else         what it is
+//
+// A sum over parts is an AllReduce of the sums. Outputs of the graph come in the end: a sharded variable's
+// update is its part, what the host reads is whole.
 #include "executor/lower/graph/shard_variables.h"
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <tuple>
 
+#include "executor/lower/draft/locations.h"
+#include "executor/lower/graph/shard_plan.h"
 #include "executor/lower/graph/zeros.h"
 #include "executor/lower/program/split_collectives.h"
-#include "ir/at.h"
-#include "ir/disjoint_sets.h"
 #include "ir/gradients/gradient.h"
-#include "ir/passes/sample_axis.h"
 
 namespace podium::lower {
 
@@ -22,213 +36,96 @@ using ir::ValueId;
 
 namespace {
 
-bool adds_up_to_a_number(const ir::Graph& graph, const Op& op) {
-  const bool adds_up = op.is("ReduceSumSquare") || op.is("ReduceSum") || op.is("ReduceL1");
-  return adds_up && graph[op.outputs[0]].type.dims.empty();
-}
-
-// The replicas that have a part each. Those that hold the same part may share the variable too.
-struct Domain {
-  ir::ReplicaGroup group;
-  bool is_shared_across = false;
-  bool operator==(const Domain&) const = default;
-};
-
 class Sharder {
  public:
-  Sharder(ir::Training& training, ir::Placement& placement,
-          const std::map<std::string, ir::TensorLocation>& locations, int replicas)
-      : training_(training),
-        graph_(training.graph),
-        placement_(placement),
-        replicas_(replicas),
-        families_(graph_.values.size()) {
-    std::set<ValueId> accumulate;
-    for (const ir::Update& update : training.updates) {
-      if (!update.outer) accumulate.insert(update.variable);
-    }
-    for (const ir::Variable& variable : training.variables) {
-      const ValueId value = variable.value;
-      const ir::TensorLocation& location = locations.at(graph_[value].name);
-      if (!location.sharded) continue;
-      const std::string& weight = graph_[variable.weight.valid() ? variable.weight : value].name;
-      domains_.emplace(value, Domain{location.domain, !placement.variable_groups.contains(weight)});
-      if (!accumulate.contains(value)) continue;
-      accumulated_.insert(value);
-      const bool is_state = variable.kind == ir::VariableKind::OptimizerState;
-      if (is_state && !training.reduces_by_mean) velocities_.insert(value);
-    }
-    for (const ir::Update& update : training.updates) becomes_[update.output] = update.variable;
-    reduced_.insert(training.reduced.begin(), training.reduced.end());
-  }
+  Sharder(PlacedGraph& placed, const ShardPlan& plan, int replicas)
+      : placed_(placed), graph_(placed.graph()), plan_(plan), replicas_(replicas) {}
 
-  Parts run() {
-    if (domains_.empty()) return {};
-    for (const Op& op : graph_.ops) join_family(op);
-    for (const auto& [variable, domain] : domains_) mark(variable, domain);
-    for (const auto& [output, variable] : becomes_) {
-      const auto domain = domains_.find(variable);
-      if (domain != domains_.end()) mark(graph_.outputs[output], domain->second);
-    }
-    decide();
-    for (const auto& [variable, domain] : domains_) make_part(variable, domain.group);
-    const std::vector<Op> ops = std::exchange(graph_.ops, {});
-    const std::vector<OpPlacement> places = std::exchange(placement_.ops, {});
-    for (std::size_t i = 0; i < ops.size(); ++i) rewrite(ops[i], places[i]);
-    for (std::size_t i = 0; i < graph_.outputs.size(); ++i) finish(i);
-    return std::move(parts_);
+  Shards run() {
+    std::erase_if(placed_.training.reduced, [&](ValueId id) { return plan_.reduced_in_parts.contains(id); });
+    for (const auto& [variable, domain] : plan_.variables) make_part(variable, domain.group);
+    for (PlacedOp& one : placed_.take_ops()) rewrite(std::move(one));
+    for (int i = 0; i < std::ssize(graph_.outputs); ++i) finish(i);
+    return std::move(shards_);
   }
 
  private:
-  // Where an op runs.
-  struct Place {
-    OpPlacement placement;
-    bool outer = false;
-  };
-
-  // Of the outer context, or adding to an accumulator of which each replica has a part.
-  bool computes_by_element(const Op& op) const {
-    if (!ir::is_elementwise(op) || op.spec->random || op.outputs.size() != 1) return false;
-    const ir::Type& type = graph_[op.outputs[0]].type;
-    if (!type.is_static() || type.element_count() < 2) return false;
-    const bool accumulates = std::any_of(op.inputs.begin(), op.inputs.end(),
-                                         [&](ValueId id) { return accumulated_.contains(id); });
-    if (!is_outer(op) && !accumulates) return false;
-    return std::all_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) {
-      return id.valid() && (graph_[id].type.dims == type.dims || is_number(id));
-    });
-  }
-  bool is_number(ValueId id) const {
-    return graph_[id].type.is_static() && graph_[id].type.element_count() == 1 &&
-           graph_[id].type.dims.size() < 2;
-  }
-
-  // What is added to an accumulator may be read whole elsewhere: it is scattered for it, and no member.
-  void join_family(const Op& op) {
-    if (!computes_by_element(op)) return;
-    if (!is_outer(op)) accumulated_.insert(op.outputs[0]);
-    for (ValueId id : op.inputs) {
-      if (is_number(id) || graph_.is_constant(id)) continue;
-      if (is_outer(op) || accumulated_.contains(id)) families_.join(at(id), at(op.outputs[0]));
-    }
-  }
-  void mark(ValueId member, const Domain& domain) {
-    const auto [found, is_new] = domain_of_family_.try_emplace(families_.find(at(member)), domain);
-    if (found->second == domain) return;
-    throw Error(
-        "variable '{}': sharded over a group of replicas, another one is needed as what it is updated with "
-        "has",
-        graph_[member].name);
-  }
-  bool is_in_parts(ValueId id) { return domain_of_family_.contains(families_.find(at(id))); }
-
-  // Which ops compute on parts; what is reduced and read by those alone is scattered.
-  void decide() {
-    std::set<ValueId> read_whole;
-    for (const Op& op : graph_.ops) {
-      if (computes_by_element(op) && is_in_parts(op.outputs[0])) {
-        on_parts_.emplace(op.outputs[0], domain_of_family_.at(families_.find(at(op.outputs[0]))));
-      } else if (is_outer(op) && !adds_up_to_a_number(graph_, op)) {
-        read_whole.insert(op.inputs.begin(), op.inputs.end());
-      }
-    }
-    for (ValueId id : reduced_) {
-      if (!is_in_parts(id) || read_whole.contains(id)) continue;
-      std::erase(training_.reduced, id);
-      if (!domains_.contains(id)) scattered_.emplace(id, domain_of_family_.at(families_.find(at(id))));
-    }
-    for (const Op& op : graph_.ops) {
-      if (!is_outer(op) || !adds_up_to_a_number(graph_, op)) continue;
-      for (const auto* parts : {&domains_, &scattered_, &on_parts_}) {
-        const auto found = parts->find(op.inputs[0]);
-        if (found != parts->end()) sums_.emplace(op.outputs[0], found->second);
-      }
-    }
-  }
-
-  void rewrite(Op op, const OpPlacement& placement) {
-    const Place place{placement, is_outer(op)};
-    for (ValueId id : op.outputs) {
-      if (id.valid()) made_at_.emplace(id, place);
-    }
+  void rewrite(PlacedOp one) {
+    Op& op = one.op;
+    for (ValueId id : outputs_of(op)) made_at_.emplace(id, one.place);
     const ValueId made = op.outputs.empty() ? ir::kNoValue : op.outputs[0];
-    if (const auto found = on_parts_.find(made); found != on_parts_.end()) {
-      const bool shares = !place.outer && reads_velocity(op);
+    if (const auto found = plan_.on_parts.find(made); found != plan_.on_parts.end()) {
+      const bool shares = !one.is_outer() && reads_velocity(op);
       for (ValueId& id : op.inputs) {
-        const bool is_added = shares && !parts_.contains(id);
-        id = part(id, found->second, place);
-        if (is_added) id = times(id, 1.0 / sharing(found->second), place);
+        const bool is_added = shares && !shards_.contains(id);
+        id = part(id, found->second, one.place);
+        if (is_added) id = times(id, 1.0 / sharing(found->second), one.place);
       }
       make_part(made, found->second.group);
-      add(std::move(op), place);
-    } else if (const auto sum = sums_.find(made); sum != sums_.end()) {
-      add_sum(std::move(op), sum->second, place);
+      placed_.append(std::move(op), one.place);
+    } else if (const auto sum = plan_.sums.find(made); sum != plan_.sums.end()) {
+      add_sum(std::move(op), sum->second, one.place);
     } else {
-      for (ValueId& id : op.inputs) id = whole(id, place);
-      add(std::move(op), place);
+      for (ValueId& id : op.inputs) id = whole(id, one.place);
+      placed_.append(std::move(op), one.place);
     }
   }
 
   // Every replica adds up its part, then the replicas their sums.
-  void add_sum(Op op, const Domain& domain, const Place& place) {
+  void add_sum(Op op, const ShardDomain& domain, const OpPlacement& place) {
     const ValueId sum = op.outputs[0];
     op.inputs = {part(op.inputs[0], domain, place)};
     ir::remove_attribute(op, "noop_with_empty_axes");
-    op.outputs[0] = graph_.add_value(graph_.fresh_name(graph_[sum].name), graph_[sum].type);
-    const ValueId of_part = op.outputs[0];
-    add(std::move(op), place);
+    const ValueId of_part = op.outputs[0] = another(sum);
+    placed_.append(std::move(op), place);
     add_collective(CollectiveKind::AllReduce, CollectiveReduction::Add, domain.group, of_part, sum, place);
   }
 
-  void finish(std::size_t output) {
-    ValueId& value = graph_.outputs[output];
-    const auto variable = becomes_.find(output);
-    const auto domain = variable == becomes_.end() ? domains_.end() : domains_.find(variable->second);
-    const Place place = made_at_.at(value);
-    if (domain != domains_.end()) {
-      value = part(value, domain->second, place);
+  void finish(int place_in_outputs) {
+    ValueId& output = graph_.outputs[place_in_outputs];
+    const OpPlacement place = made_at_.at(output);
+    if (const auto update = plan_.outputs.find(place_in_outputs); update != plan_.outputs.end()) {
+      output = part(output, update->second, place);
       return;
     }
-    const std::string name = graph_[value].name;  // by which the host knows it
-    value = whole(value, place);
-    graph_[value].name = name;
+    const std::string name = graph_[output].name;  // by which the host knows it
+    output = whole(output, place);
+    graph_[output].name = name;
   }
 
-  void add(Op op, const Place& place) {
-    graph_.ops.push_back(std::move(op));
-    placement_.ops.push_back(place.placement);
+  ValueId another(ValueId like) {
+    const ir::Type type = graph_[like].type;
+    return graph_.add_value(graph_.fresh_name(graph_[like].name), type);
   }
   void add_collective(CollectiveKind kind, CollectiveReduction reduction, const ir::ReplicaGroup& group,
-                      ValueId from, ValueId to, const Place& place) {
-    Op op = collective_op(kind, reduction, group, from, to);
-    if (place.outer) ir::set_attribute(op, ir::kContextAttribute, ir::kOuterContext);
-    add(std::move(op), place);
+                      ValueId from, ValueId to, const OpPlacement& place) {
+    placed_.append(collective_op(kind, reduction, group, from, to), place);
   }
 
   void make_part(ValueId id, const ir::ReplicaGroup& group) {
     ir::Type& type = graph_[id].type;
-    parts_.emplace(id, WholeTensor{type, group});
+    shards_.emplace(id, WholeTensor{type, group});
     type.dims = {elements_of_part(type, group)};
   }
   std::int64_t elements_of_part(const ir::Type& whole, const ir::ReplicaGroup& group) const {
-    const std::int64_t replicas = size_of(group);
+    const std::int64_t replicas = group_size(group, replicas_);
     return (whole.element_count() + replicas - 1) / replicas;
   }
 
   // Of one value there is one part, or one whole tensor, for all ops that run together.
-  using Key = std::tuple<ValueId, int, int, int, bool>;
-  static Key key(ValueId id, const Place& place) {
-    return {id, place.placement.processor, place.placement.stage, place.placement.phase, place.outer};
+  using Key = std::tuple<ValueId, int, int, int, ir::Context>;
+  static Key key(ValueId id, const OpPlacement& place) {
+    return {id, place.processor, place.stage, place.phase, place.context};
   }
-
-  static std::tuple<ir::GroupType, int, bool> key(const Domain& domain) {
+  using DomainKey = std::tuple<ir::GroupType, int, bool>;
+  static DomainKey key(const ShardDomain& domain) {
     return {domain.group.type, domain.group.size, domain.is_shared_across};
   }
 
-  ValueId whole(ValueId given, const Place& place) {
+  ValueId whole(ValueId given, const OpPlacement& place) {
     const ValueId id = as_reduced(given, place);
-    const auto part = parts_.find(id);
-    if (part == parts_.end()) return id;
+    const auto part = shards_.find(id);
+    if (part == shards_.end()) return id;
     const auto [entry, is_new] = gathered_.try_emplace(key(id, place));
     if (!is_new) return entry->second;
     const WholeTensor of = part->second;
@@ -237,22 +134,26 @@ class Sharder {
     return entry->second;
   }
 
-  ValueId part(ValueId id, const Domain& domain, const Place& place) {
-    if (parts_.contains(id)) return as_reduced(id, place);
-    if (is_number(id)) return id;
+  ValueId part(ValueId id, const ShardDomain& domain, const OpPlacement& place) {
+    if (shards_.contains(id)) return as_reduced(id, place);
+    if (is_number(graph_, id)) return id;
     const auto [entry, is_new] = cut_.try_emplace({key(id, place), key(domain)});
     if (!is_new) return entry->second;
     const bool is_constant = graph_.is_constant(id);
     if (is_constant && is_all_zero(*graph_[id].constant)) return entry->second = zeros(id, domain.group);
-    ValueId source = is_constant ? copied(id, place) : id;
+    ValueId source = is_constant ? placed_.append_copy(id, graph_.fresh_name(graph_[id].name), place) : id;
     entry->second = graph_.add_value(graph_.fresh_name(graph_[id].name + "__s"), graph_[id].type);
     make_part(entry->second, domain.group);
     // What is added to an accumulator in parts is what one replica has seen, too.
-    const bool reduces = scattered_.contains(id) || (!place.outer && !is_constant);
+    const bool is_update = place.context == ir::Context::Update;
+    const bool reduces = plan_.scattered.contains(id) || (!is_update && !is_constant);
     const CollectiveReduction mean_or_sum =
-        training_.reduces_by_mean ? CollectiveReduction::Mean : CollectiveReduction::Add;
-    if (const auto others = across(domain); reduces && others)
-      source = reduced_across(source, *others, mean_or_sum, place);
+        placed_.training.reduces_by_mean ? CollectiveReduction::Mean : CollectiveReduction::Add;
+    if (const auto others = across(domain); reduces && others) {
+      const ValueId sum = another(source);
+      add_collective(CollectiveKind::AllReduce, mean_or_sum, *others, source, sum, place);
+      source = sum;
+    }
     add_collective(CollectiveKind::ReduceScatter, reduces ? mean_or_sum : CollectiveReduction::Local,
                    domain.group, source, entry->second, place);
     return entry->second;
@@ -262,85 +163,59 @@ class Sharder {
   // it as often as there are replicas.
   bool reads_velocity(const Op& op) const {
     return std::any_of(op.inputs.begin(), op.inputs.end(),
-                       [&](ValueId id) { return velocities_.contains(id); });
+                       [&](ValueId id) { return plan_.velocities.contains(id); });
   }
-  ValueId as_reduced(ValueId id, const Place& place) {
-    if (!place.outer || !velocities_.contains(id)) return id;
+  ValueId as_reduced(ValueId id, const OpPlacement& place) {
+    if (place.context != ir::Context::Update || !plan_.velocities.contains(id)) return id;
     const auto [entry, is_new] = reduced_velocities_.try_emplace(key(id, place));
-    if (is_new) entry->second = times(id, sharing(domains_.at(id)), place);
+    if (is_new) entry->second = times(id, sharing(plan_.variables.at(id)), place);
     return entry->second;
   }
-  ValueId times(ValueId id, double factor, const Place& place) {
-    const ir::Value value = graph_[id];
+  ValueId times(ValueId id, double factor, const OpPlacement& place) {
     const ValueId number =
-        graph_.add_constant(graph_.fresh_name("replicas"), ir::filled(value.type.element, {}, factor));
-    const ValueId product = graph_.add_value(graph_.fresh_name(value.name), value.type);
-    if (const auto whole = parts_.find(id); whole != parts_.end())
-      parts_.emplace(product, WholeTensor(whole->second));
-    Op op{.spec = ir::find_op("", "Mul"), .inputs = {id, number}, .outputs = {product}};
-    if (place.outer) ir::set_attribute(op, ir::kContextAttribute, ir::kOuterContext);
-    add(std::move(op), place);
+        graph_.add_constant(graph_.fresh_name("replicas"), ir::filled(graph_[id].type.element, {}, factor));
+    const ValueId product = another(id);
+    if (const auto whole = shards_.find(id); whole != shards_.end())
+      shards_.emplace(product, WholeTensor(whole->second));
+    placed_.append({.spec = ir::find_op("", "Mul"), .inputs = {id, number}, .outputs = {product}}, place);
     return product;
   }
   // How many replicas reduce what is added to a tensor in such parts.
-  int sharing(const Domain& domain) const { return across(domain) ? replicas_ : size_of(domain.group); }
-  int size_of(const ir::ReplicaGroup& group) const {
-    return static_cast<int>(executor::replica_groups(group, replicas_).front().size());
+  int sharing(const ShardDomain& domain) const {
+    return across(domain) ? replicas_ : group_size(domain.group, replicas_);
   }
   // The groups of replicas that hold the same part of a variable that they share.
-  std::optional<ir::ReplicaGroup> across(const Domain& domain) const {
-    const int size = size_of(domain.group);
+  std::optional<ir::ReplicaGroup> across(const ShardDomain& domain) const {
+    const int size = group_size(domain.group, replicas_);
     if (size == replicas_ || !domain.is_shared_across) return std::nullopt;
     const bool strided = domain.group.type == ir::GroupType::Consecutive;
     return ir::ReplicaGroup{strided ? ir::GroupType::Orthogonal : ir::GroupType::Consecutive,
                             replicas_ / size};
-  }
-  ValueId reduced_across(ValueId id, const ir::ReplicaGroup& group, CollectiveReduction reduction,
-                         const Place& place) {
-    const ValueId sum = graph_.add_value(graph_.fresh_name(graph_[id].name), graph_[id].type);
-    add_collective(CollectiveKind::AllReduce, reduction, group, id, sum, place);
-    return sum;
   }
   ValueId zeros(ValueId id, const ir::ReplicaGroup& group) {
     const ir::Type type = graph_[id].type;
     return graph_.add_constant(graph_.fresh_name(graph_[id].name),
                                ir::filled(type.element, {elements_of_part(type, group)}, 0));
   }
-  ValueId copied(ValueId id, const Place& place) {
-    const ValueId copy = graph_.add_value(graph_.fresh_name(graph_[id].name), graph_[id].type);
-    Op op{.spec = ir::find_op("", "Identity"), .inputs = {id}, .outputs = {copy}};
-    if (place.outer) ir::set_attribute(op, ir::kContextAttribute, ir::kOuterContext);
-    add(std::move(op), place);
-    return copy;
-  }
 
-  ir::Training& training_;
+  PlacedGraph& placed_;
   ir::Graph& graph_;
-  ir::Placement& placement_;
+  const ShardPlan& plan_;
   int replicas_;
-  /// Values of one shape that ops compute with element by element: all of them are parts, or none.
-  ir::DisjointSets families_;
-  std::map<ValueId, Domain> domains_;       ///< of sharded variables
-  std::set<ValueId> accumulated_;           ///< sharded accumulators, and what adds to them
-  std::set<ValueId> velocities_;            ///< sharded state that micro-batches add to
-  std::map<std::size_t, ValueId> becomes_;  ///< per update's output, the variable
-  std::set<ValueId> reduced_;
-  std::map<std::size_t, Domain> domain_of_family_;  ///< of families that are parts
-  std::map<ValueId, Domain> on_parts_;              ///< what ops make of parts
-  std::map<ValueId, Domain> sums_;                  ///< over parts
-  std::map<ValueId, Domain> scattered_;             ///< of reduced_
-  std::map<ValueId, Place> made_at_;
-  Parts parts_;
+  std::map<ValueId, OpPlacement> made_at_;
+  Shards shards_;
   std::map<Key, ValueId> gathered_;
-  std::map<std::pair<Key, std::tuple<ir::GroupType, int, bool>>, ValueId> cut_;
+  std::map<std::pair<Key, DomainKey>, ValueId> cut_;
   std::map<Key, ValueId> reduced_velocities_;
 };
 
 }  // namespace
 
-Parts shard_variables(ir::Training& training, ir::Placement& placement,
-                      const std::map<std::string, ir::TensorLocation>& locations, int replicas) {
-  return Sharder(training, placement, locations, replicas).run();
+Shards shard_variables(PlacedGraph& placed, const std::map<std::string, ir::TensorLocation>& locations,
+                       int replicas) {
+  const ShardPlan plan = plan_shards(placed, locations);
+  if (plan.variables.empty()) return {};
+  return Sharder(placed, plan, replicas).run();
 }
 
 }  // namespace podium::lower

@@ -1,15 +1,11 @@
 #include "executor/lower/graph/stash_weights.h"
 
-#include <algorithm>
-#include <iterator>
 #include <map>
 #include <set>
 
-#include "executor/lower/draft/stages.h"
-#include "ir/at.h"
-
 namespace podium::lower {
 
+using ir::OpPlacement;
 using ir::ValueId;
 
 namespace {
@@ -22,17 +18,16 @@ std::set<ValueId> weights_of(const ir::Training& training) {
   return weights;
 }
 
-// The op that is the first, by its stage, to read each weight for a micro-batch.
-std::map<ValueId, std::size_t> first_readers(const ir::Training& training, const Stages& stages) {
-  const std::set<ValueId> weights = weights_of(training);
-  std::map<ValueId, std::size_t> first;
-  for (std::size_t i = 0; i < training.graph.ops.size(); ++i) {
-    const ir::Op& op = training.graph.ops[i];
-    if (ir::is_outer(op)) continue;
-    for (ValueId id : op.inputs) {
-      if (!id.valid() || !weights.contains(id)) continue;
-      const auto [reader, is_new] = first.emplace(id, i);
-      if (!is_new && stages.of_op[i] < stages.of_op[reader->second]) reader->second = i;
+// Where each weight is first read for a micro-batch: in the lowest stage, by the first op there.
+std::map<ValueId, OpPlacement> first_reads(const PlacedGraph& placed, const Stages& stages) {
+  const std::set<ValueId> weights = weights_of(placed.training);
+  std::map<ValueId, OpPlacement> first;
+  for (ir::OpId op : placed.graph().op_ids()) {
+    if (placed.is_outer(op)) continue;
+    for (ValueId id : inputs_of(placed.graph()[op])) {
+      if (!weights.contains(id)) continue;
+      const auto [read, is_new] = first.emplace(id, placed[op]);
+      if (!is_new && stages.of(placed[op]) < stages.of(read->second)) read->second = placed[op];
     }
   }
   return first;
@@ -40,31 +35,27 @@ std::map<ValueId, std::size_t> first_readers(const ir::Training& training, const
 
 }  // namespace
 
-void stash_weights(ir::Training& training, ir::Placement& placement) {
-  ir::Graph& graph = training.graph;
-  const Stages stages = merge_stages(placement);
-  const std::map<ValueId, std::size_t> first = first_readers(training, stages);
+void stash_weights(PlacedGraph& placed, const Stages& stages) {
+  ir::Graph& graph = placed.graph();
+  const std::map<ValueId, OpPlacement> first = first_reads(placed, stages);
+  ir::IdMap<ir::OpId, PlacedOp> ops = placed.take_ops();
+  const auto is_read_late = [&](ValueId id, const PlacedOp& by) {
+    const auto read = id.valid() && !by.is_outer() ? first.find(id) : first.end();
+    return read != first.end() && stages.of(by.place) != stages.of(read->second);
+  };
   std::map<ValueId, ValueId> stashed;
-  std::vector<ir::Op> takers;
-  std::vector<ir::OpPlacement> places;
-  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
-    if (ir::is_outer(graph.ops[i])) continue;
-    for (ValueId& id : graph.ops[i].inputs) {
-      const auto reader = id.valid() ? first.find(id) : first.end();
-      if (reader == first.end() || stages.of_op[i] == stages.of_op[reader->second]) continue;
-      const auto [entry, is_new] = stashed.try_emplace(id);
-      if (is_new) {
-        const ir::Value weight = graph[id];
-        entry->second = graph.add_value(graph.fresh_name(weight.name + "__stash"), weight.type);
-        takers.push_back({.spec = ir::find_op("", "Identity"), .inputs = {id}, .outputs = {entry->second}});
-        places.push_back(placement.ops[reader->second]);
-      }
-      id = entry->second;
+  for (const PlacedOp& one : ops) {
+    for (ValueId id : one.op.inputs) {
+      if (!is_read_late(id, one) || stashed.contains(id)) continue;
+      stashed[id] = placed.append_copy(id, graph.fresh_name(graph[id].name + "__stash"), first.at(id));
     }
   }
-  graph.ops.insert(graph.ops.begin(), std::make_move_iterator(takers.begin()),
-                   std::make_move_iterator(takers.end()));
-  placement.ops.insert(placement.ops.begin(), places.begin(), places.end());
+  for (PlacedOp& one : ops) {
+    for (ValueId& id : one.op.inputs) {
+      if (is_read_late(id, one)) id = stashed.at(id);
+    }
+    placed.append(std::move(one.op), one.place);
+  }
 }
 
 }  // namespace podium::lower

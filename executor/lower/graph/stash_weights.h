@@ -2,8 +2,8 @@
 // version of a weight all the way.
 #pragma once
 
-#include "ir/placement.h"
-#include "ir/training.h"
+#include "executor/lower/draft/stages.h"
+#include "executor/lower/placed_graph.h"
 
 namespace podium::lower {
 
@@ -11,6 +11,6 @@ namespace podium::lower {
 /// micro-batch is that one, which waits for them beside the versions of the micro-batches before and after
 /// it. An update reads and writes the newest. Nothing is copied for it on the device: an update leaves an old
 /// version where it is.
-void stash_weights(ir::Training& training, ir::Placement& placement);
+void stash_weights(PlacedGraph& placed, const Stages& stages);
 
 }  // namespace podium::lower

@@ -9,7 +9,9 @@ bool is_all_zero(const ir::Tensor& tensor) {
   return tensor.bytes() == 0 || (bytes[0] == 0 && std::memcmp(bytes, bytes + 1, tensor.bytes() - 1) == 0);
 }
 
-void fill_with_zeros(ir::Graph& graph) {
+void fill_with_zeros(PlacedGraph& placed) {
+  if (placed.training.variables.empty()) return;
+  ir::Graph& graph = placed.graph();
   for (ir::Op& op : graph.ops) {
     if (!op.is("Identity") || !graph.is_constant(op.inputs[0])) continue;
     const ir::Tensor& constant = *graph[op.inputs[0]].constant;

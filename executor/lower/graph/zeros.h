@@ -1,8 +1,7 @@
 // Zeros that a device writes where they are needed: no tensor of them is kept for it.
 #pragma once
 
-#include "ir/graph.h"
-#include "ir/tensor.h"
+#include "executor/lower/placed_graph.h"
 
 namespace podium::lower {
 
@@ -10,7 +9,8 @@ namespace podium::lower {
 bool is_all_zero(const ir::Tensor& tensor);
 
 /// Copies of constant zeros (floats), as accumulators become them after an update, become ops that fill
-/// memory with 0: a constant would be a weight on the device, as large as what it resets.
-void fill_with_zeros(ir::Graph& graph);
+/// memory with 0: a constant would be a weight on the device, as large as what it resets. Only a graph that
+/// trains is changed.
+void fill_with_zeros(PlacedGraph& placed);
 
 }  // namespace podium::lower

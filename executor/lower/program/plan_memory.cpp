@@ -6,26 +6,26 @@
 
 #include "executor/lower/draft/block_memory.h"
 #include "executor/slots.h"
-#include "ir/at.h"
 
 namespace podium::lower {
 namespace {
 
+using executor::BlockId;
 using executor::Buffer;
+using executor::BufferId;
 using executor::Program;
 using executor::Repeat;
 using executor::Slot;
 using executor::Step;
-using ir::at;
 
 // Of each block, the outputs that some run of it writes where it reads an input.
 class Overwrites {
  public:
-  explicit Overwrites(const Program& program) : of_block(program.blocks.size()), program_(program) {
+  explicit Overwrites(const Program& program) : of_block(std::ssize(program.blocks)), program_(program) {
     note(program.steps);
   }
 
-  std::vector<std::set<Overwrite>> of_block;
+  ir::IdMap<BlockId, std::set<Overwrite>> of_block;
 
  private:
   void note(const std::vector<Step>& steps) {
@@ -36,11 +36,11 @@ class Overwrites {
     }
   }
   void note(const executor::Compute& compute) {
-    std::multimap<executor::BufferId, std::size_t> reads;
-    for (std::size_t r = 0; r < compute.reads.size(); ++r) reads.emplace(compute.reads[r].buffer, r);
-    for (std::size_t w = 0; w < compute.writes.size(); ++w) {
+    std::multimap<BufferId, int> reads;
+    for (int r = 0; r < std::ssize(compute.reads); ++r) reads.emplace(compute.reads[r].buffer, r);
+    for (int w = 0; w < std::ssize(compute.writes); ++w) {
       const auto [first, last] = reads.equal_range(compute.writes[w].buffer);
-      for (auto read = first; read != last; ++read) of_block[at(compute.block)].insert({w, read->second});
+      for (auto read = first; read != last; ++read) of_block[compute.block].insert({w, read->second});
     }
   }
 
@@ -64,16 +64,18 @@ struct Use {
 // Where every buffer is used, in program order.
 class Uses {
  public:
-  explicit Uses(Program& program) : of_buffer(program.buffers.size()) { visit(program.steps, -1, nullptr); }
+  explicit Uses(Program& program) : of_buffer(std::ssize(program.buffers)) {
+    visit(program.steps, -1, nullptr);
+  }
 
-  std::vector<std::vector<Use>> of_buffer;
+  ir::IdMap<BufferId, std::vector<Use>> of_buffer;
 
   /// The step after which nobody reads what a buffer holds at its use number `k`; nullptr when somebody does.
-  Step* end_of_life(const std::vector<Use>& uses, std::size_t k) const {
-    const Use* next = k + 1 < uses.size() ? &uses[k + 1] : nullptr;
+  Step* end_of_life(const std::vector<Use>& uses, std::int64_t k) const {
+    const Use* next = k + 1 < std::ssize(uses) ? &uses[k + 1] : nullptr;
     if (next != nullptr && next->reads) return nullptr;
     Step* end = uses[k].step;
-    std::size_t first = k;
+    std::int64_t first = k;
     for (int scope = uses[k].scope; scope != 0; scope = at(scope).parent) {
       if (next != nullptr && is_inside(next->scope, scope)) break;
       // The iteration ends here; the next one begins with the first use in the loop.
@@ -98,7 +100,7 @@ class Uses {
   void note(Step& step, int scope, bool writes) {
     for_each_slot(step, [&](const Slot& slot, bool is_write) {
       if (is_write != writes) return;
-      std::vector<Use>& uses = of_buffer[slot.buffer.index];
+      std::vector<Use>& uses = of_buffer[slot.buffer];
       if (uses.empty() || uses.back().step != &step) uses.push_back({&step, scope, !writes});
     });
   }
@@ -112,21 +114,20 @@ class Uses {
 
 void plan_memory(Program& program) {
   const Overwrites overwrites(program);
-  for (std::size_t b = 0; b < program.blocks.size(); ++b) {
-    const std::set<Overwrite>& found = overwrites.of_block[b];
+  for (BlockId id : overwrites.of_block.ids()) {
+    const std::set<Overwrite>& found = overwrites.of_block[id];
     const std::vector<Overwrite> of_block(found.begin(), found.end());
-    program.blocks[b].temporary_bytes = temporary_bytes(program.blocks[b].graph, of_block);
+    program[id].temporary_bytes = temporary_bytes(program[id].graph, of_block);
   }
   const Uses all(program);
-  for (std::size_t b = 0; b < program.buffers.size(); ++b) {
-    Buffer& buffer = program.buffers[b];
-    const std::vector<Use>& uses = all.of_buffer[b];
+  for (BufferId id : all.of_buffer.ids()) {
+    Buffer& buffer = program[id];
+    const std::vector<Use>& uses = all.of_buffer[id];
     const bool transient = buffer.slots == 1 && buffer.memory != executor::Memory::Streaming &&
                            buffer.initial.empty() && !uses.empty() && !uses.front().reads;
     buffer.always_live = !transient;
     if (!transient) continue;
-    const executor::BufferId id{static_cast<std::int32_t>(b)};
-    for (std::size_t k = 0; k < uses.size(); ++k) {
+    for (std::int64_t k = 0; k < std::ssize(uses); ++k) {
       if (Step* end = all.end_of_life(uses, k)) end->frees.push_back({id});
     }
   }

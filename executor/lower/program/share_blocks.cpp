@@ -2,6 +2,7 @@
 #include <array>
 #include <unordered_map>
 
+#include "executor/lower/program/append.h"
 #include "executor/lower/program/share.h"
 #include "ir/annotation.h"
 #include "ir/bodies.h"
@@ -15,6 +16,7 @@ using executor::Program;
 using executor::Step;
 using ir::Attribute;
 using ir::Graph;
+using ir::IdMap;
 using ir::Op;
 using ir::Value;
 
@@ -66,44 +68,46 @@ bool can_be_shared(const Block& block) {
 
 std::size_t hash_of(const Block& block) {
   auto hash = static_cast<std::size_t>(block.processor);
-  const auto mix = [&](std::size_t value) { hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL + (hash >> 29U); };
+  const auto mix = [&](std::uint64_t value) {
+    hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL + (hash >> 29U);
+  };
   for (const Op& op : block.graph.ops) {
     mix(std::hash<const ir::OpSpec*>()(op.spec));
-    for (ir::ValueId id : op.inputs) mix(static_cast<std::size_t>(id.index));
+    for (ir::ValueId id : op.inputs) mix(id.index);
   }
   return hash;
 }
 
 // Per block, the first that computes the same.
-std::vector<BlockId> find_equal(const Program& program) {
+IdMap<BlockId, BlockId> find_equal(const Program& program) {
   std::unordered_multimap<std::size_t, BlockId> seen;
-  std::vector<BlockId> stands_for;
-  for (std::size_t b = 0; b < program.blocks.size(); ++b) {
-    const Block& block = program.blocks[b];
-    stands_for.push_back({static_cast<std::int32_t>(b)});
+  IdMap<BlockId, BlockId> stands_for(std::ssize(program.blocks));
+  for (BlockId id : stands_for.ids()) {
+    const Block& block = program[id];
+    stands_for[id] = id;
     if (!can_be_shared(block)) continue;
     const std::size_t hash = hash_of(block);
     const auto [begin, end] = seen.equal_range(hash);
     const auto equal =
         std::find_if(begin, end, [&](const auto& entry) { return same_block(program[entry.second], block); });
     if (equal == end) {
-      seen.emplace(hash, stands_for.back());
+      seen.emplace(hash, id);
     } else {
-      stands_for.back() = equal->second;
+      stands_for[id] = equal->second;
     }
   }
   return stands_for;
 }
 
-void rename(const Program& program, const std::vector<BlockId>& stands_for,
-            const std::vector<BlockId>& moved_to, std::vector<Step>& steps) {
+void rename(const Program& program, const IdMap<BlockId, BlockId>& stands_for,
+            const IdMap<BlockId, BlockId>& moved_to, std::vector<Step>& steps) {
   for (Step& step : steps) {
     if (auto* repeat = std::get_if<executor::Repeat>(&step.action)) {
       rename(program, stands_for, moved_to, repeat->body);
     } else if (auto* compute = std::get_if<executor::Compute>(&step.action)) {
-      const BlockId first = stands_for[compute->block.index];
+      const BlockId first = stands_for[compute->block];
       if (first != compute->block && compute->name.empty()) compute->name = program[compute->block].name;
-      compute->block = moved_to[first.index];
+      compute->block = moved_to[first];
     }
   }
 }
@@ -111,19 +115,19 @@ void rename(const Program& program, const std::vector<BlockId>& stands_for,
 }  // namespace
 
 void share_blocks(Program& program) {
-  const std::vector<BlockId> stands_for = find_equal(program);
-  std::vector<BlockId> moved_to(stands_for.size());
+  const IdMap<BlockId, BlockId> stands_for = find_equal(program);
+  IdMap<BlockId, BlockId> moved_to(stands_for.size());
   std::int32_t count = 0;
-  for (std::size_t b = 0; b < stands_for.size(); ++b) {
-    if (stands_for[b].index == static_cast<std::int32_t>(b)) moved_to[b] = {count++};
+  for (BlockId id : stands_for.ids()) {
+    if (stands_for[id] == id) moved_to[id] = {count++};
   }
-  if (static_cast<std::size_t>(count) == program.blocks.size()) return;
+  if (count == stands_for.size()) return;
   rename(program, stands_for, moved_to, program.steps);
-  std::vector<Block> kept;
-  for (std::size_t b = 0; b < stands_for.size(); ++b) {
-    if (moved_to[b].valid()) kept.push_back(std::move(program.blocks[b]));
+  Program kept;
+  for (BlockId id : stands_for.ids()) {
+    if (moved_to[id].valid()) append(kept, std::move(program[id]));
   }
-  program.blocks = std::move(kept);
+  program.blocks = std::move(kept.blocks);
 }
 
 }  // namespace podium::lower

@@ -1,11 +1,15 @@
+// A remote tensor that alone is brought to some places of blocks is like another of its type that alone is
+// brought to the same places: blocks of layers that are one block (see share_blocks) read the weights of all
+// of them at one input. What a tensor is brought to is followed through loads, gathers and copies between
+// tiles. Tensors that are alike become rows of the first one's buffer, in the order of the buffers.
 #include <algorithm>
 #include <map>
 #include <set>
 #include <tuple>
 
+#include "executor/lower/program/append.h"
 #include "executor/lower/program/share.h"
 #include "executor/slots.h"
-#include "ir/at.h"
 
 namespace podium::lower {
 
@@ -16,19 +20,20 @@ using executor::Program;
 using executor::Slot;
 using executor::Step;
 using executor::Transfer;
+using ir::IdMap;
 
 namespace {
 
 // Where blocks use what a buffer holds: the block, the place among its reads or writes, and whether it is
 // written.
-using RowPlaces = std::set<std::tuple<std::int32_t, std::size_t, bool>>;
+using RowPlaces = std::set<std::tuple<executor::BlockId, int, bool>>;
 
 struct Flows {
-  std::vector<RowPlaces> places;                    ///< per buffer
-  std::vector<std::vector<BufferId>> brought_from;  ///< per buffer: to where steps bring it
+  IdMap<BufferId, RowPlaces> places;
+  IdMap<BufferId, std::vector<BufferId>> brought_from;  ///< to where steps bring what a buffer holds
 
   explicit Flows(const Program& program)
-      : places(program.buffers.size()), brought_from(program.buffers.size()) {
+      : places(std::ssize(program.buffers)), brought_from(std::ssize(program.buffers)) {
     visit(program.steps);
   }
 
@@ -40,8 +45,8 @@ struct Flows {
     while (!open.empty()) {
       const BufferId next = open.back();
       open.pop_back();
-      found.insert(places[ir::at(next)].begin(), places[ir::at(next)].end());
-      for (BufferId to : brought_from[ir::at(next)]) {
+      found.insert(places[next].begin(), places[next].end());
+      for (BufferId to : brought_from[next]) {
         if (seen.insert(to).second) open.push_back(to);
       }
     }
@@ -54,8 +59,8 @@ struct Flows {
       if (const auto* repeat = std::get_if<executor::Repeat>(&step.action)) {
         visit(repeat->body);
       } else if (const auto* compute = std::get_if<executor::Compute>(&step.action)) {
-        for (std::size_t i = 0; i < compute->reads.size(); ++i) note(*compute, compute->reads[i], i, false);
-        for (std::size_t i = 0; i < compute->writes.size(); ++i) note(*compute, compute->writes[i], i, true);
+        note(*compute, compute->reads, false);
+        note(*compute, compute->writes, true);
       } else if (const auto* load = std::get_if<executor::LoadRemote>(&step.action)) {
         bring(load->transfer);
       } else if (const auto* copy = std::get_if<executor::CopyBetweenTiles>(&step.action)) {
@@ -65,10 +70,12 @@ struct Flows {
       }
     }
   }
-  void note(const executor::Compute& compute, const Slot& slot, std::size_t place, bool writes) {
-    if (slot.buffer.valid()) places[ir::at(slot.buffer)].insert({compute.block.index, place, writes});
+  void note(const executor::Compute& compute, const std::vector<Slot>& slots, bool writes) {
+    for (int i = 0; i < std::ssize(slots); ++i) {
+      if (slots[i].buffer.valid()) places[slots[i].buffer].insert({compute.block, i, writes});
+    }
   }
-  void bring(const Transfer& one) { brought_from[ir::at(one.from.buffer)].push_back(one.to.buffer); }
+  void bring(const Transfer& one) { brought_from[one.from.buffer].push_back(one.to.buffer); }
 };
 
 // A remote tensor of its own: a weight or a variable.
@@ -76,42 +83,34 @@ bool is_home(const Buffer& buffer) {
   return buffer.memory == Memory::Streaming && buffer.slots == 1 && buffer.initial.size() == 1;
 }
 
-using Likeness = std::tuple<int, std::string, int, int, int, int, bool, RowPlaces>;
+// What two of them have alike that can be rows of one buffer.
+using Likeness = std::tuple<int, std::string, executor::Role, int, ir::GroupType, int, bool, RowPlaces>;
 
 Likeness likeness(const Program& program, const Flows& flows, BufferId id) {
   const Buffer& buffer = program[id];
-  return {buffer.processor,
-          to_string(buffer.type),
-          static_cast<int>(buffer.role),
-          buffer.shards,
-          static_cast<int>(buffer.group.type),
-          buffer.group.size,
-          buffer.persistent,
-          flows.all_places(id)};
+  return {buffer.processor,  to_string(buffer.type), buffer.role,       buffer.shards,
+          buffer.group.type, buffer.group.size,      buffer.persistent, flows.all_places(id)};
 }
 
-// Per buffer: the buffer and row that it becomes; a row of -1 for one that stays as it is.
-struct NewPlaces {
-  std::vector<BufferId> buffer;
-  std::vector<int> row;
+// What becomes of a buffer.
+struct NewPlace {
+  BufferId buffer;
+  int row = -1;  ///< -1 of one that stays as it is
 };
 
-NewPlaces find_rows(Program& program) {
+IdMap<BufferId, NewPlace> find_rows(Program& program) {
   const Flows flows(program);
   std::map<Likeness, std::vector<BufferId>> alike;
-  NewPlaces places;
-  for (std::size_t b = 0; b < program.buffers.size(); ++b) {
-    const BufferId id{static_cast<std::int32_t>(b)};
-    places.buffer.push_back(id);
-    places.row.push_back(-1);
+  IdMap<BufferId, NewPlace> places(std::ssize(program.buffers));
+  for (BufferId id : places.ids()) {
+    places[id].buffer = id;
     if (is_home(program[id])) alike[likeness(program, flows, id)].push_back(id);
   }
   for (const auto& [like, ids] : alike) {
     if (ids.size() < 2 || std::get<RowPlaces>(like).empty()) continue;
     Buffer& first = program[ids[0]];
-    for (std::size_t row = 0; row < ids.size(); ++row) {
-      places.buffer[ir::at(ids[row])] = ids[0];
-      places.row[ir::at(ids[row])] = static_cast<int>(row);
+    for (int row = 0; row < std::ssize(ids); ++row) {
+      places[ids[row]] = {ids[0], row};
       first.rows.push_back(program[ids[row]].name);
       if (row > 0) first.initial.push_back(std::move(program[ids[row]].initial[0]));
     }
@@ -120,13 +119,13 @@ NewPlaces find_rows(Program& program) {
   return places;
 }
 
-void rename(std::vector<Step>& steps, const NewPlaces& places) {
+void rename(std::vector<Step>& steps, const IdMap<BufferId, NewPlace>& places) {
   for (Step& step : steps) {
     if (auto* repeat = std::get_if<executor::Repeat>(&step.action)) rename(repeat->body, places);
     executor::for_each_slot(step, [&](Slot& slot, bool) {
-      const int row = places.row[ir::at(slot.buffer)];
-      slot.buffer = places.buffer[ir::at(slot.buffer)];
-      if (row >= 0) slot = {.buffer = slot.buffer, .index = row};
+      const NewPlace& place = places[slot.buffer];
+      slot.buffer = place.buffer;
+      if (place.row >= 0) slot = {.buffer = place.buffer, .index = place.row};
     });
   }
 }
@@ -134,21 +133,17 @@ void rename(std::vector<Step>& steps, const NewPlaces& places) {
 }  // namespace
 
 void share_remote_buffers(Program& program) {
-  NewPlaces places = find_rows(program);
-  if (std::all_of(places.row.begin(), places.row.end(), [](int row) { return row < 0; })) return;
-  std::vector<Buffer> kept;
-  for (std::size_t b = 0; b < program.buffers.size(); ++b) {
-    if (places.row[b] > 0) {
-      places.buffer[b] = places.buffer[ir::at(places.buffer[b])];
-    } else {
-      places.buffer[b] = {static_cast<std::int32_t>(kept.size())};
-      kept.push_back(std::move(program.buffers[b]));
-    }
+  IdMap<BufferId, NewPlace> places = find_rows(program);
+  if (std::all_of(places.begin(), places.end(), [](const NewPlace& place) { return place.row < 0; })) return;
+  Program kept;
+  for (BufferId id : places.ids()) {
+    NewPlace& place = places[id];
+    place.buffer = place.row > 0 ? places[place.buffer].buffer : append(kept, std::move(program[id]));
   }
-  program.buffers = std::move(kept);
+  program.buffers = std::move(kept.buffers);
   rename(program.steps, places);
   for (executor::Block& block : program.blocks) {
-    for (BufferId& id : block.weights) id = places.buffer[ir::at(id)];
+    for (BufferId& id : block.weights) id = places[id].buffer;
   }
 }
 

@@ -1,3 +1,11 @@
+// A block with exchanges becomes pieces, which run in stages: what computes, then the exchanges that need it.
+//
+//   stage 0   dw = Mul(dy, x)   norm = ReduceSumSquare(dw)     block update0.0
+//             sum = Collective(dw)   all = Collective(norm)    two steps
+//   stage 1   ratio = Sqrt(all)   w_next = Sub(w, sum)         block update0.1
+//
+// What a piece leaves for others has a buffer of its own. An output of the block that overwrites what a later
+// piece reads is written there too, and a last block copies it to where it belongs.
 #include "executor/lower/program/split_collectives.h"
 
 #include <algorithm>
@@ -5,8 +13,10 @@
 #include <map>
 #include <optional>
 
+#include "executor/lower/draft/locations.h"
 #include "executor/lower/draft/parts.h"
-#include "ir/at.h"
+#include "executor/lower/placed_graph.h"
+#include "executor/lower/program/append.h"
 #include "ir/builder.h"
 
 namespace podium::lower {
@@ -22,7 +32,9 @@ using executor::Program;
 using executor::Slot;
 using executor::Step;
 using ir::Graph;
+using ir::IdMap;
 using ir::Op;
+using ir::OpId;
 using ir::ValueId;
 
 namespace {
@@ -47,53 +59,52 @@ Collective collective_of(const Op& op) {
   return collective;
 }
 
-// What is made of the block's inputs alone, a decayed momentum say, waits for the first group that reads it:
+// What comes before what in a block: all that computes, then the exchanges that need it, then the next stage.
+Turn turn_of(const Op& op, int stage) {
+  return {.stage = stage, .work = is_collective(op) ? Work::Exchange : Work::MicroBatch};
+}
+
+// The first turn of an op behind one that makes what it reads.
+Turn turn_behind(const Turn& made, const Op& op) {
+  return turn_of(op, made.work == Work::Exchange ? made.stage + 1 : made.stage);
+}
+
+// What is made of the block's inputs alone, a decayed momentum say, waits for the first stage that reads it:
 // then nothing has to be kept of it while replicas exchange.
-void delay(const Graph& graph, std::vector<int>& groups) {
+void delay(const Graph& graph, IdMap<OpId, Turn>& turns) {
   constexpr int kNever = std::numeric_limits<int>::max();
-  std::vector<bool> is_made(graph.values.size(), false);
+  IdMap<ValueId, bool> is_made(std::ssize(graph.values), false);
   for (const Op& op : graph.ops) {
-    for (ValueId id : op.outputs) {
-      if (id.valid()) is_made[at(id)] = true;
-    }
+    for (ValueId id : outputs_of(op)) is_made[id] = true;
   }
-  std::vector<int> needed_in(graph.values.size(), kNever);
-  for (ValueId id : graph.outputs) needed_in[at(id)] = 0;
-  for (std::size_t i = graph.ops.size(); i-- > 0;) {
-    const Op& op = graph.ops[i];
-    const bool reads_made = std::any_of(op.inputs.begin(), op.inputs.end(),
-                                        [&](ValueId id) { return id.valid() && is_made[at(id)]; });
+  IdMap<ValueId, int> needed_in(std::ssize(graph.values), kNever);
+  for (ValueId id : graph.outputs) needed_in[id] = 0;
+  for (OpId id : backwards(graph)) {
+    const Op& op = graph[id];
+    bool reads_made = false;
+    for (ValueId read : inputs_of(op)) reads_made = reads_made || is_made[read];
     if (!is_collective(op) && !op.spec->random && !reads_made && op.outputs.size() == 1) {
-      const int reader = needed_in[at(op.outputs[0])];
-      if (reader != kNever) groups[i] = std::max(groups[i], reader - reader % 2);
+      const int reader = needed_in[op.outputs[0]];
+      if (reader != kNever) turns[id].stage = std::max(turns[id].stage, reader);
     }
-    for (ValueId id : op.inputs) {
-      if (id.valid()) needed_in[at(id)] = std::min(needed_in[at(id)], groups[i]);
-    }
+    for (ValueId read : inputs_of(op)) needed_in[read] = std::min(needed_in[read], turns[id].stage);
   }
 }
 
-// Per op, a group that computes (even) or exchanges (odd); what an op needs is in its own group or in one
-// before.
-std::vector<int> groups_of(const Graph& graph) {
-  std::vector<int> made_in(graph.values.size(), 0);
-  std::vector<int> groups;
+// What an op needs is in its own turn or in one before.
+IdMap<OpId, Turn> turns_of_exchanges(const Graph& graph) {
+  IdMap<ValueId, std::optional<Turn>> made_in(std::ssize(graph.values));
+  IdMap<OpId, Turn> turns;
   for (const Op& op : graph.ops) {
-    int group = is_collective(op) ? 1 : 0;
-    for (ValueId id : op.inputs) {
-      if (!id.valid()) continue;
-      const int before = made_in[at(id)];
-      const bool made_by_exchange = before % 2 == 1;
-      group =
-          std::max(group, before + (is_collective(op) == made_by_exchange ? (made_by_exchange ? 2 : 0) : 1));
+    Turn turn = turn_of(op, 0);
+    for (ValueId id : inputs_of(op)) {
+      if (made_in[id]) turn = std::max(turn, turn_behind(*made_in[id], op));
     }
-    for (ValueId id : op.outputs) {
-      if (id.valid()) made_in[at(id)] = group;
-    }
-    groups.push_back(group);
+    for (ValueId id : outputs_of(op)) made_in[id] = turn;
+    turns.push_back(turn);
   }
-  delay(graph, groups);
-  return groups;
+  delay(graph, turns);
+  return turns;
 }
 
 // A block in pieces. A piece computes; one without a block exchanges what the ops of its graph say.
@@ -111,13 +122,13 @@ struct Split {
 
 // Places of the block's outputs that overwrite what a later piece than their own reads.
 std::vector<std::size_t> late_outputs(const Split& split, const Compute& compute) {
-  std::map<ValueId, std::size_t> made_in;
-  std::map<ValueId, std::size_t> last_read_in;
-  for (std::size_t p = 0; p < split.pieces.size(); ++p) {
+  std::map<ValueId, int> made_in;
+  std::map<ValueId, int> last_read_in;
+  for (int p = 0; p < std::ssize(split.pieces); ++p) {
     for (ValueId id : split.pieces[p].part.reads) last_read_in[id] = p;
     for (ValueId id : split.pieces[p].part.writes) made_in[id] = p;
   }
-  std::map<BufferId, std::size_t> read_until;
+  std::map<BufferId, int> read_until;
   for (std::size_t i = 0; i < compute.reads.size(); ++i) {
     read_until[compute.reads[i].buffer] = last_read_in[split.graph.inputs[i]];
   }
@@ -138,11 +149,10 @@ Graph identity(const ir::Value& value) {
 
 class Splitter {
  public:
-  explicit Splitter(Program& program) : program_(program), splits_(program.blocks.size()) {
-    const std::size_t count = program.blocks.size();
-    for (std::size_t b = 0; b < count; ++b) {
-      const Graph& graph = program.blocks[b].graph;
-      if (std::any_of(graph.ops.begin(), graph.ops.end(), is_collective)) splits_[b] = split(b);
+  explicit Splitter(Program& program) : program_(program), splits_(std::ssize(program.blocks)) {
+    for (BlockId id : splits_.ids()) {
+      const Graph& graph = program[id].graph;
+      if (std::any_of(graph.ops.begin(), graph.ops.end(), is_collective)) splits_[id] = split(id);
     }
   }
 
@@ -152,8 +162,8 @@ class Splitter {
       if (auto* repeat = std::get_if<executor::Repeat>(&step.action))
         repeat->body = rewrite(std::move(repeat->body));
       const auto* compute = std::get_if<Compute>(&step.action);
-      if (compute != nullptr && splits_[index(compute->block)]) {
-        write(step, *compute, *splits_[index(compute->block)], result);
+      if (compute != nullptr && splits_[compute->block]) {
+        write(step, *compute, *splits_[compute->block], result);
       } else {
         result.push_back(std::move(step));
       }
@@ -162,23 +172,21 @@ class Splitter {
   }
 
  private:
-  static std::size_t index(BlockId id) { return static_cast<std::size_t>(id.index); }
-
-  Split split(std::size_t b) {
+  // The first piece that computes stays under the block's id.
+  Split split(BlockId id) {
     Split made;
-    made.graph = std::move(program_.blocks[b].graph);
+    made.graph = std::move(program_[id].graph);
     const Block whole = std::exchange(
-        program_.blocks[b],
-        {.name = program_.blocks[b].name + ".0", .processor = program_.blocks[b].processor, .graph = {}});
+        program_[id], {.name = program_[id].name + ".0", .processor = program_[id].processor, .graph = {}});
     const std::map<ValueId, BufferId> weights = weights_of(made.graph, whole);
-    std::optional<BlockId> next = BlockId{static_cast<std::int32_t>(b)};
-    for (Part& part : make_parts(made.graph, groups_of(made.graph), true)) {
+    std::optional<BlockId> next = id;
+    for (Part& part : make_parts(made.graph, turns_of_exchanges(made.graph), {.whole_turns = true})) {
       Piece& piece = made.pieces.emplace_back();
-      if (part.group % 2 == 0) {
-        Block block{.name = fmt::format("{}.{}", whole.name, part.group / 2),
+      if (part.turn.work != Work::Exchange) {
+        Block block{.name = fmt::format("{}.{}", whole.name, part.turn.stage),
                     .processor = whole.processor,
                     .graph = std::move(part.graph)};
-        for (ValueId id : part.weights) block.weights.push_back(weights.at(id));
+        for (ValueId weight : part.weights) block.weights.push_back(weights.at(weight));
         piece.block = put(std::move(block), std::exchange(next, std::nullopt));
       }
       piece.part = std::move(part);
@@ -190,18 +198,17 @@ class Splitter {
       program_[*in_place_of] = std::move(block);
       return *in_place_of;
     }
-    program_.blocks.push_back(std::move(block));
-    return {static_cast<std::int32_t>(program_.blocks.size() - 1)};
+    return append(program_, std::move(block));
   }
 
   // A block lists the buffers of its constants in the order of their values.
   static std::map<ValueId, BufferId> weights_of(const Graph& graph, const Block& block) {
     std::map<ValueId, BufferId> weights;
-    for (std::size_t v = 0; v < graph.values.size(); ++v) {
-      if (!graph.values[v].constant && !graph.values[v].data_left_out) continue;
+    for (ValueId id : graph.value_ids()) {
+      if (!graph[id].constant && !graph[id].data_left_out) continue;
       IR_CHECK(weights.size() < block.weights.size(), "block {} has constants that are no weights",
                block.name);
-      weights.emplace(ValueId{static_cast<std::int32_t>(v)}, block.weights[weights.size()]);
+      weights.emplace(id, block.weights[weights.size()]);
     }
     return weights;
   }
@@ -276,15 +283,13 @@ class Splitter {
       if (!is_part) continue;
       buffer.type = split.graph[op.inputs[0] == id ? op.outputs[0] : op.inputs[0]].type;
       buffer.group = collective.group;
-      buffer.shards =
-          static_cast<int>(executor::replica_groups(collective.group, program_.replicas).front().size());
+      buffer.shards = group_size(collective.group, program_.replicas);
     }
-    program_.buffers.push_back(std::move(buffer));
-    return entry->second = {static_cast<std::int32_t>(program_.buffers.size() - 1)};
+    return entry->second = append(program_, std::move(buffer));
   }
 
   Program& program_;
-  std::vector<std::optional<Split>> splits_;
+  IdMap<BlockId, std::optional<Split>> splits_;
 };
 
 }  // namespace

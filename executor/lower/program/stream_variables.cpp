@@ -1,8 +1,14 @@
+// A walk over the steps, list by list, that knows which variables are on their processors. A variable is
+// loaded in front of the step that reads it. It goes home, stored where a step has written it, when its
+// processor computes something without it, in front of a Repeat and at the end of a list: no loop begins or
+// ends with a variable loaded. Loads and stores are of the micro-batch of the step that asked for them.
 #include "executor/lower/program/stream_variables.h"
 
 #include <algorithm>
 #include <iterator>
 #include <vector>
+
+#include "executor/lower/program/append.h"
 
 namespace podium::lower {
 
@@ -33,13 +39,11 @@ Way send_home(Program& program, BufferId here, const ir::TensorLocation& locatio
   loaded.memory = Memory::Compute;
   loaded.initial.clear();
   loaded.persistent = false;
-  Way way{.home = {static_cast<std::int32_t>(program.buffers.size())}, .on_io_tiles = {}, .here = here};
   program[here] = loaded;
-  program.buffers.push_back(std::move(home));
+  Way way{.home = append(program, std::move(home)), .on_io_tiles = {}, .here = here};
   if (location.load_tiles == ir::TileSet::IO) {
     loaded.memory = Memory::IO;
-    way.on_io_tiles = BufferId{static_cast<std::int32_t>(program.buffers.size())};
-    program.buffers.push_back(std::move(loaded));
+    way.on_io_tiles = append(program, std::move(loaded));
   }
   return way;
 }
@@ -87,7 +91,7 @@ class Streamer {
       const auto way = ways_.find(slot.buffer);
       if (way == ways_.end()) continue;
       if (!loaded_.contains(slot.buffer))
-        append(way->second.load(), step.micro_batch, step.micro_batch_stride, result);
+        add(way->second.load(), step.micro_batch, step.micro_batch_stride, result);
       note(slot.buffer, step);
     }
     for (const Slot& slot : writes) {
@@ -101,7 +105,7 @@ class Streamer {
     loaded.micro_batch = step.micro_batch;
     loaded.micro_batch_stride = step.micro_batch_stride;
   }
-  static void append(std::vector<Step> steps, int micro_batch, int stride, std::vector<Step>& result) {
+  static void add(std::vector<Step> steps, int micro_batch, int stride, std::vector<Step>& result) {
     for (Step& step : steps) {
       step.micro_batch = micro_batch;
       step.micro_batch_stride = stride;
@@ -129,7 +133,7 @@ class Streamer {
   void drop(std::map<BufferId, Loaded>::iterator here, std::vector<Step>& result) {
     const Loaded& loaded = here->second;
     if (loaded.modified) {
-      append(ways_.at(here->first).store(), loaded.micro_batch, loaded.micro_batch_stride, result);
+      add(ways_.at(here->first).store(), loaded.micro_batch, loaded.micro_batch_stride, result);
     }
     loaded_.erase(here);
   }
@@ -143,13 +147,11 @@ class Streamer {
 
 void stream_variables(Program& program, const std::map<std::string, ir::TensorLocation>& locations) {
   std::map<BufferId, Way> ways;
-  const std::size_t count = program.buffers.size();
-  for (std::size_t b = 0; b < count; ++b) {
-    const auto location = locations.find(program.buffers[b].name);
-    const bool on_chip = program.buffers[b].memory == Memory::Compute;
-    const bool off_chip = program.buffers[b].persistent && on_chip && location != locations.end() &&
+  for (BufferId id : ir::IdRange<BufferId>(std::ssize(program.buffers))) {
+    const auto location = locations.find(program[id].name);
+    const bool on_chip = program[id].memory == Memory::Compute;
+    const bool off_chip = program[id].persistent && on_chip && location != locations.end() &&
                           location->second.storage == ir::Storage::OffChip;
-    const BufferId id{static_cast<std::int32_t>(b)};
     if (off_chip) ways.emplace(id, send_home(program, id, location->second));
   }
   if (!ways.empty()) program.steps = Streamer(program, ways).rewrite(std::move(program.steps));

@@ -29,43 +29,32 @@ ir::BatchSplit split_as_asked(const Options& options, const Split& split) {
 
 }  // namespace
 
-bool is_serialised(const Options& options) { return options.batch_serialization.factor > 1; }
-
-Serialised serialise_batch(const ir::Graph& graph, const ir::Placement& placement, const Options& options) {
-  ir::BatchSplit slice = split_as_asked(options, [&](int slices) { return ir::split_batch(graph, slices); });
-  Serialised serialised{.graph = std::move(slice.graph),
-                        .placement = placement,
-                        .options = options,
-                        .input_axes = std::move(slice.input_axes),
-                        .output_axes = std::move(slice.output_axes)};
-  move_as_asked(graph, serialised.placement, serialised.options);
-  return serialised;
-}
-
 ir::BatchSplit split_to_train(const ir::Graph& graph, const std::vector<ir::Variable>& weights,
                               const Options& options) {
   return split_as_asked(options, [&](int slices) { return ir::split_to_train(graph, slices, weights); });
 }
 
-void move_as_asked(const ir::Graph& graph, ir::Placement& placement, Options& options) {
+void slice_batch(PlacedGraph& placed, const Options& options) {
+  ir::Training& training = placed.training;
+  if (options.batch_serialization.factor <= 1 || !training.variables.empty()) return;
+  ir::BatchSplit split =
+      split_as_asked(options, [&](int slices) { return ir::split_batch(training.graph, slices); });
+  training.graph = std::move(split.graph);
+  training.slices = options.batch_serialization.factor;
+  training.input_axes.assign(split.input_axes.begin(), split.input_axes.end());
+  training.output_axes.assign(split.output_axes.begin(), split.output_axes.end());
+}
+
+void move_as_asked(PlacedGraph& placed, Options& options) {
   const IoMode mode = options.batch_serialization.io_mode;
-  if (!is_serialised(options) || mode == IoMode::Compute) return;
-  for (ir::ValueId id : graph.inputs) take_way(placement.inputs[graph[id].name], mode);
+  if (options.batch_serialization.factor <= 1 || mode == IoMode::Compute) return;
+  const ir::Graph& graph = placed.graph();
+  for (ir::ValueId id : graph.inputs) take_way(placed.placement.inputs[graph[id].name], mode);
   for (ir::ValueId id : graph.outputs) take_way(options.anchors[graph[id].name], mode);
 }
 
-void slice_host_tensors(executor::Program& program, const Serialised& serialised) {
-  const auto slice = [&](std::vector<executor::HostTensor>& tensors, const std::vector<int>& axes) {
-    for (std::size_t i = 0; i < tensors.size(); ++i) {
-      tensors[i].slices = serialised.options.batch_serialization.factor;
-      tensors[i].slice_axis = axes[i];
-    }
-  };
-  slice(program.inputs, serialised.input_axes);
-  slice(program.outputs, serialised.output_axes);
-}
-
 void slice_host_tensors(executor::Program& program, const ir::Training& training, const Options& options) {
+  if (training.slices == 1) return;
   const auto slice = [&](executor::HostTensor& tensor, int axis) {
     tensor.slices = training.slices;
     tensor.slice_axis = axis;

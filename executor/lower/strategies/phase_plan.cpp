@@ -1,11 +1,17 @@
+// A stay is a value on a processor, with the phases that use it there. A use within two phases of the last
+// one, or of the phase that made the value, finds it on the processor; over a longer gap the value is away:
+//
+//   phase          0     1     2     3     4     5     6
+//   activation   made                used                     loaded in 3, or for it in 2; stored in 0
+//   variable           read  changed             read         loaded in 1 and 5, stored in 2
+//
+// Parts come in the order in which they run, so uses come by ascending phase.
 #include "executor/lower/strategies/phase_plan.h"
 
 #include <algorithm>
 #include <map>
 
 #include "executor/lower/draft/locations.h"
-#include "executor/lower/strategies/batch_serialise.h"
-#include "ir/at.h"
 
 namespace podium::lower {
 
@@ -13,6 +19,7 @@ using ir::ValueId;
 
 namespace {
 
+constexpr int kNoPart = -1;
 constexpr int kNever = -10;
 /// A tensor that was used in one of so many last phases is still on the processor.
 constexpr int kPhasesLive = 2;
@@ -29,39 +36,33 @@ struct Stay {
 
 class Planner {
  public:
-  Planner(const Draft& draft, const Remote& remote, const std::vector<Part>& parts,
-          const std::vector<bool>& is_update)
-      : draft_(draft),
-        remote_(remote),
-        parts_(parts),
-        is_update_(is_update),
-        made_by_(draft.graph.values.size(), -1) {
-    plan_.phases.resize(static_cast<std::size_t>(draft.placement.phases) + 1);
+  Planner(const Draft& draft, const Remote& remote, const std::vector<Part>& parts)
+      : draft_(draft), remote_(remote), parts_(parts), made_by_(std::ssize(draft.graph.values), kNoPart) {
+    plan_.phases.resize(draft.placement.phases + 1);
     plan_.copies.resize(parts.size());
     plan_.host_loads.resize(parts.size());
   }
 
   PhasePlan plan() {
-    for (std::size_t p = 0; p < parts_.size(); ++p) {
-      for (ValueId id : parts_[p].reads) use(id, static_cast<int>(p));
-      for (ValueId id : parts_[p].writes) make(id, static_cast<int>(p));
+    for (int p = 0; p < std::ssize(parts_); ++p) {
+      for (ValueId id : parts_[p].reads) use(id, p);
+      for (ValueId id : parts_[p].writes) make(id, p);
     }
-    const std::vector<ir::TensorLocation> activations = activation_locations();
+    const ir::IdMap<ValueId, ir::TensorLocation> activations = activation_locations();
     for (const Stay& stay : stays_) {
       if (remote_.weight(stay.value)) {
         move(stay, *remote_.weight(stay.value), draft_.options.phases.weights);
       } else if (draft_.variables.is_variable(stay.value)) {
         move_variable(stay, draft_.variables.variable(stay.value));
-      } else if (!is_serialised(draft_.options) && is_remote(activations[at(stay.value)])) {
-        move(stay, activations[at(stay.value)], draft_.options.phases.activations);
+      } else if (draft_.facts.slices_in_phase == 1 && is_remote(activations[stay.value])) {
+        move(stay, activations[stay.value], draft_.options.phases.activations);
       }
     }
     return std::move(plan_);
   }
 
  private:
-  int phase_of(int part) const { return parts_[part].group / draft_.placement.processors; }
-  int processor_of(int part) const { return parts_[part].group % draft_.placement.processors; }
+  const Turn& turn_of(int part) const { return parts_[part].turn; }
   PhaseMovements& phase(int index) { return plan_.phases[index + 1]; }
 
   Stay& stay(ValueId value, int processor) {
@@ -71,13 +72,14 @@ class Planner {
   }
 
   void make(ValueId value, int part) {
+    const Turn& turn = turn_of(part);
     if (const auto variable = draft_.variables.updated(value)) {
-      Stay& updated = stay(*variable, processor_of(part));
-      add_use(updated, phase_of(part));
-      updated.modified.push_back(phase_of(part));
+      Stay& updated = stay(*variable, turn.processor);
+      add_use(updated, turn.phase);
+      updated.modified.push_back(turn.phase);
     }
-    made_by_[at(value)] = part;
-    stay(value, processor_of(part)).made = phase_of(part);
+    made_by_[value] = part;
+    stay(value, turn.processor).made = turn.phase;
   }
 
   static void add_use(Stay& here, int phase) {
@@ -86,43 +88,41 @@ class Planner {
 
   void use(ValueId value, int part) {
     if (draft_.variables.is_hyper_parameter(value)) return;
+    const Turn& turn = turn_of(part);
     const bool is_variable = draft_.variables.is_variable(value);
-    if (is_variable && draft_.variables.home(value) != processor_of(part)) {
+    if (is_variable && draft_.variables.home(value) != turn.processor) {
       throw Error(
           "variable '{}' is on ipu {} and read in phase {} on ipu {}: all phases that use a variable must be "
-          "on "
-          "one processor",
-          draft_.graph[value].name, draft_.variables.home(value), phase_of(part), processor_of(part));
+          "on one processor",
+          draft_.graph[value].name, draft_.variables.home(value), turn.phase, turn.processor);
     }
-    int& maker = made_by_[at(value)];
-    if (maker < 0 && !remote_.weight(value) && !is_variable) {
+    const int& maker = made_by_[value];
+    if (maker == kNoPart && !remote_.weight(value) && !is_variable) {
       plan_.host_loads[part].push_back(value);
       make(value, part);
     }
-    const int processor = processor_of(part);
-    const int phase = phase_of(part);
-    Stay& here = stay(value, processor);
-    if (maker >= 0 && here.made == kNever) {
-      here.made = phase_of(maker);
-      plan_.copies[maker].push_back({value, processor, phase});
+    Stay& here = stay(value, turn.processor);
+    if (maker != kNoPart && here.made == kNever) {
+      here.made = turn_of(maker).phase;
+      plan_.copies[maker].push_back({value, turn.processor, turn.phase});
     }
-    add_use(here, phase);
-    if (!is_update_[part]) here.early.push_back(phase);
+    add_use(here, turn.phase);
+    if (turn.work != Work::Update) here.early.push_back(turn.phase);
   }
 
   // What ops make may be off chip; what comes from the host is not.
-  std::vector<ir::TensorLocation> activation_locations() {
-    std::vector<ir::TensorLocation> locations(draft_.graph.values.size());
-    Warnings warnings;
-    for (std::size_t i = 0; i < draft_.graph.ops.size(); ++i) {
-      for (ValueId id : draft_.graph.ops[i].outputs) {
-        if (!id.valid() || !draft_.graph[id].type.is_static()) continue;
-        locations[at(id)] = determine_location({.name = draft_.graph[id].name,
-                                                .kind = TensorClass::Activation,
-                                                .elements = draft_.graph[id].type.element_count(),
-                                                .annotated = draft_.placement.ops[i].output_location},
-                                               draft_.options, warnings);
-        locations[at(id)].sharded = false;  // an override is not checked, but each replica has its own
+  ir::IdMap<ValueId, ir::TensorLocation> activation_locations() {
+    ir::IdMap<ValueId, ir::TensorLocation> locations(std::ssize(draft_.graph.values));
+    Warnings unheard;
+    for (ir::OpId op : draft_.graph.op_ids()) {
+      for (ValueId id : outputs_of(draft_.graph[op])) {
+        if (!draft_.graph[id].type.is_static()) continue;
+        locations[id] = determine_location({.name = draft_.graph[id].name,
+                                            .kind = TensorClass::Activation,
+                                            .elements = draft_.graph[id].type.element_count(),
+                                            .annotated = draft_.placed[op].output_location},
+                                           draft_.options, unheard);
+        locations[id].sharded = false;  // an override is not checked, but each replica has its own
       }
     }
     return locations;
@@ -153,7 +153,7 @@ class Planner {
     const bool preload = when_to_load(variable) == PhaseIo::Preload;
     int last_live = kNever;
     auto modified = stay.modified.begin();
-    for (std::size_t i = 0; i < stay.uses.size(); ++i) {
+    for (int i = 0; i < std::ssize(stay.uses); ++i) {
       const int use = stay.uses[i];
       if (use - last_live > kPhasesLive) {
         PhaseMovements& at_use = phase(use);
@@ -164,7 +164,7 @@ class Planner {
         (preload ? phase(use - 1).preloads : waits ? at_use.update_loads : at_use.loads).push_back(movement);
       }
       last_live = use;
-      const bool ends = i + 1 == stay.uses.size() || stay.uses[i + 1] - use > kPhasesLive;
+      const bool ends = i + 1 == std::ssize(stay.uses) || stay.uses[i + 1] - use > kPhasesLive;
       int stored_in = kNever;
       for (; ends && modified != stay.modified.end() && *modified <= use; ++modified) stored_in = *modified;
       if (stored_in != kNever) phase(stored_in).stores.push_back(movement);
@@ -174,18 +174,16 @@ class Planner {
   const Draft& draft_;
   const Remote& remote_;
   const std::vector<Part>& parts_;
-  const std::vector<bool>& is_update_;  ///< per part
   PhasePlan plan_;
-  std::vector<int> made_by_;  ///< per value: the part, -1 for none
+  ir::IdMap<ValueId, int> made_by_;  ///< the part, or kNoPart
   std::vector<Stay> stays_;
   std::map<std::pair<ValueId, int>, std::size_t> stay_index_;
 };
 
 }  // namespace
 
-PhasePlan plan_phases(const Draft& draft, const Remote& remote, const std::vector<Part>& parts,
-                      const std::vector<bool>& is_update) {
-  return Planner(draft, remote, parts, is_update).plan();
+PhasePlan plan_phases(const Draft& draft, const Remote& remote, const std::vector<Part>& parts) {
+  return Planner(draft, remote, parts).plan();
 }
 
 }  // namespace podium::lower

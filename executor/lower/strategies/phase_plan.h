@@ -39,11 +39,9 @@ struct PhasePlan {
   std::vector<std::vector<ir::ValueId>> host_loads;
 };
 
-/// `parts` are cut by phase x processors + processor. A remote tensor stays on a processor in the phases that
-/// use it and up to two between; a longer gap means a store, where the tensor was made, and a load. A
-/// variable is stored in the last of those phases that modifies it. `is_update` says of each part whether it
-/// runs once per update.
-PhasePlan plan_phases(const Draft& draft, const Remote& remote, const std::vector<Part>& parts,
-                      const std::vector<bool>& is_update);
+/// A remote tensor stays on a processor in the phases that use it and up to two between; a longer gap means a
+/// store, where the tensor was made, and a load. A variable is stored in the last of those phases that
+/// modifies it.
+PhasePlan plan_phases(const Draft& draft, const Remote& remote, const std::vector<Part>& parts);
 
 }  // namespace podium::lower

@@ -1,5 +1,14 @@
-// Phased execution: one phase after the other, each on the processors of its parity, with weights and
-// activations brought from streaming memory and stored there (semantics, section 8.1).
+// Phased execution: one phase after the other, each on the processors of its parity (semantics, section 8.1).
+// The plan says which tensors move in a phase; the schedule says in which order its steps come:
+//
+//   Interleaving       loads, preloads (gathered one by one), parts, and for the update of each weight: loads
+//                      of its state, the part, stores of its state; then the stores
+//   Batch              loads, parts, loads of the update, its parts, preloads, copies to other processors,
+//                      gathers, stores
+//   BatchClusteredIO   the same with the preloads before the parts
+//
+// What is preloaded over the IO tiles goes to the compute tiles at the end of the phase: until then both
+// lanes work side by side. With slices the parts of a micro-batch are a loop (slice_loops.h).
 #include <algorithm>
 #include <map>
 #include <set>
@@ -8,7 +17,6 @@
 #include "executor/lower/draft/host_io.h"
 #include "executor/lower/draft/remote.h"
 #include "executor/lower/program/stream_variables.h"
-#include "executor/lower/strategies/batch_serialise.h"
 #include "executor/lower/strategies/phase_plan.h"
 #include "executor/lower/strategies/slice_loops.h"
 #include "executor/lower/strategies/strategies.h"
@@ -39,23 +47,17 @@ struct Traffic {
   }
 };
 
-// In each phase what updates its variables comes last.
-struct PhaseParts {
-  std::vector<Part> parts;  ///< cut by phase x processors + processor
-  std::vector<bool> is_update;
-};
-
 class PhaseWriter {
  public:
-  PhaseWriter(Draft& draft, Remote& remote, PhaseParts parts)
+  PhaseWriter(Draft& draft, Remote& remote, std::vector<Part> parts)
       : draft_(draft),
         remote_(remote),
         io_(draft),
-        offset_(is_serialised(draft.options) ? 0 : io_.first_cycle()),
-        parts_(std::move(parts.parts)),
-        is_update_(std::move(parts.is_update)),
-        plan_(plan_phases(draft, remote, parts_, is_update_)),
-        slices_(is_serialised(draft.options) ? plan_slices(draft, remote, parts_, is_update_) : SlicePlan{}) {
+        in_slices_(draft.facts.slices_in_phase > 1),
+        offset_(in_slices_ ? 0 : io_.first_cycle()),
+        parts_(std::move(parts)),
+        plan_(plan_phases(draft, remote, parts_)),
+        slices_(in_slices_ ? plan_slices(draft, remote, parts_) : SlicePlan{}) {
     for (const PlacedVariable& variable : draft.variables.all()) {
       if (variable.location.storage != ir::Storage::OffChip) continue;
       const executor::BufferId here = draft.buffer(variable.value, variable.processor);
@@ -67,7 +69,7 @@ class PhaseWriter {
     std::size_t next = 0;
     for (int phase = -1; phase < draft_.placement.phases; ++phase) {
       const std::size_t first = next;
-      while (next < parts_.size() && parts_[next].group / draft_.placement.processors == phase) ++next;
+      while (next < parts_.size() && parts_[next].turn.phase == phase) ++next;
       write_phase(phase, first, next);
     }
     IR_CHECK(next == parts_.size(), "the phases of the parts do not ascend");
@@ -93,8 +95,8 @@ class PhaseWriter {
     const std::vector<std::string> names = block_names(phase, first, last);
     for (std::size_t part = first; part < last; ++part) load_hyper_parameters(parts_[part]);
     std::size_t update = first;
-    while (update < last && !is_update_[update]) ++update;
-    if (is_serialised(draft_.options) && first < update) {
+    while (update < last && parts_[update].turn.work != Work::Update) ++update;
+    if (in_slices_ && first < update) {
       add(run_slices(draft_, io_, slices_, parts_, first, update, names));
     } else {
       for (std::size_t part = first; part < update; ++part)
@@ -160,7 +162,7 @@ class PhaseWriter {
     return way != ways_.end() ? way->second.store() : remote_.store(one.value, one.processor, one.location);
   }
   void load_hyper_parameters(const Part& part) {
-    const int processor = part.group % draft_.placement.processors;
+    const int processor = part.turn.processor;
     for (ValueId id : part.reads) {
       if (draft_.variables.is_hyper_parameter(id) && loaded_once_.insert({id, processor}).second) {
         io_.load_once(id, processor);
@@ -196,17 +198,16 @@ class PhaseWriter {
     std::vector<std::string> names;
     for (std::size_t part = first; part < last; ++part) {
       names.push_back(fmt::format("phase{}", phase));
-      const int processor = parts_[part].group % draft_.placement.processors;
-      if (last - first > 1) names.back() += fmt::format(".ipu{}.{}", processor, part);
+      if (last - first > 1) names.back() += fmt::format(".ipu{}.{}", parts_[part].turn.processor, part);
     }
     return names;
   }
 
   void run_part(int phase, std::size_t index, const std::string& name, CopyBetweenProcessors& at_end) {
     Part& part = parts_[index];
-    const int processor = part.group % draft_.placement.processors;
+    const int processor = part.turn.processor;
     for (ValueId id : plan_.host_loads[index]) io_.load(id, processor, offset_, cycle_.steps);
-    add(draft_.compute(draft_.add_block(part, processor, name), part));
+    add(draft_.compute(draft_.add_block(part, name), part));
     for (ValueId id : part.writes) io_.store(id, processor, offset_, cycle_.steps);
     copy_out(phase, index, processor, at_end);
   }
@@ -225,9 +226,9 @@ class PhaseWriter {
   Draft& draft_;
   Remote& remote_;
   HostIo io_;
-  int offset_;  ///< the cycle of a micro-batch's computation; slices overlap inside the phases instead
+  bool in_slices_;  ///< each phase loops over them
+  int offset_;      ///< the cycle of a micro-batch's computation; slices overlap inside the phases instead
   std::vector<Part> parts_;
-  std::vector<bool> is_update_;  ///< per part
   PhasePlan plan_;
   SlicePlan slices_;             ///< empty without batch serialisation
   std::map<ValueId, Way> ways_;  ///< of variables off chip
@@ -235,41 +236,30 @@ class PhaseWriter {
   Cycle cycle_;
 };
 
-PhaseParts cut_into_phases(const Draft& draft, const Remote& remote) {
-  // Micro-batches, what changes for the next one, and the sections of what is updated.
-  const UpdateSections update = cut_update(draft.graph, draft.variables);
-  constexpr int kUpdate = 2;
-  const int turns = kUpdate + update.count;
-  const int processors = draft.placement.processors;
-  std::vector<int> group;
-  for (std::size_t i = 0; i < draft.graph.ops.size(); ++i) {
-    const ir::OpPlacement& op = draft.placement.ops[i];
-    const bool waits = draft.variables.is_late(i) && processors > 1;
-    const int turn = draft.variables.is_outer(i) ? kUpdate + update.of_op[i] : waits ? 1 : 0;
-    group.push_back((turns * op.phase + turn) * processors + op.processor);
+// In each phase come micro-batches, what changes for the next one, and what updates its variables.
+ir::IdMap<ir::OpId, Turn> turns_of_phases(const Draft& draft) {
+  const UpdateSections update = cut_update(draft.placed, draft.variables);
+  ir::IdMap<ir::OpId, Turn> turns;
+  for (ir::OpId op : draft.graph.op_ids()) {
+    const ir::OpPlacement& place = draft.placed[op];
+    Turn turn{.phase = place.phase, .processor = place.processor};
+    if (draft.variables.is_late(op) && draft.placement.processors > 1) turn.work = Work::Late;
+    if (draft.placed.is_outer(op)) {
+      turn.work = Work::Update;
+      turn.section = update.of_op[op];
+    }
+    turns.push_back(turn);
   }
-  PhaseParts phases{.parts = make_parts(draft.graph, group, false, remote.streamed()), .is_update = {}};
-  for (Part& part : phases.parts) {
-    const int turn = part.group / processors;
-    phases.is_update.push_back(turn % turns >= kUpdate);
-    part.group = turn / turns * processors + part.group % processors;
-  }
-  return phases;
+  return turns;
 }
 
 }  // namespace
 
-executor::Program phased(const ir::Graph& graph, const ir::Placement& placement, const Options& options,
-                         Warnings& warnings, const Variables& variables) {
-  Options own = options;
-  // Micro-batches whose gradients accumulate are the slices of what happens once per update.
-  if (!variables.none())
-    own.batch_serialization.factor =
-        options.accumulation_factor * std::max(1, options.batch_serialization.factor);
-  Draft draft(graph, placement, own, variables);
-  draft.cycles = variables.none() ? options.batches_per_step : 1;  // slices are a matter inside the phases
-  Remote remote(draft, warnings);
-  PhaseWriter writer(draft, remote, cut_into_phases(draft, remote));
+executor::Program phased(const Lowering& lowering) {
+  Draft draft(lowering);
+  Remote remote(draft);
+  PhaseWriter writer(draft, remote,
+                     make_parts(draft.graph, turns_of_phases(draft), {.streamed = remote.streamed()}));
   writer.write();
   return std::move(draft.program);
 }

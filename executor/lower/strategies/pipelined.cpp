@@ -1,3 +1,15 @@
+// Stage s computes micro-batch m in cycle m + s (semantics, section 4.2). A part becomes the steps of one
+// such cycle: loads first, then the blocks of all stages side by side, then stores and the copies to the next
+// stage; draft/cycle.h makes fill, loop and flush of them. A value that a later stage reads hops from
+// processor to processor, or waits where it is:
+//
+//   cycle     0    1    2    3    4
+//   stage 0   m0   m1   m2
+//   stage 1        m0   m1   m2
+//   stage 2             m0   m1   m2     what stage 0 made of m0 waits 2 cycles: a stash of 3 slots
+//
+// Updates are turns of their stage, behind its micro-batch; where gradients accumulate they come when the
+// pipeline has run empty, on one processor after the other.
 #include <algorithm>
 #include <iterator>
 #include <set>
@@ -5,7 +17,6 @@
 #include "executor/lower/draft/cut_update.h"
 #include "executor/lower/draft/host_io.h"
 #include "executor/lower/draft/remote.h"
-#include "executor/lower/draft/stages.h"
 #include "executor/lower/draft/update.h"
 #include "executor/lower/strategies/strategies.h"
 
@@ -24,12 +35,11 @@ struct Journey {
 
 class Pipelined {
  public:
-  Pipelined(Draft& draft, Remote& remote, const Stages& stages)
+  Pipelined(Draft& draft, Remote& remote)
       : draft_(draft),
         remote_(remote),
-        stages_(stages),
         io_(draft),
-        journeys_(draft.graph.values.size()),
+        journeys_(std::ssize(draft.graph.values)),
         update_(draft, io_, [this](ValueId id) -> std::vector<int>& { return journey(id).processors; }) {
     for (const PlacedVariable& variable : draft.variables.all()) {
       journey(variable.value).processors.push_back(variable.processor);
@@ -38,28 +48,29 @@ class Pipelined {
   }
 
   /// Stages come in ascending order.
-  void add(Part& part, int stage, const std::string& name) {
-    const int processor = processor_of(stage);
+  void add(Part& part, const std::string& name) {
+    const int stage = part.turn.stage;
+    const int processor = part.turn.processor;
     for (ValueId id : part.reads) {
       if (!remote_.weight(id)) bring(id, stage);
     }
     remote_.bring_weights(part, processor, offset(stage), computes_);
-    computes_.push_back({offset(stage), draft_.compute(draft_.add_block(part, processor, name), part)});
+    computes_.push_back({offset(stage), draft_.compute(draft_.add_block(part, name), part)});
     for (ValueId id : part.writes) {
       journey(id) = {stage, {processor}};
       io_.store(id, processor, offset(stage), stores_);
     }
   }
   /// What a stage updates as soon as it has the gradients.
-  void add_update_of_stage(Part& part, int stage, const std::string& name) {
+  void add_update_of_stage(Part& part, const std::string& name) {
     for (ValueId id : part.reads) {
       if (draft_.options.replicas == 1 || is_reduced_.erase(id) == 0) continue;
-      computes_.push_back({offset(stage), reduction(draft_, id, processor_of(stage))});
+      computes_.push_back({offset(part.turn.stage), reduction(draft_, id, part.turn.processor)});
     }
-    add(part, stage, name);
+    add(part, name);
   }
   /// What is updated when the pipeline has run empty.
-  void add_update(Part& part, int processor, const std::string& name) { update_.add(part, processor, name); }
+  void add_update(Part& part, const std::string& name) { update_.add(part, name); }
 
   // The order of a cycle (semantics, section 4.2).
   void finish() {
@@ -67,14 +78,14 @@ class Pipelined {
     for (std::vector<TimedStep>* part : {&computes_, &stores_}) {
       std::move(part->begin(), part->end(), std::back_inserter(cycle.steps));
     }
-    const bool in_stages = draft_.options.accumulation_factor == 1;
-    draft_.program.steps =
-        io_.run(std::move(cycle), in_stages ? std::vector<executor::Step>{} : update_.take());
+    std::vector<executor::Step> update;
+    if (!draft_.facts.updates_in_stages) update = update_.take();
+    draft_.program.steps = io_.run(std::move(cycle), std::move(update));
   }
 
  private:
-  Journey& journey(ValueId id) { return journeys_[id.index]; }
-  int processor_of(int stage) const { return stages_.processor[stage]; }
+  Journey& journey(ValueId id) { return journeys_[id]; }
+  int processor_of(int stage) const { return draft_.facts.stages.processor[stage]; }
   int offset(int stage) const { return io_.first_cycle() + stage; }
 
   // A value that is not yet on the stage's processor comes from the host, or hops from stage to stage. One
@@ -114,9 +125,8 @@ class Pipelined {
 
   Draft& draft_;
   Remote& remote_;
-  const Stages& stages_;
   HostIo io_;
-  std::vector<Journey> journeys_;
+  ir::IdMap<ValueId, Journey> journeys_;
   UpdateSteps update_;
   std::set<ValueId> is_reduced_;  ///< and not yet
   std::vector<TimedStep> loads_;
@@ -125,59 +135,53 @@ class Pipelined {
   std::vector<TimedTransfer> copies_;
 };
 
-// A group for the ops of each stage; outer ops have some behind those of their stage, or, where updates wait
-// for the pipeline to run empty, some for each processor behind those of all stages.
-struct Groups {
-  std::vector<int> of_op;
-  int per_turn = 1;  ///< a stage has two turns: its ops, and the sections of its update
-  int stages = 0;    ///< from this group on, updates wait
-};
-
-Groups cut_into_groups(const Stages& stages, const ir::Placement& placement, const Draft& draft, bool waits) {
-  const UpdateSections update = cut_update(draft.graph, draft.variables);
-  Groups groups{.of_op = {}, .per_turn = waits ? 1 : update.count};
-  groups.stages = 2 * static_cast<int>(stages.processor.size()) * groups.per_turn;
-  for (std::size_t i = 0; i < stages.of_op.size(); ++i) {
-    if (!draft.variables.is_outer(i)) {
-      groups.of_op.push_back(2 * stages.of_op[i] * groups.per_turn);
-    } else if (waits) {
-      groups.of_op.push_back(groups.stages + update.of_op[i] * placement.processors +
-                             placement.ops[i].processor);
-    } else {
-      groups.of_op.push_back((2 * stages.of_op[i] + 1) * groups.per_turn + update.of_op[i]);
+// Turns of a stage are its micro-batch and, where stages update, the sections of its update. Updates that
+// wait are behind the turns of all stages.
+ir::IdMap<ir::OpId, Turn> turns_of_stages(const Draft& draft) {
+  const Facts& facts = draft.facts;
+  const UpdateSections update = cut_update(draft.placed, draft.variables);
+  ir::IdMap<ir::OpId, Turn> turns;
+  for (ir::OpId op : draft.graph.op_ids()) {
+    const ir::OpPlacement& place = draft.placed[op];
+    Turn turn{.stage = facts.stages.of(place), .processor = place.processor};
+    if (draft.placed.is_outer(op)) {
+      if (!facts.updates_in_stages) turn.stage = facts.stages.count();
+      turn.work = Work::Update;
+      turn.section = update.of_op[op];
     }
+    turns.push_back(turn);
   }
-  return groups;
+  return turns;
+}
+
+std::string name_of_block(const Turn& turn, const Draft& draft) {
+  if (turn.work != Work::Update) return fmt::format("stage{}", turn.stage);
+  if (!draft.facts.updates_in_stages) {
+    return fmt::format("update{}", turn.section * draft.placement.processors + turn.processor);
+  }
+  const std::string number = turn.section > 0 ? fmt::format(".{}", turn.section) : "";
+  return fmt::format("update of stage{}{}", turn.stage, number);
 }
 
 }  // namespace
 
-int count_stages(const ir::Placement& placement) {
-  return static_cast<int>(merge_stages(placement).processor.size());
-}
-
-executor::Program pipelined(const ir::Graph& graph, const ir::Placement& placement, const Options& options,
-                            Warnings& warnings, const Variables& variables) {
-  const Stages stages = merge_stages(placement);
-  const bool waits = options.accumulation_factor > 1;
-  Draft draft(graph, placement, options, variables);
-  IR_CHECK(draft.cycles >= static_cast<int>(stages.processor.size()), "{} micro-batches for {} stages",
-           draft.cycles, stages.processor.size());
-  Remote remote(draft, warnings);
-  const Groups groups = cut_into_groups(stages, placement, draft, waits);
-  std::vector<Part> parts = make_parts(graph, groups.of_op, !waits, remote.streamed());
-  Pipelined strategy(draft, remote, stages);
+executor::Program pipelined(const Lowering& lowering) {
+  Draft draft(lowering);
+  const Facts& facts = draft.facts;
+  IR_CHECK(facts.cycles >= facts.stages.count(), "{} micro-batches for {} stages", facts.cycles,
+           facts.stages.count());
+  Remote remote(draft);
+  std::vector<Part> parts = make_parts(draft.graph, turns_of_stages(draft),
+                                       {.whole_turns = !facts.accumulates, .streamed = remote.streamed()});
+  Pipelined strategy(draft, remote);
   for (Part& part : parts) {
-    const int turn = part.group / groups.per_turn;
-    const int section = part.group % groups.per_turn;
-    if (part.group >= groups.stages) {
-      const int update = part.group - groups.stages;
-      strategy.add_update(part, update % placement.processors, fmt::format("update{}", update));
-    } else if (turn % 2 == 1) {
-      const std::string number = section > 0 ? fmt::format(".{}", section) : "";
-      strategy.add_update_of_stage(part, turn / 2, fmt::format("update of stage{}{}", turn / 2, number));
+    const std::string name = name_of_block(part.turn, draft);
+    if (part.turn.work != Work::Update) {
+      strategy.add(part, name);
+    } else if (facts.updates_in_stages) {
+      strategy.add_update_of_stage(part, name);
     } else {
-      strategy.add(part, turn / 2, fmt::format("stage{}", turn / 2));
+      strategy.add_update(part, name);
     }
   }
   strategy.finish();

@@ -1,3 +1,6 @@
+// Parts come in an order in which they can run, each on its processor, and each brings what it reads: inputs
+// from the host, the rest from the processor that had it first. All steps are one cycle, so overlapped host IO
+// is the only thing that runs beside them.
 #include <algorithm>
 
 #include "executor/lower/draft/cut_update.h"
@@ -14,19 +17,15 @@ using ir::ValueId;
 namespace {
 
 // For each of the part's reads, the place of the op that reads it first.
-std::vector<std::size_t> first_readers(const Part& part) {
-  std::vector<int> read_of_value(part.graph.values.size(), -1);
-  for (std::size_t i = 0; i < part.graph.inputs.size(); ++i) {
-    read_of_value[part.graph.inputs[i].index] = static_cast<int>(i);
+std::vector<std::int64_t> first_readers(const Part& part) {
+  const std::int64_t end = std::ssize(part.graph.ops);
+  ir::IdMap<ValueId, std::int64_t> first(std::ssize(part.graph.values), end);
+  for (std::int64_t i = end; i-- > 0;) {
+    for (ValueId id : inputs_of(part.graph.ops[i])) first[id] = i;
   }
-  std::vector<std::size_t> first(part.reads.size(), part.graph.ops.size());
-  for (std::size_t i = 0; i < part.graph.ops.size(); ++i) {
-    for (ValueId id : part.graph.ops[i].inputs) {
-      const int read = id.valid() ? read_of_value[id.index] : -1;
-      if (read >= 0) first[read] = std::min(first[read], i);
-    }
-  }
-  return first;
+  std::vector<std::int64_t> of_reads;
+  for (ValueId id : part.graph.inputs) of_reads.push_back(first[id]);
+  return of_reads;
 }
 
 class Sharded {
@@ -35,33 +34,33 @@ class Sharded {
       : draft_(draft),
         remote_(remote),
         io_(draft),
-        is_on_(draft.graph.values.size()),
+        is_on_(std::ssize(draft.graph.values)),
         update_(draft, io_, [this](ValueId id) -> std::vector<int>& { return places(id); }) {
     for (const PlacedVariable& variable : draft.variables.all()) {
       places(variable.value).push_back(variable.processor);
     }
   }
 
-  void add(Part& part, int processor, const std::string& name) {
+  void add(Part& part, const std::string& name) {
+    const int processor = part.turn.processor;
     remote_.bring_weights(part, processor, io_.first_cycle(), cycle_.steps);
     bring_reads(part, processor);
-    cycle_.steps.push_back(
-        {io_.first_cycle(), draft_.compute(draft_.add_block(part, processor, name), part)});
+    cycle_.steps.push_back({io_.first_cycle(), draft_.compute(draft_.add_block(part, name), part)});
     for (ValueId id : part.writes) {
       places(id).push_back(processor);
       io_.store(id, processor, io_.first_cycle(), cycle_.steps);
     }
   }
-  void add_update(Part& part, int processor, const std::string& name) { update_.add(part, processor, name); }
+  void add_update(Part& part, const std::string& name) { update_.add(part, name); }
   void finish() { draft_.program.steps = io_.run(std::move(cycle_), update_.take()); }
 
  private:
-  std::vector<int>& places(ValueId id) { return is_on_[id.index]; }
+  std::vector<int>& places(ValueId id) { return is_on_[id]; }
 
   // Brings what a part reads: from the host what comes from there, the rest from the processor that made it.
   // What one op is the first to read comes in one copy.
   void bring_reads(const Part& part, int processor) {
-    const std::vector<std::size_t> first = first_readers(part);
+    const std::vector<std::int64_t> first = first_readers(part);
     CopyBetweenProcessors copy;
     for (std::size_t i = 0; i < part.reads.size(); ++i) {
       const ValueId id = part.reads[i];
@@ -87,63 +86,67 @@ class Sharded {
   Remote& remote_;
   HostIo io_;
   Cycle cycle_;
-  std::vector<std::vector<int>> is_on_;  ///< processors that hold a value, the one that had it first in front
+  ir::IdMap<ValueId, std::vector<int>>
+      is_on_;  ///< processors that hold a value, the one that had it first in front
   UpdateSteps update_;
 };
 
-// Ops run in sections, and in each on one processor after the other: one section ends with an op that makes
-// an output for the IO tiles, so that it leaves while the rest computes; the last ones are what changes for
-// the next micro-batch, the update, and what follows it.
+// The sections of a micro-batch: each ends with an op that makes an output for the IO tiles, so that it
+// leaves while the rest computes.
 struct Sections {
-  std::vector<int> of_op;
-  int update = 0;
+  ir::IdMap<ir::OpId, int> of_op;
+  int count = 1;
 };
 
 Sections cut_into_sections(const Draft& draft) {
-  std::vector<bool> leaves(draft.graph.values.size(), false);
-  for (std::size_t i = 0; i < draft.graph.outputs.size(); ++i) {
+  ir::IdMap<ValueId, bool> leaves(std::ssize(draft.graph.values), false);
+  for (int i = 0; i < std::ssize(draft.graph.outputs); ++i) {
     const ValueId id = draft.graph.outputs[i];
-    if (!draft.variables.is_update(i) && leaves_at_once(draft, id)) leaves[id.index] = true;
+    if (!draft.variables.is_update(i) && leaves_at_once(draft, id)) leaves[id] = true;
   }
   Sections sections;
-  for (std::size_t i = 0; i < draft.graph.ops.size(); ++i) {
-    sections.of_op.push_back(sections.update);
-    for (ValueId id : draft.graph.ops[i].outputs) {
-      if (id.valid() && leaves[id.index] && i + 1 < draft.graph.ops.size()) ++sections.update;
+  for (const ir::Op& op : draft.graph.ops) {
+    const bool is_last = sections.of_op.size() + 1 == std::ssize(draft.graph.ops);
+    sections.of_op.push_back(sections.count - 1);
+    for (ValueId id : outputs_of(op)) {
+      if (leaves[id] && !is_last) ++sections.count;
     }
-  }
-  // Where there is one part only, it reads variables before it changes them.
-  const int last = sections.update;
-  const int late = last == 0 && draft.placement.processors == 1 ? last : last + 1;
-  sections.update = late + 1;
-  const UpdateSections update = cut_update(draft.graph, draft.variables);
-  for (std::size_t i = 0; i < sections.of_op.size(); ++i) {
-    if (draft.variables.is_late(i)) sections.of_op[i] = late;
-    if (draft.variables.is_outer(i)) sections.of_op[i] = sections.update + update.of_op[i];
   }
   return sections;
 }
 
+// Ops run section by section, and in each on one processor after the other; then comes what changes for the
+// next micro-batch, then the update.
+ir::IdMap<ir::OpId, Turn> turns_of_sections(const Draft& draft) {
+  const Sections sections = cut_into_sections(draft);
+  const UpdateSections update = cut_update(draft.placed, draft.variables);
+  // Where there is one part only, it reads variables before it changes them.
+  const bool is_one_part = sections.count == 1 && draft.placement.processors == 1;
+  ir::IdMap<ir::OpId, Turn> turns;
+  for (ir::OpId op : draft.graph.op_ids()) {
+    Turn turn{.section = sections.of_op[op], .processor = draft.placed[op].processor};
+    if (draft.variables.is_late(op) && !is_one_part) turn = {.work = Work::Late, .processor = turn.processor};
+    if (draft.placed.is_outer(op)) {
+      turn = {.work = Work::Update, .section = update.of_op[op], .processor = turn.processor};
+    }
+    turns.push_back(turn);
+  }
+  return turns;
+}
+
 }  // namespace
 
-executor::Program sharded(const ir::Graph& graph, const ir::Placement& placement, const Options& options,
-                          Warnings& warnings, const Variables& variables) {
-  Draft draft(graph, placement, options, variables);
-  Remote remote(draft, warnings);
-  const Sections sections = cut_into_sections(draft);
-  std::vector<int> group;
-  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
-    group.push_back(sections.of_op[i] * placement.processors + placement.ops[i].processor);
-  }
-  std::vector<Part> parts = make_parts(graph, group, false, remote.streamed());
+executor::Program sharded(const Lowering& lowering) {
+  Draft draft(lowering);
+  Remote remote(draft);
+  std::vector<Part> parts =
+      make_parts(draft.graph, turns_of_sections(draft), {.streamed = remote.streamed()});
   Sharded strategy(draft, remote);
   for (std::size_t p = 0; p < parts.size(); ++p) {
-    const int section = parts[p].group / placement.processors;
-    const int processor = parts[p].group % placement.processors;
-    if (section >= sections.update) {
-      strategy.add_update(parts[p], processor, fmt::format("update{}", p));
+    if (parts[p].turn.work == Work::Update) {
+      strategy.add_update(parts[p], fmt::format("update{}", p));
     } else {
-      strategy.add(parts[p], processor, parts.size() == 1 ? "all" : fmt::format("part{}", p));
+      strategy.add(parts[p], parts.size() == 1 ? "all" : fmt::format("part{}", p));
     }
   }
   strategy.finish();

@@ -1,10 +1,17 @@
+// A value that a later phase reads waits in a row of streaming memory on the processor that reads it: an entry
+// for each slice. Rows of one type on one processor share a buffer; a row is given again to a value that is
+// made in a later phase than the last read of the one before it (a linear scan over the uses by phase).
+//
+// The loop of a phase is a cycle of draft/cycle.h. Overlapped, slice s is loaded in cycle s, computed in
+// cycle s + 1 and stored in cycle s + 2:
+//
+//   IO lane        load s + 1, store s - 1   ┐ side by side
+//   compute lane   parts of slice s          ┘
 #include "executor/lower/strategies/slice_loops.h"
 
 #include <algorithm>
 #include <iterator>
 #include <set>
-
-#include "ir/at.h"
 
 namespace podium::lower {
 
@@ -44,7 +51,7 @@ class Rows {
   /// Uses come by ascending phase in which they begin.
   Slot give(const RowUse& use) {
     const ir::Type& type = draft_.graph[use.value].type;
-    const int slices = draft_.options.batch_serialization.factor;
+    const int slices = draft_.facts.slices_in_phase;
     Shared& shared = shared_[{use.processor, to_string(type)}];
     if (!shared.buffer.valid()) shared.buffer = add_buffer(type, use.processor);
     int& slots = draft_.program[shared.buffer].slots;
@@ -90,15 +97,15 @@ class SliceLoop {
         now_(overlaps_ ? 1 : 0) {}
 
   void add(int index, Part& part, std::string name) {
-    const int processor = part.group % draft_.placement.processors;
+    const int processor = part.turn.processor;
     std::vector<ValueId> made;
     for (ValueId id : part.reads) {
-      const SliceJourney& journey = plan_.journeys[at(id)];
+      const SliceJourney& journey = plan_.journeys[id];
       if (journey.maker < 0 || !here_.insert({id, processor}).second) continue;
       if (journey.maker == index) made.push_back(id);
       load(id, processor, journey.maker == index);
     }
-    work_.push_back({now_, draft_.compute(draft_.add_block(part, processor, std::move(name)), part)});
+    work_.push_back({now_, draft_.compute(draft_.add_block(part, std::move(name)), part)});
     for (ValueId id : part.writes) here_.insert({id, processor});
     made.insert(made.end(), part.writes.begin(), part.writes.end());
     copy_within_phase(made, processor);
@@ -114,7 +121,7 @@ class SliceLoop {
     for (std::vector<TimedStep>* part : order) {
       std::move(part->begin(), part->end(), std::back_inserter(cycle.steps));
     }
-    return unroll(draft_.program, std::move(cycle), draft_.options.batch_serialization.factor);
+    return unroll(draft_.program, std::move(cycle), draft_.facts.slices_in_phase);
   }
 
  private:
@@ -140,7 +147,7 @@ class SliceLoop {
   void copy_within_phase(const std::vector<ValueId>& made, int processor) {
     CopyBetweenProcessors copy;
     for (ValueId id : made) {
-      for (int to : plan_.journeys[at(id)].copies) {
+      for (int to : plan_.journeys[id].copies) {
         here_.insert({id, to});
         copy.transfers.push_back({{draft_.buffer(id, processor)}, {on(id, to, Memory::Compute)}});
       }
@@ -150,7 +157,7 @@ class SliceLoop {
 
   void store(ValueId id, int processor) {
     const int later = now_ + (overlaps_ ? 1 : 0);
-    for (int to : plan_.journeys[at(id)].rows) {
+    for (int to : plan_.journeys[id].rows) {
       const BufferId from = leaving(id, processor, to);
       stores_.push_back({later, {.action = StoreRemote{{{from}, plan_.rows.at({id, to})}}}});
     }
@@ -195,33 +202,30 @@ class SliceLoop {
 
 }  // namespace
 
-SlicePlan plan_slices(Draft& draft, const Remote& remote, const std::vector<Part>& parts,
-                      const std::vector<bool>& is_update) {
-  SlicePlan plan;
-  plan.journeys.resize(draft.graph.values.size());
+SlicePlan plan_slices(Draft& draft, const Remote& remote, const std::vector<Part>& parts) {
+  SlicePlan plan{.journeys = ir::IdMap<ValueId, SliceJourney>(std::ssize(draft.graph.values)), .rows = {}};
   std::map<std::pair<ValueId, int>, std::size_t> use_index;
   std::vector<RowUse> uses;
-  const int processors = draft.placement.processors;
-  for (std::size_t p = 0; p < parts.size(); ++p) {
-    const int here = parts[p].group;
+  for (int p = 0; p < std::ssize(parts); ++p) {
+    const Turn& here = parts[p].turn;
     for (ValueId id : parts[p].reads) {
       const bool stays = draft.variables.is_variable(id) || draft.variables.is_hyper_parameter(id);
       if (remote.weight(id) || stays) continue;
-      SliceJourney& journey = plan.journeys[at(id)];
-      if (journey.maker < 0) journey.maker = static_cast<int>(p);
-      const int home = parts[journey.maker].group;
+      SliceJourney& journey = plan.journeys[id];
+      if (journey.maker < 0) journey.maker = p;
+      const Turn& home = parts[journey.maker].turn;
       // An update reads what the last slice has left on its processor.
-      const bool is_left = is_update[p] && !is_update[journey.maker];
-      if (is_left || home / processors == here / processors) {
-        if (home % processors != here % processors) add_once(journey.copies, here % processors);
+      const bool is_left = here.work == Work::Update && home.work != Work::Update;
+      if (is_left || home.phase == here.phase) {
+        if (home.processor != here.processor) add_once(journey.copies, here.processor);
         continue;
       }
-      add_once(journey.rows, here % processors);
-      const auto [index, is_new] = use_index.try_emplace({id, here % processors}, uses.size());
-      if (is_new) uses.push_back({id, here % processors, home / processors});
-      uses[index->second].last_read = here / processors;
+      add_once(journey.rows, here.processor);
+      const auto [index, is_new] = use_index.try_emplace({id, here.processor}, uses.size());
+      if (is_new) uses.push_back({id, here.processor, home.phase});
+      uses[index->second].last_read = here.phase;
     }
-    for (ValueId id : parts[p].writes) plan.journeys[at(id)].maker = static_cast<int>(p);
+    for (ValueId id : parts[p].writes) plan.journeys[id].maker = p;
   }
   std::stable_sort(uses.begin(), uses.end(),
                    [](const RowUse& a, const RowUse& b) { return a.made < b.made; });

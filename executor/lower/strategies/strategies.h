@@ -1,18 +1,14 @@
 // The strategies: each a file of its own that builds a Program from a placed graph.
 #pragma once
 
-#include "executor/lower/draft/locations.h"
-#include "executor/lower/draft/variables.h"
-#include "executor/options.h"
+#include "executor/lower/lowering.h"
 #include "executor/program.h"
-#include "ir/placement.h"
 
 namespace podium::lower {
 
 /// One processor after the other; with one processor, everything is one block, and the update of the
 /// variables another.
-executor::Program sharded(const ir::Graph& graph, const ir::Placement& placement, const Options& options,
-                          Warnings& warnings, const Variables& variables);
+executor::Program sharded(const Lowering& lowering);
 
 /// Stages of the pipeline: adjacent ones on one processor count once (semantics, section 4.1).
 int count_stages(const ir::Placement& placement);
@@ -21,12 +17,13 @@ int count_stages(const ir::Placement& placement);
 /// constant that stages on several processors read is on each of them. With gradient accumulation the
 /// pipeline runs empty before an update; without, each stage of the backward pass updates its variables as
 /// soon as it has their gradients, so that forward stages meet older ones (semantics, section 4.4).
-executor::Program pipelined(const ir::Graph& graph, const ir::Placement& placement, const Options& options,
-                            Warnings& warnings, const Variables& variables);
+executor::Program pipelined(const Lowering& lowering);
 
 /// Phase after phase, each on its own processors; what it needs comes from streaming memory and goes back
 /// there (semantics, section 8.1).
-executor::Program phased(const ir::Graph& graph, const ir::Placement& placement, const Options& options,
-                         Warnings& warnings, const Variables& variables);
+executor::Program phased(const Lowering& lowering);
+
+/// The one that the facts ask for.
+executor::Program run_strategy(const Lowering& lowering);
 
 }  // namespace podium::lower

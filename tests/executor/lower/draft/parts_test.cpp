@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/support/graph_text.h"
 
 namespace podium::lower {
@@ -23,6 +25,13 @@ std::vector<std::string> op_types(const Part& part) {
   return found;
 }
 
+// The turns of ops that differ in their processors alone.
+ir::IdMap<ir::OpId, Turn> on_processors(const std::vector<int>& processors) {
+  ir::IdMap<ir::OpId, Turn> turns;
+  for (int processor : processors) turns.push_back({.processor = processor});
+  return turns;
+}
+
 const ir::Graph& two_branches() {
   static const ir::Graph kGraph = testing::graph_of(R"(g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> {
     a = Relu(x)
@@ -35,17 +44,17 @@ const ir::Graph& two_branches() {
 }
 
 TEST(Parts, StayInAGroupAsLongAsTheOrderAllows) {
-  const std::vector<Part> parts = make_parts(two_branches(), {0, 1, 0, 1, 0}, false);
+  const std::vector<Part> parts = make_parts(two_branches(), on_processors({0, 1, 0, 1, 0}));
   ASSERT_EQ(parts.size(), 3U);
   EXPECT_THAT(op_types(parts[0]), ElementsAre("Relu", "Neg"));
   EXPECT_THAT(op_types(parts[1]), ElementsAre("Add", "Mul"));
   EXPECT_THAT(op_types(parts[2]), ElementsAre("Sub"));
-  EXPECT_EQ(parts[1].group, 1);
+  EXPECT_EQ(parts[1].turn.processor, 1);
 }
 
 TEST(Parts, ReadAndWriteOnlyWhatCrosses) {
   const ir::Graph& graph = two_branches();
-  const std::vector<Part> parts = make_parts(graph, {0, 1, 0, 1, 0}, false);
+  const std::vector<Part> parts = make_parts(graph, on_processors({0, 1, 0, 1, 0}));
   EXPECT_THAT(names(graph, parts[0].reads), ElementsAre("x"));
   EXPECT_THAT(names(graph, parts[0].writes), ElementsAre("c"));
   EXPECT_THAT(names(graph, parts[1].weights), ElementsAre("w"));
@@ -54,7 +63,7 @@ TEST(Parts, ReadAndWriteOnlyWhatCrosses) {
 }
 
 TEST(Parts, AreGraphsOfTheirOwn) {
-  for (const Part& part : make_parts(two_branches(), {0, 1, 0, 1, 0}, false)) {
+  for (const Part& part : make_parts(two_branches(), on_processors({0, 1, 0, 1, 0}))) {
     EXPECT_NO_THROW(ir::verify(part.graph));
     EXPECT_EQ(part.graph.inputs.size(), part.reads.size());
     EXPECT_EQ(part.graph.outputs.size(), part.writes.size());
@@ -63,17 +72,35 @@ TEST(Parts, AreGraphsOfTheirOwn) {
 
 TEST(Parts, TakeStreamedWeightsAsReads) {
   const ir::Graph& graph = two_branches();
-  const auto parts =
-      make_parts(graph, {0, 0, 0, 0, 0}, false, [&](ir::ValueId id) { return graph[id].name == "w"; });
+  const auto parts = make_parts(graph, on_processors({0, 0, 0, 0, 0}),
+                                {.streamed = [&](ir::ValueId id) { return graph[id].name == "w"; }});
   ASSERT_EQ(parts.size(), 1U);
   EXPECT_THAT(names(graph, parts[0].reads), ElementsAre("x", "w"));
   EXPECT_THAT(parts[0].weights, IsEmpty());
   EXPECT_FALSE(parts[0].graph[parts[0].graph.inputs[1]].constant.has_value());
 }
 
-TEST(Parts, RefuseWholeGroupsThatNeedEachOther) {
-  EXPECT_EQ(make_parts(two_branches(), {0, 0, 1, 0, 1}, true).size(), 2U);
-  EXPECT_THROW(make_parts(two_branches(), {0, 1, 0, 1, 0}, true), InternalError);
+TEST(Parts, RefuseWholeTurnsThatNeedEachOther) {
+  EXPECT_EQ(make_parts(two_branches(), on_processors({0, 0, 1, 0, 1}), {.whole_turns = true}).size(), 2U);
+  EXPECT_THROW(make_parts(two_branches(), on_processors({0, 1, 0, 1, 0}), {.whole_turns = true}),
+               InternalError);
+}
+
+TEST(Turns, ComeByPhaseThenStageThenWorkThenSectionThenProcessor) {
+  const std::vector<Turn> ascending{{.section = 1, .processor = 3},
+                                    {.section = 2},
+                                    {.work = Work::Late, .processor = 1},
+                                    {.work = Work::Update, .processor = 1},
+                                    {.work = Work::Update, .section = 1},
+                                    {.stage = 1},
+                                    {.phase = 1}};
+  EXPECT_TRUE(std::is_sorted(ascending.begin(), ascending.end()));
+}
+
+TEST(Turns, SayWhatIsNotZero) {
+  EXPECT_EQ(to_string(Turn{}), "the first turn");
+  EXPECT_EQ(to_string(Turn{.phase = 1, .stage = 2, .work = Work::Update, .section = 3, .processor = 4}),
+            "phase 1, stage 2, update, section 3, ipu 4");
 }
 
 }  // namespace

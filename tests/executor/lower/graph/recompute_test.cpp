@@ -92,7 +92,7 @@ std::vector<std::string> kept(Recomputation recomputation) {
   const ir::Training training = tanh_model();
   std::vector<std::string> names;
   for (ir::ValueId id :
-       kept_for_backward(training, in_three_stages(training), pipelined_options(recomputation))) {
+       kept_for_backward({training, in_three_stages(training)}, pipelined_options(recomputation))) {
     names.push_back(training.graph[id].name);
   }
   return names;
@@ -149,8 +149,8 @@ TEST(Recompute, KeepsWhatIsRandom) {
             "t = Mul (b, b) u = Sub (one, t) v = Mul (db, u) m = Cast <to = 1> (mask) "
             "da = Mul (v, m)");
   const ir::Placement placement = in_three_stages(training);
-  const std::vector<bool> again =
-      ops_to_recompute(training, placement, pipelined_options(Recomputation::Pipeline));
+  const ir::IdMap<ir::OpId, bool> again =
+      ops_to_recompute({training, placement}, pipelined_options(Recomputation::Pipeline));
   EXPECT_EQ(std::count(again.begin(), again.end(), true), 2);
   EXPECT_THAT(stashes(lower(training, placement, pipelined_options(Recomputation::Pipeline))),
               UnorderedElementsAre("d", "mask", "x"));
@@ -160,10 +160,10 @@ TEST(Recompute, NormOnlyRunsNormalizationsAgain) {
   const ir::Training training = model("a = Mul (x, w) b = LpNormalization <axis = 0> (a)",
                                       "t = Mul (b, b) u = Sub (one, t) da = Mul (db, u)");
   const ir::Placement placement = in_three_stages(training);
-  const std::vector<bool> again =
-      ops_to_recompute(training, placement, pipelined_options(Recomputation::NormOnly));
-  EXPECT_FALSE(again[0]);
-  EXPECT_TRUE(again[1]);
+  const ir::IdMap<ir::OpId, bool> again =
+      ops_to_recompute({training, placement}, pipelined_options(Recomputation::NormOnly));
+  EXPECT_FALSE(again[ir::OpId{0}]);
+  EXPECT_TRUE(again[ir::OpId{1}]);
 }
 
 // A long chain, whose backward pass reads every link.

@@ -1,0 +1,54 @@
+// What lowering rewrites: a graph, what trains in it, and where each of its ops runs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/placement.h"
+#include "ir/training.h"
+
+namespace podium::lower {
+
+struct PlacedOp {
+  ir::Op op;
+  ir::OpPlacement place;
+
+  bool is_outer() const { return place.context == ir::Context::Update; }
+};
+
+/// An op and its place come and go together, so nothing keeps two lists in step. A graph that does not train
+/// is one without variables.
+struct PlacedGraph {
+  /// `placement` fits the graph of `training`. The attribute that tells the context of an op becomes part of
+  /// its place; without variables every op runs in each micro-batch. There are as many phases as ops say.
+  PlacedGraph(ir::Training of, ir::Placement placed);
+
+  ir::Training training;
+  ir::Placement placement;
+
+  ir::Graph& graph() { return training.graph; }
+  const ir::Graph& graph() const { return training.graph; }
+  ir::OpPlacement& operator[](ir::OpId op) { return placement.ops[op.index]; }
+  const ir::OpPlacement& operator[](ir::OpId op) const { return placement.ops[op.index]; }
+  /// Whether an op runs once per update.
+  bool is_outer(ir::OpId op) const { return (*this)[op].context == ir::Context::Update; }
+
+  /// Adds an op behind all others.
+  void append(ir::Op op, const ir::OpPlacement& place);
+  /// A new value of the type of `source`, which an Identity behind all other ops makes of it.
+  ir::ValueId append_copy(ir::ValueId source, std::string name, const ir::OpPlacement& place);
+  /// Leaves the graph without ops: who rewrites it appends what becomes of each.
+  ir::IdMap<ir::OpId, PlacedOp> take_ops();
+};
+
+/// The ops of a graph from the last to the first.
+std::vector<ir::OpId> backwards(const ir::Graph& graph);
+
+/// The same place in another context.
+ir::OpPlacement in_context(ir::OpPlacement place, ir::Context context);
+
+/// The graph as ir::print has it, each op with its place: `y = Mul(x, w)  # float[2]  @ ipu 1 stage 2
+/// update`. What is 0 and a micro-batch's is left out.
+std::string print(const PlacedGraph& placed);
+
+}  // namespace podium::lower

@@ -1,0 +1,13 @@
+#include "executor/lower/strategies/strategies.h"
+
+namespace podium::lower {
+
+int count_stages(const ir::Placement& placement) { return merge_stages(placement).count(); }
+
+executor::Program run_strategy(const Lowering& lowering) {
+  if (lowering.facts.in_phases) return phased(lowering);
+  if (lowering.facts.in_stages) return pipelined(lowering);
+  return sharded(lowering);
+}
+
+}  // namespace podium::lower

@@ -1,0 +1,66 @@
+// The fill, the loop and the flush of a cycle, and how deep stashes are.
+#include "executor/lower/draft/cycle.h"
+
+#include <gtest/gtest.h>
+
+namespace podium::lower {
+namespace {
+
+using executor::Program;
+using executor::Slot;
+using executor::Step;
+
+const ir::Type kTwoFloats = ir::Type::tensor(ir::DataType::Float, {2});
+
+// in -> out over two processors: loaded in cycle 0, copied in cycle 0 or 1, stored in cycle 2.
+struct Chain {
+  Program program;
+  Cycle cycle;
+
+  Chain() {
+    program.processors = 2;
+    program.buffers.push_back({.name = "in", .type = kTwoFloats});
+    program.buffers.push_back({.name = "out", .type = kTwoFloats, .processor = 1});
+    program.inputs.push_back({"in", kTwoFloats});
+    program.outputs.push_back({"out", kTwoFloats});
+    cycle.steps = {{0, {executor::LoadFromHost{0, {{0}}}}}, {2, {executor::StoreToHost{{{1}}, 0}}}};
+    cycle.exchange = {{1, {{{0}}, {{1}}}}};
+  }
+
+  std::string unrolled(int micro_batches) {
+    std::string text;
+    for (const Step& step : unroll(program, cycle, micro_batches)) {
+      text += print(program, step) + "\n";
+      const auto* repeat = std::get_if<executor::Repeat>(&step.action);
+      if (repeat == nullptr) continue;
+      for (const Step& inner : repeat->body) text += "  " + print(program, inner) + "\n";
+    }
+    return text;
+  }
+};
+
+TEST(Cycle, FillsRepeatsAndFlushes) {
+  Chain chain;
+  EXPECT_EQ(chain.unrolled(5), "");
+  EXPECT_EQ(chain.program.buffers[0].slots, 2);
+  EXPECT_EQ(chain.program.buffers[0].role, executor::Role::Stash);
+  EXPECT_EQ(chain.program.buffers[1].slots, 1);
+}
+
+TEST(Cycle, HasNoLoopForFewerMicroBatchesThanCycles) {
+  Chain chain;
+  EXPECT_EQ(chain.unrolled(1),
+            "load in@0 from host\n"
+            "copy in@0 -> out@1\n"
+            "store out@1 to host\n");
+}
+
+TEST(Cycle, VariablesHaveOneSlot) {
+  Chain chain;
+  chain.program.buffers[0].persistent = true;
+  chain.unrolled(5);
+  EXPECT_EQ(chain.program.buffers[0].slots, 1);
+}
+
+}  // namespace
+}  // namespace podium::lower
