@@ -31,10 +31,10 @@ class Accumulation {
 
   void add(WeightUpdate& update, std::optional<Term> inverse_scale) {
     const bool accumulates = builder_.contributions.accumulates();
-    if (accumulates && accumulates_into_velocity(update)) {
+    if (accumulates && accumulates_itself(update.values())) {
       if (inverse_scale)
         update.gradient = cast_to(update.type, update.gradient) * cast_to(update.type, *inverse_scale);
-      accumulate_into_velocity(update);
+      builder_.optimizer.spec->accumulate(update);
       builder_.run_at(update.place, false);
       return;
     }
@@ -73,12 +73,12 @@ class Accumulation {
 
   void add_up(WeightUpdate& update) {
     const Type& weight = training_.graph[update.weight].type;
-    const DataType type = builder_.optimizer.accumulator_type.value_or(weight.element);
+    const DataType type = accumulator_type(builder_.optimizer, weight.element);
     const ValueId zeros = zeros_of(type, weight.dims);
     const Term accumulator = builder_.variable({.kind = VariableKind::Accumulator,
                                                 .initial = *training_.graph[zeros].constant,
                                                 .weight = update.weight,
-                                                .state = "Accum___"});
+                                                .state = std::string(kAccumulator)});
     const Term gradient = cast_to(type, update.gradient);
     if (training_.reduces_by_mean) {
       const Term count = counter(update, type);

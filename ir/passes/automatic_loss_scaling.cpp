@@ -12,7 +12,6 @@ namespace {
 
 constexpr double kLargestFloat16 = 65504;
 constexpr double kLargestScale = 32768;  // the largest power of two that float16 holds
-constexpr std::string_view kFactor = "lossScaleUpdateFactor";
 constexpr std::string_view kLargeCount = "Histogram___lossScale";
 constexpr std::string_view kPeriodCount = "HistogramSum___lossScale";
 constexpr std::string_view kUpdates = "Counter___lossScale";
@@ -123,7 +122,7 @@ void check(const AutomaticLossScaling& scaling, const Optimizer& optimizer) {
 }
 
 Term loss_scale_factor(UpdateBuilder& builder) {
-  return builder.variable(scalar_variable(kFactor, VariableKind::OptimizerState, 1));
+  return builder.variable(scalar_variable(kLossScaleFactor, VariableKind::OptimizerState, 1));
 }
 
 void update_loss_scale(UpdateBuilder& builder, const AutomaticLossScaling& scaling,
@@ -152,7 +151,7 @@ void update_loss_scale(UpdateBuilder& builder, const AutomaticLossScaling& scali
   const Term is_too_large = summed * (1 - scaling.threshold) > (summed * -1.0 + elements) * scaling.threshold;
   const Term factor = loss_scale_factor(builder);
   const Term changed = choose(is_too_large, factor * 0.5, factor * 2.0);
-  const Term limit = changed.like(kLargestScale) / builder.scalar("lossScaling", kNoValue, DataType::Float);
+  const Term limit = changed.like(kLargestScale) / builder.scalar(kLossScale, kNoValue, DataType::Float);
   builder.update(factor, choose(is_due, changed.with("Min", limit), factor), true);
   builder.update(sum, choose(is_due, summed.like(0), summed), true);
   builder.update(count, choose(is_due, updates.like(0), updates), true);

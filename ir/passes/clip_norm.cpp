@@ -55,7 +55,7 @@ void clip_by_norm(std::span<WeightUpdate> updates) {
     check_shared_alike(group);
     const WeightUpdate& first = *group.front();
     const DataType type = type_of_norm(first);
-    Term norm = sum_of_squares(group).call("Sqrt") * builder.scalar("gradientScaling", first.weight, type);
+    Term norm = sum_of_squares(group).call("Sqrt") * builder.scalar(kGradientScale, first.weight, type);
     if (builder.inverse_scale) norm = norm * cast_to(type, *builder.inverse_scale);
     builder.training.graph[norm].name = fmt::format("GlobalNorm___{}", i);
     const Term limit = builder.number(groups[i].max_norm, type);

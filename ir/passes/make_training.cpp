@@ -31,24 +31,6 @@ std::set<std::string> names_of_values(const Graph& graph) {
   return names;
 }
 
-void update_weight(WeightUpdate& update) {
-  switch (update.builder.optimizer.kind) {
-    case OptimizerKind::Sgd:
-      return update_by_sgd(update);
-    case OptimizerKind::Adam:
-    case OptimizerKind::AdaMax:
-    case OptimizerKind::Lamb:
-    case OptimizerKind::AdamNoBias:
-    case OptimizerKind::LambNoBias:
-      return update_by_adam(update);
-    case OptimizerKind::AdaGrad:
-    case OptimizerKind::RmsProp:
-    case OptimizerKind::CenteredRmsProp:
-    case OptimizerKind::AdaDelta:
-      return update_by_adaptive(update);
-  }
-}
-
 class TrainingMaker {
  public:
   TrainingMaker(Graph graph, const TrainingRequest& request)
@@ -122,7 +104,7 @@ class TrainingMaker {
     Op start_op{.spec = graph_[maker].spec};
     inherit_placement(graph_[maker], start_op, way);
     start_place_ = place_of(start_op);
-    Term start = builder.scalar("lossScaling", kNoValue, type.element);
+    Term start = builder.scalar(kLossScale, kNoValue, type.element);
     if (request_.automatic_loss_scaling) start = start * cast_to(type.element, loss_scale_factor(builder));
     if (type.rank() > 0) start = start.with("Reshape", start.context->ints(type.dims));
     builder.run_at(start_place_, false);
@@ -272,7 +254,7 @@ class TrainingMaker {
     accumulate(updates, inverse_scale);
     clip_by_norm(updates);
     for (WeightUpdate& update : updates) {
-      update_weight(update);
+      optimizer_.spec->update(update);
       builder.run_at(update.place, true);
     }
   }
@@ -281,14 +263,12 @@ class TrainingMaker {
     std::vector<WeightUpdate> updates;
     for (const Weight& weight : weights_) {
       if (!weight.gradient.valid()) continue;
-      const DataType element = graph_[weight.id].type.element;
-      const bool is_narrow = element == DataType::Float16 || element == DataType::Bfloat16;
       updates.push_back({.builder = builder,
                          .name = graph_[weight.id].name,
                          .place = places_back_.at(weight.id),
                          .weight = weight.id,
                          .gradient = builder.term_of(weight.gradient),
-                         .type = is_narrow ? DataType::Float : element,
+                         .type = computed_type(graph_[weight.id].type.element),
                          .initial = weight.variable->initial});
     }
     return updates;

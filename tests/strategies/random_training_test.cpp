@@ -12,6 +12,7 @@
 
 #include "executor/session/training_session.h"
 #include "ir/gradient.h"
+#include "ir/optimizer_spec.h"
 #include "ir/passes/set_precision.h"
 #include "tests/strategies/micro_batches.h"
 #include "tests/strategies/random_model.h"
@@ -22,7 +23,6 @@ namespace podium {
 namespace {
 
 using ir::Datum;
-using ir::OptimizerKind;
 using ir::Tensor;
 using testing::Random;
 using testing::RandomModel;
@@ -42,11 +42,12 @@ struct Case {
 // Epsilons keep gradients of the size of rounding errors from moving weights as far as others.
 ir::Optimizer random_optimizer(Random& random, bool& combined) {
   const ir::OptimizerValue rate{0.02, random.coin()};
-  const auto kind = static_cast<OptimizerKind>(random.below(static_cast<int>(OptimizerKind::AdaDelta) + 1));
-  ir::Optimizer optimizer = ir::make_optimizer(kind, {{"learningRate", rate}, {"weightDecay", {0.01}}});
+  const auto all = ir::all_optimizers();
+  const ir::OptimizerSpec& spec = *all[random.below(static_cast<int>(all.size()))];
+  ir::Optimizer optimizer = ir::make_optimizer(spec, {{"learningRate", rate}, {"weightDecay", {0.01}}});
   if (optimizer.defaults.contains("eps")) optimizer.defaults["eps"].value = 0.1;
   if (optimizer.defaults.contains("momentum")) optimizer.defaults["momentum"].value = random.coin() ? 0.8 : 0;
-  if (kind == OptimizerKind::Sgd) {
+  if (spec.has_form("separate")) {
     optimizer.sgd_state = random.coin() ? ir::SgdState::Combined : ir::SgdState::Separate;
     optimizer.nesterov = random.one_in(3);
     combined = optimizer.sgd_state == ir::SgdState::Combined;

@@ -44,13 +44,13 @@ void shard(LocationSettings& settings) {
 }
 
 void with_sgd(Setting& setting, ir::SgdState state) {
-  setting.optimizer = ir::make_optimizer(
-      ir::OptimizerKind::Sgd, {{"learningRate", {0.05}}, {"momentum", {0.9}}, {"weightDecay", {0.01}}});
+  setting.optimizer =
+      ir::make_optimizer("SGD", {{"learningRate", {0.05}}, {"momentum", {0.9}}, {"weightDecay", {0.01}}});
   setting.optimizer.sgd_state = state;
 }
 
 // With an epsilon that keeps gradients of the size of rounding errors from moving weights as far as others.
-void with_adam(Setting& setting, ir::OptimizerKind kind) {
+void with_adam(Setting& setting, std::string_view kind) {
   setting.optimizer = ir::make_optimizer(kind, {{"learningRate", {0.001}}, {"eps", {1e-3}}});
 }
 
@@ -84,8 +84,8 @@ const std::vector<std::vector<SettingChoice>>& training_choices() {
       {{"momentum", [](Setting& setting) { with_sgd(setting, ir::SgdState::Combined); }},
        {"momentum and accumulator apart",
         [](Setting& setting) { with_sgd(setting, ir::SgdState::Separate); }},
-       {"Adam", [](Setting& setting) { with_adam(setting, ir::OptimizerKind::Adam); }},
-       {"LAMB", [](Setting& setting) { with_adam(setting, ir::OptimizerKind::Lamb); }},
+       {"Adam", [](Setting& setting) { with_adam(setting, "Adam"); }},
+       {"LAMB", [](Setting& setting) { with_adam(setting, "LAMB"); }},
        {"clipped",
         [](Setting& setting) {
           setting.optimizer.clip_norms = {{.max_norm = 0.1}};

@@ -13,7 +13,7 @@ namespace podium::testing {
 /// What one processor does with the same micro-batches decides what a strategy must give.
 struct Setting {
   Options options = {};
-  ir::Optimizer optimizer = ir::make_optimizer(ir::OptimizerKind::Sgd, {{"learningRate", {0.05}}});
+  ir::Optimizer optimizer = ir::make_optimizer("SGD", {{"learningRate", {0.05}}});
   bool reorders = false;  ///< sums over micro-batches are made in another order than by one processor
 };
 
