@@ -16,6 +16,7 @@
 #include "ir/passes/set_precision.h"
 #include "tests/strategies/micro_batches.h"
 #include "tests/strategies/random_model.h"
+#include "tests/support/jumps.h"
 #include "tests/support/run_program.h"
 #include "tests/support/run_text.h"
 
@@ -118,6 +119,12 @@ void ask_for_anchors(Random& random, const RandomModel& model, Options& options)
 
 constexpr int kSamples = 2;  // of a micro-batch
 
+bool keeps_order(const Case& made) {
+  const Options& strategy = made.options.session.strategy;
+  return strategy.replicas == 1 && strategy.batch_serialization.factor == 0 &&
+         made.options.optimizer.clip_norms.empty();
+}
+
 Case random_case(unsigned seed) {
   Random random(seed);
   const auto spread = static_cast<Spread>(random.below(7));
@@ -152,6 +159,9 @@ Case random_case(unsigned seed) {
   place_tensors(random, strategy);
   ask_for_anchors(random, made.model, strategy);
   made.broadcast = random.one_in(5);
+  // The sign of what rounding leaves is one or the other: it may not move a weight by more than rounding.
+  const bool is_exact = keeps_order(made) && !options.session.fuse;
+  if (!is_exact && testing::jumps(options.optimizer)) options.optimizer.defaults["learningRate"].value = 1e-7;
   return made;
 }
 
@@ -405,12 +415,6 @@ bool is_known(const std::string& refusal) {
       "how what 2 slices of a micro-batch make of it is put together"};
   return std::any_of(kKnown.begin(), kKnown.end(),
                      [&](const std::string& known) { return refusal.find(known) != std::string::npos; });
-}
-
-bool keeps_order(const Case& made) {
-  const Options& strategy = made.options.session.strategy;
-  return strategy.replicas == 1 && strategy.batch_serialization.factor == 0 &&
-         made.options.optimizer.clip_norms.empty();
 }
 
 // With what a case of other ways may differ: the sums of halves on the device are rounded at every step.

@@ -2,6 +2,7 @@
 // has at most one.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,7 @@ struct Setting {
 
 struct SettingChoice {
   std::string name;
-  void (*apply)(Setting&);
+  std::function<void(Setting&)> apply;
 };
 
 /// How the graph is spread: every strategy has one.

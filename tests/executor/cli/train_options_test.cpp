@@ -5,6 +5,7 @@
 #include "executor/cli/optimizer_text.h"
 #include "executor/cli/options.h"
 #include "executor/cli/rate_schedule.h"
+#include "ir/optimizer_spec.h"
 
 namespace podium::cli {
 namespace {
@@ -47,6 +48,30 @@ TEST(OptimizerText, ReadsWords) {
   EXPECT_TRUE(read_optimizer("lamb,scaled-state").scaled_state);
   EXPECT_EQ(read_optimizer("rmsprop,decay").decay_mode, ir::WeightDecayMode::Decay);
   EXPECT_EQ(read_optimizer("lamb,l2").decay_mode, ir::WeightDecayMode::L2Regularization);
+}
+
+TEST(OptimizerText, EveryNameValueAndWordOfTheTableCanBeTypedAndIsInTheHelp) {
+  const std::string help = optimizer_help();
+  for (const ir::OptimizerSpec* spec : ir::all_optimizers()) {
+    for (const ir::TypedName& typed : spec->typed) {
+      const std::string name(typed.name);
+      const ir::Optimizer optimizer = read_optimizer(name);
+      EXPECT_EQ(optimizer.spec, spec);
+      EXPECT_EQ(optimizer.decay_mode, typed.decay);
+      EXPECT_THAT(help, HasSubstr(name));
+      for (const ir::ValueSpec& known : spec->values) {
+        EXPECT_EQ(value(optimizer, std::string(known.name)), known.fallback);
+        const ir::Optimizer given = read_optimizer(fmt::format("{},{}=0.25", name, known.typed));
+        EXPECT_EQ(value(given, std::string(known.name)), 0.25) << name << " " << known.typed;
+        EXPECT_THAT(help, HasSubstr(std::string(known.typed)));
+      }
+      for (const ir::FormSpec& form : ir::all_forms()) {
+        const std::string text = fmt::format("{},{}", name, form.word);
+        EXPECT_EQ(refusal(read_optimizer, text).empty(), spec->has_form(form.word)) << text;
+        EXPECT_THAT(help, HasSubstr(std::string(form.word)));
+      }
+    }
+  }
 }
 
 TEST(OptimizerText, NamesTheNearest) {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "executor/session/training_session.h"
+#include "ir/optimizer_spec.h"
 #include "tests/support/run_text.h"
 
 namespace podium::testing {
@@ -98,16 +99,18 @@ TEST(ShardedOptimizers, SgdInEveryForm) {
 
 // An eps of 0 divides 0 by 0 in what fills up the last part; nobody may see it, nor add it to a norm.
 TEST(ShardedOptimizers, OthersWithAndWithoutAnEps) {
-  for (const std::string_view kind : {"Adam", "AdaMax", "LAMB", "AdamNoBias", "LambNoBias", "AdaGrad",
-                                      "RMSProp", "CenteredRMSProp", "AdaDelta"}) {
+  for (const ir::OptimizerSpec* spec : ir::all_optimizers()) {
+    if (spec->name == "SGD") continue;
     // The spread of one gradient about its mean is 0 but for rounding.
-    const bool needs_eps = kind == "CenteredRMSProp";
+    const bool needs_eps = spec->name == "CenteredRMSProp";
     for (const double eps : {1e-3, needs_eps ? 1e-4 : 0.0}) {
       for (const int accumulation : {1, 3}) {
         for (const bool clips : {false, true}) {
-          SCOPED_TRACE(fmt::format("{} eps {} accumulation {} clips {}", kind, eps, accumulation, clips));
+          SCOPED_TRACE(
+              fmt::format("{} eps {} accumulation {} clips {}", spec->name, eps, accumulation, clips));
           ir::Optimizer optimizer =
-              ir::make_optimizer(kind, {{"learningRate", {0.01}}, {"eps", {eps}}, {"weightDecay", {0.05}}});
+              ir::make_optimizer(*spec, {{"learningRate", {0.01}}, {"weightDecay", {0.05}}});
+          if (spec->find_value("eps") != nullptr) optimizer.defaults["eps"].value = eps;
           if (clips) optimizer.clip_norms = {{.max_norm = 0.2}};
           expect_as_whole(optimizer, {.accumulation_factor = accumulation, .replicas = 4});
           if (::testing::Test::HasFailure()) return;
