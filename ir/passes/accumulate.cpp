@@ -32,21 +32,20 @@ class Accumulation {
   void add(WeightUpdate& update, std::optional<Term> inverse_scale) {
     const bool accumulates = builder_.contributions.accumulates();
     if (accumulates && accumulates_itself(update.values())) {
+      const auto scope = builder_.at(update.place, Context::MicroBatch);
       if (inverse_scale)
         update.gradient = cast_to(update.type, update.gradient) * cast_to(update.type, *inverse_scale);
       builder_.optimizer.spec->accumulate(update);
-      builder_.run_at(update.place, false);
       return;
     }
     if (accumulates) {
+      const auto scope = builder_.at(update.place, Context::MicroBatch);
       add_up(update);
-      builder_.run_at(update.place, false);
-    } else {
-      reduce(update);
     }
+    const auto scope = builder_.at(update.place, Context::Outer);
+    if (!accumulates) reduce(update);
     update.gradient = cast_to(update.type, update.gradient);
     if (inverse_scale) update.gradient = update.gradient * cast_to(update.type, *inverse_scale);
-    builder_.run_at(update.place, true);
   }
 
  private:

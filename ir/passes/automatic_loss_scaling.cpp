@@ -67,11 +67,10 @@ std::vector<ValueId> tracked_gradients(const Graph& graph, const AutomaticLossSc
 // How many elements are large, NaN included; counted where the gradient is.
 ValueId count_large(UpdateBuilder& builder, ValueId gradient, const std::vector<Attribute>& place,
                     double edge) {
+  const auto scope = builder.at(place, Context::MicroBatch);
   const Term size = cast_to(DataType::Float, builder.term_of(gradient)).call("Abs");
   const Term is_large = size.with("LessOrEqual", size.like(edge)).call("Not");
-  const Term count = cast_to(DataType::Float, is_large).call("ReduceSum", {{"keepdims", std::int64_t{0}}});
-  builder.run_at(place, false);
-  return count;
+  return cast_to(DataType::Float, is_large).call("ReduceSum", {{"keepdims", std::int64_t{0}}});
 }
 
 // The gradients of one place.
@@ -88,14 +87,17 @@ Term count_of_update(UpdateBuilder& builder, const std::map<std::string, Counted
   for (const auto& [suffix, here] : counted) {
     const std::string name = std::string(kLargeCount) + suffix;
     const Term before = builder.variable(scalar_variable(name, VariableKind::Accumulator, 0));
-    builder.update(before, before + builder.term_of(before.context->call("Sum", here.counts)), false);
-    builder.run_at(here.place, false);
+    {
+      const auto scope = builder.at(here.place, Context::MicroBatch);
+      builder.update(before, before + builder.term_of(before.context->call("Sum", here.counts)), false);
+    }
     builder.training.reduced.push_back(before);
     builder.update(before, before.like(0), true);
     if (counted.size() == 1 && suffix == place_suffix(place)) return before;
+    const auto scope = builder.at(here.place, Context::Outer);
     totals.push_back(cast_to(DataType::Double, before));  // a variable is read where it is
-    builder.run_at(here.place, true);
   }
+  const auto scope = builder.at(place, Context::Outer);
   const Term first = builder.term_of(totals.front());
   return cast_to(DataType::Float, builder.term_of(first.context->call("Sum", totals)));
 }
@@ -139,6 +141,7 @@ void update_loss_scale(UpdateBuilder& builder, const AutomaticLossScaling& scali
     here.counts.push_back(count_large(builder, gradient, here.place, kLargestFloat16 * scaling.bin_edge));
   }
   const Term before = count_of_update(builder, counted, place);
+  const auto scope = builder.at(place, Context::Outer);
   const Contributions& of = builder.contributions;
   elements *= static_cast<double>(of.accumulation) * of.slices * scaling.update_period *
               (training.reduces_by_mean ? 1 : of.replicas);
@@ -155,7 +158,6 @@ void update_loss_scale(UpdateBuilder& builder, const AutomaticLossScaling& scali
   builder.update(factor, choose(is_due, changed.with("Min", limit), factor), true);
   builder.update(sum, choose(is_due, summed.like(0), summed), true);
   builder.update(count, choose(is_due, updates.like(0), updates), true);
-  builder.run_at(place, true);
 }
 
 }  // namespace podium::ir

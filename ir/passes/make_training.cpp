@@ -96,6 +96,14 @@ class TrainingMaker {
     for (const Variable& variable : request_.weights) weights_.push_back({.variable = &variable});
   }
 
+  // Of the loss: its scale.
+  Term first_gradient(UpdateBuilder& builder, const Type& type) {
+    const auto scope = builder.at(start_place_, Context::MicroBatch);
+    Term start = builder.scalar(kLossScale, kNoValue, type.element);
+    if (request_.automatic_loss_scaling) start = start * cast_to(type.element, loss_scale_factor(builder));
+    return type.rank() > 0 ? start.with("Reshape", start.context->ints(type.dims)) : start;
+  }
+
   void differentiate_loss(UpdateBuilder& builder) {
     const OpId maker = producers(graph_)[loss_.index];
     if (!maker.valid()) throw Error("loss '{}' does not depend on any weight", request_.loss);
@@ -104,10 +112,7 @@ class TrainingMaker {
     Op start_op{.spec = graph_[maker].spec};
     inherit_placement(graph_[maker], start_op, way);
     start_place_ = place_of(start_op);
-    Term start = builder.scalar(kLossScale, kNoValue, type.element);
-    if (request_.automatic_loss_scaling) start = start * cast_to(type.element, loss_scale_factor(builder));
-    if (type.rank() > 0) start = start.with("Reshape", start.context->ints(type.dims));
-    builder.run_at(start_place_, false);
+    const Term start = first_gradient(builder, type);
     std::vector<ValueId> xs;
     for (const Weight& weight : weights_) {
       if (!statistics_.contains(weight.id)) xs.push_back(weight.id);
@@ -123,7 +128,6 @@ class TrainingMaker {
                              if (places_back_.emplace(value, place_back(last, way)).second)
                                flows_.emplace_back(value, gradient);
                            }});
-    builder.run_at({}, false);  // their places are inherited
     name_gradients(forward_values);
     give_gradients_their_names(builder);
     std::size_t next = 0;
@@ -179,8 +183,8 @@ class TrainingMaker {
       const std::string name = std::string(kGradientOf) + graph_[value].name;
       if (!asked.contains(graph_[value].name) || graph_[gradient].name == name || names_.contains(name))
         continue;
+      const auto scope = builder.at(places_back_.at(value), Context::MicroBatch);
       name_gradient(builder.term_of(gradient).call("Identity"), value);
-      builder.run_at(places_back_.at(value), false);
     }
   }
 
@@ -245,17 +249,17 @@ class TrainingMaker {
       std::vector<Flow> gradients = flows_;
       std::erase_if(gradients, [&](const Flow& flow) { return flow.first == loss_; });
       update_loss_scale(builder, *request_.automatic_loss_scaling, gradients, start_place_);
-      const Term factor = loss_scale_factor(builder);
-      const Term inverse = factor.like(1) / factor;
       const bool states_keep_it = optimizer_.scaled_state;
-      (states_keep_it ? builder.inverse_scale : inverse_scale) = inverse;
-      builder.run_at(start_place_, states_keep_it || !request_.contributions.accumulates());
+      const bool is_outer = states_keep_it || !request_.contributions.accumulates();
+      const auto scope = builder.at(start_place_, is_outer ? Context::Outer : Context::MicroBatch);
+      const Term factor = loss_scale_factor(builder);
+      (states_keep_it ? builder.inverse_scale : inverse_scale) = factor.like(1) / factor;
     }
     accumulate(updates, inverse_scale);
     clip_by_norm(updates);
     for (WeightUpdate& update : updates) {
+      const auto scope = builder.at(update.place, Context::Outer);
       optimizer_.spec->update(update);
-      builder.run_at(update.place, true);
     }
   }
 

@@ -4,6 +4,13 @@
 
 namespace podium::ir {
 
+PlacedScope::~PlacedScope() {
+  for (auto op = graph_.ops.begin() + first_; op != graph_.ops.end(); ++op) {
+    for (const Attribute& attribute : place_) set_attribute(*op, attribute.name, attribute.value);
+    if (context_ == Context::Outer) set_attribute(*op, kContextAttribute, kOuterContext);
+  }
+}
+
 Term UpdateBuilder::scalar(const ScalarSpec& scalar, ValueId weight, DataType type) {
   const std::string name = name_of(weight);
   const WeightValues values{optimizer, name, contributions};
@@ -42,14 +49,6 @@ Term UpdateBuilder::variable(Variable variable) {
 void UpdateBuilder::update(ValueId variable, Term value, bool outer) {
   training.updates.push_back({variable, training.graph.outputs.size(), outer});
   builder_.output(value);
-}
-
-void UpdateBuilder::run_at(const std::vector<Attribute>& place, bool outer) {
-  std::vector<Op>& ops = training.graph.ops;
-  for (; placed_ops_ < ops.size(); ++placed_ops_) {
-    for (const Attribute& attribute : place) set_attribute(ops[placed_ops_], attribute.name, attribute.value);
-    if (outer) set_attribute(ops[placed_ops_], kContextAttribute, kOuterContext);
-  }
 }
 
 Term WeightUpdate::scalar(const ScalarSpec& scalar) const {

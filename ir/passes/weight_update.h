@@ -15,6 +15,25 @@
 
 namespace podium::ir {
 
+/// When ops run: in each micro-batch, or in the outer context, once all of an update's have run.
+enum class Context : std::uint8_t { MicroBatch, Outer };
+
+/// What is appended to a graph while this lives runs at a place, in a context.
+class PlacedScope {
+ public:
+  PlacedScope(Graph& graph, const std::vector<Attribute>& place, Context context)
+      : graph_(graph), place_(place), context_(context), first_(std::ssize(graph.ops)) {}
+  PlacedScope(const PlacedScope&) = delete;
+  PlacedScope& operator=(const PlacedScope&) = delete;
+  ~PlacedScope();
+
+ private:
+  Graph& graph_;
+  std::vector<Attribute> place_;
+  Context context_;
+  std::int64_t first_;
+};
+
 /// Appends to the graph of a Training what happens around the derivatives.
 class UpdateBuilder {
  public:
@@ -25,8 +44,7 @@ class UpdateBuilder {
         contributions(of),
         saved(continued),
         builder_(to.graph),
-        context_(builder_, Op{}, {}, {}),
-        placed_ops_(to.graph.ops.size()) {}
+        context_(builder_, Op{}, {}, {}) {}
 
   Training& training;
   const Optimizer& optimizer;
@@ -48,15 +66,16 @@ class UpdateBuilder {
     return states_.at({std::string(state), weight});
   }
   void update(ValueId variable, Term value, bool outer);
-  /// What has been appended since the last call runs at `place`, in the outer context or in each micro-batch.
-  void run_at(const std::vector<Attribute>& place, bool outer);
+  /// Scopes do not nest.
+  [[nodiscard]] PlacedScope at(const std::vector<Attribute>& place, Context context) {
+    return {training.graph, place, context};
+  }
 
  private:
   std::string name_of(ValueId weight) const { return weight.valid() ? training.graph[weight].name : ""; }
 
   Builder builder_;
   GradientContext context_;
-  std::size_t placed_ops_;
   std::map<StateKey, ValueId> states_;                                        // made here
   std::map<std::tuple<const ScalarSpec*, ValueId, DataType>, Term> scalars_;  // by row and weight
 };
