@@ -1,57 +1,37 @@
 #include "ir/optimizer.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "ir/error.h"
 #include "ir/glob.h"
 #include "ir/nearest.h"
+#include "ir/optimizer_spec.h"
 
 namespace podium::ir {
 namespace {
 
-bool is_lamb(OptimizerKind kind) { return kind == OptimizerKind::Lamb || kind == OptimizerKind::LambNoBias; }
-
-void check_names(const OptimizerValues& values, OptimizerKind kind) {
-  const OptimizerValues& known = default_values(kind);
+void check_names(const OptimizerValues& values, const Optimizer& optimizer) {
+  const OptimizerSpec& spec = *optimizer.spec;
   for (const auto& [name, value] : values) {
-    if (known.contains(name)) continue;
+    if (spec.find_value(name) != nullptr) continue;
     std::vector<std::string_view> names;
-    for (const auto& entry : known) names.push_back(entry.first);
-    throw Error("{} has no value '{}'; nearest is '{}'", name_of(kind), name, nearest(name, names));
+    for (const ValueSpec& known : spec.values) names.push_back(known.name);
+    std::sort(names.begin(), names.end());
+    throw Error("{} has no value '{}'; nearest is '{}'", spec.name, name, nearest(name, names));
   }
 }
 
-struct Range {
-  std::string_view name;
-  double lowest;
-  bool lowest_fits;
-  double end;  // the first number that is too large
-};
-
-constexpr double kNoEnd = 1e300;
-constexpr std::array kRanges{Range{"learningRate", 0, true, kNoEnd},
-                             Range{"weightDecay", 0, true, kNoEnd},
-                             Range{"momentum", 0, true, kNoEnd},
-                             Range{"dampening", 0, true, kNoEnd},
-                             Range{"velocityScaling", 0, false, kNoEnd},
-                             Range{"beta1", 0, true, 1},
-                             Range{"beta2", 0, true, 1},
-                             Range{"eps", 0, true, kNoEnd},
-                             Range{"alpha", 0, true, kNoEnd},
-                             Range{"maxWeightNorm", 0, true, kNoEnd}};
-
-void check_value(std::string_view name, const OptimizerValue& given) {
-  const auto range =
-      std::find_if(kRanges.begin(), kRanges.end(), [&](const Range& r) { return r.name == name; });
-  IR_CHECK(range != kRanges.end());
-  const bool is_high_enough = range->lowest_fits ? given.value >= range->lowest : given.value > range->lowest;
+void check_value(const OptimizerSpec& spec, std::string_view name, const OptimizerValue& given) {
+  const ValueSpec* range = spec.find_value(name);
+  IR_CHECK(range != nullptr);
+  const bool is_high_enough =
+      range->above_lowest ? given.value > range->lowest : given.value >= range->lowest;
   if (is_high_enough && given.value < range->end) {
-    if (name != "learningRate" || given.value != 0 || !given.constant) return;
+    if (name != kLearningRate.name || given.value != 0 || !given.constant) return;
     throw Error("learningRate is constant 0, so that no weight would change");
   }
-  const std::string_view relation = range->lowest_fits ? "at least" : "above";
+  const std::string_view relation = range->above_lowest ? "above" : "at least";
   if (range->end < kNoEnd || given.value >= range->end) {
     throw Error("{} is {}, it must be {} {} and below {}", name, given.value, relation, range->lowest,
                 range->end);
@@ -59,12 +39,9 @@ void check_value(std::string_view name, const OptimizerValue& given) {
   throw Error("{} is {}, it must be {} {}", name, given.value, relation, range->lowest);
 }
 
-void check_dampening(const Optimizer& optimizer, const std::string& weight) {
-  if (!optimizer.nesterov) return;
-  const OptimizerValue dampening = value_of(optimizer, "dampening", weight);
-  if (dampening.value == 0 && dampening.constant) return;
-  throw Error("nesterov momentum: dampening is {}{}, it must be constant 0", dampening.value,
-              dampening.constant ? "" : " and can change");
+// Of the defaults where no weight is named.
+void check_together(const Optimizer& optimizer, std::string_view weight) {
+  if (optimizer.spec->check != nullptr) optimizer.spec->check({optimizer, weight, {}});
 }
 
 bool contains(const std::vector<std::string>& names, const std::string& name) {
@@ -125,17 +102,10 @@ void give_by_glob(const std::string& glob, const OptimizerValues& values, const 
   }
 }
 
-void check_options(const Optimizer& optimizer) {
-  const bool is_rms =
-      optimizer.kind == OptimizerKind::RmsProp || optimizer.kind == OptimizerKind::CenteredRmsProp;
-  if (optimizer.nesterov && optimizer.kind != OptimizerKind::Sgd) {
-    throw Error("{} has no nesterov momentum, only SGD has", name_of(optimizer.kind));
-  }
-  if (optimizer.tensorflow_rms && !is_rms)
-    throw Error("{} has no TensorFlow variant, only RMSProp has", name_of(optimizer.kind));
-  const bool is_adam = optimizer.defaults.contains("beta1");
-  if (optimizer.scaled_state && !is_adam) {
-    throw Error("{} cannot keep scaled states, only Adam's family can", name_of(optimizer.kind));
+void check_forms(const Optimizer& optimizer) {
+  for (const FormSpec& form : all_forms()) {
+    if (form.is_set == nullptr || !form.is_set(optimizer) || optimizer.spec->has_form(form.word)) continue;
+    throw Error("{} {}", name_of(optimizer), form.refusal);
   }
   for (const auto& type : {optimizer.accumulator_type, optimizer.state_type}) {
     if (!type || *type == DataType::Float || *type == DataType::Float16) continue;
@@ -146,62 +116,26 @@ void check_options(const Optimizer& optimizer) {
 }  // namespace
 
 DataType state_type_of(const Optimizer& optimizer, DataType weight) {
-  const bool is_narrow = weight == DataType::Float16 || weight == DataType::Bfloat16;
-  const bool keeps_squares = optimizer.kind != OptimizerKind::Sgd;
-  return optimizer.state_type.value_or(is_narrow && keeps_squares ? DataType::Float : weight);
+  const DataType fallback = optimizer.spec->has_wide_states ? computed_type(weight) : weight;
+  return optimizer.state_type.value_or(fallback);
 }
 
-const OptimizerValues& default_values(OptimizerKind kind) {
-  static const OptimizerValues kSgd{{"learningRate", {0.1}},
-                                    {"weightDecay", {0}},
-                                    {"momentum", {0}},
-                                    {"dampening", {0}},
-                                    {"velocityScaling", {1}}};
-  static const OptimizerValues kAdam{
-      {"learningRate", {0.1}}, {"weightDecay", {0}}, {"beta1", {0.9}}, {"beta2", {0.999}}, {"eps", {1e-6}}};
-  static const OptimizerValues kLamb{{"learningRate", {0.1}}, {"weightDecay", {0}}, {"beta1", {0.9}},
-                                     {"beta2", {0.999}},      {"eps", {1e-6}},      {"maxWeightNorm", {10}}};
-  static const OptimizerValues kAdaptive{
-      {"learningRate", {0.1}}, {"weightDecay", {0}}, {"alpha", {0.99}}, {"momentum", {0}}, {"eps", {1e-6}}};
-  if (kind == OptimizerKind::Sgd) return kSgd;
-  if (is_lamb(kind)) return kLamb;
-  const bool is_adam =
-      kind == OptimizerKind::Adam || kind == OptimizerKind::AdaMax || kind == OptimizerKind::AdamNoBias;
-  return is_adam ? kAdam : kAdaptive;
+Optimizer make_optimizer(std::string_view name, const OptimizerValues& values) {
+  if (const OptimizerSpec* spec = find_optimizer(name)) return make_optimizer(*spec, values);
+  std::vector<std::string_view> names;
+  for (const OptimizerSpec* spec : all_optimizers()) names.push_back(spec->name);
+  throw Error("there is no optimizer '{}'; nearest is '{}'", name, nearest(name, names));
 }
 
-Optimizer make_optimizer(OptimizerKind kind, const OptimizerValues& values) {
-  check_names(values, kind);
-  Optimizer optimizer{.kind = kind, .defaults = values};
-  optimizer.defaults.insert(default_values(kind).begin(), default_values(kind).end());
+Optimizer make_optimizer(const OptimizerSpec& spec, const OptimizerValues& values) {
+  Optimizer optimizer{.spec = &spec, .defaults = values};
+  check_names(values, optimizer);
+  for (const ValueSpec& value : spec.values)
+    optimizer.defaults.emplace(value.name, OptimizerValue{value.fallback});
   return optimizer;
 }
 
-std::string_view name_of(OptimizerKind kind) {
-  switch (kind) {
-    case OptimizerKind::Sgd:
-      return "SGD";
-    case OptimizerKind::Adam:
-      return "Adam";
-    case OptimizerKind::AdaMax:
-      return "AdaMax";
-    case OptimizerKind::Lamb:
-      return "LAMB";
-    case OptimizerKind::AdamNoBias:
-      return "AdamNoBias";
-    case OptimizerKind::LambNoBias:
-      return "LambNoBias";
-    case OptimizerKind::AdaGrad:
-      return "AdaGrad";
-    case OptimizerKind::RmsProp:
-      return "RMSProp";
-    case OptimizerKind::CenteredRmsProp:
-      return "CenteredRMSProp";
-    case OptimizerKind::AdaDelta:
-      return "AdaDelta";
-  }
-  IR_CHECK(false, "an optimizer of kind {}", static_cast<int>(kind));
-}
+std::string_view name_of(const Optimizer& optimizer) { return optimizer.spec->name; }
 
 Optimizer for_weights(Optimizer optimizer, const std::vector<std::string>& weights) {
   std::map<std::string, OptimizerValues> specific;
@@ -232,21 +166,21 @@ OptimizerValue value_of(const Optimizer& optimizer, std::string_view value, std:
     if (const auto found = own->second.find(value); found != own->second.end()) return found->second;
   }
   const auto found = optimizer.defaults.find(value);
-  IR_CHECK(found != optimizer.defaults.end(), "{} has no value '{}'", name_of(optimizer.kind), value);
+  IR_CHECK(found != optimizer.defaults.end(), "{} has no value '{}'", name_of(optimizer), value);
   return found->second;
 }
 
 void check_optimizer(const Optimizer& optimizer, const std::vector<std::string>& weights) {
-  check_names(optimizer.defaults, optimizer.kind);
-  check_options(optimizer);
-  for (const auto& [name, value] : optimizer.defaults) check_value(name, value);
-  check_dampening(optimizer, "");
+  check_names(optimizer.defaults, optimizer);
+  check_forms(optimizer);
+  for (const auto& [name, value] : optimizer.defaults) check_value(*optimizer.spec, name, value);
+  check_together(optimizer, "");
   for (const auto& [weight, values] : optimizer.specific) {
     check_is_weight(weight, weights);
     try {
-      check_names(values, optimizer.kind);
-      for (const auto& [name, value] : values) check_value(name, value);
-      check_dampening(optimizer, weight);
+      check_names(values, optimizer);
+      for (const auto& [name, value] : values) check_value(*optimizer.spec, name, value);
+      check_together(optimizer, weight);
     } catch (const Error& error) {
       throw error.at(fmt::format("values of weight '{}'", weight));
     }

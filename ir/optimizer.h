@@ -11,18 +11,7 @@
 
 namespace podium::ir {
 
-enum class OptimizerKind : std::uint8_t {
-  Sgd,
-  Adam,
-  AdaMax,
-  Lamb,
-  AdamNoBias,
-  LambNoBias,
-  AdaGrad,
-  RmsProp,
-  CenteredRmsProp,
-  AdaDelta
-};
+struct OptimizerSpec;
 
 /// A hyper-parameter. One that is not constant can change between steps and reaches the graph as an input.
 struct OptimizerValue {
@@ -51,8 +40,8 @@ enum class SgdState : std::uint8_t { Combined, Separate };
 enum class WeightDecayMode : std::uint8_t { Decay, L2Regularization };
 
 struct Optimizer {
-  OptimizerKind kind = OptimizerKind::Sgd;
-  OptimizerValues defaults = {};                         ///< every value of the kind
+  const OptimizerSpec* spec = nullptr;                   ///< the row: which equations
+  OptimizerValues defaults = {};                         ///< every value of the row
   std::map<std::string, OptimizerValues> specific = {};  ///< weight, or glob, to values of its own
   OptimizerValue loss_scaling = {1};
   std::vector<ClipNorm> clip_norms = {};
@@ -74,19 +63,19 @@ struct Optimizer {
 /// PopART's defaults.
 DataType state_type_of(const Optimizer& optimizer, DataType weight);
 
-/// The values of a kind and their defaults.
-const OptimizerValues& default_values(OptimizerKind kind);
-/// An optimizer with its defaults and those of `values`. Error for a name that the kind does not have.
-Optimizer make_optimizer(OptimizerKind kind, const OptimizerValues& values = {});
+/// An optimizer by the name of its row, "SGD", "Adam", ..., with its defaults and those of `values`. Error
+/// for a name that there is not, and for a value that the row does not have.
+Optimizer make_optimizer(std::string_view name, const OptimizerValues& values = {});
+Optimizer make_optimizer(const OptimizerSpec& spec, const OptimizerValues& values = {});
 /// "SGD", "Adam", ..., "CenteredRMSProp".
-std::string_view name_of(OptimizerKind kind);
+std::string_view name_of(const Optimizer& optimizer);
 
 /// The optimizer with its globs written out over `weights`. What is the name of one of them is no glob, and
 /// its values come before those of globs. Error for a glob that fits none of them, and for two that give a
 /// weight the same value.
 Optimizer for_weights(Optimizer optimizer, const std::vector<std::string>& weights);
 
-/// What the optimizer, which has no globs, uses for a weight. IR_CHECK when the kind has no such value.
+/// What the optimizer, which has no globs, uses for a weight. IR_CHECK when the row has no such value.
 OptimizerValue value_of(const Optimizer& optimizer, std::string_view value, std::string_view weight);
 
 /// Error when a value is out of its range, a name is unknown, options exclude each other, or what is said of

@@ -57,11 +57,13 @@ struct Update {
   bool outer = false;  ///< once all micro-batches have run, else in each
 };
 
+struct ScalarSpec;
+
 /// An input that holds a scalar of the update equations: fed once a run, the same to every replica.
 struct HyperParameter {
   ValueId value;
-  std::string row;            ///< which combination of the optimizer's values: "scaledLearningRate0"
-  ValueId weight = kNoValue;  ///< whose own values are combined; kNoValue: the defaults
+  const ScalarSpec* row = nullptr;  ///< which combination of the optimizer's values
+  ValueId weight = kNoValue;        ///< whose own values are combined; kNoValue: the defaults
 };
 
 /// Values that ops of the outer context read and other ops make are complete for the last micro-batch only;

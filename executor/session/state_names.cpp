@@ -1,30 +1,32 @@
 #include "executor/session/state_names.h"
 
-#include <array>
+#include <set>
+
+#include "ir/optimizer_spec.h"
+#include "ir/passes/automatic_loss_scaling.h"
 
 namespace podium {
 namespace {
 
-struct StateRow {
-  std::string_view state;
-  bool of_weight = true;
-};
-
-constexpr std::array kStates{StateRow{"Accl___"},
-                             StateRow{"Accl1___"},
-                             StateRow{"Accl2___"},
-                             StateRow{"Accl3___"},
-                             StateRow{"Step___"},
-                             StateRow{"PreviousLossScaling___"},
-                             StateRow{"lossScaleUpdateFactor", false}};
+// Every state of some optimizer, whose name the weight's follows.
+const std::set<std::string_view>& states_of_weights() {
+  static const std::set<std::string_view> kStates = [] {
+    std::set<std::string_view> states;
+    for (const ir::OptimizerSpec* spec : ir::all_optimizers()) {
+      for (const ir::StateSpec& state : spec->states) states.insert(state.name);
+    }
+    return states;
+  }();
+  return kStates;
+}
 
 }  // namespace
 
 std::optional<StateName> read_state_name(std::string_view name) {
-  for (const StateRow& row : kStates) {
-    if (!name.starts_with(row.state)) continue;
-    const std::string_view weight = name.substr(row.state.size());
-    if (weight.empty() != row.of_weight) return StateName{row.state, weight};
+  if (name == ir::kLossScaleFactor) return StateName{name, ""};
+  for (std::string_view state : states_of_weights()) {
+    if (name.size() > state.size() && name.starts_with(state))
+      return StateName{state, name.substr(state.size())};
   }
   return std::nullopt;
 }

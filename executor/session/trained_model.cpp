@@ -148,7 +148,7 @@ std::map<std::string, ir::Tensor> unread_constants(const ir::Graph& graph) {
 }
 
 void note_unused_state(const std::map<std::string, ir::Tensor>& saved, const ir::Training& training,
-                       ir::OptimizerKind kind, Notes& notes) {
+                       const ir::Optimizer& optimizer, Notes& notes) {
   std::set<std::string_view> used;
   for (const ir::Variable& variable : training.variables) used.insert(training.graph[variable.value].name);
   std::vector<std::string> unused;
@@ -157,7 +157,8 @@ void note_unused_state(const std::map<std::string, ir::Tensor>& saved, const ir:
   }
   if (unused.empty()) return;
   notes.push_back(fmt::format("{} saved states are not used, this form of {} has none such: {}{}",
-                              unused.size(), name_of(kind), unused[0], unused.size() > 1 ? ", ..." : ""));
+                              unused.size(), name_of(optimizer), unused[0],
+                              unused.size() > 1 ? ", ..." : ""));
 }
 
 TrainingMemory memory_of_training(const ir::Training& training, std::size_t forward_ops,

@@ -25,7 +25,7 @@ std::map<std::string, ir::Tensor> unread_constants(const ir::Graph& graph);
 /// Adds a note when optimizer state of `saved` has no place in the graph that trains: it was saved by another
 /// optimizer, or another form of it.
 void note_unused_state(const std::map<std::string, ir::Tensor>& saved, const ir::Training& training,
-                       ir::OptimizerKind kind, Notes& notes);
+                       const ir::Optimizer& optimizer, Notes& notes);
 
 /// As optimize of a model: what the variables are follows the values.
 void optimize(ir::Training& forward);

@@ -14,8 +14,8 @@
 #include "importer/write_model.h"
 #include "ir/nearest.h"
 #include "ir/passes/make_training.h"
+#include "ir/passes/optimizer_states.h"
 #include "ir/passes/set_precision.h"
-#include "ir/passes/weight_update.h"
 
 namespace podium {
 
@@ -24,7 +24,7 @@ using executor::HostTensor;
 // An input of the Program that the session feeds: a scalar of the optimizer's equations.
 struct FedScalar {
   std::string input;
-  std::string row;
+  const ir::ScalarSpec* row;
   std::string weight;
   ir::DataType type;
 };
@@ -191,7 +191,7 @@ ir::Training TrainingSession::State::make(importer::Model& given, const Training
     given.graph = slice->graph;
   }
   ir::Training training = ir::make_training(std::move(given.graph), request);
-  note_unused_state(saved, training, options.optimizer.kind, notes);
+  note_unused_state(saved, training, options.optimizer, notes);
   note_untrained(training, notes);
   check_overrides(unknown, training.graph);
   lower::add_anchors(training.graph, strategy);
@@ -219,9 +219,12 @@ void TrainingSession::State::set_group_values(TensorsByName values) {
   for (const NamedVariable& variable : variables) {
     const auto weight = values.find(variable.weight);
     if (weight == values.end() || values.contains(variable.name)) continue;
-    if (variable.state != ir::kVelocityAhead) continue;
-    const ir::DataType stored = engine->program()[store.buffer(variable.name)].type.element;
-    values[variable.name] = ir::first_velocity(weight->second, variable.weight, optimizer, stored);
+    for (const ir::StateSpec& state : optimizer.spec->states) {
+      if (!state.starts_as_weight || variable.state != state.name) continue;
+      const ir::DataType stored = engine->program()[store.buffer(variable.name)].type.element;
+      values[variable.name] = first_value(state, {optimizer, variable.weight, contributions},
+                                          ir::Type::tensor(stored, weight->second.dims()), weight->second);
+    }
   }
   for (const auto& [name, value] : values) {
     if (store.contains(name)) store.set(*engine, name, value);
@@ -322,8 +325,9 @@ std::span<const ir::Datum> TrainingSession::run(std::span<const ir::Datum> given
     by_name.emplace(inputs()[i].name, given[i]);
   }
   for (const FedScalar& scalar : state.fed) {
-    by_name.emplace(scalar.input, ir::hyper_parameter_tensor(scalar.row, state.optimizer, scalar.weight,
-                                                             state.contributions, scalar.type));
+    by_name.emplace(scalar.input,
+                    ir::hyper_parameter_tensor(
+                        *scalar.row, {state.optimizer, scalar.weight, state.contributions}, scalar.type));
   }
   std::vector<ir::Datum> all;
   for (const HostTensor& input : program().inputs) all.push_back(by_name.at(input.name));

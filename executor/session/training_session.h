@@ -19,7 +19,7 @@ struct TrainingOptions {
   SessionOptions session =
       {};                 ///< the strategy with batchesPerStep and accumulationFactor, the device, the seed
   std::string loss = {};  ///< name of a tensor of the model with one number (see add_loss)
-  ir::Optimizer optimizer = ir::make_optimizer(ir::OptimizerKind::Sgd);
+  ir::Optimizer optimizer = ir::make_optimizer("SGD");
   /// Names of the initializers that are trained. None: every float initializer that the loss depends on;
   /// scalars among them only when all are scalars, since exporters write the numbers of formulas as such.
   std::vector<std::string> weights = {};

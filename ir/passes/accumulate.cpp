@@ -31,22 +31,21 @@ class Accumulation {
 
   void add(WeightUpdate& update, std::optional<Term> inverse_scale) {
     const bool accumulates = builder_.contributions.accumulates();
-    if (accumulates && accumulates_into_velocity(update)) {
+    if (accumulates && accumulates_itself(update.values())) {
+      const auto scope = builder_.at(update.place, Context::MicroBatch);
       if (inverse_scale)
         update.gradient = cast_to(update.type, update.gradient) * cast_to(update.type, *inverse_scale);
-      accumulate_into_velocity(update);
-      builder_.run_at(update.place, false);
+      builder_.optimizer.spec->accumulate(update);
       return;
     }
     if (accumulates) {
+      const auto scope = builder_.at(update.place, Context::MicroBatch);
       add_up(update);
-      builder_.run_at(update.place, false);
-    } else {
-      reduce(update);
     }
+    const auto scope = builder_.at(update.place, Context::Outer);
+    if (!accumulates) reduce(update);
     update.gradient = cast_to(update.type, update.gradient);
     if (inverse_scale) update.gradient = update.gradient * cast_to(update.type, *inverse_scale);
-    builder_.run_at(update.place, true);
   }
 
  private:
@@ -73,12 +72,12 @@ class Accumulation {
 
   void add_up(WeightUpdate& update) {
     const Type& weight = training_.graph[update.weight].type;
-    const DataType type = builder_.optimizer.accumulator_type.value_or(weight.element);
+    const DataType type = accumulator_type(builder_.optimizer, weight.element);
     const ValueId zeros = zeros_of(type, weight.dims);
     const Term accumulator = builder_.variable({.kind = VariableKind::Accumulator,
                                                 .initial = *training_.graph[zeros].constant,
                                                 .weight = update.weight,
-                                                .state = "Accum___"});
+                                                .state = std::string(kAccumulator)});
     const Term gradient = cast_to(type, update.gradient);
     if (training_.reduces_by_mean) {
       const Term count = counter(update, type);

@@ -17,7 +17,6 @@ namespace {
 
 constexpr double kLargestFloat16 = 65504;
 constexpr double kLargestScale = 32768;  // the largest power of two that float16 holds
-constexpr std::string_view kFactor = "lossScaleUpdateFactor";
 constexpr std::string_view kLargeCount = "Histogram___lossScale";
 constexpr std::string_view kPeriodCount = "HistogramSum___lossScale";
 constexpr std::string_view kUpdates = "Counter___lossScale";
@@ -73,11 +72,10 @@ std::vector<ValueId> tracked_gradients(const Graph& graph, const AutomaticLossSc
 // How many elements are large, NaN included; counted where the gradient is.
 ValueId count_large(UpdateBuilder& builder, ValueId gradient, const std::vector<Attribute>& place,
                     double edge) {
+  const auto scope = builder.at(place, Context::MicroBatch);
   const Term size = cast_to(DataType::Float, builder.term_of(gradient)).call("Abs");
   const Term is_large = size.with("LessOrEqual", size.like(edge)).call("Not");
-  const Term count = cast_to(DataType::Float, is_large).call("ReduceSum", {{"keepdims", std::int64_t{0}}});
-  builder.run_at(place, false);
-  return count;
+  return cast_to(DataType::Float, is_large).call("ReduceSum", {{"keepdims", std::int64_t{0}}});
 }
 
 // The gradients of one place.
@@ -94,14 +92,17 @@ Term count_of_update(UpdateBuilder& builder, const std::map<std::string, Counted
   for (const auto& [suffix, here] : counted) {
     const std::string name = std::string(kLargeCount) + suffix;
     const Term before = builder.variable(scalar_variable(name, VariableKind::Accumulator, 0));
-    builder.update(before, before + builder.term_of(before.context->call("Sum", here.counts)), false);
-    builder.run_at(here.place, false);
+    {
+      const auto scope = builder.at(here.place, Context::MicroBatch);
+      builder.update(before, before + builder.term_of(before.context->call("Sum", here.counts)), false);
+    }
     builder.training.reduced.push_back(before);
     builder.update(before, before.like(0), true);
     if (counted.size() == 1 && suffix == place_suffix(place)) return before;
+    const auto scope = builder.at(here.place, Context::Outer);
     totals.push_back(cast_to(DataType::Double, before));  // a variable is read where it is
-    builder.run_at(here.place, true);
   }
+  const auto scope = builder.at(place, Context::Outer);
   const Term first = builder.term_of(totals.front());
   return cast_to(DataType::Float, builder.term_of(first.context->call("Sum", totals)));
 }
@@ -128,7 +129,7 @@ void check(const AutomaticLossScaling& scaling, const Optimizer& optimizer) {
 }
 
 Term loss_scale_factor(UpdateBuilder& builder) {
-  return builder.variable(scalar_variable(kFactor, VariableKind::OptimizerState, 1));
+  return builder.variable(scalar_variable(kLossScaleFactor, VariableKind::OptimizerState, 1));
 }
 
 void update_loss_scale(UpdateBuilder& builder, const AutomaticLossScaling& scaling,
@@ -145,6 +146,7 @@ void update_loss_scale(UpdateBuilder& builder, const AutomaticLossScaling& scali
     here.counts.push_back(count_large(builder, gradient, here.place, kLargestFloat16 * scaling.bin_edge));
   }
   const Term before = count_of_update(builder, counted, place);
+  const auto scope = builder.at(place, Context::Outer);
   const Contributions& of = builder.contributions;
   elements *= static_cast<double>(of.accumulation) * of.slices * scaling.update_period *
               (training.reduces_by_mean ? 1 : of.replicas);
@@ -157,11 +159,10 @@ void update_loss_scale(UpdateBuilder& builder, const AutomaticLossScaling& scali
   const Term is_too_large = summed * (1 - scaling.threshold) > (summed * -1.0 + elements) * scaling.threshold;
   const Term factor = loss_scale_factor(builder);
   const Term changed = choose(is_too_large, factor * 0.5, factor * 2.0);
-  const Term limit = changed.like(kLargestScale) / builder.scalar("lossScaling", kNoValue, DataType::Float);
+  const Term limit = changed.like(kLargestScale) / builder.scalar(kLossScale, kNoValue, DataType::Float);
   builder.update(factor, choose(is_due, changed.with("Min", limit), factor), true);
   builder.update(sum, choose(is_due, summed.like(0), summed), true);
   builder.update(count, choose(is_due, updates.like(0), updates), true);
-  builder.run_at(place, true);
 }
 
 }  // namespace podium::ir

@@ -27,7 +27,8 @@ using Flow = std::pair<ValueId, ValueId>;
 /// Error when a number is out of its range, the loss scale is constant, or `tensors` does not fit `tracked`.
 void check(const AutomaticLossScaling& scaling, const Optimizer& optimizer);
 
-/// The variable lossScaleUpdateFactor, by which the loss scale is multiplied.
+/// The variable by which the loss scale is multiplied.
+inline constexpr std::string_view kLossScaleFactor = "lossScaleUpdateFactor";
 Term loss_scale_factor(UpdateBuilder& builder);
 
 /// Counts the large elements of the tracked gradients of `flows` over all micro-batches and replicas and

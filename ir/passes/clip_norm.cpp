@@ -30,40 +30,46 @@ void check_shared_alike(const std::vector<WeightUpdate*>& group) {
   }
 }
 
-// The sum of squares of each gradient where it is, and their sum where the first is.
-Term sum_of_squares(const std::vector<WeightUpdate*>& group) {
-  const WeightUpdate& first = *group.front();
+// The sum of squares of each gradient, where the gradient is.
+std::vector<ValueId> sums_of_squares(const std::vector<WeightUpdate*>& group) {
   std::vector<ValueId> squares;
   for (WeightUpdate* update : group) {
+    const auto scope = update->builder.at(update->place, Context::Outer);
     const Term gradient = cast_to(type_of_norm(*update), update->gradient);
     const Term square = gradient.call("ReduceSumSquare", {{"keepdims", std::int64_t{0}}});
-    squares.push_back(cast_to(type_of_norm(first), square));
-    update->builder.run_at(update->place, true);
+    squares.push_back(cast_to(type_of_norm(*group.front()), square));
   }
-  return squares.size() == 1 ? first.builder.term_of(squares[0])
-                             : first.builder.term_of(first.gradient.context->call("Sum", squares));
+  return squares;
+}
+
+// What the gradients of the group are multiplied by, computed where the first of them is.
+Term factor_of(const std::vector<WeightUpdate*>& group, double max_norm, const std::string& name_of_norm) {
+  const WeightUpdate& first = *group.front();
+  UpdateBuilder& builder = first.builder;
+  const DataType type = type_of_norm(first);
+  const std::vector<ValueId> squares = sums_of_squares(group);
+  const auto scope = builder.at(first.place, Context::Outer);
+  const Term sum =
+      builder.term_of(squares.size() == 1 ? squares[0] : first.gradient.context->call("Sum", squares));
+  Term norm = sum.call("Sqrt") * builder.scalar(kGradientScale, first.weight, type);
+  if (builder.inverse_scale) norm = norm * cast_to(type, *builder.inverse_scale);
+  builder.training.graph[norm].name = name_of_norm;
+  const Term limit = builder.number(max_norm, type);
+  return limit / limit.with("Max", norm);
 }
 
 }  // namespace
 
 void clip_by_norm(std::span<WeightUpdate> updates) {
   if (updates.empty()) return;
-  UpdateBuilder& builder = updates.front().builder;
-  const std::vector<ClipNorm>& groups = builder.optimizer.clip_norms;
+  const std::vector<ClipNorm>& groups = updates.front().builder.optimizer.clip_norms;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const std::vector<WeightUpdate*> group = members(groups[i], updates);
     check_shared_alike(group);
-    const WeightUpdate& first = *group.front();
-    const DataType type = type_of_norm(first);
-    Term norm = sum_of_squares(group).call("Sqrt") * builder.scalar("gradientScaling", first.weight, type);
-    if (builder.inverse_scale) norm = norm * cast_to(type, *builder.inverse_scale);
-    builder.training.graph[norm].name = fmt::format("GlobalNorm___{}", i);
-    const Term limit = builder.number(groups[i].max_norm, type);
-    const Term factor = limit / limit.with("Max", norm);
-    builder.run_at(first.place, true);
+    const Term factor = factor_of(group, groups[i].max_norm, fmt::format("GlobalNorm___{}", i));
     for (WeightUpdate* update : group) {
+      const auto scope = update->builder.at(update->place, Context::Outer);
       update->gradient = update->gradient * cast_to(update->type, factor);
-      builder.run_at(update->place, true);
     }
   }
 }

@@ -31,24 +31,6 @@ std::set<std::string> names_of_values(const Graph& graph) {
   return names;
 }
 
-void update_weight(WeightUpdate& update) {
-  switch (update.builder.optimizer.kind) {
-    case OptimizerKind::Sgd:
-      return update_by_sgd(update);
-    case OptimizerKind::Adam:
-    case OptimizerKind::AdaMax:
-    case OptimizerKind::Lamb:
-    case OptimizerKind::AdamNoBias:
-    case OptimizerKind::LambNoBias:
-      return update_by_adam(update);
-    case OptimizerKind::AdaGrad:
-    case OptimizerKind::RmsProp:
-    case OptimizerKind::CenteredRmsProp:
-    case OptimizerKind::AdaDelta:
-      return update_by_adaptive(update);
-  }
-}
-
 class TrainingMaker {
  public:
   TrainingMaker(Graph graph, const TrainingRequest& request)
@@ -114,6 +96,14 @@ class TrainingMaker {
     for (const Variable& variable : request_.weights) weights_.push_back({.variable = &variable});
   }
 
+  // Of the loss: its scale.
+  Term first_gradient(UpdateBuilder& builder, const Type& type) {
+    const auto scope = builder.at(start_place_, Context::MicroBatch);
+    Term start = builder.scalar(kLossScale, kNoValue, type.element);
+    if (request_.automatic_loss_scaling) start = start * cast_to(type.element, loss_scale_factor(builder));
+    return type.rank() > 0 ? start.with("Reshape", start.context->ints(type.dims)) : start;
+  }
+
   void differentiate_loss(UpdateBuilder& builder) {
     const OpId maker = producers(graph_)[loss_.index];
     if (!maker.valid()) throw Error("loss '{}' does not depend on any weight", request_.loss);
@@ -122,10 +112,7 @@ class TrainingMaker {
     Op start_op{.spec = graph_[maker].spec};
     inherit_placement(graph_[maker], start_op, way);
     start_place_ = place_of(start_op);
-    Term start = builder.scalar("lossScaling", kNoValue, type.element);
-    if (request_.automatic_loss_scaling) start = start * cast_to(type.element, loss_scale_factor(builder));
-    if (type.rank() > 0) start = start.with("Reshape", start.context->ints(type.dims));
-    builder.run_at(start_place_, false);
+    const Term start = first_gradient(builder, type);
     std::vector<ValueId> xs;
     for (const Weight& weight : weights_) {
       if (!statistics_.contains(weight.id)) xs.push_back(weight.id);
@@ -141,7 +128,6 @@ class TrainingMaker {
                              if (places_back_.emplace(value, place_back(last, way)).second)
                                flows_.emplace_back(value, gradient);
                            }});
-    builder.run_at({}, false);  // their places are inherited
     name_gradients(forward_values);
     give_gradients_their_names(builder);
     std::size_t next = 0;
@@ -197,8 +183,8 @@ class TrainingMaker {
       const std::string name = std::string(kGradientOf) + graph_[value].name;
       if (!asked.contains(graph_[value].name) || graph_[gradient].name == name || names_.contains(name))
         continue;
+      const auto scope = builder.at(places_back_.at(value), Context::MicroBatch);
       name_gradient(builder.term_of(gradient).call("Identity"), value);
-      builder.run_at(places_back_.at(value), false);
     }
   }
 
@@ -263,17 +249,17 @@ class TrainingMaker {
       std::vector<Flow> gradients = flows_;
       std::erase_if(gradients, [&](const Flow& flow) { return flow.first == loss_; });
       update_loss_scale(builder, *request_.automatic_loss_scaling, gradients, start_place_);
-      const Term factor = loss_scale_factor(builder);
-      const Term inverse = factor.like(1) / factor;
       const bool states_keep_it = optimizer_.scaled_state;
-      (states_keep_it ? builder.inverse_scale : inverse_scale) = inverse;
-      builder.run_at(start_place_, states_keep_it || !request_.contributions.accumulates());
+      const bool is_outer = states_keep_it || !request_.contributions.accumulates();
+      const auto scope = builder.at(start_place_, is_outer ? Context::Outer : Context::MicroBatch);
+      const Term factor = loss_scale_factor(builder);
+      (states_keep_it ? builder.inverse_scale : inverse_scale) = factor.like(1) / factor;
     }
     accumulate(updates, inverse_scale);
     clip_by_norm(updates);
     for (WeightUpdate& update : updates) {
-      update_weight(update);
-      builder.run_at(update.place, true);
+      const auto scope = builder.at(update.place, Context::Outer);
+      optimizer_.spec->update(update);
     }
   }
 
@@ -281,14 +267,12 @@ class TrainingMaker {
     std::vector<WeightUpdate> updates;
     for (const Weight& weight : weights_) {
       if (!weight.gradient.valid()) continue;
-      const DataType element = graph_[weight.id].type.element;
-      const bool is_narrow = element == DataType::Float16 || element == DataType::Bfloat16;
       updates.push_back({.builder = builder,
                          .name = graph_[weight.id].name,
                          .place = places_back_.at(weight.id),
                          .weight = weight.id,
                          .gradient = builder.term_of(weight.gradient),
-                         .type = is_narrow ? DataType::Float : element,
+                         .type = computed_type(graph_[weight.id].type.element),
                          .initial = weight.variable->initial});
     }
     return updates;

@@ -21,7 +21,7 @@ std::vector<Variable> take_weights(Graph& graph, const std::vector<std::string>&
 struct TrainingRequest {
   std::string loss;                    ///< name of a value with one element
   std::vector<Variable> weights = {};  ///< inputs of the graph, as take_weights gives them
-  Optimizer optimizer = make_optimizer(OptimizerKind::Sgd);
+  Optimizer optimizer = make_optimizer("SGD");
   Contributions contributions = {};
   std::optional<AutomaticLossScaling> automatic_loss_scaling = {};
   /// Names of values whose gradients are asked for: of values that are no weights, and of weights by a tensor

@@ -1,18 +1,28 @@
 #include "ir/passes/weight_update.h"
 
+#include <algorithm>
+
 namespace podium::ir {
 
-Term UpdateBuilder::scalar(std::string_view row, ValueId weight, DataType type) {
+PlacedScope::~PlacedScope() {
+  for (auto op = graph_.ops.begin() + first_; op != graph_.ops.end(); ++op) {
+    for (const Attribute& attribute : place_) set_attribute(*op, attribute.name, attribute.value);
+    if (context_ == Context::Outer) set_attribute(*op, kContextAttribute, kOuterContext);
+  }
+}
+
+Term UpdateBuilder::scalar(const ScalarSpec& scalar, ValueId weight, DataType type) {
   const std::string name = name_of(weight);
-  const OptimizerValue value = hyper_parameter(row, optimizer, name, contributions);
-  if (row == "lossScaling") check_loss_scale(value.value, type);
+  const WeightValues values{optimizer, name, contributions};
+  const OptimizerValue value = hyper_parameter(scalar, values);
+  if (&scalar == &kLossScale) check_loss_scale(value.value, type);
   if (value.constant) return number(value.value, type);
-  const ValueId whose = is_specific(row, optimizer, name, contributions) ? weight : kNoValue;
-  const auto [found, is_new] = scalars_.try_emplace({row, whose, type});
+  const ValueId whose = is_specific(scalar, values) ? weight : kNoValue;
+  const auto [found, is_new] = scalars_.try_emplace({&scalar, whose, type});
   if (is_new) {
     const ValueId input =
-        builder_.input(hyper_parameter_input(row, name_of(whose), type), Type::tensor(type, {}));
-    training.hyper_parameters.push_back({input, std::string(row), whose});
+        builder_.input(hyper_parameter_input(scalar, name_of(whose), type), Type::tensor(type, {}));
+    training.hyper_parameters.push_back({input, &scalar, whose});
     found->second = term_of(input);
   }
   return found->second;
@@ -41,21 +51,20 @@ void UpdateBuilder::update(ValueId variable, Term value, bool outer) {
   builder_.output(value);
 }
 
-void UpdateBuilder::run_at(const std::vector<Attribute>& place, bool outer) {
-  std::vector<Op>& ops = training.graph.ops;
-  for (; placed_ops_ < ops.size(); ++placed_ops_) {
-    for (const Attribute& attribute : place) set_attribute(ops[placed_ops_], attribute.name, attribute.value);
-    if (outer) set_attribute(ops[placed_ops_], kContextAttribute, kOuterContext);
-  }
+Term WeightUpdate::scalar(const ScalarSpec& scalar) const {
+  const std::vector<const ScalarSpec*>& known = builder.optimizer.spec->scalars;
+  IR_CHECK(&scalar == &kLossScale || std::find(known.begin(), known.end(), &scalar) != known.end(),
+           "{} has no scalar '{}'", name_of(builder.optimizer), scalar.name);
+  return builder.scalar(scalar, weight, type);
 }
 
-bool WeightUpdate::is_constant(std::string_view value, double number) const {
-  const OptimizerValue found = hyper_parameter(value, builder.optimizer, name, builder.contributions);
+bool WeightUpdate::is_always(const ScalarSpec& scalar, double number) const {
+  const OptimizerValue found = hyper_parameter(scalar, values());
   return found.constant && found.value == number;
 }
 
-Term WeightUpdate::quotient(Term dividend, Term divisor, std::string_view eps) const {
-  const OptimizerValue found = hyper_parameter(eps, builder.optimizer, name, builder.contributions);
+Term WeightUpdate::quotient(Term dividend, Term divisor, const ScalarSpec& eps) const {
+  const OptimizerValue found = hyper_parameter(eps, values());
   if (found.constant && filled(type, {}, found.value).to_number() != 0) return dividend / divisor;
   return choose(dividend.with("Equal", dividend.like(0)), dividend, dividend / divisor);
 }
@@ -66,21 +75,18 @@ void WeightUpdate::set(Term value) const {
   builder.update(weight, cast_to(builder.training.graph[weight].type.element, value), true);
 }
 
-Term WeightUpdate::state(std::string_view prefix, double initial_value) const {
-  const DataType stored = state_type_of(builder.optimizer, builder.training.graph[weight].type.element);
-  return state(prefix, filled(stored, builder.training.graph[weight].type.dims, initial_value));
+Term WeightUpdate::stored(const StateSpec& state) const {
+  IR_CHECK(state.is_kept == nullptr || state.is_kept(values()), "a state '{}'", state.name);
+  const Type kept = type_of(state, builder.optimizer, builder.training.graph[weight].type);
+  return builder.variable({.kind = VariableKind::OptimizerState,
+                           .initial = first_value(state, values(), kept, initial),
+                           .weight = weight,
+                           .state = std::string(state.name)});
 }
 
-Term WeightUpdate::state(std::string_view prefix, Tensor initial_value) const {
-  return cast_to(type, builder.variable({.kind = VariableKind::OptimizerState,
-                                         .initial = std::move(initial_value),
-                                         .weight = weight,
-                                         .state = std::string(prefix)}));
-}
-
-void WeightUpdate::set_state(std::string_view prefix, Term value, bool outer) const {
-  const DataType stored = state_type_of(builder.optimizer, builder.training.graph[weight].type.element);
-  builder.update(builder.state(prefix, weight), cast_to(stored, value), outer);
+void WeightUpdate::set_state(const StateSpec& state, Term value, bool outer) const {
+  const Type kept = type_of(state, builder.optimizer, builder.training.graph[weight].type);
+  builder.update(builder.state(state.name, weight), cast_to(kept.element, value), outer);
 }
 
 Term cast_to(DataType type, Term term) {

@@ -10,9 +10,29 @@
 
 #include "ir/gradients/terms.h"
 #include "ir/passes/hyper_parameters.h"
+#include "ir/passes/optimizer_states.h"
 #include "ir/training.h"
 
 namespace podium::ir {
+
+/// When ops run: in each micro-batch, or in the outer context, once all of an update's have run.
+enum class Context : std::uint8_t { MicroBatch, Outer };
+
+/// What is appended to a graph while this lives runs at a place, in a context.
+class PlacedScope {
+ public:
+  PlacedScope(Graph& graph, const std::vector<Attribute>& place, Context context)
+      : graph_(graph), place_(place), context_(context), first_(std::ssize(graph.ops)) {}
+  PlacedScope(const PlacedScope&) = delete;
+  PlacedScope& operator=(const PlacedScope&) = delete;
+  ~PlacedScope();
+
+ private:
+  Graph& graph_;
+  std::vector<Attribute> place_;
+  Context context_;
+  std::int64_t first_;
+};
 
 /// Appends to the graph of a Training what happens around the derivatives.
 class UpdateBuilder {
@@ -24,8 +44,7 @@ class UpdateBuilder {
         contributions(of),
         saved(continued),
         builder_(to.graph),
-        context_(builder_, Op{}, {}, {}),
-        placed_ops_(to.graph.ops.size()) {}
+        context_(builder_, Op{}, {}, {}) {}
 
   Training& training;
   const Optimizer& optimizer;
@@ -38,7 +57,7 @@ class UpdateBuilder {
   Term term_of(ValueId id) { return term(context_, id); }
   Term number(double value, DataType type) { return term_of(builder_.constant(filled(type, {}, value))); }
   /// A hyper-parameter: a constant, or an input that all its readers share.
-  Term scalar(std::string_view row, ValueId weight, DataType type);
+  Term scalar(const ScalarSpec& scalar, ValueId weight, DataType type);
   /// A state or accumulator, whose value is made, becomes an input; one that is there already stays. What is
   /// saved takes the place of its initial value. Error when that has another type or shape.
   Term variable(Variable variable);
@@ -47,17 +66,21 @@ class UpdateBuilder {
     return states_.at({std::string(state), weight});
   }
   void update(ValueId variable, Term value, bool outer);
-  /// What has been appended since the last call runs at `place`, in the outer context or in each micro-batch.
-  void run_at(const std::vector<Attribute>& place, bool outer);
+  /// Scopes do not nest.
+  [[nodiscard]] PlacedScope at(const std::vector<Attribute>& place, Context context) {
+    return {training.graph, place, context};
+  }
 
  private:
+  std::string name_of(ValueId weight) const { return weight.valid() ? training.graph[weight].name : ""; }
+
   Builder builder_;
   GradientContext context_;
-  std::size_t placed_ops_;
-  std::map<StateKey, ValueId> states_;                                       // made here
-  std::map<std::tuple<std::string_view, ValueId, DataType>, Term> scalars_;  // by row and weight
-  std::string name_of(ValueId weight) const { return weight.valid() ? training.graph[weight].name : ""; }
+  std::map<StateKey, ValueId> states_;                                        // made here
+  std::map<std::tuple<const ScalarSpec*, ValueId, DataType>, Term> scalars_;  // by row and weight
 };
+
+Term cast_to(DataType type, Term term);
 
 /// One weight on its way through an optimizer.
 struct WeightUpdate {
@@ -66,41 +89,24 @@ struct WeightUpdate {
   std::vector<Attribute> place;  ///< of its gradient
   ValueId weight;
   Term gradient;  ///< of one micro-batch, or the accumulator once there is one
-  /// In which equations are computed, whatever holds the weight and its states: narrower types have no room
-  /// for a learning rate over a loss scale.
-  DataType type;
+  DataType type;  ///< in which equations are computed
   Tensor initial = {};
 
-  Term scalar(std::string_view value) const { return builder.scalar(value, weight, type); }
-  bool is_constant(std::string_view value, double number) const;
+  WeightValues values() const { return {builder.optimizer, name, builder.contributions}; }
+  Term scalar(const ScalarSpec& scalar) const;
+  /// Whether a scalar is, and stays, `number`.
+  bool is_always(const ScalarSpec& scalar, double number) const;
   /// dividend / divisor, whose last summand is `eps`. Where that can be 0, and be it that its type holds
   /// nothing as small, 0 divided by anything is 0: elements that no gradient has reached take no step, nor do
   /// those that fill up the last part of a tensor.
-  Term quotient(Term dividend, Term divisor, std::string_view eps) const;
+  Term quotient(Term dividend, Term divisor, const ScalarSpec& eps) const;
   /// The weight, in the type of the equations.
   Term value() const;
   void set(Term value) const;
-  /// "Accl1___" and the weight's name: of its shape, at first `initial` everywhere.
-  Term state(std::string_view prefix, double initial = 0) const;
-  Term state(std::string_view prefix, Tensor initial) const;
-  void set_state(std::string_view prefix, Term value, bool outer = true) const;
+  /// A state of the row as it was before the update: in the type of the equations, and as it is stored.
+  Term state(const StateSpec& state) const { return cast_to(type, stored(state)); }
+  Term stored(const StateSpec& state) const;
+  void set_state(const StateSpec& state, Term value, bool outer = true) const;
 };
-
-Term cast_to(DataType type, Term term);
-
-/// Before the name of a weight, that of a velocity that runs one update ahead (PopART's SGD1).
-inline constexpr std::string_view kVelocityAhead = "Accl___";
-/// What such a velocity holds before the first gradient: the weight's decay.
-Tensor first_velocity(const Tensor& weight, std::string_view name, const Optimizer& optimizer,
-                      DataType stored);
-/// Whether micro-batches of this weight accumulate straight into the velocity.
-bool accumulates_into_velocity(const WeightUpdate& update);
-/// Appends the accumulation into the velocity: an inner update, or nothing without accumulation.
-void accumulate_into_velocity(WeightUpdate& update);
-void update_by_sgd(WeightUpdate& update);
-/// Adam, AdaMax, LAMB, and the forms without bias correction.
-void update_by_adam(WeightUpdate& update);
-/// AdaGrad, RMSProp, CenteredRMSProp, AdaDelta.
-void update_by_adaptive(WeightUpdate& update);
 
 }  // namespace podium::ir

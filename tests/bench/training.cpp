@@ -162,7 +162,7 @@ class Trained {
   static TrainingOptions options(const Strategy& strategy, const Settings& settings) {
     TrainingOptions options{.loss = "loss"};
     options.session = {.threads = settings.threads, .fuse = settings.fuse, .strategy = strategy.options};
-    options.optimizer = ir::make_optimizer(ir::OptimizerKind::Adam, {{"learningRate", {1e-5}}});
+    options.optimizer = ir::make_optimizer("Adam", {{"learningRate", {1e-5}}});
     return options;
   }
 

@@ -6,6 +6,7 @@
 #include "executor/kernels/kernel.h"
 #include "importer/import.h"
 #include "ir/infer.h"
+#include "ir/optimizer_spec.h"
 #include "ir/passes/add_loss.h"
 #include "ir/passes/set_precision.h"
 #include "tests/executor/equations.h"
@@ -18,7 +19,6 @@ namespace {
 using ir::Contributions;
 using ir::GradientReduction;
 using ir::Optimizer;
-using ir::OptimizerKind;
 using testing::expect_near;
 using testing::float_tensor;
 using testing::gradient;
@@ -40,8 +40,7 @@ TEST(ClipNorm, ShortensTheGradientsOfAGroupTogether) {
        {std::vector<ir::ClipNorm>{{1.5, {}}}, std::vector<ir::ClipNorm>{{0.5, {"w"}}, {2.5, {"v"}}}}) {
     for (const auto state : {ir::SgdState::Combined, ir::SgdState::Separate}) {
       for (const int accumulation : {1, 2}) {
-        Optimizer optimizer =
-            ir::make_optimizer(OptimizerKind::Sgd, {{"learningRate", {0.1}}, {"momentum", {0.5}}});
+        Optimizer optimizer = ir::make_optimizer("SGD", {{"learningRate", {0.1}}, {"momentum", {0.5}}});
         optimizer.sgd_state = state;
         optimizer.clip_norms = groups;
         optimizer.loss_scaling = {20};
@@ -76,13 +75,12 @@ TEST(ClipNorm, ShortensTheGradientsOfAGroupTogether) {
 }
 
 TEST(ClipNorm, OfEveryOptimizer) {
-  for (const auto kind : {OptimizerKind::Sgd, OptimizerKind::Adam, OptimizerKind::Lamb,
-                          OptimizerKind::AdaGrad, OptimizerKind::CenteredRmsProp, OptimizerKind::AdaDelta}) {
-    SCOPED_TRACE(name_of(kind));
-    Optimizer clipping = ir::make_optimizer(kind, {{"learningRate", {0.01}}});
+  for (const ir::OptimizerSpec* spec : ir::all_optimizers()) {
+    SCOPED_TRACE(spec->name);
+    Optimizer clipping = ir::make_optimizer(*spec, {{"learningRate", {0.01}}});
     clipping.clip_norms = {{0.25, {}}};
     GraphTrainer clipped(training_of(kProduct, clipping));
-    GraphTrainer plain(training_of(kProduct, ir::make_optimizer(kind, {{"learningRate", {0.01}}})));
+    GraphTrainer plain(training_of(kProduct, ir::make_optimizer(*spec, {{"learningRate", {0.01}}})));
     for (int step = 0; step < kSteps; ++step) {
       const Numbers x = gradient(step);
       Numbers shorter = x;
@@ -113,7 +111,7 @@ ir::Tensor half_tensor(const Numbers& numbers) {
 }
 
 TEST(Float16Weights, KeepTheirStateInFloat) {
-  Optimizer optimizer = ir::make_optimizer(OptimizerKind::AdamNoBias, {{"learningRate", {0.01}}});
+  Optimizer optimizer = ir::make_optimizer("AdamNoBias", {{"learningRate", {0.01}}});
   optimizer.state_type = ir::DataType::Float;
   optimizer.accumulator_type = ir::DataType::Float;
   ir::Graph graph = half_model();
@@ -138,8 +136,7 @@ TEST(Float16Weights, LearnByRatesThatTheyCouldNotHold) {
         SCOPED_TRACE(fmt::format("momentum {} form {} accumulation {}", momentum, static_cast<int>(form),
                                  accumulation));
         Optimizer optimizer = ir::make_optimizer(
-            OptimizerKind::Sgd,
-            {{"learningRate", {0.0005}}, {"momentum", {momentum}}, {"velocityScaling", {1}}});
+            "SGD", {{"learningRate", {0.0005}}, {"momentum", {momentum}}, {"velocityScaling", {1}}});
         optimizer.loss_scaling = {16384};
         optimizer.sgd_state = form;
         ir::Graph graph = half_model();
@@ -161,25 +158,25 @@ TEST(Float16Weights, LearnByRatesThatTheyCouldNotHold) {
 
 struct FloatStateCase {
   const char* name;
-  OptimizerKind kind;
+  std::string_view kind;
   ir::OptimizerValues values = {};
   ir::SgdState sgd_state = ir::SgdState::Combined;
 };
 
 std::vector<FloatStateCase> float_state_cases() {
   const ir::OptimizerValues momentum{{"momentum", {0.9}}};
-  return {{"SGD", OptimizerKind::Sgd},
-          {"SGD combined", OptimizerKind::Sgd, momentum},
-          {"SGD separate", OptimizerKind::Sgd, momentum, ir::SgdState::Separate},
-          {"Adam", OptimizerKind::Adam},
-          {"AdaMax", OptimizerKind::AdaMax},
-          {"LAMB", OptimizerKind::Lamb, {{"maxWeightNorm", {0}}}},
-          {"AdamNoBias", OptimizerKind::AdamNoBias},
-          {"LambNoBias", OptimizerKind::LambNoBias, {{"maxWeightNorm", {0}}}},
-          {"AdaGrad", OptimizerKind::AdaGrad},
-          {"RMSProp", OptimizerKind::RmsProp, momentum},
-          {"CenteredRMSProp", OptimizerKind::CenteredRmsProp},
-          {"AdaDelta", OptimizerKind::AdaDelta, {{"eps", {0.01}}}}};
+  return {{"SGD", "SGD"},
+          {"SGD combined", "SGD", momentum},
+          {"SGD separate", "SGD", momentum, ir::SgdState::Separate},
+          {"Adam", "Adam"},
+          {"AdaMax", "AdaMax"},
+          {"LAMB", "LAMB", {{"maxWeightNorm", {0}}}},
+          {"AdamNoBias", "AdamNoBias"},
+          {"LambNoBias", "LambNoBias", {{"maxWeightNorm", {0}}}},
+          {"AdaGrad", "AdaGrad"},
+          {"RMSProp", "RMSProp", momentum},
+          {"CenteredRMSProp", "CenteredRMSProp"},
+          {"AdaDelta", "AdaDelta", {{"eps", {0.01}}}}};
 }
 
 GraphTrainer linear_trainer(bool narrow, const Optimizer& optimizer) {
@@ -229,7 +226,7 @@ TEST(Float16Weights, WithStateInFloatTrainAsInFloatWithEveryOptimizer) {
 }
 
 TEST(AutomaticLossScaling, DoublesTheScaleUntilGradientsAreLarge) {
-  Optimizer optimizer = ir::make_optimizer(OptimizerKind::Sgd, {{"learningRate", {0.125}}});
+  Optimizer optimizer = ir::make_optimizer("SGD", {{"learningRate", {0.125}}});
   optimizer.loss_scaling = {1024, false};
   for (const int accumulation : {1, 2}) {
     ir::Graph graph = half_model();
@@ -255,7 +252,7 @@ TEST(AutomaticLossScaling, DoublesTheScaleUntilGradientsAreLarge) {
 
 // However small the gradients are, the scale stays what float16 holds.
 TEST(AutomaticLossScaling, EndsAtTheLargestPowerOfTwoThatFits) {
-  Optimizer optimizer = ir::make_optimizer(OptimizerKind::Sgd, {{"learningRate", {1}}});
+  Optimizer optimizer = ir::make_optimizer("SGD", {{"learningRate", {1}}});
   optimizer.loss_scaling = {4096, false};
   ir::Graph graph = half_model();
   const std::vector<ir::Variable> weights = ir::take_weights(graph);
@@ -274,7 +271,7 @@ TEST(AutomaticLossScaling, EndsAtTheLargestPowerOfTwoThatFits) {
 
 // The factor after each step; the data of a step are its `x`, three times.
 std::vector<double> factors(const ir::AutomaticLossScaling& scaling, const std::vector<double>& x) {
-  Optimizer optimizer = ir::make_optimizer(OptimizerKind::Sgd, {{"learningRate", {0.125}}});
+  Optimizer optimizer = ir::make_optimizer("SGD", {{"learningRate", {0.125}}});
   optimizer.loss_scaling = {4096, false};
   ir::Graph graph = half_model();
   const std::vector<ir::Variable> weights = ir::take_weights(graph);
@@ -316,10 +313,10 @@ TEST(AutomaticLossScaling, ChangesTheScaleOnceAPeriod) {
 // States that keep the loss scale follow it when automatic scaling changes it: the weights do not tell. The
 // data are powers of two, so that scaling rounds nothing.
 TEST(AutomaticLossScaling, LeavesTheWeightsAsTheyAreWithScaledStates) {
-  for (const auto kind : {OptimizerKind::Adam, OptimizerKind::AdaMax, OptimizerKind::Lamb}) {
+  for (const std::string_view kind : {"Adam", "AdaMax", "LAMB"}) {
     for (const auto mode : {ir::WeightDecayMode::Decay, ir::WeightDecayMode::L2Regularization}) {
       for (const bool clips : {false, true}) {
-        SCOPED_TRACE(fmt::format("{} mode {} clips {}", name_of(kind), static_cast<int>(mode), clips));
+        SCOPED_TRACE(fmt::format("{} mode {} clips {}", kind, static_cast<int>(mode), clips));
         Optimizer optimizer =
             ir::make_optimizer(kind, {{"learningRate", {0.125}}, {"eps", {0.25}}, {"weightDecay", {0.5}}});
         optimizer.decay_mode = mode;
@@ -395,11 +392,10 @@ TEST(Accumulation, OfAnyFactorsEqualsTheWholeBatch) {
     ir::LossReduction loss;
     GradientReduction gradients;
   };
-  Optimizer sgd = ir::make_optimizer(
-      OptimizerKind::Sgd, {{"learningRate", {0.12}}, {"weightDecay", {0.08}}, {"momentum", {0.5}}});
+  Optimizer sgd =
+      ir::make_optimizer("SGD", {{"learningRate", {0.12}}, {"weightDecay", {0.08}}, {"momentum", {0.5}}});
   sgd.loss_scaling = {8};
-  const Optimizer adam =
-      ir::make_optimizer(OptimizerKind::Adam, {{"learningRate", {0.01}}, {"weightDecay", {0.08}}});
+  const Optimizer adam = ir::make_optimizer("Adam", {{"learningRate", {0.01}}, {"weightDecay", {0.08}}});
   for (const Optimizer& optimizer : {sgd, adam}) {
     for (const auto& [loss, gradients] : {Reductions{ir::LossReduction::Mean, GradientReduction::MeanPost},
                                           Reductions{ir::LossReduction::Mean, GradientReduction::MeanRunning},
@@ -407,8 +403,8 @@ TEST(Accumulation, OfAnyFactorsEqualsTheWholeBatch) {
       GraphTrainer whole = network_trainer(12, optimizer, {.reduction = gradients}, loss);
       for (int step = 0; step < 5; ++step) whole.step({samples(step, 0, 12)});
       for (const auto& [accumulation, replicas] : {std::pair(4, 1), std::pair(1, 3), std::pair(2, 3)}) {
-        SCOPED_TRACE(fmt::format("{} {} {} {}", name_of(optimizer.kind), static_cast<int>(gradients),
-                                 accumulation, replicas));
+        SCOPED_TRACE(fmt::format("{} {} {} {}", name_of(optimizer), static_cast<int>(gradients), accumulation,
+                                 replicas));
         const int count = accumulation * replicas;
         GraphTrainer split = network_trainer(
             12 / count, optimizer,
@@ -428,7 +424,7 @@ TEST(Accumulation, OfAnyFactorsEqualsTheWholeBatch) {
 }
 
 TEST(LossScaling, ChangesNoWeight) {
-  for (const auto kind : {OptimizerKind::Sgd, OptimizerKind::Adam, OptimizerKind::RmsProp}) {
+  for (const std::string_view kind : {"SGD", "Adam", "RMSProp"}) {
     Optimizer optimizer = ir::make_optimizer(kind, {{"learningRate", {0.01}}});
     GraphTrainer plain = network_trainer(4, optimizer, {}, ir::LossReduction::Mean);
     optimizer.loss_scaling = {200};
@@ -449,11 +445,10 @@ TEST(Replicas, AddUpAGradientThatNoDataDecides) {
   for (const auto reduction :
        {GradientReduction::Sum, GradientReduction::MeanPost, GradientReduction::MeanRunning}) {
     const Contributions contributions{.replicas = 2, .reduction = reduction};
-    GraphTrainer trainer(
-        training_of("g (float[3] x) => (float loss) <float[3] w = {0.7, -0.4, 1.3}> {\n"
-                    "  s = Add (w, x)\n  loss = ReduceSum <keepdims = 0> (s)\n}",
-                    ir::make_optimizer(OptimizerKind::Sgd, {{"learningRate", {0.1}}}), contributions),
-        2);
+    GraphTrainer trainer(training_of("g (float[3] x) => (float loss) <float[3] w = {0.7, -0.4, 1.3}> {\n"
+                                     "  s = Add (w, x)\n  loss = ReduceSum <keepdims = 0> (s)\n}",
+                                     ir::make_optimizer("SGD", {{"learningRate", {0.1}}}), contributions),
+                         2);
     trainer.step({{{"x", float_tensor({1, 2, 3})}}, {{"x", float_tensor({4, 5, 6})}}});
     const double gradients = reduction == GradientReduction::Sum ? 2 : 1;
     EXPECT_NEAR(trainer.variable("w").values<float>()[0], 0.7 - 0.1 * gradients, 1e-6);

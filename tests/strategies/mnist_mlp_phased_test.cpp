@@ -52,8 +52,7 @@ TrainingSession session(const Options& strategy, bool placed) {
   options.session.strategy = strategy;
   options.session.clock = true;
   options.loss = "loss";
-  options.optimizer =
-      ir::make_optimizer(ir::OptimizerKind::Adam, {{"learningRate", {0.001}}, {"eps", {1e-3}}});
+  options.optimizer = ir::make_optimizer("Adam", {{"learningRate", {0.001}}, {"eps", {1e-3}}});
   return TrainingSession(mlp(placed), options);
 }
 

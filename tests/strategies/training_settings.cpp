@@ -1,5 +1,6 @@
 #include "tests/strategies/training_settings.h"
 
+#include "ir/optimizer_spec.h"
 #include "tests/strategies/strategies.h"
 
 namespace podium::testing {
@@ -39,14 +40,37 @@ void with_phase_io(Setting& setting, PhaseIo io, PhaseSchedule schedule) {
 }
 
 void with_sgd(Setting& setting, ir::SgdState state) {
-  setting.optimizer = ir::make_optimizer(
-      ir::OptimizerKind::Sgd, {{"learningRate", {0.05}}, {"momentum", {0.9}}, {"weightDecay", {0.01}}});
+  setting.optimizer =
+      ir::make_optimizer("SGD", {{"learningRate", {0.05}}, {"momentum", {0.9}}, {"weightDecay", {0.01}}});
   setting.optimizer.sgd_state = state;
 }
 
 // With an epsilon that keeps gradients of the size of rounding errors from moving weights as far as others.
-void with_adam(Setting& setting, ir::OptimizerKind kind) {
-  setting.optimizer = ir::make_optimizer(kind, {{"learningRate", {0.001}}, {"eps", {1e-3}}});
+void with_optimizer(Setting& setting, const ir::OptimizerSpec& spec, ir::WeightDecayMode decay) {
+  setting.optimizer = ir::make_optimizer(spec, {{"learningRate", {0.001}}});
+  setting.optimizer.decay_mode = decay;
+  const auto eps = setting.optimizer.defaults.find("eps");
+  if (eps != setting.optimizer.defaults.end()) eps->second.value = 1e-3;
+}
+
+// Every row of the table; SGD, whose momentum makes other updates, in these forms.
+std::vector<SettingChoice> optimizers() {
+  std::vector<SettingChoice> choices{
+      {"momentum", [](Setting& setting) { with_sgd(setting, ir::SgdState::Combined); }},
+      {"momentum and accumulator apart", [](Setting& setting) { with_sgd(setting, ir::SgdState::Separate); }},
+      {"clipped", [](Setting& setting) {
+         setting.optimizer.clip_norms = {{.max_norm = 0.1}};
+         setting.reorders = true;
+       }}};
+  for (const ir::OptimizerSpec* spec : ir::all_optimizers()) {
+    if (spec->name == "SGD") continue;
+    for (const ir::TypedName& typed : spec->typed) {
+      choices.push_back({std::string(typed.name), [spec, decay = typed.decay](Setting& setting) {
+                           with_optimizer(setting, *spec, decay);
+                         }});
+    }
+  }
+  return choices;
 }
 
 }  // namespace
@@ -76,16 +100,7 @@ const std::vector<std::vector<SettingChoice>>& training_choices() {
           setting.options.reduction = Reduction::Mean;
           setting.options.mean_strategy = MeanStrategy::Running;
         }}},
-      {{"momentum", [](Setting& setting) { with_sgd(setting, ir::SgdState::Combined); }},
-       {"momentum and accumulator apart",
-        [](Setting& setting) { with_sgd(setting, ir::SgdState::Separate); }},
-       {"Adam", [](Setting& setting) { with_adam(setting, ir::OptimizerKind::Adam); }},
-       {"LAMB", [](Setting& setting) { with_adam(setting, ir::OptimizerKind::Lamb); }},
-       {"clipped",
-        [](Setting& setting) {
-          setting.optimizer.clip_norms = {{.max_norm = 0.1}};
-          setting.reorders = true;
-        }}},
+      optimizers(),
       {{"weights off chip", [](Setting& setting) { off_chip(setting.options.weights); }},
        {"weights sharded", [](Setting& setting) { shard(setting.options.weights); }}},
       {{"state off chip", [](Setting& setting) { off_chip(setting.options.optimizer_state); }},

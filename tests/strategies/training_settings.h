@@ -2,6 +2,7 @@
 // each group.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -13,13 +14,13 @@ namespace podium::testing {
 /// A strategy. It must give the result that one processor gives with the same micro-batches.
 struct Setting {
   Options options = {};
-  ir::Optimizer optimizer = ir::make_optimizer(ir::OptimizerKind::Sgd, {{"learningRate", {0.05}}});
+  ir::Optimizer optimizer = ir::make_optimizer("SGD", {{"learningRate", {0.05}}});
   bool reorders = false;  ///< sums over micro-batches are made in another order than by one processor
 };
 
 struct SettingChoice {
   std::string name;
-  void (*apply)(Setting&);
+  std::function<void(Setting&)> apply;
 };
 
 /// How the graph is spread: every strategy has one.

@@ -23,7 +23,7 @@ ir::Training as_training(HandTrained written) {
   }
   for (const std::string& name : written.reduced) training.reduced.push_back(id(name));
   for (const std::string& name : written.hyper_parameters) {
-    training.hyper_parameters.push_back({.value = id(name), .row = name});
+    training.hyper_parameters.push_back({.value = id(name)});
   }
   return training;
 }

@@ -17,7 +17,7 @@ int main(int count, char** words) try {
                               .accumulation_factor = 4,
                               .reduction = Reduction::Mean};
   options.session.clock = true;
-  options.optimizer = ir::make_optimizer(ir::OptimizerKind::Adam, {{"learningRate", {1e-3, false}}});
+  options.optimizer = ir::make_optimizer("Adam", {{"learningRate", {1e-3, false}}});
   TrainingSession session(importer::import_model(words[1]), options);
 
   // A run takes all micro-batches in one array an input, of the input's type.

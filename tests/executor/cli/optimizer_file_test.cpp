@@ -34,7 +34,7 @@ TEST(OptimizerFile, ReadsPopartsNames) {
     "lossScaling": 128,
     "specific": {"*bias": {"weightDecay": 0}, "w": {"weightDecay": [0.1, false], "beta2": 0.9}},
     "clipNormSettings": [{"weightIds": ["w", "*bias"], "maxNorm": 2}, {"maxNorm": 3}]})");
-  EXPECT_EQ(found.kind, ir::OptimizerKind::Adam);
+  EXPECT_EQ(name_of(found), "Adam");
   EXPECT_EQ(found.decay_mode, ir::WeightDecayMode::Decay);
   EXPECT_EQ(found.defaults.at("learningRate"), (OptimizerValue{0.25, false}));
   EXPECT_EQ(found.defaults.at("beta1"), (OptimizerValue{0.8, true}));

@@ -9,6 +9,7 @@
 
 #include "importer/import.h"
 #include "importer/tensor_file.h"
+#include "ir/optimizer_spec.h"
 #include "tests/support/run_program.h"
 
 namespace podium::cli {
@@ -95,6 +96,23 @@ TEST(Train, LearnsTheShippedDigits) {
               AllOf(HasSubstr("epoch 1 of 20  loss "), HasSubstr("held-out loss"), HasSubstr("simulated"),
                     HasSubstr("real"), HasSubstr("time of a step"), HasSubstr("samples per second")));
   EXPECT_GT(last_number(result.out, "accuracy "), 95);
+}
+
+TEST(Train, LearnsWithEveryOptimizer) {
+  const TemporaryFolder folder;
+  const std::string model = small_model(folder);
+  for (const ir::OptimizerSpec* spec : ir::all_optimizers()) {
+    for (const ir::TypedName& typed : spec->typed) {
+      const ProgramResult result =
+          run_program(fmt::format("podium train {} --quiet --optimizer {},lr=1e-3,weight-decay=1e-3{} "
+                                  "--micro-batch 20 --loss cross-entropy --epochs 2 --shuffle 1",
+                                  model, typed.name, data_flags()));
+      EXPECT_EQ(result.status, 0) << typed.name << ": " << result.err;
+      const std::string epochs = epochs_of(result.out);
+      const double first = last_number(epochs.substr(0, epochs.find("epoch 2")), "loss ");
+      EXPECT_LE(last_number(epochs, "loss "), first) << typed.name << ": " << result.out;
+    }
+  }
 }
 
 // At a rate that is lost in rounding the weights stay what they are.

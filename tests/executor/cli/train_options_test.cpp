@@ -5,6 +5,7 @@
 #include "executor/cli/optimizer_text.h"
 #include "executor/cli/options.h"
 #include "executor/cli/rate_schedule.h"
+#include "ir/optimizer_spec.h"
 
 namespace podium::cli {
 namespace {
@@ -27,7 +28,7 @@ std::string refusal(Read read, const std::string& text) {
 
 TEST(OptimizerText, ReadsANameAndValues) {
   const ir::Optimizer optimizer = read_optimizer("adamw,lr=1e-3,weight-decay=0.01");
-  EXPECT_EQ(optimizer.kind, ir::OptimizerKind::Adam);
+  EXPECT_EQ(name_of(optimizer), "Adam");
   EXPECT_EQ(optimizer.decay_mode, ir::WeightDecayMode::Decay);
   EXPECT_EQ(value(optimizer, "learningRate"), 1e-3);
   EXPECT_EQ(value(optimizer, "weightDecay"), 0.01);
@@ -39,14 +40,38 @@ TEST(OptimizerText, ReadsWords) {
   const ir::Optimizer sgd = read_optimizer("sgd,momentum=0.9,nesterov,separate");
   EXPECT_TRUE(sgd.nesterov);
   EXPECT_EQ(sgd.sgd_state, ir::SgdState::Separate);
-  EXPECT_EQ(read_optimizer("rmsprop,centered").kind, ir::OptimizerKind::CenteredRmsProp);
-  EXPECT_EQ(read_optimizer("lamb,no-bias").kind, ir::OptimizerKind::LambNoBias);
+  EXPECT_EQ(name_of(read_optimizer("rmsprop,centered")), "CenteredRMSProp");
+  EXPECT_EQ(name_of(read_optimizer("lamb,no-bias")), "LambNoBias");
   EXPECT_EQ(read_optimizer("sgd").state_type, std::nullopt);
   EXPECT_EQ(read_optimizer("sgd,float32-state").state_type, ir::DataType::Float);
   EXPECT_EQ(read_optimizer("adam,float16-state").accumulator_type, ir::DataType::Float16);
   EXPECT_TRUE(read_optimizer("lamb,scaled-state").scaled_state);
   EXPECT_EQ(read_optimizer("rmsprop,decay").decay_mode, ir::WeightDecayMode::Decay);
   EXPECT_EQ(read_optimizer("lamb,l2").decay_mode, ir::WeightDecayMode::L2Regularization);
+}
+
+TEST(OptimizerText, EveryNameValueAndWordOfTheTableCanBeTypedAndIsInTheHelp) {
+  const std::string help = optimizer_help();
+  for (const ir::OptimizerSpec* spec : ir::all_optimizers()) {
+    for (const ir::TypedName& typed : spec->typed) {
+      const std::string name(typed.name);
+      const ir::Optimizer optimizer = read_optimizer(name);
+      EXPECT_EQ(optimizer.spec, spec);
+      EXPECT_EQ(optimizer.decay_mode, typed.decay);
+      EXPECT_THAT(help, HasSubstr(name));
+      for (const ir::ValueSpec& known : spec->values) {
+        EXPECT_EQ(value(optimizer, std::string(known.name)), known.fallback);
+        const ir::Optimizer given = read_optimizer(fmt::format("{},{}=0.25", name, known.typed));
+        EXPECT_EQ(value(given, std::string(known.name)), 0.25) << name << " " << known.typed;
+        EXPECT_THAT(help, HasSubstr(std::string(known.typed)));
+      }
+      for (const ir::FormSpec& form : ir::all_forms()) {
+        const std::string text = fmt::format("{},{}", name, form.word);
+        EXPECT_EQ(refusal(read_optimizer, text).empty(), spec->has_form(form.word)) << text;
+        EXPECT_THAT(help, HasSubstr(std::string(form.word)));
+      }
+    }
+  }
 }
 
 TEST(OptimizerText, NamesTheNearest) {

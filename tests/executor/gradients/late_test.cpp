@@ -172,7 +172,7 @@ TEST(LateGradients, FollowWhatEachRunFeeds) {
 TEST(LateGradients, TrainReplicas) {
   TrainingOptions options{.loss = "loss"};
   options.session.strategy = {.accumulation_factor = 2, .replicas = 2};
-  options.optimizer = ir::make_optimizer(ir::OptimizerKind::Sgd, {{"learningRate", {0.5, false}}});
+  options.optimizer = ir::make_optimizer("SGD", {{"learningRate", {0.5, false}}});
   TrainingSession session(importer::import_text(testing::model_text(
                               "g (float[3] x, bool[3] c) => (float loss) <float[3] w = {10, 20, 30}> {"
                               " y = Mul (x, w) a = Compress <axis = 0> (y, c) k = Concat <axis = 0> (a, y)"

@@ -213,7 +213,7 @@ TEST(TrainingSharded, ANormOverAllWeightsLeavesEachItsGroup) {
       "g (float[3] x) => (float loss) <float[3] v = {1, 2, 3}, float[3] w = {4, 5, 6}> {\n"
       "  a = Mul (x, v)\n  b = Mul (a, w)\n  loss = ReduceSum <keepdims = 0> (b)\n}");
   ir::TrainingRequest request{.loss = "loss", .contributions = {.accumulation = 2, .replicas = 4}};
-  request.optimizer = ir::make_optimizer(ir::OptimizerKind::Sgd);
+  request.optimizer = ir::make_optimizer("SGD");
   request.optimizer.clip_norms = {{.max_norm = 1}};
   request.weights = ir::take_weights(graph);
   const ir::Training training = ir::make_training(std::move(graph), request);

@@ -70,7 +70,7 @@ std::string initializer(const std::string& name, const ir::Dims& dims, const std
 TrainingOptions training_with(const Options& strategy, double learning_rate) {
   TrainingOptions options{.loss = "loss"};
   options.session.strategy = strategy;
-  options.optimizer = ir::make_optimizer(ir::OptimizerKind::Sgd, {{"learningRate", {learning_rate}}});
+  options.optimizer = ir::make_optimizer("SGD", {{"learningRate", {learning_rate}}});
   return options;
 }
 

@@ -15,7 +15,6 @@ namespace podium::testing {
 namespace {
 
 using ir::Optimizer;
-using ir::OptimizerKind;
 
 constexpr int kGlobalBatch = 16;
 
@@ -31,10 +30,10 @@ enum class GlobalWay { Sum, MeanRunning, MeanPost };
 std::vector<std::pair<std::string, Optimizer>> optimizers() {
   const ir::OptimizerValues momentum{{"learningRate", {0.02}}, {"momentum", {0.9}}, {"weightDecay", {0.01}}};
   std::vector<std::pair<std::string, Optimizer>> all{
-      {"SGD", ir::make_optimizer(OptimizerKind::Sgd, {{"learningRate", {0.02}}, {"weightDecay", {0.01}}})},
-      {"SGDM1", ir::make_optimizer(OptimizerKind::Sgd, momentum)},
-      {"SGDM2", ir::make_optimizer(OptimizerKind::Sgd, momentum)},
-      {"AdamNoBias", ir::make_optimizer(OptimizerKind::AdamNoBias, {{"learningRate", {0.01}}})}};
+      {"SGD", ir::make_optimizer("SGD", {{"learningRate", {0.02}}, {"weightDecay", {0.01}}})},
+      {"SGDM1", ir::make_optimizer("SGD", momentum)},
+      {"SGDM2", ir::make_optimizer("SGD", momentum)},
+      {"AdamNoBias", ir::make_optimizer("AdamNoBias", {{"learningRate", {0.01}}})}};
   all[2].second.sgd_state = ir::SgdState::Separate;
   return all;
 }

@@ -93,11 +93,9 @@ void expect_close(const TensorsByName& found, const TensorsByName& wanted) {
   }
 }
 
-ir::Optimizer plain_sgd() {
-  return ir::make_optimizer(ir::OptimizerKind::Sgd, {{"learningRate", {0.5, false}}});
-}
+ir::Optimizer plain_sgd() { return ir::make_optimizer("SGD", {{"learningRate", {0.5, false}}}); }
 
-ir::Optimizer adam(ir::OptimizerKind kind, bool constant = true) {
+ir::Optimizer adam(std::string_view kind, bool constant = true) {
   ir::Optimizer optimizer = ir::make_optimizer(kind, {{"learningRate", {0.005, constant}},
                                                       {"beta1", {0.7, constant}},
                                                       {"beta2", {0.8, constant}},
@@ -131,11 +129,11 @@ TEST(StreamingMemory, ReplicasUpdateAsOneWithSgd) {
 
 TEST(StreamingMemory, ReplicasUpdateAsOneWithMomentum) {
   for (const ir::SgdState state : {ir::SgdState::Combined, ir::SgdState::Separate}) {
-    ir::Optimizer sgd = ir::make_optimizer(ir::OptimizerKind::Sgd, {{"learningRate", {0.00001, false}},
-                                                                    {"momentum", {0.9, false}},
-                                                                    {"dampening", {0.2, false}},
-                                                                    {"velocityScaling", {0.1, false}},
-                                                                    {"weightDecay", {0.2, true}}});
+    ir::Optimizer sgd = ir::make_optimizer("SGD", {{"learningRate", {0.00001, false}},
+                                                   {"momentum", {0.9, false}},
+                                                   {"dampening", {0.2, false}},
+                                                   {"velocityScaling", {0.1, false}},
+                                                   {"weightDecay", {0.2, true}}});
     sgd.sgd_state = state;
     const TensorsByName wanted = trained(all_off_chip(), 2, sgd, 5);
     for (const LocationSettings& weights : {kOffChip, kOffChipInParts}) {
@@ -148,7 +146,7 @@ TEST(StreamingMemory, ReplicasUpdateAsOneWithMomentum) {
 }
 
 TEST(StreamingMemory, ReplicasUpdateAsOneWithAdam) {
-  const ir::Optimizer optimizer = adam(ir::OptimizerKind::Adam);
+  const ir::Optimizer optimizer = adam("Adam");
   const TensorsByName wanted = trained(all_off_chip(), 2, optimizer, 5);
   expect_close(trained(on_replicas(all_off_chip(), 2), 2, optimizer, 5), wanted);
   const Options parts = phased(kOffChip, kOffChipInParts, kOffChipInParts, kOffChipInParts);
@@ -159,7 +157,7 @@ TEST(StreamingMemory, ReplicasUpdateAsOneWithLamb) {
   for (const bool constant : {false, true}) {
     for (const Reduction reduction : {Reduction::Sum, Reduction::Mean}) {
       const auto train_with = [&](const Options& options) {
-        return trained(options, 4, adam(ir::OptimizerKind::Lamb, constant), 5, reduction);
+        return trained(options, 4, adam("LAMB", constant), 5, reduction);
       };
       const TensorsByName wanted = train_with(all_off_chip());
       expect_close(train_with(on_replicas(all_off_chip(), 2)), wanted);
@@ -173,7 +171,7 @@ TEST(StreamingMemory, ReplicasUpdateAsOneWithLamb) {
 }
 
 TEST(StreamingMemory, ClipsGradientsOfWeightsInParts) {
-  ir::Optimizer lamb = adam(ir::OptimizerKind::Lamb, false);
+  ir::Optimizer lamb = adam("LAMB", false);
   lamb.decay_mode = ir::WeightDecayMode::Decay;
   lamb.clip_norms = {{.max_norm = 0.1}};
   Options parts{.replicas = 2};
@@ -191,7 +189,7 @@ TEST(StreamingMemory, GivesBackStateThatLivesThere) {
         options.phases.optimizer_state = io;
         for (const char* name : {"Accl1___W0", "Accl1___W1", "Accl1___W2", "Step___W1"})
           options.anchors[name] = {};
-        TrainingOptions training{.loss = "loss", .optimizer = adam(ir::OptimizerKind::Adam)};
+        TrainingOptions training{.loss = "loss", .optimizer = adam("Adam")};
         training.session.strategy = options;
         std::mt19937 random(7);
         const ir::Tensor x = random_tensor(random, {accumulation, 8, 8}, 0, 1);
@@ -208,8 +206,8 @@ TEST(StreamingMemory, GivesBackStateThatLivesThere) {
 // Names of tensors that are in streaming memory at some time.
 std::set<std::string> remote(const Options& options, int layers, double momentum) {
   TrainingOptions training{.loss = "loss"};
-  training.optimizer = ir::make_optimizer(ir::OptimizerKind::Sgd,
-                                          {{"learningRate", {0.1}}, {"momentum", {momentum, momentum == 0}}});
+  training.optimizer =
+      ir::make_optimizer("SGD", {{"learningRate", {0.1}}, {"momentum", {momentum, momentum == 0}}});
   training.session.strategy = options;
   const TrainingSession session(products(layers, 48, 1), training);
   std::set<std::string> names;

@@ -57,7 +57,7 @@ Result train(const std::string& body, Options strategy, int factor,
   strategy.batch_serialization.factor = factor;
   TrainingOptions options{.loss = "loss", .weights = weights};
   options.session.strategy = strategy;
-  options.optimizer = ir::make_optimizer(ir::OptimizerKind::Adam, {{"learningRate", {0.01}}});
+  options.optimizer = ir::make_optimizer("Adam", {{"learningRate", {0.01}}});
   TrainingSession session(model_of(body), options);
   std::mt19937 random(3);
   Result result;
@@ -92,7 +92,7 @@ std::string refusal(const std::string& body, const Options& strategy) {
   try {
     TrainingOptions options{.loss = "loss", .weights = {}};
     options.session.strategy = strategy;
-    options.optimizer = ir::make_optimizer(ir::OptimizerKind::Adam);
+    options.optimizer = ir::make_optimizer("Adam");
     TrainingSession session(model_of(body), options);
   } catch (const Error& error) {
     return error.what();
@@ -204,7 +204,7 @@ TEST(SerialisedTraining, UpdatesOfOtherPhasesReadWhatTheLastSliceHasLeft) {
     options.session.strategy = strategy;
     options.session.fuse = false;
     options.session.strategy.loss_scaling.automatic = true;
-    options.optimizer = ir::make_optimizer(ir::OptimizerKind::Sgd, {{"learningRate", {0.1}}});
+    options.optimizer = ir::make_optimizer("SGD", {{"learningRate", {0.1}}});
     options.optimizer.loss_scaling = {8, false};
     TrainingSession session(std::move(model), options);
     std::mt19937 random(3);

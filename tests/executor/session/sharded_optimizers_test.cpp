@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "executor/session/training_session.h"
+#include "ir/optimizer_spec.h"
 #include "tests/support/run_text.h"
 
 namespace podium::testing {
@@ -80,9 +81,8 @@ TEST(ShardedOptimizers, SgdInEveryForm) {
               SCOPED_TRACE(fmt::format("state {} nesterov {} reduction {} {} accumulation {} replicas {}",
                                        static_cast<int>(state), nesterov, static_cast<int>(reduction),
                                        static_cast<int>(strategy), accumulation, replicas));
-              ir::Optimizer optimizer =
-                  ir::make_optimizer(ir::OptimizerKind::Sgd,
-                                     {{"learningRate", {0.1}}, {"momentum", {0.9}}, {"weightDecay", {0.05}}});
+              ir::Optimizer optimizer = ir::make_optimizer(
+                  "SGD", {{"learningRate", {0.1}}, {"momentum", {0.9}}, {"weightDecay", {0.05}}});
               optimizer.sgd_state = state;
               optimizer.nesterov = nesterov;
               expect_as_whole(optimizer, {.accumulation_factor = accumulation,
@@ -100,19 +100,18 @@ TEST(ShardedOptimizers, SgdInEveryForm) {
 
 // An eps of 0 divides 0 by 0 in what fills up the last part; nobody may see it, nor add it to a norm.
 TEST(ShardedOptimizers, OthersWithAndWithoutAnEps) {
-  for (const auto kind :
-       {ir::OptimizerKind::Adam, ir::OptimizerKind::AdaMax, ir::OptimizerKind::Lamb,
-        ir::OptimizerKind::AdamNoBias, ir::OptimizerKind::LambNoBias, ir::OptimizerKind::AdaGrad,
-        ir::OptimizerKind::RmsProp, ir::OptimizerKind::CenteredRmsProp, ir::OptimizerKind::AdaDelta}) {
+  for (const ir::OptimizerSpec* spec : ir::all_optimizers()) {
+    if (spec->name == "SGD") continue;
     // The spread of one gradient about its mean is 0 but for rounding.
-    const bool needs_eps = kind == ir::OptimizerKind::CenteredRmsProp;
+    const bool needs_eps = spec->name == "CenteredRMSProp";
     for (const double eps : {1e-3, needs_eps ? 1e-4 : 0.0}) {
       for (const int accumulation : {1, 3}) {
         for (const bool clips : {false, true}) {
           SCOPED_TRACE(
-              fmt::format("{} eps {} accumulation {} clips {}", name_of(kind), eps, accumulation, clips));
+              fmt::format("{} eps {} accumulation {} clips {}", spec->name, eps, accumulation, clips));
           ir::Optimizer optimizer =
-              ir::make_optimizer(kind, {{"learningRate", {0.01}}, {"eps", {eps}}, {"weightDecay", {0.05}}});
+              ir::make_optimizer(*spec, {{"learningRate", {0.01}}, {"weightDecay", {0.05}}});
+          if (spec->find_value("eps") != nullptr) optimizer.defaults["eps"].value = eps;
           if (clips) optimizer.clip_norms = {{.max_norm = 0.2}};
           expect_as_whole(optimizer, {.accumulation_factor = accumulation, .replicas = 4});
           if (::testing::Test::HasFailure()) return;

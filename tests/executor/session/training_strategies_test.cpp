@@ -107,8 +107,7 @@ void expect_near(const std::map<std::string, ir::Tensor>& found,
 }
 
 TEST(TrainingStrategies, GiveTheWeightsOfOneProcessor) {
-  for (const ir::OptimizerKind kind :
-       {ir::OptimizerKind::Sgd, ir::OptimizerKind::Adam, ir::OptimizerKind::Lamb}) {
+  for (const std::string_view kind : {"SGD", "Adam", "LAMB"}) {
     for (const int replicas : {1, 2, 4}) {
       Options options{.batches_per_step = 2, .accumulation_factor = 4, .replicas = replicas};
       const ir::Optimizer optimizer = ir::make_optimizer(kind, {{"learningRate", {0.02, false}}});
@@ -116,7 +115,7 @@ TEST(TrainingStrategies, GiveTheWeightsOfOneProcessor) {
       for (const bool pipelining : {false, true}) {
         for (const Strategy& strategy : strategies()) {
           SCOPED_TRACE(::testing::Message() << strategy.name << ", " << replicas << " replicas, pipelining "
-                                            << pipelining << ", optimizer " << static_cast<int>(kind));
+                                            << pipelining << ", optimizer " << kind);
           Options asked = options;
           if (pipelining) {
             asked.virtual_graph_mode = VirtualGraphMode::Auto;
@@ -136,11 +135,10 @@ TEST(TrainingStrategies, GiveTheWeightsOfOneProcessor) {
 
 // What is complete only when all phases have run, starts from more than zeros, or counts micro-batches.
 TEST(TrainingStrategies, GiveThemWithClippedGradientsVelocitiesAndRunningMeans) {
-  ir::Optimizer clipped =
-      ir::make_optimizer(ir::OptimizerKind::Adam, {{"learningRate", {0.02}}, {"eps", {0.1}}});
+  ir::Optimizer clipped = ir::make_optimizer("Adam", {{"learningRate", {0.02}}, {"eps", {0.1}}});
   clipped.clip_norms = {{.max_norm = 0.1}};
-  const ir::Optimizer velocities = ir::make_optimizer(
-      ir::OptimizerKind::Sgd, {{"learningRate", {0.02}}, {"momentum", {0.9}}, {"weightDecay", {0.1}}});
+  const ir::Optimizer velocities =
+      ir::make_optimizer("SGD", {{"learningRate", {0.02}}, {"momentum", {0.9}}, {"weightDecay", {0.1}}});
   for (const ir::Optimizer& optimizer : {clipped, velocities}) {
     for (const Reduction reduction : {Reduction::Sum, Reduction::Mean}) {
       for (const int replicas : {1, 2}) {
@@ -182,9 +180,9 @@ float loss_scale(Options strategy, bool states_keep_it) {
   strategy.loss_scaling.automatic = true;
   TrainingOptions options{.loss = "loss"};
   options.session.strategy = strategy;
-  options.optimizer = ir::make_optimizer(ir::OptimizerKind::Sgd, {{"learningRate", {0.01}}});
+  options.optimizer = ir::make_optimizer("SGD", {{"learningRate", {0.01}}});
   if (states_keep_it) {
-    options.optimizer = ir::make_optimizer(ir::OptimizerKind::Adam, {{"learningRate", {0.01}}});
+    options.optimizer = ir::make_optimizer("Adam", {{"learningRate", {0.01}}});
     options.optimizer.scaled_state = true;
     options.optimizer.state_type = ir::DataType::Float;
     options.optimizer.clip_norms = {{.max_norm = 1}};
@@ -225,7 +223,7 @@ TEST(TrainingStrategies, ScaleTheLossByTheGradientsOfAllPlaces) {
 TEST(TrainingStrategies, RefuseWhatAPipelineWithoutAccumulationDoesNotKnowInTime) {
   Options options{
       .virtual_graph_mode = VirtualGraphMode::Auto, .ipus = 2, .pipelining = true, .batches_per_step = 3};
-  ir::Optimizer optimizer = ir::make_optimizer(ir::OptimizerKind::Sgd);
+  ir::Optimizer optimizer = ir::make_optimizer("SGD");
   EXPECT_NO_THROW(trained(optimizer, options));
   optimizer.clip_norms = {{.max_norm = 1}};
   EXPECT_THROW(trained(optimizer, options), Error);

@@ -37,7 +37,7 @@ TrainingOptions with(double rate, double momentum = 0, double decay = 0) {
   TrainingOptions options{.loss = "loss"};
   options.session.strategy.replicas = kReplicas;
   options.optimizer = ir::make_optimizer(
-      ir::OptimizerKind::Sgd, {{"learningRate", {rate}}, {"momentum", {momentum}}, {"weightDecay", {decay}}});
+      "SGD", {{"learningRate", {rate}}, {"momentum", {momentum}}, {"weightDecay", {decay}}});
   return options;
 }
 
@@ -112,7 +112,7 @@ TEST(VariableGroups, StateBeginsWithTheGroupsOwnWeight) {
 TEST(VariableGroups, SavedGroupsGoOn) {
   const TemporaryFolder folder;
   TrainingOptions options = with(0.5);
-  options.optimizer = ir::make_optimizer(ir::OptimizerKind::Adam);
+  options.optimizer = ir::make_optimizer("Adam");
   TrainingSession whole(pairs(), options);
   for (int i = 0; i < 4; ++i) whole.run(data());
   TrainingSession first(pairs(), options);

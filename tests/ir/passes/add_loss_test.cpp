@@ -111,9 +111,8 @@ std::vector<float> probabilities_after_a_step(DataType type, double rate) {
       add_loss(graph, LossKind::NegativeLogLikelihood, "y", "label", {.reduction = LossReduction::Sum});
   const std::vector<Variable> weights = take_weights(graph, {"w"});
   testing::GraphTrainer trainer(make_training(
-      std::move(graph), {.loss = loss,
-                         .weights = weights,
-                         .optimizer = make_optimizer(OptimizerKind::Sgd, {{"learningRate", {rate}}})}));
+      std::move(graph),
+      {.loss = loss, .weights = weights, .optimizer = make_optimizer("SGD", {{"learningRate", {rate}}})}));
   trainer.step({{{"x", filled(type, {2, 2}, 1)}, {"label", labels({0, 1})}}});
   return testing::values<float>(cast(trainer.variable("w"), DataType::Float));
 }

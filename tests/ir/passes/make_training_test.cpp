@@ -20,7 +20,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-Optimizer sgd(const OptimizerValues& values = {}) { return make_optimizer(OptimizerKind::Sgd, values); }
+Optimizer sgd(const OptimizerValues& values = {}) { return make_optimizer("SGD", values); }
 
 Training trained(const std::string& text, TrainingRequest request = {.loss = "loss"}) {
   Graph graph = testing::graph_of(text);

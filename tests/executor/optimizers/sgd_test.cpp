@@ -10,7 +10,6 @@ namespace {
 
 using ir::Contributions;
 using ir::Optimizer;
-using ir::OptimizerKind;
 using testing::all_contributions;
 using testing::each;
 using testing::expect_equations;
@@ -28,8 +27,7 @@ TEST(Sgd, WithoutMomentum) {
   for (const Contributions& contributions : all_contributions()) {
     double rate = 0;
     expect_equations(
-        ir::make_optimizer(OptimizerKind::Sgd, {{"learningRate", {0.1, false}}, {"weightDecay", {0.02}}}),
-        contributions,
+        ir::make_optimizer("SGD", {{"learningRate", {0.1, false}}, {"weightDecay", {0.02}}}), contributions,
         [&](Optimizer& optimizer, int step) {
           rate = falling(0.05, step);
           optimizer.defaults["learningRate"].value = rate;
@@ -52,11 +50,11 @@ TEST(Sgd, WithMomentum) {
          {Momentum{ir::SgdState::Combined, false, 0.3}, Momentum{ir::SgdState::Separate, false, 0.3},
           Momentum{ir::SgdState::Combined, true, 0}, Momentum{ir::SgdState::Separate, true, 0}}) {
       SCOPED_TRACE(fmt::format("state {} nesterov {}", static_cast<int>(form.state), form.nesterov));
-      Optimizer optimizer = ir::make_optimizer(OptimizerKind::Sgd, {{"learningRate", {0.1, false}},
-                                                                    {"weightDecay", {0.02}},
-                                                                    {"momentum", {0.7}},
-                                                                    {"dampening", {form.dampening}},
-                                                                    {"velocityScaling", {0.5}}});
+      Optimizer optimizer = ir::make_optimizer("SGD", {{"learningRate", {0.1, false}},
+                                                       {"weightDecay", {0.02}},
+                                                       {"momentum", {0.7}},
+                                                       {"dampening", {form.dampening}},
+                                                       {"velocityScaling", {0.5}}});
       optimizer.sgd_state = form.state;
       optimizer.nesterov = form.nesterov;
       optimizer.loss_scaling = {10};
@@ -85,8 +83,8 @@ TEST(Optimizers, TakeAWeightsOwnValuesBeforeTheDefaults) {
   for (int constants = 0; constants < 16; ++constants) {
     SCOPED_TRACE(constants);
     const auto is_constant = [&](int bit) { return (constants >> bit) % 2 == 0; };
-    Optimizer optimizer = ir::make_optimizer(OptimizerKind::Sgd, {{"learningRate", {0.1, is_constant(0)}},
-                                                                  {"weightDecay", {0.02, is_constant(1)}}});
+    Optimizer optimizer = ir::make_optimizer(
+        "SGD", {{"learningRate", {0.1, is_constant(0)}}, {"weightDecay", {0.02, is_constant(1)}}});
     optimizer.specific["v"] = {{"learningRate", {0.3, is_constant(2)}}, {"momentum", {0.5, is_constant(3)}}};
     optimizer.sgd_state = ir::SgdState::Separate;
     GraphTrainer trainer(training_of(model, optimizer));
@@ -115,8 +113,7 @@ TEST(Optimizers, TakeAWeightsOwnValuesBeforeTheDefaults) {
 // A velocity that runs ahead has taken decay and momentum of the update before.
 TEST(Sgd, WithTheVelocityAheadDecaysByTheValuesOfTheUpdateBefore) {
   Optimizer optimizer = ir::make_optimizer(
-      OptimizerKind::Sgd,
-      {{"learningRate", {0.05}}, {"weightDecay", {0.02, false}}, {"momentum", {0.7, false}}});
+      "SGD", {{"learningRate", {0.05}}, {"weightDecay", {0.02, false}}, {"momentum", {0.7, false}}});
   double decay = 0;
   double momentum = 0;
   Numbers ahead;
