@@ -2,7 +2,6 @@
 #pragma once
 
 #include <new>
-#include <string_view>
 
 #include "executor/cli/options.h"
 
@@ -16,8 +15,7 @@ auto in_model(const Options& options, Step step) {
   } catch (const UsageError&) {
     throw;
   } catch (const Error& error) {
-    const bool names_it = std::string_view(error.what()).starts_with(options.paths[0] + ":");
-    throw names_it ? error : error.at(options.paths[0]);
+    throw error.is_at(options.paths[0]) ? error : error.at(options.paths[0]);
   } catch (const std::bad_alloc&) {
     throw Error("{}: out of memory", options.paths[0]);
   }

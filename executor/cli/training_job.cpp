@@ -86,8 +86,7 @@ void resume_from_file(importer::Model& model, const Options& options,
   try {
     resume(model, import(saved, types));
   } catch (const Error& error) {
-    const bool names_file = std::string_view(error.what()).starts_with(options.train.resume_file);
-    throw names_file ? error : error.at("--resume " + options.train.resume_file);
+    throw error.is_at(options.train.resume_file) ? error : error.at("--resume " + options.train.resume_file);
   }
 }
 
