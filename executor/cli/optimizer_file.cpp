@@ -67,8 +67,8 @@ void read_weights(ir::ClipNorm& group, const Place& place) {
 }
 
 constexpr std::array<Row<ir::ClipNorm>, 2> kClipRows{{
-    {"weightIds", read_weights},
-    {"maxNorm", number<&ir::ClipNorm::max_norm>},
+    {"weightIds", {read_weights}},
+    {"maxNorm", access::number<&ir::ClipNorm::max_norm>},
 }};
 
 void read_clip_norms(ir::Optimizer& optimizer, const Place& place) {

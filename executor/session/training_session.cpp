@@ -275,7 +275,7 @@ TrainingSession::TrainingSession(importer::Model model, const TrainingOptions& o
   const bool estimates = session.clock && session.estimate;
   if (!estimates) check_data(model.graph);
   const device::Device device = session.device.value_or(endless_device());
-  const Options strategy = check_options(session.strategy, device, true, state.notes);
+  const Options strategy = check_options(session.strategy, device, Task::Training, state.notes);
   check_annotations(model, strategy);
   state.model = {.graph = {}, .info = model.info, .source = model.source};
   state.groups = own_groups(model.info, strategy.replicas);
