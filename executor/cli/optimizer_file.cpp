@@ -4,7 +4,7 @@
 #include <cctype>
 
 #include "executor/cli/optimizer_text.h"
-#include "executor/cli/options.h"
+#include "executor/cli/usage_error.h"
 #include "executor/cli/write_file.h"
 #include "executor/session/json_rows.h"
 

@@ -3,8 +3,8 @@
 
 #include "executor/cli/loss_text.h"
 #include "executor/cli/optimizer_text.h"
-#include "executor/cli/options.h"
 #include "executor/cli/rate_schedule.h"
+#include "executor/cli/usage_error.h"
 
 namespace podium::cli {
 namespace {
