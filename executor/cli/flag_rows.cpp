@@ -152,6 +152,12 @@ std::vector<FlagRow> info_flags() {
        "every op with its version, types and whether it has a gradient",
        Takes::Nothing,
        set(&Options::list_supported)},
+      {"options-supported",
+       {Info},
+       kInfo,
+       "every session option with its default and its flag, and what of PopART's changes nothing, and why",
+       Takes::Nothing,
+       set(&Options::list_options)},
   };
 }
 

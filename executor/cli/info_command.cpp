@@ -6,6 +6,7 @@
 
 #include "executor/cli/options.h"
 #include "executor/cli/supported_ops.h"
+#include "executor/cli/supported_options.h"
 #include "executor/cli/usage_error.h"
 #include "executor/cli/write_file.h"
 #include "executor/device/fields.h"
@@ -96,6 +97,10 @@ int execute_info(const Options& options) {
   if (options.list_supported) {
     if (!options.report_file.empty()) write_file(options.report_file, supported_ops_json() + "\n");
     fmt::print("{}", supported_ops());
+    return kDone;
+  }
+  if (options.list_options) {
+    fmt::print("{}", supported_options());
     return kDone;
   }
   if (options.device) {

@@ -49,6 +49,7 @@ struct Options {
   bool help = false;
   bool list_ops = false;        ///< info --ops
   bool list_supported = false;  ///< info --ops-supported
+  bool list_options = false;    ///< info --options-supported
 };
 
 /// UsageError for an unknown option (naming the nearest), a missing or malformed value, and a flag without
