@@ -154,6 +154,8 @@ void Trainer::step(std::span<const std::int64_t> rows, Epoch& result) {
   ++result.steps;
   count_right(inputs, outputs, result);
   progress_.advance(1, fmt::format("loss {:.4g}", session_.loss()));
+  if (train_.log_every > 0 && session_.steps() % train_.log_every == 0)
+    progress_.print(fmt::format("step {} of {}  loss {:.4f}", session_.steps(), steps_, session_.loss()));
 }
 
 // The weights before the step share memory with the session's: they cost as much again only once it has

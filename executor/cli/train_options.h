@@ -30,6 +30,7 @@ struct TrainOptions {
   int micro_batch = 0;              ///< 0: as the model says
   int epochs = 0;                   ///< 0: one, or as many as the steps need
   int steps = 0;                    ///< 0: as many as the epochs have
+  int log_every = 0;                ///< steps between lines with the loss; 0: no such lines
   std::optional<std::uint64_t> shuffle;
   std::string save_file;
   std::string resume_file;
