@@ -147,22 +147,6 @@ std::vector<int> balance(const ir::Graph& graph, const Costs& costs, const Autom
                       cut(items, parts, {options.memory_bytes, options.micro_batches}));
 }
 
-void check_ratios(const std::vector<double>& ratios, int processors) {
-  if (ratios.size() != static_cast<std::size_t>(processors)) {
-    throw Error("virtualGraphSplitRatios: {} ratios found, one for each of {} processors needed",
-                ratios.size(), processors);
-  }
-  double sum = 0;
-  for (double ratio : ratios) {
-    if (!(ratio > 0 && ratio <= 1))
-      throw Error("virtualGraphSplitRatios: {} found, a number in (0, 1] needed", ratio);
-    sum += ratio;
-  }
-  constexpr double kTolerance = 1e-3;  // for 0.333 three times
-  if (std::abs(sum - 1) > kTolerance)
-    throw Error("virtualGraphSplitRatios: a sum of {} found, 1 needed", sum);
-}
-
 }  // namespace
 
 Costs count_bytes(const ir::Graph& graph) {
@@ -198,9 +182,23 @@ std::vector<int> phases(const ir::Graph& graph, const Costs& costs, const Automa
   return balance(graph, costs, halved, {});
 }
 
+std::string why_no_ratios(const std::vector<double>& ratios) {
+  constexpr double kTolerance = 1e-3;  // for 0.333 three times
+  for (double ratio : ratios) {
+    if (!(ratio > 0 && ratio <= 1)) return fmt::format("{} found, a number in (0, 1] needed", ratio);
+  }
+  const double sum = std::accumulate(ratios.begin(), ratios.end(), 0.0);
+  return std::abs(sum - 1) > kTolerance ? fmt::format("a sum of {} found, 1 needed", sum) : "";
+}
+
 std::vector<int> split_by_ratio(const ir::Graph& graph, const Costs& costs, const std::vector<double>& ratios,
                                 int processors) {
-  check_ratios(ratios, processors);
+  if (ratios.size() != static_cast<std::size_t>(processors)) {
+    throw Error("virtualGraphSplitRatios: {} ratios found, one for each of {} processors needed",
+                ratios.size(), processors);
+  }
+  if (const std::string reason = why_no_ratios(ratios); !reason.empty())
+    throw Error("virtualGraphSplitRatios: {}", reason);
   check_count(all_cuts(graph.ops.size(), {}).size(), processors);
   const double total = std::accumulate(costs.seconds.begin(), costs.seconds.end(), 0.0);
   std::vector<int> parts(graph.ops.size());

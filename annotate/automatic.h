@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -50,9 +51,12 @@ std::vector<int> pipeline(const ir::Graph& graph, const Costs& costs, const Auto
 /// the weights of the next are loaded while it runs.
 std::vector<int> phases(const ir::Graph& graph, const Costs& costs, const AutomaticOptions& options);
 
+/// Why ratios cannot be shares of a whole: a ratio is outside (0, 1], or their sum differs from 1 by more
+/// than a thousandth; "" when they can.
+std::string why_no_ratios(const std::vector<double>& ratios);
+
 /// Like shard, but processor i gets the share ratios[i] of the time (virtualGraphSplitRatios), as near as the
-/// ops allow. Error for a number of ratios other than `processors`, for a ratio outside (0, 1], and for a sum
-/// that is not 1.
+/// ops allow. Error for a number of ratios other than `processors`, and for what why_no_ratios finds.
 std::vector<int> split_by_ratio(const ir::Graph& graph, const Costs& costs, const std::vector<double>& ratios,
                                 int processors);
 

@@ -98,8 +98,6 @@ struct Options {
   LossScaling loss_scaling = {};
   SyntheticData synthetic_data = SyntheticData::Off;
   std::map<std::string, Anchor> anchors = {};  ///< by output; one that is not here comes back in full
-  int buffering_depth = 1;                     ///< host streams
-  bool prefetch = true;
   bool constant_weights = true;
   bool half_partials = false;  ///< matrix products without __partials_type sum up in 16 bits
 };

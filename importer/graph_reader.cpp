@@ -24,8 +24,9 @@ namespace {
 
 Error at_node(const Error& error, const onnx::NodeProto& node, const std::string& prefix) {
   const std::string where = describe(node, prefix);
-  // Whoever knew more of the node has named it.
-  const bool is_named = std::string_view(error.what()).starts_with(where.substr(0, where.rfind(" (")));
+  // Whoever knew more of the node has named it, with its version beside its type.
+  const std::string name = where.substr(0, where.rfind(" ("));
+  const bool is_named = !error.places().empty() && error.places().back().starts_with(name);
   return is_named ? error : error.at(where);
 }
 

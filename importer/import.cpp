@@ -43,7 +43,7 @@ std::map<std::string, ir::Type> initializer_types(const Model& model) {
 Model import_model(const std::string& path, const ImportOptions& options) try {
   return read(load_source(path), options);
 } catch (const Error& error) {
-  throw as_line(error.at(path));
+  throw as_line(error).at(one_line(path));
 }
 
 Model import_text(const std::string& text, const ImportOptions& options) try {

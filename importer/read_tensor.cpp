@@ -29,7 +29,7 @@ Signature read_signature(const std::string& path) try {
   }
   return signature;
 } catch (const Error& error) {
-  throw Error(one_line(error.at(path).what()));
+  throw Error(one_line(error.what())).at(one_line(path));
 }
 
 ir::Datum read_datum(const std::string& bytes, const ir::Type& type) { return datum_from_bytes(bytes, type); }

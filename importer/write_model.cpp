@@ -314,7 +314,7 @@ void write_model(const Model& model, const std::string& path, const ModelEdits& 
   file.commit();
   if (data) remove_data_but(data_path, path);
 } catch (const Error& error) {
-  throw Error(one_line(error.at(path).what()));
+  throw Error(one_line(error.what())).at(one_line(path));
 }
 
 }  // namespace podium::importer

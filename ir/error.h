@@ -5,7 +5,9 @@
 
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace podium {
 
@@ -20,7 +22,14 @@ class Error : public std::runtime_error {
       : std::runtime_error(fmt::format(text, std::forward<Args>(args)...)) {}
 
   /// The same error with `where` in front: "WHERE: TEXT".
-  Error at(const std::string& where) const { return Error(where + ": " + what()); }
+  Error at(const std::string& where) const;
+  /// Whether `where` is the place in front.
+  bool is_at(std::string_view where) const { return !places_.empty() && places_.back() == where; }
+  /// The places that at() has put in front, the foremost last.
+  const std::vector<std::string>& places() const { return places_; }
+
+ private:
+  std::vector<std::string> places_ = {};
 };
 
 /// A promise inside Podium was broken. Reported as a fault of Podium, never as the user's.

@@ -52,7 +52,10 @@ std::vector<Type> InferContext::infer_body(std::string_view attribute_name, std:
 
 namespace {
 
-void infer_in_place(Graph& graph, const InferOptions& options, const std::string& where);
+// In a body an op that cannot be folded is left as it is: it may never run.
+enum class Level : std::uint8_t { Graph, Body };
+
+void infer_in_place(Graph& graph, const InferOptions& options, Level level);
 
 // Infers a copy of the body and keeps it as the op's new body.
 std::vector<Type> infer_one_body(Op& op, const Op& original, const TypedOp& typed, std::string_view name,
@@ -76,7 +79,11 @@ std::vector<Type> infer_one_body(Op& op, const Op& original, const TypedOp& type
     value.constant.reset();  // it may have been one before it was taken to be trained
     if (const Tensor* known = typed.constant(outer)) value.constant = *known;
   }
-  infer_in_place(body, options, fmt::format("{}: {}: ", where, name));
+  try {
+    infer_in_place(body, options, Level::Body);
+  } catch (const Error& error) {
+    throw error.at(std::string(name)).at(where);
+  }
   std::vector<Type> outputs;
   for (ValueId id : body.outputs) outputs.push_back(body[id].type);
   set_attribute(op, name, Body(std::make_shared<const Graph>(std::move(body))));
@@ -110,7 +117,7 @@ bool is_small_enough(const Graph& graph, const Op& op, const InferOptions& optio
 }
 
 // Nothing when the op cannot run and need not: a body may never be entered.
-std::vector<Datum> evaluate(const Graph& graph, const Op& op, const InferOptions& options, bool in_body) {
+std::vector<Datum> evaluate(const Graph& graph, const Op& op, const InferOptions& options, Level level) {
   std::vector<Datum> inputs(op.inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (op.inputs[i].valid()) inputs[i] = *graph[op.inputs[i]].constant;
@@ -118,15 +125,15 @@ std::vector<Datum> evaluate(const Graph& graph, const Op& op, const InferOptions
   try {
     return options.evaluate(op, inputs);
   } catch (const Error&) {
-    if (!in_body) throw;
+    if (level == Level::Graph) throw;
     return {};
   }
 }
 
 // True when every output became a constant.
-bool fold(Graph& graph, const Op& op, const InferOptions& options, bool in_body) {
+bool fold(Graph& graph, const Op& op, const InferOptions& options, Level level) {
   if (!options.evaluate || !can_fold(graph, op) || !is_small_enough(graph, op, options)) return false;
-  std::vector<Datum> results = evaluate(graph, op, options, in_body);
+  std::vector<Datum> results = evaluate(graph, op, options, level);
   if (results.empty()) return false;
   for (std::size_t i = 0; i < op.outputs.size(); ++i) {
     if (op.outputs[i].valid() && !results[i].is_tensor()) return false;
@@ -172,13 +179,12 @@ void check_outputs(const InferContext& context) {
 }
 
 // Infers one op; true when it is no longer needed because its outputs are constants.
-bool infer_op(Graph& graph, Op& op, const InferOptions& options, const std::string& where) {
+bool infer_op(Graph& graph, Op& op, const InferOptions& options, Level level) {
   if (options.evaluate) forget_example(graph, op);
   const Op original = has_body(op) ? op : Op{.spec = op.spec};
   InferContext context(graph, op);
-  const std::string here = where + graph.describe(op);
   context.body_inference = [&](std::string_view name, std::vector<Type> formal) {
-    return infer_one_body(op, original, context, name, std::move(formal), options, here);
+    return infer_one_body(op, original, context, name, std::move(formal), options, graph.describe(op));
   };
   check_types(context);
   op.spec->infer(context);
@@ -192,19 +198,18 @@ bool infer_op(Graph& graph, Op& op, const InferOptions& options, const std::stri
     if (known && options.evaluate) value.constant = std::move(context.known_outputs[i]);
     all_known = all_known && known;
   }
-  return all_known || fold(graph, op, options, !where.empty());
+  return all_known || fold(graph, op, options, level);
 }
 
-void infer_in_place(Graph& graph, const InferOptions& options, const std::string& where) {
+void infer_in_place(Graph& graph, const InferOptions& options, Level level) {
   std::vector<Op> kept;
   kept.reserve(graph.ops.size());
   for (Op& op : graph.ops) {
     try {
-      if (!infer_op(graph, op, options, where)) kept.push_back(std::move(op));
+      if (!infer_op(graph, op, options, level)) kept.push_back(std::move(op));
     } catch (const Error& error) {
-      const std::string here = where + graph.describe(op);
-      if (std::string_view(error.what()).starts_with(here)) throw;
-      throw error.at(here);
+      const std::string where = graph.describe(op);
+      throw error.is_at(where) ? error : error.at(where);
     }
   }
   graph.ops = std::move(kept);
@@ -220,10 +225,10 @@ void infer(Graph& graph, const InferOptions& options) {
       throw error.at(fmt::format("input '{}'", graph[id].name));
     }
   }
-  infer_in_place(graph, options, "");
+  infer_in_place(graph, options, Level::Graph);
 }
 
-void infer_with_bodies(Graph& graph, Op& op) { infer_op(graph, op, {}, ""); }
+void infer_with_bodies(Graph& graph, Op& op) { infer_op(graph, op, {}, Level::Graph); }
 
 std::vector<Type> infer_outputs(const Op& op, std::span<const Datum* const> inputs) {
   InferContext context(op);

@@ -104,10 +104,19 @@ TEST(Layering, TheImporterAndAnnotateKnowTheIrAlone) {
 }
 
 TEST(Layering, OnlyTheCommandLineAndTheSessionTieRoomsTogether) {
-  EXPECT_EQ(
-      arrows({"executor/"}, {"annotate/", "importer/", "models/"}, {"executor/cli/", "executor/session/"}),
-      Lines{});
+  EXPECT_EQ(arrows({"executor/"}, {"annotate/", "importer/", "models/"},
+                   {"executor/cli/", "executor/compare/", "executor/session/"}),
+            Lines{});
   EXPECT_EQ(arrows({"annotate/", "executor/", "importer/", "ir/", "models/"}, {"tests/"}), Lines{});
+}
+
+TEST(Layering, ComparingStandsBetweenTheSessionAndTheCommandLine) {
+  EXPECT_EQ(arrows(kAllRooms, {"executor/compare/"},
+                   {"executor/cli/", "executor/compare/", "tests/executor/compare/"}),
+            Lines{});
+  EXPECT_EQ(arrows({"executor/"}, {"executor/cli/"}, {"executor/cli/"}), Lines{});
+  EXPECT_EQ(arrows({"executor/report/"}, {"executor/session/", "executor/numeric/", "executor/lower/"}),
+            Lines{});
 }
 
 TEST(Layering, KernelsKnowTheIrAlone) {

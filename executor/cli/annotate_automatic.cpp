@@ -7,7 +7,6 @@
 
 #include "annotate/annotations.h"
 #include "annotate/automatic.h"
-#include "executor/device/read_device.h"
 #include "executor/kernels/kernel.h"
 #include "executor/sim/block_cost.h"
 
@@ -43,12 +42,14 @@ int phases_by_memory(const annotate::Costs& costs, const annotate::AutomaticOpti
   return static_cast<int>(std::min(std::max((kLeast * weights + memory - 1) / memory, kLeast), units));
 }
 
+// Phases that nobody gives a number for take turns on two.
+int processors_of(const AnnotateOptions& options) { return options.ipus.value_or(2); }
+
 std::vector<int> parts_of(const ir::Graph& graph, annotate::AutomaticOptions wanted,
-                          const AnnotateOptions& options) {
-  const device::Device device = device::read_device(options.device);
+                          const AnnotateOptions& options, const device::Device& device) {
   annotate::Costs costs = costs_of(graph, device);
   wanted.memory_bytes = device.memory_bytes();
-  wanted.parts = options.ipus;
+  wanted.parts = processors_of(options);
   switch (*options.automatic) {
     case AutomaticPlacement::Shard:
       return annotate::shard(graph, costs, wanted);
@@ -57,7 +58,7 @@ std::vector<int> parts_of(const ir::Graph& graph, annotate::AutomaticOptions wan
     case AutomaticPlacement::Phases:
       break;
   }
-  wanted.parts = options.phases > 0 ? options.phases : phases_by_memory(costs, wanted);
+  wanted.parts = options.phases ? *options.phases : phases_by_memory(costs, wanted);
   if (device.streaming_load.bytes_per_second > 0) {
     for (std::size_t i = 0; i < costs.seconds.size(); ++i) {
       costs.seconds[i] += static_cast<double>(costs.weight_bytes[i]) / device.streaming_load.bytes_per_second;
@@ -98,12 +99,13 @@ SizedGraph infer_sizes(const ir::Graph& graph) {
   return sized;
 }
 
-void place_automatically(importer::Model& model, const AnnotateOptions& options) {
+void place_automatically(importer::Model& model, const AnnotateOptions& options,
+                         const device::Device& device) {
   check_inputs(model.graph);
   const SizedGraph sized = infer_sizes(model.graph);
   annotate::AutomaticOptions wanted;
   for (std::size_t op : sized.imported) wanted.units.push_back(model.nodes_of_ops[op]);
-  const std::vector<int> found = parts_of(sized.graph, std::move(wanted), options);
+  const std::vector<int> found = parts_of(sized.graph, std::move(wanted), options, device);
   std::vector<int> parts(model.graph.ops.size(), -1);
   for (std::size_t i = 0; i < found.size(); ++i) parts[sized.imported[i]] = found[i];
   fill_parts(model.graph, parts);
@@ -111,7 +113,7 @@ void place_automatically(importer::Model& model, const AnnotateOptions& options)
   annotate::write_parts(model.graph, parts, phased ? annotate::kExecutionPhase : annotate::kVirtualGraph);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     ir::Op& op = model.graph.ops[i];
-    if (phased) set_attribute(op, annotate::kVirtualGraph, std::int64_t{parts[i] % options.ipus});
+    if (phased) set_attribute(op, annotate::kVirtualGraph, std::int64_t{parts[i] % processors_of(options)});
     if (options.automatic == AutomaticPlacement::Pipeline)
       set_attribute(op, annotate::kPipelineStage, std::int64_t{parts[i]});
   }

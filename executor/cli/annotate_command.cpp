@@ -10,8 +10,11 @@
 #include "annotate/place.h"
 #include "executor/cli/annotate_automatic.h"
 #include "executor/cli/annotate_edits.h"
-#include "executor/cli/annotate_options.h"
+#include "executor/cli/in_model.h"
+#include "executor/cli/options.h"
 #include "executor/cli/write_file.h"
+#include "executor/device/presets.h"
+#include "executor/device/read_device.h"
 #include "executor/report/placement_tables.h"
 
 namespace podium::cli {
@@ -30,12 +33,15 @@ void apply_rules_file(ir::Graph& graph, const std::vector<annotate::Rule>& rules
   }
 }
 
-void annotate_model(importer::Model& model, const std::vector<annotate::Rule>& rules,
-                    const AnnotateOptions& options) {
+void annotate_model(importer::Model& model, const std::vector<annotate::Rule>& rules, const Options& given) {
+  const AnnotateOptions& options = given.annotate;
   if (options.clear) {
     for (ir::Op& op : model.graph.ops) annotate::clear_annotations(op);
   }
-  if (options.automatic) place_automatically(model, options);
+  if (options.automatic) {
+    const std::string name = given.device.value_or(std::string(device::kDefaultPreset));
+    place_automatically(model, options, device::read_device(name));
+  }
   apply_rules_file(model.graph, rules, options.rules_file);
   annotate::apply_rules(model.graph, options.rules);
   // What the model says after that can be read, whether or not a session can do it.
@@ -59,7 +65,7 @@ std::string listing(const importer::Model& model) {
 }
 
 // A model may be annotated step by step, so what a session would refuse is no error here.
-void print_notes(const importer::Model& model) {
+void print_refusal(const importer::Model& model) {
   try {
     annotate::check(model.graph, model.info.metadata, annotate::implied_request(model.graph));
   } catch (const Error& error) {
@@ -80,29 +86,24 @@ void print_written(const importer::Model& model, const std::string& path) {
 
 }  // namespace
 
-int run_annotate(const Arguments& arguments) {
-  const AnnotateOptions options = parse_annotate(arguments);
-  if (options.help) {
-    fmt::print("{}", annotate_help());
-    return 0;
-  }
-  const std::vector<annotate::Rule> rules = read_rules_file(options.rules_file);
-  importer::Model model = importer::import_model(options.model, {.dims = options.dims});
+int execute_annotate(const Options& options) {
+  const AnnotateOptions& annotate = options.annotate;
+  const std::string& path = options.paths[0];
+  const std::vector<podium::annotate::Rule> rules = read_rules_file(annotate.rules_file);
+  importer::Model model = importer::import_model(path, {.dims = options.dims});
   const std::vector<ir::Op> before = model.graph.ops;
   importer::ModelEdits edits;
   std::string table;
-  try {
+  in_model(options, [&] {
     annotate_model(model, rules, options);
-    if (options.list) table = listing(model);
+    if (annotate.list) table = listing(model);
     edits.nodes = edits_of(model, before);
-  } catch (const Error& error) {
-    throw error.at(options.model);
-  }
-  if (!options.output.empty()) importer::write_model(model, options.output, edits);
+  });
+  if (!annotate.output.empty()) importer::write_model(model, annotate.output, edits);
   fmt::print("{}", table);
-  if (!options.output.empty()) print_written(model, options.output);
-  if (!options.quiet) print_notes(model);
-  return 0;
+  if (!annotate.output.empty()) print_written(model, annotate.output);
+  if (!options.quiet) print_refusal(model);
+  return kDone;
 }
 
 }  // namespace podium::cli

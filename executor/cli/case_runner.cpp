@@ -1,3 +1,7 @@
+// A case is model.onnx with folders of input_N.pb and output_N.pb. Each is run under the strategy that is
+// asked for: every micro-batch of every replica gets the same inputs, put together into the arrays of one
+// run, and the outputs are taken apart again. A case that the strategy cannot have runs on one processor.
+// What is known to be wrong with a published case (errata.h) is mended before.
 #include "executor/cli/case_runner.h"
 
 #include <algorithm>
@@ -63,7 +67,8 @@ const ir::Op* first_random_op(const ir::Graph& graph, const Inputs& inputs) {
 }
 
 // bfloat16 numbers that were cut off lie up to one unit in the last place below the rounded ones.
-Tolerance tolerance_for(const ir::Datum& expected, const Erratum* erratum, Tolerance tolerance) {
+compare::Tolerance tolerance_for(const ir::Datum& expected, const Erratum* erratum,
+                                 compare::Tolerance tolerance) {
   constexpr double kUnitOfBfloat16 = 0x1p-7;
   if (erratum == nullptr) return tolerance;
   const bool is_bfloat16 = expected.is_tensor() && expected.tensor.type() == ir::DataType::Bfloat16;
@@ -144,7 +149,7 @@ Prepared prepare(const importer::Model& model, const Inputs& inputs, SessionOpti
   return prepare(model, inputs, options);
 }
 
-CaseResult run_set(const fs::path& model_path, const fs::path& set, const Tolerance& tolerance,
+CaseResult run_set(const fs::path& model_path, const fs::path& set, const compare::Tolerance& tolerance,
                    const SessionOptions& options) {
   const importer::Signature signature = importer::read_signature(model_path.string());
   const auto opset = signature.opsets.find("");
@@ -168,7 +173,8 @@ CaseResult run_set(const fs::path& model_path, const fs::path& set, const Tolera
     const auto& [name, type] = signature.outputs[i];
     const ir::Datum expected = importer::read_datum(read_file(file.string()), type);
     for (const ir::Datum& found : parts_of(results[i], prepared.micro_batches, prepared.leading)) {
-      const Comparison comparison = compare(found, expected, tolerance_for(expected, erratum, tolerance));
+      const compare::Comparison comparison =
+          compare::compare_results(found, expected, tolerance_for(expected, erratum, tolerance));
       if (comparison.agrees()) continue;
       if (!drawn.empty() && type_of(found) == type_of(expected)) return {Outcome::Skipped, drawn};
       return {Outcome::Failed, fmt::format("output '{}': {}", name, comparison.reason)};
@@ -179,7 +185,7 @@ CaseResult run_set(const fs::path& model_path, const fs::path& set, const Tolera
 
 }  // namespace
 
-CaseResult run_case(const std::string& folder, const Tolerance& tolerance,
+CaseResult run_case(const std::string& folder, const compare::Tolerance& tolerance,
                     const SessionOptions& options) try {
   CaseResult result;
   for (const fs::path& set : data_sets(folder)) {

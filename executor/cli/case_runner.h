@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "executor/cli/compare.h"
+#include "executor/compare/results.h"
 #include "executor/session/session.h"
 
 namespace podium::cli {
@@ -19,6 +19,7 @@ struct CaseResult {
 /// Skipped only when a result depends on numbers drawn at random, so that the expected ones were drawn too.
 /// A model that the session's strategy cannot have runs on one processor. Every micro-batch of every replica
 /// gets the case's inputs and must give its outputs.
-CaseResult run_case(const std::string& folder, const Tolerance& tolerance, const SessionOptions& session);
+CaseResult run_case(const std::string& folder, const compare::Tolerance& tolerance,
+                    const SessionOptions& session);
 
 }  // namespace podium::cli

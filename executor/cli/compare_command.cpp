@@ -1,117 +1,93 @@
 // `podium compare`: strategies on one model, best first.
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "executor/cli/compare_training.h"
-#include "executor/cli/compare_trials.h"
+#include "executor/cli/in_model.h"
 #include "executor/cli/machine.h"
 #include "executor/cli/options.h"
 #include "executor/cli/progress.h"
-#include "executor/cli/reference_run.h"
 #include "executor/cli/report_files.h"
 #include "executor/cli/run_inputs.h"
-#include "executor/cli/stopwatch.h"
+#include "executor/cli/session_options.h"
+#include "executor/cli/training_job.h"
 #include "executor/cli/write_file.h"
-#include "executor/report/comparison.h"
-#include "executor/session/session.h"
+#include "executor/compare/compare_inference.h"
+#include "executor/compare/compare_training.h"
 
 namespace podium::cli {
 namespace {
 
+using compare::Candidate;
 using report::ComparedStrategy;
 
-const std::vector<OptionGroup> kCompareGroups{OptionGroup::Data,         OptionGroup::Comparison,
-                                              OptionGroup::Strategy,     OptionGroup::Compare,
-                                              OptionGroup::TrainingStep, OptionGroup::Session};
+compare::Setting setting_of(const Options& options) {
+  return {.model = options.paths[0],
+          .device = machine_of(options),
+          .seed = options.seed,
+          .random_seed = options.random_seed,
+          .threads = options.threads,
+          .replicas = options.session.replicas,
+          .estimate = options.estimate};
+}
 
-struct Job {
-  const Options& options;
-  std::map<std::string, ir::Datum> given;  ///< inputs from files
-  device::Device device;
-  std::map<std::string, ir::Type> input_types = {};  ///< of a micro-batch, as files tell them
-  importer::Model imported = {};
-  importer::Model model = {};  ///< optimized
-  std::vector<Trial> trials = {};
-  std::optional<ReferenceRun> reference = {};
-};
-
-importer::Model optimized(const Job& job, importer::Model model) {
-  try {
-    optimize(model);
-  } catch (const Error& error) {
-    throw error.at(job.options.paths[0]);
+// Those of --strategies, or sensible ones for the model, whose steps, or updates, take `micro_batches`.
+std::vector<Candidate> candidates_of(const Options& options, const device::Device& device,
+                                     const ir::Graph& graph, int micro_batches) {
+  std::vector<std::string> notes = options.notes;
+  std::vector<Candidate> candidates;
+  if (const std::string& file = options.strategies_file; !file.empty()) {
+    candidates = compare::read_candidates(read_file(file), file, options.session_json, notes);
+  } else {
+    compare::Request request = compare::request_of(device, graph);
+    request.task = options.trains ? Task::Training : Task::Inference;
+    request.base = options.session;
+    request.document = options.session_json;
+    request.micro_batches = micro_batches;
+    if (options.session.ipus > 0) request.processors = options.session.ipus;
+    candidates = compare::sensible_candidates(std::move(request));
   }
-  return model;
+  print_notes(notes, options);
+  return candidates;
 }
 
-// The optimized model with the annotations of a strategy, which nodes take only before the passes.
-importer::Model placed(const Job& job, const Trial& trial) {
-  importer::Model model = job.imported;
-  annotate_trial(model, job.options, trial);
-  return trial.strategy.annotations.is_null() ? job.model : optimized(job, std::move(model));
-}
-
-int micro_batches_of(const podium::Options& settings) {
-  return settings.batches_per_step * settings.accumulation_factor * settings.replicas;
-}
-
-void run_numbers(InferenceSession& session, const Job& job, const Trial& trial, ComparedStrategy& compared) {
-  if (!job.reference || !session.can_run()) return;
-  const int micro_batches = micro_batches_of(trial.settings);
-  const std::vector<ir::Datum> inputs = job.reference->inputs(micro_batches);
-  const auto start = WallClock::now();
-  const auto outputs = session.run(inputs);
-  compared.run.run_seconds = seconds_since(start);
-  compared.difference = job.reference->difference(outputs, micro_batches);
-}
-
-void try_strategy(const Job& job, const Trial& trial, ComparedStrategy& compared) {
-  const auto start = WallClock::now();
-  InferenceSession session(placed(job, trial), {.seed = job.options.seed,
-                                                .threads = job.options.threads,
-                                                .optimized = true,
-                                                .strategy = trial.settings,
-                                                .device = job.device,
-                                                .clock = true,
-                                                .estimate = job.options.estimate});
-  compared.run.prepare_seconds = seconds_since(start);
-  run_numbers(session, job, trial, compared);
-  if (session.timeline() == nullptr) throw Error("cannot be clocked: {}", fmt::join(session.notes(), "; "));
-  compared.run.timeline = *session.timeline();
-}
-
-Job make_job(const Options& options) {
+compare::InferenceContest make_contest(const Options& options) {
   const importer::Signature signature = importer::read_signature(options.paths[0]);
-  Job job{.options = options, .given = read_inputs(options, signature), .device = machine_of(options)};
+  compare::InferenceContest contest{.setting = setting_of(options), .given = read_inputs(options, signature)};
   // A file is one micro-batch unless the model or --dim says how large one is.
-  if (options.dims.empty()) job.input_types = micro_batch_types(job.given, signature, {});
-  job.imported = import(options, job.input_types);
-  job.model = optimized(job, job.imported);
-  const int asked = options.session.batches_per_step > 1 ? micro_batches_of(options.session) : 0;
-  job.trials = make_trials(options, sensible_strategies,
-                           strategy_request(options, job.device, job.model.graph, asked));
-  return job;
-}
-
-void run_reference(Job& job) try {
-  int most = 1;
-  for (const Trial& trial : job.trials) most = std::max(most, micro_batches_of(trial.settings));
-  job.reference.emplace(job.model, most, job.given, job.options);
-} catch (const Error& error) {
-  throw error.at(job.options.paths[0]);
+  std::map<std::string, ir::Type> types;
+  if (options.dims.empty()) types = micro_batch_types(contest.given, signature, {});
+  contest.imported = import(options, types);
+  contest.optimized = contest.imported;
+  optimize(contest.optimized);
+  for (auto& [name, datum] : contest.given) datum = in_precision(datum, options);
+  return contest;
 }
 
 std::vector<ComparedStrategy> compare_inference(const Options& options) {
-  Job job = make_job(options);
-  Progress progress("compare", job.trials.size(), options.quiet);
-  if (!options.estimate) run_reference(job);
-  std::vector<ComparedStrategy> compared;
-  for (const Trial& trial : job.trials) {
-    compared.push_back(attempt(options, trial, job.device.name, samples_of(job.model.graph),
-                               [&](ComparedStrategy& result) { try_strategy(job, trial, result); }));
-    progress.advance();
-  }
+  const compare::InferenceContest contest = in_model(options, [&] { return make_contest(options); });
+  const podium::Options& asked = options.session;
+  const int micro_batches =
+      asked.batches_per_step > 1 ? asked.batches_per_step * asked.accumulation_factor * asked.replicas : 0;
+  const std::vector<Candidate> candidates =
+      candidates_of(options, contest.setting.device, contest.optimized.graph, micro_batches);
+  Progress progress("compare", candidates.size(), options.quiet);
+  auto compared = in_model(
+      options, [&] { return compare::compare_inference(contest, candidates, [&] { progress.advance(); }); });
+  progress.finish();
+  return compared;
+}
+
+std::vector<ComparedStrategy> compare_training(const Options& options) {
+  const TrainingJob job = in_model(options, [&] { return make_training_job(options); });
+  const compare::Setting setting = setting_of(options);
+  const int asked = options.session.accumulation_factor * options.session.replicas;
+  const std::vector<Candidate> candidates =
+      candidates_of(options, setting.device, job.model.graph, asked > 1 ? asked : 0);
+  Progress progress("compare", candidates.size(), options.quiet);
+  const auto training = [&](SessionOptions session) { return training_options(job, std::move(session)); };
+  auto compared = in_model(options, [&] {
+    return compare::compare_training({setting, job.model, job.samples, training}, candidates,
+                                     [&] { progress.advance(); });
+  });
   progress.finish();
   return compared;
 }
@@ -139,18 +115,7 @@ bool agree(const std::vector<ComparedStrategy>& strategies, double tolerance) {
 
 }  // namespace
 
-int run_compare(const Arguments& arguments) {
-  const Options options = parse("compare", arguments, kCompareGroups);
-  if (options.help) {
-    fmt::print(
-        "{}",
-        help("compare",
-             "Clocks and runs strategies on one model, or trains it under them, and prints them best first.",
-             kCompareGroups));
-    return 0;
-  }
-  if (options.paths.size() != 1)
-    throw UsageError("compare: {} models found, one needed", options.paths.size());
+int execute_compare(const Options& options) {
   check_files_to_write(options);
   std::vector<ComparedStrategy> compared =
       options.trains ? compare_training(options) : compare_inference(options);
@@ -158,8 +123,9 @@ int run_compare(const Arguments& arguments) {
   if (!options.report_file.empty()) {
     write_file(options.report_file, report::comparison_json(options.paths[0], compared).dump(2) + "\n");
   }
-  fmt::print("{}", report::comparison_table(compared, options.trains));
-  return agree(compared, options.relative) ? 0 : 1;
+  const auto columns = options.trains ? report::Columns::TimesAndTraffic : report::Columns::Times;
+  fmt::print("{}", report::comparison_table(compared, columns));
+  return agree(compared, options.relative) ? kDone : kFailed;
 }
 
 }  // namespace podium::cli

@@ -21,30 +21,13 @@ std::pair<std::string, std::string> name_and_value(std::string_view option, cons
 
 }  // namespace
 
-void refuse_unknown(const cxxopts::Options& options, const cxxopts::ParseResult& result,
-                    const std::vector<std::string>& groups) {
-  for (const std::string& word : result.unmatched()) {
-    if (!word.starts_with("-")) continue;
-    std::vector<std::string> names;
-    for (const std::string& group : groups) {
-      for (const auto& option : options.group_help(group).options) {
-        if (!option.l.empty() && option.l[0] != "paths") names.push_back("--" + option.l[0]);
-      }
-    }
-    const std::vector<std::string_view> views(names.begin(), names.end());
-    throw UsageError("unknown option '{}', the nearest is '{}'", word,
-                     ir::nearest(word.substr(0, word.find('=')), views));
+std::map<std::string, std::string> Given::pairs() const {
+  std::map<std::string, std::string> values_by_name;
+  for (const std::string& given : values) {
+    const auto [name, value] = name_and_value(flag, given);
+    if (!values_by_name.emplace(name, value).second) throw UsageError("--{} {}: given twice", flag, name);
   }
-}
-
-std::map<std::string, std::string> pairs(const cxxopts::ParseResult& result, const std::string& option) {
-  std::map<std::string, std::string> values;
-  if (result.count(option) == 0) return values;
-  for (const auto& text : result[option].as<std::vector<std::string>>()) {
-    const auto [name, value] = name_and_value(option, text);
-    if (!values.emplace(name, value).second) throw UsageError("--{} {}: given twice", option, name);
-  }
-  return values;
+  return values_by_name;
 }
 
 std::size_t index_of_word(const std::string& option, std::string_view word,

@@ -1,8 +1,7 @@
-// Values of options on the command line.
+// Values of flags on the command line.
 #pragma once
 
 #include <charconv>
-#include <cxxopts.hpp>
 #include <limits>
 #include <map>
 #include <optional>
@@ -12,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "executor/cli/options.h"
+#include "executor/cli/usage_error.h"
 
 namespace podium::cli {
 
@@ -34,22 +33,28 @@ Number number(const std::string& what, const std::string& text, Number least,
   throw UsageError("{}: '{}' found, a {} from {} to {} needed", what, text, kind, least, most);
 }
 
-template <class Number>
-Number number(const cxxopts::ParseResult& result, const std::string& option, Number least,
-              Number most = std::numeric_limits<Number>::max()) {
-  return number("--" + option, result[option].as<std::string>(), least, most);
-}
-
-/// UsageError names the option that is none and the nearest of those in `groups`.
-void refuse_unknown(const cxxopts::Options& options, const cxxopts::ParseResult& result,
-                    const std::vector<std::string>& groups);
-
-/// Pairs NAME=VALUE of an option that is repeated, each name once.
-std::map<std::string, std::string> pairs(const cxxopts::ParseResult& result, const std::string& option);
-
 /// The place of `word` among `known`. UsageError names the nearest.
 std::size_t index_of_word(const std::string& option, std::string_view word,
                           const std::vector<std::string_view>& known);
+
+/// A flag, without its dashes, and the values that it was given.
+struct Given {
+  std::string flag;
+  std::vector<std::string> values = {};
+
+  /// The last value.
+  const std::string& text() const { return values.back(); }
+  template <class Number>
+  Number number(Number least, Number most = std::numeric_limits<Number>::max()) const {
+    return cli::number("--" + flag, text(), least, most);
+  }
+  /// The place of the word among `known`.
+  std::size_t word(const std::vector<std::string_view>& known) const {
+    return index_of_word(flag, text(), known);
+  }
+  /// NAME=VALUE by name, each name once.
+  std::map<std::string, std::string> pairs() const;
+};
 
 /// "name,key=value,word".
 struct NameAndValues {

@@ -2,22 +2,25 @@
 #pragma once
 
 #include <new>
-#include <string_view>
 
 #include "executor/cli/options.h"
+#include "executor/cli/usage_error.h"
+#include "executor/session/check_options.h"
 
 namespace podium::cli {
 
-/// Gives what `step` gives; an Error of it with the model's name in front, once.
+/// Gives what `step` gives; an Error of it with the model's name in front, once; what the options alone
+/// are to blame for stays as it is.
 template <class Step>
 auto in_model(const Options& options, Step step) {
   try {
     return step();
   } catch (const UsageError&) {
     throw;
+  } catch (const IllegalOptions&) {
+    throw;
   } catch (const Error& error) {
-    const bool names_it = std::string_view(error.what()).starts_with(options.paths[0] + ":");
-    throw names_it ? error : error.at(options.paths[0]);
+    throw error.is_at(options.paths[0]) ? error : error.at(options.paths[0]);
   } catch (const std::bad_alloc&) {
     throw Error("{}: out of memory", options.paths[0]);
   }

@@ -6,6 +6,8 @@
 
 #include "executor/cli/options.h"
 #include "executor/cli/supported_ops.h"
+#include "executor/cli/supported_options.h"
+#include "executor/cli/usage_error.h"
 #include "executor/cli/write_file.h"
 #include "executor/device/fields.h"
 #include "executor/device/read_device.h"
@@ -16,11 +18,7 @@
 namespace podium::cli {
 namespace {
 
-const std::vector<OptionGroup> kInfoGroups{OptionGroup::Info};
-
-void print_device(const device::Device& device, bool with_meanings) {
-  fmt::print("{}", device::to_json(device));
-  if (!with_meanings) return;
+void print_meanings() {
   std::vector<std::vector<std::string>> rows{{"field", "unit", "meaning"}};
   for (const device::Field& field : device::fields()) {
     rows.push_back({std::string(field.name), std::string(field.unit), std::string(field.what)});
@@ -95,22 +93,21 @@ report::ModelSummary summarize(const std::string& path, importer::Model& model) 
 
 }  // namespace
 
-int run_info(const Arguments& arguments) {
-  const Options options = parse("info", arguments, kInfoGroups);
-  if (options.help) {
-    fmt::print("{}",
-               help("info", "Describes a model: inputs, outputs, ops, parameters, work, memory, annotations.",
-                    kInfoGroups));
-    return 0;
-  }
+int execute_info(const Options& options) {
   if (options.list_supported) {
     if (!options.report_file.empty()) write_file(options.report_file, supported_ops_json() + "\n");
     fmt::print("{}", supported_ops());
-    return 0;
+    return kDone;
   }
-  if (!options.device.empty()) {
-    print_device(device::read_device(options.device), options.verbose);
-    return 0;
+  if (options.list_options) {
+    fmt::print("{}", supported_options());
+    return kDone;
+  }
+  if (options.device) {
+    const device::Device device = device::read_device(*options.device);
+    fmt::print("{}", device::to_json(device));
+    if (options.verbose) print_meanings();
+    return kDone;
   }
   if (options.paths.size() != 1) throw UsageError("info: {} models found, one needed", options.paths.size());
   importer::Model model = importer::import_model(options.paths[0], {.dims = options.dims});
@@ -118,7 +115,7 @@ int run_info(const Arguments& arguments) {
   if (!options.report_file.empty()) write_file(options.report_file, to_json(model, summary).dump(2) + "\n");
   print_model(options.paths[0], model, summary);
   if (options.list_ops) fmt::print("\n{}", ir::print(model.graph));
-  return 0;
+  return kDone;
 }
 
 }  // namespace podium::cli

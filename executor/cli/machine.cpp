@@ -8,7 +8,7 @@
 namespace podium::cli {
 
 device::Device machine_of(const Options& options) {
-  if (options.names_device) return device::read_device(options.device);
+  if (options.device) return device::read_device(*options.device);
   const device::Device& fallback = *device::find_preset(device::kDefaultPreset);
   const int wanted = std::max(options.session.ipus, options.session.replicas);
   if (wanted <= fallback.processors) return fallback;

@@ -1,14 +1,14 @@
 // The program `podium`: catches every error once and turns it into one line and an exit status.
 #include <fmt/core.h>
 
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <exception>
 #include <string_view>
 #include <system_error>
 
-#include "executor/cli/options.h"
+#include "executor/cli/command.h"
+#include "executor/cli/usage_error.h"
 #include "executor/cli/version.h"
 #include "executor/numeric/patient_threads.h"
 #include "importer/unfinished_file.h"
@@ -17,24 +17,9 @@
 namespace podium::cli {
 namespace {
 
-struct Command {
-  std::string_view name;
-  std::string_view summary;
-  int (*run)(const Arguments&);
-};
-
-constexpr std::array kCommands{
-    Command{"run", "run inference and print the result table", run_run},
-    Command{"train", "train a model and print a line an epoch and the result table", run_train},
-    Command{"annotate", "place a model on processors, stages and phases", run_annotate},
-    Command{"compare", "compare strategies on one model", run_compare},
-    Command{"test", "run ONNX test cases", run_test},
-    Command{"info", "describe a model, or the ops that are supported", run_info},
-};
-
 void print_help() {
   fmt::print("podium COMMAND [options]\n\n");
-  for (const Command& command : kCommands) fmt::print("  {:<10}{}\n", command.name, command.summary);
+  for (const CommandRow& command : commands()) fmt::print("  {:<10}{}\n", command.name, command.summary);
   fmt::print("\npodium COMMAND --help shows a command's options; podium --version the versions.\n");
 }
 
@@ -42,17 +27,17 @@ int dispatch(const Arguments& words) {
   if (words.empty()) throw UsageError("no command found, one needed: podium --help lists them");
   if (words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
     print_help();
-    return 0;
+    return kDone;
   }
   if (words[0] == "--version") {
     fmt::print("{}", version_text());
-    return 0;
+    return kDone;
   }
   std::vector<std::string_view> names;
-  for (const Command& command : kCommands) {
+  for (const CommandRow& command : commands()) {
     names.push_back(command.name);
     if (command.name != words[0]) continue;
-    return command.run({words.begin() + 1, words.end()});
+    return run_command(command, {words.begin() + 1, words.end()});
   }
   throw UsageError("unknown command '{}', the nearest is '{}'", words[0], ir::nearest(words[0], names));
 }
@@ -79,7 +64,7 @@ int guarded(const Arguments& words) {
     return status;
   } catch (const UsageError& error) {
     fmt::print(stderr, "error: {}\n", one_line(error.what()));
-    return 2;
+    return kWrongUsage;
   } catch (const Error& error) {
     fmt::print(stderr, "error: {}\n", one_line(error.what()));
   } catch (const std::bad_alloc&) {
@@ -87,7 +72,7 @@ int guarded(const Arguments& words) {
   } catch (const std::exception& error) {
     fmt::print(stderr, "error: a fault of podium itself, please report it: {}\n", one_line(error.what()));
   }
-  return 1;
+  return kFailed;
 }
 
 }  // namespace

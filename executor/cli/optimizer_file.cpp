@@ -4,7 +4,7 @@
 #include <cctype>
 
 #include "executor/cli/optimizer_text.h"
-#include "executor/cli/options.h"
+#include "executor/cli/usage_error.h"
 #include "executor/cli/write_file.h"
 #include "executor/session/json_rows.h"
 
@@ -67,8 +67,8 @@ void read_weights(ir::ClipNorm& group, const Place& place) {
 }
 
 constexpr std::array<Row<ir::ClipNorm>, 2> kClipRows{{
-    {"weightIds", read_weights},
-    {"maxNorm", number<&ir::ClipNorm::max_norm>},
+    {"weightIds", {read_weights}},
+    {"maxNorm", access::number<&ir::ClipNorm::max_norm>},
 }};
 
 void read_clip_norms(ir::Optimizer& optimizer, const Place& place) {

@@ -1,4 +1,4 @@
-// The command line: options that commands share, their help and their errors.
+// What a command line says, for all commands, and its help.
 #pragma once
 
 #include <cstdint>
@@ -10,38 +10,33 @@
 #include <utility>
 #include <vector>
 
-#include "executor/cli/commands.h"
+#include "executor/cli/annotate_options.h"
+#include "executor/cli/command.h"
 #include "executor/cli/train_options.h"
 #include "executor/options.h"
 #include "ir/data_type.h"
-#include "ir/error.h"
 
 namespace podium::cli {
 
-/// The command line is wrong: exit status 2.
-class UsageError : public Error {
- public:
-  using Error::Error;
-};
-
 struct Options {
-  std::vector<std::string> paths;                           ///< what is no option: models, folders of cases
-  std::vector<std::pair<std::string, std::string>> inputs;  ///< NAME, FILE
+  std::vector<std::string> paths;  ///< what is no option: models, folders of cases
+  NamedFiles inputs;
   std::string inputs_folder;
   std::uint64_t random_seed = 0;
   std::map<std::string, std::int64_t> dims;
   std::optional<ir::DataType> precision = {};  ///< that the model's floats are cast to
   std::string output_folder;
   std::string expected_folder;
-  double relative = 1e-3;
-  double absolute = 1e-7;
+  double relative = 0;  ///< tolerances
+  double absolute = 0;
   std::string report_file;
   std::string trace_file;
-  std::string device;           ///< the name of a preset, or a file; of info "" when none is asked for
-  bool names_device = false;    ///< --device was given
+  std::optional<std::string> device = {};  ///< the name of a preset, or a file
+  std::string options_file;
   std::string strategies_file;  ///< compare --strategies
   bool trains = false;          ///< compare --train
   TrainOptions train = {};
+  AnnotateOptions annotate = {};
   podium::Options session = {};                            ///< of --options FILE and the flags over it
   nlohmann::json session_json = nlohmann::json::object();  ///< the same as a file would say it
   std::vector<std::string> notes;                          ///< for stderr
@@ -54,28 +49,13 @@ struct Options {
   bool help = false;
   bool list_ops = false;        ///< info --ops
   bool list_supported = false;  ///< info --ops-supported
+  bool list_options = false;    ///< info --options-supported
 };
 
-/// Options that a command takes beside --help, --quiet and --verbose.
-/// Exit status of a strategy that does not fit the memory of the device.
-inline constexpr int kDoesNotFit = 3;
-
-enum class OptionGroup : std::uint8_t {
-  Data,
-  Comparison,
-  Strategy,
-  Clock,
-  Compare,
-  TrainingStep,
-  Session,
-  Info,
-  Train
-};
-
-/// UsageError for an unknown option (naming the nearest), a missing or malformed value. Error for an options
-/// file that cannot be read.
-Options parse(std::string_view command, const Arguments& arguments, const std::vector<OptionGroup>& groups);
+/// UsageError for an unknown option (naming the nearest), a missing or malformed value, and a flag without
+/// the one that it needs. Error for an options file that cannot be read. With --help nothing else is read.
+Options parse(Command command, const Arguments& arguments);
 /// What --help prints.
-std::string help(std::string_view command, std::string_view what, const std::vector<OptionGroup>& groups);
+std::string help(Command command);
 
 }  // namespace podium::cli

@@ -2,50 +2,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ostream>
 
-#include "executor/cli/machine.h"
-#include "executor/cli/options.h"
-#include "executor/cli/report_files.h"
+#include "executor/cli/clocked_run.h"
+#include "executor/cli/in_model.h"
 #include "executor/cli/run_inputs.h"
 #include "executor/cli/run_outputs.h"
 #include "executor/cli/session_options.h"
-#include "executor/cli/stopwatch.h"
-#include "executor/report/overflow.h"
-#include "executor/report/report.h"
-#include "executor/report/table.h"
-#include "executor/session/session.h"
+#include "executor/session/stopwatch.h"
 
 namespace podium::cli {
 namespace {
 
-const std::vector<OptionGroup> kRunGroups{OptionGroup::Data, OptionGroup::Comparison, OptionGroup::Strategy,
-                                          OptionGroup::Clock, OptionGroup::Session};
-
 struct RunResult {
   report::RunReport report;
-  bool is_clocked = false;
   std::vector<OutputResult> outputs;
 };
 
-// The error with the model's name in front.
-template <class Step>
-auto in_model(const Options& options, Step step) {
-  try {
-    return step();
-  } catch (const Error& error) {
-    throw error.at(options.paths[0]);
-  } catch (const std::bad_alloc&) {
-    throw Error("{}: out of memory", options.paths[0]);
-  }
-}
-
 InferenceSession make_session(const Options& options, importer::Model model,
                               const importer::Signature& signature) {
-  SessionOptions settings = session_options(options);
-  settings.clock = true;
-  settings.events = !options.trace_file.empty();
-  settings.estimate = options.estimate;
+  const SessionOptions settings = clocked_session(options);
   return in_model(options, [&] {
     InferenceSession session(std::move(model), settings);
     if (!options.precision) check_element_types(session, signature);
@@ -66,18 +41,6 @@ void note_unused_files(const Options& options, const podium::Options& strategy) 
               options);
 }
 
-// What of the report is known before the run.
-report::RunReport start_report(const Options& options, const InferenceSession& session,
-                               std::int64_t samples) {
-  return {.model = options.paths[0],
-          .strategy = describe(session.strategy(), session.program().processors),
-          .device = machine_of(options).name,
-          .options = options.session_json,
-          .micro_batches = options.session.batches_per_step,
-          .samples_per_micro_batch = static_cast<double>(samples),
-          .is_estimate = options.estimate};
-}
-
 // Runs as often as --repeat says; the median time.
 double run_repeatedly(const Options& options, InferenceSession& session, const std::vector<ir::Datum>& inputs,
                       std::span<const ir::Datum>& outputs) {
@@ -87,8 +50,7 @@ double run_repeatedly(const Options& options, InferenceSession& session, const s
     outputs = in_model(options, [&] { return session.run(inputs); });
     times.push_back(seconds_since(start));
   }
-  std::sort(times.begin(), times.end());
-  return times[times.size() / 2];
+  return median(std::move(times));
 }
 
 void run_numbers(const Options& options, InferenceSession& session,
@@ -116,47 +78,24 @@ RunResult execute(const Options& options) {
   const std::int64_t samples = samples_of(model.graph);
   InferenceSession session = make_session(options, std::move(model), signature);
   note_unused_files(options, session.strategy());
-  RunResult result{.report = start_report(options, session, samples), .outputs = {}};
+  RunResult result{.report = start_report(options, session.strategy(), session.program(), samples),
+                   .outputs = {}};
   result.report.prepare_seconds = seconds_since(start);
   if (session.can_run()) run_numbers(options, session, given, signature, result);
   print_notes(session.notes(), options);
-  if (session.timeline() != nullptr) result.report.timeline = *session.timeline();
-  result.is_clocked = session.timeline() != nullptr;
+  add_times(result.report, session.timeline());
   return result;
-}
-
-void print_table(const RunResult& result) {
-  std::vector<std::vector<std::string>> rows = report::rows(result.report);
-  if (!result.is_clocked) {
-    // What no clock has measured would be shown as nothing.
-    std::erase_if(rows, [](const auto& row) {
-      return row[0] != "strategy" && row[0] != "device" && row[0] != "micro-batches" && row[0] != "real time";
-    });
-  }
-  fmt::print("{}", report::table(rows));
 }
 
 }  // namespace
 
-int run_run(const Arguments& arguments) {
-  const Options options = parse("run", arguments, kRunGroups);
-  if (options.help) {
-    fmt::print("{}",
-               help("run", "Runs inference and prints the result table and a line per output.", kRunGroups));
-    return 0;
-  }
-  if (options.paths.size() != 1) throw UsageError("run: {} models found, one needed", options.paths.size());
+int execute_run(const Options& options) {
   const RunResult result = execute(options);
-  write_report_files(options, result.report);
-  if (!result.report.timeline.fits()) {
-    fmt::print("{}", report::overflow(result.report));
-    return kDoesNotFit;
-  }
-  print_table(result);
+  if (const int status = finish_report(options, result.report); status != kDone) return status;
   for (const OutputResult& output : result.outputs) fmt::print("{}", print(output));
   const bool agrees = std::all_of(result.outputs.begin(), result.outputs.end(),
                                   [](const OutputResult& output) { return output.comparison.agrees(); });
-  return agrees ? 0 : 1;
+  return agrees ? kDone : kFailed;
 }
 
 }  // namespace podium::cli

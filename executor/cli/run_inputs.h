@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "executor/cli/options.h"
+#include "executor/session/host_arrays.h"
 #include "executor/session/session.h"
 #include "importer/read_tensor.h"
 #include "ir/datum.h"
@@ -26,18 +27,11 @@ std::map<std::string, ir::Type> micro_batch_types(const std::map<std::string, ir
 /// The model of --dim and --precision, with the dimensions that `types` of inputs bind.
 importer::Model import(const Options& options, const std::map<std::string, ir::Type>& types = {});
 
-/// Samples of a micro-batch: the first dimension of the first input; 1 where there is none, or it is unknown.
-std::int64_t samples_of(const ir::Graph& graph);
-
 /// The data in the precision of --precision.
 ir::Datum in_precision(const ir::Datum& datum, const Options& options);
 
 /// Inputs of a run in the order of the session's: those given, the others drawn, which a note says.
 std::vector<ir::Datum> gather(const InferenceSession& session, const std::map<std::string, ir::Datum>& given,
                               const Options& options);
-
-/// Random values of a static tensor type: floats in [-1, 1), integers small and not negative, bools even
-/// odds. The same seed and name give the same values.
-ir::Datum random_input(const std::string& name, const ir::Type& type, std::uint64_t seed);
 
 }  // namespace podium::cli

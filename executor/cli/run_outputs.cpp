@@ -19,7 +19,7 @@ std::string preview(const ir::Datum& datum) {
   if (!datum.is_tensor() || datum.tensor.type() == ir::DataType::String) return "";
   std::string text;
   for (std::int64_t i = 0; i < std::min(datum.tensor.size(), kMostShown); ++i) {
-    const double number = element_as_double(datum.tensor, i);
+    const double number = compare::element_as_double(datum.tensor, i);
     // The shortest form that reads back as the same float.
     const bool is_narrow = is_float(datum.tensor.type()) && datum.tensor.type() != ir::DataType::Double;
     text += is_narrow ? fmt::format(" {}", static_cast<float>(number)) : fmt::format(" {}", number);
@@ -38,7 +38,7 @@ OutputResult check_output(std::size_t i, const std::string& name, const ir::Datu
   const ir::Type& declared = i < signature.outputs.size() ? signature.outputs[i].second : result.type;
   const ir::Datum expected = in_precision(importer::read_tensor_file(file.string(), declared), options);
   result.compared = true;
-  result.comparison = compare(datum, expected, {options.relative, options.absolute});
+  result.comparison = compare::compare_results(datum, expected, {options.relative, options.absolute});
   return result;
 }
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "executor/cli/compare.h"
 #include "executor/cli/options.h"
+#include "executor/compare/results.h"
 #include "executor/session/session.h"
 #include "importer/read_tensor.h"
 
@@ -16,7 +16,7 @@ struct OutputResult {
   std::string name;
   ir::Type type;
   bool compared = false;
-  Comparison comparison = {};
+  compare::Comparison comparison = {};
   std::string preview = {};  ///< its first values, with --verbose
 };
 

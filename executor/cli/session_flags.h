@@ -1,14 +1,13 @@
 // The flags that are shorthands for session options.
 #pragma once
 
-#include <cxxopts.hpp>
-#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "executor/cli/flag_row.h"
 
 namespace podium::cli {
 
-void add_session_flags(cxxopts::Options& options);
-
-/// What the flags say, as an options file would say it. UsageError for a value that is none.
-nlohmann::json read_session_flags(const cxxopts::ParseResult& result);
+/// They write what they say into Options::session_json, as an options file would say it.
+std::vector<FlagRow> session_flags();
 
 }  // namespace podium::cli

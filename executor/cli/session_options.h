@@ -6,13 +6,12 @@
 
 namespace podium::cli {
 
-/// Reads the device, prints the notes of the options to stderr. Error for a device that is none and for
-/// options that no model can run with.
+/// Reads the device, prints the notes of the options to stderr. Error for a device that is none.
 SessionOptions session_options(const Options& options);
 
-/// "pipelined over 4, 2 replicas, weights off chip"; `processors` are those of a replica. What matters to
-/// training alone is left out where the model is only run.
-std::string describe(const podium::Options& strategy, int processors, bool trains = false);
+/// "pipelined over 4, 2 replicas, weights off chip" of a strategy as it takes effect; `processors` are those
+/// of a replica.
+std::string describe(const podium::Options& strategy, int processors);
 
 /// "note: TEXT" lines on stderr, nothing with --quiet.
 void print_notes(const std::vector<std::string>& notes, const Options& options);

@@ -8,14 +8,13 @@
 #include "executor/cli/options.h"
 #include "executor/cli/progress.h"
 #include "executor/cli/session_options.h"
+#include "executor/cli/usage_error.h"
+#include "executor/session/check_options.h"
 
 namespace podium::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-const std::vector<OptionGroup> kTestGroups{OptionGroup::Comparison, OptionGroup::Strategy,
-                                           OptionGroup::Session};
 
 std::vector<fs::path> find_cases(const std::vector<std::string>& paths) {
   std::vector<fs::path> cases;
@@ -35,15 +34,11 @@ std::vector<fs::path> find_cases(const std::vector<std::string>& paths) {
 
 }  // namespace
 
-int run_test(const Arguments& arguments) {
-  const Options options = parse("test", arguments, kTestGroups);
-  if (options.help) {
-    fmt::print("{}", help("test", "Runs ONNX test cases, found recursively: model.onnx with test_data_set_*.",
-                          kTestGroups));
-    return 0;
-  }
+int execute_test(const Options& options) {
   if (options.paths.empty())
     throw UsageError("test: no path found, at least one folder of test cases needed");
+  // With options that no model can have, every case would be one that cannot be split.
+  if (const auto reason = why_illegal(options.session)) throw Error(*reason);
   const SessionOptions session = session_options(options);
   const std::vector<fs::path> cases = find_cases(options.paths);
   Progress progress("test cases", cases.size(), options.quiet);
@@ -79,7 +74,7 @@ int run_test(const Arguments& arguments) {
   progress.finish();
   if (unsplit > 0) fmt::print("{} ran on one processor: they cannot be split as asked\n", unsplit);
   fmt::print("{} passed, {} failed, {} skipped\n", passed, failed, skipped);
-  return failed == 0 ? 0 : 1;
+  return failed == 0 ? kDone : kFailed;
 }
 
 }  // namespace podium::cli

@@ -1,36 +1,32 @@
-// `podium train`: epochs over the samples, a line each, and the result table.
+// `podium train`: epochs over the samples, a line each, and the result table. A step takes the rows of all
+// its micro-batches, in the order of the epoch; samples that fill no step are left out. After an epoch the
+// held-out data are evaluated in a session of their own, which takes the weights as inputs, and the model is
+// saved. Where a loss is no number, the step's first micro-batch with such a loss is run again to find the
+// tensor that began it.
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
 #include <tuple>
 
+#include "executor/cli/clocked_run.h"
 #include "executor/cli/first_infinite.h"
 #include "executor/cli/held_out.h"
 #include "executor/cli/in_model.h"
-#include "executor/cli/machine.h"
 #include "executor/cli/progress.h"
 #include "executor/cli/report_files.h"
 #include "executor/cli/run_inputs.h"
 #include "executor/cli/session_options.h"
-#include "executor/cli/stopwatch.h"
 #include "executor/cli/training_job.h"
-#include "executor/report/overflow.h"
-#include "executor/report/report.h"
 #include "executor/report/table.h"
 #include "executor/session/option_words.h"
+#include "executor/session/stopwatch.h"
 
 namespace podium::cli {
 namespace {
 
-const std::vector<OptionGroup> kTrainGroups{OptionGroup::Train, OptionGroup::Strategy, OptionGroup::Clock,
-                                            OptionGroup::Session};
-
 TrainingSession make_session(const TrainingJob& job) {
-  SessionOptions session = session_options(job.options);
-  session.clock = true;
-  session.events = !job.options.trace_file.empty();
-  session.estimate = job.options.estimate;
+  const SessionOptions session = clocked_session(job.options);
   return in_model(job.options, [&] { return TrainingSession(job.model, training_options(job, session)); });
 }
 
@@ -47,7 +43,7 @@ class Trainer {
   Trainer(const TrainingJob& job, TrainingSession& session, std::optional<HeldOut> held_out);
 
   void train();
-  double median_seconds();
+  double median_seconds() const { return median(seconds_); }
 
  private:
   void train_epoch(int epoch);
@@ -158,6 +154,8 @@ void Trainer::step(std::span<const std::int64_t> rows, Epoch& result) {
   ++result.steps;
   count_right(inputs, outputs, result);
   progress_.advance(1, fmt::format("loss {:.4g}", session_.loss()));
+  if (train_.log_every > 0 && session_.steps() % train_.log_every == 0)
+    progress_.print(fmt::format("step {} of {}  loss {:.4f}", session_.steps(), steps_, session_.loss()));
 }
 
 // The weights before the step share memory with the session's: they cost as much again only once it has
@@ -227,11 +225,6 @@ std::string Trainer::line(int epoch, const Epoch& result) {
   return text + fmt::format("  {} real", report::duration(real));
 }
 
-double Trainer::median_seconds() {
-  std::sort(seconds_.begin(), seconds_.end());
-  return seconds_.empty() ? 0 : seconds_[seconds_.size() / 2];
-}
-
 std::optional<HeldOut> make_held_out(const TrainingJob& job, const TrainingSession& session) {
   if (!job.held_out) return std::nullopt;
   const Options& options = job.options;
@@ -251,19 +244,6 @@ void forget(importer::Model& model, const TensorsByName& weights) {
   }
 }
 
-report::RunReport start_report(const TrainingJob& job, const TrainingSession& session) {
-  const podium::Options& strategy = job.options.session;
-  report::RunReport report{.model = job.options.paths[0],
-                           .strategy = describe(strategy, session.program().processors, true),
-                           .device = machine_of(job.options).name,
-                           .options = job.options.session_json,
-                           .micro_batches = strategy.batches_per_step * strategy.accumulation_factor,
-                           .samples_per_micro_batch = static_cast<double>(samples_of(job.model.graph)),
-                           .is_estimate = job.options.estimate};
-  if (session.timeline() != nullptr) report.timeline = *session.timeline();
-  return report;
-}
-
 // The device would make inputs of its own, and the data would train nothing.
 void check_trains_on_data(const Options& options) {
   const SyntheticData mode = options.session.synthetic_data;
@@ -272,7 +252,9 @@ void check_trains_on_data(const Options& options) {
               word_of(mode));
 }
 
-int execute_training(const Options& options) {
+}  // namespace
+
+int execute_train(const Options& options) {
   const auto start = WallClock::now();
   check_trains_on_data(options);
   check_files_to_write(options);
@@ -281,7 +263,9 @@ int execute_training(const Options& options) {
   print_notes(session.notes(), options);
   const bool has_data = !job.samples.arrays.empty();  // an estimate needs none
   if (has_data) in_model(options, [&] { check_samples(job.samples, session.inputs()); });
-  report::RunReport report = start_report(job, session);
+  report::RunReport report =
+      start_report(options, session.strategy(), session.program(), samples_of(job.model.graph));
+  add_times(report, session.timeline());
   report.prepare_seconds = seconds_since(start);
   if (session.can_run()) {
     // Beside the session only what its first replica computes is looked at.
@@ -292,26 +276,9 @@ int execute_training(const Options& options) {
     in_model(options, [&] { trainer.train(); });
     report.run_seconds = trainer.median_seconds();
   }
+  if (report.is_clocked) return finish_report(options, report);
   write_report_files(options, report);
-  if (!report.timeline.fits()) {
-    fmt::print("{}", report::overflow(report));
-    return kDoesNotFit;
-  }
-  if (session.timeline() != nullptr) fmt::print("{}", report::table(report::rows(report)));
-  return 0;
-}
-
-}  // namespace
-
-int run_train(const Arguments& arguments) {
-  const Options options = parse("train", arguments, kTrainGroups);
-  if (options.help) {
-    fmt::print("{}",
-               help("train", "Trains a model: a line an epoch, then the table of a step.", kTrainGroups));
-    return 0;
-  }
-  if (options.paths.size() != 1) throw UsageError("train: {} models found, one needed", options.paths.size());
-  return execute_training(options);
+  return kDone;
 }
 
 }  // namespace podium::cli

@@ -1,4 +1,4 @@
-// The options of `podium train` alone.
+// The options of `podium train`, and of `podium compare --train`.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,6 @@
 #include <string_view>
 #include <utility>
 #include <vector>
-
-namespace cxxopts {
-class Options;
-class ParseResult;
-}  // namespace cxxopts
 
 namespace podium::cli {
 
@@ -22,7 +17,6 @@ using NamedFiles = std::vector<std::pair<std::string, std::string>>;
 inline constexpr std::string_view kAutomatic = "auto";
 
 struct TrainOptions {
-  NamedFiles inputs;
   NamedFiles targets;
   NamedFiles held_out_inputs;
   NamedFiles held_out_targets;
@@ -36,18 +30,21 @@ struct TrainOptions {
   int micro_batch = 0;              ///< 0: as the model says
   int epochs = 0;                   ///< 0: one, or as many as the steps need
   int steps = 0;                    ///< 0: as many as the epochs have
+  int log_every = 0;                ///< steps between lines with the loss; 0: no such lines
   std::optional<std::uint64_t> shuffle;
   std::string save_file;
   std::string resume_file;
 };
 
-void add_train_flags(cxxopts::Options& options);
-/// Of compare: --train and what a step of training is, beside the inputs that inference takes too.
-void add_step_flags(cxxopts::Options& options);
+struct FlagRow;
+struct Options;
 
-/// UsageError for values that are none and for a loss or an optimizer that is missing.
-TrainOptions read_train_flags(const cxxopts::ParseResult& result);
-/// The same of compare; UsageError also for what needs --train.
-TrainOptions read_step_flags(const cxxopts::ParseResult& result);
+/// The flags of train, of which those that say what a step is are compare's, too.
+std::vector<FlagRow> train_flags();
+
+/// UsageError for a loss or an optimizer that is missing.
+void check_train(const Options& options);
+/// The same where compare trains.
+void check_compare(const Options& options);
 
 }  // namespace podium::cli

@@ -86,8 +86,7 @@ void resume_from_file(importer::Model& model, const Options& options,
   try {
     resume(model, import(saved, types));
   } catch (const Error& error) {
-    const bool names_file = std::string_view(error.what()).starts_with(options.train.resume_file);
-    throw names_file ? error : error.at("--resume " + options.train.resume_file);
+    throw error.is_at(options.train.resume_file) ? error : error.at("--resume " + options.train.resume_file);
   }
 }
 
@@ -108,7 +107,7 @@ TrainingJob make_training_job(const Options& options) {
     job.schedule = RateSchedule(read_file(train.schedule_file), train.schedule_file);
   job.optimizer = optimizer_of(train, job.schedule);
   const importer::Signature signature = importer::read_signature(options.paths[0]);
-  job.samples = read_samples({"input", "target"}, train.inputs, train.targets, signature);
+  job.samples = read_samples({"input", "target"}, options.inputs, train.targets, signature);
   if (job.samples.arrays.empty() && needs_data(options))
     throw UsageError("train: no data found, --input NAME=FILE needed");
   const auto types = micro_batch_types(job.samples, signature, train.micro_batch);

@@ -82,7 +82,7 @@ template <class Step>
 void at_op(const Graph& graph, const Op& op, Step step) {
   const auto rethrow = [&](const Error& error) {
     const std::string where = graph.describe(op);
-    throw std::string_view(error.what()).starts_with(where) ? error : error.at(where);
+    throw error.is_at(where) ? error : error.at(where);
   };
   try {
     step();
@@ -173,7 +173,7 @@ void PreparedBlock::State::make_tasks() {
   auto readers = ir::use_counts(graph);
   for (const Op& op : graph.ops) {
     Task task{.op = &op, .kernel = kernels::find_kernel(op.spec->domain, op.spec->name)};
-    if (task.kernel == nullptr) throw Error("{}: there is no kernel for it", graph.describe(op));
+    if (task.kernel == nullptr) throw Error("there is no kernel for it").at(graph.describe(op));
     const bool runs_bodies = ir::has_body(op) && !op.is("Chain", "podium");
     task.is_static = !runs_bodies && all_static(graph, op.inputs) && all_static(graph, op.outputs);
     for (ValueId id : op.inputs) task.inputs.push_back(id.valid() ? &datum(id) : nullptr);

@@ -29,7 +29,7 @@ std::tuple<Rank, double> key(const ComparedStrategy& strategy) {
   return {rank, rank == Rank::TooLarge ? fullness(fullest_memory(strategy.run.timeline)) : 0};
 }
 
-struct Columns {
+struct Shown {
   bool traffic = false;
   bool numbers = false;
 };
@@ -45,7 +45,7 @@ void add_traffic(std::vector<std::string>& cells, const sim::Timeline& timeline)
   cells.push_back(bytes(streamed));
 }
 
-std::vector<std::string> row(const ComparedStrategy& strategy, const Columns& columns) {
+std::vector<std::string> row(const ComparedStrategy& strategy, const Shown& shown) {
   const sim::Timeline& timeline = strategy.run.timeline;
   const sim::MemoryUse memory = fullest_memory(timeline);
   const double share =
@@ -59,8 +59,8 @@ std::vector<std::string> row(const ComparedStrategy& strategy, const Columns& co
       percentage(timeline.utilisation),
       fmt::format("{} ({:.0f}%)", bytes(static_cast<double>(memory.peak)), 100 * share),
       bottleneck(timeline)};
-  if (columns.traffic) add_traffic(cells, timeline);
-  if (columns.numbers)
+  if (shown.traffic) add_traffic(cells, timeline);
+  if (shown.numbers)
     cells.push_back(strategy.difference ? fmt::format("{:.2g}", *strategy.difference) : "not run");
   return cells;
 }
@@ -72,20 +72,20 @@ void sort_best_first(std::vector<ComparedStrategy>& strategies) {
                    [](const ComparedStrategy& a, const ComparedStrategy& b) { return key(a) < key(b); });
 }
 
-std::string comparison_table(const std::vector<ComparedStrategy>& strategies, bool traffic) {
-  const Columns columns{
-      .traffic = traffic,
+std::string comparison_table(const std::vector<ComparedStrategy>& strategies, Columns columns) {
+  const Shown shown{
+      .traffic = columns == Columns::TimesAndTraffic,
       .numbers = std::any_of(strategies.begin(), strategies.end(), [](const ComparedStrategy& strategy) {
         return strategy.difference.has_value();
       })};
   std::vector<std::vector<std::string>> rows{{"strategy", "fits", "processors", "time per step", "samples/s",
                                               "utilisation", "largest memory", "bottleneck"}};
-  if (traffic) rows[0].insert(rows[0].end(), {"between processors", "streaming memory"});
-  if (columns.numbers) rows[0].push_back("difference");
+  if (shown.traffic) rows[0].insert(rows[0].end(), {"between processors", "streaming memory"});
+  if (shown.numbers) rows[0].push_back("difference");
   std::string refused;
   for (const ComparedStrategy& strategy : strategies) {
     if (strategy.refusal.empty()) {
-      rows.push_back(row(strategy, columns));
+      rows.push_back(row(strategy, shown));
     } else {
       refused += fmt::format("not possible: {}: {}\n", strategy.name, strategy.refusal);
     }

@@ -21,9 +21,12 @@ struct ComparedStrategy {
 /// fullness, least first; then the refused ones. Equal ones keep their order.
 void sort_best_first(std::vector<ComparedStrategy>& strategies);
 
-/// A row for each strategy in the order given, then a line for each refused one. With `traffic` also the
+enum class Columns : std::uint8_t { Times, TimesAndTraffic };
+
+/// A row for each strategy in the order given, then a line for each refused one. With traffic also the
 /// bytes that all replicas move in a step between processors, and from and to their streaming memory.
-std::string comparison_table(const std::vector<ComparedStrategy>& strategies, bool traffic = false);
+std::string comparison_table(const std::vector<ComparedStrategy>& strategies,
+                             Columns columns = Columns::Times);
 
 nlohmann::json comparison_json(const std::string& model, const std::vector<ComparedStrategy>& strategies);
 

@@ -69,6 +69,33 @@ json output_json(const OutputFacts& output) {
   return object;
 }
 
+using Rows = std::vector<std::vector<std::string>>;
+
+std::string processors_text(const sim::Timeline& timeline) {
+  const std::size_t a_replica = timeline.processors.size();
+  std::string text = fmt::format("{}", a_replica * static_cast<std::size_t>(timeline.replicas));
+  if (timeline.replicas > 1) text += fmt::format(" ({} replicas of {})", timeline.replicas, a_replica);
+  return text;
+}
+
+void add_clock_rows(const RunReport& report, Rows& rows) {
+  const sim::Timeline& timeline = report.timeline;
+  rows.push_back({"time of a step", duration(timeline.makespan) + " simulated"});
+  rows.push_back({"samples per second", fmt::format("{:.1f}", samples_per_second(report))});
+  rows.push_back({"utilisation", percentage(timeline.utilisation)});
+  rows.push_back({"bottleneck", bottleneck(timeline)});
+  rows.push_back({"largest memory", memory_line(timeline)});
+  for (const auto& [kind, bytes] : bytes_by_kind(timeline.links))
+    rows.push_back({kind, report::bytes(bytes) + (timeline.replicas > 1 ? " a replica" : "")});
+}
+
+std::string real_time(const RunReport& report) {
+  if (report.is_estimate)
+    return fmt::format("{} to estimate, nothing computed", duration(report.prepare_seconds));
+  return fmt::format("{} a run, {} to load and prepare", duration(report.run_seconds),
+                     duration(report.prepare_seconds));
+}
+
 }  // namespace
 
 std::map<std::string, double> bytes_by_kind(const std::vector<sim::LinkReport>& links) {
@@ -189,30 +216,11 @@ json to_json(const RunReport& report) {
 }
 
 std::vector<std::vector<std::string>> rows(const RunReport& report) {
-  const sim::Timeline& timeline = report.timeline;
-  const auto per_replica = timeline.processors.size();
-  std::string processors = fmt::format("{}", per_replica * static_cast<std::size_t>(timeline.replicas));
-  if (timeline.replicas > 1)
-    processors += fmt::format(" ({} replicas of {})", timeline.replicas, per_replica);
-  std::vector<std::vector<std::string>> rows{
-      {"strategy", report.strategy},
-      {"device", report.device},
-      {"processors", processors},
-      {"micro-batches", fmt::format("{}", report.micro_batches)},
-      {"time of a step", duration(timeline.makespan) + " simulated"},
-      {"samples per second", fmt::format("{:.1f}", samples_per_second(report))},
-      {"utilisation", percentage(timeline.utilisation)},
-      {"bottleneck", bottleneck(timeline)},
-      {"largest memory", memory_line(timeline)}};
-  for (const auto& [kind, bytes] : bytes_by_kind(timeline.links))
-    rows.push_back({kind, report::bytes(bytes) + (timeline.replicas > 1 ? " a replica" : "")});
-  if (report.is_estimate) {
-    rows.push_back(
-        {"real time", fmt::format("{} to estimate, nothing computed", duration(report.prepare_seconds))});
-  } else {
-    rows.push_back({"real time", fmt::format("{} a run, {} to load and prepare", duration(report.run_seconds),
-                                             duration(report.prepare_seconds))});
-  }
+  Rows rows{{"strategy", report.strategy}, {"device", report.device}};
+  if (report.is_clocked) rows.push_back({"processors", processors_text(report.timeline)});
+  rows.push_back({"micro-batches", fmt::format("{}", report.micro_batches)});
+  if (report.is_clocked) add_clock_rows(report, rows);
+  rows.push_back({"real time", real_time(report)});
   return rows;
 }
 

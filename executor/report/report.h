@@ -32,6 +32,7 @@ struct RunReport {
   bool is_estimate = false;                           ///< nothing was computed
   double prepare_seconds = 0;                         ///< real time
   double run_seconds = 0;                             ///< real time; 0 of an estimate
+  bool is_clocked = true;                             ///< else no clock has measured the timeline
   sim::Timeline timeline = {};
   std::vector<OutputFacts> outputs = {};
 };
@@ -54,7 +55,7 @@ std::string memory_line(const sim::Timeline& timeline);
 std::map<std::string, double> bytes_by_kind(const std::vector<sim::LinkReport>& links);
 
 nlohmann::json to_json(const RunReport& report);
-/// Rows of two cells for `table`.
+/// Rows of two cells for `table`, without times where there are none.
 std::vector<std::vector<std::string>> rows(const RunReport& report);
 
 }  // namespace podium::report

@@ -1,15 +1,19 @@
+// Options are checked in three steps. Rules (kRules) name those that contradict each other. What a device, a
+// placement or an optimizer does not have is an error, too. What is left is legal, but may have no effect:
+// that is turned off, with a note, so that nobody after has to ask for the reasons again.
 #include "executor/session/check_options.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
 #include <set>
 #include <tuple>
 
+#include "annotate/automatic.h"
 #include "executor/lower/strategies/strategies.h"
+#include "executor/session/option_rows.h"
 #include "executor/session/option_words.h"
+#include "executor/session/tensor_kinds.h"
 #include "ir/nearest.h"
 
 namespace podium {
@@ -141,9 +145,9 @@ std::string domains_divide_replicas(const Options& options) {
         "shardingDomain: groups of {} replicas found, a size that divides replicatedGraphCount {} needed",
         location.domain.size, options.replicas);
   };
-  for (const LocationSettings* settings :
-       {&options.weights, &options.optimizer_state, &options.accumulators}) {
-    if (std::string reason = refusal(settings->location); !reason.empty()) return reason;
+  for (const TensorKind& kind : kTensorKinds) {
+    if (!kind.can_be_sharded) continue;
+    if (std::string reason = refusal((options.*kind.settings).location); !reason.empty()) return reason;
   }
   for (const auto& [name, location] : options.location_overrides) {
     const std::string reason = refusal(location);
@@ -157,13 +161,8 @@ std::string split_ratios_fit(const Options& options) {
   if (ratios.empty()) return "";
   if (options.virtual_graph_mode != VirtualGraphMode::Auto)
     return "virtualGraphSplitRatios needs virtualGraphMode Auto";
-  const bool in_range =
-      std::all_of(ratios.begin(), ratios.end(), [](double ratio) { return ratio > 0 && ratio < 1; });
-  const double sum = std::accumulate(ratios.begin(), ratios.end(), 0.0);
-  constexpr double kRounding = 1e-6;  // of ratios written as decimals
-  if (ratios.size() > 1 && !in_range) return "virtualGraphSplitRatios: every ratio must lie between 0 and 1";
-  if (std::abs(sum - 1) > kRounding)
-    return fmt::format("virtualGraphSplitRatios: a sum of {} found, 1 needed", sum);
+  if (std::string reason = annotate::why_no_ratios(ratios); !reason.empty())
+    return "virtualGraphSplitRatios: " + reason;
   const std::size_t processors = static_cast<std::size_t>(options.ipus / options.replicas);
   if (options.ipus == 0 || processors == ratios.size()) return "";
   return fmt::format("virtualGraphSplitRatios: {} ratios found, {} needed: one a processor of a replica",
@@ -212,12 +211,15 @@ void check_device(const Options& options, const device::Device& device) {
 }
 
 void turn_off_sharding(Options& options, Notes& notes) {
-  const auto turn_off = [&](LocationSettings& settings, const char* what, const char* why) {
-    if (!settings.location.sharded) return;
-    settings.location.sharded = false;
-    notes.push_back(fmt::format("replicatedTensorSharding of {}: no effect, {}", what, why));
+  const auto turn_off = [&](const TensorKind& kind, const std::string& why) {
+    bool& sharded = (options.*kind.settings).location.sharded;
+    if (sharded)
+      notes.push_back(fmt::format("replicatedTensorSharding of {}: no effect, {}", kind.noun, why));
+    sharded = false;
   };
-  turn_off(options.activations, "activations", "activations are never sharded");
+  for (const TensorKind& kind : kTensorKinds) {
+    if (!kind.can_be_sharded) turn_off(kind, fmt::format("{} are never sharded", kind.noun));
+  }
   if (options.replicas > 1) return;
   for (auto& [name, location] : options.location_overrides) {
     if (!location.sharded) continue;
@@ -226,9 +228,7 @@ void turn_off_sharding(Options& options, Notes& notes) {
         "tensorLocationSettingsOverride '{}': replicatedTensorSharding has no effect, there is one replica",
         name));
   }
-  turn_off(options.weights, "weights", "there is one replica");
-  turn_off(options.optimizer_state, "optimizer state", "there is one replica");
-  turn_off(options.accumulators, "accumulators", "there is one replica");
+  for (const TensorKind& kind : kTensorKinds) turn_off(kind, "there is one replica");
 }
 
 void turn_off_overlap(Options& options) {
@@ -246,10 +246,10 @@ void turn_off_io_tiles(Options& options, Notes& notes) {
     notes.push_back("exchangeStrategy: nothing overlaps without numIOTiles");
     turn_off_overlap(options);
   }
-  for (LocationSettings* settings :
-       {&options.weights, &options.optimizer_state, &options.accumulators, &options.activations}) {
-    settings->location.load_tiles = ir::TileSet::Compute;
-    settings->location.storage_tiles = ir::TileSet::Compute;
+  for (const TensorKind& kind : kTensorKinds) {
+    ir::TensorLocation& location = (options.*kind.settings).location;
+    location.load_tiles = ir::TileSet::Compute;
+    location.storage_tiles = ir::TileSet::Compute;
   }
 }
 
@@ -261,23 +261,28 @@ void turn_off_stashing(Options& options, Notes& notes) {
       options.accumulation_factor));
 }
 
-bool is_default(const LocationSettings& settings) { return settings.location == ir::TensorLocation{}; }
-
 bool is_default(const LossScaling& s) {
   const LossScaling d;
   return std::tie(s.bin_edge, s.upper_proportion, s.period, s.tracking, s.tensors) ==
          std::tie(d.bin_edge, d.upper_proportion, d.period, d.tracking, d.tensors);
 }
 
-void note_what_only_trains(const Options& options, Notes& notes) {
-  const auto note = [&](bool is_set, const char* option) {
-    if (is_set) notes.push_back(fmt::format("{}: no effect without training", option));
+void turn_off_what_only_trains(Options& options, Notes& notes) {
+  const Options untouched;
+  const auto note = [&](std::string_view option) {
+    notes.push_back(fmt::format("{}: no effect without training", option));
   };
-  note(options.recomputation != Recomputation::None, "autoRecomputation");
-  note(options.reduction != Reduction::Sum, "accumulationAndReplicationReductionType");
-  note(options.weight_stashing, "enableWeightStashing");
-  note(!is_default(options.optimizer_state), "optimizerStateTensorLocationSettings");
-  note(!is_default(options.accumulators), "accumulatorTensorLocationSettings");
+  for (const Row<Options>& row : option_rows()) {
+    if (row.used_by == UsedBy::All || row.access.write(options) == row.access.write(untouched)) continue;
+    note(row.name);
+    row.access.reset(options);
+  }
+  for (const TensorKind& kind : kTensorKinds) {
+    ir::TensorLocation& location = (options.*kind.settings).location;
+    if (kind.used_by == UsedBy::All || location == ir::TensorLocation{}) continue;
+    note(kind.option);
+    location = {};
+  }
 }
 
 // In phases the slices of a micro-batch overlap, or nothing does.
@@ -326,16 +331,16 @@ std::optional<std::string> why_illegal(const Options& options) {
   return std::nullopt;
 }
 
-Options check_options(Options options, const device::Device& device, bool training, Notes& notes) {
-  if (const auto reason = why_illegal(options)) throw Error(*reason);
-  if (!training) check_inference(options);
+Options check_options(Options options, const device::Device& device, Task task, Notes& notes) {
+  if (const auto reason = why_illegal(options)) throw IllegalOptions(*reason);
+  if (task == Task::Inference) check_inference(options);
   check_device(options, device);
   turn_off_sharding(options, notes);
   turn_off_io_tiles(options, notes);
   turn_off_overlap_of_slices(options, notes);
   turn_off_stashing(options, notes);
   note_what_is_idle(options, device, notes);
-  if (!training) note_what_only_trains(options, notes);
+  if (task == Task::Inference) turn_off_what_only_trains(options, notes);
   return options;
 }
 

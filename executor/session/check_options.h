@@ -18,9 +18,17 @@ namespace podium {
 /// Nothing when they go together; see kRules for the whole list.
 std::optional<std::string> why_illegal(const Options& options);
 
-/// The options as they take effect: what cannot have one is off, with a note. Error for illegal options, for
-/// more than `device` has, and for training options when `training` is false.
-Options check_options(Options options, const device::Device& device, bool training, Notes& notes);
+/// The options contradict each other, whatever the model.
+class IllegalOptions : public Error {
+ public:
+  using Error::Error;
+};
+
+enum class Task : std::uint8_t { Inference, Training };
+
+/// The options as they take effect: what cannot have one is off, with a note. IllegalOptions; Error for more
+/// than `device` has, and for what only training can do in another task.
+Options check_options(Options options, const device::Device& device, Task task, Notes& notes);
 
 /// Error when a location is given for a tensor that the model does not have.
 void check_overrides(const Options& options, const ir::Graph& graph);

@@ -88,4 +88,10 @@ void check_input(const HostTensor& input, const ir::Datum& given, int all_replic
   throw Error("input '{}': {} found, {} needed", input.name, to_string(type_of(given)), to_string(type));
 }
 
+std::int64_t samples_of(const ir::Graph& graph) {
+  if (graph.inputs.empty()) return 1;
+  const ir::Type& type = graph[graph.inputs[0]].type;
+  return type.rank() > 0 && type.dims[0] > 0 ? type.dims[0] : 1;
+}
+
 }  // namespace podium

@@ -20,4 +20,7 @@ void check_host_tensors(const executor::Program& program);
 /// number of elements count.
 void check_input(const executor::HostTensor& input, const ir::Datum& given, int replicas);
 
+/// Samples of a micro-batch: the first dimension of the first input; 1 where there is none, or it is unknown.
+std::int64_t samples_of(const ir::Graph& graph);
+
 }  // namespace podium

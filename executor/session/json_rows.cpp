@@ -50,12 +50,22 @@ nlohmann::json parse_json(const std::string& text, const std::string& file) {
   }
 }
 
+bool Place::is_without_effect() const {
+  if (others == nullptr || !others->check(*this)) return false;
+  ignored.push_back(path);
+  return true;
+}
+
 void Place::refuse(const std::string& needed, std::string_view nearest) const {
   throw Error("{}: {} found, {} needed{}", where(), shown(value), needed,
               nearest.empty() ? "" : fmt::format(", the nearest is '{}'", nearest));
 }
 
 void refuse_name(const Place& object, const std::string& name, std::vector<std::string_view> known) {
+  if (object.others != nullptr) {
+    const auto others = object.others->names_in(object.path);
+    known.insert(known.end(), others.begin(), others.end());
+  }
   throw Error("{}: unknown option '{}', the nearest is '{}'", object.where(), name, ir::nearest(name, known));
 }
 
@@ -77,6 +87,11 @@ std::int64_t whole_number_of(const Place& place, std::int64_t least, std::int64_
 double number_of(const Place& place) {
   if (!place.value.is_number()) place.refuse("a number");
   return place.value.get<double>();
+}
+
+bool truth_of(const Place& place) {
+  if (!place.value.is_boolean()) place.refuse("true or false");
+  return place.value.get<bool>();
 }
 
 std::size_t word_index_of(const Place& place, const std::vector<std::string_view>& words) {

@@ -1,4 +1,4 @@
-// The words of the session options' enumerations, as PopART spells them.
+// The words of the session options' enumerations: PopART's in options files, shorter ones of flags.
 #pragma once
 
 #include <array>
@@ -12,27 +12,28 @@ template <class Enum>
 struct Word {
   std::string_view text;
   Enum value;
+  std::string_view flag = {};  ///< on the command line; "": it is said in files alone
 };
 
 template <class Enum>
 inline constexpr std::array<Word<Enum>, 0> kWords{};
 
 template <>
-inline constexpr auto kWords<VirtualGraphMode> =
-    std::to_array<Word<VirtualGraphMode>>({{"Off", VirtualGraphMode::Off},
-                                           {"Manual", VirtualGraphMode::Manual},
-                                           {"Auto", VirtualGraphMode::Auto},
-                                           {"ExecutionPhases", VirtualGraphMode::ExecutionPhases}});
+inline constexpr auto kWords<VirtualGraphMode> = std::to_array<Word<VirtualGraphMode>>(
+    {{"Off", VirtualGraphMode::Off, "off"},
+     {"Manual", VirtualGraphMode::Manual, "manual"},
+     {"Auto", VirtualGraphMode::Auto, "auto"},
+     {"ExecutionPhases", VirtualGraphMode::ExecutionPhases, "execution-phases"}});
 template <>
-inline constexpr auto kWords<SyncPattern> =
-    std::to_array<Word<SyncPattern>>({{"Full", SyncPattern::Full},
-                                      {"SinglePipeline", SyncPattern::SinglePipeline},
-                                      {"ReplicaAndLadder", SyncPattern::ReplicaAndLadder}});
+inline constexpr auto kWords<SyncPattern> = std::to_array<Word<SyncPattern>>(
+    {{"Full", SyncPattern::Full, "full"},
+     {"SinglePipeline", SyncPattern::SinglePipeline, "single-pipeline"},
+     {"ReplicaAndLadder", SyncPattern::ReplicaAndLadder, "replica-and-ladder"}});
 template <>
 inline constexpr auto kWords<AnchorReturn> =
-    std::to_array<Word<AnchorReturn>>({{"All", AnchorReturn::All},
-                                       {"Final", AnchorReturn::Final},
-                                       {"Sum", AnchorReturn::Sum},
+    std::to_array<Word<AnchorReturn>>({{"All", AnchorReturn::All, "all"},
+                                       {"Final", AnchorReturn::Final, "final"},
+                                       {"Sum", AnchorReturn::Sum, "sum"},
                                        {"EveryN", AnchorReturn::EveryN}});
 template <>
 inline constexpr auto kWords<PhaseIo> = std::to_array<Word<PhaseIo>>({{"Preload", PhaseIo::Preload},
@@ -43,9 +44,10 @@ inline constexpr auto kWords<PhaseSchedule> =
                                         {"Batch", PhaseSchedule::Batch},
                                         {"BatchClusteredIO", PhaseSchedule::BatchClusteredIO}});
 template <>
-inline constexpr auto kWords<IoMode> = std::to_array<Word<IoMode>>({{"Compute", IoMode::Compute},
-                                                                    {"IO", IoMode::Io},
-                                                                    {"IOOverlapped", IoMode::IoOverlapped}});
+inline constexpr auto kWords<IoMode> = std::to_array<Word<IoMode>>({{"Compute", IoMode::Compute, "compute"},
+                                                                    {"IO", IoMode::Io, "io"},
+                                                                    {"IOOverlapped", IoMode::IoOverlapped,
+                                                                     "io-overlapped"}});
 template <>
 inline constexpr auto kWords<SyntheticData> =
     std::to_array<Word<SyntheticData>>({{"Off", SyntheticData::Off},
@@ -54,14 +56,14 @@ inline constexpr auto kWords<SyntheticData> =
                                         {"RandomUniform", SyntheticData::RandomUniform}});
 template <>
 inline constexpr auto kWords<Recomputation> =
-    std::to_array<Word<Recomputation>>({{"None", Recomputation::None},
-                                        {"Standard", Recomputation::Standard},
-                                        {"NormOnly", Recomputation::NormOnly},
-                                        {"Pipeline", Recomputation::Pipeline},
-                                        {"RecomputeAll", Recomputation::RecomputeAll}});
+    std::to_array<Word<Recomputation>>({{"None", Recomputation::None, "none"},
+                                        {"Standard", Recomputation::Standard, "standard"},
+                                        {"NormOnly", Recomputation::NormOnly, "norm-only"},
+                                        {"Pipeline", Recomputation::Pipeline, "pipeline"},
+                                        {"RecomputeAll", Recomputation::RecomputeAll, "all"}});
 template <>
-inline constexpr auto kWords<Reduction> = std::to_array<Word<Reduction>>({{"Sum", Reduction::Sum},
-                                                                          {"Mean", Reduction::Mean}});
+inline constexpr auto kWords<Reduction> = std::to_array<Word<Reduction>>({{"Sum", Reduction::Sum, "sum"},
+                                                                          {"Mean", Reduction::Mean, "mean"}});
 template <>
 inline constexpr auto kWords<MeanStrategy> =
     std::to_array<Word<MeanStrategy>>({{"Post", MeanStrategy::Post}, {"Running", MeanStrategy::Running}});
@@ -71,11 +73,11 @@ inline constexpr auto kWords<GradientTracking> =
                                            {"ConvAndMatmulGradients", GradientTracking::ConvAndMatMul},
                                            {"GradientsOfUserSpecifiedTensors", GradientTracking::OfTensors}});
 template <>
-inline constexpr auto kWords<ir::ExchangeStrategy> =
-    std::to_array<Word<ir::ExchangeStrategy>>({{"JustInTime", ir::ExchangeStrategy::JustInTime},
-                                               {"OverlapInnerLoop", ir::ExchangeStrategy::OverlapInnerLoop},
-                                               {"OverlapLoops", ir::ExchangeStrategy::OverlapLoops},
-                                               {"OverlapStep", ir::ExchangeStrategy::OverlapStep}});
+inline constexpr auto kWords<ir::ExchangeStrategy> = std::to_array<Word<ir::ExchangeStrategy>>(
+    {{"JustInTime", ir::ExchangeStrategy::JustInTime, "none"},
+     {"OverlapInnerLoop", ir::ExchangeStrategy::OverlapInnerLoop, "inner"},
+     {"OverlapLoops", ir::ExchangeStrategy::OverlapLoops, "loops"},
+     {"OverlapStep", ir::ExchangeStrategy::OverlapStep}});
 template <>
 inline constexpr auto kWords<ir::TileSet> =
     std::to_array<Word<ir::TileSet>>({{"Compute", ir::TileSet::Compute}, {"IO", ir::TileSet::IO}});

@@ -1,7 +1,8 @@
-// Session options from JSON, with PopART's names and nesting:
+// Session options from and to JSON, with PopART's names and nesting:
 // {"enablePipelining": true, "executionPhaseSettings": {"phases": 4}}.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -19,5 +20,11 @@ using Notes = std::vector<std::string>;
 /// lower case. Options that have no effect on a simulated device are named in one note. Error names `where`
 /// (a file), the line of a syntax error or else the option's full name, what was found and what was needed.
 Options read_options(const std::string& json, const std::string& where, Notes& notes, Options options = {});
+/// The same of a document that has been parsed.
+Options read_option_document(const nlohmann::json& document, const std::string& where, Notes& notes,
+                             Options options = {});
+
+/// The document that makes `options` of `base`: the options that differ.
+nlohmann::json write_options(const Options& options, const Options& base = {});
 
 }  // namespace podium

@@ -106,7 +106,8 @@ InferenceSession::InferenceSession(importer::Model model, const SessionOptions& 
   const bool estimates = options.clock && options.estimate;
   if (!estimates) check_data(model.graph);
   const device::Device device = options.device.value_or(endless_device());
-  const Options& strategy = state.strategy = check_options(options.strategy, device, false, state.notes);
+  const Options& strategy = state.strategy =
+      check_options(options.strategy, device, Task::Inference, state.notes);
   if (!options.optimized) {
     check_annotations(model, strategy);
     check_overrides(strategy, model.graph);

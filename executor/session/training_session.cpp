@@ -118,6 +118,7 @@ bool is_finite(const ir::Tensor& tensor) {
 
 struct TrainingSession::State {
   Notes notes;
+  Options in_effect;      // as it takes effect
   importer::Model model;  // as it was read, for writing it: its weights are in the session alone
   std::vector<NamedVariable> variables;
   VariableStore store;
@@ -278,7 +279,8 @@ TrainingSession::TrainingSession(importer::Model model, const TrainingOptions& o
   const bool estimates = session.clock && session.estimate;
   if (!estimates) check_data(model.graph);
   const device::Device device = session.device.value_or(endless_device());
-  const Options strategy = check_options(session.strategy, device, true, state.notes);
+  const Options& strategy = state.in_effect =
+      check_options(session.strategy, device, Task::Training, state.notes);
   check_annotations(model, strategy);
   state.model = {.graph = {}, .info = model.info, .source = model.source};
   state.groups = own_groups(model.info, strategy.replicas);
@@ -399,6 +401,7 @@ const executor::Program& TrainingSession::program() const {
 const sim::Timeline* TrainingSession::timeline() const {
   return state_->timeline ? &*state_->timeline : nullptr;
 }
+const Options& TrainingSession::strategy() const { return state_->in_effect; }
 bool TrainingSession::can_run() const { return state_->engine.has_value(); }
 const Notes& TrainingSession::notes() const { return state_->notes; }
 std::int64_t TrainingSession::peak_bytes(int processor) const {

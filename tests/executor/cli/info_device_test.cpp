@@ -1,4 +1,4 @@
-// `podium info --device`: machines as a person sees them.
+// `podium info --device` and --options-supported: machines and options as a person sees them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,6 +41,14 @@ TEST(InfoDevice, NamesTheNearestPreset) {
   EXPECT_EQ(result.status, 1);
   EXPECT_THAT(result.err,
               HasSubstr("device 'ipu-pod15' is neither a preset (nearest: 'ipu-pod16') nor a readable file"));
+}
+
+TEST(InfoOptions, ListsEveryOptionWithItsFlagAndWhatChangesNothingWithItsReason) {
+  const ProgramResult result = run_program("podium info --options-supported");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, ::testing::ContainsRegex("executionPhaseSettings.phases +0 +--phases\n"));
+  EXPECT_THAT(result.out, ::testing::ContainsRegex("syncPattern +\"Full\" +--sync\n"));
+  EXPECT_THAT(result.out, ::testing::ContainsRegex("logDir +debugging of PopART\n"));
 }
 
 }  // namespace

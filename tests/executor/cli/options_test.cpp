@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "executor/cli/usage_error.h"
 #include "tests/support/run_program.h"
 
 namespace podium::cli {
@@ -10,9 +11,7 @@ namespace {
 
 using testing::TemporaryFolder;
 
-const std::vector<OptionGroup> kGroups{OptionGroup::Strategy, OptionGroup::Clock};
-
-Options read(const Arguments& arguments) { return parse("run", arguments, kGroups); }
+Options read(const Arguments& arguments) { return parse(Command::Run, arguments); }
 
 std::string refusal(const Arguments& arguments) {
   try {
@@ -124,7 +123,7 @@ TEST(SessionFlags, RefuseWithTheNearestWord) {
 }
 
 TEST(SessionFlags, HelpShowsDefaults) {
-  EXPECT_THAT(help("run", "Runs.", kGroups), ::testing::HasSubstr("N data-parallel replicas (default: 1)"));
+  EXPECT_THAT(help(Command::Run), ::testing::HasSubstr("N data-parallel replicas (default: 1)"));
 }
 
 }  // namespace

@@ -143,6 +143,20 @@ TEST(Train, TakesALossOfTheModel) {
   EXPECT_THAT(epochs_of(result.out), HasSubstr("accuracy"));
 }
 
+TEST(Train, PrintsALossEveryFewStepsWhenAsked) {
+  const TemporaryFolder folder;
+  const std::string model = small_model(folder);
+  const std::string flags = "--loss cross-entropy --micro-batch 20 --steps 5";
+  const ProgramResult result = run_program(train(model, flags + " --log-every 2"));
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("step 2 of 5  loss "), HasSubstr("step 4 of 5  loss ")));
+  EXPECT_THAT(result.out, ::testing::Not(HasSubstr("step 3 of 5")));
+  EXPECT_THAT(run_program(train(model, flags)).out, ::testing::Not(HasSubstr("step 2 of")));
+  EXPECT_EQ(run_program(train(model, flags + " --log-every 0")).err,
+            "error: --log-every: '0' found, a whole number of at least 1 needed\n");
+  EXPECT_THAT(run_program("podium train --help").out, HasSubstr("--log-every"));
+}
+
 TEST(Train, StashesWeightsInAPipelineThatUpdatesEveryMicroBatch) {
   const TemporaryFolder folder;
   const std::string model = folder.file("mlp.onnx");

@@ -3,9 +3,9 @@
 
 #include "executor/cli/loss_text.h"
 #include "executor/cli/optimizer_text.h"
-#include "executor/cli/options.h"
 #include "executor/cli/rate_schedule.h"
 #include "ir/optimizer_spec.h"
+#include "executor/cli/usage_error.h"
 
 namespace podium::cli {
 namespace {

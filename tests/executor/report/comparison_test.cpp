@@ -59,7 +59,7 @@ TEST(Comparison, ShowsWhatAllReplicasSendBetweenProcessorsAndFromStreamingMemory
   compared.run.timeline.links = {{.name = "host->ipu0", .replica_bytes = 7},
                                  {.name = "ipu0->ipu1", .replica_bytes = 100},
                                  {.name = "ddr0->ipu0", .replica_bytes = 20}};
-  const std::string table = comparison_table({compared}, true);
+  const std::string table = comparison_table({compared}, Columns::TimesAndTraffic);
   EXPECT_THAT(table, ::testing::HasSubstr("between processors  streaming memory\n"));
   EXPECT_THAT(table, ::testing::ContainsRegex("200 B +40 B\n"));
 }

@@ -11,14 +11,14 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-Options check(const Options& options, Notes& notes, bool training = false) {
-  return check_options(options, {.name = "pod", .processors = 16, .tiles = 1472}, training, notes);
+Options check(const Options& options, Notes& notes, Task task = Task::Inference) {
+  return check_options(options, {.name = "pod", .processors = 16, .tiles = 1472}, task, notes);
 }
 
-std::string refusal(const Options& options, bool training = false) {
+std::string refusal(const Options& options, Task task = Task::Inference) {
   Notes notes;
   try {
-    check(options, notes, training);
+    check(options, notes, task);
   } catch (const Error& error) {
     return error.what();
   }
@@ -78,7 +78,7 @@ TEST(CheckOptions, RefusesWhatDoesNotGoTogether) {
       {{.virtual_graph_mode = Auto, .virtual_graph_split_ratios = {0.5, 0.25}},
        "virtualGraphSplitRatios: a sum of 0.75 found, 1 needed"},
       {{.virtual_graph_mode = Auto, .virtual_graph_split_ratios = {1.5, -0.5}},
-       "virtualGraphSplitRatios: every ratio must lie between 0 and 1"},
+       "virtualGraphSplitRatios: 1.5 found, a number in (0, 1] needed"},
       {{.virtual_graph_mode = Auto, .virtual_graph_split_ratios = {0.5, 0.5}, .ipus = 3},
        "virtualGraphSplitRatios: 2 ratios found, 3 needed: one a processor of a replica"},
       {{.accumulation_factor = 4},
@@ -90,13 +90,16 @@ TEST(CheckOptions, RefusesWhatDoesNotGoTogether) {
 }
 
 TEST(CheckOptions, AcceptsAccumulationWhenTraining) {
-  EXPECT_EQ(refusal({.accumulation_factor = 4, .loss_scaling = {.automatic = true}}, true), "");
+  EXPECT_EQ(refusal({.accumulation_factor = 4, .loss_scaling = {.automatic = true}}, Task::Training), "");
 }
 
 TEST(CheckOptions, AcceptsRatiosThatSumUpToOneAsDecimals) {
   EXPECT_EQ(
       refusal({.virtual_graph_mode = VirtualGraphMode::Auto, .virtual_graph_split_ratios = {0.1, 0.2, 0.7}}),
       "");
+  EXPECT_EQ(refusal({.virtual_graph_mode = VirtualGraphMode::Auto,
+                     .virtual_graph_split_ratios = {0.333, 0.333, 0.333}}),
+            "");
 }
 
 TEST(CheckOptions, TurnsOffShardingOfOneReplica) {
@@ -177,7 +180,7 @@ TEST(CheckOptions, SaysWhereNobodySynchronises) {
   EXPECT_THAT(notes, ElementsAre("syncPattern: no effect on one processor"));
   notes.clear();
   check_options({.replicas = 2, .sync = SyncPattern::SinglePipeline},
-                {.name = "node", .processors = 8, .tiles = 1, .synchronous = false}, false, notes);
+                {.name = "node", .processors = 8, .tiles = 1, .synchronous = false}, Task::Inference, notes);
   EXPECT_THAT(notes, ElementsAre("syncPattern: no effect on a device that is not synchronous"));
 }
 
@@ -193,7 +196,7 @@ TEST(CheckOptions, SaysThatSettingsOfWhatIsOffDoNothing) {
   const Options options = check({.location_overrides = {{"w", {.sharded = true}}, {"v", {}}},
                                  .mean_strategy = MeanStrategy::Running,
                                  .loss_scaling = {.period = 3}},
-                                notes, true);
+                                notes, Task::Training);
   EXPECT_FALSE(options.location_overrides.at("w").sharded);
   EXPECT_THAT(
       notes,
@@ -212,20 +215,34 @@ TEST(CheckOptions, SaysWhatOnlyTrainingUses) {
   EXPECT_THAT(notes, ElementsAre("autoRecomputation: no effect without training",
                                  "optimizerStateTensorLocationSettings: no effect without training"));
   notes.clear();
-  check(options, notes, true);
+  check(options, notes, Task::Training);
   EXPECT_THAT(notes, IsEmpty());
+}
+
+TEST(CheckOptions, TurnsOffWhatOnlyTrainingUses) {
+  Notes notes;
+  const Options options = check({.optimizer_state = {.location = {.storage = ir::Storage::OffChip}},
+                                 .recomputation = Recomputation::Standard,
+                                 .reduction = Reduction::Mean},
+                                notes);
+  EXPECT_EQ(options.optimizer_state.location, ir::TensorLocation{});
+  EXPECT_EQ(options.recomputation, Recomputation::None);
+  EXPECT_EQ(options.reduction, Reduction::Sum);
+  EXPECT_THAT(notes, ElementsAre("autoRecomputation: no effect without training",
+                                 "accumulationAndReplicationReductionType: no effect without training",
+                                 "optimizerStateTensorLocationSettings: no effect without training"));
 }
 
 TEST(CheckOptions, SaysWhereWeightsHaveOneVersionAnyway) {
   Options options{.virtual_graph_mode = VirtualGraphMode::Auto, .pipelining = true, .weight_stashing = true};
   Notes notes;
-  EXPECT_TRUE(check(options, notes, true).weight_stashing);
+  EXPECT_TRUE(check(options, notes, Task::Training).weight_stashing);
   EXPECT_THAT(notes, IsEmpty());
   check(options, notes);
   EXPECT_THAT(notes, ElementsAre("enableWeightStashing: no effect without training"));
   notes.clear();
   options.accumulation_factor = 4;
-  EXPECT_FALSE(check(options, notes, true).weight_stashing);
+  EXPECT_FALSE(check(options, notes, Task::Training).weight_stashing);
   EXPECT_THAT(
       notes, ElementsAre("enableWeightStashing: no effect with accumulationFactor 4, the pipeline runs empty "
                          "before an update"));

@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "executor/session/option_rows.h"
+#include "executor/session/options_without_effect.h"
 #include "ir/error.h"
 
 namespace podium {
@@ -193,6 +198,54 @@ TEST(ReadOptions, RefusesWithPlaceFindingAndNeed) {
       {R"([])", "o.json: [] found, an object needed"},
   };
   for (const auto& [json, message] : cases) EXPECT_EQ(refusal(json), message);
+}
+
+TEST(OptionRows, HaveEachNameOnce) {
+  std::set<std::string_view> names;
+  for (const Row<Options>& row : option_rows()) EXPECT_TRUE(names.insert(row.name).second) << row.name;
+  for (const OptionWithoutEffect& row : options_without_effect()) {
+    EXPECT_TRUE(names.insert(row.path).second) << row.path;
+    EXPECT_FALSE(row.reason.empty()) << row.path;
+  }
+}
+
+TEST(OptionRows, HaveFlagsThatSayWhatHoldsWithoutThem) {
+  std::set<std::string_view> names;
+  for (const BoundFlag& bound : option_flags()) {
+    EXPECT_TRUE(names.insert(bound.flag.name).second) << bound.flag.name;
+    EXPECT_FALSE(bound.fallback.is_null()) << bound.path;
+    EXPECT_EQ(bound.value == FlagValue::Word, !bound.words.empty()) << bound.path;
+    EXPECT_NE(bound.value, FlagValue::None) << bound.path;
+  }
+  EXPECT_TRUE(names.contains("phases"));
+}
+
+TEST(WriteOptions, WritesWhatReadOptionsReads) {
+  const char* const document = R"({
+    "numIPUs": 8, "virtualGraphMode": "Auto", "virtualGraphSplitRatios": [0.25, 0.75], "enablePipelining": true,
+    "enableWeightStashing": true, "batchesPerStep": 6, "accumulationFactor": 3, "replicatedGraphCount": 2,
+    "enableGradientAccumulation": true, "enableReplicatedGraphs": true,
+    "executionPhaseSettings": {"phases": 4, "stages": 1, "weightIOSchedule": "OnDemand"},
+    "batchSerializationSettings": {"factor": 4, "ioMode": "IOOverlapped"},
+    "weightTensorLocationSettings": {"location": {"storage": "OffChip", "replicatedTensorSharding": "On",
+      "shardingDomain": {"type": "Consecutive", "replicaGroupSize": 2}}, "minElementsForOffChip": 10},
+    "autoRecomputation": "NormOnly", "numIOTiles": 128, "exchangeStrategy": "OverlapLoops",
+    "syncPattern": "ReplicaAndLadder", "accumulationAndReplicationReductionType": "Mean",
+    "meanAccumulationAndReplicationReductionStrategy": "Running",
+    "automaticLossScalingSettings": {"enabled": true, "binEdgeLocation": 0.25, "toTrackTensors": ["a"]},
+    "syntheticDataMode": "Zeros", "partialsTypeMatMuls": "half", "constantWeights": false,
+    "anchors": {"y": {"returnType": "EveryN", "returnPeriod": 2}, "z": {"returnType": "Sum", "tileSet": "IO"}}})";
+  EXPECT_EQ(write_options(read(document)), nlohmann::json::parse(document));
+  const Options overridden = read(R"({"tensorLocationSettingsOverride": {"w": {"storage": "OffChip"}}})");
+  Notes notes;
+  EXPECT_EQ(read_option_document(write_options(overridden), "o.json", notes).location_overrides.at("w"),
+            overridden.location_overrides.at("w"));
+  EXPECT_EQ(write_options({}), nlohmann::json::object());
+}
+
+TEST(WriteOptions, WritesOnlyWhatDiffers) {
+  EXPECT_EQ(write_options({.ipus = 4, .replicas = 1}, {.ipus = 4, .replicas = 2}),
+            nlohmann::json::parse(R"({"replicatedGraphCount": 1, "enableReplicatedGraphs": false})"));
 }
 
 TEST(ReadOptions, OneNameMayStandInSeveralObjects) {

@@ -3,17 +3,17 @@
 
 #include <vector>
 
-#include "executor/cli/strategies.h"
+#include "executor/compare/candidates.h"
 
-namespace podium::cli {
+namespace podium::compare {
 
 /// Micro-batches of a step, all replicas together: those asked for, or enough to fill a pipeline over all
 /// processors for four fifths of its time.
-int micro_batches_of_step(const StrategyRequest& request);
+int micro_batches_of_step(const Request& request);
 /// An even number of phases of which four fit into a processor's memory: two in use, two on their way.
-int phases_that_fit(const StrategyRequest& request);
-int sensible_io_tiles(const StrategyRequest& request);
+int phases_that_fit(const Request& request);
+int sensible_io_tiles(const Request& request);
 /// Lengths of pipelines shorter than the whole, longest first: halves of it as long as the weights fit.
-std::vector<int> shorter_pipelines(const StrategyRequest& request);
+std::vector<int> shorter_pipelines(const Request& request);
 
-}  // namespace podium::cli
+}  // namespace podium::compare

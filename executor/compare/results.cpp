@@ -1,4 +1,6 @@
-#include "executor/cli/compare.h"
+// Two results are compared as ONNX's own runner does: types and shapes exactly, numbers in double by an
+// absolute and a relative tolerance, items of sequences one by one, up to the first difference.
+#include "executor/compare/results.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +9,7 @@
 
 #include "executor/session/host_arrays.h"
 
-namespace podium::cli {
+namespace podium::compare {
 
 using ir::DataType;
 using ir::Tensor;
@@ -151,7 +153,7 @@ void compare_into(const ir::Datum& found, const ir::Datum& expected, const Toler
 
 }  // namespace
 
-Comparison compare(const ir::Datum& found, const ir::Datum& expected, const Tolerance& tolerance) {
+Comparison compare_results(const ir::Datum& found, const ir::Datum& expected, const Tolerance& tolerance) {
   Comparison result;
   compare_into(found, expected, tolerance, result);
   return result;
@@ -179,4 +181,4 @@ double element_as_double(const Tensor& tensor, std::int64_t i) {
   return number;
 }
 
-}  // namespace podium::cli
+}  // namespace podium::compare

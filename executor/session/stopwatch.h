@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-namespace podium::cli {
+namespace podium {
 
 using WallClock = std::chrono::steady_clock;
 
@@ -11,4 +11,4 @@ inline double seconds_since(WallClock::time_point start) {
   return std::chrono::duration<double>(WallClock::now() - start).count();
 }
 
-}  // namespace podium::cli
+}  // namespace podium

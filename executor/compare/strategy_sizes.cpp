@@ -1,34 +1,34 @@
-#include "executor/cli/strategy_sizes.h"
+#include "executor/compare/strategy_sizes.h"
 
 #include <algorithm>
 
-namespace podium::cli {
+namespace podium::compare {
 namespace {
 
 constexpr int kBatchesAProcessor = 4;
 constexpr int kMostPipelines = 4;
 constexpr int kLeastPhases = 4;
-constexpr int kLeastIoTiles = 32;
+constexpr int kFewestIoTiles = 32;
 constexpr int kIoShare = 16;  // one tile in so many for input and output
 
 }  // namespace
 
-int micro_batches_of_step(const StrategyRequest& request) {
+int micro_batches_of_step(const Request& request) {
   return request.micro_batches > 0 ? request.micro_batches : kBatchesAProcessor * request.processors;
 }
 
-int phases_that_fit(const StrategyRequest& request) {
+int phases_that_fit(const Request& request) {
   const std::int64_t memory = std::max<std::int64_t>(request.memory_bytes, 1);
   const std::int64_t wanted = (kLeastPhases * request.weight_bytes + memory - 1) / memory;
   const std::int64_t most = std::max(request.ops, 2);
   return static_cast<int>(std::min(std::max<std::int64_t>(wanted, kLeastPhases), most)) / 2 * 2;
 }
 
-int sensible_io_tiles(const StrategyRequest& request) {
-  return std::max(kLeastIoTiles, request.tiles / kIoShare / 2 * 2);
+int sensible_io_tiles(const Request& request) {
+  return std::max(kFewestIoTiles, request.tiles / kIoShare / 2 * 2);
 }
 
-std::vector<int> shorter_pipelines(const StrategyRequest& request) {
+std::vector<int> shorter_pipelines(const Request& request) {
   std::vector<int> lengths;
   for (int length = request.processors; length % 2 == 0 && length > 2;) {
     length /= 2;
@@ -41,4 +41,4 @@ std::vector<int> shorter_pipelines(const StrategyRequest& request) {
   return lengths;
 }
 
-}  // namespace podium::cli
+}  // namespace podium::compare

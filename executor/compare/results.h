@@ -5,7 +5,7 @@
 
 #include "ir/datum.h"
 
-namespace podium::cli {
+namespace podium::compare {
 
 struct Tolerance {
   double relative = 1e-3;
@@ -20,7 +20,7 @@ struct Comparison {
 
 /// Types and shapes exactly, values by tolerance (|found - expected| <= absolute + relative * |expected|),
 /// NaN equal NaN, strings exactly.
-Comparison compare(const ir::Datum& found, const ir::Datum& expected, const Tolerance& tolerance);
+Comparison compare_results(const ir::Datum& found, const ir::Datum& expected, const Tolerance& tolerance);
 
 /// The largest |a - b| / max(1, |b|) over the elements of two tensors of real numbers with as many elements;
 /// NaN equals NaN, and is infinitely far from anything else.
@@ -29,4 +29,4 @@ double largest_difference(const ir::Tensor& a, const ir::Tensor& b);
 /// Element `i` of a tensor of real numbers, for showing. Error for strings and complex numbers.
 double element_as_double(const ir::Tensor& tensor, std::int64_t i);
 
-}  // namespace podium::cli
+}  // namespace podium::compare

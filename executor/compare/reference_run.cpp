@@ -1,12 +1,12 @@
-#include "executor/cli/reference_run.h"
+#include "executor/compare/reference_run.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "executor/cli/compare.h"
-#include "executor/cli/run_inputs.h"
+#include "executor/compare/results.h"
+#include "executor/session/random_input.h"
 
-namespace podium::cli {
+namespace podium::compare {
 namespace {
 
 ir::Type of_micro_batches(const ir::Type& type, int micro_batches) {
@@ -42,10 +42,10 @@ bool has_numbers(const ir::Datum& datum) {
 }  // namespace
 
 ReferenceRun::ReferenceRun(importer::Model model, int micro_batches,
-                           const std::map<std::string, ir::Datum>& given, const Options& options)
+                           const std::map<std::string, ir::Datum>& given, const Setting& setting)
     : micro_batches_(micro_batches) {
-  InferenceSession session(std::move(model), {.seed = options.seed,
-                                              .threads = options.threads,
+  InferenceSession session(std::move(model), {.seed = setting.seed,
+                                              .threads = setting.threads,
                                               .optimized = true,
                                               .strategy = {.batches_per_step = micro_batches}});
   // Micro-batches whose outputs have sizes of their own are not put into one array: then all are the same.
@@ -56,8 +56,8 @@ ReferenceRun::ReferenceRun(importer::Model model, int micro_batches,
     types_.push_back(input.type);
     const ir::Type drawn = of_micro_batches(input.type, one_shape ? micro_batches : 1);
     const auto found = given.find(input.name);
-    const ir::Datum first = found != given.end() ? in_precision(found->second, options)
-                                                 : random_input(input.name, drawn, options.random_seed);
+    const ir::Datum first =
+        found != given.end() ? found->second : random_input(input.name, drawn, setting.random_seed);
     inputs_.push_back(repeated(input.name, first, input.type, micro_batches));
   }
   for (const ir::Datum& output : session.run(inputs(micro_batches))) {
@@ -90,4 +90,4 @@ std::optional<double> ReferenceRun::difference(std::span<const ir::Datum> output
   return largest;
 }
 
-}  // namespace podium::cli
+}  // namespace podium::compare

@@ -1,39 +1,48 @@
-#include "executor/cli/strategies.h"
+#include "executor/compare/candidates.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "executor/session/check_options.h"
 #include "executor/session/read_options.h"
 
-namespace podium::cli {
+namespace podium::compare {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-StrategyRequest request(int processors) {
+Request request(int processors) {
   return {.processors = processors, .ops = 500, .weight_bytes = 1000, .memory_bytes = 900, .tiles = 1472};
 }
 
-std::vector<std::string> names(const std::vector<Strategy>& strategies) {
+std::vector<std::string> names(const std::vector<Candidate>& strategies) {
   std::vector<std::string> names;
-  for (const Strategy& strategy : strategies) names.push_back(strategy.name);
+  for (const Candidate& strategy : strategies) names.push_back(strategy.name);
   return names;
 }
 
-podium::Options options_of(const Strategy& strategy) {
+// As the candidate's document says, which is what it is.
+Options options_of(const Candidate& candidate) {
   Notes notes;
-  const podium::Options options = read_options(strategy.options.dump(), strategy.name, notes);
-  EXPECT_TRUE(notes.empty()) << strategy.name;
+  const Options options = read_option_document(candidate.document, candidate.name, notes);
+  EXPECT_TRUE(notes.empty()) << candidate.name;
+  EXPECT_EQ(write_options(options), write_options(candidate.strategy)) << candidate.name;
   return options;
 }
 
+std::vector<Candidate> for_training(int processors) {
+  Request asked = request(processors);
+  asked.task = Task::Training;
+  return sensible_candidates(asked);
+}
+
 TEST(Strategies, TryAtLeastEightWaysOnSixteenProcessorsEachWithANameOfItsOwn) {
-  const std::vector<std::string> all = names(sensible_strategies(request(16)));
+  const std::vector<std::string> all = names(sensible_candidates(request(16)));
   EXPECT_GE(all.size(), 8U);
   EXPECT_EQ(std::set(all.begin(), all.end()).size(), all.size());
   EXPECT_EQ(all[0], "one processor");
@@ -46,8 +55,8 @@ TEST(Strategies, TryAtLeastEightWaysOnSixteenProcessorsEachWithANameOfItsOwn) {
 
 TEST(Strategies, ContradictThemselvesNowhere) {
   for (int processors : {1, 2, 3, 4, 6, 7, 16, 1024}) {
-    for (const Strategy& strategy : sensible_strategies(request(processors))) {
-      const podium::Options options = options_of(strategy);
+    for (const Candidate& strategy : sensible_candidates(request(processors))) {
+      const Options options = options_of(strategy);
       EXPECT_EQ(why_illegal(options), std::nullopt) << strategy.name << " of " << processors;
       EXPECT_LE(options.ipus, processors) << strategy.name;
     }
@@ -55,8 +64,8 @@ TEST(Strategies, ContradictThemselvesNowhere) {
 }
 
 TEST(Strategies, TakeTheSameMicroBatchesInAStep) {
-  for (const Strategy& strategy : sensible_strategies(request(16))) {
-    const podium::Options options = options_of(strategy);
+  for (const Candidate& strategy : sensible_candidates(request(16))) {
+    const Options options = options_of(strategy);
     const int found = options.batches_per_step * options.replicas;
     if (strategy.name == "pipelined over 16, 16 batches") {
       EXPECT_EQ(found, 16);
@@ -68,10 +77,10 @@ TEST(Strategies, TakeTheSameMicroBatchesInAStep) {
 
 TEST(Strategies, CutMicroBatchesIntoSlicesWhereTheirSamplesCanBeSharedOut) {
   for (const auto& [batch, slices] : std::map<int, int>{{1, 0}, {2, 2}, {3, 0}, {6, 2}, {8, 4}}) {
-    StrategyRequest asked = request(4);
+    Request asked = request(4);
     asked.batch = batch;
     int found = 0;
-    for (const Strategy& strategy : sensible_strategies(asked)) {
+    for (const Candidate& strategy : sensible_candidates(asked)) {
       found = std::max(found, options_of(strategy).batch_serialization.factor);
     }
     EXPECT_EQ(found, slices) << batch;
@@ -79,21 +88,22 @@ TEST(Strategies, CutMicroBatchesIntoSlicesWhereTheirSamplesCanBeSharedOut) {
 }
 
 TEST(Strategies, StartFromTheOptionsGiven) {
-  StrategyRequest asked = request(4);
-  asked.base = {{"syntheticDataMode", "Zeros"}};
+  Request asked = request(4);
+  asked.base = {.synthetic_data = SyntheticData::Zeros};
+  asked.document = {{"syntheticDataMode", "Zeros"}};
   asked.micro_batches = 8;
-  for (const Strategy& strategy : sensible_strategies(asked)) {
-    const podium::Options options = options_of(strategy);
+  for (const Candidate& strategy : sensible_candidates(asked)) {
+    const Options options = options_of(strategy);
     EXPECT_EQ(options.synthetic_data, SyntheticData::Zeros);
     EXPECT_LE(options.batches_per_step * options.replicas, 8);
   }
 }
 
 TEST(Strategies, CutAModelWithFewOpsIntoNoMorePiecesThanThatInPhasesAndShorterPipelines) {
-  StrategyRequest asked = request(1024);
+  Request asked = request(1024);
   asked.ops = 6;
-  for (const Strategy& strategy : sensible_strategies(asked)) {
-    const podium::Options options = options_of(strategy);
+  for (const Candidate& strategy : sensible_candidates(asked)) {
+    const Options options = options_of(strategy);
     EXPECT_LE(options.phases.phases, 6) << strategy.name;
     const bool is_short = options.pipelining && options.replicas > 1;
     EXPECT_TRUE(!is_short || options.ipus / options.replicas <= 6) << strategy.name;
@@ -103,8 +113,8 @@ TEST(Strategies, CutAModelWithFewOpsIntoNoMorePiecesThanThatInPhasesAndShorterPi
 TEST(Strategies, OfTrainingContradictThemselvesNowhereAndTakeTheSameMicroBatchesInAnUpdate) {
   for (int processors : {1, 2, 3, 4, 6, 7, 16, 1024}) {
     std::set<std::string> names;
-    for (const Strategy& strategy : sensible_training_strategies(request(processors))) {
-      const podium::Options options = options_of(strategy);
+    for (const Candidate& strategy : for_training(processors)) {
+      const Options options = options_of(strategy);
       EXPECT_TRUE(names.insert(strategy.name).second) << strategy.name;
       EXPECT_EQ(why_illegal(options), std::nullopt) << strategy.name << " of " << processors;
       EXPECT_LE(options.ipus, processors) << strategy.name;
@@ -114,16 +124,17 @@ TEST(Strategies, OfTrainingContradictThemselvesNowhereAndTakeTheSameMicroBatches
   }
 }
 
-std::vector<Strategy> read(const std::string& json) {
-  return read_strategies(json, "s.json", {{"batchesPerStep", 4}});
+std::vector<Candidate> read(const std::string& json) {
+  Notes notes;
+  return read_candidates(json, "s.json", {{"batchesPerStep", 4}}, notes);
 }
 
 TEST(Strategies, AreReadFromAFileOverTheOptionsGiven) {
-  const std::vector<Strategy> strategies = read(
+  const std::vector<Candidate> strategies = read(
       R"([{"name": "a", "options": {"enablePipelining": true}}, {"annotate": [{"match": "fc*", "stage": 1}]}])");
   ASSERT_EQ(strategies.size(), 2U);
   EXPECT_EQ(strategies[0].name, "a");
-  EXPECT_EQ(strategies[0].options.dump(), R"({"batchesPerStep":4,"enablePipelining":true})");
+  EXPECT_EQ(strategies[0].document.dump(), R"({"batchesPerStep":4,"enablePipelining":true})");
   EXPECT_EQ(strategies[1].name, "strategy 1");
   EXPECT_EQ(strategies[1].annotations.dump(), R"([{"match":"fc*","stage":1}])");
 }
@@ -138,4 +149,4 @@ TEST(Strategies, SayWhereAFileIsWrong) {
 }
 
 }  // namespace
-}  // namespace podium::cli
+}  // namespace podium::compare

@@ -7,18 +7,19 @@
 #include <string>
 #include <vector>
 
-#include "executor/cli/options.h"
+#include "executor/compare/trial.h"
 #include "executor/session/session.h"
 
-namespace podium::cli {
+namespace podium::compare {
 
 /// Inputs of some micro-batches and what one processor makes of them.
 class ReferenceRun {
  public:
   /// Runs `model` over `micro_batches`, the most that a strategy takes in a step. `given` are inputs from
-  /// files: they hold whole micro-batches and start over where there are too few; the others are drawn.
+  /// files, in the model's precision: they hold whole micro-batches and start over where there are too few;
+  /// the others are drawn.
   ReferenceRun(importer::Model model, int micro_batches, const std::map<std::string, ir::Datum>& given,
-               const Options& options);
+               const Setting& setting);
 
   /// For a session whose replicas take that many micro-batches together, in the order of its inputs.
   std::vector<ir::Datum> inputs(int micro_batches) const;
@@ -33,4 +34,4 @@ class ReferenceRun {
   std::vector<ir::Datum> outputs_;
 };
 
-}  // namespace podium::cli
+}  // namespace podium::compare

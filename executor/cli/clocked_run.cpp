@@ -1,0 +1,55 @@
+#include "executor/cli/clocked_run.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "executor/cli/machine.h"
+#include "executor/cli/report_files.h"
+#include "executor/cli/session_options.h"
+#include "executor/report/overflow.h"
+#include "executor/report/table.h"
+
+namespace podium::cli {
+
+SessionOptions clocked_session(const Options& options) {
+  SessionOptions session = session_options(options);
+  session.clock = true;
+  session.events = !options.trace_file.empty();
+  session.estimate = options.estimate;
+  return session;
+}
+
+report::RunReport start_report(const Options& options, const podium::Options& strategy,
+                               const executor::Program& program, std::int64_t samples) {
+  return {.model = options.paths[0],
+          .strategy = describe(strategy, program.processors),
+          .device = machine_of(options).name,
+          .options = options.session_json,
+          .micro_batches = strategy.batches_per_step * strategy.accumulation_factor,
+          .samples_per_micro_batch = static_cast<double>(samples),
+          .is_estimate = options.estimate};
+}
+
+void add_times(report::RunReport& report, const sim::Timeline* timeline) {
+  report.is_clocked = timeline != nullptr;
+  if (timeline != nullptr) report.timeline = *timeline;
+}
+
+int finish_report(const Options& options, const report::RunReport& report) {
+  write_report_files(options, report);
+  if (!report.timeline.fits()) {
+    fmt::print("{}", report::overflow(report));
+    return kDoesNotFit;
+  }
+  fmt::print("{}", report::table(report::rows(report)));
+  return kDone;
+}
+
+double median(std::vector<double> seconds) {
+  if (seconds.empty()) return 0;
+  std::sort(seconds.begin(), seconds.end());
+  return seconds[seconds.size() / 2];
+}
+
+}  // namespace podium::cli

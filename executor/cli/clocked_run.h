@@ -1,0 +1,26 @@
+// What run and train have in common: a session with a clock, and a report of what it came to.
+#pragma once
+
+#include "executor/cli/options.h"
+#include "executor/report/report.h"
+#include "executor/session/session.h"
+
+namespace podium::cli {
+
+/// Settings of a session that is clocked, with events where --trace asks for them.
+SessionOptions clocked_session(const Options& options);
+
+/// What of a report is known before the run, of which the strategy is as it takes effect.
+report::RunReport start_report(const Options& options, const podium::Options& strategy,
+                               const executor::Program& program, std::int64_t samples);
+
+/// The times of a session's clock, where it has any.
+void add_times(report::RunReport& report, const sim::Timeline* timeline);
+
+/// Writes the files of --report and --trace, and prints the table, or what does not fit. The exit status.
+int finish_report(const Options& options, const report::RunReport& report);
+
+/// Of the times of some runs.
+double median(std::vector<double> seconds);
+
+}  // namespace podium::cli

@@ -1,0 +1,83 @@
+#include "executor/cli/command.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+
+#include "executor/cli/annotate_options.h"
+#include "executor/cli/options.h"
+#include "executor/cli/train_options.h"
+#include "executor/cli/usage_error.h"
+
+namespace podium::cli {
+namespace {
+
+constexpr std::string_view kPatterns =
+    "\nPATTERN: a glob on node names (an unnamed node goes by its first output), type:GLOB on op types,\n"
+    "or A..B for every node on the paths from tensor A to tensor B. A name without wildcards stands also\n"
+    "for what is under it.\n";
+
+constexpr std::array kCommands{
+    CommandRow{.command = Command::Run,
+               .name = "run",
+               .summary = "run inference and print the result table",
+               .purpose = "Runs inference and prints the result table and a line per output.",
+               .execute = execute_run},
+    CommandRow{.command = Command::Train,
+               .name = "train",
+               .summary = "train a model and print a line an epoch and the result table",
+               .purpose = "Trains a model: a line an epoch, then the table of a step.",
+               .execute = execute_train,
+               .check = check_train},
+    CommandRow{.command = Command::Annotate,
+               .name = "annotate",
+               .summary = "place a model on processors, stages and phases",
+               .purpose = "Places the nodes of a model on processors, stages and phases.",
+               .execute = execute_annotate,
+               .check = check_annotate,
+               .paths = "MODEL",
+               .epilogue = kPatterns},
+    CommandRow{.command = Command::Compare,
+               .name = "compare",
+               .summary = "compare strategies on one model",
+               .purpose = "Clocks and runs strategies on one model, or trains it under them, and prints them "
+                          "best first.",
+               .execute = execute_compare,
+               .check = check_compare},
+    CommandRow{.command = Command::Test,
+               .name = "test",
+               .summary = "run ONNX test cases",
+               .purpose = "Runs ONNX test cases, found recursively: model.onnx with test_data_set_*.",
+               .execute = execute_test,
+               .models = Models::Any},
+    CommandRow{.command = Command::Info,
+               .name = "info",
+               .summary = "describe a model, or the ops that are supported",
+               .purpose = "Describes a model: inputs, outputs, ops, parameters, work, memory, annotations.",
+               .execute = execute_info,
+               .models = Models::Any},
+};
+
+}  // namespace
+
+std::span<const CommandRow> commands() { return kCommands; }
+
+const CommandRow& row_of(Command command) {
+  return *std::find_if(kCommands.begin(), kCommands.end(),
+                       [&](const CommandRow& row) { return row.command == command; });
+}
+
+int run_command(const CommandRow& command, const Arguments& arguments) {
+  const Options options = parse(command.command, arguments);
+  if (options.help) {
+    fmt::print("{}", help(command.command));
+    return kDone;
+  }
+  if (command.models == Models::One && options.paths.size() != 1)
+    throw UsageError("{}: {} models found, one needed", command.name, options.paths.size());
+  if (command.check != nullptr) command.check(options);
+  return command.execute(options);
+}
+
+}  // namespace podium::cli

@@ -1,0 +1,178 @@
+// The flags that belong to several commands, or to run and info; those of session options, of training and of
+// annotate are in files of their own.
+#include "executor/cli/flag_row.h"
+
+#include <fmt/ranges.h>
+
+#include "executor/cli/annotate_options.h"
+#include "executor/cli/flag_readers.h"
+#include "executor/cli/session_flags.h"
+#include "executor/cli/train_options.h"
+#include "executor/device/presets.h"
+
+namespace podium::cli {
+namespace {
+
+using enum Command;
+
+// More threads than any machine runs at once only use up memory.
+constexpr int kMostThreads = 256;
+
+constexpr Commands kAll{Run, Train, Annotate, Compare, Test, Info};
+constexpr Commands kComputing{Run, Train, Compare, Test};
+constexpr Commands kWithData{Run, Compare};
+
+void read_precision(Options& options, const Given& given) {
+  options.precision = given.word({"float32", "float16"}) == 1 ? ir::DataType::Float16 : ir::DataType::Float;
+}
+
+void read_dims(Options& options, const Given& given) {
+  for (const auto& [name, value] : given.pairs())
+    options.dims[name] = number("--dim " + name, value, std::int64_t{0});
+}
+
+std::vector<FlagRow> general_flags() {
+  return {
+      {"h,help", kAll, "", "print this help", Takes::Nothing, set(&Options::help)},
+      {"quiet", kAll, "", "no progress and no notes", Takes::Nothing, set(&Options::quiet)},
+      {"verbose",
+       {Run, Train, Compare, Test, Info},
+       "",
+       "more detail",
+       Takes::Nothing,
+       set(&Options::verbose)},
+      {"threads", kComputing, "Session", "N threads; 0: one a processor of the machine", Takes::Value,
+       set_number(&Options::threads, 0, kMostThreads), "0"},
+      {"seed", kComputing, "Session", "of random ops without a seed", Takes::Value,
+       set_number<std::uint64_t>(&Options::seed, 0), "0"},
+  };
+}
+
+std::vector<FlagRow> data_flags() {
+  constexpr const char* kData = "Data";
+  return {
+      {"precision",
+       {Run, Train, Compare},
+       kData,
+       "float32, float16: cast the model's float tensors (default: as they are)",
+       Takes::Value,
+       read_precision},
+      {"input", kWithData, kData, "NAME=FILE: an input from .npy, .pb or IDX (repeatable)", Takes::Values,
+       set_pairs(&Options::inputs)},
+      {"input",
+       {Train},
+       kData,
+       "NAME=FILE: training data from .npy, .pb or IDX, leading dimension = samples, as they are; integers are "
+       "cast to the input's type (repeatable)",
+       Takes::Values,
+       set_pairs(&Options::inputs)},
+      {"inputs", kWithData, kData, "DIR with input_N.pb in graph order, or NAME.npy", Takes::Value,
+       set_text(&Options::inputs_folder)},
+      {"random", kWithData, kData, "SEED of inputs that have no file", Takes::Value,
+       set_number<std::uint64_t>(&Options::random_seed, 0), "0"},
+      {"dim",
+       {Run, Train, Annotate, Compare, Info},
+       kData,
+       "NAME=N: value of a symbolic dimension (repeatable)",
+       Takes::Values,
+       read_dims},
+      {"output-dir", kWithData, kData, "DIR that gets the outputs as NAME.npy", Takes::Value,
+       set_text(&Options::output_folder)},
+      {"expected", kWithData, kData, "DIR with output_N.pb to compare with", Takes::Value,
+       set_text(&Options::expected_folder)},
+      {"report",
+       {Run, Train, Compare, Info},
+       kData,
+       "FILE.json that gets the whole result",
+       Takes::Value,
+       set_text(&Options::report_file)},
+      {"repeat", kWithData, kData, "N runs; the median time is reported", Takes::Value,
+       set_number(&Options::repeat, 1), "1"},
+      {"rtol",
+       {Run, Compare, Test},
+       "Comparison",
+       "relative tolerance",
+       Takes::Value,
+       set_number(&Options::relative, 0.0),
+       "1e-3"},
+      {"atol",
+       {Run, Compare, Test},
+       "Comparison",
+       "absolute tolerance",
+       Takes::Value,
+       set_number(&Options::absolute, 0.0),
+       "1e-7"},
+  };
+}
+
+std::vector<FlagRow> simulation_flags() {
+  return {
+      {"device",
+       {Run, Train, Annotate, Compare, Test},
+       "Machine",
+       fmt::format("NAME of a preset, or FILE.json (default: {})", device::kDefaultPreset),
+       Takes::Value,
+       set_text(&Options::device)},
+      {"estimate",
+       {Run, Train, Compare},
+       "Simulation",
+       "clock only: weights are not read, nothing is computed",
+       Takes::Nothing,
+       set(&Options::estimate)},
+      {"trace",
+       {Run, Train},
+       "Simulation",
+       "FILE.json that gets a timeline for Perfetto",
+       Takes::Value,
+       set_text(&Options::trace_file)},
+      {"strategies",
+       {Compare},
+       "Comparison of strategies",
+       "FILE.json: a list of {\"name\", \"options\", \"annotate\"}; default: what makes sense",
+       Takes::Value,
+       set_text(&Options::strategies_file)},
+  };
+}
+
+std::vector<FlagRow> info_flags() {
+  constexpr const char* kInfo = "Info";
+  return {
+      {"device",
+       {Info},
+       kInfo,
+       fmt::format("prints a device, a preset or FILE.json, as JSON; with --verbose what its fields mean. "
+                   "Presets: {}",
+                   fmt::join(device::preset_names(), ", ")),
+       Takes::Value,
+       set_text(&Options::device)},
+      {"ops", {Info}, kInfo, "one line an op, with inferred types", Takes::Nothing, set(&Options::list_ops)},
+      {"ops-supported",
+       {Info},
+       kInfo,
+       "every op with its version, types and whether it has a gradient",
+       Takes::Nothing,
+       set(&Options::list_supported)},
+      {"options-supported",
+       {Info},
+       kInfo,
+       "every session option with its default and its flag, and what of PopART's changes nothing, and why",
+       Takes::Nothing,
+       set(&Options::list_options)},
+  };
+}
+
+}  // namespace
+
+const std::vector<FlagRow>& flag_rows() {
+  static const std::vector<FlagRow> kRows = [] {
+    std::vector<FlagRow> rows;
+    for (auto make : {general_flags, data_flags, train_flags, simulation_flags, session_flags, info_flags,
+                      annotate_flags}) {
+      for (FlagRow& row : make()) rows.push_back(std::move(row));
+    }
+    return rows;
+  }();
+  return kRows;
+}
+
+}  // namespace podium::cli

@@ -1,0 +1,319 @@
+// A candidate is an entry of a table: over which processors and replicas, what they do there, and what is
+// changed of that for comparison. Each of these is a function that names what it does, so the names of
+// candidates come from the table, too. Entries side by side over the same processors stay together where
+// there are several such splits.
+#include "executor/compare/candidates.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "executor/compare/strategy_sizes.h"
+#include "executor/session/read_options.h"
+#include "executor/session/tensor_kinds.h"
+
+namespace podium::compare {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kMostSlices = 4;
+constexpr int kCopiesOfWeights = 4;  // the weight, its gradient and the state of most optimizers
+// Longer pipelines are not tried with few batches, nor in training: they would fill and drain most of the
+// time.
+constexpr int kLongPipeline = 256;
+
+struct Split {
+  int processors = 1;  // of a replica
+  int replicas = 1;
+};
+
+// How a step's micro-batches are shared out: an update on a replica takes as many fewer as there are
+// replicas.
+Candidate on(const Request& request, const std::string& name, VirtualGraphMode mode, Split split) {
+  Candidate candidate{
+      .name = split.replicas > 1 ? fmt::format("{}, {} replicas", name, split.replicas) : name,
+      .strategy = request.base};
+  Options& strategy = candidate.strategy;
+  strategy.virtual_graph_mode = mode;
+  strategy.pipelining = false;
+  strategy.ipus = split.processors * split.replicas;
+  strategy.replicas = split.replicas;
+  int& count = request.task == Task::Training ? strategy.accumulation_factor : strategy.batches_per_step;
+  count = std::max(1, micro_batches_of_step(request) / split.replicas);
+  return candidate;
+}
+
+Candidate one_processor(const Request& request, Split split) {
+  return on(request, "one processor", VirtualGraphMode::Off, split);
+}
+
+Candidate one_processor_off_chip(const Request& request, Split split) {
+  Candidate candidate = on(request, "one processor, weights off chip", VirtualGraphMode::Off, split);
+  candidate.strategy.weights.location.storage = ir::Storage::OffChip;
+  return candidate;
+}
+
+Candidate sharded(const Request& request, Split split) {
+  return on(request, fmt::format("sharded over {}", split.processors), VirtualGraphMode::Auto, split);
+}
+
+Candidate pipelined(const Request& request, Split split) {
+  Candidate candidate =
+      on(request, fmt::format("pipelined over {}", split.processors), VirtualGraphMode::Auto, split);
+  candidate.strategy.pipelining = true;
+  return candidate;
+}
+
+// Phases with weights, and in training all that belongs to them, in streaming memory; on two processors that
+// take turns, or on one with IO tiles.
+Candidate phased(const Request& request, Split split) {
+  const bool is_alone = split.processors == 1;
+  Candidate candidate = on(request, is_alone ? "phases on 1 with IO tiles" : "phases in turns on 2",
+                           VirtualGraphMode::ExecutionPhases, split);
+  Options& strategy = candidate.strategy;
+  strategy.phases = {.phases = phases_that_fit(request), .stages = split.processors};
+  strategy.sync = SyncPattern::ReplicaAndLadder;
+  if (is_alone) strategy.io_tiles = sensible_io_tiles(request);
+  for (const TensorKind& kind : kTensorKinds) {
+    if (kind.settings != &Options::weights && request.task == Task::Inference) continue;
+    ir::TensorLocation& location = (strategy.*kind.settings).location;
+    location.storage = ir::Storage::OffChip;
+    if (is_alone) location.load_tiles = ir::TileSet::IO;
+  }
+  return candidate;
+}
+
+using Change = void (*)(const Request&, Candidate&);
+
+void add_name(Candidate& candidate, const std::string& what) { candidate.name += ", " + what; }
+
+void few_batches(const Request& /*request*/, Candidate& candidate) {
+  Options& strategy = candidate.strategy;
+  strategy.batches_per_step = strategy.ipus;
+  add_name(candidate, fmt::format("{} batches", strategy.ipus));
+}
+
+void overlapped_io(const Request& request, Candidate& candidate) {
+  Options& strategy = candidate.strategy;
+  if (strategy.virtual_graph_mode == VirtualGraphMode::Off)
+    strategy.virtual_graph_mode = VirtualGraphMode::Auto;
+  strategy.io_tiles = sensible_io_tiles(request);
+  strategy.overlap_io = ir::ExchangeStrategy::OverlapInnerLoop;
+  add_name(candidate, "host IO overlapped");
+}
+
+int slices_of(const Request& request) { return request.batch % kMostSlices == 0 ? kMostSlices : 2; }
+
+// A micro-batch in slices that come and go beside the computation.
+void sliced(const Request& request, Candidate& candidate) {
+  candidate.strategy.io_tiles = sensible_io_tiles(request);
+  candidate.strategy.batch_serialization = {.factor = slices_of(request), .io_mode = IoMode::IoOverlapped};
+  add_name(candidate, fmt::format("batch in {} slices", slices_of(request)));
+}
+
+void recomputed(const Request& /*request*/, Candidate& candidate) {
+  Options& strategy = candidate.strategy;
+  strategy.recomputation = strategy.pipelining ? Recomputation::Pipeline : Recomputation::Standard;
+  add_name(candidate, "recomputation");
+}
+
+void weights_sharded(const Request& /*request*/, Candidate& candidate) {
+  candidate.strategy.weights.location.sharded = true;
+  add_name(candidate, "weights sharded");
+}
+
+void state_sharded(const Request& /*request*/, Candidate& candidate) {
+  candidate.strategy.optimizer_state.location.sharded = true;
+  add_name(candidate, "optimizer state sharded");
+}
+
+// Each replica keeps a part of everything that belongs to weights.
+void all_sharded(const Request& /*request*/, Candidate& candidate) {
+  for (const TensorKind& kind : kTensorKinds) {
+    if (kind.can_be_sharded) (candidate.strategy.*kind.settings).location.sharded = true;
+  }
+  add_name(candidate, "all sharded");
+}
+
+void state_off_chip(const Request& /*request*/, Candidate& candidate) {
+  candidate.strategy.optimizer_state.location.storage = ir::Storage::OffChip;
+  add_name(candidate, "optimizer state off chip");
+}
+
+void weights_and_state_off_chip(const Request& /*request*/, Candidate& candidate) {
+  candidate.strategy.weights.location.storage = ir::Storage::OffChip;
+  candidate.strategy.optimizer_state.location.storage = ir::Storage::OffChip;
+  add_name(candidate, "weights and state off chip");
+}
+
+enum class Over : std::uint8_t {
+  One,
+  Two,       // one replica, also where the device has more
+  All,       // processors of one replica
+  Copies,    // replicas of one processor
+  Shorter,   // pipelines, each length of them
+  Shortest,  // the last of these
+  Pairs      // replicas of two
+};
+
+std::vector<Split> splits(Over over, const Request& request) {
+  const int processors = request.processors;
+  std::vector<Split> shorter;
+  for (int length : shorter_pipelines(request)) shorter.push_back({length, processors / length});
+  const auto where = [](bool holds, Split split) {
+    return holds ? std::vector<Split>{split} : std::vector<Split>{};
+  };
+  switch (over) {
+    case Over::One:
+      return {{1, 1}};
+    case Over::Two:
+      return where(processors > 1, {2, 1});
+    case Over::All:
+      return where(processors > 1, {processors, 1});
+    case Over::Copies:
+      return where(processors > 1, {1, processors});
+    case Over::Shorter:
+      return shorter;
+    case Over::Shortest:
+      return shorter.empty() ? shorter : std::vector<Split>{shorter.back()};
+    case Over::Pairs:
+      return where(processors >= 4 && processors % 2 == 0, {2, processors / 2});
+  }
+  IR_CHECK(false);
+}
+
+struct Entry {
+  Over over;
+  Candidate (*make)(const Request&, Split);
+  std::array<Change, 2> changes = {};
+  bool (*holds)(const Request&) = nullptr;  // absent: always
+};
+
+bool can_be_sliced(const Request& request) { return request.batch % slices_of(request) == 0; }
+bool is_no_long_pipeline(const Request& request) { return request.processors <= kLongPipeline; }
+
+constexpr auto kInference = std::to_array<Entry>({
+    {Over::One, one_processor},
+    {Over::One, one_processor, {overlapped_io}},
+    {Over::One, phased},
+    {Over::Two, phased},
+    {Over::Two, phased, {sliced}, can_be_sliced},
+    {Over::All, sharded},
+    {Over::All, pipelined, {few_batches}, is_no_long_pipeline},
+    {Over::All, pipelined},
+    {Over::All, pipelined, {overlapped_io}},
+    {Over::Copies, one_processor},
+    {Over::Copies, one_processor, {weights_sharded}},
+    {Over::Copies, one_processor_off_chip},
+    {Over::Copies, one_processor_off_chip, {weights_sharded}},
+    {Over::Shorter, pipelined},
+    {Over::Shortest, pipelined, {weights_sharded}},
+    {Over::Pairs, sharded},
+    {Over::Pairs, phased},
+    {Over::Pairs, phased, {weights_sharded}},
+});
+
+constexpr auto kTraining = std::to_array<Entry>({
+    {Over::One, one_processor},
+    {Over::One, one_processor, {recomputed}},
+    {Over::One, one_processor, {state_off_chip}},
+    {Over::One, one_processor, {weights_and_state_off_chip}},
+    {Over::One, phased},
+    {Over::Two, phased},
+    {Over::All, sharded},
+    {Over::All, sharded, {recomputed}},
+    {Over::All, pipelined, {}, is_no_long_pipeline},
+    {Over::All, pipelined, {recomputed}, is_no_long_pipeline},
+    {Over::All, pipelined, {state_off_chip}, is_no_long_pipeline},
+    {Over::Copies, one_processor},
+    {Over::Copies, one_processor, {state_sharded}},
+    {Over::Copies, one_processor, {all_sharded}},
+    {Over::Copies, one_processor, {weights_and_state_off_chip, all_sharded}},
+    {Over::Shorter, pipelined},
+    {Over::Shorter, pipelined, {recomputed}},
+    {Over::Shorter, pipelined, {state_sharded}},
+    {Over::Pairs, phased},
+    {Over::Pairs, phased, {all_sharded}},
+});
+
+std::span<const Entry> entries(Task task) {
+  return task == Task::Training ? std::span<const Entry>(kTraining) : kInference;
+}
+
+// The entries over the same processors from the first of `rest` on.
+std::span<const Entry> first_group(std::span<const Entry> rest) {
+  const auto end = std::find_if(rest.begin(), rest.end(),
+                                [&](const Entry& entry) { return entry.over != rest.front().over; });
+  return rest.first(static_cast<std::size_t>(end - rest.begin()));
+}
+
+Candidate candidate_of(const Entry& entry, const Request& request, Split split) {
+  Candidate candidate = entry.make(request, split);
+  for (Change change : entry.changes) {
+    if (change != nullptr) change(request, candidate);
+  }
+  candidate.where = candidate.name;
+  candidate.document = request.document;
+  candidate.document.merge_patch(write_options(candidate.strategy, request.base));
+  return candidate;
+}
+
+Candidate read_candidate(const json& entry, const std::string& place, const json& base) {
+  if (!entry.is_object()) throw Error("{}: {} found, an object needed", place, entry.type_name());
+  Candidate candidate{.name = "", .document = base};
+  for (const auto& [key, value] : entry.items()) {
+    if (key == "name" && value.is_string()) {
+      candidate.name = value;
+    } else if (key == "options" && value.is_object()) {
+      candidate.document.merge_patch(value);
+    } else if (key == "annotate" && value.is_structured()) {
+      candidate.annotations = value;
+    } else {
+      throw Error("{}: '{}' found, name (a text), options (an object) or annotate (rules) needed", place,
+                  key);
+    }
+  }
+  return candidate;
+}
+
+}  // namespace
+
+std::vector<Candidate> sensible_candidates(Request request) {
+  if (request.task == Task::Training) request.weight_bytes *= kCopiesOfWeights;
+  std::vector<Candidate> candidates;
+  for (std::span<const Entry> rest = entries(request.task); !rest.empty();) {
+    const std::span<const Entry> group = first_group(rest);
+    rest = rest.subspan(group.size());
+    for (const Split& split : splits(group.front().over, request)) {
+      for (const Entry& entry : group) {
+        if (entry.holds == nullptr || entry.holds(request))
+          candidates.push_back(candidate_of(entry, request, split));
+      }
+    }
+  }
+  return candidates;
+}
+
+std::vector<Candidate> read_candidates(const std::string& text, const std::string& where, const json& base,
+                                       Notes& notes) {
+  const json document = json::parse(text, nullptr, false);
+  if (document.is_discarded()) throw Error("{}: no JSON found", where);
+  if (!document.is_array() || document.empty())
+    throw Error("{}: a list of at least one strategy needed", where);
+  std::vector<Candidate> candidates;
+  for (const json& entry : document) {
+    Candidate candidate =
+        read_candidate(entry, fmt::format("{}: strategy {}", where, candidates.size()), base);
+    if (candidate.name.empty()) candidate.name = fmt::format("strategy {}", candidates.size());
+    candidate.where = fmt::format("{}: {}", where, candidate.name);
+    candidates.push_back(std::move(candidate));
+  }
+  for (Candidate& candidate : candidates)
+    candidate.strategy = read_option_document(candidate.document, candidate.where, notes);
+  return candidates;
+}
+
+}  // namespace podium::compare

@@ -1,0 +1,90 @@
+#include "executor/compare/compare_inference.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "executor/compare/reference_run.h"
+#include "executor/session/host_arrays.h"
+#include "executor/session/place_model.h"
+#include "executor/session/stopwatch.h"
+
+namespace podium::compare {
+namespace {
+
+using report::ComparedStrategy;
+
+int micro_batches_of(const Options& strategy) {
+  return strategy.batches_per_step * strategy.accumulation_factor * strategy.replicas;
+}
+
+// The optimized model with the annotations of a candidate, which nodes take only before the passes.
+importer::Model placed(const InferenceContest& contest, const Candidate& candidate) {
+  importer::Model model = contest.imported;
+  apply_annotations(model, candidate, contest.setting);
+  // A session that is given an optimized model cannot check what the model was before.
+  check_annotations(model, candidate.strategy);
+  check_overrides(candidate.strategy, model.graph);
+  if (candidate.annotations.is_null()) return contest.optimized;
+  try {
+    optimize(model);
+  } catch (const Error& error) {
+    throw error.at(contest.setting.model);
+  }
+  return model;
+}
+
+void run_numbers(InferenceSession& session, const ReferenceRun& reference, const Candidate& candidate,
+                 ComparedStrategy& compared) {
+  const int micro_batches = micro_batches_of(candidate.strategy);
+  const std::vector<ir::Datum> inputs = reference.inputs(micro_batches);
+  const auto start = WallClock::now();
+  const auto outputs = session.run(inputs);
+  compared.run.run_seconds = seconds_since(start);
+  compared.difference = reference.difference(outputs, micro_batches);
+}
+
+void try_candidate(const InferenceContest& contest, const std::optional<ReferenceRun>& reference,
+                   const Candidate& candidate, ComparedStrategy& compared) {
+  const Setting& setting = contest.setting;
+  const auto start = WallClock::now();
+  InferenceSession session(placed(contest, candidate), {.seed = setting.seed,
+                                                        .threads = setting.threads,
+                                                        .optimized = true,
+                                                        .strategy = candidate.strategy,
+                                                        .device = setting.device,
+                                                        .clock = true,
+                                                        .estimate = setting.estimate});
+  compared.run.prepare_seconds = seconds_since(start);
+  if (reference && session.can_run()) run_numbers(session, *reference, candidate, compared);
+  if (session.timeline() == nullptr) throw Error("cannot be clocked: {}", fmt::join(session.notes(), "; "));
+  compared.run.timeline = *session.timeline();
+}
+
+std::optional<ReferenceRun> run_reference(const InferenceContest& contest,
+                                          const std::vector<Candidate>& candidates) {
+  if (contest.setting.estimate) return std::nullopt;
+  int most = 1;
+  for (const Candidate& candidate : candidates) most = std::max(most, micro_batches_of(candidate.strategy));
+  return ReferenceRun(contest.optimized, most, contest.given, contest.setting);
+}
+
+}  // namespace
+
+std::vector<ComparedStrategy> compare_inference(const InferenceContest& contest,
+                                                const std::vector<Candidate>& candidates,
+                                                const Advance& advance) {
+  const std::optional<ReferenceRun> reference = run_reference(contest, candidates);
+  const std::int64_t samples = samples_of(contest.optimized.graph);
+  std::vector<ComparedStrategy> compared;
+  for (const Candidate& candidate : candidates) {
+    compared.push_back(attempt(candidate, contest.setting, samples, [&](ComparedStrategy& result) {
+      try_candidate(contest, reference, candidate, result);
+    }));
+    advance();
+  }
+  return compared;
+}
+
+}  // namespace podium::compare

@@ -1,0 +1,165 @@
+// Candidates that make the same updates, from as many micro-batches added up in the same way, share a
+// reference: the weights after that step on one processor.
+#include "executor/compare/compare_training.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+#include "executor/compare/results.h"
+#include "executor/session/host_arrays.h"
+#include "executor/session/random_input.h"
+#include "executor/session/stopwatch.h"
+
+namespace podium::compare {
+namespace {
+
+// What the numbers of a step depend on: updates, micro-batches of each, how these are added up.
+using Step = std::tuple<int, int, Reduction, MeanStrategy, bool>;
+
+Step step_of(const Options& settings) {
+  return {settings.batches_per_step, settings.accumulation_factor * settings.replicas, settings.reduction,
+          settings.mean_strategy, settings.loss_scaling.automatic};
+}
+
+Options on_one_processor(const Options& settings) {
+  return {.batches_per_step = settings.batches_per_step,
+          .accumulation_factor = settings.accumulation_factor * settings.replicas,
+          .reduction = settings.reduction,
+          .mean_strategy = settings.mean_strategy,
+          .loss_scaling = settings.loss_scaling};
+}
+
+std::int64_t samples_of_step(const TrainingSession& session, const Options& settings) {
+  const std::int64_t micro_batch = whole_type(session.inputs().at(0)).dims[0];
+  return micro_batch * settings.batches_per_step * settings.accumulation_factor * settings.replicas;
+}
+
+TensorsByName trained_weights(const TrainingSession& session) {
+  TensorsByName weights = session.weights();
+  for (const auto& [name, statistic] : session.statistics()) weights.erase(name);
+  return weights;
+}
+
+class Contest {
+ public:
+  explicit Contest(TrainingContest contest) : given_(std::move(contest)) {}
+
+  void run_references(const std::vector<Candidate>& candidates);
+  void try_candidate(const Candidate& candidate, report::ComparedStrategy& compared) const;
+  const TrainingContest& given() const { return given_; }
+
+ private:
+  void draw_missing(const TrainingSession& session, std::int64_t count);
+  void train(TrainingSession& session, const Options& settings) const;
+  double difference(const TrainingSession& session, const Options& settings) const;
+
+  TrainingContest given_;
+  std::map<Step, TensorsByName> references_;  // weights after the step
+};
+
+// Data that no file holds, as many samples as the files have.
+void Contest::draw_missing(const TrainingSession& session, std::int64_t count) {
+  Samples& samples = given_.samples;
+  if (samples.arrays.empty()) samples.count = count;
+  for (const executor::HostTensor& input : session.inputs()) {
+    if (samples.arrays.contains(input.name)) continue;
+    ir::Type type = whole_type(input);
+    if (type.rank() == 0) continue;  // check_samples says so
+    type.dims[0] = samples.count;
+    samples.arrays[input.name] = random_input(input.name, type, given_.setting.random_seed).tensor;
+    samples.files[input.name] = "random values of " + input.name;
+  }
+  check_samples(samples, session.inputs());
+}
+
+void Contest::train(TrainingSession& session, const Options& settings) const {
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(samples_of_step(session, settings)));
+  std::iota(rows.begin(), rows.end(), 0);
+  for (std::int64_t& row : rows) row %= given_.samples.count;
+  session.run(take_rows(given_.samples, rows, session.inputs()));
+}
+
+// A weight that not all replicas share learns from a part of the samples.
+void check_shares_weights(const importer::Model& model, int replicas) {
+  const GroupsByName groups = own_groups(model.info, replicas);
+  if (groups.empty()) return;
+  throw Error(
+      "initializer '{}' has a value for each group of replicas, a step on one processor has nothing to "
+      "compare with (--estimate clocks the strategies)",
+      groups.begin()->first);
+}
+
+// The steps of all strategies on one processor; the longest first, so that enough samples are drawn.
+void Contest::run_references(const std::vector<Candidate>& candidates) {
+  const Setting& setting = given_.setting;
+  check_shares_weights(given_.model, setting.replicas);
+  std::map<Step, Options> steps;
+  for (const Candidate& candidate : candidates)
+    steps.emplace(step_of(candidate.strategy), on_one_processor(candidate.strategy));
+  std::vector<std::pair<Step, Options>> ordered(steps.begin(), steps.end());
+  const auto length = [](const auto& step) { return std::get<0>(step.first) * std::get<1>(step.first); };
+  std::stable_sort(ordered.begin(), ordered.end(),
+                   [&](const auto& a, const auto& b) { return length(a) > length(b); });
+  for (const auto& [step, settings] : ordered) {
+    TrainingSession session(
+        given_.model,
+        given_.options({.seed = setting.seed, .threads = setting.threads, .strategy = settings}));
+    draw_missing(session, samples_of_step(session, settings));
+    train(session, settings);
+    references_[step] = trained_weights(session);
+  }
+}
+
+double Contest::difference(const TrainingSession& session, const Options& settings) const {
+  double largest = 0;
+  const TensorsByName& wanted = references_.at(step_of(settings));
+  for (const auto& [name, weight] : trained_weights(session)) {
+    largest = std::max(largest, largest_difference(weight, wanted.at(name)));
+  }
+  return largest;
+}
+
+void Contest::try_candidate(const Candidate& candidate, report::ComparedStrategy& compared) const {
+  const Setting& setting = given_.setting;
+  importer::Model model = given_.model;
+  apply_annotations(model, candidate, setting);
+  auto start = WallClock::now();
+  TrainingSession session(std::move(model), given_.options({.seed = setting.seed,
+                                                            .threads = setting.threads,
+                                                            .strategy = candidate.strategy,
+                                                            .device = setting.device,
+                                                            .clock = true,
+                                                            .estimate = setting.estimate}));
+  compared.run.prepare_seconds = seconds_since(start);
+  if (session.timeline() == nullptr) throw Error("cannot be clocked: {}", fmt::join(session.notes(), "; "));
+  compared.run.timeline = *session.timeline();
+  if (!session.can_run()) return;
+  start = WallClock::now();
+  train(session, candidate.strategy);
+  compared.run.run_seconds = seconds_since(start);
+  compared.difference = difference(session, candidate.strategy);
+}
+
+}  // namespace
+
+std::vector<report::ComparedStrategy> compare_training(TrainingContest given,
+                                                       const std::vector<Candidate>& candidates,
+                                                       const Advance& advance) {
+  Contest contest(std::move(given));
+  const Setting& setting = contest.given().setting;
+  if (!setting.estimate) contest.run_references(candidates);
+  const std::int64_t samples = samples_of(contest.given().model.graph);
+  std::vector<report::ComparedStrategy> compared;
+  for (const Candidate& candidate : candidates) {
+    compared.push_back(attempt(candidate, setting, samples, [&](report::ComparedStrategy& result) {
+      contest.try_candidate(candidate, result);
+    }));
+    advance();
+  }
+  return compared;
+}
+
+}  // namespace podium::compare

@@ -1,0 +1,54 @@
+#include "executor/compare/trial.h"
+
+#include <new>
+
+#include "annotate/rules.h"
+#include "executor/report/model_summary.h"
+#include "executor/session/host_arrays.h"
+#include "executor/session/option_words.h"
+
+namespace podium::compare {
+
+Request request_of(const device::Device& device, const ir::Graph& graph) {
+  return {.processors = device.processors,
+          .ops = static_cast<int>(graph.ops.size()),
+          .batch = samples_of(graph),
+          .weight_bytes = static_cast<std::int64_t>(report::summarize(graph).parameter_bytes),
+          .memory_bytes = device.memory_bytes(),
+          .tiles = device.tiles};
+}
+
+void apply_annotations(importer::Model& model, const Candidate& candidate, const Setting& setting) {
+  if (!candidate.annotations.is_null()) {
+    const std::string where = candidate.where + ": annotate";
+    annotate::apply_rules(model.graph, annotate::read_rules(candidate.annotations.dump(), where));
+  }
+  const SyntheticData mode = candidate.strategy.synthetic_data;
+  if (mode == SyntheticData::Off || setting.estimate) return;
+  throw Error("syntheticDataMode: {} found, Off needed to compare numbers (--estimate clocks it)",
+              word_of(mode));
+}
+
+report::ComparedStrategy attempt(const Candidate& candidate, const Setting& setting, std::int64_t samples,
+                                 const std::function<void(report::ComparedStrategy&)>& run) {
+  const Options& strategy = candidate.strategy;
+  report::ComparedStrategy compared{
+      .name = candidate.name,
+      .run = {.model = setting.model,
+              .strategy = candidate.name,
+              .device = setting.device.name,
+              .options = candidate.document,
+              .micro_batches = strategy.batches_per_step * strategy.accumulation_factor,
+              .samples_per_micro_batch = static_cast<double>(samples),
+              .is_estimate = setting.estimate}};
+  try {
+    run(compared);
+  } catch (const Error& error) {
+    compared.refusal = error.what();
+  } catch (const std::bad_alloc&) {
+    compared.refusal = "out of memory on this machine";
+  }
+  return compared;
+}
+
+}  // namespace podium::compare

@@ -1,0 +1,41 @@
+// What is tried of every candidate, whether the model is run or trained under it.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "executor/compare/candidates.h"
+#include "executor/device/device.h"
+#include "executor/report/comparison.h"
+#include "importer/import.h"
+
+namespace podium::compare {
+
+/// What all candidates share.
+struct Setting {
+  std::string model;  ///< its name in reports
+  device::Device device;
+  std::uint64_t seed = 0;         ///< of random ops
+  std::uint64_t random_seed = 0;  ///< of data that no file holds
+  int threads = 0;
+  int replicas = 1;       ///< of the options that candidates start from
+  bool estimate = false;  ///< clock only
+};
+
+/// What the device and the model say of candidates, beside the task and the base.
+Request request_of(const device::Device& device, const ir::Graph& graph);
+
+/// Writes the candidate's annotations, where it has some, to the model as it was imported. Error for numbers
+/// that cannot be compared since the device makes its data.
+void apply_annotations(importer::Model& model, const Candidate& candidate, const Setting& setting);
+
+/// What `run` adds to the facts that are known before: time, memory and, once computed, the difference. An
+/// Error of it is the refusal.
+report::ComparedStrategy attempt(const Candidate& candidate, const Setting& setting, std::int64_t samples,
+                                 const std::function<void(report::ComparedStrategy&)>& run);
+
+/// Called after each candidate.
+using Advance = std::function<void()>;
+
+}  // namespace podium::compare

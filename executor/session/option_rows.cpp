@@ -1,0 +1,279 @@
+// A row says all there is to say of an option: what --help prints, what a file may hold and what a report
+// calls it come from here alone. An object of a file, such as executionPhaseSettings, has rows of its own.
+// The order is that of --help and of descriptions.
+#include "executor/session/option_rows.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "executor/session/tensor_kinds.h"
+
+namespace podium {
+namespace {
+
+using nlohmann::json;
+
+// By name, each value read and written by `rows`.
+template <auto member, auto& rows>
+constexpr Access<Options> kObjectsByName{.read =
+                                             [](Options& options, const Place& place) {
+                                               using Value = typename ValueOf<member>::mapped_type;
+                                               for (const auto& [name, value] : object_of(place).items()) {
+                                                 read_object<Value>((options.*member)[name],
+                                                                    place.at(name, value), rows);
+                                               }
+                                             },
+                                         .write = [](const Options& options) -> json {
+                                           using Value = typename ValueOf<member>::mapped_type;
+                                           json objects;
+                                           for (const auto& [name, value] : options.*member)
+                                             objects[name] = write_object<Value>(value, rows);
+                                           return objects;
+                                         }};
+
+constexpr std::array<Row<ir::ReplicaGroup>, 2> kDomainRows{{
+    {"type", access::word<&ir::ReplicaGroup::type>},
+    {"replicaGroupSize", access::whole<&ir::ReplicaGroup::size>},
+}};
+
+// PopART's enumeration has On and Off.
+constexpr Access<ir::TensorLocation> kSharding{
+    .read =
+        [](ir::TensorLocation& location, const Place& place) {
+          location.sharded =
+              place.value.is_boolean() ? place.value.get<bool>() : word_index_of(place, {"Off", "On"}) == 1;
+        },
+    .write = [](const ir::TensorLocation& location) { return json(location.sharded ? "On" : "Off"); }};
+
+constexpr std::array<Row<ir::TensorLocation>, 5> kLocationRows{{
+    {"storage", access::word<&ir::TensorLocation::storage>},
+    {"loadTileSet", access::word<&ir::TensorLocation::load_tiles>},
+    {"storageTileSet", access::word<&ir::TensorLocation::storage_tiles>},
+    {"replicatedTensorSharding", kSharding},
+    {"shardingDomain", access::object<&ir::TensorLocation::domain, kDomainRows>},
+}};
+
+constexpr std::array<Row<LocationSettings>, 3> kLocationSettingsRows{{
+    {"location", access::object<&LocationSettings::location, kLocationRows>},
+    {"minElementsForOffChip", access::whole<&LocationSettings::min_elements_for_off_chip>},
+    {"minElementsForReplicatedTensorSharding", access::whole<&LocationSettings::min_elements_for_sharding>},
+}};
+
+// Of a place in kTensorKinds.
+template <int index>
+std::string describe_location(const Options& options) {
+  constexpr const TensorKind& kind = kTensorKinds[index];
+  const ir::TensorLocation& location = (options.*kind.settings).location;
+  std::string text;
+  if (location.storage == ir::Storage::OffChip) text = fmt::format("{} off chip", kind.noun);
+  if (location.sharded) text += fmt::format("{}{} sharded", text.empty() ? "" : ", ", kind.noun);
+  return text;
+}
+
+template <int index>
+constexpr Row<Options> kLocationRow{
+    .name = kTensorKinds[index].option,
+    .access = access::object<kTensorKinds[index].settings, kLocationSettingsRows>,
+    .describe = describe_location<index>};
+
+constexpr std::array<Row<PhaseSettings>, 7> kPhaseRows{{
+    {"phases", access::whole<&PhaseSettings::phases>, {"phases", "N execution phases"}},
+    {"stages", access::whole<&PhaseSettings::stages, 1>},
+    {"weightIOSchedule", access::word<&PhaseSettings::weights>},
+    {"activationIOSchedule", access::word<&PhaseSettings::activations>},
+    {"optimizerStateIOSchedule", access::word<&PhaseSettings::optimizer_state>},
+    {"accumulatorIOSchedule", access::word<&PhaseSettings::accumulators>},
+    {"schedule", access::word<&PhaseSettings::schedule>},
+}};
+
+constexpr std::array<Row<BatchSerialization>, 2> kBatchRows{{
+    {"factor",
+     access::whole<&BatchSerialization::factor>,
+     {"batch-serialize", "N slices of a micro-batch, one after the other"}},
+    {"ioMode", access::word<&BatchSerialization::io_mode>, {"io-mode", "how slices come and go"}},
+}};
+
+constexpr Access<LossScaling> kTrackedTensors{
+    .read =
+        [](LossScaling& scaling, const Place& place) {
+          if (!place.value.is_array()) place.refuse("an array of names of tensors");
+          scaling.tensors.clear();
+          for (const json& name : place.value) {
+            const Place at = place.at("[]", name);
+            if (!name.is_string()) at.refuse("the name of a tensor");
+            scaling.tensors.push_back(name.get<std::string>());
+          }
+        },
+    .write = [](const LossScaling& scaling) { return json(scaling.tensors); }};
+
+constexpr std::array<Row<LossScaling>, 6> kLossScalingRows{{
+    {"enabled", access::truth<&LossScaling::automatic>},
+    {"binEdgeLocation", access::number<&LossScaling::bin_edge>},
+    {"thresholdUpperCountProportion", access::number<&LossScaling::upper_proportion>},
+    {"updatePeriod", access::whole<&LossScaling::period, 1>},
+    {"toTrackTensors", kTrackedTensors},
+    {"gradientTensorTrackingMethod", access::word<&LossScaling::tracking>},
+}};
+
+constexpr std::array<Row<Anchor>, 4> kAnchorRows{{
+    {"returnType", access::word<&Anchor::returns>},
+    {"returnPeriod", access::whole<&Anchor::every, 1>},
+    {"tileSet", access::word<&Anchor::tiles>},
+    {"exchangeStrategy", access::word<&Anchor::exchange>},
+}};
+
+void read_anchor(Anchor& anchor, const Place& place) {
+  anchor = {};
+  if (place.value.is_string()) {
+    access::word<&Anchor::returns>.read(anchor, place);
+  } else {
+    read_object<Anchor>(anchor, place, kAnchorRows);
+  }
+  const bool has_period = place.value.is_object() && place.value.contains("returnPeriod");
+  if (anchor.returns == AnchorReturn::EveryN && !has_period) place.refuse("a returnPeriod beside EveryN");
+  if (anchor.returns != AnchorReturn::EveryN && has_period) place.refuse("a returnPeriod only with EveryN");
+}
+
+constexpr Access<Options> kAnchors{.read =
+                                       [](Options& options, const Place& place) {
+                                         for (const auto& [name, value] : object_of(place).items()) {
+                                           read_anchor(options.anchors[name], place.at(name, value));
+                                         }
+                                       },
+                                   .write = [](const Options& options) -> json {
+                                     json anchors;
+                                     for (const auto& [name, anchor] : options.anchors) {
+                                       anchors[name] = write_object<Anchor>(anchor, kAnchorRows);
+                                       if (anchor.returns != AnchorReturn::EveryN)
+                                         anchors[name].erase("returnPeriod");
+                                     }
+                                     return anchors;
+                                   }};
+
+constexpr Access<Options> kSplitRatios{
+    .read =
+        [](Options& options, const Place& place) {
+          if (!place.value.is_array()) place.refuse("an array of numbers");
+          options.virtual_graph_split_ratios.clear();
+          for (const json& ratio : place.value)
+            options.virtual_graph_split_ratios.push_back(number_of(place.at("[]", ratio)));
+        },
+    .write = [](const Options& options) { return json(options.virtual_graph_split_ratios); }};
+
+constexpr Access<Options> kPartials{
+    .read =
+        [](Options& options, const Place& place) {
+          options.half_partials = place.value != "" && word_index_of(place, {"float", "half"}) == 1;
+        },
+    .write = [](const Options& options) { return json(options.half_partials ? "half" : "float"); }};
+
+// The switch beside a count: a count beside a switch that is off is refused (read_options.cpp).
+template <auto count>
+constexpr Access<Options> kCountSwitch{
+    .read =
+        [](Options& options, const Place& place) {
+          if (!truth_of(place)) options.*count = 1;
+        },
+    .write = [](const Options& options) { return json(options.*count > 1); }};
+
+// Checked alone: what it has to fit to is looked at in read_options.cpp.
+constexpr Access<Options> kTruthAlone{[](Options& /*options*/, const Place& place) { truth_of(place); }};
+template <int least>
+constexpr Access<Options> kWholeAlone{[](Options& /*options*/, const Place& place) {
+  whole_number_of(place, least, std::numeric_limits<int>::max());
+}};
+
+std::string describe_stashing(const Options& options) {
+  return options.weight_stashing ? "weights stashed" : "";
+}
+std::string describe_replicas(const Options& options) {
+  return options.replicas > 1 ? fmt::format("{} replicas", options.replicas) : "";
+}
+std::string describe_slices(const Options& options) {
+  const int slices = options.batch_serialization.factor;
+  return slices > 1 ? fmt::format("batch in {} slices", slices) : "";
+}
+std::string describe_recomputation(const Options& options) {
+  return options.recomputation == Recomputation::None ? "" : "recomputation";
+}
+std::string describe_overlap(const Options& options) {
+  return options.overlap_io == ir::ExchangeStrategy::JustInTime ? "" : "host IO overlapped";
+}
+
+constexpr std::array kRows = std::to_array<Row<Options>>({
+    {"numIPUs",
+     access::whole<&Options::ipus>,
+     {"ipus", "N processors, all replicas together; 0: as many as are needed"}},
+    {"virtualGraphMode",
+     access::word<&Options::virtual_graph_mode>,
+     {"virtual-graph-mode", "how ops come to processors"}},
+    {"virtualGraphSplitRatios", kSplitRatios},
+    {"enablePipelining", access::truth<&Options::pipelining>, {"pipeline", "pipeline the stages"}},
+    {"enableWeightStashing",
+     access::truth<&Options::weight_stashing>,
+     {"weight-stashing",
+      "in a pipeline that updates every micro-batch, the backward pass meets the weights that the forward "
+      "pass met, not the newest (training)"},
+     describe_stashing,
+     UsedBy::TrainingAlone},
+    {"batchesPerStep",
+     access::whole<&Options::batches_per_step, 1>,
+     {"batches-per-step", "N micro-batches of a replica in a step"}},
+    {"enableGradientAccumulation", kCountSwitch<&Options::accumulation_factor>},
+    {"accumulationFactor",
+     access::whole<&Options::accumulation_factor, 1>,
+     {"accumulate", "N micro-batches an update of the weights (training)", "/enableGradientAccumulation"}},
+    {"enableReplicatedGraphs", kCountSwitch<&Options::replicas>},
+    {"replicatedGraphCount",
+     access::whole<&Options::replicas, 1>,
+     {"replicas", "N data-parallel replicas", "/enableReplicatedGraphs"},
+     describe_replicas},
+    {"enableDistributedReplicatedGraphs", kTruthAlone},
+    {"globalReplicationFactor", kWholeAlone<1>},
+    {"globalReplicaOffset", kWholeAlone<0>},
+    {"executionPhaseSettings", access::object<&Options::phases, kPhaseRows>},
+    {.name = "batchSerializationSettings",
+     .access = access::object<&Options::batch_serialization, kBatchRows>,
+     .describe = describe_slices},
+    kLocationRow<0>,
+    kLocationRow<1>,
+    kLocationRow<2>,
+    {"autoRecomputation",
+     access::word<&Options::recomputation>,
+     {"recompute", ""},
+     describe_recomputation,
+     UsedBy::TrainingAlone},
+    kLocationRow<3>,
+    {"tensorLocationSettingsOverride", kObjectsByName<&Options::location_overrides, kLocationRows>},
+    {"numIOTiles",
+     access::whole<&Options::io_tiles>,
+     {"io-tiles", "N tiles of each processor for input and output"}},
+    {"exchangeStrategy",
+     access::word<&Options::overlap_io>,
+     {"overlap-io", "host data beside compute"},
+     describe_overlap},
+    {"syncPattern", access::word<&Options::sync>, {"sync", "who waits for an exchange"}},
+    {.name = "accumulationAndReplicationReductionType",
+     .access = access::word<&Options::reduction>,
+     .flag = {"reduction", "of gradients over micro-batches and replicas"},
+     .used_by = UsedBy::TrainingAlone},
+    {"meanAccumulationAndReplicationReductionStrategy", access::word<&Options::mean_strategy>},
+    {"automaticLossScalingSettings", access::object<&Options::loss_scaling, kLossScalingRows>},
+    {"syntheticDataMode", access::word<&Options::synthetic_data>},
+    {"partialsTypeMatMuls", kPartials},
+    {"anchors", kAnchors},
+    {"constantWeights", access::truth<&Options::constant_weights>},
+});
+
+}  // namespace
+
+std::span<const Row<Options>> option_rows() { return kRows; }
+
+std::vector<BoundFlag> option_flags() {
+  std::vector<BoundFlag> flags;
+  add_flags<Options>(kRows, {}, "", flags);
+  return flags;
+}
+
+}  // namespace podium

@@ -1,0 +1,19 @@
+// The session options: a row each, with its name in files, its member, its flag and how it is described.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "executor/options.h"
+#include "executor/session/json_rows.h"
+
+namespace podium {
+
+/// The options that have an effect, or contradict others. Of options_without_effect.h are the other names
+/// that a file may have.
+std::span<const Row<Options>> option_rows();
+
+/// The flags of the command line that say one option each.
+std::vector<BoundFlag> option_flags();
+
+}  // namespace podium

@@ -1,0 +1,89 @@
+#include "executor/session/samples.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <random>
+
+#include "executor/session/host_arrays.h"
+
+namespace podium {
+
+using executor::HostTensor;
+
+namespace {
+
+// Integers become anything, floats other floats.
+bool can_cast(ir::DataType from, ir::DataType to) {
+  if (from == to) return true;
+  return (ir::is_integer(from) && (ir::is_integer(to) || ir::is_float(to))) ||
+         (ir::is_float(from) && ir::is_float(to));
+}
+
+}  // namespace
+
+std::int64_t elements_of_sample(const ir::Tensor& array) {
+  return array.size() / std::max<std::int64_t>(array.dim(0), 1);
+}
+
+void check_samples(const Samples& samples, const std::vector<HostTensor>& inputs) {
+  for (const HostTensor& input : inputs) {
+    const auto found = samples.arrays.find(input.name);
+    if (found == samples.arrays.end())
+      throw Error("input '{}': no data found, --input {}=FILE needed", input.name, input.name);
+    const ir::Type type = whole_type(input);
+    if (type.rank() == 0)
+      throw Error("input '{}': {} found, a dimension of samples needed", input.name, to_string(type));
+    const std::int64_t needed = type.element_count() / std::max<std::int64_t>(type.dims[0], 1);
+    const ir::Tensor& array = found->second;
+    if (elements_of_sample(array) != needed) {
+      throw Error("{}: {} elements a sample found ({}), {} needed by the input's {}",
+                  samples.files.at(input.name), elements_of_sample(array), to_string(array.type_and_dims()),
+                  needed, to_string(type));
+    }
+    if (!can_cast(array.type(), type.element)) {
+      throw Error("{}: elements of type {} found, {} needed", samples.files.at(input.name),
+                  name_of(array.type()), name_of(type.element));
+    }
+  }
+  for (const auto& [name, where] : samples.files) {
+    const auto same = [&name = name](const HostTensor& input) { return input.name == name; };
+    if (std::none_of(inputs.begin(), inputs.end(), same))
+      throw Error("{}: the model has no such input", where);
+  }
+}
+
+std::vector<ir::Datum> take_rows(const Samples& samples, std::span<const std::int64_t> rows,
+                                 const std::vector<HostTensor>& inputs) {
+  std::vector<ir::Datum> taken;
+  for (const HostTensor& input : inputs) {
+    const ir::Tensor& array = samples.arrays.at(input.name);
+    const std::int64_t elements = elements_of_sample(array);
+    ir::Tensor part(array.type(), {std::ssize(rows), elements});
+    const std::size_t bytes = static_cast<std::size_t>(elements) * storage_bytes(array.type());
+    auto* to = static_cast<char*>(part.raw());
+    const auto* from = static_cast<const char*>(array.raw());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      std::memcpy(to + i * bytes, from + static_cast<std::size_t>(rows[i]) * bytes, bytes);
+    }
+    const ir::Type type = whole_type(input);
+    part = cast(part, type.element);
+    taken.emplace_back(part.size() == type.element_count() ? part.reshaped(type.dims) : part);
+  }
+  return taken;
+}
+
+std::vector<std::int64_t> order_of_rows(std::int64_t count, const std::optional<std::uint64_t>& seed,
+                                        int epoch) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(count));
+  std::iota(order.begin(), order.end(), 0);
+  if (!seed) return order;
+  // By hand: std::shuffle differs between libraries.
+  std::seed_seq sequence{static_cast<std::uint32_t>(*seed), static_cast<std::uint32_t>(*seed >> 32),
+                         static_cast<std::uint32_t>(epoch)};
+  std::mt19937_64 random(sequence);
+  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random() % i]);
+  return order;
+}
+
+}  // namespace podium

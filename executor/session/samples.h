@@ -1,0 +1,39 @@
+// The samples that a model is trained or evaluated on.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "executor/program.h"
+#include "ir/datum.h"
+
+namespace podium {
+
+/// An array an input, as its file has it; the leading dimension counts samples.
+struct Samples {
+  std::map<std::string, ir::Tensor> arrays = {};
+  std::map<std::string, std::string> files = {};  ///< for errors: "--input image=FILE"
+  std::int64_t count = 0;
+};
+
+/// Of one entry along the leading dimension.
+std::int64_t elements_of_sample(const ir::Tensor& array);
+
+/// Error when an input has no array or an array no input, when samples have another number of elements than
+/// the input takes, or a type that is not cast to it. Ones among the dimensions are not looked at.
+void check_samples(const Samples& samples, const std::vector<executor::HostTensor>& inputs);
+
+/// The samples at `rows`, in the order of the inputs and as a run takes them: of one micro-batch in its
+/// shape, else in one array. Integers become the input's type.
+std::vector<ir::Datum> take_rows(const Samples& samples, std::span<const std::int64_t> rows,
+                                 const std::vector<executor::HostTensor>& inputs);
+
+/// 0, 1, ..., count - 1, or with a seed an order of its own for every epoch, the same on every machine.
+std::vector<std::int64_t> order_of_rows(std::int64_t count, const std::optional<std::uint64_t>& seed,
+                                        int epoch);
+
+}  // namespace podium
