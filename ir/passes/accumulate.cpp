@@ -42,7 +42,7 @@ class Accumulation {
       const auto scope = builder_.at(update.place, Context::MicroBatch);
       add_up(update);
     }
-    const auto scope = builder_.at(update.place, Context::Outer);
+    const auto scope = builder_.at(update.place, Context::Update);
     if (!accumulates) reduce(update);
     update.gradient = cast_to(update.type, update.gradient);
     if (inverse_scale) update.gradient = update.gradient * cast_to(update.type, *inverse_scale);

@@ -99,10 +99,10 @@ Term count_of_update(UpdateBuilder& builder, const std::map<std::string, Counted
     builder.training.reduced.push_back(before);
     builder.update(before, before.like(0), true);
     if (counted.size() == 1 && suffix == place_suffix(place)) return before;
-    const auto scope = builder.at(here.place, Context::Outer);
+    const auto scope = builder.at(here.place, Context::Update);
     totals.push_back(cast_to(DataType::Double, before));  // a variable is read where it is
   }
-  const auto scope = builder.at(place, Context::Outer);
+  const auto scope = builder.at(place, Context::Update);
   const Term first = builder.term_of(totals.front());
   return cast_to(DataType::Float, builder.term_of(first.context->call("Sum", totals)));
 }
@@ -146,7 +146,7 @@ void update_loss_scale(UpdateBuilder& builder, const AutomaticLossScaling& scali
     here.counts.push_back(count_large(builder, gradient, here.place, kLargestFloat16 * scaling.bin_edge));
   }
   const Term before = count_of_update(builder, counted, place);
-  const auto scope = builder.at(place, Context::Outer);
+  const auto scope = builder.at(place, Context::Update);
   const Contributions& of = builder.contributions;
   elements *= static_cast<double>(of.accumulation) * of.slices * scaling.update_period *
               (training.reduces_by_mean ? 1 : of.replicas);

@@ -34,7 +34,7 @@ void check_shared_alike(const std::vector<WeightUpdate*>& group) {
 std::vector<ValueId> sums_of_squares(const std::vector<WeightUpdate*>& group) {
   std::vector<ValueId> squares;
   for (WeightUpdate* update : group) {
-    const auto scope = update->builder.at(update->place, Context::Outer);
+    const auto scope = update->builder.at(update->place, Context::Update);
     const Term gradient = cast_to(type_of_norm(*update), update->gradient);
     const Term square = gradient.call("ReduceSumSquare", {{"keepdims", std::int64_t{0}}});
     squares.push_back(cast_to(type_of_norm(*group.front()), square));
@@ -48,7 +48,7 @@ Term factor_of(const std::vector<WeightUpdate*>& group, double max_norm, const s
   UpdateBuilder& builder = first.builder;
   const DataType type = type_of_norm(first);
   const std::vector<ValueId> squares = sums_of_squares(group);
-  const auto scope = builder.at(first.place, Context::Outer);
+  const auto scope = builder.at(first.place, Context::Update);
   const Term sum =
       builder.term_of(squares.size() == 1 ? squares[0] : first.gradient.context->call("Sum", squares));
   Term norm = sum.call("Sqrt") * builder.scalar(kGradientScale, first.weight, type);
@@ -68,7 +68,7 @@ void clip_by_norm(std::span<WeightUpdate> updates) {
     check_shared_alike(group);
     const Term factor = factor_of(group, groups[i].max_norm, fmt::format("GlobalNorm___{}", i));
     for (WeightUpdate* update : group) {
-      const auto scope = update->builder.at(update->place, Context::Outer);
+      const auto scope = update->builder.at(update->place, Context::Update);
       update->gradient = update->gradient * cast_to(update->type, factor);
     }
   }

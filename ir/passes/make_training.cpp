@@ -251,14 +251,14 @@ class TrainingMaker {
       update_loss_scale(builder, *request_.automatic_loss_scaling, gradients, start_place_);
       const bool states_keep_it = optimizer_.scaled_state;
       const bool is_outer = states_keep_it || !request_.contributions.accumulates();
-      const auto scope = builder.at(start_place_, is_outer ? Context::Outer : Context::MicroBatch);
+      const auto scope = builder.at(start_place_, is_outer ? Context::Update : Context::MicroBatch);
       const Term factor = loss_scale_factor(builder);
       (states_keep_it ? builder.inverse_scale : inverse_scale) = factor.like(1) / factor;
     }
     accumulate(updates, inverse_scale);
     clip_by_norm(updates);
     for (WeightUpdate& update : updates) {
-      const auto scope = builder.at(update.place, Context::Outer);
+      const auto scope = builder.at(update.place, Context::Update);
       optimizer_.spec->update(update);
     }
   }

@@ -7,7 +7,7 @@ namespace podium::ir {
 PlacedScope::~PlacedScope() {
   for (auto op = graph_.ops.begin() + first_; op != graph_.ops.end(); ++op) {
     for (const Attribute& attribute : place_) set_attribute(*op, attribute.name, attribute.value);
-    if (context_ == Context::Outer) set_attribute(*op, kContextAttribute, kOuterContext);
+    if (context_ == Context::Update) set_attribute(*op, kContextAttribute, kOuterContext);
   }
 }
 

@@ -11,12 +11,10 @@
 #include "ir/gradients/terms.h"
 #include "ir/passes/hyper_parameters.h"
 #include "ir/passes/optimizer_states.h"
+#include "ir/placement.h"
 #include "ir/training.h"
 
 namespace podium::ir {
-
-/// When ops run: in each micro-batch, or in the outer context, once all of an update's have run.
-enum class Context : std::uint8_t { MicroBatch, Outer };
 
 /// What is appended to a graph while this lives runs at a place, in a context.
 class PlacedScope {
