@@ -1,3 +1,7 @@
+// What an optimizer says of the weights is looked up in this order: the weight's own values, by its name, then
+// the defaults. Globs are written out over the names of the weights beforehand (for_weights): a weight's name
+// comes before globs, and two globs may not give one weight the same value. Everything that a kind of optimizer
+// has or allows (values and their ranges, forms, states) is read from its row.
 #include "ir/optimizer.h"
 
 #include <algorithm>
