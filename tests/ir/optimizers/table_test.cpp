@@ -191,7 +191,7 @@ TEST(OptimizerStates, HaveTypesOfTheirOwn) {
     return text;
   };
   EXPECT_EQ(bytes(make_optimizer("Adam"), 2),
-            "Accum___ float16[8]\nAccl1___ float[8]\nAccl2___ float[8]\nStep___ float\n");
+            "Accum___ float16[8]\nAccl1___ float[8]\nAccl2___ float[8]\nStep___ float[]\n");
   EXPECT_EQ(bytes(make_optimizer("SGD"), 1), "");
   EXPECT_EQ(bytes(make_optimizer("SGD", {{"momentum", {0.9}}}), 2), "Accl___ float16[8]\n");
   Optimizer clipped = make_optimizer("SGD", {{"momentum", {0.9}}});
