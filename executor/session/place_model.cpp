@@ -9,6 +9,7 @@
 #include "annotate/place.h"
 #include "executor/device/presets.h"
 #include "executor/program.h"
+#include "executor/session/model_weights.h"
 #include "executor/sim/block_cost.h"
 
 namespace podium {
@@ -48,7 +49,7 @@ void count_training(const ir::Graph& graph, const TrainingMemory& training, anno
     costs.weight_bytes[i] += training.code_per_op;
     for (ir::ValueId id : graph.ops[i].inputs) {
       if (!id.valid()) continue;
-      const auto weight = training.weights.find(graph[id].name);
+      const auto weight = training.weights.find(id);
       if (weight == training.weights.end() || !counted.insert(id).second) continue;
       costs.weight_bytes[i] += weight->second.held - executor::device_bytes(graph[id].type);
       costs.activation_bytes[i] = std::max(costs.activation_bytes[i], weight->second.while_updated);
@@ -94,6 +95,18 @@ void place_by_cost(ir::Graph& graph, const Options& options, const device::Devic
   annotate::write_parts(graph, parts, annotate::kVirtualGraph);
 }
 
+void write_place(ir::Op& op, const ir::OpPlacement& place, const Options& options) {
+  for (std::string_view plain :
+       {annotate::kPlainVirtualGraph, annotate::kPlainPipelineStage, annotate::kPlainExecutionPhase}) {
+    ir::remove_attribute(op, plain);
+  }
+  ir::set_attribute(op, annotate::kVirtualGraph, std::int64_t{place.processor});
+  if (options.pipelining) ir::set_attribute(op, annotate::kPipelineStage, std::int64_t{place.stage});
+  if (options.virtual_graph_mode == VirtualGraphMode::ExecutionPhases) {
+    ir::set_attribute(op, annotate::kExecutionPhase, std::int64_t{place.phase});
+  }
+}
+
 void sum_up_in_halves(ir::Graph& graph) {
   for (ir::Op& op : graph.ops) {
     const bool is_product = op.is("MatMul") || op.is("Gemm");
@@ -114,12 +127,28 @@ void check_annotations(const importer::Model& model, const Options& options) {
   annotate::check(model.graph, model.info.metadata, request_of(options));
 }
 
-ir::Placement place_model(importer::Model& model, const Options& options, const device::Device& device,
-                          const TrainingMemory& training) {
-  if (options.half_partials) sum_up_in_halves(model.graph);
-  if (options.virtual_graph_mode == VirtualGraphMode::Auto)
-    place_by_cost(model.graph, options, device, training);
-  return annotate::place(model.graph, model.info.metadata, request_of(options));
+ir::Placement place_graph(ir::Graph& graph, const annotate::Metadata& metadata, const Options& options,
+                          const device::Device& device, const TrainingMemory& training) {
+  if (options.half_partials) sum_up_in_halves(graph);
+  if (options.virtual_graph_mode == VirtualGraphMode::Auto) place_by_cost(graph, options, device, training);
+  return annotate::place(graph, metadata, request_of(options));
+}
+
+void place_forward(ir::Training& forward, const annotate::Metadata& metadata, const Options& options,
+                   const device::Device& device, const TrainingMemory& training) {
+  if (options.virtual_graph_mode == VirtualGraphMode::Off) return;
+  ir::Graph known = with_constants(forward);
+  const ir::Placement placement = place_graph(known, metadata, options, device, training);
+  for (std::size_t i = 0; i < forward.graph.ops.size(); ++i) {
+    write_place(forward.graph.ops[i], placement.ops[i], options);
+  }
+}
+
+ir::Placement place_training(ir::Graph graph, const annotate::Metadata& metadata, const Options& options) {
+  Options whole = options;
+  if (whole.virtual_graph_mode == VirtualGraphMode::Auto) whole.virtual_graph_mode = VirtualGraphMode::Manual;
+  if (whole.phases.phases > 1) whole.phases.phases = 2 * whole.phases.phases - 1;
+  return place_graph(graph, metadata, whole, {});
 }
 
 }  // namespace podium

@@ -1,15 +1,13 @@
 // Decides where the ops of a model run: by its annotations, or by cost.
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <string>
-#include <vector>
-
+#include "annotate/metadata.h"
 #include "executor/device/device.h"
 #include "executor/options.h"
+#include "executor/session/training_memory.h"
 #include "importer/import.h"
 #include "ir/placement.h"
+#include "ir/training.h"
 
 namespace podium {
 
@@ -19,22 +17,18 @@ device::Device endless_device();
 /// Error when the annotations of a model, as imported, cannot be what the options ask for.
 void check_annotations(const importer::Model& model, const Options& options);
 
-/// Bytes that a processor which trains a weight needs for it.
-struct TrainedWeight {
-  std::int64_t held = 0;           ///< all the time: itself, its gradient, what the optimizer keeps of it
-  std::int64_t while_updated = 0;  ///< on top of that
-};
-struct TrainingMemory {
-  std::map<std::string, TrainedWeight> weights = {};  ///< by their names
-  std::int64_t code_per_op = 0;  ///< bytes of a forward op's code and that of its derivatives
-  /// What each forward op makes that waits for the backward pass: bytes of a slice of a micro-batch.
-  std::vector<std::int64_t> stash_bytes = {};
-};
-
-/// `model` has been through the passes. In mode Auto its ops get the annotations of an automatic placement
+/// `graph` has been through the passes. In mode Auto its ops get the annotations of an automatic placement
 /// over all the processors of `device`, or as many as the options say; its constants and ops need what
-/// `training` says. Error for a model that cannot be cut.
-ir::Placement place_model(importer::Model& model, const Options& options, const device::Device& device,
-                          const TrainingMemory& training = {});
+/// `training` says. Error for a graph that cannot be cut.
+ir::Placement place_graph(ir::Graph& graph, const annotate::Metadata& metadata, const Options& options,
+                          const device::Device& device, const TrainingMemory& training = {});
+
+/// Places the ops of a graph that is to train and writes it to them as annotations, so that derivatives
+/// inherit them. Errors as place_graph gives them.
+void place_forward(ir::Training& forward, const annotate::Metadata& metadata, const Options& options,
+                   const device::Device& device, const TrainingMemory& training);
+
+/// Places the whole of a graph that trains: 2 * phases - 1 phases, stages as the ops say.
+ir::Placement place_training(ir::Graph graph, const annotate::Metadata& metadata, const Options& options);
 
 }  // namespace podium

@@ -2,18 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
-#include "executor/lower/lower.h"
-#include "executor/lower/strategies/batch_serialise.h"
 #include "executor/session/check_options.h"
-#include "executor/session/clock.h"
+#include "executor/session/compile.h"
 #include "executor/session/host_arrays.h"
+#include "executor/session/model_weights.h"
 #include "executor/session/optimizer_change.h"
-#include "executor/session/place_model.h"
-#include "executor/session/trained_model.h"
+#include "executor/session/saved_states.h"
+#include "executor/session/trainable.h"
 #include "importer/write_model.h"
-#include "ir/nearest.h"
-#include "ir/passes/make_training.h"
 #include "ir/passes/optimizer_states.h"
 #include "ir/passes/set_precision.h"
 
@@ -43,48 +41,6 @@ ir::Contributions contributions_of(const Options& options, const GroupsByName& g
   return contributions;
 }
 
-bool has_value(const ir::Graph& graph, std::string_view name) {
-  return std::any_of(graph.values.begin(), graph.values.end(),
-                     [&](const ir::Value& value) { return value.name == name; });
-}
-
-// Anchors of derivatives and updates are tensors only once there are some.
-Options with_known_anchors(Options options, const ir::Graph& graph) {
-  std::erase_if(options.anchors, [&](const auto& anchor) { return !has_value(graph, anchor.first); });
-  return options;
-}
-
-std::vector<std::string> gradients_asked_for(const Options& options) {
-  constexpr std::string_view kGradient = "Gradient___";
-  std::vector<std::string> names;
-  for (const auto& [name, anchor] : options.anchors) {
-    if (name.starts_with(kGradient)) names.push_back(name.substr(kGradient.size()));
-  }
-  return names;
-}
-
-void check_has_loss(const ir::Graph& graph, const std::string& loss) {
-  if (has_value(graph, loss)) return;
-  std::vector<std::string_view> names;
-  for (const ir::Value& value : graph.values) names.push_back(value.name);
-  throw Error("loss '{}': the model has no tensor of this name, the nearest is '{}'", loss,
-              ir::nearest(loss, names));
-}
-
-// Locations of what only a graph that trains has, such as accumulators.
-Options without_known_overrides(Options options, const ir::Graph& graph) {
-  std::erase_if(options.location_overrides, [&](const auto& one) { return has_value(graph, one.first); });
-  return options;
-}
-
-void check_weights(const std::vector<std::string>& wanted, const ir::Training& forward) {
-  for (const std::string& name : wanted) {
-    const auto is_it = [&](const ir::Variable& weight) { return forward.graph[weight.value].name == name; };
-    if (std::any_of(forward.variables.begin(), forward.variables.end(), is_it)) continue;
-    throw Error("weight '{}': the model has no initializer of floats of this name", name);
-  }
-}
-
 std::vector<FedScalar> fed_scalars(const ir::Training& training) {
   std::vector<FedScalar> fed;
   for (const ir::HyperParameter& one : training.hyper_parameters) {
@@ -95,12 +51,13 @@ std::vector<FedScalar> fed_scalars(const ir::Training& training) {
   return fed;
 }
 
-void note_untrained(const ir::Training& training, Notes& notes) {
-  if (training.untrained.empty()) return;
-  notes.push_back(fmt::format(
-      "{} initializers are not trained: {}{}; {}", training.untrained.size(),
-      training.graph[training.untrained[0]].name, training.untrained.size() > 1 ? ", ..." : "",
-      training.why_untrained.empty() ? "the loss does not depend on them" : training.why_untrained));
+std::vector<HostTensor> inputs_of_data(const executor::Program& program, const std::vector<FedScalar>& fed) {
+  std::vector<HostTensor> inputs;
+  for (const HostTensor& input : program.inputs) {
+    const auto is_it = [&](const FedScalar& scalar) { return scalar.input == input.name; };
+    if (std::none_of(fed.begin(), fed.end(), is_it)) inputs.push_back(input);
+  }
+  return inputs;
 }
 
 std::vector<double> numbers_of(const ir::Tensor& tensor) {
@@ -114,126 +71,79 @@ bool is_finite(const ir::Tensor& tensor) {
   return std::all_of(numbers.begin(), numbers.end(), [](double number) { return std::isfinite(number); });
 }
 
+// A state that starts as its weight does starts as that of the group.
+void add_first_values(GroupedWeights& weights, const ir::Training& training, const ir::Optimizer& optimizer,
+                      const ir::Contributions& contributions) {
+  TensorsByName& values = weights.values;
+  for (const ir::Variable& variable : training.variables) {
+    if (!variable.weight.valid()) continue;
+    const std::string& owner = training.graph[variable.weight].name;
+    const ir::Value& value = training.graph[variable.value];
+    const auto weight = values.find(owner);
+    if (weight == values.end() || values.contains(value.name)) continue;
+    for (const ir::StateSpec& state : optimizer.spec->states) {
+      if (!state.starts_as_weight || variable.state != state.name) continue;
+      values[value.name] =
+          first_value(state, {optimizer, owner, contributions},
+                      ir::Type::tensor(value.type.element, weight->second.dims()), weight->second);
+    }
+  }
+}
+
+std::vector<std::string> names_of(const std::vector<NamedVariable>& variables, ir::VariableKind kind) {
+  std::vector<std::string> names;
+  for (const NamedVariable& variable : variables) {
+    if (variable.kind == kind) names.push_back(variable.name);
+  }
+  return names;
+}
+
 }  // namespace
 
+void resume(importer::Model& model, const importer::Model& saved) {
+  std::map<std::string_view, const ir::Tensor*> values;
+  for (const ir::Value& value : saved.graph.values) {
+    if (value.constant) values.emplace(value.name, &*value.constant);
+  }
+  const std::vector<std::string> names = weight_names(model);
+  const std::set<std::string_view> wanted(names.begin(), names.end());
+  for (ir::Value& weight : model.graph.values) {
+    if (!wanted.contains(weight.name)) continue;
+    const auto found = values.find(weight.name);
+    if (found == values.end()) throw Error("there is no weight '{}'", weight.name);
+    if (found->second->type_and_dims() != weight.type) {
+      throw Error("weight '{}': {} found, {} needed", weight.name, to_string(found->second->type_and_dims()),
+                  to_string(weight.type));
+    }
+    weight.constant = *found->second;
+    weight.data_left_out = false;
+  }
+  const std::map<std::string, ir::Tensor> own = unread_constants(model.graph);
+  for (const auto& [name, value] : unread_constants(saved.graph)) {
+    if (!own.contains(name)) model.graph.add_constant(name, value);
+  }
+}
+
 struct TrainingSession::State {
-  Notes notes;
-  Options in_effect;      // as it takes effect
-  importer::Model model;  // as it was read, for writing it: its weights are in the session alone
-  std::vector<NamedVariable> variables;
-  VariableStore store;
-  std::vector<FedScalar> fed;
+  Checked checked;
+  Compiled compiled;
+  importer::Model model;       // as it was read, for writing it: its weights are in the session alone
+  std::vector<FedScalar> fed;  // by the session, beside what its user gives
   ir::Optimizer optimizer;
   ir::Contributions contributions;
-  GroupsByName groups;  // of weights that not all replicas share
   std::string loss_name;
   std::vector<double> losses;  // of the last run
   std::int64_t steps = 0;
   std::vector<HostTensor> inputs;  // of data
-  executor::Program program;       // while there is no engine
-  std::optional<numeric::Engine> engine;
-  std::optional<sim::Timeline> timeline;
 
-  ir::Training make(importer::Model& given, const TrainingOptions& options, const Options& strategy,
-                    const device::Device& device);
-  void keep(const ir::Training& training);
-  void keep(const executor::Program& lowered);
-  void set_group_values(TensorsByName values);
   void check_loss(std::span<const ir::Datum> outputs);
   std::optional<std::string> first_infinite() const;
-  std::vector<std::string> trained() const;
+  std::vector<std::string> trained() const { return names_of(compiled.variables, ir::VariableKind::Weight); }
   TensorsByName contents(ir::VariableKind kind, Retrieval retrieval) const;
 };
 
-// From a model to everything that one update is made of.
-ir::Training TrainingSession::State::make(importer::Model& given, const TrainingOptions& options,
-                                          const Options& strategy, const device::Device& device) {
-  check_has_loss(given.graph, options.loss);
-  const Options unknown = without_known_overrides(strategy, given.graph);
-  const ir::InferOptions infer{.evaluate = kernels::evaluate};
-  ir::TrainingRequest request{
-      .loss = options.loss, .weights = {}, .optimizer = options.optimizer, .contributions = contributions};
-  const TensorsByName saved = unread_constants(given.graph);
-  const LossScaling& scaling = strategy.loss_scaling;
-  if (scaling.automatic) {
-    request.automatic_loss_scaling = {.bin_edge = scaling.bin_edge,
-                                      .threshold = scaling.upper_proportion,
-                                      .update_period = scaling.period,
-                                      .tracked = static_cast<ir::TrackedGradients>(scaling.tracking),
-                                      .tensors = scaling.tensors};
-  }
-  const std::vector<std::string> names = options.weights.empty() ? weight_names(given) : options.weights;
-  if (names.empty()) throw Error("the model has no initializer of floats that could be trained");
-  ir::Training forward{.variables = ir::take_weights(given.graph, names)};
-  forward.graph = std::move(given.graph);
-  if (forward.variables.size() < names.size()) check_weights(names, forward);
-  request.gradients_of = gradients_asked_for(strategy);
-  Options known = with_known_anchors(strategy, forward.graph);
-  known.anchors.try_emplace(options.loss);  // so that passes leave it its name
-  lower::add_anchors(forward.graph, known);
-  const std::size_t outputs = forward.graph.outputs.size();
-  Options kept;  // what has a gradient by its name
-  for (const std::string& name : request.gradients_of) kept.anchors.try_emplace(name);
-  lower::add_anchors(forward.graph, with_known_anchors(kept, forward.graph));
-  podium::optimize(forward);
-  forward.graph.outputs.resize(outputs);
-  request.weights = forward.variables;
-  request.saved = states_of(forward, saved);
-  given.graph = std::move(forward.graph);
-  TrainingMemory memory;
-  if (strategy.virtual_graph_mode == VirtualGraphMode::Auto) {
-    const ir::Training draft = ir::make_training(given.graph, request);
-    memory = memory_of_training(draft, given.graph.ops.size(), strategy, device);
-  }
-  place_forward(given, request.weights, strategy, device, memory);
-  std::optional<ir::BatchSplit> slice;
-  if (contributions.slices > 1) {
-    slice = lower::split_to_train(given.graph, request.weights, strategy);
-    given.graph = slice->graph;
-  }
-  ir::Training training = ir::make_training(std::move(given.graph), request);
-  note_unused_state(saved, training, options.optimizer, notes);
-  note_untrained(training, notes);
-  check_overrides(unknown, training.graph);
-  lower::add_anchors(training.graph, strategy);
-  if (slice) ir::set_slices(training, *slice, contributions.slices);
-  ir::optimize(training, infer);
-  return training;
-}
-
-void TrainingSession::State::keep(const ir::Training& training) {
-  variables = named_variables(training);
-  fed = fed_scalars(training);
-  loss_name = training.graph[training.graph.outputs[training.loss]].name;
-}
-
-void TrainingSession::State::keep(const executor::Program& lowered) {
-  store = VariableStore(variables, groups, lowered);
-  for (const HostTensor& input : lowered.inputs) {
-    const auto is_it = [&](const FedScalar& scalar) { return scalar.input == input.name; };
-    if (std::none_of(fed.begin(), fed.end(), is_it)) inputs.push_back(input);
-  }
-}
-
-// Of initializers with a leading axis of groups; what begins with a weight's value begins with the group's.
-void TrainingSession::State::set_group_values(TensorsByName values) {
-  for (const NamedVariable& variable : variables) {
-    const auto weight = values.find(variable.weight);
-    if (weight == values.end() || values.contains(variable.name)) continue;
-    for (const ir::StateSpec& state : optimizer.spec->states) {
-      if (!state.starts_as_weight || variable.state != state.name) continue;
-      const ir::DataType stored = engine->program()[store.buffer(variable.name)].type.element;
-      values[variable.name] = first_value(state, {optimizer, variable.weight, contributions},
-                                          ir::Type::tensor(stored, weight->second.dims()), weight->second);
-    }
-  }
-  for (const auto& [name, value] : values) {
-    if (store.contains(name)) store.set(*engine, name, value);
-  }
-}
-
 void TrainingSession::State::check_loss(std::span<const ir::Datum> outputs) {
-  const std::vector<HostTensor>& names = engine->program().outputs;
+  const std::vector<HostTensor>& names = compiled.program().outputs;
   const auto found =
       std::find_if(names.begin(), names.end(), [&](const HostTensor& t) { return t.name == loss_name; });
   losses.clear();
@@ -250,24 +160,16 @@ void TrainingSession::State::check_loss(std::span<const ir::Datum> outputs) {
 }
 
 std::optional<std::string> TrainingSession::State::first_infinite() const {
-  for (const NamedVariable& variable : variables) {
-    if (!is_finite(store.contents(*engine, variable.name))) return variable.name;
+  for (const NamedVariable& variable : compiled.variables) {
+    if (!is_finite(compiled.store.contents(*compiled.engine, variable.name))) return variable.name;
   }
   return std::nullopt;
 }
 
-std::vector<std::string> TrainingSession::State::trained() const {
-  std::vector<std::string> weights;
-  for (const NamedVariable& variable : variables) {
-    if (variable.kind == ir::VariableKind::Weight) weights.push_back(variable.name);
-  }
-  return weights;
-}
-
 TensorsByName TrainingSession::State::contents(ir::VariableKind kind, Retrieval retrieval) const {
   TensorsByName tensors;
-  for (const NamedVariable& variable : variables) {
-    if (variable.kind == kind) tensors[variable.name] = store.contents(*engine, variable.name, retrieval);
+  for (const std::string& name : names_of(compiled.variables, kind)) {
+    tensors[name] = compiled.store.contents(*compiled.engine, name, retrieval);
   }
   return tensors;
 }
@@ -275,40 +177,21 @@ TensorsByName TrainingSession::State::contents(ir::VariableKind kind, Retrieval 
 TrainingSession::TrainingSession(importer::Model model, const TrainingOptions& options)
     : state_(std::make_unique<State>()) {
   State& state = *state_;
-  const SessionOptions& session = options.session;
-  const bool estimates = session.clock && session.estimate;
-  if (!estimates) check_data(model.graph);
-  const device::Device device = session.device.value_or(endless_device());
-  const Options& strategy = state.in_effect =
-      check_options(session.strategy, device, Task::Training, state.notes);
-  check_annotations(model, strategy);
+  Checked& checked = state.checked = check(model, options.session, Task::Training);
   state.model = {.graph = {}, .info = model.info, .source = model.source};
-  state.groups = own_groups(model.info, strategy.replicas);
-  state.contributions = contributions_of(strategy, state.groups);
-  TensorsByName group_values = take_group_values(model, state.groups, strategy.replicas);
-  Options of_training = strategy;  // what the model has not may be an optimizer's
-  std::erase_if(of_training.location_overrides,
-                [&](const auto& given) { return has_value(model.graph, given.first); });
-  ir::Training training = state.make(model, options, strategy, device);
-  check_overrides(of_training, training.graph);
-  state.keep(training);
-  state.optimizer = ir::for_weights(options.optimizer, state.trained());
-  check_waits(strategy, state.optimizer);
-  // Beyond this point no op is added or removed, so the placement stays true.
-  const ir::Placement placement = place_training(model.info, training.graph, strategy);
-  check_placement(strategy, placement, device);
-  const auto unknown = session.clock ? undecided(training.graph) : std::nullopt;
-  if (unknown && estimates) throw Error("{} is decided by data: a run is needed, not an estimate", *unknown);
-  state.program = lower::lower(std::move(training), placement, strategy, &state.notes);
-  check_host_tensors(state.program);
-  state.keep(state.program);
-  if (unknown) state.notes.push_back(fmt::format("no simulated time: {} is decided by data", *unknown));
-  if (session.clock && !unknown) state.timeline = Clock{device, strategy, session.events}.run(state.program);
-  if (estimates || (state.timeline && !state.timeline->fits())) return;
-  state.engine.emplace(
-      std::move(state.program),
-      numeric::PrepareOptions{.seed = session.seed, .threads = session.threads, .fuse = session.fuse});
-  state.set_group_values(std::move(group_values));
+  GroupedWeights weights = take_grouped_weights(model, checked.strategy.replicas);
+  state.contributions = contributions_of(checked.strategy, weights.groups);
+  Placed placed =
+      make_trained(make_trainable(std::move(model), options, state.contributions, checked.strategy), checked);
+  const ir::Training& training = placed.training;
+  state.fed = fed_scalars(training);
+  state.loss_name = training.graph[training.graph.outputs[training.loss]].name;
+  state.optimizer =
+      ir::for_weights(options.optimizer, names_of(named_variables(training), ir::VariableKind::Weight));
+  check_waits(checked.strategy, state.optimizer);
+  add_first_values(weights, training, state.optimizer, state.contributions);
+  state.compiled = compile(std::move(placed), weights, checked);
+  state.inputs = inputs_of_data(state.compiled.program(), state.fed);
 }
 
 TrainingSession::~TrainingSession() = default;
@@ -333,7 +216,7 @@ std::span<const ir::Datum> TrainingSession::run(std::span<const ir::Datum> given
   }
   std::vector<ir::Datum> all;
   for (const HostTensor& input : program().inputs) all.push_back(by_name.at(input.name));
-  const auto outputs = state.engine->run(all);
+  const auto outputs = state.compiled.engine->run(all);
   ++state.steps;
   state.check_loss(outputs);
   return outputs;
@@ -368,9 +251,9 @@ TensorsByName TrainingSession::optimizer_state(Retrieval retrieval) const {
 void TrainingSession::set_weights(const TensorsByName& values) {
   State& state = *state_;
   for (const auto& [name, value] : values) {
-    if (!state.store.contains(name))
+    if (!state.compiled.store.contains(name))
       throw Error("'{}' is neither a trained weight nor optimizer state", name);
-    state.store.set(*state.engine, name, value);
+    state.compiled.store.set(*state.compiled.engine, name, value);
   }
 }
 
@@ -395,17 +278,16 @@ void TrainingSession::model_to_file(const std::string& path) const {
                         {.initializers = trained, .extra_initializers = optimizer_state()});
 }
 
-const executor::Program& TrainingSession::program() const {
-  return state_->engine ? state_->engine->program() : state_->program;
-}
+const executor::Program& TrainingSession::program() const { return state_->compiled.program(); }
 const sim::Timeline* TrainingSession::timeline() const {
-  return state_->timeline ? &*state_->timeline : nullptr;
+  const auto& timeline = state_->compiled.timeline;
+  return timeline ? &*timeline : nullptr;
 }
-const Options& TrainingSession::strategy() const { return state_->in_effect; }
-bool TrainingSession::can_run() const { return state_->engine.has_value(); }
-const Notes& TrainingSession::notes() const { return state_->notes; }
+const Options& TrainingSession::strategy() const { return state_->checked.strategy; }
+bool TrainingSession::can_run() const { return state_->compiled.engine != nullptr; }
+const Notes& TrainingSession::notes() const { return state_->checked.notes; }
 std::int64_t TrainingSession::peak_bytes(int processor) const {
-  return state_->engine->peak_bytes(processor);
+  return state_->compiled.engine->peak_bytes(processor);
 }
 
 }  // namespace podium

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "executor/numeric/engine.h"
-#include "executor/session/state_names.h"
+#include "executor/session/saved_states.h"
 #include "importer/import.h"
 #include "ir/placement.h"
 

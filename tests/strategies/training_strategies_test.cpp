@@ -10,7 +10,7 @@
 
 #include "executor/session/check_options.h"
 #include "executor/session/host_arrays.h"
-#include "executor/session/trained_model.h"
+#include "executor/session/model_weights.h"
 #include "executor/session/training_session.h"
 #include "ir/gradients/gradient.h"
 #include "ir/passes/set_precision.h"

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "executor/session/trained_model.h"
+#include "executor/session/model_weights.h"
 #include "tests/executor/session/acceptance.h"
 #include "tests/support/run_program.h"
 #include "tests/support/run_text.h"

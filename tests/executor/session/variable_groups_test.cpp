@@ -109,6 +109,17 @@ TEST(VariableGroups, StateBeginsWithTheGroupsOwnWeight) {
               ElementsAre(10 - 0.5F * 6.5F, 20 - 0.5F * 11, 30 - 0.5F * 19.5F, 40 - 0.5F * 24));
 }
 
+// Beside a grouped weight w: only a name of the table of states, which no op reads, is a state of it.
+TEST(VariableGroups, AnInitializerNamedLikeAStateIsNone) {
+  constexpr const char* kOthers = R"(agraph (float[2] x) => (float loss)
+    <float[2,2] w = {10, 20, 30, 40}, float[2] a___w = {1, 1}, float[2] Accl1___w = {1, 1}>
+    { y = Mul(x, w) z = Mul(y, a___w) v = Mul(z, Accl1___w) loss = ReduceSum <keepdims = 0> (v) })";
+  TrainingOptions options = with(0.5);
+  options.weights = {"w"};
+  TrainingSession session(grouped(kOthers, ir::GroupType::Consecutive, 2), options);
+  EXPECT_THAT(values<float>(session.run(data())[0].tensor), ElementsAre(50, 110, 390, 530));
+}
+
 TEST(VariableGroups, SavedGroupsGoOn) {
   const TemporaryFolder folder;
   TrainingOptions options = with(0.5);

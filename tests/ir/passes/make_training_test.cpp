@@ -295,6 +295,35 @@ TEST(MakeTraining, KeepsTheNamesOfWhatIsReducedThroughOptimize) {
                           [](const Value& value) { return value.name == "Gradient___w"; }));
 }
 
+// The ids that a Training has of its values are right after passes that renumber them.
+TEST(MakeTraining, OptimizeKeepsWhatATrainingSaysOfValues) {
+  Training training = trained(
+      "g (float[3] x) => (float loss) <float[3] u = {1, 2, 3}, float[3] w = {1, 2, 3}> {\n"
+      "  unread = Exp (x)\n  a = Identity (x)\n  b = Add (unread, x)\n  p = Mul (w, a)\n"
+      "  q = Mul (p, u)\n  loss = ReduceSum <keepdims = 0> (q)\n}",
+      {.loss = "loss",
+       .optimizer = make_optimizer(OptimizerKind::Adam, {{"learningRate", {0.1, false}}}),
+       .contributions = {.accumulation = 2}});
+  const auto tell = [&] {
+    std::vector<std::string> told = testing::variable_names(training);
+    for (const Variable& variable : training.variables) {
+      told.push_back(variable.weight.valid() ? training.graph[variable.weight].name : "");
+    }
+    for (const Update& update : training.updates) {
+      told.push_back(training.graph[update.variable].name + " = " +
+                     training.graph[training.graph.outputs[update.output]].name);
+    }
+    for (const std::string& name : reduced_names(training)) told.push_back(name);
+    for (const std::string& name : testing::hyper_parameter_names(training)) told.push_back(name);
+    return told;
+  };
+  const std::vector<std::string> before = tell();
+  const std::size_t values = training.graph.values.size();
+  optimize(training, {});
+  EXPECT_LT(training.graph.values.size(), values);
+  EXPECT_EQ(tell(), before);
+}
+
 std::string scaling_refusal(const AutomaticLossScaling& scaling, bool constant) {
   Optimizer optimizer = sgd();
   optimizer.loss_scaling = {8, constant};

@@ -1,14 +1,15 @@
-#include "executor/session/state_names.h"
+#include "executor/session/saved_states.h"
 
 #include <set>
 
+#include "executor/session/model_weights.h"
 #include "ir/optimizer_spec.h"
 #include "ir/passes/automatic_loss_scaling.h"
 
 namespace podium {
 namespace {
 
-// Every state of some optimizer, whose name the weight's follows.
+// The names of all states of optimizers, each followed by the name of a weight.
 const std::set<std::string_view>& states_of_weights() {
   static const std::set<std::string_view> kStates = [] {
     std::set<std::string_view> states;
@@ -31,19 +32,43 @@ std::optional<StateName> read_state_name(std::string_view name) {
   return std::nullopt;
 }
 
-std::map<ir::StateKey, ir::Tensor> states_of(const ir::Training& forward,
-                                             const std::map<std::string, ir::Tensor>& saved) {
+std::map<std::string, ir::Tensor> unread_constants(const ir::Graph& graph) {
+  const auto uses = use_counts(graph);
+  std::map<std::string, ir::Tensor> constants;
+  for (ir::ValueId id : graph.value_ids()) {
+    const ir::Value& value = graph[id];
+    if (uses[id] == 0 && value.constant && is_weight(value)) constants.emplace(value.name, *value.constant);
+  }
+  return constants;
+}
+
+std::map<ir::StateKey, ir::Tensor> saved_states(const ir::Training& forward,
+                                                const std::map<std::string, ir::Tensor>& unread) {
   std::map<std::string_view, ir::ValueId> weights{{"", ir::kNoValue}};
   for (const ir::Variable& weight : forward.variables) {
     weights.emplace(forward.graph[weight.value].name, weight.value);
   }
   std::map<ir::StateKey, ir::Tensor> states;
-  for (const auto& [name, tensor] : saved) {
+  for (const auto& [name, tensor] : unread) {
     const auto parts = read_state_name(name);
     const auto weight = parts ? weights.find(parts->weight) : weights.end();
     if (weight != weights.end()) states.emplace(ir::StateKey(parts->state, weight->second), tensor);
   }
   return states;
+}
+
+void note_unused_states(const std::map<std::string, ir::Tensor>& unread, const ir::Training& training,
+                        const ir::Optimizer& optimizer, Notes& notes) {
+  std::set<std::string_view> used;
+  for (const ir::Variable& variable : training.variables) used.insert(training.graph[variable.value].name);
+  std::vector<std::string> unused;
+  for (const auto& [name, state] : unread) {
+    if (read_state_name(name) && !used.contains(name)) unused.push_back(name);
+  }
+  if (unused.empty()) return;
+  notes.push_back(fmt::format("{} saved states are not used, this form of {} has none such: {}{}",
+                              unused.size(), name_of(optimizer), unused[0],
+                              unused.size() > 1 ? ", ..." : ""));
 }
 
 std::vector<NamedVariable> named_variables(const ir::Training& training) {

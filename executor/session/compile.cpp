@@ -1,0 +1,106 @@
+#include "executor/session/compile.h"
+
+#include <algorithm>
+
+#include "executor/kernels/kernel.h"
+#include "executor/lower/lower.h"
+#include "executor/session/host_arrays.h"
+#include "executor/session/place_model.h"
+#include "ir/gradients/expand_gradients.h"
+#include "ir/passes/make_training.h"
+
+namespace podium {
+namespace {
+
+// An estimate has no data that could bind symbolic dimensions.
+void check_dimensions(const ir::Graph& graph) {
+  for (ir::ValueId id : graph.inputs) {
+    if (graph[id].type.is_static()) continue;
+    throw Error("input '{}' is {}: a size for every symbolic dimension needed (--dim)", graph[id].name,
+                to_string(graph[id].type));
+  }
+}
+
+// Names what the clock needs and only a run tells.
+std::optional<std::string> unknown_to_clock(const ir::Graph& graph, const Checked& checked) {
+  if (!checked.clocks) return std::nullopt;
+  if (checked.estimates) check_dimensions(graph);
+  auto unknown = undecided(graph);
+  if (unknown && checked.estimates) {
+    throw Error("{} is decided by data: a run is needed, not an estimate", *unknown);
+  }
+  return unknown;
+}
+
+executor::Program lowered(Placed placed, Checked& checked) {
+  ir::Training& training = placed.training;
+  if (training.variables.empty()) {
+    return lower::lower(std::move(training.graph), placed.placement, checked.strategy, &checked.notes);
+  }
+  return lower::lower(std::move(training), placed.placement, checked.strategy, &checked.notes);
+}
+
+}  // namespace
+
+Checked check(const importer::Model& model, const SessionOptions& options, Task task) {
+  Checked checked{.device = options.device.value_or(endless_device()),
+                  .strategy = {},
+                  .clocks = options.clock,
+                  .estimates = options.clock && options.estimate,
+                  .events = options.events,
+                  .prepare = {.seed = options.seed, .threads = options.threads, .fuse = options.fuse}};
+  if (!checked.estimates) check_data(model.graph);
+  checked.strategy = check_options(options.strategy, checked.device, task, checked.notes);
+  if (task == Task::Training || !options.optimized) check_annotations(model, checked.strategy);
+  return checked;
+}
+
+GroupedWeights take_grouped_weights(importer::Model& model, int replicas) {
+  GroupedWeights weights{.groups = own_groups(model.info, replicas)};
+  weights.values = take_group_values(model, weights.groups, replicas);
+  return weights;
+}
+
+void optimize(ir::Training& forward) {
+  const ir::InferOptions options{.evaluate = kernels::evaluate};
+  ir::expand_gradients(forward.graph, options);
+  ir::optimize(forward, options);
+}
+
+void clock_run(std::optional<sim::Timeline>& timeline, const std::function<sim::Timeline()>& run,
+               Checked& checked) {
+  try {
+    timeline = run();
+  } catch (const Error& error) {
+    if (checked.estimates) throw;
+    checked.notes.push_back(fmt::format("no simulated time: {}", error.what()));
+  }
+}
+
+Compiled compile(Placed placed, const GroupedWeights& weights, Checked& checked) {
+  check_placement(checked.strategy, placed.placement, checked.device);
+  const auto unknown = unknown_to_clock(placed.training.graph, checked);
+  const Clock clock{checked.device, checked.strategy, checked.events};
+  Compiled compiled{.variables = named_variables(placed.training)};
+  if (unknown && compiled.variables.empty()) {
+    compiled.late_clock = LateClock{clock, placed.training.graph, placed.placement};
+  }
+  compiled.lowered = lowered(std::move(placed), checked);
+  check_host_tensors(compiled.lowered);
+  compiled.store = VariableStore(compiled.variables, weights.groups, compiled.lowered);
+  if (unknown && !compiled.late_clock) {
+    checked.notes.push_back(fmt::format("no simulated time: {} is decided by data", *unknown));
+  }
+  if (checked.clocks && !unknown) {
+    clock_run(
+        compiled.timeline, [&] { return clock.run(compiled.lowered); }, checked);
+  }
+  if (checked.estimates || (compiled.timeline && !compiled.timeline->fits())) return compiled;
+  compiled.engine = std::make_unique<numeric::Engine>(std::move(compiled.lowered), checked.prepare);
+  for (const auto& [name, value] : weights.values) {
+    if (compiled.store.contains(name)) compiled.store.set(*compiled.engine, name, value);
+  }
+  return compiled;
+}
+
+}  // namespace podium

@@ -1,0 +1,78 @@
+// The way from a model to what a session runs. Inference and training take the same steps, and what lies
+// between two of them has a name:
+//
+//   model -- check --> Checked -- make the graph, place it --> Placed -- lower, clock, prepare --> Compiled
+//
+// A Checked is what was asked for, checked. A Placed is a graph with the place of every op: for inference a
+// graph that trains without updates. A Compiled is its Program, clocked, and in an engine where it can run.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "executor/numeric/engine.h"
+#include "executor/session/check_options.h"
+#include "executor/session/clock.h"
+#include "executor/session/read_options.h"
+#include "executor/session/session.h"
+#include "executor/session/variable_store.h"
+#include "ir/placement.h"
+#include "ir/training.h"
+
+namespace podium {
+
+/// What a session was asked for.
+struct Checked {
+  device::Device device;
+  Options strategy;  ///< as it takes effect
+  Notes notes = {};
+  bool clocks = false;
+  bool estimates = false;  ///< clocks, and runs nothing
+  bool events = false;     ///< clocks with the events of the timeline
+  numeric::PrepareOptions prepare = {};
+};
+
+/// Error for options that are illegal or that the model's annotations do not fit, and for a weight without
+/// data that would have to run.
+Checked check(const importer::Model& model, const SessionOptions& options, Task task);
+
+/// The weights that not all replicas share.
+struct GroupedWeights {
+  GroupsByName groups = {};
+  TensorsByName values = {};  ///< of all groups; of their optimizer state, too
+};
+/// Leaves `model` the values of the first group of each.
+GroupedWeights take_grouped_weights(importer::Model& model, int replicas);
+
+/// As optimize of a model; what the training says of values follows them.
+void optimize(ir::Training& forward);
+
+/// A graph to which no op is added any more, so that its placement stays true.
+struct Placed {
+  ir::Training training;
+  ir::Placement placement;
+};
+
+struct Compiled {
+  std::vector<NamedVariable> variables = {};
+  VariableStore store = {};
+  executor::Program lowered = {};                ///< while there is no engine
+  std::unique_ptr<numeric::Engine> engine = {};  ///< where it can run
+  std::optional<sim::Timeline> timeline = {};
+  std::optional<LateClock> late_clock = {};  ///< where data decides sizes
+
+  const executor::Program& program() const { return engine ? engine->program() : lowered; }
+};
+
+/// Lowers, clocks and prepares. Error for a placement that the device has no room for, and for an estimate of
+/// what only a run tells.
+Compiled compile(Placed placed, const GroupedWeights& weights, Checked& checked);
+
+/// A run has its numbers also when nothing tells its time: then a note says why, but an estimate has nothing
+/// else and is an Error.
+void clock_run(std::optional<sim::Timeline>& timeline, const std::function<sim::Timeline()>& run,
+               Checked& checked);
+
+}  // namespace podium
