@@ -1,3 +1,6 @@
+// A graph is placed in three steps: in mode Auto ops get the annotations of an automatic placement, which
+// knows for each op its time, its bytes and the memory of training; annotate::place then reads annotations;
+// for a graph that is to train the places go back to the ops as annotations, from which derivatives inherit.
 #include "executor/session/place_model.h"
 
 #include <algorithm>

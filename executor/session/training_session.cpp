@@ -1,3 +1,6 @@
+// A session that trains feeds its Program two kinds of inputs: the user's arrays, and the scalars of the
+// optimizer's equations (FedScalar), which are computed anew for every run. After a run it looks at the
+// losses: one that is not finite ends the training with an error.
 #include "executor/session/training_session.h"
 
 #include <algorithm>

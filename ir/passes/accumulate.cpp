@@ -1,3 +1,11 @@
+// The way of a gradient from the micro-batches to the optimizer, which reads it once per update:
+//
+//   one micro-batch        gradient ------------------------------> replicas reduce it -> optimizer
+//   several                Accum___w += gradient; at the update    replicas reduce it -> optimizer; Accum___w
+//   = 0 SGD's velocity ahead   Accl___w += gradient; at the update     replicas reduce it -> optimizer
+//
+// A running mean counts the n micro-batches before: Accum = Accum * n / (n + 1) + gradient / (n + 1). There
+// is one counter in each place where gradients are made.
 #include "ir/passes/accumulate.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// For each group of weights: squares are summed up where each gradient is made, the sums are added up where
+// the group's first gradient is made, and every gradient becomes gradient * limit / max(limit, norm). The
+// loss scale is taken out of the norm, not of the gradients.
 #include "ir/passes/clip_norm.h"
 
 #include <algorithm>
