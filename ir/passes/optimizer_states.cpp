@@ -1,6 +1,6 @@
 #include "ir/passes/optimizer_states.h"
 
-#include "ir/gradient.h"
+#include "ir/gradients/gradient.h"
 
 namespace podium::ir {
 
