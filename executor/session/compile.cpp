@@ -22,7 +22,7 @@ void check_dimensions(const ir::Graph& graph) {
 }
 
 // Names what the clock needs and only a run tells.
-std::optional<std::string> unknown_to_clock(const ir::Graph& graph, const Checked& checked) {
+std::optional<std::string> unknown_to_clock(const ir::Graph& graph, const CheckedOptions& checked) {
   if (!checked.clocks) return std::nullopt;
   if (checked.estimates) check_dimensions(graph);
   auto unknown = undecided(graph);
@@ -32,7 +32,7 @@ std::optional<std::string> unknown_to_clock(const ir::Graph& graph, const Checke
   return unknown;
 }
 
-executor::Program lowered(Placed placed, Checked& checked) {
+executor::Program lowered(Placed placed, CheckedOptions& checked) {
   ir::Training& training = placed.training;
   if (training.variables.empty()) {
     return lower::lower(std::move(training.graph), placed.placement, checked.strategy, &checked.notes);
@@ -42,13 +42,13 @@ executor::Program lowered(Placed placed, Checked& checked) {
 
 }  // namespace
 
-Checked check(const importer::Model& model, const SessionOptions& options, Task task) {
-  Checked checked{.device = options.device.value_or(endless_device()),
-                  .strategy = {},
-                  .clocks = options.clock,
-                  .estimates = options.clock && options.estimate,
-                  .events = options.events,
-                  .prepare = {.seed = options.seed, .threads = options.threads, .fuse = options.fuse}};
+CheckedOptions check(const importer::Model& model, const SessionOptions& options, Task task) {
+  CheckedOptions checked{.device = options.device.value_or(endless_device()),
+                         .strategy = {},
+                         .clocks = options.clock,
+                         .estimates = options.clock && options.estimate,
+                         .events = options.events,
+                         .prepare = {.seed = options.seed, .threads = options.threads, .fuse = options.fuse}};
   if (!checked.estimates) check_data(model.graph);
   checked.strategy = check_options(options.strategy, checked.device, task, checked.notes);
   if (task == Task::Training || !options.optimized) check_annotations(model, checked.strategy);
@@ -68,7 +68,7 @@ void optimize(ir::Training& forward) {
 }
 
 void clock_run(std::optional<sim::Timeline>& timeline, const std::function<sim::Timeline()>& run,
-               Checked& checked) {
+               CheckedOptions& checked) {
   try {
     timeline = run();
   } catch (const Error& error) {
@@ -77,7 +77,7 @@ void clock_run(std::optional<sim::Timeline>& timeline, const std::function<sim::
   }
 }
 
-Compiled compile(Placed placed, const GroupedWeights& weights, Checked& checked) {
+Compiled compile(Placed placed, const GroupedWeights& weights, CheckedOptions& checked) {
   check_placement(checked.strategy, placed.placement, checked.device);
   const auto unknown = unknown_to_clock(placed.training.graph, checked);
   const Clock clock{checked.device, checked.strategy, checked.events};

@@ -1,10 +1,11 @@
 // The way from a model to what a session runs. Inference and training take the same steps, and what lies
 // between two of them has a name:
 //
-//   model -- check --> Checked -- make the graph, place it --> Placed -- lower, clock, prepare --> Compiled
+//   model -- check --> CheckedOptions -- make and place the graph --> Placed -- compile --> Compiled
 //
-// A Checked is what was asked for, checked. A Placed is a graph with the place of every op: for inference a
-// graph that trains without updates. A Compiled is its Program, clocked, and in an engine where it can run.
+// CheckedOptions say what was asked for, as it takes effect. A Placed is a graph with the place of every op;
+// for inference it is a graph that trains without updates. A Compiled is its Program, clocked, and in an
+// engine where it can run.
 #pragma once
 
 #include <functional>
@@ -23,8 +24,8 @@
 
 namespace podium {
 
-/// What a session was asked for.
-struct Checked {
+/// The options of a session that has been asked for, with what is derived from them.
+struct CheckedOptions {
   device::Device device;
   Options strategy;  ///< as it takes effect
   Notes notes = {};
@@ -36,7 +37,7 @@ struct Checked {
 
 /// Error for options that are illegal or that the model's annotations do not fit, and for a weight without
 /// data that would have to run.
-Checked check(const importer::Model& model, const SessionOptions& options, Task task);
+CheckedOptions check(const importer::Model& model, const SessionOptions& options, Task task);
 
 /// The weights that not all replicas share.
 struct GroupedWeights {
@@ -68,11 +69,11 @@ struct Compiled {
 
 /// Lowers, clocks and prepares. Error for a placement that the device has no room for, and for an estimate of
 /// what only a run tells.
-Compiled compile(Placed placed, const GroupedWeights& weights, Checked& checked);
+Compiled compile(Placed placed, const GroupedWeights& weights, CheckedOptions& checked);
 
 /// A run has its numbers also when nothing tells its time: then a note says why, but an estimate has nothing
 /// else and is an Error.
 void clock_run(std::optional<sim::Timeline>& timeline, const std::function<sim::Timeline()>& run,
-               Checked& checked);
+               CheckedOptions& checked);
 
 }  // namespace podium

@@ -12,7 +12,7 @@
 namespace podium {
 
 struct InferenceSession::State {
-  Checked checked;
+  CheckedOptions checked;
   Compiled compiled;
 };
 
@@ -52,7 +52,7 @@ ir::Training take_forward(importer::Model& model, const Options& strategy, const
   return with_variables(std::move(model.graph), names);
 }
 
-Placed place(ir::Training forward, const importer::ModelInfo& info, const Checked& checked) {
+Placed place(ir::Training forward, const importer::ModelInfo& info, const CheckedOptions& checked) {
   ir::Graph known = with_constants(forward);
   ir::Placement placement = place_graph(known, info.metadata, checked.strategy, checked.device);
   forward.graph.ops = std::move(known.ops);
@@ -63,7 +63,7 @@ Placed place(ir::Training forward, const importer::ModelInfo& info, const Checke
 
 InferenceSession::InferenceSession(importer::Model model, const SessionOptions& options)
     : state_(std::make_unique<State>()) {
-  Checked& checked = state_->checked = check(model, options, Task::Inference);
+  CheckedOptions& checked = state_->checked = check(model, options, Task::Inference);
   if (!options.optimized) check_overrides(checked.strategy, model.graph);
   const GroupedWeights weights = take_grouped_weights(model, checked.strategy.replicas);
   ir::Training forward = take_forward(model, checked.strategy, weights.groups);

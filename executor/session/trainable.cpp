@@ -114,7 +114,7 @@ Trainable make_trainable(importer::Model model, const TrainingOptions& options,
   return made;
 }
 
-Placed make_trained(Trainable trainable, Checked& checked) {
+Placed make_trained(Trainable trainable, CheckedOptions& checked) {
   const Options& strategy = checked.strategy;
   ir::Training& forward = trainable.forward;
   const ir::TrainingRequest& request = trainable.request;

@@ -27,6 +27,6 @@ Trainable make_trainable(importer::Model model, const TrainingOptions& options,
 /// Places the forward ops, appends derivatives and updates, for a slice of a micro-batch where the strategy
 /// says so, and places the whole. Errors as place_graph, split_to_train and make_training give them, and for
 /// a location or an anchor of a tensor that does not exist.
-Placed make_trained(Trainable trainable, Checked& checked);
+Placed make_trained(Trainable trainable, CheckedOptions& checked);
 
 }  // namespace podium

@@ -128,7 +128,7 @@ void resume(importer::Model& model, const importer::Model& saved) {
 }
 
 struct TrainingSession::State {
-  Checked checked;
+  CheckedOptions checked;
   Compiled compiled;
   importer::Model model;       // as it was read, for writing it: its weights are in the session alone
   std::vector<FedScalar> fed;  // by the session, beside what its user gives
@@ -180,7 +180,7 @@ TensorsByName TrainingSession::State::contents(ir::VariableKind kind, Retrieval 
 TrainingSession::TrainingSession(importer::Model model, const TrainingOptions& options)
     : state_(std::make_unique<State>()) {
   State& state = *state_;
-  Checked& checked = state.checked = check(model, options.session, Task::Training);
+  CheckedOptions& checked = state.checked = check(model, options.session, Task::Training);
   state.model = {.graph = {}, .info = model.info, .source = model.source};
   GroupedWeights weights = take_grouped_weights(model, checked.strategy.replicas);
   state.contributions = contributions_of(checked.strategy, weights.groups);
