@@ -48,7 +48,7 @@ std::map<std::string, TrainedWeight> held_for_weights(const ir::Training& traini
     const ir::TensorLocation& location = locations.at(value.name);
     const std::size_t parts =
         location.sharded ? executor::replica_groups(location.domain, options.replicas).front().size() : 1;
-    const std::int64_t whole = executor::device_bytes(value.type);
+    const std::int64_t whole = ir::packed_bytes(value.type);
     const std::int64_t here = whole / static_cast<std::int64_t>(parts);
     TrainedWeight& weight = weights[training.graph[owner].name];
     (location.storage == ir::Storage::OffChip ? weight.while_updated : weight.held) += here;
@@ -73,7 +73,7 @@ std::vector<std::int64_t> stashed_by_op(const ir::Training& training, std::size_
   std::vector<std::int64_t> bytes(forward_ops, 0);
   for (ir::ValueId id : lower::kept_for_backward({training, placement}, options)) {
     const std::size_t maker = ir::at(makers[ir::at(id)]);
-    if (maker < forward_ops) bytes[maker] += executor::device_bytes(graph[id].type);
+    if (maker < forward_ops) bytes[maker] += ir::packed_bytes(graph[id].type);
   }
   for (std::int64_t& one : bytes) one /= std::max(1, options.batch_serialization.factor);
   return bytes;
