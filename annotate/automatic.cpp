@@ -14,7 +14,6 @@
 #include "annotate/annotations.h"
 #include "annotate/cuts.h"
 #include "annotate/variable.h"
-#include "ir/at.h"
 
 namespace podium::annotate {
 namespace {
@@ -34,14 +33,12 @@ struct Span {
 };
 
 // The span of every value, from its producer or first reader to its last reader.
-std::vector<Span> spans_of(const ir::Graph& graph) {
-  std::vector<Span> spans(graph.values.size());
+using Spans = ir::IdMap<ir::ValueId, Span>;
+Spans spans_of(const ir::Graph& graph) {
+  Spans spans(std::ssize(graph.values));
   for (std::size_t i = 0; i < graph.ops.size(); ++i) {
-    for (const auto* ids : {&graph.ops[i].inputs, &graph.ops[i].outputs}) {
-      for (ir::ValueId id : *ids) {
-        if (id.valid()) spans[at(id)].extend(i);
-      }
-    }
+    for (ir::ValueId id : inputs_of(graph.ops[i])) spans[id].extend(i);
+    for (ir::ValueId id : outputs_of(graph.ops[i])) spans[id].extend(i);
   }
   return spans;
 }
@@ -56,27 +53,28 @@ std::vector<std::int64_t> sums(std::vector<std::int64_t> differences) {
 }
 
 // For a cut before each op, the bytes that later ops need of earlier ones.
-std::vector<std::int64_t> crossing_bytes(const ir::Graph& graph, const std::vector<Span>& spans) {
+std::vector<std::int64_t> crossing_bytes(const ir::Graph& graph, const Spans& spans) {
   std::vector<std::int64_t> differences(graph.ops.size() + 1, 0);
-  for (std::size_t i = 0; i < spans.size(); ++i) {
-    if (!spans[i].is_shared() || is_known(graph.values[i])) continue;
-    differences[spans[i].first + 1] += bytes_of(graph.values[i].type);
-    differences[spans[i].last + 1] -= bytes_of(graph.values[i].type);
+  for (ir::ValueId id : graph.value_ids()) {
+    if (!spans[id].is_shared() || is_known(graph[id])) continue;
+    const std::int64_t bytes = ir::packed_bytes(graph[id].type);
+    differences[spans[id].first + 1] += bytes;
+    differences[spans[id].last + 1] -= bytes;
   }
   return sums(std::move(differences));
 }
 
 // Values whose readers must be on one processor of a pipeline: the shortest spans first.
 std::vector<Span> shared_spans(const ir::Graph& graph, std::int64_t small_bytes) {
-  const std::vector<Span> spans = spans_of(graph);
+  const Spans spans = spans_of(graph);
   std::vector<Span> shared;
-  const auto add = [&](std::size_t value) {
-    if (spans[value].is_shared()) shared.push_back(spans[value]);
+  const auto add = [&](ir::ValueId id) {
+    if (spans[id].is_shared()) shared.push_back(spans[id]);
   };
-  for (std::size_t i = 0; i < spans.size(); ++i) {
-    if (is_variable(graph.values[i]) && bytes_of(graph.values[i].type) > small_bytes) add(i);
+  for (ir::ValueId id : graph.value_ids()) {
+    if (is_variable(graph[id]) && ir::packed_bytes(graph[id].type) > small_bytes) add(id);
   }
-  for (ir::ValueId id : graph.inputs) add(at(id));
+  for (ir::ValueId id : graph.inputs) add(id);
   std::stable_sort(shared.begin(), shared.end(),
                    [](const Span& a, const Span& b) { return a.last - a.first < b.last - b.first; });
   return shared;
@@ -92,9 +90,9 @@ std::vector<std::size_t> all_cuts(std::size_t ops, const std::vector<std::int32_
   return cuts;
 }
 
-void check_count(std::size_t cuts, int parts) {
+void check_count(std::int64_t cuts, int parts) {
   IR_CHECK(parts > 0, "{} parts", parts);
-  if (cuts + 1 >= static_cast<std::size_t>(parts)) return;
+  if (cuts + 1 >= parts) return;
   throw Error(
       "could not find enough splits for {} processors or phases: the model can be cut into {} part{} at most",
       parts, cuts + 1, cuts == 0 ? "" : "s");
@@ -106,7 +104,7 @@ std::vector<std::size_t> cuts_that_keep_together(std::vector<std::size_t> cuts,
   for (const Span& span : shared) {
     const auto begin = std::upper_bound(cuts.begin(), cuts.end(), span.first);
     const auto end = std::upper_bound(begin, cuts.end(), span.last);
-    if (cuts.size() - static_cast<std::size_t>(end - begin) >= needed) cuts.erase(begin, end);
+    if (cuts.size() - (end - begin) >= needed) cuts.erase(begin, end);
   }
   return cuts;
 }
@@ -139,7 +137,7 @@ std::vector<int> parts_of_ops(std::size_t ops, const std::vector<std::size_t>& c
 std::vector<int> balance(const ir::Graph& graph, const Costs& costs, const AutomaticOptions& options,
                          const std::vector<Span>& shared) {
   std::vector<std::size_t> cuts = all_cuts(graph.ops.size(), options.units);
-  check_count(cuts.size(), options.parts);
+  check_count(std::ssize(cuts), options.parts);
   const auto parts = static_cast<std::size_t>(options.parts);
   cuts = cuts_that_keep_together(std::move(cuts), shared, parts - 1);
   const std::vector<Item> items = items_between(graph, costs, cuts);
@@ -150,17 +148,18 @@ std::vector<int> balance(const ir::Graph& graph, const Costs& costs, const Autom
 }  // namespace
 
 Costs count_bytes(const ir::Graph& graph) {
-  const std::vector<Span> spans = spans_of(graph);
+  const Spans spans = spans_of(graph);
   Costs costs{{}, std::vector<std::int64_t>(graph.ops.size(), 0), {}};
   std::vector<std::int64_t> live(graph.ops.size() + 1, 0);
-  for (std::size_t i = 0; i < spans.size(); ++i) {
-    if (spans[i].first == kNoOp) continue;
-    const std::int64_t bytes = bytes_of(graph.values[i].type);
-    if (is_known(graph.values[i])) {
-      costs.weight_bytes[spans[i].first] += bytes;
+  for (ir::ValueId id : graph.value_ids()) {
+    const Span& span = spans[id];
+    if (span.first == kNoOp) continue;
+    const std::int64_t bytes = ir::packed_bytes(graph[id].type);
+    if (is_known(graph[id])) {
+      costs.weight_bytes[span.first] += bytes;
     } else {
-      live[spans[i].first] += bytes;
-      live[spans[i].last + 1] -= bytes;
+      live[span.first] += bytes;
+      live[span.last + 1] -= bytes;
     }
   }
   costs.activation_bytes = sums(std::move(live));
@@ -193,13 +192,13 @@ std::string why_no_ratios(const std::vector<double>& ratios) {
 
 std::vector<int> split_by_ratio(const ir::Graph& graph, const Costs& costs, const std::vector<double>& ratios,
                                 int processors) {
-  if (ratios.size() != static_cast<std::size_t>(processors)) {
+  if (std::ssize(ratios) != processors) {
     throw Error("virtualGraphSplitRatios: {} ratios found, one for each of {} processors needed",
                 ratios.size(), processors);
   }
   if (const std::string reason = why_no_ratios(ratios); !reason.empty())
     throw Error("virtualGraphSplitRatios: {}", reason);
-  check_count(all_cuts(graph.ops.size(), {}).size(), processors);
+  check_count(std::ssize(all_cuts(graph.ops.size(), {})), processors);
   const double total = std::accumulate(costs.seconds.begin(), costs.seconds.end(), 0.0);
   std::vector<int> parts(graph.ops.size());
   std::size_t op = 0;

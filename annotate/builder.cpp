@@ -1,6 +1,7 @@
 #include "annotate/builder.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "annotate/annotations.h"
 
@@ -43,13 +44,12 @@ std::vector<ir::ValueId> Builder::ops(std::string_view domain, std::string_view 
 
 void Builder::annotate(ir::ValueId value, std::string_view name, ir::AttributeValue attribute) {
   ir::Graph& made = graph();
-  producers_.resize(made.values.size());
-  for (; indexed_ < made.ops.size(); ++indexed_) {
-    for (ir::ValueId output : made.ops[indexed_].outputs) {
-      if (output.valid()) producers_[output.index] = {static_cast<std::int32_t>(indexed_)};
-    }
+  producers_.resize(std::ssize(made.values));
+  for (ir::OpId op : made.op_ids() | std::views::drop(indexed_)) {
+    for (ir::ValueId output : outputs_of(made[op])) producers_[output] = op;
   }
-  const ir::OpId op = producers_[value.index];
+  indexed_ = std::ssize(made.ops);
+  const ir::OpId op = producers_[value];
   if (!op.valid())
     throw Error("tensor '{}': no op makes it, so there is nothing to annotate", made[value].name);
   set_attribute(made[op], name, std::move(attribute));

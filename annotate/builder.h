@@ -83,9 +83,9 @@ class Builder {
 
   ir::Builder builder_;
   TensorSettings settings_;
-  std::vector<ir::Attribute> current_;  // annotations of the scopes that live
-  std::vector<ir::OpId> producers_;     // the producer of each value, up to op `indexed_`
-  std::size_t indexed_ = 0;
+  std::vector<ir::Attribute> current_;          // annotations of the scopes that live
+  ir::IdMap<ir::ValueId, ir::OpId> producers_;  // the producer of each value, up to op `indexed_`
+  std::int64_t indexed_ = 0;
 };
 
 }  // namespace podium::annotate

@@ -8,69 +8,61 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include <set>
 
 #include "annotate/spots.h"
 #include "annotate/variable.h"
-#include "ir/at.h"
 
 namespace podium::annotate {
 namespace {
 
-using Ops = std::vector<std::size_t>;
+using Ops = std::vector<ir::OpId>;
 
 // A graph with the annotations of its nodes, and the nodes that need some.
 struct Survey {
   const ir::Graph& graph;
   const Request& request;
-  std::vector<Annotations> annotations;
-  std::vector<bool> exempt;
-  std::vector<Spot> spots = {};
+  AllAnnotations annotations;
+  ir::IdMap<ir::OpId, bool> exempt;
+  AllSpots spots = {};
 
   template <class Condition>
   Ops select(Condition condition) const {
     Ops found;
-    for (std::size_t i = 0; i < annotations.size(); ++i) {
-      if (!exempt[i] && condition(annotations[i])) found.push_back(i);
+    for (ir::OpId op : graph.op_ids()) {
+      if (!exempt[op] && condition(annotations[op])) found.push_back(op);
     }
     return found;
   }
-  std::string describe(std::size_t op) const { return graph.describe(graph.ops[op]); }
+  std::string describe(ir::OpId op) const { return graph.describe(graph[op]); }
 };
 
 // The ops that only pass a value on, or that handle only values known before the run.
-std::vector<bool> find_known(const ir::Graph& graph) {
-  std::vector<bool> known(graph.values.size(), false);
-  for (std::size_t i = 0; i < graph.values.size(); ++i) {
-    known[i] = graph.values[i].constant.has_value() || graph.values[i].data_left_out;
-  }
-  std::vector<bool> found(graph.ops.size());
-  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
-    const ir::Op& op = graph.ops[i];
+ir::IdMap<ir::OpId, bool> find_known(const ir::Graph& graph) {
+  ir::IdMap<ir::ValueId, bool> known;
+  for (const ir::Value& value : graph.values) known.push_back(value.constant || value.data_left_out);
+  ir::IdMap<ir::OpId, bool> found;
+  for (const ir::Op& op : graph.ops) {
     const bool is_known =
-        !op.spec->random && std::all_of(op.inputs.begin(), op.inputs.end(),
-                                        [&](ir::ValueId id) { return !id.valid() || known[at(id)]; });
+        !op.spec->random && std::ranges::all_of(inputs_of(op), [&](ir::ValueId id) { return known[id]; });
     const bool asks_shape = op.is("Shape") || op.is("Size");
-    for (ir::ValueId id : op.outputs) {
-      if (id.valid()) known[at(id)] = is_known || asks_shape;
-    }
-    found[i] = is_known || asks_shape || op.is("Identity");
+    for (ir::ValueId id : outputs_of(op)) known[id] = is_known || asks_shape;
+    found.push_back(is_known || asks_shape || op.is("Identity"));
   }
   return found;
 }
 
 // The ops that need no annotation: known ones, and ops that no output depends on.
-std::vector<bool> find_exempt(const ir::Graph& graph) {
-  std::vector<bool> exempt = find_known(graph);
-  std::vector<bool> live(graph.values.size(), false);
-  for (ir::ValueId id : graph.outputs) live[at(id)] = true;
-  for (std::size_t i = graph.ops.size(); i-- > 0;) {
-    const ir::Op& op = graph.ops[i];
-    const bool is_read = std::any_of(op.outputs.begin(), op.outputs.end(),
-                                     [&](ir::ValueId id) { return id.valid() && live[at(id)]; });
-    if (!is_read) exempt[i] = true;
-    for (ir::ValueId id : op.inputs) {
-      if (is_read && id.valid()) live[at(id)] = true;
+ir::IdMap<ir::OpId, bool> find_exempt(const ir::Graph& graph) {
+  ir::IdMap<ir::OpId, bool> exempt = find_known(graph);
+  ir::IdMap<ir::ValueId, bool> live(std::ssize(graph.values), false);
+  for (ir::ValueId id : graph.outputs) live[id] = true;
+  for (ir::OpId id : graph.op_ids() | std::views::reverse) {
+    if (any_of(outputs_of(graph[id]), live)) {
+      for (ir::ValueId input : inputs_of(graph[id])) live[input] = true;
+    } else {
+      exempt[id] = true;
     }
   }
   return exempt;
@@ -80,7 +72,7 @@ void check_all_have_processor(const Survey& survey) {
   const Ops missing = survey.select([](const Annotations& op) { return !op.processor; });
   if (missing.empty()) return;
   std::map<int, int> counts;
-  for (std::size_t op : survey.select([](const Annotations& a) { return a.processor.has_value(); })) {
+  for (ir::OpId op : survey.select([](const Annotations& a) { return a.processor.has_value(); })) {
     ++counts[*survey.annotations[op].processor];
   }
   if (counts.empty()) {
@@ -98,10 +90,10 @@ void check_all_have_processor(const Survey& survey) {
 
 void check_processors_exist(const Survey& survey) {
   if (survey.request.processors == 0) return;
-  for (std::size_t i = 0; i < survey.spots.size(); ++i) {
-    if (survey.spots[i].processor < survey.request.processors) continue;
-    throw Error("{} is on virtual graph {}, a replica has {} processor{}: 0 to {} needed", survey.describe(i),
-                survey.spots[i].processor, survey.request.processors,
+  for (ir::OpId op : survey.spots.ids()) {
+    if (survey.spots[op].processor < survey.request.processors) continue;
+    throw Error("{} is on virtual graph {}, a replica has {} processor{}: 0 to {} needed",
+                survey.describe(op), survey.spots[op].processor, survey.request.processors,
                 survey.request.processors == 1 ? "" : "s", survey.request.processors - 1);
   }
 }
@@ -110,9 +102,9 @@ void check_processors_exist(const Survey& survey) {
 void check_stages_are_dense(const Survey& survey) {
   std::set<int> stages;
   int highest = 0;
-  for (std::size_t i = 0; i < survey.spots.size(); ++i) {
-    stages.insert(survey.spots[i].stage);
-    if (!survey.exempt[i]) highest = std::max(highest, survey.spots[i].stage);
+  for (ir::OpId op : survey.spots.ids()) {
+    stages.insert(survey.spots[op].stage);
+    if (!survey.exempt[op]) highest = std::max(highest, survey.spots[op].stage);
   }
   int next = 0;
   for (auto stage = stages.begin(); next <= highest; ++stage, ++next) {
@@ -123,53 +115,51 @@ void check_stages_are_dense(const Survey& survey) {
 }
 
 void check_stage_on_one_processor(const Survey& survey) {
-  std::map<int, std::size_t> first_of_stage;
-  for (std::size_t i = 0; i < survey.spots.size(); ++i) {
-    if (survey.exempt[i]) continue;
-    const std::size_t first = first_of_stage.emplace(survey.spots[i].stage, i).first->second;
-    if (survey.spots[first].processor == survey.spots[i].processor) continue;
+  std::map<int, ir::OpId> first_of_stage;
+  for (ir::OpId op : survey.spots.ids()) {
+    if (survey.exempt[op]) continue;
+    const ir::OpId first = first_of_stage.emplace(survey.spots[op].stage, op).first->second;
+    if (survey.spots[first].processor == survey.spots[op].processor) continue;
     throw Error(
         "{} and {} have the same pipeline stage {}, but are on virtual graphs {} and {}: one stage is on one "
         "virtual graph",
-        survey.describe(first), survey.describe(i), survey.spots[i].stage, survey.spots[first].processor,
-        survey.spots[i].processor);
+        survey.describe(first), survey.describe(op), survey.spots[op].stage, survey.spots[first].processor,
+        survey.spots[op].processor);
   }
 }
 
 // Checks that all readers of a value are on one processor, for each value for which `of` holds.
 template <class Condition, class Fail>
 void check_readers(const Survey& survey, Condition of, Fail fail) {
-  std::vector<std::ptrdiff_t> first(survey.graph.values.size(), -1);
-  for (std::size_t i = 0; i < survey.graph.ops.size(); ++i) {
-    if (survey.exempt[i]) continue;
-    for (ir::ValueId id : survey.graph.ops[i].inputs) {
-      if (!id.valid() || !of(id)) continue;
-      std::ptrdiff_t& reader = first[at(id)];
-      if (reader < 0) reader = static_cast<std::ptrdiff_t>(i);
-      const auto before = static_cast<std::size_t>(reader);
-      if (survey.spots[before].processor != survey.spots[i].processor) throw fail(id, before, i);
+  ir::IdMap<ir::ValueId, ir::OpId> first(std::ssize(survey.graph.values));
+  for (ir::OpId op : survey.graph.op_ids()) {
+    if (survey.exempt[op]) continue;
+    for (ir::ValueId id : inputs_of(survey.graph[op])) {
+      if (!of(id)) continue;
+      if (!first[id].valid()) first[id] = op;
+      if (survey.spots[first[id]].processor != survey.spots[op].processor) throw fail(id, first[id], op);
     }
   }
 }
 
 void check_shared_values(const Survey& survey) {
   const ir::Graph& graph = survey.graph;
-  const auto where = [&](std::size_t op) {
+  const auto where = [&](ir::OpId op) {
     return fmt::format("{} on {}", survey.describe(op), survey.spots[op].processor);
   };
   check_readers(
       survey, [&](ir::ValueId id) { return is_variable(graph[id]); },
-      [&](ir::ValueId id, std::size_t a, std::size_t b) {
+      [&](ir::ValueId id, ir::OpId a, ir::OpId b) {
         return Error(
             "variable '{}' cannot be copied between virtual graphs when pipelining: it is read by "
             "{} and {}, one virtual graph needed",
             graph[id].name, where(a), where(b));
       });
-  std::vector<bool> is_input(graph.values.size(), false);
-  for (ir::ValueId id : graph.inputs) is_input[at(id)] = true;
+  ir::IdMap<ir::ValueId, bool> is_input(std::ssize(graph.values), false);
+  for (ir::ValueId id : graph.inputs) is_input[id] = true;
   check_readers(
-      survey, [&](ir::ValueId id) { return is_input[at(id)]; },
-      [&](ir::ValueId id, std::size_t a, std::size_t b) {
+      survey, [&](ir::ValueId id) { return is_input[id]; },
+      [&](ir::ValueId id, ir::OpId a, ir::OpId b) {
         return Error(
             "input '{}' can be streamed onto a single processor only when pipelining: it is read by "
             "{} and {}",
@@ -195,28 +185,28 @@ void check_pipeline(const Survey& survey) {
 }
 
 void check_phases(const Survey& survey, const Ops& untold) {
-  for (std::size_t op : untold) {
+  for (ir::OpId op : untold) {
     if (survey.exempt[op]) continue;
     throw Error("{}: its execution phase is not given, nor that of an op before or after it",
                 survey.describe(op));
   }
   const int stages = survey.request.phase_stages;
-  for (std::size_t i = 0; i < survey.spots.size(); ++i) {
-    const Spot& spot = survey.spots[i];
+  for (ir::OpId op : survey.spots.ids()) {
+    const Spot& spot = survey.spots[op];
     if (spot.phase >= survey.request.phases) {
-      throw Error("{} has execution phase {}, the highest of {} phases is {}", survey.describe(i), spot.phase,
-                  survey.request.phases, survey.request.phases - 1);
+      throw Error("{} has execution phase {}, the highest of {} phases is {}", survey.describe(op),
+                  spot.phase, survey.request.phases, survey.request.phases - 1);
     }
-    if (!survey.exempt[i] && spot.phase % stages != spot.processor % stages) {
+    if (!survey.exempt[op] && spot.phase % stages != spot.processor % stages) {
       throw Error(
           "{} has execution phase {} and virtual graph {}: with {} processors that take turns, both must "
           "leave the same remainder divided by {}",
-          survey.describe(i), spot.phase, spot.processor, stages, stages);
+          survey.describe(op), spot.phase, spot.processor, stages, stages);
     }
-    const auto* context = ir::attribute_if<std::int64_t>(survey.graph.ops[i], kExecutionContext);
-    if (context != nullptr && *context != 0 && survey.annotations[i].phase) {
+    const auto* context = ir::attribute_if<std::int64_t>(survey.graph[op], kExecutionContext);
+    if (context != nullptr && *context != 0 && survey.annotations[op].phase) {
       throw Error("{} has execution phase {} and execution context {}: phases are for the normal context, 0",
-                  survey.describe(i), spot.phase, *context);
+                  survey.describe(op), spot.phase, *context);
     }
   }
 }

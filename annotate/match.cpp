@@ -1,8 +1,8 @@
 #include "annotate/match.h"
 
 #include <algorithm>
+#include <ranges>
 
-#include "ir/at.h"
 #include "ir/glob.h"
 #include "ir/nearest.h"
 
@@ -10,28 +10,17 @@ namespace podium::annotate {
 namespace {
 
 const std::string* first_output(const ir::Graph& graph, const ir::Op& op) {
-  const auto found =
-      std::find_if(op.outputs.begin(), op.outputs.end(), [](ir::ValueId id) { return id.valid(); });
-  return found == op.outputs.end() ? nullptr : &graph[*found].name;
+  const ir::PresentValues outputs = outputs_of(op);
+  return outputs.begin() == outputs.end() ? nullptr : &graph[*outputs.begin()].name;
 }
 
 template <class Condition>
-std::vector<std::size_t> select(const ir::Graph& graph, Condition condition) {
-  std::vector<std::size_t> found;
-  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
-    if (condition(graph.ops[i])) found.push_back(i);
+std::vector<ir::OpId> select(const ir::Graph& graph, Condition condition) {
+  std::vector<ir::OpId> found;
+  for (ir::OpId id : graph.op_ids()) {
+    if (condition(graph[id])) found.push_back(id);
   }
   return found;
-}
-
-bool touches(const std::vector<ir::ValueId>& ids, const std::vector<bool>& marked) {
-  return std::any_of(ids.begin(), ids.end(), [&](ir::ValueId id) { return id.valid() && marked[at(id)]; });
-}
-
-void mark(const std::vector<ir::ValueId>& ids, std::vector<bool>& marked) {
-  for (ir::ValueId id : ids) {
-    if (id.valid()) marked[at(id)] = true;
-  }
 }
 
 }  // namespace
@@ -42,10 +31,10 @@ std::string_view name_of(const ir::Graph& graph, const ir::Op& op) {
   return output == nullptr ? std::string_view() : *output;
 }
 
-std::vector<std::size_t> Matcher::find(const std::string& pattern) const {
+std::vector<ir::OpId> Matcher::find(const std::string& pattern) const {
   constexpr std::string_view kType = "type:";
   if (pattern.starts_with(kType)) return find_types(pattern.substr(kType.size()));
-  std::vector<std::size_t> found = find_names(pattern);
+  std::vector<ir::OpId> found = find_names(pattern);
   if (!found.empty()) return found;
   const std::size_t dots = pattern.find("..");
   if (dots == std::string::npos) refuse_name(pattern);
@@ -58,7 +47,7 @@ std::vector<std::size_t> Matcher::find(const std::string& pattern) const {
   return found;
 }
 
-std::vector<std::size_t> Matcher::find_types(const std::string& glob) const {
+std::vector<ir::OpId> Matcher::find_types(const std::string& glob) const {
   const auto found =
       select(graph_, [&](const ir::Op& op) { return ir::matches(glob, std::string(op.spec->name)); });
   if (!found.empty()) return found;
@@ -68,7 +57,7 @@ std::vector<std::size_t> Matcher::find_types(const std::string& glob) const {
               ir::nearest(glob, types));
 }
 
-std::vector<std::size_t> Matcher::find_names(const std::string& glob) const {
+std::vector<ir::OpId> Matcher::find_names(const std::string& glob) const {
   const bool is_plain = !ir::has_wildcard(glob);
   const std::string folder = glob + "/";
   return select(graph_, [&](const ir::Op& op) {
@@ -79,30 +68,31 @@ std::vector<std::size_t> Matcher::find_names(const std::string& glob) const {
   });
 }
 
-std::vector<std::size_t> Matcher::find_paths(ir::ValueId from, ir::ValueId to) const {
-  std::vector<bool> after(graph_.values.size(), false);
-  after[at(from)] = true;
+std::vector<ir::OpId> Matcher::find_paths(ir::ValueId from, ir::ValueId to) const {
+  ir::IdMap<ir::ValueId, bool> after(std::ssize(graph_.values), false);
+  after[from] = true;
   for (const ir::Op& op : graph_.ops) {
-    if (touches(op.inputs, after)) mark(op.outputs, after);
+    if (!any_of(inputs_of(op), after)) continue;
+    for (ir::ValueId id : outputs_of(op)) after[id] = true;
   }
-  std::vector<bool> before(graph_.values.size(), false);
-  before[at(to)] = true;
-  std::vector<std::size_t> found;
-  for (std::size_t i = graph_.ops.size(); i-- > 0;) {
-    const ir::Op& op = graph_.ops[i];
-    if (!touches(op.outputs, before)) continue;
-    mark(op.inputs, before);
-    if (touches(op.inputs, after)) found.push_back(i);
+  ir::IdMap<ir::ValueId, bool> before(std::ssize(graph_.values), false);
+  before[to] = true;
+  std::vector<ir::OpId> found;
+  for (ir::OpId id : graph_.op_ids() | std::views::reverse) {
+    const ir::Op& op = graph_[id];
+    if (!any_of(outputs_of(op), before)) continue;
+    for (ir::ValueId input : inputs_of(op)) before[input] = true;
+    if (any_of(inputs_of(op), after)) found.push_back(id);
   }
   std::reverse(found.begin(), found.end());
   return found;
 }
 
 ir::ValueId Matcher::tensor(std::string_view name) const {
-  const auto found = std::find_if(graph_.values.begin(), graph_.values.end(),
-                                  [&](const ir::Value& value) { return value.name == name; });
-  if (found == graph_.values.end()) return {};
-  return {static_cast<std::int32_t>(found - graph_.values.begin())};
+  for (ir::ValueId id : graph_.value_ids()) {
+    if (graph_[id].name == name) return id;
+  }
+  return {};
 }
 
 void Matcher::refuse_tensor(const std::string& pattern, std::string_view name) const {

@@ -17,13 +17,13 @@ class Matcher {
  public:
   explicit Matcher(const ir::Graph& graph) : graph_(graph) {}
 
-  /// The places of the ops, in order. Error names the nearest name when the pattern matches nothing.
-  std::vector<std::size_t> find(const std::string& pattern) const;
+  /// The ops, in order. Error names the nearest name when the pattern matches nothing.
+  std::vector<ir::OpId> find(const std::string& pattern) const;
 
  private:
-  std::vector<std::size_t> find_types(const std::string& glob) const;
-  std::vector<std::size_t> find_names(const std::string& glob) const;
-  std::vector<std::size_t> find_paths(ir::ValueId from, ir::ValueId to) const;
+  std::vector<ir::OpId> find_types(const std::string& glob) const;
+  std::vector<ir::OpId> find_names(const std::string& glob) const;
+  std::vector<ir::OpId> find_paths(ir::ValueId from, ir::ValueId to) const;
   ir::ValueId tensor(std::string_view name) const;
   [[noreturn]] void refuse_tensor(const std::string& pattern, std::string_view name) const;
   [[noreturn]] void refuse_name(const std::string& pattern) const;

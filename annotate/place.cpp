@@ -9,7 +9,7 @@ namespace podium::annotate {
 namespace {
 
 // Numbers stages 0, 1, 2, ... in their order; gives how many there are.
-int close_up_stages(std::vector<Spot>& spots) {
+int close_up_stages(AllSpots& spots) {
   std::vector<int> stages;
   for (const Spot& spot : spots) stages.push_back(spot.stage);
   std::sort(stages.begin(), stages.end());
@@ -21,7 +21,7 @@ int close_up_stages(std::vector<Spot>& spots) {
   return std::max(static_cast<int>(stages.size()), 1);
 }
 
-int processors_of(const std::vector<Spot>& spots, const Request& request) {
+int processors_of(const AllSpots& spots, const Request& request) {
   int highest = has_phases(request) ? request.phase_stages - 1 : 0;
   for (const Spot& spot : spots) highest = std::max(highest, spot.processor);
   return std::max(highest + 1, request.processors);
@@ -30,20 +30,20 @@ int processors_of(const std::vector<Spot>& spots, const Request& request) {
 }  // namespace
 
 ir::Placement place(const ir::Graph& graph, const Metadata& metadata, const Request& request) {
-  const std::vector<Annotations> annotations = read_all(graph);
-  std::vector<Spot> spots = find_spots(graph, annotations, request).of_ops;
+  const AllAnnotations annotations = read_all(graph);
+  AllSpots spots = find_spots(graph, annotations, request).of_ops;
   const bool moves_updates = request.accumulates || has_phases(request);
-  check_order(graph, spots, moves_updates ? outer_ops(graph) : std::vector<bool>{});
+  check_order(graph, spots, moves_updates ? outer_ops(graph) : ir::IdMap<ir::OpId, bool>{});
   ir::Placement placement;
   placement.processors = processors_of(spots, request);
   placement.stages = close_up_stages(spots);
   placement.phases = has_phases(request) ? request.phases : 1;
   placement.ops.reserve(spots.size());
-  for (std::size_t i = 0; i < spots.size(); ++i) {
-    const Annotations& told = annotations[i];
-    placement.ops.push_back({.processor = spots[i].processor,
-                             .stage = spots[i].stage,
-                             .phase = spots[i].phase,
+  for (ir::OpId op : graph.op_ids()) {
+    const Annotations& told = annotations[op];
+    placement.ops.push_back({.processor = spots[op].processor,
+                             .stage = spots[op].stage,
+                             .phase = spots[op].phase,
                              .tiles = told.tiles.value_or(ir::TileSet::Compute),
                              .recompute = told.recompute.value_or(ir::Recompute::Undefined),
                              .priority = told.priority.value_or(0.0F),

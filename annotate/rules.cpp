@@ -126,9 +126,9 @@ std::vector<Rule> read_rules(const std::string& text, const std::string& where) 
 
 void apply_rules(ir::Graph& graph, const std::vector<Rule>& rules) {
   for (const Rule& rule : rules) {
-    for (std::size_t op : Matcher(graph).find(rule.match)) {
+    for (ir::OpId op : Matcher(graph).find(rule.match)) {
       for (const ir::Attribute& annotation : rule.set)
-        set_annotation(graph.ops[op], annotation.name, annotation.value);
+        set_annotation(graph[op], annotation.name, annotation.value);
     }
   }
 }

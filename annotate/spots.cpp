@@ -5,10 +5,10 @@
 #include "annotate/spots.h"
 
 #include <algorithm>
+#include <ranges>
 #include <tuple>
 
 #include "annotate/variable.h"
-#include "ir/at.h"
 #include "ir/training.h"
 
 namespace podium::annotate {
@@ -19,59 +19,58 @@ bool is_earlier(const Spot& a, const Spot& b) {
 }
 
 std::int64_t weight_bytes(const ir::Value& value) {
-  return value.constant || value.data_left_out ? bytes_of(value.type) : 0;
+  return value.constant || value.data_left_out ? ir::packed_bytes(value.type) : 0;
 }
 
 // Each phase gets the same share of the weights (of the ops when there are none). A weight counts at its
 // first reader.
-std::vector<int> greedy_phases(const ir::Graph& graph, int phases) {
-  std::vector<bool> counted(graph.values.size(), false);
-  std::vector<std::int64_t> before(graph.ops.size());
+ir::IdMap<ir::OpId, int> greedy_phases(const ir::Graph& graph, int phases) {
+  ir::IdMap<ir::ValueId, bool> counted(std::ssize(graph.values), false);
+  ir::IdMap<ir::OpId, std::int64_t> before(std::ssize(graph.ops));
   std::int64_t total = 0;
-  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
-    before[i] = total;
-    for (ir::ValueId id : graph.ops[i].inputs) {
-      if (!id.valid() || counted[at(id)]) continue;
-      counted[at(id)] = true;
+  for (ir::OpId op : graph.op_ids()) {
+    before[op] = total;
+    for (ir::ValueId id : inputs_of(graph[op])) {
+      if (counted[id]) continue;
+      counted[id] = true;
       total += weight_bytes(graph[id]);
     }
   }
-  std::vector<int> result(graph.ops.size());
-  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
-    const double share = total > 0 ? static_cast<double>(before[i]) / static_cast<double>(total)
-                                   : static_cast<double>(i) / static_cast<double>(graph.ops.size());
+  ir::IdMap<ir::OpId, int> result(std::ssize(graph.ops));
+  for (ir::OpId op : graph.op_ids()) {
+    const double share = total > 0 ? static_cast<double>(before[op]) / static_cast<double>(total)
+                                   : static_cast<double>(op.number()) / static_cast<double>(graph.ops.size());
     // A share that is a whole number of phases must not fall short of it by rounding.
     constexpr double kRounding = 1e-9;
-    result[i] = std::min(static_cast<int>(share * phases + kRounding), phases - 1);
+    result[op] = std::min(static_cast<int>(share * phases + kRounding), phases - 1);
   }
   return result;
 }
 
-using MaybeSpots = std::vector<std::optional<Spot>>;
+using MaybeSpots = ir::IdMap<ir::OpId, std::optional<Spot>>;
 
-MaybeSpots told_phases(const ir::Graph& graph, const std::vector<Annotations>& annotations,
-                       const Request& request) {
+MaybeSpots told_phases(const ir::Graph& graph, const AllAnnotations& annotations, const Request& request) {
   MaybeSpots spots(annotations.size());
   const bool greedy = std::none_of(annotations.begin(), annotations.end(),
                                    [](const Annotations& op) { return op.phase.has_value(); });
-  const std::vector<int> phases = greedy ? greedy_phases(graph, request.phases) : std::vector<int>();
-  for (std::size_t i = 0; i < spots.size(); ++i) {
-    const std::optional<int> phase = greedy ? phases[i] : annotations[i].phase;
-    if (phase) spots[i] = Spot{annotations[i].processor.value_or(*phase % request.phase_stages), 0, *phase};
+  const auto phases = greedy ? greedy_phases(graph, request.phases) : ir::IdMap<ir::OpId, int>();
+  for (ir::OpId op : graph.op_ids()) {
+    const std::optional<int> phase = greedy ? phases[op] : annotations[op].phase;
+    if (phase) spots[op] = Spot{annotations[op].processor.value_or(*phase % request.phase_stages), 0, *phase};
   }
   return spots;
 }
 
-MaybeSpots told_processors(const std::vector<Annotations>& annotations, const Request& request) {
+MaybeSpots told_processors(const AllAnnotations& annotations, const Request& request) {
   MaybeSpots spots(annotations.size());
   const bool inferred = infers_stages(annotations, request);
-  for (std::size_t i = 0; i < spots.size(); ++i) {
-    const Annotations& op = annotations[i];
+  for (ir::OpId id : annotations.ids()) {
+    const Annotations& op = annotations[id];
     if (!op.processor) continue;
     if (!request.pipelining) {
-      spots[i] = Spot{*op.processor, 0, 0};
+      spots[id] = Spot{*op.processor, 0, 0};
     } else if (inferred || op.stage) {
-      spots[i] = Spot{*op.processor, inferred ? *op.processor : *op.stage, 0};
+      spots[id] = Spot{*op.processor, inferred ? *op.processor : *op.stage, 0};
     }
   }
   return spots;
@@ -79,30 +78,29 @@ MaybeSpots told_processors(const std::vector<Annotations>& annotations, const Re
 
 void inherit_from_producers(const ir::Graph& graph, MaybeSpots& spots) {
   const auto producer = producers(graph);
-  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
-    if (spots[i]) continue;
-    for (ir::ValueId id : graph.ops[i].inputs) {
-      if (!id.valid() || !producer[at(id)].valid()) continue;
-      const auto& from = spots[producer[at(id)].index];
-      if (from && (!spots[i] || is_earlier(*spots[i], *from))) spots[i] = from;
+  for (ir::OpId op : graph.op_ids()) {
+    if (spots[op]) continue;
+    for (ir::ValueId id : inputs_of(graph[op])) {
+      if (!producer[id].valid()) continue;
+      const auto& from = spots[producer[id]];
+      if (from && (!spots[op] || is_earlier(*spots[op], *from))) spots[op] = from;
     }
   }
 }
 
 void inherit_from_consumers(const ir::Graph& graph, MaybeSpots& spots) {
-  MaybeSpots first_reader(graph.values.size());
-  for (std::size_t i = graph.ops.size(); i-- > 0;) {
-    const ir::Op& op = graph.ops[i];
-    const bool missing = !spots[i];
-    for (ir::ValueId id : op.outputs) {
-      if (!missing || !id.valid() || !first_reader[at(id)]) continue;
-      if (!spots[i] || is_earlier(*first_reader[at(id)], *spots[i])) spots[i] = first_reader[at(id)];
+  ir::IdMap<ir::ValueId, std::optional<Spot>> first_reader(std::ssize(graph.values));
+  for (ir::OpId id : graph.op_ids() | std::views::reverse) {
+    std::optional<Spot>& spot = spots[id];
+    const bool missing = !spot;
+    for (ir::ValueId output : outputs_of(graph[id])) {
+      const std::optional<Spot>& reader = first_reader[output];
+      if (missing && reader && (!spot || is_earlier(*reader, *spot))) spot = reader;
     }
-    if (!spots[i]) continue;
-    for (ir::ValueId id : op.inputs) {
-      if (!id.valid()) continue;
-      std::optional<Spot>& reader = first_reader[at(id)];
-      if (!reader || is_earlier(*spots[i], *reader)) reader = spots[i];
+    if (!spot) continue;
+    for (ir::ValueId input : inputs_of(graph[id])) {
+      std::optional<Spot>& reader = first_reader[input];
+      if (!reader || is_earlier(*spot, *reader)) reader = spot;
     }
   }
 }
@@ -116,9 +114,9 @@ Error decreases(const ir::Graph& graph, ir::ValueId value, const ir::Op& from, c
 
 }  // namespace
 
-std::vector<Annotations> read_all(const ir::Graph& graph) {
-  std::vector<Annotations> all;
-  all.reserve(graph.ops.size());
+AllAnnotations read_all(const ir::Graph& graph) {
+  AllAnnotations all;
+  all.reserve(std::ssize(graph.ops));
   for (const ir::Op& op : graph.ops) {
     try {
       all.push_back(read_annotations(op));
@@ -129,16 +127,15 @@ std::vector<Annotations> read_all(const ir::Graph& graph) {
   return all;
 }
 
-bool infers_stages(const std::vector<Annotations>& annotations, const Request& request) {
+bool infers_stages(const AllAnnotations& annotations, const Request& request) {
   if (!request.pipelining) return false;
   return request.mode == Mode::Auto ||
          std::none_of(annotations.begin(), annotations.end(),
                       [](const Annotations& op) { return op.stage.has_value(); });
 }
 
-Spots find_spots(const ir::Graph& graph, const std::vector<Annotations>& annotations,
-                 const Request& request) {
-  if (request.mode == Mode::Off) return {std::vector<Spot>(graph.ops.size()), {}};
+Spots find_spots(const ir::Graph& graph, const AllAnnotations& annotations, const Request& request) {
+  if (request.mode == Mode::Off) return {AllSpots(std::ssize(graph.ops)), {}};
   const bool phased = has_phases(request);
   MaybeSpots spots =
       phased ? told_phases(graph, annotations, request) : told_processors(annotations, request);
@@ -149,43 +146,43 @@ Spots find_spots(const ir::Graph& graph, const std::vector<Annotations>& annotat
     if (spot && (!first || is_earlier(*spot, *first))) first = spot;
   }
   Spots result;
-  for (std::size_t i = 0; i < spots.size(); ++i) {
-    if (!spots[i]) result.untold.push_back(i);
-    result.of_ops.push_back(spots[i] ? *spots[i] : first.value_or(Spot{}));
-    if (phased && annotations[i].processor) result.of_ops.back().processor = *annotations[i].processor;
+  for (ir::OpId op : graph.op_ids()) {
+    if (!spots[op]) result.untold.push_back(op);
+    Spot spot = spots[op] ? *spots[op] : first.value_or(Spot{});
+    if (phased && annotations[op].processor) spot.processor = *annotations[op].processor;
+    result.of_ops.push_back(spot);
   }
   return result;
 }
 
-std::vector<bool> outer_ops(const ir::Graph& graph) {
-  std::vector<bool> outer;
+ir::IdMap<ir::OpId, bool> outer_ops(const ir::Graph& graph) {
+  ir::IdMap<ir::OpId, bool> outer;
   for (const ir::Op& op : graph.ops) outer.push_back(ir::is_outer(op));
   return outer;
 }
 
-void check_order(const ir::Graph& graph, const std::vector<Spot>& spots, const std::vector<bool>& skip) {
+void check_order(const ir::Graph& graph, const AllSpots& spots, const ir::IdMap<ir::OpId, bool>& skip) {
   const auto producer = producers(graph);
-  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
-    for (ir::ValueId id : graph.ops[i].inputs) {
-      if (!id.valid() || !producer[at(id)].valid()) continue;
-      const auto from = static_cast<std::size_t>(producer[at(id)].index);
-      if (!skip.empty() && (skip[from] || skip[i])) continue;
+  for (ir::OpId to : graph.op_ids()) {
+    for (ir::ValueId id : inputs_of(graph[to])) {
+      const ir::OpId from = producer[id];
+      if (!from.valid() || (!skip.empty() && (skip[from] || skip[to]))) continue;
       const auto error = [&](std::string_view what, int produced, int consumed) {
-        return decreases(graph, id, graph.ops[from], graph.ops[i], what, produced, consumed);
+        return decreases(graph, id, graph[from], graph[to], what, produced, consumed);
       };
-      if (spots[from].stage > spots[i].stage)
-        throw error("pipeline stage", spots[from].stage, spots[i].stage);
-      if (spots[from].phase > spots[i].phase)
-        throw error("execution phase", spots[from].phase, spots[i].phase);
+      if (spots[from].stage > spots[to].stage)
+        throw error("pipeline stage", spots[from].stage, spots[to].stage);
+      if (spots[from].phase > spots[to].phase)
+        throw error("execution phase", spots[from].phase, spots[to].phase);
     }
   }
 }
 
-std::string list(const ir::Graph& graph, const std::vector<std::size_t>& ops) {
+std::string list(const ir::Graph& graph, const std::vector<ir::OpId>& ops) {
   constexpr std::size_t kShown = 3;
   std::string text;
   for (std::size_t i = 0; i < std::min(ops.size(), kShown); ++i) {
-    text += (i == 0 ? "" : ", ") + graph.describe(graph.ops[ops[i]]);
+    text += (i == 0 ? "" : ", ") + graph.describe(graph[ops[i]]);
   }
   if (ops.size() > kShown) text += fmt::format(" and {} more", ops.size() - kShown);
   return text;

@@ -16,32 +16,35 @@ struct Spot {
   int phase = 0;
 };
 
-/// One entry for each op, in order. Error names the node.
-std::vector<Annotations> read_all(const ir::Graph& graph);
+using AllAnnotations = ir::IdMap<ir::OpId, Annotations>;
+using AllSpots = ir::IdMap<ir::OpId, Spot>;
+
+/// The annotations of every op. Error names the node.
+AllAnnotations read_all(const ir::Graph& graph);
 
 struct Spots {
-  std::vector<Spot> of_ops;
-  std::vector<std::size_t> untold;  ///< ops that nothing places: they are where the first stage or phase is
+  AllSpots of_ops;
+  std::vector<ir::OpId> untold;  ///< ops that nothing places: they are where the first stage or phase is
 };
 
 /// The spots that annotations give in the session's mode; inheritance fills the rest.
-Spots find_spots(const ir::Graph& graph, const std::vector<Annotations>& annotations, const Request& request);
+Spots find_spots(const ir::Graph& graph, const AllAnnotations& annotations, const Request& request);
 
 /// True where the stages follow the processors: mode and pipelining ask for it and no op has a stage.
-bool infers_stages(const std::vector<Annotations>& annotations, const Request& request);
+bool infers_stages(const AllAnnotations& annotations, const Request& request);
 /// True in mode ExecutionPhases with more than one phase.
 inline bool has_phases(const Request& request) {
   return request.mode == Mode::ExecutionPhases && request.phases > 1;
 }
 
 /// For each op, whether it runs once for all micro-batches of an update.
-std::vector<bool> outer_ops(const ir::Graph& graph);
+ir::IdMap<ir::OpId, bool> outer_ops(const ir::Graph& graph);
 
 /// Error for the first edge along which the stage or phase decreases. Edges from and to ops for which `skip`
-/// holds are not checked.
-void check_order(const ir::Graph& graph, const std::vector<Spot>& spots, const std::vector<bool>& skip = {});
+/// holds are not checked; an empty one holds for none.
+void check_order(const ir::Graph& graph, const AllSpots& spots, const ir::IdMap<ir::OpId, bool>& skip = {});
 
 /// "node 'a' (Conv), node 'b' (Relu), node 'c' (Relu) and 4 more"
-std::string list(const ir::Graph& graph, const std::vector<std::size_t>& ops);
+std::string list(const ir::Graph& graph, const std::vector<ir::OpId>& ops);
 
 }  // namespace podium::annotate

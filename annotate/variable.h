@@ -11,7 +11,4 @@ inline bool is_variable(const ir::Value& value) {
          value.type.element_count() > 1;
 }
 
-/// Packed bytes of a value's type; 0 where they are not known before the run.
-std::int64_t bytes_of(const ir::Type& type);
-
 }  // namespace podium::annotate

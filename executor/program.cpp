@@ -93,17 +93,17 @@ std::vector<Slot> slots_of(const Step& step, bool written) {
 class VerifyStep {
  public:
   explicit VerifyStep(const Program& of) : program_(of) {
-    std::size_t slots = 0;
+    int slots = 0;
     for (const Buffer& buffer : of.buffers) {
       first_slot_.push_back(slots);
-      slots += static_cast<std::size_t>(std::max(buffer.slots, 1));
+      slots += std::max(buffer.slots, 1);
       slot_types_.push_back(slot_type(buffer));
     }
     writer_.resize(slots, nullptr);
   }
 
   const Buffer& at(const Slot& slot) const {
-    IR_CHECK(slot.buffer.valid() && static_cast<std::size_t>(slot.buffer.index) < program_.buffers.size());
+    IR_CHECK(slot_types_.contains(slot.buffer));
     const Buffer& buffer = program_[slot.buffer];
     IR_CHECK(slot.index >= 0 && slot.index < buffer.slots, "buffer {} has {} slots, slot {} is used",
              buffer.name, buffer.slots, slot.index);
@@ -185,14 +185,14 @@ class VerifyStep {
   }
 
  private:
-  const ir::Type& type(const Slot& slot) const { return slot_types_[slot.buffer.index]; }
+  const ir::Type& type(const Slot& slot) const { return slot_types_[slot.buffer]; }
   const CopyBetweenProcessors*& writer(const Slot& slot) {
-    return writer_[first_slot_[slot.buffer.index] + static_cast<std::size_t>(slot.index)];
+    return writer_[first_slot_[slot.buffer] + slot.index];
   }
 
   const Program& program_;
-  std::vector<ir::Type> slot_types_;                  // by buffer
-  std::vector<std::size_t> first_slot_;               // by buffer, slots of all buffers numbered through
+  ir::IdMap<BufferId, ir::Type> slot_types_;
+  ir::IdMap<BufferId, int> first_slot_;               // slots of all buffers numbered through
   std::vector<const CopyBetweenProcessors*> writer_;  // by slot: the exchange that wrote it last
 };
 
@@ -211,12 +211,7 @@ ir::Type slot_type(const Buffer& buffer) {
   return ir::Type::tensor(buffer.type.element, {(elements + buffer.shards - 1) / buffer.shards});
 }
 
-std::int64_t device_bytes(const ir::Type& type) {
-  if (!type.is_static() || type.element == ir::DataType::String) return 0;
-  return (type.element_count() * ir::bit_width(type.element) + 7) / 8;
-}
-
-std::int64_t slot_bytes(const Buffer& buffer) { return device_bytes(slot_type(buffer)); }
+std::int64_t slot_bytes(const Buffer& buffer) { return ir::packed_bytes(slot_type(buffer)); }
 
 const std::string& name_of(const Program& program, const Slot& slot) {
   const Buffer& buffer = program[slot.buffer];
@@ -238,7 +233,7 @@ std::vector<std::vector<int>> replica_groups(const ir::ReplicaGroup& group, int 
   if (size < 1 || replicas % size != 0)
     throw Error("groups of {} replicas found, a divisor of {} needed", size, replicas);
   const int count = replicas / size;
-  std::vector<std::vector<int>> groups(static_cast<std::size_t>(count));
+  std::vector<std::vector<int>> groups(count);
   for (int replica = 0; replica < replicas; ++replica) {
     const int index = group.type == GroupType::Orthogonal ? replica % count : replica / size;
     groups[index].push_back(replica);

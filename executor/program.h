@@ -49,7 +49,6 @@ struct Buffer {
 ir::Type slot_type(const Buffer& buffer);
 /// Bytes of one slot on the device, 4- and 2-bit elements packed. 0 where data decides the size.
 std::int64_t slot_bytes(const Buffer& buffer);
-std::int64_t device_bytes(const ir::Type& type);
 
 /// One slot of a buffer. In iteration i of the innermost Repeat around the step it is slot
 /// (index + stride * i) modulo the buffer's slots.
@@ -187,6 +186,8 @@ struct Program {
   const Buffer& operator[](BufferId id) const { return buffers[id.index]; }
   Block& operator[](BlockId id) { return blocks[id.index]; }
   const Block& operator[](BlockId id) const { return blocks[id.index]; }
+  ir::IdRange<BufferId> buffer_ids() const { return ir::IdRange<BufferId>(std::ssize(buffers)); }
+  ir::IdRange<BlockId> block_ids() const { return ir::IdRange<BlockId>(std::ssize(blocks)); }
 };
 
 /// The name of the tensor in a slot.

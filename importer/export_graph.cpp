@@ -174,16 +174,16 @@ void Exporter::write_op(const ir::Graph& graph, const ir::Op& op, onnx::NodeProt
 
 void Exporter::write(const ir::Graph& graph, int captures, onnx::GraphProto& proto) {
   proto.set_name(graph.name.empty() ? "graph" : graph.name);
-  std::unordered_set<std::int32_t> inputs;
-  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
-    inputs.insert(graph.inputs[i].index);
-    if (i + static_cast<std::size_t>(captures) >= graph.inputs.size()) continue;
+  ir::IdMap<ir::ValueId, bool> is_input(std::ssize(graph.values), false);
+  for (std::int64_t i = 0; i < std::ssize(graph.inputs); ++i) {
+    is_input[graph.inputs[i]] = true;
+    if (i + captures >= std::ssize(graph.inputs)) continue;
     write_value(graph[graph.inputs[i]], *proto.add_input());
     name_dimensions(*proto.mutable_input(proto.input_size() - 1));
   }
-  for (std::size_t i = 0; i < graph.values.size(); ++i) {
-    const ir::Value& value = graph.values[i];
-    if (inputs.contains(static_cast<std::int32_t>(i)) || (!value.constant && !value.data_left_out)) continue;
+  for (ir::ValueId id : graph.value_ids()) {
+    const ir::Value& value = graph[id];
+    if (is_input[id] || (!value.constant && !value.data_left_out)) continue;
     write_constant(value, *proto.add_initializer());
   }
   for (const ir::Op& op : graph.ops) write_op(graph, op, *proto.add_node());

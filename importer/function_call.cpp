@@ -46,15 +46,14 @@ void GraphReader::read_call(const onnx::NodeProto& node, const Function& functio
     const bool is_given = i < node.input_size() && !node.input(i).empty();
     inner.alias(function.proto->input(i), is_given ? scope.lookup(node.input(i)) : ir::kNoValue);
   }
-  const std::size_t first_new = scope.graph().values.size();
+  const auto known = scope.graph().value_ids();
   read_nodes(function.proto->node(), callee, inner);
   for (int i = 0; i < node.output_size(); ++i) {
     if (node.output(i).empty()) continue;
     const ValueId value = inner.lookup(function.proto->output(i));
     scope.alias(node.output(i), value);
     // A value that the function made gets the name that the caller gives it.
-    const bool is_new = value.valid() && static_cast<std::size_t>(value.index) >= first_new;
-    if (is_new) scope.graph()[value].name = scope.full_name(node.output(i));
+    if (value.valid() && !known.contains(value)) scope.graph()[value].name = scope.full_name(node.output(i));
   }
 }
 

@@ -7,6 +7,8 @@
 #include "importer/graph_reader.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <unordered_set>
 
 #include "importer/attribute_proto.h"
@@ -153,17 +155,17 @@ void GraphReader::read_constant(const onnx::NodeProto& node, const Frame& frame,
 // Makes every body take every outer value that one of them reads, and the op too.
 void GraphReader::close_bodies(std::vector<OpenBody>& bodies, RawNode& op, const ir::Graph& graph) {
   std::vector<ValueId> outer;
-  std::unordered_set<std::int32_t> seen;
+  std::set<ValueId> seen;
   for (const OpenBody& body : bodies) {
     for (const Scope::Capture& capture : body.scope->captures()) {
-      if (seen.insert(capture.outer.index).second) outer.push_back(capture.outer);
+      if (seen.insert(capture.outer).second) outer.push_back(capture.outer);
     }
   }
   for (OpenBody& body : bodies) {
-    std::unordered_map<std::int32_t, ValueId> inner;
-    for (const Scope::Capture& capture : body.scope->captures()) inner[capture.outer.index] = capture.inner;
+    std::map<ValueId, ValueId> inner;
+    for (const Scope::Capture& capture : body.scope->captures()) inner[capture.outer] = capture.inner;
     for (ValueId id : outer) {
-      const auto read = inner.find(id.index);
+      const auto read = inner.find(id);
       body.graph->inputs.push_back(read != inner.end() ? read->second
                                                        : body.graph->add_value(graph[id].name + ":unused"));
     }

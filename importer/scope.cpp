@@ -32,11 +32,11 @@ ValueId Scope::bring_in(ValueId value, const ir::Graph& home) {
 }
 
 ValueId Scope::capture(ValueId outer) {
-  const auto known = captured_.find(outer.index);
+  const auto known = captured_.find(outer);
   if (known != captured_.end()) return known->second;
   const ValueId inner = graph_.add_value(outer_->graph_[outer].name);
   captures_.push_back({outer, inner});
-  captured_.emplace(outer.index, inner);
+  captured_.emplace(outer, inner);
   return inner;
 }
 

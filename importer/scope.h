@@ -1,6 +1,7 @@
 // The names that the nodes of one graph, or of one call of a function, can read.
 #pragma once
 
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -49,7 +50,7 @@ class Scope {
   std::string prefix_;
   std::unordered_map<std::string, ir::ValueId> names_;
   std::vector<Capture> captures_;
-  std::unordered_map<std::int32_t, ir::ValueId> captured_;  ///< by the outer value's index
+  std::map<ir::ValueId, ir::ValueId> captured_;  ///< by the outer value
 };
 
 }  // namespace podium::importer

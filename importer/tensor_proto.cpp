@@ -171,11 +171,11 @@ DataType data_type_from(int number) {
 }
 
 std::uint64_t packed_bytes(DataType type, const Dims& dims) {
-  constexpr std::uint64_t kMostElements = std::uint64_t{1} << 56;  // times 128 bits stays inside 64 bits
-  const auto count = static_cast<std::uint64_t>(ir::element_count(dims));
+  constexpr std::int64_t kMostElements = std::int64_t{1} << 56;
+  const std::int64_t count = ir::element_count(dims);
   if (count > kMostElements)
     throw Error("tensor {}{} does not fit memory", name_of(type), ir::to_string(dims));
-  return (count * static_cast<std::uint64_t>(bit_width(type)) + 7) / 8;
+  return static_cast<std::uint64_t>(ir::packed_bytes(type, count));
 }
 
 ExternalRange external_range(const onnx::TensorProto& proto) {

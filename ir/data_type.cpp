@@ -49,6 +49,15 @@ DataType data_type_named(std::string_view name) {
 int bit_width(DataType type) { return row(type).bits; }
 std::size_t storage_bytes(DataType type) { return row(type).storage; }
 
+std::int64_t packed_bytes(DataType type, std::int64_t elements) {
+  const std::int64_t bits = bit_width(type);
+  std::int64_t bytes = 0;
+  const std::int64_t rest = (elements % 8 * bits + 7) / 8;
+  if (__builtin_mul_overflow(elements / 8, bits, &bytes) || __builtin_add_overflow(bytes, rest, &bytes))
+    throw Error("{} elements of {} have more bytes than 63 bits can count", elements, name_of(type));
+  return bytes;
+}
+
 bool is_float(DataType type) {
   return (kFloats | kFloat8s | kFloat6s | TypeSet{DataType::Float4E2M1}).contains(type);
 }

@@ -53,6 +53,9 @@ int bit_width(DataType type);
 /// Bytes of one element in a Podium tensor: 6-, 4- and 2-bit types take a whole byte, string
 /// sizeof(std::string).
 std::size_t storage_bytes(DataType type);
+/// Bytes of so many elements packed, as files and devices hold them: 2-, 4- and 6-bit elements lie side by
+/// side, the last byte is filled up. 0 for strings. Error when 63 bits cannot count them.
+std::int64_t packed_bytes(DataType type, std::int64_t elements);
 
 bool is_float(DataType type);    ///< float, double and every narrower float
 bool is_integer(DataType type);  ///< int and uint of 2 to 64 bits; not bool

@@ -53,6 +53,10 @@ std::string Graph::describe(const Op& op) const {
   return fmt::format("node '{}' ({})", shown, op.spec->name);
 }
 
+bool any_of(const PresentValues& values, const IdMap<ValueId, bool>& marked) {
+  return std::ranges::any_of(values, [&](ValueId id) { return marked[id]; });
+}
+
 IdMap<ValueId, OpId> producers(const Graph& graph) {
   IdMap<ValueId, OpId> result(std::ssize(graph.values));
   for (OpId id : graph.op_ids()) {

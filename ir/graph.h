@@ -51,12 +51,21 @@ class PresentValues {
  public:
   class Iterator {
    public:
+    using value_type = ValueId;
+    using difference_type = std::ptrdiff_t;
+
+    Iterator() = default;
     Iterator(const ValueId* at, const ValueId* end) : at_(at), end_(end) { skip(); }
-    ValueId operator*() const { return *at_; }
+    const ValueId& operator*() const { return *at_; }
     Iterator& operator++() {
       ++at_;
       skip();
       return *this;
+    }
+    Iterator operator++(int) {
+      const Iterator before = *this;
+      ++*this;
+      return before;
     }
     friend bool operator==(const Iterator& a, const Iterator& b) { return a.at_ == b.at_; }
 
@@ -64,8 +73,8 @@ class PresentValues {
     void skip() {
       while (at_ != end_ && !at_->valid()) ++at_;
     }
-    const ValueId* at_;
-    const ValueId* end_;
+    const ValueId* at_ = nullptr;
+    const ValueId* end_ = nullptr;
   };
 
   explicit PresentValues(const std::vector<ValueId>& ids) : ids_(ids) {}
@@ -77,6 +86,8 @@ class PresentValues {
 };
 inline PresentValues inputs_of(const Op& op) { return PresentValues(op.inputs); }
 inline PresentValues outputs_of(const Op& op) { return PresentValues(op.outputs); }
+/// Whether one of the values is marked: `any_of(inputs_of(op), live)`.
+bool any_of(const PresentValues& values, const IdMap<ValueId, bool>& marked);
 
 /// The attribute's value, or the row's default; nullptr when neither is there.
 const AttributeValue* find_attribute(const Op& op, std::string_view name);

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <utility>
 #include <vector>
 
 namespace podium::ir {
@@ -12,27 +15,37 @@ template <class Tag>
 struct Id {
   std::int32_t index = -1;
   bool valid() const { return index >= 0; }
+  /// Its place as a number, for what is neither the vector of its kind nor an IdMap.
+  std::int32_t number() const { return index; }
   friend auto operator<=>(Id, Id) = default;
 };
 
-/// All ids of a kind, in their order: `for (ValueId id : ids_below<ValueId>(8))` gives 0 to 7.
+/// All ids of a kind, in their order; `graph.op_ids() | std::views::reverse` gives them from the last.
 template <class Id>
 class IdRange {
  public:
   class Iterator {
    public:
+    using value_type = Id;
+    using difference_type = std::ptrdiff_t;
+
+    Iterator() = default;
     explicit Iterator(std::int32_t index) : index_(index) {}
     Id operator*() const { return Id{index_}; }
     Iterator& operator++() { return ++index_, *this; }
+    Iterator operator++(int) { return Iterator(index_++); }
+    Iterator& operator--() { return --index_, *this; }
+    Iterator operator--(int) { return Iterator(index_--); }
     friend bool operator==(Iterator, Iterator) = default;
 
    private:
-    std::int32_t index_;
+    std::int32_t index_ = 0;
   };
 
   explicit IdRange(std::int64_t size) : size_(static_cast<std::int32_t>(size)) {}
   Iterator begin() const { return Iterator(0); }
   Iterator end() const { return Iterator(size_); }
+  bool contains(Id id) const { return id.index >= 0 && id.index < size_; }
 
  private:
   std::int32_t size_;
@@ -49,7 +62,7 @@ class IdMap {
   decltype(auto) operator[](Id id) const { return entries_[id.index]; }
   decltype(auto) operator[](std::size_t place) { return entries_[place]; }
   decltype(auto) operator[](std::size_t place) const { return entries_[place]; }
-  bool contains(Id id) const { return id.index >= 0 && id.index < size(); }
+  bool contains(Id id) const { return ids().contains(id); }
 
   std::int64_t size() const { return std::ssize(entries_); }
   bool empty() const { return entries_.empty(); }

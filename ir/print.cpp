@@ -3,7 +3,7 @@
 namespace podium::ir {
 namespace {
 
-void indent(std::string& text, int depth) { text.append(static_cast<std::size_t>(depth) * 2, ' '); }
+void indent(std::string& text, int depth) { text.append(2 * depth, ' '); }
 
 std::string names(const Graph& graph, const std::vector<ValueId>& ids) {
   std::string text;
@@ -27,9 +27,7 @@ void print_op(const Graph& graph, const Op& op, int depth, std::string& text) {
   }
   if (!attributes.empty()) text += " {" + attributes + "}";
   text += "  #";
-  for (ValueId output : op.outputs) {
-    if (output.valid()) text += " " + to_string(graph[output].type);
-  }
+  for (ValueId output : outputs_of(op)) text += " " + to_string(graph[output].type);
   text += "\n";
   for_each_body(op, [&](std::string_view name, const Graph& body) {
     indent(text, depth + 1);
@@ -43,12 +41,12 @@ void print_graph(const Graph& graph, int depth, std::string& text) {
     indent(text, depth);
     text += fmt::format("input {}  # {}\n", graph[id].name, to_string(graph[id].type));
   }
-  std::vector<bool> produced(graph.values.size(), false);
-  for (ValueId id : graph.inputs) produced[id.index] = true;
-  for (std::size_t i = 0; i < graph.values.size(); ++i) {
-    if (produced[i] || !graph.values[i].constant) continue;
+  IdMap<ValueId, bool> produced(std::ssize(graph.values), false);
+  for (ValueId id : graph.inputs) produced[id] = true;
+  for (ValueId id : graph.value_ids()) {
+    if (produced[id] || !graph.is_constant(id)) continue;
     indent(text, depth);
-    text += fmt::format("constant {}  # {}\n", graph.values[i].name, to_string(graph.values[i].type));
+    text += fmt::format("constant {}  # {}\n", graph[id].name, to_string(graph[id].type));
   }
   for (const Op& op : graph.ops) print_op(graph, op, depth, text);
   indent(text, depth);

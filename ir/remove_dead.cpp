@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "ir/at.h"
 #include "ir/bodies.h"
 
 namespace podium::ir {
@@ -12,10 +11,10 @@ bool is_optional_output(const Op& op, std::size_t i) {
   return i < op.spec->outputs.size() && op.spec->outputs[i].formal == Formal::Optional;
 }
 
-bool drop_unread_outputs(Op& op, const std::vector<bool>& live) {
+bool drop_unread_outputs(Op& op, const IdMap<ValueId, bool>& live) {
   bool changed = false;
   for (std::size_t i = 0; i < op.outputs.size(); ++i) {
-    if (!op.outputs[i].valid() || live[at(op.outputs[i])] || !is_optional_output(op, i)) continue;
+    if (!op.outputs[i].valid() || live[op.outputs[i]] || !is_optional_output(op, i)) continue;
     op.outputs[i] = kNoValue;
     changed = true;
   }
@@ -27,12 +26,12 @@ bool drop_unread_outputs(Op& op, const std::vector<bool>& live) {
 
 // Per captured value of the op: whether one of its bodies reads it.
 std::vector<bool> read_captures(const Op& op) {
-  std::vector<bool> read(static_cast<std::size_t>(op.captures), false);
+  std::vector<bool> read(op.captures, false);
   for_each_body(op, [&](std::string_view, const Graph& body) {
     const auto uses = use_counts(body);
     const std::size_t first = body.inputs.size() - read.size();
     for (std::size_t i = 0; i < read.size(); ++i) {
-      if (uses[at(body.inputs[first + i])] > 0) read[i] = true;
+      if (uses[body.inputs[first + i]] > 0) read[i] = true;
     }
   });
   return read;
@@ -61,7 +60,7 @@ bool drop_unread_captures(Op& op) {
 
 // Renumbers the values that something names.
 bool compact_values(Graph& graph) {
-  std::vector<ValueId> renumbered(graph.values.size());
+  IdMap<ValueId, ValueId> renumbered(std::ssize(graph.values));
   const auto visit_all = [&](const auto& visit) {
     std::for_each(graph.inputs.begin(), graph.inputs.end(), visit);
     std::for_each(graph.outputs.begin(), graph.outputs.end(), visit);
@@ -71,34 +70,32 @@ bool compact_values(Graph& graph) {
     }
   };
   visit_all([&](ValueId id) {
-    if (id.valid()) renumbered[at(id)] = id;
+    if (id.valid()) renumbered[id] = id;
   });
-  std::int32_t next = 0;
-  for (std::size_t i = 0; i < renumbered.size(); ++i) {
-    if (!renumbered[i].valid()) continue;
-    if (static_cast<std::size_t>(next) != i) graph.values[next] = std::move(graph.values[i]);
-    renumbered[i] = {next++};
+  std::vector<Value> kept;
+  for (ValueId id : renumbered.ids()) {
+    if (!renumbered[id].valid()) continue;
+    renumbered[id] = {static_cast<std::int32_t>(kept.size())};
+    kept.push_back(std::move(graph[id]));
   }
-  if (static_cast<std::size_t>(next) == graph.values.size()) return false;
-  graph.values.resize(static_cast<std::size_t>(next));
+  const bool changed = kept.size() < graph.values.size();
+  graph.values = std::move(kept);
   visit_all([&](ValueId& id) {
-    if (id.valid()) id = renumbered[at(id)];
+    if (id.valid()) id = renumbered[id];
   });
-  return true;
+  return changed;
 }
 
 }  // namespace
 
 bool remove_dead(Graph& graph) {
   bool changed = false;
-  std::vector<bool> live(graph.values.size(), false);
-  for (ValueId id : graph.outputs) live[at(id)] = true;
+  IdMap<ValueId, bool> live(std::ssize(graph.values), false);
+  for (ValueId id : graph.outputs) live[id] = true;
   std::vector<Op> kept;
   kept.reserve(graph.ops.size());
   for (auto op = graph.ops.rbegin(); op != graph.ops.rend(); ++op) {
-    const bool is_read = std::any_of(op->outputs.begin(), op->outputs.end(),
-                                     [&](ValueId id) { return id.valid() && live[at(id)]; });
-    if (!is_read) {
+    if (!any_of(outputs_of(*op), live)) {
       changed = true;
       continue;
     }
@@ -107,9 +104,7 @@ bool remove_dead(Graph& graph) {
       changed |= edit_bodies(*op, remove_dead);
       changed |= drop_unread_captures(*op);
     }
-    for (ValueId id : op->inputs) {
-      if (id.valid()) live[at(id)] = true;
-    }
+    for (ValueId id : inputs_of(*op)) live[id] = true;
     kept.push_back(std::move(*op));
   }
   std::reverse(kept.begin(), kept.end());

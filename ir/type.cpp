@@ -63,6 +63,10 @@ std::int64_t element_count(const Dims& dims) {
   return empty ? 0 : count;
 }
 
+std::int64_t packed_bytes(const Type& type) {
+  return type.is_static() ? packed_bytes(type.element, type.element_count()) : 0;
+}
+
 std::string to_string(const Dims& dims) {
   std::string text = "[";
   for (std::size_t i = 0; i < dims.size(); ++i) {

@@ -45,6 +45,10 @@ bool operator==(const Type& a, const Type& b);
 /// Product of dims; 1 for a scalar. Error when a dimension is negative or the product overflows.
 std::int64_t element_count(const Dims& dims);
 
+/// Bytes of a value of this type, packed (data_type.h). 0 where they are not known before the run, for
+/// strings, and for what is no tensor.
+std::int64_t packed_bytes(const Type& type);
+
 /// "float[2,?,3]", "sequence(float[2])", "float" for an unknown rank.
 std::string to_string(const Type& type);
 /// "[2,?,3]"

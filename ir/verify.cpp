@@ -111,15 +111,15 @@ void check_types(const TypedOp& typed) {
 namespace {
 
 void verify_graph(const Graph& graph, const std::string& where) {
-  std::vector<bool> defined(graph.values.size(), false);
+  IdMap<ValueId, bool> defined(std::ssize(graph.values), false);
   const auto define = [&](ValueId id, const std::string& by) {
-    auto slot = defined[id.index];
-    if (slot) throw Error("{}value '{}' is produced twice, the second time by {}", where, graph[id].name, by);
-    slot = true;
+    if (defined[id])
+      throw Error("{}value '{}' is produced twice, the second time by {}", where, graph[id].name, by);
+    defined[id] = true;
   };
   for (ValueId id : graph.inputs) define(id, "the graph's inputs");
   const auto is_there = [&](ValueId id) {
-    return defined[id.index] || graph.is_constant(id) || graph[id].data_left_out;
+    return defined[id] || graph.is_constant(id) || graph[id].data_left_out;
   };
   for (const Op& op : graph.ops) {
     const std::string here = where + graph.describe(op);
@@ -128,15 +128,12 @@ void verify_graph(const Graph& graph, const std::string& where) {
     } catch (const Error& error) {
       throw error.at(here);
     }
-    for (ValueId id : op.inputs) {
-      if (id.valid() && !is_there(id))
-        throw Error("{}: value '{}' is read before it is produced", here, graph[id].name);
+    for (ValueId id : inputs_of(op)) {
+      if (!is_there(id)) throw Error("{}: value '{}' is read before it is produced", here, graph[id].name);
     }
-    for (ValueId id : op.outputs) {
-      if (id.valid()) define(id, here);
-    }
+    for (ValueId id : outputs_of(op)) define(id, here);
     for_each_body(op, [&](std::string_view name, const Graph& body) {
-      IR_CHECK(body.inputs.size() >= static_cast<std::size_t>(op.captures));
+      IR_CHECK(std::ssize(body.inputs) >= op.captures);
       verify_graph(body, fmt::format("{}: {}: ", here, name));
     });
   }

@@ -216,6 +216,57 @@ TEST(Layering, NoFolderIncludesItselfOnADetour) {
   EXPECT_EQ(found, Lines{});
 }
 
+// Of lowering and of training, these are tested through what calls them.
+const std::set<std::string_view> kTestedFromOutside{
+    "executor/lower/draft/cut_update.h",
+    "executor/lower/draft/cycle.h",
+    "executor/lower/draft/draft.h",
+    "executor/lower/draft/host_io.h",
+    "executor/lower/draft/remote.h",
+    "executor/lower/draft/stages.h",
+    "executor/lower/draft/update.h",
+    "executor/lower/draft/variables.h",
+    "executor/lower/graph/delay_updates.h",
+    "executor/lower/graph/reductions.h",
+    "executor/lower/graph/shard_variables.h",
+    "executor/lower/graph/stash_weights.h",
+    "executor/lower/graph/zeros.h",
+    "executor/lower/lower.h",
+    "executor/lower/program/split_collectives.h",
+    "executor/lower/program/stream_variables.h",
+    "executor/lower/strategies/phase_plan.h",
+    "executor/lower/strategies/slice_loops.h",
+    "executor/lower/strategies/strategies.h",
+    "executor/sim/op_family.h",
+    "executor/sim/products.h",
+    "ir/passes/automatic_loss_scaling.h",
+    "ir/passes/bodies.h",
+    "ir/passes/differentiate.h",
+    "ir/passes/expand_gradients.h",
+    "ir/passes/hyper_parameters.h",
+    "ir/passes/sample_axis.h",
+    "ir/passes/sample_total.h",
+    "ir/passes/simplify_rules.h",
+    "ir/passes/weight_update.h",
+};
+
+// What rewrites a graph or a Program, and what clocks one, is looked for under its name:
+// tests/a/b/c_test.cpp includes a/b/c.h.
+TEST(Layering, HeadersAreTestedUnderTheirNames) {
+  std::map<std::string, const Source*> by_path;
+  for (const Source& source : sources()) by_path[source.path] = &source;
+  Lines untested;
+  for (const auto& [path, source] : by_path) {
+    const bool is_asked = is_in(path, {"executor/lower/", "executor/sim/", "ir/passes/"});
+    if (!is_asked || !path.ends_with(".h") || kTestedFromOutside.contains(path)) continue;
+    const auto test = by_path.find("tests/" + path.substr(0, path.size() - 2) + "_test.cpp");
+    const bool is_tested = test != by_path.end() &&
+                           std::count(test->second->includes.begin(), test->second->includes.end(), path) > 0;
+    if (!is_tested) untested.push_back(path);
+  }
+  EXPECT_EQ(untested, Lines{});
+}
+
 // The README names tests, such as `Layering.NoHeaderIncludesItselfOnADetour`.
 TEST(Readme, NamesTestsThatExist) {
   const fs::path root = PODIUM_SOURCE_DIR;

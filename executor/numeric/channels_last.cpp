@@ -10,7 +10,7 @@
 #include <numeric>
 
 #include "executor/numeric/rewriter.h"
-#include "executor/numeric/window.h"
+#include "ir/ops/window.h"
 
 namespace podium::numeric {
 
@@ -77,9 +77,9 @@ bool is_elementwise(const ir::Graph& graph, const Op& op) {
 class Pass {
  public:
   Pass(ir::Graph& graph, const Layouts& layouts)
-      : graph_(graph), layouts_(layouts), rewriter_(graph), twins_(graph.values.size()) {
+      : graph_(graph), layouts_(layouts), rewriter_(graph), twins_(std::ssize(graph.values)) {
     for (const Op& op : graph.ops) {
-      for (ValueId id : op.outputs) set_missing(id, true);
+      for (ValueId id : outputs_of(op)) twin(id).missing = true;
     }
   }
 
@@ -111,11 +111,8 @@ class Pass {
   };
 
   Twin& twin(ValueId id) {
-    if (static_cast<std::size_t>(id.index) >= twins_.size()) twins_.resize(graph_.values.size());
-    return twins_[id.index];
-  }
-  void set_missing(ValueId id, bool missing) {
-    if (id.valid()) twin(id).missing = missing;
+    if (!twins_.contains(id)) twins_.resize(std::ssize(graph_.values));
+    return twins_[id];
   }
   const Dims& dims(ValueId id) { return graph_[id].type.dims; }
   int rank(ValueId id) { return graph_[id].type.rank(); }
@@ -131,7 +128,7 @@ class Pass {
   }
 
   void keep(const Op& op) {
-    for (ValueId id : op.outputs) set_missing(id, false);
+    for (ValueId id : outputs_of(op)) twin(id).missing = false;
     ops_.push_back(op);
   }
 
@@ -189,13 +186,12 @@ class Pass {
   }
 
   bool convert_convolution(const Op& op) {
-    const Dims& weights = dims(op.inputs[1]);
-    const Dims kernel(weights.begin() + 2, weights.end());
-    const Window window = window_of(op, kernel, dims(op.inputs[0]), dims(op.outputs[0]));
+    const ir::Window window =
+        ir::conv_window(ir::TypedOp(graph_, op), dims(op.inputs[0]), dims(op.inputs[1]));
     Op convolution = make_op("Convolution", "podium", op.inputs, {},
                              {{"group", ir::attribute<std::int64_t>(op, "group")},
                               {"strides", window.strides},
-                              {"pads", window.pads},
+                              {"pads", ir::covering_pads(window)},
                               {"dilations", window.dilations}});
     convolution.name = op.name;
     convolution.inputs[0] = last(op.inputs[0]);
@@ -203,12 +199,12 @@ class Pass {
     return true;
   }
 
-  void give_pool(const Op& op, const std::string& kind, const Window& window) {
+  void give_pool(const Op& op, const std::string& kind, const ir::Window& window) {
     Op pool = make_op("Pool", "podium", {last(op.inputs[0])}, {},
                       {{"kind", kind},
                        {"kernel_shape", window.kernel},
                        {"strides", window.strides},
-                       {"pads", window.pads},
+                       {"pads", ir::covering_pads(window)},
                        {"dilations", window.dilations}});
     pool.name = op.name;
     give(std::move(pool), op.outputs[0]);
@@ -216,16 +212,23 @@ class Pass {
 
   bool convert_pool(const Op& op) {
     const bool is_max = op.is("MaxPool");
-    const Window window = window_of(op, ir::attribute<ir::IntList>(op, "kernel_shape"), dims(op.inputs[0]),
-                                    dims(op.outputs[0]));
+    const ir::Window window = ir::pool_window(ir::TypedOp(graph_, op), dims(op.inputs[0]));
     const bool counts_padding = !is_max && ir::attribute<std::int64_t>(op, "count_include_pad") != 0;
     give_pool(op, is_max ? "max" : counts_padding ? "average_with_padding" : "average", window);
     return true;
   }
 
-  Window whole(ValueId x) {
-    const Dims kernel(dims(x).begin() + 2, dims(x).end());
-    return {kernel, Dims(kernel.size(), 1), Dims(2 * kernel.size(), 0), Dims(kernel.size(), 1)};
+  ir::Window whole(ValueId x) {
+    const Dims spatial(dims(x).begin() + 2, dims(x).end());
+    const Dims ones(spatial.size(), 1);
+    const Dims zeros(spatial.size(), 0);
+    return {.input = spatial,
+            .kernel = spatial,
+            .strides = ones,
+            .dilations = ones,
+            .pads_begin = zeros,
+            .pads_end = zeros,
+            .output = ones};
   }
 
   bool convert_global_pool(const Op& op) {
@@ -241,7 +244,7 @@ class Pass {
     Dims found = axes->to_ints();
     for (std::int64_t& axis : found) axis = ir::normalized_axis(axis, rank(op.inputs[0]));
     std::sort(found.begin(), found.end());
-    Dims spatial(static_cast<std::size_t>(rank(op.inputs[0]) - 2));
+    Dims spatial(rank(op.inputs[0]) - 2);
     std::iota(spatial.begin(), spatial.end(), 2);
     if (found != spatial) return false;
     give_pool(op, "average", whole(op.inputs[0]));
@@ -265,7 +268,7 @@ class Pass {
     const Tensor* constant = rewriter_.constant(id);
     if (constant == nullptr) return {};
     Dims expanded = constant->dims();
-    expanded.insert(expanded.begin(), static_cast<std::size_t>(wanted_rank) - expanded.size(), 1);
+    expanded.insert(expanded.begin(), wanted_rank - expanded.size(), 1);
     const ValueId made =
         graph_.add_constant(graph_.fresh_name(graph_[id].name), transposed(constant->reshaped(expanded)));
     return made;
@@ -284,7 +287,7 @@ class Pass {
   ir::Graph& graph_;
   const Layouts& layouts_;
   Rewriter rewriter_;
-  std::vector<Twin> twins_;
+  ir::IdMap<ValueId, Twin> twins_;
   std::vector<Op> ops_;
   bool changed_ = false;
 };

@@ -19,8 +19,8 @@ struct Range {
   std::int64_t count;
 };
 
-Range range_of_part(std::int64_t elements, std::int64_t part, std::size_t rank) {
-  const std::int64_t first = std::min(elements, part * static_cast<std::int64_t>(rank));
+Range range_of_part(std::int64_t elements, std::int64_t part, std::int64_t rank) {
+  const std::int64_t first = std::min(elements, part * rank);
   return {first, std::min(part, elements - first)};
 }
 
@@ -43,15 +43,15 @@ struct InGroup {
   const Collective& collective;
   int iteration;
   std::vector<const Tensor*> terms = {};
-  std::vector<Memory*> memories = {};
+  std::vector<ReplicaMemory*> memories = {};
 
   const executor::Slot& to() const { return collective.transfer.to; }
   bool is_local() const { return collective.reduction == executor::CollectiveReduction::Local; }
   bool mean() const { return collective.reduction == executor::CollectiveReduction::Mean; }
-  Pool& pool(std::size_t rank) const { return memories[rank]->pool(to()); }
+  MemoryPool& pool(std::size_t rank) const { return memories[rank]->pool(to()); }
   // All replicas share one copy of the result in memory.
   void give_all(const Tensor& result) const {
-    for (Memory* memory : memories) memory->fill(to(), iteration, result);
+    for (ReplicaMemory* memory : memories) memory->fill(to(), iteration, result);
   }
 
   void all_reduce() const {
@@ -94,18 +94,18 @@ Tensor join_parts(const std::vector<Tensor>& parts, const ir::Type& type) {
 }
 
 void cut_part(const Tensor& whole, int rank, Tensor& part) {
-  const Range range = range_of_part(whole.size(), part.size(), static_cast<std::size_t>(rank));
+  const Range range = range_of_part(whole.size(), part.size(), rank);
   kernels::copy_elements(whole.type(), kernels::element_at(whole.raw(), whole.type(), range.first),
                          part.raw(), range.count);
   zero_from(part, range.count);
 }
 
 void run_collective(const executor::Program& program, const executor::Step& step,
-                    const Collective& collective, std::vector<Memory>& memories, int iteration) {
+                    const Collective& collective, std::vector<ReplicaMemory>& memories, int iteration) {
   for (const std::vector<int>& replicas : executor::replica_groups(collective.group, program.replicas)) {
     InGroup group{program, collective, iteration};
     for (int replica : replicas) {
-      Memory& memory = memories[replica];
+      ReplicaMemory& memory = memories[replica];
       group.memories.push_back(&memory);
       group.terms.push_back(&memory.read(step, collective.transfer.from, iteration).tensor);
     }

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "executor/numeric/memory.h"
+#include "executor/numeric/replica_memory.h"
 
 namespace podium::numeric {
 
@@ -17,6 +17,7 @@ ir::Tensor join_parts(const std::vector<ir::Tensor>& parts, const ir::Type& type
 /// Runs a collective. `memories` has one entry for each replica. Sums go over the replicas of a group in
 /// their order.
 void run_collective(const executor::Program& program, const executor::Step& step,
-                    const executor::Collective& collective, std::vector<Memory>& memories, int iteration);
+                    const executor::Collective& collective, std::vector<ReplicaMemory>& memories,
+                    int iteration);
 
 }  // namespace podium::numeric

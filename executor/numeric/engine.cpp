@@ -20,8 +20,8 @@
 #include "executor/numeric/collectives.h"
 #include "executor/numeric/host_streams.h"
 #include "executor/numeric/layouts.h"
-#include "executor/numeric/memory.h"
 #include "executor/numeric/peak_memory.h"
+#include "executor/numeric/replica_memory.h"
 #include "executor/numeric/schedule.h"
 #include "ir/bodies.h"
 
@@ -33,17 +33,16 @@ using ir::Datum;
 
 namespace {
 
-// 4- and 2-bit elements count packed; a datum that is no tensor does not count.
+// A datum that is no tensor does not count.
 std::int64_t device_bytes_of(const Datum& datum) {
-  if (!datum.is_tensor()) return 0;
-  return (datum.tensor.size() * ir::bit_width(datum.tensor.type()) + 7) / 8;
+  return datum.is_tensor() ? ir::packed_bytes(datum.tensor.type(), datum.tensor.size()) : 0;
 }
 
 using SlotKey = std::tuple<executor::BufferId, int, int>;
 SlotKey key_of(const Slot& slot) { return {slot.buffer, slot.index, slot.stride}; }
 
 // Finds for each block the pairs of input and output that are the same slot wherever the block runs.
-using OfBlocks = std::vector<std::optional<std::vector<Rewritten>>>;
+using OfBlocks = ir::IdMap<executor::BlockId, std::optional<std::vector<Rewritten>>>;
 void find_rewritten(const std::vector<executor::Step>& steps, OfBlocks& blocks) {
   for (const executor::Step& step : steps) {
     if (const auto* repeat = std::get_if<executor::Repeat>(&step.action))
@@ -60,18 +59,18 @@ void find_rewritten(const std::vector<executor::Step>& steps, OfBlocks& blocks) 
       const auto output = written.find(key);
       if (output != written.end() && reads.at(key) == 1) here.insert({i, output->second});
     }
-    auto& found = blocks[compute->block.index];
+    auto& found = blocks[compute->block];
     if (!found) found.emplace(here.begin(), here.end());
     std::erase_if(*found, [&](const Rewritten& pair) { return !here.contains(pair); });
   }
 }
 
 // Blocks that run beside others in some wave.
-void find_side_by_side(const std::vector<Section>& schedule, std::vector<bool>& blocks) {
+void find_side_by_side(const std::vector<Section>& schedule, ir::IdMap<executor::BlockId, bool>& blocks) {
   for (const Section& section : schedule) {
     for (const Wave& wave : section.waves) {
       if (!wave.side_by_side) continue;
-      for (std::size_t node : wave.computes) blocks[block_of(section.nodes[node]).index] = true;
+      for (std::size_t node : wave.computes) blocks[block_of(section.nodes[node])] = true;
     }
     find_side_by_side(section.body, blocks);
   }
@@ -82,10 +81,10 @@ void find_side_by_side(const std::vector<Section>& schedule, std::vector<bool>& 
 struct Engine::State {
   executor::Program program;
   int threads = 1;
-  std::vector<PreparedBlock> blocks;
-  std::vector<bool> repeatable;  // per block: the same inputs give the same outputs
+  ir::IdMap<executor::BlockId, PreparedBlock> blocks;
+  ir::IdMap<executor::BlockId, bool> repeatable;  // the same inputs give the same outputs
   std::vector<Section> schedule;
-  std::vector<Memory> memories;  // per replica
+  std::vector<ReplicaMemory> memories;  // per replica
   HostInputs inputs;
   HostOutputs outputs;
   PeakMemory peak;
@@ -103,9 +102,9 @@ namespace {
 // Runs one step in some replicas; a collective, in all of them.
 struct RunStep {
   const executor::Program& program;
-  std::vector<PreparedBlock>& blocks;
-  const std::vector<bool>& repeatable;
-  std::vector<Memory>& memories;
+  ir::IdMap<executor::BlockId, PreparedBlock>& blocks;
+  const ir::IdMap<executor::BlockId, bool>& repeatable;
+  std::vector<ReplicaMemory>& memories;
   HostInputs& inputs;
   HostOutputs& outputs;
   Node& node;
@@ -133,7 +132,7 @@ struct RunStep {
       node.inputs.clear();
       for (const Slot& slot : step.reads)
         node.inputs.push_back(slot.buffer.valid() ? &read(replica, slot) : nullptr);
-      const bool is_known = replica > replicas.first && repeatable[step.block.index] && has_same_inputs();
+      const bool is_known = replica > replicas.first && repeatable[step.block] && has_same_inputs();
       if (!is_known) results = run_block(step.block);
       for (std::size_t i = 0; i < step.writes.size(); ++i) fill(replica, i, *results[i]);
     }
@@ -141,7 +140,7 @@ struct RunStep {
   std::span<const Datum* const> run_block(executor::BlockId block) const {
     node.memory_of_inputs.clear();
     for (const Datum* input : node.inputs) node.memory_of_inputs.push_back(memory_of(input));
-    return blocks[block.index].run(node.inputs);
+    return blocks[block].run(node.inputs);
   }
   // What replicas share is of one shape.
   bool has_same_inputs() const {
@@ -192,21 +191,21 @@ Engine::State::State(executor::Program of, const PrepareOptions& options)
       peak(program) {
   for (int replica = 0; replica < program.replicas; ++replica) memories.emplace_back(program, replica);
   for (executor::Buffer& buffer : program.buffers) buffer.initial.clear();
-  std::vector<bool> beside_others(program.blocks.size(), false);
+  ir::IdMap<executor::BlockId, bool> beside_others(std::ssize(program.blocks), false);
   find_side_by_side(schedule, beside_others);
-  const std::vector<Layouts> layouts = choose_layouts(program);
-  OfBlocks rewritten(program.blocks.size());
+  const auto layouts = choose_layouts(program);
+  OfBlocks rewritten(std::ssize(program.blocks));
   find_rewritten(program.steps, rewritten);
-  blocks.reserve(program.blocks.size());
-  for (std::size_t i = 0; i < program.blocks.size(); ++i) {
+  blocks.reserve(std::ssize(program.blocks));
+  for (executor::BlockId id : program.block_ids()) {
     PrepareOptions of_block = options;
-    if (beside_others[i]) of_block.threads = 1;
-    const std::vector<ir::Op>& ops = program.blocks[i].graph.ops;
+    if (beside_others[id]) of_block.threads = 1;
+    const std::vector<ir::Op>& ops = program[id].graph.ops;
     repeatable.push_back(std::none_of(ops.begin(), ops.end(), [](const ir::Op& op) {
       return op.spec->random || ir::has_body(op);  // a body may draw
     }));
-    blocks.emplace_back(std::move(program.blocks[i].graph), of_block, layouts[i],
-                        rewritten[i].value_or(std::vector<Rewritten>{}));
+    blocks.push_back(PreparedBlock(std::move(program[id].graph), of_block, layouts[id],
+                                   rewritten[id].value_or(std::vector<Rewritten>{})));
   }
 }
 
@@ -225,19 +224,17 @@ void Engine::State::free(const std::vector<Slot>& slots, int iteration, Replicas
 
 // When several computes fail, the first in program order is reported, whatever the threads do.
 void Engine::State::run_computes(Section& section, const Wave& wave, int iteration, Replicas replicas) {
-  const auto count = std::ssize(wave.computes);
   if (!wave.side_by_side) {
     for (std::size_t node : wave.computes) run(section.nodes[node], iteration, replicas);
     return;
   }
   std::vector<std::exception_ptr> failures(wave.computes.size());
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
-  for (std::ptrdiff_t i = 0; i < count; ++i) {
-    const auto index = static_cast<std::size_t>(i);
+  for (std::ptrdiff_t i = 0; i < std::ssize(wave.computes); ++i) {
     try {
-      run(section.nodes[wave.computes[index]], iteration, replicas);
+      run(section.nodes[wave.computes[i]], iteration, replicas);
     } catch (...) {
-      failures[index] = std::current_exception();
+      failures[i] = std::current_exception();
     }
   }
   for (const std::exception_ptr& failure : failures) {
@@ -276,7 +273,7 @@ std::span<const Datum> Engine::run(std::span<const Datum> inputs) {
   state.inputs.start(inputs);
   state.outputs.start();
   state.peak.start();
-  for (Memory& memory : state.memories) memory.start();
+  for (ReplicaMemory& memory : state.memories) memory.start();
   state.run(state.schedule, 0, {0, state.program.replicas});
   return state.outputs.results();
 }

@@ -86,7 +86,7 @@ void fold_one(Rewriter& rewriter, OpId norm_id) {
 
 bool fold_batch_norm(ir::Graph& graph) {
   Rewriter rewriter(graph);
-  for (std::int32_t i = 0; i < rewriter.size(); ++i) fold_one(rewriter, {i});
+  for (OpId id : rewriter.op_ids()) fold_one(rewriter, id);
   return rewriter.finish();
 }
 

@@ -178,12 +178,12 @@ void fuse_softmax(Rewriter& rewriter, OpId id) {
 
 bool fuse_attention(ir::Graph& graph) {
   Rewriter rewriter(graph);
-  for (std::int32_t i = 0; i < rewriter.size(); ++i) {
-    if (!rewriter.is_alive({i}) || !is_static_float(graph, rewriter.op({i}))) continue;
-    if (rewriter.op({i}).is("MatMul")) {
-      fuse_product(rewriter, {i});
-    } else if (rewriter.op({i}).is("Softmax")) {
-      fuse_softmax(rewriter, {i});
+  for (OpId id : rewriter.op_ids()) {
+    if (!rewriter.is_alive(id) || !is_static_float(graph, rewriter.op(id))) continue;
+    if (rewriter.op(id).is("MatMul")) {
+      fuse_product(rewriter, id);
+    } else if (rewriter.op(id).is("Softmax")) {
+      fuse_softmax(rewriter, id);
     }
   }
   return rewriter.finish();

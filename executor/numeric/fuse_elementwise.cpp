@@ -5,7 +5,6 @@
 #include <set>
 
 #include "executor/numeric/rewriter.h"
-#include "ir/at.h"
 #include "ir/disjoint_sets.h"
 #include "ir/passes/sample_axis.h"
 
@@ -71,8 +70,8 @@ class Chains {
   }
 
   void add(Op op) {
-    for (ValueId id : op.inputs) {
-      if (id.valid() && !is_number(graph_[id].type)) connected_.join(at(id), at(op.outputs[0]));
+    for (ValueId id : inputs_of(op)) {
+      if (!is_number(graph_[id].type)) connected_.join(id.number(), op.outputs[0].number());
     }
     made_.insert(op.outputs[0]);
     members_.push_back(std::move(op));
@@ -85,7 +84,7 @@ class Chains {
     std::map<std::size_t, std::size_t> chain_of_set;
     for (Op& op : members_) {
       const auto [entry, is_new] =
-          chain_of_set.try_emplace(connected_.find(at(op.outputs[0])), chains.size());
+          chain_of_set.try_emplace(connected_.find(op.outputs[0].number()), chains.size());
       if (is_new) chains.emplace_back();
       chains[entry->second].push_back(std::move(op));
     }
@@ -121,7 +120,7 @@ class Chains {
     }
     const std::set<ValueId> brought(body.inputs.begin(), body.inputs.end());
     for (const auto& [outer, inner] : inside) {
-      if (brought.contains(inner) || uses_[at(outer)] == reads[outer]) continue;
+      if (brought.contains(inner) || uses_[outer] == reads[outer]) continue;
       body.outputs.push_back(inner);
       chain.outputs.push_back(outer);
     }

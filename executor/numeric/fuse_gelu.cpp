@@ -137,10 +137,10 @@ void fuse_gate(Rewriter& rewriter, OpId id) {
 
 bool fuse_gelu(ir::Graph& graph) {
   Rewriter rewriter(graph);
-  for (std::int32_t i = 0; i < rewriter.size(); ++i) {
-    if (!rewriter.is_alive({i}) || !is_static_float(graph, rewriter.op({i}))) continue;
-    fuse_gelu_at(rewriter, {i});
-    fuse_gate(rewriter, {i});
+  for (OpId id : rewriter.op_ids()) {
+    if (!rewriter.is_alive(id) || !is_static_float(graph, rewriter.op(id))) continue;
+    fuse_gelu_at(rewriter, id);
+    fuse_gate(rewriter, id);
   }
   return rewriter.finish();
 }

@@ -103,8 +103,8 @@ void fuse_layer_norm_at(Rewriter& rewriter, OpId div_id) {
 bool fuse_layer_norm(ir::Graph& graph) {
   if (ir::find_op("", "LayerNormalization") == nullptr) return false;
   Rewriter rewriter(graph);
-  for (std::int32_t i = 0; i < rewriter.size(); ++i) {
-    if (rewriter.is_alive({i}) && is_static_float(graph, rewriter.op({i}))) fuse_layer_norm_at(rewriter, {i});
+  for (OpId id : rewriter.op_ids()) {
+    if (rewriter.is_alive(id) && is_static_float(graph, rewriter.op(id))) fuse_layer_norm_at(rewriter, id);
   }
   return rewriter.finish();
 }

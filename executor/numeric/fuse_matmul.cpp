@@ -70,15 +70,15 @@ void drop_reshapes(Rewriter& rewriter, OpId id) {
 
 bool fuse_matmul(ir::Graph& graph) {
   Rewriter rewriter(graph);
-  for (std::int32_t i = 0; i < rewriter.size(); ++i) {
-    const Op& op = rewriter.op({i});
+  for (OpId id : rewriter.op_ids()) {
+    const Op& op = rewriter.op(id);
     if (!is_static_float(graph, op)) continue;
     if (op.is("MatMul")) {
-      convert_matmul(rewriter, {i});
+      convert_matmul(rewriter, id);
     } else if (op.is("Gemm")) {
-      convert_gemm(rewriter, {i});
+      convert_gemm(rewriter, id);
     }
-    if (rewriter.op({i}).is("MatMul", "podium")) drop_reshapes(rewriter, {i});
+    if (rewriter.op(id).is("MatMul", "podium")) drop_reshapes(rewriter, id);
   }
   return rewriter.finish();
 }

@@ -100,8 +100,8 @@ void absorb_reader(Rewriter& rewriter, OpId id) {
 bool fuse_post_ops(ir::Graph& graph) {
   Rewriter rewriter(graph);
   // A fused op stands where its reader stood, so the loop meets it again.
-  for (std::int32_t i = 0; i < rewriter.size(); ++i) {
-    if (rewriter.is_alive({i}) && is_product(rewriter.op({i}))) absorb_reader(rewriter, {i});
+  for (OpId id : rewriter.op_ids()) {
+    if (rewriter.is_alive(id) && is_product(rewriter.op(id))) absorb_reader(rewriter, id);
   }
   return rewriter.finish();
 }

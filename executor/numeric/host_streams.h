@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "executor/numeric/pool.h"
+#include "executor/numeric/memory_pool.h"
 #include "executor/program.h"
 #include "ir/datum.h"
 
@@ -29,7 +29,7 @@ class HostInputs {
   std::span<const ir::Datum> given_;
   std::vector<std::vector<int>> loads_;  // per input and replica: loads so far in this run
   ir::Datum next_;
-  Pool pool_;
+  MemoryPool pool_;
 };
 
 /// The outputs. Each is one array [leading dimensions, replicas, micro-batch...]; of the dimensions before
@@ -54,7 +54,7 @@ class HostOutputs {
   std::vector<ir::Dims> dims_;            // per output: of one store
   std::vector<bool> begun_;               // per output: it has an array and dims_
   std::vector<ir::Datum> results_;
-  Pool pool_;
+  MemoryPool pool_;
 };
 
 }  // namespace podium::numeric

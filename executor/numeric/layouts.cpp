@@ -6,7 +6,9 @@
 
 namespace podium::numeric {
 
+using executor::BlockId;
 using executor::Buffer;
+using executor::BufferId;
 using executor::Program;
 using executor::Role;
 using executor::Slot;
@@ -21,16 +23,16 @@ class Sets {
   explicit Sets(const Program& program)
       : program_(program),
         first_value_(first_values(program)),
-        sets_(first_value_.back()),
-        votes_(first_value_.back(), 0),
-        may_(first_value_.back(), true) {
-    for (std::size_t b = 0; b < program.buffers.size(); ++b) may_[b] = may_lie_last(program.buffers[b]);
+        sets_(count_members(program)),
+        votes_(count_members(program), 0),
+        may_(count_members(program), true) {
+    for (BufferId id : program.buffer_ids()) may_[member(id)] = may_lie_last(program[id]);
     join(program.steps);
-    for (std::size_t b = 0; b < program.blocks.size(); ++b) count_votes(b);
+    for (BlockId id : program.block_ids()) count_votes(id);
   }
   bool is_last(const Slot& slot) {
     if (!slot.buffer.valid()) return false;
-    const std::size_t set = sets_.find(slot.buffer.index);
+    const std::size_t set = sets_.find(member(slot.buffer));
     return may_[set] && votes_[set] > 0;
   }
 
@@ -41,12 +43,23 @@ class Sets {
            buffer.shards == 1 && buffer.initial.empty() && type.is_static() &&
            type.element == ir::DataType::Float && type.rank() >= 3 && type.rank() <= 5;
   }
-  static std::vector<std::size_t> first_values(const Program& program) {
-    std::vector<std::size_t> first{program.buffers.size()};
-    for (const executor::Block& block : program.blocks)
-      first.push_back(first.back() + block.graph.values.size());
+  // Buffers and then the values of all blocks are numbered through.
+  static ir::IdMap<BlockId, std::size_t> first_values(const Program& program) {
+    ir::IdMap<BlockId, std::size_t> first;
+    std::size_t next = program.buffers.size();
+    for (const executor::Block& block : program.blocks) {
+      first.push_back(next);
+      next += block.graph.values.size();
+    }
     return first;
   }
+  static std::size_t count_members(const Program& program) {
+    std::size_t count = program.buffers.size();
+    for (const executor::Block& block : program.blocks) count += block.graph.values.size();
+    return count;
+  }
+  static std::size_t member(BufferId id) { return id.number(); }
+  std::size_t member(BlockId block, ValueId id) const { return first_value_[block] + id.number(); }
   void join(std::size_t a, std::size_t b) {
     a = sets_.find(a);
     b = sets_.find(b);
@@ -56,8 +69,6 @@ class Sets {
     votes_[both] = votes_[a] + votes_[b];
     may_[both] = may_[a] && may_[b];
   }
-  std::size_t value(std::size_t block, ValueId id) const { return first_value_[block] + id.index; }
-
   void join(const std::vector<Step>& steps) {
     for (const Step& step : steps) {
       if (const auto* repeat = std::get_if<executor::Repeat>(&step.action)) {
@@ -67,64 +78,62 @@ class Sets {
       } else if (std::holds_alternative<executor::LoadFromHost>(step.action) ||
                  std::holds_alternative<executor::StoreToHost>(step.action) ||
                  std::holds_alternative<executor::Collective>(step.action)) {
-        for (const Slot& slot : executor::reads_of(step)) may_[sets_.find(slot.buffer.index)] = false;
-        for (const Slot& slot : executor::writes_of(step)) may_[sets_.find(slot.buffer.index)] = false;
+        for (const Slot& slot : executor::reads_of(step)) forbid(slot);
+        for (const Slot& slot : executor::writes_of(step)) forbid(slot);
       } else {
         const std::vector<Slot> from = executor::reads_of(step);
         const std::vector<Slot> to = executor::writes_of(step);
-        for (std::size_t i = 0; i < from.size(); ++i) join(from[i].buffer.index, to[i].buffer.index);
+        for (std::size_t i = 0; i < from.size(); ++i) join(member(from[i].buffer), member(to[i].buffer));
       }
     }
   }
+  void forbid(const Slot& slot) { may_[sets_.find(member(slot.buffer))] = false; }
   void join(const executor::Compute& compute) {
     const ir::Graph& graph = program_[compute.block].graph;
-    const std::size_t block = compute.block.index;
     for (std::size_t i = 0; i < compute.reads.size(); ++i) {
       if (!compute.reads[i].buffer.valid()) continue;
-      join(compute.reads[i].buffer.index, value(block, graph.inputs[i]));
+      join(member(compute.reads[i].buffer), member(compute.block, graph.inputs[i]));
     }
     for (std::size_t i = 0; i < compute.writes.size(); ++i)
-      join(compute.writes[i].buffer.index, value(block, graph.outputs[i]));
+      join(member(compute.writes[i].buffer), member(compute.block, graph.outputs[i]));
   }
 
   // A convolution's input and output count two votes for channels-last, an operand of an op that needs the
   // model's layout one vote against: pools have often made the tensor smaller where such ops begin.
-  void count_votes(std::size_t block) {
-    const ir::Graph& graph = program_.blocks[block].graph;
+  void count_votes(BlockId block) {
+    const ir::Graph& graph = program_[block].graph;
     for (const ir::Op& op : graph.ops) {
       if (is_convolution(graph, op)) {
-        votes_[sets_.find(value(block, op.inputs[0]))] += 2;
-        votes_[sets_.find(value(block, op.outputs[0]))] += 2;
+        vote(block, op.inputs[0], 2);
+        vote(block, op.outputs[0], 2);
       } else if (keeps_layout(graph, op) || op.is("BatchNormalization")) {  // which convolutions take in
-        for (ValueId id : op.inputs) {
-          if (id.valid() && !graph.is_constant(id)) join(value(block, id), value(block, op.outputs[0]));
+        for (ValueId id : inputs_of(op)) {
+          if (!graph.is_constant(id)) join(member(block, id), member(block, op.outputs[0]));
         }
       } else {
-        for (ValueId id : op.inputs) vote_against(block, id);
-        for (ValueId id : op.outputs) vote_against(block, id);
+        for (ValueId id : inputs_of(op)) vote(block, id, -1);
+        for (ValueId id : outputs_of(op)) vote(block, id, -1);
       }
     }
   }
-  void vote_against(std::size_t block, ValueId id) {
-    if (id.valid()) votes_[sets_.find(value(block, id))] -= 1;
-  }
+  void vote(BlockId block, ValueId id, int weight) { votes_[sets_.find(member(block, id))] += weight; }
 
   const Program& program_;
-  std::vector<std::size_t>
-      first_value_;  // per block: the place of its first value; behind the last one: the count
+  ir::IdMap<BlockId, std::size_t> first_value_;
   ir::DisjointSets sets_;
   std::vector<int> votes_;  // the votes of a set, at the set's name
   std::vector<bool> may_;
 };
 
-void note(const Program& program, const std::vector<Step>& steps, Sets& sets, std::vector<Layouts>& layouts) {
+void note(const Program& program, const std::vector<Step>& steps, Sets& sets,
+          ir::IdMap<BlockId, Layouts>& layouts) {
   for (const Step& step : steps) {
     if (const auto* repeat = std::get_if<executor::Repeat>(&step.action)) {
       note(program, repeat->body, sets, layouts);
     }
     const auto* compute = std::get_if<executor::Compute>(&step.action);
     if (compute == nullptr) continue;
-    Layouts& of_block = layouts[compute->block.index];
+    Layouts& of_block = layouts[compute->block];
     of_block = {};
     for (const Slot& slot : compute->reads) of_block.inputs.push_back(sets.is_last(slot));
     for (const Slot& slot : compute->writes) of_block.outputs.push_back(sets.is_last(slot));
@@ -133,9 +142,9 @@ void note(const Program& program, const std::vector<Step>& steps, Sets& sets, st
 
 }  // namespace
 
-std::vector<Layouts> choose_layouts(const Program& program) {
+ir::IdMap<BlockId, Layouts> choose_layouts(const Program& program) {
   Sets sets(program);
-  std::vector<Layouts> layouts(program.blocks.size());
+  ir::IdMap<BlockId, Layouts> layouts(std::ssize(program.blocks));
   note(program, program.steps, sets, layouts);
   return layouts;
 }

@@ -2,16 +2,15 @@
 #pragma once
 
 #include <span>
-#include <vector>
 
 #include "ir/datum.h"
 #include "ir/graph.h"
 
 namespace podium::numeric {
 
-/// The types of graph.values, of which those that are not static are looked up in one run of the graph as it
-/// is. Values inside bodies are not looked at. `inputs` in the order of graph.inputs. Error names the node
-/// that failed.
-std::vector<ir::Type> observe_types(ir::Graph graph, std::span<const ir::Datum> inputs);
+/// The types of the graph's values, of which those that are not static are looked up in one run of the graph
+/// as it is. Values inside bodies are not looked at. `inputs` in the order of graph.inputs. Error names the
+/// node that failed.
+ir::IdMap<ir::ValueId, ir::Type> observe_types(ir::Graph graph, std::span<const ir::Datum> inputs);
 
 }  // namespace podium::numeric

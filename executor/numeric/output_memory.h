@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "executor/numeric/pool.h"
+#include "executor/numeric/memory_pool.h"
 #include "ir/datum.h"
 
 namespace podium::numeric {
@@ -25,7 +25,7 @@ struct OutputMemory {
   /// `replaced` is the value that the outputs replace, if any. The outputs are written over it where an
   /// earlier run has made it and nobody else holds it. Memory from elsewhere may be the host's, and
   /// read-only.
-  void renew(Pool& pool, const ir::Datum* replaced) {
+  void renew(MemoryPool& pool, const ir::Datum* replaced) {
     const auto held_here = std::ssize(outputs) + 1;
     if (std::shared_ptr<void> taken = find(replaced)) {
       const std::ptrdiff_t held_by_us = taken == memory ? held_here + 1 : 1;

@@ -27,9 +27,9 @@ class PeakMemory {
 
  private:
   struct Replica {
-    std::vector<std::int64_t> now;                 // per processor
-    std::vector<std::int64_t> most;                // per processor
-    std::vector<std::vector<std::int64_t>> taken;  // per buffer and slot
+    std::vector<std::int64_t> now;                                   // per processor
+    std::vector<std::int64_t> most;                                  // per processor
+    ir::IdMap<executor::BufferId, std::vector<std::int64_t>> taken;  // per slot
   };
   void account(const Node& node, int iteration, int replica);
   bool is_counted(const executor::Slot& slot) const;

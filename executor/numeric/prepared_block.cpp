@@ -14,9 +14,9 @@
 
 #include "executor/kernels/fused/fused.h"
 #include "executor/kernels/tools/thread_limit.h"
+#include "executor/numeric/arena_plan.h"
 #include "executor/numeric/hand_on.h"
-#include "executor/numeric/memory_plan.h"
-#include "executor/numeric/optimize.h"
+#include "executor/numeric/optimize_block.h"
 #include "executor/numeric/output_memory.h"
 #include "ir/bodies.h"
 #include "ir/work.h"
@@ -47,8 +47,8 @@ struct Task {
 };
 
 bool all_static(const Graph& graph, const std::vector<ValueId>& ids) {
-  return std::all_of(ids.begin(), ids.end(), [&](ValueId id) {
-    return !id.valid() || (graph[id].type.is_static() && graph[id].type.element != ir::DataType::String);
+  return std::ranges::all_of(ir::PresentValues(ids), [&](ValueId id) {
+    return graph[id].type.is_static() && graph[id].type.element != ir::DataType::String;
   });
 }
 
@@ -56,9 +56,9 @@ bool all_static(const Graph& graph, const std::vector<ValueId>& ids) {
 void check_fits_machine(const Graph& graph, const Op& op) {
   const double pages = static_cast<double>(sysconf(_SC_PHYS_PAGES));
   const double most = pages * static_cast<double>(sysconf(_SC_PAGESIZE));
-  for (ValueId id : op.outputs) {
-    if (!id.valid() || !graph[id].type.is_static()) continue;
+  for (ValueId id : outputs_of(op)) {
     const Type& type = graph[id].type;
+    if (!type.is_static()) continue;
     const double bytes =
         static_cast<double>(type.element_count()) * static_cast<double>(storage_bytes(type.element));
     if (bytes <= most) continue;
@@ -94,7 +94,7 @@ void at_op(const Graph& graph, const Op& op, Step step) {
 }
 
 Graph optimized(Graph graph, bool fuse, const Layouts& layouts) {
-  if (fuse) optimize(graph, layouts);
+  if (fuse) optimize_block(graph, layouts);
   hand_on_inputs(graph);
   hand_on_zeros(graph);
   return graph;
@@ -105,22 +105,22 @@ Graph optimized(Graph graph, bool fuse, const Layouts& layouts) {
 struct PreparedBlock::State {
   Graph graph;
   PrepareOptions options;
-  std::vector<Datum> data;  // per value
+  ir::IdMap<ValueId, Datum> data;
   std::vector<Task> tasks;
   std::vector<const Datum*> outputs;
   std::vector<std::vector<const Datum**>> readers_of_input;  // per input: where tasks find it
   std::vector<std::size_t> handed_on;                        // inputs that are outputs
   std::vector<OutputMemory> output_memories;
-  Pool pool;
+  MemoryPool pool;
   Arena arena;
   std::size_t arena_bytes = 0;
   Arena scratch;
   std::size_t scratch_bytes = 0;
-  std::vector<std::vector<std::size_t>> dies_after;  // per task: dynamic values to free
+  std::vector<std::vector<ValueId>> dies_after;  // per task: dynamic values to free
 
-  explicit State(Graph of) : graph(std::move(of)), data(graph.values.size()) {}
+  explicit State(Graph of) : graph(std::move(of)), data(std::ssize(graph.values)) {}
 
-  Datum& datum(ValueId id) { return data[id.index]; }
+  Datum& datum(ValueId id) { return data[id]; }
 
   kernels::BodyRunner body_runner(const Graph& body) const {
     auto block = std::make_shared<PreparedBlock>(body, options);
@@ -162,7 +162,7 @@ void PreparedBlock::State::release_copied(const Op& op, ir::IdMap<ValueId, int>&
   for (std::size_t i = 0; i < op.inputs.size(); ++i) {
     const ValueId id = op.inputs[i];
     if (!id.valid() || !graph.is_constant(id) || !kernels::has_own_copy(op, i)) continue;
-    if (--readers[id.index] > 0) continue;
+    if (--readers[id] > 0) continue;
     graph[id].constant.reset();
     datum(id) = Datum();
   }
@@ -208,11 +208,10 @@ void PreparedBlock::State::find_inputs_and_outputs() {
 // Storages with outputs have memory of their own, the others share the arena.
 void PreparedBlock::State::plan(const std::vector<Rewritten>& rewritten) {
   constexpr std::size_t kNone = ~std::size_t{0};
-  std::vector<bool> is_static;
+  ir::IdMap<OpId, bool> is_static;
   for (const Task& task : tasks) is_static.push_back(task.is_static);
   const Storages storages = find_storages(graph, is_static, rewritten);
-  const std::size_t count = graph.values.size();
-  std::vector<std::size_t> own(count, kNone);  // per storage: its place in output_memories
+  ir::IdMap<ValueId, std::size_t> own(std::ssize(graph.values), kNone);  // of storages: in output_memories
   for (ValueId id : graph.outputs) {
     if (!storages.planned[storages[id]] || own[storages[id]] != kNone) continue;
     own[storages[id]] = output_memories.size();
@@ -221,48 +220,46 @@ void PreparedBlock::State::plan(const std::vector<Rewritten>& rewritten) {
     if (taken != storages.taken_from.end()) output_memories.back().input = taken->second;
   }
   std::vector<Lifetime> wanted;
-  std::vector<std::size_t> index(count, kNone);
-  for (std::size_t i = 0; i < count; ++i) {
-    if (!storages.planned[i] || own[i] != kNone) continue;
-    index[i] = wanted.size();
-    wanted.push_back(storages.lives[i]);
+  ir::IdMap<ValueId, std::size_t> index(std::ssize(graph.values), kNone);
+  for (ValueId id : graph.value_ids()) {
+    if (!storages.planned[id] || own[id] != kNone) continue;
+    index[id] = wanted.size();
+    wanted.push_back(storages.lives[id]);
   }
-  const MemoryPlan memory = plan_memory(wanted);
+  const ArenaPlan memory = plan_arena(wanted);
   arena_bytes = memory.bytes;
   arena = make_arena(arena_bytes);
-  std::vector<bool> is_output(count, false);
-  for (ValueId id : graph.outputs) is_output[id.index] = true;
-  for (std::size_t i = 0; i < count; ++i) {
-    const Type& type = graph.values[i].type;
-    const std::size_t storage = storages.of[i];
-    if (!storages.planned[storage] || graph.values[i].constant || !type.is_static()) continue;
+  ir::IdMap<ValueId, bool> is_output(std::ssize(graph.values), false);
+  for (ValueId id : graph.outputs) is_output[id] = true;
+  for (ValueId id : graph.value_ids()) {
+    const Type& type = graph[id].type;
+    const ValueId storage = storages[id];
+    if (!storages.planned[storage] || graph.is_constant(id) || !type.is_static()) continue;
     std::byte* memory_of_value =
         own[storage] == kNone ? arena.get() + memory.offsets[index[storage]] : nullptr;
-    data[i] = ir::Tensor::view(type.element, type.dims, memory_of_value);
+    data[id] = ir::Tensor::view(type.element, type.dims, memory_of_value);
     if (own[storage] == kNone) continue;
     OutputMemory& output = output_memories[own[storage]];
-    (is_output[i] ? output.outputs : output.others).push_back(&data[i].tensor);
+    (is_output[id] ? output.outputs : output.others).push_back(&data[id].tensor);
   }
 }
 
 void PreparedBlock::State::find_deaths() {
   constexpr std::size_t kNever = ~std::size_t{0};
-  std::vector<std::size_t> last_use(graph.values.size(), kNever);
-  std::vector<bool> dynamic(graph.values.size(), false);
+  ir::IdMap<ValueId, std::size_t> last_use(std::ssize(graph.values), kNever);
+  ir::IdMap<ValueId, bool> dynamic(std::ssize(graph.values), false);
   for (std::size_t t = 0; t < tasks.size(); ++t) {
-    for (ValueId id : tasks[t].op->inputs) {
-      if (id.valid()) last_use[id.index] = t;
-    }
-    for (ValueId id : tasks[t].op->outputs) {
-      if (!id.valid() || tasks[t].is_static) continue;
-      dynamic[id.index] = true;
-      last_use[id.index] = t;
+    for (ValueId id : inputs_of(*tasks[t].op)) last_use[id] = t;
+    if (tasks[t].is_static) continue;
+    for (ValueId id : outputs_of(*tasks[t].op)) {
+      dynamic[id] = true;
+      last_use[id] = t;
     }
   }
-  for (ValueId id : graph.outputs) last_use[id.index] = kNever;
+  for (ValueId id : graph.outputs) last_use[id] = kNever;
   dies_after.resize(tasks.size());
-  for (std::size_t i = 0; i < last_use.size(); ++i) {
-    if (dynamic[i] && last_use[i] != kNever) dies_after[last_use[i]].push_back(i);
+  for (ValueId id : graph.value_ids()) {
+    if (dynamic[id] && last_use[id] != kNever) dies_after[last_use[id]].push_back(id);
   }
 }
 
@@ -304,8 +301,8 @@ PreparedBlock::PreparedBlock(Graph graph, const PrepareOptions& options, const L
     : state_(std::make_unique<State>(optimized(std::move(graph), options.fuse, layouts))) {
   State& state = *state_;
   state.options = options;
-  for (std::size_t i = 0; i < state.graph.values.size(); ++i) {
-    if (state.graph.values[i].constant) state.data[i] = *state.graph.values[i].constant;
+  for (ValueId id : state.graph.value_ids()) {
+    if (state.graph.is_constant(id)) state.data[id] = *state.graph[id].constant;
   }
   state.make_tasks();
   state.find_inputs_and_outputs();
@@ -341,7 +338,7 @@ std::span<const Datum* const> PreparedBlock::run(std::span<const Datum* const> i
         state.run_dynamic(task);
       }
     });
-    for (std::size_t dead : state.dies_after[t]) state.data[dead] = Datum();
+    for (ValueId dead : state.dies_after[t]) state.data[dead] = Datum();
   }
   return state.outputs;
 }

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 
-#include "ir/at.h"
 #include "ir/infer.h"
 
 namespace podium::numeric {
@@ -16,17 +16,15 @@ using ir::Op;
 using ir::OpId;
 using ir::ValueId;
 
-namespace {}  // namespace
-
-Rewriter::Rewriter(ir::Graph& graph) : graph_(graph), alive_(graph.ops.size(), true) {
+Rewriter::Rewriter(ir::Graph& graph) : graph_(graph), alive_(std::ssize(graph.ops), true) {
   grow();
-  for (ValueId id : graph.inputs) is_input_[at(id)] = true;
-  for (ValueId id : graph.outputs) is_output_[at(id)] = true;
-  for (std::int32_t i = 0; i < size(); ++i) attach({i});
+  for (ValueId id : graph.inputs) is_input_[id] = true;
+  for (ValueId id : graph.outputs) is_output_[id] = true;
+  for (OpId id : op_ids()) attach(id);
 }
 
 void Rewriter::grow() {
-  const std::size_t count = graph_.values.size();
+  const auto count = std::ssize(graph_.values);
   producers_.resize(count);
   readers_.resize(count);
   is_input_.resize(count, false);
@@ -35,12 +33,8 @@ void Rewriter::grow() {
 
 void Rewriter::attach(OpId id) {
   grow();
-  for (ValueId input : op(id).inputs) {
-    if (input.valid()) readers_[at(input)].push_back(id);
-  }
-  for (ValueId output : op(id).outputs) {
-    if (output.valid()) producers_[at(output)] = id;
-  }
+  for (ValueId input : inputs_of(op(id))) readers_[input].push_back(id);
+  for (ValueId output : outputs_of(op(id))) producers_[output] = id;
 }
 
 std::optional<OpId> Rewriter::producer(ValueId id, std::string_view name, std::string_view domain) const {
@@ -62,7 +56,7 @@ std::optional<OpId> Rewriter::only_reader(ValueId id, std::string_view name, std
 }
 
 const ir::Tensor* Rewriter::constant(ValueId id) const {
-  return graph_.is_constant(id) && !is_input_[at(id)] ? &*graph_[id].constant : nullptr;
+  return graph_.is_constant(id) && !is_input_[id] ? &*graph_[id].constant : nullptr;
 }
 
 std::optional<double> Rewriter::number(ValueId id) const {
@@ -87,35 +81,32 @@ ValueId Rewriter::other_input(OpId id, ValueId value) const {
 }
 
 void Rewriter::erase(OpId id) {
-  for (ValueId input : op(id).inputs) {
-    if (input.valid()) std::erase(readers_[at(input)], id);
+  for (ValueId input : inputs_of(op(id))) std::erase(readers_[input], id);
+  for (ValueId output : outputs_of(op(id))) {
+    if (producers_[output] == id) producers_[output] = {};
   }
-  for (ValueId output : op(id).outputs) {
-    if (output.valid() && producers_[at(output)] == id) producers_[at(output)] = {};
-  }
-  alive_[id.index] = false;
+  alive_[id] = false;
   changed_ = true;
 }
 
 void Rewriter::replace(OpId id, Op replacement) {
   if (is_alive(id)) erase(id);
   graph_[id] = std::move(replacement);
-  alive_[id.index] = true;
+  alive_[id] = true;
   attach(id);
 }
 
 bool Rewriter::finish() {
   if (!changed_) return false;
-  for (std::int32_t i = size() - 1; i >= 0; --i) {
-    const bool is_read = std::any_of(op({i}).outputs.begin(), op({i}).outputs.end(), [&](ValueId output) {
-      return output.valid() && (is_output(output) || !readers(output).empty());
-    });
-    if (is_alive({i}) && !is_read) erase({i});
+  for (OpId id : op_ids() | std::views::reverse) {
+    const bool is_read = std::ranges::any_of(
+        outputs_of(op(id)), [&](ValueId output) { return is_output(output) || !readers(output).empty(); });
+    if (is_alive(id) && !is_read) erase(id);
   }
   std::vector<Op> kept;
   kept.reserve(graph_.ops.size());
-  for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
-    if (alive_[i]) kept.push_back(std::move(graph_.ops[i]));
+  for (OpId id : op_ids()) {
+    if (is_alive(id)) kept.push_back(std::move(graph_[id]));
   }
   graph_.ops = std::move(kept);
   return true;
@@ -147,12 +138,10 @@ bool is_vector(const Rewriter& rewriter, ir::ValueId id, std::int64_t count) {
 
 bool is_static_float(const ir::Graph& graph, const Op& op) {
   const auto fits = [&](ValueId id) {
-    if (!id.valid()) return true;
     const ir::Type& type = graph[id].type;
     return type.is_static() && type.element == ir::DataType::Float && type.element_count() > 0;
   };
-  return std::all_of(op.inputs.begin(), op.inputs.end(), fits) &&
-         std::all_of(op.outputs.begin(), op.outputs.end(), fits);
+  return std::ranges::all_of(inputs_of(op), fits) && std::ranges::all_of(outputs_of(op), fits);
 }
 
 }  // namespace podium::numeric

@@ -19,20 +19,21 @@ class Rewriter {
   ir::Graph& graph() { return graph_; }
   const ir::Op& op(ir::OpId id) const { return graph_[id]; }
   const ir::Type& type(ir::ValueId id) const { return graph_[id].type; }
-  int size() const { return static_cast<int>(graph_.ops.size()); }
+  /// All places, those of erased ops too.
+  ir::IdRange<ir::OpId> op_ids() const { return graph_.op_ids(); }
 
   /// False for an op that has been erased.
-  bool is_alive(ir::OpId id) const { return alive_[id.index]; }
+  bool is_alive(ir::OpId id) const { return alive_[id]; }
   /// The op that produces a value; not valid for inputs and constants.
-  ir::OpId producer(ir::ValueId id) const { return producers_[id.index]; }
+  ir::OpId producer(ir::ValueId id) const { return producers_[id]; }
   /// The op that produces a value, if the op has this name in ai.onnx (or `domain`); else not valid.
   std::optional<ir::OpId> producer(ir::ValueId id, std::string_view name, std::string_view domain = "") const;
   /// The only op that reads a value; not valid when there are more readers or the value is an output.
   ir::OpId only_reader(ir::ValueId id) const;
   std::optional<ir::OpId> only_reader(ir::ValueId id, std::string_view name,
                                       std::string_view domain = "") const;
-  const std::vector<ir::OpId>& readers(ir::ValueId id) const { return readers_[id.index]; }
-  bool is_output(ir::ValueId id) const { return is_output_[id.index]; }
+  const std::vector<ir::OpId>& readers(ir::ValueId id) const { return readers_[id]; }
+  bool is_output(ir::ValueId id) const { return is_output_[id]; }
 
   /// The numbers of a constant that no run can change (an input's default can change); nullptr for any other
   /// value.
@@ -55,11 +56,11 @@ class Rewriter {
   void grow();
 
   ir::Graph& graph_;
-  std::vector<bool> alive_;
-  std::vector<ir::OpId> producers_;
-  std::vector<std::vector<ir::OpId>> readers_;
-  std::vector<bool> is_input_;
-  std::vector<bool> is_output_;
+  ir::IdMap<ir::OpId, bool> alive_;
+  ir::IdMap<ir::ValueId, ir::OpId> producers_;
+  ir::IdMap<ir::ValueId, std::vector<ir::OpId>> readers_;
+  ir::IdMap<ir::ValueId, bool> is_input_;
+  ir::IdMap<ir::ValueId, bool> is_output_;
   bool changed_ = false;
 };
 

@@ -6,8 +6,9 @@
 #include "executor/numeric/schedule.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
+#include <set>
+#include <tuple>
 
 #include "ir/work.h"
 
@@ -41,7 +42,7 @@ class Waves {
 
  private:
   enum class Kind : std::uint8_t { Slot, Block, Input, Output };
-  using Key = std::array<int, 3>;
+  using Key = std::tuple<Kind, int, int>;
   // The first wave whose movements may follow the reads and writes so far.
   struct After {
     std::size_t reads = 0;
@@ -49,17 +50,16 @@ class Waves {
   };
 
   void note_stride(const Slot& slot) {
-    const auto [found, is_new] = strides_.emplace(slot.buffer.index, slot.stride);
-    if (!is_new && found->second != slot.stride) mixed_[slot.buffer.index] = true;
+    const auto [found, is_new] = strides_.emplace(slot.buffer, slot.stride);
+    if (!is_new && found->second != slot.stride) mixed_.insert(slot.buffer);
   }
   // Slots that move on alike in a Repeat are the same when they start as the same; of others nothing is
   // known.
   Key key(const Slot& slot) const {
-    const bool mixed = mixed_.contains(slot.buffer.index);
-    return {static_cast<int>(Kind::Slot), slot.buffer.index,
-            mixed ? 0 : slot.index % program_[slot.buffer].slots};
+    const bool mixed = mixed_.contains(slot.buffer);
+    return {Kind::Slot, slot.buffer.number(), mixed ? 0 : slot.index % program_[slot.buffer].slots};
   }
-  static Key key(Kind kind, int index) { return {static_cast<int>(kind), index, 0}; }
+  static Key key(Kind kind, int index) { return {kind, index, 0}; }
 
   std::size_t place(const Node& node, bool computes) {
     std::vector<Key> reads;
@@ -67,7 +67,7 @@ class Waves {
     for (const Slot& slot : reads_of(*node.step)) reads.push_back(key(slot));
     for (const Slot& slot : node.writes) writes.push_back(key(slot));
     for (const Slot& slot : node.step->frees) writes.push_back(key(slot));
-    if (computes) writes.push_back(key(Kind::Block, block_of(node).index));
+    if (computes) writes.push_back(key(Kind::Block, block_of(node).number()));
     if (const auto* load = std::get_if<executor::LoadFromHost>(&node.step->action)) {
       writes.push_back(key(Kind::Input, load->input));
     }
@@ -85,8 +85,8 @@ class Waves {
   }
 
   const Program& program_;
-  std::map<int, int> strides_;  // by buffer
-  std::map<int, bool> mixed_;
+  std::map<executor::BufferId, int> strides_;
+  std::set<executor::BufferId> mixed_;  // of several strides
   std::map<Key, After> after_;
 };
 
@@ -96,6 +96,7 @@ struct Effort {
   double one_thread = 0;
   double all_threads = 0;
 };
+using Efforts = ir::IdMap<BlockId, Effort>;
 
 // A large enough op is cut into parts for all threads, which then wait for each other.
 Effort effort_of(const executor::Block& block, int threads) {
@@ -113,14 +114,13 @@ Effort effort_of(const executor::Block& block, int threads) {
 
 // Blocks side by side have their caches and their share of the memory's speed to themselves less than one
 // block has.
-bool pays_side_by_side(const std::vector<Effort>& efforts, const Section& section, const Wave& wave,
-                       int threads) {
+bool pays_side_by_side(const Efforts& efforts, const Section& section, const Wave& wave, int threads) {
   constexpr double kLossSideBySide = 1.2;
   double sum = 0;
   double most = 0;
   double one_after_the_other = 0;
   for (std::size_t node : wave.computes) {
-    const Effort& effort = efforts[block_of(section.nodes[node]).index];
+    const Effort& effort = efforts[block_of(section.nodes[node])];
     sum += effort.one_thread;
     most = std::max(most, effort.one_thread);
     one_after_the_other += effort.all_threads;
@@ -138,7 +138,7 @@ bool replicas_meet(const std::vector<Step>& steps) {
 }
 
 std::vector<Section> schedule_of(const Program& program, const std::vector<Step>& steps,
-                                 const std::vector<Effort>& efforts, int threads) {
+                                 const Efforts& efforts, int threads) {
   std::vector<Section> sections(1);
   for (const Step& step : steps) {
     if (const auto* repeat = std::get_if<executor::Repeat>(&step.action)) {
@@ -152,7 +152,7 @@ std::vector<Section> schedule_of(const Program& program, const std::vector<Step>
     Node& node = sections.back().nodes.emplace_back();
     node.step = &step;
     node.writes = writes_of(step);
-    node.bytes.resize(node.writes.size() * static_cast<std::size_t>(program.replicas));
+    node.bytes.resize(node.writes.size() * program.replicas);
   }
   for (Section& section : sections) {
     Waves(program, section);
@@ -169,7 +169,7 @@ BlockId block_of(const Node& node) {
 }
 
 std::vector<Section> make_schedule(const Program& program, int threads) {
-  std::vector<Effort> efforts;
+  Efforts efforts;
   for (const executor::Block& block : program.blocks) efforts.push_back(effort_of(block, threads));
   return schedule_of(program, program.steps, efforts, threads);
 }

@@ -1,11 +1,9 @@
 #include "executor/numeric/storages.h"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 
 #include "executor/kernels/fused/fused.h"
-#include "ir/at.h"
 
 namespace podium::numeric {
 namespace {
@@ -15,19 +13,16 @@ using ir::Op;
 using ir::Type;
 using ir::ValueId;
 
-std::size_t bytes_of(const Type& type) {
-  return static_cast<std::size_t>(type.element_count()) * storage_bytes(type.element);
-}
+std::size_t bytes_of(const Type& type) { return type.element_count() * storage_bytes(type.element); }
 
 class Finder {
  public:
   Finder(const Graph& graph, const std::vector<Rewritten>& rewritten)
-      : graph_(graph), uses_(ir::use_counts(graph)), uses_left_(graph.values.size(), 0) {
-    const std::size_t count = graph.values.size();
-    storages_ = {
-        std::vector<std::size_t>(count), std::vector<bool>(count, false), std::vector<Lifetime>(count), {}};
-    std::iota(storages_.of.begin(), storages_.of.end(), std::size_t{0});
-    for (ValueId id : graph.inputs) uses_left_[at(id)] = uses_[at(id)];
+      : graph_(graph), uses_(ir::use_counts(graph)), uses_left_(std::ssize(graph.values), 0) {
+    storages_.planned.resize(std::ssize(graph.values), false);
+    storages_.lives.resize(std::ssize(graph.values));
+    for (ValueId id : graph.value_ids()) storages_.of.push_back(id);
+    for (ValueId id : graph.inputs) uses_left_[id] = uses_[id];
     for (const Rewritten& pair : rewritten) becomes_.emplace(graph.outputs[pair.output], pair.input);
   }
 
@@ -35,8 +30,7 @@ class Finder {
     for (std::size_t i = 0; i < op.outputs.size(); ++i) {
       if (op.outputs[i].valid() && is_static) place(op, i, now);
     }
-    for (ValueId id : op.inputs) {
-      if (!id.valid()) continue;
+    for (ValueId id : inputs_of(op)) {
       --uses_left_[storages_[id]];
       live(storages_[id], now);
     }
@@ -44,13 +38,13 @@ class Finder {
   Storages result() { return std::move(storages_); }
 
  private:
-  void live(std::size_t storage, int now) {
+  void live(ValueId storage, int now) {
     storages_.lives[storage].last = std::max(storages_.lives[storage].last, now);
   }
 
   void place(const Op& op, std::size_t i, int now) {
-    const std::size_t out = at(op.outputs[i]);
-    std::size_t storage = out;
+    const ValueId out = op.outputs[i];
+    ValueId storage = out;
     if (const auto input = rewritten_input(op, i)) {
       storages_.taken_from.emplace(out, *input);
     } else if (const auto shared = shared_storage(op, i)) {
@@ -59,18 +53,18 @@ class Finder {
     storages_.of[out] = storage;
     if (storage == out) {
       storages_.planned[out] = true;
-      storages_.lives[out] = {.bytes = bytes_of(graph_.values[out].type), .first = now, .last = now};
+      storages_.lives[out] = {.bytes = bytes_of(graph_[out].type), .first = now, .last = now};
     }
     uses_left_[storage] += uses_[out];
     live(storage, now);
   }
 
   // The storage of an input made here that the output stands for, or that nothing else reads.
-  std::optional<std::size_t> shared_storage(const Op& op, std::size_t i) const {
+  std::optional<ValueId> shared_storage(const Op& op, std::size_t i) const {
     const Type& type = graph_[op.outputs[i]].type;
     for (std::size_t k = 0; k < op.inputs.size(); ++k) {
       if (!op.inputs[k].valid()) continue;
-      const std::size_t candidate = storages_[op.inputs[k]];
+      const ValueId candidate = storages_[op.inputs[k]];
       if (!storages_.planned[candidate]) continue;
       if (op.spec->view && i == 0 && k == 0) return candidate;
       const bool fits = storages_.lives[candidate].bytes == bytes_of(type) &&
@@ -94,23 +88,22 @@ class Finder {
       if (!kernels::may_take_memory(op, i, k)) return std::nullopt;
       ++reads;
     }
-    return reads > 0 && uses_left_[at(input)] == reads ? std::optional(found->second) : std::nullopt;
+    return reads > 0 && uses_left_[input] == reads ? std::optional(found->second) : std::nullopt;
   }
 
   const Graph& graph_;
-  const ir::IdMap<ir::ValueId, int> uses_;
-  std::vector<int> uses_left_;              // per storage, and per input of the graph
+  const ir::IdMap<ValueId, int> uses_;
+  ir::IdMap<ValueId, int> uses_left_;       // of storages, and of inputs of the graph
   std::map<ValueId, std::size_t> becomes_;  // outputs of the graph that replace an input: its place
   Storages storages_;
 };
 
 }  // namespace
 
-Storages find_storages(const Graph& graph, const std::vector<bool>& is_static,
+Storages find_storages(const Graph& graph, const ir::IdMap<ir::OpId, bool>& is_static,
                        const std::vector<Rewritten>& rewritten) {
   Finder finder(graph, rewritten);
-  for (std::size_t i = 0; i < graph.ops.size(); ++i)
-    finder.visit(graph.ops[i], static_cast<int>(i), is_static[i]);
+  for (ir::OpId id : graph.op_ids()) finder.visit(graph[id], id.number(), is_static[id]);
   return finder.result();
 }
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "executor/numeric/memory_plan.h"
+#include "executor/numeric/arena_plan.h"
 #include "ir/graph.h"
 
 namespace podium::numeric {
@@ -19,19 +19,20 @@ struct Rewritten {
 };
 
 /// Views and in-place outputs share the storage of the input they stand for; every storage gets one lifetime.
+/// A storage is named by the value that is in it first.
 struct Storages {
-  std::vector<std::size_t> of;  ///< per value: the value that it shares its storage with first, or itself
-  std::vector<bool> planned;    ///< per storage: of static shape and made here
-  std::vector<Lifetime> lives;
-  /// Storages that may take the memory of an input of the graph: no op reads the input after the storage is
-  /// first written.
-  std::map<std::size_t, std::size_t> taken_from;
+  ir::IdMap<ir::ValueId, ir::ValueId> of;  ///< the value that one shares its storage with first, or itself
+  ir::IdMap<ir::ValueId, bool> planned;    ///< a storage of static shape that is made here
+  ir::IdMap<ir::ValueId, Lifetime> lives;  ///< the lifetime of a storage
+  /// Storages that may take the memory of an input of the graph, given by its place: no op reads the input
+  /// after the storage is first written.
+  std::map<ir::ValueId, std::size_t> taken_from;
 
-  std::size_t operator[](ir::ValueId id) const { return of[id.index]; }
+  ir::ValueId operator[](ir::ValueId id) const { return of[id]; }
 };
 
 /// `is_static` tells for each op whether its outputs have memory before the run.
-Storages find_storages(const ir::Graph& graph, const std::vector<bool>& is_static,
+Storages find_storages(const ir::Graph& graph, const ir::IdMap<ir::OpId, bool>& is_static,
                        const std::vector<Rewritten>& rewritten);
 
 }  // namespace podium::numeric

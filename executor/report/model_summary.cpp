@@ -8,10 +8,7 @@
 namespace podium::report {
 namespace {
 
-double bytes_of(const ir::Type& type) {
-  const std::int64_t count = type.element_count();
-  return count < 0 ? 0 : static_cast<double>(count) * bit_width(type.element) / 8;
-}
+double bytes_of(const ir::Type& type) { return static_cast<double>(ir::packed_bytes(type)); }
 
 void count_ops(const ir::Graph& graph, ModelSummary& summary) {
   for (const ir::Op& op : graph.ops) {
@@ -25,22 +22,19 @@ void count_ops(const ir::Graph& graph, ModelSummary& summary) {
 }
 
 double peak_of(const ir::Graph& graph) {
-  std::vector<std::size_t> last_use(graph.values.size(), 0);
+  ir::IdMap<ir::ValueId, std::size_t> last_use(std::ssize(graph.values), 0);
   for (std::size_t t = 0; t < graph.ops.size(); ++t) {
-    for (ir::ValueId id : graph.ops[t].inputs) {
-      if (id.valid()) last_use[id.index] = t;
-    }
+    for (ir::ValueId id : inputs_of(graph.ops[t])) last_use[id] = t;
   }
-  for (ir::ValueId id : graph.outputs) last_use[id.index] = graph.ops.size();
+  for (ir::ValueId id : graph.outputs) last_use[id] = graph.ops.size();
   std::vector<std::vector<double>> freed(graph.ops.size() + 1);
   double live = 0;
   double peak = 0;
   for (std::size_t t = 0; t < graph.ops.size(); ++t) {
-    for (ir::ValueId id : graph.ops[t].outputs) {
-      if (!id.valid()) continue;
+    for (ir::ValueId id : outputs_of(graph.ops[t])) {
       const double bytes = bytes_of(graph[id].type);
       live += bytes;
-      freed[std::max(last_use[id.index], t)].push_back(bytes);
+      freed[std::max(last_use[id], t)].push_back(bytes);
     }
     peak = std::max(peak, live);
     for (double bytes : freed[t]) live -= bytes;
@@ -60,9 +54,7 @@ ModelSummary summarize(const ir::Graph& graph) {
   }
   for (const ir::Op& op : graph.ops) {
     summary.flop += ir::work_of(ir::TypedOp(graph, op)).flop;
-    for (ir::ValueId id : op.outputs) {
-      if (id.valid()) summary.activation_bytes += bytes_of(graph[id].type);
-    }
+    for (ir::ValueId id : outputs_of(op)) summary.activation_bytes += bytes_of(graph[id].type);
   }
   summary.peak_activation_bytes = peak_of(graph);
   return summary;

@@ -5,7 +5,6 @@
 
 #include "executor/program.h"
 #include "executor/report/table.h"
-#include "ir/at.h"
 #include "ir/work.h"
 
 namespace podium::report {
@@ -48,17 +47,13 @@ struct Share {
 class Shares {
  public:
   Shares(const ir::Graph& graph, const ir::Placement& placement, Choice choice, int count)
-      : graph_(graph),
-        shares_(static_cast<std::size_t>(count)),
-        of_op_(graph.ops.size()),
-        readers_(graph.values.size()) {
-    for (std::size_t i = 0; i < graph.ops.size(); ++i)
-      of_op_[i] = static_cast<std::size_t>(placement.ops[i].*choice);
-    for (std::size_t i = 0; i < graph.ops.size(); ++i) add_op(i);
+      : graph_(graph), shares_(count), readers_(std::ssize(graph.values)) {
+    for (const ir::OpPlacement& op : placement.ops) of_op_.push_back(op.*choice);
+    for (ir::OpId id : graph.op_ids()) add_op(id);
     const auto producer = producers(graph);
-    for (std::size_t i = 0; i < graph.values.size(); ++i) add_value(i, producer[i]);
+    for (ir::ValueId id : graph.value_ids()) add_value(id, producer[id]);
     for (ir::ValueId id : graph.outputs) {
-      if (producer[at(id)].valid()) shares_[of_producer(producer[at(id)])].bytes_out += bytes_of(graph[id]);
+      if (producer[id].valid()) shares_[of_op_[producer[id]]].bytes_out += bytes_of(graph[id]);
     }
   }
 
@@ -73,39 +68,34 @@ class Shares {
   }
 
  private:
-  static double bytes_of(const ir::Value& value) {
-    return static_cast<double>(executor::device_bytes(value.type));
-  }
-  std::size_t of_producer(ir::OpId op) const { return of_op_[op.index]; }
+  static double bytes_of(const ir::Value& value) { return static_cast<double>(ir::packed_bytes(value.type)); }
 
-  void add_op(std::size_t op) {
+  void add_op(ir::OpId op) {
     Share& share = shares_[of_op_[op]];
     ++share.ops;
-    share.flop += ir::work_of(ir::TypedOp(graph_, graph_.ops[op])).flop;
-    for (ir::ValueId id : graph_.ops[op].inputs) {
-      if (id.valid()) readers_[at(id)].insert(of_op_[op]);
-    }
+    share.flop += ir::work_of(ir::TypedOp(graph_, graph_[op])).flop;
+    for (ir::ValueId id : inputs_of(graph_[op])) readers_[id].insert(of_op_[op]);
   }
 
-  void add_value(std::size_t index, ir::OpId producer) {
-    const ir::Value& value = graph_.values[index];
-    for (std::size_t reader : readers_[index]) {
+  void add_value(ir::ValueId id, ir::OpId producer) {
+    const ir::Value& value = graph_[id];
+    for (int reader : readers_[id]) {
       if (value.constant || value.data_left_out) {
         if (value.type.is_static())
           shares_[reader].parameters += static_cast<double>(value.type.element_count());
       } else if (!producer.valid()) {
         shares_[reader].bytes_in += bytes_of(value);
-      } else if (of_producer(producer) != reader) {
+      } else if (of_op_[producer] != reader) {
         shares_[reader].bytes_in += bytes_of(value);
-        shares_[of_producer(producer)].bytes_out += bytes_of(value);
+        shares_[of_op_[producer]].bytes_out += bytes_of(value);
       }
     }
   }
 
   const ir::Graph& graph_;
   std::vector<Share> shares_;
-  std::vector<std::size_t> of_op_;
-  std::vector<std::set<std::size_t>> readers_;  // of each value
+  ir::IdMap<ir::OpId, int> of_op_;
+  ir::IdMap<ir::ValueId, std::set<int>> readers_;
 };
 
 }  // namespace

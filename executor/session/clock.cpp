@@ -48,8 +48,8 @@ ir::Graph with_known_sizes(ir::Graph graph, std::span<const ir::Datum> inputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     first.push_back(first_of(inputs[i], graph[graph.inputs[i]].type));
   }
-  const std::vector<ir::Type> types = numeric::observe_types(graph, first);
-  for (std::size_t i = 0; i < types.size(); ++i) graph.values[i].type = types[i];
+  const auto types = numeric::observe_types(graph, first);
+  for (ir::ValueId id : graph.value_ids()) graph[id].type = types[id];
   fix_trips(graph, first);
   return graph;
 }

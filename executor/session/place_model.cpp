@@ -54,7 +54,7 @@ void count_training(const ir::Graph& graph, const TrainingMemory& training, anno
       if (!id.valid()) continue;
       const auto weight = training.weights.find(id);
       if (weight == training.weights.end() || !counted.insert(id).second) continue;
-      costs.weight_bytes[i] += weight->second.held - executor::device_bytes(graph[id].type);
+      costs.weight_bytes[i] += weight->second.held - ir::packed_bytes(graph[id].type);
       costs.activation_bytes[i] = std::max(costs.activation_bytes[i], weight->second.while_updated);
     }
   }

@@ -28,16 +28,16 @@ struct Movement {
   std::shared_ptr<std::map<CollectiveKey, StepCost>> collectives =
       std::make_shared<std::map<CollectiveKey, StepCost>>();
 
-  std::vector<double> slot_bytes = slot_bytes_of(program);  // by buffer
+  ir::IdMap<executor::BufferId, double> slot_bytes = slot_bytes_of(program);
 
-  static std::vector<double> slot_bytes_of(const Program& program) {
-    std::vector<double> all;
+  static ir::IdMap<executor::BufferId, double> slot_bytes_of(const Program& program) {
+    ir::IdMap<executor::BufferId, double> all;
     for (const Buffer& buffer : program.buffers)
       all.push_back(static_cast<double>(executor::slot_bytes(buffer)));
     return all;
   }
   const Buffer& buffer(const Slot& slot) const { return program[slot.buffer]; }
-  double bytes(const Slot& slot) const { return slot_bytes[slot.buffer.index]; }
+  double bytes(const Slot& slot) const { return slot_bytes[slot.buffer]; }
   double sync_seconds() const {
     if (!device.synchronous) return 0;
     const bool is_alone = program.processors * program.replicas == 1;

@@ -18,7 +18,7 @@ struct StepCost {
 };
 
 struct Costs {
-  std::vector<BlockCost> blocks;  ///< by BlockId
+  ir::IdMap<executor::BlockId, BlockCost> blocks;
   /// The cost of a step that moves data.
   std::function<StepCost(const executor::Step&)> movement = {};
   bool synchronous = true;          ///< an exchange stops its sync group (Device::synchronous)

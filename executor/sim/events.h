@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "executor/program.h"
-#include "executor/sim/clock.h"
-#include "executor/sim/memory.h"
+#include "executor/sim/memory_use.h"
+#include "executor/sim/task_clock.h"
 #include "executor/sim/tasks.h"
 #include "executor/sim/timeline.h"
 

@@ -34,10 +34,10 @@ struct Touch {
   std::vector<int> lanes = {};
   BarrierSet barriers = 0;
   std::vector<int> links = {};
-  std::map<int, BufferTouch> buffers = {};
+  std::map<executor::BufferId, BufferTouch> buffers = {};
   std::vector<int> outputs = {};
 
-  void add(int buffer, const BufferTouch& touch) {
+  void add(executor::BufferId buffer, const BufferTouch& touch) {
     const auto [entry, is_new] = buffers.emplace(buffer, touch);
     if (is_new) return;
     entry->second.written |= touch.written;
@@ -93,7 +93,7 @@ int barrier_of_lane(int lane) { return lane % kBarriers; }
 // The resources that couple the items of a body: barriers that an item holds, buffers that an item writes.
 struct Couplings {
   BarrierSet barriers = 0;
-  std::set<int> written = {};
+  std::set<executor::BufferId> written = {};
 
   void add(const Touch& touch) {
     barriers |= touch.barriers;
@@ -116,7 +116,7 @@ void for_each_resource(const Touch& touch, const Couplings& all,
   }
   for (int link : touch.links) use(Resource::Link, link);
   for (const auto& [buffer, unused] : touch.buffers) {
-    if (all.written.contains(buffer)) use(Resource::Buffer, buffer);
+    if (all.written.contains(buffer)) use(Resource::Buffer, buffer.number());
   }
   for (int output : touch.outputs) use(Resource::Output, output);
 }

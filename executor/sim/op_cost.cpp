@@ -15,10 +15,7 @@ namespace {
 using device::Device;
 using ir::TypedOp;
 
-double bytes_of(const ir::Type& type) {
-  if (!type.is_tensor() || type.element == ir::DataType::Undefined) return 0;
-  return static_cast<double>(type.element_count()) * bit_width(type.element) / 8;
-}
+double bytes_of(const ir::Type& type) { return static_cast<double>(ir::packed_bytes(type)); }
 
 double output_bytes(const TypedOp& op) {
   double bytes = 0;

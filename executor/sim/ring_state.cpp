@@ -4,7 +4,7 @@
 
 namespace podium::sim {
 
-RingState::RingState(const Ring& ring, Clock& clock, std::int64_t iteration)
+RingState::RingState(const Ring& ring, TaskClock& clock, std::int64_t iteration)
     : ring_(&ring), clock_(&clock), iteration_(iteration) {
   const auto first = clock.slots.begin() + ring.first;
   then_.assign(first, first + ring.slots);
@@ -25,7 +25,7 @@ bool RingState::same_as_now(std::int64_t iteration, Ticks base_then, Ticks base_
 
 void RingState::add_growth(std::int64_t iteration, std::vector<Ticks>& growth) const {
   for (int place = 0; place < ring_->slots; ++place) {
-    const std::size_t here = index(place, iteration);
+    const std::int64_t here = index(place, iteration);
     growth.push_back(is_written(here) ? now(here).chain - then_[index(place, iteration_)].chain : 0);
   }
 }
@@ -34,8 +34,8 @@ void RingState::add_growth(std::int64_t iteration, std::vector<Ticks>& growth) c
 // several repetitions reach keeps the times of the last one.
 Ticks RingState::repeat(std::int64_t iteration, std::int64_t count, Ticks period_ticks) const {
   const std::int64_t period = iteration - iteration_;
-  std::vector<std::size_t> used;
-  for (std::size_t i = 0; i < then_.size(); ++i) {
+  std::vector<std::int64_t> used;
+  for (std::int64_t i = 0; i < ring_->slots; ++i) {
     if (is_used(i)) used.push_back(i);
   }
   std::vector<Ticks> growth;
@@ -46,14 +46,13 @@ Ticks RingState::repeat(std::int64_t iteration, std::int64_t count, Ticks period
   std::vector<bool> has_free(then_.size(), false);
   const std::int64_t last = std::max<std::int64_t>(0, count - ring_->slots);
   for (std::int64_t k = count; k > last; --k) {
-    for (std::size_t from : used) {
-      const std::size_t to = index(static_cast<std::int64_t>(from), k * period);
+    for (std::int64_t from : used) {
+      const std::int64_t to = index(from, k * period);
       if (!has_free[to]) after[to].free = now(from).free + k * period_ticks;
       has_free[to] = true;
       if (!is_written(from) || has_ready[to]) continue;
       has_ready[to] = true;
-      const std::int64_t place =
-          static_cast<std::int64_t>(index(static_cast<std::int64_t>(from), -iteration));
+      const std::int64_t place = index(from, -iteration);
       const Ticks grows = std::clamp<Ticks>(growth[place], 0, period_ticks);
       after[to].ready = now(from).ready + k * period_ticks;
       after[to].chain = now(from).chain + k * grows;
@@ -65,9 +64,9 @@ Ticks RingState::repeat(std::int64_t iteration, std::int64_t count, Ticks period
   return std::max_element(after.begin(), after.end(), shorter)->chain;
 }
 
-std::size_t RingState::index(std::int64_t place, std::int64_t iteration) const {
+std::int64_t RingState::index(std::int64_t place, std::int64_t iteration) const {
   const std::int64_t index = (place + ring_->stride * iteration) % ring_->slots;
-  return static_cast<std::size_t>(index < 0 ? index + ring_->slots : index);
+  return index < 0 ? index + ring_->slots : index;
 }
 
 }  // namespace podium::sim

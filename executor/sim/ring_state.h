@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "executor/sim/clock.h"
+#include "executor/sim/task_clock.h"
 #include "executor/sim/tasks.h"
 
 namespace podium::sim {
@@ -13,7 +13,7 @@ namespace podium::sim {
 /// iteration begins at.
 class RingState {
  public:
-  RingState(const Ring& ring, Clock& clock, std::int64_t iteration);
+  RingState(const Ring& ring, TaskClock& clock, std::int64_t iteration);
 
   /// True when the slots, before iteration number `iteration`, have the times they had then, measured from
   /// `base_now` instead of `base_then`; times before the base are all equal. Steps must come to the same
@@ -27,15 +27,13 @@ class RingState {
   Ticks repeat(std::int64_t iteration, std::int64_t count, Ticks period_ticks) const;
 
  private:
-  std::size_t index(std::int64_t place, std::int64_t iteration) const;
-  SlotTimes& now(std::size_t index) const {
-    return clock_->slots[static_cast<std::size_t>(ring_->first) + index];
-  }
-  bool is_written(std::size_t index) const { return now(index).ready != then_[index].ready; }
-  bool is_used(std::size_t index) const { return now(index).free != then_[index].free; }
+  std::int64_t index(std::int64_t place, std::int64_t iteration) const;
+  SlotTimes& now(std::int64_t index) const { return clock_->slots[ring_->first + index]; }
+  bool is_written(std::int64_t index) const { return now(index).ready != then_[index].ready; }
+  bool is_used(std::int64_t index) const { return now(index).free != then_[index].free; }
 
   const Ring* ring_;
-  Clock* clock_;
+  TaskClock* clock_;
   std::int64_t iteration_;
   std::vector<SlotTimes> then_;  ///< by index
 };

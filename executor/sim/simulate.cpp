@@ -4,10 +4,10 @@
 #include <numeric>
 #include <optional>
 
-#include "executor/sim/clock.h"
+#include "executor/sim/deadlock.h"
 #include "executor/sim/events.h"
-#include "executor/sim/memory.h"
-#include "executor/sim/order.h"
+#include "executor/sim/memory_use.h"
+#include "executor/sim/task_clock.h"
 #include "executor/sim/tasks.h"
 #include "executor/sim/walk.h"
 
@@ -37,7 +37,7 @@ void require_known_sizes(const Program& program) {
 }
 
 // Checks the accounts that must hold for every run.
-void check(const Clock& clock, Ticks makespan) {
+void check(const TaskClock& clock, Ticks makespan) {
   std::int64_t sent = 0;
   std::int64_t received = 0;
   for (std::size_t i = 0; i < clock.tallies.size(); ++i) {
@@ -62,7 +62,7 @@ void add_flop(const Program& program, const Costs& costs, const std::vector<Step
     }
     const auto* compute = std::get_if<executor::Compute>(&step.action);
     if (compute == nullptr) continue;
-    const double flop = times * costs.blocks[compute->block.index].flop;
+    const double flop = times * costs.blocks[compute->block].flop;
     timeline.processors[program[compute->block].processor].flop += flop;
     timeline.flop += flop;
   }
@@ -88,8 +88,8 @@ Timeline simulate(const Program& program, const device::Device& device, const Co
                   const SimulateOptions& options) {
   require_known_sizes(program);
   const Tasks tasks = make_tasks(program, costs, options.sync);
-  check_order(program, tasks);
-  Clock clock(tasks, to_ticks(costs.call_seconds));
+  check_no_deadlock(program, tasks);
+  TaskClock clock(tasks, to_ticks(costs.call_seconds));
   std::optional<Events> events;
   if (options.events) events.emplace(program);
   Timeline timeline;

@@ -25,7 +25,7 @@ struct SimulateOptions {
 };
 
 /// `program` has been through plan_memory. Error when a size is known only by a run; InternalError when the
-/// steps cannot run in their order (check_order) or an account does not add up.
+/// steps cannot run in their order (check_no_deadlock) or an account does not add up.
 Timeline simulate(const executor::Program& program, const device::Device& device,
                   const SimulateOptions& options);
 

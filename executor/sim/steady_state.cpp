@@ -39,7 +39,7 @@ std::int64_t sum(const std::array<std::int64_t, kActivities>& all) {
 
 }  // namespace
 
-LoopState::LoopState(const LoopPart& part, Clock& clock, std::int64_t iteration)
+LoopState::LoopState(const LoopPart& part, TaskClock& clock, std::int64_t iteration)
     : part_(&part),
       clock_(&clock),
       iteration_(iteration),

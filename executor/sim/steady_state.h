@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "executor/sim/clock.h"
 #include "executor/sim/ring_state.h"
+#include "executor/sim/task_clock.h"
 #include "executor/sim/tasks.h"
 
 namespace podium::sim {
@@ -16,7 +16,7 @@ namespace podium::sim {
 class LoopState {
  public:
   /// Takes the state now, before iteration number `iteration`. `part` and `clock` outlive it.
-  LoopState(const LoopPart& part, Clock& clock, std::int64_t iteration);
+  LoopState(const LoopPart& part, TaskClock& clock, std::int64_t iteration);
 
   std::int64_t iteration() const { return iteration_; }
   /// True when the clock, now before iteration number `iteration`, stands as it did then, only later: the
@@ -41,7 +41,7 @@ class LoopState {
                       Ticks period_ticks) const;
 
   const LoopPart* part_;
-  Clock* clock_;
+  TaskClock* clock_;
   std::int64_t iteration_;
   std::vector<int> processors_;
   Ticks base_ = 0;  ///< the earliest lane's clock

@@ -111,10 +111,9 @@ class TaskMaker {
     return kept(slots_);
   }
   SlotUse use(const Slot& slot) const {
-    const auto buffer = static_cast<std::size_t>(slot.buffer.index);
-    return {slot.buffer.index, first_slot_[buffer], program_.buffers[buffer].slots, slot.index, slot.stride};
+    return {slot.buffer, first_slot_[slot.buffer], program_[slot.buffer].slots, slot.index, slot.stride};
   }
-  std::int64_t bytes(const Slot& slot) const { return slot_bytes_[slot.buffer.index]; }
+  std::int64_t bytes(const Slot& slot) const { return slot_bytes_[slot.buffer]; }
 
   // The lane on which a processor takes part by this slot.
   LaneUse lane(const Slot& slot) const {
@@ -138,14 +137,14 @@ class TaskMaker {
   }
 
   void fill(Task& task, const executor::Compute& step) {
-    const BlockCost& cost = costs_.blocks.at(static_cast<std::size_t>(step.block.index));
+    const BlockCost& cost = costs_.blocks[step.block];
     task.ticks = to_ticks(cost.seconds);
     lanes_ = {{program_[step.block].processor, Lane::Compute, 0}};
   }
   void fill(Task& task, const executor::LoadFromHost& step) {
     task.activity = Activity::HostLoad;
     lanes_ = {lane(step.to)};
-    task.sent = executor::device_bytes(program_.inputs[step.input].type);
+    task.sent = ir::packed_bytes(program_.inputs[step.input].type);
     task.received = bytes(step.to);
     hold_pattern(task);
   }
@@ -154,7 +153,7 @@ class TaskMaker {
     lanes_ = {lane(step.from)};
     task.output = step.output;
     task.sent = bytes(step.from);
-    task.received = executor::device_bytes(program_.outputs[step.output].type);
+    task.received = ir::packed_bytes(program_.outputs[step.output].type);
     hold_pattern(task);
   }
   void fill(Task& task, const executor::CopyBetweenProcessors& step) {
@@ -208,8 +207,8 @@ class TaskMaker {
   const Program& program_;
   const Costs& costs_;
   SyncPattern sync_;
-  std::vector<int> first_slot_;           ///< by buffer
-  std::vector<std::int64_t> slot_bytes_;  ///< by buffer
+  ir::IdMap<executor::BufferId, int> first_slot_;
+  ir::IdMap<executor::BufferId, std::int64_t> slot_bytes_;
   std::unordered_map<LinkId, int, HashLink> link_numbers_;
   // The lists of the task that is being made.
   std::vector<LaneUse> lanes_;

@@ -27,7 +27,7 @@ struct LaneUse {
 
 /// Slots of all buffers are numbered through; a buffer's are consecutive.
 struct SlotUse {
-  int buffer = 0;
+  executor::BufferId buffer;
   int first = 0;  ///< number of the buffer's slot 0
   int slots = 1;
   int index = 0;

@@ -12,7 +12,8 @@ constexpr std::int64_t kPatience = 50;
 
 class Walker {
  public:
-  Walker(const Tasks& tasks, Clock& clock, Events* events) : tasks_(tasks), clock_(clock), events_(events) {}
+  Walker(const Tasks& tasks, TaskClock& clock, Events* events)
+      : tasks_(tasks), clock_(clock), events_(events) {}
 
   void walk(const std::vector<Item>& items, std::int64_t iteration) {
     for (const Item& item : items) {
@@ -78,13 +79,13 @@ class Walker {
   }
 
   const Tasks& tasks_;
-  Clock& clock_;
+  TaskClock& clock_;
   Events* events_;
 };
 
 }  // namespace
 
-std::int64_t walk(const Tasks& tasks, Clock& clock, Events* events) {
+std::int64_t walk(const Tasks& tasks, TaskClock& clock, Events* events) {
   Walker walker(tasks, clock, events);
   walker.walk(tasks.items, 0);
   return walker.folded;

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "executor/sim/clock.h"
 #include "executor/sim/events.h"
+#include "executor/sim/task_clock.h"
 #include "executor/sim/tasks.h"
 
 namespace podium::sim {
@@ -13,6 +13,6 @@ namespace podium::sim {
 /// earlier one; the remaining iterations follow by multiplication, but never past an iteration in which a
 /// store to the host moves after some that did not. `events` may be null. Returns the number of iterations
 /// that were not walked.
-std::int64_t walk(const Tasks& tasks, Clock& clock, Events* events);
+std::int64_t walk(const Tasks& tasks, TaskClock& clock, Events* events);
 
 }  // namespace podium::sim

@@ -69,12 +69,8 @@ OpSpec in_place(unsigned inputs, OpSpec row) {
 
 double io_bytes(const TypedOp& op) {
   double total = 0;
-  const auto add = [&](const Type& type) {
-    const std::int64_t count = type.element_count();
-    if (count > 0) total += static_cast<double>(count) * bit_width(type.element) / 8;
-  };
-  for (const Type& type : op.input_types) add(type);
-  for (const Type& type : op.output_types) add(type);
+  for (const Type& type : op.input_types) total += static_cast<double>(packed_bytes(type));
+  for (const Type& type : op.output_types) total += static_cast<double>(packed_bytes(type));
   return total;
 }
 

@@ -203,6 +203,15 @@ Window given_window(const TypedOp& op, Dims input, Dims output) {
   return window;
 }
 
+Dims covering_pads(const Window& window) {
+  Dims pads = window.pads_begin;
+  for (std::size_t i = 0; i < window.rank(); ++i) {
+    const std::int64_t end = (window.output[i] - 1) * window.strides[i] + window.extent(i);
+    pads.push_back(std::max(window.pads_end[i], end - window.input[i] - window.pads_begin[i]));
+  }
+  return pads;
+}
+
 std::vector<Attribute> window_attributes(const Window& window) {
   IntList pads = window.pads_begin;
   for (std::size_t i = 0; i < window.rank(); ++i) {

@@ -44,6 +44,9 @@ Window given_window(const TypedOp& op, Dims input, Dims output);
 /// The padding at the end is what the last window needs, so that an op with these attributes has `output`
 /// windows; no padding is negative.
 std::vector<Attribute> window_attributes(const Window& window);
+/// The padding at all begins, then that at all ends. Each end reaches as far as the last window does, which
+/// may be further than asked for when ceil_mode has added the window.
+Dims covering_pads(const Window& window);
 /// For each output of one axis, the number of elements that its window covers inside the input, or inside the
 /// padded input.
 std::vector<std::int64_t> seen_counts(const Window& window, std::size_t axis, bool with_padding);

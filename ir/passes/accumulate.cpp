@@ -17,17 +17,13 @@
 namespace podium::ir {
 namespace {
 
-// Per value, whether it depends on an input of the graph.
-std::vector<bool> depends_on_inputs(const Graph& graph) {
-  std::vector<bool> depends(graph.values.size(), false);
-  const auto at = [&](ValueId id) { return depends[id.index]; };
-  for (ValueId id : graph.inputs) depends[id.index] = true;
+// Whether a value depends on an input of the graph.
+IdMap<ValueId, bool> depends_on_inputs(const Graph& graph) {
+  IdMap<ValueId, bool> depends(std::ssize(graph.values), false);
+  for (ValueId id : graph.inputs) depends[id] = true;
   for (const Op& op : graph.ops) {
-    const bool reads_one = op.spec->random || std::any_of(op.inputs.begin(), op.inputs.end(),
-                                                          [&](ValueId id) { return id.valid() && at(id); });
-    for (ValueId id : op.outputs) {
-      if (id.valid() && reads_one) depends[id.index] = true;
-    }
+    if (!op.spec->random && !any_of(inputs_of(op), depends)) continue;
+    for (ValueId id : outputs_of(op)) depends[id] = true;
   }
   return depends;
 }
@@ -61,7 +57,7 @@ class Accumulation {
   void reduce(WeightUpdate& update) {
     const ValueId gradient = update.gradient;
     const int replicas = builder_.contributions.replicas_of(update.name);
-    if (depends_[gradient.index]) {
+    if (depends_[gradient]) {
       const auto [first, is_new] = reduced_.emplace(gradient, update.name);
       if (is_new) training_.reduced.push_back(gradient);
       check_same_group(first->second, update.name);
@@ -124,7 +120,7 @@ class Accumulation {
 
   UpdateBuilder& builder_;
   Training& training_;
-  std::vector<bool> depends_;
+  IdMap<ValueId, bool> depends_;
   std::map<ValueId, std::string> reduced_;  // gradients, with the first weight that each is of
   std::set<ValueId> counters_;
   std::map<std::pair<DataType, Dims>, ValueId> zeros_;

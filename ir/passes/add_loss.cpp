@@ -128,8 +128,8 @@ class LossBuilder {
 bool is_of_classes(LossKind kind) { return kind != LossKind::L1 && kind != LossKind::MeanSquaredError; }
 
 ValueId find_output(const Graph& graph, const std::string& name) {
-  for (std::size_t i = 0; i < graph.values.size(); ++i) {
-    if (graph.values[i].name == name) return {static_cast<std::int32_t>(i)};
+  for (ValueId id : graph.value_ids()) {
+    if (graph[id].name == name) return id;
   }
   std::vector<std::string_view> names;
   for (ValueId id : graph.outputs) names.push_back(graph[id].name);
@@ -140,7 +140,7 @@ ValueId find_output(const Graph& graph, const std::string& name) {
 std::string add_loss(Graph& graph, LossKind kind, const std::string& output, const std::string& target,
                      const LossOptions& options) {
   const ValueId of = find_output(graph, output);
-  const OpId maker = producers(graph)[of.index];
+  const OpId maker = producers(graph)[of];
   const std::vector<Attribute> place = maker.valid() ? place_of(graph[maker]) : std::vector<Attribute>();
   const std::size_t before = graph.ops.size();
   const bool is_taken = std::any_of(graph.values.begin(), graph.values.end(),

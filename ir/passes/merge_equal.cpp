@@ -5,7 +5,6 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "ir/at.h"
 #include "ir/bodies.h"
 #include "ir/same.h"
 
@@ -57,7 +56,7 @@ bool same_op(const Op& a, const Op& b) {
 
 std::size_t hash_of(const Op& op) {
   std::size_t hash = std::hash<const OpSpec*>()(op.spec);
-  for (ValueId id : op.inputs) mix(hash, static_cast<std::size_t>(id.index) + 1);
+  for (ValueId id : op.inputs) mix(hash, static_cast<std::size_t>(id.number()) + 1);
   for (const Attribute& attribute : op.attributes) {
     mix(hash, std::hash<std::string>()(attribute.name));
     mix(hash, std::visit(HashOf(), attribute.value));
@@ -68,10 +67,10 @@ std::size_t hash_of(const Op& op) {
 class Merger {
  public:
   explicit Merger(Graph& graph)
-      : graph_(graph), stands_for_(graph.values.size()), fixed_(graph.values.size(), false) {
-    for (std::size_t i = 0; i < stands_for_.size(); ++i) stands_for_[i] = {static_cast<std::int32_t>(i)};
-    for (ValueId id : graph.inputs) fixed_[at(id)] = true;
-    for (ValueId id : graph.outputs) fixed_[at(id)] = true;
+      : graph_(graph), stands_for_(std::ssize(graph.values)), fixed_(std::ssize(graph.values), false) {
+    for (ValueId id : graph.value_ids()) stands_for_[id] = id;
+    for (ValueId id : graph.inputs) fixed_[id] = true;
+    for (ValueId id : graph.outputs) fixed_[id] = true;
   }
 
   bool run() {
@@ -80,8 +79,8 @@ class Merger {
     kept.reserve(graph_.ops.size());
     for (Op& op : graph_.ops) {
       for (ValueId& id : op.inputs) {
-        if (!id.valid() || stands_for_[at(id)] == id) continue;
-        id = stands_for_[at(id)];
+        if (!id.valid() || stands_for_[id] == id) continue;
+        id = stands_for_[id];
         changed_ = true;
       }
       if (has_body(op)) {
@@ -98,18 +97,18 @@ class Merger {
  private:
   void merge_constants() {
     std::unordered_multimap<std::size_t, ValueId> seen;
-    for (std::size_t i = 0; i < graph_.values.size(); ++i) {
-      const auto& constant = graph_.values[i].constant;
+    for (ValueId id : graph_.value_ids()) {
+      const auto& constant = graph_[id].constant;
       if (!constant || constant->bytes() > kLargestCompared) continue;
       const std::size_t hash = HashOf()(*constant);
       const auto [begin, end] = seen.equal_range(hash);
       const auto equal = std::find_if(begin, end, [&](const auto& entry) {
         return identical(*graph_[entry.second].constant, *constant);
       });
-      if (equal == end || fixed_[i]) {
-        seen.emplace(hash, ValueId{static_cast<std::int32_t>(i)});
+      if (equal == end || fixed_[id]) {
+        seen.emplace(hash, id);
       } else {
-        stands_for_[i] = equal->second;
+        stands_for_[id] = equal->second;
       }
     }
   }
@@ -120,23 +119,21 @@ class Merger {
     const auto [begin, end] = seen_.equal_range(hash);
     const auto equal =
         std::find_if(begin, end, [&](const auto& entry) { return same_op(kept[entry.second], op); });
-    const bool is_output = std::any_of(op.outputs.begin(), op.outputs.end(),
-                                       [&](ValueId id) { return id.valid() && fixed_[at(id)]; });
-    if (equal == end || is_output) {
+    if (equal == end || any_of(outputs_of(op), fixed_)) {
       seen_.emplace(hash, kept.size());
       return false;
     }
     const Op& first = kept[equal->second];
     for (std::size_t i = 0; i < op.outputs.size(); ++i) {
-      if (op.outputs[i].valid()) stands_for_[at(op.outputs[i])] = first.outputs[i];
+      if (op.outputs[i].valid()) stands_for_[op.outputs[i]] = first.outputs[i];
     }
     changed_ = true;
     return true;
   }
 
   Graph& graph_;
-  std::vector<ValueId> stands_for_;
-  std::vector<bool> fixed_;  // inputs and outputs of the graph
+  IdMap<ValueId, ValueId> stands_for_;
+  IdMap<ValueId, bool> fixed_;  // inputs and outputs of the graph
   std::unordered_multimap<std::size_t, std::size_t> seen_;
   bool changed_ = false;
 };

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ir/at.h"
 #include "ir/bodies.h"
 #include "ir/element.h"
 #include "ir/infer.h"
@@ -76,26 +75,23 @@ class SetPrecision {
 
  private:
   // Optimizer state beside the weights has no reader, and keeps its own precision.
-  std::vector<bool> find_used() const {
-    std::vector<bool> used(graph_.values.size(), false);
-    const auto note = [&](ValueId id) {
-      if (id.valid()) used[at(id)] = true;
-    };
+  IdMap<ValueId, bool> find_used() const {
+    IdMap<ValueId, bool> used(std::ssize(graph_.values), false);
     for (const Op& op : graph_.ops) {
-      std::for_each(op.inputs.begin(), op.inputs.end(), note);
-      std::for_each(op.outputs.begin(), op.outputs.end(), note);
+      for (ValueId id : inputs_of(op)) used[id] = true;
+      for (ValueId id : outputs_of(op)) used[id] = true;
     }
-    std::for_each(graph_.inputs.begin(), graph_.inputs.end(), note);
-    std::for_each(graph_.outputs.begin(), graph_.outputs.end(), note);
+    for (ValueId id : graph_.inputs) used[id] = true;
+    for (ValueId id : PresentValues(graph_.outputs)) used[id] = true;
     return used;
   }
 
   void convert_values() {
-    const std::vector<bool> used = find_used();
-    for (std::size_t i = 0; i < graph_.values.size(); ++i) {
-      Value& value = graph_.values[i];
+    const IdMap<ValueId, bool> used = find_used();
+    for (ValueId id : graph_.value_ids()) {
+      Value& value = graph_[id];
       originals_.push_back(value.constant);
-      if (!used[i]) continue;
+      if (!used[id]) continue;
       value.type = in_precision(value.type, precision_);
       if (value.constant) value.constant = ir::in_precision(*value.constant, precision_);
     }
@@ -132,13 +128,10 @@ class SetPrecision {
     std::move(after.begin(), after.end(), std::back_inserter(graph_.ops));
   }
 
-  bool is_affected(ValueId id) const {
-    const auto index = static_cast<std::size_t>(id.index);
-    return id.valid() && index < is_float_.size() && is_float_[index];
-  }
+  bool is_affected(ValueId id) const { return is_float_.contains(id) && is_float_[id]; }
 
   ValueId as_it_was(ValueId id, DataType type, const Op& op) {
-    const std::optional<Tensor>& original = originals_[id.index];
+    const std::optional<Tensor>& original = originals_[id];
     if (original)
       return graph_.add_constant(graph_.fresh_name(graph_[id].name), ir::in_precision(*original, type));
     const ValueId result = graph_.add_value(graph_.fresh_name(graph_[id].name), Type::tensor(type));
@@ -157,8 +150,8 @@ class SetPrecision {
 
   Graph& graph_;
   DataType precision_;
-  std::vector<bool> is_float_;  // per value of the graph as it was
-  std::vector<std::optional<Tensor>> originals_;
+  IdMap<ValueId, bool> is_float_;  // values of the graph as it was
+  IdMap<ValueId, std::optional<Tensor>> originals_;
 };
 
 }  // namespace

@@ -10,7 +10,6 @@
 #include <optional>
 #include <set>
 
-#include "ir/at.h"
 #include "ir/bodies.h"
 #include "ir/gradients/gradient.h"
 #include "ir/ops/recurrent.h"
@@ -30,15 +29,15 @@ Tensor equal_part(const Tensor& whole, int axis, int slices) {
   dims[axis] /= slices;
   Tensor part(whole.type(), dims);
   if (part.size() == 0 || whole.type() == DataType::String) return {};
-  const std::size_t row = part.bytes() / static_cast<std::size_t>(rows);
+  const std::size_t row = part.bytes() / rows;
   const auto* from = static_cast<const std::byte*>(whole.raw());
   auto* to = static_cast<std::byte*>(part.raw());
   for (std::int64_t r = 0; r < rows; ++r) {
-    const std::byte* first = from + static_cast<std::size_t>(r * slices) * row;
+    const std::byte* first = from + r * slices * row;
     for (int s = 1; s < slices; ++s) {
-      if (std::memcmp(first, first + static_cast<std::size_t>(s) * row, row) != 0) return {};
+      if (std::memcmp(first, first + s * row, row) != 0) return {};
     }
-    std::memcpy(to + static_cast<std::size_t>(r) * row, first, row);
+    std::memcpy(to + r * row, first, row);
   }
   return part;
 }
@@ -51,7 +50,7 @@ class Splitter {
         slices_(slices),
         weights_(weights),
         split_{.graph = whole},
-        axes_(whole.values.size(), kNoAxis) {}
+        axes_(std::ssize(whole.values), kNoAxis) {}
 
   BatchSplit split() {
     split_inputs();
@@ -73,7 +72,7 @@ class Splitter {
       }
       split_.output_axes.push_back(axis(id));
     }
-    axes_.resize(graph().values.size(), kNoAxis);
+    axes_.resize(std::ssize(graph().values), kNoAxis);
     split_.axes = std::move(axes_);
     return std::move(split_);
   }
@@ -81,21 +80,21 @@ class Splitter {
  private:
   Graph& graph() { return split_.graph; }
   bool trains() const { return weights_ != nullptr; }
-  int axis(ValueId id) const { return id.valid() && at(id) < axes_.size() ? axes_[at(id)] : kNoAxis; }
+  int axis(ValueId id) const { return axes_.contains(id) ? axes_[id] : kNoAxis; }
 
   void split_inputs() {
-    std::vector<int> wanted(whole_.values.size(), 0);
+    IdMap<ValueId, int> wanted(std::ssize(whole_.values), 0);
     for (const Op& op : whole_.ops) {
       if (!is_recurrent(op)) continue;
       for (std::size_t i = 0; i < op.inputs.size(); ++i) {
         if (op.inputs[i].valid() && has_recurrent_batch(i))
-          wanted[at(op.inputs[i])] = recurrent_batch_axis(op, i);
+          wanted[op.inputs[i]] = recurrent_batch_axis(op, i);
       }
     }
     for (ValueId id : graph().inputs) {
       Value& input = graph()[id];
       if (trains() && weights_->contains(id)) continue;
-      const int along = wanted[at(id)];
+      const int along = wanted[id];
       if (!input.type.is_static() || input.type.rank() <= along) {
         throw Error("input '{}': {} found, a known shape with a batch needed to split it into {} slices",
                     input.name, to_string(input.type), slices_);
@@ -106,7 +105,7 @@ class Splitter {
                     slices_);
       }
       batch /= slices_;
-      axes_[at(id)] = along;
+      axes_[id] = along;
       split_.input_axes.push_back(along);
     }
   }
@@ -145,16 +144,15 @@ class Splitter {
   }
 
   bool set_totals(const Op& op, int total) {
-    for (ValueId id : op.outputs) {
-      if (id.valid() && axis(id) == kNoAxis) axes_[at(id)] = total;
+    for (ValueId id : outputs_of(op)) {
+      if (axis(id) == kNoAxis) axes_[id] = total;
     }
     return total != kNoAxis;
   }
 
   // A mean divided by the number of slices, under the mean's name.
   ValueId share_of(ValueId mean) {
-    const auto makers = producers(graph());
-    const OpId maker = makers[at(mean)];
+    const OpId maker = producers(graph())[mean];
     Op share{.spec = find_op("", "Div"), .name = graph()[mean].name + "/share"};
     if (maker.valid()) share.attributes = place_of(graph()[maker]);
     const Value whole = graph()[mean];
@@ -165,8 +163,8 @@ class Splitter {
     share.inputs = {mean, count};
     share.outputs = {result};
     graph().ops.push_back(std::move(share));
-    axes_.resize(graph().values.size(), kNoAxis);
-    axes_[at(result)] = kSummed;
+    axes_.resize(std::ssize(graph().values), kNoAxis);
+    axes_[result] = kSummed;
     return result;
   }
 
@@ -188,7 +186,7 @@ class Splitter {
           to_string(type), to_string(before), slices_);
     }
     graph()[id].type = type;
-    axes_[at(id)] = found;
+    axes_[id] = found;
   }
 
   // Constants that hold the batch's size.
@@ -252,7 +250,7 @@ class Splitter {
   int slices_;
   const std::set<ValueId>* weights_;
   BatchSplit split_;
-  std::vector<int> axes_;  ///< per value of the whole graph
+  IdMap<ValueId, int> axes_;
 };
 
 }  // namespace
@@ -269,10 +267,10 @@ void set_slices(Training& training, const BatchSplit& split, int slices) {
   const Graph& graph = training.graph;
   const auto samples_of = [](int axis) { return axis >= 0 ? std::optional(axis) : std::nullopt; };
   // What the training has added comes behind the values of the forward graph.
-  const auto is_forward = [&](ValueId id) { return at(id) < split.axes.size(); };
+  const auto is_forward = [&](ValueId id) { return split.axes.contains(id); };
   training.slices = slices;
   for (ValueId id : graph.inputs) {
-    training.input_axes.push_back(is_forward(id) ? samples_of(split.axes[at(id)]) : std::nullopt);
+    training.input_axes.push_back(is_forward(id) ? samples_of(split.axes[id]) : std::nullopt);
   }
   std::set<std::size_t> updates;
   for (const Update& update : training.updates) updates.insert(update.output);
@@ -284,14 +282,14 @@ void set_slices(Training& training, const BatchSplit& split, int slices) {
     const bool is_gradient = gradient != training.gradients.end();
     const ValueId samples = is_gradient ? gradient->second : output;
     // The gradient of what is the same for all samples adds up over them, and so does a total.
-    const bool known = is_forward(samples) &&
-                       (split.axes[at(samples)] >= 0 || (split.axes[at(samples)] == kNoAxis) == is_gradient);
+    const bool known =
+        is_forward(samples) && (split.axes[samples] >= 0 || (split.axes[samples] == kNoAxis) == is_gradient);
     if (!known) {
       throw Error(
           "output '{}': it is not known how what {} slices of a micro-batch make of it is put together",
           graph[output].name, slices);
     }
-    training.output_axes[i] = samples_of(split.axes[at(samples)]);
+    training.output_axes[i] = samples_of(split.axes[samples]);
   }
 }
 

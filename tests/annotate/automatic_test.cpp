@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "annotate/place.h"
-#include "tests/annotate/refused.h"
 #include "tests/support/graph_text.h"
+#include "tests/support/refusal.h"
 
 namespace podium::annotate {
 namespace {
@@ -108,7 +108,7 @@ TEST(Automatic, KeepsUnitsTogether) {
   const ir::Graph graph = layers({"a", "b", "c", "d"});
   const Costs costs = costs_of(graph, {1, 1, 1, 1});
   EXPECT_THAT(shard(graph, costs, {.parts = 2, .units = {0, 1, 1, 1}}), ElementsAre(0, 1, 1, 1));
-  EXPECT_THAT(refused([&] {
+  EXPECT_THAT(testing::refusal([&] {
                 shard(graph, costs, {.parts = 3, .units = {0, 1, 1, 1}});
               }),
               ::testing::HasSubstr("2 parts at most"));
@@ -126,20 +126,20 @@ TEST(Automatic, RefusesRatiosThatAreNone) {
   const ir::Graph graph = layers({"a", "b", "c", "d"});
   const Costs costs = costs_of(graph, {1, 1, 1, 1});
   const auto refusal = [&](const std::vector<double>& ratios) {
-    return refused([&] { split_by_ratio(graph, costs, ratios, 3); });
+    return testing::refusal([&] { split_by_ratio(graph, costs, ratios, 3); });
   };
   EXPECT_EQ(refusal({0.5, 0.5}),
             "virtualGraphSplitRatios: 2 ratios found, one for each of 3 processors needed");
   EXPECT_EQ(refusal({0.5, 0.5, 0}), "virtualGraphSplitRatios: 0 found, a number in (0, 1] needed");
   EXPECT_EQ(refusal({0.5, 0.25, 0.5}), "virtualGraphSplitRatios: a sum of 1.25 found, 1 needed");
-  EXPECT_EQ(refusal({0.333, 0.333, 0.333}), "nothing refused");
-  EXPECT_EQ(refusal({0.1, 0.2, 0.7}), "nothing refused") << "no exact comparison of floating-point sums";
+  EXPECT_EQ(refusal({0.333, 0.333, 0.333}), "");
+  EXPECT_EQ(refusal({0.1, 0.2, 0.7}), "") << "no exact comparison of floating-point sums";
 }
 
 TEST(Automatic, RefusesMoreProcessorsThanOps) {
   const ir::Graph graph = layers({"a", "b"});
   EXPECT_EQ(
-      refused([&] {
+      testing::refusal([&] {
         shard(graph, costs_of(graph, {1, 1}), {.parts = 3});
       }),
       "could not find enough splits for 3 processors or phases: the model can be cut into 2 parts at most");

@@ -6,7 +6,7 @@
 #include "annotate/place.h"
 #include "importer/export_graph.h"
 #include "importer/import.h"
-#include "tests/annotate/refused.h"
+#include "tests/support/refusal.h"
 #include "tests/support/run_program.h"
 
 namespace podium::annotate {
@@ -81,9 +81,9 @@ TEST(AnnotatingBuilder, WhatATensorIsGivenCountsBeforeItsScope) {
 
 TEST(AnnotatingBuilder, RefusesATensorThatNoOpMakesAndNegativeNumbers) {
   Model model;
-  EXPECT_EQ(refused([&] { model.builder.virtual_graph(model.x, 1); }),
+  EXPECT_EQ(testing::refusal([&] { model.builder.virtual_graph(model.x, 1); }),
             "tensor 'x': no op makes it, so there is nothing to annotate");
-  EXPECT_EQ(refused([&] { const auto scope = model.builder.in_pipeline_stage(-1); }),
+  EXPECT_EQ(testing::refusal([&] { const auto scope = model.builder.in_pipeline_stage(-1); }),
             "bad pipeline stage -1 found, 0 or more needed");
 }
 
@@ -96,8 +96,9 @@ TEST(AnnotatingBuilder, WritesWhatItIsToldOfInputsAndVariables) {
   builder.exchange_strategy(model.x, ir::ExchangeStrategy::OverlapLoops);
   builder.broadcast(model.x);
   builder.variable_group(w, {ir::GroupType::Orthogonal, 2});
-  EXPECT_THAT(refused([&] { builder.broadcast(w); }), HasSubstr("is no input of the model"));
-  EXPECT_EQ(refused([&] { builder.variable_group(model.x, {}); }), "tensor 'x': is no variable of the model");
+  EXPECT_THAT(testing::refusal([&] { builder.broadcast(w); }), HasSubstr("is no input of the model"));
+  EXPECT_EQ(testing::refusal([&] { builder.variable_group(model.x, {}); }),
+            "tensor 'x': is no variable of the model");
   const testing::TemporaryFolder folder;
   importer::export_graph(model.graph, folder.file("model.onnx"), {.metadata = builder.metadata()});
   const importer::Model read = importer::import_model(folder.file("model.onnx"));
@@ -126,7 +127,7 @@ TEST(AnnotatingBuilder, AModelThatIsBuiltWrittenAndReadIsPlaced) {
   importer::export_graph(model.graph, folder.file("model.onnx"));
   const importer::Model read = importer::import_model(folder.file("model.onnx"));
   const Request request{.mode = Mode::Manual, .pipelining = true, .processors = 2};
-  EXPECT_THAT(refused([&] { check(read.graph, read.info.metadata, request); }),
+  EXPECT_THAT(testing::refusal([&] { check(read.graph, read.info.metadata, request); }),
               HasSubstr("1 have none: node 'Relu:"));
   builder.virtual_graph(last, 0);
   builder.pipeline_stage(last, 2);

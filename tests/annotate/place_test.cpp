@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/annotate/refused.h"
 #include "tests/support/graph_text.h"
+#include "tests/support/refusal.h"
 
 namespace podium::annotate {
 namespace {
@@ -79,7 +79,7 @@ TEST(Place, RefusesAStageThatDecreases) {
     a = Relu<__ipu_number=1, __pipeline_stage=1> (x)
     y = Relu<__ipu_number=0, __pipeline_stage=0> (a)
   })");
-  EXPECT_THAT(refused([&] { place(graph, {}, {.mode = Mode::Manual, .pipelining = true}); }),
+  EXPECT_THAT(testing::refusal([&] { place(graph, {}, {.mode = Mode::Manual, .pipelining = true}); }),
               HasSubstr("tensor 'a' is consumed in an earlier pipeline stage"));
 }
 

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "annotate/match.h"
-#include "tests/annotate/refused.h"
 #include "tests/support/graph_text.h"
+#include "tests/support/refusal.h"
 
 namespace podium::annotate {
 namespace {
@@ -31,7 +31,7 @@ ir::Graph sample() {
 std::string found(const std::string& pattern) {
   const ir::Graph graph = sample();
   std::string text;
-  for (std::size_t op : Matcher(graph).find(pattern)) text += graph[graph.ops[op].outputs[0]].name;
+  for (ir::OpId op : Matcher(graph).find(pattern)) text += graph[graph[op].outputs[0]].name;
   return text;
 }
 
@@ -47,7 +47,7 @@ TEST(Matcher, FindsByNameOutputAndGlob) {
 
 TEST(Matcher, APlainNameStandsForAllUnderIt) {
   EXPECT_EQ(found("layer"), "ab");
-  EXPECT_THAT(refused([] { found("lay"); }), HasSubstr("matches no node"));
+  EXPECT_THAT(testing::refusal([] { found("lay"); }), HasSubstr("matches no node"));
 }
 
 TEST(Matcher, FindsByType) {
@@ -62,12 +62,13 @@ TEST(Matcher, FindsWhatLiesOnThePathsBetweenTensors) {
 }
 
 TEST(Matcher, NamesTheNearestWhenNothingMatches) {
-  EXPECT_EQ(refused([] { found("othr"); }), "pattern 'othr' matches no node, the nearest name is 'other'");
-  EXPECT_EQ(refused([] { found("type:Rel"); }),
+  EXPECT_EQ(testing::refusal([] { found("othr"); }),
+            "pattern 'othr' matches no node, the nearest name is 'other'");
+  EXPECT_EQ(testing::refusal([] { found("type:Rel"); }),
             "pattern 'type:Rel': no node of such a type found, the nearest is 'Relu'");
-  EXPECT_THAT(refused([] { found("a..q"); }),
+  EXPECT_THAT(testing::refusal([] { found("a..q"); }),
               HasSubstr("pattern 'a..q': there is no tensor 'q', the nearest is '"));
-  EXPECT_EQ(refused([] { found("c..e"); }), "pattern 'c..e': no path leads from tensor 'c' to 'e'");
+  EXPECT_EQ(testing::refusal([] { found("c..e"); }), "pattern 'c..e': no path leads from tensor 'c' to 'e'");
 }
 
 std::string annotated(const std::string& json) {
@@ -107,7 +108,7 @@ TEST(Rules, ReplaceTheAnnotationUnderItsPlainName) {
 
 TEST(Rules, SayWhatIsWrongAndWhere) {
   const auto refusal = [](const std::string& json) {
-    return refused([&] { read_rules(json, "rules.json"); });
+    return testing::refusal([&] { read_rules(json, "rules.json"); });
   };
   EXPECT_EQ(refusal("[}"), "rules.json: no JSON: character 2 cannot stand there");
   EXPECT_EQ(refusal("7"), "rules.json: number found, a list of rules needed");

@@ -73,10 +73,5 @@ TEST(Program, GroupsReplicas) {
   EXPECT_THROW(replica_groups({ir::GroupType::Consecutive, 3}, 4), Error);
 }
 
-TEST(Program, CountsPackedElements) {
-  EXPECT_EQ(device_bytes(ir::Type::tensor(ir::DataType::Int4, {5})), 3);
-  EXPECT_EQ(device_bytes(ir::Type::tensor(ir::DataType::Float16, {5})), 10);
-}
-
 }  // namespace
 }  // namespace podium::executor

@@ -26,7 +26,7 @@ onnx::ModelProto with_initializer() {
 
 TEST(BadFile, SaysWhatTheFileIs) {
   const Folder folder;
-  const auto error = [&](const std::string& path) { return error_of([&] { import_model(path); }); };
+  const auto error = [&](const std::string& path) { return testing::refusal([&] { import_model(path); }); };
   EXPECT_EQ(error(folder.file("none.onnx")),
             folder.file("none.onnx") + ": cannot be opened: No such file or directory");
   EXPECT_EQ(error(folder.file("")), folder.file("") + ": is a directory, a file needed");
@@ -46,7 +46,7 @@ TEST(BadFile, SaysWhatTheFileIs) {
 TEST(BadFile, TheSignatureIsRefusedInTheSameWords) {
   const Folder folder;
   const std::string path = folder.write("a.onnx", "");
-  EXPECT_EQ(error_of([&] { read_signature(path); }), path + ": is empty, an ONNX model needed");
+  EXPECT_EQ(testing::refusal([&] { read_signature(path); }), path + ": is empty, an ONNX model needed");
 }
 
 TEST(BadFile, ATextFileOfTheRightEndingIsRead) {
@@ -57,7 +57,7 @@ TEST(BadFile, ATextFileOfTheRightEndingIsRead) {
 TEST(BadFile, EveryTruncationIsRefusedOrRead) {
   const std::string whole = with_initializer().SerializeAsString();
   for (std::size_t length = 0; length < whole.size(); ++length) {
-    EXPECT_EQ(error_of([&] { import_bytes(std::string_view(whole).substr(0, length)); }).find('\n'),
+    EXPECT_EQ(testing::refusal([&] { import_bytes(std::string_view(whole).substr(0, length)); }).find('\n'),
               std::string::npos);
   }
 }

@@ -41,7 +41,7 @@ class ExternalData : public ::testing::Test {
     return import_model(folder_.write("in/model.onnx", with_external(keys).SerializeAsString()));
   }
   std::string error(const Keys& keys) {
-    return error_of([&] { import(keys); });
+    return testing::refusal([&] { import(keys); });
   }
 
   Folder folder_;

@@ -15,7 +15,7 @@ TEST(ImportText, ReadsOpsInOrder) {
 }
 
 TEST(ImportText, ReportsSyntaxInOneLine) {
-  const std::string error = error_of([] { import_text("<ir_version: 8>\ng (float x => y { }"); });
+  const std::string error = testing::refusal([] { import_text("<ir_version: 8>\ng (float x => y { }"); });
   EXPECT_NE(error, "");
   EXPECT_EQ(error.find('\n'), std::string::npos);
 }

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "importer/import.h"
+#include "tests/support/refusal.h"
 #include "tests/support/run_program.h"
 #include "tests/support/run_text.h"
 
@@ -25,19 +26,9 @@ inline Model import_proto(const onnx::ModelProto& proto, const ImportOptions& op
   return import_bytes(proto.SerializeAsString(), options);
 }
 
-/// The text of the Error that `action` throws; "" when it throws none.
-template <class Action>
-std::string error_of(Action action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
+/// The text of the Error with which it is refused; "" when it is imported.
 inline std::string error_of(const onnx::ModelProto& proto, const ImportOptions& options = {}) {
-  return error_of([&] { import_proto(proto, options); });
+  return testing::refusal([&] { import_proto(proto, options); });
 }
 
 using Folder = testing::TemporaryFolder;

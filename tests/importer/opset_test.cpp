@@ -8,6 +8,7 @@
 
 #include "executor/session/session.h"
 #include "importer/import.h"
+#include "tests/support/refusal.h"
 #include "tests/support/run_text.h"
 
 namespace podium {
@@ -21,12 +22,7 @@ using testing::tensor;
 using testing::values;
 
 std::string error_of(const std::string& body, int opset) {
-  try {
-    importer::import_text(testing::model_text(body, opset));
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return testing::refusal([&] { importer::import_text(testing::model_text(body, opset)); });
 }
 
 Tensor counted(ir::Dims dims) {

@@ -29,7 +29,7 @@ Tensor load(const std::string& name, const std::string& bytes, const ir::Type& t
 }
 
 std::string load_error(const std::string& name, const std::string& bytes) {
-  return error_of([&] { load(name, bytes); });
+  return testing::refusal([&] { load(name, bytes); });
 }
 
 TEST(Npy, ComesBackAsItWasWritten) {
@@ -58,8 +58,9 @@ TEST(Npy, CarriesTypesThatNumpyLacksAsTheirBits) {
         << name_of(type);
   }
   write_npy(Tensor::of<std::int8_t>({1}, {9}), folder.file("t.npy"));
-  EXPECT_THAT(error_of([&] { read_tensor_file(folder.file("t.npy"), ir::Type::tensor(DataType::Int4)); }),
-              HasSubstr("element 0 is 9, int4 needed"));
+  EXPECT_THAT(
+      testing::refusal([&] { read_tensor_file(folder.file("t.npy"), ir::Type::tensor(DataType::Int4)); }),
+      HasSubstr("element 0 is 9, int4 needed"));
 }
 
 TEST(Npy, ReadsTheHeadersOfEveryVersion) {
@@ -100,7 +101,7 @@ TEST(Npy, SaysWhatIsWrong) {
   EXPECT_THAT(load_error("a.npy", with("<f4", "(4611686018427387904, 1)")),
               HasSubstr("8 bytes of elements found"));
   EXPECT_THAT(load_error("a.npy", with("<f4", "3")), HasSubstr("'(' needed"));
-  EXPECT_THAT(error_of([] { write_npy(Tensor::scalar<std::string>("a"), "x.npy"); }),
+  EXPECT_THAT(testing::refusal([] { write_npy(Tensor::scalar<std::string>("a"), "x.npy"); }),
               HasSubstr("strings found"));
 }
 
@@ -123,7 +124,7 @@ TEST(LoadDatum, ReadsProtosByTheDeclaredType) {
   const onnx::TensorProto proto = tensor_to_proto(Tensor::scalar(1.5F), "");
   EXPECT_EQ(load("x.pb", proto.SerializeAsString()).to_number(), 1.5);
   EXPECT_THAT(load_error("x.pb", "\xFF"), HasSubstr("x.pb: 1 bytes found that are no TensorProto"));
-  EXPECT_THAT(error_of([&] { load("x.npy", "", ir::Type::sequence({})); }),
+  EXPECT_THAT(testing::refusal([&] { load("x.npy", "", ir::Type::sequence({})); }),
               HasSubstr("a tensor found, sequence(undefined) needed"));
 }
 

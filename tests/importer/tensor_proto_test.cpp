@@ -107,11 +107,12 @@ TEST(ReadDatum, ReadsSequencesOptionalsAndMaps) {
   EXPECT_TRUE(identical(datum.items->at(0).tensor, Tensor::ints({7})));
   EXPECT_TRUE(identical(datum.items->at(1).tensor, Tensor::of<float>({1}, {1.5F})));
   map.add_keys(8);
-  EXPECT_EQ(error_of([&] { read_datum(map.SerializeAsString(), kind); }), "map of 2 keys and 1 values");
+  EXPECT_EQ(testing::refusal([&] { read_datum(map.SerializeAsString(), kind); }),
+            "map of 2 keys and 1 values");
 }
 
 TEST(ReadDatum, RefusesWhatIsNoProto) {
-  EXPECT_EQ(error_of([] { read_datum("\xFF", {}); }), "1 bytes found that are no TensorProto");
+  EXPECT_EQ(testing::refusal([] { read_datum("\xFF", {}); }), "1 bytes found that are no TensorProto");
 }
 
 }  // namespace

@@ -100,7 +100,7 @@ TEST(WriteModel, RefusesEditsOfWhatIsNotThere) {
   const Model model = import_proto(sample());
   const std::string path = folder.file("out.onnx");
   const auto error = [&](const ModelEdits& edits) {
-    return error_of([&] { write_model(model, path, edits); });
+    return testing::refusal([&] { write_model(model, path, edits); });
   };
   EXPECT_EQ(error({.nodes = {{.node = {{.node = "none"}}}}}),
             path + ": node 'none': there is none of that name");
@@ -118,9 +118,9 @@ TEST(WriteModel, RefusesEditsOfWhatIsNotThere) {
 TEST(WriteModel, LeavesNothingWhereItCannotWrite) {
   const Folder folder;
   const Model model = import_proto(sample());
-  EXPECT_THAT(error_of([&] { write_model(model, folder.file("none/out.onnx")); }),
+  EXPECT_THAT(testing::refusal([&] { write_model(model, folder.file("none/out.onnx")); }),
               HasSubstr("none/out.onnx: cannot be written: No such file or directory"));
-  EXPECT_THAT(error_of([&] { write_model(model, folder.path()); }),
+  EXPECT_THAT(testing::refusal([&] { write_model(model, folder.path()); }),
               HasSubstr("is a directory, a file needed"));
 }
 

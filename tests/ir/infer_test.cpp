@@ -6,6 +6,7 @@
 #include "executor/kernels/kernel.h"
 #include "importer/import.h"
 #include "tests/support/graph_text.h"
+#include "tests/support/refusal.h"
 #include "tests/support/run_text.h"
 
 namespace podium::ir {
@@ -22,12 +23,7 @@ Graph folded(const std::string& body, InferOptions options = {.evaluate = kernel
 const Value& output(const Graph& graph, std::size_t i = 0) { return graph[graph.outputs[i]]; }
 
 std::string error_of(const std::string& body) {
-  try {
-    folded(body);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return testing::refusal([&] { folded(body); });
 }
 
 TEST(Infer, FoldsWhatIsKnown) {

@@ -4,6 +4,7 @@
 #include "ir/builder.h"
 #include "ir/infer.h"
 #include "tests/support/graph_text.h"
+#include "tests/support/refusal.h"
 
 namespace podium::ir {
 namespace {
@@ -15,12 +16,7 @@ Graph small_graph() {
 }
 
 std::string error_of(const Graph& graph) {
-  try {
-    verify(graph);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return testing::refusal([&] { verify(graph); });
 }
 
 TEST(Verify, AcceptsWhatIsRight) { EXPECT_EQ(error_of(small_graph()), ""); }

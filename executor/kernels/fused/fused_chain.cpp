@@ -7,7 +7,6 @@
 
 #include "executor/kernels/fused/fused.h"
 #include "executor/kernels/tools/elementwise.h"
-#include "ir/at.h"
 
 namespace podium::kernels {
 namespace {
@@ -21,12 +20,10 @@ constexpr std::size_t kNone = ~std::size_t{0};
 constexpr std::size_t kMostElementBytes = 8;
 
 // The op after which nothing reads the value; outputs of the body are not counted.
-std::vector<std::size_t> last_readers(const Graph& body) {
-  std::vector<std::size_t> last(body.values.size(), 0);
-  for (std::size_t i = 0; i < body.ops.size(); ++i) {
-    for (ValueId id : body.ops[i].inputs) {
-      if (id.valid()) last[at(id)] = i;
-    }
+ir::IdMap<ValueId, ir::OpId> last_readers(const Graph& body) {
+  ir::IdMap<ValueId, ir::OpId> last(std::ssize(body.values));
+  for (ir::OpId op : body.op_ids()) {
+    for (ValueId id : inputs_of(body[op])) last[id] = op;
   }
   return last;
 }
@@ -42,8 +39,8 @@ bool takes(const Op& op, ValueId taken) {
 // How a chain is computed: kernels for whole pieces and for the last one, and where each value is.
 struct Plan {
   std::shared_ptr<const Graph> body;
-  std::vector<bool> in_pieces;    // per value: else it has one element
-  std::vector<std::size_t> room;  // per value between the ops: which it has, else kNone
+  ir::IdMap<ValueId, bool> in_pieces;    // else it has one element
+  ir::IdMap<ValueId, std::size_t> room;  // of values between the ops; kNone of others
   std::size_t rooms = 0;
   std::array<std::vector<PreparedKernel>, 2> kernels;  // per op, for whole pieces and for the last one
   std::array<std::int64_t, 2> sizes = {};              // of these
@@ -63,7 +60,7 @@ struct Plan {
   }
 
   Type piece_type(ValueId id, std::int64_t size) const {
-    const bool is_piece = in_pieces[at(id)];
+    const bool is_piece = in_pieces[id];
     return Type::tensor((*body)[id].type.element, is_piece ? ir::Dims{size} : ir::Dims{});
   }
 
@@ -75,8 +72,8 @@ struct Plan {
       const ValueId id = op.inputs[k];
       context.input_types.push_back(id.valid() ? piece_type(id, size) : Type{});
       const auto input = std::find(body->inputs.begin(), body->inputs.end(), id);
-      const Tensor* known = id.valid() && !in_pieces[at(id)] && input != body->inputs.end()
-                                ? chain.constant(static_cast<std::size_t>(input - body->inputs.begin()))
+      const Tensor* known = id.valid() && !in_pieces[id] && input != body->inputs.end()
+                                ? chain.constant(input - body->inputs.begin())
                                 : nullptr;
       if (known != nullptr) numbers[k] = known->reshaped({});
       context.constants.push_back(known != nullptr ? &numbers[k] : nullptr);
@@ -88,28 +85,28 @@ struct Plan {
   }
 
   void find_rooms() {
-    const std::vector<std::size_t> last = last_readers(*body);
-    room.assign(body->values.size(), kNone);
-    std::vector<bool> is_output(body->values.size(), false);
-    for (ValueId id : body->outputs) is_output[at(id)] = true;
+    const auto last = last_readers(*body);
+    room.assign(std::ssize(body->values), kNone);
+    ir::IdMap<ValueId, bool> is_output(std::ssize(body->values), false);
+    for (ValueId id : body->outputs) is_output[id] = true;
     std::vector<std::size_t> unused;
-    for (std::size_t i = 0; i < body->ops.size(); ++i) {
-      const Op& op = body->ops[i];
+    for (ir::OpId op_id : body->op_ids()) {
+      const Op& op = (*body)[op_id];
       const ValueId made = op.outputs[0];
       std::vector<std::size_t> left;
-      for (ValueId id : op.inputs) {
-        if (!id.valid() || room[at(id)] == kNone || last[at(id)] != i) continue;
-        const bool is_first = std::find(left.begin(), left.end(), room[at(id)]) == left.end();
-        if (!is_first || room[at(made)] == room[at(id)]) continue;
-        if (!is_output[at(made)] && room[at(made)] == kNone && takes(op, id)) {
-          room[at(made)] = room[at(id)];
+      for (ValueId id : inputs_of(op)) {
+        if (room[id] == kNone || last[id] != op_id) continue;
+        const bool is_first = std::find(left.begin(), left.end(), room[id]) == left.end();
+        if (!is_first || room[made] == room[id]) continue;
+        if (!is_output[made] && room[made] == kNone && takes(op, id)) {
+          room[made] = room[id];
         } else {
-          left.push_back(room[at(id)]);
+          left.push_back(room[id]);
         }
       }
-      if (!is_output[at(made)] && room[at(made)] == kNone) {
+      if (!is_output[made] && room[made] == kNone) {
         if (unused.empty()) unused.push_back(rooms++);
-        room[at(made)] = unused.back();
+        room[made] = unused.back();
         unused.pop_back();
       }
       unused.insert(unused.end(), left.begin(), left.end());
@@ -128,15 +125,15 @@ class Workspace {
     for (std::size_t of = 0; of < plan.sizes.size(); ++of) {
       if (plan.sizes[of] == 0) continue;
       Views& views = views_[of];
-      for (std::size_t v = 0; v < plan.body->values.size(); ++v) {
-        const Type type = plan.piece_type({static_cast<std::int32_t>(v)}, plan.sizes[of]);
-        std::byte* memory = plan.room[v] == kNone ? nullptr : first + plan.room[v] * room_bytes();
-        views.data.emplace_back(Tensor::view(type.element, type.dims, memory));
+      for (ValueId id : plan.body->value_ids()) {
+        const Type type = plan.piece_type(id, plan.sizes[of]);
+        std::byte* memory = plan.room[id] == kNone ? nullptr : first + plan.room[id] * room_bytes();
+        views.data.push_back(Tensor::view(type.element, type.dims, memory));
       }
       for (const Op& op : plan.body->ops) {
         auto& inputs = views.inputs.emplace_back();
-        for (ValueId id : op.inputs) inputs.push_back(id.valid() ? &views.data[at(id)] : nullptr);
-        views.outputs.push_back(&views.data[at(op.outputs[0])]);
+        for (ValueId id : op.inputs) inputs.push_back(id.valid() ? &views.data[id] : nullptr);
+        views.outputs.push_back(&views.data[op.outputs[0]]);
       }
     }
   }
@@ -160,15 +157,15 @@ class Workspace {
 
  private:
   struct Views {
-    std::vector<Datum> data;  // per value
+    ir::IdMap<ValueId, Datum> data;
     std::vector<std::vector<const Datum*>> inputs;
     std::vector<Datum*> outputs;
 
-    void show(ValueId id, const void* whole, const std::vector<bool>& in_pieces, std::int64_t first) {
-      Tensor& tensor = data[at(id)].tensor;
+    void show(ValueId id, const void* whole, const ir::IdMap<ValueId, bool>& in_pieces, std::int64_t first) {
+      Tensor& tensor = data[id].tensor;
       const auto element = static_cast<std::int64_t>(ir::storage_bytes(tensor.type()));
       auto* memory = static_cast<std::byte*>(const_cast<void*>(whole));
-      tensor = Tensor::view(tensor.type(), tensor.dims(), memory + (in_pieces[at(id)] ? first * element : 0));
+      tensor = Tensor::view(tensor.type(), tensor.dims(), memory + (in_pieces[id] ? first * element : 0));
     }
   };
   static constexpr std::size_t room_bytes() { return kChainPiece * kMostElementBytes; }

@@ -147,7 +147,7 @@ class BlockMemory {
     std::vector<std::int64_t> changes(end_ + 2, 0);
     for (ValueId id : lives_.ids()) {
       if (!lives_[id].is_inside()) continue;
-      const std::int64_t bytes = executor::device_bytes(graph_[id].type);
+      const std::int64_t bytes = ir::packed_bytes(graph_[id].type);
       changes[lives_[id].first] += bytes;
       changes[lives_[id].last + 1] -= bytes;
     }

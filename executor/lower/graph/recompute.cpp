@@ -83,7 +83,7 @@ struct ForwardLives {
     for (std::int64_t k = 0; k < count; ++k) {
       for (ValueId id : outputs_of(graph[forward[k]])) {
         if (last_read[id] <= k) continue;
-        const std::int64_t size = executor::device_bytes(graph[id].type);
+        const std::int64_t size = ir::packed_bytes(graph[id].type);
         live += size;
         dies[last_read[id]] += size;
       }

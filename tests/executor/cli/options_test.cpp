@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "executor/cli/usage_error.h"
+#include "tests/support/refusal.h"
 #include "tests/support/run_program.h"
 
 namespace podium::cli {
@@ -14,12 +15,7 @@ using testing::TemporaryFolder;
 Options read(const Arguments& arguments) { return parse(Command::Run, arguments); }
 
 std::string refusal(const Arguments& arguments) {
-  try {
-    read(arguments);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "";
+  return testing::refusal<UsageError>([&] { read(arguments); });
 }
 
 TEST(SessionFlags, EachSetsItsOption) {

@@ -4,8 +4,9 @@
 #include "executor/cli/loss_text.h"
 #include "executor/cli/optimizer_text.h"
 #include "executor/cli/rate_schedule.h"
-#include "ir/optimizer_spec.h"
 #include "executor/cli/usage_error.h"
+#include "ir/optimizer_spec.h"
+#include "tests/support/refusal.h"
 
 namespace podium::cli {
 namespace {
@@ -18,12 +19,7 @@ double value(const ir::Optimizer& optimizer, const std::string& name) {
 
 template <class Read>
 std::string refusal(Read read, const std::string& text) {
-  try {
-    read(text);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "";
+  return testing::refusal<UsageError>([&] { read(text); });
 }
 
 TEST(OptimizerText, ReadsANameAndValues) {

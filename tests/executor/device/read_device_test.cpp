@@ -5,18 +5,14 @@
 #include "executor/device/fields.h"
 #include "executor/device/presets.h"
 #include "ir/error.h"
+#include "tests/support/refusal.h"
 #include "tests/support/run_program.h"
 
 namespace podium::device {
 namespace {
 
 std::string refusal(const std::string& text) {
-  try {
-    parse_device(text);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "read without an error";
+  return testing::refusal([&] { parse_device(text); });
 }
 
 TEST(ReadDevice, KnowsPresetsByName) { EXPECT_EQ(read_device("bow-pod16").processors, 16); }

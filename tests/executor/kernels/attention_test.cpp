@@ -10,6 +10,7 @@
 #include "ir/builder.h"
 #include "ir/infer.h"
 #include "ir/work.h"
+#include "tests/support/near.h"
 #include "tests/support/run_text.h"
 
 namespace podium::kernels {
@@ -20,6 +21,7 @@ using ir::Dims;
 using ir::Float16;
 using ir::Tensor;
 using ::testing::Each;
+using testing::expect_near;
 using ::testing::HasSubstr;
 using testing::tensor;
 using ::testing::ThrowsMessage;
@@ -90,17 +92,11 @@ std::vector<double> attend(const Tensor& q, const Tensor& k, const Tensor& v, co
 double none(std::int64_t /*b*/, std::int64_t /*h*/, std::int64_t /*i*/, std::int64_t /*j*/) { return 0; }
 double hidden_unless(bool seen) { return seen ? 0 : -kInfinite; }
 
-void expect_close(const std::vector<double>& found, const std::vector<double>& expected,
-                  double tolerance = 1e-12) {
-  ASSERT_EQ(found.size(), expected.size());
-  for (std::size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], expected[i], tolerance) << i;
-}
-
 TEST(Attention, GoesOverSeveralBlocksOfRowsWithSharedHeads) {
   const Tensor q = numbers({2, 4, 150, 3}, 1);
   const Tensor k = numbers({2, 2, 70, 3}, 2);
   const Tensor v = numbers({2, 2, 70, 5}, 3);
-  expect_close(values<double>(run("Attention", {q, k, v}, 1)[0]), attend(q, k, v, none));
+  expect_near(values<double>(run("Attention", {q, k, v}, 1)[0]), attend(q, k, v, none));
 }
 
 TEST(Attention, CombinesCausalityWindowsAndTheOffsetOfThePast) {
@@ -114,15 +110,15 @@ TEST(Attention, CombinesCausalityWindowsAndTheOffsetOfThePast) {
   ASSERT_EQ(y[1].tensor.dims(), (Dims{1, 2, 130, 4}));
   EXPECT_EQ(y[1].tensor.data<double>()[130 * 4], past_k.data<double>()[30 * 4]);
   EXPECT_EQ(y[2].tensor.data<double>()[30 * 4], v.data<double>()[0]);
-  expect_close(values<double>(y[0]),
-               attend(q, y[1].tensor, y[2].tensor, [](auto, auto, std::int64_t i, std::int64_t j) {
-                 return hidden_unless(j <= i + 30 && i + 30 - j <= 20);
-               }));
+  expect_near(values<double>(y[0]),
+              attend(q, y[1].tensor, y[2].tensor, [](auto, auto, std::int64_t i, std::int64_t j) {
+                return hidden_unless(j <= i + 30 && i + 30 - j <= 20);
+              }));
 }
 
 TEST(Attention, BoundsTheWindowOnTheRightWithoutCausality) {
   const Tensor x = numbers({1, 1, 90, 2}, 1);
-  expect_close(
+  expect_near(
       values<double>(run("Attention", {x, x, x}, 1, {with("right_window_size", 3)})[0]),
       attend(x, x, x, [](auto, auto, std::int64_t i, std::int64_t j) { return hidden_unless(j <= i + 3); }));
 }
@@ -132,12 +128,12 @@ TEST(Attention, PadsAShortMaskAndStretchesItsAxes) {
   const Tensor k = numbers({2, 3, 6, 2}, 2);
   const Tensor mask = numbers({2, 1, 4, 5}, 3);
   const double* added = mask.data<double>();
-  expect_close(values<double>(run("Attention", {q, k, k, mask}, 1)[0]),
-               attend(q, k, k, [&](std::int64_t b, auto, std::int64_t i, std::int64_t j) {
-                 return j < 5 ? added[(b * 4 + i) * 5 + j] : -kInfinite;
-               }));
+  expect_near(values<double>(run("Attention", {q, k, k, mask}, 1)[0]),
+              attend(q, k, k, [&](std::int64_t b, auto, std::int64_t i, std::int64_t j) {
+                return j < 5 ? added[(b * 4 + i) * 5 + j] : -kInfinite;
+              }));
   const Tensor row = tensor<bool>({6}, {true, false, true, true, false, true});
-  expect_close(
+  expect_near(
       values<double>(run("Attention", {q, k, k, row}, 1)[0]),
       attend(q, k, k, [&](auto, auto, auto, std::int64_t j) { return hidden_unless(j != 1 && j != 4); }));
 }
@@ -157,11 +153,11 @@ TEST(Attention, AlignsThePaddedCacheOfEachBatchElementAtItsEnd) {
   const std::vector<std::int64_t> lengths{5, 2};
   const auto y = run("Attention", {q, k, k, Tensor(), Tensor(), Tensor(), Tensor::ints(lengths)}, 1,
                      {with("is_causal", 1)});
-  expect_close(values<double>(y[0]),
-               attend(q, k, k, [&](std::int64_t b, auto, std::int64_t i, std::int64_t j) {
-                 const std::int64_t length = lengths[b];
-                 return hidden_unless(j < length && j <= i + length - 3);
-               }));
+  expect_near(values<double>(y[0]),
+              attend(q, k, k, [&](std::int64_t b, auto, std::int64_t i, std::int64_t j) {
+                const std::int64_t length = lengths[b];
+                return hidden_unless(j < length && j <= i + length - 3);
+              }));
 }
 
 // The scores of rows 0 and 1 over positions 0 and 1 at each stage.
@@ -174,13 +170,13 @@ TEST(Attention, ShowsTheScoresAtEachStage) {
             {with("qk_matmul_output_mode", mode), with("is_causal", 1), {"softcap", 3.0F}})[3]);
   };
   const auto capped = [](double score) { return 3 * std::tanh(score / 3); };
-  expect_close(shown(0), {1, 2, 2, 4});
-  expect_close(shown(1), {capped(1), capped(2), capped(2), capped(4)});
+  expect_near(shown(0), {1, 2, 2, 4});
+  expect_near(shown(1), {capped(1), capped(2), capped(2), capped(4)});
   const std::vector<double> biased = shown(2);
   EXPECT_NEAR(biased[0], capped(1) + 1, 1e-12);
   EXPECT_EQ(biased[1], -kInfinite);
   const double odds = std::exp(capped(4) - capped(2));
-  expect_close(shown(3), {1, 0, 1 / (1 + odds), odds / (1 + odds)});
+  expect_near(shown(3), {1, 0, 1 / (1 + odds), odds / (1 + odds)});
 }
 
 TEST(Attention, ReadsHeadsThatLieSideBySide) {
@@ -190,8 +186,8 @@ TEST(Attention, ReadsHeadsThatLieSideBySide) {
   const Tensor heads = tensor<double>({1, 2, 2, 2}, {x[0], x[1], x[4], x[5], x[2], x[3], x[6], x[7]});
   const std::vector<double> expected = attend(heads, heads, heads, none);
   const auto y = run("Attention", {flat, flat, flat}, 2, {with("q_num_heads", 2), with("kv_num_heads", 2)});
-  expect_close(values<double>(y[0]), {expected[0], expected[1], expected[4], expected[5], expected[2],
-                                      expected[3], expected[6], expected[7]});
+  expect_near(values<double>(y[0]), {expected[0], expected[1], expected[4], expected[5], expected[2],
+                                     expected[3], expected[6], expected[7]});
   EXPECT_EQ(values<double>(y[1]), values<double>(heads));
   EXPECT_THAT(
       [&] {
@@ -227,8 +223,8 @@ TEST(Attention, RefusesWhatDoesNotFit) {
 TEST(FlexAttention, IsPlainAttentionWithoutBodies) {
   const Tensor q = numbers({2, 4, 3, 2}, 1);
   const Tensor k = numbers({2, 2, 5, 2}, 2);
-  expect_close(values<double>(run("FlexAttention", {q, k, k}, 1, {}, "ai.onnx.preview")[0]),
-               attend(q, k, k, none));
+  expect_near(values<double>(run("FlexAttention", {q, k, k}, 1, {}, "ai.onnx.preview")[0]),
+              attend(q, k, k, none));
 }
 
 TEST(FlexAttention, RunsBodiesOnScoresAndProbabilities) {
@@ -245,7 +241,7 @@ TEST(FlexAttention, RunsBodiesOnScoresAndProbabilities) {
   std::vector<double> expected = attend(
       x, x, x, [&](auto, auto, std::int64_t i, std::int64_t j) { return added.data<double>()[i * 2 + j]; });
   for (double& value : expected) value *= 2;
-  expect_close(values<double>(session.run(inputs)[0]), expected);
+  expect_near(values<double>(session.run(inputs)[0]), expected);
 }
 
 // Values that the bodies capture stand behind the op's own inputs, where Attention has its past.
@@ -295,8 +291,8 @@ TEST(LinearAttention, FollowsEachRuleStepByStep) {
             {query, key, value, tensor<double>({1, 1, 2, 1}, {0.5, -1}), decays ? decay : Tensor(),
              corrects ? beta : Tensor(), corrects ? erase : Tensor()},
             2, {with("q_num_heads", 1), with("kv_num_heads", 1), {"scale", 3.0F}, {"update_rule", rule}});
-    expect_close(values<double>(y[0]), expected);
-    expect_close(values<double>(y[1]), state);
+    expect_near(values<double>(y[0]), expected);
+    expect_near(values<double>(y[1]), state);
   }
 }
 
@@ -315,13 +311,13 @@ TEST(RotaryEmbedding, TurnsHalvesOrNeighbours) {
   const Tensor cosines = tensor<double>({2, 2}, {9, 9, 0, 1});
   const Tensor sines = tensor<double>({2, 2}, {9, 9, 1, 0});
   const Tensor ids = tensor<std::int64_t>({1, 1}, {1});
-  expect_close(values<double>(run("RotaryEmbedding", {x, cosines, sines, ids}, 1)[0]), {-3, 2, 1, 4});
-  expect_close(
+  expect_near(values<double>(run("RotaryEmbedding", {x, cosines, sines, ids}, 1)[0]), {-3, 2, 1, 4});
+  expect_near(
       values<double>(run("RotaryEmbedding", {x, cosines, sines, ids}, 1, {with("interleaved", 1)})[0]),
       {-2, 1, 3, 4});
-  expect_close(values<double>(
-                   run("RotaryEmbedding", {x, cosines, sines, ids}, 1, {with("rotary_embedding_dim", 2)})[0]),
-               {-2, 1, 3, 4});
+  expect_near(values<double>(
+                  run("RotaryEmbedding", {x, cosines, sines, ids}, 1, {with("rotary_embedding_dim", 2)})[0]),
+              {-2, 1, 3, 4});
 }
 
 TEST(RotaryEmbedding, RefusesPositionsBehindTheCache) {

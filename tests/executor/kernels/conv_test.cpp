@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <cmath>
 
+#include "tests/support/near.h"
 #include "tests/support/run_text.h"
 
 namespace podium::testing {
@@ -95,16 +96,6 @@ ir::Datum as(const ir::Dims& dims, const std::vector<double>& numbers) {
 }
 
 template <class T>
-void expect_convolved(const ir::Datum& found, const std::vector<double>& expected, double tolerance) {
-  const auto numbers = found.tensor.values<T>();
-  ASSERT_EQ(numbers.size(), expected.size());
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    ASSERT_NEAR(static_cast<double>(static_cast<float>(numbers[i])), expected[i], tolerance)
-        << "element " << i;
-  }
-}
-
-template <class T>
 void check_conv(const Conv& conv, const std::string& type, double tolerance) {
   const std::vector<double> x = wave(ir::element_count(conv.x), 1);
   const std::vector<double> w = wave(ir::element_count(conv.w), 2);
@@ -122,7 +113,7 @@ void check_conv(const Conv& conv, const std::string& type, double tolerance) {
   for_each_product(conv, conv.x, y.dims(), [&](std::int64_t at_x, std::int64_t at_w, std::int64_t at_y) {
     expected[at_y] += x[at_x] * w[at_w];
   });
-  expect_convolved<T>(results[0], expected, tolerance);
+  expect_near<T>(results[0], expected, tolerance);
 }
 
 TEST(Conv, AgreesWithItsDefinitionInEveryRankAndType) {
@@ -163,7 +154,7 @@ void check_transposed(const Conv& conv, const std::string& type, double toleranc
   for_each_product(conv, conv.x, y_dims, [&](std::int64_t at_x, std::int64_t at_w, std::int64_t at_y) {
     expected[at_x] += y[at_y] * w[at_w];
   });
-  expect_convolved<T>(results[0], expected, tolerance);
+  expect_near<T>(results[0], expected, tolerance);
 }
 
 TEST(ConvTranspose, IsTheGradientOfConvInEveryRankAndType) {

@@ -1,11 +1,13 @@
 #include <gtest/gtest.h>
 #include <cmath>
 
+#include "tests/support/near.h"
 #include "tests/support/run_text.h"
 
 namespace podium::testing {
 namespace {
 
+using testing::expect_near;
 std::vector<double> wave(std::size_t count) {
   std::vector<double> numbers(count);
   for (std::size_t i = 0; i < count; ++i) numbers[i] = static_cast<double>((i * 53 + 7) % 89) * 0.37 - 11;
@@ -41,15 +43,6 @@ std::vector<double> naive_normalization(const std::vector<double>& x, double eps
     y[i] = (x[i] - group.mean) / std::sqrt(group.variance + epsilon);
   }
   return y;
-}
-
-template <class T>
-void expect_near(const ir::Datum& found, const std::vector<double>& expected, double tolerance) {
-  const auto numbers = values<T>(found);
-  ASSERT_EQ(numbers.size(), expected.size());
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    ASSERT_NEAR(numbers[i], expected[i], tolerance) << "element " << i;
-  }
 }
 
 constexpr std::size_t kChannels = 4;

@@ -3,6 +3,7 @@
 #include <functional>
 #include <optional>
 
+#include "tests/support/near.h"
 #include "tests/support/run_text.h"
 
 namespace podium::testing {
@@ -75,14 +76,6 @@ std::vector<double> naive_pool(const Pool& pool, const std::vector<float>& x, co
   return y;
 }
 
-void expect_pooled(const ir::Datum& found, const std::vector<double>& expected) {
-  const auto numbers = values<float>(found);
-  ASSERT_EQ(numbers.size(), expected.size());
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    ASSERT_NEAR(numbers[i], expected[i], 1e-4) << "element " << i;
-  }
-}
-
 const Pool kPools[] = {
     {{3}, {2}, {1}, {1, 1}},
     {{3, 2}, {1, 1}, {1, 1}, {0, 0, 0, 0}},
@@ -113,7 +106,7 @@ TEST(Pool, AgreesWithANaiveLoopInEveryRank) {
                                   {tensor<float>(dims, x)});
     const auto check = [&](std::size_t i,
                            const std::function<double(const std::vector<float>&, std::size_t)>& reduce) {
-      expect_pooled(results[i], naive_pool(pool, x, sizes, results[i].tensor, reduce));
+      expect_near<float>(results[i], naive_pool(pool, x, sizes, results[i].tensor, reduce), 1e-4);
     };
     const auto sum = [](const std::vector<float>& seen) {
       double total = 0;

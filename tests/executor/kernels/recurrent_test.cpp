@@ -6,6 +6,7 @@
 #include "executor/kernels/kernel.h"
 #include "executor/kernels/recurrent_activation.h"
 #include "ir/builder.h"
+#include "tests/support/near.h"
 #include "tests/support/run_text.h"
 
 namespace podium::kernels {
@@ -14,6 +15,7 @@ namespace {
 using ir::Float16;
 using ir::Tensor;
 using ::testing::ElementsAre;
+using testing::expect_near;
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
@@ -109,16 +111,11 @@ std::vector<double> steps_of(const ir::Datum& y, std::int64_t b) {
   return result;
 }
 
-void expect_equal_numbers(const std::vector<double>& found, const std::vector<double>& expected) {
-  ASSERT_EQ(found.size(), expected.size());
-  for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-12) << i;
-}
-
 TEST(Lstm, FollowsTheEquationsWithAndWithoutPeepholes) {
   const Weights of = weights(4);
   for (bool peepholes : {false, true}) {
     const auto y = run("LSTM", {of.x, of.w, of.r, of.b, Tensor(), of.h, of.c, peepholes ? of.p : Tensor()});
-    for (std::int64_t b = 0; b < kBatch; ++b) expect_equal_numbers(steps_of(y[0], b), lstm(of, b, peepholes));
+    for (std::int64_t b = 0; b < kBatch; ++b) expect_near(steps_of(y[0], b), lstm(of, b, peepholes));
   }
 }
 
@@ -155,8 +152,8 @@ TEST(Lstm, GivesTheSameInBatchFirstLayout) {
   EXPECT_EQ(z[0].tensor.dims(), (ir::Dims{kBatch, kSteps, 2, kHidden}));
   // [steps, 2, batch, hidden] to [batch, steps, 2, hidden]
   const Tensor y_first = transposed(y[0].tensor, kSteps * 2, kBatch);
-  expect_equal_numbers(values<double>(z[0]), values<double>(y_first));
-  expect_equal_numbers(values<double>(z[2]), values<double>(transposed(y[2].tensor, 2, kBatch)));
+  expect_near(values<double>(z[0]), values<double>(y_first));
+  expect_near(values<double>(z[2]), values<double>(transposed(y[2].tensor, 2, kBatch)));
 }
 
 TEST(Lstm, ReverseIsForwardOnTheSequenceReversed) {
@@ -168,7 +165,7 @@ TEST(Lstm, ReverseIsForwardOnTheSequenceReversed) {
     reversed.data<double>()[(kSteps - 1 - i / row) * row + i % row] = element_at(of.x, i);
   }
   const auto z = run("LSTM", {reversed, of.w, of.r, of.b});
-  expect_equal_numbers(values<double>(y[1]), values<double>(z[1]));
+  expect_near(values<double>(y[1]), values<double>(z[1]));
   EXPECT_EQ(element_at(y[0].tensor, 0), element_at(z[0].tensor, (kSteps - 1) * kBatch * kHidden));
 }
 
@@ -192,8 +189,8 @@ TEST(Lstm, StopsEachSequenceAtItsLength) {
   const auto z =
       run("LSTM", {tensor<double>({2, 1, kInput}, x), of.w, of.r, of.b, Tensor(), first(of.h), first(of.c)},
           {both});
-  expect_equal_numbers(values<double>(first(y[1].tensor)), values<double>(z[1]));
-  expect_equal_numbers(values<double>(first(y[2].tensor)), values<double>(z[2]));
+  expect_near(values<double>(first(y[1].tensor)), values<double>(z[1]));
+  expect_near(values<double>(first(y[2].tensor)), values<double>(z[2]));
   EXPECT_EQ(element_at(y[0].tensor, 2 * 2 * kBatch * kHidden), 0);  // step 2 of the first sequence
   EXPECT_NE(element_at(y[0].tensor, 2 * 2 * kBatch * kHidden + kHidden), 0);
 }
@@ -230,7 +227,7 @@ TEST(Gru, ResetsBeforeOrAfterTheProduct) {
   for (bool after : {false, true}) {
     const auto y = run("GRU", {of.x, of.w, of.r, of.b, Tensor(), of.h},
                        {{"linear_before_reset", std::int64_t{after ? 1 : 0}}});
-    for (std::int64_t b = 0; b < kBatch; ++b) expect_equal_numbers(steps_of(y[0], b), gru(of, b, after));
+    for (std::int64_t b = 0; b < kBatch; ++b) expect_near(steps_of(y[0], b), gru(of, b, after));
   }
 }
 
@@ -307,15 +304,15 @@ std::vector<double> activated(const std::string& name, const ir::FloatList& alph
 }
 
 TEST(Activations, HaveOnnxsDefaultsAndParameters) {
-  expect_equal_numbers(activated("Relu"), {0, 0, 0.5, 3});
-  expect_equal_numbers(activated("Affine", {2}, {1}), {-3, 1, 2, 7});
-  expect_equal_numbers(activated("ThresholdedRelu"), {0, 0, 0, 3});
-  expect_equal_numbers(activated("ScaledTanh", {2}, {0.5F}),
-                       {2 * std::tanh(-1), 0, 2 * std::tanh(0.25), 2 * std::tanh(1.5)});
-  expect_equal_numbers(activated("Elu"), {std::expm1(-2), 0, 0.5, 3});
-  expect_equal_numbers(activated("softsign"), {-2.0 / 3, 0, 1.0 / 3, 0.75});
-  expect_equal_numbers(activated("Softplus"), {std::log1p(std::exp(-2)), std::log(2),
-                                               std::log1p(std::exp(0.5)), std::log1p(std::exp(3))});
+  expect_near(activated("Relu"), {0, 0, 0.5, 3});
+  expect_near(activated("Affine", {2}, {1}), {-3, 1, 2, 7});
+  expect_near(activated("ThresholdedRelu"), {0, 0, 0, 3});
+  expect_near(activated("ScaledTanh", {2}, {0.5F}),
+              {2 * std::tanh(-1), 0, 2 * std::tanh(0.25), 2 * std::tanh(1.5)});
+  expect_near(activated("Elu"), {std::expm1(-2), 0, 0.5, 3});
+  expect_near(activated("softsign"), {-2.0 / 3, 0, 1.0 / 3, 0.75});
+  expect_near(activated("Softplus"),
+              {std::log1p(std::exp(-2)), std::log(2), std::log1p(std::exp(0.5)), std::log1p(std::exp(3))});
   const std::vector<double> hard = activated("HardSigmoid");
   EXPECT_NEAR(hard[0], 0.1, 1e-7);
   EXPECT_EQ(hard[3], 1);

@@ -10,11 +10,11 @@ namespace {
 
 std::string types_of(const std::string& text, const std::vector<ir::Datum>& inputs) {
   const ir::Graph graph = testing::graph_of(text);
-  const std::vector<ir::Type> types = observe_types(graph, inputs);
+  const auto types = observe_types(graph, inputs);
   std::string found;
   for (const ir::Op& op : graph.ops) {
     for (ir::ValueId id : op.outputs) {
-      found += fmt::format("{}: {}\n", graph[id].name, to_string(types[id.index]));
+      found += fmt::format("{}: {}\n", graph[id].name, to_string(types[id]));
     }
   }
   return found;

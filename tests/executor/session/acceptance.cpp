@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "ir/annotation.h"
+#include "tests/support/refusal.h"
 #include "tests/support/run_text.h"
 
 namespace podium::testing {
@@ -28,12 +29,7 @@ ir::Tensor joined(const std::vector<ir::Tensor>& parts) {
 
 template <class Make>
 std::string refusal(const Make& make) {
-  try {
-    make();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return testing::refusal([&] { make(); });
 }
 
 }  // namespace

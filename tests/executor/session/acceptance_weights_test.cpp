@@ -6,6 +6,7 @@
 
 #include "tests/executor/session/acceptance.h"
 #include "tests/executor/session/reference_network.h"
+#include "tests/support/refusal.h"
 #include "tests/support/run_program.h"
 #include "tests/support/run_text.h"
 
@@ -29,12 +30,7 @@ InferenceSession inference(const char* text, bool constant_weights) {
 
 template <class Call>
 std::string refusal(Call call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return testing::refusal([&] { call(); });
 }
 
 std::vector<float> first_output(InferenceSession& session, const std::vector<float>& x) {

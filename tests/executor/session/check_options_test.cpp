@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/error.h"
+#include "tests/support/refusal.h"
 
 namespace podium {
 namespace {
@@ -17,12 +18,7 @@ Options check(const Options& options, Notes& notes, Task task = Task::Inference)
 
 std::string refusal(const Options& options, Task task = Task::Inference) {
   Notes notes;
-  try {
-    check(options, notes, task);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return testing::refusal([&] { check(options, notes, task); });
 }
 
 Options anchored(Options options, AnchorReturn returns, int every = 1) {
@@ -255,12 +251,7 @@ TEST(CheckOptions, DefaultsAreLegalAndSilent) {
 }
 
 std::string placement_refusal(const Options& options, const ir::Placement& placement) {
-  try {
-    check_placement(options, placement, {.name = "pod", .processors = 4});
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return testing::refusal([&] { check_placement(options, placement, {.name = "pod", .processors = 4}); });
 }
 
 TEST(CheckPlacement, NeedsItsProcessors) {

@@ -9,6 +9,7 @@
 #include "executor/session/option_rows.h"
 #include "executor/session/options_without_effect.h"
 #include "ir/error.h"
+#include "tests/support/refusal.h"
 
 namespace podium {
 namespace {
@@ -25,12 +26,7 @@ Options read(const std::string& json) {
 
 std::string refusal(const std::string& json) {
   Notes notes;
-  try {
-    read_options(json, "o.json", notes);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return testing::refusal([&] { read_options(json, "o.json", notes); });
 }
 
 TEST(ReadOptions, ReadsPlainOptions) {

@@ -9,6 +9,7 @@
 
 #include "executor/session/training_session.h"
 #include "ir/passes/set_precision.h"
+#include "tests/support/refusal.h"
 #include "tests/support/run_text.h"
 
 namespace podium {
@@ -89,15 +90,12 @@ void expect_equal(const Result& found, const Result& wanted) {
 }
 
 std::string refusal(const std::string& body, const Options& strategy) {
-  try {
+  return testing::refusal([&] {
     TrainingOptions options{.loss = "loss", .weights = {}};
     options.session.strategy = strategy;
     options.optimizer = ir::make_optimizer("Adam");
     TrainingSession session(model_of(body), options);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "accepted";
+  });
 }
 
 TEST(SerialisedTraining, FourSlicesTrainAsTheWholeMicroBatch) {

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "executor/device/presets.h"
+#include "tests/support/refusal.h"
 #include "tests/support/run_text.h"
 
 namespace podium {
@@ -45,12 +46,7 @@ ir::Tensor run(const char* body, const Options& options, const ir::Tensor& input
 }
 
 std::string refusal(const char* body, const Options& options, const ir::Tensor& input) {
-  try {
-    run(body, options, input);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return testing::refusal([&] { run(body, options, input); });
 }
 
 // PopART's prune_all_error_test. A model's own outputs may well need no op.
@@ -59,12 +55,8 @@ TEST(Anchors, ThatNoOpIsNeededForAreRefusedWhereTheModelHasNoOutputs) {
   const auto message = [&](const std::vector<std::string>& anchors) -> std::string {
     Options options;
     for (const std::string& name : anchors) options.anchors[name] = {};
-    try {
-      InferenceSession session(inference_model_of(kNoOutputs), {.strategy = options});
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
+    return testing::refusal(
+        [&] { InferenceSession session(inference_model_of(kNoOutputs), {.strategy = options}); });
   };
   EXPECT_EQ(
       message({"x"}),

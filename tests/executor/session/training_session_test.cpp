@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "executor/device/presets.h"
+#include "tests/support/refusal.h"
 #include "tests/support/run_program.h"
 #include "tests/support/run_text.h"
 
@@ -45,12 +46,7 @@ TrainingOptions with(const Options& strategy, double rate = 0.5, double momentum
 }
 
 std::string refusal(const char* body, const TrainingOptions& options) {
-  try {
-    TrainingSession session(model_of(body), options);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return testing::refusal([&] { TrainingSession session(model_of(body), options); });
 }
 
 std::vector<float> weight(const TrainingSession& session, const std::string& name = "w") {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "executor/session/training_session.h"
+#include "tests/support/refusal.h"
 #include "tests/support/run_program.h"
 #include "tests/support/run_text.h"
 
@@ -192,12 +193,7 @@ TEST(VariableGroups, ServeInference) {
 }
 
 std::string refusal(importer::Model model, const TrainingOptions& options) {
-  try {
-    TrainingSession session(std::move(model), options);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return testing::refusal([&] { TrainingSession session(std::move(model), options); });
 }
 
 TEST(VariableGroups, AreRefusedWhereTheyDoNotFit) {

@@ -1,4 +1,6 @@
 // The events and memory curves from which a trace is made.
+#include "executor/sim/events.h"
+
 #include <gtest/gtest.h>
 
 #include "tests/executor/sim/sketch.h"

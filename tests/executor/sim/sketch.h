@@ -8,6 +8,7 @@
 #include "executor/lower/program/plan_memory.h"
 #include "executor/program.h"
 #include "executor/sim/simulate.h"
+#include "executor/sim/tasks.h"
 
 namespace podium::testing {
 
@@ -52,14 +53,14 @@ struct Sketch {
   /// One that holds something before the run.
   Slot filled(const std::string& name, int processor, Memory memory = Memory::Compute, int slots = 1) {
     const Slot slot = buffer(name, processor, memory, slots, Role::Weight);
-    program[slot.buffer].initial.resize(static_cast<std::size_t>(slots));
+    program[slot.buffer].initial.resize(slots);
     return slot;
   }
   Step compute(const std::string& name, int processor, double micros, std::vector<Slot> reads,
                std::vector<Slot> writes) {
     program.blocks.push_back({.name = name, .processor = processor, .graph = {}});
-    costs.blocks.push_back({.seconds = micros * kMicro, .flop = 1000 * micros});
-    const executor::BlockId block{static_cast<std::int32_t>(program.blocks.size() - 1)};
+    const executor::BlockId block =
+        costs.blocks.push_back({.seconds = micros * kMicro, .flop = 1000 * micros});
     return {executor::Compute{block, std::move(reads), std::move(writes)}};
   }
   Step from_host(Slot to) {
@@ -79,11 +80,19 @@ struct Sketch {
   }
   /// With the memory as it has been planned.
   sim::Timeline clock(SyncPattern sync = SyncPattern::Full, bool events = false) {
-    costs.movement = [this](const Step& step) { return cost(step); };
+    price_moves();
     return sim::simulate(program, device, costs, {.sync = sync, .events = events});
+  }
+  /// What the clock walks. The sketch outlives it.
+  sim::Tasks tasks(SyncPattern sync = SyncPattern::Full) {
+    price_moves();
+    return sim::make_tasks(program, costs, sync);
   }
 
  private:
+  void price_moves() {
+    costs.movement = [this](const Step& step) { return cost(step); };
+  }
   sim::StepCost cost(const Step& step) const {
     const double micros = std::visit([&](const auto& action) { return time(action); }, step.action);
     sim::StepCost cost{.seconds = micros * kMicro};

@@ -1,4 +1,6 @@
 // A loop whose steady state is multiplied gives what the same steps give when every one is walked.
+#include "executor/sim/steady_state.h"
+
 #include <gtest/gtest.h>
 
 #include <random>
@@ -80,6 +82,21 @@ std::int64_t compare(Sketch& sketch, SyncPattern sync = SyncPattern::Full, bool 
   EXPECT_EQ(walked.folded_iterations, 0);
   expect_same(folded, walked, by_chance);
   return folded.folded_iterations;
+}
+
+TEST(LoopState, GoesOnFromAnIterationThatLeavesWhatItFound) {
+  Sketch sketch(1);
+  sketch.program.steps = {repeat(10, {sketch.compute("work", 0, 3, {}, {sketch.buffer("y", 0)})})};
+  const sim::Tasks tasks = sketch.tasks();
+  sim::TaskClock clock(tasks, 0);
+  const sim::LoopState before(tasks.loops[0].parts[0], clock, 0);
+  clock.run(tasks.tasks[0], 0);
+  ASSERT_TRUE(before.same_as_now(1));
+  EXPECT_EQ(before.times_more(tasks, 9), 9);
+  before.repeat(1, 9);
+  EXPECT_EQ(clock.lanes[0], sim::to_ticks(30 * kMicro));
+  EXPECT_EQ(clock.tallies[0].busy[static_cast<std::size_t>(sim::Activity::Compute)],
+            sim::to_ticks(30 * kMicro));
 }
 
 TEST(SteadyState, OneProcessorRepeatsAtOnce) {

@@ -114,5 +114,56 @@ TEST(WindowInference, NamesWhatDoesNotFit) {
   EXPECT_THAT(message("LayerNormalization", {{2, 3}, {4}}, {}), ::testing::HasSubstr("[2,3]"));
 }
 
+// The padding, with what the last window needs, of a convolution of one channel.
+Dims pads_of_conv(const Dims& x, const Dims& kernel, std::vector<Attribute> attributes) {
+  const Op op{.spec = find_op("", "Conv"), .attributes = std::move(attributes)};
+  Dims weights{1, 1};
+  weights.insert(weights.end(), kernel.begin(), kernel.end());
+  return covering_pads(conv_window(TypedOp(op), x, weights));
+}
+
+TEST(ConvWindow, FillsInWhatIsLeftOut) {
+  const Op op{.spec = find_op("", "Conv")};
+  const Window window = conv_window(TypedOp(op), {1, 4, 9, 8}, {5, 4, 3, 2});
+  EXPECT_EQ(window.strides, (Dims{1, 1}));
+  EXPECT_EQ(window.dilations, (Dims{1, 1}));
+  EXPECT_EQ(window.output, (Dims{7, 7}));
+  EXPECT_EQ(covering_pads(window), (Dims{0, 0, 0, 0}));
+}
+
+TEST(CoveringPads, ShareThePaddingOfSame) {
+  const std::vector<Attribute> strides{{"strides", IntList{2}}};
+  auto upper = strides;
+  upper.push_back({"auto_pad", std::string("SAME_UPPER")});
+  auto lower = strides;
+  lower.push_back({"auto_pad", std::string("SAME_LOWER")});
+  EXPECT_EQ(pads_of_conv({1, 1, 7}, {4}, upper), (Dims{1, 2}));
+  EXPECT_EQ(pads_of_conv({1, 1, 7}, {4}, lower), (Dims{2, 1}));
+}
+
+TEST(CoveringPads, AreNotNegativeForSame) {
+  EXPECT_EQ(pads_of_conv({1, 1, 9}, {1}, {{"strides", IntList{3}}, {"auto_pad", std::string("SAME_UPPER")}}),
+            (Dims{0, 0}));
+}
+
+TEST(CoveringPads, ReachTheEndOfAWindowThatRoundingUpAdded) {
+  const Op pool{.spec = find_op("", "MaxPool"),
+                .attributes = {{"kernel_shape", IntList{3}},
+                               {"strides", IntList{2}},
+                               {"pads", IntList{0, 0}},
+                               {"ceil_mode", std::int64_t{1}}}};
+  EXPECT_EQ(covering_pads(pool_window(TypedOp(pool), {1, 1, 6})), (Dims{0, 1}));
+}
+
+TEST(CoveringPads, CountDilations) {
+  EXPECT_EQ(
+      pads_of_conv({1, 1, 5}, {3}, {{"dilations", IntList{3}}, {"auto_pad", std::string("SAME_UPPER")}}),
+      (Dims{3, 3}));
+}
+
+TEST(CoveringPads, KeepWhatNoWindowReaches) {
+  EXPECT_EQ(pads_of_conv({1, 1, 6}, {3}, {{"strides", IntList{2}}, {"pads", IntList{1, 2}}}), (Dims{1, 2}));
+}
+
 }  // namespace
 }  // namespace podium::ir

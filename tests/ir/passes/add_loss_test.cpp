@@ -12,6 +12,7 @@
 #include "ir/passes/make_training.h"
 #include "ir/passes/set_precision.h"
 #include "tests/support/graph_text.h"
+#include "tests/support/refusal.h"
 #include "tests/support/run_text.h"
 #include "tests/support/train_graph.h"
 
@@ -39,12 +40,7 @@ std::string types_with(LossKind kind, const std::string& target) {
 
 std::string loss_refusal(const std::string& output, const std::string& target) {
   Graph graph = scores();
-  try {
-    add_loss(graph, LossKind::CrossEntropy, output, target);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return testing::refusal([&] { add_loss(graph, LossKind::CrossEntropy, output, target); });
 }
 
 TEST(AddLoss, TakesClassNumbersOrATensorLikeTheOutput) {

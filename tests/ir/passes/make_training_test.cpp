@@ -9,6 +9,7 @@
 #include "ir/infer.h"
 #include "tests/support/graph_text.h"
 #include "tests/support/hand_trained.h"
+#include "tests/support/refusal.h"
 #include "tests/support/run_text.h"
 #include "tests/support/train_graph.h"
 
@@ -31,12 +32,7 @@ Training trained(const std::string& text, TrainingRequest request = {.loss = "lo
 }
 
 std::string refusal_to_train(const std::string& text, const TrainingRequest& request) {
-  try {
-    trained(text, request);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return testing::refusal([&] { trained(text, request); });
 }
 
 std::vector<std::string> reduced_names(const Training& training) {

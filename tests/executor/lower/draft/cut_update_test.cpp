@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "executor/sim/memory.h"
+#include "executor/sim/memory_use.h"
 #include "ir/passes/make_training.h"
 #include "tests/executor/lower/placed.h"
 #include "tests/executor/lower/trained.h"

@@ -3,26 +3,26 @@
 
 #include <vector>
 
-#include "executor/numeric/pool.h"
+#include "executor/numeric/memory_pool.h"
 #include "executor/program.h"
 #include "ir/datum.h"
 
 namespace podium::numeric {
 
 /// The number of the slot in an iteration of the innermost Repeat.
-std::size_t slot_index(const executor::Slot& slot, int slots, int iteration);
+int slot_index(const executor::Slot& slot, int slots, int iteration);
 
 /// Whether a buffer keeps its contents from run to run: variables and streaming memory do.
 bool keeps_contents(const executor::Buffer& buffer);
 
 /// A value for each slot of each buffer. The memory of a value in a slot is never written to: a step that
 /// fills a slot puts other memory there. So values are shared freely.
-class Memory {
+class ReplicaMemory {
  public:
   /// Cuts the initial tensors of sharded buffers: the replica holds the part of its rank in the buffer's
   /// group, with zeros after the end. `program` outlives the memory; its initial tensors are no longer needed
   /// afterwards.
-  Memory(const executor::Program& program, int replica);
+  ReplicaMemory(const executor::Program& program, int replica);
 
   /// The value in a slot of a buffer that keeps its contents.
   const ir::Tensor& contents(const executor::Slot& slot) const;
@@ -37,7 +37,7 @@ class Memory {
   void fill(const executor::Slot& slot, int iteration, const ir::Datum& value);
   void free(const executor::Slot& slot, int iteration);
   /// The pool from which tensors for the slot come: that of its processor.
-  Pool& pool(const executor::Slot& slot);
+  MemoryPool& pool(const executor::Slot& slot);
 
  private:
   struct Cell {
@@ -50,9 +50,9 @@ class Memory {
 
   const executor::Program* program_;
   int replica_;
-  std::vector<std::vector<Cell>> cells_;    // per buffer and slot
-  std::vector<std::vector<Cell>> initial_;  // the same, of buffers that begin with values
-  std::vector<Pool> pools_;                 // per processor
+  ir::IdMap<executor::BufferId, std::vector<Cell>> cells_;    // per slot
+  ir::IdMap<executor::BufferId, std::vector<Cell>> initial_;  // the same, of buffers that begin with values
+  std::vector<MemoryPool> pools_;                             // per processor
 };
 
 }  // namespace podium::numeric

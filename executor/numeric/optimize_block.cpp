@@ -1,4 +1,4 @@
-#include "executor/numeric/optimize.h"
+#include "executor/numeric/optimize_block.h"
 
 #include "executor/numeric/channels_last.h"
 #include "executor/numeric/fold_batch_norm.h"
@@ -12,7 +12,7 @@
 
 namespace podium::numeric {
 
-void optimize(ir::Graph& graph, const Layouts& layouts) {
+void optimize_block(ir::Graph& graph, const Layouts& layouts) {
   // First the functions that exporters wrote as many ops, while these ops still stand side by side.
   fold_batch_norm(graph);
   fuse_gelu(graph);

@@ -1,4 +1,6 @@
 // Memory of each processor, in program order.
+#include "executor/sim/memory_use.h"
+
 #include <gtest/gtest.h>
 
 #include "tests/executor/sim/sketch.h"
@@ -79,8 +81,8 @@ TEST(SimulatedMemory, EstimatesOfCodeComeOnTop) {
   const Step make = sketch.compute("make", 0, 1, {}, {a});
   const Step use = sketch.compute("use", 1, 1, {b}, {c});
   sketch.program.steps = {repeat(7, {make, copy({{a, b}}), use})};
-  sketch.costs.blocks[0].code_bytes = 50;
-  sketch.costs.blocks[1].code_bytes = 70;
+  sketch.costs.blocks[{0}].code_bytes = 50;
+  sketch.costs.blocks[{1}].code_bytes = 70;
   sketch.device.exchange_code_bytes_per_step = 8;
   const sim::MemoryUse second = memory(sketch.run(), 1);
   EXPECT_EQ(second.code, 70);

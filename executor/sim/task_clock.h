@@ -50,9 +50,9 @@ struct Span {
   Ticks end = 0;
 };
 
-class Clock {
+class TaskClock {
  public:
-  Clock(const Tasks& tasks, Ticks start);
+  TaskClock(const Tasks& tasks, Ticks start);
 
   /// Runs a task in iteration `iteration` of the innermost loop around it. The tasks of one lane come in
   /// their order. Gives its time span, empty where a store to the host moves nothing.

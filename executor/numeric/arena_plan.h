@@ -13,7 +13,7 @@ struct Lifetime {
   int last = 0;
 };
 
-struct MemoryPlan {
+struct ArenaPlan {
   std::vector<std::size_t> offsets;  ///< per lifetime, 64-byte aligned
   std::size_t bytes = 0;             ///< of the whole arena
 };
@@ -21,6 +21,6 @@ struct MemoryPlan {
 /// Plans the offsets so that values whose lifetimes meet never overlap. The largest value goes first, each to
 /// the lowest free offset, which is within a small factor of the best plan (Pisarchyk and Lee, "Efficient
 /// Memory Management for Deep Neural Net Inference", 2020: greedy by size).
-MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes);
+ArenaPlan plan_arena(const std::vector<Lifetime>& lifetimes);
 
 }  // namespace podium::numeric

@@ -1,4 +1,4 @@
-#include "executor/numeric/pool.h"
+#include "executor/numeric/memory_pool.h"
 
 #include <sys/mman.h>
 
@@ -30,7 +30,7 @@ Arena make_arena(std::size_t bytes) {
 }
 
 // Unused memory, by its size.
-struct Pool::Chunks {
+struct MemoryPool::Chunks {
   std::mutex mutex;
   std::unordered_map<std::size_t, std::vector<Arena>> unused;
 
@@ -52,17 +52,17 @@ struct Pool::Chunks {
   }
 };
 
-Pool::Pool() : chunks_(std::make_shared<Chunks>()) {}
+MemoryPool::MemoryPool() : chunks_(std::make_shared<Chunks>()) {}
 
-ir::Tensor Pool::take(ir::DataType type, const ir::Dims& dims) {
+ir::Tensor MemoryPool::take(ir::DataType type, const ir::Dims& dims) {
   if (type == ir::DataType::String) return {type, dims};
-  const std::size_t bytes = static_cast<std::size_t>(ir::element_count(dims)) * ir::storage_bytes(type);
+  const std::size_t bytes = ir::element_count(dims) * ir::storage_bytes(type);
   std::shared_ptr<void> memory = take(bytes);
   void* data = memory.get();
   return ir::Tensor::adopt(type, dims, data, std::move(memory));
 }
 
-std::shared_ptr<void> Pool::take(std::size_t bytes) {
+std::shared_ptr<void> MemoryPool::take(std::size_t bytes) {
   const std::size_t rounded =
       std::max((bytes + kPoolAlignment - 1) / kPoolAlignment * kPoolAlignment, kPoolAlignment);
   const auto give_back = [chunks = chunks_, rounded](std::byte* unused) {
@@ -71,7 +71,7 @@ std::shared_ptr<void> Pool::take(std::size_t bytes) {
   return {chunks_->take(rounded).release(), give_back};
 }
 
-ir::Tensor Pool::copy(const ir::Tensor& tensor) {
+ir::Tensor MemoryPool::copy(const ir::Tensor& tensor) {
   ir::Tensor result = take(tensor.type(), tensor.dims());
   kernels::copy_elements(tensor.type(), tensor.raw(), result.raw(), tensor.size());
   return result;

@@ -10,6 +10,6 @@ namespace podium::sim {
 /// slot which only a later step fills never starts if the later step waits for it, over lanes, data and sync
 /// groups: InternalError with the cycle. InternalError as well when nothing fills the slot. A slot that a
 /// step frees is empty again.
-void check_order(const executor::Program& program, const Tasks& tasks);
+void check_no_deadlock(const executor::Program& program, const Tasks& tasks);
 
 }  // namespace podium::sim

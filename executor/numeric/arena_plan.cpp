@@ -1,4 +1,4 @@
-#include "executor/numeric/memory_plan.h"
+#include "executor/numeric/arena_plan.h"
 
 #include <algorithm>
 #include <numeric>
@@ -19,12 +19,12 @@ std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlig
 
 }  // namespace
 
-MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes) {
+ArenaPlan plan_arena(const std::vector<Lifetime>& lifetimes) {
   std::vector<std::size_t> order(lifetimes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return lifetimes[a].bytes > lifetimes[b].bytes; });
-  MemoryPlan plan;
+  ArenaPlan plan;
   plan.offsets.resize(lifetimes.size());
   // Sorted by offset and side by side in memory: every value looks through all of it.
   std::vector<Placed> placed;

@@ -19,9 +19,9 @@ Arena make_arena(std::size_t bytes);
 
 /// A pool: memory that no tensor holds any more serves the next tensor of the same size. Any thread may take
 /// and release memory; tensors may outlive the pool.
-class Pool {
+class MemoryPool {
  public:
-  Pool();
+  MemoryPool();
   std::shared_ptr<void> take(std::size_t bytes);
   /// A tensor whose numbers are undefined.
   ir::Tensor take(ir::DataType type, const ir::Dims& dims);

@@ -1,8 +1,11 @@
 // Steps that cannot run in the order in which each processor has them.
+#include "executor/sim/deadlock.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/executor/sim/sketch.h"
+#include "tests/support/refusal.h"
 
 namespace podium::testing {
 namespace {
@@ -10,12 +13,7 @@ namespace {
 using ::testing::HasSubstr;
 
 std::string fault_of(Sketch& sketch) {
-  try {
-    sketch.run();
-  } catch (const InternalError& error) {
-    return error.what();
-  }
-  return "";
+  return testing::refusal<InternalError>([&] { sketch.run(); });
 }
 
 // Each of two processors first computes what needs the other's result.

@@ -1,9 +1,8 @@
-#include "executor/numeric/memory.h"
+#include "executor/numeric/replica_memory.h"
 
 #include <algorithm>
 
 #include "executor/numeric/collectives.h"
-#include "ir/at.h"
 
 namespace podium::numeric {
 
@@ -28,33 +27,35 @@ bool keeps_contents(const Buffer& buffer) {
   return buffer.persistent || buffer.memory == executor::Memory::Streaming;
 }
 
-std::size_t slot_index(const Slot& slot, int slots, int iteration) {
+int slot_index(const Slot& slot, int slots, int iteration) {
   if (slots == 1) return 0;
   const int index = (slot.index + slot.stride * iteration) % slots;
-  return static_cast<std::size_t>(index < 0 ? index + slots : index);
+  return index < 0 ? index + slots : index;
 }
 
-Memory::Memory(const executor::Program& program, int replica)
+ReplicaMemory::ReplicaMemory(const executor::Program& program, int replica)
     : program_(&program),
       replica_(replica),
-      initial_(program.buffers.size()),
-      pools_(static_cast<std::size_t>(program.processors)) {
-  for (std::size_t b = 0; b < program.buffers.size(); ++b) {
-    const Buffer& buffer = program.buffers[b];
-    cells_.emplace_back(static_cast<std::size_t>(buffer.slots));
+      cells_(std::ssize(program.buffers)),
+      initial_(std::ssize(program.buffers)),
+      pools_(program.processors) {
+  for (executor::BufferId id : program.buffer_ids()) {
+    const Buffer& buffer = program[id];
+    std::vector<Cell>& cells = cells_[id];
+    std::vector<Cell>& initial = initial_[id];
+    cells.resize(buffer.slots);
     for (const ir::Tensor& tensor : buffer.initial) {
-      Cell& cell = initial_[b].emplace_back();
+      Cell& cell = initial.emplace_back();
       if (!tensor.defined()) continue;
       cell = {part_of(buffer, tensor), true};
     }
-    IR_CHECK(initial_[b].empty() || initial_[b].size() == cells_[b].size(),
-             "buffer {} has {} slots and {} initial tensors", buffer.name, cells_[b].size(),
-             initial_[b].size());
-    if (keeps_contents(buffer) && !initial_[b].empty()) cells_[b] = std::move(initial_[b]);
+    IR_CHECK(initial.empty() || initial.size() == cells.size(),
+             "buffer {} has {} slots and {} initial tensors", buffer.name, cells.size(), initial.size());
+    if (keeps_contents(buffer) && !initial.empty()) cells = std::move(initial);
   }
 }
 
-ir::Tensor Memory::part_of(const Buffer& buffer, const ir::Tensor& whole) const {
+ir::Tensor ReplicaMemory::part_of(const Buffer& buffer, const ir::Tensor& whole) const {
   if (buffer.shards == 1) return whole;
   const ir::Type type = slot_type(buffer);
   ir::Tensor part(type.element, type.dims);
@@ -62,39 +63,39 @@ ir::Tensor Memory::part_of(const Buffer& buffer, const ir::Tensor& whole) const 
   return part;
 }
 
-const ir::Tensor& Memory::contents(const Slot& slot) const {
-  const Cell& found = cells_[at(slot.buffer)][slot.index];
+const ir::Tensor& ReplicaMemory::contents(const Slot& slot) const {
+  const Cell& found = cells_[slot.buffer][slot.index];
   IR_CHECK(found.filled, "{} holds nothing", name_of(*program_, slot));
   return found.value.tensor;
 }
 
-void Memory::set_contents(const Slot& slot, const ir::Tensor& whole) {
-  cells_[at(slot.buffer)][slot.index] = {part_of((*program_)[slot.buffer], whole), true};
+void ReplicaMemory::set_contents(const Slot& slot, const ir::Tensor& whole) {
+  cells_[slot.buffer][slot.index] = {part_of((*program_)[slot.buffer], whole), true};
 }
 
-void Memory::start() {
-  for (std::size_t b = 0; b < cells_.size(); ++b) {
-    if (keeps_contents(program_->buffers[b])) continue;
-    if (initial_[b].empty()) {
-      for (Cell& cell : cells_[b]) empty(cell);
+void ReplicaMemory::start() {
+  for (executor::BufferId id : program_->buffer_ids()) {
+    if (keeps_contents((*program_)[id])) continue;
+    if (initial_[id].empty()) {
+      for (Cell& cell : cells_[id]) empty(cell);
     } else {
-      cells_[b] = initial_[b];
+      cells_[id] = initial_[id];
     }
   }
 }
 
 // A value that only shows other memory has nothing to give back; its dimensions stay for the next one to
 // come.
-void Memory::empty(Cell& cell) {
+void ReplicaMemory::empty(Cell& cell) {
   cell.filled = false;
   if (!cell.value.is_tensor() || cell.value.tensor.keeps_memory()) cell.value = {};
 }
 
-Memory::Cell& Memory::cell(const Slot& slot, int iteration) {
-  return cells_[at(slot.buffer)][slot_index(slot, (*program_)[slot.buffer].slots, iteration)];
+ReplicaMemory::Cell& ReplicaMemory::cell(const Slot& slot, int iteration) {
+  return cells_[slot.buffer][slot_index(slot, (*program_)[slot.buffer].slots, iteration)];
 }
 
-const Datum& Memory::read(const executor::Step& step, const Slot& slot, int iteration) {
+const Datum& ReplicaMemory::read(const executor::Step& step, const Slot& slot, int iteration) {
   const Cell& found = cell(slot, iteration);
   if (found.filled) return found.value;
   const Buffer& buffer = (*program_)[slot.buffer];
@@ -104,7 +105,7 @@ const Datum& Memory::read(const executor::Step& step, const Slot& slot, int iter
                   buffer.processor, replica_));
 }
 
-void Memory::fill(const Slot& slot, int iteration, const Datum& value) {
+void ReplicaMemory::fill(const Slot& slot, int iteration, const Datum& value) {
   Cell& target = cell(slot, iteration);
   const bool outlives_run = keeps_contents((*program_)[slot.buffer]);
   if (outlives_run && value.is_tensor() && !value.tensor.keeps_memory()) {
@@ -115,8 +116,8 @@ void Memory::fill(const Slot& slot, int iteration, const Datum& value) {
   target.filled = true;
 }
 
-void Memory::free(const Slot& slot, int iteration) { empty(cell(slot, iteration)); }
+void ReplicaMemory::free(const Slot& slot, int iteration) { empty(cell(slot, iteration)); }
 
-Pool& Memory::pool(const Slot& slot) { return pools_[(*program_)[slot.buffer].processor]; }
+MemoryPool& ReplicaMemory::pool(const Slot& slot) { return pools_[(*program_)[slot.buffer].processor]; }
 
 }  // namespace podium::numeric

@@ -38,16 +38,16 @@ class LiveBuffers {
   /// next call.
   std::span<const MemoryChange> start(const executor::Step& step);
   std::span<const MemoryChange> end(const executor::Step& step);
-  bool has(executor::BufferId buffer) const { return live_[buffer.index]; }
+  bool has(executor::BufferId buffer) const { return live_[buffer]; }
   friend bool operator==(const LiveBuffers& a, const LiveBuffers& b) { return a.live_ == b.live_; }
 
  private:
   MemoryChange change(executor::BufferId buffer, int sign) const;
 
   const executor::Program* program_;
-  std::vector<std::int64_t> slot_bytes_;  ///< by buffer
-  std::vector<bool> live_;                ///< by buffer; from the start those that never come and go
-  std::vector<MemoryChange> changes_;     ///< of the last call
+  ir::IdMap<executor::BufferId, std::int64_t> slot_bytes_;
+  ir::IdMap<executor::BufferId, bool> live_;  ///< from the start those that never come and go
+  std::vector<MemoryChange> changes_;         ///< of the last call
 };
 
 struct ProcessorMemory {

@@ -4,7 +4,7 @@
 // barrier has the time when it was last released, which lanes take over when they are used next (settle), and
 // the latest time of its lanes. Slots also carry the longest chain of tasks that led to their contents: the
 // critical path.
-#include "executor/sim/clock.h"
+#include "executor/sim/task_clock.h"
 
 #include <algorithm>
 
@@ -33,7 +33,7 @@ void Tally::repeat_since(const Tally& then, std::int64_t times) {
   received += times * (received - then.received);
 }
 
-Clock::Clock(const Tasks& tasks, Ticks start)
+TaskClock::TaskClock(const Tasks& tasks, Ticks start)
     : lanes(2 * tasks.processors, 0),
       links(tasks.links.size(), 0),
       slots(tasks.slots),
@@ -52,7 +52,7 @@ Clock::Clock(const Tasks& tasks, Ticks start)
   for (BarrierTimes& barrier : barriers) barrier = {start, start};
 }
 
-Span Clock::run(const Task& task, std::int64_t iteration) {
+Span TaskClock::run(const Task& task, std::int64_t iteration) {
   if (!moves(task)) return {};
   for (const LaneUse& use : task.lanes) settle(use.number());
 
@@ -79,7 +79,7 @@ Span Clock::run(const Task& task, std::int64_t iteration) {
 
 // Each transfer of an exchange continues the chain of its own source slot; other tasks continue the longest
 // chain of all slots that they read.
-void Clock::touch_slots(const Task& task, std::int64_t iteration, Span span) {
+void TaskClock::touch_slots(const Task& task, std::int64_t iteration, Span span) {
   Ticks longest = 0;
   chains_.clear();
   for (const SlotUse& use : task.reads) {
@@ -96,19 +96,19 @@ void Clock::touch_slots(const Task& task, std::int64_t iteration, Span span) {
   }
 }
 
-Ticks Clock::finish() {
+Ticks TaskClock::finish() {
   Ticks end = 0;
   for (const BarrierTimes& barrier : barriers) end = std::max(end, barrier.latest);
-  for (int lane = 0; lane < static_cast<int>(lanes.size()); ++lane) {
+  for (int lane = 0; lane < std::ssize(lanes); ++lane) {
     settle(lane);
     wait(lane, end, Idle::Sync);
   }
   return end;
 }
 
-void Clock::settle(int lane) { wait(lane, barriers[lane % kBarriers].released, Idle::Sync); }
+void TaskClock::settle(int lane) { wait(lane, barriers[lane % kBarriers].released, Idle::Sync); }
 
-void Clock::wait(int lane, Ticks until, Idle reason) {
+void TaskClock::wait(int lane, Ticks until, Idle reason) {
   Ticks& now = lanes[lane];
   if (until <= now) return;
   const bool is_compute = lane == compute_lane(lane / 2);
@@ -117,7 +117,7 @@ void Clock::wait(int lane, Ticks until, Idle reason) {
 }
 
 // When all lanes of the task, and of the groups that it holds, have arrived.
-Ticks Clock::when_synced(const Task& task) const {
+Ticks TaskClock::when_synced(const Task& task) const {
   Ticks arrived = 0;
   for (const LaneUse& use : task.lanes) arrived = std::max(arrived, lanes[use.number()]);
   for (int barrier = 0; barrier < kBarriers; ++barrier) {
@@ -126,7 +126,7 @@ Ticks Clock::when_synced(const Task& task) const {
   return arrived;
 }
 
-void Clock::hold(const Task& task, Span span) {
+void TaskClock::hold(const Task& task, Span span) {
   for (int barrier = 0; barrier < kBarriers; ++barrier) {
     if (holds(task, barrier)) barriers[barrier] = {span.end, span.end};
   }
@@ -142,7 +142,7 @@ void Clock::hold(const Task& task, Span span) {
   tally.received += task.received;
 }
 
-void Clock::work(const Task& task, const LaneUse& use, Span span) {
+void TaskClock::work(const Task& task, const LaneUse& use, Span span) {
   const auto activity = static_cast<std::size_t>(task.activity);
   const bool is_compute = use.lane == Lane::Compute;
   Tally& tally = tallies[use.processor];
@@ -162,7 +162,7 @@ void Clock::work(const Task& task, const LaneUse& use, Span span) {
 }
 
 // Counts an offer to the host, and says whether it is one that moves (HostTensor::every).
-bool Clock::moves(const Task& task) {
+bool TaskClock::moves(const Task& task) {
   if (task.output < 0) return true;
   const OutputRhythm& rhythm = tasks_.outputs[task.output];
   return offers[task.output]++ % rhythm.period >= rhythm.quiet;

@@ -2,7 +2,7 @@
 // data is reached. A Repeat is walked until an iteration leaves the buffers as it found them: the iterations
 // that follow are alike. Code is estimated on top: bytes per op of a processor's blocks and per step that
 // moves data.
-#include "executor/sim/memory.h"
+#include "executor/sim/memory_use.h"
 
 #include <algorithm>
 
@@ -171,8 +171,8 @@ class ExchangeCount {
 void add_code(const Program& program, const device::Device& device, const Costs& costs,
               std::vector<ProcessorMemory>& memory) {
   const std::vector<std::int64_t> exchanges = ExchangeCount(program).counts;
-  for (std::size_t b = 0; b < program.blocks.size(); ++b) {
-    memory[program.blocks[b].processor].use.code += costs.blocks[b].code_bytes;
+  for (executor::BlockId id : program.block_ids()) {
+    memory[program[id].processor].use.code += costs.blocks[id].code_bytes;
   }
   for (std::size_t i = 0; i < memory.size(); ++i) {
     memory[i].use.exchange_code =
@@ -196,7 +196,7 @@ std::span<const MemoryChange> LiveBuffers::start(const Step& step) {
   changes_.clear();
   executor::for_each_slot(step, [&](const executor::Slot& slot, bool is_write) {
     if (!is_write || has(slot.buffer)) return;
-    live_[slot.buffer.index] = true;
+    live_[slot.buffer] = true;
     changes_.push_back(change(slot.buffer, 1));
   });
   if (const executor::Block* block = block_of(*program_, step)) {
@@ -212,7 +212,7 @@ std::span<const MemoryChange> LiveBuffers::end(const Step& step) {
   }
   for (const executor::Slot& slot : step.frees) {
     if (!has(slot.buffer) || (*program_)[slot.buffer].always_live) continue;
-    live_[slot.buffer.index] = false;
+    live_[slot.buffer] = false;
     changes_.push_back(change(slot.buffer, -1));
   }
   return changes_;
@@ -220,7 +220,7 @@ std::span<const MemoryChange> LiveBuffers::end(const Step& step) {
 
 MemoryChange LiveBuffers::change(BufferId id, int sign) const {
   const Buffer& buffer = (*program_)[id];
-  return {id, buffer.processor, buffer.memory, buffer.role, sign * slot_bytes_[id.index]};
+  return {id, buffer.processor, buffer.memory, buffer.role, sign * slot_bytes_[id]};
 }
 
 std::vector<ProcessorMemory> memory_of(const Program& program, const device::Device& device,

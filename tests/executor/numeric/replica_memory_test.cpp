@@ -1,4 +1,4 @@
-#include "executor/numeric/memory.h"
+#include "executor/numeric/replica_memory.h"
 
 #include <gtest/gtest.h>
 
@@ -13,33 +13,13 @@ using ir::Tensor;
 using testing::HandMade;
 using testing::tensor;
 
-TEST(Pool, GivesOutAgainWhatNobodyHolds) {
-  Pool pool;
-  const void* first = nullptr;
-  {
-    const Tensor held = pool.take(ir::DataType::Float, {100});
-    first = held.raw();
-    EXPECT_NE(pool.take(ir::DataType::Float, {100}).raw(), first);
-  }
-  EXPECT_EQ(pool.take(ir::DataType::Int8, {400}).raw(), first);
-}
-
-TEST(Pool, MayGoBeforeItsTensors) {
-  Tensor left;
-  {
-    Pool pool;
-    left = pool.copy(tensor<float>({2}, {1, 2}));
-  }
-  EXPECT_EQ(left.data<float>()[1], 2);
-}
-
 // The host's memory is there until the run ends.
-TEST(Memory, CopiesWhatOutlivesTheMemoryItIsIn) {
+TEST(ReplicaMemory, CopiesWhatOutlivesTheMemoryItIsIn) {
   HandMade made;
   made.buffer("a", {2});
   made.buffer("kept", {2});
   made.program.buffers[1].persistent = true;
-  Memory memory(made.program, 0);
+  ReplicaMemory memory(made.program, 0);
   memory.start();
   float numbers[] = {1, 2};
   const Datum view(Tensor::view(ir::DataType::Float, {2}, numbers));
@@ -49,10 +29,10 @@ TEST(Memory, CopiesWhatOutlivesTheMemoryItIsIn) {
   EXPECT_EQ(memory.read({}, made.slot("a"), 0).tensor.raw(), numbers);
 }
 
-TEST(Memory, GivesBackWhatIsFreed) {
+TEST(ReplicaMemory, GivesBackWhatIsFreed) {
   HandMade made;
   made.buffer("a", {2});
-  Memory memory(made.program, 0);
+  ReplicaMemory memory(made.program, 0);
   memory.start();
   memory.fill(made.slot("a"), 0, Datum(memory.pool(made.slot("a")).take(ir::DataType::Float, {2})));
   const void* taken = memory.read({}, made.slot("a"), 0).tensor.raw();
@@ -60,7 +40,7 @@ TEST(Memory, GivesBackWhatIsFreed) {
   EXPECT_EQ(memory.pool(made.slot("a")).take(ir::DataType::Float, {2}).raw(), taken);
 }
 
-TEST(Memory, CountsSlotsRoundAndRound) {
+TEST(ReplicaMemory, CountsSlotsRoundAndRound) {
   EXPECT_EQ(slot_index({.buffer = {}, .index = 2, .stride = 1}, 3, 2), 1U);
   EXPECT_EQ(slot_index({.buffer = {}, .index = 0, .stride = -1}, 3, 1), 2U);
 }

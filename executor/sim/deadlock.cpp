@@ -2,7 +2,7 @@
 // Loops are run once round their largest ring and once more. When a task finds an empty slot, the explanation
 // looks for the task behind it that fills the slot, and breadth-first from that task over lanes, sync groups
 // and inputs back to the blocked one: a way back is a deadlock, told as a chain.
-#include "executor/sim/order.h"
+#include "executor/sim/deadlock.h"
 
 #include <algorithm>
 #include <map>
@@ -61,7 +61,7 @@ class Explanation {
   }
 
   int first_writer(int slot) const {
-    for (int i = blocked_ + 1; i < static_cast<int>(tasks_.tasks.size()); ++i) {
+    for (int i = blocked_ + 1; i < std::ssize(tasks_.tasks); ++i) {
       if (touches(task(i).writes, slot)) return i;
     }
     return -1;
@@ -142,7 +142,7 @@ class OrderCheck {
     for (const SlotUse& use : task.reads) {
       const int slot = use.number(iteration);
       if (filled_[slot]) continue;
-      const std::string& buffer = program_.buffers[use.buffer].name;
+      const std::string& buffer = program_[use.buffer].name;
       throw InternalError(Explanation(program_, tasks_, number).text(slot, buffer));
     }
     for (const SlotUse& use : task.writes) filled_[use.number(iteration)] = true;
@@ -150,20 +150,19 @@ class OrderCheck {
   }
   void free(const executor::Step& step) {
     for (const executor::Slot& slot : step.frees) {
-      const auto buffer = slot.buffer.index;
-      if (!program_.buffers[buffer].always_live) filled_[first_slot_[buffer] + slot.index] = false;
+      if (!program_[slot.buffer].always_live) filled_[first_slot_[slot.buffer] + slot.index] = false;
     }
   }
 
   const Program& program_;
   const Tasks& tasks_;
-  std::vector<std::size_t> first_slot_;  ///< by buffer
-  std::vector<bool> filled_;             ///< by slot
+  ir::IdMap<executor::BufferId, std::size_t> first_slot_;
+  std::vector<bool> filled_;  ///< by slot
 };
 
 }  // namespace
 
-void check_order(const Program& program, const Tasks& tasks) {
+void check_no_deadlock(const Program& program, const Tasks& tasks) {
   OrderCheck(program, tasks).check(tasks.items, 0);
 }
 

@@ -1,0 +1,68 @@
+#include "executor/sim/costs.h"
+
+#include <gtest/gtest.h>
+
+#include "executor/device/presets.h"
+#include "tests/executor/sim/sketch.h"
+#include "tests/support/hand_made.h"
+
+namespace podium::testing {
+namespace {
+
+device::Device pod() { return *device::find_preset("ipu-pod16"); }
+
+TEST(Costs, OfABlockAreThoseOfItsOpsOnTheComputeTiles) {
+  HandMade made;
+  const executor::BlockId block = made.block("g (float[64,64] x) => (float[64,64] y) { y = MatMul(x, x) }");
+  const device::Device device = pod();
+  const double seconds = sim::costs_of(made.program, device, 32).blocks[block].seconds;
+  EXPECT_GT(seconds, 0);
+  EXPECT_EQ(seconds, sim::block_cost(made.program[block], device, device.tiles - 32).seconds);
+}
+
+TEST(Costs, OfALoadAreTheSyncAndTheWayFromTheHost) {
+  Sketch sketch(2);
+  const Step step = sketch.from_host(sketch.buffer("x", 1));
+  device::Device device = pod();
+  const double way = sim::host_seconds(device, sim::Direction::Load, 1000);
+  const sim::StepCost cost = sim::costs_of(sketch.program, device, 0).movement(step);
+  EXPECT_DOUBLE_EQ(cost.seconds, device.global_sync_seconds + way);
+  ASSERT_EQ(cost.links.size(), 1U);
+  EXPECT_EQ(to_string(cost.links[0].link), "host->ipu1");
+  device.synchronous = false;
+  EXPECT_DOUBLE_EQ(sim::costs_of(sketch.program, device, 0).movement(step).seconds, way);
+}
+
+TEST(Costs, OfOneProcessorHaveNoSyncWithOthers) {
+  Sketch sketch(1);
+  const Step step = sketch.from_host(sketch.buffer("x", 0));
+  const device::Device device = pod();
+  EXPECT_DOUBLE_EQ(
+      sim::costs_of(sketch.program, device, 0).movement(step).seconds,
+      device.sync_cycles / device.clock_hertz + sim::host_seconds(device, sim::Direction::Load, 1000));
+}
+
+// The IO tiles are the smaller set, so they set the pace.
+TEST(Costs, OfACopyBetweenTilesAreThoseOfTheSmallerSet) {
+  Sketch sketch(1);
+  const Step step = between_tiles(sketch.buffer("io", 0, Memory::IO), sketch.buffer("x", 0));
+  const device::Device device = pod();
+  const double cycles = 1000 / (32 * device.exchange_bytes_per_cycle) + device.phase_overhead_cycles;
+  EXPECT_DOUBLE_EQ(sim::costs_of(sketch.program, device, 32).movement(step).seconds,
+                   cycles / device.clock_hertz);
+}
+
+TEST(Costs, OfACutThatEachReplicaMakesForItselfAreNothing) {
+  Sketch sketch(1);
+  const Slot x = sketch.buffer("x", 0);
+  const Step step{executor::Collective{.kind = executor::CollectiveKind::ReduceScatter,
+                                       .reduction = executor::CollectiveReduction::Local,
+                                       .transfer = {x, sketch.buffer("part", 0)}}};
+  const device::Device device = pod();
+  const sim::StepCost cost = sim::costs_of(sketch.program, device, 0).movement(step);
+  EXPECT_EQ(cost.seconds, 0);
+  EXPECT_TRUE(cost.links.empty());
+}
+
+}  // namespace
+}  // namespace podium::testing

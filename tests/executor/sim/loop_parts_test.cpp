@@ -1,0 +1,62 @@
+#include "executor/sim/loop_parts.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/executor/sim/sketch.h"
+
+namespace podium::testing {
+namespace {
+
+// The parts of the loop that is the whole program.
+std::vector<sim::LoopPart> parts_of_loop(Sketch& sketch, Steps body, SyncPattern sync = SyncPattern::Full) {
+  sketch.program.steps = {repeat(10, std::move(body))};
+  const sim::Tasks tasks = sketch.tasks(sync);
+  return parts_of(tasks, tasks.loops[0].items);
+}
+
+Step work_on(Sketch& sketch, int processor) {
+  return sketch.compute("work", processor, 1, {}, {sketch.buffer("y", processor)});
+}
+
+TEST(LoopParts, AreApartWhereProcessorsShareNothing) {
+  Sketch sketch(2);
+  const std::vector<sim::LoopPart> parts =
+      parts_of_loop(sketch, {work_on(sketch, 0), work_on(sketch, 1), work_on(sketch, 0)});
+  ASSERT_EQ(parts.size(), 2U);
+  EXPECT_EQ(parts[0].items.size(), 2U);
+  EXPECT_EQ(parts[0].lanes, std::vector<int>{0});
+  EXPECT_EQ(parts[1].lanes, std::vector<int>{2});
+}
+
+TEST(LoopParts, AreOneWhereProcessorsExchange) {
+  Sketch sketch(2);
+  const Slot x = sketch.filled("x", 0);
+  const Step exchange = copy({{x, sketch.buffer("a", 1)}});
+  EXPECT_EQ(parts_of_loop(sketch, {work_on(sketch, 0), work_on(sketch, 1), exchange}).size(), 1U);
+}
+
+TEST(LoopParts, AreOneWhereAStepHoldsTheOthersLane) {
+  Sketch sketch(2);
+  const Step from_host = sketch.from_host(sketch.buffer("x", 0));
+  const Step work = work_on(sketch, 1);
+  EXPECT_EQ(parts_of_loop(sketch, {from_host, work}).size(), 1U);
+  EXPECT_EQ(parts_of_loop(sketch, {from_host, work}, SyncPattern::SinglePipeline).size(), 2U);
+}
+
+TEST(LoopParts, KnowHowSlotsGoRound) {
+  Sketch sketch(1);
+  const Slot alike = sketch.buffer("alike", 0, Memory::Compute, 3);
+  const Slot mixed = sketch.buffer("mixed", 0, Memory::Compute, 4);
+  const std::vector<sim::LoopPart> parts =
+      parts_of_loop(sketch, {sketch.compute("fill", 0, 1, {}, {entry(alike, 0, 1), entry(mixed, 0, 1)}),
+                             sketch.compute("use", 0, 1, {entry(alike, 0, 1), entry(mixed, 0)}, {})});
+  ASSERT_EQ(parts.size(), 1U);
+  ASSERT_EQ(parts[0].rings.size(), 2U);
+  EXPECT_EQ(parts[0].rings[0].stride, 1);
+  EXPECT_EQ(parts[0].rings[0].turn, 1);
+  EXPECT_EQ(parts[0].rings[1].stride, 0);
+  EXPECT_EQ(parts[0].rings[1].turn, 4);
+}
+
+}  // namespace
+}  // namespace podium::testing

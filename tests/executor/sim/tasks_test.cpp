@@ -1,0 +1,84 @@
+#include "executor/sim/tasks.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/executor/sim/sketch.h"
+
+namespace podium::testing {
+namespace {
+
+// "0:1000 2:1000" for each lane and its bytes.
+std::string lanes(const sim::Task& task) {
+  std::string text;
+  for (const sim::LaneUse& use : task.lanes)
+    text += fmt::format("{}{}:{}", text.empty() ? "" : " ", use.number(), use.bytes);
+  return text;
+}
+
+TEST(Tasks, KeepTheLanesOfBothEndsBusy) {
+  Sketch sketch(3, {.copy = 2});
+  const Slot x = sketch.buffer("x", 0);
+  sketch.program.steps = {copy({{x, sketch.buffer("a", 1)}, {x, sketch.buffer("b", 2)}}),
+                          between_tiles(x, sketch.buffer("io", 0, Memory::IO))};
+  const sim::Tasks tasks = sketch.tasks();
+  ASSERT_EQ(tasks.tasks.size(), 2U);
+  EXPECT_EQ(lanes(tasks.tasks[0]), "0:2000 2:1000 4:1000");
+  EXPECT_EQ(tasks.tasks[0].activity, sim::Activity::Exchange);
+  EXPECT_EQ(tasks.tasks[0].ticks, sim::to_ticks(2 * kMicro));
+  EXPECT_EQ(tasks.tasks[0].sent, 2000);
+  EXPECT_EQ(tasks.tasks[0].received, 2000);
+  EXPECT_EQ(lanes(tasks.tasks[1]), "0:1000 1:1000");
+}
+
+// Bit 0: compute lanes of even processors; bit 2: those of odd ones.
+TEST(Tasks, HoldTheSyncGroupOfThePattern) {
+  Sketch sketch(2);
+  sketch.program.steps = {sketch.from_host(sketch.buffer("x", 1))};
+  const auto held = [&](SyncPattern sync) { return sketch.tasks(sync).tasks[0].barriers; };
+  EXPECT_EQ(held(SyncPattern::Full), 0b0101);
+  EXPECT_EQ(held(SyncPattern::ReplicaAndLadder), 0b0100);
+  EXPECT_EQ(held(SyncPattern::SinglePipeline), 0);
+  sketch.costs.synchronous = false;
+  EXPECT_EQ(held(SyncPattern::Full), 0);
+}
+
+TEST(Tasks, NumberTheSlotsOfAllBuffersThrough) {
+  Sketch sketch(1);
+  const Slot x = sketch.buffer("x", 0, Memory::Compute, 2);
+  const Slot ring = sketch.buffer("ring", 0, Memory::Compute, 3);
+  sketch.program.steps = {sketch.compute("work", 0, 1, {entry(x, 1)}, {entry(ring, 2, 1)})};
+  const sim::Tasks tasks = sketch.tasks();
+  EXPECT_EQ(tasks.slots, 5);
+  EXPECT_EQ(tasks.tasks[0].reads[0].number(7), 1);
+  const sim::SlotUse& write = tasks.tasks[0].writes[0];
+  EXPECT_EQ(write.buffer, ring.buffer);
+  EXPECT_EQ(write.number(0), 4);
+  EXPECT_EQ(write.number(1), 2);
+  EXPECT_EQ(write.number(4), 2);
+}
+
+TEST(Tasks, OfARepeatAreALoop) {
+  Sketch sketch(1);
+  const Slot x = sketch.buffer("x", 0);
+  sketch.program.steps = {sketch.from_host(x),
+                          repeat(5, {sketch.compute("work", 0, 1, {x}, {sketch.buffer("y", 0)})})};
+  const sim::Tasks tasks = sketch.tasks();
+  ASSERT_EQ(tasks.items.size(), 2U);
+  EXPECT_GE(tasks.items[0].task, 0);
+  ASSERT_EQ(tasks.items[1].loop, 0);
+  EXPECT_EQ(tasks.loops[0].count, 5);
+  EXPECT_EQ(tasks.loops[0].items.size(), 1U);
+}
+
+TEST(Tasks, KnowWhenAnOutputMoves) {
+  Sketch sketch(1);
+  sketch.program.steps = {sketch.to_host(sketch.filled("y", 0), 3, 2)};
+  const sim::Tasks tasks = sketch.tasks();
+  ASSERT_EQ(tasks.outputs.size(), 1U);
+  EXPECT_EQ(tasks.outputs[0].quiet, 4);
+  EXPECT_EQ(tasks.outputs[0].period, 6);
+  EXPECT_EQ(tasks.tasks[0].output, 0);
+}
+
+}  // namespace
+}  // namespace podium::testing
