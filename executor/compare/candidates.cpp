@@ -180,9 +180,9 @@ std::vector<Split> splits(Over over, const Request& request) {
     case Over::Shortest:
       return shorter.empty() ? shorter : std::vector<Split>{shorter.back()};
     case Over::Pairs:
-      return where(processors >= 4 && processors % 2 == 0, {2, processors / 2});
+      break;
   }
-  IR_CHECK(false);
+  return where(processors >= 4 && processors % 2 == 0, {2, processors / 2});
 }
 
 struct Entry {
