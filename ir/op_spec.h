@@ -62,6 +62,15 @@ using WorkFunction = Work (*)(const TypedOp&);
 /// outputs all have an axis of samples (ir/ops/samples.h).
 using SampleRule = bool (*)(const SampledOp&);
 
+/// Whether output 0 is input 0 bit by bit.
+using HandsOnRule = bool (*)(const TypedOp&);
+
+/// A number as an operand that changes no bit of the other one.
+struct Neutral {
+  float value = 0;
+  bool on_either_side = false;  ///< else as the second operand only
+};
+
 /// How the work of an op lies on a processor: what a model of its cost goes by.
 enum class Category : std::uint8_t {
   None,            ///< of no row: each has one of those below
@@ -107,6 +116,8 @@ struct OpSpec {
   unsigned in_place = 0;
   /// Output 0 is input 0's memory under another shape.
   bool view = false;
+  HandsOnRule hands_on = nullptr;  ///< nullptr: never
+  std::optional<Neutral> neutral = {};
   bool random = false;  ///< a second run may give other numbers: never folded or merged
   /// Elementwise ops need none. An op with neither is run on whole batches: `no_samples` says why.
   SampleRule samples = nullptr;

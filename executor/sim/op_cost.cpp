@@ -1,3 +1,10 @@
+// The category of an op's row says how its work lies on tiles:
+//   products        each on matrix units (matrix_plan) or, where these would idle, on vector units
+//   normalizing     two statistics of every row over all tiles that hold a part of it, then each element
+//   elementwise     operands lie where the result will be; what is stretched is brought there
+//   plain           a reduction (its result is smaller: partial results travel), a stretching, or a movement
+//   control         the dearer branch, or the body for every trip
+// On a machine that is not synchronous all of these are rooflines.
 #include "executor/sim/op_cost.h"
 
 #include <algorithm>

@@ -13,8 +13,6 @@
 namespace podium::ir {
 namespace {
 
-std::size_t index_of(ValueId id) { return static_cast<std::size_t>(id.index); }
-
 // Only float numbers carry a gradient, also those in sequences and optionals.
 bool carries_gradient(const Type& type) {
   return type.is_tensor() || !type.inner ? is_float(type.element) : carries_gradient(*type.inner);
@@ -28,10 +26,10 @@ class Differentiation {
     give_masks(graph);
     original_ops_ = graph.ops.size();
     told_ops_ = original_ops_;
-    is_x_.resize(graph.values.size(), false);
-    flowing_.resize(graph.values.size());
-    last_contributor_.resize(graph.values.size());
-    for (ValueId x : xs) is_x_[index_of(x)] = true;
+    is_x_.resize(std::ssize(graph.values), false);
+    flowing_.resize(std::ssize(graph.values));
+    last_contributor_.resize(std::ssize(graph.values));
+    for (ValueId x : xs) is_x_[x] = true;
     // An x that an op produces is taken as independent of the op's inputs.
     std::vector<ValueId> starts(xs.begin(), xs.end());
     starts.insert(starts.end(), passed.begin(), passed.end());
@@ -42,8 +40,8 @@ class Differentiation {
     const auto makers = producers(graph_);
     for (const FlowInto& flow : flows) {
       const ValueId y = flow.value;
-      if (!depends_[index_of(y)]) continue;
-      const OpId maker = makers[index_of(y)];
+      if (!depends_[y]) continue;
+      const OpId maker = makers[y];
       add(y, flow.gradient.valid() ? flow.gradient : filled_like(y, 1), maker);
       tell_of_grown(maker);
     }
@@ -57,10 +55,10 @@ class Differentiation {
 
   // The sum of all contributions so far, which replaces them.
   ValueId sum(ValueId value) {
-    std::vector<ValueId>& parts = flowing_[index_of(value)];
+    std::vector<ValueId>& parts = flowing_[value];
     if (parts.empty()) return kNoValue;
     parts = {GradientContext(builder_, Op{}, {}, {}).sum(parts)};
-    const OpId last = last_contributor_[index_of(value)];
+    const OpId last = last_contributor_[value];
     tell_of_grown(last);
     if (options_.flowed) options_.flowed(value, parts[0], last);
     return parts[0];
@@ -81,8 +79,8 @@ class Differentiation {
   }
 
   void add(ValueId to, ValueId gradient, OpId contributor) {
-    flowing_[index_of(to)].push_back(gradient);
-    last_contributor_[index_of(to)] = contributor;
+    flowing_[to].push_back(gradient);
+    last_contributor_[to] = contributor;
   }
 
   // Calls `grown` for the ops that have been appended since the last call.
@@ -96,11 +94,11 @@ class Differentiation {
     const Op op = graph_.ops[op_index];
     std::vector<ValueId> flowing;
     for (ValueId output : op.outputs) {
-      const bool flows = output.valid() && !is_x_[index_of(output)];
+      const bool flows = output.valid() && !is_x_[output];
       flowing.push_back(flows ? sum(output) : kNoValue);
     }
     std::vector<bool> wanted;
-    for (ValueId input : op.inputs) wanted.push_back(input.valid() && depends_[index_of(input)]);
+    for (ValueId input : op.inputs) wanted.push_back(input.valid() && depends_[input]);
     const auto is_there = [](ValueId id) { return id.valid(); };
     if (std::none_of(flowing.begin(), flowing.end(), is_there)) return;
     if (std::find(wanted.begin(), wanted.end(), true) == wanted.end()) return;
@@ -141,10 +139,10 @@ class Differentiation {
   std::size_t original_ops_ = 0;
   std::size_t told_ops_ = 0;
   // For the values that were there before.
-  std::vector<bool> is_x_;
-  std::vector<bool> depends_;
-  std::vector<std::vector<ValueId>> flowing_;
-  std::vector<OpId> last_contributor_;
+  IdMap<ValueId, bool> is_x_;
+  IdMap<ValueId, bool> depends_;
+  IdMap<ValueId, std::vector<ValueId>> flowing_;
+  IdMap<ValueId, OpId> last_contributor_;
 };
 
 }  // namespace
@@ -158,14 +156,14 @@ void give_masks(Graph& graph) {
   }
 }
 
-std::vector<bool> dependents(const Graph& graph, std::span<const ValueId> xs) {
-  std::vector<bool> depends(graph.values.size(), false);
-  for (ValueId x : xs) depends[index_of(x)] = true;
+IdMap<ValueId, bool> dependents(const Graph& graph, std::span<const ValueId> xs) {
+  IdMap<ValueId, bool> depends(std::ssize(graph.values));
+  for (ValueId x : xs) depends[x] = true;
   for (const Op& op : graph.ops) {
-    const bool reads_one = std::any_of(op.inputs.begin(), op.inputs.end(),
-                                       [&](ValueId id) { return id.valid() && depends[index_of(id)]; });
-    for (ValueId id : op.outputs) {
-      if (reads_one && id.valid() && carries_gradient(graph[id].type)) depends[index_of(id)] = true;
+    bool reads_one = false;
+    for (ValueId id : inputs_of(op)) reads_one = reads_one || depends[id];
+    for (ValueId id : outputs_of(op)) {
+      if (reads_one && carries_gradient(graph[id].type)) depends[id] = true;
     }
   }
   return depends;

@@ -42,7 +42,7 @@ std::vector<ValueId> differentiate(Graph& graph, std::span<const FlowInto> flows
                                    std::span<const ValueId> passed, const DifferentiateOptions& options);
 
 /// Per value of the graph: whether it is one of `xs` or changes smoothly with one.
-std::vector<bool> dependents(const Graph& graph, std::span<const ValueId> xs);
+IdMap<ValueId, bool> dependents(const Graph& graph, std::span<const ValueId> xs);
 
 /// Gives each Dropout an output for its mask: the gradient needs to know what was dropped.
 void give_masks(Graph& graph);

@@ -1,3 +1,7 @@
+// Sums, products, powers and functions of one number. A derivative is written with ops of the forward kind;
+// where an input was stretched, what flows back is summed over the stretched axes (sum_to_shape_of).
+// Functions whose derivative is a function of their result (Exp, Sqrt, Sigmoid, Tanh) use the result that is
+// there.
 #include <numbers>
 
 #include "ir/gradients/families.h"

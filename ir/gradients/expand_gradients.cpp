@@ -49,10 +49,10 @@ Request read_request(const Graph& graph, const Op& op) {
 // Takes the op and all that depends on it out of the graph; the op comes first.
 std::vector<Op> take_dependents(Graph& graph, std::size_t index) {
   std::vector<Op> taken{std::move(graph.ops[index])};
-  std::vector<bool> depends(graph.values.size(), false);
+  IdMap<ValueId, bool> depends(std::ssize(graph.values));
   const auto mark = [&](const Op& op) {
     for (ValueId id : op.outputs) {
-      if (id.valid()) depends[id.index] = true;
+      if (id.valid()) depends[id] = true;
     }
   };
   mark(taken[0]);
@@ -61,7 +61,7 @@ std::vector<Op> take_dependents(Graph& graph, std::size_t index) {
     if (i == index) continue;
     Op& op = graph.ops[i];
     const bool reads_one = std::any_of(op.inputs.begin(), op.inputs.end(),
-                                       [&](ValueId id) { return id.valid() && depends[id.index]; });
+                                       [&](ValueId id) { return id.valid() && depends[id]; });
     if (reads_one) mark(op);
     (reads_one ? taken : kept).push_back(std::move(op));
   }

@@ -1,3 +1,7 @@
+// What builders share: constants of a float type, shapes as constants where they are known and as ops where
+// only the run knows them, sums of tensors, of sequences item by item and of optionals, and the sum over the
+// axes along which a value was stretched. Large zeros are pages that the system hands out when they are
+// written.
 #include "ir/gradients/gradient.h"
 
 #include <sys/mman.h>

@@ -21,9 +21,9 @@ Carries dependent_states(const Scanning& scan, const LoopPlan& plan, Carries car
   for (std::size_t i = 0; i < scan.states; ++i) {
     if (carries[i]) starts.push_back(scan.body.inputs[i]);
   }
-  const std::vector<bool> depends = dependents(scan.body, starts);
+  const IdMap<ValueId, bool> depends = dependents(scan.body, starts);
   for (std::size_t i = 0; i < scan.states; ++i) {
-    if (depends[scan.body.outputs[i].index]) carries[i] = true;
+    if (depends[scan.body.outputs[i]]) carries[i] = true;
   }
   return carries;
 }

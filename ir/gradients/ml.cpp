@@ -287,10 +287,6 @@ void feature_vectorizer_gradient(GradientContext& context) {
   }
 }
 
-void refuse_gradient(GradientContext& context) {
-  throw Error("no gradient: {}", context.op.spec->no_gradient);
-}
-
 }  // namespace
 
 std::span<const GradientRow> ml_gradients() {

@@ -31,6 +31,12 @@ OpSpec comparison(std::string_view name, int since, TypeSet types) {
   return spec;
 }
 
+OpSpec arithmetic(std::string_view name, Neutral neutral) {
+  OpSpec spec = in_place(kFirstTwoInputs, binary(name, 14, kNumeric));
+  spec.neutral = neutral;
+  return spec;
+}
+
 Work work_of_variadic(const TypedOp& op) {
   Work work = work_per_element<1>(op);
   work.flop *= static_cast<double>(std::max<std::size_t>(op.input_count(), 2) - 1);
@@ -42,6 +48,7 @@ OpSpec variadic(std::string_view name, TypeSet types) {
   spec.inputs = {{"data_0", 'T', Formal::Variadic}};
   spec.in_place = kFirstInput;
   spec.work = work_of_variadic;
+  spec.hands_on = has_one_input;
   return spec;
 }
 
@@ -96,10 +103,10 @@ OpSpec where() {
 
 std::vector<OpSpec> number_rows() {
   return {
-      in_place(kFirstTwoInputs, binary("Add", 14, kNumeric)),
-      in_place(kFirstTwoInputs, binary("Sub", 14, kNumeric)),
-      in_place(kFirstTwoInputs, binary("Mul", 14, kNumeric)),
-      in_place(kFirstTwoInputs, binary("Div", 14, kNumeric)),
+      arithmetic("Add", {.value = -0.0F, .on_either_side = true}),  // 0 would lose the sign of -0
+      arithmetic("Sub", {.value = 0.0F}),
+      arithmetic("Mul", {.value = 1.0F, .on_either_side = true}),
+      arithmetic("Div", {.value = 1.0F}),
       in_place(kFirstTwoInputs,
                gained(10, with_attribute(binary("Mod", 28, kNumeric), with_default("fmod", 0)))),
       power(),

@@ -30,6 +30,10 @@ void infer_bit_cast(InferContext& context) {
   set_like_input(context, to);
 }
 
+bool keeps_type(const TypedOp& op) {
+  return op.element(0) != DataType::Undefined && op.element(0) == op.output(0).element;
+}
+
 }  // namespace
 
 std::span<const OpSpec> cast_ops() {
@@ -45,7 +49,8 @@ std::span<const OpSpec> cast_ops() {
                                  with_default("round_mode", std::string("up"))},
                   .infer = infer_cast,
                   .work = work_of_moving,
-                  .elementwise = true},
+                  .elementwise = true,
+                  .hands_on = keeps_type},
                  {.name = "CastLike",
                   .since = 25,
                   .gained = 15,
@@ -55,7 +60,8 @@ std::span<const OpSpec> cast_ops() {
                   .attributes = {with_default("saturate", 1), with_default("round_mode", std::string("up"))},
                   .infer = infer_cast_like,
                   .work = work_of_moving,
-                  .elementwise = true},
+                  .elementwise = true,
+                  .hands_on = keeps_type},
                  {.name = "BitCast",
                   .since = 26,
                   .gained = 26,

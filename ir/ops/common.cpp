@@ -1,5 +1,7 @@
 #include "ir/ops/common.h"
 
+#include <algorithm>
+
 namespace podium::ir {
 
 void same_as_input(InferContext& context) { context.set_output(0, context.input(0)); }
@@ -50,6 +52,16 @@ std::vector<OpSpec> family(const FamilyFacts& facts, std::vector<OpSpec> rows) {
     row.no_samples = facts.no_samples;
   }
   return rows;
+}
+
+bool keeps_first_shape(const TypedOp& op) { return op.input(0).is_static() && op.input(0) == op.output(0); }
+
+bool has_one_input(const TypedOp& op) { return op.op.inputs.size() == 1; }
+
+bool all_equal(const TypedOp& op, std::size_t i, std::int64_t value) {
+  if (op.constant(i) == nullptr) return false;
+  const auto numbers = op.constant(i)->to_ints();
+  return std::all_of(numbers.begin(), numbers.end(), [&](std::int64_t number) { return number == value; });
 }
 
 OpSpec gained(int version, OpSpec row) {

@@ -40,6 +40,13 @@ OpSpec gained(int version, OpSpec row);
 OpSpec with_samples(SampleRule rule, OpSpec row);
 OpSpec in_place(unsigned inputs, OpSpec row);
 
+/// Rules of OpSpec::hands_on: the output has the shape of the input, where both are known; there is one
+/// input.
+bool keeps_first_shape(const TypedOp& op);
+bool has_one_input(const TypedOp& op);
+/// The numbers of input i are known and all are `value`.
+bool all_equal(const TypedOp& op, std::size_t i, std::int64_t value);
+
 /// Why some rows have no gradient.
 inline constexpr std::string_view kFlat = "its derivative is 0 wherever it has one";
 inline constexpr std::string_view kNotFloat = "its output is not a floating point number";

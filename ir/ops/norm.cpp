@@ -193,6 +193,14 @@ OpSpec rms_normalization_row() {
           .samples = from_attribute_on};
 }
 
+// Dropout that drops nothing.
+bool is_inference(const TypedOp& op) {
+  constexpr std::size_t kTrainingMode = 2;
+  if (!op.has_input(kTrainingMode)) return true;
+  const Tensor* training = op.constant(kTrainingMode);
+  return training != nullptr && training->size() == 1 && !*training->data<bool>();
+}
+
 OpSpec dropout_row() {
   return {.name = "Dropout",
           .since = 22,
@@ -203,6 +211,7 @@ OpSpec dropout_row() {
           .infer = infer_dropout,
           .work = work_per_element<1>,
           .in_place = kFirstInput,
+          .hands_on = is_inference,
           .random = true,
           .samples = one_input};
 }

@@ -85,6 +85,8 @@ void infer_pad(InferContext& context) {
   context.set_output(0, context.element(0), std::move(dims));
 }
 
+bool pads_nothing(const TypedOp& op) { return keeps_first_shape(op) && all_equal(op, 1, 0); }
+
 }  // namespace
 
 std::span<const OpSpec> pad_ops() {
@@ -101,7 +103,8 @@ std::span<const OpSpec> pad_ops() {
                   .types = {{'T', kAnyType}, {'P', kInt64}, {'I', kIndices}},
                   .attributes = {with_default("mode", std::string("constant"))},
                   .infer = infer_pad,
-                  .work = work_of_moving},
+                  .work = work_of_moving,
+                  .hands_on = pads_nothing},
              });
   return kRows;
 }

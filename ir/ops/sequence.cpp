@@ -126,7 +126,7 @@ OpSpec row(std::string_view name, int since, int gained_in, std::vector<Paramete
           .work = work_of_moving};
 }
 
-OpSpec with(OpSpec spec, std::vector<AttributeSpec> attributes) {
+OpSpec with_settings(OpSpec spec, std::vector<AttributeSpec> attributes) {
   spec.attributes = std::move(attributes);
   return spec;
 }
@@ -141,27 +141,29 @@ std::vector<OpSpec> sequence_rows() {
   const Parameter result{"output_sequence", 'S'};
   const Parameter position{"position", 'I', Formal::Optional};
   return {
-      without_element_gradient(with(row("SequenceEmpty", 11, 11, {}, {"output", 'S'}, infer_sequence_empty),
-                                    {may_have("dtype", AttributeKind::Int)})),
+      without_element_gradient(
+          with_settings(row("SequenceEmpty", 11, 11, {}, {"output", 'S'}, infer_sequence_empty),
+                        {may_have("dtype", AttributeKind::Int)})),
       row("SequenceConstruct", 11, 11, {{"inputs", 'T', Formal::Variadic}}, result, infer_sequence_construct),
       row("SequenceInsert", 11, 11, {sequence, {"tensor"}, position}, result, infer_sequence_insert),
       row("SequenceErase", 11, 11, {sequence, position}, result, infer_sequence_erase),
       row("SequenceAt", 11, 11, {sequence, {"position", 'I'}}, {"tensor"}, infer_sequence_at),
       without_element_gradient(
           row("SequenceLength", 11, 11, {sequence}, {"length", 'L'}, infer_sequence_length)),
-      with(row("SplitToSequence", 24, 11, {{"input"}, {"split", 'I', Formal::Optional}}, result,
-               infer_split_to_sequence),
-           {with_default("axis", std::int64_t{0}), with_default("keepdims", std::int64_t{1})}),
-      with(row("ConcatFromSequence", 11, 11, {sequence}, {"concat_result"}, infer_concat_from_sequence),
-           {must_have("axis", AttributeKind::Int), with_default("new_axis", std::int64_t{0})}),
+      with_settings(row("SplitToSequence", 24, 11, {{"input"}, {"split", 'I', Formal::Optional}}, result,
+                        infer_split_to_sequence),
+                    {with_default("axis", std::int64_t{0}), with_default("keepdims", std::int64_t{1})}),
+      with_settings(
+          row("ConcatFromSequence", 11, 11, {sequence}, {"concat_result"}, infer_concat_from_sequence),
+          {must_have("axis", AttributeKind::Int), with_default("new_axis", std::int64_t{0})}),
   };
 }
 
 std::vector<OpSpec> optional_rows() {
   const Parameter input{"input", 'S', Formal::Optional};
   return {
-      with(row("Optional", 15, 15, {input}, {"output", 'S'}, infer_optional),
-           {may_have("type", AttributeKind::Type)}),
+      with_settings(row("Optional", 15, 15, {input}, {"output", 'S'}, infer_optional),
+                    {may_have("type", AttributeKind::Type)}),
       row("OptionalGetElement", 18, 15, {{"input", 'S'}}, {"output", 'S'}, infer_optional_get_element),
       without_element_gradient(
           row("OptionalHasElement", 18, 15, {input}, {"output", 'B'}, infer_optional_has_element)),

@@ -263,6 +263,7 @@ OpSpec view_op(std::string_view name, std::vector<Parameter> inputs, std::string
           .infer = infer,
           .work = no_work,
           .view = true,
+          .hands_on = keeps_first_shape,
           .samples = reshape_samples};
 }
 
@@ -288,6 +289,7 @@ OpSpec identity_row() {
   OpSpec row = view_op("Identity", {{"input"}}, "output", same_as_input);
   row.types = {{'T', kAnyType, true}};
   row.elementwise = true;
+  row.hands_on = [](const TypedOp&) { return true; };
   row.samples = nullptr;
   return row;
 }
@@ -307,24 +309,35 @@ OpSpec expand_row() {
   OpSpec row = moving_op("Expand", 13, {{"input"}, {"shape", 'I'}}, "output", infer_expand);
   row.gained = 8;
   row.elementwise = true;
+  row.hands_on = keeps_first_shape;
   return row;
 }
 
 OpSpec tile_row() {
-  return with_samples(keeps_whole_axis,
-                      moving_op("Tile", 13, {{"input"}, {"repeats", 'I'}}, "output", infer_tile));
+  OpSpec row = moving_op("Tile", 13, {{"input"}, {"repeats", 'I'}}, "output", infer_tile);
+  row.hands_on = keeps_first_shape;
+  row.samples = keeps_whole_axis;
+  return row;
 }
 
 OpSpec concat_row() {
   OpSpec row = moving_op("Concat", 13, {{"inputs", 'T', Formal::Variadic}}, "concat_result", infer_concat);
   row.attributes = {must_have("axis", AttributeKind::Int)};
+  row.hands_on = has_one_input;
   row.samples = along_attribute;
   return row;
+}
+
+bool keeps_order(const TypedOp& op) {
+  if (!op.input(0).has_rank) return false;
+  const IntList* perm = op.get_if<IntList>("perm");
+  return perm == nullptr ? op.input(0).rank() < 2 : std::is_sorted(perm->begin(), perm->end());
 }
 
 OpSpec transpose_row() {
   OpSpec row = moving_op("Transpose", 25, {{"data"}}, "transposed", infer_transpose);
   row.attributes = {may_have("perm", AttributeKind::Ints)};
+  row.hands_on = keeps_order;
   row.samples = one_input;
   return row;
 }

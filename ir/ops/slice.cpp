@@ -209,6 +209,12 @@ bool slice_samples(const SampledOp& op) {
   return true;
 }
 
+// Every entry of every axis, in the old order.
+bool takes_all(const TypedOp& op) {
+  constexpr std::size_t kSteps = 4;
+  return keeps_first_shape(op) && (!op.has_input(kSteps) || all_equal(op, kSteps, 1));
+}
+
 OpSpec slice_row() {
   return {.name = "Slice",
           .since = 13,
@@ -221,6 +227,7 @@ OpSpec slice_row() {
           .types = {{'T', kAnyType}, {'I', kIndices}},
           .infer = infer_slice,
           .work = work_of_moving,
+          .hands_on = takes_all,
           .samples = slice_samples};
 }
 

@@ -1,13 +1,13 @@
-// Two tables: ops that hand on their first input under a condition (an Identity always, a Pad of zeros, a
-// Slice of everything, a division by one), and sums and products with a neutral number. Then pairs: a reshape
-// back to the shape before, a Transpose after a Transpose, a Reshape after any reshape. An op that other code
-// treats as moving a value between places is passed only where both are in the same place.
+// Rows say when an op hands on its first input (an Identity always, a Pad of zeros, a Slice of everything),
+// and the numbers that are neutral in sums and products. Then pairs: a reshape back to the shape before, a
+// Transpose after a Transpose, a Reshape after any reshape. An op that other code treats as moving a value
+// between places is passed only where both are in the same place.
 #include "ir/passes/simplify_rules.h"
 
 #include <algorithm>
 #include <cstring>
-#include <unordered_map>
 
+#include "ir/infer.h"
 #include "ir/passes/inherit_placement.h"
 #include "ir/same.h"
 
@@ -19,31 +19,14 @@ const Tensor* constant_input(const SimplifyView& view, const Op& op, std::size_t
   return &*view.graph[op.inputs[i]].constant;
 }
 
-bool is_left_out(const Op& op, std::size_t i) { return i >= op.inputs.size() || !op.inputs[i].valid(); }
-
 const Type& input_type(const SimplifyView& view, const Op& op, std::size_t i = 0) {
   return view.graph[op.inputs[i]].type;
 }
 
 const Type& output_type(const SimplifyView& view, const Op& op) { return view.graph[op.outputs[0]].type; }
 
-bool keeps_shape(const SimplifyView& view, const Op& op, std::size_t i = 0) {
+bool keeps_shape(const SimplifyView& view, const Op& op, std::size_t i) {
   return input_type(view, op, i).is_static() && input_type(view, op, i) == output_type(view, op);
-}
-
-bool always(const SimplifyView& /*view*/, const Op& /*op*/) { return true; }
-
-bool has_one_input(const SimplifyView& /*view*/, const Op& op) { return op.inputs.size() == 1; }
-
-bool is_inference(const SimplifyView& view, const Op& op) {
-  if (is_left_out(op, 2)) return true;
-  const Tensor* training = constant_input(view, op, 2);
-  return training != nullptr && training->size() == 1 && !*training->data<bool>();
-}
-
-bool keeps_type(const SimplifyView& view, const Op& op) {
-  const DataType from = input_type(view, op).element;
-  return from != DataType::Undefined && from == output_type(view, op).element;
 }
 
 IntList permutation(const SimplifyView& view, const Op& op) {
@@ -52,27 +35,6 @@ IntList permutation(const SimplifyView& view, const Op& op) {
   if (!input_type(view, op).has_rank) return reversed;
   for (int axis = input_type(view, op).rank() - 1; axis >= 0; --axis) reversed.push_back(axis);
   return reversed;
-}
-
-bool keeps_order(const SimplifyView& view, const Op& op) {
-  if (!input_type(view, op).has_rank) return false;
-  const IntList perm = permutation(view, op);
-  return std::is_sorted(perm.begin(), perm.end());
-}
-
-bool all_equal(const Tensor* tensor, std::int64_t value) {
-  if (tensor == nullptr) return false;
-  const auto numbers = tensor->to_ints();
-  return std::all_of(numbers.begin(), numbers.end(), [&](std::int64_t number) { return number == value; });
-}
-
-bool pads_nothing(const SimplifyView& view, const Op& op) {
-  return keeps_shape(view, op) && all_equal(constant_input(view, op, 1), 0);
-}
-
-// Every entry of every axis, in the old order.
-bool takes_all(const SimplifyView& view, const Op& op) {
-  return keeps_shape(view, op) && (is_left_out(op, 4) || all_equal(constant_input(view, op, 4), 1));
 }
 
 bool reshapes(const Op& op) {
@@ -122,41 +84,12 @@ bool is_neutral(const SimplifyView& view, const Op& op, std::size_t i, float val
   return true;
 }
 
-bool divides_by_one(const SimplifyView& view, const Op& op) { return is_neutral(view, op, 1, 1.0F); }
-bool subtracts_zero(const SimplifyView& view, const Op& op) { return is_neutral(view, op, 1, 0.0F); }
-
-bool keeps_first_shape(const SimplifyView& view, const Op& op) { return keeps_shape(view, op); }
-
-// When the op hands on its first input.
-using HandsOn = bool (*)(const SimplifyView&, const Op&);
-
-HandsOn rule_of(const Op& op) {
-  static const std::unordered_map<std::string_view, HandsOn> kRules{
-      {"Cast", keeps_type},           {"CastLike", keeps_type},
-      {"Concat", has_one_input},      {"Div", divides_by_one},
-      {"Dropout", is_inference},      {"Expand", keeps_first_shape},
-      {"Flatten", keeps_first_shape}, {"Identity", always},
-      {"Max", has_one_input},         {"Mean", has_one_input},
-      {"Min", has_one_input},         {"Pad", pads_nothing},
-      {"Reshape", keeps_first_shape}, {"Slice", takes_all},
-      {"Squeeze", keeps_first_shape}, {"Sub", subtracts_zero},
-      {"Sum", has_one_input},         {"Tile", keeps_first_shape},
-      {"Transpose", keeps_order},     {"Unsqueeze", keeps_first_shape},
-  };
-  const auto found = op.spec->domain.empty() ? kRules.find(op.spec->name) : kRules.end();
-  return found == kRules.end() ? nullptr : found->second;
-}
-
-// The input that a sum or a product with a neutral number equals. A float sum needs -0: 0 would lose its
-// sign.
-std::size_t other_than_neutral(const SimplifyView& view, const Op& op) {
-  constexpr std::size_t kNone = 2;
-  const bool adds = op.is("Add");
-  if (!adds && !op.is("Mul")) return kNone;
-  for (std::size_t i = 0; i < 2; ++i) {
-    if (is_neutral(view, op, i, adds ? -0.0F : 1.0F)) return 1 - i;
-  }
-  return kNone;
+// The input that a sum or a product with a neutral number is equal to; kNoValue: there is no such number.
+ValueId other_than_neutral(const SimplifyView& view, const Op& op) {
+  const std::optional<Neutral>& neutral = op.spec->neutral;
+  if (!neutral) return kNoValue;
+  if (neutral->on_either_side && is_neutral(view, op, 0, neutral->value)) return op.inputs[1];
+  return is_neutral(view, op, 1, neutral->value) ? op.inputs[0] : kNoValue;
 }
 
 // A reshape that comes back to the shape before the one it reads.
@@ -212,10 +145,9 @@ ValueId same_value(const SimplifyView& view, const Op& op) {
   const bool has_more = std::any_of(op.outputs.begin() + (op.outputs.empty() ? 0 : 1), op.outputs.end(),
                                     [](ValueId id) { return id.valid(); });
   if (op.outputs.empty() || !op.outputs[0].valid() || has_more || op.inputs.empty()) return kNoValue;
-  if (const HandsOn hands_on = rule_of(op)) {
-    if (hands_on(view, op)) return op.inputs[0];
-  }
-  if (const std::size_t other = other_than_neutral(view, op); other < 2) return op.inputs[other];
+  const HandsOnRule hands_on = op.spec->hands_on;
+  if (hands_on != nullptr && hands_on(TypedOp(view.graph, op))) return op.inputs[0];
+  if (const ValueId other = other_than_neutral(view, op); other.valid()) return other;
   return reshaped_back(view, op);
 }
 

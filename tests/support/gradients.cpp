@@ -45,10 +45,10 @@ std::map<const ir::OpSpec*, CheckedRow>& rows() {
   return all;
 }
 
-void note_op(const ir::Op& op, const std::vector<bool>& depends) {
+void note_op(const ir::Op& op, const ir::IdMap<ir::ValueId, bool>& depends) {
   CheckedRow& row = rows()[op.spec];
   for (std::size_t i = 0; i < op.formal_inputs(); ++i) {
-    const bool is_wanted = op.inputs[i].valid() && depends[op.inputs[i].index];
+    const bool is_wanted = op.inputs[i].valid() && depends[op.inputs[i]];
     if (is_wanted) row.inputs.insert(std::min(i, op.spec->inputs.size() - 1));
   }
   for (const ir::Attribute& attribute : op.attributes) {
@@ -66,10 +66,10 @@ bool is_variable(const ir::Datum& input) { return input.tensor.type() == ir::Dat
 const std::map<const ir::OpSpec*, CheckedRow>& checked_rows() { return rows(); }
 
 void note_checked(const ir::Graph& graph, std::span<const ir::ValueId> xs) {
-  const std::vector<bool> depends = ir::dependents(graph, xs);
+  const ir::IdMap<ir::ValueId, bool> depends = ir::dependents(graph, xs);
   for (const ir::Op& op : graph.ops) {
     const bool is_checked = std::any_of(op.outputs.begin(), op.outputs.end(),
-                                        [&](ir::ValueId id) { return id.valid() && depends[id.index]; });
+                                        [&](ir::ValueId id) { return id.valid() && depends[id]; });
     if (is_checked) note_op(op, depends);
   }
 }

@@ -9,9 +9,9 @@
 
 #include "executor/session/session.h"
 #include "ir/builder.h"
-#include "ir/gradients/gradient.h"
 #include "ir/gradients/differentiate.h"
 #include "ir/gradients/expand_gradients.h"
+#include "ir/gradients/gradient.h"
 #include "tests/executor/gradients/case_in_double.h"
 #include "tests/support/gradients.h"
 
@@ -83,10 +83,10 @@ class Case {
       xs.push_back(id);
       variables_.push_back(i);
     }
-    const std::vector<bool> depends = ir::dependents(graph, xs);
+    const ir::IdMap<ir::ValueId, bool> depends = ir::dependents(graph, xs);
     std::vector<ValueId> outputs;
     for (ValueId id : graph.outputs) {
-      if (is_double(graph[id].type) && depends[index_of(id)]) outputs.push_back(id);
+      if (is_double(graph[id].type) && depends[id]) outputs.push_back(id);
     }
     if (outputs.empty()) return "no double output changes smoothly with a double input";
     if (std::string why = why_coarse(depends, outputs); !why.empty()) return why;
@@ -99,7 +99,8 @@ class Case {
   }
 
   // Differences do not work for values that are rounded to fewer bits or drawn anew.
-  std::string why_coarse(const std::vector<bool>& depends, const std::vector<ValueId>& outputs) const {
+  std::string why_coarse(const ir::IdMap<ir::ValueId, bool>& depends,
+                         const std::vector<ValueId>& outputs) const {
     const ir::Graph& graph = model_.graph;
     std::vector<bool> is_read(graph.values.size(), false);
     for (ValueId id : outputs) is_read[index_of(id)] = true;
@@ -110,7 +111,7 @@ class Case {
         reaches = true;
         const ir::Type& type = graph[id].type;
         const bool is_coarse = type.is_tensor() && type.element != DataType::Double;
-        if (depends[index_of(id)] && is_coarse) return fmt::format("computed in {}", name_of(type.element));
+        if (depends[id] && is_coarse) return fmt::format("computed in {}", name_of(type.element));
       }
       if (!reaches) continue;
       if (op->spec->random && (!op->is("Dropout") || op->inputs.size() > 2))

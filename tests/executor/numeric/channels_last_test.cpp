@@ -27,6 +27,18 @@ TEST(ChannelsLast, KeepsTheLayoutBetweenConvolutions) {
       "Conv:2 = podium.ToChannelsFirst(Conv:2:6)\n");
 }
 
+TEST(ChannelsLast, KeepsTheLayoutInOpsWhoseRowsAreElementwise) {
+  Sketch s;
+  ValueId y = s.op("Conv", {s.input({1, 3, 5, 5}), s.weight({4, 3, 3, 3})});
+  y = s.op("Softsign", {y});
+  y = s.op("Sum", {y, s.weight({4, 1, 1}), y});
+  s.output(s.op("Conv", {y, s.weight({2, 4, 1, 1})}));
+  expect_same_when_fused(s.graph);
+  EXPECT_TRUE(channels_last(s.graph));
+  const std::string ops = ops_of(s.graph);
+  EXPECT_EQ(ops.find("ToChannelsFirst"), ops.rfind("ToChannelsFirst")) << ops;
+}
+
 TEST(ChannelsLast, TakesAndGivesWhatLiesSoAlready) {
   Sketch s;
   const ValueId x = s.op("Relu", {s.input({1, 3, 4, 5})});
