@@ -24,9 +24,8 @@ Costs count_bytes(const ir::Graph& graph);
 struct AutomaticOptions {
   int parts = 1;                  ///< processors or phases
   std::int64_t memory_bytes = 0;  ///< of one processor; 0: no limit
-  /// The most that are on their way through a pipeline: stage i of n holds the stashes of
-  /// 2 * (n - 1 - i) + 1 of them.
-  std::int64_t micro_batches = 1;
+  /// Of a pipeline: how many micro-batches' stashes each part holds. Empty: one.
+  std::vector<std::int64_t> stash_depths = {};
   /// A weight of at most so many bytes may be on several processors of a pipeline. After merge_equal, which
   /// makes equal small constants one, what many layers read is not therefore shared by the model.
   std::int64_t small_weight_bytes = 0;

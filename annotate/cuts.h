@@ -18,9 +18,9 @@ struct Item {
 /// What no part may have more of.
 struct Room {
   std::int64_t bytes = 0;  ///< 0: no limit
-  /// The most that are on their way: part i of n holds the stashes of 2 * (n - 1 - i) + 1, but of no more
-  /// than these.
-  std::int64_t micro_batches = 1;
+  /// Stash depth of each part: how many micro-batches' stashes it holds, never more than the part before it.
+  /// Empty: one.
+  std::vector<std::int64_t> stash_depths = {};
 };
 
 /// The first item of each of exactly `parts` parts, none of them empty; needs at least as many items.
