@@ -142,7 +142,7 @@ std::vector<int> balance(const ir::Graph& graph, const Costs& costs, const Autom
   cuts = cuts_that_keep_together(std::move(cuts), shared, parts - 1);
   const std::vector<Item> items = items_between(graph, costs, cuts);
   return parts_of_ops(graph.ops.size(), cuts,
-                      cut(items, parts, {options.memory_bytes, options.micro_batches}));
+                      cut(items, parts, {options.memory_bytes, options.stash_depths}));
 }
 
 }  // namespace

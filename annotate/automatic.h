@@ -26,9 +26,8 @@ Costs count_bytes(const ir::Graph& graph);
 struct AutomaticOptions {
   int parts = 1;                  ///< processors or phases
   std::int64_t memory_bytes = 0;  ///< of one processor; 0: no limit
-  /// How many micro-batches a pipeline runs. Stage i of n holds the stashes of 2 * (n - 1 - i) + 1 of them,
-  /// or of all when they are fewer.
-  std::int64_t micro_batches = 1;
+  /// Stash depth of each part of a pipeline: how many micro-batches' stashes it holds. Empty: one.
+  std::vector<std::int64_t> stash_depths = {};
   /// The largest weight, in bytes, that several processors of a pipeline may hold. merge_equal makes equal
   /// small constants one, so a constant that many layers read is not a parameter that the model shares.
   std::int64_t small_weight_bytes = 0;

@@ -31,8 +31,8 @@ struct Limit {
 // The row of items, the number of parts, and the bytes that parts hold.
 class Row {
  public:
-  Row(const std::vector<Item>& of, std::size_t into, std::int64_t micro_batches)
-      : items(of), parts(into), micro_batches_(micro_batches) {
+  Row(const std::vector<Item>& of, std::size_t into, const std::vector<std::int64_t>& stash_depths)
+      : items(of), parts(into), stash_depths_(stash_depths) {
     for (const Item& item : items) seconds_.push_back(seconds_.back() + item.seconds);
   }
 
@@ -40,9 +40,7 @@ class Row {
   const std::size_t parts;
 
   /// Micro-batches whose stashes a part holds.
-  std::int64_t depth(std::size_t part) const {
-    return std::min(static_cast<std::int64_t>(2 * (parts - 1 - part) + 1), micro_batches_);
-  }
+  std::int64_t depth(std::size_t part) const { return stash_depths_.empty() ? 1 : stash_depths_[part]; }
   /// The bytes that an item adds to a part.
   static std::int64_t held(const Item& item, std::int64_t depth) {
     return item.weight_bytes + depth * item.stash_bytes;
@@ -55,7 +53,7 @@ class Row {
   }
 
  private:
-  std::int64_t micro_batches_;
+  const std::vector<std::int64_t>& stash_depths_;
   std::vector<double> seconds_{0};  // of all items before a place
 };
 
@@ -195,7 +193,7 @@ std::vector<std::size_t> cut_within(const Row& row, const Limit& limit) {
 
 std::vector<std::size_t> cut(const std::vector<Item>& items, std::size_t parts, const Room& room) {
   IR_CHECK(parts > 0 && parts <= items.size(), "{} items, {} parts", items.size(), parts);
-  const Row row(items, parts, room.micro_batches);
+  const Row row(items, parts, room.stash_depths);
   std::int64_t bytes = room.bytes > 0 ? room.bytes : kMost;
   if (!can_cut(row, {.bytes = bytes})) bytes = least_bytes(row);
   return cut_within(row, {least_seconds(row, bytes), bytes});

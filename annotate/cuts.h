@@ -18,9 +18,9 @@ struct Item {
 /// The memory of one part.
 struct Room {
   std::int64_t bytes = 0;  ///< 0: no limit
-  /// How many micro-batches run. Part i of n holds the stashes of 2 * (n - 1 - i) + 1 of them, or of all when
-  /// they are fewer.
-  std::int64_t micro_batches = 1;
+  /// Stash depth of each part: how many micro-batches' stashes it holds, never more than the part before it.
+  /// Empty: one.
+  std::vector<std::int64_t> stash_depths = {};
 };
 
 /// Gives the first item of each of exactly `parts` parts, none of them empty; there must be as many items.

@@ -11,6 +11,7 @@
 #include "annotate/automatic.h"
 #include "annotate/place.h"
 #include "executor/device/presets.h"
+#include "executor/lower/strategies/schedule.h"
 #include "executor/program.h"
 #include "executor/session/model_weights.h"
 #include "executor/sim/block_cost.h"
@@ -90,7 +91,8 @@ void place_by_cost(ir::Graph& graph, const Options& options, const device::Devic
   if (!options.virtual_graph_split_ratios.empty()) {
     parts = annotate::split_by_ratio(graph, costs, options.virtual_graph_split_ratios, processors);
   } else if (options.pipelining) {
-    automatic.micro_batches = micro_batches_of_cycles(options);
+    automatic.stash_depths =
+        lower::stash_depths(lower::schedule_of(options), processors, micro_batches_of_cycles(options));
     parts = annotate::pipeline(graph, costs, automatic);
   } else {
     parts = annotate::shard(graph, costs, automatic);

@@ -65,7 +65,7 @@ TEST(Automatic, CountsStashesOfAPipeline) {
                                  .memory_bytes = 104};  // a layer: 16 of weights; 32 of activations
   EXPECT_THAT(pipeline(graph, costs, options), ElementsAre(0, 0, 1, 1));
   AutomaticOptions deep = options;
-  deep.micro_batches = 8;
+  deep.stash_depths = {3, 1};
   EXPECT_THAT(pipeline(graph, costs, deep), ElementsAre(0, 1, 1, 1));
 }
 

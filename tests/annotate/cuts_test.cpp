@@ -27,8 +27,7 @@ Score score(const std::vector<Item>& items, const Places& firsts, const Room& ro
   std::int64_t most_bytes = 0;
   for (std::size_t part = 0; part < firsts.size(); ++part) {
     const std::size_t end = part + 1 < firsts.size() ? firsts[part + 1] : items.size();
-    const auto after = static_cast<std::int64_t>(firsts.size() - 1 - part);
-    const std::int64_t depth = std::min(2 * after + 1, room.micro_batches);
+    const std::int64_t depth = room.stash_depths.empty() ? 1 : room.stash_depths[part];
     double seconds = 0;
     std::int64_t held = 0;
     std::int64_t peak = 0;
@@ -100,9 +99,9 @@ TEST(Cut, FillsTheFullestPartLeastWhenNothingFits) {
 TEST(Cut, FirstPartsHoldTheStashesOfMoreMicroBatches) {
   const std::vector<Item> items(6, {.seconds = 1, .stash_bytes = 2});
   EXPECT_EQ(cut(items, 2, {12}), (Places{0, 3}));
-  EXPECT_EQ(cut(items, 2, {12, 100}), (Places{0, 2}));     // 2 x 3 x 2 bytes, and 4 x 2
-  EXPECT_EQ(cut(items, 3, {16, 100}), (Places{0, 1, 3}));  // 5 x 2, 2 x 3 x 2, 3 x 2
-  EXPECT_EQ(cut(items, 3, {16, 2}), (Places{0, 2, 4}));
+  EXPECT_EQ(cut(items, 2, {12, {3, 1}}), (Places{0, 2}));        // 2 x 3 x 2 bytes, and 4 x 2
+  EXPECT_EQ(cut(items, 3, {16, {5, 3, 1}}), (Places{0, 1, 3}));  // 5 x 2, 2 x 3 x 2, 3 x 2
+  EXPECT_EQ(cut(items, 3, {16, {2, 2, 1}}), (Places{0, 2, 4}));
 }
 
 TEST(Cut, IsAsGoodAsEveryOtherWay) {
@@ -112,7 +111,14 @@ TEST(Cut, IsAsGoodAsEveryOtherWay) {
     std::vector<Item> items(static_cast<std::size_t>(1 + draw(8)));
     for (Item& item : items) item = {static_cast<double>(draw(6)), draw(6), draw(4), draw(9), draw(2)};
     const std::size_t parts = 1 + static_cast<std::size_t>(draw(static_cast<int>(items.size()) - 1));
-    for (const Room& room : {Room{}, Room{12}, Room{18}, Room{24, 100}, Room{32, 4}}) {
+    const auto depths = [&](std::int64_t most) {
+      std::vector<std::int64_t> of_parts;
+      for (std::size_t after = parts; after-- > 0;) {
+        of_parts.push_back(std::min<std::int64_t>(2 * static_cast<std::int64_t>(after) + 1, most));
+      }
+      return of_parts;
+    };
+    for (const Room& room : {Room{}, Room{12}, Room{18}, Room{24, depths(100)}, Room{32, depths(4)}}) {
       const Score found = score(items, cut(items, parts, room), room);
       const Score best = best_score(items, parts, room);
       EXPECT_FALSE(best < found) << "round " << round << ", " << parts << " parts of " << items.size()

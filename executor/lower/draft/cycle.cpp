@@ -47,15 +47,17 @@ class Stashes {
   std::set<BufferId> give_slots(const Cycle& cycle) {
     const auto each = [&](const auto& note) {
       int position = 0;
-      for (const TimedStep& timed : cycle.steps) {
-        for_every_slot(timed.step, [&](const Slot& slot, bool is_write) {
-          note(slot, is_write, timed.offset, position);
-        });
-        ++position;
-      }
-      for (const TimedTransfer& timed : cycle.exchange) {
-        note(timed.transfer.from, false, timed.offset, position);
-        note(timed.transfer.to, true, timed.offset, position++);
+      for (const Beat& beat : cycle) {
+        for (const TimedStep& timed : beat.steps) {
+          for_every_slot(timed.step, [&](const Slot& slot, bool is_write) {
+            note(slot, is_write, timed.offset, position);
+          });
+          ++position;
+        }
+        for (const TimedTransfer& timed : beat.exchange) {
+          note(timed.transfer.from, false, timed.offset, position);
+          note(timed.transfer.to, true, timed.offset, position++);
+        }
       }
     };
     each([&](const Slot& slot, bool is_write, int offset, int position) {
@@ -95,47 +97,54 @@ class Stashes {
   std::set<BufferId> stashes_;
 };
 
+enum class Written : std::uint8_t { Once, Repeated };
+
 // Writes out the cycles.
 class Unroller {
  public:
   Unroller(const Program& program, const Cycle& cycle, const std::set<BufferId>& stashes, int micro_batches)
       : program_(program), cycle_(cycle), stashes_(stashes), micro_batches_(micro_batches) {}
 
-  /// The steps of cycle `c`, of every cycle from it on when they are `repeated`.
-  void write(int c, bool repeated, std::vector<Step>& steps) const {
-    for (const TimedStep& timed : cycle_.steps) {
-      if (!is_active(timed.offset, c)) continue;
-      Step& step = steps.emplace_back(timed.step);
-      set_micro_batch(step, c - timed.offset, repeated);
-      for_each_slot(step, [&](Slot& slot, bool) { turn(slot, c - timed.offset, repeated); });
+  /// The steps of cycle `c`, or, when it is `Repeated`, of every cycle from it on.
+  void write(int c, Written written, std::vector<Step>& steps) const {
+    for (const Beat& beat : cycle_) {
+      for (const TimedStep& timed : beat.steps) {
+        if (!is_active(timed.offset, c)) continue;
+        Step& step = steps.emplace_back(timed.step);
+        set_micro_batch(step, c - timed.offset, written);
+        for_each_slot(step, [&](Slot& slot, bool) { turn(slot, c - timed.offset, written); });
+      }
+      write_exchange(beat, c, written, steps);
     }
-    CopyBetweenProcessors copy;
-    int micro_batch = 0;
-    for (const TimedTransfer& timed : cycle_.exchange) {
-      if (!is_active(timed.offset, c)) continue;
-      micro_batch = c - timed.offset;
-      executor::Transfer& transfer = copy.transfers.emplace_back(timed.transfer);
-      turn(transfer.from, micro_batch, repeated);
-      turn(transfer.to, micro_batch, repeated);
-    }
-    if (copy.transfers.empty()) return;
-    set_micro_batch(steps.emplace_back(Step{.action = std::move(copy)}), micro_batch, repeated);
   }
 
  private:
-  bool is_active(int offset, int c) const { return offset <= c && c < offset + micro_batches_; }
-  static void set_micro_batch(Step& step, int micro_batch, bool repeated) {
-    step.micro_batch = micro_batch;
-    step.micro_batch_stride = repeated ? 1 : 0;
+  void write_exchange(const Beat& beat, int c, Written written, std::vector<Step>& steps) const {
+    CopyBetweenProcessors copy;
+    int micro_batch = 0;
+    for (const TimedTransfer& timed : beat.exchange) {
+      if (!is_active(timed.offset, c)) continue;
+      micro_batch = c - timed.offset;
+      executor::Transfer& transfer = copy.transfers.emplace_back(timed.transfer);
+      turn(transfer.from, micro_batch, written);
+      turn(transfer.to, micro_batch, written);
+    }
+    if (copy.transfers.empty()) return;
+    set_micro_batch(steps.emplace_back(Step{.action = std::move(copy)}), micro_batch, written);
   }
-  void turn(Slot& slot, int micro_batch, bool repeated) const {
+  bool is_active(int offset, int c) const { return offset <= c && c < offset + micro_batches_; }
+  static void set_micro_batch(Step& step, int micro_batch, Written written) {
+    step.micro_batch = micro_batch;
+    step.micro_batch_stride = written == Written::Repeated ? 1 : 0;
+  }
+  void turn(Slot& slot, int micro_batch, Written written) const {
     if (slot.stride != 0) {
       slot.index = (slot.index + slot.stride * micro_batch) % program_[slot.buffer].slots;
-      if (!repeated) slot.stride = 0;
+      if (written == Written::Once) slot.stride = 0;
     }
     if (!stashes_.contains(slot.buffer)) return;
     slot.index = micro_batch % program_[slot.buffer].slots;
-    slot.stride = repeated ? 1 : 0;
+    slot.stride = written == Written::Repeated ? 1 : 0;
   }
 
   const Program& program_;
@@ -147,24 +156,27 @@ class Unroller {
 }  // namespace
 
 std::vector<Step> unroll(Program& program, Cycle cycle, int micro_batches) {
-  std::stable_sort(cycle.exchange.begin(), cycle.exchange.end(),
-                   [](const TimedTransfer& a, const TimedTransfer& b) { return a.offset > b.offset; });
   int fill = 0;
-  for (const TimedStep& timed : cycle.steps) fill = std::max(fill, timed.offset);
+  std::int64_t most_steps = 0;
+  for (Beat& beat : cycle) {
+    std::stable_sort(beat.exchange.begin(), beat.exchange.end(),
+                     [](const TimedTransfer& a, const TimedTransfer& b) { return a.offset > b.offset; });
+    for (const TimedStep& timed : beat.steps) fill = std::max(fill, timed.offset);
+    most_steps += std::ssize(beat.steps) + 1;
+  }
   const std::set<BufferId> stashes = Stashes(program, micro_batches).give_slots(cycle);
   const Unroller unroller(program, cycle, stashes, micro_batches);
   const int most_repeats = micro_batches - fill;
   std::vector<Step> steps;
-  const std::size_t apart = static_cast<std::size_t>(micro_batches - std::max(most_repeats, 0));
-  steps.reserve((cycle.steps.size() + 1) * apart + static_cast<std::size_t>(fill) + 1);
+  steps.reserve(most_steps * (micro_batches - std::max(most_repeats, 0)) + fill + 1);
   for (int c = 0; c < micro_batches + fill;) {
     const int repeats = c == fill ? most_repeats : 1;
     if (repeats > 1) {
       executor::Repeat repeat{.count = repeats, .body = {}};
-      unroller.write(c, true, repeat.body);
+      unroller.write(c, Written::Repeated, repeat.body);
       steps.push_back({.action = std::move(repeat)});
     } else {
-      unroller.write(c, false, steps);
+      unroller.write(c, Written::Once, steps);
     }
     c += std::max(repeats, 1);
   }

@@ -19,13 +19,16 @@ struct TimedTransfer {
   executor::Transfer transfer;
 };
 
-/// The steps of a cycle in their order, each for the micro-batch whose turn it is.
-struct Cycle {
+/// Steps in their order, each for the micro-batch whose turn it is.
+struct Beat {
   std::vector<TimedStep> steps;
-  /// Copies between processors that end the cycle as one step, latest hop first: none reads what another
+  /// Copies between processors that end the beat as one step, latest hop first: none reads what another
   /// writes.
   std::vector<TimedTransfer> exchange = {};
 };
+
+/// The beats of a cycle, one after the other. Most cycles have one.
+using Cycle = std::vector<Beat>;
 
 /// With offsets 0 to S-1 and G micro-batches: S-1 cycles that fill, a Repeat of G-S+1 in which every step
 /// takes part, S-1 cycles that flush (semantics, section 4.2). With fewer micro-batches than offsets there is

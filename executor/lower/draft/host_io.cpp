@@ -164,11 +164,14 @@ void HostIo::load_once(ValueId value, int processor) {
 }
 
 std::vector<Step> HostIo::run(Cycle cycle, std::vector<Step> update) {
-  Cycle whole{.steps = std::move(tiles_in_), .exchange = std::move(cycle.exchange)};
-  for (std::vector<TimedStep>* part : {&beside_, &cycle.steps, &tiles_out_}) {
-    std::move(part->begin(), part->end(), std::back_inserter(whole.steps));
-  }
-  std::vector<Step> steps = unroll(draft_.program, std::move(whole), draft_.facts.cycles);
+  std::vector<TimedStep>& first = cycle.front().steps;
+  first.insert(first.begin(), std::make_move_iterator(beside_.begin()),
+               std::make_move_iterator(beside_.end()));
+  first.insert(first.begin(), std::make_move_iterator(tiles_in_.begin()),
+               std::make_move_iterator(tiles_in_.end()));
+  std::vector<TimedStep>& last = cycle.back().steps;
+  std::move(tiles_out_.begin(), tiles_out_.end(), std::back_inserter(last));
+  std::vector<Step> steps = unroll(draft_.program, std::move(cycle), draft_.facts.cycles);
   std::move(update.begin(), update.end(), std::back_inserter(steps));
   if (draft_.facts.batches > 1) {
     executor::Repeat batches{.count = draft_.facts.batches, .body = std::move(steps)};

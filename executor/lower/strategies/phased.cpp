@@ -73,11 +73,11 @@ class PhaseWriter {
       write_phase(phase, first, next);
     }
     IR_CHECK(next == parts_.size(), "the phases of the parts do not ascend");
-    draft_.program.steps = io_.run(std::move(cycle_));
+    draft_.program.steps = io_.run({std::move(beat_)});
   }
 
  private:
-  void add(Step step) { cycle_.steps.push_back({offset_, std::move(step)}); }
+  void add(Step step) { beat_.steps.push_back({offset_, std::move(step)}); }
   void add(std::vector<Step> steps) {
     for (Step& step : steps) add(std::move(step));
   }
@@ -206,9 +206,9 @@ class PhaseWriter {
   void run_part(int phase, std::size_t index, const std::string& name, CopyBetweenProcessors& at_end) {
     Part& part = parts_[index];
     const int processor = part.turn.processor;
-    for (ValueId id : plan_.host_loads[index]) io_.load(id, processor, offset_, cycle_.steps);
+    for (ValueId id : plan_.host_loads[index]) io_.load(id, processor, offset_, beat_.steps);
     add(draft_.compute(draft_.add_block(part, name), part));
-    for (ValueId id : part.writes) io_.store(id, processor, offset_, cycle_.steps);
+    for (ValueId id : part.writes) io_.store(id, processor, offset_, beat_.steps);
     copy_out(phase, index, processor, at_end);
   }
 
@@ -233,7 +233,7 @@ class PhaseWriter {
   SlicePlan slices_;             ///< empty without batch serialisation
   std::map<ValueId, Way> ways_;  ///< of variables off chip
   std::set<std::pair<ValueId, int>> loaded_once_;
-  Cycle cycle_;
+  Beat beat_;
 };
 
 // In each phase come micro-batches, what changes for the next one, and what updates its variables.

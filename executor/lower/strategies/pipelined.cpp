@@ -1,7 +1,7 @@
-// Stage s computes micro-batch m in cycle m + s (semantics, section 4.2). A part becomes the steps of one
-// such cycle: loads first, then the blocks of all stages side by side, then stores and the copies to the next
-// stage; draft/cycle.h makes fill, loop and flush of them. A value that a later stage reads hops from
-// processor to processor, or waits where it is:
+// A schedule says when a stage computes; in lockstep stage s computes micro-batch m in cycle m + s
+// (semantics, section 4.2). A part becomes the steps of one such cycle: loads first, then the blocks of all
+// stages side by side, then stores and the copies to the next stage; draft/cycle.h makes fill, loop and flush
+// of them. A value that a later stage reads hops from processor to processor, or waits where it is:
 //
 //   cycle     0    1    2    3    4
 //   stage 0   m0   m1   m2
@@ -18,6 +18,7 @@
 #include "executor/lower/draft/host_io.h"
 #include "executor/lower/draft/remote.h"
 #include "executor/lower/draft/update.h"
+#include "executor/lower/strategies/schedule.h"
 #include "executor/lower/strategies/strategies.h"
 
 namespace podium::lower {
@@ -33,14 +34,24 @@ struct Journey {
   std::vector<int> processors;  ///< that have it
 };
 
+// What happens in a beat of a cycle, in this order.
+struct StepsOfBeat {
+  std::vector<TimedStep> loads = {};
+  std::vector<TimedStep> computes = {};
+  std::vector<TimedStep> stores = {};
+  std::vector<TimedTransfer> copies = {};
+};
+
 class Pipelined {
  public:
   Pipelined(Draft& draft, Remote& remote)
       : draft_(draft),
         remote_(remote),
+        schedule_(schedule_of(draft.options)),
         io_(draft),
         journeys_(std::ssize(draft.graph.values)),
-        update_(draft, io_, [this](ValueId id) -> std::vector<int>& { return journey(id).processors; }) {
+        update_(draft, io_, [this](ValueId id) -> std::vector<int>& { return journey(id).processors; }),
+        beats_(schedule_.beats) {
     for (const PlacedVariable& variable : draft.variables.all()) {
       journey(variable.value).processors.push_back(variable.processor);
     }
@@ -54,29 +65,34 @@ class Pipelined {
     for (ValueId id : part.reads) {
       if (!remote_.weight(id)) bring(id, stage);
     }
-    remote_.bring_weights(part, processor, offset(stage), computes_);
-    computes_.push_back({offset(stage), draft_.compute(draft_.add_block(part, name), part)});
+    remote_.bring_weights(part, processor, offset(stage), beat_of(stage).computes);
+    beat_of(stage).computes.push_back({offset(stage), draft_.compute(draft_.add_block(part, name), part)});
     for (ValueId id : part.writes) {
       journey(id) = {stage, {processor}};
-      io_.store(id, processor, offset(stage), stores_);
+      io_.store(id, processor, offset(stage), beat_of(stage).stores);
     }
   }
   /// What a stage updates as soon as it has the gradients.
   void add_update_of_stage(Part& part, const std::string& name) {
     for (ValueId id : part.reads) {
       if (draft_.options.replicas == 1 || is_reduced_.erase(id) == 0) continue;
-      computes_.push_back({offset(part.turn.stage), reduction(draft_, id, part.turn.processor)});
+      beat_of(part.turn.stage)
+          .computes.push_back({offset(part.turn.stage), reduction(draft_, id, part.turn.processor)});
     }
     add(part, name);
   }
   /// What is updated when the pipeline has run empty.
   void add_update(Part& part, const std::string& name) { update_.add(part, name); }
 
-  // The order of a cycle (semantics, section 4.2).
+  // The order of a beat is that of a cycle with one (semantics, section 4.2).
   void finish() {
-    Cycle cycle{.steps = std::move(loads_), .exchange = std::move(copies_)};
-    for (std::vector<TimedStep>* part : {&computes_, &stores_}) {
-      std::move(part->begin(), part->end(), std::back_inserter(cycle.steps));
+    Cycle cycle;
+    for (StepsOfBeat& beat : beats_) {
+      std::vector<TimedStep> steps = std::move(beat.loads);
+      for (std::vector<TimedStep>* part : {&beat.computes, &beat.stores}) {
+        std::move(part->begin(), part->end(), std::back_inserter(steps));
+      }
+      cycle.push_back({std::move(steps), std::move(beat.copies)});
     }
     std::vector<executor::Step> update;
     if (!draft_.facts.updates_in_stages) update = update_.take();
@@ -86,7 +102,9 @@ class Pipelined {
  private:
   Journey& journey(ValueId id) { return journeys_[id]; }
   int processor_of(int stage) const { return draft_.facts.stages.processor[stage]; }
-  int offset(int stage) const { return io_.first_cycle() + stage; }
+  Moment moment(int stage) const { return schedule_.at(stage, draft_.facts.stages.count()); }
+  int offset(int stage) const { return io_.first_cycle() + moment(stage).cycle; }
+  StepsOfBeat& beat_of(int stage) { return beats_[moment(stage).beat]; }
 
   // A value that is not yet on the stage's processor comes from the host, or hops from stage to stage. One
   // that is there waits in its buffer, which becomes as deep as the stages are apart (see unroll).
@@ -99,7 +117,7 @@ class Pipelined {
     } else if (draft_.variables.is_variable(id)) {
       check_is_there(id, stage);
     } else if (way.processors.empty()) {
-      io_.load(id, processor_of(stage), offset(stage), loads_);
+      io_.load(id, processor_of(stage), offset(stage), beat_of(stage).loads);
       way.processors.push_back(processor_of(stage));
     } else if (!has(way, processor_of(stage))) {
       for (int from = way.stage; from < stage; ++from) hop(id, from);
@@ -116,7 +134,8 @@ class Pipelined {
   void hop(ValueId id, int from) {
     const int next = processor_of(from + 1);
     if (has(journey(id), next)) return;
-    copies_.push_back({offset(from), {{draft_.buffer(id, processor_of(from))}, {draft_.buffer(id, next)}}});
+    beat_of(from).copies.push_back(
+        {offset(from), {{draft_.buffer(id, processor_of(from))}, {draft_.buffer(id, next)}}});
     journey(id).processors.push_back(next);
   }
   static bool has(const Journey& way, int processor) {
@@ -125,14 +144,12 @@ class Pipelined {
 
   Draft& draft_;
   Remote& remote_;
+  const PipelineSchedule& schedule_;
   HostIo io_;
   ir::IdMap<ValueId, Journey> journeys_;
   UpdateSteps update_;
   std::set<ValueId> is_reduced_;  ///< and not yet
-  std::vector<TimedStep> loads_;
-  std::vector<TimedStep> computes_;
-  std::vector<TimedStep> stores_;
-  std::vector<TimedTransfer> copies_;
+  std::vector<StepsOfBeat> beats_;
 };
 
 // Turns of a stage are its micro-batch and, where stages update, the sections of its update. Updates that
@@ -168,8 +185,8 @@ std::string name_of_block(const Turn& turn, const Draft& draft) {
 executor::Program pipelined(const Lowering& lowering) {
   Draft draft(lowering);
   const Facts& facts = draft.facts;
-  IR_CHECK(facts.cycles >= facts.stages.count(), "{} micro-batches for {} stages", facts.cycles,
-           facts.stages.count());
+  const int cycles = cycles_of(schedule_of(draft.options), facts.stages.count());
+  IR_CHECK(facts.cycles >= cycles, "{} micro-batches for {} cycles", facts.cycles, cycles);
   Remote remote(draft);
   std::vector<Part> parts = make_parts(draft.graph, turns_of_stages(draft),
                                        {.whole_turns = !facts.accumulates, .streamed = remote.streamed()});

@@ -1,6 +1,6 @@
 // Parts come in an order in which they can run, each on its processor, and each brings what it reads: inputs
-// from the host, the rest from the processor that had it first. All steps are one cycle, so overlapped host IO
-// is the only thing that runs beside them.
+// from the host, the rest from the processor that had it first. All steps are one cycle, so overlapped host
+// IO is the only thing that runs beside them.
 #include <algorithm>
 
 #include "executor/lower/draft/cut_update.h"
@@ -43,16 +43,16 @@ class Sharded {
 
   void add(Part& part, const std::string& name) {
     const int processor = part.turn.processor;
-    remote_.bring_weights(part, processor, io_.first_cycle(), cycle_.steps);
+    remote_.bring_weights(part, processor, io_.first_cycle(), beat_.steps);
     bring_reads(part, processor);
-    cycle_.steps.push_back({io_.first_cycle(), draft_.compute(draft_.add_block(part, name), part)});
+    beat_.steps.push_back({io_.first_cycle(), draft_.compute(draft_.add_block(part, name), part)});
     for (ValueId id : part.writes) {
       places(id).push_back(processor);
-      io_.store(id, processor, io_.first_cycle(), cycle_.steps);
+      io_.store(id, processor, io_.first_cycle(), beat_.steps);
     }
   }
   void add_update(Part& part, const std::string& name) { update_.add(part, name); }
-  void finish() { draft_.program.steps = io_.run(std::move(cycle_), update_.take()); }
+  void finish() { draft_.program.steps = io_.run({std::move(beat_)}, update_.take()); }
 
  private:
   std::vector<int>& places(ValueId id) { return is_on_[id]; }
@@ -69,7 +69,7 @@ class Sharded {
         if (draft_.variables.is_hyper_parameter(id)) {
           io_.load_once(id, processor);
         } else if (where.empty()) {
-          io_.load(id, processor, io_.first_cycle(), cycle_.steps);
+          io_.load(id, processor, io_.first_cycle(), beat_.steps);
         } else {
           copy.transfers.push_back({{draft_.buffer(id, where.front())}, {draft_.buffer(id, processor)}});
         }
@@ -77,7 +77,7 @@ class Sharded {
       }
       const bool is_last_of_op = i + 1 == part.reads.size() || first[i + 1] != first[i];
       if (is_last_of_op && !copy.transfers.empty()) {
-        cycle_.steps.push_back({io_.first_cycle(), {.action = std::exchange(copy, {})}});
+        beat_.steps.push_back({io_.first_cycle(), {.action = std::exchange(copy, {})}});
       }
     }
   }
@@ -85,7 +85,7 @@ class Sharded {
   Draft& draft_;
   Remote& remote_;
   HostIo io_;
-  Cycle cycle_;
+  Beat beat_;
   ir::IdMap<ValueId, std::vector<int>>
       is_on_;  ///< processors that hold a value, the one that had it first in front
   UpdateSteps update_;

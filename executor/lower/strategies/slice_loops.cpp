@@ -1,6 +1,7 @@
-// A value that a later phase reads waits in a row of streaming memory on the processor that reads it: an entry
-// for each slice. Rows of one type on one processor share a buffer; a row is given again to a value that is
-// made in a later phase than the last read of the one before it (a linear scan over the uses by phase).
+// A value that a later phase reads waits in a row of streaming memory on the processor that reads it: an
+// entry for each slice. Rows of one type on one processor share a buffer; a row is given again to a value
+// that is made in a later phase than the last read of the one before it (a linear scan over the uses by
+// phase).
 //
 // The loop of a phase is a cycle of draft/cycle.h. Overlapped, slice s is loaded in cycle s, computed in
 // cycle s + 1 and stored in cycle s + 2:
@@ -117,11 +118,11 @@ class SliceLoop {
     // What leaves the IO tiles leaves before the lanes work side by side, what enters them enters after.
     std::vector<std::vector<TimedStep>*> order{&loads_, &tiles_in_, &work_, &out_, &stores_};
     if (overlaps_) order = {&tiles_in_, &stores_, &loads_, &work_, &out_};
-    Cycle cycle;
+    Beat beat;
     for (std::vector<TimedStep>* part : order) {
-      std::move(part->begin(), part->end(), std::back_inserter(cycle.steps));
+      std::move(part->begin(), part->end(), std::back_inserter(beat.steps));
     }
-    return unroll(draft_.program, std::move(cycle), draft_.facts.slices_in_phase);
+    return unroll(draft_.program, {std::move(beat)}, draft_.facts.slices_in_phase);
   }
 
  private:

@@ -15,7 +15,7 @@ const ir::Type kTwoFloats = ir::Type::tensor(ir::DataType::Float, {2});
 // in -> out over two processors: loaded in cycle 0, copied in cycle 0 or 1, stored in cycle 2.
 struct Chain {
   Program program;
-  Cycle cycle;
+  Beat beat;
 
   Chain() {
     program.processors = 2;
@@ -23,13 +23,13 @@ struct Chain {
     program.buffers.push_back({.name = "out", .type = kTwoFloats, .processor = 1});
     program.inputs.push_back({"in", kTwoFloats});
     program.outputs.push_back({"out", kTwoFloats});
-    cycle.steps = {{0, {executor::LoadFromHost{0, {{0}}}}}, {2, {executor::StoreToHost{{{1}}, 0}}}};
-    cycle.exchange = {{1, {{{0}}, {{1}}}}};
+    beat.steps = {{0, {executor::LoadFromHost{0, {{0}}}}}, {2, {executor::StoreToHost{{{1}}, 0}}}};
+    beat.exchange = {{1, {{{0}}, {{1}}}}};
   }
 
   std::string unrolled(int micro_batches) {
     std::string text;
-    for (const Step& step : unroll(program, cycle, micro_batches)) {
+    for (const Step& step : unroll(program, {beat}, micro_batches)) {
       text += print(program, step) + "\n";
       const auto* repeat = std::get_if<executor::Repeat>(&step.action);
       if (repeat == nullptr) continue;
