@@ -20,7 +20,7 @@ using ir::IdMap;
 using ir::Op;
 using ir::ValueId;
 
-constexpr std::int64_t kNever = -1;
+constexpr std::int64_t kNoOp = -1;
 
 class BlockMemory {
  public:
@@ -34,7 +34,7 @@ class BlockMemory {
         uses_left_(std::ssize(graph.values), 0),
         storage_(std::ssize(graph.values)),
         lives_(std::ssize(graph.values)),
-        last_read_(std::ssize(graph.values), kNever),
+        last_read_(std::ssize(graph.values), kNoOp),
         overwritten_(std::ssize(graph.values)),
         is_output_(std::ssize(graph.values), false) {
     for (ValueId id : graph.value_ids()) storage_[id] = id;
@@ -61,9 +61,9 @@ class BlockMemory {
  private:
   // From one op to another, by their places in the block.
   struct Life {
-    std::int64_t first = kNever;  ///< never: memory that is not inside
+    std::int64_t first = kNoOp;  ///< never: memory that is not inside
     std::int64_t last = 0;
-    bool is_inside() const { return first != kNever; }
+    bool is_inside() const { return first != kNoOp; }
   };
 
   void extend(ValueId storage, std::int64_t op) { lives_[storage].last = std::max(lives_[storage].last, op); }
@@ -87,7 +87,7 @@ class BlockMemory {
       storage_[out] = storage_[op.inputs[0]];
     } else if (const ValueId taken = is_first ? taken_by(i) : ir::kNoValue; taken.valid()) {
       storage_[out] = taken;
-      if (becomes_buffer(out)) lives_[taken].first = kNever;
+      if (becomes_buffer(out)) lives_[taken].first = kNoOp;
     } else if (!becomes_buffer(out)) {
       lives_[out].first = i;
     }
@@ -123,7 +123,7 @@ class BlockMemory {
   // place.
   bool is_free(ValueId output, std::int64_t op) const {
     return std::all_of(overwritten_[output].begin(), overwritten_[output].end(), [&](ValueId old) {
-      if (last_read_[old] == kNever || last_read_[old] < op) return true;
+      if (last_read_[old] == kNoOp || last_read_[old] < op) return true;
       return last_read_[old] == op && takes(graph_.ops[op], old);
     });
   }

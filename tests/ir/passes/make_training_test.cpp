@@ -298,7 +298,7 @@ TEST(MakeTraining, OptimizeKeepsWhatATrainingSaysOfValues) {
       "  unread = Exp (x)\n  a = Identity (x)\n  b = Add (unread, x)\n  p = Mul (w, a)\n"
       "  q = Mul (p, u)\n  loss = ReduceSum <keepdims = 0> (q)\n}",
       {.loss = "loss",
-       .optimizer = make_optimizer(OptimizerKind::Adam, {{"learningRate", {0.1, false}}}),
+       .optimizer = make_optimizer("Adam", {{"learningRate", {0.1, false}}}),
        .contributions = {.accumulation = 2}});
   const auto tell = [&] {
     std::vector<std::string> told = testing::variable_names(training);

@@ -10,7 +10,7 @@ using executor::Program;
 using executor::Slot;
 using executor::Step;
 
-const ir::Type kTwoFloats = ir::Type::tensor(ir::DataType::Float, {2});
+const ir::Type kPair = ir::Type::tensor(ir::DataType::Float, {2});
 
 // in -> out over two processors: loaded in cycle 0, copied in cycle 0 or 1, stored in cycle 2.
 struct Chain {
@@ -19,10 +19,10 @@ struct Chain {
 
   Chain() {
     program.processors = 2;
-    program.buffers.push_back({.name = "in", .type = kTwoFloats});
-    program.buffers.push_back({.name = "out", .type = kTwoFloats, .processor = 1});
-    program.inputs.push_back({"in", kTwoFloats});
-    program.outputs.push_back({"out", kTwoFloats});
+    program.buffers.push_back({.name = "in", .type = kPair});
+    program.buffers.push_back({.name = "out", .type = kPair, .processor = 1});
+    program.inputs.push_back({"in", kPair});
+    program.outputs.push_back({"out", kPair});
     beat.steps = {{0, {executor::LoadFromHost{0, {{0}}}}}, {2, {executor::StoreToHost{{{1}}, 0}}}};
     beat.exchange = {{1, {{{0}}, {{1}}}}};
   }
@@ -41,7 +41,17 @@ struct Chain {
 
 TEST(Cycle, FillsRepeatsAndFlushes) {
   Chain chain;
-  EXPECT_EQ(chain.unrolled(5), "");
+  EXPECT_EQ(chain.unrolled(5),
+            "load in@0[0] from host\n"
+            "load in@0[1] from host\n"
+            "copy in@0[0] -> out@1\n"
+            "repeat 3 times\n"
+            "  load in@0[0+1i] from host\n"
+            "  store out@1 to host\n"
+            "  copy in@0[1+1i] -> out@1\n"
+            "store out@1 to host\n"
+            "copy in@0[0] -> out@1\n"
+            "store out@1 to host\n");
   EXPECT_EQ(chain.program.buffers[0].slots, 2);
   EXPECT_EQ(chain.program.buffers[0].role, executor::Role::Stash);
   EXPECT_EQ(chain.program.buffers[1].slots, 1);
