@@ -20,7 +20,7 @@ using ::testing::StartsWith;
 using testing::TemporaryFolder;
 
 // Two layers with statistics between them, and scores of three classes.
-std::string small_model(const TemporaryFolder& folder) {
+std::string half_model(const TemporaryFolder& folder) {
   return folder.write("small.onnxtxt", R"(<ir_version: 8, opset_import: ["" : 20]>
 g (float[2,4] x) => (float[2,3] scores)
   <float[4,4] w1 = {0.1,-0.2,0.3,0.4, 0.5,0.1,-0.3,0.2, -0.1,0.2,0.4,0.3, 0.2,0.6,0.1,-0.5},
@@ -44,7 +44,7 @@ nlohmann::json training_strategies_of(const std::string& report) {
 TEST(CompareTraining, TrainsUnderEveryStrategyAndSaysThatTheWeightsAgree) {
   const TemporaryFolder folder;
   const ProgramResult result = run_program(compare(
-      small_model(folder), "--optimizer adam,lr=1e-2 --ipus 4 --report " + folder.file("report.json")));
+      half_model(folder), "--optimizer adam,lr=1e-2 --ipus 4 --report " + folder.file("report.json")));
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(StartsWith("strategy "), HasSubstr("between processors  streaming memory"),
                                 HasSubstr("\npipelined over 4, recomputation "),
@@ -88,7 +88,7 @@ TEST(CompareTraining, SaysByHowMuchAStrategyTrainsOtherwise) {
       {"name": "stale", "options": {"virtualGraphMode": "Auto", "numIPUs": 2, "enablePipelining": true,
                                     "batchesPerStep": 8}}])");
   const ProgramResult result = run_program(compare(
-      small_model(folder),
+      half_model(folder),
       "--optimizer sgd,lr=0.5 --report " + folder.file("report.json") + " --strategies " + strategies));
   EXPECT_EQ(result.status, 1) << result.err;
   EXPECT_THAT(result.out, HasSubstr("the numbers differ from those of one processor by"));
@@ -123,7 +123,7 @@ TEST(CompareTraining, TakesDataFromFiles) {
 
 TEST(CompareTraining, RefusesWhatMakesNoStep) {
   const TemporaryFolder folder;
-  const std::string model = small_model(folder);
+  const std::string model = half_model(folder);
   const auto expect_usage = [](const std::string& command, const std::string& text) {
     const ProgramResult result = run_program(command);
     EXPECT_EQ(result.status, 2) << command;
