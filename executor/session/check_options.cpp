@@ -365,7 +365,7 @@ void check_placement(const Options& options, const ir::Placement& placement, con
   }
   const bool accumulates = options.accumulation_factor > 1;
   const int micro_batches = accumulates ? options.accumulation_factor : options.batches_per_step;
-  const int stages = options.pipelining ? lower::count_stages(placement) : 0;
+  const int stages = options.pipelining ? lower::fewest_micro_batches(placement, options) : 0;
   if (micro_batches < stages) {
     throw Error("{}: {} found, at least the {} stages of the pipeline needed",
                 accumulates ? "accumulationFactor" : "batchesPerStep", micro_batches, stages);

@@ -1,8 +1,12 @@
 #include "executor/lower/strategies/strategies.h"
 
+#include "executor/lower/strategies/schedule.h"
+
 namespace podium::lower {
 
-int count_stages(const ir::Placement& placement) { return merge_stages(placement).count(); }
+int fewest_micro_batches(const ir::Placement& placement, const Options& options) {
+  return cycles_of(schedule_of(options), merge_stages(placement).count());
+}
 
 executor::Program run_strategy(const Lowering& lowering) {
   if (lowering.facts.in_phases) return phased(lowering);

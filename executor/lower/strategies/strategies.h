@@ -10,8 +10,8 @@ namespace podium::lower {
 /// variables another.
 executor::Program sharded(const Lowering& lowering);
 
-/// Stages of the pipeline: adjacent ones on one processor count once (semantics, section 4.1).
-int count_stages(const ir::Placement& placement);
+/// The fewest micro-batches that the pipeline runs: as many as a micro-batch takes cycles.
+int fewest_micro_batches(const ir::Placement& placement, const Options& options);
 
 /// Every stage works on another micro-batch, of which there are at least as many (semantics, section 4). A
 /// constant that stages on several processors read is on each of them. With gradient accumulation the
