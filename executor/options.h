@@ -12,6 +12,8 @@
 namespace podium {
 
 enum class VirtualGraphMode : std::uint8_t { Off, Manual, Auto, ExecutionPhases };
+/// In which order a processor of a pipeline takes the forward and backward passes of its micro-batches.
+enum class PipelineOrder : std::uint8_t { Lockstep, OneForwardOneBackward };
 enum class SyncPattern : std::uint8_t { Full, SinglePipeline, ReplicaAndLadder };
 /// Which micro-batches of an output come back to the host; as text "all", "final", "sum", "every-N".
 enum class AnchorReturn : std::uint8_t { All, Final, Sum, EveryN };
@@ -74,6 +76,7 @@ struct Options {
   std::vector<double> virtual_graph_split_ratios = {};
   int ipus = 0;  ///< all replicas together; 0: as many as the placement needs
   bool pipelining = false;
+  PipelineOrder pipeline_order = PipelineOrder::Lockstep;  ///< Podium's own option
   /// Podium's own option. Where a pipeline updates without accumulation, the backward pass of a micro-batch,
   /// its recomputation too, reads the weights that its forward pass read. Without the option it reads the
   /// newest weights (semantics, section 4.4).

@@ -120,6 +120,11 @@ void recomputed(const Request& /*request*/, Candidate& candidate) {
   add_name(candidate, "recomputation");
 }
 
+void one_forward_one_backward(const Request& /*request*/, Candidate& candidate) {
+  candidate.strategy.pipeline_order = PipelineOrder::OneForwardOneBackward;
+  add_name(candidate, "1F1B");
+}
+
 void weights_sharded(const Request& /*request*/, Candidate& candidate) {
   candidate.strategy.weights.location.sharded = true;
   add_name(candidate, "weights sharded");
@@ -226,6 +231,7 @@ constexpr auto kTraining = std::to_array<Entry>({
     {Over::All, sharded},
     {Over::All, sharded, {recomputed}},
     {Over::All, pipelined, {}, is_no_long_pipeline},
+    {Over::All, pipelined, {one_forward_one_backward}, is_no_long_pipeline},
     {Over::All, pipelined, {recomputed}, is_no_long_pipeline},
     {Over::All, pipelined, {state_off_chip}, is_no_long_pipeline},
     {Over::Copies, one_processor},

@@ -52,6 +52,13 @@ std::string pipelining_needs_processors(const Options& options) {
   return "enablePipelining needs virtualGraphMode Manual or Auto, Off found";
 }
 
+std::string one_forward_one_backward_runs_empty(const Options& options) {
+  const bool runs_empty = options.pipelining && options.accumulation_factor > 1;
+  if (options.pipeline_order == PipelineOrder::Lockstep || runs_empty) return "";
+  return "pipelineSchedule 1F1B needs enablePipelining and an accumulationFactor of at least 2: the pipeline "
+         "runs empty before each update";
+}
+
 std::string stashing_needs_pipelining(const Options& options) {
   if (options.pipelining || !options.weight_stashing) return "";
   return "enableWeightStashing needs enablePipelining: only stages that overlap meet weights of several "
@@ -178,6 +185,7 @@ constexpr Rule kRules[] = {
     pipelining_excludes_batch_serialization,
     pipelining_excludes_every_n,
     every_n_divides_batches,
+    one_forward_one_backward_runs_empty,
     stages_need_recomputation,
     overlap_needs_processors,
     overlap_step_is_not_supported,

@@ -184,6 +184,9 @@ constexpr Access<Options> kWholeAlone{[](Options& /*options*/, const Place& plac
   whole_number_of(place, least, std::numeric_limits<int>::max());
 }};
 
+std::string describe_schedule(const Options& options) {
+  return options.pipeline_order == PipelineOrder::Lockstep ? "" : "1F1B";
+}
 std::string describe_stashing(const Options& options) {
   return options.weight_stashing ? "weights stashed" : "";
 }
@@ -210,6 +213,10 @@ constexpr std::array kRows = std::to_array<Row<Options>>({
      {"virtual-graph-mode", "how ops come to processors"}},
     {"virtualGraphSplitRatios", kSplitRatios},
     {"enablePipelining", access::truth<&Options::pipelining>, {"pipeline", "pipeline the stages"}},
+    {"pipelineSchedule",
+     access::word<&Options::pipeline_order>,
+     {"pipeline-schedule", "in which order a pipeline's passes come (1f1b: training)"},
+     describe_schedule},
     {"enableWeightStashing",
      access::truth<&Options::weight_stashing>,
      {"weight-stashing",

@@ -25,6 +25,10 @@ inline constexpr auto kWords<VirtualGraphMode> = std::to_array<Word<VirtualGraph
      {"Auto", VirtualGraphMode::Auto, "auto"},
      {"ExecutionPhases", VirtualGraphMode::ExecutionPhases, "execution-phases"}});
 template <>
+inline constexpr auto kWords<PipelineOrder> =
+    std::to_array<Word<PipelineOrder>>({{"Lockstep", PipelineOrder::Lockstep, "lockstep"},
+                                        {"1F1B", PipelineOrder::OneForwardOneBackward, "1f1b"}});
+template <>
 inline constexpr auto kWords<SyncPattern> = std::to_array<Word<SyncPattern>>(
     {{"Full", SyncPattern::Full, "full"},
      {"SinglePipeline", SyncPattern::SinglePipeline, "single-pipeline"},

@@ -20,6 +20,12 @@ void spread(Setting& setting, int processors, bool pipelined) {
   if (pipelined) setting.options.accumulation_factor = 2 * processors;
 }
 
+// Forward and backward passes in turns.
+void in_turns(Setting& setting, int processors) {
+  spread(setting, processors, true);
+  setting.options.pipeline_order = PipelineOrder::OneForwardOneBackward;
+}
+
 void in_phases(Setting& setting, int processors) {
   setting.options.virtual_graph_mode = VirtualGraphMode::ExecutionPhases;
   setting.options.ipus = processors;
@@ -82,6 +88,8 @@ const std::vector<SettingChoice>& training_spreads() {
       {"sharded over 3", [](Setting& setting) { spread(setting, 3, false); }},
       {"pipelined over 2", [](Setting& setting) { spread(setting, 2, true); }},
       {"pipelined over 3", [](Setting& setting) { spread(setting, 3, true); }},
+      {"1F1B over 2", [](Setting& setting) { in_turns(setting, 2); }},
+      {"1F1B over 3", [](Setting& setting) { in_turns(setting, 3); }},
       {"phases on 1", [](Setting& setting) { in_phases(setting, 1); }},
       {"phases on 2", [](Setting& setting) { in_phases(setting, 2); }},
   };

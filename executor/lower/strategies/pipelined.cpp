@@ -144,7 +144,7 @@ class Pipelined {
 
   Draft& draft_;
   Remote& remote_;
-  const PipelineSchedule& schedule_;
+  const PipelineSchedule schedule_;
   HostIo io_;
   ir::IdMap<ValueId, Journey> journeys_;
   UpdateSteps update_;

@@ -2,17 +2,27 @@
 
 #include <algorithm>
 
+#include "ir/error.h"
+
 namespace podium::lower {
 namespace {
 
 // Stage s computes micro-batch m in cycle m + s (semantics, section 4.2).
 Moment in_lockstep(int stage, int) { return {.cycle = stage}; }
 
-constexpr PipelineSchedule kLockstep{.beats = 1, .at = in_lockstep};
-
 }  // namespace
 
-const PipelineSchedule& schedule_of(const Options&) { return kLockstep; }
+PipelineSchedule lockstep() { return {.beats = 1, .at = in_lockstep}; }
+
+PipelineSchedule schedule_of(const Options& options) {
+  switch (options.pipeline_order) {
+    case PipelineOrder::Lockstep:
+      return lockstep();
+    case PipelineOrder::OneForwardOneBackward:
+      return one_forward_one_backward();
+  }
+  IR_CHECK(false);
+}
 
 int cycles_of(const PipelineSchedule& schedule, int stages) {
   return schedule.at(stages - 1, stages).cycle + 1;

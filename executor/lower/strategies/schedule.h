@@ -23,8 +23,12 @@ struct PipelineSchedule {
   Moment (*at)(int stage, int stages) = nullptr;
 };
 
+/// Those that are, each in a file of its own but for the first, PopART's (semantics, section 4.2).
+PipelineSchedule lockstep();
+PipelineSchedule one_forward_one_backward();
+
 /// The schedule that the options ask for.
-const PipelineSchedule& schedule_of(const Options& options);
+PipelineSchedule schedule_of(const Options& options);
 
 /// The fewest micro-batches with which the pipeline is full for a moment: the cycles from the first stage to
 /// the last, both counted.

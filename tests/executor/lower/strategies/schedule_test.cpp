@@ -10,7 +10,7 @@ namespace {
 using ::testing::ElementsAre;
 
 TEST(Schedule, InLockstepAStageIsACycleBehindTheOneBeforeIt) {
-  const PipelineSchedule& lockstep = schedule_of({});
+  const PipelineSchedule lockstep = schedule_of({});
   EXPECT_EQ(lockstep.beats, 1);
   EXPECT_EQ(lockstep.at(3, 7), (Moment{.cycle = 3}));
   EXPECT_EQ(cycles_of(lockstep, 7), 7);
