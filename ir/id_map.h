@@ -60,8 +60,6 @@ class IdMap {
 
   decltype(auto) operator[](Id id) { return entries_[id.index]; }
   decltype(auto) operator[](Id id) const { return entries_[id.index]; }
-  decltype(auto) operator[](std::size_t place) { return entries_[place]; }
-  decltype(auto) operator[](std::size_t place) const { return entries_[place]; }
   bool contains(Id id) const { return ids().contains(id); }
 
   std::int64_t size() const { return std::ssize(entries_); }

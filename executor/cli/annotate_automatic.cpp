@@ -70,17 +70,12 @@ std::vector<int> parts_of(const ir::Graph& graph, annotate::AutomaticOptions wan
 // An op without part is known before the run: it goes to its first reader.
 void fill_parts(const ir::Graph& graph, std::vector<int>& parts) {
   constexpr int kNobody = std::numeric_limits<int>::max();
-  std::vector<int> first_reader(graph.values.size(), kNobody);
+  ir::IdMap<ir::ValueId, int> first_reader(std::ssize(graph.values), kNobody);
   for (std::size_t i = graph.ops.size(); i-- > 0;) {
-    const auto reader = [&](ir::ValueId id) -> int& { return first_reader[id.index]; };
     int first = kNobody;
-    for (ir::ValueId id : graph.ops[i].outputs) {
-      if (id.valid()) first = std::min(first, reader(id));
-    }
+    for (ir::ValueId id : outputs_of(graph.ops[i])) first = std::min(first, first_reader[id]);
     if (parts[i] < 0) parts[i] = first == kNobody ? 0 : first;
-    for (ir::ValueId id : graph.ops[i].inputs) {
-      if (id.valid()) reader(id) = std::min(reader(id), parts[i]);
-    }
+    for (ir::ValueId id : inputs_of(graph.ops[i])) first_reader[id] = std::min(first_reader[id], parts[i]);
   }
 }
 

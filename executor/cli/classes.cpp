@@ -8,7 +8,7 @@ namespace podium::cli {
 namespace {
 
 const ir::Op* maker_of(const ir::Graph& graph, ir::ValueId id) {
-  const ir::OpId maker = producers(graph)[id.index];
+  const ir::OpId maker = producers(graph)[id];
   return maker.valid() ? &graph[maker] : nullptr;
 }
 

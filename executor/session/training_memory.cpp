@@ -23,7 +23,7 @@ std::map<ir::ValueId, TrainedWeight> held_for_weights(const ir::Training& traini
     const ir::TensorLocation& location = locations.at(value.name);
     const std::size_t parts =
         location.sharded ? executor::replica_groups(location.domain, options.replicas).front().size() : 1;
-    const std::int64_t whole = executor::device_bytes(value.type);
+    const std::int64_t whole = ir::packed_bytes(value.type);
     const std::int64_t here = whole / static_cast<std::int64_t>(parts);
     TrainedWeight& weight = weights[owner];
     (location.storage == ir::Storage::OffChip ? weight.while_updated : weight.held) += here;
@@ -49,7 +49,7 @@ std::vector<std::int64_t> stashed_by_op(const ir::Training& training, std::size_
   for (ir::ValueId id : lower::kept_for_backward({training, placement}, options)) {
     const ir::OpId maker = makers[id];
     if (maker.valid() && maker.index < std::ssize(bytes))
-      bytes[maker.index] += executor::device_bytes(graph[id].type);
+      bytes[maker.index] += ir::packed_bytes(graph[id].type);
   }
   for (std::int64_t& one : bytes) one /= std::max(1, options.batch_serialization.factor);
   return bytes;

@@ -49,19 +49,16 @@ Request read_request(const Graph& graph, const Op& op) {
 // Takes the op and all that depends on it out of the graph; the op comes first.
 std::vector<Op> take_dependents(Graph& graph, std::size_t index) {
   std::vector<Op> taken{std::move(graph.ops[index])};
-  IdMap<ValueId, bool> depends(std::ssize(graph.values));
+  IdMap<ValueId, bool> depends(std::ssize(graph.values), false);
   const auto mark = [&](const Op& op) {
-    for (ValueId id : op.outputs) {
-      if (id.valid()) depends[id] = true;
-    }
+    for (ValueId id : outputs_of(op)) depends[id] = true;
   };
   mark(taken[0]);
   std::vector<Op> kept;
   for (std::size_t i = 0; i < graph.ops.size(); ++i) {
     if (i == index) continue;
     Op& op = graph.ops[i];
-    const bool reads_one = std::any_of(op.inputs.begin(), op.inputs.end(),
-                                       [&](ValueId id) { return id.valid() && depends[id]; });
+    const bool reads_one = any_of(inputs_of(op), depends);
     if (reads_one) mark(op);
     (reads_one ? taken : kept).push_back(std::move(op));
   }

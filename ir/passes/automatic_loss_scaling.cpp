@@ -42,22 +42,21 @@ std::vector<ValueId> tracked_gradients(const Graph& graph, const AutomaticLossSc
   const std::set<std::string> names(scaling.tensors.begin(), scaling.tensors.end());
   check_names(graph, names);
   const auto makers = producers(graph);
-  std::vector<bool> multiplied(graph.values.size(), false);
+  IdMap<ValueId, bool> multiplied(std::ssize(graph.values), false);
   for (const Op& op : graph.ops) {
-    for (ValueId id : op.inputs) {
-      if (id.valid() && multiplies(op)) multiplied[id.index] = true;
-    }
+    if (!multiplies(op)) continue;
+    for (ValueId id : inputs_of(op)) multiplied[id] = true;
   }
   std::set<ValueId> found;
   for (const auto& [value, gradient] : flows) {
-    const OpId maker = makers[gradient.index];
+    const OpId maker = makers[gradient];
     if (graph[gradient].type.element != DataType::Float16 || !maker.valid()) continue;
     switch (scaling.tracked) {
       case TrackedGradients::All:
         if (graph[maker].spec->view) continue;
         break;
       case TrackedGradients::ConvAndMatMul:
-        if (!multiplied[value.index]) continue;
+        if (!multiplied[value]) continue;
         break;
       case TrackedGradients::OfTensors:
         if (!names.contains(graph[value].name)) continue;
@@ -140,7 +139,7 @@ void update_loss_scale(UpdateBuilder& builder, const AutomaticLossScaling& scali
   const auto makers = producers(training.graph);
   for (ValueId gradient : tracked_gradients(training.graph, scaling, flows)) {
     elements += static_cast<double>(training.graph[gradient].type.element_count());
-    const OpId maker = makers[gradient.index];
+    const OpId maker = makers[gradient];
     Counted& here = counted[place_suffix(place_of(training.graph[maker]))];
     here.place = place_of(training.graph[maker]);
     here.counts.push_back(count_large(builder, gradient, here.place, kLargestFloat16 * scaling.bin_edge));

@@ -62,7 +62,7 @@ std::vector<ir::ValueId> handed_over(const ir::Training& training) {
     if (!ir::is_outer(op)) continue;
     for (ir::ValueId id : op.inputs) {
       if (!id.valid()) continue;
-      const ir::OpId maker = makers[id.index];
+      const ir::OpId maker = makers[id];
       const bool is_data = !maker.valid() && !training.graph.is_constant(id);
       if ((maker.valid() && !ir::is_outer(training.graph[maker])) || is_data) values.push_back(id);
     }

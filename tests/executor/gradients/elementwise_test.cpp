@@ -449,10 +449,10 @@ TEST(Gradients, OfOneValueAreSummedInAFixedOrder) {
   const std::vector<ir::ValueId> xs{graph.inputs[0]};
   const ir::ValueId sum = ir::differentiate(graph, graph.outputs[0], xs)[0];
   const auto makers = producers(graph);
-  const ir::Op& op = graph[makers[sum.index]];
+  const ir::Op& op = graph[makers[sum]];
   ASSERT_TRUE(op.is("Sum"));
   std::vector<std::string_view> read;
-  for (ir::ValueId id : op.inputs) read.push_back(graph[graph[makers[id.index]].inputs[1]].name);
+  for (ir::ValueId id : op.inputs) read.push_back(graph[graph[makers[id]].inputs[1]].name);
   ASSERT_EQ(read.size(), 4U);
   EXPECT_EQ(read[0], "s");
   EXPECT_EQ(read[2], "q");

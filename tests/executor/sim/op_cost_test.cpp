@@ -10,6 +10,7 @@
 #include "importer/import.h"
 #include "ir/builder.h"
 #include "ir/error.h"
+#include "ir/ops/families.h"
 #include "tests/support/graph_text.h"
 
 namespace podium::sim {

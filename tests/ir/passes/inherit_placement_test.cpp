@@ -61,7 +61,7 @@ TEST(InheritPlacement, CountsPhasesFromTheHighestThatIsNamed) {
   const WayBack way = way_back(graph, graph.ops.back());
   EXPECT_EQ(way.last_phase, 6);
   EXPECT_EQ(grown_from(graph, {0}, way),
-            "\n"
+            "a_gradient\n"
             "input in  # float[2]\n"
             "out = Neg(in) {__execution_phase=5}  # float[2]\n"
             "output out\n");

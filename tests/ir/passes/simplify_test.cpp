@@ -95,7 +95,7 @@ TEST(Simplify, RemovesMovesThatMoveNothing) {
 // whole.
 std::string optimized(const std::string& body) {
   importer::Model model = importer::import_text(testing::model_text(body));
-  optimize(model);
+  podium::optimize(model);
   std::string names;
   for (const Op& op : model.graph.ops) names += (names.empty() ? "" : " ") + std::string(op.spec->name);
   return names;
@@ -171,7 +171,7 @@ TEST(Simplify, TakesTheBranchThatIsKnown) {
       "y, z = If(yes) <then_branch = t () => (float[2] p, float[2] r) { p = Exp(x) r = Neg(p) },"
       "                else_branch = e () => (float[2] q, float[2] s) { q = Neg(x) s = Identity(q) }> }";
   importer::Model model = importer::import_text(testing::model_text(body));
-  optimize(model);
+  podium::optimize(model);
   EXPECT_EQ(print(model.graph),
             "input x  # float[2]\n"
             "y = Exp(x)  # float[2]\n"
