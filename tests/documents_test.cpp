@@ -242,5 +242,30 @@ TEST(Documents, NameFilesThatExist) {
   EXPECT_GT(names, 50U);
 }
 
+// How many lines of comment come before the first include.
+std::ptrdiff_t lines_of_head(const Lines& lines) {
+  const auto end = std::find_if(lines.begin(), lines.end(),
+                                [](const std::string& line) { return line.starts_with("#include"); });
+  return std::count_if(lines.begin(), end, [](const std::string& line) { return line.starts_with("//"); });
+}
+
+TEST(Sources, OpenWithAHeadWhereTheyAreLong) {
+  constexpr std::ptrdiff_t kLong = 150;
+  std::string without;  // gtest shows 32 elements of a list
+  std::size_t with = 0;
+  for (const std::string& path : files_in(kProductRooms)) {
+    if (!path.ends_with(".cpp")) continue;
+    const Lines lines = lines_of(path);
+    if (std::ssize(lines) <= kLong) continue;
+    if (lines_of_head(lines) < 2) {
+      without += path + "\n";
+    } else {
+      ++with;
+    }
+  }
+  EXPECT_EQ(without, "");
+  EXPECT_GT(with, 100U);
+}
+
 }  // namespace
 }  // namespace podium::documents
