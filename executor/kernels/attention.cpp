@@ -1,4 +1,7 @@
 // Attention: blocks of rows of the scores of one head at a time, so that no matrix of all scores is needed.
+// A block multiplies its rows of Q by the positions of K that its first to last row see, caps, masks and
+// normalises each row of scores in place, and multiplies the scores by V. Heads of Q share the heads of K and
+// V in groups. Blocks are independent, so threads take them in any order with the same numbers.
 #include "executor/kernels/attention.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Buffers and the values inside blocks fall into sets that must lie alike: a copy joins its ends, a block's
+// input joins its buffer, an elementwise op joins its operands and results (disjoint sets). Ops vote for the
+// set of each operand: a convolution for channels-last, an op that needs the model's layout against. A set
+// lies channels-last when its votes are above 0 and no step forbids it, as the host and collectives do.
 #include "executor/numeric/layouts.h"
 
 #include <algorithm>

@@ -1,4 +1,7 @@
-// Pools.
+// Pools. The gradient of an average spreads the flow over each window (PoolGradient, divided by the elements
+// that share the average), that of a maximum puts the flow where the maximum was. Gradients of these
+// gradients are the opposite moves: sums over windows, and the elements at the maxima. A norm
+// y = (sum |x|^p)^(1/p) goes through the spread of flow / y^(p-1).
 #include <numeric>
 
 #include "ir/gradients/families.h"

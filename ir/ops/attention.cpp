@@ -1,4 +1,7 @@
-// Attention, FlexAttention and RotaryEmbedding.
+// Attention, FlexAttention and RotaryEmbedding. Q, K and V lie as [batch, heads, length, size] or as
+// [batch, length, heads * size]; every rule reads the first form, which heads_first gives. Rules check the
+// heads of Q against those of K and V, add the length of the past to that of K, and hold a mask against the
+// scores [batch, heads, rows, total].
 #include "ir/ops/attention.h"
 
 #include "ir/ops/common.h"

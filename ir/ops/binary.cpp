@@ -1,4 +1,6 @@
-// Ops that combine elements of the same index of several inputs, which are stretched to one shape.
+// Ops that combine elements of the same index of several inputs, which are stretched to one shape by NumPy's
+// rule. Rows are made by family: arithmetic, comparisons with bool results, bits, and ops of any number of
+// inputs; a neutral operand, such as the 0 of Add, stands in the row for simplification.
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
 

@@ -1,4 +1,7 @@
-// RNN, GRU and LSTM.
+// RNN, GRU and LSTM. X is [steps, batch, input], or [batch, steps, input] with layout 1; W is
+// [directions, gates * hidden, input] and R [directions, gates * hidden, hidden], with 1, 3 and 4 gates. One
+// rule infers all three: it reads the sizes off R, checks every other input against them, and gives Y of all
+// steps and the last states.
 #include "ir/ops/recurrent.h"
 
 #include "ir/ops/common.h"
