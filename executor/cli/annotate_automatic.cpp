@@ -86,10 +86,9 @@ SizedGraph infer_sizes(const ir::Graph& graph) {
   infer(sized.graph, {.evaluate = kernels::evaluate});
   const auto producer = producers(graph);
   for (const ir::Op& op : sized.graph.ops) {
-    const auto made =
-        std::find_if(op.outputs.begin(), op.outputs.end(), [](ir::ValueId id) { return id.valid(); });
-    IR_CHECK(made != op.outputs.end());
-    sized.imported.push_back(static_cast<std::size_t>(producer[made->index].index));
+    const auto made = outputs_of(op).begin();
+    IR_CHECK(made != outputs_of(op).end());
+    sized.imported.push_back(producer[*made].index);
   }
   return sized;
 }

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "annotate/metadata.h"
 #include "executor/session/compile.h"
 #include "executor/session/training_session.h"
 #include "ir/passes/make_training.h"

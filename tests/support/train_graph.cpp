@@ -48,9 +48,9 @@ ir::Graph part(const ir::Training& training, bool outer, const std::vector<ir::V
   }
   const auto makers = ir::producers(graph);
   const auto uses = ir::use_counts(graph);
-  for (std::size_t i = 0; i < graph.values.size(); ++i) {
-    if (uses[i] == 0 || makers[i].valid() || graph.values[i].constant) continue;
-    graph.inputs.push_back({static_cast<std::int32_t>(i)});
+  for (ir::ValueId id : graph.value_ids()) {
+    if (uses[id] == 0 || makers[id].valid() || graph[id].constant) continue;
+    graph.inputs.push_back(id);
   }
   return graph;
 }

@@ -9,6 +9,7 @@
 namespace podium::kernels {
 namespace {
 
+using testing::error_of;
 using testing::run_text;
 using testing::tensor;
 using testing::values;

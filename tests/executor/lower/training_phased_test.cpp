@@ -39,7 +39,7 @@ Phased phased_model(bool accumulates, int processors, int layers = kPhasedLayers
   std::string ops;
   std::vector<int> phases;
   testing::HandTrained written;
-  const ir::Tensor zero = tensor<float>({kElements}, std::vector<float>(kElements, 0));
+  const ir::Tensor zero = tensor<float>({kPhasedElements}, std::vector<float>(kPhasedElements, 0));
   std::size_t output = 1;
   const auto add = [&](int phase, const std::string& line) {
     ops += line + "\n";

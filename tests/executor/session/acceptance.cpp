@@ -27,11 +27,6 @@ ir::Tensor joined(const std::vector<ir::Tensor>& parts) {
   return whole;
 }
 
-template <class Make>
-std::string refusal(const Make& make) {
-  return testing::refusal([&] { make(); });
-}
-
 }  // namespace
 
 importer::Model model_of(const std::string& body) { return importer::import_text(model_text(body)); }

@@ -108,8 +108,8 @@ TEST(Locations, OnlyNumbersThatAnOpComputesWithAreWeights) {
   std::vector<std::string> warnings;
   std::vector<std::string> found;
   const auto locations = remote_weights(graph, {}, options, warnings);
-  for (std::size_t v = 0; v < locations.size(); ++v) {
-    if (locations[v]) found.push_back(graph.values[v].name);
+  for (ir::ValueId id : locations.ids()) {
+    if (locations[id]) found.push_back(graph[id].name);
   }
   EXPECT_THAT(found, ElementsAre("w"));
 }
