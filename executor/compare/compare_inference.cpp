@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "executor/compare/reference_run.h"
+#include "executor/session/check_options.h"
 #include "executor/session/host_arrays.h"
 #include "executor/session/place_model.h"
 #include "executor/session/stopwatch.h"
@@ -24,6 +25,8 @@ importer::Model placed(const InferenceContest& contest, const Candidate& candida
   importer::Model model = contest.imported;
   apply_annotations(model, candidate, contest.setting);
   // A session that is given an optimized model cannot check what the model was before.
+  // What is wrong with the options goes before what that does to the annotations.
+  if (const auto reason = why_illegal(candidate.strategy)) throw Error(*reason);
   check_annotations(model, candidate.strategy);
   check_overrides(candidate.strategy, model.graph);
   if (candidate.annotations.is_null()) return contest.optimized;

@@ -59,24 +59,9 @@ void with_optimizer(Setting& setting, const ir::OptimizerSpec& spec, ir::WeightD
   if (eps != setting.optimizer.defaults.end()) eps->second.value = 1e-3;
 }
 
-// Every row of the table; SGD, whose momentum makes other updates, in these forms.
-std::vector<SettingChoice> optimizers() {
-  std::vector<SettingChoice> choices{
-      {"momentum", [](Setting& setting) { with_sgd(setting, ir::SgdState::Combined); }},
-      {"momentum and accumulator apart", [](Setting& setting) { with_sgd(setting, ir::SgdState::Separate); }},
-      {"clipped", [](Setting& setting) {
-         setting.optimizer.clip_norms = {{.max_norm = 0.1}};
-         setting.reorders = true;
-       }}};
-  for (const ir::OptimizerSpec* spec : ir::all_optimizers()) {
-    if (spec->name == "SGD") continue;
-    for (const ir::TypedName& typed : spec->typed) {
-      choices.push_back({std::string(typed.name), [spec, decay = typed.decay](Setting& setting) {
-                           with_optimizer(setting, *spec, decay);
-                         }});
-    }
-  }
-  return choices;
+void with_named(Setting& setting, const char* name) {
+  const ir::OptimizerSpec& spec = *ir::find_optimizer(name);
+  with_optimizer(setting, spec, setting.optimizer.decay_mode);
 }
 
 }  // namespace
@@ -88,12 +73,33 @@ const std::vector<SettingChoice>& training_spreads() {
       {"sharded over 3", [](Setting& setting) { spread(setting, 3, false); }},
       {"pipelined over 2", [](Setting& setting) { spread(setting, 2, true); }},
       {"pipelined over 3", [](Setting& setting) { spread(setting, 3, true); }},
-      {"1F1B over 2", [](Setting& setting) { in_turns(setting, 2); }},
-      {"1F1B over 3", [](Setting& setting) { in_turns(setting, 3); }},
       {"phases on 1", [](Setting& setting) { in_phases(setting, 1); }},
       {"phases on 2", [](Setting& setting) { in_phases(setting, 2); }},
   };
   return kSpreads;
+}
+
+const std::vector<SettingChoice>& spreads_in_turns() {
+  static const std::vector<SettingChoice> kSpreads{
+      {"1F1B over 2", [](Setting& setting) { in_turns(setting, 2); }},
+      {"1F1B over 3", [](Setting& setting) { in_turns(setting, 3); }},
+  };
+  return kSpreads;
+}
+
+const std::vector<SettingChoice>& all_optimizers() {
+  static const std::vector<SettingChoice> kOptimizers = [] {
+    std::vector<SettingChoice> choices;
+    for (const ir::OptimizerSpec* spec : ir::all_optimizers()) {
+      for (const ir::TypedName& typed : spec->typed) {
+        choices.push_back({std::string(typed.name), [spec, decay = typed.decay](Setting& setting) {
+                             with_optimizer(setting, *spec, decay);
+                           }});
+      }
+    }
+    return choices;
+  }();
+  return kOptimizers;
 }
 
 const std::vector<std::vector<SettingChoice>>& training_choices() {
@@ -108,7 +114,16 @@ const std::vector<std::vector<SettingChoice>>& training_choices() {
           setting.options.reduction = Reduction::Mean;
           setting.options.mean_strategy = MeanStrategy::Running;
         }}},
-      optimizers(),
+      {{"momentum", [](Setting& setting) { with_sgd(setting, ir::SgdState::Combined); }},
+       {"momentum and accumulator apart",
+        [](Setting& setting) { with_sgd(setting, ir::SgdState::Separate); }},
+       {"Adam", [](Setting& setting) { with_named(setting, "Adam"); }},
+       {"LAMB", [](Setting& setting) { with_named(setting, "LAMB"); }},
+       {"clipped",
+        [](Setting& setting) {
+          setting.optimizer.clip_norms = {{.max_norm = 0.1}};
+          setting.reorders = true;
+        }}},
       {{"weights off chip", [](Setting& setting) { off_chip(setting.options.weights); }},
        {"weights sharded", [](Setting& setting) { shard(setting.options.weights); }}},
       {{"state off chip", [](Setting& setting) { off_chip(setting.options.optimizer_state); }},

@@ -25,6 +25,10 @@ struct SettingChoice {
 
 /// How the graph is spread: every strategy has one.
 const std::vector<SettingChoice>& training_spreads();
+/// Pipelines whose processors take forward and backward passes in turns.
+const std::vector<SettingChoice>& spreads_in_turns();
+/// Every optimizer of the table, by the names that users type.
+const std::vector<SettingChoice>& all_optimizers();
 /// All other groups.
 const std::vector<std::vector<SettingChoice>>& training_choices();
 

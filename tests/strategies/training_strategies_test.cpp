@@ -301,8 +301,9 @@ using Choices = std::vector<const SettingChoice*>;
 
 // With every choice, and if they come in pairs with every pair of choices of different groups.
 template <class Use>
-void for_every_strategy(bool in_pairs, const Use& use) {
-  const auto& groups = training_choices();
+void for_every_strategy(const std::vector<SettingChoice>& spreads,
+                        const std::vector<std::vector<SettingChoice>>& groups, bool in_pairs,
+                        const Use& use) {
   const auto made_of = [&](const SettingChoice& on, const Choices& choices) {
     Setting setting;
     on.apply(setting);
@@ -316,7 +317,7 @@ void for_every_strategy(bool in_pairs, const Use& use) {
       setting.optimizer.defaults["learningRate"].value = 1e-7;
     use(setting, name);
   };
-  for (const SettingChoice& on : training_spreads()) {
+  for (const SettingChoice& on : spreads) {
     made_of(on, {});
     for (std::size_t a = 0; a < groups.size(); ++a) {
       for (const SettingChoice& first : groups[a]) {
@@ -329,6 +330,11 @@ void for_every_strategy(bool in_pairs, const Use& use) {
   }
 }
 
+template <class Use>
+void for_every_strategy(bool in_pairs, const Use& use) {
+  for_every_strategy(training_spreads(), training_choices(), in_pairs, use);
+}
+
 // Each on one model in turn.
 TEST(TrainingStrategies, GiveTheWeightsOfOneProcessor) {
   TrainingCounts counts;
@@ -338,6 +344,35 @@ TEST(TrainingStrategies, GiveTheWeightsOfOneProcessor) {
   });
   counts.say("floats");
   EXPECT_GT(counts.equal, 2700);
+}
+
+TEST(TrainingStrategies, GiveTheWeightsOfOneProcessorInTurns) {
+  TrainingCounts counts;
+  std::size_t model = 0;
+  for_every_strategy(
+      testing::spreads_in_turns(), training_choices(), false,
+      [&](const Setting& setting, const std::string& name) {
+        for (ir::DataType precision : {ir::DataType::Float, ir::DataType::Float16}) {
+          if (precision == ir::DataType::Float16 && setting.reorders) continue;
+          expect_right(
+              {.model = model++ % trained_models().size(), .setting = setting, .precision = precision}, name,
+              counts);
+        }
+      });
+  counts.say("1F1B");
+  EXPECT_GT(counts.equal, 60);
+}
+
+TEST(TrainingStrategies, GiveTheWeightsOfOneProcessorWithEveryOptimizer) {
+  TrainingCounts counts;
+  std::size_t model = 0;
+  for_every_strategy(training_spreads(), {testing::all_optimizers()}, false,
+                     [&](const Setting& setting, const std::string& name) {
+                       expect_right({.model = model++ % trained_models().size(), .setting = setting}, name,
+                                    counts);
+                     });
+  counts.say("optimizers");
+  EXPECT_GT(counts.equal, 60);
 }
 
 // Alone, and beside a second replica.

@@ -2,11 +2,10 @@
 // variables of all other weights, owners 1 to n - 1 are these weights, owner n has the variables of no
 // weight.
 //
-//   section 0             ops that lead to no update, or to several and compute with no variable that comes
-//                         and goes
-//           1 to n        ops that lead to several updates and compute with such variables of owner 0 to n -
-//           1 n + 1         the same with those of several owners: norms of everything n + 2 + 2 k   the
-//           updates of owner k, and in the next section the resets of its accumulators
+//   0              leads to no update, or to several and computes with no variable that comes and goes
+//   1 to n         leads to several updates and computes with such variables of owner 0 to n - 1
+//   n + 1          the same with those of several owners: norms of everything
+//   n + 2 + 2 k    updates of owner k; the next section resets its accumulators
 //
 // An op comes no earlier than what it reads. Where that brings an op behind the section that changes a
 // variable which it reads, the update is not cut.

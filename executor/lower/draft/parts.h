@@ -29,7 +29,7 @@ struct Turn {
   friend auto operator<=>(const Turn&, const Turn&) = default;
 };
 
-/// "phase 1, stage 2, update, section 3, ipu 4": what is not 0, and what ops run for where that is no
+/// "phase 1, stage 2, update, ipu 4": what is not 0, and what ops run for where that is no
 /// micro-batch.
 std::string to_string(const Turn& turn);
 

@@ -24,7 +24,7 @@ using ::testing::StartsWith;
 using testing::TemporaryFolder;
 
 std::string digits_file(const std::string& what) {
-  return fmt::format("{}/models/data/digits_file-{}-ubyte", PODIUM_SOURCE_DIR, what);
+  return fmt::format("{}/models/data/digits-{}-ubyte", PODIUM_SOURCE_DIR, what);
 }
 
 std::string data_flags() {

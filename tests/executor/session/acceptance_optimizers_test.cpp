@@ -32,7 +32,8 @@ Update each(const Element& element) {
 
 struct Schedule {
   std::vector<double> rates;
-  int batches = 5;  ///< a step
+  int batches = 5;           ///< a step
+  double most_error = 1e-5;  ///< of the weights, relative
 };
 
 void expect_as_reference(Optimizer optimizer, const Schedule& schedule, const Update& update) {
@@ -57,7 +58,7 @@ void expect_as_reference(Optimizer optimizer, const Schedule& schedule, const Up
       for (std::size_t i = 0; i < gradients.size(); ++i) update(reference.weights[i], gradients[i], rate, i);
     }
   }
-  EXPECT_LT(relative_error(session.weights(), reference), 1e-5);
+  EXPECT_LT(relative_error(session.weights(), reference), schedule.most_error);
   EXPECT_GT(relative_error(session.weights(), ReferenceNetwork()), 1e-4) << "nothing was learnt";
 }
 
@@ -262,6 +263,9 @@ TEST(AcceptanceRmsProp, FollowsTensorFlowsForm) {
   Schedule schedule{.rates = {}, .batches = 10};
   for (int step = 0; step < 15; ++step) schedule.rates.push_back(0.02 + (1e-5 - 0.02) * step / 14);
   for (const std::string_view kind : {"RMSProp", "CenteredRMSProp"}) {
+    // The centered form divides by a difference of nearly equal numbers, which makes the rounding of
+    // gradients larger: after 150 updates 1.1e-5 with SSE 4.1 and AVX2, 1.4e-5 with AVX.
+    schedule.most_error = kind == "RMSProp" ? 1e-5 : 2e-5;
     for (const double decay : {0.0, 1e-2}) {
       for (const WeightDecayMode mode : {WeightDecayMode::Decay, WeightDecayMode::L2Regularization}) {
         for (const bool constant : {false, true}) {
