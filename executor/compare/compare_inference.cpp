@@ -22,11 +22,10 @@ int micro_batches_of(const Options& strategy) {
 
 // The optimized model with the annotations of a candidate, which nodes take only before the passes.
 importer::Model placed(const InferenceContest& contest, const Candidate& candidate) {
+  if (const auto reason = why_illegal(candidate.strategy)) throw Error(*reason);
   importer::Model model = contest.imported;
   apply_annotations(model, candidate, contest.setting);
   // A session that is given an optimized model cannot check what the model was before.
-  // What is wrong with the options goes before what that does to the annotations.
-  if (const auto reason = why_illegal(candidate.strategy)) throw Error(*reason);
   check_annotations(model, candidate.strategy);
   check_overrides(candidate.strategy, model.graph);
   if (candidate.annotations.is_null()) return contest.optimized;

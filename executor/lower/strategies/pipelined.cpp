@@ -1,7 +1,8 @@
 // A schedule says when a stage computes; in lockstep stage s computes micro-batch m in cycle m + s
-// (semantics, section 4.2). A part becomes the steps of one such cycle: loads first, then the blocks of all
-// stages side by side, then stores and the copies to the next stage; draft/cycle.h makes fill, loop and flush
-// of them. A value that a later stage reads hops from processor to processor, or waits where it is:
+// (semantics, section 4.2). A part becomes the steps of a beat of such a cycle: loads first, then the
+// blocks of all its stages side by side, then stores and the copies to the next stage; draft/cycle.h makes
+// fill, loop and flush of them. A value that a later stage reads hops from processor to processor, or waits
+// where it is:
 //
 //   cycle     0    1    2    3    4
 //   stage 0   m0   m1   m2

@@ -28,11 +28,6 @@ InferenceSession inference(const char* text, bool constant_weights) {
   return InferenceSession(model_of(text), options);
 }
 
-template <class Call>
-std::string refusal(Call call) {
-  return testing::refusal([&] { call(); });
-}
-
 std::vector<float> first_output(InferenceSession& session, const std::vector<float>& x) {
   const std::vector<ir::Datum> inputs{tensor<float>({std::ssize(x)}, x)};
   return values<float>(session.run(inputs)[0].tensor);
@@ -42,7 +37,7 @@ std::vector<float> first_output(InferenceSession& session, const std::vector<flo
 TEST(AcceptanceConstantWeights, CannotBeSet) {
   InferenceSession session = inference(kTwoOutputs, true);
   const TensorsByName other{{"w", tensor<float>({2}, {1, 1})}};
-  EXPECT_EQ(refusal([&] { session.set_weights(other); }),
+  EXPECT_EQ(testing::refusal([&] { session.set_weights(other); }),
             "weights cannot be set: constantWeights is true, false needed");
   EXPECT_THAT(first_output(session, {1, 2}), ElementsAre(11, 41));
 }
@@ -59,12 +54,15 @@ TEST(AcceptanceResetWeights, OfAnInferenceSessionAreThoseOfAnotherModel) {
 
 TEST(AcceptanceResetWeights, RefusesWhatIsNoWeightOfTheModel) {
   InferenceSession session = inference(kTwoOutputs, false);
-  EXPECT_EQ(refusal([&] { session.set_weights({{"v", tensor<float>({2}, {3, 4})}}); }), "'v' is no weight");
-  EXPECT_EQ(refusal([&] {
+  EXPECT_EQ(testing::refusal([&] {
+              session.set_weights({{"v", tensor<float>({2}, {3, 4})}});
+            }),
+            "'v' is no weight");
+  EXPECT_EQ(testing::refusal([&] {
               session.set_weights({{"w", tensor<float>({3}, {3, 4, 5})}});
             }),
             "'w': float[3] found, float[2] needed");
-  EXPECT_EQ(refusal([&] {
+  EXPECT_EQ(testing::refusal([&] {
               session.set_weights({{"w", tensor<double>({2}, {3, 4})}});
             }),
             "'w': double[2] found, float[2] needed");
@@ -180,7 +178,7 @@ TEST(AcceptanceStreamMode, ABroadcastInputIsTheSameForEveryReplica) {
     EXPECT_EQ(values<float>(session.weights().at("w"))[0], 10 - 11 * times);
     const std::vector<ir::Datum> too_many{tensor<float>({std::ssize(z)}, z),
                                           tensor<float>({std::ssize(z)}, z)};
-    EXPECT_NE(refusal([&] { session.run(too_many); }), "");
+    EXPECT_NE(testing::refusal([&] { session.run(too_many); }), "");
   }
 }
 
