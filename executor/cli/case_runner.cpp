@@ -116,7 +116,7 @@ struct Prepared {
 };
 
 Prepared prepare(const importer::Model& model, const Inputs& inputs, const SessionOptions& options) {
-  const podium::Options& strategy = options.strategy;
+  const Strategy& strategy = options.strategy;
   const int times = strategy.batches_per_step * strategy.replicas;
   std::vector<ir::Datum> data;
   for (const ir::Datum& datum : inputs.data) data.push_back(repeated(datum, times));

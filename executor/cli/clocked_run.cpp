@@ -20,7 +20,7 @@ SessionOptions clocked_session(const Options& options) {
   return session;
 }
 
-report::RunReport start_report(const Options& options, const podium::Options& strategy,
+report::RunReport start_report(const Options& options, const Strategy& strategy,
                                const executor::Program& program, std::int64_t samples) {
   return {.model = options.paths[0],
           .strategy = describe(strategy, program.processors),

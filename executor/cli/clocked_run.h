@@ -11,7 +11,7 @@ namespace podium::cli {
 SessionOptions clocked_session(const Options& options);
 
 /// What of a report is known before the run, of which the strategy is as it takes effect.
-report::RunReport start_report(const Options& options, const podium::Options& strategy,
+report::RunReport start_report(const Options& options, const Strategy& strategy,
                                const executor::Program& program, std::int64_t samples);
 
 /// The times of a session's clock, where it has any.

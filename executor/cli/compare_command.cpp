@@ -64,7 +64,7 @@ compare::InferenceContest make_contest(const Options& options) {
 
 std::vector<ComparedStrategy> compare_inference(const Options& options) {
   const compare::InferenceContest contest = in_model(options, [&] { return make_contest(options); });
-  const podium::Options& asked = options.session;
+  const Strategy& asked = options.session;
   const int micro_batches =
       asked.batches_per_step > 1 ? asked.batches_per_step * asked.accumulation_factor * asked.replicas : 0;
   const std::vector<Candidate> candidates =

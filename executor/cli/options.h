@@ -13,7 +13,7 @@
 #include "executor/cli/annotate_options.h"
 #include "executor/cli/command.h"
 #include "executor/cli/train_options.h"
-#include "executor/options.h"
+#include "executor/strategy.h"
 #include "ir/data_type.h"
 
 namespace podium::cli {
@@ -37,7 +37,7 @@ struct Options {
   bool trains = false;          ///< compare --train
   TrainOptions train = {};
   AnnotateOptions annotate = {};
-  podium::Options session = {};                            ///< of --options FILE and the flags over it
+  Strategy session = {};                                   ///< of --options FILE and the flags over it
   nlohmann::json session_json = nlohmann::json::object();  ///< the same as a file would say it
   std::vector<std::string> notes;                          ///< for stderr
   bool estimate = false;

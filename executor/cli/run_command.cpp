@@ -28,7 +28,7 @@ InferenceSession make_session(const Options& options, importer::Model model,
   });
 }
 
-void note_unused_files(const Options& options, const podium::Options& strategy) {
+void note_unused_files(const Options& options, const Strategy& strategy) {
   if (strategy.synthetic_data == SyntheticData::Off) return;
   std::vector<std::string> unused;
   if (!options.inputs.empty()) unused.emplace_back("--input");

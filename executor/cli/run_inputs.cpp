@@ -81,7 +81,7 @@ std::optional<ir::Type> micro_batch_type(const ir::Type& array, const ir::Type& 
 
 std::map<std::string, ir::Type> micro_batch_types(const std::map<std::string, ir::Datum>& given,
                                                   const importer::Signature& signature,
-                                                  const podium::Options& strategy) {
+                                                  const Strategy& strategy) {
   const std::int64_t count = std::int64_t{strategy.batches_per_step} * strategy.replicas;
   std::map<std::string, ir::Type> types;
   for (const auto& [name, declared] : signature.inputs) {

@@ -22,7 +22,7 @@ std::map<std::string, ir::Datum> read_inputs(const Options& options, const impor
 /// that cannot be so says nothing.
 std::map<std::string, ir::Type> micro_batch_types(const std::map<std::string, ir::Datum>& given,
                                                   const importer::Signature& signature,
-                                                  const podium::Options& strategy);
+                                                  const Strategy& strategy);
 
 /// The model of --dim and --precision, with the dimensions that `types` of inputs bind.
 importer::Model import(const Options& options, const std::map<std::string, ir::Type>& types = {});

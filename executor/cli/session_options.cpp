@@ -15,11 +15,11 @@ SessionOptions session_options(const Options& options) {
           .device = machine_of(options)};
 }
 
-std::string describe(const podium::Options& strategy, int processors) {
+std::string describe(const Strategy& strategy, int processors) {
   std::string text = processors == 1 ? "one processor" : fmt::format("sharded over {}", processors);
   if (strategy.pipelining) text = fmt::format("pipelined over {}", processors);
   if (strategy.phases.phases > 1) text = fmt::format("{} phases on {}", strategy.phases.phases, processors);
-  for (const Row<podium::Options>& row : option_rows()) {
+  for (const Row<Strategy>& row : option_rows()) {
     const std::string part = row.describe == nullptr ? "" : row.describe(strategy);
     if (!part.empty()) text += ", " + part;
   }

@@ -11,7 +11,7 @@ SessionOptions session_options(const Options& options);
 
 /// "pipelined over 4, 2 replicas, weights off chip" of a strategy as it takes effect; `processors` are those
 /// of a replica.
-std::string describe(const podium::Options& strategy, int processors);
+std::string describe(const Strategy& strategy, int processors);
 
 /// "note: TEXT" lines on stderr, nothing with --quiet.
 void print_notes(const std::vector<std::string>& notes, const Options& options);

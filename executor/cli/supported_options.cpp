@@ -22,7 +22,7 @@ std::string supported_options() {
   std::map<std::string, std::string> flags;
   for (const BoundFlag& bound : option_flags()) flags[bound.path] = fmt::format("--{}", bound.flag.name);
   std::vector<std::vector<std::string>> rows{{"option", "default", "flag"}};
-  const nlohmann::json defaults = write_object<podium::Options>({}, option_rows()).flatten();
+  const nlohmann::json defaults = write_object<Strategy>({}, option_rows()).flatten();
   for (const auto& [path, value] : defaults.items()) {
     rows.push_back({dotted(path), value.is_null() ? "none" : value.dump(), flags[path]});
   }

@@ -36,7 +36,7 @@ Candidate on(const Request& request, const std::string& name, VirtualGraphMode m
   Candidate candidate{
       .name = split.replicas > 1 ? fmt::format("{}, {} replicas", name, split.replicas) : name,
       .strategy = request.base};
-  Options& strategy = candidate.strategy;
+  Strategy& strategy = candidate.strategy;
   strategy.virtual_graph_mode = mode;
   strategy.pipelining = false;
   strategy.ipus = split.processors * split.replicas;
@@ -73,12 +73,12 @@ Candidate phased(const Request& request, Split split) {
   const bool is_alone = split.processors == 1;
   Candidate candidate = on(request, is_alone ? "phases on 1 with IO tiles" : "phases in turns on 2",
                            VirtualGraphMode::ExecutionPhases, split);
-  Options& strategy = candidate.strategy;
+  Strategy& strategy = candidate.strategy;
   strategy.phases = {.phases = phases_that_fit(request), .stages = split.processors};
   strategy.sync = SyncPattern::ReplicaAndLadder;
   if (is_alone) strategy.io_tiles = sensible_io_tiles(request);
   for (const TensorKind& kind : kTensorKinds) {
-    if (kind.settings != &Options::weights && request.task == Task::Inference) continue;
+    if (kind.settings != &Strategy::weights && request.task == Task::Inference) continue;
     ir::TensorLocation& location = (strategy.*kind.settings).location;
     location.storage = ir::Storage::OffChip;
     if (is_alone) location.load_tiles = ir::TileSet::IO;
@@ -91,13 +91,13 @@ using Change = void (*)(const Request&, Candidate&);
 void add_name(Candidate& candidate, const std::string& what) { candidate.name += ", " + what; }
 
 void few_batches(const Request& /*request*/, Candidate& candidate) {
-  Options& strategy = candidate.strategy;
+  Strategy& strategy = candidate.strategy;
   strategy.batches_per_step = strategy.ipus;
   add_name(candidate, fmt::format("{} batches", strategy.ipus));
 }
 
 void overlapped_io(const Request& request, Candidate& candidate) {
-  Options& strategy = candidate.strategy;
+  Strategy& strategy = candidate.strategy;
   if (strategy.virtual_graph_mode == VirtualGraphMode::Off)
     strategy.virtual_graph_mode = VirtualGraphMode::Auto;
   strategy.io_tiles = sensible_io_tiles(request);
@@ -115,7 +115,7 @@ void sliced(const Request& request, Candidate& candidate) {
 }
 
 void recomputed(const Request& /*request*/, Candidate& candidate) {
-  Options& strategy = candidate.strategy;
+  Strategy& strategy = candidate.strategy;
   strategy.recomputation = strategy.pipelining ? Recomputation::Pipeline : Recomputation::Standard;
   add_name(candidate, "recomputation");
 }

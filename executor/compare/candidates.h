@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "executor/options.h"
 #include "executor/session/check_options.h"
+#include "executor/strategy.h"
 
 namespace podium::compare {
 
 struct Candidate {
   std::string name;
-  Options strategy = {};
+  Strategy strategy = {};
   nlohmann::json document = {};     ///< the strategy as an options file has it, for the report
   nlohmann::json annotations = {};  ///< rules as `podium annotate --from` reads them; null: the model's own
   std::string where = {};           ///< for errors: its name, of a file's also the file
@@ -22,7 +22,7 @@ struct Candidate {
 /// What candidates depend on.
 struct Request {
   Task task = Task::Inference;
-  Options base = {};                                   ///< that every candidate starts from
+  Strategy base = {};                                  ///< that every candidate starts from
   nlohmann::json document = nlohmann::json::object();  ///< the same as it was given
   int processors = 1;                                  ///< to use, all replicas together
   int micro_batches = 0;   ///< of a step or an update, all replicas together; 0: enough to fill a pipeline

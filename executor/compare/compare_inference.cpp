@@ -16,7 +16,7 @@ namespace {
 
 using report::ComparedStrategy;
 
-int micro_batches_of(const Options& strategy) {
+int micro_batches_of(const Strategy& strategy) {
   return strategy.batches_per_step * strategy.accumulation_factor * strategy.replicas;
 }
 

@@ -19,12 +19,12 @@ namespace {
 // What the numbers of a step depend on: updates, micro-batches of each, how these are added up.
 using Step = std::tuple<int, int, Reduction, MeanStrategy, bool>;
 
-Step step_of(const Options& settings) {
+Step step_of(const Strategy& settings) {
   return {settings.batches_per_step, settings.accumulation_factor * settings.replicas, settings.reduction,
           settings.mean_strategy, settings.loss_scaling.automatic};
 }
 
-Options on_one_processor(const Options& settings) {
+Strategy on_one_processor(const Strategy& settings) {
   return {.batches_per_step = settings.batches_per_step,
           .accumulation_factor = settings.accumulation_factor * settings.replicas,
           .reduction = settings.reduction,
@@ -32,7 +32,7 @@ Options on_one_processor(const Options& settings) {
           .loss_scaling = settings.loss_scaling};
 }
 
-std::int64_t samples_of_step(const TrainingSession& session, const Options& settings) {
+std::int64_t samples_of_step(const TrainingSession& session, const Strategy& settings) {
   const std::int64_t micro_batch = whole_type(session.inputs().at(0)).dims[0];
   return micro_batch * settings.batches_per_step * settings.accumulation_factor * settings.replicas;
 }
@@ -53,8 +53,8 @@ class Contest {
 
  private:
   void draw_missing(const TrainingSession& session, std::int64_t count);
-  void train(TrainingSession& session, const Options& settings) const;
-  double difference(const TrainingSession& session, const Options& settings) const;
+  void train(TrainingSession& session, const Strategy& settings) const;
+  double difference(const TrainingSession& session, const Strategy& settings) const;
 
   TrainingContest given_;
   std::map<Step, TensorsByName> references_;  // weights after the step
@@ -75,7 +75,7 @@ void Contest::draw_missing(const TrainingSession& session, std::int64_t count) {
   check_samples(samples, session.inputs());
 }
 
-void Contest::train(TrainingSession& session, const Options& settings) const {
+void Contest::train(TrainingSession& session, const Strategy& settings) const {
   std::vector<std::int64_t> rows(static_cast<std::size_t>(samples_of_step(session, settings)));
   std::iota(rows.begin(), rows.end(), 0);
   for (std::int64_t& row : rows) row %= given_.samples.count;
@@ -96,10 +96,10 @@ void check_shares_weights(const importer::Model& model, int replicas) {
 void Contest::run_references(const std::vector<Candidate>& candidates) {
   const Setting& setting = given_.setting;
   check_shares_weights(given_.model, setting.replicas);
-  std::map<Step, Options> steps;
+  std::map<Step, Strategy> steps;
   for (const Candidate& candidate : candidates)
     steps.emplace(step_of(candidate.strategy), on_one_processor(candidate.strategy));
-  std::vector<std::pair<Step, Options>> ordered(steps.begin(), steps.end());
+  std::vector<std::pair<Step, Strategy>> ordered(steps.begin(), steps.end());
   const auto length = [](const auto& step) { return std::get<0>(step.first) * std::get<1>(step.first); };
   std::stable_sort(ordered.begin(), ordered.end(),
                    [&](const auto& a, const auto& b) { return length(a) > length(b); });
@@ -113,7 +113,7 @@ void Contest::run_references(const std::vector<Candidate>& candidates) {
   }
 }
 
-double Contest::difference(const TrainingSession& session, const Options& settings) const {
+double Contest::difference(const TrainingSession& session, const Strategy& settings) const {
   double largest = 0;
   const TensorsByName& wanted = references_.at(step_of(settings));
   for (const auto& [name, weight] : trained_weights(session)) {

@@ -31,7 +31,7 @@ void apply_annotations(importer::Model& model, const Candidate& candidate, const
 
 report::ComparedStrategy attempt(const Candidate& candidate, const Setting& setting, std::int64_t samples,
                                  const std::function<void(report::ComparedStrategy&)>& run) {
-  const Options& strategy = candidate.strategy;
+  const Strategy& strategy = candidate.strategy;
   report::ComparedStrategy compared{
       .name = candidate.name,
       .run = {.model = setting.model,

@@ -5,30 +5,30 @@
 namespace podium::lower {
 namespace {
 
-void count_runs(const Options& options, Facts& facts) {
-  const int micro_batches = facts.trains ? options.accumulation_factor : 1;  // of one update
+void count_runs(const Strategy& strategy, Facts& facts) {
+  const int micro_batches = facts.trains ? strategy.accumulation_factor : 1;  // of one update
   if (facts.in_phases) {
     facts.slices_in_phase = micro_batches * facts.slices;
-    facts.cycles = facts.trains ? 1 : options.batches_per_step;
+    facts.cycles = facts.trains ? 1 : strategy.batches_per_step;
   } else {
     facts.cycles = micro_batches * facts.slices;
-    if (!facts.trains || facts.updates_in_stages) facts.cycles *= options.batches_per_step;
+    if (!facts.trains || facts.updates_in_stages) facts.cycles *= strategy.batches_per_step;
   }
-  if (facts.trains && !facts.updates_in_stages) facts.batches = options.batches_per_step;
+  if (facts.trains && !facts.updates_in_stages) facts.batches = strategy.batches_per_step;
 }
 
 }  // namespace
 
-Facts find_facts(const PlacedGraph& placed, const Options& options) {
+Facts find_facts(const PlacedGraph& placed, const Strategy& strategy) {
   Facts facts;
   facts.in_phases =
-      options.virtual_graph_mode == VirtualGraphMode::ExecutionPhases && placed.placement.phases > 1;
-  facts.in_stages = options.pipelining && !facts.in_phases;
-  facts.accumulates = options.accumulation_factor > 1;
+      strategy.virtual_graph_mode == VirtualGraphMode::ExecutionPhases && placed.placement.phases > 1;
+  facts.in_stages = strategy.pipelining && !facts.in_phases;
+  facts.accumulates = strategy.accumulation_factor > 1;
   facts.updates_in_stages = facts.in_stages && !facts.accumulates;
   facts.trains = !placed.training.variables.empty();
-  facts.slices = std::max(1, options.batch_serialization.factor);
-  count_runs(options, facts);
+  facts.slices = std::max(1, strategy.batch_serialization.factor);
+  count_runs(strategy, facts);
   if (facts.in_stages) facts.stages = merge_stages(placed.placement);
   return facts;
 }

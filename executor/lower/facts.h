@@ -3,7 +3,7 @@
 
 #include "executor/lower/draft/stages.h"
 #include "executor/lower/placed_graph.h"
-#include "executor/options.h"
+#include "executor/strategy.h"
 
 namespace podium::lower {
 
@@ -27,6 +27,6 @@ struct Facts {
 };
 
 /// Ops that lowering adds run where others do, so this stays true of the graph.
-Facts find_facts(const PlacedGraph& placed, const Options& options);
+Facts find_facts(const PlacedGraph& placed, const Strategy& strategy);
 
 }  // namespace podium::lower

@@ -24,8 +24,8 @@
 
 namespace podium::lower {
 
-void add_anchors(ir::Graph& graph, const Options& options) {
-  if (options.anchors.empty()) return;
+void add_anchors(ir::Graph& graph, const Strategy& strategy) {
+  if (strategy.anchors.empty()) return;
   std::map<std::string_view, ir::ValueId> by_name;
   const auto note = [&](ir::ValueId id) { by_name.emplace(graph[id].name, id); };
   for (ir::ValueId id : graph.outputs) note(id);
@@ -35,7 +35,7 @@ void add_anchors(ir::Graph& graph, const Options& options) {
     for (ir::ValueId id : outputs_of(op)) note(id);
   }
   std::set<ir::ValueId> outputs(graph.outputs.begin(), graph.outputs.end());
-  for (const auto& [name, anchor] : options.anchors) {
+  for (const auto& [name, anchor] : strategy.anchors) {
     const auto found = by_name.find(name);
     if (found == by_name.end()) {
       std::vector<std::string_view> names;
@@ -64,20 +64,20 @@ void finish(executor::Program& program, const std::map<std::string, ir::TensorLo
 
 }  // namespace
 
-executor::Program lower(ir::Graph graph, const ir::Placement& placement, const Options& options,
+executor::Program lower(ir::Graph graph, const ir::Placement& placement, const Strategy& strategy,
                         Warnings* warnings) {
-  add_anchors(graph, options);
-  return lower(ir::Training{.graph = std::move(graph)}, placement, options, warnings);
+  add_anchors(graph, strategy);
+  return lower(ir::Training{.graph = std::move(graph)}, placement, strategy, warnings);
 }
 
-executor::Program lower(ir::Training training, const ir::Placement& placement, const Options& asked,
+executor::Program lower(ir::Training training, const ir::Placement& placement, const Strategy& asked,
                         Warnings* warnings) {
   PlacedGraph placed(std::move(training), placement);
-  Options options = asked;
+  Strategy strategy = asked;
   Warnings unheard;
   Warnings& heard = warnings == nullptr ? unheard : *warnings;
-  move_as_asked(placed, options);
-  const Facts facts = find_facts(placed, options);
+  move_as_asked(placed, strategy);
+  const Facts facts = find_facts(placed, strategy);
 
   give_updates_an_op(placed);
   give_counts_an_op(placed);
@@ -85,25 +85,25 @@ executor::Program lower(ir::Training training, const ir::Placement& placement, c
   give_outputs_an_op(placed);
   // From here on every output of the graph is made by an op, which is there for it alone where others read
   // what the output becomes.
-  slice_batch(placed, options);
-  recompute(placed, options);
+  slice_batch(placed, strategy);
+  recompute(placed, strategy);
   // From here on the graph is for one slice of a micro-batch, and no forward op is added.
-  if (facts.in_stages && options.weight_stashing) stash_weights(placed, facts.stages);
+  if (facts.in_stages && strategy.weight_stashing) stash_weights(placed, facts.stages);
   if (facts.in_phases) delay_updates(placed);
   // From here on every op is in the stage and phase where it runs.
   const std::map<std::string, ir::TensorLocation> locations =
-      variable_locations(placed.training, placed.placement, options, heard);
-  Shards shards = shard_variables(placed, locations, options.replicas);
+      variable_locations(placed.training, placed.placement, strategy, heard);
+  Shards shards = shard_variables(placed, locations, strategy.replicas);
   fill_with_zeros(placed);
   // From here on values are as large as what a replica holds of them.
-  if (facts.in_phases) reduce_by_ops(placed, options.replicas);
-  if (facts.updates_in_stages && options.replicas > 1) reduce_copies_of_what_others_read(placed);
+  if (facts.in_phases) reduce_by_ops(placed, strategy.replicas);
+  if (facts.updates_in_stages && strategy.replicas > 1) reduce_copies_of_what_others_read(placed);
   // From here on Training::reduced has only what a strategy reduces between its blocks, and the graph stays
   // as it is.
   const Variables variables(placed, locations, std::move(shards));
-  executor::Program program = run_strategy({placed, options, facts, variables, heard});
+  executor::Program program = run_strategy({placed, strategy, facts, variables, heard});
 
-  slice_host_tensors(program, placed.training, options);
+  slice_host_tensors(program, placed.training, strategy);
   finish(program, locations);
   return program;
 }

@@ -1,9 +1,9 @@
-// A placed graph becomes a Program: the strategy that the options ask for, from the list in lower.cpp.
+// A placed graph becomes a Program, by one of the strategies in the list of lower.cpp.
 #pragma once
 
 #include "executor/lower/draft/locations.h"
-#include "executor/options.h"
 #include "executor/program.h"
+#include "executor/strategy.h"
 #include "ir/placement.h"
 #include "ir/training.h"
 
@@ -11,16 +11,16 @@ namespace podium::lower {
 
 /// Makes outputs of the anchors that are none yet. Comes before passes that remove values. Error names an
 /// anchor that is no tensor of the graph.
-void add_anchors(ir::Graph& graph, const Options& options);
+void add_anchors(ir::Graph& graph, const Strategy& strategy);
 
 /// `graph` has static types wherever a buffer of more than one slot is needed; `placement` fits it, and the
 /// options have been checked (check_options). The Program has been through plan_memory and verify.
 /// `warnings`, where given, gets what was asked for and cannot be.
-executor::Program lower(ir::Graph graph, const ir::Placement& placement, const Options& options,
+executor::Program lower(ir::Graph graph, const ir::Placement& placement, const Strategy& strategy,
                         Warnings* warnings = nullptr);
 
 /// The same for a graph that trains: accumulationFactor micro-batches, then an update, batchesPerStep times.
-executor::Program lower(ir::Training training, const ir::Placement& placement, const Options& options,
+executor::Program lower(ir::Training training, const ir::Placement& placement, const Strategy& strategy,
                         Warnings* warnings = nullptr);
 
 /// Everything on processor 0, with default options.

@@ -9,7 +9,7 @@ namespace podium::lower {
 /// Nothing in it changes any more while a strategy works, but for the warnings.
 struct Lowering {
   const PlacedGraph& placed;
-  const Options& options;
+  const Strategy& strategy;
   const Facts& facts;
   const Variables& variables;
   Warnings& warnings;

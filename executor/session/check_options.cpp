@@ -1,4 +1,4 @@
-// Options are checked in three steps. Rules (kRules) name those that contradict each other. What a device, a
+// Strategy are checked in three steps. Rules (kRules) name those that contradict each other. What a device, a
 // placement or an optimizer does not have is an error, too. What is left is legal, but may have no effect:
 // that is turned off, with a note, so that nobody after has to ask for the reasons again.
 #include "executor/session/check_options.h"
@@ -21,157 +21,158 @@ namespace {
 
 constexpr int kLeastIoTiles = 32;
 
-bool has_phases(const Options& options) { return options.phases.phases > 1; }
-bool serializes(const Options& options) { return options.batch_serialization.factor > 1; }
+bool has_phases(const Strategy& strategy) { return strategy.phases.phases > 1; }
+bool serializes(const Strategy& strategy) { return strategy.batch_serialization.factor > 1; }
 
 // Whether inputs or any anchor move as `fits` says.
 template <class Fits>
-bool any_exchange(const Options& options, Fits fits) {
-  return fits(options.overlap_io) ||
-         std::any_of(options.anchors.begin(), options.anchors.end(), [&](const auto& anchor) {
-           return fits(anchor.second.exchange.value_or(options.overlap_io));
+bool any_exchange(const Strategy& strategy, Fits fits) {
+  return fits(strategy.overlap_io) ||
+         std::any_of(strategy.anchors.begin(), strategy.anchors.end(), [&](const auto& anchor) {
+           return fits(anchor.second.exchange.value_or(strategy.overlap_io));
          });
 }
 
-bool overlaps(const Options& options) {
+bool overlaps(const Strategy& strategy) {
   return any_exchange(
-      options, [](ir::ExchangeStrategy exchange) { return exchange != ir::ExchangeStrategy::JustInTime; });
+      strategy, [](ir::ExchangeStrategy exchange) { return exchange != ir::ExchangeStrategy::JustInTime; });
 }
 
 // "" when the rule is kept.
-using Rule = std::string (*)(const Options&);
+using Rule = std::string (*)(const Strategy&);
 
-std::string phases_need_their_mode(const Options& options) {
-  if (!has_phases(options) || options.virtual_graph_mode == VirtualGraphMode::ExecutionPhases) return "";
+std::string phases_need_their_mode(const Strategy& strategy) {
+  if (!has_phases(strategy) || strategy.virtual_graph_mode == VirtualGraphMode::ExecutionPhases) return "";
   return fmt::format("executionPhaseSettings.phases {} needs virtualGraphMode ExecutionPhases, {} found",
-                     options.phases.phases, word_of(options.virtual_graph_mode));
+                     strategy.phases.phases, word_of(strategy.virtual_graph_mode));
 }
 
-std::string pipelining_needs_processors(const Options& options) {
-  if (!options.pipelining || options.virtual_graph_mode != VirtualGraphMode::Off) return "";
+std::string pipelining_needs_processors(const Strategy& strategy) {
+  if (!strategy.pipelining || strategy.virtual_graph_mode != VirtualGraphMode::Off) return "";
   return "enablePipelining needs virtualGraphMode Manual or Auto, Off found";
 }
 
-std::string one_forward_one_backward_runs_empty(const Options& options) {
-  const bool runs_empty = options.pipelining && options.accumulation_factor > 1;
-  if (options.pipeline_order == PipelineOrder::Lockstep || runs_empty) return "";
+std::string one_forward_one_backward_runs_empty(const Strategy& strategy) {
+  const bool runs_empty = strategy.pipelining && strategy.accumulation_factor > 1;
+  if (strategy.pipeline_order == PipelineOrder::Lockstep || runs_empty) return "";
   return "pipelineSchedule 1F1B needs enablePipelining and an accumulationFactor of at least 2: the pipeline "
          "runs empty before each update";
 }
 
-std::string stashing_needs_pipelining(const Options& options) {
-  if (options.pipelining || !options.weight_stashing) return "";
+std::string stashing_needs_pipelining(const Strategy& strategy) {
+  if (strategy.pipelining || !strategy.weight_stashing) return "";
   return "enableWeightStashing needs enablePipelining: only stages that overlap meet weights of several "
          "versions";
 }
 
-std::string pipelining_excludes_phases(const Options& options) {
-  if (!options.pipelining || options.virtual_graph_mode != VirtualGraphMode::ExecutionPhases) return "";
+std::string pipelining_excludes_phases(const Strategy& strategy) {
+  if (!strategy.pipelining || strategy.virtual_graph_mode != VirtualGraphMode::ExecutionPhases) return "";
   return "enablePipelining needs virtualGraphMode Manual or Auto, ExecutionPhases found: "
          "a processor either is a stage or takes turns with the phases";
 }
 
-std::string pipelining_excludes_batch_serialization(const Options& options) {
-  if (!options.pipelining || !serializes(options)) return "";
+std::string pipelining_excludes_batch_serialization(const Strategy& strategy) {
+  if (!strategy.pipelining || !serializes(strategy)) return "";
   return fmt::format(
       "batchSerializationSettings.factor {} found, 0 needed with enablePipelining: a stage runs whole "
       "micro-batches (a smaller micro-batch and a larger batchesPerStep do the same)",
-      options.batch_serialization.factor);
+      strategy.batch_serialization.factor);
 }
 
-std::string pipelining_excludes_every_n(const Options& options) {
-  if (!options.pipelining) return "";
-  for (const auto& [name, anchor] : options.anchors) {
+std::string pipelining_excludes_every_n(const Strategy& strategy) {
+  if (!strategy.pipelining) return "";
+  for (const auto& [name, anchor] : strategy.anchors) {
     if (anchor.returns != AnchorReturn::EveryN) continue;
     return fmt::format("anchor '{}': EveryN found, All, Final or Sum needed with enablePipelining", name);
   }
   return "";
 }
 
-std::string every_n_divides_batches(const Options& options) {
-  for (const auto& [name, anchor] : options.anchors) {
+std::string every_n_divides_batches(const Strategy& strategy) {
+  for (const auto& [name, anchor] : strategy.anchors) {
     if (anchor.returns != AnchorReturn::EveryN) continue;
-    if (anchor.every >= 1 && options.batches_per_step % anchor.every == 0) continue;
+    if (anchor.every >= 1 && strategy.batches_per_step % anchor.every == 0) continue;
     return fmt::format("anchor '{}': a period of {} found, one that divides batchesPerStep {} needed", name,
-                       anchor.every, options.batches_per_step);
+                       anchor.every, strategy.batches_per_step);
   }
   return "";
 }
 
-std::string stages_need_recomputation(const Options& options) {
-  if (options.pipelining || options.recomputation != Recomputation::Pipeline) return "";
+std::string stages_need_recomputation(const Strategy& strategy) {
+  if (strategy.pipelining || strategy.recomputation != Recomputation::Pipeline) return "";
   return "autoRecomputation Pipeline needs enablePipelining";
 }
 
-std::string overlap_needs_processors(const Options& options) {
-  if (!overlaps(options) || options.virtual_graph_mode != VirtualGraphMode::Off) return "";
+std::string overlap_needs_processors(const Strategy& strategy) {
+  if (!overlaps(strategy) || strategy.virtual_graph_mode != VirtualGraphMode::Off) return "";
   return "exchangeStrategy other than JustInTime needs a virtualGraphMode, Off found";
 }
 
-std::string overlap_step_is_not_supported(const Options& options) {
+std::string overlap_step_is_not_supported(const Strategy& strategy) {
   const bool found = any_exchange(
-      options, [](ir::ExchangeStrategy exchange) { return exchange == ir::ExchangeStrategy::OverlapStep; });
+      strategy, [](ir::ExchangeStrategy exchange) { return exchange == ir::ExchangeStrategy::OverlapStep; });
   return found ? "exchangeStrategy OverlapStep is not supported, OverlapLoops overlaps the most" : "";
 }
 
-std::string io_tiles_are_even(const Options& options) {
-  if (options.io_tiles == 0 || (options.io_tiles >= kLeastIoTiles && options.io_tiles % 2 == 0)) return "";
-  return fmt::format("numIOTiles {} found, an even number of at least {} needed", options.io_tiles,
+std::string io_tiles_are_even(const Strategy& strategy) {
+  if (strategy.io_tiles == 0 || (strategy.io_tiles >= kLeastIoTiles && strategy.io_tiles % 2 == 0)) return "";
+  return fmt::format("numIOTiles {} found, an even number of at least {} needed", strategy.io_tiles,
                      kLeastIoTiles);
 }
 
-std::string io_modes_need_io_tiles(const Options& options) {
-  const bool has_tiles = options.io_tiles > 0 && options.virtual_graph_mode != VirtualGraphMode::Off;
-  if (!serializes(options) || options.batch_serialization.io_mode == IoMode::Compute || has_tiles) return "";
+std::string io_modes_need_io_tiles(const Strategy& strategy) {
+  const bool has_tiles = strategy.io_tiles > 0 && strategy.virtual_graph_mode != VirtualGraphMode::Off;
+  if (!serializes(strategy) || strategy.batch_serialization.io_mode == IoMode::Compute || has_tiles)
+    return "";
   return fmt::format(
       "batchSerializationSettings.ioMode {} needs numIOTiles of at least {} and a virtualGraphMode, "
       "{} and {} found",
-      word_of(options.batch_serialization.io_mode), kLeastIoTiles, options.io_tiles,
-      word_of(options.virtual_graph_mode));
+      word_of(strategy.batch_serialization.io_mode), kLeastIoTiles, strategy.io_tiles,
+      word_of(strategy.virtual_graph_mode));
 }
 
-std::string replicas_divide_ipus(const Options& options) {
-  if (options.ipus == 0) return "";
-  if (options.virtual_graph_mode == VirtualGraphMode::Off && options.ipus != options.replicas) {
+std::string replicas_divide_ipus(const Strategy& strategy) {
+  if (strategy.ipus == 0) return "";
+  if (strategy.virtual_graph_mode == VirtualGraphMode::Off && strategy.ipus != strategy.replicas) {
     return fmt::format(
         "virtualGraphMode Off needs a processor a replica: numIPUs {} found, replicatedGraphCount {}",
-        options.ipus, options.replicas);
+        strategy.ipus, strategy.replicas);
   }
-  if (options.ipus % options.replicas == 0) return "";
-  return fmt::format("numIPUs {} found, a multiple of replicatedGraphCount {} needed", options.ipus,
-                     options.replicas);
+  if (strategy.ipus % strategy.replicas == 0) return "";
+  return fmt::format("numIPUs {} found, a multiple of replicatedGraphCount {} needed", strategy.ipus,
+                     strategy.replicas);
 }
 
-std::string domains_divide_replicas(const Options& options) {
+std::string domains_divide_replicas(const Strategy& strategy) {
   const auto refusal = [&](const ir::TensorLocation& location) -> std::string {
     const bool has_size = location.domain.type == ir::GroupType::Consecutive ||
                           location.domain.type == ir::GroupType::Orthogonal;
-    if (!location.sharded || options.replicas == 1 || !has_size) return "";
-    if (location.domain.size >= 1 && options.replicas % location.domain.size == 0) return "";
+    if (!location.sharded || strategy.replicas == 1 || !has_size) return "";
+    if (location.domain.size >= 1 && strategy.replicas % location.domain.size == 0) return "";
     return fmt::format(
         "shardingDomain: groups of {} replicas found, a size that divides replicatedGraphCount {} needed",
-        location.domain.size, options.replicas);
+        location.domain.size, strategy.replicas);
   };
   for (const TensorKind& kind : kTensorKinds) {
     if (!kind.can_be_sharded) continue;
-    if (std::string reason = refusal((options.*kind.settings).location); !reason.empty()) return reason;
+    if (std::string reason = refusal((strategy.*kind.settings).location); !reason.empty()) return reason;
   }
-  for (const auto& [name, location] : options.location_overrides) {
+  for (const auto& [name, location] : strategy.location_overrides) {
     const std::string reason = refusal(location);
     if (!reason.empty()) return fmt::format("tensorLocationSettingsOverride '{}': {}", name, reason);
   }
   return "";
 }
 
-std::string split_ratios_fit(const Options& options) {
-  const std::vector<double>& ratios = options.virtual_graph_split_ratios;
+std::string split_ratios_fit(const Strategy& strategy) {
+  const std::vector<double>& ratios = strategy.virtual_graph_split_ratios;
   if (ratios.empty()) return "";
-  if (options.virtual_graph_mode != VirtualGraphMode::Auto)
+  if (strategy.virtual_graph_mode != VirtualGraphMode::Auto)
     return "virtualGraphSplitRatios needs virtualGraphMode Auto";
   if (std::string reason = annotate::why_no_ratios(ratios); !reason.empty())
     return "virtualGraphSplitRatios: " + reason;
-  const std::size_t processors = static_cast<std::size_t>(options.ipus / options.replicas);
-  if (options.ipus == 0 || processors == ratios.size()) return "";
+  const std::size_t processors = static_cast<std::size_t>(strategy.ipus / strategy.replicas);
+  if (strategy.ipus == 0 || processors == ratios.size()) return "";
   return fmt::format("virtualGraphSplitRatios: {} ratios found, {} needed: one a processor of a replica",
                      ratios.size(), processors);
 }
@@ -196,31 +197,31 @@ constexpr Rule kRules[] = {
     split_ratios_fit,
 };
 
-void check_inference(const Options& options) {
-  if (options.accumulation_factor > 1) {
+void check_inference(const Strategy& strategy) {
+  if (strategy.accumulation_factor > 1) {
     throw Error(
         "accumulationFactor: {} found, 1 needed: gradient accumulation is only available when training",
-        options.accumulation_factor);
+        strategy.accumulation_factor);
   }
-  if (options.loss_scaling.automatic) {
+  if (strategy.loss_scaling.automatic) {
     throw Error(
         "automaticLossScalingSettings.enabled: true found, loss scaling is only available when training");
   }
 }
 
-void check_device(const Options& options, const device::Device& device) {
-  if (options.ipus > device.processors) {
-    throw Error("numIPUs: {} found, device '{}' has {}", options.ipus, device.name, device.processors);
+void check_device(const Strategy& strategy, const device::Device& device) {
+  if (strategy.ipus > device.processors) {
+    throw Error("numIPUs: {} found, device '{}' has {}", strategy.ipus, device.name, device.processors);
   }
-  if (options.io_tiles >= device.tiles) {
+  if (strategy.io_tiles >= device.tiles) {
     throw Error("numIOTiles: {} found, fewer than the {} tiles of a processor of device '{}' needed",
-                options.io_tiles, device.tiles, device.name);
+                strategy.io_tiles, device.tiles, device.name);
   }
 }
 
-void turn_off_sharding(Options& options, Notes& notes) {
+void turn_off_sharding(Strategy& strategy, Notes& notes) {
   const auto turn_off = [&](const TensorKind& kind, const std::string& why) {
-    bool& sharded = (options.*kind.settings).location.sharded;
+    bool& sharded = (strategy.*kind.settings).location.sharded;
     if (sharded)
       notes.push_back(fmt::format("replicatedTensorSharding of {}: no effect, {}", kind.noun, why));
     sharded = false;
@@ -228,8 +229,8 @@ void turn_off_sharding(Options& options, Notes& notes) {
   for (const TensorKind& kind : kTensorKinds) {
     if (!kind.can_be_sharded) turn_off(kind, fmt::format("{} are never sharded", kind.noun));
   }
-  if (options.replicas > 1) return;
-  for (auto& [name, location] : options.location_overrides) {
+  if (strategy.replicas > 1) return;
+  for (auto& [name, location] : strategy.location_overrides) {
     if (!location.sharded) continue;
     location.sharded = false;
     notes.push_back(fmt::format(
@@ -239,34 +240,34 @@ void turn_off_sharding(Options& options, Notes& notes) {
   for (const TensorKind& kind : kTensorKinds) turn_off(kind, "there is one replica");
 }
 
-void turn_off_overlap(Options& options) {
-  options.overlap_io = ir::ExchangeStrategy::JustInTime;
-  for (auto& [name, anchor] : options.anchors) anchor.exchange.reset();
+void turn_off_overlap(Strategy& strategy) {
+  strategy.overlap_io = ir::ExchangeStrategy::JustInTime;
+  for (auto& [name, anchor] : strategy.anchors) anchor.exchange.reset();
 }
 
-void turn_off_io_tiles(Options& options, Notes& notes) {
-  if (options.io_tiles > 0 && options.virtual_graph_mode == VirtualGraphMode::Off) {
+void turn_off_io_tiles(Strategy& strategy, Notes& notes) {
+  if (strategy.io_tiles > 0 && strategy.virtual_graph_mode == VirtualGraphMode::Off) {
     notes.push_back("numIOTiles: no effect with virtualGraphMode Off");
-    options.io_tiles = 0;
+    strategy.io_tiles = 0;
   }
-  if (options.io_tiles > 0) return;
-  if (overlaps(options)) {
+  if (strategy.io_tiles > 0) return;
+  if (overlaps(strategy)) {
     notes.push_back("exchangeStrategy: nothing overlaps without numIOTiles");
-    turn_off_overlap(options);
+    turn_off_overlap(strategy);
   }
   for (const TensorKind& kind : kTensorKinds) {
-    ir::TensorLocation& location = (options.*kind.settings).location;
+    ir::TensorLocation& location = (strategy.*kind.settings).location;
     location.load_tiles = ir::TileSet::Compute;
     location.storage_tiles = ir::TileSet::Compute;
   }
 }
 
-void turn_off_stashing(Options& options, Notes& notes) {
-  if (!options.weight_stashing || options.accumulation_factor == 1) return;
-  options.weight_stashing = false;
+void turn_off_stashing(Strategy& strategy, Notes& notes) {
+  if (!strategy.weight_stashing || strategy.accumulation_factor == 1) return;
+  strategy.weight_stashing = false;
   notes.push_back(fmt::format(
       "enableWeightStashing: no effect with accumulationFactor {}, the pipeline runs empty before an update",
-      options.accumulation_factor));
+      strategy.accumulation_factor));
 }
 
 bool is_default(const LossScaling& s) {
@@ -275,18 +276,18 @@ bool is_default(const LossScaling& s) {
          std::tie(d.bin_edge, d.upper_proportion, d.period, d.tracking, d.tensors);
 }
 
-void turn_off_what_only_trains(Options& options, Notes& notes) {
-  const Options untouched;
+void turn_off_what_only_trains(Strategy& strategy, Notes& notes) {
+  const Strategy untouched;
   const auto note = [&](std::string_view option) {
     notes.push_back(fmt::format("{}: no effect without training", option));
   };
-  for (const Row<Options>& row : option_rows()) {
-    if (row.used_by == UsedBy::All || row.access.write(options) == row.access.write(untouched)) continue;
+  for (const Row<Strategy>& row : option_rows()) {
+    if (row.used_by == UsedBy::All || row.access.write(strategy) == row.access.write(untouched)) continue;
     note(row.name);
-    row.access.reset(options);
+    row.access.reset(strategy);
   }
   for (const TensorKind& kind : kTensorKinds) {
-    ir::TensorLocation& location = (options.*kind.settings).location;
+    ir::TensorLocation& location = (strategy.*kind.settings).location;
     if (kind.used_by == UsedBy::All || location == ir::TensorLocation{}) continue;
     note(kind.option);
     location = {};
@@ -294,68 +295,68 @@ void turn_off_what_only_trains(Options& options, Notes& notes) {
 }
 
 // In phases the slices of a micro-batch overlap, or nothing does.
-void turn_off_overlap_of_slices(Options& options, Notes& notes) {
-  if (!has_phases(options) || !serializes(options) || !overlaps(options)) return;
+void turn_off_overlap_of_slices(Strategy& strategy, Notes& notes) {
+  if (!has_phases(strategy) || !serializes(strategy) || !overlaps(strategy)) return;
   notes.push_back(
       "exchangeStrategy: no effect in phases with batchSerializationSettings, whose ioMode IOOverlapped "
       "overlaps the slices");
-  turn_off_overlap(options);
+  turn_off_overlap(strategy);
 }
 
-void note_what_is_idle(const Options& options, const device::Device& device, Notes& notes) {
+void note_what_is_idle(const Strategy& strategy, const device::Device& device, Notes& notes) {
   PhaseSettings untouched;
-  untouched.phases = options.phases.phases;
-  if (options.virtual_graph_mode == VirtualGraphMode::ExecutionPhases && !has_phases(options)) {
+  untouched.phases = strategy.phases.phases;
+  if (strategy.virtual_graph_mode == VirtualGraphMode::ExecutionPhases && !has_phases(strategy)) {
     notes.push_back("virtualGraphMode ExecutionPhases: no effect with fewer than 2 phases");
-  } else if (!has_phases(options) && options.phases != untouched) {
+  } else if (!has_phases(strategy) && strategy.phases != untouched) {
     notes.push_back("executionPhaseSettings: no effect with fewer than 2 phases");
   }
-  const bool keeps = !has_phases(options) && options.activations.location.storage == ir::Storage::OffChip;
+  const bool keeps = !has_phases(strategy) && strategy.activations.location.storage == ir::Storage::OffChip;
   if (keeps) notes.push_back("activationTensorLocationSettings: no effect with fewer than 2 phases");
-  const bool is_alone = options.virtual_graph_mode == VirtualGraphMode::Off && options.replicas == 1;
-  if (options.sync != SyncPattern::Full && (is_alone || !device.synchronous)) {
+  const bool is_alone = strategy.virtual_graph_mode == VirtualGraphMode::Off && strategy.replicas == 1;
+  if (strategy.sync != SyncPattern::Full && (is_alone || !device.synchronous)) {
     notes.push_back(fmt::format("syncPattern: no effect {}",
                                 is_alone ? "on one processor" : "on a device that is not synchronous"));
   }
-  if (options.reduction == Reduction::Sum && options.mean_strategy != MeanStrategy::Post) {
+  if (strategy.reduction == Reduction::Sum && strategy.mean_strategy != MeanStrategy::Post) {
     notes.push_back(
         "meanAccumulationAndReplicationReductionStrategy: no effect with "
         "accumulationAndReplicationReductionType Sum");
   }
-  if (!options.loss_scaling.automatic && !is_default(options.loss_scaling))
+  if (!strategy.loss_scaling.automatic && !is_default(strategy.loss_scaling))
     notes.push_back("automaticLossScalingSettings: no effect without enabled");
-  if (!serializes(options) && options.batch_serialization.io_mode != IoMode::Compute) {
+  if (!serializes(strategy) && strategy.batch_serialization.io_mode != IoMode::Compute) {
     notes.push_back("batchSerializationSettings.ioMode: no effect without a factor of at least 2");
   }
 }
 
 }  // namespace
 
-std::optional<std::string> why_illegal(const Options& options) {
+std::optional<std::string> why_illegal(const Strategy& strategy) {
   for (const Rule rule : kRules) {
-    std::string reason = rule(options);
+    std::string reason = rule(strategy);
     if (!reason.empty()) return reason;
   }
   return std::nullopt;
 }
 
-Options check_options(Options options, const device::Device& device, Task task, Notes& notes) {
-  if (const auto reason = why_illegal(options)) throw IllegalOptions(*reason);
-  if (task == Task::Inference) check_inference(options);
-  check_device(options, device);
-  turn_off_sharding(options, notes);
-  turn_off_io_tiles(options, notes);
-  turn_off_overlap_of_slices(options, notes);
-  turn_off_stashing(options, notes);
-  note_what_is_idle(options, device, notes);
-  if (task == Task::Inference) turn_off_what_only_trains(options, notes);
-  return options;
+Strategy check_options(Strategy strategy, const device::Device& device, Task task, Notes& notes) {
+  if (const auto reason = why_illegal(strategy)) throw IllegalOptions(*reason);
+  if (task == Task::Inference) check_inference(strategy);
+  check_device(strategy, device);
+  turn_off_sharding(strategy, notes);
+  turn_off_io_tiles(strategy, notes);
+  turn_off_overlap_of_slices(strategy, notes);
+  turn_off_stashing(strategy, notes);
+  note_what_is_idle(strategy, device, notes);
+  if (task == Task::Inference) turn_off_what_only_trains(strategy, notes);
+  return strategy;
 }
 
-void check_overrides(const Options& options, const ir::Graph& graph) {
+void check_overrides(const Strategy& strategy, const ir::Graph& graph) {
   std::set<std::string_view> names;
   for (const ir::Value& value : graph.values) names.insert(value.name);
-  for (const auto& [name, location] : options.location_overrides) {
+  for (const auto& [name, location] : strategy.location_overrides) {
     if (names.contains(name)) continue;
     throw Error(
         "tensorLocationSettingsOverride '{}': the model has no tensor of this name, the nearest is '{}'",
@@ -363,28 +364,28 @@ void check_overrides(const Options& options, const ir::Graph& graph) {
   }
 }
 
-void check_placement(const Options& options, const ir::Placement& placement, const device::Device& device) {
-  const int needed = placement.processors * options.replicas;
-  const int found = options.ipus > 0 ? options.ipus : device.processors;
+void check_placement(const Strategy& strategy, const ir::Placement& placement, const device::Device& device) {
+  const int needed = placement.processors * strategy.replicas;
+  const int found = strategy.ipus > 0 ? strategy.ipus : device.processors;
   if (needed > found) {
     throw Error("{} processors found ({}), {} needed: {} a replica, replicatedGraphCount {}", found,
-                options.ipus > 0 ? "numIPUs" : fmt::format("device '{}'", device.name), needed,
-                placement.processors, options.replicas);
+                strategy.ipus > 0 ? "numIPUs" : fmt::format("device '{}'", device.name), needed,
+                placement.processors, strategy.replicas);
   }
-  const bool accumulates = options.accumulation_factor > 1;
-  const int micro_batches = accumulates ? options.accumulation_factor : options.batches_per_step;
-  const int stages = options.pipelining ? lower::fewest_micro_batches(placement, options) : 0;
+  const bool accumulates = strategy.accumulation_factor > 1;
+  const int micro_batches = accumulates ? strategy.accumulation_factor : strategy.batches_per_step;
+  const int stages = strategy.pipelining ? lower::fewest_micro_batches(placement, strategy) : 0;
   if (micro_batches < stages) {
     throw Error("{}: {} found, at least the {} stages of the pipeline needed",
                 accumulates ? "accumulationFactor" : "batchesPerStep", micro_batches, stages);
   }
 }
 
-void check_waits(const Options& options, const ir::Optimizer& optimizer) {
-  if (!options.pipelining || options.accumulation_factor > 1) return;
+void check_waits(const Strategy& strategy, const ir::Optimizer& optimizer) {
+  if (!strategy.pipelining || strategy.accumulation_factor > 1) return;
   const bool clips = std::any_of(optimizer.clip_norms.begin(), optimizer.clip_norms.end(),
                                  [](const ir::ClipNorm& group) { return group.weights.size() != 1; });
-  if (!clips && !options.loss_scaling.automatic) return;
+  if (!clips && !strategy.loss_scaling.automatic) return;
   throw Error(
       "accumulationFactor: 1 found, at least the number of stages needed with enablePipelining and {}: "
       "stages update before the gradients of all are known",

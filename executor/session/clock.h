@@ -6,9 +6,9 @@
 #include <string>
 
 #include "executor/device/device.h"
-#include "executor/options.h"
 #include "executor/program.h"
 #include "executor/sim/timeline.h"
+#include "executor/strategy.h"
 #include "ir/datum.h"
 #include "ir/placement.h"
 
@@ -16,7 +16,7 @@ namespace podium {
 
 struct Clock {
   device::Device device;
-  Options strategy;
+  Strategy strategy;
   bool events = false;
 
   /// Error when the Program has a size that only a run tells.

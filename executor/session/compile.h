@@ -27,7 +27,7 @@ namespace podium {
 /// The options of a session that has been asked for, with what is derived from them.
 struct CheckedOptions {
   device::Device device;
-  Options strategy;  ///< as it takes effect
+  Strategy strategy;  ///< as it takes effect
   Notes notes = {};
   bool clocks = false;
   bool estimates = false;  ///< clocks, and runs nothing

@@ -16,21 +16,21 @@ using nlohmann::json;
 
 // By name, each value read and written by `rows`.
 template <auto member, auto& rows>
-constexpr Access<Options> kObjectsByName{.read =
-                                             [](Options& options, const Place& place) {
-                                               using Value = typename ValueOf<member>::mapped_type;
-                                               for (const auto& [name, value] : object_of(place).items()) {
-                                                 read_object<Value>((options.*member)[name],
-                                                                    place.at(name, value), rows);
-                                               }
-                                             },
-                                         .write = [](const Options& options) -> json {
-                                           using Value = typename ValueOf<member>::mapped_type;
-                                           json objects;
-                                           for (const auto& [name, value] : options.*member)
-                                             objects[name] = write_object<Value>(value, rows);
-                                           return objects;
-                                         }};
+constexpr Access<Strategy> kObjectsByName{.read =
+                                              [](Strategy& strategy, const Place& place) {
+                                                using Value = typename ValueOf<member>::mapped_type;
+                                                for (const auto& [name, value] : object_of(place).items()) {
+                                                  read_object<Value>((strategy.*member)[name],
+                                                                     place.at(name, value), rows);
+                                                }
+                                              },
+                                          .write = [](const Strategy& strategy) -> json {
+                                            using Value = typename ValueOf<member>::mapped_type;
+                                            json objects;
+                                            for (const auto& [name, value] : strategy.*member)
+                                              objects[name] = write_object<Value>(value, rows);
+                                            return objects;
+                                          }};
 
 constexpr std::array<Row<ir::ReplicaGroup>, 2> kDomainRows{{
     {"type", access::word<&ir::ReplicaGroup::type>},
@@ -62,9 +62,9 @@ constexpr std::array<Row<LocationSettings>, 3> kLocationSettingsRows{{
 
 // Of a place in kTensorKinds.
 template <int index>
-std::string describe_location(const Options& options) {
+std::string describe_location(const Strategy& strategy) {
   constexpr const TensorKind& kind = kTensorKinds[index];
-  const ir::TensorLocation& location = (options.*kind.settings).location;
+  const ir::TensorLocation& location = (strategy.*kind.settings).location;
   std::string text;
   if (location.storage == ir::Storage::OffChip) text = fmt::format("{} off chip", kind.noun);
   if (location.sharded) text += fmt::format("{}{} sharded", text.empty() ? "" : ", ", kind.noun);
@@ -72,7 +72,7 @@ std::string describe_location(const Options& options) {
 }
 
 template <int index>
-constexpr Row<Options> kLocationRow{
+constexpr Row<Strategy> kLocationRow{
     .name = kTensorKinds[index].option,
     .access = access::object<kTensorKinds[index].settings, kLocationSettingsRows>,
     .describe = describe_location<index>};
@@ -135,151 +135,151 @@ void read_anchor(Anchor& anchor, const Place& place) {
   if (anchor.returns != AnchorReturn::EveryN && has_period) place.refuse("a returnPeriod only with EveryN");
 }
 
-constexpr Access<Options> kAnchors{.read =
-                                       [](Options& options, const Place& place) {
-                                         for (const auto& [name, value] : object_of(place).items()) {
-                                           read_anchor(options.anchors[name], place.at(name, value));
-                                         }
-                                       },
-                                   .write = [](const Options& options) -> json {
-                                     json anchors;
-                                     for (const auto& [name, anchor] : options.anchors) {
-                                       anchors[name] = write_object<Anchor>(anchor, kAnchorRows);
-                                       if (anchor.returns != AnchorReturn::EveryN)
-                                         anchors[name].erase("returnPeriod");
-                                     }
-                                     return anchors;
-                                   }};
+constexpr Access<Strategy> kAnchors{.read =
+                                        [](Strategy& strategy, const Place& place) {
+                                          for (const auto& [name, value] : object_of(place).items()) {
+                                            read_anchor(strategy.anchors[name], place.at(name, value));
+                                          }
+                                        },
+                                    .write = [](const Strategy& strategy) -> json {
+                                      json anchors;
+                                      for (const auto& [name, anchor] : strategy.anchors) {
+                                        anchors[name] = write_object<Anchor>(anchor, kAnchorRows);
+                                        if (anchor.returns != AnchorReturn::EveryN)
+                                          anchors[name].erase("returnPeriod");
+                                      }
+                                      return anchors;
+                                    }};
 
-constexpr Access<Options> kSplitRatios{
+constexpr Access<Strategy> kSplitRatios{
     .read =
-        [](Options& options, const Place& place) {
+        [](Strategy& strategy, const Place& place) {
           if (!place.value.is_array()) place.refuse("an array of numbers");
-          options.virtual_graph_split_ratios.clear();
+          strategy.virtual_graph_split_ratios.clear();
           for (const json& ratio : place.value)
-            options.virtual_graph_split_ratios.push_back(number_of(place.at("[]", ratio)));
+            strategy.virtual_graph_split_ratios.push_back(number_of(place.at("[]", ratio)));
         },
-    .write = [](const Options& options) { return json(options.virtual_graph_split_ratios); }};
+    .write = [](const Strategy& strategy) { return json(strategy.virtual_graph_split_ratios); }};
 
-constexpr Access<Options> kPartials{
+constexpr Access<Strategy> kPartials{
     .read =
-        [](Options& options, const Place& place) {
-          options.half_partials = place.value != "" && word_index_of(place, {"float", "half"}) == 1;
+        [](Strategy& strategy, const Place& place) {
+          strategy.half_partials = place.value != "" && word_index_of(place, {"float", "half"}) == 1;
         },
-    .write = [](const Options& options) { return json(options.half_partials ? "half" : "float"); }};
+    .write = [](const Strategy& strategy) { return json(strategy.half_partials ? "half" : "float"); }};
 
 // The switch beside a count: a count beside a switch that is off is refused (read_options.cpp).
 template <auto count>
-constexpr Access<Options> kCountSwitch{
+constexpr Access<Strategy> kCountSwitch{
     .read =
-        [](Options& options, const Place& place) {
-          if (!truth_of(place)) options.*count = 1;
+        [](Strategy& strategy, const Place& place) {
+          if (!truth_of(place)) strategy.*count = 1;
         },
-    .write = [](const Options& options) { return json(options.*count > 1); }};
+    .write = [](const Strategy& strategy) { return json(strategy.*count > 1); }};
 
 // Checked alone: what it has to fit to is looked at in read_options.cpp.
-constexpr Access<Options> kTruthAlone{[](Options& /*options*/, const Place& place) { truth_of(place); }};
+constexpr Access<Strategy> kTruthAlone{[](Strategy& /*strategy*/, const Place& place) { truth_of(place); }};
 template <int least>
-constexpr Access<Options> kWholeAlone{[](Options& /*options*/, const Place& place) {
+constexpr Access<Strategy> kWholeAlone{[](Strategy& /*strategy*/, const Place& place) {
   whole_number_of(place, least, std::numeric_limits<int>::max());
 }};
 
-std::string describe_schedule(const Options& options) {
-  return options.pipeline_order == PipelineOrder::Lockstep ? "" : "1F1B";
+std::string describe_schedule(const Strategy& strategy) {
+  return strategy.pipeline_order == PipelineOrder::Lockstep ? "" : "1F1B";
 }
-std::string describe_stashing(const Options& options) {
-  return options.weight_stashing ? "weights stashed" : "";
+std::string describe_stashing(const Strategy& strategy) {
+  return strategy.weight_stashing ? "weights stashed" : "";
 }
-std::string describe_replicas(const Options& options) {
-  return options.replicas > 1 ? fmt::format("{} replicas", options.replicas) : "";
+std::string describe_replicas(const Strategy& strategy) {
+  return strategy.replicas > 1 ? fmt::format("{} replicas", strategy.replicas) : "";
 }
-std::string describe_slices(const Options& options) {
-  const int slices = options.batch_serialization.factor;
+std::string describe_slices(const Strategy& strategy) {
+  const int slices = strategy.batch_serialization.factor;
   return slices > 1 ? fmt::format("batch in {} slices", slices) : "";
 }
-std::string describe_recomputation(const Options& options) {
-  return options.recomputation == Recomputation::None ? "" : "recomputation";
+std::string describe_recomputation(const Strategy& strategy) {
+  return strategy.recomputation == Recomputation::None ? "" : "recomputation";
 }
-std::string describe_overlap(const Options& options) {
-  return options.overlap_io == ir::ExchangeStrategy::JustInTime ? "" : "host IO overlapped";
+std::string describe_overlap(const Strategy& strategy) {
+  return strategy.overlap_io == ir::ExchangeStrategy::JustInTime ? "" : "host IO overlapped";
 }
 
-constexpr std::array kRows = std::to_array<Row<Options>>({
+constexpr std::array kRows = std::to_array<Row<Strategy>>({
     {"numIPUs",
-     access::whole<&Options::ipus>,
+     access::whole<&Strategy::ipus>,
      {"ipus", "N processors, all replicas together; 0: as many as are needed"}},
     {"virtualGraphMode",
-     access::word<&Options::virtual_graph_mode>,
+     access::word<&Strategy::virtual_graph_mode>,
      {"virtual-graph-mode", "how ops come to processors"}},
     {"virtualGraphSplitRatios", kSplitRatios},
-    {"enablePipelining", access::truth<&Options::pipelining>, {"pipeline", "pipeline the stages"}},
+    {"enablePipelining", access::truth<&Strategy::pipelining>, {"pipeline", "pipeline the stages"}},
     {"pipelineSchedule",
-     access::word<&Options::pipeline_order>,
+     access::word<&Strategy::pipeline_order>,
      {"pipeline-schedule", "in which order a pipeline's passes come (1f1b: training)"},
      describe_schedule},
     {"enableWeightStashing",
-     access::truth<&Options::weight_stashing>,
+     access::truth<&Strategy::weight_stashing>,
      {"weight-stashing",
       "in a pipeline that updates every micro-batch, the backward pass meets the weights that the forward "
       "pass met, not the newest (training)"},
      describe_stashing,
      UsedBy::TrainingAlone},
     {"batchesPerStep",
-     access::whole<&Options::batches_per_step, 1>,
+     access::whole<&Strategy::batches_per_step, 1>,
      {"batches-per-step", "N micro-batches of a replica in a step"}},
-    {"enableGradientAccumulation", kCountSwitch<&Options::accumulation_factor>},
+    {"enableGradientAccumulation", kCountSwitch<&Strategy::accumulation_factor>},
     {"accumulationFactor",
-     access::whole<&Options::accumulation_factor, 1>,
+     access::whole<&Strategy::accumulation_factor, 1>,
      {"accumulate", "N micro-batches an update of the weights (training)", "/enableGradientAccumulation"}},
-    {"enableReplicatedGraphs", kCountSwitch<&Options::replicas>},
+    {"enableReplicatedGraphs", kCountSwitch<&Strategy::replicas>},
     {"replicatedGraphCount",
-     access::whole<&Options::replicas, 1>,
+     access::whole<&Strategy::replicas, 1>,
      {"replicas", "N data-parallel replicas", "/enableReplicatedGraphs"},
      describe_replicas},
     {"enableDistributedReplicatedGraphs", kTruthAlone},
     {"globalReplicationFactor", kWholeAlone<1>},
     {"globalReplicaOffset", kWholeAlone<0>},
-    {"executionPhaseSettings", access::object<&Options::phases, kPhaseRows>},
+    {"executionPhaseSettings", access::object<&Strategy::phases, kPhaseRows>},
     {.name = "batchSerializationSettings",
-     .access = access::object<&Options::batch_serialization, kBatchRows>,
+     .access = access::object<&Strategy::batch_serialization, kBatchRows>,
      .describe = describe_slices},
     kLocationRow<0>,
     kLocationRow<1>,
     kLocationRow<2>,
     {"autoRecomputation",
-     access::word<&Options::recomputation>,
+     access::word<&Strategy::recomputation>,
      {"recompute", ""},
      describe_recomputation,
      UsedBy::TrainingAlone},
     kLocationRow<3>,
-    {"tensorLocationSettingsOverride", kObjectsByName<&Options::location_overrides, kLocationRows>},
+    {"tensorLocationSettingsOverride", kObjectsByName<&Strategy::location_overrides, kLocationRows>},
     {"numIOTiles",
-     access::whole<&Options::io_tiles>,
+     access::whole<&Strategy::io_tiles>,
      {"io-tiles", "N tiles of each processor for input and output"}},
     {"exchangeStrategy",
-     access::word<&Options::overlap_io>,
+     access::word<&Strategy::overlap_io>,
      {"overlap-io", "host data beside compute"},
      describe_overlap},
-    {"syncPattern", access::word<&Options::sync>, {"sync", "who waits for an exchange"}},
+    {"syncPattern", access::word<&Strategy::sync>, {"sync", "who waits for an exchange"}},
     {.name = "accumulationAndReplicationReductionType",
-     .access = access::word<&Options::reduction>,
+     .access = access::word<&Strategy::reduction>,
      .flag = {"reduction", "of gradients over micro-batches and replicas"},
      .used_by = UsedBy::TrainingAlone},
-    {"meanAccumulationAndReplicationReductionStrategy", access::word<&Options::mean_strategy>},
-    {"automaticLossScalingSettings", access::object<&Options::loss_scaling, kLossScalingRows>},
-    {"syntheticDataMode", access::word<&Options::synthetic_data>},
+    {"meanAccumulationAndReplicationReductionStrategy", access::word<&Strategy::mean_strategy>},
+    {"automaticLossScalingSettings", access::object<&Strategy::loss_scaling, kLossScalingRows>},
+    {"syntheticDataMode", access::word<&Strategy::synthetic_data>},
     {"partialsTypeMatMuls", kPartials},
     {"anchors", kAnchors},
-    {"constantWeights", access::truth<&Options::constant_weights>},
+    {"constantWeights", access::truth<&Strategy::constant_weights>},
 });
 
 }  // namespace
 
-std::span<const Row<Options>> option_rows() { return kRows; }
+std::span<const Row<Strategy>> option_rows() { return kRows; }
 
 std::vector<BoundFlag> option_flags() {
   std::vector<BoundFlag> flags;
-  add_flags<Options>(kRows, {}, "", flags);
+  add_flags<Strategy>(kRows, {}, "", flags);
   return flags;
 }
 

@@ -4,14 +4,14 @@
 #include <span>
 #include <vector>
 
-#include "executor/options.h"
 #include "executor/session/json_rows.h"
+#include "executor/strategy.h"
 
 namespace podium {
 
 /// The options that have an effect, or contradict others. Of options_without_effect.h are the other names
 /// that a file may have.
-std::span<const Row<Options>> option_rows();
+std::span<const Row<Strategy>> option_rows();
 
 /// The flags of the command line that say one option each.
 std::vector<BoundFlag> option_flags();

@@ -4,7 +4,7 @@
 #include <array>
 #include <string_view>
 
-#include "executor/options.h"
+#include "executor/strategy.h"
 
 namespace podium {
 

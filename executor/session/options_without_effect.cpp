@@ -1,4 +1,4 @@
-// Options of PopART that say how real hardware, its compiler or its tools work. A file that was written for
+// Strategy of PopART that say how real hardware, its compiler or its tools work. A file that was written for
 // PopART can be read as it is: each is checked for its kind of value, and a note names it. The reasons are
 // what `podium` has in place of what the option is about.
 #include "executor/session/options_without_effect.h"

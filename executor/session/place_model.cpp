@@ -36,13 +36,13 @@ annotate::Mode mode_of(VirtualGraphMode mode) {
   IR_CHECK(false);
 }
 
-annotate::Request request_of(const Options& options) {
-  return {.mode = mode_of(options.virtual_graph_mode),
-          .pipelining = options.pipelining,
-          .processors = options.ipus / options.replicas,
-          .phases = options.phases.phases,
-          .phase_stages = options.phases.stages,
-          .accumulates = options.accumulation_factor * std::max(1, options.batch_serialization.factor) > 1};
+annotate::Request request_of(const Strategy& strategy) {
+  return {.mode = mode_of(strategy.virtual_graph_mode),
+          .pipelining = strategy.pipelining,
+          .processors = strategy.ipus / strategy.replicas,
+          .phases = strategy.phases.phases,
+          .phase_stages = strategy.phases.stages,
+          .accumulates = strategy.accumulation_factor * std::max(1, strategy.batch_serialization.factor) > 1};
 }
 
 // At the first op that reads a weight, where count_bytes has counted the weight itself.
@@ -61,38 +61,38 @@ void count_training(const ir::Graph& graph, const TrainingMemory& training, anno
   }
 }
 
-annotate::Costs costs_of(const ir::Graph& graph, const Options& options, const device::Device& device,
+annotate::Costs costs_of(const ir::Graph& graph, const Strategy& strategy, const device::Device& device,
                          const TrainingMemory& training) {
   annotate::Costs costs = annotate::count_bytes(graph);
   count_training(graph, training, costs);
   costs.seconds.reserve(graph.ops.size());
   for (const ir::Op& op : graph.ops) {
-    costs.seconds.push_back(sim::op_seconds(graph, op, device, device.tiles - options.io_tiles));
+    costs.seconds.push_back(sim::op_seconds(graph, op, device, device.tiles - strategy.io_tiles));
   }
   return costs;
 }
 
 // Slices of those that go through a pipeline before it is flushed.
-int micro_batches_of_cycles(const Options& options) {
+int micro_batches_of_cycles(const Strategy& strategy) {
   const int micro_batches =
-      options.accumulation_factor > 1 ? options.accumulation_factor : options.batches_per_step;
-  return micro_batches * std::max(1, options.batch_serialization.factor);
+      strategy.accumulation_factor > 1 ? strategy.accumulation_factor : strategy.batches_per_step;
+  return micro_batches * std::max(1, strategy.batch_serialization.factor);
 }
 
-void place_by_cost(ir::Graph& graph, const Options& options, const device::Device& device,
+void place_by_cost(ir::Graph& graph, const Strategy& strategy, const device::Device& device,
                    const TrainingMemory& training) {
-  const int processors = (options.ipus > 0 ? options.ipus : device.processors) / options.replicas;
+  const int processors = (strategy.ipus > 0 ? strategy.ipus : device.processors) / strategy.replicas;
   if (processors <= 1)
     return annotate::write_parts(graph, std::vector<int>(graph.ops.size()), annotate::kVirtualGraph);
-  const annotate::Costs costs = costs_of(graph, options, device, training);
+  const annotate::Costs costs = costs_of(graph, strategy, device, training);
   annotate::AutomaticOptions automatic{
       .parts = processors, .memory_bytes = device.memory_bytes(), .small_weight_bytes = kSmallWeightBytes};
   std::vector<int> parts;
-  if (!options.virtual_graph_split_ratios.empty()) {
-    parts = annotate::split_by_ratio(graph, costs, options.virtual_graph_split_ratios, processors);
-  } else if (options.pipelining) {
+  if (!strategy.virtual_graph_split_ratios.empty()) {
+    parts = annotate::split_by_ratio(graph, costs, strategy.virtual_graph_split_ratios, processors);
+  } else if (strategy.pipelining) {
     automatic.stash_depths =
-        lower::stash_depths(lower::schedule_of(options), processors, micro_batches_of_cycles(options));
+        lower::stash_depths(lower::schedule_of(strategy), processors, micro_batches_of_cycles(strategy));
     parts = annotate::pipeline(graph, costs, automatic);
   } else {
     parts = annotate::shard(graph, costs, automatic);
@@ -100,14 +100,14 @@ void place_by_cost(ir::Graph& graph, const Options& options, const device::Devic
   annotate::write_parts(graph, parts, annotate::kVirtualGraph);
 }
 
-void write_place(ir::Op& op, const ir::OpPlacement& place, const Options& options) {
+void write_place(ir::Op& op, const ir::OpPlacement& place, const Strategy& strategy) {
   for (std::string_view plain :
        {annotate::kPlainVirtualGraph, annotate::kPlainPipelineStage, annotate::kPlainExecutionPhase}) {
     ir::remove_attribute(op, plain);
   }
   ir::set_attribute(op, annotate::kVirtualGraph, std::int64_t{place.processor});
-  if (options.pipelining) ir::set_attribute(op, annotate::kPipelineStage, std::int64_t{place.stage});
-  if (options.virtual_graph_mode == VirtualGraphMode::ExecutionPhases) {
+  if (strategy.pipelining) ir::set_attribute(op, annotate::kPipelineStage, std::int64_t{place.stage});
+  if (strategy.virtual_graph_mode == VirtualGraphMode::ExecutionPhases) {
     ir::set_attribute(op, annotate::kExecutionPhase, std::int64_t{place.phase});
   }
 }
@@ -128,29 +128,29 @@ device::Device endless_device() {
   return device;
 }
 
-void check_annotations(const importer::Model& model, const Options& options) {
-  annotate::check(model.graph, model.info.metadata, request_of(options));
+void check_annotations(const importer::Model& model, const Strategy& strategy) {
+  annotate::check(model.graph, model.info.metadata, request_of(strategy));
 }
 
-ir::Placement place_graph(ir::Graph& graph, const annotate::Metadata& metadata, const Options& options,
+ir::Placement place_graph(ir::Graph& graph, const annotate::Metadata& metadata, const Strategy& strategy,
                           const device::Device& device, const TrainingMemory& training) {
-  if (options.half_partials) sum_up_in_halves(graph);
-  if (options.virtual_graph_mode == VirtualGraphMode::Auto) place_by_cost(graph, options, device, training);
-  return annotate::place(graph, metadata, request_of(options));
+  if (strategy.half_partials) sum_up_in_halves(graph);
+  if (strategy.virtual_graph_mode == VirtualGraphMode::Auto) place_by_cost(graph, strategy, device, training);
+  return annotate::place(graph, metadata, request_of(strategy));
 }
 
-void place_forward(ir::Training& forward, const annotate::Metadata& metadata, const Options& options,
+void place_forward(ir::Training& forward, const annotate::Metadata& metadata, const Strategy& strategy,
                    const device::Device& device, const TrainingMemory& training) {
-  if (options.virtual_graph_mode == VirtualGraphMode::Off) return;
+  if (strategy.virtual_graph_mode == VirtualGraphMode::Off) return;
   ir::Graph known = with_constants(forward);
-  const ir::Placement placement = place_graph(known, metadata, options, device, training);
+  const ir::Placement placement = place_graph(known, metadata, strategy, device, training);
   for (std::size_t i = 0; i < forward.graph.ops.size(); ++i) {
-    write_place(forward.graph.ops[i], placement.ops[i], options);
+    write_place(forward.graph.ops[i], placement.ops[i], strategy);
   }
 }
 
-ir::Placement place_training(ir::Graph graph, const annotate::Metadata& metadata, const Options& options) {
-  Options whole = options;
+ir::Placement place_training(ir::Graph graph, const annotate::Metadata& metadata, const Strategy& strategy) {
+  Strategy whole = strategy;
   if (whole.virtual_graph_mode == VirtualGraphMode::Auto) whole.virtual_graph_mode = VirtualGraphMode::Manual;
   if (whole.phases.phases > 1) whole.phases.phases = 2 * whole.phases.phases - 1;
   return place_graph(graph, metadata, whole, {});

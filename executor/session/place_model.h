@@ -3,8 +3,8 @@
 
 #include "annotate/metadata.h"
 #include "executor/device/device.h"
-#include "executor/options.h"
 #include "executor/session/training_memory.h"
+#include "executor/strategy.h"
 #include "importer/import.h"
 #include "ir/placement.h"
 #include "ir/training.h"
@@ -14,21 +14,21 @@ namespace podium {
 /// The default preset's numbers for placing by cost, but without an end to its processors.
 device::Device endless_device();
 
-/// Error when the annotations of a model, as imported, cannot be what the options ask for.
-void check_annotations(const importer::Model& model, const Options& options);
+/// Error when the annotations of a model, as imported, cannot be what the strategy asks for.
+void check_annotations(const importer::Model& model, const Strategy& strategy);
 
 /// `graph` has been through the passes. In mode Auto its ops get the annotations of an automatic placement
 /// over all the processors of `device`, or as many as the options say; its constants and ops need what
 /// `training` says. Error for a graph that cannot be cut.
-ir::Placement place_graph(ir::Graph& graph, const annotate::Metadata& metadata, const Options& options,
+ir::Placement place_graph(ir::Graph& graph, const annotate::Metadata& metadata, const Strategy& strategy,
                           const device::Device& device, const TrainingMemory& training = {});
 
 /// Places the ops of a graph that is to train and writes it to them as annotations, so that derivatives
 /// inherit them. Errors as place_graph gives them.
-void place_forward(ir::Training& forward, const annotate::Metadata& metadata, const Options& options,
+void place_forward(ir::Training& forward, const annotate::Metadata& metadata, const Strategy& strategy,
                    const device::Device& device, const TrainingMemory& training);
 
 /// Places the whole of a graph that trains: 2 * phases - 1 phases, stages as the ops say.
-ir::Placement place_training(ir::Graph graph, const annotate::Metadata& metadata, const Options& options);
+ir::Placement place_training(ir::Graph graph, const annotate::Metadata& metadata, const Strategy& strategy);
 
 }  // namespace podium

@@ -1,5 +1,5 @@
 // An options file is a JSON object with PopART's names and nesting. Its values are read by the table of rows;
-// then names that contradict each other inside the document are refused, which the Options that were read no
+// then names that contradict each other inside the document are refused, which the Strategy that were read no
 // longer show.
 #include "executor/session/read_options.h"
 
@@ -33,7 +33,7 @@ void check_switches(const json& document, const std::string& where) {
 }
 
 // One process simulates every replica, so only settings that ask for no other process can be followed.
-void check_distributed(const json& document, const std::string& where, const Options& options,
+void check_distributed(const json& document, const std::string& where, const Strategy& options,
                        std::vector<std::string>& ignored) {
   if (!document.value("enableDistributedReplicatedGraphs", false)) {
     for (const char* name : {"globalReplicationFactor", "globalReplicaOffset"}) {
@@ -74,13 +74,14 @@ json difference(const json& now, const json& base) {
 
 }  // namespace
 
-Options read_options(const std::string& text, const std::string& where, Notes& notes, Options options) {
+Strategy read_options(const std::string& text, const std::string& where, Notes& notes, Strategy options) {
   return read_option_document(parse_json(text, where), where, notes, std::move(options));
 }
 
-Options read_option_document(const json& document, const std::string& where, Notes& notes, Options options) {
+Strategy read_option_document(const json& document, const std::string& where, Notes& notes,
+                              Strategy options) {
   std::vector<std::string> ignored;
-  read_object<Options>(options, {document, where, "", ignored, &kWithoutEffect}, option_rows());
+  read_object<Strategy>(options, {document, where, "", ignored, &kWithoutEffect}, option_rows());
   check_switches(document, where);
   check_distributed(document, where, options, ignored);
   if (!ignored.empty()) {
@@ -89,9 +90,9 @@ Options read_option_document(const json& document, const std::string& where, Not
   return options;
 }
 
-json write_options(const Options& options, const Options& base) {
-  return difference(write_object<Options>(options, option_rows()),
-                    write_object<Options>(base, option_rows()));
+json write_options(const Strategy& options, const Strategy& base) {
+  return difference(write_object<Strategy>(options, option_rows()),
+                    write_object<Strategy>(base, option_rows()));
 }
 
 }  // namespace podium

@@ -40,7 +40,7 @@ void check_computes(const ir::Graph& graph, std::size_t own_outputs) {
 }
 
 // Weights that change between runs, or that not all replicas share, are variables that nothing updates.
-ir::Training take_forward(importer::Model& model, const Options& strategy, const GroupsByName& groups) {
+ir::Training take_forward(importer::Model& model, const Strategy& strategy, const GroupsByName& groups) {
   std::vector<std::string> names;
   if (!strategy.constant_weights) names = weight_names(model);
   for (const auto& [name, group] : groups) names.push_back(name);
@@ -109,7 +109,7 @@ const sim::Timeline* InferenceSession::timeline() const {
   const auto& timeline = state_->compiled.timeline;
   return timeline ? &*timeline : nullptr;
 }
-const Options& InferenceSession::strategy() const { return state_->checked.strategy; }
+const Strategy& InferenceSession::strategy() const { return state_->checked.strategy; }
 bool InferenceSession::can_run() const { return state_->compiled.engine != nullptr; }
 const Notes& InferenceSession::notes() const { return state_->checked.notes; }
 std::int64_t InferenceSession::peak_bytes(int processor) const {

@@ -22,7 +22,7 @@ struct SessionOptions {
   /// Rewrite blocks for speed. Without, every op keeps its own kernel, so that a graph gives the same bits
   /// however it is cut.
   bool fuse = true;
-  Options strategy = {};
+  Strategy strategy = {};
   /// Absent: as many processors as the placement needs, with memory without end.
   std::optional<device::Device> device = {};
   bool clock = false;     ///< simulate the run on the device
@@ -56,7 +56,7 @@ class InferenceSession {
   /// next run.
   std::span<const ir::Datum> run(std::span<const ir::Datum> inputs);
 
-  /// Other values of weights for the runs to come, by name. Only without Options::constant_weights; then
+  /// Other values of weights for the runs to come, by name. Only without Strategy::constant_weights; then
   /// weights are not folded into ops, so that runs may take longer. Error with it, for a name that is no
   /// weight, and for another type or shape.
   void set_weights(const TensorsByName& values);
@@ -67,10 +67,10 @@ class InferenceSession {
   /// tells them (a note says why).
   const sim::Timeline* timeline() const;
   /// The options as they take effect.
-  const Options& strategy() const;
+  const Strategy& strategy() const;
   /// Whether run can be called: not after an estimate, nor when the memory of a processor overflows.
   bool can_run() const;
-  /// Options that have no effect, and what else a user should know.
+  /// Strategy that have no effect, and what else a user should know.
   const Notes& notes() const;
   /// The most bytes that a processor held at once in the last run, weights included.
   std::int64_t peak_bytes(int processor) const;

@@ -4,8 +4,8 @@
 #include <array>
 #include <string_view>
 
-#include "executor/options.h"
 #include "executor/session/json_rows.h"
+#include "executor/strategy.h"
 
 namespace podium {
 
@@ -13,27 +13,27 @@ struct TensorKind {
   std::string_view option;
   std::string_view flag;  ///< in the lists of --off-chip and --shard
   std::string_view noun;
-  LocationSettings Options::*settings;
+  LocationSettings Strategy::*settings;
   bool can_be_sharded = true;  ///< over replicas
   UsedBy used_by = UsedBy::All;
 };
 
 inline constexpr std::array kTensorKinds{
-    TensorKind{"weightTensorLocationSettings", "weights", "weights", &Options::weights},
+    TensorKind{"weightTensorLocationSettings", "weights", "weights", &Strategy::weights},
     TensorKind{.option = "optimizerStateTensorLocationSettings",
                .flag = "optimizer",
                .noun = "optimizer state",
-               .settings = &Options::optimizer_state,
+               .settings = &Strategy::optimizer_state,
                .used_by = UsedBy::TrainingAlone},
     TensorKind{.option = "accumulatorTensorLocationSettings",
                .flag = "accumulators",
                .noun = "accumulators",
-               .settings = &Options::accumulators,
+               .settings = &Strategy::accumulators,
                .used_by = UsedBy::TrainingAlone},
     TensorKind{.option = "activationTensorLocationSettings",
                .flag = "activations",
                .noun = "activations",
-               .settings = &Options::activations,
+               .settings = &Strategy::activations,
                .can_be_sharded = false},
 };
 

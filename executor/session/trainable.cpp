@@ -20,12 +20,12 @@ bool has_value(const ir::Graph& graph, std::string_view name) {
 }
 
 // Anchors of derivatives and updates are tensors only once there are some.
-Options with_known_anchors(Options options, const ir::Graph& graph) {
+Strategy with_known_anchors(Strategy options, const ir::Graph& graph) {
   std::erase_if(options.anchors, [&](const auto& anchor) { return !has_value(graph, anchor.first); });
   return options;
 }
 
-std::vector<std::string> gradients_asked_for(const Options& options) {
+std::vector<std::string> gradients_asked_for(const Strategy& options) {
   constexpr std::string_view kGradient = "Gradient___";
   std::vector<std::string> names;
   for (const auto& [name, anchor] : options.anchors) {
@@ -43,7 +43,7 @@ void check_has_loss(const ir::Graph& graph, const std::string& loss) {
 }
 
 // Locations of what only a graph that trains has, such as accumulators.
-Options without_known_overrides(Options options, const ir::Graph& graph) {
+Strategy without_known_overrides(Strategy options, const ir::Graph& graph) {
   std::erase_if(options.location_overrides, [&](const auto& one) { return has_value(graph, one.first); });
   return options;
 }
@@ -82,12 +82,12 @@ ir::Training take_forward(importer::Model model, const std::vector<std::string>&
 }
 
 // Passes leave the loss, anchors and what has a gradient by its name their names.
-void optimize_for(ir::Training& forward, const Options& strategy, const ir::TrainingRequest& request) {
-  Options known = with_known_anchors(strategy, forward.graph);
+void optimize_for(ir::Training& forward, const Strategy& strategy, const ir::TrainingRequest& request) {
+  Strategy known = with_known_anchors(strategy, forward.graph);
   known.anchors.try_emplace(request.loss);
   lower::add_anchors(forward.graph, known);
   const std::size_t outputs = forward.graph.outputs.size();
-  Options kept;
+  Strategy kept;
   for (const std::string& name : request.gradients_of) kept.anchors.try_emplace(name);
   lower::add_anchors(forward.graph, with_known_anchors(kept, forward.graph));
   optimize(forward);
@@ -97,7 +97,7 @@ void optimize_for(ir::Training& forward, const Options& strategy, const ir::Trai
 }  // namespace
 
 Trainable make_trainable(importer::Model model, const TrainingOptions& options,
-                         const ir::Contributions& contributions, const Options& strategy) {
+                         const ir::Contributions& contributions, const Strategy& strategy) {
   check_has_loss(model.graph, options.loss);
   Trainable made{.metadata = model.info.metadata,
                  .request = {.loss = options.loss,
@@ -115,7 +115,7 @@ Trainable make_trainable(importer::Model model, const TrainingOptions& options,
 }
 
 Placed make_trained(Trainable trainable, CheckedOptions& checked) {
-  const Options& strategy = checked.strategy;
+  const Strategy& strategy = checked.strategy;
   ir::Training& forward = trainable.forward;
   const ir::TrainingRequest& request = trainable.request;
   TrainingMemory memory;

@@ -18,12 +18,12 @@ struct Trainable {
   ir::TrainingRequest request = {};
   std::map<std::string, ir::Tensor> unread = {};  ///< constants of the model that may be states to go on with
   /// The strategy without locations of the model's own tensors: others must be of what training adds.
-  Options added = {};
+  Strategy added = {};
 };
 
 /// Error for a loss or a weight that the model does not have.
 Trainable make_trainable(importer::Model model, const TrainingOptions& options,
-                         const ir::Contributions& contributions, const Options& strategy);
+                         const ir::Contributions& contributions, const Strategy& strategy);
 
 /// Places the forward ops, appends derivatives and updates, for a slice of a micro-batch where the strategy
 /// says so, and places the whole. Errors as place_graph, split_to_train and make_training give them, and for

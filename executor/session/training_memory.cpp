@@ -10,10 +10,11 @@
 namespace podium {
 namespace {
 
-std::map<ir::ValueId, TrainedWeight> held_for_weights(const ir::Training& training, const Options& options) {
+std::map<ir::ValueId, TrainedWeight> held_for_weights(const ir::Training& training,
+                                                      const Strategy& strategy) {
   lower::Warnings unheard;
   const ir::Placement anywhere{.ops = std::vector<ir::OpPlacement>(training.graph.ops.size())};
-  const auto locations = lower::variable_locations(training, anywhere, options, unheard);
+  const auto locations = lower::variable_locations(training, anywhere, strategy, unheard);
   std::map<ir::ValueId, TrainedWeight> weights;
   for (const ir::Variable& variable : training.variables) {
     const bool is_weight = variable.kind == ir::VariableKind::Weight;
@@ -22,7 +23,7 @@ std::map<ir::ValueId, TrainedWeight> held_for_weights(const ir::Training& traini
     const ir::Value& value = training.graph[variable.value];
     const ir::TensorLocation& location = locations.at(value.name);
     const std::size_t parts =
-        location.sharded ? executor::replica_groups(location.domain, options.replicas).front().size() : 1;
+        location.sharded ? executor::replica_groups(location.domain, strategy.replicas).front().size() : 1;
     const std::int64_t whole = ir::packed_bytes(value.type);
     const std::int64_t here = whole / static_cast<std::int64_t>(parts);
     TrainedWeight& weight = weights[owner];
@@ -31,14 +32,14 @@ std::map<ir::ValueId, TrainedWeight> held_for_weights(const ir::Training& traini
     if (variable.kind == ir::VariableKind::OptimizerState) weight.while_updated += here;
     if (is_weight) weight.while_updated += whole;
     // Without accumulation gradients wait for the update.
-    if (is_weight && options.accumulation_factor == 1) weight.held += whole;
+    if (is_weight && strategy.accumulation_factor == 1) weight.held += whole;
   }
   return weights;
 }
 
 // With the loss on a stage of its own: what recomputation spares is beside it or not.
 std::vector<std::int64_t> stashed_by_op(const ir::Training& training, std::size_t forward_ops,
-                                        const Options& options) {
+                                        const Strategy& strategy) {
   const ir::Graph& graph = training.graph;
   const auto makers = producers(graph);
   ir::Placement placement{.ops = std::vector<ir::OpPlacement>(graph.ops.size())};
@@ -46,21 +47,21 @@ std::vector<std::int64_t> stashed_by_op(const ir::Training& training, std::size_
   placement.stages = 2;
   placement.ops[loss.index].stage = 1;
   std::vector<std::int64_t> bytes(forward_ops, 0);
-  for (ir::ValueId id : lower::kept_for_backward({training, placement}, options)) {
+  for (ir::ValueId id : lower::kept_for_backward({training, placement}, strategy)) {
     const ir::OpId maker = makers[id];
     if (maker.valid() && maker.index < std::ssize(bytes))
       bytes[maker.index] += ir::packed_bytes(graph[id].type);
   }
-  for (std::int64_t& one : bytes) one /= std::max(1, options.batch_serialization.factor);
+  for (std::int64_t& one : bytes) one /= std::max(1, strategy.batch_serialization.factor);
   return bytes;
 }
 
 }  // namespace
 
 TrainingMemory memory_of_training(const ir::Training& training, std::size_t forward_ops,
-                                  const Options& options, const device::Device& device) {
-  TrainingMemory memory{.weights = held_for_weights(training, options),
-                        .stash_bytes = stashed_by_op(training, forward_ops, options)};
+                                  const Strategy& strategy, const device::Device& device) {
+  TrainingMemory memory{.weights = held_for_weights(training, strategy),
+                        .stash_bytes = stashed_by_op(training, forward_ops, strategy)};
   const auto updates = static_cast<std::size_t>(
       std::count_if(training.graph.ops.begin(), training.graph.ops.end(), ir::is_outer));
   const auto code_of_each = [&](std::size_t ops, std::size_t among) {

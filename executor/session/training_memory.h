@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "executor/device/device.h"
-#include "executor/options.h"
+#include "executor/strategy.h"
 #include "ir/passes/make_training.h"
 
 namespace podium {
@@ -23,9 +23,9 @@ struct TrainingMemory {
   std::vector<std::int64_t> stash_bytes = {};
 };
 
-/// The memory for each weight of `training`, whose variables live where the options say, and for each of its
-/// first `forward_ops` ops, which are those of the graph that it was made of.
+/// The memory for each weight of `training`, whose variables live where the strategy says, and for each of
+/// its first `forward_ops` ops, which are those of the graph that it was made of.
 TrainingMemory memory_of_training(const ir::Training& training, std::size_t forward_ops,
-                                  const Options& options, const device::Device& device);
+                                  const Strategy& strategy, const device::Device& device);
 
 }  // namespace podium

@@ -32,7 +32,7 @@ struct FedScalar {
 
 namespace {
 
-ir::Contributions contributions_of(const Options& options, const GroupsByName& groups) {
+ir::Contributions contributions_of(const Strategy& options, const GroupsByName& groups) {
   ir::Contributions contributions{.accumulation = options.accumulation_factor, .replicas = options.replicas};
   contributions.slices = std::max(1, options.batch_serialization.factor);
   contributions.groups.assign(groups.begin(), groups.end());
@@ -286,7 +286,7 @@ const sim::Timeline* TrainingSession::timeline() const {
   const auto& timeline = state_->compiled.timeline;
   return timeline ? &*timeline : nullptr;
 }
-const Options& TrainingSession::strategy() const { return state_->checked.strategy; }
+const Strategy& TrainingSession::strategy() const { return state_->checked.strategy; }
 bool TrainingSession::can_run() const { return state_->compiled.engine != nullptr; }
 const Notes& TrainingSession::notes() const { return state_->checked.notes; }
 std::int64_t TrainingSession::peak_bytes(int processor) const {

@@ -84,7 +84,7 @@ class TrainingSession {
 
   // As of an InferenceSession.
   const executor::Program& program() const;
-  const Options& strategy() const;
+  const Strategy& strategy() const;
   const sim::Timeline* timeline() const;
   bool can_run() const;
   const Notes& notes() const;

@@ -11,10 +11,10 @@
 #pragma once
 
 #include "executor/device/device.h"
-#include "executor/options.h"
 #include "executor/program.h"
 #include "executor/sim/costs.h"
 #include "executor/sim/timeline.h"
+#include "executor/strategy.h"
 
 namespace podium::sim {
 

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "executor/options.h"
 #include "executor/program.h"
 #include "executor/sim/costs.h"
 #include "executor/sim/ticks.h"
 #include "executor/sim/timeline.h"
+#include "executor/strategy.h"
 
 namespace podium::sim {
 

@@ -157,7 +157,7 @@ struct Way {
   std::vector<ir::Datum> inputs;
   std::vector<double> ms = {};
 
-  Way(std::string called, const ir::Graph& graph, const ir::Placement& placement, const Options& session,
+  Way(std::string called, const ir::Graph& graph, const ir::Placement& placement, const Strategy& session,
       const Settings& options)
       : name(std::move(called)),
         batches(session.batches_per_step),
@@ -184,11 +184,11 @@ bool compare_ways(const std::string& text, const Settings& options) {
   const ir::Placement split = even_split(graph, options.processors);
   const int batches = 4 * options.processors;
   std::vector<Way> ways;
-  ways.emplace_back("one processor", graph, alone, Options{}, options);
-  ways.emplace_back("sharded", graph, split, Options{}, options);
-  ways.emplace_back("one processor, batches", graph, alone, Options{.batches_per_step = batches}, options);
-  ways.emplace_back("sharded, batches", graph, split, Options{.batches_per_step = batches}, options);
-  ways.emplace_back("pipelined", graph, split, Options{.pipelining = true, .batches_per_step = batches},
+  ways.emplace_back("one processor", graph, alone, Strategy{}, options);
+  ways.emplace_back("sharded", graph, split, Strategy{}, options);
+  ways.emplace_back("one processor, batches", graph, alone, Strategy{.batches_per_step = batches}, options);
+  ways.emplace_back("sharded, batches", graph, split, Strategy{.batches_per_step = batches}, options);
+  ways.emplace_back("pipelined", graph, split, Strategy{.pipelining = true, .batches_per_step = batches},
                     options);
   const auto start = Clock::now();
   while (ways[0].ms.size() < 20 ||

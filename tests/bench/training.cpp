@@ -12,9 +12,9 @@ namespace {
 // Micro-batches of an update, over all replicas.
 constexpr int kMicroBatches = 12;
 
-struct Strategy {
+struct NamedStrategy {
   std::string name;
-  Options options = {.accumulation_factor = kMicroBatches};
+  Strategy options = {.accumulation_factor = kMicroBatches};
   /// Parts of the model's batch that micro-batches are.
   int parts = 1;
   /// The one before it that does the same work on one processor; none: it is one of these.
@@ -25,43 +25,43 @@ struct Strategy {
   }
 };
 
-Strategy alone(const std::string& name) {
-  Strategy strategy{name};
+NamedStrategy alone(const std::string& name) {
+  NamedStrategy strategy{name};
   strategy.base = "";
   return strategy;
 }
 
-Strategy spread(const std::string& name, int processors, bool pipelined) {
-  Strategy strategy{name};
+NamedStrategy spread(const std::string& name, int processors, bool pipelined) {
+  NamedStrategy strategy{name};
   strategy.options.virtual_graph_mode = VirtualGraphMode::Auto;
   strategy.options.ipus = processors;
   strategy.options.pipelining = pipelined;
   return strategy;
 }
 
-Strategy in_phases(const std::string& name, int phases) {
-  Strategy strategy{name};
+NamedStrategy in_phases(const std::string& name, int phases) {
+  NamedStrategy strategy{name};
   strategy.options.virtual_graph_mode = VirtualGraphMode::ExecutionPhases;
   strategy.options.phases.phases = phases;
   return strategy;
 }
 
-Strategy with_everything_off_chip(Strategy strategy) {
+NamedStrategy with_everything_off_chip(NamedStrategy strategy) {
   for (LocationSettings* settings : {&strategy.options.weights, &strategy.options.optimizer_state,
                                      &strategy.options.accumulators, &strategy.options.activations})
     settings->location.storage = ir::Storage::OffChip;
   return strategy;
 }
 
-Strategy over_io_tiles(Strategy strategy, ir::ExchangeStrategy exchange) {
+NamedStrategy over_io_tiles(NamedStrategy strategy, ir::ExchangeStrategy exchange) {
   strategy.options.io_tiles = 64;
   strategy.options.overlap_io = exchange;
   return strategy;
 }
 
 // Each updates its part of the weights.
-Strategy replicated(const std::string& name, int replicas, bool sharded) {
-  Strategy strategy{name};
+NamedStrategy replicated(const std::string& name, int replicas, bool sharded) {
+  NamedStrategy strategy{name};
   strategy.options.replicas = replicas;
   strategy.options.accumulation_factor /= replicas;
   strategy.options.optimizer_state.location.sharded = sharded;
@@ -69,36 +69,36 @@ Strategy replicated(const std::string& name, int replicas, bool sharded) {
 }
 
 // An update after each micro-batch.
-Strategy without_accumulation(Strategy strategy) {
+NamedStrategy without_accumulation(NamedStrategy strategy) {
   std::swap(strategy.options.accumulation_factor, strategy.options.batches_per_step);
   return strategy;
 }
 
 // Both compute with parts of the batch.
 constexpr int kParts = 4;
-Strategy in_parts(const std::string& name) {
-  Strategy strategy = alone(name);
+NamedStrategy in_parts(const std::string& name) {
+  NamedStrategy strategy = alone(name);
   strategy.parts = kParts;
   strategy.options.accumulation_factor *= kParts;
   return strategy;
 }
-Strategy serialised(const std::string& name) {
-  Strategy strategy{name};
+NamedStrategy serialised(const std::string& name) {
+  NamedStrategy strategy{name};
   strategy.options.batch_serialization.factor = kParts;
   strategy.base = "one, a quarter batch";
   return strategy;
 }
 
 // Recomputation is not among them: it computes more.
-std::vector<Strategy> strategies_over(int processors) {
-  Strategy one_update_each = without_accumulation(alone("one, no accumulation"));
+std::vector<NamedStrategy> strategies_over(int processors) {
+  NamedStrategy one_update_each = without_accumulation(alone("one, no accumulation"));
   if (processors == 1) return {{"one processor", {}, 1, ""}};
-  Strategy stashing = without_accumulation(spread("pipelined, weights stashed", processors, true));
+  NamedStrategy stashing = without_accumulation(spread("pipelined, weights stashed", processors, true));
   stashing.options.weight_stashing = true;
   stashing.base = one_update_each.name;
-  Strategy state_off_chip{"state off chip"};
+  NamedStrategy state_off_chip{"state off chip"};
   state_off_chip.options.optimizer_state.location.storage = ir::Storage::OffChip;
-  Strategy ladder = in_phases("phased, replica and ladder", processors);
+  NamedStrategy ladder = in_phases("phased, replica and ladder", processors);
   ladder.options.sync = SyncPattern::ReplicaAndLadder;
   return {alone("one processor"),
           spread("sharded", processors, false),
@@ -123,7 +123,7 @@ std::vector<Strategy> strategies_over(int processors) {
 
 class Trained {
  public:
-  Trained(const NamedModel& model, const Strategy& strategy, const Settings& settings)
+  Trained(const NamedModel& model, const NamedStrategy& strategy, const Settings& settings)
       : name(strategy.name),
         base(strategy.base),
         micro_batches_(strategy.micro_batches()),
@@ -159,7 +159,7 @@ class Trained {
     model.graph = models::build(named.name, parameters).graph;
     return model;
   }
-  static TrainingOptions options(const Strategy& strategy, const Settings& settings) {
+  static TrainingOptions options(const NamedStrategy& strategy, const Settings& settings) {
     TrainingOptions options{.loss = "loss"};
     options.session = {.threads = settings.threads, .fuse = settings.fuse, .strategy = strategy.options};
     options.optimizer = ir::make_optimizer("Adam", {{"learningRate", {1e-5}}});
@@ -177,19 +177,20 @@ class Trained {
 bool compare_training(const std::string& text, const Settings& settings) {
   constexpr double kMost = 1.2;
   const NamedModel model = parse_model(text);
-  std::vector<Strategy> strategies = strategies_over(settings.processors);
-  const auto is_base_of_none = [&](const Strategy& strategy) {
+  std::vector<NamedStrategy> strategies = strategies_over(settings.processors);
+  const auto is_base_of_none = [&](const NamedStrategy& strategy) {
     return std::none_of(strategies.begin(), strategies.end(),
-                        [&](const Strategy& other) { return other.base == strategy.name; });
+                        [&](const NamedStrategy& other) { return other.base == strategy.name; });
   };
-  std::erase_if(strategies, [&](const Strategy& one) {
+  std::erase_if(strategies, [&](const NamedStrategy& one) {
     return !one.base.empty() && one.name.find(settings.only) == std::string::npos;
   });
   if (strategies.size() > 1) {
-    std::erase_if(strategies, [&](const Strategy& one) { return one.base.empty() && is_base_of_none(one); });
+    std::erase_if(strategies,
+                  [&](const NamedStrategy& one) { return one.base.empty() && is_base_of_none(one); });
   }
   std::vector<Trained> ways;
-  for (const Strategy& strategy : strategies) ways.emplace_back(model, strategy, settings);
+  for (const NamedStrategy& strategy : strategies) ways.emplace_back(model, strategy, settings);
   const auto start = Clock::now();
   while (ways[0].ms.size() < 7 ||
          std::chrono::duration<double>(Clock::now() - start).count() < settings.seconds) {

@@ -14,9 +14,9 @@ Program on_two_processors() {
     y = Relu(a)
   })");
   ir::Placement placement{.ops = {{.processor = 0}, {.processor = 1}}, .processors = 2};
-  Options options;
-  options.batches_per_step = 3;
-  return lower::lower(std::move(graph), placement, options);
+  Strategy strategy;
+  strategy.batches_per_step = 3;
+  return lower::lower(std::move(graph), placement, strategy);
 }
 
 TEST(Program, PrintsItsBuffersBlocksAndSteps) {

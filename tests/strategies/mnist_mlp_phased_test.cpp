@@ -28,7 +28,7 @@ std::string text_of(const std::string& file) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-Options example_options() {
+Strategy example_options() {
   Notes notes;
   return read_options(text_of("options.json"), "options.json", notes);
 }
@@ -47,7 +47,7 @@ importer::Model mlp(bool placed) {
   return model;
 }
 
-TrainingSession session(const Options& strategy, bool placed) {
+TrainingSession session(const Strategy& strategy, bool placed) {
   TrainingOptions options;
   options.session.strategy = strategy;
   options.session.clock = true;
@@ -130,10 +130,10 @@ TEST(MnistMlpPhased, LayersOfOneShapeShareCodeAndRemoteBuffers) {
 }
 
 TEST(MnistMlpPhased, TrainsAsOneProcessorDoes) {
-  const Options strategy = example_options();
+  const Strategy strategy = example_options();
   TrainingSession example = session(strategy, true);
-  Options plain{.accumulation_factor = strategy.accumulation_factor * strategy.replicas,
-                .reduction = Reduction::Mean};
+  Strategy plain{.accumulation_factor = strategy.accumulation_factor * strategy.replicas,
+                 .reduction = Reduction::Mean};
   TrainingSession alone = session(plain, false);
   std::mt19937 random(5);
   for (int step = 0; step < 2; ++step) {

@@ -59,7 +59,7 @@ ir::Optimizer random_optimizer(Random& random, bool& combined) {
   return optimizer;
 }
 
-void spread_out(Random& random, Spread spread, const RandomModel& model, Options& options) {
+void spread_out(Random& random, Spread spread, const RandomModel& model, Strategy& options) {
   const int parts = 2 + random.below(2);
   if (spread == Spread::Sharded || spread == Spread::Pipelined)
     options.virtual_graph_mode = VirtualGraphMode::Manual;
@@ -93,7 +93,7 @@ ir::TensorLocation random_location(Random& random, int replicas) {
   return location;
 }
 
-void place_tensors(Random& random, Options& options) {
+void place_tensors(Random& random, Strategy& options) {
   for (LocationSettings* settings :
        {&options.weights, &options.optimizer_state, &options.accumulators, &options.activations}) {
     if (random.coin()) continue;
@@ -104,7 +104,7 @@ void place_tensors(Random& random, Options& options) {
   if (random.one_in(5)) options.location_overrides["w0"] = random_location(random, options.replicas);
 }
 
-void ask_for_anchors(Random& random, const RandomModel& model, Options& options) {
+void ask_for_anchors(Random& random, const RandomModel& model, Strategy& options) {
   const auto any_kind = [&] { return Anchor{static_cast<AnchorReturn>(random.below(3))}; };
   if (random.one_in(3)) options.anchors[random.of(model.values)] = any_kind();
   // Without accumulation a weight comes back updated, by one processor only once it has seen what all
@@ -120,7 +120,7 @@ void ask_for_anchors(Random& random, const RandomModel& model, Options& options)
 constexpr int kSamples = 2;  // of a micro-batch
 
 bool keeps_order(const RandomCase& made) {
-  const Options& strategy = made.options.session.strategy;
+  const Strategy& strategy = made.options.session.strategy;
   return strategy.replicas == 1 && strategy.batch_serialization.factor == 0 &&
          made.options.optimizer.clip_norms.empty();
 }
@@ -138,7 +138,7 @@ RandomCase random_case(unsigned seed) {
       if (random.coin()) options.weights.push_back(name);
     }
   }
-  Options& strategy = options.session.strategy;
+  Strategy& strategy = options.session.strategy;
   strategy.replicas = made.model.keeps_statistics ? 1 : 1 + random.below(4);
   strategy.batches_per_step = 1 + random.below(3);
   strategy.accumulation_factor = random.of<int>({1, 2, 4});
@@ -177,7 +177,7 @@ void put_in_half(Random& random, RandomCase& made) {
 }
 
 void let_weights_be_stale(RandomCase& made) {
-  Options& strategy = made.options.session.strategy;
+  Strategy& strategy = made.options.session.strategy;
   made.stale = true;
   strategy.batches_per_step = strategy.accumulation_factor;
   strategy.accumulation_factor = 1;
@@ -199,7 +199,7 @@ void give_groups_weights(Random& random, RandomCase& made) {
 RandomCase random_way(unsigned seed) {
   RandomCase made = random_case(seed);
   Random random(seed + 77);
-  Options& strategy = made.options.session.strategy;
+  Strategy& strategy = made.options.session.strategy;
   const bool clips = !made.options.optimizer.clip_norms.empty();
   made.resumes = random.one_in(3);
   if (random.one_in(3)) {
@@ -231,7 +231,7 @@ Tensor whole_numbers(std::int64_t first, std::mt19937& random) {
 
 // The micro-batches of an input, with those that all replicas share as often as there are replicas.
 std::vector<Tensor> micro_batches(const std::string& input, const RandomCase& made, std::mt19937& random) {
-  const Options& strategy = made.options.session.strategy;
+  const Strategy& strategy = made.options.session.strategy;
   const int count = strategy.batches_per_step * strategy.accumulation_factor * strategy.replicas;
   std::vector<Tensor> parts;
   for (int i = 0; i < count; ++i) {
@@ -286,7 +286,7 @@ State train(const RandomCase& made, const TrainingOptions& options, bool broadca
     std::vector<Datum> inputs;
     for (const executor::HostTensor& input : session->inputs()) {
       std::vector<Tensor> parts;
-      const Options& asked = made.options.session.strategy;
+      const Strategy& asked = made.options.session.strategy;
       const bool takes_one =
           (input.name == "z" && broadcast) || (made.stale && options.session.strategy.replicas == 1);
       const int every = takes_one ? asked.replicas : 1;
@@ -326,7 +326,7 @@ State train(const RandomCase& made, const TrainingOptions& options, bool broadca
 TrainingOptions alone(const RandomCase& made) {
   const TrainingOptions& given = made.options;
   TrainingOptions one = given;
-  const Options& strategy = given.session.strategy;
+  const Strategy& strategy = given.session.strategy;
   one.session.fuse = false;
   one.session.strategy = {.batches_per_step = strategy.batches_per_step,
                           .accumulation_factor = strategy.accumulation_factor * strategy.replicas,
@@ -350,7 +350,7 @@ TrainingOptions alone(const RandomCase& made) {
 }
 
 // The rows that an anchor returns of all micro-batches of a run (semantics, section 6.2).
-std::vector<double> returned(const Tensor& all, const Anchor& anchor, const Options& strategy) {
+std::vector<double> returned(const Tensor& all, const Anchor& anchor, const Strategy& strategy) {
   const std::int64_t rows = strategy.batches_per_step * strategy.accumulation_factor;
   const std::int64_t size = all.size() / rows;
   const auto at = [&](std::int64_t i) { return static_cast<double>(all.data<float>()[i]); };
@@ -368,7 +368,7 @@ std::vector<double> returned(const Tensor& all, const Anchor& anchor, const Opti
   return values;
 }
 
-std::vector<double> expected_values(const std::string& name, const Tensor& tensor, const Options& strategy) {
+std::vector<double> expected_values(const std::string& name, const Tensor& tensor, const Strategy& strategy) {
   const std::size_t end = name.find(" of step ");
   if (end == std::string::npos) return returned(tensor, {}, {});
   const auto anchor = strategy.anchors.find(name.substr(0, end));
@@ -390,7 +390,7 @@ double difference(const Tensor& found, const std::vector<double>& expected) {
 }
 
 void expect_the_same(const State& found, const State& expected, const RandomCase& made) {
-  const Options& strategy = made.options.session.strategy;
+  const Strategy& strategy = made.options.session.strategy;
   EXPECT_EQ(found.size(), expected.size());
   for (const auto& [name, value] : expected) {
     if (made.combined && name.starts_with("Accl___")) continue;

@@ -3,25 +3,25 @@
 namespace podium::testing {
 namespace {
 
-void in_phases(Options& options, int phases, int stages) {
+void in_phases(Strategy& options, int phases, int stages) {
   options.virtual_graph_mode = VirtualGraphMode::ExecutionPhases;
   options.phases.phases = phases;
   options.phases.stages = stages;
   options.ipus = stages;
 }
 
-void sharded(Options& options, int processors) {
+void sharded(Strategy& options, int processors) {
   options.virtual_graph_mode = VirtualGraphMode::Auto;
   options.ipus = processors;
 }
 
-void pipelined(Options& options, int processors) {
+void pipelined(Strategy& options, int processors) {
   sharded(options, processors);
   options.pipelining = true;
   options.batches_per_step = processors + 1;
 }
 
-void with_replicas(Options& options, int replicas) {
+void with_replicas(Strategy& options, int replicas) {
   if (options.ipus > 0) options.ipus *= replicas;
   options.replicas = replicas;
 }
@@ -31,19 +31,19 @@ void on_io_tiles(LocationSettings& settings) {
   settings.location.storage_tiles = ir::TileSet::IO;
 }
 
-void overlapped(Options& options, ir::ExchangeStrategy exchange) {
+void overlapped(Strategy& options, ir::ExchangeStrategy exchange) {
   options.io_tiles = 64;
   options.overlap_io = exchange;
 }
 
-void serialized(Options& options, IoMode mode) {
+void serialized(Strategy& options, IoMode mode) {
   options.batch_serialization.factor = 2;
   options.batch_serialization.io_mode = mode;
   if (mode != IoMode::Compute) options.io_tiles = 64;
 }
 
 // The anchor of output "*" is that of every output.
-void anchored(Options& options, AnchorReturn returns, int every = 1) {
+void anchored(Strategy& options, AnchorReturn returns, int every = 1) {
   options.anchors["*"] = {.returns = returns, .every = every};
 }
 
@@ -58,65 +58,65 @@ void shard(LocationSettings& settings) {
 
 const std::vector<Choice>& spreads() {
   static const std::vector<Choice> kSpreads{
-      {"one processor", [](Options&) {}},
-      {"sharded over 2", [](Options& options) { sharded(options, 2); }},
-      {"sharded over 3", [](Options& options) { sharded(options, 3); }},
-      {"pipelined over 2", [](Options& options) { pipelined(options, 2); }},
-      {"pipelined over 3", [](Options& options) { pipelined(options, 3); }},
-      {"3 phases on 2", [](Options& options) { in_phases(options, 3, 2); }},
-      {"4 phases on 1", [](Options& options) { in_phases(options, 4, 1); }},
+      {"one processor", [](Strategy&) {}},
+      {"sharded over 2", [](Strategy& options) { sharded(options, 2); }},
+      {"sharded over 3", [](Strategy& options) { sharded(options, 3); }},
+      {"pipelined over 2", [](Strategy& options) { pipelined(options, 2); }},
+      {"pipelined over 3", [](Strategy& options) { pipelined(options, 3); }},
+      {"3 phases on 2", [](Strategy& options) { in_phases(options, 3, 2); }},
+      {"4 phases on 1", [](Strategy& options) { in_phases(options, 4, 1); }},
   };
   return kSpreads;
 }
 
 const std::vector<std::vector<Choice>>& other_choices() {
   static const std::vector<std::vector<Choice>> kGroups{
-      {{"", [](Options&) {}},
-       {"3 batches", [](Options& options) { options.batches_per_step = 3; }},
-       {"6 batches", [](Options& options) { options.batches_per_step = 6; }}},
-      {{"", [](Options&) {}},
-       {"2 replicas", [](Options& options) { with_replicas(options, 2); }},
-       {"3 replicas", [](Options& options) { with_replicas(options, 3); }}},
-      {{"", [](Options&) {}},
-       {"weights off chip", [](Options& options) { off_chip(options.weights); }},
-       {"weights sharded", [](Options& options) { shard(options.weights); }},
+      {{"", [](Strategy&) {}},
+       {"3 batches", [](Strategy& options) { options.batches_per_step = 3; }},
+       {"6 batches", [](Strategy& options) { options.batches_per_step = 6; }}},
+      {{"", [](Strategy&) {}},
+       {"2 replicas", [](Strategy& options) { with_replicas(options, 2); }},
+       {"3 replicas", [](Strategy& options) { with_replicas(options, 3); }}},
+      {{"", [](Strategy&) {}},
+       {"weights off chip", [](Strategy& options) { off_chip(options.weights); }},
+       {"weights sharded", [](Strategy& options) { shard(options.weights); }},
        {"weights off chip and sharded",
-        [](Options& options) {
+        [](Strategy& options) {
           off_chip(options.weights);
           shard(options.weights);
         }},
        {"weights off chip through IO tiles",
-        [](Options& options) {
+        [](Strategy& options) {
           off_chip(options.weights);
           on_io_tiles(options.weights);
           options.io_tiles = 64;
         }}},
-      {{"", [](Options&) {}},
-       {"activations off chip", [](Options& options) { off_chip(options.activations); }}},
-      {{"", [](Options&) {}},
-       {"IO tiles", [](Options& options) { overlapped(options, ir::ExchangeStrategy::JustInTime); }},
+      {{"", [](Strategy&) {}},
+       {"activations off chip", [](Strategy& options) { off_chip(options.activations); }}},
+      {{"", [](Strategy&) {}},
+       {"IO tiles", [](Strategy& options) { overlapped(options, ir::ExchangeStrategy::JustInTime); }},
        {"IO overlaps the inner loop",
-        [](Options& options) { overlapped(options, ir::ExchangeStrategy::OverlapInnerLoop); }},
+        [](Strategy& options) { overlapped(options, ir::ExchangeStrategy::OverlapInnerLoop); }},
        {"IO overlaps loops",
-        [](Options& options) { overlapped(options, ir::ExchangeStrategy::OverlapLoops); }}},
-      {{"", [](Options&) {}},
-       {"batch in 2", [](Options& options) { serialized(options, IoMode::Compute); }},
-       {"batch in 2 with IO", [](Options& options) { serialized(options, IoMode::Io); }},
+        [](Strategy& options) { overlapped(options, ir::ExchangeStrategy::OverlapLoops); }}},
+      {{"", [](Strategy&) {}},
+       {"batch in 2", [](Strategy& options) { serialized(options, IoMode::Compute); }},
+       {"batch in 2 with IO", [](Strategy& options) { serialized(options, IoMode::Io); }},
        {"batch in 2 with overlapped IO",
-        [](Options& options) { serialized(options, IoMode::IoOverlapped); }}},
-      {{"", [](Options&) {}},
-       {"final", [](Options& options) { anchored(options, AnchorReturn::Final); }},
-       {"sum", [](Options& options) { anchored(options, AnchorReturn::Sum); }},
-       {"every 3", [](Options& options) { anchored(options, AnchorReturn::EveryN, 3); }}},
-      {{"", [](Options&) {}},
-       {"single-pipeline sync", [](Options& options) { options.sync = SyncPattern::SinglePipeline; }},
-       {"replica-and-ladder sync", [](Options& options) { options.sync = SyncPattern::ReplicaAndLadder; }}},
-      {{"", [](Options&) {}},
-       {"batch schedule", [](Options& options) { options.phases.schedule = PhaseSchedule::Batch; }},
+        [](Strategy& options) { serialized(options, IoMode::IoOverlapped); }}},
+      {{"", [](Strategy&) {}},
+       {"final", [](Strategy& options) { anchored(options, AnchorReturn::Final); }},
+       {"sum", [](Strategy& options) { anchored(options, AnchorReturn::Sum); }},
+       {"every 3", [](Strategy& options) { anchored(options, AnchorReturn::EveryN, 3); }}},
+      {{"", [](Strategy&) {}},
+       {"single-pipeline sync", [](Strategy& options) { options.sync = SyncPattern::SinglePipeline; }},
+       {"replica-and-ladder sync", [](Strategy& options) { options.sync = SyncPattern::ReplicaAndLadder; }}},
+      {{"", [](Strategy&) {}},
+       {"batch schedule", [](Strategy& options) { options.phases.schedule = PhaseSchedule::Batch; }},
        {"clustered schedule",
-        [](Options& options) { options.phases.schedule = PhaseSchedule::BatchClusteredIO; }},
+        [](Strategy& options) { options.phases.schedule = PhaseSchedule::BatchClusteredIO; }},
        {"on demand",
-        [](Options& options) {
+        [](Strategy& options) {
           options.phases.weights = PhaseIo::OnDemand;
           options.phases.activations = PhaseIo::OnDemand;
         }}},
@@ -124,11 +124,11 @@ const std::vector<std::vector<Choice>>& other_choices() {
   return kGroups;
 }
 
-std::vector<Strategy> strategies(int most_choices) {
-  std::vector<Strategy> all;
+std::vector<NamedStrategy> strategies(int most_choices) {
+  std::vector<NamedStrategy> all;
   const auto& groups = other_choices();
   const auto add = [&](const Choice& spread, const std::vector<const Choice*>& choices) {
-    Strategy strategy{.name = spread.name, .options = {}};
+    NamedStrategy strategy{.name = spread.name, .options = {}};
     spread.apply(strategy.options);
     for (const Choice* choice : choices) {
       choice->apply(strategy.options);

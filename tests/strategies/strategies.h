@@ -4,13 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "executor/options.h"
+#include "executor/strategy.h"
 
 namespace podium::testing {
 
 struct Choice {
   std::string name;
-  void (*apply)(Options&);
+  void (*apply)(Strategy&);
 };
 
 void off_chip(LocationSettings& settings);
@@ -22,13 +22,13 @@ const std::vector<Choice>& spreads();
 /// All other groups; the first choice of each is the default.
 const std::vector<std::vector<Choice>>& other_choices();
 
-struct Strategy {
+struct NamedStrategy {
   std::string name;
-  Options options;
+  Strategy options;
 };
 
 /// Every spread alone, with every choice that is no default, and, if `most_choices` is 2, with every pair of
 /// such choices from different groups.
-std::vector<Strategy> strategies(int most_choices);
+std::vector<NamedStrategy> strategies(int most_choices);
 
 }  // namespace podium::testing

@@ -21,8 +21,8 @@ namespace {
 using ir::Datum;
 using ir::Tensor;
 using testing::joined;
+using testing::NamedStrategy;
 using testing::random_tensor;
-using testing::Strategy;
 
 struct TestModel {
   std::string name;
@@ -154,7 +154,7 @@ double difference(const Tensor& found, const std::vector<float>& expected) {
   return most / scale;
 }
 
-void give_every_output_its_anchor(Options& options, const Reference& reference) {
+void give_every_output_its_anchor(Strategy& options, const Reference& reference) {
   const auto all = options.anchors.extract("*");
   if (all.empty()) return;
   for (const std::string& output : reference.outputs) options.anchors[output] = all.mapped();
@@ -167,7 +167,7 @@ struct Result {
   std::string what = {};
 };
 
-Result try_strategy(std::size_t model, Options options, bool fuse) {
+Result try_strategy(std::size_t model, Strategy options, bool fuse) {
   const Reference& reference = reference_of(model, fuse);
   give_every_output_its_anchor(options, reference);
   std::optional<InferenceSession> session;
@@ -213,9 +213,9 @@ struct Counts {
 
 // A strategy that is illegal in itself must be refused with that reason, any other must run or be refused for
 // what the model is.
-void expect_right(std::size_t model, const Strategy& strategy, bool fuse, Counts& counts) {
+void expect_right(std::size_t model, const NamedStrategy& strategy, bool fuse, Counts& counts) {
   const std::string where = test_models()[model].name + ", " + strategy.name;
-  Options options = strategy.options;
+  Strategy options = strategy.options;
   give_every_output_its_anchor(options, reference_of(model, fuse));
   const std::optional<std::string> illegal = why_illegal(options);
   Result result;
@@ -244,7 +244,7 @@ void print(const char* what, const Counts& counts) {
 TEST(Strategies, OfOneChoiceGiveEveryModelTheBitsOfOneProcessor) {
   Counts counts;
   for (std::size_t model = 0; model < test_models().size(); ++model) {
-    for (const Strategy& strategy : testing::strategies(1)) expect_right(model, strategy, false, counts);
+    for (const NamedStrategy& strategy : testing::strategies(1)) expect_right(model, strategy, false, counts);
   }
   print("one choice", counts);
   EXPECT_GT(counts.equal, 1000);
@@ -254,7 +254,7 @@ TEST(Strategies, OfOneChoiceGiveEveryModelTheBitsOfOneProcessor) {
 TEST(Strategies, OfTwoChoicesGiveTheNumbersOfOneProcessor) {
   Counts counts;
   std::size_t model = 0;
-  for (const Strategy& strategy : testing::strategies(2)) {
+  for (const NamedStrategy& strategy : testing::strategies(2)) {
     expect_right(model, strategy, true, counts);
     model = (model + 1) % test_models().size();
   }

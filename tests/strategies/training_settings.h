@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "executor/options.h"
+#include "executor/strategy.h"
 #include "ir/optimizer.h"
 
 namespace podium::testing {
 
 /// A strategy. It must give the result that one processor gives with the same micro-batches.
 struct Setting {
-  Options options = {};
+  Strategy options = {};
   ir::Optimizer optimizer = ir::make_optimizer("SGD", {{"learningRate", {0.05}}});
   bool reorders = false;  ///< sums over micro-batches are made in another order than by one processor
 };

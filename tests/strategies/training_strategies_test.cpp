@@ -85,8 +85,8 @@ TrainingCase with_all_replicas(TrainingCase of) {
 
 // One processor that sees what these replicas of the case see.
 TrainingCase alone(TrainingCase of, const std::vector<int>& replicas, int group = 0) {
-  const Options given = std::exchange(of.setting.options, {});
-  Options& options = of.setting.options;
+  const Strategy given = std::exchange(of.setting.options, {});
+  Strategy& options = of.setting.options;
   options.batches_per_step = given.batches_per_step;
   options.accumulation_factor = given.accumulation_factor * static_cast<int>(replicas.size());
   options.reduction = given.reduction;
@@ -99,8 +99,8 @@ TrainingCase alone(TrainingCase of, const std::vector<int>& replicas, int group 
 
 // Replicas on one processor each that share their weights as those of the case do.
 TrainingCase unspread(TrainingCase of) {
-  const Options given = std::exchange(of.setting.options, {});
-  Options& options = of.setting.options;
+  const Strategy given = std::exchange(of.setting.options, {});
+  Strategy& options = of.setting.options;
   options.batches_per_step = given.batches_per_step;
   options.accumulation_factor = given.accumulation_factor;
   options.replicas = given.replicas;
@@ -158,7 +158,7 @@ importer::Model load(const TrainingCase& of) {
 
 // An input's micro-batches of a step. Whoever sees them, those of all replicas are drawn.
 Tensor drawn(const ir::Type& type, const TrainingCase& of, std::mt19937& random) {
-  const Options& options = of.setting.options;
+  const Strategy& options = of.setting.options;
   const int needed = options.batches_per_step * options.accumulation_factor * options.replicas;
   const int all = needed / static_cast<int>(of.seen.size()) * of.replicas;
   std::vector<Tensor> parts;
@@ -213,7 +213,7 @@ std::vector<double> of_replicas(const TrainingCase& of, const std::string& name,
   const std::vector<double> numbers = numbers_of(all);
   const std::vector<std::vector<int>> groups = groups_of(of);
   if (groups.size() == 1 || shares_some(of)) return numbers;
-  const Options& options = of.setting.options;
+  const Strategy& options = of.setting.options;
   const std::size_t rows =
       is_output
           ? static_cast<std::size_t>(options.batches_per_step * options.accumulation_factor * of.replicas)
@@ -391,7 +391,7 @@ TEST(TrainingStrategies, GiveTheHalfWeightsOfOneProcessor) {
   EXPECT_GT(counts.equal, 300);
 }
 
-void shard_in(const ir::ReplicaGroup& group, Options& options) {
+void shard_in(const ir::ReplicaGroup& group, Strategy& options) {
   for (LocationSettings* settings :
        {&options.weights, &options.optimizer_state, &options.accumulators, &options.activations}) {
     settings->location.domain = group;

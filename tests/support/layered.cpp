@@ -82,13 +82,13 @@ std::vector<ir::Tensor> run_on_random(const executor::Program& program) {
   return run_on_random(engine);
 }
 
-std::vector<ir::Tensor> run_on_one_processor(const ir::Graph& graph, const Options& like) {
+std::vector<ir::Tensor> run_on_one_processor(const ir::Graph& graph, const Strategy& like) {
   ir::Placement placement;
   placement.ops.resize(graph.ops.size());
-  Options options;
-  options.batches_per_step = like.batches_per_step;
-  options.replicas = like.replicas;
-  return run_on_random(lower::lower(graph, placement, options));
+  Strategy strategy;
+  strategy.batches_per_step = like.batches_per_step;
+  strategy.replicas = like.replicas;
+  return run_on_random(lower::lower(graph, placement, strategy));
 }
 
 void expect_near(const std::vector<ir::Tensor>& found, const std::vector<ir::Tensor>& wanted,

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "executor/numeric/engine.h"
-#include "executor/options.h"
 #include "executor/program.h"
+#include "executor/strategy.h"
 #include "ir/placement.h"
 #include "tests/support/fusing.h"
 
@@ -33,7 +33,7 @@ std::vector<ir::Tensor> run_on_random(numeric::Engine& engine);
 std::vector<ir::Tensor> run_on_random(const executor::Program& program);
 
 /// The outputs of the model on one processor, with the same replicas and batches per step.
-std::vector<ir::Tensor> run_on_one_processor(const ir::Graph& graph, const Options& like);
+std::vector<ir::Tensor> run_on_one_processor(const ir::Graph& graph, const Strategy& like);
 
 /// Shapes equal, numbers within `tolerance` of the larger of 1 and their size.
 void expect_near(const std::vector<ir::Tensor>& found, const std::vector<ir::Tensor>& wanted,

@@ -47,16 +47,16 @@ Draft::Draft(const Lowering& lowering)
     : placed(lowering.placed),
       graph(placed.graph()),
       placement(placed.placement),
-      options(lowering.options),
+      strategy(lowering.strategy),
       facts(lowering.facts),
       variables(lowering.variables),
       warnings(lowering.warnings),
       input_index_(std::ssize(graph.values), -1),
       output_indices_(std::ssize(graph.values)) {
   program.processors = placement.processors;
-  program.replicas = options.replicas;
+  program.replicas = strategy.replicas;
   make_variables();
-  if (options.synthetic_data == SyntheticData::Off) make_host_tensors();
+  if (strategy.synthetic_data == SyntheticData::Off) make_host_tensors();
 }
 
 void Draft::make_host_tensors() {
@@ -72,8 +72,8 @@ void Draft::make_host_tensors() {
     // What an update computes comes once a batch.
     const bool is_of_update = makers[id].valid() && placed.is_outer(makers[id]);
     output_indices_[id].push_back(static_cast<int>(program.outputs.size()));
-    program.outputs.push_back(host_output(graph[id], anchor(id), options.batches_per_step,
-                                          is_of_update ? 1 : options.accumulation_factor));
+    program.outputs.push_back(host_output(graph[id], anchor(id), strategy.batches_per_step,
+                                          is_of_update ? 1 : strategy.accumulation_factor));
   }
 }
 
@@ -83,7 +83,7 @@ executor::HostTensor Draft::host_input(ValueId id) const {
     input.broadcast = true;
     return input;
   }
-  input.micro_batches = options.batches_per_step * options.accumulation_factor;
+  input.micro_batches = strategy.batches_per_step * strategy.accumulation_factor;
   const auto found = placement.inputs.find(input.name);
   input.broadcast = found != placement.inputs.end() && found->second.broadcast;
   return input;
@@ -116,7 +116,7 @@ BufferId Draft::buffer(ValueId value, int processor, Memory memory, Role role) {
 void Draft::make_sharded(executor::Buffer& buffer, const WholeTensor& whole) const {
   buffer.type = whole.type;
   buffer.group = whole.group;
-  buffer.shards = group_size(whole.group, options.replicas);
+  buffer.shards = group_size(whole.group, strategy.replicas);
 }
 
 BufferId Draft::another_buffer(ValueId value, executor::Buffer properties) {
@@ -129,8 +129,8 @@ BufferId Draft::add_buffer(executor::Buffer buffer) { return append(program, std
 BlockId Draft::add_block(executor::Block block) { return append(program, std::move(block)); }
 
 Anchor Draft::anchor(ValueId output) const {
-  const auto found = options.anchors.find(graph[output].name);
-  return found == options.anchors.end() ? Anchor{} : found->second;
+  const auto found = strategy.anchors.find(graph[output].name);
+  return found == strategy.anchors.end() ? Anchor{} : found->second;
 }
 
 BlockId Draft::add_block(Part& part, std::string name) {

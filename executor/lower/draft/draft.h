@@ -21,7 +21,7 @@ class Draft {
   const PlacedGraph& placed;
   const ir::Graph& graph;
   const ir::Placement& placement;
-  const Options& options;
+  const Strategy& strategy;
   const Facts& facts;
   const Variables& variables;
   Warnings& warnings;

@@ -40,15 +40,15 @@ struct Route {
 };
 
 template <class Wanted>
-Route route(const Wanted& own, const Options& options) {
-  const bool beside = own.exchange.value_or(options.overlap_io) != ir::ExchangeStrategy::JustInTime;
+Route route(const Wanted& own, const Strategy& strategy) {
+  const bool beside = own.exchange.value_or(strategy.overlap_io) != ir::ExchangeStrategy::JustInTime;
   const ir::TileSet tiles = own.tiles.value_or(beside ? ir::TileSet::IO : ir::TileSet::Compute);
-  return {tiles == ir::TileSet::IO && options.io_tiles > 0, beside};
+  return {tiles == ir::TileSet::IO && strategy.io_tiles > 0, beside};
 }
 
 Route route_of_input(const Draft& draft, ValueId value) {
   const auto found = draft.placement.inputs.find(draft.graph[value].name);
-  return route(found == draft.placement.inputs.end() ? ir::InputPlacement{} : found->second, draft.options);
+  return route(found == draft.placement.inputs.end() ? ir::InputPlacement{} : found->second, draft.strategy);
 }
 
 // A value of `type` that an op without inputs makes: zero, or floats drawn with `seed`.
@@ -92,19 +92,19 @@ void check_static(std::string_view what, const ir::Value& value) {
 }  // namespace
 
 bool leaves_at_once(const Draft& draft, ValueId output) {
-  const Route way = route(draft.anchor(output), draft.options);
+  const Route way = route(draft.anchor(output), draft.strategy);
   return way.over_io_tiles && !way.beside;
 }
 
 HostIo::HostIo(Draft& draft) : draft_(draft) {
-  if (draft.options.synthetic_data != SyntheticData::Off) return;
+  if (draft.strategy.synthetic_data != SyntheticData::Off) return;
   for (ValueId input : draft.graph.inputs) {
     if (route_of_input(draft, input).beside) first_cycle_ = 1;
   }
 }
 
 void HostIo::load(ValueId value, int processor, int offset, std::vector<TimedStep>& steps) {
-  if (draft_.options.synthetic_data != SyntheticData::Off) return make_synthetic(value, processor);
+  if (draft_.strategy.synthetic_data != SyntheticData::Off) return make_synthetic(value, processor);
   const Route route = route_of_input(draft_, value);
   const BufferId home = draft_.buffer(value, processor);
   const BufferId target =
@@ -124,7 +124,7 @@ void HostIo::store(ValueId value, int processor, int offset, std::vector<TimedSt
   if (draft_.output_indices(value).empty()) return;
   const Anchor anchor = draft_.anchor(value);
   if (anchor.returns == AnchorReturn::Sum) return steps.push_back({offset, add_up(value, processor)});
-  const Route way = route(anchor, draft_.options);
+  const Route way = route(anchor, draft_.strategy);
   BufferId source = draft_.buffer(value, processor);
   if (way.over_io_tiles) {
     const BufferId home = source;
@@ -153,7 +153,7 @@ void HostIo::store(ValueId value, int processor, std::vector<Step>& steps) {
 void HostIo::load_once(ValueId value, int processor) {
   const executor::Slot target{draft_.buffer(value, processor)};
   const auto [first, is_new] = loaded_once_.emplace(value, processor);
-  if (draft_.options.synthetic_data != SyntheticData::Off) {
+  if (draft_.strategy.synthetic_data != SyntheticData::Off) {
     make_synthetic(value, processor);
   } else if (is_new) {
     before_.push_back({.action = LoadFromHost{draft_.input_index(value), target}});
@@ -191,7 +191,7 @@ void HostIo::make_synthetic(ValueId value, int processor) {
   const executor::BlockId block =
       draft_.add_block({.name = "make " + input.name,
                         .processor = processor,
-                        .graph = made_value(input.name, input.type, draft_.options.synthetic_data, seed)});
+                        .graph = made_value(input.name, input.type, draft_.strategy.synthetic_data, seed)});
   before_.push_back({.action = Compute{block, {}, {{draft_.buffer(value, processor)}}}});
 }
 

@@ -20,43 +20,43 @@ using ir::ValueId;
 
 namespace {
 
-const LocationSettings& settings_of(TensorClass kind, const Options& options) {
+const LocationSettings& settings_of(TensorClass kind, const Strategy& strategy) {
   static const LocationSettings kOnChip{};
   switch (kind) {
     case TensorClass::Activation:
-      return options.activations;
+      return strategy.activations;
     case TensorClass::Weight:
-      return options.weights;
+      return strategy.weights;
     case TensorClass::OptimizerState:
-      return options.optimizer_state;
+      return strategy.optimizer_state;
     case TensorClass::Accumulator:
-      return options.accumulators;
+      return strategy.accumulators;
     case TensorClass::Constant:
       break;
   }
   return kOnChip;
 }
 
-bool can_be_sharded(const TensorLocation& location, const Options& options) {
-  return group_size(location.domain, options.replicas) > 1;
+bool can_be_sharded(const TensorLocation& location, const Strategy& strategy) {
+  return group_size(location.domain, strategy.replicas) > 1;
 }
 
 // Switches sharding off where it cannot be.
-void check_sharding(const LocatedTensor& tensor, const LocationSettings& settings, const Options& options,
+void check_sharding(const LocatedTensor& tensor, const LocationSettings& settings, const Strategy& strategy,
                     TensorLocation& location, Warnings& warnings) {
   if (!location.sharded) return;
   if (tensor.kind == TensorClass::Activation || tensor.kind == TensorClass::Constant || tensor.per_replica ||
       tensor.elements < settings.min_elements_for_sharding) {
     location.sharded = false;
-  } else if (!can_be_sharded(location, options)) {
+  } else if (!can_be_sharded(location, strategy)) {
     warnings.push_back(
         fmt::format("tensor '{}' is asked to be sharded, which needs replicas: it stays whole", tensor.name));
     location.sharded = false;
   }
 }
 
-TensorLocation without_missing_tiles(TensorLocation location, const Options& options) {
-  if (options.io_tiles == 0) location.load_tiles = location.storage_tiles = TileSet::Compute;
+TensorLocation without_missing_tiles(TensorLocation location, const Strategy& strategy) {
+  if (strategy.io_tiles == 0) location.load_tiles = location.storage_tiles = TileSet::Compute;
   return location;
 }
 
@@ -103,10 +103,10 @@ bool is_remote(const TensorLocation& location) {
   return location.storage == Storage::OffChip || location.sharded;
 }
 
-TensorLocation determine_location(const LocatedTensor& tensor, const Options& options, Warnings& warnings) {
-  const auto given = options.location_overrides.find(tensor.name);
-  if (given != options.location_overrides.end()) return without_missing_tiles(given->second, options);
-  const LocationSettings& settings = settings_of(tensor.kind, options);
+TensorLocation determine_location(const LocatedTensor& tensor, const Strategy& strategy, Warnings& warnings) {
+  const auto given = strategy.location_overrides.find(tensor.name);
+  if (given != strategy.location_overrides.end()) return without_missing_tiles(given->second, strategy);
+  const LocationSettings& settings = settings_of(tensor.kind, strategy);
   TensorLocation location = settings.location;
   if (tensor.annotated && tensor.recomputed) {
     warnings.push_back(
@@ -117,13 +117,14 @@ TensorLocation determine_location(const LocatedTensor& tensor, const Options& op
   if (tensor.kind == TensorClass::Constant || tensor.elements < settings.min_elements_for_off_chip) {
     location.storage = Storage::OnChip;
   }
-  check_sharding(tensor, settings, options, location, warnings);
-  return without_missing_tiles(location, options);
+  check_sharding(tensor, settings, strategy, location, warnings);
+  return without_missing_tiles(location, strategy);
 }
 
 ir::IdMap<ValueId, std::optional<TensorLocation>> remote_weights(const ir::Graph& graph,
                                                                  const ir::Placement& placement,
-                                                                 const Options& options, Warnings& warnings) {
+                                                                 const Strategy& strategy,
+                                                                 Warnings& warnings) {
   ir::IdMap<ValueId, std::optional<TensorLocation>> locations(std::ssize(graph.values));
   ir::IdMap<ValueId, bool> is_weight = numbers_to_compute_with(graph);
   for (const ir::Op& op : graph.ops) {
@@ -136,8 +137,8 @@ ir::IdMap<ValueId, std::optional<TensorLocation>> remote_weights(const ir::Graph
                                                     .kind = TensorClass::Weight,
                                                     .elements = graph[id].type.element_count(),
                                                     .per_replica = alone},
-                                                   options, warnings);
-      location.sharded = location.sharded && can_be_sharded(location, options);
+                                                   strategy, warnings);
+      location.sharded = location.sharded && can_be_sharded(location, strategy);
       if (is_remote(location)) locations[id] = location;
     }
   }
@@ -146,7 +147,7 @@ ir::IdMap<ValueId, std::optional<TensorLocation>> remote_weights(const ir::Graph
 
 std::map<std::string, TensorLocation> variable_locations(const ir::Training& training,
                                                          const ir::Placement& placement,
-                                                         const Options& options, Warnings& warnings) {
+                                                         const Strategy& strategy, Warnings& warnings) {
   std::set<ValueId> accumulate;
   for (const ir::Update& update : training.updates) {
     if (!update.outer) accumulate.insert(update.variable);
@@ -163,7 +164,7 @@ std::map<std::string, TensorLocation> variable_locations(const ir::Training& tra
                                    .kind = class_of(variable, accumulate.contains(variable.value)),
                                    .elements = elements,
                                    .per_replica = alone || variable.kind == ir::VariableKind::Statistic},
-                                  options, warnings);
+                                  strategy, warnings);
     const bool among_others = group != placement.variable_groups.end() && !(group->second == location.domain);
     if (location.sharded && among_others) {
       warnings.push_back(
@@ -172,7 +173,7 @@ std::map<std::string, TensorLocation> variable_locations(const ir::Training& tra
                       value.name));
     }
     const bool is_number = elements == 1;  // of which there are no parts
-    location.sharded = location.sharded && !among_others && !is_number && can_be_sharded(location, options);
+    location.sharded = location.sharded && !among_others && !is_number && can_be_sharded(location, strategy);
   }
   return locations;
 }

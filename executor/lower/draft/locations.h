@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "executor/options.h"
+#include "executor/strategy.h"
 #include "ir/graph.h"
 #include "ir/placement.h"
 #include "ir/training.h"
@@ -32,7 +32,7 @@ struct LocatedTensor {
 
 /// Semantics, section 7.2; a tensor of exactly the least number of elements is off chip, or sharded. Without
 /// IO tiles, every tile set is Compute. What was asked for and cannot be adds a line to `warnings`.
-ir::TensorLocation determine_location(const LocatedTensor& tensor, const Options& options,
+ir::TensorLocation determine_location(const LocatedTensor& tensor, const Strategy& strategy,
                                       Warnings& warnings);
 
 /// How many replicas are in each group.
@@ -46,13 +46,13 @@ bool is_remote(const ir::TensorLocation& location);
 /// is what decides the shape of a result.
 ir::IdMap<ir::ValueId, std::optional<ir::TensorLocation>> remote_weights(const ir::Graph& graph,
                                                                          const ir::Placement& placement,
-                                                                         const Options& options,
+                                                                         const Strategy& strategy,
                                                                          Warnings& warnings);
 
 /// By name, the location of every variable. What is updated in each micro-batch is an accumulator, whatever
 /// else it is.
 std::map<std::string, ir::TensorLocation> variable_locations(const ir::Training& training,
                                                              const ir::Placement& placement,
-                                                             const Options& options, Warnings& warnings);
+                                                             const Strategy& strategy, Warnings& warnings);
 
 }  // namespace podium::lower

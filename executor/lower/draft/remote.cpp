@@ -20,7 +20,7 @@ Memory load_memory(const TensorLocation& location) {
 }  // namespace
 
 Remote::Remote(Draft& draft)
-    : draft_(draft), weights_(remote_weights(draft.graph, draft.placement, draft.options, draft.warnings)) {
+    : draft_(draft), weights_(remote_weights(draft.graph, draft.placement, draft.strategy, draft.warnings)) {
   // What an optimizer computes with is a constant like any other.
   for (ir::OpId op : draft.graph.op_ids()) {
     if (!draft.placed.is_outer(op)) continue;
@@ -37,7 +37,7 @@ BufferId Remote::home(ValueId value, int processor, const TensorLocation& locati
   if (location.storage == ir::Storage::OffChip) buffer.memory = Memory::Streaming;
   if (location.sharded) {
     buffer.group = location.domain;
-    buffer.shards = group_size(location.domain, draft_.options.replicas);
+    buffer.shards = group_size(location.domain, draft_.strategy.replicas);
   }
   if (weight(value)) {
     buffer.role = Role::Weight;

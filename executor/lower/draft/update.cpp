@@ -19,7 +19,7 @@ UpdateSteps::UpdateSteps(Draft& draft, HostIo& io, Places places)
 
 void UpdateSteps::add(Part& part, const std::string& name) {
   const int processor = part.turn.processor;
-  if (draft_.options.replicas > 1) reduce_off_chip(part);
+  if (draft_.strategy.replicas > 1) reduce_off_chip(part);
   CopyBetweenProcessors copy;
   for (ValueId id : part.reads) {
     std::vector<int>& places = places_(id);
@@ -50,7 +50,7 @@ void UpdateSteps::reduce_off_chip(const Part& part) {
 
 std::vector<Step> UpdateSteps::take() {
   std::vector<Step> steps;
-  if (draft_.options.replicas > 1) {
+  if (draft_.strategy.replicas > 1) {
     for (ValueId id : draft_.variables.reduced()) {
       if (!is_reduced_.contains(id)) steps.push_back(reduction(draft_, id, places_(id).front()));
     }

@@ -172,7 +172,7 @@ class Copier {
 
 }  // namespace
 
-IdMap<OpId, bool> ops_to_recompute(const PlacedGraph& placed, const Options& options) {
+IdMap<OpId, bool> ops_to_recompute(const PlacedGraph& placed, const Strategy& strategy) {
   const Graph& graph = placed.graph();
   const IdMap<OpId, Pass> passes = passes_of(placed);
   std::vector<OpId> forward;
@@ -185,9 +185,9 @@ IdMap<OpId, bool> ops_to_recompute(const PlacedGraph& placed, const Options& opt
     return op.stage == placed[loss].stage && op.phase == placed[loss].phase;
   };
   IdMap<OpId, bool> is_checkpoint(std::ssize(graph.ops), false);
-  if (options.recomputation == Recomputation::Standard) is_checkpoint = standard_checkpoints(graph, forward);
+  if (strategy.recomputation == Recomputation::Standard) is_checkpoint = standard_checkpoints(graph, forward);
   const auto is_chosen = [&](OpId op) {
-    switch (options.recomputation) {
+    switch (strategy.recomputation) {
       case Recomputation::None:
         return false;
       case Recomputation::Standard:
@@ -209,10 +209,10 @@ IdMap<OpId, bool> ops_to_recompute(const PlacedGraph& placed, const Options& opt
   return again;
 }
 
-std::vector<ValueId> kept_for_backward(const PlacedGraph& placed, const Options& options) {
+std::vector<ValueId> kept_for_backward(const PlacedGraph& placed, const Strategy& strategy) {
   const Graph& graph = placed.graph();
   const IdMap<OpId, Pass> passes = passes_of(placed);
-  const IdMap<OpId, bool> again = ops_to_recompute(placed, options);
+  const IdMap<OpId, bool> again = ops_to_recompute(placed, strategy);
   const auto makers = producers(graph);
   IdMap<ValueId, bool> is_read(std::ssize(graph.values), false);
   std::vector<ValueId> kept;
@@ -230,9 +230,9 @@ std::vector<ValueId> kept_for_backward(const PlacedGraph& placed, const Options&
   return kept;
 }
 
-void recompute(PlacedGraph& placed, const Options& options) {
+void recompute(PlacedGraph& placed, const Strategy& strategy) {
   if (placed.training.updates.empty()) return;
-  IdMap<OpId, bool> again = ops_to_recompute(placed, options);
+  IdMap<OpId, bool> again = ops_to_recompute(placed, strategy);
   if (std::find(again.begin(), again.end(), true) == again.end()) return;
   Copier(placed, std::move(again)).run();
 }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "executor/lower/placed_graph.h"
-#include "executor/options.h"
+#include "executor/strategy.h"
 
 namespace podium::lower {
 
@@ -12,14 +12,14 @@ namespace podium::lower {
 /// - Standard: between checkpoints, which are where the least waits in each of ever shorter intervals;
 /// - NormOnly: normalizations;
 /// - Pipeline, RecomputeAll: everything, but for the stage and phase of the loss where there are several.
-ir::IdMap<ir::OpId, bool> ops_to_recompute(const PlacedGraph& placed, const Options& options);
+ir::IdMap<ir::OpId, bool> ops_to_recompute(const PlacedGraph& placed, const Strategy& strategy);
 
 /// Values of the forward pass that wait for the backward pass: those it reads, or those that what runs again
 /// for it reads.
-std::vector<ir::ValueId> kept_for_backward(const PlacedGraph& placed, const Options& options);
+std::vector<ir::ValueId> kept_for_backward(const PlacedGraph& placed, const Strategy& strategy);
 
 /// Copies those ops where ops of the backward pass on their processor read what they make: right before their
 /// first reader in a stage and phase. What comes from another processor is kept.
-void recompute(PlacedGraph& placed, const Options& options);
+void recompute(PlacedGraph& placed, const Strategy& strategy);
 
 }  // namespace podium::lower

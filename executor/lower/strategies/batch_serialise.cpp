@@ -18,8 +18,8 @@ void take_way(Way& way, IoMode mode) {
 
 // An error says what asked for slices.
 template <class Split>
-ir::BatchSplit split_as_asked(const Options& options, const Split& split) {
-  const int slices = options.batch_serialization.factor;
+ir::BatchSplit split_as_asked(const Strategy& strategy, const Split& split) {
+  const int slices = strategy.batch_serialization.factor;
   try {
     return split(slices);
   } catch (const Error& error) {
@@ -30,30 +30,30 @@ ir::BatchSplit split_as_asked(const Options& options, const Split& split) {
 }  // namespace
 
 ir::BatchSplit split_to_train(const ir::Graph& graph, const std::vector<ir::Variable>& weights,
-                              const Options& options) {
-  return split_as_asked(options, [&](int slices) { return ir::split_to_train(graph, slices, weights); });
+                              const Strategy& strategy) {
+  return split_as_asked(strategy, [&](int slices) { return ir::split_to_train(graph, slices, weights); });
 }
 
-void slice_batch(PlacedGraph& placed, const Options& options) {
+void slice_batch(PlacedGraph& placed, const Strategy& strategy) {
   ir::Training& training = placed.training;
-  if (options.batch_serialization.factor <= 1 || !training.variables.empty()) return;
+  if (strategy.batch_serialization.factor <= 1 || !training.variables.empty()) return;
   ir::BatchSplit split =
-      split_as_asked(options, [&](int slices) { return ir::split_batch(training.graph, slices); });
+      split_as_asked(strategy, [&](int slices) { return ir::split_batch(training.graph, slices); });
   training.graph = std::move(split.graph);
-  training.slices = options.batch_serialization.factor;
+  training.slices = strategy.batch_serialization.factor;
   training.input_axes.assign(split.input_axes.begin(), split.input_axes.end());
   training.output_axes.assign(split.output_axes.begin(), split.output_axes.end());
 }
 
-void move_as_asked(PlacedGraph& placed, Options& options) {
-  const IoMode mode = options.batch_serialization.io_mode;
-  if (options.batch_serialization.factor <= 1 || mode == IoMode::Compute) return;
+void move_as_asked(PlacedGraph& placed, Strategy& strategy) {
+  const IoMode mode = strategy.batch_serialization.io_mode;
+  if (strategy.batch_serialization.factor <= 1 || mode == IoMode::Compute) return;
   const ir::Graph& graph = placed.graph();
   for (ir::ValueId id : graph.inputs) take_way(placed.placement.inputs[graph[id].name], mode);
-  for (ir::ValueId id : graph.outputs) take_way(options.anchors[graph[id].name], mode);
+  for (ir::ValueId id : graph.outputs) take_way(strategy.anchors[graph[id].name], mode);
 }
 
-void slice_host_tensors(executor::Program& program, const ir::Training& training, const Options& options) {
+void slice_host_tensors(executor::Program& program, const ir::Training& training, const Strategy& strategy) {
   if (training.slices == 1) return;
   const auto slice = [&](executor::HostTensor& tensor, int axis) {
     tensor.slices = training.slices;
@@ -75,8 +75,8 @@ void slice_host_tensors(executor::Program& program, const ir::Training& training
     if (axis_of(input) != executor::kAddedUp) slice(input, axis_of(input));
   }
   for (executor::HostTensor& output : program.outputs) {
-    const auto anchor = options.anchors.find(output.name);
-    const bool is_sum = anchor != options.anchors.end() && anchor->second.returns == AnchorReturn::Sum;
+    const auto anchor = strategy.anchors.find(output.name);
+    const bool is_sum = anchor != strategy.anchors.end() && anchor->second.returns == AnchorReturn::Sum;
     // The sum over micro-batches is that over their slices, made on the device.
     if (axis_of(output) != executor::kAddedUp || !is_sum) slice(output, axis_of(output));
   }

@@ -51,11 +51,11 @@ class Planner {
     const ir::IdMap<ValueId, ir::TensorLocation> activations = activation_locations();
     for (const Stay& stay : stays_) {
       if (remote_.weight(stay.value)) {
-        move(stay, *remote_.weight(stay.value), draft_.options.phases.weights);
+        move(stay, *remote_.weight(stay.value), draft_.strategy.phases.weights);
       } else if (draft_.variables.is_variable(stay.value)) {
         move_variable(stay, draft_.variables.variable(stay.value));
       } else if (draft_.facts.slices_in_phase == 1 && is_remote(activations[stay.value])) {
-        move(stay, activations[stay.value], draft_.options.phases.activations);
+        move(stay, activations[stay.value], draft_.strategy.phases.activations);
       }
     }
     return std::move(plan_);
@@ -121,7 +121,7 @@ class Planner {
                                             .kind = TensorClass::Activation,
                                             .elements = draft_.graph[id].type.element_count(),
                                             .annotated = draft_.placed[op].output_location},
-                                           draft_.options, unheard);
+                                           draft_.strategy, unheard);
         locations[id].sharded = false;  // an override is not checked, but each replica has its own
       }
     }
@@ -143,7 +143,7 @@ class Planner {
   }
 
   PhaseIo when_to_load(const PlacedVariable& variable) const {
-    const PhaseSettings& phases = draft_.options.phases;
+    const PhaseSettings& phases = draft_.strategy.phases;
     if (variable.accumulates) return phases.accumulators;
     return variable.role == executor::Role::OptimizerState ? phases.optimizer_state : phases.weights;
   }

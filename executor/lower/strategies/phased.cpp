@@ -81,7 +81,7 @@ class PhaseWriter {
   void add(std::vector<Step> steps) {
     for (Step& step : steps) add(std::move(step));
   }
-  bool schedule_is(PhaseSchedule schedule) const { return draft_.options.phases.schedule == schedule; }
+  bool schedule_is(PhaseSchedule schedule) const { return draft_.strategy.phases.schedule == schedule; }
 
   // Interleaving brings and stores what an update alone needs weight by weight, the others all of it at once.
   // The tile copies of what is loaded for the next phase come last: until then the IO tiles load beside the

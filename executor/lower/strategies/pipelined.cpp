@@ -48,7 +48,7 @@ class Pipelined {
   Pipelined(Draft& draft, Remote& remote)
       : draft_(draft),
         remote_(remote),
-        schedule_(schedule_of(draft.options)),
+        schedule_(schedule_of(draft.strategy)),
         io_(draft),
         journeys_(std::ssize(draft.graph.values)),
         update_(draft, io_, [this](ValueId id) -> std::vector<int>& { return journey(id).processors; }),
@@ -76,7 +76,7 @@ class Pipelined {
   /// What a stage updates as soon as it has the gradients.
   void add_update_of_stage(Part& part, const std::string& name) {
     for (ValueId id : part.reads) {
-      if (draft_.options.replicas == 1 || is_reduced_.erase(id) == 0) continue;
+      if (draft_.strategy.replicas == 1 || is_reduced_.erase(id) == 0) continue;
       beat_of(part.turn.stage)
           .computes.push_back({offset(part.turn.stage), reduction(draft_, id, part.turn.processor)});
     }
@@ -186,7 +186,7 @@ std::string name_of_block(const Turn& turn, const Draft& draft) {
 executor::Program pipelined(const Lowering& lowering) {
   Draft draft(lowering);
   const Facts& facts = draft.facts;
-  const int cycles = cycles_of(schedule_of(draft.options), facts.stages.count());
+  const int cycles = cycles_of(schedule_of(draft.strategy), facts.stages.count());
   IR_CHECK(facts.cycles >= cycles, "{} micro-batches for {} cycles", facts.cycles, cycles);
   Remote remote(draft);
   std::vector<Part> parts = make_parts(draft.graph, turns_of_stages(draft),

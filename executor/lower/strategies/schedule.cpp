@@ -14,8 +14,8 @@ Moment in_lockstep(int stage, int) { return {.cycle = stage}; }
 
 PipelineSchedule lockstep() { return {.beats = 1, .at = in_lockstep}; }
 
-PipelineSchedule schedule_of(const Options& options) {
-  switch (options.pipeline_order) {
+PipelineSchedule schedule_of(const Strategy& strategy) {
+  switch (strategy.pipeline_order) {
     case PipelineOrder::Lockstep:
       return lockstep();
     case PipelineOrder::OneForwardOneBackward:

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "executor/options.h"
+#include "executor/strategy.h"
 
 namespace podium::lower {
 
@@ -27,8 +27,8 @@ struct PipelineSchedule {
 PipelineSchedule lockstep();
 PipelineSchedule one_forward_one_backward();
 
-/// The schedule that the options ask for.
-PipelineSchedule schedule_of(const Options& options);
+/// The schedule that the strategy asks for.
+PipelineSchedule schedule_of(const Strategy& strategy);
 
 /// The fewest micro-batches with which the pipeline is full for a moment: the cycles from the first stage to
 /// the last, both counted.

@@ -92,9 +92,9 @@ class SliceLoop {
       : draft_(draft),
         io_(io),
         plan_(plan),
-        over_io_tiles_(draft.options.batch_serialization.io_mode != IoMode::Compute &&
-                       draft.options.io_tiles > 0),
-        overlaps_(draft.options.batch_serialization.io_mode == IoMode::IoOverlapped),
+        over_io_tiles_(draft.strategy.batch_serialization.io_mode != IoMode::Compute &&
+                       draft.strategy.io_tiles > 0),
+        overlaps_(draft.strategy.batch_serialization.io_mode == IoMode::IoOverlapped),
         now_(overlaps_ ? 1 : 0) {}
 
   void add(int index, Part& part, std::string name) {
@@ -135,7 +135,7 @@ class SliceLoop {
   }
 
   void load(ValueId id, int processor, bool from_host) {
-    if (from_host && draft_.options.synthetic_data != SyntheticData::Off)
+    if (from_host && draft_.strategy.synthetic_data != SyntheticData::Off)
       return io_.load(id, processor, now_, work_);
     const BufferId chip = on(id, processor, Memory::Compute);
     const BufferId target = over_io_tiles_ ? on(id, processor, Memory::IO) : chip;

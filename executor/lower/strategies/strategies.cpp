@@ -4,8 +4,8 @@
 
 namespace podium::lower {
 
-int fewest_micro_batches(const ir::Placement& placement, const Options& options) {
-  return cycles_of(schedule_of(options), merge_stages(placement).count());
+int fewest_micro_batches(const ir::Placement& placement, const Strategy& strategy) {
+  return cycles_of(schedule_of(strategy), merge_stages(placement).count());
 }
 
 executor::Program run_strategy(const Lowering& lowering) {

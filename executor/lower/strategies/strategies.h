@@ -11,7 +11,7 @@ namespace podium::lower {
 executor::Program sharded(const Lowering& lowering);
 
 /// The fewest micro-batches that the pipeline runs: as many as a micro-batch takes cycles.
-int fewest_micro_batches(const ir::Placement& placement, const Options& options);
+int fewest_micro_batches(const ir::Placement& placement, const Strategy& strategy);
 
 /// Every stage works on another micro-batch, of which there are at least as many (semantics, section 4). A
 /// constant that stages on several processors read is on each of them. With gradient accumulation the

@@ -19,35 +19,35 @@ std::string refusal(const Arguments& arguments) {
 }
 
 TEST(SessionFlags, EachSetsItsOption) {
-  const podium::Options options = read({"--virtual-graph-mode",
-                                        "execution-phases",
-                                        "--pipeline",
-                                        "--weight-stashing",
-                                        "--batches-per-step",
-                                        "6",
-                                        "--accumulate",
-                                        "2",
-                                        "--replicas",
-                                        "4",
-                                        "--phases",
-                                        "5",
-                                        "--batch-serialize",
-                                        "3",
-                                        "--io-mode",
-                                        "io-overlapped",
-                                        "--io-tiles",
-                                        "64",
-                                        "--overlap-io",
-                                        "inner",
-                                        "--recompute",
-                                        "all",
-                                        "--sync",
-                                        "replica-and-ladder",
-                                        "--reduction",
-                                        "mean",
-                                        "--ipus",
-                                        "8"})
-                                      .session;
+  const Strategy options = read({"--virtual-graph-mode",
+                                 "execution-phases",
+                                 "--pipeline",
+                                 "--weight-stashing",
+                                 "--batches-per-step",
+                                 "6",
+                                 "--accumulate",
+                                 "2",
+                                 "--replicas",
+                                 "4",
+                                 "--phases",
+                                 "5",
+                                 "--batch-serialize",
+                                 "3",
+                                 "--io-mode",
+                                 "io-overlapped",
+                                 "--io-tiles",
+                                 "64",
+                                 "--overlap-io",
+                                 "inner",
+                                 "--recompute",
+                                 "all",
+                                 "--sync",
+                                 "replica-and-ladder",
+                                 "--reduction",
+                                 "mean",
+                                 "--ipus",
+                                 "8"})
+                               .session;
   EXPECT_EQ(options.virtual_graph_mode, VirtualGraphMode::ExecutionPhases);
   EXPECT_TRUE(options.pipelining);
   EXPECT_TRUE(options.weight_stashing);
@@ -66,7 +66,7 @@ TEST(SessionFlags, EachSetsItsOption) {
 }
 
 TEST(SessionFlags, ListsNameTheTensorsTheyAreAbout) {
-  const podium::Options options =
+  const Strategy options =
       read({"--off-chip", "weights,activations", "--shard", "optimizer", "--shard-threshold", "16"}).session;
   EXPECT_EQ(options.weights.location.storage, ir::Storage::OffChip);
   EXPECT_EQ(options.activations.location.storage, ir::Storage::OffChip);
@@ -78,7 +78,7 @@ TEST(SessionFlags, ListsNameTheTensorsTheyAreAbout) {
 }
 
 TEST(SessionFlags, AnchorsSayWhatComesBack) {
-  const podium::Options options = read({"--anchor", "y=every-2", "--anchor", "z=sum"}).session;
+  const Strategy options = read({"--anchor", "y=every-2", "--anchor", "z=sum"}).session;
   EXPECT_EQ(options.anchors.at("y").returns, AnchorReturn::EveryN);
   EXPECT_EQ(options.anchors.at("y").every, 2);
   EXPECT_EQ(options.anchors.at("z").returns, AnchorReturn::Sum);

@@ -27,9 +27,9 @@ std::vector<std::string> names(const std::vector<Candidate>& strategies) {
 }
 
 // As the candidate's document says, which is what it is.
-Options options_of(const Candidate& candidate) {
+Strategy options_of(const Candidate& candidate) {
   Notes notes;
-  const Options options = read_option_document(candidate.document, candidate.name, notes);
+  const Strategy options = read_option_document(candidate.document, candidate.name, notes);
   EXPECT_TRUE(notes.empty()) << candidate.name;
   EXPECT_EQ(write_options(options), write_options(candidate.strategy)) << candidate.name;
   return options;
@@ -56,7 +56,7 @@ TEST(Strategies, TryAtLeastEightWaysOnSixteenProcessorsEachWithANameOfItsOwn) {
 TEST(Strategies, ContradictThemselvesNowhere) {
   for (int processors : {1, 2, 3, 4, 6, 7, 16, 1024}) {
     for (const Candidate& strategy : sensible_candidates(request(processors))) {
-      const Options options = options_of(strategy);
+      const Strategy options = options_of(strategy);
       EXPECT_EQ(why_illegal(options), std::nullopt) << strategy.name << " of " << processors;
       EXPECT_LE(options.ipus, processors) << strategy.name;
     }
@@ -65,7 +65,7 @@ TEST(Strategies, ContradictThemselvesNowhere) {
 
 TEST(Strategies, TakeTheSameMicroBatchesInAStep) {
   for (const Candidate& strategy : sensible_candidates(request(16))) {
-    const Options options = options_of(strategy);
+    const Strategy options = options_of(strategy);
     const int found = options.batches_per_step * options.replicas;
     if (strategy.name == "pipelined over 16, 16 batches") {
       EXPECT_EQ(found, 16);
@@ -93,7 +93,7 @@ TEST(Strategies, StartFromTheOptionsGiven) {
   asked.document = {{"syntheticDataMode", "Zeros"}};
   asked.micro_batches = 8;
   for (const Candidate& strategy : sensible_candidates(asked)) {
-    const Options options = options_of(strategy);
+    const Strategy options = options_of(strategy);
     EXPECT_EQ(options.synthetic_data, SyntheticData::Zeros);
     EXPECT_LE(options.batches_per_step * options.replicas, 8);
   }
@@ -103,7 +103,7 @@ TEST(Strategies, CutAModelWithFewOpsIntoNoMorePiecesThanThatInPhasesAndShorterPi
   Request asked = request(1024);
   asked.ops = 6;
   for (const Candidate& strategy : sensible_candidates(asked)) {
-    const Options options = options_of(strategy);
+    const Strategy options = options_of(strategy);
     EXPECT_LE(options.phases.phases, 6) << strategy.name;
     const bool is_short = options.pipelining && options.replicas > 1;
     EXPECT_TRUE(!is_short || options.ipus / options.replicas <= 6) << strategy.name;
@@ -114,7 +114,7 @@ TEST(Strategies, OfTrainingContradictThemselvesNowhereAndTakeTheSameMicroBatches
   for (int processors : {1, 2, 3, 4, 6, 7, 16, 1024}) {
     std::set<std::string> names;
     for (const Candidate& strategy : for_training(processors)) {
-      const Options options = options_of(strategy);
+      const Strategy options = options_of(strategy);
       EXPECT_TRUE(names.insert(strategy.name).second) << strategy.name;
       EXPECT_EQ(why_illegal(options), std::nullopt) << strategy.name << " of " << processors;
       EXPECT_LE(options.ipus, processors) << strategy.name;

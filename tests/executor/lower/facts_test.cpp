@@ -20,10 +20,10 @@ PlacedGraph two_stages(bool trains) {
 }
 
 // Three batches of four micro-batches, each in two slices.
-Options busy() {
-  Options options{.batches_per_step = 3, .accumulation_factor = 4};
-  options.batch_serialization.factor = 2;
-  return options;
+Strategy busy() {
+  Strategy strategy{.batches_per_step = 3, .accumulation_factor = 4};
+  strategy.batch_serialization.factor = 2;
+  return strategy;
 }
 
 void expect_runs(const Facts& facts, int batches, int cycles, int slices_in_phase) {
@@ -32,37 +32,35 @@ void expect_runs(const Facts& facts, int batches, int cycles, int slices_in_phas
   EXPECT_EQ(facts.slices_in_phase, slices_in_phase);
 }
 
-TEST(Facts, WithoutVariablesARunIsOneBatch) {
-  expect_runs(find_facts(two_stages(false), busy()), 1, 6, 1);
-}
+TEST(Facts, WithoutVariablesARunIsOneBatch) { expect_runs(find_facts(two_stages(false), busy()), 1, 6, 1); }
 
 TEST(Facts, UpdatesEndBatches) { expect_runs(find_facts(two_stages(true), busy()), 3, 8, 1); }
 
 TEST(Facts, AStageThatUpdatesDoesSoInsideItsCycles) {
-  Options options = busy();
-  options.pipelining = true;
-  EXPECT_FALSE(find_facts(two_stages(true), options).updates_in_stages);
-  options.accumulation_factor = 1;
-  const Facts facts = find_facts(two_stages(true), options);
+  Strategy strategy = busy();
+  strategy.pipelining = true;
+  EXPECT_FALSE(find_facts(two_stages(true), strategy).updates_in_stages);
+  strategy.accumulation_factor = 1;
+  const Facts facts = find_facts(two_stages(true), strategy);
   EXPECT_TRUE(facts.updates_in_stages);
   EXPECT_EQ(facts.stages.count(), 2);
   expect_runs(facts, 1, 6, 1);
 }
 
 TEST(Facts, InPhasesMicroBatchesOfAnUpdateAreSlices) {
-  Options options = busy();
-  options.virtual_graph_mode = VirtualGraphMode::ExecutionPhases;
-  EXPECT_TRUE(find_facts(two_stages(true), options).in_phases);
-  expect_runs(find_facts(two_stages(true), options), 3, 1, 8);
-  expect_runs(find_facts(two_stages(false), options), 1, 3, 2);
+  Strategy strategy = busy();
+  strategy.virtual_graph_mode = VirtualGraphMode::ExecutionPhases;
+  EXPECT_TRUE(find_facts(two_stages(true), strategy).in_phases);
+  expect_runs(find_facts(two_stages(true), strategy), 3, 1, 8);
+  expect_runs(find_facts(two_stages(false), strategy), 1, 3, 2);
 }
 
 TEST(Facts, OnePhaseIsNoPhases) {
-  Options options;
-  options.virtual_graph_mode = VirtualGraphMode::ExecutionPhases;
+  Strategy strategy;
+  strategy.virtual_graph_mode = VirtualGraphMode::ExecutionPhases;
   PlacedGraph placed = two_stages(false);
   placed.placement.phases = 1;
-  EXPECT_FALSE(find_facts(placed, options).in_phases);
+  EXPECT_FALSE(find_facts(placed, strategy).in_phases);
 }
 
 }  // namespace

@@ -30,8 +30,8 @@ std::vector<Result> run(const executor::Program& program, const std::vector<Datu
   return results;
 }
 
-std::vector<Result> run(const Placed& model, const Options& options, const std::vector<Datum>& inputs) {
-  return run(lower::lower(model.graph, model.placement, options), inputs);
+std::vector<Result> run(const Placed& model, const Strategy& strategy, const std::vector<Datum>& inputs) {
+  return run(lower::lower(model.graph, model.placement, strategy), inputs);
 }
 
 Datum counted(Dims dims) {
@@ -43,12 +43,12 @@ Datum counted(Dims dims) {
 // Row 1 of PopART's anchor tests: the identity of the numbers that come in.
 Result identity(AnchorReturn returns, int every, int batches, int replicas, Dims shape) {
   const std::string type = shape.empty() ? "float" : "float[2]";
-  Options options{.batches_per_step = batches, .replicas = replicas};
-  options.anchors["y"] = {.returns = returns, .every = every};
+  Strategy strategy{.batches_per_step = batches, .replicas = replicas};
+  strategy.anchors["y"] = {.returns = returns, .every = every};
   Dims all{batches, replicas};
   all.insert(all.end(), shape.begin(), shape.end());
   const std::string body = "agraph (" + type + " x) => (" + type + " y) { y = Identity(x) }";
-  return run(placed(body, {0}), options, {counted(all)}).at(0);
+  return run(placed(body, {0}), strategy, {counted(all)}).at(0);
 }
 
 TEST(AnchorNumbers, OfAScalar) {
@@ -73,10 +73,10 @@ TEST(AnchorNumbers, OfTwoReplicas) {
 }
 
 TEST(AnchorNumbers, ASumStartsAnewInEveryRun) {
-  Options options{.batches_per_step = 3};
-  options.anchors["y"].returns = AnchorReturn::Sum;
+  Strategy strategy{.batches_per_step = 3};
+  strategy.anchors["y"].returns = AnchorReturn::Sum;
   const Placed model = placed("agraph (float x) => (float y) { y = Identity(x) }", {0});
-  numeric::Engine engine(lower::lower(model.graph, model.placement, options));
+  numeric::Engine engine(lower::lower(model.graph, model.placement, strategy));
   const std::vector<Datum> inputs{counted({3})};
   EXPECT_THAT(values<float>(engine.run(inputs)[0]), ElementsAre(6));
   EXPECT_THAT(values<float>(engine.run(inputs)[0]), ElementsAre(6));
@@ -95,9 +95,9 @@ TEST(AnchorNumbers, ShapesOfAllCombinations) {
     for (int replicas : {1, 2}) {
       for (bool pipelining : {false, true}) {
         const auto dims = [&](AnchorReturn returns, int every) {
-          Options options{.pipelining = pipelining, .batches_per_step = batches, .replicas = replicas};
-          options.anchors["y"] = {.returns = returns, .every = every};
-          return run(placed(kTwoStages, {0, 1}), options, {counted({batches, replicas, 3})}).at(0).dims;
+          Strategy strategy{.pipelining = pipelining, .batches_per_step = batches, .replicas = replicas};
+          strategy.anchors["y"] = {.returns = returns, .every = every};
+          return run(placed(kTwoStages, {0, 1}), strategy, {counted({batches, replicas, 3})}).at(0).dims;
         };
         EXPECT_EQ(dims(AnchorReturn::All, 1), without_ones({batches, replicas}));
         EXPECT_EQ(dims(AnchorReturn::EveryN, 2), without_ones({batches / 2, replicas}));
@@ -160,16 +160,16 @@ TEST_P(EveryStrategy, GivesTheNumbersOfOneProcessor) {
   const Placed model = placed(test.body, test.processors, test.stages);
   const Placed alone = placed(test.body, std::vector<int>(test.processors.size(), 0));
   for (const auto& [batches, replicas] : {std::pair{6, 1}, {7, 2}, {12, 1}}) {
-    Options options{.batches_per_step = batches, .replicas = replicas};
+    Strategy strategy{.batches_per_step = batches, .replicas = replicas};
     const std::vector<Datum> inputs(model.graph.inputs.size(), counted({batches, replicas, 3}));
-    const std::vector<Result> expected = run(alone, options, inputs);
+    const std::vector<Result> expected = run(alone, strategy, inputs);
     for (bool pipelining : {false, true}) {
-      options.pipelining = pipelining;
+      strategy.pipelining = pipelining;
       for (int io_tiles : {0, 32}) {
-        options.io_tiles = io_tiles;
+        strategy.io_tiles = io_tiles;
         for (auto overlap : {ir::ExchangeStrategy::JustInTime, ir::ExchangeStrategy::OverlapInnerLoop}) {
-          options.overlap_io = overlap;
-          EXPECT_EQ(run(model, options, inputs), expected)
+          strategy.overlap_io = overlap;
+          EXPECT_EQ(run(model, strategy, inputs), expected)
               << test.name << ", " << batches << " batches, pipelining " << pipelining << ", " << io_tiles
               << " IO tiles, overlap " << static_cast<int>(overlap);
         }
@@ -184,22 +184,22 @@ TEST(Numbers, AreTheSameWhereverWeightsLive) {
   const NumbersCase& test = cases()[4];  // w is read in two stages
   const Placed model = placed(test.body, test.processors, test.stages);
   const std::vector<Datum> inputs(2, counted({6, 2, 3}));
-  Options options{.batches_per_step = 6, .replicas = 2};
-  options.anchors["y"].returns = AnchorReturn::Sum;
+  Strategy strategy{.batches_per_step = 6, .replicas = 2};
+  strategy.anchors["y"].returns = AnchorReturn::Sum;
   const std::vector<Result> expected =
-      run(placed(test.body, std::vector<int>(test.processors.size(), 0)), options, inputs);
-  options.weights = {.min_elements_for_off_chip = 1, .min_elements_for_sharding = 1};
+      run(placed(test.body, std::vector<int>(test.processors.size(), 0)), strategy, inputs);
+  strategy.weights = {.min_elements_for_off_chip = 1, .min_elements_for_sharding = 1};
   for (bool pipelining : {false, true}) {
     for (bool is_off_chip : {false, true}) {
       for (bool sharded : {false, true}) {
         for (int io_tiles : {0, 32}) {
-          options.pipelining = pipelining;
-          options.weights.location = {.storage = is_off_chip ? ir::Storage::OffChip : ir::Storage::OnChip,
-                                      .load_tiles = io_tiles > 0 ? ir::TileSet::IO : ir::TileSet::Compute,
-                                      .sharded = sharded};
-          options.io_tiles = io_tiles;
-          options.overlap_io = ir::ExchangeStrategy::OverlapLoops;
-          EXPECT_EQ(run(model, options, inputs), expected)
+          strategy.pipelining = pipelining;
+          strategy.weights.location = {.storage = is_off_chip ? ir::Storage::OffChip : ir::Storage::OnChip,
+                                       .load_tiles = io_tiles > 0 ? ir::TileSet::IO : ir::TileSet::Compute,
+                                       .sharded = sharded};
+          strategy.io_tiles = io_tiles;
+          strategy.overlap_io = ir::ExchangeStrategy::OverlapLoops;
+          EXPECT_EQ(run(model, strategy, inputs), expected)
               << pipelining << is_off_chip << sharded << io_tiles;
         }
       }
@@ -239,26 +239,26 @@ TEST(Numbers, OfAnyModelAreThoseOfOneProcessor) {
     Placed alone = model;
     for (ir::OpPlacement& op : alone.placement.ops) op = {};
     alone.placement.processors = 1;
-    Options options{.batches_per_step = 13};
+    Strategy strategy{.batches_per_step = 13};
     const std::vector<Datum> inputs{counted({13, 3}), counted({13, 3})};
-    const std::vector<Result> expected = run(alone, options, inputs);
-    EXPECT_EQ(run(model, options, inputs), expected) << i;
-    options.pipelining = true;
-    EXPECT_EQ(run(model, options, inputs), expected) << i;
-    options.io_tiles = 32;
-    options.overlap_io = ir::ExchangeStrategy::OverlapInnerLoop;
-    EXPECT_EQ(run(model, options, inputs), expected) << i;
+    const std::vector<Result> expected = run(alone, strategy, inputs);
+    EXPECT_EQ(run(model, strategy, inputs), expected) << i;
+    strategy.pipelining = true;
+    EXPECT_EQ(run(model, strategy, inputs), expected) << i;
+    strategy.io_tiles = 32;
+    strategy.overlap_io = ir::ExchangeStrategy::OverlapInnerLoop;
+    EXPECT_EQ(run(model, strategy, inputs), expected) << i;
   }
 }
 
 TEST(Numbers, EveryTensorIsTheSameInAPipeline) {
   const NumbersCase& test = cases()[2];
-  Options options{.batches_per_step = 8};
-  for (const char* name : {"a", "b", "c", "d", "e", "x"}) options.anchors[name] = {};
+  Strategy strategy{.batches_per_step = 8};
+  for (const char* name : {"a", "b", "c", "d", "e", "x"}) strategy.anchors[name] = {};
   const std::vector<Datum> inputs{counted({8, 3})};
-  const auto expected = run(placed(test.body, std::vector<int>(6, 0)), options, inputs);
-  options.pipelining = true;
-  EXPECT_EQ(run(placed(test.body, test.processors, test.stages), options, inputs), expected);
+  const auto expected = run(placed(test.body, std::vector<int>(6, 0)), strategy, inputs);
+  strategy.pipelining = true;
+  EXPECT_EQ(run(placed(test.body, test.processors, test.stages), strategy, inputs), expected);
 }
 
 // float[2] is 8 bytes. ipu 0 holds three slots of a for good, what has come from stage 1, and x or y.
@@ -275,8 +275,8 @@ TEST(Numbers, AStashTakesMemoryOfItsDepth) {
 TEST(Numbers, SyntheticInputsAreMadeOnce) {
   const Placed model = placed(kTwoStages, {0, 1});
   for (auto data : {SyntheticData::Zeros, SyntheticData::RandomNormal, SyntheticData::RandomUniform}) {
-    const Options options{.pipelining = true, .batches_per_step = 3, .synthetic_data = data};
-    EXPECT_TRUE(run(model, options, {}).empty());
+    const Strategy strategy{.pipelining = true, .batches_per_step = 3, .synthetic_data = data};
+    EXPECT_TRUE(run(model, strategy, {}).empty());
   }
 }
 

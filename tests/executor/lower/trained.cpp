@@ -161,9 +161,9 @@ TrainedState train(const executor::Program& program, int runs) {
   return trained;
 }
 
-TrainedState train(const ir::Training& training, const ir::Placement& placement, const Options& options,
+TrainedState train(const ir::Training& training, const ir::Placement& placement, const Strategy& strategy,
                    int runs) {
-  return train(lower::lower(training, placement, options), runs);
+  return train(lower::lower(training, placement, strategy), runs);
 }
 
 }  // namespace podium::testing

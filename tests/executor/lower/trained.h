@@ -36,7 +36,7 @@ struct TrainedState {
 /// Some runs on different data. Checks that the simulator finds the engine's peak of memory on every
 /// processor.
 TrainedState train(const executor::Program& program, int runs = 3);
-TrainedState train(const ir::Training& training, const ir::Placement& placement, const Options& options,
+TrainedState train(const ir::Training& training, const ir::Placement& placement, const Strategy& strategy,
                    int runs = 3);
 
 }  // namespace podium::testing

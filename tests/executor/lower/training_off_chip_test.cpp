@@ -18,19 +18,19 @@ using testing::two_layers;
 
 void put_off_chip(LocationSettings& settings) { settings.location.storage = ir::Storage::OffChip; }
 
-Options everything_off_chip() {
-  Options options;
-  put_off_chip(options.weights);
-  put_off_chip(options.optimizer_state);
-  put_off_chip(options.accumulators);
-  return options;
+Strategy everything_off_chip() {
+  Strategy strategy;
+  put_off_chip(strategy.weights);
+  put_off_chip(strategy.optimizer_state);
+  put_off_chip(strategy.accumulators);
+  return strategy;
 }
 
 TEST(TrainingOffChip, IsLoadedBeforeItsUseAndStoredAfterItsUpdate) {
   const ir::Training training = two_layers({.elements = 4, .accumulates = false});
-  Options options;
-  put_off_chip(options.optimizer_state);
-  const executor::Program program = lower(training, on_one_processor(training), options);
+  Strategy strategy;
+  put_off_chip(strategy.optimizer_state);
+  const executor::Program program = lower(training, on_one_processor(training), strategy);
   EXPECT_EQ(
       steps_of(program),
       "load rate@0 from host\n"
@@ -49,10 +49,10 @@ TEST(TrainingOffChip, IsLoadedBeforeItsUseAndStoredAfterItsUpdate) {
 
 TEST(TrainingOffChip, WhatNothingUpdatesIsNotStored) {
   const ir::Training training = two_layers({});
-  Options options;
-  options.accumulation_factor = 2;
-  put_off_chip(options.weights);
-  const executor::Program program = lower(training, on_one_processor(training), options);
+  Strategy strategy;
+  strategy.accumulation_factor = 2;
+  put_off_chip(strategy.weights);
+  const executor::Program program = lower(training, on_one_processor(training), strategy);
   // Each weight: in every micro-batch and for the update.
   EXPECT_EQ(steps_of_kind<executor::LoadRemote>(program.steps).size(), 4U);
   EXPECT_EQ(steps_of_kind<executor::StoreRemote>(program.steps).size(), 2U);
@@ -60,10 +60,10 @@ TEST(TrainingOffChip, WhatNothingUpdatesIsNotStored) {
 
 TEST(TrainingOffChip, AccumulatorsAreStoredAfterEveryMicroBatch) {
   const ir::Training training = two_layers({});
-  Options options;
-  options.accumulation_factor = 3;
-  put_off_chip(options.accumulators);
-  const executor::Program program = lower(training, on_one_processor(training), options);
+  Strategy strategy;
+  strategy.accumulation_factor = 3;
+  put_off_chip(strategy.accumulators);
+  const executor::Program program = lower(training, on_one_processor(training), strategy);
   const auto* cycles = std::get_if<executor::Repeat>(&program.steps[1].action);
   ASSERT_NE(cycles, nullptr);
   EXPECT_EQ(steps_of_kind<executor::LoadRemote>(cycles->body).size(), 2U);
@@ -83,16 +83,16 @@ TEST(TrainingOffChip, TrainsAsOnTheChip) {
                        << accumulation << " micro-batches, " << processors << " processors, " << replicas
                        << " replicas, pipelining " << pipelining);
           if (pipelining && processors == 1) continue;
-          Options options;
-          options.pipelining = pipelining;
-          options.replicas = replicas;
-          options.batches_per_step = accumulation > 1 ? 2 : 5;
-          options.accumulation_factor = accumulation;
-          const TrainedState on_chip = train(training, placement, options);
-          Options off_chip = everything_off_chip();
+          Strategy strategy;
+          strategy.pipelining = pipelining;
+          strategy.replicas = replicas;
+          strategy.batches_per_step = accumulation > 1 ? 2 : 5;
+          strategy.accumulation_factor = accumulation;
+          const TrainedState on_chip = train(training, placement, strategy);
+          Strategy off_chip = everything_off_chip();
           off_chip.pipelining = pipelining;
           off_chip.replicas = replicas;
-          off_chip.batches_per_step = options.batches_per_step;
+          off_chip.batches_per_step = strategy.batches_per_step;
           off_chip.accumulation_factor = accumulation;
           EXPECT_EQ(train(training, placement, off_chip), on_chip);
           off_chip.io_tiles = 32;
@@ -109,12 +109,12 @@ TEST(TrainingOffChip, TrainsAsOnTheChip) {
 
 TEST(TrainingOffChip, FreesTheChipWhileItIsNotUsed) {
   const ir::Training training = two_layers({.elements = 1000});
-  Options options;
-  options.accumulation_factor = 2;
+  Strategy strategy;
+  strategy.accumulation_factor = 2;
   const ir::Placement placement = on_one_processor(training);
-  const std::int64_t on_chip = train(training, placement, options).peaks[0];
-  put_off_chip(options.optimizer_state);
-  EXPECT_LT(train(training, placement, options).peaks[0], on_chip);
+  const std::int64_t on_chip = train(training, placement, strategy).peaks[0];
+  put_off_chip(strategy.optimizer_state);
+  EXPECT_LT(train(training, placement, strategy).peaks[0], on_chip);
 }
 
 }  // namespace

@@ -102,18 +102,18 @@ Phased phased_model(bool accumulates, int processors, int layers = kPhasedLayers
   return made;
 }
 
-Options in_phases(int stages) {
-  Options options;
-  options.virtual_graph_mode = VirtualGraphMode::ExecutionPhases;
-  options.phases.phases = kPhasedLayers;
-  options.phases.stages = stages;
-  options.phases.schedule = PhaseSchedule::Batch;
-  return options;
+Strategy in_phases(int stages) {
+  Strategy strategy;
+  strategy.virtual_graph_mode = VirtualGraphMode::ExecutionPhases;
+  strategy.phases.phases = kPhasedLayers;
+  strategy.phases.stages = stages;
+  strategy.phases.schedule = PhaseSchedule::Batch;
+  return strategy;
 }
 
-void put_off_chip(Options& options) {
+void put_off_chip(Strategy& strategy) {
   for (LocationSettings* settings :
-       {&options.weights, &options.optimizer_state, &options.accumulators, &options.activations}) {
+       {&strategy.weights, &strategy.optimizer_state, &strategy.accumulators, &strategy.activations}) {
     settings->location.storage = ir::Storage::OffChip;
   }
 }
@@ -148,9 +148,9 @@ Moves moves_of(const Program& program, std::string_view prefix) {
 // Loads for the next phase follow a phase's blocks.
 TEST(TrainingInPhases, MovesWeightsAndActivationsAsPopartDoes) {
   const Phased model = phased_model(false, 1);
-  Options options = in_phases(1);
-  put_off_chip(options);
-  const Program program = lower(model.training, model.placement, options);
+  Strategy strategy = in_phases(1);
+  put_off_chip(strategy);
+  const Program program = lower(model.training, model.placement, strategy);
   constexpr int kN = kPhasedLayers;
   const Moves weights = moves_of(program, "w");
   EXPECT_THAT(weights.loads, ::testing::ElementsAre(-1, 0, 1, 2, kN - 2, kN, kN + 1, 2 * kN - 3));
@@ -163,9 +163,9 @@ TEST(TrainingInPhases, MovesWeightsAndActivationsAsPopartDoes) {
 // A layer's input is kept for its gradient: in streaming memory where both are more than two phases apart.
 TEST(TrainingInPhases, StoresAndLoadsActivationsAsPopartDoes) {
   const Phased model = phased_model(false, 1);
-  Options options = in_phases(1);
-  put_off_chip(options);
-  const Moves activations = moves_of(lower(model.training, model.placement, options), "h");
+  Strategy strategy = in_phases(1);
+  put_off_chip(strategy);
+  const Moves activations = moves_of(lower(model.training, model.placement, strategy), "h");
   constexpr int kN = kPhasedLayers;
   EXPECT_THAT(activations.stores, ::testing::ElementsAre(1, kN - 3));
   EXPECT_THAT(activations.loads, ::testing::ElementsAre(kN, 2 * kN - 4));
@@ -174,16 +174,16 @@ TEST(TrainingInPhases, StoresAndLoadsActivationsAsPopartDoes) {
 // In the schedule Batch the IO tiles load beside the computation, and give and take only when that is over.
 TEST(TrainingInPhases, LoadsNothingBehindTileCopiesAndStoresOfItsPhase) {
   const Phased model = phased_model(false, 1);
-  Options options = in_phases(1);
-  options.io_tiles = 192;
-  put_off_chip(options);
-  options.optimizer_state.location.storage = ir::Storage::OnChip;
-  for (LocationSettings* settings : {&options.weights, &options.activations}) {
+  Strategy strategy = in_phases(1);
+  strategy.io_tiles = 192;
+  put_off_chip(strategy);
+  strategy.optimizer_state.location.storage = ir::Storage::OnChip;
+  for (LocationSettings* settings : {&strategy.weights, &strategy.activations}) {
     settings->location.load_tiles = ir::TileSet::IO;
   }
   bool moved = false;
   int loads = 0;
-  for (const Step& step : lower(model.training, model.placement, options).steps) {
+  for (const Step& step : lower(model.training, model.placement, strategy).steps) {
     if (std::holds_alternative<executor::Compute>(step.action)) moved = false;
     moved = moved || std::holds_alternative<executor::CopyBetweenTiles>(step.action) ||
             std::holds_alternative<executor::StoreRemote>(step.action);
@@ -205,8 +205,8 @@ TEST(TrainingInPhases, TwoProcessorsTakeTurns) {
 }
 
 // The tensors whose home is streaming memory.
-std::set<std::string> off_chip(const Phased& model, const Options& options) {
-  const Program program = lower(model.training, model.placement, options);
+std::set<std::string> off_chip(const Phased& model, const Strategy& strategy) {
+  const Program program = lower(model.training, model.placement, strategy);
   std::set<std::string> names;
   for (std::size_t b = 0; b < program.buffers.size(); ++b) {
     if (program.buffers[b].memory != executor::Memory::Streaming) continue;
@@ -223,31 +223,31 @@ TEST(TrainingInPhases, SettingsThresholdsAndOverridesDecideWhatIsOffChip) {
   const Phased model = phased_model(true, 1, 3);
   const ir::TensorLocation remote{.storage = ir::Storage::OffChip};
   EXPECT_THAT(off_chip(model, in_phases(1)), IsEmpty());
-  Options options = in_phases(1);
-  options.weights.location = remote;
-  EXPECT_THAT(off_chip(model, options), ElementsAre("w0", "w1", "w2"));
-  options.weights.min_elements_for_off_chip = kPhasedElements;
-  EXPECT_THAT(off_chip(model, options), ElementsAre("w0", "w1", "w2"));
-  options.location_overrides["w1"] = {};
-  EXPECT_THAT(off_chip(model, options), ElementsAre("w0", "w2"));
-  options.weights.min_elements_for_off_chip = kPhasedElements + 1;
-  EXPECT_THAT(off_chip(model, options), IsEmpty());
-  options.location_overrides = {{"m2", remote}, {"sum0", remote}};
-  EXPECT_THAT(off_chip(model, options), ElementsAre("m2", "sum0"));
-  options.location_overrides.clear();
-  options.optimizer_state.location = remote;
-  EXPECT_THAT(off_chip(model, options), ElementsAre("m0", "m1", "m2"));
-  options.optimizer_state.location = {};
-  options.accumulators.location = remote;
-  EXPECT_THAT(off_chip(model, options), ElementsAre("sum0", "sum1", "sum2"));
+  Strategy strategy = in_phases(1);
+  strategy.weights.location = remote;
+  EXPECT_THAT(off_chip(model, strategy), ElementsAre("w0", "w1", "w2"));
+  strategy.weights.min_elements_for_off_chip = kPhasedElements;
+  EXPECT_THAT(off_chip(model, strategy), ElementsAre("w0", "w1", "w2"));
+  strategy.location_overrides["w1"] = {};
+  EXPECT_THAT(off_chip(model, strategy), ElementsAre("w0", "w2"));
+  strategy.weights.min_elements_for_off_chip = kPhasedElements + 1;
+  EXPECT_THAT(off_chip(model, strategy), IsEmpty());
+  strategy.location_overrides = {{"m2", remote}, {"sum0", remote}};
+  EXPECT_THAT(off_chip(model, strategy), ElementsAre("m2", "sum0"));
+  strategy.location_overrides.clear();
+  strategy.optimizer_state.location = remote;
+  EXPECT_THAT(off_chip(model, strategy), ElementsAre("m0", "m1", "m2"));
+  strategy.optimizer_state.location = {};
+  strategy.accumulators.location = remote;
+  EXPECT_THAT(off_chip(model, strategy), ElementsAre("sum0", "sum1", "sum2"));
 }
 
 // Layers of one kind are one block forward and one backward, and their variables rows of one buffer.
 TEST(TrainingInPhases, LayersShareCodeAndRemoteBuffers) {
   const Phased model = phased_model(true, 1);
-  Options options = in_phases(1);
-  put_off_chip(options);
-  const Program program = lower(model.training, model.placement, options);
+  Strategy strategy = in_phases(1);
+  put_off_chip(strategy);
+  const Program program = lower(model.training, model.placement, strategy);
   std::set<std::pair<std::string, std::int32_t>> runs;
   for (const auto& run : testing::steps_of_kind<executor::Compute>(program.steps)) {
     runs.insert({name_of(program, run), run.block.index});
@@ -266,7 +266,7 @@ TEST(TrainingInPhases, TrainsAsOneProcessorDoes) {
     for (const int processors : {1, 2}) {
       for (const int replicas : {1, 2}) {
         const Phased model = phased_model(accumulation > 1, processors);
-        Options plain;
+        Strategy plain;
         plain.batches_per_step = 2;
         plain.accumulation_factor = accumulation;
         plain.replicas = replicas;
@@ -279,17 +279,17 @@ TEST(TrainingInPhases, TrainsAsOneProcessorDoes) {
                            << accumulation << " micro-batches, " << processors << " processors, " << replicas
                            << " replicas, schedule " << static_cast<int>(schedule) << ", off chip "
                            << off_chip << ", sharded " << sharded);
-              Options options = in_phases(processors);
-              options.phases.schedule = schedule;
-              options.batches_per_step = plain.batches_per_step;
-              options.accumulation_factor = accumulation;
-              options.replicas = replicas;
-              if (off_chip) put_off_chip(options);
-              for (LocationSettings* settings : {&options.weights, &options.optimizer_state}) {
+              Strategy strategy = in_phases(processors);
+              strategy.phases.schedule = schedule;
+              strategy.batches_per_step = plain.batches_per_step;
+              strategy.accumulation_factor = accumulation;
+              strategy.replicas = replicas;
+              if (off_chip) put_off_chip(strategy);
+              for (LocationSettings* settings : {&strategy.weights, &strategy.optimizer_state}) {
                 settings->location.sharded = sharded && replicas > 1;
                 settings->min_elements_for_sharding = 2;
               }
-              EXPECT_EQ(train(model.training, model.placement, options), wanted);
+              EXPECT_EQ(train(model.training, model.placement, strategy), wanted);
               if (::testing::Test::HasFailure()) return;
             }
           }
@@ -302,10 +302,10 @@ TEST(TrainingInPhases, TrainsAsOneProcessorDoes) {
 // The loop over micro-batches is inside the phases: a weight comes once for all of them.
 TEST(TrainingInPhases, LoadsVariablesOnceForAllMicroBatches) {
   const Phased model = phased_model(true, 1);
-  Options options = in_phases(1);
-  options.accumulation_factor = 4;
-  put_off_chip(options);
-  const Program program = lower(model.training, model.placement, options);
+  Strategy strategy = in_phases(1);
+  strategy.accumulation_factor = 4;
+  put_off_chip(strategy);
+  const Program program = lower(model.training, model.placement, strategy);
   EXPECT_EQ(moves_of(program, "w").loads.size(), std::size_t{2 * kPhasedLayers - 2});
   EXPECT_EQ(moves_of(program, "w").stores.size(), std::size_t{kPhasedLayers});
   EXPECT_EQ(moves_of(program, "sum").stores.size(), std::size_t{kPhasedLayers});

@@ -49,12 +49,12 @@ void expect_near(const TrainedState& found, const TrainedState& wanted) {
   }
 }
 
-Options with_sharded_state() {
-  Options options;
-  options.replicas = 2;
-  options.accumulation_factor = 2;
-  shard(options.optimizer_state);
-  return options;
+Strategy with_sharded_state() {
+  Strategy strategy;
+  strategy.replicas = 2;
+  strategy.accumulation_factor = 2;
+  shard(strategy.optimizer_state);
+  return strategy;
 }
 
 TEST(TrainingSharded, OptimizersComputeOnPartsAndGatherTheWeight) {
@@ -85,9 +85,9 @@ TEST(TrainingSharded, DecayedStatesAreMadeWhenTheGradientsAreThere) {
 
 TEST(TrainingSharded, WeightsInPartsAreGatheredWhereTheyAreRead) {
   const ir::Training training = two_layers({});
-  Options options = with_sharded_state();
-  shard(options.weights);
-  const executor::Program program = lower(training, on_one_processor(training), options);
+  Strategy strategy = with_sharded_state();
+  shard(strategy.weights);
+  const executor::Program program = lower(training, on_one_processor(training), strategy);
   EXPECT_EQ(count(program, CollectiveKind::ReduceScatter, CollectiveReduction::Local), 0U);
   EXPECT_EQ(count(program, CollectiveKind::AllGather, CollectiveReduction::Add), 2U);
   EXPECT_EQ(steps_of_kind<Collective>(std::get<executor::Repeat>(program.steps[1].action).body).size(), 2U);
@@ -95,15 +95,15 @@ TEST(TrainingSharded, WeightsInPartsAreGatheredWhereTheyAreRead) {
 
 TEST(TrainingSharded, AThresholdKeepsSmallVariablesWhole) {
   const ir::Training training = two_layers({.elements = 7});
-  Options options;
-  options.replicas = 2;
-  options.accumulation_factor = 2;
-  options.optimizer_state.location.sharded = true;
-  options.optimizer_state.min_elements_for_sharding = 8;
-  const executor::Program program = lower(training, on_one_processor(training), options);
+  Strategy strategy;
+  strategy.replicas = 2;
+  strategy.accumulation_factor = 2;
+  strategy.optimizer_state.location.sharded = true;
+  strategy.optimizer_state.min_elements_for_sharding = 8;
+  const executor::Program program = lower(training, on_one_processor(training), strategy);
   EXPECT_EQ(count(program, CollectiveKind::AllReduce, CollectiveReduction::Add), 2U);
-  options.optimizer_state.min_elements_for_sharding = 7;
-  const executor::Program sharded = lower(training, on_one_processor(training), options);
+  strategy.optimizer_state.min_elements_for_sharding = 7;
+  const executor::Program sharded = lower(training, on_one_processor(training), strategy);
   EXPECT_EQ(count(sharded, CollectiveKind::ReduceScatter, CollectiveReduction::Add), 2U);
 }
 
@@ -120,21 +120,22 @@ void expect_as_whole(const ShardedCase& wanted, int accumulation, bool pipelinin
   const ir::Training training =
       two_layers({.elements = wanted.elements, .accumulates = accumulation > 1, .lamb = wanted.lamb});
   const ir::Placement placement = two_processors ? on_two_processors(training) : on_one_processor(training);
-  Options options;
-  options.replicas = wanted.replicas;
-  options.accumulation_factor = accumulation;
-  options.batches_per_step = pipelining && accumulation == 1 ? 4 : 2;
-  options.pipelining = pipelining;
-  const TrainedState whole = train(training, placement, options);
-  shard(options.optimizer_state);
-  if (wanted.weights) shard(options.weights);
-  if (wanted.accumulators) shard(options.accumulators);
+  Strategy strategy;
+  strategy.replicas = wanted.replicas;
+  strategy.accumulation_factor = accumulation;
+  strategy.batches_per_step = pipelining && accumulation == 1 ? 4 : 2;
+  strategy.pipelining = pipelining;
+  const TrainedState whole = train(training, placement, strategy);
+  shard(strategy.optimizer_state);
+  if (wanted.weights) shard(strategy.weights);
+  if (wanted.accumulators) shard(strategy.accumulators);
   if (wanted.off_chip) {
-    for (LocationSettings* settings : {&options.weights, &options.optimizer_state, &options.accumulators}) {
+    for (LocationSettings* settings :
+         {&strategy.weights, &strategy.optimizer_state, &strategy.accumulators}) {
       settings->location.storage = ir::Storage::OffChip;
     }
   }
-  const TrainedState found = train(training, placement, options);
+  const TrainedState found = train(training, placement, strategy);
   // Norms, and gradients that meet in every micro-batch, are added up in another order.
   if (wanted.lamb || (wanted.accumulators && accumulation > 1)) {
     expect_near(found, whole);
@@ -164,48 +165,48 @@ TEST(TrainingSharded, TrainsAsWhole) {
 
 TEST(TrainingSharded, EachReplicaHoldsItsPartOfTheState) {
   const ir::Training training = two_layers({.elements = 1000});
-  Options options;
-  options.replicas = 4;
-  options.accumulation_factor = 2;
+  Strategy strategy;
+  strategy.replicas = 4;
+  strategy.accumulation_factor = 2;
   const ir::Placement placement = on_one_processor(training);
-  const std::int64_t whole = train(training, placement, options).peaks[0];
-  shard(options.optimizer_state);
+  const std::int64_t whole = train(training, placement, strategy).peaks[0];
+  shard(strategy.optimizer_state);
   // Three state tensors of 1000 floats, of which a quarter stays.
-  EXPECT_EQ(train(training, placement, options).peaks[0], whole - 3 * 3000);
+  EXPECT_EQ(train(training, placement, strategy).peaks[0], whole - 3 * 3000);
 }
 
 // What two replicas share is added up over the other pair too.
 TEST(TrainingSharded, OverHalfOfTheReplicasTrainsAsWhole) {
   const ir::Training training = two_layers({});
   const ir::Placement placement = on_one_processor(training);
-  Options options;
-  options.replicas = 4;
-  options.accumulation_factor = 2;
-  const TrainedState whole = train(training, placement, options);
+  Strategy strategy;
+  strategy.replicas = 4;
+  strategy.accumulation_factor = 2;
+  const TrainedState whole = train(training, placement, strategy);
   for (const ir::GroupType type : {ir::GroupType::Consecutive, ir::GroupType::Orthogonal}) {
-    shard(options.optimizer_state);
-    options.optimizer_state.location.domain = {type, 2};
-    expect_near(train(training, placement, options), whole);
+    shard(strategy.optimizer_state);
+    strategy.optimizer_state.location.domain = {type, 2};
+    expect_near(train(training, placement, strategy), whole);
   }
 }
 
 // Each pair of replicas has a weight of its own, and learns from its own data alone.
 TEST(TrainingSharded, GradientsOfAGroupMeetInTheGroup) {
   const ir::Training training = two_layers({});
-  Options options;
-  options.replicas = 4;
-  options.accumulation_factor = 2;
+  Strategy strategy;
+  strategy.replicas = 4;
+  strategy.accumulation_factor = 2;
   ir::Placement placement = on_one_processor(training);
-  const TrainedState all = train(training, placement, options);
+  const TrainedState all = train(training, placement, strategy);
   const ir::ReplicaGroup pairs{ir::GroupType::Consecutive, 2};
   placement.variable_groups = {{"w1", pairs}, {"w2", pairs}};
-  const executor::Program program = lower(training, placement, options);
+  const executor::Program program = lower(training, placement, strategy);
   for (const Collective& one : steps_of_kind<Collective>(program.steps)) EXPECT_EQ(one.group, pairs);
-  const TrainedState grouped = train(training, placement, options);
+  const TrainedState grouped = train(training, placement, strategy);
   EXPECT_NE(grouped.state.at("w1"), all.state.at("w1"));
-  shard(options.optimizer_state);
-  options.optimizer_state.location.domain = pairs;
-  EXPECT_EQ(train(training, placement, options), grouped);
+  shard(strategy.optimizer_state);
+  strategy.optimizer_state.location.domain = pairs;
+  EXPECT_EQ(train(training, placement, strategy), grouped);
 }
 
 TEST(TrainingSharded, ANormOverAllWeightsLeavesEachItsGroup) {

@@ -60,9 +60,9 @@ struct Trained {
 };
 
 // One run, or several on the same data.
-Trained train(const ir::Training& training, const ir::Placement& placement, const Options& options,
+Trained train(const ir::Training& training, const ir::Placement& placement, const Strategy& strategy,
               const ir::Tensor& x, int runs = 1) {
-  executor::Program program = lower(training, placement, options);
+  executor::Program program = lower(training, placement, strategy);
   const auto named_w = [](const executor::Buffer& buffer) { return buffer.persistent && buffer.name == "w"; };
   const auto found = std::find_if(program.buffers.begin(), program.buffers.end(), named_w);
   const executor::BufferId w{static_cast<std::int32_t>(found - program.buffers.begin())};
@@ -75,10 +75,10 @@ Trained train(const ir::Training& training, const ir::Placement& placement, cons
 }
 
 TEST(LowerTraining, UpdatesVariablesAfterEveryBatch) {
-  Options options;
-  options.batches_per_step = 2;
+  Strategy strategy;
+  strategy.batches_per_step = 2;
   const ir::Training training = without_accumulation();
-  const Trained trained = train(training, on_one(training), options, floats({1, 2, 3, 4}));
+  const Trained trained = train(training, on_one(training), strategy, floats({1, 2, 3, 4}));
   EXPECT_THAT(trained.y, ElementsAre(10, 40, 3 * 9.5F, 4 * 19));
   EXPECT_THAT(trained.w, ElementsAre(8, 17));
 }
@@ -91,33 +91,33 @@ TEST(LowerTraining, KeepsVariablesFromRunToRun) {
 }
 
 TEST(LowerTraining, UpdatesOnceForAllMicroBatchesOfABatch) {
-  Options options;
-  options.batches_per_step = 2;
-  options.accumulation_factor = 2;
+  Strategy strategy;
+  strategy.batches_per_step = 2;
+  strategy.accumulation_factor = 2;
   const ir::Training training = with_accumulation();
-  const Trained trained = train(training, on_one(training), options, floats({1, 2, 3, 4, 1, 1, 1, 1}));
+  const Trained trained = train(training, on_one(training), strategy, floats({1, 2, 3, 4, 1, 1, 1, 1}));
   EXPECT_THAT(trained.y, ElementsAre(10, 40, 30, 80, 8, 17, 8, 17));
   EXPECT_THAT(trained.w, ElementsAre(7, 16));
 }
 
 // All that is on the device for good: 8 bytes of a weight and 8 of its accumulator, no zeros beside them.
 TEST(LowerTraining, ResetsAccumulatorsWithoutATensorOfZeros) {
-  Options options;
-  options.accumulation_factor = 2;
+  Strategy strategy;
+  strategy.accumulation_factor = 2;
   const ir::Training training = with_accumulation();
   std::map<executor::Role, std::int64_t> bytes;
-  for (const executor::Buffer& buffer : lower(training, on_one(training), options).buffers) {
+  for (const executor::Buffer& buffer : lower(training, on_one(training), strategy).buffers) {
     if (!buffer.initial.empty()) bytes[buffer.role] += slot_bytes(buffer);
   }
   EXPECT_THAT(bytes, ElementsAre(Pair(executor::Role::Weight, 8), Pair(executor::Role::Accumulator, 8)));
 }
 
 TEST(LowerTraining, AddsUpGradientsOverReplicas) {
-  Options options;
-  options.accumulation_factor = 2;
-  options.replicas = 2;
+  Strategy strategy;
+  strategy.accumulation_factor = 2;
+  strategy.replicas = 2;
   const ir::Training training = with_accumulation();
-  const Trained trained = train(training, on_one(training), options, floats({1, 2, 3, 4, 1, 1, 1, 1}));
+  const Trained trained = train(training, on_one(training), strategy, floats({1, 2, 3, 4, 1, 1, 1, 1}));
   EXPECT_THAT(trained.w, ElementsAre(10 - 3, 20 - 4));
 }
 
@@ -144,10 +144,10 @@ TEST(LowerTraining, PipelinesWithoutAccumulationMeetOlderWeights) {
        .updates = {{"w", 1}},
        .reduced = {},
        .hyper_parameters = {"rate"}});
-  Options options;
-  options.virtual_graph_mode = VirtualGraphMode::Manual;
-  options.pipelining = true;
-  options.batches_per_step = 5;
+  Strategy strategy;
+  strategy.virtual_graph_mode = VirtualGraphMode::Manual;
+  strategy.pipelining = true;
+  strategy.batches_per_step = 5;
   ir::Placement placement = on_one(training);
   placement.processors = 2;
   placement.stages = 3;
@@ -156,17 +156,17 @@ TEST(LowerTraining, PipelinesWithoutAccumulationMeetOlderWeights) {
     placement.ops[i].stage = stages[i];
     placement.ops[i].processor = stages[i] % 2;
   }
-  const Trained trained = train(training, placement, options, floats({1, 1, 1, 1, 1}));
+  const Trained trained = train(training, placement, strategy, floats({1, 1, 1, 1, 1}));
   EXPECT_THAT(trained.y, ElementsAre(10, 10, 10, 9.5F, 9));
   EXPECT_THAT(trained.w, ElementsAre(7.5F));
 }
 
 TEST(LowerTraining, PipelinesWithAccumulationRunEmptyBeforeTheUpdate) {
-  Options options;
-  options.virtual_graph_mode = VirtualGraphMode::Manual;
-  options.pipelining = true;
-  options.batches_per_step = 2;
-  options.accumulation_factor = 2;
+  Strategy strategy;
+  strategy.virtual_graph_mode = VirtualGraphMode::Manual;
+  strategy.pipelining = true;
+  strategy.batches_per_step = 2;
+  strategy.accumulation_factor = 2;
   const ir::Training training = with_accumulation();
   ir::Placement placement = on_one(training);
   placement.processors = 2;
@@ -176,12 +176,12 @@ TEST(LowerTraining, PipelinesWithAccumulationRunEmptyBeforeTheUpdate) {
     placement.ops[i].processor = placement.ops[i].stage;
   }
   // The weight is on the processor of its update, where the first stage cannot read it.
-  EXPECT_THROW(lower(training, placement, options), Error);
+  EXPECT_THROW(lower(training, placement, strategy), Error);
   for (std::size_t i = 2; i < placement.ops.size(); ++i) {
     placement.ops[i].stage = 0;
     placement.ops[i].processor = 0;
   }
-  const Trained trained = train(training, placement, options, floats({1, 2, 3, 4, 1, 1, 1, 1}));
+  const Trained trained = train(training, placement, strategy, floats({1, 2, 3, 4, 1, 1, 1, 1}));
   EXPECT_THAT(trained.y, ElementsAre(10, 40, 30, 80, 8, 17, 8, 17));
   EXPECT_THAT(trained.w, ElementsAre(7, 16));
 }

@@ -32,7 +32,7 @@ ir::Placement each_on_its_own(const ir::Graph& graph) {
 // Per block: "inputs -> outputs", L channels-last.
 std::string text_of(const ir::Graph& graph) {
   std::string text;
-  for (const Layouts& layouts : choose_layouts(lower::lower(graph, each_on_its_own(graph), Options{}))) {
+  for (const Layouts& layouts : choose_layouts(lower::lower(graph, each_on_its_own(graph), Strategy{}))) {
     for (bool last : layouts.inputs) text += last ? "L" : ".";
     text += "->";
     for (bool last : layouts.outputs) text += last ? "L" : ".";
@@ -60,7 +60,7 @@ TEST(Layouts, LieAsTheModelSaysBetweenOtherOps) {
 TEST(Layouts, ChangeNoNumbers) {
   for (const bool gives_pool : {false, true}) {
     const ir::Graph graph = chain(gives_pool);
-    Engine apart(lower::lower(graph, each_on_its_own(graph), Options{}), {.threads = 1});
+    Engine apart(lower::lower(graph, each_on_its_own(graph), Strategy{}), {.threads = 1});
     Engine plain(lower::on_one_processor(graph), {.threads = 1, .fuse = false});
     const std::vector<ir::Datum> inputs{testing::random_floats({2, 3, 8, 8}, 1)};
     const auto found = apart.run(inputs);

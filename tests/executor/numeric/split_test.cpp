@@ -90,8 +90,8 @@ ir::Placement staged(const ir::Graph& graph, std::mt19937& random) {
 // A run of all micro-batches; `batches` of 1 and one replica: without.
 Tensor run(const ir::Graph& graph, const ir::Placement& placement, bool pipelining, const Tensor& input,
            const PrepareOptions& prepare, int batches = kBatches, int replicas = kReplicas) {
-  const Options options{.pipelining = pipelining, .batches_per_step = batches, .replicas = replicas};
-  Engine engine(lower::lower(graph, placement, options), prepare);
+  const Strategy strategy{.pipelining = pipelining, .batches_per_step = batches, .replicas = replicas};
+  Engine engine(lower::lower(graph, placement, strategy), prepare);
   const std::vector<Datum> inputs{Datum(input)};
   engine.run(inputs);  // what one run leaves behind must not disturb the next
   return engine.run(inputs)[0].tensor.clone();

@@ -58,7 +58,7 @@ std::string initializer(const std::string& name, const ir::Dims& dims, const std
   return fmt::format("float[{}] {} = {{{}}}", fmt::join(dims, ","), name, fmt::join(values, ","));
 }
 
-TrainingOptions training_with(const Options& strategy, double learning_rate) {
+TrainingOptions training_with(const Strategy& strategy, double learning_rate) {
   TrainingOptions options{.loss = "loss"};
   options.session.strategy = strategy;
   options.optimizer = ir::make_optimizer("SGD", {{"learningRate", {learning_rate}}});
@@ -87,7 +87,7 @@ std::string training_refusal(importer::Model model, const TrainingOptions& optio
   return refusal([&] { TrainingSession(std::move(model), options); });
 }
 
-std::string inference_refusal(importer::Model model, const Options& options) {
+std::string inference_refusal(importer::Model model, const Strategy& options) {
   return refusal([&] { InferenceSession(std::move(model), {.strategy = options}); });
 }
 

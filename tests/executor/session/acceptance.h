@@ -22,7 +22,7 @@ ir::Tensor random_tensor(std::mt19937& random, ir::Dims dims, float low, float h
 std::string initializer(const std::string& name, const ir::Dims& dims, const std::vector<float>& values);
 
 /// SGD without momentum, and all its values as given.
-TrainingOptions training_with(const Options& strategy, double learning_rate);
+TrainingOptions training_with(const Strategy& strategy, double learning_rate);
 
 struct Trained {
   TensorsByName outputs = {};  ///< of all runs, [runs, ...]
@@ -37,7 +37,7 @@ Trained train(importer::Model model, TrainingOptions options,
 
 /// What a session refuses, "" for nothing.
 std::string training_refusal(importer::Model model, const TrainingOptions& options);
-std::string inference_refusal(importer::Model model, const Options& options);
+std::string inference_refusal(importer::Model model, const Strategy& options);
 
 /// The sum of magnitudes of differences.
 double distance(const ir::Tensor& a, const ir::Tensor& b);

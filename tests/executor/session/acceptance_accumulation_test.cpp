@@ -111,7 +111,7 @@ std::vector<std::vector<ir::Datum>> shaped(std::vector<std::vector<ir::Datum>> r
 }
 
 Trained train_made(MakeModel make, const TrainingOptions& options, int steps) {
-  const Options& strategy = options.session.strategy;
+  const Strategy& strategy = options.session.strategy;
   importer::Model model = make(kAccumulatedSamples / strategy.accumulation_factor);
   const auto runs = shaped(samples(model, strategy.batches_per_step, steps), model,
                            strategy.accumulation_factor * strategy.batches_per_step);

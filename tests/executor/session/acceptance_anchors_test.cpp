@@ -70,8 +70,8 @@ struct Spread {
   int replicas = 1;
   bool pipelined = false;
 
-  Options options() const {
-    Options options{.batches_per_step = batches, .accumulation_factor = accumulation, .replicas = replicas};
+  Strategy options() const {
+    Strategy options{.batches_per_step = batches, .accumulation_factor = accumulation, .replicas = replicas};
     options.ipus = replicas * (pipelined ? 2 : 1);
     options.pipelining = pipelined;
     if (pipelined) options.virtual_graph_mode = VirtualGraphMode::Auto;
@@ -93,7 +93,7 @@ TEST(AnchorsOfTraining, WeightsStayDuringAccumulationAndThenLoseTheSumOfAllRepli
       ", int64[2] shape = {2, 18}> { a = MatMul(x, w) b = Reshape(a, shape) c = Relu(b) o = Softmax(c)"
       "  l = Log(o) loss = NegativeLogLikelihoodLoss(l, label) }";
   const Spread spread{.accumulation = 4, .replicas = 2, .pipelined = true};
-  Options strategy = spread.options();
+  Strategy strategy = spread.options();
   for (const char* name : {"o", "a", "x", "w", "Gradient___w", "Accum___w"}) strategy.anchors[name] = {};
   const std::vector<std::vector<ir::Datum>> runs{
       {random_tensor(random, {7, 4, 2, 2, 2, 3, 3}, 0, 1),
@@ -132,8 +132,8 @@ TEST(AnchorsOfTraining, WeightsStayDuringAccumulationAndThenLoseTheSumOfAllRepli
 }
 
 // Where a weight lives and what its last anchor is then.
-void expect_last_is_the_weight(const Options& asked) {
-  Options strategy = asked;
+void expect_last_is_the_weight(const Strategy& asked) {
+  Strategy strategy = asked;
   strategy.batches_per_step = 7;
   strategy.anchors["w"] = {};
   strategy.anchors["v"] = {.returns = AnchorReturn::Final};
@@ -160,7 +160,7 @@ TEST(AnchorsOfTraining, TheLastOfAWeightIsTheWeightWhereverItLives) {
   for (const bool pipelined : {false, true}) {
     for (const int replicas : {1, 2}) {
       SCOPED_TRACE(fmt::format("{} replicas, pipelining {}", replicas, pipelined));
-      Options strategy = Spread{.replicas = replicas, .pipelined = pipelined}.options();
+      Strategy strategy = Spread{.replicas = replicas, .pipelined = pipelined}.options();
       expect_last_is_the_weight(strategy);
       strategy.weights = off_chip;
       expect_last_is_the_weight(strategy);
@@ -168,7 +168,7 @@ TEST(AnchorsOfTraining, TheLastOfAWeightIsTheWeightWhereverItLives) {
       expect_last_is_the_weight(strategy);
     }
   }
-  Options phases{.virtual_graph_mode = VirtualGraphMode::ExecutionPhases, .phases = {.phases = 2}};
+  Strategy phases{.virtual_graph_mode = VirtualGraphMode::ExecutionPhases, .phases = {.phases = 2}};
   expect_last_is_the_weight(phases);
   phases.weights = off_chip;
   expect_last_is_the_weight(phases);
@@ -183,7 +183,7 @@ void expect_shapes(const Spread& spread, AnchorReturn returns) {
       " int64[2] shape = {{{0}, 50}}> {{ p = MatMul(x, w) q = Add(p, b) o = Reshape(q, shape)"
       " l = Log(o) loss = NegativeLogLikelihoodLoss(l, label) }}",
       samples, fmt::join(std::vector<int>(25, 1), ","));
-  Options strategy = spread.options();
+  Strategy strategy = spread.options();
   std::map<std::string, ir::Dims> wanted{{"o", {samples, 50}}, {"Gradient___w", {5, 5}}, {"w", {5, 5}}};
   if (spread.accumulation > 1) wanted["Accum___w"] = {5, 5};
   for (const auto& [name, dims] : wanted) strategy.anchors[name] = {.returns = returns};

@@ -44,7 +44,7 @@ struct GlobalResult {
   TensorsByName tensors;       ///< weights and state
 };
 
-void spread(Options& strategy, int processors, bool pipelining) {
+void spread(Strategy& strategy, int processors, bool pipelining) {
   if (processors == 1) return;
   strategy.virtual_graph_mode = VirtualGraphMode::Auto;
   strategy.ipus = processors * strategy.replicas;
@@ -52,7 +52,7 @@ void spread(Options& strategy, int processors, bool pipelining) {
 }
 
 TrainingOptions options_of(const Factors& factors, const Optimizer& optimizer, GlobalWay way) {
-  Options strategy{.accumulation_factor = factors.micro_batches, .replicas = factors.replicas};
+  Strategy strategy{.accumulation_factor = factors.micro_batches, .replicas = factors.replicas};
   strategy.batch_serialization.factor = factors.slices > 1 ? factors.slices : 0;
   strategy.reduction = way == GlobalWay::Sum ? Reduction::Sum : Reduction::Mean;
   strategy.mean_strategy = way == GlobalWay::MeanRunning ? MeanStrategy::Running : MeanStrategy::Post;

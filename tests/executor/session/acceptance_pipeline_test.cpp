@@ -16,7 +16,7 @@ namespace {
 using ::testing::HasSubstr;
 using Runs = std::vector<std::vector<ir::Datum>>;
 
-Options pipeline_of(int processors, int batches, int accumulation = 1) {
+Strategy pipeline_of(int processors, int batches, int accumulation = 1) {
   return {.virtual_graph_mode = VirtualGraphMode::Manual,
           .ipus = processors,
           .pipelining = true,
@@ -60,7 +60,7 @@ Runs images(const std::string& type, std::int64_t batches, int runs = 1) {
   return result;
 }
 
-ir::Tensor infer(importer::Model model, const Options& options, const std::vector<ir::Datum>& inputs) {
+ir::Tensor infer(importer::Model model, const Strategy& options, const std::vector<ir::Datum>& inputs) {
   InferenceSession session(std::move(model), {.fuse = false, .strategy = options});
   return session.run(inputs)[0].tensor.clone();
 }
@@ -73,7 +73,7 @@ TEST(PipelineLength, OfInferenceIsAtLeastTheThreeStages) {
 
 // The anchor takes the backward pass to the first processor, as a weight there would.
 TEST(PipelineLength, OfTrainingIsAtLeastTheFiveStagesForthAndBack) {
-  Options strategy = pipeline_of(3, 5);
+  Strategy strategy = pipeline_of(3, 5);
   strategy.anchors["Gradient___f"] = {};
   EXPECT_EQ(training_refusal(convolution("float", true), training_with(strategy, 0.01)), "");
   strategy.batches_per_step = 4;
@@ -103,7 +103,7 @@ TEST(PipelineStages, OnSomeNodesOnlyAreRefusedByTheOthers) {
 }
 
 TEST(PipelineStages, WithoutVirtualGraphsAreRefused) {
-  Options strategy = pipeline_of(0, 10);
+  Strategy strategy = pipeline_of(0, 10);
   strategy.virtual_graph_mode = VirtualGraphMode::Off;
   const std::string message = "enablePipelining needs virtualGraphMode Manual or Auto, Off found";
   EXPECT_EQ(training_refusal(five_ops({0, 0, 0, 1, 1}, {}), training_with(strategy, 0.01)), message);
@@ -123,7 +123,7 @@ TEST(PipelinedInference, GivesTheNumbersOfOneProcessor) {
     const std::vector<ir::Datum> inputs = images(type, 8)[0];
     const ir::Tensor one = infer(convolution(type, false), {.batches_per_step = 8}, inputs);
     EXPECT_EQ(one.dims(), ir::Dims{8});
-    Options sharded = pipeline_of(3, 8);
+    Strategy sharded = pipeline_of(3, 8);
     sharded.pipelining = false;
     EXPECT_TRUE(ir::identical(infer(convolution(type, true), sharded, inputs), one)) << type;
     EXPECT_TRUE(ir::identical(infer(convolution(type, true), pipeline_of(3, 8), inputs), one)) << type;
@@ -133,13 +133,13 @@ TEST(PipelinedInference, GivesTheNumbersOfOneProcessor) {
 // From micro-batch 1 on the exponential of later micro-batches has met older weights.
 TEST(PipelinedTraining, WithoutAccumulationGivesTheNumbersOfOneProcessorForTheFirstMicroBatchOnly) {
   for (const char* type : {"float", "int8", "uint8"}) {
-    Options one{.batches_per_step = 8};
+    Strategy one{.batches_per_step = 8};
     for (const char* name : {"w", "e", "Gradient___f"}) one.anchors[name] = {};
-    Options sharded = pipeline_of(3, 8);
+    Strategy sharded = pipeline_of(3, 8);
     sharded.pipelining = false;
-    Options pipelined = pipeline_of(3, 8);
+    Strategy pipelined = pipeline_of(3, 8);
     sharded.anchors = pipelined.anchors = one.anchors;
-    const auto trained = [&](const Options& strategy, bool spread) {
+    const auto trained = [&](const Strategy& strategy, bool spread) {
       return train(convolution(type, spread), training_with(strategy, 0.01), images(type, 8)).outputs;
     };
     const TensorsByName wanted = trained(one, false);
@@ -165,7 +165,7 @@ TEST(PipelinedTraining, BackwardStagesReadWhatForwardStagesOfTheirMicroBatchMade
       "{ a = Mul(x, p) s = Sin(x) e = Exp(s) b = Mul(e, q) c = Add(a, b) loss = ReduceSum <keepdims = 0> (c) "
       "}",
       {0, 0, 1, 1, 2, 2});
-  Options strategy = pipeline_of(3, 8);
+  Strategy strategy = pipeline_of(3, 8);
   for (const char* name : {"x", "e", "Gradient___p", "Gradient___q"}) strategy.anchors[name] = {};
   const ir::Tensor x = random_tensor(random, {8, 4}, -10, 10);
   const TensorsByName found = train(std::move(model), training_with(strategy, 0.01), {{x}}).outputs;
@@ -245,9 +245,9 @@ void expect_same_anchors(const Trained& found, const Trained& wanted) {
 }
 
 TEST(PipelinedTraining, OfProductsWithAccumulationGivesTheNumbersOfOneProcessor) {
-  Options one{.batches_per_step = 8, .accumulation_factor = 8};
-  Options three = pipeline_of(3, 8, 8);
-  for (Options* options : {&one, &three}) options->anchors = {{"w5", {}}, {"Gradient___x6", {}}};
+  Strategy one{.batches_per_step = 8, .accumulation_factor = 8};
+  Strategy three = pipeline_of(3, 8, 8);
+  for (Strategy* options : {&one, &three}) options->anchors = {{"w5", {}}, {"Gradient___x6", {}}};
   std::vector<std::int64_t> labels(256);
   for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int64_t>(5 * (i % 32) % 16);
   const Runs runs{
@@ -258,9 +258,9 @@ TEST(PipelinedTraining, OfProductsWithAccumulationGivesTheNumbersOfOneProcessor)
 }
 
 TEST(PipelinedTraining, OfAConvolutionWithAccumulationGivesTheNumbersOfOneProcessor) {
-  Options one{.batches_per_step = 8, .accumulation_factor = 8};
-  Options three = pipeline_of(3, 8, 8);
-  for (Options* options : {&one, &three}) {
+  Strategy one{.batches_per_step = 8, .accumulation_factor = 8};
+  Strategy three = pipeline_of(3, 8, 8);
+  for (Strategy* options : {&one, &three}) {
     for (const char* name : {"w", "e", "s", "c", "Gradient___f"}) options->anchors[name] = {};
   }
   const Runs runs = images("float", 64, 6);
@@ -286,7 +286,7 @@ importer::Model sigmoid(bool spread) {
 
 // PopART counts ops that restore: one for each tensor that a later stage takes out of a stash. Here a step of
 // that stage reads the slot itself, so the stashes are counted.
-int stashes(const Options& strategy, bool spread) {
+int stashes(const Strategy& strategy, bool spread) {
   const TrainingSession session(sigmoid(spread), training_with(strategy, 0.04));
   const std::vector<executor::Buffer>& buffers = session.program().buffers;
   return static_cast<int>(std::count_if(buffers.begin(), buffers.end(), [](const executor::Buffer& buffer) {
@@ -298,11 +298,11 @@ TEST(PipelinedTraining, WithRecomputationGivesTheNumbersOfOneProcessorAndStashes
   std::mt19937 random(57);
   Runs runs;
   for (int step = 0; step < 2; ++step) runs.push_back({random_tensor(random, {3, 2, 8, 8}, -1, 1)});
-  const Options one{.accumulation_factor = 3};
-  const Options pipelined = pipeline_of(2, 1, 3);
-  Options recomputed = pipelined;
+  const Strategy one{.accumulation_factor = 3};
+  const Strategy pipelined = pipeline_of(2, 1, 3);
+  Strategy recomputed = pipelined;
   recomputed.recomputation = Recomputation::Pipeline;
-  Options standard = pipelined;  // of so few ops every one is a checkpoint
+  Strategy standard = pipelined;  // of so few ops every one is a checkpoint
   standard.recomputation = Recomputation::Standard;
   EXPECT_EQ(stashes(one, false), 0);
   EXPECT_EQ(stashes(pipelined, true), 2);
@@ -311,7 +311,7 @@ TEST(PipelinedTraining, WithRecomputationGivesTheNumbersOfOneProcessorAndStashes
   std::mt19937 again(1011);
   const double way = distance(wanted, random_tensor(again, {8, 8}, -1, 1));
   EXPECT_GT(way, 1e-6);
-  for (const Options& strategy : {pipelined, recomputed, standard}) {
+  for (const Strategy& strategy : {pipelined, recomputed, standard}) {
     const ir::Tensor found = train(sigmoid(true), training_with(strategy, 0.04), runs).weights.at("w");
     EXPECT_LT(distance(found, wanted) / way, 1e-8);
   }

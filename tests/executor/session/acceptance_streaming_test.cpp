@@ -43,31 +43,31 @@ const LocationSettings kOnChip = settings(false, false);
 const LocationSettings kOffChip = settings(true, false);
 const LocationSettings kOffChipInParts = settings(true, true);
 
-Options phased(int layers) {
-  Options options{.virtual_graph_mode = VirtualGraphMode::ExecutionPhases};
+Strategy phased(int layers) {
+  Strategy options{.virtual_graph_mode = VirtualGraphMode::ExecutionPhases};
   options.phases.phases = layers;
   return options;
 }
 
-Options phased(const LocationSettings& activations, const LocationSettings& weights,
-               const LocationSettings& state, const LocationSettings& accumulators) {
-  Options options = phased(kStreamedLayers);
+Strategy phased(const LocationSettings& activations, const LocationSettings& weights,
+                const LocationSettings& state, const LocationSettings& accumulators) {
+  Strategy options = phased(kStreamedLayers);
   options.activations = activations;
   options.weights = weights;
   options.optimizer_state = state;
   options.accumulators = accumulators;
   return options;
 }
-Options all_off_chip() { return phased(kOffChip, kOffChip, kOffChip, kOffChip); }
+Strategy all_off_chip() { return phased(kOffChip, kOffChip, kOffChip, kOffChip); }
 
-Options on_replicas(Options options, int replicas, int accumulation = 1) {
+Strategy on_replicas(Strategy options, int replicas, int accumulation = 1) {
   options.replicas = replicas;
   options.accumulation_factor = accumulation;
   return options;
 }
 
 // `samples` in every step, however many micro-batches they come in. A prime size forces padding.
-TensorsByName trained(Options options, int samples, const ir::Optimizer& optimizer, int steps,
+TensorsByName trained(Strategy options, int samples, const ir::Optimizer& optimizer, int steps,
                       Reduction reduction = Reduction::Sum) {
   constexpr int kSize = 37;
   options.reduction = reduction;
@@ -111,7 +111,7 @@ TEST(StreamingMemory, PhasesUpdateWeightsAsOneProcessor) {
 
 TEST(StreamingMemory, HoldsSomeOrAllTensors) {
   const TensorsByName normal = trained({}, 1, plain_sgd(), 1);
-  for (const Options& options :
+  for (const Strategy& options :
        {phased(kOnChip, kOffChip, kOffChip, kOnChip), phased(kOffChip, kOnChip, kOffChip, kOnChip),
         phased(kOffChip, kOffChip, kOnChip, kOnChip)}) {
     expect_close(trained(options, 1, plain_sgd(), 1), normal);
@@ -121,9 +121,9 @@ TEST(StreamingMemory, HoldsSomeOrAllTensors) {
 TEST(StreamingMemory, ReplicasUpdateAsOneWithSgd) {
   const TensorsByName wanted = trained(all_off_chip(), 4, plain_sgd(), 1);
   expect_close(trained(on_replicas(all_off_chip(), 2), 4, plain_sgd(), 1), wanted);
-  const Options parts = phased(kOffChip, kOffChipInParts, kOffChipInParts, kOffChipInParts);
+  const Strategy parts = phased(kOffChip, kOffChipInParts, kOffChipInParts, kOffChipInParts);
   expect_close(trained(on_replicas(parts, 2), 4, plain_sgd(), 1), wanted);
-  const Options accumulating = phased(kOffChip, kOffChipInParts, kOffChipInParts, kOnChip);
+  const Strategy accumulating = phased(kOffChip, kOffChipInParts, kOffChipInParts, kOnChip);
   expect_close(trained(on_replicas(accumulating, 2, 2), 4, plain_sgd(), 1), wanted);
 }
 
@@ -138,7 +138,7 @@ TEST(StreamingMemory, ReplicasUpdateAsOneWithMomentum) {
     const TensorsByName wanted = trained(all_off_chip(), 2, sgd, 5);
     for (const LocationSettings& weights : {kOffChip, kOffChipInParts}) {
       for (const LocationSettings& accumulators : {kOffChip, weights}) {
-        const Options options = phased(kOffChip, weights, weights, accumulators);
+        const Strategy options = phased(kOffChip, weights, weights, accumulators);
         expect_close(trained(on_replicas(options, 2), 2, sgd, 5), wanted);
       }
     }
@@ -149,19 +149,19 @@ TEST(StreamingMemory, ReplicasUpdateAsOneWithAdam) {
   const ir::Optimizer optimizer = adam("Adam");
   const TensorsByName wanted = trained(all_off_chip(), 2, optimizer, 5);
   expect_close(trained(on_replicas(all_off_chip(), 2), 2, optimizer, 5), wanted);
-  const Options parts = phased(kOffChip, kOffChipInParts, kOffChipInParts, kOffChipInParts);
+  const Strategy parts = phased(kOffChip, kOffChipInParts, kOffChipInParts, kOffChipInParts);
   expect_close(trained(on_replicas(parts, 2), 2, optimizer, 5), wanted);
 }
 
 TEST(StreamingMemory, ReplicasUpdateAsOneWithLamb) {
   for (const bool constant : {false, true}) {
     for (const Reduction reduction : {Reduction::Sum, Reduction::Mean}) {
-      const auto train_with = [&](const Options& options) {
+      const auto train_with = [&](const Strategy& options) {
         return trained(options, 4, adam("LAMB", constant), 5, reduction);
       };
       const TensorsByName wanted = train_with(all_off_chip());
       expect_close(train_with(on_replicas(all_off_chip(), 2)), wanted);
-      const Options parts = phased(kOffChip, kOffChipInParts, kOffChipInParts, kOffChip);
+      const Strategy parts = phased(kOffChip, kOffChipInParts, kOffChipInParts, kOffChip);
       expect_close(train_with(on_replicas(parts, 2)), wanted);
       expect_close(train_with(on_replicas(parts, 2, 2)), wanted);
       expect_close(train_with(on_replicas(phased(kOffChip, kOnChip, kOffChipInParts, kOnChip), 2, 2)),
@@ -174,7 +174,7 @@ TEST(StreamingMemory, ClipsGradientsOfWeightsInParts) {
   ir::Optimizer lamb = adam("LAMB", false);
   lamb.decay_mode = ir::WeightDecayMode::Decay;
   lamb.clip_norms = {{.max_norm = 0.1}};
-  Options parts{.replicas = 2};
+  Strategy parts{.replicas = 2};
   parts.activations = parts.accumulators = kOffChip;
   parts.weights = parts.optimizer_state = kOffChipInParts;
   expect_close(trained(parts, 4, lamb, 5), trained({.replicas = 2}, 4, lamb, 5));
@@ -185,7 +185,7 @@ TEST(StreamingMemory, GivesBackStateThatLivesThere) {
   for (const int accumulation : {1, 2}) {
     for (const PhaseIo io : {PhaseIo::Preload, PhaseIo::OnDemand}) {
       const auto outputs = [&](const LocationSettings& state) {
-        Options options = on_replicas(phased(kOnChip, kOnChip, state, kOnChip), 1, accumulation);
+        Strategy options = on_replicas(phased(kOnChip, kOnChip, state, kOnChip), 1, accumulation);
         options.phases.optimizer_state = io;
         for (const char* name : {"Accl1___W0", "Accl1___W1", "Accl1___W2", "Step___W1"})
           options.anchors[name] = {};
@@ -204,7 +204,7 @@ TEST(StreamingMemory, GivesBackStateThatLivesThere) {
 }
 
 // Names of tensors that are in streaming memory at some time.
-std::set<std::string> remote(const Options& options, int layers, double momentum) {
+std::set<std::string> remote(const Strategy& options, int layers, double momentum) {
   TrainingOptions training{.loss = "loss"};
   training.optimizer =
       ir::make_optimizer("SGD", {{"learningRate", {0.1}}, {"momentum", {momentum, momentum == 0}}});
@@ -222,15 +222,15 @@ std::set<std::string> remote(const Options& options, int layers, double momentum
 using Names = std::set<std::string>;
 
 // By settings, and with one tensor put where the others are not.
-void expect_located(LocationSettings Options::*which, int layers, const Names& tensors,
+void expect_located(LocationSettings Strategy::*which, int layers, const Names& tensors,
                     const std::string& one, int accumulation, double momentum = 0) {
-  const Options plain = on_replicas(phased(layers), 1, accumulation);
+  const Strategy plain = on_replicas(phased(layers), 1, accumulation);
   const auto located = [&](const LocationSettings& settings) {
-    Options options = plain;
+    Strategy options = plain;
     options.*which = settings;
     return options;
   };
-  const auto found = [&](const Options& options) {
+  const auto found = [&](const Strategy& options) {
     Names among;
     for (const std::string& name : remote(options, layers, momentum)) {
       if (tensors.contains(name)) among.insert(name);
@@ -240,30 +240,30 @@ void expect_located(LocationSettings Options::*which, int layers, const Names& t
   EXPECT_EQ(found(plain), Names{});
   EXPECT_EQ(found(located(kOnChip)), Names{});
   EXPECT_EQ(found(located(kOffChip)), tensors);
-  Options but_one = located(kOffChip);
+  Strategy but_one = located(kOffChip);
   but_one.location_overrides[one] = kOnChip.location;
   Names others = tensors;
   others.erase(one);
   EXPECT_EQ(found(but_one), others);
-  Options one_only = located(kOnChip);
+  Strategy one_only = located(kOnChip);
   one_only.location_overrides[one] = kOffChip.location;
   EXPECT_EQ(found(one_only), Names{one});
 }
 
 TEST(StreamingMemory, HasWeightsBySettingsAndOverrides) {
-  expect_located(&Options::weights, 3, {"W0", "W1", "W2"}, "W2", 2);
-  expect_located(&Options::weights, 3, {"W0", "W1", "W2"}, "W1", 2);
+  expect_located(&Strategy::weights, 3, {"W0", "W1", "W2"}, "W2", 2);
+  expect_located(&Strategy::weights, 3, {"W0", "W1", "W2"}, "W1", 2);
 }
 
 // PopART's micro-batches each go through all phases. Here a phase has a loop over all of them, so that what a
 // later phase reads of several waits in streaming memory in any case.
 TEST(StreamingMemory, HasActivationsBySettingsAndOverrides) {
-  expect_located(&Options::activations, 5, {"h0", "h1"}, "h1", 1);
+  expect_located(&Strategy::activations, 5, {"h0", "h1"}, "h1", 1);
 }
 
 // PopART's optimizer has a momentum of 0 that may change.
 TEST(StreamingMemory, HasAccumulatorsBySettingsAndOverrides) {
-  expect_located(&Options::accumulators, 3, {"Accl___W0", "Accl___W1", "Accl___W2"}, "Accl___W1", 2, 0.5);
+  expect_located(&Strategy::accumulators, 3, {"Accl___W0", "Accl___W1", "Accl___W2"}, "Accl___W1", 2, 0.5);
 }
 
 }  // namespace

@@ -78,18 +78,18 @@ ir::Tensor first_of(const std::string& name) {
 }
 
 TEST(AcceptanceResetWeights, InEveryPlace) {
-  Options sharded{.virtual_graph_mode = VirtualGraphMode::Auto, .ipus = 2};
-  Options pipelined = sharded;
+  Strategy sharded{.virtual_graph_mode = VirtualGraphMode::Auto, .ipus = 2};
+  Strategy pipelined = sharded;
   pipelined.pipelining = true;
   pipelined.batches_per_step = 4;
-  Options off_chip = sharded;
+  Strategy off_chip = sharded;
   off_chip.weights.location.storage = ir::Storage::OffChip;
-  Options replicated{.replicas = 4};
+  Strategy replicated{.replicas = 4};
   replicated.weights.location.sharded = true;
   replicated.weights.min_elements_for_sharding = 2;
-  Options phased{.virtual_graph_mode = VirtualGraphMode::ExecutionPhases};
+  Strategy phased{.virtual_graph_mode = VirtualGraphMode::ExecutionPhases};
   phased.phases.phases = 2;
-  for (const Options& strategy : {Options{}, sharded, pipelined, off_chip, replicated, phased}) {
+  for (const Strategy& strategy : {Strategy{}, sharded, pipelined, off_chip, replicated, phased}) {
     const int count = strategy.batches_per_step * strategy.replicas;
     SessionOptions options;
     options.fuse = false;
@@ -187,7 +187,7 @@ std::vector<std::string> counters(const std::vector<int>& processors, bool pipel
   constexpr const char* kLayers = R"(agraph (float[2] x) => (float loss)
     <float[2] a = {1, 2}, float[2] b = {3, 4}, float[2] c = {5, 6}>
     { p = Mul(x, a) q = Mul(p, b) r = Mul(q, c) s = Tanh(r) loss = ReduceSum <keepdims = 0> (s) })";
-  Options strategy{
+  Strategy strategy{
       .accumulation_factor = 8, .reduction = Reduction::Mean, .mean_strategy = MeanStrategy::Running};
   if (!processors.empty()) strategy.virtual_graph_mode = VirtualGraphMode::Manual;
   strategy.pipelining = pipelining;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kAnnotatedBatches = 5;
 
-std::vector<ir::Tensor> run(const std::string& text, Options options, std::set<int>& processors) {
+std::vector<ir::Tensor> run(const std::string& text, Strategy options, std::set<int>& processors) {
   options.batches_per_step = kAnnotatedBatches;
   InferenceSession session(importer::import_text(testing::model_text(text)),
                            {.threads = 1, .strategy = options});
@@ -31,7 +31,7 @@ std::vector<ir::Tensor> run(const std::string& text, Options options, std::set<i
 }
 
 // `processors`: those that compute something.
-void expect_same_numbers(const std::string& text, const Options& options, const std::set<int>& processors) {
+void expect_same_numbers(const std::string& text, const Strategy& options, const std::set<int>& processors) {
   std::set<int> one;
   std::set<int> used;
   const std::vector<ir::Tensor> expected = run(text, {}, one);
@@ -104,7 +104,7 @@ const char* const kPhased = R"(g (float[2,3] x) => (float[2,3] y)
 })";
 
 TEST(AnnotatedModels, PhasesTakeTurnsOnTheProcessorsOfTheirParity) {
-  Options options{.virtual_graph_mode = VirtualGraphMode::ExecutionPhases, .phases = {.phases = 4}};
+  Strategy options{.virtual_graph_mode = VirtualGraphMode::ExecutionPhases, .phases = {.phases = 4}};
   options.weights.location.storage = ir::Storage::OffChip;
   expect_same_numbers(kPhased, options, {0, 1, 2});
 }

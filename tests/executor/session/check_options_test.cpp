@@ -12,23 +12,23 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-Options check(const Options& options, Notes& notes, Task task = Task::Inference) {
-  return check_options(options, {.name = "pod", .processors = 16, .tiles = 1472}, task, notes);
+Strategy check(const Strategy& strategy, Notes& notes, Task task = Task::Inference) {
+  return check_options(strategy, {.name = "pod", .processors = 16, .tiles = 1472}, task, notes);
 }
 
-std::string refusal(const Options& options, Task task = Task::Inference) {
+std::string refusal(const Strategy& strategy, Task task = Task::Inference) {
   Notes notes;
-  return testing::refusal([&] { check(options, notes, task); });
+  return testing::refusal([&] { check(strategy, notes, task); });
 }
 
-Options anchored(Options options, AnchorReturn returns, int every = 1) {
-  options.anchors["y"] = {.returns = returns, .every = every};
-  return options;
+Strategy anchored(Strategy strategy, AnchorReturn returns, int every = 1) {
+  strategy.anchors["y"] = {.returns = returns, .every = every};
+  return strategy;
 }
 
 TEST(CheckOptions, RefusesWhatDoesNotGoTogether) {
   using enum VirtualGraphMode;
-  const std::pair<Options, const char*> cases[] = {
+  const std::pair<Strategy, const char*> cases[] = {
       {{.virtual_graph_mode = Manual, .phases = {.phases = 4}},
        "executionPhaseSettings.phases 4 needs virtualGraphMode ExecutionPhases, Manual found"},
       {{.virtual_graph_mode = Auto, .weight_stashing = true},
@@ -82,7 +82,7 @@ TEST(CheckOptions, RefusesWhatDoesNotGoTogether) {
       {{.loss_scaling = {.automatic = true}},
        "automaticLossScalingSettings.enabled: true found, loss scaling is only available when training"},
   };
-  for (const auto& [options, message] : cases) EXPECT_EQ(refusal(options), message);
+  for (const auto& [strategy, message] : cases) EXPECT_EQ(refusal(strategy), message);
 }
 
 TEST(CheckOptions, AcceptsAccumulationWhenTraining) {
@@ -100,15 +100,15 @@ TEST(CheckOptions, AcceptsRatiosThatSumUpToOneAsDecimals) {
 
 TEST(CheckOptions, TurnsOffShardingOfOneReplica) {
   Notes notes;
-  const Options options = check({.weights = {.location = {.sharded = true}}}, notes);
-  EXPECT_FALSE(options.weights.location.sharded);
+  const Strategy strategy = check({.weights = {.location = {.sharded = true}}}, notes);
+  EXPECT_FALSE(strategy.weights.location.sharded);
   EXPECT_THAT(notes, ElementsAre("replicatedTensorSharding of weights: no effect, there is one replica"));
 }
 
 TEST(CheckOptions, NeverShardsActivations) {
   Notes notes;
-  const Options options = check({.replicas = 2, .activations = {.location = {.sharded = true}}}, notes);
-  EXPECT_FALSE(options.activations.location.sharded);
+  const Strategy strategy = check({.replicas = 2, .activations = {.location = {.sharded = true}}}, notes);
+  EXPECT_FALSE(strategy.activations.location.sharded);
   EXPECT_THAT(
       notes,
       ElementsAre("replicatedTensorSharding of activations: no effect, activations are never sharded"));
@@ -116,19 +116,19 @@ TEST(CheckOptions, NeverShardsActivations) {
 
 TEST(CheckOptions, WithoutIoTilesEverythingIsOnComputeTiles) {
   Notes notes;
-  const Options options =
+  const Strategy strategy =
       check({.weights = {.location = {.load_tiles = ir::TileSet::IO}}, .io_tiles = 64}, notes);
-  EXPECT_EQ(options.io_tiles, 0);
-  EXPECT_EQ(options.weights.location.load_tiles, ir::TileSet::Compute);
+  EXPECT_EQ(strategy.io_tiles, 0);
+  EXPECT_EQ(strategy.weights.location.load_tiles, ir::TileSet::Compute);
   EXPECT_THAT(notes, ElementsAre("numIOTiles: no effect with virtualGraphMode Off"));
 }
 
 TEST(CheckOptions, SaysThatNothingOverlapsWithoutIoTiles) {
   Notes notes;
-  const Options options = check(
+  const Strategy strategy = check(
       {.virtual_graph_mode = VirtualGraphMode::Auto, .overlap_io = ir::ExchangeStrategy::OverlapInnerLoop},
       notes);
-  EXPECT_EQ(options.overlap_io, ir::ExchangeStrategy::JustInTime);
+  EXPECT_EQ(strategy.overlap_io, ir::ExchangeStrategy::JustInTime);
   EXPECT_THAT(notes, ElementsAre("exchangeStrategy: nothing overlaps without numIOTiles"));
 }
 
@@ -146,27 +146,27 @@ TEST(CheckOptions, SaysThatSettingsOfPhasesNeedPhases) {
 
 TEST(CheckOptions, SaysThatInPhasesOnlySlicesOverlap) {
   Notes notes;
-  const Options options = check({.virtual_graph_mode = VirtualGraphMode::ExecutionPhases,
-                                 .phases = {.phases = 2},
-                                 .batch_serialization = {.factor = 2},
-                                 .io_tiles = 32,
-                                 .overlap_io = ir::ExchangeStrategy::OverlapLoops},
-                                notes);
-  EXPECT_EQ(options.overlap_io, ir::ExchangeStrategy::JustInTime);
+  const Strategy strategy = check({.virtual_graph_mode = VirtualGraphMode::ExecutionPhases,
+                                   .phases = {.phases = 2},
+                                   .batch_serialization = {.factor = 2},
+                                   .io_tiles = 32,
+                                   .overlap_io = ir::ExchangeStrategy::OverlapLoops},
+                                  notes);
+  EXPECT_EQ(strategy.overlap_io, ir::ExchangeStrategy::JustInTime);
   EXPECT_THAT(notes,
               ElementsAre("exchangeStrategy: no effect in phases with batchSerializationSettings, whose "
                           "ioMode IOOverlapped overlaps the slices"));
 }
 
 TEST(CheckOptions, SaysThatActivationsLeaveTheChipBetweenPhases) {
-  Options options{.activations = {.location = {.storage = ir::Storage::OffChip}}};
+  Strategy strategy{.activations = {.location = {.storage = ir::Storage::OffChip}}};
   Notes notes;
-  check(options, notes);
+  check(strategy, notes);
   EXPECT_THAT(notes, ElementsAre("activationTensorLocationSettings: no effect with fewer than 2 phases"));
-  options.virtual_graph_mode = VirtualGraphMode::ExecutionPhases;
-  options.phases.phases = 2;
+  strategy.virtual_graph_mode = VirtualGraphMode::ExecutionPhases;
+  strategy.phases.phases = 2;
   notes.clear();
-  check(options, notes);
+  check(strategy, notes);
   EXPECT_THAT(notes, ElementsAre());
 }
 
@@ -189,11 +189,11 @@ TEST(CheckOptions, SaysThatAnIoModeNeedsAFactor) {
 
 TEST(CheckOptions, SaysThatSettingsOfWhatIsOffDoNothing) {
   Notes notes;
-  const Options options = check({.location_overrides = {{"w", {.sharded = true}}, {"v", {}}},
-                                 .mean_strategy = MeanStrategy::Running,
-                                 .loss_scaling = {.period = 3}},
-                                notes, Task::Training);
-  EXPECT_FALSE(options.location_overrides.at("w").sharded);
+  const Strategy strategy = check({.location_overrides = {{"w", {.sharded = true}}, {"v", {}}},
+                                   .mean_strategy = MeanStrategy::Running,
+                                   .loss_scaling = {.period = 3}},
+                                  notes, Task::Training);
+  EXPECT_FALSE(strategy.location_overrides.at("w").sharded);
   EXPECT_THAT(
       notes,
       ElementsAre(
@@ -204,41 +204,42 @@ TEST(CheckOptions, SaysThatSettingsOfWhatIsOffDoNothing) {
 }
 
 TEST(CheckOptions, SaysWhatOnlyTrainingUses) {
-  const Options options{.optimizer_state = {.location = {.storage = ir::Storage::OffChip}},
-                        .recomputation = Recomputation::Standard};
+  const Strategy strategy{.optimizer_state = {.location = {.storage = ir::Storage::OffChip}},
+                          .recomputation = Recomputation::Standard};
   Notes notes;
-  check(options, notes);
+  check(strategy, notes);
   EXPECT_THAT(notes, ElementsAre("autoRecomputation: no effect without training",
                                  "optimizerStateTensorLocationSettings: no effect without training"));
   notes.clear();
-  check(options, notes, Task::Training);
+  check(strategy, notes, Task::Training);
   EXPECT_THAT(notes, IsEmpty());
 }
 
 TEST(CheckOptions, TurnsOffWhatOnlyTrainingUses) {
   Notes notes;
-  const Options options = check({.optimizer_state = {.location = {.storage = ir::Storage::OffChip}},
-                                 .recomputation = Recomputation::Standard,
-                                 .reduction = Reduction::Mean},
-                                notes);
-  EXPECT_EQ(options.optimizer_state.location, ir::TensorLocation{});
-  EXPECT_EQ(options.recomputation, Recomputation::None);
-  EXPECT_EQ(options.reduction, Reduction::Sum);
+  const Strategy strategy = check({.optimizer_state = {.location = {.storage = ir::Storage::OffChip}},
+                                   .recomputation = Recomputation::Standard,
+                                   .reduction = Reduction::Mean},
+                                  notes);
+  EXPECT_EQ(strategy.optimizer_state.location, ir::TensorLocation{});
+  EXPECT_EQ(strategy.recomputation, Recomputation::None);
+  EXPECT_EQ(strategy.reduction, Reduction::Sum);
   EXPECT_THAT(notes, ElementsAre("autoRecomputation: no effect without training",
                                  "accumulationAndReplicationReductionType: no effect without training",
                                  "optimizerStateTensorLocationSettings: no effect without training"));
 }
 
 TEST(CheckOptions, SaysWhereWeightsHaveOneVersionAnyway) {
-  Options options{.virtual_graph_mode = VirtualGraphMode::Auto, .pipelining = true, .weight_stashing = true};
+  Strategy strategy{
+      .virtual_graph_mode = VirtualGraphMode::Auto, .pipelining = true, .weight_stashing = true};
   Notes notes;
-  EXPECT_TRUE(check(options, notes, Task::Training).weight_stashing);
+  EXPECT_TRUE(check(strategy, notes, Task::Training).weight_stashing);
   EXPECT_THAT(notes, IsEmpty());
-  check(options, notes);
+  check(strategy, notes);
   EXPECT_THAT(notes, ElementsAre("enableWeightStashing: no effect without training"));
   notes.clear();
-  options.accumulation_factor = 4;
-  EXPECT_FALSE(check(options, notes, Task::Training).weight_stashing);
+  strategy.accumulation_factor = 4;
+  EXPECT_FALSE(check(strategy, notes, Task::Training).weight_stashing);
   EXPECT_THAT(
       notes, ElementsAre("enableWeightStashing: no effect with accumulationFactor 4, the pipeline runs empty "
                          "before an update"));
@@ -250,8 +251,8 @@ TEST(CheckOptions, DefaultsAreLegalAndSilent) {
   EXPECT_THAT(notes, IsEmpty());
 }
 
-std::string placement_refusal(const Options& options, const ir::Placement& placement) {
-  return testing::refusal([&] { check_placement(options, placement, {.name = "pod", .processors = 4}); });
+std::string placement_refusal(const Strategy& strategy, const ir::Placement& placement) {
+  return testing::refusal([&] { check_placement(strategy, placement, {.name = "pod", .processors = 4}); });
 }
 
 TEST(CheckPlacement, NeedsItsProcessors) {

@@ -27,18 +27,18 @@ importer::Model model(const char* layers, int rows, bool spread) {
   return spread ? model_of(body, processors) : model_of(body);
 }
 
-Options pipeline(int replicas, int accumulation) {
-  Options options{.virtual_graph_mode = VirtualGraphMode::Manual,
-                  .ipus = 2 * replicas,
-                  .pipelining = true,
-                  .batches_per_step = kGradientBatches / accumulation,
-                  .accumulation_factor = accumulation,
-                  .replicas = replicas};
+Strategy pipeline(int replicas, int accumulation) {
+  Strategy options{.virtual_graph_mode = VirtualGraphMode::Manual,
+                   .ipus = 2 * replicas,
+                   .pipelining = true,
+                   .batches_per_step = kGradientBatches / accumulation,
+                   .accumulation_factor = accumulation,
+                   .replicas = replicas};
   for (const char* name : {"Gradient___c", "Gradient___q", "Gradient___p"}) options.anchors[name] = {};
   return options;
 }
 
-Trained trained(const char* layers, int rows, const Options& options) {
+Trained trained(const char* layers, int rows, const Strategy& options) {
   std::mt19937 random(5);
   const ir::Tensor x = random_tensor(random, {kGradientBatches, rows * options.replicas, 2}, -1, 1);
   return train(model(layers, rows, options.ipus > 0), training_with(options, 0.1), {{x}});
@@ -52,11 +52,11 @@ void expect_near(const ir::Tensor& found, const ir::Tensor& wanted, const std::s
 TEST(PipelinedGradients, ThatAreOtherTensorsTrainAsOnOneProcessor) {
   for (const char* layers : {kTanhProduct, kAdded}) {
     for (const bool anchored : {false, true}) {
-      Options strategy = pipeline(1, 4);
+      Strategy strategy = pipeline(1, 4);
       if (!anchored) strategy.anchors.clear();
-      const Options one{.batches_per_step = strategy.batches_per_step,
-                        .accumulation_factor = strategy.accumulation_factor,
-                        .anchors = strategy.anchors};
+      const Strategy one{.batches_per_step = strategy.batches_per_step,
+                         .accumulation_factor = strategy.accumulation_factor,
+                         .anchors = strategy.anchors};
       const Trained wanted = trained(layers, 1, one);
       const Trained found = trained(layers, 1, strategy);
       ASSERT_EQ(wanted.outputs.size(), anchored ? 4U : 1U);
@@ -91,7 +91,7 @@ TEST(PipelinedGradients, ThatAreOtherTensorsAreReducedForTheUpdateAlone) {
 
 // The gradient of a sum is that of two weights on different processors.
 TEST(PipelinedGradients, OfWeightsOnTwoProcessorsMayBeOne) {
-  const auto trained_on = [](const Options& options, bool spread) {
+  const auto trained_on = [](const Strategy& options, bool spread) {
     const std::string body =
         "agraph (float[2] x) => (float loss) <float[2] b = {1, 2}, float[2] c = {0.5, 3}>"
         "{ p = Tanh(x) q = Add(p, b) r = Add(q, c) s = Tanh(r) loss = ReduceSum <keepdims = 0> (s) }";
@@ -101,9 +101,9 @@ TEST(PipelinedGradients, OfWeightsOnTwoProcessorsMayBeOne) {
                  {{x}})
         .weights;
   };
-  Options strategy = pipeline(1, 4);
+  Strategy strategy = pipeline(1, 4);
   strategy.anchors.clear();
-  const Options one{.batches_per_step = 2, .accumulation_factor = 4};
+  const Strategy one{.batches_per_step = 2, .accumulation_factor = 4};
   const TensorsByName wanted = trained_on(one, false);
   for (const auto& [name, tensor] : trained_on(strategy, true))
     EXPECT_TRUE(ir::identical(tensor, wanted.at(name)));

@@ -17,7 +17,7 @@ namespace {
 using ::testing::ElementsAreArray;
 using PipelinedRuns = std::vector<std::vector<ir::Datum>>;
 
-Options pipeline_of(int processors, int batches) {
+Strategy pipeline_of(int processors, int batches) {
   return {.virtual_graph_mode = VirtualGraphMode::Manual,
           .ipus = processors,
           .pipelining = true,
@@ -66,7 +66,7 @@ struct Seen {
 };
 
 // Over two runs: a pipeline begins empty in each.
-void expect_weights(int stages, Options strategy, const Seen& seen) {
+void expect_weights(int stages, Strategy strategy, const Seen& seen) {
   constexpr int kMicroBatches = 9;
   constexpr int kRuns = 2;
   strategy.batches_per_step = kMicroBatches;
@@ -110,7 +110,7 @@ TEST(StaleWeights, WhatIsMadeAgainForTheBackwardPassMeetsTheNewestVersion) {
   for (const int stages : {2, 3, 4}) {
     const Versions old = [&](int m, int s) { return stale(m, s, stages); };
     const Versions newest = [](int m, int) { return m; };
-    Options strategy = pipeline_of(stages, 9);
+    Strategy strategy = pipeline_of(stages, 9);
     strategy.recomputation = Recomputation::RecomputeAll;
     expect_weights(stages, strategy, {.forward = old, .backward = newest, .activation = newest});
   }
@@ -239,7 +239,7 @@ TEST(StaleWeights, CostAnErrorThatFallsWithTheLearningRateAsPopartHasIt) {
 TEST(StashedWeights, AreOneVersionForAllThatAMicroBatchDoesInAStage) {
   for (const int stages : {2, 3, 4}) {
     const Versions old = [&](int m, int s) { return stale(m, s, stages); };
-    Options strategy = pipeline_of(stages, 9);
+    Strategy strategy = pipeline_of(stages, 9);
     strategy.weight_stashing = true;
     for (const Recomputation recomputation :
          {Recomputation::None, Recomputation::Pipeline, Recomputation::RecomputeAll}) {
@@ -297,7 +297,7 @@ std::vector<std::vector<double>> by_hand(const std::vector<std::vector<float>>& 
 }
 
 // Two runs of 12 batches.
-void expect_as_by_hand(Options strategy) {
+void expect_as_by_hand(Strategy strategy) {
   SCOPED_TRACE(fmt::format("{} replicas, stashed {}", strategy.replicas, strategy.weight_stashing));
   constexpr int kMicroBatches = 12;
   strategy.batches_per_step = kMicroBatches;
@@ -322,27 +322,27 @@ void expect_as_by_hand(Options strategy) {
 
 struct ReplicaWay {
   const char* name;
-  void (*apply)(Options&);
+  void (*apply)(Strategy&);
 };
 
 const ReplicaWay kWays[] = {
-    {"as it is", [](Options&) {}},
-    {"recomputed", [](Options& o) { o.recomputation = Recomputation::RecomputeAll; }},
-    {"weights off chip", [](Options& o) { o.weights.location.storage = ir::Storage::OffChip; }},
-    {"state off chip", [](Options& o) { o.optimizer_state.location.storage = ir::Storage::OffChip; }},
+    {"as it is", [](Strategy&) {}},
+    {"recomputed", [](Strategy& o) { o.recomputation = Recomputation::RecomputeAll; }},
+    {"weights off chip", [](Strategy& o) { o.weights.location.storage = ir::Storage::OffChip; }},
+    {"state off chip", [](Strategy& o) { o.optimizer_state.location.storage = ir::Storage::OffChip; }},
     {"weights in parts",
-     [](Options& o) {
+     [](Strategy& o) {
        o.weights.location.sharded = true;
        o.weights.min_elements_for_sharding = 2;
      }},
     {"weights in parts off chip",
-     [](Options& o) {
+     [](Strategy& o) {
        o.weights.location.sharded = true;
        o.weights.location.storage = ir::Storage::OffChip;
        o.weights.min_elements_for_sharding = 2;
      }},
     {"IO overlaps",
-     [](Options& o) {
+     [](Strategy& o) {
        o.io_tiles = 32;
        o.overlap_io = ir::ExchangeStrategy::OverlapInnerLoop;
      }},
@@ -352,7 +352,7 @@ TEST(StaleWeights, TrainAsALoopByHand) {
   for (const int replicas : {1, 2}) {
     for (const ReplicaWay& way : kWays) {
       SCOPED_TRACE(way.name);
-      Options strategy = pipeline_of(kStages, 0);
+      Strategy strategy = pipeline_of(kStages, 0);
       strategy.replicas = replicas;
       way.apply(strategy);
       expect_as_by_hand(strategy);
@@ -364,7 +364,7 @@ TEST(StashedWeights, TrainAsALoopByHand) {
   for (const int replicas : {1, 2}) {
     for (const ReplicaWay& way : kWays) {
       SCOPED_TRACE(way.name);
-      Options strategy = pipeline_of(kStages, 0);
+      Strategy strategy = pipeline_of(kStages, 0);
       strategy.weight_stashing = true;
       strategy.replicas = replicas;
       way.apply(strategy);
@@ -376,7 +376,7 @@ TEST(StashedWeights, TrainAsALoopByHand) {
 // As deep as an activation's stash would be: one version for each micro-batch between its two passes.
 TEST(StashedWeights, WaitInAsManySlotsAsMicroBatchesAreOnTheirWay) {
   for (const int stages : {2, 3, 4}) {
-    Options strategy = pipeline_of(stages, 9);
+    Strategy strategy = pipeline_of(stages, 9);
     strategy.weight_stashing = true;
     const TrainingSession session(counting(stages), training_with(strategy, 1));
     std::vector<int> slots(static_cast<std::size_t>(stages), 0);
@@ -395,7 +395,7 @@ TEST(StashedWeights, AreMemoryThatSimulatorAndEngineCountAlike) {
   for (const ReplicaWay& way : kWays) {
     SCOPED_TRACE(way.name);
     for (const int replicas : {1, 2}) {
-      Options strategy = pipeline_of(kStages * replicas, 12);
+      Strategy strategy = pipeline_of(kStages * replicas, 12);
       strategy.weight_stashing = true;
       strategy.replicas = replicas;
       way.apply(strategy);
@@ -415,7 +415,7 @@ TEST(StashedWeights, AreMemoryThatSimulatorAndEngineCountAlike) {
 // What a stash costs a processor: so many versions of its weight.
 TEST(StashedWeights, CostTheirSlotsAndNothingElse) {
   const auto peak = [](bool stashed, int processor) {
-    Options strategy = pipeline_of(kStages, 12);
+    Strategy strategy = pipeline_of(kStages, 12);
     strategy.weight_stashing = stashed;
     TrainingSession session(products(), training_with(strategy, kRate));
     const std::vector<ir::Datum> inputs{tensor<float>({60}, std::vector<float>(60, 1))};

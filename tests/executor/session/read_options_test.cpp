@@ -17,11 +17,11 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-Options read(const std::string& json) {
+Strategy read(const std::string& json) {
   Notes notes;
-  Options options = read_options(json, "o.json", notes);
+  Strategy strategy = read_options(json, "o.json", notes);
   EXPECT_THAT(notes, IsEmpty());
-  return options;
+  return strategy;
 }
 
 std::string refusal(const std::string& json) {
@@ -30,28 +30,28 @@ std::string refusal(const std::string& json) {
 }
 
 TEST(ReadOptions, ReadsPlainOptions) {
-  const Options options =
+  const Strategy strategy =
       read(R"({"virtualGraphMode": "Auto", "enablePipelining": true, "enableWeightStashing": true,
     "batchesPerStep": 6,
     "numIPUs": 8, "replicatedGraphCount": 2, "numIOTiles": 128, "syncPattern": "replicaAndLadder",
     "autoRecomputation": "NormOnly", "syntheticDataMode": "Zeros",
     "virtualGraphSplitRatios": [0.25, 0.75], "exchangeStrategy": "OverlapLoops"})");
-  EXPECT_EQ(options.virtual_graph_mode, VirtualGraphMode::Auto);
-  EXPECT_TRUE(options.pipelining);
-  EXPECT_TRUE(options.weight_stashing);
-  EXPECT_EQ(options.batches_per_step, 6);
-  EXPECT_EQ(options.ipus, 8);
-  EXPECT_EQ(options.replicas, 2);
-  EXPECT_EQ(options.io_tiles, 128);
-  EXPECT_EQ(options.sync, SyncPattern::ReplicaAndLadder);
-  EXPECT_EQ(options.recomputation, Recomputation::NormOnly);
-  EXPECT_EQ(options.synthetic_data, SyntheticData::Zeros);
-  EXPECT_THAT(options.virtual_graph_split_ratios, ElementsAre(0.25, 0.75));
-  EXPECT_EQ(options.overlap_io, ir::ExchangeStrategy::OverlapLoops);
+  EXPECT_EQ(strategy.virtual_graph_mode, VirtualGraphMode::Auto);
+  EXPECT_TRUE(strategy.pipelining);
+  EXPECT_TRUE(strategy.weight_stashing);
+  EXPECT_EQ(strategy.batches_per_step, 6);
+  EXPECT_EQ(strategy.ipus, 8);
+  EXPECT_EQ(strategy.replicas, 2);
+  EXPECT_EQ(strategy.io_tiles, 128);
+  EXPECT_EQ(strategy.sync, SyncPattern::ReplicaAndLadder);
+  EXPECT_EQ(strategy.recomputation, Recomputation::NormOnly);
+  EXPECT_EQ(strategy.synthetic_data, SyntheticData::Zeros);
+  EXPECT_THAT(strategy.virtual_graph_split_ratios, ElementsAre(0.25, 0.75));
+  EXPECT_EQ(strategy.overlap_io, ir::ExchangeStrategy::OverlapLoops);
 }
 
 TEST(ReadOptions, ReadsNestedSettings) {
-  const Options options = read(R"({
+  const Strategy strategy = read(R"({
     "executionPhaseSettings": {"phases": 4, "stages": 1, "weightIOSchedule": "OnDemand", "schedule": "BatchClusteredIO"},
     "batchSerializationSettings": {"factor": 4, "ioMode": "IOOverlapped"},
     "weightTensorLocationSettings": {
@@ -59,29 +59,29 @@ TEST(ReadOptions, ReadsNestedSettings) {
                    "shardingDomain": {"type": "Consecutive", "replicaGroupSize": 2}},
       "minElementsForOffChip": 10, "minElementsForReplicatedTensorSharding": 20},
     "tensorLocationSettingsOverride": {"w": {"storage": "OffChip"}}})");
-  EXPECT_EQ(options.phases.phases, 4);
-  EXPECT_EQ(options.phases.stages, 1);
-  EXPECT_EQ(options.phases.weights, PhaseIo::OnDemand);
-  EXPECT_EQ(options.phases.activations, PhaseIo::Preload);
-  EXPECT_EQ(options.phases.schedule, PhaseSchedule::BatchClusteredIO);
-  EXPECT_EQ(options.batch_serialization.factor, 4);
-  EXPECT_EQ(options.batch_serialization.io_mode, IoMode::IoOverlapped);
-  const ir::TensorLocation& location = options.weights.location;
+  EXPECT_EQ(strategy.phases.phases, 4);
+  EXPECT_EQ(strategy.phases.stages, 1);
+  EXPECT_EQ(strategy.phases.weights, PhaseIo::OnDemand);
+  EXPECT_EQ(strategy.phases.activations, PhaseIo::Preload);
+  EXPECT_EQ(strategy.phases.schedule, PhaseSchedule::BatchClusteredIO);
+  EXPECT_EQ(strategy.batch_serialization.factor, 4);
+  EXPECT_EQ(strategy.batch_serialization.io_mode, IoMode::IoOverlapped);
+  const ir::TensorLocation& location = strategy.weights.location;
   EXPECT_EQ(location.storage, ir::Storage::OffChip);
   EXPECT_EQ(location.load_tiles, ir::TileSet::IO);
   EXPECT_EQ(location.storage_tiles, ir::TileSet::Compute);
   EXPECT_TRUE(location.sharded);
   EXPECT_EQ(location.domain, (ir::ReplicaGroup{ir::GroupType::Consecutive, 2}));
-  EXPECT_EQ(options.weights.min_elements_for_off_chip, 10);
-  EXPECT_EQ(options.weights.min_elements_for_sharding, 20);
-  EXPECT_EQ(options.location_overrides.at("w").storage, ir::Storage::OffChip);
+  EXPECT_EQ(strategy.weights.min_elements_for_off_chip, 10);
+  EXPECT_EQ(strategy.weights.min_elements_for_sharding, 20);
+  EXPECT_EQ(strategy.location_overrides.at("w").storage, ir::Storage::OffChip);
 }
 
 TEST(ReadOptions, ReadsAnchorsAsAWordOrInFull) {
-  const Options options = read(R"({"anchors": {"y": "sum",
+  const Strategy strategy = read(R"({"anchors": {"y": "sum",
     "z": {"returnType": "EveryN", "returnPeriod": 2, "tileSet": "IO", "exchangeStrategy": "OverlapInnerLoop"}}})");
-  EXPECT_EQ(options.anchors.at("y").returns, AnchorReturn::Sum);
-  const Anchor& z = options.anchors.at("z");
+  EXPECT_EQ(strategy.anchors.at("y").returns, AnchorReturn::Sum);
+  const Anchor& z = strategy.anchors.at("z");
   EXPECT_EQ(z.returns, AnchorReturn::EveryN);
   EXPECT_EQ(z.every, 2);
   EXPECT_EQ(z.tiles, ir::TileSet::IO);
@@ -89,27 +89,27 @@ TEST(ReadOptions, ReadsAnchorsAsAWordOrInFull) {
 }
 
 TEST(ReadOptions, ReadsTrainingOptions) {
-  const Options options = read(R"({"enableGradientAccumulation": true, "accumulationFactor": 8,
+  const Strategy strategy = read(R"({"enableGradientAccumulation": true, "accumulationFactor": 8,
     "accumulationAndReplicationReductionType": "Mean", "meanAccumulationAndReplicationReductionStrategy": "Running",
     "automaticLossScalingSettings": {"enabled": true, "binEdgeLocation": 0.25, "updatePeriod": 5,
       "gradientTensorTrackingMethod": "GradientsOfUserSpecifiedTensors", "toTrackTensors": ["a", "b"]}})");
-  EXPECT_EQ(options.accumulation_factor, 8);
-  EXPECT_EQ(options.reduction, Reduction::Mean);
-  EXPECT_EQ(options.mean_strategy, MeanStrategy::Running);
-  EXPECT_TRUE(options.loss_scaling.automatic);
-  EXPECT_EQ(options.loss_scaling.bin_edge, 0.25);
-  EXPECT_EQ(options.loss_scaling.period, 5);
-  EXPECT_EQ(options.loss_scaling.tracking, GradientTracking::OfTensors);
-  EXPECT_EQ(options.loss_scaling.tensors, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(strategy.accumulation_factor, 8);
+  EXPECT_EQ(strategy.reduction, Reduction::Mean);
+  EXPECT_EQ(strategy.mean_strategy, MeanStrategy::Running);
+  EXPECT_TRUE(strategy.loss_scaling.automatic);
+  EXPECT_EQ(strategy.loss_scaling.bin_edge, 0.25);
+  EXPECT_EQ(strategy.loss_scaling.period, 5);
+  EXPECT_EQ(strategy.loss_scaling.tracking, GradientTracking::OfTensors);
+  EXPECT_EQ(strategy.loss_scaling.tensors, (std::vector<std::string>{"a", "b"}));
 }
 
 TEST(ReadOptions, LeavesWhatTheDocumentDoesNotName) {
   Notes notes;
-  const Options options =
+  const Strategy strategy =
       read_options(R"({"batchesPerStep": 3})", "flags", notes, {.ipus = 4, .replicas = 2});
-  EXPECT_EQ(options.ipus, 4);
-  EXPECT_EQ(options.replicas, 2);
-  EXPECT_EQ(options.batches_per_step, 3);
+  EXPECT_EQ(strategy.ipus, 4);
+  EXPECT_EQ(strategy.replicas, 2);
+  EXPECT_EQ(strategy.batches_per_step, 3);
 }
 
 TEST(ReadOptions, ASwitchThatIsOffResetsItsCount) {
@@ -198,7 +198,7 @@ TEST(ReadOptions, RefusesWithPlaceFindingAndNeed) {
 
 TEST(OptionRows, HaveEachNameOnce) {
   std::set<std::string_view> names;
-  for (const Row<Options>& row : option_rows()) EXPECT_TRUE(names.insert(row.name).second) << row.name;
+  for (const Row<Strategy>& row : option_rows()) EXPECT_TRUE(names.insert(row.name).second) << row.name;
   for (const OptionWithoutEffect& row : options_without_effect()) {
     EXPECT_TRUE(names.insert(row.path).second) << row.path;
     EXPECT_FALSE(row.reason.empty()) << row.path;
@@ -232,7 +232,7 @@ TEST(WriteOptions, WritesWhatReadOptionsReads) {
     "syntheticDataMode": "Zeros", "partialsTypeMatMuls": "half", "constantWeights": false,
     "anchors": {"y": {"returnType": "EveryN", "returnPeriod": 2}, "z": {"returnType": "Sum", "tileSet": "IO"}}})";
   EXPECT_EQ(write_options(read(document)), nlohmann::json::parse(document));
-  const Options overridden = read(R"({"tensorLocationSettingsOverride": {"w": {"storage": "OffChip"}}})");
+  const Strategy overridden = read(R"({"tensorLocationSettingsOverride": {"w": {"storage": "OffChip"}}})");
   Notes notes;
   EXPECT_EQ(read_option_document(write_options(overridden), "o.json", notes).location_overrides.at("w"),
             overridden.location_overrides.at("w"));

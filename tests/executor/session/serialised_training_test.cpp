@@ -53,7 +53,7 @@ struct Result {
 };
 
 // Three steps with Adam; what comes back in the last one, and all weights.
-Result train(const std::string& body, Options strategy, int factor,
+Result train(const std::string& body, Strategy strategy, int factor,
              const std::vector<std::string>& weights = {}) {
   strategy.batch_serialization.factor = factor;
   TrainingOptions options{.loss = "loss", .weights = weights};
@@ -89,7 +89,7 @@ void expect_equal(const Result& found, const Result& wanted) {
   }
 }
 
-std::string refusal(const std::string& body, const Options& strategy) {
+std::string refusal(const std::string& body, const Strategy& strategy) {
   return testing::refusal([&] {
     TrainingOptions options{.loss = "loss", .weights = {}};
     options.session.strategy = strategy;
@@ -102,7 +102,7 @@ TEST(SerialisedTraining, FourSlicesTrainAsTheWholeMicroBatch) {
   for (const char* reduction : {"ReduceMean", "ReduceSum"}) {
     const std::string body = fmt::format(fmt::runtime(kSerialisedLayers), reduction);
     expect_equal(train(body, {}, 4), train(body, {}, 1));
-    const Options mean{.batches_per_step = 2, .accumulation_factor = 3, .reduction = Reduction::Mean};
+    const Strategy mean{.batches_per_step = 2, .accumulation_factor = 3, .reduction = Reduction::Mean};
     expect_equal(train(body, mean, 4), train(body, mean, 1));
   }
 }
@@ -118,7 +118,7 @@ TEST(SerialisedTraining, TensorsComeBackAsOfTheWholeMicroBatch) {
   for (const AnchorReturn returns :
        {AnchorReturn::All, AnchorReturn::Final, AnchorReturn::Sum, AnchorReturn::EveryN}) {
     SCOPED_TRACE(static_cast<int>(returns));
-    Options options{.batches_per_step = 4, .accumulation_factor = 2, .reduction = Reduction::Mean};
+    Strategy options{.batches_per_step = 4, .accumulation_factor = 2, .reduction = Reduction::Mean};
     options.mean_strategy = MeanStrategy::Running;
     for (const char* name : {"Gradient___w0", "Gradient___d", "d"})
       options.anchors[name] = {.returns = returns, .every = 2};
@@ -156,7 +156,7 @@ std::string taking_turns() {
 // together (concatOnVirtualGraphChange); here a slice goes on as soon as it is there, so that no processor
 // holds what other slices send, and the bytes are the same.
 TEST(SerialisedTraining, EverySliceRunsTheSameBlocksAndCopies) {
-  Options strategy{.virtual_graph_mode = VirtualGraphMode::Manual};
+  Strategy strategy{.virtual_graph_mode = VirtualGraphMode::Manual};
   strategy.batch_serialization.factor = 3;
   TrainingOptions options{.loss = "loss"};
   options.session.strategy = strategy;
@@ -195,7 +195,7 @@ TEST(SerialisedTraining, EverySliceRunsTheSameBlocksAndCopies) {
 // The update of each phase reads the loss scale of the micro-batch, which the phase of the loss has made in
 // its loop over slices, on another processor.
 TEST(SerialisedTraining, UpdatesOfOtherPhasesReadWhatTheLastSliceHasLeft) {
-  const auto trained = [](const Options& strategy) {
+  const auto trained = [](const Strategy& strategy) {
     importer::Model model = model_of(fmt::format(fmt::runtime(kSerialisedLayers), "ReduceMean"));
     ir::set_precision(model.graph, ir::DataType::Float16);
     TrainingOptions options{.loss = "loss"};
@@ -214,10 +214,10 @@ TEST(SerialisedTraining, UpdatesOfOtherPhasesReadWhatTheLastSliceHasLeft) {
     }
     return session.weights();
   };
-  Options slices;
+  Strategy slices;
   slices.batch_serialization.factor = 2;
   const TensorsByName wanted = trained(slices);
-  Options phases = slices;
+  Strategy phases = slices;
   phases.virtual_graph_mode = VirtualGraphMode::ExecutionPhases;
   phases.phases.phases = 2;
   for (const IoMode mode : {IoMode::Compute, IoMode::Io, IoMode::IoOverlapped}) {
@@ -229,7 +229,7 @@ TEST(SerialisedTraining, UpdatesOfOtherPhasesReadWhatTheLastSliceHasLeft) {
 }
 
 TEST(SerialisedTraining, RefusesWhatHasNoSlices) {
-  Options options;
+  Strategy options;
   options.batch_serialization.factor = 3;
   const std::string body = fmt::format(fmt::runtime(kSerialisedLayers), "ReduceMean");
   EXPECT_THAT(refusal(body, options),

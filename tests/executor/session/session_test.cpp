@@ -34,18 +34,18 @@ ir::Tensor counting(ir::Dims dims) {
   return tensor(std::move(dims), numbers);
 }
 
-Options with_anchor(Options options, AnchorReturn returns, int every = 1) {
+Strategy with_anchor(Strategy options, AnchorReturn returns, int every = 1) {
   options.anchors["y"] = {.returns = returns, .every = every};
   return options;
 }
 
-ir::Tensor run(const char* body, const Options& options, const ir::Tensor& input) {
+ir::Tensor run(const char* body, const Strategy& options, const ir::Tensor& input) {
   InferenceSession session(inference_model_of(body), {.strategy = options});
   const std::vector<ir::Datum> inputs{input};
   return session.run(inputs)[0].tensor.clone();
 }
 
-std::string refusal(const char* body, const Options& options, const ir::Tensor& input) {
+std::string refusal(const char* body, const Strategy& options, const ir::Tensor& input) {
   return testing::refusal([&] { run(body, options, input); });
 }
 
@@ -53,7 +53,7 @@ std::string refusal(const char* body, const Options& options, const ir::Tensor& 
 TEST(Anchors, ThatNoOpIsNeededForAreRefusedWhereTheModelHasNoOutputs) {
   constexpr const char* kNoOutputs = "agraph (float[2] x, float[2] z) => () { y = Sqrt(x) }";
   const auto message = [&](const std::vector<std::string>& anchors) -> std::string {
-    Options options;
+    Strategy options;
     for (const std::string& name : anchors) options.anchors[name] = {};
     return testing::refusal(
         [&] { InferenceSession session(inference_model_of(kNoOutputs), {.strategy = options}); });
@@ -73,7 +73,7 @@ TEST(Anchors, ThatNoOpIsNeededForAreRefusedWhereTheModelHasNoOutputs) {
 }
 
 TEST(Anchors, OfScalarsOverEightBatches) {
-  const Options options{.batches_per_step = 8};
+  const Strategy options{.batches_per_step = 8};
   const ir::Tensor x = counting({8});
   EXPECT_THAT(values<float>(run(kIdentity, options, x)), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
   EXPECT_THAT(values<float>(run(kIdentity, with_anchor(options, AnchorReturn::EveryN, 4), x)),
@@ -83,7 +83,7 @@ TEST(Anchors, OfScalarsOverEightBatches) {
 }
 
 TEST(Anchors, OfVectorsOverFourBatches) {
-  const Options options{.batches_per_step = 4};
+  const Strategy options{.batches_per_step = 4};
   const ir::Tensor x = counting({4, 2});
   EXPECT_EQ(run(kIdentity2, options, x).dims(), (ir::Dims{4, 2}));
   const ir::Tensor every = run(kIdentity2, with_anchor(options, AnchorReturn::EveryN, 2), x);
@@ -94,7 +94,7 @@ TEST(Anchors, OfVectorsOverFourBatches) {
 }
 
 TEST(Anchors, OfTwoReplicas) {
-  const Options options{.batches_per_step = 4, .replicas = 2};
+  const Strategy options{.batches_per_step = 4, .replicas = 2};
   const ir::Tensor x = counting({8});
   const ir::Tensor all = run(kIdentity, options, x);
   EXPECT_EQ(all.dims(), (ir::Dims{4, 2}));
@@ -122,7 +122,7 @@ TEST(Anchors, OfNoTensorNameTheNearest) {
 }
 
 TEST(Session, CountsTheElementsOfAllMicroBatchesWhateverTheShape) {
-  const Options options{.batches_per_step = 3, .replicas = 2};
+  const Strategy options{.batches_per_step = 3, .replicas = 2};
   EXPECT_EQ(run(kIdentity2, options, counting({12})).dims(), (ir::Dims{3, 2, 2}));
   EXPECT_EQ(refusal(kIdentity2, options, counting({6, 1})),
             "input 'x': 6 elements found, 12 needed: 2 of a micro-batch x 3 micro-batches x 2 replicas");
@@ -153,7 +153,7 @@ TEST(Session, RefusesAnArrayOfAnotherType) {
 TEST(Session, EveryStrategyComputesTheSame) {
   const ir::Tensor x = counting({3, 1, 4});
   const std::vector<float> one = values<float>(run(kTwoLayers, {.batches_per_step = 3}, x));
-  const Options strategies[] = {
+  const Strategy strategies[] = {
       {.virtual_graph_mode = VirtualGraphMode::Auto, .ipus = 2, .batches_per_step = 3},
       {.virtual_graph_mode = VirtualGraphMode::Auto, .ipus = 3, .pipelining = true, .batches_per_step = 3},
       {.virtual_graph_mode = VirtualGraphMode::ExecutionPhases,
@@ -161,7 +161,7 @@ TEST(Session, EveryStrategyComputesTheSame) {
        .phases = {.phases = 2}},
       {.batches_per_step = 1, .replicas = 3},
   };
-  for (const Options& options : strategies) EXPECT_EQ(values<float>(run(kTwoLayers, options, x)), one);
+  for (const Strategy& options : strategies) EXPECT_EQ(values<float>(run(kTwoLayers, options, x)), one);
 }
 
 TEST(Session, UsesAsManyProcessorsAsItWasTold) {
@@ -241,10 +241,10 @@ TEST(Clock, ProductsThatSumUpInHalvesAreFaster) {
 }
 
 TEST(Clock, MemoryIsWhatTheRunMeasures) {
-  const Options strategies[] = {
+  const Strategy strategies[] = {
       {.batches_per_step = 3},
       {.virtual_graph_mode = VirtualGraphMode::Auto, .ipus = 3, .pipelining = true, .batches_per_step = 3}};
-  for (const Options& strategy : strategies) {
+  for (const Strategy& strategy : strategies) {
     InferenceSession session(inference_model_of(kTwoLayers),
                              {.strategy = strategy, .device = device_of(1 << 30), .clock = true});
     const std::vector<ir::Datum> inputs{counting({3, 1, 4})};

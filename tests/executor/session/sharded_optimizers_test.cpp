@@ -22,7 +22,7 @@ ir::Tensor sharded_numbers(std::int64_t count, std::size_t seed) {
   return tensor<float>({count}, values);
 }
 
-TensorsByName trained_sharded(const ir::Optimizer& optimizer, const Options& strategy) {
+TensorsByName trained_sharded(const ir::Optimizer& optimizer, const Strategy& strategy) {
   TrainingOptions options{.loss = "loss"};
   options.session.strategy = strategy;
   options.optimizer = optimizer;
@@ -51,7 +51,7 @@ void expect_near_state(const TensorsByName& found, const TensorsByName& wanted) 
 }
 
 // Bits of `choice`: state, weights, accumulators.
-Options in_parts(Options options, int choice) {
+Strategy in_parts(Strategy options, int choice) {
   LocationSettings* const settings[] = {&options.optimizer_state, &options.weights, &options.accumulators};
   for (int i = 0; i < 3; ++i) {
     if (((choice >> i) & 1) == 0) continue;
@@ -61,7 +61,7 @@ Options in_parts(Options options, int choice) {
   return options;
 }
 
-void expect_as_whole(const ir::Optimizer& optimizer, const Options& options) {
+void expect_as_whole(const ir::Optimizer& optimizer, const Strategy& options) {
   const TensorsByName whole = trained_sharded(optimizer, options);
   for (int choice = 1; choice < 8; ++choice) {
     SCOPED_TRACE(fmt::format("choice {}", choice));

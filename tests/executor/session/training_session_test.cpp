@@ -38,7 +38,7 @@ importer::Model model_of(const char* body) { return importer::import_text(testin
 
 ir::Tensor floats(const std::vector<float>& numbers) { return tensor<float>({std::ssize(numbers)}, numbers); }
 
-TrainingOptions with(const Options& strategy, double rate = 0.5, double momentum = 0) {
+TrainingOptions with(const Strategy& strategy, double rate = 0.5, double momentum = 0) {
   TrainingOptions options{.loss = "loss"};
   options.session.strategy = strategy;
   options.optimizer = ir::make_optimizer("SGD", {{"learningRate", {rate, false}}, {"momentum", {momentum}}});
@@ -75,7 +75,7 @@ TEST(TrainingSession, GivesEveryLossOfABatchInItsPlace) {
 
 TEST(TrainingSession, MeanReductionDividesByMicroBatchesAndReplicas) {
   for (const MeanStrategy strategy : {MeanStrategy::Post, MeanStrategy::Running}) {
-    const Options options{
+    const Strategy options{
         .accumulation_factor = 2, .replicas = 2, .reduction = Reduction::Mean, .mean_strategy = strategy};
     TrainingSession session(model_of(kLinear), with(options));
     const std::vector<ir::Datum> inputs{floats({1, 2, 3, 4, 5, 6, 7, 8})};
@@ -153,7 +153,7 @@ TEST(TrainingSession, LeavesTheNumbersOfFormulasAlone) {
 }
 
 // What three steps over the layers come to.
-TensorsByName train_layers(const Options& strategy) {
+TensorsByName train_layers(const Strategy& strategy) {
   TrainingOptions options = with(strategy, 0.1, 0.9);
   options.session.fuse = false;
   TrainingSession session(model_of(kLayers), options);
@@ -180,11 +180,11 @@ void expect_same(const TensorsByName& found, const TensorsByName& wanted) {
 }
 
 TEST(TrainingSession, EveryPlaceGivesTheNumbersOfOneProcessor) {
-  const Options one{.batches_per_step = 2, .accumulation_factor = 4};
-  Options sharded = one;
+  const Strategy one{.batches_per_step = 2, .accumulation_factor = 4};
+  Strategy sharded = one;
   sharded.virtual_graph_mode = VirtualGraphMode::Auto;
   sharded.ipus = 2;
-  Options pipelined = sharded;
+  Strategy pipelined = sharded;
   pipelined.pipelining = true;
   const TensorsByName wanted = train_layers(one);
   EXPECT_EQ(wanted.size(), 8U);
@@ -193,7 +193,7 @@ TEST(TrainingSession, EveryPlaceGivesTheNumbersOfOneProcessor) {
 }
 
 TEST(TrainingSession, APipelineNeedsAsManyMicroBatchesAsStagesForthAndBack) {
-  Options strategy{
+  Strategy strategy{
       .virtual_graph_mode = VirtualGraphMode::Auto, .ipus = 2, .pipelining = true, .accumulation_factor = 2};
   EXPECT_THAT(refusal(kLayers, with(strategy)),
               HasSubstr("accumulationFactor: 2 found, at least the 3 stages"));
@@ -217,7 +217,7 @@ TEST(TrainingSession, HoldsWeightsStateAndAccumulatorsAndNothingElseOfTheirSize)
     <float[8] w = {1, 2, 3, 4, 5, 6, 7, 8}>
     { y = Mul(x, w) loss = ReduceSum <keepdims = 0> (y) })";
   for (const bool sharded : {false, true}) {
-    Options strategy{.accumulation_factor = 2, .replicas = sharded ? 2 : 1};
+    Strategy strategy{.accumulation_factor = 2, .replicas = sharded ? 2 : 1};
     strategy.accumulators.location.sharded = sharded;
     strategy.accumulators.min_elements_for_sharding = 2;
     TrainingOptions options = with(strategy);
@@ -375,7 +375,7 @@ TEST(TrainingSession, RefusesALossThatIsNone) {
 }
 
 TEST(TrainingSession, KnowsTheTensorsThatLocationsAreFor) {
-  Options strategy{.accumulation_factor = 2};
+  Strategy strategy{.accumulation_factor = 2};
   strategy.location_overrides = {{"w", {}}, {"y", {}}, {"Accum___w", {}}};
   EXPECT_EQ(refusal(kLinear, with(strategy)), "");
   strategy.location_overrides["Acum___w"] = {};

@@ -27,7 +27,7 @@ ir::Tensor numbers(std::int64_t count, std::size_t seed) {
   return tensor<float>({count}, values);
 }
 
-std::map<std::string, ir::Tensor> trained(const ir::Optimizer& optimizer, const Options& strategy) {
+std::map<std::string, ir::Tensor> trained(const ir::Optimizer& optimizer, const Strategy& strategy) {
   TrainingOptions options{.loss = "loss"};
   options.session.strategy = strategy;
   options.optimizer = optimizer;
@@ -42,45 +42,45 @@ std::map<std::string, ir::Tensor> trained(const ir::Optimizer& optimizer, const 
   return session.weights();
 }
 
-void put_off_chip(Options& options) {
+void put_off_chip(Strategy& options) {
   for (LocationSettings* settings : {&options.weights, &options.optimizer_state, &options.accumulators}) {
     settings->location.storage = ir::Storage::OffChip;
   }
 }
 
-void shard(Options& options, bool weights) {
+void shard(Strategy& options, bool weights) {
   for (LocationSettings* settings : {&options.weights, &options.optimizer_state}) {
     settings->location.sharded = weights || settings == &options.optimizer_state;
     settings->min_elements_for_sharding = 2;
   }
 }
 
-void shard_accumulators(Options& options) {
+void shard_accumulators(Strategy& options) {
   options.accumulators.location.sharded = true;
   options.accumulators.min_elements_for_sharding = 2;
 }
 
-void run_in_phases(Options& options) {
+void run_in_phases(Strategy& options) {
   options.pipelining = false;
   options.virtual_graph_mode = VirtualGraphMode::ExecutionPhases;
   options.phases.phases = 2;
 }
 
-struct Strategy {
+struct NamedStrategy {
   std::string name;
-  std::function<void(Options&)> ask;
+  std::function<void(Strategy&)> ask;
 };
 
-const std::vector<Strategy>& strategies() {
-  static const std::vector<Strategy> kStrategies{
+const std::vector<NamedStrategy>& strategies() {
+  static const std::vector<NamedStrategy> kStrategies{
       {"off chip", put_off_chip},
-      {"state in parts", [](Options& o) { shard(o, false); }},
-      {"all in parts", [](Options& o) { shard(o, true); }},
-      {"parts off chip", [](Options& o) { shard(o, true), put_off_chip(o); }},
-      {"recomputed", [](Options& o) { o.recomputation = Recomputation::RecomputeAll; }},
+      {"state in parts", [](Strategy& o) { shard(o, false); }},
+      {"all in parts", [](Strategy& o) { shard(o, true); }},
+      {"parts off chip", [](Strategy& o) { shard(o, true), put_off_chip(o); }},
+      {"recomputed", [](Strategy& o) { o.recomputation = Recomputation::RecomputeAll; }},
       {"accumulators in parts", shard_accumulators},
       {"slices over IO tiles",
-       [](Options& o) {
+       [](Strategy& o) {
          if (o.pipelining) return;
          o.virtual_graph_mode = VirtualGraphMode::Auto;
          o.ipus = 2 * o.replicas;
@@ -88,10 +88,10 @@ const std::vector<Strategy>& strategies() {
          o.batch_serialization = {.factor = 2, .io_mode = IoMode::Io};
        }},
       {"phases", run_in_phases},
-      {"phases off chip", [](Options& o) { run_in_phases(o), put_off_chip(o); }},
-      {"phases, parts off chip", [](Options& o) { run_in_phases(o), put_off_chip(o), shard(o, true); }},
+      {"phases off chip", [](Strategy& o) { run_in_phases(o), put_off_chip(o); }},
+      {"phases, parts off chip", [](Strategy& o) { run_in_phases(o), put_off_chip(o), shard(o, true); }},
       {"phases, accumulators in parts off chip",
-       [](Options& o) { run_in_phases(o), put_off_chip(o), shard_accumulators(o); }},
+       [](Strategy& o) { run_in_phases(o), put_off_chip(o), shard_accumulators(o); }},
   };
   return kStrategies;
 }
@@ -109,14 +109,14 @@ void expect_near(const std::map<std::string, ir::Tensor>& found,
 TEST(TrainingStrategies, GiveTheWeightsOfOneProcessor) {
   for (const std::string_view kind : {"SGD", "Adam", "LAMB"}) {
     for (const int replicas : {1, 2, 4}) {
-      Options options{.batches_per_step = 2, .accumulation_factor = 4, .replicas = replicas};
+      Strategy options{.batches_per_step = 2, .accumulation_factor = 4, .replicas = replicas};
       const ir::Optimizer optimizer = ir::make_optimizer(kind, {{"learningRate", {0.02, false}}});
       const auto wanted = trained(optimizer, options);
       for (const bool pipelining : {false, true}) {
-        for (const Strategy& strategy : strategies()) {
+        for (const NamedStrategy& strategy : strategies()) {
           SCOPED_TRACE(::testing::Message() << strategy.name << ", " << replicas << " replicas, pipelining "
                                             << pipelining << ", optimizer " << kind);
-          Options asked = options;
+          Strategy asked = options;
           if (pipelining) {
             asked.virtual_graph_mode = VirtualGraphMode::Auto;
             asked.ipus = 2 * replicas;
@@ -142,14 +142,14 @@ TEST(TrainingStrategies, GiveThemWithClippedGradientsVelocitiesAndRunningMeans) 
   for (const ir::Optimizer& optimizer : {clipped, velocities}) {
     for (const Reduction reduction : {Reduction::Sum, Reduction::Mean}) {
       for (const int replicas : {1, 2}) {
-        Options options{.batches_per_step = 2, .accumulation_factor = 4, .replicas = replicas};
+        Strategy options{.batches_per_step = 2, .accumulation_factor = 4, .replicas = replicas};
         options.reduction = reduction;
         options.mean_strategy = MeanStrategy::Running;
         const auto wanted = trained(optimizer, options);
-        for (const Strategy& strategy : strategies()) {
+        for (const NamedStrategy& strategy : strategies()) {
           SCOPED_TRACE(::testing::Message() << strategy.name << ", " << replicas << " replicas, mean "
                                             << (reduction == Reduction::Mean));
-          Options asked = options;
+          Strategy asked = options;
           strategy.ask(asked);
           if (asked.virtual_graph_mode == VirtualGraphMode::ExecutionPhases) asked.ipus = 2 * replicas;
           expect_near(trained(optimizer, asked), wanted);
@@ -175,7 +175,7 @@ TEST(TrainingStrategies, LeaveNumbersWholeWhateverIsAsked) {
 }
 
 // What the loss is scaled by after six updates in halves: gradients of all places count.
-float loss_scale(Options strategy, bool states_keep_it) {
+float loss_scale(Strategy strategy, bool states_keep_it) {
   strategy.batches_per_step = 6;
   strategy.loss_scaling.automatic = true;
   TrainingOptions options{.loss = "loss"};
@@ -199,17 +199,17 @@ float loss_scale(Options strategy, bool states_keep_it) {
 }
 
 void expect_one_loss_scale(int replicas, bool states_keep_it) {
-  const Options alone{.accumulation_factor = 4, .replicas = replicas};
+  const Strategy alone{.accumulation_factor = 4, .replicas = replicas};
   const float wanted = loss_scale(alone, states_keep_it);
   EXPECT_NE(wanted, 64);  // six times doubled: nothing counts as large
-  Options sharded = alone;
+  Strategy sharded = alone;
   sharded.virtual_graph_mode = VirtualGraphMode::Auto;
   sharded.ipus = 2 * replicas;
   EXPECT_EQ(loss_scale(sharded, states_keep_it), wanted);
-  Options pipelined = sharded;
+  Strategy pipelined = sharded;
   pipelined.pipelining = true;
   EXPECT_EQ(loss_scale(pipelined, states_keep_it), wanted);
-  Options phased = sharded;
+  Strategy phased = sharded;
   run_in_phases(phased);
   EXPECT_EQ(loss_scale(phased, states_keep_it), wanted);
 }
@@ -221,7 +221,7 @@ TEST(TrainingStrategies, ScaleTheLossByTheGradientsOfAllPlaces) {
 }
 
 TEST(TrainingStrategies, RefuseWhatAPipelineWithoutAccumulationDoesNotKnowInTime) {
-  Options options{
+  Strategy options{
       .virtual_graph_mode = VirtualGraphMode::Auto, .ipus = 2, .pipelining = true, .batches_per_step = 3};
   ir::Optimizer optimizer = ir::make_optimizer("SGD");
   EXPECT_NO_THROW(trained(optimizer, options));

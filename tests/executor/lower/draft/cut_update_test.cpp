@@ -63,25 +63,25 @@ ir::Training perceptron(const Sketch& sketch) {
   return ir::make_training(std::move(graph), request);
 }
 
-Options options_of(const Sketch& sketch) {
-  Options options;
-  options.accumulation_factor = sketch.accumulation;
-  options.replicas = sketch.replicas;
-  return options;
+Strategy options_of(const Sketch& sketch) {
+  Strategy strategy;
+  strategy.accumulation_factor = sketch.accumulation;
+  strategy.replicas = sketch.replicas;
+  return strategy;
 }
 
-Options off_chip(const Sketch& sketch) {
-  Options options = options_of(sketch);
-  for (LocationSettings* settings : {&options.weights, &options.optimizer_state, &options.accumulators}) {
+Strategy off_chip(const Sketch& sketch) {
+  Strategy strategy = options_of(sketch);
+  for (LocationSettings* settings : {&strategy.weights, &strategy.optimizer_state, &strategy.accumulators}) {
     settings->location.storage = ir::Storage::OffChip;
   }
-  return options;
+  return strategy;
 }
 
-Options state_off_chip(const Sketch& sketch) {
-  Options options = options_of(sketch);
-  options.optimizer_state.location.storage = ir::Storage::OffChip;
-  return options;
+Strategy state_off_chip(const Sketch& sketch) {
+  Strategy strategy = options_of(sketch);
+  strategy.optimizer_state.location.storage = ir::Storage::OffChip;
+  return strategy;
 }
 
 // The most bytes that the top level of the steps has of a role on the chip at once. Scalars never leave it
@@ -128,15 +128,15 @@ TEST(CutUpdate, APhaseHoldsTheStateOfOneWeight) {
     ir::Placement placement = on_one_processor(training);
     placement.phases = 3;
     for (ir::OpPlacement& op : placement.ops) op.phase = 1;
-    Options options = state_off_chip(sketch);
-    options.virtual_graph_mode = VirtualGraphMode::ExecutionPhases;
-    options.phases.phases = 2;
-    options.phases.stages = 1;
-    const executor::Program program = lower(training, placement, options);
+    Strategy strategy = state_off_chip(sketch);
+    strategy.virtual_graph_mode = VirtualGraphMode::ExecutionPhases;
+    strategy.phases.phases = 2;
+    strategy.phases.stages = 1;
+    const executor::Program program = lower(training, placement, strategy);
     EXPECT_EQ(most_on_chip(program, Role::OptimizerState), 2 * kWeightBytes);
     EXPECT_EQ(train(program), train(training, on_one_processor(training), options_of(sketch)));
-    options.phases.schedule = PhaseSchedule::Batch;
-    EXPECT_EQ(most_on_chip(lower(training, placement, options), Role::OptimizerState),
+    strategy.phases.schedule = PhaseSchedule::Batch;
+    EXPECT_EQ(most_on_chip(lower(training, placement, strategy), Role::OptimizerState),
               kLayers * 2 * kWeightBytes);
   }
 }
@@ -153,10 +153,10 @@ TEST(CutUpdate, PartsAreGatheredOneByOne) {
   const Sketch sketch{.accumulation = 3, .replicas = 2};
   const ir::Training training = perceptron(sketch);
   const ir::Placement placement = on_one_processor(training);
-  Options options = options_of(sketch);
-  options.optimizer_state.location.sharded = true;
-  options.optimizer_state.min_elements_for_sharding = 1;
-  const executor::Program program = lower(training, placement, options);
+  Strategy strategy = options_of(sketch);
+  strategy.optimizer_state.location.sharded = true;
+  strategy.optimizer_state.min_elements_for_sharding = 1;
+  const executor::Program program = lower(training, placement, strategy);
   EXPECT_LE(most_on_chip(program, Role::Activation), 4 * kWeightBytes);
   EXPECT_EQ(train(program), train(training, placement, options_of(sketch)));
 }

@@ -11,17 +11,17 @@ using ::testing::IsEmpty;
 
 const char* const kOneRelu = "agraph (float[2] x) => (float[2] y) { y = Relu(x) }";
 
-std::string steps(const Options& options, const char* body = kOneRelu) {
+std::string steps(const Strategy& strategy, const char* body = kOneRelu) {
   Placed model = placed(body, {0});
-  return steps_of(lower::lower(std::move(model.graph), model.placement, options));
+  return steps_of(lower::lower(std::move(model.graph), model.placement, strategy));
 }
 
 TEST(HostIo, OverTheIoTilesJustInTime) {
   Placed model = placed(kOneRelu, {0});
   model.placement.inputs["x"].tiles = ir::TileSet::IO;
-  Options options{.batches_per_step = 4, .io_tiles = 32};
-  options.anchors["y"].tiles = ir::TileSet::IO;
-  EXPECT_EQ(steps_of(lower::lower(model.graph, model.placement, options)),
+  Strategy strategy{.batches_per_step = 4, .io_tiles = 32};
+  strategy.anchors["y"].tiles = ir::TileSet::IO;
+  EXPECT_EQ(steps_of(lower::lower(model.graph, model.placement, strategy)),
             "repeat 4 times\n"
             "  load x@0.io from host\n"
             "  tiles x@0.io -> x@0\n"
@@ -31,9 +31,9 @@ TEST(HostIo, OverTheIoTilesJustInTime) {
 }
 
 TEST(HostIo, OverlapLoadsTheNextAndStoresTheLastBesideTheComputation) {
-  const Options options{
+  const Strategy strategy{
       .batches_per_step = 6, .io_tiles = 32, .overlap_io = ir::ExchangeStrategy::OverlapInnerLoop};
-  EXPECT_EQ(steps(options),
+  EXPECT_EQ(steps(strategy),
             "load x@0.io from host\n"
             "tiles x@0.io -> x@0\n"
             "load x@0.io from host\n"
@@ -78,10 +78,10 @@ TEST(HostIo, OverlapOfOneBatchIsInOrder) {
 TEST(HostIo, ATensorsOwnSettingsWin) {
   Placed model = placed("agraph (float[2] x, float[2] w) => (float[2] y) { y = Add(x, w) }", {0});
   model.placement.inputs["w"] = {.tiles = ir::TileSet::Compute, .exchange = ir::ExchangeStrategy::JustInTime};
-  Options options{
+  Strategy strategy{
       .batches_per_step = 5, .io_tiles = 32, .overlap_io = ir::ExchangeStrategy::OverlapInnerLoop};
-  options.anchors["y"].exchange = ir::ExchangeStrategy::JustInTime;
-  EXPECT_THAT(steps_of(lower::lower(model.graph, model.placement, options)),
+  strategy.anchors["y"].exchange = ir::ExchangeStrategy::JustInTime;
+  EXPECT_THAT(steps_of(lower::lower(model.graph, model.placement, strategy)),
               HasSubstr("repeat 4 times\n"
                         "  tiles x@0.io -> x@0\n"
                         "  load x@0.io from host\n"
@@ -92,11 +92,11 @@ TEST(HostIo, ATensorsOwnSettingsWin) {
 
 TEST(HostIo, OverlapInAPipelineFillsACycleMoreAtEachEnd) {
   const Placed model = placed("agraph (float[2] x) => (float[2] y) { a = Relu(x) y = Neg(a) }", {0, 1});
-  const Options options{.pipelining = true,
-                        .batches_per_step = 6,
-                        .io_tiles = 32,
-                        .overlap_io = ir::ExchangeStrategy::OverlapInnerLoop};
-  EXPECT_THAT(steps_of(lower::lower(model.graph, model.placement, options)),
+  const Strategy strategy{.pipelining = true,
+                          .batches_per_step = 6,
+                          .io_tiles = 32,
+                          .overlap_io = ir::ExchangeStrategy::OverlapInnerLoop};
+  EXPECT_THAT(steps_of(lower::lower(model.graph, model.placement, strategy)),
               HasSubstr("repeat 3 times\n"
                         "  tiles x@0.io -> x@0\n"
                         "  load x@0.io from host\n"
@@ -108,11 +108,11 @@ TEST(HostIo, OverlapInAPipelineFillsACycleMoreAtEachEnd) {
 }
 
 TEST(Anchors, SayWhatComesBack) {
-  Options options{.batches_per_step = 8};
+  Strategy strategy{.batches_per_step = 8};
   const auto output = [&](AnchorReturn returns, int every) {
-    options.anchors["y"] = {.returns = returns, .every = every};
+    strategy.anchors["y"] = {.returns = returns, .every = every};
     Placed model = placed(kOneRelu, {0});
-    return lower::lower(std::move(model.graph), model.placement, options).outputs.at(0);
+    return lower::lower(std::move(model.graph), model.placement, strategy).outputs.at(0);
   };
   EXPECT_EQ(output(AnchorReturn::All, 1).every, 1);
   EXPECT_EQ(output(AnchorReturn::All, 1).leading, (ir::Dims{8, 1}));
@@ -125,9 +125,9 @@ TEST(Anchors, SayWhatComesBack) {
 }
 
 TEST(Anchors, ASumIsAddedUpOnTheDeviceAndStoredOnce) {
-  Options options{.batches_per_step = 4};
-  options.anchors["y"].returns = AnchorReturn::Sum;
-  EXPECT_EQ(steps(options),
+  Strategy strategy{.batches_per_step = 4};
+  strategy.anchors["y"].returns = AnchorReturn::Sum;
+  EXPECT_EQ(steps(strategy),
             "compute zero y on ipu 0: () -> (y_sum@0)\n"
             "repeat 4 times\n"
             "  load x@0 from host\n"
@@ -137,11 +137,11 @@ TEST(Anchors, ASumIsAddedUpOnTheDeviceAndStoredOnce) {
 }
 
 TEST(Anchors, ASumNeedsNumbersOfAKnownShape) {
-  Options options;
-  options.anchors["y"].returns = AnchorReturn::Sum;
+  Strategy strategy;
+  strategy.anchors["y"].returns = AnchorReturn::Sum;
   const auto message = [&](const char* body) -> std::string {
     try {
-      steps(options, body);
+      steps(strategy, body);
     } catch (const Error& error) {
       return error.what();
     }
@@ -156,9 +156,9 @@ TEST(Anchors, ASumNeedsNumbersOfAKnownShape) {
 TEST(Anchors, AnyTensorCanComeBack) {
   Placed model = placed(
       "agraph (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { a = Add(x, w) y = Neg(a) }", {0, 1});
-  Options options;
-  for (const char* name : {"a", "w", "x"}) options.anchors[name] = {};
-  const executor::Program program = lower::lower(std::move(model.graph), model.placement, options);
+  Strategy strategy;
+  for (const char* name : {"a", "w", "x"}) strategy.anchors[name] = {};
+  const executor::Program program = lower::lower(std::move(model.graph), model.placement, strategy);
   std::vector<std::string> names;
   for (const executor::HostTensor& output : program.outputs) names.push_back(output.name);
   EXPECT_THAT(names, ::testing::ElementsAre("y", "a", "w", "x"));
@@ -168,8 +168,8 @@ TEST(Anchors, AnyTensorCanComeBack) {
 
 TEST(SyntheticData, CrossesNothing) {
   Placed model = placed("agraph (float[2] x, int64[2] i) => (float[2] y) { y = Gather(x, i) }", {0});
-  const Options options{.batches_per_step = 3, .synthetic_data = SyntheticData::RandomNormal};
-  const executor::Program program = lower::lower(std::move(model.graph), model.placement, options);
+  const Strategy strategy{.batches_per_step = 3, .synthetic_data = SyntheticData::RandomNormal};
+  const executor::Program program = lower::lower(std::move(model.graph), model.placement, strategy);
   EXPECT_THAT(program.inputs, IsEmpty());
   EXPECT_THAT(program.outputs, IsEmpty());
   EXPECT_EQ(steps_of(program),

@@ -17,11 +17,11 @@ constexpr ir::TensorLocation kOffChipSharded{.storage = ir::Storage::OffChip, .s
 
 // Ten elements off chip and sharded over two replicas, with these thresholds.
 ir::TensorLocation location_of_ten(TensorClass kind, std::int64_t min_off_chip, std::int64_t min_sharded) {
-  Options options{.replicas = 2};
+  Strategy strategy{.replicas = 2};
   const LocationSettings settings{kOffChipSharded, min_off_chip, min_sharded};
-  options.weights = options.activations = options.optimizer_state = options.accumulators = settings;
+  strategy.weights = strategy.activations = strategy.optimizer_state = strategy.accumulators = settings;
   std::vector<std::string> warnings;
-  return determine_location({.name = "t", .kind = kind, .elements = 10}, options, warnings);
+  return determine_location({.name = "t", .kind = kind, .elements = 10}, strategy, warnings);
 }
 
 struct Row {
@@ -50,10 +50,10 @@ TEST(Locations, DependOnClassAndThresholds) {
 }
 
 TEST(Locations, AnOverrideIsTakenAsItIs) {
-  Options options{.location_overrides = {{"t", kOffChipSharded}}};
+  Strategy strategy{.location_overrides = {{"t", kOffChipSharded}}};
   std::vector<std::string> warnings;
   const LocatedTensor tensor{.name = "t", .kind = TensorClass::Weight, .elements = 1};
-  EXPECT_EQ(determine_location(tensor, options, warnings), kOffChipSharded);
+  EXPECT_EQ(determine_location(tensor, strategy, warnings), kOffChipSharded);
   EXPECT_THAT(warnings, IsEmpty());
 }
 
@@ -68,32 +68,33 @@ TEST(Locations, WhatTheOpAsksForWinsOverTheSettingsOfTheClass) {
 }
 
 TEST(Locations, WithoutReplicasNothingIsShardedAndAWarningSaysSo) {
-  Options options;
-  options.weights = {kOffChipSharded, 2, 2};
+  Strategy strategy;
+  strategy.weights = {kOffChipSharded, 2, 2};
   std::vector<std::string> warnings;
-  EXPECT_EQ(determine_location({.name = "w", .kind = TensorClass::Weight, .elements = 10}, options, warnings),
-            kOffChip);
+  EXPECT_EQ(
+      determine_location({.name = "w", .kind = TensorClass::Weight, .elements = 10}, strategy, warnings),
+      kOffChip);
   EXPECT_THAT(warnings,
               ElementsAre("tensor 'w' is asked to be sharded, which needs replicas: it stays whole"));
 }
 
 TEST(Locations, AVariableOfEachReplicaIsNotSharded) {
-  Options options{.replicas = 2};
-  options.weights = {kOffChipSharded, 2, 2};
+  Strategy strategy{.replicas = 2};
+  strategy.weights = {kOffChipSharded, 2, 2};
   std::vector<std::string> warnings;
   const LocatedTensor tensor{.name = "w", .kind = TensorClass::Weight, .elements = 10, .per_replica = true};
-  EXPECT_FALSE(determine_location(tensor, options, warnings).sharded);
+  EXPECT_FALSE(determine_location(tensor, strategy, warnings).sharded);
 }
 
 TEST(Locations, WithoutIoTilesEverythingLoadsOnComputeTiles) {
-  Options options;
-  options.weights.location = kOffChip;
-  options.weights.location.load_tiles = ir::TileSet::IO;
+  Strategy strategy;
+  strategy.weights.location = kOffChip;
+  strategy.weights.location.load_tiles = ir::TileSet::IO;
   std::vector<std::string> warnings;
   const LocatedTensor tensor{.name = "w", .kind = TensorClass::Weight, .elements = 10};
-  EXPECT_EQ(determine_location(tensor, options, warnings).load_tiles, ir::TileSet::Compute);
-  options.io_tiles = 32;
-  EXPECT_EQ(determine_location(tensor, options, warnings).load_tiles, ir::TileSet::IO);
+  EXPECT_EQ(determine_location(tensor, strategy, warnings).load_tiles, ir::TileSet::Compute);
+  strategy.io_tiles = 32;
+  EXPECT_EQ(determine_location(tensor, strategy, warnings).load_tiles, ir::TileSet::IO);
 }
 
 TEST(Locations, OnlyNumbersThatAnOpComputesWithAreWeights) {
@@ -103,11 +104,11 @@ TEST(Locations, OnlyNumbersThatAnOpComputesWithAreWeights) {
     b = Reshape(a, shape)
     y = Resize(b, , scales)
   })");
-  Options options;
-  options.weights.location = kOffChip;
+  Strategy strategy;
+  strategy.weights.location = kOffChip;
   std::vector<std::string> warnings;
   std::vector<std::string> found;
-  const auto locations = remote_weights(graph, {}, options, warnings);
+  const auto locations = remote_weights(graph, {}, strategy, warnings);
   for (ir::ValueId id : locations.ids()) {
     if (locations[id]) found.push_back(graph[id].name);
   }

@@ -71,13 +71,13 @@ ir::Placement in_three_stages(const ir::Training& training) {
   return placement;
 }
 
-Options pipelined_options(Recomputation recomputation) {
-  Options options;
-  options.pipelining = true;
-  options.accumulation_factor = 5;
-  options.batches_per_step = 2;
-  options.recomputation = recomputation;
-  return options;
+Strategy pipelined_options(Recomputation recomputation) {
+  Strategy strategy;
+  strategy.pipelining = true;
+  strategy.accumulation_factor = 5;
+  strategy.batches_per_step = 2;
+  strategy.recomputation = recomputation;
+  return strategy;
 }
 
 std::vector<std::string> stashes(const executor::Program& program) {
@@ -116,7 +116,7 @@ TEST(Recompute, LeavesOnlyTheInputsOfTheStageToWait) {
 
 TEST(Recompute, GivesTheSameNumbersAndNeedsLessMemory) {
   const ir::Training training = tanh_model();
-  Options one = pipelined_options(Recomputation::None);
+  Strategy one = pipelined_options(Recomputation::None);
   one.pipelining = false;
   const TrainedState alone = train(training, on_one_processor(training), one);
   const ir::Placement placement = in_three_stages(training);
@@ -180,11 +180,11 @@ TEST(Recompute, StandardKeepsCheckpointsAlone) {
                     i == 1 ? "da" : fmt::format("d{}", i - 1), i == kLinks ? "db" : fmt::format("d{}", i), i);
   }
   const ir::Training training = model(forward, backward);
-  Options options;
-  options.accumulation_factor = 2;
-  const TrainedState kept = train(training, on_one_processor(training), options);
-  options.recomputation = Recomputation::Standard;
-  const TrainedState again = train(training, on_one_processor(training), options);
+  Strategy strategy;
+  strategy.accumulation_factor = 2;
+  const TrainedState kept = train(training, on_one_processor(training), strategy);
+  strategy.recomputation = Recomputation::Standard;
+  const TrainedState again = train(training, on_one_processor(training), strategy);
   EXPECT_EQ(again, kept);
   // Intervals of 5, 4, 3, 2 and 1 links keep one each.
   EXPECT_LE(again.peaks[0], kept.peaks[0] - 8 * kElements * 4);

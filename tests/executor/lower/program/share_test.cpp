@@ -34,11 +34,11 @@ Placed three_layers(const std::string& second = "MatMul (a, w1)", int processors
   return model;
 }
 
-Options phases_off_chip() {
-  Options options{.virtual_graph_mode = VirtualGraphMode::ExecutionPhases};
-  options.phases.phases = 3;
-  options.weights.location.storage = ir::Storage::OffChip;
-  return options;
+Strategy phases_off_chip() {
+  Strategy strategy{.virtual_graph_mode = VirtualGraphMode::ExecutionPhases};
+  strategy.phases.phases = 3;
+  strategy.weights.location.storage = ir::Storage::OffChip;
+  return strategy;
 }
 
 Program lowered(const Placed& model) { return lower(model.graph, model.placement, phases_off_chip()); }
@@ -72,9 +72,9 @@ TEST(Share, RunsKeepTheirNames) {
 
 TEST(Share, GivesTheNumbersOfOneProcessor) {
   const Placed model = three_layers();
-  const Options options = phases_off_chip();
+  const Strategy strategy = phases_off_chip();
   testing::expect_near(testing::run_on_random(lowered(model)),
-                       testing::run_on_one_processor(model.graph, options), 0);
+                       testing::run_on_one_processor(model.graph, strategy), 0);
 }
 
 // Gemm with another attribute, and an op of another kind.
@@ -105,9 +105,9 @@ TEST(Share, RandomOpsAreNotShared) {
 // Weights on the chip are constants of their blocks.
 TEST(Share, BlocksWithDifferentConstantsAreApart) {
   const Placed model = three_layers();
-  Options options = phases_off_chip();
-  options.weights.location = {};
-  const Program program = lower(model.graph, model.placement, options);
+  Strategy strategy = phases_off_chip();
+  strategy.weights.location = {};
+  const Program program = lower(model.graph, model.placement, strategy);
   EXPECT_EQ(program.blocks.size(), 3U);
   EXPECT_THAT(rows_of(program), IsEmpty());
 }

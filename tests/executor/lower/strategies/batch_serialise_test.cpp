@@ -16,16 +16,16 @@ using ::testing::ElementsAre;
 
 const char* const kOneOp = "agraph (float[8, 2] x) => (float[8, 2] y) { y = Relu(x) }";
 
-Options in_slices(int factor, IoMode mode = IoMode::Compute) {
-  Options options;
-  options.batch_serialization = {factor, mode};
-  if (mode != IoMode::Compute) options.io_tiles = 32;
-  return options;
+Strategy in_slices(int factor, IoMode mode = IoMode::Compute) {
+  Strategy strategy;
+  strategy.batch_serialization = {factor, mode};
+  if (mode != IoMode::Compute) strategy.io_tiles = 32;
+  return strategy;
 }
 
-std::string steps(const Options& options) {
+std::string steps(const Strategy& strategy) {
   const Placed model = placed(kOneOp, {0});
-  return steps_of(lower::lower(model.graph, model.placement, options));
+  return steps_of(lower::lower(model.graph, model.placement, strategy));
 }
 
 TEST(BatchSerialise, RunsSlicesOneAfterTheOther) {
@@ -78,10 +78,10 @@ TEST(BatchSerialise, RefusesWhatDoesNotSplitWithTheOptionAndTheOp) {
 }
 
 // On one processor, or sharded over `processors`, without phases.
-void expect_same_numbers(const Layered& model, const Options& options, int processors) {
+void expect_same_numbers(const Layered& model, const Strategy& strategy, int processors) {
   ir::Placement placement = model.in_phases(processors);
-  expect_near(run_on_random(lower::lower(model.graph, placement, options)),
-              run_on_one_processor(model.graph, options));
+  expect_near(run_on_random(lower::lower(model.graph, placement, strategy)),
+              run_on_one_processor(model.graph, strategy));
 }
 
 TEST(BatchSerialise, GivesTheSameNumbersOnOneAndManyProcessors) {
@@ -90,13 +90,13 @@ TEST(BatchSerialise, GivesTheSameNumbersOnOneAndManyProcessors) {
       for (IoMode mode : {IoMode::Compute, IoMode::Io, IoMode::IoOverlapped}) {
         for (int batches : {1, 3}) {
           for (int replicas : {1, 2}) {
-            Options options = in_slices(factor, mode);
-            options.batches_per_step = batches;
-            options.replicas = replicas;
+            Strategy strategy = in_slices(factor, mode);
+            strategy.batches_per_step = batches;
+            strategy.replicas = replicas;
             SCOPED_TRACE(::testing::Message() << "factor " << factor << ", mode " << static_cast<int>(mode)
                                               << ", batches " << batches << ", replicas " << replicas);
-            expect_same_numbers(model, options, 1);
-            expect_same_numbers(model, options, 3);
+            expect_same_numbers(model, strategy, 1);
+            expect_same_numbers(model, strategy, 3);
           }
         }
       }
@@ -104,13 +104,13 @@ TEST(BatchSerialise, GivesTheSameNumbersOnOneAndManyProcessors) {
   }
 }
 
-Options phases_in_slices(const Layered& model, int stages, int factor, IoMode mode) {
-  Options options = in_slices(factor, mode);
-  options.virtual_graph_mode = VirtualGraphMode::ExecutionPhases;
-  options.phases.phases = model.layers;
-  options.phases.stages = stages;
-  options.weights.location.storage = ir::Storage::OffChip;
-  return options;
+Strategy phases_in_slices(const Layered& model, int stages, int factor, IoMode mode) {
+  Strategy strategy = in_slices(factor, mode);
+  strategy.virtual_graph_mode = VirtualGraphMode::ExecutionPhases;
+  strategy.phases.phases = model.layers;
+  strategy.phases.stages = stages;
+  strategy.weights.location.storage = ir::Storage::OffChip;
+  return strategy;
 }
 
 std::string phased_steps(IoMode mode, int factor) {
@@ -176,8 +176,8 @@ TEST(BatchSerialise, InPhasesStoresTheSliceBeforeAndLoadsTheNextBesideTheComputa
 TEST(BatchSerialise, InPhasesValuesOfOneTypeShareABufferWhoseRowsAreTakenAgain) {
   for (int layers : {4, 9}) {
     const Layered model = mlp(layers, 8);
-    const Options options = phases_in_slices(model, 1, 4, IoMode::Compute);
-    EXPECT_THAT(print(lower::lower(model.graph, model.in_phases(1), options)),
+    const Strategy strategy = phases_in_slices(model, 1, 4, IoMode::Compute);
+    EXPECT_THAT(print(lower::lower(model.graph, model.in_phases(1), strategy)),
                 ::testing::HasSubstr("buffer slices0: 12 x float[2,37] on ipu 0 streaming"));
   }
 }
@@ -187,16 +187,16 @@ TEST(BatchSerialise, InPhasesGivesTheSameNumbers) {
     for (int stages : {1, 2}) {
       for (int factor : {2, 4}) {
         for (IoMode mode : {IoMode::Compute, IoMode::Io, IoMode::IoOverlapped}) {
-          Options options = phases_in_slices(model, stages, factor, mode);
+          Strategy strategy = phases_in_slices(model, stages, factor, mode);
           SCOPED_TRACE(::testing::Message() << "stages " << stages << ", factor " << factor << ", mode "
                                             << static_cast<int>(mode));
-          expect_same_numbers(model, options, stages);
-          options.batches_per_step = 3;
-          options.replicas = 2;
-          options.weights.location.sharded = true;
-          options.weights.min_elements_for_sharding = 2;
-          expect_same_numbers(model, options, stages);
-          expect_same_numbers(model, options, 2 * stages);  // several processors a parity
+          expect_same_numbers(model, strategy, stages);
+          strategy.batches_per_step = 3;
+          strategy.replicas = 2;
+          strategy.weights.location.sharded = true;
+          strategy.weights.min_elements_for_sharding = 2;
+          expect_same_numbers(model, strategy, stages);
+          expect_same_numbers(model, strategy, 2 * stages);  // several processors a parity
         }
       }
     }
@@ -205,9 +205,9 @@ TEST(BatchSerialise, InPhasesGivesTheSameNumbers) {
 
 TEST(BatchSerialise, OverlappedInPhasesWithoutIoTilesGivesTheSameNumbers) {
   const Layered model = mlp(4, 8);
-  Options options = phases_in_slices(model, 2, 4, IoMode::IoOverlapped);
-  options.io_tiles = 0;
-  expect_same_numbers(model, options, 2);
+  Strategy strategy = phases_in_slices(model, 2, 4, IoMode::IoOverlapped);
+  strategy.io_tiles = 0;
+  expect_same_numbers(model, strategy, 2);
 }
 
 TEST(BatchSerialise, SlicesAlongTheSecondAxisOfARecurrentOp) {
@@ -217,21 +217,21 @@ TEST(BatchSerialise, SlicesAlongTheSecondAxisOfARecurrentOp) {
   })");
   ir::Placement placement;
   placement.ops.resize(1);
-  Options options = in_slices(2);
-  options.batches_per_step = 2;
-  expect_near(run_on_random(lower::lower(graph, placement, options)), run_on_one_processor(graph, options));
+  Strategy strategy = in_slices(2);
+  strategy.batches_per_step = 2;
+  expect_near(run_on_random(lower::lower(graph, placement, strategy)), run_on_one_processor(graph, strategy));
 }
 
 std::vector<float> anchored(bool in_phases, AnchorReturn returns, int every = 1) {
   Placed model = placed("g (float[2] x) => (float[2] y) { a = Identity(x)\n y = Identity(a) }", {0, 0});
   model.placement.phases = 2;
   model.placement.ops[1].phase = 1;
-  Options options = in_slices(2);
-  if (in_phases) options.virtual_graph_mode = VirtualGraphMode::ExecutionPhases;
-  options.batches_per_step = 4;
-  options.anchors["y"].returns = returns;
-  options.anchors["y"].every = every;
-  numeric::Engine engine(lower::lower(model.graph, model.placement, options));
+  Strategy strategy = in_slices(2);
+  if (in_phases) strategy.virtual_graph_mode = VirtualGraphMode::ExecutionPhases;
+  strategy.batches_per_step = 4;
+  strategy.anchors["y"].returns = returns;
+  strategy.anchors["y"].every = every;
+  numeric::Engine engine(lower::lower(model.graph, model.placement, strategy));
   const std::vector<ir::Datum> inputs{tensor<float>({4, 2}, {1, 2, 3, 4, 5, 6, 7, 8})};
   return values<float>(engine.run(inputs)[0]);
 }

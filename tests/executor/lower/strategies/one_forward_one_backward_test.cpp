@@ -10,21 +10,21 @@ namespace {
 
 using ::testing::ElementsAre;
 
-Options in_turns(int micro_batches) {
-  Options options;
-  options.pipelining = true;
-  options.pipeline_order = PipelineOrder::OneForwardOneBackward;
-  options.accumulation_factor = micro_batches;
-  return options;
+Strategy in_turns(int micro_batches) {
+  Strategy strategy;
+  strategy.pipelining = true;
+  strategy.pipeline_order = PipelineOrder::OneForwardOneBackward;
+  strategy.accumulation_factor = micro_batches;
+  return strategy;
 }
 
 // There and back over two processors.
 TEST(OneForwardOneBackward, TakesThePassesOfAProcessorInTurns) {
   const Placed model = placed("agraph (float[2] x) => (float[2] y) { a = Relu(x) b = Neg(a) y = Abs(b) }",
                               {0, 1, 0}, {0, 1, 2});
-  Options options = in_turns(1);
-  options.batches_per_step = 3;
-  EXPECT_EQ(steps_of(lower::lower(model.graph, model.placement, options)),
+  Strategy strategy = in_turns(1);
+  strategy.batches_per_step = 3;
+  EXPECT_EQ(steps_of(lower::lower(model.graph, model.placement, strategy)),
             "load x@0 from host\n"
             "compute stage0 on ipu 0: (x@0) -> (a@0)\n"
             "copy a@0 -> a@1\n"
@@ -78,7 +78,7 @@ TEST(OneForwardOneBackward, StagesFollowEachOther) {
 TEST(OneForwardOneBackward, TrainsAsOneProcessorDoes) {
   const ir::Training training = two_layers({});
   for (int micro_batches : {2, 3, 4, 7}) {
-    Options alone;
+    Strategy alone;
     alone.accumulation_factor = micro_batches;
     EXPECT_EQ(train(training, on_two_processors(training), in_turns(micro_batches)),
               train(training, on_one_processor(training), alone))

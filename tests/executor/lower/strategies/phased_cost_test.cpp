@@ -10,16 +10,16 @@
 namespace podium::testing {
 namespace {
 
-Options cost_in_phases(const Layered& model, int stages) {
-  Options options{.virtual_graph_mode = VirtualGraphMode::ExecutionPhases};
-  options.phases.phases = model.layers;
-  options.phases.stages = stages;
-  options.weights.location.storage = ir::Storage::OffChip;
-  return options;
+Strategy cost_in_phases(const Layered& model, int stages) {
+  Strategy strategy{.virtual_graph_mode = VirtualGraphMode::ExecutionPhases};
+  strategy.phases.phases = model.layers;
+  strategy.phases.stages = stages;
+  strategy.weights.location.storage = ir::Storage::OffChip;
+  return strategy;
 }
 
-executor::Program lowered(const Layered& model, const Options& options) {
-  return lower::lower(model.graph, model.in_phases(options.phases.stages), options);
+executor::Program lowered(const Layered& model, const Strategy& strategy) {
+  return lower::lower(model.graph, model.in_phases(strategy.phases.stages), strategy);
 }
 
 // Microseconds when a block and a load or store of streaming memory take 10, everything else 1.
@@ -61,13 +61,13 @@ TEST(PhasedCost, PingPongLoadsOnOneProcessorWhileTheOtherComputesUnlessEveryoneS
 TEST(PhasedCost, OnOneProcessorPreloadsOverTheIoTilesRunBesideTheComputation) {
   for (PhaseSchedule schedule :
        {PhaseSchedule::Interleaving, PhaseSchedule::Batch, PhaseSchedule::BatchClusteredIO}) {
-    Options options = cost_in_phases(products(), 1);
-    options.io_tiles = 32;
-    options.weights.location.load_tiles = ir::TileSet::IO;
-    options.phases.schedule = schedule;
-    const double beside = micros(lowered(products(), options));
-    options.weights.location.load_tiles = ir::TileSet::Compute;
-    const double one_after_the_other = micros(lowered(products(), options));
+    Strategy strategy = cost_in_phases(products(), 1);
+    strategy.io_tiles = 32;
+    strategy.weights.location.load_tiles = ir::TileSet::IO;
+    strategy.phases.schedule = schedule;
+    const double beside = micros(lowered(products(), strategy));
+    strategy.weights.location.load_tiles = ir::TileSet::Compute;
+    const double one_after_the_other = micros(lowered(products(), strategy));
     EXPECT_NEAR(one_after_the_other, 1 + 8 * (10 + 10) + 1, 1e-6);
     EXPECT_NEAR(beside, 10 + 1 + 1 + 8 * 10 + 7 * 1 + 1, 1e-6);
     EXPECT_LT(beside, 0.9 * one_after_the_other);
@@ -76,13 +76,13 @@ TEST(PhasedCost, OnOneProcessorPreloadsOverTheIoTilesRunBesideTheComputation) {
 
 TEST(PhasedCost, OverlappedSlicesAreLoadedAndStoredBesideTheComputation) {
   const Layered model = mlp(3, 8);
-  Options options = cost_in_phases(model, 1);
-  options.weights.location.storage = ir::Storage::OnChip;
-  options.io_tiles = 32;
-  options.batch_serialization = {8, IoMode::Io};
-  const double one_after_the_other = micros(lowered(model, options));
-  options.batch_serialization.io_mode = IoMode::IoOverlapped;
-  EXPECT_LT(micros(lowered(model, options)), 0.9 * one_after_the_other);
+  Strategy strategy = cost_in_phases(model, 1);
+  strategy.weights.location.storage = ir::Storage::OnChip;
+  strategy.io_tiles = 32;
+  strategy.batch_serialization = {8, IoMode::Io};
+  const double one_after_the_other = micros(lowered(model, strategy));
+  strategy.batch_serialization.io_mode = IoMode::IoOverlapped;
+  EXPECT_LT(micros(lowered(model, strategy)), 0.9 * one_after_the_other);
 }
 
 void expect_one_peak(const executor::Program& program) {
@@ -98,16 +98,16 @@ TEST(PhasedCost, TheEngineMeasuresThePeakThatTheSimulatorComputes) {
       for (IoMode mode : {IoMode::Compute, IoMode::Io, IoMode::IoOverlapped}) {
         for (int factor : {0, 4}) {
           for (bool sharded : {false, true}) {
-            Options options = cost_in_phases(model, stages);
-            options.io_tiles = io_tiles;
-            options.replicas = 2;
-            options.batches_per_step = 2;
-            options.activations.location.storage = ir::Storage::OffChip;
-            options.weights.location.sharded = sharded;
-            options.weights.min_elements_for_sharding = 2;
-            if (io_tiles > 0) options.weights.location.load_tiles = ir::TileSet::IO;
-            options.batch_serialization = {factor, mode};
-            expect_one_peak(lowered(model, options));
+            Strategy strategy = cost_in_phases(model, stages);
+            strategy.io_tiles = io_tiles;
+            strategy.replicas = 2;
+            strategy.batches_per_step = 2;
+            strategy.activations.location.storage = ir::Storage::OffChip;
+            strategy.weights.location.sharded = sharded;
+            strategy.weights.min_elements_for_sharding = 2;
+            if (io_tiles > 0) strategy.weights.location.load_tiles = ir::TileSet::IO;
+            strategy.batch_serialization = {factor, mode};
+            expect_one_peak(lowered(model, strategy));
           }
         }
       }
@@ -115,8 +115,8 @@ TEST(PhasedCost, TheEngineMeasuresThePeakThatTheSimulatorComputes) {
   }
 }
 
-std::int64_t peak(const Layered& model, const Options& options) {
-  numeric::Engine engine(lowered(model, options), {.threads = 1});
+std::int64_t peak(const Layered& model, const Strategy& strategy) {
+  numeric::Engine engine(lowered(model, strategy), {.threads = 1});
   run_on_random(engine);
   return engine.peak_bytes(0);
 }
@@ -126,11 +126,11 @@ TEST(PhasedCost, PhasesAndSlicesNeedLessMemory) {
   const Layered model = mlp(6, 8);
   constexpr std::int64_t kWeights = 4 * (37 * 37 + 37);
   constexpr std::int64_t kBatch = 4 * 8 * 37;
-  Options options = cost_in_phases(model, 1);
-  options.activations.location.storage = ir::Storage::OffChip;
-  EXPECT_LE(peak(model, options), 2 * kWeights + 5 * kBatch);
-  options.batch_serialization.factor = 8;
-  EXPECT_LE(peak(model, options), 2 * kWeights + 5 * kBatch / 8);
+  Strategy strategy = cost_in_phases(model, 1);
+  strategy.activations.location.storage = ir::Storage::OffChip;
+  EXPECT_LE(peak(model, strategy), 2 * kWeights + 5 * kBatch);
+  strategy.batch_serialization.factor = 8;
+  EXPECT_LE(peak(model, strategy), 2 * kWeights + 5 * kBatch / 8);
 }
 
 }  // namespace

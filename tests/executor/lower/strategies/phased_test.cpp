@@ -35,11 +35,11 @@ Chain chain(int layers, int stages) {
   return made;
 }
 
-Options phases(int count, int stages, PhaseSchedule schedule = PhaseSchedule::Interleaving) {
-  Options options{.virtual_graph_mode = VirtualGraphMode::ExecutionPhases};
-  options.phases = {.phases = count, .stages = stages, .schedule = schedule};
-  options.weights.location.storage = ir::Storage::OffChip;
-  return options;
+Strategy phases(int count, int stages, PhaseSchedule schedule = PhaseSchedule::Interleaving) {
+  Strategy strategy{.virtual_graph_mode = VirtualGraphMode::ExecutionPhases};
+  strategy.phases = {.phases = count, .stages = stages, .schedule = schedule};
+  strategy.weights.location.storage = ir::Storage::OffChip;
+  return strategy;
 }
 
 // Steps in order, as text.
@@ -79,10 +79,10 @@ TEST(Phased, PingPongPreloadsOnOneProcessorWhileTheOtherComputes) {
 
 TEST(Phased, OnOneProcessorTheIoTilesLoadBesideTheComputation) {
   const Chain model = chain(2, 1);
-  Options options = phases(2, 1);
-  options.io_tiles = 32;
-  options.weights.location.load_tiles = ir::TileSet::IO;
-  EXPECT_THAT(lines(lower(model.graph, model.placement, options)),
+  Strategy strategy = phases(2, 1);
+  strategy.io_tiles = 32;
+  strategy.weights.location.load_tiles = ir::TileSet::IO;
+  EXPECT_THAT(lines(lower(model.graph, model.placement, strategy)),
               ElementsAre("load w0@0.streaming -> w0__l0@0.io",                   //
                           "tiles w0__l0@0.io -> w0__l0@0",                        //
                           "load w1@0.streaming -> w1__l0@0.io",                   //
@@ -95,9 +95,9 @@ TEST(Phased, OnOneProcessorTheIoTilesLoadBesideTheComputation) {
 
 TEST(Phased, OnDemandLoadsAreInThePhaseThatNeedsThem) {
   const Chain model = chain(2, 1);
-  Options options = phases(2, 1);
-  options.phases.weights = PhaseIo::OnDemand;
-  EXPECT_THAT(lines(lower(model.graph, model.placement, options)),
+  Strategy strategy = phases(2, 1);
+  strategy.phases.weights = PhaseIo::OnDemand;
+  EXPECT_THAT(lines(lower(model.graph, model.placement, strategy)),
               ElementsAre("load w0@0.streaming -> w0__l0@0",                      //
                           "load x0@0 from host",                                  //
                           "compute phase0 on ipu 0: (x0@0, w0__l0@0) -> (x1@0)",  //
@@ -108,11 +108,11 @@ TEST(Phased, OnDemandLoadsAreInThePhaseThatNeedsThem) {
 
 TEST(Phased, ShardedWeightsAreGatheredAfterTheirLoad) {
   const Chain model = chain(2, 2);
-  Options options = phases(2, 2);
-  options.replicas = 2;
-  options.weights.location.sharded = true;
-  options.weights.min_elements_for_sharding = 2;
-  const Program program = lower(model.graph, model.placement, options);
+  Strategy strategy = phases(2, 2);
+  strategy.replicas = 2;
+  strategy.weights.location.sharded = true;
+  strategy.weights.min_elements_for_sharding = 2;
+  const Program program = lower(model.graph, model.placement, strategy);
   const std::vector<std::string> all = lines(program);
   EXPECT_THAT(std::vector(all.begin(), all.begin() + 4),
               ElementsAre("load w0@0.streaming -> w0__l0@0", "all-gather w0__l0@0 -> w0__g0@0",
@@ -122,21 +122,21 @@ TEST(Phased, ShardedWeightsAreGatheredAfterTheirLoad) {
 
 TEST(Phased, ShardedWeightsOnTheChipAreOnlyGathered) {
   const Chain model = chain(2, 2);
-  Options options = phases(2, 2);
-  options.replicas = 2;
-  options.weights.location = {.sharded = true};
-  options.weights.min_elements_for_sharding = 2;
-  EXPECT_EQ(lines(lower(model.graph, model.placement, options)).front(), "all-gather w0@0 -> w0__g0@0");
+  Strategy strategy = phases(2, 2);
+  strategy.replicas = 2;
+  strategy.weights.location = {.sharded = true};
+  strategy.weights.min_elements_for_sharding = 2;
+  EXPECT_EQ(lines(lower(model.graph, model.placement, strategy)).front(), "all-gather w0@0 -> w0__g0@0");
 }
 
 TEST(Phased, EachWeightIsLoadedOnceInThePhaseBeforeItsOwn) {
   const int n = 8;
   const Chain model = chain(n, 1);
-  Options options = phases(n, 1, PhaseSchedule::Batch);
-  options.io_tiles = 192;
-  options.activations.location.storage = ir::Storage::OffChip;
-  options.weights.location.load_tiles = options.activations.location.load_tiles = ir::TileSet::IO;
-  const Program program = lower(model.graph, model.placement, options);
+  Strategy strategy = phases(n, 1, PhaseSchedule::Batch);
+  strategy.io_tiles = 192;
+  strategy.activations.location.storage = ir::Storage::OffChip;
+  strategy.weights.location.load_tiles = strategy.activations.location.load_tiles = ir::TileSet::IO;
+  const Program program = lower(model.graph, model.placement, strategy);
   std::map<int, int> once;
   for (int phase = -1; phase <= n - 2; ++phase) once[phase] = 1;
   EXPECT_EQ(per_phase(program, "load w"), once);
@@ -154,12 +154,12 @@ Chain with_a_skip(int layers) {
 }
 
 TEST(Phased, AnActivationLeavesTheChipOverAGapOfThreePhases) {
-  Options options = phases(6, 1, PhaseSchedule::Batch);
-  options.activations.location.storage = ir::Storage::OffChip;
+  Strategy strategy = phases(6, 1, PhaseSchedule::Batch);
+  strategy.activations.location.storage = ir::Storage::OffChip;
   const Chain near = with_a_skip(4);  // phases 1 and 3
-  EXPECT_EQ(per_phase(lower(near.graph, near.placement, options), "store x1"), (std::map<int, int>{}));
+  EXPECT_EQ(per_phase(lower(near.graph, near.placement, strategy), "store x1"), (std::map<int, int>{}));
   const Chain far = with_a_skip(5);  // phases 1 and 4
-  const Program program = lower(far.graph, far.placement, options);
+  const Program program = lower(far.graph, far.placement, strategy);
   EXPECT_EQ(per_phase(program, "store x1"), (std::map<int, int>{{1, 1}}));
   EXPECT_EQ(per_phase(program, "load x1"), (std::map<int, int>{{3, 1}}));
 }
@@ -210,18 +210,18 @@ TEST(Phased, TheChipHoldsAWeightOnlyUntilItsPhaseIsOver) {
 
 TEST(Phased, TheWholeSequenceIsRepeatedForEveryBatch) {
   const Chain model = chain(2, 2);
-  Options options = phases(2, 2);
-  options.batches_per_step = 3;
-  const Program program = lower(model.graph, model.placement, options);
+  Strategy strategy = phases(2, 2);
+  strategy.batches_per_step = 3;
+  const Program program = lower(model.graph, model.placement, strategy);
   EXPECT_THAT(lines(program), ElementsAre("repeat 3 times"));
 }
 
 TEST(Remote, AnOverrideDecidesForItsTensorAlone) {
   const Chain model = chain(3, 1);
-  Options options = phases(3, 1);
-  options.weights.location.storage = ir::Storage::OnChip;
-  options.location_overrides["w1"].storage = ir::Storage::OffChip;
-  const std::string text = print(lower(model.graph, model.placement, options));
+  Strategy strategy = phases(3, 1);
+  strategy.weights.location.storage = ir::Storage::OnChip;
+  strategy.location_overrides["w1"].storage = ir::Storage::OffChip;
+  const std::string text = print(lower(model.graph, model.placement, strategy));
   EXPECT_THAT(text, HasSubstr("w1: 1 x float[2,2] on ipu 0 streaming"));
   EXPECT_THAT(text, HasSubstr("w0: 1 x float[2,2] on ipu 0 compute"));
   EXPECT_THAT(text, HasSubstr("w2: 1 x float[2,2] on ipu 0 compute"));
@@ -229,9 +229,9 @@ TEST(Remote, AnOverrideDecidesForItsTensorAlone) {
 
 TEST(Remote, EveryStrategyBringsWeightsBeforeTheirUse) {
   const Chain model = chain(2, 2);
-  Options options;
-  options.weights.location.storage = ir::Storage::OffChip;
-  EXPECT_THAT(lines(lower(model.graph, model.placement, options)),
+  Strategy strategy;
+  strategy.weights.location.storage = ir::Storage::OffChip;
+  EXPECT_THAT(lines(lower(model.graph, model.placement, strategy)),
               ElementsAre("load w0@0.streaming -> w0__l0@0", HasSubstr("from host"),
                           HasSubstr("compute part0"), "load w1@1.streaming -> w1__l0@1", HasSubstr("copy"),
                           HasSubstr("compute part1"), HasSubstr("to host")));

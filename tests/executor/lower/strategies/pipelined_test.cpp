@@ -8,15 +8,15 @@ namespace {
 using executor::CopyBetweenProcessors;
 using ::testing::HasSubstr;
 
-Options pipeline_of(int batches) {
-  Options options;
-  options.pipelining = true;
-  options.batches_per_step = batches;
-  return options;
+Strategy pipeline_of(int batches) {
+  Strategy strategy;
+  strategy.pipelining = true;
+  strategy.batches_per_step = batches;
+  return strategy;
 }
 
-executor::Program pipelined(const Placed& model, const Options& options) {
-  return lower::lower(model.graph, model.placement, options);
+executor::Program pipelined(const Placed& model, const Strategy& strategy) {
+  return lower::lower(model.graph, model.placement, strategy);
 }
 
 const executor::Buffer& buffer(const executor::Program& program, const std::string& name, int processor) {

@@ -50,25 +50,25 @@ RandomModel random_model(Random& random, int stages) {
   return made;
 }
 
-Options random_options(Random& random, const RandomModel& model, int stages) {
-  Options options{.virtual_graph_mode = VirtualGraphMode::ExecutionPhases};
-  options.phases = {.phases = model.placement.phases, .stages = stages};
-  options.phases.schedule = static_cast<PhaseSchedule>(random.below(3));
-  options.phases.weights = static_cast<PhaseIo>(random.below(2));
-  options.phases.activations = static_cast<PhaseIo>(random.below(2));
-  options.batches_per_step = 1 + random.below(3);
-  options.replicas = 1 + random.below(3);
-  options.io_tiles = random.coin() ? 32 : 0;
-  for (LocationSettings* settings : {&options.weights, &options.activations}) {
+Strategy random_options(Random& random, const RandomModel& model, int stages) {
+  Strategy strategy{.virtual_graph_mode = VirtualGraphMode::ExecutionPhases};
+  strategy.phases = {.phases = model.placement.phases, .stages = stages};
+  strategy.phases.schedule = static_cast<PhaseSchedule>(random.below(3));
+  strategy.phases.weights = static_cast<PhaseIo>(random.below(2));
+  strategy.phases.activations = static_cast<PhaseIo>(random.below(2));
+  strategy.batches_per_step = 1 + random.below(3);
+  strategy.replicas = 1 + random.below(3);
+  strategy.io_tiles = random.coin() ? 32 : 0;
+  for (LocationSettings* settings : {&strategy.weights, &strategy.activations}) {
     settings->location.storage = static_cast<ir::Storage>(random.below(2));
     settings->location.load_tiles = static_cast<ir::TileSet>(random.below(2));
     settings->location.sharded = random.coin();
     settings->min_elements_for_sharding = 2;
   }
   if (random.coin())
-    options.batch_serialization = {1 << random.below(4), static_cast<IoMode>(random.below(3))};
-  if (random.coin()) options.overlap_io = ir::ExchangeStrategy::OverlapInnerLoop;
-  return options;
+    strategy.batch_serialization = {1 << random.below(4), static_cast<IoMode>(random.below(3))};
+  if (random.coin()) strategy.overlap_io = ir::ExchangeStrategy::OverlapInnerLoop;
+  return strategy;
 }
 
 TEST(RandomPhases, GiveTheNumbersOfOneProcessorAndThePeakOfTheSimulator) {
@@ -77,10 +77,10 @@ TEST(RandomPhases, GiveTheNumbersOfOneProcessorAndThePeakOfTheSimulator) {
     Random random(seed);
     const int stages = 1 + random.below(2);
     const RandomModel model = random_model(random, stages);
-    const Options options = random_options(random, model, stages);
-    const executor::Program program = lower::lower(model.sketch.graph, model.placement, options);
+    const Strategy strategy = random_options(random, model, stages);
+    const executor::Program program = lower::lower(model.sketch.graph, model.placement, strategy);
     numeric::Engine engine(program, {.threads = 1});
-    expect_near(run_on_random(engine), run_on_one_processor(model.sketch.graph, options));
+    expect_near(run_on_random(engine), run_on_one_processor(model.sketch.graph, strategy));
     testing::expect_the_simulators_peak(program, engine);
     if (HasFailure()) break;
   }

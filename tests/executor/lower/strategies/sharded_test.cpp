@@ -9,9 +9,9 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 executor::Program sharded(const std::string& body, const std::vector<int>& processors,
-                          const Options& options = {}) {
+                          const Strategy& strategy = {}) {
   Placed model = placed(body, processors);
-  return lower::lower(std::move(model.graph), model.placement, options);
+  return lower::lower(std::move(model.graph), model.placement, strategy);
 }
 
 // How many tensors each copy moves.

@@ -1,4 +1,4 @@
-// The options of a session: PopART's session options, with the same meaning and defaults.
+// How a run is split: PopART's session options, with the same meaning and defaults, and those of Podium.
 #pragma once
 
 #include <cstdint>
@@ -71,7 +71,8 @@ struct LossScaling {
   std::vector<std::string> tensors = {};  ///< for OfTensors
 };
 
-struct Options {
+/// The settings of a run. `check_options` gives them as they take effect.
+struct Strategy {
   VirtualGraphMode virtual_graph_mode = VirtualGraphMode::Off;
   std::vector<double> virtual_graph_split_ratios = {};
   int ipus = 0;  ///< all replicas together; 0: as many as the placement needs
