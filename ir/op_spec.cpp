@@ -10,6 +10,11 @@ AttributeSpec with_default(std::string_view name, AttributeValue value) {
   return {name, kind, false, std::move(value)};
 }
 
+const Parameter* parameter_at(const std::vector<Parameter>& formal, std::size_t place) {
+  if (formal.empty()) return nullptr;
+  return place < formal.size() ? &formal[place] : &formal.back();
+}
+
 const AttributeSpec* OpSpec::find_attribute(std::string_view attribute) const {
   const auto found = std::find_if(attributes.begin(), attributes.end(),
                                   [&](const AttributeSpec& spec) { return spec.name == attribute; });

@@ -61,6 +61,8 @@ using WorkFunction = Work (*)(const TypedOp&);
 /// Whether each sample of the outputs depends on the same sample of the inputs alone. Asked of an op whose
 /// outputs all have an axis of samples (ir/ops/samples.h).
 using SampleRule = bool (*)(const SampledOp&);
+/// Whether output 0 is a sum or a mean over the samples of the inputs (ir/ops/totals.h).
+using TotalRule = int (*)(const SampledOp&);
 
 /// Whether output 0 is input 0 bit by bit.
 using HandsOnRule = bool (*)(const TypedOp&);
@@ -122,12 +124,17 @@ struct OpSpec {
   /// Elementwise ops need none. An op with neither is run on whole batches: `no_samples` says why.
   SampleRule samples = nullptr;
   std::string_view no_samples = {};
+  TotalRule total = nullptr;  ///< nullptr: never, as far as is known
   /// Why no gradient flows through it. The gradients of all others are in ir/gradients/.
   std::string_view no_gradient = {};
   bool refuses_gradient = false;  ///< a gradient that flows into it is an Error, it does not end there
 
   const AttributeSpec* find_attribute(std::string_view attribute) const;
 };
+
+/// What the row says of the input or output at this place, the last one's for all behind it; nullptr where it
+/// has none.
+const Parameter* parameter_at(const std::vector<Parameter>& formal, std::size_t place);
 
 /// Every row, in a fixed order: family by family.
 std::span<const OpSpec* const> all_ops();

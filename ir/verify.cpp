@@ -31,10 +31,6 @@ void check_no_gap(const Op& op) {
   }
 }
 
-const Parameter& parameter_at(const std::vector<Parameter>& formal, std::size_t i) {
-  return i < formal.size() ? formal[i] : formal.back();
-}
-
 std::string list(TypeSet types) {
   std::string text;
   for (int i = 1; i < kDataTypeCount; ++i) {
@@ -82,7 +78,7 @@ void check_types(const TypedOp& typed) {
   std::array<std::string_view, 128> binder{};
   for (std::size_t i = 0; i < typed.op.formal_inputs(); ++i) {
     if (!typed.has_input(i)) continue;
-    const Parameter& parameter = parameter_at(spec.inputs, i);
+    const Parameter& parameter = *parameter_at(spec.inputs, i);
     const auto constraint = std::find_if(
         spec.types.begin(), spec.types.end(),
         [&](const TypeConstraint& candidate) { return candidate.letter == parameter.constraint; });

@@ -3,6 +3,7 @@
 // inputs; a neutral operand, such as the 0 of Add, stands in the row for simplification.
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
+#include "ir/ops/totals.h"
 
 namespace podium::ir {
 namespace {
@@ -33,9 +34,10 @@ OpSpec comparison(std::string_view name, int since, TypeSet types) {
   return spec;
 }
 
-OpSpec arithmetic(std::string_view name, Neutral neutral) {
+OpSpec arithmetic(std::string_view name, Neutral neutral, TotalRule total) {
   OpSpec spec = in_place(kFirstTwoInputs, binary(name, 14, kNumeric));
   spec.neutral = neutral;
+  spec.total = total;
   return spec;
 }
 
@@ -105,18 +107,19 @@ OpSpec where() {
 
 std::vector<OpSpec> number_rows() {
   return {
-      arithmetic("Add", {.value = -0.0F, .on_either_side = true}),  // 0 would lose the sign of -0
-      arithmetic("Sub", {.value = 0.0F}),
-      arithmetic("Mul", {.value = 1.0F, .on_either_side = true}),
-      arithmetic("Div", {.value = 1.0F}),
+      // 0 would lose the sign of -0.
+      arithmetic("Add", {.value = -0.0F, .on_either_side = true}, sum_of_totals),
+      arithmetic("Sub", {.value = 0.0F}, sum_of_totals),
+      arithmetic("Mul", {.value = 1.0F, .on_either_side = true}, scaled_total),
+      arithmetic("Div", {.value = 1.0F}, total_of_first),
       in_place(kFirstTwoInputs,
                gained(10, with_attribute(binary("Mod", 28, kNumeric), with_default("fmod", 0)))),
       power(),
       prelu(),
       variadic("Max", kNumeric),
       variadic("Min", kNumeric),
-      variadic("Sum", kFloats),
-      variadic("Mean", kFloats),
+      with_total(sum_of_totals, variadic("Sum", kFloats)),
+      with_total(sum_of_totals, variadic("Mean", kFloats)),
       gained(9, where()),
   };
 }

@@ -1,6 +1,7 @@
 // Ops that keep the numbers or the bits and change the element type.
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
+#include "ir/ops/totals.h"
 
 namespace podium::ir {
 namespace {
@@ -50,7 +51,8 @@ std::span<const OpSpec> cast_ops() {
                   .infer = infer_cast,
                   .work = work_of_moving,
                   .elementwise = true,
-                  .hands_on = keeps_type},
+                  .hands_on = keeps_type,
+                  .total = total_of_first},
                  {.name = "CastLike",
                   .since = 25,
                   .gained = 15,

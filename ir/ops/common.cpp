@@ -79,6 +79,11 @@ OpSpec in_place(unsigned inputs, OpSpec row) {
   return row;
 }
 
+OpSpec with_total(TotalRule total, OpSpec row) {
+  row.total = total;
+  return row;
+}
+
 double io_bytes(const TypedOp& op) {
   double total = 0;
   for (const Type& type : op.input_types) total += static_cast<double>(packed_bytes(type));

@@ -39,6 +39,8 @@ std::vector<OpSpec> family(const FamilyFacts& facts, std::vector<OpSpec> rows);
 OpSpec gained(int version, OpSpec row);
 OpSpec with_samples(SampleRule rule, OpSpec row);
 OpSpec in_place(unsigned inputs, OpSpec row);
+/// The row, and when its output is a total over samples.
+OpSpec with_total(TotalRule total, OpSpec row);
 
 /// Rules of OpSpec::hands_on: the output has the shape of the input, where both are known; there is one
 /// input.

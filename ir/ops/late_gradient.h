@@ -9,9 +9,9 @@
 
 namespace podium::ir {
 
-/// A LateGradient taken apart. Its inputs are the inputs, outputs and output gradients of the other op, as far
-/// as they are there; `places` says which. The names of the other op's attributes have kOfAnotherOp in front,
-/// since that op may be a LateGradient itself.
+/// A LateGradient taken apart. Its inputs are the inputs, outputs and output gradients of the other op, as
+/// far as they are there; `places` says which. The names of the other op's attributes have kOfAnotherOp in
+/// front, since that op may be a LateGradient itself.
 struct Late {
   Op forward;                    ///< the op that it is the gradient of
   std::vector<ValueId> flowing;  ///< per output of that op

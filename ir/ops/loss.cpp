@@ -1,5 +1,6 @@
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
+#include "ir/ops/totals.h"
 
 namespace podium::ir {
 
@@ -70,7 +71,8 @@ std::span<const OpSpec> loss_ops() {
                   .types = {{'T', kFloats}, {'I', kIndices}},
                   .attributes = loss_attributes(),
                   .infer = infer_loss,
-                  .work = gather_work},
+                  .work = gather_work,
+                  .total = loss_over_samples},
                  {.name = "SoftmaxCrossEntropyLoss",
                   .since = 13,
                   .gained = 12,
@@ -79,7 +81,8 @@ std::span<const OpSpec> loss_ops() {
                   .types = {{'T', kFloats}, {'I', kIndices}},
                   .attributes = loss_attributes(),
                   .infer = infer_loss,
-                  .work = softmax_work},
+                  .work = softmax_work,
+                  .total = loss_over_samples},
              });
   return kRows;
 }

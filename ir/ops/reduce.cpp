@@ -2,6 +2,7 @@
 
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
+#include "ir/ops/totals.h"
 
 namespace podium::ir {
 namespace {
@@ -120,16 +121,16 @@ std::span<const OpSpec> reduce_ops() {
   static const std::vector<OpSpec> kRows =
       family({.category = Category::Plain, .samples = one_input},
              {
-                 reduction("ReduceSum", 13, kWide, work_per_input<1>),
-                 reduction("ReduceMean", 18, kWide, work_per_input<1>),
+                 with_total(sum_over_samples, reduction("ReduceSum", 13, kWide, work_per_input<1>)),
+                 with_total(mean_over_samples, reduction("ReduceMean", 18, kWide, work_per_input<1>)),
                  reduction("ReduceMax", 20, kComparable, work_per_input<1>),
                  reduction("ReduceMin", 20, kComparable, work_per_input<1>),
                  reduction("ReduceProd", 18, kWide, work_per_input<1>),
-                 reduction("ReduceL1", 18, kWide, work_per_input<2>),
+                 with_total(sum_of_sizes, reduction("ReduceL1", 18, kWide, work_per_input<2>)),
                  reduction("ReduceL2", 18, kWide, work_per_input<2>),
                  reduction("ReduceLogSum", 18, kWide, work_per_input<1>),
                  reduction("ReduceLogSumExp", 18, kWide, work_per_input<4>),
-                 reduction("ReduceSumSquare", 18, kWide, work_per_input<2>),
+                 with_total(sum_of_sizes, reduction("ReduceSumSquare", 18, kWide, work_per_input<2>)),
                  arg_reduction("ArgMax"),
                  arg_reduction("ArgMin"),
                  gained(11, cumulation("CumSum", 14)),

@@ -8,6 +8,7 @@
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
 #include "ir/ops/movement.h"
+#include "ir/ops/totals.h"
 
 namespace podium::ir {
 namespace {
@@ -264,7 +265,8 @@ OpSpec view_op(std::string_view name, std::vector<Parameter> inputs, std::string
           .work = no_work,
           .view = true,
           .hands_on = keeps_first_shape,
-          .samples = reshape_samples};
+          .samples = reshape_samples,
+          .total = total_of_first};
 }
 
 OpSpec shape_row() {
@@ -339,6 +341,7 @@ OpSpec transpose_row() {
   row.attributes = {may_have("perm", AttributeKind::Ints)};
   row.hands_on = keeps_order;
   row.samples = one_input;
+  row.total = total_of_first;
   return row;
 }
 

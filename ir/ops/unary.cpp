@@ -3,6 +3,7 @@
 // is 0 wherever it exists say so in place of a gradient.
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
+#include "ir/ops/totals.h"
 
 namespace podium::ir {
 namespace {
@@ -106,7 +107,7 @@ OpSpec without_gradient(OpSpec spec, std::string_view why) {
 std::vector<OpSpec> math_rows() {
   return {
       unary("Abs", 13, kNumeric),
-      unary("Neg", 13, kFloats | kSignedInts),
+      with_total(total_of_first, unary("Neg", 13, kFloats | kSignedInts)),
       gained(9, without_gradient(unary("Sign", 13, kNumeric), kFlat)),
       unary("Reciprocal", 13, kFloats),
       unary("Sqrt", 13, kFloats),

@@ -25,10 +25,6 @@ Variable scalar_variable(std::string_view name, VariableKind kind, double initia
   return {.kind = kind, .initial = filled(DataType::Float, {}, initial), .state = std::string(name)};
 }
 
-bool multiplies(const Op& op) {
-  return op.is("Conv") || op.is("ConvTranspose") || op.is("MatMul") || op.is("Gemm");
-}
-
 void check_names(const Graph& graph, std::set<std::string> names) {
   for (const Value& value : graph.values) names.erase(value.name);
   if (!names.empty())
@@ -44,7 +40,7 @@ std::vector<ValueId> tracked_gradients(const Graph& graph, const AutomaticLossSc
   const auto makers = producers(graph);
   IdMap<ValueId, bool> multiplied(std::ssize(graph.values), false);
   for (const Op& op : graph.ops) {
-    if (!multiplies(op)) continue;
+    if (!op.spec->factors) continue;  // a product or a convolution
     for (ValueId id : inputs_of(op)) multiplied[id] = true;
   }
   std::set<ValueId> found;
@@ -93,7 +89,7 @@ Term count_of_update(UpdateBuilder& builder, const std::map<std::string, Counted
     const Term before = builder.variable(scalar_variable(name, VariableKind::Accumulator, 0));
     {
       const auto scope = builder.at(here.place, Context::MicroBatch);
-      builder.update(before, before + builder.term_of(before.context->call("Sum", here.counts)), false);
+      builder.update(before, before + builder.term_of(before.builder->call("Sum", here.counts)), false);
     }
     builder.training.reduced.push_back(before);
     builder.update(before, before.like(0), true);
@@ -103,7 +99,7 @@ Term count_of_update(UpdateBuilder& builder, const std::map<std::string, Counted
   }
   const auto scope = builder.at(place, Context::Update);
   const Term first = builder.term_of(totals.front());
-  return cast_to(DataType::Float, builder.term_of(first.context->call("Sum", totals)));
+  return cast_to(DataType::Float, builder.term_of(first.builder->call("Sum", totals)));
 }
 
 }  // namespace

@@ -37,11 +37,6 @@ Type in_precision(Type type, DataType precision) {
   return type;
 }
 
-const Parameter* parameter_at(const std::vector<Parameter>& formal, std::size_t i) {
-  if (formal.empty()) return nullptr;
-  return i < formal.size() ? &formal[i] : &formal.back();
-}
-
 // The element type that the row demands instead of `precision`; Undefined where it takes that too.
 DataType demanded(const OpSpec& spec, const Parameter* parameter, DataType precision) {
   if (parameter == nullptr) return DataType::Undefined;

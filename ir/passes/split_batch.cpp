@@ -14,6 +14,7 @@
 #include "ir/gradients/gradient.h"
 #include "ir/ops/recurrent.h"
 #include "ir/passes/inherit_placement.h"
+#include "ir/passes/sample_axis.h"
 #include "ir/passes/sample_total.h"
 
 namespace podium::ir {

@@ -12,7 +12,7 @@ struct BatchSplit {
   Graph graph;
   std::vector<int> input_axes = {};   ///< per graph input: the axis along which it is sliced
   std::vector<int> output_axes = {};  ///< per graph output: the axis along which slices are put together
-  IdMap<ValueId, int> axes = {};      ///< the axis of the samples, or a constant of sample_total.h
+  IdMap<ValueId, int> axes = {};      ///< the axis of the samples, or a constant of ir/ops/totals.h
 };
 
 /// The graph for 1 / `slices` of the batch. The batch is the first axis of every input, or the axis that a
