@@ -1,21 +1,8 @@
 #include "executor/cli/first_infinite.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "executor/session/host_arrays.h"
 
 namespace podium::cli {
-namespace {
-
-bool is_finite(const ir::Tensor& tensor) {
-  const ir::Tensor numbers = cast(tensor, ir::DataType::Double);
-  const auto values = numbers.values<double>();
-  return std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); });
-}
-
-}  // namespace
-
 std::optional<std::string> first_infinite(importer::Model model, const TensorsByName& weights,
                                           const Samples& samples, std::span<const std::int64_t> rows,
                                           const SessionOptions& options) {

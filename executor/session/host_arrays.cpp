@@ -1,6 +1,7 @@
 #include "executor/session/host_arrays.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "executor/kernels/kernel.h"
 
@@ -58,6 +59,12 @@ ir::Tensor cast(const ir::Tensor& tensor, ir::DataType type) {
   ir::set_attribute(op, "to", static_cast<std::int64_t>(type));
   const ir::Datum given = tensor;
   return kernels::evaluate(op, {&given, 1})[0].tensor;
+}
+
+bool is_finite(const ir::Tensor& tensor) {
+  const ir::Tensor numbers = cast(tensor, ir::DataType::Double);
+  const auto values = numbers.values<double>();
+  return std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); });
 }
 
 void check_data(const ir::Graph& graph) {

@@ -9,6 +9,9 @@ namespace podium {
 /// The elements in another type, as the op Cast gives them.
 ir::Tensor cast(const ir::Tensor& tensor, ir::DataType type);
 
+/// Whether no element is NaN or infinite.
+bool is_finite(const ir::Tensor& tensor);
+
 /// Error names a weight of which only the type is known.
 void check_data(const ir::Graph& graph);
 

@@ -69,11 +69,6 @@ std::vector<double> numbers_of(const ir::Tensor& tensor) {
   return {values.begin(), values.end()};
 }
 
-bool is_finite(const ir::Tensor& tensor) {
-  const std::vector<double> numbers = numbers_of(tensor);
-  return std::all_of(numbers.begin(), numbers.end(), [](double number) { return std::isfinite(number); });
-}
-
 // A state that starts as its weight does starts as that of the group.
 void add_first_values(GroupedWeights& weights, const ir::Training& training, const ir::Optimizer& optimizer,
                       const ir::Contributions& contributions) {

@@ -19,23 +19,23 @@ namespace podium::ir {
 namespace {
 
 Term cast(Term x, DataType to) {
-  return x.context->type(x).element == to ? x : x.call("Cast", {{"to", static_cast<std::int64_t>(to)}});
+  return x.builder->type(x).element == to ? x : x.call("Cast", {{"to", static_cast<std::int64_t>(to)}});
 }
 
-Term shaped(Term x, const Dims& dims) { return x.with("Reshape", x.context->ints(dims)); }
+Term shaped(Term x, const Dims& dims) { return x.with("Reshape", x.builder->ints(dims)); }
 
 Term with_heads_and_rows_swapped(Term x) { return x.call("Transpose", {{"perm", IntList{0, 2, 1, 3}}}); }
 
 // [batch, heads, length, size] of a tensor that may be [batch, length, heads * size].
 Term heads_first(Term x, std::int64_t heads) {
-  const Dims dims = x.context->static_dims(x);
+  const Dims dims = x.builder->static_dims(x);
   if (dims.size() == 4) return x;
   return with_heads_and_rows_swapped(shaped(x, {dims[0], dims[1], heads, dims[2] / heads}));
 }
 
 // The same back.
 Term heads_last(Term x) {
-  const Dims dims = x.context->static_dims(x);
+  const Dims dims = x.builder->static_dims(x);
   return shaped(with_heads_and_rows_swapped(x), {dims[0], dims[2], dims[1] * dims[3]});
 }
 
@@ -47,12 +47,12 @@ Term counted(GradientContext& context, const Dims& dims) {
 }
 
 Term whole(Term like, std::int64_t value) {
-  return term(*like.context, like.context->builder.constant(Tensor::scalar(value)));
+  return term(*like.builder, like.builder->builder.constant(Tensor::scalar(value)));
 }
 
 // a b for each head; several heads of `a` share one of the `heads` of `b`.
 Term grouped(Term a, Term b, std::int64_t heads) {
-  GradientContext& context = *a.context;
+  TermBuilder& context = *a.builder;
   const Dims left = context.static_dims(a);
   const std::int64_t group = left[1] / heads;
   if (group == 1) return a.with("MatMul", b);
@@ -209,9 +209,9 @@ std::vector<ValueId> flex_outputs(GradientContext& context) {
 
 std::vector<Term> split(Term x, const std::vector<std::int64_t>& sizes) {
   std::vector<Term> parts;
-  for (ValueId id : x.context->builder.ops("", "Split", {x, x.context->ints(sizes)}, sizes.size(),
+  for (ValueId id : x.builder->builder.ops("", "Split", {x, x.builder->ints(sizes)}, sizes.size(),
                                            {{"axis", std::int64_t{-1}}})) {
-    parts.push_back({x.context, id});
+    parts.push_back({x.builder, id});
   }
   return parts;
 }
@@ -220,7 +220,7 @@ Term joined(Term a, Term b) { return a.with("Concat", b, {{"axis", std::int64_t{
 
 // Pairs of numbers turned; a pair is neighbours, or one of each half.
 Term turned(Term x, Term cosines, Term sines, bool interleaved) {
-  const Dims dims = x.context->static_dims(x);
+  const Dims dims = x.builder->static_dims(x);
   const std::int64_t half = dims[3] / 2;
   const Dims as_pairs{dims[0], dims[1], dims[2], half, 2};
   const Dims as_halves{dims[0], dims[1], dims[2], half};
@@ -229,7 +229,7 @@ Term turned(Term x, Term cosines, Term sines, bool interleaved) {
   const Term real = cosines * parts[0] - sines * parts[1];
   const Term imaginary = sines * parts[0] + cosines * parts[1];
   if (!interleaved) return joined(real, imaginary);
-  const ValueId last = x.context->ints({4});
+  const ValueId last = x.builder->ints({4});
   return shaped(joined(real.with("Unsqueeze", last), imaginary.with("Unsqueeze", last)), dims);
 }
 

@@ -57,7 +57,7 @@ Labels without_repeats(const Labels& labels) {
 
 // A gradient over the unique labels as one over all: a label that is there twice means the diagonal.
 Term on_diagonals(Term gradient, const Labels& labels, const Dims& dims) {
-  GradientContext& context = *gradient.context;
+  TermBuilder& context = *gradient.builder;
   Dims shape;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const bool is_first =

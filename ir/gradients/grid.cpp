@@ -17,7 +17,7 @@ Term reflected(Term x, double low, double high) {
 }
 
 Term clipped(Term x, double low, double high) {
-  return term(*x.context, x.context->call("Clip", {x, x.like(low), x.like(high)}));
+  return term(*x.builder, x.builder->call("Clip", {x, x.like(low), x.like(high)}));
 }
 
 Term weight_of(Term distance, bool cubic) {

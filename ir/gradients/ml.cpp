@@ -49,7 +49,7 @@ Term inverse_erf(Term x) {
 // Scores that are nearly 0 keep the weight 0; all of them do, and each becomes one half.
 Term softmax_zero(Term scores) {
   constexpr double kNearlyZero = 1e-7;
-  const ValueId last = scores.context->ints({-1});
+  const ValueId last = scores.builder->ints({-1});
   const Term most = scores.with("ReduceMax", last);
   const Term counts = scores.call("Abs") > kNearlyZero;
   const Term weights = choose(counts, (scores - most).call("Exp"), scores * (-most).call("Exp"));
@@ -166,8 +166,7 @@ Tensor pair_weights(const FloatList& coefficients, const IntList& per_class) {
 // Probabilities of classes from scores of pairs of classes. The op iterates to the p whose sum is 1 and whose
 // product with Q is the same in each row (Wu, Lin and Weng). By Cramer's rule p are the cofactors of the last
 // row of Q with a border of ones, divided by their sum.
-Term coupled(Term scores, std::int64_t classes) {
-  GradientContext& context = *scores.context;
+Term coupled(GradientContext& context, Term scores, std::int64_t classes) {
   const auto first = [&](const FloatList& numbers) {
     const std::int64_t pairs = classes * (classes - 1) / 2;
     return constant(context, FloatList(numbers.begin(), numbers.begin() + pairs), {pairs});
@@ -229,7 +228,7 @@ std::vector<ValueId> svm_classifier_outputs(GradientContext& context) {
     scores = likenesses(context, floats(context, "support_vectors"), weights.dim(0))
                  .with("MatMul", context.builder.constant(weights)) +
              constant(context, shifts, {weights.dim(1)});
-    if (!floats(context, "prob_a").empty()) scores = coupled(scores, std::ssize(*per_class));
+    if (!floats(context, "prob_a").empty()) scores = coupled(context, scores, std::ssize(*per_class));
   }
   const bool is_one = context.static_dims(scores)[1] == 1;
   if (is_one && labels == 2 && rho.size() == 1 && transform != "PROBIT") scores = with_opposite(scores);

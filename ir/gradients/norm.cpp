@@ -12,12 +12,12 @@
 namespace podium::ir {
 namespace {
 
-Term mean(Term x, const Dims& axes) { return x.with("ReduceMean", x.context->ints(axes)); }
+Term mean(Term x, const Dims& axes) { return x.with("ReduceMean", x.builder->ints(axes)); }
 
 // The gradient of a mean, divided evenly over these axes.
 Term shared_out(Term flow, Term x, const Dims& axes) {
-  const Term ones = term(*x.context, x.context->filled_like(x, 1));
-  return ones * (flow / ones.with("ReduceSum", x.context->ints(axes)));
+  const Term ones = term(*x.builder, x.builder->filled_like(x, 1));
+  return ones * (flow / ones.with("ReduceSum", x.builder->ints(axes)));
 }
 
 Dims axes_from(std::int64_t first, std::int64_t rank) {
@@ -28,7 +28,7 @@ Dims axes_from(std::int64_t first, std::int64_t rank) {
 
 // Scales and statistics may have another element type than X.
 Term as_type_of(ValueId like, Term value) {
-  GradientContext& context = *value.context;
+  TermBuilder& context = *value.builder;
   return context.type(like).element == context.type(value).element ? value : value.with("CastLike", like);
 }
 
@@ -43,8 +43,8 @@ Term per_channel(GradientContext& context, ValueId value, std::int64_t rank) {
 ValueId sum_per_channel(Term value, std::int64_t rank, ValueId like) {
   Dims axes = axes_from(2, rank);
   axes.insert(axes.begin(), 0);
-  const Term sum = as_type_of(like, value).with("ReduceSum", value.context->ints(axes));
-  return value.context->reshape_like(sum, like);
+  const Term sum = as_type_of(like, value).with("ReduceSum", value.builder->ints(axes));
+  return value.builder->reshape_like(sum, like);
 }
 
 struct Normalised {

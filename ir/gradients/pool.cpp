@@ -19,8 +19,8 @@ Window window_of(GradientContext& context) {
 Term spread(Term flow, const Window& window) {
   std::vector<Attribute> attributes = window_attributes(window);
   attributes.push_back({"input_shape", window.input});
-  return {flow.context,
-          flow.context->builder.ops("podium", "SumPoolGradient", {flow}, 1, std::move(attributes))[0]};
+  return {flow.builder,
+          flow.builder->builder.ops("podium", "SumPoolGradient", {flow}, 1, std::move(attributes))[0]};
 }
 
 // Per window, how many elements share its average.
@@ -64,7 +64,7 @@ Dims spatial_axes(const GradientContext& context) {
   return axes;
 }
 
-Term flat(Term x) { return x.with("Reshape", x.context->ints({-1})); }
+Term flat(Term x) { return x.with("Reshape", x.builder->ints({-1})); }
 
 void average_pool_gradient(GradientContext& context) {
   const Window window = window_of(context);

@@ -56,14 +56,14 @@ std::vector<Term> parts_of(Term whole, std::size_t count, std::int64_t axis) {
   const std::vector<Attribute> attributes{{"axis", axis}, {"num_outputs", static_cast<std::int64_t>(count)}};
   std::vector<Term> parts;
   if (count == 1) return {whole};
-  for (ValueId id : whole.context->builder.ops("", "Split", {whole}, count, attributes))
-    parts.push_back({whole.context, id});
+  for (ValueId id : whole.builder->builder.ops("", "Split", {whole}, count, attributes))
+    parts.push_back({whole.builder, id});
   return parts;
 }
 
 Term joined(const std::vector<Term>& parts, std::int64_t axis) {
   const std::vector<ValueId> ids(parts.begin(), parts.end());
-  GradientContext& context = *parts.at(0).context;
+  TermBuilder& context = *parts.at(0).builder;
   return parts.size() == 1 ? parts[0] : term(context, context.call("Concat", ids, {{"axis", axis}}));
 }
 
@@ -77,7 +77,7 @@ struct Step {
   std::vector<Term> captured = {};  // R transposed, then what the cell has
 
   Term activate(std::size_t i, Term x) const {
-    if (clip > 0) x = term(*x.context, x.context->call("Clip", {x, x.like(-clip), x.like(clip)}));
+    if (clip > 0) x = term(*x.builder, x.builder->call("Clip", {x, x.like(-clip), x.like(clip)}));
     return activated(activations.at(i), x);
   }
 };

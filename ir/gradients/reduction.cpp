@@ -83,7 +83,7 @@ std::int64_t cumulated_axis(GradientContext& context) {
 
 // Per element along the last axis, the product of all others: also where one of them is 0.
 Term product_of_others(Term x) {
-  GradientContext& context = *x.context;
+  TermBuilder& context = *x.builder;
   const ValueId last = context.builder.constant(Tensor::scalar<std::int64_t>(-1));
   const Term before = x.with("CumProd", last, {{"exclusive", std::int64_t{1}}});
   const Term after = x.with("CumProd", last, {{"exclusive", std::int64_t{1}}, {"reverse", std::int64_t{1}}});

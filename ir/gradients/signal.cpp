@@ -15,7 +15,7 @@ std::int64_t known_int(GradientContext& context, std::size_t i, std::int64_t oth
 
 // The first `length` entries of an axis; zeros where there are fewer.
 Term fitted(Term x, std::int64_t axis, std::int64_t length) {
-  GradientContext& context = *x.context;
+  TermBuilder& context = *x.builder;
   const Dims dims = context.static_dims(x);
   const std::int64_t found = dims[axis];
   if (found == length) return x;
@@ -29,7 +29,7 @@ Term fitted(Term x, std::int64_t axis, std::int64_t length) {
 }
 
 Term transformed(Term x, std::int64_t axis, bool inverse, bool onesided) {
-  GradientContext& context = *x.context;
+  TermBuilder& context = *x.builder;
   const ValueId along = context.builder.constant(Tensor::scalar(axis));
   return term(context,
               context.call("DFT", {x, kNoValue, along},

@@ -24,8 +24,8 @@ class LossBuilder {
         kind_(kind),
         options_(options),
         builder_(graph),
-        context_(builder_, Op{}, {}, {}),
-        output_(term(context_, find_output(graph, output))),
+        terms_(builder_),
+        output_(term(terms_, find_output(graph, output))),
         type_(graph[output_].type) {
     if (!type_.is_static() || !is_float(type_.element)) {
       throw Error("output '{}': {} found, a tensor of floats of known size needed for a loss", output,
@@ -49,11 +49,11 @@ class LossBuilder {
       if (graph_[id].name != name) continue;
       Type found = graph_[id].type;
       if (is_of_classes(kind_) && is_integer(found.element)) found.element = needed.element;
-      if (found == needed) return term(context_, id);
+      if (found == needed) return term(terms_, id);
       throw Error("target '{}': the model's input is {}, {} needed", name, to_string(found),
                   to_string(needed));
     }
-    return term(context_, builder_.input(name, needed));
+    return term(terms_, builder_.input(name, needed));
   }
 
   // ONNX's losses have [samples, classes, ...] with at least these two axes.
@@ -65,8 +65,8 @@ class LossBuilder {
     Term labels = target_input(target, label_type);
     Term scores = output_;
     if (axis != 1) {
-      scores = classes_last(scores, axis).with("Reshape", context_.ints({-1, type_.dims[axis]}));
-      labels = labels.with("Reshape", context_.ints({-1}));
+      scores = classes_last(scores, axis).with("Reshape", terms_.ints({-1, type_.dims[axis]}));
+      labels = labels.with("Reshape", terms_.ints({-1}));
     }
     if (graph_[labels].type.element != DataType::Int64) labels = as(DataType::Int64, labels);
     return kind_ == LossKind::CrossEntropy ? compare("SoftmaxCrossEntropyLoss", scores, labels)
@@ -118,7 +118,7 @@ class LossBuilder {
   LossKind kind_;
   const LossOptions& options_;
   Builder builder_;
-  GradientContext context_;
+  TermBuilder terms_;
   Term output_;
   Type type_;
 };

@@ -53,7 +53,7 @@ Term factor_of(const std::vector<WeightUpdate*>& group, double max_norm, const s
   const std::vector<ValueId> squares = sums_of_squares(group);
   const auto scope = builder.at(first.place, Context::Update);
   const Term sum =
-      builder.term_of(squares.size() == 1 ? squares[0] : first.gradient.context->call("Sum", squares));
+      builder.term_of(squares.size() == 1 ? squares[0] : first.gradient.builder->call("Sum", squares));
   Term norm = sum.call("Sqrt") * builder.scalar(kGradientScale, first.weight, type);
   if (builder.inverse_scale) norm = norm * cast_to(type, *builder.inverse_scale);
   builder.training.graph[norm].name = name_of_norm;

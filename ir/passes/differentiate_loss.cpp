@@ -24,7 +24,7 @@ Term start_of(UpdateBuilder& builder, const Type& loss, const TrainingRequest& r
   const auto scope = builder.at(place, Context::MicroBatch);
   Term start = builder.scalar(kLossScale, kNoValue, loss.element);
   if (request.automatic_loss_scaling) start = start * cast_to(loss.element, loss_scale_factor(builder));
-  if (loss.rank() > 0) start = start.with("Reshape", start.context->ints(loss.dims));
+  if (loss.rank() > 0) start = start.with("Reshape", start.builder->ints(loss.dims));
   return start;
 }
 

@@ -8,10 +8,11 @@
 #include <tuple>
 #include <vector>
 
-#include "ir/gradients/terms.h"
+#include "ir/filled.h"
 #include "ir/passes/hyper_parameters.h"
 #include "ir/passes/optimizer_states.h"
 #include "ir/placement.h"
+#include "ir/term.h"
 #include "ir/training.h"
 
 namespace podium::ir {
@@ -42,7 +43,7 @@ class UpdateBuilder {
         contributions(of),
         saved(continued),
         builder_(to.graph),
-        context_(builder_, Op{}, {}, {}) {}
+        terms_(builder_) {}
 
   Training& training;
   const Optimizer& optimizer;
@@ -52,7 +53,7 @@ class UpdateBuilder {
   /// too.
   std::optional<Term> inverse_scale = {};
 
-  Term term_of(ValueId id) { return term(context_, id); }
+  Term term_of(ValueId id) { return term(terms_, id); }
   Term number(double value, DataType type) { return term_of(builder_.constant(filled(type, {}, value))); }
   /// A hyper-parameter: a constant, or an input that all its readers share.
   Term scalar(const ScalarSpec& scalar, ValueId weight, DataType type);
@@ -73,7 +74,7 @@ class UpdateBuilder {
   std::string name_of(ValueId weight) const { return weight.valid() ? training.graph[weight].name : ""; }
 
   Builder builder_;
-  GradientContext context_;
+  TermBuilder terms_;
   std::map<StateKey, ValueId> states_;                                        // made here
   std::map<std::tuple<const ScalarSpec*, ValueId, DataType>, Term> scalars_;  // by row and weight
 };
