@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
+#include "executor/lower/draft/cut_update.h"
 #include "executor/sim/memory_use.h"
 #include "ir/passes/make_training.h"
 #include "tests/executor/lower/placed.h"
+#include "tests/executor/lower/placed_text.h"
 #include "tests/executor/lower/trained.h"
 #include "tests/support/hand_trained.h"
 #include "tests/support/run_text.h"
@@ -104,6 +107,40 @@ std::int64_t most_on_chip(const executor::Program& program, Role role) {
   }
   EXPECT_EQ(bytes, 0);
   return most;
+}
+
+// Two weights and what becomes of them; the step of both is made of one norm.
+constexpr const char* kTwoUpdates =
+    R"(g (float[2] w, float[2] v, float[2] g) => (float[2] w_next, float[2] v_next) {
+    norm = ReduceSumSquare <__execution_context = 1> (g)
+    w_step = Mul <__execution_context = 1> (w, norm)
+    v_step = Mul <__execution_context = 1> (v, norm)
+    w_next = Sub <__execution_context = 1> (w, w_step)
+    v_next = Sub <__execution_context = 1> (v, v_step)
+  })";
+
+// What each op makes and its section, counting those that are not empty.
+std::string sections(const ir::TensorLocation& location) {
+  testing::HandTrained written{.graph = testing::graph_of(kTwoUpdates)};
+  const ir::Tensor zeros = testing::tensor<float>({2}, {0, 0});
+  written.variables = {{"w", ir::VariableKind::Weight, zeros}, {"v", ir::VariableKind::Weight, zeros}};
+  written.updates = {{"w", 0, true}, {"v", 1, true}};
+  const PlacedGraph placed = testing::placed_graph(std::move(written));
+  const Variables variables(placed, {{"w", location}, {"v", location}}, {});
+  const UpdateSections cut = cut_update(placed, variables);
+  std::set<int> used;  // some sections are empty
+  for (ir::OpId id : placed.graph().op_ids()) used.insert(cut.of_op[id]);
+  std::string lines;
+  for (ir::OpId id : placed.graph().op_ids()) {
+    lines += fmt::format("{} {}\n", placed.graph()[placed.graph()[id].outputs[0]].name,
+                         std::distance(used.begin(), used.find(cut.of_op[id])));
+  }
+  return lines;
+}
+
+TEST(CutUpdate, GivesEachWeightOffChipASectionBehindWhatAllNeed) {
+  EXPECT_EQ(sections({.storage = ir::Storage::OffChip}), "norm 0\nw_step 1\nv_step 2\nw_next 1\nv_next 2\n");
+  EXPECT_EQ(sections({}), "norm 0\nw_step 0\nv_step 0\nw_next 0\nv_next 0\n");
 }
 
 TEST(CutUpdate, TheChipHoldsTheStateOfOneWeight) {

@@ -13,7 +13,8 @@ using ::testing::ElementsAre;
 // Per op, its processor and stage.
 ir::Placement in_stages(int stages, const std::vector<std::pair<int, int>>& ops) {
   ir::Placement placement{.ops = {}, .stages = stages};
-  for (const auto& [processor, stage] : ops) placement.ops.push_back({.processor = processor, .stage = stage});
+  for (const auto& [processor, stage] : ops)
+    placement.ops.push_back({.processor = processor, .stage = stage});
   return placement;
 }
 
