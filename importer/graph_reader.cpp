@@ -16,6 +16,7 @@
 #include "importer/depth.h"
 #include "importer/export_graph.h"
 #include "importer/type_proto.h"
+#include "ir/infer.h"
 #include "ir/verify.h"
 
 namespace podium::importer {
@@ -30,6 +31,18 @@ Error at_node(const Error& error, const onnx::NodeProto& node, const std::string
   const std::string name = where.substr(0, where.rfind(" ("));
   const bool is_named = !error.places().empty() && error.places().back().starts_with(name);
   return is_named ? error : error.at(where);
+}
+
+// What has been read so far, with types.
+ir::Graph with_types(const Scope& scope) {
+  ir::Graph graph = scope.graph();
+  if (scope.outer() != nullptr && !scope.captures().empty()) {
+    const ir::Graph around = with_types(*scope.outer());
+    for (const Scope::Capture& capture : scope.captures())
+      graph[capture.inner].type = around[capture.outer].type;
+  }
+  ir::infer(graph);
+  return graph;
 }
 
 bool leaves_data_out(const onnx::TensorProto& tensor) {
@@ -189,7 +202,9 @@ void GraphReader::read_op(const onnx::NodeProto& node, const Frame& frame, Scope
   for (const auto& name : node.output())
     op.outputs.push_back(name.empty() ? ir::kNoValue : scope.define(name));
   if (op.outputs.empty()) throw Error("no output found, one or more needed");
-  AdaptContext adapt{.graph = scope.graph(), .version = opset->second};
+  AdaptContext adapt{.graph = scope.graph(), .version = opset->second, .type_of = [&](ValueId id) {
+                       return with_types(scope)[id].type;
+                     }};
   append_adapted(adapt, std::move(op));
 }
 

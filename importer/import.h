@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/graph.h"
@@ -44,6 +45,14 @@ struct Model {
   /// from; -1 for an op that stands for no node.
   std::vector<std::int32_t> nodes_of_ops = {};
 };
+
+/// An op of another domain that models may have and that is read as ops of ONNX.
+struct RewrittenOp {
+  std::string_view domain;
+  std::string_view name;
+};
+/// By domain and name.
+std::vector<RewrittenOp> rewritten_ops();
 
 /// Initializers of the main graph in the file, with the types they have there; none where there was no file.
 std::map<std::string, ir::Type> initializer_types(const Model& model);

@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 
+#include "importer/foreign_ops.h"
 #include "importer/opset_rewrite.h"
 
 namespace podium::importer {
@@ -14,7 +15,8 @@ struct Domain {
   std::int64_t newest;
 };
 constexpr std::array kDomains{Domain{"", 28}, Domain{"ai.onnx.ml", 5}, Domain{"ai.onnx.preview", 1},
-                              Domain{"ai.onnx.preview.training", 1}};
+                              Domain{"ai.onnx.preview.training", 1}, Domain{"com.microsoft", 1},
+                              Domain{"ai.graphcore", 1}};
 
 std::string_view shown(std::string_view domain) { return domain.empty() ? "ai.onnx" : domain; }
 
@@ -78,7 +80,10 @@ void append_adapted(AdaptContext& context, RawNode node) {
       fmt::format("node '{}' ({}, {} version {})", node.name, node.type, shown(node.domain), context.version);
   try {
     check_version(node, context.version);
-    Rewrite rewrite(context.graph, std::move(node));
+    Rewrite rewrite(context, std::move(node));
+    if (const ForeignOp* op = find_foreign(rewrite.node().domain, rewrite.node().type)) {
+      return expand(*op, rewrite);
+    }
     // The list of inputs that an op may overwrite: Caffe2's, without meaning.
     if (rewrite.node().domain.empty() && context.version < 6) rewrite.drop("consumed_inputs");
     std::int64_t version = version_of(rewrite.node(), context.version);

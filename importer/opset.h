@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ struct RawNode {
 struct AdaptContext {
   ir::Graph& graph;
   std::int64_t version = 1;  ///< of the node's domain in this model
+  /// The type of a value as far as it follows from what has been read. Absent: declared types alone.
+  std::function<ir::Type(ir::ValueId)> type_of = {};
 };
 
 /// Appends the node to graph.ops in its newest meaning, as one op or as several with constants of their own.

@@ -25,7 +25,8 @@ const ir::OpSpec& row(std::string_view domain, std::string_view type) {
 
 }  // namespace
 
-Rewrite::Rewrite(ir::Graph& graph, RawNode node) : graph_(graph), node_(std::move(node)) {
+Rewrite::Rewrite(const AdaptContext& context, RawNode node)
+    : context_(context), graph_(context.graph), node_(std::move(node)) {
   std::copy_if(node_.attributes.begin(), node_.attributes.end(), std::back_inserter(annotations_),
                [](const Attribute& attribute) { return ir::is_annotation(attribute.name); });
 }
@@ -69,6 +70,7 @@ ValueId Rewrite::number_like(float value, ValueId like) {
 ir::Op Rewrite::op_of(std::string_view type, std::vector<ValueId> inputs, std::vector<Attribute> attributes,
                       ValueId output) const {
   attributes.insert(attributes.end(), annotations_.begin(), annotations_.end());
+  while (!inputs.empty() && !inputs.back().valid()) inputs.pop_back();
   return {.spec = &row("", type),
           .name = node_.name,
           .inputs = std::move(inputs),
@@ -81,6 +83,33 @@ ValueId Rewrite::before(std::string_view type, std::vector<ValueId> inputs,
   const ValueId output = graph_.add_value(graph_.fresh_name(type));
   graph_.ops.push_back(op_of(type, std::move(inputs), std::move(attributes), output));
   return output;
+}
+
+std::vector<ValueId> Rewrite::before_all(std::string_view type, std::vector<ValueId> inputs,
+                                         std::size_t outputs, std::vector<Attribute> attributes) {
+  ir::Op op = op_of(type, std::move(inputs), std::move(attributes), ir::kNoValue);
+  op.outputs.clear();
+  for (std::size_t i = 0; i < outputs; ++i) op.outputs.push_back(graph_.add_value(graph_.fresh_name(type)));
+  graph_.ops.push_back(op);
+  return op.outputs;
+}
+
+void Rewrite::result(std::size_t i, std::string_view type, std::vector<ValueId> inputs,
+                     std::vector<Attribute> attributes) {
+  results({i}, type, std::move(inputs), std::move(attributes));
+}
+
+void Rewrite::results(const std::vector<std::size_t>& places, std::string_view type,
+                      std::vector<ValueId> inputs, std::vector<Attribute> attributes) {
+  given_.resize(node_.outputs.size());
+  ir::Op op = op_of(type, std::move(inputs), std::move(attributes), ir::kNoValue);
+  op.outputs.clear();
+  for (const std::size_t place : places) {
+    op.outputs.push_back(has_output(place) ? node_.outputs[place] : ir::kNoValue);
+    if (has_output(place)) given_[place] = true;
+  }
+  while (!op.outputs.empty() && !op.outputs.back().valid()) op.outputs.pop_back();
+  if (!op.outputs.empty()) graph_.ops.push_back(std::move(op));
 }
 
 ValueId Rewrite::detach_output(std::size_t i) {
@@ -96,6 +125,7 @@ ValueId Rewrite::after(std::string_view type, std::vector<ValueId> inputs, std::
 }
 
 void Rewrite::become(std::string_view type, std::vector<ValueId> inputs, std::vector<Attribute> attributes) {
+  node_.domain.clear();
   node_.type = type;
   node_.inputs = std::move(inputs);
   node_.attributes = std::move(attributes);
@@ -110,7 +140,29 @@ DataType Rewrite::element_of(ValueId value) const {
   return declared.is_tensor() ? declared.element : DataType::Undefined;
 }
 
+ir::Type Rewrite::type_of(ValueId value) const {
+  if (!value.valid()) return {};
+  const ir::Type& declared = graph_[value].type;
+  return declared.has_rank || !context_.type_of ? declared : context_.type_of(value);
+}
+
+std::int64_t Rewrite::axes_of(std::size_t i) const {
+  const ir::Type type = type_of(input(i));
+  if (!type.has_rank) throw Error("nothing tells how many axes input {} has; declare its shape", i);
+  return type.rank();
+}
+
+void Rewrite::check_results() const {
+  for (const Attribute& attribute : node_.attributes) {
+    if (!ir::is_annotation(attribute.name)) throw Error("attribute '{}' is not known", attribute.name);
+  }
+  for (std::size_t i = 0; i < given_.size(); ++i) {
+    if (has_output(i) && !given_[i]) throw Error("output {} is not computed", i);
+  }
+}
+
 void Rewrite::finish() {
+  if (!given_.empty()) return check_results();
   graph_.ops.push_back({.spec = &row(node_.domain, node_.type),
                         .name = std::move(node_.name),
                         .inputs = std::move(node_.inputs),

@@ -13,7 +13,7 @@ namespace podium::importer {
 /// needs before or after itself are added in their newest meaning.
 class Rewrite {
  public:
-  Rewrite(ir::Graph& graph, RawNode node);
+  Rewrite(const AdaptContext& context, RawNode node);
 
   RawNode& node() { return node_; }
   ir::Graph& graph() { return graph_; }
@@ -53,7 +53,16 @@ class Rewrite {
   /// value it is to produce, a new one when left out.
   ir::ValueId after(std::string_view type, std::vector<ir::ValueId> inputs,
                     std::vector<ir::Attribute> attributes = {}, ir::ValueId output = ir::kNoValue);
-  /// The node becomes another op; its attributes go, but for its placement.
+  /// Several outputs of an op that is added before the node.
+  std::vector<ir::ValueId> before_all(std::string_view type, std::vector<ir::ValueId> inputs,
+                                      std::size_t outputs, std::vector<ir::Attribute> attributes = {});
+  /// Nothing of the node stays: output `i` is what this op gives. Nothing is added when nobody reads it.
+  void result(std::size_t i, std::string_view type, std::vector<ir::ValueId> inputs,
+              std::vector<ir::Attribute> attributes = {});
+  /// The same for an op of several outputs: its output i is output `places[i]` of the node.
+  void results(const std::vector<std::size_t>& places, std::string_view type, std::vector<ir::ValueId> inputs,
+               std::vector<ir::Attribute> attributes = {});
+  /// The node becomes an op of ONNX; its attributes go, but for its placement.
   void become(std::string_view type, std::vector<ir::ValueId> inputs,
               std::vector<ir::Attribute> attributes = {});
 
@@ -61,19 +70,27 @@ class Rewrite {
   ir::ValueId rank_of(ir::ValueId value);
   /// Element type of a value when it can be told at this point of the import, else Undefined.
   ir::DataType element_of(ir::ValueId value) const;
+  /// The type of a value as far as it follows from what has been read so far.
+  ir::Type type_of(ir::ValueId value) const;
+  /// The number of axes of input `i`. Error when nothing tells it.
+  std::int64_t axes_of(std::size_t i) const;
 
   /// Called before each adapter of a chain: ops that a later adapter adds after the node come before the ops
   /// of earlier adapters.
   void next_adapter() { after_.emplace_back(); }
-  /// Appends the node and what comes after it. Error when there is no such op.
+  /// Appends the node and what comes after it. Error when there is no such op; where results took the node's
+  /// place, when an attribute was not taken or an output that is read has no result.
   void finish();
 
  private:
+  void check_results() const;
   ir::Op op_of(std::string_view type, std::vector<ir::ValueId> inputs, std::vector<ir::Attribute> attributes,
                ir::ValueId output) const;
 
+  const AdaptContext& context_;
   ir::Graph& graph_;
   RawNode node_;
+  std::vector<bool> given_;  // outputs that result() has given; empty: the node stays
   std::vector<ir::Attribute> annotations_;
   std::vector<std::vector<ir::Op>> after_;  // per adapter
 };

@@ -37,6 +37,9 @@ class Scope {
   std::string full_name(const std::string& name) const { return prefix_ + name; }
 
   ir::Graph& graph() { return graph_; }
+  const ir::Graph& graph() const { return graph_; }
+  /// The scope around a body, nullptr elsewhere.
+  const Scope* outer() const { return outer_; }
   /// Outer values that the body reads, each once, in the order in which they were asked for.
   const std::vector<Capture>& captures() const { return captures_; }
 

@@ -6,7 +6,7 @@ namespace podium::testing {
 
 std::string model_text(const std::string& body, int opset) {
   return fmt::format(
-      "<ir_version: 8, opset_import: [\"\" : {}, \"ai.onnx.ml\" : 5, \"com.microsoft\" : 1, \"ai.onnx.preview\" : 1, "
+      "<ir_version: 8, opset_import: [\"\" : {}, \"ai.onnx.ml\" : 5, \"com.microsoft\" : 1, \"ai.graphcore\" : 1, \"ai.onnx.preview\" : 1, "
       "\"ai.onnx.preview.training\" : 1]>\n{}",
       opset, body);
 }

@@ -11,7 +11,7 @@
 namespace podium::testing {
 
 /// `body` is the text of the graph: `agraph (float[N] x) => (float[N] y) { y = Relu(x) }`; the model around
-/// it imports ai.onnx at `opset`, ai.onnx.ml 5 and com.microsoft 1. Inputs are in graph order and bind
+/// it imports ai.onnx at `opset`, ai.onnx.ml 5, com.microsoft 1 and ai.graphcore 1. Inputs are in graph order and bind
 /// symbolic dimensions.
 std::vector<ir::Datum> run_text(const std::string& body, const std::vector<ir::Datum>& inputs,
                                 int opset = 28);
