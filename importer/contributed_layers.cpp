@@ -87,6 +87,46 @@ void embed_layer_normalization(Rewrite& node) {
   node.result(0, "LayerNormalization", {sum, node.input(kGamma), node.input(kBeta)}, {{"epsilon", epsilon}});
 }
 
+// The bucket of each distance between a row and a position, [rows, positions]: one for each of the nearest,
+// then wider ones whose width grows with the logarithm, up to `farthest`.
+ValueId distance_buckets(Rewrite& node, ValueId distance, ValueId buckets, std::int64_t farthest) {
+  const ValueId half = node.before("Div", {buckets, node.ints({2})});
+  const auto real = [&](ValueId x) { return cast(node, x, DataType::Float); };
+  const ValueId span =
+      node.before("Div", {node.constant(ir::Tensor::scalar(static_cast<float>(farthest))), real(half)});
+  const ValueId far = node.before("Max", {distance, half});  // what is nearer has no use for the logarithm
+  const ValueId log = node.before("Log", {node.before("Div", {real(far), real(half)})});
+  const ValueId share = node.before("Div", {log, node.before("Log", {span})});
+  const ValueId rest = node.before("Sub", {buckets, half});
+  const ValueId step = cast(node, node.before("Mul", {share, real(rest)}), DataType::Int64);
+  const ValueId last = node.before("Sub", {buckets, node.ints({1})});
+  const ValueId wide = node.before("Min", {node.before("Add", {half, step}), last});
+  return node.before("Where", {node.before("Less", {distance, half}), distance, wide});
+}
+
+void relative_position_bias(Rewrite& node) {
+  enum : std::size_t { kTable, kRows, kPositions };
+  const bool both_ways = take_flag(node, "is_bidirectional");
+  const auto farthest = take_needed<std::int64_t>(node, "max_distance");
+  const ValueId rows = reshaped(node, node.input(kRows), {1});
+  const ValueId positions = reshaped(node, node.input(kPositions), {1});
+  const ValueId distance =
+      node.before("Sub", {counting(node, positions), unsqueezed(node, counting(node, rows), {1})});
+  ValueId buckets = dim_of(node, node.input(kTable), 0);
+  ValueId bucket;
+  if (both_ways) {
+    buckets = node.before("Div", {buckets, node.ints({2})});
+    const ValueId is_later = node.before("Greater", {distance, node.ints({0})});
+    bucket = distance_buckets(node, node.before("Abs", {distance}), buckets, farthest);
+    bucket = node.before("Add", {bucket, node.before("Where", {is_later, buckets, node.ints({0})})});
+  } else {
+    const ValueId before = node.before("Max", {node.before("Neg", {distance}), node.ints({0})});
+    bucket = distance_buckets(node, before, buckets, farthest);
+  }
+  const ValueId bias = transposed(node, node.before("Gather", {node.input(kTable), bucket}), {2, 0, 1});
+  node.result(0, "Unsqueeze", {bias, node.ints({0})});
+}
+
 // x * sigmoid(x)
 ValueId silu(Rewrite& node, ValueId x) { return node.before("Swish", {x}); }
 
@@ -188,6 +228,7 @@ std::span<const ForeignOp> contributed_layers() {
       ForeignOp{"NhwcConv", nhwc_fused_conv, 3, 3},
       ForeignOp{"NhwcFusedConv", nhwc_fused_conv, 3, 4},
       ForeignOp{"NhwcMaxPool", nhwc_max_pool, 1, 1},
+      ForeignOp{"RelativePositionBias", relative_position_bias, 7, 3},
       ForeignOp{"SimplifiedLayerNormalization", simplified_layer_normalization, 3, 2, 2},
       ForeignOp{"SimplifiedLayerNormalization", simplified_layer_normalization, 3, 2, 2, ""},
       ForeignOp{"SkipGroupNorm", skip_group_norm, 0b1111, 5, 2},

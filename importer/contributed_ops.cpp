@@ -187,6 +187,15 @@ void rfft(Rewrite& node) {
               {{"onesided", std::int64_t{1}}});
 }
 
+// The adjugate over the determinant; both come from one factorisation each.
+void inverse(Rewrite& node) {
+  const std::int64_t rank = node.axes_of(0);
+  const ValueId cofactors = node.before("Cofactors", {node.input(0)});
+  const ValueId adjugate = transposed(node, cofactors, factor_order(rank, true, false));
+  const ValueId determinant = unsqueezed(node, node.before("Det", {node.input(0)}), {-2, -1});
+  node.result(0, "Div", {adjugate, determinant});
+}
+
 // All slices of `size` elements of one axis, `step` apart, as a new last axis.
 void unfold_tensor(Rewrite& node) {
   const std::int64_t rank = node.axes_of(0);
@@ -232,6 +241,7 @@ std::span<const ForeignOp> contributed_ops() {
       ForeignOp{"Gelu", gelu, 1, 1},
       ForeignOp{"GemmFastGelu", gemm_fast_gelu, 3, 3},
       ForeignOp{"GridSample", grid_sample, 3, 2},
+      ForeignOp{"Inverse", inverse, 1, 1},
       ForeignOp{"Pad", same_as_onnx, 3, 3},
       ForeignOp{"Range", range, 3, 3},
       ForeignOp{"Rfft", rfft, 1, 1},

@@ -11,7 +11,8 @@ const auto& foreign_index() {
   static const auto index = [] {
     std::map<std::pair<std::string_view, std::string_view>, const ForeignOp*> ops;
     for (const auto table :
-         {contributed_ops(), contributed_layers(), contributed_attention(), contributed_quantization()}) {
+         {contributed_ops(), contributed_layers(), contributed_attention(), contributed_group_query(),
+          contributed_quantization(), popart_ops(), popart_places(), popart_layers()}) {
       for (const ForeignOp& op : table) ops.emplace(std::pair{op.domain, op.type}, &op);
     }
     return ops;

@@ -25,7 +25,11 @@ inline constexpr std::size_t kAnyNumber = 1 << 20;
 std::span<const ForeignOp> contributed_ops();           ///< products, activations, movements
 std::span<const ForeignOp> contributed_layers();        ///< normalisations, embeddings, convolutions
 std::span<const ForeignOp> contributed_attention();     ///< attention and rotary embeddings
+std::span<const ForeignOp> contributed_group_query();   ///< attention with a cache
 std::span<const ForeignOp> contributed_quantization();  ///< ops on few-bit numbers
+std::span<const ForeignOp> popart_ops();                ///< elements, fixed slices, losses
+std::span<const ForeignOp> popart_places();             ///< dynamic slices, scattering, order
+std::span<const ForeignOp> popart_layers();             ///< layers and calls
 
 /// nullptr when there is none.
 const ForeignOp* find_foreign(std::string_view domain, std::string_view type);

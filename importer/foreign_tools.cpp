@@ -78,6 +78,19 @@ std::vector<std::int64_t> to_channels_first(std::int64_t rank) {
   return order;
 }
 
+ValueId heads_first(Rewrite& node, ValueId flat, std::int64_t heads) {
+  return transposed(node, reshaped(node, flat, {0, 0, heads, -1}), {0, 2, 1, 3});
+}
+
+void result_of_heads(Rewrite& node, ValueId y) {
+  node.result(0, "Reshape", {transposed(node, y, {0, 2, 1, 3}), node.ints({0, 0, -1})});
+}
+
+std::int64_t known_angles(Rewrite& node, std::size_t i) {
+  const ir::Type type = node.type_of(node.input(i));
+  return type.has_rank && type.rank() == 2 && type.dims[1] > 0 ? type.dims[1] : 0;
+}
+
 namespace {
 
 struct FusedActivation {

@@ -37,9 +37,23 @@ ir::ValueId counting(Rewrite& node, ir::ValueId count);
 /// The sum, or the first when the second is left out.
 ir::ValueId plus(Rewrite& node, ir::ValueId a, ir::ValueId b);
 
+/// [B, S, heads * size] as [B, heads, S, size].
+ir::ValueId heads_first(Rewrite& node, ir::ValueId flat, std::int64_t heads);
+/// Output 0 is [B, heads, S, size] as [B, S, heads * size].
+void result_of_heads(Rewrite& node, ir::ValueId y);
+/// The columns of a table of angles, input `i`; 0 when they are not known.
+std::int64_t known_angles(Rewrite& node, std::size_t i);
+
 /// Orders of axes between [N, C, ...] and [N, ..., C].
 std::vector<std::int64_t> to_channels_last(std::int64_t rank);
 std::vector<std::int64_t> to_channels_first(std::int64_t rank);
+
+/// Q, K and V of an attention.
+struct Projected {
+  ir::ValueId q;
+  ir::ValueId k;
+  ir::ValueId v;
+};
 
 /// The name of an activation with its parameters as fused ops write them.
 struct Activation {

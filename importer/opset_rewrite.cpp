@@ -1,3 +1,8 @@
+// What an adapter asks for is done at once or kept: ops before the node go into the graph when they are asked
+// for; ops after it are kept by adapter, and finish() appends the node and then them, those of the last
+// adapter first. Where results take the node's place there is no node to append, and finish() looks whether
+// every attribute was taken and every output that is read was given. All ops have the node's name and
+// annotations.
 #include "importer/opset_rewrite.h"
 
 #include <algorithm>
@@ -71,7 +76,8 @@ ir::Op Rewrite::op_of(std::string_view type, std::vector<ValueId> inputs, std::v
                       ValueId output) const {
   attributes.insert(attributes.end(), annotations_.begin(), annotations_.end());
   while (!inputs.empty() && !inputs.back().valid()) inputs.pop_back();
-  return {.spec = &row("", type),
+  const ir::OpSpec* own = ir::find_op("", type) == nullptr ? ir::find_op("podium", type) : nullptr;
+  return {.spec = own != nullptr ? own : &row("", type),
           .name = node_.name,
           .inputs = std::move(inputs),
           .outputs = {output},
@@ -102,14 +108,25 @@ void Rewrite::result(std::size_t i, std::string_view type, std::vector<ValueId> 
 void Rewrite::results(const std::vector<std::size_t>& places, std::string_view type,
                       std::vector<ValueId> inputs, std::vector<Attribute> attributes) {
   given_.resize(node_.outputs.size());
+  if (std::none_of(places.begin(), places.end(), [&](std::size_t place) { return has_output(place); }))
+    return;
   ir::Op op = op_of(type, std::move(inputs), std::move(attributes), ir::kNoValue);
   op.outputs.clear();
-  for (const std::size_t place : places) {
-    op.outputs.push_back(has_output(place) ? node_.outputs[place] : ir::kNoValue);
-    if (has_output(place)) given_[place] = true;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const bool is_read = has_output(places[i]);
+    const bool is_needed = !is_read && op.spec->outputs[i].formal == ir::Formal::Required;
+    op.outputs.push_back(is_read     ? node_.outputs[places[i]]
+                         : is_needed ? graph_.add_value(graph_.fresh_name(type))
+                                     : ir::kNoValue);
+    if (is_read) given_[places[i]] = true;
   }
-  while (!op.outputs.empty() && !op.outputs.back().valid()) op.outputs.pop_back();
-  if (!op.outputs.empty()) graph_.ops.push_back(std::move(op));
+  while (!op.outputs.back().valid()) op.outputs.pop_back();
+  graph_.ops.push_back(std::move(op));
+}
+
+void Rewrite::leave_out(std::size_t i) {
+  given_.resize(node_.outputs.size());
+  if (i < given_.size()) given_[i] = true;
 }
 
 ValueId Rewrite::detach_output(std::size_t i) {

@@ -43,7 +43,7 @@ class Rewrite {
   ir::ValueId ints(const std::vector<std::int64_t>& values) { return constant(ir::Tensor::ints(values)); }
   /// A number with the element type of `like`, which need not be known yet.
   ir::ValueId number_like(float value, ir::ValueId like);
-  /// Adds an op of one output before the node.
+  /// Adds an op of one output before the node, of ONNX or Podium's own.
   ir::ValueId before(std::string_view type, std::vector<ir::ValueId> inputs,
                      std::vector<ir::Attribute> attributes = {});
   /// Output `i` of the node becomes a new value, which is returned, so that another op can produce the old
@@ -62,6 +62,8 @@ class Rewrite {
   /// The same for an op of several outputs: its output i is output `places[i]` of the node.
   void results(const std::vector<std::size_t>& places, std::string_view type, std::vector<ir::ValueId> inputs,
                std::vector<ir::Attribute> attributes = {});
+  /// Output `i` of a node that results replace is for its own machine: no model may read it.
+  void leave_out(std::size_t i);
   /// The node becomes an op of ONNX; its attributes go, but for its placement.
   void become(std::string_view type, std::vector<ir::ValueId> inputs,
               std::vector<ir::Attribute> attributes = {});

@@ -349,7 +349,7 @@ TEST_F(GroupQuery, GrowsItsCacheAndLooksThroughAWindow) {
       "g (double[1,3,8] q, double[1,3,4] k, double[1,3,4] v, double[1,1,2,4] pk, double[1,1,2,4] pv, int32[1] n, "
       "int32[1] t, double[1,2,3,5] a, double[2] z) => (double[] y, double[] k2, double[] s) "
       "{ y, k2, , s = com.microsoft.GroupQueryAttention <num_heads = 2, kv_num_heads = 1, local_window_size = 2, "
-      "scale = 0.3, qk_output = 2> (q, k, v, pk, pv, n, t, , , , ";
+      "scale = 0.25, qk_output = 2> (q, k, v, pk, pv, n, t, , , , ";
   const Tensor q = numbers({1, 3, 8});
   const Tensor k = numbers({1, 3, 4}, 1);
   const Tensor v = numbers({1, 3, 4}, 2);
@@ -361,7 +361,7 @@ TEST_F(GroupQuery, GrowsItsCacheAndLooksThroughAWindow) {
       q, k, v, past_k, past_v, tensor<std::int32_t>({1}, {4}), tensor<std::int32_t>({1}, {5}), added, sink};
   const HeadsByHand all_k = followed_by({1, 2, 1, 4, doubles(past_k)}, {1, 3, 1, 4, doubles(k)});
   const HeadsByHand all_v = followed_by({1, 2, 1, 4, doubles(past_v)}, {1, 3, 1, 4, doubles(v)});
-  AttentionByHand how{.scale = 0.3, .bias = [&](auto, auto h, auto i, auto j) {
+  AttentionByHand how{.scale = 0.25, .bias = [&](auto, auto h, auto i, auto j) {
                         const bool seen = j <= i + 2 && j + 2 > i + 2;
                         return seen ? doubles(added)[(h * 3 + i) * 5 + j] : kHidden;
                       }};

@@ -153,6 +153,43 @@ TEST_F(EmbedLayerNormalization, CountsPlacesByItselfAndNeedsNoSegments) {
   EXPECT_THAT(values<std::int32_t>(out[1]), ElementsAre(0, 0));
 }
 
+// The bucket of a distance as T5 has it.
+std::size_t bucket_by_hand(std::ptrdiff_t distance, std::ptrdiff_t buckets, double farthest, bool both_ways) {
+  std::ptrdiff_t base = 0;
+  std::ptrdiff_t size = std::max<std::ptrdiff_t>(-distance, 0);
+  if (both_ways) {
+    buckets /= 2;
+    base = distance > 0 ? buckets : 0;
+    size = std::abs(distance);
+  }
+  const std::ptrdiff_t exact = buckets / 2;
+  if (size < exact) return static_cast<std::size_t>(base + size);
+  const double share = std::log(static_cast<double>(size) / static_cast<double>(exact)) /
+                       std::log(farthest / static_cast<double>(exact));
+  const auto wide = exact + static_cast<std::ptrdiff_t>(share * static_cast<double>(buckets - exact));
+  return static_cast<std::size_t>(base + std::min(wide, buckets - 1));
+}
+
+TEST(ContributedLayers, RelativePositionBiasIsOneANearDistanceAndThenWider) {
+  const Tensor table = numbers({8, 2});
+  const Tensor rows = tensor<std::int64_t>({1}, {12});
+  for (const bool both_ways : {false, true}) {
+    const std::string text =
+        "g (double[8,2] t, int64[1] q, int64[1] k) => (double[] y) { y = com.microsoft.RelativePositionBias "
+        "<max_distance = 11, is_bidirectional = " +
+        std::string(both_ways ? "1" : "0") + "> (t, q, k) }";
+    Doubles wanted;
+    for (std::size_t h = 0; h < 2; ++h) {
+      for (std::ptrdiff_t i = 0; i < 12; ++i) {
+        for (std::ptrdiff_t j = 0; j < 12; ++j)
+          wanted.push_back(doubles(table)[bucket_by_hand(j - i, 8, 11, both_ways) * 2 + h]);
+      }
+    }
+    expect_near(doubles(run_text(text, {table, rows, rows})[0]), wanted);
+    expect_gradients_of_differences(text, {table, rows, rows});
+  }
+}
+
 // [1, 2, 2, 4] with channels last: two groups of two channels over four places.
 Doubles group_norm_by_hand(const Doubles& x, double epsilon) {
   Doubles y(x.size());

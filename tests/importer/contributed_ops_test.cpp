@@ -229,6 +229,11 @@ TEST(ContributedOps, RfftGivesHalfOfTheSpectrum) {
   expect_near(found, {15, 0, -3, 6, -5, 0});
 }
 
+TEST(ContributedOps, InverseTurnsProductsBack) {
+  const ir::Tensor x = tensor<double>({2, 2, 2}, {2, 1, 1, 1, 0, -4, 0.5, 3});
+  expect_near(checked_result("Inverse (x)", {x}), {1, -1, -1, 2, 1.5, 2, -0.25, 0});
+}
+
 TEST(ContributedOps, UnfoldTensorGivesEverySlice) {
   const ir::Tensor x = tensor<double>({2, 5}, {0, 1, 2, 3, 4, 10, 11, 12, 13, 14});
   EXPECT_THAT(checked_result("UnfoldTensor <dim = 1, size = 3, step = 2> (x)", {x}),

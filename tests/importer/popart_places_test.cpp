@@ -1,0 +1,202 @@
+// PopART's own ops that find places: dynamic slices, scattering, order, buckets.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/importer/by_hand.h"
+
+namespace podium {
+namespace {
+
+using ir::Datum;
+using ir::Tensor;
+using testing::doubles;
+using testing::Doubles;
+using ::testing::ElementsAre;
+using testing::expect_gradients_of_differences;
+using testing::expect_near;
+using testing::list;
+using testing::numbers;
+using testing::run_text;
+using testing::tensor;
+using testing::values;
+
+Datum offsets(const std::vector<std::uint32_t>& at) { return list<std::uint32_t>(at); }
+
+// Element (i, j) of a [3, 4] tensor lies in a part of [2, 3] at these offsets, in its own row and column.
+struct PartByHand {
+  std::size_t row = 0;
+  std::size_t column = 0;
+  /// -1: not in the part.
+  std::ptrdiff_t place(std::size_t i, std::size_t j) const {
+    const std::size_t down = (i + 3 - row) % 3;
+    const std::size_t right = (j + 4 - column) % 4;
+    return down < 2 && right < 3 ? static_cast<std::ptrdiff_t>(down * 3 + right) : -1;
+  }
+};
+
+class DynamicParts : public ::testing::TestWithParam<PartByHand> {
+ protected:
+  const Tensor x_ = numbers({3, 4});
+  const Tensor part_ = numbers({2, 3}, 1);
+  const std::string attributes_ = " <axes = [0, 1], sizes = [2, 3]> ";
+  Datum at() const {
+    return offsets(
+        {static_cast<std::uint32_t>(GetParam().row), static_cast<std::uint32_t>(GetParam().column)});
+  }
+  void expect_written(const std::string& op, const std::function<double(double, std::ptrdiff_t)>& written,
+                      bool has_part) const {
+    Doubles wanted;
+    for (std::size_t i = 0; i < 12; ++i)
+      wanted.push_back(written(doubles(x_)[i], GetParam().place(i / 4, i % 4)));
+    const std::string text =
+        "g (double[3,4] x, uint32[2] o" + std::string(has_part ? ", double[2,3] p" : "") +
+        ") => (double[] r) { r = ai.graphcore." + op + attributes_ + (has_part ? "(x, o, p) }" : "(x, o) }");
+    std::vector<Datum> inputs{x_, at()};
+    if (has_part) inputs.push_back(part_);
+    expect_near(doubles(run_text(text, inputs)[0]), wanted);
+    expect_gradients_of_differences(text, inputs);
+  }
+};
+
+TEST_P(DynamicParts, AreRead) {
+  Doubles wanted(6);
+  for (std::size_t i = 0; i < 12; ++i) {
+    const std::ptrdiff_t place = GetParam().place(i / 4, i % 4);
+    if (place >= 0) wanted[static_cast<std::size_t>(place)] = doubles(x_)[i];
+  }
+  const std::string text = "g (double[3,4] x, uint32[2] o) => (double[] r) { r = ai.graphcore.DynamicSlice" +
+                           attributes_ + "(x, o) }";
+  expect_near(doubles(run_text(text, {x_, at()})[0]), wanted);
+  expect_gradients_of_differences(text, {x_, at()});
+}
+
+TEST_P(DynamicParts, AreWrittenOver) {
+  expect_written(
+      "DynamicUpdate",
+      [&](double x, auto place) { return place < 0 ? x : doubles(part_)[static_cast<std::size_t>(place)]; },
+      true);
+}
+
+TEST_P(DynamicParts, AreAddedTo) {
+  expect_written(
+      "DynamicAdd",
+      [&](double x, auto place) {
+        return place < 0 ? x : x + doubles(part_)[static_cast<std::size_t>(place)];
+      },
+      true);
+}
+
+TEST_P(DynamicParts, AreCleared) {
+  expect_written(
+      "DynamicZero", [](double x, auto place) { return place < 0 ? x : 0.0; }, false);
+}
+
+// The last one goes over both edges.
+INSTANTIATE_TEST_SUITE_P(AtOffsets, DynamicParts,
+                         ::testing::Values(PartByHand{0, 0}, PartByHand{1, 1}, PartByHand{2, 3}));
+
+TEST(PopartSequenceSlice, CopiesRunsOfRows) {
+  const std::string head =
+      "g (double[4,2] s, double[5,2] d, uint32[2] n, uint32[2] from, uint32[2] to) => (double[] r) "
+      "{ r = ai.graphcore.SequenceSlice <zeroUnused = ";
+  const std::vector<Datum> inputs{tensor<double>({4, 2}, {0, 1, 10, 11, 20, 21, 30, 31}),
+                                  tensor<double>({5, 2}, {-1, -1, -2, -2, -3, -3, -4, -4, -5, -5}),
+                                  offsets({2, 1}), offsets({1, 3}), offsets({0, 3})};
+  const std::string tail = "> (s, d, n, from, to) }";
+  EXPECT_THAT(doubles(run_text(head + "1" + tail, inputs)[0]),
+              ElementsAre(10, 11, 20, 21, 0, 0, 30, 31, 0, 0));
+  EXPECT_THAT(doubles(run_text(head + "0" + tail, inputs)[0]),
+              ElementsAre(10, 11, 20, 21, -3, -3, 30, 31, -5, -5));
+  expect_gradients_of_differences(head + "0" + tail, inputs);
+}
+
+TEST(PopartScatterReduce, ReducesWhatMeets) {
+  const std::vector<Datum> inputs{list<double>({1, 3, 2, 4, 5, 6}), offsets({0, 1, 0, 1, 1, 3})};
+  const auto run = [&](const std::string& reduction) {
+    const std::string text =
+        "g (double[6] x, uint32[6] i) => (double[] r) { r = ai.graphcore.ScatterReduce "
+        "<axis = 0, axis_size = 4, reduction = \"" +
+        reduction + "\"> (x, i) }";
+    expect_gradients_of_differences(text, inputs);
+    return doubles(run_text(text, inputs)[0]);
+  };
+  EXPECT_THAT(run("sum"), ElementsAre(3, 12, 0, 6));
+  EXPECT_THAT(run("mul"), ElementsAre(2, 60, 1, 6));
+  EXPECT_THAT(run("max"), ElementsAre(2, 5, 0, 6));
+  EXPECT_THAT(run("min"), ElementsAre(1, 3, 0, 6));
+}
+
+TEST(PopartScatterReduce, SpreadsItsIndicesOverOtherAxes) {
+  const auto out = run_text(
+      "g (float[2,3] x, uint32[3] i, int32[2,3] y, float[2,2] z) => (float[] r, int32[] s, float[] t) "
+      "{ r = ai.graphcore.ScatterReduce <axis_size = 2> (x, i) "
+      "s = ai.graphcore.ScatterReduce <axis = 1, axis_size = 3, reduction = \"max\"> (y, i) "
+      "t = ai.graphcore.ScatterReduce <axis = 1, axis_size = 2> (x, i, z) }",
+      {tensor<float>({2, 3}, {1, 2, 3, 10, 20, 30}), offsets({1, 0, 1}),
+       tensor<std::int32_t>({2, 3}, {-1, -2, -3, 4, 5, 6}), tensor<float>({2, 2}, {100, 200, 300, 400})});
+  EXPECT_THAT(values<float>(out[0]), ElementsAre(2, 4, 20, 40));
+  EXPECT_THAT(values<std::int32_t>(out[1]), ElementsAre(-2, -1, 0, 5, 6, 0));
+  EXPECT_THAT(values<float>(out[2]), ElementsAre(102, 204, 320, 440));
+}
+
+TEST(PopartScatterReduce, KeepsGroupsApart) {
+  const auto out = run_text(
+      "g (float[2,3] x, uint32[2,3] i) => (float[] r) "
+      "{ r = ai.graphcore.ScatterReduce <axis = 1, axis_size = 2, group_size = 2> (x, i) }",
+      {tensor<float>({2, 3}, {1, 2, 3, 10, 20, 30}), tensor<std::uint32_t>({2, 3}, {1, 0, 1, 0, 0, 1})});
+  EXPECT_THAT(values<float>(out[0]), ElementsAre(2, 4, 30, 30));
+}
+
+TEST(PopartBucketize, CountsTheBoundariesBelow) {
+  const auto out = run_text(
+      "g (float[5] x, float[3] b) => (int32[] y, int32[] z) "
+      "{ y = ai.graphcore.Bucketize (x, b) z = ai.graphcore.Bucketize <right = 1> (x, b) }",
+      {list<float>({0, 1, 1.5F, 3, 9}), list<float>({1, 2, 3})});
+  EXPECT_THAT(values<std::int32_t>(out[0]), ElementsAre(0, 0, 1, 2, 3));
+  EXPECT_THAT(values<std::int32_t>(out[1]), ElementsAre(0, 1, 1, 3, 3));
+}
+
+TEST(PopartHistogram, CountsBetweenLevels) {
+  const auto out = run_text(
+      "g (float[2,3] x) => (uint32[] y, uint32[] z) { y = ai.graphcore.Histogram <levels = [0.0, 2.0]> (x) "
+      "z = ai.graphcore.Histogram <levels = [0.0, 2.0], absoluteOfInput = 1> (x) }",
+      {tensor<float>({2, 3}, {-5, -1, 0, 1, 2, 7})});
+  EXPECT_THAT(values<std::uint32_t>(out[0]), ElementsAre(2, 2, 2));
+  EXPECT_THAT(values<std::uint32_t>(out[1]), ElementsAre(0, 3, 3));
+}
+
+TEST(PopartSort, OrdersOneAxisAndSaysWhereElementsWere) {
+  const Tensor x = tensor<double>({2, 3}, {3, 1, 2, 4, 4, -1});
+  const std::string text = "g (double[2,3] x) => (double[] y, int64[] i) { y, i = ai.graphcore.Sort (x) }";
+  const auto up = run_text(text, {x});
+  EXPECT_THAT(doubles(up[0]), ElementsAre(1, 2, 3, -1, 4, 4));
+  EXPECT_THAT(values<std::int64_t>(up[1]), ElementsAre(1, 2, 0, 2, 0, 1));
+  const auto down = run_text(
+      "g (double[2,3] x) => (double[] y) { y = ai.graphcore.Sort <axis = 0, descending = 1, stable = 1> (x) }",
+      {x});
+  EXPECT_THAT(doubles(down[0]), ElementsAre(4, 4, 2, 3, 1, -1));
+  expect_gradients_of_differences(text, {numbers({2, 3})});
+}
+
+TEST(PopartReduceMedian, TakesTheLowerOfTheTwoInTheMiddle) {
+  const Tensor x = tensor<double>({2, 2, 2}, {5, 1, 7, 3, 8, 6, 2, 4});
+  const auto run = [&](const std::string& attributes) {
+    return run_text("g (double[2,2,2] x) => (double[] y, int32[] i) { y, i = ai.graphcore.ReduceMedian <" +
+                        attributes + "> (x) }",
+                    {x});
+  };
+  const auto inner = run("axes = [0, 2], keepdims = 1");
+  EXPECT_EQ(inner[0].tensor.dims(), (ir::Dims{1, 2, 1}));
+  EXPECT_THAT(doubles(inner[0]), ElementsAre(5, 3));
+  EXPECT_THAT(values<std::int32_t>(inner[1]), ElementsAre(0, 1));
+  const auto all = run("keepdims = 0");
+  EXPECT_EQ(all[0].tensor.dims(), ir::Dims{});
+  EXPECT_THAT(doubles(all[0]), ElementsAre(4));
+  EXPECT_THAT(values<std::int32_t>(all[1]), ElementsAre(7));
+  expect_gradients_of_differences(
+      "g (double[2,2,2] x) => (double[] y) { y = ai.graphcore.ReduceMedian <axes = [-1], keepdims = 0> (x) }",
+      {x});
+}
+
+}  // namespace
+}  // namespace podium
