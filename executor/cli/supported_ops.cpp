@@ -80,6 +80,15 @@ std::vector<std::string> taken_as_given() {
   return names;
 }
 
+// Ops of other domains, whose types and derivatives are those of the ops that they become.
+std::string rewritten_ops() {
+  std::vector<std::vector<std::string>> rows{{"domain", "read as ops of ai.onnx"}};
+  for (const importer::RewrittenOp& op : importer::rewritten_ops()) {
+    rows.push_back({op.domain.empty() ? "ai.onnx" : std::string(op.domain), std::string(op.name)});
+  }
+  return report::table(rows);
+}
+
 }  // namespace
 
 std::string supported_ops() {
@@ -94,6 +103,7 @@ std::string supported_ops() {
   std::string text = report::table(rows);
   text += fmt::format("{} ops; each is read in every version from 1 to the newest, opset {}\n", all,
                       importer::kNewestOpset);
+  text += rewritten_ops();
   for (const Group& group : groups_without()) {
     text += fmt::format("without derivative, {}: {}: {}\n", group.ops.size(), group.why,
                         fmt::join(group.ops, ", "));
@@ -115,6 +125,8 @@ std::string supported_ops_json() {
     if (!is_differentiable(*spec)) row["why"] = spec->no_gradient;
     json["ops"].push_back(std::move(row));
   }
+  for (const importer::RewrittenOp& op : importer::rewritten_ops())
+    json["rewritten"].push_back({{"domain", op.domain.empty() ? "ai.onnx" : op.domain}, {"name", op.name}});
   for (const Group& group : groups_without())
     json["withoutDerivative"].push_back({{"why", group.why}, {"ops", group.ops}});
   return json.dump(2);

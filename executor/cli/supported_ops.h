@@ -5,12 +5,13 @@
 
 namespace podium::cli {
 
-/// A table of the ops that models may contain, then how many of them have a derivative and why the others
-/// have none.
+/// A table of the ops that models may contain, one of those of other domains that are read as ops of ONNX,
+/// then how many of the first have a derivative and why the others have none.
 std::string supported_ops();
 
 /// The same as JSON: `ops` {domain, name, since, derivative, why (without one), types}, `withDerivative` (a
-/// number), `withoutDerivative` {why, ops}, `takenAsGiven` (inputs that derivatives are not taken by).
+/// number), `rewritten` {domain, name} (read as others), `withoutDerivative` {why, ops}, `takenAsGiven`
+/// (inputs that derivatives are not taken by).
 std::string supported_ops_json();
 
 }  // namespace podium::cli

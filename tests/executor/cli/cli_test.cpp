@@ -303,7 +303,8 @@ TEST(Info, ListsEveryOpWithItsTypes) {
   const ProgramResult result = run_program("podium info --ops-supported");
   EXPECT_EQ(result.status, 0);
   for (const char* word :
-       {"Conv ", "TreeEnsemble ", "float8e4m3fn", "no: its output is not a floating point number"}) {
+       {"Conv ", "TreeEnsemble ", "float8e4m3fn", "no: its output is not a floating point number",
+        "read as ops of ai.onnx", "GroupQueryAttention", "ai.graphcore"}) {
     EXPECT_NE(result.out.find(word), std::string::npos) << word;
   }
 }
@@ -324,6 +325,8 @@ TEST(Info, CountsOpsWithADerivativeAndSaysWhyOthersHaveNone) {
               EndsWith(fmt::format("derivatives: {} ops have one, {} have none\n", with, without)));
   EXPECT_THAT(result.out, HasSubstr(": its output is not a floating point number: "));
   EXPECT_THAT(result.out, HasSubstr("inputs taken as given: Dropout.ratio, "));
+  EXPECT_THAT(json["rewritten"],
+              ::testing::Contains(nlohmann::json{{"domain", "com.microsoft"}, {"name", "FusedConv"}}));
   EXPECT_GT(with, 150U);
 }
 
