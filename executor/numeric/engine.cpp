@@ -88,6 +88,7 @@ struct Engine::State {
   HostInputs inputs;
   HostOutputs outputs;
   PeakMemory peak;
+  std::function<void()> between_waves;
 
   State(executor::Program of, const PrepareOptions& options);
   void run(std::vector<Section>& sections, int iteration, Replicas replicas);
@@ -188,7 +189,8 @@ Engine::State::State(executor::Program of, const PrepareOptions& options)
       schedule(make_schedule(program, threads)),
       inputs(program),
       outputs(program),
-      peak(program) {
+      peak(program),
+      between_waves(options.between_waves) {
   for (int replica = 0; replica < program.replicas; ++replica) memories.emplace_back(program, replica);
   for (executor::Buffer& buffer : program.buffers) buffer.initial.clear();
   ir::IdMap<executor::BlockId, bool> beside_others(std::ssize(program.blocks), false);
@@ -245,6 +247,7 @@ void Engine::State::run_computes(Section& section, const Wave& wave, int iterati
 void Engine::State::run(std::vector<Section>& sections, int iteration, Replicas replicas) {
   for (Section& section : sections) {
     for (const Wave& wave : section.waves) {
+      if (between_waves) between_waves();
       for (std::size_t node : wave.moves) run(section.nodes[node], iteration, replicas);
       if (!wave.computes.empty()) run_computes(section, wave, iteration, replicas);
     }

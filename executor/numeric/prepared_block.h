@@ -1,6 +1,7 @@
 // A block made ready to run: kernels chosen and prepared, memory planned.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -15,6 +16,8 @@ struct PrepareOptions {
   std::uint64_t seed = 0;  ///< for random ops without a seed of their own
   int threads = 0;         ///< that a kernel may use; 0: as many as OpenMP gives
   bool fuse = true;        ///< rewrite the graph for speed; without, every op has its own kernel
+  /// An engine calls it between the waves of a run, on the thread that runs; what it throws ends the run.
+  std::function<void()> between_waves = {};
 };
 
 /// Runs one graph. Values of static type between kernels of static shape live in one arena, which is planned

@@ -48,7 +48,10 @@ CheckedOptions check(const importer::Model& model, const SessionOptions& options
                          .clocks = options.clock,
                          .estimates = options.clock && options.estimate,
                          .events = options.events,
-                         .prepare = {.seed = options.seed, .threads = options.threads, .fuse = options.fuse}};
+                         .prepare = {.seed = options.seed,
+                                     .threads = options.threads,
+                                     .fuse = options.fuse,
+                                     .between_waves = options.while_running}};
   if (!checked.estimates) check_data(model.graph);
   checked.strategy = check_options(options.strategy, checked.device, task, checked.notes);
   if (task == Task::Training || !options.optimized) check_annotations(model, checked.strategy);

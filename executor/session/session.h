@@ -1,6 +1,7 @@
 // The public way in: a model becomes a Program and runs.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,6 +29,9 @@ struct SessionOptions {
   bool clock = false;     ///< simulate the run on the device
   bool events = false;    ///< with the events of the timeline
   bool estimate = false;  ///< clock only: the model may lack its weights, and nothing can be run
+  /// Called now and then during a run, on the thread that called it; what it throws ends the run. The session
+  /// can run again; weights that train may then have gone through a part of an update.
+  std::function<void()> while_running = {};
 };
 
 /// Infers types, folds constants and simplifies, as a session does first. Error names the node that does not

@@ -49,6 +49,24 @@ std::string refusal(const char* body, const Strategy& options, const ir::Tensor&
   return testing::refusal([&] { run(body, options, input); });
 }
 
+TEST(WhileRunning, WhatIsThrownEndsARunAndTheNextOneGivesItsNumbers) {
+  struct Stop {};
+  int calls_left = 3;
+  const auto count_down = [&] {
+    if (calls_left-- == 0) throw Stop{};
+  };
+  Strategy options;
+  options.batches_per_step = 8;
+  InferenceSession session(inference_model_of(kTwoLayers),
+                           {.strategy = options, .while_running = count_down});
+  const std::vector<ir::Datum> inputs{counting({8, 1, 4})};
+  EXPECT_THROW(session.run(inputs), Stop);
+  calls_left = 1000;
+  const ir::Tensor after = session.run(inputs)[0].tensor.clone();
+  EXPECT_LT(calls_left, 1000);
+  EXPECT_TRUE(identical(after, run(kTwoLayers, options, inputs[0].tensor)));
+}
+
 // PopART's prune_all_error_test. A model's own outputs may well need no op.
 TEST(Anchors, ThatNoOpIsNeededForAreRefusedWhereTheModelHasNoOutputs) {
   constexpr const char* kNoOutputs = "agraph (float[2] x, float[2] z) => () { y = Sqrt(x) }";
