@@ -1,6 +1,7 @@
 // `podium compare`: strategies on one model, best first.
 #include <fmt/format.h>
 
+#include "executor/cli/compare_candidates.h"
 #include "executor/cli/in_model.h"
 #include "executor/cli/machine.h"
 #include "executor/cli/options.h"
@@ -27,26 +28,6 @@ compare::Setting setting_of(const Options& options) {
           .threads = options.threads,
           .replicas = options.session.replicas,
           .estimate = options.estimate};
-}
-
-// Those of --strategies, or sensible ones for the model, whose steps, or updates, take `micro_batches`.
-std::vector<Candidate> candidates_of(const Options& options, const device::Device& device,
-                                     const ir::Graph& graph, int micro_batches) {
-  std::vector<std::string> notes = options.notes;
-  std::vector<Candidate> candidates;
-  if (const std::string& file = options.strategies_file; !file.empty()) {
-    candidates = compare::read_candidates(read_file(file), file, options.session_json, notes);
-  } else {
-    compare::Request request = compare::request_of(device, graph);
-    request.task = options.trains ? Task::Training : Task::Inference;
-    request.base = options.session;
-    request.document = options.session_json;
-    request.micro_batches = micro_batches;
-    if (options.session.ipus > 0) request.processors = options.session.ipus;
-    candidates = compare::sensible_candidates(std::move(request));
-  }
-  print_notes(notes, options);
-  return candidates;
 }
 
 compare::InferenceContest make_contest(const Options& options) {

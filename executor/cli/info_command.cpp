@@ -2,8 +2,8 @@
 #include <fmt/core.h>
 
 #include <fstream>
-#include <nlohmann/json.hpp>
 
+#include "executor/cli/info_json.h"
 #include "executor/cli/options.h"
 #include "executor/cli/supported_ops.h"
 #include "executor/cli/supported_options.h"
@@ -64,26 +64,6 @@ void print_model(const std::string& path, const importer::Model& model, const re
   fmt::print("{}", report::table(rows));
 }
 
-nlohmann::json to_json(const importer::Model& model, const report::ModelSummary& summary) {
-  nlohmann::json json{
-      {"version", 1}, {"producer", model.info.producer}, {"irVersion", model.info.ir_version}};
-  for (const auto& [domain, version] : model.info.opsets) json["opsets"][domain] = version;
-  for (ir::ValueId id : model.graph.inputs) {
-    json["inputs"].push_back({{"name", model.graph[id].name}, {"type", to_string(model.graph[id].type)}});
-  }
-  for (ir::ValueId id : model.graph.outputs) {
-    json["outputs"].push_back({{"name", model.graph[id].name}, {"type", to_string(model.graph[id].type)}});
-  }
-  json["ops"] = summary.op_counts;
-  json["parameters"] = summary.parameters;
-  json["parameterBytes"] = summary.parameter_bytes;
-  json["flop"] = summary.flop;
-  json["activationBytes"] = summary.activation_bytes;
-  json["peakActivationBytes"] = summary.peak_activation_bytes;
-  json["annotations"] = summary.annotated_ops;
-  return json;
-}
-
 report::ModelSummary summarize(const std::string& path, importer::Model& model) try {
   optimize(model);
   return report::summarize(model.graph);
@@ -112,7 +92,7 @@ int execute_info(const Options& options) {
   if (options.paths.size() != 1) throw UsageError("info: {} models found, one needed", options.paths.size());
   importer::Model model = importer::import_model(options.paths[0], {.dims = options.dims});
   const report::ModelSummary summary = summarize(options.paths[0], model);
-  if (!options.report_file.empty()) write_file(options.report_file, to_json(model, summary).dump(2) + "\n");
+  if (!options.report_file.empty()) write_file(options.report_file, info_json(model, summary).dump(2) + "\n");
   print_model(options.paths[0], model, summary);
   if (options.list_ops) fmt::print("\n{}", ir::print(model.graph));
   return kDone;

@@ -1,3 +1,5 @@
+// A job is made in the order in which mistakes are cheap to find: the optimizer and its schedule, which the options alone
+// say; then samples and the model, from files or from the caller; then the loss, which needs the types of the outputs.
 #include "executor/cli/training_job.h"
 
 #include <algorithm>
@@ -100,12 +102,40 @@ TrainingOptions training_options(const TrainingJob& job, SessionOptions session)
   return {.session = std::move(session), .loss = job.loss, .optimizer = std::move(optimizer)};
 }
 
-TrainingJob make_training_job(const Options& options) {
+namespace {
+
+// What the options alone say, so that a mistake in them is found before any data are read.
+TrainingJob start_job(const Options& options) {
   const TrainOptions& train = options.train;
   TrainingJob job{.options = options};
   if (!train.schedule_file.empty())
     job.schedule = RateSchedule(read_file(train.schedule_file), train.schedule_file);
   job.optimizer = optimizer_of(train, job.schedule);
+  return job;
+}
+
+// The job has its model and its samples.
+void add_loss(TrainingJob& job) {
+  const TrainOptions& train = job.options.train;
+  infer_types(job.model, job.options.session.replicas);
+  job.loss = train.loss.empty() ? train.loss_tensor : add_loss(job.model, job.options, job.samples);
+  job.classes = find_classes(job.model.graph, job.loss);
+}
+
+}  // namespace
+
+TrainingJob make_training_job(const Options& options, importer::Model model) {
+  TrainingJob job = start_job(options);
+  job.model = std::move(model);
+  if (const std::string& saved = options.train.resume_file; !saved.empty())
+    resume(job.model, importer::import_model(saved, {.dims = options.dims}));
+  add_loss(job);
+  return job;
+}
+
+TrainingJob make_training_job(const Options& options) {
+  const TrainOptions& train = options.train;
+  TrainingJob job = start_job(options);
   const importer::Signature signature = importer::read_signature(options.paths[0]);
   job.samples = read_samples({"input", "target"}, options.inputs, train.targets, signature);
   if (job.samples.arrays.empty() && needs_data(options))
@@ -113,9 +143,7 @@ TrainingJob make_training_job(const Options& options) {
   const auto types = micro_batch_types(job.samples, signature, train.micro_batch);
   job.model = import(options, types);
   if (!train.resume_file.empty()) resume_from_file(job.model, options, types);
-  infer_types(job.model, options.session.replicas);
-  job.loss = train.loss.empty() ? train.loss_tensor : add_loss(job.model, options, job.samples);
-  job.classes = find_classes(job.model.graph, job.loss);
+  add_loss(job);
   if (job.classes) check_labels(*job.classes, job.samples);
   if (!train.held_out_inputs.empty() || !train.held_out_targets.empty()) {
     job.held_out =

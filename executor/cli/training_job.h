@@ -29,5 +29,7 @@ TrainingOptions training_options(const TrainingJob& job, SessionOptions session)
 /// Reads every file that the options name, adds the loss, and looks at all that can be wrong before a session
 /// is made. Without data only where nothing is computed, or where they are drawn (compare --train).
 TrainingJob make_training_job(const Options& options);
+/// The same of a model in memory, in the precision of the options; the samples come later.
+TrainingJob make_training_job(const Options& options, importer::Model model);
 
 }  // namespace podium::cli

@@ -1,0 +1,28 @@
+#include "executor/cli/compare_candidates.h"
+
+#include "executor/cli/session_options.h"
+#include "executor/cli/write_file.h"
+#include "executor/compare/trial.h"
+
+namespace podium::cli {
+
+std::vector<compare::Candidate> candidates_of(const Options& options, const device::Device& device,
+                                              const ir::Graph& graph, int micro_batches) {
+  std::vector<std::string> notes = options.notes;
+  std::vector<compare::Candidate> candidates;
+  if (const std::string& file = options.strategies_file; !file.empty()) {
+    candidates = compare::read_candidates(read_file(file), file, options.session_json, notes);
+  } else {
+    compare::Request request = compare::request_of(device, graph);
+    request.task = options.trains ? Task::Training : Task::Inference;
+    request.base = options.session;
+    request.document = options.session_json;
+    request.micro_batches = micro_batches;
+    if (options.session.ipus > 0) request.processors = options.session.ipus;
+    candidates = compare::sensible_candidates(std::move(request));
+  }
+  print_notes(notes, options);
+  return candidates;
+}
+
+}  // namespace podium::cli
