@@ -105,16 +105,16 @@ TEST(Layering, TheImporterAndAnnotateKnowTheIrAlone) {
 
 TEST(Layering, OnlyTheCommandLineAndTheSessionTieRoomsTogether) {
   EXPECT_EQ(arrows({"executor/"}, {"annotate/", "importer/", "models/"},
-                   {"executor/cli/", "executor/compare/", "executor/session/"}),
+                   {"executor/cli/", "executor/compare/", "executor/python/", "executor/session/"}),
             Lines{});
   EXPECT_EQ(arrows({"annotate/", "executor/", "importer/", "ir/", "models/"}, {"tests/"}), Lines{});
 }
 
 TEST(Layering, ComparingStandsBetweenTheSessionAndTheCommandLine) {
   EXPECT_EQ(arrows(kAllRooms, {"executor/compare/"},
-                   {"executor/cli/", "executor/compare/", "tests/executor/compare/"}),
+                   {"executor/cli/", "executor/compare/", "executor/python/", "tests/executor/compare/"}),
             Lines{});
-  EXPECT_EQ(arrows({"executor/"}, {"executor/cli/"}, {"executor/cli/"}), Lines{});
+  EXPECT_EQ(arrows({"executor/"}, {"executor/cli/"}, {"executor/cli/", "executor/python/"}), Lines{});
   EXPECT_EQ(arrows({"executor/report/"}, {"executor/session/", "executor/numeric/", "executor/lower/"}),
             Lines{});
 }
@@ -145,6 +145,10 @@ TEST(Layering, EigenAndOneDnnStayWithTheKernels) {
 
 TEST(Layering, TheParserOfCommandLinesStaysInTheCommandLine) {
   EXPECT_EQ(arrows(kAllRooms, {"cxxopts"}, {"executor/cli/"}), Lines{});
+}
+
+TEST(Layering, PythonStaysAboveTheCommandLine) {
+  EXPECT_EQ(arrows(kAllRooms, {"executor/python/", "pybind11/"}, {"executor/python/"}), Lines{});
 }
 
 // Depth first; a header met again on the way to itself closes a cycle.
