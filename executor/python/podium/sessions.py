@@ -224,7 +224,8 @@ class TrainingSession(_Session):
         return self._native.optimizer_state()
 
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
-        """The model with its weights as they are now, which any ONNX runtime runs, and the optimizer's state."""
+        """The model as it was read, with its weights as they are now, which any ONNX runtime runs, and the optimizer's
+        state. Annotations that were added since are written by ``Model.save`` alone."""
         self._native.save(path)
 
     def load(self, path: Union[str, "os.PathLike[str]"]) -> None:

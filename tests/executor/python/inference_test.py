@@ -269,7 +269,7 @@ class Calls(unittest.TestCase):
                 start = time.monotonic()
                 with self.assertRaises(KeyboardInterrupt):
                     session.run({})
-                self.assertLess(time.monotonic() - start, 5)
+                self.assertLess(time.monotonic() - start, 20, "the run itself takes minutes")
         finally:
             signal.signal(signal.SIGALRM, before)
 
