@@ -3,12 +3,15 @@
 // constants, by the evaluator, where results are small or no larger than the inputs; such an op is dropped.
 // A body is copied, gets the types (and constants) of its formal inputs and captures, is inferred like a
 // graph, and becomes the op's new body. In a body an op that cannot be evaluated stays, for it may never run.
+// So does an op of a body that does not fit its inputs: what it gives has no shape, so that it fails when it
+// runs. The body's first failure is thrown when all of the body is done; the rows of the ops with bodies know
+// whether the body runs for certain.
 #include "ir/infer.h"
 
 #include <algorithm>
 
-#include "ir/infer_bodies.h"
 #include "ir/bodies.h"
+#include "ir/infer_bodies.h"
 #include "ir/verify.h"
 
 namespace podium::ir {
@@ -52,12 +55,12 @@ std::vector<Type> InferContext::infer_body(std::string_view attribute_name, std:
 
 namespace {
 
-// In a body an op that cannot be folded is left as it is: it may never run.
+// In a body an op that cannot be folded, or does not fit its inputs, is left as it is: it may never run.
 enum class Level : std::uint8_t { Graph, Body };
 
-void infer_in_place(Graph& graph, const InferOptions& options, Level level);
+std::optional<Error> infer_in_place(Graph& graph, const InferOptions& options, Level level);
 
-// Infers a copy of the body and keeps it as the op's new body.
+// Infers a copy of the body and keeps it as the op's new body, also where it throws what fails in the body.
 std::vector<Type> infer_one_body(Op& op, const Op& original, const TypedOp& typed, std::string_view name,
                                  std::vector<Type> formal, const InferOptions& options,
                                  const std::string& where) {
@@ -79,14 +82,11 @@ std::vector<Type> infer_one_body(Op& op, const Op& original, const TypedOp& type
     value.constant.reset();  // it may have been one before it was taken to be trained
     if (const Tensor* known = typed.constant(outer)) value.constant = *known;
   }
-  try {
-    infer_in_place(body, options, Level::Body);
-  } catch (const Error& error) {
-    throw error.at(std::string(name)).at(where);
-  }
+  const std::optional<Error> failure = infer_in_place(body, options, Level::Body);
   std::vector<Type> outputs;
   for (ValueId id : body.outputs) outputs.push_back(body[id].type);
   set_attribute(op, name, Body(std::make_shared<const Graph>(std::move(body))));
+  if (failure) throw failure->at(std::string(name)).at(where);
   return outputs;
 }
 
@@ -201,7 +201,17 @@ bool infer_op(Graph& graph, Op& op, const InferOptions& options, Level level) {
   return all_known || fold(graph, op, options, level);
 }
 
-void infer_in_place(Graph& graph, const InferOptions& options, Level level) {
+// Values without a shape make the engine infer the op when it runs, which finds the same failure again.
+void forget_shapes(Graph& graph, const Op& op) {
+  for (ValueId id : outputs_of(op)) {
+    graph[id].constant.reset();
+    graph[id].type = Type::tensor(graph[id].type.element);
+  }
+}
+
+// Gives the first failure inside a body; one of a graph is thrown.
+std::optional<Error> infer_in_place(Graph& graph, const InferOptions& options, Level level) {
+  std::optional<Error> first;
   std::vector<Op> kept;
   kept.reserve(graph.ops.size());
   for (Op& op : graph.ops) {
@@ -209,10 +219,15 @@ void infer_in_place(Graph& graph, const InferOptions& options, Level level) {
       if (!infer_op(graph, op, options, level)) kept.push_back(std::move(op));
     } catch (const Error& error) {
       const std::string where = graph.describe(op);
-      throw error.is_at(where) ? error : error.at(where);
+      Error failure = error.is_at(where) ? error : error.at(where);
+      if (level == Level::Graph) throw failure;
+      if (!first) first = std::move(failure);
+      forget_shapes(graph, op);
+      kept.push_back(std::move(op));
     }
   }
   graph.ops = std::move(kept);
+  return first;
 }
 
 }  // namespace

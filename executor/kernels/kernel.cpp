@@ -18,7 +18,8 @@ BodyRunner PrepareContext::prepare_body(std::string_view attribute) const {
       }
     };
   } catch (const Error& error) {
-    throw error.at(where);
+    // The body may never run: a branch that is not taken, a loop of no trips.
+    return [failure = error.at(where)](std::span<const Datum>) -> std::vector<Datum> { throw failure; };
   }
 }
 

@@ -3,7 +3,8 @@
 // branch which a constant condition takes. A Loop's states are inferred again and again: a state's type is
 // joined with what the body gives back until nothing changes. The number of trips is known where M is
 // constant and the body hands on its condition. Work is that of a body times the trips, of the dearer branch
-// for an If.
+// for an If. What fails in a body is an error here only where the body runs for certain: exported decoders
+// have branches that fit only the inputs of their own case.
 #include <algorithm>
 
 #include "ir/ops/common.h"
@@ -59,29 +60,54 @@ void infer_taken(InferContext& context, std::string_view branch) {
   }
 }
 
+// What a body gives, and what fails in it whenever it runs.
+struct BodyOutcome {
+  std::vector<Type> types;
+  std::optional<Error> failure = {};
+};
+
+BodyOutcome try_body(InferContext& context, std::string_view name, const std::vector<Type>& formal) {
+  try {
+    return {.types = context.infer_body(name, formal)};
+  } catch (const Error& error) {
+    BodyOutcome outcome{.types = {}, .failure = error};
+    const Graph& body = *context.get<Body>(name);
+    for (ValueId id : body.outputs) outcome.types.push_back(body[id].type);
+    return outcome;
+  }
+}
+
 void infer_if(InferContext& context) {
   // A branch that is known not to run is not checked: it may hold ops that could not run.
   const Tensor* condition = context.constant(0);
   const bool one_element = condition != nullptr && condition->size() == 1;
   if (one_element) return infer_taken(context, *condition->data<bool>() ? "then_branch" : "else_branch");
-  const std::vector<Type> then_types = context.infer_body("then_branch", {});
-  const std::vector<Type> else_types = context.infer_body("else_branch", {});
-  check_output_count(context, "then_branch", then_types.size());
-  check_output_count(context, "else_branch", else_types.size());
-  for (std::size_t i = 0; i < then_types.size(); ++i) {
-    context.set_output(i, join(then_types[i], else_types[i], fmt::format("output {} of the branches", i)));
+  const BodyOutcome then_outcome = try_body(context, "then_branch", {});
+  const BodyOutcome else_outcome = try_body(context, "else_branch", {});
+  check_output_count(context, "then_branch", then_outcome.types.size());
+  check_output_count(context, "else_branch", else_outcome.types.size());
+  if (then_outcome.failure && else_outcome.failure) throw *then_outcome.failure;
+  for (std::size_t i = 0; i < then_outcome.types.size(); ++i) {
+    const Type& then_type = (then_outcome.failure ? else_outcome : then_outcome).types[i];
+    const Type& else_type = (else_outcome.failure ? then_outcome : else_outcome).types[i];
+    context.set_output(i, join(then_type, else_type, fmt::format("output {} of the branches", i)));
   }
 }
+
+// Whether a body may run zero times.
+enum class Trips : std::uint8_t { AtLeastOne, PerhapsNone };
 
 // Infers `body` again and again until the types of its states accept those that it gives back.
 // State i comes in at formal input first_in + i and leaves at output first_out + i.
 std::vector<Type> infer_loop_body(InferContext& context, std::vector<Type>& formal, std::size_t first_in,
-                                  std::size_t first_out, std::size_t states) {
+                                  std::size_t first_out, std::size_t states, Trips trips) {
   for (;;) {
-    const std::vector<Type> outputs = context.infer_body("body", formal);
+    const auto [outputs, failure] = try_body(context, "body", formal);
     if (outputs.size() < first_out + states) {
       throw Error("body gives {} outputs, at least {} needed", outputs.size(), first_out + states);
     }
+    if (failure && trips == Trips::AtLeastOne) throw *failure;
+    if (failure) return outputs;
     bool is_stable = true;
     for (std::size_t i = 0; i < states; ++i) {
       Type& state = formal[first_in + i];
@@ -128,6 +154,14 @@ std::int64_t known_trips(const InferContext& context) {
   return std::max<std::int64_t>(most->to_ints()[0], 0);
 }
 
+Trips trips_of_loop(const TypedOp& op) {
+  const Tensor* most = most_trips(op);
+  const bool may_start =
+      !has_formal(op, 0) || (most != nullptr && most->size() == 1 && most->to_ints()[0] > 0);
+  const bool starts = !has_formal(op, 1) || is_constant_true(op.constant(1));
+  return may_start && starts ? Trips::AtLeastOne : Trips::PerhapsNone;
+}
+
 // The type of `count` tensors of a type stacked along `axis`.
 Type stacked(const Type& type, std::int64_t count, std::int64_t axis, std::size_t output) {
   if (!type.is_tensor()) throw Error("scan output {} is {}, a tensor needed", output, to_string(type));
@@ -148,7 +182,7 @@ void infer_loop(InferContext& context) {
   std::vector<Type> formal{scalar_or_one(body[body.inputs[0]].type, DataType::Int64),
                            scalar_or_one(body[body.inputs[1]].type, DataType::Bool)};
   for (std::size_t i = 0; i < states; ++i) formal.push_back(context.input(2 + i));
-  const std::vector<Type> outputs = infer_loop_body(context, formal, 2, 1, states);
+  const std::vector<Type> outputs = infer_loop_body(context, formal, 2, 1, states, trips_of_loop(context));
   check_output_count(context, "body, beside its condition,", outputs.size() - 1);
   for (std::size_t i = 0; i < states; ++i) context.set_output(i, formal[2 + i]);
   const std::int64_t trips = known_trips(context);
@@ -188,7 +222,8 @@ void infer_scan(InferContext& context) {
   for (std::size_t i = 0; i < static_cast<std::size_t>(given); ++i) {
     formal.push_back(i < states ? context.input(i) : scanned(context, i, i - states, length));
   }
-  const std::vector<Type> outputs = infer_loop_body(context, formal, 0, 0, states);
+  const Trips trips = length > 0 ? Trips::AtLeastOne : Trips::PerhapsNone;
+  const std::vector<Type> outputs = infer_loop_body(context, formal, 0, 0, states, trips);
   check_output_count(context, "body", outputs.size());
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const bool is_state = i < states;

@@ -67,12 +67,12 @@ TEST(Infer, LooksOnlyAtTheBranchThatIsTaken) {
   const std::string branches =
       "<then_branch = t () => (float[3] p) { p = Squeeze(x, axes) }, else_branch = e () => (float[2,3] q) { "
       "q = Neg(x) }> }";
-  const Graph graph = folded(
-      "g (float[2,3] x) => (float[2,3] y) <bool no = {0}, int64[1] axes = {0}> { y = If(no) " + branches);
-  EXPECT_EQ(to_string(output(graph).type), "float[2,3]");
-  EXPECT_THAT(
-      error_of("g (bool c, float[2,3] x) => (float[2,3] y) <int64[1] axes = {0}> { y = If(c) " + branches),
-      HasSubstr("then_branch"));
+  const auto taking = [&](const std::string& taken) {
+    return "g (float[2,3] x) => (float[2,3] y) <bool c = {" + taken + "}, int64[1] axes = {0}> { y = If(c) " +
+           branches;
+  };
+  EXPECT_EQ(to_string(output(folded(taking("0"))).type), "float[2,3]");
+  EXPECT_THAT(error_of(taking("1")), HasSubstr("then_branch"));
 }
 
 TEST(Infer, JoinsWhatBranchesGive) {
@@ -110,13 +110,32 @@ TEST(Infer, ABodyThatCannotBeFoldedMayNeverBeEntered) {
   EXPECT_THROW(testing::run_text(body, {Tensor::scalar(true), Tensor::ints({5})}), Error);
 }
 
+// The branch that fails whenever it runs says nothing about what comes out.
+TEST(Infer, TakesTheTypesOfTheBranchThatFitsItsInputs) {
+  const Graph graph = folded(
+      "g (bool c, float[2] x, float[3] z) => (float[N] y) {"
+      "y = If(c) <then_branch = t () => (float[N] p) { r = Add(x, z) p = Neg(r) }, else_branch = e () => "
+      "(float[N] q) { q = Concat<axis = 0>(x, z) }> }");
+  EXPECT_EQ(to_string(output(graph).type), "float[5]");
+}
+
+TEST(Infer, ABodyThatCertainlyRunsHasToFitItsInputs) {
+  const auto with_trips = [&](const std::string& trips) {
+    return "g (float[2] x, float[3] z) => (float[2] y) { n = Constant <value_int = " + trips +
+           "> () y = Loop(n, , x) "
+           "<body = b (int64 i, bool go, float[2] s) => (bool on, float[2] t) { on = Identity(go) t = Add(s, z) }> }";
+  };
+  EXPECT_THAT(error_of(with_trips("1")), HasSubstr("node 'y' (Loop): body: node 't' (Add): "));
+  EXPECT_EQ(to_string(output(folded(with_trips("0"))).type), "float[2]");
+}
+
 TEST(Infer, NamesTheNodeAndTheWayToIt) {
   EXPECT_THAT(error_of("g (float[2] x, float[3] z) => (float[2] y) { y = Add(x, z) }"),
               HasSubstr("node 'y' (Add)"));
   const std::string inner = error_of(
       "g (bool c, float[2] x, float[3] z) => (float[2] y) {"
       "y = If(c) <then_branch = t () => (float[2] p) { p = Add(x, z) }, else_branch = e () => (float[2] q) { "
-      "q = Neg(x) }> }");
+      "q = Mul(x, z) }> }");
   EXPECT_THAT(inner, HasSubstr("node 'y' (If): then_branch: node 'p' (Add): "));
 }
 

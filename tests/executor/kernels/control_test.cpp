@@ -50,6 +50,17 @@ TEST(If, DoesNotLookAtABranchThatCannotRun) {
   EXPECT_EQ(values<float>(y[0]), (std::vector<float>{-1, -2}));
 }
 
+// As in decoders that are exported with and without a cache in one model: a branch fits its own case alone.
+TEST(If, FailsForABranchThatDoesNotFitOnlyWhereItRuns) {
+  const std::string text =
+      "g (bool c, float[2] x) => (float[N] y) { y = If (c) <then_branch = t () => (float[] a) {"
+      " axes = Constant <value_ints = [0]> () s = Squeeze (x, axes) a = Neg (s) },"
+      " else_branch = e () => (float[] b) { b = Neg (x) }> }";
+  const auto x = tensor<float>({2}, {1, 2});
+  EXPECT_EQ(values<float>(run_text(text, {truth(false), x})[0]), (std::vector<float>{-1, -2}));
+  EXPECT_THAT(error_of(text, {truth(true), x}), ::testing::HasSubstr("then_branch: node 's' (Squeeze): "));
+}
+
 TEST(If, RefusesBranchesOfDifferentTypes) {
   EXPECT_THAT(
       error_of(
@@ -96,6 +107,16 @@ std::string loop_text(const std::string& outer) {
   text.insert(text.find('{') + 1, " one = Constant <value_int = 1> () limit = Constant <value_int = 4> () ");
   if (!outer.empty()) text.replace(text.find("(most, start, v)"), 16, outer);
   return text;
+}
+
+TEST(Loop, OfNoTripsMayHaveABodyThatDoesNotFit) {
+  const std::string text =
+      "g (int64 n, float[2] x, float[3] z) => (float[2] y) { y = Loop (n, , x) <body = b (int64 i, bool go,"
+      " float[2] s) => (bool on, float[2] t) { on = Identity (go) t = Add (s, z) }> }";
+  const auto x = tensor<float>({2}, {1, 2});
+  const auto z = tensor<float>({3}, {1, 2, 3});
+  EXPECT_EQ(values<float>(run_text(text, {number(0), x, z})[0]), (std::vector<float>{1, 2}));
+  EXPECT_THAT(error_of(text, {number(1), x, z}), ::testing::HasSubstr("body: node 't' (Add): "));
 }
 
 TEST(Loop, StopsWhenTheBodySaysSo) {
