@@ -22,12 +22,24 @@ void add_symbols(const onnx::TypeProto& type, std::set<std::string>& symbols) {
   }
 }
 
+// How a user names a dimension that the model leaves without a name.
+std::string position(const std::string& input, int axis) { return fmt::format("{}:{}", input, axis); }
+
+void add_positions(const onnx::ValueInfoProto& input, std::set<std::string>& symbols) {
+  const auto& shape = input.type().tensor_type().shape();
+  for (int axis = 0; axis < shape.dim_size(); ++axis) {
+    const bool is_open = !shape.dim(axis).has_dim_value() || shape.dim(axis).dim_value() < 0;
+    if (is_open && shape.dim(axis).dim_param().empty()) symbols.insert(position(input.name(), axis));
+  }
+}
+
 void check_options(const onnx::GraphProto& graph, const ImportOptions& options) {
   std::set<std::string> inputs;
   std::set<std::string> symbols;
   for (const auto& input : graph.input()) {
     inputs.insert(input.name());
     add_symbols(input.type(), symbols);
+    add_positions(input, symbols);
   }
   for (const auto& output : graph.output()) add_symbols(output.type(), symbols);
   for (const auto& value : graph.value_info()) add_symbols(value.type(), symbols);
@@ -102,6 +114,10 @@ Symbols bind_symbols(const onnx::GraphProto& graph, const ImportOptions& options
 
 ir::Type input_type(const onnx::ValueInfoProto& input, const Symbols& symbols, const ImportOptions& options) {
   ir::Type type = type_from_proto(input.type(), symbols);
+  for (int axis = 0; type.is_tensor() && axis < type.rank(); ++axis) {
+    const auto given = options.dims.find(position(input.name(), axis));
+    if (given != options.dims.end() && type.dims[axis] == ir::kUnknown) type.dims[axis] = given->second;
+  }
   const auto fed = options.input_types.find(input.name());
   if (fed == options.input_types.end() || !type.is_tensor()) return type;
   if (type.element == ir::DataType::Undefined) type.element = fed->second.element;

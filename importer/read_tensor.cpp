@@ -1,12 +1,38 @@
 #include "importer/read_tensor.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "importer/datum_proto.h"
 #include "importer/source.h"
 #include "importer/type_proto.h"
+#include "ir/ops/recurrent.h"
 
 namespace podium::importer {
+
+namespace {
+
+// Where a recurrent node reads an input of the model itself, its layout tells the axis of the samples.
+void note_sample_axes(const onnx::NodeProto& node, Signature& signature) {
+  const bool is_onnx = node.domain().empty() || node.domain() == "ai.onnx";
+  const ir::OpSpec* spec = is_onnx ? ir::find_op("", node.op_type()) : nullptr;
+  if (spec == nullptr || spec->category != ir::Category::Recurrent) return;
+  ir::Op op{.spec = spec};
+  for (const auto& given : node.attribute()) {
+    if (given.name() == "layout") ir::set_attribute(op, "layout", given.i());
+  }
+  for (int i = 0; i < node.input_size(); ++i) {
+    const auto place = static_cast<std::size_t>(i);
+    if (!ir::has_recurrent_batch(place)) continue;
+    const auto is_it = [&](const auto& input) { return input.first == node.input(i); };
+    if (std::none_of(signature.inputs.begin(), signature.inputs.end(), is_it)) continue;
+    if (const int axis = ir::recurrent_batch_axis(op, place); axis > 0) {
+      signature.sample_axes.emplace(node.input(i), axis);
+    }
+  }
+}
+
+}  // namespace
 
 Signature read_signature(const std::string& path) try {
   const auto source = load_source(path);
@@ -27,6 +53,7 @@ Signature read_signature(const std::string& path) try {
   for (const auto& opset : source->proto.opset_import()) {
     signature.opsets[opset.domain() == "ai.onnx" ? "" : opset.domain()] = opset.version();
   }
+  for (const auto& node : graph.node()) note_sample_axes(node, signature);
   return signature;
 } catch (const Error& error) {
   throw Error(one_line(error.what())).at(one_line(path));

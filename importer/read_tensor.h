@@ -16,6 +16,8 @@ struct Signature {
       inputs;  ///< in graph order, initializers that are inputs last
   std::vector<std::pair<std::string, ir::Type>> outputs;
   std::map<std::string, std::int64_t> opsets;  ///< domain ("" is ai.onnx) to version
+  /// Of inputs that a recurrent node reads and whose sequences are not on the first axis: the axis.
+  std::map<std::string, int> sample_axes;
 };
 
 /// Names and declared types of a model's inputs and outputs, symbolic dimensions unknown.

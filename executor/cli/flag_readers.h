@@ -29,6 +29,12 @@ auto set_text(Text T::*member) {
   return [member](Options& options, const Given& given) { part_of<T>(options).*member = given.text(); };
 }
 
+/// Member = all texts.
+template <class T>
+auto set_texts(std::vector<std::string> T::*member) {
+  return [member](Options& options, const Given& given) { part_of<T>(options).*member = given.values; };
+}
+
 /// Member = the number, from `least` to `most`.
 template <class Number, class T, class Member>
 auto set_number(Member T::*member, Number least, Number most = std::numeric_limits<Number>::max()) {

@@ -62,8 +62,8 @@ std::vector<FlagRow> data_flags() {
       {"input",
        {Train},
        kData,
-       "NAME=FILE: training data from .npy, .pb or IDX, leading dimension = samples, as they are; integers are "
-       "cast to the input's type (repeatable)",
+       "NAME=FILE: training data from .npy, .pb or IDX, leading dimension = samples (or --sample-axis), as they "
+       "are, or micro-batches in the shape of the input; integers are cast to the input's type (repeatable)",
        Takes::Values,
        set_pairs(&Options::inputs)},
       {"inputs", kWithData, kData, "DIR with input_N.pb in graph order, or NAME.npy", Takes::Value,
@@ -73,7 +73,7 @@ std::vector<FlagRow> data_flags() {
       {"dim",
        {Run, Train, Annotate, Compare, Info},
        kData,
-       "NAME=N: value of a symbolic dimension (repeatable)",
+       "NAME=N: value of a symbolic dimension; INPUT:AXIS=N: of one without a name (repeatable)",
        Takes::Values,
        read_dims},
       {"output-dir", kWithData, kData, "DIR that gets the outputs as NAME.npy", Takes::Value,
@@ -102,6 +102,13 @@ std::vector<FlagRow> data_flags() {
        Takes::Value,
        set_number(&Options::absolute, 0.0),
        "1e-7"},
+      {"tolerance-of-largest",
+       {Run, Test},
+       "Comparison",
+       "tolerance as a part of the largest number of an output, beside the other two",
+       Takes::Value,
+       set_number(&Options::of_largest, 0.0),
+       "0"},
   };
 }
 

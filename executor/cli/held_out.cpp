@@ -21,7 +21,7 @@ HeldOut::HeldOut(importer::Model model, const std::string& loss, const TensorsBy
     if (!weights.contains(input.name)) data_.push_back(input);
   }
   check_samples(samples_, data_);
-  micro_batch_ = whole_type(data_.at(0)).dims[0];
+  micro_batch_ = samples_of_micro_batch(data_.at(0), samples_.axes);
   if (samples_.count < micro_batch_) {
     throw Error("{}: {} samples found, at least the {} of a micro-batch needed",
                 samples_.files.begin()->second, samples_.count, micro_batch_);

@@ -32,10 +32,14 @@ std::vector<std::string_view> words() {
   return words;
 }
 
-std::vector<std::string_view> keys() {
-  std::vector<std::string_view> keys;
-  for (const ir::ValueSpec& value : ir::all_optimizer_values()) keys.push_back(value.typed);
-  return keys;
+// "sgd (lr=0.1, momentum=0)": names of one row together.
+std::string keys_of(const ir::OptimizerSpec& spec) {
+  std::vector<std::string_view> names;
+  for (const ir::TypedName& typed : spec.typed) names.push_back(typed.name);
+  std::vector<std::string> keys;
+  for (const ir::ValueSpec& value : spec.values)
+    keys.push_back(fmt::format("{}={}", value.typed, value.fallback));
+  return fmt::format("{} ({})", fmt::join(names, " and "), fmt::join(keys, ", "));
 }
 
 void set_value(ir::Optimizer& optimizer, std::string_view optimizer_name, const std::string& name,
@@ -80,13 +84,17 @@ ir::Optimizer read_optimizer(const std::string& text) {
 
 std::string optimizer_help() {
   const std::vector<NamedOptimizer> known = named_optimizers();
+  std::vector<std::string> rows;
+  for (const ir::OptimizerSpec* spec : ir::all_optimizers()) {
+    if (!spec->typed.empty()) rows.push_back(keys_of(*spec));
+  }
   std::vector<NamedOptimizer> decaying = known;
   std::erase_if(decaying, [](const NamedOptimizer& one) { return one.decay != ir::WeightDecayMode::Decay; });
   return fmt::format(
-      "NAME[,KEY=VALUE or WORD...]: NAME is {}; keys are {}, as far as NAME has them; words are {}. "
-      "Decay is taken from the weights by {} and with decay; it is a part of the gradient elsewhere and with l2",
-      fmt::join(names_of(known), ", "), fmt::join(keys(), ", "), fmt::join(words(), ", "),
-      fmt::join(names_of(decaying), ", "));
+      "NAME[,KEY=VALUE or WORD...]: NAME, with its keys and their defaults, is {}; words are {}. "
+      "Decay is taken from the weights by {} and with decay; it is a part of the gradient elsewhere and with l2. "
+      "float16-state with a --loss-scale means scaled-state, too, where NAME has it",
+      fmt::join(rows, ", "), fmt::join(words(), ", "), fmt::join(names_of(decaying), ", "));
 }
 
 }  // namespace podium::cli

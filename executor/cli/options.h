@@ -29,6 +29,7 @@ struct Options {
   std::string expected_folder;
   double relative = 0;  ///< tolerances
   double absolute = 0;
+  double of_largest = 0;
   std::string report_file;
   std::string trace_file;
   std::optional<std::string> device = {};  ///< the name of a preset, or a file

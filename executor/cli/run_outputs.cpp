@@ -38,7 +38,8 @@ OutputResult check_output(std::size_t i, const std::string& name, const ir::Datu
   const ir::Type& declared = i < signature.outputs.size() ? signature.outputs[i].second : result.type;
   const ir::Datum expected = in_precision(importer::read_tensor_file(file.string(), declared), options);
   result.compared = true;
-  result.comparison = compare::compare_results(datum, expected, {options.relative, options.absolute});
+  result.comparison =
+      compare::compare_results(datum, expected, {options.relative, options.absolute, options.of_largest});
   return result;
 }
 

@@ -72,7 +72,7 @@ class Trainer {
 
 std::int64_t count_samples(const TrainingJob& job, const TrainingSession& session) {
   const executor::HostTensor& input = session.inputs().at(0);
-  const std::int64_t micro_batch = whole_type(input).dims[0];
+  const std::int64_t micro_batch = samples_of_micro_batch(input, job.samples.axes);
   const int replicas = session.program().replicas;
   const std::int64_t needed = micro_batch * input.micro_batches * replicas;
   if (job.samples.count >= needed) return needed;
@@ -263,8 +263,8 @@ int execute_train(const Options& options) {
   print_notes(session.notes(), options);
   const bool has_data = !job.samples.arrays.empty();  // an estimate needs none
   if (has_data) in_model(options, [&] { check_samples(job.samples, session.inputs()); });
-  report::RunReport report =
-      start_report(options, session.strategy(), session.program(), samples_of(job.model.graph));
+  report::RunReport report = start_report(options, session.strategy(), session.program(),
+                                          samples_of(job.model.graph, job.samples.axes));
   add_times(report, session.timeline());
   report.prepare_seconds = seconds_since(start);
   if (session.can_run()) {

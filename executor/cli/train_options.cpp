@@ -33,7 +33,11 @@ std::vector<FlagRow> step_flags() {
   return {
       row("target", "NAME=FILE: what the outputs should be (repeatable)", set_pairs(&TrainOptions::targets),
           Takes::Values),
-      row("micro-batch", "N samples: the leading dimension of the inputs (default: as the model has it)",
+      row("sample-axis",
+          "NAME=N: the axis that has the samples of an input, in the model and in its file (repeatable; "
+          "default: 0, and 1 where a recurrent node of ONNX's usual layout reads the input)",
+          set_pairs(&TrainOptions::sample_axes), Takes::Values),
+      row("micro-batch", "N samples: the inputs' dimension of samples (default: as the model has it)",
           set_number(&TrainOptions::micro_batch, 1)),
       row("loss", loss_help(), set_text(&TrainOptions::loss)),
       row("output", "NAME of the output that the loss is of (default: the only one)",
@@ -41,6 +45,13 @@ std::vector<FlagRow> step_flags() {
       row("loss-tensor", "NAME of a scalar in the graph, in place of --loss",
           set_text(&TrainOptions::loss_tensor)),
       row("optimizer", optimizer_help() + optimizer_file_help(), set_text(&TrainOptions::optimizer)),
+      row("train-only",
+          "GLOB of the initializers that are trained (repeatable; default: those of floats; one without "
+          "dimensions where it is added to or multiplied with what depends on weights and its name is none that "
+          "exporters give numbers of formulas, such as onnx::Mul_12)",
+          set_texts(&TrainOptions::train_only), Takes::Values),
+      row("freeze", "GLOB of initializers that are not trained (repeatable)",
+          set_texts(&TrainOptions::freeze), Takes::Values),
       row("loss-scale",
           "X: the loss is multiplied by it, the gradients divided; auto: it follows the gradients of float16, "
           "from 1 on (from X on with automaticLossScalingSettings.enabled in --options)",

@@ -18,6 +18,9 @@ inline constexpr std::string_view kAutomatic = "auto";
 
 struct TrainOptions {
   NamedFiles targets;
+  std::vector<std::string> train_only;  ///< names or globs of weights; none: all that are
+  std::vector<std::string> freeze;
+  NamedFiles sample_axes;  ///< input and axis
   NamedFiles held_out_inputs;
   NamedFiles held_out_targets;
   std::string loss;         ///< to be added

@@ -14,34 +14,54 @@ ir::Type declared_type(const importer::Signature& signature, const std::string& 
   return found == signature.inputs.end() ? ir::Type::tensor(ir::DataType::Undefined, {}) : found->second;
 }
 
+// The samples of an array first. Where samples are not, an array may hold micro-batches in the shape of the
+// input, one after the other along the first axis.
+ir::Tensor rows_of(const ir::Tensor& array, const ir::Type& declared, int axis) {
+  const auto is_input = [&](std::size_t skipped) {
+    return declared.is_static() && declared.rank() > axis &&
+           std::equal(declared.dims.begin() + std::ptrdiff_t(skipped), declared.dims.end(),
+                      array.dims().end() - (declared.rank() - std::ptrdiff_t(skipped)));
+  };
+  if (array.rank() == declared.rank() + 1 && is_input(0)) return samples_first(array, axis, 1);
+  const bool is_joined = axis > 0 && array.rank() == declared.rank() && is_input(1) && declared.dims[0] > 0 &&
+                         array.dim(0) % declared.dims[0] == 0;
+  if (!is_joined) return samples_first(array, axis, 0);
+  ir::Dims dims = declared.dims;
+  dims.insert(dims.begin(), array.dim(0) / declared.dims[0]);
+  return samples_first(array.reshaped(std::move(dims)), axis, 1);
+}
+
 void add_file(Samples& samples, const std::string& option, const std::pair<std::string, std::string>& named,
               const importer::Signature& signature) {
   const auto& [name, file] = named;
   const std::string where = fmt::format("--{} {}={}", option, name, file);
-  const ir::Datum datum = importer::read_tensor_file(file, declared_type(signature, name));
-  if (!datum.is_tensor() || datum.tensor.rank() == 0 || datum.tensor.size() == 0) {
-    throw Error("{}: {} found, a tensor with samples along its leading dimension needed", where,
-                to_string(type_of(datum)));
+  const ir::Type declared = declared_type(signature, name);
+  const ir::Datum datum = importer::read_tensor_file(file, declared);
+  const int axis = axis_of(samples.axes, name);
+  if (!datum.is_tensor() || datum.tensor.rank() <= axis || datum.tensor.size() == 0) {
+    throw Error("{}: {} found, a tensor with samples along {} needed", where, to_string(type_of(datum)),
+                axis == 0 ? "its leading dimension" : fmt::format("axis {}", axis));
   }
-  const std::int64_t count = datum.tensor.dim(0);
+  const ir::Tensor rows = rows_of(datum.tensor, declared, axis);
+  const std::int64_t count = rows.dim(0);
   if (samples.arrays.empty()) samples.count = count;
   if (count != samples.count) {
-    throw Error("{}: {} samples found, {} needed as in {}", where, count, samples.count,
-                samples.files.begin()->second);
+    throw Error("{}: {} samples found, {} needed as in {} (on axis {}; --sample-axis {}=N names another)",
+                where, count, samples.count, samples.files.begin()->second, axis, name);
   }
-  if (!samples.arrays.emplace(name, datum.tensor).second)
-    throw Error("{}: the input has a file already", where);
+  if (!samples.arrays.emplace(name, rows).second) throw Error("{}: the input has a file already", where);
   samples.files.emplace(name, where);
 }
 
-// Of one micro-batch: the data's own dimensions where they have the rank that the model declares.
-ir::Type bound_type(const ir::Type& declared, const ir::Tensor* array, std::int64_t leading) {
+// Of one micro-batch: the data's own dimensions, samples first, where they have the rank that the model
+// declares.
+ir::Type bound_type(const ir::Type& declared, const ir::Tensor* array, int sample_axis, std::int64_t batch) {
   ir::Type type = declared;
-  type.dims[0] = leading;
+  type.dims[sample_axis] = batch;
   if (array == nullptr || array->rank() != declared.rank()) return type;
-  for (int axis = 1; axis < array->rank(); ++axis) {
+  for (int axis = 0; axis < array->rank(); ++axis) {
     std::int64_t& dim = type.dims[axis];
-    if (dim == ir::kUnknown) dim = array->dim(axis);
+    if (dim == ir::kUnknown) dim = array->dim(axis < sample_axis ? axis + 1 : axis);
   }
   return type;
 }
@@ -49,8 +69,9 @@ ir::Type bound_type(const ir::Type& declared, const ir::Tensor* array, std::int6
 }  // namespace
 
 Samples read_samples(const std::pair<const char*, const char*>& options, const NamedFiles& inputs,
-                     const NamedFiles& targets, const importer::Signature& signature) {
-  Samples samples;
+                     const NamedFiles& targets, const importer::Signature& signature,
+                     const SampleAxes& axes) {
+  Samples samples{.axes = axes};
   for (const auto& named : inputs) add_file(samples, options.first, named, signature);
   for (const auto& named : targets) add_file(samples, options.second, named, signature);
   return samples;
@@ -63,15 +84,16 @@ std::map<std::string, ir::Type> micro_batch_types(const Samples& samples,
     const auto array = samples.arrays.find(name);
     const bool has_array = array != samples.arrays.end();
     if (!has_array && !samples.arrays.empty()) continue;
-    if (!declared.is_tensor() || !declared.has_rank || declared.rank() == 0) continue;
-    const std::int64_t leading = declared.dims[0];
-    if (leading == ir::kUnknown && micro_batch == 0) continue;
-    if (leading != ir::kUnknown && micro_batch != 0 && leading != micro_batch) {
-      throw Error("input '{}': the model has a leading dimension of {}, {} needed (--micro-batch)", name,
-                  leading, micro_batch);
+    const int axis = axis_of(samples.axes, name);
+    if (!declared.is_tensor() || !declared.has_rank || declared.rank() <= axis) continue;
+    const std::int64_t batch = declared.dims[axis];
+    if (batch == ir::kUnknown && micro_batch == 0) continue;
+    if (batch != ir::kUnknown && micro_batch != 0 && batch != micro_batch) {
+      throw Error("input '{}': the model has a {} of {}, {} needed (--micro-batch)", name,
+                  axis == 0 ? "leading dimension" : fmt::format("dimension {}", axis), batch, micro_batch);
     }
-    const ir::Type type = bound_type(declared, has_array ? &array->second : nullptr,
-                                     leading == ir::kUnknown ? micro_batch : leading);
+    const ir::Type type = bound_type(declared, has_array ? &array->second : nullptr, axis,
+                                     batch == ir::kUnknown ? micro_batch : batch);
     if (type.is_static()) types.emplace(name, type);
   }
   return types;

@@ -11,6 +11,8 @@
 #include "executor/cli/run_inputs.h"
 #include "executor/cli/write_file.h"
 #include "ir/infer.h"
+#include "ir/nearest.h"
+#include "ir/optimizer_spec.h"
 #include "ir/passes/add_loss.h"
 
 namespace podium::cli {
@@ -43,10 +45,13 @@ bool needs_data(const Options& options) { return !options.trains && !options.est
 // ONNX's losses have the classes on axis 1, scores of tokens have them last: the labels tell.
 bool has_classes_on_axis_one(const ir::Type& scores, const Samples& samples, const std::string& labels) {
   const auto found = samples.arrays.find(labels);
-  if (found == samples.arrays.end() || !scores.is_static() || scores.rank() < 3 || scores.dims[0] == 0)
+  // The scores have their samples where the labels have them.
+  const auto axis = static_cast<std::size_t>(axis_of(samples.axes, labels));
+  if (found == samples.arrays.end() || !scores.is_static() || scores.rank() < 3 ||
+      axis >= scores.dims.size() || scores.dims[axis] == 0)
     return false;
   const std::int64_t wanted = elements_of_sample(found->second);
-  const std::int64_t given = scores.element_count() / scores.dims[0];
+  const std::int64_t given = scores.element_count() / scores.dims[axis];
   return wanted * scores.dims.back() != given && wanted * scores.dims[1] == given;
 }
 
@@ -76,8 +81,30 @@ ir::Optimizer optimizer_of(const TrainOptions& train, const RateSchedule& schedu
   if (!train.loss_scale.empty() && train.loss_scale != kAutomatic) {
     optimizer.loss_scaling.value = number("--loss-scale", train.loss_scale, 0.0);
   }
+  // In halves only states that keep the loss scale have room for squares of gradients.
+  const bool is_scaled = !train.loss_scale.empty() && optimizer.state_type == ir::DataType::Float16;
+  if (!is_file && is_scaled && optimizer.spec->has_form("scaled-state")) optimizer.scaled_state = true;
   if (train.clip_norm) optimizer.clip_norms = {{.max_norm = *train.clip_norm}};
   return optimizer;
+}
+
+// Those that recurrent nodes tell, and those that the user names.
+SampleAxes sample_axes(const TrainOptions& train, const importer::Signature& signature) {
+  SampleAxes axes = signature.sample_axes;
+  for (const auto& [name, axis] : train.sample_axes) {
+    axes[name] = number("--sample-axis " + name, axis, 0);
+  }
+  return axes;
+}
+
+void check_sample_axes(const TrainOptions& train, const ir::Graph& graph) {
+  std::vector<std::string_view> names;
+  for (ir::ValueId id : graph.inputs) names.push_back(graph[id].name);
+  for (const auto& [name, axis] : train.sample_axes) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    throw Error("--sample-axis {}={}: the model has no such input, the nearest is '{}'", name, axis,
+                ir::nearest(name, names));
+  }
 }
 
 // The weights and the state of --resume.
@@ -99,7 +126,11 @@ TrainingOptions training_options(const TrainingJob& job, SessionOptions session)
   if (job.classes) session.strategy.anchors.try_emplace(job.classes->scores);
   ir::Optimizer optimizer = job.optimizer;
   if (session.strategy.loss_scaling.automatic) optimizer.loss_scaling.constant = false;
-  return {.session = std::move(session), .loss = job.loss, .optimizer = std::move(optimizer)};
+  return {.session = std::move(session),
+          .loss = job.loss,
+          .optimizer = std::move(optimizer),
+          .weights = job.options.train.train_only,
+          .frozen = job.options.train.freeze};
 }
 
 namespace {
@@ -119,6 +150,7 @@ void add_loss(TrainingJob& job) {
   const TrainOptions& train = job.options.train;
   infer_types(job.model, job.options.session.replicas);
   job.loss = train.loss.empty() ? train.loss_tensor : add_loss(job.model, job.options, job.samples);
+  check_sample_axes(train, job.model.graph);
   job.classes = find_classes(job.model.graph, job.loss);
 }
 
@@ -137,7 +169,8 @@ TrainingJob make_training_job(const Options& options) {
   const TrainOptions& train = options.train;
   TrainingJob job = start_job(options);
   const importer::Signature signature = importer::read_signature(options.paths[0]);
-  job.samples = read_samples({"input", "target"}, options.inputs, train.targets, signature);
+  const SampleAxes axes = sample_axes(train, signature);
+  job.samples = read_samples({"input", "target"}, options.inputs, train.targets, signature, axes);
   if (job.samples.arrays.empty() && needs_data(options))
     throw UsageError("train: no data found, --input NAME=FILE needed");
   const auto types = micro_batch_types(job.samples, signature, train.micro_batch);
@@ -146,8 +179,8 @@ TrainingJob make_training_job(const Options& options) {
   add_loss(job);
   if (job.classes) check_labels(*job.classes, job.samples);
   if (!train.held_out_inputs.empty() || !train.held_out_targets.empty()) {
-    job.held_out =
-        read_samples({"eval-input", "eval-target"}, train.held_out_inputs, train.held_out_targets, signature);
+    job.held_out = read_samples({"eval-input", "eval-target"}, train.held_out_inputs, train.held_out_targets,
+                                signature, axes);
   }
   return job;
 }

@@ -32,8 +32,9 @@ Strategy on_one_processor(const Strategy& settings) {
           .loss_scaling = settings.loss_scaling};
 }
 
-std::int64_t samples_of_step(const TrainingSession& session, const Strategy& settings) {
-  const std::int64_t micro_batch = whole_type(session.inputs().at(0)).dims[0];
+std::int64_t samples_of_step(const TrainingSession& session, const SampleAxes& axes,
+                             const Strategy& settings) {
+  const std::int64_t micro_batch = samples_of_micro_batch(session.inputs().at(0), axes);
   return micro_batch * settings.batches_per_step * settings.accumulation_factor * settings.replicas;
 }
 
@@ -67,8 +68,10 @@ void Contest::draw_missing(const TrainingSession& session, std::int64_t count) {
   for (const executor::HostTensor& input : session.inputs()) {
     if (samples.arrays.contains(input.name)) continue;
     ir::Type type = whole_type(input);
-    if (type.rank() == 0) continue;  // check_samples says so
-    type.dims[0] = samples.count;
+    const int axis = axis_of(samples.axes, input.name);
+    if (type.rank() <= axis) continue;  // check_samples says so
+    type.dims.erase(type.dims.begin() + axis);
+    type.dims.insert(type.dims.begin(), samples.count);
     samples.arrays[input.name] = random_input(input.name, type, given_.setting.random_seed).tensor;
     samples.files[input.name] = "random values of " + input.name;
   }
@@ -76,7 +79,8 @@ void Contest::draw_missing(const TrainingSession& session, std::int64_t count) {
 }
 
 void Contest::train(TrainingSession& session, const Strategy& settings) const {
-  std::vector<std::int64_t> rows(static_cast<std::size_t>(samples_of_step(session, settings)));
+  std::vector<std::int64_t> rows(
+      static_cast<std::size_t>(samples_of_step(session, given_.samples.axes, settings)));
   std::iota(rows.begin(), rows.end(), 0);
   for (std::int64_t& row : rows) row %= given_.samples.count;
   session.run(take_rows(given_.samples, rows, session.inputs()));
@@ -107,7 +111,7 @@ void Contest::run_references(const std::vector<Candidate>& candidates) {
     TrainingSession session(
         given_.model,
         given_.options({.seed = setting.seed, .threads = setting.threads, .strategy = settings}));
-    draw_missing(session, samples_of_step(session, settings));
+    draw_missing(session, samples_of_step(session, given_.samples.axes, settings));
     train(session, settings);
     references_[step] = trained_weights(session);
   }
@@ -151,7 +155,7 @@ std::vector<report::ComparedStrategy> compare_training(TrainingContest given,
   Contest contest(std::move(given));
   const Setting& setting = contest.given().setting;
   if (!setting.estimate) contest.run_references(candidates);
-  const std::int64_t samples = samples_of(contest.given().model.graph);
+  const std::int64_t samples = samples_of(contest.given().model.graph, contest.given().samples.axes);
   std::vector<report::ComparedStrategy> compared;
   for (const Candidate& candidate : candidates) {
     compared.push_back(attempt(candidate, setting, samples, [&](report::ComparedStrategy& result) {

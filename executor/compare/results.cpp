@@ -79,11 +79,17 @@ void compare_numbers(const Tensor& found, const Tensor& expected, const Toleranc
                      Comparison& result) {
   const T* left = found.data<T>();
   const T* right = expected.data<T>();
+  Tolerance by_element = tolerance;
+  for (std::int64_t i = 0; tolerance.of_largest > 0 && i < expected.size(); ++i) {
+    const double size = std::fabs(to_double(right[i]));
+    if (std::isfinite(size))
+      by_element.absolute = std::max(by_element.absolute, tolerance.absolute + tolerance.of_largest * size);
+  }
   for (std::int64_t i = 0; i < found.size(); ++i) {
     const double a = to_double(left[i]);
     const double b = to_double(right[i]);
     if (a != b && !std::isnan(b)) result.largest_error = std::fmax(result.largest_error, std::fabs(a - b));
-    if (result.agrees() && !close(a, b, tolerance))
+    if (result.agrees() && !close(a, b, by_element))
       result.reason = fmt::format("element {} is {}, {} expected", i, a, b);
   }
 }

@@ -10,6 +10,7 @@ namespace podium::compare {
 struct Tolerance {
   double relative = 1e-3;
   double absolute = 1e-7;
+  double of_largest = 0;  ///< times the largest expected number of the tensor
 };
 
 struct Comparison {
@@ -18,8 +19,8 @@ struct Comparison {
   bool agrees() const { return reason.empty(); }
 };
 
-/// Types and shapes exactly, values by tolerance (|found - expected| <= absolute + relative * |expected|),
-/// NaN equal NaN, strings exactly.
+/// Types and shapes exactly, values by tolerance (|found - expected| <= absolute + relative * |expected| +
+/// of_largest * largest |expected|), NaN equal NaN, strings exactly.
 Comparison compare_results(const ir::Datum& found, const ir::Datum& expected, const Tolerance& tolerance);
 
 /// The largest |a - b| / max(1, |b|) over the elements of two tensors of real numbers with as many elements;

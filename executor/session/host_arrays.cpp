@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "executor/kernels/kernel.h"
+#include "ir/passes/split_batch.h"
 
 namespace podium {
 
@@ -51,6 +52,17 @@ void check_array(const HostTensor& input, const ir::Datum& given, int replicas) 
       input.broadcast ? " (broadcast)" : "");
 }
 
+// The flag that binds the first dimension that is open.
+std::string how_to_bind(const HostTensor& input) {
+  const ir::Type type = whole_type(input);
+  for (int axis = 0; type.is_tensor() && axis < type.rank(); ++axis) {
+    if (type.dims[axis] != ir::kUnknown) continue;
+    return fmt::format(" (--dim NAME=N binds a dimension, --dim {}:{}=N one without a name)", input.name,
+                       axis);
+  }
+  return "";
+}
+
 }  // namespace
 
 ir::Tensor cast(const ir::Tensor& tensor, ir::DataType type) {
@@ -80,8 +92,9 @@ void check_host_tensors(const executor::Program& program) {
     if (tensor.micro_batches * program.replicas == 1) return;
     const ir::Type type = whole_type(tensor);
     if (type.is_tensor() && (!comes || type.is_static())) return;
-    throw Error("{} '{}': {} found, a tensor{} needed for several micro-batches in one array", what,
-                tensor.name, to_string(type), comes ? " of known size" : "");
+    throw Error("{} '{}': {} found, a tensor{} needed for several micro-batches in one array{}", what,
+                tensor.name, to_string(type), comes ? " of known size" : "",
+                comes ? how_to_bind(tensor) : "");
   };
   for (const HostTensor& input : program.inputs) check(input, "input", true);
   for (const HostTensor& output : program.outputs) check(output, "output", false);
@@ -95,10 +108,16 @@ void check_input(const HostTensor& input, const ir::Datum& given, int all_replic
   throw Error("input '{}': {} found, {} needed", input.name, to_string(type_of(given)), to_string(type));
 }
 
-std::int64_t samples_of(const ir::Graph& graph) {
+int axis_of(const SampleAxes& axes, const std::string& input) {
+  const auto found = axes.find(input);
+  return found == axes.end() ? 0 : found->second;
+}
+
+std::int64_t samples_of(const ir::Graph& graph, const SampleAxes& axes) {
   if (graph.inputs.empty()) return 1;
-  const ir::Type& type = graph[graph.inputs[0]].type;
-  return type.rank() > 0 && type.dims[0] > 0 ? type.dims[0] : 1;
+  const ir::Value& input = graph[graph.inputs[0]];
+  const int axis = axes.contains(input.name) ? axes.at(input.name) : ir::sample_axes(graph)[graph.inputs[0]];
+  return input.type.rank() > axis && input.type.dims[axis] > 0 ? input.type.dims[axis] : 1;
 }
 
 }  // namespace podium

@@ -1,6 +1,9 @@
 // What a session is given and gives back: arrays of the host, and weights that must be there.
 #pragma once
 
+#include <map>
+#include <string>
+
 #include "executor/program.h"
 #include "ir/datum.h"
 
@@ -23,7 +26,12 @@ void check_host_tensors(const executor::Program& program);
 /// number of elements count.
 void check_input(const executor::HostTensor& input, const ir::Datum& given, int replicas);
 
-/// Samples of a micro-batch: the first dimension of the first input; 1 where there is none, or it is unknown.
-std::int64_t samples_of(const ir::Graph& graph);
+/// The axes of samples by the names of inputs; of others it is the first.
+using SampleAxes = std::map<std::string, int>;
+int axis_of(const SampleAxes& axes, const std::string& input);
+
+/// Samples of a micro-batch: those of the first input, on the axis that `axes` or its readers give it (see
+/// ir::sample_axes); 1 where there is none, or it is unknown.
+std::int64_t samples_of(const ir::Graph& graph, const SampleAxes& axes = {});
 
 }  // namespace podium

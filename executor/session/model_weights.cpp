@@ -1,7 +1,16 @@
+// The rule that tells weights from numbers of formulas among initializers without dimensions: by what they
+// are combined with, and by their names, for exporters store a learnable scalar under its parameter's name
+// and a number of a formula under one that they make up.
 #include "executor/session/model_weights.h"
 
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <iterator>
 #include <set>
+#include <string_view>
 
+#include "ir/infer.h"
 #include "ir/passes/make_training.h"
 
 namespace podium {
@@ -11,19 +20,120 @@ bool is_weight(const ir::Value& value) {
          ir::is_float(value.type.element);
 }
 
-std::vector<std::string> weight_names(const importer::Model& model) {
+namespace {
+
+std::vector<ir::ValueId> float_initializer_ids(const importer::Model& model) {
   const ir::Graph& graph = model.graph;
   const std::map<std::string, ir::Type> known = importer::initializer_types(model);
   const auto uses = use_counts(graph);
-  std::vector<std::string> scalars;
-  std::vector<std::string> others;
+  std::vector<ir::ValueId> ids;
   for (ir::ValueId id : graph.value_ids()) {
     const ir::Value& value = graph[id];
     if (uses[id] == 0 || !is_weight(value)) continue;
-    if (model.source != nullptr && !known.contains(value.name)) continue;
-    (value.type.rank() == 0 ? scalars : others).push_back(value.name);
+    if (model.source == nullptr || known.contains(value.name)) ids.push_back(id);
   }
-  return others.empty() ? scalars : others;
+  return ids;
+}
+
+std::vector<std::string> names_of(const ir::Graph& graph, const std::vector<ir::ValueId>& ids) {
+  std::vector<std::string> names;
+  for (ir::ValueId id : ids) names.push_back(graph[id].name);
+  return names;
+}
+
+bool is_all_digits(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// Names under which exporters store what their constant folding leaves of a formula.
+bool is_made_up(const std::string& name) {
+  std::string lower = name;
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  const std::string_view text = lower;
+  constexpr std::array<std::string_view, 4> kParts{"onnx::", "const", "scalar", "ortshared"};
+  const auto has = [&](std::string_view part) { return text.find(part) != std::string_view::npos; };
+  if (std::any_of(kParts.begin(), kParts.end(), has) || text.starts_with('/')) return true;
+  if (text.ends_with("eps") || text.ends_with("epsilon")) return true;
+  if (text.ends_with("/x:0") || text.ends_with("/y:0")) return true;
+  for (std::string_view start : {"", "val_", "_val_"}) {
+    if (text.starts_with(start) && is_all_digits(text.substr(start.size()))) return true;
+  }
+  return false;
+}
+
+bool combines(const ir::Op& op) {
+  return op.is("Add") || op.is("Div") || op.is("Mul") || op.is("PRelu") || op.is("Sub");
+}
+
+// Which values depend on weights that have dimensions, and which of the scalars, alone or after ops of their
+// own, are combined with such a value.
+class Dependence {
+ public:
+  Dependence(const ir::Graph& graph, const std::vector<ir::ValueId>& weights)
+      : graph_(graph), depends_(std::ssize(graph.values), false), readers_(consumers(graph)) {
+    for (ir::ValueId id : weights) depends_[id] = true;
+    for (const ir::Op& op : graph.ops) {
+      if (!ir::any_of(inputs_of(op), depends_)) continue;
+      for (ir::ValueId id : outputs_of(op)) depends_[id] = true;
+    }
+  }
+
+  bool meets_weights(ir::ValueId scalar) const {
+    return std::any_of(readers_[scalar].begin(), readers_[scalar].end(), [&](ir::OpId reader) {
+      const ir::Op& op = graph_[reader];
+      if (combines(op) && scales_many(op)) return true;
+      const bool is_alone = std::all_of(op.inputs.begin(), op.inputs.end(), [&](ir::ValueId id) {
+        return !id.valid() || id == scalar || graph_.is_constant(id);
+      });
+      return is_alone && !op.outputs.empty() && meets_weights(op.outputs[0]);
+    });
+  }
+
+ private:
+  // What is multiplied with one number, a loss, is a factor that somebody has chosen.
+  bool scales_many(const ir::Op& op) const {
+    return std::any_of(op.inputs.begin(), op.inputs.end(), [&](ir::ValueId id) {
+      return id.valid() && depends_[id] && !(graph_[id].type.has_rank && graph_[id].type.rank() == 0);
+    });
+  }
+
+  const ir::Graph& graph_;
+  ir::IdMap<ir::ValueId, bool> depends_;
+  ir::IdMap<ir::ValueId, std::vector<ir::OpId>> readers_;
+};
+
+}  // namespace
+
+WeightChoice choose_weights(const importer::Model& model) {
+  const ir::Graph& graph = model.graph;
+  std::vector<ir::ValueId> weights = float_initializer_ids(model);
+  std::vector<ir::ValueId> scalars;
+  std::copy_if(weights.begin(), weights.end(), std::back_inserter(scalars),
+               [&](ir::ValueId id) { return graph[id].type.rank() == 0; });
+  if (scalars.size() == weights.size()) return {.weights = names_of(graph, weights), .numbers = {}};
+  std::erase_if(weights, [&](ir::ValueId id) { return graph[id].type.rank() == 0; });
+  WeightChoice choice;
+  const auto has_a_name = [&](ir::ValueId id) { return !is_made_up(graph[id].name); };
+  ir::Graph typed = graph;
+  if (std::any_of(scalars.begin(), scalars.end(), has_a_name)) ir::infer(typed);
+  const Dependence dependence(typed, weights);
+  for (ir::ValueId id : scalars) {
+    if (has_a_name(id) && dependence.meets_weights(id)) {
+      weights.push_back(id);
+    } else {
+      choice.numbers.push_back(graph[id].name);
+    }
+  }
+  std::sort(weights.begin(), weights.end());
+  choice.weights = names_of(graph, weights);
+  return choice;
+}
+
+std::vector<std::string> weight_names(const importer::Model& model) { return choose_weights(model).weights; }
+
+std::vector<std::string> float_initializers(const importer::Model& model) {
+  return names_of(model.graph, float_initializer_ids(model));
 }
 
 ir::Training with_variables(ir::Graph graph, const std::vector<std::string>& names) {

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <random>
 
-#include "executor/session/host_arrays.h"
+#include "executor/kernels/kernel.h"
 
 namespace podium {
 
@@ -20,7 +20,49 @@ bool can_cast(ir::DataType from, ir::DataType to) {
          (ir::is_float(from) && ir::is_float(to));
 }
 
+ir::Tensor transposed(const ir::Tensor& tensor, ir::IntList order) {
+  ir::Op op{.spec = ir::find_op("", "Transpose"), .inputs = {ir::ValueId{0}}, .outputs = {ir::ValueId{1}}};
+  ir::set_attribute(op, "perm", std::move(order));
+  const ir::Datum given = tensor;
+  return kernels::evaluate(op, {&given, 1})[0].tensor;
+}
+
+// The inverse of samples_first: rows as micro-batches of `type`, whose samples lie on `axis`.
+ir::Tensor micro_batches(const ir::Tensor& rows, const ir::Type& type, int axis) {
+  const std::int64_t batch = std::max<std::int64_t>(type.dims[axis], 1);
+  ir::Dims dims{rows.dim(0) / batch, batch};
+  for (int i = 0; i < type.rank(); ++i) {
+    if (i != axis) dims.push_back(type.dims[i]);
+  }
+  ir::IntList order{0};
+  for (int i = 0; i < axis; ++i) order.push_back(2 + i);
+  order.push_back(1);
+  for (int i = axis + 1; i < type.rank(); ++i) order.push_back(1 + i);
+  return transposed(rows.reshaped(std::move(dims)), std::move(order));
+}
+
 }  // namespace
+
+ir::Tensor samples_first(const ir::Tensor& array, int axis, int ready) {
+  ir::IntList order;
+  for (int i = 0; i < ready; ++i) order.push_back(i);
+  order.push_back(ready + axis);
+  for (int i = ready; i < array.rank(); ++i) {
+    if (i != ready + axis) order.push_back(i);
+  }
+  ir::Tensor moved = axis == 0 ? array : transposed(array, std::move(order));
+  ir::Dims dims(moved.dims().begin() + ready, moved.dims().end());
+  for (int i = 0; i < ready; ++i) dims[0] *= array.dim(i);
+  return moved.reshaped(std::move(dims));
+}
+
+std::int64_t samples_of_micro_batch(const HostTensor& input, const SampleAxes& axes) {
+  const ir::Type type = whole_type(input);
+  const int axis = axis_of(axes, input.name);
+  if (type.rank() > axis) return type.dims[axis];
+  throw Error("input '{}': {} found, a dimension of samples needed{}", input.name, to_string(type),
+              axis == 0 ? "" : fmt::format(" on axis {}", axis));
+}
 
 std::int64_t elements_of_sample(const ir::Tensor& array) {
   return array.size() / std::max<std::int64_t>(array.dim(0), 1);
@@ -32,9 +74,8 @@ void check_samples(const Samples& samples, const std::vector<HostTensor>& inputs
     if (found == samples.arrays.end())
       throw Error("input '{}': no data found, --input {}=FILE needed", input.name, input.name);
     const ir::Type type = whole_type(input);
-    if (type.rank() == 0)
-      throw Error("input '{}': {} found, a dimension of samples needed", input.name, to_string(type));
-    const std::int64_t needed = type.element_count() / std::max<std::int64_t>(type.dims[0], 1);
+    const std::int64_t batch = samples_of_micro_batch(input, samples.axes);
+    const std::int64_t needed = type.element_count() / std::max<std::int64_t>(batch, 1);
     const ir::Tensor& array = found->second;
     if (elements_of_sample(array) != needed) {
       throw Error("{}: {} elements a sample found ({}), {} needed by the input's {}",
@@ -68,6 +109,7 @@ std::vector<ir::Datum> take_rows(const Samples& samples, std::span<const std::in
     }
     const ir::Type type = whole_type(input);
     part = cast(part, type.element);
+    if (const int axis = axis_of(samples.axes, input.name); axis > 0) part = micro_batches(part, type, axis);
     taken.emplace_back(part.size() == type.element_count() ? part.reshaped(type.dims) : part);
   }
   return taken;

@@ -9,16 +9,25 @@
 #include <vector>
 
 #include "executor/program.h"
+#include "executor/session/host_arrays.h"
 #include "ir/datum.h"
 
 namespace podium {
 
-/// An array an input, as its file has it; the leading dimension counts samples.
+/// An array an input; the leading dimension counts samples.
 struct Samples {
   std::map<std::string, ir::Tensor> arrays = {};
   std::map<std::string, std::string> files = {};  ///< for errors: "--input image=FILE"
+  SampleAxes axes = {};
   std::int64_t count = 0;
 };
+
+/// An array of micro-batches, or of one, whose samples lie on `axis`, with the samples first; `ready` counts
+/// the dimensions in front that only count micro-batches.
+ir::Tensor samples_first(const ir::Tensor& array, int axis, int ready);
+
+/// Samples of a micro-batch of the input. Error where it has no axis of samples.
+std::int64_t samples_of_micro_batch(const executor::HostTensor& input, const SampleAxes& axes);
 
 /// Of one entry along the leading dimension.
 std::int64_t elements_of_sample(const ir::Tensor& array);
@@ -28,7 +37,7 @@ std::int64_t elements_of_sample(const ir::Tensor& array);
 void check_samples(const Samples& samples, const std::vector<executor::HostTensor>& inputs);
 
 /// The samples at `rows`, in the order of the inputs and as a run takes them: of one micro-batch in its
-/// shape, else in one array. Integers become the input's type.
+/// shape, else in one array, a micro-batch after the other. Integers become the input's type.
 std::vector<ir::Datum> take_rows(const Samples& samples, std::span<const std::int64_t> rows,
                                  const std::vector<executor::HostTensor>& inputs);
 

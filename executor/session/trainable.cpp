@@ -1,7 +1,9 @@
 #include "executor/session/trainable.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
+#include <set>
 
 #include "executor/kernels/kernel.h"
 #include "executor/lower/lower.h"
@@ -9,7 +11,9 @@
 #include "executor/session/check_options.h"
 #include "executor/session/model_weights.h"
 #include "executor/session/place_model.h"
+#include "ir/glob.h"
 #include "ir/nearest.h"
+#include "ir/optimizer_spec.h"
 
 namespace podium {
 namespace {
@@ -48,12 +52,58 @@ Strategy without_known_overrides(Strategy options, const ir::Graph& graph) {
   return options;
 }
 
-void check_weights(const std::vector<std::string>& wanted, const ir::Training& forward) {
-  for (const std::string& name : wanted) {
-    const auto is_it = [&](const ir::Variable& weight) { return forward.graph[weight.value].name == name; };
-    if (std::any_of(forward.variables.begin(), forward.variables.end(), is_it)) continue;
-    throw Error("weight '{}': the model has no initializer of floats of this name", name);
+// Which of `names` a name or a glob fits. Error where none is fit.
+std::set<std::string> chosen(const std::string& glob, const std::vector<std::string>& names) {
+  std::set<std::string> fitting;
+  for (const std::string& name : names) {
+    if (name == glob || ir::matches(glob, name)) fitting.insert(name);
   }
+  if (!fitting.empty()) return fitting;
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  throw Error("weight '{}': the model has no initializer of floats of this name, the nearest is '{}'", glob,
+              ir::nearest(glob, known));
+}
+
+// The initializers that are to be trained, in the order of the model.
+std::vector<std::string> trained_names(const importer::Model& model, const TrainingOptions& options,
+                                       std::vector<std::string>& numbers) {
+  const std::vector<std::string> all = float_initializers(model);
+  if (all.empty()) throw Error("the model has no initializer of floats that could be trained");
+  std::set<std::string> trained;
+  for (const std::string& glob : options.weights) trained.merge(chosen(glob, all));
+  if (options.weights.empty()) {
+    WeightChoice choice = choose_weights(model);
+    trained.insert(choice.weights.begin(), choice.weights.end());
+    numbers = std::move(choice.numbers);
+  }
+  for (const std::string& glob : options.frozen) {
+    for (const std::string& name : chosen(glob, all)) trained.erase(name);
+  }
+  if (trained.empty())
+    throw Error("all {} weights are frozen, at least one that is trained needed", all.size());
+  std::vector<std::string> names;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(names),
+               [&](const std::string& name) { return trained.contains(name); });
+  return names;
+}
+
+void note_numbers(const std::vector<std::string>& numbers, Notes& notes) {
+  if (numbers.empty()) return;
+  notes.push_back(fmt::format(
+      "{} initializers without dimensions are taken for numbers of formulas and not trained: {}{} "
+      "(to be named as weights where they are)",
+      numbers.size(), numbers[0], numbers.size() > 1 ? ", ..." : ""));
+}
+
+// Squares of gradients lie where float16 has no numbers, unless a loss scale lifts them.
+void note_narrow_states(const ir::Optimizer& optimizer, Notes& notes) {
+  const bool is_lifted =
+      optimizer.scaled_state && (!optimizer.loss_scaling.constant || optimizer.loss_scaling.value > 1);
+  if (optimizer.state_type != ir::DataType::Float16 || !optimizer.spec->has_wide_states || is_lifted) return;
+  notes.push_back(fmt::format(
+      "warning: states of {} in float16: squares of gradients below 2.4e-4 become 0, which makes steps many "
+      "times too large; float32 states, or scaled states with a loss scale, keep them",
+      name_of(optimizer)));
 }
 
 void note_untrained(const ir::Training& training, Notes& notes) {
@@ -71,14 +121,6 @@ std::optional<ir::AutomaticLossScaling> scaling_of(const LossScaling& scaling) {
                                   .update_period = scaling.period,
                                   .tracked = static_cast<ir::TrackedGradients>(scaling.tracking),
                                   .tensors = scaling.tensors};
-}
-
-ir::Training take_forward(importer::Model model, const std::vector<std::string>& wanted) {
-  const std::vector<std::string> names = wanted.empty() ? weight_names(model) : wanted;
-  if (names.empty()) throw Error("the model has no initializer of floats that could be trained");
-  ir::Training forward = with_variables(std::move(model.graph), names);
-  if (forward.variables.size() < names.size()) check_weights(names, forward);
-  return forward;
 }
 
 // Passes leave the loss, anchors and what has a gradient by its name their names.
@@ -107,7 +149,8 @@ Trainable make_trainable(importer::Model model, const TrainingOptions& options,
                              .gradients_of = gradients_asked_for(strategy)},
                  .unread = unread_constants(model.graph),
                  .added = without_known_overrides(strategy, model.graph)};
-  made.forward = take_forward(std::move(model), options.weights);
+  const std::vector<std::string> names = trained_names(model, options, made.numbers);
+  made.forward = with_variables(std::move(model.graph), names);
   optimize_for(made.forward, strategy, made.request);
   made.request.weights = made.forward.variables;
   made.request.saved = saved_states(made.forward, made.unread);
@@ -131,6 +174,8 @@ Placed make_trained(Trainable trainable, CheckedOptions& checked) {
   }
   ir::Training training = ir::make_training(std::move(forward.graph), request);
   note_unused_states(trainable.unread, training, request.optimizer, checked.notes);
+  note_numbers(trainable.numbers, checked.notes);
+  note_narrow_states(request.optimizer, checked.notes);
   note_untrained(training, checked.notes);
   check_overrides(trainable.added, training.graph);
   lower::add_anchors(training.graph, strategy);

@@ -17,6 +17,8 @@ struct Trainable {
   annotate::Metadata metadata = {};
   ir::TrainingRequest request = {};
   std::map<std::string, ir::Tensor> unread = {};  ///< constants of the model that may be states to go on with
+  std::vector<std::string> numbers =
+      {};  ///< initializers that nobody named and that are taken for no weights
   /// The strategy without locations of the model's own tensors: others must be of what training adds.
   Strategy added = {};
 };

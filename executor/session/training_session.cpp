@@ -103,12 +103,17 @@ void resume(importer::Model& model, const importer::Model& saved) {
   for (const ir::Value& value : saved.graph.values) {
     if (value.constant) values.emplace(value.name, &*value.constant);
   }
-  const std::vector<std::string> names = weight_names(model);
+  // A number of a formula may have been named to be trained, and may be missing where it was not.
+  const std::vector<std::string> names = float_initializers(model);
   const std::set<std::string_view> wanted(names.begin(), names.end());
+  const std::vector<std::string> needed = weight_names(model);
   for (ir::Value& weight : model.graph.values) {
     if (!wanted.contains(weight.name)) continue;
     const auto found = values.find(weight.name);
-    if (found == values.end()) throw Error("there is no weight '{}'", weight.name);
+    if (found == values.end()) {
+      if (std::find(needed.begin(), needed.end(), weight.name) == needed.end()) continue;
+      throw Error("there is no weight '{}'", weight.name);
+    }
     if (found->second->type_and_dims() != weight.type) {
       throw Error("weight '{}': {} found, {} needed", weight.name, to_string(found->second->type_and_dims()),
                   to_string(weight.type));

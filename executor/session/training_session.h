@@ -20,9 +20,11 @@ struct TrainingOptions {
       {};                 ///< the strategy with batchesPerStep and accumulationFactor, the device, the seed
   std::string loss = {};  ///< name of a tensor of the model with one number (see add_loss)
   ir::Optimizer optimizer = ir::make_optimizer("SGD");
-  /// Names of the initializers that are trained. None: every float initializer that the loss depends on;
-  /// scalars among them only when all are scalars, since exporters write the numbers of formulas as such.
+  /// Names, or globs, of the initializers that are trained. None: every one that the loss depends on and that
+  /// choose_weights takes for a weight.
   std::vector<std::string> weights = {};
+  /// Names, or globs, of those among them that are not.
+  std::vector<std::string> frozen = {};
 };
 
 /// Gives `model` the weights of `saved`, a model that model_to_file wrote, and the optimizer state beside

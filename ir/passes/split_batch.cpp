@@ -84,14 +84,7 @@ class Splitter {
   int axis(ValueId id) const { return axes_.contains(id) ? axes_[id] : kNoAxis; }
 
   void split_inputs() {
-    IdMap<ValueId, int> wanted(std::ssize(whole_.values), 0);
-    for (const Op& op : whole_.ops) {
-      if (!is_recurrent(op)) continue;
-      for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-        if (op.inputs[i].valid() && has_recurrent_batch(i))
-          wanted[op.inputs[i]] = recurrent_batch_axis(op, i);
-      }
-    }
+    const IdMap<ValueId, int> wanted = sample_axes(whole_);
     for (ValueId id : graph().inputs) {
       Value& input = graph()[id];
       if (trains() && weights_->contains(id)) continue;
@@ -255,6 +248,17 @@ class Splitter {
 };
 
 }  // namespace
+
+IdMap<ValueId, int> sample_axes(const Graph& graph) {
+  IdMap<ValueId, int> axes(std::ssize(graph.values), 0);
+  for (const Op& op : graph.ops) {
+    if (!is_recurrent(op)) continue;
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      if (op.inputs[i].valid() && has_recurrent_batch(i)) axes[op.inputs[i]] = recurrent_batch_axis(op, i);
+    }
+  }
+  return axes;
+}
 
 BatchSplit split_batch(const Graph& graph, int slices) { return Splitter(graph, slices, nullptr).split(); }
 

@@ -15,11 +15,14 @@ struct BatchSplit {
   IdMap<ValueId, int> axes = {};      ///< the axis of the samples, or a constant of ir/ops/totals.h
 };
 
-/// The graph for 1 / `slices` of the batch. The batch is the first axis of every input, or the axis that a
-/// recurrent op which reads the input takes for it. Constants that hold the batch's size, such as the shape
-/// of a Reshape, are changed to the slice's. Ops, inputs, outputs and values keep their places. All types are
-/// known. Error for an input that does not split evenly, and for an op that mixes samples or may mix them: it
-/// names the op.
+/// For each input of the graph the axis of its samples: the first, or the one that a recurrent op which reads
+/// the input takes for its sequences.
+IdMap<ValueId, int> sample_axes(const Graph& graph);
+
+/// The graph for 1 / `slices` of the batch. The batch is the axis that sample_axes gives every input.
+/// Constants that hold the batch's size, such as the shape of a Reshape, are changed to the slice's. Ops,
+/// inputs, outputs and values keep their places. All types are known. Error for an input that does not split
+/// evenly, and for an op that mixes samples or may mix them: it names the op.
 BatchSplit split_batch(const Graph& graph, int slices);
 
 /// Splits the batch of a graph that is to train. `weights` are inputs without samples. Beside outputs with an

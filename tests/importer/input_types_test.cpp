@@ -28,6 +28,16 @@ TEST(InputTypes, TheCallerBindsSymbolsByName) {
   EXPECT_EQ(to_string(model.graph[model.graph.inputs[1]].type), "float[?,7]");
 }
 
+TEST(InputTypes, TheCallerBindsDimensionsWithoutANameByTheirPlace) {
+  const onnx::ModelProto proto =
+      proto_of("g (float[?,N] a, float[3,?] b) => (float[?,N] y) { y = Identity(a) }");
+  const Model model = import_proto(proto, {.dims = {{"a:0", 7}, {"b:1", 2}, {"N", 5}}});
+  EXPECT_EQ(to_string(model.graph[model.graph.inputs[0]].type), "float[7,5]");
+  EXPECT_EQ(to_string(model.graph[model.graph.inputs[1]].type), "float[3,2]");
+  EXPECT_EQ(error_of(proto, {.dims = {{"a:1", 2}}}),
+            "dimension 'a:1' is not in the model, the nearest is 'a:0'");
+}
+
 TEST(InputTypes, BindsSymbolsInBodies) {
   const Model model = import_proto(proto_of("g (int64 n, bool c, float[N] x) => (float[N] y) {"
                                             " y = Loop(n, c, x) <body = b (int64 i, bool d, float[N] s) =>"

@@ -57,6 +57,8 @@ TEST(OptimizerText, EveryNameValueAndWordOfTheTableCanBeTypedAndIsInTheHelp) {
       EXPECT_THAT(help, HasSubstr(name));
       for (const ir::ValueSpec& known : spec->values) {
         EXPECT_EQ(value(optimizer, std::string(known.name)), known.fallback);
+        EXPECT_THAT(help.substr(help.find(name)),
+                    HasSubstr(fmt::format("{}={}", known.typed, known.fallback)));
         const ir::Optimizer given = read_optimizer(fmt::format("{},{}=0.25", name, known.typed));
         EXPECT_EQ(value(given, std::string(known.name)), 0.25) << name << " " << known.typed;
         EXPECT_THAT(help, HasSubstr(std::string(known.typed)));

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "importer/import.h"
 #include "importer/tensor_file.h"
 #include "tests/support/run_program.h"
@@ -113,6 +115,42 @@ TEST(TrainWeights, OfGroupsHaveNoStepOnOneProcessorToCompareWith) {
   const ProgramResult result = run_program(command);
   EXPECT_EQ(result.status, 1);
   EXPECT_THAT(result.err, HasSubstr("initializer 'w' has a value for each group of replicas"));
+}
+
+TEST(TrainWeights, AreChosenByName) {
+  const TemporaryFolder folder;
+  const std::string saved = folder.file("saved.onnx");
+  const std::string command =
+      fmt::format("podium train {} --quiet --loss-tensor loss --optimizer sgd,lr=1 --input x={} --save {} ",
+                  folder.write("m.onnxtxt", kTwoWeights), samples(folder), saved);
+  EXPECT_EQ(run_program(command + "--train-only 'v*'").status, 0);
+  EXPECT_THAT(saved_values(saved, "w"), ElementsAre(10, 20));
+  EXPECT_THAT(saved_values(saved, "v"), ElementsAre(28, 36));
+  EXPECT_EQ(run_program(command + "--freeze v").status, 0);
+  EXPECT_THAT(saved_values(saved, "w"), ElementsAre(8, 16));
+  EXPECT_THAT(saved_values(saved, "v"), ElementsAre(30, 40));
+  EXPECT_THAT(run_program(command + "--freeze u").err, HasSubstr("weight 'u': the model has no initializer"));
+}
+
+// Gradients of 1e-3 have squares that float16 does not have.
+TEST(TrainWeights, TakeStepsOfAdamInHalvesWhereALossScaleLiftsTheStates) {
+  const TemporaryFolder folder;
+  const std::string saved = folder.file("saved.onnx");
+  importer::write_npy(ir::Tensor::of<float>({4, 2}, {1e-3F, 2e-3F, 1e-3F, 2e-3F, 1e-3F, 2e-3F, 1e-3F, 2e-3F}),
+                      folder.file("x.npy"));
+  const auto trained = [&](const std::string& flags) {
+    const ProgramResult result = run_program(
+        fmt::format("podium train {} --loss-tensor loss --input x={} --save {} --optimizer adam,eps=1e-8{}",
+                    folder.write("m.onnxtxt", kTwoWeights), folder.file("x.npy"), saved, flags));
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_EQ(result.err.find("warning: states of Adam in float16") != std::string::npos,
+              flags == ",float16-state");
+    return saved_values(saved, "w")[0];
+  };
+  const float wanted = trained("");
+  EXPECT_NEAR(wanted, 10 - 4 * 0.1, 1e-3);
+  EXPECT_NEAR(trained(",float16-state --loss-scale 1024"), wanted, 1e-2);
+  EXPECT_GT(std::abs(trained(",float16-state") - wanted), 0.1);
 }
 
 TEST(TrainWeights, AreNotTrainedOnSyntheticDataButAStepIsClocked) {

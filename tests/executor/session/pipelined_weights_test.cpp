@@ -124,13 +124,14 @@ importer::Model linear(bool spread) {
   std::vector<int> processors;
   for (int i = 0; i < 6; ++i) {
     weights.push_back(initializer(fmt::format("w{}", i), {8, 8}, std::vector<float>(64, 0)));
-    ops += fmt::format("a{0} = Add(x{0}, w{0}) n{0} = Mul(a{0}, minus) x{1} = Mul(n{0}, minus) ", i, i + 1);
+    ops += fmt::format("a{0} = Add(x{0}, w{0}) n{0} = Mul(a{0}, minus_const) x{1} = Mul(n{0}, minus_const) ",
+                       i, i + 1);
     processors.insert(processors.end(), 3, i / 2);
   }
   processors.insert(processors.end(), 3, 2);
   const std::string body = fmt::format(
-      "agraph (float[4,8,8] x0) => (float loss) <{}, float minus = {{-1}}, float lambda = {{0.1}}> {{ {}"
-      "m = Abs(x6) l = Mul(m, lambda) loss = ReduceSum <keepdims = 0> (l) }}",
+      "agraph (float[4,8,8] x0) => (float loss) <{}, float minus_const = {{-1}}, float lambda_const = {{0.1}}> {{ {}"
+      "m = Abs(x6) l = Mul(m, lambda_const) loss = ReduceSum <keepdims = 0> (l) }}",
       fmt::join(weights, ", "), ops);
   return spread ? model_of(body, processors) : model_of(body);
 }
@@ -172,8 +173,8 @@ importer::Model quadratic(const std::vector<std::vector<float>>& weights, bool s
     ops += fmt::format("a{0} = Add({1}, w{0}) s{0} = Sigmoid(a{0}) ", i, before);
   }
   const std::string body = fmt::format(
-      "agraph (float[4,2,2] x, float[4,2,2] y) => (float loss) <{}, float lambda = {{0.1}}> {{ {}"
-      "e = Add(s2, s5) m = Abs(e) l = Mul(m, lambda) loss = ReduceSum <keepdims = 0> (l) }}",
+      "agraph (float[4,2,2] x, float[4,2,2] y) => (float loss) <{}, float lambda_const = {{0.1}}> {{ {}"
+      "e = Add(s2, s5) m = Abs(e) l = Mul(m, lambda_const) loss = ReduceSum <keepdims = 0> (l) }}",
       fmt::join(initializers, ", "), ops);
   return spread ? model_of(body, {1, 1, 2, 2, 2, 2, 0, 0, 0, 0, 1, 1, 2, 2, 2, 2}) : model_of(body);
 }

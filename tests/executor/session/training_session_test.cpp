@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <limits>
 
@@ -14,10 +15,12 @@
 namespace podium {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
 using ::testing::Key;
+using ::testing::Not;
 using ::testing::Pointwise;
 using testing::TemporaryFolder;
 using testing::tensor;
@@ -150,6 +153,55 @@ TEST(TrainingSession, LeavesTheNumbersOfFormulasAlone) {
     { a = Mul(x, half) b = Mul(a, w) loss = ReduceSum <keepdims = 0> (b) })";
   TrainingSession session(model_of(kScaled), with({}));
   EXPECT_THAT(session.weights(), ElementsAre(Key("w")));
+}
+
+// A learnable scale bears its parameter's name; a number of a formula one that an exporter has made up.
+constexpr const char* kScales =
+    R"(agraph (float[2] x) => (float loss) <float[2] w = {10, 20}, float scale = {1}, float[1] bias = {1},
+      float mul_const = {1}, float lambda = {1}>
+    { a = Mul(x, w) e = Exp(scale) b = Mul(a, e) c = Mul(b, mul_const) d = Add(c, bias)
+      sum = ReduceSum <keepdims = 0> (d) loss = Mul(sum, lambda) })";
+
+TEST(TrainingSession, TrainsAScalarThatScalesWhatDependsOnWeights) {
+  TrainingSession session(model_of(kScales), with({}));
+  EXPECT_THAT(session.weights(), ElementsAre(Key("bias"), Key("scale"), Key("w")));
+  EXPECT_THAT(session.notes(),
+              Contains(HasSubstr("2 initializers without dimensions are taken for numbers of "
+                                 "formulas and not trained: mul_const, ...")));
+  TrainingOptions all = with({});
+  all.weights = {"*"};
+  TrainingSession named(model_of(kScales), all);
+  EXPECT_THAT(named.weights(),
+              ElementsAre(Key("bias"), Key("lambda"), Key("mul_const"), Key("scale"), Key("w")));
+  EXPECT_THAT(named.notes(), Not(Contains(HasSubstr("numbers of formulas"))));
+}
+
+TEST(TrainingSession, LeavesFrozenWeightsAsTheyAre) {
+  TrainingOptions options = with({});
+  options.frozen = {"b*", "w"};
+  TrainingSession session(model_of(kScales), options);
+  EXPECT_THAT(session.weights(), ElementsAre(Key("scale")));
+  options.frozen = {"w", "scale", "bias"};
+  EXPECT_THAT(refusal(kScales, options), HasSubstr("are frozen, at least one that is trained needed"));
+  options.frozen = {"wait*"};
+  EXPECT_THAT(refusal(kScales, options), HasSubstr("weight 'wait*': the model has no initializer of floats"));
+}
+
+TEST(TrainingSession, WarnsOfStatesThatUnderflow) {
+  TrainingOptions options = with({});
+  options.optimizer = ir::make_optimizer("Adam");
+  const auto warns = [&] {
+    TrainingSession session(model_of(kLinear), options);
+    return std::any_of(session.notes().begin(), session.notes().end(),
+                       [](const std::string& note) { return note.starts_with("warning: states of Adam"); });
+  };
+  EXPECT_FALSE(warns());
+  options.optimizer.state_type = ir::DataType::Float16;
+  EXPECT_TRUE(warns());
+  options.optimizer.scaled_state = true;
+  EXPECT_TRUE(warns());
+  options.optimizer.loss_scaling.value = 1024;
+  EXPECT_FALSE(warns());
 }
 
 // What three steps over the layers come to.
