@@ -41,6 +41,10 @@ Inputs read_inputs(const fs::path& set, const importer::Signature& signature) {
     if (!fs::exists(file)) break;
     const auto& [name, type] = signature.inputs[i];
     inputs.data.push_back(importer::read_datum(read_file(file.string()), type));
+    // Other runtimes take an array of one element for a scalar, and their users' data hold such arrays.
+    ir::Datum& datum = inputs.data.back();
+    const bool is_scalar = type.is_tensor() && type.has_rank && type.rank() == 0;
+    if (is_scalar && datum.is_tensor() && datum.tensor.size() == 1) datum = datum.tensor.reshaped({});
     inputs.types[name] = type_of(inputs.data.back());
   }
   return inputs;

@@ -16,6 +16,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// A scalar may come as an array of one element, as other runtimes take it; `noted` gets its name.
+ir::Datum as_declared(ir::Datum datum, const ir::Type& declared, const std::string& name,
+                      std::vector<std::string>& noted) {
+  const bool is_scalar = declared.is_tensor() && declared.has_rank && declared.rank() == 0;
+  if (!is_scalar || !datum.is_tensor() || datum.tensor.rank() == 0 || datum.tensor.size() != 1) return datum;
+  noted.push_back(fmt::format("input '{}': {} found, taken as the scalar that the model declares", name,
+                              to_string(datum.tensor.type_and_dims())));
+  return datum.tensor.reshaped({});
+}
+
 const ir::Type& type_of_input(const importer::Signature& signature, const std::string& name) {
   std::vector<std::string_view> names;
   for (const auto& [known, type] : signature.inputs) {
@@ -26,7 +36,7 @@ const ir::Type& type_of_input(const importer::Signature& signature, const std::s
 }
 
 void read_folder(const fs::path& folder, const importer::Signature& signature,
-                 std::map<std::string, ir::Datum>& inputs) {
+                 std::map<std::string, ir::Datum>& inputs, std::vector<std::string>& noted) {
   if (!fs::is_directory(folder)) throw Error("--inputs {}: no such folder", folder.string());
   const std::size_t before = inputs.size();
   for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
@@ -35,9 +45,9 @@ void read_folder(const fs::path& folder, const importer::Signature& signature,
     const fs::path named = folder / (name + ".npy");
     if (inputs.contains(name)) continue;
     if (fs::exists(numbered)) {
-      inputs[name] = importer::read_tensor_file(numbered.string(), type);
+      inputs[name] = as_declared(importer::read_tensor_file(numbered.string(), type), type, name, noted);
     } else if (fs::exists(named)) {
-      inputs[name] = importer::read_tensor_file(named.string(), type);
+      inputs[name] = as_declared(importer::read_tensor_file(named.string(), type), type, name, noted);
     }
   }
   if (inputs.size() == before) {
@@ -50,10 +60,13 @@ void read_folder(const fs::path& folder, const importer::Signature& signature,
 
 std::map<std::string, ir::Datum> read_inputs(const Options& options, const importer::Signature& signature) {
   std::map<std::string, ir::Datum> inputs;
+  std::vector<std::string> noted;
   for (const auto& [name, file] : options.inputs) {
-    inputs[name] = importer::read_tensor_file(file, type_of_input(signature, name));
+    const ir::Type& type = type_of_input(signature, name);
+    inputs[name] = as_declared(importer::read_tensor_file(file, type), type, name, noted);
   }
-  if (!options.inputs_folder.empty()) read_folder(options.inputs_folder, signature, inputs);
+  if (!options.inputs_folder.empty()) read_folder(options.inputs_folder, signature, inputs, noted);
+  print_notes(noted, options);
   return inputs;
 }
 
