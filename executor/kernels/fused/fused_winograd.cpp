@@ -1,6 +1,7 @@
 // 3x3 convolution by Winograd's algorithm.
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "executor/kernels/fused/fused_conv.h"
 
@@ -13,6 +14,13 @@ using dnnl::memory;
 // smaller products save.
 constexpr std::int64_t kLeastPositions = 14 * 14;
 constexpr std::int64_t kLeastChannels = 32;
+
+// The weights of quantised networks (ir/passes/whole_products.h): their sums are exact, and the transforms'
+// fractions would round them.
+bool are_whole(const Tensor& weights) {
+  const auto values = weights.values<float>();
+  return std::all_of(values.begin(), values.end(), [](float value) { return value == std::trunc(value); });
+}
 
 bool is_worth_it(const ConvolutionPlan& plan) {
   const auto is = [](const Dims& dims, std::int64_t wanted) {
@@ -59,7 +67,7 @@ struct Winograd {
 }  // namespace
 
 std::optional<PreparedKernel> prepare_winograd(PrepareContext& context, const ConvolutionPlan& plan) {
-  if (!is_worth_it(plan)) return std::nullopt;
+  if (!is_worth_it(plan) || are_whole(*context.constant(1))) return std::nullopt;
   const dnnl::convolution_forward::desc description(
       dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_winograd, onednn::any(plan.x),
       onednn::any(plan.weights), plan.bias, onednn::any(plan.y), plan.window.strides, plan.window.dilations,
