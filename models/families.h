@@ -11,6 +11,7 @@ std::vector<ModelSpec> mnist_models();         ///< small classifiers of 28 x 28
 std::vector<ModelSpec> vision_models();        ///< ResNet, MobileNetV2, U-Net
 std::vector<ModelSpec> language_models();      ///< BERT, GPT-2
 std::vector<ModelSpec> recurrent_models();     ///< LSTM
+std::vector<ModelSpec> kernel_models();        ///< one product, one elementwise op, for measuring
 std::vector<ModelSpec> control_flow_models();  ///< an If and a Loop
 
 }  // namespace podium::models

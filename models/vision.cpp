@@ -20,14 +20,16 @@ ValueId conv_norm(Net& net, const std::string& name, ValueId x, std::int64_t in,
                   std::int64_t kernel, std::int64_t stride = 1, std::int64_t group = 1) {
   const ValueId y = net.convolution(name, x, in, out, kernel, stride, kernel / 2, group);
   if (net.recipe().is("norm", "folded")) return y;
-  if (!net.recipe().is("norm", "explicit")) {
-    throw Error("parameter norm: '{}' found, folded or explicit needed", net.recipe().word("norm"));
-  }
-  return net.op(
-      name + "/BatchNormalization", "BatchNormalization",
-      {y, net.filled(name + ".bn.weight", {out}, 1), net.filled(name + ".bn.bias", {out}, 0),
-       net.filled(name + ".bn.running_mean", {out}, 0), net.filled(name + ".bn.running_var", {out}, 1)},
-      {{"epsilon", 1e-5F}});
+  const std::vector<ValueId> inputs{
+      y, net.filled(name + ".bn.weight", {out}, 1), net.filled(name + ".bn.bias", {out}, 0),
+      net.filled(name + ".bn.running_mean", {out}, 0), net.filled(name + ".bn.running_var", {out}, 1)};
+  const std::string path = name + "/BatchNormalization";
+  if (net.recipe().is("norm", "explicit"))
+    return net.op(path, "BatchNormalization", inputs, {{"epsilon", 1e-5F}});
+  if (!net.recipe().is("norm", "training"))
+    throw Error("parameter norm: '{}' found, folded, explicit or training needed", net.recipe().word("norm"));
+  return net.ops(path, "BatchNormalization", inputs, 3,
+                 {{"epsilon", 1e-5F}, {"training_mode", std::int64_t{1}}})[0];
 }
 
 ValueId relu(Net& net, const std::string& name, ValueId x) { return net.op(name + "/Relu", "Relu", {x}); }
@@ -178,7 +180,9 @@ std::vector<ModelSpec> vision_models() {
   const ParameterSpec batch{"batch", "1", "images at once"};
   const ParameterSpec image{"image", "224", "height and width in pixels"};
   const ParameterSpec classes{"classes", "1000", "classes to tell apart"};
-  const ParameterSpec norm{"norm", "folded", "batch normalisation folded into the convolutions, or explicit"};
+  const ParameterSpec norm{
+      "norm", "folded",
+      "batch normalisation folded into the convolutions, explicit, or by the batch's own statistics: training"};
   return {
       {"resnet18", "ResNet-18", {batch, image, classes, norm}, resnet18},
       {"resnet50", "ResNet-50", {batch, image, classes, norm}, resnet50},

@@ -10,6 +10,10 @@ namespace podium::cli {
 /// Settings of a session that is clocked, with events where --trace asks for them.
 SessionOptions clocked_session(const Options& options);
 
+/// What `podium run --estimate` and `podium train --estimate` clock. Nothing is printed but notes.
+report::RunReport estimate_run(const Options& options);
+report::RunReport estimate_train(const Options& options);
+
 /// What of a report is known before the run, of which the strategy is as it takes effect.
 report::RunReport start_report(const Options& options, const Strategy& strategy,
                                const executor::Program& program, std::int64_t samples);

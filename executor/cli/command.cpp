@@ -45,6 +45,15 @@ constexpr std::array kCommands{
                           "best first.",
                .execute = execute_compare,
                .check = check_compare},
+    CommandRow{.command = Command::Validate,
+               .name = "validate",
+               .summary = "hold the simulator against published figures",
+               .purpose =
+                   "Predicts published figures, by default those that come with it, and says how far off "
+                   "the predictions are. docs/cost-model.md describes the format of a file.",
+               .execute = execute_validate,
+               .models = Models::Any,
+               .paths = "[FILE.json...]"},
     CommandRow{.command = Command::Test,
                .name = "test",
                .summary = "run ONNX test cases",

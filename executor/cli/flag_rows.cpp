@@ -18,7 +18,7 @@ using enum Command;
 // More threads than any machine runs at once only use up memory.
 constexpr int kMostThreads = 256;
 
-constexpr Commands kAll{Run, Train, Annotate, Compare, Test, Info};
+constexpr Commands kAll{Run, Train, Annotate, Compare, Validate, Test, Info};
 constexpr Commands kComputing{Run, Train, Compare, Test};
 constexpr Commands kWithData{Run, Compare};
 
@@ -81,7 +81,7 @@ std::vector<FlagRow> data_flags() {
       {"expected", kWithData, kData, "DIR with output_N.pb to compare with", Takes::Value,
        set_text(&Options::expected_folder)},
       {"report",
-       {Run, Train, Compare, Info},
+       {Run, Train, Compare, Validate, Info},
        kData,
        "FILE.json that gets the whole result",
        Takes::Value,

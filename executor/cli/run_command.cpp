@@ -89,6 +89,8 @@ RunResult execute(const Options& options) {
 
 }  // namespace
 
+report::RunReport estimate_run(const Options& options) { return execute(options).report; }
+
 int execute_run(const Options& options) {
   const RunResult result = execute(options);
   if (const int status = finish_report(options, result.report); status != kDone) return status;

@@ -254,6 +254,15 @@ void check_trains_on_data(const Options& options) {
 
 }  // namespace
 
+report::RunReport estimate_train(const Options& options) {
+  const TrainingJob job = in_model(options, [&] { return make_training_job(options); });
+  const TrainingSession session = make_session(job);
+  report::RunReport report =
+      start_report(options, session.strategy(), session.program(), samples_of(job.model.graph));
+  add_times(report, session.timeline());
+  return report;
+}
+
 int execute_train(const Options& options) {
   const auto start = WallClock::now();
   check_trains_on_data(options);

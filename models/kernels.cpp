@@ -1,0 +1,94 @@
+// Single kernels, as machines are measured by them.
+#include "ir/error.h"
+#include "models/families.h"
+#include "models/recipe.h"
+
+namespace podium::models {
+namespace {
+
+using ir::DataType;
+using ir::ValueId;
+
+// [rows, inner] x [inner, columns], `batch` of them.
+BuiltModel product(const Recipe& recipe) {
+  Net net(recipe);
+  const std::int64_t batch = recipe.number("batch");
+  const std::int64_t inner = recipe.number("inner");
+  const std::int64_t rows = recipe.number("rows");
+  const std::int64_t columns = recipe.number("columns");
+  const ValueId x =
+      net.input("x", DataType::Float, batch == 1 ? ir::Dims{rows, inner} : ir::Dims{batch, rows, inner});
+  const ValueId weight = batch == 1 ? net.weight("weight", {inner, columns}, static_cast<double>(inner))
+                                    : net.input("weight", DataType::Float, {batch, inner, columns});
+  net.output(net.op("product", "MatMul", {x, weight}), "y");
+  return net.finish(20);
+}
+
+// a + s b, of `size` elements.
+BuiltModel triad(const Recipe& recipe) {
+  Net net(recipe);
+  const ir::Dims dims{recipe.number("size")};
+  const ValueId a = net.input("a", DataType::Float, dims);
+  const ValueId b = net.input("b", DataType::Float, dims);
+  net.output(net.op("sum", "Add", {a, net.op("scaled", "Mul", {b, net.scalar(3)})}), "c");
+  return net.finish(20);
+}
+
+// One op over rows of `columns` elements.
+BuiltModel rowwise(const Recipe& recipe) {
+  Net net(recipe);
+  const std::int64_t columns = recipe.number("columns");
+  const ValueId x = net.input("x", DataType::Float, {recipe.number("rows"), columns});
+  ValueId y = x;
+  if (recipe.is("op", "softmax")) {
+    y = net.op("softmax", "Softmax", {x}, {{"axis", std::int64_t{-1}}});
+  } else if (recipe.is("op", "layer-norm")) {
+    y = net.layer_norm("norm", x, columns);
+  } else if (recipe.is("op", "gelu")) {
+    y = net.gelu("gelu", x);
+  } else if (recipe.is("op", "add")) {
+    y = net.op("add", "Add", {x, net.input("z", DataType::Float, {recipe.number("rows"), columns})});
+  } else {
+    throw Error("parameter op: '{}' found, softmax, layer-norm, gelu or add needed", recipe.word("op"));
+  }
+  net.output(y, "y");
+  return net.finish(20);
+}
+
+// softmax(Q K^T / sqrt(d)) V of `heads` heads, as one op.
+BuiltModel attention(const Recipe& recipe) {
+  Net net(recipe);
+  const std::int64_t sequence = recipe.number("sequence");
+  const ir::Dims dims{recipe.number("batch"), recipe.number("heads"), sequence, recipe.number("head")};
+  const std::vector<ValueId> inputs{net.input("query", DataType::Float, dims),
+                                    net.input("key", DataType::Float, dims),
+                                    net.input("value", DataType::Float, dims)};
+  net.output(net.op("attention", "Attention", inputs, {{"is_causal", recipe.count("causal")}}), "y");
+  return net.finish(23);
+}
+
+}  // namespace
+
+std::vector<ModelSpec> kernel_models() {
+  const ParameterSpec batch{"batch", "1", "at once"};
+  const ParameterSpec rows{"rows", "1024", "rows of x"};
+  const ParameterSpec columns{"columns", "1024", "columns of the result"};
+  return {
+      {"product", "one matrix product", {batch, rows, {"inner", "1024", "columns of x"}, columns}, product},
+      {"triad", "a + s b", {{"size", "1048576", "elements"}}, triad},
+      {"rowwise",
+       "one op over rows",
+       {rows, columns, {"op", "softmax", "softmax, layer-norm, gelu or add"}},
+       rowwise},
+      {"attention",
+       "one attention",
+       {batch,
+        {"heads", "16", "of each sequence"},
+        {"sequence", "1024", "tokens"},
+        {"head", "128", "features of a head"},
+        {"causal", "0", "1: tokens look back alone"}},
+       attention},
+  };
+}
+
+}  // namespace podium::models
