@@ -102,6 +102,37 @@ const std::vector<SettingChoice>& all_optimizers() {
   return kOptimizers;
 }
 
+const std::vector<std::vector<SettingChoice>>& sharded_choices() {
+  static const std::vector<std::vector<SettingChoice>> kGroups = [] {
+    std::vector<SettingChoice> optimizers = all_optimizers();
+    optimizers.push_back({"momentum", [](Setting& setting) { with_sgd(setting, ir::SgdState::Combined); }});
+    optimizers.push_back(
+        {"momentum apart", [](Setting& setting) { with_sgd(setting, ir::SgdState::Separate); }});
+    optimizers.push_back({"nesterov", [](Setting& setting) {
+                            with_sgd(setting, ir::SgdState::Combined);
+                            setting.optimizer.nesterov = true;
+                          }});
+    const std::vector<SettingChoice> reductions{
+        {"sum", [](Setting&) {}},
+        {"mean", [](Setting& setting) { setting.options.reduction = Reduction::Mean; }},
+        {"running mean", [](Setting& setting) {
+           setting.options.reduction = Reduction::Mean;
+           setting.options.mean_strategy = MeanStrategy::Running;
+         }}};
+    const std::vector<SettingChoice> shards{
+        {"accumulators sharded", [](Setting& setting) { shard(setting.options.accumulators); }},
+        {"state sharded", [](Setting& setting) { shard(setting.options.optimizer_state); }},
+        {"weights sharded", [](Setting& setting) { shard(setting.options.weights); }},
+        {"everything sharded", [](Setting& setting) {
+           shard(setting.options.accumulators);
+           shard(setting.options.optimizer_state);
+           shard(setting.options.weights);
+         }}};
+    return std::vector<std::vector<SettingChoice>>{optimizers, reductions, shards};
+  }();
+  return kGroups;
+}
+
 const std::vector<std::vector<SettingChoice>>& training_choices() {
   static const std::vector<std::vector<SettingChoice>> kGroups{
       {{"2 batches", [](Setting& setting) { setting.options.batches_per_step = 2; }}},
@@ -133,7 +164,8 @@ const std::vector<std::vector<SettingChoice>>& training_choices() {
           off_chip(setting.options.optimizer_state);
           shard(setting.options.optimizer_state);
         }}},
-      {{"accumulators off chip", [](Setting& setting) { off_chip(setting.options.accumulators); }}},
+      {{"accumulators off chip", [](Setting& setting) { off_chip(setting.options.accumulators); }},
+       {"accumulators sharded", [](Setting& setting) { shard(setting.options.accumulators); }}},
       {{"recomputed", [](Setting& setting) { setting.options.recomputation = Recomputation::Standard; }},
        {"all recomputed",
         [](Setting& setting) { setting.options.recomputation = Recomputation::RecomputeAll; }},

@@ -29,6 +29,8 @@ const std::vector<SettingChoice>& training_spreads();
 const std::vector<SettingChoice>& spreads_in_turns();
 /// Every optimizer of the table, by the names that users type.
 const std::vector<SettingChoice>& all_optimizers();
+/// Optimizers in all their forms, reductions, and what replicas have a part of each.
+const std::vector<std::vector<SettingChoice>>& sharded_choices();
 /// All other groups.
 const std::vector<std::vector<SettingChoice>>& training_choices();
 

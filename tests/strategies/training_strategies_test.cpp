@@ -391,6 +391,32 @@ TEST(TrainingStrategies, GiveTheHalfWeightsOfOneProcessor) {
   EXPECT_GT(counts.equal, 300);
 }
 
+// Every optimizer with every reduction, and with each kind of tensor in parts, where replicas accumulate.
+TEST(TrainingStrategies, GiveTheHalfWeightsOfOneProcessorWithPartsOfEveryOptimizer) {
+  TrainingCounts counts;
+  const std::vector<SettingChoice>& spreads = training_spreads();
+  std::size_t turn = 0;
+  const auto& groups = testing::sharded_choices();
+  for (const SettingChoice& optimizer : groups[0]) {
+    for (const SettingChoice& reduction : groups[1]) {
+      for (const SettingChoice& parts : groups[2]) {
+        Setting setting;
+        const SettingChoice& on = spreads[turn++ % spreads.size()];
+        on.apply(setting);
+        with_replicas(setting, 2);
+        setting.options.accumulation_factor *= 2;
+        for (const SettingChoice* choice : {&optimizer, &reduction, &parts}) choice->apply(setting);
+        if (testing::jumps(setting.optimizer)) setting.optimizer.defaults["learningRate"].value = 1e-7;
+        expect_right({.setting = setting, .precision = ir::DataType::Float16},
+                     fmt::format("{}, {}, {}, {}", on.name, optimizer.name, reduction.name, parts.name),
+                     counts);
+      }
+    }
+  }
+  counts.say("halves in parts");
+  EXPECT_EQ(counts.equal, static_cast<int>(groups[0].size() * groups[1].size() * groups[2].size()));
+}
+
 void shard_in(const ir::ReplicaGroup& group, Strategy& options) {
   for (LocationSettings* settings :
        {&options.weights, &options.optimizer_state, &options.accumulators, &options.activations}) {

@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <tuple>
 
 #include "executor/lower/draft/locations.h"
@@ -61,6 +62,7 @@ class Sharder {
         id = part(id, found->second, one.place);
         if (is_added) id = times(id, 1.0 / sharing(found->second), one.place);
       }
+      if (shares) sums_in_velocities_.insert(made);
       make_part(made, found->second.group);
       placed_.append(std::move(op), one.place);
     } else if (const auto sum = plan_.sums.find(made); sum != plan_.sums.end()) {
@@ -160,10 +162,12 @@ class Sharder {
   }
   // Whole velocities are added up with the gradients in them, and the next update starts from a share of the
   // sum. One in parts has the gradients of all replicas already, so it gets shares of these, and updates read
-  // it as often as there are replicas.
+  // it as often as there are replicas. What a micro-batch makes of a velocity on the way to its sum, such as
+  // the velocity in another type, is a velocity for what comes behind it.
   bool reads_velocity(const Op& op) const {
-    return std::any_of(op.inputs.begin(), op.inputs.end(),
-                       [&](ValueId id) { return plan_.velocities.contains(id); });
+    return std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) {
+      return plan_.velocities.contains(id) || sums_in_velocities_.contains(id);
+    });
   }
   ValueId as_reduced(ValueId id, const OpPlacement& place) {
     if (place.context != ir::Context::Update || !plan_.velocities.contains(id)) return id;
@@ -207,6 +211,7 @@ class Sharder {
   std::map<Key, ValueId> gathered_;
   std::map<std::pair<Key, DomainKey>, ValueId> cut_;
   std::map<Key, ValueId> reduced_velocities_;
+  std::set<ValueId> sums_in_velocities_;  ///< that micro-batches make of velocities
 };
 
 }  // namespace
