@@ -1,12 +1,14 @@
 #include "annotate/rules.h"
 
 #include <array>
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "annotate/annotations.h"
 #include "annotate/match.h"
 #include "ir/nearest.h"
+#include "ir/nesting.h"
 
 namespace podium::annotate {
 namespace {
@@ -50,7 +52,8 @@ ir::AttributeValue location(const Json& value) {
 }
 
 ir::AttributeValue priority(const Json& value) {
-  if (!value.is_number()) throw refuse(value, "a number");
+  if (!value.is_number() || !std::isfinite(value.get<float>()))
+    throw refuse(value, "a number that a float holds");
   return value.get<float>();
 }
 
@@ -98,10 +101,13 @@ Rule read_rule(const Json& json) {
 }
 
 Json parse(const std::string& text) {
+  ir::check_nesting(text, ir::kDeepestJson);
   try {
     return Json::parse(text);
   } catch (const Json::parse_error& error) {
     throw Error("no JSON: character {} cannot stand there", error.byte);
+  } catch (const Json::out_of_range&) {
+    throw Error("a number found that is too large");
   }
 }
 

@@ -182,10 +182,10 @@ struct Program {
   int processors = 1;  ///< of one replica
   int replicas = 1;
 
-  Buffer& operator[](BufferId id) { return buffers[id.index]; }
-  const Buffer& operator[](BufferId id) const { return buffers[id.index]; }
-  Block& operator[](BlockId id) { return blocks[id.index]; }
-  const Block& operator[](BlockId id) const { return blocks[id.index]; }
+  Buffer& operator[](BufferId id) { return buffers[ir::checked_index(id.index, buffers.size())]; }
+  const Buffer& operator[](BufferId id) const { return buffers[ir::checked_index(id.index, buffers.size())]; }
+  Block& operator[](BlockId id) { return blocks[ir::checked_index(id.index, blocks.size())]; }
+  const Block& operator[](BlockId id) const { return blocks[ir::checked_index(id.index, blocks.size())]; }
   ir::IdRange<BufferId> buffer_ids() const { return ir::IdRange<BufferId>(std::ssize(buffers)); }
   ir::IdRange<BlockId> block_ids() const { return ir::IdRange<BlockId>(std::ssize(blocks)); }
 };

@@ -183,6 +183,13 @@ void GraphReader::close_bodies(std::vector<OpenBody>& bodies, RawNode& op, const
                                                        : body.graph->add_value(graph[id].name + ":unused"));
     }
   }
+  // Captures come behind all formal inputs, those that are left out too.
+  const ir::OpSpec* spec = ir::find_op(op.domain, op.type);
+  if (spec != nullptr && !outer.empty()) {
+    const auto single = std::ranges::count_if(
+        spec->inputs, [](const ir::Parameter& input) { return input.formal != ir::Formal::Variadic; });
+    while (std::ssize(op.inputs) < single) op.inputs.push_back(ir::kNoValue);
+  }
   op.inputs.insert(op.inputs.end(), outer.begin(), outer.end());
   op.captures = static_cast<int>(outer.size());
 }
@@ -195,6 +202,8 @@ void GraphReader::read_op(const onnx::NodeProto& node, const Frame& frame, Scope
   if (opset == frame.opsets->end()) {
     throw Error("the model imports no version of domain '{}'", op.domain.empty() ? "ai.onnx" : op.domain);
   }
+  // Kernels trust what the engine says of the ops that it makes itself.
+  if (op.domain == "podium") throw Error("its domain 'podium' is for ops that no model has");
   op.attributes = read_attributes(node, frame, scope, bodies);
   for (const auto& name : node.input()) op.inputs.push_back(name.empty() ? ir::kNoValue : scope.lookup(name));
   while (!op.inputs.empty() && !op.inputs.back().valid()) op.inputs.pop_back();

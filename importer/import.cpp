@@ -3,6 +3,7 @@
 #include "importer/graph_reader.h"
 #include "importer/source.h"
 #include "importer/tensor_proto.h"
+#include "ir/printable.h"
 
 namespace podium::importer {
 namespace {
@@ -26,7 +27,7 @@ Model read(std::shared_ptr<const Source> source, const ImportOptions& options) {
 }
 
 // Names in a model may hold anything; an error is one line all the same.
-Error as_line(const Error& error) { return Error(one_line(error.what())); }
+Error as_line(const Error& error) { return Error(ir::one_line(error.what())); }
 
 }  // namespace
 
@@ -43,7 +44,7 @@ std::map<std::string, ir::Type> initializer_types(const Model& model) {
 Model import_model(const std::string& path, const ImportOptions& options) try {
   return read(load_source(path), options);
 } catch (const Error& error) {
-  throw as_line(error).at(one_line(path));
+  throw as_line(error).at(ir::one_line(path));
 }
 
 Model import_text(const std::string& text, const ImportOptions& options) try {

@@ -192,6 +192,7 @@ void choose_nearest(Rewrite& node) {
 }
 
 void resize_11(Rewrite& node) {
+  if (!node.has_input(1)) throw Error("input 'scales' is left out, it is needed");
   const std::string mode = node.take_or<std::string>("mode", "nearest");
   node.set("mode", mode == "bilinear" ? text("linear") : mode);
   node.set("coordinate_transformation_mode", text("asymmetric"));

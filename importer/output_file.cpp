@@ -1,10 +1,18 @@
+// A file is written under another name beside its place, NAME.partPID, with the mode and the owner of what it
+// will replace, brought to the disk and renamed. What processes that are gone have left under such names goes
+// first. A device or a pipe is written to directly.
 #include "importer/output_file.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
+#include <csignal>
 #include <filesystem>
 #include <system_error>
+#include <vector>
 
 #include "ir/error.h"
 
@@ -13,13 +21,80 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::string_view kPart = ".part";
+
 Error cannot_write() { return Error("cannot be written: {}", std::generic_category().message(errno)); }
 
-// A link stays a link: the file that it leads to is the one to replace.
+// A link stays a link: the file that it leads to is the one to replace, or to make where there is none yet.
 std::string place_of(const std::string& path) {
+  constexpr int kMostLinks = 40;
   std::error_code failed;
-  const fs::path place = fs::canonical(path, failed);
-  return failed ? path : place.string();
+  const fs::path there = fs::canonical(path, failed);
+  if (!failed) return there.string();
+  fs::path place = path;
+  for (int i = 0; fs::is_symlink(place, failed); ++i) {
+    const fs::path target = fs::read_symlink(place, failed);
+    if (failed || i == kMostLinks) throw Error("cannot be written: its links lead nowhere");
+    place = place.parent_path() / target;
+  }
+  return place.string();
+}
+
+// Whether a process of this number wrote the unfinished file and is gone. Short numbers are also those of
+// archives in parts, which are not ours.
+bool is_left_behind(const fs::path& file, std::string_view number) {
+  constexpr std::size_t kShortest = 4;
+  pid_t process = 0;
+  const auto [end, failure] = std::from_chars(number.data(), number.data() + number.size(), process);
+  const bool is_number = failure == std::errc() && end == number.data() + number.size() && process > 0;
+  if (!is_number || number.size() < kShortest || number[0] == '0') return false;
+  struct stat status = {};
+  const bool is_ours =
+      ::lstat(file.c_str(), &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == ::geteuid();
+  return is_ours && ::kill(process, 0) != 0 && errno == ESRCH;
+}
+
+// What a process that was killed has not finished.
+void remove_left_behind(const fs::path& place) {
+  const std::string begin = place.filename().string() + std::string(kPart);
+  std::vector<fs::path> found;
+  std::error_code failed;
+  const fs::path folder = place.has_parent_path() ? place.parent_path() : fs::path(".");
+  for (fs::directory_iterator at(folder, failed); !failed && at != fs::directory_iterator();
+       at.increment(failed)) {
+    const std::string name = at->path().filename().string();
+    if (name.starts_with(begin) && is_left_behind(at->path(), std::string_view(name).substr(begin.size())))
+      found.push_back(at->path());
+  }
+  for (const fs::path& file : found) fs::remove(file, failed);
+}
+
+// A new file, as open to others as the one that it will replace.
+void create(const std::string& temporary, const std::string& place) {
+  struct stat before = {};
+  const bool replaces = ::stat(place.c_str(), &before) == 0;
+  ::unlink(temporary.c_str());  // of this process: left where a signal came at a bad moment
+  constexpr mode_t kUsual = 0666;
+  const mode_t mode = replaces ? before.st_mode & 07777 : kUsual;
+  const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+  if (file < 0) throw cannot_write();
+  if (replaces) {
+    // Only root can give a file away: where it cannot be, it is the writer's.
+    const bool is_given = ::fchown(file, before.st_uid, before.st_gid) == 0;
+    ::fchmod(file, is_given ? mode : mode & 0777);
+  }
+  ::close(file);
+}
+
+// So that a power cut after the renaming does not leave an empty file.
+void wait_for_disk(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return;
+  const bool failed = ::fsync(file) != 0 && errno != EINVAL && errno != EROFS;
+  const int error = errno;
+  ::close(file);
+  errno = error;
+  if (failed) throw cannot_write();
 }
 
 // Devices and pipes are written to directly; a file renamed to their name would replace them.
@@ -34,8 +109,12 @@ OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
   std::error_code failed;
   if (fs::is_directory(path_, failed)) throw Error("is a directory, a file needed");
   if (!is_special(path_)) path_ = place_of(path_);
-  temporary_ = is_special(path_) ? path_ : fmt::format("{}.part{}", path_, ::getpid());
-  if (temporary_ != path_) unfinished_.emplace(temporary_);
+  temporary_ = is_special(path_) ? path_ : fmt::format("{}{}{}", path_, kPart, ::getpid());
+  if (temporary_ != path_) {
+    remove_left_behind(path_);
+    unfinished_.emplace(temporary_);
+    create(temporary_, path_);
+  }
   errno = 0;
   stream_.open(temporary_, std::ios::binary | std::ios::trunc);
   if (!stream_) throw cannot_write();
@@ -65,6 +144,7 @@ void OutputFile::commit() {
   stream_.close();
   if (!stream_) throw cannot_write();
   std::error_code failed;
+  if (temporary_ != path_) wait_for_disk(temporary_);
   if (temporary_ != path_) fs::rename(temporary_, path_, failed);
   if (failed) throw Error("cannot be written: {}", failed.message());
   committed_ = true;

@@ -10,8 +10,9 @@
 
 namespace podium::importer {
 
-/// A file written beside its place; `commit` moves it there. Without commit nothing is left. A device or a
-/// pipe is written to directly.
+/// A file written beside its place; `commit` moves it there. Without commit nothing is left. What it replaces
+/// keeps its mode and owner, a link leads to the new file, and what a killed process left unfinished there
+/// goes. A device or a pipe is written to directly.
 class OutputFile {
  public:
   /// Error when it cannot be created.

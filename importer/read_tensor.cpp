@@ -7,6 +7,7 @@
 #include "importer/source.h"
 #include "importer/type_proto.h"
 #include "ir/ops/recurrent.h"
+#include "ir/printable.h"
 
 namespace podium::importer {
 
@@ -56,7 +57,7 @@ Signature read_signature(const std::string& path) try {
   for (const auto& node : graph.node()) note_sample_axes(node, signature);
   return signature;
 } catch (const Error& error) {
-  throw Error(one_line(error.what())).at(one_line(path));
+  throw Error(ir::one_line(error.what())).at(ir::one_line(path));
 }
 
 ir::Datum read_datum(const std::string& bytes, const ir::Type& type) { return datum_from_bytes(bytes, type); }

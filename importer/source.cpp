@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <filesystem>
 #include <limits>
 
 #include "importer/newer_fields.h"
 #include "ir/error.h"
+#include "ir/nesting.h"
+#include "ir/printable.h"
 
 namespace podium::importer {
 namespace {
@@ -63,10 +66,42 @@ onnx::ModelProto parse(std::span<const char> bytes) {
   return proto;
 }
 
+// The line of the first number that ONNX's parser cannot hold, 0 where there is none: it does not say which.
+int line_of_wide_number(const std::string& text) {
+  const auto is_part = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.'; };
+  int line = 1;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '\n') ++line;
+    const bool begins = std::isdigit(static_cast<unsigned char>(text[at])) != 0 &&
+                        (at == 0 || (!is_part(text[at - 1]) && text[at - 1] != '_'));
+    if (!begins) continue;
+    std::size_t end = at;
+    while (end < text.size() && is_part(text[end])) ++end;
+    const char* const last = text.data() + end;
+    std::int64_t whole = 0;
+    float number = 0;
+    const bool fits = std::from_chars(text.data() + at, last, whole).ec != std::errc::result_out_of_range &&
+                      std::from_chars(text.data() + at, last, number).ec != std::errc::result_out_of_range;
+    if (!fits) return line;
+    at = end - 1;
+  }
+  return 0;
+}
+
+// Where bodies and types nest the parser calls itself.
 onnx::ModelProto parse_text(const std::string& text) {
+  constexpr int kDeepest = 200;
+  ir::check_nesting(text, kDeepest);
   onnx::ModelProto proto;
-  const auto status = onnx::OnnxParser::Parse(proto, text.c_str());
-  if (!status.IsOK()) throw Error("{}", one_line(status.ErrorMessage()));
+  try {
+    const auto status = onnx::OnnxParser::Parse(proto, text.c_str());
+    if (!status.IsOK()) throw Error("{}", ir::one_line(status.ErrorMessage()));
+  } catch (const std::logic_error&) {
+    // The standard library's conversions from text, which the parser calls.
+    const int line = line_of_wide_number(text);
+    throw line == 0 ? Error("a number found that is none")
+                    : Error("line {}: a number found that is too large", line);
+  }
   return proto;
 }
 
@@ -127,19 +162,6 @@ std::shared_ptr<const Source> source_from_text(const std::string& text) {
 
 std::shared_ptr<const Source> source_from_bytes(std::span<const char> bytes) {
   return source_from(parse(bytes), "");
-}
-
-std::string one_line(std::string_view text) {
-  constexpr std::size_t kLongest = 2000;
-  std::string line(text);
-  if (text.size() > kLongest) {
-    // The place of an error stands at its beginning, the reason at its end.
-    line = std::string(text.substr(0, kLongest / 2)) + " ... " +
-           std::string(text.substr(text.size() - kLongest / 2));
-  }
-  std::replace_if(
-      line.begin(), line.end(), [](char c) { return std::iscntrl(static_cast<unsigned char>(c)) != 0; }, ' ');
-  return line;
 }
 
 }  // namespace podium::importer

@@ -44,8 +44,4 @@ std::shared_ptr<const Source> load_source(const std::string& path);
 std::shared_ptr<const Source> source_from_text(const std::string& text);
 std::shared_ptr<const Source> source_from_bytes(std::span<const char> bytes);
 
-/// A name or message of the model as one line that can be printed: control characters become spaces and what
-/// is longer than a paragraph is cut.
-std::string one_line(std::string_view text);
-
 }  // namespace podium::importer

@@ -9,6 +9,7 @@
 #include "importer/output_file.h"
 #include "importer/source.h"
 #include "importer/tensor_proto.h"
+#include "ir/printable.h"
 
 namespace podium::importer {
 namespace {
@@ -30,7 +31,7 @@ ir::Datum read_tensor_file(const std::string& path, const ir::Type& type) try {
   if (!element.is_tensor()) throw Error("a tensor found, {} needed", to_string(type));
   return as_declared(read_array(file.bytes(), ending), element.element);
 } catch (const Error& error) {
-  throw Error(one_line(error.what())).at(one_line(path));
+  throw Error(ir::one_line(error.what())).at(ir::one_line(path));
 }
 
 void write_npy(const ir::Tensor& tensor, const std::string& path) try {

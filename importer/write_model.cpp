@@ -1,11 +1,16 @@
 // The file is parsed again and edited in place, so that all else stays as it was: attributes of nodes (found
 // by a path of index or name through bodies), values of initializers, extra initializers. New data stay
 // inside the model while it fits protobuf; external data are copied, new values in their places, to a file
-// beside the new model. Both are written under other names first and then renamed: a failure leaves what was
-// there.
+// beside the new model, under a name that is free, which the model's metadata keep. Both are written under
+// other names first and then renamed: a failure leaves what was there. Then the data go that were the
+// replaced model's own, where no model beside it reads them.
 #include "importer/write_model.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <functional>
 #include <limits>
@@ -17,6 +22,7 @@
 #include "importer/attribute_proto.h"
 #include "importer/output_file.h"
 #include "importer/source.h"
+#include "ir/printable.h"
 
 namespace podium::importer {
 namespace {
@@ -257,30 +263,115 @@ bool is_same_folder(const std::string& a, const std::string& b) {
   return canonical(a) == canonical(b);
 }
 
-// The model that is at `path` needs its own data until the new model is there: then these have another name.
-fs::path path_of_data(const std::string& path) {
-  std::error_code ignored;
-  const std::string usual = path + ".data";
-  if (!fs::exists(path, ignored)) return usual;
-  fs::path free = usual;
-  for (int i = 2; fs::exists(free, ignored); ++i) free = usual + std::to_string(i);
-  return free;
+// The entry of a model's metadata that names the file of data that was written with it, for it alone.
+constexpr const char* kOwnData = "podium.external_data";
+
+std::string own_data(const onnx::ModelProto& model) {
+  for (const auto& entry : model.metadata_props()) {
+    if (entry.key() == kOwnData) return entry.value();
+  }
+  return "";
 }
 
-// Data of models that were at `path` before.
-void remove_data_but(const fs::path& kept, const std::string& path) {
-  const std::string usual = fs::path(path).filename().string() + ".data";
-  const auto is_data = [&](const std::string& name) {
-    return name.starts_with(usual) && name.find_first_not_of("0123456789", usual.size()) == std::string::npos;
-  };
-  std::error_code ignored;
-  std::vector<fs::path> others;
-  const fs::path folder = fs::absolute(path, ignored).parent_path();
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
-    const fs::path name = entry.path().filename();
-    if (name != kept.filename() && is_data(name.string())) others.push_back(entry.path());
+void set_own_data(onnx::ModelProto& model, const std::string& name) {
+  auto& entries = *model.mutable_metadata_props();
+  for (int i = entries.size() - 1; i >= 0; --i) {
+    if (entries.Get(i).key() == kOwnData) entries.DeleteSubrange(i, 1);
   }
-  for (const fs::path& other : others) fs::remove(other, ignored);
+  if (name.empty()) return;
+  auto& entry = *entries.Add();
+  entry.set_key(kOwnData);
+  entry.set_value(name);
+}
+
+// Whether there is a file that could be data of a model at `path`, before that is read.
+bool has_data_beside(const fs::path& path) {
+  const std::string begin = path.filename().string() + ".data";
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  std::error_code failed;
+  for (fs::directory_iterator at(folder, failed); !failed && at != fs::directory_iterator();
+       at.increment(failed)) {
+    if (at->path().filename().string().starts_with(begin)) return true;
+  }
+  return false;
+}
+
+// The data of the model that is at `path` so far; "" when none are its own.
+std::string own_data_at(const std::string& path) {
+  std::error_code failed;
+  if (!fs::is_regular_file(path, failed) || !has_data_beside(path)) return "";
+  try {
+    const std::string name = own_data(load_source(path)->proto);
+    return fs::path(name).filename() == name ? name : "";  // in its folder, or nobody's
+  } catch (const Error&) {
+    return "";  // it is no model
+  }
+}
+
+// A name for new data that nothing has: the model that is at `path` needs its own until the new one is there.
+class DataName {
+ public:
+  explicit DataName(const std::string& path) {
+    constexpr int kMostNames = 100'000;
+    for (int i = 1; i < kMostNames; ++i) {
+      path_ = fmt::format("{}.data{}", path, i == 1 ? "" : std::to_string(i));
+      // An empty file keeps the name from others who look for one.
+      const int file = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+      if (file >= 0) {
+        ::close(file);
+        unfinished_.emplace(path_.string());
+        return;
+      }
+      if (errno != EEXIST)
+        throw Error("{}: cannot be written: {}", path_.string(), std::generic_category().message(errno));
+    }
+    throw Error("{}.data to {} are all there: no name for the data found", path, path_.string());
+  }
+  ~DataName() {
+    if (!is_used_) ::unlink(path_.c_str());
+  }
+  DataName(const DataName&) = delete;
+  DataName& operator=(const DataName&) = delete;
+
+  const fs::path& path() const { return path_; }
+  /// From here on a signal leaves the file: the model that reads it may be there already.
+  void hand_over() { unfinished_.reset(); }
+  void keep() { is_used_ = true; }
+
+ private:
+  fs::path path_;
+  std::optional<UnfinishedFile> unfinished_;
+  bool is_used_ = false;
+};
+
+// Whether a file beside `model` may be a model that reads the data: their name is in it, or it is not known.
+bool may_have_readers(const fs::path& folder, const std::string& model, const std::string& data) {
+  constexpr std::uintmax_t kMostBytes = std::uintmax_t{64} << 20;
+  std::error_code failed;
+  for (fs::directory_iterator at(folder, failed); !failed && at != fs::directory_iterator();
+       at.increment(failed)) {
+    const fs::path& other = at->path();
+    const bool is_model = other.extension() == ".onnx" || other.extension() == ".onnxtxt";
+    if (!is_model || other.filename() == model) continue;
+    if (at->file_size(failed) > kMostBytes || failed) return true;
+    try {
+      const MappedFile file(other.string());
+      const std::string_view bytes(file.bytes().data(), file.bytes().size());
+      if (bytes.find(data) != std::string_view::npos) return true;
+    } catch (const Error&) {
+      return true;
+    }
+  }
+  return static_cast<bool>(failed);
+}
+
+// Only what was written for the model that was at `path`, and what no other model there reads.
+void remove_replaced_data(const std::string& path, const std::string& replaced) {
+  if (replaced.empty()) return;
+  std::error_code ignored;
+  const fs::path place = fs::absolute(path, ignored);
+  if (!may_have_readers(place.parent_path(), place.filename().string(), replaced))
+    fs::remove(place.parent_path() / replaced, ignored);
 }
 
 void write_proto(const onnx::ModelProto& proto, OutputFile& file) {
@@ -302,19 +393,26 @@ void write_model(const Model& model, const std::string& path, const ModelEdits& 
   ExternalValues replaced = add_initializers(proto, edits);
   replaced.merge(replace_initializers(*proto.mutable_graph(), edits.initializers));
   const bool stays = replaced.empty() && is_same_folder(source.folder, fs::path(path).parent_path());
+  const std::string replaced_data = own_data_at(path);
+  std::optional<DataName> name;
   std::optional<OutputFile> data;
-  const fs::path data_path = path_of_data(path);
+  set_own_data(proto, stays ? replaced_data : "");
   if (!stays && has_external_data(proto)) {
-    DataMover mover(*source.files, data.emplace(data_path), data_path.filename(), replaced);
+    name.emplace(path);
+    const std::string location = name->path().filename();
+    DataMover mover(*source.files, data.emplace(name->path()), location, replaced);
     visit_tensors(proto, [&](TensorProto& tensor) { mover.move(tensor); });
+    set_own_data(proto, location);
   }
   OutputFile file(path);
   write_proto(proto, file);
   if (data) data->commit();
+  if (name) name->hand_over();
   file.commit();
-  if (data) remove_data_but(data_path, path);
+  if (name) name->keep();
+  if (!stays) remove_replaced_data(path, replaced_data);
 } catch (const Error& error) {
-  throw Error(one_line(error.what())).at(one_line(path));
+  throw Error(ir::one_line(error.what())).at(ir::one_line(path));
 }
 
 }  // namespace podium::importer

@@ -1,5 +1,7 @@
 #include "ir/error.h"
 
+#include "ir/id_map.h"
+
 namespace podium {
 
 Error Error::at(const std::string& where) const {
@@ -14,4 +16,11 @@ void fail_check(const char* file, int line, const char* condition, const std::st
       fmt::format("{}:{}: '{}' does not hold{}{}", file, line, condition, text.empty() ? "" : ": ", text));
 }
 
+namespace ir {
+
+void fail_id(std::int64_t index, std::size_t size) {
+  throw InternalError(fmt::format("there is no id {} among {}", index, size));
+}
+
+}  // namespace ir
 }  // namespace podium

@@ -114,10 +114,10 @@ class Graph {
   /// names in model files end otherwise.
   std::string fresh_name(std::string_view base);
 
-  Value& operator[](ValueId id) { return values[id.index]; }
-  const Value& operator[](ValueId id) const { return values[id.index]; }
-  Op& operator[](OpId id) { return ops[id.index]; }
-  const Op& operator[](OpId id) const { return ops[id.index]; }
+  Value& operator[](ValueId id) { return values[checked_index(id.index, values.size())]; }
+  const Value& operator[](ValueId id) const { return values[checked_index(id.index, values.size())]; }
+  Op& operator[](OpId id) { return ops[checked_index(id.index, ops.size())]; }
+  const Op& operator[](OpId id) const { return ops[checked_index(id.index, ops.size())]; }
   /// All values, and all ops in their order.
   IdRange<ValueId> value_ids() const { return IdRange<ValueId>(std::ssize(values)); }
   IdRange<OpId> op_ids() const { return IdRange<OpId>(std::ssize(ops)); }

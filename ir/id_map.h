@@ -10,6 +10,16 @@
 
 namespace podium::ir {
 
+[[noreturn]] void fail_id(std::int64_t index, std::size_t size);
+
+/// The index, when a vector of `size` entries has it: else a fault of Podium, and not memory of somebody
+/// else.
+inline std::size_t checked_index(std::int64_t index, std::size_t size) {
+  if (static_cast<std::size_t>(index) >= size) [[unlikely]]
+    fail_id(index, size);
+  return static_cast<std::size_t>(index);
+}
+
 /// The place of a value, an op, a buffer or a block in the vector of its kind. Ids of two kinds do not mix.
 template <class Tag>
 struct Id {
@@ -58,8 +68,8 @@ class IdMap {
   IdMap() = default;
   explicit IdMap(std::int64_t size, const T& value = T()) : entries_(size, value) {}
 
-  decltype(auto) operator[](Id id) { return entries_[id.index]; }
-  decltype(auto) operator[](Id id) const { return entries_[id.index]; }
+  decltype(auto) operator[](Id id) { return entries_[checked_index(id.index, entries_.size())]; }
+  decltype(auto) operator[](Id id) const { return entries_[checked_index(id.index, entries_.size())]; }
   bool contains(Id id) const { return ids().contains(id); }
 
   std::int64_t size() const { return std::ssize(entries_); }

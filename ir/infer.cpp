@@ -25,8 +25,8 @@ TypedOp::TypedOp(const Graph& graph, const Op& of) : op(of) {
 }
 
 const Dims& TypedOp::dims(std::size_t i) const {
-  IR_CHECK(input_types[i].has_rank, "input {} of {} has no rank", i, op.spec->name);
-  return input_types[i].dims;
+  IR_CHECK(input(i).has_rank, "input {} of {} has no rank", i, op.spec->name);
+  return input(i).dims;
 }
 
 void InferContext::set_output(std::size_t i, Type type) {
@@ -168,7 +168,17 @@ void check_size(const Type& type) {
   }
 }
 
+// A view shows the elements of its input, all of them and no others.
+void check_view(const InferContext& context) {
+  if (!context.op.spec->view || !context.has_output(0)) return;
+  const Type& from = context.input(0);
+  const Type& to = context.output(0);
+  if (from.is_static() && to.is_static() && from.element_count() != to.element_count())
+    throw Error("{} cannot become {}", to_string(from), to_string(to));
+}
+
 void check_outputs(const InferContext& context) {
+  check_view(context);
   for (std::size_t i = 0; i < context.output_types.size(); ++i) {
     try {
       check_size(context.output_types[i]);

@@ -27,11 +27,15 @@ class TypedOp {
   std::size_t output_count() const { return op.outputs.size(); }
   bool has_input(std::size_t i) const { return i < op.inputs.size() && op.inputs[i].valid(); }
   bool has_output(std::size_t i) const { return i < op.outputs.size() && op.outputs[i].valid(); }
-  const Type& input(std::size_t i) const { return input_types[i]; }
-  const Type& output(std::size_t i) const { return output_types[i]; }
+  const Type& input(std::size_t i) const {
+    return input_types[checked_index(std::int64_t(i), input_types.size())];
+  }
+  const Type& output(std::size_t i) const {
+    return output_types[checked_index(std::int64_t(i), output_types.size())];
+  }
   /// Dimensions of a tensor input of known rank. IR_CHECK otherwise.
   const Dims& dims(std::size_t i) const;
-  DataType element(std::size_t i) const { return input_types[i].element; }
+  DataType element(std::size_t i) const { return input(i).element; }
   /// The numbers of input i when they are known, else nullptr.
   const Tensor* constant(std::size_t i) const { return i < constants.size() ? constants[i] : nullptr; }
 

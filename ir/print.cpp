@@ -1,4 +1,5 @@
 #include "ir/graph.h"
+#include "ir/printable.h"
 
 namespace podium::ir {
 namespace {
@@ -9,7 +10,7 @@ std::string names(const Graph& graph, const std::vector<ValueId>& ids) {
   std::string text;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (i > 0) text += ", ";
-    text += ids[i].valid() ? graph[ids[i]].name : "_";
+    text += ids[i].valid() ? printable(graph[ids[i]].name) : "_";
   }
   return text;
 }
@@ -22,8 +23,8 @@ void print_op(const Graph& graph, const Op& op, int depth, std::string& text) {
                       op.spec->domain.empty() ? "" : ".", op.spec->name, names(graph, op.inputs));
   std::string attributes;
   for (const Attribute& candidate : op.attributes) {
-    attributes +=
-        fmt::format("{}{}={}", attributes.empty() ? "" : ", ", candidate.name, to_string(candidate.value));
+    attributes += fmt::format("{}{}={}", attributes.empty() ? "" : ", ", printable(candidate.name),
+                              printable(to_string(candidate.value)));
   }
   if (!attributes.empty()) text += " {" + attributes + "}";
   text += "  #";
@@ -39,14 +40,14 @@ void print_op(const Graph& graph, const Op& op, int depth, std::string& text) {
 void print_graph(const Graph& graph, int depth, std::string& text) {
   for (ValueId id : graph.inputs) {
     indent(text, depth);
-    text += fmt::format("input {}  # {}\n", graph[id].name, to_string(graph[id].type));
+    text += fmt::format("input {}  # {}\n", printable(graph[id].name), to_string(graph[id].type));
   }
   IdMap<ValueId, bool> produced(std::ssize(graph.values), false);
   for (ValueId id : graph.inputs) produced[id] = true;
   for (ValueId id : graph.value_ids()) {
     if (produced[id] || !graph.is_constant(id)) continue;
     indent(text, depth);
-    text += fmt::format("constant {}  # {}\n", graph[id].name, to_string(graph[id].type));
+    text += fmt::format("constant {}  # {}\n", printable(graph[id].name), to_string(graph[id].type));
   }
   for (const Op& op : graph.ops) print_op(graph, op, depth, text);
   indent(text, depth);

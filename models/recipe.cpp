@@ -4,6 +4,7 @@
 // outer graph, taken out of it, and get what they read from outside as captures.
 #include "models/recipe.h"
 
+#include <charconv>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -58,14 +59,10 @@ const std::vector<ParameterSpec>& common_parameters() {
 
 std::int64_t parsed(std::string_view model, std::string_view name, const std::string& text,
                     std::int64_t least) {
-  std::size_t used = 0;
   std::int64_t value = -1;
-  try {
-    value = std::stoll(text, &used);
-  } catch (const std::exception&) {
-    used = 0;
-  }
-  if (used == 0 || used != text.size() || value < least || value > (std::int64_t{1} << 31)) {
+  const char* const end = text.data() + text.size();
+  const auto [used, failure] = std::from_chars(text.data(), end, value);
+  if (failure != std::errc() || used != end || value < least || value > (std::int64_t{1} << 31)) {
     throw Error("model {}: parameter {}: '{}' found, a whole number of at least {} needed", model, name, text,
                 least);
   }

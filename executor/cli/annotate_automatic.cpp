@@ -97,6 +97,8 @@ void place_automatically(importer::Model& model, const AnnotateOptions& options,
                          const device::Device& device) {
   check_inputs(model.graph);
   const SizedGraph sized = infer_sizes(model.graph);
+  if (sized.graph.ops.empty())
+    throw Error("all of its results are known before the run: no op found to place");
   annotate::AutomaticOptions wanted;
   for (std::size_t op : sized.imported) wanted.units.push_back(model.nodes_of_ops[op]);
   const std::vector<int> found = parts_of(sized.graph, std::move(wanted), options, device);

@@ -12,17 +12,19 @@
 #include "executor/cli/annotate_edits.h"
 #include "executor/cli/in_model.h"
 #include "executor/cli/options.h"
+#include "executor/cli/terminal.h"
 #include "executor/cli/write_file.h"
 #include "executor/device/presets.h"
 #include "executor/device/read_device.h"
 #include "executor/report/placement_tables.h"
+#include "ir/files.h"
 
 namespace podium::cli {
 namespace {
 
 std::vector<annotate::Rule> read_rules_file(const std::string& path) {
   if (path.empty()) return {};
-  return annotate::read_rules(read_file(path), path);
+  return annotate::read_rules(ir::read_small_file(path), path);
 }
 
 void apply_rules_file(ir::Graph& graph, const std::vector<annotate::Rule>& rules, const std::string& path) {
@@ -69,7 +71,7 @@ void print_refusal(const importer::Model& model) {
   try {
     annotate::check(model.graph, model.info.metadata, annotate::implied_request(model.graph));
   } catch (const Error& error) {
-    fmt::print(stderr, "note: a session would refuse this placement: {}\n", error.what());
+    tell(fmt::format("note: a session would refuse this placement: {}", error.what()));
   }
 }
 
@@ -81,7 +83,7 @@ void print_written(const importer::Model& model, const std::string& path) {
     all.insert(model.nodes_of_ops[i]);
     if (!says_nothing(model.graph.ops[i])) annotated.insert(model.nodes_of_ops[i]);
   }
-  fmt::print("{}: {} of {} nodes annotated\n", path, annotated.size(), all.size());
+  show(fmt::format("{}: {} of {} nodes annotated\n", path, annotated.size(), all.size()));
 }
 
 }  // namespace
@@ -100,7 +102,7 @@ int execute_annotate(const Options& options) {
     edits.nodes = edits_of(model, before);
   });
   if (!annotate.output.empty()) importer::write_model(model, annotate.output, edits);
-  fmt::print("{}", table);
+  show(table);
   if (!annotate.output.empty()) print_written(model, annotate.output);
   if (!options.quiet) print_refusal(model);
   return kDone;

@@ -10,8 +10,9 @@
 #include <vector>
 
 #include "executor/cli/errata.h"
-#include "executor/cli/write_file.h"
 #include "importer/read_tensor.h"
+#include "importer/tensor_file.h"
+#include "ir/files.h"
 
 namespace podium::cli {
 namespace {
@@ -20,12 +21,10 @@ namespace fs = std::filesystem;
 
 std::vector<fs::path> data_sets(const fs::path& folder) {
   std::vector<fs::path> sets;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.is_directory() && entry.path().filename().string().starts_with("test_data_set_")) {
-      sets.push_back(entry.path());
-    }
+  for (const fs::path& entry : ir::entries_of(folder)) {
+    if (entry.filename().string().starts_with("test_data_set_") && ir::is_folder(entry))
+      sets.push_back(entry);
   }
-  std::sort(sets.begin(), sets.end());
   return sets;
 }
 
@@ -38,9 +37,9 @@ Inputs read_inputs(const fs::path& set, const importer::Signature& signature) {
   Inputs inputs;
   for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
     const fs::path file = set / fmt::format("input_{}.pb", i);
-    if (!fs::exists(file)) break;
+    if (!ir::is_there(file)) break;
     const auto& [name, type] = signature.inputs[i];
-    inputs.data.push_back(importer::read_datum(read_file(file.string()), type));
+    inputs.data.push_back(importer::read_tensor_file(file.string(), type));
     // Other runtimes take an array of one element for a scalar, and their users' data hold such arrays.
     ir::Datum& datum = inputs.data.back();
     const bool is_scalar = type.is_tensor() && type.has_rank && type.rank() == 0;
@@ -82,7 +81,7 @@ compare::Tolerance tolerance_for(const ir::Datum& expected, const Erratum* errat
 }
 
 // The data `times` times, one after the other.
-ir::Datum repeated(const ir::Datum& datum, int times) {
+ir::Datum repeated(const ir::Datum& datum, std::int64_t times) {
   if (times == 1) return datum;
   const bool is_plain = datum.is_tensor() && datum.tensor.type() != ir::DataType::String;
   if (!is_plain)
@@ -91,7 +90,7 @@ ir::Datum repeated(const ir::Datum& datum, int times) {
   dims.insert(dims.begin(), times);
   ir::Tensor all(datum.tensor.type(), dims);
   auto* bytes = static_cast<std::byte*>(all.raw());
-  for (int i = 0; i < times; ++i) {
+  for (std::int64_t i = 0; i < times; ++i) {
     const auto* source = static_cast<const std::byte*>(datum.tensor.raw());
     bytes = std::copy_n(source, datum.tensor.bytes(), bytes);
   }
@@ -99,7 +98,7 @@ ir::Datum repeated(const ir::Datum& datum, int times) {
 }
 
 // What `repeated` put together, apart again. `leading` dimensions count the parts.
-std::vector<ir::Datum> parts_of(const ir::Datum& datum, int times, int leading) {
+std::vector<ir::Datum> parts_of(const ir::Datum& datum, std::int64_t times, int leading) {
   if (times == 1) return {datum};
   const ir::Tensor& all = datum.tensor;
   const ir::Dims dims(all.dims().begin() + leading, all.dims().end());
@@ -115,13 +114,13 @@ std::vector<ir::Datum> parts_of(const ir::Datum& datum, int times, int leading) 
 struct Prepared {
   InferenceSession session;
   std::vector<ir::Datum> inputs;
-  int micro_batches = 1;  // of all replicas
-  int leading = 0;        // dimensions of the outputs that count them
+  std::int64_t micro_batches = 1;  // of all replicas
+  int leading = 0;                 // dimensions of the outputs that count them
 };
 
 Prepared prepare(const importer::Model& model, const Inputs& inputs, const SessionOptions& options) {
   const Strategy& strategy = options.strategy;
-  const int times = strategy.batches_per_step * strategy.replicas;
+  const std::int64_t times = std::int64_t{strategy.batches_per_step} * strategy.replicas;
   std::vector<ir::Datum> data;
   for (const ir::Datum& datum : inputs.data) data.push_back(repeated(datum, times));
   const int leading = (strategy.batches_per_step > 1 ? 1 : 0) + (strategy.replicas > 1 ? 1 : 0);
@@ -175,7 +174,7 @@ CaseResult run_set(const fs::path& model_path, const fs::path& set, const compar
   for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
     const fs::path file = set / fmt::format("output_{}.pb", i);
     const auto& [name, type] = signature.outputs[i];
-    const ir::Datum expected = importer::read_datum(read_file(file.string()), type);
+    const ir::Datum expected = importer::read_tensor_file(file.string(), type);
     for (const ir::Datum& found : parts_of(results[i], prepared.micro_batches, prepared.leading)) {
       const compare::Comparison comparison =
           compare::compare_results(found, expected, tolerance_for(expected, erratum, tolerance));

@@ -7,6 +7,7 @@
 #include "executor/cli/machine.h"
 #include "executor/cli/report_files.h"
 #include "executor/cli/session_options.h"
+#include "executor/cli/terminal.h"
 #include "executor/report/overflow.h"
 #include "executor/report/table.h"
 
@@ -39,10 +40,10 @@ void add_times(report::RunReport& report, const sim::Timeline* timeline) {
 int finish_report(const Options& options, const report::RunReport& report) {
   write_report_files(options, report);
   if (!report.timeline.fits()) {
-    fmt::print("{}", report::overflow(report));
+    show(report::overflow(report));
     return kDoesNotFit;
   }
-  fmt::print("{}", report::table(report::rows(report)));
+  show(report::table(report::rows(report)));
   return kDone;
 }
 

@@ -7,6 +7,7 @@
 
 #include "executor/cli/annotate_options.h"
 #include "executor/cli/options.h"
+#include "executor/cli/terminal.h"
 #include "executor/cli/train_options.h"
 #include "executor/cli/usage_error.h"
 
@@ -80,7 +81,7 @@ const CommandRow& row_of(Command command) {
 int run_command(const CommandRow& command, const Arguments& arguments) {
   const Options options = parse(command.command, arguments);
   if (options.help) {
-    fmt::print("{}", help(command.command));
+    show(help(command.command));
     return kDone;
   }
   if (command.models == Models::One && options.paths.size() != 1)

@@ -3,6 +3,7 @@
 #include "executor/cli/session_options.h"
 #include "executor/cli/write_file.h"
 #include "executor/compare/trial.h"
+#include "ir/files.h"
 
 namespace podium::cli {
 
@@ -11,7 +12,7 @@ std::vector<compare::Candidate> candidates_of(const Options& options, const devi
   std::vector<std::string> notes = options.notes;
   std::vector<compare::Candidate> candidates;
   if (const std::string& file = options.strategies_file; !file.empty()) {
-    candidates = compare::read_candidates(read_file(file), file, options.session_json, notes);
+    candidates = compare::read_candidates(ir::read_small_file(file), file, options.session_json, notes);
   } else {
     compare::Request request = compare::request_of(device, graph);
     request.task = options.trains ? Task::Training : Task::Inference;

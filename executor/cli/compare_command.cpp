@@ -9,10 +9,13 @@
 #include "executor/cli/report_files.h"
 #include "executor/cli/run_inputs.h"
 #include "executor/cli/session_options.h"
+#include "executor/cli/terminal.h"
 #include "executor/cli/training_job.h"
 #include "executor/cli/write_file.h"
 #include "executor/compare/compare_inference.h"
 #include "executor/compare/compare_training.h"
+#include "executor/session/json_rows.h"
+#include "ir/files.h"
 
 namespace podium::cli {
 namespace {
@@ -83,13 +86,13 @@ bool agree(const std::vector<ComparedStrategy>& strategies, double tolerance) {
   if (worst == nullptr) return true;
   const double largest = *worst->difference;
   if (largest == 0) {
-    fmt::print("every strategy gave the numbers of one processor, bit for bit\n");
+    show("every strategy gave the numbers of one processor, bit for bit\n");
   } else if (largest <= tolerance) {
-    fmt::print("every strategy gave the numbers of one processor; largest difference {:.2g} ({})\n", largest,
-               worst->name);
+    show(fmt::format("every strategy gave the numbers of one processor; largest difference {:.2g} ({})\n",
+                     largest, worst->name));
   } else {
-    fmt::print("the numbers differ from those of one processor by {:.2g} ({}), at most {:.2g} needed\n",
-               largest, worst->name, tolerance);
+    show(fmt::format("the numbers differ from those of one processor by {:.2g} ({}), at most {:.2g} needed\n",
+                     largest, worst->name, tolerance));
   }
   return largest <= tolerance;
 }
@@ -102,10 +105,10 @@ int execute_compare(const Options& options) {
       options.trains ? compare_training(options) : compare_inference(options);
   report::sort_best_first(compared);
   if (!options.report_file.empty()) {
-    write_file(options.report_file, report::comparison_json(options.paths[0], compared).dump(2) + "\n");
+    write_file(options.report_file, json_text(report::comparison_json(options.paths[0], compared)) + "\n");
   }
   const auto columns = options.trains ? report::Columns::TimesAndTraffic : report::Columns::Times;
-  fmt::print("{}", report::comparison_table(compared, columns));
+  show(report::comparison_table(compared, columns));
   return agree(compared, options.relative) ? kDone : kFailed;
 }
 

@@ -26,7 +26,12 @@ auto set(bool T::*member) {
 /// Member = the text.
 template <class T, class Text>
 auto set_text(Text T::*member) {
-  return [member](Options& options, const Given& given) { part_of<T>(options).*member = given.text(); };
+  return [member](Options& options, const Given& given) {
+    // A shell's variable that is not set must not cost hours of work.
+    if (given.text().empty())
+      throw UsageError("--{}: '' found, a text or the name of a file needed", given.flag);
+    part_of<T>(options).*member = given.text();
+  };
 }
 
 /// Member = all texts.

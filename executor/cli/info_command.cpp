@@ -7,12 +7,14 @@
 #include "executor/cli/options.h"
 #include "executor/cli/supported_ops.h"
 #include "executor/cli/supported_options.h"
+#include "executor/cli/terminal.h"
 #include "executor/cli/usage_error.h"
 #include "executor/cli/write_file.h"
 #include "executor/device/fields.h"
 #include "executor/device/read_device.h"
 #include "executor/report/model_summary.h"
 #include "executor/report/table.h"
+#include "executor/session/json_rows.h"
 #include "executor/session/session.h"
 
 namespace podium::cli {
@@ -23,7 +25,7 @@ void print_meanings() {
   for (const device::Field& field : device::fields()) {
     rows.push_back({std::string(field.name), std::string(field.unit), std::string(field.what)});
   }
-  fmt::print("\n{}", report::table(rows));
+  show(fmt::format("\n{}", report::table(rows)));
 }
 
 std::vector<std::vector<std::string>> value_rows(const ir::Graph& graph, const char* what,
@@ -61,7 +63,7 @@ void print_model(const std::string& path, const importer::Model& model, const re
     annotations += fmt::format("{}{} on {}", annotations.empty() ? "" : ", ", name, count);
   }
   rows.push_back({"annotations", annotations.empty() ? "none" : annotations});
-  fmt::print("{}", report::table(rows));
+  show(report::table(rows));
 }
 
 report::ModelSummary summarize(const std::string& path, importer::Model& model) try {
@@ -76,25 +78,26 @@ report::ModelSummary summarize(const std::string& path, importer::Model& model) 
 int execute_info(const Options& options) {
   if (options.list_supported) {
     if (!options.report_file.empty()) write_file(options.report_file, supported_ops_json() + "\n");
-    fmt::print("{}", supported_ops());
+    show(supported_ops());
     return kDone;
   }
   if (options.list_options) {
-    fmt::print("{}", supported_options());
+    show(supported_options());
     return kDone;
   }
   if (options.device) {
     const device::Device device = device::read_device(*options.device);
-    fmt::print("{}", device::to_json(device));
+    show(device::to_json(device));
     if (options.verbose) print_meanings();
     return kDone;
   }
   if (options.paths.size() != 1) throw UsageError("info: {} models found, one needed", options.paths.size());
   importer::Model model = importer::import_model(options.paths[0], {.dims = options.dims});
   const report::ModelSummary summary = summarize(options.paths[0], model);
-  if (!options.report_file.empty()) write_file(options.report_file, info_json(model, summary).dump(2) + "\n");
+  if (!options.report_file.empty())
+    write_file(options.report_file, json_text(info_json(model, summary)) + "\n");
   print_model(options.paths[0], model, summary);
-  if (options.list_ops) fmt::print("\n{}", ir::print(model.graph));
+  if (options.list_ops) show(fmt::format("\n{}", ir::print(model.graph)));
   return kDone;
 }
 

@@ -7,6 +7,7 @@
 #include "executor/cli/usage_error.h"
 #include "executor/cli/write_file.h"
 #include "executor/session/json_rows.h"
+#include "ir/files.h"
 
 namespace podium::cli {
 namespace {
@@ -97,7 +98,7 @@ void read_member(ir::Optimizer& optimizer, const Place& document, const std::str
 }  // namespace
 
 ir::Optimizer read_optimizer_file(const std::string& file) {
-  const nlohmann::json parsed = parse_json(read_file(file), file);
+  const nlohmann::json parsed = parse_json(ir::read_small_file(file), file);
   std::vector<std::string> ignored;
   const Place document{parsed, file, "", ignored};
   ir::Optimizer optimizer = optimizer_named_in(document);

@@ -10,6 +10,7 @@
 #include "executor/cli/write_file.h"
 #include "executor/session/json_rows.h"
 #include "executor/session/read_options.h"
+#include "ir/files.h"
 #include "ir/nearest.h"
 
 namespace podium::cli {
@@ -85,7 +86,7 @@ void check_need(Command command, const FlagRow& row, const cxxopts::ParseResult&
 void read_strategy(Options& options) {
   const nlohmann::json flags = std::exchange(options.session_json, nlohmann::json::object());
   if (!options.options_file.empty()) {
-    options.session_json = parse_json(read_file(options.options_file), options.options_file);
+    options.session_json = parse_json(ir::read_small_file(options.options_file), options.options_file);
     options.session = read_option_document(options.session_json, options.options_file, options.notes);
   }
   options.session = read_option_document(flags, "command line", options.notes, std::move(options.session));
@@ -109,7 +110,18 @@ Options read(Command command, const cxxopts::ParseResult& result) {
 
 }  // namespace
 
+// The standard library's regular expressions, by which words are taken apart, call themselves for each
+// character.
+void check_length(const std::string& word) {
+  constexpr std::size_t kLongest = 8192;
+  constexpr std::size_t kShown = 40;
+  if (word.size() <= kLongest) return;
+  throw UsageError("'{}...': {} characters found, at most {} needed", word.substr(0, kShown), word.size(),
+                   kLongest);
+}
+
 Options parse(Command command, const Arguments& arguments) {
+  for (const std::string& argument : arguments) check_length(argument);
   cxxopts::Options parser = make_parser(command);
   std::vector<const char*> words{"podium"};
   for (const std::string& argument : arguments) words.push_back(argument.c_str());

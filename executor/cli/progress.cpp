@@ -5,12 +5,22 @@
 
 #include <cstdio>
 
+#include "executor/cli/terminal.h"
+#include "ir/printable.h"
+
 namespace podium::cli {
 namespace {
 
 constexpr std::size_t kBarWidth = 30;
 constexpr auto kBarEvery = std::chrono::milliseconds(100);
 constexpr auto kLineEvery = std::chrono::seconds(10);
+
+// In place of the line that stands there.
+void draw(const std::string& line) {
+  const std::string text = "\r" + ir::one_line(line) + "\033[K";
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
 
 }  // namespace
 
@@ -26,30 +36,28 @@ void Progress::advance(std::size_t steps, std::string state) {
     return;
   }
   last_ = now;
-  show();
+  show_state();
 }
 
-void Progress::show() {
+void Progress::show_state() {
   if (!terminal_) {
-    fmt::print(stderr, "{} of {} {}{}\n", done_, total_, what_, state_);
+    tell(fmt::format("{} of {} {}{}", done_, total_, what_, state_));
     return;
   }
   const std::size_t filled = total_ == 0 ? kBarWidth : done_ * kBarWidth / total_;
-  fmt::print(stderr, "\r[{}{}] {}/{} {}{}\033[K", std::string(filled, '#'),
-             std::string(kBarWidth - filled, ' '), done_, total_, what_, state_);
-  std::fflush(stderr);
+  draw(fmt::format("[{}{}] {}/{} {}{}", std::string(filled, '#'), std::string(kBarWidth - filled, ' '), done_,
+                   total_, what_, state_));
   shown_ = true;
 }
 
 void Progress::print(const std::string& line) {
   finish();
-  fmt::print("{}\n", line);
+  show(ir::one_line(line) + "\n");
 }
 
 void Progress::finish() {
   if (!shown_) return;
-  fmt::print(stderr, "\r\033[K");
-  std::fflush(stderr);
+  draw("");
   shown_ = false;
 }
 

@@ -19,7 +19,7 @@ class Progress {
   void finish();
 
  private:
-  void show();
+  void show_state();
 
   using Clock = std::chrono::steady_clock;
   std::string what_;

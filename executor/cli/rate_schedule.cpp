@@ -3,20 +3,22 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "executor/session/json_rows.h"
 #include "ir/error.h"
 
 namespace podium::cli {
 
 RateSchedule::RateSchedule(const std::string& text, const std::string& where) {
-  const nlohmann::json list = nlohmann::json::parse(text, nullptr, false);
+  const nlohmann::json list = parse_json(text, where);
   if (!list.is_array() || list.empty()) {
     throw Error("{}: a JSON list of {{\"step\": N, \"learning-rate\": X}} needed", where);
   }
   for (std::size_t i = 0; i < list.size(); ++i) {
     const nlohmann::json& entry = list[i];
     const bool fits = entry.is_object() && entry.size() == 2 && entry.contains("step") &&
-                      entry["step"].is_number_unsigned() && entry.contains("learning-rate") &&
-                      entry["learning-rate"].is_number() && entry["learning-rate"] >= 0;
+                      entry["step"].is_number_unsigned() && entry["step"] <= INT64_MAX &&
+                      entry.contains("learning-rate") && entry["learning-rate"].is_number() &&
+                      entry["learning-rate"] >= 0;
     if (!fits) {
       throw Error("{}: entry {}: {} found, {{\"step\": N, \"learning-rate\": X}} needed, both at least 0",
                   where, i, entry.dump());

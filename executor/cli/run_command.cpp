@@ -8,6 +8,7 @@
 #include "executor/cli/run_inputs.h"
 #include "executor/cli/run_outputs.h"
 #include "executor/cli/session_options.h"
+#include "executor/cli/terminal.h"
 #include "executor/session/stopwatch.h"
 
 namespace podium::cli {
@@ -94,7 +95,7 @@ report::RunReport estimate_run(const Options& options) { return execute(options)
 int execute_run(const Options& options) {
   const RunResult result = execute(options);
   if (const int status = finish_report(options, result.report); status != kDone) return status;
-  for (const OutputResult& output : result.outputs) fmt::print("{}", print(output));
+  for (const OutputResult& output : result.outputs) show(print(output));
   const bool agrees = std::all_of(result.outputs.begin(), result.outputs.end(),
                                   [](const OutputResult& output) { return output.comparison.agrees(); });
   return agrees ? kDone : kFailed;

@@ -8,6 +8,7 @@
 #include "executor/cli/write_file.h"
 #include "executor/session/random_input.h"
 #include "importer/tensor_file.h"
+#include "ir/files.h"
 #include "ir/nearest.h"
 #include "ir/passes/set_precision.h"
 
@@ -37,16 +38,16 @@ const ir::Type& type_of_input(const importer::Signature& signature, const std::s
 
 void read_folder(const fs::path& folder, const importer::Signature& signature,
                  std::map<std::string, ir::Datum>& inputs, std::vector<std::string>& noted) {
-  if (!fs::is_directory(folder)) throw Error("--inputs {}: no such folder", folder.string());
+  if (!ir::is_folder(folder)) throw Error("--inputs {}: no such folder", folder.string());
   const std::size_t before = inputs.size();
   for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
     const auto& [name, type] = signature.inputs[i];
     const fs::path numbered = folder / fmt::format("input_{}.pb", i);
     const fs::path named = folder / (name + ".npy");
     if (inputs.contains(name)) continue;
-    if (fs::exists(numbered)) {
+    if (ir::is_there(numbered)) {
       inputs[name] = as_declared(importer::read_tensor_file(numbered.string(), type), type, name, noted);
-    } else if (fs::exists(named)) {
+    } else if (ir::is_there(named)) {
       inputs[name] = as_declared(importer::read_tensor_file(named.string(), type), type, name, noted);
     }
   }

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "executor/cli/run_inputs.h"
 #include "importer/tensor_file.h"
+#include "ir/files.h"
+#include "ir/printable.h"
 
 namespace podium::cli {
 namespace {
@@ -33,7 +36,7 @@ OutputResult check_output(std::size_t i, const std::string& name, const ir::Datu
   if (options.verbose) result.preview = preview(datum);
   if (options.expected_folder.empty()) return result;
   const fs::path file = fs::path(options.expected_folder) / fmt::format("output_{}.pb", i);
-  if (!fs::exists(file))
+  if (!ir::is_there(file))
     throw Error("{}: no such file, expected values of output '{}' needed", file.string(), name);
   const ir::Type& declared = i < signature.outputs.size() ? signature.outputs[i].second : result.type;
   const ir::Datum expected = in_precision(importer::read_tensor_file(file.string(), declared), options);
@@ -51,14 +54,31 @@ void check_savable(const std::string& name, const ir::Datum& datum) {
               to_string(type_of(datum)));
 }
 
+// A name may hold what no file's name can, or what would lead out of the folder.
+std::string file_of(const std::string& name) {
+  constexpr std::size_t kLongest = 200;  // file systems take 255 bytes, and the file has another name first
+  std::string file = ir::printable(name);
+  std::replace(file.begin(), file.end(), '/', '_');
+  if (file.size() > kLongest) file.resize(kLongest);
+  return ir::printable(file) + ".npy";
+}
+
 void save(const std::string& folder, const std::string& name, const ir::Datum& datum) {
   std::error_code failed;
   fs::create_directories(folder, failed);
   if (failed) throw Error("--output-dir {}: {}", folder, failed.message());
-  // A name may hold separators: they would lead out of the folder.
-  std::string file = name;
-  std::replace(file.begin(), file.end(), '/', '_');
-  importer::write_npy(datum.tensor, (fs::path(folder) / (file + ".npy")).string());
+  importer::write_npy(datum.tensor, (fs::path(folder) / file_of(name)).string());
+}
+
+// Two outputs with one file: the second would replace the first.
+void check_files(std::span<const executor::HostTensor> outputs) {
+  std::map<std::string, std::string> names;
+  for (const executor::HostTensor& output : outputs) {
+    const auto [other, is_new] = names.emplace(file_of(output.name), output.name);
+    if (!is_new)
+      throw Error("outputs '{}' and '{}' would both be {} in --output-dir", other->second, output.name,
+                  other->first);
+  }
 }
 
 }  // namespace
@@ -88,6 +108,7 @@ std::vector<OutputResult> collect(const Options& options, const importer::Signat
     if (!options.output_folder.empty()) check_savable(name, outputs[i]);
   }
   if (options.output_folder.empty()) return results;
+  check_files(session.outputs());
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     save(options.output_folder, session.outputs()[i].name, outputs[i]);
   }
@@ -95,10 +116,11 @@ std::vector<OutputResult> collect(const Options& options, const importer::Signat
 }
 
 std::string print(const OutputResult& output) {
-  std::string line = fmt::format("{}  {}", output.name, to_string(output.type));
+  std::string line = fmt::format("{}  {}", ir::printable(output.name), to_string(output.type));
   if (output.compared) {
-    line += fmt::format("  largest error {:.3g}  {}", output.comparison.largest_error,
-                        output.comparison.agrees() ? "ok" : "differs: " + output.comparison.reason);
+    line += fmt::format(
+        "  largest error {:.3g}  {}", output.comparison.largest_error,
+        output.comparison.agrees() ? "ok" : "differs: " + ir::printable(output.comparison.reason));
   }
   line += "\n";
   if (!output.preview.empty()) line += fmt::format(" {}\n", output.preview);

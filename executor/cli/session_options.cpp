@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "executor/cli/machine.h"
+#include "executor/cli/terminal.h"
 #include "executor/session/option_rows.h"
 
 namespace podium::cli {
@@ -28,7 +29,7 @@ std::string describe(const Strategy& strategy, int processors) {
 
 void print_notes(const std::vector<std::string>& notes, const Options& options) {
   if (options.quiet) return;
-  for (const std::string& note : notes) fmt::print(stderr, "note: {}\n", note);
+  for (const std::string& note : notes) tell("note: " + note);
 }
 
 }  // namespace podium::cli

@@ -8,23 +8,33 @@
 #include "executor/cli/options.h"
 #include "executor/cli/progress.h"
 #include "executor/cli/session_options.h"
+#include "executor/cli/terminal.h"
 #include "executor/cli/usage_error.h"
 #include "executor/session/check_options.h"
+#include "ir/files.h"
 
 namespace podium::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
+// A folder that is a link is not entered, so that there are no rings.
+void add_cases(const fs::path& folder, int levels, std::vector<fs::path>& cases) {
+  if (ir::is_there(folder / "model.onnx")) cases.push_back(folder);
+  if (levels == 0) return;
+  for (const fs::path& entry : ir::entries_of(folder)) {
+    std::error_code failed;
+    if (!fs::is_symlink(entry, failed) && ir::is_folder(entry)) add_cases(entry, levels - 1, cases);
+  }
+}
+
 std::vector<fs::path> find_cases(const std::vector<std::string>& paths) {
+  constexpr int kDeepest = 32;
   std::vector<fs::path> cases;
   for (const std::string& path : paths) {
-    if (!fs::exists(path)) throw Error("{}: no such file or folder", path);
-    if (fs::exists(fs::path(path) / "model.onnx")) cases.emplace_back(path);
-    if (!fs::is_directory(path)) throw Error("{}: a file found, a folder of test cases needed", path);
-    for (const auto& entry : fs::recursive_directory_iterator(path)) {
-      if (entry.is_directory() && fs::exists(entry.path() / "model.onnx")) cases.push_back(entry.path());
-    }
+    if (!ir::is_there(path)) throw Error("{}: no such file or folder", path);
+    if (!ir::is_folder(path)) throw Error("{}: a file found, a folder of test cases needed", path);
+    add_cases(path, kDeepest, cases);
   }
   if (cases.empty()) throw Error("{}: no folder with model.onnx found", paths.empty() ? "" : paths[0]);
   std::sort(cases.begin(), cases.end());
@@ -73,8 +83,8 @@ int execute_test(const Options& options) {
     }
   }
   progress.finish();
-  if (unsplit > 0) fmt::print("{} ran on one processor: they cannot be split as asked\n", unsplit);
-  fmt::print("{} passed, {} failed, {} skipped\n", passed, failed, skipped);
+  if (unsplit > 0) show(fmt::format("{} ran on one processor: they cannot be split as asked\n", unsplit));
+  show(fmt::format("{} passed, {} failed, {} skipped\n", passed, failed, skipped));
   return failed == 0 ? kDone : kFailed;
 }
 

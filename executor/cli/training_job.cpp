@@ -10,6 +10,7 @@
 #include "executor/cli/optimizer_text.h"
 #include "executor/cli/run_inputs.h"
 #include "executor/cli/write_file.h"
+#include "ir/files.h"
 #include "ir/infer.h"
 #include "ir/nearest.h"
 #include "ir/optimizer_spec.h"
@@ -140,7 +141,7 @@ TrainingJob start_job(const Options& options) {
   const TrainOptions& train = options.train;
   TrainingJob job{.options = options};
   if (!train.schedule_file.empty())
-    job.schedule = RateSchedule(read_file(train.schedule_file), train.schedule_file);
+    job.schedule = RateSchedule(ir::read_small_file(train.schedule_file), train.schedule_file);
   job.optimizer = optimizer_of(train, job.schedule);
   return job;
 }

@@ -20,6 +20,7 @@
 #include "executor/cli/write_file.h"
 #include "executor/report/table.h"
 #include "importer/export_graph.h"
+#include "ir/files.h"
 #include "models/catalog.h"
 
 namespace podium::cli {
@@ -213,7 +214,7 @@ std::vector<ValidationRow> rows_of(const Options& options) {
   if (!options.paths.empty()) {
     std::vector<ValidationRow> rows;
     for (const std::string& path : options.paths) {
-      const auto more = read_validation_rows(read_file(path), path);
+      const auto more = read_validation_rows(ir::read_small_file(path), path);
       rows.insert(rows.end(), more.begin(), more.end());
     }
     return rows;

@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "importer/output_file.h"
 #include "ir/error.h"
@@ -27,15 +26,6 @@ void check_can_write(const std::string& path) try {
   if (!is_pipe) importer::OutputFile{path};                     // without commit nothing is left
 } catch (const Error& error) {
   throw error.at(path);
-}
-
-std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error("{}: cannot be opened", path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file && !file.eof()) throw Error("{}: cannot be read", path);
-  return text.str();
 }
 
 }  // namespace podium::cli

@@ -13,7 +13,5 @@ void write_file(const std::string& path, const std::string& text);
 void write_file(const std::string& path, const std::function<void(std::ostream&)>& write);
 /// Error when write_file could not put a file there: better known before hours of work than after.
 void check_can_write(const std::string& path);
-/// The whole file. Error when it cannot be read.
-std::string read_file(const std::string& path);
 
 }  // namespace podium::cli

@@ -11,6 +11,7 @@
 #include <span>
 
 #include "executor/compare/strategy_sizes.h"
+#include "executor/session/json_rows.h"
 #include "executor/session/read_options.h"
 #include "executor/session/tensor_kinds.h"
 
@@ -305,8 +306,7 @@ std::vector<Candidate> sensible_candidates(Request request) {
 
 std::vector<Candidate> read_candidates(const std::string& text, const std::string& where, const json& base,
                                        Notes& notes) {
-  const json document = json::parse(text, nullptr, false);
-  if (document.is_discarded()) throw Error("{}: no JSON found", where);
+  const json document = parse_json(text, where);
   if (!document.is_array() || document.empty())
     throw Error("{}: a list of at least one strategy needed", where);
   std::vector<Candidate> candidates;

@@ -1,4 +1,5 @@
 #include "executor/compare/trial.h"
+#include "executor/session/json_rows.h"
 
 #include <new>
 
@@ -21,7 +22,7 @@ Request request_of(const device::Device& device, const ir::Graph& graph) {
 void apply_annotations(importer::Model& model, const Candidate& candidate, const Setting& setting) {
   if (!candidate.annotations.is_null()) {
     const std::string where = candidate.where + ": annotate";
-    annotate::apply_rules(model.graph, annotate::read_rules(candidate.annotations.dump(), where));
+    annotate::apply_rules(model.graph, annotate::read_rules(json_text(candidate.annotations), where));
   }
   const SyntheticData mode = candidate.strategy.synthetic_data;
   if (mode == SyntheticData::Off || setting.estimate) return;

@@ -5,14 +5,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "executor/device/fields.h"
 #include "executor/device/presets.h"
 #include "ir/error.h"
+#include "ir/files.h"
 #include "ir/nearest.h"
+#include "ir/nesting.h"
 
 namespace podium::device {
 namespace {
@@ -83,6 +83,7 @@ void refuse_unknown_fields(const Json& json) {
 }
 
 Json read_object(const std::string& text) try {
+  ir::check_nesting(text, ir::kDeepestJson);
   Json json = Json::parse(text);
   if (!json.is_object()) throw Error("found JSON that is no object, an object of device fields needed");
   return json;
@@ -128,15 +129,13 @@ Device parse_device(const std::string& text) {
 
 Device read_device(const std::string& name) {
   if (const Device* preset = find_preset(name)) return *preset;
-  std::ifstream file(name, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file || text.bad()) {
+  if (!ir::is_there(name)) {
     throw Error("device '{}' is neither a preset (nearest: '{}') nor a readable file", name,
                 ir::nearest(name, preset_names()));
   }
+  const std::string text = ir::read_small_file(name);
   try {
-    Device device = parse_device(text.str());
+    Device device = parse_device(text);
     if (device.name.empty()) device.name = name;
     return device;
   } catch (const Error& error) {

@@ -206,7 +206,7 @@ PreparedKernel sequence_map(PrepareContext& context) {
     for (std::size_t item = 0; item < length; ++item) {
       for (std::size_t i = 0; i < formal; ++i) {
         if (run.datum(i).holds != Datum::Holds::Sequence) continue;
-        const std::vector<Datum>& items = *run.datum(i).items;
+        const ir::Items& items = *run.datum(i).items;
         if (items.size() != length) throw Error("input {} has {} items, {} needed", i, items.size(), length);
         inputs[i] = items[item];
       }

@@ -25,8 +25,12 @@ class RunContext {
 
   bool has_input(std::size_t i) const { return i < inputs.size() && inputs[i] != nullptr; }
   bool has_output(std::size_t i) const { return i < outputs.size() && outputs[i] != nullptr; }
-  const Tensor& input(std::size_t i) const { return inputs[i]->tensor; }
-  const Datum& datum(std::size_t i) const { return *inputs[i]; }
+  const Tensor& input(std::size_t i) const { return datum(i).tensor; }
+  const Datum& datum(std::size_t i) const {
+    if (!has_input(i)) [[unlikely]]
+      ir::fail_id(static_cast<std::int64_t>(i), inputs.size());
+    return *inputs[i];
+  }
   /// Memory of the type and shape that the op's infer function gave; its numbers are undefined.
   Tensor& output(std::size_t i) const { return outputs[i]->tensor; }
   /// Sets an output: one whose shape only the data decides, a sequence, an optional or a result of a body.

@@ -37,6 +37,7 @@ void join_into(T* __restrict to, const T* __restrict from, std::int64_t count, s
 /// Joins the elements of each window, starting from `empty`.
 template <class T, class Join>
 void run_stage(const PoolStage& stage, const T* in, T* out, T empty, const Join& join) {
+  if (stage.output_size() == 0) return;
   std::fill_n(out, stage.output_size(), empty);
   for (std::int64_t outer = 0; outer < stage.outer; ++outer) {
     for (const ir::Tap& tap : stage.taps) {

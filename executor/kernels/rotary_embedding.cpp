@@ -53,45 +53,18 @@ void run_rotary(const RotaryPlan& plan, const RunContext& run) {
   store_computed<C>(y, run.output(0));
 }
 
-void check_caches(const PrepareContext& context, const RotaryPlan& plan) {
-  const Dims& cache = context.dims(1);
-  const bool by_position = context.has_input(3);
-  if (context.dims(2) != cache) {
-    throw Error("cos_cache is {}, sin_cache {}", ir::to_string(cache), ir::to_string(context.dims(2)));
-  }
-  const bool fits = by_position ? cache.size() == 2
-                                : cache.size() == 3 && cache[0] == plan.batch && cache[1] == plan.length;
-  if (!fits || cache.back() < plan.turned / 2) {
-    throw Error("cos_cache is {}, {} with at least {} columns needed", ir::to_string(cache),
-                by_position ? "one row for each position" : "one row for each batch element and position",
-                plan.turned / 2);
-  }
-  if (by_position && context.dims(3) != Dims{plan.batch, plan.length}) {
-    throw Error("position_ids is {}, {} needed", ir::to_string(context.dims(3)),
-                ir::to_string(Dims{plan.batch, plan.length}));
-  }
-}
-
 }  // namespace
 
 PreparedKernel prepare_rotary_embedding(PrepareContext& context) {
   const Dims& x = context.dims(0);
-  if (x.size() != 3 && x.size() != 4) throw Error("X is {}, 3 or 4 axes needed", ir::to_string(x));
   RotaryPlan plan{.batch = x[0], .length = x[x.size() - 2]};
   plan.heads = x.size() == 4 ? x[1] : context.get_int("num_heads");
-  if (plan.heads <= 0 || (x.size() == 3 && x[2] % plan.heads != 0)) {
-    throw Error("num_heads is {}, a divisor of {} needed", plan.heads, x.back());
-  }
   plan.size = x.size() == 4 ? x[3] : x[2] / plan.heads;
   const std::int64_t wanted = context.get_int("rotary_embedding_dim");
   plan.turned = wanted == 0 ? plan.size : wanted;
-  if (plan.turned < 0 || plan.turned > plan.size || plan.turned % 2 != 0) {
-    throw Error("rotary_embedding_dim is {}, an even number up to {} needed", plan.turned, plan.size);
-  }
   plan.interleaved = context.get_int("interleaved") != 0;
   plan.angles = context.dims(1).back();
   plan.positions = context.dims(1)[0];
-  check_caches(context, plan);
   const bool in_double = context.element(0) == DataType::Double;
   return [plan, in_double](const RunContext& run) {
     in_double ? run_rotary<double>(plan, run) : run_rotary<float>(plan, run);

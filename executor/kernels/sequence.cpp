@@ -10,7 +10,7 @@ namespace {
 
 using Items = std::vector<Datum>;
 
-const Items& items_of(const RunContext& run) { return *run.datum(0).items; }
+const ir::Items& items_of(const RunContext& run) { return *run.datum(0).items; }
 
 Datum owned(const Datum& datum) { return datum.is_tensor() ? Datum(datum.tensor.clone()) : datum; }
 
@@ -40,16 +40,20 @@ PreparedKernel sequence_construct(PrepareContext& context) {
 
 PreparedKernel sequence_insert(PrepareContext& /*context*/) {
   return [](const RunContext& run) {
-    Items items = items_of(run);
-    const auto size = std::ssize(items);
-    items.insert(items.begin() + position(run, 2, size, size, size), owned(run.datum(1)));
+    const ir::Items& before = items_of(run);
+    const auto size = static_cast<std::int64_t>(before.size());
+    const std::int64_t at = position(run, 2, size, size, size);
+    if (at == size) return run.set(0, Datum::sequence(before.with_last(owned(run.datum(1)))));
+    Items items(before.begin(), before.end());
+    items.insert(items.begin() + at, owned(run.datum(1)));
     run.set(0, Datum::sequence(std::move(items)));
   };
 }
 
 PreparedKernel sequence_erase(PrepareContext& /*context*/) {
   return [](const RunContext& run) {
-    Items items = items_of(run);
+    const ir::Items& before = items_of(run);
+    Items items(before.begin(), before.end());
     if (items.empty()) throw Error("nothing to erase: the sequence is empty");
     const auto size = std::ssize(items);
     items.erase(items.begin() + position(run, 1, size, size - 1, size - 1));
@@ -59,8 +63,8 @@ PreparedKernel sequence_erase(PrepareContext& /*context*/) {
 
 PreparedKernel sequence_at(PrepareContext& /*context*/) {
   return [](const RunContext& run) {
-    const Items& items = items_of(run);
-    const auto size = std::ssize(items);
+    const ir::Items& items = items_of(run);
+    const auto size = static_cast<std::int64_t>(items.size());
     run.set(0, items[position(run, 1, size, size - 1, 0)]);
   };
 }
@@ -119,7 +123,7 @@ PreparedKernel split_to_sequence(PrepareContext& context) {
 }
 
 // All items must agree but for the axis along which they are joined; with a new axis, in everything.
-Dims joined_dims(const Items& items, std::size_t axis, bool is_new) {
+Dims joined_dims(const ir::Items& items, std::size_t axis, bool is_new) {
   Dims dims = items.front().tensor.dims();
   std::int64_t total = 0;
   for (const Datum& item : items) {
@@ -134,7 +138,7 @@ Dims joined_dims(const Items& items, std::size_t axis, bool is_new) {
     }
   }
   if (is_new) {
-    dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(axis), std::ssize(items));
+    dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(axis), static_cast<std::int64_t>(items.size()));
   } else {
     dims[axis] = total;
   }
@@ -145,7 +149,7 @@ PreparedKernel concat_from_sequence(PrepareContext& context) {
   const std::int64_t given = context.get_int("axis");
   const bool is_new = context.get_int("new_axis") != 0;
   return [given, is_new](const RunContext& run) {
-    const Items& items = items_of(run);
+    const ir::Items& items = items_of(run);
     if (items.empty()) throw Error("an empty sequence cannot be joined");
     const std::int64_t rank = items.front().tensor.rank() + (is_new ? 1 : 0);
     const auto axis = static_cast<std::size_t>(ir::normalized_axis(given, rank));

@@ -208,22 +208,33 @@ void fill_mel(const RunContext& run) {
   const auto rate = static_cast<double>(one_int(run, 2));
   const double low = mel_of(run.input(3).to_number());
   const double step = (mel_of(run.input(4).to_number()) - low) / static_cast<double>(bands + 2);
+  if (rate < 1) throw Error("sample_rate is {}, at least 1 needed", rate);
+  if (!std::isfinite(low) || !std::isfinite(step)) {
+    throw Error("edges of {} and {} Hz found, above -700 Hz needed", run.input(3).to_number(),
+                run.input(4).to_number());
+  }
   const auto edge = [&](std::int64_t i) {
-    return static_cast<std::int64_t>(
-        std::floor(points * hertz_of(low + static_cast<double>(i) * step) / rate));
+    constexpr double kFar = 1e15;  // no spectrum reaches so far, and a double still counts one by one
+    const double bin = std::floor(points * hertz_of(low + static_cast<double>(i) * step) / rate);
+    return static_cast<std::int64_t>(std::clamp(bin, -kFar, kFar));
   };
   std::vector<double> weights(static_cast<std::size_t>(spectrum * bands), 0.0);
   for (std::int64_t band = 0; band < bands; ++band) {
     const std::int64_t left = edge(band);
     const std::int64_t centre = edge(band + 1);
     const std::int64_t right = edge(band + 2);
-    const auto set = [&](std::int64_t bin, std::int64_t above, std::int64_t below) {
-      if (bin < 0 || bin >= spectrum) return;
-      weights[bin * bands + band] = static_cast<double>(above) / static_cast<double>(below);
+    // The bins from `first` to before `end` that the spectrum has.
+    const auto set = [&](std::int64_t first, std::int64_t end, const auto& weight) {
+      for (std::int64_t bin = std::max<std::int64_t>(first, 0); bin < std::min(end, spectrum); ++bin)
+        weights[bin * bands + band] = weight(bin);
     };
-    for (std::int64_t bin = left; bin <= centre && left < centre; ++bin) set(bin, bin - left, centre - left);
-    if (left == centre) set(centre, 1, 1);
-    for (std::int64_t bin = centre; bin < right; ++bin) set(bin, right - bin, right - centre);
+    const auto share = [](std::int64_t part, std::int64_t whole) {
+      return static_cast<double>(part) / static_cast<double>(whole);
+    };
+    if (left < centre)
+      set(left, centre + 1, [&](std::int64_t bin) { return share(bin - left, centre - left); });
+    if (left == centre) set(centre, centre + 1, [](std::int64_t) { return 1.0; });
+    set(centre, right, [&](std::int64_t bin) { return share(right - bin, right - centre); });
   }
   store_numbers(weights, y);
 }

@@ -86,7 +86,9 @@ template <class Word>
 void count_row(const GramTree<Word>& tree, const GramRules& rules, std::span<const Word> words,
                float* counts) {
   std::int64_t shortest = rules.shortest;
-  for (std::int64_t step = 1; step <= rules.most_skipped + 1 && shortest <= rules.longest; ++step) {
+  // No two words are farther apart than the row is long.
+  const std::int64_t most = std::min(rules.most_skipped, std::ssize(words));
+  for (std::int64_t step = 1; step <= most + 1 && shortest <= rules.longest; ++step) {
     for (std::size_t first = 0; first < words.size(); ++first) {
       count_from(tree, words, first, static_cast<std::size_t>(step), shortest, rules.longest, counts);
     }

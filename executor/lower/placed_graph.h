@@ -28,8 +28,12 @@ struct PlacedGraph {
 
   ir::Graph& graph() { return training.graph; }
   const ir::Graph& graph() const { return training.graph; }
-  ir::OpPlacement& operator[](ir::OpId op) { return placement.ops[op.index]; }
-  const ir::OpPlacement& operator[](ir::OpId op) const { return placement.ops[op.index]; }
+  ir::OpPlacement& operator[](ir::OpId op) {
+    return placement.ops[ir::checked_index(op.index, placement.ops.size())];
+  }
+  const ir::OpPlacement& operator[](ir::OpId op) const {
+    return placement.ops[ir::checked_index(op.index, placement.ops.size())];
+  }
   /// Whether an op runs once per update.
   bool is_outer(ir::OpId op) const { return (*this)[op].context == ir::Context::Update; }
 

@@ -39,8 +39,8 @@ std::optional<Activation> activation_of(const Rewriter& rewriter, const Op& op) 
     return Activation{ir::attribute<std::string>(op, "approximate") == "tanh" ? "GeluTanh" : "GeluErf"};
   }
   if (!op.is("Clip")) return std::nullopt;
-  const auto low = bound(rewriter, op, 1, std::numeric_limits<float>::lowest());
-  const auto high = bound(rewriter, op, 2, std::numeric_limits<float>::max());
+  const auto low = bound(rewriter, op, 1, -std::numeric_limits<float>::infinity());
+  const auto high = bound(rewriter, op, 2, std::numeric_limits<float>::infinity());
   if (!low || !high || *low > *high) return std::nullopt;
   return Activation{"Clip", *low, *high};
 }

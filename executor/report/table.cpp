@@ -6,6 +6,8 @@
 #include <array>
 #include <string_view>
 
+#include "ir/printable.h"
+
 namespace podium::report {
 namespace {
 
@@ -21,7 +23,11 @@ bool is_number(const std::string& cell) {
 
 }  // namespace
 
-std::string table(const std::vector<std::vector<std::string>>& rows) {
+std::string table(const std::vector<std::vector<std::string>>& given) {
+  std::vector<std::vector<std::string>> rows = given;
+  for (auto& row : rows) {
+    for (std::string& cell : row) cell = ir::printable(cell);
+  }
   std::vector<std::size_t> widths;
   std::vector<bool> numeric;
   for (std::size_t r = 0; r < rows.size(); ++r) {

@@ -20,7 +20,7 @@ std::int64_t nanoseconds(double seconds) { return std::llround(seconds * 1e9); }
 std::string microseconds(std::int64_t nanos) { return fmt::format("{}.{:03}", nanos / 1000, nanos % 1000); }
 
 std::string quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
 class TraceWriter {

@@ -178,7 +178,20 @@ std::string split_ratios_fit(const Strategy& strategy) {
 }
 
 // Every pair of options that cannot go together, and every value that only another option makes wrong.
+// A pipeline's cycles, the steps of a schedule and the micro-batches of a run are counted in 32 bits.
+std::string micro_batches_can_be_counted(const Strategy& strategy) {
+  constexpr std::int64_t kMost = 1'000'000'000;
+  std::int64_t count = std::int64_t{strategy.batches_per_step} * strategy.accumulation_factor;
+  if (count <= kMost) count *= std::max(strategy.batch_serialization.factor, 1);
+  if (count <= kMost) return "";
+  return fmt::format(
+      "{} micro-batches in a step found (batchesPerStep times accumulationFactor times "
+      "batchSerializationSettings.factor), at most {} needed",
+      count, kMost);
+}
+
 constexpr Rule kRules[] = {
+    micro_batches_can_be_counted,
     phases_need_their_mode,
     pipelining_needs_processors,
     stashing_needs_pipelining,

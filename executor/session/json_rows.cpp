@@ -7,6 +7,7 @@
 #include <set>
 
 #include "ir/nearest.h"
+#include "ir/nesting.h"
 
 namespace podium {
 namespace {
@@ -26,6 +27,11 @@ bool is_same_word(std::string_view a, std::string_view b) {
 }  // namespace
 
 nlohmann::json parse_json(const std::string& text, const std::string& file) {
+  try {
+    ir::check_nesting(text, ir::kDeepestJson);
+  } catch (const Error& error) {
+    throw error.at(file);
+  }
   std::vector<std::set<std::string>> names;  // of the objects that are open
   const auto once = [&](int /*depth*/, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
     if (event == nlohmann::json::parse_event_t::object_start) names.emplace_back();
@@ -48,6 +54,12 @@ nlohmann::json parse_json(const std::string& text, const std::string& file) {
     const std::string what = error.what();
     throw Error("{}: {}, a smaller number needed", file, what.substr(what.find("] ") + 2));
   }
+}
+
+std::string json_text(const nlohmann::json& json) {
+  constexpr int kIndent = 2;
+  constexpr bool kEscapesAllButAscii = true;
+  return json.dump(kIndent, ' ', kEscapesAllButAscii, nlohmann::json::error_handler_t::replace);
 }
 
 bool Place::is_without_effect() const {

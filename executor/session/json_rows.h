@@ -19,6 +19,9 @@ namespace podium {
 /// Error names the line, a name that an object has twice, or a number that is too large.
 nlohmann::json parse_json(const std::string& text, const std::string& file);
 
+/// For a file: characters beyond ASCII are escaped, bytes that are no UTF-8 replaced.
+std::string json_text(const nlohmann::json& json);
+
 struct Place;
 
 /// Names that a document may have beside those of rows: their values are checked and have no effect.

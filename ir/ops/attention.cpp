@@ -7,6 +7,7 @@
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
 #include "ir/ops/linear_attention.h"
+#include "ir/ops/movement.h"
 
 namespace podium::ir {
 namespace {
@@ -31,6 +32,8 @@ Dims heads_first(const TypedOp& op, std::size_t input, std::string_view heads_na
 }
 
 void check_heads(const Dims& q, const Dims& k, const Dims& v) {
+  if (differ(q[0], k[0]) || differ(k[0], v[0]) || differ(q[0], v[0]))
+    throw Error("Q has a batch of {}, K of {}, V of {}: one batch needed", q[0], k[0], v[0]);
   if (differ(q[3], k[3])) throw Error("heads of Q have {} elements, those of K {}", q[3], k[3]);
   if (differ(k[1], v[1])) throw Error("K has {} heads, V {}", k[1], v[1]);
   if (differ(k[2], v[2])) throw Error("K has {} positions, V {}", k[2], v[2]);
@@ -52,12 +55,29 @@ void check_mask(const InferContext& context, const Dims& scores) {
 }
 
 // Behind FlexAttention's three inputs come captures of its bodies.
-std::int64_t past_length(const TypedOp& op, std::size_t input) {
-  if (input >= op.op.formal_inputs() || !op.has_input(input)) return 0;
+bool has_formal(const TypedOp& op, std::size_t input) {
+  return input < op.op.formal_inputs() && op.has_input(input);
+}
+
+// Of a past that lies as `present` does, the keys or the values that it goes before.
+std::int64_t past_length(const TypedOp& op, std::size_t input, const Dims& present) {
+  if (!has_formal(op, input)) return 0;
   if (!op.input(input).has_rank) return kUnknown;
   const Dims& dims = op.dims(input);
-  if (dims.size() != 4) throw Error("{} is {}, 4 axes needed", input_name(op, input), to_string(dims));
+  const bool fits = dims.size() == 4 && !differ(dims[0], present[0]) && !differ(dims[1], present[1]) &&
+                    !differ(dims[3], present[3]);
+  if (!fits) {
+    throw Error("{} is {}, [{}, {}, positions, {}] needed", input_name(op, input), to_string(dims),
+                present[0], present[1], present[3]);
+  }
   return dims[2];
+}
+
+void check_lengths(const TypedOp& op, std::int64_t batch) {
+  if (!has_formal(op, AttentionInput::kLengths) || !op.input(AttentionInput::kLengths).has_rank) return;
+  const Dims& dims = op.dims(AttentionInput::kLengths);
+  if (dims.size() != 1 || differ(dims[0], batch))
+    throw Error("nonpad_kv_seqlen is {}, [{}] needed", to_string(dims), batch);
 }
 
 bool has_shape(const InferContext& context) {
@@ -113,6 +133,51 @@ void infer_flex_attention(InferContext& context) {
 
 double count(std::int64_t elements) { return elements < 0 ? 0 : static_cast<double>(elements); }
 
+struct RotaryInput {
+  enum Place : std::size_t { kX, kCosines, kSines, kPositions };
+};
+
+// Columns of the caches that the turned part of a head needs; kUnknown when the size of a head is not known.
+std::int64_t rotary_angles(const InferContext& context) {
+  const Dims& x = context.dims(RotaryInput::kX);
+  if (x.size() != 3 && x.size() != 4) throw Error("X is {}, 3 or 4 axes needed", to_string(x));
+  const std::int64_t size = x.size() == 4 ? x[3] : head_size(x[2], context.get_int("num_heads"), "X");
+  const std::int64_t wanted = context.get_int("rotary_embedding_dim");
+  const std::int64_t turned = wanted == 0 ? size : wanted;
+  if (turned == kUnknown) return kUnknown;
+  if (turned < 0 || turned % 2 != 0 || (size != kUnknown && turned > size))
+    throw Error("rotary_embedding_dim is {}, an even number up to {} needed", turned, size);
+  return turned / 2;
+}
+
+// The caches have a row for each position that there is, or for each element of the batch and position in it.
+void check_rotary_caches(const InferContext& context, std::int64_t angles) {
+  const Dims& x = context.dims(RotaryInput::kX);
+  const Dims places{x[0], x[x.size() - 2]};
+  const bool by_position = context.has_input(RotaryInput::kPositions);
+  for (std::size_t i : {RotaryInput::kCosines, RotaryInput::kSines}) {
+    if (!context.has_rank(i)) continue;
+    const Dims& cache = context.dims(i);
+    const bool fits = by_position
+                          ? cache.size() == 2
+                          : cache.size() == 3 && !differ(cache[0], places[0]) && !differ(cache[1], places[1]);
+    if (!fits || (cache.back() != kUnknown && cache.back() < angles)) {
+      throw Error("{} is {}, {} with at least {} columns needed", input_name(context, i), to_string(cache),
+                  by_position ? "one row for each position" : "one row for each batch element and position",
+                  angles);
+    }
+  }
+  if (context.has_rank(RotaryInput::kCosines) && context.has_rank(RotaryInput::kSines))
+    merged(context.dims(RotaryInput::kCosines), context.dims(RotaryInput::kSines), "cos_cache and sin_cache");
+  if (by_position && context.has_rank(RotaryInput::kPositions))
+    merged(context.dims(RotaryInput::kPositions), places, "position_ids and the positions of X");
+}
+
+void infer_rotary(InferContext& context) {
+  if (context.has_rank(RotaryInput::kX)) check_rotary_caches(context, rotary_angles(context));
+  same_as_input(context);
+}
+
 // Two products with K's and V's positions for every row of Q, and the softmax between.
 Work attention_work(const TypedOp& op) {
   const AttentionShape shape = attention_shape(op);
@@ -131,9 +196,7 @@ bool attention_samples(const SampledOp& op) {
 
 // Tables of sines and cosines are for all samples, unless they have three dimensions.
 bool rotary_samples(const SampledOp& op) {
-  constexpr std::size_t kCosines = 1;
-  constexpr std::size_t kSines = 2;
-  constexpr std::size_t kPositions = 3;
+  using enum RotaryInput::Place;
   const bool own_tables = op.has(kCosines) || op.has(kSines);
   return samples_come_first(op, 1U << kCosines | 1U << kSines | 1U << kPositions) &&
          (!own_tables || op.typed.input(kCosines).rank() == 3);
@@ -170,9 +233,12 @@ AttentionShape attention_shape(const TypedOp& op) {
   const Dims k = heads_first(op, AttentionInput::kK, "kv_num_heads");
   const Dims v = heads_first(op, AttentionInput::kV, "kv_num_heads");
   check_heads(q, k, v);
-  const std::int64_t past = past_length(op, AttentionInput::kPastKey);
-  if (differ(past, past_length(op, AttentionInput::kPastValue)))
+  if (has_formal(op, AttentionInput::kPastKey) != has_formal(op, AttentionInput::kPastValue))
+    throw Error("one of past_key and past_value found, both or neither needed");
+  const std::int64_t past = past_length(op, AttentionInput::kPastKey, k);
+  if (differ(past, past_length(op, AttentionInput::kPastValue, v)))
     throw Error("past_key and past_value differ in length");
+  check_lengths(op, q[0]);
   return {.batch = q[0],
           .q_heads = q[1],
           .kv_heads = k[1],
@@ -230,7 +296,7 @@ std::span<const OpSpec> attention_ops() {
            .attributes = {with_default("interleaved", std::int64_t{0}),
                           with_default("num_heads", std::int64_t{0}),
                           with_default("rotary_embedding_dim", std::int64_t{0})},
-           .infer = same_as_input,
+           .infer = infer_rotary,
            .work = work_per_element<3>,
            .samples = rotary_samples},
       });

@@ -22,12 +22,16 @@ std::optional<std::int64_t> list_length(const InferContext& context, std::size_t
 
 void set_output_rank(InferContext& context, std::size_t i, DataType element,
                      std::optional<std::int64_t> rank) {
+  constexpr std::int64_t kMostAxes = 1024;
   if (!rank) return context.set_output_element(i, element);
+  if (*rank < 0 || *rank > kMostAxes) throw Error("{} axes found, 0 to {} needed", *rank, kMostAxes);
   context.set_output(i, element, Dims(static_cast<std::size_t>(*rank), kUnknown));
 }
 
 std::optional<Dims> known_list(const InferContext& context, std::size_t i) {
   const Tensor* known = context.constant(i);
+  // What a list without elements holds is known before the run.
+  if (known == nullptr && list_length(context, i) == 0) return Dims{};
   if (known == nullptr) return std::nullopt;
   if (known->rank() > 1) {
     throw Error("input '{}' has shape {}, a list needed", context.op.spec->inputs[i].name,

@@ -168,7 +168,8 @@ void infer_expand(InferContext& context) {
   const auto shape = known_list(context, 1);
   const auto length = list_length(context, 1);
   if (!context.has_rank(0) || !length) return context.set_output_element(0, context.element(0));
-  const Dims wanted = shape ? *shape : Dims(*length, kUnknown);
+  if (!shape) set_output_rank(context, 0, context.element(0), *length);  // refuses a rank that no tensor has
+  const Dims wanted = shape ? *shape : Dims(static_cast<std::size_t>(*length), kUnknown);
   for (std::size_t i = 0; shape && i < wanted.size(); ++i) {
     if (wanted[i] < 0) throw Error("dimension {} of the wanted shape is {}", i, wanted[i]);
   }

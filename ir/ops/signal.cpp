@@ -66,6 +66,7 @@ std::int64_t frame_length(const InferContext& context) {
     if (context.dims(2).size() != 1)
       throw Error("window has shape {}, rank 1 needed", to_string(context.dims(2)));
     length = context.dims(2)[0];
+    if (length != kUnknown) at_least_one(length, "the size of window");
   }
   if (!context.has_input(3)) {
     if (!context.has_input(2)) throw Error("neither window nor frame_length is there, one needed");

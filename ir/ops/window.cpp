@@ -229,12 +229,13 @@ std::vector<std::int64_t> seen_counts(const Window& window, std::size_t axis, bo
   const std::int64_t least = with_padding ? -window.pads_begin[axis] : 0;
   const std::int64_t limit = window.input[axis] + (with_padding ? window.pads_end[axis] : 0);
   for (std::int64_t o = 0; o < window.output[axis]; ++o) {
-    std::int64_t count = 0;
-    for (std::int64_t k = 0; k < window.kernel[axis]; ++k) {
-      const std::int64_t at = o * window.strides[axis] - window.pads_begin[axis] + k * window.dilations[axis];
-      if (at >= least && at < limit) ++count;
-    }
-    counts.push_back(count);
+    const std::int64_t first = o * window.strides[axis] - window.pads_begin[axis];
+    // The elements of the kernel that lie before a place.
+    const auto before = [&](std::int64_t place) {
+      const std::int64_t dilation = window.dilations[axis];
+      return std::clamp<std::int64_t>(-floor_divide(first - place, dilation), 0, window.kernel[axis]);
+    };
+    counts.push_back(std::max<std::int64_t>(before(limit) - before(least), 0));
   }
   return counts;
 }

@@ -93,7 +93,7 @@ TEST(ReadDatum, ReadsSequencesOptionalsAndMaps) {
   onnx::SequenceProto sequence;
   *sequence.add_tensor_values() = one;
   const ir::Type floats = ir::Type::sequence(ir::Type::tensor(DataType::Float));
-  EXPECT_EQ(read_datum(sequence.SerializeAsString(), floats).items->at(0).tensor.to_number(), 1.5);
+  EXPECT_EQ(read_datum(sequence.SerializeAsString(), floats).items->front().tensor.to_number(), 1.5);
   onnx::OptionalProto optional;
   EXPECT_TRUE(read_datum(optional.SerializeAsString(), ir::Type::optional(floats)).is_nothing());
   *optional.mutable_sequence_value() = sequence;
@@ -104,8 +104,8 @@ TEST(ReadDatum, ReadsSequencesOptionalsAndMaps) {
   *map.mutable_values() = sequence;
   const ir::Type kind = ir::Type::map(DataType::Int64, ir::Type::tensor(DataType::Float));
   const ir::Datum datum = read_datum(map.SerializeAsString(), kind);
-  EXPECT_TRUE(identical(datum.items->at(0).tensor, Tensor::ints({7})));
-  EXPECT_TRUE(identical(datum.items->at(1).tensor, Tensor::of<float>({1}, {1.5F})));
+  EXPECT_TRUE(identical(datum.items->front().tensor, Tensor::ints({7})));
+  EXPECT_TRUE(identical((*datum.items)[1].tensor, Tensor::of<float>({1}, {1.5F})));
   map.add_keys(8);
   EXPECT_EQ(testing::refusal([&] { read_datum(map.SerializeAsString(), kind); }),
             "map of 2 keys and 1 values");

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <map>
 #include <random>
@@ -87,7 +88,25 @@ struct Reference {
   std::vector<std::vector<Tensor>> results;  // per output, per micro-batch
 };
 
-Reference make_reference(std::size_t model, bool fuse) {
+enum class Feed { Finite, Special };
+
+// What a reference is of.
+struct Setting {
+  std::size_t model = 0;
+  bool fuse = false;
+  Feed feed = Feed::Finite;
+  auto operator<=>(const Setting&) const = default;
+};
+
+// One element of each micro-batch is no number, or has no end.
+void make_special(Tensor& tensor, int micro_batch) {
+  constexpr std::array<float, 3> kSpecial{NAN, INFINITY, -INFINITY};
+  if (tensor.type() == ir::DataType::Float && tensor.size() > 0)
+    tensor.data<float>()[micro_batch % tensor.size()] = kSpecial[micro_batch % kSpecial.size()];
+}
+
+Reference make_reference(const Setting& setting) {
+  const auto [model, fuse, feed] = setting;
   InferenceSession session(load(model), {.fuse = fuse});
   Reference reference{.inputs = session.inputs(), .outputs = {}, .data = {}, .results = {}};
   for (const auto& output : session.outputs()) reference.outputs.push_back(output.name);
@@ -98,6 +117,7 @@ Reference make_reference(std::size_t model, bool fuse) {
     std::vector<Datum> inputs;
     for (std::size_t i = 0; i < reference.inputs.size(); ++i) {
       reference.data[i].push_back(random_tensor(reference.inputs[i].type, random));
+      if (feed == Feed::Special) make_special(reference.data[i].back(), m);
       inputs.emplace_back(reference.data[i].back());
     }
     const auto results = session.run(inputs);
@@ -107,11 +127,11 @@ Reference make_reference(std::size_t model, bool fuse) {
   return reference;
 }
 
-const Reference& reference_of(std::size_t model, bool fuse) {
-  static std::map<std::pair<std::size_t, bool>, Reference> known;
-  const auto found = known.find({model, fuse});
+const Reference& reference_of(const Setting& setting) {
+  static std::map<Setting, Reference> known;
+  const auto found = known.find(setting);
   if (found != known.end()) return found->second;
-  return known.emplace(std::pair(model, fuse), make_reference(model, fuse)).first->second;
+  return known.emplace(setting, make_reference(setting)).first->second;
 }
 
 // The results that an anchor returns of all micro-batches, [batch][replica] in order.
@@ -141,13 +161,17 @@ std::vector<float> anchored(const std::vector<Tensor>& results, const Anchor& an
   return values;
 }
 
-// The largest difference, over the largest magnitude of the expected values.
+// The largest difference, over the largest magnitude of the expected values. Where NaN or an infinity is
+// expected, nothing else will do.
 double difference(const Tensor& found, const std::vector<float>& expected) {
   if (found.size() != std::ssize(expected)) return INFINITY;
   double most = 0;
   double scale = 1e-6;
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    if (std::isnan(found.data<float>()[i])) return INFINITY;
+    const float number = found.data<float>()[i];
+    if (std::isnan(number) != std::isnan(expected[i])) return INFINITY;
+    if (std::isnan(number) || number == expected[i]) continue;
+    if (!std::isfinite(number) || !std::isfinite(expected[i])) return INFINITY;
     most = std::max(most, static_cast<double>(std::fabs(found.data<float>()[i] - expected[i])));
     scale = std::max(scale, static_cast<double>(std::fabs(expected[i])));
   }
@@ -167,8 +191,9 @@ struct Result {
   std::string what = {};
 };
 
-Result try_strategy(std::size_t model, Strategy options, bool fuse) {
-  const Reference& reference = reference_of(model, fuse);
+Result try_strategy(const Setting& setting, Strategy options) {
+  const auto [model, fuse, feed] = setting;
+  const Reference& reference = reference_of(setting);
   give_every_output_its_anchor(options, reference);
   std::optional<InferenceSession> session;
   try {
@@ -213,14 +238,15 @@ struct Counts {
 
 // A strategy that is illegal in itself must be refused with that reason, any other must run or be refused for
 // what the model is.
-void expect_right(std::size_t model, const NamedStrategy& strategy, bool fuse, Counts& counts) {
+void expect_right(const Setting& setting, const NamedStrategy& strategy, Counts& counts) {
+  const std::size_t model = setting.model;
   const std::string where = test_models()[model].name + ", " + strategy.name;
   Strategy options = strategy.options;
-  give_every_output_its_anchor(options, reference_of(model, fuse));
+  give_every_output_its_anchor(options, reference_of(setting));
   const std::optional<std::string> illegal = why_illegal(options);
   Result result;
   try {
-    result = try_strategy(model, strategy.options, fuse);
+    result = try_strategy(setting, strategy.options);
   } catch (const std::exception& error) {
     result = {Outcome::Wrong, error.what()};
   }
@@ -244,10 +270,23 @@ void print(const char* what, const Counts& counts) {
 TEST(Strategies, OfOneChoiceGiveEveryModelTheBitsOfOneProcessor) {
   Counts counts;
   for (std::size_t model = 0; model < test_models().size(); ++model) {
-    for (const NamedStrategy& strategy : testing::strategies(1)) expect_right(model, strategy, false, counts);
+    for (const NamedStrategy& strategy : testing::strategies(1))
+      expect_right({model, false}, strategy, counts);
   }
   print("one choice", counts);
   EXPECT_GT(counts.equal, 1000);
+}
+
+// Numbers that are none and infinite ones go the same way, fused or not.
+TEST(Strategies, OfOneChoiceGiveNaNAndInfinityWhereOneProcessorDoes) {
+  Counts counts;
+  std::size_t model = 0;
+  for (const NamedStrategy& strategy : testing::strategies(1)) {
+    for (const bool fuse : {false, true}) expect_right({model, fuse, Feed::Special}, strategy, counts);
+    model = (model + 1) % test_models().size();
+  }
+  print("NaN and infinity", counts);
+  EXPECT_GT(counts.equal, 100);
 }
 
 // Each strategy on one model, in turn.
@@ -255,7 +294,7 @@ TEST(Strategies, OfTwoChoicesGiveTheNumbersOfOneProcessor) {
   Counts counts;
   std::size_t model = 0;
   for (const NamedStrategy& strategy : testing::strategies(2)) {
-    expect_right(model, strategy, true, counts);
+    expect_right({model, true}, strategy, counts);
     model = (model + 1) % test_models().size();
   }
   print("two choices", counts);

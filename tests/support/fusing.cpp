@@ -30,10 +30,14 @@ std::string ops_of(const ir::Graph& graph) {
 }
 
 std::vector<Tensor> run_graph(const ir::Graph& graph, bool fuse) {
-  numeric::PreparedBlock block(graph, {.fuse = fuse});
   std::vector<ir::Datum> inputs;
   int seed = 100;
   for (ValueId id : graph.inputs) inputs.emplace_back(random_floats(graph[id].type.dims, seed++));
+  return run_graph(graph, fuse, inputs);
+}
+
+std::vector<Tensor> run_graph(const ir::Graph& graph, bool fuse, const std::vector<ir::Datum>& inputs) {
+  numeric::PreparedBlock block(graph, {.fuse = fuse});
   std::vector<const ir::Datum*> pointers;
   for (const ir::Datum& input : inputs) pointers.push_back(&input);
   std::vector<Tensor> results;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/builder.h"
+#include "ir/datum.h"
 #include "ir/graph.h"
 
 namespace podium::testing {
@@ -19,6 +20,9 @@ std::string ops_of(const ir::Graph& graph);
 
 /// The outputs of one run on random inputs (0 and 1 where they are whole numbers).
 std::vector<ir::Tensor> run_graph(const ir::Graph& graph, bool fuse);
+
+/// The outputs of one run on these inputs.
+std::vector<ir::Tensor> run_graph(const ir::Graph& graph, bool fuse, const std::vector<ir::Datum>& inputs);
 
 /// Every output of the rewritten graph is within `tolerance`, relative to the larger of 1 and its size.
 void expect_same_when_fused(const ir::Graph& graph, double tolerance = 1e-5);

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
+
+#include "executor/kernels/tools/parallel.h"
 
 namespace podium::kernels {
 namespace {
@@ -11,13 +14,11 @@ struct Known {
   dnnl::algorithm algorithm;
 };
 
-constexpr std::array<Known, 11> kKnown{{
-    {"Relu", dnnl::algorithm::eltwise_relu},
+constexpr std::array<Known, 9> kKnown{{
     {"LeakyRelu", dnnl::algorithm::eltwise_relu},
     {"Elu", dnnl::algorithm::eltwise_elu},
     {"Sigmoid", dnnl::algorithm::eltwise_logistic},
     {"Tanh", dnnl::algorithm::eltwise_tanh},
-    {"Clip", dnnl::algorithm::eltwise_clip},
     {"HardSwish", dnnl::algorithm::eltwise_hardswish},
     {"Swish", dnnl::algorithm::eltwise_swish},
     {"Mish", dnnl::algorithm::eltwise_mish},
@@ -27,9 +28,27 @@ constexpr std::array<Known, 11> kKnown{{
 
 }  // namespace
 
+std::optional<Clamp> clamp_of(const ir::TypedOp& op) {
+  const std::string& name = op.get_string("activation");
+  if (name == "Relu") return Clamp{0, std::numeric_limits<float>::infinity()};
+  if (name == "Clip") return Clamp{op.get_float("alpha"), op.get_float("beta")};
+  return std::nullopt;
+}
+
+// Comparisons with NaN are false, so that it takes neither bound.
+void Clamp::apply(Tensor& y) const {
+  float* const numbers = y.data<float>();
+  parallel_ranges(y.size(), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const float raised = numbers[i] < low ? low : numbers[i];
+      numbers[i] = raised > high ? high : raised;
+    }
+  });
+}
+
 void append_activation(dnnl::post_ops& post_ops, const ir::TypedOp& op) {
   const std::string& name = op.get_string("activation");
-  if (name.empty()) return;
+  if (name.empty() || clamp_of(op)) return;
   const auto* found =
       std::find_if(kKnown.begin(), kKnown.end(), [&](const Known& known) { return known.name == name; });
   IR_CHECK(found != kKnown.end(), "activation {} is not known", name);

@@ -56,7 +56,8 @@ PreparedKernel prepare_direct(PrepareContext& context, const ConvolutionPlan& pl
                                  {DNNL_ARG_DST, y}}),
       .weights = onednn::packed(*context.constant(1), onednn::plain(plan.weights), primitive.weights_desc()),
       .has_bias = !plan.bias.is_zero(),
-      .has_residual = plan.has_residual};
+      .has_residual = plan.has_residual,
+      .clamp = plan.clamp};
 }
 
 }  // namespace
@@ -71,6 +72,7 @@ PreparedKernel prepare_fused_convolution(PrepareContext& context) {
                        .has_residual = context.has_input(3)};
   if (plan.has_residual) plan.post_ops.append_sum(1.0F);
   append_activation(plan.post_ops, context);
+  plan.clamp = clamp_of(context);
   if (auto winograd = prepare_winograd(context, plan)) return std::move(*winograd);
   return prepare_direct(context, plan);
 }

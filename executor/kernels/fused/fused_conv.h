@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "executor/kernels/fused/fused_activation.h"
 #include "executor/kernels/tools/onednn.h"
 
 namespace podium::kernels {
@@ -23,6 +24,7 @@ struct ConvolutionPlan {
   dnnl::memory::desc bias = {};  ///< empty: none
   bool has_residual = false;
   dnnl::post_ops post_ops = {};
+  std::optional<Clamp> clamp = {};
 };
 
 /// Prepares Winograd's algorithm, through oneDNN's blocked layout, where it is faster in spite of two

@@ -15,7 +15,8 @@ PreparedKernel prepare_fused_matmul(PrepareContext& context) {
   const std::int64_t inner = transposed ? given[1] : given[0];
   const std::int64_t columns = transposed ? given[0] : given[1];
   const std::int64_t rows = context.input(0).element_count() / inner;
-  PackedCall kernel{.has_bias = context.has_input(2), .has_residual = context.has_input(3)};
+  PackedCall kernel{
+      .has_bias = context.has_input(2), .has_residual = context.has_input(3), .clamp = clamp_of(context)};
   const auto a = onednn::plain({rows, inner});
   const auto y = onednn::plain({rows, columns});
   const auto bias = kernel.has_bias ? onednn::plain({1, columns}) : memory::desc();

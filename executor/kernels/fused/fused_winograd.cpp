@@ -50,6 +50,7 @@ struct Winograd {
   Tensor weights;
   bool has_bias = false;
   bool has_residual = false;
+  std::optional<Clamp> clamp = {};
   std::size_t x_at = 0;  // in the scratch memory
   std::size_t y_at = 0;
 
@@ -61,6 +62,7 @@ struct Winograd {
     const void* bias = has_bias ? run.input(2).raw() : nullptr;
     (*call)(std::array<const void*, 5>{x, weights.raw(), bias, y, run.scratch_memory});
     (*give)(std::array<const void*, 2>{y, run.output(0).raw()});
+    if (clamp) clamp->apply(run.output(0));
   }
 };
 
@@ -92,6 +94,7 @@ std::optional<PreparedKernel> prepare_winograd(PrepareContext& context, const Co
       .weights = onednn::packed(*context.constant(1), onednn::plain(plan.weights), primitive.weights_desc()),
       .has_bias = !plan.bias.is_zero(),
       .has_residual = plan.has_residual,
+      .clamp = plan.clamp,
       .x_at = x_at,
       .y_at = y_at};
 }

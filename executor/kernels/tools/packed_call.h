@@ -4,7 +4,9 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <optional>
 
+#include "executor/kernels/fused/fused_activation.h"
 #include "executor/kernels/kernel.h"
 #include "executor/kernels/tools/onednn.h"
 
@@ -16,6 +18,7 @@ struct PackedCall {
   Tensor weights = {};
   bool has_bias = false;
   bool has_residual = false;
+  std::optional<Clamp> clamp = {};
 
   void operator()(const RunContext& run) const {
     Tensor& y = run.output(0);
@@ -23,6 +26,7 @@ struct PackedCall {
     if (has_residual && y.raw() != run.input(3).raw()) std::memcpy(y.raw(), run.input(3).raw(), y.bytes());
     const void* bias = has_bias ? run.input(2).raw() : nullptr;
     (*call)(std::array<const void*, 5>{run.input(0).raw(), weights.raw(), bias, y.raw(), run.scratch_memory});
+    if (clamp) clamp->apply(y);
   }
 };
 

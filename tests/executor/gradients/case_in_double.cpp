@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 
-#include "importer/read_tensor.h"
-#include "ir/gradients/gradient.h"
 #include "ir/bodies.h"
+#include "ir/gradients/gradient.h"
+#include "tests/support/onnx_case.h"
 
 namespace podium::testing {
 namespace {
@@ -105,26 +102,12 @@ void move_a_little(ir::Tensor& tensor, std::size_t input, int attempt) {
   }
 }
 
-std::string read_file(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 }  // namespace
 
 CaseInDouble read_case_in_double(const std::string& folder, int attempt) {
-  const std::filesystem::path at(folder);
-  const importer::Signature signature = importer::read_signature((at / "model.onnx").string());
   CaseInDouble result;
-  importer::ImportOptions options{.fed_shapes_win = true};
-  for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
-    const std::filesystem::path file = at / "test_data_set_0" / fmt::format("input_{}.pb", i);
-    if (!std::filesystem::exists(file)) break;
-    const auto& [name, type] = signature.inputs[i];
-    result.inputs.push_back(importer::read_datum(read_file(file), type));
-    options.input_types[name] = type_of(result.inputs.back());
-  }
-  result.model = importer::import_model((at / "model.onnx").string(), options);
+  result.inputs = read_case_inputs(folder);
+  result.model = import_case(folder, result.inputs);
   convert(result.model.graph);
   for (std::size_t i = 0; i < result.inputs.size(); ++i) {
     const ir::Type& type = result.model.graph[result.model.graph.inputs[i]].type;

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <filesystem>
-#include <sstream>
 
 #include "executor/session/session.h"
 #include "ir/builder.h"
@@ -14,6 +12,7 @@
 #include "ir/gradients/gradient.h"
 #include "tests/executor/gradients/case_in_double.h"
 #include "tests/support/gradients.h"
+#include "tests/support/onnx_case.h"
 
 namespace podium::testing {
 namespace {
@@ -193,19 +192,6 @@ Compared compare(const std::string& folder) {
   return found;
 }
 
-std::vector<std::string> case_folders() {
-  std::vector<std::string> folders;
-  std::stringstream places(PODIUM_CASES);
-  for (std::string place; std::getline(places, place, ':');) {
-    if (!std::filesystem::exists(place)) continue;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(place)) {
-      if (entry.path().filename() == "model.onnx") folders.push_back(entry.path().parent_path().string());
-    }
-  }
-  std::sort(folders.begin(), folders.end());
-  return folders;
-}
-
 // Cases that have no differences, or no slope.
 bool is_left_out(const std::string& folder) {
   constexpr std::array<std::string_view, 3> kNames{
@@ -219,7 +205,7 @@ bool is_left_out(const std::string& folder) {
 TEST(GradientsOfOnnxCases, AreThoseOfDifferences) {
   double largest = 0;
   int compared = 0;
-  for (const std::string& folder : case_folders()) {
+  for (const std::string& folder : case_folders(PODIUM_CASES)) {
     if (is_left_out(folder)) continue;
     try {
       const Compared found = compare(folder);

@@ -93,7 +93,7 @@ TEST(Simplify, RemovesMovesThatMoveNothing) {
 
 // Rules that depend on the numbers of an input need folding, which makes the numbers known: so these run
 // whole.
-std::string as_optimized(const std::string& body) {
+std::string after_simplifying(const std::string& body) {
   importer::Model model = importer::import_text(testing::model_text(body));
   podium::optimize(model);
   std::string names;
@@ -103,7 +103,7 @@ std::string as_optimized(const std::string& body) {
 
 TEST(Simplify, RemovesReshapesSlicesPadsAndTilesThatDoNothing) {
   const auto around = [](const std::string& node) {
-    return as_optimized(
+    return after_simplifying(
         "g (float[2,3] x) => (float[N,M] y) <int64[2] same = {2, 3}, int64[2] one = {1, 1}, int64[2] back = "
         "{-1, -1},"
         "int64[4] none = {0, 0, 0, 0}, int64[4] moved = {1, 0, -1, 0}, int64[2] begin = {0, 0}, int64[2] end "
@@ -122,7 +122,7 @@ TEST(Simplify, RemovesReshapesSlicesPadsAndTilesThatDoNothing) {
 
 TEST(Simplify, ArithmeticWithANeutralNumberIsTheOtherNumber) {
   const auto around = [](const std::string& node) {
-    return as_optimized(
+    return after_simplifying(
         "g (float[2] x, int64[2] i) => (float[2] y, int64[2] j) <float zero = {0}, float one = {1}, "
         "float[2,1] ones = {1, 1},"
         "int64 none = {0}> { a = " +
@@ -138,9 +138,9 @@ TEST(Simplify, ArithmeticWithANeutralNumberIsTheOtherNumber) {
 }
 
 TEST(Simplify, ANeutralNumberThatStretchesStays) {
-  EXPECT_EQ(
-      as_optimized("g (float[2] x) => (float[3,2] y) <float[3,1] ones = {1, 1, 1}> { y = Mul(x, ones) }"),
-      "Mul");
+  EXPECT_EQ(after_simplifying(
+                "g (float[2] x) => (float[3,2] y) <float[3,1] ones = {1, 1, 1}> { y = Mul(x, ones) }"),
+            "Mul");
 }
 
 TEST(Simplify, TransposesInARowAreOne) {
@@ -158,12 +158,13 @@ TEST(Simplify, TransposesInARowAreOne) {
 }
 
 TEST(Simplify, ReshapesInARowAreOne) {
-  EXPECT_EQ(as_optimized("g (float[2,6] x) => (float[4,3] y) <int64[1] flat = {-1}, int64[2] s = {4, 3}>"
-                         "{ a = Reshape(x, flat) y = Reshape(a, s) }"),
+  EXPECT_EQ(after_simplifying("g (float[2,6] x) => (float[4,3] y) <int64[1] flat = {-1}, int64[2] s = {4, 3}>"
+                              "{ a = Reshape(x, flat) y = Reshape(a, s) }"),
             "Reshape");
-  EXPECT_EQ(as_optimized("g (float[2,6] x) => (float[2,6] y) <int64[1] i = {0}> { a = Unsqueeze(x, i) b = "
-                         "Squeeze(a, i) y = Relu(b) }"),
-            "Relu");
+  EXPECT_EQ(
+      after_simplifying("g (float[2,6] x) => (float[2,6] y) <int64[1] i = {0}> { a = Unsqueeze(x, i) b = "
+                        "Squeeze(a, i) y = Relu(b) }"),
+      "Relu");
 }
 
 TEST(Simplify, TakesTheBranchThatIsKnown) {
