@@ -1,9 +1,9 @@
 // One survey of the graph, then one function per rule, each of which throws on the first node that breaks it
 // (semantics, section 1.4). Rules come in an order in which each may rely on those before it: hints and
 // metadata, what the mode needs, whether annotations are complete, where inheritance puts every op, and what
-// must hold of these spots (processors exist; stages are dense, on one processor each, share no weights;
-// phases fit). Ops are exempt that need no place of their own: forward over the graph those that handle
-// constants and shapes, backward those that no output depends on.
+// must hold of these spots (processors exist; stages are dense and on one processor each; phases fit). Ops
+// are exempt that need no place of their own: forward over the graph those that handle constants and shapes,
+// backward those that no output depends on.
 #include "annotate/check.h"
 
 #include <algorithm>
@@ -128,45 +128,6 @@ void check_stage_on_one_processor(const Survey& survey) {
   }
 }
 
-// Checks that all readers of a value are on one processor, for each value for which `of` holds.
-template <class Condition, class Fail>
-void check_readers(const Survey& survey, Condition of, Fail fail) {
-  ir::IdMap<ir::ValueId, ir::OpId> first(std::ssize(survey.graph.values));
-  for (ir::OpId op : survey.graph.op_ids()) {
-    if (survey.exempt[op]) continue;
-    for (ir::ValueId id : inputs_of(survey.graph[op])) {
-      if (!of(id)) continue;
-      if (!first[id].valid()) first[id] = op;
-      if (survey.spots[first[id]].processor != survey.spots[op].processor) throw fail(id, first[id], op);
-    }
-  }
-}
-
-void check_shared_values(const Survey& survey) {
-  const ir::Graph& graph = survey.graph;
-  const auto where = [&](ir::OpId op) {
-    return fmt::format("{} on {}", survey.describe(op), survey.spots[op].processor);
-  };
-  check_readers(
-      survey, [&](ir::ValueId id) { return is_variable(graph[id]); },
-      [&](ir::ValueId id, ir::OpId a, ir::OpId b) {
-        return Error(
-            "variable '{}' cannot be copied between virtual graphs when pipelining: it is read by "
-            "{} and {}, one virtual graph needed",
-            graph[id].name, where(a), where(b));
-      });
-  ir::IdMap<ir::ValueId, bool> is_input(std::ssize(graph.values), false);
-  for (ir::ValueId id : graph.inputs) is_input[id] = true;
-  check_readers(
-      survey, [&](ir::ValueId id) { return is_input[id]; },
-      [&](ir::ValueId id, ir::OpId a, ir::OpId b) {
-        return Error(
-            "input '{}' can be streamed onto a single processor only when pipelining: it is read by "
-            "{} and {}",
-            graph[id].name, where(a), where(b));
-      });
-}
-
 void check_all_have_stage(const Survey& survey) {
   if (infers_stages(survey.annotations, survey.request)) return;
   const Ops missing = survey.select([](const Annotations& op) { return !op.stage; });
@@ -181,7 +142,6 @@ void check_pipeline(const Survey& survey) {
   if (processors.size() < 2) throw Error("pipelining needs more than 1 processor, all nodes are on one");
   check_stages_are_dense(survey);
   check_stage_on_one_processor(survey);
-  check_shared_values(survey);
 }
 
 void check_phases(const Survey& survey, const Ops& untold) {
@@ -211,15 +171,6 @@ void check_phases(const Survey& survey, const Ops& untold) {
   }
 }
 
-void check_recompute(const Survey& survey) {
-  if (!survey.request.pipelining) return;
-  const Ops marked =
-      survey.select([](const Annotations& op) { return op.recompute == ir::Recompute::Recompute; });
-  if (marked.empty()) return;
-  throw Error("when pipelining, nodes cannot be annotated for recomputation ({} = 2): {}", kRecompute,
-              list(survey.graph, marked));
-}
-
 void check_all_hints(const ir::Graph& graph) {
   for (const ir::Op& op : graph.ops) {
     try {
@@ -236,7 +187,6 @@ void check(const ir::Graph& graph, const Metadata& metadata, const Request& requ
   check_settings(graph, read_metadata(metadata));
   check_all_hints(graph);
   Survey survey{graph, request, read_all(graph), find_exempt(graph)};
-  check_recompute(survey);
   if (request.pipelining && request.mode == Mode::Off) {
     throw Error("pipelining needs virtualGraphMode to be other than off");
   }

@@ -25,9 +25,10 @@ Facts find_facts(const PlacedGraph& placed, const Strategy& strategy) {
       strategy.virtual_graph_mode == VirtualGraphMode::ExecutionPhases && placed.placement.phases > 1;
   facts.in_stages = strategy.pipelining && !facts.in_phases;
   facts.accumulates = strategy.accumulation_factor > 1;
-  facts.updates_in_stages = facts.in_stages && !facts.accumulates;
   facts.trains = !placed.training.variables.empty();
   facts.slices = std::max(1, strategy.batch_serialization.factor);
+  const bool runs_empty = facts.accumulates || (facts.trains && facts.slices > 1);
+  facts.updates_in_stages = facts.in_stages && !runs_empty;
   count_runs(strategy, facts);
   if (facts.in_stages) facts.stages = merge_stages(placed.placement);
   return facts;

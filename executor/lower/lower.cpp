@@ -88,7 +88,7 @@ executor::Program lower(ir::Training training, const ir::Placement& placement, c
   slice_batch(placed, strategy);
   recompute(placed, strategy);
   // From here on the graph is for one slice of a micro-batch, and no forward op is added.
-  if (facts.in_stages && strategy.weight_stashing) stash_weights(placed, facts.stages);
+  if (facts.updates_in_stages && strategy.weight_stashing) stash_weights(placed, facts.stages);
   if (facts.in_phases) delay_updates(placed);
   // From here on every op is in the stage and phase where it runs.
   const std::map<std::string, ir::TensorLocation> locations =

@@ -10,7 +10,6 @@
 #include <tuple>
 
 #include "annotate/automatic.h"
-#include "executor/lower/strategies/strategies.h"
 #include "executor/session/option_rows.h"
 #include "executor/session/option_words.h"
 #include "executor/session/tensor_kinds.h"
@@ -23,6 +22,9 @@ constexpr int kLeastIoTiles = 32;
 
 bool has_phases(const Strategy& strategy) { return strategy.phases.phases > 1; }
 bool serializes(const Strategy& strategy) { return strategy.batch_serialization.factor > 1; }
+
+// Whether a pipeline that trains runs empty before each update.
+bool runs_empty(const Strategy& strategy) { return strategy.accumulation_factor > 1 || serializes(strategy); }
 
 // Whether inputs or any anchor move as `fits` says.
 template <class Fits>
@@ -69,23 +71,6 @@ std::string pipelining_excludes_phases(const Strategy& strategy) {
   if (!strategy.pipelining || strategy.virtual_graph_mode != VirtualGraphMode::ExecutionPhases) return "";
   return "enablePipelining needs virtualGraphMode Manual or Auto, ExecutionPhases found: "
          "a processor either is a stage or takes turns with the phases";
-}
-
-std::string pipelining_excludes_batch_serialization(const Strategy& strategy) {
-  if (!strategy.pipelining || !serializes(strategy)) return "";
-  return fmt::format(
-      "batchSerializationSettings.factor {} found, 0 needed with enablePipelining: a stage runs whole "
-      "micro-batches (a smaller micro-batch and a larger batchesPerStep do the same)",
-      strategy.batch_serialization.factor);
-}
-
-std::string pipelining_excludes_every_n(const Strategy& strategy) {
-  if (!strategy.pipelining) return "";
-  for (const auto& [name, anchor] : strategy.anchors) {
-    if (anchor.returns != AnchorReturn::EveryN) continue;
-    return fmt::format("anchor '{}': EveryN found, All, Final or Sum needed with enablePipelining", name);
-  }
-  return "";
 }
 
 std::string every_n_divides_batches(const Strategy& strategy) {
@@ -177,7 +162,6 @@ std::string split_ratios_fit(const Strategy& strategy) {
                      ratios.size(), processors);
 }
 
-// Every pair of options that cannot go together, and every value that only another option makes wrong.
 // A pipeline's cycles, the steps of a schedule and the micro-batches of a run are counted in 32 bits.
 std::string micro_batches_can_be_counted(const Strategy& strategy) {
   constexpr std::int64_t kMost = 1'000'000'000;
@@ -190,14 +174,13 @@ std::string micro_batches_can_be_counted(const Strategy& strategy) {
       count, kMost);
 }
 
+// Every pair of options that cannot go together, and every value that only another option makes wrong.
 constexpr Rule kRules[] = {
     micro_batches_can_be_counted,
     phases_need_their_mode,
     pipelining_needs_processors,
     stashing_needs_pipelining,
     pipelining_excludes_phases,
-    pipelining_excludes_batch_serialization,
-    pipelining_excludes_every_n,
     every_n_divides_batches,
     one_forward_one_backward_runs_empty,
     stages_need_recomputation,
@@ -276,11 +259,12 @@ void turn_off_io_tiles(Strategy& strategy, Notes& notes) {
 }
 
 void turn_off_stashing(Strategy& strategy, Notes& notes) {
-  if (!strategy.weight_stashing || strategy.accumulation_factor == 1) return;
+  if (!strategy.weight_stashing || !runs_empty(strategy)) return;
   strategy.weight_stashing = false;
-  notes.push_back(fmt::format(
-      "enableWeightStashing: no effect with accumulationFactor {}, the pipeline runs empty before an update",
-      strategy.accumulation_factor));
+  notes.push_back(
+      fmt::format("enableWeightStashing: no effect with {}, the pipeline runs empty before an update",
+                  serializes(strategy) ? "slices of a micro-batch"
+                                       : fmt::format("accumulationFactor {}", strategy.accumulation_factor)));
 }
 
 bool is_default(const LossScaling& s) {
@@ -385,22 +369,15 @@ void check_placement(const Strategy& strategy, const ir::Placement& placement, c
                 strategy.ipus > 0 ? "numIPUs" : fmt::format("device '{}'", device.name), needed,
                 placement.processors, strategy.replicas);
   }
-  const bool accumulates = strategy.accumulation_factor > 1;
-  const int micro_batches = accumulates ? strategy.accumulation_factor : strategy.batches_per_step;
-  const int stages = strategy.pipelining ? lower::fewest_micro_batches(placement, strategy) : 0;
-  if (micro_batches < stages) {
-    throw Error("{}: {} found, at least the {} stages of the pipeline needed",
-                accumulates ? "accumulationFactor" : "batchesPerStep", micro_batches, stages);
-  }
 }
 
 void check_waits(const Strategy& strategy, const ir::Optimizer& optimizer) {
-  if (!strategy.pipelining || strategy.accumulation_factor > 1) return;
+  if (!strategy.pipelining || runs_empty(strategy)) return;
   const bool clips = std::any_of(optimizer.clip_norms.begin(), optimizer.clip_norms.end(),
                                  [](const ir::ClipNorm& group) { return group.weights.size() != 1; });
   if (!clips && !strategy.loss_scaling.automatic) return;
   throw Error(
-      "accumulationFactor: 1 found, at least the number of stages needed with enablePipelining and {}: "
+      "accumulationFactor: 1 found, at least 2 needed with enablePipelining and {}: "
       "stages update before the gradients of all are known",
       clips ? "a norm of several weights' gradients" : "automatic loss scaling");
 }

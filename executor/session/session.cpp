@@ -45,10 +45,6 @@ ir::Training take_forward(importer::Model& model, const Strategy& strategy, cons
   if (!strategy.constant_weights) names = weight_names(model);
   for (const auto& [name, group] : groups) names.push_back(name);
   if (names.empty()) return {.graph = std::move(model.graph)};
-  if (strategy.batch_serialization.factor > 1) {
-    throw Error("batchSerializationSettings.factor: {} found, 0 needed for weights that are not constant",
-                strategy.batch_serialization.factor);
-  }
   return with_variables(std::move(model.graph), names);
 }
 

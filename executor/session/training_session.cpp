@@ -241,6 +241,13 @@ TensorsByName TrainingSession::weights(Retrieval retrieval) const {
   return tensors;
 }
 
+bool TrainingSession::copies_agree() const {
+  const Compiled& compiled = state_->compiled;
+  return std::ranges::all_of(compiled.variables, [&](const NamedVariable& variable) {
+    return compiled.store.copies_agree(*compiled.engine, variable.name);
+  });
+}
+
 TensorsByName TrainingSession::statistics() const {
   return state_->contents(ir::VariableKind::Statistic, Retrieval::OnePerGroup);
 }

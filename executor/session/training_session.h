@@ -69,6 +69,9 @@ class TrainingSession {
   TensorsByName statistics() const;
   /// The first of the weights and of what else training keeps that holds NaN or infinity, if any.
   std::optional<std::string> first_infinite() const;
+  /// Whether all processors that compute with a weight have the same numbers of it, as they do after each
+  /// run.
+  bool copies_agree() const;
   /// By PopART's names; what is accumulated between updates is no part of it.
   TensorsByName optimizer_state(Retrieval retrieval = Retrieval::OnePerGroup) const;
   /// Sets weights or optimizer state, a value a group of replicas where not all share it. Error for a name

@@ -81,12 +81,12 @@ importer::Model of_first_replica(importer::Model model, int replicas) {
 
 VariableStore::VariableStore(const std::vector<NamedVariable>& variables, const GroupsByName& groups,
                              const executor::Program& program) {
-  std::map<std::string_view, executor::Slot> slots;
+  std::map<std::string_view, std::vector<executor::Slot>> slots;
   for (std::size_t i = 0; i < program.buffers.size(); ++i) {
     const executor::Buffer& buffer = program.buffers[i];
     for (int row = 0; buffer.persistent && row < buffer.slots; ++row) {
       const executor::Slot slot{{static_cast<std::int32_t>(i)}, row};
-      slots.emplace(name_of(program, slot), slot);
+      slots[name_of(program, slot)].push_back(slot);
     }
   }
   for (const NamedVariable& variable : variables) {
@@ -100,32 +100,50 @@ VariableStore::VariableStore(const std::vector<NamedVariable>& variables, const 
 ir::Tensor VariableStore::contents(const numeric::Engine& engine, const std::string& name,
                                    Retrieval retrieval) const {
   const Place& place = places_.at(name);
-  if (retrieval == Retrieval::OnePerGroup && place.groups.size() == 1) return engine.contents(place.slot);
-  if (retrieval == Retrieval::FirstReplica) return engine.contents(place.slot, 0);
+  const executor::Slot slot = place.slots.front();
+  if (retrieval == Retrieval::OnePerGroup && place.groups.size() == 1) return engine.contents(slot);
+  if (retrieval == Retrieval::FirstReplica) return engine.contents(slot, 0);
   std::vector<ir::Tensor> values;
   if (retrieval == Retrieval::OnePerGroup) {
     for (const std::vector<int>& group : place.groups) {
-      values.push_back(engine.contents(place.slot, group.front()));
+      values.push_back(engine.contents(slot, group.front()));
     }
   } else {
     for (int replica = 0; replica < engine.program().replicas; ++replica) {
-      values.push_back(engine.contents(place.slot, replica));
+      values.push_back(engine.contents(slot, replica));
     }
   }
   return rows(values);
 }
 
+bool VariableStore::copies_agree(const numeric::Engine& engine, const std::string& name) const {
+  const std::vector<executor::Slot>& slots = places_.at(name).slots;
+  for (int replica = 0; replica < engine.program().replicas; ++replica) {
+    const ir::Tensor first = engine.contents(slots.front(), replica);
+    for (const executor::Slot& slot : slots) {
+      const ir::Tensor copy = engine.contents(slot, replica);
+      if (std::memcmp(copy.raw(), first.raw(), first.bytes()) != 0) return false;
+    }
+  }
+  return true;
+}
+
 void VariableStore::set(numeric::Engine& engine, const std::string& name, const ir::Tensor& value) const {
   const Place& place = places_.at(name);
-  ir::Type type = engine.program()[place.slot.buffer].type;
+  ir::Type type = engine.program()[place.slots.front().buffer].type;
   if (place.groups.size() > 1) type.dims.insert(type.dims.begin(), std::ssize(place.groups));
   if (value.type_and_dims() != type) {
     throw Error("'{}': {} found, {} needed", name, to_string(value.type_and_dims()), to_string(type));
   }
-  if (place.groups.size() == 1) return engine.set_contents(place.slot, value);
-  for (std::size_t g = 0; g < place.groups.size(); ++g) {
-    const ir::Tensor own = row(value, g);
-    for (int replica : place.groups[g]) engine.set_contents(place.slot, own, replica);
+  for (const executor::Slot& slot : place.slots) {
+    if (place.groups.size() == 1) {
+      engine.set_contents(slot, value);
+      continue;
+    }
+    for (std::size_t g = 0; g < place.groups.size(); ++g) {
+      const ir::Tensor own = row(value, g);
+      for (int replica : place.groups[g]) engine.set_contents(slot, own, replica);
+    }
   }
 }
 

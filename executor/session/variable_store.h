@@ -40,15 +40,17 @@ class VariableStore {
                 const executor::Program& program);
 
   bool contains(const std::string& name) const { return places_.contains(name); }
-  executor::BufferId buffer(const std::string& name) const { return places_.at(name).slot.buffer; }
+  executor::BufferId buffer(const std::string& name) const { return places_.at(name).slots.front().buffer; }
   ir::Tensor contents(const numeric::Engine& engine, const std::string& name,
                       Retrieval retrieval = Retrieval::OnePerGroup) const;
+  /// Whether every processor that has the variable has the same numbers.
+  bool copies_agree(const numeric::Engine& engine, const std::string& name) const;
   /// The value has the form of OnePerGroup. Error for another type or shape.
   void set(numeric::Engine& engine, const std::string& name, const ir::Tensor& value) const;
 
  private:
   struct Place {
-    executor::Slot slot;
+    std::vector<executor::Slot> slots;     ///< on each processor that has it
     std::vector<std::vector<int>> groups;  ///< the replicas that share it
   };
   std::map<std::string, Place> places_;

@@ -43,15 +43,18 @@ Tensor equal_part(const Tensor& whole, int axis, int slices) {
   return part;
 }
 
-// Of a graph that trains, `weights` are inputs; it is absent otherwise.
+enum class For : std::uint8_t { Inference, Training };
+
 class Splitter {
  public:
-  Splitter(const Graph& whole, int slices, const std::set<ValueId>* weights)
+  Splitter(const Graph& whole, int slices, const std::vector<Variable>& weights, For use)
       : whole_(whole),
         slices_(slices),
-        weights_(weights),
+        use_(use),
         split_{.graph = whole},
-        axes_(std::ssize(whole.values), kNoAxis) {}
+        axes_(std::ssize(whole.values), kNoAxis) {
+    for (const Variable& weight : weights) weights_.insert(weight.value);
+  }
 
   BatchSplit split() {
     split_inputs();
@@ -61,7 +64,7 @@ class Splitter {
       }
     }
     for (ValueId& id : graph().outputs) {
-      if (trains() && weights_->contains(id)) {
+      if (weights_.contains(id)) {
         throw Error(
             "output '{}': a variable, which comes back after a micro-batch but not after each of {} slices",
             graph()[id].name, slices_);
@@ -80,14 +83,17 @@ class Splitter {
 
  private:
   Graph& graph() { return split_.graph; }
-  bool trains() const { return weights_ != nullptr; }
+  bool trains() const { return use_ == For::Training; }
   int axis(ValueId id) const { return axes_.contains(id) ? axes_[id] : kNoAxis; }
 
   void split_inputs() {
     const IdMap<ValueId, int> wanted = sample_axes(whole_);
     for (ValueId id : graph().inputs) {
       Value& input = graph()[id];
-      if (trains() && weights_->contains(id)) continue;
+      if (weights_.contains(id)) {
+        split_.input_axes.emplace_back();
+        continue;
+      }
       const int along = wanted[id];
       if (!input.type.is_static() || input.type.rank() <= along) {
         throw Error("input '{}': {} found, a known shape with a batch needed to split it into {} slices",
@@ -100,7 +106,7 @@ class Splitter {
       }
       batch /= slices_;
       axes_[id] = along;
-      split_.input_axes.push_back(along);
+      split_.input_axes.emplace_back(along);
     }
   }
 
@@ -242,7 +248,8 @@ class Splitter {
 
   const Graph& whole_;
   int slices_;
-  const std::set<ValueId>* weights_;
+  For use_;
+  std::set<ValueId> weights_;  ///< inputs without samples
   BatchSplit split_;
   IdMap<ValueId, int> axes_;
 };
@@ -260,12 +267,12 @@ IdMap<ValueId, int> sample_axes(const Graph& graph) {
   return axes;
 }
 
-BatchSplit split_batch(const Graph& graph, int slices) { return Splitter(graph, slices, nullptr).split(); }
+BatchSplit split_batch(const Graph& graph, int slices, const std::vector<Variable>& weights) {
+  return Splitter(graph, slices, weights, For::Inference).split();
+}
 
 BatchSplit split_to_train(const Graph& graph, int slices, const std::vector<Variable>& weights) {
-  std::set<ValueId> ids;
-  for (const Variable& weight : weights) ids.insert(weight.value);
-  return Splitter(graph, slices, &ids).split();
+  return Splitter(graph, slices, weights, For::Training).split();
 }
 
 void set_slices(Training& training, const BatchSplit& split, int slices) {

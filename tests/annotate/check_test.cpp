@@ -162,31 +162,23 @@ std::string sharing(const std::string& weight) {
          "> { a = Add<__ipu_number=0> (x, w) b = Mul<__ipu_number=1> (a, w) }";
 }
 
-TEST(Check, AVariableOnTwoProcessorsOfAPipelineIsRefused) {
-  EXPECT_EQ(refusal(graph_of(sharing("float[2] w = {1, 2}")), kPipelined),
-            "variable 'w' cannot be copied between virtual graphs when pipelining: it is read by node 'a' "
-            "(Add) on 0 and node 'b' (Mul) on 1, one virtual graph needed");
+TEST(Check, AVariableOnTwoProcessorsOfAPipelineIsAccepted) {
+  EXPECT_EQ(refusal(graph_of(sharing("float[2] w = {1, 2}")), kPipelined), kAccepted);
   EXPECT_EQ(refusal(graph_of(sharing("float[2] w = {1, 2}")), kManual), kAccepted);
-  EXPECT_EQ(refusal(graph_of(sharing("float w = {1}")), kPipelined), kAccepted)
-      << "a single number is no variable";
 }
 
-TEST(Check, AnInputOnTwoProcessorsOfAPipelineIsRefused) {
+TEST(Check, AnInputOnTwoProcessorsOfAPipelineIsAccepted) {
   EXPECT_EQ(refusal(graph_of("g (float[2] x) => (float[2] b) { a = Relu<__ipu_number=0> (x) b = "
                              "Add<__ipu_number=1> (a, x) }"),
                     kPipelined),
-            "input 'x' can be streamed onto a single processor only when pipelining: it is read by node 'a' "
-            "(Relu) on 0 and node 'b' (Add) on 1");
+            kAccepted);
 }
 
-TEST(Check, NodesMarkedForRecomputationAreRefusedWhenPipelining) {
-  const std::string marked = "__ipu_number=0, __recompute_output_in_backward_pass=2";
-  EXPECT_EQ(refusal(chain(marked, "__ipu_number=1", "__ipu_number=1"), kPipelined),
-            "when pipelining, nodes cannot be annotated for recomputation "
-            "(__recompute_output_in_backward_pass = 2): "
-            "node 'a' (Relu)");
-  const std::string checkpoint = "__ipu_number=0, __recompute_output_in_backward_pass=1";
-  EXPECT_EQ(refusal(chain(checkpoint, "__ipu_number=1", "__ipu_number=1"), kPipelined), kAccepted);
+TEST(Check, NodesMarkedForRecomputationAreAcceptedWhenPipelining) {
+  for (const char* asked : {"1", "2"}) {
+    const std::string marked = fmt::format("__ipu_number=0, __recompute_output_in_backward_pass={}", asked);
+    EXPECT_EQ(refusal(chain(marked, "__ipu_number=1", "__ipu_number=1"), kPipelined), kAccepted);
+  }
 }
 
 TEST(Check, APhaseBeyondThePhasesIsRefused) {

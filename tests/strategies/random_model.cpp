@@ -60,9 +60,8 @@ class Writer {
     if (spread_ == Spread::Sharded || spread_ == Spread::Pipelined) put("__ipu_number", processor_);
     if (spread_ == Spread::Pipelined) put("__pipeline_stage", part_);
     if (spread_ == Spread::Phased) put("__execution_phase", part_);
-    const bool pipelined = spread_ == Spread::Pipelined || spread_ == Spread::AutoPipelined;
     constexpr const char* kRecompute = "__recompute_output_in_backward_pass";
-    if (random_.one_in(8)) put(kRecompute, pipelined ? 1 : 1 + random_.below(2));
+    if (random_.one_in(8)) put(kRecompute, 1 + random_.below(2));
     if (random_.one_in(8))
       all.push_back(fmt::format("__output_tensor_location=[{},0,0,0,0,0]", random_.below(2)));
     return all;

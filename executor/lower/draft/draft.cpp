@@ -1,5 +1,6 @@
 // A buffer is made when a step first asks for a value on a processor and in a memory. What becomes a variable
-// is in the variable's buffer, so that an update writes over what it reads.
+// is in the variable's buffer, so that an update writes over what it reads. A variable has a buffer on each
+// processor that has it: those of the copies get what the owner's update has written.
 #include "executor/lower/draft/draft.h"
 
 #include <algorithm>
@@ -91,10 +92,11 @@ executor::HostTensor Draft::host_input(ValueId id) const {
 
 void Draft::make_variables() {
   for (const PlacedVariable& variable : variables.all()) {
-    executor::Buffer& home =
-        program[buffer(variable.value, variable.processor, Memory::Compute, variable.role)];
-    home.initial = {variable.initial};
-    home.persistent = true;
+    for (int processor : variables.processors(variable.value)) {
+      executor::Buffer& home = program[buffer(variable.value, processor, Memory::Compute, variable.role)];
+      home.initial = {variable.initial};
+      home.persistent = true;
+    }
   }
 }
 
@@ -142,6 +144,17 @@ BlockId Draft::add_block(Part& part, std::string name) {
     program[block.weights.back()].initial = {graph[weight].constant.value_or(ir::Tensor())};
   }
   return add_block(std::move(block));
+}
+
+std::vector<executor::Transfer> Draft::transfers_to_copies(ValueId value) {
+  std::vector<executor::Transfer> transfers;
+  const auto variable = variables.updated(value);
+  if (!variable) return transfers;
+  const PlacedVariable& one = variables.variable(*variable);
+  for (int copy : one.copies) {
+    transfers.push_back({{buffer(*variable, one.processor)}, {buffer(*variable, copy)}});
+  }
+  return transfers;
 }
 
 Step Draft::compute(BlockId block, const Part& part) {

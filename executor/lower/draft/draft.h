@@ -43,6 +43,9 @@ class Draft {
   executor::BlockId add_block(Part& part, std::string name);
   /// The step that runs a block on the buffers of its values on its processor.
   executor::Step compute(executor::BlockId block, const Part& part);
+  /// What follows the step that makes `value`: where that is what a variable becomes, its way from the owner
+  /// to each copy; nothing for every other value.
+  std::vector<executor::Transfer> transfers_to_copies(ir::ValueId value);
   /// What the options say about an output.
   Anchor anchor(ir::ValueId output) const;
   /// The place of a value among the graph's inputs or outputs; -1 when it is none.

@@ -1,6 +1,7 @@
 #include "executor/lower/draft/update.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace podium::lower {
 
@@ -34,10 +35,13 @@ void UpdateSteps::add(Part& part, const std::string& name) {
   }
   if (!copy.transfers.empty()) steps_.push_back({.action = std::move(copy)});
   steps_.push_back(draft_.compute(draft_.add_block(part, name), part));
+  CopyBetweenProcessors updated;
   for (ValueId id : part.writes) {
     places_(id).push_back(processor);
     io_.store(id, processor, steps_);
+    std::ranges::move(draft_.transfers_to_copies(id), std::back_inserter(updated.transfers));
   }
+  if (!updated.transfers.empty()) steps_.push_back({.action = std::move(updated)});
 }
 
 void UpdateSteps::reduce_off_chip(const Part& part) {

@@ -1,6 +1,12 @@
+// What each value is to the variables is found in four walks: over the variables (their class and location),
+// over the updates (the processor that makes one owns its variable), over the readers (a processor other than
+// the owner's that reads a weight for a micro-batch has a copy), and over the ops (which of them reset an
+// accumulator, and which only give a variable its value for the next micro-batch). A variable that nothing
+// updates is owned by its first reader.
 #include "executor/lower/draft/variables.h"
 
 #include <algorithm>
+#include <set>
 
 #include "executor/lower/graph/reductions.h"
 
@@ -55,6 +61,7 @@ Variables::Variables(const PlacedGraph& placed, const std::map<std::string, ir::
   const ir::Training& training = placed.training;
   add_variables(placed, locations);
   add_updates(placed);
+  add_copies(placed);
   find_ops(placed);
   for (std::size_t i = 0; i < training.output_axes.size(); ++i) {
     if (training.output_axes[i]) roles_[training.graph.outputs[i]].is_in_slices = true;
@@ -70,8 +77,11 @@ void Variables::add_variables(const PlacedGraph& placed,
   for (const ir::Variable& variable : placed.training.variables) {
     const ValueId value = variable.value;
     roles_[value].variable = static_cast<int>(all_.size());
-    all_.push_back({value, std::max(homes.read[value], 0), role_of(variable.kind), variable.initial,
-                    locations.at(placed.graph()[value].name)});
+    all_.push_back({.value = value,
+                    .processor = std::max(homes.read[value], 0),
+                    .role = role_of(variable.kind),
+                    .initial = variable.initial,
+                    .location = locations.at(placed.graph()[value].name)});
   }
   for (int v = 0; v < std::ssize(all_); ++v) {
     const ir::Variable& variable = placed.training.variables[v];
@@ -90,13 +100,31 @@ void Variables::add_updates(const PlacedGraph& placed) {
     here.accumulates = here.accumulates || !update.outer;
     const int processor = homes.made[value];
     if (is_placed[variable] && here.processor != processor) {
-      throw Error("variable '{}' is updated on ipu {} and on ipu {}, one processor is needed",
-                  placed.graph()[update.variable].name, here.processor, processor);
+      throw Error(
+          "variable '{}' is updated on ipu {} and on ipu {}: one processor that owns it is needed, others "
+          "have copies",
+          placed.graph()[update.variable].name, here.processor, processor);
     }
     here.processor = processor;
     is_placed[variable] = true;
     roles_[value].becomes = variable;
     is_update_[update.output] = true;
+  }
+}
+
+void Variables::add_copies(const PlacedGraph& placed) {
+  std::vector<std::set<int>> readers(all_.size());
+  for (ir::OpId op : placed.graph().op_ids()) {
+    if (placed.is_outer(op)) continue;
+    for (ValueId id : inputs_of(placed.graph()[op])) {
+      if (is_variable(id)) readers[place(id)].insert(placed[op].processor);
+    }
+  }
+  for (int v = 0; v < std::ssize(all_); ++v) {
+    PlacedVariable& variable = all_[v];
+    if (variable.role != Role::Weight || variable.accumulates) continue;
+    readers[v].erase(variable.processor);
+    variable.copies.assign(readers[v].begin(), readers[v].end());
   }
 }
 
@@ -112,6 +140,13 @@ void Variables::find_ops(const PlacedGraph& placed) {
       if (becomes(made) != kNone && all_[becomes(made)].role == Role::Accumulator) is_reset_[id] = true;
     }
   }
+}
+
+std::vector<int> Variables::processors(ValueId value) const {
+  const PlacedVariable& here = variable(value);
+  std::vector<int> all{here.processor};
+  all.insert(all.end(), here.copies.begin(), here.copies.end());
+  return all;
 }
 
 std::optional<ValueId> Variables::updated(ValueId value) const {

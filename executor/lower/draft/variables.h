@@ -14,10 +14,12 @@
 
 namespace podium::lower {
 
-/// A variable in the memory of one processor.
+/// A variable in the memory of one processor, its owner. Other processors that compute with it have copies,
+/// which get what the owner has updated before they are read again.
 struct PlacedVariable {
   ir::ValueId value;
   int processor = 0;
+  std::vector<int> copies = {};  ///< the other processors, in ascending order
   executor::Role role = executor::Role::Weight;
   ir::Tensor initial = {};
   ir::TensorLocation location = {};  ///< while nothing uses it
@@ -28,9 +30,10 @@ struct PlacedVariable {
 /// A graph that does not train has none.
 class Variables {
  public:
-  /// A variable lives where its updates are made, else where it is first read. Error when updates of one
-  /// variable are made on different processors. `locations` are those of variable_locations, `shards` what
-  /// shard_variables has cut.
+  /// A variable lives where its updates are made, else where it is first read. A weight has copies on all
+  /// other processors that read it for a micro-batch, unless micro-batches change it. Error when updates of
+  /// one variable are made on different processors. `locations` are those of variable_locations, `shards`
+  /// what shard_variables has cut.
   Variables(const PlacedGraph& placed, const std::map<std::string, ir::TensorLocation>& locations,
             Shards shards);
 
@@ -38,8 +41,8 @@ class Variables {
   bool is_variable(ir::ValueId value) const { return roles_[value].variable != kNone; }
   /// The place of a variable in all().
   int place(ir::ValueId value) const { return roles_[value].variable; }
-  /// Where a variable lives.
-  int home(ir::ValueId value) const { return variable(value).processor; }
+  /// The processors that have a variable for the whole run, its owner in front.
+  std::vector<int> processors(ir::ValueId value) const;
   const PlacedVariable& variable(ir::ValueId value) const { return all_[place(value)]; }
   /// The variable that a value becomes; nothing for every other value.
   std::optional<ir::ValueId> updated(ir::ValueId value) const;
@@ -75,6 +78,7 @@ class Variables {
 
   void add_variables(const PlacedGraph& placed, const std::map<std::string, ir::TensorLocation>& locations);
   void add_updates(const PlacedGraph& placed);
+  void add_copies(const PlacedGraph& placed);
   void find_ops(const PlacedGraph& placed);
 
   std::vector<PlacedVariable> all_;

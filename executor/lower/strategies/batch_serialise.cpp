@@ -36,12 +36,12 @@ ir::BatchSplit split_to_train(const ir::Graph& graph, const std::vector<ir::Vari
 
 void slice_batch(PlacedGraph& placed, const Strategy& strategy) {
   ir::Training& training = placed.training;
-  if (strategy.batch_serialization.factor <= 1 || !training.variables.empty()) return;
-  ir::BatchSplit split =
-      split_as_asked(strategy, [&](int slices) { return ir::split_batch(training.graph, slices); });
+  if (strategy.batch_serialization.factor <= 1 || !training.updates.empty()) return;
+  ir::BatchSplit split = split_as_asked(
+      strategy, [&](int slices) { return ir::split_batch(training.graph, slices, training.variables); });
   training.graph = std::move(split.graph);
   training.slices = strategy.batch_serialization.factor;
-  training.input_axes.assign(split.input_axes.begin(), split.input_axes.end());
+  training.input_axes = std::move(split.input_axes);
   training.output_axes.assign(split.output_axes.begin(), split.output_axes.end());
 }
 

@@ -4,6 +4,7 @@
 //   phase          0     1     2     3     4     5     6
 //   activation   made                used                     loaded in 3, or for it in 2; stored in 0
 //   variable           read  changed             read         loaded in 1 and 5, stored in 2
+//   its copy     read        sent                             loaded in 0, stored in 2
 //
 // Parts come in the order in which they run, so uses come by ascending phase.
 #include "executor/lower/strategies/phase_plan.h"
@@ -77,6 +78,12 @@ class Planner {
       Stay& updated = stay(*variable, turn.processor);
       add_use(updated, turn.phase);
       updated.modified.push_back(turn.phase);
+      for (int copy : draft_.variables.variable(*variable).copies) {
+        plan_.copies[part].push_back({value, copy, turn.phase});
+        Stay& there = stay(*variable, copy);
+        add_use(there, turn.phase);
+        there.modified.push_back(turn.phase);
+      }
     }
     made_by_[value] = part;
     stay(value, turn.processor).made = turn.phase;
@@ -90,11 +97,11 @@ class Planner {
     if (draft_.variables.is_hyper_parameter(value)) return;
     const Turn& turn = turn_of(part);
     const bool is_variable = draft_.variables.is_variable(value);
-    if (is_variable && draft_.variables.home(value) != turn.processor) {
+    if (is_variable && std::ranges::count(draft_.variables.processors(value), turn.processor) == 0) {
       throw Error(
-          "variable '{}' is on ipu {} and read in phase {} on ipu {}: all phases that use a variable must be "
-          "on one processor",
-          draft_.graph[value].name, draft_.variables.home(value), turn.phase, turn.processor);
+          "variable '{}' is on ipu {} and read in phase {} on ipu {}: only weights have copies, all phases "
+          "that use another variable must be on one processor",
+          draft_.graph[value].name, draft_.variables.variable(value).processor, turn.phase, turn.processor);
     }
     const int& maker = made_by_[value];
     if (maker == kNoPart && !remote_.weight(value) && !is_variable) {
@@ -161,7 +168,12 @@ class Planner {
         const bool is_early = std::find(stay.early.begin(), stay.early.end(), use) != stay.early.end();
         const bool waits =
             variable.role == executor::Role::OptimizerState && !variable.accumulates && !is_early;
-        (preload ? phase(use - 1).preloads : waits ? at_use.update_loads : at_use.loads).push_back(movement);
+        const bool is_sent = stay.processor != variable.processor && !is_early;  // by the owner, whole
+        if (!is_sent)
+          (preload ? phase(use - 1).preloads
+           : waits ? at_use.update_loads
+                   : at_use.loads)
+              .push_back(movement);
       }
       last_live = use;
       const bool ends = i + 1 == std::ssize(stay.uses) || stay.uses[i + 1] - use > kPhasesLive;

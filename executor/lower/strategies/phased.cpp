@@ -60,8 +60,11 @@ class PhaseWriter {
         slices_(in_slices_ ? plan_slices(draft, remote, parts_) : SlicePlan{}) {
     for (const PlacedVariable& variable : draft.variables.all()) {
       if (variable.location.storage != ir::Storage::OffChip) continue;
-      const executor::BufferId here = draft.buffer(variable.value, variable.processor);
-      ways_.emplace(variable.value, send_home(draft.program, here, variable.location));
+      for (int processor : draft.variables.processors(variable.value)) {
+        const executor::BufferId here = draft.buffer(variable.value, processor);
+        ways_.emplace(std::pair(variable.value, processor),
+                      send_home(draft.program, here, variable.location));
+      }
     }
   }
 
@@ -154,11 +157,11 @@ class PhaseWriter {
   }
 
   std::vector<Step> bring(const Movement& one) {
-    const auto way = ways_.find(one.value);
+    const auto way = ways_.find({one.value, one.processor});
     return way != ways_.end() ? way->second.load() : remote_.bring(one.value, one.processor, one.location);
   }
   std::vector<Step> store(const Movement& one) {
-    const auto way = ways_.find(one.value);
+    const auto way = ways_.find({one.value, one.processor});
     return way != ways_.end() ? way->second.store() : remote_.store(one.value, one.processor, one.location);
   }
   void load_hyper_parameters(const Part& part) {
@@ -230,8 +233,8 @@ class PhaseWriter {
   int offset_;      ///< the cycle of a micro-batch's computation; slices overlap inside the phases instead
   std::vector<Part> parts_;
   PhasePlan plan_;
-  SlicePlan slices_;             ///< empty without batch serialisation
-  std::map<ValueId, Way> ways_;  ///< of variables off chip
+  SlicePlan slices_;                             ///< empty without batch serialisation
+  std::map<std::pair<ValueId, int>, Way> ways_;  ///< of variables off chip, by processor
   std::set<std::pair<ValueId, int>> loaded_once_;
   Beat beat_;
 };

@@ -54,7 +54,7 @@ class Pipelined {
         update_(draft, io_, [this](ValueId id) -> std::vector<int>& { return journey(id).processors; }),
         beats_(schedule_.beats) {
     for (const PlacedVariable& variable : draft.variables.all()) {
-      journey(variable.value).processors.push_back(variable.processor);
+      journey(variable.value).processors = draft.variables.processors(variable.value);
     }
     for (ValueId id : draft.variables.reduced()) is_reduced_.insert(id);
   }
@@ -81,6 +81,11 @@ class Pipelined {
           .computes.push_back({offset(part.turn.stage), reduction(draft_, id, part.turn.processor)});
     }
     add(part, name);
+    // In the exchange of its beat, so that a copy meets the versions that the owner would in the same stage.
+    for (ValueId id : part.writes) {
+      for (const Transfer& one : draft_.transfers_to_copies(id))
+        beat_of(part.turn.stage).copies.push_back({offset(part.turn.stage), one});
+    }
   }
   /// What is updated when the pipeline has run empty.
   void add_update(Part& part, const std::string& name) { update_.add(part, name); }
@@ -128,8 +133,8 @@ class Pipelined {
   void check_is_there(ValueId id, int stage) {
     if (has(journey(id), processor_of(stage))) return;
     throw Error(
-        "variable '{}' is on ipu {} and read by stage {} on ipu {}: in a pipeline all stages that use a "
-        "variable must be on one processor",
+        "variable '{}' is on ipu {} and read by stage {} on ipu {}: only weights have copies, in a pipeline "
+        "all stages that use another variable must be on one processor",
         draft_.graph[id].name, journey(id).processors.front(), stage, processor_of(stage));
   }
   void hop(ValueId id, int from) {
@@ -186,11 +191,10 @@ std::string name_of_block(const Turn& turn, const Draft& draft) {
 executor::Program pipelined(const Lowering& lowering) {
   Draft draft(lowering);
   const Facts& facts = draft.facts;
-  const int cycles = cycles_of(schedule_of(draft.strategy), facts.stages.count());
-  IR_CHECK(facts.cycles >= cycles, "{} micro-batches for {} cycles", facts.cycles, cycles);
   Remote remote(draft);
-  std::vector<Part> parts = make_parts(draft.graph, turns_of_stages(draft),
-                                       {.whole_turns = !facts.accumulates, .streamed = remote.streamed()});
+  std::vector<Part> parts =
+      make_parts(draft.graph, turns_of_stages(draft),
+                 {.whole_turns = facts.updates_in_stages, .streamed = remote.streamed()});
   Pipelined strategy(draft, remote);
   for (Part& part : parts) {
     const std::string name = name_of_block(part.turn, draft);

@@ -24,10 +24,6 @@ PipelineSchedule schedule_of(const Strategy& strategy) {
   IR_CHECK(false);
 }
 
-int cycles_of(const PipelineSchedule& schedule, int stages) {
-  return schedule.at(stages - 1, stages).cycle + 1;
-}
-
 std::vector<std::int64_t> stash_depths(const PipelineSchedule& schedule, int parts, int micro_batches) {
   const int stages = 2 * parts - 1;  // the last part's way there and back are one stage
   std::vector<std::int64_t> depths;

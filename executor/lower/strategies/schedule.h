@@ -30,10 +30,6 @@ PipelineSchedule one_forward_one_backward();
 /// The schedule that the strategy asks for.
 PipelineSchedule schedule_of(const Strategy& strategy);
 
-/// The fewest micro-batches with which the pipeline is full for a moment: the cycles from the first stage to
-/// the last, both counted.
-int cycles_of(const PipelineSchedule& schedule, int stages);
-
 /// Stash depth of each part of a pipeline that goes through its `parts` processors and back, as training
 /// does: how many micro-batches of a value part i holds that its stage of the backward pass reads, of
 /// `micro_batches` at most.

@@ -37,7 +37,7 @@ class Sharded {
         is_on_(std::ssize(draft.graph.values)),
         update_(draft, io_, [this](ValueId id) -> std::vector<int>& { return places(id); }) {
     for (const PlacedVariable& variable : draft.variables.all()) {
-      places(variable.value).push_back(variable.processor);
+      places(variable.value) = draft.variables.processors(variable.value);
     }
   }
 

@@ -10,13 +10,11 @@ namespace podium::lower {
 /// variables another.
 executor::Program sharded(const Lowering& lowering);
 
-/// The fewest micro-batches that the pipeline runs: as many as a micro-batch takes cycles.
-int fewest_micro_batches(const ir::Placement& placement, const Strategy& strategy);
-
-/// Every stage works on another micro-batch, of which there are at least as many (semantics, section 4). A
-/// constant that stages on several processors read is on each of them. With gradient accumulation the
-/// pipeline runs empty before an update; without, each stage of the backward pass updates its variables as
-/// soon as it has their gradients, so that forward stages meet older ones (semantics, section 4.4).
+/// Every stage works on another micro-batch (semantics, section 4). A constant that stages on several
+/// processors read is on each of them, and so is a weight that trains, as a copy of its owner's. With
+/// gradient accumulation the pipeline runs empty before an update; without, each stage of the backward pass
+/// updates its variables as soon as it has their gradients, so that forward stages meet older ones
+/// (semantics, section 4.4).
 executor::Program pipelined(const Lowering& lowering);
 
 /// Phase after phase, each on its own processors; what it needs comes from streaming memory and goes back

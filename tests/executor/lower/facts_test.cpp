@@ -41,10 +41,12 @@ TEST(Facts, AStageThatUpdatesDoesSoInsideItsCycles) {
   strategy.pipelining = true;
   EXPECT_FALSE(find_facts(two_stages(true), strategy).updates_in_stages);
   strategy.accumulation_factor = 1;
+  EXPECT_FALSE(find_facts(two_stages(true), strategy).updates_in_stages) << "slices accumulate";
+  strategy.batch_serialization = {};
   const Facts facts = find_facts(two_stages(true), strategy);
   EXPECT_TRUE(facts.updates_in_stages);
   EXPECT_EQ(facts.stages.count(), 2);
-  expect_runs(facts, 1, 6, 1);
+  expect_runs(facts, 1, 3, 1);
 }
 
 TEST(Facts, InPhasesMicroBatchesOfAnUpdateAreSlices) {

@@ -52,6 +52,28 @@ TEST(AcceptanceResetWeights, OfAnInferenceSessionAreThoseOfAnotherModel) {
   EXPECT_THAT(first_output(session, {1, 2}), ElementsAre(2, 7));
 }
 
+TEST(AcceptanceResetWeights, ReachTheCopiesOnOtherProcessors) {
+  constexpr const char* kShared =
+      "agraph (float[4,2] x) => (float[4,2] y) <float[2] w = {1, 2}> {"
+      " a = Add(x, w) b = Relu(a) y = Mul(b, w) }";
+  for (const bool pipelines : {false, true}) {
+    for (const int slices : {0, 2}) {
+      SessionOptions options;
+      options.strategy = {.virtual_graph_mode = VirtualGraphMode::Manual,
+                          .ipus = 2,
+                          .pipelining = pipelines,
+                          .batch_serialization = {.factor = slices},
+                          .constant_weights = false};
+      InferenceSession session(model_of(kShared, {0, 0, 1}), options);
+      const std::vector<ir::Datum> x{tensor<float>({4, 2}, {0, 0, 1, 1, -9, 0, 2, 2})};
+      const auto y = [&] { return values<float>(session.run(x)[0].tensor); };
+      EXPECT_THAT(y(), ElementsAre(1, 4, 2, 6, 0, 4, 3, 8));
+      session.set_weights({{"w", tensor<float>({2}, {2, 3})}});
+      EXPECT_THAT(y(), ElementsAre(4, 9, 6, 12, 0, 9, 8, 15));
+    }
+  }
+}
+
 TEST(AcceptanceResetWeights, RefusesWhatIsNoWeightOfTheModel) {
   InferenceSession session = inference(kTwoOutputs, false);
   EXPECT_EQ(testing::refusal([&] {

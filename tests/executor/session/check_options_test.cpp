@@ -38,13 +38,6 @@ TEST(CheckOptions, RefusesWhatDoesNotGoTogether) {
       {{.virtual_graph_mode = ExecutionPhases, .pipelining = true, .phases = {.phases = 2}},
        "enablePipelining needs virtualGraphMode Manual or Auto, ExecutionPhases found: a processor either is "
        "a stage or takes turns with the phases"},
-      {{.virtual_graph_mode = Auto, .pipelining = true, .batch_serialization = {.factor = 2}},
-       "batchSerializationSettings.factor 2 found, 0 needed with enablePipelining: a stage runs whole "
-       "micro-batches (a "
-       "smaller micro-batch and a larger batchesPerStep do the same)"},
-      {anchored({.virtual_graph_mode = Auto, .pipelining = true, .batches_per_step = 4}, AnchorReturn::EveryN,
-                2),
-       "anchor 'y': EveryN found, All, Final or Sum needed with enablePipelining"},
       {anchored({.batches_per_step = 4}, AnchorReturn::EveryN, 3),
        "anchor 'y': a period of 3 found, one that divides batchesPerStep 4 needed"},
       {{.recomputation = Recomputation::Pipeline}, "autoRecomputation Pipeline needs enablePipelining"},
@@ -261,20 +254,6 @@ TEST(CheckPlacement, NeedsItsProcessors) {
   EXPECT_EQ(placement_refusal({}, {.ops = {}, .processors = 5}),
             "4 processors found (device 'pod'), 5 needed: 5 a replica, replicatedGraphCount 1");
   EXPECT_EQ(placement_refusal({.replicas = 2}, {.ops = {}, .processors = 2}), "");
-}
-
-TEST(CheckPlacement, APipelineNeedsAMicroBatchAStage) {
-  ir::Placement placement{
-      .ops = {{.processor = 0, .stage = 0}, {.processor = 1, .stage = 1}, {.processor = 0, .stage = 2}},
-      .processors = 2,
-      .stages = 3};
-  EXPECT_EQ(placement_refusal({.pipelining = true, .batches_per_step = 2}, placement),
-            "batchesPerStep: 2 found, at least the 3 stages of the pipeline needed");
-  EXPECT_EQ(placement_refusal({.pipelining = true, .batches_per_step = 3}, placement), "");
-  EXPECT_EQ(placement_refusal({.pipelining = true, .accumulation_factor = 2}, placement),
-            "accumulationFactor: 2 found, at least the 3 stages of the pipeline needed");
-  placement.ops[2].processor = 1;  // the last two stages become one
-  EXPECT_EQ(placement_refusal({.pipelining = true, .batches_per_step = 2}, placement), "");
 }
 
 }  // namespace

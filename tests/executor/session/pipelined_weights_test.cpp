@@ -116,6 +116,47 @@ TEST(StaleWeights, WhatIsMadeAgainForTheBackwardPassMeetsTheNewestVersion) {
   }
 }
 
+// One weight, added on the first processor and on the last one, loses half of the two gradients' sum. Its
+// owner is the first processor, where the gradients come together: each is what the input o holds, 1, as
+// processors in between change the sign an even number of times.
+TEST(StaleWeights, ACopyMeetsTheVersionsThatItsOwnerWouldInTheSameStage) {
+  constexpr int kMicroBatches = 9;
+  for (const int stages : {2, 4, 6}) {
+    std::string ops = "f = Add(z, w) h0 = Add(f, z) ";
+    std::vector<int> processors{0, 0};
+    for (int s = 1; s + 1 < stages; ++s) {
+      ops += fmt::format("h{} = Mul(h{}, minus) ", s, s - 1);
+      processors.push_back(s);
+    }
+    ops += fmt::format("g = Add(w, z) y = Add(h{}, g) t = Mul(y, o) loss = ReduceSum <keepdims = 0> (t)",
+                       stages - 2);
+    processors.insert(processors.end(), 4, stages - 1);
+    Strategy strategy = pipeline_of(stages, kMicroBatches);
+    for (const char* name : {"f", "g", "w"}) strategy.anchors[name] = {};
+    const ir::Datum zero = tensor<float>({kMicroBatches}, std::vector<float>(kMicroBatches, 0));
+    const ir::Datum one = tensor<float>({kMicroBatches}, std::vector<float>(kMicroBatches, 1));
+    const PipelinedRuns runs(2, {zero, one});
+    const TensorsByName found =
+        train(
+            model_of(
+                fmt::format(
+                    "agraph (float[1] z, float[1] o) => (float loss) <float[1] w = {{0}}, float minus = {{-1}}> {{ {} }}",
+                    ops),
+                processors),
+            training_with(strategy, 0.5), runs)
+            .outputs;
+    for (int run = 0; run < 2; ++run) {
+      SCOPED_TRACE(fmt::format("{} stages, run {}", stages, run));
+      const auto expect = [&](const char* anchor, const std::function<int(int)>& wanted) {
+        expect_versions(found.at(anchor), run, kMicroBatches, wanted);
+      };
+      expect("f", [&](int m) { return stale(m, 0, stages); });
+      expect("g", [&](int m) { return std::max(0, m - (stages - 1)); });
+      expect("w", [](int m) { return m + 1; });
+    }
+  }
+}
+
 // Six weights are added to the input, between signs that change twice. The gradient is the sign of the input,
 // whatever the weights are, so that old ones do not matter.
 importer::Model linear(bool spread) {

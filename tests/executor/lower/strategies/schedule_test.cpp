@@ -13,7 +13,6 @@ TEST(Schedule, InLockstepAStageIsACycleBehindTheOneBeforeIt) {
   const PipelineSchedule lockstep = schedule_of({});
   EXPECT_EQ(lockstep.beats, 1);
   EXPECT_EQ(lockstep.at(3, 7), (Moment{.cycle = 3}));
-  EXPECT_EQ(cycles_of(lockstep, 7), 7);
 }
 
 TEST(Schedule, InLockstepStashesWaitForBothWays) {
