@@ -1,6 +1,8 @@
 // From costs per op to a part per op, in four steps: find the ops before which a cut is allowed (all_cuts; in
-// a pipeline without those that would part the readers of a weight or input, cuts_that_keep_together); add up
-// the ops between two allowed cuts into one item; let cut() choose among the cuts; count cuts up to each op.
+// a pipeline also without those that would part the readers of a weight, cuts_that_keep_together); add up the
+// ops between two allowed cuts into one item; let cut() choose among the cuts; count cuts up to each op.
+// What a pipeline's cuts come to is one number, the time of a cycle, so that cuts which keep all readers of a
+// weight together, those of some weights, or none can be held against each other.
 // Sums over live ranges are made by differences: bytes enter where a range begins, leave behind its end, and
 // a running sum gives what is alive at each op or crosses a cut.
 // Ratios need no search: ops are handed out in order until a processor has its share of the total time.
@@ -10,6 +12,8 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <span>
+#include <utility>
 
 #include "annotate/annotations.h"
 #include "annotate/cuts.h"
@@ -52,29 +56,31 @@ std::vector<std::int64_t> sums(std::vector<std::int64_t> differences) {
   return differences;
 }
 
-// For a cut before each op, the bytes that later ops need of earlier ones.
-std::vector<std::int64_t> crossing_bytes(const ir::Graph& graph, const Spans& spans) {
+// For a cut before each op, the bytes that each micro-batch sends over it: values there and, where there is a
+// way back, their gradients back, and what is added up to the gradient of a weight with readers on both
+// sides.
+std::vector<std::int64_t> crossing_bytes(const ir::Graph& graph, const Spans& spans, const Costs& costs) {
   std::vector<std::int64_t> differences(graph.ops.size() + 1, 0);
+  const auto add = [&](const Span& span, std::int64_t bytes) {
+    differences[span.first + 1] += bytes;
+    differences[span.last + 1] -= bytes;
+  };
+  const std::int64_t ways = costs.stash_bytes.empty() ? 1 : 2;
   for (ir::ValueId id : graph.value_ids()) {
-    if (!spans[id].is_shared() || is_known(graph[id])) continue;
-    const std::int64_t bytes = ir::packed_bytes(graph[id].type);
-    differences[spans[id].first + 1] += bytes;
-    differences[spans[id].last + 1] -= bytes;
+    if (spans[id].is_shared() && !is_known(graph[id]))
+      add(spans[id], ways * ir::packed_bytes(graph[id].type));
   }
+  for (const auto& [id, weight] : costs.shared) add(spans[id], weight.gradient_bytes);
   return sums(std::move(differences));
 }
 
-// Values whose readers must be on one processor of a pipeline: the shortest spans first.
-std::vector<Span> shared_spans(const ir::Graph& graph, std::int64_t small_bytes) {
+// Where the readers of a weight lie: the shortest spans first.
+std::vector<Span> shared_spans(const ir::Graph& graph, const Costs& costs) {
   const Spans spans = spans_of(graph);
   std::vector<Span> shared;
-  const auto add = [&](ir::ValueId id) {
-    if (spans[id].is_shared()) shared.push_back(spans[id]);
-  };
-  for (ir::ValueId id : graph.value_ids()) {
-    if (is_variable(graph[id]) && ir::packed_bytes(graph[id].type) > small_bytes) add(id);
+  for (const auto& [id, weight] : costs.shared) {
+    if (is_variable(graph[id])) shared.push_back(spans[id]);
   }
-  for (ir::ValueId id : graph.inputs) add(id);
   std::stable_sort(shared.begin(), shared.end(),
                    [](const Span& a, const Span& b) { return a.last - a.first < b.last - b.first; });
   return shared;
@@ -98,9 +104,9 @@ void check_count(std::int64_t cuts, int parts) {
       parts, cuts + 1, cuts == 0 ? "" : "s");
 }
 
-// The cuts that do not part the readers of a shared value, as long as `needed` cuts remain.
-std::vector<std::size_t> cuts_that_keep_together(std::vector<std::size_t> cuts,
-                                                 const std::vector<Span>& shared, std::size_t needed) {
+// The cuts that do not part the readers of a shared weight, as long as `needed` cuts remain.
+std::vector<std::size_t> cuts_that_keep_together(std::vector<std::size_t> cuts, std::span<const Span> shared,
+                                                 std::size_t needed) {
   for (const Span& span : shared) {
     const auto begin = std::upper_bound(cuts.begin(), cuts.end(), span.first);
     const auto end = std::upper_bound(begin, cuts.end(), span.last);
@@ -109,10 +115,38 @@ std::vector<std::size_t> cuts_that_keep_together(std::vector<std::size_t> cuts,
   return cuts;
 }
 
+// Tells each item which shared weights it reads, and the items before and behind it that read them too.
+void share_weights(const ir::Graph& graph, const Costs& costs, const std::vector<std::size_t>& cuts,
+                   std::vector<Item>& items) {
+  struct Reader {
+    std::size_t item;
+    std::size_t place;  // among the item's shared tensors
+  };
+  std::map<ir::ValueId, Reader> last_readers;
+  std::size_t item = 0;
+  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
+    if (item < cuts.size() && cuts[item] == i) ++item;
+    for (ir::ValueId id : inputs_of(graph.ops[i])) {
+      const auto weight = costs.shared.find(id);
+      if (weight == costs.shared.end()) continue;
+      const Reader here{item, items[item].shared.size()};
+      const auto [last, is_first] = last_readers.emplace(id, here);
+      if (!is_first && last->second.item == item) continue;
+      SharedTensor tensor{.bytes = weight->second.bytes};
+      if (!is_first) {
+        tensor.before = last->second.item;
+        items[last->second.item].shared[last->second.place].behind = item;
+        last->second = here;
+      }
+      items[item].shared.push_back(tensor);
+    }
+  }
+}
+
 // One item for the ops between each two cuts.
 std::vector<Item> items_between(const ir::Graph& graph, const Costs& costs,
                                 const std::vector<std::size_t>& cuts) {
-  const std::vector<std::int64_t> crossing = crossing_bytes(graph, spans_of(graph));
+  const std::vector<std::int64_t> crossing = crossing_bytes(graph, spans_of(graph), costs);
   std::vector<Item> items(cuts.size() + 1);
   std::size_t item = 0;
   for (std::size_t i = 0; i < graph.ops.size(); ++i) {
@@ -122,6 +156,7 @@ std::vector<Item> items_between(const ir::Graph& graph, const Costs& costs,
     items[item].activation_bytes = std::max(items[item].activation_bytes, costs.activation_bytes[i]);
     if (!costs.stash_bytes.empty()) items[item].stash_bytes += costs.stash_bytes[i];
   }
+  share_weights(graph, costs, cuts, items);
   return items;
 }
 
@@ -134,22 +169,61 @@ std::vector<int> parts_of_ops(std::size_t ops, const std::vector<std::size_t>& c
   return parts;
 }
 
-std::vector<int> balance(const ir::Graph& graph, const Costs& costs, const AutomaticOptions& options,
-                         const std::vector<Span>& shared) {
+struct Candidate {
+  std::vector<int> parts;
+  CutCost cost;
+};
+
+// The best cut that keeps the readers in each of these spans together, where enough cuts remain.
+Candidate balance(const ir::Graph& graph, const Costs& costs, const AutomaticOptions& options,
+                  std::span<const Span> together) {
   std::vector<std::size_t> cuts = all_cuts(graph.ops.size(), options.units);
   check_count(std::ssize(cuts), options.parts);
   const auto parts = static_cast<std::size_t>(options.parts);
-  cuts = cuts_that_keep_together(std::move(cuts), shared, parts - 1);
+  cuts = cuts_that_keep_together(std::move(cuts), together, parts - 1);
   const std::vector<Item> items = items_between(graph, costs, cuts);
-  return parts_of_ops(graph.ops.size(), cuts,
-                      cut(items, parts, {options.memory_bytes, options.stash_depths}));
+  const Room room{options.memory_bytes, options.stash_depths};
+  const std::vector<std::size_t> firsts = cut(items, parts, room);
+  return {parts_of_ops(graph.ops.size(), cuts, firsts), cost_of(items, firsts, room)};
+}
+
+// The bytes over the memory, then the seconds of a cycle.
+std::pair<std::int64_t, double> score(const CutCost& cost, const Costs& costs,
+                                      const AutomaticOptions& options) {
+  const std::int64_t room = options.memory_bytes > 0 ? options.memory_bytes : cost.bytes;
+  constexpr double kThereAndBack = 3;  // a way back is two products for each of the way there
+  const double computes = (costs.stash_bytes.empty() ? 1 : kThereAndBack) * cost.seconds;
+  return {std::max<std::int64_t>(cost.bytes - room, 0),
+          computes + static_cast<double>(cost.crossing_bytes) * options.seconds_per_byte};
+}
+
+// Constants inside bodies.
+std::int64_t weight_bytes_of_bodies(const ir::Op& op) {
+  std::int64_t bytes = 0;
+  ir::for_each_body(op, [&](std::string_view, const ir::Graph& body) {
+    for (ir::ValueId id : body.value_ids()) {
+      if (is_known(body[id])) bytes += ir::packed_bytes(body[id].type);
+    }
+    for (const ir::Op& inner : body.ops) bytes += weight_bytes_of_bodies(inner);
+  });
+  return bytes;
+}
+
+// What lives at once in the body that needs the most.
+std::int64_t activation_bytes_of_bodies(const ir::Op& op) {
+  std::int64_t most = 0;
+  ir::for_each_body(op, [&](std::string_view, const ir::Graph& body) {
+    for (std::int64_t bytes : count_bytes(body).activation_bytes) most = std::max(most, bytes);
+  });
+  return most;
 }
 
 }  // namespace
 
 Costs count_bytes(const ir::Graph& graph) {
   const Spans spans = spans_of(graph);
-  Costs costs{{}, std::vector<std::int64_t>(graph.ops.size(), 0), {}};
+  Costs costs{
+      .seconds = {}, .weight_bytes = std::vector<std::int64_t>(graph.ops.size(), 0), .activation_bytes = {}};
   std::vector<std::int64_t> live(graph.ops.size() + 1, 0);
   for (ir::ValueId id : graph.value_ids()) {
     const Span& span = spans[id];
@@ -157,6 +231,7 @@ Costs count_bytes(const ir::Graph& graph) {
     const std::int64_t bytes = ir::packed_bytes(graph[id].type);
     if (is_known(graph[id])) {
       costs.weight_bytes[span.first] += bytes;
+      if (span.is_shared()) costs.shared.emplace(id, SharedWeight{bytes});
     } else {
       live[span.first] += bytes;
       live[span.last + 1] -= bytes;
@@ -164,30 +239,42 @@ Costs count_bytes(const ir::Graph& graph) {
   }
   costs.activation_bytes = sums(std::move(live));
   costs.activation_bytes.pop_back();
+  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
+    costs.weight_bytes[i] += weight_bytes_of_bodies(graph.ops[i]);
+    costs.activation_bytes[i] += activation_bytes_of_bodies(graph.ops[i]);
+  }
   return costs;
 }
 
 std::vector<int> shard(const ir::Graph& graph, const Costs& costs, const AutomaticOptions& options) {
-  return balance(graph, costs, options, {});
+  return balance(graph, costs, options, {}).parts;
 }
 
 std::vector<int> pipeline(const ir::Graph& graph, const Costs& costs, const AutomaticOptions& options) {
-  return balance(graph, costs, options, shared_spans(graph, options.small_weight_bytes));
+  const std::vector<Span> shared = shared_spans(graph, costs);
+  Candidate best = balance(graph, costs, options, shared);
+  for (std::size_t kept = shared.size(); kept > 0;) {
+    kept /= 2;
+    Candidate next = balance(graph, costs, options, std::span(shared).first(kept));
+    if (score(next.cost, costs, options) < score(best.cost, costs, options)) best = std::move(next);
+  }
+  return std::move(best.parts);
 }
 
 std::vector<int> phases(const ir::Graph& graph, const Costs& costs, const AutomaticOptions& options) {
   AutomaticOptions halved = options;
   halved.memory_bytes /= 2;
-  return balance(graph, costs, halved, {});
+  return balance(graph, costs, halved, {}).parts;
 }
 
 std::string why_no_ratios(const std::vector<double>& ratios) {
-  constexpr double kTolerance = 1e-3;  // for 0.333 three times
+  // Users write 0.33 three times: two decimals are off by up to half of the last one.
+  const double tolerance = 0.005 * static_cast<double>(ratios.size()) + 1e-9;
   for (double ratio : ratios) {
     if (!(ratio > 0 && ratio <= 1)) return fmt::format("{} found, a number in (0, 1] needed", ratio);
   }
   const double sum = std::accumulate(ratios.begin(), ratios.end(), 0.0);
-  return std::abs(sum - 1) > kTolerance ? fmt::format("a sum of {} found, 1 needed", sum) : "";
+  return std::abs(sum - 1) > tolerance ? fmt::format("a sum of {} found, 1 needed", sum) : "";
 }
 
 std::vector<int> split_by_ratio(const ir::Graph& graph, const Costs& costs, const std::vector<double>& ratios,
@@ -199,7 +286,8 @@ std::vector<int> split_by_ratio(const ir::Graph& graph, const Costs& costs, cons
   if (const std::string reason = why_no_ratios(ratios); !reason.empty())
     throw Error("virtualGraphSplitRatios: {}", reason);
   check_count(std::ssize(all_cuts(graph.ops.size(), {})), processors);
-  const double total = std::accumulate(costs.seconds.begin(), costs.seconds.end(), 0.0);
+  const double total = std::accumulate(costs.seconds.begin(), costs.seconds.end(), 0.0) /
+                       std::accumulate(ratios.begin(), ratios.end(), 0.0);
   std::vector<int> parts(graph.ops.size());
   std::size_t op = 0;
   double done = 0;

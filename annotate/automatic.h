@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,12 @@
 
 namespace podium::annotate {
 
+/// A weight that several ops read, and of which each part that has a reader of it holds a copy.
+struct SharedWeight {
+  std::int64_t bytes = 0;           ///< of a copy
+  std::int64_t gradient_bytes = 0;  ///< that each micro-batch adds up over the parts with readers
+};
+
 /// One entry for each op, in the order of the graph.
 struct Costs {
   std::vector<double> seconds;
@@ -17,10 +24,11 @@ struct Costs {
   std::vector<std::int64_t> activation_bytes;  ///< values that live while the op runs
   /// Values of one micro-batch that wait for the op's gradient; empty without a way back.
   std::vector<std::int64_t> stash_bytes = {};
+  std::map<ir::ValueId, SharedWeight> shared = {};
 };
 
-/// Measures the bytes of the weights that each op reads first, and of the values that live while the op runs;
-/// `seconds` stays empty.
+/// Measures the bytes of the weights that each op reads first, those in its bodies included, of the values
+/// that live while the op runs, and of the weights that several ops read; `seconds` stays empty.
 Costs count_bytes(const ir::Graph& graph);
 
 struct AutomaticOptions {
@@ -28,9 +36,8 @@ struct AutomaticOptions {
   std::int64_t memory_bytes = 0;  ///< of one processor; 0: no limit
   /// Stash depth of each part of a pipeline: how many micro-batches' stashes it holds. Empty: one.
   std::vector<std::int64_t> stash_depths = {};
-  /// The largest weight, in bytes, that several processors of a pipeline may hold. merge_equal makes equal
-  /// small constants one, so a constant that many layers read is not a parameter that the model shares.
-  std::int64_t small_weight_bytes = 0;
+  /// How long a byte takes from one processor to the next.
+  double seconds_per_byte = 0;
   /// A group for each op: neighbours of one group stay together. Empty: any two ops may be parted.
   std::vector<std::int32_t> units = {};
 };
@@ -40,18 +47,18 @@ struct AutomaticOptions {
 // time few bytes cross. Where no cut fits the limit, the fullest processor holds as little as possible. Error
 // when the graph has too few ops.
 
-/// Processors that work one after the other. A weight that two of them read is held on each.
+/// Processors that work one after the other.
 std::vector<int> shard(const ir::Graph& graph, const Costs& costs, const AutomaticOptions& options);
-/// Stages, one for each processor. Readers of one variable or input stay together, starting with the readers
-/// that lie closest, as long as enough cuts remain; where they do not, each processor that reads the variable
-/// holds it.
+/// Stages, one for each processor. Copies of a shared weight are weighed against keeping its readers on one
+/// processor: of cuts that keep more or fewer readers together, those that lie closest before others, the one
+/// that fits and has the shortest cycle, which is the slowest stage and the longest exchange.
 std::vector<int> pipeline(const ir::Graph& graph, const Costs& costs, const AutomaticOptions& options);
 /// Execution phases; `seconds` should count the loading of the weights. A phase gets half the memory, since
 /// the weights of the next are loaded while it runs.
 std::vector<int> phases(const ir::Graph& graph, const Costs& costs, const AutomaticOptions& options);
 
 /// Why ratios cannot be shares of a whole: a ratio is outside (0, 1], or their sum differs from 1 by more
-/// than a thousandth; "" when they can.
+/// than two decimals of each explain; "" when they can.
 std::string why_no_ratios(const std::vector<double>& ratios);
 
 /// Like shard, but processor i gets the share ratios[i] of the time (virtualGraphSplitRatios), as near as the

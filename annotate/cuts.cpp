@@ -41,9 +41,23 @@ class Row {
 
   /// Micro-batches whose stashes a part holds.
   std::int64_t depth(std::size_t part) const { return stash_depths_.empty() ? 1 : stash_depths_[part]; }
-  /// The bytes that an item adds to a part.
-  static std::int64_t held(const Item& item, std::int64_t depth) {
-    return item.weight_bytes + depth * item.stash_bytes;
+  /// The bytes that an item adds in front of a part that ends before `end`: what it shares with items of the
+  /// part is there already, unless the item owns it.
+  static std::int64_t held_in_front(const Item& item, std::int64_t depth, std::size_t end) {
+    std::int64_t bytes = item.weight_bytes + depth * item.stash_bytes;
+    for (const SharedTensor& tensor : item.shared) {
+      if (tensor.before) bytes += tensor.bytes;
+      if (tensor.behind && *tensor.behind < end) bytes -= tensor.bytes;
+    }
+    return bytes;
+  }
+  /// The bytes that an item adds behind a part that begins with item `begin`.
+  static std::int64_t held_behind(const Item& item, std::int64_t depth, std::size_t begin) {
+    std::int64_t bytes = item.weight_bytes + depth * item.stash_bytes;
+    for (const SharedTensor& tensor : item.shared) {
+      if (tensor.before && *tensor.before < begin) bytes += tensor.bytes;
+    }
+    return bytes;
   }
   /// Whether [begin, end) stays in the limit, with the bytes that its items hold and the largest activation.
   bool fits(std::size_t begin, std::size_t end, std::int64_t bytes, const Limit& limit) const {
@@ -67,11 +81,11 @@ class Window {
     while (!peaks_.empty() && row_.items[peaks_.back()].activation_bytes <= row_.items[end_].activation_bytes)
       peaks_.pop_back();
     peaks_.push_back(end_);
-    held_ += Row::held(row_.items[end_++], depth_);
+    held_ += Row::held_behind(row_.items[end_++], depth_, begin_);
   }
   void pop() {
     if (peaks_.front() == begin_) peaks_.pop_front();
-    held_ -= Row::held(row_.items[begin_++], depth_);
+    held_ -= Row::held_in_front(row_.items[begin_++], depth_, end_);
   }
   std::size_t begin() const { return begin_; }
   bool fits(const Limit& limit) const {
@@ -110,7 +124,7 @@ bool can_cut(const Row& row, const Limit& limit) {
     std::int64_t peak = 0;
     while (begin > part) {  // an item for each part before it
       const Item& item = row.items[begin - 1];
-      held += Row::held(item, row.depth(part));
+      held += Row::held_in_front(item, row.depth(part), end);
       peak = std::max(peak, item.activation_bytes);
       if (!row.fits(begin - 1, end, held + peak, limit)) break;
       --begin;
@@ -124,7 +138,9 @@ bool can_cut(const Row& row, const Limit& limit) {
 std::int64_t least_bytes(const Row& row) {
   std::int64_t low = 0;
   std::int64_t high = 0;
-  for (const Item& item : row.items) high += Row::held(item, row.depth(0)) + item.activation_bytes;
+  for (const Item& item : row.items) {
+    high += Row::held_behind(item, row.depth(0), row.items.size()) + item.activation_bytes;
+  }
   while (low < high) {
     const std::int64_t middle = low + (high - low) / 2;
     if (can_cut(row, {.bytes = middle})) {
@@ -190,6 +206,26 @@ std::vector<std::size_t> cut_within(const Row& row, const Limit& limit) {
 }
 
 }  // namespace
+
+CutCost cost_of(const std::vector<Item>& items, const std::vector<std::size_t>& firsts, const Room& room) {
+  const Row row(items, firsts.size(), room.stash_depths);
+  CutCost cost;
+  for (std::size_t part = 0; part < firsts.size(); ++part) {
+    const std::size_t end = part + 1 < firsts.size() ? firsts[part + 1] : items.size();
+    double seconds = 0;
+    std::int64_t held = 0;
+    std::int64_t peak = 0;
+    for (std::size_t i = firsts[part]; i < end; ++i) {
+      seconds += items[i].seconds;
+      held += Row::held_behind(items[i], row.depth(part), firsts[part]);
+      peak = std::max(peak, items[i].activation_bytes);
+    }
+    cost.seconds = std::max(cost.seconds, seconds);
+    cost.bytes = std::max(cost.bytes, held + peak);
+    if (part > 0) cost.crossing_bytes = std::max(cost.crossing_bytes, items[firsts[part]].crossing_bytes);
+  }
+  return cost;
+}
 
 std::vector<std::size_t> cut(const std::vector<Item>& items, std::size_t parts, const Room& room) {
   IR_CHECK(parts > 0 && parts <= items.size(), "{} items, {} parts", items.size(), parts);

@@ -49,6 +49,7 @@ std::vector<int> parts_of(const ir::Graph& graph, annotate::AutomaticOptions wan
                           const AnnotateOptions& options, const device::Device& device) {
   annotate::Costs costs = costs_of(graph, device);
   wanted.memory_bytes = device.memory_bytes();
+  wanted.seconds_per_byte = sim::seconds_per_byte(device);
   wanted.parts = processors_of(options);
   switch (*options.automatic) {
     case AutomaticPlacement::Shard:

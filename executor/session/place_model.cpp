@@ -19,9 +19,6 @@
 namespace podium {
 namespace {
 
-// Equal constants up to this size have become one (merge_equal), without being one weight of the model.
-constexpr std::int64_t kSmallWeightBytes = 4096;
-
 annotate::Mode mode_of(VirtualGraphMode mode) {
   switch (mode) {
     case VirtualGraphMode::Off:
@@ -59,6 +56,11 @@ void count_training(const ir::Graph& graph, const TrainingMemory& training, anno
       costs.activation_bytes[i] = std::max(costs.activation_bytes[i], weight->second.while_updated);
     }
   }
+  for (auto& [id, shared] : costs.shared) {
+    const auto weight = training.weights.find(id);
+    if (weight == training.weights.end()) continue;
+    shared = {.bytes = weight->second.copy, .gradient_bytes = ir::packed_bytes(graph[id].type)};
+  }
 }
 
 annotate::Costs costs_of(const ir::Graph& graph, const Strategy& strategy, const device::Device& device,
@@ -85,8 +87,9 @@ void place_by_cost(ir::Graph& graph, const Strategy& strategy, const device::Dev
   if (processors <= 1)
     return annotate::write_parts(graph, std::vector<int>(graph.ops.size()), annotate::kVirtualGraph);
   const annotate::Costs costs = costs_of(graph, strategy, device, training);
-  annotate::AutomaticOptions automatic{
-      .parts = processors, .memory_bytes = device.memory_bytes(), .small_weight_bytes = kSmallWeightBytes};
+  annotate::AutomaticOptions automatic{.parts = processors,
+                                       .memory_bytes = device.memory_bytes(),
+                                       .seconds_per_byte = sim::seconds_per_byte(device)};
   std::vector<int> parts;
   if (!strategy.virtual_graph_split_ratios.empty()) {
     parts = annotate::split_by_ratio(graph, costs, strategy.virtual_graph_split_ratios, processors);

@@ -31,6 +31,7 @@ std::map<ir::ValueId, TrainedWeight> held_for_weights(const ir::Training& traini
     // An update computes a value for each state, and the gradient of a micro-batch is as large as its weight.
     if (variable.kind == ir::VariableKind::OptimizerState) weight.while_updated += here;
     if (is_weight) weight.while_updated += whole;
+    if (is_weight && location.storage == ir::Storage::OnChip) weight.copy = here;
     // Without accumulation gradients wait for the update.
     if (is_weight && strategy.accumulation_factor == 1) weight.held += whole;
   }

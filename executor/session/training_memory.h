@@ -15,6 +15,7 @@ namespace podium {
 struct TrainedWeight {
   std::int64_t held = 0;           ///< all the time: itself, its gradient, what the optimizer keeps of it
   std::int64_t while_updated = 0;  ///< on top of that
+  std::int64_t copy = 0;           ///< what another processor holds that computes with it
 };
 struct TrainingMemory {
   std::map<ir::ValueId, TrainedWeight> weights = {};

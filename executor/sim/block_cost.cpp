@@ -35,10 +35,24 @@ BlockCost block_cost(const executor::Block& block, const device::Device& device,
   return cost;
 }
 
-double op_seconds(const ir::Graph& graph, const ir::Op& op, const device::Device& device, int tiles) try {
-  return op_cost(ir::TypedOp(graph, op), device, tiles).seconds;
-} catch (const Error&) {
-  return 0;
+double op_seconds(const ir::Graph& graph, const ir::Op& op, const device::Device& device, int tiles) {
+  try {
+    return op_cost(ir::TypedOp(graph, op), device, tiles).seconds;
+  } catch (const Error&) {
+    double seconds = 0;
+    for_each_body(op, [&](std::string_view, const ir::Graph& body) {
+      for (const ir::Op& inner : body.ops) seconds += op_seconds(body, inner, device, tiles);
+    });
+    return seconds;
+  }
+}
+
+double seconds_per_byte(const device::Device& device) {
+  double seconds = 0;
+  for (const device::Link& link : {device.rung, device.rail}) {
+    if (link.bytes_per_second > 0) seconds = std::max(seconds, 1 / link.bytes_per_second);
+  }
+  return seconds;
 }
 
 }  // namespace podium::sim

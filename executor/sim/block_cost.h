@@ -19,7 +19,11 @@ struct BlockCost {
 /// The cost of a block. Error names an op whose size only a run tells.
 BlockCost block_cost(const executor::Block& block, const device::Device& device, int tiles);
 
-/// The seconds of one op of a graph, for placement by cost: 0 where only a run tells the sizes.
+/// The seconds of one op of a graph, for placement by cost: 0 where only a run tells the sizes, and where only
+/// a run tells how often a body runs, those of one time.
 double op_seconds(const ir::Graph& graph, const ir::Op& op, const device::Device& device, int tiles);
+
+/// The seconds of a byte from one processor to the next, over the slower kind of link; 0 where there is none.
+double seconds_per_byte(const device::Device& device);
 
 }  // namespace podium::sim

@@ -42,6 +42,20 @@ TEST(CountBytes, CountsAWeightAtItsFirstReaderAndWhatLivesWhileAnOpRuns) {
   })"));
   EXPECT_THAT(costs.weight_bytes, ElementsAre(8, 0, 0));
   EXPECT_THAT(costs.activation_bytes, ElementsAre(16, 16, 24));
+  ASSERT_EQ(costs.shared.size(), 1U);
+  EXPECT_EQ(costs.shared.begin()->second.bytes, 8);
+}
+
+TEST(CountBytes, CountsWhatLiesInsideAnOpWithABody) {
+  const Costs costs = count_bytes(graph_of(R"(g (float[2] x) => (float[2] y) <int64 n = {3}> {
+    y = Loop <body = b (int64 i, bool c, float[2] u) => (bool d, float[2] v) <float[2] w = {1, 2}> {
+      d = Identity (c)
+      m = Mul (u, w)
+      v = Add (m, u)
+    }> (n, , x)
+  })"));
+  EXPECT_THAT(costs.weight_bytes, ElementsAre(8 + 8));  // the number of trips, and the body's weight
+  EXPECT_THAT(costs.activation_bytes, ElementsAre(16 + 24)) << "x and y; inside u, m and v";
 }
 
 TEST(Automatic, ShardsByTime) {
@@ -78,30 +92,33 @@ TEST(Automatic, CutsWhereFewBytesCross) {
   EXPECT_THAT(shard(graph, costs_of(graph, {1, 1, 1}), {.parts = 2}), ElementsAre(0, 0, 1));
 }
 
-TEST(Automatic, KeepsReadersOfAVariableTogetherInAPipeline) {
+// A weight is of 16 bytes.
+TEST(Automatic, WeighsCopiesOfAVariableAgainstKeepingItsReadersTogether) {
+  const ir::Graph graph = layers({"a", "b", "b", "c"});
+  Costs costs = costs_of(graph, {1, 1, 1, 1});
+  EXPECT_THAT(shard(graph, costs, {.parts = 2}), ElementsAre(0, 0, 1, 1));
+  EXPECT_THAT(pipeline(graph, costs, {.parts = 2}), ElementsAre(0, 0, 1, 1));
+  costs.stash_bytes = {0, 0, 0, 0};
+  for (auto& [id, weight] : costs.shared) weight.gradient_bytes = 16;
+  // Apart a cycle is 3 times 2 seconds and the exchange of an activation, its gradient and the weight's;
+  // together it is 3 times 3 seconds and the exchange of an activation and its gradient.
+  EXPECT_THAT(pipeline(graph, costs, {.parts = 2, .seconds_per_byte = 0.18}), ElementsAre(0, 0, 1, 1));
+  EXPECT_THAT(pipeline(graph, costs, {.parts = 2, .seconds_per_byte = 0.19}), ElementsAre(0, 1, 1, 1));
+}
+
+TEST(Automatic, CountsACopyInTheMemoryOfEachPart) {
   const ir::Graph graph = layers({"a", "b", "b", "c"});
   const Costs costs = costs_of(graph, {1, 1, 1, 1});
-  EXPECT_THAT(shard(graph, costs, {.parts = 2}), ElementsAre(0, 0, 1, 1));
-  EXPECT_THAT(pipeline(graph, costs, {.parts = 2}), ElementsAre(0, 1, 1, 1));
-  EXPECT_THAT(pipeline(graph, costs, {.parts = 2, .small_weight_bytes = 16}), ElementsAre(0, 0, 1, 1));
+  // Three weights and two activations are on the fullest processor where b is kept together, and four
+  // weights are on both where it is not.
+  EXPECT_THAT(pipeline(graph, costs, {.parts = 2, .memory_bytes = 64}), ElementsAre(0, 0, 1, 1));
+  EXPECT_THAT(shard(graph, costs_of(graph, {2, 1, 1, 1}), {.parts = 3, .memory_bytes = 48}),
+              ElementsAre(0, 1, 1, 2));
 }
 
 TEST(Automatic, HoldsAVariableOnEachProcessorWhenTogetherLeavesTooFewCuts) {
   const ir::Graph graph = layers({"a", "b", "b", "a"});
   EXPECT_THAT(pipeline(graph, costs_of(graph, {1, 1, 1, 1}), {.parts = 3}), ElementsAre(0, 1, 1, 2));
-}
-
-TEST(Automatic, KeepsReadersOfAnInputTogetherInAPipeline) {
-  ir::Graph graph = graph_of(R"(g (float[4] x) => (float[4] d) {
-    a = Relu (x)
-    b = Neg (a)
-    c = Add (b, x)
-    d = Neg (c)
-  })");
-  const std::vector<int> parts = pipeline(graph, costs_of(graph, {1, 1, 1, 1}), {.parts = 2});
-  EXPECT_THAT(parts, ElementsAre(0, 0, 0, 1));
-  write_parts(graph, parts, "__ipu_number");
-  check(graph, {}, {.mode = Mode::Manual, .pipelining = true});
 }
 
 TEST(Automatic, KeepsUnitsTogether) {
@@ -120,6 +137,9 @@ TEST(Automatic, SplitsByRatio) {
   EXPECT_THAT(split_by_ratio(graph, costs, {0.75, 0.25}, 2), ElementsAre(0, 0, 0, 1));
   EXPECT_THAT(split_by_ratio(graph, costs, {0.01, 0.98, 0.01}, 3), ElementsAre(0, 1, 1, 2));
   EXPECT_THAT(split_by_ratio(graph, costs, {0.1, 0.2, 0.3, 0.4}, 4), ElementsAre(0, 1, 2, 3));
+  const ir::Graph six = layers({"a", "b", "c", "d", "e", "f"});
+  EXPECT_THAT(split_by_ratio(six, costs_of(six, {1, 1, 1, 1, 1, 1}), {0.33, 0.33, 0.33}, 3),
+              ElementsAre(0, 0, 1, 1, 2, 2));
 }
 
 TEST(Automatic, RefusesRatiosThatAreNone) {
@@ -133,6 +153,9 @@ TEST(Automatic, RefusesRatiosThatAreNone) {
   EXPECT_EQ(refusal({0.5, 0.5, 0}), "virtualGraphSplitRatios: 0 found, a number in (0, 1] needed");
   EXPECT_EQ(refusal({0.5, 0.25, 0.5}), "virtualGraphSplitRatios: a sum of 1.25 found, 1 needed");
   EXPECT_EQ(refusal({0.333, 0.333, 0.333}), "");
+  EXPECT_EQ(refusal({0.33, 0.33, 0.33}), "");
+  EXPECT_EQ(refusal({0.34, 0.34, 0.33}), "");
+  EXPECT_EQ(refusal({0.34, 0.34, 0.34}), "virtualGraphSplitRatios: a sum of 1.02 found, 1 needed");
   EXPECT_EQ(refusal({0.1, 0.2, 0.7}), "") << "no exact comparison of floating-point sums";
 }
 
