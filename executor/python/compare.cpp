@@ -56,8 +56,8 @@ std::vector<report::ComparedStrategy> of_inference(const Settings& settings, imp
 }  // namespace
 
 std::string compare_strategies(const Model& model, const Settings& settings, const std::string& strategies) {
+  importer::Model copy = model.imported();
   return call(model.name(), nullptr, [&] {
-    importer::Model copy = model.imported();
     if (settings.options.precision) ir::set_precision(copy.graph, *settings.options.precision);
     const auto compare = settings.options.trains ? of_training : of_inference;
     auto compared = compare(settings, std::move(copy), strategies);

@@ -42,8 +42,7 @@ std::vector<Port> Model::outputs() const {
   return ports(graph, graph.outputs);
 }
 
-std::string Model::info() const {
-  importer::Model model = model_;
+std::string info_of(importer::Model model) {
   optimize(model);
   return cli::info_json(model, report::summarize(model.graph)).dump();
 }
@@ -53,12 +52,6 @@ void Model::annotate(const std::string& rules) {
   annotate::apply_rules(graph, annotate::read_rules(rules, "annotate"));
   annotate::check(graph, model_.info.metadata, {});
   model_.graph = std::move(graph);
-}
-
-void Model::annotate_automatically(const Settings& settings) {
-  importer::Model model = model_;
-  cli::place_automatically(model, settings.options.annotate, settings.device);
-  model_ = std::move(model);
 }
 
 void Model::clear_annotations() {

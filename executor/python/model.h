@@ -17,6 +17,7 @@ struct Port {
   ir::Type type;
 };
 
+/// Whoever works without the interpreter's lock works on a copy of imported().
 class Model {
  public:
   Model(std::string name, importer::Model model);
@@ -28,13 +29,10 @@ class Model {
   std::vector<Port> inputs() const;
   /// Of inferred types.
   std::vector<Port> outputs() const;
-  /// The JSON of `podium info --report`.
-  std::string info() const;
-
   /// Rules as `podium annotate --from` reads them. A refused list changes nothing.
   void annotate(const std::string& rules);
-  /// The flags of `podium annotate --auto`.
-  void annotate_automatically(const Settings& settings);
+  /// Takes the annotations of `placed`, which was made of this model.
+  void take_annotations(importer::Model placed) { model_ = std::move(placed); }
   void clear_annotations();
   /// A JSON list, one record an op: name, type, ipu, stage, phase, tiles, recompute, whether they are
   /// inherited.
@@ -48,5 +46,8 @@ class Model {
   importer::Model model_;
   std::vector<ir::Op> before_;
 };
+
+/// The JSON of `podium info --report`.
+std::string info_of(importer::Model model);
 
 }  // namespace podium::python

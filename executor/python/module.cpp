@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "executor/cli/annotate_automatic.h"
 #include "executor/cli/optimizer_text.h"
 #include "executor/cli/version.h"
 #include "executor/device/presets.h"
@@ -69,13 +70,20 @@ void add_model(py::module_& module) {
       .def_property_readonly("name", &Model::name)
       .def_property_readonly("inputs", &Model::inputs)
       .def_property_readonly("outputs", &Model::outputs)
-      .def("info", &Model::info, py::call_guard<py::gil_scoped_release>())
+      .def("info",
+           [](const Model& model) {
+             const importer::Model copy = model.imported();
+             return call(model.name(), nullptr, [&] { return info_of(copy); });
+           })
       .def("annotate", &Model::annotate)
       .def("annotate_automatically",
            [](Model& model, const std::vector<std::string>& arguments, const std::string& device) {
              const Settings settings =
                  read_settings(cli::Command::Annotate, {model.name(), arguments, "", device});
-             call(model.name(), nullptr, [&] { model.annotate_automatically(settings); });
+             importer::Model placed = model.imported();
+             call(model.name(), nullptr,
+                  [&] { cli::place_automatically(placed, settings.options.annotate, settings.device); });
+             model.take_annotations(std::move(placed));
            })
       .def("clear_annotations", &Model::clear_annotations)
       .def("placement", &Model::placement)

@@ -87,7 +87,7 @@ std::vector<Port> Running<Session>::outputs() const {
 template <class Session>
 const sim::Timeline& Running<Session>::timeline() const {
   if (session().timeline() == nullptr)
-    throw Error("{}: there are no times yet: data decide sizes, so that the first run is clocked", model_);
+    throw Error("there are no times yet: data decide sizes, so that the first run is clocked");
   return *session().timeline();
 }
 
@@ -102,23 +102,30 @@ report::RunReport Running<Session>::facts() const {
 }
 
 template <class Session>
-std::string Running<Session>::report() const {
-  return to_json(facts()).dump();
+std::string Running<Session>::report() {
+  return call(model_, &busy_, [&] { return to_json(facts()).dump(); });
 }
 
 template <class Session>
-std::string Running<Session>::table() const {
-  const report::RunReport report = facts();
+std::string Running<Session>::table() {
+  const report::RunReport report = call(model_, &busy_, [&] { return facts(); });
   return report.timeline.fits() ? report::table(report::rows(report)) : report::overflow(report);
 }
 
 template <class Session>
-std::string Running<Session>::trace() const {
-  if (settings_.options.trace_file.empty())
-    throw Error("{}: the session keeps no events, events=True needed for its timeline", model_);
-  std::ostringstream text;
-  report::write_trace(timeline(), text);
-  return text.str();
+std::string Running<Session>::trace() {
+  return call(model_, &busy_, [&] {
+    if (settings_.options.trace_file.empty())
+      throw Error("the session keeps no events, events=True needed for its timeline");
+    std::ostringstream text;
+    report::write_trace(timeline(), text);
+    return text.str();
+  });
+}
+
+template <class Session>
+Notes Running<Session>::notes() {
+  return call(model_, &busy_, [&] { return session().notes(); });
 }
 
 template <class Session>
@@ -133,8 +140,9 @@ template class Running<TrainingSession>;
 
 Inference::Inference(const Model& model, Settings settings) : Running(model, std::move(settings)) {
   const auto start = WallClock::now();
+  importer::Model copy = model.imported();
   call(model_, nullptr,
-       [&] { session_.emplace(in_precision(model.imported(), settings_), session_options(settings_)); });
+       [&] { session_.emplace(in_precision(std::move(copy), settings_), session_options(settings_)); });
   prepare_seconds_ = seconds_since(start);
 }
 
@@ -154,8 +162,9 @@ void Inference::set_weights(const py::dict& values) {
 Training::Training(const Model& model, Settings settings, const std::vector<std::string>& changing)
     : Running(model, std::move(settings)) {
   const auto start = WallClock::now();
+  importer::Model copy = model.imported();
   call(model_, nullptr, [&] {
-    cli::TrainingJob job = make_training_job(settings_.options, in_precision(model.imported(), settings_));
+    cli::TrainingJob job = make_training_job(settings_.options, in_precision(std::move(copy), settings_));
     let_change(job.optimizer, changing);
     const TrainingOptions options = training_options(job, session_options(settings_));
     session_.emplace(std::move(job.model), options);
@@ -168,6 +177,21 @@ py::list Training::run(const py::dict& feeds) {
   const std::vector<ir::Datum> data = data_of(feeds, session().inputs(), settings_.options, Integers::Cast);
   const auto outputs = call(model_, &busy_, [&] { return run_session(*session_, data, run_seconds_); });
   return objects_of(outputs, data);
+}
+
+double Training::loss() {
+  return call(model_, &busy_, [&] { return session().loss(); });
+}
+
+std::vector<double> Training::losses() {
+  return call(model_, &busy_, [&] {
+    const std::span<const double> losses = session().losses();
+    return std::vector<double>(losses.begin(), losses.end());
+  });
+}
+
+std::int64_t Training::steps() {
+  return call(model_, &busy_, [&] { return session().steps(); });
 }
 
 py::dict Training::weights() {

@@ -23,12 +23,12 @@ class Running {
   std::vector<Port> inputs() const;
   std::vector<Port> outputs() const;
   /// The JSON of --report.
-  std::string report() const;
+  std::string report();
   /// The JSON of --trace. Error when the session was made without events.
-  std::string trace() const;
+  std::string trace();
   /// The table that the command line prints.
-  std::string table() const;
-  const Notes& notes() const { return session().notes(); }
+  std::string table();
+  Notes notes();
   bool can_run() const { return session().can_run(); }
 
  protected:
@@ -62,9 +62,9 @@ class Training : public Running<TrainingSession> {
   Training(const Model& model, Settings settings, const std::vector<std::string>& changing);
 
   pybind11::list run(const pybind11::dict& feeds);
-  double loss() const { return session().loss(); }
-  std::vector<double> losses() const { return {session().losses().begin(), session().losses().end()}; }
-  std::int64_t steps() const { return session().steps(); }
+  double loss();
+  std::vector<double> losses();
+  std::int64_t steps();
   pybind11::dict weights();
   pybind11::dict optimizer_state();
   void set_weights(const pybind11::dict& values);

@@ -242,6 +242,32 @@ class Calls(unittest.TestCase):
             thread.join()
         self.assertEqual(wrong, [])
 
+    def test_a_report_can_be_had_while_a_session_runs(self):
+        session = podium.InferenceSession(models.perceptron("N"))
+        self.assertNotIn("time of a step", str(session.report()), "data decide sizes: no run, no times")
+        threads = [threading.Thread(target=session.run, args=({"x": X},)) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+            session.report()
+            session.notes
+        for thread in threads:
+            thread.join()
+        self.assertGreater(session.report()["seconds"], 0)
+
+    def test_models_are_annotated_while_others_make_sessions(self):
+        model = podium.load(models.perceptron())
+        made = []
+        threads = [
+            threading.Thread(target=lambda: made.append(podium.InferenceSession(model).run({"x": X}))) for _ in range(8)
+        ]
+        for thread in threads:
+            thread.start()
+            model.annotate("*", ipu=0)
+            model.annotate(auto="shard", ipus=2)
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(made), 8)
+
     def test_other_threads_go_on_while_a_session_runs(self):
         session = podium.InferenceSession(
             models.perceptron(), options={"syntheticDataMode": "Zeros", "batchesPerStep": 300000}
