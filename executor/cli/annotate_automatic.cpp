@@ -7,7 +7,7 @@
 
 #include "annotate/annotations.h"
 #include "annotate/automatic.h"
-#include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/kernel.h"
 #include "executor/sim/block_cost.h"
 
 namespace podium::cli {

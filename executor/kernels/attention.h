@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "executor/kernels/kernel.h"
 #include "executor/kernels/reduce_core.h"
+#include "executor/kernels/tools/kernel.h"
 
 namespace podium::kernels {
 

@@ -1,7 +1,7 @@
 // Col2Im: adds the columns of overlapping blocks back into an image.
 #pragma once
 
-#include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/kernel.h"
 
 namespace podium::kernels {
 

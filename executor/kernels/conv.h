@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "executor/kernels/conv_columns.h"
-#include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/kernel.h"
 
 namespace podium::kernels {
 

@@ -2,7 +2,7 @@
 // Kernels of Resize and GridSample are prepared for every float type, the others for float and double.
 #pragma once
 
-#include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/kernel.h"
 
 namespace podium::kernels {
 

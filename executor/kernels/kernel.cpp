@@ -1,4 +1,4 @@
-#include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/kernel.h"
 
 #include <map>
 

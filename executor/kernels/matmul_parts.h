@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "executor/kernels/kernel.h"
 #include "executor/kernels/tools/gemm.h"
+#include "executor/kernels/tools/kernel.h"
 
 namespace podium::kernels {
 

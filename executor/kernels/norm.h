@@ -1,7 +1,7 @@
 // The normalisations, prepared for float and double.
 #pragma once
 
-#include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/kernel.h"
 
 namespace podium::kernels {
 

@@ -1,7 +1,7 @@
 // The pools that slide a window, prepared for float and double (MaxPool: bytes too).
 #pragma once
 
-#include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/kernel.h"
 
 namespace podium::kernels {
 

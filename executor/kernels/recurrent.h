@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "executor/kernels/kernel.h"
 #include "executor/kernels/recurrent_activation.h"
 #include "executor/kernels/tools/gemm.h"
+#include "executor/kernels/tools/kernel.h"
 #include "ir/ops/recurrent.h"
 
 namespace podium::kernels {

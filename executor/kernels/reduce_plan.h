@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/kernel.h"
 
 namespace podium::kernels {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/kernel.h"
 #include "ir/ops/resize_axes.h"
 
 namespace podium::kernels {

@@ -1,7 +1,7 @@
 // Kernels that write elements at given indices into a copy of a tensor.
 #pragma once
 
-#include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/kernel.h"
 
 namespace podium::kernels {
 

@@ -1,7 +1,7 @@
 // TfIdfVectorizer: counts the n-grams of a pool in sequences of words or numbers.
 #pragma once
 
-#include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/kernel.h"
 
 namespace podium::kernels {
 

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/kernel.h"
 
 namespace podium::kernels {
 

@@ -1,7 +1,7 @@
 // Unique: the different elements of a tensor, or its different slices along an axis.
 #pragma once
 
-#include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/kernel.h"
 
 namespace podium::kernels {
 

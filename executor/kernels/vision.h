@@ -1,7 +1,7 @@
 // Preparation of the kernels of the vision family that have files of their own.
 #pragma once
 
-#include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/kernel.h"
 
 namespace podium::kernels {
 

@@ -1,7 +1,7 @@
 // A placed graph becomes a Program, by one of the strategies in the list of lower.cpp.
 #pragma once
 
-#include "executor/lower/draft/locations.h"
+#include "executor/lower/placed/locations.h"
 #include "executor/program.h"
 #include "executor/strategy.h"
 #include "ir/placement.h"

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/kernel.h"
 #include "executor/numeric/channels_last.h"
 #include "executor/numeric/storages.h"
 

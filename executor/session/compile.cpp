@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/kernel.h"
 #include "executor/lower/lower.h"
 #include "executor/session/host_arrays.h"
 #include "executor/session/place_model.h"

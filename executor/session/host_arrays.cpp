@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/kernel.h"
 #include "ir/passes/split_batch.h"
 
 namespace podium {

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <random>
 
-#include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/kernel.h"
 
 namespace podium {
 

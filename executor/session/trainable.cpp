@@ -5,7 +5,7 @@
 #include <optional>
 #include <set>
 
-#include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/kernel.h"
 #include "executor/lower/lower.h"
 #include "executor/lower/strategies/batch_serialise.h"
 #include "executor/session/check_options.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "executor/lower/draft/locations.h"
 #include "executor/lower/graph/recompute.h"
+#include "executor/lower/placed/locations.h"
 #include "executor/program.h"
 
 namespace podium {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/kernel.h"
 #include "models/catalog.h"
 
 namespace podium::bench {

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/kernel.h"
 #include "tests/support/graph_text.h"
 #include "tests/support/run_text.h"
 

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/kernel.h"
 #include "importer/import.h"
 #include "ir/infer.h"
 #include "ir/optimizer_spec.h"

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/kernel.h"
 #include "importer/import.h"
 #include "tests/support/graph_text.h"
 #include "tests/support/refusal.h"

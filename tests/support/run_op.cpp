@@ -1,6 +1,6 @@
 #include "tests/support/run_op.h"
 
-#include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/kernel.h"
 #include "ir/graph.h"
 
 namespace podium::testing {

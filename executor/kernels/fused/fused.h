@@ -1,7 +1,7 @@
 // Kernels of the ops that only the engine makes (domain "podium"), for the table in fused.cpp.
 #pragma once
 
-#include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/kernel.h"
 
 namespace podium::kernels {
 

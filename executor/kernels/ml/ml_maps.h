@@ -1,7 +1,7 @@
 // The kernels of ai.onnx.ml that look keys up, or make and read maps.
 #pragma once
 
-#include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/kernel.h"
 
 namespace podium::kernels {
 

@@ -1,7 +1,7 @@
 // Support vector machines.
 #pragma once
 
-#include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/kernel.h"
 
 namespace podium::kernels {
 

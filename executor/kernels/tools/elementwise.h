@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "executor/kernels/kernel.h"
 #include "executor/kernels/tools/convert.h"
 #include "executor/kernels/tools/dispatch.h"
+#include "executor/kernels/tools/kernel.h"
 #include "executor/kernels/tools/parallel.h"
 
 namespace podium::kernels {

@@ -1,7 +1,7 @@
 // From tensors of indices to offsets of elements, checked.
 #pragma once
 
-#include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/kernel.h"
 
 namespace podium::kernels {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/kernel.h"
 
 namespace podium::kernels::onednn {
 

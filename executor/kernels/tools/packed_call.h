@@ -6,8 +6,8 @@
 #include <memory>
 #include <optional>
 
-#include "executor/kernels/fused/fused_activation.h"
-#include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/fused_activation.h"
+#include "executor/kernels/tools/kernel.h"
 #include "executor/kernels/tools/onednn.h"
 
 namespace podium::kernels {

@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/kernel.h"
 
 namespace podium::kernels {
 

@@ -2,7 +2,7 @@
 // it, so that each number is computed in float and rounded once.
 #pragma once
 
-#include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/kernel.h"
 
 namespace podium::kernels {
 

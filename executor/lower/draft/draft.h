@@ -6,8 +6,8 @@
 #include <tuple>
 #include <vector>
 
-#include "executor/lower/draft/parts.h"
-#include "executor/lower/lowering.h"
+#include "executor/lower/draft/lowering.h"
+#include "executor/lower/placed/parts.h"
 #include "executor/program.h"
 
 namespace podium::lower {

@@ -11,7 +11,7 @@
 
 #include "executor/lower/draft/cycle.h"
 #include "executor/lower/draft/draft.h"
-#include "executor/lower/draft/locations.h"
+#include "executor/lower/placed/locations.h"
 
 namespace podium::lower {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "executor/lower/draft/locations.h"
 #include "executor/lower/graph/shard_variables.h"
-#include "executor/lower/placed_graph.h"
+#include "executor/lower/placed/locations.h"
+#include "executor/lower/placed/placed_graph.h"
 #include "executor/program.h"
 
 namespace podium::lower {

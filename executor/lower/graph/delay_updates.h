@@ -1,7 +1,7 @@
 // When updates happen in phases.
 #pragma once
 
-#include "executor/lower/placed_graph.h"
+#include "executor/lower/placed/placed_graph.h"
 
 namespace podium::lower {
 

@@ -1,7 +1,7 @@
 // Updates that no op makes.
 #pragma once
 
-#include "executor/lower/placed_graph.h"
+#include "executor/lower/placed/placed_graph.h"
 
 namespace podium::lower {
 

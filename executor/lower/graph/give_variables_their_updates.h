@@ -1,7 +1,7 @@
 // Variables that come back to the host.
 #pragma once
 
-#include "executor/lower/facts.h"
+#include "executor/lower/placed/facts.h"
 
 namespace podium::lower {
 

@@ -2,7 +2,7 @@
 // sections 4.3 and 12.2).
 #pragma once
 
-#include "executor/lower/placed_graph.h"
+#include "executor/lower/placed/placed_graph.h"
 #include "executor/strategy.h"
 
 namespace podium::lower {

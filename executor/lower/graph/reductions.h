@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "executor/lower/placed_graph.h"
+#include "executor/lower/placed/placed_graph.h"
 
 namespace podium::lower {
 

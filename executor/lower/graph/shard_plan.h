@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "executor/lower/placed_graph.h"
+#include "executor/lower/placed/placed_graph.h"
 
 namespace podium::lower {
 

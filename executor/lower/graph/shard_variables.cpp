@@ -21,9 +21,9 @@
 #include <set>
 #include <tuple>
 
-#include "executor/lower/draft/locations.h"
 #include "executor/lower/graph/shard_plan.h"
 #include "executor/lower/graph/zeros.h"
+#include "executor/lower/placed/locations.h"
 #include "executor/lower/program/split_collectives.h"
 #include "ir/gradients/gradient.h"
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "executor/lower/placed_graph.h"
+#include "executor/lower/placed/placed_graph.h"
 
 namespace podium::lower {
 

@@ -2,8 +2,8 @@
 // version of a weight all the way.
 #pragma once
 
-#include "executor/lower/draft/stages.h"
-#include "executor/lower/placed_graph.h"
+#include "executor/lower/placed/placed_graph.h"
+#include "executor/lower/placed/stages.h"
 
 namespace podium::lower {
 

@@ -1,7 +1,7 @@
 // Zeros that a device writes where they are needed: no tensor of them is kept for it.
 #pragma once
 
-#include "executor/lower/placed_graph.h"
+#include "executor/lower/placed/placed_graph.h"
 
 namespace podium::lower {
 

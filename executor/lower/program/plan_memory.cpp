@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "executor/lower/draft/block_memory.h"
+#include "executor/lower/placed/block_memory.h"
 #include "executor/slots.h"
 
 namespace podium::lower {

@@ -13,9 +13,9 @@
 #include <map>
 #include <optional>
 
-#include "executor/lower/draft/locations.h"
-#include "executor/lower/draft/parts.h"
-#include "executor/lower/placed_graph.h"
+#include "executor/lower/placed/locations.h"
+#include "executor/lower/placed/parts.h"
+#include "executor/lower/placed/placed_graph.h"
 #include "executor/lower/program/append.h"
 #include "ir/builder.h"
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "executor/lower/placed_graph.h"
+#include "executor/lower/placed/placed_graph.h"
 #include "executor/program.h"
 #include "executor/strategy.h"
 #include "ir/passes/split_batch.h"

@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <map>
 
-#include "executor/lower/draft/locations.h"
+#include "executor/lower/placed/locations.h"
 
 namespace podium::lower {
 

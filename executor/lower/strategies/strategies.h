@@ -1,7 +1,7 @@
 // The strategies: each a file of its own that builds a Program from a placed graph.
 #pragma once
 
-#include "executor/lower/lowering.h"
+#include "executor/lower/draft/lowering.h"
 #include "executor/program.h"
 
 namespace podium::lower {

@@ -5,7 +5,7 @@
 #include <functional>
 #include <limits>
 
-#include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/kernel.h"
 #include "executor/session/session.h"
 #include "ir/builder.h"
 #include "ir/infer.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <thread>
 
-#include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/kernel.h"
 #include "tests/support/fusing.h"
 
 namespace podium::kernels {

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "executor/kernels/kernel.h"
 #include "executor/kernels/tools/convert.h"
+#include "executor/kernels/tools/kernel.h"
 #include "executor/kernels/tools/thread_limit.h"
 #include "ir/work.h"
 #include "tests/support/fusing.h"

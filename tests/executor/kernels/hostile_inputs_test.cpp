@@ -9,7 +9,7 @@
 #include <map>
 #include <set>
 
-#include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/kernel.h"
 #include "executor/session/session.h"
 #include "ir/bodies.h"
 #include "tests/support/onnx_case.h"

@@ -1,8 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "executor/kernels/kernel.h"
 #include "executor/kernels/tools/gemm.h"
+#include "executor/kernels/tools/kernel.h"
 #include "ir/builder.h"
 #include "tests/support/run_text.h"
 

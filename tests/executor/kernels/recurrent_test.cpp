@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "executor/kernels/kernel.h"
 #include "executor/kernels/recurrent_activation.h"
+#include "executor/kernels/tools/kernel.h"
 #include "ir/builder.h"
 #include "tests/support/near.h"
 #include "tests/support/run_text.h"

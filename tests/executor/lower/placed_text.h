@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "executor/lower/placed_graph.h"
+#include "executor/lower/placed/placed_graph.h"
 #include "tests/support/hand_trained.h"
 
 namespace podium::testing {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/kernel.h"
 #include "ir/infer.h"
 #include "tests/support/graph_text.h"
 #include "tests/support/hand_trained.h"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "executor/kernels/kernel.h"
+#include "executor/kernels/tools/kernel.h"
 #include "importer/import.h"
 #include "ir/builder.h"
 #include "ir/infer.h"

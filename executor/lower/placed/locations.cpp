@@ -3,7 +3,7 @@
 // tensor below the class's number of elements stays on the chip, or whole; a constant is on the chip; there
 // are no parts of activations, of what each replica has for itself, nor over a group of one replica; and
 // without IO tiles everything loads to the compute tiles.
-#include "executor/lower/draft/locations.h"
+#include "executor/lower/placed/locations.h"
 
 #include <set>
 

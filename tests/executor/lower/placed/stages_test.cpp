@@ -1,4 +1,4 @@
-#include "executor/lower/draft/stages.h"
+#include "executor/lower/placed/stages.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

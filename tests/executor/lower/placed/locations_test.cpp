@@ -1,4 +1,4 @@
-#include "executor/lower/draft/locations.h"
+#include "executor/lower/placed/locations.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

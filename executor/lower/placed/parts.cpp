@@ -6,7 +6,7 @@
 //   turn 1: b ── d ──┴ e  (e is of turn 0)
 //
 // A value then belongs to the part that makes it, and crosses where another one, or the host, reads it.
-#include "executor/lower/draft/parts.h"
+#include "executor/lower/placed/parts.h"
 
 #include <map>
 #include <set>

@@ -1,5 +1,5 @@
 // What a block needs inside: views and ops in place share memory, and the engine needs no more.
-#include "executor/lower/draft/block_memory.h"
+#include "executor/lower/placed/block_memory.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // How often a run takes what, by strategy.
-#include "executor/lower/facts.h"
+#include "executor/lower/placed/facts.h"
 
 #include <gtest/gtest.h>
 

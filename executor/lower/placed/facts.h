@@ -1,8 +1,8 @@
 // What follows from the options and the placement for everything that lowers a graph, said once.
 #pragma once
 
-#include "executor/lower/draft/stages.h"
-#include "executor/lower/placed_graph.h"
+#include "executor/lower/placed/placed_graph.h"
+#include "executor/lower/placed/stages.h"
 #include "executor/strategy.h"
 
 namespace podium::lower {

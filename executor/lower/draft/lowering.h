@@ -2,7 +2,7 @@
 #pragma once
 
 #include "executor/lower/draft/variables.h"
-#include "executor/lower/facts.h"
+#include "executor/lower/placed/facts.h"
 
 namespace podium::lower {
 

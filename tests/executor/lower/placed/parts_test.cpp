@@ -1,4 +1,4 @@
-#include "executor/lower/draft/parts.h"
+#include "executor/lower/placed/parts.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 // are that output's buffer, so they do not count; but only as long as nobody reads what that buffer held
 // before, the input that the output overwrites. In the end each storage that is inside adds its bytes from
 // the op that makes it to the op that reads it last, and the largest sum is the answer.
-#include "executor/lower/draft/block_memory.h"
+#include "executor/lower/placed/block_memory.h"
 
 #include <algorithm>
 #include <vector>

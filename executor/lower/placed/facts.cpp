@@ -1,4 +1,4 @@
-#include "executor/lower/facts.h"
+#include "executor/lower/placed/facts.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "executor/lower/placed_graph.h"
+#include "executor/lower/placed/placed_graph.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "executor/lower/draft/stages.h"
+#include "executor/lower/placed/stages.h"
 
 #include "ir/error.h"
 
