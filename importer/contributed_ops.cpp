@@ -190,6 +190,7 @@ void rfft(Rewrite& node) {
 // The adjugate over the determinant; both come from one factorisation each.
 void inverse(Rewrite& node) {
   const std::int64_t rank = node.axes_of(0);
+  if (rank < 2) throw Error("{} axes found, 2 or more needed", rank);
   const ValueId cofactors = node.before("Cofactors", {node.input(0)});
   const ValueId adjugate = transposed(node, cofactors, factor_order(rank, true, false));
   const ValueId determinant = unsqueezed(node, node.before("Det", {node.input(0)}), {-2, -1});

@@ -194,10 +194,14 @@ void q_gemm(Rewrite& node) {
   quantized_result(node, node.before("Mul", {cast(node, sums, DataType::Float), scale}), kScaleY, kZeroY);
 }
 
+void check_bits(std::int64_t bits) {
+  if (bits != 2 && bits != 4 && bits != 8) throw Error("bits is {}, 2, 4 or 8 needed", bits);
+}
+
 // Bytes as the numbers of `bits` bits that lie in them, the lowest first, along the last axis.
 ValueId unpacked_bits(Rewrite& node, ValueId packed, std::int64_t bits) {
+  check_bits(bits);
   if (bits == 8) return packed;
-  if (bits != 2 && bits != 4) throw Error("bits is {}, 2, 4 or 8 needed", bits);
   const auto byte = [&](int value) {
     return node.constant(Tensor::scalar(static_cast<std::uint8_t>(value)));
   };
@@ -227,10 +231,14 @@ BlockWeights take_block_weights(Rewrite& node) {
                              .columns = take_needed<std::int64_t>(node, "K"),
                              .block = take_needed<std::int64_t>(node, "block_size"),
                              .bits = node.take_or<std::int64_t>("bits", 4)};
-  if (weights.block < 1) throw Error("block_size is {}, 16 or more needed", weights.block);
-  if (weights.rows < 1 || weights.columns < 1) {
-    throw Error("N is {} and K {}, 1 or more needed", weights.rows, weights.columns);
-  }
+  static constexpr std::int64_t kMost = std::int64_t{1} << 31;
+  const auto check = [](std::string_view name, std::int64_t value) {
+    if (value < 1 || value > kMost) throw Error("{} is {}, 1 to {} needed", name, value, kMost);
+  };
+  check("N", weights.rows);
+  check("K", weights.columns);
+  check("block_size", weights.block);
+  check_bits(weights.bits);
   return weights;
 }
 

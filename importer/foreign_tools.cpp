@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <numeric>
 
 namespace podium::importer {
@@ -23,7 +24,7 @@ void refuse_input(Rewrite& node, std::size_t i, std::string_view name) {
 
 ValueId dim_of(Rewrite& node, ValueId value, std::int64_t axis) {
   std::vector<Attribute> range{{"start", axis}};
-  if (axis != -1) range.push_back({"end", axis + 1});
+  if (axis != -1 && axis < std::numeric_limits<std::int64_t>::max()) range.push_back({"end", axis + 1});
   return node.before("Shape", {value}, std::move(range));
 }
 
@@ -64,7 +65,16 @@ ValueId counting(Rewrite& node, ValueId count) {
 
 ValueId plus(Rewrite& node, ValueId a, ValueId b) { return b.valid() ? node.before("Add", {a, b}) : a; }
 
+namespace {
+
+void check_has_channels(std::int64_t rank) {
+  if (rank < 3) throw Error("{} axes found, 3 or more needed", rank);
+}
+
+}  // namespace
+
 std::vector<std::int64_t> to_channels_last(std::int64_t rank) {
+  check_has_channels(rank);
   std::vector<std::int64_t> order(static_cast<std::size_t>(rank));
   std::iota(order.begin(), order.end(), 0);
   std::rotate(order.begin() + 1, order.begin() + 2, order.end());
@@ -72,6 +82,7 @@ std::vector<std::int64_t> to_channels_last(std::int64_t rank) {
 }
 
 std::vector<std::int64_t> to_channels_first(std::int64_t rank) {
+  check_has_channels(rank);
   std::vector<std::int64_t> order(static_cast<std::size_t>(rank));
   std::iota(order.begin(), order.end(), 0);
   std::rotate(order.begin() + 1, order.end() - 1, order.end());
@@ -79,6 +90,7 @@ std::vector<std::int64_t> to_channels_first(std::int64_t rank) {
 }
 
 ValueId heads_first(Rewrite& node, ValueId flat, std::int64_t heads) {
+  if (heads < 1) throw Error("{} heads found, 1 or more needed", heads);
   return transposed(node, reshaped(node, flat, {0, 0, heads, -1}), {0, 2, 1, 3});
 }
 

@@ -103,7 +103,9 @@ void refuse_other_than(Rewrite& node, std::string_view name, std::int64_t value)
 
 // The inputs of all convolutions follow each other, X, W and B of each, and so do the numbers of attributes.
 void multi_conv(Rewrite& node) {
-  const auto count = static_cast<std::size_t>(take_needed<std::int64_t>(node, "numConvs"));
+  const auto given = take_needed<std::int64_t>(node, "numConvs");
+  if (given < 1) throw Error("numConvs is {}, 1 or more needed", given);
+  const auto count = static_cast<std::size_t>(given);
   refuse_other_than(node, "inDilations", 1);
   refuse_other_than(node, "outPads", 0);
   for (const std::string_view name :
@@ -116,7 +118,7 @@ void multi_conv(Rewrite& node) {
   for (std::size_t i = 0; i < count; ++i) {
     const ir::Type x = node.type_of(node.input(3 * i));
     const ir::Type w = node.type_of(node.input(3 * i + 1));
-    if (!x.has_rank || !w.has_rank || x.rank() < 3 || x.dims[1] < 1 || w.dims[1] < 1) {
+    if (!x.has_rank || !w.has_rank || x.rank() < 3 || w.rank() < 3 || x.dims[1] < 1 || w.dims[1] < 1) {
       throw Error("inputs {} and {} need known channels", 3 * i, 3 * i + 1);
     }
     const auto axes = static_cast<std::size_t>(x.rank() - 2);
@@ -149,6 +151,7 @@ void normalize_image(Rewrite& node) {
   const ValueId scaled = node.before("Mul", {image, node.number_like(scale, offsets)});
   const ValueId y = node.before("Mul", {node.before("Sub", {scaled, offsets}), node.input(2)});
   const std::int64_t rank = node.axes_of(0);
+  if (rank < 1) throw Error("the image is a scalar, 3 colours needed");
   IntList pads(static_cast<std::size_t>(2 * rank), 0);
   pads.back() = 1;
   node.result(0, "Pad", {y, node.ints(pads)});

@@ -31,6 +31,10 @@ DynamicPart dynamic_part(Rewrite& node) {
     throw Error("{} axes and {} sizes found, one size for each axis needed", part.axes.size(),
                 part.sizes.size());
   }
+  const std::int64_t rank = node.axes_of(0);
+  for (const std::int64_t axis : part.axes) {
+    if (axis < 0 || axis >= rank) throw Error("axis {} found, 0 to {} needed", axis, rank - 1);
+  }
   part.offsets = node.before("Reshape", {cast(node, node.input(1), DataType::Int64), node.ints({-1})});
   return part;
 }
@@ -230,6 +234,7 @@ void scatter_reduce(Rewrite& node) {
   const std::int64_t rank = node.axes_of(0);
   std::int64_t axis = node.take_or<std::int64_t>("axis", -1);
   if (axis < 0) axis += rank;
+  if (axis < 0 || axis >= rank) throw Error("axis is none of the {} axes of input 0", rank);
   const auto size = take_needed<std::int64_t>(node, "axis_size");
   const auto reduction = node.take_or<std::string>("reduction", "sum");
   const std::int64_t group_axes = node.take_or<std::int64_t>("group_size", 1) > 1 ? 1 : 0;

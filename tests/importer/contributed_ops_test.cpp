@@ -255,6 +255,13 @@ TEST(ContributedOps, SayWhatTheyDoNotTake) {
   EXPECT_THAT(refusal_of("Gelu <beta = 1> (x)"), HasSubstr("attribute 'beta' is not known"));
   EXPECT_THAT(refusal_of("FusedMatMulActivation <activation = \"Sine\"> (x, x)"),
               HasSubstr("there is no activation 'Sine'"));
+  EXPECT_THAT(refusal_of("NhwcMaxPool <kernel_shape = [1]> (x)"),
+              HasSubstr("2 axes found, 3 or more needed"));
+  EXPECT_THAT(refusal_of("MatMulNBits <N = 0, K = 1, block_size = 16> (x, x, x)"), HasSubstr("N is 0, 1 to"));
+  EXPECT_THAT(refusal_of("MatMulNBits <N = 1, K = 1, block_size = 16, bits = 99> (x, x, x)"),
+              HasSubstr("bits is 99, 2, 4 or 8 needed"));
+  EXPECT_THAT(refusal_of("MultiHeadAttention <num_heads = 0> (x, x, x)"),
+              HasSubstr("0 heads found, 1 or more needed"));
   EXPECT_THAT(refusal_of("Gellu (x)"), HasSubstr("there is no op 'Gellu' in domain 'com.microsoft'"));
   EXPECT_EQ(refusal_of("Gelu (x)"), "");
 }

@@ -203,6 +203,11 @@ TEST(PopartOps, SayWhatTheyDoNotTake) {
               HasSubstr("reduction is 'mean', Sum, Mean or None needed"));
   EXPECT_THAT(refusal_of("Scale (x)"), HasSubstr("attribute 'scale' is missing"));
   EXPECT_THAT(refusal_of("Subsample <strides = [0, 1]> (x)"), HasSubstr("a stride of 0 found"));
+  EXPECT_THAT(refusal_of("DynamicZero <axes = [7], sizes = [1]> (x, x)"),
+              HasSubstr("axis 7 found, 0 to 1 needed"));
+  EXPECT_THAT(refusal_of("ScatterReduce <axis = 5, axis_size = 2> (x, x)"),
+              HasSubstr("axis is none of the 2 axes"));
+  EXPECT_THAT(refusal_of("MultiConv <numConvs = -1> (x, x)"), HasSubstr("numConvs is -1, 1 or more needed"));
   EXPECT_EQ(refusal_of("Scale <scale = 1.0> (x)"), "");
 }
 
