@@ -1,3 +1,6 @@
+// Shapes are computed by ops, as 1-D tensors of int64 that are joined, because a model may leave dimensions
+// open; where types decide them, folding makes constants of them again. The activations of fused ops are one
+// table: the name, and the attributes of ONNX's op that the parameters in their order are.
 #include "importer/foreign_tools.h"
 
 #include <algorithm>
