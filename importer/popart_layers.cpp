@@ -206,7 +206,10 @@ struct Ctc {
 
 Ctc ctc_of(Rewrite& node) {
   enum : std::size_t { kScores, kTargets, kLengths, kTargetLengths };
-  Ctc ctc{.scores = node.input(kScores)};
+  // Sums of many steps go beyond what halves can hold.
+  const DataType given = node.type_of(node.input(kScores)).element;
+  const bool is_wide = given == DataType::Double || given == DataType::Float;
+  Ctc ctc{.scores = is_wide ? node.input(kScores) : cast(node, node.input(kScores), DataType::Float)};
   const ValueId blank = node.constant(Tensor::scalar(node.take_or<std::int64_t>("blank", 0)));
   const ValueId labels = unsqueezed(node, cast(node, node.input(kTargets), DataType::Int64), {2});
   const ValueId blanks = node.before("Add", {node.before("Sub", {labels, labels}), blank});
@@ -255,7 +258,7 @@ ValueId ctc_sums(Rewrite& node, const Ctc& ctc) {
 
 void ctc(Rewrite& node) {
   const auto reduction = node.take_or<std::string>("reduction", "Mean");
-  node.drop("outDataType");
+  const auto asked = node.take_or<std::int64_t>("outDataType", 0);
   node.leave_out(1);  // the derivative, which differentiation makes
   const Ctc ctc = ctc_of(node);
   const ValueId sums = ctc_sums(node, ctc);
@@ -271,7 +274,9 @@ void ctc(Rewrite& node) {
   const ValueId ways = node.before("Where", {counts_twice, node.number_like(kImpossible, ctc.scores), two});
   const ValueId likelihood =
       node.before("ReduceLogSumExp", {ways, node.ints({1})}, {{"keepdims", std::int64_t{0}}});
-  const ValueId losses = node.before("Neg", {likelihood});
+  const ValueId wide = node.before("Neg", {likelihood});
+  const ValueId losses = asked == 0 ? node.before("CastLike", {wide, node.input(0)})
+                                    : node.before("Cast", {wide}, {{"to", asked}});
   if (reduction == "None") return node.result(0, "Identity", {losses});
   if (reduction == "Sum") return node.result(0, "ReduceSum", {losses}, {{"keepdims", std::int64_t{0}}});
   if (reduction != "Mean") throw Error("reduction is '{}', Sum, Mean or None needed", reduction);

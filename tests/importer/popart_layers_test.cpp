@@ -272,7 +272,7 @@ class PopartCtc : public ::testing::Test {
   }
   static std::string text(const std::string& reduction) {
     return "g (double[5,2,4] x, uint32[2,3] t, uint32[2] n, uint32[2] m) => (double[] y) "
-           "{ y, unused = ai.graphcore.Ctc <blank = 1, outDataType = 1, reduction = \"" +
+           "{ y, unused = ai.graphcore.Ctc <blank = 1, outDataType = 0, reduction = \"" +
            reduction + "\"> (x, t, n, m) }";
   }
 };
@@ -286,6 +286,11 @@ TEST_F(PopartCtc, SumsOverAllWaysToReadTheTarget) {
   expect_near(doubles(run_text(text("Mean"), inputs)[0]), {(first / 3 + second) / 2}, 1e-9);
   const std::vector<Datum> empty{scores_, targets_, lengths_, testing::list<std::uint32_t>({2, 0})};
   expect_near(doubles(run_text(text("None"), empty)[0]), {loss(0, 5, {2, 2}), loss(1, 3, {})}, 1e-9);
+  const std::string half =
+      "g (double[5,2,4] x, uint32[2,3] t, uint32[2] n, uint32[2] m) => (float[] y) "
+      "{ h = Cast <to = 10> (x) "
+      "y, unused = ai.graphcore.Ctc <blank = 1, outDataType = 1, reduction = \"Sum\"> (h, t, n, m) }";
+  expect_near(values<float>(run_text(half, inputs)[0]), {first + second}, 0.02);
   expect_gradients_of_differences(text("Sum"), inputs);
   expect_gradients_of_differences(text("Mean"), inputs);
 }
