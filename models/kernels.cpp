@@ -34,6 +34,16 @@ BuiltModel triad(const Recipe& recipe) {
   return net.finish(20);
 }
 
+// One weight and a loss, whose gradient replicas exchange.
+BuiltModel weight(const Recipe& recipe) {
+  Net net(recipe);
+  const std::int64_t size = recipe.number("size");
+  const ValueId weight = net.weight("weight", {size}, 1);
+  const ValueId scaled = net.op("scaled", "Mul", {weight, net.input("x", DataType::Float, {1})});
+  net.output(net.op("mean", "ReduceMean", {scaled}, {{"keepdims", std::int64_t{0}}}), "loss");
+  return net.finish(20);
+}
+
 // One op over rows of `columns` elements.
 BuiltModel rowwise(const Recipe& recipe) {
   Net net(recipe);
@@ -76,6 +86,10 @@ std::vector<ModelSpec> kernel_models() {
   return {
       {"product", "one matrix product", {batch, rows, {"inner", "1024", "columns of x"}, columns}, product},
       {"triad", "a + s b", {{"size", "1048576", "elements"}}, triad},
+      {"weight",
+       "one weight and a loss, to measure how replicas exchange",
+       {{"size", "1048576", "elements"}},
+       weight},
       {"rowwise",
        "one op over rows",
        {rows, columns, {"op", "softmax", "softmax, layer-norm, gelu or add"}},

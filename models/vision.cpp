@@ -60,9 +60,17 @@ void classify_features(Net& net, ValueId x, std::int64_t features) {
   net.classify(net.linear("fc", x, features, net.recipe().number("classes")));
 }
 
+// Floats, or bytes, which the model brings to the range from 0 to 1.
 ValueId colour_image_input(Net& net) {
   const std::int64_t size = net.recipe().number("image");
-  return net.input("image", DataType::Float, {net.recipe().number("batch"), 3, size, size});
+  const ir::Dims dims{net.recipe().number("batch"), 3, size, size};
+  const std::string& pixels = net.recipe().word("pixels");
+  if (pixels == "float") return net.input("image", DataType::Float, dims);
+  if (pixels != "byte") throw Error("parameter pixels: '{}' found, float or byte needed", pixels);
+  const bool half = net.recipe().is("type", "float16");
+  const auto type = static_cast<std::int64_t>(half ? DataType::Float16 : DataType::Float);
+  const ValueId numbers = net.op("cast", "Cast", {net.input("image", DataType::Uint8, dims)}, {{"to", type}});
+  return net.op("scale", "Mul", {numbers, net.scalar(1.0F / 255)});
 }
 
 using BlockBuilder = ValueId (*)(Net&, const std::string&, ValueId, std::int64_t, std::int64_t, std::int64_t);
@@ -179,20 +187,22 @@ BuiltModel unet(const Recipe& recipe) {
 std::vector<ModelSpec> vision_models() {
   const ParameterSpec batch{"batch", "1", "images at once"};
   const ParameterSpec image{"image", "224", "height and width in pixels"};
+  const ParameterSpec pixels{"pixels", "float", "or byte: numbers from 0 to 255"};
   const ParameterSpec classes{"classes", "1000", "classes to tell apart"};
   const ParameterSpec norm{
       "norm", "folded",
       "batch normalisation folded into the convolutions, explicit, or by the batch's own statistics: training"};
   return {
-      {"resnet18", "ResNet-18", {batch, image, classes, norm}, resnet18},
-      {"resnet50", "ResNet-50", {batch, image, classes, norm}, resnet50},
-      {"mobilenet-v2", "MobileNetV2", {batch, image, classes, norm}, mobilenet_v2},
+      {"resnet18", "ResNet-18", {batch, image, classes, norm, pixels}, resnet18},
+      {"resnet50", "ResNet-50", {batch, image, classes, norm, pixels}, resnet50},
+      {"mobilenet-v2", "MobileNetV2", {batch, image, classes, norm, pixels}, mobilenet_v2},
       {"unet",
        "U-Net, a class for each pixel",
        {batch,
         {"image", "128", "height and width in pixels"},
         {"classes", "2", "classes to tell apart"},
         norm,
+        pixels,
         {"depth", "4", "levels"},
         {"channels", "32", "of the first level"}},
        unet},

@@ -124,7 +124,8 @@ void resume_from_file(importer::Model& model, const Options& options,
 
 TrainingOptions training_options(const TrainingJob& job, SessionOptions session) {
   session.strategy.loss_scaling.automatic |= job.options.train.loss_scale == kAutomatic;
-  if (job.classes) session.strategy.anchors.try_emplace(job.classes->scores);
+  // An estimate counts no right answers.
+  if (job.classes && !job.options.estimate) session.strategy.anchors.try_emplace(job.classes->scores);
   ir::Optimizer optimizer = job.optimizer;
   if (session.strategy.loss_scaling.automatic) optimizer.loss_scaling.constant = false;
   return {.session = std::move(session),

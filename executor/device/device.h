@@ -12,6 +12,22 @@ struct MatrixRate {
   double half_half = 64;    ///< 16-bit operands, 16-bit partial sums
   double half_single = 32;  ///< 16-bit operands, 32-bit partial sums
   double single = 16;       ///< 32-bit operands
+  double quarter = 64;      ///< 8-bit operands
+};
+
+/// Which elementwise ops a device's compiler makes one kernel of, so that what passes between them never
+/// leaves the registers.
+enum class Fusion : std::uint8_t {
+  None,   ///< each op is a kernel
+  Nodes,  ///< those that write out one node of the model: its gradient, or the update of weights
+  All     ///< neighbours of the model, too
+};
+
+/// Cycles of a tile to put a byte into another order, by the run of bytes that stay together.
+struct Rearrangement {
+  double wide = 0.44;     ///< 8 bytes or more
+  double single = 3.125;  ///< 4 bytes
+  double half = 5.148;    ///< 2 bytes and fewer
 };
 
 /// How the processors of a pod reach each other.
@@ -39,11 +55,19 @@ struct Device {
   double exchange_bytes_per_cycle = 4;  ///< that a tile receives from the others, or from shared memory
   double copy_bytes_per_cycle = 8;      ///< inside a tile
   double phase_overhead_cycles = 600;   ///< of one compute and exchange superstep, its sync included
-  double matrix_overhead_half_cycles = 1400;  ///< fixed cost of a matrix product of 16-bit operands
-  double matrix_overhead_single_cycles = 800;
-  double matrix_weights_half_cycles = 1000;  ///< to bring a group of 16 x 64 weights into the matrix unit
-  double matrix_weights_single_cycles = 4000;
-  double matrix_framework_factor = 1.2;  ///< on a product's time: what a framework rearranges around it
+  double matrix_overhead_half_cycles = 1890;  ///< fixed cost of a matrix product of 16-bit operands
+  double matrix_overhead_single_cycles = 1366;
+  double matrix_weights_half_cycles = 650;  ///< to bring a group of 16 x 64 weights into the matrix unit
+  double matrix_weights_single_cycles = 3056;
+  double matrix_share = 0.9;        ///< of the matrix units' rate that a long product keeps up
+  double matrix_fill = 0;           ///< shared memory: inner elements that it takes to fill a unit
+  double matrix_tile_exponent = 0;  ///< shared memory: rate of a piece ~ (its area / 128 x 128) to this power
+  double attention_share = 0;       ///< of the matrix rate in one kernel of attention; 0: there is none
+  Rearrangement rearrangement = {};
+  Fusion fusion = Fusion::Nodes;
+  std::int64_t cache_bytes = 0;  ///< of the last level between the units and shared memory
+  double cache_speed = 1;        ///< times the rate of shared memory
+  double dispatch_seconds = 0;   ///< of a kernel, by the host beside the device; the slower of both decides
 
   bool synchronous = true;   ///< an exchange is a barrier of its sync group and stops its processors' compute
   double sync_cycles = 100;  ///< inside one processor
@@ -54,15 +78,20 @@ struct Device {
   Link rail = {};               ///< to the neighbour pair, on the same side
   int link_domain = 64;         ///< processors that rungs and rails tie together; beyond them gateways do
   int processors_per_host = 4;  ///< that share one gateway: a machine
-  Link gateway = {};            ///< from a machine to its like in the next domain
-  double collective_overhead_seconds = 0.15e-3;  ///< of one collective, beside its transfers
+  /// From a machine to its like in the next domain; of AllToAll: from a processor to the network.
+  Link gateway = {};
+  double collective_overhead_seconds = 0.14e-3;  ///< of an all-reduce, beside its transfers; else half
+  std::int64_t collective_merge_bytes = 0;       ///< up to which collectives in a row are one; 0: none are
+  double ring_share = 1;                         ///< AllToAll: of the rate of the ports that a ring keeps up
+  double switch_reduction_share = 0;             ///< of it where the switch adds up; 0: it cannot
+  double network_share = 1;                      ///< of the network's rate
 
   double host_call_seconds = 128e-6;  ///< of one run
   Link host_load = {};                ///< from the host to a gateway, all its processors together
   Link host_store = {};               ///< from a gateway to the host
   Link streaming_load = {};           ///< from the gateway's memory, per processor; latency of a transaction
   Link streaming_store = {};
-  double sharded_transaction_seconds = 10e-6;  ///< latency of a transaction with a sharded tensor
+  double sharded_transaction_seconds = 9.3e-6;  ///< latency of a transaction with a sharded tensor
   std::int64_t transaction_bytes = std::int64_t{128} << 20;  ///< more is cut into several
   std::int64_t streaming_memory_bytes = 0;                   ///< per processor
 

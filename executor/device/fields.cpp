@@ -1,3 +1,7 @@
+// One table: the name that files give a number, its unit, what it means, the member that holds it and the
+// range that makes sense. Reader, writer and help go over it, so a new number of a device is a member and a
+// row. The order is that of printed devices: the processor, links between processors, host and streaming
+// memory.
 #include "executor/device/fields.h"
 
 namespace podium::device {
@@ -35,6 +39,8 @@ std::vector<Field> processor_fields() {
        access<&D::matrix, &MatrixRate::half_single>(), 1e-3, 1e6},
       {"matrixSingle", "multiply-adds/cycle", "of a tile, 32-bit operands",
        access<&D::matrix, &MatrixRate::single>(), 1e-3, 1e6},
+      {"matrixQuarter", "multiply-adds/cycle", "of a tile, 8-bit operands",
+       access<&D::matrix, &MatrixRate::quarter>(), 1e-3, 1e6},
       {"vectorBytesPerCycle", "bytes/cycle", "of a tile: one load, operation or store",
        access<&D::vector_bytes_per_cycle>(), 1, 1e5},
       {"exchangeBytesPerCycle", "bytes/cycle", "that a tile receives from the others or from shared memory",
@@ -50,8 +56,26 @@ std::vector<Field> processor_fields() {
        access<&D::matrix_weights_half_cycles>(), 0, 1e7},
       {"matrixWeightsSingleCycles", "cycles", "to load 16 x 64 weights of 32 bits",
        access<&D::matrix_weights_single_cycles>(), 0, 1e7},
-      {"matrixFrameworkFactor", "", "on a product's time, for what is rearranged around it",
-       access<&D::matrix_framework_factor>(), 1, 100},
+      {"matrixShare", "", "of the matrix units' rate that a long product keeps up",
+       access<&D::matrix_share>(), 1e-3, 1},
+      {"matrixFill", "", "inner elements that it takes to fill a unit, where memory is shared",
+       access<&D::matrix_fill>(), 0, 1e5},
+      {"matrixTileExponent", "",
+       "the rate of a piece goes with its area to this power, where memory is shared",
+       access<&D::matrix_tile_exponent>(), 0, 4},
+      {"attentionShare", "", "of the matrix rate in one kernel of attention; 0: there is none",
+       access<&D::attention_share>(), 0, 1},
+      {"rearrangeWideCyclesPerByte", "cycles/byte", "of a tile, runs of 8 bytes or more",
+       access<&D::rearrangement, &Rearrangement::wide>(), 0, 1e3},
+      {"rearrangeSingleCyclesPerByte", "cycles/byte", "of a tile, elements of 32 bits",
+       access<&D::rearrangement, &Rearrangement::single>(), 0, 1e3},
+      {"rearrangeHalfCyclesPerByte", "cycles/byte", "of a tile, elements of 16 bits",
+       access<&D::rearrangement, &Rearrangement::half>(), 0, 1e3},
+      {"fusion", "", "none, nodes or all: which elementwise ops are one kernel", access<&D::fusion>()},
+      {"cacheBytes", "bytes", "of the last level before shared memory", access<&D::cache_bytes>(), 0, kTiB},
+      {"cacheSpeed", "", "times the rate of shared memory", access<&D::cache_speed>(), 1, 1000},
+      {"dispatchSeconds", "s", "of a kernel, by the host beside the device", access<&D::dispatch_seconds>(),
+       0, 1},
   };
 }
 
@@ -71,11 +95,20 @@ std::vector<Field> link_fields() {
       {"linkDomain", "", "processors that rungs and rails tie together", access<&D::link_domain>(), 1,
        1 << 20},
       {"processorsPerHost", "", "that share one gateway", access<&D::processors_per_host>(), 1, 1 << 20},
-      {"gatewayBytesPerSecond", "bytes/s", "one way, from a machine to its like in the next domain",
+      {"gatewayBytesPerSecond", "bytes/s",
+       "one way, from a machine to its like in the next domain; allToAll: from a processor",
        access<&D::gateway, &Link::bytes_per_second>(), 0, 1e15},
       {"gatewayLatencySeconds", "s", "of a hop", access<&D::gateway, &Link::latency_seconds>(), 0, 1},
       {"collectiveOverheadSeconds", "s", "of one collective, beside its transfers",
        access<&D::collective_overhead_seconds>(), 0, 10},
+      {"collectiveMergeBytes", "bytes", "up to which collectives in a row are one; 0: none are",
+       access<&D::collective_merge_bytes>(), 0, kTiB},
+      {"ringShare", "", "of the ports' rate that a ring keeps up, allToAll", access<&D::ring_share>(), 1e-3,
+       1},
+      {"switchReductionShare", "", "of the ports' rate where the switch adds up; 0: it cannot",
+       access<&D::switch_reduction_share>(), 0, 1},
+      {"networkShare", "", "of the gateways' rate that collectives keep up, allToAll",
+       access<&D::network_share>(), 1e-3, 1},
   };
 }
 
@@ -130,6 +163,18 @@ std::string_view name_of(Topology topology) {
       return "ladder";
     case Topology::Torus:
       return "torus";
+  }
+  return {};
+}
+
+std::string_view name_of(Fusion fusion) {
+  switch (fusion) {
+    case Fusion::None:
+      return "none";
+    case Fusion::Nodes:
+      return "nodes";
+    case Fusion::All:
+      return "all";
   }
   return {};
 }

@@ -16,7 +16,9 @@ struct Field {
   std::string_view name;
   std::string_view unit;  ///< "" for a count, a flag or a word
   std::string_view what;
-  std::variant<Access<int>, Access<std::int64_t>, Access<double>, Access<bool>, Access<Topology>> access;
+  std::variant<Access<int>, Access<std::int64_t>, Access<double>, Access<bool>, Access<Topology>,
+               Access<Fusion>>
+      access;
   /// The range of a number: the least and the most that make sense.
   double least = 0;
   double most = 0;
@@ -26,5 +28,7 @@ const std::vector<Field>& fields();
 
 /// "ladder"
 std::string_view name_of(Topology topology);
+/// "nodes"
+std::string_view name_of(Fusion fusion);
 
 }  // namespace podium::device

@@ -3,8 +3,7 @@
 //   tool     printed by the vendor's gc-flops, gc-iputraffictest, gc-hosttraffictest
 //   poplibs  constants of the vendor's open libraries and of their model of a pod
 //   study    third parties' measurements: Jia et al. 2019, halo exchanges of a lattice-Boltzmann solver
-//   fit      fitted on published figures: dense products of the PopSparse paper, and the vendor's table of
-//            sharded optimizer state
+//   fit      fitted on published figures, which docs/cost-model.md lists with what is left over
 //   guess    nothing is published
 #include "executor/device/presets.h"
 
@@ -35,11 +34,11 @@ Device mk2() {
   device.tile_memory_bytes = 638976;     // sheet
   device.rung = {6 * kLinkBytes, kHop};  // six links to the partner, two up, two down: sheet
   device.rail = {2 * kLinkBytes, kHop};
-  device.gateway = {12.5e9, 2e-6};     // 100 Gb/s: sheet; latency: guess
-  device.host_load = {7.06e9, 20e-6};  // tool; latency: guess
-  device.host_store = {2.93e9, 20e-6};
-  device.streaming_load = {4.8e9, 25e-6};  // fit
-  device.streaming_store = {4.8e9, 25e-6};
+  device.gateway = {12.5e9, 2e-6};    // 100 Gb/s: sheet; latency: guess
+  device.host_load = {7.06e9, 2e-6};  // tool; latency: guess
+  device.host_store = {2.93e9, 2e-6};
+  device.streaming_load = {3.30e9, 9.3e-6};  // tool; latency: fit
+  device.streaming_store = {3.76e9, 9.3e-6};
   device.streaming_memory_bytes = 32 * kGiB;  // sheet: 128 GB a machine
   return with_code(device);
 }
@@ -70,46 +69,140 @@ Device bow() {
 
 Device c600() {
   Device device = mk2();
-  device.clock_hertz = 1.5e9;  // study
+  device.clock_hertz = 1.5e9;        // study
+  device.matrix.quarter = 128;       // sheet
+  device.host_call_seconds = 30e-6;  // fit: small batches of the vendor's ONNX runtime
   device.link_domain = 1;
   device.processors_per_host = 1;
   device.gateway = {};
   return device;
 }
 
-// A node of eight A100 (80 GB) behind NVLink switches: data sheet. Tiles are multiprocessors, and each
-// receives its share of the 2.04 TB/s of shared memory. Streaming memory is the host's.
-Device gpu() {
+// Processors with a shared memory. Tiles are multiprocessors (compute units, matrix units of a TPU), and each
+// receives its share of the memory's rate. The rate of the matrix units is the sheet's; the share of it that
+// long products keep up, the fill and the exponent are fitted on products of the Vidur profiles (A100, H100)
+// and on the best products of the ML Engineering book (others), shares of ports on collectives of vTrain, of
+// the ML Engineering book and of nccl-tests, the share of attention on figures of FlashAttention 2 and 3
+// (docs/cost-model.md). Streaming memory is the host's.
+struct SharedMemory {
+  int units;
+  double clock_hertz;
+  double multiply_adds;  // of a unit and cycle, 16-bit operands: sheet
+  double share;
+  double fill;
+  double exponent;
+  double memory_bytes;
+  double memory_rate;   // sheet
+  double memory_share;  // of it that a stream of reads and writes reaches: study
+  double cache_bytes;
+  double port;  // one way: sheet
+  double ring_share;
+  double switch_share;
+  double network;  // a processor, one way: sheet
+  double attention_share;
+  double host_rate;
+};
+
+Device shared_memory(const SharedMemory& chip) {
+  constexpr double kLaunch = 2.5e-6;  // study
+  constexpr double kProduct = 2e-6;   // fit, with the constants of products
   Device device;
-  device.tiles = 108;
-  device.clock_hertz = 1.41e9;
-  device.tile_memory_bytes = 80'000'000'000 / 108;
-  device.matrix = {1024, 1024, 512};    // 312 TF of 16 bits, 156 TF of TF32
+  device.tiles = chip.units;
+  device.clock_hertz = chip.clock_hertz;
+  device.tile_memory_bytes = static_cast<std::int64_t>(chip.memory_bytes / chip.units);
+  device.matrix = {.half_half = chip.multiply_adds,
+                   .half_single = chip.multiply_adds,
+                   .single = chip.multiply_adds / 2,
+                   .quarter = chip.multiply_adds * 2};
   device.vector_bytes_per_cycle = 256;  // 64 lanes of 32 bits
-  device.exchange_bytes_per_cycle = 2.039e12 / (108 * 1.41e9);
+  device.exchange_bytes_per_cycle = chip.memory_rate * chip.memory_share / (chip.units * chip.clock_hertz);
   device.copy_bytes_per_cycle = 128;
-  device.phase_overhead_cycles = 4e-6 * 1.41e9;  // a kernel's launch: guess
-  device.matrix_overhead_half_cycles = 0;
-  device.matrix_overhead_single_cycles = 0;
+  device.phase_overhead_cycles = kLaunch * chip.clock_hertz;
+  device.matrix_overhead_half_cycles = kProduct * chip.clock_hertz;
+  device.matrix_overhead_single_cycles = kProduct * chip.clock_hertz;
   device.matrix_weights_half_cycles = 0;
   device.matrix_weights_single_cycles = 0;
-  device.matrix_framework_factor = 1;
+  device.matrix_share = chip.share;
+  device.matrix_fill = chip.fill;
+  device.matrix_tile_exponent = chip.exponent;
+  device.attention_share = chip.attention_share;
+  device.rearrangement = {0, 0, 0};
+  device.fusion = Fusion::All;
+  device.cache_bytes = static_cast<std::int64_t>(chip.cache_bytes);
+  device.cache_speed = 2;  // study: 2 to 3
   device.synchronous = false;
   device.sync_cycles = 0;
   device.global_sync_seconds = 0;
   device.topology = Topology::AllToAll;
-  device.rung = {300e9, 2e-6};  // 600 GB/s both ways; latency: guess
+  device.rung = {chip.port, 2.5e-6};  // latency: half of a small send's: study
+  device.gateway = {chip.network, 8e-6};
   device.link_domain = 8;
   device.processors_per_host = 8;
-  device.collective_overhead_seconds = 20e-6;  // guess
-  device.host_call_seconds = 20e-6;            // guess
-  device.host_load = {8 * 25e9, 10e-6};        // PCIe Gen4 x16, what it carries of 32 GB/s
-  device.host_store = {8 * 25e9, 10e-6};
-  device.streaming_load = {25e9, 10e-6};  // the host's memory
-  device.streaming_store = {25e9, 10e-6};
+  device.collective_overhead_seconds = 5e-6;  // fit
+  device.ring_share = chip.ring_share;
+  device.switch_reduction_share = chip.switch_share;
+  device.network_share = 0.8;                              // fit
+  device.collective_merge_bytes = std::int64_t{25} << 20;  // buckets of the frameworks: their default
+  device.host_call_seconds = 20e-6;                        // guess
+  device.host_load = {8 * chip.host_rate, 10e-6};
+  device.host_store = {8 * chip.host_rate, 10e-6};
+  device.streaming_load = {chip.host_rate, 10e-6};
+  device.streaming_store = {chip.host_rate, 10e-6};
   device.sharded_transaction_seconds = 10e-6;
   device.streaming_memory_bytes = 128 * kGiB;
   return device;
+}
+
+constexpr double kMebi = 1 << 20;
+
+Device a100_80() {
+  return shared_memory(
+      {108, 1.41e9, 1024, 0.79, 50, 0.16, 80e9, 2.04e12, 0.81, 40 * kMebi, 300e9, 0.76, 0, 25e9, 0.65, 25e9});
+}
+Device a100_40() {
+  return shared_memory({108, 1.41e9, 1024, 0.79, 50, 0.16, 40e9, 1.555e12, 0.81, 40 * kMebi, 300e9, 0.76, 0,
+                        25e9, 0.65, 25e9});
+}
+Device h100() {
+  return shared_memory({132, 1.83e9, 2048, 0.78, 145, 0.64, 80e9, 3.35e12, 0.87, 50 * kMebi, 450e9, 0.81, 0.6,
+                        50e9, 0.6, 55e9});
+}
+Device h200() {
+  return shared_memory({132, 1.83e9, 2048, 0.78, 145, 0.64, 141e9, 4.8e12, 0.78, 50 * kMebi, 450e9, 0.81, 0.6,
+                        50e9, 0.6, 55e9});
+}
+Device b200() {
+  return shared_memory({148, 1.86e9, 4096, 0.8, 145, 0.64, 180e9, 8e12, 0.85, 126 * kMebi, 900e9, 0.81, 0.54,
+                        50e9, 0.6, 55e9});
+}
+Device gb200() {
+  Device device = shared_memory({148, 2.06e9, 4096, 0.8, 145, 0.64, 186e9, 8e12, 0.85, 126 * kMebi, 900e9,
+                                 0.81, 0.54, 50e9, 0.6, 200e9});
+  device.link_domain = 72;  // sheet
+  device.processors_per_host = 4;
+  return device;
+}
+Device mi300x() {
+  return shared_memory(
+      {304, 2.1e9, 1024, 0.53, 50, 0.16, 192e9, 5.3e12, 0.81, 256 * kMebi, 448e9, 0.7, 0, 50e9, 0.4, 55e9});
+}
+
+// The torus of a slice is taken as a switch that gives each chip the rate of all its links; its units are
+// those of 128 x 128, which take an operand of 128 elements to fill.
+Device tpu(const SharedMemory& chip, int domain) {
+  Device device = shared_memory(chip);
+  device.vector_bytes_per_cycle = 4096;  // 8 x 128 lanes of 32 bits, over the units of a core: sheet
+  device.collective_overhead_seconds = 2e-6;
+  device.gateway = {};
+  device.link_domain = domain;
+  device.processors_per_host = 4;
+  return device;
+}
+Device tpu_v4() {
+  return tpu({8, 1.05e9, 16384, 0.85, 128, 0, 32e9, 1.2e12, 0.85, 0, 270e9, 0.9, 0, 0, 0.5, 25e9}, 4096);
+}
+Device tpu_v5p() {
+  return tpu({8, 1.75e9, 16384, 0.85, 128, 0, 96e9, 2.8e12, 0.85, 0, 540e9, 0.9, 0, 0, 0.5, 25e9}, 8960);
 }
 
 struct Row {
@@ -121,14 +214,19 @@ struct Row {
 
 // Up to 16 processors are a ladder, a rack of 64 is a torus; racks are joined by gateways.
 constexpr Row kRows[] = {
-    {"ipu-mk1", mk1, 16, Topology::Ladder},      {"ipu-m2000", mk2, 4, Topology::Ladder},
-    {"ipu-pod4", mk2, 4, Topology::Ladder},      {"ipu-pod16", mk2, 16, Topology::Ladder},
-    {"ipu-pod64", mk2, 64, Topology::Torus},     {"ipu-pod128", mk2, 128, Topology::Torus},
-    {"ipu-pod256", mk2, 256, Topology::Torus},   {"ipu-pod512", mk2, 512, Topology::Torus},
-    {"ipu-pod1024", mk2, 1024, Topology::Torus}, {"bow-2000", bow, 4, Topology::Ladder},
-    {"bow-pod16", bow, 16, Topology::Ladder},    {"bow-pod64", bow, 64, Topology::Torus},
-    {"bow-pod256", bow, 256, Topology::Torus},   {"bow-pod1024", bow, 1024, Topology::Torus},
-    {"c600", c600, 1, Topology::Ladder},         {"gpu-node-8", gpu, 8, Topology::AllToAll},
+    {"ipu-mk1", mk1, 16, Topology::Ladder},       {"ipu-m2000", mk2, 4, Topology::Ladder},
+    {"ipu-pod4", mk2, 4, Topology::Ladder},       {"ipu-pod16", mk2, 16, Topology::Ladder},
+    {"ipu-pod64", mk2, 64, Topology::Torus},      {"ipu-pod128", mk2, 128, Topology::Torus},
+    {"ipu-pod256", mk2, 256, Topology::Torus},    {"ipu-pod512", mk2, 512, Topology::Torus},
+    {"ipu-pod1024", mk2, 1024, Topology::Torus},  {"bow-2000", bow, 4, Topology::Ladder},
+    {"bow-pod16", bow, 16, Topology::Ladder},     {"bow-pod64", bow, 64, Topology::Torus},
+    {"bow-pod256", bow, 256, Topology::Torus},    {"bow-pod1024", bow, 1024, Topology::Torus},
+    {"c600", c600, 1, Topology::Ladder},          {"gpu-node-8", a100_80, 8, Topology::AllToAll},
+    {"a100-40", a100_40, 8, Topology::AllToAll},  {"a100-80", a100_80, 8, Topology::AllToAll},
+    {"h100", h100, 8, Topology::AllToAll},        {"h200", h200, 8, Topology::AllToAll},
+    {"b200", b200, 8, Topology::AllToAll},        {"gb200-nvl72", gb200, 72, Topology::AllToAll},
+    {"mi300x", mi300x, 8, Topology::AllToAll},    {"tpu-v4", tpu_v4, 64, Topology::AllToAll},
+    {"tpu-v5p", tpu_v5p, 64, Topology::AllToAll},
 };
 
 const std::vector<Device>& presets() {

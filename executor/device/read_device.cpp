@@ -4,6 +4,7 @@
 #include "executor/device/read_device.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -49,10 +50,19 @@ void read_word(const Field& field, const Json& json, Topology& topology) {
   throw Error("field '{}' is {}, {} needed", field.name, json.dump(), field.what);
 }
 
+void read_word(const Field& field, const Json& json, Fusion& fusion) {
+  for (Fusion known : {Fusion::None, Fusion::Nodes, Fusion::All}) {
+    if (json != name_of(known)) continue;
+    fusion = known;
+    return;
+  }
+  throw Error("field '{}' is {}, {} needed", field.name, json.dump(), field.what);
+}
+
 void read_field(const Field& field, const Json& json, Device& device) {
   std::visit(
       [&]<class T>(Access<T> access) {
-        if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, Topology>) {
+        if constexpr (std::is_same_v<T, bool> || std::is_enum_v<T>) {
           read_word(field, json, access(device));
         } else {
           read_number(field, json, access(device));
@@ -67,7 +77,7 @@ std::string text_of(const Json& json, std::string_view key) {
   return text.get<std::string>();
 }
 
-const Device& base_named(const std::string& name) {
+Device base_named(const std::string& name) {
   if (const Device* preset = find_preset(name)) return *preset;
   throw Error("field 'base' is '{}', the name of a preset needed (nearest: '{}')", name,
               ir::nearest(name, preset_names()));
@@ -94,6 +104,10 @@ Json read_object(const std::string& text) try {
 }
 
 void check_pod(const Device& device) {
+  if (device.processors > device.link_domain && device.processors % device.link_domain != 0) {
+    throw Error("field 'processors' is {}, a multiple of linkDomain, {}, needed", device.processors,
+                device.link_domain);
+  }
   if (device.topology == Topology::AllToAll || device.processors == 1) return;
   if (device.processors % 2 != 0) {
     throw Error("field 'processors' is {}, an even number (or 1) needed: a {} consists of pairs",
@@ -103,10 +117,28 @@ void check_pod(const Device& device) {
     throw Error("field 'linkDomain' is {}, an even number (or 1) needed: a {} consists of pairs",
                 device.link_domain, name_of(device.topology));
   }
-  if (device.processors > device.link_domain && device.processors % device.link_domain != 0) {
-    throw Error("field 'processors' is {}, a multiple of linkDomain, {}, needed", device.processors,
-                device.link_domain);
+}
+
+// "h100:nodes=16", "h100:processors=1".
+Device of_another_size(Device device, const std::string& name, const std::string& size) {
+  const auto equals = size.find('=');
+  const std::string what = size.substr(0, equals);
+  int count = 0;
+  if (equals != std::string::npos) {
+    const char* const end = size.data() + size.size();
+    if (std::from_chars(size.data() + equals + 1, end, count).ptr != end) count = 0;
   }
+  constexpr int kMost = 1 << 20;
+  if ((what != "nodes" && what != "processors") || count < 1 || count > kMost / device.processors_per_host)
+    throw Error("device '{}': ':{}' found, ':nodes=N' or ':processors=N' needed", name, size);
+  device.processors = what == "nodes" ? count * device.processors_per_host : count;
+  device.name = name;
+  try {
+    check_pod(device);
+  } catch (const Error& error) {
+    throw error.at(fmt::format("device '{}'", name));
+  }
+  return device;
 }
 
 }  // namespace
@@ -129,6 +161,10 @@ Device parse_device(const std::string& text) {
 
 Device read_device(const std::string& name) {
   if (const Device* preset = find_preset(name)) return *preset;
+  if (const auto colon = name.find(':'); colon != std::string::npos) {
+    if (const Device* preset = find_preset(name.substr(0, colon)))
+      return of_another_size(*preset, name, name.substr(colon + 1));
+  }
   if (!ir::is_there(name)) {
     throw Error("device '{}' is neither a preset (nearest: '{}') nor a readable file", name,
                 ir::nearest(name, preset_names()));
@@ -149,7 +185,7 @@ std::string to_json(const Device& device) {
   for (const Field& field : fields()) {
     std::visit(
         [&]<class T>(Access<T> access) {
-          if constexpr (std::is_same_v<T, Topology>) {
+          if constexpr (std::is_enum_v<T>) {
             json[std::string(field.name)] = name_of(access(copy));
           } else {
             json[std::string(field.name)] = access(copy);

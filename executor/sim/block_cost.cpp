@@ -1,7 +1,11 @@
 #include "executor/sim/block_cost.h"
 
+#include <algorithm>
 #include <cmath>
+#include <set>
+#include <string>
 
+#include "executor/sim/device_kernels.h"
 #include "executor/sim/op_cost.h"
 #include "ir/error.h"
 
@@ -16,22 +20,41 @@ std::int64_t count_ops(const ir::Graph& graph) {
   return count;
 }
 
+// Kernels of the same ops over the same types share their code.
+std::string code_of(const ir::Graph& graph, const DeviceKernel& kernel) {
+  std::string code;
+  for (const ir::Op* op : kernel) {
+    code += op->spec->name;
+    for (ir::ValueId id : inputs_of(*op)) code += to_string(graph[id].type);
+    for (ir::ValueId id : outputs_of(*op)) code += to_string(graph[id].type);
+  }
+  return code;
+}
+
 }  // namespace
 
 BlockCost block_cost(const executor::Block& block, const device::Device& device, int tiles) {
   BlockCost cost;
-  for (const ir::Op& op : block.graph.ops) {
-    try {
-      const OpCost one = op_cost(ir::TypedOp(block.graph, op), device, tiles);
-      cost.seconds += one.seconds;
-      cost.flop += one.flop;
-      cost.matrix_flop += one.matrix_flop;
-    } catch (const Error& error) {
-      throw error.at(block.graph.describe(op));
+  const KernelCosts price(block.graph, device, tiles);
+  std::set<std::string> codes;
+  std::int64_t of_bodies = 0;
+  double dispatched = 0;
+  for (const DeviceKernel& kernel : device_kernels(block.graph, device)) {
+    const OpCost one = price(kernel);
+    cost.seconds += one.seconds;
+    cost.flop += one.flop;
+    cost.matrix_flop += one.matrix_flop;
+    cost.ideal_seconds += one.ideal_seconds;
+    if (one.seconds > 0) dispatched += device.dispatch_seconds;
+    codes.insert(code_of(block.graph, kernel));
+    for (const ir::Op* op : kernel) {
+      for_each_body(*op, [&](std::string_view, const ir::Graph& body) { of_bodies += count_ops(body); });
     }
   }
+  cost.seconds = std::max(cost.seconds, dispatched);
   cost.ops = count_ops(block.graph);
-  cost.code_bytes = std::llround(static_cast<double>(cost.ops) * device.code_bytes_per_op);
+  cost.code_bytes =
+      std::llround(static_cast<double>(std::ssize(codes) + of_bodies) * device.code_bytes_per_op);
   return cost;
 }
 

@@ -1,4 +1,4 @@
-// How long a block takes on one processor: the sum of its ops.
+// How long a block takes on one processor: the sum of its kernels, or of their dispatch by the host.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,9 @@ struct BlockCost {
   double seconds = 0;
   double flop = 0;
   double matrix_flop = 0;       ///< the part in matrix units
+  double ideal_seconds = 0;     ///< of the flop at the peak rate for their types
   std::int64_t ops = 0;         ///< bodies of control-flow ops counted once
-  std::int64_t code_bytes = 0;  ///< estimate
+  std::int64_t code_bytes = 0;  ///< estimate: equal kernels share their code
 };
 
 /// The cost of a block. Error names an op whose size only a run tells.

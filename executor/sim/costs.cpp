@@ -7,10 +7,13 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 #include <tuple>
+#include <unordered_map>
 
 #include "executor/sim/op_cost.h"
 #include "executor/sim/routes.h"
+#include "executor/slots.h"
 
 namespace podium::sim {
 namespace {
@@ -18,6 +21,120 @@ namespace {
 using executor::Buffer;
 using executor::Program;
 using executor::Slot;
+
+/// What each processor moves from and to the host for a micro-batch: each input and output once.
+struct HostBytes {
+  std::vector<double> loaded;
+  std::vector<double> stored;
+};
+
+class HostBytesCounter {
+ public:
+  HostBytesCounter(const Program& program, const ir::IdMap<executor::BufferId, double>& slot_bytes)
+      : program_(program), slot_bytes_(slot_bytes) {
+    const auto processors = static_cast<std::size_t>(program.processors);
+    counted.loaded.resize(processors);
+    counted.stored.resize(processors);
+  }
+
+  void walk(const std::vector<executor::Step>& steps) {
+    for (const executor::Step& step : steps) {
+      if (const auto* repeat = std::get_if<executor::Repeat>(&step.action)) walk(repeat->body);
+      if (const auto* load = std::get_if<executor::LoadFromHost>(&step.action))
+        add(counted.loaded, loads_, load->input, load->to);
+      if (const auto* store = std::get_if<executor::StoreToHost>(&step.action))
+        add(counted.stored, stores_, store->output, store->from);
+    }
+  }
+
+  HostBytes counted;
+
+ private:
+  using Streams = std::set<std::pair<int, int>>;  // of a processor
+
+  void add(std::vector<double>& sums, Streams& streams, int stream, const Slot& slot) {
+    const int processor = program_[slot.buffer].processor;
+    if (streams.emplace(processor, stream).second)
+      sums[static_cast<std::size_t>(processor)] += slot_bytes_[slot.buffer];
+  }
+
+  const Program& program_;
+  const ir::IdMap<executor::BufferId, double>& slot_bytes_;
+  Streams loads_;
+  Streams stores_;
+};
+
+std::shared_ptr<const HostBytes> host_bytes_of(const Program& program,
+                                               const ir::IdMap<executor::BufferId, double>& slot_bytes) {
+  HostBytesCounter counter(program, slot_bytes);
+  counter.walk(program.steps);
+  return std::make_shared<const HostBytes>(std::move(counter.counted));
+}
+
+/// Of a collective that is one with those before it: their bytes.
+using MergedCollectives = std::unordered_map<const executor::Collective*, double>;
+
+// Collectives of one kind and group that follow each other on a processor, without any other step of this
+// processor between them, are one up to the device's limit.
+class CollectiveMerger {
+ public:
+  CollectiveMerger(const Program& program, const ir::IdMap<executor::BufferId, double>& slot_bytes,
+                   double most)
+      : program_(program), slot_bytes_(slot_bytes), most_(most) {}
+
+  void walk(const std::vector<executor::Step>& steps) {
+    open_.clear();
+    for (const executor::Step& step : steps) {
+      if (const auto* repeat = std::get_if<executor::Repeat>(&step.action)) {
+        walk(repeat->body);
+        open_.clear();
+      } else if (const auto* collective = std::get_if<executor::Collective>(&step.action)) {
+        add(*collective);
+      } else {
+        executor::for_each_slot(
+            step, [&](const Slot& slot, bool) { open_.erase(program_[slot.buffer].processor); });
+      }
+    }
+  }
+
+  MergedCollectives merged;
+
+ private:
+  struct Open {
+    const executor::Collective* first = nullptr;
+    double bytes = 0;
+  };
+
+  void add(const executor::Collective& step) {
+    if (step.reduction == executor::CollectiveReduction::Local) return;
+    const double bytes =
+        std::max(slot_bytes_[step.transfer.from.buffer], slot_bytes_[step.transfer.to.buffer]);
+    Open& open = open_[program_[step.transfer.from.buffer].processor];
+    const bool is_like = open.first != nullptr && open.first->kind == step.kind &&
+                         open.first->group.type == step.group.type &&
+                         open.first->group.size == step.group.size;
+    if (is_like && open.bytes + bytes <= most_) {
+      merged.emplace(&step, open.bytes);
+    } else {
+      open = {&step, 0};
+    }
+    open.bytes += bytes;
+  }
+
+  const Program& program_;
+  const ir::IdMap<executor::BufferId, double>& slot_bytes_;
+  double most_;
+  std::map<int, Open> open_;  // by processor
+};
+
+MergedCollectives merged_collectives(const Program& program,
+                                     const ir::IdMap<executor::BufferId, double>& slot_bytes,
+                                     const device::Device& device) {
+  if (device.collective_merge_bytes == 0) return {};
+  CollectiveMerger merger(program, slot_bytes, static_cast<double>(device.collective_merge_bytes));
+  merger.walk(program.steps);
+  return std::move(merger.merged);
+}
 
 // The cost of a step that moves data, from the routes of replica 0: the other replicas do the same beside it.
 struct Movement {
@@ -29,6 +146,8 @@ struct Movement {
       std::make_shared<std::map<CollectiveKey, StepCost>>();
 
   ir::IdMap<executor::BufferId, double> slot_bytes = slot_bytes_of(program);
+  std::shared_ptr<const HostBytes> host_bytes = host_bytes_of(program, slot_bytes);
+  MergedCollectives merged = merged_collectives(program, slot_bytes, device);
 
   static ir::IdMap<executor::BufferId, double> slot_bytes_of(const Program& program) {
     ir::IdMap<executor::BufferId, double> all;
@@ -45,8 +164,8 @@ struct Movement {
   }
 
   // To or from a processor.
-  StepCost over_link(LinkKind kind, int processor, double bytes, double seconds) const {
-    return {sync_seconds() + seconds, {{{kind, processor, processor}, bytes, seconds}}};
+  StepCost over_link(LinkKind kind, int processor, double bytes, double seconds, double link_seconds) const {
+    return {sync_seconds() + seconds, {{{kind, processor, processor}, bytes, link_seconds}}};
   }
   StepCost over_links(ExchangeCost exchange) const {
     return {sync_seconds() + exchange.seconds, std::move(exchange.links)};
@@ -54,8 +173,14 @@ struct Movement {
   StepCost host(Direction direction, const Slot& slot) const {
     const int processor = buffer(slot).processor;
     const bool loads = direction == Direction::Load;
-    const double seconds = host_seconds(device, direction, bytes(slot), sharers(processor));
-    return over_link(loads ? LinkKind::FromHost : LinkKind::ToHost, processor, bytes(slot), seconds);
+    const HostTransfer transfer = host_transfer(device, direction, bytes(slot), sharers(processor));
+    StepCost cost = over_link(loads ? LinkKind::FromHost : LinkKind::ToHost, processor, bytes(slot),
+                              transfer.seconds, transfer.link_seconds);
+    // Of each stream the next micro-batch is under way while this one is used.
+    const double of_all =
+        (loads ? host_bytes->loaded : host_bytes->stored)[static_cast<std::size_t>(processor)];
+    if (bytes(slot) > 0) cost.links[0].backlog_seconds = transfer.link_seconds * (of_all / bytes(slot) - 1);
+    return cost;
   }
   // How many processors of a machine share its gateway: the same processor of each replica on the machine
   // moves as much at the same time.
@@ -73,7 +198,7 @@ struct Movement {
     const bool loads = direction == Direction::Load;
     const bool is_sharded = buffer(there).shards > 1;
     const double seconds = remote_seconds(device, direction, bytes(here), is_sharded);
-    return over_link(loads ? LinkKind::FromStreaming : LinkKind::ToStreaming, processor, bytes(here),
+    return over_link(loads ? LinkKind::FromStreaming : LinkKind::ToStreaming, processor, bytes(here), seconds,
                      seconds);
   }
 
@@ -105,9 +230,19 @@ struct Movement {
     if (step.reduction == executor::CollectiveReduction::Local) return {};
     const Buffer& from = buffer(step.transfer.from);
     const double whole = std::max(bytes(step.transfer.from), bytes(step.transfer.to));
+    const auto earlier = merged.find(&step);
+    if (earlier == merged.end()) return remembered(step, from.processor, whole);
+    // What it adds to the collective that those before it and it are together.
+    StepCost cost = remembered(step, from.processor, earlier->second + whole);
+    cost.seconds -= remembered(step, from.processor, earlier->second).seconds;
+    cost.links = remembered(step, from.processor, whole).links;
+    for (LinkLoad& load : cost.links) load.seconds = std::min(load.seconds, cost.seconds);
+    return cost;
+  }
+  const StepCost& remembered(const executor::Collective& step, int processor, double whole) const {
     const auto [entry, is_new] =
-        collectives->try_emplace({step.kind, step.group.type, step.group.size, from.processor, whole});
-    if (is_new) entry->second = collective(step, from.processor, whole);
+        collectives->try_emplace({step.kind, step.group.type, step.group.size, processor, whole});
+    if (is_new) entry->second = collective(step, processor, whole);
     return entry->second;
   }
   StepCost collective(const executor::Collective& step, int processor, double whole) const {
@@ -125,18 +260,6 @@ struct Movement {
   }
 };
 
-// The peak rate at the element type, half or float, that has most of the bytes on the processors.
-double peak_of(const Program& program, const device::Device& device) {
-  std::int64_t half = 0;
-  std::int64_t single = 0;
-  for (const Buffer& buffer : program.buffers) {
-    const ir::DataType element = buffer.type.element;
-    if (element == ir::DataType::Float16 || element == ir::DataType::Bfloat16) half += slot_bytes(buffer);
-    if (element == ir::DataType::Float) single += slot_bytes(buffer);
-  }
-  return peak_flop_per_second(device, half > single ? ir::DataType::Float16 : ir::DataType::Float);
-}
-
 }  // namespace
 
 Costs costs_of(const Program& program, const device::Device& device, int io_tiles) {
@@ -149,7 +272,6 @@ Costs costs_of(const Program& program, const device::Device& device, int io_tile
   };
   costs.synchronous = device.synchronous;
   costs.call_seconds = device.host_call_seconds;
-  costs.peak_flop_per_second = peak_of(program, device);
   return costs;
 }
 

@@ -21,9 +21,8 @@ struct Costs {
   ir::IdMap<executor::BlockId, BlockCost> blocks;
   /// The cost of a step that moves data.
   std::function<StepCost(const executor::Step&)> movement = {};
-  bool synchronous = true;          ///< an exchange stops its sync group (Device::synchronous)
-  double call_seconds = 0;          ///< from the host's call to the first step
-  double peak_flop_per_second = 0;  ///< of one processor; 0: no utilisation is told
+  bool synchronous = true;  ///< an exchange stops its sync group (Device::synchronous)
+  double call_seconds = 0;  ///< from the host's call to the first step
 };
 
 /// `program` and `device` outlive the result. Error when a block's size is known only by a run.

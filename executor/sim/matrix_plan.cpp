@@ -55,8 +55,7 @@ MatrixPlan with_cost(MatrixPlan plan, const Product& product, const MatrixUnit& 
   return plan;
 }
 
-MatrixPlan search(const Product& product, const MatrixUnit& unit) {
-  MatrixPlan best;
+void search(const Product& product, const MatrixUnit& unit, MatrixPlan& best) {
   const auto consider = [&](MatrixPlan plan) {
     plan = with_cost(plan, product, unit);
     if (best.compute_cycles == 0 || plan.cycles() < best.cycles()) best = plan;
@@ -71,6 +70,16 @@ MatrixPlan search(const Product& product, const MatrixUnit& unit) {
       }
     }
   }
+}
+
+// Either operand may be the one that the unit holds, unless windows of a convolution are read from one copy.
+MatrixPlan fastest(const Product& product, const MatrixUnit& unit) {
+  MatrixPlan best;
+  search(product, unit, best);
+  if (product.stored_share < 1) return best;
+  Product turned = product;
+  std::swap(turned.rows, turned.columns);
+  search(turned, unit, best);
   return best;
 }
 
@@ -99,9 +108,10 @@ MatrixUnit matrix_unit(const device::Device& device, int tiles, double element_b
   const device::MatrixRate& rate = device.matrix;
   return {
       .tiles = tiles,
-      .multiply_adds_per_cycle = !is_half        ? rate.single
-                                 : half_partials ? rate.half_half
-                                                 : rate.half_single,
+      .multiply_adds_per_cycle = device.matrix_share * (element_bytes <= 1 ? rate.quarter
+                                                        : !is_half         ? rate.single
+                                                        : half_partials    ? rate.half_half
+                                                                           : rate.half_single),
       .overhead_cycles = is_half ? device.matrix_overhead_half_cycles : device.matrix_overhead_single_cycles,
       .weights_cycles = is_half ? device.matrix_weights_half_cycles : device.matrix_weights_single_cycles,
       .exchange_bytes_per_cycle = device.exchange_bytes_per_cycle,
@@ -114,7 +124,7 @@ MatrixPlan plan_product(const Product& product, const MatrixUnit& unit) {
   if (product.count * product.rows * product.inner * product.columns <= 0) return {};
   thread_local std::map<Key, MatrixPlan> remembered;
   const auto [found, is_new] = remembered.try_emplace(key_of(product, unit));
-  if (is_new) found->second = search(product, unit);
+  if (is_new) found->second = fastest(product, unit);
   return found->second;
 }
 

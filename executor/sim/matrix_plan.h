@@ -51,7 +51,8 @@ struct MatrixPlan {
   double cycles() const { return compute_cycles + exchange_cycles; }
 };
 
-/// The fastest plan. Plans are remembered by shape and unit, so equal products cost one search.
+/// The fastest plan, whichever operand is held in the unit. Plans are remembered by shape and unit, so equal
+/// products cost one search.
 MatrixPlan plan_product(const Product& product, const MatrixUnit& unit);
 
 }  // namespace podium::sim

@@ -11,6 +11,7 @@
 #include <cmath>
 
 #include "executor/sim/products.h"
+#include "executor/sim/tiled_product.h"
 #include "executor/sim/vector_cost.h"
 #include "ir/annotation.h"
 #include "ir/error.h"
@@ -65,8 +66,8 @@ bool has_half_partials(const TypedOp& op) {
 OpCost planned_product(const Product& product, const MatrixUnit& unit, const Device& device) {
   const MatrixPlan plan = plan_product(product, unit);
   OpCost cost;
-  cost.compute_cycles = plan.compute_cycles * device.matrix_framework_factor;
-  cost.exchange_cycles = plan.exchange_cycles * device.matrix_framework_factor;
+  cost.compute_cycles = plan.compute_cycles;
+  cost.exchange_cycles = plan.exchange_cycles;
   cost.temporary_bytes = plan.temporary_bytes * plan.counts * plan.rows * plan.inners * plan.columns;
   cost.seconds = (cost.compute_cycles + cost.exchange_cycles) / device.clock_hertz;
   return cost;
@@ -93,8 +94,7 @@ OpCost product_on_vectors(const Product& product, double width, const Device& de
 OpCost product_on_matrix_units(const Product& product, const MatrixUnit& unit, const Device& device) {
   if (device.synchronous) return planned_product(product, unit, device);
   OpCost cost;
-  const double cycles = multiply_adds(product) / unit.multiply_adds_per_cycle / unit.tiles;
-  cost.seconds = roofline_seconds(device, unit.tiles, cycles, stored_bytes(product, unit.element_bytes), 1);
+  cost.seconds = tiled_seconds(product, unit, stored_bytes(product, unit.element_bytes), device);
   return cost;
 }
 
@@ -116,9 +116,26 @@ OpCost product_cost(const TypedOp& op, const Product& product, const Device& dev
   return cost;
 }
 
+// One kernel: scores stay in the units.
+OpCost fused_attention_cost(const TypedOp& op, const std::vector<RepeatedProduct>& products,
+                            const Device& device, int tiles) {
+  const Product& scores = products[0].product;
+  const auto* causal = op.get_if<std::int64_t>("is_causal");
+  const double seen = causal != nullptr && *causal != 0 ? 0.5 : 1;  // of all positions, on average
+  OpCost cost;
+  for (const RepeatedProduct& each : products) cost.flop += 2 * multiply_adds(each.product) * seen;
+  const double width = bit_width(op.element(0)) / 8.0;
+  const double cycles = attention_cycles(cost.flop, scores.columns * seen, width, device, tiles);
+  cost.seconds = roofline_seconds(device, tiles, cycles, input_bytes(op) + output_bytes(op), 1);
+  cost.matrix_flop = cost.flop;
+  return cost;
+}
+
 // Between products: gates of a cell, the softmax of scores.
 OpCost products_cost(const TypedOp& op, const std::vector<RepeatedProduct>& products, const Device& device,
                      int tiles) {
+  if (op.op.spec->category == ir::Category::Attention && device.attention_share > 0)
+    return fused_attention_cost(op, products, device, tiles);
   OpCost cost;
   for (const RepeatedProduct& each : products)
     cost += product_cost(op, each.product, device, tiles) * each.times;
@@ -161,6 +178,7 @@ OpCost normalizing_cost(const TypedOp& op, VectorWork work, const Device& device
   const std::int64_t end =
       axis != nullptr ? ir::normalized_axis(*axis, rank) : std::min<std::int64_t>(2, rank);
   const double rows = dims_product(dims, static_cast<std::size_t>(end));
+  if (!device.synchronous) work.bytes *= 2;  // once for the statistics
   work.received_bytes += kStatistics * kStatisticBytes * std::ceil(rows / tiles);
   work.phases += kStatistics;
   return vector_cost(work, device, tiles);
@@ -177,10 +195,27 @@ double broadcast_bytes(const TypedOp& op, int tiles) {
   return bytes;
 }
 
+// Cycles to bring a byte into its new place. Where the elements of a row go apart, units of 8 bytes turn
+// squares of elements, if both dimensions consist of such.
+double rearrange_cycles(const TypedOp& op, const Device& device) {
+  const auto* perm = op.op.is("Transpose") ? op.get_if<ir::IntList>("perm") : nullptr;
+  if (perm == nullptr || perm->empty()) return 1 / device.copy_bytes_per_cycle;
+  const double width = std::max(1.0, bit_width(op.element(0)) / 8.0);
+  const auto is_square = [&](std::size_t axis) {
+    return std::fmod(static_cast<double>(op.dims(0)[axis]), std::max(1.0, 8 / width)) == 0;
+  };
+  const auto last = static_cast<std::size_t>(perm->back());
+  if (last + 1 == perm->size())
+    return is_square(last) ? 1 / device.copy_bytes_per_cycle : device.rearrangement.wide;
+  if (is_square(last) && is_square(perm->size() - 1)) return device.rearrangement.wide;
+  return width >= 4 ? device.rearrangement.single : device.rearrangement.half;
+}
+
 OpCost moving_cost(const TypedOp& op, const Device& device, int tiles) {
   const double part = output_bytes(op) / tiles;
   const double received = std::min(part, input_bytes(op));
-  VectorWork work{.received_bytes = received, .copied_bytes = part};
+  VectorWork work{.received_bytes = received,
+                  .copied_bytes = part * rearrange_cycles(op, device) * device.copy_bytes_per_cycle};
   if (!device.synchronous) work.bytes = input_bytes(op) + output_bytes(op);
   return vector_cost(work, device, tiles);
 }
@@ -251,14 +286,22 @@ OpCost& OpCost::operator+=(const OpCost& other) {
   exchange_cycles += other.exchange_cycles;
   sync_cycles += other.sync_cycles;
   flop += other.flop;
+  ideal_seconds += other.ideal_seconds;
   matrix_flop += other.matrix_flop;
   temporary_bytes = std::max(temporary_bytes, other.temporary_bytes);
   return *this;
 }
 
+double attention_cycles(double flop, double positions, double width, const Device& device, int tiles) {
+  constexpr double kFillPositions = 160;  // docs/cost-model.md: figures of FlashAttention
+  const MatrixUnit unit = matrix_unit(device, tiles, width, true);
+  const double rate = 2 * unit.multiply_adds_per_cycle / device.matrix_share * device.attention_share * tiles;
+  return flop / rate * (1 + kFillPositions / positions);
+}
+
 OpCost operator*(OpCost cost, double times) {
   for (double* number : {&cost.seconds, &cost.compute_cycles, &cost.exchange_cycles, &cost.sync_cycles,
-                         &cost.flop, &cost.matrix_flop}) {
+                         &cost.flop, &cost.matrix_flop, &cost.ideal_seconds}) {
     *number *= times;
   }
   return cost;
@@ -266,16 +309,24 @@ OpCost operator*(OpCost cost, double times) {
 
 OpCost op_cost(const TypedOp& op, const Device& device, int tiles) {
   IR_CHECK(tiles > 0, "an op on {} tiles", tiles);
+  if (ir::attribute_if<std::int64_t>(op.op, ir::kLoadedWithProgram) != nullptr) return {};
   if (op.op.spec->category == ir::Category::Control) return control_cost(op, device, tiles);
   need_known_sizes(op);
   const std::vector<RepeatedProduct> products = products_of(op);
-  return products.empty() ? plain_cost(op, device, tiles) : products_cost(op, products, device, tiles);
+  OpCost cost = products.empty() ? plain_cost(op, device, tiles) : products_cost(op, products, device, tiles);
+  if (cost.flop > 0 && !op.input_types.empty())
+    cost.ideal_seconds = cost.flop / peak_flop_per_second(device, op.element(0));
+  return cost;
 }
 
 double peak_flop_per_second(const Device& device, ir::DataType type) {
   const double width = std::max(bit_width(type), 8) / 8.0;
   double per_cycle = device.vector_bytes_per_cycle / width;
-  if (has_matrix_unit(type)) per_cycle = width <= 2 ? device.matrix.half_half : device.matrix.single;
+  if (has_matrix_unit(type)) {
+    per_cycle = width <= 1   ? std::max(device.matrix.quarter, device.matrix.half_half)
+                : width <= 2 ? device.matrix.half_half
+                             : device.matrix.single;
+  }
   return 2 * per_cycle * device.tiles * device.clock_hertz;
 }
 

@@ -15,6 +15,7 @@ struct OpCost {
   double sync_cycles = 0;
   double flop = 0;
   double matrix_flop = 0;      ///< of them in matrix units
+  double ideal_seconds = 0;    ///< of the flop at the processor's peak rate for their type
   double temporary_bytes = 0;  ///< copies of operands and partial sums, all tiles together
 
   /// One after the other: times add up, of temporary memory the larger counts.
@@ -26,6 +27,10 @@ struct OpCost {
 /// cost: If the dearer branch, Loop and Scan every trip. Error when a size or a number of trips is known only
 /// by a run.
 OpCost op_cost(const ir::TypedOp& op, const device::Device& device, int tiles);
+
+/// The cycles of so many flop in a kernel of attention whose rows look at `positions` others: the share of
+/// the rate that it reaches rises with them. The device has such a kernel.
+double attention_cycles(double flop, double positions, double width, const device::Device& device, int tiles);
 
 /// Multiply-adds and adds per second of a processor's matrix units (vector units where there is no product in
 /// this type), two to a multiply-add.

@@ -1,6 +1,7 @@
 #include "executor/sim/products.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "ir/ops/attention.h"
 #include "ir/ops/recurrent.h"
@@ -22,9 +23,10 @@ std::vector<RepeatedProduct> product_of_two(const TypedOp& op, const ir::Type& l
   const double b = elements(right);
   const double y = elements(op.output(0));
   if (a * b * y * multiply_adds == 0) return {};
-  const double count = a / multiply_adds * b / multiply_adds * y;
-  if (count < 0.999) return {};             // more labels than a product has
-  return {{{.count = std::max(1.0, count),  // which rounding may have left below
+  // The division leaves a rounding error, and a count is whole.
+  const double count = std::round(a / multiply_adds * b / multiply_adds * y);
+  if (count < 1) return {};  // more labels than a product has
+  return {{{.count = count,
             .rows = multiply_adds / b,
             .inner = multiply_adds / y,
             .columns = multiply_adds / a}}};

@@ -1,5 +1,6 @@
 // Inside a link domain processors are pairs along a ladder or torus: a rung joins a pair, rails join
-// neighbours on a side. Between domains gateways form a ring; behind a switch every way has two hops.
+// neighbours on a side. Between domains gateways form a ring. Behind switches every way has two hops: over
+// the switch of a domain, or over the network that joins domains.
 //   pair 0   pair 1   pair 2
 //     1 ------ 3 ------ 5     rails, side 1
 //     |        |        |     rungs
@@ -13,6 +14,7 @@
 #include <cmath>
 #include <map>
 
+#include "executor/sim/switched_collective.h"
 #include "ir/error.h"
 
 namespace podium::sim {
@@ -23,10 +25,8 @@ using device::Topology;
 
 constexpr int kSides = 2;
 
-// The first processor of the link domain that a processor is in; behind a switch all are in one.
-int domain_start(const Device& device, int processor) {
-  return device.topology == Topology::AllToAll ? 0 : processor - processor % device.link_domain;
-}
+// The first processor of the link domain that a processor is in.
+int domain_start(const Device& device, int processor) { return processor - processor % device.link_domain; }
 
 // Appends single steps of `stride` from `from` to `to`, `count` places of which are a ring when `is_ring`.
 template <class Append>
@@ -193,6 +193,10 @@ std::string to_string(const LinkId& link) {
       return fmt::format("ipu{}->switch", link.from);
     case LinkKind::FromSwitch:
       return fmt::format("switch->ipu{}", link.to);
+    case LinkKind::ToNetwork:
+      return fmt::format("ipu{}->network", link.from);
+    case LinkKind::FromNetwork:
+      return fmt::format("network->ipu{}", link.to);
     case LinkKind::FromHost:
       return fmt::format("host->ipu{}", link.to);
     case LinkKind::ToHost:
@@ -210,6 +214,8 @@ const device::Link& link_of(const Device& device, const LinkId& link) {
     case LinkKind::Rail:
       return device.rail;
     case LinkKind::Gateway:
+    case LinkKind::ToNetwork:
+    case LinkKind::FromNetwork:
       return device.gateway;
     case LinkKind::Rung:
     case LinkKind::ToSwitch:
@@ -230,7 +236,9 @@ std::vector<LinkId> route(const Device& device, int from, int to) {
   if (from == to) return {};
   std::vector<LinkId> way;
   if (device.topology == Topology::AllToAll) {
-    way = {{LinkKind::ToSwitch, from, from}, {LinkKind::FromSwitch, to, to}};
+    const bool crosses = domain_start(device, from) != domain_start(device, to);
+    way = {{crosses ? LinkKind::ToNetwork : LinkKind::ToSwitch, from, from},
+           {crosses ? LinkKind::FromNetwork : LinkKind::FromSwitch, to, to}};
   } else {
     const int place = domain_start(device, from) + to % device.link_domain;
     if (place != from) route_in_domain(device, from, place, way);
@@ -258,8 +266,10 @@ ExchangeCost collective_cost(const Device& device, executor::CollectiveKind kind
   using executor::CollectiveKind;
   ExchangeCost result;
   if (members.size() < 2) return result;
-  result.seconds = device.collective_overhead_seconds;
   std::sort(members.begin(), members.end());
+  if (device.topology == Topology::AllToAll) return switched_collective(device, kind, bytes, members);
+  // An all-reduce is a reduce-scatter and an all-gather.
+  result.seconds = device.collective_overhead_seconds * (kind == CollectiveKind::AllReduce ? 1 : 0.5);
   const Groups domains = by_domain(device, members);
   if (domains.size() == 1) {
     append(result, best_rings(device, kind, bytes, domains));
@@ -274,15 +284,14 @@ ExchangeCost collective_cost(const Device& device, executor::CollectiveKind kind
   return result;
 }
 
-double host_seconds(const Device& device, Direction direction, double bytes, int sharers) {
-  if (bytes <= 0) return 0;
+HostTransfer host_transfer(const Device& device, Direction direction, double bytes, int sharers) {
+  if (bytes <= 0) return {};
   const bool loads = direction == Direction::Load;
   const device::Link& host = loads ? device.host_load : device.host_store;
   const device::Link& port = loads ? device.streaming_load : device.streaming_store;
   const int machine = std::clamp(sharers, 1, device.processors_per_host);
-  double seconds = bytes * machine / host.bytes_per_second;
-  if (port.bytes_per_second > 0) seconds = std::max(seconds, bytes / port.bytes_per_second);
-  return host.latency_seconds + seconds;
+  const double own_rate = port.bytes_per_second > 0 ? port.bytes_per_second : host.bytes_per_second;
+  return {host.latency_seconds + bytes / own_rate, bytes * machine / host.bytes_per_second};
 }
 
 double remote_seconds(const Device& device, Direction direction, double bytes, bool sharded) {

@@ -20,6 +20,8 @@ enum class LinkKind : std::uint8_t {
   Gateway,   ///< `from` and `to` are machines
   ToSwitch,  ///< a processor's way out, `to` the same processor
   FromSwitch,
+  ToNetwork,  ///< the same of the network that joins switches
+  FromNetwork,
   FromHost,  ///< these four: to or from a processor, `from` and `to` that processor
   ToHost,
   FromStreaming,
@@ -64,6 +66,8 @@ struct LinkLoad {
   LinkId link;
   double bytes = 0;
   double seconds = 0;  ///< that it is busy
+  /// Work that may wait on the link when this begins: what is prefetched through it for others.
+  double backlog_seconds = 0;
 };
 
 struct ExchangeCost {
@@ -79,15 +83,21 @@ ExchangeCost exchange_cost(const device::Device& device, const std::vector<Proce
 /// directions at once, in which each sends (n-1)/n of the tensor for a reduce-scatter or an all-gather and
 /// twice that for an all-reduce, in n-1 or 2(n-1) steps. Over several link domains: reduce-scatter inside
 /// each, then the parts between them, then all-gather. `bytes` is the size of the whole tensor, before a
-/// reduce-scatter and after an all-gather.
+/// reduce-scatter and after an all-gather. Behind switches: see switched_collective.h.
 ExchangeCost collective_cost(const device::Device& device, executor::CollectiveKind kind, double bytes,
                              std::vector<int> members);
 
 enum class Direction : std::uint8_t { Load, Store };
 
-/// The time from the host to a processor or back, while `sharers` processors of a machine (this one among
-/// them) move as much: they share the gateway's rate, but not the processor's own rate to it.
-double host_seconds(const device::Device& device, Direction direction, double bytes, int sharers = 1);
+/// What a transfer between the host and a processor takes. The host fills and empties buffers of the gateway
+/// beside: the processor waits for its own way to the gateway, and longer only where the buffer is not ready.
+struct HostTransfer {
+  double seconds = 0;       ///< of the processor
+  double link_seconds = 0;  ///< between host and gateway, from the same moment on
+};
+
+/// `sharers` processors of a machine, this one among them, move as much at once and share the host's rate.
+HostTransfer host_transfer(const device::Device& device, Direction direction, double bytes, int sharers = 1);
 
 /// The time from streaming memory to a processor or back, in transactions of at most transaction_bytes.
 /// `sharded`: each replica holds a part of the tensor, and `bytes` is the size of the part. Error when the

@@ -54,17 +54,18 @@ void check(const TaskClock& clock, Ticks makespan) {
 }
 
 // Work does not depend on time: each block's, as often as it runs.
-void add_flop(const Program& program, const Costs& costs, const std::vector<Step>& steps, double times,
+void add_work(const Program& program, const Costs& costs, const std::vector<Step>& steps, double times,
               Timeline& timeline) {
   for (const Step& step : steps) {
     if (const auto* repeat = std::get_if<executor::Repeat>(&step.action)) {
-      add_flop(program, costs, repeat->body, times * repeat->count, timeline);
+      add_work(program, costs, repeat->body, times * repeat->count, timeline);
     }
     const auto* compute = std::get_if<executor::Compute>(&step.action);
     if (compute == nullptr) continue;
-    const double flop = times * costs.blocks[compute->block].flop;
-    timeline.processors[program[compute->block].processor].flop += flop;
-    timeline.flop += flop;
+    const BlockCost& cost = costs.blocks[compute->block];
+    timeline.processors[program[compute->block].processor].flop += times * cost.flop;
+    timeline.flop += times * cost.flop;
+    timeline.utilisation += times * cost.ideal_seconds;
   }
 }
 
@@ -106,9 +107,9 @@ Timeline simulate(const Program& program, const device::Device& device, const Co
     timeline.bytes_sent += static_cast<double>(clock.tallies[i].sent);
     timeline.bytes_received += static_cast<double>(clock.tallies[i].received);
   }
-  add_flop(program, costs, program.steps, 1, timeline);
-  const double could = timeline.makespan * program.processors * costs.peak_flop_per_second;
-  timeline.utilisation = could > 0 ? timeline.flop / could : 0;
+  add_work(program, costs, program.steps, 1, timeline);
+  const double available = timeline.makespan * program.processors;
+  timeline.utilisation = available > 0 ? timeline.utilisation / available : 0;
   for (std::size_t i = 0; i < clock.link_tallies.size(); ++i) {
     const LinkTally& link = clock.link_tallies[i];
     const auto of_all = static_cast<double>(link.of_all_replicas);

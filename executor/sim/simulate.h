@@ -4,7 +4,7 @@
 // writes have ended, and its sync group has arrived; lanes and links take steps in program order. An exchange
 // on compute lanes stops the compute lanes of its whole group until it ends, one on IO lanes the IO lanes.
 // The group is:
-// - between processors or replicas: every processor;
+// - between processors of a replica: every processor; between replicas: its own, of each replica;
 // - with the host or streaming memory: every processor (Full), its own (SinglePipeline), the processors whose
 //   number is equal modulo 2 (ReplicaAndLadder);
 // - on a machine that is not synchronous: those that send and receive.

@@ -62,7 +62,7 @@ Span TaskClock::run(const Task& task, std::int64_t iteration) {
 
   const Ticks synced = when_synced(task);
   Ticks start = std::max(data, synced);
-  for (const LinkHold& link : task.links) start = std::max(start, links[link.link]);
+  for (const LinkHold& link : task.links) start = std::max(start, links[link.link] - link.backlog);
   const Span span{start, start + task.ticks};
 
   for (const LaneUse& use : task.lanes) {
@@ -131,7 +131,7 @@ void TaskClock::hold(const Task& task, Span span) {
     if (holds(task, barrier)) barriers[barrier] = {span.end, span.end};
   }
   for (const LinkHold& link : task.links) {
-    links[link.link] = span.start + link.ticks;
+    links[link.link] = std::max(links[link.link], span.start) + link.ticks;
     LinkTally& moved = link_tallies[link.link];
     moved.busy += link.ticks;
     moved.bytes += link.bytes;

@@ -90,8 +90,11 @@ class TaskMaker {
     for (const LinkLoad& load : cost.links) {
       const auto [number, is_new] = link_numbers_.emplace(load.link, static_cast<int>(made.links.size()));
       if (is_new) made.links.push_back(to_string(load.link));
-      const Ticks held = std::min(task.ticks, to_ticks(load.seconds));
-      links_.push_back({number->second, held, std::llround(load.bytes)});
+      // The host fills and empties its buffers on when the processor has gone on.
+      const bool goes_on = task.activity == Activity::HostLoad || task.activity == Activity::HostStore;
+      const Ticks whole = to_ticks(load.seconds);
+      const Ticks held = goes_on ? whole : std::min(task.ticks, whole);
+      links_.push_back({number->second, held, std::llround(load.bytes), to_ticks(load.backlog_seconds)});
     }
     task.links = kept(links_);
   }
@@ -124,7 +127,8 @@ class TaskMaker {
   BarrierSet barrier(int half, Lane lane) const {
     return static_cast<BarrierSet>(1U << static_cast<unsigned>(2 * half + static_cast<int>(lane)));
   }
-  // Between processors: everybody waits, on the lanes that the exchange uses.
+  // Between processors of a replica: everybody waits, on the lanes that the exchange uses. Replicas do the
+  // same at the same time, so their collectives hold up no other processor of theirs.
   void hold_all(Task& task) const {
     if (!costs_.synchronous) return;
     for (const LaneUse& use : lanes_) task.barriers |= barrier(0, use.lane) | barrier(1, use.lane);
@@ -195,7 +199,6 @@ class TaskMaker {
     const std::int64_t moved = std::max(bytes(step.transfer.from), bytes(step.transfer.to));
     for (LaneUse& use : lanes_) use.bytes = moved;
     task.sent = task.received = moved;
-    hold_all(task);
   }
   void fill(Task& /*task*/, const executor::Repeat& /*step*/) { IR_CHECK(false, "a repeat is no task"); }
 

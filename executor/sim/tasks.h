@@ -43,6 +43,7 @@ struct LinkHold {
   int link = 0;  ///< place in Tasks::links
   Ticks ticks = 0;
   std::int64_t bytes = 0;
+  Ticks backlog = 0;  ///< LinkLoad::backlog_seconds
 };
 
 /// The processors of a sync group are the even ones, the odd ones, or both. A half has a barrier for each

@@ -103,7 +103,8 @@ struct Timeline {
   double critical_path = 0;  ///< of data dependences alone; an estimate where iterations were folded, never
                              ///< above the makespan
   double flop = 0;           ///< of one replica
-  double utilisation = 0;    ///< flop of one replica / (makespan x its processors x peak rate at its type)
+  double utilisation =
+      0;  ///< of one replica: time of its flop at the peak rates of their types / time there is
   int replicas = 1;
   std::vector<ProcessorReport> processors;  ///< of one replica
   std::vector<LinkReport> links;

@@ -24,7 +24,8 @@ OpCost tile_cost(const VectorWork& work, const Device& device, int tiles) {
 }  // namespace
 
 double roofline_seconds(const Device& device, int tiles, double cycles, double bytes, double phases) {
-  const double memory_cycles = bytes / device.exchange_bytes_per_cycle / tiles;
+  const double cached = bytes <= static_cast<double>(device.cache_bytes) ? device.cache_speed : 1;
+  const double memory_cycles = bytes / (device.exchange_bytes_per_cycle * cached) / tiles;
   return (std::max(cycles, memory_cycles) + phases * device.phase_overhead_cycles) / device.clock_hertz;
 }
 
@@ -34,7 +35,7 @@ OpCost vector_cost(const VectorWork& work, const Device& device, int tiles) {
     cost = tile_cost(work, device, tiles);
   } else {
     const double cycles = work.flop * work.element_bytes / device.vector_bytes_per_cycle / tiles;
-    cost.seconds = roofline_seconds(device, tiles, cycles, work.bytes, work.phases);
+    cost.seconds = roofline_seconds(device, tiles, cycles, work.bytes, 1);
   }
   cost.flop = work.flop;
   return cost;

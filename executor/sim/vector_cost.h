@@ -21,8 +21,8 @@ struct VectorWork {
 /// bytes at shared memory's rate, whichever takes longer.
 OpCost vector_cost(const VectorWork& work, const device::Device& device, int tiles);
 
-/// Shared memory delivers `bytes` while the units compute for `cycles`: the slower of the two decides. Each
-/// phase is a launch.
+/// Shared memory, or the cache where all fits into it, delivers `bytes` while the units compute for `cycles`:
+/// the slower of the two decides. Each phase is a launch.
 double roofline_seconds(const device::Device& device, int tiles, double cycles, double bytes, double phases);
 
 }  // namespace podium::sim

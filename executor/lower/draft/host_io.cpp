@@ -15,6 +15,7 @@
 #include <cstring>
 #include <iterator>
 
+#include "ir/annotation.h"
 #include "ir/builder.h"
 
 namespace podium::lower {
@@ -70,6 +71,7 @@ ir::Graph made_value(const std::string& name, const ir::Type& type, SyntheticDat
     op.inputs = {builder.constant(ir::Tensor::ints(type.dims), "shape")};
     ir::set_attribute(op, "value", std::move(zero));
   }
+  ir::set_attribute(op, ir::kLoadedWithProgram, std::int64_t{1});
   builder.output(op.outputs[0]);
   graph.ops.push_back(std::move(op));
   return graph;

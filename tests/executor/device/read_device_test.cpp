@@ -116,5 +116,18 @@ TEST(ReadDevice, RefusesAPodWithHalfARungOrPartOfARack) {
             "field 'processors' is 96, a multiple of linkDomain, 64, needed");
 }
 
+TEST(ReadDevice, TakesAPresetInAnotherSize) {
+  EXPECT_EQ(read_device("h100:nodes=16").processors, 128);
+  EXPECT_EQ(read_device("h100:processors=1").processors, 1);
+  EXPECT_EQ(read_device("gb200-nvl72:nodes=36").processors, 144);
+}
+
+TEST(ReadDevice, RefusesASizeThatIsNone) {
+  for (const char* name :
+       {"h100:nodes=0", "h100:nodes=", "h100:racks=2", "h100:nodes=2x", "h100:nodes=99999999"})
+    EXPECT_THROW(read_device(name), Error) << name;
+  EXPECT_THROW(read_device("h100:processors=12"), Error);  // a node and a half
+}
+
 }  // namespace
 }  // namespace podium::device

@@ -24,7 +24,7 @@ TEST(Costs, OfALoadAreTheSyncAndTheWayFromTheHost) {
   Sketch sketch(2);
   const Step step = sketch.from_host(sketch.buffer("x", 1));
   device::Device device = pod();
-  const double way = sim::host_seconds(device, sim::Direction::Load, 1000);
+  const double way = sim::host_transfer(device, sim::Direction::Load, 1000).seconds;
   const sim::StepCost cost = sim::costs_of(sketch.program, device, 0).movement(step);
   EXPECT_DOUBLE_EQ(cost.seconds, device.global_sync_seconds + way);
   ASSERT_EQ(cost.links.size(), 1U);
@@ -37,9 +37,9 @@ TEST(Costs, OfOneProcessorHaveNoSyncWithOthers) {
   Sketch sketch(1);
   const Step step = sketch.from_host(sketch.buffer("x", 0));
   const device::Device device = pod();
-  EXPECT_DOUBLE_EQ(
-      sim::costs_of(sketch.program, device, 0).movement(step).seconds,
-      device.sync_cycles / device.clock_hertz + sim::host_seconds(device, sim::Direction::Load, 1000));
+  EXPECT_DOUBLE_EQ(sim::costs_of(sketch.program, device, 0).movement(step).seconds,
+                   device.sync_cycles / device.clock_hertz +
+                       sim::host_transfer(device, sim::Direction::Load, 1000).seconds);
 }
 
 // The IO tiles are the smaller set, so they set the pace.
@@ -50,6 +50,26 @@ TEST(Costs, OfACopyBetweenTilesAreThoseOfTheSmallerSet) {
   const double cycles = 1000 / (32 * device.exchange_bytes_per_cycle) + device.phase_overhead_cycles;
   EXPECT_DOUBLE_EQ(sim::costs_of(sketch.program, device, 32).movement(step).seconds,
                    cycles / device.clock_hertz);
+}
+
+// Two of a thousand bytes each are one of two thousand, as far as the device's limit goes.
+TEST(Costs, OfCollectivesInARowAreThoseOfOne) {
+  Sketch sketch(1);
+  sketch.program.replicas = 4;
+  for (int i = 0; i < 2; ++i) {
+    const Slot slot = sketch.buffer("gradient", 0);
+    sketch.program.steps.push_back({executor::Collective{.transfer = {slot, slot}}});
+  }
+  device::Device device = pod();
+  const auto seconds = [&] {
+    const sim::Costs costs = sim::costs_of(sketch.program, device, 0);
+    return costs.movement(sketch.program.steps[0]).seconds + costs.movement(sketch.program.steps[1]).seconds;
+  };
+  const double apart = seconds();
+  device.collective_merge_bytes = 2000;
+  EXPECT_NEAR(seconds(), apart - device.collective_overhead_seconds - device.global_sync_seconds, 10e-6);
+  device.collective_merge_bytes = 1999;
+  EXPECT_DOUBLE_EQ(seconds(), apart);
 }
 
 TEST(Costs, OfACutThatEachReplicaMakesForItselfAreNothing) {

@@ -118,9 +118,10 @@ TEST(HostSeconds, SharesTheGatewayAmongProcessors) {
   Device device = ladder(4);
   device.host_load = {100, 1};
   device.streaming_load = {40, 7};
-  EXPECT_DOUBLE_EQ(host_seconds(device, Direction::Load, 200, 1), 1 + 5);  // the processor's own rate decides
-  EXPECT_DOUBLE_EQ(host_seconds(device, Direction::Load, 200, 4), 1 + 8);
-  EXPECT_EQ(host_seconds(device, Direction::Load, 0, 4), 0);
+  EXPECT_DOUBLE_EQ(host_transfer(device, Direction::Load, 200, 1).seconds, 1 + 5);  // at its own rate
+  EXPECT_DOUBLE_EQ(host_transfer(device, Direction::Load, 200, 1).link_seconds, 2);
+  EXPECT_DOUBLE_EQ(host_transfer(device, Direction::Load, 200, 4).link_seconds, 8);
+  EXPECT_EQ(host_transfer(device, Direction::Load, 0, 4).seconds, 0);
 }
 
 TEST(RemoteSeconds, AddsAnOverheadForEachTransaction) {
@@ -130,28 +131,6 @@ TEST(RemoteSeconds, AddsAnOverheadForEachTransaction) {
   device.sharded_transaction_seconds = 1;
   EXPECT_DOUBLE_EQ(remote_seconds(device, Direction::Store, 500), 2 * 3 + 5);
   EXPECT_DOUBLE_EQ(remote_seconds(device, Direction::Store, 500, true), 2 * 1 + 5);
-}
-
-// The vendor's table of training with optimizer state in streaming memory, for which rates and overheads were
-// chosen: 256 samples a step in 2.3832 ms with state on the chip; three tensors of state for each variable,
-// each loaded and stored; more variables sharded over four replicas from row to row.
-TEST(RemoteSeconds, ExplainTheTableTheyAreFittedOn) {
-  struct Row {
-    double bytes;
-    int whole;
-    int sharded;
-    double samples_per_second;
-  };
-  for (const Row& row : {Row{11.188e6, 8, 0, 43419}, Row{7.576e6, 7, 1, 50909}, Row{2.811e6, 4, 4, 67403},
-                         Row{2.797e6, 1, 7, 72570}}) {
-    const double each = row.bytes / (row.whole + row.sharded) / 6;
-    double seconds = 2.3832e-3;
-    for (Direction direction : {Direction::Load, Direction::Store}) {
-      seconds += 3 * row.whole * remote_seconds(preset_named("ipu-m2000"), direction, each);
-      seconds += 3 * row.sharded * remote_seconds(preset_named("ipu-m2000"), direction, each, true);
-    }
-    EXPECT_NEAR(256 / seconds, row.samples_per_second, 0.01 * row.samples_per_second);
-  }
 }
 
 TEST(RemoteSeconds, NeedsStreamingMemory) {

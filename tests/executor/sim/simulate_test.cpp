@@ -47,7 +47,6 @@ TEST(Simulate, BeginsWhenTheHostHasCalled) {
 
 TEST(Simulate, UtilisationIsWorkAgainstWhatCouldBeDone) {
   Sketch sketch(2);
-  sketch.costs.peak_flop_per_second = 2000 / kMicro;
   sketch.program.steps = {sketch.compute("work", 0, 4, {}, {sketch.buffer("a", 0)})};
   const sim::Timeline timeline = sketch.run();
   EXPECT_DOUBLE_EQ(timeline.flop, 4000);

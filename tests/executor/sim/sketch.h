@@ -59,8 +59,8 @@ struct Sketch {
   Step compute(const std::string& name, int processor, double micros, std::vector<Slot> reads,
                std::vector<Slot> writes) {
     program.blocks.push_back({.name = name, .processor = processor, .graph = {}});
-    const executor::BlockId block =
-        costs.blocks.push_back({.seconds = micros * kMicro, .flop = 1000 * micros});
+    const executor::BlockId block = costs.blocks.push_back(
+        {.seconds = micros * kMicro, .flop = 1000 * micros, .ideal_seconds = micros * kMicro / 2});
     return {executor::Compute{block, std::move(reads), std::move(writes)}};
   }
   Step from_host(Slot to) {

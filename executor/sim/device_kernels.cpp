@@ -1,0 +1,269 @@
+// Kernels are sets of ops that grow together along the values between them (a disjoint-set forest). A kernel
+// of several ops costs what it loads from outside, computes and stores for outside; with a product in front,
+// the product and what is loaded beside. Where a device computes attention in one kernel, all tensors of the
+// size of its scores stay inside it: products on them run at the rate of that kernel, everything else is done
+// beside.
+#include "executor/sim/device_kernels.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "executor/sim/products.h"
+#include "executor/sim/vector_cost.h"
+#include "ir/error.h"
+#include "ir/training.h"
+#include "ir/work.h"
+
+namespace podium::sim {
+namespace {
+
+using ir::Op;
+using ir::ValueId;
+
+bool is_known(const ir::Type& type) { return type.is_tensor() && type.is_static(); }
+
+// Ops that can be one kernel with their neighbours.
+bool is_fusible(const ir::Graph& graph, const Op& op, const device::Device& device) {
+  const bool is_normalizing = op.spec->category == ir::Category::Normalizing && !device.synchronous &&
+                              device.fusion == device::Fusion::All;
+  if (op.spec->category != ir::Category::Elementwise && !is_normalizing) return false;
+  return !op.outputs.empty() && op.outputs[0].valid() && is_known(graph[op.outputs[0]].type);
+}
+
+// Ops of one name write out one node of the model, such as its gradient.
+bool are_one_node(const Op& a, const Op& b) {
+  if (ir::is_outer(a) || ir::is_outer(b)) return ir::is_outer(a) && ir::is_outer(b);
+  return !a.name.empty() && a.name == b.name;
+}
+
+bool is_product(const Op& op) {
+  return op.spec->category == ir::Category::MatrixProduct || op.spec->category == ir::Category::Convolution;
+}
+
+// A product whose result its reader takes over before it is stored.
+bool has_epilogue(const ir::Graph& graph, const Op& op, const device::Device& device) {
+  return is_product(op) && !device.synchronous && device.fusion == device::Fusion::All &&
+         op.outputs[0].valid() && is_known(graph[op.outputs[0]].type);
+}
+
+std::int64_t size_of(const ir::Graph& graph, const Op& op) {
+  return graph[op.outputs[0]].type.element_count();
+}
+
+// Sets of ops that have grown together (a disjoint-set forest).
+class Sets {
+ public:
+  explicit Sets(std::size_t count) : parents_(count), has_product_(count) {
+    std::iota(parents_.begin(), parents_.end(), 0U);
+  }
+  std::size_t find(std::size_t op) {
+    while (parents_[op] != op) op = parents_[op] = parents_[parents_[op]];
+    return op;
+  }
+  void join(std::size_t a, std::size_t b) {
+    const std::size_t from = find(a);
+    const std::size_t to = find(b);
+    if (from == to || (has_product_[from] && has_product_[to])) return;
+    parents_[from] = to;
+    has_product_[to] = has_product_[to] || has_product_[from];
+  }
+  /// A kernel has one product at most.
+  void mark_product(std::size_t op) { has_product_[find(op)] = true; }
+
+ private:
+  std::vector<std::size_t> parents_;
+  std::vector<bool> has_product_;
+};
+
+std::map<ValueId, int> count_readers(const ir::Graph& graph) {
+  std::map<ValueId, int> readers;
+  for (const Op& op : graph.ops) {
+    for (ValueId id : inputs_of(op)) ++readers[id];
+  }
+  for (ValueId id : graph.outputs) ++readers[id];
+  return readers;
+}
+
+double bytes_of(const ir::Graph& graph, ValueId id) {
+  return static_cast<double>(ir::packed_bytes(graph[id].type));
+}
+
+// What a kernel of several ops loads and stores.
+VectorWork joint_work(const ir::Graph& graph, const DeviceKernel& kernel,
+                      const std::map<ValueId, int>& readers, int tiles) {
+  std::map<ValueId, int> made;  // value: readers inside
+  double part = 0;
+  ValueId result_of_product = ir::kNoValue;  // stored by the product, or in its place what the kernel makes
+  for (const Op* op : kernel) {
+    if (is_product(*op)) result_of_product = op->outputs[0];
+    for (ValueId id : outputs_of(*op)) {
+      made[id] = 0;
+      part = std::max(part, bytes_of(graph, id) / tiles);
+    }
+  }
+  std::set<ValueId> loaded;
+  VectorWork work{.element_bytes = 1};
+  for (const Op* op : kernel) {
+    if (is_product(*op)) continue;
+    for (ValueId id : inputs_of(*op)) {
+      if (const auto inside = made.find(id); inside != made.end()) {
+        ++inside->second;
+      } else if (loaded.insert(id).second && is_known(graph[id].type)) {
+        work.bytes += bytes_of(graph, id);
+        if (bytes_of(graph, id) < part * tiles) work.received_bytes += std::min(bytes_of(graph, id), part);
+      }
+    }
+    const ir::TypedOp typed(graph, *op);
+    work.flop += ir::work_of(typed).flop;
+    work.element_bytes = std::max(work.element_bytes, ir::bit_width(typed.output(0).element) / 8.0);
+  }
+  double stored = 0;
+  bool keeps_product = false;
+  for (const auto& [id, inside] : made) {
+    const auto all = readers.find(id);
+    if (all == readers.end() || all->second <= inside) continue;
+    if (id == result_of_product) {
+      keeps_product = true;
+    } else {
+      stored += bytes_of(graph, id);
+    }
+  }
+  // What the product would store is stored after the ops behind it, or beside.
+  if (result_of_product.valid() && !keeps_product) stored -= bytes_of(graph, result_of_product);
+  work.bytes += std::max(0.0, stored);
+  return work;
+}
+
+// Whether the op makes scores of attention: many products over the features of a head, fewer than there are
+// positions on either side.
+bool makes_scores(const ir::Graph& graph, const Op& op) {
+  if (!op.is("MatMul") || !is_known(graph[op.inputs[0]].type) || !is_known(graph[op.inputs[1]].type) ||
+      !is_known(graph[op.outputs[0]].type))
+    return false;
+  const std::vector<RepeatedProduct> products = products_of(ir::TypedOp(graph, op));
+  if (products.empty()) return false;
+  constexpr double kWidestHead = 256;
+  const Product& product = products[0].product;
+  return product.count > 1 && product.inner <= kWidestHead && product.inner < product.rows &&
+         product.inner < product.columns;
+}
+
+// Scores, and all that has their dimensions, or is turned, in a graph that makes any.
+std::set<ValueId> scores_of(const ir::Graph& graph) {
+  std::set<ir::Dims> dims;
+  for (const Op& op : graph.ops) {
+    if (!makes_scores(graph, op)) continue;
+    ir::Dims found = graph[op.outputs[0]].type.dims;
+    dims.insert(found);
+    std::swap(found[found.size() - 2], found[found.size() - 1]);
+    dims.insert(found);
+  }
+  std::set<ValueId> scores;
+  if (dims.empty()) return scores;
+  for (ValueId id : graph.value_ids()) {
+    const ir::Type& type = graph[id].type;
+    if (is_known(type) && dims.contains(type.dims)) scores.insert(id);
+  }
+  return scores;
+}
+
+bool touches(const Op& op, const std::set<ValueId>& values) {
+  if (values.empty()) return false;
+  const auto is_in = [&](ValueId id) { return values.contains(id); };
+  return std::any_of(op.inputs.begin(), op.inputs.end(), is_in) ||
+         std::any_of(op.outputs.begin(), op.outputs.end(), is_in);
+}
+
+}  // namespace
+
+std::vector<DeviceKernel> device_kernels(const ir::Graph& graph, const device::Device& device) {
+  Sets sets(graph.ops.size());
+  std::map<ValueId, std::size_t> makers;
+  for (std::size_t i = 0; i < graph.ops.size() && device.fusion != device::Fusion::None; ++i) {
+    const Op& op = graph.ops[i];
+    if (has_epilogue(graph, op, device)) {
+      sets.mark_product(i);
+      makers[op.outputs[0]] = i;
+    }
+    if (!is_fusible(graph, op, device)) continue;
+    for (ValueId id : inputs_of(op)) {
+      const auto maker = makers.find(id);
+      if (maker == makers.end()) continue;
+      const Op& before = graph.ops[maker->second];
+      const std::int64_t size = size_of(graph, before);
+      const bool is_one_size = size == size_of(graph, op) || size == 1;
+      if (is_one_size && (device.fusion == device::Fusion::All || are_one_node(before, op)))
+        sets.join(maker->second, i);
+    }
+    for (ValueId id : outputs_of(op)) makers[id] = i;
+  }
+  std::map<std::size_t, std::size_t> last;
+  for (std::size_t i = 0; i < graph.ops.size(); ++i) last[sets.find(i)] = i;
+  std::map<std::size_t, DeviceKernel> by_last;
+  for (std::size_t i = 0; i < graph.ops.size(); ++i) by_last[last[sets.find(i)]].push_back(&graph.ops[i]);
+  std::vector<DeviceKernel> kernels;
+  kernels.reserve(by_last.size());
+  for (auto& [end, kernel] : by_last) kernels.push_back(std::move(kernel));
+  return kernels;
+}
+
+KernelCosts::KernelCosts(const ir::Graph& graph, const device::Device& device, int tiles)
+    : graph_(graph), device_(device), tiles_(tiles), readers_(count_readers(graph)) {
+  if (device.attention_share > 0 && device.fusion == device::Fusion::All) scores_ = scores_of(graph);
+}
+
+// A product of the kernel computes at its rate and reads and writes what is no score; all else on scores is
+// done beside.
+OpCost KernelCosts::attention_part(const Op& op) const {
+  const ir::TypedOp typed(graph_, op);
+  OpCost cost;
+  cost.flop = ir::work_of(typed).flop;
+  const std::vector<RepeatedProduct> products = products_of(typed);
+  if (products.empty()) return cost;
+  const Product& product = products[0].product;
+  const double width = ir::bit_width(typed.element(0)) / 8.0;
+  double bytes = 0;
+  for (ValueId id : inputs_of(op)) bytes += scores_.contains(id) ? 0 : bytes_of(graph_, id);
+  const bool makes_scores = scores_.contains(op.outputs[0]);
+  if (!makes_scores) bytes += bytes_of(graph_, op.outputs[0]);
+  const double positions = makes_scores ? product.columns : product.inner;
+  cost.seconds =
+      roofline_seconds(device_, tiles_, attention_cycles(cost.flop, positions, width, device_, tiles_), bytes,
+                       makes_scores ? 0 : 1);
+  cost.matrix_flop = cost.flop;
+  cost.ideal_seconds = cost.flop / peak_flop_per_second(device_, typed.element(0));
+  return cost;
+}
+
+OpCost KernelCosts::operator()(const DeviceKernel& kernel) const {
+  OpCost sum;
+  OpCost product;
+  bool is_attention = false;
+  for (const Op* op : kernel) {
+    try {
+      if (touches(*op, scores_)) {
+        sum += attention_part(*op);
+        is_attention = true;
+        continue;
+      }
+      if (is_product(*op)) product = op_cost(ir::TypedOp(graph_, *op), device_, tiles_);
+      sum += op_cost(ir::TypedOp(graph_, *op), device_, tiles_);
+    } catch (const Error& error) {
+      throw error.at(graph_.describe(*op));
+    }
+  }
+  if (kernel.size() == 1 || is_attention) return sum;
+  OpCost joint = vector_cost(joint_work(graph_, kernel, readers_, tiles_), device_, tiles_);
+  // What is joined by a narrow value among wide ones may load more than it saves.
+  if (product.seconds > 0)
+    joint.seconds += product.seconds - device_.phase_overhead_cycles / device_.clock_hertz;
+  joint.matrix_flop = sum.matrix_flop;
+  if (joint.seconds > sum.seconds) return sum;
+  joint.flop = sum.flop;
+  joint.ideal_seconds = sum.ideal_seconds;
+  return joint;
+}
+
+}  // namespace podium::sim

@@ -1,0 +1,41 @@
+// Which ops of a block a device's compiler makes one kernel of, and what such a kernel costs.
+#pragma once
+
+#include <map>
+#include <set>
+#include <vector>
+
+#include "executor/device/device.h"
+#include "executor/sim/op_cost.h"
+
+namespace podium::sim {
+
+/// The ops of a kernel, in the order of the graph.
+using DeviceKernel = std::vector<const ir::Op*>;
+
+/// Every op is in one kernel; kernels are in the order of their last ops. Elementwise ops that follow each
+/// other over tensors of one size, scalars among them, are one kernel as device::Fusion says; where all are
+/// fused, also with the product before them.
+std::vector<DeviceKernel> device_kernels(const ir::Graph& graph, const device::Device& device);
+
+/// The costs of a graph's kernels. Graph and device outlive it.
+class KernelCosts {
+ public:
+  KernelCosts(const ir::Graph& graph, const device::Device& device, int tiles);
+
+  /// Of a kernel of one op this is the op's. One of several goes over its tensors once: it loads what comes
+  /// from outside, stores what is read outside, and computes what each op computes. Error names an op whose
+  /// size only a run tells. Ops on the scores of attention belong to its kernel, where the device has one.
+  OpCost operator()(const DeviceKernel& kernel) const;
+
+ private:
+  const ir::Graph& graph_;
+  const device::Device& device_;
+  int tiles_;
+  OpCost attention_part(const ir::Op& op) const;
+
+  std::map<ir::ValueId, int> readers_;  ///< of each value, the graph's outputs among them
+  std::set<ir::ValueId> scores_;        ///< what a kernel of attention keeps to itself
+};
+
+}  // namespace podium::sim

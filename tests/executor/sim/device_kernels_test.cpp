@@ -1,0 +1,85 @@
+#include "executor/sim/device_kernels.h"
+
+#include <gtest/gtest.h>
+
+#include "executor/device/presets.h"
+#include "ir/training.h"
+#include "tests/support/graph_text.h"
+
+namespace podium::sim {
+namespace {
+
+using device::Device;
+using device::Fusion;
+
+Device with_fusion(const char* preset, Fusion fusion) {
+  Device device = *device::find_preset(preset);
+  device.fusion = fusion;
+  return device;
+}
+
+const std::string kChain =
+    "g (float[4096, 4096] x, float[1] s) => (float[4096, 4096] y) { a = Exp(x) b = Mul(a, s) y = Add(b, x) }";
+
+double seconds(const ir::Graph& graph, const Device& device) {
+  const KernelCosts price(graph, device, device.tiles);
+  double sum = 0;
+  for (const DeviceKernel& kernel : device_kernels(graph, device)) sum += price(kernel).seconds;
+  return sum;
+}
+
+TEST(DeviceKernels, AreOneForNeighboursWhereAllAreFused) {
+  const ir::Graph graph = testing::graph_of(kChain);
+  EXPECT_EQ(device_kernels(graph, with_fusion("a100-80", Fusion::All)).size(), 1U);
+  EXPECT_EQ(device_kernels(graph, with_fusion("a100-80", Fusion::None)).size(), 3U);
+  EXPECT_EQ(device_kernels(graph, with_fusion("a100-80", Fusion::Nodes)).size(), 3U);
+}
+
+TEST(DeviceKernels, AreOneForTheOpsThatWriteOutANode) {
+  ir::Graph graph = testing::graph_of(kChain);
+  graph.ops[0].name = graph.ops[1].name = "gelu_gradient";
+  graph.ops[2].name = "residual";
+  EXPECT_EQ(device_kernels(graph, with_fusion("ipu-m2000", Fusion::Nodes)).size(), 2U);
+}
+
+TEST(DeviceKernels, AreOneForTheOpsOfAnUpdate) {
+  ir::Graph graph = testing::graph_of(kChain);
+  for (ir::Op& op : graph.ops) ir::set_attribute(op, ir::kContextAttribute, ir::kOuterContext);
+  EXPECT_EQ(device_kernels(graph, with_fusion("ipu-m2000", Fusion::Nodes)).size(), 1U);
+}
+
+// Three ops read and write four and three tensors; one kernel reads x and writes y.
+TEST(DeviceKernels, GoOverTheirTensorsOnce) {
+  const ir::Graph graph = testing::graph_of(kChain);
+  Device fused = with_fusion("a100-80", Fusion::All);
+  fused.phase_overhead_cycles = 0;
+  fused.cache_bytes = 0;
+  Device apart = fused;
+  apart.fusion = Fusion::None;
+  EXPECT_NEAR(seconds(graph, apart) / seconds(graph, fused), 7.0 / 2, 0.1);
+}
+
+TEST(DeviceKernels, TakeAProductsResultBeforeItIsStored) {
+  const ir::Graph graph = testing::graph_of(
+      "g (float16[4096, 64] x, float16[64, 4096] w) => (float16[4096, 4096] y) { p = MatMul(x, w) y = Relu(p) }");
+  const Device device = with_fusion("a100-80", Fusion::All);
+  const auto kernels = device_kernels(graph, device);
+  ASSERT_EQ(kernels.size(), 1U);
+  const double product = op_cost(ir::TypedOp(graph, graph.ops[0]), device, device.tiles).seconds;
+  EXPECT_NEAR(KernelCosts(graph, device, device.tiles)(kernels[0]).seconds, product, 0.05 * product);
+}
+
+TEST(DeviceKernels, KeepTheScoresOfAttentionInside) {
+  const ir::Graph graph = testing::graph_of(R"(g (float16[8, 16, 2048, 64] q, float16[8, 16, 64, 2048] k,
+      float16[8, 16, 2048, 64] v) => (float16[8, 16, 2048, 64] y) {
+    s = MatMul(q, k) p = Softmax(s) y = MatMul(p, v) })");
+  Device fused = with_fusion("a100-80", Fusion::All);
+  Device apart = fused;
+  apart.attention_share = 0;
+  EXPECT_LT(seconds(graph, fused), 0.6 * seconds(graph, apart));
+  const double flop = 4.0 * 8 * 16 * 2048 * 2048 * 64;
+  EXPECT_GT(seconds(graph, fused), flop / (fused.attention_share * 312e12));
+}
+
+}  // namespace
+}  // namespace podium::sim
