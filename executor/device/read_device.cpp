@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "executor/device/fields.h"
 #include "executor/device/presets.h"
@@ -77,32 +78,6 @@ std::string text_of(const Json& json, std::string_view key) {
   return text.get<std::string>();
 }
 
-Device base_named(const std::string& name) {
-  if (const Device* preset = find_preset(name)) return *preset;
-  throw Error("field 'base' is '{}', the name of a preset needed (nearest: '{}')", name,
-              ir::nearest(name, preset_names()));
-}
-
-void refuse_unknown_fields(const Json& json) {
-  std::vector<std::string_view> names{"name", "base"};
-  for (const Field& field : fields()) names.push_back(field.name);
-  for (const auto& [key, value] : json.items()) {
-    if (std::find(names.begin(), names.end(), key) != names.end()) continue;
-    throw Error("unknown field '{}', nearest is '{}'", key, ir::nearest(key, names));
-  }
-}
-
-Json read_object(const std::string& text) try {
-  ir::check_nesting(text, ir::kDeepestJson);
-  Json json = Json::parse(text);
-  if (!json.is_object()) throw Error("found JSON that is no object, an object of device fields needed");
-  return json;
-} catch (const Json::parse_error& error) {
-  throw Error("not JSON at byte {}, an object of device fields needed", error.byte);
-} catch (const Json::out_of_range&) {
-  throw Error("a number is too large for any field");
-}
-
 void check_pod(const Device& device) {
   if (device.processors > device.link_domain && device.processors % device.link_domain != 0) {
     throw Error("field 'processors' is {}, a multiple of linkDomain, {}, needed", device.processors,
@@ -141,6 +116,42 @@ Device of_another_size(Device device, const std::string& name, const std::string
   return device;
 }
 
+// Nothing when no preset has the name.
+std::optional<Device> preset_named(const std::string& name) {
+  if (const Device* preset = find_preset(name)) return *preset;
+  const auto colon = name.find(':');
+  if (colon == std::string::npos) return std::nullopt;
+  const Device* preset = find_preset(name.substr(0, colon));
+  if (preset == nullptr) return std::nullopt;
+  return of_another_size(*preset, name, name.substr(colon + 1));
+}
+
+Device base_named(const std::string& name) {
+  if (const std::optional<Device> preset = preset_named(name)) return *preset;
+  throw Error("field 'base' is '{}', the name of a preset needed (nearest: '{}')", name,
+              ir::nearest(name, preset_names()));
+}
+
+void refuse_unknown_fields(const Json& json) {
+  std::vector<std::string_view> names{"name", "base"};
+  for (const Field& field : fields()) names.push_back(field.name);
+  for (const auto& [key, value] : json.items()) {
+    if (std::find(names.begin(), names.end(), key) != names.end()) continue;
+    throw Error("unknown field '{}', nearest is '{}'", key, ir::nearest(key, names));
+  }
+}
+
+Json read_object(const std::string& text) try {
+  ir::check_nesting(text, ir::kDeepestJson);
+  Json json = Json::parse(text);
+  if (!json.is_object()) throw Error("found JSON that is no object, an object of device fields needed");
+  return json;
+} catch (const Json::parse_error& error) {
+  throw Error("not JSON at byte {}, an object of device fields needed", error.byte);
+} catch (const Json::out_of_range&) {
+  throw Error("a number is too large for any field");
+}
+
 }  // namespace
 
 Device parse_device(const std::string& text) {
@@ -160,11 +171,7 @@ Device parse_device(const std::string& text) {
 }
 
 Device read_device(const std::string& name) {
-  if (const Device* preset = find_preset(name)) return *preset;
-  if (const auto colon = name.find(':'); colon != std::string::npos) {
-    if (const Device* preset = find_preset(name.substr(0, colon)))
-      return of_another_size(*preset, name, name.substr(colon + 1));
-  }
+  if (const std::optional<Device> preset = preset_named(name)) return *preset;
   if (!ir::is_there(name)) {
     throw Error("device '{}' is neither a preset (nearest: '{}') nor a readable file", name,
                 ir::nearest(name, preset_names()));

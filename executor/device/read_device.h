@@ -7,9 +7,9 @@
 
 namespace podium::device {
 
-/// Reads the device that `name` names: a preset, or a file with a JSON object of fields (see fields.h). With
-/// "base", the name of a preset, omitted fields have the base's values; without it every field is needed.
-/// Error: "FILE: field 'F' is X, Y needed".
+/// Reads the device that `name` names: a preset, "PRESET:nodes=N" or "PRESET:processors=N" for another size
+/// of it, or a file with a JSON object of fields (see fields.h). With "base", the name of a preset, omitted
+/// fields have the base's values; without it every field is needed. Error: "FILE: field 'F' is X, Y needed".
 Device read_device(const std::string& name);
 
 /// Reads a device from the text of such a file. Error as read_device's, without the file's name.

@@ -120,6 +120,7 @@ TEST(ReadDevice, TakesAPresetInAnotherSize) {
   EXPECT_EQ(read_device("h100:nodes=16").processors, 128);
   EXPECT_EQ(read_device("h100:processors=1").processors, 1);
   EXPECT_EQ(read_device("gb200-nvl72:nodes=36").processors, 144);
+  EXPECT_EQ(parse_device(R"({"base": "h100:nodes=2", "clockHertz": 1e9})").processors, 16);
 }
 
 TEST(ReadDevice, RefusesASizeThatIsNone) {
