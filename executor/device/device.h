@@ -80,7 +80,7 @@ struct Device {
   int processors_per_host = 4;  ///< that share one gateway: a machine
   /// From a machine to its like in the next domain; of AllToAll: from a processor to the network.
   Link gateway = {};
-  double collective_overhead_seconds = 0.14e-3;  ///< of an all-reduce, beside its transfers; else half
+  double collective_overhead_seconds = 0.13e-3;  ///< of an all-reduce, beside its transfers; else half
   std::int64_t collective_merge_bytes = 0;       ///< up to which collectives in a row are one; 0: none are
   double ring_share = 1;                         ///< AllToAll: of the rate of the ports that a ring keeps up
   double switch_reduction_share = 0;             ///< of it where the switch adds up; 0: it cannot
