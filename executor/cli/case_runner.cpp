@@ -83,12 +83,16 @@ compare::Tolerance tolerance_for(const ir::Datum& expected, const Erratum* errat
 // The data `times` times, one after the other.
 ir::Datum repeated(const ir::Datum& datum, std::int64_t times) {
   if (times == 1) return datum;
-  const bool is_plain = datum.is_tensor() && datum.tensor.type() != ir::DataType::String;
-  if (!is_plain)
-    throw Error("{} found, tensors of numbers needed for several micro-batches", to_string(type_of(datum)));
+  if (!datum.is_tensor())
+    return ir::Datum::sequence(std::vector<ir::Datum>(static_cast<std::size_t>(times), datum));
   ir::Dims dims = datum.tensor.dims();
   dims.insert(dims.begin(), times);
   ir::Tensor all(datum.tensor.type(), dims);
+  if (datum.tensor.type() == ir::DataType::String) {
+    for (std::int64_t i = 0; i < all.size(); ++i)
+      all.data<std::string>()[i] = datum.tensor.data<std::string>()[i % datum.tensor.size()];
+    return all;
+  }
   auto* bytes = static_cast<std::byte*>(all.raw());
   for (std::int64_t i = 0; i < times; ++i) {
     const auto* source = static_cast<const std::byte*>(datum.tensor.raw());
@@ -100,6 +104,7 @@ ir::Datum repeated(const ir::Datum& datum, std::int64_t times) {
 // What `repeated` put together, apart again. `leading` dimensions count the parts.
 std::vector<ir::Datum> parts_of(const ir::Datum& datum, std::int64_t times, int leading) {
   if (times == 1) return {datum};
+  if (!datum.is_tensor()) return *datum.items;
   const ir::Tensor& all = datum.tensor;
   const ir::Dims dims(all.dims().begin() + leading, all.dims().end());
   const std::size_t bytes = all.bytes() / static_cast<std::size_t>(times);

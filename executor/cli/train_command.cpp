@@ -274,7 +274,6 @@ int execute_train(const Options& options) {
   if (has_data) in_model(options, [&] { check_samples(job.samples, session.inputs()); });
   report::RunReport report = start_report(options, session.strategy(), session.program(),
                                           samples_of(job.model.graph, job.samples.axes));
-  add_times(report, session.timeline());
   report.prepare_seconds = seconds_since(start);
   if (session.can_run()) {
     // Beside the session only what its first replica computes is looked at.
@@ -285,6 +284,8 @@ int execute_train(const Options& options) {
     in_model(options, [&] { trainer.train(); });
     report.run_seconds = trainer.median_seconds();
   }
+  // Where data decides sizes, the first step has told them.
+  add_times(report, session.timeline());
   if (report.is_clocked) return finish_report(options, report);
   write_report_files(options, report);
   return kDone;

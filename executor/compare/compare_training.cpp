@@ -138,13 +138,14 @@ void Contest::try_candidate(const Candidate& candidate, report::ComparedStrategy
                                                             .clock = true,
                                                             .estimate = setting.estimate}));
   compared.run.prepare_seconds = seconds_since(start);
+  if (session.can_run()) {
+    start = WallClock::now();
+    train(session, candidate.strategy);
+    compared.run.run_seconds = seconds_since(start);
+    compared.difference = difference(session, candidate.strategy);
+  }
   if (session.timeline() == nullptr) throw Error("cannot be clocked: {}", fmt::join(session.notes(), "; "));
   compared.run.timeline = *session.timeline();
-  if (!session.can_run()) return;
-  start = WallClock::now();
-  train(session, candidate.strategy);
-  compared.run.run_seconds = seconds_since(start);
-  compared.difference = difference(session, candidate.strategy);
 }
 
 }  // namespace

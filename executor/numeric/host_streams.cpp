@@ -65,6 +65,12 @@ void check_input(const HostTensor& input, const Datum& given, int replicas) {
   const int chunks = chunks_of_input(input, replicas);
   if (comes_whole(input, chunks)) return;
   const ir::Type whole = whole_type(input);
+  if (!whole.is_tensor()) {
+    const bool is_sequence = given.holds == Datum::Holds::Sequence && std::ssize(*given.items) == chunks;
+    if (is_sequence && input.slices == 1) return;
+    throw Error("input '{}': {} found, a sequence of {} micro-batches needed", input.name,
+                to_string(type_of(given)), chunks);
+  }
   if (!whole.is_static()) {
     throw Error("input '{}': {} found, a known shape needed to take {} micro-batches from one array",
                 input.name, to_string(whole), chunks);
@@ -102,6 +108,7 @@ const Datum& HostInputs::next(int input, int replica) {
   const Datum& given = given_[input];
   if (comes_whole(tensor, chunks_of_input(tensor, program_->replicas))) return given;
   const int chunk = tensor.broadcast ? micro_batch : micro_batch * program_->replicas + replica;
+  if (!given.is_tensor()) return (*given.items)[static_cast<std::size_t>(chunk)];
   const Piece piece = piece_of(tensor, tensor.type.dims, chunk, load % tensor.slices);
   const auto* data = static_cast<const std::byte*>(given.tensor.raw());
   const auto element = static_cast<std::int64_t>(ir::storage_bytes(tensor.type.element));
@@ -119,11 +126,13 @@ HostOutputs::HostOutputs(const Program& program)
     : program_(&program),
       stores_(counters(program.outputs, program.replicas)),
       dims_(program.outputs.size()),
-      results_(program.outputs.size()) {}
+      results_(program.outputs.size()),
+      items_(program.outputs.size()) {}
 
 void HostOutputs::start() {
   reset(stores_);
   begun_.assign(results_.size(), false);
+  items_.assign(results_.size(), {});
 }
 
 void HostOutputs::offer(int output, int replica, const Datum& value) {
@@ -145,9 +154,12 @@ void HostOutputs::offer(int output, int replica, const Datum& value) {
 
 void HostOutputs::begin(int output, const Datum& first) {
   const HostTensor& tensor = program_->outputs[output];
+  begun_[output] = true;
   if (!first.is_tensor()) {
-    throw Error("output '{}': {} found, a tensor needed to put several micro-batches into one array",
-                tensor.name, to_string(type_of(first)));
+    const int kept = tensor.micro_batches / tensor.every * program_->replicas;
+    items_[output].assign(static_cast<std::size_t>(kept), Datum());
+    dims_[output].clear();
+    return;
   }
   Dims whole;
   for (std::int64_t dim : tensor.leading) {
@@ -164,12 +176,16 @@ void HostOutputs::begin(int output, const Datum& first) {
   results_[output] = {};  // so that its memory can be taken again
   results_[output] = pool_.take(first.tensor.type(), whole);
   dims_[output] = dims;
-  begun_[output] = true;
 }
 
 void HostOutputs::put(int output, int chunk, int slice, const Datum& value) {
   const HostTensor& tensor = program_->outputs[output];
   const Dims& needed = dims_[output];
+  if (!items_[output].empty() && !value.is_tensor()) {
+    items_[output][static_cast<std::size_t>(chunk)] = value;
+    results_[output] = Datum::sequence(items_[output]);
+    return;
+  }
   if (!value.is_tensor() || value.tensor.dims() != needed) {
     throw Error(
         "output '{}': a micro-batch of {} found after one of {}, one shape needed to put them into one array",

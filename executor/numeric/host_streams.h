@@ -12,7 +12,8 @@
 namespace podium::numeric {
 
 /// The inputs. An array is laid out as [micro-batches][replicas][micro-batch...], without the replicas where
-/// the input is broadcast; only its number of elements counts (semantics, section 6.1).
+/// the input is broadcast; only its number of elements counts (semantics, section 6.1). Micro-batches that
+/// are no tensors are the items of a sequence in this order, as those of outputs are.
 class HostInputs {
  public:
   /// `program` outlives the streams.
@@ -40,7 +41,7 @@ class HostOutputs {
 
   /// Called before a run.
   void start();
-  /// Takes the replica's next store. Error when the shapes of micro-batches differ or they are no tensors.
+  /// Takes the replica's next store. Error when the shapes of micro-batches differ.
   void offer(int output, int replica, const ir::Datum& value);
   /// The arrays of all outputs, once the run has ended. InternalError when micro-batches are missing.
   std::span<const ir::Datum> results() const;
@@ -54,6 +55,7 @@ class HostOutputs {
   std::vector<ir::Dims> dims_;            // per output: of one store
   std::vector<bool> begun_;               // per output: it has an array and dims_
   std::vector<ir::Datum> results_;
+  std::vector<std::vector<ir::Datum>> items_;  // per output: micro-batches that are no tensors
   MemoryPool pool_;
 };
 

@@ -73,10 +73,14 @@ sim::Timeline Clock::run(const executor::Program& program) const {
 }
 
 sim::Timeline LateClock::run(std::span<const ir::Datum> inputs) const {
-  if (inputs.size() != graph.inputs.size()) {
+  if (inputs.size() != training.graph.inputs.size()) {
     throw Error("sizes that only data decides: no clock with synthetic data");
   }
-  return clock.run(lower::lower(with_known_sizes(graph, inputs), placement, clock.strategy));
+  ir::Training known = training;
+  known.graph = with_known_sizes(training.graph, inputs);
+  if (known.variables.empty())
+    return clock.run(lower::lower(std::move(known.graph), placement, clock.strategy));
+  return clock.run(lower::lower(std::move(known), placement, clock.strategy));
 }
 
 }  // namespace podium

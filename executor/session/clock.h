@@ -11,6 +11,7 @@
 #include "executor/strategy.h"
 #include "ir/datum.h"
 #include "ir/placement.h"
+#include "ir/training.h"
 
 namespace podium {
 
@@ -30,10 +31,11 @@ std::optional<std::string> undecided(const ir::Graph& graph);
 /// For such a graph: runs it once more, op by op, on the first micro-batch to learn the sizes.
 struct LateClock {
   Clock clock;
-  ir::Graph graph;
+  ir::Training training;  ///< without variables for inference
   ir::Placement placement;
 
-  /// `inputs` are those of the session's run. Error for what the clock does not know even then.
+  /// `inputs`, in the order of the graph's, are those of the session's run and what its variables hold. Error
+  /// for what the clock does not know even then.
   sim::Timeline run(std::span<const ir::Datum> inputs) const;
 };
 

@@ -85,8 +85,9 @@ Compiled compile(Placed placed, const GroupedWeights& weights, CheckedOptions& c
   const auto unknown = unknown_to_clock(placed.training.graph, checked);
   const Clock clock{checked.device, checked.strategy, checked.events};
   Compiled compiled{.variables = named_variables(placed.training)};
-  if (unknown && compiled.variables.empty()) {
-    compiled.late_clock = LateClock{clock, placed.training.graph, placed.placement};
+  // Variables of inference are not looked at: their session gives no inputs for them.
+  if (unknown && (compiled.variables.empty() || !placed.training.updates.empty())) {
+    compiled.late_clock = LateClock{clock, placed.training, placed.placement};
   }
   compiled.lowered = lowered(std::move(placed), checked);
   check_host_tensors(compiled.lowered);

@@ -37,9 +37,22 @@ bool fits(const ir::Type& wanted, const ir::Datum& found) {
          dims_fit(wanted, found.tensor.dims());
 }
 
+// Micro-batches that are no tensors are the items of a sequence.
+void check_sequence(const HostTensor& input, const ir::Datum& given, int replicas) {
+  const ir::Type one = whole_type(input);
+  const auto needed = static_cast<std::size_t>(input.micro_batches) * static_cast<std::size_t>(replicas);
+  const bool is_sequence = given.holds == ir::Datum::Holds::Sequence && given.items->size() == needed &&
+                           std::all_of(given.items->begin(), given.items->end(),
+                                       [&](const ir::Datum& item) { return fits(one, item); });
+  if (is_sequence) return;
+  throw Error("input '{}': {} found, a sequence of {} micro-batches needed, each {}", input.name,
+              to_string(type_of(given)), needed, to_string(one));
+}
+
 // An array of several micro-batches: only the number of its elements counts.
 void check_array(const HostTensor& input, const ir::Datum& given, int replicas) {
   const ir::Type one = whole_type(input);
+  if (!one.is_tensor()) return check_sequence(input, given, replicas);
   if (!given.is_tensor() || given.tensor.type() != one.element) {
     throw Error("input '{}': {} found, elements of type {} needed", input.name, to_string(type_of(given)),
                 name_of(one.element));
@@ -91,7 +104,8 @@ void check_host_tensors(const executor::Program& program) {
   const auto check = [&](const HostTensor& tensor, const char* what, bool comes) {
     if (tensor.micro_batches * program.replicas == 1) return;
     const ir::Type type = whole_type(tensor);
-    if (type.is_tensor() && (!comes || type.is_static())) return;
+    const bool is_apart = !type.is_tensor() && tensor.slices == 1;
+    if (is_apart || (type.is_tensor() && (!comes || type.is_static()))) return;
     throw Error("{} '{}': {} found, a tensor{} needed for several micro-batches in one array{}", what,
                 tensor.name, to_string(type), comes ? " of known size" : "",
                 comes ? how_to_bind(tensor) : "");
@@ -106,6 +120,11 @@ void check_input(const HostTensor& input, const ir::Datum& given, int all_replic
   const ir::Type type = whole_type(input);
   if (fits(type, given)) return;
   throw Error("input '{}': {} found, {} needed", input.name, to_string(type_of(given)), to_string(type));
+}
+
+ir::Datum first_if_apart(const HostTensor& input, const ir::Datum& given, int replicas) {
+  const bool are_several = input.micro_batches * (input.broadcast ? 1 : replicas) > 1;
+  return are_several && !whole_type(input).is_tensor() ? given.items->front() : given;
 }
 
 int axis_of(const SampleAxes& axes, const std::string& input) {

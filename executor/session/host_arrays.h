@@ -18,13 +18,17 @@ bool is_finite(const ir::Tensor& tensor);
 /// Error names a weight of which only the type is known.
 void check_data(const ir::Graph& graph);
 
-/// Micro-batches lie in one array, so they must be tensors, and those that come must have a known size: Error
-/// for one that is not.
+/// Micro-batches that are tensors lie in one array, so those that come must have a known size: Error for one
+/// that has not. Sequences, optionals and maps come and go as a sequence of micro-batches, which cannot be
+/// cut into slices.
 void check_host_tensors(const executor::Program& program);
 
 /// Error when `given` does not hold what `input` takes in a run: of several micro-batches only type and
 /// number of elements count.
 void check_input(const executor::HostTensor& input, const ir::Datum& given, int replicas);
+
+/// Of an input whose micro-batches come as a sequence, the first one; of others what is given.
+ir::Datum first_if_apart(const executor::HostTensor& input, const ir::Datum& given, int replicas);
 
 /// The axes of samples by the names of inputs; of others it is the first.
 using SampleAxes = std::map<std::string, int>;

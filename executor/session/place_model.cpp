@@ -115,15 +115,17 @@ void write_place(ir::Op& op, const ir::OpPlacement& place, const Strategy& strat
   }
 }
 
+}  // namespace
+
 void sum_up_in_halves(ir::Graph& graph) {
   for (ir::Op& op : graph.ops) {
-    const bool is_product = op.is("MatMul") || op.is("Gemm");
+    const ir::Category category = op.spec->category;
+    const bool is_product = category == ir::Category::MatrixProduct || category == ir::Category::Recurrent ||
+                            category == ir::Category::Attention;
     if (!is_product || ir::attribute_if<std::string>(op, ir::kPartialsType) != nullptr) continue;
     ir::set_attribute(op, ir::kPartialsType, std::string("half"));
   }
 }
-
-}  // namespace
 
 device::Device endless_device() {
   device::Device device = *device::find_preset(device::kDefaultPreset);

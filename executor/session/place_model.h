@@ -14,6 +14,10 @@ namespace podium {
 /// The default preset's numbers for placing by cost, but without an end to its processors.
 device::Device endless_device();
 
+/// Annotates the products of matrices, those inside recurrent cells and attention too, that do not say
+/// themselves how they sum up (semantics, section 2).
+void sum_up_in_halves(ir::Graph& graph);
+
 /// Error when the annotations of a model, as imported, cannot be what the strategy asks for.
 void check_annotations(const importer::Model& model, const Strategy& strategy);
 

@@ -20,6 +20,19 @@ bool can_cast(ir::DataType from, ir::DataType to) {
          (ir::is_float(from) && ir::is_float(to));
 }
 
+// Row `from` of one array to row `to` of another.
+void copy_row(const ir::Tensor& array, std::int64_t from, ir::Tensor& part, std::int64_t to) {
+  const std::int64_t elements = elements_of_sample(array);
+  if (array.type() == ir::DataType::String) {
+    std::copy_n(array.data<std::string>() + from * elements, elements,
+                part.data<std::string>() + to * elements);
+    return;
+  }
+  const std::size_t bytes = static_cast<std::size_t>(elements) * storage_bytes(array.type());
+  std::memcpy(static_cast<char*>(part.raw()) + static_cast<std::size_t>(to) * bytes,
+              static_cast<const char*>(array.raw()) + static_cast<std::size_t>(from) * bytes, bytes);
+}
+
 ir::Tensor transposed(const ir::Tensor& tensor, ir::IntList order) {
   ir::Op op{.spec = ir::find_op("", "Transpose"), .inputs = {ir::ValueId{0}}, .outputs = {ir::ValueId{1}}};
   ir::set_attribute(op, "perm", std::move(order));
@@ -101,12 +114,8 @@ std::vector<ir::Datum> take_rows(const Samples& samples, std::span<const std::in
     const ir::Tensor& array = samples.arrays.at(input.name);
     const std::int64_t elements = elements_of_sample(array);
     ir::Tensor part(array.type(), {std::ssize(rows), elements});
-    const std::size_t bytes = static_cast<std::size_t>(elements) * storage_bytes(array.type());
-    auto* to = static_cast<char*>(part.raw());
-    const auto* from = static_cast<const char*>(array.raw());
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      std::memcpy(to + i * bytes, from + static_cast<std::size_t>(rows[i]) * bytes, bytes);
-    }
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      copy_row(array, rows[i], part, static_cast<std::int64_t>(i));
     const ir::Type type = whole_type(input);
     part = cast(part, type.element);
     if (const int axis = axis_of(samples.axes, input.name); axis > 0) part = micro_batches(part, type, axis);

@@ -83,8 +83,11 @@ std::span<const ir::Datum> InferenceSession::run(std::span<const ir::Datum> give
   for (std::size_t i = 0; i < given.size(); ++i) check_input(inputs()[i], given[i], program().replicas);
   const auto outputs = compiled.engine->run(given);
   if (compiled.late_clock) {
+    std::vector<ir::Datum> first(given.begin(), given.end());
+    for (std::size_t i = 0; i < first.size(); ++i)
+      first[i] = first_if_apart(inputs()[i], first[i], program().replicas);
     clock_run(
-        compiled.timeline, [&] { return compiled.late_clock->run(given); }, state_->checked);
+        compiled.timeline, [&] { return compiled.late_clock->run(first); }, state_->checked);
     compiled.late_clock.reset();
   }
   return outputs;

@@ -181,6 +181,7 @@ Placed make_trained(Trainable trainable, CheckedOptions& checked) {
   lower::add_anchors(training.graph, strategy);
   if (slice) ir::set_slices(training, *slice, request.contributions.slices);
   ir::optimize(training, {.evaluate = kernels::evaluate});
+  if (strategy.half_partials) sum_up_in_halves(training.graph);
   ir::Placement placement = place_training(training.graph, trainable.metadata, strategy);
   return {std::move(training), std::move(placement)};
 }

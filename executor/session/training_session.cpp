@@ -140,6 +140,7 @@ struct TrainingSession::State {
   std::vector<HostTensor> inputs;  // of data
 
   void check_loss(std::span<const ir::Datum> outputs);
+  void clock_late(std::map<std::string_view, ir::Datum>& given);
   std::optional<std::string> first_infinite() const;
   std::vector<std::string> trained() const { return names_of(compiled.variables, ir::VariableKind::Weight); }
   TensorsByName contents(ir::VariableKind kind, Retrieval retrieval) const;
@@ -160,6 +161,29 @@ void TrainingSession::State::check_loss(std::span<const ir::Datum> outputs) {
   throw Error("step {}: loss '{}' is {} in micro-batch {} of {}{}", steps, loss_name, *bad,
               bad - losses.begin() + 1, losses.size(),
               name ? fmt::format("; the first tensor with such a number after it is '{}'", *name) : "");
+}
+
+// Where data decides sizes, the first step tells them; what it was given, by name, and its variables show
+// them.
+void TrainingSession::State::clock_late(std::map<std::string_view, ir::Datum>& given) {
+  if (!compiled.late_clock) return;
+  for (const HostTensor& input : inputs) {
+    ir::Datum& whole = given.at(input.name);
+    whole = first_if_apart(input, whole, compiled.program().replicas);
+  }
+  for (const NamedVariable& variable : compiled.variables) {
+    given.emplace(variable.name,
+                  compiled.store.contents(*compiled.engine, variable.name, Retrieval::FirstReplica));
+  }
+  const ir::Graph& graph = compiled.late_clock->training.graph;
+  std::vector<ir::Datum> data;
+  for (ir::ValueId id : graph.inputs) {
+    const auto found = given.find(graph[id].name);
+    if (found != given.end()) data.push_back(found->second);
+  }
+  clock_run(
+      compiled.timeline, [&] { return compiled.late_clock->run(data); }, checked);
+  compiled.late_clock.reset();
 }
 
 std::optional<std::string> TrainingSession::State::first_infinite() const {
@@ -222,6 +246,7 @@ std::span<const ir::Datum> TrainingSession::run(std::span<const ir::Datum> given
   const auto outputs = state.compiled.engine->run(all);
   ++state.steps;
   state.check_loss(outputs);
+  state.clock_late(by_name);
   return outputs;
 }
 

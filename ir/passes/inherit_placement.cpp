@@ -41,6 +41,9 @@ void inherit_placement(const Op& forward, Op& grown, const WayBack& way) {
     set_attribute(grown, kVirtualGraph, *processor);
   }
   if (const AttributeValue* tiles = find_attribute(forward, kTileSet)) set_attribute(grown, kTileSet, *tiles);
+  if (const AttributeValue* partials = find_attribute(forward, kPartialsType)) {
+    set_attribute(grown, kPartialsType, *partials);
+  }
   const auto stage = stage_of(forward);
   if (stage && way.last_stage) set_attribute(grown, kPipelineStage, *way.last_stage - *stage);
   const auto phase = phase_of(forward);

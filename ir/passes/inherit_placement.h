@@ -19,8 +19,8 @@ struct WayBack {
 /// The way back of a graph whose loss is an output of the op `loss`. Phases are counted by the annotations.
 WayBack way_back(const Graph& graph, const Op& loss);
 
-/// Gives `grown` the processor and tiles of the forward op, and the stage and phase that mirror the forward
-/// op's on the way back. The outputs of `grown` are not recomputed.
+/// Gives `grown` the processor, the tiles and the type of partial sums of the forward op, and the stage and
+/// phase that mirror the forward op's on the way back. The outputs of `grown` are not recomputed.
 void inherit_placement(const Op& forward, Op& grown, const WayBack& way);
 
 /// The annotations that tell where an op runs.

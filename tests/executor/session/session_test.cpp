@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "executor/device/presets.h"
+#include "ir/builder.h"
 #include "tests/support/refusal.h"
 #include "tests/support/run_text.h"
 
@@ -161,6 +162,45 @@ TEST(Session, ABroadcastInputIsGivenOnceForAllReplicas) {
                  "input 'x': 8 elements found, 4 needed: 2 of a micro-batch x 2 micro-batches x 1 replicas "
                  "(broadcast)");
   }
+}
+
+TEST(Session, MicroBatchesOfStringsLieInOneArray) {
+  InferenceSession session(
+      inference_model_of("agraph (string[2] x) => (string[2] y) { y = StringConcat(x, x) }"),
+      {.strategy = {.batches_per_step = 2, .replicas = 2}});
+  const std::vector<ir::Datum> inputs{tensor<std::string>({8}, {"a", "b", "c", "d", "e", "f", "g", "h"})};
+  const ir::Tensor y = session.run(inputs)[0].tensor;
+  EXPECT_EQ(y.dims(), (ir::Dims{2, 2, 2}));
+  EXPECT_THAT(values<std::string>(y), ElementsAre("aa", "bb", "cc", "dd", "ee", "ff", "gg", "hh"));
+}
+
+TEST(Session, MicroBatchesThatAreSequencesAreTheItemsOfOne) {
+  ir::Graph graph;
+  ir::Builder builder(graph);
+  const ir::ValueId s = builder.input("s", ir::Type::sequence(ir::Type::tensor(ir::DataType::Float, {1})));
+  const ir::ValueId kept = builder.op("SequenceErase", {s});
+  builder.output(kept);
+  builder.output(builder.op("SequenceLength", {kept}));
+  InferenceSession session({.graph = graph, .info = {}, .source = nullptr},
+                           {.strategy = {.batches_per_step = 2, .replicas = 2},
+                            .device = *device::find_preset(device::kDefaultPreset),
+                            .clock = true});
+  const auto sequence_of = [](int first, int count) {
+    std::vector<ir::Datum> items;
+    for (int i = 0; i < count; ++i) items.emplace_back(tensor<float>({1}, {static_cast<float>(first + i)}));
+    return ir::Datum::sequence(std::move(items));
+  };
+  const std::vector<ir::Datum> inputs{
+      ir::Datum::sequence({sequence_of(0, 1), sequence_of(10, 2), sequence_of(20, 3), sequence_of(30, 4)})};
+  const auto outputs = session.run(inputs);
+  ASSERT_EQ(outputs[0].items->size(), 4U);
+  const std::vector<ir::Datum>& last = *outputs[0].items->at(3).items;
+  ASSERT_EQ(last.size(), 3U);
+  EXPECT_THAT(values<float>(last[2]), ElementsAre(32));
+  EXPECT_THAT(values<std::int64_t>(outputs[1]), ElementsAre(0, 1, 2, 3));
+  const std::vector<ir::Datum> too_few{ir::Datum::sequence({sequence_of(0, 1)})};
+  EXPECT_THAT(testing::refusal([&] { session.run(too_few); }),
+              HasSubstr("a sequence of 4 micro-batches needed, each sequence(float[1])"));
 }
 
 TEST(Session, RefusesAnArrayOfAnotherType) {

@@ -187,6 +187,51 @@ TEST(TrainingSession, LeavesFrozenWeightsAsTheyAre) {
   EXPECT_THAT(refusal(kScales, options), HasSubstr("weight 'wait*': the model has no initializer of floats"));
 }
 
+// How often a product of the Program asks for partial sums in halves, and how often it does not.
+std::pair<int, int> partials_of_products(const char* model, const Strategy& strategy) {
+  TrainingOptions options = with(strategy);
+  options.session.clock = true;
+  options.session.estimate = true;
+  const TrainingSession session(model_of(model), options);
+  std::pair<int, int> counts;
+  for (const executor::Block& block : session.program().blocks) {
+    for (const ir::Op& op : block.graph.ops) {
+      if (op.spec->category != ir::Category::MatrixProduct) continue;
+      const auto* partials = ir::attribute_if<std::string>(op, "__partials_type");
+      ++(partials != nullptr && *partials == "half" ? counts.first : counts.second);
+    }
+  }
+  return counts;
+}
+
+// Two products, and of the derivatives all but that of the data.
+TEST(TrainingSession, SumsUpDerivativesAsTheProductsThatTheyComeFrom) {
+  EXPECT_EQ(partials_of_products(kLayers, {}), std::pair(0, 5));
+  EXPECT_EQ(partials_of_products(kLayers, {.half_partials = true}), std::pair(5, 0));
+  std::string annotated = kLayers;
+  const std::string product = "MatMul(d, w1)";
+  annotated.replace(annotated.find(product), product.size(), "MatMul <__partials_type = \"half\"> (d, w1)");
+  EXPECT_EQ(partials_of_products(annotated.c_str(), {}), std::pair(3, 2));
+}
+
+// Which rows are taken, and so the size of what is multiplied, is told by the data.
+TEST(TrainingSession, IsClockedAfterTheFirstStepWhereDataDecidesSizes) {
+  constexpr const char* kChosen =
+      R"(agraph (bool[4] chosen, float[4,3] x) => (float loss) <float[3] w = {1, 2, 3}>
+    { rows = Compress <axis = 0> (x, chosen) y = Mul(rows, w) loss = ReduceSum <keepdims = 0> (y) })";
+  TrainingOptions options = with({.accumulation_factor = 2});
+  options.session.clock = true;
+  TrainingSession session(model_of(kChosen), options);
+  EXPECT_EQ(session.timeline(), nullptr);
+  ir::Tensor chosen(ir::DataType::Bool, {2, 4});
+  std::fill_n(chosen.data<bool>(), 8, true);
+  const std::vector<ir::Datum> inputs{chosen, floats(std::vector<float>(24, 1))};
+  session.run(inputs);
+  ASSERT_NE(session.timeline(), nullptr) << ::testing::PrintToString(session.notes());
+  EXPECT_GT(session.timeline()->makespan, 0);
+  EXPECT_THAT(session.notes(), Not(Contains(HasSubstr("no simulated time"))));
+}
+
 TEST(TrainingSession, WarnsOfStatesThatUnderflow) {
   TrainingOptions options = with({});
   options.optimizer = ir::make_optimizer("Adam");
