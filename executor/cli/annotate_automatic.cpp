@@ -18,8 +18,9 @@ void check_inputs(const ir::Graph& graph) {
   for (ir::ValueId id : graph.inputs) {
     const ir::Type& type = graph[id].type;
     if (!type.is_tensor() || type.is_static()) continue;
-    throw Error("input '{}': {} found, a known size needed: --dim NAME=N binds a symbolic dimension",
-                graph[id].name, to_string(type));
+    throw Error(
+        "input '{}': {} found, a known size needed: --dim NAME=N binds a symbolic dimension, INPUT:AXIS=N one without a name",
+        graph[id].name, to_string(type));
   }
 }
 

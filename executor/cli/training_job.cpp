@@ -1,5 +1,6 @@
-// A job is made in the order in which mistakes are cheap to find: the optimizer and its schedule, which the options alone
-// say; then samples and the model, from files or from the caller; then the loss, which needs the types of the outputs.
+// From the options to a job, in this order: the optimizer, the samples and on which axis they lie, the types
+// of a micro-batch that these bind, the model with what --resume holds, its types, the loss, the classes that
+// labels count, and the held-out samples.
 #include "executor/cli/training_job.h"
 
 #include <algorithm>

@@ -315,6 +315,13 @@ void note_what_is_idle(const Strategy& strategy, const device::Device& device, N
     notes.push_back(fmt::format("syncPattern: no effect {}",
                                 is_alone ? "on one processor" : "on a device that is not synchronous"));
   }
+  const bool asks_for_loops = any_exchange(
+      strategy, [](ir::ExchangeStrategy exchange) { return exchange == ir::ExchangeStrategy::OverlapLoops; });
+  if (asks_for_loops && strategy.accumulation_factor > 1) {
+    notes.push_back(
+        "exchangeStrategy OverlapLoops: as OverlapInnerLoop, the first load of a batch waits for the update before "
+        "it");
+  }
   if (strategy.reduction == Reduction::Sum && strategy.mean_strategy != MeanStrategy::Post) {
     notes.push_back(
         "meanAccumulationAndReplicationReductionStrategy: no effect with "

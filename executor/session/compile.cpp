@@ -16,8 +16,9 @@ namespace {
 void check_dimensions(const ir::Graph& graph) {
   for (ir::ValueId id : graph.inputs) {
     if (graph[id].type.is_static()) continue;
-    throw Error("input '{}' is {}: a size for every symbolic dimension needed (--dim)", graph[id].name,
-                to_string(graph[id].type));
+    throw Error(
+        "input '{}' is {}: a size for every symbolic dimension needed (--dim NAME=N, or {}:AXIS=N without a name)",
+        graph[id].name, to_string(graph[id].type), graph[id].name);
   }
 }
 

@@ -1,3 +1,6 @@
+// Which initializers are trained (names and globs, or the rule of model_weights.h), then the forward graph
+// after the passes with these as variables, then the whole that trains: placed ops, derivatives and updates
+// appended, optimized, placed once more. What the user should hear of it becomes a note.
 #include "executor/session/trainable.h"
 
 #include <algorithm>

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "executor/device/presets.h"
+#include "executor/session/check_options.h"
 #include "ir/builder.h"
 #include "tests/support/refusal.h"
 #include "tests/support/run_text.h"
@@ -15,6 +16,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::tensor;
 using testing::values;
 
@@ -259,7 +261,9 @@ TEST(Session, AnEstimateNeedsEveryDimension) {
         {.clock = true, .estimate = true});
     FAIL();
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "input 'x' is float[?,2]: a size for every symbolic dimension needed (--dim)");
+    EXPECT_STREQ(
+        error.what(),
+        "input 'x' is float[?,2]: a size for every symbolic dimension needed (--dim NAME=N, or x:AXIS=N without a name)");
   }
 }
 
@@ -274,6 +278,19 @@ device::Device device_of(std::int64_t bytes) {
   device.name = "small";
   device.tile_memory_bytes = bytes / device.tiles;
   return device;
+}
+
+TEST(Session, SaysThatLoopsOverlapAsTheInnerOneDoes) {
+  const auto notes_of = [](int accumulation) {
+    Strategy strategy{.virtual_graph_mode = VirtualGraphMode::Manual, .accumulation_factor = accumulation};
+    strategy.overlap_io = ir::ExchangeStrategy::OverlapLoops;
+    strategy.io_tiles = 32;
+    Notes notes;
+    check_options(strategy, *device::find_preset(device::kDefaultPreset), Task::Training, notes);
+    return ::testing::PrintToString(notes);
+  };
+  EXPECT_THAT(notes_of(2), HasSubstr("exchangeStrategy OverlapLoops: as OverlapInnerLoop"));
+  EXPECT_THAT(notes_of(1), Not(HasSubstr("exchangeStrategy OverlapLoops: as OverlapInnerLoop")));
 }
 
 TEST(Clock, TellsTheTimeBeforeTheRun) {
