@@ -60,6 +60,15 @@ void count_training(const ir::Graph& graph, const TrainingMemory& training, anno
     const auto weight = training.weights.find(id);
     if (weight == training.weights.end()) continue;
     shared = {.bytes = weight->second.copy, .gradient_bytes = ir::packed_bytes(graph[id].type)};
+    const auto reads = [&, weight = id](const ir::Op& op) {
+      return std::ranges::count(op.inputs, weight) > 0;
+    };
+    const auto last = std::find_if(graph.ops.rbegin(), graph.ops.rend(), reads);
+    const auto first = std::find_if(graph.ops.begin(), graph.ops.end(), reads);
+    // The sum of its gradients passes through the processors between its readers.
+    for (auto op = first; op != last.base(); ++op) {
+      costs.activation_bytes[op - graph.ops.begin()] += shared.gradient_bytes;
+    }
   }
 }
 

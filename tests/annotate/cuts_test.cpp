@@ -34,6 +34,9 @@ Score score(const std::vector<Item>& items, const Places& firsts, const Room& ro
     for (std::size_t i = firsts[part]; i < end; ++i) {
       seconds += items[i].seconds;
       held += items[i].weight_bytes + depth * items[i].stash_bytes;
+      for (const SharedTensor& tensor : items[i].shared) {
+        if (tensor.before && *tensor.before < firsts[part]) held += tensor.bytes;
+      }
       peak = std::max(peak, items[i].activation_bytes);
     }
     worst.seconds = std::max(worst.seconds, seconds);
@@ -104,12 +107,40 @@ TEST(Cut, FirstPartsHoldTheStashesOfMoreMicroBatches) {
   EXPECT_EQ(cut(items, 3, {16, {2, 2, 1}}), (Places{0, 2, 4}));
 }
 
+// A tensor that these items read, in ascending order; the first one owns it.
+void share(std::vector<Item>& items, const Places& readers, std::int64_t bytes) {
+  items[readers.front()].weight_bytes += bytes;
+  for (std::size_t r = 0; r < readers.size(); ++r) {
+    SharedTensor tensor{.bytes = bytes};
+    if (r > 0) tensor.before = readers[r - 1];
+    if (r + 1 < readers.size()) tensor.behind = readers[r + 1];
+    items[readers[r]].shared.push_back(tensor);
+  }
+}
+
+TEST(Cut, CountsASharedTensorOnceInEachPartWithAReader) {
+  std::vector<Item> items(6, {.seconds = 1, .weight_bytes = 2});
+  share(items, {0, 3, 5}, 4);
+  EXPECT_EQ(cut(items, 2, {10}), (Places{0, 3}));    // 3 x 2 and the tensor on each
+  EXPECT_EQ(cut(items, 3, {8}), (Places{0, 2, 4}));  // 2 x 2 and the tensor on each
+  EXPECT_EQ(cost_of(items, {0, 3}).bytes, 10);
+  EXPECT_EQ(cost_of(items, {0, 1}).bytes, 14);
+  EXPECT_EQ(cost_of(items, {0}).bytes, 16);
+}
+
 TEST(Cut, IsAsGoodAsEveryOtherWay) {
   std::mt19937 random(1);
   const auto draw = [&](int most) { return static_cast<int>(random() % static_cast<unsigned>(most + 1)); };
   for (int round = 0; round < 400; ++round) {
     std::vector<Item> items(static_cast<std::size_t>(1 + draw(8)));
     for (Item& item : items) item = {static_cast<double>(draw(6)), draw(6), draw(4), draw(9), draw(2)};
+    for (int tensors = draw(2); tensors > 0; --tensors) {
+      Places readers;
+      for (std::size_t i = 0; i < items.size(); ++i) {
+        if (draw(2) == 0) readers.push_back(i);
+      }
+      if (!readers.empty()) share(items, readers, draw(5));
+    }
     const std::size_t parts = 1 + static_cast<std::size_t>(draw(static_cast<int>(items.size()) - 1));
     const auto depths = [&](std::int64_t most) {
       std::vector<std::int64_t> of_parts;
