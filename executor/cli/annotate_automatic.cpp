@@ -38,8 +38,8 @@ int phases_by_memory(const annotate::Costs& costs, const annotate::AutomaticOpti
   const std::int64_t weights =
       std::accumulate(costs.weight_bytes.begin(), costs.weight_bytes.end(), std::int64_t{0});
   const std::int64_t memory = std::max<std::int64_t>(wanted.memory_bytes, 1);
-  const auto units =
-      static_cast<std::int64_t>(std::set<std::int32_t>(wanted.units.begin(), wanted.units.end()).size());
+  const std::set<std::int32_t> distinct(wanted.units.begin(), wanted.units.end());
+  const auto units = std::max<std::int64_t>(std::ssize(distinct), 1);
   return static_cast<int>(std::min(std::max((kLeast * weights + memory - 1) / memory, kLeast), units));
 }
 
@@ -99,8 +99,6 @@ void place_automatically(importer::Model& model, const AnnotateOptions& options,
                          const device::Device& device) {
   check_inputs(model.graph);
   const SizedGraph sized = infer_sizes(model.graph);
-  if (sized.graph.ops.empty())
-    throw Error("all of its results are known before the run: no op found to place");
   annotate::AutomaticOptions wanted;
   for (std::size_t op : sized.imported) wanted.units.push_back(model.nodes_of_ops[op]);
   const std::vector<int> found = parts_of(sized.graph, std::move(wanted), options, device);

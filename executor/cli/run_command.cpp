@@ -5,6 +5,7 @@
 
 #include "executor/cli/clocked_run.h"
 #include "executor/cli/in_model.h"
+#include "executor/cli/report_files.h"
 #include "executor/cli/run_inputs.h"
 #include "executor/cli/run_outputs.h"
 #include "executor/cli/session_options.h"
@@ -93,6 +94,7 @@ RunResult execute(const Options& options) {
 report::RunReport estimate_run(const Options& options) { return execute(options).report; }
 
 int execute_run(const Options& options) {
+  check_files_to_write(options);
   const RunResult result = execute(options);
   if (const int status = finish_report(options, result.report); status != kDone) return status;
   for (const OutputResult& output : result.outputs) show(print(output));

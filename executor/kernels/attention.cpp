@@ -83,6 +83,7 @@ struct Attending {
     if (plan.is_causal) range.last = std::min(range.last, at + 1);
     if (plan.right >= 0) range.last = std::min(range.last, at + plan.right + 1);
     if (plan.left >= 0) range.first = std::max<std::int64_t>(0, at - plan.left);
+    range.first = std::min(range.first, plan.total);  // a row behind all positions sees none
     range.last = std::max(range.first, range.last);
     return range;
   }
@@ -192,6 +193,13 @@ void attend(const Attending<C>& a) {
   });
 }
 
+void check_unpadded(const Tensor& lengths, std::int64_t total) {
+  for (const std::int64_t length : lengths.values<std::int64_t>()) {
+    if (length < 0 || length > total)
+      throw Error("nonpad_kv_seqlen has {}, from 0 to {} needed", length, total);
+  }
+}
+
 // present = the past, then what is new, as [batch, heads, total, size].
 void append_past(const AttentionPlan& plan, const Tensor* past, const Tensor& added, Tensor& present) {
   const auto element = static_cast<std::int64_t>(ir::storage_bytes(added.type()));
@@ -247,6 +255,7 @@ void run_attention(const AttentionPlan& plan, const RunContext& run) {
     mask = given.type() == DataType::Bool ? given : as_computed<C>(given);
   }
   const bool has_lengths = run.has_input(AttentionInput::kLengths);
+  if (has_lengths) check_unpadded(run.input(AttentionInput::kLengths), plan.total);
   Attending<C> attending{
       .plan = plan,
       .q = heads_of(q.data<C>(), q.dims(), plan.q_heads),
@@ -268,8 +277,10 @@ AttentionPlan plan_attention(const PrepareContext& context) {
   plan.scale = score_scale(context, plan.head);
   plan.softcap = context.get_float("softcap");
   plan.is_causal = context.get_int("is_causal") != 0;
-  plan.left = context.get_int("left_window_size");
-  plan.right = context.get_int("right_window_size");
+  // A window that is wider than all there is sees all.
+  const std::int64_t widest = plan.total + plan.rows;
+  plan.left = std::min(context.get_int("left_window_size"), widest);
+  plan.right = std::min(context.get_int("right_window_size"), widest);
   plan.output_mode = context.get_int("qk_matmul_output_mode");
   return plan;
 }

@@ -7,7 +7,8 @@ namespace podium::ir {
 namespace {
 
 void infer_top_k(InferContext& context) {
-  if (context.has_rank(1) && known_count(context.dims(1)) > 1) {
+  const std::int64_t count = context.has_rank(1) ? known_count(context.dims(1)) : kUnknown;
+  if (count != kUnknown && count != 1) {
     throw Error("K is {}, one number needed", to_string(context.input(1)));
   }
   Type values = context.input(0);

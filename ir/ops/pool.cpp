@@ -2,6 +2,8 @@
 // Infer is the window's; MaxPool's indices have the output's shape. MaxUnpool takes its shape from the
 // attributes, or from its third input, whose numbers must then be known. Work is one operation per element
 // that a window sees.
+#include <algorithm>
+
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
 #include "ir/ops/window.h"
@@ -40,6 +42,8 @@ void infer_max_unpool(InferContext& context) {
     if (context.has_rank(0) && dims.size() != context.dims(0).size()) {
       throw Error("output_shape is {}, rank {} needed", to_string(dims), context.dims(0).size());
     }
+    if (std::ranges::any_of(dims, [](std::int64_t size) { return size < 0; }))
+      throw Error("output_shape is {}, no negative size needed", to_string(dims));
     return context.set_output(0, context.element(0), std::move(dims));
   }
   if (!context.has_rank(0)) return context.set_output_element(0, context.element(0));

@@ -2,6 +2,7 @@
 // Sizes come from resize_axes.h, which the kernel uses too, by scales or by sizes; older models pass an empty
 // tensor for the one that is not meant. Where neither is known before the run, the resized dimensions are
 // unknown.
+#include <algorithm>
 #include <numeric>
 
 #include "ir/ops/common.h"
@@ -108,6 +109,8 @@ void infer_affine_grid(InferContext& context) {
   if (wanted.size() != 4 && wanted.size() != 5) {
     throw Error("size is {}, [N, C, H, W] or [N, C, D, H, W] needed", to_string(wanted));
   }
+  if (std::ranges::any_of(wanted, [](std::int64_t entry) { return entry < 0; }))
+    throw Error("size is {}, no negative entry needed", to_string(wanted));
   const auto axes = std::ssize(wanted) - 2;
   if (context.has_rank(0)) {
     const Dims expected{wanted[0], axes, axes + 1};

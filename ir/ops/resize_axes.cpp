@@ -7,6 +7,12 @@ namespace podium::ir {
 
 namespace {
 
+std::int64_t whole_size(double size) {
+  constexpr double kMost = 0x1p46;  // more than any machine holds
+  if (!(size < kMost)) throw Error("an axis of {} elements is wanted, at most {} needed", size, kMost);
+  return static_cast<std::int64_t>(size);
+}
+
 void scale_axes(std::vector<ResizedAxis>& result, const Dims& axes, const Tensor& scales) {
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const float scale = scales.data<float>()[i];
@@ -16,7 +22,7 @@ void scale_axes(std::vector<ResizedAxis>& result, const Dims& axes, const Tensor
     if (axis.input == kUnknown) {
       axis.output = kUnknown;
     } else {
-      axis.output = static_cast<std::int64_t>(std::floor(static_cast<float>(axis.input) * scale));
+      axis.output = whole_size(std::floor(static_cast<float>(axis.input) * scale));
     }
   }
 }
@@ -33,9 +39,7 @@ void keep_aspect_ratio(std::vector<ResizedAxis>& result, const Dims& axes, bool 
   for (std::int64_t i : axes) {
     ResizedAxis& axis = result[i];
     axis.scale = scale;
-    axis.output = is_known
-                      ? static_cast<std::int64_t>(std::floor(scale * static_cast<double>(axis.input) + 0.5))
-                      : kUnknown;
+    axis.output = is_known ? whole_size(std::floor(scale * static_cast<double>(axis.input) + 0.5)) : kUnknown;
   }
 }
 

@@ -13,12 +13,11 @@ namespace {
 
 // The number in a scalar input; nullopt when it is not known yet. A tensor of one element is taken too.
 std::optional<std::int64_t> known_int(const InferContext& context, std::size_t i) {
+  const Type& type = context.input(i);
+  if (type.is_static() && type.element_count() != 1)
+    throw Error("{} is {}, one number needed", context.op.spec->inputs[i].name, to_string(type));
   const Tensor* tensor = context.constant(i);
-  if (tensor == nullptr) return std::nullopt;
-  const Dims values = tensor->to_ints();
-  if (values.size() != 1)
-    throw Error("{} has {} elements, one needed", context.op.spec->inputs[i].name, values.size());
-  return values[0];
+  return tensor == nullptr ? std::nullopt : std::optional(tensor->to_ints()[0]);
 }
 
 std::int64_t at_least_one(std::int64_t value, std::string_view what) {
@@ -119,6 +118,7 @@ void infer_window(InferContext& context) {
 void infer_mel(InferContext& context) {
   const auto bins = known_int(context, 0);
   const auto length = known_int(context, 1);
+  known_int(context, 2);  // the rate: a kernel reads its only number
   context.set_output(0, wanted_type(context, kNumeric),
                      {length ? at_least_one(*length, "dft_length") / 2 + 1 : kUnknown,
                       bins ? at_least_one(*bins, "num_mel_bins") : kUnknown});

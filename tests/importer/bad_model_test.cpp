@@ -181,5 +181,21 @@ TEST(BadTensor, ASparseTensorMayNotBeEnormous) {
               HasSubstr("sparse tensor float[1099511627776] is dense more than 1073741824 bytes"));
 }
 
+TEST(BadModel, MayNotNameOpsThatPodiumMakes) {
+  onnx::ModelProto proto = proto_of(kRelu);
+  proto.mutable_graph()->mutable_node(0)->set_domain("podium");
+  auto& opset = *proto.add_opset_import();
+  opset.set_domain("podium");
+  opset.set_version(1);
+  EXPECT_THAT(testing::refusal([&] { import_proto(proto); }), HasSubstr("for ops that no model has"));
+}
+
+TEST(BadModel, AResizeOfOldNeedsItsScales) {
+  onnx::ModelProto proto = proto_of(kRelu);
+  proto.mutable_graph()->mutable_node(0)->set_op_type("Resize");
+  for (auto& opset : *proto.mutable_opset_import()) opset.set_version(10);
+  EXPECT_THAT(testing::refusal([&] { import_proto(proto); }), HasSubstr("input 'scales' is left out"));
+}
+
 }  // namespace
 }  // namespace podium::importer

@@ -126,7 +126,8 @@ void multiply(const Product& product, const float* a, const float* b, float* c, 
       if (status != dnnl_success) failed = true;
     }
   });
-  IR_CHECK(!failed, "a product of {}x{}x{} failed", p.m, p.n, p.k);
+  IR_CHECK(!failed, "a product of {}x{}x{} with rows of {}, {} and {} failed", p.m, p.n, p.k, p.row_a,
+           p.row_b, p.row_c);
 }
 
 void multiply(const Product& product, const double* a, const double* b, double* c, double alpha,
@@ -199,8 +200,10 @@ void for_each_product(std::int64_t count, double flop, const std::function<void(
   constexpr double kFlopWorthAllThreads = 5e7;
   const bool side_by_side =
       count > 1 && flop < kFlopWorthAllThreads && flop * static_cast<double>(count) > kFlopWorthAThread;
+  FirstException thrown;
 #pragma omp parallel for if (side_by_side) schedule(static)
-  for (std::int64_t i = 0; i < count; ++i) one(i);
+  for (std::int64_t i = 0; i < count; ++i) thrown.guard([&] { one(i); });
+  thrown.rethrow();
 }
 
 }  // namespace podium::kernels

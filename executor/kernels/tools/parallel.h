@@ -3,13 +3,36 @@
 
 #include <omp.h>
 
+#include <atomic>
 #include <cstdint>
+#include <exception>
 
 namespace podium::kernels {
 
+/// Keeps the first exception of a team of threads, none of which may leave its loop by one.
+class FirstException {
+ public:
+  template <class Step>
+  void guard(const Step& step) {
+    try {
+      step();
+    } catch (...) {
+      if (!is_kept_.test_and_set()) kept_ = std::current_exception();
+    }
+  }
+  /// Behind the loop: throws it.
+  void rethrow() const {
+    if (kept_) std::rethrow_exception(kept_);
+  }
+
+ private:
+  std::atomic_flag is_kept_;
+  std::exception_ptr kept_;
+};
+
 /// Calls `body(begin, end)` for ranges that together are [0, count), side by side when the whole is worth it.
-/// `cost` is the operations or bytes of one piece. The body must not throw, and its result for a piece must
-/// not depend on the range that the piece is in.
+/// `cost` is the operations or bytes of one piece. The body's result for a piece must not depend on the range
+/// that the piece is in. Of what bodies throw, one exception comes out.
 template <class Body>
 void parallel_ranges(std::int64_t count, std::int64_t cost, const Body& body) {
   constexpr std::int64_t kWorthThreads = 1 << 16;
@@ -19,14 +42,16 @@ void parallel_ranges(std::int64_t count, std::int64_t cost, const Body& body) {
     body(std::int64_t{0}, count);
     return;
   }
+  FirstException thrown;
 #pragma omp parallel
   {
     const std::int64_t threads = omp_get_num_threads();
     const std::int64_t thread = omp_get_thread_num();
     const std::int64_t begin = count * thread / threads;
     const std::int64_t end = count * (thread + 1) / threads;
-    if (begin < end) body(begin, end);
+    if (begin < end) thrown.guard([&] { body(begin, end); });
   }
+  thrown.rethrow();
 }
 
 }  // namespace podium::kernels

@@ -78,8 +78,7 @@ TEST_F(HostileInput, WhatIsNoRegularFileIsRefusedBeforeItIsRead) {
   ASSERT_EQ(::mkfifo(folder_.file("pipe.json").c_str(), 0600), 0);
   for (const std::string& reader : json_readers()) {
     expect_refused(reader + "$D/pipe.json", 1, "is no regular file");
-    expect_refused(reader + "/dev/zero", 1,
-                   reader.find("--optimizer /") == std::string::npos ? "" : "regular");
+    if (!reader.ends_with("--optimizer ")) expect_refused(reader + "/dev/zero", 1, "is no regular file");
   }
   expect_refused("podium run $M --options $D", 1, "is a directory");
 }
@@ -189,11 +188,11 @@ TEST_F(HostileInput, RingsOfLinksAndClosedFoldersAreNamed) {
   expect_refused("podium run $M --inputs $D/ring", 1, "ring/input_0.pb: cannot be looked up");
 }
 
-TEST_F(HostileInput, AModelWithoutOpsCannotBePlaced) {
+TEST_F(HostileInput, AModelWhoseResultsAreKnownIsPlacedInOnePhase) {
   folder_.write(
       "constant.onnxtxt",
       "<ir_version: 10, opset_import: [\"\" : 21]> g () => (float[1] y) <float[1] w = {2.0}> { y = Neg(w) }");
-  expect_refused("podium annotate $D/constant.onnxtxt --list --auto phases", 1, "no op found to place");
+  EXPECT_EQ(run("podium annotate $D/constant.onnxtxt --list --auto phases").status, 0);
 }
 
 }  // namespace

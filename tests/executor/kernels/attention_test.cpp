@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +11,7 @@
 #include "ir/builder.h"
 #include "ir/infer.h"
 #include "ir/work.h"
+#include "tests/support/fusing.h"
 #include "tests/support/near.h"
 #include "tests/support/run_text.h"
 
@@ -333,6 +335,50 @@ TEST(RotaryEmbedding, RefusesPositionsBehindTheCache) {
         run("RotaryEmbedding", {x, cache, cache}, 1);
       },
       ThrowsMessage<Error>(HasSubstr("cos_cache is [2,1]")));
+}
+
+TEST(Attention, RefusesInputsOfSeveralBatchesOrHeads) {
+  const auto error = [](const Dims& k, const Dims& v, const Dims& past) {
+    return testing::error_of(
+        fmt::format("g (float[2,2,3,4] q, float[{}] k, float[{}] v, float[{}] p) => (float[a,b,c,d] y) {{ "
+                    "y = Attention(q, k, v, , p, p) }}",
+                    fmt::join(k, ","), fmt::join(v, ","), fmt::join(past, ",")),
+        {testing::random_floats({2, 2, 3, 4}, 1), testing::random_floats(k, 2), testing::random_floats(v, 3),
+         testing::random_floats(past, 4)});
+  };
+  const Dims fits{2, 2, 3, 4};
+  EXPECT_THAT(error({1, 2, 3, 4}, fits, fits), HasSubstr("one batch needed"));
+  EXPECT_THAT(error(fits, {1, 2, 3, 4}, fits), HasSubstr("one batch needed"));
+  EXPECT_THAT(error(fits, fits, {1, 2, 3, 4}),
+              HasSubstr("past_key is [1,2,3,4], [2, 2, positions, 4] needed"));
+  EXPECT_THAT(error(fits, fits, {2, 1, 3, 4}), HasSubstr("past_key is [2,1,3,4]"));
+  EXPECT_THAT(error(fits, fits, {2, 2, 3, 5}), HasSubstr("past_key is [2,2,3,5]"));
+  EXPECT_EQ(error(fits, fits, fits), "no error");
+}
+
+// With a window to the left, the last rows of Q lie behind all that they could see.
+TEST(Attention, ARowBehindAllPositionsSeesNothing) {
+  const Tensor y = run("Attention",
+                       {testing::random_floats({1, 1, 10, 1}, 1), testing::random_floats({1, 1, 5, 1}, 2),
+                        testing::random_floats({1, 1, 5, 1}, 3)},
+                       1, {with("left_window_size", 2), with("right_window_size", INT64_MAX)})[0]
+                       .tensor;
+  EXPECT_NE(y.data<float>()[6], 0);
+  for (std::int64_t i = 7; i < 10; ++i) EXPECT_EQ(y.data<float>()[i], 0) << i;
+}
+
+TEST(RotaryEmbedding, RefusesCachesThatDoNotFit) {
+  const auto error = [](const Dims& cache) {
+    return testing::error_of(
+        fmt::format(
+            "g (float[1,2,3,4] x, float[{0}] c) => (float[a,b,d,e] y) {{ y = RotaryEmbedding(x, c, c) }}",
+            fmt::join(cache, ",")),
+        {testing::random_floats({1, 2, 3, 4}, 1), testing::random_floats(cache, 2)});
+  };
+  EXPECT_EQ(error({1, 3, 2}), "no error");
+  EXPECT_THAT(error({1, 3, 1}), HasSubstr("cos_cache is [1,3,1]"));
+  EXPECT_THAT(error({2, 3, 2}), HasSubstr("cos_cache is [2,3,2]"));
+  EXPECT_THAT(error({3, 2}), HasSubstr("cos_cache is [3,2]"));
 }
 
 }  // namespace

@@ -292,5 +292,15 @@ TEST(Loop, CarriesASequence) {
   EXPECT_EQ(values<float>(y[0]), (std::vector<float>{5, 6, 10, 12, 10, 12}));
 }
 
+// Neither a condition nor values that it carries: what the body captures comes behind both.
+TEST(Loop, MayHaveNothingButACount) {
+  const std::vector<ir::Datum> results = testing::run_text(
+      R"(g (float[2] x) => (float[3,2] ys) <int64 n = {3}> {
+        ys = Loop(n, ) <body = b (int64 i, bool c) => (bool d, float[2] y) { d = Identity(c)  y = Neg(x) }>
+      })",
+      {testing::list<float>({1, -2})});
+  EXPECT_TRUE(identical(results[0].tensor, testing::tensor<float>({3, 2}, {-1, 2, -1, 2, -1, 2})));
+}
+
 }  // namespace
 }  // namespace podium::kernels

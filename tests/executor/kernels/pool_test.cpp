@@ -256,5 +256,14 @@ TEST(MaxRoiPool, RefusesARegionOfNoImage) {
       Error);
 }
 
+TEST(Pools, OfAnAxisWithoutElementsAreEmpty) {
+  for (const std::string op : {"AveragePool", "MaxPool", "LpPool"}) {
+    const auto results = testing::run_text("g (float[1,1,4,0] x) => (float[a,b,c,d] y) { y = " + op +
+                                               "<kernel_shape = [2, 2], strides = [2, 2]>(x) }",
+                                           {ir::Tensor(ir::DataType::Float, {1, 1, 4, 0})});
+    EXPECT_EQ(results[0].tensor.size(), 0) << op;
+  }
+}
+
 }  // namespace
 }  // namespace podium::testing

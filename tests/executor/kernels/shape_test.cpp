@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/fusing.h"
 #include "tests/support/run_text.h"
 
 namespace podium::kernels {
@@ -69,6 +70,19 @@ TEST(Shape, OfADataDependentValueIsAskedAtRunTime) {
       {tensor<float>({2}, {1, 2}), ir::Tensor::ints({5})});
   EXPECT_THAT(values<std::int64_t>(y[0]), ElementsAre(10));
   EXPECT_THAT(values<std::int64_t>(y[1]), ElementsAre(10));
+}
+
+// Its shape is known, as the wanted one has no elements: a scalar.
+TEST(Reshape, RefusesAShapeWithoutElementsThatTheRunGives) {
+  EXPECT_THAT(testing::error_of("g (float[2,3] x, int64[0] s) => (float[] y) { y = Reshape(x, s) }",
+                                {testing::random_floats({2, 3}, 1), ir::Tensor::ints({})}),
+              ::testing::HasSubstr("cannot become []"));
+}
+
+TEST(Squeeze, RefusesAxesThatLeaveElementsOut) {
+  EXPECT_THAT(testing::error_of("g (float[2,3] x, int64[2] axes) => (float[] y) { y = Squeeze(x, axes) }",
+                                {testing::random_floats({2, 3}, 1), ir::Tensor::ints({0, 1})}),
+              ::testing::HasSubstr("float[2,3] cannot become float[]"));
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -6,6 +7,8 @@
 
 #include "executor/kernels/tools/fourier.h"
 #include "ir/error.h"
+#include "tests/support/fusing.h"
+#include "tests/support/run_op.h"
 #include "tests/support/run_text.h"
 
 namespace podium::kernels {
@@ -146,6 +149,27 @@ TEST(MelWeightMatrix, LeavesOutWhatIsBeyondTheSpectrum) {
        ir::Tensor::scalar<std::int64_t>(8000), ir::Tensor::scalar<float>(0),
        ir::Tensor::scalar<float>(16000)});
   EXPECT_EQ(y[0].tensor.dims(), (ir::Dims{5, 2}));
+}
+
+TEST(Stft, RefusesAWindowWithoutElements) {
+  EXPECT_THAT(testing::error_of(
+                  "g (float[1,8,1] x, int64 step, float[0] w) => (float[a,b,c,d] y) { y = STFT(x, step, w) }",
+                  {testing::random_floats({1, 8, 1}, 1), ir::Tensor::scalar(std::int64_t{2}),
+                   ir::Tensor(ir::DataType::Float, {0})}),
+              ::testing::HasSubstr("the size of window is 0"));
+}
+
+// Walked bin by bin, an edge of 1e30 Hz would take longer than anybody waits.
+TEST(MelWeightMatrix, BinsOutsideOfTheSpectrumTakeNoTime) {
+  const auto matrix = [](float low, float high) {
+    return testing::run_op(
+        "MelWeightMatrix",
+        {ir::Tensor::scalar(std::int64_t{4}), ir::Tensor::scalar(std::int64_t{16}),
+         ir::Tensor::scalar(std::int64_t{8000}), ir::Tensor::scalar(low), ir::Tensor::scalar(high)});
+  };
+  EXPECT_EQ(matrix(0, 1e30F).dims(), (ir::Dims{9, 4}));
+  EXPECT_THROW(matrix(0, NAN), Error);
+  EXPECT_THROW(matrix(-1e6F, 4000), Error);
 }
 
 }  // namespace

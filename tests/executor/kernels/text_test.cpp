@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "executor/kernels/text_case.h"
+#include "tests/support/run_op.h"
 #include "tests/support/run_text.h"
 
 namespace podium::kernels {
@@ -104,6 +105,19 @@ TEST(TfIdfVectorizer, OfNothingIsAllZeroAndOfTextNeedsAPoolOfText) {
   std::string graph = kGrams + "mode = \"TF\", max_skip_count = 0> (x) }";
   graph.replace(graph.find("int64"), 5, "string");
   EXPECT_THAT(error_of(graph, {words({"a"})}), HasSubstr("there is no pool of string"));
+}
+
+TEST(TfIdfVectorizer, SkipsNoFartherThanTheTextIsLong) {
+  EXPECT_EQ(testing::run_op("TfIdfVectorizer", {Tensor::ints({1, 2, 1, 2})},
+                            {{"mode", std::string("TF")},
+                             {"min_gram_length", std::int64_t{2}},
+                             {"max_gram_length", std::int64_t{2}},
+                             {"max_skip_count", std::int64_t{1} << 62},
+                             {"ngram_counts", ir::IntList{0, 0}},
+                             {"ngram_indexes", ir::IntList{0}},
+                             {"pool_int64s", ir::IntList{1, 2}}})
+                .data<float>()[0],
+            3);
 }
 
 }  // namespace
