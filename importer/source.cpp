@@ -1,3 +1,6 @@
+// A model's file is mapped and parsed: as protobuf, or as ONNX text where its name ends in .onnxtxt. Text is
+// looked at first: ONNX's parser calls itself where brackets nest, and says nothing of where a number is too
+// large. What cannot be parsed is walked once more, field by field, to say where it breaks off.
 #include "importer/source.h"
 
 #include <google/protobuf/io/coded_stream.h>

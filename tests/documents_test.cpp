@@ -211,7 +211,8 @@ bool names_a_file(std::string name, const Lines& paths) {
 Lines paths_of_repository() {
   std::vector<std::string> folders = kProductRooms;
   folders.insert(folders.end(), {"docs", "tests", "tools"});
-  Lines paths{"ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "CMakeLists.txt", "CMakePresets.json"};
+  Lines paths{"ARCHITECTURE.md", "CONTRIBUTING.md", "README.md",
+              "SECURITY.md",     "CMakeLists.txt",  "CMakePresets.json"};
   std::set<std::string> parents(folders.begin(), folders.end());
   for (const std::string& file : files_in(folders)) {
     paths.push_back(file);
@@ -231,7 +232,8 @@ TEST(Documents, NameFilesThatExist) {
   const Lines paths = paths_of_repository();
   Lines missing;
   std::size_t names = 0;
-  for (const char* document : {"ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "docs/semantics.md"}) {
+  for (const char* document :
+       {"ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "SECURITY.md", "docs/semantics.md"}) {
     for_each_match(text_of(document), kName, [&](const std::smatch& match) {
       if (!std::regex_match(match.str(), kIsPath)) return;
       ++names;

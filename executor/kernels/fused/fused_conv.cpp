@@ -2,9 +2,9 @@
 #include <array>
 
 #include "executor/kernels/fused/fused.h"
+#include "executor/kernels/fused/fused_activation.h"
 #include "executor/kernels/fused/fused_conv.h"
-#include "executor/kernels/tools/fused_activation.h"
-#include "executor/kernels/tools/packed_call.h"
+#include "executor/kernels/fused/packed_call.h"
 
 namespace podium::kernels {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "executor/kernels/tools/fused_activation.h"
+#include "executor/kernels/fused/fused_activation.h"
 #include "executor/kernels/tools/onednn.h"
 
 namespace podium::kernels {

@@ -1,8 +1,8 @@
 // A float product with constant, packed weights, and what follows it: bias, residual, activation.
 
 #include "executor/kernels/fused/fused.h"
-#include "executor/kernels/tools/fused_activation.h"
-#include "executor/kernels/tools/packed_call.h"
+#include "executor/kernels/fused/fused_activation.h"
+#include "executor/kernels/fused/packed_call.h"
 
 namespace podium::kernels {
 

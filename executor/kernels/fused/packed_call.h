@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "executor/kernels/tools/fused_activation.h"
+#include "executor/kernels/fused/fused_activation.h"
 #include "executor/kernels/tools/kernel.h"
 #include "executor/kernels/tools/onednn.h"
 

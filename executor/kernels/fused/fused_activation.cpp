@@ -1,4 +1,4 @@
-#include "executor/kernels/tools/fused_activation.h"
+#include "executor/kernels/fused/fused_activation.h"
 
 #include <algorithm>
 #include <array>
