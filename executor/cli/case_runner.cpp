@@ -80,10 +80,11 @@ compare::Tolerance tolerance_for(const ir::Datum& expected, const Erratum* errat
   return tolerance;
 }
 
-// The data `times` times, one after the other.
-ir::Datum repeated(const ir::Datum& datum, std::int64_t times) {
+// The data `times` times, one after the other: of an input that is no tensor, whatever it holds, as a
+// sequence.
+ir::Datum repeated(const ir::Datum& datum, const ir::Type& input, std::int64_t times) {
   if (times == 1) return datum;
-  if (!datum.is_tensor())
+  if (!input.is_tensor())
     return ir::Datum::sequence(std::vector<ir::Datum>(static_cast<std::size_t>(times), datum));
   ir::Dims dims = datum.tensor.dims();
   dims.insert(dims.begin(), times);
@@ -104,7 +105,7 @@ ir::Datum repeated(const ir::Datum& datum, std::int64_t times) {
 // What `repeated` put together, apart again. `leading` dimensions count the parts.
 std::vector<ir::Datum> parts_of(const ir::Datum& datum, std::int64_t times, int leading) {
   if (times == 1) return {datum};
-  if (!datum.is_tensor()) return *datum.items;
+  if (!datum.is_tensor()) return {datum.items->begin(), datum.items->end()};
   const ir::Tensor& all = datum.tensor;
   const ir::Dims dims(all.dims().begin() + leading, all.dims().end());
   const std::size_t bytes = all.bytes() / static_cast<std::size_t>(times);
@@ -127,7 +128,8 @@ Prepared prepare(const importer::Model& model, const Inputs& inputs, const Sessi
   const Strategy& strategy = options.strategy;
   const std::int64_t times = std::int64_t{strategy.batches_per_step} * strategy.replicas;
   std::vector<ir::Datum> data;
-  for (const ir::Datum& datum : inputs.data) data.push_back(repeated(datum, times));
+  for (std::size_t i = 0; i < inputs.data.size(); ++i)
+    data.push_back(repeated(inputs.data[i], model.graph[model.graph.inputs[i]].type, times));
   const int leading = (strategy.batches_per_step > 1 ? 1 : 0) + (strategy.replicas > 1 ? 1 : 0);
   return {{model, options}, std::move(data), times, leading};
 }

@@ -39,28 +39,31 @@ Dims grouped(const Dims& weights, std::int64_t group) {
   return dims;
 }
 
-PreparedKernel prepare_direct(PrepareContext& context, const ConvolutionPlan& plan) {
+}  // namespace
+
+PreparedKernel prepare_direct(PrepareContext& context, const ConvolutionPlan& plan, WeightLayout layout) {
   const auto x = onednn::channels_last(plan.x);
   const auto y = onednn::channels_last(plan.y);
+  const auto given = onednn::plain(plan.weights);
+  const auto weights = layout == WeightLayout::Packed ? onednn::any(plan.weights) : given;
   const dnnl::convolution_forward::desc description(
-      dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, x, onednn::any(plan.weights),
-      plan.bias, y, plan.window.strides, plan.window.dilations, plan.window.pads_begin, plan.window.pads_end);
+      dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, x, weights, plan.bias, y,
+      plan.window.strides, plan.window.dilations, plan.window.pads_begin, plan.window.pads_end);
   const dnnl::convolution_forward::primitive_desc primitive(description, onednn::attributes(plan.post_ops),
                                                             onednn::cpu());
   context.need_scratch(primitive.scratchpad_desc().get_size());
-  return PackedCall{
-      .call = onednn::make_call(dnnl::convolution_forward(primitive), primitive,
-                                {{DNNL_ARG_SRC, x},
-                                 {DNNL_ARG_WEIGHTS, primitive.weights_desc()},
-                                 {DNNL_ARG_BIAS, plan.bias},
-                                 {DNNL_ARG_DST, y}}),
-      .weights = onednn::packed(*context.constant(1), onednn::plain(plan.weights), primitive.weights_desc()),
-      .has_bias = !plan.bias.is_zero(),
-      .has_residual = plan.has_residual,
-      .clamp = plan.clamp};
+  return PackedCall{.call = onednn::make_call(dnnl::convolution_forward(primitive), primitive,
+                                              {{DNNL_ARG_SRC, x},
+                                               {DNNL_ARG_WEIGHTS, primitive.weights_desc()},
+                                               {DNNL_ARG_BIAS, plan.bias},
+                                               {DNNL_ARG_DST, y}}),
+                    .weights = layout == WeightLayout::Packed
+                                   ? onednn::packed(*context.constant(1), given, primitive.weights_desc())
+                                   : *context.constant(1),
+                    .has_bias = !plan.bias.is_zero(),
+                    .has_residual = plan.has_residual,
+                    .clamp = plan.clamp};
 }
-
-}  // namespace
 
 PreparedKernel prepare_fused_convolution(PrepareContext& context) {
   IR_CHECK(context.constant(1) != nullptr, "the weights of a fused convolution are not constant");
@@ -74,7 +77,7 @@ PreparedKernel prepare_fused_convolution(PrepareContext& context) {
   append_activation(plan.post_ops, context);
   plan.clamp = clamp_of(context);
   if (auto winograd = prepare_winograd(context, plan)) return std::move(*winograd);
-  return prepare_direct(context, plan);
+  return prepare_direct(context, plan, WeightLayout::Packed);
 }
 
 namespace {

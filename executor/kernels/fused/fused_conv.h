@@ -27,9 +27,15 @@ struct ConvolutionPlan {
   std::optional<Clamp> clamp = {};
 };
 
+/// Whether weights are laid out anew for the fastest kernel, or read as the model has them, without a copy.
+enum class WeightLayout : std::uint8_t { Packed, AsGiven };
+
+PreparedKernel prepare_direct(PrepareContext& context, const ConvolutionPlan& plan, WeightLayout layout);
+
 /// Prepares Winograd's algorithm, through oneDNN's blocked layout, where it is faster in spite of two
 /// reorders; nullopt elsewhere. Rounding differs from the direct sum by about as much as between two orders
-/// of adding.
+/// of adding. Its transforms make NaN of what lies beside an infinity, so a result that is not all finite is
+/// computed once more, directly.
 std::optional<PreparedKernel> prepare_winograd(PrepareContext& context, const ConvolutionPlan& plan);
 
 }  // namespace podium::kernels

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "executor/kernels/fused/fused_conv.h"
 
@@ -42,7 +43,14 @@ std::shared_ptr<const onednn::Call> reorder(const memory::desc& from, const memo
 
 std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
+bool all_finite(const float* values, std::size_t count) {
+  bool finite = true;  // no way out of the loop, which so works on vectors
+  for (std::size_t i = 0; i < count; ++i) finite &= std::abs(values[i]) <= std::numeric_limits<float>::max();
+  return finite;
+}
+
 struct Winograd {
+  PreparedKernel direct;
   std::shared_ptr<const onednn::Call> call;
   std::shared_ptr<const onednn::Call> bring;  // x to the blocked layout
   std::shared_ptr<const onednn::Call> bring_residual;
@@ -53,6 +61,7 @@ struct Winograd {
   std::optional<Clamp> clamp = {};
   std::size_t x_at = 0;  // in the scratch memory
   std::size_t y_at = 0;
+  std::size_t y_elements = 0;
 
   void operator()(const RunContext& run) const {
     std::byte* x = run.scratch_memory + x_at;
@@ -61,6 +70,7 @@ struct Winograd {
     if (has_residual) (*bring_residual)(std::array<const void*, 2>{run.input(3).raw(), y});
     const void* bias = has_bias ? run.input(2).raw() : nullptr;
     (*call)(std::array<const void*, 5>{x, weights.raw(), bias, y, run.scratch_memory});
+    if (!all_finite(reinterpret_cast<const float*>(y), y_elements)) return direct(run);
     (*give)(std::array<const void*, 2>{y, run.output(0).raw()});
     if (clamp) clamp->apply(run.output(0));
   }
@@ -81,8 +91,10 @@ std::optional<PreparedKernel> prepare_winograd(PrepareContext& context, const Co
   const memory::desc y = primitive.dst_desc();
   const std::size_t x_at = aligned(primitive.scratchpad_desc().get_size());
   const std::size_t y_at = x_at + aligned(x.get_size());
-  context.need_scratch(y_at + y.get_size());
+  PreparedKernel direct = prepare_direct(context, plan, WeightLayout::AsGiven);
+  context.need_scratch(std::max(context.scratch_bytes, y_at + y.get_size()));
   return Winograd{
+      .direct = std::move(direct),
       .call = onednn::make_call(dnnl::convolution_forward(primitive), primitive,
                                 {{DNNL_ARG_SRC, x},
                                  {DNNL_ARG_WEIGHTS, primitive.weights_desc()},
@@ -96,7 +108,8 @@ std::optional<PreparedKernel> prepare_winograd(PrepareContext& context, const Co
       .has_residual = plan.has_residual,
       .clamp = plan.clamp,
       .x_at = x_at,
-      .y_at = y_at};
+      .y_at = y_at,
+      .y_elements = y.get_size() / sizeof(float)};
 }
 
 }  // namespace podium::kernels

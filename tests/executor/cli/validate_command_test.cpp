@@ -9,6 +9,7 @@
 #include "executor/cli/validation_rows.h"
 #include "executor/cli/write_file.h"
 #include "ir/error.h"
+#include "ir/files.h"
 #include "tests/support/run_program.h"
 
 namespace podium::cli {
@@ -25,7 +26,7 @@ json validated() {
   const std::string file = folder.file("report.json");
   const ProgramResult result = run_program("podium validate --quiet --report " + file);
   EXPECT_EQ(result.status, 0) << result.out << result.err;
-  return json::parse(read_file(file));
+  return json::parse(ir::read_small_file(file));
 }
 
 // Mean errors that docs/cost-model.md tells, with some room.

@@ -125,7 +125,7 @@ TEST(StaleWeights, ACopyMeetsTheVersionsThatItsOwnerWouldInTheSameStage) {
     std::string ops = "f = Add(z, w) h0 = Add(f, z) ";
     std::vector<int> processors{0, 0};
     for (int s = 1; s + 1 < stages; ++s) {
-      ops += fmt::format("h{} = Mul(h{}, minus) ", s, s - 1);
+      ops += fmt::format("h{} = Mul(h{}, minus_const) ", s, s - 1);
       processors.push_back(s);
     }
     ops += fmt::format("g = Add(w, z) y = Add(h{}, g) t = Mul(y, o) loss = ReduceSum <keepdims = 0> (t)",
@@ -140,7 +140,7 @@ TEST(StaleWeights, ACopyMeetsTheVersionsThatItsOwnerWouldInTheSameStage) {
         train(
             model_of(
                 fmt::format(
-                    "agraph (float[1] z, float[1] o) => (float loss) <float[1] w = {{0}}, float minus = {{-1}}> {{ {} }}",
+                    "agraph (float[1] z, float[1] o) => (float loss) <float[1] w = {{0}}, float minus_const = {{-1}}> {{ {} }}",
                     ops),
                 processors),
             training_with(strategy, 0.5), runs)

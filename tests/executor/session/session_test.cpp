@@ -196,7 +196,7 @@ TEST(Session, MicroBatchesThatAreSequencesAreTheItemsOfOne) {
       ir::Datum::sequence({sequence_of(0, 1), sequence_of(10, 2), sequence_of(20, 3), sequence_of(30, 4)})};
   const auto outputs = session.run(inputs);
   ASSERT_EQ(outputs[0].items->size(), 4U);
-  const std::vector<ir::Datum>& last = *outputs[0].items->at(3).items;
+  const ir::Items& last = *(*outputs[0].items)[3].items;
   ASSERT_EQ(last.size(), 3U);
   EXPECT_THAT(values<float>(last[2]), ElementsAre(32));
   EXPECT_THAT(values<std::int64_t>(outputs[1]), ElementsAre(0, 1, 2, 3));

@@ -30,12 +30,12 @@ testing::HandTrained written() {
 
 const std::map<std::string, ir::TensorLocation> kOnChip{{"w", {}}, {"sum", {}}};
 
-TEST(Variables, LiveWhereTheirUpdatesAreMade) {
+TEST(Variables, LiveWhereTheirUpdatesAreMadeAndWeightsHaveCopiesWhereTheyAreRead) {
   const PlacedGraph placed = testing::placed_graph(written());
   const Variables variables(placed, kOnChip, {});
   const auto value = [&](const char* name) { return testing::value_named(placed.graph(), name); };
-  EXPECT_EQ(variables.home(value("w")), 1);
-  EXPECT_EQ(variables.home(value("sum")), 0);
+  EXPECT_EQ(variables.processors(value("w")), (std::vector<int>{1, 0}));
+  EXPECT_EQ(variables.processors(value("sum")), (std::vector<int>{0}));
   EXPECT_TRUE(variables.is_variable(value("sum")));
   EXPECT_FALSE(variables.is_variable(value("y")));
   EXPECT_EQ(variables.updated(value("w_next")), value("w"));
