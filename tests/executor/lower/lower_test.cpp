@@ -31,7 +31,7 @@ TEST(AddAnchors, NamesTheNearestTensor) {
 }
 
 TEST(Lower, OnOneProcessorIsOneBlock) {
-  EXPECT_EQ(testing::steps_of(on_one_processor(testing::graph_of(kChain))),
+  EXPECT_EQ(testing::steps_of(lower::on_one_processor(testing::graph_of(kChain))),
             "load x@0 from host\n"
             "compute all on ipu 0: (x@0) -> (y@0)\n"
             "store y@0 to host\n");

@@ -1,6 +1,9 @@
 // What crosses between host and processors, and when.
+#include "executor/lower/draft/host_io.h"
+
 #include <gmock/gmock.h>
 
+#include "tests/executor/lower/draft/draft_sketch.h"
 #include "tests/executor/lower/placed.h"
 
 namespace podium::testing {
@@ -14,6 +17,15 @@ const char* const kOneRelu = "agraph (float[2] x) => (float[2] y) { y = Relu(x) 
 std::string steps(const Strategy& strategy, const char* body = kOneRelu) {
   Placed model = placed(body, {0});
   return steps_of(lower::lower(std::move(model.graph), model.placement, strategy));
+}
+
+TEST(HostIo, BeginsACycleLaterWhereInputsComeAhead) {
+  DraftSketch in_time("g (float[2] x) => (float[2] y) { y = Relu(x) }", {.batches_per_step = 6});
+  EXPECT_EQ(lower::HostIo(in_time.draft).first_cycle(), 0);
+  DraftSketch ahead(
+      "g (float[2] x) => (float[2] y) { y = Relu(x) }",
+      {.batches_per_step = 6, .io_tiles = 32, .overlap_io = ir::ExchangeStrategy::OverlapInnerLoop});
+  EXPECT_EQ(lower::HostIo(ahead.draft).first_cycle(), 1);
 }
 
 TEST(HostIo, OverTheIoTilesJustInTime) {
