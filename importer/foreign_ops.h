@@ -19,6 +19,12 @@ struct ForeignOp {
   std::string_view domain = "com.microsoft";
 };
 
+/// A row of PopART's domain.
+constexpr ForeignOp popart_op(std::string_view type, void (*rewrite)(Rewrite&), unsigned required,
+                              std::size_t most_inputs, std::size_t most_outputs = 1) {
+  return {type, rewrite, required, most_inputs, most_outputs, "ai.graphcore"};
+}
+
 /// Of a list of inputs or outputs without an end.
 inline constexpr std::size_t kAnyNumber = 1 << 20;
 

@@ -367,24 +367,19 @@ void spline_basis(Rewrite& node) {
   node.result(1, "Cast", {all.kernel}, {{"to", std::int64_t{static_cast<int>(DataType::Int32)}}});
 }
 
-constexpr ForeignOp popart_layer(std::string_view type, void (*rewrite)(Rewrite&), unsigned required,
-                                 std::size_t most_inputs, std::size_t most_outputs = 1) {
-  return {type, rewrite, required, most_inputs, most_outputs, "ai.graphcore"};
-}
-
 }  // namespace
 
 std::span<const ForeignOp> popart_layers() {
   static constexpr std::array kTable{
-      popart_layer("Call", call, 0, kAnyNumber, kAnyNumber),
-      popart_layer("Ctc", ctc, 0b1111, 4, 2),
-      popart_layer("GroupNormalization", group_normalization, 7, 3, 3),
-      popart_layer("LSTM", lstm, 3, 5, 2),
-      popart_layer("MultiConv", multi_conv, 3, kAnyNumber, kAnyNumber),
-      popart_layer("NormalizeImage", normalize_image, 7, 3),
-      popart_layer("ShapedDropout", shaped_dropout, 1, 1),
-      popart_layer("SplineBasis", spline_basis, 7, 3, 2),
-      popart_layer("SplineWeighting", spline_weighting, 0b1111, 4),
+      popart_op("Call", call, 0, kAnyNumber, kAnyNumber),
+      popart_op("Ctc", ctc, 0b1111, 4, 2),
+      popart_op("GroupNormalization", group_normalization, 7, 3, 3),
+      popart_op("LSTM", lstm, 3, 5, 2),
+      popart_op("MultiConv", multi_conv, 3, kAnyNumber, kAnyNumber),
+      popart_op("NormalizeImage", normalize_image, 7, 3),
+      popart_op("ShapedDropout", shaped_dropout, 1, 1),
+      popart_op("SplineBasis", spline_basis, 7, 3, 2),
+      popart_op("SplineWeighting", spline_weighting, 0b1111, 4),
   };
   return kTable;
 }

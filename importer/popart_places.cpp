@@ -252,25 +252,20 @@ void scatter_reduce(Rewrite& node) {
               {{"axis", axis}, {"reduction", reduction == "sum" ? std::string("add") : reduction}});
 }
 
-constexpr ForeignOp popart_place(std::string_view type, void (*rewrite)(Rewrite&), unsigned required,
-                                 std::size_t most_inputs, std::size_t most_outputs = 1) {
-  return {type, rewrite, required, most_inputs, most_outputs, "ai.graphcore"};
-}
-
 }  // namespace
 
 std::span<const ForeignOp> popart_places() {
   static constexpr std::array kTable{
-      popart_place("Bucketize", bucketize, 3, 2),
-      popart_place("DynamicAdd", dynamic_add, 7, 3),
-      popart_place("DynamicSlice", popart_dynamic_slice, 3, 3),
-      popart_place("DynamicUpdate", dynamic_update, 7, 3),
-      popart_place("DynamicZero", dynamic_zero, 3, 2),
-      popart_place("Histogram", histogram, 1, 1),
-      popart_place("ReduceMedian", reduce_median, 1, 1, 2),
-      popart_place("ScatterReduce", scatter_reduce, 3, 3),
-      popart_place("SequenceSlice", sequence_slice, 0b11111, 5),
-      popart_place("Sort", sort, 1, 1, 2),
+      popart_op("Bucketize", bucketize, 3, 2),
+      popart_op("DynamicAdd", dynamic_add, 7, 3),
+      popart_op("DynamicSlice", popart_dynamic_slice, 3, 3),
+      popart_op("DynamicUpdate", dynamic_update, 7, 3),
+      popart_op("DynamicZero", dynamic_zero, 3, 2),
+      popart_op("Histogram", histogram, 1, 1),
+      popart_op("ReduceMedian", reduce_median, 1, 1, 2),
+      popart_op("ScatterReduce", scatter_reduce, 3, 3),
+      popart_op("SequenceSlice", sequence_slice, 0b11111, 5),
+      popart_op("Sort", sort, 1, 1, 2),
   };
   return kTable;
 }

@@ -4,6 +4,7 @@
 #include "executor/device/read_device.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -42,22 +43,19 @@ void read_word(const Field& field, const Json& json, bool& flag) {
   flag = json.get<bool>();
 }
 
+template <class Word, std::size_t kCount>
+void read_one_of(const std::array<Word, kCount>& words, const Field& field, const Json& json, Word& word) {
+  const auto found = std::find_if(words.begin(), words.end(), [&](Word one) { return json == name_of(one); });
+  if (found == words.end()) throw Error("field '{}' is {}, {} needed", field.name, json.dump(), field.what);
+  word = *found;
+}
+
 void read_word(const Field& field, const Json& json, Topology& topology) {
-  for (Topology known : {Topology::AllToAll, Topology::Ladder, Topology::Torus}) {
-    if (json != name_of(known)) continue;
-    topology = known;
-    return;
-  }
-  throw Error("field '{}' is {}, {} needed", field.name, json.dump(), field.what);
+  read_one_of(std::array{Topology::AllToAll, Topology::Ladder, Topology::Torus}, field, json, topology);
 }
 
 void read_word(const Field& field, const Json& json, Fusion& fusion) {
-  for (Fusion known : {Fusion::None, Fusion::Nodes, Fusion::All}) {
-    if (json != name_of(known)) continue;
-    fusion = known;
-    return;
-  }
-  throw Error("field '{}' is {}, {} needed", field.name, json.dump(), field.what);
+  read_one_of(std::array{Fusion::None, Fusion::Nodes, Fusion::All}, field, json, fusion);
 }
 
 void read_field(const Field& field, const Json& json, Device& device) {
