@@ -78,7 +78,7 @@ void check_has_channels(std::int64_t rank) {
 
 std::vector<std::int64_t> to_channels_last(std::int64_t rank) {
   check_has_channels(rank);
-  std::vector<std::int64_t> order(static_cast<std::size_t>(rank));
+  std::vector<std::int64_t> order(rank);
   std::iota(order.begin(), order.end(), 0);
   std::rotate(order.begin() + 1, order.begin() + 2, order.end());
   return order;
@@ -86,7 +86,7 @@ std::vector<std::int64_t> to_channels_last(std::int64_t rank) {
 
 std::vector<std::int64_t> to_channels_first(std::int64_t rank) {
   check_has_channels(rank);
-  std::vector<std::int64_t> order(static_cast<std::size_t>(rank));
+  std::vector<std::int64_t> order(rank);
   std::iota(order.begin(), order.end(), 0);
   std::rotate(order.begin() + 1, order.end() - 1, order.end());
   return order;

@@ -40,7 +40,7 @@ void add_outer_names(const onnx::NodeProto& node, Names& names) {
 
 class Sorter {
  public:
-  explicit Sorter(const NodeList& nodes) : nodes_(nodes), marks_(static_cast<std::size_t>(nodes.size())) {
+  explicit Sorter(const NodeList& nodes) : nodes_(nodes), marks_(nodes.size()) {
     for (int i = 0; i < nodes.size(); ++i) {
       for (const auto& output : nodes.Get(i).output()) {
         if (!output.empty()) producers_.emplace(output, i);

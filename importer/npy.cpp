@@ -107,7 +107,7 @@ class HeaderParser {
       const auto [end, failure] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), size);
       if (failure != std::errc() || size < 0)
         throw Error("'{}' found in the shape, a number needed", rest_.substr(0, 10));
-      rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
+      rest_.remove_prefix(end - rest_.data());
       dims.push_back(size);
       if (accept(',')) continue;
       expect(')');

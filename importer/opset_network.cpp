@@ -162,7 +162,7 @@ void upsample_7(Rewrite& node) {
 void upsample_9(Rewrite& node) {
   const auto scales = node.take<ir::FloatList>("scales");
   if (!scales) throw Error("attribute 'scales' is missing");
-  node.set_input(1, node.constant(Tensor::of({static_cast<std::int64_t>(scales->size())}, *scales)));
+  node.set_input(1, node.constant(Tensor::of({std::ssize(*scales)}, *scales)));
 }
 
 void upsample_10(Rewrite& node) {

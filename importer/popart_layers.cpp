@@ -91,8 +91,7 @@ IntList part_of(const IntList& list, std::size_t from, std::size_t count) {
   if (list.empty()) return {};
   if (from + count > list.size())
     throw Error("{} numbers found, {} or more needed", list.size(), from + count);
-  return {list.begin() + static_cast<std::ptrdiff_t>(from),
-          list.begin() + static_cast<std::ptrdiff_t>(from + count)};
+  return {list.begin() + from, list.begin() + (from + count)};
 }
 
 void refuse_other_than(Rewrite& node, std::string_view name, std::int64_t value) {
@@ -304,7 +303,7 @@ Tensor spline_pieces(std::int64_t degree) {
       {1, 0, -1, 1, 0, 0, 0, 0},
       {0.5F, 0.5F, 0, -1, 1, 0, 0.5F, -1, 0.5F, 0, 0, 0},
       {kSixth, 4 * kSixth, kSixth, 0, -0.5F, 0, 0.5F, 0, 0.5F, -1, 0.5F, 0, -kSixth, 0.5F, -0.5F, kSixth}};
-  return Tensor::of({4, degree + 1}, kPieces[static_cast<std::size_t>(degree)]);
+  return Tensor::of({4, degree + 1}, kPieces[degree]);
 }
 
 // Of one axis of the points: the value of a piece of the spline for each base, and the kernel's place on the

@@ -216,8 +216,7 @@ void init(Rewrite& node) {
     throw Error("data_type is {}, 0 to {} needed", type, kPopartTypes.size() - 1);
   }
   const ValueId zeros = node.before("ConstantOfShape", {node.ints(shape)});
-  node.result(0, "Cast", {zeros},
-              {{"to", std::int64_t{static_cast<int>(kPopartTypes[static_cast<std::size_t>(type)])}}});
+  node.result(0, "Cast", {zeros}, {{"to", std::int64_t{static_cast<int>(kPopartTypes[type])}}});
 }
 
 void zeros_like(Rewrite& node) {

@@ -73,7 +73,7 @@ Placed placed(Rewrite& node, const DynamicPart& part, ValueId update) {
     const ValueId relative = node.before("Mod", {distance, dim});
     const ValueId is_inside = node.before("Less", {relative, node.ints({part.sizes[i]})});
     IntList shape(static_cast<std::size_t>(rank), 1);
-    shape[static_cast<std::size_t>(part.axes[i])] = -1;
+    shape[part.axes[i]] = -1;
     const ValueId along = reshaped(node, is_inside, shape);
     result.mask = result.mask.valid() ? node.before("And", {result.mask, along}) : along;
     if (!update.valid()) continue;
@@ -164,16 +164,16 @@ void reduce_median(Rewrite& node) {
   IntList axes = node.take_or<IntList>("axes", {});
   const bool keeps = take_flag(node, "keepdims", true);
   IntList order;
-  std::vector<bool> reduced(static_cast<std::size_t>(rank), axes.empty());
+  std::vector<bool> reduced(rank, axes.empty());
   for (const std::int64_t axis : axes) {
     if (axis < -rank || axis >= rank) throw Error("axis {} found, {} axes are there", axis, rank);
-    reduced[static_cast<std::size_t>(axis < 0 ? axis + rank : axis)] = true;
+    reduced[axis < 0 ? axis + rank : axis] = true;
   }
   IntList places;  // of what was reduced, to put them back
   for (const bool last : {false, true}) {
     for (std::int64_t axis = 0; axis < rank; ++axis) {
-      if (reduced[static_cast<std::size_t>(axis)] == last) order.push_back(axis);
-      if (last && reduced[static_cast<std::size_t>(axis)]) places.push_back(axis);
+      if (reduced[axis] == last) order.push_back(axis);
+      if (last && reduced[axis]) places.push_back(axis);
     }
   }
   const ValueId moved = transposed(node, node.input(0), order);

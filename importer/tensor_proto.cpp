@@ -98,7 +98,7 @@ Tensor from_field(const Field& field, DataType type, const Dims& dims, std::uint
 Tensor from_packed_field(const onnx::TensorProto& proto, DataType type, const Dims& dims) {
   Tensor tensor = sized_as(proto.int32_data(), packed_bytes(type, dims), type, dims);
   std::string packed;
-  packed.reserve(static_cast<std::size_t>(proto.int32_data_size()));
+  packed.reserve(proto.int32_data_size());
   for (std::int32_t word : proto.int32_data()) packed += static_cast<char>(word);
   unpack(packed, tensor);
   return tensor;

@@ -56,7 +56,7 @@ std::string read_small_file(const std::string& path) {
   if (!S_ISREG(status.st_mode)) throw Error("{}: is no regular file", path);
   if (status.st_size > kMostBytes)
     throw Error("{}: has {} bytes, at most {} needed", path, status.st_size, kMostBytes);
-  std::string text(static_cast<std::size_t>(status.st_size), '\0');
+  std::string text(status.st_size, '\0');
   std::size_t read = 0;
   while (read < text.size()) {
     const ssize_t count = ::read(file.number(), text.data() + read, text.size() - read);

@@ -84,8 +84,7 @@ compare::Tolerance tolerance_for(const ir::Datum& expected, const Erratum* errat
 // sequence.
 ir::Datum repeated(const ir::Datum& datum, const ir::Type& input, std::int64_t times) {
   if (times == 1) return datum;
-  if (!input.is_tensor())
-    return ir::Datum::sequence(std::vector<ir::Datum>(static_cast<std::size_t>(times), datum));
+  if (!input.is_tensor()) return ir::Datum::sequence(std::vector<ir::Datum>(times, datum));
   ir::Dims dims = datum.tensor.dims();
   dims.insert(dims.begin(), times);
   ir::Tensor all(datum.tensor.type(), dims);

@@ -38,7 +38,7 @@ const ir::Tensor& HeldOut::output(std::span<const ir::Datum> outputs, const std:
 
 Score HeldOut::evaluate(const TensorsByName& weights) {
   const std::int64_t batches = samples_.count / micro_batch_;
-  std::vector<std::int64_t> rows(static_cast<std::size_t>(micro_batch_));
+  std::vector<std::int64_t> rows(micro_batch_);
   Score score;
   for (std::int64_t batch = 0; batch < batches; ++batch) {
     std::iota(rows.begin(), rows.end(), batch * micro_batch_);

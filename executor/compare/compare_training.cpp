@@ -79,8 +79,7 @@ void Contest::draw_missing(const TrainingSession& session, std::int64_t count) {
 }
 
 void Contest::train(TrainingSession& session, const Strategy& settings) const {
-  std::vector<std::int64_t> rows(
-      static_cast<std::size_t>(samples_of_step(session, given_.samples.axes, settings)));
+  std::vector<std::int64_t> rows(samples_of_step(session, given_.samples.axes, settings));
   std::iota(rows.begin(), rows.end(), 0);
   for (std::int64_t& row : rows) row %= given_.samples.count;
   session.run(take_rows(given_.samples, rows, session.inputs()));

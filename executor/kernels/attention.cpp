@@ -147,7 +147,7 @@ void attend_block(const Attending<C>& a, std::int64_t b, std::int64_t h, std::in
                   std::int64_t rows) {
   const AttentionPlan& plan = a.plan;
   thread_local std::vector<C> scores;
-  scores.resize(static_cast<std::size_t>(rows * plan.total));
+  scores.resize(rows * plan.total);
   // Later rows see later positions: the first row begins first and the last ends last.
   const bool whole = a.shown != nullptr;
   const std::int64_t high = whole ? plan.total : a.visible(b, first + rows - 1).last;

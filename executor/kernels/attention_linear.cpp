@@ -33,7 +33,7 @@ struct LinearData {
 // written = beta * (value - state^T (erase * key))
 template <class C>
 void correct(const LinearPlan& plan, const C* state, const C* key, const C* erase, C beta, C* written) {
-  std::vector<C> retrieved(static_cast<std::size_t>(plan.values), C{0});
+  std::vector<C> retrieved(plan.values, C{0});
   for (std::int64_t i = 0; i < plan.keys; ++i) {
     const C factor = erase == nullptr ? key[i] : key[i] * erase[i];
     const C* row = state + i * plan.values;
@@ -106,7 +106,7 @@ void run_linear(const LinearPlan& plan, const RunContext& run) {
   const std::int64_t matrix = plan.keys * plan.values;
   for_each_product(plan.batch * plan.kv_heads, 6.0 * static_cast<double>(matrix * plan.steps),
                    [&](std::int64_t i) {
-                     std::vector<C> written(static_cast<std::size_t>(plan.values));
+                     std::vector<C> written(plan.values);
                      for (std::int64_t t = 0; t < plan.steps; ++t) {
                        step(plan, data, i / plan.kv_heads * plan.steps + t, i % plan.kv_heads,
                             data.state + i * matrix, written.data());

@@ -46,7 +46,7 @@ T truncated(double x) {
 // Elements as double, or as int64 for integers: every type's numbers are exact in one of the two.
 template <class Wide>
 std::vector<Wide> widened(const Tensor& tensor) {
-  std::vector<Wide> wide(static_cast<std::size_t>(tensor.size()));
+  std::vector<Wide> wide(tensor.size());
   const auto convert = [&](auto tag) {
     const auto values = tensor.values<decltype(tag)>();
     for (std::size_t i = 0; i < wide.size(); ++i) {

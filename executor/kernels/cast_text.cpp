@@ -51,9 +51,9 @@ std::string as_numpy(std::string_view scientific) {
     if (count > 1) digits.insert(1, ".");
     return sign + digits + std::string(scientific.substr(e));
   }
-  if (exponent < 0) return sign + "0." + std::string(static_cast<std::size_t>(-exponent - 1), '0') + digits;
+  if (exponent < 0) return sign + "0." + std::string(-exponent - 1, '0') + digits;
   if (count <= exponent + 1) {
-    return sign + digits + std::string(static_cast<std::size_t>(exponent + 1 - count), '0') + ".0";
+    return sign + digits + std::string(exponent + 1 - count, '0') + ".0";
   }
   digits.insert(static_cast<std::size_t>(exponent + 1), ".");
   return sign + digits;

@@ -74,7 +74,7 @@ void run_col2im(const Col2ImGeometry& geometry, const Tensor& columns, Tensor& o
   const std::int64_t places = ir::element_count(geometry.places);
   const std::int64_t images = image_size == 0 ? 0 : output.size() / image_size;
   std::vector<Sum> sums;
-  if constexpr (!std::is_same_v<T, Sum>) sums.resize(static_cast<std::size_t>(image_size));
+  if constexpr (!std::is_same_v<T, Sum>) sums.resize(image_size);
   const T* row = columns.data<T>();
   for (std::int64_t n = 0; n < images; ++n) {
     T* result = output.data<T>() + n * image_size;

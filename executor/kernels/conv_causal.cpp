@@ -38,7 +38,7 @@ struct CausalData {
 template <class Stored, class T>
 void round_to(T* y, std::int64_t count) {
   if constexpr (!std::is_same_v<Stored, T>) {
-    std::vector<Stored> rounded(static_cast<std::size_t>(count));
+    std::vector<Stored> rounded(count);
     from_float(y, rounded.data(), count);
     to_float(rounded.data(), y, count);
   }
@@ -87,7 +87,7 @@ PreparedKernel prepare_rows(PrepareContext& context) {
                              run.output(0).data<T>(),
                              run.has_output(1) ? run.output(1).data<T>() : nullptr};
     parallel_ranges(op.batch * op.channels, op.length * op.kernel, [&](std::int64_t begin, std::int64_t end) {
-      std::vector<T> padded(static_cast<std::size_t>(op.state() + op.length));
+      std::vector<T> padded(op.state() + op.length);
       for (std::int64_t i = begin; i < end; ++i) convolve_row<Stored>(op, data, i, padded);
     });
   };

@@ -73,8 +73,8 @@ void sample_tap(const DeformConv& op, const DeformData<T>& data, std::int64_t im
   const auto rank = static_cast<std::int64_t>(shape.window.rank());
   const std::int64_t tap_index = (image * op.offset_groups + group) * shape.kernel_size + tap;
   const std::int64_t in_group = op.channels() / op.offset_groups;
-  std::vector<Corner<T>> corners(static_cast<std::size_t>(op.corners() * shape.out_size));
-  std::vector<T> at(static_cast<std::size_t>(rank));
+  std::vector<Corner<T>> corners(op.corners() * shape.out_size);
+  std::vector<T> at(rank);
   for (std::int64_t place = 0; place < shape.out_size; ++place) {
     const std::vector<std::int64_t> point = point_of(shape.window, tap, place);
     for (std::int64_t axis = 0; axis < rank; ++axis) {

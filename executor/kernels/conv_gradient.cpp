@@ -127,7 +127,7 @@ PreparedKernel prepare_conv_weight_gradient(PrepareContext& context) {
       const std::int64_t cost = rows * shape.out_channels * shape.out_size * shape.batch;
       parallel_ranges(pieces, cost, [&](std::int64_t begin, std::int64_t end) {
         const ThreadLimit alone(1);  // a product over several threads would add up in another order
-        std::vector<T> columns(static_cast<std::size_t>(rows * op->lines_at_once * op->columns.line_size()));
+        std::vector<T> columns(rows * op->lines_at_once * op->columns.line_size());
         for (std::int64_t piece = begin; piece < end; ++piece) {
           run_piece(*op, run.input(0).data<T>(), run.input(1).data<T>(), run.output(0).data<T>(), piece,
                     columns);

@@ -40,7 +40,7 @@ std::int32_t byte_at(const Tensor& tensor, std::int64_t i) {
 
 // One number for each of `count` from a tensor with one or `count`.
 std::vector<std::int32_t> zero_points(const Tensor* tensor, std::int64_t count) {
-  std::vector<std::int32_t> result(static_cast<std::size_t>(count), 0);
+  std::vector<std::int32_t> result(count, 0);
   if (tensor == nullptr) return result;
   for (std::int64_t i = 0; i < count; ++i) {
     result[i] = byte_at(*tensor, tensor->size() == 1 ? 0 : i);
@@ -50,7 +50,7 @@ std::vector<std::int32_t> zero_points(const Tensor* tensor, std::int64_t count) 
 
 template <class T>
 std::vector<std::int32_t> row_sums(const T* matrix, std::int64_t rows, std::int64_t columns) {
-  std::vector<std::int32_t> sums(static_cast<std::size_t>(rows), 0);
+  std::vector<std::int32_t> sums(rows, 0);
   for (std::int64_t row = 0; row < rows; ++row) {
     for (std::int64_t i = 0; i < columns; ++i) {
       sums[row] += matrix[row * columns + i];
@@ -61,7 +61,7 @@ std::vector<std::int32_t> row_sums(const T* matrix, std::int64_t rows, std::int6
 
 template <class T>
 std::vector<std::int32_t> column_sums(const T* matrix, std::int64_t rows, std::int64_t columns) {
-  std::vector<std::int32_t> sums(static_cast<std::size_t>(columns), 0);
+  std::vector<std::int32_t> sums(columns, 0);
   for (std::int64_t row = 0; row < rows; ++row) {
     for (std::int64_t i = 0; i < columns; ++i) sums[i] += matrix[row * columns + i];
   }
@@ -119,7 +119,7 @@ class ByteConv {
   void take_off_zeros(const Block& block) const {
     const ConvShape& shape = conv_.shape;
     const auto a = static_cast<std::uint32_t>(x_zero_);
-    std::vector<std::int32_t> x_sums(static_cast<std::size_t>(block.width), 0);
+    std::vector<std::int32_t> x_sums(block.width, 0);
     const auto zeros = w_zeros_.begin() + block.first_channel;
     if (std::any_of(zeros, zeros + shape.out_channels, [](std::int32_t zero) { return zero != 0; })) {
       x_sums = column_sums(columns_, shape.depth(), block.width);
@@ -155,7 +155,7 @@ std::shared_ptr<const IntegerConv> plan_integer(PrepareContext& context, std::si
   const std::int64_t line_bytes = (shape.depth() + 4 * shape.out_channels) * conv.columns.line_size();
   conv.lines_at_once = std::clamp<std::int64_t>(kBlockBytes / std::max<std::int64_t>(line_bytes, 1), 1,
                                                 std::max<std::int64_t>(conv.columns.lines(), 1));
-  context.need_scratch(static_cast<std::size_t>((shape.depth() + 4 * shape.out_channels) * conv.width()));
+  context.need_scratch((shape.depth() + 4 * shape.out_channels) * conv.width());
   return std::make_shared<const IntegerConv>(std::move(conv));
 }
 

@@ -43,8 +43,7 @@ double determinant(double* matrix, std::int64_t size) {
 // the end, and where another pivot is 0, all cofactors are 0.
 class Cofactors {
  public:
-  explicit Cofactors(std::int64_t size)
-      : size_(size), lu_(static_cast<std::size_t>(size * size)), right_(lu_.size()) {}
+  explicit Cofactors(std::int64_t size) : size_(size), lu_(size * size), right_(lu_.size()) {}
 
   // From a matrix to its cofactors.
   void compute(double* matrix) {
@@ -67,7 +66,7 @@ class Cofactors {
 
   void eliminate() {
     sign_ = 1;
-    rows_.resize(static_cast<std::size_t>(size_));
+    rows_.resize(size_);
     std::iota(rows_.begin(), rows_.end(), std::int64_t{0});
     columns_ = rows_;
     for (std::int64_t k = 0; k < size_; ++k) {
@@ -151,7 +150,7 @@ PreparedKernel prepare_cofactors(PrepareContext& context) {
       const T* x = run.input(0).template data<T>();
       T* y = run.output(0).template data<T>();
       Cofactors cofactors(size);
-      std::vector<double> matrix(static_cast<std::size_t>(size * size));
+      std::vector<double> matrix(size * size);
       for (std::int64_t i = 0; i < run.input(0).size(); i += size * size) {
         std::copy_n(x + i, size * size, matrix.begin());
         cofactors.compute(matrix.data());
@@ -168,7 +167,7 @@ PreparedKernel prepare_det(PrepareContext& context) {
     const Tensor& x = run.input(0);
     Tensor& y = run.output(0);
     const bool is_double = x.type() == DataType::Double;
-    std::vector<double> matrix(static_cast<std::size_t>(rows * rows));
+    std::vector<double> matrix(rows * rows);
     std::vector<float> narrow(matrix.size());
     for (std::int64_t i = 0; i < y.size(); ++i) {
       if (is_double) {

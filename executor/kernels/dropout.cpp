@@ -67,7 +67,7 @@ PreparedKernel prepare_dropout(PrepareContext& context) {
   const auto seed =
       static_cast<std::uint32_t>(given != nullptr ? static_cast<std::uint64_t>(*given) : context.seed);
   if (!context.has_output(1)) {
-    context.need_scratch(static_cast<std::size_t>(context.input(0).element_count()));
+    context.need_scratch(context.input(0).element_count());
   }
   return [seed](const RunContext& run) {
     const bool training = run.has_input(2) && run.input(2).size() == 1 && run.input(2).data<bool>()[0];

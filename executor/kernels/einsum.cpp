@@ -17,8 +17,7 @@ void gather(const EinsumCopy& copy, std::size_t axis, const T* from, std::int64_
   const std::int64_t size = copy.dims[axis];
   const std::int64_t stride = copy.strides[axis];
   if (axis + 1 < copy.dims.size()) {
-    const std::int64_t below =
-        ir::element_count(Dims(copy.dims.begin() + static_cast<std::ptrdiff_t>(axis) + 1, copy.dims.end()));
+    const std::int64_t below = ir::element_count(Dims(copy.dims.begin() + axis + 1, copy.dims.end()));
     for (std::int64_t i = 0; i < size; ++i) gather(copy, axis + 1, from + i * stride, first + i * below, to);
   } else if (copy.inner == 1) {
     for (std::int64_t i = 0; i < size; ++i) to[first + i] = from[i * stride];

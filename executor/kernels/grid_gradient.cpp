@@ -41,7 +41,7 @@ PreparedKernel prepare_input_gradient(PrepareContext& context) {
     return dispatch<float, double>(context.element(1), [&](auto tag) -> PreparedKernel {
       using T = decltype(tag);
       return [op](const RunContext& run) {
-        std::vector<Corner<C>> corners(static_cast<std::size_t>(op.points * op.corners()));
+        std::vector<Corner<C>> corners(op.points * op.corners());
         const auto rank = std::ssize(op.input);
         for (std::int64_t image = 0; image < op.batch; ++image) {
           spread_image(op, run.input(0).data<C>() + image * op.points * rank,

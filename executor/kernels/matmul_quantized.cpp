@@ -26,7 +26,7 @@ struct Repeated {
 };
 
 std::vector<float> floats_of(const Tensor& tensor) {
-  std::vector<float> values(static_cast<std::size_t>(tensor.size()));
+  std::vector<float> values(tensor.size());
   to_float(tensor, 0, tensor.size(), values.data());
   if (values.empty()) throw Error("a scale or zero point is empty");
   return values;
@@ -45,7 +45,7 @@ void subtract_zero_points(const BatchedProduct& plan, std::size_t i, const A* a,
   const Product& p = plan.product;
   const std::int64_t first_row = p.k == 0 ? 0 : plan.a[i] / p.k;
   const std::int64_t first_column = p.k == 0 ? 0 : plan.b[i] / p.k;
-  std::vector<std::uint32_t> columns(static_cast<std::size_t>(p.n), 0);
+  std::vector<std::uint32_t> columns(p.n, 0);
   for (std::int64_t l = 0; l < p.k; ++l) {
     for (std::int64_t j = 0; j < p.n; ++j) {
       columns[j] += static_cast<std::uint32_t>(b[l * p.n + j]);

@@ -87,7 +87,7 @@ MeanVariance read_groups(const PrepareContext& context) {
 template <class T, class Function>
 std::vector<double> reduce_groups(const MeanVariance& op, const T* x, const std::vector<double>& center,
                                   const Function& f) {
-  std::vector<double> sums(static_cast<std::size_t>(op.groups), 0);
+  std::vector<double> sums(op.groups, 0);
   for (std::size_t row = 0; row < op.group_of_row.size(); ++row) {
     const T* from = x + static_cast<std::int64_t>(row) * op.columns;
     double* sum = sums.data() + op.group_of_row[row];
@@ -108,7 +108,7 @@ std::vector<double> reduce_groups(const MeanVariance& op, const T* x, const std:
 template <class T>
 void normalize_mean_variance(const MeanVariance& op, const T* x, T* y) {
   constexpr double kEpsilon = 1e-9;  // of the op's definition: added to the deviation
-  const std::vector<double> zeros(static_cast<std::size_t>(op.groups), 0);
+  const std::vector<double> zeros(op.groups, 0);
   const auto mean = reduce_groups(op, x, zeros, [](double number, double) { return number; });
   const auto variance = reduce_groups(
       op, x, mean, [](double number, double center) { return (number - center) * (number - center); });

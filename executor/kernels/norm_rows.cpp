@@ -129,7 +129,7 @@ void run_rms(const RowNormalization& op, const RunContext& run) {
   std::vector<T> y_buffer;
   Tensor& output = run.output(0);
   const bool direct = output.type() == ir::data_type_of<T>;
-  if (!direct) y_buffer.resize(static_cast<std::size_t>(output.size()));
+  if (!direct) y_buffer.resize(output.size());
   run_rows<T>(op, {.x = as_wanted(run.input(0), x_buffer),
                    .scale = as_wanted(run.input(1), scale_buffer),
                    .y = direct ? output.data<T>() : y_buffer.data()});

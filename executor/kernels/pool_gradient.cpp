@@ -52,7 +52,7 @@ void spread_plane(const PoolGradient& op, const T* flow, T* gradient, std::vecto
   for (std::size_t s = op.stages.size(); s-- > 0;) {
     const PoolStage& stage = op.stages[s];
     std::vector<T>& buffer = buffers[s % 2];
-    buffer.resize(static_cast<std::size_t>(stage.outer * stage.input * stage.inner));
+    buffer.resize(stage.outer * stage.input * stage.inner);
     T* to = s == 0 ? gradient : buffer.data();
     spread_stage(stage, flow, to);
     flow = to;

@@ -84,7 +84,7 @@ template <class T>
 class MaximumFinder {
  public:
   MaximumFinder(const std::vector<PoolStage>& stages, std::int64_t plane_size)
-      : stages_(stages), places_(static_cast<std::size_t>(plane_size)) {
+      : stages_(stages), places_(plane_size) {
     std::iota(places_.begin(), places_.end(), Place{0});
     for (const PoolStage& stage : stages_) results_.emplace_back(stage.output_size());
   }

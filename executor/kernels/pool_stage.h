@@ -66,7 +66,7 @@ class StageBuffers {
   explicit StageBuffers(const std::vector<PoolStage>& stages) {
     std::int64_t most = 0;
     for (const PoolStage& stage : stages) most = std::max(most, stage.output_size());
-    for (std::vector<T>& buffer : buffers_) buffer.resize(static_cast<std::size_t>(most));
+    for (std::vector<T>& buffer : buffers_) buffer.resize(most);
   }
   T* of_stage(std::size_t stage) { return buffers_[stage % 2].data(); }
 

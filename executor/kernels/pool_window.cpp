@@ -108,7 +108,7 @@ PreparedKernel lp_pool(const Planes& planes, std::int64_t p) {
     T* y = run.output(0).data<T>();
     parallel_ranges(planes.count, planes.cost, [&](std::int64_t begin, std::int64_t end) {
       StageBuffers<T> buffers(planes.stages);
-      std::vector<T> powers(static_cast<std::size_t>(planes.in_size));
+      std::vector<T> powers(planes.in_size);
       for (std::int64_t plane = begin; plane < end; ++plane) {
         T* out = y + plane * planes.out_size;
         to_powers(x + plane * planes.in_size, powers.data(), planes.in_size, p);

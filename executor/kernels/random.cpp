@@ -99,7 +99,7 @@ void draw_classes(const RunContext& run, RandomNumbers& random) {
   const std::int64_t classes = input.dim(1);
   const std::int64_t samples = run.output(0).dim(1);
   if (classes == 0 && batch * samples > 0) throw Error("there is no class to draw");
-  std::vector<double> all(static_cast<std::size_t>(input.size()));
+  std::vector<double> all(input.size());
   for_each_number(input, [&](std::int64_t i, double number) { all[i] = number; });
   T* out = run.output(0).data<T>();
   for (std::int64_t row = 0; row < batch && samples > 0; ++row) {

@@ -41,7 +41,7 @@ std::vector<std::int64_t> gate_order(std::int64_t gates) {
 std::vector<float> arranged(const float* from, const Recurrence& shape, std::int64_t inputs) {
   const std::vector<std::int64_t> order = gate_order(shape.gates);
   std::vector<float> to;
-  to.reserve(static_cast<std::size_t>(shape.width() * inputs));
+  to.reserve(shape.width() * inputs);
   for (std::int64_t i = 0; i < inputs; ++i) {
     for (std::int64_t gate : order) {
       for (std::int64_t j = 0; j < shape.hidden; ++j)

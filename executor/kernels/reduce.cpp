@@ -140,7 +140,7 @@ void reduce_log_sum_exp_of_integers(const ReducePlan& plan, const void* x, void*
   const auto* from = static_cast<const T*>(x);
   std::int64_t elements = plan.run * static_cast<std::int64_t>(plan.kept.size() * plan.reduced.size());
   const std::vector<double> wide(from, from + elements);
-  std::vector<double> results(static_cast<std::size_t>(plan.outputs()));
+  std::vector<double> results(plan.outputs());
   reduce_log_sum_exp<double>(plan, wide.data(), results.data());
   std::transform(results.begin(), results.end(), static_cast<T*>(y), [](double result) {
     return std::isfinite(result) ? static_cast<T>(result) : std::numeric_limits<T>::lowest();

@@ -132,7 +132,7 @@ typename Op::Total reduce_run(const typename Op::Read* x, std::int64_t count, ty
   constexpr std::int64_t kChunk = 65536;
   if (count <= kChunk) return reduce_chunk<Op>(x, count, shift);
   const std::int64_t chunks = (count + kChunk - 1) / kChunk;
-  std::vector<typename Op::Total> totals(static_cast<std::size_t>(chunks));
+  std::vector<typename Op::Total> totals(chunks);
 #pragma omp parallel for schedule(static)
   for (std::int64_t i = 0; i < chunks; ++i) {
     const std::int64_t first = i * kChunk;

@@ -61,7 +61,7 @@ AxisMap reversed(const AxisMap& map) {
     std::int64_t output;
     double weight;
   };
-  std::vector<std::vector<Part>> parts(static_cast<std::size_t>(map.input));
+  std::vector<std::vector<Part>> parts(map.input);
   for (std::int64_t o = 0; o < map.output; ++o) {
     if (std::binary_search(map.outside.begin(), map.outside.end(), o)) continue;
     for (auto i = static_cast<std::size_t>(o * map.taps); i < static_cast<std::size_t>((o + 1) * map.taps);
@@ -72,7 +72,7 @@ AxisMap reversed(const AxisMap& map) {
   AxisMap result{.input = map.output, .output = map.input};
   for (const auto& list : parts) result.taps = std::max(result.taps, std::ssize(list));
   for (auto& list : parts) {
-    list.resize(static_cast<std::size_t>(result.taps));
+    list.resize(result.taps);
     for (const Part& part : list) {
       result.indices.push_back(part.output);
       result.weights.push_back(part.weight);

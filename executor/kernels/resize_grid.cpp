@@ -95,7 +95,7 @@ template <class Integer, class C>
 void sample_integers(const GridSample& op, const RunContext& run) {
   const auto x = run.input(0).values<Integer>();
   const std::vector<double> wide(x.begin(), x.end());
-  std::vector<double> result(static_cast<std::size_t>(run.output(0).size()));
+  std::vector<double> result(run.output(0).size());
   sample_weighted(op, wide.data(), run.input(1).data<C>(), result.data());
   constexpr auto kLeast = static_cast<double>(std::numeric_limits<Integer>::lowest());
   constexpr auto kMost = static_cast<double>(std::numeric_limits<Integer>::max());

@@ -109,7 +109,7 @@ void run_passes(const std::vector<AxisMap>& maps, const T* x, T* y, std::int64_t
   for (std::size_t i = 0; i < passes.size(); ++i) {
     const Pass<T>& pass = passes[i];
     const bool is_last = i + 1 == passes.size();
-    if (!is_last) next.resize(static_cast<std::size_t>(pass.outer * pass.map->output * pass.inner));
+    if (!is_last) next.resize(pass.outer * pass.map->output * pass.inner);
     run_pass(pass, i == 0 ? x : current.data(), is_last ? y : next.data());
     std::swap(current, next);
   }
@@ -132,7 +132,7 @@ void resize_integers(const std::vector<AxisMap>& maps, const Tensor& x, Tensor& 
   using Wide = std::conditional_t<sizeof(Integer) == 1, float, double>;
   const auto given = x.values<Integer>();
   const std::vector<Wide> wide(given.begin(), given.end());
-  std::vector<Wide> result(static_cast<std::size_t>(y.size()));
+  std::vector<Wide> result(y.size());
   run_passes(maps, wide.data(), result.data(), y.size());
   std::transform(result.begin(), result.end(), y.data<Integer>(), cut<Integer, Wide>);
 }

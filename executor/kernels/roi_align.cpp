@@ -48,7 +48,7 @@ struct Samples {
     // The number of samples is bounded by the pixels a region can meet, however far it reaches.
     const T wanted = std::clamp<T>(std::ceil(bin), 0, static_cast<T>(1 << 20));
     per_bin = ratio > 0 ? ratio : static_cast<std::int64_t>(wanted);
-    all.reserve(static_cast<std::size_t>(bins * per_bin));
+    all.reserve(bins * per_bin);
     for (std::int64_t b = 0; b < bins; ++b) {
       for (std::int64_t i = 0; i < per_bin; ++i) {
         const T inside = (static_cast<T>(i) + T(0.5)) * bin / static_cast<T>(per_bin);

@@ -41,7 +41,7 @@ PreparedKernel sequence_construct(PrepareContext& context) {
 PreparedKernel sequence_insert(PrepareContext& /*context*/) {
   return [](const RunContext& run) {
     const ir::Items& before = items_of(run);
-    const auto size = static_cast<std::int64_t>(before.size());
+    const auto size = std::ssize(before);
     const std::int64_t at = position(run, 2, size, size, size);
     if (at == size) return run.set(0, Datum::sequence(before.with_last(owned(run.datum(1)))));
     Items items(before.begin(), before.end());
@@ -64,7 +64,7 @@ PreparedKernel sequence_erase(PrepareContext& /*context*/) {
 PreparedKernel sequence_at(PrepareContext& /*context*/) {
   return [](const RunContext& run) {
     const ir::Items& items = items_of(run);
-    const auto size = static_cast<std::int64_t>(items.size());
+    const auto size = std::ssize(items);
     run.set(0, items[position(run, 1, size, size - 1, 0)]);
   };
 }
@@ -77,7 +77,7 @@ PreparedKernel sequence_length(PrepareContext& /*context*/) {
 
 // Sizes of the parts along an axis of `dim`.
 Dims part_sizes(const RunContext& run, std::int64_t dim) {
-  if (!run.has_input(1)) return Dims(static_cast<std::size_t>(dim), 1);
+  if (!run.has_input(1)) return Dims(dim, 1);
   const Tensor& split = run.input(1);
   Dims sizes = split.to_ints();
   if (std::any_of(sizes.begin(), sizes.end(), [](std::int64_t size) { return size < 0; })) {
@@ -110,7 +110,7 @@ PreparedKernel split_to_sequence(PrepareContext& context) {
     for (std::int64_t size : part_sizes(run, dims[axis])) {
       Dims part = dims;
       part[axis] = size;
-      if (squeeze) part.erase(part.begin() + static_cast<std::ptrdiff_t>(axis));
+      if (squeeze) part.erase(part.begin() + axis);
       Tensor item(type, part);
       const std::int64_t row = size * inner;
       StridedCopy(type, {{outer, dims[axis] * inner, row}, {row, 1, 1}})
@@ -138,7 +138,7 @@ Dims joined_dims(const ir::Items& items, std::size_t axis, bool is_new) {
     }
   }
   if (is_new) {
-    dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(axis), static_cast<std::int64_t>(items.size()));
+    dims.insert(dims.begin() + axis, std::ssize(items));
   } else {
     dims[axis] = total;
   }

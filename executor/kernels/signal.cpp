@@ -104,7 +104,7 @@ void Dft::run(const RunContext& run) const {
   T* to = y.data<T>();
   parallel_ranges(outer * inner, points * kWorkPerPoint, [&](std::int64_t begin, std::int64_t end) {
     Fourier fourier(points);
-    std::vector<Complex> line(static_cast<std::size_t>(points));
+    std::vector<Complex> line(points);
     for (std::int64_t l = begin; l < end; ++l) {
       const std::int64_t o = l / inner;
       const std::int64_t i = l % inner;
@@ -138,7 +138,7 @@ void run_stft(const RunContext& run) {
   T* to = y.data<T>();
   parallel_ranges(y.dim(0) * frames, length * kWorkPerPoint, [&](std::int64_t begin, std::int64_t end) {
     Fourier fourier(length);
-    std::vector<Complex> frame(static_cast<std::size_t>(length));
+    std::vector<Complex> frame(length);
     for (std::int64_t l = begin; l < end; ++l) {
       const std::int64_t first = l / frames * signal.dim(1) + l % frames * step;
       load(from, {first * parts, parts, length, parts == 2}, frame);
@@ -174,7 +174,7 @@ struct CosineWindow {
   void operator()(const RunContext& run) const {
     Tensor& y = run.output(0);
     const auto period = static_cast<double>(periodic ? y.size() : y.size() - 1);
-    std::vector<double> values(static_cast<std::size_t>(y.size()));
+    std::vector<double> values(y.size());
     for (std::size_t i = 0; i < values.size(); ++i) {
       const double angle = 2 * std::numbers::pi * static_cast<double>(i) / period;
       values[i] = a0 - a1 * std::cos(angle) + a2 * std::cos(2 * angle);
@@ -218,7 +218,7 @@ void fill_mel(const RunContext& run) {
     const double bin = std::floor(points * hertz_of(low + static_cast<double>(i) * step) / rate);
     return static_cast<std::int64_t>(std::clamp(bin, -kFar, kFar));
   };
-  std::vector<double> weights(static_cast<std::size_t>(spectrum * bands), 0.0);
+  std::vector<double> weights(spectrum * bands, 0.0);
   for (std::int64_t band = 0; band < bands; ++band) {
     const std::int64_t left = edge(band);
     const std::int64_t centre = edge(band + 1);

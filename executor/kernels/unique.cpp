@@ -49,7 +49,7 @@ std::vector<std::uint64_t> keys_of_strings(std::span<const std::string> strings)
 std::vector<std::uint64_t> keys_of(const Tensor& x) {
   if (x.type() == DataType::String) return keys_of_strings(x.values<std::string>());
   std::vector<std::uint64_t> keys;
-  keys.reserve(static_cast<std::size_t>(x.size()));
+  keys.reserve(x.size());
   dispatch<float, double, ir::Float16, ir::Bfloat16, std::int8_t, std::int16_t, std::int32_t, std::int64_t,
            std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, bool, std::complex<float>,
            std::complex<double>>(x.type(), [&](auto tag) {
@@ -61,7 +61,7 @@ std::vector<std::uint64_t> keys_of(const Tensor& x) {
 
 // Items in order of their keys, equal ones by index.
 std::vector<std::int64_t> sorted_items(const Keys& keys, std::int64_t count) {
-  std::vector<std::int64_t> items(static_cast<std::size_t>(count));
+  std::vector<std::int64_t> items(count);
   std::iota(items.begin(), items.end(), 0);
   const std::uint64_t* all = keys.values.data();
   const std::int64_t width = keys.width;
@@ -82,7 +82,7 @@ struct Groups {
 // Groups in ascending order of their keys.
 Groups groups_of(const Keys& keys, std::int64_t count) {
   Groups groups;
-  groups.inverse.resize(static_cast<std::size_t>(count));
+  groups.inverse.resize(count);
   std::int64_t last = -1;
   for (std::int64_t item : sorted_items(keys, count)) {
     const std::uint64_t* key = keys.values.data() + item * keys.width;

@@ -74,7 +74,7 @@ void suppress(const RunContext& run, bool is_centre) {
   rule.least_score = first_float(run, 4);
   const std::int64_t count = run.input(0).dim(1);
   const std::int64_t classes = run.input(1).dim(1);
-  std::vector<Box> boxes(static_cast<std::size_t>(count));
+  std::vector<Box> boxes(count);
   std::vector<std::int64_t> rows;
   for (std::int64_t batch = 0; batch < run.input(0).dim(0); ++batch) {
     const float* numbers = run.input(0).data<float>() + batch * count * 4;

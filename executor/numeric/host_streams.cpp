@@ -108,7 +108,7 @@ const Datum& HostInputs::next(int input, int replica) {
   const Datum& given = given_[input];
   if (comes_whole(tensor, chunks_of_input(tensor, program_->replicas))) return given;
   const int chunk = tensor.broadcast ? micro_batch : micro_batch * program_->replicas + replica;
-  if (!given.is_tensor()) return (*given.items)[static_cast<std::size_t>(chunk)];
+  if (!given.is_tensor()) return (*given.items)[chunk];
   const Piece piece = piece_of(tensor, tensor.type.dims, chunk, load % tensor.slices);
   const auto* data = static_cast<const std::byte*>(given.tensor.raw());
   const auto element = static_cast<std::int64_t>(ir::storage_bytes(tensor.type.element));
@@ -157,7 +157,7 @@ void HostOutputs::begin(int output, const Datum& first) {
   begun_[output] = true;
   if (!first.is_tensor()) {
     const int kept = tensor.micro_batches / tensor.every * program_->replicas;
-    items_[output].assign(static_cast<std::size_t>(kept), Datum());
+    items_[output].assign(kept, Datum());
     dims_[output].clear();
     return;
   }
@@ -182,7 +182,7 @@ void HostOutputs::put(int output, int chunk, int slice, const Datum& value) {
   const HostTensor& tensor = program_->outputs[output];
   const Dims& needed = dims_[output];
   if (!items_[output].empty() && !value.is_tensor()) {
-    items_[output][static_cast<std::size_t>(chunk)] = value;
+    items_[output][chunk] = value;
     results_[output] = Datum::sequence(items_[output]);
     return;
   }

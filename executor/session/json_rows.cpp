@@ -45,7 +45,7 @@ nlohmann::json parse_json(const std::string& text, const std::string& file) {
   try {
     return nlohmann::json::parse(text, once);
   } catch (const nlohmann::json::parse_error& error) {
-    const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(error.byte, text.size()));
+    const auto end = text.begin() + (std::min(error.byte, text.size()));
     const std::string what = error.what();
     const std::size_t reason = what.find(": ");
     throw Error("{}: line {}: {}", file, 1 + std::count(text.begin(), end, '\n'),

@@ -126,7 +126,7 @@ std::vector<ir::Datum> take_rows(const Samples& samples, std::span<const std::in
 
 std::vector<std::int64_t> order_of_rows(std::int64_t count, const std::optional<std::uint64_t>& seed,
                                         int epoch) {
-  std::vector<std::int64_t> order(static_cast<std::size_t>(count));
+  std::vector<std::int64_t> order(count);
   std::iota(order.begin(), order.end(), 0);
   if (!seed) return order;
   // By hand: std::shuffle differs between libraries.

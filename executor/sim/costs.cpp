@@ -54,8 +54,7 @@ class HostBytesCounter {
 
   void add(std::vector<double>& sums, Streams& streams, int stream, const Slot& slot) {
     const int processor = program_[slot.buffer].processor;
-    if (streams.emplace(processor, stream).second)
-      sums[static_cast<std::size_t>(processor)] += slot_bytes_[slot.buffer];
+    if (streams.emplace(processor, stream).second) sums[processor] += slot_bytes_[slot.buffer];
   }
 
   const Program& program_;
@@ -177,8 +176,7 @@ struct Movement {
     StepCost cost = over_link(loads ? LinkKind::FromHost : LinkKind::ToHost, processor, bytes(slot),
                               transfer.seconds, transfer.link_seconds);
     // Of each stream the next micro-batch is under way while this one is used.
-    const double of_all =
-        (loads ? host_bytes->loaded : host_bytes->stored)[static_cast<std::size_t>(processor)];
+    const double of_all = (loads ? host_bytes->loaded : host_bytes->stored)[processor];
     if (bytes(slot) > 0) cost.links[0].backlog_seconds = transfer.link_seconds * (of_all / bytes(slot) - 1);
     return cost;
   }

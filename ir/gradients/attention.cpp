@@ -41,7 +41,7 @@ Term heads_last(Term x) {
 
 // 0, 1, ... as int64 of this shape.
 Term counted(GradientContext& context, const Dims& dims) {
-  std::vector<std::int64_t> numbers(static_cast<std::size_t>(element_count(dims)));
+  std::vector<std::int64_t> numbers(element_count(dims));
   std::iota(numbers.begin(), numbers.end(), std::int64_t{0});
   return term(context, context.builder.constant(Tensor::ints(numbers).reshaped(dims)));
 }

@@ -67,7 +67,7 @@ class Differentiation {
   // Forward loops may start with one now. Last of all, for ops get other places.
   void put_empty_sequences_first() {
     const auto is_empty_sequence = [](const Op& op) { return op.is("SequenceEmpty"); };
-    const auto appended = graph_.ops.begin() + static_cast<std::ptrdiff_t>(original_ops_);
+    const auto appended = graph_.ops.begin() + original_ops_;
     if (std::any_of(appended, graph_.ops.end(), is_empty_sequence))
       std::stable_partition(graph_.ops.begin(), graph_.ops.end(), is_empty_sequence);
   }

@@ -60,8 +60,7 @@ Term on_diagonals(Term gradient, const Labels& labels, const Dims& dims) {
   TermBuilder& context = *gradient.builder;
   Dims shape;
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    const bool is_first =
-        std::find(labels.begin(), labels.end(), labels[i]) == labels.begin() + static_cast<std::ptrdiff_t>(i);
+    const bool is_first = std::find(labels.begin(), labels.end(), labels[i]) == labels.begin() + i;
     shape.push_back(is_first ? dims[i] : 1);
   }
   gradient = gradient.with("Reshape", context.ints(shape));
@@ -70,7 +69,7 @@ Term on_diagonals(Term gradient, const Labels& labels, const Dims& dims) {
     const auto first =
         static_cast<std::size_t>(std::find(labels.begin(), labels.end(), labels[i]) - labels.begin());
     const auto numbers_along = [&](std::size_t axis) {
-      std::vector<std::int64_t> numbers(static_cast<std::size_t>(dims[axis]));
+      std::vector<std::int64_t> numbers(dims[axis]);
       for (std::size_t k = 0; k < numbers.size(); ++k) numbers[k] = static_cast<std::int64_t>(k);
       Dims along(labels.size(), 1);
       along[axis] = dims[axis];

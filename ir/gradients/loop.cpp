@@ -67,8 +67,7 @@ class ReverseMaker {
     made_.body = scan.body;
     made_.slices = scan.slices;
     made_.captured = scan.captured;
-    kept_.assign(scan.body.inputs.begin(),
-                 scan.body.inputs.begin() + static_cast<std::ptrdiff_t>(scan.states));
+    kept_.assign(scan.body.inputs.begin(), scan.body.inputs.begin() + scan.states);
     kept_.insert(kept_.end(), drawn.begin(), drawn.end());
     if (scan.number.valid()) kept_.push_back(scan.number);
   }
@@ -263,7 +262,7 @@ ValueId make_list(Graph& graph, const Scanning& scan, std::size_t n, Op& forward
 
 // What is kept, in the forward loop's own body.
 ValueIds kept_in_forward(const Scanning& scan, const LoopPlan& plan, Graph& body) {
-  const auto first = body.inputs.begin() + static_cast<std::ptrdiff_t>(scan.first_state);
+  const auto first = body.inputs.begin() + scan.first_state;
   ValueIds kept(first, first + static_cast<std::ptrdiff_t>(scan.states));
   for (ValueId drawn : random_values(body)) kept.push_back(drawn);
   if (scan.number.valid()) kept.push_back(scan.number);

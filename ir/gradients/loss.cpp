@@ -66,7 +66,7 @@ void set_gradient_of_class_weights(GradientContext& context, Term targets, Term 
 // Whether a class is the sample's own, [N, C, ...].
 Term is_target(GradientContext& context, Term targets, ValueId scores) {
   const Dims dims = context.static_dims(scores);
-  std::vector<std::int64_t> numbers(static_cast<std::size_t>(dims[1]));
+  std::vector<std::int64_t> numbers(dims[1]);
   for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<std::int64_t>(i);
   Dims shape(dims.size(), 1);
   shape[1] = dims[1];

@@ -21,7 +21,7 @@ Term shared_out(Term flow, Term x, const Dims& axes) {
 }
 
 Dims axes_from(std::int64_t first, std::int64_t rank) {
-  Dims axes(static_cast<std::size_t>(rank - first));
+  Dims axes(rank - first);
   std::iota(axes.begin(), axes.end(), first);
   return axes;
 }
@@ -34,7 +34,7 @@ Term as_type_of(ValueId like, Term value) {
 
 // Per channel, as it stretches over [N, C, ...], in X's type.
 Term per_channel(GradientContext& context, ValueId value, std::int64_t rank) {
-  Dims dims(static_cast<std::size_t>(rank), 1);
+  Dims dims(rank, 1);
   dims[1] = -1;
   return as_type_of(context.input(0), term(context, value)).with("Reshape", context.ints(dims));
 }

@@ -59,7 +59,7 @@ void set_norm_gradient(GradientContext& context, const Spread& spread_over) {
 }
 
 Dims spatial_axes(const GradientContext& context) {
-  Dims axes(static_cast<std::size_t>(context.rank(context.input(0)) - 2));
+  Dims axes(context.rank(context.input(0)) - 2);
   std::iota(axes.begin(), axes.end(), std::int64_t{2});
   return axes;
 }

@@ -132,7 +132,7 @@ class Expanding {
       : context_(context),
         cell_(cell),
         shape_(recurrent_shape(TypedOp(context.builder.graph(), context.op))),
-        directions_(static_cast<std::size_t>(shape_.directions)) {
+        directions_(shape_.directions) {
     variant_ = !variant.empty() && attribute<std::int64_t>(context.op, variant) != 0;
     x_ = steps_first(context.input(RecurrentInput::kX));
   }
@@ -212,7 +212,7 @@ class Expanding {
   // Per step and sequence, [steps, batch, 1]: whether it has not ended.
   ValueId goes_on() {
     const std::int64_t steps = context_.static_dims(x_)[0];
-    std::vector<std::int64_t> numbers(static_cast<std::size_t>(steps));
+    std::vector<std::int64_t> numbers(steps);
     for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<std::int64_t>(i);
     const ValueId at = context_.builder.constant(Tensor::ints(numbers).reshaped({steps, 1, 1}));
     const ValueId lengths = context_.call("Cast", {context_.input(RecurrentInput::kLengths)},
@@ -235,7 +235,7 @@ class Expanding {
     if (all.size() != directions_ * cell_.activations) {
       throw Error("there are {} activations, {} needed", all.size(), directions_ * cell_.activations);
     }
-    const auto first = all.begin() + static_cast<std::ptrdiff_t>(direction * cell_.activations);
+    const auto first = all.begin() + direction * cell_.activations;
     return {first, first + static_cast<std::ptrdiff_t>(cell_.activations)};
   }
 
@@ -251,7 +251,7 @@ class Expanding {
       if (i >= cell_.states && i < cell_.states + slices()) type.dims.erase(type.dims.begin());
       given.push_back(term(inner, builder.input(fmt::format("x{}", i), type)));
     }
-    const auto from = [&](std::size_t i) { return given.begin() + static_cast<std::ptrdiff_t>(i); };
+    const auto from = [&](std::size_t i) { return given.begin() + i; };
     Step step{.activations = activations(direction), .variant = variant_, .gates = given[cell_.states]};
     if (const auto* clip = attribute_if<float>(context_.op, "clip")) step.clip = static_cast<double>(*clip);
     step.states.assign(given.begin(), from(cell_.states));

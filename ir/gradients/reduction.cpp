@@ -24,7 +24,7 @@ class Reduction {
     axes_ = known ? known->to_ints() : Dims();
     const std::int64_t rank = context.rank(x_);
     if (axes_->empty() && attribute<std::int64_t>(context.op, "noop_with_empty_axes") == 0) {
-      axes_->resize(static_cast<std::size_t>(rank));
+      axes_->resize(rank);
       std::iota(axes_->begin(), axes_->end(), std::int64_t{0});
     }
     for (std::int64_t& axis : *axes_) axis = normalized_axis(axis, rank);

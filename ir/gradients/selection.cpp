@@ -18,7 +18,7 @@ namespace {
 // first, first + 1, ... in the shape of `like`.
 ValueId positions(GradientContext& context, ValueId like, std::int64_t first) {
   const Dims dims = context.static_dims(like);
-  std::vector<std::int64_t> numbers(static_cast<std::size_t>(element_count(dims)));
+  std::vector<std::int64_t> numbers(element_count(dims));
   std::iota(numbers.begin(), numbers.end(), first);
   return context.builder.constant(Tensor::ints(numbers).reshaped(dims));
 }

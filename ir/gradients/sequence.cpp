@@ -43,9 +43,7 @@ class MappedBackward {
 
   void run() {
     const std::size_t formal = context_.op.formal_inputs();
-    const auto first_captured = [&](auto& list) {
-      return list.begin() + static_cast<std::ptrdiff_t>(formal);
-    };
+    const auto first_captured = [&](auto& list) { return list.begin() + formal; };
     std::vector<ValueId> xs;
     for (std::size_t i : wanted_) xs.push_back(body_.inputs[i]);
     op_.inputs = context_.op.inputs;

@@ -172,7 +172,7 @@ void dequantize_gradient(GradientContext& context) {
   }
   const Term whole = fitted(product, static_cast<std::int64_t>(at), scale[at] * block);
   Dims blocks = scale;
-  blocks.insert(blocks.begin() + static_cast<std::ptrdiff_t>(at) + 1, block);
+  blocks.insert(blocks.begin() + at + 1, block);
   const ValueId sums = context.call(
       "ReduceSum",
       {whole.with("Reshape", context.ints(blocks)), context.ints({static_cast<std::int64_t>(at) + 1})},

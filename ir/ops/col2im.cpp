@@ -66,7 +66,7 @@ void infer_col2im(InferContext& context) {
   if (!length) return context.set_output_element(0, context.element(0));
   Dims dims{input[0], kUnknown};
   if (block && input[1] != kUnknown) dims[1] = input[1] / element_count(*block);
-  const Dims spatial = image ? *image : Dims(static_cast<std::size_t>(*length), kUnknown);
+  const Dims spatial = image ? *image : Dims(*length, kUnknown);
   dims.insert(dims.end(), spatial.begin(), spatial.end());
   context.set_output(0, context.element(0), std::move(dims));
 }

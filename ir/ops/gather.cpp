@@ -163,7 +163,7 @@ void infer_one_hot(InferContext& context) {
   if (!context.has_rank(0)) return context.set_output_element(0, context.element(2));
   Dims dims = context.dims(0);
   const std::int64_t axis = normalized_axis(context.get_int("axis"), rank_of(context, 0) + 1);
-  dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(axis), wide);
+  dims.insert(dims.begin() + axis, wide);
   context.set_output(0, context.element(2), std::move(dims));
 }
 

@@ -21,7 +21,7 @@ Tensor constant_of(const Op& op) {
   if (const auto* value = attribute_if<std::string>(op, "value_string"))
     found.push_back(Tensor::scalar(*value));
   const auto add_list = [&](const auto* list) {
-    if (list != nullptr) found.push_back(Tensor::of({static_cast<std::int64_t>(list->size())}, *list));
+    if (list != nullptr) found.push_back(Tensor::of({std::ssize(*list)}, *list));
   };
   add_list(attribute_if<FloatList>(op, "value_floats"));
   add_list(attribute_if<IntList>(op, "value_ints"));

@@ -36,9 +36,9 @@ std::int64_t ml_count(const InferContext& context, std::string_view name) {
 std::int64_t ml_length(const TypedOp& op, std::string_view name) {
   const AttributeValue* value = find_attribute(op.op, name);
   if (value == nullptr) return 0;
-  if (const auto* ints = std::get_if<IntList>(value)) return static_cast<std::int64_t>(ints->size());
-  if (const auto* floats = std::get_if<FloatList>(value)) return static_cast<std::int64_t>(floats->size());
-  if (const auto* strings = std::get_if<StringList>(value)) return static_cast<std::int64_t>(strings->size());
+  if (const auto* ints = std::get_if<IntList>(value)) return std::ssize(*ints);
+  if (const auto* floats = std::get_if<FloatList>(value)) return std::ssize(*floats);
+  if (const auto* strings = std::get_if<StringList>(value)) return std::ssize(*strings);
   const auto* tensor = std::get_if<Tensor>(value);
   return tensor == nullptr ? 0 : tensor->size();
 }

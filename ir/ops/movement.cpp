@@ -6,8 +6,7 @@
 namespace podium::ir {
 
 std::int64_t known_count(const Dims& dims, std::size_t begin, std::size_t end) {
-  Dims part(dims.begin() + static_cast<std::ptrdiff_t>(begin),
-            dims.begin() + static_cast<std::ptrdiff_t>(end));
+  Dims part(dims.begin() + begin, dims.begin() + end);
   if (std::find(part.begin(), part.end(), 0) != part.end()) return 0;
   if (std::find(part.begin(), part.end(), kUnknown) != part.end()) return kUnknown;
   return element_count(part);
@@ -25,7 +24,7 @@ void set_output_rank(InferContext& context, std::size_t i, DataType element,
   constexpr std::int64_t kMostAxes = 1024;
   if (!rank) return context.set_output_element(i, element);
   if (*rank < 0 || *rank > kMostAxes) throw Error("{} axes found, 0 to {} needed", *rank, kMostAxes);
-  context.set_output(i, element, Dims(static_cast<std::size_t>(*rank), kUnknown));
+  context.set_output(i, element, Dims(*rank, kUnknown));
 }
 
 std::optional<Dims> known_list(const InferContext& context, std::size_t i) {
@@ -50,7 +49,7 @@ Dims distinct_axes(Dims axes, std::int64_t rank) {
 }
 
 Dims all_axes(std::int64_t rank) {
-  Dims axes(static_cast<std::size_t>(rank));
+  Dims axes(rank);
   std::iota(axes.begin(), axes.end(), 0);
   return axes;
 }

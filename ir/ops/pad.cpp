@@ -11,7 +11,7 @@ namespace podium::ir {
 std::vector<AxisPads> pads_of(const Dims& pads, const Dims& axes, std::int64_t rank) {
   if (pads.size() != 2 * axes.size()) throw Error("{} pads found, {} needed", pads.size(), 2 * axes.size());
   const Dims where = distinct_axes(axes, rank);
-  std::vector<AxisPads> result(static_cast<std::size_t>(rank));
+  std::vector<AxisPads> result(rank);
   for (std::size_t i = 0; i < where.size(); ++i) {
     result[where[i]] = {pads[i], pads[i + where.size()]};
   }
@@ -50,7 +50,7 @@ Dims pad_map(std::int64_t dim, AxisPads pads, std::string_view mode) {
   const std::int64_t kept = std::max<std::int64_t>(dim - first - std::max<std::int64_t>(-pads.end, 0), 0);
   const std::int64_t shift = std::max<std::int64_t>(pads.begin, 0);
   if (mode != "constant" && kept == 0 && wanted > 0) throw Error("mode '{}' has no element to repeat", mode);
-  Dims map(static_cast<std::size_t>(wanted));
+  Dims map(wanted);
   for (std::int64_t i = 0; i < wanted; ++i) {
     const std::int64_t at = i - shift;
     const bool outside = at < 0 || at >= kept;

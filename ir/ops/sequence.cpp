@@ -77,7 +77,7 @@ void infer_split_to_sequence(InferContext& context) {
   } else if (context.get_int("keepdims") != 0) {
     dims[axis] = 1;
   } else {
-    dims.erase(dims.begin() + static_cast<std::ptrdiff_t>(axis));
+    dims.erase(dims.begin() + axis);
   }
   context.set_output(0, Type::sequence(Type::tensor(context.element(0), std::move(dims))));
 }

@@ -153,7 +153,7 @@ void infer_unsqueeze(InferContext& context) {
     return set_output_rank(context, 0, context.element(0),
                            length ? std::optional(rank + *length) : std::nullopt);
   }
-  const std::int64_t new_rank = rank + static_cast<std::int64_t>(given->size());
+  const std::int64_t new_rank = rank + std::ssize(*given);
   const Dims axes = distinct_axes(*given, new_rank);
   Dims result;
   auto next = dims.begin();
@@ -169,7 +169,7 @@ void infer_expand(InferContext& context) {
   const auto length = list_length(context, 1);
   if (!context.has_rank(0) || !length) return context.set_output_element(0, context.element(0));
   if (!shape) set_output_rank(context, 0, context.element(0), *length);  // refuses a rank that no tensor has
-  const Dims wanted = shape ? *shape : Dims(static_cast<std::size_t>(*length), kUnknown);
+  const Dims wanted = shape ? *shape : Dims(*length, kUnknown);
   for (std::size_t i = 0; shape && i < wanted.size(); ++i) {
     if (wanted[i] < 0) throw Error("dimension {} of the wanted shape is {}", i, wanted[i]);
   }
@@ -222,8 +222,7 @@ void infer_concat(InferContext& context) {
 void infer_transpose(InferContext& context) {
   const IntList* given = context.get_if<IntList>("perm");
   if (!context.has_rank(0)) {
-    const auto rank =
-        given == nullptr ? std::nullopt : std::optional(static_cast<std::int64_t>(given->size()));
+    const auto rank = given == nullptr ? std::nullopt : std::optional(std::ssize(*given));
     return set_output_rank(context, 0, context.element(0), rank);
   }
   const Dims& dims = context.dims(0);

@@ -49,7 +49,7 @@ Window read_window(const TypedOp& op, Dims input, Dims kernel) {
   if (auto_pad_of(op) == AutoPad::NotSet) {
     const Dims pads = window_list(op, "pads", rank * 2, 0, 0);
     std::copy_n(pads.begin(), rank, window.pads_begin.begin());
-    std::copy_n(pads.begin() + static_cast<std::ptrdiff_t>(rank), rank, window.pads_end.begin());
+    std::copy_n(pads.begin() + rank, rank, window.pads_end.begin());
   }
   window.output.assign(rank, kUnknown);
   return window;

@@ -61,7 +61,7 @@ class LossBuilder {
     const auto axis =
         static_cast<std::size_t>(normalized_axis(options_.class_axis, type_.rank(), "axis of classes"));
     Type label_type = Type::tensor(DataType::Int64, type_.dims);
-    label_type.dims.erase(label_type.dims.begin() + static_cast<std::ptrdiff_t>(axis));
+    label_type.dims.erase(label_type.dims.begin() + axis);
     Term labels = target_input(target, label_type);
     Term scores = output_;
     if (axis != 1) {
@@ -76,8 +76,7 @@ class LossBuilder {
   Term classes_last(Term scores, std::size_t axis) const {
     IntList order(type_.dims.size());
     std::iota(order.begin(), order.end(), 0);
-    std::rotate(order.begin() + static_cast<std::ptrdiff_t>(axis),
-                order.begin() + static_cast<std::ptrdiff_t>(axis) + 1, order.end());
+    std::rotate(order.begin() + axis, order.begin() + axis + 1, order.end());
     return axis + 1 == order.size() ? scores : scores.call("Transpose", {{"perm", order}});
   }
 

@@ -251,7 +251,7 @@ bool optimize(Training& training, const InferOptions& options) {
     renumber(one.value);
     renumber(one.weight);
   }
-  training.reduced.assign(graph.outputs.begin() + static_cast<std::ptrdiff_t>(outputs), graph.outputs.end());
+  training.reduced.assign(graph.outputs.begin() + outputs, graph.outputs.end());
   graph.outputs.resize(outputs);
   training.untrained.clear();
   training.gradients.clear();

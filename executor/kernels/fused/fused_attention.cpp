@@ -39,7 +39,7 @@ std::vector<std::int64_t> mask_rows(const Dims& x, const Dims& mask) {
     if (aligned[i] == 1) strides[i] = 0;
     rows *= x[i];
   }
-  std::vector<std::int64_t> begins(static_cast<std::size_t>(rows), 0);
+  std::vector<std::int64_t> begins(rows, 0);
   for (std::int64_t row = 0; row < rows; ++row) {
     std::int64_t rest = row;
     for (std::size_t i = x.size() - 1; i-- > 0; rest /= x[i]) {

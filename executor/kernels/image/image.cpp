@@ -12,7 +12,7 @@ constexpr std::int64_t kMostPixels = std::int64_t{1} << 28;
 
 bool begins(Bytes file, std::string_view with, std::size_t at = 0) {
   return file.size() >= at + with.size() &&
-         std::equal(with.begin(), with.end(), file.begin() + static_cast<std::ptrdiff_t>(at),
+         std::equal(with.begin(), with.end(), file.begin() + at,
                     [](char a, std::uint8_t b) { return static_cast<std::uint8_t>(a) == b; });
 }
 
@@ -22,7 +22,7 @@ bool Image::resize(std::int64_t new_height, std::int64_t new_width) {
   if (new_height < 1 || new_width < 1 || new_height > kMostPixels / new_width) return false;
   height = new_height;
   width = new_width;
-  pixels.assign(static_cast<std::size_t>(height * width * 3), 0);
+  pixels.assign(height * width * 3, 0);
   return true;
 }
 

@@ -198,7 +198,7 @@ SvmClassifier read_classifier(const PrepareContext& context) {
 void score_pairs(const SvmClassifier& model, const MapOfVector& x, std::vector<float>& scores,
                  std::vector<float>& votes) {
   const Vector likeness = model.likeness(x, model.vectors);
-  votes.assign(static_cast<std::size_t>(model.classes), 0.0F);
+  votes.assign(model.classes, 0.0F);
   const auto part = [&](std::int64_t row, std::size_t of) {
     const auto start = model.starts[of];
     const auto count = model.counts[of];

@@ -34,14 +34,14 @@ void conjugate(Fourier::Complex* line, std::int64_t length, double scale) {
 
 Fourier::Fourier(std::int64_t length) : length_(length) {
   if (largest_prime_factor(length) <= kLargestDirectFactor) {
-    work_.resize(static_cast<std::size_t>(length));
+    work_.resize(length);
     return;
   }
   padded_ = 1;
   while (padded_ < 2 * length - 1) padded_ *= 2;
-  chirp_.resize(static_cast<std::size_t>(length));
-  chirp_spectrum_.resize(static_cast<std::size_t>(padded_));
-  work_.resize(static_cast<std::size_t>(padded_));
+  chirp_.resize(length);
+  chirp_spectrum_.resize(padded_);
+  work_.resize(padded_);
   for (std::int64_t n = 0; n < length; ++n) {
     // The square modulo two turns, as large angles lose digits.
     const auto turns = static_cast<double>(n * n % (2 * length)) / static_cast<double>(length);
@@ -67,7 +67,7 @@ void Fourier::inverse(Complex* line) {
 }
 
 void Fourier::forward_by_convolution(Complex* line) {
-  std::vector<Complex> padded(static_cast<std::size_t>(padded_));
+  std::vector<Complex> padded(padded_);
   for (std::size_t i = 0; i < chirp_.size(); ++i) padded[i] = line[i] * chirp_[i];
   mixed_radix(work_.data(), padded.data(), padded_);
   // The inverse transform is the forward one of the conjugate.

@@ -160,7 +160,7 @@ void multiply_signed(const Product& p, const std::int8_t* a, const std::int8_t* 
 // oneDNN takes a signed B: u = s + 128, so 128 times the sum of each row of A is missing afterwards.
 template <class A>
 void multiply_signed(const Product& p, const A* a, const std::uint8_t* b, std::int32_t* c) {
-  std::vector<std::int8_t> shifted(static_cast<std::size_t>(p.k * p.n));
+  std::vector<std::int8_t> shifted(p.k * p.n);
   for (std::size_t i = 0; i < shifted.size(); ++i) shifted[i] = static_cast<std::int8_t>(b[i] - 128);
   multiply_signed(p, a, shifted.data(), c);
   for (std::int64_t i = 0; i < p.m; ++i) {

@@ -46,7 +46,7 @@ void scale_and_shift(const T* x, T* y, std::int64_t count, T mean, T factor, T b
 /// A float or double tensor as Ts.
 template <class T>
 std::vector<T> numbers_of(const Tensor& tensor) {
-  std::vector<T> numbers(static_cast<std::size_t>(tensor.size()));
+  std::vector<T> numbers(tensor.size());
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     numbers[i] =
         static_cast<T>(tensor.type() == DataType::Double ? tensor.data<double>()[i]

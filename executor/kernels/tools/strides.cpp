@@ -209,8 +209,7 @@ void StridedCopy::choose_inner() {
 bool StridedCopy::pair_for_transpose() {
   for (std::size_t i = 0; unit_ != 0 && i + 1 < loops_.size(); ++i) {
     if (loops_[i].from != unit_) continue;
-    std::rotate(loops_.begin() + static_cast<std::ptrdiff_t>(i),
-                loops_.begin() + static_cast<std::ptrdiff_t>(i) + 1, loops_.end() - 1);
+    std::rotate(loops_.begin() + i, loops_.begin() + i + 1, loops_.end() - 1);
     return true;
   }
   return false;
