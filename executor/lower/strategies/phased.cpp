@@ -58,6 +58,7 @@ class PhaseWriter {
         parts_(std::move(parts)),
         plan_(plan_phases(draft, remote, parts_)),
         slices_(in_slices_ ? plan_slices(draft, remote, parts_) : SlicePlan{}) {
+    add_buffers(draft, slices_);
     for (const PlacedVariable& variable : draft.variables.all()) {
       if (variable.location.storage != ir::Storage::OffChip) continue;
       for (int processor : draft.variables.processors(variable.value)) {
@@ -100,7 +101,7 @@ class PhaseWriter {
     std::size_t update = first;
     while (update < last && parts_[update].turn.work != Work::Update) ++update;
     if (in_slices_ && first < update) {
-      add(run_slices(draft_, io_, slices_, parts_, first, update, names));
+      add(run_slices(draft_, io_, slices_, parts_, {first, update, names}));
     } else {
       for (std::size_t part = first; part < update; ++part)
         run_part(phase, part, names[part - first], at_end);

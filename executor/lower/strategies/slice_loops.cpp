@@ -3,8 +3,9 @@
 // that is made in a later phase than the last read of the one before it (a linear scan over the uses by
 // phase).
 //
-// The loop of a phase is a cycle of draft/cycle.h. Overlapped, slice s is loaded in cycle s, computed in
-// cycle s + 1 and stored in cycle s + 2:
+// The plan says per part what moves before and after its block, the steps follow from it and from the IO
+// mode. The loop of a phase is a cycle of draft/cycle.h. Overlapped, slice s is loaded in cycle s, computed
+// in cycle s + 1 and stored in cycle s + 2:
 //
 //   IO lane        load s + 1, store s - 1   ┐ side by side
 //   compute lane   parts of slice s          ┘
@@ -12,7 +13,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <set>
+#include <utility>
 
 namespace podium::lower {
 
@@ -36,6 +39,13 @@ void add_once(std::vector<int>& to, int processor) {
   if (std::find(to.begin(), to.end(), processor) == to.end()) to.push_back(processor);
 }
 
+// Where a value is made, or loaded from the host, and where it goes from there.
+struct Journey {
+  int maker = -1;            ///< a part, -1 while none is known
+  std::vector<int> copies;   ///< other processors that read it in the same phase
+  std::vector<int> readers;  ///< processors that read it in later phases
+};
+
 // The phases over which a value takes a row on a processor.
 struct RowUse {
   ValueId value;
@@ -44,175 +54,20 @@ struct RowUse {
   int last_read = 0;
 };
 
-// Gives values their rows: in one buffer a processor and type, each row to one value after the other.
-class Rows {
- public:
-  explicit Rows(Draft& draft) : draft_(draft) {}
-
-  /// Uses come by ascending phase in which they begin.
-  Slot give(const RowUse& use) {
-    const ir::Type& type = draft_.graph[use.value].type;
-    const int slices = draft_.facts.slices_in_phase;
-    Shared& shared = shared_[{use.processor, to_string(type)}];
-    if (!shared.buffer.valid()) shared.buffer = add_buffer(type, use.processor);
-    int& slots = draft_.program[shared.buffer].slots;
-    int row = slots;
-    if (!shared.taken.empty() && shared.taken.begin()->first < use.made) {
-      row = shared.taken.begin()->second;
-      shared.taken.erase(shared.taken.begin());
-    } else {
-      slots += slices;
-    }
-    shared.taken.insert({use.last_read, row});
-    return {shared.buffer, row, 1};
-  }
-
- private:
-  struct Shared {
-    BufferId buffer;
-    std::set<std::pair<int, int>> taken;  ///< the last phase that reads a row, and its first entry
-  };
-
-  BufferId add_buffer(const ir::Type& type, int processor) {
-    Buffer buffer{.name = fmt::format("slices{}", shared_.size() - 1), .type = type, .processor = processor};
-    buffer.memory = Memory::Streaming;
-    buffer.slots = 0;
-    return draft_.add_buffer(std::move(buffer));
-  }
-
-  Draft& draft_;
-  std::map<std::pair<int, std::string>, Shared> shared_;
+struct Journeys {
+  ir::IdMap<ValueId, Journey> of;
+  std::vector<RowUse> uses;  ///< by ascending phase in which they begin
 };
 
-// The loop of one phase. A slice is loaded in cycle 0, computed in cycle 1 and stored in cycle 2 when these
-// overlap, else everything is in cycle 0.
-class SliceLoop {
- public:
-  SliceLoop(Draft& draft, HostIo& io, const SlicePlan& plan)
-      : draft_(draft),
-        io_(io),
-        plan_(plan),
-        over_io_tiles_(draft.strategy.batch_serialization.io_mode != IoMode::Compute &&
-                       draft.strategy.io_tiles > 0),
-        overlaps_(draft.strategy.batch_serialization.io_mode == IoMode::IoOverlapped),
-        now_(overlaps_ ? 1 : 0) {}
-
-  void add(int index, Part& part, std::string name) {
-    const int processor = part.turn.processor;
-    std::vector<ValueId> made;
-    for (ValueId id : part.reads) {
-      const SliceJourney& journey = plan_.journeys[id];
-      if (journey.maker < 0 || !here_.insert({id, processor}).second) continue;
-      if (journey.maker == index) made.push_back(id);
-      load(id, processor, journey.maker == index);
-    }
-    work_.push_back({now_, draft_.compute(draft_.add_block(part, std::move(name)), part)});
-    for (ValueId id : part.writes) here_.insert({id, processor});
-    made.insert(made.end(), part.writes.begin(), part.writes.end());
-    copy_within_phase(made, processor);
-    for (ValueId id : made) store(id, processor);
-  }
-
-  std::vector<Step> run() {
-    if (!copies_out_.transfers.empty()) out_.push_back({now_, {.action = std::move(copies_out_)}});
-    // What leaves the IO tiles leaves before the lanes work side by side, what enters them enters after.
-    std::vector<std::vector<TimedStep>*> order{&loads_, &tiles_in_, &work_, &out_, &stores_};
-    if (overlaps_) order = {&tiles_in_, &stores_, &loads_, &work_, &out_};
-    Beat beat;
-    for (std::vector<TimedStep>* part : order) {
-      std::move(part->begin(), part->end(), std::back_inserter(beat.steps));
-    }
-    return unroll(draft_.program, {std::move(beat)}, draft_.facts.slices_in_phase);
-  }
-
- private:
-  BufferId on(ValueId id, int processor, Memory memory) {
-    return draft_.another_buffer(id, {.name = draft_.graph[id].name,
-                                      .type = draft_.graph[id].type,
-                                      .processor = processor,
-                                      .memory = memory,
-                                      .role = memory == Memory::IO ? Role::Stream : Role::Activation});
-  }
-
-  void load(ValueId id, int processor, bool from_host) {
-    if (from_host && draft_.strategy.synthetic_data != SyntheticData::Off)
-      return io_.load(id, processor, now_, work_);
-    const BufferId chip = on(id, processor, Memory::Compute);
-    const BufferId target = over_io_tiles_ ? on(id, processor, Memory::IO) : chip;
-    Step step{.action = LoadFromHost{draft_.input_index(id), {target}}};
-    if (!from_host) step.action = LoadRemote{{plan_.rows.at({id, processor}), {target}}};
-    loads_.push_back({0, std::move(step)});
-    if (over_io_tiles_) tiles_in_.push_back({now_, {.action = CopyBetweenTiles{{{target}, {chip}}}}});
-  }
-
-  void copy_within_phase(const std::vector<ValueId>& made, int processor) {
-    CopyBetweenProcessors copy;
-    for (ValueId id : made) {
-      for (int to : plan_.journeys[id].copies) {
-        here_.insert({id, to});
-        copy.transfers.push_back({{draft_.buffer(id, processor)}, {on(id, to, Memory::Compute)}});
-      }
-    }
-    if (!copy.transfers.empty()) work_.push_back({now_, {.action = std::move(copy)}});
-  }
-
-  void store(ValueId id, int processor) {
-    const int later = now_ + (overlaps_ ? 1 : 0);
-    for (int to : plan_.journeys[id].rows) {
-      const BufferId from = leaving(id, processor, to);
-      stores_.push_back({later, {.action = StoreRemote{{{from}, plan_.rows.at({id, to})}}}});
-    }
-    if (draft_.output_indices(id).empty()) return;
-    if (draft_.anchor(id).returns == AnchorReturn::Sum) return io_.store(id, processor, now_, work_);
-    const BufferId from = leaving(id, processor, processor);
-    for (int output : draft_.output_indices(id))
-      stores_.push_back({later, {.action = StoreToHost{{from}, output}}});
-  }
-
-  // The buffer on processor `to` from which a value is stored, with the steps that bring it there.
-  BufferId leaving(ValueId id, int home, int to) {
-    const bool is_there = here_.count({id, to}) > 0;
-    if (is_there && !over_io_tiles_) return draft_.buffer(id, to);
-    const auto [entry, is_new] = leaving_.try_emplace({id, to});
-    if (!is_new) return entry->second;
-    const BufferId from = draft_.buffer(id, is_there ? to : home);
-    entry->second = on(id, to, over_io_tiles_ ? Memory::IO : Memory::Compute);
-    if (is_there) {
-      out_.push_back({now_, {.action = CopyBetweenTiles{{{from}, {entry->second}}}}});
-    } else {
-      copies_out_.transfers.push_back({{from}, {entry->second}});
-    }
-    return entry->second;
-  }
-
-  Draft& draft_;
-  HostIo& io_;
-  const SlicePlan& plan_;
-  bool over_io_tiles_;
-  bool overlaps_;
-  int now_;                                 ///< the cycle in which a slice is computed
-  std::set<std::pair<ValueId, int>> here_;  ///< values on compute tiles of a processor, in this phase
-  std::map<std::pair<ValueId, int>, BufferId> leaving_;
-  std::vector<TimedStep> loads_;
-  std::vector<TimedStep> tiles_in_;
-  std::vector<TimedStep> work_;
-  std::vector<TimedStep> out_;
-  CopyBetweenProcessors copies_out_;
-  std::vector<TimedStep> stores_;
-};
-
-}  // namespace
-
-SlicePlan plan_slices(Draft& draft, const Remote& remote, const std::vector<Part>& parts) {
-  SlicePlan plan{.journeys = ir::IdMap<ValueId, SliceJourney>(std::ssize(draft.graph.values)), .rows = {}};
+Journeys find_journeys(const Draft& draft, const Remote& remote, const std::vector<Part>& parts) {
+  Journeys journeys{.of = ir::IdMap<ValueId, Journey>(std::ssize(draft.graph.values)), .uses = {}};
   std::map<std::pair<ValueId, int>, std::size_t> use_index;
-  std::vector<RowUse> uses;
   for (int p = 0; p < std::ssize(parts); ++p) {
     const Turn& here = parts[p].turn;
     for (ValueId id : parts[p].reads) {
       const bool stays = draft.variables.is_variable(id) || draft.variables.is_hyper_parameter(id);
       if (remote.weight(id) || stays) continue;
-      SliceJourney& journey = plan.journeys[id];
+      Journey& journey = journeys.of[id];
       if (journey.maker < 0) journey.maker = p;
       const Turn& home = parts[journey.maker].turn;
       // An update reads what the last slice has left on its processor.
@@ -221,25 +76,270 @@ SlicePlan plan_slices(Draft& draft, const Remote& remote, const std::vector<Part
         if (home.processor != here.processor) add_once(journey.copies, here.processor);
         continue;
       }
-      add_once(journey.rows, here.processor);
-      const auto [index, is_new] = use_index.try_emplace({id, here.processor}, uses.size());
-      if (is_new) uses.push_back({id, here.processor, home.phase});
-      uses[index->second].last_read = here.phase;
+      add_once(journey.readers, here.processor);
+      const auto [index, is_new] = use_index.try_emplace({id, here.processor}, journeys.uses.size());
+      if (is_new) journeys.uses.push_back({id, here.processor, home.phase});
+      journeys.uses[index->second].last_read = here.phase;
     }
-    for (ValueId id : parts[p].writes) plan.journeys[id].maker = p;
+    for (ValueId id : parts[p].writes) journeys.of[id].maker = p;
   }
-  std::stable_sort(uses.begin(), uses.end(),
+  std::stable_sort(journeys.uses.begin(), journeys.uses.end(),
                    [](const RowUse& a, const RowUse& b) { return a.made < b.made; });
-  Rows rows(draft);
-  for (const RowUse& use : uses) plan.rows[{use.value, use.processor}] = rows.give(use);
+  return journeys;
+}
+
+// Gives values their rows: in one buffer a processor and type, each row to one value after the other.
+void give_rows(const Draft& draft, const std::vector<RowUse>& uses, SlicePlan& plan) {
+  struct Shared {
+    int buffer = 0;
+    std::set<std::pair<int, int>> taken = {};  ///< the last phase that reads a row, and its first slot
+  };
+  std::map<std::pair<int, std::string>, Shared> shared;
+  for (const RowUse& use : uses) {
+    const ir::Type& type = draft.graph[use.value].type;
+    const auto [entry, is_new] = shared.try_emplace({use.processor, ir::to_string(type)});
+    auto& [buffer, taken] = entry->second;
+    if (is_new) {
+      buffer = static_cast<int>(std::ssize(plan.buffers));
+      plan.buffers.push_back({.type = type, .processor = use.processor});
+    }
+    int first = plan.buffers[buffer].slots;
+    if (!taken.empty() && taken.begin()->first < use.made) {
+      first = taken.begin()->second;
+      taken.erase(taken.begin());
+    } else {
+      plan.buffers[buffer].slots += draft.facts.slices_in_phase;
+    }
+    taken.insert({use.last_read, first});
+    plan.rows.push_back({use.value, buffer, first});
+  }
+}
+
+// Where the values of a slice are in one phase, and what has to move so that each is where it is read.
+struct PhaseOfSlice {
+  const Draft& draft;
+  const Journeys& journeys;
+  std::map<std::pair<ValueId, int>, int> rows = {};  ///< of the plan, by value and processor
+  int phase = -1;
+  std::set<std::pair<ValueId, int>> here = {};  ///< values on processors in this phase
+};
+
+SliceMoves moves_of(PhaseOfSlice& slice, int index, const Part& part) {
+  SliceMoves moves;
+  if (part.turn.work == Work::Update) return moves;
+  if (part.turn.phase != slice.phase) slice.here.clear();
+  slice.phase = part.turn.phase;
+  const int processor = part.turn.processor;
+  std::vector<ValueId> made;
+  for (ValueId id : part.reads) {
+    const int maker = slice.journeys.of[id].maker;
+    if (maker < 0 || !slice.here.insert({id, processor}).second) continue;
+    if (maker == index) made.push_back(id);
+    moves.loads.push_back({.value = id});
+    if (maker != index) moves.loads.back().row = slice.rows.at({id, processor});
+  }
+  made.insert(made.end(), part.writes.begin(), part.writes.end());
+  for (ValueId id : part.writes) slice.here.insert({id, processor});
+  for (ValueId id : made) {
+    for (int to : slice.journeys.of[id].copies) {
+      slice.here.insert({id, to});
+      moves.copies.push_back({id, to});
+    }
+  }
+  for (ValueId id : made) {
+    for (int to : slice.journeys.of[id].readers) {
+      const int from = slice.here.contains({id, to}) ? to : processor;
+      moves.stores.push_back({id, from, to, slice.rows.at({id, to})});
+    }
+    if (!slice.draft.output_indices(id).empty())
+      moves.stores.push_back({.value = id, .from = processor, .to = processor});
+  }
+  return moves;
+}
+
+// The steps of a slice by what they are, each in its cycle: the loop of a phase puts them in order.
+struct SliceSteps {
+  std::vector<TimedStep> loads = {};
+  std::vector<TimedStep> tiles_in = {};
+  std::vector<TimedStep> work = {};
+  std::vector<TimedStep> out = {};
+  CopyBetweenProcessors copies_out = {};
+  std::vector<TimedStep> stores = {};
+};
+
+// A slice is loaded in cycle 0, computed in cycle 1 and stored in cycle 2 when these overlap, else everything
+// is in cycle 0.
+struct SliceLanes {
+  bool over_io_tiles = false;
+  bool overlap = false;
+  int computed = 0;  ///< the cycle
+  int stored = 0;    ///< the cycle
+};
+
+SliceLanes lanes_of(const Strategy& strategy) {
+  const IoMode mode = strategy.batch_serialization.io_mode;
+  SliceLanes lanes{.over_io_tiles = mode != IoMode::Compute && strategy.io_tiles > 0,
+                   .overlap = mode == IoMode::IoOverlapped};
+  if (lanes.overlap) lanes = {lanes.over_io_tiles, lanes.overlap, 1, 2};
+  return lanes;
+}
+
+BufferId buffer_on(Draft& draft, ValueId id, int processor, Memory memory) {
+  return draft.another_buffer(id, {.name = draft.graph[id].name,
+                                   .type = draft.graph[id].type,
+                                   .processor = processor,
+                                   .memory = memory,
+                                   .role = memory == Memory::IO ? Role::Stream : Role::Activation});
+}
+
+Slot slot_of(const SlicePlan& plan, int row) {
+  return {plan.ids[plan.rows[row].buffer], plan.rows[row].first, 1};
+}
+
+void add_loads(Draft& draft, HostIo& io, const SlicePlan& plan, const SliceLanes& lanes,
+               const std::vector<SliceLoad>& loads, int processor, SliceSteps& steps) {
+  for (const SliceLoad& one : loads) {
+    if (!one.row && draft.strategy.synthetic_data != SyntheticData::Off) {
+      io.load(one.value, processor, lanes.computed, steps.work);
+      continue;
+    }
+    const BufferId chip = buffer_on(draft, one.value, processor, Memory::Compute);
+    const BufferId target = lanes.over_io_tiles ? buffer_on(draft, one.value, processor, Memory::IO) : chip;
+    Step step{.action = LoadFromHost{draft.input_index(one.value), {target}}};
+    if (one.row) step.action = LoadRemote{{slot_of(plan, *one.row), {target}}};
+    steps.loads.push_back({0, std::move(step)});
+    if (lanes.over_io_tiles)
+      steps.tiles_in.push_back({lanes.computed, {.action = CopyBetweenTiles{{{target}, {chip}}}}});
+  }
+}
+
+void add_copies(Draft& draft, const SliceLanes& lanes, const std::vector<SliceCopy>& copies, int processor,
+                SliceSteps& steps) {
+  CopyBetweenProcessors copy;
+  for (const SliceCopy& one : copies) {
+    copy.transfers.push_back(
+        {{draft.buffer(one.value, processor)}, {buffer_on(draft, one.value, one.to, Memory::Compute)}});
+  }
+  if (!copy.transfers.empty()) steps.work.push_back({lanes.computed, {.action = std::move(copy)}});
+}
+
+// The buffer that a value is stored from, with the steps that bring it there. `leaving` holds those of its
+// processors that it was brought to before.
+BufferId leave(Draft& draft, const SliceLanes& lanes, const SliceStore& store,
+               std::map<int, BufferId>& leaving, SliceSteps& steps) {
+  const bool is_there = store.from == store.to;
+  if (is_there && !lanes.over_io_tiles) return draft.buffer(store.value, store.to);
+  const auto [entry, is_new] = leaving.try_emplace(store.to);
+  if (!is_new) return entry->second;
+  const BufferId from = draft.buffer(store.value, store.from);
+  entry->second = buffer_on(draft, store.value, store.to, lanes.over_io_tiles ? Memory::IO : Memory::Compute);
+  if (is_there) {
+    steps.out.push_back({lanes.computed, {.action = CopyBetweenTiles{{{from}, {entry->second}}}}});
+  } else {
+    steps.copies_out.transfers.push_back({{from}, {entry->second}});
+  }
+  return entry->second;
+}
+
+void add_stores(Draft& draft, HostIo& io, const SlicePlan& plan, const SliceLanes& lanes,
+                const std::vector<SliceStore>& stores, SliceSteps& steps) {
+  std::map<ValueId, std::map<int, BufferId>> leaving;
+  for (const SliceStore& one : stores) {
+    if (!one.row && draft.anchor(one.value).returns == AnchorReturn::Sum) {
+      io.store(one.value, one.from, lanes.computed, steps.work);
+      continue;
+    }
+    const BufferId from = leave(draft, lanes, one, leaving[one.value], steps);
+    if (one.row) {
+      steps.stores.push_back({lanes.stored, {.action = StoreRemote{{{from}, slot_of(plan, *one.row)}}}});
+      continue;
+    }
+    for (int output : draft.output_indices(one.value))
+      steps.stores.push_back({lanes.stored, {.action = StoreToHost{{from}, output}}});
+  }
+}
+
+std::vector<Step> loop_over_slices(Draft& draft, const SliceLanes& lanes, SliceSteps steps) {
+  if (!steps.copies_out.transfers.empty())
+    steps.out.push_back({lanes.computed, {.action = std::move(steps.copies_out)}});
+  // What leaves the IO tiles leaves before the lanes work side by side, what enters them enters after.
+  std::vector<std::vector<TimedStep>*> order{&steps.loads, &steps.tiles_in, &steps.work, &steps.out,
+                                             &steps.stores};
+  if (lanes.overlap) order = {&steps.tiles_in, &steps.stores, &steps.loads, &steps.work, &steps.out};
+  Beat beat;
+  for (std::vector<TimedStep>* part : order)
+    std::move(part->begin(), part->end(), std::back_inserter(beat.steps));
+  return unroll(draft.program, {std::move(beat)}, draft.facts.slices_in_phase);
+}
+
+}  // namespace
+
+SlicePlan plan_slices(const Draft& draft, const Remote& remote, const std::vector<Part>& parts) {
+  const Journeys journeys = find_journeys(draft, remote, parts);
+  SlicePlan plan;
+  give_rows(draft, journeys.uses, plan);
+  PhaseOfSlice slice{.draft = draft, .journeys = journeys};
+  for (int row = 0; row < std::ssize(plan.rows); ++row) {
+    const Row& given = plan.rows[row];
+    slice.rows.emplace(std::pair(given.value, plan.buffers[given.buffer].processor), row);
+  }
+  for (int p = 0; p < std::ssize(parts); ++p) plan.parts.push_back(moves_of(slice, p, parts[p]));
   return plan;
 }
 
+std::string to_string(const SlicePlan& plan, const ir::Graph& graph) {
+  std::string lines;
+  for (int i = 0; i < std::ssize(plan.buffers); ++i) {
+    const RowBuffer& buffer = plan.buffers[i];
+    lines += fmt::format("buffer {}: {} slots of {} on ipu {}\n", i, buffer.slots, ir::to_string(buffer.type),
+                         buffer.processor);
+  }
+  for (int i = 0; i < std::ssize(plan.rows); ++i) {
+    const Row& row = plan.rows[i];
+    lines += fmt::format("row {}: {} in buffer {} from slot {}\n", i, graph[row.value].name, row.buffer,
+                         row.first);
+  }
+  for (int i = 0; i < std::ssize(plan.parts); ++i) {
+    const auto tell = [&](std::string_view what, ValueId value, const std::string& where) {
+      lines += fmt::format("part {}: {} {} {}\n", i, what, graph[value].name, where);
+    };
+    const SliceMoves& moves = plan.parts[i];
+    for (const SliceLoad& one : moves.loads)
+      tell("load", one.value, one.row ? fmt::format("from row {}", *one.row) : "from host");
+    for (const SliceCopy& one : moves.copies) tell("copy", one.value, fmt::format("to ipu {}", one.to));
+    for (const SliceStore& one : moves.stores) {
+      const std::string over = one.from == one.to ? "" : fmt::format(" over ipu {}", one.to);
+      tell("store", one.value, (one.row ? fmt::format("to row {}", *one.row) : "to host") + over);
+    }
+  }
+  return lines;
+}
+
+void add_buffers(Draft& draft, SlicePlan& plan) {
+  for (const RowBuffer& one : plan.buffers) {
+    Buffer buffer{
+        .name = fmt::format("slices{}", plan.ids.size()), .type = one.type, .processor = one.processor};
+    buffer.memory = Memory::Streaming;
+    buffer.slots = one.slots;
+    plan.ids.push_back(draft.add_buffer(std::move(buffer)));
+  }
+}
+
 std::vector<Step> run_slices(Draft& draft, HostIo& io, const SlicePlan& plan, std::vector<Part>& parts,
-                             std::size_t first, std::size_t last, const std::vector<std::string>& names) {
-  SliceLoop loop(draft, io, plan);
-  for (std::size_t p = first; p < last; ++p) loop.add(static_cast<int>(p), parts[p], names[p - first]);
-  return loop.run();
+                             const PartsOfPhase& phase) {
+  const SliceLanes lanes = lanes_of(draft.strategy);
+  SliceSteps steps;
+  for (std::size_t p = phase.first; p < phase.end; ++p) {
+    Part& part = parts[p];
+    const int processor = part.turn.processor;
+    const SliceMoves& moves = plan.parts[p];
+    add_loads(draft, io, plan, lanes, moves.loads, processor, steps);
+    const executor::BlockId block = draft.add_block(part, phase.names[p - phase.first]);
+    steps.work.push_back({lanes.computed, draft.compute(block, part)});
+    add_copies(draft, lanes, moves.copies, processor, steps);
+    add_stores(draft, io, plan, lanes, moves.stores, steps);
+  }
+  return loop_over_slices(draft, lanes, std::move(steps));
 }
 
 }  // namespace podium::lower
