@@ -37,8 +37,7 @@ bool same_groups(const std::vector<ir::ClipNorm>& now, const std::vector<ir::Cli
 
 void check_replaceable(const ir::Optimizer& now, const ir::Optimizer& next) {
   if (now.spec != next.spec) {
-    throw Error("optimizer: {} found, {} needed as the session began with", name_of(next),
-                name_of(now));
+    throw Error("optimizer: {} found, {} needed as the session began with", name_of(next), name_of(now));
   }
   const bool same_form = now.nesterov == next.nesterov && now.sgd_state == next.sgd_state &&
                          now.decay_mode == next.decay_mode && now.tensorflow_rms == next.tensorflow_rms &&

@@ -153,14 +153,13 @@ ir::Placement place_graph(ir::Graph& graph, const annotate::Metadata& metadata, 
   return annotate::place(graph, metadata, request_of(strategy));
 }
 
-void place_forward(ir::Training& forward, const annotate::Metadata& metadata, const Strategy& strategy,
-                   const device::Device& device, const TrainingMemory& training) {
+void place_forward(const ir::Training& forward, ir::Graph& trained, const annotate::Metadata& metadata,
+                   const Strategy& strategy, const device::Device& device, const TrainingMemory& training) {
   if (strategy.virtual_graph_mode == VirtualGraphMode::Off) return;
   ir::Graph known = with_constants(forward);
   const ir::Placement placement = place_graph(known, metadata, strategy, device, training);
-  for (std::size_t i = 0; i < forward.graph.ops.size(); ++i) {
-    write_place(forward.graph.ops[i], placement.ops[i], strategy);
-  }
+  for (std::size_t i = 0; i < placement.ops.size(); ++i)
+    write_place(trained.ops[i], placement.ops[i], strategy);
 }
 
 ir::Placement place_training(ir::Graph graph, const annotate::Metadata& metadata, const Strategy& strategy) {

@@ -27,10 +27,10 @@ void check_annotations(const importer::Model& model, const Strategy& strategy);
 ir::Placement place_graph(ir::Graph& graph, const annotate::Metadata& metadata, const Strategy& strategy,
                           const device::Device& device, const TrainingMemory& training = {});
 
-/// Places the ops of a graph that is to train and writes it to them as annotations, so that derivatives
-/// inherit them. Errors as place_graph gives them.
-void place_forward(ir::Training& forward, const annotate::Metadata& metadata, const Strategy& strategy,
-                   const device::Device& device, const TrainingMemory& training);
+/// Places the ops of a graph that is to train and writes it as annotations to its first ops in `trained`,
+/// from which derivatives inherit them. Errors as place_graph gives them.
+void place_forward(const ir::Training& forward, ir::Graph& trained, const annotate::Metadata& metadata,
+                   const Strategy& strategy, const device::Device& device, const TrainingMemory& training);
 
 /// Places the whole of a graph that trains: 2 * phases - 1 phases, stages as the ops say.
 ir::Placement place_training(ir::Graph graph, const annotate::Metadata& metadata, const Strategy& strategy);

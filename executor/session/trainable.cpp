@@ -1,6 +1,7 @@
 // Which initializers are trained (names and globs, or the rule of model_weights.h), then the forward graph
-// after the passes with these as variables, then the whole that trains: placed ops, derivatives and updates
-// appended, optimized, placed once more. What the user should hear of it becomes a note.
+// after the passes with these as variables, then the whole that trains: derivatives appended, forward ops
+// placed, in mode Auto by what derivatives read, updates appended, optimized, placed once more. What the user
+// should hear of it becomes a note.
 #include "executor/session/trainable.h"
 
 #include <algorithm>
@@ -164,18 +165,17 @@ Placed make_trained(Trainable trainable, CheckedOptions& checked) {
   const Strategy& strategy = checked.strategy;
   ir::Training& forward = trainable.forward;
   const ir::TrainingRequest& request = trainable.request;
-  TrainingMemory memory;
-  if (strategy.virtual_graph_mode == VirtualGraphMode::Auto) {
-    memory = memory_of_training(ir::make_training(forward.graph, request), forward.graph.ops.size(), strategy,
-                                checked.device);
-  }
-  place_forward(forward, trainable.metadata, strategy, checked.device, memory);
   std::optional<ir::BatchSplit> slice;
   if (request.contributions.slices > 1) {
     slice = lower::split_to_train(forward.graph, forward.variables, strategy);
     forward.graph = slice->graph;
   }
-  ir::Training training = ir::make_training(std::move(forward.graph), request);
+  ir::Differentiated made = ir::append_derivatives(forward.graph, request);
+  TrainingMemory memory;
+  if (strategy.virtual_graph_mode == VirtualGraphMode::Auto)
+    memory = memory_of_training(made, request, strategy, checked.device);
+  place_forward(forward, made.training.graph, trainable.metadata, strategy, checked.device, memory);
+  ir::Training training = ir::append_updates(std::move(made), request);
   note_unused_states(trainable.unread, training, request.optimizer, checked.notes);
   note_numbers(trainable.numbers, checked.notes);
   note_narrow_states(request.optimizer, checked.notes);

@@ -27,9 +27,9 @@ struct Trainable {
 Trainable make_trainable(importer::Model model, const TrainingOptions& options,
                          const ir::Contributions& contributions, const Strategy& strategy);
 
-/// Places the forward ops, appends derivatives and updates, for a slice of a micro-batch where the strategy
-/// says so, and places the whole. Errors as place_graph, split_to_train and make_training give them, and for
-/// a location or an anchor of a tensor that does not exist.
+/// Appends derivatives, for a slice of a micro-batch where the strategy says so, places the forward ops,
+/// appends updates, and places the whole. Errors as place_graph, split_to_train and make_training give them,
+/// and for a location or an anchor of a tensor that does not exist.
 Placed make_trained(Trainable trainable, CheckedOptions& checked);
 
 }  // namespace podium

@@ -6,71 +6,105 @@
 #include "executor/lower/graph/recompute.h"
 #include "executor/lower/placed/locations.h"
 #include "executor/program.h"
+#include "ir/optimizer_spec.h"
+#include "ir/passes/optimizer_states.h"
 
 namespace podium {
 namespace {
 
-std::map<ir::ValueId, TrainedWeight> held_for_weights(const ir::Training& training,
-                                                      const Strategy& strategy) {
+// What one replica has of a tensor that it keeps for a weight, and where.
+struct Held {
+  std::int64_t bytes = 0;
+  ir::Storage storage = ir::Storage::OnChip;
+};
+
+Held held(std::string name, lower::TensorClass kind, const ir::Type& type, const Strategy& strategy) {
   lower::Warnings unheard;
-  const ir::Placement anywhere{.ops = std::vector<ir::OpPlacement>(training.graph.ops.size())};
-  const auto locations = lower::variable_locations(training, anywhere, strategy, unheard);
+  const ir::TensorLocation location = lower::variable_location(
+      {.name = std::move(name), .kind = kind, .elements = type.element_count()}, {}, strategy, unheard);
+  const std::int64_t parts =
+      location.sharded ? std::ssize(executor::replica_groups(location.domain, strategy.replicas).front()) : 1;
+  return {ir::packed_bytes(type) / parts, location.storage};
+}
+
+TrainedWeight memory_of_weight(const ir::Value& value, const ir::WeightValues& values,
+                               const Strategy& strategy) {
+  TrainedWeight weight;
+  const auto hold = [&](const Held& tensor) {
+    (tensor.storage == ir::Storage::OffChip ? weight.while_updated : weight.held) += tensor.bytes;
+  };
+  const Held itself = held(value.name, lower::TensorClass::Weight, value.type, strategy);
+  hold(itself);
+  if (itself.storage == ir::Storage::OnChip) weight.copy = itself.bytes;
+  const bool in_states = values.contributions.accumulates() && ir::accumulates_itself(values);
+  for (const ir::KeptTensor& kept : ir::states_of(values, value.type)) {
+    const bool is_state = kept.kind == ir::VariableKind::OptimizerState;
+    const Held state =
+        held(std::string(kept.name) + value.name,
+             is_state && !in_states ? lower::TensorClass::OptimizerState : lower::TensorClass::Accumulator,
+             kept.type, strategy);
+    hold(state);
+    // An update computes a value for each state.
+    if (is_state) weight.while_updated += state.bytes;
+  }
+  // The gradient of a micro-batch is as large as its weight; without accumulation it waits for the update.
+  const std::int64_t gradient = ir::packed_bytes(value.type);
+  weight.while_updated += gradient;
+  if (strategy.accumulation_factor == 1) weight.held += gradient;
+  return weight;
+}
+
+std::map<ir::ValueId, TrainedWeight> held_for_weights(const ir::Differentiated& made,
+                                                      const ir::TrainingRequest& request,
+                                                      const Strategy& strategy,
+                                                      const device::Device& device) {
+  const ir::Graph& graph = made.training.graph;
+  std::vector<std::string> names;
+  for (const auto& [id, gradient] : made.gradients) names.push_back(graph[id].name);
+  const ir::Optimizer optimizer = ir::for_weights(request.optimizer, names);
+  ir::check_optimizer(optimizer, names);
   std::map<ir::ValueId, TrainedWeight> weights;
-  for (const ir::Variable& variable : training.variables) {
-    const bool is_weight = variable.kind == ir::VariableKind::Weight;
-    const ir::ValueId owner = is_weight ? variable.value : variable.weight;
-    if (!owner.valid()) continue;
-    const ir::Value& value = training.graph[variable.value];
-    const ir::TensorLocation& location = locations.at(value.name);
-    const std::size_t parts =
-        location.sharded ? executor::replica_groups(location.domain, strategy.replicas).front().size() : 1;
-    const std::int64_t whole = ir::packed_bytes(value.type);
-    const std::int64_t here = whole / static_cast<std::int64_t>(parts);
-    TrainedWeight& weight = weights[owner];
-    (location.storage == ir::Storage::OffChip ? weight.while_updated : weight.held) += here;
-    // An update computes a value for each state, and the gradient of a micro-batch is as large as its weight.
-    if (variable.kind == ir::VariableKind::OptimizerState) weight.while_updated += here;
-    if (is_weight) weight.while_updated += whole;
-    if (is_weight && location.storage == ir::Storage::OnChip) weight.copy = here;
-    // Without accumulation gradients wait for the update.
-    if (is_weight && strategy.accumulation_factor == 1) weight.held += whole;
+  std::map<ir::DataType, std::int64_t> code;  // of the update of a weight, by its type
+  for (const auto& [id, gradient] : made.gradients) {
+    const ir::Value& value = graph[id];
+    const auto [bytes, is_new] = code.try_emplace(value.type.element);
+    if (is_new) {
+      const std::int64_t ops = ir::ops_of_update(optimizer, request.contributions, value.type.element);
+      bytes->second = std::llround(device.code_bytes_per_op * static_cast<double>(ops));
+    }
+    weights[id] = memory_of_weight(value, {optimizer, value.name, request.contributions}, strategy);
+    weights[id].held += bytes->second;
   }
   return weights;
 }
 
 // With the loss on a stage of its own: what recomputation spares is beside it or not.
-std::vector<std::int64_t> stashed_by_op(const ir::Training& training, std::size_t forward_ops,
-                                        const Strategy& strategy) {
-  const ir::Graph& graph = training.graph;
+std::vector<std::int64_t> stashed_by_op(const ir::Differentiated& made, const Strategy& strategy) {
+  const ir::Graph& graph = made.training.graph;
+  lower::PlacedGraph placed{made.training,
+                            {.ops = std::vector<ir::OpPlacement>(graph.ops.size()), .stages = 2}};
+  placed.placement.ops[made.derivatives.loss.number()].stage = 1;
+  for (const auto& [weight, gradient] : made.gradients) placed.training.reduced.push_back(gradient);
   const auto makers = producers(graph);
-  ir::Placement placement{.ops = std::vector<ir::OpPlacement>(graph.ops.size())};
-  const ir::OpId loss = makers[graph.outputs[training.loss]];
-  placement.stages = 2;
-  placement.ops[loss.index].stage = 1;
-  std::vector<std::int64_t> bytes(forward_ops, 0);
-  for (ir::ValueId id : lower::kept_for_backward({training, placement}, strategy)) {
+  std::vector<std::int64_t> bytes(made.derivatives.forward_ops, 0);
+  for (ir::ValueId id : lower::kept_for_backward(placed, strategy)) {
     const ir::OpId maker = makers[id];
-    if (maker.valid() && maker.index < std::ssize(bytes))
-      bytes[maker.index] += ir::packed_bytes(graph[id].type);
+    if (maker.valid() && maker.number() < std::ssize(bytes))
+      bytes[maker.number()] += ir::packed_bytes(graph[id].type);
   }
-  for (std::int64_t& one : bytes) one /= std::max(1, strategy.batch_serialization.factor);
   return bytes;
 }
 
 }  // namespace
 
-TrainingMemory memory_of_training(const ir::Training& training, std::size_t forward_ops,
+TrainingMemory memory_of_training(const ir::Differentiated& made, const ir::TrainingRequest& request,
                                   const Strategy& strategy, const device::Device& device) {
-  TrainingMemory memory{.weights = held_for_weights(training, strategy),
-                        .stash_bytes = stashed_by_op(training, forward_ops, strategy)};
-  const auto updates = static_cast<std::size_t>(
-      std::count_if(training.graph.ops.begin(), training.graph.ops.end(), ir::is_outer));
-  const auto code_of_each = [&](std::size_t ops, std::size_t among) {
-    return std::llround(device.code_bytes_per_op * static_cast<double>(ops) / static_cast<double>(among));
-  };
-  if (forward_ops > 0) memory.code_per_op = code_of_each(training.graph.ops.size() - updates, forward_ops);
-  for (auto& [id, weight] : memory.weights) weight.held += code_of_each(updates, memory.weights.size());
-  return memory;
+  const ir::Graph& graph = made.training.graph;
+  const std::int64_t forward_ops = made.derivatives.forward_ops;
+  return {.weights = held_for_weights(made, request, strategy, device),
+          .code_per_op = std::llround(device.code_bytes_per_op * static_cast<double>(graph.ops.size()) /
+                                      static_cast<double>(forward_ops)),
+          .stash_bytes = stashed_by_op(made, strategy)};
 }
 
 }  // namespace podium

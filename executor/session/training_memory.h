@@ -24,9 +24,9 @@ struct TrainingMemory {
   std::vector<std::int64_t> stash_bytes = {};
 };
 
-/// The memory for each weight of `training`, whose variables live where the strategy says, and for each of
-/// its first `forward_ops` ops, which are those of the graph that it was made of.
-TrainingMemory memory_of_training(const ir::Training& training, std::size_t forward_ops,
+/// The memory for each weight that gets a gradient, where the strategy has it and what the optimizer's row
+/// keeps for it, and for each forward op.
+TrainingMemory memory_of_training(const ir::Differentiated& made, const ir::TrainingRequest& request,
                                   const Strategy& strategy, const device::Device& device);
 
 }  // namespace podium

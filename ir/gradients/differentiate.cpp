@@ -2,7 +2,7 @@
 // when its producer is visited they are summed to one gradient, and the producer's row appends ops for the
 // gradients of its inputs that depend on an x. An x itself is independent of what it is made from.
 // A builder that needs numbers of the run throws NeedsRun; what it has appended is dropped and a LateGradient
-// takes its place. Every appended op is told to `grown` with its forward op, so that it can inherit a place.
+// takes its place. `grown` is told the forward op of every appended one, so that it can inherit a place.
 #include "ir/gradients/differentiate.h"
 
 #include <algorithm>
@@ -64,14 +64,6 @@ class Differentiation {
     return parts[0];
   }
 
-  // Forward loops may start with one now. Last of all, for ops get other places.
-  void put_empty_sequences_first() {
-    const auto is_empty_sequence = [](const Op& op) { return op.is("SequenceEmpty"); };
-    const auto appended = graph_.ops.begin() + original_ops_;
-    if (std::any_of(appended, graph_.ops.end(), is_empty_sequence))
-      std::stable_partition(graph_.ops.begin(), graph_.ops.end(), is_empty_sequence);
-  }
-
  private:
   ValueId filled_like(ValueId like, double value) {
     GradientContext context(builder_, Op{}, {}, {});
@@ -86,7 +78,7 @@ class Differentiation {
   // Calls `grown` for the ops that have been appended since the last call.
   void tell_of_grown(OpId forward) {
     for (; told_ops_ < graph_.ops.size(); ++told_ops_) {
-      if (options_.grown && forward.valid()) options_.grown(graph_[forward], graph_.ops[told_ops_]);
+      if (options_.grown) options_.grown(forward);
     }
   }
 
@@ -147,6 +139,12 @@ class Differentiation {
 
 }  // namespace
 
+void put_empty_sequences_first(Graph& graph, std::int64_t appended) {
+  const auto is_empty_sequence = [](const Op& op) { return op.is("SequenceEmpty"); };
+  if (std::any_of(graph.ops.begin() + appended, graph.ops.end(), is_empty_sequence))
+    std::stable_partition(graph.ops.begin(), graph.ops.end(), is_empty_sequence);
+}
+
 void give_masks(Graph& graph) {
   for (Op& op : graph.ops) {
     if (!op.is("Dropout") || op.outputs.size() > 1) continue;
@@ -171,12 +169,13 @@ IdMap<ValueId, bool> dependents(const Graph& graph, std::span<const ValueId> xs)
 
 std::vector<ValueId> differentiate(Graph& graph, std::span<const FlowInto> flows, std::span<const ValueId> xs,
                                    std::span<const ValueId> passed, const DifferentiateOptions& options) {
+  const std::int64_t original_ops = std::ssize(graph.ops);
   Differentiation differentiation(graph, xs, passed, options);
   differentiation.run(flows);
   std::vector<ValueId> gradients;
   for (ValueId x : xs) gradients.push_back(differentiation.gradient_of(x));
   for (ValueId value : passed) gradients.push_back(differentiation.sum(value));
-  differentiation.put_empty_sequences_first();
+  if (!options.keeps_ids) put_empty_sequences_first(graph, original_ops);
   return gradients;
 }
 

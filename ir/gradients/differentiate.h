@@ -14,12 +14,14 @@ struct DifferentiateOptions {
   ValueId start = kNoValue;
   /// Whether an x without a gradient gets zeros; else it gets kNoValue.
   bool zeros = true;
-  /// Called for each op that is appended, with the op whose gradient it computes. For an Add that sums two
-  /// contributions to a gradient, that is the op that contributed last.
-  std::function<void(const Op& forward, Op& grown)> grown = {};
+  /// Called for each op that is appended, in their order, with the op whose gradient it computes. For an Add
+  /// that sums two contributions to a gradient, that is the op that contributed last; none where nothing has.
+  std::function<void(OpId forward)> grown = {};
   /// Called for each value that a gradient flows into, with that gradient once it is complete and the op that
   /// contributed to it last.
   std::function<void(ValueId value, ValueId gradient, OpId last)> flowed = {};
+  /// Whether ops keep their ids until put_empty_sequences_first.
+  bool keeps_ids = false;
 };
 
 /// Appends the ops for the gradients of the sum of all elements of `y` with respect to each of `xs`, which
@@ -43,6 +45,10 @@ std::vector<ValueId> differentiate(Graph& graph, std::span<const FlowInto> flows
 
 /// Per value of the graph: whether it is one of `xs` or changes smoothly with one.
 IdMap<ValueId, bool> dependents(const Graph& graph, std::span<const ValueId> xs);
+
+/// Where ops from `appended` on make an empty sequence, all that do are moved to the beginning: forward loops
+/// may start with one.
+void put_empty_sequences_first(Graph& graph, std::int64_t appended);
 
 /// Gives each Dropout an output for its mask: the gradient needs to know what was dropped.
 void give_masks(Graph& graph);

@@ -19,9 +19,7 @@ std::vector<Attribute> place_back(const Graph& graph, OpId reader, const WayBack
 }
 
 // The gradient of the loss is the loss scale, in the shape of the loss.
-Term start_of(UpdateBuilder& builder, const Type& loss, const TrainingRequest& request,
-              const std::vector<Attribute>& place) {
-  const auto scope = builder.at(place, Context::MicroBatch);
+Term start_of(UpdateBuilder& builder, const Type& loss, const TrainingRequest& request) {
   Term start = builder.scalar(kLossScale, kNoValue, loss.element);
   if (request.automatic_loss_scaling) start = start * cast_to(loss.element, loss_scale_factor(builder));
   if (loss.rank() > 0) start = start.with("Reshape", start.builder->ints(loss.dims));
@@ -60,8 +58,7 @@ class GradientNames {
 
   // A gradient that is asked for may be another tensor too, another value's gradient for one: then it becomes
   // a tensor of its own.
-  void name_asked(UpdateBuilder& builder, const Derivatives& derivatives,
-                  const std::vector<std::string>& names) {
+  void name_asked(UpdateBuilder& builder, Derivatives& derivatives, const std::vector<std::string>& names) {
     const std::set<std::string> asked(names.begin(), names.end());
     for (const auto& [value, gradient] : derivatives.flows) {
       const std::string name = name_of(value);
@@ -69,8 +66,8 @@ class GradientNames {
           taken_.contains(name)) {
         continue;
       }
-      const auto scope = builder.at(derivatives.places.at(value), Context::MicroBatch);
       give(builder.term_of(gradient).call("Identity"), value);
+      derivatives.beside.push_back({derivatives.origins.push_back({}), derivatives.last_readers.at(value)});
     }
   }
 
@@ -102,24 +99,41 @@ Derivatives differentiate_loss(UpdateBuilder& builder, ValueId loss, std::span<c
   Graph& graph = builder.training.graph;
   const OpId maker = producers(graph)[loss];
   if (!maker.valid()) throw Error("loss '{}' does not depend on any weight", request.loss);
-  const WayBack way = way_back(graph, graph[maker]);
-  Derivatives made{.start_place = place_back(graph, maker, way)};
-  const Type type = graph[loss].type;
-  const FlowInto flow{loss, start_of(builder, type, request, made.start_place)};
+  Derivatives made{.forward_ops = std::ssize(graph.ops), .loss = maker};
+  const FlowInto flow{loss, start_of(builder, Type(graph[loss].type), request)};
+  made.origins.resize(made.forward_ops);
+  while (made.origins.size() < std::ssize(graph.ops))
+    made.beside.push_back({made.origins.push_back({}), maker});
   GradientNames names(builder.training);
-  made.gradients =
-      differentiate(graph, std::span(&flow, 1), xs, asked_for(graph, request),
-                    {.zeros = false,
-                     .grown = [&](const Op& forward, Op& grown) { inherit_placement(forward, grown, way); },
-                     .flowed =
-                         [&](ValueId value, ValueId gradient, OpId last) {
-                           if (made.places.emplace(value, place_back(graph, last, way)).second)
-                             made.flows.emplace_back(value, gradient);
-                         }});
+  made.gradients = differentiate(graph, std::span(&flow, 1), xs, asked_for(graph, request),
+                                 {.zeros = false,
+                                  .grown = [&](OpId forward) { made.origins.push_back(forward); },
+                                  .flowed =
+                                      [&](ValueId value, ValueId gradient, OpId last) {
+                                        if (made.last_readers.emplace(value, last).second)
+                                          made.flows.emplace_back(value, gradient);
+                                      },
+                                  .keeps_ids = true});
   made.gradients.resize(xs.size());  // behind them are those that are asked for
   names.name_new(made.flows);
   names.name_asked(builder, made, request.gradients_of);
+  IR_CHECK(made.origins.size() == std::ssize(graph.ops), "not every derivative has an origin");
   return made;
+}
+
+GradientPlaces place_derivatives(Graph& graph, const Derivatives& derivatives) {
+  const WayBack way = way_back(std::span(graph.ops).first(derivatives.forward_ops), graph[derivatives.loss]);
+  for (OpId op : derivatives.origins.ids()) {
+    const OpId forward = derivatives.origins[op];
+    if (forward.valid()) inherit_placement(graph[forward], graph[op], way);
+  }
+  for (const auto& [op, reader] : derivatives.beside) {
+    for (const Attribute& one : place_back(graph, reader, way)) set_attribute(graph[op], one.name, one.value);
+  }
+  GradientPlaces places{.start = place_back(graph, derivatives.loss, way)};
+  for (const auto& [value, reader] : derivatives.last_readers)
+    places.of.emplace(value, place_back(graph, reader, way));
+  return places;
 }
 
 }  // namespace podium::ir

@@ -1,5 +1,5 @@
-// The way back from the loss of a graph that trains: its derivatives, where they run and what they are
-// called.
+// The way back from the loss of a graph that trains: its derivatives, what they are called, and where they
+// run.
 #pragma once
 
 #include <map>
@@ -10,21 +10,24 @@
 
 namespace podium::ir {
 
-struct Derivatives {
-  std::vector<Attribute> start_place = {};  ///< where the gradient of the loss itself is made
-  std::vector<ValueId> gradients = {};      ///< per x; kNoValue where nothing flows into it
-  std::vector<Flow> flows = {};             ///< every value that a gradient flows into, with all that does
-  std::map<ValueId, std::vector<Attribute>> places = {};  ///< of these values: where their gradients are made
-};
-
 /// The first value of a name; kNoValue when there is none.
 ValueId find_value(const Graph& graph, std::string_view name);
 
 /// Appends to the graph of the builder's Training the derivatives of `loss` by each of `xs` and by what the
-/// request asks for beside them, times the loss scale. They run where the forward ops are whose gradients
-/// they compute, on the way back. The gradient of a value x is named Gradient___x, and
-/// Training::gradients says so. Error for a loss that no op makes, and for an op without derivative.
+/// request asks for beside them, times the loss scale. The gradient of a value x is named Gradient___x, and
+/// Training::gradients says so. Ops keep their ids. Error for a loss that no op makes, and for an op without
+/// derivative.
 Derivatives differentiate_loss(UpdateBuilder& builder, ValueId loss, std::span<const ValueId> xs,
                                const TrainingRequest& request);
+
+/// Where gradients are made.
+struct GradientPlaces {
+  std::vector<Attribute> start = {};                  ///< that of the loss itself
+  std::map<ValueId, std::vector<Attribute>> of = {};  ///< those of the values that a gradient flows into
+};
+
+/// Derivatives run where the forward ops are whose gradients they compute, on the way back: they get their
+/// annotations.
+GradientPlaces place_derivatives(Graph& graph, const Derivatives& derivatives);
 
 }  // namespace podium::ir

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,8 @@ struct WayBack {
   std::optional<std::int64_t> last_phase = {};
 };
 
-/// The way back of a graph whose loss is an output of the op `loss`. Phases are counted by the annotations.
-WayBack way_back(const Graph& graph, const Op& loss);
+/// The way back through forward ops of which `loss` makes the loss. Phases are counted by the annotations.
+WayBack way_back(std::span<const Op> forward, const Op& loss);
 
 /// Gives `grown` the processor, the tiles and the type of partial sums of the forward op, and the stage and
 /// phase that mirror the forward op's on the way back. The outputs of `grown` are not recomputed.

@@ -1,12 +1,13 @@
 // A graph that trains is made in three steps: the loss, the weights and the statistics that ops keep are
-// found in the graph; differentiate_loss appends the derivatives (Derivatives); then the weights that a
-// gradient reaches get accumulation, clipping and the updates of the optimizer, and the others become
-// constants.
+// found in the graph; differentiate_loss appends the derivatives (Derivatives), and weights that no gradient
+// reaches become constants; then the others get accumulation, clipping and the updates of the optimizer.
+// Derivatives get their places between the last two.
 #include "ir/passes/make_training.h"
 
 #include <algorithm>
 #include <set>
 
+#include "ir/gradients/differentiate.h"
 #include "ir/infer.h"
 #include "ir/passes/accumulate.h"
 #include "ir/passes/clip_norm.h"
@@ -71,13 +72,14 @@ std::vector<Weight> weights_of(const TrainingRequest& request, const Statistics&
   return weights;
 }
 
-Derivatives differentiate_by(std::vector<Weight>& weights, UpdateBuilder& builder, ValueId loss,
+Derivatives differentiate_by(std::vector<Weight>& weights, Training& training,
                              const TrainingRequest& request) {
+  UpdateBuilder builder(training, request.optimizer, request.contributions, request.saved);
   std::vector<ValueId> xs;
   for (const Weight& weight : weights) {
     if (weight.is_learnt) xs.push_back(weight.variable->value);
   }
-  Derivatives derivatives = differentiate_loss(builder, loss, xs, request);
+  Derivatives derivatives = differentiate_loss(builder, training.graph.outputs[training.loss], xs, request);
   std::size_t next = 0;
   for (Weight& weight : weights) {
     if (weight.is_learnt) weight.gradient = derivatives.gradients[next++];
@@ -122,54 +124,52 @@ void keep_variables(Training& training, const std::vector<Weight>& weights, cons
               why.empty() ? "" : fmt::format(" that it could train: {}", why));
 }
 
-std::vector<std::string> trained_names(const Graph& graph, const std::vector<Weight>& weights) {
+std::vector<std::string> names_of_weights(const Training& training) {
   std::vector<std::string> names;
-  for (const Weight& weight : weights) {
-    if (weight.gradient.valid()) names.push_back(graph[weight.variable->value].name);
+  for (const Variable& variable : training.variables) {
+    if (variable.kind == VariableKind::Weight) names.push_back(training.graph[variable.value].name);
   }
   return names;
 }
 
-void update_statistics(UpdateBuilder& builder, const std::vector<Weight>& weights,
-                       const Statistics& statistics) {
-  for (const Weight& weight : weights) {
-    const auto found = statistics.find(weight.variable->value);
-    if (found == statistics.end() || !found->second.valid()) continue;
-    builder.update(weight.variable->value, builder.term_of(found->second), false);
+void update_statistics(UpdateBuilder& builder, const Statistics& statistics) {
+  const std::vector<Variable>& variables = builder.training.variables;
+  std::vector<ValueId> kept;
+  for (const Variable& variable : variables) {
+    if (variable.kind == VariableKind::Statistic) kept.push_back(variable.value);
   }
+  for (ValueId id : kept) builder.update(id, builder.term_of(statistics.at(id)), false);
 }
 
-std::vector<WeightUpdate> weight_updates(UpdateBuilder& builder, const Derivatives& derivatives,
-                                         const std::vector<Weight>& weights) {
+std::vector<WeightUpdate> weight_updates(UpdateBuilder& builder, const std::map<ValueId, ValueId>& gradients,
+                                         const GradientPlaces& places) {
   const Graph& graph = builder.training.graph;
   std::vector<WeightUpdate> updates;
-  for (const Weight& weight : weights) {
-    if (!weight.gradient.valid()) continue;
-    const ValueId value = weight.variable->value;
+  for (const Variable& weight : builder.training.variables) {
+    if (weight.kind != VariableKind::Weight) continue;
     updates.push_back({.builder = builder,
-                       .name = graph[value].name,
-                       .place = derivatives.places.at(value),
-                       .weight = value,
-                       .gradient = builder.term_of(weight.gradient),
-                       .type = computed_type(graph[value].type.element),
-                       .initial = weight.variable->initial});
+                       .name = graph[weight.value].name,
+                       .place = places.of.at(weight.value),
+                       .weight = weight.value,
+                       .gradient = builder.term_of(gradients.at(weight.value)),
+                       .type = computed_type(graph[weight.value].type.element),
+                       .initial = weight.initial});
   }
   return updates;
 }
 
 // The inverse of what automatic loss scaling has multiplied gradients by, where that is not left to the
 // states.
-std::optional<Term> scale_loss(UpdateBuilder& builder, const Derivatives& derivatives,
-                               const TrainingRequest& request) {
+std::optional<Term> scale_loss(UpdateBuilder& builder, std::vector<Flow> gradients,
+                               const GradientPlaces& places, const TrainingRequest& request) {
   if (!request.automatic_loss_scaling) return std::nullopt;
-  std::vector<Flow> gradients = derivatives.flows;
   const Training& training = builder.training;
   const ValueId loss = training.graph.outputs[training.loss];
   std::erase_if(gradients, [&](const Flow& flow) { return flow.first == loss; });
-  update_loss_scale(builder, *request.automatic_loss_scaling, gradients, derivatives.start_place);
+  update_loss_scale(builder, *request.automatic_loss_scaling, gradients, places.start);
   const bool states_keep_it = builder.optimizer.scaled_state;
   const bool is_outer = states_keep_it || !request.contributions.accumulates();
-  const auto scope = builder.at(derivatives.start_place, is_outer ? Context::Update : Context::MicroBatch);
+  const auto scope = builder.at(places.start, is_outer ? Context::Update : Context::MicroBatch);
   const Term factor = loss_scale_factor(builder);
   const Term inverse = factor.like(1) / factor;
   if (!states_keep_it) return inverse;
@@ -177,14 +177,12 @@ std::optional<Term> scale_loss(UpdateBuilder& builder, const Derivatives& deriva
   return std::nullopt;
 }
 
-void append_updates(UpdateBuilder& builder, const Derivatives& derivatives,
-                    const std::vector<Weight>& weights, const TrainingRequest& request) {
-  std::vector<WeightUpdate> updates = weight_updates(builder, derivatives, weights);
-  accumulate(updates, scale_loss(builder, derivatives, request));
+void update_all(std::span<WeightUpdate> updates, std::optional<Term> inverse_scale) {
+  accumulate(updates, inverse_scale);
   clip_by_norm(updates);
   for (WeightUpdate& update : updates) {
-    const auto scope = builder.at(update.place, Context::Update);
-    builder.optimizer.spec->update(update);
+    const auto scope = update.builder.at(update.place, Context::Update);
+    update.builder.optimizer.spec->update(update);
   }
 }
 
@@ -207,26 +205,55 @@ std::vector<Variable> take_weights(Graph& graph, const std::vector<std::string>&
   return weights;
 }
 
-Training make_training(Graph graph, const TrainingRequest& request) {
-  Training training{.graph = std::move(graph)};
+Differentiated append_derivatives(Graph graph, const TrainingRequest& request) {
+  Differentiated made{.training = {.graph = std::move(graph)}};
+  Training& training = made.training;
   training.reduces_by_mean = request.contributions.reduction == GradientReduction::MeanRunning;
   training.loss = find_loss(training.graph, request.loss);
-  const ValueId loss = training.graph.outputs[training.loss];
-  const Statistics statistics = find_statistics(training.graph);
-  std::vector<Weight> weights = weights_of(request, statistics);
+  made.statistics = find_statistics(training.graph);
+  std::vector<Weight> weights = weights_of(request, made.statistics);
   if (request.automatic_loss_scaling) check(*request.automatic_loss_scaling, request.optimizer);
+  made.derivatives = differentiate_by(weights, training, request);
+  keep_variables(training, weights, made.statistics, request.loss);
+  for (const Weight& weight : weights) {
+    if (weight.gradient.valid()) made.gradients.emplace(weight.variable->value, weight.gradient);
+  }
+  return made;
+}
 
-  Optimizer optimizer = request.optimizer;
-  UpdateBuilder builder(training, optimizer, request.contributions, request.saved);
-  const Derivatives derivatives = differentiate_by(weights, builder, loss, request);
-  keep_variables(training, weights, statistics, request.loss);
-
-  const std::vector<std::string> names = trained_names(training.graph, weights);
-  optimizer = for_weights(request.optimizer, names);
+Training append_updates(Differentiated made, const TrainingRequest& request) {
+  Training& training = made.training;
+  const GradientPlaces places = place_derivatives(training.graph, made.derivatives);
+  put_empty_sequences_first(training.graph, made.derivatives.forward_ops);
+  const std::vector<std::string> names = names_of_weights(training);
+  const Optimizer optimizer = for_weights(request.optimizer, names);
   check_optimizer(optimizer, names);
-  update_statistics(builder, weights, statistics);
-  append_updates(builder, derivatives, weights, request);
-  return training;
+  UpdateBuilder builder(training, optimizer, request.contributions, request.saved);
+  update_statistics(builder, made.statistics);
+  std::vector<WeightUpdate> updates = weight_updates(builder, made.gradients, places);
+  update_all(updates, scale_loss(builder, made.derivatives.flows, places, request));
+  return std::move(training);
+}
+
+Training make_training(Graph graph, const TrainingRequest& request) {
+  return append_updates(append_derivatives(std::move(graph), request), request);
+}
+
+std::int64_t ops_of_update(const Optimizer& optimizer, const Contributions& contributions, DataType weight) {
+  Training training;
+  Graph& graph = training.graph;
+  const Type type = Type::tensor(weight, {2});
+  training.variables = {{.value = graph.add_value("weight", type)}};
+  const ValueId gradient = graph.add_value("gradient", type);
+  graph.inputs = {training.variables[0].value, gradient};
+  const std::map<StateKey, Tensor> saved;
+  Optimizer alone = optimizer;
+  alone.clip_norms.clear();
+  UpdateBuilder builder(training, alone, contributions, saved);
+  std::vector<WeightUpdate> update =
+      weight_updates(builder, {{graph.inputs[0], gradient}}, {.of = {{graph.inputs[0], {}}}});
+  update_all(update, std::nullopt);
+  return std::ssize(graph.ops);
 }
 
 bool optimize(Training& training, const InferOptions& options) {

@@ -39,6 +39,40 @@ struct TrainingRequest {
 /// optimizer that does not fit.
 Training make_training(Graph graph, const TrainingRequest& request);
 
+/// What differentiation appends to a graph, op by op. Ids are those of ops before any of them moves.
+struct Derivatives {
+  /// An op that runs where the gradient of an input of `reader` is made.
+  struct Beside {
+    OpId op;
+    OpId reader;
+  };
+  std::int64_t forward_ops = 0;         ///< the first ops of the graph
+  OpId loss = {};                       ///< the op that makes the loss
+  std::vector<ValueId> gradients = {};  ///< per x; kNoValue where nothing flows into it
+  std::vector<Flow> flows = {};         ///< every value that a gradient flows into, with all that does
+  std::map<ValueId, OpId> last_readers =
+      {};                           ///< of these values: the op that contributed to the gradient last
+  IdMap<OpId, OpId> origins = {};   ///< the op whose gradient an op computes; none of a forward op
+  std::vector<Beside> beside = {};  ///< derivatives without an origin
+};
+
+/// A graph with derivatives, which has no places and no updates yet.
+struct Differentiated {
+  Training training;
+  Derivatives derivatives = {};
+  std::map<ValueId, ValueId> gradients = {};  ///< of the weights that one reaches
+  /// Inputs that ops keep up themselves, each with the value that it becomes; kNoValue where it stays.
+  std::map<ValueId, ValueId> statistics = {};
+};
+
+/// make_training in two steps, between which the forward ops may get annotations that place them. They keep
+/// their ids until the second.
+Differentiated append_derivatives(Graph graph, const TrainingRequest& request);
+Training append_updates(Differentiated made, const TrainingRequest& request);
+
+/// How many ops accumulate the gradient of a weight of such elements and update the weight, clipping apart.
+std::int64_t ops_of_update(const Optimizer& optimizer, const Contributions& contributions, DataType weight);
+
 /// As optimize of a graph. What the Training says of values follows them; what replicas reduce keeps its
 /// name.
 bool optimize(Training& training, const InferOptions& options);

@@ -11,6 +11,23 @@ PlacedScope::~PlacedScope() {
   }
 }
 
+UpdateBuilder::UpdateBuilder(Training& to, const Optimizer& with, const Contributions& of,
+                             const std::map<StateKey, Tensor>& continued)
+    : training(to),
+      optimizer(with),
+      contributions(of),
+      saved(continued),
+      builder_(to.graph),
+      terms_(builder_) {
+  for (const Variable& one : to.variables) {
+    if (!one.state.empty()) states_.emplace(StateKey{one.state, one.weight}, one.value);
+  }
+  for (const HyperParameter& one : to.hyper_parameters) {
+    const DataType type = to.graph[one.value].type.element;
+    scalars_.emplace(std::tuple(one.row, one.weight, type), term_of(one.value));
+  }
+}
+
 Term UpdateBuilder::scalar(const ScalarSpec& scalar, ValueId weight, DataType type) {
   const std::string name = name_of(weight);
   const WeightValues values{optimizer, name, contributions};

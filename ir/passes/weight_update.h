@@ -33,17 +33,12 @@ class PlacedScope {
   std::int64_t first_;
 };
 
-/// Appends to the graph of a Training what happens around the derivatives.
+/// Appends to the graph of a Training what happens around the derivatives; what another one has made of
+/// variables and hyper-parameters is found.
 class UpdateBuilder {
  public:
   UpdateBuilder(Training& to, const Optimizer& with, const Contributions& of,
-                const std::map<StateKey, Tensor>& continued)
-      : training(to),
-        optimizer(with),
-        contributions(of),
-        saved(continued),
-        builder_(to.graph),
-        terms_(builder_) {}
+                const std::map<StateKey, Tensor>& continued);
 
   Training& training;
   const Optimizer& optimizer;

@@ -30,13 +30,14 @@ namespace {
 
 enum class Pass : std::uint8_t { Forward, Backward, Update };
 
-// Backward is what leads to an update and not to the loss.
+// Backward is what leads to an update, or to a gradient that has none yet, and not to the loss.
 IdMap<OpId, Pass> passes_of(const PlacedGraph& placed) {
   const Graph& graph = placed.graph();
   IdMap<ValueId, bool> to_loss(std::ssize(graph.values), false);
   IdMap<ValueId, bool> to_update(std::ssize(graph.values), false);
   to_loss[graph.outputs[placed.training.loss]] = true;
   for (const ir::Update& update : placed.training.updates) to_update[graph.outputs[update.output]] = true;
+  for (ValueId gradient : placed.training.reduced) to_update[gradient] = true;
   IdMap<OpId, Pass> passes(std::ssize(graph.ops), Pass::Forward);
   for (OpId id : backwards(graph)) {
     const Op& op = graph[id];

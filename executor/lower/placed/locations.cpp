@@ -145,6 +145,20 @@ ir::IdMap<ValueId, std::optional<TensorLocation>> remote_weights(const ir::Graph
   return locations;
 }
 
+TensorLocation variable_location(const LocatedTensor& variable, const std::optional<ir::ReplicaGroup>& group,
+                                 const Strategy& strategy, Warnings& warnings) {
+  TensorLocation location = determine_location(variable, strategy, warnings);
+  const bool among_others = group && !(*group == location.domain);
+  if (location.sharded && among_others) {
+    warnings.push_back(
+        fmt::format("variable '{}' is asked to be sharded over replicas that do not share it: it stays whole",
+                    variable.name));
+  }
+  const bool is_number = variable.elements == 1;  // of which there are no parts
+  location.sharded = location.sharded && !among_others && !is_number && can_be_sharded(location, strategy);
+  return location;
+}
+
 std::map<std::string, TensorLocation> variable_locations(const ir::Training& training,
                                                          const ir::Placement& placement,
                                                          const Strategy& strategy, Warnings& warnings) {
@@ -156,24 +170,16 @@ std::map<std::string, TensorLocation> variable_locations(const ir::Training& tra
   for (const ir::Variable& variable : training.variables) {
     const ir::Value& value = training.graph[variable.value];
     const ir::Value& weight = variable.weight.valid() ? training.graph[variable.weight] : value;
-    const auto group = placement.variable_groups.find(weight.name);
-    const bool alone = group != placement.variable_groups.end() && group->second.type == GroupType::None;
-    const std::int64_t elements = value.type.is_static() ? value.type.element_count() : 0;
-    TensorLocation& location = locations[value.name];
-    location = determine_location({.name = value.name,
-                                   .kind = class_of(variable, accumulate.contains(variable.value)),
-                                   .elements = elements,
-                                   .per_replica = alone || variable.kind == ir::VariableKind::Statistic},
-                                  strategy, warnings);
-    const bool among_others = group != placement.variable_groups.end() && !(group->second == location.domain);
-    if (location.sharded && among_others) {
-      warnings.push_back(
-          fmt::format("variable '{}' is asked to be sharded over replicas that do not share it: it stays "
-                      "whole",
-                      value.name));
-    }
-    const bool is_number = elements == 1;  // of which there are no parts
-    location.sharded = location.sharded && !among_others && !is_number && can_be_sharded(location, strategy);
+    const auto found = placement.variable_groups.find(weight.name);
+    std::optional<ir::ReplicaGroup> group;
+    if (found != placement.variable_groups.end()) group = found->second;
+    const bool alone = group && group->type == GroupType::None;
+    locations[value.name] =
+        variable_location({.name = value.name,
+                           .kind = class_of(variable, accumulate.contains(variable.value)),
+                           .elements = value.type.is_static() ? value.type.element_count() : 0,
+                           .per_replica = alone || variable.kind == ir::VariableKind::Statistic},
+                          group, strategy, warnings);
   }
   return locations;
 }

@@ -49,6 +49,11 @@ ir::IdMap<ir::ValueId, std::optional<ir::TensorLocation>> remote_weights(const i
                                                                          const Strategy& strategy,
                                                                          Warnings& warnings);
 
+/// The location of a variable that the replicas of `group` share, all of them without one.
+ir::TensorLocation variable_location(const LocatedTensor& variable,
+                                     const std::optional<ir::ReplicaGroup>& group, const Strategy& strategy,
+                                     Warnings& warnings);
+
 /// By name, the location of every variable. What is updated in each micro-batch is an accumulator, whatever
 /// else it is.
 std::map<std::string, ir::TensorLocation> variable_locations(const ir::Training& training,

@@ -57,10 +57,11 @@ TEST(DifferentiateLoss, GivesOtherGradientsThatAreAskedFor) {
 }
 
 TEST(DifferentiateLoss, GoesBackThroughTheStages) {
-  const WayBackFrom made(kTwoProducts, "loss");
-  EXPECT_EQ(place_suffix(made.derivatives.start_place), "_VGraph0_PStage1");
+  WayBackFrom made(kTwoProducts, "loss");
+  const GradientPlaces places = place_derivatives(made.training.graph, made.derivatives);
+  EXPECT_EQ(place_suffix(places.start), "_VGraph0_PStage1");
   const ValueId weight = made.request.weights[0].value;
-  EXPECT_EQ(place_suffix(made.derivatives.places.at(weight)), "_VGraph1_PStage2");
+  EXPECT_EQ(place_suffix(places.of.at(weight)), "_VGraph1_PStage2");
 }
 
 TEST(DifferentiateLoss, NeedsALossThatAnOpMakes) {

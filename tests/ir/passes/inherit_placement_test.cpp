@@ -33,7 +33,7 @@ std::string grown_from(const Graph& graph, OpId of, const WayBack& way) {
 
 TEST(InheritPlacement, GoesBackThroughTheStages) {
   const Graph graph = two_stages();
-  const WayBack way = way_back(graph, graph.ops.back());
+  const WayBack way = way_back(graph.ops, graph.ops.back());
   EXPECT_EQ(way.last_stage, 4);
   EXPECT_FALSE(way.last_phase.has_value());
   EXPECT_EQ(grown_from(graph, {0}, way),
@@ -46,7 +46,7 @@ TEST(InheritPlacement, GoesBackThroughTheStages) {
 // What it makes is kept, since the forward op is there to be computed again.
 TEST(InheritPlacement, KeepsWhatIsMadeForAnOpThatIsComputedAgain) {
   const Graph graph = two_stages();
-  EXPECT_EQ(grown_from(graph, {1}, way_back(graph, graph.ops.back())),
+  EXPECT_EQ(grown_from(graph, {1}, way_back(graph.ops, graph.ops.back())),
             "second_gradient\n"
             "input in  # float[2]\n"
             "out = Neg(in) {__ipu_number=1, __pipeline_stage=2, __recompute_output_in_backward_pass=1}  "
@@ -58,7 +58,7 @@ TEST(InheritPlacement, CountsPhasesFromTheHighestThatIsNamed) {
   const Graph graph = testing::graph_of(
       "g (float[2] x) => (float[2] y) {\n"
       "  a = Exp <__execution_phase = 1> (x)\n  y = Neg <executionPhase = 3> (a)\n}");
-  const WayBack way = way_back(graph, graph.ops.back());
+  const WayBack way = way_back(graph.ops, graph.ops.back());
   EXPECT_EQ(way.last_phase, 6);
   EXPECT_EQ(grown_from(graph, {0}, way),
             "a_gradient\n"

@@ -345,5 +345,48 @@ TEST(AutomaticLossScaling, NamesWhatDoesNotFit) {
               HasSubstr("updatePeriod is 0, it must be at least 1"));
 }
 
+// Places that the forward ops get once derivatives are there say as much as those of before.
+TEST(MakeTraining, PlacesDerivativesAfterTheyWereMade) {
+  const std::string text =
+      "g (float[2] x) => (float loss) <float[2] w = {1, 2}, float[2] v = {3, 4}> {\n"
+      "  a = Mul (x, w)\n  b = Mul (a, v)\n  loss = ReduceSum <keepdims = 0> (b)\n}";
+  const auto place = [](Graph& graph) {
+    for (std::int64_t i = 0; i < 3; ++i) {
+      set_attribute(graph.ops[i], "__ipu_number", std::min<std::int64_t>(i, 1));
+      set_attribute(graph.ops[i], "__pipeline_stage", std::min<std::int64_t>(i, 1));
+    }
+  };
+  Graph before = testing::graph_of(text);
+  TrainingRequest request{
+      .loss = "loss", .optimizer = make_optimizer("Adam"), .contributions = {.accumulation = 2}};
+  request.weights = take_weights(before);
+  Differentiated made = append_derivatives(before, request);
+  place(made.training.graph);
+  place(before);
+  EXPECT_EQ(print(append_updates(std::move(made), request).graph),
+            print(make_training(before, request).graph));
+}
+
+TEST(OpsOfUpdate, AreThoseThatTrainingAppends) {
+  const std::string text =
+      "g (float[2] x) => (float loss) <float[2] w = {1, 2}> {\n"
+      "  a = Mul (x, w)\n  loss = ReduceSum <keepdims = 0> (a)\n}";
+  for (const char* name : {"SGD", "Adam", "LAMB"}) {
+    for (const int micro_batches : {1, 4}) {
+      TrainingRequest request{.loss = "loss",
+                              .optimizer = make_optimizer(name),
+                              .contributions = {.accumulation = micro_batches}};
+      Graph graph = testing::graph_of(text);
+      request.weights = take_weights(graph);
+      const Differentiated made = append_derivatives(std::move(graph), request);
+      const auto derivatives = std::ssize(made.training.graph.ops);
+      const Training training = append_updates(made, request);
+      EXPECT_EQ(ops_of_update(request.optimizer, request.contributions, DataType::Float),
+                std::ssize(training.graph.ops) - derivatives)
+          << name << " " << micro_batches;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace podium::ir
