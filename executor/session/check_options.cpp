@@ -291,12 +291,15 @@ void turn_off_what_only_trains(Strategy& strategy, Notes& notes) {
   }
 }
 
-// In phases the slices of a micro-batch overlap, or nothing does.
+// In phases the slices of a micro-batch overlap, or nothing does where a phase has a loop.
 void turn_off_overlap_of_slices(Strategy& strategy, Notes& notes) {
-  if (!has_phases(strategy) || !serializes(strategy) || !overlaps(strategy)) return;
+  if (!has_phases(strategy) || !runs_empty(strategy) || !overlaps(strategy)) return;
   notes.push_back(
-      "exchangeStrategy: no effect in phases with batchSerializationSettings, whose ioMode IOOverlapped "
-      "overlaps the slices");
+      fmt::format("exchangeStrategy: no effect in phases with {}",
+                  serializes(strategy)
+                      ? "batchSerializationSettings, whose ioMode IOOverlapped overlaps the slices"
+                      : fmt::format("accumulationFactor {}: every phase has a loop over its micro-batches",
+                                    strategy.accumulation_factor)));
   turn_off_overlap(strategy);
 }
 
@@ -314,13 +317,6 @@ void note_what_is_idle(const Strategy& strategy, const device::Device& device, N
   if (strategy.sync != SyncPattern::Full && (is_alone || !device.synchronous)) {
     notes.push_back(fmt::format("syncPattern: no effect {}",
                                 is_alone ? "on one processor" : "on a device that is not synchronous"));
-  }
-  const bool asks_for_loops = any_exchange(
-      strategy, [](ir::ExchangeStrategy exchange) { return exchange == ir::ExchangeStrategy::OverlapLoops; });
-  if (asks_for_loops && strategy.accumulation_factor > 1) {
-    notes.push_back(
-        "exchangeStrategy OverlapLoops: as OverlapInnerLoop, the first load of a batch waits for the update before "
-        "it");
   }
   if (strategy.reduction == Reduction::Sum && strategy.mean_strategy != MeanStrategy::Post) {
     notes.push_back(

@@ -10,9 +10,14 @@
 // micro-batches as there are writes from the one to the other, each in slot (micro-batch modulo slots). That
 // number is the stash depth. In the order of a cycle a read may come before the write of the same cycle; then
 // what it reads is overwritten behind it and takes one slot less.
+//
+// Where a and c cross batches, a.0 of the next batch comes beside b.4 and c.4 beside b.0 of the next batch.
+// The batches between the first and the last are equal then; the first one has an a.0 of its own at its
+// beginning, the last one a c.4 at its end.
 #include "executor/lower/draft/cycle.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -99,26 +104,63 @@ class Stashes {
 
 enum class Written : std::uint8_t { Once, Repeated };
 
+// Which batches a list of steps is for.
+struct Neighbours {
+  bool has_batch_before = false;
+  bool has_batch_behind = false;
+};
+
 // Writes out the cycles.
 class Unroller {
  public:
   Unroller(const Program& program, const Cycle& cycle, const std::set<BufferId>& stashes, int micro_batches)
       : program_(program), cycle_(cycle), stashes_(stashes), micro_batches_(micro_batches) {}
 
-  /// The steps of cycle `c`, or, when it is `Repeated`, of every cycle from it on.
-  void write(int c, Written written, std::vector<Step>& steps) const {
+  /// The cycles of a batch.
+  std::vector<Step> write(Neighbours neighbours) const {
+    const int fill = last_offset();
+    const int most_repeats = micro_batches_ - fill;
+    std::vector<Step> steps;
+    for (int c = 0; c < micro_batches_ + fill;) {
+      const int repeats = c == fill ? most_repeats : 1;
+      if (repeats > 1) {
+        executor::Repeat repeat{.count = repeats, .body = {}};
+        write_cycle(c, neighbours, Written::Repeated, repeat.body);
+        steps.push_back({.action = std::move(repeat)});
+      } else {
+        write_cycle(c, neighbours, Written::Once, steps);
+      }
+      c += std::max(repeats, 1);
+    }
+    return steps;
+  }
+
+ private:
+  int last_offset() const {
+    int last = 0;
+    for (const Beat& beat : cycle_) {
+      for (const TimedStep& timed : beat.steps) last = std::max(last, timed.offset);
+    }
+    return last;
+  }
+  // The steps of cycle `c`, or, when it is `Repeated`, of every cycle from it on.
+  void write_cycle(int c, Neighbours neighbours, Written written, std::vector<Step>& steps) const {
     for (const Beat& beat : cycle_) {
       for (const TimedStep& timed : beat.steps) {
-        if (!is_active(timed.offset, c)) continue;
+        if (!is_active(timed, c, neighbours)) continue;
+        // A step of a neighbouring batch is for the last micro-batch of the one or the first of the other.
+        const int micro_batch = (c - timed.offset + micro_batches_) % micro_batches_;
         Step& step = steps.emplace_back(timed.step);
-        set_micro_batch(step, c - timed.offset, written);
-        for_each_slot(step, [&](Slot& slot, bool) { turn(slot, c - timed.offset, written); });
+        set_micro_batch(step, micro_batch, written);
+        for_each_slot(step, [&](Slot& slot, bool) {
+          IR_CHECK(timed.across == AcrossBatches::Stays || program_[slot.buffer].slots == 1,
+                   "{} crosses batches and has several slots", program_[slot.buffer].name);
+          turn(slot, micro_batch, written);
+        });
       }
       write_exchange(beat, c, written, steps);
     }
   }
-
- private:
   void write_exchange(const Beat& beat, int c, Written written, std::vector<Step>& steps) const {
     CopyBetweenProcessors copy;
     int micro_batch = 0;
@@ -133,6 +175,15 @@ class Unroller {
     set_micro_batch(steps.emplace_back(Step{.action = std::move(copy)}), micro_batch, written);
   }
   bool is_active(int offset, int c) const { return offset <= c && c < offset + micro_batches_; }
+  bool is_active(const TimedStep& timed, int c, Neighbours neighbours) const {
+    const bool is_before = timed.across == AcrossBatches::FirstComesBefore;
+    const bool is_after = timed.across == AcrossBatches::LastLeavesAfter;
+    const int first = (is_before && neighbours.has_batch_before ? 1 : 0) -
+                      (is_after && neighbours.has_batch_before ? 1 : 0);
+    const int end = micro_batches_ + (is_before && neighbours.has_batch_behind ? 1 : 0) -
+                    (is_after && neighbours.has_batch_behind ? 1 : 0);
+    return timed.offset + first <= c && c < timed.offset + end;
+  }
   static void set_micro_batch(Step& step, int micro_batch, Written written) {
     step.micro_batch = micro_batch;
     step.micro_batch_stride = written == Written::Repeated ? 1 : 0;
@@ -155,30 +206,32 @@ class Unroller {
 
 }  // namespace
 
-std::vector<Step> unroll(Program& program, Cycle cycle, int micro_batches) {
-  int fill = 0;
-  std::int64_t most_steps = 0;
+std::vector<Step> unroll(Program& program, Cycle cycle, const Batches& batches) {
+  bool crosses = false;
   for (Beat& beat : cycle) {
     std::stable_sort(beat.exchange.begin(), beat.exchange.end(),
                      [](const TimedTransfer& a, const TimedTransfer& b) { return a.offset > b.offset; });
-    for (const TimedStep& timed : beat.steps) fill = std::max(fill, timed.offset);
-    most_steps += std::ssize(beat.steps) + 1;
+    for (const TimedStep& timed : beat.steps) crosses |= timed.across != AcrossBatches::Stays;
   }
-  const std::set<BufferId> stashes = Stashes(program, micro_batches).give_slots(cycle);
-  const Unroller unroller(program, cycle, stashes, micro_batches);
-  const int most_repeats = micro_batches - fill;
+  const std::set<BufferId> stashes = Stashes(program, batches.micro_batches).give_slots(cycle);
+  const Unroller unroller(program, cycle, stashes, batches.micro_batches);
   std::vector<Step> steps;
-  steps.reserve(most_steps * (micro_batches - std::max(most_repeats, 0)) + fill + 1);
-  for (int c = 0; c < micro_batches + fill;) {
-    const int repeats = c == fill ? most_repeats : 1;
-    if (repeats > 1) {
-      executor::Repeat repeat{.count = repeats, .body = {}};
-      unroller.write(c, Written::Repeated, repeat.body);
-      steps.push_back({.action = std::move(repeat)});
+  const auto add = [&](int count, Neighbours neighbours) {
+    if (count == 0) return;
+    std::vector<Step> batch = unroller.write(neighbours);
+    batch.insert(batch.end(), batches.update.begin(), batches.update.end());
+    if (count > 1) {
+      steps.push_back({.action = executor::Repeat{.count = count, .body = std::move(batch)}});
     } else {
-      unroller.write(c, Written::Once, steps);
+      std::move(batch.begin(), batch.end(), std::back_inserter(steps));
     }
-    c += std::max(repeats, 1);
+  };
+  if (batches.count == 1 || !crosses) {
+    add(batches.count, {});
+  } else {
+    add(1, {.has_batch_behind = true});
+    add(batches.count - 2, {.has_batch_before = true, .has_batch_behind = true});
+    add(1, {.has_batch_before = true});
   }
   return steps;
 }

@@ -7,8 +7,10 @@
 //   steps       what a strategy does          of m        ... this runs
 //   tiles out   compute tiles -> IO tiles     of m
 //
-// So the IO tiles need one buffer a tensor. Sums over micro-batches are made on the processor: zero before
-// the first, an addition in each, a store behind the last.
+// With OverlapLoops the first load of a batch comes beside the last computation of the batch before, and the
+// last store leaves beside the first computation of the batch behind. So the IO tiles need one buffer a
+// tensor. Sums over micro-batches are made on the processor: zero before the first, an addition in each, a
+// store behind the last.
 #include "executor/lower/draft/host_io.h"
 
 #include <algorithm>
@@ -37,19 +39,26 @@ namespace {
 // How a tensor crosses.
 struct Route {
   bool over_io_tiles = false;
-  bool beside = false;  ///< the computation of another micro-batch
+  bool beside = false;          ///< the computation of another micro-batch
+  bool across_batches = false;  ///< of another batch's, too
 };
 
+// A batch of one cycle leaves the batches as the only loop, the inner one. On the compute tiles nothing
+// overlaps, and slots of a stash are those of one batch.
 template <class Wanted>
-Route route(const Wanted& own, const Strategy& strategy) {
-  const bool beside = own.exchange.value_or(strategy.overlap_io) != ir::ExchangeStrategy::JustInTime;
+Route route(const Wanted& own, const Draft& draft) {
+  const Strategy& strategy = draft.strategy;
+  const ir::ExchangeStrategy exchange = own.exchange.value_or(strategy.overlap_io);
+  const bool beside = exchange != ir::ExchangeStrategy::JustInTime;
   const ir::TileSet tiles = own.tiles.value_or(beside ? ir::TileSet::IO : ir::TileSet::Compute);
-  return {tiles == ir::TileSet::IO && strategy.io_tiles > 0, beside};
+  const bool over_io_tiles = tiles == ir::TileSet::IO && strategy.io_tiles > 0;
+  const bool all_loops = exchange == ir::ExchangeStrategy::OverlapLoops || draft.facts.cycles == 1;
+  return {over_io_tiles, beside, beside && over_io_tiles && all_loops};
 }
 
 Route route_of_input(const Draft& draft, ValueId value) {
   const auto found = draft.placement.inputs.find(draft.graph[value].name);
-  return route(found == draft.placement.inputs.end() ? ir::InputPlacement{} : found->second, draft.strategy);
+  return route(found == draft.placement.inputs.end() ? ir::InputPlacement{} : found->second, draft);
 }
 
 // A value of `type` that an op without inputs makes: zero, or floats drawn with `seed`.
@@ -94,7 +103,7 @@ void check_static(std::string_view what, const ir::Value& value) {
 }  // namespace
 
 bool leaves_at_once(const Draft& draft, ValueId output) {
-  const Route way = route(draft.anchor(output), draft.strategy);
+  const Route way = route(draft.anchor(output), draft);
   return way.over_io_tiles && !way.beside;
 }
 
@@ -113,7 +122,8 @@ void HostIo::load(ValueId value, int processor, int offset, std::vector<TimedSte
       route.over_io_tiles ? draft_.buffer(value, processor, Memory::IO, Role::Stream) : home;
   const Step load{.action = LoadFromHost{draft_.input_index(value), {target}}};
   if (route.beside) {
-    beside_.push_back({offset - 1, load});
+    beside_.push_back(
+        {offset - 1, load, route.across_batches ? AcrossBatches::FirstComesBefore : AcrossBatches::Stays});
   } else {
     steps.push_back({offset, load});
   }
@@ -126,7 +136,7 @@ void HostIo::store(ValueId value, int processor, int offset, std::vector<TimedSt
   if (draft_.output_indices(value).empty()) return;
   const Anchor anchor = draft_.anchor(value);
   if (anchor.returns == AnchorReturn::Sum) return steps.push_back({offset, add_up(value, processor)});
-  const Route way = route(anchor, draft_.strategy);
+  const Route way = route(anchor, draft_);
   BufferId source = draft_.buffer(value, processor);
   if (way.over_io_tiles) {
     const BufferId home = source;
@@ -137,7 +147,8 @@ void HostIo::store(ValueId value, int processor, int offset, std::vector<TimedSt
   for (int output : draft_.output_indices(value)) {
     const Step store{.action = StoreToHost{{source}, output}};
     if (way.beside) {
-      beside_.push_back({offset + 1, store});
+      beside_.push_back(
+          {offset + 1, store, way.across_batches ? AcrossBatches::LastLeavesAfter : AcrossBatches::Stays});
     } else {
       steps.push_back({offset, store});
     }
@@ -173,13 +184,10 @@ std::vector<Step> HostIo::run(Cycle cycle, std::vector<Step> update) {
                std::make_move_iterator(tiles_in_.end()));
   std::vector<TimedStep>& last = cycle.back().steps;
   std::move(tiles_out_.begin(), tiles_out_.end(), std::back_inserter(last));
-  std::vector<Step> steps = unroll(draft_.program, std::move(cycle), draft_.facts.cycles);
-  std::move(update.begin(), update.end(), std::back_inserter(steps));
-  if (draft_.facts.batches > 1) {
-    executor::Repeat batches{.count = draft_.facts.batches, .body = std::move(steps)};
-    steps.clear();
-    steps.push_back({.action = std::move(batches)});
-  }
+  const Facts& facts = draft_.facts;
+  std::vector<Step> steps =
+      unroll(draft_.program, std::move(cycle),
+             {.count = facts.batches, .micro_batches = facts.cycles, .update = std::move(update)});
   steps.insert(steps.begin(), std::make_move_iterator(before_.begin()),
                std::make_move_iterator(before_.end()));
   std::move(after_.begin(), after_.end(), std::back_inserter(steps));

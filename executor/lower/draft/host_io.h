@@ -13,7 +13,7 @@ namespace podium::lower {
 /// Whether an output of the graph crosses the IO tiles as soon as it is made.
 bool leaves_at_once(const Draft& draft, ir::ValueId output);
 
-/// A run without gradient accumulation has one loop, so OverlapInnerLoop and OverlapLoops are the same.
+/// A run whose batches have one cycle each has one loop, so OverlapInnerLoop and OverlapLoops are the same.
 /// With synthetic data nothing crosses: inputs are made on their processors once, before the first
 /// micro-batch, and outputs stay where they are (the Program has neither inputs nor outputs).
 class HostIo {

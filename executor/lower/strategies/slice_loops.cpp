@@ -269,7 +269,7 @@ std::vector<Step> loop_over_slices(Draft& draft, const SliceLanes& lanes, SliceS
   Beat beat;
   for (std::vector<TimedStep>* part : order)
     std::move(part->begin(), part->end(), std::back_inserter(beat.steps));
-  return unroll(draft.program, {std::move(beat)}, draft.facts.slices_in_phase);
+  return unroll(draft.program, {std::move(beat)}, {.micro_batches = draft.facts.slices_in_phase});
 }
 
 }  // namespace

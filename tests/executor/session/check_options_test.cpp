@@ -151,6 +151,19 @@ TEST(CheckOptions, SaysThatInPhasesOnlySlicesOverlap) {
                           "ioMode IOOverlapped overlaps the slices"));
 }
 
+TEST(CheckOptions, SaysThatNothingOverlapsInTheLoopsOfPhases) {
+  Notes notes;
+  check({.virtual_graph_mode = VirtualGraphMode::ExecutionPhases,
+         .accumulation_factor = 3,
+         .phases = {.phases = 2},
+         .io_tiles = 32,
+         .overlap_io = ir::ExchangeStrategy::OverlapInnerLoop},
+        notes, Task::Training);
+  EXPECT_THAT(notes,
+              ElementsAre("exchangeStrategy: no effect in phases with accumulationFactor 3: every phase has "
+                          "a loop over its micro-batches"));
+}
+
 TEST(CheckOptions, SaysThatActivationsLeaveTheChipBetweenPhases) {
   Strategy strategy{.activations = {.location = {.storage = ir::Storage::OffChip}}};
   Notes notes;

@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "executor/device/presets.h"
-#include "executor/session/check_options.h"
 #include "ir/builder.h"
 #include "tests/support/refusal.h"
 #include "tests/support/run_text.h"
@@ -278,19 +277,6 @@ device::Device device_of(std::int64_t bytes) {
   device.name = "small";
   device.tile_memory_bytes = bytes / device.tiles;
   return device;
-}
-
-TEST(Session, SaysThatLoopsOverlapAsTheInnerOneDoes) {
-  const auto notes_of = [](int accumulation) {
-    Strategy strategy{.virtual_graph_mode = VirtualGraphMode::Manual, .accumulation_factor = accumulation};
-    strategy.overlap_io = ir::ExchangeStrategy::OverlapLoops;
-    strategy.io_tiles = 32;
-    Notes notes;
-    check_options(strategy, *device::find_preset(device::kDefaultPreset), Task::Training, notes);
-    return ::testing::PrintToString(notes);
-  };
-  EXPECT_THAT(notes_of(2), HasSubstr("exchangeStrategy OverlapLoops: as OverlapInnerLoop"));
-  EXPECT_THAT(notes_of(1), Not(HasSubstr("exchangeStrategy OverlapLoops: as OverlapInnerLoop")));
 }
 
 TEST(Clock, TellsTheTimeBeforeTheRun) {

@@ -29,7 +29,7 @@ struct Chain {
 
   std::string unrolled(int micro_batches) {
     std::string text;
-    for (const Step& step : unroll(program, {beat}, micro_batches)) {
+    for (const Step& step : unroll(program, {beat}, {.micro_batches = micro_batches})) {
       text += print(program, step) + "\n";
       const auto* repeat = std::get_if<executor::Repeat>(&step.action);
       if (repeat == nullptr) continue;
