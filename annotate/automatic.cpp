@@ -18,6 +18,7 @@
 #include "annotate/annotations.h"
 #include "annotate/cuts.h"
 #include "annotate/variable.h"
+#include "ir/cannot_split.h"
 
 namespace podium::annotate {
 namespace {
@@ -99,7 +100,7 @@ std::vector<std::size_t> all_cuts(std::size_t ops, const std::vector<std::int32_
 void check_count(std::int64_t cuts, int parts) {
   IR_CHECK(parts > 0, "{} parts", parts);
   if (cuts + 1 >= parts) return;
-  throw Error(
+  throw CannotSplit(
       "could not find enough splits for {} processors or phases: the model can be cut into {} part{} at most",
       parts, cuts + 1, cuts == 0 ? "" : "s");
 }

@@ -97,9 +97,16 @@ ValueId bert_layer(Net& net, const std::string& name, ValueId x, ValueId mask, c
   return net.layer_norm(name + "/norm", net.op(name + "/Add", "Add", {inner, y}), sizes.hidden);
 }
 
-ValueId embed(Net& net, const std::string& name, ValueId ids, std::int64_t rows, std::int64_t hidden) {
-  const ValueId table = net.weight(name + ".weight", {rows, hidden}, 1.0, 0.01);
+ValueId table_of(Net& net, const std::string& name, std::int64_t rows, std::int64_t hidden) {
+  return net.weight(name + ".weight", {rows, hidden}, 1.0, 0.01);
+}
+
+ValueId look_up(Net& net, const std::string& name, ValueId table, ValueId ids) {
   return net.op(name + "/Gather", "Gather", {table, ids}, {{"axis", std::int64_t{0}}});
+}
+
+ValueId embed(Net& net, const std::string& name, ValueId ids, std::int64_t rows, std::int64_t hidden) {
+  return look_up(net, name, table_of(net, name, rows, hidden), ids);
 }
 
 // 0 where the token counts, the lowest number where it is padding.
@@ -113,9 +120,9 @@ ValueId bert_mask(Net& net, ValueId mask) {
                 {inverse, net.scalar(half ? -65504.0F : std::numeric_limits<float>::lowest())});
 }
 
-ValueId bert_embeddings(Net& net, ValueId ids, ValueId segments, const Transformer& sizes) {
+ValueId bert_embeddings(Net& net, ValueId table, ValueId ids, ValueId segments, const Transformer& sizes) {
   const Recipe& recipe = net.recipe();
-  const ValueId words = embed(net, "embeddings/word", ids, recipe.number("vocabulary"), sizes.hidden);
+  const ValueId words = look_up(net, "embeddings/word", table, ids);
   const ValueId kinds = embed(net, "embeddings/token_type", segments, 2, sizes.hidden);
   std::vector<std::int64_t> positions;
   for (std::int64_t i = 0; i < sizes.sequence; ++i) positions.push_back(i);
@@ -133,6 +140,29 @@ ValueId bert_embeddings(Net& net, ValueId ids, ValueId segments, const Transform
   return net.layer_norm("embeddings/norm", x, sizes.hidden);
 }
 
+// The pooled first token, and with a loss two classes of it.
+void bert_sentence_head(Net& net, ValueId x, const Transformer& sizes) {
+  const ValueId first = net.op("pooler/Gather", "Gather", {x, net.constant(Tensor::scalar<std::int64_t>(0))},
+                               {{"axis", std::int64_t{1}}});
+  const ValueId pooled =
+      net.op("pooler/Tanh", "Tanh", {net.linear("pooler/dense", first, sizes.hidden, sizes.hidden)});
+  if (!net.recipe().is("loss", "none"))
+    return net.classify(net.linear("classifier", pooled, sizes.hidden, 2));
+  net.output(x, "last_hidden_state");
+  net.output(pooled, "pooler_output");
+}
+
+// A word for each token: the table of the words' embeddings is the last layer, too.
+void bert_word_head(Net& net, ValueId x, ValueId table, const Transformer& sizes) {
+  ValueId y = dense(net, "predictions/transform", x, sizes.hidden, sizes.hidden);
+  y = net.layer_norm("predictions/norm", net.gelu("predictions/gelu", y), sizes.hidden);
+  const ValueId turned = net.op("predictions/Transpose", "Transpose", {table}, {{"perm", ir::IntList{1, 0}}});
+  const ValueId bias = net.weight("predictions.bias", {net.recipe().number("vocabulary")},
+                                  static_cast<double>(sizes.hidden), 1.0);
+  y = net.op("predictions/MatMul", "MatMul", {y, turned});
+  net.classify(net.op("predictions/Add", "Add", {y, bias}), true);
+}
+
 BuiltModel bert(const Recipe& recipe) {
   Net net(recipe);
   const Transformer sizes = read_sizes(recipe);
@@ -142,19 +172,17 @@ BuiltModel bert(const Recipe& recipe) {
   const ValueId attention_mask = net.input("attention_mask", DataType::Int64, tokens);
   const ValueId segments = net.input("token_type_ids", DataType::Int64, tokens);
   const ValueId mask = bert_mask(net, attention_mask);
-  ValueId x = bert_embeddings(net, ids, segments, sizes);
+  const ValueId table = table_of(net, "embeddings/word", recipe.number("vocabulary"), sizes.hidden);
+  ValueId x = bert_embeddings(net, table, ids, segments, sizes);
   for (std::int64_t i = 0; i < recipe.number("layers"); ++i) {
     x = bert_layer(net, fmt::format("layer{}", i), x, mask, sizes);
   }
-  const ValueId first = net.op("pooler/Gather", "Gather", {x, net.constant(Tensor::scalar<std::int64_t>(0))},
-                               {{"axis", std::int64_t{1}}});
-  const ValueId pooled =
-      net.op("pooler/Tanh", "Tanh", {net.linear("pooler/dense", first, sizes.hidden, sizes.hidden)});
-  if (recipe.is("loss", "none")) {
-    net.output(x, "last_hidden_state");
-    net.output(pooled, "pooler_output");
+  if (recipe.is("head", "words")) {
+    bert_word_head(net, x, table, sizes);
+  } else if (recipe.is("head", "sentence")) {
+    bert_sentence_head(net, x, sizes);
   } else {
-    net.classify(net.linear("classifier", pooled, sizes.hidden, 2));
+    throw Error("parameter head: '{}' found, sentence or words needed", recipe.word("head"));
   }
   BuiltModel model = net.finish(20);
   if (dynamic) {
@@ -278,7 +306,15 @@ std::vector<ModelSpec> language_models() {
   return {
       {"bert",
        "BERT encoder",
-       {layers, hidden, heads, sequence, batch, {"vocabulary", "30522", "words"}, shapes},
+       {layers,
+        hidden,
+        heads,
+        sequence,
+        batch,
+        {"vocabulary", "30522", "words"},
+        {"head", "sentence",
+         "sentence: a vector of the whole; words: one for each token, by the embeddings' table"},
+        shapes},
        bert},
       {"gpt2",
        "GPT-2 decoder",

@@ -1,6 +1,6 @@
 // A case is model.onnx with folders of input_N.pb and output_N.pb. Each is run under the strategy that is
 // asked for: every micro-batch of every replica gets the same inputs, put together into the arrays of one
-// run, and the outputs are taken apart again. A case that the strategy cannot have runs on one processor.
+// run, and the outputs are taken apart again. A case that cannot be split as asked runs on one processor.
 // What is known to be wrong with a published case (errata.h) is mended before.
 #include "executor/cli/case_runner.h"
 
@@ -12,6 +12,7 @@
 #include "executor/cli/errata.h"
 #include "importer/read_tensor.h"
 #include "importer/tensor_file.h"
+#include "ir/cannot_split.h"
 #include "ir/files.h"
 
 namespace podium::cli {
@@ -143,7 +144,7 @@ int count_computes(const std::vector<executor::Step>& steps) {
   return count;
 }
 
-// Under the strategy where the model can be, else on one processor; then `unsplit` says why.
+// Under the strategy where the model can be split, else on one processor; then `unsplit` says why.
 Prepared prepare(const importer::Model& model, const Inputs& inputs, SessionOptions options,
                  std::string& unsplit) {
   try {
@@ -151,7 +152,7 @@ Prepared prepare(const importer::Model& model, const Inputs& inputs, SessionOpti
     const bool is_whole = count_computes(prepared.session.program().steps) <= 1;
     if (options.strategy.phases.phases > 1 && is_whole) unsplit = "all its ops are in one phase";
     return prepared;
-  } catch (const Error& error) {
+  } catch (const CannotSplit& error) {
     unsplit = error.what();
   }
   options.strategy = {};

@@ -17,7 +17,7 @@ struct CaseResult {
 };
 
 /// Skipped only when a result depends on numbers drawn at random, so that the expected ones were drawn too.
-/// A model that the session's strategy cannot have runs on one processor. Every micro-batch of every replica
+/// A model that cannot be split as the strategy asks runs on one processor; every other refusal is a failure. Every micro-batch of every replica
 /// gets the case's inputs and must give its outputs.
 CaseResult run_case(const std::string& folder, const compare::Tolerance& tolerance,
                     const SessionOptions& session);

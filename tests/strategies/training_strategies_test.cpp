@@ -65,12 +65,15 @@ const std::vector<TrainedModel>& trained_models() {
   return kModels;
 }
 
-// Those of weights that several layers read: GPT-2's embedding is its head, and an encoder and a decoder have
-// one embedding, which is the head too.
+// Those of weights that several layers read: the embedding of GPT-2, and of BERT with a head of words, is the
+// head, and an encoder and a decoder have one embedding, which is the head too.
+constexpr std::size_t kBert = 2;
 constexpr std::size_t kGpt2 = 3;
 constexpr std::size_t kEncoderDecoder = 5;
+constexpr std::size_t kBertOfWords = 6;
 
 std::string name_of_model(std::size_t model) {
+  if (model == kBertOfWords) return "bert of words";
   return model == kEncoderDecoder ? "encoder-decoder" : trained_models()[model].name;
 }
 
@@ -106,6 +109,15 @@ ir::Graph encoder_decoder() {
     }})",
                                                                weights)))
       .graph;
+}
+
+ir::Graph trained_graph(std::size_t model) {
+  if (model == kEncoderDecoder) return encoder_decoder();
+  const TrainedModel& made = trained_models()[model == kBertOfWords ? kBert : model];
+  models::Parameters parameters = made.parameters;
+  parameters["loss"] = "cross-entropy";
+  if (model == kBertOfWords) parameters["head"] = "words";
+  return models::build(made.name, parameters).graph;
 }
 
 // Weights of which each group of replicas has its own.
@@ -196,13 +208,7 @@ importer::Model load(const TrainingCase& of) {
   static std::map<std::pair<std::size_t, ir::DataType>, importer::Model> known;
   importer::Model& loaded = known[{of.model, of.precision}];
   if (loaded.graph.ops.empty()) {
-    if (of.model == kEncoderDecoder) {
-      loaded.graph = encoder_decoder();
-    } else {
-      models::Parameters parameters = trained_models()[of.model].parameters;
-      parameters["loss"] = "cross-entropy";
-      loaded.graph = models::build(trained_models()[of.model].name, parameters).graph;
-    }
+    loaded.graph = trained_graph(of.model);
     if (of.precision != ir::DataType::Float) ir::set_precision(loaded.graph, of.precision);
   }
   importer::Model model = loaded;
@@ -413,11 +419,11 @@ TEST(TrainingStrategies, GiveTheWeightsOfOneProcessor) {
   EXPECT_THAT(counts.refused, IsEmpty());
 }
 
-// Every strategy, alone and beside a second replica, on both.
+// Every strategy, alone and beside a second replica, on all three.
 TEST(TrainingStrategies, GiveTheWeightsOfOneProcessorWhereLayersShareThem) {
   TrainingCounts counts;
   for_every_strategy(false, [&](const Setting& setting, const std::string& name) {
-    for (const std::size_t model : {kGpt2, kEncoderDecoder}) {
+    for (const std::size_t model : {kGpt2, kEncoderDecoder, kBertOfWords}) {
       TrainingCase of{.model = model, .setting = setting};
       expect_right(of, name, counts);
       if (setting.options.replicas > 1) continue;
@@ -426,8 +432,8 @@ TEST(TrainingStrategies, GiveTheWeightsOfOneProcessorWhereLayersShareThem) {
     }
   });
   counts.say("shared weights");
-  EXPECT_EQ(counts.equal, 864);
-  expect_illegal(counts, 20, 4, 8);
+  EXPECT_EQ(counts.equal, 1296);
+  expect_illegal(counts, 30, 6, 12);
   EXPECT_THAT(counts.refused, IsEmpty());
 }
 
@@ -485,7 +491,7 @@ TEST(TrainingStrategies, GiveTheHalfWeightsOfOneProcessor) {
 // rate make a tenth of a weight of what that rounds.
 TEST(TrainingStrategies, GiveTheHalfWeightsOfReplicasOfOneProcessorOverTwoBatches) {
   for (const SettingChoice& on : training_spreads()) {
-    for (std::size_t model = 0; model <= kEncoderDecoder; ++model) {
+    for (std::size_t model = 0; model <= kBertOfWords; ++model) {
       TrainingCase of{.model = model, .precision = ir::DataType::Float16};
       on.apply(of.setting);
       with_replicas(of.setting, 2);

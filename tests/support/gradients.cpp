@@ -67,10 +67,15 @@ const std::map<const ir::OpSpec*, CheckedRow>& checked_rows() { return rows(); }
 
 void note_checked(const ir::Graph& graph, std::span<const ir::ValueId> xs) {
   const ir::IdMap<ir::ValueId, bool> depends = ir::dependents(graph, xs);
-  for (const ir::Op& op : graph.ops) {
-    const bool is_checked = std::any_of(op.outputs.begin(), op.outputs.end(),
-                                        [&](ir::ValueId id) { return id.valid() && depends[id]; });
-    if (is_checked) note_op(op, depends);
+  ir::IdMap<ir::ValueId, bool> leads_to_output(std::ssize(graph.values), false);
+  for (ir::ValueId id : graph.outputs) leads_to_output[id] = true;
+  for (auto op = graph.ops.rbegin(); op != graph.ops.rend(); ++op) {
+    const auto leads = [&](ir::ValueId id) { return id.valid() && leads_to_output[id]; };
+    if (std::none_of(op->outputs.begin(), op->outputs.end(), leads)) continue;
+    for (ir::ValueId id : inputs_of(*op)) leads_to_output[id] = true;
+    const bool is_checked = std::any_of(op->outputs.begin(), op->outputs.end(),
+                                        [&](ir::ValueId id) { return leads(id) && depends[id]; });
+    if (is_checked) note_op(*op, depends);
   }
 }
 

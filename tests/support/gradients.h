@@ -30,13 +30,13 @@ struct CheckedRow {
   std::set<std::string> attributes;
 };
 const std::map<const ir::OpSpec*, CheckedRow>& checked_rows();
-/// Adds the ops of a graph whose derivatives with respect to `xs` are compared.
+/// Adds the ops between `xs` and the outputs of a graph whose derivatives have been compared.
 void note_checked(const ir::Graph& graph, std::span<const ir::ValueId> xs);
 
 /// Adds the ops of a graph in text that a test compares in another way.
 void note_compared(const std::string& text, const Tensors& inputs);
 
-/// Every element within 2e-7 of the central difference, relative to the larger of 1 and its size.
+/// Every element within a millionth of the central difference, relative to 1 and its size together.
 void expect_gradients_of_differences(const std::string& text, const Tensors& inputs);
 
 }  // namespace podium::testing

@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include "ir/cannot_split.h"
+
 namespace podium::lower {
 
 using ir::ExchangeStrategy;
@@ -23,7 +25,7 @@ ir::BatchSplit split_as_asked(const Strategy& strategy, const Split& split) {
   try {
     return split(slices);
   } catch (const Error& error) {
-    throw error.at(fmt::format("batchSerializationSettings.factor {}", slices));
+    throw CannotSplit(error.at(fmt::format("batchSerializationSettings.factor {}", slices)));
   }
 }
 

@@ -1,9 +1,11 @@
 // Derivatives of ONNX's own cases, in double, along a few directions for each input.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 
 #include "executor/session/session.h"
 #include "ir/builder.h"
@@ -21,6 +23,7 @@ using ir::DataType;
 using ir::ValueId;
 
 constexpr double kLargestError = 1e-5;
+constexpr std::string_view kPackaged = "/usr/share/libonnx-testdata/";
 
 // 1 or -1, as a direction has it.
 double sign_at(std::int64_t i, int direction) {
@@ -65,6 +68,7 @@ class Case {
       for (int direction = 0; direction < 2; ++direction)
         compare_along(session, variables_[i], found[i + 1], direction, result);
     }
+    note_checked(forward_, xs_);
     return result;
   }
 
@@ -89,7 +93,9 @@ class Case {
     }
     if (outputs.empty()) return "no double output changes smoothly with a double input";
     if (std::string why = why_coarse(depends, outputs); !why.empty()) return why;
-    note_checked(graph, xs);
+    forward_ = graph;
+    forward_.outputs = outputs;
+    xs_ = xs;
     ir::Builder builder(graph);
     const ValueId y = score(builder, outputs);
     graph.outputs = ir::differentiate(graph, y, xs);
@@ -175,6 +181,8 @@ class Case {
   double step_;
   std::vector<ir::Datum> inputs_;
   importer::Model model_;
+  ir::Graph forward_ = {};  // its outputs are those that are differentiated by the xs
+  std::vector<ValueId> xs_ = {};
   std::vector<std::size_t> variables_ = {};  // inputs; of each the gradient is an output, after the score
 };
 
@@ -202,23 +210,33 @@ bool is_left_out(const std::string& folder) {
                      [&](std::string_view name) { return folder.find(name) != std::string::npos; });
 }
 
+// Exactly so many, so that a case which is compared no more is seen; those of newer versions of ONNX come on
+// top where they are.
 TEST(GradientsOfOnnxCases, AreThoseOfDifferences) {
   double largest = 0;
   int compared = 0;
+  std::map<std::string, int> skipped;
   for (const std::string& folder : case_folders(PODIUM_CASES)) {
     if (is_left_out(folder)) continue;
+    const bool is_packaged = folder.starts_with(kPackaged);
     try {
       const Compared found = compare(folder);
-      if (!found.skipped.empty()) continue;
+      if (!found.skipped.empty()) {
+        if (is_packaged) ++skipped[found.skipped];
+        continue;
+      }
       EXPECT_LT(found.error, kLargestError) << folder;
       largest = std::max(largest, found.error);
-      ++compared;
+      if (is_packaged) ++compared;
     } catch (const std::exception& error) {
       ADD_FAILURE() << folder << ": " << error.what();
     }
   }
   fmt::print("{} cases compared, largest error {:.1e}\n", compared, largest);
-  EXPECT_GT(compared, 400);
+  EXPECT_EQ(compared, 646);
+  EXPECT_THAT(skipped, ::testing::ElementsAre(
+                           ::testing::Pair("no double output changes smoothly with a double input", 272),
+                           ::testing::Pair("numbers are drawn at random", 9)));
 }
 
 }  // namespace
