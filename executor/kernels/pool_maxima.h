@@ -18,6 +18,13 @@ constexpr T least_of() {
                                               : std::numeric_limits<T>::lowest();
 }
 
+/// The larger one; a NaN is larger than any number.
+template <class T>
+T larger_of(T a, T b) {
+  const bool is_nan = b != b;
+  return (b > a) | is_nan ? b : a;  // not ||, which would be a branch
+}
+
 /// The position of an element of a plane, in row-major order; kNowhere: no element.
 using Place = std::uint32_t;
 inline constexpr Place kNowhere = std::numeric_limits<Place>::max();
@@ -32,7 +39,7 @@ struct Maxima {
 };
 
 /// Joins elements `kStride` (0: `stride`) apart into `values` and `places`, which are other memory. Of equal
-/// numbers the first one counts.
+/// numbers, and of several NaN, the first one counts.
 template <int kStride, class T>
 void join_maxima(T* __restrict values, Place* __restrict places, const T* __restrict from,
                  const Place* __restrict from_places, std::int64_t count, std::int64_t stride) {
@@ -41,7 +48,10 @@ void join_maxima(T* __restrict values, Place* __restrict places, const T* __rest
   for (std::int64_t i = 0; i < count; ++i) {
     const T value = from[i * step];
     const Place place = from_places[i * step];
-    const bool takes = value > values[i] || (value == values[i] && place < places[i]);
+    const bool is_nan = value != value;
+    const bool was_nan = values[i] != values[i];
+    const bool is_equal = value == values[i] || (is_nan && was_nan);
+    const bool takes = value > values[i] || (is_nan && !was_nan) || (is_equal && place < places[i]);
     values[i] = takes ? value : values[i];
     places[i] = takes ? place : places[i];
   }

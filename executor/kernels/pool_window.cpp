@@ -128,7 +128,7 @@ PreparedKernel max_pool(const Planes& planes) {
       StageBuffers<T> buffers(planes.stages);
       for (std::int64_t plane = begin; plane < end; ++plane) {
         run_stages(planes.stages, buffers, x + plane * planes.in_size, y + plane * planes.out_size,
-                   least_of<T>(), [](T a, T b) { return b > a ? b : a; });
+                   least_of<T>(), [](T a, T b) { return larger_of(a, b); });
       }
     });
   };

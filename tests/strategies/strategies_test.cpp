@@ -299,11 +299,11 @@ TEST(Strategies, OfOneChoiceGiveNaNAndInfinityWhereOneProcessorDoes) {
   Counts counts;
   std::size_t model = 0;
   for (const NamedStrategy& strategy : testing::strategies(1)) {
-    expect_right({model, false, Feed::Special}, strategy, counts);
+    for (const bool fuse : {false, true}) expect_right({model, fuse, Feed::Special}, strategy, counts);
     model = (model + 1) % test_models().size();
   }
   print("NaN and infinity", counts);
-  EXPECT_GT(counts.equal, 100);
+  EXPECT_GT(counts.equal, 200);
 }
 
 // Each strategy on one model, in turn.

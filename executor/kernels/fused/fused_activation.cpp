@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "executor/kernels/tools/parallel.h"
@@ -44,6 +45,22 @@ void Clamp::apply(Tensor& y) const {
       numbers[i] = raised > high ? high : raised;
     }
   });
+}
+
+bool Clamp::apply_to_finite(std::span<float> numbers) const {
+  bool finite = true;  // no way out of the loop, which so works on vectors
+  for (float& number : numbers) {
+    finite &= std::abs(number) <= std::numeric_limits<float>::max();
+    const float raised = number < low ? low : number;
+    number = raised > high ? high : raised;
+  }
+  return finite;
+}
+
+void Clamp::append_to(dnnl::post_ops& post_ops) const {
+  const bool is_relu = low == 0 && high == std::numeric_limits<float>::infinity();
+  post_ops.append_eltwise(1.0F, is_relu ? dnnl::algorithm::eltwise_relu : dnnl::algorithm::eltwise_clip,
+                          is_relu ? 0.0F : low, is_relu ? 0.0F : high);
 }
 
 void append_activation(dnnl::post_ops& post_ops, const ir::TypedOp& op) {

@@ -2,19 +2,23 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "executor/kernels/tools/onednn.h"
 
 namespace podium::kernels {
 
-/// A Relu or a Clip: numbers outside of the bounds become the bounds, NaN stays NaN. oneDNN's own make a
-/// number of NaN, so a pass over the result does them.
+/// A Relu or a Clip: numbers outside of the bounds become the bounds, NaN stays NaN.
 struct Clamp {
   float low = 0;
   float high = 0;
 
   void apply(Tensor& y) const;
+  /// The same, and whether all numbers were finite before.
+  bool apply_to_finite(std::span<float> numbers) const;
+  /// oneDNN's own, which gives a bound for NaN.
+  void append_to(dnnl::post_ops& post_ops) const;
 };
 
 /// Appends the function that the op's attributes "activation", "alpha" and "beta" describe; nothing for the

@@ -16,6 +16,12 @@ struct ConvolutionWindow {
   Dims pads_end;
 };
 
+/// The attributes of a Convolution or a Pool.
+ConvolutionWindow window_of(const PrepareContext& context);
+
+/// [N, spatial..., C] as oneDNN's logical [N, C, spatial...].
+Dims logical_dims(const Dims& channels_last);
+
 struct ConvolutionPlan {
   Dims x;  ///< logical: [N, C, spatial...], channels-last in memory
   Dims y;

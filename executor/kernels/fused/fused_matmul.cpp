@@ -1,4 +1,5 @@
 // A float product with constant, packed weights, and what follows it: bias, residual, activation.
+#include <algorithm>
 
 #include "executor/kernels/fused/fused.h"
 #include "executor/kernels/fused/fused_activation.h"
@@ -25,15 +26,28 @@ PreparedKernel prepare_fused_matmul(PrepareContext& context) {
   dnnl::post_ops post_ops;
   if (kernel.has_residual) post_ops.append_sum(1.0F);
   append_activation(post_ops, context);
-  const dnnl::matmul::desc description(a, onednn::any({inner, columns}), bias, y);
-  const dnnl::matmul::primitive_desc primitive(description, onednn::attributes(post_ops), onednn::cpu());
+  std::size_t scratch = 0;
+  const auto make = [&](const memory::desc& layout) {
+    const dnnl::matmul::desc description(a, layout, bias, y);
+    dnnl::matmul::primitive_desc primitive(description, onednn::attributes(post_ops), onednn::cpu());
+    scratch = std::max(scratch, primitive.scratchpad_desc().get_size());
+    return primitive;
+  };
+  const auto call = [&](const dnnl::matmul::primitive_desc& primitive) {
+    return onednn::make_call(dnnl::matmul(primitive), primitive,
+                             {{DNNL_ARG_SRC, a},
+                              {DNNL_ARG_WEIGHTS, primitive.weights_desc()},
+                              {DNNL_ARG_BIAS, bias},
+                              {DNNL_ARG_DST, y}});
+  };
+  const auto primitive = make(onednn::any({inner, columns}));
   kernel.weights = onednn::packed(*context.constant(1), weights, primitive.weights_desc());
-  kernel.call = onednn::make_call(dnnl::matmul(primitive), primitive,
-                                  {{DNNL_ARG_SRC, a},
-                                   {DNNL_ARG_WEIGHTS, primitive.weights_desc()},
-                                   {DNNL_ARG_BIAS, bias},
-                                   {DNNL_ARG_DST, y}});
-  context.need_scratch(primitive.scratchpad_desc().get_size());
+  kernel.call = call(primitive);
+  if (kernel.clamp && !kernel.has_residual) {  // the sum has overwritten the residual
+    kernel.clamp->append_to(post_ops);
+    kernel.clamping = call(make(primitive.weights_desc()));
+  }
+  context.need_scratch(scratch);
   return kernel;
 }
 

@@ -23,6 +23,12 @@ bool are_whole(const Tensor& weights) {
   return std::all_of(values.begin(), values.end(), [](float value) { return value == std::trunc(value); });
 }
 
+// Whether it can be seen in the result that the transforms met an infinity: these end at a number.
+bool keeps_infinity(const ir::TypedOp& op) {
+  const std::string& activation = op.get_string("activation");
+  return activation != "Sigmoid" && activation != "Tanh" && activation != "Elu";
+}
+
 bool is_worth_it(const ConvolutionPlan& plan) {
   const auto is = [](const Dims& dims, std::int64_t wanted) {
     return std::all_of(dims.begin(), dims.end(), [&](std::int64_t dim) { return dim == wanted; });
@@ -43,11 +49,7 @@ std::shared_ptr<const onednn::Call> reorder(const memory::desc& from, const memo
 
 std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-bool all_finite(const float* values, std::size_t count) {
-  bool finite = true;  // no way out of the loop, which so works on vectors
-  for (std::size_t i = 0; i < count; ++i) finite &= std::abs(values[i]) <= std::numeric_limits<float>::max();
-  return finite;
-}
+constexpr Clamp kNoClamp{-std::numeric_limits<float>::infinity(), std::numeric_limits<float>::infinity()};
 
 struct Winograd {
   PreparedKernel direct;
@@ -58,7 +60,7 @@ struct Winograd {
   Tensor weights;
   bool has_bias = false;
   bool has_residual = false;
-  std::optional<Clamp> clamp = {};
+  Clamp clamp = kNoClamp;
   std::size_t x_at = 0;  // in the scratch memory
   std::size_t y_at = 0;
   std::size_t y_elements = 0;
@@ -70,16 +72,15 @@ struct Winograd {
     if (has_residual) (*bring_residual)(std::array<const void*, 2>{run.input(3).raw(), y});
     const void* bias = has_bias ? run.input(2).raw() : nullptr;
     (*call)(std::array<const void*, 5>{x, weights.raw(), bias, y, run.scratch_memory});
-    if (!all_finite(reinterpret_cast<const float*>(y), y_elements)) return direct(run);
+    if (!clamp.apply_to_finite({reinterpret_cast<float*>(y), y_elements})) return direct(run);
     (*give)(std::array<const void*, 2>{y, run.output(0).raw()});
-    if (clamp) clamp->apply(run.output(0));
   }
 };
 
 }  // namespace
 
 std::optional<PreparedKernel> prepare_winograd(PrepareContext& context, const ConvolutionPlan& plan) {
-  if (!is_worth_it(plan) || are_whole(*context.constant(1))) return std::nullopt;
+  if (!is_worth_it(plan) || !keeps_infinity(context) || are_whole(*context.constant(1))) return std::nullopt;
   const dnnl::convolution_forward::desc description(
       dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_winograd, onednn::any(plan.x),
       onednn::any(plan.weights), plan.bias, onednn::any(plan.y), plan.window.strides, plan.window.dilations,
@@ -106,7 +107,7 @@ std::optional<PreparedKernel> prepare_winograd(PrepareContext& context, const Co
       .weights = onednn::packed(*context.constant(1), onednn::plain(plan.weights), primitive.weights_desc()),
       .has_bias = !plan.bias.is_zero(),
       .has_residual = plan.has_residual,
-      .clamp = plan.clamp,
+      .clamp = plan.clamp.value_or(kNoClamp),
       .x_at = x_at,
       .y_at = y_at,
       .y_elements = y.get_size() / sizeof(float)};

@@ -1,12 +1,15 @@
 // The run of a convolution or product whose weights were packed at preparation.
 #pragma once
 
+#include <omp.h>
+
 #include <array>
 #include <cstring>
 #include <memory>
 #include <optional>
 
 #include "executor/kernels/fused/fused_activation.h"
+#include "executor/kernels/tools/invalid_flag.h"
 #include "executor/kernels/tools/kernel.h"
 #include "executor/kernels/tools/onednn.h"
 
@@ -15,6 +18,9 @@ namespace podium::kernels {
 /// Inputs of the op: x, weights (packed here), bias, residual.
 struct PackedCall {
   std::shared_ptr<const onednn::Call> call = {};
+  /// The same with the clamp in it: saves a pass over the result, but makes a number of NaN. Its comparison
+  /// with NaN raises the processor's flag, and then the result is computed again with `call` and `clamp`.
+  std::shared_ptr<const onednn::Call> clamping = {};
   Tensor weights = {};
   bool has_bias = false;
   bool has_residual = false;
@@ -25,8 +31,22 @@ struct PackedCall {
     // The sum post-op adds to what is in the output: the plan gives both one memory whenever it can.
     if (has_residual && y.raw() != run.input(3).raw()) std::memcpy(y.raw(), run.input(3).raw(), y.bytes());
     const void* bias = has_bias ? run.input(2).raw() : nullptr;
-    (*call)(std::array<const void*, 5>{run.input(0).raw(), weights.raw(), bias, y.raw(), run.scratch_memory});
+    const std::array<const void*, 5> arguments{run.input(0).raw(), weights.raw(), bias, y.raw(),
+                                               run.scratch_memory};
+    if (clamping && is_pass_dear(y.size())) {
+      clear_invalid_flag();
+      (*clamping)(arguments);
+      if (!is_invalid_flag_set()) return;
+    }
+    (*call)(arguments);
     if (clamp) clamp->apply(y);
+  }
+
+ private:
+  // To ask all threads for their flags costs more than a pass over a small tensor.
+  static bool is_pass_dear(std::int64_t elements) {
+    constexpr std::int64_t kDear = 1 << 16;
+    return elements >= kDear || omp_get_max_threads() == 1;
   }
 };
 

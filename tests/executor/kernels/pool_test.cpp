@@ -137,6 +137,22 @@ TEST(MaxPool, SaysWhereTheFirstMaximumWas) {
   EXPECT_EQ(values<std::int64_t>(results[3]), (std::vector<std::int64_t>{0, 7, 5, 8, 13, 21, 13, 19}));
 }
 
+TEST(MaxPool, TakesNaNForLargerThanAnyNumber) {
+  const auto results = run_text(
+      "agraph (float[1,1,6] x) => (float[] y, float[] z, int64[] i, float[] w) {"
+      " y = MaxPool <kernel_shape = [2], strides = [2]> (x)"
+      " z, i = MaxPool <kernel_shape = [2], strides = [2]> (x)"
+      " w = GlobalMaxPool (x) }",
+      {tensor<float>({1, 1, 6}, {kNan, 1, 2, kNan, -kInfinity, -kInfinity})});
+  for (const int of : {0, 1}) {
+    const auto found = values<float>(results[of]);
+    EXPECT_TRUE(std::isnan(found[0]) && std::isnan(found[1])) << of;
+    EXPECT_EQ(found[2], -kInfinity) << of;
+  }
+  EXPECT_EQ(values<std::int64_t>(results[2]), (std::vector<std::int64_t>{0, 3, 4}));
+  EXPECT_TRUE(std::isnan(values<float>(results[3])[0]));
+}
+
 TEST(MaxPool, TakesBytesAndDoublesAndHalves) {
   const auto bytes =
       run_text("agraph (int8[1,1,4] x) => (int8[] y) { y = MaxPool <kernel_shape = [2], pads = [1,0]> (x) }",
