@@ -1,0 +1,62 @@
+// The schedules that have a name: each a row with what it needs and the function that gives its orders.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "executor/schedule/schedule.h"
+
+namespace podium::schedule {
+
+/// What a schedule is asked for.
+struct Request {
+  int processors = 1;
+  int micro_batches = 1;  ///< of all copies of the model
+  int chunks = 1;         ///< of each processor
+  /// Weight gradients that a processor may put off, of lockstep-split; nothing: as many as that helps.
+  std::optional<int> deferred = {};
+};
+
+/// What a schedule makes of backward passes.
+enum class Backward : std::uint8_t { Whole, Split };
+
+using Orders = std::vector<std::vector<Action>>;
+
+struct Family {
+  std::string_view name;  ///< as users type it
+  std::string_view rule;  ///< what it is, for people
+  Shape shape = Shape::Loop;
+  Backward backward = Backward::Whole;
+  Superstep superstep = Superstep::Slot;
+  /// Why it cannot be had; empty when it can.
+  std::string (*why_not)(const Request&) = nullptr;
+  Orders (*orders)(const Request&) = nullptr;
+};
+
+/// All, in the order in which they are tried.
+std::span<const Family> families();
+/// Nullptr when there is none of this name.
+const Family* find_family(std::string_view name);
+
+/// Error with the reason where the family cannot have what is asked for.
+Schedule make_schedule(const Family& family, const Request& request);
+
+/// The orders, in the files of the same names. Micro-batches ascend in every chunk, so what waits is a queue.
+Orders gpipe(const Request& request);
+Orders one_forward_one_backward(const Request& request);
+Orders lockstep(const Request& request);
+Orders lockstep_split(const Request& request);
+Orders zero_bubble_h1(const Request& request);
+Orders zero_bubble_h2(const Request& request);
+Orders interleaved(const Request& request);
+Orders breadth_first(const Request& request);
+Orders zero_bubble_v(const Request& request);
+Orders v_half(const Request& request);
+Orders v_min(const Request& request);
+Orders dual_pipe(const Request& request);
+Orders dual_pipe_v(const Request& request);
+Orders chimera(const Request& request);
+
+}  // namespace podium::schedule
