@@ -36,7 +36,7 @@ class Items::Store {
   };
   // Chunk c has the items from 2^c - 1 on.
   static Place place_of(std::size_t i) {
-    const auto chunk = static_cast<std::size_t>(std::bit_width(i + 1)) - 1;
+    const std::size_t chunk = std::bit_width(i + 1) - 1;
     return {chunk, i + 1 - (std::size_t{1} << chunk)};
   }
 
@@ -60,9 +60,7 @@ Items Items::with_last(Datum item) const {
   return longer;
 }
 
-const Datum& Items::operator[](std::size_t i) const {
-  return (*store_)[checked_index(static_cast<std::int64_t>(i), size_)];
-}
+const Datum& Items::operator[](std::size_t i) const { return (*store_)[checked_index(i, size_)]; }
 
 Datum Datum::sequence(const std::vector<Datum>& items) { return sequence(Items(items)); }
 

@@ -63,7 +63,7 @@ std::string read_small_file(const std::string& path) {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) throw failed_at(path, "cannot be read", last_error());
     if (count == 0) break;  // it has become shorter since
-    read += static_cast<std::size_t>(count);
+    read += count;
   }
   text.resize(read);
   return text;

@@ -44,7 +44,7 @@ double to_double(T value) {
 // which is what an estimate of a model without its weights needs. The C library's would be cleared by hand
 // where it has been used before.
 Tensor zeros(DataType element, Dims dims) {
-  const std::size_t bytes = static_cast<std::size_t>(element_count(dims)) * storage_bytes(element);
+  const std::size_t bytes = element_count(dims) * storage_bytes(element);
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw Error("out of memory: {} bytes for one tensor", bytes);
   const std::shared_ptr<void> owner(memory, [bytes](void* pages) { munmap(pages, bytes); });

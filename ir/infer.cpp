@@ -65,7 +65,7 @@ std::vector<Type> infer_one_body(Op& op, const Op& original, const TypedOp& type
                                  std::vector<Type> formal, const InferOptions& options,
                                  const std::string& where) {
   Graph body = *attribute<Body>(original, name);
-  const std::size_t first_capture = body.inputs.size() - static_cast<std::size_t>(op.captures);
+  const std::size_t first_capture = body.inputs.size() - op.captures;
   if (formal.size() != first_capture) {
     throw Error("{} takes {} inputs, {} needed", name, first_capture, formal.size());
   }
@@ -75,7 +75,7 @@ std::vector<Type> infer_one_body(Op& op, const Op& original, const TypedOp& type
     if (formal[i].is_tensor() && formal[i].element == DataType::Undefined && !formal[i].has_rank) continue;
     declared = std::move(formal[i]);
   }
-  for (std::size_t i = 0; i < static_cast<std::size_t>(op.captures); ++i) {
+  for (int i = 0; i < op.captures; ++i) {
     Value& value = body[body.inputs[first_capture + i]];
     const std::size_t outer = op.formal_inputs() + i;
     value.type = typed.input(outer);
@@ -100,15 +100,14 @@ bool is_small_enough(const Graph& graph, const Op& op, const InferOptions& optio
   std::int64_t in = 0;
   std::int64_t out = 0;
   for (ValueId id : op.inputs) {
-    if (id.valid()) in += static_cast<std::int64_t>(graph[id].constant->bytes());
+    if (id.valid()) in += graph[id].constant->bytes();
   }
   for (ValueId id : op.outputs) {
     if (!id.valid()) continue;
     const std::int64_t count = graph[id].type.element_count();
     std::int64_t bytes = 0;
     if (count < 0) continue;
-    if (__builtin_mul_overflow(count, static_cast<std::int64_t>(storage_bytes(graph[id].type.element)),
-                               &bytes) ||
+    if (__builtin_mul_overflow(count, storage_bytes(graph[id].type.element), &bytes) ||
         __builtin_add_overflow(out, bytes, &out)) {
       return false;
     }
@@ -162,7 +161,7 @@ void check_size(const Type& type) {
   constexpr std::int64_t kMostBytes = std::int64_t{1} << 46;
   if (!type.is_static()) return;
   std::int64_t bytes = 0;
-  const auto width = static_cast<std::int64_t>(storage_bytes(type.element));
+  const std::int64_t width = storage_bytes(type.element);
   if (__builtin_mul_overflow(type.element_count(), width, &bytes) || bytes > kMostBytes) {
     throw Error("{} does not fit memory", to_string(type));
   }

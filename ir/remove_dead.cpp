@@ -54,7 +54,7 @@ bool drop_unread_captures(Op& op) {
     return true;
   });
   keep_last(op.inputs, read);
-  op.captures = static_cast<int>(std::count(read.begin(), read.end(), true));
+  op.captures = std::count(read.begin(), read.end(), true);
   return true;
 }
 

@@ -23,8 +23,7 @@ std::shared_ptr<void> allocate(std::size_t bytes) {
 Tensor::Tensor(DataType type, Dims dims) : type_(type), dims_(std::move(dims)), size_(element_count(dims_)) {
   IR_CHECK(type != DataType::Undefined);
   std::int64_t total = 0;
-  if (__builtin_mul_overflow(size_, static_cast<std::int64_t>(storage_bytes(type)), &total) ||
-      total > kMostBytes) {
+  if (__builtin_mul_overflow(size_, storage_bytes(type), &total) || total > kMostBytes) {
     throw Error("tensor {}{} does not fit memory", name_of(type), to_string(dims_));
   }
   if (type == DataType::String) {
@@ -33,7 +32,7 @@ Tensor::Tensor(DataType type, Dims dims) : type_(type), dims_(std::move(dims)), 
     owner_ = std::move(strings);
     return;
   }
-  auto memory = allocate(static_cast<std::size_t>(total));
+  auto memory = allocate(total);
   data_ = memory.get();
   owner_ = std::move(memory);
 }

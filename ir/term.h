@@ -52,6 +52,7 @@ struct Term {
   Term with(std::string_view type, ValueId other, std::vector<Attribute> attributes = {}) const {
     return {builder, builder->call(type, {id, other}, std::move(attributes))};
   }
+  Term cast(DataType type) const { return call("Cast", {{"to", static_cast<std::int64_t>(type)}}); }
   Term like(double value) const { return {builder, builder->number(value, id)}; }
 };
 

@@ -6,7 +6,6 @@
 // and values.
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <optional>
 
 #include "ir/gradients/body.h"
@@ -18,9 +17,7 @@
 namespace podium::ir {
 namespace {
 
-Term cast(Term x, DataType to) {
-  return x.builder->type(x).element == to ? x : x.call("Cast", {{"to", static_cast<std::int64_t>(to)}});
-}
+Term cast(Term x, DataType to) { return x.builder->type(x).element == to ? x : x.cast(to); }
 
 Term shaped(Term x, const Dims& dims) { return x.with("Reshape", x.builder->ints(dims)); }
 
@@ -37,13 +34,6 @@ Term heads_first(Term x, std::int64_t heads) {
 Term heads_last(Term x) {
   const Dims dims = x.builder->static_dims(x);
   return shaped(with_heads_and_rows_swapped(x), {dims[0], dims[2], dims[1] * dims[3]});
-}
-
-// 0, 1, ... as int64 of this shape.
-Term counted(GradientContext& context, const Dims& dims) {
-  std::vector<std::int64_t> numbers(element_count(dims));
-  std::iota(numbers.begin(), numbers.end(), std::int64_t{0});
-  return term(context, context.builder.constant(Tensor::ints(numbers).reshaped(dims)));
 }
 
 Term whole(Term like, std::int64_t value) {
@@ -99,7 +89,7 @@ class Attending {
     const Term probabilities = softmax(scores, dims);
     shown_.push_back(probabilities);
     const Term y = grouped(probabilities, v, shape_.kv_heads);
-    const auto mode = static_cast<std::size_t>(attribute<std::int64_t>(context_.op, "qk_matmul_output_mode"));
+    const std::int64_t mode = attribute<std::int64_t>(context_.op, "qk_matmul_output_mode");
     const auto as_given = [&](Term x, std::size_t i) { return ValueId(cast(x, element(i))); };
     return {as_given(shape_.is_flat ? heads_last(y) : y, AttentionInput::kQ), as_given(k, AttentionInput::kK),
             as_given(v, AttentionInput::kV), as_given(shown_.at(mode), AttentionInput::kQ)};

@@ -104,7 +104,7 @@ void if_gradient(GradientContext& context) {
   }
   for (const auto& more : {drawn[0], drawn[1], flowing})
     back.inputs.insert(back.inputs.end(), more.begin(), more.end());
-  back.captures = static_cast<int>(back.inputs.size()) - 1;
+  back.captures = back.inputs.size() - 1;
   for (std::size_t i = 0; i < 2; ++i) {
     BackwardBranch branch{context, *attribute<Body>(context.op, kBranches[i])};
     const bool runs = may_run(context, i);

@@ -19,7 +19,7 @@ struct Deformation {
   Window window;
   std::int64_t batch, channels, groups, offset_groups;
 
-  std::int64_t rank() const { return static_cast<std::int64_t>(window.rank()); }
+  std::int64_t rank() const { return window.rank(); }
   std::int64_t taps() const { return element_count(window.kernel); }
   std::int64_t places() const { return element_count(window.output); }
   std::int64_t images() const { return batch * offset_groups; }

@@ -6,6 +6,7 @@
 #include "ir/gradients/differentiate.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "ir/gradients/gradient.h"
 #include "ir/gradients/late.h"
@@ -45,7 +46,7 @@ class Differentiation {
       add(y, flow.gradient.valid() ? flow.gradient : filled_like(y, 1), maker);
       tell_of_grown(maker);
     }
-    for (std::size_t i = original_ops_; i-- > 0;) go_back_through(i);
+    for (OpId id : IdRange<OpId>(original_ops_) | std::views::reverse) go_back_through(id);
   }
 
   ValueId gradient_of(ValueId x) {
@@ -82,8 +83,8 @@ class Differentiation {
     }
   }
 
-  void go_back_through(std::size_t op_index) {
-    const Op op = graph_.ops[op_index];
+  void go_back_through(OpId id) {
+    const Op op = graph_[id];
     std::vector<ValueId> flowing;
     for (ValueId output : op.outputs) {
       const bool flows = output.valid() && !is_x_[output];
@@ -91,7 +92,7 @@ class Differentiation {
     }
     std::vector<bool> wanted;
     for (ValueId input : op.inputs) wanted.push_back(input.valid() && depends_[input]);
-    const auto is_there = [](ValueId id) { return id.valid(); };
+    const auto is_there = [](ValueId value) { return value.valid(); };
     if (std::none_of(flowing.begin(), flowing.end(), is_there)) return;
     if (std::find(wanted.begin(), wanted.end(), true) == wanted.end()) return;
     if (op.spec->refuses_gradient)
@@ -100,13 +101,11 @@ class Differentiation {
       if (!op.spec->no_gradient.empty()) return;
       throw Error("{}: its gradient is not known", graph_.describe(op));
     }
-    call_builder(op_index, op, std::move(flowing), std::move(wanted));
+    call_builder(id, op, std::move(flowing), std::move(wanted));
   }
 
-  void call_builder(std::size_t op_index, const Op& op, std::vector<ValueId> flowing,
-                    std::vector<bool> wanted) {
+  void call_builder(OpId id, const Op& op, std::vector<ValueId> flowing, std::vector<bool> wanted) {
     GradientContext context(builder_, op, std::move(flowing), std::move(wanted));
-    const OpId id{static_cast<std::int32_t>(op_index)};
     context.id = id;
     const std::size_t ops = graph_.ops.size();
     try {

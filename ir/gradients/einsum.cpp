@@ -66,14 +66,11 @@ Term on_diagonals(Term gradient, const Labels& labels, const Dims& dims) {
   gradient = gradient.with("Reshape", context.ints(shape));
   for (std::size_t i = 0; i < labels.size(); ++i) {
     if (shape[i] == dims[i]) continue;
-    const auto first =
-        static_cast<std::size_t>(std::find(labels.begin(), labels.end(), labels[i]) - labels.begin());
+    const auto first = std::find(labels.begin(), labels.end(), labels[i]) - labels.begin();
     const auto numbers_along = [&](std::size_t axis) {
-      std::vector<std::int64_t> numbers(dims[axis]);
-      for (std::size_t k = 0; k < numbers.size(); ++k) numbers[k] = static_cast<std::int64_t>(k);
       Dims along(labels.size(), 1);
       along[axis] = dims[axis];
-      return term(context, context.builder.constant(Tensor::ints(numbers).reshaped(along)));
+      return counted(context, along);
     };
     gradient = choose(numbers_along(first).with("Equal", numbers_along(i)), gradient, 0);
   }
@@ -85,7 +82,7 @@ void einsum_gradient(GradientContext& context) {
   std::vector<Dims> dims;
   for (ValueId input : context.op.inputs) {
     dims.push_back(context.static_dims(input));
-    ranks.push_back(static_cast<int>(dims.back().size()));
+    ranks.push_back(dims.back().size());
   }
   const EinsumEquation equation = read_einsum(attribute<std::string>(context.op, "equation"), ranks);
   const Dims sizes = einsum_sizes(equation, dims);

@@ -29,8 +29,7 @@ void add_gradient(GradientContext& context) {
 }
 
 void cast_gradient(GradientContext& context) {
-  const auto to = static_cast<std::int64_t>(context.type(context.input(0)).element);
-  context.set(0, context.call("Cast", {context.output_gradient()}, {{"to", to}}));
+  context.set(0, flow_of(context).cast(context.type(context.input(0)).element));
 }
 
 void cos_gradient(GradientContext& context) {
@@ -84,7 +83,7 @@ void pow_gradient(GradientContext& context) {
   ValueId exponent = context.input(1);
   const DataType element = context.type(x).element;
   if (context.type(exponent).element != element) {
-    exponent = context.call("Cast", {exponent}, {{"to", static_cast<std::int64_t>(element)}});
+    exponent = term(context, exponent).cast(element);
   }
   const ValueId flow = context.output_gradient();
   if (context.wants(0)) {

@@ -18,10 +18,10 @@ namespace {
 bool is_gradient(const Op& op) { return op.is("Gradient", "ai.onnx.preview.training"); }
 
 ValueId value_named(const Graph& graph, const std::string& name) {
-  const auto found = std::find_if(graph.values.begin(), graph.values.end(),
-                                  [&](const Value& value) { return value.name == name; });
-  if (found == graph.values.end()) throw Error("there is no value '{}'", name);
-  return {static_cast<std::int32_t>(found - graph.values.begin())};
+  for (ValueId id : graph.value_ids()) {
+    if (graph[id].name == name) return id;
+  }
+  throw Error("there is no value '{}'", name);
 }
 
 // The values that attributes xs and zs name, in the order of the inputs.
@@ -162,7 +162,7 @@ bool expand_gradients(Graph& graph, const InferOptions& options) {
   for (auto found = next(); found != graph.ops.end(); found = next()) {
     const std::string where = graph.describe(*found);
     try {
-      expand(graph, static_cast<std::size_t>(found - graph.ops.begin()), variables, options);
+      expand(graph, found - graph.ops.begin(), variables, options);
     } catch (const Error& error) {
       throw error.at(where);
     }

@@ -62,8 +62,7 @@ Taps taps_along(GradientContext& context, Term given, std::int64_t size) {
     weight = choose(at > count - 1, weight.like(0), weight);
   }
   const Term inside = padding == "reflection" ? reflected(at, low, high).call("Floor") : at;
-  const Term index =
-      clipped(inside, 0, count - 1).call("Cast", {{"to", static_cast<std::int64_t>(DataType::Int64)}});
+  const Term index = clipped(inside, 0, count - 1).cast(DataType::Int64);
   return {index, weight};
 }
 

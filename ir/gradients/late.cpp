@@ -46,7 +46,7 @@ void append_late_gradient(GradientContext& context) {
   }
   IntList wanted;
   for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-    if (context.wants(i)) wanted.push_back(static_cast<std::int64_t>(i));
+    if (context.wants(i)) wanted.push_back(i);
   }
   late.attributes = {{"domain", std::string(op.spec->domain)},
                      {"op", std::string(op.spec->name)},
@@ -60,7 +60,7 @@ void append_late_gradient(GradientContext& context) {
   }
   const std::vector<ValueId> gradients = context.builder.append(std::move(late), wanted.size());
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    context.set(static_cast<std::size_t>(wanted[i]), gradients[i]);
+    context.set(wanted[i], gradients[i]);
   }
 }
 

@@ -61,9 +61,7 @@ class LinearExpansion {
   bool has(std::size_t input) const { return context_.has_input(input); }
 
   ValueId as(ValueId x, DataType to) {
-    return context_.type(x).element == to
-               ? x
-               : context_.call("Cast", {x}, {{"to", static_cast<std::int64_t>(to)}});
+    return context_.type(x).element == to ? x : ValueId(term(context_, x).cast(to));
   }
 
   std::int64_t columns(std::size_t input) const { return context_.static_dims(context_.input(input))[2]; }

@@ -133,7 +133,7 @@ class ReverseMaker {
     const ValueIds found = differentiate(made_.body, flows, xs, products, {.zeros = false});
     auto next = found.begin();
     const auto take = [&](std::size_t count) {
-      const auto first = std::exchange(next, next + static_cast<std::ptrdiff_t>(count));
+      const auto first = std::exchange(next, next + count);
       return ValueIds(first, next);
     };
     Gradients gradients{.carried = take(plan_.carried.size()),
@@ -211,8 +211,8 @@ class ReverseMaker {
       const Type& type = body[kept[i]].type;
       (type.is_tensor() && !type.is_static() ? made_.listed : made_.stacked).push_back(i);
     }
-    const auto number = std::find(kept_.begin(), kept_.end(), scan_.number) - kept_.begin();
-    if (made_.stacked.empty() && made_.slices.empty()) made_.stacked = {static_cast<std::size_t>(number)};
+    const std::size_t number = std::find(kept_.begin(), kept_.end(), scan_.number) - kept_.begin();
+    if (made_.stacked.empty() && made_.slices.empty()) made_.stacked = {number};
     auto end = body.inputs.erase(first, first + std::ssize(kept));
     for (std::size_t i : made_.stacked) end = body.inputs.insert(end, kept[i]) + 1;
     for (std::size_t i : made_.listed) take_from_list(kept[i]);
@@ -243,18 +243,17 @@ class ReverseMaker {
 // The forward loop's list number `n` of a value of its body becomes its last state. Gives the whole list.
 ValueId make_list(Graph& graph, const Scanning& scan, std::size_t n, Op& forward, Graph& body, ValueId value,
                   ValueId nothing) {
-  const auto state = static_cast<std::ptrdiff_t>(scan.states + n);
-  const auto first = static_cast<std::ptrdiff_t>(scan.first_state);
+  const std::size_t state = scan.states + n;
   const Type type = Type::sequence(body[value].type);
   const ValueId list = body.add_value(body.fresh_name("list"), Type(type));
   const ValueId longer = body.add_value(body.fresh_name("longer"), Type(type));
   body.ops.push_back(Op{.spec = find_op("", "SequenceInsert"), .inputs = {list, value}, .outputs = {longer}});
-  body.inputs.insert(body.inputs.begin() + first + state, list);
+  body.inputs.insert(body.inputs.begin() + scan.first_state + state, list);
   body.outputs.insert(body.outputs.begin() + (scan.number.valid() ? 1 : 0) + state, longer);
   while (forward.formal_inputs() < scan.first_state) {
     forward.inputs.insert(forward.inputs.end() - forward.captures, kNoValue);
   }
-  forward.inputs.insert(forward.inputs.begin() + first + state, nothing);
+  forward.inputs.insert(forward.inputs.begin() + scan.first_state + state, nothing);
   const ValueId whole = graph.add_value(graph.fresh_name("list"), Type(type));
   forward.outputs.insert(forward.outputs.begin() + state, whole);
   return whole;
@@ -263,7 +262,7 @@ ValueId make_list(Graph& graph, const Scanning& scan, std::size_t n, Op& forward
 // What is kept, in the forward loop's own body.
 ValueIds kept_in_forward(const Scanning& scan, const LoopPlan& plan, Graph& body) {
   const auto first = body.inputs.begin() + scan.first_state;
-  ValueIds kept(first, first + static_cast<std::ptrdiff_t>(scan.states));
+  ValueIds kept(first, first + scan.states);
   for (ValueId drawn : random_values(body)) kept.push_back(drawn);
   if (scan.number.valid()) kept.push_back(scan.number);
   for (const LoopProduct& product : plan.products) kept.push_back(product.result);
@@ -325,7 +324,7 @@ ValueIds append_reverse(GradientContext& context, const LoopPlan& plan, ReverseL
     directions.push_back(slice.direction);
   }
   for (const Port& captured : reverse.captured) back.inputs.push_back(captured.outer);
-  back.captures = static_cast<int>(reverse.captured.size());
+  back.captures = reverse.captured.size();
   IntList stack_axes;
   IntList stack_directions;
   for (const LoopInput& slice : plan.slices) {

@@ -66,17 +66,13 @@ void set_gradient_of_class_weights(GradientContext& context, Term targets, Term 
 // Whether a class is the sample's own, [N, C, ...].
 Term is_target(GradientContext& context, Term targets, ValueId scores) {
   const Dims dims = context.static_dims(scores);
-  std::vector<std::int64_t> numbers(dims[1]);
-  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<std::int64_t>(i);
   Dims shape(dims.size(), 1);
   shape[1] = dims[1];
-  return targets.with("Equal", context.builder.constant(Tensor::ints(numbers).reshaped(shape)));
+  return targets.with("Equal", counted(context, shape));
 }
 
 Term targets_of(GradientContext& context) {
-  const ValueId wide =
-      context.call("Cast", {context.input(1)}, {{"to", static_cast<std::int64_t>(DataType::Int64)}});
-  return term(context, wide).with("Unsqueeze", context.ints({1}));
+  return term(context, context.input(1)).cast(DataType::Int64).with("Unsqueeze", context.ints({1}));
 }
 
 void negative_log_likelihood_gradient(GradientContext& context) {

@@ -21,7 +21,7 @@ Term constant(GradientContext& context, const FloatList& numbers, Dims dims) {
   return term(context, context.builder.constant(Tensor::of<float>(std::move(dims), numbers)));
 }
 
-Term as_floats(Term x) { return x.call("Cast", {{"to", static_cast<std::int64_t>(DataType::Float)}}); }
+Term as_floats(Term x) { return x.cast(DataType::Float); }
 
 // A row of zeros stays one. The largest number is meant, not the largest magnitude.
 std::vector<ValueId> normalizer_outputs(GradientContext& context) {
@@ -151,7 +151,7 @@ Tensor pair_weights(const FloatList& coefficients, const IntList& per_class) {
   const auto set = [&](std::int64_t of, std::int64_t row) {
     const std::int64_t first = starts[of];
     for (std::int64_t v = first; v < first + per_class[of]; ++v) {
-      weights.data<float>()[v * pairs + pair] = coefficients.at(static_cast<std::size_t>(row * vectors + v));
+      weights.data<float>()[v * pairs + pair] = coefficients.at(row * vectors + v);
     }
   };
   for (std::int64_t i = 0; i < classes; ++i) {
@@ -218,7 +218,7 @@ std::vector<ValueId> svm_classifier_outputs(GradientContext& context) {
   const bool is_linear = per_class == nullptr || per_class->empty();
   Term scores = rows_of(context);
   if (is_linear) {
-    const auto classes = static_cast<std::int64_t>(std::max<std::size_t>(labels, 1));
+    const auto classes = std::max<std::int64_t>(labels, 1);
     const Dims dims{classes, std::ssize(coefficients) / classes};
     scores = scores.with("MatMul", constant(context, coefficients, dims).call("Transpose")) +
              static_cast<double>(rho.at(0));

@@ -42,7 +42,7 @@ void transpose_gradient(GradientContext& context) {
   const IntList* order = attribute_if<IntList>(context.op, "perm");
   if (order == nullptr) return context.set(0, context.call("Transpose", {context.output_gradient()}));
   IntList inverse(order->size());
-  for (std::size_t i = 0; i < order->size(); ++i) inverse[(*order)[i]] = static_cast<std::int64_t>(i);
+  for (std::size_t i = 0; i < order->size(); ++i) inverse[(*order)[i]] = i;
   context.set(0, context.call("Transpose", {context.output_gradient()}, {{"perm", inverse}}));
 }
 

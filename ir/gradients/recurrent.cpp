@@ -52,8 +52,8 @@ Term activated(const Activation& activation, Term x) {
   throw InternalError("an activation that is none");
 }
 
-std::vector<Term> parts_of(Term whole, std::size_t count, std::int64_t axis) {
-  const std::vector<Attribute> attributes{{"axis", axis}, {"num_outputs", static_cast<std::int64_t>(count)}};
+std::vector<Term> parts_of(Term whole, std::int64_t count, std::int64_t axis) {
+  const std::vector<Attribute> attributes{{"axis", axis}, {"num_outputs", count}};
   std::vector<Term> parts;
   if (count == 1) return {whole};
   for (ValueId id : whole.builder->builder.ops("", "Split", {whole}, count, attributes))
@@ -212,12 +212,9 @@ class Expanding {
   // Per step and sequence, [steps, batch, 1]: whether it has not ended.
   ValueId goes_on() {
     const std::int64_t steps = context_.static_dims(x_)[0];
-    std::vector<std::int64_t> numbers(steps);
-    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<std::int64_t>(i);
-    const ValueId at = context_.builder.constant(Tensor::ints(numbers).reshaped({steps, 1, 1}));
-    const ValueId lengths = context_.call("Cast", {context_.input(RecurrentInput::kLengths)},
-                                          {{"to", static_cast<std::int64_t>(DataType::Int64)}});
-    return context_.call("Less", {at, context_.call("Unsqueeze", {lengths, context_.ints({1})})});
+    const Term at = counted(context_, {steps, 1, 1});
+    const Term lengths = term(context_, context_.input(RecurrentInput::kLengths)).cast(DataType::Int64);
+    return at < lengths.with("Unsqueeze", context_.ints({1}));
   }
 
   std::vector<Activation> activations(std::size_t direction) const {
@@ -236,7 +233,7 @@ class Expanding {
       throw Error("there are {} activations, {} needed", all.size(), directions_ * cell_.activations);
     }
     const auto first = all.begin() + direction * cell_.activations;
-    return {first, first + static_cast<std::ptrdiff_t>(cell_.activations)};
+    return {first, first + cell_.activations};
   }
 
   // The body. Its inputs are the states, the products with X, whether sequences go on, and the captured
@@ -269,7 +266,7 @@ class Expanding {
   }
 
   bool has_lengths() const { return context_.has_input(RecurrentInput::kLengths); }
-  std::size_t slices() const { return has_lengths() ? 2 : 1; }
+  std::int64_t slices() const { return has_lengths() ? 2 : 1; }
 
   // The last states, then h of all steps.
   std::vector<Term> run_direction(std::size_t direction) {
@@ -282,7 +279,7 @@ class Expanding {
     const std::int64_t way = direction == 1 || shape_.starts_reverse ? 1 : 0;
     Op scan{.spec = find_op("", "Scan"), .inputs = inputs, .captures = static_cast<int>(more.size())};
     scan.attributes = {{"body", std::make_shared<const Graph>(body(direction, inputs))},
-                       {"num_scan_inputs", static_cast<std::int64_t>(slices())},
+                       {"num_scan_inputs", slices()},
                        {"scan_input_directions", IntList(slices(), way)},
                        {"scan_output_directions", IntList{way}}};
     std::vector<Term> results;

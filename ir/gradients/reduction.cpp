@@ -91,7 +91,7 @@ Term product_of_others(Term x) {
 }
 
 ValueId transposed(GradientContext& context, ValueId matrices) {
-  IntList order(static_cast<std::size_t>(context.rank(matrices)));
+  IntList order(context.rank(matrices));
   std::iota(order.begin(), order.end(), std::int64_t{0});
   std::swap(order[order.size() - 1], order[order.size() - 2]);
   return context.call("Transpose", {matrices}, {{"perm", order}});
@@ -143,7 +143,7 @@ void reduce_prod_gradient(GradientContext& context) {
   IntList back(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
     moved.push_back(dims[order[i]]);
-    back[order[i]] = static_cast<std::int64_t>(i);
+    back[order[i]] = i;
   }
   std::int64_t count = 1;
   for (std::int64_t axis : axes) count *= dims[axis];

@@ -21,7 +21,7 @@ Scanning read_scan(GradientContext& context) {
   Scanning scan{.body = *attribute<Body>(context.op, "body")};
   const Graph& body = scan.body;
   const std::size_t formal = context.op.formal_inputs();
-  scan.states = formal - static_cast<std::size_t>(attribute<std::int64_t>(context.op, "num_scan_inputs"));
+  scan.states = formal - attribute<std::int64_t>(context.op, "num_scan_inputs");
   for (std::size_t i = scan.states; i < formal; ++i) {
     scan.slices.push_back(
         entry_port(context, "scan_input", i - scan.states, body.inputs[i], context.input(i)));

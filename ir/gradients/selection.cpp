@@ -53,7 +53,7 @@ std::optional<Dims> known_ints(GradientContext& context, std::size_t i) {
 }
 
 IntList axis_first(std::int64_t axis, std::int64_t rank) {
-  IntList order(static_cast<std::size_t>(rank));
+  IntList order(rank);
   std::iota(order.begin(), order.end(), std::int64_t{0});
   std::rotate(order.begin(), order.begin() + axis, order.begin() + axis + 1);
   return order;
@@ -61,7 +61,7 @@ IntList axis_first(std::int64_t axis, std::int64_t rank) {
 
 IntList inverse(const IntList& order) {
   IntList back(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i) back[order[i]] = static_cast<std::int64_t>(i);
+  for (std::size_t i = 0; i < order.size(); ++i) back[order[i]] = i;
   return back;
 }
 
@@ -70,7 +70,7 @@ IntList inverse(const IntList& order) {
 ValueId add_up_slices(GradientContext& context, const Dims& dims, std::int64_t axis, ValueId indices,
                       std::int64_t index_rank) {
   const auto rank = std::ssize(dims);
-  IntList flow_order(static_cast<std::size_t>(rank - 1 + index_rank));
+  IntList flow_order(rank - 1 + index_rank);
   std::iota(flow_order.begin(), flow_order.end(), std::int64_t{0});
   std::rotate(flow_order.begin(), flow_order.begin() + axis, flow_order.begin() + axis + index_rank);
   const IntList order = axis_first(axis, rank);

@@ -14,8 +14,7 @@ ValueId whole(GradientContext& context, std::int64_t value) {
 
 // The position that input i names in a sequence, counted from the front.
 ValueId place(GradientContext& context, std::size_t i, ValueId sequence) {
-  const Term given{&context, context.call("Cast", {context.input(i)},
-                                          {{"to", static_cast<std::int64_t>(DataType::Int64)}})};
+  const Term given = term(context, context.input(i)).cast(DataType::Int64);
   const Term length{&context, context.call("SequenceLength", {sequence})};
   return choose(given < term(context, whole(context, 0)), given + length, given);
 }
@@ -91,7 +90,7 @@ class MappedBackward {
 void sequence_construct_gradient(GradientContext& context) {
   for (std::size_t i = 0; i < context.op.inputs.size(); ++i) {
     if (!context.wants(i)) continue;
-    const ValueId at = whole(context, static_cast<std::int64_t>(i));
+    const ValueId at = whole(context, i);
     context.set(i, context.call("SequenceAt", {context.output_gradient(), at}));
   }
 }

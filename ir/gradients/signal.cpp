@@ -24,7 +24,7 @@ Term fitted(Term x, std::int64_t axis, std::int64_t length) {
                 context.call("Slice", {x, context.ints({0}), context.ints({length}), context.ints({axis})}));
   }
   Dims pads(2 * dims.size(), 0);
-  pads[dims.size() + static_cast<std::size_t>(axis)] = length - found;
+  pads[dims.size() + axis] = length - found;
   return x.with("Pad", context.ints(pads));
 }
 
@@ -110,16 +110,15 @@ void dft_gradient(GradientContext& context) {
   const Dims x = context.static_dims(context.input(0));
   const Dims y = context.static_dims(context.output());
   const std::int64_t axis = normalized_axis(known_int(context, 2, -2), std::ssize(x));
-  const auto at = static_cast<std::size_t>(axis);
   const bool inverse = attribute<std::int64_t>(context.op, "inverse") != 0;
   const bool onesided = attribute<std::int64_t>(context.op, "onesided") != 0;
-  const std::int64_t points = onesided && !inverse ? known_int(context, 1, x[at]) : y[at];
+  const std::int64_t points = onesided && !inverse ? known_int(context, 1, x[axis]) : y[axis];
   const auto count = static_cast<double>(points);
   Term flow = flow_of(context);
   if (onesided && inverse) {
     Tensor counts = mirror_counts(points / 2 + 1, points);
     Dims shape(x.size(), 1);
-    shape[at] = points / 2 + 1;
+    shape[axis] = points / 2 + 1;
     const ValueId known =
         context.builder.constant(multiplied(counts, 1 / count, context.type(flow).element).reshaped(shape));
     flow = transformed(flow, axis, false, true) * term(context, known);
@@ -127,7 +126,7 @@ void dft_gradient(GradientContext& context) {
     flow = transformed(fitted(flow, axis, points), axis, !inverse, false) * (inverse ? 1 / count : count);
   }
   if (x.back() == 1) flow = fitted(flow, std::ssize(x) - 1, 1);
-  context.set(0, fitted(flow, axis, x[at]));
+  context.set(0, fitted(flow, axis, x[axis]));
 }
 
 void stft_gradient(GradientContext& context) { differentiate_expansion(context, stft_outputs); }
@@ -149,34 +148,29 @@ void dequantize_gradient(GradientContext& context) {
   inputs[1] = context.filled_like(context.input(1), 1);
   const ValueId steps = context.builder.ops("", "DequantizeLinear", inputs, 1, context.op.attributes)[0];
   const DataType element = context.type(context.input(1)).element;
-  const auto cast = [&](ValueId x) {
-    return context.call("Cast", {x}, {{"to", static_cast<std::int64_t>(element)}});
-  };
-  const Term product = term(context, cast(flow_of(context) * term(context, steps)));
+  const Term product = (flow_of(context) * term(context, steps)).cast(element);
   const Dims x = context.static_dims(context.input(0));
   const Dims scale = context.static_dims(context.input(1));
   if (element_count(scale) == 1) {
     return context.set(1, context.reshape_like(product.call("ReduceSum", {{"keepdims", std::int64_t{0}}}),
                                                context.input(1)));
   }
-  const auto at =
-      static_cast<std::size_t>(normalized_axis(attribute<std::int64_t>(context.op, "axis"), std::ssize(x)));
+  const std::int64_t at = normalized_axis(attribute<std::int64_t>(context.op, "axis"), std::ssize(x));
   const std::int64_t block = attribute<std::int64_t>(context.op, "block_size");
   IntList axes;
   if (block == 0) {
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      if (i != at) axes.push_back(static_cast<std::int64_t>(i));
+    for (std::int64_t i = 0; i < std::ssize(x); ++i) {
+      if (i != at) axes.push_back(i);
     }
     const std::vector<Attribute> flat{{"keepdims", std::int64_t{0}}};
     return context.set(1, context.call("ReduceSum", {product, context.ints(axes)}, flat));
   }
-  const Term whole = fitted(product, static_cast<std::int64_t>(at), scale[at] * block);
+  const Term whole = fitted(product, at, scale[at] * block);
   Dims blocks = scale;
   blocks.insert(blocks.begin() + at + 1, block);
-  const ValueId sums = context.call(
-      "ReduceSum",
-      {whole.with("Reshape", context.ints(blocks)), context.ints({static_cast<std::int64_t>(at) + 1})},
-      {{"keepdims", std::int64_t{0}}});
+  const ValueId sums =
+      context.call("ReduceSum", {whole.with("Reshape", context.ints(blocks)), context.ints({at + 1})},
+                   {{"keepdims", std::int64_t{0}}});
   context.set(1, sums);
 }
 

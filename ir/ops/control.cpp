@@ -213,19 +213,19 @@ Type scanned(const InferContext& context, std::size_t input, std::size_t scan, s
 }
 
 void infer_scan(InferContext& context) {
-  const auto given = static_cast<std::int64_t>(context.op.formal_inputs());
+  const std::int64_t given = context.op.formal_inputs();
   const std::int64_t scans = context.get_int("num_scan_inputs");
   if (scans < 1 || scans > given) throw Error("num_scan_inputs is {}, 1 to {} needed", scans, given);
-  const auto states = static_cast<std::size_t>(given - scans);
+  const std::int64_t states = given - scans;
   std::vector<Type> formal;
   std::int64_t length = kUnknown;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(given); ++i) {
+  for (std::int64_t i = 0; i < given; ++i) {
     formal.push_back(i < states ? context.input(i) : scanned(context, i, i - states, length));
   }
   const Trips trips = length > 0 ? Trips::AtLeastOne : Trips::PerhapsNone;
   const std::vector<Type> outputs = infer_loop_body(context, formal, 0, 0, states, trips);
   check_output_count(context, "body", outputs.size());
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
+  for (std::int64_t i = 0; i < std::ssize(outputs); ++i) {
     const bool is_state = i < states;
     context.set_output(
         i, is_state ? formal[i]
@@ -277,7 +277,7 @@ Work work_of_loop(const TypedOp& op) {
 }
 
 Work work_of_scan(const TypedOp& op) {
-  const std::size_t first = op.op.formal_inputs() - static_cast<std::size_t>(op.get_int("num_scan_inputs"));
+  const std::size_t first = op.op.formal_inputs() - op.get_int("num_scan_inputs");
   const Type& type = op.input(first);
   const IntList* axes = op.get_if<IntList>("scan_input_axes");
   if (!type.has_rank) return work_of_trips(op, 1);

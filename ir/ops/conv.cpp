@@ -113,7 +113,7 @@ void infer_deform_conv(InferContext& context) {
   for (std::int64_t size : window.kernel) {
     taps = size == kUnknown || taps == kUnknown ? kUnknown : taps * size;
   }
-  check_shape(context, 2, windowed_dims(x[0], times(taps, static_cast<std::int64_t>(window.rank())), window));
+  check_shape(context, 2, windowed_dims(x[0], times(taps, window.rank()), window));
   check_shape(context, 4, windowed_dims(x[0], taps, window));
 }
 

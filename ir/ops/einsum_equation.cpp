@@ -44,7 +44,7 @@ bool is_ellipsis(int label) { return label >= 128; }
 // Axes that the ellipsis of an input term stands for.
 int ellipsis_rank(std::string_view term, int rank) {
   const bool has_ellipsis = term.find(kEllipsis) != std::string_view::npos;
-  const int letters = static_cast<int>(labels_of(term, 0).size());
+  const int letters = labels_of(term, 0).size();
   if (has_ellipsis ? rank < letters : rank != letters) {
     throw Error("equation term '{}' needs {}{} axes, the input has {}", term, has_ellipsis ? "at least " : "",
                 letters, rank);
@@ -115,7 +115,7 @@ Dims einsum_sizes(const EinsumEquation& equation, std::span<const Dims> inputs) 
   std::vector<bool> is_open(kEinsumLabels, false);  // an axis of it is unknown and may be larger than 1
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     for (std::size_t axis = 0; axis < inputs[i].size(); ++axis) {
-      const auto label = static_cast<std::size_t>(equation.inputs[i][axis]);
+      const int label = equation.inputs[i][axis];
       const std::int64_t size = inputs[i][axis];
       if (size == kUnknown) {
         is_open[label] = true;

@@ -11,15 +11,12 @@
 namespace podium::ir {
 namespace {
 
-std::int64_t rank_of(const InferContext& context, std::size_t i) {
-  return static_cast<std::int64_t>(context.dims(i).size());
-}
+std::int64_t rank_of(const InferContext& context, std::size_t i) { return std::ssize(context.dims(i)); }
 
 void infer_gather(InferContext& context) {
   if (!context.has_rank(0)) return context.set_output_element(0, context.element(0));
   Dims dims = context.dims(0);
-  const auto axis =
-      static_cast<std::ptrdiff_t>(normalized_axis(context.get_int("axis"), rank_of(context, 0)));
+  const std::int64_t axis = normalized_axis(context.get_int("axis"), rank_of(context, 0));
   if (!context.has_rank(1)) return context.set_output_element(0, context.element(0));
   const Dims& indices = context.dims(1);
   dims.erase(dims.begin() + axis);
@@ -37,8 +34,8 @@ void check_elementwise(const InferContext& context) {
   if (indices.size() != data.size()) {
     throw Error("indices {} found, the rank of data {} needed", to_string(indices), to_string(data));
   }
-  for (std::size_t i = 0; i < data.size(); ++i) {
-    if (i == static_cast<std::size_t>(axis) || data[i] == kUnknown || indices[i] <= data[i]) continue;
+  for (std::int64_t i = 0; i < std::ssize(data); ++i) {
+    if (i == axis || data[i] == kUnknown || indices[i] <= data[i]) continue;
     throw Error("indices {} reach outside data {} on axis {}", to_string(indices), to_string(data), i);
   }
 }

@@ -9,14 +9,12 @@
 namespace podium::ir {
 namespace {
 
-std::size_t count(const Op& op, std::string_view what) {
-  return static_cast<std::size_t>(attribute<std::int64_t>(op, what));
-}
+std::size_t count(const Op& op, std::string_view what) { return attribute<std::int64_t>(op, what); }
 
 // The input of the LateGradient that is input i of the op it stands for.
 std::size_t where_input_is(const Op& op, std::int64_t i) {
   const IntList& places = attribute<IntList>(op, "places");
-  return static_cast<std::size_t>(std::find(places.begin(), places.end(), i) - places.begin());
+  return std::find(places.begin(), places.end(), i) - places.begin();
 }
 
 void infer_late_gradient(InferContext& context) {
@@ -34,7 +32,7 @@ Work work_of_late(const TypedOp& op) {
   forward.output_types.resize(late.forward.outputs.size());
   const IntList& places = op.get<IntList>("places");
   for (std::size_t i = 0; i < places.size(); ++i) {
-    const auto place = static_cast<std::size_t>(places[i]);
+    const std::size_t place = places[i];
     if (place < forward.input_types.size()) {
       forward.input_types[place] = op.input(i);
       forward.constants[place] = op.constant(i);

@@ -13,7 +13,7 @@ void infer_top_k(InferContext& context) {
   }
   Type values = context.input(0);
   if (values.has_rank) {
-    const auto axis = static_cast<std::size_t>(normalized_axis(context.get_int("axis"), values.rank()));
+    const std::int64_t axis = normalized_axis(context.get_int("axis"), values.rank());
     std::int64_t k = kUnknown;
     if (const auto given = known_list(context, 1)) {
       k = given->at(0);

@@ -23,7 +23,7 @@ void check_scale(const InferContext& context) {
     throw Error("the scale is {}, a scalar or one dimension needed without block_size", to_string(scale));
   }
   if (scale.empty() || scale == Dims{1}) return;
-  const auto axis = static_cast<std::size_t>(normalized_axis(context.get_int("axis"), std::ssize(x)));
+  const std::int64_t axis = normalized_axis(context.get_int("axis"), std::ssize(x));
   Dims needed = x;
   if (block == 0) {
     needed = {x[axis]};

@@ -101,7 +101,7 @@ void infer_affine_grid(InferContext& context) {
   }
   if (size == nullptr) {
     if (rank == kUnknown) return context.set_output_element(0, element);
-    Dims dims(static_cast<std::size_t>(rank) + 2, kUnknown);
+    Dims dims(rank + 2, kUnknown);
     dims.back() = rank;
     return context.set_output(0, element, std::move(dims));
   }

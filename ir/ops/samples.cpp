@@ -48,8 +48,8 @@ int axis_after_reshape(const Dims& from, int axis, const Dims& to) {
   std::int64_t before = 1;
   for (int i = 0; i < axis; ++i) before *= from[i];
   std::int64_t outer = 1;
-  for (std::size_t i = 0; i < to.size(); ++i) {
-    if (outer == before && to[i] != 1) return static_cast<int>(i);
+  for (int i = 0; i < std::ssize(to); ++i) {
+    if (outer == before && to[i] != 1) return i;
     outer *= to[i];
   }
   return kNoAxis;

@@ -71,7 +71,7 @@ void infer_sequence_length(InferContext& context) {
 void infer_split_to_sequence(InferContext& context) {
   if (!context.has_rank(0)) return context.set_output(0, Type::sequence(Type::tensor(context.element(0))));
   Dims dims = context.dims(0);
-  const auto axis = static_cast<std::size_t>(normalized_axis(context.get_int("axis"), std::ssize(dims)));
+  const std::int64_t axis = normalized_axis(context.get_int("axis"), std::ssize(dims));
   if (context.has_input(1)) {
     dims[axis] = kUnknown;
   } else if (context.get_int("keepdims") != 0) {

@@ -137,7 +137,7 @@ Work work_of_dft(const TypedOp& op) {
   const Tensor* axis = op.constant(2);
   const std::int64_t rank = op.output(0).rank();
   const std::int64_t where = axis != nullptr ? axis->to_ints()[0] : -2;
-  return work_of_transforms(op, static_cast<std::size_t>(where < 0 ? where + rank : where));
+  return work_of_transforms(op, where < 0 ? where + rank : where);
 }
 
 Work work_of_stft(const TypedOp& op) { return work_of_transforms(op, 2); }

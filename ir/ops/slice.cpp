@@ -53,7 +53,7 @@ std::vector<AxisSlice> slices_of(const Dims& dims, const Dims& starts, const Dim
   const auto rank = std::ssize(dims);
   const Dims where = axes.empty() ? all_axes(std::ssize(starts)) : distinct_axes(axes, rank);
   for (std::size_t i = 0; i < starts.size(); ++i) {
-    const auto axis = static_cast<std::size_t>(where[i]);
+    const std::int64_t axis = where[i];
     const std::int64_t step = steps.empty() ? 1 : steps[i];
     slices[axis] = axis_slice(std::max<std::int64_t>(dims[axis], 0), starts[i], ends[i], step);
     if (dims[axis] == kUnknown) slices[axis].count = kUnknown;
@@ -95,11 +95,11 @@ void infer_slice(InferContext& context) {
 
 // Sizes along the axis; empty: not known.
 Dims split_sizes(const InferContext& context, std::int64_t dim) {
-  const std::size_t outputs = context.output_count();
+  const std::int64_t outputs = context.output_count();
   if (context.has_input(1)) {
     const auto given = known_list(context, 1);
     if (!given) return {};
-    if (given->size() != outputs) throw Error("{} parts and {} outputs found", given->size(), outputs);
+    if (std::ssize(*given) != outputs) throw Error("{} parts and {} outputs found", given->size(), outputs);
     std::int64_t total = 0;
     for (std::int64_t size : *given) {
       if (size < 0) throw Error("a part of {} elements is wanted", size);
@@ -110,9 +110,8 @@ Dims split_sizes(const InferContext& context, std::int64_t dim) {
     return *given;
   }
   const auto* parts = context.get_if<std::int64_t>("num_outputs");
-  const std::int64_t count = parts == nullptr ? static_cast<std::int64_t>(outputs) : *parts;
-  if (count < static_cast<std::int64_t>(outputs))
-    throw Error("num_outputs is {}, {} outputs found", count, outputs);
+  const std::int64_t count = parts == nullptr ? outputs : *parts;
+  if (count < outputs) throw Error("num_outputs is {}, {} outputs found", count, outputs);
   return dim == kUnknown ? Dims{} : chunk_sizes(dim, count);
 }
 
@@ -202,7 +201,7 @@ bool slice_samples(const SampledOp& op) {
   const Tensor* steps = op.typed.constant(4);
   if (!keeps_whole_axis(op) || !op.typed.has_input(4)) return keeps_whole_axis(op);
   if (axes == nullptr || steps == nullptr) return false;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(axes->size()); ++i) {
+  for (std::int64_t i = 0; i < axes->size(); ++i) {
     const std::int64_t axis = normalized_axis(axes->to_ints()[i], op.typed.input(0).rank());
     if (axis == op.inputs[0] && steps->to_ints()[i] < 0) return false;
   }

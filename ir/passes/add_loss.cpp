@@ -58,8 +58,7 @@ class LossBuilder {
 
   // ONNX's losses have [samples, classes, ...] with at least these two axes.
   Term of_classes(const std::string& target) {
-    const auto axis =
-        static_cast<std::size_t>(normalized_axis(options_.class_axis, type_.rank(), "axis of classes"));
+    const std::int64_t axis = normalized_axis(options_.class_axis, type_.rank(), "axis of classes");
     Type label_type = Type::tensor(DataType::Int64, type_.dims);
     label_type.dims.erase(label_type.dims.begin() + axis);
     Term labels = target_input(target, label_type);
@@ -68,7 +67,7 @@ class LossBuilder {
       scores = classes_last(scores, axis).with("Reshape", terms_.ints({-1, type_.dims[axis]}));
       labels = labels.with("Reshape", terms_.ints({-1}));
     }
-    if (graph_[labels].type.element != DataType::Int64) labels = as(DataType::Int64, labels);
+    if (graph_[labels].type.element != DataType::Int64) labels = labels.cast(DataType::Int64);
     return kind_ == LossKind::CrossEntropy ? compare("SoftmaxCrossEntropyLoss", scores, labels)
                                            : compare("NegativeLogLikelihoodLoss", logarithms(scores), labels);
   }
@@ -87,10 +86,6 @@ class LossBuilder {
     return scores.with("Max", least, {{std::string(kPassesGradient), std::int64_t{1}}}).call("Log");
   }
 
-  static Term as(DataType element, Term value) {
-    return value.call("Cast", {{"to", static_cast<std::int64_t>(element)}});
-  }
-
   Term compare(std::string_view op, Term scores, Term labels) {
     const std::string reduction = is_mean() ? "mean" : "sum";
     if (!options_.ignored_label) return scores.with(op, labels, {{"reduction", reduction}});
@@ -100,7 +95,7 @@ class LossBuilder {
     // At least one, so that a micro-batch of which every label is ignored has a loss.
     const Term is_ignored = labels.with("Equal", builder_.constant(Tensor::scalar(ignored)));
     const Term count =
-        as(type_.element, is_ignored.call("Not")).call("ReduceSum", {{"keepdims", std::int64_t{0}}});
+        is_ignored.call("Not").cast(type_.element).call("ReduceSum", {{"keepdims", std::int64_t{0}}});
     return sum / count.with("Max", count.like(1));
   }
 

@@ -38,7 +38,7 @@ std::size_t find_loss(Graph& graph, const std::string& name) {
     throw Error("loss '{}' is {}, one number needed", name, to_string(type));
   }
   const auto output = std::find(graph.outputs.begin(), graph.outputs.end(), loss);
-  const auto place = static_cast<std::size_t>(output - graph.outputs.begin());
+  const std::size_t place = output - graph.outputs.begin();
   if (output == graph.outputs.end()) graph.outputs.push_back(loss);
   return place;
 }

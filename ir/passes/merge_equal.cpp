@@ -17,7 +17,7 @@ void mix(std::size_t& hash, std::size_t value) {
 
 void mix(std::size_t& hash, const Tensor& tensor) {
   mix(hash, static_cast<std::size_t>(tensor.type()));
-  for (std::int64_t dim : tensor.dims()) mix(hash, static_cast<std::size_t>(dim));
+  for (std::int64_t dim : tensor.dims()) mix(hash, dim);
   if (tensor.bytes() > kLargestCompared) return;
   if (tensor.type() != DataType::String) {
     mix(hash, std::hash<std::string_view>()({static_cast<const char*>(tensor.raw()), tensor.bytes()}));
@@ -27,7 +27,7 @@ void mix(std::size_t& hash, const Tensor& tensor) {
 }
 
 struct HashOf {
-  std::size_t operator()(std::int64_t value) const { return static_cast<std::size_t>(value); }
+  std::size_t operator()(std::int64_t value) const { return value; }
   std::size_t operator()(float value) const { return std::bit_cast<std::uint32_t>(value); }
   std::size_t operator()(const std::string& value) const { return std::hash<std::string>()(value); }
   std::size_t operator()(const Tensor& value) const {
@@ -56,7 +56,7 @@ bool same_op(const Op& a, const Op& b) {
 
 std::size_t hash_of(const Op& op) {
   std::size_t hash = std::hash<const OpSpec*>()(op.spec);
-  for (ValueId id : op.inputs) mix(hash, static_cast<std::size_t>(id.number()) + 1);
+  for (ValueId id : op.inputs) mix(hash, id.number() + 1);
   for (const Attribute& attribute : op.attributes) {
     mix(hash, std::hash<std::string>()(attribute.name));
     mix(hash, std::visit(HashOf(), attribute.value));

@@ -55,7 +55,7 @@ class SimplificationPlanner {
     plan_.changed |= shorten(view_, op);
     const ValueId same = same_value(view_, op);
     if (same.valid() && !brings_elsewhere(op, same) && replace(op.outputs[0], same)) return;
-    for (ValueId id : outputs_of(op)) view_.producers[id] = static_cast<std::int32_t>(plan_.ops.size());
+    for (ValueId id : outputs_of(op)) view_.producers[id] = plan_.ops.size();
     plan_.ops.push_back(std::move(op));
   }
 

@@ -174,10 +174,10 @@ class Splitter {
     const Type& before = whole_[id].type;
     int found = kNoAxis;
     bool fits = type.is_static() && before.is_static() && type.rank() == before.rank();
-    for (std::size_t i = 0; fits && i < type.dims.size(); ++i) {
+    for (int i = 0; fits && i < type.rank(); ++i) {
       if (type.dims[i] == before.dims[i]) continue;
       fits = found == kNoAxis && type.dims[i] * slices_ == before.dims[i];
-      found = static_cast<int>(i);
+      found = i;
     }
     if (fits && found == kNoAxis && trains()) return;
     if (!fits || found == kNoAxis) {
@@ -197,7 +197,7 @@ class Splitter {
     } else if (op.is("Expand") && graph().is_constant(op.inputs[1])) {
       const std::vector<std::int64_t> shape = graph()[op.inputs[1]].constant->to_ints();
       const int from_last = graph()[op.inputs[0]].type.rank() - 1 - axis(op.inputs[0]);
-      set_ints(op, 1, shape, static_cast<int>(shape.size()) - 1 - from_last);
+      set_ints(op, 1, shape, std::ssize(shape) - 1 - from_last);
     } else if (op.is("Resize") && op.inputs.size() > 3 && graph().is_constant(op.inputs[3])) {
       const std::vector<std::int64_t> sizes = graph()[op.inputs[3]].constant->to_ints();
       const bool for_all_axes = find_attribute(op, "axes") == nullptr;

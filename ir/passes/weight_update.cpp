@@ -108,7 +108,7 @@ void WeightUpdate::set_state(const StateSpec& state, Term value, bool outer) con
 
 Term cast_to(DataType type, Term term) {
   if (term.builder->type(term).element == type) return term;
-  return term.call("Cast", {{"to", static_cast<std::int64_t>(type)}});
+  return term.cast(type);
 }
 
 }  // namespace podium::ir

@@ -82,7 +82,7 @@ class Rewrite {
   Tensor scales(const Tensor& of_x, const Tensor& of_weights, int behind) {
     Dims dims;
     if (of_weights.size() > 1) {
-      dims.assign(static_cast<std::size_t>(behind) + 1, 1);
+      dims.assign(behind + 1, 1);
       dims[0] = of_weights.size();
     }
     Tensor both(DataType::Float, std::move(dims));
@@ -137,7 +137,7 @@ class Rewrite {
     if (!has_bias) return ops;
     ValueId bias = op.inputs[2];
     if (behind > 0) {
-      Dims shape(static_cast<std::size_t>(behind) + 1, 1);
+      Dims shape(behind + 1, 1);
       shape[0] = -1;
       const ValueId column = fresh(bias, "column");
       const ValueId to = graph_.add_constant(graph_.fresh_name("shape"), Tensor::ints(shape));
