@@ -207,8 +207,7 @@ ValueId unpacked_bits(Rewrite& node, ValueId packed, std::int64_t bits) {
   };
   std::vector<ValueId> parts;
   for (std::int64_t shift = 0; shift < 8; shift += bits) {
-    const ValueId low = node.before("BitShift", {packed, byte(static_cast<int>(shift))},
-                                    {{"direction", std::string("RIGHT")}});
+    const ValueId low = node.before("BitShift", {packed, byte(shift)}, {{"direction", std::string("RIGHT")}});
     parts.push_back(unsqueezed(node, node.before("BitwiseAnd", {low, byte((1 << bits) - 1)}), {-1}));
   }
   const ValueId together = node.before("Concat", std::move(parts), {{"axis", std::int64_t{-1}}});

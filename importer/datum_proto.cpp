@@ -34,8 +34,8 @@ Tensor read_keys(const onnx::MapProto& proto) {
   for (const auto& key : proto.string_keys()) keys.add_string_data(key);
   for (std::int64_t key : proto.keys()) {
     keys.add_int64_data(key);
-    keys.add_uint64_data(static_cast<std::uint64_t>(key));
-    keys.add_int32_data(static_cast<std::int32_t>(key));
+    keys.add_uint64_data(key);
+    keys.add_int32_data(key);
   }
   return TensorReader().read(keys);
 }

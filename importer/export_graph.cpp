@@ -77,7 +77,7 @@ void Exporter::name_dimensions(onnx::ValueInfoProto& proto) const {
   const auto found = options_.symbolic.find(proto.name());
   if (found == options_.symbolic.end()) return;
   auto* shape = proto.mutable_type()->mutable_tensor_type()->mutable_shape();
-  for (int i = 0; i < shape->dim_size() && i < static_cast<int>(found->second.size()); ++i) {
+  for (int i = 0; i < shape->dim_size() && i < std::ssize(found->second); ++i) {
     const std::string& name = found->second[i];
     if (!name.empty()) shape->mutable_dim(i)->set_dim_param(name);
   }
@@ -135,7 +135,7 @@ struct AttributeWriter {
 
 // A body reads captured values by their outer names.
 ir::Graph with_outer_names(const ir::Graph& outer, const ir::Op& op, ir::Graph body) {
-  const std::size_t first = body.inputs.size() - static_cast<std::size_t>(op.captures);
+  const std::size_t first = body.inputs.size() - op.captures;
   for (std::size_t i = first; i < body.inputs.size(); ++i) {
     ir::Value& inner = body[body.inputs[i]];
     inner.name = outer[op.inputs[op.formal_inputs() + i - first]].name;

@@ -43,7 +43,7 @@ MappedFile::MappedFile(const std::string& path) {
   if (::fstat(file.number(), &status) != 0) throw Error("cannot be read: {}", reason(errno));
   if (S_ISDIR(status.st_mode)) throw Error("is a directory, a file needed");
   if (!S_ISREG(status.st_mode)) throw Error("is no regular file");
-  size_ = static_cast<std::size_t>(status.st_size);
+  size_ = status.st_size;
   if (size_ == 0) return;  // nothing can be mapped, nothing has to be
   void* mapped = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.number(), 0);
   if (mapped == MAP_FAILED) throw Error("cannot be mapped: {}", reason(errno));

@@ -191,7 +191,7 @@ void GraphReader::close_bodies(std::vector<OpenBody>& bodies, RawNode& op, const
     while (std::ssize(op.inputs) < single) op.inputs.push_back(ir::kNoValue);
   }
   op.inputs.insert(op.inputs.end(), outer.begin(), outer.end());
-  op.captures = static_cast<int>(outer.size());
+  op.captures = outer.size();
 }
 
 void GraphReader::read_op(const onnx::NodeProto& node, const Frame& frame, Scope& scope) {

@@ -36,7 +36,7 @@ bool looks_like_idx(std::span<const char> bytes) {
 ir::Tensor tensor_from_idx(std::span<const char> bytes) {
   if (!looks_like_idx(bytes)) throw Error("is no IDX file");
   const DataType type = type_of(bytes[2]);
-  const auto rank = static_cast<std::size_t>(static_cast<unsigned char>(bytes[3]));
+  const std::size_t rank = static_cast<unsigned char>(bytes[3]);
   const std::size_t start = 4 + 4 * rank;
   if (bytes.size() < start) throw Error("{} bytes found, {} needed for the sizes", bytes.size(), start);
   ir::Dims dims;
@@ -45,8 +45,8 @@ ir::Tensor tensor_from_idx(std::span<const char> bytes) {
     std::memcpy(&size, bytes.data() + 4 + 4 * i, 4);
     dims.push_back(__builtin_bswap32(size));
   }
-  const auto width = static_cast<std::int64_t>(storage_bytes(type));
-  const auto found = static_cast<std::int64_t>(bytes.size() - start);
+  const std::int64_t width = storage_bytes(type);
+  const std::int64_t found = bytes.size() - start;
   const std::int64_t count = ir::element_count(dims);
   if (found % width != 0 || found / width != count) {
     throw Error("{} bytes of elements found, {} of {} bytes needed for shape {}", found, count, width,
@@ -54,7 +54,7 @@ ir::Tensor tensor_from_idx(std::span<const char> bytes) {
   }
   ir::Tensor tensor(type, dims);
   auto* out = static_cast<char*>(tensor.raw());
-  if (count > 0) std::memcpy(out, bytes.data() + start, static_cast<std::size_t>(found));
+  if (count > 0) std::memcpy(out, bytes.data() + start, found);
   for (std::int64_t i = 0; width > 1 && i < count; ++i) std::reverse(out + i * width, out + (i + 1) * width);
   return tensor;
 }

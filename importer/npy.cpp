@@ -149,7 +149,7 @@ void copy_fortran(const char* from, Tensor& to) {
   }
   std::int64_t at = 0;
   for (std::int64_t n = 0; n < to.size(); ++n) {
-    std::memcpy(static_cast<char*>(to.raw()) + static_cast<std::size_t>(at) * width, from, width);
+    std::memcpy(static_cast<char*>(to.raw()) + at * width, from, width);
     from += width;
     for (Axis& axis : axes) {
       at += axis.stride;
@@ -187,8 +187,8 @@ Tensor tensor_from_npy(std::span<const char> bytes) {
   const std::string_view data = text.substr(start + length);
   const std::int64_t count = ir::element_count(header.dims);
   std::int64_t needed = 0;
-  const auto width = static_cast<std::int64_t>(storage_bytes(type));
-  if (__builtin_mul_overflow(count, width, &needed) || data.size() != static_cast<std::size_t>(needed)) {
+  const std::int64_t width = storage_bytes(type);
+  if (__builtin_mul_overflow(count, width, &needed) || std::ssize(data) != needed) {
     throw Error("{} bytes of elements found, {} of {} bytes needed for shape {}", data.size(), count, width,
                 ir::to_string(header.dims));
   }

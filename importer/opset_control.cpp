@@ -16,9 +16,9 @@ using ir::ValueId;
 // The properties of a Scan that are the same for all examples of the batch.
 struct Scan {
   ir::Body body;
-  std::size_t scans = 0;  // inputs that are scanned; the states come before them
+  std::int64_t scans = 0;  // inputs that are scanned; the states come before them
   ir::IntList directions;
-  std::size_t captures = 0;
+  int captures = 0;
   std::size_t outputs = 0;
 };
 
@@ -64,11 +64,9 @@ Graph example_body(const Scan& scan, std::size_t formal, bool has_length) {
       inputs[i] = write.op("Slice", {inputs[i], write.ints({0}), length, write.ints({0})});
     }
   }
-  Op inner{.spec = ir::find_op("", "Scan"),
-           .inputs = std::move(inputs),
-           .captures = static_cast<int>(scan.captures)};
+  Op inner{.spec = ir::find_op("", "Scan"), .inputs = std::move(inputs), .captures = scan.captures};
   IR_CHECK(inner.spec != nullptr);
-  inner.attributes = {{"body", scan.body}, {"num_scan_inputs", static_cast<std::int64_t>(scan.scans)}};
+  inner.attributes = {{"body", scan.body}, {"num_scan_inputs", scan.scans}};
   if (!scan.directions.empty()) inner.attributes.push_back({"scan_input_directions", scan.directions});
   for (std::size_t i = 0; i < scan.outputs; ++i)
     inner.outputs.push_back(graph.add_value(graph.fresh_name("result")));
@@ -87,17 +85,17 @@ void scan_9(Rewrite& node) {
   RawNode& raw = node.node();
   const bool has_length = node.has_input(0);
   if (!has_length && !raw.inputs.empty()) raw.inputs.erase(raw.inputs.begin());
-  const std::size_t formal = raw.inputs.size() - static_cast<std::size_t>(raw.captures);
-  if (*scans < 1 || static_cast<std::size_t>(*scans) + (has_length ? 1 : 0) > formal) {
+  const std::int64_t formal = raw.inputs.size() - raw.captures;
+  if (*scans < 1 || *scans > formal - (has_length ? 1 : 0)) {
     throw Error("num_scan_inputs is {}, 1 to {} needed", *scans, formal - (has_length ? 1 : 0));
   }
   const Scan scan{.body = std::move(*body),
-                  .scans = static_cast<std::size_t>(*scans),
+                  .scans = *scans,
                   .directions = node.take_or<ir::IntList>("directions", {}),
-                  .captures = static_cast<std::size_t>(raw.captures),
+                  .captures = raw.captures,
                   .outputs = raw.outputs.size()};
   node.set("body", ir::Body(std::make_shared<const Graph>(example_body(scan, formal, has_length))));
-  node.set("num_scan_inputs", static_cast<std::int64_t>(formal));
+  node.set("num_scan_inputs", formal);
 }
 
 }  // namespace

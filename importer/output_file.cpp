@@ -133,7 +133,7 @@ void OutputFile::write(std::span<const char> bytes) {
 }
 
 std::uint64_t OutputFile::align(std::uint64_t alignment) {
-  auto at = static_cast<std::uint64_t>(stream_.tellp());
+  std::uint64_t at = stream_.tellp();
   for (; at % alignment != 0; ++at) stream_.put('\0');
   return at;
 }

@@ -26,7 +26,7 @@ void call(Rewrite& node) {
   if (callee->inputs.size() != inputs.size()) {
     throw Error("{} inputs found, the callee needs {}", inputs.size(), callee->inputs.size());
   }
-  node.node().captures = static_cast<int>(inputs.size());
+  node.node().captures = inputs.size();
   inputs.insert(inputs.begin(), node.constant(Tensor::scalar(true)));
   node.become("If", std::move(inputs), {{"then_branch", callee}, {"else_branch", callee}});
 }
@@ -104,7 +104,7 @@ void refuse_other_than(Rewrite& node, std::string_view name, std::int64_t value)
 void multi_conv(Rewrite& node) {
   const auto given = take_needed<std::int64_t>(node, "numConvs");
   if (given < 1) throw Error("numConvs is {}, 1 or more needed", given);
-  const auto count = static_cast<std::size_t>(given);
+  const std::size_t count = given;
   refuse_other_than(node, "inDilations", 1);
   refuse_other_than(node, "outPads", 0);
   for (const std::string_view name :
@@ -120,7 +120,7 @@ void multi_conv(Rewrite& node) {
     if (!x.has_rank || !w.has_rank || x.rank() < 3 || w.rank() < 3 || x.dims[1] < 1 || w.dims[1] < 1) {
       throw Error("inputs {} and {} need known channels", 3 * i, 3 * i + 1);
     }
-    const auto axes = static_cast<std::size_t>(x.rank() - 2);
+    const std::size_t axes = x.rank() - 2;
     std::vector<Attribute> attributes{{"group", x.dims[1] / w.dims[1]}};
     const auto add = [&](const char* name, IntList numbers) {
       if (!numbers.empty()) attributes.push_back({name, std::move(numbers)});
@@ -151,7 +151,7 @@ void normalize_image(Rewrite& node) {
   const ValueId y = node.before("Mul", {node.before("Sub", {scaled, offsets}), node.input(2)});
   const std::int64_t rank = node.axes_of(0);
   if (rank < 1) throw Error("the image is a scalar, 3 colours needed");
-  IntList pads(static_cast<std::size_t>(2 * rank), 0);
+  IntList pads(2 * rank, 0);
   pads.back() = 1;
   node.result(0, "Pad", {y, node.ints(pads)});
 }

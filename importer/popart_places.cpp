@@ -40,9 +40,8 @@ DynamicPart dynamic_part(Rewrite& node) {
 }
 
 // 1-D int64 of one element.
-ValueId offset_of(Rewrite& node, const DynamicPart& part, std::size_t i) {
-  const auto at = static_cast<std::int64_t>(i);
-  return sliced(node, part.offsets, node.ints({at}), node.ints({at + 1}), 0);
+ValueId offset_of(Rewrite& node, const DynamicPart& part, std::int64_t i) {
+  return sliced(node, part.offsets, node.ints({i}), node.ints({i + 1}), 0);
 }
 
 void popart_dynamic_slice(Rewrite& node) {
@@ -72,7 +71,7 @@ Placed placed(Rewrite& node, const DynamicPart& part, ValueId update) {
     const ValueId distance = node.before("Sub", {counting(node, dim), offset_of(node, part, i)});
     const ValueId relative = node.before("Mod", {distance, dim});
     const ValueId is_inside = node.before("Less", {relative, node.ints({part.sizes[i]})});
-    IntList shape(static_cast<std::size_t>(rank), 1);
+    IntList shape(rank, 1);
     shape[part.axes[i]] = -1;
     const ValueId along = reshaped(node, is_inside, shape);
     result.mask = result.mask.valid() ? node.before("And", {result.mask, along}) : along;
@@ -119,7 +118,7 @@ void sequence_slice(Rewrite& node) {
   const ValueId any = node.before("ReduceMax", {as_number, node.ints({1})}, {{"keepdims", std::int64_t{0}}});
   const ValueId is_any = cast(node, any, DataType::Bool);
   const ValueId place = node.before("Where", {is_any, chosen, node.ints({0})});
-  IntList shape(static_cast<std::size_t>(node.axes_of(kDestination)), 1);
+  IntList shape(node.axes_of(kDestination), 1);
   shape[0] = -1;
   const ValueId destination = node.input(kDestination);
   node.result(0, "Where",
@@ -177,7 +176,7 @@ void reduce_median(Rewrite& node) {
     }
   }
   const ValueId moved = transposed(node, node.input(0), order);
-  const auto kept = static_cast<std::int64_t>(order.size() - places.size());
+  const std::int64_t kept = order.size() - places.size();
   const ValueId leading = node.before("Shape", {moved}, {{"end", kept}});
   const ValueId rows = node.before("Reshape", {moved, joined(node, {leading, node.ints({-1})})});
   const ValueId count = dim_of(node, rows, -1);

@@ -23,11 +23,10 @@ void note_sample_axes(const onnx::NodeProto& node, Signature& signature) {
     if (given.name() == "layout") ir::set_attribute(op, "layout", given.i());
   }
   for (int i = 0; i < node.input_size(); ++i) {
-    const auto place = static_cast<std::size_t>(i);
-    if (!ir::has_recurrent_batch(place)) continue;
+    if (!ir::has_recurrent_batch(i)) continue;
     const auto is_it = [&](const auto& input) { return input.first == node.input(i); };
     if (std::none_of(signature.inputs.begin(), signature.inputs.end(), is_it)) continue;
-    if (const int axis = ir::recurrent_batch_axis(op, place); axis > 0) {
+    if (const int axis = ir::recurrent_batch_axis(op, i); axis > 0) {
       signature.sample_axes.emplace(node.input(i), axis);
     }
   }

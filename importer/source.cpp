@@ -43,7 +43,7 @@ std::string find_damage(std::span<const char> bytes) {
     }
     std::uint32_t length = 0;
     if (!stream.ReadVarint32(&length)) break;
-    const auto left = bytes.size() - static_cast<std::size_t>(stream.CurrentPosition());
+    const auto left = bytes.size() - stream.CurrentPosition();
     if (length > left)
       return fmt::format("field {} has {} bytes, {} are left in the file", tag >> 3, length, left);
     stream.Skip(static_cast<int>(length));

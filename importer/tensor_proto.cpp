@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cstring>
 #include <span>
+#include <utility>
 
 #include "ir/error.h"
 
@@ -24,7 +25,7 @@ namespace {
 // Element `index` of codes that follow each other from the lowest bit of the first byte; 6-bit codes cross
 // bytes.
 int code_at(std::span<const char> packed, std::int64_t index, int bits, bool is_signed) {
-  const auto first = static_cast<std::size_t>(index * bits / 8);
+  const std::size_t first = index * bits / 8;
   unsigned word = static_cast<unsigned char>(packed[first]);
   if (first + 1 < packed.size())
     word |= static_cast<unsigned>(static_cast<unsigned char>(packed[first + 1])) << 8;
@@ -46,7 +47,7 @@ std::string pack(const Tensor& tensor) {
   const auto* codes = static_cast<const std::int8_t*>(tensor.raw());
   for (std::int64_t i = 0; i < tensor.size(); ++i) {
     const unsigned word = static_cast<unsigned>(codes[i] & ((1 << bits) - 1)) << (i * bits % 8);
-    const auto first = static_cast<std::size_t>(i * bits / 8);
+    const std::size_t first = i * bits / 8;
     packed[first] = static_cast<char>(static_cast<unsigned char>(packed[first]) | (word & 0xFF));
     if (word > 0xFF) packed[first + 1] = static_cast<char>(word >> 8);
   }
@@ -79,7 +80,7 @@ Tensor from_packed(DataType type, Dims dims, std::span<const char> bytes,
 // Checks the length of a field before memory for the tensor is taken.
 template <class Field>
 Tensor sized_as(const Field& field, std::uint64_t needed, DataType type, const Dims& dims) {
-  if (static_cast<std::uint64_t>(field.size()) != needed) {
+  if (std::cmp_not_equal(field.size(), needed)) {
     throw Error("{} numbers of data found, {} needed for {}{}", field.size(), needed, name_of(type),
                 ir::to_string(dims));
   }
@@ -88,7 +89,7 @@ Tensor sized_as(const Field& field, std::uint64_t needed, DataType type, const D
 
 template <class Stored, class Field>
 Tensor from_field(const Field& field, DataType type, const Dims& dims, std::uint64_t numbers_each = 1) {
-  const auto count = static_cast<std::uint64_t>(ir::element_count(dims));
+  const std::uint64_t count = ir::element_count(dims);
   Tensor tensor = sized_as(field, count * numbers_each, type, dims);
   auto* out = static_cast<Stored*>(tensor.raw());
   for (int i = 0; i < field.size(); ++i) out[i] = static_cast<Stored>(field.Get(i));
@@ -175,7 +176,7 @@ std::uint64_t packed_bytes(DataType type, const Dims& dims) {
   const std::int64_t count = ir::element_count(dims);
   if (count > kMostElements)
     throw Error("tensor {}{} does not fit memory", name_of(type), ir::to_string(dims));
-  return static_cast<std::uint64_t>(ir::packed_bytes(type, count));
+  return ir::packed_bytes(type, count);
 }
 
 ExternalRange external_range(const onnx::TensorProto& proto) {
@@ -261,8 +262,8 @@ Tensor TensorReader::read(const onnx::SparseTensorProto& proto) const try {
   const std::size_t width = storage_bytes(dense.type());
   for (std::int64_t i = 0; i < values.size(); ++i) {
     const std::int64_t position = position_of(indices.data<std::int64_t>() + i * length, length, dims);
-    std::memcpy(static_cast<char*>(dense.raw()) + static_cast<std::size_t>(position) * width,
-                static_cast<const char*>(values.raw()) + static_cast<std::size_t>(i) * width, width);
+    std::memcpy(static_cast<char*>(dense.raw()) + position * width,
+                static_cast<const char*>(values.raw()) + i * width, width);
   }
   return dense;
 } catch (const Error& error) {

@@ -18,6 +18,7 @@
 #include <optional>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "importer/attribute_proto.h"
 #include "importer/output_file.h"
@@ -37,7 +38,7 @@ std::string shown(const NodeStep& step) {
 
 onnx::NodeProto& find_node(onnx::GraphProto& graph, const NodeStep& step) {
   if (const std::size_t* index = std::get_if<std::size_t>(&step.node)) {
-    const auto count = static_cast<std::size_t>(graph.node_size());
+    const std::size_t count = graph.node_size();
     if (*index >= count) throw Error("node {} found in an edit, the graph has {} nodes", *index, count);
     return *graph.mutable_node(static_cast<int>(*index));
   }
@@ -376,7 +377,7 @@ void remove_replaced_data(const std::string& path, const std::string& replaced) 
 
 void write_proto(const onnx::ModelProto& proto, OutputFile& file) {
   const std::size_t bytes = proto.ByteSizeLong();
-  if (bytes > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
+  if (std::cmp_greater(bytes, std::numeric_limits<int>::max())) {
     throw Error("the model has {} bytes, at most {} needed: larger weights go in external data", bytes,
                 std::numeric_limits<int>::max());
   }
