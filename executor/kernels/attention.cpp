@@ -202,7 +202,7 @@ void check_unpadded(const Tensor& lengths, std::int64_t total) {
 
 // present = the past, then what is new, as [batch, heads, total, size].
 void append_past(const AttentionPlan& plan, const Tensor* past, const Tensor& added, Tensor& present) {
-  const auto element = static_cast<std::int64_t>(ir::storage_bytes(added.type()));
+  const std::int64_t element = ir::storage_bytes(added.type());
   const std::int64_t row = present.dim(3) * element;
   const Heads<const std::byte> from =
       heads_of(static_cast<const std::byte*>(added.raw()), added.dims(), plan.kv_heads);
@@ -210,15 +210,14 @@ void append_past(const AttentionPlan& plan, const Tensor* past, const Tensor& ad
   for (std::int64_t head = 0; head < plan.batch * plan.kv_heads; ++head) {
     if (past != nullptr) {
       const std::int64_t bytes = plan.past * row;
-      std::memcpy(to, static_cast<const std::byte*>(past->raw()) + head * bytes,
-                  static_cast<std::size_t>(bytes));
+      std::memcpy(to, static_cast<const std::byte*>(past->raw()) + head * bytes, bytes);
       to += bytes;
     }
     const std::byte* rows =
         from.data +
         (head / plan.kv_heads * from.batch_step + head % plan.kv_heads * from.head_step) * element;
     for (std::int64_t i = plan.past; i < plan.total; ++i, to += row) {
-      std::memcpy(to, rows + (i - plan.past) * from.row_step * element, static_cast<std::size_t>(row));
+      std::memcpy(to, rows + (i - plan.past) * from.row_step * element, row);
     }
   }
 }

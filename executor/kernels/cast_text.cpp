@@ -46,7 +46,7 @@ std::string as_numpy(std::string_view scientific) {
   const int exponent = std::stoi(std::string(scientific.substr(e + 1)));
   std::string digits(scientific.substr(0, e));
   std::erase(digits, '.');
-  const auto count = static_cast<int>(digits.size());
+  const int count = digits.size();
   if (exponent < -4 || exponent >= 16) {
     if (count > 1) digits.insert(1, ".");
     return sign + digits + std::string(scientific.substr(e));
@@ -55,7 +55,7 @@ std::string as_numpy(std::string_view scientific) {
   if (count <= exponent + 1) {
     return sign + digits + std::string(exponent + 1 - count, '0') + ".0";
   }
-  digits.insert(static_cast<std::size_t>(exponent + 1), ".");
+  digits.insert(exponent + 1, ".");
   return sign + digits;
 }
 

@@ -53,7 +53,7 @@ class Stack {
   Tensor take(const ir::Type& type) const {
     if (parts_.empty()) return empty_stack(type);
     const auto count = std::ssize(parts_);
-    const auto axis = static_cast<int>(ir::normalized_axis(axis_, parts_[0].rank() + 1, "scan_output_axes"));
+    const int axis = ir::normalized_axis(axis_, parts_[0].rank() + 1, "scan_output_axes");
     Dims dims = parts_[0].dims();
     dims.insert(dims.begin() + axis, count);
     Tensor whole(parts_[0].type(), std::move(dims));
@@ -154,13 +154,13 @@ void ScanPlan::operator()(const RunContext& run) const {
   std::vector<int> axes;
   for (std::size_t i = 0; i < scans; ++i) {
     const int rank = run.input(states + i).rank();
-    axes.push_back(static_cast<int>(ir::normalized_axis(input_axes[i], rank, "scan_input_axes")));
+    axes.push_back(ir::normalized_axis(input_axes[i], rank, "scan_input_axes"));
   }
   const std::int64_t count = length(run, axes);
   std::vector<Datum> inputs = captured(run, 0);
   std::vector<Stack> stacks;
   for (std::size_t i = 0; i + states < output_types.size(); ++i) {
-    stacks.emplace_back(static_cast<int>(output_axes[i]), output_directions[i] != 0);
+    stacks.emplace_back(output_axes[i], output_directions[i] != 0);
   }
   for (std::int64_t t = 0; t < count; ++t) {
     for (std::size_t i = 0; i < scans; ++i) {
@@ -187,7 +187,7 @@ ir::IntList entries(const PrepareContext& context, std::string_view name, std::s
 
 PreparedKernel scan(PrepareContext& context) {
   ScanPlan plan{.body = context.prepare_body("body")};
-  plan.scans = static_cast<std::size_t>(context.get_int("num_scan_inputs"));
+  plan.scans = context.get_int("num_scan_inputs");
   plan.states = context.op.formal_inputs() - plan.scans;
   plan.output_types = context.output_types;
   plan.input_axes = entries(context, "scan_input_axes", plan.scans);

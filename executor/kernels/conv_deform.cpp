@@ -70,7 +70,7 @@ template <class T>
 void sample_tap(const DeformConv& op, const DeformData<T>& data, std::int64_t image, std::int64_t group,
                 std::int64_t tap) {
   const ConvShape& shape = op.shape;
-  const auto rank = static_cast<std::int64_t>(shape.window.rank());
+  const std::int64_t rank = shape.window.rank();
   const std::int64_t tap_index = (image * op.offset_groups + group) * shape.kernel_size + tap;
   const std::int64_t in_group = op.channels() / op.offset_groups;
   std::vector<Corner<T>> corners(op.corners() * shape.out_size);
@@ -136,7 +136,7 @@ PreparedKernel prepare_deform_conv(PrepareContext& context) {
   return dispatch<float, double>(context.element(0), [&](auto tag) -> PreparedKernel {
     using T = decltype(tag);
     const std::int64_t numbers = op->shape.group * op->shape.depth() * op->shape.out_size;
-    context.need_scratch(static_cast<std::size_t>(numbers) * sizeof(T));
+    context.need_scratch(numbers * sizeof(T));
     return [op](const RunContext& run) { deform_convolve<T>(*op, run); };
   });
 }

@@ -43,8 +43,7 @@ struct ColumnConv {
 ColumnConv plan_columns(const ConvShape& shape, std::size_t element_bytes) {
   constexpr std::int64_t kColumnBytes = 1 << 21;
   ColumnConv conv{shape, Columns(shape.window)};
-  const std::int64_t line_bytes =
-      shape.depth() * conv.columns.line_size() * static_cast<std::int64_t>(element_bytes);
+  const std::int64_t line_bytes = shape.depth() * conv.columns.line_size() * element_bytes;
   conv.lines_at_once = std::clamp<std::int64_t>(kColumnBytes / std::max<std::int64_t>(line_bytes, 1), 1,
                                                 std::max<std::int64_t>(conv.columns.lines(), 1));
   return conv;
@@ -125,7 +124,7 @@ PreparedKernel prepare_conv(PrepareContext& context) {
     using T = decltype(tag);
     const auto conv = std::make_shared<const ColumnConv>(plan_columns(shape, sizeof(T)));
     const std::int64_t width = conv->lines_at_once * conv->columns.line_size();
-    context.need_scratch(static_cast<std::size_t>(shape.depth() * width) * sizeof(T));
+    context.need_scratch(shape.depth() * width * sizeof(T));
     return [conv](const RunContext& run) { convolve(*conv, data_of<T>(run)); };
   });
 }
@@ -137,7 +136,7 @@ PreparedKernel prepare_conv_transpose(PrepareContext& context) {
     using T = decltype(tag);
     const auto conv = std::make_shared<const ColumnConv>(ColumnConv{shape, Columns(reversed(shape.window))});
     const std::int64_t numbers = shape.out_channels * shape.kernel_size * shape.in_size;
-    context.need_scratch(static_cast<std::size_t>(numbers) * sizeof(T));
+    context.need_scratch(numbers * sizeof(T));
     return [conv](const RunContext& run) { convolve_transposed(*conv, data_of<T>(run)); };
   });
 }

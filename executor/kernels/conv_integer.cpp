@@ -125,7 +125,7 @@ class ByteConv {
       x_sums = column_sums(columns_, shape.depth(), block.width);
     }
     for (std::int64_t m = 0; m < shape.out_channels; ++m) {
-      const auto channel = static_cast<std::size_t>(block.first_channel + m);
+      const std::int64_t channel = block.first_channel + m;
       const auto b = static_cast<std::uint32_t>(w_zeros_[channel]);
       if (a == 0 && b == 0) continue;
       const std::uint32_t constant = static_cast<std::uint32_t>(shape.depth()) * a * b -
@@ -218,7 +218,7 @@ void run_qlinear_conv(const IntegerConv& conv, const RunContext& run) {
   const ByteConv<X, W> bytes(conv, run, run.input(3), tensor_or_null(run, 2), tensor_or_null(run, 5));
   bytes.run([&](const Block& block) {
     for (std::int64_t m = 0; m < conv.shape.out_channels; ++m) {
-      const auto channel = static_cast<std::size_t>(block.first_channel + m);
+      const std::int64_t channel = block.first_channel + m;
       const std::int32_t* sums = block.sums + m * block.width;
       const std::int64_t at = output_at(conv, block, m);
       if (y.type() == DataType::Int8) {

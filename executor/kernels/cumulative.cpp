@@ -65,7 +65,7 @@ PreparedKernel prepare_scan(PrepareContext& context) {
   const DataType type = context.element(0);
   if (type == DataType::Float16 || type == DataType::Bfloat16) {
     const std::int64_t count = context.input(0).element_count();
-    context.need_scratch(2 * static_cast<std::size_t>(count) * sizeof(float));
+    context.need_scratch(2 * count * sizeof(float));
     return [=](const RunContext& run) {
       auto* x = run.scratch<float>();
       to_float(run.input(0), 0, count, x);

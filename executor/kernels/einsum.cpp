@@ -87,7 +87,7 @@ const T* run_plan(const EinsumPlan& plan, const std::vector<const T*>& inputs, T
 
 template <class T>
 PreparedKernel einsum_of(PrepareContext& context, EinsumPlan plan) {
-  context.need_scratch(static_cast<std::size_t>(plan.work_elements) * sizeof(T));
+  context.need_scratch(plan.work_elements * sizeof(T));
   return [plan = std::move(plan)](const RunContext& run) {
     std::vector<const T*> inputs;
     for (const Datum* input : run.inputs) inputs.push_back(static_cast<const T*>(input->tensor.raw()));
@@ -103,7 +103,7 @@ PreparedKernel einsum_by_conversion(PrepareContext& context, EinsumPlan plan, In
                                     Out convert_out) {
   std::int64_t total = plan.work_elements;
   for (const ir::Type& type : context.input_types) total += type.element_count();
-  context.need_scratch(static_cast<std::size_t>(total) * sizeof(Wide));
+  context.need_scratch(total * sizeof(Wide));
   return [=, plan = std::move(plan)](const RunContext& run) {
     auto* next = run.scratch<Wide>();
     std::vector<const Wide*> inputs;

@@ -35,7 +35,7 @@ class Planner {
   Planner(const ir::EinsumEquation& equation, const std::vector<Dims>& inputs)
       : sizes_(ir::einsum_sizes(equation, inputs)), output_(equation.output) {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      operands_.push_back(read(equation.inputs[i], inputs[i], static_cast<std::int64_t>(i)));
+      operands_.push_back(read(equation.inputs[i], inputs[i], i));
     }
   }
 

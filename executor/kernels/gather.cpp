@@ -14,21 +14,20 @@ namespace podium::kernels {
 namespace {
 
 std::span<const std::int64_t> in_scratch(const RunContext& run, std::int64_t count) {
-  return {run.scratch<std::int64_t>(), static_cast<std::size_t>(count)};
+  return std::span(run.scratch<std::int64_t>(), count);
 }
 
-std::size_t axis_of(const PrepareContext& context) {
-  const auto rank = static_cast<std::int64_t>(context.dims(0).size());
-  return static_cast<std::size_t>(ir::normalized_axis(context.get_int("axis"), rank));
+std::int64_t axis_of(const PrepareContext& context) {
+  return ir::normalized_axis(context.get_int("axis"), std::ssize(context.dims(0)));
 }
 
 PreparedKernel gather(PrepareContext& context) {
   const Dims& data = context.dims(0);
-  const std::size_t axis = axis_of(context);
+  const std::int64_t axis = axis_of(context);
   const std::int64_t outer = count_of(data, 0, axis);
   const std::int64_t block = count_of(data, axis + 1, data.size());
   const std::int64_t limit = data[axis];
-  context.need_scratch(static_cast<std::size_t>(ir::element_count(context.dims(1))) * sizeof(std::int64_t));
+  context.need_scratch(ir::element_count(context.dims(1)) * sizeof(std::int64_t));
   return [outer, block, limit](const RunContext& run) {
     read_indices(run.input(1), limit, run.scratch<std::int64_t>());
     gather_blocks(run.input(0).type(), run.input(0).raw(), run.output(0).raw(), outer, limit, block,
@@ -38,8 +37,8 @@ PreparedKernel gather(PrepareContext& context) {
 
 PreparedKernel gather_elements(PrepareContext& context) {
   const Dims data = context.dims(0);
-  const std::size_t axis = axis_of(context);
-  context.need_scratch(static_cast<std::size_t>(ir::element_count(context.dims(1))) * sizeof(std::int64_t));
+  const std::int64_t axis = axis_of(context);
+  context.need_scratch(ir::element_count(context.dims(1)) * sizeof(std::int64_t));
   return [data, axis](const RunContext& run) {
     element_offsets(run.input(1), data, axis, run.scratch<std::int64_t>());
     gather_blocks(run.input(0).type(), run.input(0).raw(), run.output(0).raw(), 1, 0, 1,
@@ -50,17 +49,16 @@ PreparedKernel gather_elements(PrepareContext& context) {
 PreparedKernel gather_nd(PrepareContext& context) {
   const Dims data = context.dims(0);
   const Dims& indices = context.dims(1);
-  const auto batch_dims = static_cast<std::size_t>(context.get_int("batch_dims"));
+  const std::int64_t batch_dims = context.get_int("batch_dims");
   const std::int64_t rows = count_of(indices, 0, indices.size() - 1);
-  const std::int64_t block =
-      count_of(data, batch_dims + static_cast<std::size_t>(indices.back()), data.size());
-  context.need_scratch(static_cast<std::size_t>(rows) * sizeof(std::int64_t));
+  const std::int64_t block = count_of(data, batch_dims + indices.back(), data.size());
+  context.need_scratch(rows * sizeof(std::int64_t));
   return [data, batch_dims, rows, block](const RunContext& run) {
     auto* offsets = run.scratch<std::int64_t>();
     row_offsets(run.input(1), data, batch_dims, offsets);
     // Offsets count elements, so a block begins wherever an element does.
     const DataType type = run.input(0).type();
-    const auto element = static_cast<std::int64_t>(storage_bytes(type));
+    const std::int64_t element = storage_bytes(type);
     with_block(type, block, [&](auto move, std::int64_t bytes) {
       const auto* from = static_cast<const std::byte*>(run.input(0).raw());
       auto* to = static_cast<std::byte*>(run.output(0).raw());
@@ -74,11 +72,11 @@ PreparedKernel compress(PrepareContext& context) {
   Dims dims = context.dims(0);
   if (given == nullptr) dims = {ir::element_count(dims)};
   const auto rank = std::ssize(dims);
-  const auto axis = static_cast<std::size_t>(given == nullptr ? 0 : ir::normalized_axis(*given, rank));
+  const std::int64_t axis = given == nullptr ? 0 : ir::normalized_axis(*given, rank);
   const std::int64_t outer = count_of(dims, 0, axis);
   const std::int64_t block = count_of(dims, axis + 1, dims.size());
   const std::int64_t limit = dims[axis];
-  context.need_scratch(static_cast<std::size_t>(limit) * sizeof(std::int64_t));
+  context.need_scratch(limit * sizeof(std::int64_t));
   return [outer, block, limit](const RunContext& run) {
     auto* chosen = run.scratch<std::int64_t>();
     std::int64_t count = 0;
@@ -112,11 +110,11 @@ void read_whole(const Tensor& numbers, std::int64_t* out) {
 PreparedKernel one_hot(PrepareContext& context) {
   const Dims& dims = context.output(0).dims;
   const auto rank = std::ssize(dims);
-  const auto axis = static_cast<std::size_t>(ir::normalized_axis(context.get_int("axis"), rank));
+  const std::int64_t axis = ir::normalized_axis(context.get_int("axis"), rank);
   const std::int64_t outer = count_of(dims, 0, axis);
   const std::int64_t depth = dims[axis];
   const std::int64_t inner = count_of(dims, axis + 1, dims.size());
-  context.need_scratch(static_cast<std::size_t>(outer * inner) * sizeof(std::int64_t));
+  context.need_scratch(outer * inner * sizeof(std::int64_t));
   return [outer, depth, inner](const RunContext& run) {
     Tensor& output = run.output(0);
     const DataType type = output.type();

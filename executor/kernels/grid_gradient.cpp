@@ -70,19 +70,18 @@ C slope_of(const GridSample& op, const T* x, const T* flow, const std::vector<Co
 
 template <class T, class C>
 void differentiate_points(const GridSample& op, const T* x, const C* grid, const T* flow, C* gradient) {
-  const std::size_t rank = op.input.size();
-  const std::int64_t cost = op.corners() * (op.channels + 8) * static_cast<std::int64_t>(rank);
+  const std::int64_t rank = std::ssize(op.input);
+  const std::int64_t cost = op.corners() * (op.channels + 8) * rank;
   parallel_ranges(op.batch * op.points, cost, [&](std::int64_t begin, std::int64_t end) {
     std::vector<Corner<C>> corners;
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t image = i / op.points;
       const T* of_image = x + image * op.channels * op.in_size;
       const T* of_point = flow + image * op.channels * op.points + i % op.points;
-      const std::int64_t first = i * static_cast<std::int64_t>(rank);
-      for (std::size_t axis = 0; axis < rank; ++axis) {
+      const std::int64_t first = i * rank;
+      for (std::int64_t axis = 0; axis < rank; ++axis) {
         find_corners(op, grid + first, corners, axis);
-        gradient[first + static_cast<std::int64_t>(rank - 1 - axis)] =
-            slope_of(op, of_image, of_point, corners);
+        gradient[first + rank - 1 - axis] = slope_of(op, of_image, of_point, corners);
       }
     }
   });

@@ -46,7 +46,7 @@ std::pair<double, double> add_losses(const Loss& op, const LossData<T, Index>& d
   for (std::int64_t n = 0; n < op.batch; ++n) {
     for (std::int64_t place = 0; place < op.places; ++place) {
       const std::int64_t at = n * op.places + place;
-      const std::int64_t target = static_cast<std::int64_t>(data.target[at]);
+      const std::int64_t target = data.target[at];
       T loss = 0;
       if (!op.ignored || target != *op.ignored) {
         if (target < 0 || target >= op.classes) {
@@ -91,7 +91,7 @@ PreparedKernel prepare_likelihood(PrepareContext& context) {
 PreparedKernel prepare_cross_entropy(PrepareContext& context) {
   const Loss op = read_loss(context);
   if (!context.has_output(1)) {
-    const auto count = static_cast<std::size_t>(context.input(0).element_count());
+    const std::int64_t count = context.input(0).element_count();
     context.need_scratch(count * ir::storage_bytes(context.element(0)));
   }
   return dispatch<float, double>(context.element(0), [&](auto tag) -> PreparedKernel {

@@ -24,7 +24,7 @@ std::vector<std::int64_t> batch_offsets(const Dims& own, const Dims& batch, std:
     const std::int64_t own_size = back <= own.size() ? own[own.size() - back] : 1;
     const std::int64_t step = own_size == 1 ? 0 : stride;
     std::vector<std::int64_t> longer;
-    longer.reserve(offsets.size() * static_cast<std::size_t>(size));
+    longer.reserve(offsets.size() * size);
     for (std::int64_t i = 0; i < size; ++i) {
       for (std::int64_t offset : offsets) longer.push_back(i * step + offset);
     }
@@ -50,7 +50,7 @@ PreparedKernel matmul_in_float(PrepareContext& context, BatchedProduct plan) {
   const std::int64_t count_a = context.input(0).element_count();
   const std::int64_t count_b = context.input(1).element_count();
   const std::int64_t count_c = context.output(0).element_count();
-  context.need_scratch(sizeof(float) * static_cast<std::size_t>(count_a + count_b + count_c));
+  context.need_scratch(sizeof(float) * (count_a + count_b + count_c));
   return [=, plan = std::move(plan)](const RunContext& run) {
     auto* a = run.scratch<float>();
     float* b = a + count_a;
@@ -138,7 +138,7 @@ PreparedKernel gemm_in_float(PrepareContext& context, const GemmPlan& plan) {
     counts.push_back(type.is_static() ? type.element_count() : 0);
     total += counts.back();
   }
-  context.need_scratch(sizeof(float) * static_cast<std::size_t>(total));
+  context.need_scratch(sizeof(float) * total);
   return [plan, counts](const RunContext& run) {
     std::vector<float*> inputs;
     auto* next = run.scratch<float>();

@@ -23,10 +23,8 @@ BatchedProduct plan_matmul(const Dims& a, const Dims& b);
 template <class A, class B, class C, class Multiply>
 void run_products(const BatchedProduct& plan, const A* a, const B* b, C* c, const Multiply& one) {
   const std::int64_t matrix = plan.product.m * plan.product.n;
-  for_each_product(plan.count(), plan.product.flop(), [&](std::int64_t i) {
-    const auto at = static_cast<std::size_t>(i);
-    one(plan.product, a + plan.a[at], b + plan.b[at], c + i * matrix);
-  });
+  for_each_product(plan.count(), plan.product.flop(),
+                   [&](std::int64_t i) { one(plan.product, a + plan.a[i], b + plan.b[i], c + i * matrix); });
 }
 
 PreparedKernel prepare_matmul_integer(PrepareContext& context);

@@ -19,7 +19,7 @@ namespace {
 template <class T>
 struct Repeated {
   std::vector<T> values{T{0}};
-  T operator[](std::int64_t index) const { return values[static_cast<std::size_t>(index) % values.size()]; }
+  T operator[](std::int64_t index) const { return values[index % values.size()]; }
   bool is_zero() const {
     return std::all_of(values.begin(), values.end(), [](T value) { return value == T{0}; });
   }
@@ -72,11 +72,10 @@ void multiply_integers(const BatchedProduct& plan, const A* a, const B* b,
   const bool is_plain = zero_a.is_zero() && zero_b.is_zero();
   const std::int64_t matrix = plan.product.m * plan.product.n;
   for_each_product(plan.count(), plan.product.flop(), [&](std::int64_t i) {
-    const auto at = static_cast<std::size_t>(i);
-    const A* left = a + plan.a[at];
-    const B* right = b + plan.b[at];
+    const A* left = a + plan.a[i];
+    const B* right = b + plan.b[i];
     multiply_bytes(plan.product, left, right, c + i * matrix);
-    if (!is_plain) subtract_zero_points(plan, at, left, right, zero_a, zero_b, c + i * matrix);
+    if (!is_plain) subtract_zero_points(plan, i, left, right, zero_a, zero_b, c + i * matrix);
   });
 }
 
@@ -126,7 +125,7 @@ template <class Sum, class Store>
 void requantize(const BatchedProduct& plan, const Requantize& scales, const Sum* sums, const Store& store) {
   const Product& p = plan.product;
   const auto pick = [](const std::vector<float>& values, std::int64_t index) {
-    return values[static_cast<std::size_t>(index) % values.size()];
+    return values[index % values.size()];
   };
   for (std::int64_t i = 0; i < plan.count(); ++i) {
     const std::int64_t first_row = p.k == 0 ? 0 : plan.a[i] / p.k;
@@ -154,7 +153,7 @@ void store_integers(const BatchedProduct& plan, const Requantize& scales, const 
 }
 
 PreparedKernel qlinear_of_integers(PrepareContext& context, BatchedProduct plan) {
-  const auto sums = static_cast<std::size_t>(plan.count() * plan.product.m * plan.product.n);
+  const std::int64_t sums = plan.count() * plan.product.m * plan.product.n;
   context.need_scratch(sums * sizeof(std::int32_t));
   return dispatch_bytes(
       context.element(0), context.element(3), [&](auto tag_a, auto tag_b) -> PreparedKernel {
@@ -191,7 +190,7 @@ PreparedKernel qlinear_of_floats(PrepareContext& context, BatchedProduct plan) {
   const std::int64_t count_a = context.input(0).element_count();
   const std::int64_t count_b = context.input(3).element_count();
   const std::int64_t count_c = context.output(0).element_count();
-  context.need_scratch(sizeof(float) * static_cast<std::size_t>(count_a + count_b + count_c));
+  context.need_scratch(sizeof(float) * (count_a + count_b + count_c));
   return [=, plan = std::move(plan)](const RunContext& run) {
     auto* a = run.scratch<float>();
     float* b = a + count_a;

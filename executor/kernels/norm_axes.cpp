@@ -89,7 +89,7 @@ std::vector<double> reduce_groups(const MeanVariance& op, const T* x, const std:
                                   const Function& f) {
   std::vector<double> sums(op.groups, 0);
   for (std::size_t row = 0; row < op.group_of_row.size(); ++row) {
-    const T* from = x + static_cast<std::int64_t>(row) * op.columns;
+    const T* from = x + row * op.columns;
     double* sum = sums.data() + op.group_of_row[row];
     const double* mean = center.data() + op.group_of_row[row];
     if (op.reduces_last) {
@@ -117,10 +117,10 @@ void normalize_mean_variance(const MeanVariance& op, const T* x, T* y) {
   const auto rows = std::ssize(op.group_of_row);
   parallel_ranges(rows, op.columns * 2, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
-      const auto group = static_cast<std::size_t>(op.group_of_row[row]);
+      const std::int64_t group = op.group_of_row[row];
       const std::int64_t first = row * op.columns;
       for (std::int64_t i = 0; i < op.columns; ++i) {
-        const std::size_t at = op.reduces_last ? group : group + static_cast<std::size_t>(i);
+        const std::int64_t at = op.reduces_last ? group : group + i;
         y[first + i] = static_cast<T>((static_cast<double>(x[first + i]) - mean[at]) * factor[at]);
       }
     }
@@ -133,7 +133,7 @@ PreparedKernel prepare_lp_normalization(PrepareContext& context) {
   const Dims& x = context.dims(0);
   const std::int64_t p = context.get_int("p");
   if (p != 1 && p != 2) throw Error("p is {}, 1 or 2 needed", p);
-  const auto axis = static_cast<std::size_t>(ir::normalized_axis(context.get_int("axis"), std::ssize(x)));
+  const std::int64_t axis = ir::normalized_axis(context.get_int("axis"), std::ssize(x));
   const LpNormalization op{count_of(x, 0, axis), x[axis], count_of(x, axis + 1, x.size()), p == 2};
   return dispatch<float, double>(context.element(0), [&](auto tag) -> PreparedKernel {
     using T = decltype(tag);

@@ -21,11 +21,10 @@ class RowParameter {
     const Dims own = strides_of(parameter);
     const std::size_t shift = x.size() - parameter.size();
     for (std::size_t i = 0; i < parameter.size(); ++i) strides[shift + i] = parameter[i] == 1 ? 0 : own[i];
-    const auto at = static_cast<std::ptrdiff_t>(axis);
-    rows_ = offsets(Dims(x.begin(), x.begin() + at), Dims(strides.begin(), strides.begin() + at));
-    columns_ = offsets(Dims(x.begin() + at, x.end()), Dims(strides.begin() + at, strides.end()));
-    for (std::size_t i = 0; i < columns_.size(); ++i) {
-      is_flat_ = is_flat_ && columns_[i] == static_cast<std::int64_t>(i);
+    rows_ = offsets(Dims(x.begin(), x.begin() + axis), Dims(strides.begin(), strides.begin() + axis));
+    columns_ = offsets(Dims(x.begin() + axis, x.end()), Dims(strides.begin() + axis, strides.end()));
+    for (std::int64_t i = 0; i < std::ssize(columns_); ++i) {
+      is_flat_ = is_flat_ && columns_[i] == i;
     }
   }
 
@@ -63,7 +62,7 @@ struct RowNormalization {
 RowNormalization read_rows(const PrepareContext& context, bool centered) {
   const Dims& x = context.dims(0);
   const auto rank = std::ssize(x);
-  const auto axis = static_cast<std::size_t>(ir::normalized_axis(context.get_int("axis"), rank));
+  const std::int64_t axis = ir::normalized_axis(context.get_int("axis"), rank);
   RowNormalization op{count_of(x, 0, axis), count_of(x, axis, x.size()), context.get_float("epsilon"),
                       centered};
   op.scale = RowParameter(x, axis, context.dims(1));

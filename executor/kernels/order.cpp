@@ -77,7 +77,7 @@ void run_top_k(const TopKPlan& plan, const RunContext& run) {
 PreparedKernel top_k(PrepareContext& context) {
   const Dims& dims = context.dims(0);
   const auto rank = std::ssize(dims);
-  const auto axis = static_cast<std::size_t>(ir::normalized_axis(context.get_int("axis"), rank));
+  const std::int64_t axis = ir::normalized_axis(context.get_int("axis"), rank);
   const ir::Type& output = context.output(context.has_output(0) ? 0 : 1);
   const TopKPlan plan{count_of(dims, 0, axis), dims[axis], count_of(dims, axis + 1, dims.size()),
                       output.dims[axis], context.get_int("largest") != 0};
@@ -86,7 +86,7 @@ PreparedKernel top_k(PrepareContext& context) {
       context.element(0), [&](auto tag) -> PreparedKernel {
         using T = decltype(tag);
         IR_CHECK(sizeof(KeyOf<T>) == 8 || plan.size <= 0xFFFFFFFF);
-        context.need_scratch(static_cast<std::size_t>(plan.size) * sizeof(typename Ranked<KeyOf<T>>::Type));
+        context.need_scratch(plan.size * sizeof(typename Ranked<KeyOf<T>>::Type));
         return [plan](const RunContext& run) { run_top_k<T>(plan, run); };
       });
 }
@@ -117,7 +117,7 @@ Tensor non_zero_of(const Tensor& x) {
     for (std::int64_t i = 0; i < columns; ++i) {
       if (!is_non_zero(element[i])) continue;
       for (std::size_t axis = 0; axis < rows.size(); ++axis) {
-        out[static_cast<std::int64_t>(axis) * count + found] = walk.index()[axis];
+        out[axis * count + found] = walk.index()[axis];
       }
       out[(rank - 1) * count + found++] = i;
     }

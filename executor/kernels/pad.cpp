@@ -45,7 +45,7 @@ class Padder {
         value_(value),
         move_(move),
         block_bytes_(block_bytes),
-        element_(static_cast<std::int64_t>(storage_bytes(plan.type))) {}
+        element_(storage_bytes(plan.type)) {}
 
   void run(std::size_t axis, const std::byte* from, std::byte* to) const {
     if (axis == plan_.maps.size()) return copy_elements(plan_.type, from, to, plan_.block);
@@ -68,8 +68,8 @@ class Padder {
       std::size_t end = i + 1;
       const std::int64_t step = map[i] < 0 ? 0 : 1;
       while (end < map.size() && map[end] == map[end - 1] + step) ++end;
-      const auto count = static_cast<std::int64_t>(end - i);
-      std::byte* target = to + static_cast<std::int64_t>(i) * block_bytes_;
+      const std::int64_t count = end - i;
+      std::byte* target = to + i * block_bytes_;
       if (map[i] < 0) {
         fill_elements(plan_.type, value_, target, count * plan_.block);
       } else if (count == 1) {

@@ -27,7 +27,7 @@ PoolGradient plan(const PrepareContext& context, std::size_t flow) {
                   .out_size = ir::element_count(window.output),
                   .stages = pool_stages(window)};
   for (const PoolStage& stage : op.stages) {
-    op.cost += stage.output_size() * static_cast<std::int64_t>(stage.taps.size() + 1);
+    op.cost += stage.output_size() * (std::ssize(stage.taps) + 1);
   }
   return op;
 }

@@ -34,8 +34,7 @@ struct Maxima {
   std::vector<T> values;
   std::vector<Place> places;
 
-  explicit Maxima(std::int64_t count)
-      : values(static_cast<std::size_t>(count)), places(static_cast<std::size_t>(count)) {}
+  explicit Maxima(std::int64_t count) : values(count), places(count) {}
 };
 
 /// Joins elements `kStride` (0: `stride`) apart into `values` and `places`, which are other memory. Of equal

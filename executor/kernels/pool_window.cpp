@@ -45,7 +45,7 @@ Planes planes_of(const PrepareContext& context, bool one_at_a_time) {
   planes.out_size = ir::element_count(planes.window.output) * together;
   planes.stages = pool_stages(planes.window, together);
   for (const PoolStage& stage : planes.stages) {
-    planes.cost += stage.output_size() * static_cast<std::int64_t>(stage.taps.size() + 1);
+    planes.cost += stage.output_size() * (std::ssize(stage.taps) + 1);
   }
   return planes;
 }
@@ -136,13 +136,13 @@ PreparedKernel max_pool(const Planes& planes) {
 
 // The column-major index of each element of a plane, for the output Indices.
 std::vector<std::int64_t> column_major_labels(const Dims& sizes) {
-  const auto count = static_cast<std::size_t>(ir::element_count(sizes));
+  const std::int64_t count = ir::element_count(sizes);
   std::vector<std::int64_t> labels(count, 0);
   std::int64_t stride = 1;
-  std::int64_t inner = static_cast<std::int64_t>(count);
+  std::int64_t inner = count;
   for (std::int64_t size : sizes) {
     inner /= std::max<std::int64_t>(size, 1);
-    for (std::size_t i = 0; i < count; ++i) labels[i] += static_cast<std::int64_t>(i) / inner % size * stride;
+    for (std::int64_t i = 0; i < count; ++i) labels[i] += i / inner % size * stride;
     stride *= size;
   }
   return labels;

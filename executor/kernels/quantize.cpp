@@ -22,9 +22,9 @@ class ScaleRows {
       row_ = context.input(0).element_count();
       return;
     }
-    const auto axis = static_cast<std::size_t>(ir::normalized_axis(context.get_int("axis"), std::ssize(x)));
-    for (std::size_t i = 0; i < axis; ++i) outer_ *= x[i];
-    for (std::size_t i = axis + 1; i < x.size(); ++i) inner_ *= x[i];
+    const std::int64_t axis = ir::normalized_axis(context.get_int("axis"), std::ssize(x));
+    for (std::int64_t i = 0; i < axis; ++i) outer_ *= x[i];
+    for (std::int64_t i = axis + 1; i < std::ssize(x); ++i) inner_ *= x[i];
     length_ = x[axis];
     block_ = context.get_int("block_size");
     blocked_ = block_ > 0;
@@ -168,9 +168,8 @@ PreparedKernel quantize(PrepareContext& context) {
         for (std::int64_t i = 0; i < count; ++i) block[i] += zero[i * rows.step()];
       }
       Tensor part = Tensor::view(DataType::Float, {count}, block);
-      Tensor target = Tensor::view(
-          y.type(), {count},
-          static_cast<std::byte*>(y.raw()) + static_cast<std::size_t>(first) * storage_bytes(y.type()));
+      Tensor target =
+          Tensor::view(y.type(), {count}, static_cast<std::byte*>(y.raw()) + first * storage_bytes(y.type()));
       convert_numbers(part, target, 0, count, options);
     });
   };

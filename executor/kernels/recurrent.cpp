@@ -151,7 +151,7 @@ RecurrentData<T> gather(const RunContext& run, const In& in, const Out& out, T* 
 
 template <class T>
 PreparedKernel recurrent_of(PrepareContext& context, Recurrence plan, StepFunction<T> step) {
-  context.need_scratch(static_cast<std::size_t>(plan.work()) * sizeof(T));
+  context.need_scratch(plan.work() * sizeof(T));
   return [=, plan = std::move(plan)](const RunContext& run) {
     const auto in = [&](std::size_t i) { return run.has_input(i) ? run.input(i).data<T>() : nullptr; };
     const auto out = [&](std::size_t i) { return run.has_output(i) ? run.output(i).data<T>() : nullptr; };
@@ -169,7 +169,7 @@ std::int64_t elements(const std::vector<ir::Type>& types) {
 
 PreparedKernel recurrent_in_float(PrepareContext& context, Recurrence plan, StepFunction<float> step) {
   const std::int64_t total = plan.work() + elements(context.input_types) + elements(context.output_types);
-  context.need_scratch(static_cast<std::size_t>(total) * sizeof(float));
+  context.need_scratch(total * sizeof(float));
   return [=, plan = std::move(plan)](const RunContext& run) {
     float* next = run.scratch<float>() + plan.work();
     const auto in = [&](std::size_t i) -> const float* {
@@ -225,7 +225,7 @@ Recurrence read_recurrence(const PrepareContext& context, std::int64_t gates, st
   plan.gates = gates;
   if (const auto* clip = context.get_if<float>("clip")) plan.clip = *clip;
   ir::StringList names = context.get<ir::StringList>("activations");
-  const std::size_t needed = activations * static_cast<std::size_t>(plan.directions);
+  const std::size_t needed = activations * plan.directions;
   if (plan.directions == 2 && names.size() == activations) {
     const ir::StringList again = names;
     names.insert(names.end(), again.begin(), again.end());

@@ -23,9 +23,7 @@ struct Recurrence : ir::RecurrentShape {
   std::int64_t width() const { return gates * hidden; }
   bool is_reverse(std::int64_t direction) const { return direction == 1 || starts_reverse; }
   const Activation& activation(std::int64_t direction, std::size_t i) const {
-    return activations[static_cast<std::size_t>(direction) * activations.size() /
-                           static_cast<std::size_t>(directions) +
-                       i];
+    return activations[direction * activations.size() / directions + i];
   }
   /// Row of X, of the gates and, but for the directions, of Y.
   std::int64_t row(std::int64_t step, std::int64_t b) const {

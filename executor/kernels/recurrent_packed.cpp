@@ -192,7 +192,7 @@ bool has_default_activations(const Recurrence& shape) {
     return is_known &&
            std::all_of(found.begin(), found.end(), [&](const Activation& a) { return a.function == first; });
   }
-  const std::size_t each = found.size() / static_cast<std::size_t>(shape.directions);
+  const std::size_t each = found.size() / shape.directions;
   for (std::size_t i = 0; i < found.size(); ++i) {
     if (found[i].function != (i % each == 0 ? Function::Sigmoid : Function::Tanh)) return false;
   }
@@ -233,7 +233,7 @@ PreparedKernel prepare_packed_recurrence(PrepareContext& context, const Recurren
     plan.scratch_bytes = std::max(plan.scratch_bytes, plan.directions.back().scratch_bytes);
   }
   plan.scratch_bytes = (plan.scratch_bytes + 63) / 64 * 64;
-  const auto rows = static_cast<std::size_t>((shape.steps + 4) * shape.batch * shape.hidden);
+  const std::int64_t rows = (shape.steps + 4) * shape.batch * shape.hidden;
   context.need_scratch(plan.scratch_bytes + rows * sizeof(float));
   return [plan = std::move(plan)](const RunContext& run) { run_packed(plan, run); };
 }

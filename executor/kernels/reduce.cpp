@@ -91,7 +91,7 @@ PreparedKernel prepare_with(PrepareContext& context, Reduce reduce, bool is_mean
   const std::int64_t count = context.input(0).element_count();
   if (is_narrow) {
     const std::int64_t outputs = context.output(0).element_count();
-    context.need_scratch(static_cast<std::size_t>(count + outputs) * sizeof(float));
+    context.need_scratch((count + outputs) * sizeof(float));
   }
   return [=, plan = known_plan(context, noop)](const RunContext& run) {
     const Tensor& x = run.input(0);
@@ -138,7 +138,7 @@ PreparedKernel prepare_choice(PrepareContext& context) {
 template <class T>
 void reduce_log_sum_exp_of_integers(const ReducePlan& plan, const void* x, void* y) {
   const auto* from = static_cast<const T*>(x);
-  std::int64_t elements = plan.run * static_cast<std::int64_t>(plan.kept.size() * plan.reduced.size());
+  std::int64_t elements = plan.run * plan.kept.size() * plan.reduced.size();
   const std::vector<double> wide(from, from + elements);
   std::vector<double> results(plan.outputs());
   reduce_log_sum_exp<double>(plan, wide.data(), results.data());

@@ -15,9 +15,8 @@ struct Around {
 
 Around around_axis(const Dims& dims, std::int64_t axis) {
   Around around;
-  for (std::size_t i = 0; i < dims.size(); ++i) {
-    const auto at = static_cast<std::int64_t>(i);
-    (at < axis ? around.outer : at == axis ? around.size : around.inner) *= dims[i];
+  for (std::int64_t i = 0; i < std::ssize(dims); ++i) {
+    (i < axis ? around.outer : i == axis ? around.size : around.inner) *= dims[i];
   }
   return around;
 }
@@ -81,7 +80,7 @@ PreparedKernel prepare(PrepareContext& context) {
   DataType type = context.element(0);
   if (type == DataType::Float16 || type == DataType::Bfloat16) {
     const std::int64_t count = context.input(0).element_count();
-    context.need_scratch(static_cast<std::size_t>(count) * sizeof(float));
+    context.need_scratch(count * sizeof(float));
     return [=](const RunContext& run) {
       to_float(run.input(0), 0, count, run.scratch<float>());
       find_indices<float, kLargest>(around, run.scratch<float>(), last, run.output(0).data<std::int64_t>());

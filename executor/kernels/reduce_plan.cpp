@@ -13,10 +13,9 @@ struct Group {
 
 std::vector<Group> groups_of(const Dims& dims, const Dims& axes) {
   std::vector<Group> groups;
-  for (std::size_t axis = 0; axis < dims.size(); ++axis) {
+  for (std::int64_t axis = 0; axis < std::ssize(dims); ++axis) {
     if (dims[axis] == 1) continue;
-    const bool is_reduced =
-        std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(axis)) != axes.end();
+    const bool is_reduced = std::find(axes.begin(), axes.end(), axis) != axes.end();
     if (groups.empty() || groups.back().is_reduced != is_reduced)
       groups.push_back({.is_reduced = is_reduced});
     groups.back().size *= dims[axis];
@@ -28,7 +27,7 @@ std::vector<Group> groups_of(const Dims& dims, const Dims& axes) {
 std::vector<std::int64_t> extended(const std::vector<std::int64_t>& offsets, std::int64_t size,
                                    std::int64_t stride) {
   std::vector<std::int64_t> result;
-  result.reserve(offsets.size() * static_cast<std::size_t>(size));
+  result.reserve(offsets.size() * size);
   for (std::int64_t offset : offsets) {
     for (std::int64_t i = 0; i < size; ++i) result.push_back(offset + i * stride);
   }

@@ -64,8 +64,7 @@ AxisMap reversed(const AxisMap& map) {
   std::vector<std::vector<Part>> parts(map.input);
   for (std::int64_t o = 0; o < map.output; ++o) {
     if (std::binary_search(map.outside.begin(), map.outside.end(), o)) continue;
-    for (auto i = static_cast<std::size_t>(o * map.taps); i < static_cast<std::size_t>((o + 1) * map.taps);
-         ++i) {
+    for (std::int64_t i = o * map.taps; i < (o + 1) * map.taps; ++i) {
       if (map.weights[i] != 0) parts[map.indices[i]].push_back({o, map.weights[i]});
     }
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "executor/kernels/resize.h"
 
@@ -181,7 +182,7 @@ std::vector<Roi> read_roi(const ResizeAttributes& attributes, std::size_t rank, 
   std::vector<Roi> result(rank);
   if (attributes.coordinates != Coordinates::CropAndResize) return result;
   const std::size_t count = attributes.axes.size();
-  if (roi == nullptr || roi->size() != static_cast<std::int64_t>(2 * count)) {
+  if (roi == nullptr || std::cmp_not_equal(roi->size(), 2 * count)) {
     throw Error("roi has {} numbers, tf_crop_and_resize needs {}", roi == nullptr ? 0 : roi->size(),
                 2 * count);
   }
@@ -206,7 +207,7 @@ ResizeAttributes read_resize(const ir::TypedOp& op) {
   std::iota(result.axes.begin(), result.axes.end(), 0);
   if (const auto* axes = op.get_if<ir::IntList>("axes"); axes != nullptr && !axes->empty()) {
     result.axes = *axes;
-    const auto rank = static_cast<std::int64_t>(op.dims(0).size());
+    const auto rank = std::ssize(op.dims(0));
     for (std::int64_t& axis : result.axes) axis = ir::normalized_axis(axis, rank);
   }
   return result;
@@ -214,8 +215,8 @@ ResizeAttributes read_resize(const ir::TypedOp& op) {
 
 bool AxisMap::is_identity() const {
   if (input != output || !outside.empty()) return false;
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    const bool is_own = indices[i] == static_cast<std::int64_t>(i) / taps;
+  for (std::int64_t i = 0; i < std::ssize(weights); ++i) {
+    const bool is_own = indices[i] == i / taps;
     if (weights[i] != 0 && !(is_own && weights[i] == 1)) return false;
   }
   return true;

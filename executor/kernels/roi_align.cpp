@@ -57,7 +57,7 @@ struct Samples {
     }
   }
   std::span<const Sample<T>> of_bin(std::int64_t bin) const {
-    return std::span(all).subspan(static_cast<std::size_t>(bin * per_bin), static_cast<std::size_t>(per_bin));
+    return std::span(all).subspan(bin * per_bin, per_bin);
   }
 };
 

@@ -20,7 +20,7 @@ using Apply = void (*)(const Tensor& updates, std::span<const std::int64_t> offs
 
 void replace(const Tensor& updates, std::span<const std::int64_t> offsets, std::int64_t block,
              Tensor& output) {
-  const auto element = static_cast<std::int64_t>(storage_bytes(output.type()));
+  const std::int64_t element = storage_bytes(output.type());
   with_block(output.type(), block, [&](auto move, std::int64_t bytes) {
     const auto* from = static_cast<const std::byte*>(updates.raw());
     auto* to = static_cast<std::byte*>(output.raw());
@@ -123,8 +123,8 @@ void copy_data(const RunContext& run) {
 PreparedKernel scatter_elements(PrepareContext& context) {
   const Dims data = context.dims(0);
   const auto rank = std::ssize(data);
-  const auto axis = static_cast<std::size_t>(ir::normalized_axis(context.get_int("axis"), rank));
-  const auto count = static_cast<std::size_t>(ir::element_count(context.dims(1)));
+  const std::int64_t axis = ir::normalized_axis(context.get_int("axis"), rank);
+  const std::size_t count = ir::element_count(context.dims(1));
   const Apply apply = apply_of(context.get_string("reduction"), context.element(0));
   context.need_scratch(count * sizeof(std::int64_t));
   return [data, axis, count, apply](const RunContext& run) {
@@ -138,8 +138,8 @@ PreparedKernel scatter_elements(PrepareContext& context) {
 PreparedKernel scatter_nd(PrepareContext& context) {
   const Dims data = context.dims(0);
   const Dims& indices = context.dims(1);
-  const auto rows = static_cast<std::size_t>(count_of(indices, 0, indices.size() - 1));
-  const std::int64_t block = count_of(data, static_cast<std::size_t>(indices.back()), data.size());
+  const std::size_t rows = count_of(indices, 0, indices.size() - 1);
+  const std::int64_t block = count_of(data, indices.back(), data.size());
   const Apply apply = apply_of(context.get_string("reduction"), context.element(0));
   context.need_scratch(rows * sizeof(std::int64_t));
   return [data, rows, block, apply](const RunContext& run) {
@@ -155,7 +155,7 @@ PreparedKernel scatter_nd(PrepareContext& context) {
 PreparedKernel tensor_scatter(PrepareContext& context) {
   const Dims& cache = context.dims(0);
   const auto rank = std::ssize(cache);
-  const auto axis = static_cast<std::size_t>(ir::normalized_axis(context.get_int("axis"), rank));
+  const std::int64_t axis = ir::normalized_axis(context.get_int("axis"), rank);
   const std::int64_t steps = cache[axis];
   const std::int64_t written = context.dims(1)[axis];
   const std::int64_t batch = cache[0];

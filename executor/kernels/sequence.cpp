@@ -70,9 +70,7 @@ PreparedKernel sequence_at(PrepareContext& /*context*/) {
 }
 
 PreparedKernel sequence_length(PrepareContext& /*context*/) {
-  return [](const RunContext& run) {
-    *run.output(0).data<std::int64_t>() = static_cast<std::int64_t>(items_of(run).size());
-  };
+  return [](const RunContext& run) { *run.output(0).data<std::int64_t>() = items_of(run).size(); };
 }
 
 // Sizes of the parts along an axis of `dim`.
@@ -98,7 +96,7 @@ Dims part_sizes(const RunContext& run, std::int64_t dim) {
 PreparedKernel split_to_sequence(PrepareContext& context) {
   const Dims& dims = context.dims(0);
   const auto rank = std::ssize(dims);
-  const auto axis = static_cast<std::size_t>(ir::normalized_axis(context.get_int("axis"), rank));
+  const std::int64_t axis = ir::normalized_axis(context.get_int("axis"), rank);
   const bool squeeze = !context.has_input(1) && context.get_int("keepdims") == 0;
   return [dims, axis, squeeze](const RunContext& run) {
     const Tensor& input = run.input(0);
@@ -152,7 +150,7 @@ PreparedKernel concat_from_sequence(PrepareContext& context) {
     const ir::Items& items = items_of(run);
     if (items.empty()) throw Error("an empty sequence cannot be joined");
     const std::int64_t rank = items.front().tensor.rank() + (is_new ? 1 : 0);
-    const auto axis = static_cast<std::size_t>(ir::normalized_axis(given, rank));
+    const std::int64_t axis = ir::normalized_axis(given, rank);
     Tensor result(items.front().tensor.type(), joined_dims(items, axis, is_new));
     const std::int64_t outer = count_of(result.dims(), 0, axis);
     const std::int64_t row = count_of(result.dims(), axis, result.dims().size());

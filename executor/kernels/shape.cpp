@@ -9,7 +9,7 @@ namespace {
 
 PreparedKernel shape(PrepareContext& context) {
   const std::int64_t start = context.get_int("start");
-  const std::int64_t rank = static_cast<std::int64_t>(context.dims(0).size());
+  const std::int64_t rank = std::ssize(context.dims(0));
   const std::int64_t first = std::clamp<std::int64_t>(start < 0 ? start + rank : start, 0, rank);
   return [first](const RunContext& run) {
     const auto values = run.output(0).values<std::int64_t>();
@@ -74,7 +74,7 @@ PreparedKernel tile(PrepareContext& context) {
 
 PreparedKernel concat(PrepareContext& context) {
   const Dims& to = context.output(0).dims;
-  const auto axis = static_cast<std::size_t>(ir::normalized_axis(context.get_int("axis"), std::ssize(to)));
+  const std::int64_t axis = ir::normalized_axis(context.get_int("axis"), std::ssize(to));
   const std::int64_t outer = count_of(to, 0, axis);
   const std::int64_t row = count_of(to, axis, to.size());
   struct Part {
@@ -104,10 +104,8 @@ PreparedKernel transpose(PrepareContext& context) {
   const auto rank = std::ssize(from);
   std::vector<MoveLoop> loops;
   for (std::int64_t i = 0; i < rank; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    const auto axis =
-        static_cast<std::size_t>(perm == nullptr ? rank - 1 - i : ir::normalized_axis((*perm)[at], rank));
-    loops.push_back({from[axis], from_strides[axis], to_strides[at]});
+    const std::int64_t axis = perm == nullptr ? rank - 1 - i : ir::normalized_axis((*perm)[i], rank);
+    loops.push_back({from[axis], from_strides[axis], to_strides[i]});
   }
   return strided(context.element(0), loops);
 }

@@ -88,18 +88,17 @@ void Dft::run(const RunContext& run) const {
   const Tensor& x = run.input(0);
   Tensor& y = run.output(0);
   if (y.size() == 0) return;
-  const int axis = static_cast<int>(ir::normalized_axis(run.has_input(2) ? one_int(run, 2) : -2, x.rank()));
-  const auto at = static_cast<std::size_t>(axis);
+  const std::int64_t axis = ir::normalized_axis(run.has_input(2) ? one_int(run, 2) : -2, x.rank());
   const std::int64_t inner = ir::element_count(Dims(x.dims().begin() + axis + 1, x.dims().end() - 1));
   const std::int64_t outer = ir::element_count(Dims(x.dims().begin(), x.dims().begin() + axis));
   const std::int64_t x_parts = x.dims().back();
   const std::int64_t y_parts = y.dims().back();
-  const std::int64_t size = x.dims()[at];
+  const std::int64_t size = x.dims()[axis];
   const bool halves = onesided && !inverse;
-  const std::int64_t points = halves ? (run.has_input(1) ? one_int(run, 1) : size) : y.dims()[at];
+  const std::int64_t points = halves ? (run.has_input(1) ? one_int(run, 1) : size) : y.dims()[axis];
   // A one-sided spectrum beyond half of the points says nothing new.
   const std::int64_t used = onesided && inverse ? std::min(size, points / 2 + 1) : size;
-  const std::int64_t kept = y.dims()[at];
+  const std::int64_t kept = y.dims()[axis];
   const T* from = x.data<T>();
   T* to = y.data<T>();
   parallel_ranges(outer * inner, points * kWorkPerPoint, [&](std::int64_t begin, std::int64_t end) {

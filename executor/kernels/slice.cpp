@@ -106,13 +106,13 @@ void run_split(const std::vector<SplitPart>& parts, const RunContext& run) {
 PreparedKernel split(PrepareContext& context) {
   SplitPlan plan{context.element(0), context.dims(0), 0, {}};
   const auto rank = std::ssize(plan.dims);
-  plan.axis = static_cast<std::size_t>(ir::normalized_axis(context.get_int("axis"), rank));
+  plan.axis = ir::normalized_axis(context.get_int("axis"), rank);
   for (std::size_t i = 0; i < context.output_count(); ++i) plan.there.push_back(context.has_output(i));
   if (context.has_input(1) && context.constant(1) == nullptr) {
     return [plan](const RunContext& run) { run_split(split_parts(plan, run.input(1).to_ints()), run); };
   }
   const auto* count = context.get_if<std::int64_t>("num_outputs");
-  const auto outputs = static_cast<std::int64_t>(context.output_count());
+  const std::int64_t outputs = context.output_count();
   const Dims sizes = context.has_input(1)
                          ? context.constant(1)->to_ints()
                          : ir::chunk_sizes(plan.dims[plan.axis], count == nullptr ? outputs : *count);

@@ -25,9 +25,8 @@ struct AxisView {
 AxisView view_along(const Dims& dims, std::int64_t axis) {
   AxisView view;
   const std::int64_t chosen = ir::normalized_axis(axis, std::ssize(dims));
-  for (std::size_t i = 0; i < dims.size(); ++i) {
-    const auto at = static_cast<std::int64_t>(i);
-    (at < chosen ? view.outer : at == chosen ? view.count : view.inner) *= dims[i];
+  for (std::int64_t i = 0; i < std::ssize(dims); ++i) {
+    (i < chosen ? view.outer : i == chosen ? view.count : view.inner) *= dims[i];
   }
   return view;
 }

@@ -89,7 +89,7 @@ PreparedKernel string_split(PrepareContext& context) {
     }
     if (!run.has_output(0)) return;
     Dims dims = x.dims();
-    dims.push_back(static_cast<std::int64_t>(widest));
+    dims.push_back(widest);
     Tensor result(DataType::String, dims);
     auto* out = result.data<std::string>();
     for (auto& row : rows) {

@@ -53,7 +53,7 @@ GramTree<Word> tree_of(const std::vector<Word>& pool, const ir::IntList& begins,
   std::size_t gram = 0;
   const auto size = std::ssize(pool);
   for (std::size_t i = 0; i < begins.size(); ++i) {
-    const auto length = static_cast<std::int64_t>(i) + 1;
+    const std::int64_t length = i + 1;
     const std::int64_t end = i + 1 < begins.size() ? begins[i + 1] : size;
     if (begins[i] < 0 || begins[i] > end || end > size) {
       throw Error("ngram_counts places grams of {} at {} to {} of a pool of {}", length, begins[i], end,
@@ -90,7 +90,7 @@ void count_row(const GramTree<Word>& tree, const GramRules& rules, std::span<con
   const std::int64_t most = std::min(rules.most_skipped, std::ssize(words));
   for (std::int64_t step = 1; step <= most + 1 && shortest <= rules.longest; ++step) {
     for (std::size_t first = 0; first < words.size(); ++first) {
-      count_from(tree, words, first, static_cast<std::size_t>(step), shortest, rules.longest, counts);
+      count_from(tree, words, first, step, shortest, rules.longest, counts);
     }
     // A single word has nothing to skip: it is counted once.
     shortest = std::max<std::int64_t>(shortest, 2);
@@ -131,8 +131,8 @@ PreparedKernel counter(const PrepareContext& context, const std::vector<Word>* p
     const std::int64_t rows = run.output(0).size() / columns;
     std::fill_n(counts, run.output(0).size(), 0.0F);
     for (std::int64_t row = 0; row < rows; ++row, counts += columns) {
-      const std::size_t length = words.size() / static_cast<std::size_t>(rows);
-      count_row(*tree, rules, words.subspan(static_cast<std::size_t>(row) * length, length), counts);
+      const std::size_t length = words.size() / rows;
+      count_row(*tree, rules, words.subspan(row * length, length), counts);
       weigh(counts, columns, mode == "IDF", weights);
     }
   };

@@ -106,7 +106,7 @@ Groups by_first_item(const Groups& groups) {
   Groups result;
   std::vector<std::int64_t> place(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
-    place[order[i]] = static_cast<std::int64_t>(i);
+    place[order[i]] = i;
     result.first.push_back(groups.first[order[i]]);
     result.counts.push_back(groups.counts[order[i]]);
   }
@@ -160,7 +160,7 @@ void run_unique(const UniquePlan& plan, const RunContext& run) {
 PreparedKernel unique(PrepareContext& context) {
   UniquePlan plan{.dims = context.dims(0)};
   if (const auto* axis = context.get_if<std::int64_t>("axis")) {
-    plan.axis = static_cast<std::size_t>(ir::normalized_axis(*axis, std::ssize(plan.dims)));
+    plan.axis = ir::normalized_axis(*axis, std::ssize(plan.dims));
   } else {
     plan.dims = {ir::element_count(plan.dims)};
   }

@@ -51,7 +51,7 @@ bool read_all(JpegReader& reader, Bytes file, Image& image) {
   info.out_color_space = has_inks ? JCS_CMYK : JCS_RGB;
   jpeg_start_decompress(&info);
   if (!image.resize(info.output_height, info.output_width)) return false;
-  if (has_inks) reader.row.resize(static_cast<std::size_t>(image.width) * 4);
+  if (has_inks) reader.row.resize(image.width * 4);
   while (info.output_scanline < info.output_height) {
     std::uint8_t* to = image.row(info.output_scanline);
     JSAMPROW target = has_inks ? reader.row.data() : to;

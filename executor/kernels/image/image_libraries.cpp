@@ -42,7 +42,7 @@ struct Stream {
 };
 
 tmsize_t tiff_read(thandle_t handle, void* to, tmsize_t count) {
-  return static_cast<tmsize_t>(static_cast<Stream*>(handle)->read(to, static_cast<std::size_t>(count)));
+  return static_cast<tmsize_t>(static_cast<Stream*>(handle)->read(to, count));
 }
 
 toff_t tiff_seek(thandle_t handle, toff_t offset, int whence) {
@@ -118,12 +118,12 @@ OPJ_SIZE_T read_jpeg2000(void* to, OPJ_SIZE_T count, void* user) {
 }
 
 OPJ_OFF_T skip_jpeg2000(OPJ_OFF_T count, void* user) {
-  static_cast<Stream*>(user)->at += static_cast<std::size_t>(count);
+  static_cast<Stream*>(user)->at += count;
   return count;
 }
 
 OPJ_BOOL seek_jpeg2000(OPJ_OFF_T offset, void* user) {
-  static_cast<Stream*>(user)->at = static_cast<std::size_t>(offset);
+  static_cast<Stream*>(user)->at = offset;
   return OPJ_TRUE;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csetjmp>
+#include <utility>
 
 #include "executor/kernels/image/image.h"
 
@@ -47,7 +48,7 @@ bool read_all(PngReader& reader, Image& image) {
                     png_get_image_width(reader.png, reader.info))) {
     return false;
   }
-  if (png_get_rowbytes(reader.png, reader.info) != static_cast<std::size_t>(image.width) * 3) return false;
+  if (std::cmp_not_equal(png_get_rowbytes(reader.png, reader.info), image.width * 3)) return false;
   for (std::int64_t y = 0; y < image.height; ++y) reader.rows.push_back(image.row(y));
   png_read_image(reader.png, reader.rows.data());
   return true;

@@ -115,11 +115,11 @@ void Bmp::put(Image& image, std::int64_t y, std::int64_t x, std::uint32_t pixel)
 }
 
 void Bmp::read_plain(Image& image) const {
-  const std::size_t stride = (static_cast<std::size_t>(image.width) * bits + 31) / 32 * 4;
+  const std::size_t stride = (image.width * bits + 31) / 32 * 4;
   for (std::int64_t y = 0; y < image.height; ++y) {
-    const std::size_t row = pixels_at + static_cast<std::size_t>(y) * stride;
+    const std::size_t row = pixels_at + y * stride;
     for (std::int64_t x = 0; x < image.width; ++x) {
-      const std::size_t bit = static_cast<std::size_t>(x) * bits;
+      const std::size_t bit = x * bits;
       const std::uint32_t raw = number(file, row + bit / 8, std::max(bits / 8, 1U));
       put(image, y, x, bits < 8 ? raw >> (8 - bits - bit % 8) & ((1U << bits) - 1) : raw);
     }

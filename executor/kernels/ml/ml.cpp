@@ -64,7 +64,7 @@ void transform_scores(PostTransform transform, std::span<float> scores) {
 }
 
 std::size_t index_of_largest(std::span<const float> scores) {
-  return static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
+  return std::max_element(scores.begin(), scores.end()) - scores.begin();
 }
 
 ClassLabels::ClassLabels(const PrepareContext& context, std::string_view ints_name)

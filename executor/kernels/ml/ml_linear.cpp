@@ -44,7 +44,7 @@ PreparedKernel linear_regressor(PrepareContext& context) {
   const PostTransform transform = post_transform_named(context.get_string("post_transform"));
   return [model = std::make_shared<const LinearModel>(context), transform](const RunContext& run) {
     Matrix scores = model->scores(run.input(0));
-    const auto columns = static_cast<std::size_t>(scores.cols());
+    const std::size_t columns = scores.cols();
     for (std::int64_t row = 0; row < scores.rows(); ++row)
       transform_scores(transform, {scores.row(row).data(), columns});
     std::copy_n(scores.data(), scores.size(), run.output(0).data<float>());
@@ -65,7 +65,7 @@ void classify(const LinearClassifier& classifier, const RunContext& run) {
     scores.resize(second.rows(), 2);
     scores << -second, second;
   }
-  const auto columns = static_cast<std::size_t>(scores.cols());
+  const std::size_t columns = scores.cols();
   const float threshold = classifier.transform == PostTransform::None ? 0.0F : 0.5F;
   for (std::int64_t row = 0; row < scores.rows(); ++row) {
     const std::span<float> values{scores.row(row).data(), columns};

@@ -159,8 +159,7 @@ PreparedKernel one_hot_encoder(PrepareContext& context) {
 void cast_one(const Tensor& from, std::int64_t i, Tensor& to, std::int64_t at) {
   const auto part = [](const Tensor& tensor, std::int64_t index) {
     auto* bytes = static_cast<std::byte*>(const_cast<void*>(tensor.raw()));
-    return Tensor::view(tensor.type(), {},
-                        bytes + static_cast<std::size_t>(index) * storage_bytes(tensor.type()));
+    return Tensor::view(tensor.type(), {}, bytes + index * storage_bytes(tensor.type()));
   };
   const Tensor source = part(from, i);
   Tensor target = part(to, at);
@@ -206,8 +205,8 @@ PreparedKernel cast_map(PrepareContext& context) {
     std::iota(order.begin(), order.end(), 0);
     std::sort(order.begin(), order.end(), [key](auto a, auto b) { return key[a] < key[b]; });
     Tensor y = zeros_of(type, {1, sparse ? width : std::ssize(key)});
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      const std::int64_t at = sparse ? key[order[i]] : static_cast<std::int64_t>(i);
+    for (std::int64_t i = 0; i < std::ssize(order); ++i) {
+      const std::int64_t at = sparse ? key[order[i]] : i;
       if (sparse && (at < 0 || at >= width)) throw Error("key {} is outside [0, {})", at, width);
       cast_one(values, order[i], y, at);
     }

@@ -54,7 +54,7 @@ PreparedKernel by_column(F f) {
     const T* in = x.data<T>();
     T* out = run.output(0).data<T>();
     for (std::int64_t first = 0; first < x.size(); first += width) {
-      for (std::int64_t i = 0; i < width; ++i) out[first + i] = f(static_cast<std::size_t>(i), in[first + i]);
+      for (std::int64_t i = 0; i < width; ++i) out[first + i] = f(i, in[first + i]);
     }
   };
 }
@@ -109,7 +109,7 @@ PreparedKernel normalizer(PrepareContext& context) {
     const Tensor& x = run.input(0);
     Tensor wide(DataType::Double, x.dims());
     convert_numbers(x, wide, 0, x.size(), {});
-    const auto width = static_cast<std::size_t>(x.rank() == 0 ? 1 : x.dims().back());
+    const std::size_t width = x.rank() == 0 ? 1 : x.dims().back();
     const auto values = wide.values<double>();
     float* y = run.output(0).data<float>();
     for (std::size_t first = 0; first < values.size(); first += width) {
@@ -133,7 +133,7 @@ PreparedKernel scaler(PrepareContext& context) {
     convert_numbers(x, out, 0, x.size(), {});
     for (std::int64_t first = 0; first < x.size(); first += width) {
       for (std::int64_t i = 0; i < width; ++i) {
-        const auto column = static_cast<std::size_t>(i);
+        const std::size_t column = i;
         const float shift = offset[std::min(column, offset.size() - 1)];
         y[first + i] = (y[first + i] - shift) * scale[std::min(column, scale.size() - 1)];
       }

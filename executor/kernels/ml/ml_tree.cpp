@@ -28,8 +28,7 @@ PreparedKernel scores_kernel(Trees trees, PostTransform transform) {
       Tensor floats(DataType::Float, scores.dims());
       convert_numbers(scores, floats, 0, scores.size(), {});
       for (std::int64_t row = 0; row < floats.dim(0); ++row) {
-        transform_scores(transform, floats.values<float>().subspan(
-                                        static_cast<std::size_t>(row) * trees->targets, trees->targets));
+        transform_scores(transform, floats.values<float>().subspan(row * trees->targets, trees->targets));
       }
       scores = floats;
     }
@@ -39,7 +38,7 @@ PreparedKernel scores_kernel(Trees trees, PostTransform transform) {
 
 PreparedKernel regressor(PrepareContext& context) {
   Trees trees = trees_of_lists(context, "target");
-  trees.targets = static_cast<std::size_t>(context.get_int("n_targets"));
+  trees.targets = context.get_int("n_targets");
   trees.aggregate = aggregate_named(context.get_string("aggregate_function"));
   trees.check(features_of(context));
   return scores_kernel(std::move(trees), post_transform_named(context.get_string("post_transform")));
@@ -47,7 +46,7 @@ PreparedKernel regressor(PrepareContext& context) {
 
 PreparedKernel ensemble(PrepareContext& context) {
   Trees trees = trees_of_arrays(context);
-  trees.targets = static_cast<std::size_t>(context.get_int("n_targets"));
+  trees.targets = context.get_int("n_targets");
   const std::int64_t aggregate = context.get_int("aggregate_function");
   const std::int64_t transform = context.get_int("post_transform");
   if (aggregate < 0 || aggregate > 3) throw Error("aggregate_function is {}, 0 to 3 needed", aggregate);
@@ -73,7 +72,7 @@ std::array<float, 2> two_scores(float score, PostTransform transform) {
 
 void classify(const Classifier& model, const RunContext& run) {
   const Tensor sums = model.trees.evaluate(run.input(0));
-  const auto targets = static_cast<std::int64_t>(model.trees.targets);
+  const std::int64_t targets = model.trees.targets;
   std::vector<float> scores;
   for (std::int64_t row = 0; row < sums.dim(0); ++row) {
     const double* sum = sums.data<double>() + row * targets;

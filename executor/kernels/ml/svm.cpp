@@ -165,7 +165,7 @@ SvmClassifier read_classifier(const PrepareContext& context) {
   const auto coefficients = list_or_empty<FloatList>(context, "coefficients");
   if (coefficients.empty()) throw Error("there are no coefficients");
   ClassLabels labels(context, "classlabels_ints");
-  const auto classes = static_cast<std::int64_t>(std::max<std::size_t>(labels.size(), 1));
+  const auto classes = std::max<std::int64_t>(labels.size(), 1);
   SvmClassifier model{Likeness(context, counts.empty()),
                       std::move(labels),
                       post_transform_named(context.get_string("post_transform")),
@@ -184,7 +184,7 @@ SvmClassifier read_classifier(const PrepareContext& context) {
     read_vectors(model, context, coefficients);
   }
   check_columns(model.vectors, context);
-  const auto pairs = static_cast<std::size_t>(model.linear() ? 1 : classes * (classes - 1) / 2);
+  const std::size_t pairs = model.linear() ? 1 : classes * (classes - 1) / 2;
   if (model.rho.size() < pairs) throw Error("rho has {} numbers, {} needed", model.rho.size(), pairs);
   const bool probabilities = !model.linear() && !model.prob_a.empty();
   if (probabilities && (model.prob_a.size() < pairs || model.prob_b.size() < pairs)) {
@@ -206,8 +206,7 @@ void score_pairs(const SvmClassifier& model, const MapOfVector& x, std::vector<f
   };
   for (std::size_t i = 0; i < votes.size(); ++i) {
     for (std::size_t j = i + 1; j < votes.size(); ++j) {
-      const float score = model.rho[scores.size()] + part(static_cast<std::int64_t>(j) - 1, i) +
-                          part(static_cast<std::int64_t>(i), j);
+      const float score = model.rho[scores.size()] + part(j - 1, i) + part(i, j);
       scores.push_back(score);
       votes[score > 0 ? i : j] += 1;
     }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "executor/kernels/cast.h"
 #include "executor/kernels/tools/parallel.h"
@@ -86,7 +87,7 @@ enum class Visit : std::uint8_t { NotYet, OnPath, Done };
 void check_from(const std::vector<TreeNode>& nodes, std::int32_t root, std::vector<Visit>& visits) {
   std::vector<std::int32_t> path{root};
   while (!path.empty()) {
-    const auto at = static_cast<std::size_t>(path.back());
+    const std::int32_t at = path.back();
     if (visits[at] == Visit::NotYet && nodes[at].branch != Branch::Leaf) {
       visits[at] = Visit::OnPath;
       for (std::int32_t child : {nodes[at].on_false, nodes[at].on_true}) {
@@ -104,9 +105,7 @@ void check_from(const std::vector<TreeNode>& nodes, std::int32_t root, std::vect
 }  // namespace
 
 void Trees::check(std::int64_t features) const {
-  const auto in_range = [](std::int32_t i, std::size_t size) {
-    return i >= 0 && static_cast<std::size_t>(i) < size;
-  };
+  const auto in_range = [](std::int32_t i, std::size_t size) { return i >= 0 && std::cmp_less(i, size); };
   for (const TreeNode& node : nodes) {
     if (node.branch == Branch::Leaf) continue;
     if (!in_range(node.on_true, nodes.size()) || !in_range(node.on_false, nodes.size())) {
@@ -143,9 +142,7 @@ Tensor Trees::evaluate(const Tensor& x) const {
   parallel_ranges(rows, cost, [&](std::int64_t begin, std::int64_t end) {
     for (; begin < end; begin += kRowsTogether) {
       const std::int64_t last = std::min(end, begin + kRowsTogether);
-      const auto score_of = [&](std::int64_t row) {
-        return scores.data<double>() + row * static_cast<std::int64_t>(targets);
-      };
+      const auto score_of = [&](std::int64_t row) { return scores.data<double>() + row * targets; };
       for (std::int32_t root : roots) {
         for (std::int64_t row = begin; row < last; ++row) {
           add(*this, leaf_of(*this, root, wide.data<double>() + row * columns), score_of(row));

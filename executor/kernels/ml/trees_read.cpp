@@ -38,9 +38,9 @@ NodeIndex index_nodes(const IntList& trees, const IntList& ids, std::vector<std:
   NodeIndex index;
   std::map<std::int64_t, bool> seen;
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    const bool added = index.emplace(NodeKey{trees[i], ids[i]}, static_cast<std::int32_t>(i)).second;
+    const bool added = index.emplace(NodeKey{trees[i], ids[i]}, i).second;
     if (!added) throw Error("tree {} has two nodes {}", trees[i], ids[i]);
-    if (seen.emplace(trees[i], true).second) roots.push_back(static_cast<std::int32_t>(i));
+    if (seen.emplace(trees[i], true).second) roots.push_back(i);
   }
   return index;
 }
@@ -99,9 +99,9 @@ void read_leaves(const PrepareContext& context, const std::string& leaf, const N
   for (std::size_t i = 0; i < trees.nodes.size(); ++i) {
     TreeNode& node = trees.nodes[i];
     if (node.branch != Branch::Leaf) continue;
-    node.on_true = static_cast<std::int32_t>(trees.contributions.size());
+    node.on_true = trees.contributions.size();
     trees.contributions.insert(trees.contributions.end(), of_node[i].begin(), of_node[i].end());
-    node.on_false = static_cast<std::int32_t>(trees.contributions.size());
+    node.on_false = trees.contributions.size();
   }
 }
 
@@ -193,8 +193,7 @@ Trees trees_of_arrays(const PrepareContext& context) {
         {.on_true = static_cast<std::int32_t>(i), .on_false = static_cast<std::int32_t>(i + 1)});
     trees.contributions.push_back({static_cast<std::int32_t>(targets[i]), weights[i]});
   }
-  for (std::int64_t root : context.get<IntList>("tree_roots"))
-    trees.roots.push_back(static_cast<std::int32_t>(root));
+  for (std::int64_t root : context.get<IntList>("tree_roots")) trees.roots.push_back(root);
   return trees;
 }
 

@@ -19,11 +19,11 @@ void add(std::span<const Tensor* const> terms, bool mean, std::int64_t first, st
   constexpr std::int64_t kPiece = 2048;
   T* out = result.data<T>();
   const auto divisor = static_cast<Sum>(terms.size());
-  const auto cost = static_cast<std::int64_t>(terms.size() * sizeof(T));
+  const std::int64_t cost = terms.size() * sizeof(T);
   parallel_ranges(count, cost, [&](std::int64_t begin, std::int64_t end) {
     std::array<Sum, kPiece> sums;
     for (std::int64_t piece = begin; piece < end; piece += kPiece) {
-      const auto size = static_cast<std::size_t>(std::min(kPiece, end - piece));
+      const std::size_t size = std::min(kPiece, end - piece);
       const T* term = terms[0]->data<T>() + first + piece;
 #pragma omp simd
       for (std::size_t i = 0; i < size; ++i) sums[i] = static_cast<Sum>(term[i]);

@@ -26,9 +26,8 @@ void copy_elements(const Tensor& from, std::int64_t from_index, Tensor& to, std:
     return;
   }
   const std::size_t bytes = storage_bytes(from.type());
-  std::memcpy(static_cast<std::byte*>(to.raw()) + static_cast<std::size_t>(to_index) * bytes,
-              static_cast<const std::byte*>(from.raw()) + static_cast<std::size_t>(from_index) * bytes,
-              static_cast<std::size_t>(count) * bytes);
+  std::memcpy(static_cast<std::byte*>(to.raw()) + to_index * bytes,
+              static_cast<const std::byte*>(from.raw()) + from_index * bytes, count * bytes);
 }
 
 }  // namespace
@@ -49,7 +48,7 @@ Tensor slice_at(const Tensor& tensor, int axis, std::int64_t index) {
   Dims dims = tensor.dims();
   dims.erase(dims.begin() + axis);
   if (around.outer == 1) {
-    const std::size_t offset = static_cast<std::size_t>(index * around.inner) * storage_bytes(tensor.type());
+    const std::size_t offset = index * around.inner * storage_bytes(tensor.type());
     auto* memory = static_cast<std::byte*>(const_cast<void*>(tensor.raw()));
     return Tensor::view(tensor.type(), std::move(dims), memory + offset);
   }

@@ -45,10 +45,9 @@ Fourier::Fourier(std::int64_t length) : length_(length) {
   for (std::int64_t n = 0; n < length; ++n) {
     // The square modulo two turns, as large angles lose digits.
     const auto turns = static_cast<double>(n * n % (2 * length)) / static_cast<double>(length);
-    const auto i = static_cast<std::size_t>(n);
-    chirp_[i] = std::polar(1.0, -std::numbers::pi * turns);
-    work_[i] = std::conj(chirp_[i]);
-    if (n > 0) work_[padded_ - n] = work_[i];
+    chirp_[n] = std::polar(1.0, -std::numbers::pi * turns);
+    work_[n] = std::conj(chirp_[n]);
+    if (n > 0) work_[padded_ - n] = work_[n];
   }
   mixed_radix(chirp_spectrum_.data(), work_.data(), padded_);
 }

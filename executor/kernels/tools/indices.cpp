@@ -50,7 +50,7 @@ void element_offsets(const Tensor& indices, const Dims& data, std::size_t axis, 
 }
 
 void row_offsets(const Tensor& indices, const Dims& data, std::size_t batch_dims, std::int64_t* out) {
-  const auto length = static_cast<std::size_t>(indices.dims().back());
+  const std::size_t length = indices.dims().back();
   const std::int64_t batches = count_of(data, 0, batch_dims);
   const std::int64_t rows = count_of(indices.dims(), batch_dims, indices.dims().size() - 1);
   const std::int64_t batch_step = count_of(data, batch_dims, data.size());

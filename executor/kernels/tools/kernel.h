@@ -28,7 +28,7 @@ class RunContext {
   const Tensor& input(std::size_t i) const { return datum(i).tensor; }
   const Datum& datum(std::size_t i) const {
     if (!has_input(i)) [[unlikely]]
-      ir::fail_id(static_cast<std::int64_t>(i), inputs.size());
+      ir::fail_id(i, inputs.size());
     return *inputs[i];
   }
   /// Memory of the type and shape that the op's infer function gave; its numbers are undefined.

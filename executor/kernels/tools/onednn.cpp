@@ -97,8 +97,8 @@ void Call::execute(Set& set, std::span<const void* const> pointers) const {
   for (std::size_t i = 0; i < pointers.size(); ++i) {
     set.memories[i].set_data_handle(const_cast<void*>(pointers[i]));
   }
-  const dnnl_status_t status = dnnl_primitive_execute(
-      primitive_.get(), stream().get(), static_cast<int>(set.arguments.size()), set.arguments.data());
+  const dnnl_status_t status =
+      dnnl_primitive_execute(primitive_.get(), stream().get(), set.arguments.size(), set.arguments.data());
   IR_CHECK(status == dnnl_success, "oneDNN gave status {}", static_cast<int>(status));
 }
 

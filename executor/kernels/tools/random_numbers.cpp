@@ -58,7 +58,7 @@ std::function<std::uint32_t()> seeds_of(const PrepareContext& context) {
   std::uint64_t op = mixed(context.seed);
   for (char letter : context.op.name) op = mixed(op ^ static_cast<unsigned char>(letter));
   // Ops without a name still differ in their outputs.
-  for (ir::ValueId id : context.op.outputs) op = mixed(op ^ static_cast<std::uint64_t>(id.number()));
+  for (ir::ValueId id : context.op.outputs) op = mixed(op ^ id.number());
   auto runs = std::make_shared<std::atomic<std::uint64_t>>(0);
   return [op, runs] { return static_cast<std::uint32_t>(mixed(op ^ runs->fetch_add(1))); };
 }

@@ -176,7 +176,7 @@ std::int64_t count_of(const Dims& dims, std::size_t begin, std::size_t end) {
 
 StridedCopy::StridedCopy(DataType type, const std::vector<MoveLoop>& loops) : unit_(unit_of(type)) {
   if (std::any_of(loops.begin(), loops.end(), [](const MoveLoop& loop) { return loop.count <= 0; })) return;
-  const auto element_bytes = static_cast<std::int64_t>(ir::storage_bytes(type));
+  const std::int64_t element_bytes = ir::storage_bytes(type);
   loops_ = joined(loops, element_bytes);
   if (loops_.empty()) loops_.push_back({1, element_bytes, element_bytes});
   bytes_ = element_bytes;
@@ -184,12 +184,12 @@ StridedCopy::StridedCopy(DataType type, const std::vector<MoveLoop>& loops) : un
   const MoveLoop last = loops_.back();
   if (unit_ != 0 && last.from == element_bytes && last.to == element_bytes) {
     loops_.pop_back();
-    run_bytes_ = static_cast<std::size_t>(last.count * element_bytes);
+    run_bytes_ = last.count * element_bytes;
     if (loops_.empty() || !is_unit(run_bytes_)) {
       inner_ = Inner::Runs;
       return;
     }
-    unit_ = static_cast<int>(run_bytes_);
+    unit_ = run_bytes_;
   }
   choose_inner();
 }
@@ -262,7 +262,7 @@ void copy_elements(DataType type, const void* from, void* to, std::int64_t count
   if (type == DataType::String) {
     std::copy_n(static_cast<const std::string*>(from), count, static_cast<std::string*>(to));
   } else if (count > 0) {
-    std::memcpy(to, from, static_cast<std::size_t>(count) * ir::storage_bytes(type));
+    std::memcpy(to, from, count * ir::storage_bytes(type));
   }
 }
 
@@ -276,7 +276,7 @@ void zero_elements(DataType type, void* to, std::int64_t count) {
   if (type == DataType::String) {
     std::fill_n(static_cast<std::string*>(to), count, std::string());
   } else if (count > 0) {
-    std::memset(to, 0, static_cast<std::size_t>(count) * ir::storage_bytes(type));
+    std::memset(to, 0, count * ir::storage_bytes(type));
   }
 }
 

@@ -52,10 +52,10 @@ void zero_elements(ir::DataType type, void* to, std::int64_t count);
 
 /// The address of element i.
 inline const void* element_at(const void* data, ir::DataType type, std::int64_t i) {
-  return static_cast<const std::byte*>(data) + i * static_cast<std::int64_t>(ir::storage_bytes(type));
+  return static_cast<const std::byte*>(data) + i * ir::storage_bytes(type);
 }
 inline void* element_at(void* data, ir::DataType type, std::int64_t i) {
-  return static_cast<std::byte*>(data) + i * static_cast<std::int64_t>(ir::storage_bytes(type));
+  return static_cast<std::byte*>(data) + i * ir::storage_bytes(type);
 }
 
 /// Walks an index space in row-major order beside kOperands offsets, each with strides of its own:

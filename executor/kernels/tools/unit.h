@@ -23,9 +23,7 @@ struct Unit<0> {
 };
 
 /// The unit of one element of a type.
-inline int unit_of(ir::DataType type) {
-  return type == ir::DataType::String ? 0 : static_cast<int>(ir::storage_bytes(type));
-}
+inline int unit_of(ir::DataType type) { return type == ir::DataType::String ? 0 : ir::storage_bytes(type); }
 
 inline bool is_unit(std::size_t bytes) { return bytes > 0 && bytes <= 16 && (bytes & (bytes - 1)) == 0; }
 
@@ -54,8 +52,8 @@ void with_unit(int unit, Use&& use) {
 /// is the size of one block.
 template <class Use>
 void with_block(ir::DataType type, std::int64_t elements, Use&& use) {
-  const std::size_t bytes = static_cast<std::size_t>(elements) * ir::storage_bytes(type);
-  const auto step = static_cast<std::int64_t>(bytes);
+  const std::size_t bytes = elements * ir::storage_bytes(type);
+  const std::int64_t step = bytes;
   if (type == ir::DataType::String) {
     use(
         [elements](const std::byte* from, std::byte* to) {
@@ -64,7 +62,7 @@ void with_block(ir::DataType type, std::int64_t elements, Use&& use) {
         },
         step);
   } else if (is_unit(bytes)) {
-    with_unit(static_cast<int>(bytes), [&](auto unit) { use(Unit<decltype(unit)::value>::move, step); });
+    with_unit(bytes, [&](auto unit) { use(Unit<decltype(unit)::value>::move, step); });
   } else {
     use([bytes](const std::byte* from, std::byte* to) { std::memcpy(to, from, bytes); }, step);
   }

@@ -28,7 +28,7 @@ struct Widening {
 
   void make_room(Stand& stand) {
     stand.offset = bytes;
-    const auto count = static_cast<std::size_t>(ir::element_count(stand.dims));
+    const std::size_t count = ir::element_count(stand.dims);
     bytes += (count * sizeof(float) + 63) / 64 * 64;
   }
 };
