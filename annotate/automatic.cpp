@@ -180,7 +180,7 @@ Candidate balance(const ir::Graph& graph, const Costs& costs, const AutomaticOpt
                   std::span<const Span> together) {
   std::vector<std::size_t> cuts = all_cuts(graph.ops.size(), options.units);
   check_count(std::ssize(cuts), options.parts);
-  const auto parts = static_cast<std::size_t>(options.parts);
+  const std::size_t parts = options.parts;
   cuts = cuts_that_keep_together(std::move(cuts), together, parts - 1);
   const std::vector<Item> items = items_between(graph, costs, cuts);
   const Room room{options.memory_bytes, options.stash_depths};
@@ -301,7 +301,7 @@ std::vector<int> split_by_ratio(const ir::Graph& graph, const Costs& costs, cons
     // An op goes where more than half of it belongs.
     while (op < most && (op == first || is_last || done + costs.seconds[op] / 2 <= target)) {
       done += costs.seconds[op];
-      parts[op++] = static_cast<int>(part);
+      parts[op++] = part;
     }
   }
   return parts;

@@ -194,7 +194,7 @@ std::vector<std::size_t> cut_within(const Row& row, const Limit& limit) {
       while (!best.empty() && best.front() < begins[end]) best.pop_front();
       if (best.empty()) continue;
       next[end] = cost(best.front());
-      begin_of[part][end] = static_cast<std::uint32_t>(best.front());
+      begin_of[part][end] = best.front();
     }
     sent = std::move(next);
   }

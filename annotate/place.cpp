@@ -15,10 +15,9 @@ int close_up_stages(AllSpots& spots) {
   std::sort(stages.begin(), stages.end());
   stages.erase(std::unique(stages.begin(), stages.end()), stages.end());
   for (Spot& spot : spots) {
-    spot.stage =
-        static_cast<int>(std::lower_bound(stages.begin(), stages.end(), spot.stage) - stages.begin());
+    spot.stage = std::lower_bound(stages.begin(), stages.end(), spot.stage) - stages.begin();
   }
-  return std::max(static_cast<int>(stages.size()), 1);
+  return std::max<int>(stages.size(), 1);
 }
 
 int processors_of(const AllSpots& spots, const Request& request) {
