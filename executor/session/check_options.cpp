@@ -156,7 +156,7 @@ std::string split_ratios_fit(const Strategy& strategy) {
     return "virtualGraphSplitRatios needs virtualGraphMode Auto";
   if (std::string reason = annotate::why_no_ratios(ratios); !reason.empty())
     return "virtualGraphSplitRatios: " + reason;
-  const std::size_t processors = static_cast<std::size_t>(strategy.ipus / strategy.replicas);
+  const std::size_t processors = strategy.ipus / strategy.replicas;
   if (strategy.ipus == 0 || processors == ratios.size()) return "";
   return fmt::format("virtualGraphSplitRatios: {} ratios found, {} needed: one a processor of a replica",
                      ratios.size(), processors);

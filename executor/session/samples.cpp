@@ -28,9 +28,9 @@ void copy_row(const ir::Tensor& array, std::int64_t from, ir::Tensor& part, std:
                 part.data<std::string>() + to * elements);
     return;
   }
-  const std::size_t bytes = static_cast<std::size_t>(elements) * storage_bytes(array.type());
-  std::memcpy(static_cast<char*>(part.raw()) + static_cast<std::size_t>(to) * bytes,
-              static_cast<const char*>(array.raw()) + static_cast<std::size_t>(from) * bytes, bytes);
+  const std::size_t bytes = elements * storage_bytes(array.type());
+  std::memcpy(static_cast<char*>(part.raw()) + to * bytes,
+              static_cast<const char*>(array.raw()) + from * bytes, bytes);
 }
 
 ir::Tensor transposed(const ir::Tensor& tensor, ir::IntList order) {
@@ -114,8 +114,7 @@ std::vector<ir::Datum> take_rows(const Samples& samples, std::span<const std::in
     const ir::Tensor& array = samples.arrays.at(input.name);
     const std::int64_t elements = elements_of_sample(array);
     ir::Tensor part(array.type(), {std::ssize(rows), elements});
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      copy_row(array, rows[i], part, static_cast<std::int64_t>(i));
+    for (std::size_t i = 0; i < rows.size(); ++i) copy_row(array, rows[i], part, i);
     const ir::Type type = whole_type(input);
     part = cast(part, type.element);
     if (const int axis = axis_of(samples.axes, input.name); axis > 0) part = micro_batches(part, type, axis);

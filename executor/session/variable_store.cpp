@@ -82,10 +82,10 @@ importer::Model of_first_replica(importer::Model model, int replicas) {
 VariableStore::VariableStore(const std::vector<NamedVariable>& variables, const GroupsByName& groups,
                              const executor::Program& program) {
   std::map<std::string_view, std::vector<executor::Slot>> slots;
-  for (std::size_t i = 0; i < program.buffers.size(); ++i) {
-    const executor::Buffer& buffer = program.buffers[i];
+  for (executor::BufferId id : program.buffer_ids()) {
+    const executor::Buffer& buffer = program[id];
     for (int row = 0; buffer.persistent && row < buffer.slots; ++row) {
-      const executor::Slot slot{{static_cast<std::int32_t>(i)}, row};
+      const executor::Slot slot{id, row};
       slots[name_of(program, slot)].push_back(slot);
     }
   }

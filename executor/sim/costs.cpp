@@ -32,7 +32,7 @@ class HostBytesCounter {
  public:
   HostBytesCounter(const Program& program, const ir::IdMap<executor::BufferId, double>& slot_bytes)
       : program_(program), slot_bytes_(slot_bytes) {
-    const auto processors = static_cast<std::size_t>(program.processors);
+    const std::size_t processors = program.processors;
     counted.loaded.resize(processors);
     counted.stored.resize(processors);
   }

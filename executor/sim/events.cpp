@@ -37,7 +37,7 @@ void Events::note(const Task& task, std::int64_t iteration, Span span) {
   if (span.end == span.start) return;
 
   Event event{.start = to_seconds(span.start), .end = to_seconds(span.end), .activity = task.activity};
-  event.micro_batch = task.step->micro_batch + static_cast<int>(task.step->micro_batch_stride * iteration);
+  event.micro_batch = task.step->micro_batch + task.step->micro_batch_stride * iteration;
   if (const auto* copy = std::get_if<executor::CopyBetweenProcessors>(&task.step->action)) {
     return note_exchange(*copy, event);
   }

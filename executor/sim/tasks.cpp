@@ -88,7 +88,7 @@ class TaskMaker {
     task.ticks = to_ticks(cost.seconds);
     links_.clear();
     for (const LinkLoad& load : cost.links) {
-      const auto [number, is_new] = link_numbers_.emplace(load.link, static_cast<int>(made.links.size()));
+      const auto [number, is_new] = link_numbers_.emplace(load.link, made.links.size());
       if (is_new) made.links.push_back(to_string(load.link));
       // The host fills and empties its buffers on when the processor has gone on.
       const bool goes_on = task.activity == Activity::HostLoad || task.activity == Activity::HostStore;

@@ -35,7 +35,7 @@ struct SlotUse {
   int number(std::int64_t iteration) const {
     if (stride == 0) return first + index;
     const std::int64_t place = (index + stride * iteration) % slots;
-    return first + static_cast<int>(place < 0 ? place + slots : place);
+    return first + (place < 0 ? place + slots : place);
   }
 };
 
