@@ -175,13 +175,11 @@ struct Candidate {
   CutCost cost;
 };
 
-// The best cut that keeps the readers in each of these spans together, where enough cuts remain.
+// The best of these cuts.
 Candidate balance(const ir::Graph& graph, const Costs& costs, const AutomaticOptions& options,
-                  std::span<const Span> together) {
-  std::vector<std::size_t> cuts = all_cuts(graph.ops.size(), options.units);
+                  const std::vector<std::size_t>& cuts) {
   check_count(std::ssize(cuts), options.parts);
   const std::size_t parts = options.parts;
-  cuts = cuts_that_keep_together(std::move(cuts), together, parts - 1);
   const std::vector<Item> items = items_between(graph, costs, cuts);
   const Room room{options.memory_bytes, options.stash_depths};
   const std::vector<std::size_t> firsts = cut(items, parts, room);
@@ -196,6 +194,34 @@ std::pair<std::int64_t, double> score(const CutCost& cost, const Costs& costs,
   const double computes = (costs.stash_bytes.empty() ? 1 : kThereAndBack) * cost.seconds;
   return {std::max<std::int64_t>(cost.bytes - room, 0),
           computes + static_cast<double>(cost.crossing_bytes) * options.seconds_per_byte};
+}
+
+// The best cut by its score. The time of an exchange is that of its largest part, so every bound on the bytes
+// that may cross gives a candidate; each bound is an eighth below the one before, or as much as the next cut
+// has less.
+Candidate balance_with_exchanges(const ir::Graph& graph, const Costs& costs, const AutomaticOptions& options,
+                                 std::vector<std::size_t> cuts) {
+  Candidate best = balance(graph, costs, options, cuts);
+  if (options.seconds_per_byte == 0) return best;
+  const std::vector<std::int64_t> crossing = crossing_bytes(graph, spans_of(graph), costs);
+  for (std::int64_t bound = best.cost.crossing_bytes; bound > 0;) {
+    bound -= std::max<std::int64_t>(bound / 8, 1);
+    std::erase_if(cuts, [&](std::size_t cut) { return crossing[cut] > bound; });
+    if (std::ssize(cuts) + 1 < options.parts) break;
+    Candidate next = balance(graph, costs, options, cuts);
+    bound = next.cost.crossing_bytes;
+    if (score(next.cost, costs, options) < score(best.cost, costs, options)) best = std::move(next);
+  }
+  return best;
+}
+
+// The best cut that keeps the readers in each of these spans together, where enough cuts remain.
+Candidate balance_together(const ir::Graph& graph, const Costs& costs, const AutomaticOptions& options,
+                           std::span<const Span> together) {
+  std::vector<std::size_t> cuts = all_cuts(graph.ops.size(), options.units);
+  check_count(std::ssize(cuts), options.parts);
+  cuts = cuts_that_keep_together(std::move(cuts), together, static_cast<std::size_t>(options.parts) - 1);
+  return balance_with_exchanges(graph, costs, options, std::move(cuts));
 }
 
 // Constants inside bodies.
@@ -248,15 +274,15 @@ Costs count_bytes(const ir::Graph& graph) {
 }
 
 std::vector<int> shard(const ir::Graph& graph, const Costs& costs, const AutomaticOptions& options) {
-  return balance(graph, costs, options, {}).parts;
+  return balance_together(graph, costs, options, {}).parts;
 }
 
 std::vector<int> pipeline(const ir::Graph& graph, const Costs& costs, const AutomaticOptions& options) {
   const std::vector<Span> shared = shared_spans(graph, costs);
-  Candidate best = balance(graph, costs, options, shared);
+  Candidate best = balance_together(graph, costs, options, shared);
   for (std::size_t kept = shared.size(); kept > 0;) {
     kept /= 2;
-    Candidate next = balance(graph, costs, options, std::span(shared).first(kept));
+    Candidate next = balance_together(graph, costs, options, std::span(shared).first(kept));
     if (score(next.cost, costs, options) < score(best.cost, costs, options)) best = std::move(next);
   }
   return std::move(best.parts);
@@ -265,7 +291,7 @@ std::vector<int> pipeline(const ir::Graph& graph, const Costs& costs, const Auto
 std::vector<int> phases(const ir::Graph& graph, const Costs& costs, const AutomaticOptions& options) {
   AutomaticOptions halved = options;
   halved.memory_bytes /= 2;
-  return balance(graph, costs, halved, {}).parts;
+  return balance(graph, costs, halved, all_cuts(graph.ops.size(), options.units)).parts;
 }
 
 std::string why_no_ratios(const std::vector<double>& ratios) {

@@ -43,9 +43,9 @@ struct AutomaticOptions {
 };
 
 // Each function gives the part of every op. Parts are contiguous in the order of the graph, and none is
-// empty. The largest part's time is the smallest possible under the memory limit, and among cuts of equal
-// time few bytes cross. Where no cut fits the limit, the fullest processor holds as little as possible. Error
-// when the graph has too few ops.
+// empty. The largest part's time, and that of the largest exchange of processors, is the smallest possible
+// under the memory limit, and among cuts of equal time few bytes cross. Where no cut fits the limit, the
+// fullest processor holds as little as possible. Error when the graph has too few ops.
 
 /// Processors that work one after the other.
 std::vector<int> shard(const ir::Graph& graph, const Costs& costs, const AutomaticOptions& options);

@@ -16,7 +16,6 @@
 #include "importer/depth.h"
 #include "importer/export_graph.h"
 #include "importer/type_proto.h"
-#include "ir/infer.h"
 #include "ir/verify.h"
 
 namespace podium::importer {
@@ -33,18 +32,6 @@ Error at_node(const Error& error, const onnx::NodeProto& node, const std::string
   return is_named ? error : error.at(where);
 }
 
-// What has been read so far, with types.
-ir::Graph with_types(const Scope& scope) {
-  ir::Graph graph = scope.graph();
-  if (scope.outer() != nullptr && !scope.captures().empty()) {
-    const ir::Graph around = with_types(*scope.outer());
-    for (const Scope::Capture& capture : scope.captures())
-      graph[capture.inner].type = around[capture.outer].type;
-  }
-  ir::infer(graph);
-  return graph;
-}
-
 bool leaves_data_out(const onnx::TensorProto& tensor) {
   const auto& entries = tensor.external_data();
   return std::any_of(entries.begin(), entries.end(),
@@ -59,6 +46,8 @@ ir::Graph GraphReader::read() {
   ir::Graph graph;
   graph.name = proto.name();
   Scope scope(graph);
+  TypesSoFar types(scope);
+  types_ = &types;
   const Frame frame{.opsets = &source_.opsets};
   read_main_inputs(proto, scope);
   read_initializers(proto, scope);
@@ -212,7 +201,7 @@ void GraphReader::read_op(const onnx::NodeProto& node, const Frame& frame, Scope
     op.outputs.push_back(name.empty() ? ir::kNoValue : scope.define(name));
   if (op.outputs.empty()) throw Error("no output found, one or more needed");
   AdaptContext adapt{.graph = scope.graph(), .version = opset->second, .type_of = [&](ValueId id) {
-                       return with_types(scope)[id].type;
+                       return types_->of(id);
                      }};
   append_adapted(adapt, std::move(op));
 }
@@ -274,7 +263,10 @@ ir::Body GraphReader::read_body(const onnx::GraphProto& proto, const Given& give
     graph->inputs.push_back(id);
   }
   read_initializers(proto, inner);
+  TypesSoFar types(inner, types_);
+  types_ = &types;
   read_nodes(proto.node(), *given.frame, inner);
+  types_ = types.around();
   for (const auto& output : proto.output()) graph->outputs.push_back(inner.lookup(output.name()));
   return graph;
 } catch (const Error& error) {

@@ -16,6 +16,7 @@
 #include "importer/scope.h"
 #include "importer/source.h"
 #include "importer/tensor_proto.h"
+#include "importer/types_so_far.h"
 
 namespace podium::importer {
 
@@ -84,6 +85,7 @@ class GraphReader {
   TensorReader tensors_;
   const ImportOptions& options_;
   Symbols symbols_;
+  TypesSoFar* types_ = nullptr;  ///< of the graph that is being read
   std::vector<std::int32_t> nodes_of_ops_;
   std::unordered_map<std::string, int> calls_;  ///< calls of functions so far, by the caller's name
   std::int64_t inlined_ = 0;                    ///< nodes of functions so far

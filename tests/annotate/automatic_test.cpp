@@ -92,6 +92,21 @@ TEST(Automatic, CutsWhereFewBytesCross) {
   EXPECT_THAT(shard(graph, costs_of(graph, {1, 1, 1}), {.parts = 2}), ElementsAre(0, 0, 1));
 }
 
+// After two ops of four a whole vector crosses, 64 bytes, after the third a sum, 4 bytes.
+TEST(Automatic, WeighsAnExchangeAgainstEqualParts) {
+  const ir::Graph graph = graph_of(R"(g (float[16] x) => (float[1] y) {
+    a = Relu (x)
+    b = Neg (a)
+    s = ReduceSum (b)
+    y = Neg (s)
+  })");
+  const Costs costs = costs_of(graph, {1, 1, 1, 1});
+  for (const auto place : {shard, pipeline}) {
+    EXPECT_THAT(place(graph, costs, {.parts = 2, .seconds_per_byte = 0.016}), ElementsAre(0, 0, 1, 1));
+    EXPECT_THAT(place(graph, costs, {.parts = 2, .seconds_per_byte = 0.017}), ElementsAre(0, 0, 0, 1));
+  }
+}
+
 // A weight is of 16 bytes.
 TEST(Automatic, WeighsCopiesOfAVariableAgainstKeepingItsReadersTogether) {
   const ir::Graph graph = layers({"a", "b", "b", "c"});

@@ -101,6 +101,21 @@ TEST(Catalog, RunsBertWithDynamicShapesAtEverySizeItIsFed) {
   }
 }
 
+TEST(Catalog, BertsHeadOfWordsIsTheTableOfItsEmbeddings) {
+  Parameters parameters = kSmall.at("bert");
+  parameters["head"] = "words";
+  const BuiltModel built = build("bert", parameters);
+  std::set<std::string> readers;
+  for (const ir::Op& op : built.graph.ops) {
+    for (const ir::ValueId id : inputs_of(op)) {
+      if (built.graph[id].name == "embeddings/word.weight") readers.insert(op.name);
+    }
+  }
+  EXPECT_THAT(readers, ::testing::ElementsAre("embeddings/word/Gather", "predictions/Transpose"));
+  EXPECT_EQ(run(built), (std::vector{ir::Type::tensor(ir::DataType::Float, {1, 4, 10})}));
+  EXPECT_THROW(build("bert", {{"head", "word"}}), Error);
+}
+
 TEST(Catalog, RunsBertWhoseShapesAreKnownOnlyWhenItRuns) {
   Parameters parameters = kSmall.at("bert");
   const TemporaryFolder folder;
