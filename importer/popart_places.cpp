@@ -126,6 +126,37 @@ void sequence_slice(Rewrite& node) {
                clears ? node.number_like(0, destination) : destination});
 }
 
+// Each group, a slice of axis 0 of both inputs, gathers along its axis, which counts that of the groups.
+void grouped_gather(Rewrite& node) {
+  const std::int64_t rank = node.axes_of(0);
+  const std::int64_t given = node.take_or<std::int64_t>("axis", 0);
+  const std::int64_t axis = given < 0 ? given + rank : given;
+  if (axis < 1 || axis >= rank) throw Error("axis {} found, 1 to {} needed", given, rank - 1);
+  const auto groups = node.take_or<std::int64_t>("group_size", 1);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const ir::Type type = node.type_of(node.input(i));
+    if (type.has_rank && (type.rank() == 0 || (type.dims[0] != ir::kUnknown && type.dims[0] != groups)))
+      throw Error("input {}: {} found, {} groups along its first axis needed", i, to_string(type), groups);
+  }
+  IntList order{0, axis};
+  for (std::int64_t i = 1; i < rank; ++i) {
+    if (i != axis) order.push_back(i);
+  }
+  const ValueId places = unsqueezed(node, cast(node, node.input(1), DataType::Int64), {-1});
+  const ValueId gathered = node.before("GatherND", {transposed(node, node.input(0), order), places},
+                                       {{"batch_dims", std::int64_t{1}}});
+  // Groups, places, the other axes: the places go where the axis was.
+  const std::int64_t places_end = node.axes_of(1);
+  IntList back{0};
+  const auto add = [&](std::int64_t first, std::int64_t end) {
+    for (std::int64_t i = first; i < end; ++i) back.push_back(i);
+  };
+  add(places_end, places_end + axis - 1);
+  add(1, places_end);
+  add(places_end + axis - 1, places_end + rank - 2);
+  node.result(0, "Transpose", {gathered}, {{"perm", back}});
+}
+
 // The number of boundaries below each element; with `right`, of those that are not above.
 void bucketize(Rewrite& node) {
   const bool right = take_flag(node, "right");
@@ -260,6 +291,7 @@ std::span<const ForeignOp> popart_places() {
       popart_op("DynamicSlice", popart_dynamic_slice, 3, 3),
       popart_op("DynamicUpdate", dynamic_update, 7, 3),
       popart_op("DynamicZero", dynamic_zero, 3, 2),
+      popart_op("GroupedGather", grouped_gather, 3, 2),
       popart_op("Histogram", histogram, 1, 1),
       popart_op("ReduceMedian", reduce_median, 1, 1, 2),
       popart_op("ScatterReduce", scatter_reduce, 3, 3),

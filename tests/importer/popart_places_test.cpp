@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/importer/by_hand.h"
+#include "tests/support/refusal.h"
 
 namespace podium {
 namespace {
@@ -145,6 +146,50 @@ TEST(PopartScatterReduce, KeepsGroupsApart) {
       "{ r = ai.graphcore.ScatterReduce <axis = 1, axis_size = 2, group_size = 2> (x, i) }",
       {tensor<float>({2, 3}, {1, 2, 3, 10, 20, 30}), tensor<std::uint32_t>({2, 3}, {1, 0, 1, 0, 0, 1})});
   EXPECT_THAT(values<float>(out[0]), ElementsAre(2, 4, 30, 30));
+}
+
+// Two groups, each a [3, 2, 4] with places [2, 2] along axis 1, 2 or 3 of both groups together.
+TEST(PopartGroupedGather, GathersInEachGroupByItself) {
+  const std::vector<std::size_t> dims{2, 3, 2, 4};
+  const std::vector<std::uint32_t> places{1, 0, 0, 1, 0, 0, 1, 1};
+  const std::vector<Datum> inputs{numbers({2, 3, 2, 4}), tensor<std::uint32_t>({2, 2, 2}, places)};
+  for (std::size_t axis = 1; axis < 4; ++axis) {
+    const std::string text = fmt::format(
+        "g (double[2,3,2,4] x, uint32[2,2,2] i) => (double[] r) {{ r = ai.graphcore.GroupedGather "
+        "<axis = {}, group_size = 2> (x, i) }}",
+        axis);
+    const std::size_t before = axis == 1 ? 1 : axis == 2 ? 3 : 6;
+    const std::size_t behind = 24 / before / dims[axis];
+    Doubles wanted;
+    for (std::size_t group = 0; group < 2; ++group) {
+      for (std::size_t b = 0; b < before; ++b) {
+        for (std::size_t place = 0; place < 4; ++place) {
+          for (std::size_t c = 0; c < behind; ++c)
+            wanted.push_back(doubles(
+                inputs[0]
+                    .tensor)[((group * before + b) * dims[axis] + places[group * 4 + place]) * behind + c]);
+        }
+      }
+    }
+    const auto out = run_text(text, inputs);
+    expect_near(doubles(out[0]), wanted);
+    EXPECT_EQ(out[0].tensor.dims().size(), 5U);
+    EXPECT_EQ(out[0].tensor.dims()[axis], 2);
+    expect_gradients_of_differences(text, inputs);
+  }
+}
+
+TEST(PopartGroupedGather, NeedsItsGroupsAlongTheFirstAxis) {
+  const auto refusal_of = [](const std::string& attributes) {
+    return testing::refusal([&] {
+      run_text("g (float[2,3] x, uint32[2,2] i) => (float[] r) { r = ai.graphcore.GroupedGather <" +
+                   attributes + "> (x, i) }",
+               {tensor<float>({2, 3}, {1, 2, 3, 4, 5, 6}), tensor<std::uint32_t>({2, 2}, {0, 1, 2, 0})});
+    });
+  };
+  EXPECT_THAT(refusal_of("axis = 1, group_size = 3"),
+              ::testing::HasSubstr("input 0: float[2,3] found, 3 groups along its first axis needed"));
+  EXPECT_THAT(refusal_of("axis = 0, group_size = 2"), ::testing::HasSubstr("axis 0 found, 1 to 1 needed"));
 }
 
 TEST(PopartBucketize, CountsTheBoundariesBelow) {

@@ -386,7 +386,7 @@ std::vector<double> expected_values(const std::string& name, const Tensor& tenso
 double difference(const Tensor& found, const std::vector<double>& expected) {
   if (found.size() != std::ssize(expected)) return INFINITY;
   double most = 0;
-  double scale = 1e-2;
+  double scale = 1e-6;
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const auto value = static_cast<double>(found.data<float>()[i]);
     if (std::isnan(value)) return INFINITY;
