@@ -1,5 +1,8 @@
 #include "executor/lower/draft/remote.h"
 
+#include <algorithm>
+#include <set>
+
 namespace podium::lower {
 
 using executor::Buffer;
@@ -26,6 +29,35 @@ Remote::Remote(Draft& draft)
     if (!draft.placed.is_outer(op)) continue;
     for (ValueId id : inputs_of(draft.graph[op])) weights_[id].reset();
   }
+}
+
+ir::IdMap<ir::OpId, int> Remote::sections() const {
+  struct Section {
+    int number = 0;
+    std::set<ValueId> read = {};
+    std::int64_t bytes = 0;
+  };
+  const auto bytes = [&](ValueId id) { return ir::packed_bytes(draft_.graph[id].type); };
+  const auto is_in_parts = [&](ValueId id) { return weight(id) && weight(id)->sharded; };
+  std::int64_t most = 0;
+  for (ValueId id : draft_.graph.value_ids()) {
+    if (is_in_parts(id)) most = std::max(most, bytes(id));
+  }
+  std::map<int, Section> by_processor;
+  ir::IdMap<ir::OpId, int> of_op;
+  for (ir::OpId op : draft_.graph.op_ids()) {
+    Section& section = by_processor[draft_.placed[op].processor];
+    Section next{.number = section.number + 1};
+    for (ValueId id : inputs_of(draft_.graph[op])) {
+      if (!is_in_parts(id) || !next.read.insert(id).second) continue;
+      next.bytes += bytes(id);
+      if (section.read.insert(id).second) section.bytes += bytes(id);
+    }
+    const bool is_first = next.bytes > 0 && section.bytes == next.bytes;
+    if (section.bytes > most && !is_first) section = std::move(next);
+    of_op.push_back(section.number);
+  }
+  return of_op;
 }
 
 // The buffer a tensor lives in while no block reads it.

@@ -26,6 +26,9 @@ class Remote {
   std::function<bool(ir::ValueId)> streamed() const {
     return [this](ir::ValueId value) { return weight(value).has_value(); };
   }
+  /// Sections of each processor's ops, such that a section reads weights in parts of as many bytes together
+  /// as the largest of them has: what is gathered for one is not there for the next.
+  ir::IdMap<ir::OpId, int> sections() const;
   /// The steps that bring a weight or a stored activation to a processor, where draft.buffer then gives the
   /// buffer that holds it: from streaming memory, gathered when it is sharded, and from the IO tiles when it
   /// is loaded there. Each call brings it anew, into buffers of its own: `w__l0`, `w__g0`, then `w__l1`, ...

@@ -17,6 +17,7 @@
 #include "executor/lower/placed/parts.h"
 #include "executor/lower/placed/placed_graph.h"
 #include "executor/lower/program/append.h"
+#include "executor/lower/program/gather_in_turn.h"
 #include "ir/builder.h"
 
 namespace podium::lower {
@@ -45,18 +46,8 @@ const ir::OpSpec& collective_spec() {
   return kSpec;
 }
 
-bool is_collective(const Op& op) { return op.spec == &collective_spec(); }
-
 int number(const Op& op, std::string_view name) {
   return static_cast<int>(ir::attribute<std::int64_t>(op, name));
-}
-
-Collective collective_of(const Op& op) {
-  Collective collective;
-  collective.kind = static_cast<CollectiveKind>(number(op, "kind"));
-  collective.reduction = static_cast<executor::CollectiveReduction>(number(op, "reduction"));
-  collective.group = {static_cast<ir::GroupType>(number(op, "group")), number(op, "group_size")};
-  return collective;
 }
 
 // What comes before what in a block: all that computes, then the exchanges that need it, then the next stage.
@@ -92,11 +83,12 @@ void delay(const Graph& graph, IdMap<OpId, Turn>& turns) {
 }
 
 // What an op needs is in its own turn or in one before.
-IdMap<OpId, Turn> turns_of_exchanges(const Graph& graph) {
+IdMap<OpId, Turn> turns_of_exchanges(Graph& graph) {
+  const IdMap<OpId, int> exchanges_before = gather_in_turn(graph);
   IdMap<ValueId, std::optional<Turn>> made_in(std::ssize(graph.values));
   IdMap<OpId, Turn> turns;
   for (const Op& op : graph.ops) {
-    Turn turn = turn_of(op, 0);
+    Turn turn = turn_of(op, exchanges_before[OpId{static_cast<int>(turns.size())}]);
     for (ValueId id : inputs_of(op)) {
       if (made_in[id]) turn = std::max(turn, turn_behind(*made_in[id], op));
     }
@@ -180,7 +172,8 @@ class Splitter {
         program_[id], {.name = program_[id].name + ".0", .processor = program_[id].processor, .graph = {}});
     const std::map<ValueId, BufferId> weights = weights_of(made.graph, whole);
     std::optional<BlockId> next = id;
-    for (Part& part : make_parts(made.graph, turns_of_exchanges(made.graph), {.whole_turns = true})) {
+    const IdMap<OpId, Turn> turns = turns_of_exchanges(made.graph);
+    for (Part& part : make_parts(made.graph, turns, {.whole_turns = true})) {
       Piece& piece = made.pieces.emplace_back();
       if (part.turn.work != Work::Exchange) {
         Block block{.name = fmt::format("{}.{}", whole.name, part.turn.stage),
@@ -293,6 +286,16 @@ class Splitter {
 };
 
 }  // namespace
+
+bool is_collective(const Op& op) { return op.spec == &collective_spec(); }
+
+Collective collective_of(const Op& op) {
+  Collective collective;
+  collective.kind = static_cast<CollectiveKind>(number(op, "kind"));
+  collective.reduction = static_cast<executor::CollectiveReduction>(number(op, "reduction"));
+  collective.group = {static_cast<ir::GroupType>(number(op, "group")), number(op, "group_size")};
+  return collective;
+}
 
 Op collective_op(CollectiveKind kind, executor::CollectiveReduction reduction, const ir::ReplicaGroup& group,
                  ValueId from, ValueId to) {

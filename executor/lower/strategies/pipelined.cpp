@@ -158,15 +158,16 @@ class Pipelined {
   std::vector<StepsOfBeat> beats_;
 };
 
-// Turns of a stage are its micro-batch and, where stages update, the sections of its update. Updates that
-// wait are behind the turns of all stages.
-ir::IdMap<ir::OpId, Turn> turns_of_stages(const Draft& draft) {
+// Turns of a stage are its micro-batch, in sections where weights are gathered, and, where stages update, the
+// sections of its update. Updates that wait are behind the turns of all stages.
+ir::IdMap<ir::OpId, Turn> turns_of_stages(const Draft& draft, const Remote& remote) {
   const Facts& facts = draft.facts;
+  const ir::IdMap<ir::OpId, int> sections = remote.sections();
   const UpdateSections update = cut_update(draft.placed, draft.variables);
   ir::IdMap<ir::OpId, Turn> turns;
   for (ir::OpId op : draft.graph.op_ids()) {
     const ir::OpPlacement& place = draft.placed[op];
-    Turn turn{.stage = facts.stages.of(place), .processor = place.processor};
+    Turn turn{.stage = facts.stages.of(place), .section = sections[op], .processor = place.processor};
     if (draft.placed.is_outer(op)) {
       if (!facts.updates_in_stages) turn.stage = facts.stages.count();
       turn.work = Work::Update;
@@ -178,11 +179,11 @@ ir::IdMap<ir::OpId, Turn> turns_of_stages(const Draft& draft) {
 }
 
 std::string name_of_block(const Turn& turn, const Draft& draft) {
-  if (turn.work != Work::Update) return fmt::format("stage{}", turn.stage);
+  const std::string number = turn.section > 0 ? fmt::format(".{}", turn.section) : "";
+  if (turn.work != Work::Update) return fmt::format("stage{}{}", turn.stage, number);
   if (!draft.facts.updates_in_stages) {
     return fmt::format("update{}", turn.section * draft.placement.processors + turn.processor);
   }
-  const std::string number = turn.section > 0 ? fmt::format(".{}", turn.section) : "";
   return fmt::format("update of stage{}{}", turn.stage, number);
 }
 
@@ -193,7 +194,7 @@ executor::Program pipelined(const Lowering& lowering) {
   const Facts& facts = draft.facts;
   Remote remote(draft);
   std::vector<Part> parts =
-      make_parts(draft.graph, turns_of_stages(draft),
+      make_parts(draft.graph, turns_of_stages(draft, remote),
                  {.whole_turns = facts.updates_in_stages, .streamed = remote.streamed()});
   Pipelined strategy(draft, remote);
   for (Part& part : parts) {

@@ -92,33 +92,32 @@ class Sharded {
 };
 
 // The sections of a micro-batch: each ends with an op that makes an output for the IO tiles, so that it
-// leaves while the rest computes.
+// leaves while the rest computes, or where weights that were gathered make room for others.
 struct Sections {
   ir::IdMap<ir::OpId, int> of_op;
   int count = 1;
 };
 
-Sections cut_into_sections(const Draft& draft) {
+Sections cut_into_sections(const Draft& draft, const Remote& remote) {
   ir::IdMap<ValueId, bool> leaves(std::ssize(draft.graph.values), false);
   for (int i = 0; i < std::ssize(draft.graph.outputs); ++i) {
     const ValueId id = draft.graph.outputs[i];
     if (!draft.variables.is_update(i) && leaves_at_once(draft, id)) leaves[id] = true;
   }
-  Sections sections;
-  for (const ir::Op& op : draft.graph.ops) {
-    const bool is_last = sections.of_op.size() + 1 == std::ssize(draft.graph.ops);
-    sections.of_op.push_back(sections.count - 1);
-    for (ValueId id : outputs_of(op)) {
-      if (leaves[id] && !is_last) ++sections.count;
-    }
+  Sections sections{.of_op = remote.sections()};
+  int left = 0;
+  for (ir::OpId id : draft.graph.op_ids()) {
+    sections.of_op[id] += left;
+    sections.count = std::max(sections.count, sections.of_op[id] + 1);
+    for (ValueId made : outputs_of(draft.graph[id])) left += leaves[made] ? 1 : 0;
   }
   return sections;
 }
 
 // Ops run section by section, and in each on one processor after the other; then comes what changes for the
 // next micro-batch, then the update.
-ir::IdMap<ir::OpId, Turn> turns_of_sections(const Draft& draft) {
-  const Sections sections = cut_into_sections(draft);
+ir::IdMap<ir::OpId, Turn> turns_of_sections(const Draft& draft, const Remote& remote) {
+  const Sections sections = cut_into_sections(draft, remote);
   const UpdateSections update = cut_update(draft.placed, draft.variables);
   // Where there is one part only, it reads variables before it changes them.
   const bool is_one_part = sections.count == 1 && draft.placement.processors == 1;
@@ -140,7 +139,7 @@ executor::Program sharded(const Lowering& lowering) {
   Draft draft(lowering);
   Remote remote(draft);
   std::vector<Part> parts =
-      make_parts(draft.graph, turns_of_sections(draft), {.streamed = remote.streamed()});
+      make_parts(draft.graph, turns_of_sections(draft, remote), {.streamed = remote.streamed()});
   Sharded strategy(draft, remote);
   for (std::size_t p = 0; p < parts.size(); ++p) {
     if (parts[p].turn.work == Work::Update) {

@@ -33,6 +33,22 @@ TEST(Sharded, OnOneProcessorIsOneBlock) {
             "store y@0 to host\n");
 }
 
+TEST(Sharded, GathersAWeightInPartsForTheOpsThatReadIt) {
+  Strategy strategy{.replicas = 2};
+  strategy.weights.location.sharded = true;
+  strategy.weights.min_elements_for_sharding = 2;
+  const std::string body =
+      "agraph (float[2] x) => (float[2] y) <float[2] w0 = {1, 2}, float[2] w1 = {3, 4}> "
+      "{ a = Mul(x, w0) b = Mul(a, w1) y = Neg(b) }";
+  EXPECT_EQ(steps_of(sharded(body, {0, 0, 0}, strategy)),
+            "all-gather w0@0 -> w0__g0@0\n"
+            "load x@0 from host\n"
+            "compute part0 on ipu 0: (x@0, w0__g0@0) -> (a@0)\n"
+            "all-gather w1@0 -> w1__g0@0\n"
+            "compute part1 on ipu 0: (a@0, w1__g0@0) -> (y@0)\n"
+            "store y@0 to host\n");
+}
+
 TEST(Sharded, RunsOneProcessorAfterTheOtherForEachBatch) {
   EXPECT_EQ(steps_of(sharded("agraph (float[2] x) => (float[2] y) { a = Relu(x) y = Neg(a) }", {0, 1},
                              {.batches_per_step = 3})),
