@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "executor/program.h"
@@ -116,6 +117,24 @@ IdMap<OpId, bool> standard_checkpoints(const Graph& graph, const std::vector<OpI
   return is_checkpoint;
 }
 
+// Ops that compute with weights and constants alone, such as the transposition of a table that is the head,
+// too.
+IdMap<OpId, bool> made_of_weights(const PlacedGraph& placed) {
+  const Graph& graph = placed.graph();
+  std::set<ValueId> known;
+  for (const ir::Variable& variable : placed.training.variables) {
+    if (variable.kind == ir::VariableKind::Weight) known.insert(variable.value);
+  }
+  IdMap<OpId, bool> made(std::ssize(graph.ops), false);
+  for (OpId id : graph.op_ids()) {
+    const auto is_known = [&](ValueId read) { return known.contains(read) || graph.is_constant(read); };
+    made[id] = !placed.is_outer(id) && std::ranges::all_of(inputs_of(graph[id]), is_known);
+    if (!made[id]) continue;
+    for (ValueId result : outputs_of(graph[id])) known.insert(result);
+  }
+  return made;
+}
+
 // Writes the graph anew, with copies of ops in front of their first reader in the backward pass.
 class Copier {
  public:
@@ -201,11 +220,18 @@ IdMap<OpId, bool> ops_to_recompute(const PlacedGraph& placed, const Strategy& st
     }
     IR_CHECK(false);
   };
+  // Weights that wait for the update are the same for all micro-batches under way, so what is made of them
+  // alone needs no stash.
+  const bool would_stash =
+      strategy.pipelining && placed.placement.stages > 1 && strategy.accumulation_factor > 1;
+  const IdMap<OpId, bool> of_weights = made_of_weights(placed);
   IdMap<OpId, bool> again(std::ssize(graph.ops), false);
   for (OpId op : forward) {
     const Recompute asked = placed[op].recompute;
-    again[op] = !is_random(graph[op]) &&
-                (asked == Recompute::Undefined ? is_chosen(op) : asked != Recompute::Checkpoint);
+    const bool is_left_open = asked == Recompute::Undefined;
+    const bool is_asked =
+        is_left_open ? is_chosen(op) || (would_stash && of_weights[op]) : asked != Recompute::Checkpoint;
+    again[op] = is_asked && !is_random(graph[op]);
   }
   return again;
 }

@@ -12,6 +12,7 @@ namespace podium::lower {
 /// - Standard: between checkpoints, which are where the least waits in each of ever shorter intervals;
 /// - NormOnly: normalizations;
 /// - Pipeline, RecomputeAll: everything, but for the stage and phase of the loss where there are several.
+/// Of a pipeline that accumulates gradients, what weights alone make runs again whatever is chosen.
 ir::IdMap<ir::OpId, bool> ops_to_recompute(const PlacedGraph& placed, const Strategy& strategy);
 
 /// Values of the forward pass that wait for the backward pass: those it reads, or those that what runs again

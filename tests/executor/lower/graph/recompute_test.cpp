@@ -166,6 +166,21 @@ TEST(Recompute, NormOnlyRunsNormalizationsAgain) {
   EXPECT_TRUE(again[ir::OpId{1}]);
 }
 
+TEST(Recompute, WhatWeightsAloneMakeIsNoStash) {
+  const ir::Training training =
+      model("v = Tanh (w) a = Mul (x, v) b = Mul (a, v)", "t = Mul (v, v) da = Mul (db, t)");
+  ir::Placement placement = in_three_stages(training);
+  EXPECT_THAT(stashes(lower(training, placement, pipelined_options(Recomputation::None))),
+              UnorderedElementsAre("x"));
+  Strategy one = pipelined_options(Recomputation::None);
+  one.pipelining = false;
+  EXPECT_EQ(train(training, placement, pipelined_options(Recomputation::None)),
+            train(training, on_one_processor(training), one));
+  placement.ops[0].recompute = ir::Recompute::Checkpoint;
+  EXPECT_THAT(stashes(lower(training, placement, pipelined_options(Recomputation::None))),
+              UnorderedElementsAre("v", "x"));
+}
+
 // A long chain, whose backward pass reads every link.
 TEST(Recompute, StandardKeepsCheckpointsAlone) {
   constexpr int kLinks = 40;
