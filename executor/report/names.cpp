@@ -42,13 +42,14 @@ Words words_of(sim::Idle idle) {
 
 std::string_view name_of(sim::Lane lane) { return lane == sim::Lane::Compute ? "compute" : "io"; }
 
-std::array<MemoryPart, 8> memory_parts(const sim::MemoryUse& memory) {
+std::array<MemoryPart, 9> memory_parts(const sim::MemoryUse& memory) {
   return {{{{"weights", "weights"}, memory.weights},
            {{"activations", "activations"}, memory.activations},
            {{"stashes", "stashes"}, memory.stashes},
            {{"streams", "streams"}, memory.streams},
            {{"optimizerState", "optimizer state"}, memory.optimizer_state},
            {{"accumulators", "accumulators"}, memory.accumulators},
+           {{"copies", "copies on chip (estimate)"}, memory.copies},
            {{"code", "code (estimate)"}, memory.code},
            {{"exchangeCode", "exchange code (estimate)"}, memory.exchange_code}}};
 }

@@ -25,6 +25,6 @@ struct MemoryPart {
 };
 
 /// What the peak of a processor is made of.
-std::array<MemoryPart, 8> memory_parts(const sim::MemoryUse& memory);
+std::array<MemoryPart, 9> memory_parts(const sim::MemoryUse& memory);
 
 }  // namespace podium::report

@@ -50,6 +50,7 @@ const std::map<std::string_view, Advice>& all_advice() {
       {"streams", {"fewer --io-tiles, or a smaller micro-batch"}},
       {"optimizerState", {"--off-chip optimizer", "optimizerStateTensorLocationSettings"}},
       {"accumulators", {"--off-chip accumulators", "accumulatorTensorLocationSettings"}},
+      {"copies", {"a smaller micro-batch, or more processors (--ipus)"}},
       {"code", {"more processors (--ipus): each then holds fewer ops"}},
       {"exchangeCode", {"fewer and larger exchanges: fewer stages or phases"}}};
   return kAdvice;

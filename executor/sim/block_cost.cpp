@@ -39,12 +39,14 @@ BlockCost block_cost(const executor::Block& block, const device::Device& device,
   std::set<std::string> codes;
   std::int64_t of_bodies = 0;
   double dispatched = 0;
+  double temporary = 0;
   for (const DeviceKernel& kernel : device_kernels(block.graph, device)) {
     const OpCost one = price(kernel);
     cost.seconds += one.seconds;
     cost.flop += one.flop;
     cost.matrix_flop += one.matrix_flop;
     cost.ideal_seconds += one.ideal_seconds;
+    temporary = std::max(temporary, one.temporary_bytes);
     if (one.seconds > 0) dispatched += device.dispatch_seconds;
     codes.insert(code_of(block.graph, kernel));
     for (const ir::Op* op : kernel) {
@@ -52,6 +54,7 @@ BlockCost block_cost(const executor::Block& block, const device::Device& device,
     }
   }
   cost.seconds = std::max(cost.seconds, dispatched);
+  cost.temporary_bytes = std::llround(temporary);
   cost.ops = count_ops(block.graph);
   cost.code_bytes =
       std::llround(static_cast<double>(std::ssize(codes) + of_bodies) * device.code_bytes_per_op);

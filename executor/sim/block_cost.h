@@ -11,17 +11,18 @@ namespace podium::sim {
 struct BlockCost {
   double seconds = 0;
   double flop = 0;
-  double matrix_flop = 0;       ///< the part in matrix units
-  double ideal_seconds = 0;     ///< of the flop at the peak rate for their types
-  std::int64_t ops = 0;         ///< bodies of control-flow ops counted once
-  std::int64_t code_bytes = 0;  ///< estimate: equal kernels share their code
+  double matrix_flop = 0;            ///< the part in matrix units
+  double ideal_seconds = 0;          ///< of the flop at the peak rate for their types
+  std::int64_t ops = 0;              ///< bodies of control-flow ops counted once
+  std::int64_t temporary_bytes = 0;  ///< estimate: what its largest kernel copies on chip, see OpCost
+  std::int64_t code_bytes = 0;       ///< estimate: equal kernels share their code
 };
 
 /// The cost of a block. Error names an op whose size only a run tells.
 BlockCost block_cost(const executor::Block& block, const device::Device& device, int tiles);
 
-/// The seconds of one op of a graph, for placement by cost: 0 where only a run tells the sizes, and where only
-/// a run tells how often a body runs, those of one time.
+/// The seconds of one op of a graph, for placement by cost: 0 where only a run tells the sizes, and where
+/// only a run tells how often a body runs, those of one time.
 double op_seconds(const ir::Graph& graph, const ir::Op& op, const device::Device& device, int tiles);
 
 /// The seconds of a byte from one processor to the next, over the slower kind of link; 0 where there is none.

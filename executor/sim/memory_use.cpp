@@ -1,7 +1,7 @@
 // One walk over the steps keeps, per processor, what is there by kind, and copies it whenever a new peak of
-// data is reached. A Repeat is walked until an iteration leaves the buffers as it found them: the iterations
-// that follow are alike. Code is estimated on top: bytes per op of a processor's blocks and per step that
-// moves data.
+// data is reached; what kernels copy on chip may lift another moment above it. A Repeat is walked until an
+// iteration leaves the buffers as it found them: the iterations that follow are alike. Code is estimated on
+// top: bytes per op of a processor's blocks and per step that moves data.
 #include "executor/sim/memory_use.h"
 
 #include <algorithm>
@@ -98,12 +98,19 @@ std::vector<State> always_there(const Program& program) {
   return states;
 }
 
-std::vector<State> find_peaks(const Program& program) {
+std::vector<State> find_peaks(const Program& program, const Costs& costs) {
   std::vector<State> now = always_there(program);
   std::vector<State> peaks = now;
+  std::vector<std::int64_t> most_with_copies(program.processors, 0);
   LiveBuffers live(program);
   const auto on_start = [&](const Step& step, std::span<const MemoryChange> taken) {
     for (const MemoryChange& change : taken) now[change.processor].add(change);
+    if (const auto* compute = std::get_if<executor::Compute>(&step.action)) {
+      const int processor = program[compute->block].processor;
+      const std::int64_t copies = costs.blocks[compute->block].temporary_bytes;
+      most_with_copies[processor] =
+          std::max(most_with_copies[processor], now[processor].use.peak_data + copies);
+    }
     for (const MemoryChange& change : taken) {
       const State& state = now[change.processor];
       State& peak = peaks[change.processor];
@@ -116,6 +123,10 @@ std::vector<State> find_peaks(const Program& program) {
     for (const MemoryChange& change : given) now[change.processor].add(change);
   };
   walk(program.steps, live, on_start, on_end);
+  for (std::size_t i = 0; i < peaks.size(); ++i) {
+    MemoryUse& use = peaks[i].use;
+    use.copies = std::max<std::int64_t>(0, most_with_copies[i] - use.peak_data);
+  }
   return peaks;
 }
 
@@ -225,7 +236,7 @@ MemoryChange LiveBuffers::change(BufferId id, int sign) const {
 
 std::vector<ProcessorMemory> memory_of(const Program& program, const device::Device& device,
                                        const Costs& costs) {
-  const std::vector<State> peaks = find_peaks(program);
+  const std::vector<State> peaks = find_peaks(program, costs);
   std::vector<std::vector<LargeTensor>> largest = largest_of(program, peaks);
   std::vector<ProcessorMemory> memory;
   for (std::size_t i = 0; i < peaks.size(); ++i) memory.push_back({peaks[i].use, std::move(largest[i])});
@@ -235,9 +246,9 @@ std::vector<ProcessorMemory> memory_of(const Program& program, const device::Dev
   }
   for (ProcessorMemory& one : memory) {
     MemoryUse& use = one.use;
-    use.not_always_live = use.peak_data - use.always_live;
+    use.not_always_live = use.peak_data + use.copies - use.always_live;
     use.always_live += use.code + use.exchange_code;
-    use.peak = use.peak_data + use.code + use.exchange_code;
+    use.peak = use.peak_data + use.copies + use.code + use.exchange_code;
     use.capacity = device.memory_bytes();
     use.streaming_capacity = device.streaming_memory_bytes;
   }

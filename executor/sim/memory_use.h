@@ -56,7 +56,7 @@ struct ProcessorMemory {
 };
 
 /// The memory of each processor at the peak of its data, the first of several peaks, with the estimates of
-/// code on top.
+/// copies and code on top.
 std::vector<ProcessorMemory> memory_of(const executor::Program& program, const device::Device& device,
                                        const Costs& costs);
 

@@ -54,11 +54,13 @@ struct MemoryUse {
   std::int64_t streams = 0;  ///< host streams, and values on the IO tiles
   std::int64_t optimizer_state = 0;
   std::int64_t accumulators = 0;
+  /// Estimate: what tiles copy from each other for the kernel that runs, as far as it makes the peak higher.
+  std::int64_t copies = 0;
   std::int64_t code = 0;             ///< estimate
   std::int64_t exchange_code = 0;    ///< estimate
   std::int64_t always_live = 0;      ///< part of the sum of the above
   std::int64_t not_always_live = 0;  ///< part of the sum of the above
-  /// Without the estimates of code. Equals what the numeric engine measures, which inside a block takes the
+  /// Without the estimates. Equals what the numeric engine measures, which inside a block takes the
   /// plan's temporary_bytes as well.
   std::int64_t peak_data = 0;
   std::int64_t peak = 0;

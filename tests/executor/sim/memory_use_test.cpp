@@ -91,6 +91,26 @@ TEST(SimulatedMemory, EstimatesOfCodeComeOnTop) {
   EXPECT_EQ(second.always_live + second.not_always_live, second.peak);
 }
 
+// The first block needs more than the second, with what its kernels copy, though less data are there.
+TEST(SimulatedMemory, CopiesOfKernelsComeOnTopOfWhatIsThereThen) {
+  Sketch sketch(1);
+  const Slot x = sketch.buffer("x", 0);
+  const Slot y = sketch.buffer("y", 0);
+  const Slot z = sketch.buffer("z", 0, Memory::Compute, 1, Role::Activation, 1500);
+  sketch.program.steps = {sketch.from_host(x), sketch.compute("first", 0, 1, {x}, {y}),
+                          sketch.compute("second", 0, 1, {y}, {z})};
+  sketch.costs.blocks[{0}].temporary_bytes = 800;
+  sketch.costs.blocks[{1}].temporary_bytes = 200;
+  const sim::MemoryUse use = memory(sketch.run(), 0);
+  EXPECT_EQ(use.peak_data, 1000 + 1500);
+  EXPECT_EQ(use.copies, (2000 + 800) - 2500);
+  EXPECT_EQ(use.peak, 2800);
+  EXPECT_EQ(use.always_live + use.not_always_live, use.peak);
+  sketch.device.tiles = 1;
+  sketch.device.tile_memory_bytes = 2799;
+  EXPECT_FALSE(sketch.clock().fits());
+}
+
 TEST(SimulatedMemory, NamesTheLargestTensorsOfThePeak) {
   Sketch sketch(1);
   const Slot small = sketch.buffer("small", 0, Memory::Compute, 1, Role::Activation, 10);
