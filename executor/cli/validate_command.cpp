@@ -83,7 +83,8 @@ std::string model_file(const ValidationRow& row, const ScratchFolder& folder) {
 double value_of(const report::RunReport& report, Quantity quantity) {
   const sim::Timeline& timeline = report.timeline;
   const auto busy = [&](sim::Activity activity) {
-    return timeline.processors[0].busy[static_cast<std::size_t>(activity)];
+    const auto place = static_cast<std::size_t>(activity);
+    return timeline.processors[0].busy[place] + timeline.processors[0].io_busy[place];
   };
   switch (quantity) {
     case Quantity::Seconds:

@@ -111,6 +111,7 @@ class OrderCheck {
       first_slot_.push_back(filled_.size());
       filled_.resize(filled_.size() + buffer.slots, !buffer.initial.empty());
     }
+    filled_.resize(tasks.slots, true);
   }
 
   void check(const std::vector<Item>& items, std::int64_t iteration) {

@@ -2,11 +2,16 @@
 // busy (compute or IO, by the memory of its buffers), links and how long it holds them, slots numbered
 // through all buffers, and the barriers that it holds, one bit for each half of the processors and each kind
 // of lane (semantics, section 3). Lists of all tasks lie in one arena.
+//
+// On a machine that is not synchronous collectives are on the IO lane, beside computes. How far a gather of
+// weights may run ahead is said by two more slots of each processor, of which gathers fill one after the
+// other: computes behind a gather read its slot, so the gather after the next one waits for them.
 #include "executor/sim/tasks.h"
 
 #include <algorithm>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 
 #include "executor/sim/loop_parts.h"
 #include "executor/slots.h"
@@ -15,6 +20,7 @@ namespace podium::sim {
 namespace {
 
 using executor::Buffer;
+using executor::BufferId;
 using executor::Memory;
 using executor::Program;
 using executor::Slot;
@@ -45,6 +51,11 @@ class TaskMaker {
       slot_bytes_.push_back(slot_bytes(buffer));
     }
     made.processors = program.processors;
+    if (!costs.synchronous) {
+      first_gather_slot_ = made.slots;
+      made.slots += kGathersAhead * program.processors;
+      gathers_.resize(program.processors);
+    }
     made.tasks.reserve(program.steps.size());
     for (const executor::HostTensor& output : program.outputs) {
       const std::int64_t group = output.group * output.slices;
@@ -111,7 +122,30 @@ class TaskMaker {
     executor::for_each_slot(step, [&](const Slot& slot, bool is_write) {
       if (is_write == written) slots_.push_back(use(slot));
     });
+    if (!costs_.synchronous) add_gather_slot(step, written);
     return kept(slots_);
+  }
+  // Reads come first. Gathers with no compute between them are one.
+  void add_gather_slot(const Step& step, bool written) {
+    const auto* compute = std::get_if<executor::Compute>(&step.action);
+    const auto* collective = std::get_if<executor::Collective>(&step.action);
+    if (compute != nullptr && !written) {
+      const int processor = program_[compute->block].processor;
+      Gathers& gathers = gathers_[processor];
+      if (gathers.count == 0) return;
+      gathers.is_open = false;
+      slots_.push_back(gather_slot(processor));
+    } else if (collective != nullptr && collective->kind == executor::CollectiveKind::AllGather && written) {
+      const int processor = program_[collective->transfer.to.buffer].processor;
+      Gathers& gathers = gathers_[processor];
+      if (!std::exchange(gathers.is_open, true)) ++gathers.count;
+      slots_.push_back(gather_slot(processor));
+    }
+  }
+  SlotUse gather_slot(int processor) const {
+    const BufferId behind_all{static_cast<std::int32_t>(std::ssize(program_.buffers) + processor)};
+    return {behind_all, first_gather_slot_ + kGathersAhead * processor, kGathersAhead,
+            gathers_[processor].count % kGathersAhead};
   }
   SlotUse use(const Slot& slot) const {
     return {slot.buffer, first_slot_[slot.buffer], program_[slot.buffer].slots, slot.index, slot.stride};
@@ -192,7 +226,8 @@ class TaskMaker {
   void fill(Task& task, const executor::Collective& step) {
     task.activity = Activity::Collective;
     lanes_ = {lane(step.transfer.from)};
-    const LaneUse target = lane(step.transfer.to);
+    LaneUse target = lane(step.transfer.to);
+    if (!costs_.synchronous) lanes_[0].lane = target.lane = Lane::Io;
     if (target.lane != lanes_[0].lane) lanes_.push_back(target);
     if (step.reduction == executor::CollectiveReduction::Local) return;
     // All replicas do the same, so each sends as much as it receives: the larger side, the whole tensor.
@@ -210,7 +245,14 @@ class TaskMaker {
   const Program& program_;
   const Costs& costs_;
   SyncPattern sync_;
-  ir::IdMap<executor::BufferId, int> first_slot_;
+  static constexpr int kGathersAhead = 2;  ///< the one that computes read, and the next
+  struct Gathers {
+    int count = 0;
+    bool is_open = false;  ///< no compute came behind the last one
+  };
+  std::vector<Gathers> gathers_;  ///< by processor
+  int first_gather_slot_ = 0;
+  ir::IdMap<BufferId, int> first_slot_;
   ir::IdMap<executor::BufferId, std::int64_t> slot_bytes_;
   std::unordered_map<LinkId, int, HashLink> link_numbers_;
   // The lists of the task that is being made.

@@ -25,7 +25,8 @@ struct LaneUse {
   int number() const { return 2 * processor + static_cast<int>(lane); }
 };
 
-/// Slots of all buffers are numbered through; a buffer's are consecutive.
+/// Slots of all buffers are numbered through; a buffer's are consecutive. Behind them come slots that are no
+/// memory and bound what runs ahead; their buffers are numbered behind the Program's.
 struct SlotUse {
   executor::BufferId buffer;
   int first = 0;  ///< number of the buffer's slot 0

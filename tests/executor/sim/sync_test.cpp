@@ -76,6 +76,48 @@ TEST(SyncPattern, NobodyElseWaitsOnAMachineThatIsNotSynchronous) {
   EXPECT_DOUBLE_EQ(sketch.run().makespan / kMicro, 5);
 }
 
+// What replicas reduce leaves while the next gradient is computed.
+TEST(SyncPattern, CollectivesRunBesideComputesOnAMachineThatIsNotSynchronous) {
+  Sketch sketch(1, {.collective = 3});
+  const Slot a = sketch.buffer("a", 0);
+  const Slot b = sketch.buffer("b", 0);
+  const Slot x = sketch.buffer("x", 0);
+  const Slot y = sketch.buffer("y", 0);
+  const Step reduce{executor::Collective{.transfer = {x, y}}};
+  sketch.program.steps = {sketch.compute("first", 0, 1, {}, {x}), reduce,
+                          sketch.compute("second", 0, 4, {}, {a}), sketch.compute("third", 0, 1, {y}, {b})};
+  EXPECT_DOUBLE_EQ(sketch.run().makespan / kMicro, 1 + 3 + 4 + 1);
+  sketch.costs.synchronous = false;
+  const sim::Timeline timeline = sketch.run();
+  EXPECT_DOUBLE_EQ(timeline.makespan / kMicro, 1 + 4 + 1);
+  EXPECT_DOUBLE_EQ(timeline.processors[0].overlapped / kMicro, 3);
+}
+
+// Computes of 5 hide gathers of 2, but for the first: the third gather begins when the first compute has
+// ended, not before.
+TEST(SyncPattern, GathersComeOneAhead) {
+  Sketch sketch(1, {.collective = 2});
+  const auto gather = [](Slot from, Slot to) {
+    return Step{executor::Collective{.kind = executor::CollectiveKind::AllGather, .transfer = {from, to}}};
+  };
+  sketch.costs.synchronous = false;
+  for (const char* name : {"0", "1", "2"}) {
+    const Slot part = sketch.filled("part", 0);
+    const Slot whole = sketch.buffer("whole", 0);
+    const Slot y = sketch.buffer("y", 0);
+    sketch.program.steps.push_back(gather(part, whole));
+    sketch.program.steps.push_back(sketch.compute(name, 0, 5, {whole}, {y}));
+  }
+  const sim::Timeline timeline = sketch.run(SyncPattern::Full, true);
+  EXPECT_DOUBLE_EQ(timeline.makespan / kMicro, 2 + 3 * 5);
+  std::vector<double> starts;
+  for (const sim::Event& event : timeline.events) {
+    if (event.activity == sim::Activity::Collective) starts.push_back(event.start / kMicro);
+  }
+  EXPECT_EQ(starts.size(), 3U);
+  EXPECT_DOUBLE_EQ(starts.back(), 2 + 5);
+}
+
 // Each load to the IO tiles is copied to the compute tiles, and the next load runs beside the compute.
 sim::Timeline overlapped(int count, double load_time, double compute_time) {
   Sketch sketch(1, {.host = load_time, .tiles = 0.5});
