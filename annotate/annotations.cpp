@@ -1,6 +1,7 @@
 #include "annotate/annotations.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "annotate/pattern_names.h"
@@ -108,7 +109,10 @@ Annotations read_annotations(const ir::Op& op) {
   read.tiles = read_enum(op, kTileSet, ir::TileSet::IO, "tile set");
   read.recompute = read_enum(op, kRecompute, ir::Recompute::Recomputed, "recompute type");
   read.output_location = read_location(op);
-  if (const float* priority = find_as<float>(op, kPriority, "a float")) read.priority = *priority;
+  if (const float* priority = find_as<float>(op, kPriority, "a float")) {
+    if (!std::isfinite(*priority)) throw Error("{} is {}, a finite number needed", kPriority, *priority);
+    read.priority = *priority;
+  }
   return read;
 }
 

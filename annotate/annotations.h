@@ -24,7 +24,7 @@ inline constexpr std::string_view kPriority = "__schedule_priority";
 inline constexpr std::string_view kInplaceNames = "__inplace_op_names";
 inline constexpr std::string_view kInplacePriorities = "__inplace_op_priorities";
 inline constexpr std::string_view kExcludePatterns = "__exclude_patterns";
-inline constexpr std::string_view kSerializeMode = "__serialize_matmul_mode";
+using ir::kSerializeMode;
 
 /// Plain names of PopART's: read like the first three, never written.
 using ir::kPlainExecutionPhase;

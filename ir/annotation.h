@@ -10,6 +10,14 @@ inline constexpr std::string_view kPipelineStage = "__pipeline_stage";
 inline constexpr std::string_view kExecutionPhase = "__execution_phase";
 inline constexpr std::string_view kTileSet = "__tile_set";
 inline constexpr std::string_view kPartialsType = "__partials_type";
+/// The share of a tile's memory that the plan of a product may take.
+inline constexpr std::string_view kAvailableMemory = "__available_memory";
+inline constexpr std::string_view kOutputType = "__output_type";
+inline constexpr std::string_view kSerializeMode = "__serialize_matmul_mode";
+inline constexpr std::string_view kSerializeFactor = "__serialize_matmul_factor";
+inline constexpr std::string_view kSerializePrecision = "__serialize_matmul_precision";
+/// Words in pairs, key and value: ops are outlined together only where these are equal.
+inline constexpr std::string_view kOutline = "__outline";
 inline constexpr std::string_view kRecompute = "__recompute_output_in_backward_pass";
 
 /// Of ops whose results come with the program, before the first step: synthetic data.

@@ -41,8 +41,8 @@ void inherit_placement(const Op& forward, Op& grown, const WayBack& way) {
     set_attribute(grown, kVirtualGraph, *processor);
   }
   if (const AttributeValue* tiles = find_attribute(forward, kTileSet)) set_attribute(grown, kTileSet, *tiles);
-  if (const AttributeValue* partials = find_attribute(forward, kPartialsType)) {
-    set_attribute(grown, kPartialsType, *partials);
+  for (std::string_view plan : {kPartialsType, kAvailableMemory}) {
+    if (const AttributeValue* told = find_attribute(forward, plan)) set_attribute(grown, plan, *told);
   }
   const auto stage = stage_of(forward);
   if (stage && way.last_stage) set_attribute(grown, kPipelineStage, *way.last_stage - *stage);
