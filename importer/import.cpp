@@ -1,9 +1,13 @@
 #include "importer/import.h"
 
+#include <fmt/ranges.h>
+
 #include "importer/graph_reader.h"
+#include "importer/input_types.h"
 #include "importer/source.h"
 #include "importer/tensor_proto.h"
 #include "ir/printable.h"
+#include "ir/shell_word.h"
 
 namespace podium::importer {
 namespace {
@@ -22,6 +26,7 @@ Model read(std::shared_ptr<const Source> source, const ImportOptions& options) {
   GraphReader reader(*source, TensorReader(source, source->files), options);
   model.graph = reader.read();
   model.nodes_of_ops = reader.take_nodes_of_ops();
+  model.info.open = find_open_dims(model.source->proto.graph(), options);
   ir::verify(model.graph);
   return model;
 }
@@ -39,6 +44,36 @@ std::map<std::string, ir::Type> initializer_types(const Model& model) {
                                                   {tensor.dims().begin(), tensor.dims().end()}));
   }
   return types;
+}
+
+std::string type_text(const OpenDims& open, const std::string& value, const ir::Type& type) {
+  const auto names = open.of_values.find(value);
+  if (names == open.of_values.end() || !type.is_tensor() || names->second.size() != type.dims.size())
+    return to_string(type);
+  std::vector<std::string> dims;
+  for (std::size_t axis = 0; axis < type.dims.size(); ++axis) {
+    const std::string& name = names->second[axis];
+    const bool is_known = type.dims[axis] != ir::kUnknown;
+    dims.push_back(!name.empty() ? name : is_known ? fmt::format("{}", type.dims[axis]) : "?");
+  }
+  return fmt::format("{}[{}]", name_of(type.element), fmt::join(dims, ","));
+}
+
+void check_sizes(const Model& model, const std::function<bool(const std::string&)>& is_given) {
+  for (ir::ValueId id : model.graph.inputs) {
+    const ir::Value& input = model.graph[id];
+    const bool is_sized = !input.type.is_tensor() || input.type.is_static();
+    if (is_sized || (is_given && is_given(input.name))) continue;
+    const OpenDims& open = model.info.open;
+    const std::string text = type_text(open, input.name, input.type);
+    if (open.names.empty() || !input.type.has_rank) {
+      throw Error("input '{}' is {}: its element type, rank and sizes needed, which only a file tells",
+                  input.name, text);
+    }
+    std::string flags;
+    for (const std::string& name : open.names) flags += fmt::format(" --dim {}=2", ir::shell_word(name));
+    throw Error("input '{}' is {}: sizes needed, such as{}, or --dim '*=1' for all", input.name, text, flags);
+  }
 }
 
 Model import_model(const std::string& path, const ImportOptions& options) try {

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,13 +20,26 @@ inline constexpr int kNewestOpset = 28;
 
 /// What the caller knows of the inputs before the model is read.
 struct ImportOptions {
-  /// Values of symbolic dimensions by name.
+  /// Values of symbolic dimensions by name, "INPUT:AXIS" for one without a name; "*" for all that nothing
+  /// else binds.
   std::map<std::string, std::int64_t> dims = {};
   /// Types of the inputs that will be fed; they bind dimensions that the model leaves open.
   std::map<std::string, ir::Type> input_types = {};
   /// A fed shape replaces a declared one that contradicts it, as in ONNX's own test runner: some of its cases
   /// feed other shapes than their models declare. Otherwise a contradiction is an error.
   bool fed_shapes_win = false;
+  /// The size of the dimensions of inputs that are open after all that. They count as open all the same
+  /// (ModelInfo::open).
+  std::optional<std::int64_t> assumed = {};
+};
+
+/// The dimensions that the model leaves open and that the caller gave no size.
+struct OpenDims {
+  /// Of inputs and outputs that have some: a name for each dimension, "?" where the model has none, "" for
+  /// one whose size is known.
+  std::map<std::string, std::vector<std::string>> of_values = {};
+  /// Those of inputs, each once, as ImportOptions::dims has them.
+  std::vector<std::string> names = {};
 };
 
 /// A model's own data beside its graph.
@@ -33,7 +48,11 @@ struct ModelInfo {
   std::string producer = {};                        ///< name and version
   std::map<std::string, std::int64_t> opsets = {};  ///< domain ("" is ai.onnx) to version
   std::map<std::string, std::string> metadata = {};
+  OpenDims open = {};
 };
+
+/// "float[batch,?,64]": the type with the names of what is open in an input or output.
+std::string type_text(const OpenDims& open, const std::string& value, const ir::Type& type);
 
 struct Source;  // the model as it was read; the writer gives it back
 
@@ -45,6 +64,10 @@ struct Model {
   /// from; -1 for an op that stands for no node.
   std::vector<std::int32_t> nodes_of_ops = {};
 };
+
+/// Error when an input that `is_given` does not hold for is a tensor with a dimension without size: the line
+/// has the options that give all of them one.
+void check_sizes(const Model& model, const std::function<bool(const std::string&)>& is_given = {});
 
 /// An op of another domain that models may have and that is read as ops of ONNX.
 struct RewrittenOp {

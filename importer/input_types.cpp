@@ -1,5 +1,7 @@
 #include "importer/input_types.h"
 
+#include <algorithm>
+#include <optional>
 #include <set>
 
 #include "importer/type_proto.h"
@@ -7,6 +9,8 @@
 
 namespace podium::importer {
 namespace {
+
+constexpr const char* kEvery = "*";
 
 std::string suggestion(const std::string& name, const std::set<std::string>& known) {
   const std::vector<std::string_view> candidates(known.begin(), known.end());
@@ -48,7 +52,7 @@ void check_options(const onnx::GraphProto& graph, const ImportOptions& options) 
       throw Error("input '{}' is fed, but the model has none of that name{}", name, suggestion(name, inputs));
   }
   for (const auto& [name, size] : options.dims) {
-    if (!symbols.contains(name))
+    if (!symbols.contains(name) && name != kEvery)
       throw Error("dimension '{}' is not in the model{}", name, suggestion(name, symbols));
     if (size < 0) throw Error("dimension '{}' is {}, 0 or more needed", name, size);
   }
@@ -100,10 +104,8 @@ class Binder {
   std::map<std::string, std::string> givers_;  // symbol to the input that gave its value
 };
 
-}  // namespace
-
-Symbols bind_symbols(const onnx::GraphProto& graph, const ImportOptions& options) {
-  check_options(graph, options);
+// Without the size of those that nothing binds.
+Symbols bound_symbols(const onnx::GraphProto& graph, const ImportOptions& options) {
   Binder binder(options);
   for (const auto& input : graph.input()) {
     const auto fed = options.input_types.find(input.name());
@@ -112,12 +114,26 @@ Symbols bind_symbols(const onnx::GraphProto& graph, const ImportOptions& options
   return binder.take();
 }
 
-ir::Type input_type(const onnx::ValueInfoProto& input, const Symbols& symbols, const ImportOptions& options) {
+// The size of what nothing else binds.
+std::optional<std::int64_t> size_of_rest(const ImportOptions& options) {
+  const auto every = options.dims.find(kEvery);
+  return every == options.dims.end() ? options.assumed : every->second;
+}
+
+// The declared type with the symbols' values and the sizes that the options give by position.
+ir::Type declared_type(const onnx::ValueInfoProto& input, const Symbols& symbols,
+                       const ImportOptions& options) {
   ir::Type type = type_from_proto(input.type(), symbols);
   for (int axis = 0; type.is_tensor() && axis < type.rank(); ++axis) {
     const auto given = options.dims.find(position(input.name(), axis));
     if (given != options.dims.end() && type.dims[axis] == ir::kUnknown) type.dims[axis] = given->second;
   }
+  return type;
+}
+
+// The declared type as far as options and fed inputs know it.
+ir::Type known_type(const onnx::ValueInfoProto& input, const Symbols& symbols, const ImportOptions& options) {
+  ir::Type type = declared_type(input, symbols, options);
   const auto fed = options.input_types.find(input.name());
   if (fed == options.input_types.end() || !type.is_tensor()) return type;
   if (type.element == ir::DataType::Undefined) type.element = fed->second.element;
@@ -129,6 +145,55 @@ ir::Type input_type(const onnx::ValueInfoProto& input, const Symbols& symbols, c
     const bool is_open =
         type.dims[i] == ir::kUnknown || (options.fed_shapes_win && fed->second.dims[i] != ir::kUnknown);
     if (is_open) type.dims[i] = fed->second.dims[i];
+  }
+  return type;
+}
+
+void add_open(const onnx::ValueInfoProto& value, const ir::Type& type, OpenDims& open) {
+  if (!type.is_tensor() || type.is_static() || !type.has_rank) return;
+  std::vector<std::string>& names = open.of_values[value.name()];
+  for (int axis = 0; axis < type.rank(); ++axis) {
+    const auto& shape = value.type().tensor_type().shape();
+    const std::string name = axis < shape.dim_size() ? shape.dim(axis).dim_param() : "";
+    names.push_back(type.dims[axis] != ir::kUnknown ? "" : name.empty() ? "?" : name);
+  }
+}
+
+}  // namespace
+
+Symbols bind_symbols(const onnx::GraphProto& graph, const ImportOptions& options) {
+  check_options(graph, options);
+  Symbols symbols = bound_symbols(graph, options);
+  if (const auto size = size_of_rest(options)) {
+    std::set<std::string> names;
+    for (const auto& input : graph.input()) add_symbols(input.type(), names);
+    for (const std::string& name : names) symbols.emplace(name, *size);
+  }
+  return symbols;
+}
+
+OpenDims find_open_dims(const onnx::GraphProto& graph, const ImportOptions& options) {
+  OpenDims open;
+  if (options.dims.contains(kEvery)) return open;
+  const Symbols symbols = bound_symbols(graph, options);
+  for (const auto& input : graph.input()) {
+    add_open(input, known_type(input, symbols, options), open);
+    const auto found = open.of_values.find(input.name());
+    for (std::size_t axis = 0; found != open.of_values.end() && axis < found->second.size(); ++axis) {
+      std::string name = found->second[axis];
+      if (name == "?") name = position(input.name(), static_cast<int>(axis));
+      if (!name.empty() && std::ranges::count(open.names, name) == 0) open.names.push_back(std::move(name));
+    }
+  }
+  for (const auto& output : graph.output()) add_open(output, type_from_proto(output.type(), symbols), open);
+  return open;
+}
+
+ir::Type input_type(const onnx::ValueInfoProto& input, const Symbols& symbols, const ImportOptions& options) {
+  ir::Type type = known_type(input, symbols, options);
+  const auto size = size_of_rest(options);
+  for (std::int64_t& dim : type.dims) {
+    if (dim == ir::kUnknown && size && type.is_tensor()) dim = *size;
   }
   return type;
 }

@@ -18,6 +18,9 @@ using Symbols = std::map<std::string, std::int64_t>;
 /// and when the options name an input or a symbol that the model has not.
 Symbols bind_symbols(const onnx::GraphProto& graph, const ImportOptions& options);
 
+/// What stays open after that, but for ImportOptions::assumed.
+OpenDims find_open_dims(const onnx::GraphProto& graph, const ImportOptions& options);
+
 /// The declared type with the symbols' values; what is still open is taken from the fed type, if any.
 ir::Type input_type(const onnx::ValueInfoProto& input, const Symbols& symbols, const ImportOptions& options);
 

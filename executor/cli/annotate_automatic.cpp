@@ -13,17 +13,6 @@
 namespace podium::cli {
 namespace {
 
-// Without the sizes of the inputs no op has a cost.
-void check_inputs(const ir::Graph& graph) {
-  for (ir::ValueId id : graph.inputs) {
-    const ir::Type& type = graph[id].type;
-    if (!type.is_tensor() || type.is_static()) continue;
-    throw Error(
-        "input '{}': {} found, a known size needed: --dim NAME=N binds a symbolic dimension, INPUT:AXIS=N one without a name",
-        graph[id].name, to_string(type));
-  }
-}
-
 annotate::Costs costs_of(const ir::Graph& graph, const device::Device& device) {
   annotate::Costs costs = annotate::count_bytes(graph);
   for (const ir::Op& op : graph.ops)
@@ -97,7 +86,7 @@ SizedGraph infer_sizes(const ir::Graph& graph) {
 
 void place_automatically(importer::Model& model, const AnnotateOptions& options,
                          const device::Device& device) {
-  check_inputs(model.graph);
+  importer::check_sizes(model);
   const SizedGraph sized = infer_sizes(model.graph);
   annotate::AutomaticOptions wanted;
   for (std::size_t op : sized.imported) wanted.units.push_back(model.nodes_of_ops[op]);

@@ -12,6 +12,7 @@
 #include "executor/cli/annotate_edits.h"
 #include "executor/cli/in_model.h"
 #include "executor/cli/options.h"
+#include "executor/cli/run_inputs.h"
 #include "executor/cli/terminal.h"
 #include "executor/cli/write_file.h"
 #include "executor/device/presets.h"
@@ -92,7 +93,10 @@ int execute_annotate(const Options& options) {
   const AnnotateOptions& annotate = options.annotate;
   const std::string& path = options.paths[0];
   const std::vector<podium::annotate::Rule> rules = read_rules_file(annotate.rules_file);
-  importer::Model model = importer::import_model(path, {.dims = options.dims});
+  importer::ImportOptions given{.dims = options.dims};
+  if (annotate.automatic) given.assumed = 1;
+  importer::Model model = importer::import_model(path, given);
+  if (annotate.automatic) note_assumed(model.info.open, options);
   const std::vector<ir::Op> before = model.graph.ops;
   importer::ModelEdits edits;
   std::string table;

@@ -8,8 +8,11 @@
 #include "executor/cli/report_files.h"
 #include "executor/cli/session_options.h"
 #include "executor/cli/terminal.h"
+#include "executor/cli/what_ifs.h"
+#include "executor/report/cause.h"
 #include "executor/report/overflow.h"
 #include "executor/report/table.h"
+#include "executor/session/read_options.h"
 
 namespace podium::cli {
 
@@ -21,12 +24,27 @@ SessionOptions clocked_session(const Options& options) {
   return session;
 }
 
+namespace {
+
+// What was given, with what the session chose where nothing was.
+nlohmann::json options_of(const Options& options, const Strategy& strategy) {
+  nlohmann::json document = options.session_json;
+  const nlohmann::json chosen = write_options(strategy, options.session);
+  for (const char* name :
+       {"virtualGraphMode", "batchesPerStep", "enableGradientAccumulation", "accumulationFactor"}) {
+    if (chosen.contains(name)) document[name] = chosen[name];
+  }
+  return document;
+}
+
+}  // namespace
+
 report::RunReport start_report(const Options& options, const Strategy& strategy,
                                const executor::Program& program, std::int64_t samples) {
   return {.model = options.paths[0],
           .strategy = describe(strategy, program.processors),
           .device = machine_of(options).name,
-          .options = options.session_json,
+          .options = options_of(options, strategy),
           .micro_batches = strategy.batches_per_step * strategy.accumulation_factor,
           .samples_per_micro_batch = static_cast<double>(samples),
           .is_estimate = options.estimate};
@@ -41,9 +59,14 @@ int finish_report(const Options& options, const report::RunReport& report) {
   write_report_files(options, report);
   if (!report.timeline.fits()) {
     show(report::overflow(report));
+    if (options.explain) show(what_helps(report.what_ifs));
     return kDoesNotFit;
   }
   show(report::table(report::rows(report)));
+  if (options.explain) {
+    show("\n" + report::path_table(report.timeline, terminal_width()));
+    show("\n" + what_helps(report.what_ifs));
+  }
   return kDone;
 }
 

@@ -31,6 +31,14 @@ constexpr std::array kCommands{
                .purpose = "Trains a model: a line an epoch, then the table of a step.",
                .execute = execute_train,
                .check = check_train},
+    CommandRow{.command = Command::Profile,
+               .name = "profile",
+               .summary = "what each op and layer of a model costs",
+               .purpose =
+                   "Prints the simulated time, work and bytes of each op, layer, processor and pass under "
+                   "a strategy.",
+               .execute = execute_profile,
+               .check = check_profile},
     CommandRow{.command = Command::Annotate,
                .name = "annotate",
                .summary = "place a model on processors, stages and phases",

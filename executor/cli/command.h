@@ -20,7 +20,7 @@ inline constexpr int kFailed = 1;  ///< also where numbers are not those that we
 inline constexpr int kWrongUsage = 2;
 inline constexpr int kDoesNotFit = 3;  ///< the memory of the device
 
-enum class Command : std::uint8_t { Run, Train, Annotate, Compare, Validate, Test, Info };
+enum class Command : std::uint8_t { Run, Train, Profile, Annotate, Compare, Validate, Test, Info };
 
 /// Some of the commands.
 class Commands {
@@ -59,6 +59,7 @@ int run_command(const CommandRow& command, const Arguments& arguments);
 
 int execute_run(const Options& options);
 int execute_train(const Options& options);
+int execute_profile(const Options& options);
 int execute_annotate(const Options& options);
 int execute_compare(const Options& options);
 int execute_validate(const Options& options);

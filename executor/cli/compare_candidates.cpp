@@ -7,20 +7,24 @@
 
 namespace podium::cli {
 
-std::vector<compare::Candidate> candidates_of(const Options& options, const device::Device& device,
-                                              const ir::Graph& graph, int micro_batches) {
+compare::Request request_of(const Options& options, const device::Device& device, const ir::Graph& graph,
+                            int micro_batches) {
+  compare::Request request = compare::request_of(device, graph);
+  request.task = options.trains ? Task::Training : Task::Inference;
+  request.base = options.session;
+  request.document = options.session_json;
+  request.micro_batches = micro_batches;
+  if (options.session.ipus > 0) request.processors = options.session.ipus;
+  return request;
+}
+
+std::vector<compare::Candidate> candidates_of(const Options& options, const compare::Request& request) {
   std::vector<std::string> notes = options.notes;
   std::vector<compare::Candidate> candidates;
-  if (const std::string& file = options.strategies_file; !file.empty()) {
+  if (const std::string& file = options.compare.strategies_file; !file.empty()) {
     candidates = compare::read_candidates(ir::read_small_file(file), file, options.session_json, notes);
   } else {
-    compare::Request request = compare::request_of(device, graph);
-    request.task = options.trains ? Task::Training : Task::Inference;
-    request.base = options.session;
-    request.document = options.session_json;
-    request.micro_batches = micro_batches;
-    if (options.session.ipus > 0) request.processors = options.session.ipus;
-    candidates = compare::sensible_candidates(std::move(request));
+    candidates = compare::sensible_candidates(request);
   }
   print_notes(notes, options);
   return candidates;

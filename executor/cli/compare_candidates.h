@@ -1,18 +1,18 @@
-// The strategies that options ask to compare.
+// The candidates that a command line asks for.
 #pragma once
-
-#include <vector>
 
 #include "executor/cli/options.h"
 #include "executor/compare/candidates.h"
 #include "executor/device/device.h"
-#include "ir/graph.h"
 
 namespace podium::cli {
 
-/// Those of --strategies, or sensible ones for the model, whose steps, or updates, take `micro_batches`.
-/// Prints the notes of the options.
-std::vector<compare::Candidate> candidates_of(const Options& options, const device::Device& device,
-                                              const ir::Graph& graph, int micro_batches);
+/// What the command line says of candidates for a graph. `micro_batches` of a step, 0: enough to fill a
+/// pipeline.
+compare::Request request_of(const Options& options, const device::Device& device, const ir::Graph& graph,
+                            int micro_batches);
+
+/// Those of --strategies, else the sensible ones; their notes are printed.
+std::vector<compare::Candidate> candidates_of(const Options& options, const compare::Request& request);
 
 }  // namespace podium::cli

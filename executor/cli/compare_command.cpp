@@ -1,21 +1,22 @@
-// `podium compare`: strategies on one model, best first.
+// `podium compare`: every candidate is clocked and the table printed, best first. Where not all fit, what
+// saves more memory is clocked as well. Then the candidates that fit are computed, best first, and their
+// numbers held against those of one processor. Sentences at the end say what it comes to.
 #include <fmt/format.h>
 
-#include "executor/cli/compare_candidates.h"
-#include "executor/cli/in_model.h"
-#include "executor/cli/machine.h"
+#include <algorithm>
+
+#include "executor/cli/contestants.h"
 #include "executor/cli/options.h"
 #include "executor/cli/progress.h"
 #include "executor/cli/report_files.h"
-#include "executor/cli/run_inputs.h"
-#include "executor/cli/session_options.h"
+#include "executor/cli/strategy_flags.h"
 #include "executor/cli/terminal.h"
-#include "executor/cli/training_job.h"
+#include "executor/cli/verdict.h"
+#include "executor/cli/what_ifs.h"
 #include "executor/cli/write_file.h"
-#include "executor/compare/compare_inference.h"
-#include "executor/compare/compare_training.h"
+#include "executor/report/cause.h"
+#include "executor/report/table.h"
 #include "executor/session/json_rows.h"
-#include "ir/files.h"
 
 namespace podium::cli {
 namespace {
@@ -23,73 +24,107 @@ namespace {
 using compare::Candidate;
 using report::ComparedStrategy;
 
-compare::Setting setting_of(const Options& options) {
-  return {.model = options.paths[0],
-          .device = machine_of(options),
-          .seed = options.seed,
-          .random_seed = options.random_seed,
-          .threads = options.threads,
-          .replicas = options.session.replicas,
-          .estimate = options.estimate};
+bool is_too_large(const ComparedStrategy& strategy) {
+  return strategy.refusal.empty() && !strategy.run.timeline.fits();
 }
 
-compare::InferenceContest make_contest(const Options& options) {
-  const importer::Signature signature = importer::read_signature(options.paths[0]);
-  compare::InferenceContest contest{.setting = setting_of(options), .given = read_inputs(options, signature)};
-  // A file is one micro-batch unless the model or --dim says how large one is.
-  std::map<std::string, ir::Type> types;
-  if (options.dims.empty()) types = micro_batch_types(contest.given, signature, {});
-  contest.imported = import(options, types);
-  contest.optimized = contest.imported;
-  optimize(contest.optimized);
-  for (auto& [name, datum] : contest.given) datum = in_precision(datum, options);
-  return contest;
-}
-
-std::vector<ComparedStrategy> compare_inference(const Options& options) {
-  const compare::InferenceContest contest = in_model(options, [&] { return make_contest(options); });
-  const Strategy& asked = options.session;
-  const int micro_batches =
-      asked.batches_per_step > 1 ? asked.batches_per_step * asked.accumulation_factor * asked.replicas : 0;
-  const std::vector<Candidate> candidates =
-      candidates_of(options, contest.setting.device, contest.optimized.graph, micro_batches);
-  Progress progress("compare", candidates.size(), options.quiet);
-  auto compared = in_model(
-      options, [&] { return compare::compare_inference(contest, candidates, [&] { progress.advance(); }); });
+std::vector<ComparedStrategy> clock(const Contestants& contestants, const std::vector<Candidate>& candidates,
+                                    const Options& options) {
+  Progress progress("strategies clocked", candidates.size(), options.quiet);
+  auto compared = contestants.attempt(candidates, Trial::Clock, contestants.device,
+                                      [&](const ComparedStrategy& one) { progress.advance(1, one.name); });
   progress.finish();
   return compared;
 }
 
-std::vector<ComparedStrategy> compare_training(const Options& options) {
-  const TrainingJob job = in_model(options, [&] { return make_training_job(options); });
-  const compare::Setting setting = setting_of(options);
-  const int asked = options.session.accumulation_factor * options.session.replicas;
-  const std::vector<Candidate> candidates =
-      candidates_of(options, setting.device, job.model.graph, asked > 1 ? asked : 0);
-  Progress progress("compare", candidates.size(), options.quiet);
-  const auto training = [&](SessionOptions session) { return training_options(job, std::move(session)); };
-  auto compared = in_model(options, [&] {
-    return compare::compare_training({setting, job.model, job.samples, training}, candidates,
-                                     [&] { progress.advance(); });
-  });
+// Where something does not fit: combinations that fit, or, when nothing does, all of them.
+void add_thrifty(Contestants& contestants, std::vector<ComparedStrategy>& compared, const Options& options) {
+  const bool is_asked = !options.compare.strategies_file.empty();
+  if (is_asked || std::none_of(compared.begin(), compared.end(), is_too_large)) return;
+  const std::vector<Candidate> thrifty = compare::thrifty_candidates(contestants.request);
+  const std::vector<ComparedStrategy> clocked = clock(contestants, thrifty, options);
+  const bool all = !any_fits(compared) && !any_fits(clocked);
+  for (std::size_t i = 0; i < thrifty.size(); ++i) {
+    const bool fits = clocked[i].refusal.empty() && !is_too_large(clocked[i]);
+    if (!fits && !all) continue;
+    compared.push_back(clocked[i]);
+    contestants.candidates.push_back(thrifty[i]);
+  }
+}
+
+// The candidates that are to be computed, the best first.
+std::vector<Candidate> to_verify(const Contestants& contestants, const std::vector<ComparedStrategy>& sorted,
+                                 const Options& options) {
+  std::vector<Candidate> chosen;
+  const auto most =
+      static_cast<std::size_t>(options.compare.verified.value_or(std::numeric_limits<int>::max()));
+  for (const ComparedStrategy& strategy : sorted) {
+    if ((!strategy.refusal.empty() && !strategy.needs_run) || is_too_large(strategy)) continue;
+    if (chosen.size() == most) break;
+    chosen.push_back(*std::find_if(contestants.candidates.begin(), contestants.candidates.end(),
+                                   [&](const Candidate& one) { return one.name == strategy.name; }));
+  }
+  return chosen;
+}
+
+// Runs them, and puts what came of it in the place of what was clocked.
+void verify(const Contestants& contestants, std::vector<ComparedStrategy>& strategies,
+            const Options& options) {
+  if (options.estimate) return;
+  const std::vector<Candidate> chosen = to_verify(contestants, strategies, options);
+  if (chosen.empty()) return;
+  Progress progress("strategies computed", chosen.size(), options.quiet);
+  const auto computed =
+      contestants.attempt(chosen, Trial::Numbers, contestants.device,
+                          [&](const ComparedStrategy& one) { progress.advance(1, one.name); });
   progress.finish();
-  return compared;
+  const bool was_clocked =
+      std::none_of(strategies.begin(), strategies.end(), [](const auto& one) { return one.needs_run; });
+  for (const ComparedStrategy& one : computed) {
+    *std::find_if(strategies.begin(), strategies.end(),
+                  [&](const ComparedStrategy& other) { return other.name == one.name; }) = one;
+  }
+  if (was_clocked) return;
+  report::sort_best_first(strategies);
+}
+
+void show_table(const std::vector<ComparedStrategy>& strategies, const Options& options) {
+  const auto columns = options.trains ? report::Columns::TimesAndTraffic : report::Columns::Times;
+  const std::string table = report::comparison_table(strategies, columns, terminal_width());
+  std::size_t row = 0;
+  for (std::size_t start = 0; start < table.size(); ++row) {
+    const std::size_t end = table.find('\n', start) + 1;
+    const bool is_strategy = row > 0 && row <= strategies.size() && strategies[row - 1].refusal.empty();
+    const bool fits = is_strategy && strategies[row - 1].run.timeline.fits();
+    const Style style = !is_strategy ? Style::Plain
+                        : !fits      ? Style::Dimmed
+                        : row == 1   ? Style::Marked
+                                     : Style::Plain;
+    show(std::string_view(table).substr(start, end - start), style);
+    start = end;
+  }
 }
 
 // Whether every strategy that was run gave the numbers of one processor; says so.
 bool agree(const std::vector<ComparedStrategy>& strategies, double tolerance) {
   const ComparedStrategy* worst = nullptr;
+  std::size_t computed = 0;
+  std::size_t possible = 0;
   for (const ComparedStrategy& strategy : strategies) {
-    if (strategy.difference && (worst == nullptr || *strategy.difference > *worst->difference))
-      worst = &strategy;
+    if (strategy.refusal.empty() && !is_too_large(strategy)) ++possible;
+    if (!strategy.difference) continue;
+    ++computed;
+    if (worst == nullptr || *strategy.difference > *worst->difference) worst = &strategy;
   }
   if (worst == nullptr) return true;
   const double largest = *worst->difference;
+  const std::string which =
+      computed == possible ? "every strategy" : fmt::format("each of the {} that were computed", computed);
   if (largest == 0) {
-    show("every strategy gave the numbers of one processor, bit for bit\n");
+    show(fmt::format("{} gave the numbers of one processor, bit for bit\n", which));
   } else if (largest <= tolerance) {
-    show(fmt::format("every strategy gave the numbers of one processor; largest difference {:.2g} ({})\n",
-                     largest, worst->name));
+    show(fmt::format("{} gave the numbers of one processor; largest difference {:.2g} ({})\n", which, largest,
+                     worst->name));
   } else {
     show(fmt::format("the numbers differ from those of one processor by {:.2g} ({}), at most {:.2g} needed\n",
                      largest, worst->name, tolerance));
@@ -97,19 +132,79 @@ bool agree(const std::vector<ComparedStrategy>& strategies, double tolerance) {
   return largest <= tolerance;
 }
 
+std::vector<report::WhatIf> what_ifs_of_best(const Contestants& contestants,
+                                             const std::vector<ComparedStrategy>& strategies) {
+  if (!any_fits(strategies)) return {};
+  const auto best = std::find_if(contestants.candidates.begin(), contestants.candidates.end(),
+                                 [&](const Candidate& one) { return one.name == strategies.front().name; });
+  Contestants around = contestants;
+  around.request.processors = contestants.device.processors;
+  return what_ifs(around, *best, strategies.front().run);
+}
+
+int finish(const Options& options, const Contestants& contestants,
+           std::vector<ComparedStrategy>& strategies) {
+  const bool agreed = agree(strategies, options.relative);
+  if (any_fits(strategies)) strategies.front().run.what_ifs = what_ifs_of_best(contestants, strategies);
+  if (!options.report_file.empty()) {
+    write_file(options.report_file, json_text(report::comparison_json(options.paths[0], strategies)) + "\n");
+  }
+  save_strategies(options, contestants, strategies);
+  show(verdict(options, contestants, strategies));
+  if (!any_fits(strategies)) {
+    const bool is_large = std::any_of(strategies.begin(), strategies.end(), is_too_large);
+    return is_large ? kDoesNotFit : kDone;
+  }
+  return agreed ? kDone : kFailed;
+}
+
+// The best strategy over each number of processors.
+int compare_scaling(const Options& options) {
+  std::vector<std::vector<std::string>> rows{{"processors", "strategy", "samples/s", "times the first",
+                                              "a processor", "largest memory", "bottleneck"}};
+  double first = 0;
+  for (const int processors : options.compare.processors) {
+    Options one = options;
+    one.quiet = options.quiet || processors != options.compare.processors.front();
+    one.session_json["numIPUs"] = processors;
+    one.session.ipus = processors;
+    Contestants contestants = make_contestants(one);
+    std::vector<ComparedStrategy> compared = clock(contestants, contestants.candidates, one);
+    add_thrifty(contestants, compared, one);
+    report::sort_best_first(compared);
+    if (!any_fits(compared)) {
+      rows.push_back({fmt::format("{}", processors), "nothing fits"});
+      continue;
+    }
+    const ComparedStrategy& best = compared.front();
+    const double rate = report::samples_per_second(best.run);
+    if (first == 0) first = rate;
+    rows.push_back({fmt::format("{}", processors), best.name, report::rate(rate),
+                    fmt::format("{:.2f}", rate / first), report::rate(rate / processors),
+                    report::memory_share(best.run.timeline), report::bottleneck(best.run.timeline)});
+  }
+  const bool none =
+      std::all_of(rows.begin() + 1, rows.end(), [](const auto& row) { return row.size() == 2; });
+  show(report::table(report::fold(rows, {10, 9, 9, 6, 5, 4, 7}, terminal_width())));
+  return none ? kDoesNotFit : kDone;
+}
+
 }  // namespace
 
 int execute_compare(const Options& options) {
   check_files_to_write(options);
-  std::vector<ComparedStrategy> compared =
-      options.trains ? compare_training(options) : compare_inference(options);
+  if (!options.compare.processors.empty()) return compare_scaling(options);
+  Contestants contestants = make_contestants(options);
+  std::vector<ComparedStrategy> compared = clock(contestants, contestants.candidates, options);
+  add_thrifty(contestants, compared, options);
   report::sort_best_first(compared);
-  if (!options.report_file.empty()) {
-    write_file(options.report_file, json_text(report::comparison_json(options.paths[0], compared)) + "\n");
-  }
-  const auto columns = options.trains ? report::Columns::TimesAndTraffic : report::Columns::Times;
-  show(report::comparison_table(compared, columns));
-  return agree(compared, options.relative) ? kDone : kFailed;
+  const bool is_late =
+      std::any_of(compared.begin(), compared.end(), [](const auto& one) { return one.needs_run; });
+  if (!is_late) show_table(compared, options);
+  if (!is_late) flush_shown();
+  verify(contestants, compared, options);
+  if (is_late) show_table(compared, options);
+  return finish(options, contestants, compared);
 }
 
 }  // namespace podium::cli

@@ -12,6 +12,10 @@ T& part_of(Options& options) {
     return options.train;
   } else if constexpr (std::is_same_v<T, AnnotateOptions>) {
     return options.annotate;
+  } else if constexpr (std::is_same_v<T, CompareOptions>) {
+    return options.compare;
+  } else if constexpr (std::is_same_v<T, ProfileOptions>) {
+    return options.profile;
   } else {
     return options;
   }

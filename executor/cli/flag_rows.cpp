@@ -18,8 +18,8 @@ using enum Command;
 // More threads than any machine runs at once only use up memory.
 constexpr int kMostThreads = 256;
 
-constexpr Commands kAll{Run, Train, Annotate, Compare, Validate, Test, Info};
-constexpr Commands kComputing{Run, Train, Compare, Test};
+constexpr Commands kAll{Run, Train, Profile, Annotate, Compare, Validate, Test, Info};
+constexpr Commands kComputing{Run, Train, Profile, Compare, Test};
 constexpr Commands kWithData{Run, Compare};
 
 void read_precision(Options& options, const Given& given) {
@@ -52,7 +52,7 @@ std::vector<FlagRow> data_flags() {
   constexpr const char* kData = "Data";
   return {
       {"precision",
-       {Run, Train, Compare},
+       {Run, Train, Profile, Compare},
        kData,
        "float32, float16: cast the model's float tensors (default: as they are)",
        Takes::Value,
@@ -71,23 +71,37 @@ std::vector<FlagRow> data_flags() {
       {"random", kWithData, kData, "SEED of inputs that have no file", Takes::Value,
        set_number<std::uint64_t>(&Options::random_seed, 0), "0"},
       {"dim",
-       {Run, Train, Annotate, Compare, Info},
+       {Run, Train, Profile, Annotate, Compare, Info},
        kData,
-       "NAME=N: value of a symbolic dimension; INPUT:AXIS=N: of one without a name (repeatable)",
+       "NAME=N: size of a symbolic dimension; INPUT:AXIS=N: of one without a name; '*=N': of all others "
+       "(repeatable)",
        Takes::Values,
        read_dims},
-      {"output-dir", kWithData, kData, "DIR that gets the outputs as NAME.npy", Takes::Value,
+      {"output-dir",
+       {Run},
+       kData,
+       "DIR that gets the outputs as NAME.npy",
+       Takes::Value,
        set_text(&Options::output_folder)},
-      {"expected", kWithData, kData, "DIR with output_N.pb to compare with", Takes::Value,
+      {"expected",
+       {Run},
+       kData,
+       "DIR with output_N.pb to compare with",
+       Takes::Value,
        set_text(&Options::expected_folder)},
       {"report",
-       {Run, Train, Compare, Validate, Info},
+       {Run, Train, Profile, Compare, Validate, Info},
        kData,
        "FILE.json that gets the whole result",
        Takes::Value,
        set_text(&Options::report_file)},
-      {"repeat", kWithData, kData, "N runs; the median time is reported", Takes::Value,
-       set_number(&Options::repeat, 1), "1"},
+      {"repeat",
+       {Run},
+       kData,
+       "N runs after one that is not timed: the median time, and those of the slowest",
+       Takes::Value,
+       set_number(&Options::repeat, 1),
+       "1"},
       {"rtol",
        {Run, Compare, Test},
        "Comparison",
@@ -115,7 +129,7 @@ std::vector<FlagRow> data_flags() {
 std::vector<FlagRow> simulation_flags() {
   return {
       {"device",
-       {Run, Train, Annotate, Compare, Test},
+       {Run, Train, Profile, Annotate, Compare, Test},
        "Machine",
        fmt::format("NAME of a preset, NAME:nodes=N of so many machines, or FILE.json (default: {})",
                    device::kDefaultPreset),
@@ -138,7 +152,65 @@ std::vector<FlagRow> simulation_flags() {
        "Comparison of strategies",
        "FILE.json: a list of {\"name\", \"options\", \"annotate\"}; default: what makes sense",
        Takes::Value,
-       set_text(&Options::strategies_file)},
+       set_text(&CompareOptions::strategies_file)},
+      {"no-verify",
+       {Compare},
+       "Comparison of strategies",
+       "clock alone, run nothing",
+       Takes::Nothing,
+       [](Options& options, const Given&) { options.compare.verified = 0; }},
+      {"verify-only",
+       {Compare},
+       "Comparison of strategies",
+       "N: run the N best and compare their numbers with those of one processor (default: all)",
+       Takes::Value,
+       [](Options& options, const Given& given) { options.compare.verified = given.number(0); }},
+      {"save",
+       {Compare},
+       "Comparison of strategies",
+       "DIR that gets the options of each strategy, and commands.txt with the command that runs it",
+       Takes::Value,
+       set_text(&CompareOptions::save_folder)},
+      {"explain",
+       {Run, Train},
+       "Simulation",
+       "what the time goes into, and what would help, by the clock",
+       Takes::Nothing,
+       set(&Options::explain)},
+  };
+}
+
+std::vector<FlagRow> profile_flags() {
+  constexpr const char* kProfile = "Profile";
+  return {
+      {"real",
+       {Profile},
+       kProfile,
+       "run the model as well, on random inputs, and print what the ops of the engine take on this machine",
+       Takes::Nothing,
+       set(&ProfileOptions::is_real)},
+      {"sort",
+       {Profile},
+       kProfile,
+       "time, flop, bytes, name (default: time)",
+       Takes::Value,
+       [](Options& options, const Given& given) {
+         options.profile.order =
+             static_cast<report::ProfileOrder>(given.word({"time", "flop", "bytes", "name"}));
+       }},
+      {"filter",
+       {Profile},
+       kProfile,
+       "GLOB on the names of ops",
+       Takes::Value,
+       set_text(&ProfileOptions::filter)},
+      {"top",
+       {Profile},
+       kProfile,
+       "N rows of each table; 0: all",
+       Takes::Value,
+       set_number(&ProfileOptions::rows, 0),
+       "25"},
   };
 }
 
@@ -174,8 +246,8 @@ std::vector<FlagRow> info_flags() {
 const std::vector<FlagRow>& flag_rows() {
   static const std::vector<FlagRow> kRows = [] {
     std::vector<FlagRow> rows;
-    for (auto make : {general_flags, data_flags, train_flags, simulation_flags, session_flags, info_flags,
-                      annotate_flags}) {
+    for (auto make : {general_flags, data_flags, train_flags, simulation_flags, session_flags, profile_flags,
+                      info_flags, annotate_flags}) {
       for (FlagRow& row : make()) rows.push_back(std::move(row));
     }
     return rows;

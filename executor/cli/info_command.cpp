@@ -5,6 +5,7 @@
 
 #include "executor/cli/info_json.h"
 #include "executor/cli/options.h"
+#include "executor/cli/run_inputs.h"
 #include "executor/cli/supported_ops.h"
 #include "executor/cli/supported_options.h"
 #include "executor/cli/terminal.h"
@@ -28,11 +29,14 @@ void print_meanings() {
   show(fmt::format("\n{}", report::table(rows)));
 }
 
-std::vector<std::vector<std::string>> value_rows(const ir::Graph& graph, const char* what,
+std::vector<std::vector<std::string>> value_rows(const importer::Model& model, const char* what,
                                                  const std::vector<ir::ValueId>& ids) {
   std::vector<std::vector<std::string>> rows;
   rows.reserve(ids.size());
-  for (ir::ValueId id : ids) rows.push_back({what, graph[id].name + "  " + to_string(graph[id].type)});
+  for (ir::ValueId id : ids) {
+    const ir::Value& value = model.graph[id];
+    rows.push_back({what, value.name + "  " + type_text(model.info.open, value.name, value.type)});
+  }
   return rows;
 }
 
@@ -44,8 +48,8 @@ void print_model(const std::string& path, const importer::Model& model, const re
     opsets += fmt::format(", {} {}", domain.empty() ? "ai.onnx" : domain, version);
   }
   rows.push_back({"versions", opsets});
-  for (const auto& list : {value_rows(model.graph, "input", model.graph.inputs),
-                           value_rows(model.graph, "output", model.graph.outputs)}) {
+  for (const auto& list :
+       {value_rows(model, "input", model.graph.inputs), value_rows(model, "output", model.graph.outputs)}) {
     rows.insert(rows.end(), list.begin(), list.end());
   }
   rows.push_back(
@@ -73,6 +77,21 @@ report::ModelSummary summarize(const std::string& path, importer::Model& model) 
   throw error.at(path);
 }
 
+// With 1 for dimensions that nobody gives a size; a model that cannot be so is described without sizes.
+report::ModelSummary read_and_summarize(const Options& options, importer::Model& model) {
+  const std::string& path = options.paths[0];
+  model = importer::import_model(path, {.dims = options.dims, .assumed = 1});
+  if (model.info.open.names.empty()) return summarize(path, model);
+  try {
+    const report::ModelSummary summary = summarize(path, model);
+    note_assumed(model.info.open, options);
+    return summary;
+  } catch (const Error&) {
+    model = importer::import_model(path, {.dims = options.dims});
+  }
+  return summarize(path, model);
+}
+
 }  // namespace
 
 int execute_info(const Options& options) {
@@ -92,8 +111,8 @@ int execute_info(const Options& options) {
     return kDone;
   }
   if (options.paths.size() != 1) throw UsageError("info: {} models found, one needed", options.paths.size());
-  importer::Model model = importer::import_model(options.paths[0], {.dims = options.dims});
-  const report::ModelSummary summary = summarize(options.paths[0], model);
+  importer::Model model;
+  const report::ModelSummary summary = read_and_summarize(options, model);
   if (!options.report_file.empty())
     write_file(options.report_file, json_text(info_json(model, summary)) + "\n");
   print_model(options.paths[0], model, summary);

@@ -8,12 +8,13 @@ nlohmann::json info_json(const importer::Model& model, const report::ModelSummar
   nlohmann::json json{
       {"version", 1}, {"producer", model.info.producer}, {"irVersion", model.info.ir_version}};
   for (const auto& [domain, version] : model.info.opsets) json["opsets"][domain] = version;
-  for (ir::ValueId id : model.graph.inputs) {
-    json["inputs"].push_back({{"name", model.graph[id].name}, {"type", to_string(model.graph[id].type)}});
-  }
-  for (ir::ValueId id : model.graph.outputs) {
-    json["outputs"].push_back({{"name", model.graph[id].name}, {"type", to_string(model.graph[id].type)}});
-  }
+  const auto port = [&](ir::ValueId id) -> nlohmann::json {
+    const ir::Value& value = model.graph[id];
+    return {{"name", value.name}, {"type", type_text(model.info.open, value.name, value.type)}};
+  };
+  for (ir::ValueId id : model.graph.inputs) json["inputs"].push_back(port(id));
+  for (ir::ValueId id : model.graph.outputs) json["outputs"].push_back(port(id));
+  if (!model.info.open.names.empty()) json["openDimensions"] = model.info.open.names;
   json["ops"] = summary.op_counts;
   json["parameters"] = summary.parameters;
   json["parameterBytes"] = summary.parameter_bytes;

@@ -7,6 +7,7 @@
 #include <cxxopts.hpp>
 
 #include "executor/cli/flag_row.h"
+#include "executor/cli/session_flags.h"
 #include "executor/cli/write_file.h"
 #include "executor/session/json_rows.h"
 #include "executor/session/read_options.h"
@@ -103,6 +104,9 @@ Options read(Command command, const cxxopts::ParseResult& result) {
     if (!row.commands.contain(command)) continue;
     check_need(command, row, result);
     if (const auto given = given_to(row, result)) row.read(options, *given);
+    if (result.count(long_name(row)) > 0)
+      options.given.push_back(
+          {long_name(row), given_to(row, result)->values, row.heading == kStrategyHeading});
   }
   read_strategy(options);
   return options;

@@ -13,10 +13,34 @@
 #include "executor/cli/annotate_options.h"
 #include "executor/cli/command.h"
 #include "executor/cli/train_options.h"
+#include "executor/report/profile.h"
 #include "executor/strategy.h"
 #include "ir/data_type.h"
 
 namespace podium::cli {
+
+/// A flag as it was typed.
+struct GivenFlag {
+  std::string name;
+  std::vector<std::string> values = {};  ///< none of a switch
+  bool is_strategy = false;              ///< it says a session option
+};
+
+/// What compare alone is told.
+struct CompareOptions {
+  std::string strategies_file;
+  std::string save_folder;      ///< gets the options and the command of each strategy
+  std::optional<int> verified;  ///< so many of the best are computed; absent: all
+  std::vector<int> processors;  ///< --ipus with several numbers: a table of scaling
+};
+
+/// What profile alone is told.
+struct ProfileOptions {
+  bool is_real = false;  ///< the model is run, and the engine's ops are timed
+  std::string filter;    ///< a glob on names
+  int rows = 25;         ///< of a table; 0: all
+  report::ProfileOrder order = report::ProfileOrder::Time;
+};
 
 struct Options {
   std::vector<std::string> paths;  ///< what is no option: models, folders of cases
@@ -34,8 +58,11 @@ struct Options {
   std::string trace_file;
   std::optional<std::string> device = {};  ///< the name of a preset, or a file
   std::string options_file;
-  std::string strategies_file;  ///< compare --strategies
-  bool trains = false;          ///< compare --train
+  CompareOptions compare = {};
+  ProfileOptions profile = {};
+  std::vector<GivenFlag> given;  ///< in the order of the rows of flags
+  bool explain = false;          ///< what limits the run and what would help
+  bool trains = false;           ///< compare --train
   TrainOptions train = {};
   AnnotateOptions annotate = {};
   Strategy session = {};                                   ///< of --options FILE and the flags over it

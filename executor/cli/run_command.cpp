@@ -10,6 +10,7 @@
 #include "executor/cli/run_outputs.h"
 #include "executor/cli/session_options.h"
 #include "executor/cli/terminal.h"
+#include "executor/cli/what_ifs.h"
 #include "executor/session/stopwatch.h"
 
 namespace podium::cli {
@@ -77,6 +78,8 @@ RunResult execute(const Options& options) {
   const auto given = read_inputs(options, signature);
   const auto start = WallClock::now();
   importer::Model model = import(options, micro_batch_types(given, signature, options.session));
+  const auto has_file = [&](const std::string& name) { return given.contains(name); };
+  in_model(options, [&] { importer::check_sizes(model, has_file); });
   const std::int64_t samples = samples_of(model.graph);
   InferenceSession session = make_session(options, std::move(model), signature);
   note_unused_files(options, session.strategy());
@@ -95,7 +98,8 @@ report::RunReport estimate_run(const Options& options) { return execute(options)
 
 int execute_run(const Options& options) {
   check_files_to_write(options);
-  const RunResult result = execute(options);
+  RunResult result = execute(options);
+  if (options.explain) result.report.what_ifs = what_ifs_of_run(options, result.report, Task::Inference);
   if (const int status = finish_report(options, result.report); status != kDone) return status;
   for (const OutputResult& output : result.outputs) show(print(output));
   const bool agrees = std::all_of(result.outputs.begin(), result.outputs.end(),

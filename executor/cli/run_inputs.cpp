@@ -1,5 +1,7 @@
 #include "executor/cli/run_inputs.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <optional>
@@ -11,6 +13,7 @@
 #include "ir/files.h"
 #include "ir/nearest.h"
 #include "ir/passes/set_precision.h"
+#include "ir/shell_word.h"
 
 namespace podium::cli {
 namespace {
@@ -107,11 +110,31 @@ std::map<std::string, ir::Type> micro_batch_types(const std::map<std::string, ir
   return types;
 }
 
-importer::Model import(const Options& options, const std::map<std::string, ir::Type>& types) {
-  importer::Model model =
-      importer::import_model(options.paths[0], {.dims = options.dims, .input_types = types});
+namespace {
+
+importer::Model import_with(const importer::ImportOptions& given, const Options& options) {
+  importer::Model model = importer::import_model(options.paths[0], given);
   if (options.precision) ir::set_precision(model.graph, *options.precision);
   return model;
+}
+
+}  // namespace
+
+importer::Model import(const Options& options, const std::map<std::string, ir::Type>& types) {
+  return import_with({.dims = options.dims, .input_types = types}, options);
+}
+
+importer::Model import_sized(const Options& options, const std::map<std::string, ir::Type>& types) {
+  importer::Model model = import_with({.dims = options.dims, .input_types = types, .assumed = 1}, options);
+  note_assumed(model.info.open, options);
+  return model;
+}
+
+void note_assumed(const importer::OpenDims& open, const Options& options) {
+  if (open.names.empty()) return;
+  std::string flags;
+  for (const std::string& name : open.names) flags += fmt::format(" --dim {}=2", ir::shell_word(name));
+  print_notes({fmt::format("1 taken for {}: others by{}", fmt::join(open.names, ", "), flags)}, options);
 }
 
 ir::Datum in_precision(const ir::Datum& datum, const Options& options) {

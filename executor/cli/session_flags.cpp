@@ -13,8 +13,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kStrategy = "Strategy";
-constexpr Commands kCommands{Command::Run, Command::Train, Command::Compare, Command::Test};
+constexpr const char* kStrategy = kStrategyHeading;
+constexpr std::string_view kProcessors = "ipus";
+constexpr Commands kCommands{Command::Run, Command::Train, Command::Profile, Command::Compare, Command::Test};
 
 std::vector<std::string_view> names_of_words(const std::vector<FlagWord>& words) {
   std::vector<std::string_view> names;
@@ -51,7 +52,32 @@ FlagRow row_of_option(const BoundFlag& bound) {
       options.session_json[json::json_pointer(std::string(bound.flag.turns_on))] = true;
   };
   const Takes takes = bound.value == FlagValue::Switch ? Takes::Nothing : Takes::Value;
-  return {std::string(bound.flag.name), kCommands, kStrategy, help_of(bound), takes, read};
+  // Comparing takes several numbers of processors (row_of_processors).
+  const bool has_list = bound.flag.name == kProcessors;
+  const Commands commands =
+      has_list ? Commands{Command::Run, Command::Train, Command::Profile, Command::Test} : kCommands;
+  return {std::string(bound.flag.name), commands, kStrategy, help_of(bound), takes, read};
+}
+
+// One number is the option, several make a table of scaling.
+FlagRow row_of_processors() {
+  const auto read = [](Options& options, const Given& given) {
+    const std::string& text = given.text();
+    for (std::size_t start = 0; start <= text.size();) {
+      const std::size_t end = std::min(text.find(',', start), text.size());
+      options.compare.processors.push_back(number("--ipus", text.substr(start, end - start), 1));
+      start = end + 1;
+    }
+    if (options.compare.processors.size() > 1) return;
+    options.session_json["numIPUs"] = options.compare.processors.front();
+    options.compare.processors.clear();
+  };
+  return {std::string(kProcessors),
+          {Command::Compare},
+          kStrategy,
+          "N processors, all replicas together; N,M,...: the best strategy over each (default: the device's)",
+          Takes::Value,
+          read};
 }
 
 std::vector<TensorKind> shardable_kinds() {
@@ -135,6 +161,7 @@ FlagRow row_of_file() {
 std::vector<FlagRow> session_flags() {
   std::vector<FlagRow> rows{row_of_file()};
   for (const BoundFlag& bound : option_flags()) rows.push_back(row_of_option(bound));
+  rows.push_back(row_of_processors());
   rows.push_back(row_of_threshold());
   rows.push_back(row_of_kinds("off-chip", "what lives in streaming memory",
                               {kTensorKinds.begin(), kTensorKinds.end()}, "/location/storage", "OffChip"));

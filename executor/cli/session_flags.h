@@ -7,6 +7,9 @@
 
 namespace podium::cli {
 
+/// Of these rows alone.
+inline constexpr const char* kStrategyHeading = "Strategy";
+
 /// They write what they say into Options::session_json, as an options file would say it.
 std::vector<FlagRow> session_flags();
 

@@ -13,7 +13,13 @@ SessionOptions session_options(const Options& options) {
   return {.seed = options.seed,
           .threads = options.threads,
           .strategy = options.session,
+          .open = open_options(options.session_json),
           .device = machine_of(options)};
+}
+
+OpenOptions open_options(const nlohmann::json& given) {
+  return {.mode = !given.contains("virtualGraphMode"),
+          .micro_batches = !given.contains("batchesPerStep") && !given.contains("accumulationFactor")};
 }
 
 std::string describe(const Strategy& strategy, int processors) {

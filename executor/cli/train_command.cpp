@@ -18,6 +18,7 @@
 #include "executor/cli/run_inputs.h"
 #include "executor/cli/session_options.h"
 #include "executor/cli/training_job.h"
+#include "executor/cli/what_ifs.h"
 #include "executor/report/table.h"
 #include "executor/session/option_words.h"
 #include "executor/session/stopwatch.h"
@@ -286,6 +287,8 @@ int execute_train(const Options& options) {
   }
   // Where data decides sizes, the first step has told them.
   add_times(report, session.timeline());
+  if (options.explain && report.is_clocked)
+    report.what_ifs = what_ifs_of_run(options, report, Task::Training);
   if (report.is_clocked) return finish_report(options, report);
   write_report_files(options, report);
   return kDone;

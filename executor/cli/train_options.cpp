@@ -10,8 +10,8 @@ namespace {
 
 constexpr const char* kTraining = "Training";
 constexpr Commands kTrain{Command::Train};
-constexpr Commands kCompare{Command::Compare};
-constexpr Commands kBoth{Command::Train, Command::Compare};
+constexpr Commands kAlsoInference{Command::Compare, Command::Profile};
+constexpr Commands kBoth{Command::Train, Command::Compare, Command::Profile};
 
 std::vector<FlagRow> sample_flags() {
   constexpr const char* kData = "Data";
@@ -94,8 +94,8 @@ void check_step(const TrainOptions& train, std::string_view command) {
 }  // namespace
 
 std::vector<FlagRow> train_flags() {
-  std::vector<FlagRow> rows{{"train", kCompare, kTraining,
-                             "compare steps of training; samples without a file are drawn", Takes::Nothing,
+  std::vector<FlagRow> rows{{"train", kAlsoInference, kTraining,
+                             "of a step of training; samples without a file are drawn", Takes::Nothing,
                              set(&Options::trains)}};
   for (auto make : {sample_flags, step_flags, epoch_flags}) {
     for (FlagRow& row : make()) rows.push_back(std::move(row));
@@ -104,6 +104,10 @@ std::vector<FlagRow> train_flags() {
 }
 
 void check_train(const Options& options) { check_step(options.train, "train"); }
+
+void check_profile(const Options& options) {
+  if (options.trains) check_step(options.train, "profile");
+}
 
 void check_compare(const Options& options) {
   if (options.trains) check_step(options.train, "compare");

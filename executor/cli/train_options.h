@@ -48,6 +48,7 @@ std::vector<FlagRow> train_flags();
 /// UsageError for a loss or an optimizer that is missing.
 void check_train(const Options& options);
 /// The same where compare trains.
+void check_profile(const Options& options);
 void check_compare(const Options& options);
 
 }  // namespace podium::cli

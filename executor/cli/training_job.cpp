@@ -177,7 +177,7 @@ TrainingJob make_training_job(const Options& options) {
   if (job.samples.arrays.empty() && needs_data(options))
     throw UsageError("train: no data found, --input NAME=FILE needed");
   const auto types = micro_batch_types(job.samples, signature, train.micro_batch);
-  job.model = import(options, types);
+  job.model = import_sized(options, types);
   if (!train.resume_file.empty()) resume_from_file(job.model, options, types);
   add_loss(job);
   if (job.classes) check_labels(*job.classes, job.samples);

@@ -149,6 +149,11 @@ void state_off_chip(const Request& /*request*/, Candidate& candidate) {
   add_name(candidate, "optimizer state off chip");
 }
 
+void weights_off_chip(const Request& /*request*/, Candidate& candidate) {
+  candidate.strategy.weights.location.storage = ir::Storage::OffChip;
+  add_name(candidate, "weights off chip");
+}
+
 void weights_and_state_off_chip(const Request& /*request*/, Candidate& candidate) {
   candidate.strategy.weights.location.storage = ir::Storage::OffChip;
   candidate.strategy.optimizer_state.location.storage = ir::Storage::OffChip;
@@ -246,6 +251,22 @@ constexpr auto kTraining = std::to_array<Entry>({
     {Over::Pairs, phased, {all_sharded}},
 });
 
+constexpr auto kThriftyInference = std::to_array<Entry>({
+    {Over::All, pipelined, {weights_off_chip}},
+    {Over::All, sharded, {weights_off_chip}},
+    {Over::Shorter, pipelined, {weights_off_chip}},
+});
+
+constexpr auto kThriftyTraining = std::to_array<Entry>({
+    {Over::One, one_processor, {recomputed, weights_and_state_off_chip}},
+    {Over::All, sharded, {recomputed, state_off_chip}},
+    {Over::All, pipelined, {recomputed, state_off_chip}, is_no_long_pipeline},
+    {Over::All, pipelined, {recomputed, weights_and_state_off_chip}, is_no_long_pipeline},
+    {Over::Copies, one_processor, {recomputed, all_sharded}},
+    {Over::Shorter, pipelined, {recomputed, state_off_chip}},
+    {Over::Shorter, pipelined, {recomputed, state_sharded}},
+});
+
 std::span<const Entry> entries(Task task) {
   return task == Task::Training ? std::span<const Entry>(kTraining) : kInference;
 }
@@ -266,6 +287,22 @@ Candidate candidate_of(const Entry& entry, const Request& request, Split split) 
   candidate.document = request.document;
   candidate.document.merge_patch(write_options(candidate.strategy, request.base));
   return candidate;
+}
+
+std::vector<Candidate> candidates_of(std::span<const Entry> rest, Request request) {
+  if (request.task == Task::Training) request.weight_bytes *= kCopiesOfWeights;
+  std::vector<Candidate> candidates;
+  while (!rest.empty()) {
+    const std::span<const Entry> group = first_group(rest);
+    rest = rest.subspan(group.size());
+    for (const Split& split : splits(group.front().over, request)) {
+      for (const Entry& entry : group) {
+        if (entry.holds == nullptr || entry.holds(request))
+          candidates.push_back(candidate_of(entry, request, split));
+      }
+    }
+  }
+  return candidates;
 }
 
 Candidate read_candidate(const json& entry, const std::string& place, const json& base) {
@@ -289,19 +326,13 @@ Candidate read_candidate(const json& entry, const std::string& place, const json
 }  // namespace
 
 std::vector<Candidate> sensible_candidates(Request request) {
-  if (request.task == Task::Training) request.weight_bytes *= kCopiesOfWeights;
-  std::vector<Candidate> candidates;
-  for (std::span<const Entry> rest = entries(request.task); !rest.empty();) {
-    const std::span<const Entry> group = first_group(rest);
-    rest = rest.subspan(group.size());
-    for (const Split& split : splits(group.front().over, request)) {
-      for (const Entry& entry : group) {
-        if (entry.holds == nullptr || entry.holds(request))
-          candidates.push_back(candidate_of(entry, request, split));
-      }
-    }
-  }
-  return candidates;
+  return candidates_of(entries(request.task), std::move(request));
+}
+
+std::vector<Candidate> thrifty_candidates(Request request) {
+  const std::span<const Entry> thrifty =
+      request.task == Task::Training ? std::span<const Entry>(kThriftyTraining) : kThriftyInference;
+  return candidates_of(thrifty, std::move(request));
 }
 
 std::vector<Candidate> read_candidates(const std::string& text, const std::string& where, const json& base,

@@ -40,6 +40,9 @@ struct Request {
 /// processor.
 std::vector<Candidate> sensible_candidates(Request request);
 
+/// Strategies that take less memory than those, for when not all of those fit: what saves memory, together.
+std::vector<Candidate> thrifty_candidates(Request request);
+
 /// The list of a file: [{"name": ..., "options": {...}, "annotate": [...]}], its options over the document
 /// `base`. Notes are those of the options. Error names `where` (the file), the entry, what was found and what
 /// was needed.

@@ -84,7 +84,7 @@ std::vector<ComparedStrategy> compare_inference(const InferenceContest& contest,
     compared.push_back(attempt(candidate, contest.setting, samples, [&](ComparedStrategy& result) {
       try_candidate(contest, reference, candidate, result);
     }));
-    advance();
+    advance(compared.back());
   }
   return compared;
 }

@@ -161,7 +161,7 @@ std::vector<report::ComparedStrategy> compare_training(TrainingContest given,
     compared.push_back(attempt(candidate, setting, samples, [&](report::ComparedStrategy& result) {
       contest.try_candidate(candidate, result);
     }));
-    advance();
+    advance(compared.back());
   }
   return compared;
 }

@@ -40,10 +40,14 @@ report::ComparedStrategy attempt(const Candidate& candidate, const Setting& sett
               .device = setting.device.name,
               .options = candidate.document,
               .micro_batches = strategy.batches_per_step * strategy.accumulation_factor,
+              .updates = strategy.batches_per_step,
               .samples_per_micro_batch = static_cast<double>(samples),
               .is_estimate = setting.estimate}};
   try {
     run(compared);
+  } catch (const DecidedByData& error) {
+    compared.refusal = error.what();
+    compared.needs_run = true;
   } catch (const Error& error) {
     compared.refusal = error.what();
   } catch (const std::bad_alloc&) {

@@ -35,7 +35,7 @@ void apply_annotations(importer::Model& model, const Candidate& candidate, const
 report::ComparedStrategy attempt(const Candidate& candidate, const Setting& setting, std::int64_t samples,
                                  const std::function<void(report::ComparedStrategy&)>& run);
 
-/// Called after each candidate.
-using Advance = std::function<void()>;
+/// Called after each candidate, with what became of it.
+using Advance = std::function<void(const report::ComparedStrategy&)>;
 
 }  // namespace podium::compare

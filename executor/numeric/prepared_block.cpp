@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <unordered_map>
 
 #include "executor/kernels/fused/fused.h"
@@ -155,6 +156,16 @@ struct PreparedBlock::State {
   void plan(const std::vector<Rewritten>& rewritten);
   void find_deaths();
   void run_dynamic(Task& task);
+
+  // Runs and tells who wants to know how long it took.
+  template <class Run>
+  void timed(const Task& task, const Run& run) {
+    if (!options.after_op) return run();
+    const auto start = std::chrono::steady_clock::now();
+    run();
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    options.after_op(graph, *task.op, seconds.count());
+  }
 };
 
 // Weights that every reader has packed for itself would only take memory a second time.
@@ -331,13 +342,14 @@ std::span<const Datum* const> PreparedBlock::run(std::span<const Datum* const> i
     memory.renew(state.pool, memory.input ? inputs[*memory.input] : nullptr);
   for (std::size_t t = 0; t < state.tasks.size(); ++t) {
     Task& task = state.tasks[t];
-    at_op(state.graph, *task.op, [&] {
+    const auto run = [&] {
       if (task.is_static) {
         task.run({task.inputs, task.outputs, state.scratch.get()});
       } else {
         state.run_dynamic(task);
       }
-    });
+    };
+    at_op(state.graph, *task.op, [&] { state.timed(task, run); });
     for (ValueId dead : state.dies_after[t]) state.data[dead] = Datum();
   }
   return state.outputs;

@@ -18,6 +18,9 @@ struct PrepareOptions {
   bool fuse = true;        ///< rewrite the graph for speed; without, every op has its own kernel
   /// An engine calls it between the waves of a run, on the thread that runs; what it throws ends the run.
   std::function<void()> between_waves = {};
+  /// Called after each op of a block has run, with the seconds that it took, on the thread that ran it:
+  /// several may call at once. Costs two looks at the clock an op; absent: none.
+  std::function<void(const ir::Graph&, const ir::Op&, double seconds)> after_op = {};
 };
 
 /// Runs one graph. Values of static type between kernels of static shape live in one arena, which is planned

@@ -26,7 +26,10 @@ compare::Setting setting_of(const Settings& settings) {
 
 std::vector<Candidate> candidates_of(const Settings& settings, const std::string& strategies,
                                      const ir::Graph& graph, int micro_batches) {
-  if (strategies.empty()) return cli::candidates_of(settings.options, settings.device, graph, micro_batches);
+  if (strategies.empty()) {
+    return cli::candidates_of(settings.options,
+                              cli::request_of(settings.options, settings.device, graph, micro_batches));
+  }
   Notes notes;
   return compare::read_candidates(strategies, "strategies", settings.options.session_json, notes);
 }
@@ -38,7 +41,7 @@ std::vector<report::ComparedStrategy> of_training(const Settings& settings, impo
   const auto candidates = candidates_of(settings, strategies, job.model.graph, asked > 1 ? asked : 0);
   const auto training = [&](SessionOptions session) { return training_options(job, std::move(session)); };
   return compare::compare_training({setting_of(settings), job.model, job.samples, training}, candidates,
-                                   look_for_signals);
+                                   [](const auto&) { look_for_signals(); });
 }
 
 std::vector<report::ComparedStrategy> of_inference(const Settings& settings, importer::Model model,
@@ -50,7 +53,7 @@ std::vector<report::ComparedStrategy> of_inference(const Settings& settings, imp
   const int micro_batches =
       asked.batches_per_step > 1 ? asked.batches_per_step * asked.accumulation_factor * asked.replicas : 0;
   const auto candidates = candidates_of(settings, strategies, contest.optimized.graph, micro_batches);
-  return compare::compare_inference(contest, candidates, look_for_signals);
+  return compare::compare_inference(contest, candidates, [](const auto&) { look_for_signals(); });
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "executor/python/settings.h"
 
 #include "executor/cli/machine.h"
+#include "executor/cli/session_options.h"
 #include "executor/device/read_device.h"
 #include "executor/python/calls.h"
 #include "executor/session/json_rows.h"
@@ -35,6 +36,7 @@ SessionOptions session_options(const Settings& settings) {
   return {.seed = options.seed,
           .threads = options.threads,
           .strategy = options.session,
+          .open = cli::open_options(options.session_json),
           .device = settings.device,
           .clock = true,
           .events = !options.trace_file.empty(),

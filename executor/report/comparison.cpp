@@ -1,3 +1,5 @@
+// The table's columns are rows of a table of their own: what they are called, what they show, and how soon
+// they go where a terminal is too narrow for all of them.
 #include "executor/report/comparison.h"
 
 #include <fmt/core.h>
@@ -5,6 +7,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "executor/report/cause.h"
 #include "executor/report/table.h"
 
 namespace podium::report {
@@ -29,40 +32,56 @@ std::tuple<Rank, double> key(const ComparedStrategy& strategy) {
   return {rank, rank == Rank::TooLarge ? fullness(fullest_memory(strategy.run.timeline)) : 0};
 }
 
-struct Shown {
-  bool traffic = false;
-  bool numbers = false;
+// A column of the table: its head, its cells, and how soon it goes where the table is too wide.
+struct Column {
+  std::string head;
+  int importance = 0;  ///< the least goes first
+  std::string (*cell)(const ComparedStrategy&);
 };
 
-void add_traffic(std::vector<std::string>& cells, const sim::Timeline& timeline) {
-  double between = 0;
-  double streamed = 0;
+double traffic(const sim::Timeline& timeline, bool of_streaming) {
+  double sum = 0;
   for (const auto& [kind, bytes] : bytes_by_kind(timeline.links)) {
     if (kind.find("host") != std::string::npos) continue;
-    (kind.find("ddr") != std::string::npos ? streamed : between) += bytes * timeline.replicas;
+    if ((kind.find("ddr") != std::string::npos) == of_streaming) sum += bytes * timeline.replicas;
   }
-  cells.push_back(bytes(between));
-  cells.push_back(bytes(streamed));
+  return sum;
 }
 
-std::vector<std::string> row(const ComparedStrategy& strategy, const Shown& shown) {
+double processors_of(const ComparedStrategy& strategy) {
   const sim::Timeline& timeline = strategy.run.timeline;
-  const sim::MemoryUse memory = fullest_memory(timeline);
-  const double share =
-      memory.capacity > 0 ? static_cast<double>(memory.peak) / static_cast<double>(memory.capacity) : 0;
-  std::vector<std::string> cells{
-      strategy.name,
-      timeline.fits() ? "yes" : "no",
-      fmt::format("{}", timeline.processors.size() * static_cast<std::size_t>(timeline.replicas)),
-      duration(timeline.makespan),
-      fmt::format("{:.1f}", samples_per_second(strategy.run)),
-      percentage(timeline.utilisation),
-      fmt::format("{} ({:.0f}%)", bytes(static_cast<double>(memory.peak)), 100 * share),
-      bottleneck(timeline)};
-  if (shown.traffic) add_traffic(cells, timeline);
-  if (shown.numbers)
-    cells.push_back(strategy.difference ? fmt::format("{:.2g}", *strategy.difference) : "not run");
-  return cells;
+  return static_cast<double>(timeline.processors.size()) * timeline.replicas;
+}
+
+std::string inverse(double rate) { return rate > 0 ? duration(1 / rate) : ""; }
+
+std::vector<Column> columns_of(Columns columns) {
+  using Row = const ComparedStrategy&;
+  std::vector<Column> all{
+      {"strategy", 10, [](Row row) { return row.name; }},
+      {"fits", 9, [](Row row) -> std::string { return row.run.timeline.fits() ? "yes" : "no"; }},
+      {"processors", 6, [](Row row) { return fmt::format("{:.0f}", processors_of(row)); }},
+      {"samples/s", 9, [](Row row) { return rate(samples_per_second(row.run)); }},
+      {"a processor", 3, [](Row row) { return rate(samples_per_second(row.run) / processors_of(row)); }},
+      {"time a sample", 4, [](Row row) { return inverse(samples_per_second(row.run)); }}};
+  if (columns == Columns::TimesAndTraffic) {
+    all.push_back({"an update", 5, [](Row row) {
+                     return duration(row.run.timeline.makespan / std::max(1, row.run.updates));
+                   }});
+  } else {
+    all.push_back({"latency", 5, [](Row row) -> std::string {
+                     const double seconds = row.run.timeline.first_output;
+                     return seconds > 0 ? duration(seconds) : "";
+                   }});
+  }
+  all.push_back({"utilisation", 2, [](Row row) { return percentage(row.run.timeline.utilisation); }});
+  all.push_back({"largest memory", 7, [](Row row) { return memory_share(row.run.timeline); }});
+  all.push_back({"bottleneck", 8, [](Row row) { return bottleneck(row.run.timeline); }});
+  if (columns == Columns::TimesAndTraffic) {
+    all.push_back({"between processors", 1, [](Row row) { return bytes(traffic(row.run.timeline, false)); }});
+    all.push_back({"streaming memory", 1, [](Row row) { return bytes(traffic(row.run.timeline, true)); }});
+  }
+  return all;
 }
 
 }  // namespace
@@ -72,25 +91,26 @@ void sort_best_first(std::vector<ComparedStrategy>& strategies) {
                    [](const ComparedStrategy& a, const ComparedStrategy& b) { return key(a) < key(b); });
 }
 
-std::string comparison_table(const std::vector<ComparedStrategy>& strategies, Columns columns) {
-  const Shown shown{
-      .traffic = columns == Columns::TimesAndTraffic,
-      .numbers = std::any_of(strategies.begin(), strategies.end(), [](const ComparedStrategy& strategy) {
-        return strategy.difference.has_value();
-      })};
-  std::vector<std::vector<std::string>> rows{{"strategy", "fits", "processors", "time per step", "samples/s",
-                                              "utilisation", "largest memory", "bottleneck"}};
-  if (shown.traffic) rows[0].insert(rows[0].end(), {"between processors", "streaming memory"});
-  if (shown.numbers) rows[0].push_back("difference");
+std::string comparison_table(const std::vector<ComparedStrategy>& strategies, Columns columns,
+                             std::size_t width) {
+  std::vector<Column> shown = columns_of(columns);
+  std::vector<std::vector<std::string>> rows(1);
+  std::vector<int> importance;
+  for (const Column& column : shown) {
+    rows[0].push_back(column.head);
+    importance.push_back(column.importance);
+  }
   std::string refused;
   for (const ComparedStrategy& strategy : strategies) {
-    if (strategy.refusal.empty()) {
-      rows.push_back(row(strategy, shown));
-    } else {
-      refused += fmt::format("not possible: {}: {}\n", strategy.name, strategy.refusal);
+    if (!strategy.refusal.empty()) {
+      if (!strategy.needs_run)
+        refused += fmt::format("not possible: {}: {}\n", strategy.name, strategy.refusal);
+      continue;
     }
+    rows.emplace_back();
+    for (const Column& column : shown) rows.back().push_back(column.cell(strategy));
   }
-  return (rows.size() > 1 ? table(rows) : "") + refused;
+  return (rows.size() > 1 ? table(fold(std::move(rows), importance, width)) : "") + refused;
 }
 
 nlohmann::json comparison_json(const std::string& model, const std::vector<ComparedStrategy>& strategies) {

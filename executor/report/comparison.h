@@ -11,6 +11,7 @@ namespace podium::report {
 struct ComparedStrategy {
   std::string name;
   std::string refusal = {};  ///< why the model cannot run so; then there is no run
+  bool needs_run = false;    ///< it can, but an estimate cannot: data decide sizes
   RunReport run = {};
   /// Largest |a - b| / max(1, |b|) over the outputs (for training: over the weights) against the reference
   /// run; empty when only estimated.
@@ -23,10 +24,12 @@ void sort_best_first(std::vector<ComparedStrategy>& strategies);
 
 enum class Columns : std::uint8_t { Times, TimesAndTraffic };
 
-/// A row for each strategy in the order given, then a line for each refused one. With traffic also the
-/// bytes that all replicas move in a step between processors, and from and to their streaming memory.
+/// A row for each strategy in the order given, then a line for each refused one. Times are a sample's, and of
+/// the first micro-batch from the call to its results; with traffic those of an update, and the bytes that
+/// all replicas move in a step between processors, and from and to their streaming memory. Columns that do
+/// not fit into `width` characters (0: any width) are left out, the least important first.
 std::string comparison_table(const std::vector<ComparedStrategy>& strategies,
-                             Columns columns = Columns::Times);
+                             Columns columns = Columns::Times, std::size_t width = 0);
 
 nlohmann::json comparison_json(const std::string& model, const std::vector<ComparedStrategy>& strategies);
 

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "executor/report/names.h"
@@ -32,28 +33,41 @@ std::string largest_tensors(const sim::ProcessorReport& processor) {
   return text;
 }
 
+// Even, and of which four hold no more weights than a processor has room for.
+int phases_for(const sim::Timeline& timeline) {
+  double weights = 0;
+  for (const sim::ProcessorReport& processor : timeline.processors)
+    weights += static_cast<double>(processor.memory.weights);
+  const double room = std::max(1.0, static_cast<double>(timeline.processors[0].memory.capacity));
+  return std::max(4, 2 * static_cast<int>(std::ceil(2 * weights / room)));
+}
+
 struct Advice {
-  std::string_view what;
+  std::string what;                ///< flags as they can be typed behind those that were given
   std::string_view location = {};  ///< the option that puts such tensors off chip, where that is the advice
+  std::string_view shard = {};     ///< the word for them behind --shard
 };
 
-const std::map<std::string_view, Advice>& all_advice() {
-  static const std::map<std::string_view, Advice> kAdvice{
+std::map<std::string_view, Advice> all_advice(const sim::Timeline& timeline) {
+  const int processors = static_cast<int>(timeline.processors.size()) * timeline.replicas;
+  const std::string more = fmt::format("more processors (--ipus {})", 2 * processors);
+  const std::string fewer = processors > 2 ? fmt::format(" or fewer stages (--ipus {})", processors / 2) : "";
+  return {
       {"weights",
-       {"more processors (--ipus), phases with weights in streaming memory (--virtual-graph-mode "
-        "execution-phases "
-        "--phases N --off-chip weights) or --precision float16",
-        "weightTensorLocationSettings"}},
+       {fmt::format("{}, phases with weights in streaming memory (--virtual-graph-mode execution-phases "
+                    "--phases {} --off-chip weights) or --precision float16",
+                    more, phases_for(timeline)),
+        "weightTensorLocationSettings", "weights"}},
       {"activations",
-       {"a smaller micro-batch, --batch-serialize, more processors (--ipus) or --precision float16"}},
-      {"stashes", {"--recompute pipeline, --off-chip activations or fewer stages"}},
-      {"streams", {"fewer --io-tiles, or a smaller micro-batch"}},
-      {"optimizerState", {"--off-chip optimizer", "optimizerStateTensorLocationSettings"}},
-      {"accumulators", {"--off-chip accumulators", "accumulatorTensorLocationSettings"}},
-      {"copies", {"a smaller micro-batch, or more processors (--ipus)"}},
-      {"code", {"more processors (--ipus): each then holds fewer ops"}},
+       {fmt::format("a smaller micro-batch, slices of it (--batch-serialize 2), {} or --precision float16",
+                    more)}},
+      {"stashes", {"--recompute pipeline" + fewer}},
+      {"streams", {"fewer tiles for input and output (--io-tiles 32), or a smaller micro-batch"}},
+      {"optimizerState", {"--off-chip optimizer", "optimizerStateTensorLocationSettings", "optimizer"}},
+      {"accumulators", {"--off-chip accumulators", "accumulatorTensorLocationSettings", "accumulators"}},
+      {"copies", {"a smaller micro-batch, or " + more}},
+      {"code", {fmt::format("{}: each then holds fewer ops", more)}},
       {"exchangeCode", {"fewer and larger exchanges: fewer stages or phases"}}};
-  return kAdvice;
 }
 
 bool is_off_chip(const nlohmann::json& options, std::string_view location) {
@@ -68,18 +82,17 @@ std::string advice(const sim::MemoryUse& memory, const RunReport& report) {
       std::max_element(parts.begin(), parts.end(), [](const MemoryPart& a, const MemoryPart& b) {
         return a.bytes < b.bytes;
       })->words;
-  const Advice& found = all_advice().at(most.key);
+  const std::map<std::string_view, Advice> known = all_advice(report.timeline);
+  const Advice& found = known.at(most.key);
   if (is_off_chip(report.options, found.location)) {
     return fmt::format(
         "most of it is {}, off chip already and here while a step uses it; what would help: more processors "
-        "(--ipus), --precision float16, or replicas with a share of it each (--replicas N --shard)",
-        most.text);
+        "(--ipus {}), --precision float16, or replicas with a share of it each (--replicas 2 --shard {})",
+        most.text, 2 * report.timeline.processors.size() * report.timeline.replicas, found.shard);
   }
   std::string text = fmt::format("most of it is {}; what would help: {}", most.text, found.what);
-  const bool can_shard =
-      report.timeline.replicas > 1 &&
-      (most.key == "weights" || most.key == "optimizerState" || most.key == "accumulators");
-  if (can_shard) text += ", or a share of it on each replica (--shard)";
+  if (report.timeline.replicas > 1 && !found.shard.empty())
+    text += fmt::format(", or a share of it on each replica (--shard {})", found.shard);
   return text;
 }
 
@@ -95,9 +108,10 @@ std::vector<Shortage> shortages(const RunReport& report) {
                        advice(memory, report)});
     }
     if (memory.streaming > memory.streaming_capacity) {
-      found.push_back({fmt::format("ipu {}, streaming memory", i), memory.streaming,
-                       memory.streaming_capacity, "",
-                       "what would help: more processors (--ipus), or with replicas --shard weights"});
+      found.push_back(
+          {fmt::format("ipu {}, streaming memory", i), memory.streaming, memory.streaming_capacity, "",
+           fmt::format("what would help: more processors (--ipus {}), or with replicas --shard weights",
+                       2 * timeline.processors.size() * static_cast<std::size_t>(timeline.replicas))});
     }
   }
   std::stable_sort(found.begin(), found.end(), [](const Shortage& a, const Shortage& b) {

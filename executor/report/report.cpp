@@ -1,6 +1,5 @@
 // Facts of a run in two forms: JSON with every figure, and rows of a table for people. What both need is
-// computed here once: the fullest processor, samples per second, and the bottleneck, which is the activity or
-// kind of waiting that takes most of the processors' time, or memory that overflows.
+// computed here once: the fullest processor and samples per second.
 #include "executor/report/report.h"
 
 #include <fmt/core.h>
@@ -8,6 +7,7 @@
 #include <algorithm>
 #include <map>
 
+#include "executor/report/cause.h"
 #include "executor/report/names.h"
 #include "executor/report/table.h"
 
@@ -61,6 +61,35 @@ json processor_json(std::size_t index, const sim::ProcessorReport& processor) {
   return object;
 }
 
+json path_json(const sim::Timeline& timeline) {
+  json parts = json::array();
+  for (const sim::PathPart& part : timeline.path) {
+    json one{{"processor", part.processor},
+             {"activity", words_of(part.activity).key},
+             {"name", part.name},
+             {"seconds", part.seconds},
+             {"share", share(part.seconds, timeline.makespan)},
+             {"stepSeconds", part.step_seconds},
+             {"stepBytes", part.step_bytes}};
+    if (part.receiver >= 0) one["receiver"] = part.receiver;
+    parts.push_back(std::move(one));
+  }
+  return parts;
+}
+
+json what_if_json(const WhatIf& what_if) {
+  json object{{"of", what_if.kind == WhatIfKind::Strategy ? "strategy" : "device"},
+              {"change", what_if.change}};
+  if (!what_if.refusal.empty()) {
+    object["refused"] = what_if.refusal;
+    return object;
+  }
+  object["fits"] = what_if.fits;
+  object["samplesPerSecond"] = what_if.samples_per_second;
+  object["times"] = what_if.times;
+  return object;
+}
+
 json output_json(const OutputFacts& output) {
   json object{{"name", output.name}, {"type", output.type}};
   if (!output.largest_error) return object;
@@ -81,9 +110,9 @@ std::string processors_text(const sim::Timeline& timeline) {
 void add_clock_rows(const RunReport& report, Rows& rows) {
   const sim::Timeline& timeline = report.timeline;
   rows.push_back({"time of a step", duration(timeline.makespan) + " simulated"});
-  rows.push_back({"samples per second", fmt::format("{:.1f}", samples_per_second(report))});
+  rows.push_back({"samples per second", rate(samples_per_second(report))});
   rows.push_back({"utilisation", percentage(timeline.utilisation)});
-  rows.push_back({"bottleneck", bottleneck(timeline)});
+  rows.push_back({"bottleneck", timeline.fits() ? cause_sentence(timeline) : bottleneck(timeline)});
   rows.push_back({"largest memory", memory_line(timeline)});
   for (const auto& [kind, bytes] : bytes_by_kind(timeline.links))
     rows.push_back({kind, report::bytes(bytes) + (timeline.replicas > 1 ? " a replica" : "")});
@@ -127,35 +156,11 @@ std::size_t fullest_processor(const sim::Timeline& timeline) {
   return fullest;
 }
 
-std::string bottleneck(const sim::Timeline& timeline) {
-  if (timeline.processors.empty()) return "nothing to do";
-  if (!timeline.fits()) {
-    const std::size_t fullest = fullest_processor(timeline);
-    const sim::MemoryUse& memory = timeline.processors[fullest].memory;
-    return fmt::format("{} of ipu {}", memory.peak > memory.capacity ? "memory" : "streaming memory",
-                       fullest);
-  }
-  std::string largest;
-  double most = 0;
-  double total = 0;
-  const auto offer = [&](std::string_view what, double seconds) {
-    total += seconds;
-    if (seconds <= most) return;
-    most = seconds;
-    largest = what;
-  };
-  const auto sum = [&](auto member, std::size_t i) {
-    double seconds = 0;
-    for (const sim::ProcessorReport& processor : timeline.processors) seconds += (processor.*member)[i];
-    return seconds;
-  };
-  for (std::size_t i = 0; i < sim::kActivities; ++i) {
-    offer(words_of(static_cast<sim::Activity>(i)).text, sum(&sim::ProcessorReport::busy, i));
-  }
-  for (std::size_t i = 0; i < sim::kIdles; ++i) {
-    offer(words_of(static_cast<sim::Idle>(i)).text, sum(&sim::ProcessorReport::idle, i));
-  }
-  return total > 0 ? fmt::format("{}, {}", largest, percentage(share(most, total))) : "nothing to do";
+std::string memory_share(const sim::Timeline& timeline) {
+  if (timeline.processors.empty()) return report::bytes(0);
+  const sim::MemoryUse& memory = timeline.processors[fullest_processor(timeline)].memory;
+  const double used = share(static_cast<double>(memory.peak), static_cast<double>(memory.capacity));
+  return fmt::format("{} ({:.0f}%)", report::bytes(static_cast<double>(memory.peak)), 100 * used);
 }
 
 std::string memory_line(const sim::Timeline& timeline) {
@@ -189,11 +194,14 @@ json to_json(const RunReport& report) {
               {"samplesPerMicroBatch", report.samples_per_micro_batch},
               {"seconds", timeline.makespan},
               {"criticalPathSeconds", timeline.critical_path},
+              {"firstOutputSeconds", timeline.first_output},
               {"samplesPerSecond", samples_per_second(report)},
               {"utilisation", timeline.utilisation},
               {"flop", timeline.flop},
               {"fits", timeline.fits()},
               {"bottleneck", bottleneck(timeline)},
+              {"cause", cause_sentence(timeline)},
+              {"path", path_json(timeline)},
               {"fullestProcessor", fullest_processor(timeline)},
               {"bytesSent", timeline.bytes_sent},
               {"bytesReceived", timeline.bytes_received},
@@ -211,6 +219,7 @@ json to_json(const RunReport& report) {
                                {"replicaBytes", link.replica_bytes},
                                {"busySeconds", link.busy}});
   }
+  for (const WhatIf& what_if : report.what_ifs) object["whatIf"].push_back(what_if_json(what_if));
   for (const OutputFacts& output : report.outputs) object["outputs"].push_back(output_json(output));
   return object;
 }

@@ -21,6 +21,18 @@ struct OutputFacts {
   bool agrees = true;
 };
 
+enum class WhatIfKind : std::uint8_t { Strategy, Device };
+
+/// A change that was clocked.
+struct WhatIf {
+  WhatIfKind kind = WhatIfKind::Strategy;
+  std::string change = {};   ///< flags behind those that were given; of a device, what is doubled
+  std::string refusal = {};  ///< why it cannot be; the rest says nothing then
+  bool fits = false;
+  double samples_per_second = 0;
+  double times = 0;  ///< as many samples per second as without it
+};
+
 /// The session's facts about a run, beside its timeline.
 struct RunReport {
   std::string model = {};
@@ -28,6 +40,7 @@ struct RunReport {
   std::string device = {};
   nlohmann::json options = nlohmann::json::object();  ///< as a session's options file has them
   int micro_batches = 1;                              ///< of one replica in a step
+  int updates = 1;                                    ///< of weights in a step that trains
   double samples_per_micro_batch = 1;                 ///< the leading dimension of the first input
   bool is_estimate = false;                           ///< nothing was computed
   double prepare_seconds = 0;                         ///< real time
@@ -35,6 +48,7 @@ struct RunReport {
   bool is_clocked = true;                             ///< else no clock has measured the timeline
   sim::Timeline timeline = {};
   std::vector<OutputFacts> outputs = {};
+  std::vector<WhatIf> what_ifs = {};  ///< the most helpful first
 };
 
 /// Samples of all replicas per simulated second. 0 when the step takes no time.
@@ -42,11 +56,10 @@ double samples_per_second(const RunReport& report);
 /// The used share of a processor's memory on chip, or of its streaming memory where that is fuller. Above 1
 /// it does not fit.
 double fullness(const sim::MemoryUse& memory);
+/// "3.91 MiB (44%)": the peak of the fullest processor.
+std::string memory_share(const sim::Timeline& timeline);
 /// The processor with the largest fullness; the first of several.
 std::size_t fullest_processor(const sim::Timeline& timeline);
-/// The bottleneck: the use of most of the processors' time, such as "compute of ipu 2, 81%" or "waiting for
-/// data, 60%"; or the memory of the fullest processor when the run does not fit.
-std::string bottleneck(const sim::Timeline& timeline);
 /// "ipu 1: 300.00 MiB of 897.00 MiB (weights 290.00 MiB, activations 10.00 MiB)": the largest parts of the
 /// peak.
 std::string memory_line(const sim::Timeline& timeline);

@@ -53,6 +53,43 @@ std::string table(const std::vector<std::vector<std::string>>& given) {
   return text;
 }
 
+std::vector<std::vector<std::string>> fold(std::vector<std::vector<std::string>> rows,
+                                           std::vector<int> importance, std::size_t width_there) {
+  if (width_there == 0) return rows;
+  constexpr std::size_t kBetween = 2;
+  const auto width_of = [&](std::size_t column) {
+    std::size_t widest = 0;
+    for (const auto& row : rows) {
+      if (column < row.size()) widest = std::max(widest, width(row[column]));
+    }
+    return widest;
+  };
+  std::size_t needed = 0;
+  for (std::size_t column = 0; column < importance.size(); ++column) needed += width_of(column) + kBetween;
+  while (needed > width_there + kBetween && importance.size() > 1) {
+    // The last of the least important ones, counted from behind.
+    const auto least = std::min_element(importance.rbegin(), importance.rend() - 1);
+    const auto place = importance.rend() - 1 - least;
+    needed -= width_of(static_cast<std::size_t>(place)) + kBetween;
+    importance.erase(importance.begin() + place);
+    for (auto& row : rows) {
+      if (place < std::ssize(row)) row.erase(row.begin() + place);
+    }
+  }
+  return rows;
+}
+
+std::string rate(double number) {
+  std::string text = fmt::format("{:.1f}", number);
+  const std::size_t point = text.find('.');
+  const std::size_t first = text.front() == '-' ? 1 : 0;
+  for (std::size_t i = point; i > first + 3;) {
+    i -= 3;
+    text.insert(i, ",");
+  }
+  return text;
+}
+
 std::string bytes(double count) {
   constexpr std::array<std::string_view, 5> kUnits{"B", "KiB", "MiB", "GiB", "TiB"};
   std::size_t unit = 0;

@@ -1,6 +1,7 @@
 // Text tables for the terminal.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,14 @@ namespace podium::report {
 /// Lays out rows of cells in columns as wide as their widest cell, with two blanks between. A column of
 /// numbers is aligned at the right.
 std::string table(const std::vector<std::vector<std::string>>& rows);
+
+/// The rows without the columns that do not fit into `width` characters, 0: any. Of each column its
+/// importance is given; the least important, the last of several, goes first, and the first column stays.
+std::vector<std::vector<std::string>> fold(std::vector<std::vector<std::string>> rows,
+                                           std::vector<int> importance, std::size_t width);
+
+/// "1,340.2": with thousands apart
+std::string rate(double number);
 
 /// "1.50 MiB", "12 B"
 std::string bytes(double count);

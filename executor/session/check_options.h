@@ -24,6 +24,12 @@ class IllegalOptions : public Error {
   using Error::Error;
 };
 
+/// What is asked for depends on sizes that only a run tells.
+class DecidedByData : public Error {
+ public:
+  using Error::Error;
+};
+
 enum class Task : std::uint8_t { Inference, Training };
 
 /// The options as they take effect: what cannot have one is off, with a note. IllegalOptions; Error for more

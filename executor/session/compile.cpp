@@ -4,6 +4,7 @@
 
 #include "executor/kernels/tools/kernel.h"
 #include "executor/lower/lower.h"
+#include "executor/session/fill_in.h"
 #include "executor/session/host_arrays.h"
 #include "executor/session/place_model.h"
 #include "ir/gradients/expand_gradients.h"
@@ -12,23 +13,17 @@
 namespace podium {
 namespace {
 
-// An estimate has no data that could bind symbolic dimensions.
-void check_dimensions(const ir::Graph& graph) {
-  for (ir::ValueId id : graph.inputs) {
-    if (graph[id].type.is_static()) continue;
-    throw Error(
-        "input '{}' is {}: a size for every symbolic dimension needed (--dim NAME=N, or {}:AXIS=N without a name)",
-        graph[id].name, to_string(graph[id].type), graph[id].name);
-  }
+// Micro-batches of a run that come in one array.
+bool are_several(const Strategy& strategy) {
+  return strategy.batches_per_step > 1 || strategy.accumulation_factor > 1 || strategy.replicas > 1;
 }
 
 // Names what the clock needs and only a run tells.
 std::optional<std::string> unknown_to_clock(const ir::Graph& graph, const CheckedOptions& checked) {
   if (!checked.clocks) return std::nullopt;
-  if (checked.estimates) check_dimensions(graph);
   auto unknown = undecided(graph);
   if (unknown && checked.estimates) {
-    throw Error("{} is decided by data: a run is needed, not an estimate", *unknown);
+    throw DecidedByData("{} is decided by data: a run is needed, not an estimate", *unknown);
   }
   return unknown;
 }
@@ -52,9 +47,12 @@ CheckedOptions check(const importer::Model& model, const SessionOptions& options
                          .prepare = {.seed = options.seed,
                                      .threads = options.threads,
                                      .fuse = options.fuse,
-                                     .between_waves = options.while_running}};
+                                     .between_waves = options.while_running,
+                                     .after_op = options.after_op}};
   if (!checked.estimates) check_data(model.graph);
-  checked.strategy = check_options(options.strategy, checked.device, task, checked.notes);
+  checked.strategy = check_options(filled_in(options, model.graph, checked.device, task, checked.notes),
+                                   checked.device, task, checked.notes);
+  if (checked.estimates || are_several(checked.strategy)) importer::check_sizes(model);
   if (task == Task::Training || !options.optimized) check_annotations(model, checked.strategy);
   return checked;
 }

@@ -65,17 +65,6 @@ void check_array(const HostTensor& input, const ir::Datum& given, int replicas) 
       input.broadcast ? " (broadcast)" : "");
 }
 
-// The flag that binds the first dimension that is open.
-std::string how_to_bind(const HostTensor& input) {
-  const ir::Type type = whole_type(input);
-  for (int axis = 0; type.is_tensor() && axis < type.rank(); ++axis) {
-    if (type.dims[axis] != ir::kUnknown) continue;
-    return fmt::format(" (--dim NAME=N binds a dimension, --dim {}:{}=N one without a name)", input.name,
-                       axis);
-  }
-  return "";
-}
-
 }  // namespace
 
 ir::Tensor cast(const ir::Tensor& tensor, ir::DataType type) {
@@ -106,9 +95,8 @@ void check_host_tensors(const executor::Program& program) {
     const ir::Type type = whole_type(tensor);
     const bool is_apart = !type.is_tensor() && tensor.slices == 1;
     if (is_apart || (type.is_tensor() && (!comes || type.is_static()))) return;
-    throw Error("{} '{}': {} found, a tensor{} needed for several micro-batches in one array{}", what,
-                tensor.name, to_string(type), comes ? " of known size" : "",
-                comes ? how_to_bind(tensor) : "");
+    throw Error("{} '{}': {} found, a tensor{} needed for several micro-batches in one array", what,
+                tensor.name, to_string(type), comes ? " of known size" : "");
   };
   for (const HostTensor& input : program.inputs) check(input, "input", true);
   for (const HostTensor& output : program.outputs) check(output, "output", false);

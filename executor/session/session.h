@@ -16,6 +16,12 @@
 
 namespace podium {
 
+/// Options that nobody gave, so that the session may choose them (fill_in.h).
+struct OpenOptions {
+  bool mode = false;           ///< virtualGraphMode
+  bool micro_batches = false;  ///< batchesPerStep and accumulationFactor
+};
+
 struct SessionOptions {
   std::uint64_t seed = 0;  ///< of random ops that have none of their own
   int threads = 0;         ///< 0: one a processor of the machine
@@ -24,6 +30,7 @@ struct SessionOptions {
   /// however it is cut.
   bool fuse = true;
   Strategy strategy = {};
+  OpenOptions open = {};
   /// Absent: as many processors as the placement needs, with memory without end.
   std::optional<device::Device> device = {};
   bool clock = false;     ///< simulate the run on the device
@@ -32,6 +39,8 @@ struct SessionOptions {
   /// Called now and then during a run, on the thread that called it; what it throws ends the run. The session
   /// can run again; weights that train may then have gone through a part of an update.
   std::function<void()> while_running = {};
+  /// As numeric::PrepareOptions::after_op.
+  std::function<void(const ir::Graph&, const ir::Op&, double seconds)> after_op = {};
 };
 
 /// Infers types, folds constants and simplifies, as a session does first. Error names the node that does not

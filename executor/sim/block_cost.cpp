@@ -31,6 +31,12 @@ std::string code_of(const ir::Graph& graph, const DeviceKernel& kernel) {
   return code;
 }
 
+KernelTime time_of(const ir::Graph& graph, const DeviceKernel& kernel, const OpCost& cost) {
+  KernelTime time{.ops = {}, .seconds = cost.seconds, .flop = cost.flop, .ideal_seconds = cost.ideal_seconds};
+  for (const ir::Op* op : kernel) time.ops.push_back(static_cast<std::int32_t>(op - graph.ops.data()));
+  return time;
+}
+
 }  // namespace
 
 BlockCost block_cost(const executor::Block& block, const device::Device& device, int tiles) {
@@ -49,6 +55,7 @@ BlockCost block_cost(const executor::Block& block, const device::Device& device,
     temporary = std::max(temporary, one.temporary_bytes);
     if (one.seconds > 0) dispatched += device.dispatch_seconds;
     codes.insert(code_of(block.graph, kernel));
+    if (one.seconds > 0) cost.kernels.push_back(time_of(block.graph, kernel, one));
     for (const ir::Op* op : kernel) {
       for_each_body(*op, [&](std::string_view, const ir::Graph& body) { of_bodies += count_ops(body); });
     }

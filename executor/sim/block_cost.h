@@ -2,20 +2,30 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "executor/device/device.h"
 #include "executor/program.h"
 
 namespace podium::sim {
 
+/// A kernel of a block, on its own.
+struct KernelTime {
+  std::vector<std::int32_t> ops;  ///< places in the block's graph
+  double seconds = 0;
+  double flop = 0;
+  double ideal_seconds = 0;  ///< of the flop at the peak rate for their types
+};
+
 struct BlockCost {
   double seconds = 0;
   double flop = 0;
-  double matrix_flop = 0;            ///< the part in matrix units
-  double ideal_seconds = 0;          ///< of the flop at the peak rate for their types
-  std::int64_t ops = 0;              ///< bodies of control-flow ops counted once
-  std::int64_t temporary_bytes = 0;  ///< estimate: what its largest kernel copies on chip, see OpCost
-  std::int64_t code_bytes = 0;       ///< estimate: equal kernels share their code
+  double matrix_flop = 0;                ///< the part in matrix units
+  double ideal_seconds = 0;              ///< of the flop at the peak rate for their types
+  std::int64_t ops = 0;                  ///< bodies of control-flow ops counted once
+  std::int64_t temporary_bytes = 0;      ///< estimate: what its largest kernel copies on chip, see OpCost
+  std::int64_t code_bytes = 0;           ///< estimate: equal kernels share their code
+  std::vector<KernelTime> kernels = {};  ///< those that take time, in their order
 };
 
 /// The cost of a block. Error names an op whose size only a run tells.

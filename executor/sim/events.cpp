@@ -4,6 +4,19 @@
 #include <map>
 
 namespace podium::sim {
+
+// The name of the block, or of the tensor that moves.
+std::string what_of(const executor::Program& program, const executor::Step& step) {
+  if (const auto* compute = std::get_if<executor::Compute>(&step.action)) return name_of(program, *compute);
+  if (const auto* load = std::get_if<executor::LoadFromHost>(&step.action))
+    return program.inputs[load->input].name;
+  if (const auto* store = std::get_if<executor::StoreToHost>(&step.action))
+    return program.outputs[store->output].name;
+  if (const auto* load = std::get_if<executor::LoadRemote>(&step.action))
+    return name_of(program, load->transfer.from);
+  return name_of(program, writes_of(step).front());
+}
+
 namespace {
 
 using executor::Program;
@@ -11,17 +24,6 @@ using executor::Slot;
 using executor::Step;
 
 constexpr std::size_t kMostEvents = 200'000;
-
-// The name of the block, or of the tensor that moves.
-std::string name_of(const Program& program, const Step& step) {
-  if (const auto* compute = std::get_if<executor::Compute>(&step.action)) return name_of(program, *compute);
-  if (const auto* store = std::get_if<executor::StoreToHost>(&step.action)) {
-    return program.outputs[store->output].name;
-  }
-  if (const auto* load = std::get_if<executor::LoadRemote>(&step.action))
-    return name_of(program, load->transfer.from);
-  return name_of(program, writes_of(step).front());
-}
 
 Lane lane_of(const executor::Buffer& buffer) {
   return buffer.memory == executor::Memory::IO ? Lane::Io : Lane::Compute;
@@ -41,7 +43,7 @@ void Events::note(const Task& task, std::int64_t iteration, Span span) {
   if (const auto* copy = std::get_if<executor::CopyBetweenProcessors>(&task.step->action)) {
     return note_exchange(*copy, event);
   }
-  event.name = name_of(program_, *task.step);
+  event.name = what_of(program_, *task.step);
   for (const LaneUse& use : task.lanes) {
     event.processor = use.processor;
     event.lane = use.lane;

@@ -12,6 +12,9 @@
 
 namespace podium::sim {
 
+/// The name of what a step does or moves: a block, an input or output, a tensor.
+std::string what_of(const executor::Program& program, const executor::Step& step);
+
 /// Holds a bounded number of events; later ones are left out.
 class Events {
  public:

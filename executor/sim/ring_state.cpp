@@ -48,13 +48,17 @@ Ticks RingState::repeat(std::int64_t iteration, std::int64_t count, Ticks period
   for (std::int64_t k = count; k > last; --k) {
     for (std::int64_t from : used) {
       const std::int64_t to = index(from, k * period);
-      if (!has_free[to]) after[to].free = now(from).free + k * period_ticks;
+      if (!has_free[to]) {
+        after[to].free = now(from).free + k * period_ticks;
+        after[to].free_by = now(from).free_by;
+      }
       has_free[to] = true;
       if (!is_written(from) || has_ready[to]) continue;
       has_ready[to] = true;
       const std::int64_t place = index(from, -iteration);
       const Ticks grows = std::clamp<Ticks>(growth[place], 0, period_ticks);
       after[to].ready = now(from).ready + k * period_ticks;
+      after[to].ready_by = now(from).ready_by;
       after[to].chain = now(from).chain + k * grows;
     }
     if (ring_->stride == 0) break;  // all come to the same slots

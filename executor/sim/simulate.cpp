@@ -7,6 +7,7 @@
 #include "executor/sim/deadlock.h"
 #include "executor/sim/events.h"
 #include "executor/sim/memory_use.h"
+#include "executor/sim/path.h"
 #include "executor/sim/task_clock.h"
 #include "executor/sim/tasks.h"
 #include "executor/sim/walk.h"
@@ -95,11 +96,14 @@ Timeline simulate(const Program& program, const device::Device& device, const Co
   if (options.events) events.emplace(program);
   Timeline timeline;
   timeline.folded_iterations = walk(tasks, clock, events ? &*events : nullptr);
-  const Ticks makespan = clock.finish();
+  const Moment end = clock.finish();
+  const Ticks makespan = end.time;
   check(clock, makespan);
 
   timeline.makespan = to_seconds(makespan);
   timeline.critical_path = to_seconds(clock.critical_path);
+  timeline.first_output = to_seconds(clock.first_output);
+  timeline.path = path_of(program, costs, tasks, clock.log, end);
   timeline.replicas = program.replicas;
   std::vector<ProcessorMemory> memory = memory_of(program, device, costs);
   for (std::size_t i = 0; i < memory.size(); ++i) {

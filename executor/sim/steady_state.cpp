@@ -43,6 +43,7 @@ LoopState::LoopState(const LoopPart& part, TaskClock& clock, std::int64_t iterat
     : part_(&part),
       clock_(&clock),
       iteration_(iteration),
+      first_walked_(clock.log.size()),
       critical_path_(clock.critical_path),
       offers_(clock.offers) {
   for (int lane : part.lanes) {
@@ -103,31 +104,32 @@ void LoopState::repeat(std::int64_t iteration, std::int64_t count) const {
     if (*moved[i] != times_[i]) *moved[i] += by;
   }
   for (int lane : part_->lanes) {
-    Ticks& latest = clock_->barriers[lane % kBarriers].latest;
-    latest = std::max(latest, clock_->lanes[lane]);
+    Moment& latest = clock_->barriers[lane % kBarriers].latest;
+    latest = later(latest, clock_->lanes[lane]);
   }
   for (int output : part_->outputs) {
     std::int64_t& offers = clock_->offers[output];
     offers += count * (offers - offers_[output]);
   }
   repeat_tallies(count, period_ticks);
+  clock_->log.fold(first_walked_, period_ticks, count);
 }
 
 std::vector<Ticks*> LoopState::times() const {
   std::vector<Ticks*> all;
-  for (int lane : part_->lanes) all.push_back(&clock_->lanes[lane]);
+  for (int lane : part_->lanes) all.push_back(&clock_->lanes[lane].time);
   for (int barrier = 0; barrier < kBarriers; ++barrier) {
     if ((part_->barriers >> barrier & 1) == 0) continue;
-    all.push_back(&clock_->barriers[barrier].released);
-    all.push_back(&clock_->barriers[barrier].latest);
+    all.push_back(&clock_->barriers[barrier].released.time);
+    all.push_back(&clock_->barriers[barrier].latest.time);
   }
-  for (int link : part_->links) all.push_back(&clock_->links[link]);
+  for (int link : part_->links) all.push_back(&clock_->links[link].time);
   return all;
 }
 
 Ticks LoopState::earliest_lane() const {
   Ticks earliest = clock_->lanes[part_->lanes.front()];
-  for (int lane : part_->lanes) earliest = std::min(earliest, clock_->lanes[lane]);
+  for (int lane : part_->lanes) earliest = std::min<Ticks>(earliest, clock_->lanes[lane]);
   return earliest;
 }
 

@@ -47,6 +47,7 @@ class LoopState {
   Ticks base_ = 0;  ///< the earliest lane's clock
   std::vector<Ticks> times_;
   std::vector<RingState> rings_;
+  std::int32_t first_walked_ = 0;  ///< number of the first walked task since then (StartLog)
   Ticks critical_path_ = 0;
   std::vector<std::int64_t> offers_;
   std::vector<Overlap> overlaps_;  ///< as processors_

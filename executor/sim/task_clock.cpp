@@ -7,6 +7,7 @@
 #include "executor/sim/task_clock.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace podium::sim {
 namespace {
@@ -34,8 +35,8 @@ void Tally::repeat_since(const Tally& then, std::int64_t times) {
 }
 
 TaskClock::TaskClock(const Tasks& tasks, Ticks start)
-    : lanes(2 * tasks.processors, 0),
-      links(tasks.links.size(), 0),
+    : lanes(2 * tasks.processors),
+      links(tasks.links.size()),
       slots(tasks.slots),
       offers(tasks.outputs.size(), 0),
       overlaps(tasks.processors),
@@ -48,43 +49,44 @@ TaskClock::TaskClock(const Tasks& tasks, Ticks start)
       if (use.lane == Lane::Io) has_io_[use.processor] = true;
     }
   }
-  for (int lane = 0; lane < 2 * tasks.processors; ++lane) wait(lane, start, Idle::Io);
-  for (BarrierTimes& barrier : barriers) barrier = {start, start};
+  for (int lane = 0; lane < 2 * tasks.processors; ++lane) wait(lane, {start}, Idle::Io);
+  for (BarrierTimes& barrier : barriers) barrier = {{start}, {start}};
 }
 
 Span TaskClock::run(const Task& task, std::int64_t iteration) {
   if (!moves(task)) return {};
   for (const LaneUse& use : task.lanes) settle(use.number());
 
-  Ticks data = 0;
-  for (const SlotUse& use : task.reads) data = std::max(data, slots[use.number(iteration)].ready);
-  for (const SlotUse& use : task.writes) data = std::max(data, slots[use.number(iteration)].free);
-
-  const Ticks synced = when_synced(task);
-  Ticks start = std::max(data, synced);
-  for (const LinkHold& link : task.links) start = std::max(start, links[link.link] - link.backlog);
+  const Moment data = when_filled(task, iteration);
+  const Moment synced = when_synced(task);
+  Moment start = later(data, synced);
+  for (const LinkHold& link : task.links)
+    start = later(start, {links[link.link] - link.backlog, links[link.link].by});
   const Span span{start, start + task.ticks};
+  const auto number = log.add(static_cast<std::int32_t>(&task - tasks_.tasks.data()), start.by, start);
 
   for (const LaneUse& use : task.lanes) {
     if (task.activity == Activity::TileCopy) wait(use.number(), lanes[io_lane(use.processor)], Idle::Io);
     wait(use.number(), data, Idle::Data);
     wait(use.number(), synced, Idle::Sync);
     wait(use.number(), start, Idle::Link);
-    work(task, use, span);
+    work(task, use, span, number);
   }
-  hold(task, span);
-  touch_slots(task, iteration, span);
+  const bool is_first = task.activity == Activity::HostStore && iteration == 0 && task.step->micro_batch == 0;
+  if (is_first) first_output = std::max(first_output, span.end);
+  hold(task, span, number);
+  touch_slots(task, iteration, span, number);
   return span;
 }
 
 // Each transfer of an exchange continues the chain of its own source slot; other tasks continue the longest
 // chain of all slots that they read.
-void TaskClock::touch_slots(const Task& task, std::int64_t iteration, Span span) {
+void TaskClock::touch_slots(const Task& task, std::int64_t iteration, Span span, std::int32_t number) {
   Ticks longest = 0;
   chains_.clear();
   for (const SlotUse& use : task.reads) {
     SlotTimes& slot = slots[use.number(iteration)];
-    slot.free = std::max(slot.free, span.end);
+    if (span.end > slot.free) std::tie(slot.free, slot.free_by) = std::tie(span.end, number);
     chains_.push_back(slot.chain + task.ticks);
     longest = std::max(longest, slot.chain);
   }
@@ -92,13 +94,14 @@ void TaskClock::touch_slots(const Task& task, std::int64_t iteration, Span span)
   critical_path = std::max(critical_path, longest);
   const bool one_by_one = task.activity == Activity::Exchange;
   for (std::size_t i = 0; i < task.writes.size(); ++i) {
-    slots[task.writes[i].number(iteration)] = {span.end, span.end, one_by_one ? chains_[i] : longest};
+    slots[task.writes[i].number(iteration)] = {span.end, span.end, one_by_one ? chains_[i] : longest, number,
+                                               number};
   }
 }
 
-Ticks TaskClock::finish() {
-  Ticks end = 0;
-  for (const BarrierTimes& barrier : barriers) end = std::max(end, barrier.latest);
+Moment TaskClock::finish() {
+  Moment end;
+  for (const BarrierTimes& barrier : barriers) end = later(end, barrier.latest);
   for (int lane = 0; lane < std::ssize(lanes); ++lane) {
     settle(lane);
     wait(lane, end, Idle::Sync);
@@ -108,30 +111,44 @@ Ticks TaskClock::finish() {
 
 void TaskClock::settle(int lane) { wait(lane, barriers[lane % kBarriers].released, Idle::Sync); }
 
-void TaskClock::wait(int lane, Ticks until, Idle reason) {
-  Ticks& now = lanes[lane];
+void TaskClock::wait(int lane, Moment until, Idle reason) {
+  Moment& now = lanes[lane];
   if (until <= now) return;
   const bool is_compute = lane == compute_lane(lane / 2);
   if (is_compute) tallies[lane / 2].idle[static_cast<std::size_t>(reason)] += until - now;
   now = until;
 }
 
+// When its reads are ready and its writes free.
+Moment TaskClock::when_filled(const Task& task, std::int64_t iteration) const {
+  Moment data;
+  for (const SlotUse& use : task.reads) {
+    const SlotTimes& slot = slots[use.number(iteration)];
+    data = later(data, {slot.ready, slot.ready_by});
+  }
+  for (const SlotUse& use : task.writes) {
+    const SlotTimes& slot = slots[use.number(iteration)];
+    data = later(data, {slot.free, slot.free_by});
+  }
+  return data;
+}
+
 // When all lanes of the task, and of the groups that it holds, have arrived.
-Ticks TaskClock::when_synced(const Task& task) const {
-  Ticks arrived = 0;
-  for (const LaneUse& use : task.lanes) arrived = std::max(arrived, lanes[use.number()]);
+Moment TaskClock::when_synced(const Task& task) const {
+  Moment arrived;
+  for (const LaneUse& use : task.lanes) arrived = later(arrived, lanes[use.number()]);
   for (int barrier = 0; barrier < kBarriers; ++barrier) {
-    if (holds(task, barrier)) arrived = std::max(arrived, barriers[barrier].latest);
+    if (holds(task, barrier)) arrived = later(arrived, barriers[barrier].latest);
   }
   return arrived;
 }
 
-void TaskClock::hold(const Task& task, Span span) {
+void TaskClock::hold(const Task& task, Span span, std::int32_t number) {
   for (int barrier = 0; barrier < kBarriers; ++barrier) {
-    if (holds(task, barrier)) barriers[barrier] = {span.end, span.end};
+    if (holds(task, barrier)) barriers[barrier] = {{span.end, number}, {span.end, number}};
   }
   for (const LinkHold& link : task.links) {
-    links[link.link] = std::max(links[link.link], span.start) + link.ticks;
+    links[link.link] = {std::max<Ticks>(links[link.link], span.start) + link.ticks, number};
     LinkTally& moved = link_tallies[link.link];
     moved.busy += link.ticks;
     moved.bytes += link.bytes;
@@ -142,16 +159,16 @@ void TaskClock::hold(const Task& task, Span span) {
   tally.received += task.received;
 }
 
-void TaskClock::work(const Task& task, const LaneUse& use, Span span) {
+void TaskClock::work(const Task& task, const LaneUse& use, Span span, std::int32_t number) {
   const auto activity = static_cast<std::size_t>(task.activity);
   const bool is_compute = use.lane == Lane::Compute;
   Tally& tally = tallies[use.processor];
   (is_compute ? tally.busy : tally.io_busy)[activity] += task.ticks;
   // A copy between tiles is on both lanes, and moves its bytes once.
   if (task.activity != Activity::TileCopy || is_compute) tally.bytes[activity] += use.bytes;
-  lanes[use.number()] = span.end;
-  Ticks& latest = barriers[use.number() % kBarriers].latest;
-  latest = std::max(latest, span.end);
+  lanes[use.number()] = {span.end, number};
+  Moment& latest = barriers[use.number() % kBarriers].latest;
+  latest = later(latest, {span.end, number});
 
   if (!has_io_[use.processor] || task.ticks == 0) return;
   Overlap& overlap = overlaps[use.processor];

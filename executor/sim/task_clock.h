@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "executor/sim/overlap.h"
+#include "executor/sim/start_log.h"
 #include "executor/sim/tasks.h"
 #include "executor/sim/ticks.h"
 #include "executor/sim/timeline.h"
@@ -33,16 +34,18 @@ struct LinkTally {
 };
 
 struct SlotTimes {
-  Ticks ready = 0;  ///< the last write has ended
-  Ticks free = 0;   ///< the last read or write has ended
-  Ticks chain = 0;  ///< the longest way to its value by data alone
+  Ticks ready = 0;                  ///< the last write has ended
+  Ticks free = 0;                   ///< the last read or write has ended
+  Ticks chain = 0;                  ///< the longest way to its value by data alone
+  std::int32_t ready_by = kNobody;  ///< walked tasks (StartLog) whose ends these are
+  std::int32_t free_by = kNobody;
 };
 
 /// The clock of a barrier holds for all lanes of its group, so that an exchange of a thousand processors
 /// costs no more to walk than one of two: a lane's own clock is brought up when the lane is used next.
 struct BarrierTimes {
-  Ticks released = 0;  ///< end of the last exchange
-  Ticks latest = 0;    ///< the latest clock of its lanes
+  Moment released = {};  ///< end of the last exchange
+  Moment latest = {};    ///< the latest clock of its lanes
 };
 
 struct Span {
@@ -58,26 +61,29 @@ class TaskClock {
   /// their order. Gives its time span, empty where a store to the host moves nothing.
   Span run(const Task& task, std::int64_t iteration);
   /// Ends the run: every lane waits for the last.
-  Ticks finish();
+  Moment finish();
   /// Brings a lane's own clock up to its barrier's.
   void settle(int lane);
 
-  std::vector<Ticks> lanes;  ///< by number
+  std::vector<Moment> lanes;  ///< by number
   std::array<BarrierTimes, kBarriers> barriers = {};
-  std::vector<Ticks> links;
+  std::vector<Moment> links;
   std::vector<SlotTimes> slots;
   std::vector<std::int64_t> offers;  ///< by output
   std::vector<Overlap> overlaps;     ///< by processor
   std::vector<Tally> tallies;        ///< by processor
   std::vector<LinkTally> link_tallies;
   Ticks critical_path = 0;
+  Ticks first_output = 0;  ///< end of the stores of micro-batch 0
+  StartLog log;
 
  private:
-  void wait(int lane, Ticks until, Idle reason);
-  Ticks when_synced(const Task& task) const;
-  void touch_slots(const Task& task, std::int64_t iteration, Span span);
-  void hold(const Task& task, Span span);
-  void work(const Task& task, const LaneUse& use, Span span);
+  void wait(int lane, Moment until, Idle reason);
+  Moment when_filled(const Task& task, std::int64_t iteration) const;
+  Moment when_synced(const Task& task) const;
+  void touch_slots(const Task& task, std::int64_t iteration, Span span, std::int32_t number);
+  void hold(const Task& task, Span span, std::int32_t number);
+  void work(const Task& task, const LaneUse& use, Span span, std::int32_t number);
   bool moves(const Task& task);
 
   const Tasks& tasks_;

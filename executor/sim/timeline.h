@@ -99,12 +99,27 @@ struct LinkReport {
   double busy = 0;
 };
 
+/// Steps of one kind on one processor that the end of the run waited for.
+struct PathPart {
+  int processor = 0;  ///< of an exchange, the one that sends most
+  Activity activity = Activity::Compute;
+  std::string name = {};  ///< the op that computes, or what moves
+  double seconds = 0;     ///< of the run, in which nothing else would have let it end earlier
+  double step_seconds = 0;
+  double step_bytes = 0;  ///< that one step moves; 0 of a compute
+  int receiver = -1;      ///< of an exchange, the processor that gets most
+};
+
 /// Iterations that repeat a steady state are not in `events` and the memory curves (their time counts).
 struct Timeline {
   double makespan = 0;
   double critical_path = 0;  ///< of data dependences alone; an estimate where iterations were folded, never
                              ///< above the makespan
-  double flop = 0;           ///< of one replica
+  double first_output = 0;   ///< when the results of micro-batch 0 are with the host; 0: none are moved
+  /// The way back from the end of the run: each step started when the next part's ended. The most seconds
+  /// first; what is missing to the makespan is the host's call.
+  std::vector<PathPart> path = {};
+  double flop = 0;  ///< of one replica
   double utilisation =
       0;  ///< of one replica: time of its flop at the peak rates of their types / time there is
   int replicas = 1;

@@ -39,7 +39,7 @@ class Walker {
   Ticks end_of(const Loop& loop) const {
     Ticks end = 0;
     for (const LoopPart& part : loop.parts) {
-      for (int lane : part.lanes) end = std::max(end, clock_.lanes[lane]);
+      for (int lane : part.lanes) end = std::max<Ticks>(end, clock_.lanes[lane]);
     }
     return end;
   }

@@ -81,28 +81,21 @@ TEST(Report, NamesTheFullestProcessorAndWhatFillsIt) {
   EXPECT_EQ(memory_line(sample_timeline()), "ipu 0: 900 B of 1000 B (weights 600 B, activations 300 B)");
 }
 
-TEST(Report, NamesWhatTakesMostOfTheTime) {
-  sim::Timeline timeline = sample_timeline();
-  EXPECT_EQ(bottleneck(timeline), "compute, 50.0%");
-  timeline.processors[1].idle[0] = 30e-6;
-  EXPECT_THAT(bottleneck(timeline), HasSubstr("waiting for data"));
-  timeline.processors[1].memory.peak = 2000;
-  EXPECT_EQ(bottleneck(timeline), "memory of ipu 1");
-}
-
 TEST(Overflow, IsSilentWhenEverythingFits) { EXPECT_EQ(overflow(sample()), ""); }
 
 TEST(Overflow, NamesTheProcessorsByHowMuchAndWhatWouldHelp) {
-  EXPECT_EQ(
-      overflow(overflowing()),
-      "processor  needed    there   over by  largest tensors\n"
-      "ipu 0      1.46 KiB  1000 B  500 B    fc1.weight 500 B, x 200 B\n"
-      "ipu 1      1.07 KiB  1000 B  100 B\n"
-      "pipelined does not fit ipu-pod4: ipu 0 needs 1.46 KiB of 1000 B, most of it is weights; what would help: more processors "
-      "(--ipus), phases "
-      "with weights in streaming memory (--virtual-graph-mode execution-phases --phases N --off-chip "
-      "weights) or "
-      "--precision float16, or a share of it on each replica (--shard)\n");
+  EXPECT_EQ(overflow(overflowing()),
+            "processor  needed    there   over by  largest tensors
+"
+            "ipu 0      1.46 KiB  1000 B  500 B    fc1.weight 500 B, x 200 B
+"
+            "ipu 1      1.07 KiB  1000 B  100 B
+"
+            "pipelined does not fit ipu-pod4: ipu 0 needs 1.46 KiB of 1000 B, most of it is weights; what "
+            "would help: more processors (--ipus 8), phases with weights in streaming memory "
+            "(--virtual-graph-mode execution-phases --phases 4 --off-chip weights) or --precision float16, "
+            "or a share of it on each replica (--shard weights)
+");
 }
 
 TEST(Overflow, DoesNotAdviseWhatIsDoneAlready) {
@@ -110,7 +103,7 @@ TEST(Overflow, DoesNotAdviseWhatIsDoneAlready) {
   report.options["weightTensorLocationSettings"]["location"]["storage"] = "OffChip";
   EXPECT_THAT(overflow(report),
               AllOf(HasSubstr("most of it is weights, off chip already and here while a step "
-                              "uses it; what would help: more processors (--ipus)"),
+                              "uses it; what would help: more processors (--ipus 8)"),
                     ::testing::Not(HasSubstr("--off-chip weights"))));
 }
 
@@ -119,7 +112,6 @@ TEST(Overflow, CountsStreamingMemoryToo) {
   report.timeline.processors[1].memory.streaming = 3000;
   report.timeline.processors[1].memory.streaming_capacity = 2000;
   EXPECT_THAT(overflow(report), HasSubstr("ipu 1, streaming memory  2.93 KiB  1.95 KiB  1000 B"));
-  EXPECT_EQ(bottleneck(report.timeline), "streaming memory of ipu 1");
 }
 
 TEST(Overflow, ShowsTheWorstOfManyProcessors) {

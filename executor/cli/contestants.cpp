@@ -1,0 +1,102 @@
+#include "executor/cli/contestants.h"
+
+#include <memory>
+
+#include "executor/cli/compare_candidates.h"
+#include "executor/cli/in_model.h"
+#include "executor/cli/machine.h"
+#include "executor/cli/run_inputs.h"
+#include "executor/cli/training_job.h"
+#include "executor/compare/compare_inference.h"
+#include "executor/compare/compare_training.h"
+
+namespace podium::cli {
+namespace {
+
+using compare::Candidate;
+
+compare::Setting setting_of(const Options& options) {
+  return {.model = options.paths[0],
+          .device = machine_of(options),
+          .seed = options.seed,
+          .random_seed = options.random_seed,
+          .threads = options.threads,
+          .replicas = options.session.replicas,
+          .estimate = options.estimate};
+}
+
+compare::Setting setting_of(const compare::Setting& from, Trial trial, const device::Device& device) {
+  compare::Setting setting = from;
+  setting.device = device;
+  setting.estimate = from.estimate || trial == Trial::Clock;
+  return setting;
+}
+
+compare::InferenceContest make_contest(const Options& options) {
+  const importer::Signature signature = importer::read_signature(options.paths[0]);
+  compare::InferenceContest contest{.setting = setting_of(options), .given = read_inputs(options, signature)};
+  // A file is one micro-batch unless the model or --dim says how large one is.
+  std::map<std::string, ir::Type> types;
+  if (options.dims.empty()) types = micro_batch_types(contest.given, signature, {});
+  contest.imported = import_sized(options, types);
+  contest.optimized = contest.imported;
+  optimize(contest.optimized);
+  for (auto& [name, datum] : contest.given) datum = in_precision(datum, options);
+  return contest;
+}
+
+std::vector<std::string> output_names(const ir::Graph& graph) {
+  std::vector<std::string> names;
+  for (ir::ValueId id : graph.outputs) names.push_back(graph[id].name);
+  return names;
+}
+
+Contestants for_inference(const Options& options) {
+  const auto contest =
+      std::make_shared<compare::InferenceContest>(in_model(options, [&] { return make_contest(options); }));
+  const Strategy& asked = options.session;
+  const int micro_batches =
+      asked.batches_per_step > 1 ? asked.batches_per_step * asked.accumulation_factor * asked.replicas : 0;
+  Contestants contestants{.outputs = output_names(contest->imported.graph),
+                          .assumed = contest->imported.info.open.names,
+                          .device = contest->setting.device};
+  contestants.request = request_of(options, contestants.device, contest->optimized.graph, micro_batches);
+  contestants.candidates = candidates_of(options, contestants.request);
+  contestants.attempt = [contest, &options](const std::vector<Candidate>& candidates, Trial trial,
+                                            const device::Device& device, const compare::Advance& advance) {
+    compare::InferenceContest here = *contest;
+    here.setting = setting_of(contest->setting, trial, device);
+    return in_model(options, [&] { return compare::compare_inference(here, candidates, advance); });
+  };
+  return contestants;
+}
+
+Contestants for_training(const Options& options) {
+  const auto job =
+      std::make_shared<TrainingJob>(in_model(options, [&] { return make_training_job(options); }));
+  const compare::Setting setting = setting_of(options);
+  const int asked = options.session.accumulation_factor * options.session.replicas;
+  Contestants contestants{.outputs = output_names(job->model.graph),
+                          .assumed = job->model.info.open.names,
+                          .device = setting.device};
+  contestants.request = request_of(options, setting.device, job->model.graph, asked > 1 ? asked : 0);
+  contestants.candidates = candidates_of(options, contestants.request);
+  contestants.attempt = [job, setting, &options](const std::vector<Candidate>& candidates, Trial trial,
+                                                 const device::Device& device,
+                                                 const compare::Advance& advance) {
+    const auto training = [&](SessionOptions session) { return training_options(*job, std::move(session)); };
+    return in_model(options, [&] {
+      return compare::compare_training(
+          {setting_of(setting, trial, device), job->model, job->samples, training}, candidates, advance);
+    });
+  };
+  return contestants;
+}
+
+}  // namespace
+
+Contestants make_contestants(const Options& options) {
+  return options.trains ? for_training(options) : for_inference(options);
+}
+
+}  // namespace podium::cli

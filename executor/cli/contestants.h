@@ -1,0 +1,31 @@
+// The candidates that a command line compares, and the way to try them.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "executor/cli/options.h"
+#include "executor/compare/trial.h"
+
+namespace podium::cli {
+
+/// Whether a candidate is only clocked, or its numbers are computed as well.
+enum class Trial : std::uint8_t { Clock, Numbers };
+
+struct Contestants {
+  compare::Request request = {};  ///< that the candidates answer
+  std::vector<compare::Candidate> candidates = {};
+  std::vector<std::string> outputs = {};  ///< names of the model's
+  std::vector<std::string> assumed = {};  ///< dimensions that 1 was taken for
+  device::Device device = {};
+  /// Tries candidates on a device, one after the other.
+  std::function<std::vector<report::ComparedStrategy>(const std::vector<compare::Candidate>&, Trial,
+                                                      const device::Device&, const compare::Advance&)>
+      attempt = {};
+};
+
+/// Of `podium compare`, or for what-ifs of `run` and `train`. The options outlive the result.
+Contestants make_contestants(const Options& options);
+
+}  // namespace podium::cli

@@ -1,0 +1,100 @@
+// Variations and better machines are tried like any candidate, without computing. A variation that has no
+// flags is said as its options.
+#include "executor/cli/what_ifs.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "executor/cli/strategy_flags.h"
+#include "executor/compare/variations.h"
+#include "executor/report/table.h"
+#include "executor/session/read_options.h"
+
+namespace podium::cli {
+namespace {
+
+using report::ComparedStrategy;
+using report::WhatIf;
+
+constexpr double kWorthSaying = 1.01;
+
+void nothing_to_say(const ComparedStrategy& /*compared*/) {}
+
+std::string flags_text(const nlohmann::json& change) {
+  const StrategyFlags flags = flags_of(change);
+  std::string text = line_of(flags.words);
+  if (!flags.no_flags.empty()) text += (text.empty() ? "" : " ") + flags.no_flags.dump();
+  return text;
+}
+
+WhatIf result_of(report::WhatIfKind kind, std::string change, const ComparedStrategy& compared,
+                 const report::RunReport& before) {
+  const double rate = report::samples_per_second(before);
+  WhatIf result{.kind = kind, .change = std::move(change)};
+  if (!compared.refusal.empty()) {
+    result.refusal = compared.refusal;
+    return result;
+  }
+  result.fits = compared.run.timeline.fits();
+  result.samples_per_second = report::samples_per_second(compared.run);
+  result.times = rate > 0 ? result.samples_per_second / rate : 0;
+  return result;
+}
+
+}  // namespace
+
+std::vector<WhatIf> what_ifs(const Contestants& contestants, const compare::Candidate& candidate,
+                             const report::RunReport& run) {
+  using report::WhatIfKind;
+  std::vector<WhatIf> found;
+  const auto variations = compare::variations(candidate, contestants.request, contestants.outputs);
+  std::vector<compare::Candidate> varied;
+  for (const compare::Variation& variation : variations) varied.push_back(variation.candidate);
+  const auto clocked = contestants.attempt(varied, Trial::Clock, contestants.device, nothing_to_say);
+  for (std::size_t i = 0; i < clocked.size(); ++i)
+    found.push_back(result_of(WhatIfKind::Strategy, flags_text(variations[i].change), clocked[i], run));
+  for (const compare::BetterDevice& better : compare::better_devices(contestants.device)) {
+    const auto on_it = contestants.attempt({candidate}, Trial::Clock, better.device, nothing_to_say);
+    found.push_back(result_of(WhatIfKind::Device, better.name, on_it.front(), run));
+  }
+  std::stable_sort(found.begin(), found.end(), [](const WhatIf& a, const WhatIf& b) {
+    return std::pair(!a.fits, -a.times) < std::pair(!b.fits, -b.times);
+  });
+  return found;
+}
+
+std::string what_helps(const std::vector<WhatIf>& what_ifs) {
+  constexpr int kMost = 3;
+  std::string text;
+  int count = 0;
+  for (const WhatIf& what_if : what_ifs) {
+    const bool helps = what_if.fits && what_if.times > kWorthSaying;
+    if (!helps || what_if.kind != report::WhatIfKind::Strategy || count++ == kMost) continue;
+    text += fmt::format("  {}: {} samples/s, {:.2f} times as many\n", what_if.change,
+                        report::rate(what_if.samples_per_second), what_if.times);
+  }
+  if (!text.empty()) text = "what would help, by the clock:\n" + text;
+  for (const WhatIf& what_if : what_ifs) {
+    if (what_if.kind != report::WhatIfKind::Device || what_if.times <= kWorthSaying) continue;
+    return text + fmt::format("of the machine, {} counts most: doubled, {:.2f} times as many samples/s\n",
+                              what_if.change, what_if.times);
+  }
+  return text;
+}
+
+std::vector<WhatIf> what_ifs_of_run(const Options& options, const report::RunReport& run, Task task) {
+  Options wanted = options;
+  wanted.trains = task == Task::Training;
+  wanted.quiet = true;  // what there is to note has been
+  wanted.estimate = true;
+  wanted.compare = {};
+  Contestants contestants = make_contestants(wanted);
+  contestants.request.processors = contestants.device.processors;
+  Notes notes;
+  compare::Candidate candidate{.name = run.strategy, .document = run.options, .where = "what if"};
+  candidate.strategy = read_option_document(run.options, "what if", notes);
+  return what_ifs(contestants, candidate, run);
+}
+
+}  // namespace podium::cli

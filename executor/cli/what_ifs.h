@@ -1,0 +1,24 @@
+// What would help a strategy, by the clock.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "executor/cli/contestants.h"
+#include "executor/report/report.h"
+
+namespace podium::cli {
+
+/// Clocks every variation of the candidate, and the candidate on better machines. The changes that fit and
+/// gain most come first.
+std::vector<report::WhatIf> what_ifs(const Contestants& contestants, const compare::Candidate& candidate,
+                                     const report::RunReport& run);
+
+/// The three that help most, a line each; empty where nothing does.
+std::string what_helps(const std::vector<report::WhatIf>& what_ifs);
+
+/// The same for the strategy of the command line, which has run.
+std::vector<report::WhatIf> what_ifs_of_run(const Options& options, const report::RunReport& run, Task task);
+
+}  // namespace podium::cli

@@ -1,0 +1,117 @@
+#include "executor/compare/variations.h"
+
+#include <algorithm>
+
+#include "executor/compare/strategy_sizes.h"
+#include "executor/session/read_options.h"
+
+namespace podium::compare {
+namespace {
+
+struct Around {
+  const Request& request;
+  const std::vector<std::string>& outputs;
+};
+
+// Whether it applies, once it has changed the strategy.
+using Vary = bool (*)(Strategy&, const Around&);
+
+bool vary_final_outputs(Strategy& strategy, const Around& around) {
+  if (around.request.task == Task::Training || strategy.batches_per_step == 1) return false;
+  for (const std::string& output : around.outputs)
+    strategy.anchors.try_emplace(output, Anchor{.returns = AnchorReturn::Final});
+  return true;
+}
+
+bool vary_more_micro_batches(Strategy& strategy, const Around& around) {
+  (around.request.task == Task::Training ? strategy.accumulation_factor : strategy.batches_per_step) *= 2;
+  return true;
+}
+
+bool vary_more_stages(Strategy& strategy, const Around& around) {
+  strategy.ipus *= 2;
+  return strategy.virtual_graph_mode == VirtualGraphMode::Auto && strategy.ipus <= around.request.processors;
+}
+
+bool vary_fewer_stages(Strategy& strategy, const Around& /*around*/) {
+  const int of_replica = strategy.ipus / strategy.replicas;
+  strategy.ipus /= 2;
+  return strategy.virtual_graph_mode == VirtualGraphMode::Auto && of_replica >= 4 && of_replica % 2 == 0;
+}
+
+bool vary_more_replicas(Strategy& strategy, const Around& around) {
+  strategy.ipus = 2 * std::max(strategy.ipus, strategy.replicas);
+  strategy.replicas *= 2;
+  return strategy.ipus <= around.request.processors;
+}
+
+bool vary_recomputed(Strategy& strategy, const Around& around) {
+  strategy.recomputation = strategy.pipelining ? Recomputation::Pipeline : Recomputation::Standard;
+  return around.request.task == Task::Training;
+}
+
+bool vary_kept(Strategy& strategy, const Around& /*around*/) {
+  strategy.recomputation = Recomputation::None;
+  return true;
+}
+
+bool vary_optimizer_off_chip(Strategy& strategy, const Around& around) {
+  strategy.optimizer_state.location.storage = ir::Storage::OffChip;
+  return around.request.task == Task::Training;
+}
+
+bool vary_weights_off_chip(Strategy& strategy, const Around& /*around*/) {
+  strategy.weights.location.storage = ir::Storage::OffChip;
+  return true;
+}
+
+bool vary_overlapped(Strategy& strategy, const Around& around) {
+  if (strategy.virtual_graph_mode == VirtualGraphMode::Off) return false;
+  if (strategy.io_tiles == 0) strategy.io_tiles = sensible_io_tiles(around.request);
+  strategy.overlap_io = ir::ExchangeStrategy::OverlapInnerLoop;
+  return true;
+}
+
+constexpr Vary kVariations[] = {vary_final_outputs, vary_more_micro_batches, vary_more_stages,
+                                vary_fewer_stages,  vary_more_replicas,      vary_recomputed,
+                                vary_kept,          vary_optimizer_off_chip, vary_weights_off_chip,
+                                vary_overlapped};
+
+void double_rate(device::Link& link) { link.bytes_per_second *= 2; }
+
+}  // namespace
+
+std::vector<Variation> variations(const Candidate& from, const Request& request,
+                                  const std::vector<std::string>& outputs) {
+  std::vector<Variation> found;
+  for (const Vary vary : kVariations) {
+    Candidate candidate = from;
+    if (!vary(candidate.strategy, {request, outputs}) || why_illegal(candidate.strategy)) continue;
+    nlohmann::json changed = write_options(candidate.strategy, from.strategy);
+    if (changed.empty()) continue;
+    candidate.document.merge_patch(changed);
+    found.push_back({std::move(candidate), std::move(changed)});
+  }
+  return found;
+}
+
+std::vector<BetterDevice> better_devices(const device::Device& device) {
+  std::vector<BetterDevice> better(5, BetterDevice{.name = "", .device = device});
+  better[0].name = "links between processors";
+  for (device::Link device::Device::*link :
+       {&device::Device::rung, &device::Device::rail, &device::Device::gateway})
+    double_rate(better[0].device.*link);
+  better[1].name = "streaming memory";
+  double_rate(better[1].device.streaming_load);
+  double_rate(better[1].device.streaming_store);
+  better[2].name = "the host's link";
+  double_rate(better[2].device.host_load);
+  double_rate(better[2].device.host_store);
+  better[3].name = "the clock";
+  better[3].device.clock_hertz *= 2;
+  better[4].name = "tiles";
+  better[4].device.tiles *= 2;
+  return better;
+}
+
+}  // namespace podium::compare

@@ -1,0 +1,29 @@
+// Changes of one strategy that might help it: what-ifs for the clock.
+#pragma once
+
+#include <vector>
+
+#include "executor/compare/candidates.h"
+
+namespace podium::compare {
+
+struct Variation {
+  Candidate candidate;
+  nlohmann::json change;  ///< the options that are not those it varies, as a file would say them
+};
+
+/// One change each of `from`. Anchors are those of `outputs`. What the options forbid, and what changes
+/// nothing, is left out.
+std::vector<Variation> variations(const Candidate& from, const Request& request,
+                                  const std::vector<std::string>& outputs);
+
+/// A machine that is twice as good in one respect.
+struct BetterDevice {
+  std::string name;  ///< "links between processors"
+  device::Device device;
+};
+
+/// Each of links, streaming memory, host, clock and tiles doubled.
+std::vector<BetterDevice> better_devices(const device::Device& device);
+
+}  // namespace podium::compare

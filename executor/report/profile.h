@@ -1,0 +1,64 @@
+// What each op of a run costs: the tables and the JSON of `podium profile` (fields: README.md in this
+// folder).
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace podium::report {
+
+enum class Pass : std::uint8_t { Forward, Backward, Update };
+std::string_view name_of(Pass pass);
+
+/// A kernel: an op, or several that the device's compiler makes one of. Figures are those of a step, all runs
+/// together, on one replica.
+struct ProfiledOp {
+  std::string name;   ///< of its first op
+  std::string type;   ///< "MatMul+Add"
+  std::string layer;  ///< what stands before the last part of the name; "" of a name in one part
+  std::string block;
+  int processor = 0;
+  Pass pass = Pass::Forward;
+  std::int64_t runs = 0;
+  double seconds = 0;
+  double flop = 0;
+  double bytes = 0;          ///< of what it reads and writes
+  double ideal_seconds = 0;  ///< of the flop at the processor's peak rate for their types
+};
+
+/// An op of the engine on this machine's processor, which may be several of the model in one.
+struct RealOp {
+  std::string name;
+  std::string type;
+  std::int64_t runs = 0;
+  double seconds = 0;
+};
+
+struct Profile {
+  std::string model;
+  std::string strategy;
+  std::string device;
+  double step_seconds = 0;
+  std::vector<ProfiledOp> ops = {};
+  std::vector<RealOp> real = {};  ///< with --real
+};
+
+enum class ProfileOrder : std::uint8_t { Time, Flop, Bytes, Name };
+
+struct ProfileView {
+  ProfileOrder order = ProfileOrder::Time;
+  int rows = 25;          ///< of a table; 0: all
+  std::size_t width = 0;  ///< of a line; 0: any
+};
+
+/// "encoder/layer.0" of "/encoder/layer.0/MatMul": names are taken apart at '/', else at '.'.
+std::string layer_of(const std::string& name);
+
+/// Tables of ops, layers, and passes and processors; with real times, also of the engine's ops.
+std::string profile_tables(const Profile& profile, const ProfileView& view);
+
+nlohmann::json profile_json(const Profile& profile);
+
+}  // namespace podium::report

@@ -1,0 +1,110 @@
+#include "executor/sim/path.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "executor/sim/events.h"
+#include "executor/slots.h"
+
+namespace podium::sim {
+namespace {
+
+using executor::Program;
+
+// A kernel of several ops goes by its first: where there is a product, that is it.
+std::string name_of_kernel(const ir::Graph& graph, const KernelTime& kernel) {
+  const ir::Op& op = graph.ops[kernel.ops.front()];
+  if (!op.name.empty()) return op.name;
+  const auto made = outputs_of(op);
+  return made.begin() == made.end() ? std::string(op.spec->name) : graph[*made.begin()].name;
+}
+
+class PathMaker {
+ public:
+  PathMaker(const Program& program, const Costs& costs) : program_(program), costs_(costs) {}
+
+  void add(const Task& task, double seconds) {
+    if (const auto* compute = std::get_if<executor::Compute>(&task.step->action))
+      return add_block(*compute, to_seconds(task.ticks), seconds);
+    PathPart part{.processor = task.lanes.front().processor,
+                  .activity = task.activity,
+                  .name = what_of(program_, *task.step),
+                  .seconds = seconds,
+                  .step_seconds = to_seconds(task.ticks),
+                  .step_bytes = static_cast<double>(std::max(task.sent, task.received))};
+    if (const auto* copy = std::get_if<executor::CopyBetweenProcessors>(&task.step->action)) {
+      name_exchange(*copy, part);
+    }
+    add(std::move(part));
+  }
+
+  std::vector<PathPart> take() {
+    std::vector<PathPart> parts;
+    for (auto& [key, part] : parts_) parts.push_back(std::move(part));
+    std::stable_sort(parts.begin(), parts.end(),
+                     [](const PathPart& a, const PathPart& b) { return a.seconds > b.seconds; });
+    return parts;
+  }
+
+ private:
+  // The largest of its transfers stands for an exchange.
+  void name_exchange(const executor::CopyBetweenProcessors& copy, PathPart& part) const {
+    std::int64_t most = -1;
+    for (const executor::Transfer& one : copy.transfers) {
+      const std::int64_t bytes = slot_bytes(program_[one.to.buffer]);
+      if (bytes <= most) continue;
+      most = bytes;
+      part.processor = program_[one.from.buffer].processor;
+      part.receiver = program_[one.to.buffer].processor;
+      part.name = program_[one.to.buffer].name;
+    }
+  }
+
+  void add_block(const executor::Compute& compute, double step_seconds, double seconds) {
+    const BlockCost& cost = costs_.blocks[compute.block];
+    const executor::Block& block = program_[compute.block];
+    double of_kernels = 0;
+    for (const KernelTime& kernel : cost.kernels) of_kernels += kernel.seconds;
+    if (of_kernels <= 0) {
+      return add({.processor = block.processor,
+                  .name = name_of(program_, compute),
+                  .seconds = seconds,
+                  .step_seconds = step_seconds});
+    }
+    for (const KernelTime& kernel : cost.kernels) {
+      const double share = kernel.seconds / of_kernels;
+      add({.processor = block.processor,
+           .name = name_of_kernel(block.graph, kernel),
+           .seconds = share * seconds,
+           .step_seconds = share * step_seconds});
+    }
+  }
+
+  void add(PathPart part) {
+    const double seconds = part.seconds;
+    const Key key(part.processor, part.activity, part.receiver, part.name);
+    const auto [entry, is_new] = parts_.emplace(key, std::move(part));
+    if (!is_new) entry->second.seconds += seconds;
+  }
+
+  using Key = std::tuple<int, Activity, int, std::string>;
+
+  const Program& program_;
+  const Costs& costs_;
+  std::map<Key, PathPart> parts_;
+};
+
+}  // namespace
+
+std::vector<PathPart> path_of(const Program& program, const Costs& costs, const Tasks& tasks,
+                              const StartLog& log, Moment end) {
+  PathMaker maker(program, costs);
+  const std::vector<std::int64_t> ticks = log.ticks_on_path(end, tasks.tasks.size());
+  for (std::size_t i = 0; i < ticks.size(); ++i) {
+    if (ticks[i] > 0) maker.add(tasks.tasks[i], to_seconds(ticks[i]));
+  }
+  return maker.take();
+}
+
+}  // namespace podium::sim

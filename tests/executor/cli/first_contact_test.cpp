@@ -1,0 +1,141 @@
+// A model with dimensions that only a user knows, as exporters write them, and the first commands one types.
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "tests/support/run_program.h"
+
+namespace podium::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class FirstContact : public ::testing::Test {
+ protected:
+  // What behind "such as" or "others by" is flags.
+  static std::string flags_in(const std::string& line) {
+    std::smatch found;
+    return std::regex_search(line, found, std::regex("(?:such as|others by)((?: --dim \\S+)+)"))
+               ? found[1].str()
+               : "";
+  }
+
+  TemporaryFolder folder;
+  const std::string model = folder.write("m.onnxtxt", R"(<ir_version: 8, opset_import: ["" : 17]>
+      g (float[batch,seq,4] x, int64[batch] label) => (float[batch,seq,8] y, int64[batch] z)
+      <float[4,4] w = {1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7}> {
+        a = MatMul(x, w)
+        b = Relu(a)
+        c = MatMul(b, w)
+        y = Concat<axis = -1>(b, c)
+        z = Neg(label)
+      })");
+};
+
+TEST_F(FirstContact, InfoNamesTheDimensionsInTheTableAndInJson) {
+  const ProgramResult result = run_program("podium info " + model + " --report " + folder.file("info.json"));
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("x  float[batch,seq,4]"), HasSubstr("y  float[batch,seq,8]")));
+  EXPECT_EQ(result.err, "note: 1 taken for batch, seq: others by --dim batch=2 --dim seq=2\n");
+  const auto json = nlohmann::json::parse(std::ifstream(folder.file("info.json")));
+  EXPECT_EQ(json["inputs"][0]["type"], "float[batch,seq,4]");
+  EXPECT_EQ(json["openDimensions"], (nlohmann::json{"batch", "seq"}));
+  EXPECT_GT(json["flop"], 0);
+}
+
+TEST_F(FirstContact, InfoShowsTheSizesThatAreGiven) {
+  const ProgramResult result = run_program("podium info " + model + " --dim batch=3");
+  EXPECT_THAT(result.out, HasSubstr("x  float[3,seq,4]"));
+  EXPECT_EQ(result.err, "note: 1 taken for seq: others by --dim seq=2\n");
+}
+
+TEST_F(FirstContact, EveryCommandThatNeedsSizesSaysTheFlagsThatGiveThem) {
+  for (const char* flags :
+       {"", " --estimate", " --batches-per-step 2", " --ipus 2", " --ipus 2 --pipeline"}) {
+    const ProgramResult result = run_program("podium run " + model + flags);
+    EXPECT_EQ(result.status, 1) << flags;
+    EXPECT_EQ(result.err, "error: " + model +
+                              ": input 'x' is float[batch,seq,4]: sizes needed, such as --dim batch=2 --dim "
+                              "seq=2, or --dim '*=1' for all\n");
+    const ProgramResult typed = run_program("podium run " + model + flags + flags_in(result.err));
+    EXPECT_EQ(typed.status, 0) << typed.err;
+    EXPECT_EQ(run_program("podium run " + model + flags + " --dim '*=1'").status, 0);
+  }
+}
+
+TEST_F(FirstContact, OthersTakeOneAndSayHowToGiveMore) {
+  const std::string placed = folder.file("placed.onnx");
+  for (const std::string& command :
+       {"podium compare " + model + " --ipus 2 --estimate", "podium compare " + model + " --ipus 2",
+        "podium annotate " + model + " --auto pipeline --ipus 2 -o " + placed,
+        "podium compare " + model + " --train --loss l1 --output y --optimizer sgd --ipus 2 --estimate",
+        "podium train " + model + " --loss l1 --output y --optimizer sgd --estimate"}) {
+    const ProgramResult result = run_program(command);
+    EXPECT_THAT(result.err, HasSubstr("note: 1 taken for batch, seq: others by --dim batch=2 --dim seq=2\n"))
+        << command;
+    EXPECT_EQ(result.status, 0) << command << result.err;
+    EXPECT_EQ(run_program(command + flags_in(result.err)).status, 0) << command;
+  }
+  EXPECT_THAT(run_program("podium info " + placed).out, HasSubstr("x  float[batch,seq,4]"));
+}
+
+TEST_F(FirstContact, ProcessorsAloneArePlacedByCost) {
+  const ProgramResult result = run_program("podium run " + model + " --dim '*=2' --ipus 2 --estimate");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("sharded over 2"));
+  EXPECT_EQ(result.err, "note: ops are placed by cost (--virtual-graph-mode auto)\n");
+}
+
+TEST_F(FirstContact, APipelineAloneTakesFourMicroBatchesAStage) {
+  const ProgramResult result =
+      run_program("podium run " + model + " --dim '*=2' --ipus 2 --pipeline --estimate --report " +
+                  folder.file("r.json"));
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("pipelined over 2"));
+  EXPECT_THAT(result.err, HasSubstr("note: the pipeline takes 8 micro-batches a step, 4 a stage "
+                                    "(--batches-per-step 8)\n"));
+  const auto json = nlohmann::json::parse(std::ifstream(folder.file("r.json")));
+  EXPECT_EQ(json["microBatches"], 8);
+  EXPECT_EQ(json["options"]["virtualGraphMode"], "Auto");
+  EXPECT_EQ(json["options"]["batchesPerStep"], 8);
+}
+
+TEST_F(FirstContact, AnnotationsSayWhereProcessorsAloneArePlaced) {
+  const std::string placed = folder.file("placed.onnx");
+  ASSERT_EQ(run_program("podium annotate " + model + " --auto pipeline --ipus 2 -o " + placed).status, 0);
+  const ProgramResult result = run_program("podium run " + placed + " --dim '*=2' --ipus 2 --estimate");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("note: ops are placed as their annotations say"));
+}
+
+TEST_F(FirstContact, AModeThatIsGivenIsKept) {
+  const ProgramResult result =
+      run_program("podium run " + model + " --dim '*=2' --ipus 2 --virtual-graph-mode off");
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, HasSubstr("virtualGraphMode Off needs a processor a replica"));
+}
+
+// What the table of a model that is too large says, typed behind the command.
+TEST_F(FirstContact, TheAdviceForAModelThatDoesNotFitWorks) {
+  const std::string large = folder.file("large.onnx");
+  ASSERT_EQ(run_program("podium-models mnist-mlp batch=2 -o " + large).status, 0);
+  const std::string device =
+      folder.write("d.json", R"({"base": "ipu-pod16", "tiles": 40, "tile_memory_bytes": 40000})");
+  const std::string command = "podium run " + large + " --estimate --device " + device;
+  const ProgramResult result = run_program(command);
+  ASSERT_EQ(result.status, 3) << result.out << result.err;
+  const std::regex flags("\\((--[^)]*)\\)");
+  int tried = 0;
+  for (std::sregex_iterator found(result.out.begin(), result.out.end(), flags), end; found != end; ++found) {
+    const ProgramResult typed = run_program(command + " " + (*found)[1].str());
+    EXPECT_THAT(typed.status, ::testing::AnyOf(0, 3)) << (*found)[1] << typed.err;
+    ++tried;
+  }
+  EXPECT_GE(tried, 2);
+}
+
+}  // namespace
+}  // namespace podium::testing
