@@ -7,13 +7,15 @@
 #include <string>
 #include <vector>
 
+#include "executor/schedule/schedule.h"
 #include "ir/placement.h"
 
 namespace podium {
 
 enum class VirtualGraphMode : std::uint8_t { Off, Manual, Auto, ExecutionPhases };
-/// In which order a processor of a pipeline takes the forward and backward passes of its micro-batches.
-enum class PipelineOrder : std::uint8_t { Lockstep, OneForwardOneBackward };
+/// What processors exchange at the end of a pipeline's superstep: as one, where an exchange waits for all of
+/// them, or each group that has something for each other by itself.
+enum class Exchanges : std::uint8_t { Together, Apart };
 enum class SyncPattern : std::uint8_t { Full, SinglePipeline, ReplicaAndLadder };
 /// Which micro-batches of an output come back to the host; as text "all", "final", "sum", "every-N".
 enum class AnchorReturn : std::uint8_t { All, Final, Sum, EveryN };
@@ -78,6 +80,10 @@ struct Strategy {
   int ipus = 0;  ///< all replicas together; 0: as many as the placement needs
   bool pipelining = false;
   PipelineOrder pipeline_order = PipelineOrder::Lockstep;  ///< Podium's own option
+  schedule::Orders pipeline_list = {};                     ///< of PipelineOrder::Listed
+  /// Podium's own option. Chunks of the model on each processor of a pipeline that is placed automatically.
+  int pipeline_chunks = 1;
+  Exchanges exchanges = Exchanges::Together;  ///< follows from the device
   /// Podium's own option. Where a pipeline updates without accumulation, the backward pass of a micro-batch,
   /// its recomputation too, reads the weights that its forward pass read. Without the option it reads the
   /// newest weights (semantics, section 4.4).

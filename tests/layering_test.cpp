@@ -134,6 +134,13 @@ TEST(Layering, TheSimulatorAndTheNumericEngineShareTheProgramOnly) {
             Lines{});
 }
 
+TEST(Layering, SchedulesKnowNoGraph) {
+  EXPECT_EQ(arrows({"executor/schedule/"},
+                   {"executor/lower/", "executor/numeric/", "executor/program.h", "executor/session/",
+                    "executor/sim/", "executor/strategy.h", "ir/graph.h", "ir/placement.h"}),
+            Lines{});
+}
+
 TEST(Layering, OnnxAndProtobufStayInTheImporter) {
   EXPECT_EQ(arrows(kAllRooms, {"onnx/", "google/protobuf/"}, {"importer/", "tests/importer/"}), Lines{});
 }

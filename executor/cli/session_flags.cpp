@@ -7,6 +7,7 @@
 #include "executor/cli/options.h"
 #include "executor/session/option_rows.h"
 #include "executor/session/tensor_kinds.h"
+#include "ir/files.h"
 
 namespace podium::cli {
 namespace {
@@ -42,6 +43,9 @@ std::string help_of(const BoundFlag& bound) {
 json value_of(const BoundFlag& bound, const Given& given) {
   if (bound.value == FlagValue::Switch) return true;
   if (bound.value == FlagValue::Whole) return given.number(bound.least);
+  if (bound.value == FlagValue::WordOrFile && given.text().ends_with(".json")) {
+    return parse_json(ir::read_small_file(given.text()), given.text());
+  }
   return bound.words[given.word(names_of_words(bound.words))].text;
 }
 

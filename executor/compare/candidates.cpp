@@ -121,9 +121,17 @@ void recomputed(const Request& /*request*/, Candidate& candidate) {
   add_name(candidate, "recomputation");
 }
 
-void one_forward_one_backward(const Request& /*request*/, Candidate& candidate) {
-  candidate.strategy.pipeline_order = PipelineOrder::OneForwardOneBackward;
-  add_name(candidate, "1F1B");
+template <PipelineOrder order>
+void in_order(const Request& /*request*/, Candidate& candidate) {
+  candidate.strategy.pipeline_order = order;
+  add_name(candidate, std::string(word_of(order)));
+}
+
+// Two chunks on each processor, or what the schedule wants.
+template <PipelineOrder order>
+void in_chunks(const Request& request, Candidate& candidate) {
+  candidate.strategy.pipeline_chunks = 2;
+  in_order<order>(request, candidate);
 }
 
 void weights_sharded(const Request& /*request*/, Candidate& candidate) {
@@ -237,7 +245,11 @@ constexpr auto kTraining = std::to_array<Entry>({
     {Over::All, sharded},
     {Over::All, sharded, {recomputed}},
     {Over::All, pipelined, {}, is_no_long_pipeline},
-    {Over::All, pipelined, {one_forward_one_backward}, is_no_long_pipeline},
+    {Over::All, pipelined, {in_order<PipelineOrder::LockstepSplit>}, is_no_long_pipeline},
+    {Over::All, pipelined, {in_order<PipelineOrder::OneForwardOneBackward>}, is_no_long_pipeline},
+    {Over::All, pipelined, {in_chunks<PipelineOrder::Interleaved>}, is_no_long_pipeline},
+    {Over::All, pipelined, {in_order<PipelineOrder::ZeroBubbleH1>}, is_no_long_pipeline},
+    {Over::All, pipelined, {in_chunks<PipelineOrder::ZeroBubbleV>}, is_no_long_pipeline},
     {Over::All, pipelined, {recomputed}, is_no_long_pipeline},
     {Over::All, pipelined, {state_off_chip}, is_no_long_pipeline},
     {Over::Copies, one_processor},

@@ -53,26 +53,38 @@ using enum Backward;
 using enum Superstep;
 
 constexpr auto kFamilies = std::to_array<Family>({
-    {"lockstep", "every stage a cycle behind the one before it", Loop, Whole, Cycle, one_chunk, lockstep},
-    {"lockstep-split", "lockstep; weight gradients wait until a cycle has room", Loop, Split, Cycle,
-     one_chunk, lockstep_split},
-    {"gpipe", "all forward passes, then all backward passes", Loop, Whole, Slot, one_chunk, gpipe},
-    {"1f1b", "forward and backward passes in turns", Loop, Whole, Slot, one_chunk, one_forward_one_backward},
-    {"interleaved", "1F1B over several chunks on each processor, in groups of micro-batches", Loop, Whole,
-     Slot, whole_groups, interleaved},
-    {"breadth-first", "all micro-batches through a chunk, then through the next one", Loop, Whole, Slot,
-     any_chunks, breadth_first},
-    {"zb-h1", "1F1B; weight gradients fill what is idle", Loop, Split, Slot, one_chunk, zero_bubble_h1},
-    {"zb-h2", "zb-h1 with as many micro-batches on their way as leave nothing idle", Loop, Split, Slot,
-     one_chunk, zero_bubble_h2},
-    {"zb-v", "two chunks on each processor in a V; weight gradients fill what is idle", V, Split, Slot,
-     two_chunks, zero_bubble_v},
-    {"v-half", "a V that holds half of what 1F1B holds", V, Split, Slot, two_chunks, v_half},
-    {"v-min", "a V that holds a third of what 1F1B holds", V, Split, Slot, two_chunks, v_min},
-    {"dualpipe", "two copies of the model, micro-batches from both ends", TwoWay, Split, Slot,
-     dual_pipe_needs, dual_pipe},
-    {"dualpipe-v", "dualpipe folded into a V", V, Split, Slot, twice_the_processors, dual_pipe_v},
-    {"chimera", "two copies of the model, units of as many micro-batches as processors", TwoWay, Whole, Slot,
+    {PipelineOrder::Lockstep, "lockstep", "every stage a cycle behind the one before it", Loop, Whole, Cycle,
+     one_chunk, lockstep},
+    {PipelineOrder::LockstepSplit, "lockstep-split", "lockstep; weight gradients wait until a cycle has room",
+     Loop, Split, Cycle, one_chunk, lockstep_split},
+    {PipelineOrder::GPipe, "gpipe", "all forward passes, then all backward passes", Loop, Whole, Slot,
+     one_chunk, gpipe},
+    {PipelineOrder::OneForwardOneBackward, "1f1b", "forward and backward passes in turns", Loop, Whole, Slot,
+     one_chunk, one_forward_one_backward},
+    {PipelineOrder::Interleaved, "interleaved",
+     "1F1B over several chunks on each processor, in groups of micro-batches", Loop, Whole, Slot,
+     whole_groups, interleaved},
+    {PipelineOrder::BreadthFirst, "breadth-first",
+     "all micro-batches through a chunk, then through the next one", Loop, Whole, Slot, any_chunks,
+     breadth_first},
+    {PipelineOrder::ZeroBubbleH1, "zb-h1", "1F1B; weight gradients fill what is idle", Loop, Split, Slot,
+     one_chunk, zero_bubble_h1},
+    {PipelineOrder::ZeroBubbleH2, "zb-h2",
+     "zb-h1 with as many micro-batches on their way as leave nothing idle", Loop, Split, Slot, one_chunk,
+     zero_bubble_h2},
+    {PipelineOrder::ZeroBubbleV, "zb-v",
+     "two chunks on each processor in a V; weight gradients fill what is idle", V, Split, Slot, two_chunks,
+     zero_bubble_v},
+    {PipelineOrder::VHalf, "v-half", "a V that holds half of what 1F1B holds", V, Split, Slot, two_chunks,
+     v_half},
+    {PipelineOrder::VMin, "v-min", "a V that holds a third of what 1F1B holds", V, Split, Slot, two_chunks,
+     v_min},
+    {PipelineOrder::DualPipe, "dualpipe", "two copies of the model, micro-batches from both ends", TwoWay,
+     Split, Slot, dual_pipe_needs, dual_pipe},
+    {PipelineOrder::DualPipeV, "dualpipe-v", "dualpipe folded into a V", V, Split, Slot, twice_the_processors,
+     dual_pipe_v},
+    {PipelineOrder::Chimera, "chimera",
+     "two copies of the model, units of as many micro-batches as processors", TwoWay, Whole, Slot,
      chimera_needs, chimera},
 });
 
@@ -85,6 +97,13 @@ const Family* find_family(std::string_view name) {
     if (family.name == name) return &family;
   }
   return nullptr;
+}
+
+const Family& family_of(PipelineOrder order) {
+  for (const Family& family : kFamilies) {
+    if (family.order == order) return family;
+  }
+  IR_CHECK(false, "a list is no family");
 }
 
 Schedule make_schedule(const Family& family, const Request& request) {

@@ -22,9 +22,8 @@ struct Request {
 /// What a schedule makes of backward passes.
 enum class Backward : std::uint8_t { Whole, Split };
 
-using Orders = std::vector<std::vector<Action>>;
-
 struct Family {
+  PipelineOrder order = PipelineOrder::Lockstep;
   std::string_view name;  ///< as users type it
   std::string_view rule;  ///< what it is, for people
   Shape shape = Shape::Loop;
@@ -39,6 +38,8 @@ struct Family {
 std::span<const Family> families();
 /// Nullptr when there is none of this name.
 const Family* find_family(std::string_view name);
+/// Not of a list.
+const Family& family_of(PipelineOrder order);
 
 /// Error with the reason where the family cannot have what is asked for.
 Schedule make_schedule(const Family& family, const Request& request);

@@ -3,10 +3,16 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "ir/error.h"
 
 namespace podium::schedule {
+namespace {
+
+constexpr std::string_view kLetters = "FIWB";  // of Pass
+
+}  // namespace
 
 Layout layout_of(Shape shape, int processors, int chunks_each) {
   Layout layout{.processors = processors, .copies = shape == Shape::TwoWay ? 2 : 1};
@@ -24,10 +30,42 @@ bool is_split(const Schedule& schedule) {
   });
 }
 
+std::string written_out(const Action& action) {
+  return fmt::format("{}{}@{}", kLetters[static_cast<std::size_t>(action.pass)], action.micro_batch,
+                     action.chunk);
+}
+
 std::string to_string(const Action& action, const Layout& layout) {
-  const char letter = "FIWB"[static_cast<int>(action.pass)];
-  if (layout.chunks() == layout.processors) return fmt::format("{}{}", letter, action.micro_batch);
-  return fmt::format("{}{}@{}", letter, action.micro_batch, action.chunk);
+  const std::string text = written_out(action);
+  return layout.chunks() == layout.processors ? text.substr(0, text.find('@')) : text;
+}
+
+std::optional<Action> read_action(std::string_view text, int chunk) {
+  const std::size_t letter = text.empty() ? std::string_view::npos : kLetters.find(text.front());
+  if (letter == std::string_view::npos) return std::nullopt;
+  Action action{.pass = static_cast<Pass>(letter), .chunk = chunk};
+  const char* const end = text.data() + text.size();
+  auto read = std::from_chars(text.data() + 1, end, action.micro_batch);
+  if (read.ec == std::errc() && read.ptr != end && *read.ptr == '@') {
+    read = std::from_chars(read.ptr + 1, end, action.chunk);
+  }
+  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
+  return action;
+}
+
+std::vector<int> depths(const Schedule& schedule) {
+  std::vector<int> held(schedule.layout.chunks(), 0);
+  std::vector<int> most(schedule.layout.chunks(), 0);
+  for (const std::vector<Action>& order : schedule.orders) {
+    for (const Action& action : order) {
+      if (action.pass == Pass::Forward) {
+        most[action.chunk] = std::max(most[action.chunk], ++held[action.chunk]);
+      } else if (action.pass != Pass::InputGradient) {
+        --held[action.chunk];
+      }
+    }
+  }
+  return most;
 }
 
 Schedule forward_only(Schedule schedule) {

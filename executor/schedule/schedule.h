@@ -5,7 +5,32 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
+
+namespace podium {
+
+/// In which order the processors of a pipeline take the passes of their micro-batches: a schedule that has a
+/// name, or the user's own list.
+enum class PipelineOrder : std::uint8_t {
+  Lockstep,
+  LockstepSplit,
+  GPipe,
+  OneForwardOneBackward,
+  Interleaved,
+  BreadthFirst,
+  ZeroBubbleH1,
+  ZeroBubbleH2,
+  ZeroBubbleV,
+  VHalf,
+  VMin,
+  DualPipe,
+  DualPipeV,
+  Chimera,
+  Listed
+};
+
+}  // namespace podium
 
 namespace podium::schedule {
 
@@ -49,10 +74,12 @@ Layout layout_of(Shape shape, int processors, int chunks_each);
 /// at most one forward pass, one way back and one weight gradient.
 enum class Superstep : std::uint8_t { Slot, Cycle };
 
+using Orders = std::vector<std::vector<Action>>;
+
 struct Schedule {
   Layout layout = {};
-  int micro_batches = 1;                         ///< that each copy of the model sees
-  std::vector<std::vector<Action>> orders = {};  ///< of each processor
+  int micro_batches = 1;  ///< that each copy of the model sees
+  Orders orders = {};     ///< of each processor
   Superstep superstep = Superstep::Slot;
   bool trains = true;  ///< else there are forward passes alone
 };
@@ -114,6 +141,14 @@ class PerStop {
 
 /// "F3", or with several chunks on a processor "F3@2": micro-batch 3 in chunk 2.
 std::string to_string(const Action& action, const Layout& layout);
+
+/// "F3@2", whatever the layout.
+std::string written_out(const Action& action);
+/// Reads what to_string writes; nothing when it is none. `chunk` is that of an action which names none.
+std::optional<Action> read_action(std::string_view text, int chunk);
+
+/// How many micro-batches each chunk holds at most, from its forward pass to its last gradient.
+std::vector<int> depths(const Schedule& schedule);
 
 /// The same order for inference: forward passes alone.
 Schedule forward_only(Schedule schedule);

@@ -24,7 +24,10 @@ bool has_phases(const Strategy& strategy) { return strategy.phases.phases > 1; }
 bool serializes(const Strategy& strategy) { return strategy.batch_serialization.factor > 1; }
 
 // Whether a pipeline that trains runs empty before each update.
-bool runs_empty(const Strategy& strategy) { return strategy.accumulation_factor > 1 || serializes(strategy); }
+bool runs_empty(const Strategy& strategy) {
+  return strategy.accumulation_factor > 1 || serializes(strategy) ||
+         strategy.pipeline_order != PipelineOrder::Lockstep;
+}
 
 // Whether inputs or any anchor move as `fits` says.
 template <class Fits>
@@ -54,11 +57,21 @@ std::string pipelining_needs_processors(const Strategy& strategy) {
   return "enablePipelining needs virtualGraphMode Manual or Auto, Off found";
 }
 
-std::string one_forward_one_backward_runs_empty(const Strategy& strategy) {
-  const bool runs_empty = strategy.pipelining && strategy.accumulation_factor > 1;
-  if (strategy.pipeline_order == PipelineOrder::Lockstep || runs_empty) return "";
-  return "pipelineSchedule 1F1B needs enablePipelining and an accumulationFactor of at least 2: the pipeline "
-         "runs empty before each update";
+std::string schedules_need_pipelining(const Strategy& strategy) {
+  if (strategy.pipelining) return "";
+  if (strategy.pipeline_chunks > 1) return "pipelineChunks needs enablePipelining";
+  if (strategy.pipeline_order == PipelineOrder::Lockstep) return "";
+  return "pipelineSchedule needs enablePipelining: without it processors wait for each other";
+}
+
+std::string schedules_exclude_stashed_weights(const Strategy& strategy) {
+  if (!strategy.weight_stashing || strategy.pipeline_order == PipelineOrder::Lockstep) return "";
+  return "enableWeightStashing needs pipelineSchedule Lockstep: the others run empty before each update";
+}
+
+std::string chunks_are_placed_automatically(const Strategy& strategy) {
+  if (strategy.pipeline_chunks == 1 || strategy.virtual_graph_mode == VirtualGraphMode::Auto) return "";
+  return "pipelineChunks needs virtualGraphMode Auto: otherwise annotations say which stages a processor has";
 }
 
 std::string stashing_needs_pipelining(const Strategy& strategy) {
@@ -182,7 +195,9 @@ constexpr Rule kRules[] = {
     stashing_needs_pipelining,
     pipelining_excludes_phases,
     every_n_divides_batches,
-    one_forward_one_backward_runs_empty,
+    schedules_need_pipelining,
+    schedules_exclude_stashed_weights,
+    chunks_are_placed_automatically,
     stages_need_recomputation,
     overlap_needs_processors,
     overlap_step_is_not_supported,

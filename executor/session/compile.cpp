@@ -52,6 +52,7 @@ CheckedOptions check(const importer::Model& model, const SessionOptions& options
   if (!checked.estimates) check_data(model.graph);
   checked.strategy = check_options(filled_in(options, model.graph, checked.device, task, checked.notes),
                                    checked.device, task, checked.notes);
+  checked.strategy.exchanges = checked.device.synchronous ? Exchanges::Together : Exchanges::Apart;
   if (checked.estimates || are_several(checked.strategy)) importer::check_sizes(model);
   if (task == Task::Training || !options.optimized) check_annotations(model, checked.strategy);
   return checked;

@@ -48,8 +48,9 @@ struct Place {
   [[noreturn]] void refuse(const std::string& needed, std::string_view nearest = {}) const;
 };
 
-/// What a flag of the command line can say of a value: a switch has none.
-enum class FlagValue : std::uint8_t { None, Switch, Whole, Word };
+/// What a flag of the command line can say of a value: a switch has none. A file, whose
+/// name ends with ".json", has what an options document has there.
+enum class FlagValue : std::uint8_t { None, Switch, Whole, Word, WordOrFile };
 
 /// A word of a file and what a flag says for it.
 struct FlagWord {

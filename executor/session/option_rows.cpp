@@ -184,8 +184,61 @@ constexpr Access<Strategy> kWholeAlone{[](Strategy& /*strategy*/, const Place& p
   whole_number_of(place, least, std::numeric_limits<int>::max());
 }};
 
+// A word, or for each processor the list of its actions: [["F0", "F1", "B0", "B1"], ["F0", "B0", "F1",
+// "B1"]].
+schedule::Orders orders_of(const Place& place) {
+  schedule::Orders orders;
+  for (const json& list : place.value) {
+    const auto processor = static_cast<int>(orders.size());
+    const Place of_processor = place.at(std::to_string(processor), list);
+    if (!list.is_array()) of_processor.refuse("an array of actions such as \"F0\", \"B0\"");
+    std::vector<schedule::Action>& order = orders.emplace_back();
+    for (const json& text : list) {
+      const auto action =
+          text.is_string() ? schedule::read_action(text.get<std::string>(), processor) : std::nullopt;
+      if (!action) {
+        of_processor.at("[]", text)
+            .refuse(
+                "F, I, W or B with the number of a micro-batch, and behind @ that of a chunk: \"F3\", \"B0@2\"");
+      }
+      order.push_back(*action);
+    }
+  }
+  return orders;
+}
+
+constexpr Access<Strategy> kPipelineSchedule{
+    .read =
+        [](Strategy& strategy, const Place& place) {
+          strategy.pipeline_list.clear();
+          if (!place.value.is_array()) return read_word(strategy.pipeline_order, place);
+          strategy.pipeline_order = PipelineOrder::Listed;
+          strategy.pipeline_list = orders_of(place);
+        },
+    .write = [](const Strategy& strategy) -> json {
+      if (strategy.pipeline_order != PipelineOrder::Listed) return write_word(strategy.pipeline_order);
+      json lists = json::array();
+      for (const std::vector<schedule::Action>& order : strategy.pipeline_list) {
+        json& list = lists.emplace_back(json::array());
+        for (const schedule::Action& action : order) list.push_back(schedule::written_out(action));
+      }
+      return lists;
+    },
+    .reset =
+        [](Strategy& strategy) {
+          strategy.pipeline_order = PipelineOrder::Lockstep;
+          strategy.pipeline_list.clear();
+        },
+    .value = FlagValue::WordOrFile,
+    .words = flag_words<PipelineOrder>};
+
 std::string describe_schedule(const Strategy& strategy) {
-  return strategy.pipeline_order == PipelineOrder::Lockstep ? "" : "1F1B";
+  if (strategy.pipeline_order == PipelineOrder::Lockstep) return "";
+  if (strategy.pipeline_order == PipelineOrder::Listed) return "listed schedule";
+  return std::string(word_of(strategy.pipeline_order));
+}
+std::string describe_chunks(const Strategy& strategy) {
+  return strategy.pipeline_chunks > 1 ? fmt::format("{} chunks on each", strategy.pipeline_chunks) : "";
 }
 std::string describe_stashing(const Strategy& strategy) {
   return strategy.weight_stashing ? "weights stashed" : "";
@@ -214,9 +267,14 @@ constexpr std::array kRows = std::to_array<Row<Strategy>>({
     {"virtualGraphSplitRatios", kSplitRatios},
     {"enablePipelining", access::truth<&Strategy::pipelining>, {"pipeline", "pipeline the stages"}},
     {"pipelineSchedule",
-     access::word<&Strategy::pipeline_order>,
-     {"pipeline-schedule", "in which order a pipeline's passes come (1f1b: training)"},
+     kPipelineSchedule,
+     {"pipeline-schedule",
+      "in which order a pipeline's passes come, or a file FILE.json with lists of actions"},
      describe_schedule},
+    {"pipelineChunks",
+     access::whole<&Strategy::pipeline_chunks, 1>,
+     {"chunks", "N chunks of the model on each processor of a pipeline that is placed automatically"},
+     describe_chunks},
     {"enableWeightStashing",
      access::truth<&Strategy::weight_stashing>,
      {"weight-stashing",

@@ -27,7 +27,19 @@ inline constexpr auto kWords<VirtualGraphMode> = std::to_array<Word<VirtualGraph
 template <>
 inline constexpr auto kWords<PipelineOrder> =
     std::to_array<Word<PipelineOrder>>({{"Lockstep", PipelineOrder::Lockstep, "lockstep"},
-                                        {"1F1B", PipelineOrder::OneForwardOneBackward, "1f1b"}});
+                                        {"LockstepSplit", PipelineOrder::LockstepSplit, "lockstep-split"},
+                                        {"GPipe", PipelineOrder::GPipe, "gpipe"},
+                                        {"1F1B", PipelineOrder::OneForwardOneBackward, "1f1b"},
+                                        {"Interleaved", PipelineOrder::Interleaved, "interleaved"},
+                                        {"BreadthFirst", PipelineOrder::BreadthFirst, "breadth-first"},
+                                        {"ZB-H1", PipelineOrder::ZeroBubbleH1, "zb-h1"},
+                                        {"ZB-H2", PipelineOrder::ZeroBubbleH2, "zb-h2"},
+                                        {"ZB-V", PipelineOrder::ZeroBubbleV, "zb-v"},
+                                        {"V-Half", PipelineOrder::VHalf, "v-half"},
+                                        {"V-Min", PipelineOrder::VMin, "v-min"},
+                                        {"DualPipe", PipelineOrder::DualPipe, "dualpipe"},
+                                        {"DualPipeV", PipelineOrder::DualPipeV, "dualpipe-v"},
+                                        {"Chimera", PipelineOrder::Chimera, "chimera"}});
 template <>
 inline constexpr auto kWords<SyncPattern> = std::to_array<Word<SyncPattern>>(
     {{"Full", SyncPattern::Full, "full"},

@@ -13,6 +13,7 @@
 #include "executor/device/presets.h"
 #include "executor/lower/strategies/schedule.h"
 #include "executor/program.h"
+#include "executor/schedule/families.h"
 #include "executor/session/model_weights.h"
 #include "executor/sim/block_cost.h"
 
@@ -34,12 +35,14 @@ annotate::Mode mode_of(VirtualGraphMode mode) {
 }
 
 annotate::Request request_of(const Strategy& strategy) {
-  return {.mode = mode_of(strategy.virtual_graph_mode),
-          .pipelining = strategy.pipelining,
-          .processors = strategy.ipus / strategy.replicas,
-          .phases = strategy.phases.phases,
-          .phase_stages = strategy.phases.stages,
-          .accumulates = strategy.accumulation_factor * std::max(1, strategy.batch_serialization.factor) > 1};
+  return {
+      .mode = mode_of(strategy.virtual_graph_mode),
+      .pipelining = strategy.pipelining,
+      .processors = strategy.ipus / strategy.replicas,
+      .phases = strategy.phases.phases,
+      .phase_stages = strategy.phases.stages,
+      .accumulates = strategy.accumulation_factor * std::max(1, strategy.batch_serialization.factor) > 1 ||
+                     strategy.pipeline_order != PipelineOrder::Lockstep};
 }
 
 // At the first op that reads a weight, where count_bytes has counted the weight itself.
@@ -90,6 +93,40 @@ int micro_batches_of_cycles(const Strategy& strategy) {
   return micro_batches * std::max(1, strategy.batch_serialization.factor);
 }
 
+// The chunks that a processor gets: two where a V is asked for.
+int chunks_of(const Strategy& strategy) {
+  if (strategy.pipeline_chunks > 1 || strategy.pipeline_order == PipelineOrder::Listed)
+    return strategy.pipeline_chunks;
+  return schedule::family_of(strategy.pipeline_order).shape == schedule::Shape::V ? 2 : 1;
+}
+
+// Each chunk is a stage, on the processor that the schedule wants it on. A processor's memory is cut into
+// equal shares for its chunks.
+void pipeline_by_cost(ir::Graph& graph, const Strategy& strategy, const annotate::Costs& costs,
+                      annotate::AutomaticOptions automatic) {
+  const int chunks = chunks_of(strategy);
+  const int micro_batches = micro_batches_of_cycles(strategy);
+  const int processors = automatic.parts;
+  schedule::Layout layout = layout_of(schedule::Shape::Loop, processors, chunks);
+  if (strategy.pipeline_order == PipelineOrder::Lockstep) {
+    automatic.stash_depths = lower::stash_depths(lower::lockstep(), processors * chunks, micro_batches);
+  } else if (strategy.pipeline_order != PipelineOrder::Listed) {
+    const schedule::Schedule schedule =
+        make_schedule(schedule::family_of(strategy.pipeline_order),
+                      {.processors = processors, .micro_batches = micro_batches, .chunks = chunks});
+    layout = schedule.layout;
+    for (int depth : depths(schedule)) automatic.stash_depths.push_back(depth);
+    automatic.stash_depths.resize(layout.stages());
+  }
+  automatic.parts = layout.stages();
+  automatic.memory_bytes /= chunks;
+  const std::vector<int> parts = annotate::pipeline(graph, costs, automatic);
+  annotate::write_parts(graph, parts, annotate::kPipelineStage);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    ir::set_attribute(graph.ops[i], annotate::kVirtualGraph, std::int64_t{layout.processor_of[parts[i]]});
+  }
+}
+
 void place_by_cost(ir::Graph& graph, const Strategy& strategy, const device::Device& device,
                    const TrainingMemory& training) {
   const int processors = (strategy.ipus > 0 ? strategy.ipus : device.processors) / strategy.replicas;
@@ -103,9 +140,7 @@ void place_by_cost(ir::Graph& graph, const Strategy& strategy, const device::Dev
   if (!strategy.virtual_graph_split_ratios.empty()) {
     parts = annotate::split_by_ratio(graph, costs, strategy.virtual_graph_split_ratios, processors);
   } else if (strategy.pipelining) {
-    automatic.stash_depths =
-        lower::stash_depths(lower::schedule_of(strategy), processors, micro_batches_of_cycles(strategy));
-    parts = annotate::pipeline(graph, costs, automatic);
+    return pipeline_by_cost(graph, strategy, costs, automatic);
   } else {
     parts = annotate::shard(graph, costs, automatic);
   }
@@ -149,8 +184,13 @@ void check_annotations(const importer::Model& model, const Strategy& strategy) {
 ir::Placement place_graph(ir::Graph& graph, const annotate::Metadata& metadata, const Strategy& strategy,
                           const device::Device& device, const TrainingMemory& training) {
   if (strategy.half_partials) sum_up_in_halves(graph);
-  if (strategy.virtual_graph_mode == VirtualGraphMode::Auto) place_by_cost(graph, strategy, device, training);
-  return annotate::place(graph, metadata, request_of(strategy));
+  annotate::Request request = request_of(strategy);
+  if (strategy.virtual_graph_mode == VirtualGraphMode::Auto) {
+    place_by_cost(graph, strategy, device, training);
+    // Which has written stages, where there are several on a processor.
+    request.mode = annotate::Mode::Manual;
+  }
+  return annotate::place(graph, metadata, request);
 }
 
 void place_forward(const ir::Training& forward, ir::Graph& trained, const annotate::Metadata& metadata,

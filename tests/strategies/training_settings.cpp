@@ -20,10 +20,10 @@ void spread(Setting& setting, int processors, bool pipelined) {
   if (pipelined) setting.options.accumulation_factor = 2 * processors;
 }
 
-// Forward and backward passes in turns.
-void in_turns(Setting& setting, int processors) {
+void in_order(Setting& setting, int processors, PipelineOrder order, int chunks = 1) {
   spread(setting, processors, true);
-  setting.options.pipeline_order = PipelineOrder::OneForwardOneBackward;
+  setting.options.pipeline_order = order;
+  setting.options.pipeline_chunks = chunks;
 }
 
 void in_phases(Setting& setting, int processors) {
@@ -81,8 +81,11 @@ const std::vector<SettingChoice>& training_spreads() {
 
 const std::vector<SettingChoice>& spreads_in_turns() {
   static const std::vector<SettingChoice> kSpreads{
-      {"1F1B over 2", [](Setting& setting) { in_turns(setting, 2); }},
-      {"1F1B over 3", [](Setting& setting) { in_turns(setting, 3); }},
+      {"1F1B over 2", [](Setting& setting) { in_order(setting, 2, PipelineOrder::OneForwardOneBackward); }},
+      {"1F1B over 3", [](Setting& setting) { in_order(setting, 3, PipelineOrder::OneForwardOneBackward); }},
+      {"interleaved over 2", [](Setting& setting) { in_order(setting, 2, PipelineOrder::Interleaved, 2); }},
+      {"ZB-H1 over 3", [](Setting& setting) { in_order(setting, 3, PipelineOrder::ZeroBubbleH1); }},
+      {"ZB-V over 2", [](Setting& setting) { in_order(setting, 2, PipelineOrder::ZeroBubbleV, 2); }},
   };
   return kSpreads;
 }

@@ -184,10 +184,29 @@ std::vector<Step> HostIo::run(Cycle cycle, std::vector<Step> update) {
                std::make_move_iterator(tiles_in_.end()));
   std::vector<TimedStep>& last = cycle.back().steps;
   std::move(tiles_out_.begin(), tiles_out_.end(), std::back_inserter(last));
+  beside_.clear();
   const Facts& facts = draft_.facts;
-  std::vector<Step> steps =
+  return between_once(
       unroll(draft_.program, std::move(cycle),
-             {.count = facts.batches, .micro_batches = facts.cycles, .update = std::move(update)});
+             {.count = facts.batches, .micro_batches = facts.cycles, .update = std::move(update)}));
+}
+
+std::vector<Step> HostIo::run(std::vector<Step> steps, std::vector<Step> update) {
+  if (!beside_.empty()) {
+    throw Error(
+        "exchangeStrategy other than JustInTime needs pipelineSchedule Lockstep: only cycles have room beside "
+        "the computation");
+  }
+  std::move(update.begin(), update.end(), std::back_inserter(steps));
+  if (draft_.facts.batches > 1) {
+    executor::Repeat batches{.count = draft_.facts.batches, .body = std::move(steps)};
+    steps.clear();
+    steps.push_back({.action = std::move(batches)});
+  }
+  return between_once(std::move(steps));
+}
+
+std::vector<Step> HostIo::between_once(std::vector<Step> steps) {
   steps.insert(steps.begin(), std::make_move_iterator(before_.begin()),
                std::make_move_iterator(before_.end()));
   std::move(after_.begin(), after_.end(), std::back_inserter(steps));

@@ -34,11 +34,16 @@ class HostIo {
   /// The steps of the Program: what happens once, the cycles of all micro-batches, what happens once at the
   /// end. In a Program that trains, after the cycles of each batch comes `update`.
   std::vector<executor::Step> run(Cycle cycle, std::vector<executor::Step> update = {});
+  /// The same with the steps of all micro-batches. Error when something crosses beside the computation of
+  /// another micro-batch, which is for cycles alone.
+  std::vector<executor::Step> run(std::vector<executor::Step> steps, std::vector<executor::Step> update);
 
  private:
   std::map<ir::ValueId, int> loaded_once_;  ///< the processor that the host gave it to
   void make_synthetic(ir::ValueId value, int processor);
   executor::Step add_up(ir::ValueId value, int processor);
+  /// The steps with what happens once before and after them.
+  std::vector<executor::Step> between_once(std::vector<executor::Step> steps);
 
   Draft& draft_;
   int first_cycle_ = 0;

@@ -27,9 +27,11 @@ Facts find_facts(const PlacedGraph& placed, const Strategy& strategy) {
   facts.accumulates = strategy.accumulation_factor > 1;
   facts.trains = !placed.training.variables.empty();
   facts.slices = std::max(1, strategy.batch_serialization.factor);
-  const bool runs_empty = facts.accumulates || (facts.trains && facts.slices > 1);
+  const bool is_listed = strategy.pipeline_order != PipelineOrder::Lockstep;
+  const bool runs_empty = facts.accumulates || (facts.trains && (facts.slices > 1 || is_listed));
   facts.updates_in_stages = facts.in_stages && !runs_empty;
   count_runs(strategy, facts);
+  facts.in_orders = facts.in_stages && is_listed;
   if (facts.in_stages) facts.stages = merge_stages(placed.placement);
   return facts;
 }

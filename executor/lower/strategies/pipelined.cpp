@@ -48,7 +48,7 @@ class Pipelined {
   Pipelined(Draft& draft, Remote& remote)
       : draft_(draft),
         remote_(remote),
-        schedule_(schedule_of(draft.strategy)),
+        schedule_(lockstep()),
         io_(draft),
         journeys_(std::ssize(draft.graph.values)),
         update_(draft, io_, [this](ValueId id) -> std::vector<int>& { return journey(id).processors; }),

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "ir/error.h"
-
 namespace podium::lower {
 namespace {
 
@@ -13,16 +11,6 @@ Moment in_lockstep(int stage, int) { return {.cycle = stage}; }
 }  // namespace
 
 PipelineSchedule lockstep() { return {.beats = 1, .at = in_lockstep}; }
-
-PipelineSchedule schedule_of(const Strategy& strategy) {
-  switch (strategy.pipeline_order) {
-    case PipelineOrder::Lockstep:
-      return lockstep();
-    case PipelineOrder::OneForwardOneBackward:
-      return one_forward_one_backward();
-  }
-  IR_CHECK(false);
-}
 
 std::vector<std::int64_t> stash_depths(const PipelineSchedule& schedule, int parts, int micro_batches) {
   const int stages = 2 * parts - 1;  // the last part's way there and back are one stage

@@ -4,8 +4,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "executor/strategy.h"
-
 namespace podium::lower {
 
 /// A cycle has beats: what is computed in one is copied to other processors at its end.
@@ -23,12 +21,8 @@ struct PipelineSchedule {
   Moment (*at)(int stage, int stages) = nullptr;
 };
 
-/// Those that are, each in a file of its own but for the first, PopART's (semantics, section 4.2).
+/// PopART's (semantics, section 4.2). Those that list orders instead are in executor/schedule.
 PipelineSchedule lockstep();
-PipelineSchedule one_forward_one_backward();
-
-/// The schedule that the strategy asks for.
-PipelineSchedule schedule_of(const Strategy& strategy);
 
 /// Stash depth of each part of a pipeline that goes through its `parts` processors and back, as training
 /// does: how many micro-batches of a value part i holds that its stage of the backward pass reads, of

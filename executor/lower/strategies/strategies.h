@@ -17,6 +17,10 @@ executor::Program sharded(const Lowering& lowering);
 /// (semantics, section 4.4).
 executor::Program pipelined(const Lowering& lowering);
 
+/// A pipeline whose processors take the passes of micro-batches in the orders of a schedule
+/// (semantics, section 4.6). It runs empty before an update.
+executor::Program scheduled(const Lowering& lowering);
+
 /// Phase after phase, each on its own processors; what it needs comes from streaming memory and goes back
 /// there (semantics, section 8.1).
 executor::Program phased(const Lowering& lowering);

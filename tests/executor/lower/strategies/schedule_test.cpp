@@ -10,14 +10,13 @@ namespace {
 using ::testing::ElementsAre;
 
 TEST(Schedule, InLockstepAStageIsACycleBehindTheOneBeforeIt) {
-  const PipelineSchedule lockstep = schedule_of({});
-  EXPECT_EQ(lockstep.beats, 1);
-  EXPECT_EQ(lockstep.at(3, 7), (Moment{.cycle = 3}));
+  EXPECT_EQ(lockstep().beats, 1);
+  EXPECT_EQ(lockstep().at(3, 7), (Moment{.cycle = 3}));
 }
 
 TEST(Schedule, InLockstepStashesWaitForBothWays) {
-  EXPECT_THAT(stash_depths(schedule_of({}), 4, 100), ElementsAre(7, 5, 3, 1));
-  EXPECT_THAT(stash_depths(schedule_of({}), 4, 4), ElementsAre(4, 4, 3, 1));
+  EXPECT_THAT(stash_depths(lockstep(), 4, 100), ElementsAre(7, 5, 3, 1));
+  EXPECT_THAT(stash_depths(lockstep(), 4, 4), ElementsAre(4, 4, 3, 1));
 }
 
 }  // namespace

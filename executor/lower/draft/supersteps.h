@@ -1,0 +1,34 @@
+// The steps of a pipeline whose processors take their turns in orders of their own: superstep after
+// superstep, with an exchange at the end of each.
+#pragma once
+
+#include <vector>
+
+#include "executor/program.h"
+#include "executor/strategy.h"
+
+namespace podium::lower {
+
+/// What is done for a micro-batch at a time: the steps of one processor, and what it gives to others at the
+/// end of the superstep.
+struct Turnout {
+  std::vector<executor::Step> steps = {};
+  std::vector<executor::Transfer> exchange = {};
+};
+
+/// A turnout in a superstep.
+struct Appearance {
+  int turnout = 0;
+  int micro_batch = 0;
+  friend auto operator<=>(const Appearance&, const Appearance&) = default;
+};
+
+using Superstep = std::vector<Appearance>;
+
+/// Writes the supersteps out; of those that come again for later micro-batches, the longest stretch is a
+/// Repeat. A buffer that they write gets a slot for each micro-batch that it holds at once; micro-batch m has
+/// slot m modulo the slots. Every turnout meets the micro-batches in ascending order.
+std::vector<executor::Step> write_out(executor::Program& program, const std::vector<Turnout>& turnouts,
+                                      const std::vector<Superstep>& supersteps, Exchanges exchanges);
+
+}  // namespace podium::lower

@@ -1,0 +1,262 @@
+// A schedule lists, for each processor, the passes of its chunks; here each pass of a chunk becomes a block
+// with the steps around it. Its turnout is: loads of inputs that no pass before it has loaded, the block,
+// stores of outputs, and, at the end of the superstep, copies of what it has made to every processor that
+// reads it. Supersteps follow from the orders (schedule/clock.h), buffers and the loop from the supersteps
+// (draft/supersteps.h). A whole backward pass of a chunk whose backward pass is cut is its two halves, one
+// after the other.
+//
+// The update comes when all orders have ended, on one processor after the other.
+#include <algorithm>
+#include <set>
+
+#include "executor/lower/draft/cut_update.h"
+#include "executor/lower/draft/host_io.h"
+#include "executor/lower/draft/remote.h"
+#include "executor/lower/draft/supersteps.h"
+#include "executor/lower/draft/update.h"
+#include "executor/lower/placed/chunks.h"
+#include "executor/lower/strategies/strategies.h"
+#include "executor/schedule/clock.h"
+#include "executor/schedule/families.h"
+#include "executor/schedule/validate.h"
+
+namespace podium::lower {
+
+using executor::Step;
+using ir::ValueId;
+using schedule::Action;
+using schedule::Layout;
+using schedule::Pass;
+using schedule::Schedule;
+
+namespace {
+
+std::string text_of_places(const Layout& layout) {
+  std::string text;
+  for (int processor : layout.processor_of) text += fmt::format("{}{}", text.empty() ? "" : ", ", processor);
+  return text;
+}
+
+Schedule named_schedule(const schedule::Family& family, const Layout& layout, const Facts& facts) {
+  if (family.shape == schedule::Shape::TwoWay) {
+    throw Error(
+        "pipeline schedule {}: it needs two copies of the model, a session has one: dualpipe-v comes nearest",
+        family.name);
+  }
+  const int processors = layout.processors;
+  if (layout.chunks() % processors != 0) {
+    throw Error("pipeline schedule {}: {} chunks on {} processors found, as many on each are needed",
+                family.name, layout.chunks(), processors);
+  }
+  Schedule schedule = make_schedule(
+      family,
+      {.processors = processors, .micro_batches = facts.cycles, .chunks = layout.chunks() / processors});
+  if (schedule.layout != layout) {
+    throw Error("pipeline schedule {}: chunks on ipus {} found, {} needed", family.name,
+                text_of_places(layout), text_of_places(schedule.layout));
+  }
+  return schedule;
+}
+
+Schedule schedule_for(const Strategy& strategy, const Layout& layout, const Facts& facts) {
+  if (strategy.pipeline_order != PipelineOrder::Listed) {
+    Schedule schedule = named_schedule(schedule::family_of(strategy.pipeline_order), layout, facts);
+    return facts.trains ? schedule : forward_only(std::move(schedule));
+  }
+  if (std::ssize(strategy.pipeline_list) != layout.processors) {
+    throw Error("pipeline schedule: {} lists found, {} needed: one for each processor",
+                strategy.pipeline_list.size(), layout.processors);
+  }
+  Schedule schedule{.layout = layout,
+                    .micro_batches = facts.cycles,
+                    .orders = strategy.pipeline_list,
+                    .trains = facts.trains};
+  try {
+    validate(schedule);
+  } catch (const Error& error) {
+    throw error.at("pipeline schedule");
+  }
+  return schedule;
+}
+
+Adjacent adjacent_in(const Strategy& strategy) {
+  if (strategy.pipeline_order == PipelineOrder::Listed) return Adjacent::AreApart;
+  const bool is_v = schedule::family_of(strategy.pipeline_order).shape == schedule::Shape::V;
+  return is_v ? Adjacent::AreApart : Adjacent::AreOne;
+}
+
+// The places of a chunk's passes among all turnouts.
+constexpr int kPasses = 3;
+int turnout_of(const ChunkPass& of) {
+  return of.chunk * kPasses + static_cast<int>(schedule::leg_of(of.pass));
+}
+
+class Scheduled {
+ public:
+  Scheduled(Draft& draft, Remote& remote, Schedule schedule)
+      : draft_(draft),
+        remote_(remote),
+        schedule_(std::move(schedule)),
+        io_(draft),
+        holders_(std::ssize(draft.graph.values)),
+        update_(draft, io_, [this](ValueId id) -> std::vector<int>& { return holders_[id].processors; }),
+        turnouts_(static_cast<std::size_t>(schedule_.layout.chunks()) * kPasses) {
+    for (const PlacedVariable& variable : draft.variables.all()) {
+      holders_[variable.value].processors = draft.variables.processors(variable.value);
+    }
+  }
+
+  /// Parts come in an order in which they can run.
+  void add(Part& part, const ChunkPass& of, const std::string& name) {
+    const int processor = part.turn.processor;
+    const int turnout = turnout_of(of);
+    std::vector<TimedStep> loads;
+    std::vector<TimedStep> stores;
+    for (ValueId id : part.reads) {
+      if (!remote_.weight(id)) bring(id, processor, turnout, loads);
+    }
+    remote_.bring_weights(part, processor, 0, loads);
+    append(loads, turnout);
+    turnouts_[turnout].steps.push_back(draft_.compute(draft_.add_block(part, name), part));
+    for (ValueId id : part.writes) {
+      holders_[id] = {turnout, {processor}};
+      io_.store(id, processor, 0, stores);
+    }
+    append(stores, turnout);
+  }
+  /// What is updated when all orders have ended.
+  void add_update(Part& part, const std::string& name) { update_.add(part, name); }
+
+  void finish() {
+    std::vector<Step> steps = write_out(draft_.program, turnouts_, supersteps(), draft_.strategy.exchanges);
+    draft_.program.steps = io_.run(std::move(steps), update_.take());
+  }
+
+ private:
+  // Who has a value: the processor of its turnout in front, then those that it is copied to.
+  struct Holders {
+    int turnout = -1;
+    std::vector<int> processors = {};
+  };
+
+  void append(std::vector<TimedStep>& steps, int turnout) {
+    for (TimedStep& one : steps) turnouts_[turnout].steps.push_back(std::move(one.step));
+  }
+
+  void bring(ValueId id, int processor, int turnout, std::vector<TimedStep>& loads) {
+    Holders& holders = holders_[id];
+    if (std::ranges::find(holders.processors, processor) != holders.processors.end()) return;
+    if (draft_.variables.is_hyper_parameter(id)) {
+      io_.load_once(id, processor);
+    } else if (draft_.variables.is_variable(id)) {
+      throw Error(
+          "variable '{}' is on ipu {} and read on ipu {}: only weights have copies, in a pipeline all stages that use "
+          "another variable must be on one processor",
+          draft_.graph[id].name, holders.processors.front(), processor);
+    } else if (holders.processors.empty()) {
+      io_.load(id, processor, io_.first_cycle(), loads);
+      holders.turnout = turnout;
+    } else {
+      turnouts_[holders.turnout].exchange.push_back(
+          {{draft_.buffer(id, holders.processors.front())}, {draft_.buffer(id, processor)}});
+    }
+    holders.processors.push_back(processor);
+  }
+
+  std::vector<Superstep> supersteps() const {
+    const schedule::Barriered timed =
+        clock_barriered(schedule_, even_times(schedule_.layout), schedule_.superstep);
+    std::vector<Superstep> all(timed.supersteps);
+    for (std::size_t r = 0; r < schedule_.orders.size(); ++r) {
+      for (std::size_t i = 0; i < schedule_.orders[r].size(); ++i) {
+        const Action& action = schedule_.orders[r][i];
+        const auto add_pass = [&](Pass pass) {
+          const int turnout = turnout_of({pass, action.chunk});
+          if (turnouts_[turnout].steps.empty()) return;
+          all[timed.superstep_of[r][i]].push_back({turnout, action.micro_batch});
+        };
+        add_pass(action.pass);
+        if (action.pass == Pass::Backward) add_pass(Pass::WeightGradient);
+      }
+    }
+    std::erase_if(all, [](const Superstep& one) { return one.empty(); });
+    return all;
+  }
+
+  Draft& draft_;
+  Remote& remote_;
+  const Schedule schedule_;
+  HostIo io_;
+  ir::IdMap<ValueId, Holders> holders_;
+  UpdateSteps update_;
+  std::vector<Turnout> turnouts_;
+};
+
+// Turns are in an order in which a micro-batch can take them: there, back, and then the update.
+ir::IdMap<ir::OpId, Turn> turns_of_passes(const Draft& draft, const Chunks& chunks) {
+  const UpdateSections update = cut_update(draft.placed, draft.variables);
+  const int last = chunks.layout.chunks();
+  ir::IdMap<ir::OpId, Turn> turns;
+  for (ir::OpId op : draft.graph.op_ids()) {
+    const ChunkPass& of = chunks.of_op[op];
+    Turn turn{.stage = of.chunk, .processor = draft.placed[op].processor};
+    if (of.pass != Pass::Forward) turn.stage = 2 * last - of.chunk;
+    if (of.pass == Pass::WeightGradient) turn.stage += 2 * last;
+    if (draft.placed.is_outer(op)) {
+      turn.stage = 5 * last;
+      turn.work = Work::Update;
+      turn.section = update.of_op[op];
+    }
+    turns.push_back(turn);
+  }
+  return turns;
+}
+
+ChunkPass pass_of(const Turn& turn, int chunks) {
+  if (turn.stage < chunks) return {Pass::Forward, turn.stage};
+  if (turn.stage <= 2 * chunks) return {Pass::InputGradient, 2 * chunks - turn.stage};
+  return {Pass::WeightGradient, 4 * chunks - turn.stage};
+}
+
+std::string name_of_pass(const ChunkPass& of, schedule::Backward backward) {
+  switch (of.pass) {
+    case Pass::Forward:
+      return fmt::format("forward{}", of.chunk);
+    case Pass::WeightGradient:
+      return fmt::format("weight gradient{}", of.chunk);
+    default:
+      return fmt::format("{}{}", backward == schedule::Backward::Split ? "input gradient" : "backward",
+                         of.chunk);
+  }
+}
+
+}  // namespace
+
+executor::Program scheduled(const Lowering& lowering) {
+  Draft draft(lowering);
+  Remote remote(draft);
+  Chunks chunks = find_chunks(draft.placed, adjacent_in(draft.strategy));
+  Schedule schedule = schedule_for(draft.strategy, chunks.layout, draft.facts);
+  const auto backward = is_split(schedule) ? schedule::Backward::Split : schedule::Backward::Whole;
+  if (backward == schedule::Backward::Whole) {
+    for (ir::OpId op : draft.graph.op_ids()) {
+      if (chunks.of_op[op].pass == Pass::WeightGradient) chunks.of_op[op].pass = Pass::InputGradient;
+    }
+  }
+  std::vector<Part> parts =
+      make_parts(draft.graph, turns_of_passes(draft, chunks), {.streamed = remote.streamed()});
+  Scheduled strategy(draft, remote, std::move(schedule));
+  for (Part& part : parts) {
+    if (part.turn.work == Work::Update) {
+      strategy.add_update(part, fmt::format("update{}", part.turn.section * draft.placement.processors +
+                                                            part.turn.processor));
+      continue;
+    }
+    const ChunkPass of = pass_of(part.turn, chunks.layout.chunks());
+    strategy.add(part, of, name_of_pass(of, backward));
+  }
+  strategy.finish();
+  return std::move(draft.program);
+}
+
+}  // namespace podium::lower

@@ -1,0 +1,75 @@
+// What becomes of supersteps: slots, loops and exchanges.
+#include "executor/lower/draft/supersteps.h"
+
+#include <gmock/gmock.h>
+
+#include "executor/lower/program/append.h"
+
+namespace podium::lower {
+namespace {
+
+using executor::BufferId;
+using executor::Program;
+
+// Three processors pass a value on: the second one takes its turns late.
+struct Passed {
+  Program program;
+  std::vector<Turnout> turnouts;
+
+  Passed() {
+    program.processors = 4;
+    std::vector<BufferId> buffers;
+    for (int p = 0; p < 4; ++p) {
+      buffers.push_back(append(program, executor::Buffer{.name = "v", .type = {}, .processor = p}));
+    }
+    const auto store = [](BufferId from) {
+      return executor::Step{.action = executor::StoreToHost{{from}, 0}};
+    };
+    turnouts.push_back(
+        {{{.action = executor::LoadFromHost{0, {buffers[0]}}}}, {{{buffers[0]}, {buffers[1]}}}});
+    turnouts.push_back({{store(buffers[1])}, {}});
+    turnouts.push_back(
+        {{{.action = executor::LoadFromHost{1, {buffers[2]}}}}, {{{buffers[2]}, {buffers[3]}}}});
+  }
+  std::string text(const std::vector<Superstep>& supersteps, Exchanges exchanges = Exchanges::Together) {
+    program.steps = write_out(program, turnouts, supersteps, exchanges);
+    program.inputs.resize(2, {.name = "in", .type = {}});
+    program.outputs.resize(1, {.name = "out", .type = {}});
+    std::string lines = print(program);
+    while (lines.starts_with("buffer ")) lines.erase(0, lines.find('\n') + 1);
+    return lines;
+  }
+};
+
+TEST(Supersteps, ThatComeAgainAreARepeat) {
+  Passed passed;
+  const std::string text =
+      passed.text({{{0, 0}}, {{0, 1}, {1, 0}}, {{0, 2}, {1, 1}}, {{0, 3}, {1, 2}}, {{1, 3}}});
+  EXPECT_THAT(text, ::testing::HasSubstr("repeat 3 times"));
+  EXPECT_EQ(passed.program.buffers[1].slots, 1);
+}
+
+TEST(Supersteps, BuffersHoldAsManyMicroBatchesAsWait) {
+  Passed passed;
+  passed.text({{{0, 0}}, {{0, 1}}, {{0, 2}}, {{1, 0}}, {{0, 3}, {1, 1}}, {{1, 2}}, {{1, 3}}});
+  EXPECT_EQ(passed.program.buffers[0].slots, 1);
+  EXPECT_EQ(passed.program.buffers[1].slots, 3);
+  EXPECT_EQ(passed.program.buffers[1].role, executor::Role::Stash);
+}
+
+TEST(Supersteps, ExchangesAreOneOrApart) {
+  Passed passed;
+  const auto copies = [&](Exchanges exchanges) {
+    passed.text({{{0, 0}, {2, 0}}, {{1, 0}}}, exchanges);
+    int count = 0;
+    for (const executor::Step& step : passed.program.steps) {
+      count += std::holds_alternative<executor::CopyBetweenProcessors>(step.action) ? 1 : 0;
+    }
+    return count;
+  };
+  EXPECT_EQ(copies(Exchanges::Together), 1);
+  EXPECT_EQ(copies(Exchanges::Apart), 2);
+}
+
+}  // namespace
+}  // namespace podium::lower

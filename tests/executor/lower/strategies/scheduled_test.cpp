@@ -1,0 +1,117 @@
+// Pipelines whose processors take their passes in the orders of a schedule.
+#include <gmock/gmock.h>
+
+#include "executor/schedule/families.h"
+#include "executor/schedule/validate.h"
+#include "ir/error.h"
+#include "tests/executor/lower/placed.h"
+#include "tests/executor/lower/trained.h"
+
+namespace podium::testing {
+namespace {
+
+Strategy in_order(PipelineOrder order, int micro_batches) {
+  Strategy strategy;
+  strategy.pipelining = true;
+  strategy.pipeline_order = order;
+  strategy.accumulation_factor = micro_batches;
+  return strategy;
+}
+
+executor::Program inference(const Strategy& strategy) {
+  const Placed model = placed("agraph (float[2] x) => (float[2] y) { a = Relu(x) b = Neg(a) y = Abs(b) }",
+                              {0, 1, 0}, {0, 1, 2});
+  return lower::lower(model.graph, model.placement, strategy);
+}
+
+std::string why_not(const Strategy& strategy) {
+  try {
+    inference(strategy);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// Processor 0 has the first chunk and the last one.
+TEST(Scheduled, InferenceGoesForwardAlone) {
+  Strategy strategy = in_order(PipelineOrder::Listed, 1);
+  strategy.batches_per_step = 3;
+  using schedule::Pass;
+  for (int k = 0; k < 3; ++k) {
+    strategy.pipeline_list.resize(2);
+    strategy.pipeline_list[0].push_back({Pass::Forward, 0, k});
+    strategy.pipeline_list[1].push_back({Pass::Forward, 1, k});
+  }
+  for (int k = 0; k < 3; ++k) strategy.pipeline_list[0].push_back({Pass::Forward, 2, k});
+  EXPECT_EQ(steps_of(inference(strategy)),
+            "load x@0 from host\n"
+            "compute forward0 on ipu 0: (x@0) -> (a@0)\n"
+            "copy a@0 -> a@1\n"
+            "repeat 2 times\n"
+            "  load x@0 from host\n"
+            "  compute forward0 on ipu 0: (x@0) -> (a@0)\n"
+            "  compute forward1 on ipu 1: (a@1) -> (b@1)\n"
+            "  copy a@0 -> a@1, b@1 -> b@0[0+1i]\n"
+            "compute forward2 on ipu 0: (b@0[0]) -> (y@0)\n"
+            "store y@0 to host\n"
+            "compute forward1 on ipu 1: (a@1) -> (b@1)\n"
+            "copy b@1 -> b@0[0]\n"
+            "compute forward2 on ipu 0: (b@0[1]) -> (y@0)\n"
+            "store y@0 to host\n"
+            "compute forward2 on ipu 0: (b@0[0]) -> (y@0)\n"
+            "store y@0 to host\n");
+}
+
+TEST(Scheduled, TrainsAsOneProcessorDoes) {
+  const ir::Training training = two_layers({});
+  for (const schedule::Family& family : schedule::families()) {
+    if (family.order == PipelineOrder::Lockstep) continue;
+    for (int micro_batches : {2, 3, 4, 7}) {
+      if (!family.why_not({2, micro_batches, 1}).empty() || family.shape != schedule::Shape::Loop) continue;
+      Strategy alone;
+      alone.accumulation_factor = micro_batches;
+      EXPECT_EQ(train(training, on_two_processors(training), in_order(family.order, micro_batches)),
+                train(training, on_one_processor(training), alone))
+          << family.name << " " << micro_batches;
+    }
+  }
+}
+
+TEST(Scheduled, OneMicroBatchIsEnough) {
+  const ir::Training training = two_layers({.accumulates = false});
+  for (const PipelineOrder order : {PipelineOrder::OneForwardOneBackward, PipelineOrder::ZeroBubbleH1}) {
+    EXPECT_EQ(train(training, on_two_processors(training), in_order(order, 1)),
+              train(training, on_one_processor(training), {}));
+  }
+}
+
+TEST(Scheduled, StashesAsManyMicroBatchesAsTheOrderHolds) {
+  const ir::Training training = two_layers({});
+  for (const PipelineOrder order : {PipelineOrder::OneForwardOneBackward, PipelineOrder::GPipe}) {
+    const executor::Program program = lower::lower(training, on_two_processors(training), in_order(order, 6));
+    const schedule::Schedule schedule = make_schedule(schedule::family_of(order), {2, 6, 1});
+    for (const executor::Buffer& buffer : program.buffers) {
+      if (buffer.name == "x" && buffer.processor == 0) EXPECT_EQ(buffer.slots, peaks(schedule)[0]);
+      if (buffer.name == "h" && buffer.processor == 1)
+        EXPECT_EQ(buffer.slots, peaks(schedule)[1] + (order == PipelineOrder::GPipe ? 0 : 1));
+    }
+  }
+}
+
+TEST(Scheduled, SaysWhatAScheduleNeeds) {
+  EXPECT_EQ(why_not(in_order(PipelineOrder::OneForwardOneBackward, 1)),
+            "pipeline schedule 1f1b: 3 chunks on 2 processors found, as many on each are needed");
+  EXPECT_EQ(
+      why_not(in_order(PipelineOrder::DualPipe, 1)),
+      "pipeline schedule dualpipe: it needs two copies of the model, a session has one: dualpipe-v comes "
+      "nearest");
+  Strategy strategy = in_order(PipelineOrder::Listed, 1);
+  strategy.pipeline_list = {{{schedule::Pass::Forward, 0, 0}}};
+  EXPECT_EQ(why_not(strategy), "pipeline schedule: 1 lists found, 2 needed: one for each processor");
+  strategy.pipeline_list.push_back({});
+  EXPECT_EQ(why_not(strategy), "pipeline schedule: processor 1: F0@1 is missing");
+}
+
+}  // namespace
+}  // namespace podium::testing
