@@ -40,7 +40,7 @@ void add_once(std::vector<int>& to, int processor) {
 }
 
 // Where a value is made, or loaded from the host, and where it goes from there.
-struct Journey {
+struct SliceWay {
   int maker = -1;            ///< a part, -1 while none is known
   std::vector<int> copies;   ///< other processors that read it in the same phase
   std::vector<int> readers;  ///< processors that read it in later phases
@@ -54,20 +54,20 @@ struct RowUse {
   int last_read = 0;
 };
 
-struct Journeys {
-  ir::IdMap<ValueId, Journey> of;
+struct SliceWays {
+  ir::IdMap<ValueId, SliceWay> of;
   std::vector<RowUse> uses;  ///< by ascending phase in which they begin
 };
 
-Journeys find_journeys(const Draft& draft, const Remote& remote, const std::vector<Part>& parts) {
-  Journeys journeys{.of = ir::IdMap<ValueId, Journey>(std::ssize(draft.graph.values)), .uses = {}};
+SliceWays find_journeys(const Draft& draft, const Remote& remote, const std::vector<Part>& parts) {
+  SliceWays journeys{.of = ir::IdMap<ValueId, SliceWay>(std::ssize(draft.graph.values)), .uses = {}};
   std::map<std::pair<ValueId, int>, std::size_t> use_index;
   for (int p = 0; p < std::ssize(parts); ++p) {
     const Turn& here = parts[p].turn;
     for (ValueId id : parts[p].reads) {
       const bool stays = draft.variables.is_variable(id) || draft.variables.is_hyper_parameter(id);
       if (remote.weight(id) || stays) continue;
-      Journey& journey = journeys.of[id];
+      SliceWay& journey = journeys.of[id];
       if (journey.maker < 0) journey.maker = p;
       const Turn& home = parts[journey.maker].turn;
       // An update reads what the last slice has left on its processor.
@@ -118,7 +118,7 @@ void give_rows(const Draft& draft, const std::vector<RowUse>& uses, SlicePlan& p
 // Where the values of a slice are in one phase, and what has to move so that each is where it is read.
 struct PhaseOfSlice {
   const Draft& draft;
-  const Journeys& journeys;
+  const SliceWays& journeys;
   std::map<std::pair<ValueId, int>, int> rows = {};  ///< of the plan, by value and processor
   int phase = -1;
   std::set<std::pair<ValueId, int>> here = {};  ///< values on processors in this phase
@@ -275,7 +275,7 @@ std::vector<Step> loop_over_slices(Draft& draft, const SliceLanes& lanes, SliceS
 }  // namespace
 
 SlicePlan plan_slices(const Draft& draft, const Remote& remote, const std::vector<Part>& parts) {
-  const Journeys journeys = find_journeys(draft, remote, parts);
+  const SliceWays journeys = find_journeys(draft, remote, parts);
   SlicePlan plan;
   give_rows(draft, journeys.uses, plan);
   PhaseOfSlice slice{.draft = draft, .journeys = journeys};
