@@ -2,6 +2,7 @@
 // values.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <tuple>
 #include <vector>
@@ -46,6 +47,10 @@ class Draft {
   /// What follows the step that makes `value`: where that is what a variable becomes, its way from the owner
   /// to each copy; nothing for every other value.
   std::vector<executor::Transfer> transfers_to_copies(ir::ValueId value);
+  /// The priority of an op, for make_parts. Valid as long as the object.
+  std::function<float(ir::OpId)> priorities() const {
+    return [this](ir::OpId op) { return placed[op].priority; };
+  }
   /// What the options say about an output.
   Anchor anchor(ir::ValueId output) const;
   /// The place of a value among the graph's inputs or outputs; -1 when it is none.

@@ -1,6 +1,6 @@
 // Parts are found by walking the graph as a scheduler would: of the ops whose inputs are made, those of the
-// turn at hand go first, in the order of the graph; when it has none left, its part ends and the lowest turn
-// with an op that is ready begins the next one.
+// turn at hand go first, by their priority and in the order of the graph; when it has none left, its part
+// ends and the lowest turn with an op that is ready begins the next one.
 //
 //   turn 0: a ── c ──┐         parts: {a, c}, {b, d}, {e}
 //   turn 1: b ── d ──┴ e  (e is of turn 0)
@@ -22,28 +22,37 @@ using ir::ValueId;
 
 constexpr int kNowhereYet = -1;
 
+// Which of several ops that can run goes first.
+struct Rank {
+  float lowered = 0;  ///< the priority with its sign turned: sets begin with the least
+  OpId op;
+  friend auto operator<=>(const Rank&, const Rank&) = default;
+};
+
 // The ops of each part, in order.
-std::vector<std::vector<OpId>> cut(const Graph& graph, const IdMap<OpId, Turn>& turns) {
+std::vector<std::vector<OpId>> cut(const Graph& graph, const IdMap<OpId, Turn>& turns,
+                                   const std::function<float(OpId)>& priority) {
   const auto producer = producers(graph);
   const auto readers = consumers(graph);
   IdMap<OpId, int> waits_for(std::ssize(graph.ops), 0);
-  std::map<Turn, std::set<OpId>> ready;
+  const auto rank = [&](OpId id) { return Rank{priority ? -priority(id) : 0.0F, id}; };
+  std::map<Turn, std::set<Rank>> ready;
   for (OpId id : graph.op_ids()) {
     for (ValueId input : inputs_of(graph[id])) waits_for[id] += producer[input].valid() ? 1 : 0;
-    if (waits_for[id] == 0) ready[turns[id]].insert(id);
+    if (waits_for[id] == 0) ready[turns[id]].insert(rank(id));
   }
   std::vector<std::vector<OpId>> parts;
   while (!ready.empty()) {
     const Turn current = ready.begin()->first;
     std::vector<OpId>& ops = parts.emplace_back();
     for (auto here = ready.begin(); here != ready.end(); here = ready.find(current)) {
-      const OpId next = *here->second.begin();
+      const OpId next = here->second.begin()->op;
       here->second.erase(here->second.begin());
       if (here->second.empty()) ready.erase(here);
       ops.push_back(next);
       for (ValueId output : outputs_of(graph[next])) {
         for (OpId reader : readers[output]) {
-          if (--waits_for[reader] == 0) ready[turns[reader]].insert(reader);
+          if (--waits_for[reader] == 0) ready[turns[reader]].insert(rank(reader));
         }
       }
     }
@@ -142,12 +151,13 @@ std::string to_string(const Turn& turn) {
   if (turn.work != Work::MicroBatch) add(kWorks[static_cast<int>(turn.work)]);
   if (turn.section != 0) add(fmt::format("section {}", turn.section));
   if (turn.processor != 0) add(fmt::format("ipu {}", turn.processor));
+  if (turn.tiles == ir::TileSet::IO) add("IO tiles");
   return text.empty() ? "the first turn" : text;
 }
 
 std::vector<Part> make_parts(const Graph& graph, const IdMap<OpId, Turn>& turns, const PartOptions& options) {
   IR_CHECK(turns.size() == std::ssize(graph.ops));
-  const std::vector<std::vector<OpId>> ops = cut(graph, turns);
+  const std::vector<std::vector<OpId>> ops = cut(graph, turns, options.priority);
   PartMaker maker(graph, ops, options.streamed);
   std::vector<Part> parts;
   for (const std::vector<OpId>& of_part : ops) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ir/placement.h"
 
 namespace podium::lower {
 
@@ -26,6 +27,7 @@ struct Turn {
   Work work = Work::MicroBatch;
   int section = 0;  ///< of the micro-batch, or of the update (see cut_update)
   int processor = 0;
+  ir::TileSet tiles = ir::TileSet::Compute;  ///< in split_tile_sets alone
   friend auto operator<=>(const Turn&, const Turn&) = default;
 };
 
@@ -48,6 +50,9 @@ struct PartOptions {
   bool whole_turns = false;
   /// Constants for which it holds become reads.
   std::function<bool(ir::ValueId)> streamed = {};
+  /// Of the ops of a turn that can run, the one with the highest priority goes first, of equal ones the first
+  /// in the graph. Without the function all are equal.
+  std::function<float(ir::OpId)> priority = {};
 };
 
 /// Parts in an order in which they can run, each as large as that order allows: in a topological order that

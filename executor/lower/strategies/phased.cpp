@@ -263,7 +263,8 @@ executor::Program phased(const Lowering& lowering) {
   Draft draft(lowering);
   Remote remote(draft);
   PhaseWriter writer(draft, remote,
-                     make_parts(draft.graph, turns_of_phases(draft), {.streamed = remote.streamed()}));
+                     make_parts(draft.graph, turns_of_phases(draft),
+                                {.streamed = remote.streamed(), .priority = draft.priorities()}));
   writer.write();
   return std::move(draft.program);
 }

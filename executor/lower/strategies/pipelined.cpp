@@ -193,9 +193,10 @@ executor::Program pipelined(const Lowering& lowering) {
   Draft draft(lowering);
   const Facts& facts = draft.facts;
   Remote remote(draft);
-  std::vector<Part> parts =
-      make_parts(draft.graph, turns_of_stages(draft, remote),
-                 {.whole_turns = facts.updates_in_stages, .streamed = remote.streamed()});
+  std::vector<Part> parts = make_parts(draft.graph, turns_of_stages(draft, remote),
+                                       {.whole_turns = facts.updates_in_stages,
+                                        .streamed = remote.streamed(),
+                                        .priority = draft.priorities()});
   Pipelined strategy(draft, remote);
   for (Part& part : parts) {
     const std::string name = name_of_block(part.turn, draft);

@@ -138,8 +138,8 @@ ir::IdMap<ir::OpId, Turn> turns_of_sections(const Draft& draft, const Remote& re
 executor::Program sharded(const Lowering& lowering) {
   Draft draft(lowering);
   Remote remote(draft);
-  std::vector<Part> parts =
-      make_parts(draft.graph, turns_of_sections(draft, remote), {.streamed = remote.streamed()});
+  std::vector<Part> parts = make_parts(draft.graph, turns_of_sections(draft, remote),
+                                       {.streamed = remote.streamed(), .priority = draft.priorities()});
   Sharded strategy(draft, remote);
   for (std::size_t p = 0; p < parts.size(); ++p) {
     if (parts[p].turn.work == Work::Update) {

@@ -52,6 +52,16 @@ TEST(Parts, StayInAGroupAsLongAsTheOrderAllows) {
   EXPECT_EQ(parts[1].turn.processor, 1);
 }
 
+TEST(Parts, TakeTheOpOfTheHighestPriorityThatCanRun) {
+  const std::vector<Part> parts =
+      make_parts(two_branches(), on_processors({0, 0, 0, 0, 0}), {.priority = [](ir::OpId op) {
+                   return op.index == 3 ? 5.0F : op.index == 1 ? 1.0F : 0.0F;
+                 }});
+  ASSERT_EQ(parts.size(), 1U);
+  // The Mul has the highest priority, but waits for the Add.
+  EXPECT_THAT(op_types(parts[0]), ElementsAre("Add", "Mul", "Relu", "Neg", "Sub"));
+}
+
 TEST(Parts, ReadAndWriteOnlyWhatCrosses) {
   const ir::Graph& graph = two_branches();
   const std::vector<Part> parts = make_parts(graph, on_processors({0, 1, 0, 1, 0}));
