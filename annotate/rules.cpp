@@ -59,6 +59,16 @@ ir::AttributeValue priority(const Json& value) {
   return value.get<float>();
 }
 
+ir::AttributeValue partials(const Json& value) {
+  return std::string(is_second(value, "float", "half") ? "half" : "float");
+}
+
+ir::AttributeValue share_of_memory(const Json& value) {
+  if (!value.is_number() || value.get<float>() <= 0 || value.get<float>() > 1)
+    throw refuse(value, "a share above 0 and at most 1");
+  return value.get<float>();
+}
+
 struct Key {
   std::string_view name;
   std::string_view annotation;
@@ -71,7 +81,9 @@ constexpr std::array kKeys{Key{"ipu", kVirtualGraph, whole_number},
                            Key{"recompute", kRecompute, recompute},
                            Key{"tiles", kTileSet, tiles},
                            Key{"location", kOutputLocation, location},
-                           Key{"priority", kPriority, priority}};
+                           Key{"priority", kPriority, priority},
+                           Key{"partials", ir::kPartialsType, partials},
+                           Key{"availableMemory", ir::kAvailableMemory, share_of_memory}};
 
 void read_entry(const std::string& name, const Json& value, Rule& rule) {
   if (name == "match") {

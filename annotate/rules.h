@@ -16,7 +16,8 @@ struct Rule {
 /// A list of rules, or one alone, as JSON:
 ///   [{"match": "encoder/*", "ipu": 0, "stage": 0}, {"match": "type:Softmax", "recompute": true}]
 /// ipu, stage, phase: whole numbers; recompute: true, or false for a checkpoint; tiles: "Compute" or "IO";
-/// location (of the outputs between phases): "OnChip" or "OffChip"; priority: a number.
+/// location (of the outputs while nothing uses them): "OnChip" or "OffChip"; priority: a number; of products
+/// partials: "half" or "float", and availableMemory: a share of a tile's memory.
 /// Error names `where` (a file), the rule's place in the list, what was found and what was needed.
 std::vector<Rule> read_rules(const std::string& json, const std::string& where);
 

@@ -109,11 +109,11 @@ class VerifyStep {
              buffer.name, buffer.slots, slot.index);
     return buffer;
   }
-  void on_chip(const Slot& slot, int processor) const {
+  void beside(const Slot& slot, const Block& block) const {
     const Buffer& buffer = at(slot);
-    IR_CHECK(buffer.processor == processor && buffer.memory == Memory::Compute,
-             "a block on ipu {} uses buffer {}, which is in {} memory of ipu {}", processor, buffer.name,
-             name_of(buffer.memory), buffer.processor);
+    IR_CHECK(buffer.processor == block.processor && buffer.memory == block.memory,
+             "a block on ipu {} uses buffer {}, which is in {} memory of ipu {}", block.processor,
+             buffer.name, name_of(buffer.memory), buffer.processor);
   }
   void same_bytes(const Transfer& one) const {
     const std::string& from = at(one.from).name;
@@ -141,9 +141,9 @@ class VerifyStep {
         "block {} has {} inputs and {} outputs, {} and {} are given", block.name, block.graph.inputs.size(),
         block.graph.outputs.size(), step.reads.size(), step.writes.size());
     for (const Slot& slot : step.reads) {
-      if (slot.buffer.valid()) on_chip(slot, block.processor);
+      if (slot.buffer.valid()) beside(slot, block);
     }
-    for (const Slot& slot : step.writes) on_chip(slot, block.processor);
+    for (const Slot& slot : step.writes) beside(slot, block);
   }
   void operator()(const LoadFromHost& step) const { IR_CHECK(at(step.to).memory != Memory::Streaming); }
   void operator()(const StoreToHost& step) const { IR_CHECK(at(step.from).memory != Memory::Streaming); }
@@ -254,7 +254,8 @@ std::string print(const Program& program) {
     text += "\n";
   }
   for (const Block& block : program.blocks) {
-    text += fmt::format("block {} on ipu {}: {} ops\n", block.name, block.processor, block.graph.ops.size());
+    text += fmt::format("block {} on ipu {}{}: {} ops\n", block.name, block.processor,
+                        block.memory == Memory::IO ? " IO tiles" : "", block.graph.ops.size());
   }
   print_steps(program, program.steps, "", text);
   return text;

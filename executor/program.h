@@ -67,6 +67,8 @@ struct Block {
   std::vector<BufferId> weights = {};
   /// Set by plan_memory: bytes of values inside the block while it runs, inputs and outputs not counted.
   std::int64_t temporary_bytes = 0;
+  /// The tiles that it runs on: Compute or IO. What it reads and writes is in their memory.
+  Memory memory = Memory::Compute;
 };
 
 struct Transfer {

@@ -73,6 +73,47 @@ struct LossScaling {
   std::vector<std::string> tensors = {};  ///< for OfTensors
 };
 
+/// In how many bits products of 16-bit operands add up, where their nodes do not say (`__partials_type`).
+enum class Partials : std::uint8_t { Float, Half };
+
+/// How products are planned: their cost, never their numbers.
+struct ProductPlanning {
+  Partials partials = Partials::Float;
+  /// The share of a tile's memory for operands that it receives and for partial sums. Unset: what the fastest
+  /// plan takes.
+  std::optional<double> available_memory = {};
+};
+
+/// Whether code that computes the same is on a processor once.
+enum class Outlining : std::uint8_t { Off, On };
+
+/// How the host keeps up with a run.
+enum class Prefetch : std::uint8_t {
+  Off,  ///< the host begins to move data when the processor asks for them
+  On    ///< the host fills and empties buffers beside
+};
+struct HostStreams {
+  Prefetch prefetch = Prefetch::On;
+  int depth = 1;                           ///< micro-batches of a stream that wait in its buffer
+  std::map<std::string, int> depths = {};  ///< of single streams, by tensor
+  int depth_of(const std::string& tensor) const {
+    const auto own = depths.find(tensor);
+    return own == depths.end() ? depth : own->second;
+  }
+};
+
+/// Which collectives in a row are one, whatever the device does by itself.
+struct CollectiveMerging {
+  bool brings_together = false;  ///< steps are put in an order in which collectives follow each other
+  bool all_reduces = false;
+  bool reduce_scatters = false;
+  bool all_gathers = false;
+};
+
+/// Which channels are a group of GroupNormalization: with C channels in G groups, those that lie side by side
+/// (channel c is in group c / (C / G)), or every G-th (c modulo G).
+enum class ChannelGroups : std::uint8_t { SideBySide, Strided };
+
 /// The settings of a run. `check_options` gives them as they take effect.
 struct Strategy {
   VirtualGraphMode virtual_graph_mode = VirtualGraphMode::Off;
@@ -109,7 +150,14 @@ struct Strategy {
   SyntheticData synthetic_data = SyntheticData::Off;
   std::map<std::string, Anchor> anchors = {};  ///< by output; one that is not here comes back in full
   bool constant_weights = true;
-  bool half_partials = false;  ///< matrix products without __partials_type sum up in 16 bits
+  std::vector<std::string> updatable_buffers = {};  ///< inference: weights that can be set all the same
+  ProductPlanning matmuls = {};  ///< products of matrices and attention; recurrent cells by their partials
+  ProductPlanning convolutions = {};  ///< and the gradients of their weights
+  ProductPlanning recurrent = {};
+  Outlining outlining = Outlining::On;
+  HostStreams host_streams = {};
+  CollectiveMerging merging = {};
+  ChannelGroups channel_groups = ChannelGroups::SideBySide;
 };
 
 }  // namespace podium

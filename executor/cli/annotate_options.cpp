@@ -63,7 +63,7 @@ std::vector<FlagRow> annotate_flags() {
       {"from", kAnnotate, "Rules",
        "FILE.json with a list of rules; --stage, --ipu and --phase win over it. A rule: {\"match\": PATTERN, "
        "\"ipu\": N, \"stage\": N, \"phase\": N, \"recompute\": true, \"tiles\": \"IO\", \"location\": "
-       "\"OffChip\", \"priority\": X}",
+       "\"OffChip\", \"priority\": X, \"partials\": \"half\", \"availableMemory\": X}",
        Takes::Value, set_text(&AnnotateOptions::rules_file)},
       {"clear", kAnnotate, "Rules", "first remove all annotations of placement", Takes::Nothing,
        set(&AnnotateOptions::clear)},

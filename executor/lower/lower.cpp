@@ -14,9 +14,12 @@
 #include "executor/lower/graph/shard_variables.h"
 #include "executor/lower/graph/stash_weights.h"
 #include "executor/lower/graph/zeros.h"
+#include "executor/lower/program/join_collectives.h"
 #include "executor/lower/program/plan_memory.h"
 #include "executor/lower/program/share.h"
 #include "executor/lower/program/split_collectives.h"
+#include "executor/lower/program/split_tile_sets.h"
+#include "executor/lower/program/stow_activations.h"
 #include "executor/lower/program/stream_variables.h"
 #include "executor/lower/strategies/batch_serialise.h"
 #include "executor/lower/strategies/strategies.h"
@@ -49,13 +52,31 @@ void add_anchors(ir::Graph& graph, const Strategy& strategy) {
 
 namespace {
 
+void note_tiles_that_are_missing(const PlacedGraph& placed, const Strategy& strategy, Warnings& warnings) {
+  const int count = strategy.io_tiles > 0 ? 0 : count_on_io_tiles(placed.graph());
+  if (count == 0) return;
+  warnings.push_back(fmt::format("__tile_set IO of {} op{}: no effect, there are no IO tiles (numIOTiles)",
+                                 count, count == 1 ? "" : "s"));
+}
+
 // What every strategy leaves to do.
-void finish(executor::Program& program, const std::map<std::string, ir::TensorLocation>& locations) {
+void finish(executor::Program& program, const Strategy& strategy,
+            const std::map<std::string, ir::TensorLocation>& variables,
+            const std::map<std::string, ir::TensorLocation>& activations, Warnings& warnings) {
   split_collectives(program);
   // From here on replicas meet in steps, not inside blocks.
-  stream_variables(program, locations);
+  stream_variables(program, variables);
+  if (stow_activations(program, activations) == 0 && !activations.empty()) {
+    warnings.push_back(fmt::format(
+        "'{}'{} cannot wait off the compute tiles: no effect, no block reads what another one has left",
+        activations.begin()->first,
+        activations.size() > 1 ? fmt::format(" and {} more", activations.size() - 1) : ""));
+  }
   // From here on each step finds what it reads where it reads it.
-  share_blocks(program);
+  if (strategy.io_tiles > 0) split_tile_sets(program);
+  // From here on each block is on one set of tiles.
+  if (strategy.merging.brings_together) join_collectives(program);
+  if (strategy.outlining == Outlining::On) share_blocks(program);
   share_remote_buffers(program);
   // From here on no block, buffer or step is added or removed.
   plan_memory(program);
@@ -79,6 +100,7 @@ executor::Program lower(ir::Training training, const ir::Placement& placement, c
   move_as_asked(placed, strategy);
   const Facts facts = find_facts(placed, strategy);
 
+  note_tiles_that_are_missing(placed, strategy, heard);
   give_updates_an_op(placed);
   give_counts_an_op(placed);
   give_variables_their_updates(placed, facts);
@@ -101,10 +123,12 @@ executor::Program lower(ir::Training training, const ir::Placement& placement, c
   // From here on Training::reduced has only what a strategy reduces between its blocks, and the graph stays
   // as it is.
   const Variables variables(placed, locations, std::move(shards));
+  const std::map<std::string, ir::TensorLocation> stowed =
+      stowed_activations(placed.graph(), placed.placement, strategy, heard);
   executor::Program program = run_strategy({placed, strategy, facts, variables, heard});
 
   slice_host_tensors(program, placed.training, strategy);
-  finish(program, locations);
+  finish(program, strategy, locations, stowed, heard);
   return program;
 }
 

@@ -326,8 +326,13 @@ void note_what_is_idle(const Strategy& strategy, const device::Device& device, N
   } else if (!has_phases(strategy) && strategy.phases != untouched) {
     notes.push_back("executionPhaseSettings: no effect with fewer than 2 phases");
   }
-  const bool keeps = !has_phases(strategy) && strategy.activations.location.storage == ir::Storage::OffChip;
-  if (keeps) notes.push_back("activationTensorLocationSettings: no effect with fewer than 2 phases");
+  for (const TensorKind& kind : kTensorKinds) {
+    const ir::TensorLocation& location = (strategy.*kind.settings).location;
+    if (location.storage == ir::Storage::OffChip && location.storage_tiles == ir::TileSet::IO)
+      notes.push_back(fmt::format("storageTileSet of {}: no effect off chip", kind.noun));
+    if (location.storage == ir::Storage::OnChip && location.load_tiles == ir::TileSet::IO)
+      notes.push_back(fmt::format("loadTileSet of {}: no effect on chip, nothing is loaded", kind.noun));
+  }
   const bool is_alone = strategy.virtual_graph_mode == VirtualGraphMode::Off && strategy.replicas == 1;
   if (strategy.sync != SyncPattern::Full && (is_alone || !device.synchronous)) {
     notes.push_back(fmt::format("syncPattern: no effect {}",
@@ -365,6 +370,8 @@ Strategy check_options(Strategy strategy, const device::Device& device, Task tas
   turn_off_stashing(strategy, notes);
   note_what_is_idle(strategy, device, notes);
   if (task == Task::Inference) turn_off_what_only_trains(strategy, notes);
+  if (task == Task::Training && !strategy.updatable_buffers.empty())
+    notes.push_back("updatableNamedBuffers: no effect in training, which is told what to train by name");
   return strategy;
 }
 

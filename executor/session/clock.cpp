@@ -69,7 +69,12 @@ std::optional<std::string> undecided(const ir::Graph& graph) {
 
 sim::Timeline Clock::run(const executor::Program& program) const {
   return sim::simulate(program, device,
-                       {.sync = strategy.sync, .io_tiles = strategy.io_tiles, .events = events});
+                       {.sync = strategy.sync,
+                        .io_tiles = strategy.io_tiles,
+                        .events = events,
+                        .costs = {.outlining = strategy.outlining,
+                                  .host_streams = strategy.host_streams,
+                                  .merging = strategy.merging}});
 }
 
 sim::Timeline LateClock::run(std::span<const ir::Datum> inputs) const {

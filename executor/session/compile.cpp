@@ -8,6 +8,7 @@
 #include "executor/session/host_arrays.h"
 #include "executor/session/place_model.h"
 #include "ir/gradients/expand_gradients.h"
+#include "ir/passes/follow_annotations.h"
 #include "ir/passes/make_training.h"
 
 namespace podium {
@@ -36,6 +37,24 @@ executor::Program lowered(Placed placed, CheckedOptions& checked) {
   return lower::lower(std::move(training), placed.placement, checked.strategy, &checked.notes);
 }
 
+// What a block on the IO tiles reads, makes and holds while it runs has to be in their memory at once.
+void check_io_tiles(const executor::Program& program, const CheckedOptions& checked) {
+  const std::int64_t room = checked.strategy.io_tiles * checked.device.tile_memory_bytes;
+  for (const executor::Block& block : program.blocks) {
+    if (block.memory != executor::Memory::IO || block.graph.ops.empty()) continue;
+    std::int64_t bytes = block.temporary_bytes;
+    for (ir::ValueId id : block.graph.inputs) bytes += ir::packed_bytes(block.graph[id].type);
+    for (ir::ValueId id : block.graph.outputs) bytes += ir::packed_bytes(block.graph[id].type);
+    for (executor::BufferId id : block.weights) bytes += slot_bytes(program[id]);
+    if (bytes <= room) continue;
+    throw Error(
+        "{}{} on the IO tiles of ipu {}: {} bytes found, at most {} needed: numIOTiles {} of {} bytes each",
+        block.graph.describe(block.graph.ops.front()),
+        block.graph.ops.size() > 1 ? fmt::format(" and {} more", block.graph.ops.size() - 1) : "",
+        block.processor, bytes, room, checked.strategy.io_tiles, checked.device.tile_memory_bytes);
+  }
+}
+
 }  // namespace
 
 CheckedOptions check(const importer::Model& model, const SessionOptions& options, Task task) {
@@ -54,7 +73,11 @@ CheckedOptions check(const importer::Model& model, const SessionOptions& options
                                    checked.device, task, checked.notes);
   checked.strategy.exchanges = checked.device.synchronous ? Exchanges::Together : Exchanges::Apart;
   if (checked.estimates || are_several(checked.strategy)) importer::check_sizes(model);
-  if (task == Task::Training || !options.optimized) check_annotations(model, checked.strategy);
+  if (task == Task::Training || !options.optimized) {
+    check_annotations(model, checked.strategy);
+    const Notes unheeded = unheeded_annotations(model, checked.strategy, task);
+    checked.notes.insert(checked.notes.end(), unheeded.begin(), unheeded.end());
+  }
   return checked;
 }
 
@@ -68,6 +91,12 @@ void optimize(ir::Training& forward) {
   const ir::InferOptions options{.evaluate = kernels::evaluate};
   ir::expand_gradients(forward.graph, options);
   ir::optimize(forward, options);
+}
+
+void follow_annotations(ir::Training& forward, const Strategy& strategy) {
+  bool changed = ir::follow_product_annotations(forward.graph);
+  if (strategy.channel_groups == ChannelGroups::Strided) changed |= ir::stride_channel_groups(forward.graph);
+  if (changed) optimize(forward);
 }
 
 void clock_run(std::optional<sim::Timeline>& timeline, const std::function<sim::Timeline()>& run,
@@ -90,6 +119,7 @@ Compiled compile(Placed placed, const GroupedWeights& weights, CheckedOptions& c
     compiled.late_clock = LateClock{clock, placed.training, placed.placement};
   }
   compiled.lowered = lowered(std::move(placed), checked);
+  check_io_tiles(compiled.lowered, checked);
   check_host_tensors(compiled.lowered);
   compiled.store = VariableStore(compiled.variables, weights.groups, compiled.lowered);
   if (unknown && !compiled.late_clock) {

@@ -50,6 +50,9 @@ GroupedWeights take_grouped_weights(importer::Model& model, int replicas);
 /// As optimize of a model; what the training says of values follows them.
 void optimize(ir::Training& forward);
 
+/// Rewrites ops of an optimized graph as their annotations and the options ask.
+void follow_annotations(ir::Training& forward, const Strategy& strategy);
+
 /// A graph to which no op is added any more, so that its placement stays true.
 struct Placed {
   ir::Training training;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <charconv>
 
 #include "executor/session/tensor_kinds.h"
 
@@ -164,9 +165,102 @@ constexpr Access<Strategy> kSplitRatios{
 constexpr Access<Strategy> kPartials{
     .read =
         [](Strategy& strategy, const Place& place) {
-          strategy.half_partials = place.value != "" && word_index_of(place, {"float", "half"}) == 1;
+          strategy.matmuls.partials = Partials::Float;
+          if (place.value != "") read_word(strategy.matmuls.partials, place);
         },
-    .write = [](const Strategy& strategy) { return json(strategy.half_partials ? "half" : "float"); }};
+    .write = [](const Strategy& strategy) { return json(word_of(strategy.matmuls.partials)); }};
+
+// PopART's options of the compiler are texts, numbers too.
+double number_in_text(const Place& place) {
+  if (!place.value.is_string()) return number_of(place);
+  const std::string& text = place.value.get_ref<const std::string&>();
+  double number = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failure != std::errc() || end != text.data() + text.size()) place.refuse("a number");
+  return number;
+}
+
+constexpr Access<ProductPlanning> kAvailableMemory{
+    .read =
+        [](ProductPlanning& planning, const Place& place) {
+          const double share = number_in_text(place);
+          if (!(share > 0 && share <= 1)) place.refuse("a share of a tile's memory above 0 and at most 1");
+          planning.available_memory = share;
+        },
+    .write =
+        [](const ProductPlanning& planning) {
+          return planning.available_memory ? json(*planning.available_memory) : json();
+        }};
+
+constexpr std::array<Row<ProductPlanning>, 2> kPlanningRows{{
+    {"partialsType", access::word<&ProductPlanning::partials>},
+    {"availableMemoryProportion", kAvailableMemory},
+}};
+
+// The partials of products are written as partialsTypeMatMuls.
+constexpr std::array<Row<ProductPlanning>, 2> kMatmulRows{{
+    {"partialsType", {.read = access::word<&ProductPlanning::partials>.read}},
+    {"availableMemoryProportion", kAvailableMemory},
+}};
+
+constexpr Access<Strategy> kOutlining{
+    .read = [](Strategy& strategy,
+               const Place& place) { strategy.outlining = truth_of(place) ? Outlining::On : Outlining::Off; },
+    .write = [](const Strategy& strategy) { return json(strategy.outlining == Outlining::On); }};
+
+constexpr Access<Strategy> kChannelGroups{
+    .read =
+        [](Strategy& strategy, const Place& place) {
+          strategy.channel_groups = truth_of(place) ? ChannelGroups::Strided : ChannelGroups::SideBySide;
+        },
+    .write =
+        [](const Strategy& strategy) { return json(strategy.channel_groups == ChannelGroups::Strided); }};
+
+constexpr Access<Strategy> kPrefetch{
+    .read =
+        [](Strategy& strategy, const Place& place) {
+          strategy.host_streams.prefetch = truth_of(place) ? Prefetch::On : Prefetch::Off;
+        },
+    .write = [](const Strategy& strategy) { return json(strategy.host_streams.prefetch == Prefetch::On); }};
+
+constexpr Access<Strategy> kBufferingDepth{
+    .read =
+        [](Strategy& strategy, const Place& place) {
+          strategy.host_streams.depth =
+              static_cast<int>(whole_number_of(place, 1, std::numeric_limits<int>::max()));
+        },
+    .write = [](const Strategy& strategy) { return json(strategy.host_streams.depth); }};
+
+void read_depths(Strategy& strategy, const Place& place) {
+  for (const auto& [name, value] : object_of(place).items()) {
+    strategy.host_streams.depths[name] =
+        static_cast<int>(whole_number_of(place.at(name, value), 1, std::numeric_limits<int>::max()));
+  }
+}
+
+constexpr Access<Strategy> kBufferingDepths{.read = read_depths, .write = [](const Strategy& strategy) {
+                                              return json(strategy.host_streams.depths);
+                                            }};
+
+constexpr std::array<Row<CollectiveMerging>, 4> kMergingRows{{
+    {"prepareScheduleForMergingCollectives", access::truth<&CollectiveMerging::brings_together>},
+    {"mergeAllReduceCollectives", access::truth<&CollectiveMerging::all_reduces>},
+    {"mergeReduceScatterCollectives", access::truth<&CollectiveMerging::reduce_scatters>},
+    {"mergeAllGatherCollectives", access::truth<&CollectiveMerging::all_gathers>},
+}};
+
+constexpr Access<Strategy> kUpdatableBuffers{
+    .read =
+        [](Strategy& strategy, const Place& place) {
+          if (!place.value.is_array()) place.refuse("an array of names of tensors");
+          strategy.updatable_buffers.clear();
+          for (const json& name : place.value) {
+            const Place at = place.at("[]", name);
+            if (!name.is_string()) at.refuse("the name of a tensor");
+            strategy.updatable_buffers.push_back(name.get<std::string>());
+          }
+        },
+    .write = [](const Strategy& strategy) { return json(strategy.updatable_buffers); }};
 
 // The switch beside a count: a count beside a switch that is off is refused (read_options.cpp).
 template <auto count>
@@ -327,8 +421,19 @@ constexpr std::array kRows = std::to_array<Row<Strategy>>({
     {"automaticLossScalingSettings", access::object<&Strategy::loss_scaling, kLossScalingRows>},
     {"syntheticDataMode", access::word<&Strategy::synthetic_data>},
     {"partialsTypeMatMuls", kPartials},
+    {"matmulOptions", access::object<&Strategy::matmuls, kMatmulRows>},
+    {"convolutionOptions", access::object<&Strategy::convolutions, kPlanningRows>},
+    {"lstmOptions", access::object<&Strategy::recurrent, kPlanningRows>},
+    {"enableOutlining", kOutlining},
+    {"enablePrefetchDatastreams", kPrefetch},
+    {"defaultBufferingDepth", kBufferingDepth},
+    {"bufferingDepthMap", kBufferingDepths},
+    {"prefetchBufferingDepthMap", {.read = read_depths}},
+    {"replicatedCollectivesSettings", access::object<&Strategy::merging, kMergingRows>},
+    {"groupNormStridedChannelGrouping", kChannelGroups},
     {"anchors", kAnchors},
     {"constantWeights", access::truth<&Strategy::constant_weights>},
+    {"updatableNamedBuffers", kUpdatableBuffers},
 });
 
 }  // namespace

@@ -89,6 +89,9 @@ inline constexpr auto kWords<GradientTracking> =
                                            {"ConvAndMatmulGradients", GradientTracking::ConvAndMatMul},
                                            {"GradientsOfUserSpecifiedTensors", GradientTracking::OfTensors}});
 template <>
+inline constexpr auto kWords<Partials> = std::to_array<Word<Partials>>({{"float", Partials::Float},
+                                                                        {"half", Partials::Half}});
+template <>
 inline constexpr auto kWords<ir::ExchangeStrategy> = std::to_array<Word<ir::ExchangeStrategy>>(
     {{"JustInTime", ir::ExchangeStrategy::JustInTime, "none"},
      {"OverlapInnerLoop", ir::ExchangeStrategy::OverlapInnerLoop, "inner"},

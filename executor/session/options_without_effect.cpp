@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 
 namespace podium {
 namespace {
@@ -18,19 +17,14 @@ constexpr auto kOptionsWithoutEffect = [] {
        "slices meet where the cut needs them"},
       {"batchSerializationSettings.concatOnExecutionPhaseChange", Truth,
        "slices meet where the cut needs them"},
-      {"batchSerializationSettings.concatOnPipelineStageChange", Truth,
-       "slices and stages exclude each other"},
+      {"batchSerializationSettings.concatOnPipelineStageChange", Truth, "a stage works on a slice at a time"},
       {"batchSerializationSettings.transformContext", Text,
        "the forward graph is cut, its derivatives follow"},
       {"batchSerializationSettings.method", Text, "slices are always a loop"},
       {"batchSerializationSettings.batchSchedule", Text, "ioMode says how slices overlap"},
-      // Host streams: they are as deep as the Program says.
-      {"defaultBufferingDepth", Depth, "the host is always ready"},
-      {"bufferingDepthMap", Depths, "the host is always ready"},
-      {"prefetchBufferingDepthMap", Depths, "the host is always ready"},
-      {"enablePrefetchDatastreams", Truth, "the host is always ready"},
       // Numbers and movements of hardware that are not simulated.
-      {"createImplicitPipeliningFwdOnlyProgram", Truth, "a session has one program"},
+      {"createImplicitPipeliningFwdOnlyProgram", Truth,
+       "an inference session of the model that is saved is that program"},
       {"stashAllTensorsInferencePipeline", Truth, "a stash holds what a later stage reads"},
       {"explicitRecomputation", Truth, "recomputed ops are always ops of the graph"},
       {"enableStochasticRounding", Truth, "numbers are rounded to the nearest"},
@@ -38,29 +32,28 @@ constexpr auto kOptionsWithoutEffect = [] {
       {"ensureFp32LossScaleTensor", Truth, "the loss scale is always a float"},
       {"enableNonStableSoftmax", Truth, "a softmax is always stable"},
       {"enableStableNorm", Truth, "norms are always stable"},
-      {"groupNormStridedChannelGrouping", Truth, "channels of a group lie side by side, as ONNX defines it"},
       {"enableSupportedDataTypeCasting", Truth, "every type of ONNX is computed"},
       {"strictOpVersions", Truth, "older versions are rewritten to the newest"},
-      {"updatableNamedBuffers", List, "constantWeights says whether weights can be set"},
       {"throwIfLog2ScaleTensorNotInRange", Truth, "there are no scaled casts to 8 bits"},
       {"enableExplicitMainLoops", Truth, "loops are always steps of the Program"},
       {"useHostCopyOps", Truth, "host loads are always steps of the Program"},
       {"autodiffSettings", Object, "derivatives are made in one way"},
-      {"replicatedCollectivesSettings", Object, "a collective is a ring"},
       {"rearrangeAnchorsOnHost", Truth, "tensors have one layout"},
       {"rearrangeStreamsOnHost", Truth, "tensors have one layout"},
       // How a compiler arranges code, exchanges and memory.
-      {"enableOutlining", Truth, "equal blocks are always one"},
-      {"enableOutliningCopyCostPruning", Truth, "equal blocks are always one"},
-      {"outlineThreshold", Number, "equal blocks are always one"},
-      {"outlineSequenceBreakCost", Number, "equal blocks are always one"},
+      {"enableOutliningCopyCostPruning", Truth,
+       "equal blocks are one, or with enableOutlining false none are"},
+      {"outlineThreshold", Number, "equal blocks are one, or with enableOutlining false none are"},
+      {"outlineSequenceBreakCost", Number, "equal blocks are one, or with enableOutlining false none are"},
       {"subgraphCopyingStrategy", Text, "bodies share the memory of their op"},
       {"mergeVarUpdate", Text, "updates have a block for each weight where that saves memory"},
       {"mergeVarUpdateMemThreshold", Number, "updates have a block for each weight where that saves memory"},
       {"looseThresholdAtPeak", Number, "updates have a block for each weight where that saves memory"},
       {"delayVarUpdates", Truth, "an update comes as soon as its gradient is there"},
-      {"scheduleNonWeightUpdateGradientConsumersEarly", Truth, "ops keep the order of the graph"},
-      {"accumulateOuterFragmentSettings", Object, "ops keep the order of the graph"},
+      {"scheduleNonWeightUpdateGradientConsumersEarly", Truth,
+       "ops keep the order of the graph, or that of __schedule_priority"},
+      {"accumulateOuterFragmentSettings", Object,
+       "updates of different processors run side by side, which no schedule of them can better"},
       {"decomposeGradSum", Truth, "gradients are added up as they come"},
       {"enableSerializedMatmuls", Truth, "a matrix product is planned as a whole"},
       {"enableFullyConnectedPass", Truth, "a matrix product is planned by its shape"},
@@ -70,17 +63,18 @@ constexpr auto kOptionsWithoutEffect = [] {
       {"groupHostSync", Truth, "the cycle of a pipeline fixes the order of host IO"},
       {"disableGradAccumulationTensorStreams", Truth, "variables come to the host when they are asked for"},
       {"disableOptimizerStateTensorStreams", Truth, "variables come to the host when they are asked for"},
-      {"timeLimitScheduler", Number, "ops keep the order of the graph"},
-      {"swapLimitScheduler", Number, "ops keep the order of the graph"},
-      {"kahnTieBreaker", Text, "ops keep the order of the graph"},
-      {"transitiveClosureOptimizationThreshold", Number, "ops keep the order of the graph"},
+      {"timeLimitScheduler", Number, "ops keep the order of the graph, or that of __schedule_priority"},
+      {"swapLimitScheduler", Number, "ops keep the order of the graph, or that of __schedule_priority"},
+      {"kahnTieBreaker", Text, "ops keep the order of the graph, or that of __schedule_priority"},
+      {"transitiveClosureOptimizationThreshold", Number,
+       "ops keep the order of the graph, or that of __schedule_priority"},
       {"enableVariablesCaching", Truth, "nothing is compiled that could be cached"},
       {"enableEngineCaching", Truth, "nothing is compiled that could be cached"},
       {"cachePath", Text, "nothing is compiled that could be cached"},
       {"compileEngine", Truth, "nothing is compiled for hardware"},
-      {"convolutionOptions", Object, "options of the compiler of hardware"},
-      {"lstmOptions", Object, "options of the compiler of hardware"},
-      {"matmulOptions", Object, "options of the compiler of hardware"},
+      {"convolutionOptions.*", Any, "options of the compiler of hardware"},
+      {"matmulOptions.*", Any, "options of the compiler of hardware"},
+      {"lstmOptions.*", Any, "options of the compiler of hardware"},
       {"engineOptions", Object, "options of the compiler of hardware"},
       {"reportOptions", Object, "the report of a run has one form"},
       {"gclOptions", Object, "a collective is a ring"},
@@ -112,8 +106,6 @@ constexpr auto kOptionsWithoutEffect = [] {
   });
 }();
 
-void check_depth(const Place& place) { whole_number_of(place, 1, std::numeric_limits<int>::max()); }
-
 void check_shape(const Place& place, Shape shape) {
   using enum Shape;
   const nlohmann::json& value = place.value;
@@ -130,18 +122,24 @@ void check_shape(const Place& place, Shape shape) {
       return value.is_object() ? void() : place.refuse("an object");
     case Any:
       return;
-    case Depth:
-      return check_depth(place);
-    case Depths:
-      for (const auto& [stream, depth] : object_of(place).items()) check_depth(place.at(stream, depth));
-      return;
   }
 }
 
-bool check_without_effect(const Place& place) {
+// A path that ends with a star has all names of its object.
+bool is_of(const OptionWithoutEffect& row, std::string_view path) {
+  if (!row.path.ends_with('*')) return row.path == path;
+  return path.starts_with(row.path.substr(0, row.path.size() - 1));
+}
+
+const OptionWithoutEffect* find_without_effect(std::string_view path) {
   const auto found = std::find_if(kOptionsWithoutEffect.begin(), kOptionsWithoutEffect.end(),
-                                  [&](const OptionWithoutEffect& row) { return row.path == place.path; });
-  if (found == kOptionsWithoutEffect.end()) return false;
+                                  [&](const OptionWithoutEffect& row) { return is_of(row, path); });
+  return found == kOptionsWithoutEffect.end() ? nullptr : &*found;
+}
+
+bool check_without_effect(const Place& place) {
+  const OptionWithoutEffect* found = find_without_effect(place.path);
+  if (found == nullptr) return false;
   check_shape(place, found->shape);
   return true;
 }
@@ -152,7 +150,7 @@ std::vector<std::string_view> names_without_effect(std::string_view path) {
   for (const OptionWithoutEffect& row : kOptionsWithoutEffect) {
     const std::size_t dot = row.path.rfind('.');
     const std::string_view object = dot == std::string_view::npos ? "" : row.path.substr(0, dot);
-    if (object == path) names.push_back(row.path.substr(dot + 1));
+    if (object == path && !row.path.ends_with('*')) names.push_back(row.path.substr(dot + 1));
   }
   return names;
 }
@@ -162,5 +160,10 @@ std::vector<std::string_view> names_without_effect(std::string_view path) {
 const NamesWithoutEffect kWithoutEffect{check_without_effect, names_without_effect};
 
 std::span<const OptionWithoutEffect> options_without_effect() { return kOptionsWithoutEffect; }
+
+std::string_view reason_without_effect(std::string_view path) {
+  const OptionWithoutEffect* found = find_without_effect(path);
+  return found == nullptr ? "" : found->reason;
+}
 
 }  // namespace podium

@@ -10,15 +10,18 @@
 namespace podium {
 
 /// What the value of such an option must look like all the same.
-enum class Shape : std::uint8_t { Truth, Number, Text, List, Object, Any, Depth, Depths };
+enum class Shape : std::uint8_t { Truth, Number, Text, List, Object, Any };
 
 struct OptionWithoutEffect {
-  std::string_view path;  ///< "logDir", "batchSerializationSettings.method"
+  std::string_view path;  ///< "logDir", "batchSerializationSettings.method"; "matmulOptions.*" is any of them
   Shape shape;
   std::string_view reason;
 };
 
 std::span<const OptionWithoutEffect> options_without_effect();
+
+/// Why the option has none; "" for one that has.
+std::string_view reason_without_effect(std::string_view path);
 
 /// For Place::others: the same by their paths.
 extern const NamesWithoutEffect kWithoutEffect;

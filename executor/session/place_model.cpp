@@ -10,6 +10,7 @@
 #include "annotate/annotations.h"
 #include "annotate/automatic.h"
 #include "annotate/place.h"
+#include "annotate/unheeded.h"
 #include "executor/device/presets.h"
 #include "executor/lower/strategies/schedule.h"
 #include "executor/program.h"
@@ -159,15 +160,41 @@ void write_place(ir::Op& op, const ir::OpPlacement& place, const Strategy& strat
   }
 }
 
+// What the options say of products of a kind; nothing of ops that are none.
+ProductPlanning planning_of(ir::Category category, const Strategy& strategy) {
+  switch (category) {
+    case ir::Category::MatrixProduct:
+    case ir::Category::Attention:
+      return strategy.matmuls;
+    case ir::Category::Convolution:
+    case ir::Category::WeightGradient:
+      return strategy.convolutions;
+    case ir::Category::Recurrent: {
+      ProductPlanning planning = strategy.recurrent;
+      if (strategy.matmuls.partials == Partials::Half) planning.partials = Partials::Half;
+      return planning;
+    }
+    case ir::Category::None:
+    case ir::Category::Elementwise:
+    case ir::Category::Normalizing:
+    case ir::Category::Control:
+    case ir::Category::Plain:
+      return {};
+  }
+  IR_CHECK(false);
+}
+
 }  // namespace
 
-void sum_up_in_halves(ir::Graph& graph) {
+void plan_products(ir::Graph& graph, const Strategy& strategy) {
   for (ir::Op& op : graph.ops) {
-    const ir::Category category = op.spec->category;
-    const bool is_product = category == ir::Category::MatrixProduct || category == ir::Category::Recurrent ||
-                            category == ir::Category::Attention;
-    if (!is_product || ir::attribute_if<std::string>(op, ir::kPartialsType) != nullptr) continue;
-    ir::set_attribute(op, ir::kPartialsType, std::string("half"));
+    const ProductPlanning planning = planning_of(op.spec->category, strategy);
+    if (planning.partials == Partials::Half && ir::find_attribute(op, ir::kPartialsType) == nullptr) {
+      ir::set_attribute(op, ir::kPartialsType, std::string("half"));
+    }
+    if (planning.available_memory && ir::find_attribute(op, ir::kAvailableMemory) == nullptr) {
+      ir::set_attribute(op, ir::kAvailableMemory, static_cast<float>(*planning.available_memory));
+    }
   }
 }
 
@@ -181,9 +208,14 @@ void check_annotations(const importer::Model& model, const Strategy& strategy) {
   annotate::check(model.graph, model.info.metadata, request_of(strategy));
 }
 
+Notes unheeded_annotations(const importer::Model& model, const Strategy& strategy, Task task) {
+  return annotate::unheeded(model.graph, model.info.metadata, request_of(strategy),
+                            task == Task::Training ? annotate::Use::Training : annotate::Use::Inference);
+}
+
 ir::Placement place_graph(ir::Graph& graph, const annotate::Metadata& metadata, const Strategy& strategy,
                           const device::Device& device, const TrainingMemory& training) {
-  if (strategy.half_partials) sum_up_in_halves(graph);
+  plan_products(graph, strategy);
   annotate::Request request = request_of(strategy);
   if (strategy.virtual_graph_mode == VirtualGraphMode::Auto) {
     place_by_cost(graph, strategy, device, training);

@@ -3,6 +3,7 @@
 
 #include "annotate/metadata.h"
 #include "executor/device/device.h"
+#include "executor/session/check_options.h"
 #include "executor/session/training_memory.h"
 #include "executor/strategy.h"
 #include "importer/import.h"
@@ -14,12 +15,15 @@ namespace podium {
 /// The default preset's numbers for placing by cost, but without an end to its processors.
 device::Device endless_device();
 
-/// Annotates the products of matrices, those inside recurrent cells and attention too, that do not say
-/// themselves how they sum up (semantics, section 2).
-void sum_up_in_halves(ir::Graph& graph);
+/// Annotates the products, those inside recurrent cells, attention and gradients too, with what the options
+/// say of their kind and their nodes do not (semantics, section 2).
+void plan_products(ir::Graph& graph, const Strategy& strategy);
 
 /// Error when the annotations of a model, as imported, cannot be what the strategy asks for.
 void check_annotations(const importer::Model& model, const Strategy& strategy);
+
+/// A line for each annotation of a model, as imported, that changes nothing in a session of this kind.
+Notes unheeded_annotations(const importer::Model& model, const Strategy& strategy, Task task);
 
 /// `graph` has been through the passes. In mode Auto its ops get the annotations of an automatic placement
 /// over all the processors of `device`, or as many as the options say; its constants and ops need what

@@ -5,6 +5,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 
 #include "executor/session/json_rows.h"
@@ -26,18 +27,43 @@ void check_switches(const json& document, const std::string& where) {
     throw Error("{}: {}: {} found, 1 needed because {} is false", where, count, document.value(count, 1),
                 enable);
   }
+  const json& products = document.value("matmulOptions", json::object());
+  const std::string partials = document.value("partialsTypeMatMuls", "");
+  if (!partials.empty() && products.contains("partialsType") && products["partialsType"] != partials) {
+    throw Error(
+        "{}: matmulOptions.partialsType: {} found beside partialsTypeMatMuls \"{}\", one of both needed",
+        where, products["partialsType"].dump(), partials);
+  }
   if (document.contains("bufferingDepthMap") && document.contains("prefetchBufferingDepthMap")) {
     throw Error("{}: prefetchBufferingDepthMap: found beside bufferingDepthMap, only one of both needed",
                 where);
   }
 }
 
+// One note a reason, in the order in which reasons come up.
+void note_without_effect(const std::vector<std::string>& paths, const std::string& where, Notes& notes) {
+  std::vector<std::pair<std::string_view, std::vector<std::string_view>>> by_reason;
+  for (const std::string& path : paths) {
+    const std::string_view reason = reason_without_effect(path);
+    auto found = std::find_if(by_reason.begin(), by_reason.end(),
+                              [&](const auto& entry) { return entry.first == reason; });
+    if (found == by_reason.end()) found = by_reason.insert(found, {reason, {}});
+    found->second.push_back(path);
+  }
+  for (const auto& [reason, names] : by_reason) {
+    notes.push_back(
+        fmt::format("{}: no effect on a simulated device: {} ({})", where, fmt::join(names, ", "), reason));
+  }
+}
+
 // One process simulates every replica, so only settings that ask for no other process can be followed.
 void check_distributed(const json& document, const std::string& where, const Strategy& options,
-                       std::vector<std::string>& ignored) {
+                       Notes& notes) {
   if (!document.value("enableDistributedReplicatedGraphs", false)) {
     for (const char* name : {"globalReplicationFactor", "globalReplicaOffset"}) {
-      if (document.contains(name)) ignored.emplace_back(name);
+      if (!document.contains(name)) continue;
+      notes.push_back(
+          fmt::format("{}: {}: no effect without enableDistributedReplicatedGraphs", where, name));
     }
     return;
   }
@@ -83,10 +109,8 @@ Strategy read_option_document(const json& document, const std::string& where, No
   std::vector<std::string> ignored;
   read_object<Strategy>(options, {document, where, "", ignored, &kWithoutEffect}, option_rows());
   check_switches(document, where);
-  check_distributed(document, where, options, ignored);
-  if (!ignored.empty()) {
-    notes.push_back(fmt::format("{}: no effect on a simulated device: {}", where, fmt::join(ignored, ", ")));
-  }
+  note_without_effect(ignored, where, notes);
+  check_distributed(document, where, options, notes);
   return options;
 }
 

@@ -1,6 +1,12 @@
+// A session of inference takes the path of its constructor, top to bottom: options and annotations are checked, the
+// graph is optimized and rewritten as its annotations ask, placed and compiled. Weights are constants of the graph,
+// or, where they can be set or not all replicas share them, variables that nothing updates.
 #include "executor/session/session.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <set>
 
 #include "executor/lower/lower.h"
 #include "executor/session/check_options.h"
@@ -8,6 +14,7 @@
 #include "executor/session/host_arrays.h"
 #include "executor/session/model_weights.h"
 #include "executor/session/place_model.h"
+#include "ir/nearest.h"
 
 namespace podium {
 
@@ -39,13 +46,32 @@ void check_computes(const ir::Graph& graph, std::size_t own_outputs) {
       graph.outputs.size() > 1 ? fmt::format(" and {} more", graph.outputs.size() - 1) : "");
 }
 
+std::set<std::string> names_of_weights(const importer::Model& model) {
+  const std::vector<std::string> names = weight_names(model);
+  return {names.begin(), names.end()};
+}
+
+std::set<std::string> updatable_buffers(const importer::Model& model, const Strategy& strategy) {
+  const std::vector<std::string> names = float_initializers(model);
+  for (const std::string& name : strategy.updatable_buffers) {
+    if (std::ranges::count(names, name) > 0) continue;
+    throw Error("updatableNamedBuffers: '{}' found, which is no initializer of floats that a node reads{}",
+                name,
+                names.empty()
+                    ? ""
+                    : fmt::format(", the nearest is '{}'", ir::nearest(name, {names.begin(), names.end()})));
+  }
+  return {strategy.updatable_buffers.begin(), strategy.updatable_buffers.end()};
+}
+
 // Weights that change between runs, or that not all replicas share, are variables that nothing updates.
 ir::Training take_forward(importer::Model& model, const Strategy& strategy, const GroupsByName& groups) {
-  std::vector<std::string> names;
-  if (!strategy.constant_weights) names = weight_names(model);
-  for (const auto& [name, group] : groups) names.push_back(name);
+  std::set<std::string> names;
+  if (!strategy.constant_weights) names.merge(names_of_weights(model));
+  names.merge(updatable_buffers(model, strategy));
+  for (const auto& [name, group] : groups) names.insert(name);
   if (names.empty()) return {.graph = std::move(model.graph)};
-  return with_variables(std::move(model.graph), names);
+  return with_variables(std::move(model.graph), {names.begin(), names.end()});
 }
 
 Placed place(ir::Training forward, const importer::ModelInfo& info, const CheckedOptions& checked) {
@@ -69,6 +95,7 @@ InferenceSession::InferenceSession(importer::Model model, const SessionOptions& 
     check_computes(forward.graph, own_outputs);
     optimize(forward);
   }
+  follow_annotations(forward, checked.strategy);
   state_->compiled = compile(place(std::move(forward), model.info, checked), weights, checked);
 }
 
@@ -95,9 +122,15 @@ std::span<const ir::Datum> InferenceSession::run(std::span<const ir::Datum> give
 
 void InferenceSession::set_weights(const TensorsByName& values) {
   Compiled& compiled = state_->compiled;
-  if (strategy().constant_weights)
+  const std::vector<std::string>& updatable = strategy().updatable_buffers;
+  if (strategy().constant_weights && updatable.empty())
     throw Error("weights cannot be set: constantWeights is true, false needed");
   for (const auto& [name, value] : values) {
+    if (strategy().constant_weights && std::ranges::count(updatable, name) == 0) {
+      throw Error(
+          "weight '{}' cannot be set: constantWeights is true, and updatableNamedBuffers has '{}' alone",
+          name, fmt::join(updatable, "', '"));
+    }
     if (!compiled.store.contains(name)) throw Error("'{}' is no weight", name);
     compiled.store.set(*compiled.engine, name, value);
   }

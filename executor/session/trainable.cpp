@@ -137,6 +137,7 @@ void optimize_for(ir::Training& forward, const Strategy& strategy, const ir::Tra
   for (const std::string& name : request.gradients_of) kept.anchors.try_emplace(name);
   lower::add_anchors(forward.graph, with_known_anchors(kept, forward.graph));
   optimize(forward);
+  follow_annotations(forward, strategy);
   forward.graph.outputs.resize(outputs);
 }
 
@@ -184,7 +185,7 @@ Placed make_trained(Trainable trainable, CheckedOptions& checked) {
   lower::add_anchors(training.graph, strategy);
   if (slice) ir::set_slices(training, *slice, request.contributions.slices);
   ir::optimize(training, {.evaluate = kernels::evaluate});
-  if (strategy.half_partials) sum_up_in_halves(training.graph);
+  plan_products(training.graph, strategy);
   ir::Placement placement = place_training(training.graph, trainable.metadata, strategy);
   return {std::move(training), std::move(placement)};
 }

@@ -7,6 +7,7 @@
 
 #include "executor/sim/device_kernels.h"
 #include "executor/sim/op_cost.h"
+#include "ir/annotation.h"
 #include "ir/error.h"
 
 namespace podium::sim {
@@ -20,11 +21,13 @@ std::int64_t count_ops(const ir::Graph& graph) {
   return count;
 }
 
-// Kernels of the same ops over the same types share their code.
+// Kernels of the same ops over the same types share their code, where what their nodes say of outlining is
+// the same.
 std::string code_of(const ir::Graph& graph, const DeviceKernel& kernel) {
   std::string code;
   for (const ir::Op* op : kernel) {
     code += op->spec->name;
+    if (const auto* told = ir::find_attribute(*op, ir::kOutline)) code += to_string(*told);
     for (ir::ValueId id : inputs_of(*op)) code += to_string(graph[id].type);
     for (ir::ValueId id : outputs_of(*op)) code += to_string(graph[id].type);
   }
@@ -39,13 +42,15 @@ KernelTime time_of(const ir::Graph& graph, const DeviceKernel& kernel, const OpC
 
 }  // namespace
 
-BlockCost block_cost(const executor::Block& block, const device::Device& device, int tiles) {
+BlockCost block_cost(const executor::Block& block, const device::Device& device, int tiles,
+                     Outlining outlining) {
   BlockCost cost;
   const KernelCosts price(block.graph, device, tiles);
   std::set<std::string> codes;
   std::int64_t of_bodies = 0;
   double dispatched = 0;
   double temporary = 0;
+  std::int64_t kernels = 0;
   for (const DeviceKernel& kernel : device_kernels(block.graph, device)) {
     const OpCost one = price(kernel);
     cost.seconds += one.seconds;
@@ -56,6 +61,7 @@ BlockCost block_cost(const executor::Block& block, const device::Device& device,
     if (one.seconds > 0) dispatched += device.dispatch_seconds;
     codes.insert(code_of(block.graph, kernel));
     if (one.seconds > 0) cost.kernels.push_back(time_of(block.graph, kernel, one));
+    ++kernels;
     for (const ir::Op* op : kernel) {
       for_each_body(*op, [&](std::string_view, const ir::Graph& body) { of_bodies += count_ops(body); });
     }
@@ -63,8 +69,9 @@ BlockCost block_cost(const executor::Block& block, const device::Device& device,
   cost.seconds = std::max(cost.seconds, dispatched);
   cost.temporary_bytes = std::llround(temporary);
   cost.ops = count_ops(block.graph);
-  cost.code_bytes =
-      std::llround(static_cast<double>(std::ssize(codes) + of_bodies) * device.code_bytes_per_op);
+  cost.code_bytes = std::llround(
+      static_cast<double>((outlining == Outlining::On ? std::ssize(codes) : kernels) + of_bodies) *
+      device.code_bytes_per_op);
   return cost;
 }
 

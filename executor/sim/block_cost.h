@@ -6,6 +6,7 @@
 
 #include "executor/device/device.h"
 #include "executor/program.h"
+#include "executor/strategy.h"
 
 namespace podium::sim {
 
@@ -28,8 +29,10 @@ struct BlockCost {
   std::vector<KernelTime> kernels = {};  ///< those that take time, in their order
 };
 
-/// The cost of a block. Error names an op whose size only a run tells.
-BlockCost block_cost(const executor::Block& block, const device::Device& device, int tiles);
+/// The cost of a block. Kernels share their code where it is outlined. Error names an op whose size only a
+/// run tells.
+BlockCost block_cost(const executor::Block& block, const device::Device& device, int tiles,
+                     Outlining outlining = Outlining::On);
 
 /// The seconds of one op of a graph, for placement by cost: 0 where only a run tells the sizes, and where
 /// only a run tells how often a body runs, those of one time.

@@ -5,6 +5,7 @@
 #include "executor/sim/costs.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <memory>
 #include <set>
@@ -22,7 +23,8 @@ using executor::Buffer;
 using executor::Program;
 using executor::Slot;
 
-/// What each processor moves from and to the host for a micro-batch: each input and output once.
+/// What each processor moves from and to the host for as many micro-batches as a stream's buffer holds: each
+/// input and output once.
 struct HostBytes {
   std::vector<double> loaded;
   std::vector<double> stored;
@@ -30,8 +32,9 @@ struct HostBytes {
 
 class HostBytesCounter {
  public:
-  HostBytesCounter(const Program& program, const ir::IdMap<executor::BufferId, double>& slot_bytes)
-      : program_(program), slot_bytes_(slot_bytes) {
+  HostBytesCounter(const Program& program, const ir::IdMap<executor::BufferId, double>& slot_bytes,
+                   const HostStreams& streams)
+      : program_(program), slot_bytes_(slot_bytes), streams_(streams) {
     const std::size_t processors = program.processors;
     counted.loaded.resize(processors);
     counted.stored.resize(processors);
@@ -41,31 +44,35 @@ class HostBytesCounter {
     for (const executor::Step& step : steps) {
       if (const auto* repeat = std::get_if<executor::Repeat>(&step.action)) walk(repeat->body);
       if (const auto* load = std::get_if<executor::LoadFromHost>(&step.action))
-        add(counted.loaded, loads_, load->input, load->to);
+        add(counted.loaded, loads_, program_.inputs[load->input], load->to);
       if (const auto* store = std::get_if<executor::StoreToHost>(&step.action))
-        add(counted.stored, stores_, store->output, store->from);
+        add(counted.stored, stores_, program_.outputs[store->output], store->from);
     }
   }
 
   HostBytes counted;
 
  private:
-  using Streams = std::set<std::pair<int, int>>;  // of a processor
+  using Streams = std::set<std::pair<int, const executor::HostTensor*>>;  // of a processor
 
-  void add(std::vector<double>& sums, Streams& streams, int stream, const Slot& slot) {
+  void add(std::vector<double>& sums, Streams& streams, const executor::HostTensor& stream,
+           const Slot& slot) {
     const int processor = program_[slot.buffer].processor;
-    if (streams.emplace(processor, stream).second) sums[processor] += slot_bytes_[slot.buffer];
+    if (streams.emplace(processor, &stream).second)
+      sums[processor] += streams_.depth_of(stream.name) * slot_bytes_[slot.buffer];
   }
 
   const Program& program_;
   const ir::IdMap<executor::BufferId, double>& slot_bytes_;
+  const HostStreams& streams_;
   Streams loads_;
   Streams stores_;
 };
 
 std::shared_ptr<const HostBytes> host_bytes_of(const Program& program,
-                                               const ir::IdMap<executor::BufferId, double>& slot_bytes) {
-  HostBytesCounter counter(program, slot_bytes);
+                                               const ir::IdMap<executor::BufferId, double>& slot_bytes,
+                                               const HostStreams& streams) {
+  HostBytesCounter counter(program, slot_bytes, streams);
   counter.walk(program.steps);
   return std::make_shared<const HostBytes>(std::move(counter.counted));
 }
@@ -73,13 +80,24 @@ std::shared_ptr<const HostBytes> host_bytes_of(const Program& program,
 /// Of a collective that is one with those before it: their bytes.
 using MergedCollectives = std::unordered_map<const executor::Collective*, double>;
 
+/// Up to how many bytes collectives in a row are one: as the device does by itself, any number where the
+/// options ask for it.
+double most_merged(executor::CollectiveKind kind, const device::Device& device,
+                   const CollectiveMerging& merging) {
+  const bool is_asked = kind == executor::CollectiveKind::AllReduce       ? merging.all_reduces
+                        : kind == executor::CollectiveKind::ReduceScatter ? merging.reduce_scatters
+                                                                          : merging.all_gathers;
+  return is_asked ? std::numeric_limits<double>::infinity()
+                  : static_cast<double>(device.collective_merge_bytes);
+}
+
 // Collectives of one kind and group that follow each other on a processor, without any other step of this
-// processor between them, are one up to the device's limit.
+// processor between them, are one up to the limit of their kind.
 class CollectiveMerger {
  public:
   CollectiveMerger(const Program& program, const ir::IdMap<executor::BufferId, double>& slot_bytes,
-                   double most)
-      : program_(program), slot_bytes_(slot_bytes), most_(most) {}
+                   std::function<double(executor::CollectiveKind)> most)
+      : program_(program), slot_bytes_(slot_bytes), most_(std::move(most)) {}
 
   void walk(const std::vector<executor::Step>& steps) {
     open_.clear();
@@ -112,7 +130,7 @@ class CollectiveMerger {
     const bool is_like = open.first != nullptr && open.first->kind == step.kind &&
                          open.first->group.type == step.group.type &&
                          open.first->group.size == step.group.size;
-    if (is_like && open.bytes + bytes <= most_) {
+    if (is_like && open.bytes + bytes <= most_(step.kind)) {
       merged.emplace(&step, open.bytes);
     } else {
       open = {&step, 0};
@@ -122,15 +140,17 @@ class CollectiveMerger {
 
   const Program& program_;
   const ir::IdMap<executor::BufferId, double>& slot_bytes_;
-  double most_;
+  std::function<double(executor::CollectiveKind)> most_;
   std::map<int, Open> open_;  // by processor
 };
 
 MergedCollectives merged_collectives(const Program& program,
                                      const ir::IdMap<executor::BufferId, double>& slot_bytes,
-                                     const device::Device& device) {
-  if (device.collective_merge_bytes == 0) return {};
-  CollectiveMerger merger(program, slot_bytes, static_cast<double>(device.collective_merge_bytes));
+                                     const device::Device& device, const CollectiveMerging& merging) {
+  const bool is_asked = merging.all_reduces || merging.reduce_scatters || merging.all_gathers;
+  if (device.collective_merge_bytes == 0 && !is_asked) return {};
+  CollectiveMerger merger(program, slot_bytes,
+                          [&](executor::CollectiveKind kind) { return most_merged(kind, device, merging); });
   merger.walk(program.steps);
   return std::move(merger.merged);
 }
@@ -140,13 +160,14 @@ struct Movement {
   const Program& program;
   const device::Device& device;
   int io_tiles = 0;
+  CostOptions options = {};
   using CollectiveKey = std::tuple<executor::CollectiveKind, ir::GroupType, int, int, double>;
   std::shared_ptr<std::map<CollectiveKey, StepCost>> collectives =
       std::make_shared<std::map<CollectiveKey, StepCost>>();
 
   ir::IdMap<executor::BufferId, double> slot_bytes = slot_bytes_of(program);
-  std::shared_ptr<const HostBytes> host_bytes = host_bytes_of(program, slot_bytes);
-  MergedCollectives merged = merged_collectives(program, slot_bytes, device);
+  std::shared_ptr<const HostBytes> host_bytes = host_bytes_of(program, slot_bytes, options.host_streams);
+  MergedCollectives merged = merged_collectives(program, slot_bytes, device, options.merging);
 
   static ir::IdMap<executor::BufferId, double> slot_bytes_of(const Program& program) {
     ir::IdMap<executor::BufferId, double> all;
@@ -175,7 +196,11 @@ struct Movement {
     const HostTransfer transfer = host_transfer(device, direction, bytes(slot), sharers(processor));
     StepCost cost = over_link(loads ? LinkKind::FromHost : LinkKind::ToHost, processor, bytes(slot),
                               transfer.seconds, transfer.link_seconds);
-    // Of each stream the next micro-batch is under way while this one is used.
+    if (loads && options.host_streams.prefetch == Prefetch::Off) {
+      cost.seconds += transfer.link_seconds;  // the host begins now
+      return cost;
+    }
+    // Of each stream as many micro-batches as its buffer holds are under way while this one is used.
     const double of_all = (loads ? host_bytes->loaded : host_bytes->stored)[processor];
     if (bytes(slot) > 0) cost.links[0].backlog_seconds = transfer.link_seconds * (of_all / bytes(slot) - 1);
     return cost;
@@ -260,12 +285,14 @@ struct Movement {
 
 }  // namespace
 
-Costs costs_of(const Program& program, const device::Device& device, int io_tiles) {
+Costs costs_of(const Program& program, const device::Device& device, int io_tiles,
+               const CostOptions& options) {
   Costs costs;
   for (const executor::Block& block : program.blocks) {
-    costs.blocks.push_back(block_cost(block, device, device.tiles - io_tiles));
+    const int tiles = block.memory == executor::Memory::IO ? io_tiles : device.tiles - io_tiles;
+    costs.blocks.push_back(block_cost(block, device, tiles, options.outlining));
   }
-  costs.movement = [movement = Movement{program, device, io_tiles}](const executor::Step& step) {
+  costs.movement = [movement = Movement{program, device, io_tiles, options}](const executor::Step& step) {
     return std::visit(movement, step.action);
   };
   costs.synchronous = device.synchronous;

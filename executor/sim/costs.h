@@ -25,7 +25,15 @@ struct Costs {
   double call_seconds = 0;  ///< from the host's call to the first step
 };
 
+/// What a run asks for beside the device.
+struct CostOptions {
+  Outlining outlining = Outlining::On;
+  HostStreams host_streams = {};
+  CollectiveMerging merging = {};
+};
+
 /// `program` and `device` outlive the result. Error when a block's size is known only by a run.
-Costs costs_of(const executor::Program& program, const device::Device& device, int io_tiles);
+Costs costs_of(const executor::Program& program, const device::Device& device, int io_tiles,
+               const CostOptions& options = {});
 
 }  // namespace podium::sim

@@ -73,7 +73,7 @@ void search(const Product& product, const MatrixUnit& unit, MatrixPlan& best) {
 }
 
 // Either operand may be the one that the unit holds, unless windows of a convolution are read from one copy.
-MatrixPlan fastest(const Product& product, const MatrixUnit& unit) {
+MatrixPlan fastest_at_once(const Product& product, const MatrixUnit& unit) {
   MatrixPlan best;
   search(product, unit, best);
   if (product.stored_share < 1) return best;
@@ -83,7 +83,25 @@ MatrixPlan fastest(const Product& product, const MatrixUnit& unit) {
   return best;
 }
 
-using Key = std::array<double, 13>;
+// Where the fastest plan takes more memory than is available, rows or columns are halved until a part fits,
+// and the parts come one after the other.
+MatrixPlan fastest(const Product& product, const MatrixUnit& unit) {
+  MatrixPlan best = fastest_at_once(product, unit);
+  Product part = product;
+  for (int parts = 2; best.temporary_bytes > unit.most_temporary_bytes; parts *= 2) {
+    double& longer = part.rows >= part.columns ? part.rows : part.columns;
+    longer = std::ceil(longer / 2);
+    MatrixPlan smaller = fastest_at_once(part, unit);
+    if (smaller.temporary_bytes >= best.temporary_bytes) break;
+    smaller.serial = parts;
+    smaller.compute_cycles *= parts;
+    smaller.exchange_cycles *= parts;
+    best = smaller;
+  }
+  return best;
+}
+
+using Key = std::array<double, 14>;
 
 Key key_of(const Product& product, const MatrixUnit& unit) {
   return {product.count,
@@ -98,7 +116,8 @@ Key key_of(const Product& product, const MatrixUnit& unit) {
           unit.exchange_bytes_per_cycle,
           unit.copy_bytes_per_cycle,
           unit.element_bytes,
-          unit.partial_bytes};
+          unit.partial_bytes,
+          unit.most_temporary_bytes};
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 // constants are the device's, fitted on dense products of 1024 to 4096 squared (mean error 7 %).
 #pragma once
 
+#include <limits>
+
 #include "executor/device/device.h"
 
 namespace podium::sim {
@@ -33,6 +35,8 @@ struct MatrixUnit {
   double copy_bytes_per_cycle = 0;
   double element_bytes = 0;
   double partial_bytes = 0;  ///< of an element of a partial sum
+  /// Of a tile's memory for operands that it receives and partial sums, where a plan can do with it.
+  double most_temporary_bytes = std::numeric_limits<double>::infinity();
 };
 
 /// `half_partials`: 16-bit operands are summed up in 16 bits.
@@ -45,14 +49,16 @@ struct MatrixPlan {
   int rows = 1;
   int inners = 1;
   int columns = 1;
+  int serial = 1;  ///< parts of the product that come one after the other, each cut like that
   double compute_cycles = 0;
   double exchange_cycles = 0;
   double temporary_bytes = 0;  ///< of one tile: received operands and partial sums
   double cycles() const { return compute_cycles + exchange_cycles; }
 };
 
-/// The fastest plan, whichever operand is held in the unit. Plans are remembered by shape and unit, so equal
-/// products cost one search.
+/// The fastest plan, whichever operand is held in the unit. One that needs more temporary bytes than the unit
+/// allows is for a part of the product, and the parts come one after the other. Plans are remembered by shape
+/// and unit, so equal products cost one search.
 MatrixPlan plan_product(const Product& product, const MatrixUnit& unit);
 
 }  // namespace podium::sim

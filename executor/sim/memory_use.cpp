@@ -211,7 +211,7 @@ std::span<const MemoryChange> LiveBuffers::start(const Step& step) {
     changes_.push_back(change(slot.buffer, 1));
   });
   if (const executor::Block* block = block_of(*program_, step)) {
-    changes_.push_back({{}, block->processor, Memory::Compute, Role::Activation, block->temporary_bytes});
+    changes_.push_back({{}, block->processor, block->memory, Role::Activation, block->temporary_bytes});
   }
   return changes_;
 }
@@ -219,7 +219,7 @@ std::span<const MemoryChange> LiveBuffers::start(const Step& step) {
 std::span<const MemoryChange> LiveBuffers::end(const Step& step) {
   changes_.clear();
   if (const executor::Block* block = block_of(*program_, step)) {
-    changes_.push_back({{}, block->processor, Memory::Compute, Role::Activation, -block->temporary_bytes});
+    changes_.push_back({{}, block->processor, block->memory, Role::Activation, -block->temporary_bytes});
   }
   for (const executor::Slot& slot : step.frees) {
     if (!has(slot.buffer) || (*program_)[slot.buffer].always_live) continue;

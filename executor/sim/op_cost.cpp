@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "executor/sim/products.h"
 #include "executor/sim/tiled_product.h"
@@ -63,6 +64,21 @@ bool has_half_partials(const TypedOp& op) {
   return partials != nullptr && *partials == "half";
 }
 
+// The share of a tile's memory that the node's plan may take: a number, or one for each product of the node.
+std::optional<double> available_memory(const TypedOp& op) {
+  if (const auto* share = op.get_if<float>(ir::kAvailableMemory)) return *share;
+  const auto* shares = op.get_if<ir::FloatList>(ir::kAvailableMemory);
+  if (shares == nullptr || shares->empty()) return std::nullopt;
+  return shares->front();
+}
+
+MatrixUnit unit_for(const TypedOp& op, double width, const Device& device, int tiles) {
+  MatrixUnit unit = matrix_unit(device, tiles, width, has_half_partials(op));
+  if (const auto share = available_memory(op))
+    unit.most_temporary_bytes = *share * static_cast<double>(device.tile_memory_bytes);
+  return unit;
+}
+
 OpCost planned_product(const Product& product, const MatrixUnit& unit, const Device& device) {
   const MatrixPlan plan = plan_product(product, unit);
   OpCost cost;
@@ -105,7 +121,7 @@ OpCost product_cost(const TypedOp& op, const Product& product, const Device& dev
   const double width = bit_width(op.element(0)) / 8.0;
   OpCost cost;
   if (has_matrix_unit(op.element(0))) {
-    cost = product_on_matrix_units(product, matrix_unit(device, tiles, width, has_half_partials(op)), device);
+    cost = product_on_matrix_units(product, unit_for(op, width, device, tiles), device);
     cost.matrix_flop = flop;
   }
   if (cost.matrix_flop == 0 || product.columns < kUnitColumns) {

@@ -83,7 +83,7 @@ ProcessorReport report_of(const Tally& tally, ProcessorMemory memory) {
 }  // namespace
 
 Timeline simulate(const Program& program, const device::Device& device, const SimulateOptions& options) {
-  return simulate(program, device, costs_of(program, device, options.io_tiles), options);
+  return simulate(program, device, costs_of(program, device, options.io_tiles, options.costs), options);
 }
 
 Timeline simulate(const Program& program, const device::Device& device, const Costs& costs,

@@ -22,6 +22,7 @@ struct SimulateOptions {
   SyncPattern sync = SyncPattern::Full;
   int io_tiles = 0;
   bool events = false;  ///< fill Timeline::events and the memory curves
+  CostOptions costs = {};
 };
 
 /// `program` has been through plan_memory. Error when a size is known only by a run; InternalError when the

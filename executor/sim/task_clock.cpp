@@ -174,7 +174,7 @@ void TaskClock::work(const Task& task, const LaneUse& use, Span span, std::int32
   Overlap& overlap = overlaps[use.processor];
   const Interval interval{span.start, span.end, task.ticks};
   if (!is_compute) overlap.io.push_back(interval);
-  if (task.activity == Activity::Compute) overlap.compute.push_back(interval);
+  if (is_compute && task.activity == Activity::Compute) overlap.compute.push_back(interval);
   tally.overlapped += overlap.meet(lanes[compute_lane(use.processor)], lanes[io_lane(use.processor)]);
 }
 

@@ -175,9 +175,9 @@ class TaskMaker {
   }
 
   void fill(Task& task, const executor::Compute& step) {
-    const BlockCost& cost = costs_.blocks[step.block];
-    task.ticks = to_ticks(cost.seconds);
-    lanes_ = {{program_[step.block].processor, Lane::Compute, 0}};
+    const executor::Block& block = program_[step.block];
+    task.ticks = to_ticks(costs_.blocks[step.block].seconds);
+    lanes_ = {{block.processor, block.memory == Memory::IO ? Lane::Io : Lane::Compute, 0}};
   }
   void fill(Task& task, const executor::LoadFromHost& step) {
     task.activity = Activity::HostLoad;

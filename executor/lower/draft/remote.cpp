@@ -67,6 +67,7 @@ BufferId Remote::home(ValueId value, int processor, const TensorLocation& locati
   const ir::Value& tensor = draft_.graph[value];
   Buffer buffer{.name = tensor.name, .type = tensor.type, .processor = processor};
   if (location.storage == ir::Storage::OffChip) buffer.memory = Memory::Streaming;
+  if (waits_on_io_tiles(location)) buffer.memory = Memory::IO;
   if (location.sharded) {
     buffer.group = location.domain;
     buffer.shards = group_size(location.domain, draft_.strategy.replicas);
@@ -92,7 +93,7 @@ std::vector<Step> Remote::bring(ValueId value, int processor, const TensorLocati
     return Transfer{{from}, {holder}};
   };
   const std::string& name = draft_.graph[value].name;
-  Memory memory = Memory::Compute;
+  Memory memory = draft_.program[holder].memory == Memory::IO ? Memory::IO : Memory::Compute;
   if (location.storage == ir::Storage::OffChip) {
     memory = load_memory(location);
     const int shards = draft_.program[holder].shards;
@@ -106,8 +107,11 @@ std::vector<Step> Remote::bring(ValueId value, int processor, const TensorLocati
                                         .transfer = next(fmt::format("{}__g{}", name, count), memory, 1)}});
   }
   if (memory == Memory::IO) {
-    steps.push_back(
-        {.action = executor::CopyBetweenTiles{next(draft_.program[holder].name, Memory::Compute, 1)}});
+    steps.push_back({.action = executor::CopyBetweenTiles{
+                         next(location.storage == ir::Storage::OffChip || location.sharded
+                                  ? draft_.program[holder].name
+                                  : fmt::format("{}__l{}", name, count),
+                              Memory::Compute, 1)}});
   }
   return steps;
 }

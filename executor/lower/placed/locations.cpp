@@ -99,8 +99,12 @@ int group_size(const ir::ReplicaGroup& group, int replicas) {
   return static_cast<int>(executor::replica_groups(group, replicas).front().size());
 }
 
+bool waits_on_io_tiles(const TensorLocation& location) {
+  return location.storage == Storage::OnChip && location.storage_tiles == TileSet::IO;
+}
+
 bool is_remote(const TensorLocation& location) {
-  return location.storage == Storage::OffChip || location.sharded;
+  return location.storage == Storage::OffChip || location.sharded || waits_on_io_tiles(location);
 }
 
 TensorLocation determine_location(const LocatedTensor& tensor, const Strategy& strategy, Warnings& warnings) {
@@ -157,6 +161,29 @@ TensorLocation variable_location(const LocatedTensor& variable, const std::optio
   const bool is_number = variable.elements == 1;  // of which there are no parts
   location.sharded = location.sharded && !among_others && !is_number && can_be_sharded(location, strategy);
   return location;
+}
+
+std::map<std::string, TensorLocation> stowed_activations(const ir::Graph& graph,
+                                                         const ir::Placement& placement,
+                                                         const Strategy& strategy, Warnings& warnings) {
+  std::map<std::string, TensorLocation> stowed;
+  const bool in_phases = strategy.phases.phases > 1;
+  for (ir::OpId op : graph.op_ids()) {
+    const ir::OpPlacement& place = placement.ops[op.index];
+    for (ValueId id : outputs_of(graph[op])) {
+      const ir::Value& value = graph[id];
+      if (!value.type.is_static()) continue;
+      const TensorLocation location =
+          determine_location({.name = value.name,
+                              .elements = value.type.element_count(),
+                              .annotated = place.output_location,
+                              .recomputed = place.recompute == ir::Recompute::Recompute},
+                             strategy, warnings);
+      const bool is_off_chip = location.storage == Storage::OffChip;
+      if (is_off_chip ? !in_phases : waits_on_io_tiles(location)) stowed.emplace(value.name, location);
+    }
+  }
+  return stowed;
 }
 
 std::map<std::string, TensorLocation> variable_locations(const ir::Training& training,

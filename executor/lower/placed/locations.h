@@ -38,7 +38,11 @@ ir::TensorLocation determine_location(const LocatedTensor& tensor, const Strateg
 /// How many replicas are in each group.
 int group_size(const ir::ReplicaGroup& group, int replicas);
 
-/// Lives in streaming memory or in shards, so that a step has to bring it before a block reads it.
+/// On the chip, but on the IO tiles while nothing uses it.
+bool waits_on_io_tiles(const ir::TensorLocation& location);
+
+/// Lives in streaming memory, on the IO tiles or in shards, so that a step has to bring it before a block
+/// reads it.
 bool is_remote(const ir::TensorLocation& location);
 
 /// Per value of the graph: the location of a weight that steps have to bring, nothing for every other value.
@@ -53,6 +57,12 @@ ir::IdMap<ir::ValueId, std::optional<ir::TensorLocation>> remote_weights(const i
 ir::TensorLocation variable_location(const LocatedTensor& variable,
                                      const std::optional<ir::ReplicaGroup>& group, const Strategy& strategy,
                                      Warnings& warnings);
+
+/// By name, the location of what ops make and what is to wait elsewhere while no block uses it. Phases store
+/// themselves what is off chip.
+std::map<std::string, ir::TensorLocation> stowed_activations(const ir::Graph& graph,
+                                                             const ir::Placement& placement,
+                                                             const Strategy& strategy, Warnings& warnings);
 
 /// By name, the location of every variable. What is updated in each micro-batch is an accumulator, whatever
 /// else it is.

@@ -54,8 +54,8 @@ bool same_value(const Value& a, const Value& b) {
 bool same_block(const Block& a, const Block& b) {
   const Graph& left = a.graph;
   const Graph& right = b.graph;
-  return a.processor == b.processor && a.weights == b.weights && left.inputs == right.inputs &&
-         left.outputs == right.outputs &&
+  return a.processor == b.processor && a.memory == b.memory && a.weights == b.weights &&
+         left.inputs == right.inputs && left.outputs == right.outputs &&
          std::equal(left.values.begin(), left.values.end(), right.values.begin(), right.values.end(),
                     same_value) &&
          std::equal(left.ops.begin(), left.ops.end(), right.ops.begin(), right.ops.end(), same_op);

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <vector>
 
+#include "executor/lower/placed/locations.h"
 #include "executor/lower/program/append.h"
 
 namespace podium::lower {
@@ -20,12 +21,14 @@ using executor::Slot;
 using executor::Step;
 
 std::vector<Step> Way::load() const {
+  if (storage == ir::Storage::OnChip) return {{.action = executor::CopyBetweenTiles{{{home}, {here}}}}};
   if (!on_io_tiles) return {{.action = executor::LoadRemote{{{home}, {here}}}}};
   return {{.action = executor::LoadRemote{{{home}, {*on_io_tiles}}}},
           {.action = executor::CopyBetweenTiles{{{*on_io_tiles}, {here}}}}};
 }
 
 std::vector<Step> Way::store() const {
+  if (storage == ir::Storage::OnChip) return {{.action = executor::CopyBetweenTiles{{{here}, {home}}}}};
   if (!on_io_tiles) return {{.action = executor::StoreRemote{{{here}, {home}}}}};
   return {{.action = executor::CopyBetweenTiles{{{here}, {*on_io_tiles}}}},
           {.action = executor::StoreRemote{{{*on_io_tiles}, {home}}}}};
@@ -33,15 +36,17 @@ std::vector<Step> Way::store() const {
 
 Way send_home(Program& program, BufferId here, const ir::TensorLocation& location) {
   Buffer home = program[here];
-  home.memory = Memory::Streaming;
+  const bool is_off_chip = location.storage == ir::Storage::OffChip;
+  home.memory = is_off_chip ? Memory::Streaming : Memory::IO;
   Buffer loaded = home;
   loaded.name += "__l0";
   loaded.memory = Memory::Compute;
   loaded.initial.clear();
   loaded.persistent = false;
   program[here] = loaded;
-  Way way{.home = append(program, std::move(home)), .on_io_tiles = {}, .here = here};
-  if (location.load_tiles == ir::TileSet::IO) {
+  Way way{
+      .storage = location.storage, .home = append(program, std::move(home)), .on_io_tiles = {}, .here = here};
+  if (is_off_chip && location.load_tiles == ir::TileSet::IO) {
     loaded.memory = Memory::IO;
     way.on_io_tiles = append(program, std::move(loaded));
   }
@@ -150,9 +155,10 @@ void stream_variables(Program& program, const std::map<std::string, ir::TensorLo
   for (BufferId id : ir::IdRange<BufferId>(std::ssize(program.buffers))) {
     const auto location = locations.find(program[id].name);
     const bool on_chip = program[id].memory == Memory::Compute;
-    const bool off_chip = program[id].persistent && on_chip && location != locations.end() &&
-                          location->second.storage == ir::Storage::OffChip;
-    if (off_chip) ways.emplace(id, send_home(program, id, location->second));
+    const bool is_elsewhere =
+        program[id].persistent && on_chip && location != locations.end() &&
+        (location->second.storage == ir::Storage::OffChip || waits_on_io_tiles(location->second));
+    if (is_elsewhere) ways.emplace(id, send_home(program, id, location->second));
   }
   if (!ways.empty()) program.steps = Streamer(program, ways).rewrite(std::move(program.steps));
 }

@@ -124,12 +124,15 @@ class Planner {
     for (ir::OpId op : draft_.graph.op_ids()) {
       for (ValueId id : outputs_of(draft_.graph[op])) {
         if (!draft_.graph[id].type.is_static()) continue;
-        locations[id] = determine_location({.name = draft_.graph[id].name,
-                                            .kind = TensorClass::Activation,
-                                            .elements = draft_.graph[id].type.element_count(),
-                                            .annotated = draft_.placed[op].output_location},
-                                           draft_.strategy, unheard);
+        locations[id] =
+            determine_location({.name = draft_.graph[id].name,
+                                .kind = TensorClass::Activation,
+                                .elements = draft_.graph[id].type.element_count(),
+                                .annotated = draft_.placed[op].output_location,
+                                .recomputed = draft_.placed[op].recompute == ir::Recompute::Recompute},
+                               draft_.strategy, unheard);
         locations[id].sharded = false;  // an override is not checked, but each replica has its own
+        if (waits_on_io_tiles(locations[id])) locations[id] = {};  // stow_activations moves it
       }
     }
     return locations;

@@ -243,8 +243,8 @@ executor::Program scheduled(const Lowering& lowering) {
       if (chunks.of_op[op].pass == Pass::WeightGradient) chunks.of_op[op].pass = Pass::InputGradient;
     }
   }
-  std::vector<Part> parts =
-      make_parts(draft.graph, turns_of_passes(draft, chunks), {.streamed = remote.streamed()});
+  std::vector<Part> parts = make_parts(draft.graph, turns_of_passes(draft, chunks),
+                                       {.streamed = remote.streamed(), .priority = draft.priorities()});
   Scheduled strategy(draft, remote, std::move(schedule));
   for (Part& part : parts) {
     if (part.turn.work == Work::Update) {

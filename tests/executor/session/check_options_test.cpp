@@ -164,16 +164,14 @@ TEST(CheckOptions, SaysThatNothingOverlapsInTheLoopsOfPhases) {
                           "a loop over its micro-batches"));
 }
 
-TEST(CheckOptions, SaysThatActivationsLeaveTheChipBetweenPhases) {
-  Strategy strategy{.activations = {.location = {.storage = ir::Storage::OffChip}}};
+TEST(CheckOptions, SaysWhichTileSetsOfALocationActOnNothing) {
+  Strategy strategy{.virtual_graph_mode = VirtualGraphMode::Auto, .io_tiles = 32};
+  strategy.weights.location = {.storage = ir::Storage::OffChip, .storage_tiles = ir::TileSet::IO};
+  strategy.activations.location = {.load_tiles = ir::TileSet::IO};
   Notes notes;
   check(strategy, notes);
-  EXPECT_THAT(notes, ElementsAre("activationTensorLocationSettings: no effect with fewer than 2 phases"));
-  strategy.virtual_graph_mode = VirtualGraphMode::ExecutionPhases;
-  strategy.phases.phases = 2;
-  notes.clear();
-  check(strategy, notes);
-  EXPECT_THAT(notes, ElementsAre());
+  EXPECT_THAT(notes, ElementsAre("storageTileSet of weights: no effect off chip",
+                                 "loadTileSet of activations: no effect on chip, nothing is loaded"));
 }
 
 TEST(CheckOptions, SaysWhereNobodySynchronises) {

@@ -120,24 +120,41 @@ TEST(ReadOptions, ASwitchThatIsOffResetsItsCount) {
 
 TEST(ReadOptions, NotesOnceWhatHasNoEffect) {
   Notes notes;
-  read_options(
-      R"({"logDir": "/tmp", "enableOutlining": false, "batchSerializationSettings": {"method": "Loop"}})",
-      "o.json", notes);
-  EXPECT_THAT(notes,
-              ElementsAre("o.json: no effect on a simulated device: batchSerializationSettings.method, "
-                          "enableOutlining, logDir"));
+  read_options(R"({"logDir": "/tmp", "dotChecks": [], "batchSerializationSettings": {"method": "Loop"}})",
+               "o.json", notes);
+  EXPECT_THAT(notes, ElementsAre("o.json: no effect on a simulated device: batchSerializationSettings.method "
+                                 "(slices are always a loop)",
+                                 "o.json: no effect on a simulated device: dotChecks, logDir (debugging of "
+                                 "PopART)"));
 }
 
 TEST(ReadOptions, KnowsHowProductsSumUp) {
-  EXPECT_FALSE(read(R"({"partialsTypeMatMuls": ""})").half_partials);
-  EXPECT_FALSE(read(R"({"partialsTypeMatMuls": "float"})").half_partials);
-  EXPECT_TRUE(read(R"({"partialsTypeMatMuls": "half"})").half_partials);
+  EXPECT_EQ(read(R"({"partialsTypeMatMuls": ""})").matmuls.partials, Partials::Float);
+  EXPECT_EQ(read(R"({"partialsTypeMatMuls": "float"})").matmuls.partials, Partials::Float);
+  EXPECT_EQ(read(R"({"partialsTypeMatMuls": "half"})").matmuls.partials, Partials::Half);
+  EXPECT_EQ(read(R"({"matmulOptions": {"partialsType": "half"}})").matmuls.partials, Partials::Half);
+  const Strategy both =
+      read(R"({"convolutionOptions": {"partialsType": "half", "availableMemoryProportion": "0.25"},
+               "lstmOptions": {"availableMemoryProportion": 0.5}})");
+  EXPECT_EQ(both.convolutions.partials, Partials::Half);
+  EXPECT_EQ(both.convolutions.available_memory, 0.25);
+  EXPECT_EQ(both.recurrent.available_memory, 0.5);
+  EXPECT_EQ(
+      refusal(R"({"partialsTypeMatMuls": "half", "matmulOptions": {"partialsType": "float"}})"),
+      "o.json: matmulOptions.partialsType: \"float\" found beside partialsTypeMatMuls \"half\", one of both "
+      "needed");
+  EXPECT_EQ(
+      refusal(R"({"convolutionOptions": {"availableMemoryProportion": "1.5"}})"),
+      "o.json: convolutionOptions.availableMemoryProportion: \"1.5\" found, a share of a tile's memory above "
+      "0 and at most 1 needed");
 }
 
 TEST(ReadOptions, SaysThatOneProcessIsNoPartOfMany) {
   Notes notes;
   read_options(R"({"globalReplicationFactor": 4})", "o.json", notes, {});
-  EXPECT_THAT(notes, ElementsAre("o.json: no effect on a simulated device: globalReplicationFactor"));
+  EXPECT_THAT(
+      notes,
+      ElementsAre("o.json: globalReplicationFactor: no effect without enableDistributedReplicatedGraphs"));
 }
 
 TEST(ReadOptions, RefusesWithPlaceFindingAndNeed) {

@@ -292,7 +292,7 @@ TEST(Clock, ProductsThatSumUpInHalvesAreFaster) {
     const InferenceSession session(
         inference_model_of(
             "agraph (float16[512,512] x, float16[512,512] w) => (float16[512,512] y) { y = MatMul(x, w) }"),
-        {.strategy = {.half_partials = in_halves},
+        {.strategy = {.matmuls = {.partials = in_halves ? Partials::Half : Partials::Float}},
          .device = *device::find_preset(device::kDefaultPreset),
          .clock = true,
          .estimate = true});

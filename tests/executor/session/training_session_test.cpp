@@ -207,7 +207,7 @@ std::pair<int, int> partials_of_products(const char* model, const Strategy& stra
 // Two products, and of the derivatives all but that of the data.
 TEST(TrainingSession, SumsUpDerivativesAsTheProductsThatTheyComeFrom) {
   EXPECT_EQ(partials_of_products(kLayers, {}), std::pair(0, 5));
-  EXPECT_EQ(partials_of_products(kLayers, {.half_partials = true}), std::pair(5, 0));
+  EXPECT_EQ(partials_of_products(kLayers, {.matmuls = {.partials = Partials::Half}}), std::pair(5, 0));
   std::string annotated = kLayers;
   const std::string product = "MatMul(d, w1)";
   annotated.replace(annotated.find(product), product.size(), "MatMul <__partials_type = \"half\"> (d, w1)");

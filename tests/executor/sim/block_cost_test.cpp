@@ -38,6 +38,18 @@ TEST(BlockCost, IsMoreOnFewerTiles) {
   EXPECT_GT(block_cost(block, machine(), 368).seconds, 2 * block_cost(block, machine(), 1472).seconds);
 }
 
+TEST(BlockCost, SharesTheCodeOfEqualKernelsWhereItIsOutlined) {
+  const auto code = [](const std::string& annotation, Outlining outlining) {
+    const executor::Block block =
+        block_of("g (float[8, 8] x) => (float[8, 8] y) { p = MatMul(x, x) q = MatMul " + annotation +
+                 "(p, p) y = Add(p, q) }");
+    return block_cost(block, machine(), 1472, outlining).code_bytes;
+  };
+  EXPECT_EQ(code("", Outlining::On), 2 * 94208);
+  EXPECT_EQ(code("", Outlining::Off), 3 * 94208);
+  EXPECT_EQ(code("<__outline = [\"layer\", \"1\"]>", Outlining::On), 3 * 94208);
+}
+
 TEST(BlockCost, CountsTheOpsOfBodiesForTheirCode) {
   const BlockCost cost = block_cost(block_of(R"(g (float[8] x, bool c) => (float[8] y) {
     y = If (c) <then_branch = t () => (float[8] a) { b = Neg(x) a = Exp(b) },

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "executor/device/presets.h"
+#include "executor/sim/block_cost.h"
 #include "tests/executor/sim/sketch.h"
+#include "tests/support/graph_text.h"
 #include "tests/support/hand_made.h"
 
 namespace podium::testing {
@@ -70,6 +72,55 @@ TEST(Costs, OfCollectivesInARowAreThoseOfOne) {
   EXPECT_NEAR(seconds(), apart - device.collective_overhead_seconds - device.global_sync_seconds, 10e-6);
   device.collective_merge_bytes = 1999;
   EXPECT_DOUBLE_EQ(seconds(), apart);
+}
+
+TEST(Costs, OfCollectivesThatTheOptionsMergeAreThoseOfOneOnAnyDevice) {
+  Sketch sketch(1);
+  sketch.program.replicas = 4;
+  for (int i = 0; i < 2; ++i) {
+    const Slot slot = sketch.buffer("gradient", 0);
+    sketch.program.steps.push_back({executor::Collective{.transfer = {slot, slot}}});
+  }
+  const device::Device device = pod();
+  const auto seconds = [&](const CollectiveMerging& merging) {
+    const sim::Costs costs = sim::costs_of(sketch.program, device, 0, {.merging = merging});
+    return costs.movement(sketch.program.steps[0]).seconds + costs.movement(sketch.program.steps[1]).seconds;
+  };
+  const double apart = seconds({});
+  EXPECT_NEAR(seconds({.all_reduces = true}),
+              apart - device.collective_overhead_seconds - device.global_sync_seconds, 10e-6);
+  EXPECT_DOUBLE_EQ(seconds({.reduce_scatters = true, .all_gathers = true}), apart);
+}
+
+// Without prefetch the host begins when it is asked; a deeper buffer lets the processor run ahead of the
+// link.
+TEST(Costs, OfALoadFollowPrefetchAndTheDepthOfItsBuffer) {
+  Sketch sketch(1);
+  const Step step = sketch.from_host(sketch.buffer("x", 0));
+  sketch.program.steps = {step};
+  const device::Device device = pod();
+  const auto cost = [&](const HostStreams& streams) {
+    return sim::costs_of(sketch.program, device, 0, {.host_streams = streams}).movement(step);
+  };
+  const double link = sim::host_transfer(device, sim::Direction::Load, 1000).link_seconds;
+  const sim::StepCost plain = cost({});
+  EXPECT_EQ(plain.links[0].backlog_seconds, 0);
+  EXPECT_DOUBLE_EQ(cost({.prefetch = Prefetch::Off}).seconds, plain.seconds + link);
+  EXPECT_DOUBLE_EQ(cost({.depth = 3}).links[0].backlog_seconds, 2 * link);
+  EXPECT_DOUBLE_EQ(cost({.depth = 3, .depths = {{"x", 2}}}).links[0].backlog_seconds, link);
+}
+
+TEST(Costs, OfABlockOnTheIoTilesAreThoseOfFewTiles) {
+  Sketch sketch(1);
+  executor::Block block{.name = "b",
+                        .graph = graph_of("g (float[4096] x) => (float[4096] y) { y = Exp(x) }")};
+  sketch.program.blocks = {block};
+  block.memory = Memory::IO;
+  sketch.program.blocks.push_back(block);
+  const device::Device device = pod();
+  const sim::Costs costs = sim::costs_of(sketch.program, device, 32);
+  EXPECT_EQ(costs.blocks[{1}].seconds, sim::block_cost(block, device, 32).seconds);
+  EXPECT_GT(costs.blocks[{1}].seconds, costs.blocks[{0}].seconds);
 }
 
 TEST(Costs, OfACutThatEachReplicaMakesForItselfAreNothing) {

@@ -23,6 +23,23 @@ TEST(MatrixPlan, ComesNearTheVendorsPeakOnALargeProduct) {
   EXPECT_LT(rate, 87.2e12);
 }
 
+// With half of the memory the product is done in parts; less than there can be ends with the smallest part.
+TEST(MatrixPlan, TakesNoMoreMemoryThanIsAvailable) {
+  const Product product{.rows = 512, .inner = 512, .columns = 512};
+  MatrixUnit unit = matrix_unit(bow(), bow().tiles, 2);
+  const MatrixPlan fastest = plan_product(product, unit);
+  EXPECT_EQ(fastest.serial, 1);
+  unit.most_temporary_bytes = fastest.temporary_bytes / 2;
+  const MatrixPlan smaller = plan_product(product, unit);
+  EXPECT_LE(smaller.temporary_bytes, unit.most_temporary_bytes);
+  EXPECT_GT(smaller.serial, 1);
+  EXPECT_GT(smaller.cycles(), fastest.cycles());
+  unit.most_temporary_bytes = 1;
+  const MatrixPlan smallest = plan_product(product, unit);
+  EXPECT_LE(smallest.temporary_bytes, smaller.temporary_bytes);
+  EXPECT_GE(smallest.cycles(), smaller.cycles());
+}
+
 // One tile, 32 rows, 64 inner elements, 16 columns: nothing is cut, so only one operand comes from elsewhere.
 // It is faster to hold two groups of the larger one and to bring the smaller.
 TEST(MatrixPlan, OfOneTileAddsUpByHand) {
