@@ -156,9 +156,13 @@ void forget_example(const Graph& graph, Op& op) {
   set_attribute(op, "to", std::int64_t{static_cast<int>(type)});
 }
 
-// A size that no machine can hold is refused before anything is computed from it.
+// A size that no machine can hold is refused before anything is computed from it: so is a dimension, which a
+// dimension of 0 beside it, or one that is not known, would hide.
 void check_size(const Type& type) {
   constexpr std::int64_t kMostBytes = std::int64_t{1} << 46;
+  const bool has_huge =
+      std::any_of(type.dims.begin(), type.dims.end(), [](auto d) { return d > kMostBytes; });
+  if (type.has_rank && has_huge) throw Error("{} does not fit memory", to_string(type));
   if (!type.is_static()) return;
   std::int64_t bytes = 0;
   const std::int64_t width = storage_bytes(type.element);

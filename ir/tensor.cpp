@@ -18,9 +18,17 @@ std::shared_ptr<void> allocate(std::size_t bytes) {
   return {memory, std::free};
 }
 
+// The elements. A dimension that no memory holds is none, whatever stands beside it.
+std::int64_t counted(const Dims& dims) {
+  for (std::int64_t dim : dims) {
+    if (dim > kMostBytes) throw Error("tensor {} does not fit memory", to_string(dims));
+  }
+  return element_count(dims);
+}
+
 }  // namespace
 
-Tensor::Tensor(DataType type, Dims dims) : type_(type), dims_(std::move(dims)), size_(element_count(dims_)) {
+Tensor::Tensor(DataType type, Dims dims) : type_(type), dims_(std::move(dims)), size_(counted(dims_)) {
   IR_CHECK(type != DataType::Undefined);
   std::int64_t total = 0;
   if (__builtin_mul_overflow(size_, storage_bytes(type), &total) || total > kMostBytes) {
@@ -41,7 +49,7 @@ Tensor Tensor::view(DataType type, Dims dims, void* data) {
   Tensor tensor;
   tensor.type_ = type;
   tensor.dims_ = std::move(dims);
-  tensor.size_ = element_count(tensor.dims_);
+  tensor.size_ = counted(tensor.dims_);
   tensor.data_ = data;
   return tensor;
 }

@@ -43,6 +43,9 @@ std::int64_t TermBuilder::rank(ValueId value) const {
 }
 
 ValueId TermBuilder::number(double value, ValueId like) {
+  if (type(like).element == DataType::Undefined)
+    throw Error("a gradient needs the type of the elements of '{}', which is not known",
+                builder.graph()[like].name);
   return builder.constant(filled(type(like).element, {}, value));
 }
 

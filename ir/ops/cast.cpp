@@ -9,20 +9,11 @@ namespace {
 constexpr TypeSet kCastable = kNumeric | kFloat8s | kFloat6s | kNarrow | kBool | kString;
 constexpr TypeSet kBits = kNumeric | kFloat8s | kNarrow | kBool | kComplex;
 
-DataType target(const InferContext& context, TypeSet allowed) {
-  const std::int64_t to = context.get_int("to");
-  const bool known = to > 0 && to < kDataTypeCount;
-  const DataType type = known ? static_cast<DataType>(to) : DataType::Undefined;
-  if (!known) throw Error("to is {}, which is not the number of an element type", to);
-  if (!allowed.contains(type)) throw Error("to is {}, which it cannot be", name_of(type));
-  return type;
-}
-
-void infer_cast(InferContext& context) { set_like_input(context, target(context, kCastable)); }
+void infer_cast(InferContext& context) { set_like_input(context, *named_type(context, "to", kCastable)); }
 void infer_cast_like(InferContext& context) { set_like_input(context, context.element(1)); }
 
 void infer_bit_cast(InferContext& context) {
-  const DataType to = target(context, kBits);
+  const DataType to = *named_type(context, "to", kBits);
   const DataType from = context.element(0);
   if (bit_width(from) != bit_width(to)) {
     throw Error("{} has {} bits and {} has {}, equal widths needed", name_of(from), bit_width(from),

@@ -17,6 +17,23 @@ void infer_along_axis(InferContext& context) {
   same_as_input(context);
 }
 
+std::optional<DataType> named_type(const TypedOp& op, std::string_view attribute, TypeSet allowed) {
+  const auto* number = op.get_if<std::int64_t>(attribute);
+  if (number == nullptr) return std::nullopt;
+  if (*number <= 0 || *number >= kDataTypeCount)
+    throw Error("{} is {}, which is not the number of an element type", attribute, *number);
+  const auto type = static_cast<DataType>(*number);
+  if (!allowed.contains(type)) throw Error("{} is {}, which it cannot be", attribute, name_of(type));
+  return type;
+}
+
+std::int64_t times(std::int64_t size, std::int64_t factor) {
+  std::int64_t product = kUnknown;
+  if (size != kUnknown && __builtin_mul_overflow(size, factor, &product))
+    throw Error("{} times {} found, a product of at most 63 bits needed", size, factor);
+  return product;
+}
+
 Type broadcast_type(const InferContext& context, DataType element, std::size_t first) {
   Dims dims;
   for (std::size_t i = first; i < context.input_count(); ++i) {

@@ -24,6 +24,13 @@ Type broadcast_type(const InferContext& context, DataType element, std::size_t f
 /// nullopt: not known yet.
 std::optional<Dims> known_axes(const InferContext& context, std::size_t i, std::int64_t rank);
 
+/// The element type whose number the attribute is; nothing where the attribute is not there. Error for a
+/// number that is no type's, and for a type that is not `allowed`.
+std::optional<DataType> named_type(const TypedOp& op, std::string_view attribute, TypeSet allowed);
+
+/// The product of a size, which may be unknown, and a number. Error where 63 bits do not hold it.
+std::int64_t times(std::int64_t size, std::int64_t factor);
+
 /// Both sizes are known and not the same.
 inline bool differ(std::int64_t a, std::int64_t b) { return a != kUnknown && b != kUnknown && a != b; }
 

@@ -24,10 +24,6 @@ void check_groups(const InferContext& context, std::int64_t channels, std::int64
   }
 }
 
-std::int64_t times(std::int64_t count, std::int64_t factor) {
-  return count == kUnknown ? kUnknown : count * factor;
-}
-
 void check_bias(const InferContext& context, std::size_t i, std::int64_t channels) {
   if (!context.has_input(i) || !context.has_rank(i)) return;
   const Dims& bias = context.dims(i);
@@ -111,7 +107,7 @@ void infer_deform_conv(InferContext& context) {
   const Window window = conv_window(context, x, context.dims(1));
   std::int64_t taps = groups;
   for (std::int64_t size : window.kernel) {
-    taps = size == kUnknown || taps == kUnknown ? kUnknown : taps * size;
+    taps = size == kUnknown || taps == kUnknown ? kUnknown : times(taps, size);
   }
   check_shape(context, 2, windowed_dims(x[0], times(taps, window.rank()), window));
   check_shape(context, 4, windowed_dims(x[0], taps, window));

@@ -11,6 +11,8 @@
 namespace podium::ir {
 namespace {
 
+constexpr double kMostDepth = 1e12;
+
 std::int64_t rank_of(const InferContext& context, std::size_t i) { return std::ssize(context.dims(i)); }
 
 void infer_gather(InferContext& context) {
@@ -155,8 +157,10 @@ void infer_one_hot(InferContext& context) {
   }
   if (context.has_rank(2)) merged(context.dims(2), {2}, "values");
   const Tensor* depth = context.constant(1);
-  const std::int64_t wide = depth == nullptr ? kUnknown : static_cast<std::int64_t>(depth->to_number());
-  if (depth != nullptr && wide < 0) throw Error("depth is {}", wide);
+  // A number beyond all integers cannot become one.
+  const double number = depth == nullptr ? 0 : depth->to_number();
+  if (!(number >= 0 && number < kMostDepth)) throw Error("depth is {}, 0 to {} needed", number, kMostDepth);
+  const std::int64_t wide = depth == nullptr ? kUnknown : static_cast<std::int64_t>(number);
   if (!context.has_rank(0)) return context.set_output_element(0, context.element(2));
   Dims dims = context.dims(0);
   const std::int64_t axis = normalized_axis(context.get_int("axis"), rank_of(context, 0) + 1);
@@ -167,7 +171,8 @@ void infer_one_hot(InferContext& context) {
 void infer_reverse_sequence(InferContext& context) {
   const std::int64_t batch = context.get_int("batch_axis");
   const std::int64_t time = context.get_int("time_axis");
-  if (batch + time != 1 || batch * time != 0) {
+  const bool fits = (batch == 0 && time == 1) || (batch == 1 && time == 0);
+  if (!fits) {
     throw Error("batch_axis is {} and time_axis {}, 0 and 1 or 1 and 0 needed", batch, time);
   }
   if (context.has_rank(0)) {

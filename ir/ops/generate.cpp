@@ -103,11 +103,10 @@ void infer_range(InferContext& context) {
 }
 
 void infer_eye_like(InferContext& context) {
-  const auto* dtype = context.get_if<std::int64_t>("dtype");
   Type type = context.input(0);
   if (type.has_rank && type.rank() != 2) throw Error("input is {}, a matrix needed", to_string(type));
   if (!type.has_rank) type = Type::tensor(type.element, {kUnknown, kUnknown});
-  if (dtype != nullptr) type.element = static_cast<DataType>(*dtype);
+  type.element = named_type(context, "dtype", kNumeric | kBool).value_or(type.element);
   if (!(kNumeric | kBool).contains(type.element)) {
     throw Error("an identity of {} found, numbers or bool needed", name_of(type.element));
   }

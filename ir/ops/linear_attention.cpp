@@ -44,9 +44,7 @@ Work linear_attention_work(const TypedOp& op) {
 
 }  // namespace
 
-Dims LinearAttentionShape::output() const {
-  return {batch, steps, values == kUnknown ? kUnknown : q_heads * values};
-}
+Dims LinearAttentionShape::output() const { return {batch, steps, times(values, q_heads)}; }
 
 LinearAttentionShape linear_attention_shape(const TypedOp& op) {
   check_group(op);

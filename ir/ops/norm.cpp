@@ -78,11 +78,7 @@ void check_stretch(const InferContext& context, std::size_t first) {
 
 void infer_layer_normalization(InferContext& context) {
   same_as_input(context);
-  const auto stash = static_cast<DataType>(context.get_int("stash_type"));
-  if (stash != DataType::Float && stash != DataType::Bfloat16) {
-    throw Error("stash_type is {}, {} (float) or {} (bfloat16) needed", context.get_int("stash_type"),
-                static_cast<int>(DataType::Float), static_cast<int>(DataType::Bfloat16));
-  }
+  const DataType stash = *named_type(context, "stash_type", {DataType::Float, DataType::Bfloat16});
   if (!context.has_rank(0)) {
     for (std::size_t i = 1; i < 3; ++i) context.set_output_element(i, stash);
     return;

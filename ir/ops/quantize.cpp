@@ -5,6 +5,8 @@
 namespace podium::ir {
 namespace {
 
+constexpr std::int64_t kMostBlock = std::int64_t{1} << 31;
+
 constexpr TypeSet kQuantized =
     TypeSet{DataType::Int8,           DataType::Uint8,         DataType::Int16,
             DataType::Uint16,         DataType::Float8E4M3FN,  DataType::Float8E5M2,
@@ -18,7 +20,7 @@ void check_scale(const InferContext& context) {
   const Dims& x = context.dims(0);
   const Dims& scale = context.dims(1);
   const std::int64_t block = context.get_int("block_size");
-  if (block < 0) throw Error("block_size is {}, it must not be negative", block);
+  if (block < 0 || block > kMostBlock) throw Error("block_size is {}, 0 to {} needed", block, kMostBlock);
   if (block == 0 && scale.size() > 1) {
     throw Error("the scale is {}, a scalar or one dimension needed without block_size", to_string(scale));
   }
@@ -52,17 +54,13 @@ void check_zero_point(const InferContext& context) {
 }
 
 DataType given_type(const InferContext& context, TypeSet allowed, DataType otherwise) {
-  const std::int64_t given = context.get_int("output_dtype");
-  if (given == 0) return otherwise;
-  if (given < 0 || given >= kDataTypeCount || !allowed.contains(static_cast<DataType>(given))) {
-    throw Error("output_dtype is {}, which it cannot be", given);
-  }
-  return static_cast<DataType>(given);
+  return context.get_int("output_dtype") == 0 ? otherwise : *named_type(context, "output_dtype", allowed);
 }
 
 void infer_quantize(InferContext& context) {
   check_scale(context);
   check_zero_point(context);
+  if (context.get_int("precision") != 0) named_type(context, "precision", kFloats);
   if (!context.has_input(2)) return set_like_input(context, given_type(context, kQuantized, DataType::Uint8));
   const DataType zero = context.element(2);
   if (const DataType given = given_type(context, kQuantized, zero); given != zero) {

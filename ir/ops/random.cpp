@@ -8,8 +8,7 @@ namespace {
 
 // The attribute dtype, checked, or `fallback`.
 DataType drawn_type(const InferContext& context, DataType fallback, TypeSet allowed) {
-  const auto* dtype = context.get_if<std::int64_t>("dtype");
-  const DataType type = dtype == nullptr ? fallback : static_cast<DataType>(*dtype);
+  const DataType type = named_type(context, "dtype", allowed).value_or(fallback);
   if (!allowed.contains(type)) throw Error("numbers of type {} cannot be drawn", name_of(type));
   return type;
 }

@@ -39,30 +39,27 @@ std::int64_t hidden_size(const TypedOp& op) {
   const std::int64_t of_weights = dim(op, RecurrentInput::kR, 2);
   const auto* given = op.get_if<std::int64_t>("hidden_size");
   if (given == nullptr) return of_weights;
+  if (*given < 0) throw Error("hidden_size is {}, at least 0 needed", *given);
   if (of_weights != kUnknown && of_weights != *given) {
     throw Error("hidden_size is {}, R has {} columns", *given, of_weights);
   }
   return *given;
 }
 
-std::int64_t multiple_of(std::int64_t count, std::int64_t size) {
-  return size == kUnknown ? kUnknown : count * size;
-}
-
 // kGates rows of W and R a hidden element; the LSTM has a cell state beside the hidden one.
 template <int kGates, bool kHasCell>
 void infer_recurrent(InferContext& context) {
   const RecurrentShape shape = recurrent_shape(context);
-  const std::int64_t rows = multiple_of(kGates, shape.hidden);
+  const std::int64_t rows = times(shape.hidden, kGates);
   check_dims(context, RecurrentInput::kX, {kUnknown, kUnknown, kUnknown});
   check_dims(context, RecurrentInput::kW, {shape.directions, rows, shape.input});
   check_dims(context, RecurrentInput::kR, {shape.directions, rows, shape.hidden});
-  check_dims(context, RecurrentInput::kB, {shape.directions, multiple_of(2, rows)});
+  check_dims(context, RecurrentInput::kB, {shape.directions, times(rows, 2)});
   check_dims(context, RecurrentInput::kLengths, {shape.batch});
   check_dims(context, RecurrentInput::kInitialH, shape.state());
   if (kHasCell) {
     check_dims(context, RecurrentInput::kInitialC, shape.state());
-    check_dims(context, RecurrentInput::kPeepholes, {shape.directions, multiple_of(3, shape.hidden)});
+    check_dims(context, RecurrentInput::kPeepholes, {shape.directions, times(shape.hidden, 3)});
   }
   const DataType element = context.element(RecurrentInput::kX);
   context.set_output(RecurrentOutput::kY, element, shape.y());

@@ -41,9 +41,7 @@ Type item_type(const InferContext& context) {
 }
 
 void infer_sequence_empty(InferContext& context) {
-  const auto* dtype = context.get_if<std::int64_t>("dtype");
-  const DataType element = dtype == nullptr ? DataType::Float : static_cast<DataType>(*dtype);
-  if (!kAnyType.contains(element)) throw Error("dtype is {}, which is no element type", *dtype);
+  const DataType element = named_type(context, "dtype", kAnyType).value_or(DataType::Float);
   context.set_output(0, Type::sequence(Type::tensor(element)));
 }
 

@@ -219,8 +219,19 @@ void infer_concat(InferContext& context) {
   context.set_output(0, context.element(0), std::move(*dims));
 }
 
+// What reads the attribute, a gradient or a cost, takes its entries for indices.
+void check_permutation(const IntList& perm) {
+  IntList sorted = perm;
+  std::sort(sorted.begin(), sorted.end());
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    if (sorted[i] != static_cast<std::int64_t>(i))
+      throw Error("perm is {}, each axis from 0 to {} once needed", to_string(perm), perm.size() - 1);
+  }
+}
+
 void infer_transpose(InferContext& context) {
   const IntList* given = context.get_if<IntList>("perm");
+  if (given != nullptr) check_permutation(*given);
   if (!context.has_rank(0)) {
     const auto rank = given == nullptr ? std::nullopt : std::optional(std::ssize(*given));
     return set_output_rank(context, 0, context.element(0), rank);
@@ -231,8 +242,7 @@ void infer_transpose(InferContext& context) {
     if (given->size() != dims.size()) {
       throw Error("perm has {} axes, {} needed for {}", given->size(), dims.size(), to_string(dims));
     }
-    const Dims perm = distinct_axes(*given, std::ssize(dims));
-    for (std::size_t i = 0; i < dims.size(); ++i) result[i] = dims[perm[i]];
+    for (std::size_t i = 0; i < dims.size(); ++i) result[i] = dims[(*given)[i]];
   }
   context.set_output(0, context.element(0), std::move(result));
 }

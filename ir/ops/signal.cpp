@@ -100,26 +100,17 @@ void infer_stft(InferContext& context) {
   context.set_output(0, context.element(0), std::move(dims));
 }
 
-DataType wanted_type(const InferContext& context, TypeSet allowed) {
-  const std::int64_t number = context.get_int("output_datatype");
-  const bool exists = number > 0 && number < kDataTypeCount;
-  if (!exists || !allowed.contains(static_cast<DataType>(number))) {
-    throw Error("output_datatype is {}, a numeric type needed", number);
-  }
-  return static_cast<DataType>(number);
-}
-
 void infer_window(InferContext& context) {
   const auto size = known_int(context, 0);
   if (size && *size < 0) throw Error("size is {}, 0 or more needed", *size);
-  context.set_output(0, wanted_type(context, kNumeric), {size ? *size : kUnknown});
+  context.set_output(0, *named_type(context, "output_datatype", kNumeric), {size ? *size : kUnknown});
 }
 
 void infer_mel(InferContext& context) {
   const auto bins = known_int(context, 0);
   const auto length = known_int(context, 1);
   known_int(context, 2);  // the rate: a kernel reads its only number
-  context.set_output(0, wanted_type(context, kNumeric),
+  context.set_output(0, *named_type(context, "output_datatype", kNumeric),
                      {length ? at_least_one(*length, "dft_length") / 2 + 1 : kUnknown,
                       bins ? at_least_one(*bins, "num_mel_bins") : kUnknown});
 }

@@ -164,8 +164,6 @@ std::int64_t divided(std::int64_t dim, std::int64_t by, std::string_view what) {
   return dim / by;
 }
 
-std::int64_t multiplied(std::int64_t dim, std::int64_t by) { return dim == kUnknown ? kUnknown : dim * by; }
-
 std::int64_t block_size(const InferContext& context) {
   const std::int64_t block = context.get_int("blocksize");
   if (block < 1 || block > INT32_MAX) throw Error("blocksize is {}", block);
@@ -183,7 +181,7 @@ void infer_depth_to_space(InferContext& context) {
   const Dims& x = context.dims(0);
   context.set_output(
       0, context.element(0),
-      {x[0], divided(x[1], block * block, "channels"), multiplied(x[2], block), multiplied(x[3], block)});
+      {x[0], divided(x[1], block * block, "channels"), times(x[2], block), times(x[3], block)});
 }
 
 void infer_space_to_depth(InferContext& context) {
@@ -192,7 +190,7 @@ void infer_space_to_depth(InferContext& context) {
   const Dims& x = context.dims(0);
   context.set_output(
       0, context.element(0),
-      {x[0], multiplied(x[1], block * block), divided(x[2], block, "rows"), divided(x[3], block, "columns")});
+      {x[0], times(x[1], block * block), divided(x[2], block, "rows"), divided(x[3], block, "columns")});
 }
 
 // Steps back along the samples would turn them round.

@@ -52,7 +52,7 @@ void infer_gradient(InferContext& context) {
 }
 
 void infer_zeros(InferContext& context) {
-  context.set_output(0, static_cast<DataType>(context.get_int("dtype")), context.get<IntList>("shape"));
+  context.set_output(0, *named_type(context, "dtype", kAnyType), context.get<IntList>("shape"));
 }
 
 const std::vector<TypeConstraint> kOptimizerTypes{

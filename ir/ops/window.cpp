@@ -42,6 +42,12 @@ Window read_window(const TypedOp& op, Dims input, Dims kernel) {
     throw Error("kernel_shape {} has {} axes, the input has {} spatial ones", to_string(window.kernel),
                 window.kernel.size(), rank);
   }
+  for (const Dims& sizes : {window.input, window.kernel}) {
+    for (std::int64_t size : sizes) {
+      if (size > kMostEntry)
+        throw Error("a spatial axis has {} elements, at most {} needed", size, kMostEntry);
+    }
+  }
   window.strides = window_list(op, "strides", rank, 1, 1);
   window.dilations = window_list(op, "dilations", rank, 1, 1);
   window.pads_begin.assign(rank, 0);
@@ -186,8 +192,6 @@ Window pool_window(const TypedOp& op, const Dims& x) {
   const auto& kernel = op.get<IntList>("kernel_shape");
   for (std::int64_t size : kernel) {
     if (size < 1) throw Error("kernel_shape is {}, at least 1 needed", to_string(kernel));
-    if (size > kMostEntry)
-      throw Error("kernel_shape is {}, at most {} needed", to_string(kernel), kMostEntry);
   }
   Window window = read_window(op, spatial_dims(x), kernel);
   const auto* ceil_mode = op.get_if<std::int64_t>("ceil_mode");

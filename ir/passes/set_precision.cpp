@@ -98,7 +98,8 @@ class SetPrecision {
         *tensor = ir::in_precision(*tensor, precision_);
       auto* number = std::get_if<std::int64_t>(&attribute.value);
       const bool names_type = attribute.name == "to" || attribute.name == "dtype";
-      if (number == nullptr || !names_type || !is_either(static_cast<DataType>(*number))) continue;
+      const bool is_type = number != nullptr && *number > 0 && *number < kDataTypeCount;
+      if (!names_type || !is_type || !is_either(static_cast<DataType>(*number))) continue;
       *number = static_cast<std::int64_t>(precision_);
     }
   }

@@ -5,6 +5,7 @@
 
 #include "executor/kernels/tools/kernel.h"
 #include "importer/import.h"
+#include "ir/builder.h"
 #include "tests/support/graph_text.h"
 #include "tests/support/refusal.h"
 #include "tests/support/run_text.h"
@@ -13,6 +14,8 @@ namespace podium::ir {
 namespace {
 
 using ::testing::HasSubstr;
+
+constexpr std::int64_t kMostDim = std::int64_t{1} << 62;
 
 Graph folded(const std::string& body, InferOptions options = {.evaluate = kernels::evaluate}) {
   Graph graph = importer::import_text(testing::model_text(body)).graph;
@@ -39,6 +42,19 @@ TEST(Infer, FoldsNothingWithoutSomebodyWhoEvaluates) {
       folded("g (float[2] x) => (float[2] y) <float[2] k = {1, 2}> { z = Neg(k) y = Add(x, z) }", {});
   EXPECT_EQ(graph.ops.size(), 2U);
   EXPECT_EQ(to_string(output(graph).type), "float[2]");
+}
+
+TEST(Infer, RefusesADimensionThatNoMemoryHoldsWhateverIsBesideIt) {
+  for (const Dims& dims : {Dims{0, kMostDim}, Dims{kUnknown, kMostDim}}) {
+    Graph graph;
+    Builder build(graph);
+    build.input("x", Type::tensor(DataType::Float, dims));
+    EXPECT_THAT(testing::refusal([&] { infer(graph); }), HasSubstr("does not fit memory"));
+  }
+  EXPECT_THAT(testing::refusal([] {
+                Tensor(DataType::Float, {0, kMostDim});
+              }),
+              HasSubstr("does not fit memory"));
 }
 
 TEST(Infer, NeverFoldsRandomNumbers) {

@@ -121,8 +121,12 @@ TEST(TransposeInfers, ARankFromPerm) {
   Inferred y;
   EXPECT_EQ(y.op("Transpose", {y.of(kNoRank)}, {{"perm", IntList{1, 0}}}), "float[?,?]");
   EXPECT_EQ(y.op("Transpose", {y.of({2, 3, 4})}), "float[4,3,2]");
-  EXPECT_THAT(y.error("Transpose", {y.of({2, 3})}, {{"perm", IntList{0, 0}}}),
-              HasSubstr("axis 0 is given twice"));
+  for (const IntList& perm : {IntList{0, 0}, IntList{-1, 0}, IntList{1, 2}}) {
+    for (const Type& type : {Type::tensor(DataType::Float, {2, 3}), kNoRank}) {
+      EXPECT_THAT(y.error("Transpose", {y.of(type)}, {{"perm", perm}}),
+                  HasSubstr("each axis from 0 to 1 once needed"));
+    }
+  }
 }
 
 TEST(RangeInfers, ItsLengthFromNumbers) {

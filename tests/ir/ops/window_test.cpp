@@ -3,10 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "ir/builder.h"
+#include "tests/support/refusal.h"
 
 namespace podium::ir {
 namespace {
+
+using ::testing::HasSubstr;
 
 constexpr std::int64_t kAny = kUnknown;
 
@@ -42,6 +47,20 @@ TEST(WindowInference, KnowsWhatAutoPadMakesOfEveryStride) {
       }
     }
   }
+}
+
+TEST(WindowInference, RefusesSizesWhoseProductsNoNumberHolds) {
+  constexpr std::int64_t kHuge = std::int64_t{1} << 40;
+  const auto refused = [](std::string_view op, const std::vector<Dims>& shapes,
+                          std::vector<Attribute> attributes) {
+    return testing::refusal([&] { inferred(op, shapes, std::move(attributes)); });
+  };
+  EXPECT_THAT(refused("Conv", {{0, 1, kHuge}, {1, 1, 3}}, {}), HasSubstr("at most 2147483648 needed"));
+  EXPECT_THAT(refused("Conv", {{0, 1, 8}, {0, 1, kHuge}}, {}), HasSubstr("at most 2147483648 needed"));
+  EXPECT_THAT(refused("Conv", {{1, 2, 8}, {1, 2, 3}}, {{"group", std::numeric_limits<std::int64_t>::max()}}),
+              HasSubstr("at most 63 bits needed"));
+  EXPECT_THAT(refused("MaxPool", {{1, 2, 8}}, {{"kernel_shape", IntList{kHuge}}}),
+              HasSubstr("at most 2147483648 needed"));
 }
 
 TEST(WindowInference, TapsSeeExactlyTheInput) {
