@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "ir/nearest.h"
+#include "ir/ops/bodies.h"
 #include "ir/verify.h"
 
 namespace podium::importer {
@@ -186,6 +187,7 @@ void Rewrite::finish() {
                         .outputs = std::move(node_.outputs),
                         .attributes = std::move(node_.attributes),
                         .captures = node_.captures});
+  ir::check_bodies(graph_.ops.back());
   for (auto adapter = after_.rbegin(); adapter != after_.rend(); ++adapter) {
     std::move(adapter->begin(), adapter->end(), std::back_inserter(graph_.ops));
   }

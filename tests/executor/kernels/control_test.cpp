@@ -10,6 +10,7 @@ namespace podium::kernels {
 namespace {
 
 using testing::error_of;
+using ::testing::HasSubstr;
 using testing::run_text;
 using testing::tensor;
 using testing::values;
@@ -59,6 +60,30 @@ TEST(If, FailsForABranchThatDoesNotFitOnlyWhereItRuns) {
   const auto x = tensor<float>({2}, {1, 2});
   EXPECT_EQ(values<float>(run_text(text, {truth(false), x})[0]), (std::vector<float>{-1, -2}));
   EXPECT_THAT(error_of(text, {truth(true), x}), ::testing::HasSubstr("then_branch: node 's' (Squeeze): "));
+}
+
+// Whether it runs or not, and in a body that may never run.
+TEST(Bodies, TakeAndGiveWhatTheirOpHas) {
+  const auto inside = [](const std::string& op) {
+    return error_of(
+        "g (bool c, int64 m, float[2] x) => (float[] y) { y = If (c) <then_branch = t () => (float[] a) { " +
+            op + " }, else_branch = e () => (float[] b) { b = Neg (x) }> }",
+        {truth(false), number(1), tensor<float>({2}, {1, 2})});
+  };
+  EXPECT_THAT(
+      inside("a = Loop (m, c, x) <body = l (int64 i) => (bool o) { o = Constant <value_int = 1> () }>"),
+      HasSubstr("body takes 1 inputs, 3 needed"));
+  EXPECT_THAT(
+      inside("a = Loop (m, c, x) <body = l (int64 i, bool d, float[2] v) => (bool o) { o = Identity (d) }>"),
+      HasSubstr("body gives 1 outputs, 2 needed"));
+  EXPECT_THAT(
+      inside("a = Scan (x, x) <num_scan_inputs = 9, body = s (float v) => (float w) { w = Neg (v) }>"),
+      HasSubstr("body takes 1 inputs, 2 needed"));
+  EXPECT_THAT(
+      inside(
+          "a = If (c) <then_branch = i (float v) => (float w) { w = Neg (v) }, else_branch = j () => (float[2] "
+          "w) { w = Neg (x) }>"),
+      HasSubstr("then_branch takes 1 inputs, 0 needed"));
 }
 
 TEST(If, RefusesBranchesOfDifferentTypes) {
