@@ -125,6 +125,8 @@ void check_lengths(const Recurrence& plan, const std::int32_t* lengths) {
 template <class T>
 void run_recurrence(const Recurrence& plan, const RecurrentData<T>& data, StepFunction<T> step) {
   check_lengths(plan, data.lengths);
+  // As many steps as there are of no samples, or of no numbers, leave nothing behind.
+  if (plan.batch == 0 || plan.hidden == 0) return;
   for (std::int64_t direction = 0; direction < plan.directions; ++direction) {
     run_direction(plan, data, direction, step);
   }

@@ -254,6 +254,16 @@ void expect_packed_agrees(const std::string& op, const Weights& of, bool initial
   }
 }
 
+TEST(Gru, OfNoSamplesTakesNoTimeHoweverLongTheyAre) {
+  const std::string text =
+      "g (float[4294967296,0,2] x, float[1,15,2] w, float[1,15,5] r) => (float[] y)"
+      " { y = GRU <hidden_size = 5> (x, w, r) }";
+  const auto y = testing::run_text(text, {ir::Tensor(ir::DataType::Float, {4294967296, 0, 2}),
+                                          testing::tensor<float>({1, 15, 2}, std::vector<float>(30)),
+                                          testing::tensor<float>({1, 15, 5}, std::vector<float>(75))});
+  EXPECT_EQ(y[0].tensor.dims(), (ir::Dims{4294967296, 1, 0, 5}));
+}
+
 TEST(PackedRecurrence, AgreesInEveryDirectionAndForm) {
   for (const std::string direction : {"forward", "reverse", "bidirectional"}) {
     const std::int64_t ways = direction == "bidirectional" ? 2 : 1;
