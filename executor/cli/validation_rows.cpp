@@ -53,12 +53,12 @@ std::string replaced(std::string text, const std::string& mark, const std::strin
 }
 
 // Every text of the document with the columns' values in it.
-void fill_in(json& document, const json& columns, const json& values) {
+void fill_in(json& document, const std::vector<std::string>& columns, const json& values) {
   if (document.is_structured()) {
     for (json& part : document) fill_in(part, columns, values);
   }
   for (std::size_t i = 0; i < columns.size() && document.is_string(); ++i) {
-    const std::string mark = "{" + columns[i].get<std::string>() + "}";
+    const std::string mark = "{" + columns[i] + "}";
     if (document == mark) {
       document = json(values[i]);
     } else {
@@ -119,9 +119,20 @@ void check_fields(const json& series) {
   }
 }
 
+std::vector<std::string> columns_of(const json& series) {
+  const json columns = series.value("columns", json::array());
+  std::vector<std::string> names;
+  for (const json& name : columns) {
+    if (!columns.is_array() || !name.is_string())
+      throw Error("'columns' is {}, a list of texts needed", columns.dump());
+    names.push_back(name.get<std::string>());
+  }
+  return names;
+}
+
 void add_rows(json series, std::vector<ValidationRow>& rows) {
   check_fields(series);
-  const json columns = series.value("columns", json::array());
+  const std::vector<std::string> columns = columns_of(series);
   if (columns.empty()) return rows.push_back(read_row(series));
   const json values = series.value("rows", json::array());
   series.erase("columns");

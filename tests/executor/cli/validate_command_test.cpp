@@ -116,6 +116,9 @@ TEST(ValidationRows, RefuseWhatIsNoRow) {
               HasSubstr("quantity 'second' found, the nearest is 'seconds'"));
   EXPECT_THAT(refusal(R"([{"group": "g", "model": "m", "command": "run", "quantity": "seconds"}])"),
               HasSubstr("'published' is missing"));
+  for (const char* columns : {"[1]", "[null]", "[[]]", "\"n\"", "{\"a\": \"n\"}"})
+    EXPECT_THAT(refusal(fmt::format(R"([{{"group": "g", "columns": {}, "rows": [[1]]}}])", columns)),
+                HasSubstr("a list of texts needed"));
   EXPECT_THAT(refusal(R"([{"group": "g", "columns": ["a", "b"], "rows": [[1]]}])"),
               HasSubstr("row [1] found, 2 values needed"));
 }
