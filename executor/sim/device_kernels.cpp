@@ -1,8 +1,8 @@
-// Kernels are sets of ops that grow together along the values between them (a disjoint-set forest). A kernel
-// of several ops costs what it loads from outside, computes and stores for outside; with a product in front,
-// the product and what is loaded beside. Where a device computes attention in one kernel, all tensors of the
-// size of its scores stay inside it: products on them run at the rate of that kernel, everything else is done
-// beside.
+// Kernels are sets of ops that grow together along the values between them (a disjoint-set forest), with the
+// reductions at their ends. A kernel of several ops costs what it loads from outside, computes and stores for
+// outside; with a product in front, the product and what is loaded beside. Where a device computes attention
+// in one kernel, all tensors of the size of its scores stay inside it: products on them run at the rate of
+// that kernel, everything else is done beside.
 #include "executor/sim/device_kernels.h"
 
 #include <algorithm>
@@ -52,11 +52,40 @@ std::int64_t size_of(const ir::Graph& graph, const Op& op) {
   return graph[op.outputs[0]].type.element_count();
 }
 
-// Sets of ops that have grown together (a disjoint-set forest).
+// A reduction may be the end of what makes its operand: it leaves results of the pieces that pass by. What
+// reads the whole result comes in a later kernel, but for the gradient of one node, a normalisation say: for
+// such libraries have kernels that go over their operands twice.
+bool is_reduction(const ir::Graph& graph, const Op& op, const device::Device& device) {
+  if (device.synchronous || op.spec->category != ir::Category::Plain || op.outputs.size() != 1) return false;
+  if (op.inputs.empty() || !op.inputs[0].valid() || !op.spec->name.starts_with("Reduce")) return false;
+  return is_known(graph[op.inputs[0]].type) && is_known(graph[op.outputs[0]].type);
+}
+
+// Statistics over all samples are complete only when all of the operand has been read.
+bool reads_twice(const Op& op) {
+  const auto* training = ir::attribute_if<std::int64_t>(op, "training_mode");
+  return training != nullptr && *training != 0 && op.is("BatchNormalization");
+}
+
+// Whether results need all rows of the operand, not one each.
+bool goes_across_rows(const ir::Graph& graph, const Op& op) {
+  const ir::Dims& in = graph[op.inputs[0]].type.dims;
+  ir::Dims out = graph[op.outputs[0]].type.dims;
+  while (!out.empty() && out.back() == 1) out.pop_back();
+  return out.size() > in.size() || !std::equal(out.begin(), out.end(), in.begin());
+}
+
+// Sets of ops that have grown together (a disjoint-set forest). A set runs at one time: what its ops read of
+// others is made before the first of them.
 class Sets {
  public:
-  explicit Sets(std::size_t count) : parents_(count), has_product_(count) {
+  explicit Sets(const ir::Graph& graph)
+      : graph_(graph),
+        parents_(graph.ops.size()),
+        members_(graph.ops.size()),
+        has_product_(graph.ops.size()) {
     std::iota(parents_.begin(), parents_.end(), 0U);
+    for (std::size_t i = 0; i < members_.size(); ++i) members_[i] = {i};
   }
   std::size_t find(std::size_t op) {
     while (parents_[op] != op) op = parents_[op] = parents_[parents_[op]];
@@ -65,16 +94,107 @@ class Sets {
   void join(std::size_t a, std::size_t b) {
     const std::size_t from = find(a);
     const std::size_t to = find(b);
-    if (from == to || (has_product_[from] && has_product_[to])) return;
+    if (from == to || (has_product_[from] && has_product_[to]) || !can_run_together(from, to)) return;
     parents_[from] = to;
+    std::vector<std::size_t>& members = members_[to];
+    members.insert(members.end(), members_[from].begin(), members_[from].end());
+    members_[from].clear();
     has_product_[to] = has_product_[to] || has_product_[from];
   }
   /// A kernel has one product at most.
   void mark_product(std::size_t op) { has_product_[find(op)] = true; }
+  /// Who reads the result waits for the whole kernel.
+  void mark_complete(ValueId result) { complete_.insert(result); }
+  void note_maker(ValueId value, std::size_t op) { makers_[value] = op; }
 
  private:
+  bool can_run_together(std::size_t a, std::size_t b) {
+    const auto first_of = [&](std::size_t set) {
+      return *std::min_element(members_[set].begin(), members_[set].end());
+    };
+    const std::size_t first = std::min(first_of(a), first_of(b));
+    const auto is_there = [&](ValueId id, const Op& reader) {
+      const auto maker = makers_.find(id);
+      if (maker == makers_.end() || maker->second < first) return true;
+      const std::size_t set = find(maker->second);
+      if (set != a && set != b) return false;
+      return !complete_.contains(id) || are_one_node(graph_.ops[maker->second], reader);
+    };
+    for (std::size_t set : {a, b}) {
+      for (std::size_t op : members_[set]) {
+        for (ValueId id : inputs_of(graph_.ops[op])) {
+          if (!is_there(id, graph_.ops[op])) return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  const ir::Graph& graph_;
   std::vector<std::size_t> parents_;
+  std::vector<std::vector<std::size_t>> members_;
   std::vector<bool> has_product_;
+  std::map<ValueId, std::size_t> makers_;
+  std::set<ValueId> complete_;
+};
+
+// Goes over the ops in their order and lets each take over what those before it have made.
+class Grower {
+ public:
+  Grower(const ir::Graph& graph, const device::Device& device)
+      : graph_(graph), device_(device), sets_(graph) {
+    for (std::size_t i = 0; i < graph.ops.size(); ++i) {
+      for (ValueId id : outputs_of(graph.ops[i])) sets_.note_maker(id, i);
+    }
+  }
+
+  Sets grow() {
+    for (std::size_t i = 0; i < graph_.ops.size() && device_.fusion != device::Fusion::None; ++i) {
+      const Op& op = graph_.ops[i];
+      if (has_epilogue(graph_, op, device_)) {
+        sets_.mark_product(i);
+        makers_[op.outputs[0]] = i;
+      }
+      if (is_reduction(graph_, op, device_)) add_reduction(i);
+      if (is_fusible(graph_, op, device_)) add_elementwise(i);
+    }
+    return std::move(sets_);
+  }
+
+ private:
+  bool can_take_over(std::size_t before, std::size_t op) const {
+    return device_.fusion == device::Fusion::All || are_one_node(graph_.ops[before], graph_.ops[op]);
+  }
+  void add_reduction(std::size_t i) {
+    const ValueId operand = graph_.ops[i].inputs[0];
+    const ValueId result = graph_.ops[i].outputs[0];
+    sets_.mark_complete(result);
+    const auto maker = makers_.find(operand);
+    if (maker != makers_.end() && can_take_over(maker->second, i)) sets_.join(maker->second, i);
+    const auto [beside, is_first] = reduced_by_.try_emplace(operand, i);
+    if (!is_first && can_take_over(beside->second, i)) sets_.join(beside->second, i);
+    beside->second = i;
+    makers_[result] = i;
+  }
+  void add_elementwise(std::size_t i) {
+    const Op& op = graph_.ops[i];
+    for (ValueId id : inputs_of(op)) {
+      const auto maker = makers_.find(id);
+      if (maker == makers_.end() || reads_twice(op)) continue;
+      const Op& before = graph_.ops[maker->second];
+      const std::int64_t size = size_of(graph_, before);
+      const bool is_one_size = size == size_of(graph_, op) || size == 1;
+      const bool is_library_kernel = !device_.synchronous && are_one_node(before, op);
+      if (is_library_kernel || (is_one_size && can_take_over(maker->second, i))) sets_.join(maker->second, i);
+    }
+    for (ValueId id : outputs_of(op)) makers_[id] = i;
+  }
+
+  const ir::Graph& graph_;
+  const device::Device& device_;
+  Sets sets_;
+  std::map<ValueId, std::size_t> makers_;      ///< of what a later op may take over
+  std::map<ValueId, std::size_t> reduced_by_;  ///< the last reduction of a value
 };
 
 std::map<ValueId, int> count_readers(const ir::Graph& graph) {
@@ -88,6 +208,19 @@ std::map<ValueId, int> count_readers(const ir::Graph& graph) {
 
 double bytes_of(const ir::Graph& graph, ValueId id) {
   return static_cast<double>(ir::packed_bytes(graph[id].type));
+}
+
+// Whether an op of the kernel reads what another one has made of all rows.
+bool goes_twice(const ir::Graph& graph, const DeviceKernel& kernel) {
+  std::set<ValueId> of_all_rows;
+  for (const Op* op : kernel) {
+    for (ValueId id : inputs_of(*op)) {
+      if (of_all_rows.contains(id)) return true;
+    }
+    const bool reduces = op->spec->category == ir::Category::Plain && op->inputs[0].valid();
+    if (reduces && goes_across_rows(graph, *op)) of_all_rows.insert(op->outputs[0]);
+  }
+  return false;
 }
 
 // What a kernel of several ops loads and stores.
@@ -105,13 +238,14 @@ VectorWork joint_work(const ir::Graph& graph, const DeviceKernel& kernel,
   }
   std::set<ValueId> loaded;
   VectorWork work{.element_bytes = 1};
+  const double passes = goes_twice(graph, kernel) ? 2 : 1;
   for (const Op* op : kernel) {
     if (is_product(*op)) continue;
     for (ValueId id : inputs_of(*op)) {
       if (const auto inside = made.find(id); inside != made.end()) {
         ++inside->second;
       } else if (loaded.insert(id).second && is_known(graph[id].type)) {
-        work.bytes += bytes_of(graph, id);
+        work.bytes += bytes_of(graph, id) * (reads_twice(*op) && id == op->inputs[0] ? 2 : passes);
         if (bytes_of(graph, id) < part * tiles) work.received_bytes += std::min(bytes_of(graph, id), part);
       }
     }
@@ -179,26 +313,7 @@ bool touches(const Op& op, const std::set<ValueId>& values) {
 }  // namespace
 
 std::vector<DeviceKernel> device_kernels(const ir::Graph& graph, const device::Device& device) {
-  Sets sets(graph.ops.size());
-  std::map<ValueId, std::size_t> makers;
-  for (std::size_t i = 0; i < graph.ops.size() && device.fusion != device::Fusion::None; ++i) {
-    const Op& op = graph.ops[i];
-    if (has_epilogue(graph, op, device)) {
-      sets.mark_product(i);
-      makers[op.outputs[0]] = i;
-    }
-    if (!is_fusible(graph, op, device)) continue;
-    for (ValueId id : inputs_of(op)) {
-      const auto maker = makers.find(id);
-      if (maker == makers.end()) continue;
-      const Op& before = graph.ops[maker->second];
-      const std::int64_t size = size_of(graph, before);
-      const bool is_one_size = size == size_of(graph, op) || size == 1;
-      if (is_one_size && (device.fusion == device::Fusion::All || are_one_node(before, op)))
-        sets.join(maker->second, i);
-    }
-    for (ValueId id : outputs_of(op)) makers[id] = i;
-  }
+  Sets sets = Grower(graph, device).grow();
   std::map<std::size_t, std::size_t> last;
   for (std::size_t i = 0; i < graph.ops.size(); ++i) last[sets.find(i)] = i;
   std::map<std::size_t, DeviceKernel> by_last;
@@ -211,7 +326,7 @@ std::vector<DeviceKernel> device_kernels(const ir::Graph& graph, const device::D
 
 KernelCosts::KernelCosts(const ir::Graph& graph, const device::Device& device, int tiles)
     : graph_(graph), device_(device), tiles_(tiles), readers_(count_readers(graph)) {
-  if (device.attention_share > 0 && device.fusion == device::Fusion::All) scores_ = scores_of(graph);
+  if (device.attention_share > 0) scores_ = scores_of(graph);
 }
 
 // A product of the kernel computes at its rate and reads and writes what is no score; all else on scores is

@@ -15,7 +15,8 @@ using DeviceKernel = std::vector<const ir::Op*>;
 
 /// Every op is in one kernel; kernels are in the order of their last ops. Elementwise ops that follow each
 /// other over tensors of one size, scalars among them, are one kernel as device::Fusion says; where all are
-/// fused, also with the product before them.
+/// fused, also with the product before them. Where tiles share memory, reductions end kernels. A kernel runs
+/// at one time: what it reads of others is made before it begins.
 std::vector<DeviceKernel> device_kernels(const ir::Graph& graph, const device::Device& device);
 
 /// The costs of a graph's kernels. Graph and device outlive it.

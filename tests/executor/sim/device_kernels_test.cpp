@@ -69,6 +69,57 @@ TEST(DeviceKernels, TakeAProductsResultBeforeItIsStored) {
   EXPECT_NEAR(KernelCosts(graph, device, device.tiles)(kernels[0]).seconds, product, 0.05 * product);
 }
 
+TEST(DeviceKernels, EndInReductionsOfWhatTheyMake) {
+  const ir::Graph graph = testing::graph_of(
+      "g (float[4096, 512] x) => (float[1, 512] y, float[1, 512] z) <int64[1] rows = {0}> "
+      "{ a = Exp(x) y = ReduceSum(a, rows) z = ReduceMax(a, rows) }");
+  EXPECT_EQ(device_kernels(graph, with_fusion("a100-80", Fusion::All)).size(), 1U);
+  EXPECT_EQ(device_kernels(graph, with_fusion("ipu-m2000", Fusion::All)).size(), 3U);
+}
+
+const std::string kNormalized =
+    "g (float[4096, 512] x) => (float[4096, 512] y) <int64[1] rows = {0}> "
+    "{ a = Exp(x) mean = ReduceMean(a, rows) y = Sub(a, mean) }";
+
+// Nobody knows the mean before all rows have been there.
+TEST(DeviceKernels, AreTwoWhereOneReadsWhatTheOtherMakesOfAllRows) {
+  const ir::Graph graph = testing::graph_of(kNormalized);
+  EXPECT_EQ(device_kernels(graph, with_fusion("a100-80", Fusion::All)).size(), 2U);
+}
+
+TEST(DeviceKernels, GoTwiceOverTheOperandsOfANormalisationsGradient) {
+  ir::Graph graph = testing::graph_of(kNormalized);
+  for (ir::Op& op : graph.ops) op.name = "norm_gradient";
+  Device device = with_fusion("a100-80", Fusion::Nodes);
+  ASSERT_EQ(device_kernels(graph, device).size(), 1U);
+  device.phase_overhead_cycles = 0;
+  device.cache_bytes = 0;
+  const double bytes = 4096 * 512 * 4;
+  const double rate = device.tiles * device.exchange_bytes_per_cycle * device.clock_hertz;
+  EXPECT_NEAR(seconds(graph, device), 3 * bytes / rate, 0.01 * bytes / rate);
+}
+
+// y waits for a kernel that reads a: a and y cannot be one.
+TEST(DeviceKernels, RunAtOneTime) {
+  const ir::Graph graph = testing::graph_of(
+      "g (float[64, 64] x) => (float[64, 64] y) { a = Exp(x) b = MatMul(a, a) c = Softmax<axis = 0>(b) "
+      "d = Transpose(c) y = Add(a, d) }");
+  for (const DeviceKernel& kernel : device_kernels(graph, with_fusion("a100-80", Fusion::All))) {
+    const bool makes_a = kernel.front() == &graph.ops[0];
+    EXPECT_EQ(kernel.size() > 1 && makes_a, false);
+  }
+}
+
+TEST(DeviceKernels, KeepScoresInsideWhereTheCompilerFusesNothingElse) {
+  const ir::Graph graph = testing::graph_of(R"(g (float16[8, 16, 2048, 64] q, float16[8, 16, 64, 2048] k,
+      float16[8, 16, 2048, 64] v) => (float16[8, 16, 2048, 64] y) {
+    s = MatMul(q, k) p = Softmax(s) y = MatMul(p, v) })");
+  Device apart = with_fusion("a100-80", Fusion::Nodes);
+  const double in_one = seconds(graph, apart);
+  apart.attention_share = 0;
+  EXPECT_LT(in_one, 0.6 * seconds(graph, apart));
+}
+
 TEST(DeviceKernels, KeepTheScoresOfAttentionInside) {
   const ir::Graph graph = testing::graph_of(R"(g (float16[8, 16, 2048, 64] q, float16[8, 16, 64, 2048] k,
       float16[8, 16, 2048, 64] v) => (float16[8, 16, 2048, 64] y) {
