@@ -1,0 +1,221 @@
+// What is true of any machine: random models on random devices, of which one thing is changed.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "executor/device/presets.h"
+#include "executor/sim/routes.h"
+#include "executor/sim/simulate.h"
+#include "ir/filled.h"
+#include "tests/executor/lower/placed.h"
+
+namespace podium::testing {
+namespace {
+
+using device::Device;
+using device::Link;
+
+constexpr int kCases = 60;
+
+int pick(std::mt19937& random, int least, int most) {
+  return std::uniform_int_distribution<int>(least, most)(random);
+}
+double factor(std::mt19937& random) { return std::uniform_real_distribution<double>(0.4, 2.5)(random); }
+
+std::vector<Link*> links_of(Device& device) {
+  return {&device.rung,       &device.rail,           &device.gateway,        &device.host_load,
+          &device.host_store, &device.streaming_load, &device.streaming_store};
+}
+
+// A preset whose numbers are all a little other.
+Device random_device(std::mt19937& random) {
+  constexpr std::array kBases{"ipu-pod16", "ipu-mk1", "bow-pod16", "a100-80", "h100", "mi300x", "tpu-v4"};
+  Device device = *device::find_preset(kBases[static_cast<std::size_t>(pick(random, 0, kBases.size() - 1))]);
+  device.tiles = std::max(1, static_cast<int>(device.tiles * factor(random)));
+  for (double* number : {&device.clock_hertz, &device.exchange_bytes_per_cycle, &device.phase_overhead_cycles,
+                         &device.matrix_overhead_half_cycles, &device.matrix_overhead_single_cycles,
+                         &device.global_sync_seconds, &device.host_call_seconds})
+    *number *= factor(random);
+  for (Link* link : links_of(device)) {
+    link->bytes_per_second *= factor(random);
+    link->latency_seconds *= factor(random);
+  }
+  return device;
+}
+
+// Linear layers with something between them, on one processor after the other.
+struct RandomModel {
+  explicit RandomModel(std::mt19937& random)
+      : processors(pick(random, 1, 4)), rows(8 * pick(random, 1, 40)), widths{16 * pick(random, 1, 40)} {
+    for (int i = 0; i < 4; ++i) widths.push_back(16 * pick(random, 1, 40));
+    between = pick(random, 0, 1) == 0 ? "Relu" : "Tanh";
+  }
+
+  Placed placed(int times_rows = 1) const {
+    std::string inputs = fmt::format("float[{},{}] h0", rows * times_rows, widths[0]);
+    std::string ops;
+    std::vector<int> places;
+    const int layers = static_cast<int>(widths.size()) - 1;
+    for (int i = 0; i < layers; ++i) {
+      inputs += fmt::format(", float[{},{}] w{}", widths[i], widths[i + 1], i);
+      ops += fmt::format("p{0} = MatMul(h{0}, w{0}) h{1} = {2}(p{0}) ", i, i + 1, between);
+      places.insert(places.end(), 2, i * processors / layers);
+    }
+    ops.replace(ops.rfind(fmt::format("h{} =", layers)), 2, "y");
+    Placed model = testing::placed(
+        fmt::format("g ({}) => (float[{},{}] y) {{ {} }}", inputs, rows * times_rows, widths.back(), ops),
+        places);
+    std::vector<ir::ValueId> weights(model.graph.inputs.begin() + 1, model.graph.inputs.end());
+    model.graph.inputs.resize(1);
+    for (ir::ValueId id : weights)
+      model.graph[id].constant = ir::filled(ir::DataType::Float, model.graph[id].type.dims, 0);
+    return model;
+  }
+
+  int processors;
+  int rows;
+  std::vector<int> widths;
+  std::string between;
+};
+
+sim::Timeline clocked(const Placed& model, const Device& device, const Strategy& strategy = {}) {
+  const executor::Program program = lower::lower(ir::Graph(model.graph), model.placement, strategy);
+  return sim::simulate(program, device, {.sync = strategy.sync});
+}
+
+template <class Check>
+void for_random_cases(const Check& check) {
+  for (int seed = 0; seed < kCases; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    std::mt19937 random(static_cast<unsigned>(seed));
+    const Device device = random_device(random);
+    SCOPED_TRACE(device.name);
+    const RandomModel model(random);
+    Strategy strategy;
+    strategy.batches_per_step = pick(random, 1, 5);
+    strategy.pipelining = model.processors > 1 && pick(random, 0, 1) == 1;
+    check(random, device, model, strategy);
+  }
+}
+
+// Times of a run are whole picoseconds a step.
+constexpr double kRounding = 1e-6;
+
+TEST(Physics, MoreRowsNeverTakeLessTime) {
+  for_random_cases(
+      [](auto& /*random*/, const Device& device, const RandomModel& model, const Strategy& strategy) {
+        const double once = clocked(model.placed(), device, strategy).makespan;
+        EXPECT_GE(clocked(model.placed(2), device, strategy).makespan, once * (1 - kRounding));
+      });
+}
+
+TEST(Physics, MoreTilesNeverTakeMoreTime) {
+  for_random_cases([](auto& /*random*/, Device device, const RandomModel& model, const Strategy& strategy) {
+    const double few = clocked(model.placed(), device, strategy).makespan;
+    device.tiles *= 2;
+    EXPECT_LE(clocked(model.placed(), device, strategy).makespan, few * (1 + kRounding));
+  });
+}
+
+TEST(Physics, AFasterLinkOrClockNeverTakesMoreTime) {
+  for_random_cases([](auto& random, Device device, const RandomModel& model, const Strategy& strategy) {
+    const double slow = clocked(model.placed(), device, strategy).makespan;
+    const std::vector<Link*> links = links_of(device);
+    Link& link = *links[static_cast<std::size_t>(pick(random, 0, static_cast<int>(links.size()) - 1))];
+    link.bytes_per_second *= 2;
+    const double fast_link = clocked(model.placed(), device, strategy).makespan;
+    EXPECT_LE(fast_link, slow * (1 + kRounding));
+    device.clock_hertz *= 1.5;
+    EXPECT_LE(clocked(model.placed(), device, strategy).makespan, fast_link * (1 + kRounding));
+  });
+}
+
+TEST(Physics, LongerLatenciesNeverTakeLessTime) {
+  for_random_cases([](auto& random, Device device, const RandomModel& model, const Strategy& strategy) {
+    const double near = clocked(model.placed(), device, strategy).makespan;
+    const std::vector<Link*> links = links_of(device);
+    links[static_cast<std::size_t>(pick(random, 0, static_cast<int>(links.size()) - 1))]->latency_seconds +=
+        1e-5;
+    device.global_sync_seconds += 1e-6;
+    device.host_call_seconds += 1e-6;
+    EXPECT_GE(clocked(model.placed(), device, strategy).makespan, near * (1 - kRounding));
+  });
+}
+
+TEST(Physics, TwiceAllRatesAndHalfAllLatenciesTakeHalfTheTime) {
+  for_random_cases([](auto& /*random*/, Device device, const RandomModel& model, const Strategy& strategy) {
+    const double once = clocked(model.placed(), device, strategy).makespan;
+    device.clock_hertz *= 2;
+    for (Link* link : links_of(device)) {
+      link->bytes_per_second *= 2;
+      link->latency_seconds /= 2;
+    }
+    for (double* seconds : {&device.global_sync_seconds, &device.host_call_seconds, &device.dispatch_seconds,
+                            &device.collective_overhead_seconds, &device.sharded_transaction_seconds})
+      *seconds /= 2;
+    EXPECT_NEAR(clocked(model.placed(), device, strategy).makespan / once, 0.5, kRounding);
+  });
+}
+
+TEST(Physics, WeightsOffChipAreNeverFaster) {
+  for_random_cases([](auto& /*random*/, const Device& device, const RandomModel& model, Strategy strategy) {
+    const double on_chip = clocked(model.placed(), device, strategy).makespan;
+    strategy.weights.location.storage = ir::Storage::OffChip;
+    EXPECT_GE(clocked(model.placed(), device, strategy).makespan, on_chip * (1 - kRounding));
+  });
+}
+
+// One processor computes for as long as several that share the layers do together.
+TEST(Physics, PartsOfAModelComputeAsLongAsTheWhole) {
+  for_random_cases(
+      [](auto& /*random*/, Device device, const RandomModel& model, const Strategy& /*strategy*/) {
+        device.fusion = device::Fusion::None;
+        device.dispatch_seconds = 0;
+        const auto computing = [&](const RandomModel& of) {
+          double seconds = 0;
+          for (const sim::ProcessorReport& processor : clocked(of.placed(), device).processors)
+            seconds += processor.busy[static_cast<std::size_t>(sim::Activity::Compute)];
+          return seconds;
+        };
+        RandomModel whole = model;
+        whole.processors = 1;
+        EXPECT_NEAR(computing(model) / computing(whole), 1, kRounding);
+      });
+}
+
+TEST(Physics, AllReducesNeverTakeLessTimeForMoreBytes) {
+  for_random_cases([](auto& random, const Device& device, auto& /*model*/, auto& /*strategy*/) {
+    std::vector<int> members;
+    for (int i = 0; i < 1 << pick(random, 1, 3); ++i) members.push_back(i);
+    double before = 0;
+    for (double bytes = 1024; bytes < 1e9; bytes *= 1.7) {
+      const double seconds =
+          sim::collective_cost(device, executor::CollectiveKind::AllReduce, bytes, members).seconds;
+      EXPECT_GE(seconds, before);
+      before = seconds;
+    }
+  });
+}
+
+// Half a collective: what an all-reduce does twice.
+TEST(Physics, AnAllReduceTakesNoMoreThanAReduceScatterAndAGather) {
+  for_random_cases([](auto& random, const Device& device, auto& /*model*/, auto& /*strategy*/) {
+    std::vector<int> members;
+    for (int i = 0; i < 1 << pick(random, 1, 3); ++i) members.push_back(i);
+    const double bytes = std::pow(10, pick(random, 3, 9));
+    const auto seconds = [&](executor::CollectiveKind kind) {
+      return sim::collective_cost(device, kind, bytes, members).seconds;
+    };
+    using enum executor::CollectiveKind;
+    EXPECT_LE(seconds(AllReduce), (seconds(ReduceScatter) + seconds(AllGather)) * (1 + kRounding));
+    EXPECT_GE(seconds(AllReduce), seconds(ReduceScatter) * (1 - kRounding));
+  });
+}
+
+}  // namespace
+}  // namespace podium::testing
