@@ -186,8 +186,12 @@ CaseResult run_set(const fs::path& model_path, const fs::path& set, const compar
       const compare::Comparison comparison =
           compare::compare_results(found, expected, tolerance_for(expected, erratum, tolerance));
       if (comparison.agrees()) continue;
-      if (!drawn.empty() && type_of(found) == type_of(expected)) return {Outcome::Skipped, drawn};
-      return {Outcome::Failed, fmt::format("output '{}': {}", name, comparison.reason)};
+      if (!drawn.empty() && type_of(found) == type_of(expected))
+        return {.outcome = Outcome::Skipped, .reason = drawn};
+      return {.outcome = Outcome::Failed,
+              .reason = fmt::format("output '{}': {}", name, comparison.reason),
+              .output = name,
+              .comparison = comparison};
     }
   }
   return result;
@@ -204,7 +208,7 @@ CaseResult run_case(const std::string& folder, const compare::Tolerance& toleran
   }
   return result;
 } catch (const std::exception& error) {
-  return {Outcome::Failed, error.what()};
+  return {.outcome = Outcome::Failed, .reason = error.what()};
 }
 
 }  // namespace podium::cli

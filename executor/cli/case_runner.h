@@ -12,7 +12,9 @@ enum class Outcome : std::uint8_t { Passed, Failed, Skipped };
 
 struct CaseResult {
   Outcome outcome = Outcome::Passed;
-  std::string reason = {};   ///< of a failure or a skip; of a pass, what was corrected (see errata.h)
+  std::string reason = {};  ///< of a failure or a skip; of a pass, what was corrected (see errata.h)
+  std::string output = {};  ///< of a failure: the one that differs; "" of a case that cannot run
+  compare::Comparison comparison = {};  ///< of that output
   std::string unsplit = {};  ///< why the case ran on one processor although a strategy was asked for
 };
 

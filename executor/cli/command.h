@@ -43,6 +43,7 @@ struct CommandRow {
   std::string_view name;
   std::string_view summary;  ///< of `podium --help`
   std::string_view purpose;  ///< of its own --help
+  std::string_view example;  ///< a line of its --help that can be typed
   int (*execute)(const Options&);
   Models models = Models::One;
   /// UsageError for options that cannot be what the command is to do.

@@ -203,6 +203,8 @@ int execute_compare(const Options& options) {
   if (!is_late) show_table(compared, options);
   if (!is_late) flush_shown();
   verify(contestants, compared, options);
+  // What has not been run by now will not be.
+  for (ComparedStrategy& one : compared) one.needs_run = false;
   if (is_late) show_table(compared, options);
   return finish(options, contestants, compared);
 }

@@ -8,6 +8,7 @@
 
 #include "executor/cli/flag_row.h"
 #include "executor/cli/session_flags.h"
+#include "executor/cli/terminal.h"
 #include "executor/cli/write_file.h"
 #include "executor/session/json_rows.h"
 #include "executor/session/read_options.h"
@@ -35,13 +36,43 @@ std::shared_ptr<cxxopts::Value> value_of(const FlagRow& row) {
   return row.fallback.empty() ? value : value->default_value(row.fallback);
 }
 
+// What --help calls the value: the word in capitals with which the help begins.
+std::string value_name(const FlagRow& row) {
+  if (row.takes == Takes::Nothing) return "";
+  const std::string word = row.help.substr(0, row.help.find_first_of(" :,;"));
+  const bool is_name = !word.empty() && word[0] >= 'A' && word[0] <= 'Z';
+  return is_name ? word : "WORD";
+}
+
+// In the order in which one needs them; others follow as their rows come.
+std::vector<std::string> headings(Command command) {
+  std::vector<std::string> found;
+  const auto add = [&](const std::string& heading) {
+    const auto has = [&](const FlagRow& row) {
+      return row.commands.contain(command) && row.heading == heading;
+    };
+    if (std::ranges::count(found, heading) == 0 && std::ranges::any_of(flag_rows(), has))
+      found.push_back(heading);
+  };
+  for (const char* heading : {"", "Info", "Data", "Training", kStrategyHeading, "Machine", "Simulation"})
+    add(heading);
+  for (const FlagRow& row : flag_rows()) {
+    if (row.heading != "Session") add(row.heading);
+  }
+  add("Session");
+  return found;
+}
+
 cxxopts::Options make_parser(Command command) {
   const CommandRow& about = row_of(command);
   cxxopts::Options parser(fmt::format("podium {}", about.name), std::string(about.purpose));
   parser.custom_help("[options]");
   parser.positional_help(std::string(about.paths));
+  if (const std::size_t width = terminal_width(); width > 0)
+    parser.set_width(std::clamp<std::size_t>(width, 40, 120));
   for (const FlagRow& row : flag_rows()) {
-    if (row.commands.contain(command)) parser.add_options(row.heading)(row.name, row.help, value_of(row));
+    if (row.commands.contain(command))
+      parser.add_options(row.heading)(row.name, row.help, value_of(row), value_name(row));
   }
   parser.add_options()("paths", "", cxxopts::value<Texts>());
   parser.parse_positional("paths");
@@ -137,7 +168,9 @@ Options parse(Command command, const Arguments& arguments) {
 }
 
 std::string help(Command command) {
-  return make_parser(command).help() + std::string(row_of(command).epilogue);
+  const CommandRow& row = row_of(command);
+  return make_parser(command).help(headings(command)) + std::string(row.epilogue) +
+         fmt::format("\nFor example:\n  {}\n", row.example);
 }
 
 }  // namespace podium::cli

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "executor/cli/terminal.h"
+#include "executor/report/table.h"
 #include "ir/printable.h"
 
 namespace podium::cli {
@@ -39,14 +40,22 @@ void Progress::advance(std::size_t steps, std::string state) {
   show_state();
 }
 
+// "  40.0 s left", once it can be told from what is done.
+std::string Progress::time_left() const {
+  if (done_ == 0 || done_ >= total_) return "";
+  const std::chrono::duration<double> passed = Clock::now() - start_;
+  const double left = passed.count() / static_cast<double>(done_) * static_cast<double>(total_ - done_);
+  return fmt::format("  {} left", report::duration(left));
+}
+
 void Progress::show_state() {
   if (!terminal_) {
-    tell(fmt::format("{} of {} {}{}", done_, total_, what_, state_));
+    tell(fmt::format("{} of {} {}{}{}", done_, total_, what_, state_, time_left()));
     return;
   }
   const std::size_t filled = total_ == 0 ? kBarWidth : done_ * kBarWidth / total_;
-  draw(fmt::format("[{}{}] {}/{} {}{}", std::string(filled, '#'), std::string(kBarWidth - filled, ' '), done_,
-                   total_, what_, state_));
+  draw(fmt::format("[{}{}] {}/{} {}{}{}", std::string(filled, '#'), std::string(kBarWidth - filled, ' '),
+                   done_, total_, what_, state_, time_left()));
   shown_ = true;
 }
 

@@ -20,6 +20,7 @@ class Progress {
 
  private:
   void show_state();
+  std::string time_left() const;
 
   using Clock = std::chrono::steady_clock;
   std::string what_;
@@ -29,6 +30,7 @@ class Progress {
   bool quiet_;
   bool terminal_;
   bool shown_ = false;
+  Clock::time_point start_ = Clock::now();
   Clock::time_point last_ = Clock::now();
 };
 

@@ -44,16 +44,19 @@ void note_unused_files(const Options& options, const Strategy& strategy) {
               options);
 }
 
-// Runs as often as --repeat says; the median time.
-double run_repeatedly(const Options& options, InferenceSession& session, const std::vector<ir::Datum>& inputs,
-                      std::span<const ir::Datum>& outputs) {
+// Runs as often as --repeat says, after a run that finds memory; the times in ascending order.
+std::vector<double> run_repeatedly(const Options& options, InferenceSession& session,
+                                   const std::vector<ir::Datum>& inputs,
+                                   std::span<const ir::Datum>& outputs) {
+  if (options.repeat > 1) in_model(options, [&] { session.run(inputs); });
   std::vector<double> times;
   for (int i = 0; i < options.repeat; ++i) {
     const auto start = WallClock::now();
     outputs = in_model(options, [&] { return session.run(inputs); });
     times.push_back(seconds_since(start));
   }
-  return median(std::move(times));
+  std::sort(times.begin(), times.end());
+  return times;
 }
 
 void run_numbers(const Options& options, InferenceSession& session,
@@ -63,7 +66,8 @@ void run_numbers(const Options& options, InferenceSession& session,
   std::span<const ir::Datum> outputs;
   // A first run that also has to learn sizes for the clock is not timed.
   if (session.timeline() == nullptr) in_model(options, [&] { session.run(inputs); });
-  result.report.run_seconds = run_repeatedly(options, session, inputs, outputs);
+  result.report.run_times = run_repeatedly(options, session, inputs, outputs);
+  result.report.run_seconds = report::percentile(result.report.run_times, 0.5);
   result.outputs = collect(options, signature, session, outputs);
   for (const OutputResult& output : result.outputs) {
     report::OutputFacts facts{.name = output.name, .type = to_string(output.type)};

@@ -10,6 +10,7 @@
 #include "executor/cli/session_options.h"
 #include "executor/cli/terminal.h"
 #include "executor/cli/usage_error.h"
+#include "executor/report/table.h"
 #include "executor/session/check_options.h"
 #include "ir/files.h"
 
@@ -42,6 +43,28 @@ std::vector<fs::path> find_cases(const std::vector<std::string>& paths) {
   return cases;
 }
 
+std::string kind_of(const CaseResult& result) {
+  if (result.output.empty()) return "cannot be run";
+  return result.comparison.is_rounding ? "rounding" : "other numbers";
+}
+
+// A row a failed case: how wrong it is.
+std::string failure_table(const std::vector<std::pair<std::string, CaseResult>>& failures) {
+  std::vector<std::vector<std::string>> rows{
+      {"failed", "looks like", "output", "differ", "error", "of largest"}};
+  for (const auto& [name, result] : failures) {
+    const compare::Comparison& comparison = result.comparison;
+    rows.push_back({name, kind_of(result)});
+    if (comparison.differing == 0) continue;
+    const double share =
+        comparison.largest_number > 0 ? comparison.largest_error / comparison.largest_number : 0;
+    for (std::string cell : {result.output, fmt::format("{}", comparison.differing),
+                             fmt::format("{:.2g}", comparison.largest_error), fmt::format("{:.2g}", share)})
+      rows.back().push_back(std::move(cell));
+  }
+  return report::table(report::fold(std::move(rows), {10, 9, 5, 6, 8, 7}, terminal_width()));
+}
+
 }  // namespace
 
 int execute_test(const Options& options) {
@@ -54,6 +77,7 @@ int execute_test(const Options& options) {
   Progress progress("test cases", cases.size(), options.quiet);
   int passed = 0;
   int failed = 0;
+  std::vector<std::pair<std::string, CaseResult>> failures;
   int skipped = 0;
   int unsplit = 0;
   for (const fs::path& folder : cases) {
@@ -74,6 +98,7 @@ int execute_test(const Options& options) {
         break;
       case Outcome::Failed:
         ++failed;
+        failures.emplace_back(name, result);
         progress.print(fmt::format("FAILED  {}: {}", name, result.reason));
         break;
       case Outcome::Skipped:
@@ -83,6 +108,7 @@ int execute_test(const Options& options) {
     }
   }
   progress.finish();
+  if (failures.size() > 1) show(failure_table(failures));
   if (unsplit > 0) show(fmt::format("{} ran on one processor: they cannot be split as asked\n", unsplit));
   show(fmt::format("{} passed, {} failed, {} skipped\n", passed, failed, skipped));
   return failed == 0 ? kDone : kFailed;

@@ -358,6 +358,9 @@ std::vector<Candidate> read_candidates(const std::string& text, const std::strin
         read_candidate(entry, fmt::format("{}: strategy {}", where, candidates.size()), base);
     if (candidate.name.empty()) candidate.name = fmt::format("strategy {}", candidates.size());
     candidate.where = fmt::format("{}: {}", where, candidate.name);
+    const bool is_taken = std::any_of(candidates.begin(), candidates.end(),
+                                      [&](const Candidate& other) { return other.name == candidate.name; });
+    if (is_taken) throw Error("{}: two strategies are called '{}'", where, candidate.name);
     candidates.push_back(std::move(candidate));
   }
   for (Candidate& candidate : candidates)

@@ -1,5 +1,6 @@
 // Two results are compared as ONNX's own runner does: types and shapes exactly, numbers in double by an
-// absolute and a relative tolerance, items of sequences one by one, up to the first difference.
+// absolute and a relative tolerance, items of sequences one by one, up to the first that differs; of a
+// tensor all elements, to say how many differ and where the most.
 #include "executor/compare/results.h"
 
 #include <algorithm>
@@ -74,24 +75,86 @@ void with_real_type(DataType type, Use&& use) {
   }
 }
 
+// Where a difference is the largest so far: an element that is no number differs without end.
+struct Worst {
+  std::int64_t at = -1;
+  double error = -1;
+
+  void offer(std::int64_t place, double size) {
+    if (std::isnan(size)) size = std::numeric_limits<double>::infinity();
+    if (size > error) *this = {place, size};
+  }
+};
+
+// "[0,3,17]"
+std::string coordinates(const ir::Dims& dims, std::int64_t place) {
+  ir::Dims found(dims.size());
+  for (std::size_t axis = dims.size(); axis-- > 0;) {
+    found[axis] = place % dims[axis];
+    place /= dims[axis];
+  }
+  return ir::to_string(found);
+}
+
+// Of numbers next to 1; 0 of whole numbers.
+double unit_of(DataType type) {
+  switch (type) {
+    case DataType::Double:
+      return 0x1p-52;
+    case DataType::Float:
+      return 0x1p-23;
+    case DataType::Float16:
+      return 0x1p-10;
+    case DataType::Bfloat16:
+      return 0x1p-7;
+    default:
+      return 0;
+  }
+}
+
+// Sums in another order differ by a few units in the last place of the largest numbers that go into them.
+bool is_rounding(const Comparison& result, double error, DataType type) {
+  constexpr double kFew = 16;
+  return std::isfinite(error) && error <= kFew * unit_of(type) * result.largest_number;
+}
+
+std::string size_of(const Comparison& result, double error) {
+  if (!std::isfinite(error) || result.largest_number == 0) return "";
+  const double share = error / result.largest_number;
+  const std::string text = fmt::format("; error {:.2g}, {:.2g} of the largest number there ({:.4g})", error,
+                                       share, result.largest_number);
+  if (!result.is_rounding) return text;
+  return text + fmt::format(", which looks like rounding (--tolerance-of-largest {:.0e} takes it)",
+                            std::pow(10.0, std::ceil(std::log10(share))));
+}
+
 template <class T>
 void compare_numbers(const Tensor& found, const Tensor& expected, const Tolerance& tolerance,
                      Comparison& result) {
   const T* left = found.data<T>();
   const T* right = expected.data<T>();
-  Tolerance by_element = tolerance;
-  for (std::int64_t i = 0; tolerance.of_largest > 0 && i < expected.size(); ++i) {
+  for (std::int64_t i = 0; i < expected.size(); ++i) {
     const double size = std::fabs(to_double(right[i]));
-    if (std::isfinite(size))
-      by_element.absolute = std::max(by_element.absolute, tolerance.absolute + tolerance.of_largest * size);
+    if (std::isfinite(size)) result.largest_number = std::max(result.largest_number, size);
   }
+  Tolerance by_element = tolerance;
+  by_element.absolute += tolerance.of_largest * result.largest_number;
+  Worst worst;
   for (std::int64_t i = 0; i < found.size(); ++i) {
     const double a = to_double(left[i]);
     const double b = to_double(right[i]);
     if (a != b && !std::isnan(b)) result.largest_error = std::fmax(result.largest_error, std::fabs(a - b));
-    if (result.agrees() && !close(a, b, by_element))
-      result.reason = fmt::format("element {} is {}, {} expected", i, a, b);
+    if (close(a, b, by_element)) continue;
+    ++result.differing;
+    worst.offer(i, std::fabs(a - b));
   }
+  if (result.differing == 0) return;
+  result.is_rounding = is_rounding(result, worst.error, found.type());
+  const double a = to_double(left[worst.at]);
+  const double b = to_double(right[worst.at]);
+  result.reason =
+      fmt::format("{} of {} elements differ, most at {}: {} found, {} expected{}", result.differing,
+                  found.size(), coordinates(found.dims(), worst.at), a, b, size_of(result, worst.error));
 }
 
 template <class T>

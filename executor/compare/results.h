@@ -1,6 +1,7 @@
 // Compares results with expected ones, as ONNX's own runner does.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "ir/datum.h"
@@ -14,8 +15,11 @@ struct Tolerance {
 };
 
 struct Comparison {
-  std::string reason = {};   ///< of the first difference; empty when they agree
-  double largest_error = 0;  ///< of |found - expected| over all numbers
+  std::string reason = {};     ///< what differs, how many and the worst of them; empty when they agree
+  double largest_error = 0;    ///< of |found - expected| over all numbers
+  double largest_number = 0;   ///< of |expected|, where it is finite
+  std::int64_t differing = 0;  ///< elements beyond the tolerance
+  bool is_rounding = false;    ///< all that differs is a few units in the last place of the largest number
   bool agrees() const { return reason.empty(); }
 };
 

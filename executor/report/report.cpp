@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "executor/report/cause.h"
@@ -121,7 +122,13 @@ void add_clock_rows(const RunReport& report, Rows& rows) {
 std::string real_time(const RunReport& report) {
   if (report.is_estimate)
     return fmt::format("{} to estimate, nothing computed", duration(report.prepare_seconds));
-  return fmt::format("{} a run, {} to load and prepare", duration(report.run_seconds),
+  std::string of_runs;
+  if (report.run_times.size() > 1) {
+    of_runs = fmt::format(" (median of {}; 90% took at most {}, 99% {})", report.run_times.size(),
+                          duration(percentile(report.run_times, 0.9)),
+                          duration(percentile(report.run_times, 0.99)));
+  }
+  return fmt::format("{} a run{}, {} to load and prepare", duration(report.run_seconds), of_runs,
                      duration(report.prepare_seconds));
 }
 
@@ -135,6 +142,12 @@ std::map<std::string, double> bytes_by_kind(const std::vector<sim::LinkReport>& 
     kinds[kind] += link.replica_bytes;
   }
   return kinds;
+}
+
+double percentile(const std::vector<double>& ascending, double share) {
+  if (ascending.empty()) return 0;
+  const auto rank = static_cast<std::ptrdiff_t>(std::ceil(share * static_cast<double>(ascending.size())));
+  return ascending[static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(rank, 1, std::ssize(ascending)) - 1)];
 }
 
 double fullness(const sim::MemoryUse& memory) {
@@ -210,6 +223,12 @@ json to_json(const RunReport& report) {
               {"links", json::array()},
               {"outputs", json::array()}};
   if (!report.is_estimate) object["realSeconds"] = report.run_seconds;
+  if (report.run_times.size() > 1) {
+    object["realPercentiles"] = {{"runs", report.run_times.size()},
+                                 {"p50", percentile(report.run_times, 0.5)},
+                                 {"p90", percentile(report.run_times, 0.9)},
+                                 {"p99", percentile(report.run_times, 0.99)}};
+  }
   for (std::size_t i = 0; i < timeline.processors.size(); ++i) {
     object["processors"].push_back(processor_json(i, timeline.processors[i]));
   }

@@ -45,11 +45,15 @@ struct RunReport {
   bool is_estimate = false;                           ///< nothing was computed
   double prepare_seconds = 0;                         ///< real time
   double run_seconds = 0;                             ///< real time; 0 of an estimate
+  std::vector<double> run_times = {};                 ///< real times of all runs, ascending
   bool is_clocked = true;                             ///< else no clock has measured the timeline
   sim::Timeline timeline = {};
   std::vector<OutputFacts> outputs = {};
   std::vector<WhatIf> what_ifs = {};  ///< the most helpful first
 };
+
+/// The value that a share of the ascending values does not exceed: the nearest rank.
+double percentile(const std::vector<double>& ascending, double share);
 
 /// Samples of all replicas per simulated second. 0 when the step takes no time.
 double samples_per_second(const RunReport& report);

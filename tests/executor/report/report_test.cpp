@@ -81,6 +81,17 @@ TEST(Report, NamesTheFullestProcessorAndWhatFillsIt) {
   EXPECT_EQ(memory_line(sample_timeline()), "ipu 0: 900 B of 1000 B (weights 600 B, activations 300 B)");
 }
 
+TEST(Report, GivesThePercentilesOfSeveralRuns) {
+  const std::vector<double> times{1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+  EXPECT_EQ(percentile(times, 0.5), 5);
+  EXPECT_EQ(percentile(times, 0.9), 9);
+  EXPECT_EQ(percentile(times, 0.99), 10);
+  EXPECT_EQ(percentile({}, 0.5), 0);
+  RunReport report = sample();
+  report.run_times = times;
+  EXPECT_EQ(to_json(report)["realPercentiles"]["p90"], 9);
+}
+
 TEST(Overflow, IsSilentWhenEverythingFits) { EXPECT_EQ(overflow(sample()), ""); }
 
 TEST(Overflow, NamesTheProcessorsByHowMuchAndWhatWouldHelp) {

@@ -260,9 +260,8 @@ TEST(Session, AnEstimateNeedsEveryDimension) {
         {.clock = true, .estimate = true});
     FAIL();
   } catch (const Error& error) {
-    EXPECT_STREQ(
-        error.what(),
-        "input 'x' is float[?,2]: a size for every symbolic dimension needed (--dim NAME=N, or x:AXIS=N without a name)");
+    EXPECT_STREQ(error.what(),
+                 "input 'x' is float[N,2]: sizes needed, such as --dim N=2, or --dim '*=1' for all");
   }
 }
 

@@ -1,0 +1,198 @@
+// What `podium compare` comes to, and what it says is typed.
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/run_program.h"
+
+namespace podium::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::ProgramResult;
+using testing::run_program;
+using testing::TemporaryFolder;
+
+class Verdict : public ::testing::Test {
+ protected:
+  std::string made(const std::string& recipe) {
+    const std::string file = folder.file("model.onnx");
+    EXPECT_EQ(run_program(fmt::format("podium-models {} -o {}", recipe, file)).status, 0);
+    return file;
+  }
+  nlohmann::json json(const std::string& name) {
+    return nlohmann::json::parse(std::ifstream(folder.file(name)));
+  }
+  static std::string line_after(const std::string& text, const std::string& start) {
+    const std::size_t place = text.find(start);
+    if (place == std::string::npos) return "";
+    const std::size_t begin = place + start.size();
+    return text.substr(begin, text.find('\n', begin) - begin);
+  }
+
+  TemporaryFolder folder;
+};
+
+TEST_F(Verdict, NamesTheBestItsCauseWhatHelpsAndTheCommand) {
+  const std::string model = made("mnist-cnn");
+  const ProgramResult result = run_program("podium compare " + model +
+                                           " --ipus 4 --estimate --quiet --report " + folder.file("c.json"));
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("\nbest: "), HasSubstr("% of the step is "),
+                                HasSubstr("\nto run it: podium run " + model)));
+  // The command gives the row's figure.
+  const ProgramResult typed =
+      run_program(line_after(result.out, "to run it: ") + " --quiet --report " + folder.file("r.json"));
+  EXPECT_EQ(typed.status, 0) << typed.err;
+  const nlohmann::json best = json("c.json")["strategies"][0]["run"];
+  EXPECT_EQ(json("r.json")["samplesPerSecond"], best["samplesPerSecond"]);
+  EXPECT_FALSE(best["whatIf"].empty());
+}
+
+TEST_F(Verdict, WhatHelpsGivesWhatTheClockSaid) {
+  const std::string model = made("mnist-cnn");
+  const ProgramResult result = run_program("podium compare " + model +
+                                           " --ipus 2 --estimate --quiet --report " + folder.file("c.json"));
+  const std::string command = line_after(result.out, "to run it: ");
+  int tried = 0;
+  for (const nlohmann::json& what_if : json("c.json")["strategies"][0]["run"]["whatIf"]) {
+    if (what_if["of"] != "strategy" || what_if.contains("refused")) continue;
+    // The change replaces a flag of the same name: the last one counts.
+    const std::string typed = fmt::format("{} {} --quiet --report {}", command,
+                                          what_if["change"].get<std::string>(), folder.file("r.json"));
+    const ProgramResult ran = run_program(typed);
+    EXPECT_EQ(ran.status, what_if["fits"] ? 0 : 3) << typed << ran.err;
+    EXPECT_EQ(json("r.json")["samplesPerSecond"], what_if["samplesPerSecond"]) << typed;
+    ++tried;
+  }
+  EXPECT_GE(tried, 2);
+}
+
+TEST_F(Verdict, EveryRowsCommandGivesTheRowsFigure) {
+  const std::string model = made("mnist-cnn");
+  const std::string saved = folder.file("saved");
+  ASSERT_EQ(run_program("podium compare " + model + " --ipus 4 --estimate --quiet --save " + saved +
+                        " --report " + folder.file("c.json"))
+                .status,
+            0);
+  std::map<std::string, double> rates;
+  for (const nlohmann::json& strategy : json("c.json")["strategies"]) {
+    if (strategy.contains("run")) rates[strategy["name"]] = strategy["run"]["samplesPerSecond"];
+  }
+  std::ifstream commands(saved + "/commands.txt");
+  std::string name;
+  std::string command;
+  std::size_t count = 0;
+  while (std::getline(commands, name) && std::getline(commands, command)) {
+    const ProgramResult typed = run_program(command + " --quiet --report " + folder.file("r.json"));
+    EXPECT_EQ(typed.status, 0) << command << typed.err;
+    EXPECT_EQ(json("r.json")["samplesPerSecond"], rates.at(name.substr(2))) << command;
+    ++count;
+  }
+  EXPECT_EQ(count, rates.size());
+}
+
+TEST_F(Verdict, NothingThatFitsIsStatusThreeAndNamesTheNearest) {
+  const std::string device =
+      folder.write("d.json", R"({"base": "ipu-m2000", "tiles": 40, "tile_memory_bytes": 20000})");
+  const ProgramResult result =
+      run_program("podium compare " + made("mnist-mlp") + " --estimate --quiet --device " + device);
+  EXPECT_EQ(result.status, 3) << result.out;
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("nothing fits"), HasSubstr("the nearest is '"), HasSubstr("what would help")));
+}
+
+TEST_F(Verdict, WhatSavesMemoryTogetherIsTriedWhereSomethingDoesNotFit) {
+  const std::string device =
+      folder.write("d.json", R"({"base": "ipu-m2000", "tiles": 60, "tile_memory_bytes": 60000})");
+  const ProgramResult result = run_program(
+      "podium compare " + made("mnist-mlp loss=cross-entropy batch=16") +
+      " --train --loss-tensor loss --optimizer adam --ipus 2 --estimate --quiet --device " + device);
+  EXPECT_THAT(result.out, HasSubstr("recomputation, ")) << result.out << result.err;
+}
+
+TEST_F(Verdict, ComputesAsManyAsAreAskedFor) {
+  const std::string model = made("mnist-cnn");
+  EXPECT_THAT(run_program("podium compare " + model + " --ipus 2 --quiet --verify-only 2").out,
+              HasSubstr("each of the 2 that were computed gave the numbers of one processor"));
+  const ProgramResult none = run_program("podium compare " + model + " --ipus 2 --quiet --no-verify");
+  EXPECT_EQ(none.status, 0);
+  EXPECT_THAT(none.out, Not(HasSubstr("numbers of one processor")));
+}
+
+TEST_F(Verdict, SeveralNumbersOfProcessorsMakeATableOfScaling) {
+  const ProgramResult result = run_program("podium compare " + made("mnist-cnn") + " --ipus 1,2,4 --quiet");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, ::testing::ContainsRegex("^processors +strategy .*\n +1 .*\n +2 .*\n +4 .*\n$"));
+}
+
+TEST_F(Verdict, RefusesFlagsThatHaveNoEffect) {
+  for (const char* flag : {"--repeat 2", "--output-dir d", "--expected d"}) {
+    const ProgramResult result = run_program(fmt::format("podium compare m.onnx {}", flag));
+    EXPECT_EQ(result.status, 2) << flag;
+    EXPECT_THAT(result.err, HasSubstr("unknown option"));
+  }
+}
+
+TEST_F(Verdict, ExplainSaysWhatTheStepWaitsForAndWhatHelps) {
+  const ProgramResult result =
+      run_program("podium run " + made("mnist-cnn") +
+                  " --ipus 4 --pipeline --estimate --explain --quiet --report " + folder.file("r.json"));
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("what the step waits for"), HasSubstr("what would help, by the clock:")));
+  const nlohmann::json report = json("r.json");
+  double of_path = 0;
+  for (const nlohmann::json& part : report["path"]) of_path += part["share"].get<double>();
+  EXPECT_LE(of_path, 1 + 1e-9);
+  EXPECT_GT(of_path, 0.1);
+  EXPECT_GE(report["whatIf"].size(), 6U);
+}
+
+TEST_F(Verdict, AProfileAddsUpToWhatThePathAndTheProcessorsSay) {
+  const std::string model = made("mnist-cnn");
+  ASSERT_EQ(run_program("podium profile " + model + " --ipus 2 --pipeline --quiet --report " +
+                        folder.file("p.json"))
+                .status,
+            0);
+  ASSERT_EQ(run_program("podium run " + model + " --ipus 2 --pipeline --estimate --quiet --report " +
+                        folder.file("r.json"))
+                .status,
+            0);
+  double of_ops = 0;
+  for (const nlohmann::json& op : json("p.json")["ops"]) of_ops += op["seconds"].get<double>();
+  double computing = 0;
+  double flop = 0;
+  for (const nlohmann::json& processor : json("r.json")["processors"]) {
+    computing += processor["busySeconds"]["compute"].get<double>();
+    flop += processor["flop"].get<double>();
+  }
+  EXPECT_NEAR(of_ops, computing, 1e-6 * computing);
+  double of_op_flop = 0;
+  for (const nlohmann::json& op : json("p.json")["ops"]) of_op_flop += op["flop"].get<double>();
+  EXPECT_NEAR(of_op_flop, flop, 1e-9 * flop);
+}
+
+TEST_F(Verdict, AProfileOfTrainingTellsThePasses) {
+  const ProgramResult result = run_program("podium profile " + made("mnist-mlp loss=cross-entropy") +
+                                           " --train --loss-tensor loss --optimizer adam --quiet");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("ipu 0, forward"), HasSubstr("ipu 0, backward"), HasSubstr("ipu 0, update")));
+}
+
+TEST_F(Verdict, AProfileForRealTimesTheEnginesOps) {
+  const ProgramResult result =
+      run_program("podium profile " + made("mnist-cnn") + " --real --top 3 --filter 'conv*' --quiet");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("op on this machine"), HasSubstr("Conv"), Not(HasSubstr("fc1"))));
+}
+
+}  // namespace
+}  // namespace podium::cli
