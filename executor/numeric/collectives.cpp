@@ -65,7 +65,7 @@ struct InGroup {
     for (std::size_t rank = 0; rank < memories.size(); ++rank) {
       Tensor& part = parts.emplace_back(pool(rank).take(type.element, type.dims));
       if (is_local()) {
-        cut_part(*terms[rank], static_cast<int>(rank), part);
+        cut_part(*terms[rank], rank, part);
         continue;
       }
       const Range range = range_of_part(terms[0]->size(), part.size(), rank);

@@ -21,7 +21,7 @@ using ir::ValueId;
 namespace {
 
 IntList identity(int rank) {
-  IntList permutation(static_cast<std::size_t>(rank));
+  IntList permutation(rank);
   std::iota(permutation.begin(), permutation.end(), 0);
   return permutation;
 }
@@ -99,7 +99,7 @@ void absorb_reader(Rewriter& rewriter, OpId& last, IntList& permutation, double&
     if (const auto found = scaling(rewriter, op)) {
       scale *= found->first;
     } else if (op.is("Transpose")) {
-      const IntList moved = composed(permutation, permutation_of(op, static_cast<int>(permutation.size())));
+      const IntList moved = composed(permutation, permutation_of(op, permutation.size()));
       if (moved.back() != std::ssize(moved) - 1) return;
       permutation = moved;
     } else {

@@ -111,7 +111,7 @@ const Datum& HostInputs::next(int input, int replica) {
   if (!given.is_tensor()) return (*given.items)[chunk];
   const Piece piece = piece_of(tensor, tensor.type.dims, chunk, load % tensor.slices);
   const auto* data = static_cast<const std::byte*>(given.tensor.raw());
-  const auto element = static_cast<std::int64_t>(ir::storage_bytes(tensor.type.element));
+  const std::int64_t element = ir::storage_bytes(tensor.type.element);
   if (piece.rows == 1) {
     auto* first = const_cast<std::byte*>(data + piece.first * element);
     return next_ = Tensor::view(tensor.type.element, tensor.type.dims, first);

@@ -16,7 +16,7 @@ namespace {
 int rank_in_group(const ir::ReplicaGroup& group, int replicas, int replica) {
   for (const std::vector<int>& members : executor::replica_groups(group, replicas)) {
     const auto found = std::find(members.begin(), members.end(), replica);
-    if (found != members.end()) return static_cast<int>(found - members.begin());
+    if (found != members.end()) return found - members.begin();
   }
   IR_CHECK(false, "replica {} of {} is in no group", replica, replicas);
 }

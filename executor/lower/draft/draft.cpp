@@ -63,7 +63,7 @@ Draft::Draft(const Lowering& lowering)
 void Draft::make_host_tensors() {
   for (ValueId id : graph.inputs) {
     if (variables.is_variable(id)) continue;
-    input_index_[id] = static_cast<int>(program.inputs.size());
+    input_index_[id] = program.inputs.size();
     program.inputs.push_back(host_input(id));
   }
   const auto makers = producers(graph);
@@ -72,7 +72,7 @@ void Draft::make_host_tensors() {
     const ValueId id = graph.outputs[i];
     // What an update computes comes once a batch.
     const bool is_of_update = makers[id].valid() && placed.is_outer(makers[id]);
-    output_indices_[id].push_back(static_cast<int>(program.outputs.size()));
+    output_indices_[id].push_back(program.outputs.size());
     program.outputs.push_back(host_output(graph[id], anchor(id), strategy.batches_per_step,
                                           is_of_update ? 1 : strategy.accumulation_factor));
   }

@@ -216,7 +216,7 @@ std::vector<Step> HostIo::between_once(std::vector<Step> steps) {
 void HostIo::make_synthetic(ValueId value, int processor) {
   const ir::Value& input = draft_.graph[value];
   check_static("synthetic input", input);
-  const int seed = static_cast<int>(before_.size());
+  const int seed = before_.size();
   const executor::BlockId block =
       draft_.add_block({.name = "make " + input.name,
                         .processor = processor,

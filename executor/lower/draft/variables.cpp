@@ -76,7 +76,7 @@ void Variables::add_variables(const PlacedGraph& placed,
   const Homes homes(placed);
   for (const ir::Variable& variable : placed.training.variables) {
     const ValueId value = variable.value;
-    roles_[value].variable = static_cast<int>(all_.size());
+    roles_[value].variable = all_.size();
     all_.push_back({.value = value,
                     .processor = std::max(homes.read[value], 0),
                     .role = role_of(variable.kind),

@@ -162,7 +162,7 @@ ShardPlan plan_shards(const PlacedGraph& placed, const std::map<std::string, ir:
   for (const auto& [variable, domain] : plan.variables) families.mark(variable, domain);
   for (const ir::Update& update : placed.training.updates) {
     const auto found = plan.variables.find(update.variable);
-    if (found != plan.variables.end()) plan.outputs.emplace(static_cast<int>(update.output), found->second);
+    if (found != plan.variables.end()) plan.outputs.emplace(update.output, found->second);
   }
   for (const auto& [output, domain] : plan.outputs) families.mark(placed.graph().outputs[output], domain);
   decide(placed, families, plan);

@@ -96,7 +96,7 @@ TensorClass class_of(const ir::Variable& variable, bool accumulates) {
 }  // namespace
 
 int group_size(const ir::ReplicaGroup& group, int replicas) {
-  return static_cast<int>(executor::replica_groups(group, replicas).front().size());
+  return executor::replica_groups(group, replicas).front().size();
 }
 
 bool waits_on_io_tiles(const TensorLocation& location) {

@@ -161,7 +161,7 @@ std::vector<Part> make_parts(const Graph& graph, const IdMap<OpId, Turn>& turns,
   PartMaker maker(graph, ops, options.streamed);
   std::vector<Part> parts;
   for (const std::vector<OpId>& of_part : ops) {
-    Part part = maker.make(static_cast<int>(parts.size()), of_part);
+    Part part = maker.make(parts.size(), of_part);
     part.turn = turns[of_part.front()];
     IR_CHECK(!options.whole_turns || parts.empty() || parts.back().turn < part.turn,
              "the ops of {} cannot run together before those of {}", to_string(part.turn),

@@ -11,7 +11,7 @@ struct Stages {
   std::vector<int> merged = {};     ///< per stage of the placement: the stage that it is part of
   std::vector<int> processor = {};  ///< of each merged stage
 
-  int count() const { return static_cast<int>(processor.size()); }
+  int count() const { return processor.size(); }
   int of(const ir::OpPlacement& place) const { return merged[place.stage]; }
 };
 

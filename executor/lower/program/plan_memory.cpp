@@ -87,7 +87,7 @@ class Uses {
 
  private:
   void visit(std::vector<Step>& steps, int parent, Step* repeat) {
-    const int scope = static_cast<int>(scopes_.size());
+    const int scope = scopes_.size();
     scopes_.push_back({.parent = parent, .repeat = repeat});
     for (Step& step : steps) {
       step.frees.clear();
@@ -95,7 +95,7 @@ class Uses {
       note(step, scope, true);
       if (auto* inner = std::get_if<Repeat>(&step.action)) visit(inner->body, scope, &step);
     }
-    scopes_[scope].end = static_cast<int>(scopes_.size());
+    scopes_[scope].end = scopes_.size();
   }
   void note(Step& step, int scope, bool writes) {
     for_each_slot(step, [&](const Slot& slot, bool is_write) {

@@ -67,7 +67,7 @@ bool can_be_shared(const Block& block) {
 }
 
 std::size_t hash_of(const Block& block) {
-  auto hash = static_cast<std::size_t>(block.processor);
+  std::size_t hash = block.processor;
   const auto mix = [&](std::uint64_t value) {
     hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL + (hash >> 29U);
   };

@@ -114,7 +114,7 @@ IdMap<BufferId, NewPlace> find_rows(Program& program) {
       first.rows.push_back(program[ids[row]].name);
       if (row > 0) first.initial.push_back(std::move(program[ids[row]].initial[0]));
     }
-    first.slots = static_cast<int>(ids.size());
+    first.slots = ids.size();
   }
   return places;
 }

@@ -46,9 +46,7 @@ const ir::OpSpec& collective_spec() {
   return kSpec;
 }
 
-int number(const Op& op, std::string_view name) {
-  return static_cast<int>(ir::attribute<std::int64_t>(op, name));
-}
+int number(const Op& op, std::string_view name) { return ir::attribute<std::int64_t>(op, name); }
 
 // What comes before what in a block: all that computes, then the exchanges that need it, then the next stage.
 Turn turn_of(const Op& op, int stage) {
@@ -303,7 +301,7 @@ Op collective_op(CollectiveKind kind, executor::CollectiveReduction reduction, c
   ir::set_attribute(op, "kind", static_cast<std::int64_t>(kind));
   ir::set_attribute(op, "reduction", static_cast<std::int64_t>(reduction));
   ir::set_attribute(op, "group", static_cast<std::int64_t>(group.type));
-  ir::set_attribute(op, "group_size", static_cast<std::int64_t>(group.size));
+  ir::set_attribute(op, "group_size", std::int64_t{group.size});
   return op;
 }
 
