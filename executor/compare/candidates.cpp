@@ -287,7 +287,7 @@ std::span<const Entry> entries(Task task) {
 std::span<const Entry> first_group(std::span<const Entry> rest) {
   const auto end = std::find_if(rest.begin(), rest.end(),
                                 [&](const Entry& entry) { return entry.over != rest.front().over; });
-  return rest.first(static_cast<std::size_t>(end - rest.begin()));
+  return rest.first(end - rest.begin());
 }
 
 Candidate candidate_of(const Entry& entry, const Request& request, Split split) {

@@ -21,7 +21,7 @@ int phases_that_fit(const Request& request) {
   const std::int64_t memory = std::max<std::int64_t>(request.memory_bytes, 1);
   const std::int64_t wanted = (kLeastPhases * request.weight_bytes + memory - 1) / memory;
   const std::int64_t most = std::max(request.ops, 2);
-  return static_cast<int>(std::min(std::max<std::int64_t>(wanted, kLeastPhases), most)) / 2 * 2;
+  return std::min(std::max<std::int64_t>(wanted, kLeastPhases), most) / 2 * 2;
 }
 
 int sensible_io_tiles(const Request& request) {
