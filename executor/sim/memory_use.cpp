@@ -1,7 +1,8 @@
-// One walk over the steps keeps, per processor, what is there by kind, and copies it whenever a new peak of
-// data is reached; what kernels copy on chip may lift another moment above it. A Repeat is walked until an
-// iteration leaves the buffers as it found them: the iterations that follow are alike. Code is estimated on
-// top: bytes per op of a processor's blocks and per step that moves data.
+// One walk over the steps keeps, per processor, what is there by kind, and finds the peak of data; what
+// kernels copy on chip may lift another moment above it. Another walk, which knows the peaks, notes the
+// tensors that are there then. A Repeat is walked until an iteration leaves the buffers as it found them: the
+// iterations that follow are alike. Code is estimated on top: bytes per op of a processor's blocks and per
+// step that moves data.
 #include "executor/sim/memory_use.h"
 
 #include <algorithm>
@@ -69,58 +70,52 @@ void walk(const std::vector<Step>& steps, LiveBuffers& live, const OnStart& on_s
   }
 }
 
-// The memory of a processor, now or at its peak.
-struct State {
-  MemoryUse use = {};
-  std::vector<BufferId> transient = {};
-  const executor::Block* block = nullptr;  ///< that runs
-
-  void add(const MemoryChange& change) {
-    part_of(use, change.memory, change.role) += change.bytes;
-    use.peak_data += change.bytes;
-    if (!change.buffer.valid()) return;
-    if (change.bytes > 0) {
-      transient.push_back(change.buffer);
-    } else {
-      std::erase(transient, change.buffer);
-    }
-  }
-};
-
-std::vector<State> always_there(const Program& program) {
-  std::vector<State> states(program.processors);
-  for (const Buffer& buffer : program.buffers) {
-    if (!buffer.always_live || !on_chip(buffer)) continue;
-    State& state = states[buffer.processor];
-    state.add({{}, buffer.processor, buffer.memory, buffer.role, whole_bytes(buffer)});
-    state.use.always_live += whole_bytes(buffer);
-  }
-  return states;
+void add(MemoryUse& use, const MemoryChange& change) {
+  part_of(use, change.memory, change.role) += change.bytes;
+  use.peak_data += change.bytes;
 }
 
-std::vector<State> find_peaks(const Program& program, const Costs& costs) {
-  std::vector<State> now = always_there(program);
-  std::vector<State> peaks = now;
+// The first peak of a processor's data.
+struct Peak {
+  MemoryUse use = {};
+  const executor::Block* block = nullptr;  ///< that runs
+  std::int64_t start = -1;  ///< the start of a step after which it is there, counted; -1: always
+};
+
+std::vector<MemoryUse> always_there(const Program& program) {
+  std::vector<MemoryUse> uses(program.processors);
+  for (const Buffer& buffer : program.buffers) {
+    if (!buffer.always_live || !on_chip(buffer)) continue;
+    MemoryUse& use = uses[buffer.processor];
+    add(use, {{}, buffer.processor, buffer.memory, buffer.role, whole_bytes(buffer)});
+    use.always_live += whole_bytes(buffer);
+  }
+  return uses;
+}
+
+std::vector<Peak> find_peaks(const Program& program, const Costs& costs) {
+  std::vector<MemoryUse> now = always_there(program);
+  std::vector<Peak> peaks;
+  for (const MemoryUse& use : now) peaks.push_back({.use = use});
   std::vector<std::int64_t> most_with_copies(program.processors, 0);
   LiveBuffers live(program);
+  std::int64_t starts = 0;
   const auto on_start = [&](const Step& step, std::span<const MemoryChange> taken) {
-    for (const MemoryChange& change : taken) now[change.processor].add(change);
+    for (const MemoryChange& change : taken) add(now[change.processor], change);
     if (const auto* compute = std::get_if<executor::Compute>(&step.action)) {
       const int processor = program[compute->block].processor;
       const std::int64_t copies = costs.blocks[compute->block].temporary_bytes;
-      most_with_copies[processor] =
-          std::max(most_with_copies[processor], now[processor].use.peak_data + copies);
+      most_with_copies[processor] = std::max(most_with_copies[processor], now[processor].peak_data + copies);
     }
     for (const MemoryChange& change : taken) {
-      const State& state = now[change.processor];
-      State& peak = peaks[change.processor];
-      if (state.use.peak_data <= peak.use.peak_data) continue;
-      peak = state;
-      peak.block = block_of(program, step);
+      const MemoryUse& use = now[change.processor];
+      Peak& peak = peaks[change.processor];
+      if (use.peak_data > peak.use.peak_data) peak = {use, block_of(program, step), starts};
     }
+    ++starts;
   };
   const auto on_end = [&](std::span<const MemoryChange> given) {
-    for (const MemoryChange& change : given) now[change.processor].add(change);
+    for (const MemoryChange& change : given) add(now[change.processor], change);
   };
   walk(program.steps, live, on_start, on_end);
   for (std::size_t i = 0; i < peaks.size(); ++i) {
@@ -130,7 +125,68 @@ std::vector<State> find_peaks(const Program& program, const Costs& costs) {
   return peaks;
 }
 
-std::vector<std::vector<LargeTensor>> largest_of(const Program& program, const std::vector<State>& peaks) {
+// The buffers of a processor that come and go and are there now.
+class Transients {
+ public:
+  explicit Transients(const Program& program)
+      : of_(program.processors), entries_(std::ssize(program.buffers)) {}
+
+  void add(const MemoryChange& change) {
+    if (!change.buffer.valid() || change.bytes == 0) return;
+    std::vector<BufferId>& here = of_[change.processor];
+    Entry& entry = entries_[change.buffer];
+    if (change.bytes > 0) {
+      entry = {here.size(), ++arrivals_};
+      here.push_back(change.buffer);
+      return;
+    }
+    entries_[here.back()].place = entry.place;
+    here[entry.place] = here.back();
+    here.pop_back();
+  }
+
+  // In the order in which they came.
+  std::vector<BufferId> of(int processor) const {
+    std::vector<BufferId> all = of_[processor];
+    std::sort(all.begin(), all.end(),
+              [&](BufferId a, BufferId b) { return entries_[a].arrival < entries_[b].arrival; });
+    return all;
+  }
+
+ private:
+  struct Entry {
+    std::size_t place = 0;
+    std::int64_t arrival = 0;
+  };
+  std::vector<std::vector<BufferId>> of_;  // by processor
+  ir::IdMap<BufferId, Entry> entries_;
+  std::int64_t arrivals_ = 0;
+};
+
+// What comes and goes and is there at the peaks, by processor. The peaks are known, so that it is written
+// down once a processor and not at each step on the way up.
+std::vector<std::vector<BufferId>> transients_at(const std::vector<Peak>& peaks, const Program& program) {
+  std::vector<std::vector<BufferId>> found(peaks.size());
+  Transients now(program);
+  LiveBuffers live(program);
+  std::int64_t starts = 0;
+  const auto on_start = [&](const Step& /*step*/, std::span<const MemoryChange> taken) {
+    for (const MemoryChange& change : taken) now.add(change);
+    for (const MemoryChange& change : taken) {
+      const int processor = change.processor;
+      if (peaks[processor].start == starts && found[processor].empty()) found[processor] = now.of(processor);
+    }
+    ++starts;
+  };
+  const auto on_end = [&](std::span<const MemoryChange> given) {
+    for (const MemoryChange& change : given) now.add(change);
+  };
+  walk(program.steps, live, on_start, on_end);
+  return found;
+}
+
+std::vector<std::vector<LargeTensor>> largest_of(const Program& program, const std::vector<Peak>& peaks) {
+  const std::vector<std::vector<BufferId>> transients = transients_at(peaks, program);
   std::vector<std::vector<LargeTensor>> largest(peaks.size());
   for (const Buffer& buffer : program.buffers) {
     if (!buffer.always_live || !on_chip(buffer)) continue;
@@ -139,7 +195,7 @@ std::vector<std::vector<LargeTensor>> largest_of(const Program& program, const s
   }
   for (std::size_t i = 0; i < peaks.size(); ++i) {
     std::vector<LargeTensor>& found = largest[i];
-    for (BufferId id : peaks[i].transient) found.push_back({program[id].name, whole_bytes(program[id])});
+    for (BufferId id : transients[i]) found.push_back({program[id].name, whole_bytes(program[id])});
     const executor::Block* block = peaks[i].block;
     if (block != nullptr && block->temporary_bytes > 0) {
       found.push_back({"inside " + block->name, block->temporary_bytes});
@@ -236,7 +292,7 @@ MemoryChange LiveBuffers::change(BufferId id, int sign) const {
 
 std::vector<ProcessorMemory> memory_of(const Program& program, const device::Device& device,
                                        const Costs& costs) {
-  const std::vector<State> peaks = find_peaks(program, costs);
+  const std::vector<Peak> peaks = find_peaks(program, costs);
   std::vector<std::vector<LargeTensor>> largest = largest_of(program, peaks);
   std::vector<ProcessorMemory> memory;
   for (std::size_t i = 0; i < peaks.size(); ++i) memory.push_back({peaks[i].use, std::move(largest[i])});

@@ -2,6 +2,10 @@
 #include "executor/sim/memory_use.h"
 
 #include <gtest/gtest.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cmath>
 
 #include "tests/executor/sim/sketch.h"
 
@@ -155,6 +159,37 @@ TEST(SimulatedMemory, OfUnknownSizeIsRefused) {
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "the size of found is known only by a run, found int64[?,2]");
   }
+}
+
+double processor_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
+}
+
+// The seconds to clock a block after which so many tensors are there, freed in the order in which they came.
+double seconds_of_wide(int tensors) {
+  Sketch sketch(1);
+  const Slot x = sketch.buffer("x", 0);
+  std::vector<Step> steps{sketch.from_host(x)};
+  std::vector<Slot> all;
+  for (int i = 0; i < tensors; ++i) {
+    all.push_back(sketch.buffer("t", 0));
+    steps.push_back(sketch.compute("make", 0, 1, {x}, {all.back()}));
+  }
+  for (const Slot& slot : all) steps.push_back(sketch.to_host(slot));
+  sketch.program.steps = std::move(steps);
+  lower::plan_memory(sketch.program);
+  const double before = processor_seconds();
+  EXPECT_EQ(memory(sketch.clock(), 0).peak_data, 1000 * (tensors + 1));
+  return processor_seconds() - before;
+}
+
+TEST(SimulatedMemory, TakesTimeThatGrowsWithTheTensorsAndNotWithTheirSquare) {
+  double ratio = INFINITY;
+  for (int attempt = 0; attempt < 3; ++attempt)
+    ratio = std::min(ratio, seconds_of_wide(40'000) / seconds_of_wide(5'000));
+  EXPECT_LT(ratio, 24);  // 8 times as many; squared, 64
 }
 
 }  // namespace
