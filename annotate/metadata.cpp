@@ -1,12 +1,12 @@
 #include "annotate/metadata.h"
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 #include <vector>
 
 #include "annotate/annotations.h"
 #include "ir/nearest.h"
+#include "ir/number_text.h"
 
 namespace podium::annotate {
 namespace {
@@ -17,10 +17,7 @@ constexpr std::string_view kGroupType = "__comm_group_type";
 constexpr std::string_view kGroupSize = "__comm_group_size";
 
 int whole_number(const std::string& key, const std::string& text, int most) {
-  int value = -1;
-  const char* const end = text.data() + text.size();
-  const auto [used, failure] = std::from_chars(text.data(), end, value);
-  if (failure == std::errc() && used == end && value >= 0 && value <= most) return value;
+  if (const auto value = ir::number_of(text, 0, most)) return *value;
   throw Error("metadata '{}': '{}' found, a whole number from 0 to {} needed", key, text, most);
 }
 

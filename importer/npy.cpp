@@ -5,8 +5,9 @@
 #include "importer/npy.h"
 
 #include <array>
-#include <charconv>
 #include <cstring>
+
+#include "ir/number_text.h"
 
 namespace podium::importer {
 namespace {
@@ -103,12 +104,10 @@ class HeaderParser {
     expect('(');
     while (!accept(')')) {
       skip_space();
-      std::int64_t size = -1;
-      const auto [end, failure] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), size);
-      if (failure != std::errc() || size < 0)
-        throw Error("'{}' found in the shape, a number needed", rest_.substr(0, 10));
-      rest_.remove_prefix(end - rest_.data());
-      dims.push_back(size);
+      const std::string_view found = rest_.substr(0, 10);
+      const auto size = ir::take_number<std::int64_t>(rest_);
+      if (!size || *size < 0) throw Error("'{}' found in the shape, a number needed", found);
+      dims.push_back(*size);
       if (accept(',')) continue;
       expect(')');
       break;

@@ -8,13 +8,13 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <filesystem>
 #include <system_error>
 #include <vector>
 
 #include "ir/error.h"
+#include "ir/number_text.h"
 
 namespace podium::importer {
 namespace {
@@ -40,33 +40,10 @@ std::string place_of(const std::string& path) {
   return place.string();
 }
 
-// Whether a process of this number wrote the unfinished file and is gone. Short numbers are also those of
-// archives in parts, which are not ours.
-bool is_left_behind(const fs::path& file, std::string_view number) {
+// Short numbers are also those of archives in parts, which are not ours.
+bool is_number_of_a_process(std::string_view number) {
   constexpr std::size_t kShortest = 4;
-  pid_t process = 0;
-  const auto [end, failure] = std::from_chars(number.data(), number.data() + number.size(), process);
-  const bool is_number = failure == std::errc() && end == number.data() + number.size() && process > 0;
-  if (!is_number || number.size() < kShortest || number[0] == '0') return false;
-  struct stat status = {};
-  const bool is_ours =
-      ::lstat(file.c_str(), &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == ::geteuid();
-  return is_ours && ::kill(process, 0) != 0 && errno == ESRCH;
-}
-
-// What a process that was killed has not finished.
-void remove_left_behind(const fs::path& place) {
-  const std::string begin = place.filename().string() + std::string(kPart);
-  std::vector<fs::path> found;
-  std::error_code failed;
-  const fs::path folder = place.has_parent_path() ? place.parent_path() : fs::path(".");
-  for (fs::directory_iterator at(folder, failed); !failed && at != fs::directory_iterator();
-       at.increment(failed)) {
-    const std::string name = at->path().filename().string();
-    if (name.starts_with(begin) && is_left_behind(at->path(), std::string_view(name).substr(begin.size())))
-      found.push_back(at->path());
-  }
-  for (const fs::path& file : found) fs::remove(file, failed);
+  return number.size() >= kShortest && number[0] != '0';
 }
 
 // A new file, as open to others as the one that it will replace.
@@ -105,13 +82,37 @@ bool is_special(const std::string& path) {
 
 }  // namespace
 
+bool is_left_behind(const fs::path& file, std::string_view number) {
+  const auto process = ir::number_of<pid_t>(number);
+  if (!process || *process <= 0) return false;
+  struct stat status = {};
+  const bool is_ours =
+      ::lstat(file.c_str(), &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == ::geteuid();
+  return is_ours && ::kill(*process, 0) != 0 && errno == ESRCH;
+}
+
+std::vector<fs::path> unfinished_by_the_dead(const fs::path& place) {
+  const std::string begin = place.filename().string() + std::string(kPart);
+  std::vector<fs::path> found;
+  std::error_code failed;
+  const fs::path folder = place.has_parent_path() ? place.parent_path() : fs::path(".");
+  for (fs::directory_iterator at(folder, failed); !failed && at != fs::directory_iterator();
+       at.increment(failed)) {
+    const std::string name = at->path().filename().string();
+    if (!name.starts_with(begin)) continue;
+    const std::string_view number = std::string_view(name).substr(begin.size());
+    if (is_number_of_a_process(number) && is_left_behind(at->path(), number)) found.push_back(at->path());
+  }
+  return found;
+}
+
 OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
   std::error_code failed;
   if (fs::is_directory(path_, failed)) throw Error("is a directory, a file needed");
   if (!is_special(path_)) path_ = place_of(path_);
   temporary_ = is_special(path_) ? path_ : fmt::format("{}{}{}", path_, kPart, ::getpid());
   if (temporary_ != path_) {
-    remove_left_behind(path_);
+    for (const fs::path& file : unfinished_by_the_dead(path_)) fs::remove(file, failed);
     unfinished_.emplace(temporary_);
     create(temporary_, path_);
   }

@@ -8,13 +8,13 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <filesystem>
 #include <limits>
 
 #include "importer/newer_fields.h"
 #include "ir/error.h"
 #include "ir/nesting.h"
+#include "ir/number_text.h"
 #include "ir/printable.h"
 
 namespace podium::importer {
@@ -80,12 +80,8 @@ int line_of_wide_number(const std::string& text) {
     if (!begins) continue;
     std::size_t end = at;
     while (end < text.size() && is_part(text[end])) ++end;
-    const char* const last = text.data() + end;
-    std::int64_t whole = 0;
-    float number = 0;
-    const bool fits = std::from_chars(text.data() + at, last, whole).ec != std::errc::result_out_of_range &&
-                      std::from_chars(text.data() + at, last, number).ec != std::errc::result_out_of_range;
-    if (!fits) return line;
+    const std::string_view number = std::string_view(text).substr(at, end - at);
+    if (ir::is_beyond<std::int64_t>(number) || ir::is_beyond<float>(number)) return line;
     at = end - 1;
   }
   return 0;

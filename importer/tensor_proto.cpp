@@ -5,12 +5,12 @@
 #include "importer/tensor_proto.h"
 
 #include <bit>
-#include <charconv>
 #include <cstring>
 #include <span>
 #include <utility>
 
 #include "ir/error.h"
+#include "ir/number_text.h"
 
 namespace podium::importer {
 
@@ -155,12 +155,8 @@ Tensor from_external(const onnx::TensorProto& proto, DataType type, const Dims& 
 }
 
 std::uint64_t number_from(const std::string& key, const std::string& text) {
-  std::uint64_t number = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (failure != std::errc() || end != text.data() + text.size()) {
-    throw Error("external data: {} is '{}', a number needed", key, text);
-  }
-  return number;
+  if (const auto number = ir::number_of<std::uint64_t>(text)) return *number;
+  throw Error("external data: {} is '{}', a number needed", key, text);
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 // outer graph, taken out of it, and get what they read from outside as captures.
 #include "models/recipe.h"
 
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -13,6 +12,7 @@
 
 #include "ir/error.h"
 #include "ir/nearest.h"
+#include "ir/number_text.h"
 
 namespace podium::models {
 
@@ -59,14 +59,9 @@ const std::vector<ParameterSpec>& common_parameters() {
 
 std::int64_t parsed(std::string_view model, std::string_view name, const std::string& text,
                     std::int64_t least) {
-  std::int64_t value = -1;
-  const char* const end = text.data() + text.size();
-  const auto [used, failure] = std::from_chars(text.data(), end, value);
-  if (failure != std::errc() || used != end || value < least || value > (std::int64_t{1} << 31)) {
-    throw Error("model {}: parameter {}: '{}' found, a whole number of at least {} needed", model, name, text,
-                least);
-  }
-  return value;
+  if (const auto value = ir::number_of(text, least, std::int64_t{1} << 31)) return *value;
+  throw Error("model {}: parameter {}: '{}' found, a whole number of at least {} needed", model, name, text,
+              least);
 }
 
 }  // namespace

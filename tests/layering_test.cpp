@@ -141,6 +141,20 @@ TEST(Layering, SchedulesKnowNoGraph) {
             Lines{});
 }
 
+TEST(Layering, TextBecomesNumbersInOnePlace) {
+  static const std::regex kOther(
+      R"(\b(from_chars|sto(i|l|ll|ul|ull|f|d|ld)|strto[a-z]+|ato[ifl]+|sscanf)\()");
+  Lines found;
+  for (const Source& source : sources()) {
+    if (source.path.starts_with("tests/") || source.path.starts_with("ir/number_text.")) continue;
+    std::ifstream file(fs::path(PODIUM_SOURCE_DIR) / source.path);
+    for (std::string line; std::getline(file, line);) {
+      if (std::regex_search(line, kOther)) found.push_back(source.path + ": " + line);
+    }
+  }
+  EXPECT_EQ(found, Lines{});
+}
+
 TEST(Layering, OnnxAndProtobufStayInTheImporter) {
   EXPECT_EQ(arrows(kAllRooms, {"onnx/", "google/protobuf/"}, {"importer/", "tests/importer/"}), Lines{});
 }

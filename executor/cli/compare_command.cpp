@@ -16,6 +16,7 @@
 #include "executor/cli/write_file.h"
 #include "executor/report/cause.h"
 #include "executor/report/table.h"
+#include "executor/session/check_options.h"
 #include "executor/session/json_rows.h"
 
 namespace podium::cli {
@@ -193,6 +194,7 @@ int compare_scaling(const Options& options) {
 
 int execute_compare(const Options& options) {
   check_files_to_write(options);
+  check_counts(options.session);
   if (!options.compare.processors.empty()) return compare_scaling(options);
   Contestants contestants = make_contestants(options);
   std::vector<ComparedStrategy> compared = clock(contestants, contestants.candidates, options);

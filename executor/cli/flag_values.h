@@ -1,7 +1,6 @@
 // Values of flags on the command line.
 #pragma once
 
-#include <charconv>
 #include <limits>
 #include <map>
 #include <optional>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "executor/cli/usage_error.h"
+#include "ir/number_text.h"
 
 namespace podium::cli {
 
@@ -19,11 +19,7 @@ namespace podium::cli {
 template <class Number>
 Number number(const std::string& what, const std::string& text, Number least,
               Number most = std::numeric_limits<Number>::max()) {
-  Number value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [used, failure] = std::from_chars(text.data(), end, value);
-  const bool fits = failure == std::errc() && used == end && value >= least && value <= most;
-  if (fits) return value;
+  if (const auto value = ir::number_of(text, least, most)) return *value;
   const char* const kind = std::is_integral_v<Number> ? "whole number" : "number";
   if (most == std::numeric_limits<Number>::max()) {
     if (least == std::numeric_limits<Number>::lowest())

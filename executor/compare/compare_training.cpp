@@ -17,11 +17,11 @@ namespace podium::compare {
 namespace {
 
 // What the numbers of a step depend on: updates, micro-batches of each, how these are added up.
-using Step = std::tuple<int, int, Reduction, MeanStrategy, bool>;
+using Step = std::tuple<int, std::int64_t, Reduction, MeanStrategy, bool>;
 
 Step step_of(const Strategy& settings) {
-  return {settings.batches_per_step, settings.accumulation_factor * settings.replicas, settings.reduction,
-          settings.mean_strategy, settings.loss_scaling.automatic};
+  return {settings.batches_per_step, std::int64_t{settings.accumulation_factor} * settings.replicas,
+          settings.reduction, settings.mean_strategy, settings.loss_scaling.automatic};
 }
 
 Strategy on_one_processor(const Strategy& settings) {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -16,6 +15,7 @@
 #include "ir/files.h"
 #include "ir/nearest.h"
 #include "ir/nesting.h"
+#include "ir/number_text.h"
 
 namespace podium::device {
 namespace {
@@ -96,15 +96,13 @@ void check_pod(const Device& device) {
 Device of_another_size(Device device, const std::string& name, const std::string& size) {
   const auto equals = size.find('=');
   const std::string what = size.substr(0, equals);
-  int count = 0;
-  if (equals != std::string::npos) {
-    const char* const end = size.data() + size.size();
-    if (std::from_chars(size.data() + equals + 1, end, count).ptr != end) count = 0;
-  }
   constexpr int kMost = 1 << 20;
-  if ((what != "nodes" && what != "processors") || count < 1 || count > kMost / device.processors_per_host)
+  const std::string_view digits =
+      equals == std::string::npos ? "" : std::string_view(size).substr(equals + 1);
+  const auto count = ir::number_of(digits, 1, kMost / device.processors_per_host);
+  if ((what != "nodes" && what != "processors") || !count)
     throw Error("device '{}': ':{}' found, ':nodes=N' or ':processors=N' needed", name, size);
-  device.processors = what == "nodes" ? count * device.processors_per_host : count;
+  device.processors = what == "nodes" ? *count * device.processors_per_host : *count;
   device.name = name;
   try {
     check_pod(device);

@@ -6,10 +6,12 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string_view>
 
 #include "executor/kernels/cast.h"
 #include "executor/kernels/tools/dispatch.h"
+#include "ir/number_text.h"
 
 namespace podium::kernels {
 namespace {
@@ -27,10 +29,9 @@ std::string shortest_scientific(T value) {
     const auto wide = static_cast<float>(value);
     for (int digits = 0;; ++digits) {
       const char* end = std::to_chars(text, std::end(text), wide, std::chars_format::scientific, digits).ptr;
-      float back = 0;
-      std::from_chars(text, end, back);
-      if (digits == 9 || static_cast<float>(T(back)) == wide)
-        return std::string(static_cast<const char*>(text), end);
+      const std::string_view found(static_cast<const char*>(text), end);
+      if (digits == 9 || static_cast<float>(T(ir::number_of<float>(found).value_or(0))) == wide)
+        return std::string(found);
     }
   }
 }
@@ -43,7 +44,8 @@ std::string as_numpy(std::string_view scientific) {
     scientific.remove_prefix(1);
   }
   const std::size_t e = scientific.find('e');
-  const int exponent = std::stoi(std::string(scientific.substr(e + 1)));
+  const std::size_t first = scientific[e + 1] == '+' ? e + 2 : e + 1;
+  const int exponent = ir::number_of<int>(scientific.substr(first)).value();
   std::string digits(scientific.substr(0, e));
   std::erase(digits, '.');
   const int count = digits.size();
@@ -89,30 +91,28 @@ bool same_letters(std::string_view text, std::string_view lower) {
 
 // All of the text, which may begin with a plus sign, as a number of type T.
 template <class T>
-bool parse_all(std::string_view text, T& value) {
+std::optional<T> all_of(std::string_view text) {
   if (text.size() > 1 && text.front() == '+' && text[1] != '-') text.remove_prefix(1);
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc::result_out_of_range && end == text.data() + text.size()) {
-    if constexpr (std::is_floating_point_v<T>) {
-      value = static_cast<T>(std::strtod(std::string(text).c_str(), nullptr));
-      return true;
-    }
+  if constexpr (std::is_floating_point_v<T>) {
+    return ir::rounded_number_of<T>(text);
+  } else {
+    return ir::number_of<T>(text);
   }
-  return error == std::errc() && end == text.data() + text.size();
 }
 
 template <class T>
 T parsed_float(const std::string& original) {
-  T value = 0;
-  if (!parse_all(trimmed(original), value)) throw Error("\"{}\" is not a number", original);
-  return value;
+  if (const auto value = all_of<T>(trimmed(original))) return *value;
+  throw Error("\"{}\" is not a number", original);
 }
 
 // Whole numbers exactly, others ("100.5", "1e3") towards zero.
 template <class T>
 void parse_integer(const std::string& original, T& out) {
-  const std::string_view text = trimmed(original);
-  if (parse_all(text, out)) return;
+  if (const auto value = all_of<T>(trimmed(original))) {
+    out = *value;
+    return;
+  }
   Tensor number = Tensor::scalar(parsed_float<double>(original));
   Tensor whole(ir::data_type_of<T>, {});
   convert_numbers(number, whole, 0, 1, {});

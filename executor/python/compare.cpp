@@ -5,6 +5,7 @@
 #include "executor/compare/compare_inference.h"
 #include "executor/compare/compare_training.h"
 #include "executor/python/calls.h"
+#include "executor/session/check_options.h"
 #include "executor/session/session.h"
 #include "ir/passes/set_precision.h"
 
@@ -61,6 +62,7 @@ std::vector<report::ComparedStrategy> of_inference(const Settings& settings, imp
 std::string compare_strategies(const Model& model, const Settings& settings, const std::string& strategies) {
   importer::Model copy = model.imported();
   return call(model.name(), nullptr, [&] {
+    check_counts(settings.options.session);
     if (settings.options.precision) ir::set_precision(copy.graph, *settings.options.precision);
     const auto compare = settings.options.trains ? of_training : of_inference;
     auto compared = compare(settings, std::move(copy), strategies);

@@ -180,15 +180,25 @@ std::string micro_batches_can_be_counted(const Strategy& strategy) {
   constexpr std::int64_t kMost = 1'000'000'000;
   std::int64_t count = std::int64_t{strategy.batches_per_step} * strategy.accumulation_factor;
   if (count <= kMost) count *= std::max(strategy.batch_serialization.factor, 1);
+  if (count <= kMost) count *= strategy.replicas;
   if (count <= kMost) return "";
   return fmt::format(
       "{} micro-batches in a step found (batchesPerStep times accumulationFactor times "
-      "batchSerializationSettings.factor), at most {} needed",
+      "batchSerializationSettings.factor times replicatedGraphCount), at most {} needed",
       count, kMost);
+}
+
+std::string processors_can_be_counted(const Strategy& strategy) {
+  constexpr int kMost = 1 << 20;  // as a device has
+  if (std::max(strategy.ipus, strategy.replicas) <= kMost) return "";
+  return fmt::format("{} {} found, at most {} needed",
+                     strategy.ipus > kMost ? "numIPUs" : "replicatedGraphCount",
+                     std::max(strategy.ipus, strategy.replicas), kMost);
 }
 
 // Every pair of options that cannot go together, and every value that only another option makes wrong.
 constexpr Rule kRules[] = {
+    processors_can_be_counted,
     micro_batches_can_be_counted,
     phases_need_their_mode,
     pipelining_needs_processors,
@@ -360,6 +370,12 @@ std::optional<std::string> why_illegal(const Strategy& strategy) {
   return std::nullopt;
 }
 
+void check_counts(const Strategy& strategy) {
+  for (const Rule rule : {processors_can_be_counted, micro_batches_can_be_counted}) {
+    if (const std::string reason = rule(strategy); !reason.empty()) throw IllegalOptions(reason);
+  }
+}
+
 Strategy check_options(Strategy strategy, const device::Device& device, Task task, Notes& notes) {
   if (const auto reason = why_illegal(strategy)) throw IllegalOptions(*reason);
   if (task == Task::Inference) check_inference(strategy);
@@ -387,7 +403,7 @@ void check_overrides(const Strategy& strategy, const ir::Graph& graph) {
 }
 
 void check_placement(const Strategy& strategy, const ir::Placement& placement, const device::Device& device) {
-  const int needed = placement.processors * strategy.replicas;
+  const std::int64_t needed = std::int64_t{placement.processors} * strategy.replicas;
   const int found = strategy.ipus > 0 ? strategy.ipus : device.processors;
   if (needed > found) {
     throw Error("{} processors found ({}), {} needed: {} a replica, replicatedGraphCount {}", found,

@@ -30,6 +30,9 @@ class DecidedByData : public Error {
   using Error::Error;
 };
 
+/// IllegalOptions for more processors or micro-batches than can be counted.
+void check_counts(const Strategy& strategy);
+
 enum class Task : std::uint8_t { Inference, Training };
 
 /// The options as they take effect: what cannot have one is off, with a note. IllegalOptions; Error for more

@@ -142,13 +142,15 @@ bool never_stops(const Graph& body) {
 }
 
 // Captured values follow the formal inputs, even where the last formal inputs are left out.
-bool has_formal(const TypedOp& op, std::size_t i) { return i < op.op.formal_inputs() && op.has_input(i); }
+bool is_formal_given(const TypedOp& op, std::size_t i) {
+  return i < op.op.formal_inputs() && op.has_input(i);
+}
 
-const Tensor* most_trips(const TypedOp& op) { return has_formal(op, 0) ? op.constant(0) : nullptr; }
+const Tensor* most_trips(const TypedOp& op) { return is_formal_given(op, 0) ? op.constant(0) : nullptr; }
 
 std::int64_t known_trips(const InferContext& context) {
   const Tensor* most = most_trips(context);
-  const bool starts = !has_formal(context, 1) || is_constant_true(context.constant(1));
+  const bool starts = !is_formal_given(context, 1) || is_constant_true(context.constant(1));
   if (most == nullptr || most->size() != 1 || !starts) return kUnknown;
   if (!never_stops(*context.get<Body>("body"))) return kUnknown;
   return std::max<std::int64_t>(most->to_ints()[0], 0);
@@ -157,8 +159,8 @@ std::int64_t known_trips(const InferContext& context) {
 Trips trips_of_loop(const TypedOp& op) {
   const Tensor* most = most_trips(op);
   const bool may_start =
-      !has_formal(op, 0) || (most != nullptr && most->size() == 1 && most->to_ints()[0] > 0);
-  const bool starts = !has_formal(op, 1) || is_constant_true(op.constant(1));
+      !is_formal_given(op, 0) || (most != nullptr && most->size() == 1 && most->to_ints()[0] > 0);
+  const bool starts = !is_formal_given(op, 1) || is_constant_true(op.constant(1));
   return may_start && starts ? Trips::AtLeastOne : Trips::PerhapsNone;
 }
 

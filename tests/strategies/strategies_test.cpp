@@ -306,6 +306,17 @@ TEST(Strategies, OfOneChoiceGiveNaNAndInfinityWhereOneProcessorDoes) {
   EXPECT_GT(counts.equal, 200);
 }
 
+// Weights that arrive at run time are multiplied by other kernels than those that are packed before.
+TEST(Strategies, WithWeightsOffChipGiveEveryModelNaNAndInfinityWhereOneProcessorDoes) {
+  NamedStrategy strategy{"weights off chip"};
+  testing::off_chip(strategy.options.weights);
+  Counts counts;
+  for (std::size_t model = 0; model < test_models().size(); ++model) {
+    for (const bool fuse : {false, true}) expect_right({model, fuse, Feed::Special}, strategy, counts);
+  }
+  EXPECT_EQ(counts.equal, 2 * std::ssize(test_models()));
+}
+
 // Each strategy on one model, in turn.
 TEST(Strategies, OfTwoChoicesGiveTheNumbersOfOneProcessor) {
   Counts counts;

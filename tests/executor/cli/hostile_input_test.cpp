@@ -120,6 +120,12 @@ TEST_F(HostileInput, NumbersBeyondAllBoundsAreRefused) {
   expect_refused(
       "podium train $M --estimate --loss mse --optimizer sgd --accumulate 65536 --batches-per-step 32768", 1,
       "2147483648 micro-batches in a step found");
+  expect_refused("podium run $M --estimate --batches-per-step 65536 --replicas 65536", 1,
+                 "4294967296 micro-batches in a step found");
+  expect_refused("podium compare $M --estimate --batches-per-step 65536 --replicas 65536", 1,
+                 "4294967296 micro-batches in a step found");
+  expect_refused("podium run $M --estimate --ipus 2147483647", 1, "numIPUs 2147483647 found");
+  expect_refused("podium compare $M --estimate --ipus 2147483647", 1, "numIPUs 2147483647 found");
 }
 
 TEST_F(HostileInput, NoFileIsWrittenUnderAnEmptyName) {

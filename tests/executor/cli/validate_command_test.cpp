@@ -97,7 +97,7 @@ TEST(ValidationRows, GiveAPlaceholderTheValueItself) {
   EXPECT_EQ(read_validation_rows(text, "f")[0].device["tiles"], 7);
 }
 
-std::string refusal(const std::string& text) {
+std::string refusal_of(const std::string& text) {
   try {
     read_validation_rows(text, "f.json");
   } catch (const Error& error) {
@@ -107,19 +107,19 @@ std::string refusal(const std::string& text) {
 }
 
 TEST(ValidationRows, RefuseWhatIsNoRow) {
-  EXPECT_EQ(refusal("{}"), "f.json: no list found, a list of series needed");
-  EXPECT_THAT(refusal(R"([{"grup": "x"}])"),
+  EXPECT_EQ(refusal_of("{}"), "f.json: no list found, a list of series needed");
+  EXPECT_THAT(refusal_of(R"([{"grup": "x"}])"),
               HasSubstr("f.json: series 1: unknown field 'grup', the nearest is 'group'"));
-  EXPECT_THAT(refusal(R"([{"group": "g", "model": "m", "command": "jump", "quantity": "seconds"}])"),
+  EXPECT_THAT(refusal_of(R"([{"group": "g", "model": "m", "command": "jump", "quantity": "seconds"}])"),
               HasSubstr("command 'jump' found, run or train needed"));
-  EXPECT_THAT(refusal(R"([{"group": "g", "model": "m", "command": "run", "quantity": "second"}])"),
+  EXPECT_THAT(refusal_of(R"([{"group": "g", "model": "m", "command": "run", "quantity": "second"}])"),
               HasSubstr("quantity 'second' found, the nearest is 'seconds'"));
-  EXPECT_THAT(refusal(R"([{"group": "g", "model": "m", "command": "run", "quantity": "seconds"}])"),
+  EXPECT_THAT(refusal_of(R"([{"group": "g", "model": "m", "command": "run", "quantity": "seconds"}])"),
               HasSubstr("'published' is missing"));
   for (const char* columns : {"[1]", "[null]", "[[]]", "\"n\"", "{\"a\": \"n\"}"})
-    EXPECT_THAT(refusal(fmt::format(R"([{{"group": "g", "columns": {}, "rows": [[1]]}}])", columns)),
+    EXPECT_THAT(refusal_of(fmt::format(R"([{{"group": "g", "columns": {}, "rows": [[1]]}}])", columns)),
                 HasSubstr("a list of texts needed"));
-  EXPECT_THAT(refusal(R"([{"group": "g", "columns": ["a", "b"], "rows": [[1]]}])"),
+  EXPECT_THAT(refusal_of(R"([{"group": "g", "columns": ["a", "b"], "rows": [[1]]}])"),
               HasSubstr("row [1] found, 2 values needed"));
 }
 
