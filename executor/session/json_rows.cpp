@@ -24,6 +24,44 @@ bool is_same_word(std::string_view a, std::string_view b) {
                     [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
+// Goes over a document and throws where an object has a name twice. A parser's callback would do, but each
+// object that ends makes it go over all those before it in the same list.
+class NamesOnce : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  explicit NamesOnce(std::string file) : file_(std::move(file)) {}
+
+  bool start_object(std::size_t /*elements*/) override {
+    open_.emplace_back();
+    return true;
+  }
+  bool key(string_t& name) override {
+    if (!open_.back().insert(name).second) throw Error("{}: '{}' found twice in one object", file_, name);
+    return true;
+  }
+  bool end_object() override {
+    open_.pop_back();
+    return true;
+  }
+  bool null() override { return true; }
+  bool boolean(bool /*value*/) override { return true; }
+  bool number_integer(number_integer_t /*value*/) override { return true; }
+  bool number_unsigned(number_unsigned_t /*value*/) override { return true; }
+  bool number_float(number_float_t /*value*/, const string_t& /*text*/) override { return true; }
+  bool string(string_t& /*value*/) override { return true; }
+  bool binary(binary_t& /*value*/) override { return true; }
+  bool start_array(std::size_t /*elements*/) override { return true; }
+  bool end_array() override { return true; }
+  // What is no JSON is told by who reads it then.
+  bool parse_error(std::size_t /*at*/, const std::string& /*token*/,
+                   const nlohmann::json::exception& /*error*/) override {
+    return false;
+  }
+
+ private:
+  std::string file_;
+  std::vector<std::set<std::string>> open_;  // the names of the objects that are open
+};
+
 }  // namespace
 
 nlohmann::json parse_json(const std::string& text, const std::string& file) {
@@ -32,18 +70,10 @@ nlohmann::json parse_json(const std::string& text, const std::string& file) {
   } catch (const Error& error) {
     throw error.at(file);
   }
-  std::vector<std::set<std::string>> names;  // of the objects that are open
-  const auto once = [&](int /*depth*/, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
-    if (event == nlohmann::json::parse_event_t::object_start) names.emplace_back();
-    if (event == nlohmann::json::parse_event_t::object_end) names.pop_back();
-    if (event == nlohmann::json::parse_event_t::key &&
-        !names.back().insert(parsed.get<std::string>()).second) {
-      throw Error("{}: '{}' found twice in one object", file, parsed.get<std::string>());
-    }
-    return true;
-  };
+  NamesOnce names(file);
+  nlohmann::json::sax_parse(text, &names);
   try {
-    return nlohmann::json::parse(text, once);
+    return nlohmann::json::parse(text);
   } catch (const nlohmann::json::parse_error& error) {
     const auto end = text.begin() + (std::min(error.byte, text.size()));
     const std::string what = error.what();
