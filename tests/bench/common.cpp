@@ -36,6 +36,15 @@ ir::Tensor filled(const ir::Type& type) {
   return tensor;
 }
 
+ir::Placement even_split(const ir::Graph& graph, int processors) {
+  ir::Placement placement{.ops = {}, .processors = processors, .stages = processors};
+  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
+    const int processor = static_cast<int>(i * static_cast<std::size_t>(processors) / graph.ops.size());
+    placement.ops.push_back({.processor = processor, .stage = processor});
+  }
+  return placement;
+}
+
 double processor_ms() {
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);

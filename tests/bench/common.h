@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "executor/kernels/tools/kernel.h"
+#include "ir/placement.h"
 #include "models/catalog.h"
 
 namespace podium::bench {
@@ -20,6 +21,7 @@ struct Settings {
   bool train = false;
   std::string only = {};  ///< of the strategies, those whose names have it in them
   int processors = 1;
+  int nodes = 0;  ///< of the largest graph whose growth is shown; 0: models are timed
   std::vector<std::string> models = {};
 };
 
@@ -34,6 +36,9 @@ NamedModel parse_model(const std::string& text);
 /// A tensor with the same numbers every time; whole numbers are 0 and 1, good as indices, masks and labels.
 ir::Tensor filled(const ir::Type& type);
 
+/// The same number of ops on each processor, in the order of the graph, with one stage for each processor.
+ir::Placement even_split(const ir::Graph& graph, int processors);
+
 /// The processor time of all threads until now. Other programs on the machine disturb it less than wall time.
 double processor_ms();
 
@@ -42,6 +47,10 @@ double median(std::vector<double> all);
 /// The median over rounds of the ratio of `ms` to `base`: other work of the machine meets both at the same
 /// time.
 double times_as_long(const std::vector<double>& ms, const std::vector<double>& base);
+
+/// Shows how the time of each stage grows with a graph's nodes, 1,000 to as many as the settings say. False,
+/// for a check, where ten times the nodes take more than twenty times as long.
+bool show_growth(const Settings& settings);
 
 /// Trains a model under strategies in turn. False when one takes too long for a check.
 bool compare_training(const std::string& text, const Settings& settings);

@@ -7,7 +7,9 @@
 // processor; with --check too the exit status is 1 when it takes more than 15 % longer.
 // --train times a step of training by Adam; with --processors it compares one on one processor with one of
 // the same work under strategies, and with --check too the exit status is 1 when one takes more than 20 %
-// longer. --only leaves those out whose names do not have the text in them.
+// longer. --growth N shows instead how the time of each stage grows with a graph's nodes, up to N; with
+// --check the exit status is 1 where ten times the nodes take more than twenty times as long. --only leaves
+// those out whose names do not have the text in them.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -20,6 +22,7 @@
 #include "executor/numeric/engine.h"
 #include "executor/numeric/patient_threads.h"
 #include "ir/builder.h"
+#include "ir/number_text.h"
 #include "tests/bench/common.h"
 #include "tests/bench/peak.h"
 
@@ -139,16 +142,6 @@ void run_model(const std::string& text, const Settings& options) {
   std::fflush(stdout);
 }
 
-// The same number of ops on each processor, in the order of the graph, with one stage for each processor.
-ir::Placement even_split(const ir::Graph& graph, int processors) {
-  ir::Placement placement{.ops = {}, .processors = processors, .stages = processors};
-  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
-    const int processor = static_cast<int>(i * static_cast<std::size_t>(processors) / graph.ops.size());
-    placement.ops.push_back({.processor = processor, .stage = processor});
-  }
-  return placement;
-}
-
 // One way to run a model: an engine, its inputs and what one micro-batch took, run by run.
 struct Way {
   std::string name;
@@ -221,6 +214,7 @@ std::vector<std::string> models_of(const Settings& options) {
 }
 
 int run(const Settings& options) {
+  if (options.nodes > 0) return show_growth(options) ? 0 : 1;
   fmt::print("{} thread(s), multiply-add limit {:.1f} GFLOP/s a core\n", options.threads, measure_peak());
   fmt::print("{:<24} {:>9} {:>9} {:>7} {:>9} {:>7} {:>9} {:>8} {:>9}\n", "model", "median ms", "GFLOP/s",
              "of peak", "best ms", "of peak", "cpu ms", "prep ms", "arena MiB");
@@ -236,16 +230,24 @@ int run(const Settings& options) {
   return is_good ? 0 : 1;
 }
 
+template <class Number>
+Number number(const std::string& text) {
+  if (const auto value = ir::number_of<Number>(text)) return *value;
+  throw Error("'{}' found, a number needed", text);
+}
+
 Settings parse(int count, char** words) {
   Settings options;
   for (int i = 1; i < count; ++i) {
     const std::string word = words[i];
     if (word == "--threads" && i + 1 < count) {
-      options.threads = std::atoi(words[++i]);
+      options.threads = number<int>(words[++i]);
     } else if (word == "--seconds" && i + 1 < count) {
-      options.seconds = std::atof(words[++i]);
+      options.seconds = number<double>(words[++i]);
     } else if (word == "--processors" && i + 1 < count) {
-      options.processors = std::atoi(words[++i]);
+      options.processors = number<int>(words[++i]);
+    } else if (word == "--growth" && i + 1 < count) {
+      options.nodes = number<int>(words[++i]);
     } else if (word == "--only" && i + 1 < count) {
       options.only = words[++i];
     } else if (word == "--train") {
@@ -266,5 +268,10 @@ Settings parse(int count, char** words) {
 
 int main(int count, char** words) {
   podium::numeric::start_over_with_patient_threads(words);
-  return podium::bench::run(podium::bench::parse(count, words));
+  try {
+    return podium::bench::run(podium::bench::parse(count, words));
+  } catch (const podium::Error& error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+    return 2;
+  }
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "executor/session/training_session.h"
+#include "ir/number_text.h"
 #include "tests/bench/common.h"
 
 namespace podium::bench {
@@ -153,7 +154,8 @@ class Trained {
  private:
   static importer::Model load(const NamedModel& named, int parts) {
     models::Parameters parameters = named.parameters;
-    if (parts > 1) parameters["batch"] = fmt::format("{}", std::stoi(parameters.at("batch")) / parts);
+    if (parts > 1)
+      parameters["batch"] = fmt::format("{}", ir::number_of<int>(parameters.at("batch")).value() / parts);
     parameters["loss"] = "cross-entropy";
     importer::Model model;
     model.graph = models::build(named.name, parameters).graph;
