@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <new>
+
 #include "importer/graph_reader.h"
 #include "importer/input_types.h"
 #include "importer/source.h"
@@ -80,6 +82,8 @@ Model import_model(const std::string& path, const ImportOptions& options) try {
   return read(load_source(path), options);
 } catch (const Error& error) {
   throw as_line(error).at(ir::one_line(path));
+} catch (const std::bad_alloc&) {
+  throw Error("out of memory").at(ir::one_line(path));
 }
 
 Model import_text(const std::string& text, const ImportOptions& options) try {

@@ -1,6 +1,6 @@
 #include "ir/tensor.h"
 
-#include <cstdlib>
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -13,9 +13,12 @@ constexpr std::int64_t kMostBytes = std::int64_t{1} << 46;
 
 std::shared_ptr<void> allocate(std::size_t bytes) {
   const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  void* memory = std::aligned_alloc(kAlignment, rounded == 0 ? kAlignment : rounded);
-  if (memory == nullptr) throw Error("out of memory: {} bytes for one tensor", bytes);
-  return {memory, std::free};
+  try {
+    void* memory = ::operator new(std::max(rounded, kAlignment), std::align_val_t(kAlignment));
+    return {memory, [](void* unused) { ::operator delete(unused, std::align_val_t(kAlignment)); }};
+  } catch (const std::bad_alloc&) {
+    throw Error("out of memory: {} bytes for one tensor", bytes);
+  }
 }
 
 // The elements. A dimension that no memory holds is none, whatever stands beside it.

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "executor/cli/annotate_options.h"
+#include "executor/cli/memory_limit.h"
 #include "executor/cli/options.h"
 #include "executor/cli/terminal.h"
 #include "executor/cli/train_options.h"
@@ -105,6 +106,7 @@ int run_command(const CommandRow& command, const Arguments& arguments) {
   if (command.models == Models::One && options.paths.size() != 1)
     throw UsageError("{}: {} models found, one needed", command.name, options.paths.size());
   if (command.check != nullptr) command.check(options);
+  if (options.memory_limit > 0) limit_memory(options.memory_limit);
   return command.execute(options);
 }
 

@@ -18,7 +18,7 @@ using Arguments = std::vector<std::string>;
 inline constexpr int kDone = 0;
 inline constexpr int kFailed = 1;  ///< also where numbers are not those that were expected
 inline constexpr int kWrongUsage = 2;
-inline constexpr int kDoesNotFit = 3;  ///< the memory of the device
+inline constexpr int kDoesNotFit = 3;  ///< the memory of the device, or what --memory-limit allows
 
 enum class Command : std::uint8_t { Run, Train, Profile, Annotate, Compare, Validate, Test, Info };
 

@@ -6,6 +6,7 @@
 
 #include "executor/cli/annotate_options.h"
 #include "executor/cli/flag_readers.h"
+#include "executor/cli/memory_limit.h"
 #include "executor/cli/session_flags.h"
 #include "executor/cli/train_options.h"
 #include "executor/device/presets.h"
@@ -26,6 +27,10 @@ void read_precision(Options& options, const Given& given) {
   options.precision = given.word({"float32", "float16"}) == 1 ? ir::DataType::Float16 : ir::DataType::Float;
 }
 
+void read_memory_limit(Options& options, const Given& given) {
+  options.memory_limit = byte_count("--memory-limit", given.text());
+}
+
 void read_dims(Options& options, const Given& given) {
   for (const auto& [name, value] : given.pairs())
     options.dims[name] = number("--dim " + name, value, std::int64_t{0});
@@ -41,6 +46,9 @@ std::vector<FlagRow> general_flags() {
        "more detail",
        Takes::Nothing,
        set(&Options::verbose)},
+      {"memory-limit", kAll, "",
+       "SIZE (512MiB, 2GB) of memory to use at most; status 3 where it is too little", Takes::Value,
+       read_memory_limit},
       {"threads", kComputing, "Session", "N threads; 0: one a processor of the machine", Takes::Value,
        set_number(&Options::threads, 0, kMostThreads), "0"},
       {"seed", kComputing, "Session", "of random ops without a seed", Takes::Value,

@@ -4,9 +4,11 @@
 #include <exception>
 #include <new>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 
 #include "executor/cli/command.h"
+#include "executor/cli/memory_limit.h"
 #include "executor/cli/terminal.h"
 #include "executor/cli/usage_error.h"
 #include "executor/cli/version.h"
@@ -43,6 +45,14 @@ int dispatch(const Arguments& words) {
   throw UsageError("unknown command '{}', the nearest is '{}'", words[0], ir::nearest(words[0], names));
 }
 
+// Of an error for which the memory may have been too little.
+int failed_status(std::string text) {
+  lift_memory_limit();
+  const std::string limit = limit_that_was_reached();
+  tell(text + limit);
+  return limit.empty() ? kFailed : kDoesNotFit;
+}
+
 int guarded(const Arguments& words) {
   try {
     const int status = dispatch(words);
@@ -52,9 +62,9 @@ int guarded(const Arguments& words) {
     tell(fmt::format("error: {}", error.what()));
     return kWrongUsage;
   } catch (const Error& error) {
-    tell(fmt::format("error: {}", error.what()));
+    return failed_status(fmt::format("error: {}", error.what()));
   } catch (const std::bad_alloc&) {
-    tell("error: out of memory");
+    return failed_status("error: out of memory");
   } catch (const std::length_error&) {
     tell("error: out of memory: more was asked for than can be addressed");
   } catch (const std::exception& error) {

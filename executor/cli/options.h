@@ -72,6 +72,7 @@ struct Options {
   int threads = 0;  ///< 0: as many as the machine has processors
   std::uint64_t seed = 0;
   int repeat = 1;
+  std::int64_t memory_limit = 0;  ///< in bytes; 0: none
   bool quiet = false;
   bool verbose = false;
   bool help = false;

@@ -3,7 +3,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
@@ -14,17 +13,25 @@ namespace podium::numeric {
 namespace {
 
 constexpr std::size_t kPoolAlignment = 64;
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+// Memory of so many bytes begins at a multiple of these, and is one.
+std::size_t unit_of(std::size_t bytes) { return bytes >= kHugePage ? kHugePage : kPoolAlignment; }
 
 }  // namespace
 
-void FreeMemory::operator()(std::byte* memory) const { std::free(memory); }
+void FreeMemory::operator()(std::byte* memory) const { ::operator delete(memory, alignment); }
 
 Arena make_arena(std::size_t bytes) {
-  constexpr std::size_t kHugePage = std::size_t{2} << 20;
-  const std::size_t unit = bytes >= kHugePage ? kHugePage : kPoolAlignment;
+  const std::size_t unit = unit_of(bytes);
   const std::size_t rounded = std::max((bytes + unit - 1) / unit * unit, unit);
-  Arena arena(static_cast<std::byte*>(std::aligned_alloc(unit, rounded)));
-  if (!arena) throw Error("out of memory: {} bytes", bytes);
+  const FreeMemory free{std::align_val_t(unit)};
+  Arena arena(nullptr, free);
+  try {
+    arena.reset(static_cast<std::byte*>(::operator new(rounded, free.alignment)));
+  } catch (const std::bad_alloc&) {
+    throw Error("out of memory: {} bytes", bytes);
+  }
   if (unit == kHugePage) madvise(arena.get(), rounded, MADV_HUGEPAGE);  // advice: nothing depends on it
   return arena;
 }
@@ -66,7 +73,7 @@ std::shared_ptr<void> MemoryPool::take(std::size_t bytes) {
   const std::size_t rounded =
       std::max((bytes + kPoolAlignment - 1) / kPoolAlignment * kPoolAlignment, kPoolAlignment);
   const auto give_back = [chunks = chunks_, rounded](std::byte* unused) {
-    chunks->give_back(rounded, Arena(unused));
+    chunks->give_back(rounded, Arena(unused, FreeMemory{std::align_val_t(unit_of(rounded))}));
   };
   return {chunks_->take(rounded).release(), give_back};
 }

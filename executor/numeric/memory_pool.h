@@ -3,12 +3,14 @@
 
 #include <cstddef>
 #include <memory>
+#include <new>
 
 #include "ir/tensor.h"
 
 namespace podium::numeric {
 
 struct FreeMemory {
+  std::align_val_t alignment = std::align_val_t(64);
   void operator()(std::byte* memory) const;
 };
 using Arena = std::unique_ptr<std::byte, FreeMemory>;

@@ -63,8 +63,13 @@ Tensor streamed_bytes(std::size_t bytes) {
   const Dims dims{static_cast<std::int64_t>(bytes)};
   if (bytes < kHugePage / 2) return {DataType::Uint8, dims};
   const std::size_t rounded = (bytes + kHugePage - 1) / kHugePage * kHugePage;
-  const std::shared_ptr<void> memory(std::aligned_alloc(kHugePage, rounded), std::free);
-  if (!memory) throw Error("out of memory: {} bytes for packed weights", bytes);
+  std::shared_ptr<void> memory;
+  try {
+    memory.reset(::operator new(rounded, std::align_val_t(kHugePage)),
+                 [](void* unused) { ::operator delete(unused, std::align_val_t(kHugePage)); });
+  } catch (const std::bad_alloc&) {
+    throw Error("out of memory: {} bytes for packed weights", bytes);
+  }
   madvise(memory.get(), rounded, MADV_HUGEPAGE);  // advice: nothing depends on it
   return Tensor::adopt(DataType::Uint8, dims, memory.get(), memory);
 }

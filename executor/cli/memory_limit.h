@@ -1,0 +1,26 @@
+// --memory-limit: how much memory the command may ask for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace podium::cli {
+
+/// "512MiB", "2 GB", "1000000": a count of bytes. UsageError that names `what` for other texts.
+std::int64_t byte_count(const std::string& what, const std::string& text);
+
+/// From now on what goes beyond so many bytes is out of memory. Has an effect in the program alone, which
+/// counts (counted_memory.cpp).
+void limit_memory(std::int64_t bytes);
+/// No limit any more, so that an error can be told.
+void lift_memory_limit();
+
+/// Called for each piece of memory that is taken. False where it goes beyond the limit.
+bool count_taken(std::int64_t bytes);
+/// The same for what is given back.
+void count_given_back(std::int64_t bytes);
+
+/// " (--memory-limit 512MiB)" where the limit was in the way, else nothing.
+std::string limit_that_was_reached();
+
+}  // namespace podium::cli
