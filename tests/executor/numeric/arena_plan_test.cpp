@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace podium::numeric {
 namespace {
 
@@ -29,6 +31,28 @@ TEST(PlanMemory, NeverLetsTwoLivingValuesOverlap) {
     }
     EXPECT_LE(plan.offsets[i] + lives[i].bytes, plan.bytes);
   }
+}
+
+// To compare each with all others would take minutes.
+TEST(PlanMemory, OfVeryManyValuesIsNearTheLeastThatTheyNeed) {
+  constexpr int kValues = 300'000;
+  constexpr int kLongest = 40;
+  std::vector<Lifetime> lives;
+  std::vector<std::size_t> needed(kValues + kLongest, 0);
+  for (int i = 0; i < kValues; ++i) {
+    lives.push_back({static_cast<std::size_t>(64 * (i * 7919LL % 80 + 1)), i, i + i * 31 % kLongest});
+    for (int step = i; step <= lives.back().last; ++step) needed[step] += lives.back().bytes;
+  }
+  const ArenaPlan plan = plan_arena(lives);
+  for (int i = 0; i < kValues; ++i) {
+    for (int k = std::max(0, i - kLongest); k < i; ++k) {
+      if (lives[k].last < i) continue;
+      ASSERT_TRUE(plan.offsets[k] + lives[k].bytes <= plan.offsets[i] ||
+                  plan.offsets[i] + lives[i].bytes <= plan.offsets[k]);
+    }
+    ASSERT_LE(plan.offsets[i] + lives[i].bytes, plan.bytes);
+  }
+  EXPECT_LT(plan.bytes, 2 * *std::max_element(needed.begin(), needed.end()));
 }
 
 }  // namespace
