@@ -112,7 +112,8 @@ TEST(Layering, OnlyTheCommandLineAndTheSessionTieRoomsTogether) {
 
 TEST(Layering, ComparingStandsBetweenTheSessionAndTheCommandLine) {
   EXPECT_EQ(arrows(kAllRooms, {"executor/compare/"},
-                   {"executor/cli/", "executor/compare/", "executor/python/", "tests/executor/compare/"}),
+                   {"executor/cli/", "executor/compare/", "executor/python/", "tests/executor/compare/",
+                    "tests/fuzz/"}),
             Lines{});
   EXPECT_EQ(arrows({"executor/"}, {"executor/cli/"}, {"executor/cli/", "executor/python/"}), Lines{});
   EXPECT_EQ(arrows({"executor/report/"}, {"executor/session/", "executor/numeric/", "executor/lower/"}),
@@ -156,7 +157,8 @@ TEST(Layering, TextBecomesNumbersInOnePlace) {
 }
 
 TEST(Layering, OnnxAndProtobufStayInTheImporter) {
-  EXPECT_EQ(arrows(kAllRooms, {"onnx/", "google/protobuf/"}, {"importer/", "tests/importer/"}), Lines{});
+  EXPECT_EQ(arrows(kAllRooms, {"onnx/", "google/protobuf/"}, {"importer/", "tests/importer/", "tests/fuzz/"}),
+            Lines{});
 }
 
 TEST(Layering, EigenAndOneDnnStayWithTheKernels) {
