@@ -11,6 +11,7 @@
 #include "importer/import.h"
 #include "ir/annotation.h"
 #include "tests/support/run_text.h"
+#include "tests/support/text_model.h"
 
 namespace podium {
 namespace {
@@ -19,10 +20,10 @@ using testing::model_text;
 using testing::tensor;
 
 TEST(ForeignOps, GiveTheirPlaceToTheOpsThatTheyBecome) {
-  const ir::Graph graph =
-      importer::import_text(model_text("g (float[2,4] x, float[4] s) => (float[] y) { y = "
-                                       "com.microsoft.SkipLayerNormalization <__ipu_number = 3> (x, x, s) }"))
-          .graph;
+  const ir::Graph graph = model_of(
+                              "g (float[2,4] x, float[4] s) => (float[] y) { y = "
+                              "com.microsoft.SkipLayerNormalization <__ipu_number = 3> (x, x, s) }")
+                              .graph;
   EXPECT_GT(graph.ops.size(), 1U);
   for (const ir::Op& op : graph.ops) {
     EXPECT_EQ(op.name, graph.ops[0].name);
@@ -71,7 +72,7 @@ std::map<std::string, ir::Tensor> trained_weights(const Strategy& strategy) {
   // The bias of the keys has no gradient but for rounding, which an optimizer that divides by it would blow
   // up.
   options.optimizer = ir::make_optimizer("SGD", {{"learningRate", {0.1, false}}});
-  TrainingSession session(importer::import_text(model_text(block_of_a_decoder())), options);
+  TrainingSession session(model_of(block_of_a_decoder()), options);
   const std::int64_t micro_batches =
       strategy.batches_per_step * strategy.accumulation_factor * strategy.replicas;
   for (int run = 0; run < 2; ++run) {

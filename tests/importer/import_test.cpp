@@ -3,11 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "tests/importer/model_proto.h"
+#include "tests/support/text_model.h"
 
 namespace podium::importer {
 namespace {
 
-std::string printed(const std::string& body) { return print(import_text(testing::model_text(body)).graph); }
+std::string printed(const std::string& body) { return print(testing::model_of(body).graph); }
 
 TEST(ImportText, ReadsOpsInOrder) {
   EXPECT_EQ(printed("g (float[2] x) => (float[2] y) { y = Relu(x) }"),
@@ -57,12 +58,12 @@ TEST(Import, ANodeThatReadsItselfIsACircle) {
 }
 
 TEST(Import, TurnsEveryFormOfConstantIntoAValue) {
-  const Model model = import_text(testing::model_text(
+  const Model model = testing::model_of(
       "g () => (int64 a, int64[2] b, float c, float[2] d, string e, string[2] f, float[1] h) {"
       " a = Constant<value_int = 3>() b = Constant<value_ints = [4, 5]>()"
       " c = Constant<value_float = 0.5>() d = Constant<value_floats = [1.5, 2.5]>()"
       " e = Constant<value_string = \"hi\">() f = Constant<value_strings = [\"x\", \"y\"]>()"
-      " h = Constant<value = float[1] {7}>() }"));
+      " h = Constant<value = float[1] {7}>() }");
   EXPECT_TRUE(model.graph.ops.empty());
   std::vector<ir::Tensor> values;
   for (ir::ValueId id : model.graph.outputs) values.push_back(model.graph[id].constant.value());

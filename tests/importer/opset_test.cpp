@@ -10,6 +10,7 @@
 #include "importer/import.h"
 #include "tests/support/refusal.h"
 #include "tests/support/run_text.h"
+#include "tests/support/text_model.h"
 
 namespace podium {
 namespace {
@@ -268,7 +269,7 @@ TEST(Opset, ScanOnceRanEveryExampleByItself) {
       "b (float[1] s, float[1] e) => (float[1] t, float[1] u) { t = Add(s, e) u = Identity(t) }";
   importer::Model model;
   ir::Graph& graph = model.graph;
-  const auto body = importer::import_text(testing::model_text(body_text)).graph;
+  const auto body = testing::model_of(body_text).graph;
   graph.inputs = {graph.add_value("start", ir::Type::tensor(ir::DataType::Float, {2, 1})),
                   graph.add_value("x", ir::Type::tensor(ir::DataType::Float, {2, 3, 1}))};
   graph.outputs = {graph.add_value("sum"), graph.add_value("sums")};

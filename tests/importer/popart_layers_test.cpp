@@ -5,6 +5,7 @@
 #include "importer/import.h"
 #include "tests/importer/by_hand.h"
 #include "tests/support/refusal.h"
+#include "tests/support/text_model.h"
 
 namespace podium {
 namespace {
@@ -139,9 +140,9 @@ TEST(PopartLayers, MultiConvIsConvolutionsSideBySide) {
   EXPECT_THAT(doubles(out[1]), ElementsAre(102, 106, 110, 218, 224, 230));
   expect_gradients_of_differences(text, inputs);
   EXPECT_THAT(testing::refusal([] {
-                importer::import_text(testing::model_text(
+                testing::model_of(
                     "g (float[1,1,3] x, float[1,1,2] w) => (float[] p) "
-                    "{ p = ai.graphcore.MultiConv <numConvs = 1, inDilations = [2]> (x, w) }"));
+                    "{ p = ai.graphcore.MultiConv <numConvs = 1, inDilations = [2]> (x, w) }");
               }),
               HasSubstr("inDilations has 2, 1 needed"));
 }

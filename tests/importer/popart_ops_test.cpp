@@ -5,6 +5,7 @@
 #include "importer/import.h"
 #include "tests/importer/by_hand.h"
 #include "tests/support/refusal.h"
+#include "tests/support/text_model.h"
 
 namespace podium {
 namespace {
@@ -196,8 +197,7 @@ TEST(PopartOps, NllIsOfProbabilitiesOrTheirLogarithms) {
 
 TEST(PopartOps, SayWhatTheyDoNotTake) {
   const auto refusal_of = [](const std::string& call) {
-    return testing::refusal(
-        [&] { importer::import_text(testing::model_text(popart_text("double[2,2] x", call))); });
+    return testing::refusal([&] { testing::model_of(popart_text("double[2,2] x", call)); });
   };
   EXPECT_THAT(refusal_of("L1 <lambda = 1.0, reduction = \"mean\"> (x)"),
               HasSubstr("reduction is 'mean', Sum, Mean or None needed"));

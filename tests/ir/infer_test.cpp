@@ -9,6 +9,7 @@
 #include "tests/support/graph_text.h"
 #include "tests/support/refusal.h"
 #include "tests/support/run_text.h"
+#include "tests/support/text_model.h"
 
 namespace podium::ir {
 namespace {
@@ -18,7 +19,7 @@ using ::testing::HasSubstr;
 constexpr std::int64_t kMostDim = std::int64_t{1} << 62;
 
 Graph folded(const std::string& body, InferOptions options = {.evaluate = kernels::evaluate}) {
-  Graph graph = importer::import_text(testing::model_text(body)).graph;
+  Graph graph = testing::model_of(body).graph;
   infer(graph, options);
   return graph;
 }

@@ -5,25 +5,17 @@
 #include <cmath>
 
 #include "ir/error.h"
+#include "tests/support/refusal.h"
 
 namespace podium::ir {
 namespace {
 
 std::string refusal(const Optimizer& optimizer) {
-  try {
-    check_optimizer(optimizer, {"w", "v"});
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return testing::refusal([&] { check_optimizer(optimizer, {"w", "v"}); });
 }
 
 std::string refusal(std::string_view kind, const OptimizerValues& values) {
-  try {
-    return refusal(make_optimizer(kind, values));
-  } catch (const Error& error) {
-    return error.what();
-  }
+  return testing::refusal([&] { check_optimizer(make_optimizer(kind, values), {"w", "v"}); });
 }
 
 TEST(CheckOptimizer, NamesValuesOutOfRange) {
@@ -120,12 +112,7 @@ TEST(ForWeights, WritesGlobsOutOverThem) {
 std::string refusal_of_globs(const std::map<std::string, OptimizerValues>& specific) {
   Optimizer optimizer = make_optimizer("SGD");
   optimizer.specific = specific;
-  try {
-    for_weights(optimizer, {"fc1.w", "fc1.b"});
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return testing::refusal([&] { for_weights(optimizer, {"fc1.w", "fc1.b"}); });
 }
 
 TEST(ForWeights, RefusesGlobsThatFitNothingOrContradict) {

@@ -21,6 +21,7 @@
 #include "tests/support/jumps.h"
 #include "tests/support/run_program.h"
 #include "tests/support/run_text.h"
+#include "tests/support/text_model.h"
 
 namespace podium {
 namespace {
@@ -259,7 +260,7 @@ using State = std::map<std::string, Tensor>;
 
 importer::Model model_of(const RandomCase& made, const TrainingOptions& options, bool broadcast,
                          const std::string& saved = "") {
-  importer::Model model = importer::import_text(testing::model_text(made.model.text));
+  importer::Model model = testing::model_of(made.model.text);
   if (!saved.empty()) resume(model, importer::import_model(saved));
   if (broadcast) model.info.metadata["__replicated_stream_mode/z"] = "1";
   if (made.in_half) ir::set_precision(model.graph, ir::DataType::Float16);

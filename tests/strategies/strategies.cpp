@@ -49,13 +49,6 @@ void anchored(Strategy& options, AnchorReturn returns, int every = 1) {
 
 }  // namespace
 
-void off_chip(LocationSettings& settings) { settings.location.storage = ir::Storage::OffChip; }
-
-void shard(LocationSettings& settings) {
-  settings.location.sharded = true;
-  settings.min_elements_for_sharding = 2;
-}
-
 const std::vector<Choice>& spreads() {
   static const std::vector<Choice> kSpreads{
       {"one processor", [](Strategy&) {}},
@@ -78,21 +71,21 @@ const std::vector<std::vector<Choice>>& other_choices() {
        {"2 replicas", [](Strategy& options) { with_replicas(options, 2); }},
        {"3 replicas", [](Strategy& options) { with_replicas(options, 3); }}},
       {{"", [](Strategy&) {}},
-       {"weights off chip", [](Strategy& options) { off_chip(options.weights); }},
+       {"weights off chip", [](Strategy& options) { put_off_chip(options.weights); }},
        {"weights sharded", [](Strategy& options) { shard(options.weights); }},
        {"weights off chip and sharded",
         [](Strategy& options) {
-          off_chip(options.weights);
+          put_off_chip(options.weights);
           shard(options.weights);
         }},
        {"weights off chip through IO tiles",
         [](Strategy& options) {
-          off_chip(options.weights);
+          put_off_chip(options.weights);
           on_io_tiles(options.weights);
           options.io_tiles = 64;
         }}},
       {{"", [](Strategy&) {}},
-       {"activations off chip", [](Strategy& options) { off_chip(options.activations); }}},
+       {"activations off chip", [](Strategy& options) { put_off_chip(options.activations); }}},
       {{"", [](Strategy&) {}},
        {"IO tiles", [](Strategy& options) { overlapped(options, ir::ExchangeStrategy::JustInTime); }},
        {"IO overlaps the inner loop",

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "executor/strategy.h"
+#include "tests/support/locations.h"
 
 namespace podium::testing {
 
@@ -12,10 +13,6 @@ struct Choice {
   std::string name;
   void (*apply)(Strategy&);
 };
-
-void off_chip(LocationSettings& settings);
-/// From two elements on, so that small tensors are in parts too.
-void shard(LocationSettings& settings);
 
 /// How the graph is spread: the first group of every strategy.
 const std::vector<Choice>& spreads();

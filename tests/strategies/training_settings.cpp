@@ -158,16 +158,16 @@ const std::vector<std::vector<SettingChoice>>& training_choices() {
           setting.optimizer.clip_norms = {{.max_norm = 0.1}};
           setting.reorders = true;
         }}},
-      {{"weights off chip", [](Setting& setting) { off_chip(setting.options.weights); }},
+      {{"weights off chip", [](Setting& setting) { put_off_chip(setting.options.weights); }},
        {"weights sharded", [](Setting& setting) { shard(setting.options.weights); }}},
-      {{"state off chip", [](Setting& setting) { off_chip(setting.options.optimizer_state); }},
+      {{"state off chip", [](Setting& setting) { put_off_chip(setting.options.optimizer_state); }},
        {"state sharded", [](Setting& setting) { shard(setting.options.optimizer_state); }},
        {"state off chip and sharded",
         [](Setting& setting) {
-          off_chip(setting.options.optimizer_state);
+          put_off_chip(setting.options.optimizer_state);
           shard(setting.options.optimizer_state);
         }}},
-      {{"accumulators off chip", [](Setting& setting) { off_chip(setting.options.accumulators); }},
+      {{"accumulators off chip", [](Setting& setting) { put_off_chip(setting.options.accumulators); }},
        {"accumulators sharded", [](Setting& setting) { shard(setting.options.accumulators); }}},
       {{"recomputed", [](Setting& setting) { setting.options.recomputation = Recomputation::Standard; }},
        {"all recomputed",
@@ -176,7 +176,7 @@ const std::vector<std::vector<SettingChoice>>& training_choices() {
         [](Setting& setting) { setting.options.recomputation = Recomputation::NormOnly; }},
        {"stages recomputed",
         [](Setting& setting) { setting.options.recomputation = Recomputation::Pipeline; }}},
-      {{"activations off chip", [](Setting& setting) { off_chip(setting.options.activations); }}},
+      {{"activations off chip", [](Setting& setting) { put_off_chip(setting.options.activations); }}},
       {{"2 slices", [](Setting& setting) { in_slices(setting, IoMode::Compute); }},
        {"2 slices overlap", [](Setting& setting) { in_slices(setting, IoMode::IoOverlapped); }}},
       {{"loads on demand",

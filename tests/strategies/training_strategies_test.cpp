@@ -21,6 +21,7 @@
 #include "tests/strategies/training_settings.h"
 #include "tests/support/jumps.h"
 #include "tests/support/run_text.h"
+#include "tests/support/text_model.h"
 
 namespace podium {
 namespace {
@@ -87,7 +88,7 @@ ir::Graph encoder_decoder() {
   };
   const std::string weights = fmt::format("{}, {}, {}, {}, {}", weight("embedding", 10), weight("encode", 8),
                                           weight("query", 8), weight("value", 8), weight("decode", 8));
-  return importer::import_text(testing::model_text(fmt::format(R"(
+  return testing::model_of(fmt::format(R"(
     g (int64[2,4] source, int64[2,4] target, int64[2,4] label) => (float loss) <{}> {{
       s = Gather (embedding, source)
       sw = MatMul (s, encode)
@@ -107,7 +108,7 @@ ir::Graph encoder_decoder() {
       classes = Transpose <perm = [0, 2, 1]> (logits)
       loss = SoftmaxCrossEntropyLoss (classes, label)
     }})",
-                                                               weights)))
+                                       weights))
       .graph;
 }
 

@@ -10,6 +10,7 @@
 #include "ir/gradients/differentiate.h"
 #include "ir/gradients/expand_gradients.h"
 #include "tests/support/run_text.h"
+#include "tests/support/text_model.h"
 
 namespace podium::testing {
 
@@ -33,7 +34,7 @@ double weighted_sum(const ir::Tensor& y) {
 
 importer::Model import(const std::string& text, const Tensors& inputs) {
   importer::ImportOptions options;
-  const ir::Graph declared = importer::import_text(model_text(text)).graph;
+  const ir::Graph declared = model_of(text).graph;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     options.input_types[declared[declared.inputs[i]].name] = type_of(inputs[i]);
   }

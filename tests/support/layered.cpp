@@ -109,4 +109,9 @@ void expect_near(const std::vector<ir::Tensor>& found, const std::vector<ir::Ten
   }
 }
 
+void expect_same_numbers(const Layered& model, const Strategy& strategy, int processors) {
+  expect_near(run_on_random(lower::lower(model.graph, model.in_phases(processors), strategy)),
+              run_on_one_processor(model.graph, strategy));
+}
+
 }  // namespace podium::testing

@@ -39,4 +39,7 @@ std::vector<ir::Tensor> run_on_one_processor(const ir::Graph& graph, const Strat
 void expect_near(const std::vector<ir::Tensor>& found, const std::vector<ir::Tensor>& wanted,
                  double tolerance = 1e-5);
 
+/// The model in phases on these processors against one processor, on random inputs.
+void expect_same_numbers(const Layered& model, const Strategy& strategy, int processors);
+
 }  // namespace podium::testing

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string model_of(const std::string& folder) { return (fs::path(folder) / "model.onnx").string(); }
+std::string model_file_in(const std::string& folder) { return (fs::path(folder) / "model.onnx").string(); }
 
 std::string bytes_of(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -37,7 +37,7 @@ std::vector<std::string> case_folders(std::string_view places) {
 
 std::vector<ir::Datum> read_case_inputs(const std::string& folder) {
   std::vector<ir::Datum> inputs;
-  for (const auto& [name, type] : importer::read_signature(model_of(folder)).inputs) {
+  for (const auto& [name, type] : importer::read_signature(model_file_in(folder)).inputs) {
     const fs::path file = fs::path(folder) / "test_data_set_0" / fmt::format("input_{}.pb", inputs.size());
     if (!fs::exists(file)) break;
     inputs.push_back(importer::read_datum(bytes_of(file), type));
@@ -47,10 +47,10 @@ std::vector<ir::Datum> read_case_inputs(const std::string& folder) {
 
 importer::Model import_case(const std::string& folder, const std::vector<ir::Datum>& inputs) {
   importer::ImportOptions options{.fed_shapes_win = true};
-  const importer::Signature signature = importer::read_signature(model_of(folder));
+  const importer::Signature signature = importer::read_signature(model_file_in(folder));
   for (std::size_t i = 0; i < inputs.size(); ++i)
     options.input_types[signature.inputs[i].first] = type_of(inputs[i]);
-  return importer::import_model(model_of(folder), options);
+  return importer::import_model(model_file_in(folder), options);
 }
 
 }  // namespace podium::testing

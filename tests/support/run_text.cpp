@@ -1,6 +1,7 @@
 #include "tests/support/run_text.h"
 
 #include "executor/session/session.h"
+#include "tests/support/refusal.h"
 
 namespace podium::testing {
 
@@ -40,12 +41,7 @@ std::vector<ir::Datum> run_graph(ir::Graph graph, const std::vector<ir::Datum>& 
 }
 
 std::string error_of(const std::string& body, const std::vector<ir::Datum>& inputs) {
-  try {
-    run_text(body, inputs);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return refusal([&] { run_text(body, inputs); });
 }
 
 }  // namespace podium::testing

@@ -11,8 +11,8 @@
 namespace podium::testing {
 
 /// `body` is the text of the graph: `agraph (float[N] x) => (float[N] y) { y = Relu(x) }`; the model around
-/// it imports ai.onnx at `opset`, ai.onnx.ml 5, com.microsoft 1 and ai.graphcore 1. Inputs are in graph order and bind
-/// symbolic dimensions.
+/// it imports ai.onnx at `opset`, ai.onnx.ml 5, com.microsoft 1 and ai.graphcore 1. Inputs are in graph order
+/// and bind symbolic dimensions.
 std::vector<ir::Datum> run_text(const std::string& body, const std::vector<ir::Datum>& inputs,
                                 int opset = 28);
 
@@ -34,7 +34,7 @@ ir::Tensor list(const std::vector<T>& numbers) {
   return tensor<T>({std::ssize(numbers)}, numbers);
 }
 
-/// What an error says when the graph is run; "no error" when it runs.
+/// What an error says when the graph is run; "" when it runs.
 std::string error_of(const std::string& body, const std::vector<ir::Datum>& inputs);
 
 inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/error.h"
+#include "tests/support/refusal.h"
 #include "tests/support/run_program.h"
 
 namespace podium::cli {
@@ -19,13 +20,9 @@ ir::Optimizer read_optimizer_text(const std::string& text) {
 }
 
 std::string refusal(const std::string& text) {
-  try {
-    read_optimizer_text(text);
-  } catch (const Error& error) {
-    const std::string what = error.what();
-    return what.substr(what.find("o.json"));
-  }
-  return "";
+  const std::string what = testing::refusal([&] { read_optimizer_text(text); });
+  const std::size_t name = what.find("o.json");
+  return name == std::string::npos ? what : what.substr(name);
 }
 
 TEST(OptimizerFile, ReadsPopartsNames) {

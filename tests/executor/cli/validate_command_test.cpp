@@ -10,6 +10,7 @@
 #include "executor/cli/write_file.h"
 #include "ir/error.h"
 #include "ir/files.h"
+#include "tests/support/refusal.h"
 #include "tests/support/run_program.h"
 
 namespace podium::cli {
@@ -98,12 +99,7 @@ TEST(ValidationRows, GiveAPlaceholderTheValueItself) {
 }
 
 std::string refusal_of(const std::string& text) {
-  try {
-    read_validation_rows(text, "f.json");
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "taken";
+  return testing::refusal([&] { read_validation_rows(text, "f.json"); });
 }
 
 TEST(ValidationRows, RefuseWhatIsNoRow) {

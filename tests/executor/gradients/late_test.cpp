@@ -5,11 +5,12 @@
 #include "executor/session/session.h"
 #include "executor/session/training_session.h"
 #include "ir/builder.h"
+#include "ir/gradients/differentiate.h"
 #include "ir/gradients/gradient.h"
 #include "ir/infer.h"
-#include "ir/gradients/differentiate.h"
 #include "tests/support/gradients.h"
 #include "tests/support/run_text.h"
+#include "tests/support/text_model.h"
 
 namespace podium {
 namespace {
@@ -173,11 +174,11 @@ TEST(LateGradients, TrainReplicas) {
   TrainingOptions options{.loss = "loss"};
   options.session.strategy = {.accumulation_factor = 2, .replicas = 2};
   options.optimizer = ir::make_optimizer("SGD", {{"learningRate", {0.5, false}}});
-  TrainingSession session(importer::import_text(testing::model_text(
-                              "g (float[3] x, bool[3] c) => (float loss) <float[3] w = {10, 20, 30}> {"
-                              " y = Mul (x, w) a = Compress <axis = 0> (y, c) k = Concat <axis = 0> (a, y)"
-                              " loss = ReduceSum <keepdims = 0> (k) }")),
-                          options);
+  TrainingSession session(
+      testing::model_of("g (float[3] x, bool[3] c) => (float loss) <float[3] w = {10, 20, 30}> {"
+                        " y = Mul (x, w) a = Compress <axis = 0> (y, c) k = Concat <axis = 0> (a, y)"
+                        " loss = ReduceSum <keepdims = 0> (k) }"),
+      options);
   const Tensors inputs{
       tensor<float>({12}, {1, 2, 3, 1, 1, 1, 1, 1, 1, 2, 2, 2}),
       tensor<bool>({12}, {true, false, true, false, false, false, true, true, true, false, true, false})};

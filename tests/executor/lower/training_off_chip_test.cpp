@@ -4,19 +4,19 @@
 
 #include "tests/executor/lower/placed.h"
 #include "tests/executor/lower/trained.h"
+#include "tests/support/locations.h"
 
 namespace podium::lower {
 namespace {
 
 using testing::on_one_processor;
 using testing::on_two_processors;
+using testing::put_off_chip;
 using testing::steps_of;
 using testing::steps_of_kind;
 using testing::train;
 using testing::TrainedState;
 using testing::two_layers;
-
-void put_off_chip(LocationSettings& settings) { settings.location.storage = ir::Storage::OffChip; }
 
 Strategy everything_off_chip() {
   Strategy strategy;

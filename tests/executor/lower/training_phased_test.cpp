@@ -10,6 +10,7 @@
 #include "tests/executor/lower/placed.h"
 #include "tests/executor/lower/trained.h"
 #include "tests/support/hand_trained.h"
+#include "tests/support/locations.h"
 #include "tests/support/run_text.h"
 
 namespace podium::lower {
@@ -111,11 +112,9 @@ Strategy in_phases(int stages) {
   return strategy;
 }
 
-void put_off_chip(Strategy& strategy) {
-  for (LocationSettings* settings :
-       {&strategy.weights, &strategy.optimizer_state, &strategy.accumulators, &strategy.activations}) {
-    settings->location.storage = ir::Storage::OffChip;
-  }
+void put_all_off_chip(Strategy& strategy) {
+  testing::put_variables_off_chip(strategy);
+  testing::put_off_chip(strategy.activations);
 }
 
 // In which phases steps move buffers whose names begin so; a phase ends with its last block.
@@ -149,7 +148,7 @@ Moves moves_of(const Program& program, std::string_view prefix) {
 TEST(TrainingInPhases, MovesWeightsAndActivationsAsPopartDoes) {
   const Phased model = phased_model(false, 1);
   Strategy strategy = in_phases(1);
-  put_off_chip(strategy);
+  put_all_off_chip(strategy);
   const Program program = lower(model.training, model.placement, strategy);
   constexpr int kN = kPhasedLayers;
   const Moves weights = moves_of(program, "w");
@@ -164,7 +163,7 @@ TEST(TrainingInPhases, MovesWeightsAndActivationsAsPopartDoes) {
 TEST(TrainingInPhases, StoresAndLoadsActivationsAsPopartDoes) {
   const Phased model = phased_model(false, 1);
   Strategy strategy = in_phases(1);
-  put_off_chip(strategy);
+  put_all_off_chip(strategy);
   const Moves activations = moves_of(lower(model.training, model.placement, strategy), "h");
   constexpr int kN = kPhasedLayers;
   EXPECT_THAT(activations.stores, ::testing::ElementsAre(1, kN - 3));
@@ -176,7 +175,7 @@ TEST(TrainingInPhases, LoadsNothingBehindTileCopiesAndStoresOfItsPhase) {
   const Phased model = phased_model(false, 1);
   Strategy strategy = in_phases(1);
   strategy.io_tiles = 192;
-  put_off_chip(strategy);
+  put_all_off_chip(strategy);
   strategy.optimizer_state.location.storage = ir::Storage::OnChip;
   for (LocationSettings* settings : {&strategy.weights, &strategy.activations}) {
     settings->location.load_tiles = ir::TileSet::IO;
@@ -246,7 +245,7 @@ TEST(TrainingInPhases, SettingsThresholdsAndOverridesDecideWhatIsOffChip) {
 TEST(TrainingInPhases, LayersShareCodeAndRemoteBuffers) {
   const Phased model = phased_model(true, 1);
   Strategy strategy = in_phases(1);
-  put_off_chip(strategy);
+  put_all_off_chip(strategy);
   const Program program = lower(model.training, model.placement, strategy);
   std::set<std::pair<std::string, std::int32_t>> runs;
   for (const auto& run : testing::steps_of_kind<executor::Compute>(program.steps)) {
@@ -284,7 +283,7 @@ TEST(TrainingInPhases, TrainsAsOneProcessorDoes) {
               strategy.batches_per_step = plain.batches_per_step;
               strategy.accumulation_factor = accumulation;
               strategy.replicas = replicas;
-              if (off_chip) put_off_chip(strategy);
+              if (off_chip) put_all_off_chip(strategy);
               for (LocationSettings* settings : {&strategy.weights, &strategy.optimizer_state}) {
                 settings->location.sharded = sharded && replicas > 1;
                 settings->min_elements_for_sharding = 2;
@@ -304,7 +303,7 @@ TEST(TrainingInPhases, LoadsVariablesOnceForAllMicroBatches) {
   const Phased model = phased_model(true, 1);
   Strategy strategy = in_phases(1);
   strategy.accumulation_factor = 4;
-  put_off_chip(strategy);
+  put_all_off_chip(strategy);
   const Program program = lower(model.training, model.placement, strategy);
   EXPECT_EQ(moves_of(program, "w").loads.size(), std::size_t{2 * kPhasedLayers - 2});
   EXPECT_EQ(moves_of(program, "w").stores.size(), std::size_t{kPhasedLayers});

@@ -8,6 +8,7 @@
 #include "tests/executor/lower/placed.h"
 #include "tests/executor/lower/trained.h"
 #include "tests/support/graph_text.h"
+#include "tests/support/locations.h"
 
 namespace podium::lower {
 namespace {
@@ -17,15 +18,11 @@ using executor::CollectiveKind;
 using executor::CollectiveReduction;
 using testing::on_one_processor;
 using testing::on_two_processors;
+using testing::shard;
 using testing::steps_of_kind;
 using testing::train;
 using testing::TrainedState;
 using testing::two_layers;
-
-void shard(LocationSettings& settings) {
-  settings.location.sharded = true;
-  settings.min_elements_for_sharding = 2;
-}
 
 std::size_t count(const executor::Program& program, CollectiveKind kind, CollectiveReduction reduction) {
   const auto collectives = steps_of_kind<Collective>(program.steps);
@@ -129,12 +126,7 @@ void expect_as_whole(const ShardedCase& wanted, int accumulation, bool pipelinin
   shard(strategy.optimizer_state);
   if (wanted.weights) shard(strategy.weights);
   if (wanted.accumulators) shard(strategy.accumulators);
-  if (wanted.off_chip) {
-    for (LocationSettings* settings :
-         {&strategy.weights, &strategy.optimizer_state, &strategy.accumulators}) {
-      settings->location.storage = ir::Storage::OffChip;
-    }
-  }
+  if (wanted.off_chip) testing::put_variables_off_chip(strategy);
   const TrainedState found = train(training, placement, strategy);
   // Norms, and gradients that meet in every micro-batch, are added up in another order.
   if (wanted.lamb || (wanted.accumulators && accumulation > 1)) {

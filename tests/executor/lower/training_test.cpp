@@ -14,11 +14,10 @@ namespace podium::lower {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::list;
 using ::testing::Pair;
 using testing::tensor;
 using testing::values;
-
-ir::Tensor floats(const std::vector<float>& numbers) { return tensor<float>({std::ssize(numbers)}, numbers); }
 
 // w -= rate * gradient after every micro-batch.
 ir::Training without_accumulation() {
@@ -28,7 +27,7 @@ ir::Training without_accumulation() {
             step = Mul <__execution_context = 1> (rate, x)
             w_next = Sub <__execution_context = 1> (w, step)
           })"),
-       .variables = {{"w", ir::VariableKind::Weight, floats({10, 20})}},
+       .variables = {{"w", ir::VariableKind::Weight, list<float>({10, 20})}},
        .updates = {{"w", 1, true}},
        .reduced = {},
        .hyper_parameters = {"rate"}});
@@ -44,8 +43,8 @@ ir::Training with_accumulation() {
             step = Mul <__execution_context = 1> (rate, sum)
             w_next = Sub <__execution_context = 1> (w, step)
           })"),
-       .variables = {{"w", ir::VariableKind::Weight, floats({10, 20})},
-                     {"sum", ir::VariableKind::Accumulator, floats({0, 0}), "w"}},
+       .variables = {{"w", ir::VariableKind::Weight, list<float>({10, 20})},
+                     {"sum", ir::VariableKind::Accumulator, list<float>({0, 0}), "w"}},
        .updates = {{"sum", 1}, {"w", 2, true}, {"sum", 3, true}},
        .reduced = {"sum"},
        .hyper_parameters = {"rate"}});
@@ -79,14 +78,14 @@ TEST(LowerTraining, UpdatesVariablesAfterEveryBatch) {
   Strategy strategy;
   strategy.batches_per_step = 2;
   const ir::Training training = without_accumulation();
-  const Trained trained = train(training, on_one(training), strategy, floats({1, 2, 3, 4}));
+  const Trained trained = train(training, on_one(training), strategy, list<float>({1, 2, 3, 4}));
   EXPECT_THAT(trained.y, ElementsAre(10, 40, 3 * 9.5F, 4 * 19));
   EXPECT_THAT(trained.w, ElementsAre(8, 17));
 }
 
 TEST(LowerTraining, KeepsVariablesFromRunToRun) {
   const ir::Training training = without_accumulation();
-  const Trained trained = train(training, on_one(training), {}, floats({1, 2}), 3);
+  const Trained trained = train(training, on_one(training), {}, list<float>({1, 2}), 3);
   EXPECT_THAT(trained.y, ElementsAre(9, 36));
   EXPECT_THAT(trained.w, ElementsAre(8.5F, 17));
 }
@@ -96,7 +95,7 @@ TEST(LowerTraining, UpdatesOnceForAllMicroBatchesOfABatch) {
   strategy.batches_per_step = 2;
   strategy.accumulation_factor = 2;
   const ir::Training training = with_accumulation();
-  const Trained trained = train(training, on_one(training), strategy, floats({1, 2, 3, 4, 1, 1, 1, 1}));
+  const Trained trained = train(training, on_one(training), strategy, list<float>({1, 2, 3, 4, 1, 1, 1, 1}));
   EXPECT_THAT(trained.y, ElementsAre(10, 40, 30, 80, 8, 17, 8, 17));
   EXPECT_THAT(trained.w, ElementsAre(7, 16));
 }
@@ -118,7 +117,7 @@ TEST(LowerTraining, AddsUpGradientsOverReplicas) {
   strategy.accumulation_factor = 2;
   strategy.replicas = 2;
   const ir::Training training = with_accumulation();
-  const Trained trained = train(training, on_one(training), strategy, floats({1, 2, 3, 4, 1, 1, 1, 1}));
+  const Trained trained = train(training, on_one(training), strategy, list<float>({1, 2, 3, 4, 1, 1, 1, 1}));
   EXPECT_THAT(trained.w, ElementsAre(10 - 3, 20 - 4));
 }
 
@@ -127,7 +126,7 @@ TEST(LowerTraining, CopiesWhatTheUpdateNeedsToItsProcessor) {
   ir::Placement placement = on_one(training);
   placement.processors = 2;
   placement.ops[1].processor = 1;
-  const Trained trained = train(training, placement, {}, floats({1, 2}));
+  const Trained trained = train(training, placement, {}, list<float>({1, 2}));
   EXPECT_THAT(trained.w, ElementsAre(9.5F, 19));
 }
 
@@ -140,7 +139,7 @@ TEST(LowerTraining, SendsAnUpdatedWeightToItsCopies) {
   EXPECT_THAT(executor::print(lower(training, placement, {})), ::testing::HasSubstr("copy w@1 -> w@0"));
   Strategy strategy;
   strategy.batches_per_step = 2;
-  const Trained trained = train(training, placement, strategy, floats({1, 2, 3, 4}));
+  const Trained trained = train(training, placement, strategy, list<float>({1, 2, 3, 4}));
   EXPECT_THAT(trained.y, ElementsAre(10, 40, 3 * 9.5F, 4 * 19));
   EXPECT_THAT(trained.w, ElementsAre(8, 17));
 }
@@ -155,7 +154,7 @@ TEST(LowerTraining, PipelinesWithoutAccumulationMeetOlderWeights) {
         step = Mul <__execution_context = 1> (rate, back)
         w_next = Sub <__execution_context = 1> (w, step)
       })"),
-       .variables = {{"w", ir::VariableKind::Weight, floats({10})}},
+       .variables = {{"w", ir::VariableKind::Weight, list<float>({10})}},
        .updates = {{"w", 1, true}},
        .reduced = {},
        .hyper_parameters = {"rate"}});
@@ -171,7 +170,7 @@ TEST(LowerTraining, PipelinesWithoutAccumulationMeetOlderWeights) {
     placement.ops[i].stage = stages[i];
     placement.ops[i].processor = stages[i] % 2;
   }
-  const Trained trained = train(training, placement, strategy, floats({1, 1, 1, 1, 1}));
+  const Trained trained = train(training, placement, strategy, list<float>({1, 1, 1, 1, 1}));
   EXPECT_THAT(trained.y, ElementsAre(10, 10, 10, 9.5F, 9));
   EXPECT_THAT(trained.w, ElementsAre(7.5F));
 }
@@ -191,7 +190,7 @@ TEST(LowerTraining, PipelinesWithAccumulationRunEmptyBeforeTheUpdate) {
     placement.ops[i].processor = placement.ops[i].stage;
   }
   const auto expect_numbers = [&] {
-    const Trained trained = train(training, placement, strategy, floats({1, 2, 3, 4, 1, 1, 1, 1}));
+    const Trained trained = train(training, placement, strategy, list<float>({1, 2, 3, 4, 1, 1, 1, 1}));
     EXPECT_THAT(trained.y, ElementsAre(10, 40, 30, 80, 8, 17, 8, 17));
     EXPECT_THAT(trained.w, ElementsAre(7, 16));
   };
@@ -209,7 +208,7 @@ TEST(LowerTraining, RefusesAVariableThatIsUpdatedOnTwoProcessors) {
         next = Add (x, sum)
         reset = Sub <__execution_context = 1> (sum, sum)
       })"),
-       .variables = {{"sum", ir::VariableKind::Accumulator, floats({0})}},
+       .variables = {{"sum", ir::VariableKind::Accumulator, list<float>({0})}},
        .updates = {{"sum", 0}, {"sum", 1}},
        .reduced = {},
        .hyper_parameters = {}});

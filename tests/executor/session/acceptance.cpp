@@ -29,8 +29,6 @@ ir::Tensor joined(const std::vector<ir::Tensor>& parts) {
 
 }  // namespace
 
-importer::Model model_of(const std::string& body) { return importer::import_text(model_text(body)); }
-
 importer::Model model_of(const std::string& body, const std::vector<int>& processors,
                          const std::vector<int>& stages) {
   importer::Model model = model_of(body);
@@ -63,6 +61,14 @@ TrainingOptions training_with(const Strategy& strategy, double learning_rate) {
   options.session.strategy = strategy;
   options.optimizer = ir::make_optimizer("SGD", {{"learningRate", {learning_rate}}});
   return options;
+}
+
+Strategy pipeline_of(int processors, int batches, int accumulation) {
+  return {.virtual_graph_mode = VirtualGraphMode::Manual,
+          .ipus = processors,
+          .pipelining = true,
+          .batches_per_step = batches,
+          .accumulation_factor = accumulation};
 }
 
 Trained train(importer::Model model, TrainingOptions options,

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "executor/session/training_session.h"
+#include "tests/support/text_model.h"
 
 namespace podium::testing {
 
-importer::Model model_of(const std::string& body);
-/// The same with every op of the text on a processor, which is its stage too unless `stages` says more.
+/// The model of a text with every op on a processor, which is its stage too unless `stages` says more.
 importer::Model model_of(const std::string& body, const std::vector<int>& processors,
                          const std::vector<int>& stages = {});
 
@@ -23,6 +23,9 @@ std::string initializer(const std::string& name, const ir::Dims& dims, const std
 
 /// SGD without momentum, and all its values as given.
 TrainingOptions training_with(const Strategy& strategy, double learning_rate);
+
+/// The stages of a model that says its processors, as a pipeline.
+Strategy pipeline_of(int processors, int batches, int accumulation = 1);
 
 struct Trained {
   TensorsByName outputs = {};  ///< of all runs, [runs, ...]

@@ -16,14 +16,6 @@ namespace {
 using ::testing::HasSubstr;
 using Runs = std::vector<std::vector<ir::Datum>>;
 
-Strategy pipeline_of(int processors, int batches, int accumulation = 1) {
-  return {.virtual_graph_mode = VirtualGraphMode::Manual,
-          .ipus = processors,
-          .pipelining = true,
-          .batches_per_step = batches,
-          .accumulation_factor = accumulation};
-}
-
 // Sine | exponential, convolution | softmax and loss, one processor each; of inputs of integers after a cast.
 constexpr const char* kConvolution =
     "agraph ({type}[2,2,4,4] x, int64[2] label) => (float loss) <{weight}, int64[2] shape = {{2, 32}}> {{"
@@ -65,10 +57,6 @@ ir::Tensor infer(importer::Model model, const Strategy& options, const std::vect
   return session.run(inputs)[0].tensor.clone();
 }
 
-std::vector<float> numbers_of(const ir::Tensor& tensor) {
-  return {tensor.values<float>().begin(), tensor.values<float>().end()};
-}
-
 // Fill and flush alone, where PopART refuses.
 TEST(PipelineLength, OfInferenceMayBeLessThanTheThreeStages) {
   for (const int batches : {2, 3}) {
@@ -76,7 +64,7 @@ TEST(PipelineLength, OfInferenceMayBeLessThanTheThreeStages) {
     for (const std::vector<ir::Datum>& inputs : runs) {
       const ir::Tensor wanted = infer(convolution("float", false), {.batches_per_step = batches}, inputs);
       const ir::Tensor found = infer(convolution("float", true), pipeline_of(3, batches), inputs);
-      EXPECT_EQ(numbers_of(found), numbers_of(wanted)) << batches;
+      EXPECT_EQ(values<float>(found), values<float>(wanted)) << batches;
     }
   }
 }

@@ -8,6 +8,7 @@
 #include "executor/session/session.h"
 #include "tests/support/fusing.h"
 #include "tests/support/run_text.h"
+#include "tests/support/text_model.h"
 
 namespace podium {
 namespace {
@@ -16,8 +17,7 @@ constexpr int kAnnotatedBatches = 5;
 
 std::vector<ir::Tensor> run(const std::string& text, Strategy options, std::set<int>& processors) {
   options.batches_per_step = kAnnotatedBatches;
-  InferenceSession session(importer::import_text(testing::model_text(text)),
-                           {.threads = 1, .strategy = options});
+  InferenceSession session(testing::model_of(text), {.threads = 1, .strategy = options});
   for (const executor::Block& block : session.program().blocks) processors.insert(block.processor);
   std::vector<ir::Datum> inputs;
   for (const executor::HostTensor& input : session.inputs()) {

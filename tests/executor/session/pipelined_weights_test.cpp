@@ -17,13 +17,6 @@ namespace {
 using ::testing::ElementsAreArray;
 using PipelinedRuns = std::vector<std::vector<ir::Datum>>;
 
-Strategy pipeline_of(int processors, int batches) {
-  return {.virtual_graph_mode = VirtualGraphMode::Manual,
-          .ipus = processors,
-          .pipelining = true,
-          .batches_per_step = batches};
-}
-
 // On each processor s a weight ws that loses 1 in every update. fs is what the forward pass finds in it. The
 // inputs zs are 0, and so are qs and rs, of which only the gradients are of interest: that of qs is what the
 // backward pass finds in ws, that of rs what it finds in fs, which is made by the forward pass or made again.

@@ -11,12 +11,14 @@
 #include "ir/passes/set_precision.h"
 #include "tests/support/refusal.h"
 #include "tests/support/run_text.h"
+#include "tests/support/text_model.h"
 
 namespace podium {
 namespace {
 
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
+using testing::model_of;
 using ::testing::Pointwise;
 using testing::tensor;
 using testing::values;
@@ -38,8 +40,6 @@ constexpr const char* kLstm = R"(agraph (float[3,8,2] x, float[8,1] wanted) => (
   { y, last = LSTM <hidden_size = 2> (x, w, r, , , start)
     state = Squeeze(last, first) e = MatMul(state, out) g = Sub(e, wanted) h = Mul(g, g)
     loss = ReduceMean <keepdims = 0> (h) })";
-
-importer::Model model_of(const std::string& body) { return importer::import_text(testing::model_text(body)); }
 
 ir::Tensor drawn(ir::Dims dims, std::mt19937& random) {
   std::uniform_real_distribution<float> range(-1, 1);

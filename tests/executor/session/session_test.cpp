@@ -9,6 +9,7 @@
 #include "ir/builder.h"
 #include "tests/support/refusal.h"
 #include "tests/support/run_text.h"
+#include "tests/support/text_model.h"
 
 namespace podium {
 namespace {
@@ -26,10 +27,6 @@ constexpr const char* kTwoLayers = R"(agraph (float[1,4] x) => (float[1,4] y)
   <float[4,4] w = {1,2,3,4, 5,6,7,8, 9,8,7,6, 5,4,3,2}, float[4,4] v = {1,0,2,0, 0,1,0,2, 2,0,1,0, 0,2,0,1}>
   { a = MatMul(x, w) b = Relu(a) c = MatMul(b, v) y = Tanh(c) })";
 
-importer::Model inference_model_of(const char* body) {
-  return importer::import_text(testing::model_text(body));
-}
-
 ir::Tensor counting(ir::Dims dims) {
   std::vector<float> numbers(static_cast<std::size_t>(ir::element_count(dims)));
   std::iota(numbers.begin(), numbers.end(), 1.0F);
@@ -42,7 +39,7 @@ Strategy with_anchor(Strategy options, AnchorReturn returns, int every = 1) {
 }
 
 ir::Tensor run(const char* body, const Strategy& options, const ir::Tensor& input) {
-  InferenceSession session(inference_model_of(body), {.strategy = options});
+  InferenceSession session(testing::model_of(body), {.strategy = options});
   const std::vector<ir::Datum> inputs{input};
   return session.run(inputs)[0].tensor.clone();
 }
@@ -59,8 +56,7 @@ TEST(WhileRunning, WhatIsThrownEndsARunAndTheNextOneGivesItsNumbers) {
   };
   Strategy options;
   options.batches_per_step = 8;
-  InferenceSession session(inference_model_of(kTwoLayers),
-                           {.strategy = options, .while_running = count_down});
+  InferenceSession session(testing::model_of(kTwoLayers), {.strategy = options, .while_running = count_down});
   const std::vector<ir::Datum> inputs{counting({8, 1, 4})};
   EXPECT_THROW(session.run(inputs), Stop);
   calls_left = 1000;
@@ -76,7 +72,7 @@ TEST(Anchors, ThatNoOpIsNeededForAreRefusedWhereTheModelHasNoOutputs) {
     Strategy options;
     for (const std::string& name : anchors) options.anchors[name] = {};
     return testing::refusal(
-        [&] { InferenceSession session(inference_model_of(kNoOutputs), {.strategy = options}); });
+        [&] { InferenceSession session(testing::model_of(kNoOutputs), {.strategy = options}); });
   };
   EXPECT_EQ(
       message({"x"}),
@@ -126,9 +122,8 @@ TEST(Anchors, OfTwoReplicas) {
 }
 
 TEST(Anchors, OfAnInnerTensorComeBackBesideTheOutputs) {
-  InferenceSession session(
-      inference_model_of("agraph (float[2] x) => (float[2] y) { h = Neg(x) y = Abs(h) }"),
-      {.strategy = {.anchors = {{"h", {}}}}});
+  InferenceSession session(testing::model_of("agraph (float[2] x) => (float[2] y) { h = Neg(x) y = Abs(h) }"),
+                           {.strategy = {.anchors = {{"h", {}}}}});
   const std::vector<ir::Datum> inputs{counting({2})};
   const auto outputs = session.run(inputs);
   ASSERT_EQ(outputs.size(), 2U);
@@ -149,7 +144,7 @@ TEST(Session, CountsTheElementsOfAllMicroBatchesWhateverTheShape) {
 }
 
 TEST(Session, ABroadcastInputIsGivenOnceForAllReplicas) {
-  importer::Model model = inference_model_of(kIdentity2);
+  importer::Model model = testing::model_of(kIdentity2);
   model.info.metadata["__replicated_stream_mode/x"] = "1";
   InferenceSession session(model, {.strategy = {.batches_per_step = 2, .replicas = 2}});
   const std::vector<ir::Datum> inputs{counting({2, 2})};
@@ -167,7 +162,7 @@ TEST(Session, ABroadcastInputIsGivenOnceForAllReplicas) {
 
 TEST(Session, MicroBatchesOfStringsLieInOneArray) {
   InferenceSession session(
-      inference_model_of("agraph (string[2] x) => (string[2] y) { y = StringConcat(x, x) }"),
+      testing::model_of("agraph (string[2] x) => (string[2] y) { y = StringConcat(x, x) }"),
       {.strategy = {.batches_per_step = 2, .replicas = 2}});
   const std::vector<ir::Datum> inputs{tensor<std::string>({8}, {"a", "b", "c", "d", "e", "f", "g", "h"})};
   const ir::Tensor y = session.run(inputs)[0].tensor;
@@ -225,7 +220,7 @@ TEST(Session, EveryStrategyComputesTheSame) {
 
 TEST(Session, UsesAsManyProcessorsAsItWasTold) {
   const InferenceSession session(
-      inference_model_of(kTwoLayers),
+      testing::model_of(kTwoLayers),
       {.strategy = {.virtual_graph_mode = VirtualGraphMode::Auto, .ipus = 4, .replicas = 2}});
   EXPECT_EQ(session.program().processors, 2);
   EXPECT_EQ(session.program().replicas, 2);
@@ -235,7 +230,7 @@ TEST(Session, RefusesMoreThanTheDeviceHas) {
   device::Device device{.name = "small", .processors = 1};
   const SessionOptions options{.strategy = {.replicas = 2}, .device = device};
   try {
-    const InferenceSession session(inference_model_of(kTwoLayers), options);
+    const InferenceSession session(testing::model_of(kTwoLayers), options);
     FAIL();
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
@@ -256,7 +251,7 @@ TEST(Session, RefusesALocationOfNoTensor) {
 TEST(Session, AnEstimateNeedsEveryDimension) {
   try {
     const InferenceSession session(
-        inference_model_of("agraph (float[N,2] x) => (float[N,2] y) { y = Relu(x) }"),
+        testing::model_of("agraph (float[N,2] x) => (float[N,2] y) { y = Relu(x) }"),
         {.clock = true, .estimate = true});
     FAIL();
   } catch (const Error& error) {
@@ -266,7 +261,7 @@ TEST(Session, AnEstimateNeedsEveryDimension) {
 }
 
 TEST(Session, TellsWhatHasNoEffect) {
-  const InferenceSession session(inference_model_of(kIdentity), {.strategy = {.io_tiles = 32}});
+  const InferenceSession session(testing::model_of(kIdentity), {.strategy = {.io_tiles = 32}});
   EXPECT_THAT(session.notes(), ElementsAre("numIOTiles: no effect with virtualGraphMode Off"));
 }
 
@@ -279,7 +274,7 @@ device::Device device_of(std::int64_t bytes) {
 }
 
 TEST(Clock, TellsTheTimeBeforeTheRun) {
-  const InferenceSession session(inference_model_of(kTwoLayers),
+  const InferenceSession session(testing::model_of(kTwoLayers),
                                  {.device = device_of(1 << 30), .clock = true});
   ASSERT_NE(session.timeline(), nullptr);
   EXPECT_GT(session.timeline()->makespan, 0);
@@ -289,7 +284,7 @@ TEST(Clock, TellsTheTimeBeforeTheRun) {
 TEST(Clock, ProductsThatSumUpInHalvesAreFaster) {
   const auto seconds = [](bool in_halves) {
     const InferenceSession session(
-        inference_model_of(
+        testing::model_of(
             "agraph (float16[512,512] x, float16[512,512] w) => (float16[512,512] y) { y = MatMul(x, w) }"),
         {.strategy = {.matmuls = {.partials = in_halves ? Partials::Half : Partials::Float}},
          .device = *device::find_preset(device::kDefaultPreset),
@@ -305,7 +300,7 @@ TEST(Clock, MemoryIsWhatTheRunMeasures) {
       {.batches_per_step = 3},
       {.virtual_graph_mode = VirtualGraphMode::Auto, .ipus = 3, .pipelining = true, .batches_per_step = 3}};
   for (const Strategy& strategy : strategies) {
-    InferenceSession session(inference_model_of(kTwoLayers),
+    InferenceSession session(testing::model_of(kTwoLayers),
                              {.strategy = strategy, .device = device_of(1 << 30), .clock = true});
     const std::vector<ir::Datum> inputs{counting({3, 1, 4})};
     session.run(inputs);
@@ -317,7 +312,7 @@ TEST(Clock, MemoryIsWhatTheRunMeasures) {
 
 TEST(Clock, WaitsForARunWhereDataDecidesSizes) {
   constexpr const char* kNonZero = "agraph (float[4] x) => (int64[1,n] y) { a = Abs(x) y = NonZero(a) }";
-  InferenceSession session(inference_model_of(kNonZero), {.device = device_of(1 << 30), .clock = true});
+  InferenceSession session(testing::model_of(kNonZero), {.device = device_of(1 << 30), .clock = true});
   EXPECT_EQ(session.timeline(), nullptr);
   const std::vector<ir::Datum> inputs{tensor<float>({4}, {0, 1, 0, 2})};
   EXPECT_THAT(values<std::int64_t>(session.run(inputs)[0]), ElementsAre(1, 3));
@@ -330,7 +325,7 @@ TEST(Clock, KnowsTheTripsOfALoopAfterTheRun) {
     y = Loop(n, , x) <body = b (int64 i, bool c, float[2] a) => (bool d, float[2] z) { d = Identity(c) z = Neg(a) }> })";
   double before = 0;
   for (std::int64_t trips : {1, 100}) {
-    InferenceSession session(inference_model_of(kLoop), {.device = device_of(1 << 30), .clock = true});
+    InferenceSession session(testing::model_of(kLoop), {.device = device_of(1 << 30), .clock = true});
     const std::vector<ir::Datum> inputs{ir::Tensor::scalar(trips), counting({2})};
     session.run(inputs);
     ASSERT_NE(session.timeline(), nullptr);
@@ -342,7 +337,7 @@ TEST(Clock, KnowsTheTripsOfALoopAfterTheRun) {
 TEST(Clock, AnEstimateOfSizesThatDataDecidesIsRefused) {
   constexpr const char* kNonZero = "agraph (float[4] x) => (int64[1,n] y) { y = NonZero(x) }";
   try {
-    const InferenceSession session(inference_model_of(kNonZero),
+    const InferenceSession session(testing::model_of(kNonZero),
                                    {.device = device_of(1 << 30), .clock = true, .estimate = true});
     FAIL();
   } catch (const Error& error) {
@@ -352,14 +347,14 @@ TEST(Clock, AnEstimateOfSizesThatDataDecidesIsRefused) {
 }
 
 TEST(Clock, AnEstimateComputesNothing) {
-  const InferenceSession session(inference_model_of(kTwoLayers),
+  const InferenceSession session(testing::model_of(kTwoLayers),
                                  {.device = device_of(1 << 30), .clock = true, .estimate = true});
   EXPECT_NE(session.timeline(), nullptr);
   EXPECT_FALSE(session.can_run());
 }
 
 TEST(Clock, WhatDoesNotFitIsNotPrepared) {
-  const InferenceSession session(inference_model_of(kTwoLayers),
+  const InferenceSession session(testing::model_of(kTwoLayers),
                                  {.device = device_of(1 << 13), .clock = true});
   ASSERT_NE(session.timeline(), nullptr);
   EXPECT_FALSE(session.timeline()->fits());

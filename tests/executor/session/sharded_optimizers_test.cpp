@@ -7,6 +7,7 @@
 #include "executor/session/training_session.h"
 #include "ir/optimizer_spec.h"
 #include "tests/support/run_text.h"
+#include "tests/support/text_model.h"
 
 namespace podium::testing {
 namespace {
@@ -26,7 +27,7 @@ TensorsByName trained_sharded(const ir::Optimizer& optimizer, const Strategy& st
   TrainingOptions options{.loss = "loss"};
   options.session.strategy = strategy;
   options.optimizer = optimizer;
-  TrainingSession session(importer::import_text(model_text(kSharded)), options);
+  TrainingSession session(model_of(kSharded), options);
   const std::int64_t count = std::int64_t{strategy.accumulation_factor} * strategy.replicas;
   for (std::size_t run = 0; run < 3; ++run) {
     const std::vector<ir::Datum> inputs{sharded_numbers(count * 6, run),

@@ -11,6 +11,7 @@
 #include "tests/support/refusal.h"
 #include "tests/support/run_program.h"
 #include "tests/support/run_text.h"
+#include "tests/support/text_model.h"
 
 namespace podium {
 namespace {
@@ -20,6 +21,8 @@ using ::testing::ElementsAre;
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
 using ::testing::Key;
+using testing::list;
+using testing::model_of;
 using ::testing::Not;
 using ::testing::Pointwise;
 using testing::TemporaryFolder;
@@ -36,10 +39,6 @@ constexpr const char* kLayers = R"(agraph (float[2,3] x, float[2,3] wanted) => (
    float[3,3] w1 = {0.3,-0.2,0.1, 0.2,0.1,-0.3, 0.1,0.1,0.4}, float[3] b1 = {0,0.2,-0.1}>
   { a = MatMul(x, w0) c = Add(a, b0) d = Tanh(c)
     e = MatMul(d, w1) f = Add(e, b1) g = Sub(f, wanted) h = Mul(g, g) loss = ReduceMean <keepdims = 0> (h) })";
-
-importer::Model model_of(const char* body) { return importer::import_text(testing::model_text(body)); }
-
-ir::Tensor floats(const std::vector<float>& numbers) { return tensor<float>({std::ssize(numbers)}, numbers); }
 
 TrainingOptions with(const Strategy& strategy, double rate = 0.5, double momentum = 0) {
   TrainingOptions options{.loss = "loss"};
@@ -58,7 +57,7 @@ std::vector<float> weight(const TrainingSession& session, const std::string& nam
 
 TEST(TrainingSession, TakesAStepAgainstTheGradient) {
   TrainingSession session(model_of(kLinear), with({}));
-  const std::vector<ir::Datum> inputs{floats({1, 2})};
+  const std::vector<ir::Datum> inputs{list<float>({1, 2})};
   EXPECT_THAT(values<float>(session.run(inputs)[0]), ElementsAre(50));
   EXPECT_EQ(session.loss(), 50);
   EXPECT_THAT(weight(session), ElementsAre(9.5F, 19));
@@ -69,7 +68,7 @@ TEST(TrainingSession, TakesAStepAgainstTheGradient) {
 
 TEST(TrainingSession, GivesEveryLossOfABatchInItsPlace) {
   TrainingSession session(model_of(kLinear), with({.batches_per_step = 2, .accumulation_factor = 2}));
-  const std::vector<ir::Datum> inputs{floats({1, 0, 0, 1, 1, 0, 0, 1})};
+  const std::vector<ir::Datum> inputs{list<float>({1, 0, 0, 1, 1, 0, 0, 1})};
   const ir::Tensor loss = session.run(inputs)[0].tensor;
   EXPECT_EQ(loss.dims(), (ir::Dims{2, 2}));
   EXPECT_THAT(values<float>(loss), ElementsAre(10, 20, 9.5F, 19.5F));
@@ -81,7 +80,7 @@ TEST(TrainingSession, MeanReductionDividesByMicroBatchesAndReplicas) {
     const Strategy options{
         .accumulation_factor = 2, .replicas = 2, .reduction = Reduction::Mean, .mean_strategy = strategy};
     TrainingSession session(model_of(kLinear), with(options));
-    const std::vector<ir::Datum> inputs{floats({1, 2, 3, 4, 5, 6, 7, 8})};
+    const std::vector<ir::Datum> inputs{list<float>({1, 2, 3, 4, 5, 6, 7, 8})};
     session.run(inputs);
     EXPECT_THAT(weight(session), ElementsAre(10 - 0.5F * 4, 20 - 0.5F * 5));
   }
@@ -89,7 +88,7 @@ TEST(TrainingSession, MeanReductionDividesByMicroBatchesAndReplicas) {
 
 TEST(TrainingSession, ChangesTheLearningRateBetweenSteps) {
   TrainingSession session(model_of(kLinear), with({}, 0.5));
-  const std::vector<ir::Datum> inputs{floats({1, 2})};
+  const std::vector<ir::Datum> inputs{list<float>({1, 2})};
   session.update_optimizer(with({}, 2).optimizer);
   session.run(inputs);
   EXPECT_THAT(weight(session), ElementsAre(8, 16));
@@ -128,11 +127,11 @@ TEST(TrainingSession, RefusesToChangeWhatIsConstant) {
 
 TEST(TrainingSession, SetsWeights) {
   TrainingSession session(model_of(kLinear), with({}));
-  session.set_weights({{"w", floats({1, 1})}});
-  const std::vector<ir::Datum> inputs{floats({1, 2})};
+  session.set_weights({{"w", list<float>({1, 1})}});
+  const std::vector<ir::Datum> inputs{list<float>({1, 2})};
   EXPECT_THAT(values<float>(session.run(inputs)[0]), ElementsAre(3));
-  EXPECT_THROW(session.set_weights({{"v", floats({1, 1})}}), Error);
-  EXPECT_THROW(session.set_weights({{"w", floats({1, 1, 1})}}), Error);
+  EXPECT_THROW(session.set_weights({{"v", list<float>({1, 1})}}), Error);
+  EXPECT_THROW(session.set_weights({{"w", list<float>({1, 1, 1})}}), Error);
 }
 
 TEST(TrainingSession, TrainsOnlyTheWeightsThatAreNamed) {
@@ -225,7 +224,7 @@ TEST(TrainingSession, IsClockedAfterTheFirstStepWhereDataDecidesSizes) {
   EXPECT_EQ(session.timeline(), nullptr);
   ir::Tensor chosen(ir::DataType::Bool, {2, 4});
   std::fill_n(chosen.data<bool>(), 8, true);
-  const std::vector<ir::Datum> inputs{chosen, floats(std::vector<float>(24, 1))};
+  const std::vector<ir::Datum> inputs{chosen, list(std::vector<float>(24, 1))};
   session.run(inputs);
   ASSERT_NE(session.timeline(), nullptr) << ::testing::PrintToString(session.notes());
   EXPECT_GT(session.timeline()->makespan, 0);
@@ -381,7 +380,7 @@ TEST(TrainingSession, PlacesByTheStashesOfAPipeline) {
 
 TEST(TrainingSession, GoesOnWhereASavedModelWas) {
   const TemporaryFolder folder;
-  const std::vector<ir::Datum> inputs{floats({1, 2})};
+  const std::vector<ir::Datum> inputs{list<float>({1, 2})};
   TrainingSession whole(model_of(kLinear), with({}, 0.5, 0.9));
   for (int i = 0; i < 4; ++i) whole.run(inputs);
   TrainingSession first(model_of(kLinear), with({}, 0.5, 0.9));
@@ -401,7 +400,7 @@ TEST(TrainingSession, SaysWhichSavedStateAnotherOptimizerHasNoUseFor) {
   TrainingOptions adam = with({});
   adam.optimizer = ir::make_optimizer("Adam");
   TrainingSession first(model_of(kLinear), adam);
-  first.run(std::vector<ir::Datum>{floats({1, 2})});
+  first.run(std::vector<ir::Datum>{list<float>({1, 2})});
   first.model_to_file(folder.file("saved.onnx"));
   importer::Model model = model_of(kLinear);
   resume(model, importer::import_model(folder.file("saved.onnx")));
@@ -412,7 +411,7 @@ TEST(TrainingSession, SaysWhichSavedStateAnotherOptimizerHasNoUseFor) {
 
 TEST(TrainingSession, ASavedModelRuns) {
   const TemporaryFolder folder;
-  const std::vector<ir::Datum> inputs{floats({1, 2})};
+  const std::vector<ir::Datum> inputs{list<float>({1, 2})};
   TrainingSession session(model_of(kLinear), with({}, 0.5, 0.9));
   session.run(inputs);
   session.model_to_file(folder.file("saved.onnx"));
@@ -434,9 +433,9 @@ TEST(TrainingSession, ResumeNamesAWeightThatIsNotThere) {
 
 TEST(TrainingSession, NamesStepAndTensorOfALossThatIsNoNumber) {
   TrainingSession session(model_of(kLinear), with({}));
-  const std::vector<ir::Datum> good{floats({1, 2})};
+  const std::vector<ir::Datum> good{list<float>({1, 2})};
   session.run(good);
-  const std::vector<ir::Datum> bad{floats({1, std::numeric_limits<float>::quiet_NaN()})};
+  const std::vector<ir::Datum> bad{list<float>({1, std::numeric_limits<float>::quiet_NaN()})};
   try {
     session.run(bad);
     FAIL() << "a loss of NaN passed";
@@ -505,7 +504,7 @@ TEST(TrainingSession, RefusesALocationForNoTensor) {
 
 TEST(TrainingSession, RefusesInputsOfAnotherSize) {
   TrainingSession session(model_of(kLinear), with({.batches_per_step = 2}));
-  const std::vector<ir::Datum> inputs{floats({1, 2})};
+  const std::vector<ir::Datum> inputs{list<float>({1, 2})};
   EXPECT_THROW(session.run(inputs), Error);
 }
 

@@ -7,7 +7,9 @@
 
 #include "executor/session/training_session.h"
 #include "ir/passes/set_precision.h"
+#include "tests/support/locations.h"
 #include "tests/support/run_text.h"
+#include "tests/support/text_model.h"
 
 namespace podium::testing {
 namespace {
@@ -31,7 +33,7 @@ std::map<std::string, ir::Tensor> trained(const ir::Optimizer& optimizer, const 
   TrainingOptions options{.loss = "loss"};
   options.session.strategy = strategy;
   options.optimizer = optimizer;
-  TrainingSession session(importer::import_text(model_text(kModel)), options);
+  TrainingSession session(model_of(kModel), options);
   const std::int64_t micro_batches =
       strategy.batches_per_step * strategy.accumulation_factor * strategy.replicas;
   for (std::size_t run = 0; run < 3; ++run) {
@@ -42,22 +44,9 @@ std::map<std::string, ir::Tensor> trained(const ir::Optimizer& optimizer, const 
   return session.weights();
 }
 
-void put_off_chip(Strategy& options) {
-  for (LocationSettings* settings : {&options.weights, &options.optimizer_state, &options.accumulators}) {
-    settings->location.storage = ir::Storage::OffChip;
-  }
-}
-
-void shard(Strategy& options, bool weights) {
-  for (LocationSettings* settings : {&options.weights, &options.optimizer_state}) {
-    settings->location.sharded = weights || settings == &options.optimizer_state;
-    settings->min_elements_for_sharding = 2;
-  }
-}
-
-void shard_accumulators(Strategy& options) {
-  options.accumulators.location.sharded = true;
-  options.accumulators.min_elements_for_sharding = 2;
+void shard_weights_and_state(Strategy& options) {
+  shard(options.weights);
+  shard(options.optimizer_state);
 }
 
 void run_in_phases(Strategy& options) {
@@ -73,12 +62,12 @@ struct NamedStrategy {
 
 const std::vector<NamedStrategy>& strategies() {
   static const std::vector<NamedStrategy> kStrategies{
-      {"off chip", put_off_chip},
-      {"state in parts", [](Strategy& o) { shard(o, false); }},
-      {"all in parts", [](Strategy& o) { shard(o, true); }},
-      {"parts off chip", [](Strategy& o) { shard(o, true), put_off_chip(o); }},
+      {"off chip", put_variables_off_chip},
+      {"state in parts", [](Strategy& o) { shard(o.optimizer_state); }},
+      {"all in parts", shard_weights_and_state},
+      {"parts off chip", [](Strategy& o) { shard_weights_and_state(o), put_variables_off_chip(o); }},
       {"recomputed", [](Strategy& o) { o.recomputation = Recomputation::RecomputeAll; }},
-      {"accumulators in parts", shard_accumulators},
+      {"accumulators in parts", [](Strategy& o) { shard(o.accumulators); }},
       {"slices over IO tiles",
        [](Strategy& o) {
          if (o.pipelining) return;
@@ -88,10 +77,11 @@ const std::vector<NamedStrategy>& strategies() {
          o.batch_serialization = {.factor = 2, .io_mode = IoMode::Io};
        }},
       {"phases", run_in_phases},
-      {"phases off chip", [](Strategy& o) { run_in_phases(o), put_off_chip(o); }},
-      {"phases, parts off chip", [](Strategy& o) { run_in_phases(o), put_off_chip(o), shard(o, true); }},
+      {"phases off chip", [](Strategy& o) { run_in_phases(o), put_variables_off_chip(o); }},
+      {"phases, parts off chip",
+       [](Strategy& o) { run_in_phases(o), put_variables_off_chip(o), shard_weights_and_state(o); }},
       {"phases, accumulators in parts off chip",
-       [](Strategy& o) { run_in_phases(o), put_off_chip(o), shard_accumulators(o); }},
+       [](Strategy& o) { run_in_phases(o), put_variables_off_chip(o), shard(o.accumulators); }},
   };
   return kStrategies;
 }
@@ -164,10 +154,10 @@ TEST(TrainingStrategies, LeaveNumbersWholeWhateverIsAsked) {
     TrainingOptions options{.loss = "loss"};
     options.session.strategy.replicas = 2;
     if (sharded) options.session.strategy.location_overrides["w"] = {.sharded = true};
-    TrainingSession session(importer::import_text(model_text(
-                                "agraph (float[2] x) => (float loss) <float[1] w = {0.5}> "
-                                "{ y = Mul (x, w) h = Mul (y, y) loss = ReduceMean <keepdims = 0> (h) }")),
-                            options);
+    TrainingSession session(
+        model_of("agraph (float[2] x) => (float loss) <float[1] w = {0.5}> "
+                 "{ y = Mul (x, w) h = Mul (y, y) loss = ReduceMean <keepdims = 0> (h) }"),
+        options);
     session.run(std::vector<ir::Datum>{tensor<float>({2, 2}, {1, 2, 3, 4})});
     return session.weights().at("w").values<float>()[0];
   };
@@ -188,7 +178,7 @@ float loss_scale(Strategy strategy, bool states_keep_it) {
     options.optimizer.clip_norms = {{.max_norm = 1}};
   }
   options.optimizer.loss_scaling = {4096, false};
-  importer::Model model = importer::import_text(model_text(kModel));
+  importer::Model model = model_of(kModel);
   ir::set_precision(model.graph, ir::DataType::Float16);
   TrainingSession session(std::move(model), options);
   const std::int64_t micro_batches = 6LL * strategy.accumulation_factor * strategy.replicas;

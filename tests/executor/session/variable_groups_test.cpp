@@ -6,6 +6,7 @@
 #include "tests/support/refusal.h"
 #include "tests/support/run_program.h"
 #include "tests/support/run_text.h"
+#include "tests/support/text_model.h"
 
 namespace podium {
 namespace {
@@ -27,7 +28,7 @@ constexpr const char* kAlone =
   { y = Mul(x, w) loss = ReduceSum <keepdims = 0> (y) })";
 
 importer::Model grouped(const char* text, ir::GroupType type, int size) {
-  importer::Model model = importer::import_text(testing::model_text(text));
+  importer::Model model = testing::model_of(text);
   model.info.metadata["__comm_group_type/w"] = std::to_string(static_cast<int>(type));
   model.info.metadata["__comm_group_size/w"] = std::to_string(size);
   return model;

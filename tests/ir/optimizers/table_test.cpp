@@ -11,6 +11,7 @@
 #include "ir/passes/optimizer_states.h"
 #include "ir/passes/set_precision.h"
 #include "tests/support/graph_text.h"
+#include "tests/support/refusal.h"
 
 namespace podium::ir {
 namespace {
@@ -18,12 +19,7 @@ namespace {
 using ::testing::UnorderedElementsAreArray;
 
 std::string refusal_of_values(const OptimizerSpec& spec, const OptimizerValues& values) {
-  try {
-    check_optimizer(make_optimizer(spec, values), {"w"});
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return testing::refusal([&] { check_optimizer(make_optimizer(spec, values), {"w"}); });
 }
 
 // Every form of a row by itself, with its values as they are and with all of them able to change.

@@ -7,6 +7,7 @@
 #include "ir/remove_dead.h"
 #include "tests/support/graph_text.h"
 #include "tests/support/run_text.h"
+#include "tests/support/text_model.h"
 
 namespace podium::ir {
 namespace {
@@ -94,7 +95,7 @@ TEST(Simplify, RemovesMovesThatMoveNothing) {
 // Rules that depend on the numbers of an input need folding, which makes the numbers known: so these run
 // whole.
 std::string after_simplifying(const std::string& body) {
-  importer::Model model = importer::import_text(testing::model_text(body));
+  importer::Model model = testing::model_of(body);
   podium::optimize(model);
   std::string names;
   for (const Op& op : model.graph.ops) names += (names.empty() ? "" : " ") + std::string(op.spec->name);
@@ -172,7 +173,7 @@ TEST(Simplify, TakesTheBranchThatIsKnown) {
       "g (float[2] x) => (float[2] y, float[2] z) <bool yes = {1}> {"
       "y, z = If(yes) <then_branch = t () => (float[2] p, float[2] r) { p = Exp(x) r = Neg(p) },"
       "                else_branch = e () => (float[2] q, float[2] s) { q = Neg(x) s = Identity(q) }> }";
-  importer::Model model = importer::import_text(testing::model_text(body));
+  importer::Model model = testing::model_of(body);
   podium::optimize(model);
   EXPECT_EQ(print(model.graph),
             "input x  # float[2]\n"

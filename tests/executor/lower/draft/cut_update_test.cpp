@@ -12,6 +12,7 @@
 #include "tests/executor/lower/placed_text.h"
 #include "tests/executor/lower/trained.h"
 #include "tests/support/hand_trained.h"
+#include "tests/support/locations.h"
 #include "tests/support/run_text.h"
 
 namespace podium::lower {
@@ -75,15 +76,13 @@ Strategy options_of(const Sketch& sketch) {
 
 Strategy off_chip(const Sketch& sketch) {
   Strategy strategy = options_of(sketch);
-  for (LocationSettings* settings : {&strategy.weights, &strategy.optimizer_state, &strategy.accumulators}) {
-    settings->location.storage = ir::Storage::OffChip;
-  }
+  testing::put_variables_off_chip(strategy);
   return strategy;
 }
 
 Strategy state_off_chip(const Sketch& sketch) {
   Strategy strategy = options_of(sketch);
-  strategy.optimizer_state.location.storage = ir::Storage::OffChip;
+  testing::put_off_chip(strategy.optimizer_state);
   return strategy;
 }
 

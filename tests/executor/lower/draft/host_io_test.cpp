@@ -5,6 +5,7 @@
 
 #include "tests/executor/lower/draft/draft_sketch.h"
 #include "tests/executor/lower/placed.h"
+#include "tests/support/refusal.h"
 
 namespace podium::testing {
 namespace {
@@ -151,14 +152,7 @@ TEST(Anchors, ASumIsAddedUpOnTheDeviceAndStoredOnce) {
 TEST(Anchors, ASumNeedsNumbersOfAKnownShape) {
   Strategy strategy;
   strategy.anchors["y"].returns = AnchorReturn::Sum;
-  const auto message = [&](const char* body) -> std::string {
-    try {
-      steps(strategy, body);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no error";
-  };
+  const auto message = [&](const char* body) { return refusal([&] { steps(strategy, body); }); };
   EXPECT_EQ(message("agraph (float[2] x) => (bool[2] y) { y = IsNaN(x) }"),
             "sum of anchor 'y': bool[2] found, numbers are needed");
   EXPECT_EQ(message("agraph (float[2] x) => (int64[1,N] y) { y = NonZero(x) }"),

@@ -6,18 +6,14 @@
 #include <algorithm>
 
 #include "tests/support/graph_text.h"
+#include "tests/support/hand_trained.h"
 
 namespace podium::lower {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-std::vector<std::string> names(const ir::Graph& graph, const std::vector<ir::ValueId>& ids) {
-  std::vector<std::string> found;
-  for (ir::ValueId id : ids) found.push_back(graph[id].name);
-  return found;
-}
+using testing::names_of;
 
 std::vector<std::string> op_types(const Part& part) {
   std::vector<std::string> found;
@@ -65,11 +61,11 @@ TEST(Parts, TakeTheOpOfTheHighestPriorityThatCanRun) {
 TEST(Parts, ReadAndWriteOnlyWhatCrosses) {
   const ir::Graph& graph = two_branches();
   const std::vector<Part> parts = make_parts(graph, on_processors({0, 1, 0, 1, 0}));
-  EXPECT_THAT(names(graph, parts[0].reads), ElementsAre("x"));
-  EXPECT_THAT(names(graph, parts[0].writes), ElementsAre("c"));
-  EXPECT_THAT(names(graph, parts[1].weights), ElementsAre("w"));
-  EXPECT_THAT(names(graph, parts[2].reads), ElementsAre("c", "d"));
-  EXPECT_THAT(names(graph, parts[2].writes), ElementsAre("y"));
+  EXPECT_THAT(names_of(graph, parts[0].reads), ElementsAre("x"));
+  EXPECT_THAT(names_of(graph, parts[0].writes), ElementsAre("c"));
+  EXPECT_THAT(names_of(graph, parts[1].weights), ElementsAre("w"));
+  EXPECT_THAT(names_of(graph, parts[2].reads), ElementsAre("c", "d"));
+  EXPECT_THAT(names_of(graph, parts[2].writes), ElementsAre("y"));
 }
 
 TEST(Parts, AreGraphsOfTheirOwn) {
@@ -85,7 +81,7 @@ TEST(Parts, TakeStreamedWeightsAsReads) {
   const auto parts = make_parts(graph, on_processors({0, 0, 0, 0, 0}),
                                 {.streamed = [&](ir::ValueId id) { return graph[id].name == "w"; }});
   ASSERT_EQ(parts.size(), 1U);
-  EXPECT_THAT(names(graph, parts[0].reads), ElementsAre("x", "w"));
+  EXPECT_THAT(names_of(graph, parts[0].reads), ElementsAre("x", "w"));
   EXPECT_THAT(parts[0].weights, IsEmpty());
   EXPECT_FALSE(parts[0].graph[parts[0].graph.inputs[1]].constant.has_value());
 }

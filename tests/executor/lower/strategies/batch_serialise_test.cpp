@@ -78,12 +78,6 @@ TEST(BatchSerialise, RefusesWhatDoesNotSplitWithTheOptionAndTheOp) {
 }
 
 // On one processor, or sharded over `processors`, without phases.
-void expect_same_numbers(const Layered& model, const Strategy& strategy, int processors) {
-  ir::Placement placement = model.in_phases(processors);
-  expect_near(run_on_random(lower::lower(model.graph, placement, strategy)),
-              run_on_one_processor(model.graph, strategy));
-}
-
 TEST(BatchSerialise, GivesTheSameNumbersOnOneAndManyProcessors) {
   for (const Layered& model : {mlp(4, 8), cnn(4)}) {
     for (int factor : {2, 4}) {
