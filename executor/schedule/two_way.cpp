@@ -114,13 +114,13 @@ Orders dual_pipe_v(const Request& request) {
 
 Orders chimera(const Request& request) {
   const int p = request.processors;
-  struct TimedAction {
+  struct AtSlot {
     int slot;
     Action action;
   };
   Orders orders;
   for (int r = 0; r < p; ++r) {
-    std::vector<TimedAction> all;
+    std::vector<AtSlot> all;
     for (int k = 0; k < request.micro_batches / 2; ++k) {
       const int begin = k / (p / 2) * 2 * p + 2 * (k % (p / 2));
       for (const int chunk : {r, 2 * p - 1 - r}) {
@@ -129,9 +129,9 @@ Orders chimera(const Request& request) {
         all.push_back({begin + 2 * p - 1 - stage, {Pass::Backward, chunk, k}});
       }
     }
-    std::ranges::stable_sort(all, {}, &TimedAction::slot);
+    std::ranges::stable_sort(all, {}, &AtSlot::slot);
     std::vector<Action>& order = orders.emplace_back();
-    for (const TimedAction& one : all) order.push_back(one.action);
+    for (const AtSlot& one : all) order.push_back(one.action);
   }
   return orders;
 }

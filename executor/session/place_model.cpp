@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "annotate/annotations.h"
@@ -101,6 +102,28 @@ int chunks_of(const Strategy& strategy) {
   return schedule::family_of(strategy.pipeline_order).shape == schedule::Shape::V ? 2 : 1;
 }
 
+// The chunks that a list names, each on the processor whose list has it.
+schedule::Schedule listed_schedule(const Strategy& strategy, int processors, int micro_batches) {
+  std::map<int, int> processor_of;
+  for (int r = 0; r < std::ssize(strategy.pipeline_list); ++r) {
+    for (const schedule::Action& action : strategy.pipeline_list[r])
+      processor_of.try_emplace(action.chunk, r);
+  }
+  schedule::Schedule schedule{
+      .layout = {.processors = processors}, .micro_batches = micro_batches, .orders = strategy.pipeline_list};
+  for (const auto& [chunk, processor] : processor_of) {
+    if (chunk != schedule.layout.chunks()) {
+      throw Error("pipeline schedule: chunk {} found and no chunk {}", chunk, schedule.layout.chunks());
+    }
+    schedule.layout.processor_of.push_back(processor);
+  }
+  if (std::ssize(strategy.pipeline_list) != processors) {
+    throw Error("pipeline schedule: {} lists found, {} needed: one for each processor",
+                strategy.pipeline_list.size(), processors);
+  }
+  return schedule;
+}
+
 // Each chunk is a stage, on the processor that the schedule wants it on. A processor's memory is cut into
 // equal shares for its chunks.
 void pipeline_by_cost(ir::Graph& graph, const Strategy& strategy, const annotate::Costs& costs,
@@ -111,16 +134,14 @@ void pipeline_by_cost(ir::Graph& graph, const Strategy& strategy, const annotate
   schedule::Layout layout = layout_of(schedule::Shape::Loop, processors, chunks);
   if (strategy.pipeline_order == PipelineOrder::Lockstep) {
     automatic.stash_depths = lower::stash_depths(lower::lockstep(), processors * chunks, micro_batches);
-  } else if (strategy.pipeline_order != PipelineOrder::Listed) {
-    const schedule::Schedule schedule =
-        make_schedule(schedule::family_of(strategy.pipeline_order),
-                      {.processors = processors, .micro_batches = micro_batches, .chunks = chunks});
+  } else {
+    const schedule::Schedule schedule = pipeline_schedule(strategy, processors, micro_batches);
     layout = schedule.layout;
     for (int depth : depths(schedule)) automatic.stash_depths.push_back(depth);
     automatic.stash_depths.resize(layout.stages());
   }
   automatic.parts = layout.stages();
-  automatic.memory_bytes /= chunks;
+  automatic.memory_bytes = automatic.memory_bytes * processors / layout.stages();
   const std::vector<int> parts = annotate::pipeline(graph, costs, automatic);
   annotate::write_parts(graph, parts, annotate::kPipelineStage);
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -196,6 +217,15 @@ void plan_products(ir::Graph& graph, const Strategy& strategy) {
       ir::set_attribute(op, ir::kAvailableMemory, static_cast<float>(*planning.available_memory));
     }
   }
+}
+
+schedule::Schedule pipeline_schedule(const Strategy& strategy, int processors, int micro_batches) {
+  if (strategy.pipeline_order == PipelineOrder::Listed) {
+    return listed_schedule(strategy, processors, micro_batches);
+  }
+  return make_schedule(
+      schedule::family_of(strategy.pipeline_order),
+      {.processors = processors, .micro_batches = micro_batches, .chunks = chunks_of(strategy)});
 }
 
 device::Device endless_device() {

@@ -5,6 +5,7 @@
 #include "executor/device/device.h"
 #include "executor/session/check_options.h"
 #include "executor/session/training_memory.h"
+#include "executor/schedule/schedule.h"
 #include "executor/strategy.h"
 #include "importer/import.h"
 #include "ir/placement.h"
@@ -18,6 +19,10 @@ device::Device endless_device();
 /// Annotates the products, those inside recurrent cells, attention and gradients too, with what the options
 /// say of their kind and their nodes do not (semantics, section 2).
 void plan_products(ir::Graph& graph, const Strategy& strategy);
+
+/// The schedule of a pipeline that is placed automatically on so many processors. Error when it cannot be
+/// had.
+schedule::Schedule pipeline_schedule(const Strategy& strategy, int processors, int micro_batches);
 
 /// Error when the annotations of a model, as imported, cannot be what the strategy asks for.
 void check_annotations(const importer::Model& model, const Strategy& strategy);

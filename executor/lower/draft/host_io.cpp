@@ -122,13 +122,13 @@ void HostIo::load(ValueId value, int processor, int offset, std::vector<TimedSte
       route.over_io_tiles ? draft_.buffer(value, processor, Memory::IO, Role::Stream) : home;
   const Step load{.action = LoadFromHost{draft_.input_index(value), {target}}};
   if (route.beside) {
-    beside_.push_back(
+    beside_.steps.push_back(
         {offset - 1, load, route.across_batches ? AcrossBatches::FirstComesBefore : AcrossBatches::Stays});
   } else {
     steps.push_back({offset, load});
   }
   if (!route.over_io_tiles) return;
-  std::vector<TimedStep>& into = route.beside ? tiles_in_ : steps;
+  std::vector<TimedStep>& into = route.beside ? beside_.tiles_in : steps;
   into.push_back({offset, {.action = CopyBetweenTiles{{{target}, {home}}}}});
 }
 
@@ -141,13 +141,13 @@ void HostIo::store(ValueId value, int processor, int offset, std::vector<TimedSt
   if (way.over_io_tiles) {
     const BufferId home = source;
     source = draft_.buffer(value, processor, Memory::IO, Role::Stream);
-    std::vector<TimedStep>& out = way.beside ? tiles_out_ : steps;
+    std::vector<TimedStep>& out = way.beside ? beside_.tiles_out : steps;
     out.push_back({offset, {.action = CopyBetweenTiles{{{home}, {source}}}}});
   }
   for (int output : draft_.output_indices(value)) {
     const Step store{.action = StoreToHost{{source}, output}};
     if (way.beside) {
-      beside_.push_back(
+      beside_.steps.push_back(
           {offset + 1, store, way.across_batches ? AcrossBatches::LastLeavesAfter : AcrossBatches::Stays});
     } else {
       steps.push_back({offset, store});
@@ -176,15 +176,17 @@ void HostIo::load_once(ValueId value, int processor) {
   }
 }
 
+Beside HostIo::take_beside() { return std::exchange(beside_, {}); }
+
 std::vector<Step> HostIo::run(Cycle cycle, std::vector<Step> update) {
   std::vector<TimedStep>& first = cycle.front().steps;
-  first.insert(first.begin(), std::make_move_iterator(beside_.begin()),
-               std::make_move_iterator(beside_.end()));
-  first.insert(first.begin(), std::make_move_iterator(tiles_in_.begin()),
-               std::make_move_iterator(tiles_in_.end()));
+  first.insert(first.begin(), std::make_move_iterator(beside_.steps.begin()),
+               std::make_move_iterator(beside_.steps.end()));
+  first.insert(first.begin(), std::make_move_iterator(beside_.tiles_in.begin()),
+               std::make_move_iterator(beside_.tiles_in.end()));
   std::vector<TimedStep>& last = cycle.back().steps;
-  std::move(tiles_out_.begin(), tiles_out_.end(), std::back_inserter(last));
-  beside_.clear();
+  std::move(beside_.tiles_out.begin(), beside_.tiles_out.end(), std::back_inserter(last));
+  beside_ = {};
   const Facts& facts = draft_.facts;
   return between_once(
       unroll(draft_.program, std::move(cycle),
@@ -192,11 +194,6 @@ std::vector<Step> HostIo::run(Cycle cycle, std::vector<Step> update) {
 }
 
 std::vector<Step> HostIo::run(std::vector<Step> steps, std::vector<Step> update) {
-  if (!beside_.empty()) {
-    throw Error(
-        "exchangeStrategy other than JustInTime needs pipelineSchedule Lockstep: only cycles have room beside "
-        "the computation");
-  }
   std::move(update.begin(), update.end(), std::back_inserter(steps));
   if (draft_.facts.batches > 1) {
     executor::Repeat batches{.count = draft_.facts.batches, .body = std::move(steps)};

@@ -13,6 +13,13 @@ namespace podium::lower {
 /// Whether an output of the graph crosses the IO tiles as soon as it is made.
 bool leaves_at_once(const Draft& draft, ir::ValueId output);
 
+/// What moves beside the computation, and how it comes from the IO tiles before and goes to them behind.
+struct Beside {
+  std::vector<TimedStep> tiles_in = {};
+  std::vector<TimedStep> steps = {};
+  std::vector<TimedStep> tiles_out = {};
+};
+
 /// A run whose batches have one cycle each has one loop, so OverlapInnerLoop and OverlapLoops are the same.
 /// With synthetic data nothing crosses: inputs are made on their processors once, before the first
 /// micro-batch, and outputs stay where they are (the Program has neither inputs nor outputs).
@@ -34,8 +41,10 @@ class HostIo {
   /// The steps of the Program: what happens once, the cycles of all micro-batches, what happens once at the
   /// end. In a Program that trains, after the cycles of each batch comes `update`.
   std::vector<executor::Step> run(Cycle cycle, std::vector<executor::Step> update = {});
-  /// The same with the steps of all micro-batches. Error when something crosses beside the computation of
-  /// another micro-batch, which is for cycles alone.
+  /// What has to come beside the computation since the last call, for who has no cycles: steps of offset -1
+  /// are for the micro-batch after the one that computes, of +1 for the one before it.
+  Beside take_beside();
+  /// The same as run with the steps of all micro-batches.
   std::vector<executor::Step> run(std::vector<executor::Step> steps, std::vector<executor::Step> update);
 
  private:
@@ -50,9 +59,7 @@ class HostIo {
   std::vector<executor::Step> before_;
   // The order inside a cycle: the IO tiles give and take only before and after what the IO lane does beside
   // the computation, so one buffer on the IO tiles is enough.
-  std::vector<TimedStep> tiles_in_;
-  std::vector<TimedStep> beside_;
-  std::vector<TimedStep> tiles_out_;
+  Beside beside_;
   std::vector<executor::Step> after_;
 };
 

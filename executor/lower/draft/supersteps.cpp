@@ -83,6 +83,7 @@ class SlotGiver {
 
  private:
   void note(const Slot& slot, bool is_write, int micro_batch) {
+    if (slot.stride != 0) return;
     UsesOfBuffer& uses = uses_[slot.buffer];
     UsesOfBuffer::set(is_write ? uses.writes : uses.last_reads, micro_batch, position_);
   }
@@ -161,6 +162,10 @@ class SuperstepWriter {
 
  private:
   void turn(Slot& slot, int micro_batch, int stride) const {
+    if (slot.stride != 0) {
+      slot.index = (slot.index + slot.stride * micro_batch) % program_[slot.buffer].slots;
+      slot.stride *= stride;
+    }
     if (!turns_[slot.buffer]) return;
     slot.index = micro_batch % program_[slot.buffer].slots;
     slot.stride = stride;

@@ -100,7 +100,8 @@ class Scheduled {
         io_(draft),
         holders_(std::ssize(draft.graph.values)),
         update_(draft, io_, [this](ValueId id) -> std::vector<int>& { return holders_[id].processors; }),
-        turnouts_(static_cast<std::size_t>(schedule_.layout.chunks()) * kPasses) {
+        turnouts_(static_cast<std::size_t>(schedule_.layout.chunks()) * kPasses),
+        beside_(turnouts_.size()) {
     for (const PlacedVariable& variable : draft.variables.all()) {
       holders_[variable.value].processors = draft.variables.processors(variable.value);
     }
@@ -123,6 +124,7 @@ class Scheduled {
       io_.store(id, processor, 0, stores);
     }
     append(stores, turnout);
+    note_beside(io_.take_beside(), turnout);
   }
   /// What is updated when all orders have ended.
   void add_update(Part& part, const std::string& name) { update_.add(part, name); }
@@ -133,14 +135,41 @@ class Scheduled {
   }
 
  private:
+  static constexpr int kNowhere = -1;
+
+  // The turnouts of what crosses beside a pass.
+  struct BesidePass {
+    int tiles_in = kNowhere;
+    int ahead = kNowhere;
+    int behind = kNowhere;
+  };
   // Who has a value: the processor of its turnout in front, then those that it is copied to.
   struct Holders {
-    int turnout = -1;
+    int turnout = kNowhere;
     std::vector<int> processors = {};
   };
 
   void append(std::vector<TimedStep>& steps, int turnout) {
     for (TimedStep& one : steps) turnouts_[turnout].steps.push_back(std::move(one.step));
+  }
+
+  // Loads come while the pass computes the micro-batch before, stores while it computes the one behind.
+  void note_beside(Beside beside, int turnout) {
+    BesidePass& of = beside_[turnout];
+    const auto into = [&](int& place, std::vector<TimedStep>& steps, int offset) {
+      for (TimedStep& one : steps) {
+        if (one.offset != offset) continue;
+        if (place == kNowhere) {
+          place = static_cast<int>(turnouts_.size());
+          turnouts_.emplace_back();
+        }
+        turnouts_[place].steps.push_back(std::move(one.step));
+      }
+    };
+    into(of.tiles_in, beside.tiles_in, 0);
+    into(of.ahead, beside.steps, -1);
+    into(of.behind, beside.steps, 1);
+    into(turnout, beside.tiles_out, 0);
   }
 
   void bring(ValueId id, int processor, int turnout, std::vector<TimedStep>& loads) {
@@ -154,7 +183,7 @@ class Scheduled {
           "another variable must be on one processor",
           draft_.graph[id].name, holders.processors.front(), processor);
     } else if (holders.processors.empty()) {
-      io_.load(id, processor, io_.first_cycle(), loads);
+      io_.load(id, processor, 0, loads);
       holders.turnout = turnout;
     } else {
       turnouts_[holders.turnout].exchange.push_back(
@@ -163,21 +192,35 @@ class Scheduled {
     holders.processors.push_back(processor);
   }
 
+  void appear(int turnout, int micro_batch, Superstep& superstep) const {
+    if (turnout == kNowhere || turnouts_[turnout].steps.empty()) return;
+    if (micro_batch < 0 || micro_batch >= schedule_.micro_batches) return;
+    superstep.push_back({turnout, micro_batch});
+  }
+  void appear_with_beside(int turnout, int micro_batch, Superstep& superstep) const {
+    const BesidePass& beside = beside_[turnout];
+    appear(beside.tiles_in, micro_batch, superstep);
+    appear(beside.ahead, micro_batch + 1, superstep);
+    appear(beside.behind, micro_batch - 1, superstep);
+    appear(turnout, micro_batch, superstep);
+  }
+
   std::vector<Superstep> supersteps() const {
     const schedule::Barriered timed =
         clock_barriered(schedule_, even_times(schedule_.layout), schedule_.superstep);
-    std::vector<Superstep> all(timed.supersteps);
+    std::vector<Superstep> all(timed.supersteps + 2);
     for (std::size_t r = 0; r < schedule_.orders.size(); ++r) {
       for (std::size_t i = 0; i < schedule_.orders[r].size(); ++i) {
         const Action& action = schedule_.orders[r][i];
-        const auto add_pass = [&](Pass pass) {
-          const int turnout = turnout_of({pass, action.chunk});
-          if (turnouts_[turnout].steps.empty()) return;
-          all[timed.superstep_of[r][i]].push_back({turnout, action.micro_batch});
-        };
-        add_pass(action.pass);
-        if (action.pass == Pass::Backward) add_pass(Pass::WeightGradient);
+        Superstep& superstep = all[timed.superstep_of[r][i] + 1];
+        appear_with_beside(turnout_of({action.pass, action.chunk}), action.micro_batch, superstep);
+        if (action.pass != Pass::Backward) continue;
+        appear_with_beside(turnout_of({Pass::WeightGradient, action.chunk}), action.micro_batch, superstep);
       }
+    }
+    for (const BesidePass& beside : beside_) {
+      appear(beside.ahead, 0, all.front());
+      appear(beside.behind, schedule_.micro_batches - 1, all.back());
     }
     std::erase_if(all, [](const Superstep& one) { return one.empty(); });
     return all;
@@ -189,7 +232,8 @@ class Scheduled {
   HostIo io_;
   ir::IdMap<ValueId, Holders> holders_;
   UpdateSteps update_;
-  std::vector<Turnout> turnouts_;
+  std::vector<Turnout> turnouts_;   ///< those of passes in front
+  std::vector<BesidePass> beside_;  ///< of each pass
 };
 
 // Turns are in an order in which a micro-batch can take them: there, back, and then the update.
