@@ -451,8 +451,8 @@ TEST(TrainingStrategies, GiveTheWeightsOfOneProcessorInTurns) {
               counts);
         }
       });
-  counts.say("1F1B");
-  EXPECT_EQ(counts.equal, 122);
+  counts.say("schedules");
+  EXPECT_EQ(counts.equal, 305);
   EXPECT_THAT(counts.refused, IsEmpty());
 }
 
