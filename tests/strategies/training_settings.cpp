@@ -84,6 +84,13 @@ const std::vector<SettingChoice>& spreads_in_turns() {
       {"1F1B over 2", [](Setting& setting) { in_order(setting, 2, PipelineOrder::OneForwardOneBackward); }},
       {"1F1B over 3", [](Setting& setting) { in_order(setting, 3, PipelineOrder::OneForwardOneBackward); }},
       {"interleaved over 2", [](Setting& setting) { in_order(setting, 2, PipelineOrder::Interleaved, 2); }},
+      {"lockstep-split over 3", [](Setting& setting) { in_order(setting, 3, PipelineOrder::LockstepSplit); }},
+      {"breadth-first over 2",
+       [](Setting& setting) { in_order(setting, 2, PipelineOrder::BreadthFirst, 2); }},
+      {"ZB-H2 over 3", [](Setting& setting) { in_order(setting, 3, PipelineOrder::ZeroBubbleH2); }},
+      {"V-Half over 2", [](Setting& setting) { in_order(setting, 2, PipelineOrder::VHalf, 2); }},
+      {"V-Min over 3", [](Setting& setting) { in_order(setting, 3, PipelineOrder::VMin, 2); }},
+      {"DualPipeV over 2", [](Setting& setting) { in_order(setting, 2, PipelineOrder::DualPipeV, 2); }},
       {"ZB-H1 over 3", [](Setting& setting) { in_order(setting, 3, PipelineOrder::ZeroBubbleH1); }},
       {"ZB-V over 2", [](Setting& setting) { in_order(setting, 2, PipelineOrder::ZeroBubbleV, 2); }},
   };
