@@ -12,6 +12,8 @@
 #include "executor/report/cause.h"
 #include "executor/report/overflow.h"
 #include "executor/report/table.h"
+#include "executor/schedule/chart.h"
+#include "executor/session/place_model.h"
 #include "executor/session/read_options.h"
 
 namespace podium::cli {
@@ -48,6 +50,14 @@ report::RunReport start_report(const Options& options, const Strategy& strategy,
           .micro_batches = strategy.batches_per_step * strategy.accumulation_factor,
           .samples_per_micro_batch = static_cast<double>(samples),
           .is_estimate = options.estimate};
+}
+
+void print_schedule(const Options& options, const Strategy& strategy, int processors, int micro_batches) {
+  if (!options.print_schedule) return;
+  if (!strategy.pipelining || strategy.virtual_graph_mode != VirtualGraphMode::Auto) {
+    throw Error("--print-schedule needs --pipeline and --virtual-graph-mode auto");
+  }
+  show(schedule::chart(pipeline_schedule(strategy, processors, micro_batches)));
 }
 
 void add_times(report::RunReport& report, const sim::Timeline* timeline) {

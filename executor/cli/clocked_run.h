@@ -18,6 +18,9 @@ report::RunReport estimate_train(const Options& options);
 report::RunReport start_report(const Options& options, const Strategy& strategy,
                                const executor::Program& program, std::int64_t samples);
 
+/// With --print-schedule, the orders of a pipeline as a chart. Error for one that annotations have placed.
+void print_schedule(const Options& options, const Strategy& strategy, int processors, int micro_batches);
+
 /// The times of a session's clock, where it has any.
 void add_times(report::RunReport& report, const sim::Timeline* timeline);
 

@@ -69,6 +69,7 @@ struct Options {
   nlohmann::json session_json = nlohmann::json::object();  ///< the same as a file would say it
   std::vector<std::string> notes;                          ///< for stderr
   bool estimate = false;
+  bool print_schedule = false;
   int threads = 0;  ///< 0: as many as the machine has processors
   std::uint64_t seed = 0;
   int repeat = 1;

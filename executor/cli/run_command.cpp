@@ -90,6 +90,8 @@ RunResult execute(const Options& options) {
   RunResult result{.report = start_report(options, session.strategy(), session.program(), samples),
                    .outputs = {}};
   result.report.prepare_seconds = seconds_since(start);
+  print_schedule(options, session.strategy(), session.program().processors,
+                 session.strategy().batches_per_step);
   if (session.can_run()) run_numbers(options, session, given, signature, result);
   print_notes(session.notes(), options);
   add_times(result.report, session.timeline());

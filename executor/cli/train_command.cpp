@@ -276,6 +276,8 @@ int execute_train(const Options& options) {
   report::RunReport report = start_report(options, session.strategy(), session.program(),
                                           samples_of(job.model.graph, job.samples.axes));
   report.prepare_seconds = seconds_since(start);
+  print_schedule(options, session.strategy(), session.program().processors,
+                 session.strategy().accumulation_factor);
   if (session.can_run()) {
     // Beside the session only what its first replica computes is looked at.
     job.model = of_first_replica(std::move(job.model), options.session.replicas);

@@ -186,7 +186,6 @@ std::vector<Step> HostIo::run(Cycle cycle, std::vector<Step> update) {
                std::make_move_iterator(beside_.tiles_in.end()));
   std::vector<TimedStep>& last = cycle.back().steps;
   std::move(beside_.tiles_out.begin(), beside_.tiles_out.end(), std::back_inserter(last));
-  beside_ = {};
   const Facts& facts = draft_.facts;
   return between_once(
       unroll(draft_.program, std::move(cycle),
