@@ -1,3 +1,6 @@
+// Dimensions get their sizes in this order: those that options give by name, what fed inputs bind, what
+// options give by position ("x:0"), the size of all others ("*"), and what the caller assumes. Open is what
+// is left before the last of these.
 #include "importer/input_types.h"
 
 #include <algorithm>

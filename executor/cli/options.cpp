@@ -39,7 +39,7 @@ std::shared_ptr<cxxopts::Value> value_of(const FlagRow& row) {
 // What --help calls the value: the word in capitals with which the help begins.
 std::string value_name(const FlagRow& row) {
   if (row.takes == Takes::Nothing) return "";
-  const std::string word = row.help.substr(0, row.help.find_first_of(" :,;"));
+  const std::string word = row.help.substr(0, row.help.find_first_of(" :,;["));
   const bool is_name = !word.empty() && word[0] >= 'A' && word[0] <= 'Z';
   return is_name ? word : "WORD";
 }

@@ -1,3 +1,5 @@
+// Inputs come from files, by name or by number, or are drawn. Their shapes bind dimensions that the model
+// leaves open: an array of a whole run is taken apart into micro-batches for that.
 #include "executor/cli/run_inputs.h"
 
 #include <fmt/ranges.h>

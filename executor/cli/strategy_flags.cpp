@@ -1,4 +1,5 @@
-// What flags say is taken out of a copy of the document, option by option; what is left then has no flag.
+// What flags say is taken out of a copy of the document, option by option: those of rows, then the lists of
+// kinds of tensors, then anchors. What is left then has no flag.
 #include "executor/cli/strategy_flags.h"
 
 #include <fmt/ranges.h>
@@ -105,10 +106,11 @@ const FlagRow* row_named(const std::string& name, Command command) {
 
 // What the command line says beside the strategy and what only compare has a use for.
 void add_given(const Options& options, Command command, std::vector<std::string>& words) {
+  constexpr std::string_view kOfCompare[] = {"report",   "save",  "rtol",   "atol",
+                                             "estimate", "quiet", "verbose"};
   for (const GivenFlag& given : options.given) {
-    const bool is_own = given.name == "report" || given.name == "save" || given.name == "rtol" ||
-                        given.name == "atol" || given.name == "estimate";
-    if (given.is_strategy || is_own || row_named(given.name, command) == nullptr) continue;
+    if (std::ranges::count(kOfCompare, given.name) > 0) continue;
+    if (given.is_strategy || row_named(given.name, command) == nullptr) continue;
     if (given.values.empty()) words.push_back("--" + given.name);
     for (const std::string& value : given.values) words.insert(words.end(), {"--" + given.name, value});
   }

@@ -36,7 +36,7 @@ std::string table(const std::vector<std::vector<std::string>>& given) {
     for (std::size_t c = 0; c < rows[r].size(); ++c) {
       widths[c] = std::max(widths[c], width(rows[r][c]));
       // The first row may be a head.
-      if (r > 0 && !is_number(rows[r][c])) numeric[c] = false;
+      if (r > 0 && !rows[r][c].empty() && !is_number(rows[r][c])) numeric[c] = false;
     }
   }
   std::string text;

@@ -61,7 +61,8 @@ TEST_F(Verdict, WhatHelpsGivesWhatTheClockSaid) {
                                            " --ipus 2 --estimate --quiet --report " + folder.file("c.json"));
   const std::string command = line_after(result.out, "to run it: ");
   int tried = 0;
-  for (const nlohmann::json& what_if : json("c.json")["strategies"][0]["run"]["whatIf"]) {
+  const nlohmann::json compared = json("c.json");
+  for (const nlohmann::json& what_if : compared["strategies"][0]["run"]["whatIf"]) {
     if (what_if["of"] != "strategy" || what_if.contains("refused")) continue;
     // The change replaces a flag of the same name: the last one counts.
     const std::string typed = fmt::format("{} {} --quiet --report {}", command,
@@ -82,7 +83,8 @@ TEST_F(Verdict, EveryRowsCommandGivesTheRowsFigure) {
                 .status,
             0);
   std::map<std::string, double> rates;
-  for (const nlohmann::json& strategy : json("c.json")["strategies"]) {
+  const nlohmann::json compared = json("c.json");
+  for (const nlohmann::json& strategy : compared["strategies"]) {
     if (strategy.contains("run")) rates[strategy["name"]] = strategy["run"]["samplesPerSecond"];
   }
   std::ifstream commands(saved + "/commands.txt");
@@ -100,7 +102,7 @@ TEST_F(Verdict, EveryRowsCommandGivesTheRowsFigure) {
 
 TEST_F(Verdict, NothingThatFitsIsStatusThreeAndNamesTheNearest) {
   const std::string device =
-      folder.write("d.json", R"({"base": "ipu-m2000", "tiles": 40, "tile_memory_bytes": 20000})");
+      folder.write("d.json", R"({"base": "ipu-m2000", "tiles": 40, "tileMemoryBytes": 20000})");
   const ProgramResult result =
       run_program("podium compare " + made("mnist-mlp") + " --estimate --quiet --device " + device);
   EXPECT_EQ(result.status, 3) << result.out;
@@ -110,7 +112,7 @@ TEST_F(Verdict, NothingThatFitsIsStatusThreeAndNamesTheNearest) {
 
 TEST_F(Verdict, WhatSavesMemoryTogetherIsTriedWhereSomethingDoesNotFit) {
   const std::string device =
-      folder.write("d.json", R"({"base": "ipu-m2000", "tiles": 60, "tile_memory_bytes": 60000})");
+      folder.write("d.json", R"({"base": "ipu-m2000", "tiles": 60, "tileMemoryBytes": 60000})");
   const ProgramResult result = run_program(
       "podium compare " + made("mnist-mlp loss=cross-entropy batch=16") +
       " --train --loss-tensor loss --optimizer adam --ipus 2 --estimate --quiet --device " + device);
@@ -165,17 +167,19 @@ TEST_F(Verdict, AProfileAddsUpToWhatThePathAndTheProcessorsSay) {
                         folder.file("r.json"))
                 .status,
             0);
+  const nlohmann::json profile = json("p.json");
+  const nlohmann::json report = json("r.json");
   double of_ops = 0;
-  for (const nlohmann::json& op : json("p.json")["ops"]) of_ops += op["seconds"].get<double>();
+  for (const nlohmann::json& op : profile["ops"]) of_ops += op["seconds"].get<double>();
   double computing = 0;
   double flop = 0;
-  for (const nlohmann::json& processor : json("r.json")["processors"]) {
+  for (const nlohmann::json& processor : report["processors"]) {
     computing += processor["busySeconds"]["compute"].get<double>();
     flop += processor["flop"].get<double>();
   }
   EXPECT_NEAR(of_ops, computing, 1e-6 * computing);
   double of_op_flop = 0;
-  for (const nlohmann::json& op : json("p.json")["ops"]) of_op_flop += op["flop"].get<double>();
+  for (const nlohmann::json& op : profile["ops"]) of_op_flop += op["flop"].get<double>();
   EXPECT_NEAR(of_op_flop, flop, 1e-9 * flop);
 }
 

@@ -18,7 +18,7 @@ class FirstContact : public ::testing::Test {
   // What behind "such as" or "others by" is flags.
   static std::string flags_in(const std::string& line) {
     std::smatch found;
-    return std::regex_search(line, found, std::regex("(?:such as|others by)((?: --dim \\S+)+)"))
+    return std::regex_search(line, found, std::regex("(?:such as|others by)((?: --dim [^\\s,]+)+)"))
                ? found[1].str()
                : "";
   }
@@ -123,7 +123,7 @@ TEST_F(FirstContact, TheAdviceForAModelThatDoesNotFitWorks) {
   const std::string large = folder.file("large.onnx");
   ASSERT_EQ(run_program("podium-models mnist-mlp batch=2 -o " + large).status, 0);
   const std::string device =
-      folder.write("d.json", R"({"base": "ipu-pod16", "tiles": 40, "tile_memory_bytes": 40000})");
+      folder.write("d.json", R"({"base": "ipu-pod16", "tiles": 40, "tileMemoryBytes": 40000})");
   const std::string command = "podium run " + large + " --estimate --device " + device;
   const ProgramResult result = run_program(command);
   ASSERT_EQ(result.status, 3) << result.out << result.err;
