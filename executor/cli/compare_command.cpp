@@ -18,6 +18,7 @@
 #include "executor/report/table.h"
 #include "executor/session/check_options.h"
 #include "executor/session/json_rows.h"
+#include "ir/printable.h"
 
 namespace podium::cli {
 namespace {
@@ -82,8 +83,13 @@ void verify(const Contestants& contestants, std::vector<ComparedStrategy>& strat
   const bool was_clocked =
       std::none_of(strategies.begin(), strategies.end(), [](const auto& one) { return one.needs_run; });
   for (const ComparedStrategy& one : computed) {
-    *std::find_if(strategies.begin(), strategies.end(),
-                  [&](const ComparedStrategy& other) { return other.name == one.name; }) = one;
+    ComparedStrategy& clocked =
+        *std::find_if(strategies.begin(), strategies.end(),
+                      [&](const ComparedStrategy& other) { return other.name == one.name; });
+    const bool keeps_its_clock = !one.refusal.empty() && !clocked.needs_run;
+    if (keeps_its_clock)
+      show(fmt::format("not computed: {}: {}\n", ir::printable(one.name), ir::printable(one.refusal)));
+    if (!keeps_its_clock) clocked = one;
   }
   if (was_clocked) return;
   report::sort_best_first(strategies);

@@ -13,6 +13,7 @@
 #include "executor/report/overflow.h"
 #include "executor/report/table.h"
 #include "executor/session/json_rows.h"
+#include "ir/printable.h"
 
 namespace podium::cli {
 namespace {
@@ -44,7 +45,7 @@ std::string nearest(const std::vector<ComparedStrategy>& strategies) {
   const auto full =
       report::fullness(large->run.timeline.processors[report::fullest_processor(large->run.timeline)].memory);
   return fmt::format("nothing fits {}; the nearest is '{}', at {:.0f}% of a processor's memory:\n{}",
-                     large->run.device, large->name, 100 * full, report::overflow(large->run));
+                     large->run.device, ir::printable(large->name), 100 * full, report::overflow(large->run));
 }
 
 }  // namespace
@@ -69,14 +70,14 @@ std::string verdict(const Options& options, const Contestants& contestants,
                     const std::vector<ComparedStrategy>& strategies) {
   if (!any_fits(strategies)) return nearest(strategies);
   const ComparedStrategy& best = strategies.front();
-  std::string text = fmt::format("best: {} with {} samples/s{}\n", best.name, report::rate(rate_of(best)),
-                                 against_one(strategies));
+  std::string text = fmt::format("best: {} with {} samples/s{}\n", ir::printable(best.name),
+                                 report::rate(rate_of(best)), against_one(strategies));
   if (const std::string cause = report::cause_sentence(best.run.timeline); !cause.empty())
-    text += cause + "\n";
+    text += ir::printable(cause) + "\n";
   text += what_helps(best.run.what_ifs);
   const std::string file = options_file_of(options, 0, best.name);
   const std::string command = command_of(options, best.run.options, file, contestants.assumed);
-  text += fmt::format("to run it: {}\n", command);
+  text += fmt::format("to run it: {}\n", ir::printable(command));
   const bool needs_file = options.compare.save_folder.empty() && !flags_of(best.run.options).no_flags.empty();
   if (needs_file) text += "(some of its options have no flag: --save DIR writes the file)\n";
   return text;

@@ -10,6 +10,7 @@
 #include "executor/compare/variations.h"
 #include "executor/report/table.h"
 #include "executor/session/read_options.h"
+#include "ir/printable.h"
 
 namespace podium::cli {
 namespace {
@@ -71,7 +72,7 @@ std::string what_helps(const std::vector<WhatIf>& what_ifs) {
   for (const WhatIf& what_if : what_ifs) {
     const bool helps = what_if.fits && what_if.times > kWorthSaying;
     if (!helps || what_if.kind != report::WhatIfKind::Strategy || count++ == kMost) continue;
-    text += fmt::format("  {}: {} samples/s, {:.2f} times as many\n", what_if.change,
+    text += fmt::format("  {}: {} samples/s, {:.2f} times as many\n", ir::printable(what_if.change),
                         report::rate(what_if.samples_per_second), what_if.times);
   }
   if (!text.empty()) text = "what would help, by the clock:\n" + text;
