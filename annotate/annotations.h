@@ -1,6 +1,7 @@
 // The names of the annotations on nodes, and how they are read (semantics, section 1.1).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -36,6 +37,15 @@ inline constexpr std::array kPlacementAnnotations{
     kVirtualGraph,      kPipelineStage,      kExecutionPhase,     kExecutionContext,
     kTileSet,           kRecompute,          kOutputLocation,     kPriority,
     kPlainVirtualGraph, kPlainPipelineStage, kPlainExecutionPhase};
+
+/// Those that a rule can set, of products too (semantics, section 2.3).
+inline constexpr auto kRuleAnnotations = [] {
+  std::array<std::string_view, kPlacementAnnotations.size() + 2> all;
+  std::copy(kPlacementAnnotations.begin(), kPlacementAnnotations.end(), all.begin());
+  all[kPlacementAnnotations.size()] = ir::kPartialsType;
+  all[kPlacementAnnotations.size() + 1] = ir::kAvailableMemory;
+  return all;
+}();
 
 bool is_placement(std::string_view annotation);
 

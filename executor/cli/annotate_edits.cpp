@@ -28,7 +28,8 @@ bool same_as(Value a, Value b) {
 // Of the kinds that annotations have.
 bool same(Value a, Value b) {
   if (a == nullptr || b == nullptr) return a == b;
-  return same_as<std::int64_t>(a, b) || same_as<float>(a, b) || same_as<ir::IntList>(a, b);
+  return same_as<std::int64_t>(a, b) || same_as<float>(a, b) || same_as<ir::IntList>(a, b) ||
+         same_as<std::string>(a, b);
 }
 
 struct Change {
@@ -42,7 +43,7 @@ std::map<std::int32_t, Changes> changes_by_node(const importer::Model& model,
   std::map<std::int32_t, Changes> changes;
   for (std::size_t i = 0; i < before.size(); ++i) {
     if (model.nodes_of_ops[i] < 0) continue;
-    for (std::string_view name : annotate::kPlacementAnnotations) {
+    for (std::string_view name : annotate::kRuleAnnotations) {
       const Value value = find(model.graph.ops[i], name);
       if (!same(find(before[i], name), value)) changes[model.nodes_of_ops[i]].emplace(name, Change{value, i});
     }

@@ -86,6 +86,15 @@ TEST(Rules, SetEveryAnnotation) {
                 "__tile_set=1}"));
 }
 
+TEST(Rules, SayHowProductsArePlanned) {
+  EXPECT_THAT(annotated(R"({"match": "e", "partials": "half", "availableMemory": 0.5})"),
+              HasSubstr("__available_memory=0.5"));
+  EXPECT_THAT(testing::refusal([] { annotated(R"({"match": "e", "availableMemory": 2})"); }),
+              HasSubstr("availableMemory: 2 found, a share above 0 and at most 1 needed"));
+  EXPECT_THAT(testing::refusal([] { annotated(R"({"match": "e", "partials": "double"})"); }),
+              HasSubstr("partials: \"double\" found, \"float\" or \"half\" needed"));
+}
+
 TEST(Rules, OneMayComeWithoutItsList) {
   EXPECT_THAT(annotated(R"({"match": "e", "ipu": 1})"), HasSubstr("e = Exp(a) {__ipu_number=1}"));
 }

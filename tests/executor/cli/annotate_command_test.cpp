@@ -82,6 +82,15 @@ class Annotate : public ::testing::Test {
   const std::string out = folder.file("out.onnx");
 };
 
+TEST_F(Annotate, WritesHowProductsArePlanned) {
+  const std::string rules =
+      folder.write("r.json", R"({"match": "conv", "partials": "half", "availableMemory": 0.5})");
+  EXPECT_EQ(write("--from " + rules).status, 0);
+  const ir::Graph graph = importer::import_model(out).graph;
+  EXPECT_EQ(ir::attribute<std::string>(graph.ops[0], "__partials_type"), "half");
+  EXPECT_EQ(ir::attribute<float>(graph.ops[0], "__available_memory"), 0.5F);
+}
+
 TEST_F(Annotate, PlacesByNameTypeAndPath) {
   const ProgramResult result =
       write("--ipu '*=0' --ipu 'branch/*=1' --ipu 'y=1' --stage 'type:Conv=0' --stage 'a..y=1'");
