@@ -144,7 +144,8 @@ TEST(Elsewhere, TooFewIoTilesForAnOpAreToldWithBothNumbers) {
       testing::refusal([&] {
         InferenceSession session(
             std::move(model),
-            {.strategy = {.virtual_graph_mode = VirtualGraphMode::Auto, .io_tiles = 32}, .device = device});
+            {.strategy = {.virtual_graph_mode = VirtualGraphMode::Auto, .ipus = 1, .io_tiles = 32},
+             .device = device});
       }),
       "node 'y' (MatMul) on the IO tiles of ipu 0: 49152 bytes found, at most 32000 needed: numIOTiles 32 of "
       "1000 bytes each");
