@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <limits>
 #include <map>
@@ -297,16 +298,44 @@ bool has_data_beside(const fs::path& path) {
   return false;
 }
 
-// The data of the model that is at `path` so far; "" when none are its own.
-std::string own_data_at(const std::string& path) {
-  std::error_code failed;
-  if (!fs::is_regular_file(path, failed) || !has_data_beside(path)) return "";
+// The data that the model in `file`, which is or was to be at `path`, has for itself; "" for none. What is
+// not named after the path is nobody's: a model must not choose which file is removed.
+std::string own_data_of(const std::string& file, const std::string& path) {
   try {
-    const std::string name = own_data(load_source(path)->proto);
-    return fs::path(name).filename() == name ? name : "";  // in its folder, or nobody's
+    const std::string name = own_data(load_source(file)->proto);
+    const bool is_named_after_it = name.starts_with(fs::path(path).filename().string() + ".data");
+    return is_named_after_it && fs::path(name).filename() == name ? name : "";
   } catch (const Error&) {
     return "";  // it is no model
   }
+}
+
+// The data of the model that is at `path` so far.
+std::string own_data_at(const std::string& path) {
+  std::error_code failed;
+  if (!fs::is_regular_file(path, failed) || !has_data_beside(path)) return "";
+  return own_data_of(path, path);
+}
+
+// What keeps a name for data that are not there yet: it tells the process that writes them.
+constexpr std::string_view kKept = "podium writes data, process ";
+
+bool is_kept_by_the_dead(const fs::path& file) {
+  constexpr std::uintmax_t kMostBytes = kKept.size() + 10;
+  std::error_code failed;
+  const std::uintmax_t size = fs::file_size(file, failed);
+  if (failed || size <= kKept.size() || size > kMostBytes) return false;
+  std::string text(size, '\0');
+  std::ifstream(file, std::ios::binary).read(text.data(), static_cast<std::streamsize>(size));
+  return text.starts_with(kKept) && is_left_behind(file, std::string_view(text).substr(kKept.size()));
+}
+
+// The data that a model which was never finished would have had, in the folder of its place.
+std::vector<std::string> data_of_the_dead(const std::string& path) {
+  std::vector<std::string> found;
+  for (const fs::path& unfinished : unfinished_by_the_dead(path))
+    found.push_back(own_data_of(unfinished.string(), path));
+  return found;
 }
 
 // A name for new data that nothing has: the model that is at `path` needs its own until the new one is there.
@@ -316,12 +345,18 @@ class DataName {
     constexpr int kMostNames = 100'000;
     for (int i = 1; i < kMostNames; ++i) {
       path_ = fmt::format("{}.data{}", path, i == 1 ? "" : std::to_string(i));
-      // An empty file keeps the name from others who look for one.
+      if (is_kept_by_the_dead(path_)) ::unlink(path_.c_str());
+      // A file keeps the name from others who look for one.
       const int file = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
       if (file >= 0) {
-        ::close(file);
         unfinished_.emplace(path_.string());
-        return;
+        const std::string kept = fmt::format("{}{}", kKept, ::getpid());
+        const bool failed = ::write(file, kept.data(), kept.size()) != std::ssize(kept);
+        const int error = errno;
+        ::close(file);
+        errno = error;
+        if (!failed) return;
+        ::unlink(path_.c_str());
       }
       if (errno != EEXIST)
         throw Error("{}: cannot be written: {}", path_.string(), std::generic_category().message(errno));
@@ -394,10 +429,10 @@ void write_model(const Model& model, const std::string& path, const ModelEdits& 
   ExternalValues replaced = add_initializers(proto, edits);
   replaced.merge(replace_initializers(*proto.mutable_graph(), edits.initializers));
   const bool stays = replaced.empty() && is_same_folder(source.folder, fs::path(path).parent_path());
-  const std::string replaced_data = own_data_at(path);
+  const std::vector<std::string> unfinished = data_of_the_dead(path);
   std::optional<DataName> name;
   std::optional<OutputFile> data;
-  set_own_data(proto, stays ? replaced_data : "");
+  set_own_data(proto, stays ? own_data_at(path) : "");
   if (!stays && has_external_data(proto)) {
     name.emplace(path);
     const std::string location = name->path().filename();
@@ -407,11 +442,16 @@ void write_model(const Model& model, const std::string& path, const ModelEdits& 
   }
   OutputFile file(path);
   write_proto(proto, file);
+  file.stream().flush();  // it tells of the data, should the process end before it has its own name
   if (data) data->commit();
   if (name) name->hand_over();
+  const std::string replaced_data = own_data_at(path);  // another process may just have written it
   file.commit();
   if (name) name->keep();
   if (!stays) remove_replaced_data(path, replaced_data);
+  for (const std::string& dead : unfinished) {
+    if (dead != own_data_at(path)) remove_replaced_data(path, dead);
+  }
 } catch (const Error& error) {
   throw Error(ir::one_line(error.what())).at(ir::one_line(path));
 }

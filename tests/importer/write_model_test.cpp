@@ -230,5 +230,20 @@ TEST_F(WriteExternal, DataThatAnotherModelReadsStay) {
   EXPECT_EQ(weight(folder_.file("out/placed.onnx"), 0), 6);
 }
 
+TEST_F(WriteExternal, AModelDoesNotChooseWhatIsRemoved) {
+  const std::string path = folder_.file("out/m.onnx");
+  std::filesystem::create_directory(folder_.file("out"));
+  folder_.write("out/notes.txt", "of somebody");
+  write_model(model_, path, {.initializers = {{"w", ir::Tensor::of<float>({1}, {6})}}});
+  onnx::ModelProto proto;
+  ASSERT_TRUE(proto.ParseFromString(contents(path)));
+  ASSERT_EQ(proto.metadata_props_size(), 1);
+  proto.mutable_metadata_props(0)->set_value("notes.txt");
+  folder_.write("out/m.onnx", proto.SerializeAsString());
+  write_model(model_, path, {.initializers = {{"w", ir::Tensor::of<float>({1}, {7})}}});
+  EXPECT_EQ(weight(path, 0), 7);
+  EXPECT_EQ(contents(folder_.file("out/notes.txt")), "of somebody");
+}
+
 }  // namespace
 }  // namespace podium::importer
