@@ -16,6 +16,7 @@
 #include "importer/depth.h"
 #include "importer/export_graph.h"
 #include "importer/type_proto.h"
+#include "ir/interruption.h"
 #include "ir/verify.h"
 
 namespace podium::importer {
@@ -52,6 +53,7 @@ ir::Graph GraphReader::read() {
   read_main_inputs(proto, scope);
   read_initializers(proto, scope);
   for (int index : node_order(proto.node())) {
+    ir::look_for_interruption();
     read_node(proto.node(index), frame, scope);
     nodes_of_ops_.resize(graph.ops.size(), index);
   }

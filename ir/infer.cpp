@@ -12,6 +12,7 @@
 
 #include "ir/bodies.h"
 #include "ir/infer_bodies.h"
+#include "ir/interruption.h"
 #include "ir/verify.h"
 
 namespace podium::ir {
@@ -228,6 +229,7 @@ std::optional<Error> infer_in_place(Graph& graph, const InferOptions& options, L
   std::vector<Op> kept;
   kept.reserve(graph.ops.size());
   for (Op& op : graph.ops) {
+    look_for_interruption();
     try {
       if (!infer_op(graph, op, options, level)) kept.push_back(std::move(op));
     } catch (const Error& error) {

@@ -8,6 +8,7 @@
 
 #include "executor/kernels/families.h"
 #include "executor/kernels/tools/body.h"
+#include "ir/interruption.h"
 
 namespace podium::kernels {
 namespace {
@@ -95,6 +96,7 @@ void LoopPlan::operator()(const RunContext& run) const {
   for (std::size_t i = 2; i < run.inputs.size(); ++i) inputs.push_back(run.datum(i));
   std::vector<Stack> stacks(output_types.size() - states, Stack(0, false));
   for (std::int64_t iteration = 0; iteration < most && goes_on; ++iteration) {
+    ir::look_for_interruption();
     inputs[0] = Tensor::of<std::int64_t>(iteration_dims, {iteration});
     inputs[1] = Tensor::of<bool>(condition_dims, {goes_on});
     std::vector<Datum> results = body(inputs);
@@ -163,6 +165,7 @@ void ScanPlan::operator()(const RunContext& run) const {
     stacks.emplace_back(output_axes[i], output_directions[i] != 0);
   }
   for (std::int64_t t = 0; t < count; ++t) {
+    ir::look_for_interruption();
     for (std::size_t i = 0; i < scans; ++i) {
       const std::int64_t index = input_directions[i] != 0 ? count - 1 - t : t;
       inputs[states + i] = slice_at(run.input(states + i), axes[i], index);
@@ -204,6 +207,7 @@ PreparedKernel sequence_map(PrepareContext& context) {
     std::vector<Datum> inputs = captured(run, 0);
     std::vector<std::vector<Datum>> results(count);
     for (std::size_t item = 0; item < length; ++item) {
+      ir::look_for_interruption();
       for (std::size_t i = 0; i < formal; ++i) {
         if (run.datum(i).holds != Datum::Holds::Sequence) continue;
         const ir::Items& items = *run.datum(i).items;

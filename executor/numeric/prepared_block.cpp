@@ -20,6 +20,7 @@
 #include "executor/numeric/optimize_block.h"
 #include "executor/numeric/output_memory.h"
 #include "ir/bodies.h"
+#include "ir/interruption.h"
 #include "ir/work.h"
 
 namespace podium::numeric {
@@ -342,6 +343,7 @@ std::span<const Datum* const> PreparedBlock::run(std::span<const Datum* const> i
     memory.renew(state.pool, memory.input ? inputs[*memory.input] : nullptr);
   for (std::size_t t = 0; t < state.tasks.size(); ++t) {
     Task& task = state.tasks[t];
+    ir::look_for_interruption();
     const auto run = [&] {
       if (task.is_static) {
         task.run({task.inputs, task.outputs, state.scratch.get()});

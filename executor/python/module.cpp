@@ -16,6 +16,7 @@
 #include "executor/python/compare.h"
 #include "executor/python/model.h"
 #include "executor/python/sessions.h"
+#include "ir/interruption.h"
 #include "ir/optimizer_spec.h"
 
 namespace podium::python {
@@ -163,6 +164,13 @@ void add_tables(py::module_& module) {
 PYBIND11_MODULE(_podium, module) {
   py::register_exception<Error>(module, "Error", PyExc_ValueError);
   py::register_exception<InternalError>(module, "InternalError", PyExc_RuntimeError);
+  py::register_exception_translator([](std::exception_ptr thrown) {
+    try {
+      std::rethrow_exception(std::move(thrown));
+    } catch (const Interrupted&) {  // NOLINT: Python holds its exception already
+    }
+  });
+  ir::interruption_check = look_for_signals;
   add_model(module);
   add_sessions(module);
   add_tables(module);

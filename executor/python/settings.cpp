@@ -23,6 +23,8 @@ Settings read_settings(cli::Command command, const Request& request) {
   Settings settings{.options = parse(command, request.arguments), .device = {}};
   cli::Options& options = settings.options;
   if (!options.paths.empty()) throw Error("'{}' found, an option needed", options.paths[0]);
+  if (options.memory_limit > 0)
+    throw Error("memory_limit found, none needed: only the program podium counts its memory");
   options.paths = {request.model};
   options.quiet = true;
   if (!request.document.empty()) read_under_flags(options, request.document);

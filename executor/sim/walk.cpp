@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "executor/sim/steady_state.h"
+#include "ir/interruption.h"
 
 namespace podium::sim {
 namespace {
@@ -17,6 +18,7 @@ class Walker {
 
   void walk(const std::vector<Item>& items, std::int64_t iteration) {
     for (const Item& item : items) {
+      ir::look_for_interruption();
       if (item.task >= 0) {
         run(tasks_.tasks[item.task], iteration);
         continue;

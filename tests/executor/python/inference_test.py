@@ -10,6 +10,7 @@ import unittest
 
 import numpy as np
 import onnx
+import onnx.parser
 from onnx import TensorProto, helper
 
 import models
@@ -296,6 +297,33 @@ class Calls(unittest.TestCase):
                 with self.assertRaises(KeyboardInterrupt):
                     session.run({})
                 self.assertLess(time.monotonic() - start, 20, "the run itself takes minutes")
+        finally:
+            signal.signal(signal.SIGALRM, before)
+
+    def test_an_interrupt_ends_a_loop_inside_an_op(self):
+        model = onnx.parser.parse_model(
+            """<ir_version: 10, opset_import: ["" : 21]>
+            g (float[1] x) => (float[1] y) {
+              n = Constant <value = int64 {4611686018427387904}> ()
+              go = Constant <value = bool {1}> ()
+              y = Loop <body = b (int64 i, bool c, float[1] v) => (bool d, float[1] w) {
+                d = Identity (c)
+                w = Add (v, v)
+              }> (n, go, x)
+            }"""
+        )
+
+        def interrupt(*_):
+            raise KeyboardInterrupt
+
+        session = podium.InferenceSession(model)
+        before = signal.signal(signal.SIGALRM, interrupt)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.2)
+            start = time.monotonic()
+            with self.assertRaises(KeyboardInterrupt):
+                session.run({"x": np.ones(1, np.float32)})
+            self.assertLess(time.monotonic() - start, 5)
         finally:
             signal.signal(signal.SIGALRM, before)
 
