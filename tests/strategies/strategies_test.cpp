@@ -308,7 +308,7 @@ TEST(Strategies, OfOneChoiceGiveNaNAndInfinityWhereOneProcessorDoes) {
 
 // Weights that arrive at run time are multiplied by other kernels than those that are packed before.
 TEST(Strategies, WithWeightsOffChipGiveEveryModelNaNAndInfinityWhereOneProcessorDoes) {
-  NamedStrategy strategy{"weights off chip"};
+  NamedStrategy strategy{"weights off chip", {}};
   testing::off_chip(strategy.options.weights);
   Counts counts;
   for (std::size_t model = 0; model < test_models().size(); ++model) {
