@@ -9,8 +9,8 @@ namespace {
 
 TEST(Chart, IsToScale) {
   EXPECT_EQ(chart(make_schedule(family_of(PipelineOrder::OneForwardOneBackward), {2, 2, 1})),
-            "ipu 0   F0 F1    B0--- B1---   holds 2\n"
-            "ipu 1      F0 B0--- F1 B1---   holds 1\n");
+            "ipu 0   F0 F1       B0---    B1---   holds 2\n"
+            "ipu 1      F0 B0--- F1 B1---         holds 1\n");
 }
 
 TEST(Chart, NamesChunks) {
