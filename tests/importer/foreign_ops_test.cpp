@@ -16,6 +16,7 @@
 namespace podium {
 namespace {
 
+using testing::model_of;
 using testing::model_text;
 using testing::tensor;
 

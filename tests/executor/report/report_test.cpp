@@ -96,17 +96,13 @@ TEST(Overflow, IsSilentWhenEverythingFits) { EXPECT_EQ(overflow(sample()), ""); 
 
 TEST(Overflow, NamesTheProcessorsByHowMuchAndWhatWouldHelp) {
   EXPECT_EQ(overflow(overflowing()),
-            "processor  needed    there   over by  largest tensors
-"
-            "ipu 0      1.46 KiB  1000 B  500 B    fc1.weight 500 B, x 200 B
-"
-            "ipu 1      1.07 KiB  1000 B  100 B
-"
+            "processor  needed    there   over by  largest tensors\n"
+            "ipu 0      1.46 KiB  1000 B  500 B    fc1.weight 500 B, x 200 B\n"
+            "ipu 1      1.07 KiB  1000 B  100 B\n"
             "pipelined does not fit ipu-pod4: ipu 0 needs 1.46 KiB of 1000 B, most of it is weights; what "
             "would help: more processors (--ipus 8), phases with weights in streaming memory "
             "(--virtual-graph-mode execution-phases --phases 4 --off-chip weights) or --precision float16, "
-            "or a share of it on each replica (--shard weights)
-");
+            "or a share of it on each replica (--shard weights)\n");
 }
 
 TEST(Overflow, DoesNotAdviseWhatIsDoneAlready) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ir/filled.h"
 #include "tests/support/graph_text.h"
 #include "tests/support/refusal.h"
 #include "tests/support/run_text.h"
@@ -81,8 +82,8 @@ TEST(FollowAnnotations, AnOutputTypeIsThatOfTheResult) {
   Graph wide = graph_of(
       "g (float16[1,2] x, float16[2,1] w) => (float[1,1] y) { y = MatMul <__output_type = \"float\"> (x, w) }");
   EXPECT_TRUE(follow_product_annotations(wide));
-  const Tensor x = cast(testing::tensor<float>({1, 2}, {64, 1}), DataType::Float16);
-  const Tensor w = cast(testing::tensor<float>({2, 1}, {64, 1}), DataType::Float16);
+  const Tensor x = multiplied(testing::tensor<float>({1, 2}, {64, 1}), 1, DataType::Float16);
+  const Tensor w = multiplied(testing::tensor<float>({2, 1}, {64, 1}), 1, DataType::Float16);
   EXPECT_EQ(testing::values<float>(testing::run_graph(wide, {x, w})[0])[0], 4097);
 }
 

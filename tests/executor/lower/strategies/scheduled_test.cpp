@@ -92,9 +92,12 @@ TEST(Scheduled, StashesAsManyMicroBatchesAsTheOrderHolds) {
     const executor::Program program = lower::lower(training, on_two_processors(training), in_order(order, 6));
     const schedule::Schedule schedule = make_schedule(schedule::family_of(order), {2, 6, 1});
     for (const executor::Buffer& buffer : program.buffers) {
-      if (buffer.name == "x" && buffer.processor == 0) EXPECT_EQ(buffer.slots, peaks(schedule)[0]);
-      if (buffer.name == "h" && buffer.processor == 1)
+      if (buffer.name == "x" && buffer.processor == 0) {
+        EXPECT_EQ(buffer.slots, peaks(schedule)[0]);
+      }
+      if (buffer.name == "h" && buffer.processor == 1) {
         EXPECT_EQ(buffer.slots, peaks(schedule)[1] + (order == PipelineOrder::GPipe ? 0 : 1));
+      }
     }
   }
 }
