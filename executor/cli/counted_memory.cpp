@@ -1,7 +1,7 @@
 // The program's memory, counted. Everything that Podium and the libraries under it take with `new` comes
 // through here: models, tensors, arenas, what a parser makes of a file. What is counted is what the allocator
-// gave, which is a little more than what was asked for. Sanitizers need their own `new`; there nothing
-// counts.
+// gave, which is a little more than what was asked for; without a limit nothing is. Sanitizers need their own
+// `new`; there nothing counts.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
 #include <malloc.h>
@@ -16,12 +16,21 @@
 namespace podium::cli {
 namespace {
 
+void* allocated(std::size_t bytes, std::size_t alignment) {
+  return alignment <= alignof(std::max_align_t)
+             ? std::malloc(std::max<std::size_t>(bytes, 1))
+             : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+}
+
 void* counted(std::size_t bytes, std::size_t alignment) {
+  if (!is_memory_limited()) {
+    void* const memory = allocated(bytes, alignment);
+    if (memory == nullptr) throw std::bad_alloc();
+    return memory;
+  }
   // Asked before it is taken, so that nothing is taken that is far too large.
   if (!count_taken(static_cast<std::int64_t>(bytes))) throw std::bad_alloc();
-  void* const memory = alignment <= alignof(std::max_align_t)
-                           ? std::malloc(std::max<std::size_t>(bytes, 1))
-                           : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  void* const memory = allocated(bytes, alignment);
   const std::size_t found = memory == nullptr ? 0 : ::malloc_usable_size(memory);
   count_given_back(static_cast<std::int64_t>(bytes) - static_cast<std::int64_t>(found));
   if (memory == nullptr) throw std::bad_alloc();
@@ -30,7 +39,7 @@ void* counted(std::size_t bytes, std::size_t alignment) {
 
 void give_back(void* memory) {
   if (memory == nullptr) return;
-  count_given_back(static_cast<std::int64_t>(::malloc_usable_size(memory)));
+  if (is_memory_limited()) count_given_back(static_cast<std::int64_t>(::malloc_usable_size(memory)));
   std::free(memory);
 }
 

@@ -56,6 +56,8 @@ void limit_memory(std::int64_t bytes) { limit = bytes; }
 
 void lift_memory_limit() { limit = kNone; }
 
+bool is_memory_limited() { return limit.load(std::memory_order_relaxed) != kNone; }
+
 bool count_taken(std::int64_t bytes) {
   const std::int64_t now = taken.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   const std::int64_t most = limit.load(std::memory_order_relaxed);

@@ -14,6 +14,8 @@ std::int64_t byte_count(const std::string& what, const std::string& text);
 void limit_memory(std::int64_t bytes);
 /// No limit any more, so that an error can be told.
 void lift_memory_limit();
+/// Whether there is a limit; what is taken and given back without one is not counted.
+bool is_memory_limited();
 
 /// Called for each piece of memory that is taken. False where it goes beyond the limit.
 bool count_taken(std::int64_t bytes);

@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "ir/error.h"
+#include "ir/number_text.h"
 #include "ir/printable.h"
 
 namespace podium::cli {
@@ -50,8 +51,8 @@ void flush_shown() { std::fflush(stdout); }
 std::size_t terminal_width() {
   if (const char* const columns = std::getenv("COLUMNS");
       columns != nullptr && ::isatty(STDOUT_FILENO) != 0) {
-    const int count = std::atoi(columns);
-    if (count > 0) return static_cast<std::size_t>(count);
+    const auto count = ir::number_of<std::size_t>(columns);
+    if (count && *count > 0) return *count;
   }
   winsize size{};
   if (::isatty(STDOUT_FILENO) == 0 || ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return 0;

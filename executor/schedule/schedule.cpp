@@ -3,9 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "ir/error.h"
+#include "ir/number_text.h"
 
 namespace podium::schedule {
 namespace {
@@ -43,14 +43,13 @@ std::string to_string(const Action& action, const Layout& layout) {
 std::optional<Action> read_action(std::string_view text, int chunk) {
   const std::size_t letter = text.empty() ? std::string_view::npos : kLetters.find(text.front());
   if (letter == std::string_view::npos) return std::nullopt;
-  Action action{.pass = static_cast<Pass>(letter), .chunk = chunk};
-  const char* const end = text.data() + text.size();
-  auto read = std::from_chars(text.data() + 1, end, action.micro_batch);
-  if (read.ec == std::errc() && read.ptr != end && *read.ptr == '@') {
-    read = std::from_chars(read.ptr + 1, end, action.chunk);
-  }
-  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
-  return action;
+  text.remove_prefix(1);
+  const std::optional<int> micro_batch = ir::take_number<int>(text);
+  std::optional<int> at = chunk;
+  if (text.starts_with('@')) at = ir::number_of<int>(text.substr(1));
+  const bool is_whole = text.empty() || text.starts_with('@');
+  if (!micro_batch || !at || !is_whole) return std::nullopt;
+  return Action{.pass = static_cast<Pass>(letter), .chunk = *at, .micro_batch = *micro_batch};
 }
 
 std::vector<int> depths(const Schedule& schedule) {

@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 
 #include "executor/session/tensor_kinds.h"
+#include "ir/number_text.h"
 
 namespace podium {
 namespace {
@@ -173,11 +173,9 @@ constexpr Access<Strategy> kPartials{
 // PopART's options of the compiler are texts, numbers too.
 double number_in_text(const Place& place) {
   if (!place.value.is_string()) return number_of(place);
-  const std::string& text = place.value.get_ref<const std::string&>();
-  double number = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (failure != std::errc() || end != text.data() + text.size()) place.refuse("a number");
-  return number;
+  const auto number = ir::number_of<double>(place.value.get_ref<const std::string&>());
+  if (!number) place.refuse("a number");
+  return *number;
 }
 
 constexpr Access<ProductPlanning> kAvailableMemory{

@@ -1,9 +1,14 @@
+// A product is cut over tiles in four ways: by count, rows, inner elements and columns. Numbers of parts that
+// give the same largest part are tried once, and the plan with the fewest cycles wins, whichever operand the
+// unit holds. A plan that takes more memory than is available gives way to parts that come one after the
+// other.
 #include "executor/sim/matrix_plan.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -83,22 +88,37 @@ MatrixPlan fastest_at_once(const Product& product, const MatrixUnit& unit) {
   return best;
 }
 
-// Where the fastest plan takes more memory than is available, rows or columns are halved until a part fits,
-// and the parts come one after the other.
+// The fastest plan of a product whose rows are cut into `by_rows` parts and columns into `by_columns`, which
+// come one after the other.
+MatrixPlan in_parts(const Product& product, const MatrixUnit& unit, int by_rows, int by_columns) {
+  Product one = product;
+  one.rows = std::ceil(one.rows / by_rows);
+  one.columns = std::ceil(one.columns / by_columns);
+  MatrixPlan plan = fastest_at_once(one, unit);
+  plan.serial = by_rows * by_columns;
+  plan.compute_cycles *= plan.serial;
+  plan.exchange_cycles *= plan.serial;
+  return plan;
+}
+
+// Where the fastest plan takes more memory than is available, the product is cut into as few parts as fit; of
+// as many, the fastest are taken. Where none fits, those that take least.
 MatrixPlan fastest(const Product& product, const MatrixUnit& unit) {
-  MatrixPlan best = fastest_at_once(product, unit);
-  Product part = product;
-  for (int parts = 2; best.temporary_bytes > unit.most_temporary_bytes; parts *= 2) {
-    double& longer = part.rows >= part.columns ? part.rows : part.columns;
-    longer = std::ceil(longer / 2);
-    MatrixPlan smaller = fastest_at_once(part, unit);
-    if (smaller.temporary_bytes >= best.temporary_bytes) break;
-    smaller.serial = parts;
-    smaller.compute_cycles *= parts;
-    smaller.exchange_cycles *= parts;
-    best = smaller;
+  constexpr int kMostParts = 64;
+  MatrixPlan least = fastest_at_once(product, unit);
+  if (least.temporary_bytes <= unit.most_temporary_bytes) return least;
+  for (int parts = 2; parts <= kMostParts; parts += parts < 8 ? 1 : parts / 2) {
+    std::optional<MatrixPlan> best;
+    for (int by_rows = 1; by_rows <= parts; ++by_rows) {
+      if (parts % by_rows != 0) continue;
+      const MatrixPlan plan = in_parts(product, unit, by_rows, parts / by_rows);
+      const bool fits = plan.temporary_bytes <= unit.most_temporary_bytes;
+      if (fits && (!best || plan.cycles() < best->cycles())) best = plan;
+      if (plan.temporary_bytes < least.temporary_bytes) least = plan;
+    }
+    if (best) return *best;
   }
-  return best;
+  return least;
 }
 
 using Key = std::array<double, 14>;

@@ -64,6 +64,9 @@ bool has_half_partials(const TypedOp& op) {
   return partials != nullptr && *partials == "half";
 }
 
+// Where nothing is said, as in Poplar.
+constexpr double kAvailableMemory = 0.6;
+
 // The share of a tile's memory that the node's plan may take: a number, or one for each product of the node.
 std::optional<double> available_memory(const TypedOp& op) {
   if (const auto* share = op.get_if<float>(ir::kAvailableMemory)) return *share;
@@ -74,8 +77,8 @@ std::optional<double> available_memory(const TypedOp& op) {
 
 MatrixUnit unit_for(const TypedOp& op, double width, const Device& device, int tiles) {
   MatrixUnit unit = matrix_unit(device, tiles, width, has_half_partials(op));
-  if (const auto share = available_memory(op))
-    unit.most_temporary_bytes = *share * static_cast<double>(device.tile_memory_bytes);
+  const double share = available_memory(op).value_or(kAvailableMemory);
+  unit.most_temporary_bytes = share * static_cast<double>(device.tile_memory_bytes);
   return unit;
 }
 

@@ -131,11 +131,11 @@ TEST(Compare, ChecksAnnotationsAsASessionDoes) {
 TEST(Compare, SaysWhichOptionsOfAStrategyHaveNoEffect) {
   const TemporaryFolder folder;
   const std::string strategies =
-      folder.write("s.json", R"([{"name": "a", "options": {"enableOutlining": true}}])");
+      folder.write("s.json", R"([{"name": "a", "options": {"enableStableNorm": true}}])");
   const ProgramResult result = run_program("podium compare " + model(folder, "mnist-mlp weights=none") +
                                            " --estimate --strategies " + strategies);
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_THAT(result.err, AllOf(HasSubstr("s.json: a: "), HasSubstr("enableOutlining")));
+  EXPECT_THAT(result.err, AllOf(HasSubstr("s.json: a: "), HasSubstr("enableStableNorm")));
 }
 
 TEST(Compare, GivesTheSameReportEveryTime) {

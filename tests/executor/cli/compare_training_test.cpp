@@ -52,10 +52,18 @@ TEST(CompareTraining, TrainsUnderEveryStrategyAndSaysThatTheWeightsAgree) {
                                 HasSubstr("every strategy gave the numbers of one processor")));
   const nlohmann::json strategies = training_strategies_of(folder.file("report.json"));
   EXPECT_GE(strategies.size(), 15U);
+  int refused = 0;
   for (const nlohmann::json& strategy : strategies) {
+    // Two chunks on each of four processors are more than this model can be cut into.
+    if (std::string(strategy["name"]).starts_with("pipelined over 4, ") && strategy.contains("refused")) {
+      EXPECT_THAT(std::string(strategy["refused"]), HasSubstr("could not find enough splits for 8"));
+      ++refused;
+      continue;
+    }
     ASSERT_TRUE(strategy.contains("difference")) << strategy;
     EXPECT_LE(strategy["difference"], 1e-5) << strategy["name"];
   }
+  EXPECT_EQ(refused, 2);
 }
 
 TEST(CompareTraining, EstimatesAModelWithoutWeightsOverAWholePod) {

@@ -5,7 +5,6 @@
 
 #include <cmath>
 
-#include "tests/executor/equations.h"
 #include "tests/executor/session/acceptance.h"
 #include "tests/executor/session/reference_network.h"
 #include "tests/support/run_text.h"
@@ -135,6 +134,12 @@ struct AdamForm {
   std::string_view kind;
   WeightDecayMode mode;
 };
+
+double length(const Numbers& numbers) {
+  double sum = 0;
+  for (double number : numbers) sum += number * number;
+  return std::sqrt(sum);
+}
 
 Update adam(const AdamForm& form) {
   struct State {

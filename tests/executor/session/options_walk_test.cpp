@@ -243,6 +243,8 @@ void add_plain(Walks& walks) {
   add("numIPUs", inference(), kTwo, 4);
   add("enablePipelining", inference(), merged(kTwo, {{"batchesPerStep", 4}}), true);
   add("pipelineSchedule", training(), merged(kPipeline, kAccumulates), "1F1B");
+  add("pipelineChunks", training(),
+      merged(kPipeline, {{"accumulationFactor", 4}, {"pipelineSchedule", "Interleaved"}}), 2);
   add("enableWeightStashing", training(), merged(kPipeline, {{"batchesPerStep", 4}}), true);
   add("batchesPerStep", inference(), json::object(), 3);
   add("enableGradientAccumulation", training(), kAccumulates, false, Outcome::Refused);

@@ -227,7 +227,8 @@ TEST(OptionRows, HaveFlagsThatSayWhatHoldsWithoutThem) {
   for (const BoundFlag& bound : option_flags()) {
     EXPECT_TRUE(names.insert(bound.flag.name).second) << bound.flag.name;
     EXPECT_FALSE(bound.fallback.is_null()) << bound.path;
-    EXPECT_EQ(bound.value == FlagValue::Word, !bound.words.empty()) << bound.path;
+    const bool takes_words = bound.value == FlagValue::Word || bound.value == FlagValue::WordOrFile;
+    EXPECT_EQ(takes_words, !bound.words.empty()) << bound.path;
     EXPECT_NE(bound.value, FlagValue::None) << bound.path;
   }
   EXPECT_TRUE(names.contains("phases"));
