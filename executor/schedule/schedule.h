@@ -60,6 +60,11 @@ struct Layout {
   std::vector<int> processor_of = {};  ///< of each chunk, those of the first copy in front
 
   int chunks() const { return static_cast<int>(processor_of.size()); }
+  /// The chunks of each processor, where all have as many.
+  std::optional<int> chunks_each() const {
+    if (chunks() % processors != 0) return std::nullopt;
+    return chunks() / processors;
+  }
   /// The chunks of a copy.
   int stages() const { return chunks() / copies; }
   int stage_of(int chunk) const { return chunk % stages(); }

@@ -65,7 +65,7 @@ bool has_half_partials(const TypedOp& op) {
 }
 
 // Where nothing is said: fitted on the products of halves and singles. Poplar's own planner takes 0.6.
-constexpr double kAvailableMemory = 0.75;
+constexpr double kAvailableMemory = 0.7;
 
 // The share of a tile's memory that the node's plan may take: a number, or one for each product of the node.
 std::optional<double> available_memory(const TypedOp& op) {

@@ -43,14 +43,13 @@ Schedule named_schedule(const schedule::Family& family, const Layout& layout, co
         "pipeline schedule {}: it needs two copies of the model, a session has one: dualpipe-v comes nearest",
         family.name);
   }
-  const int processors = layout.processors;
-  if (layout.chunks() % processors != 0) {
+  const std::optional<int> chunks = layout.chunks_each();
+  if (!chunks) {
     throw Error("pipeline schedule {}: {} chunks on {} processors found, as many on each are needed",
-                family.name, layout.chunks(), processors);
+                family.name, layout.chunks(), layout.processors);
   }
   Schedule schedule = make_schedule(
-      family,
-      {.processors = processors, .micro_batches = facts.cycles, .chunks = layout.chunks() / processors});
+      family, {.processors = layout.processors, .micro_batches = facts.cycles, .chunks = *chunks});
   if (schedule.layout != layout) {
     throw Error("pipeline schedule {}: chunks on ipus {} found, {} needed", family.name,
                 text_of_places(layout), text_of_places(schedule.layout));
