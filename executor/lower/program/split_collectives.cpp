@@ -18,7 +18,6 @@
 #include "executor/lower/placed/placed_graph.h"
 #include "executor/lower/program/append.h"
 #include "executor/lower/program/gather_in_turn.h"
-#include "ir/builder.h"
 
 namespace podium::lower {
 
@@ -130,13 +129,6 @@ std::vector<std::size_t> late_outputs(const Split& split, const Compute& compute
   return late;
 }
 
-Graph identity(const ir::Value& value) {
-  Graph graph;
-  ir::Builder builder(graph);
-  builder.output(builder.op("Identity", {builder.input(value.name, value.type)}));
-  return graph;
-}
-
 class Splitter {
  public:
   explicit Splitter(Program& program) : program_(program), splits_(std::ssize(program.blocks)) {
@@ -168,7 +160,7 @@ class Splitter {
     made.graph = std::move(program_[id].graph);
     const Block whole = std::exchange(
         program_[id], {.name = program_[id].name + ".0", .processor = program_[id].processor, .graph = {}});
-    const std::map<ValueId, BufferId> weights = weights_of(made.graph, whole);
+    const std::map<ValueId, BufferId> weights = weights_by_value(made.graph, whole.weights, whole.name);
     std::optional<BlockId> next = id;
     const IdMap<OpId, Turn> turns = turns_of_exchanges(made.graph);
     for (Part& part : make_parts(made.graph, turns, {.whole_turns = true})) {
@@ -190,18 +182,6 @@ class Splitter {
       return *in_place_of;
     }
     return append(program_, std::move(block));
-  }
-
-  // A block lists the buffers of its constants in the order of their values.
-  static std::map<ValueId, BufferId> weights_of(const Graph& graph, const Block& block) {
-    std::map<ValueId, BufferId> weights;
-    for (ValueId id : graph.value_ids()) {
-      if (!graph[id].constant && !graph[id].data_left_out) continue;
-      IR_CHECK(weights.size() < block.weights.size(), "block {} has constants that are no weights",
-               block.name);
-      weights.emplace(id, block.weights[weights.size()]);
-    }
-    return weights;
   }
 
   // The steps of one run of the block. What becomes a variable that a later piece reads waits until that has
@@ -255,8 +235,7 @@ class Splitter {
     const auto [entry, is_new] = split.copies.try_emplace(id);
     if (is_new) {
       const ir::Value& value = split.graph[id];
-      entry->second =
-          put({.name = "keep " + value.name, .processor = processor, .graph = identity(value)}, std::nullopt);
+      entry->second = put(keeping_block(value, processor), std::nullopt);
     }
     return entry->second;
   }

@@ -20,7 +20,6 @@
 #include "executor/lower/placed/parts.h"
 #include "executor/lower/program/append.h"
 #include "ir/annotation.h"
-#include "ir/builder.h"
 
 namespace podium::lower {
 
@@ -63,13 +62,6 @@ struct TileSplit {
   std::map<ValueId, BlockId> copies;  ///< blocks that take a value where it belongs
 };
 
-Graph handed_on(const ir::Value& value) {
-  Graph graph;
-  ir::Builder builder(graph);
-  builder.output(builder.op("Identity", {builder.input(value.name, value.type)}));
-  return graph;
-}
-
 class TileSplitter {
  public:
   explicit TileSplitter(Program& program) : program_(program), splits_(std::ssize(program.blocks)) {
@@ -102,14 +94,9 @@ class TileSplitter {
     const Graph& graph = whole.graph;
     made.inputs = graph.inputs;
     made.outputs = graph.outputs;
-    std::map<ValueId, BufferId> weights;
-    for (ValueId value : graph.value_ids()) {
+    for (ValueId value : graph.value_ids())
       made.values.push_back({.name = graph[value].name, .type = graph[value].type});
-      if (!graph[value].constant && !graph[value].data_left_out) continue;
-      IR_CHECK(weights.size() < whole.weights.size(), "block {} has constants that are no weights",
-               whole.name);
-      weights.emplace(value, whole.weights[weights.size()]);
-    }
+    const std::map<ValueId, BufferId> weights = weights_by_value(graph, whole.weights, whole.name);
     IdMap<OpId, Turn> turns;
     for (const Op& op : graph.ops) {
       turns.push_back({.tiles = is_on_io_tiles(op) ? ir::TileSet::IO : ir::TileSet::Compute});
@@ -256,8 +243,7 @@ class TileSplitter {
     const auto [entry, is_new] = split.copies.try_emplace(id);
     if (is_new) {
       const ir::Value& value = split.values[id];
-      entry->second = append(
-          program_, Block{.name = "keep " + value.name, .processor = processor, .graph = handed_on(value)});
+      entry->second = append(program_, keeping_block(value, processor));
     }
     return entry->second;
   }
