@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 
 #include "ir/error.h"
@@ -97,7 +98,59 @@ std::vector<CutAxis> cut_axes(const ir::ShardingSpec& spec, std::span<const std:
   return cuts;
 }
 
+// Calls `visit` with where each run along the last axis of a box begins in the whole tensor, in elements, and
+// how many elements it has.
+template <class Visit>
+void for_each_run(std::span<const std::int64_t> dims, const Box& box, const Visit& visit) {
+  const auto walk = [&](auto&& self, std::size_t axis, std::int64_t offset) -> void {
+    if (axis == box.size()) return visit(offset, std::int64_t{1});
+    for (const IndexRange& range : box[axis]) {
+      const std::int64_t first = offset * dims[axis] + range.begin;
+      const std::int64_t count = range.end - range.begin;
+      if (axis + 1 == box.size()) {
+        visit(first, count);
+      } else {
+        for (std::int64_t i = 0; i < count; ++i) self(self, axis + 1, first + i);
+      }
+    }
+  };
+  walk(walk, 0, 0);
+}
+
 }  // namespace
+
+ir::Dims dims_of(const Box& box) {
+  ir::Dims dims;
+  for (const Ranges& ranges : box) {
+    dims.push_back(0);
+    for (const IndexRange& range : ranges) dims.back() += range.end - range.begin;
+  }
+  return dims;
+}
+
+ir::Tensor cut_out(const ir::Tensor& whole, const Box& box) {
+  ir::Tensor part(whole.type(), dims_of(box));
+  if (part.size() == 0) return part;
+  const std::size_t element = whole.bytes() / static_cast<std::size_t>(whole.size());
+  const auto* from = static_cast<const std::byte*>(whole.raw());
+  auto* to = static_cast<std::byte*>(part.raw());
+  for_each_run(whole.dims(), box, [&](std::int64_t first, std::int64_t count) {
+    std::memcpy(to, from + first * element, count * element);
+    to += count * element;
+  });
+  return part;
+}
+
+void put_into(ir::Tensor& whole, const Box& box, const ir::Tensor& part) {
+  if (part.size() == 0) return;
+  const std::size_t element = whole.bytes() / static_cast<std::size_t>(whole.size());
+  const auto* from = static_cast<const std::byte*>(part.raw());
+  auto* to = static_cast<std::byte*>(whole.raw());
+  for_each_run(whole.dims(), box, [&](std::int64_t first, std::int64_t count) {
+    std::memcpy(to + first * element, from, count * element);
+    from += count * element;
+  });
+}
 
 std::vector<Shard> layout_of(const ir::ShardingSpec& spec, std::span<const std::int64_t> dims) {
   const std::vector<CutAxis> cuts = cut_axes(spec, dims);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/sharding_spec.h"
+#include "ir/tensor.h"
 
 namespace podium::annotate {
 
@@ -34,6 +35,12 @@ struct Shard {
 std::vector<Shard> layout_of(const ir::ShardingSpec& spec, std::span<const std::int64_t> dims);
 
 std::int64_t elements_of(const Box& box);
+/// The shape of what a box holds.
+ir::Dims dims_of(const Box& box);
+/// The elements of a box. No strings.
+ir::Tensor cut_out(const ir::Tensor& whole, const Box& box);
+/// The reverse: sets the elements of a box.
+void put_into(ir::Tensor& whole, const Box& box, const ir::Tensor& part);
 
 /// "[0:2, 0:4]", and "[0:2+4:6, :]" where an axis has several ranges; a whole axis of `dims` is ":".
 std::string to_string(const Box& box, std::span<const std::int64_t> dims);

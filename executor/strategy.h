@@ -118,6 +118,9 @@ enum class ChannelGroups : std::uint8_t { SideBySide, Strided };
 struct Strategy {
   VirtualGraphMode virtual_graph_mode = VirtualGraphMode::Off;
   std::vector<double> virtual_graph_split_ratios = {};
+  /// Podium's own option. The model's device configuration (of ONNX) whose devices tensors are cut over; "":
+  /// none.
+  std::string device_configuration = {};
   int ipus = 0;  ///< all replicas together; 0: as many as the placement needs
   bool pipelining = false;
   PipelineOrder pipeline_order = PipelineOrder::Lockstep;  ///< Podium's own option

@@ -27,6 +27,7 @@ std::vector<std::string_view> names_of_words(const std::vector<FlagWord>& words)
 // What --help says of a fallback.
 std::string shown(const BoundFlag& bound) {
   if (bound.value == FlagValue::Switch) return "off";
+  if (bound.fallback == "") return "none";
   for (const FlagWord& word : bound.words) {
     if (bound.fallback == word.text) return std::string(word.flag);
   }
@@ -43,6 +44,7 @@ std::string help_of(const BoundFlag& bound) {
 json value_of(const BoundFlag& bound, const Given& given) {
   if (bound.value == FlagValue::Switch) return true;
   if (bound.value == FlagValue::Whole) return given.number(bound.least);
+  if (bound.value == FlagValue::Text) return given.text();
   if (bound.value == FlagValue::WordOrFile && given.text().ends_with(".json")) {
     return parse_json(ir::read_small_file(given.text()), given.text());
   }

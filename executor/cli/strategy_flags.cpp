@@ -45,6 +45,8 @@ void add_flag(const BoundFlag& bound, StrategyFlags& flags) {
     flags.words.push_back(name);
   } else if (bound.value == FlagValue::Whole) {
     flags.words.insert(flags.words.end(), {name, value.dump()});
+  } else if (bound.value == FlagValue::Text) {
+    flags.words.insert(flags.words.end(), {name, value.get<std::string>()});
   } else {
     const auto word = std::find_if(bound.words.begin(), bound.words.end(),
                                    [&](const FlagWord& one) { return value == one.text; });

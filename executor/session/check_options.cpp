@@ -96,6 +96,19 @@ std::string pipelining_excludes_phases(const Strategy& strategy) {
          "a processor either is a stage or takes turns with the phases";
 }
 
+std::string configurations_place(const Strategy& strategy) {
+  if (strategy.device_configuration.empty()) return "";
+  const std::string found = fmt::format("deviceConfiguration '{}'", strategy.device_configuration);
+  if (strategy.virtual_graph_mode != VirtualGraphMode::Manual)
+    return fmt::format("{} needs virtualGraphMode Manual, which it is without a word, {} found", found,
+                       word_of(strategy.virtual_graph_mode));
+  if (strategy.pipelining)
+    return found + " excludes enablePipelining: a stage of a pipeline is on one processor";
+  if (serializes(strategy))
+    return found + " excludes batchSerializationSettings.factor: the parts of an op are not cut again";
+  return "";
+}
+
 std::string every_n_divides_batches(const Strategy& strategy) {
   for (const auto& [name, anchor] : strategy.anchors) {
     if (anchor.returns != AnchorReturn::EveryN) continue;
@@ -208,25 +221,16 @@ std::string processors_can_be_counted(const Strategy& strategy) {
 
 // Every pair of options that cannot go together, and every value that only another option makes wrong.
 constexpr Rule kRules[] = {
-    processors_can_be_counted,
-    micro_batches_can_be_counted,
-    phases_need_their_mode,
-    pipelining_needs_processors,
-    stashing_needs_pipelining,
-    pipelining_excludes_phases,
-    every_n_divides_batches,
-    schedules_need_pipelining,
-    schedules_exclude_stashed_weights,
-    some_schedules_defer,
-    chunks_are_placed_automatically,
-    stages_need_recomputation,
-    overlap_needs_processors,
-    overlap_step_is_not_supported,
-    io_tiles_are_even,
-    io_modes_need_io_tiles,
-    replicas_divide_ipus,
-    domains_divide_replicas,
-    split_ratios_fit,
+    processors_can_be_counted,     micro_batches_can_be_counted,
+    phases_need_their_mode,        pipelining_needs_processors,
+    stashing_needs_pipelining,     pipelining_excludes_phases,
+    configurations_place,          every_n_divides_batches,
+    schedules_need_pipelining,     schedules_exclude_stashed_weights,
+    some_schedules_defer,          chunks_are_placed_automatically,
+    stages_need_recomputation,     overlap_needs_processors,
+    overlap_step_is_not_supported, io_tiles_are_even,
+    io_modes_need_io_tiles,        replicas_divide_ipus,
+    domains_divide_replicas,       split_ratios_fit,
 };
 
 void check_inference(const Strategy& strategy) {

@@ -92,7 +92,7 @@ CheckedOptions check(const importer::Model& model, const SessionOptions& options
   checked.strategy.exchanges = checked.device.synchronous ? Exchanges::Together : Exchanges::Apart;
   if (checked.estimates || are_several(checked.strategy)) importer::check_sizes(model);
   if (task == Task::Training || !options.optimized) {
-    check_annotations(model, checked.strategy);
+    if (checked.strategy.device_configuration.empty()) check_annotations(model, checked.strategy);
     const Notes unheeded = unheeded_annotations(model, checked.strategy, task);
     checked.notes.insert(checked.notes.end(), unheeded.begin(), unheeded.end());
   }
@@ -131,7 +131,9 @@ Compiled compile(Placed placed, const GroupedWeights& weights, CheckedOptions& c
   check_placement(checked.strategy, placed.placement, checked.device);
   const auto unknown = unknown_to_clock(placed.training.graph, checked);
   const Clock clock{checked.device, checked.strategy, checked.events};
-  Compiled compiled{.variables = named_variables(placed.training)};
+  const std::vector<NamedVariable> parts = named_variables(placed.training);
+  const std::vector<annotate::CutVariable> cut = std::move(placed.cut);
+  Compiled compiled{.variables = with_whole_variables(parts, cut)};
   // Variables of inference are not looked at: their session gives no inputs for them.
   if (unknown && (compiled.variables.empty() || !placed.training.updates.empty())) {
     compiled.late_clock = LateClock{clock, placed.training, placed.placement};
@@ -140,7 +142,7 @@ Compiled compile(Placed placed, const GroupedWeights& weights, CheckedOptions& c
   compiled.lowered = lowered(std::move(placed), checked);
   check_io_tiles(compiled.lowered, checked);
   check_host_tensors(compiled.lowered);
-  compiled.store = VariableStore(compiled.variables, weights.groups, compiled.lowered);
+  compiled.store = VariableStore(parts, cut, weights.groups, compiled.lowered);
   if (unknown && !compiled.late_clock) {
     checked.notes.push_back(fmt::format("no simulated time: {} is decided by data", *unknown));
   }

@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "annotate/partition.h"
 #include "executor/numeric/engine.h"
 #include "executor/schedule/bounds.h"
 #include "executor/session/check_options.h"
@@ -58,6 +59,7 @@ void follow_annotations(ir::Training& forward, const Strategy& strategy);
 struct Placed {
   ir::Training training;
   ir::Placement placement;
+  std::vector<annotate::CutVariable> cut = {};  ///< variables that are in parts over devices
 };
 
 struct Compiled {

@@ -32,6 +32,12 @@ void choose_mode(Strategy& strategy, int annotated, Notes& notes) {
           : "ops are placed by cost (--virtual-graph-mode auto)");
 }
 
+// What a model's configuration says takes the place of annotations.
+void choose_mode_of_configuration(Strategy& strategy) {
+  if (strategy.device_configuration.empty() || strategy.virtual_graph_mode != VirtualGraphMode::Off) return;
+  strategy.virtual_graph_mode = VirtualGraphMode::Manual;
+}
+
 void choose_micro_batches(Strategy& strategy, const annotate::AllAnnotations& annotations,
                           const device::Device& device, Task task, Notes& notes) {
   if (!strategy.pipelining) return;
@@ -53,6 +59,7 @@ void choose_micro_batches(Strategy& strategy, const annotate::AllAnnotations& an
 Strategy filled_in(const SessionOptions& options, const ir::Graph& graph, const device::Device& device,
                    Task task, Notes& notes) {
   Strategy strategy = options.strategy;
+  choose_mode_of_configuration(strategy);
   if (!options.open.mode && !options.open.micro_batches) return strategy;
   const annotate::AllAnnotations annotations = annotate::read_all(graph);
   if (options.open.mode) choose_mode(strategy, annotated_processors(annotations), notes);

@@ -50,7 +50,7 @@ struct Place {
 
 /// What a flag of the command line can say of a value: a switch has none. A file, whose
 /// name ends with ".json", has what an options document has there.
-enum class FlagValue : std::uint8_t { None, Switch, Whole, Word, WordOrFile };
+enum class FlagValue : std::uint8_t { None, Switch, Whole, Word, WordOrFile, Text };
 
 /// A word of a file and what a flag says for it.
 struct FlagWord {
@@ -234,6 +234,18 @@ inline constexpr Access<ObjectOf<member>> number{
     .read = [](ObjectOf<member>& target, const Place& place) { target.*member = number_of(place); },
     .write = [](const ObjectOf<member>& source) { return nlohmann::json(source.*member); },
     .reset = reset_member<member>};
+
+/// Any text, such as a name.
+template <auto member>
+inline constexpr Access<ObjectOf<member>> text{
+    .read =
+        [](ObjectOf<member>& target, const Place& place) {
+          if (!place.value.is_string()) place.refuse("a text");
+          target.*member = place.value.template get<std::string>();
+        },
+    .write = [](const ObjectOf<member>& source) { return nlohmann::json(source.*member); },
+    .reset = reset_member<member>,
+    .value = FlagValue::Text};
 
 template <auto member>
 inline constexpr Access<ObjectOf<member>> truth{

@@ -345,6 +345,11 @@ std::string describe_deferred(const Strategy& strategy) {
   return strategy.pipeline_deferred ? fmt::format("{} weight gradients deferred", *strategy.pipeline_deferred)
                                     : "";
 }
+std::string describe_configuration(const Strategy& strategy) {
+  return strategy.device_configuration.empty()
+             ? ""
+             : fmt::format("tensors cut as configuration '{}' says", strategy.device_configuration);
+}
 std::string describe_chunks(const Strategy& strategy) {
   return strategy.pipeline_chunks > 1 ? fmt::format("{} chunks on each", strategy.pipeline_chunks) : "";
 }
@@ -369,6 +374,10 @@ constexpr std::array kRows = std::to_array<Row<Strategy>>({
     {"numIPUs",
      access::whole<&Strategy::ipus>,
      {"ipus", "N processors, all replicas together; 0: as many as are needed"}},
+    {"deviceConfiguration",
+     access::text<&Strategy::device_configuration>,
+     {"configuration", "NAME of the model's device configuration whose devices tensors are cut over"},
+     describe_configuration},
     {"virtualGraphMode",
      access::word<&Strategy::virtual_graph_mode>,
      {"virtual-graph-mode", "how ops come to processors"}},

@@ -245,9 +245,9 @@ Notes unheeded_annotations(const importer::Model& model, const Strategy& strateg
       annotate::unheeded(model.graph, model.info.metadata, request_of(strategy),
                          task == Task::Training ? annotate::Use::Training : annotate::Use::Inference);
   for (const importer::DeviceConfiguration& configuration : importer::read_sharding(model).configurations) {
+    if (configuration.name == strategy.device_configuration) continue;
     notes.push_back(
-        fmt::format("device configuration '{}': no effect, sessions do not cut tensors over devices",
-                    configuration.name));
+        fmt::format("device configuration '{0}': no effect without --configuration {0}", configuration.name));
   }
   return notes;
 }

@@ -1,5 +1,7 @@
 #include "executor/session/saved_states.h"
 
+#include <algorithm>
+#include <map>
 #include <set>
 
 #include "executor/session/model_weights.h"
@@ -76,6 +78,34 @@ std::vector<NamedVariable> named_variables(const ir::Training& training) {
   for (const ir::Variable& variable : training.variables) {
     const std::string weight = variable.weight.valid() ? training.graph[variable.weight].name : "";
     named.push_back({training.graph[variable.value].name, variable.kind, weight, variable.state});
+  }
+  return named;
+}
+
+std::string whole_name(const std::string& name, std::span<const annotate::CutVariable> cut) {
+  for (const annotate::CutVariable& variable : cut) {
+    if (std::ranges::find(variable.parts, name, &annotate::CutVariable::Part::name) != variable.parts.end())
+      return variable.name;
+  }
+  return name;
+}
+
+std::vector<NamedVariable> with_whole_variables(std::vector<NamedVariable> variables,
+                                                std::span<const annotate::CutVariable> cut) {
+  std::map<std::string_view, std::string_view> wholes;
+  for (const annotate::CutVariable& variable : cut) {
+    for (const annotate::CutVariable::Part& part : variable.parts) wholes.emplace(part.name, variable.name);
+  }
+  const auto name_whole = [&](std::string& name) {
+    const auto whole = wholes.find(name);
+    if (whole != wholes.end()) name = whole->second;
+  };
+  std::vector<NamedVariable> named;
+  std::set<std::string> seen;
+  for (NamedVariable& variable : variables) {
+    name_whole(variable.name);
+    name_whole(variable.weight);
+    if (seen.insert(variable.name).second) named.push_back(std::move(variable));
   }
   return named;
 }

@@ -4,10 +4,12 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "annotate/partition.h"
 #include "executor/session/read_options.h"
 #include "ir/optimizer.h"
 #include "ir/training.h"
@@ -44,5 +46,11 @@ struct NamedVariable {
 };
 
 std::vector<NamedVariable> named_variables(const ir::Training& training);
+
+/// The variables with those that are in parts once, under their own names.
+std::vector<NamedVariable> with_whole_variables(std::vector<NamedVariable> variables,
+                                                std::span<const annotate::CutVariable> cut);
+/// The variable that `name` is a part of, else `name`.
+std::string whole_name(const std::string& name, std::span<const annotate::CutVariable> cut);
 
 }  // namespace podium

@@ -16,6 +16,7 @@
 #include "executor/session/host_arrays.h"
 #include "executor/session/model_weights.h"
 #include "executor/session/place_model.h"
+#include "executor/session/tensor_parallel.h"
 #include "ir/nearest.h"
 #include "ir/passes/bind_replicas.h"
 
@@ -77,11 +78,13 @@ ir::Training take_forward(importer::Model& model, const Strategy& strategy, cons
   return with_variables(std::move(model.graph), {names.begin(), names.end()});
 }
 
-Placed place(ir::Training forward, const importer::ModelInfo& info, const CheckedOptions& checked) {
+Placed place(ir::Training forward, const importer::ModelInfo& info, const annotate::ShardingPlan& sharding,
+             CheckedOptions& checked) {
+  std::vector<annotate::CutVariable> cut = cut_over_devices(forward, sharding, checked.notes);
   ir::Graph known = with_constants(forward);
   ir::Placement placement = place_graph(known, info.metadata, checked.strategy, checked.device);
   forward.graph.ops = std::move(known.ops);
-  return {std::move(forward), std::move(placement)};
+  return {std::move(forward), std::move(placement), std::move(cut)};
 }
 
 }  // namespace
@@ -97,6 +100,7 @@ InferenceSession::InferenceSession(importer::Model model, const SessionOptions& 
   if (!options.optimized) check_overrides(checked.strategy, model.graph);
   const bool exchanges = ir::bind_replicas(model.graph, checked.strategy.replicas);
   const GroupedWeights weights = take_grouped_weights(model, checked.strategy.replicas);
+  const annotate::ShardingPlan sharding = plan_sharding(model, checked.strategy.device_configuration);
   ir::Training forward = take_forward(model, checked.strategy, weights.groups);
   const std::size_t own_outputs = forward.graph.outputs.size();
   lower::add_anchors(forward.graph, checked.strategy);
@@ -104,7 +108,7 @@ InferenceSession::InferenceSession(importer::Model model, const SessionOptions& 
   // Sizes follow from the replicas where these exchange.
   if (!options.optimized || exchanges) optimize(forward);
   follow_annotations(forward, checked.strategy);
-  state_->compiled = compile(place(std::move(forward), model.info, checked), weights, checked);
+  state_->compiled = compile(place(std::move(forward), model.info, sharding, checked), weights, checked);
 }
 
 InferenceSession::~InferenceSession() = default;

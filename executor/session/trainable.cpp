@@ -16,6 +16,7 @@
 #include "executor/session/check_options.h"
 #include "executor/session/model_weights.h"
 #include "executor/session/place_model.h"
+#include "executor/session/tensor_parallel.h"
 #include "ir/glob.h"
 #include "ir/nearest.h"
 #include "ir/optimizer_spec.h"
@@ -153,6 +154,7 @@ Trainable make_trainable(importer::Model model, const TrainingOptions& options,
                              .contributions = contributions,
                              .automatic_loss_scaling = scaling_of(strategy.loss_scaling),
                              .gradients_of = gradients_asked_for(strategy)},
+                 .sharding = plan_sharding(model, strategy.device_configuration),
                  .unread = unread_constants(model.graph),
                  .added = without_known_overrides(strategy, model.graph)};
   const std::vector<std::string> names = trained_names(model, options, made.numbers);
@@ -187,9 +189,10 @@ Placed make_trained(Trainable trainable, CheckedOptions& checked) {
   lower::add_anchors(training.graph, strategy);
   if (slice) ir::set_slices(training, *slice, request.contributions.slices);
   ir::optimize(training, {.evaluate = kernels::evaluate});
+  std::vector<annotate::CutVariable> cut = cut_over_devices(training, trainable.sharding, checked.notes);
   plan_products(training.graph, strategy);
   ir::Placement placement = place_training(training.graph, trainable.metadata, strategy);
-  return {std::move(training), std::move(placement)};
+  return {std::move(training), std::move(placement), std::move(cut)};
 }
 
 }  // namespace podium

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "annotate/metadata.h"
+#include "annotate/partition.h"
 #include "executor/session/compile.h"
 #include "executor/session/training_session.h"
 #include "ir/passes/make_training.h"
@@ -16,6 +17,7 @@ struct Trainable {
   ir::Training forward = {};  ///< its variables are the weights
   annotate::Metadata metadata = {};
   ir::TrainingRequest request = {};
+  annotate::ShardingPlan sharding = {};
   std::map<std::string, ir::Tensor> unread = {};  ///< constants of the model that may be states to go on with
   std::vector<std::string> numbers =
       {};  ///< initializers that nobody named and that are taken for no weights

@@ -46,11 +46,13 @@ ir::Contributions contributions_of(const Strategy& options, const GroupsByName& 
   return contributions;
 }
 
-std::vector<FedScalar> fed_scalars(const ir::Training& training) {
+std::vector<FedScalar> fed_scalars(const Placed& placed) {
+  const ir::Training& training = placed.training;
   std::vector<FedScalar> fed;
   for (const ir::HyperParameter& one : training.hyper_parameters) {
     const ir::Value& value = training.graph[one.value];
-    const std::string weight = one.weight.valid() ? training.graph[one.weight].name : "";
+    const std::string weight =
+        one.weight.valid() ? whole_name(training.graph[one.weight].name, placed.cut) : "";
     fed.push_back({value.name, one.row, weight, value.type.element});
   }
   return fed;
@@ -221,10 +223,11 @@ TrainingSession::TrainingSession(importer::Model model, const TrainingOptions& g
   Placed placed =
       make_trained(make_trainable(std::move(model), options, state.contributions, checked.strategy), checked);
   const ir::Training& training = placed.training;
-  state.fed = fed_scalars(training);
+  state.fed = fed_scalars(placed);
   state.loss_name = training.graph[training.graph.outputs[training.loss]].name;
-  state.optimizer =
-      ir::for_weights(options.optimizer, names_of(named_variables(training), ir::VariableKind::Weight));
+  state.optimizer = ir::for_weights(
+      options.optimizer,
+      names_of(with_whole_variables(named_variables(training), placed.cut), ir::VariableKind::Weight));
   check_waits(checked.strategy, state.optimizer);
   add_first_values(weights, training, state.optimizer, state.contributions);
   state.compiled = compile(std::move(placed), weights, checked);

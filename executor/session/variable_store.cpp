@@ -12,6 +12,16 @@ ir::Type without_leading(ir::Type type) {
   return type;
 }
 
+// With the leading axis of groups or replicas that a value has and its type, or box, has not.
+ir::Type with_leading_of(const ir::Tensor& value, ir::Type type) {
+  if (value.rank() > type.rank()) type.dims.insert(type.dims.begin(), value.dim(0));
+  return type;
+}
+annotate::Box with_leading_of(const ir::Tensor& value, annotate::Box box) {
+  if (value.rank() > std::ssize(box)) box.insert(box.begin(), {{0, value.dim(0)}});
+  return box;
+}
+
 ir::Tensor row(const ir::Tensor& all, std::size_t index) {
   ir::Tensor one(all.type(), without_leading(all.type_and_dims()).dims);
   std::memcpy(one.raw(), static_cast<const std::byte*>(all.raw()) + index * one.bytes(), one.bytes());
@@ -79,8 +89,10 @@ importer::Model of_first_replica(importer::Model model, int replicas) {
   return model;
 }
 
-VariableStore::VariableStore(const std::vector<NamedVariable>& variables, const GroupsByName& groups,
-                             const executor::Program& program) {
+VariableStore::VariableStore(const std::vector<NamedVariable>& variables,
+                             std::vector<annotate::CutVariable> cut, const GroupsByName& groups,
+                             const executor::Program& program)
+    : cut_(std::move(cut)) {
   std::map<std::string_view, std::vector<executor::Slot>> slots;
   for (executor::BufferId id : program.buffer_ids()) {
     const executor::Buffer& buffer = program[id];
@@ -97,8 +109,22 @@ VariableStore::VariableStore(const std::vector<NamedVariable>& variables, const 
   }
 }
 
+const annotate::CutVariable* VariableStore::find_cut(const std::string& name) const {
+  const auto found = std::ranges::find(cut_, name, &annotate::CutVariable::name);
+  return found == cut_.end() ? nullptr : &*found;
+}
+
 ir::Tensor VariableStore::contents(const numeric::Engine& engine, const std::string& name,
                                    Retrieval retrieval) const {
+  if (const annotate::CutVariable* cut = find_cut(name)) {
+    ir::Tensor whole;
+    for (const auto& [part, box] : cut->parts) {
+      const ir::Tensor value = contents(engine, part, retrieval);
+      if (!whole.defined()) whole = ir::Tensor(value.type(), with_leading_of(value, cut->type).dims);
+      put_into(whole, with_leading_of(value, box), value);
+    }
+    return whole;
+  }
   const Place& place = places_.at(name);
   const executor::Slot slot = place.slots.front();
   if (retrieval == Retrieval::OnePerGroup && place.groups.size() == 1) return engine.contents(slot);
@@ -117,6 +143,9 @@ ir::Tensor VariableStore::contents(const numeric::Engine& engine, const std::str
 }
 
 bool VariableStore::copies_agree(const numeric::Engine& engine, const std::string& name) const {
+  if (const annotate::CutVariable* cut = find_cut(name)) {
+    return std::ranges::all_of(cut->parts, [&](const auto& part) { return copies_agree(engine, part.name); });
+  }
   const std::vector<executor::Slot>& slots = places_.at(name).slots;
   for (int replica = 0; replica < engine.program().replicas; ++replica) {
     const ir::Tensor first = engine.contents(slots.front(), replica);
@@ -129,6 +158,15 @@ bool VariableStore::copies_agree(const numeric::Engine& engine, const std::strin
 }
 
 void VariableStore::set(numeric::Engine& engine, const std::string& name, const ir::Tensor& value) const {
+  if (const annotate::CutVariable* cut = find_cut(name)) {
+    const bool has_groups = places_.at(cut->parts.front().name).groups.size() > 1;
+    const ir::Type needed = has_groups ? with_leading_of(value, cut->type) : cut->type;
+    if (value.type_and_dims() != needed)
+      throw Error("'{}': {} found, {} needed", name, to_string(value.type_and_dims()), to_string(needed));
+    for (const auto& [part, box] : cut->parts)
+      set(engine, part, cut_out(value, has_groups ? with_leading_of(value, box) : box));
+    return;
+  }
   const Place& place = places_.at(name);
   ir::Type type = engine.program()[place.slots.front().buffer].type;
   if (place.groups.size() > 1) type.dims.insert(type.dims.begin(), std::ssize(place.groups));

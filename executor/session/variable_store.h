@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "annotate/partition.h"
 #include "executor/numeric/engine.h"
 #include "executor/session/saved_states.h"
 #include "importer/import.h"
@@ -36,11 +37,11 @@ importer::Model of_first_replica(importer::Model model, int replicas);
 class VariableStore {
  public:
   VariableStore() = default;
-  VariableStore(const std::vector<NamedVariable>& variables, const GroupsByName& groups,
-                const executor::Program& program);
+  /// `variables` are those of the Program; parts of `cut` are known by the name of the whole.
+  VariableStore(const std::vector<NamedVariable>& variables, std::vector<annotate::CutVariable> cut,
+                const GroupsByName& groups, const executor::Program& program);
 
-  bool contains(const std::string& name) const { return places_.contains(name); }
-  executor::BufferId buffer(const std::string& name) const { return places_.at(name).slots.front().buffer; }
+  bool contains(const std::string& name) const { return find_cut(name) != nullptr || places_.contains(name); }
   ir::Tensor contents(const numeric::Engine& engine, const std::string& name,
                       Retrieval retrieval = Retrieval::OnePerGroup) const;
   /// Whether every processor that has the variable has the same numbers.
@@ -53,7 +54,10 @@ class VariableStore {
     std::vector<executor::Slot> slots;     ///< on each processor that has it
     std::vector<std::vector<int>> groups;  ///< the replicas that share it
   };
+  const annotate::CutVariable* find_cut(const std::string& name) const;
+
   std::map<std::string, Place> places_;
+  std::vector<annotate::CutVariable> cut_;
 };
 
 }  // namespace podium

@@ -1,0 +1,1134 @@
+// The graph is walked once, in its order. For each value it is known which device holds which box of it
+// (Held): a part, a summand of it, or, of what the host brings and of constants, all of it anywhere.
+//
+//   plan    An op is cut along loops (ir/ops/loops.h): for each a range of iterations a device. Operands are
+//           asked in turn what they would have: what the node says, variables that are cut, then values by
+//           their size. One whose cut is no range of a loop, or would leave some combination of ranges to no
+//           device, is brought into form instead.
+//   bring   A device gets the box that it needs from its own part, else from the first device that has it,
+//           else in pieces that it joins. Summands are added in ascending order of devices. Where many
+//           devices need a sum, each adds up one part of it, which the others then gather: the same bits, and
+//           as many bytes as a ring would move.
+//   emit    A copy of the op a device, with sizes of its own. What a loop of sums gives are summands; a
+//   mean's
+//           are weighted with their share of the iterations. Rows of a table that lie on several devices are
+//           picked where the index is the device's own, else they are zeros.
+#include "annotate/partition.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+
+#include "annotate/annotations.h"
+#include "ir/filled.h"
+#include "ir/infer.h"
+#include "ir/ops/loops.h"
+
+namespace podium::annotate {
+namespace {
+
+using ir::Graph;
+using ir::Loop;
+using ir::LoopAxis;
+using ir::LoopResult;
+using ir::Op;
+using ir::OpId;
+using ir::Tensor;
+using ir::Type;
+using ir::TypedOp;
+using ir::ValueId;
+
+using Ranges = std::vector<IndexRange>;
+
+enum class Context : std::uint8_t { MicroBatch, Update };
+
+Context context_of(const Op& op) { return ir::is_outer(op) ? Context::Update : Context::MicroBatch; }
+
+bool is_empty(const IndexRange& range) { return range.begin >= range.end; }
+std::int64_t length(const Ranges& ranges) {
+  return std::accumulate(ranges.begin(), ranges.end(), std::int64_t{0},
+                         [](std::int64_t sum, const IndexRange& one) { return sum + one.end - one.begin; });
+}
+
+Box whole_box(const ir::Dims& dims) {
+  Box box;
+  for (std::int64_t dim : dims) box.push_back({{0, dim}});
+  return box;
+}
+
+bool contains(const Ranges& outer, const IndexRange& range) {
+  return std::ranges::any_of(
+      outer, [&](const IndexRange& one) { return one.begin <= range.begin && range.end <= one.end; });
+}
+bool contains(const Box& outer, const Box& inner) {
+  for (std::size_t axis = 0; axis < outer.size(); ++axis) {
+    for (const IndexRange& range : inner[axis]) {
+      if (!contains(outer[axis], range)) return false;
+    }
+  }
+  return true;
+}
+bool meet(const Box& a, const Box& b) {
+  for (std::size_t axis = 0; axis < a.size(); ++axis) {
+    const bool here = std::ranges::any_of(a[axis], [&](const IndexRange& one) {
+      return std::ranges::any_of(b[axis], [&](const IndexRange& other) {
+        return std::max(one.begin, other.begin) < std::min(one.end, other.end);
+      });
+    });
+    if (!here) return false;
+  }
+  return true;
+}
+
+// Where the indices of `inner` lie among those of `outer`, which contains them.
+Ranges places_in(const Ranges& outer, const Ranges& inner) {
+  Ranges places;
+  for (const IndexRange& range : inner) {
+    std::int64_t before = 0;
+    for (const IndexRange& own : outer) {
+      if (own.begin <= range.begin && range.end <= own.end) {
+        const IndexRange place{before + range.begin - own.begin, before + range.end - own.begin};
+        if (!places.empty() && places.back().end == place.begin) {
+          places.back().end = place.end;
+        } else {
+          places.push_back(place);
+        }
+        break;
+      }
+      before += own.end - own.begin;
+    }
+  }
+  return places;
+}
+
+void append(Ranges& ranges, IndexRange more) {
+  if (!ranges.empty() && ranges.back().end == more.begin) {
+    ranges.back().end = more.end;
+  } else if (!is_empty(more)) {
+    ranges.push_back(more);
+  }
+}
+
+// The indices of an axis that some of a loop's iterations have.
+Ranges ranges_of(const Loop& loop, const LoopAxis& at, const Ranges& iterations, std::int64_t dim) {
+  Ranges ranges;
+  const std::int64_t block = loop.extent * at.inner;
+  for (std::int64_t start = 0; start < dim; start += block) {
+    for (const IndexRange& one : iterations)
+      append(ranges, {start + one.begin * at.inner, start + one.end * at.inner});
+  }
+  return ranges;
+}
+
+// The iterations of which `ranges` are the indices, read from the first block; nothing where there are none.
+std::optional<Ranges> iterations_of(const Loop& loop, const LoopAxis& at, const Ranges& ranges,
+                                    std::int64_t dim) {
+  const std::int64_t block = loop.extent * at.inner;
+  Ranges iterations;
+  for (const IndexRange& range : ranges) {
+    const IndexRange own{range.begin, std::min(range.end, block)};
+    if (is_empty(own)) break;
+    if (own.begin % at.inner != 0 || own.end % at.inner != 0) return std::nullopt;
+    append(iterations, {own.begin / at.inner, own.end / at.inner});
+  }
+  return ranges_of(loop, at, iterations, dim) == ranges ? std::optional(iterations) : std::nullopt;
+}
+
+/// A box of a value, in the new graph.
+struct Piece {
+  ValueId value;
+  Box box;
+};
+
+/// Who has what of a value.
+struct Held {
+  ValueId everywhere = ir::kNoValue;  ///< valid: all of it, and any device may read it
+  std::vector<std::optional<Piece>> on = {};
+  bool is_sum = false;        ///< pieces of several devices add up
+  bool is_undecided = false;  ///< a weight or constant, cut as its first reader wants it
+};
+
+/// A box of a value that has been brought to a device.
+struct Brought {
+  int device;
+  Context context;
+  Box box;
+  ValueId value;
+};
+
+using Boxes = std::vector<std::optional<Box>>;  ///< by device
+
+/// How an op is cut: for some of its loops the iterations of each device.
+struct OpCut {
+  std::vector<Loop> loops;
+  std::vector<std::vector<Ranges>> ranges;  ///< for each loop by device; empty: not cut
+  std::vector<bool> computes;               ///< by device
+
+  bool is_cut() const {
+    return std::ranges::any_of(ranges, [](const auto& of_loop) { return !of_loop.empty(); });
+  }
+};
+
+class Partitioner {
+ public:
+  Partitioner(const ir::Training& whole, const ShardingPlan& plan)
+      : training_(whole),
+        whole_(whole.graph),
+        plan_(plan),
+        held_(std::ssize(whole.graph.values)),
+        brought_(std::ssize(whole.graph.values)) {}
+
+  Partitioned run() {
+    out().name = whole_.name;
+    hold_inputs();
+    for (OpId id : whole_.op_ids()) {
+      try {
+        add_op(whole_[id]);
+      } catch (const Error& error) {
+        throw error.at(whole_.describe(whole_[id]));
+      }
+    }
+    finish();
+    return std::move(made_);
+  }
+
+ private:
+  Graph& out() { return made_.training.graph; }
+  const Type& type(ValueId id) const { return whole_[id].type; }
+
+  // ---- inputs and constants -----------------------------------------------------------------------------
+
+  void hold_inputs() {
+    for (std::size_t i = 0; i < training_.variables.size(); ++i)
+      variable_of_.emplace(training_.variables[i].value, i);
+    reduced_.insert(training_.reduced.begin(), training_.reduced.end());
+    for (ValueId id : whole_.inputs) {
+      if (variable_of_.contains(id)) {
+        held_[id].is_undecided = true;
+      } else {
+        held_[id].everywhere = add_whole(id);
+      }
+    }
+    for (ValueId id : whole_.value_ids()) {
+      if (whole_[id].constant || whole_[id].data_left_out) held_[id].is_undecided = !is_input(id);
+    }
+  }
+
+  bool is_input(ValueId id) const { return std::ranges::find(whole_.inputs, id) != whole_.inputs.end(); }
+
+  ValueId add_whole(ValueId id) {
+    const ValueId made = out().add_value(whole_[id].name, type(id));
+    out()[made] = whole_[id];
+    return made;
+  }
+
+  bool is_variable(ValueId id) const { return variable_of_.contains(id); }
+  const ir::Variable& variable(ValueId id) const { return training_.variables[variable_of_.at(id)]; }
+
+  // A state or accumulator lies as its weight does, on the first device that has each part.
+  void decide_state(ValueId id) {
+    const ir::Variable& state = variable(id);
+    const Held& weight = held_[state.weight];
+    Held& held = held_[id];
+    held.is_undecided = false;
+    held.on.resize(plan_.devices);
+    if (weight.everywhere.valid() || weight.is_undecided || type(id).dims != type(state.weight).dims) {
+      held.on[0] = Piece{add_whole(id), whole_box(type(id).dims)};
+      parts_[id] = {*held.on[0]};
+      return;
+    }
+    std::vector<Box> seen;
+    for (int device = 0; device < plan_.devices; ++device) {
+      const auto& of_weight = weight.on[device];
+      if (!of_weight || std::ranges::find(seen, of_weight->box) != seen.end()) continue;
+      seen.push_back(of_weight->box);
+      held.on[device] = add_part(id, of_weight->box);
+    }
+    note_cut(id);
+  }
+
+  // A part of a variable is a variable of its own.
+  Piece add_part(ValueId id, const Box& box) {
+    std::vector<Piece>& parts = parts_[id];
+    const auto known = std::ranges::find(parts, box, &Piece::box);
+    if (known != parts.end()) return *known;
+    const std::string name = fmt::format("{}/part{}", whole_[id].name, parts.size());
+    const ValueId made = out().add_value(name, Type::tensor(type(id).element, dims_of(box)));
+    parts.push_back({made, box});
+    return parts.back();
+  }
+
+  void note_cut(ValueId id) {
+    CutVariable cut{.name = whole_[id].name, .type = type(id), .parts = {}};
+    for (const Piece& part : parts_[id]) cut.parts.push_back({out()[part.value].name, part.box});
+    made_.variables.push_back(std::move(cut));
+  }
+
+  // A weight, or a constant, is cut as its first reader wants it.
+  void decide(ValueId id, const Boxes& wanted) {
+    Held& held = held_[id];
+    held.is_undecided = false;
+    const Box all = whole_box(type(id).dims);
+    const bool is_cut =
+        std::ranges::any_of(wanted, [&](const auto& box) { return box.has_value() && *box != all; });
+    const bool is_constant = !is_variable(id);
+    if (!is_cut || is_constant) {
+      held.everywhere = add_whole(id);
+      if (!is_constant) parts_[id] = {{held.everywhere, all}};
+      return;
+    }
+    held.on.resize(plan_.devices);
+    for (int device = 0; device < plan_.devices; ++device) {
+      if (wanted[device] && elements_of(*wanted[device]) > 0) held.on[device] = add_part(id, *wanted[device]);
+    }
+    note_cut(id);
+  }
+
+  // ---- how an op is cut ---------------------------------------------------------------------------------
+
+  Boxes boxes_of(const ir::ShardingSpec& spec, const ir::Dims& dims) const {
+    Boxes boxes(plan_.devices);
+    for (const Shard& shard : layout_of(spec, dims)) {
+      for (std::int64_t device : shard.devices) boxes[device] = shard.box;
+    }
+    return boxes;
+  }
+  Boxes boxes_of(const Held& held) const {
+    Boxes boxes(plan_.devices);
+    for (int device = 0; device < plan_.devices; ++device) {
+      if (held.on[device]) boxes[device] = held.on[device]->box;
+    }
+    return boxes;
+  }
+
+  static const std::vector<LoopAxis>& operands(const Loop& loop, OperandSharding::Side side) {
+    return side == OperandSharding::Side::Input ? loop.inputs : loop.outputs;
+  }
+
+  // Another loop that is cut has an axis of the same operand.
+  static bool clashes(const OpCut& cut, std::size_t with) {
+    const auto share = [](const std::vector<LoopAxis>& a, const std::vector<LoopAxis>& b) {
+      for (std::size_t i = 0; i < a.size(); ++i) {
+        if (a[i].axis != ir::kNoAxis && a[i].axis == b[i].axis) return true;
+      }
+      return false;
+    };
+    for (std::size_t other = 0; other < cut.loops.size(); ++other) {
+      if (other == with || cut.ranges[other].empty()) continue;
+      if (share(cut.loops[with].inputs, cut.loops[other].inputs) ||
+          share(cut.loops[with].outputs, cut.loops[other].outputs))
+        return true;
+    }
+    return false;
+  }
+
+  // The loop along this axis of an operand whose iterations the boxes are, and these.
+  static std::optional<std::pair<std::size_t, std::vector<Ranges>>> loop_along(
+      const OpCut& cut, OperandSharding::Side side, std::size_t place, std::size_t axis, const Boxes& boxes,
+      std::int64_t dim) {
+    for (std::size_t l = 0; l < cut.loops.size(); ++l) {
+      const LoopAxis& at = operands(cut.loops[l], side)[place];
+      if (at.axis != static_cast<int>(axis)) continue;
+      std::vector<Ranges> ranges(boxes.size());
+      bool fits = true;
+      for (std::size_t device = 0; device < boxes.size() && fits; ++device) {
+        if (!boxes[device]) continue;
+        auto own = iterations_of(cut.loops[l], at, (*boxes[device])[axis], dim);
+        fits = own.has_value();
+        if (own) ranges[device] = std::move(*own);
+      }
+      if (fits) return std::pair(l, std::move(ranges));
+    }
+    return std::nullopt;
+  }
+
+  // Every combination of iterations is some device's, and those of one loop are the same or apart.
+  bool covers(const OpCut& cut) const {
+    std::int64_t all = 1;
+    for (std::size_t l = 0; l < cut.loops.size(); ++l) {
+      if (cut.ranges[l].empty()) continue;
+      Ranges joined;
+      std::int64_t parts = 0;
+      for (int device = 0; device < plan_.devices; ++device) {
+        if (!cut.computes[device] || first_with(cut, l, device) != device) continue;
+        const Ranges& own = cut.ranges[l][device];
+        joined.insert(joined.end(), own.begin(), own.end());
+        ++parts;
+      }
+      std::ranges::sort(joined, {}, &IndexRange::begin);
+      std::int64_t next = 0;
+      for (const IndexRange& range : joined) {
+        if (range.begin != next) return false;
+        next = range.end;
+      }
+      if (next != cut.loops[l].extent) return false;
+      all *= parts;
+    }
+    std::set<std::vector<int>> combinations;
+    for (int device = 0; device < plan_.devices; ++device) {
+      if (cut.computes[device]) combinations.insert(combination(cut, device));
+    }
+    return std::ssize(combinations) == all;
+  }
+
+  // The first device that has the same iterations of a loop.
+  int first_with(const OpCut& cut, std::size_t loop, int device) const {
+    for (int other = 0; other < device; ++other) {
+      if (cut.computes[other] && cut.ranges[loop][other] == cut.ranges[loop][device]) return other;
+    }
+    return device;
+  }
+  // Devices with the same numbers compute the same.
+  std::vector<int> combination(const OpCut& cut, int device) const {
+    std::vector<int> firsts;
+    for (std::size_t l = 0; l < cut.ranges.size(); ++l) {
+      if (!cut.ranges[l].empty()) firsts.push_back(first_with(cut, l, device));
+    }
+    return firsts;
+  }
+
+  // Cuts the op as an operand lies. Leaves it as it is where that does not go.
+  bool follow(OpCut& cut, OperandSharding::Side side, std::size_t place, const ir::Dims& dims,
+              const Boxes& boxes) const {
+    OpCut next = cut;
+    for (std::size_t axis = 0; axis < dims.size(); ++axis) {
+      const Ranges all{{0, dims[axis]}};
+      const bool is_whole =
+          std::ranges::all_of(boxes, [&](const auto& box) { return !box || (*box)[axis] == all; });
+      if (is_whole) continue;
+      auto found = loop_along(next, side, place, axis, boxes, dims[axis]);
+      if (!found) return false;
+      auto& [loop, ranges] = *found;
+      if (next.ranges[loop].empty()) {
+        if (clashes(next, loop)) return false;
+        next.ranges[loop] = std::move(ranges);
+      } else {
+        for (int device = 0; device < plan_.devices; ++device) {
+          if (next.ranges[loop][device] != ranges[device] && boxes[device] && next.computes[device])
+            return false;
+        }
+      }
+    }
+    if (!next.is_cut()) return true;
+    for (int device = 0; device < plan_.devices; ++device) {
+      if (!boxes[device]) next.computes[device] = false;
+      for (const auto& ranges : next.ranges) {
+        if (!ranges.empty() && ranges[device].empty()) next.computes[device] = false;
+      }
+    }
+    if (!covers(next)) return false;
+    cut = std::move(next);
+    return true;
+  }
+
+  OpCut plan_cut(const Op& op, const TypedOp& typed) const {
+    OpCut cut{.loops = loops_of(typed), .ranges = {}, .computes = std::vector(plan_.devices, true)};
+    cut.ranges.resize(cut.loops.size());
+    if (op.spec->random || op.captures > 0) {
+      std::fill(cut.computes.begin() + 1, cut.computes.end(), false);
+      return cut;
+    }
+    using Side = OperandSharding::Side;
+    for (Side side : {Side::Input, Side::Output}) {
+      for (const OperandSharding& said : said_of(op)) {
+        const auto& operands = side == Side::Input ? op.inputs : op.outputs;
+        if (said.side != side || said.place >= operands.size() || !operands[said.place].valid()) continue;
+        const ir::Dims& dims = type(operands[said.place]).dims;
+        follow(cut, side, said.place, dims, boxes_of(said.spec, dims));
+      }
+    }
+    for (std::size_t i : inputs_by_weight(op)) {
+      const Held& held = held_[op.inputs[i]];
+      if (held.on.empty()) continue;
+      follow(cut, Side::Input, i, type(op.inputs[i]).dims, boxes_of(held));
+    }
+    if (!cut.is_cut()) run_whole(op, cut);
+    return cut;
+  }
+
+  const std::vector<OperandSharding>& said_of(const Op& op) const {
+    static const std::vector<OperandSharding> kNothing;
+    const auto* place = ir::attribute_if<std::int64_t>(op, kShardingPlace);
+    return place == nullptr ? kNothing : plan_.ops[*place];
+  }
+
+  // Inputs that say how the op is cut: variables, then values by their size, the first of equal ones in
+  // front; sums, which have to be added up anyhow, come last.
+  std::vector<std::size_t> inputs_by_weight(const Op& op) const {
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      if (op.inputs[i].valid() && type(op.inputs[i]).is_tensor()) order.push_back(i);
+    }
+    const auto rank = [&](std::size_t i) {
+      const ValueId id = op.inputs[i];
+      const int kind = is_variable(id) ? 0 : held_[id].is_sum ? 2 : 1;
+      return std::pair(kind, -packed_bytes(type(id)));
+    };
+    std::ranges::stable_sort(order, {}, rank);
+    return order;
+  }
+
+  // What updates a weight that all devices have runs on the first; so does what only it has the operands of.
+  void run_whole(const Op& op, OpCut& cut) const {
+    const bool is_update = context_of(op) == Context::Update;
+    for (ValueId id : inputs_of(op)) {
+      const Held& held = held_[id];
+      const bool is_own = is_variable(id) && (is_update || variable(id).weight.valid());
+      if (is_own && (held.everywhere.valid() || held.is_undecided)) {
+        std::fill(cut.computes.begin() + 1, cut.computes.end(), false);
+      }
+      if ((is_own || is_update) && !held.on.empty() && !held.is_sum) {
+        for (int device = 0; device < plan_.devices; ++device) {
+          const bool has = held.on[device] && held.on[device]->box == whole_box(type(id).dims);
+          if (!has && is_whole_somewhere(id)) cut.computes[device] = false;
+        }
+      }
+    }
+    if (std::ranges::count(cut.computes, true) == 0) cut.computes[0] = true;
+  }
+
+  bool is_whole_somewhere(ValueId id) const {
+    return std::ranges::any_of(
+        held_[id].on, [&](const auto& piece) { return piece && piece->box == whole_box(type(id).dims); });
+  }
+
+  static Box box_for(const OpCut& cut, OperandSharding::Side side, std::size_t place, const ir::Dims& dims,
+                     int device) {
+    Box box = whole_box(dims);
+    for (std::size_t l = 0; l < cut.loops.size(); ++l) {
+      if (cut.ranges[l].empty()) continue;
+      const LoopAxis& at = operands(cut.loops[l], side)[place];
+      if (at.axis != ir::kNoAxis)
+        box[at.axis] = ranges_of(cut.loops[l], at, cut.ranges[l][device], dims[at.axis]);
+    }
+    return box;
+  }
+
+  Boxes wanted_boxes(const OpCut& cut, OperandSharding::Side side, std::size_t place,
+                     const ir::Dims& dims) const {
+    Boxes boxes(plan_.devices);
+    for (int device = 0; device < plan_.devices; ++device) {
+      if (cut.computes[device]) boxes[device] = box_for(cut, side, place, dims, device);
+    }
+    return boxes;
+  }
+
+  // ---- bringing values into form ------------------------------------------------------------------------
+
+  // Appends an op on a device and gives its first output.
+  ValueId emit(Op op, int device, Context context, std::string_view name) {
+    ir::set_attribute(op, kVirtualGraph, std::int64_t{device});
+    if (context == Context::Update) ir::set_attribute(op, ir::kContextAttribute, ir::kOuterContext);
+    op.outputs = {out().add_value(out().fresh_name(name))};
+    ir::InferContext inferred(out(), op);
+    op.spec->infer(inferred);
+    out()[op.outputs[0]].type = inferred.output_types[0];
+    out().ops.push_back(std::move(op));
+    return out().ops.back().outputs[0];
+  }
+  ValueId call(std::string_view name, std::vector<ValueId> inputs, int device, Context context,
+               std::vector<ir::Attribute> attributes = {}) {
+    const std::string base = out()[inputs[0]].name;
+    return emit({.spec = ir::find_op("", name),
+                 .name = label_,
+                 .inputs = std::move(inputs),
+                 .attributes = std::move(attributes)},
+                device, context, base);
+  }
+  ValueId ints(const std::vector<std::int64_t>& values) {
+    return out().add_constant(out().fresh_name("sizes"), Tensor::ints(values));
+  }
+
+  // A box of a piece, on the device that has it.
+  ValueId cut_piece(const Piece& piece, const Box& box, int device, Context context) {
+    if (piece.box == box) return piece.value;
+    if (out().is_constant(piece.value))
+      return out().add_constant(out().fresh_name(out()[piece.value].name),
+                                cut_out(*out()[piece.value].constant, box));
+    if (out()[piece.value].data_left_out) {
+      const ValueId part = out().add_value(out().fresh_name(out()[piece.value].name),
+                                           Type::tensor(out()[piece.value].type.element, dims_of(box)));
+      out()[part].data_left_out = true;
+      return part;
+    }
+    ValueId value = piece.value;
+    std::vector<std::int64_t> starts;
+    std::vector<std::int64_t> ends;
+    std::vector<std::int64_t> axes;
+    for (std::size_t axis = 0; axis < box.size(); ++axis) {
+      const Ranges places = places_in(piece.box[axis], box[axis]);
+      if (places == Ranges{{0, length(piece.box[axis])}}) continue;
+      if (places.size() == 1) {
+        starts.push_back(places[0].begin);
+        ends.push_back(places[0].end);
+        axes.push_back(std::int64_t(axis));
+        continue;
+      }
+      std::vector<std::int64_t> indices;
+      for (const IndexRange& range : places) {
+        for (std::int64_t i = range.begin; i < range.end; ++i) indices.push_back(i);
+      }
+      value = call("Gather", {value, ints(indices)}, device, context, {{"axis", std::int64_t(axis)}});
+    }
+    if (axes.empty()) return value;
+    return call("Slice", {value, ints(starts), ints(ends), ints(axes)}, device, context);
+  }
+
+  // What was counted of the tensor that is being brought.
+  struct Moved {
+    std::int64_t bytes = 0;
+    bool joined = false;
+    bool summed = false;
+  };
+
+  void count(ValueId value, int from, int to) {
+    if (from != to) moved_.bytes += packed_bytes(out()[value].type);
+  }
+
+  // The box of a value on a device: each is made once.
+  ValueId bring(ValueId id, int device, const Box& box, Context context) {
+    for (const Brought& known : brought_[id]) {
+      if (known.device == device && known.context == context && known.box == box) return known.value;
+    }
+    const ValueId made = bring_anew(id, device, box, context);
+    brought_[id].push_back({device, context, box, made});
+    return made;
+  }
+
+  ValueId bring_anew(ValueId id, int device, const Box& box, Context context) {
+    const Held& held = held_[id];
+    if (held.everywhere.valid())
+      return cut_piece({held.everywhere, whole_box(type(id).dims)}, box, device, context);
+    std::vector<int> sources;
+    bool all_contain = true;
+    for (int other = 0; other < plan_.devices; ++other) {
+      if (!held.on[other] || !meet(held.on[other]->box, box)) continue;
+      sources.push_back(other);
+      all_contain = all_contain && contains(held.on[other]->box, box);
+    }
+    if (held.is_sum && all_contain && !sources.empty()) return add_up(id, sources, device, box, context);
+    if (!held.is_sum) {
+      const bool has_own = held.on[device] && contains(held.on[device]->box, box);
+      const auto other =
+          std::ranges::find_if(sources, [&](int source) { return contains(held.on[source]->box, box); });
+      if (has_own || other != sources.end()) {
+        const int from = has_own ? device : *other;
+        const ValueId part = cut_piece(*held.on[from], box, from, context);
+        count(part, from, device);
+        return part;
+      }
+    }
+    return join(id, sources, device, box, context);
+  }
+
+  // Narrow floats are added as float32 and rounded once.
+  ValueId add_up(ValueId id, const std::vector<int>& sources, int device, const Box& box, Context context) {
+    const ir::DataType element = type(id).element;
+    const bool is_narrow = element == ir::DataType::Float16 || element == ir::DataType::Bfloat16;
+    std::vector<ValueId> summands;
+    for (int source : sources) {
+      const ValueId part = cut_piece(*held_[id].on[source], box, source, context);
+      count(part, source, device);
+      summands.push_back(part);
+    }
+    if (summands.size() == 1) return summands[0];
+    moved_.summed = true;
+    const auto cast = [&](ValueId value, ir::DataType to) {
+      return call("Cast", {value}, device, context, {{"to", static_cast<std::int64_t>(to)}});
+    };
+    if (is_narrow) {
+      for (ValueId& summand : summands) summand = cast(summand, ir::DataType::Float);
+    }
+    const ValueId sum = call("Sum", summands, device, context);
+    return is_narrow ? cast(sum, element) : sum;
+  }
+
+  // The box in pieces along the first axis where the parts end inside of it.
+  ValueId join(ValueId id, const std::vector<int>& sources, int device, const Box& box, Context context) {
+    for (std::size_t axis = 0; axis < box.size(); ++axis) {
+      std::set<std::int64_t> ends;
+      for (int source : sources) {
+        for (const IndexRange& range : held_[id].on[source]->box[axis]) {
+          ends.insert(range.begin);
+          ends.insert(range.end);
+        }
+      }
+      Ranges segments;
+      for (const IndexRange& range : box[axis]) {
+        std::int64_t begin = range.begin;
+        for (auto end = ends.upper_bound(begin); end != ends.end() && *end < range.end; ++end) {
+          segments.push_back({begin, *end});
+          begin = *end;
+        }
+        segments.push_back({begin, range.end});
+      }
+      if (segments.size() < 2 || segments == box[axis]) continue;
+      std::vector<ValueId> pieces;
+      for (const IndexRange& segment : segments) {
+        Box part = box;
+        part[axis] = {segment};
+        pieces.push_back(bring(id, device, part, context));
+      }
+      moved_.joined = true;
+      return call("Concat", pieces, device, context, {{"axis", std::int64_t(axis)}});
+    }
+    throw Error("no device computes {} of '{}', all of it needed", to_string(box, type(id).dims),
+                whole_[id].name);
+  }
+
+  // Where several devices need a sum, each adds up one part of it, and the parts are all that is held on.
+  void share_sum(ValueId id, const Boxes& wanted, Context context) {
+    Held& held = held_[id];
+    if (!held.is_sum) return;
+    std::vector<int> readers;
+    for (int device = 0; device < plan_.devices; ++device) {
+      if (wanted[device] && elements_of(*wanted[device]) > 0) readers.push_back(device);
+    }
+    constexpr std::size_t kFewReaders = 2;  // who move as many bytes when each adds up all
+    if (readers.size() <= kFewReaders) return;
+    const Box& box = *wanted[readers[0]];
+    for (int device : readers) {
+      if (*wanted[device] != box) return;
+    }
+    const std::int64_t parts = std::ssize(readers);
+    const auto axis = std::ranges::find_if(
+        box, [&](const Ranges& ranges) { return ranges.size() == 1 && length(ranges) >= parts; });
+    if (axis == box.end() || box != whole_box(type(id).dims)) return;
+    const std::int64_t size = length(*axis);
+    Held next{.on = std::vector<std::optional<Piece>>(plan_.devices)};
+    for (std::int64_t part = 0; part < parts; ++part) {
+      Box own = box;
+      own[axis - box.begin()] = {{size * part / parts, size * (part + 1) / parts}};
+      const int device = readers[part];
+      next.on[device] = Piece{bring(id, device, own, context), own};
+    }
+    brought_[id].clear();
+    held = std::move(next);
+  }
+
+  // Brings a value to the devices that want a box of it, and reports what moved.
+  std::vector<ValueId> bring_all(ValueId id, const Boxes& wanted, Context context) {
+    moved_ = {};
+    const bool was_sum = held_[id].is_sum;
+    share_sum(id, wanted, context);
+    std::vector<ValueId> values(plan_.devices);
+    int readers = 0;
+    for (int device = 0; device < plan_.devices; ++device) {
+      if (!wanted[device]) continue;
+      values[device] = bring(id, device, *wanted[device], context);
+      ++readers;
+    }
+    report(id, was_sum, readers, wanted);
+    return values;
+  }
+
+  void report(ValueId id, bool was_sum, int readers, const Boxes& wanted) {
+    if (moved_.bytes == 0) return;
+    const Box all = whole_box(type(id).dims);
+    const bool is_whole = std::ranges::all_of(wanted, [&](const auto& box) { return !box || *box == all; });
+    ReshardKind kind = ReshardKind::Transfers;
+    if (was_sum) {
+      kind = readers == 1 ? ReshardKind::Reduce
+             : is_whole   ? ReshardKind::AllReduce
+                          : ReshardKind::ReduceScatter;
+    } else if (moved_.joined && is_whole) {
+      kind = ReshardKind::AllGather;
+    }
+    made_.reshardings.push_back({kind, label_, whole_[id].name, moved_.bytes});
+  }
+
+  // ---- ops ----------------------------------------------------------------------------------------------
+
+  void add_op(const Op& op) {
+    label_ = op.name;
+    const TypedOp typed(whole_, op);
+    for (ValueId id : inputs_of(op)) {
+      if (held_[id].is_undecided && is_variable(id) && variable(id).weight.valid()) decide_state(id);
+    }
+    const OpCut cut = plan_cut(op, typed);
+    const bool passes = passes_sums(op, cut);
+    std::vector<std::vector<ValueId>> inputs;  // by device
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      const ValueId id = op.inputs[i];
+      if (!id.valid()) {
+        inputs.emplace_back(plan_.devices);
+        continue;
+      }
+      if (!type(id).is_static() && held_[id].everywhere == ir::kNoValue && !is_only_on_first(id))
+        throw Error("'{}' of {} found, a size known before the run needed to cut tensors over devices",
+                    whole_[id].name, to_string(type(id)));
+      const Boxes wanted = wanted_boxes(cut, OperandSharding::Side::Input, i, type(id).dims);
+      if (held_[id].is_undecided) decide(id, wanted);
+      if (passes && held_[id].is_sum) {
+        inputs.push_back(own_values(id));
+      } else {
+        inputs.push_back(bring_all(id, wanted, context_of(op)));
+      }
+    }
+    for (ValueId id : outputs_of(op)) held_[id].on.resize(plan_.devices);
+    std::set<std::vector<int>> counted;
+    for (int device = 0; device < plan_.devices; ++device) {
+      if (!cut.computes[device]) continue;
+      // Of devices that compute the same, as they do of sums, one counts.
+      const bool is_sum = passes || is_summed(cut);
+      if (is_sum && !passes && !counted.insert(combination(cut, device)).second) continue;
+      if (passes && !has_sum_on(op, device)) continue;
+      std::vector<ValueId> own;
+      for (const auto& of_input : inputs) own.push_back(of_input[device]);
+      emit_part(op, typed, cut, device, std::move(own));
+      for (ValueId id : outputs_of(op)) held_[id].is_sum = is_sum;
+    }
+    shape_outputs(op);
+  }
+
+  bool is_only_on_first(ValueId id) const {
+    return !held_[id].on.empty() && held_[id].on[0] &&
+           std::ranges::count_if(held_[id].on, [](const auto& piece) { return piece.has_value(); }) == 1;
+  }
+
+  static bool is_summed(const OpCut& cut) {
+    for (std::size_t l = 0; l < cut.loops.size(); ++l) {
+      if (!cut.ranges[l].empty() && cut.loops[l].result != LoopResult::Apart) return true;
+    }
+    return false;
+  }
+
+  bool has_sum_on(const Op& op, int device) const {
+    return std::ranges::any_of(op.inputs, [&](ValueId id) {
+      return id.valid() && held_[id].is_sum && held_[id].on[device].has_value();
+    });
+  }
+
+  std::vector<ValueId> own_values(ValueId id) const {
+    std::vector<ValueId> values(plan_.devices);
+    for (int device = 0; device < plan_.devices; ++device) {
+      if (held_[id].on[device]) values[device] = held_[id].on[device]->value;
+    }
+    return values;
+  }
+
+  // The op may work on summands: it is a sum of such alone, or moves or scales one.
+  bool passes_sums(const Op& op, const OpCut& cut) const {
+    std::vector<std::size_t> sums;
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      if (op.inputs[i].valid() && held_[op.inputs[i]].is_sum) sums.push_back(i);
+    }
+    if (sums.empty() || is_summed(cut)) return false;
+    static constexpr std::string_view kMoves[] = {"Identity", "Reshape",   "Transpose", "Squeeze",
+                                                  "Flatten",  "Unsqueeze", "Neg",       "ReduceSum"};
+    static constexpr std::string_view kAdds[] = {"Add", "Sub", "Sum"};
+    const auto is_one_of = [&](const auto& names) {
+      return op.spec->domain.empty() && std::ranges::find(names, op.spec->name) != std::end(names);
+    };
+    const bool moves = is_one_of(kMoves) && sums.size() == 1 && sums[0] == 0;
+    const bool adds = is_one_of(kAdds) && sums.size() == op.inputs.size();
+    if (!moves && !adds) return false;
+    // Each device that computes has a summand of each, and nobody else has.
+    for (std::size_t i : sums) {
+      const ValueId id = op.inputs[i];
+      if (adds && type(id) != type(op.outputs[0])) return false;
+      for (int device = 0; device < plan_.devices; ++device) {
+        const auto& piece = held_[id].on[device];
+        const auto& first = held_[op.inputs[sums[0]]].on[device];
+        if (piece.has_value() != first.has_value()) return false;
+        if (!piece) continue;
+        if (!cut.computes[device]) return false;
+        if (piece->box != box_for(cut, OperandSharding::Side::Input, i, type(id).dims, device)) return false;
+      }
+    }
+    return true;
+  }
+
+  void emit_part(const Op& op, const TypedOp& typed, const OpCut& cut, int device, std::vector<ValueId> own) {
+    Op part = op;
+    part.inputs = std::move(own);
+    ir::remove_attribute(part, kShardingPlace);
+    ir::set_attribute(part, kVirtualGraph, std::int64_t{device});
+    std::vector<Box> boxes;
+    for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+      boxes.push_back(op.outputs[i].valid()
+                          ? box_for(cut, OperandSharding::Side::Output, i, type(op.outputs[i]).dims, device)
+                          : Box{});
+    }
+    fit_sizes(part, cut, device, boxes);
+    if (picks_rows(op, cut)) {
+      hold(op.outputs[0], device, pick_rows(op, part, cut, device), boxes[0]);
+      return;
+    }
+    for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+      if (!op.outputs[i].valid()) continue;
+      Type local = type(op.outputs[i]);
+      if (local.is_static()) local.dims = dims_of(boxes[i]);
+      part.outputs[i] = out().add_value(out().fresh_name(whole_[op.outputs[i]].name), local);
+    }
+    check_types(part, typed);
+    out().ops.push_back(part);
+    for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+      if (!op.outputs[i].valid()) continue;
+      hold(op.outputs[i], device, weighted(part.outputs[i], op, cut, device), boxes[i]);
+    }
+  }
+
+  void hold(ValueId id, int device, ValueId value, const Box& box) {
+    held_[id].on[device] = Piece{value, box};
+  }
+
+  // Rules of loops and infer functions say the same of a part's sizes.
+  void check_types(const Op& part, const TypedOp& typed) {
+    if (part.captures > 0 || !typed.output(0).is_static()) return;
+    ir::InferContext inferred(out(), part);
+    part.spec->infer(inferred);
+    for (std::size_t i = 0; i < part.outputs.size(); ++i) {
+      if (!part.outputs[i].valid()) continue;
+      const Type& local = out()[part.outputs[i]].type;
+      IR_CHECK(inferred.output_types[i] == local, "a part of {} makes {}, {} needed", part.spec->name,
+               to_string(inferred.output_types[i]), to_string(local));
+    }
+  }
+
+  // Sizes that an op has in an input; and C of a Gemm, which one part of a sum adds.
+  void fit_sizes(Op& part, const OpCut& cut, int device, const std::vector<Box>& boxes) {
+    if (!cut.is_cut()) return;
+    if (part.is("Reshape") || part.is("Expand")) part.inputs[1] = ints(dims_of(boxes[0]));
+    if (part.is("Split") && part.inputs.size() > 1 && part.inputs[1].valid()) {
+      const auto axis = ir::normalized_axis(ir::attribute<std::int64_t>(part, "axis"), std::ssize(boxes[0]));
+      std::vector<std::int64_t> sizes;
+      for (const Box& box : boxes) sizes.push_back(length(box[axis]));
+      part.inputs[1] = ints(sizes);
+    }
+    if (part.is("Gemm") && part.inputs.size() > 2 && part.inputs[2].valid()) {
+      for (std::size_t l = 0; l < cut.loops.size(); ++l) {
+        const bool is_other = cut.loops[l].result == LoopResult::Summed && !cut.ranges[l].empty() &&
+                              cut.ranges[l][device].front().begin != 0;
+        if (is_other) part.inputs[2] = ir::kNoValue;
+      }
+    }
+  }
+
+  // A mean over some of the iterations counts by their number.
+  ValueId weighted(ValueId value, const Op& op, const OpCut& cut, int device) {
+    double share = 1;
+    for (std::size_t l = 0; l < cut.loops.size(); ++l) {
+      if (cut.loops[l].result != LoopResult::Averaged || cut.ranges[l].empty()) continue;
+      share *= static_cast<double>(length(cut.ranges[l][device])) / static_cast<double>(cut.loops[l].extent);
+    }
+    if (share == 1) return value;
+    const ValueId factor =
+        out().add_constant(out().fresh_name("share"), ir::filled(out()[value].type.element, {}, share));
+    return call("Mul", {value, factor}, device, context_of(op));
+  }
+
+  // A Gather whose rows are on several devices.
+  static bool picks_rows(const Op& op, const OpCut& cut) { return op.is("Gather") && is_summed(cut); }
+
+  ValueId pick_rows(const Op& op, const Op& part, const OpCut& cut, int device) {
+    const Context context = context_of(op);
+    const Type& data = type(op.inputs[0]);
+    const std::int64_t axis = ir::normalized_axis(ir::attribute<std::int64_t>(op, "axis"), data.rank());
+    Ranges own;
+    for (std::size_t l = 0; l < cut.loops.size(); ++l) {
+      if (cut.loops[l].result == LoopResult::Summed && !cut.ranges[l].empty()) own = cut.ranges[l][device];
+    }
+    const auto number = [&](std::int64_t value) {
+      Tensor tensor = type(op.inputs[1]).element == ir::DataType::Int32
+                          ? Tensor::scalar(static_cast<std::int32_t>(value))
+                          : Tensor::scalar(value);
+      return out().add_constant(out().fresh_name("row"), std::move(tensor));
+    };
+    const auto make = [&](std::string_view name, std::vector<ValueId> inputs) {
+      return call(name, std::move(inputs), device, context);
+    };
+    const ValueId given = part.inputs[1];
+    const ValueId index = make(
+        "Where", {make("Less", {given, number(0)}), make("Add", {given, number(data.dims[axis])}), given});
+    ValueId is_own;
+    ValueId place = number(0);
+    std::int64_t before = 0;
+    for (const IndexRange& range : own) {
+      const ValueId is_here = make("And", {make("GreaterOrEqual", {index, number(range.begin)}),
+                                           make("Less", {index, number(range.end)})});
+      is_own = is_own.valid() ? make("Or", {is_own, is_here}) : is_here;
+      place = make("Where", {is_here, make("Sub", {index, number(range.begin - before)}), place});
+      before += range.end - range.begin;
+    }
+    const ValueId rows = call("Gather", {part.inputs[0], place}, device, context, {{"axis", axis}});
+    ir::Dims dims = out()[is_own].type.dims;
+    dims.insert(dims.end(), data.rank() - axis - 1, 1);
+    const ValueId mask = make("Reshape", {is_own, ints(dims)});
+    const ValueId zero = out().add_constant(out().fresh_name("zero"), ir::filled(data.element, {}, 0));
+    return make("Where", {mask, rows, zero});
+  }
+
+  // Brings outputs into the form that the node says. What replicas reduce is summed up first.
+  void shape_outputs(const Op& op) {
+    for (const OperandSharding& said : said_of(op)) {
+      if (said.side != OperandSharding::Side::Output || said.place >= op.outputs.size()) continue;
+      const ValueId id = op.outputs[said.place];
+      if (id.valid()) take_form(id, boxes_of(said.spec, type(id).dims), context_of(op));
+    }
+    for (ValueId id : outputs_of(op)) {
+      if (reduced_.contains(id) && held_[id].is_sum) take_form(id, first_of_each_box(id), context_of(op));
+    }
+  }
+
+  Boxes first_of_each_box(ValueId id) const {
+    Boxes boxes(plan_.devices);
+    std::vector<Box> seen;
+    for (int device = 0; device < plan_.devices; ++device) {
+      const auto& piece = held_[id].on[device];
+      if (!piece || std::ranges::find(seen, piece->box) != seen.end()) continue;
+      seen.push_back(piece->box);
+      boxes[device] = piece->box;
+    }
+    return boxes;
+  }
+
+  void take_form(ValueId id, const Boxes& boxes, Context context) {
+    if (!held_[id].is_sum && boxes_of(held_[id]) == boxes) return;
+    const std::vector<ValueId> values = bring_all(id, boxes, context);
+    Held next{.on = std::vector<std::optional<Piece>>(plan_.devices)};
+    for (int device = 0; device < plan_.devices; ++device) {
+      if (boxes[device] && elements_of(*boxes[device]) > 0)
+        next.on[device] = Piece{values[device], *boxes[device]};
+    }
+    held_[id] = std::move(next);
+    brought_[id].clear();
+  }
+
+  // ---- what the training says of the graph --------------------------------------------------------------
+
+  // The parts of a variable; a variable that no op reads is whole.
+  const std::vector<Piece>& parts_of(ValueId id) {
+    if (held_[id].is_undecided) decide(id, Boxes(plan_.devices));
+    return parts_.at(id);
+  }
+
+  void finish() {
+    ir::Training& made = made_.training;
+    label_.clear();
+    for (std::size_t i = 0; i < whole_.inputs.size(); ++i) {
+      const ValueId id = whole_.inputs[i];
+      std::vector<ValueId> own{held_[id].everywhere};
+      if (is_variable(id)) {
+        own.clear();
+        for (const Piece& part : parts_of(id)) own.push_back(part.value);
+      }
+      out().inputs.insert(out().inputs.end(), own.begin(), own.end());
+      if (!training_.input_axes.empty())
+        made.input_axes.insert(made.input_axes.end(), own.size(), training_.input_axes[i]);
+    }
+    for (const ir::Variable& variable : training_.variables) add_variable(variable);
+    for (std::size_t i = 0; i < whole_.outputs.size(); ++i) add_output(i);
+    for (ValueId id : training_.reduced) {
+      for (const auto& piece : held_[id].on) {
+        if (piece && std::ranges::find(made.reduced, piece->value) == made.reduced.end())
+          made.reduced.push_back(piece->value);
+      }
+    }
+    made.reduces_by_mean = training_.reduces_by_mean;
+    for (ir::HyperParameter one : training_.hyper_parameters) {
+      one.value = held_[one.value].everywhere;
+      if (one.weight.valid()) one.weight = parts_of(one.weight).front().value;
+      made.hyper_parameters.push_back(one);
+    }
+    made.slices = training_.slices;
+  }
+
+  void add_variable(const ir::Variable& variable) {
+    for (const Piece& part : parts_of(variable.value)) {
+      ir::Variable own = variable;
+      own.value = part.value;
+      if (variable.initial.defined()) {
+        own.initial = part.box == whole_box(type(variable.value).dims) ? variable.initial
+                                                                       : cut_out(variable.initial, part.box);
+      }
+      if (variable.weight.valid()) {
+        const std::vector<Piece>& weights = parts_of(variable.weight);
+        const auto of_box = std::ranges::find(weights, part.box, &Piece::box);
+        own.weight = (of_box == weights.end() ? weights.front() : *of_box).value;
+      }
+      made_.training.variables.push_back(std::move(own));
+    }
+  }
+
+  void add_output(std::size_t index) {
+    ir::Training& made = made_.training;
+    const ValueId id = whole_.outputs[index];
+    const auto add = [&](ValueId value) {
+      out().outputs.push_back(value);
+      if (!training_.output_axes.empty()) made.output_axes.push_back(training_.output_axes[index]);
+    };
+    if (index == training_.loss) made.loss = out().outputs.size();
+    bool is_update = false;
+    for (const ir::Update& update : training_.updates) {
+      if (update.output != index) continue;
+      is_update = true;
+      for (const Piece& part : parts_of(update.variable)) {
+        made.updates.push_back({part.value, out().outputs.size(), update.outer});
+        add(updated(id, update, part));
+      }
+    }
+    if (!is_update) add(output(id));
+  }
+
+  // What a part of a variable becomes, on the device that computes it.
+  ValueId updated(ValueId id, const ir::Update& update, const Piece& part) {
+    if (held_[id].is_undecided) decide(id, Boxes(plan_.devices));
+    int device = 0;
+    const Held& variable = held_[update.variable];
+    for (int other = static_cast<int>(variable.on.size()); other-- > 0;) {
+      if (variable.on[other] && variable.on[other]->value == part.value) device = other;
+    }
+    return bring(id, device, part.box, update.outer ? Context::Update : Context::MicroBatch);
+  }
+
+  // All of a value on one device, under its own name.
+  ValueId output(ValueId id) {
+    if (held_[id].is_undecided) decide(id, Boxes(plan_.devices));
+    if (held_[id].everywhere.valid()) return held_[id].everywhere;
+    Boxes wanted(plan_.devices);
+    int device = 0;
+    const Box all = whole_box(type(id).dims);
+    for (int other = plan_.devices; other-- > 0;) {
+      const auto& piece = held_[id].on[other];
+      if (piece && !held_[id].is_sum && piece->box == all) device = other;
+    }
+    wanted[device] = all;
+    const ValueId value = bring_all(id, wanted, Context::MicroBatch)[device];
+    out()[value].name = whole_[id].name;
+    return value;
+  }
+
+  const ir::Training& training_;
+  const Graph& whole_;
+  const ShardingPlan& plan_;
+  Partitioned made_;
+  ir::IdMap<ValueId, Held> held_;
+  ir::IdMap<ValueId, std::vector<Brought>> brought_;
+  std::map<ValueId, std::size_t> variable_of_;   ///< an input's place in Training::variables
+  std::map<ValueId, std::vector<Piece>> parts_;  ///< of variables that are decided
+  std::set<ValueId> reduced_;
+  std::string label_;  ///< the node at hand
+  Moved moved_;
+};
+
+}  // namespace
+
+Partitioned partition(const ir::Training& whole, const ShardingPlan& plan) {
+  return Partitioner(whole, plan).run();
+}
+
+std::string_view name_of(ReshardKind kind) {
+  constexpr std::string_view kKinds[] = {"all-reduce", "reduce-scatter", "reduce", "all-gather", "transfers"};
+  return kKinds[static_cast<int>(kind)];
+}
+
+std::string to_string(const Resharding& resharding) {
+  return fmt::format("{} needs '{}': {}, {} bytes",
+                     resharding.node.empty() ? "the output" : fmt::format("'{}'", resharding.node),
+                     resharding.tensor, name_of(resharding.kind), resharding.bytes);
+}
+
+}  // namespace podium::annotate

@@ -1,0 +1,73 @@
+// Tensor parallelism: a graph whose tensors are cut over devices becomes one in which each device has ops of
+// its own.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "annotate/layout.h"
+#include "ir/training.h"
+
+namespace podium::annotate {
+
+/// The attribute of an op that ShardingPlan::ops has an entry of: its place there.
+inline constexpr std::string_view kShardingPlace = "__sharding";
+
+/// What a node says of one of its operands.
+struct OperandSharding {
+  enum class Side : std::uint8_t { Input, Output };
+  Side side = Side::Input;
+  std::size_t place = 0;
+  ir::ShardingSpec spec = {};
+};
+
+/// A device configuration as the ops of a graph refer to it.
+struct ShardingPlan {
+  int devices = 1;
+  std::vector<std::vector<OperandSharding>> ops = {};  ///< one entry a node that says something
+};
+
+enum class ReshardKind : std::uint8_t { AllReduce, ReduceScatter, Reduce, AllGather, Transfers };
+
+/// A tensor that a node needs on other devices than those that have it, or that it needs summed up.
+struct Resharding {
+  ReshardKind kind = ReshardKind::Transfers;
+  std::string node = {};  ///< the one that needs it; empty: an output of the graph
+  std::string tensor = {};
+  std::int64_t bytes = 0;  ///< that devices receive, all together
+};
+
+/// A variable in several parts.
+struct CutVariable {
+  struct Part {
+    std::string name;
+    Box box;
+  };
+  std::string name;
+  ir::Type type;
+  std::vector<Part> parts;
+};
+
+struct Partitioned {
+  ir::Training training;
+  std::vector<CutVariable> variables;
+  std::vector<Resharding> reshardings;  ///< in the order of the graph
+};
+
+/// Each op becomes one an own device that computes a part of it, with its device as annotation of the
+/// processor; between them come ops that cut, sum up in ascending order of devices, and join what other
+/// devices have. Layouts follow from what nodes say, from the layouts of variables, which are those that the
+/// first reader wants, and of the largest operand; what does not fit them is brought into form. An op that
+/// cannot be cut runs whole on all devices, a random one or one with bodies on the first. Inputs are read
+/// whole, and outputs come from the first device. A state lies as its weight does; one of a weight that all
+/// devices have, like its update, is on the first. Error for types that are not static, for a spec that does
+/// not fit its tensor, and for parts of a tensor that no device has.
+Partitioned partition(const ir::Training& whole, const ShardingPlan& plan);
+
+/// "all-reduce"
+std::string_view name_of(ReshardKind kind);
+/// "MatMul 'proj' needs 'x': all-reduce, 4096 bytes"
+std::string to_string(const Resharding& resharding);
+
+}  // namespace podium::annotate

@@ -1,0 +1,42 @@
+// Along which axes an op can be cut: the loops that it runs, each with its place in every operand.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ir/infer.h"
+#include "ir/ops/samples.h"
+
+namespace podium::ir {
+
+/// Where a loop runs in an operand: along an axis of blocks * extent * inner elements, of which iteration i
+/// has `inner` elements in each block. Blocks or inner elements are other than 1 where a reshape has made one
+/// axis of several.
+struct LoopAxis {
+  int axis = kNoAxis;  ///< kNoAxis: each iteration has the whole operand
+  std::int64_t inner = 1;
+};
+
+/// What the iterations of a loop make of the outputs.
+enum class LoopResult : std::uint8_t {
+  Apart,    ///< each its own part of every output
+  Summed,   ///< outputs are sums over the iterations
+  Averaged  ///< outputs are means over the iterations
+};
+
+/// A loop of an op over its whole operands. Loops of one op are independent of each other: an op may be cut
+/// along several, where no two of them share an axis.
+struct Loop {
+  std::int64_t extent = 1;
+  std::vector<LoopAxis> inputs = {};   ///< one an input, those left out included
+  std::vector<LoopAxis> outputs = {};  ///< one an output; none of a sum or mean has an axis
+  LoopResult result = LoopResult::Apart;
+};
+
+/// The loops of more than one iteration of an op whose types are static, the outputs' axes first. None of an
+/// op that has to run whole, or of which they are not worked out. Attributes and constants that hold sizes
+/// are those of the whole op: who cuts a Reshape or Expand gives its parts sizes of their own, of a Gemm's
+/// sum only one part adds C, and a part of a Gather's sum picks the rows that are its own.
+std::vector<Loop> loops_of(const TypedOp& op);
+
+}  // namespace podium::ir
