@@ -721,7 +721,22 @@ class Partitioner {
       ++readers;
     }
     report(id, was_sum, readers, wanted);
+    if (was_sum && context == Context::MicroBatch) keep_sum(id, wanted, values);
     return values;
+  }
+
+  // A sum that each device has to whom it was brought is no sum any more, nor in parts.
+  void keep_sum(ValueId id, const Boxes& wanted, const std::vector<ValueId>& values) {
+    Held& held = held_[id];
+    const Box all = whole_box(type(id).dims);
+    for (int device = 0; device < plan_.devices; ++device) {
+      if (wanted[device] ? *wanted[device] != all : held.on[device].has_value()) return;
+    }
+    for (int device = 0; device < plan_.devices; ++device) {
+      held.on[device].reset();
+      if (wanted[device]) held.on[device] = Piece{values[device], all};
+    }
+    held.is_sum = false;
   }
 
   void report(ValueId id, bool was_sum, int readers, const Boxes& wanted) {
@@ -748,7 +763,7 @@ class Partitioner {
       if (held_[id].is_undecided && is_variable(id) && variable(id).weight.valid()) decide_state(id);
     }
     const OpCut cut = plan_cut(op, typed);
-    const bool passes = passes_sums(op, cut);
+    if (passes_sums(op, cut)) return pass_sums(op, typed, cut);
     std::vector<std::vector<ValueId>> inputs;  // by device
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       const ValueId id = op.inputs[i];
@@ -761,26 +776,75 @@ class Partitioner {
                     whole_[id].name, to_string(type(id)));
       const Boxes wanted = wanted_boxes(cut, OperandSharding::Side::Input, i, type(id).dims);
       if (held_[id].is_undecided) decide(id, wanted);
-      if (passes && held_[id].is_sum) {
-        inputs.push_back(own_values(id));
-      } else {
-        inputs.push_back(bring_all(id, wanted, context_of(op)));
-      }
+      inputs.push_back(bring_all(id, wanted, context_of(op)));
     }
-    for (ValueId id : outputs_of(op)) held_[id].on.resize(plan_.devices);
+    const bool is_sum = is_summed(cut);
+    for (ValueId id : outputs_of(op)) {
+      held_[id].on.resize(plan_.devices);
+      held_[id].is_sum = is_sum;
+    }
     std::set<std::vector<int>> counted;
     for (int device = 0; device < plan_.devices; ++device) {
-      if (!cut.computes[device]) continue;
-      // Of devices that compute the same, as they do of sums, one counts.
-      const bool is_sum = passes || is_summed(cut);
-      if (is_sum && !passes && !counted.insert(combination(cut, device)).second) continue;
-      if (passes && !has_sum_on(op, device)) continue;
+      // Of devices that compute the same summand one counts.
+      if (!cut.computes[device] || (is_sum && !counted.insert(combination(cut, device)).second)) continue;
       std::vector<ValueId> own;
       for (const auto& of_input : inputs) own.push_back(of_input[device]);
       emit_part(op, typed, cut, device, std::move(own));
-      for (ValueId id : outputs_of(op)) held_[id].is_sum = is_sum;
     }
     shape_outputs(op);
+  }
+
+  // What is added to summands is added to the first of each box.
+  void pass_sums(const Op& op, const TypedOp& typed, const OpCut& cut) {
+    Boxes firsts;
+    for (ValueId id : inputs_of(op)) {
+      if (held_[id].is_sum && firsts.empty()) firsts = first_of_each_box(id);
+    }
+    std::vector<std::vector<ValueId>> inputs;  // by device
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      const ValueId id = op.inputs[i];
+      if (held_[id].is_sum) {
+        inputs.push_back(own_values(id));
+        continue;
+      }
+      Boxes wanted = wanted_boxes(cut, OperandSharding::Side::Input, i, type(id).dims);
+      for (int device = 0; device < plan_.devices; ++device) {
+        if (!firsts[device] && is_one_of(op, kAdds)) wanted[device].reset();
+      }
+      if (held_[id].is_undecided) decide(id, wanted);
+      inputs.push_back(bring_all(id, wanted, context_of(op)));
+    }
+    Held& result = held_[op.outputs[0]];
+    result.on.resize(plan_.devices);
+    result.is_sum = true;
+    for (int device = 0; device < plan_.devices; ++device) {
+      if (!has_sum_on(op, device)) continue;
+      std::vector<ValueId> own;
+      for (const auto& of_input : inputs) own.push_back(of_input[device]);
+      if (firsts[device]) {
+        emit_part(op, typed, cut, device, std::move(own));
+      } else {
+        const Box box = box_for(cut, OperandSharding::Side::Output, 0, type(op.outputs[0]).dims, device);
+        result.on[device] = Piece{without_others(op, typed, cut, device, std::move(own)), box};
+      }
+    }
+    shape_outputs(op);
+  }
+
+  // The op of summands alone: its operands that are none are somebody else's to add.
+  ValueId without_others(const Op& op, const TypedOp& typed, const OpCut& cut, int device,
+                         std::vector<ValueId> own) {
+    const bool is_second_alone = op.is("Sub") && !held_[op.inputs[0]].is_sum;
+    std::vector<ValueId> summands;
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      if (held_[op.inputs[i]].is_sum) summands.push_back(own[i]);
+    }
+    if (summands.size() == own.size() || !is_one_of(op, kAdds)) {
+      emit_part(op, typed, cut, device, std::move(own));
+      return held_[op.outputs[0]].on[device]->value;
+    }
+    if (is_second_alone) return call("Neg", summands, device, context_of(op));
+    return summands.size() == 1 ? summands[0] : call("Sum", summands, device, context_of(op));
   }
 
   bool is_only_on_first(ValueId id) const {
@@ -809,21 +873,22 @@ class Partitioner {
     return values;
   }
 
-  // The op may work on summands: it is a sum of such alone, or moves or scales one.
+  static constexpr std::string_view kMoves[] = {"Identity", "Reshape",   "Transpose", "Squeeze",
+                                                "Flatten",  "Unsqueeze", "Neg",       "ReduceSum"};
+  static constexpr std::string_view kAdds[] = {"Add", "Sub", "Sum"};
+  static bool is_one_of(const Op& op, std::span<const std::string_view> names) {
+    return op.spec->domain.empty() && std::ranges::find(names, op.spec->name) != names.end();
+  }
+
+  // The op may work on summands: it adds to them, or moves or turns the sign of one.
   bool passes_sums(const Op& op, const OpCut& cut) const {
     std::vector<std::size_t> sums;
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       if (op.inputs[i].valid() && held_[op.inputs[i]].is_sum) sums.push_back(i);
     }
     if (sums.empty() || is_summed(cut)) return false;
-    static constexpr std::string_view kMoves[] = {"Identity", "Reshape",   "Transpose", "Squeeze",
-                                                  "Flatten",  "Unsqueeze", "Neg",       "ReduceSum"};
-    static constexpr std::string_view kAdds[] = {"Add", "Sub", "Sum"};
-    const auto is_one_of = [&](const auto& names) {
-      return op.spec->domain.empty() && std::ranges::find(names, op.spec->name) != std::end(names);
-    };
-    const bool moves = is_one_of(kMoves) && sums.size() == 1 && sums[0] == 0;
-    const bool adds = is_one_of(kAdds) && sums.size() == op.inputs.size();
+    const bool moves = is_one_of(op, kMoves) && sums.size() == 1 && sums[0] == 0;
+    const bool adds = is_one_of(op, kAdds);
     if (!moves && !adds) return false;
     // Each device that computes has a summand of each, and nobody else has.
     for (std::size_t i : sums) {
