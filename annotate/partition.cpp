@@ -19,6 +19,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <ranges>
 #include <set>
 
 #include "annotate/annotations.h"
@@ -1086,12 +1087,7 @@ class Partitioner {
     }
     for (const ir::Variable& variable : training_.variables) add_variable(variable);
     for (std::size_t i = 0; i < whole_.outputs.size(); ++i) add_output(i);
-    for (ValueId id : training_.reduced) {
-      for (const auto& piece : held_[id].on) {
-        if (piece && std::ranges::find(made.reduced, piece->value) == made.reduced.end())
-          made.reduced.push_back(piece->value);
-      }
-    }
+    add_reduced();
     made.reduces_by_mean = training_.reduces_by_mean;
     for (ir::HyperParameter one : training_.hyper_parameters) {
       one.value = held_[one.value].everywhere;
@@ -1099,6 +1095,33 @@ class Partitioner {
       made.hyper_parameters.push_back(one);
     }
     made.slices = training_.slices;
+  }
+
+  // What no update reads, as copies of a gradient that one device alone has a use for, need not be reduced,
+  // nor made.
+  void add_reduced() {
+    ir::IdMap<ValueId, bool> live(std::ssize(out().values), false);
+    for (ValueId id : out().outputs) live[id] = true;
+    std::set<ValueId> read;
+    std::vector<Op> ops;
+    for (Op& op : out().ops | std::views::reverse) {
+      const bool acts = op.outputs.empty();
+      if (!acts && !any_of(outputs_of(op), live)) continue;
+      for (ValueId id : inputs_of(op)) live[id] = true;
+      if (context_of(op) == Context::Update) read.insert(op.inputs.begin(), op.inputs.end());
+      ops.push_back(std::move(op));
+    }
+    out().ops.assign(std::move_iterator(ops.rbegin()), std::move_iterator(ops.rend()));
+    std::vector<ValueId>& reduced = made_.training.reduced;
+    const auto add = [&](ValueId id) {
+      if (read.contains(id) && std::ranges::find(reduced, id) == reduced.end()) reduced.push_back(id);
+    };
+    for (ValueId id : training_.reduced) {
+      if (held_[id].everywhere.valid()) add(held_[id].everywhere);
+      for (const auto& piece : held_[id].on) {
+        if (piece) add(piece->value);
+      }
+    }
   }
 
   void add_variable(const ir::Variable& variable) {
