@@ -172,6 +172,13 @@ struct OpCut {
   }
 };
 
+/// Whether an op could be cut as one of its operands lies.
+enum class Followed : std::uint8_t {
+  Yes,
+  NoLoop,    ///< the op does not run along the axis that is cut
+  Uncovered  ///< with what is cut already, some results would be no device's
+};
+
 class Partitioner {
  public:
   Partitioner(const ir::Training& whole, const ShardingPlan& plan)
@@ -292,6 +299,7 @@ class Partitioner {
   Boxes boxes_of(const ir::ShardingSpec& spec, const ir::Dims& dims) const {
     Boxes boxes(plan_.devices);
     for (const Shard& shard : layout_of(spec, dims)) {
+      if (elements_of(shard.box) == 0) continue;
       for (std::int64_t device : shard.devices) boxes[device] = shard.box;
     }
     return boxes;
@@ -391,8 +399,8 @@ class Partitioner {
   }
 
   // Cuts the op as an operand lies. Leaves it as it is where that does not go.
-  bool follow(OpCut& cut, OperandSharding::Side side, std::size_t place, const ir::Dims& dims,
-              const Boxes& boxes) const {
+  Followed follow(OpCut& cut, OperandSharding::Side side, std::size_t place, const ir::Dims& dims,
+                  const Boxes& boxes) const {
     OpCut next = cut;
     for (std::size_t axis = 0; axis < dims.size(); ++axis) {
       const Ranges all{{0, dims[axis]}};
@@ -400,28 +408,28 @@ class Partitioner {
           std::ranges::all_of(boxes, [&](const auto& box) { return !box || (*box)[axis] == all; });
       if (is_whole) continue;
       auto found = loop_along(next, side, place, axis, boxes, dims[axis]);
-      if (!found) return false;
+      if (!found) return Followed::NoLoop;
       auto& [loop, ranges] = *found;
       if (next.ranges[loop].empty()) {
-        if (clashes(next, loop)) return false;
+        if (clashes(next, loop)) return Followed::NoLoop;
         next.ranges[loop] = std::move(ranges);
       } else {
         for (int device = 0; device < plan_.devices; ++device) {
           if (next.ranges[loop][device] != ranges[device] && boxes[device] && next.computes[device])
-            return false;
+            return Followed::Uncovered;
         }
       }
     }
-    if (!next.is_cut()) return true;
+    if (!next.is_cut()) return Followed::Yes;
     for (int device = 0; device < plan_.devices; ++device) {
       if (!boxes[device]) next.computes[device] = false;
       for (const auto& ranges : next.ranges) {
         if (!ranges.empty() && ranges[device].empty()) next.computes[device] = false;
       }
     }
-    if (!covers(next)) return false;
+    if (!covers(next)) return Followed::Uncovered;
     cut = std::move(next);
-    return true;
+    return Followed::Yes;
   }
 
   OpCut plan_cut(const Op& op, const TypedOp& typed) const {
@@ -437,7 +445,12 @@ class Partitioner {
         const auto& operands = side == Side::Input ? op.inputs : op.outputs;
         if (said.side != side || said.place >= operands.size() || !operands[said.place].valid()) continue;
         const ir::Dims& dims = type(operands[said.place]).dims;
-        follow(cut, side, said.place, dims, boxes_of(said.spec, dims));
+        const Followed followed = follow(cut, side, said.place, dims, boxes_of(said.spec, dims));
+        if (followed == Followed::Uncovered && side == Side::Input)
+          throw Error(
+              "with '{}' cut as its sharding spec says no device computes some of the results: a spec needed "
+              "that fits those of the node's other inputs",
+              whole_[operands[said.place]].name);
       }
     }
     for (std::size_t i : inputs_by_weight(op)) {
@@ -646,34 +659,42 @@ class Partitioner {
     return is_narrow ? cast(sum, element) : sum;
   }
 
-  // The box in pieces along the first axis where the parts end inside of it.
+  // The ranges of a box along an axis, cut where a part ends.
+  Ranges segments_of(ValueId id, const std::vector<int>& sources, const Box& box, std::size_t axis) const {
+    std::set<std::int64_t> ends;
+    for (int source : sources) {
+      for (const IndexRange& range : held_[id].on[source]->box[axis]) {
+        ends.insert(range.begin);
+        ends.insert(range.end);
+      }
+    }
+    Ranges segments;
+    for (const IndexRange& range : box[axis]) {
+      std::int64_t begin = range.begin;
+      for (auto end = ends.upper_bound(begin); end != ends.end() && *end < range.end; ++end) {
+        segments.push_back({begin, *end});
+        begin = *end;
+      }
+      segments.push_back({begin, range.end});
+    }
+    return segments;
+  }
+
+  // The box in pieces along an axis: one where a part ends inside of a range, else one with several ranges.
   ValueId join(ValueId id, const std::vector<int>& sources, int device, const Box& box, Context context) {
-    for (std::size_t axis = 0; axis < box.size(); ++axis) {
-      std::set<std::int64_t> ends;
-      for (int source : sources) {
-        for (const IndexRange& range : held_[id].on[source]->box[axis]) {
-          ends.insert(range.begin);
-          ends.insert(range.end);
+    for (bool between_ranges : {false, true}) {
+      for (std::size_t axis = 0; axis < box.size(); ++axis) {
+        const Ranges segments = segments_of(id, sources, box, axis);
+        if (segments.size() < 2 || (segments == box[axis] && !between_ranges)) continue;
+        std::vector<ValueId> pieces;
+        for (const IndexRange& segment : segments) {
+          Box part = box;
+          part[axis] = {segment};
+          pieces.push_back(bring(id, device, part, context));
         }
+        moved_.joined = true;
+        return call("Concat", pieces, device, context, {{"axis", std::int64_t(axis)}});
       }
-      Ranges segments;
-      for (const IndexRange& range : box[axis]) {
-        std::int64_t begin = range.begin;
-        for (auto end = ends.upper_bound(begin); end != ends.end() && *end < range.end; ++end) {
-          segments.push_back({begin, *end});
-          begin = *end;
-        }
-        segments.push_back({begin, range.end});
-      }
-      if (segments.size() < 2 || segments == box[axis]) continue;
-      std::vector<ValueId> pieces;
-      for (const IndexRange& segment : segments) {
-        Box part = box;
-        part[axis] = {segment};
-        pieces.push_back(bring(id, device, part, context));
-      }
-      moved_.joined = true;
-      return call("Concat", pieces, device, context, {{"axis", std::int64_t(axis)}});
     }
     throw Error("no device computes {} of '{}', all of it needed", to_string(box, type(id).dims),
                 whole_[id].name);

@@ -19,6 +19,7 @@
 #include "executor/session/tensor_kinds.h"
 #include "executor/session/training_session.h"
 #include "ir/passes/set_precision.h"
+#include "tests/support/device_configurations.h"
 #include "tests/support/refusal.h"
 #include "tests/support/run_text.h"
 
@@ -32,10 +33,11 @@ using ::testing::HasSubstr;
 enum class WalkedTask : std::uint8_t { Run, Train };
 
 struct WalkModel {
-  std::string text;
+  std::string text;  ///< of the graph, or the bytes of a model where it is made of them
   WalkedTask task = WalkedTask::Run;
   ir::DataType precision = ir::DataType::Float;  ///< with halves, the loss scale can change
   std::map<std::string, std::string> metadata = {};
+  bool is_bytes = false;
 };
 
 std::string numbers_of(int count, double scale) {
@@ -137,7 +139,8 @@ Seen see(const WalkModel& model, const json& options) {
                          .device = *device::find_preset("ipu-pod16"),
                          .clock = true,
                          .estimate = true};
-  importer::Model imported = importer::import_text(testing::model_text(model.text));
+  importer::Model imported = model.is_bytes ? importer::import_bytes(model.text)
+                                            : importer::import_text(testing::model_text(model.text));
   if (model.precision == ir::DataType::Float16) ir::set_precision(imported.graph, model.precision);
   imported.info.metadata.insert(model.metadata.begin(), model.metadata.end());
   const auto take = [&](const auto& made) {
@@ -240,6 +243,7 @@ void add_plain(Walks& walks) {
   add("virtualGraphMode", inference(), json::object(), "Auto");
   walks["virtualGraphMode"].change["numIPUs"] = 2;
   add("virtualGraphSplitRatios", inference(), kTwo, {0.25, 0.75});
+  add("deviceConfiguration", {.text = testing::cut_model(1), .is_bytes = true}, json::object(), "tp");
   add("numIPUs", inference(), kTwo, 4);
   add("enablePipelining", inference(), merged(kTwo, {{"batchesPerStep", 4}}), true);
   add("pipelineSchedule", training(), merged(kPipeline, kAccumulates), "1F1B");

@@ -1,0 +1,269 @@
+// Each case cuts a small graph over devices and runs what comes of it: all devices' ops on one processor.
+// What is cut wrong shows as a wrong number.
+#include "annotate/partition.h"
+
+#include <fmt/ranges.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+#include <random>
+
+#include "annotate/annotations.h"
+#include "tests/support/cut_graph.h"
+#include "tests/support/refusal.h"
+
+namespace podium::annotate {
+namespace {
+
+using ir::Datum;
+using ir::Tensor;
+using testing::axis;
+using testing::cut_graph;
+using testing::CutGraph;
+using ::testing::ElementsAre;
+using ::testing::FloatEq;
+using ::testing::FloatNear;
+using testing::graph_of;
+using ::testing::HasSubstr;
+using testing::over;
+using ::testing::Pointwise;
+using testing::Said;
+using testing::tensor;
+
+std::string moved(const Partitioned& made) {
+  std::string text;
+  for (const Resharding& one : made.reshardings) text += to_string(one) + "\n";
+  return text;
+}
+
+// "MatMul 0, MatMul 1": ops with their devices, in order.
+std::string ops_of(const Partitioned& made, const std::string& kind) {
+  std::vector<std::string> found;
+  for (const ir::Op& op : made.training.graph.ops) {
+    if (op.is(kind))
+      found.push_back(fmt::format("{} {}", kind, ir::attribute<std::int64_t>(op, kVirtualGraph)));
+  }
+  return fmt::format("{}", fmt::join(found, ", "));
+}
+
+std::vector<float> run(const Partitioned& made, const std::vector<Datum>& inputs) {
+  return testing::values<float>(testing::run_graph(made.training.graph, inputs)[0]);
+}
+
+const char* const kProduct =
+    "agraph (float[2,2] a) => (float[2,2] y) <float[2,2] b = {5, 6, 7, 8}> { y = MatMul(a, b) }";
+const Datum kA = tensor<float>({2, 2}, {1, 2, 3, 4});
+
+TEST(Partition, AddsUpAProductThatIsCutAlongItsInnerDimension) {
+  const Partitioned made = cut_graph(graph_of(kProduct), 2, {{"y", "b", over({axis(0, 2)})}}).cut();
+  EXPECT_EQ(ops_of(made, "MatMul"), "MatMul 0, MatMul 1");
+  EXPECT_EQ(moved(made), "the output needs 'y': reduce, 16 bytes\n");
+  EXPECT_THAT(run(made, {kA}), ElementsAre(19, 22, 43, 50));
+}
+
+TEST(Partition, ScattersASumThatTheNodeWantsInParts) {
+  const Partitioned made =
+      cut_graph(graph_of(kProduct), 2, {{"y", "b", over({axis(0, 2)})}, {"y", "y", over({axis(0, 2)})}})
+          .cut();
+  // Each device gets a row of the other one's summand; then the output is brought together.
+  EXPECT_EQ(moved(made),
+            "'y' needs 'y': reduce-scatter, 16 bytes\nthe output needs 'y': all-gather, 8 bytes\n");
+  EXPECT_THAT(run(made, {kA}), ElementsAre(19, 22, 43, 50));
+}
+
+TEST(Partition, CutsColumnsWithoutMovingAnything) {
+  const Partitioned made = cut_graph(graph_of(kProduct), 2, {{"y", "b", over({axis(1, 2)})}}).cut();
+  EXPECT_EQ(moved(made), "the output needs 'y': all-gather, 8 bytes\n");
+  EXPECT_THAT(run(made, {kA}), ElementsAre(19, 22, 43, 50));
+}
+
+const char* const kOuterSum = "agraph (float[2,1] a, float[1,2] b) => (float[2,2] y) { y = Add(a, b) }";
+const std::vector<Datum> kOuterTerms{tensor<float>({2, 1}, {10, 20}), tensor<float>({1, 2}, {1, 2})};
+
+TEST(Partition, CutsAlongSeveralLoopsAtOnce) {
+  const Said rows{"y", "a", {.holders = {{0, 1}, {2, 3}}, .axes = {axis(0, 2)}}};
+  const Said columns{"y", "b", {.holders = {{0, 2}, {1, 3}}, .axes = {axis(1, 2)}}};
+  const Partitioned made = cut_graph(graph_of(kOuterSum), 4, {rows, columns}).cut();
+  EXPECT_EQ(ops_of(made, "Add"), "Add 0, Add 1, Add 2, Add 3");
+  EXPECT_EQ(moved(made), "the output needs 'y': all-gather, 12 bytes\n");
+  EXPECT_THAT(run(made, kOuterTerms), ElementsAre(11, 12, 21, 22));
+}
+
+TEST(Partition, RefusesSpecsThatLeaveResultsToNoDevice) {
+  const Said rows{"y", "a", {.holders = {{0, 1}, {2, 3}}, .axes = {axis(0, 2)}}};
+  const Said columns{"y", "b", {.holders = {{0, 1}, {2, 3}}, .axes = {axis(1, 2)}}};
+  EXPECT_THAT(testing::refusal([&] {
+                cut_graph(graph_of(kOuterSum), 4, {rows, columns}).cut();
+              }),
+              HasSubstr("with 'b' cut as its sharding spec says no device computes some of the results"));
+}
+
+TEST(Partition, WeightsMeansOfUnevenParts) {
+  const auto graph =
+      graph_of("agraph (float[10] x) => (float y) { z = Neg(x) y = ReduceMean<keepdims=0>(z) }");
+  const Partitioned made = cut_graph(graph, 4, {{"z", "x", over({axis(0, 4)})}}).cut();
+  EXPECT_THAT(run(made, {tensor<float>({10}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10})}), ElementsAre(FloatEq(-5.5F)));
+}
+
+TEST(Partition, PicksTheRowsOfATableThatADeviceHas) {
+  const auto graph = graph_of(
+      "agraph (int64[5] ids) => (float[5,1] y) "
+      "<float[10,1] table = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}> { y = Gather(table, ids) }");
+  const Partitioned made = cut_graph(graph, 3, {{"y", "table", over({axis(0, 3)})}}).cut();
+  EXPECT_EQ(ops_of(made, "Gather"), "Gather 0, Gather 1, Gather 2");
+  EXPECT_THAT(run(made, {tensor<std::int64_t>({5}, {0, 7, 3, -1, 3})}), ElementsAre(0, 7, 3, 9, 3));
+}
+
+TEST(Partition, KeepsACutThroughAReshapeThatJoinsAxes) {
+  const auto graph = graph_of(
+      "agraph (float[2,4,6] x) => (float[8,6] y) <int64[2] shape = {8, 6}> "
+      "{ z = Neg(x) r = Reshape(z, shape) y = Neg(r) }");
+  const Partitioned made = cut_graph(graph, 2, {{"z", "x", over({axis(1, 2)})}}).cut();
+  EXPECT_EQ(moved(made), "the output needs 'y': all-gather, 96 bytes\n");
+  std::vector<float> numbers(48);
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i);
+  EXPECT_EQ(run(made, {tensor<float>({2, 4, 6}, numbers)}), numbers);
+}
+
+TEST(Partition, MovesOnlyWhatAnotherCutNeeds) {
+  const auto graph = graph_of("agraph (float[8,8] x) => (float[8,8] z) { y = Neg(x) z = Neg(y) }");
+  const Partitioned made =
+      cut_graph(graph, 4, {{"y", "x", over({axis(0, 4)})}, {"z", "y", over({axis(1, 4)})}}).cut();
+  // Each of four devices gets three pieces of 16 bytes.
+  EXPECT_THAT(moved(made), HasSubstr("'z' needs 'y': transfers, 192 bytes\n"));
+}
+
+// Megatron's: columns, then rows, and one sum.
+TEST(Partition, NeedsOneSumForTwoProducts) {
+  const auto graph = graph_of(
+      "agraph (float[1,2] x) => (float[1,2] y) <float[2,4] u = {1, 2, 3, 4, 5, 6, 7, 8}, "
+      "float[4] c = {1, 1, 1, 1}, float[4,2] v = {1, 0, 0, 1, 1, 1, 2, 1}, float[2] d = {1, 2}> "
+      "{ h = MatMul(x, u) b = Add(h, c) r = Relu(b) s = MatMul(r, v) y = Add(s, d) }");
+  const Partitioned made =
+      cut_graph(graph, 2, {{"h", "u", over({axis(1, 2)})}, {"s", "v", over({axis(0, 2)})}}).cut();
+  EXPECT_EQ(moved(made), "the output needs 'y': reduce, 8 bytes\n");
+  // The bias is added once.
+  EXPECT_EQ(ops_of(made, "Add"), "Add 0, Add 1, Add 0");
+  const Datum x = tensor<float>({1, 2}, {1, 2});
+  EXPECT_EQ(run(made, {x}), testing::values<float>(testing::run_graph(graph, {x})[0]));
+}
+
+TEST(Partition, RunsWholeWhatCannotBeCut) {
+  const auto graph = graph_of("agraph (float[4] x) => (float[4] y) { z = Neg(x) y = Softmax<axis=0>(z) }");
+  const Partitioned made = cut_graph(graph, 2, {{"z", "x", over({axis(0, 2)})}}).cut();
+  EXPECT_EQ(moved(made), "'y' needs 'z': all-gather, 16 bytes\n");
+  const float two = std::log(2.0F);
+  EXPECT_THAT(run(made, {tensor<float>({4}, {0, -two, -2 * two, 0})}),
+              Pointwise(FloatNear(1e-6F), std::vector<float>{.125F, .25F, .5F, .125F}));
+}
+
+// ---- at random
+// ----------------------------------------------------------------------------------------------
+
+// Graphs of one op or two, whose inputs are 'a' and 'b'.
+const char* const kGraphs[] = {
+    "agraph (float[3,4,5] a, float[4,1] b) => (float[3,4,5] y) { y = Mul(a, b) }",
+    "agraph (float[2,5,4] a, float[4,6] b) => (float[2,5,6] y) { y = MatMul(a, b) }",
+    "agraph (float[3,5,4] a, float[3,4,6] b) => (float[3,5,6] y) { y = MatMul(a, b) }",
+    "agraph (float[4,5] a, float[6,4] b) => (float[5,6] y) { y = Gemm<transA=1, transB=1>(a, b) }",
+    "agraph (float[4,6] a, float[6,5] b) => (float[4,5] y) <float[5] c = {1, 2, 3, 4, 5}> { y = Gemm(a, b, c) }",
+    "agraph (float[4,3,5] a, float[3,6] b) => (float[5,4,6] y) { y = Einsum<equation=\"abc,bd->cad\">(a, b) }",
+    "agraph (float[4,6] a, float[6] b) => (float[4] y) <int64[1] i = {1}> { p = Mul(a, b) y = "
+    "ReduceSum<keepdims=0>(p, i) }",
+    "agraph (float[4,6] a, float[6] b) => (float[4,1] y) <int64[1] i = {1}> { p = Add(a, b) y = ReduceMax(p, i) "
+    "}",
+    "agraph (float[4,6] a, float[6] b) => (float[4,6] y) { p = Add(a, b) y = Softmax(p) }",
+    "agraph (float[4,6] a, float[6] b) => (float[4,6] y) <float[6] s = {1, 2, 3, 4, 5, 6}> "
+    "{ y = LayerNormalization(a, b, s) }",
+    "agraph (float[4,6] a, float[6] b) => (float[6,4] y) { p = Add(a, b) y = Transpose(p) }",
+    "agraph (float[4,6] a, float[6] b) => (float[2,2,6] y) <int64[3] s = {2, 2, 6}> { p = Add(a, b) y = "
+    "Reshape(p, s) }",
+    "agraph (float[2,6,4] a, float[4] b) => (float[6,2,4] y) <int64[4] s = {2, 3, 2, 4}, int64[3] t = {6, 2, 4}> "
+    "{ p = Add(a, b) q = Reshape(p, s) r = Neg(q) y = Reshape(r, t) }",
+    "agraph (float[4,1] a, float[6] b) => (float[4,6] y) <int64[2] s = {4, 6}> { p = Expand(a, s) y = Add(p, b) }",
+    "agraph (float[4,6] a, float[4,2] b) => (float[4,8] y) { y = Concat<axis=1>(a, b) }",
+    "agraph (float[4,6] a, float[6] b) => (float[4,3] y) { p = Add(a, b) q, r = Split<axis=1, num_outputs=2>(p) "
+    "y = Sub(q, r) }",
+    "agraph (float[4,6] a, float[4] b) => (float[3,4] y) <int64[1] f = {1}, int64[1] t = {4}, int64[1] x = {1}> "
+    "{ p = Slice(a, f, t, x) q = Transpose(p) y = Add(q, b) }",
+    "agraph (float[4,6] a, float[6] b) => (float[2,3,6] y) <int64[2,3] i = {0, 3, 1, 2, 2, 0}> "
+    "{ p = Gather(a, i) y = Add(p, b) }",
+    "agraph (float[2,4,5,5] a, float[6,4,3,3] b) => (float[2,6,5,5] y) { y = Conv<pads=[1,1,1,1]>(a, b) }",
+    "agraph (float[2,4,4,4] a, float[4,3,2,2] b) => (float[2,3,8,8] y) { y = ConvTranspose<strides=[2,2]>(a, b) "
+    "}",
+    "agraph (float[2,4,6,6] a, float[4,1,1] b) => (float[2,4,3,3] y) { p = Add(a, b) y = "
+    "MaxPool<kernel_shape=[2,2], strides=[2,2]>(p) }",
+    "agraph (float[6,4] a, float[4] b) => (float y) <int64[6] l = {0, 3, 1, 2, 2, 0}> { p = Add(a, b) y = "
+    "SoftmaxCrossEntropyLoss(p, l) }",
+    "agraph (float[2,4,3,2] a, float[2,2,5,2] b) => (float[2,4,3,2] y) { y = Attention(a, b, b) }",
+};
+
+class RandomCuts : public ::testing::TestWithParam<const char*> {};
+
+// A tensor is cut along an axis, or along two, into parts that may be uneven; shards may have several
+// holders.
+ir::ShardingSpec random_spec(std::mt19937& random, int devices, const ir::Dims& dims) {
+  const auto draw = [&](std::size_t below) { return static_cast<std::size_t>(random() % below); };
+  std::vector<std::int64_t> of(devices);
+  std::iota(of.begin(), of.end(), 0);
+  std::shuffle(of.begin(), of.end(), random);
+  std::vector<std::int64_t> cuttable;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] > 1) cuttable.push_back(static_cast<std::int64_t>(i));
+  }
+  ir::ShardingSpec spec;
+  if (cuttable.empty()) return {.holders = {of}, .axes = {}};
+  const std::int64_t first = cuttable[draw(cuttable.size())];
+  const std::int64_t shards = std::min<std::int64_t>(1 + draw(devices), dims[first]);
+  spec.axes.push_back(axis(first, shards));
+  spec.holders.resize(shards);
+  for (std::size_t i = 0; i < of.size(); ++i) spec.holders[i % shards].push_back(of[i]);
+  for (auto& holders : spec.holders) std::ranges::sort(holders);
+  return spec;
+}
+
+TEST_P(RandomCuts, GiveTheNumbersOfOneDevice) {
+  const ir::Graph graph = graph_of(GetParam());
+  int compared = 0;
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    std::mt19937 random(seed);
+    const int devices = 2 + static_cast<int>(random() % 3);
+    std::vector<Datum> inputs;
+    std::uniform_real_distribution<float> numbers(-1, 1);
+    for (ir::ValueId id : graph.inputs) {
+      std::vector<float> values(graph[id].type.element_count());
+      for (float& value : values) value = numbers(random);
+      inputs.emplace_back(tensor<float>(graph[id].type.dims, values));
+    }
+    std::vector<Said> said;
+    for (const ir::Op& op : graph.ops) {
+      for (ir::ValueId id : op.inputs) {
+        if (id.valid() && !graph.is_constant(id) && random() % 2 == 0)
+          said.push_back(
+              {graph[op.outputs[0]].name, graph[id].name, random_spec(random, devices, graph[id].type.dims)});
+      }
+      const ir::Value& output = graph[op.outputs[0]];
+      if (random() % 3 == 0)
+        said.push_back({output.name, output.name, random_spec(random, devices, output.type.dims)});
+    }
+    Partitioned made;
+    try {
+      made = cut_graph(graph, devices, said).cut();
+    } catch (const Error& error) {
+      // Specs of two inputs that do not go together.
+      EXPECT_THAT(error.what(), HasSubstr("no device computes some of the results"));
+      continue;
+    }
+    const std::vector<float> expected = testing::values<float>(testing::run_graph(graph, inputs)[0]);
+    EXPECT_THAT(run(made, inputs), Pointwise(FloatNear(1e-5F), expected)) << "seed " << seed;
+    ++compared;
+  }
+  EXPECT_GE(compared, 30);
+}
+
+INSTANTIATE_TEST_SUITE_P(Partition, RandomCuts, ::testing::ValuesIn(kGraphs));
+
+}  // namespace
+}  // namespace podium::annotate
