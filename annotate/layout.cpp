@@ -1,5 +1,5 @@
-// A spec says how many shards each axis, or each factor of an axis, has; the shards are counted row-major over
-// all of them, and for each the ranges of an axis are fused from those of its factors.
+// A spec says how many shards each axis, or each factor of an axis, has; the shards are counted row-major
+// over all of them, and for each the ranges of an axis are fused from those of its factors.
 #include "annotate/layout.h"
 
 #include <fmt/ranges.h>

@@ -23,6 +23,7 @@
 #include <set>
 
 #include "annotate/annotations.h"
+#include "annotate/softmax_steps.h"
 #include "ir/filled.h"
 #include "ir/infer.h"
 #include "ir/ops/loops.h"
@@ -148,6 +149,7 @@ struct Held {
   ValueId everywhere = ir::kNoValue;  ///< valid: all of it, and any device may read it
   std::vector<std::optional<Piece>> on = {};
   bool is_sum = false;        ///< pieces of several devices add up
+  bool is_largest = false;    ///< of such pieces, they do not add up, but the largest counts
   bool is_undecided = false;  ///< a weight or constant, cut as its first reader wants it
 };
 
@@ -184,6 +186,7 @@ class Partitioner {
   Partitioner(const ir::Training& whole, const ShardingPlan& plan)
       : training_(whole),
         whole_(whole.graph),
+        ops_(whole.graph.ops),
         plan_(plan),
         held_(std::ssize(whole.graph.values)),
         brought_(std::ssize(whole.graph.values)) {}
@@ -191,11 +194,11 @@ class Partitioner {
   Partitioned run() {
     out().name = whole_.name;
     hold_inputs();
-    for (OpId id : whole_.op_ids()) {
+    for (const Op& op : ops_) {
       try {
-        add_op(whole_[id]);
+        add_op(op);
       } catch (const Error& error) {
-        throw error.at(whole_.describe(whole_[id]));
+        throw error.at(whole_.describe(op));
       }
     }
     finish();
@@ -655,7 +658,7 @@ class Partitioner {
     if (is_narrow) {
       for (ValueId& summand : summands) summand = cast(summand, ir::DataType::Float);
     }
-    const ValueId sum = call("Sum", summands, device, context);
+    const ValueId sum = call(held_[id].is_largest ? "Max" : "Sum", summands, device, context);
     return is_narrow ? cast(sum, element) : sum;
   }
 
@@ -784,6 +787,7 @@ class Partitioner {
     for (ValueId id : inputs_of(op)) {
       if (held_[id].is_undecided && is_variable(id) && variable(id).weight.valid()) decide_state(id);
     }
+    if (is_cut_along_steps(op)) return add_steps(op);
     const OpCut cut = plan_cut(op, typed);
     if (passes_sums(op, cut)) return pass_sums(op, typed, cut);
     std::vector<std::vector<ValueId>> inputs;  // by device
@@ -804,6 +808,7 @@ class Partitioner {
     for (ValueId id : outputs_of(op)) {
       held_[id].on.resize(plan_.devices);
       held_[id].is_sum = is_sum;
+      held_[id].is_largest = is_largest(cut);
     }
     std::set<std::vector<int>> counted;
     for (int device = 0; device < plan_.devices; ++device) {
@@ -813,6 +818,29 @@ class Partitioner {
       for (const auto& of_input : inputs) own.push_back(of_input[device]);
       emit_part(op, typed, cut, device, std::move(own));
     }
+    shape_outputs(op);
+  }
+
+  // The op normalises over an axis along which its input is cut.
+  bool is_cut_along_steps(const Op& op) const {
+    const auto axis = axis_of_steps(whole_, op);
+    if (!axis) return false;
+    const std::int64_t dim = type(op.inputs[0]).dims[*axis];
+    return std::ranges::any_of(held_[op.inputs[0]].on, [&](const std::optional<Piece>& piece) {
+      return piece && piece->box[*axis] != Ranges{{0, dim}};
+    });
+  }
+
+  void add_steps(const Op& op) {
+    const std::int64_t known = std::ssize(whole_.values);
+    const std::vector<Op> steps = softmax_steps(whole_, op);
+    held_.resize(std::ssize(whole_.values), {});
+    brought_.resize(std::ssize(whole_.values), {});
+    for (std::int64_t i = known; i < std::ssize(whole_.values); ++i) {
+      const ValueId id{static_cast<std::int32_t>(i)};
+      held_[id].is_undecided = whole_.is_constant(id);
+    }
+    for (const Op& step : steps) add_op(step);
     shape_outputs(op);
   }
 
@@ -881,6 +909,13 @@ class Partitioner {
     return false;
   }
 
+  static bool is_largest(const OpCut& cut) {
+    for (std::size_t l = 0; l < cut.loops.size(); ++l) {
+      if (!cut.ranges[l].empty() && cut.loops[l].result == LoopResult::Largest) return true;
+    }
+    return false;
+  }
+
   bool has_sum_on(const Op& op, int device) const {
     return std::ranges::any_of(op.inputs, [&](ValueId id) {
       return id.valid() && held_[id].is_sum && held_[id].on[device].has_value();
@@ -915,6 +950,7 @@ class Partitioner {
     // Each device that computes has a summand of each, and nobody else has.
     for (std::size_t i : sums) {
       const ValueId id = op.inputs[i];
+      if (held_[id].is_largest) return false;
       if (adds && type(id) != type(op.outputs[0])) return false;
       for (int device = 0; device < plan_.devices; ++device) {
         const auto& piece = held_[id].on[device];
@@ -1211,7 +1247,8 @@ class Partitioner {
   }
 
   const ir::Training& training_;
-  const Graph& whole_;
+  Graph whole_;                ///< with the values of steps that ops are written as
+  const std::vector<Op> ops_;  ///< of the whole graph
   const ShardingPlan& plan_;
   Partitioned made_;
   ir::IdMap<ValueId, Held> held_;

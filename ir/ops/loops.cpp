@@ -177,12 +177,13 @@ std::vector<Loop> einsum_loops(const TypedOp& op) {
   return loops.take();
 }
 
-// Which axes a reduction with this result sums over, when it is a sum or a mean of elements.
+// Which axes a reduction with this result sums over, when the results of parts of them can be put together.
 std::optional<LoopResult> total_of(const Op& op) {
   static const std::map<std::string_view, LoopResult> kTotals = {{"ReduceSum", LoopResult::Summed},
                                                                  {"ReduceSumSquare", LoopResult::Summed},
                                                                  {"ReduceL1", LoopResult::Summed},
-                                                                 {"ReduceMean", LoopResult::Averaged}};
+                                                                 {"ReduceMean", LoopResult::Averaged},
+                                                                 {"ReduceMax", LoopResult::Largest}};
   const auto found = kTotals.find(op.spec->name);
   return found == kTotals.end() ? std::nullopt : std::optional(found->second);
 }
@@ -317,13 +318,16 @@ std::vector<Loop> expand_loops(const TypedOp& op) {
   return loops.take();
 }
 
+// Other axes, and the one along which parts of one length are joined: all have the same of it then.
 std::vector<Loop> concat_loops(const TypedOp& op) {
   LoopList loops(op);
   const int rank = op.output(0).rank();
-  const std::int64_t own = normalized_axis(op.get_int("axis"), rank);
+  const int own = static_cast<int>(normalized_axis(op.get_int("axis"), rank));
+  const bool all_equal =
+      std::ranges::all_of(op.input_types, [&](const Type& type) { return type == op.input(0); });
   for (int axis = 0; axis < rank; ++axis) {
-    if (axis == own) continue;
-    Loop loop = loops.make(op.output(0).dims[axis]);
+    if (axis == own && !all_equal) continue;
+    Loop loop = loops.make(op.input(0).dims[axis]);
     for (LoopAxis& input : loop.inputs) input.axis = axis;
     loop.outputs[0].axis = axis;
     loops.add(std::move(loop));

@@ -19,9 +19,10 @@ struct LoopAxis {
 
 /// What the iterations of a loop make of the outputs.
 enum class LoopResult : std::uint8_t {
-  Apart,    ///< each its own part of every output
-  Summed,   ///< outputs are sums over the iterations
-  Averaged  ///< outputs are means over the iterations
+  Apart,     ///< each its own part of every output
+  Summed,    ///< outputs are sums over the iterations
+  Averaged,  ///< outputs are means over the iterations
+  Largest    ///< outputs are the largest elements of the iterations
 };
 
 /// A loop of an op over its whole operands. Loops of one op are independent of each other: an op may be cut

@@ -151,9 +151,20 @@ TEST(Partition, NeedsOneSumForTwoProducts) {
 }
 
 TEST(Partition, RunsWholeWhatCannotBeCut) {
-  const auto graph = graph_of("agraph (float[4] x) => (float[4] y) { z = Neg(x) y = Softmax<axis=0>(z) }");
+  const auto graph = graph_of("agraph (float[4] x) => (float[4] y) { z = Neg(x) y = Hardmax<axis=0>(z) }");
   const Partitioned made = cut_graph(graph, 2, {{"z", "x", over({axis(0, 2)})}}).cut();
   EXPECT_EQ(moved(made), "'y' needs 'z': all-gather, 16 bytes\n");
+  EXPECT_THAT(run(made, {tensor<float>({4}, {1, 2, -3, 0})}), ElementsAre(0, 0, 1, 0));
+}
+
+// The largest of all, then the sum of the powers: one number of each device.
+TEST(Partition, NormalisesOverAnAxisThatIsCut) {
+  const auto graph = graph_of("agraph (float[4] x) => (float[4] y) { z = Neg(x) y = Softmax<axis=0>(z) }");
+  const Partitioned made = cut_graph(graph, 2, {{"z", "x", over({axis(0, 2)})}}).cut();
+  EXPECT_EQ(moved(made),
+            "'y' needs 'ReduceMax:1': all-reduce, 8 bytes\n"
+            "'y' needs 'ReduceSum:5': all-reduce, 8 bytes\n"
+            "the output needs 'y': all-gather, 8 bytes\n");
   const float two = std::log(2.0F);
   EXPECT_THAT(run(made, {tensor<float>({4}, {0, -two, -2 * two, 0})}),
               Pointwise(FloatNear(1e-6F), std::vector<float>{.125F, .25F, .5F, .125F}));

@@ -22,7 +22,7 @@ std::string loops(const std::string& graph_text) {
   const Graph graph = testing::graph_of(graph_text);
   std::string text;
   for (const Loop& loop : loops_of(TypedOp(graph, graph.ops.back()))) {
-    constexpr std::string_view kResults[] = {"", " +", " mean"};
+    constexpr std::string_view kResults[] = {"", " +", " mean", " largest"};
     text += fmt::format("{}: {} -> {}{}\n", loop.extent, place(loop.inputs), place(loop.outputs),
                         kResults[static_cast<int>(loop.result)]);
   }
