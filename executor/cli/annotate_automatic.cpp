@@ -59,9 +59,6 @@ schedule::Schedule schedule_in(const AnnotateOptions& options) {
   const schedule::Family& family = family_in(options);
   const int processors = processors_of(options);
   const int chunks = options.chunks.value_or(family.shape == schedule::Shape::V ? 2 : 1);
-  if (family.shape == schedule::Shape::TwoWay) {
-    throw Error("--schedule {}: it needs two copies of the model, annotations place one", family.name);
-  }
   return make_schedule(family, {.processors = processors,
                                 .micro_batches = kMicroBatchesAStage * processors * chunks,
                                 .chunks = chunks});
@@ -79,7 +76,8 @@ std::vector<int> stages_of(const ir::Graph& graph, annotate::Costs& costs, annot
     for (ir::ValueId id : outputs_of(op)) bytes += ir::packed_bytes(graph[id].type);
   }
   wanted.memory_bytes = wanted.memory_bytes * schedule.layout.processors / schedule.layout.chunks();
-  wanted.parts = schedule.layout.chunks();
+  wanted.parts = schedule.layout.stages();
+  wanted.stash_depths.resize(wanted.parts);
   return annotate::pipeline(graph, costs, wanted);
 }
 

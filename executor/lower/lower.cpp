@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "executor/lower/graph/add_second_copy.h"
 #include "executor/lower/graph/delay_updates.h"
 #include "executor/lower/graph/give_counts_an_op.h"
 #include "executor/lower/graph/give_outputs_an_op.h"
@@ -86,6 +87,14 @@ void finish(executor::Program& program, const Strategy& strategy,
   verify(program);
 }
 
+void copy_as_asked(PlacedGraph& placed, const Strategy& strategy) {
+  try {
+    add_second_copy(placed);
+  } catch (const Error& error) {
+    throw error.at(fmt::format("pipeline schedule {}", schedule::family_of(strategy.pipeline_order).name));
+  }
+}
+
 // Rewrites the graph, and gives what `use` makes of it. The same for a Program and for its blocks alone.
 template <class Use>
 auto rewritten(ir::Training training, const ir::Placement& placement, const Strategy& asked,
@@ -106,7 +115,9 @@ auto rewritten(ir::Training training, const ir::Placement& placement, const Stra
   // what the output becomes.
   slice_batch(placed, strategy);
   recompute(placed, strategy);
-  // From here on the graph is for one slice of a micro-batch, and no forward op is added.
+  // From here on the graph is for one slice of a micro-batch.
+  if (facts.copies == 2) copy_as_asked(placed, strategy);
+  // From here on no forward op is added.
   if (facts.updates_in_stages && strategy.weight_stashing) stash_weights(placed, facts.stages);
   if (facts.in_phases) delay_updates(placed);
   // From here on every op is in the stage and phase where it runs.

@@ -36,21 +36,23 @@ class Ways {
   /// Until the chunk's first forward pass.
   double head(int chunk) const {
     double time = 0;
-    for (int c = 0; c < chunk; ++c) time += there(c) + hop(c, c + 1);
+    for (int c = first_of_copy(chunk); c < chunk; ++c) time += there(c) + hop(c, c + 1);
     return time;
   }
   /// From the start of a chunk's forward pass until its way back can start.
   double until_back(int chunk) const {
     double time = there(chunk);
-    for (int c = chunk + 1; c < layout_.stages(); ++c) time += there(c) + back(c) + 2 * hop(c - 1, c);
+    for (int c = chunk + 1; !layout_.is_first(c) && c < layout_.chunks(); ++c)
+      time += there(c) + back(c) + 2 * hop(c - 1, c);
     return time;
   }
   /// Behind the end of the chunk's way back, that of all chunks before it.
   double tail(int chunk) const {
     double time = 0;
-    for (int c = 0; c < chunk; ++c) time += back(c) + hop(c, c + 1);
+    for (int c = first_of_copy(chunk); c < chunk; ++c) time += back(c) + hop(c, c + 1);
     return time;
   }
+  int first_of_copy(int chunk) const { return chunk - layout_.stage_of(chunk); }
 
  private:
   const Layout& layout_;
@@ -68,12 +70,12 @@ std::string_view to_string(Limit limit) {
 Bound lower_bound(const Layout& layout, int micro_batches, Backward backward, const Times& times,
                   const std::vector<double>& room) {
   const Ways ways(layout, backward, times);
+  const double m = static_cast<double>(micro_batches) / layout.copies;  // that a chunk sees
+  std::vector<std::vector<int>> chunks_of(layout.processors);
+  for (int c = 0; c < layout.chunks(); ++c) chunks_of[layout.processor_of[c]].push_back(c);
   Bound bound;
   for (int r = 0; r < layout.processors; ++r) {
-    std::vector<int> chunks;
-    for (int c = 0; c < layout.stages(); ++c) {
-      if (layout.processor_of[c] == r) chunks.push_back(c);
-    }
+    const std::vector<int>& chunks = chunks_of[r];
     if (chunks.empty()) continue;
     const double each = 1.0 / static_cast<double>(chunks.size());  // of a micro-batch's room
     double there_and_back = 0;
@@ -86,17 +88,25 @@ Bound lower_bound(const Layout& layout, int micro_batches, Backward backward, co
       waiting += each * (ways.until_back(c) + ways.back(c));
       longest_there = std::max(longest_there, ways.there(c));
     }
-    const double head = ways.head(chunks.front());
-    const double tail = ways.tail(chunks.front());
-    const double m = micro_batches;
+    // Of the chunk for which it takes least, whichever is first and last.
+    const auto least = [&](const auto& time_of) {
+      double time = time_of(chunks.front());
+      for (const int c : chunks) time = std::min(time, time_of(c));
+      return time;
+    };
+    const double head = least([&](int c) { return ways.head(c); });
+    const double tail = least([&](int c) { return ways.tail(c); });
     const double fits = std::min(std::floor(room[r] / each + 1e-9), m * static_cast<double>(chunks.size()));
-    const double first_back = ways.head(chunks.back()) + ways.until_back(chunks.back());
+    const double first_back = least([&](int c) { return ways.head(c) + ways.until_back(c); });
     const auto take = [&](double makespan, Limit limit) {
       if (makespan > bound.makespan) bound = {makespan, limit, r};
     };
     const bool is_whole = backward == Backward::Whole;
     take(head + m * work + (is_whole ? tail : 0), Limit::Work);
-    if (!is_whole) take(head + m * there_and_back + tail + ways.weights(0), Limit::Path);
+    if (!is_whole) {
+      const double end = least([&](int c) { return ways.tail(c) + ways.weights(ways.first_of_copy(c)); });
+      take(head + m * there_and_back + end, Limit::Path);
+    }
     take(first_back + m * work - fits * longest_there + (is_whole ? tail : 0), Limit::Room);
     if (room[r] > 0) take(head + m * waiting / room[r], Limit::Waiting);
   }

@@ -23,8 +23,8 @@ struct Bound {
   int processor = 0;  ///< for which it is largest
 };
 
-/// Of all schedules with this layout, number of micro-batches and kind of backward pass; a processor has room
-/// for what `room` micro-batches leave on it. For one copy of the model.
+/// Of all schedules with this layout, number of micro-batches (of all copies of the model) and kind of
+/// backward pass; a processor has room for what `room` micro-batches leave in all its chunks.
 Bound lower_bound(const Layout& layout, int micro_batches, Backward backward, const Times& times,
                   const std::vector<double>& room);
 

@@ -79,6 +79,19 @@ std::string some_schedules_defer(const Strategy& strategy) {
                      is_named ? word_of(strategy.pipeline_order) : "a list");
 }
 
+std::string two_copies_exclude_running_means(const Strategy& strategy) {
+  const bool has_name =
+      strategy.pipeline_order != PipelineOrder::Listed && strategy.pipeline_order != PipelineOrder::Auto;
+  const bool is_running =
+      strategy.reduction == Reduction::Mean && strategy.mean_strategy == MeanStrategy::Running;
+  if (!has_name || !is_running) return "";
+  if (schedule::family_of(strategy.pipeline_order).shape != schedule::Shape::TwoWay) return "";
+  return fmt::format(
+      "pipelineSchedule {} needs meanAccumulationAndReplicationReductionStrategy Post, Running found: each copy "
+      "of the model counts its own micro-batches",
+      word_of(strategy.pipeline_order));
+}
+
 std::string chunks_are_placed_automatically(const Strategy& strategy) {
   if (strategy.pipeline_chunks == 1 || strategy.virtual_graph_mode == VirtualGraphMode::Auto) return "";
   return "pipelineChunks needs virtualGraphMode Auto: otherwise annotations say which stages a processor has";
@@ -221,16 +234,27 @@ std::string processors_can_be_counted(const Strategy& strategy) {
 
 // Every pair of options that cannot go together, and every value that only another option makes wrong.
 constexpr Rule kRules[] = {
-    processors_can_be_counted,     micro_batches_can_be_counted,
-    phases_need_their_mode,        pipelining_needs_processors,
-    stashing_needs_pipelining,     pipelining_excludes_phases,
-    configurations_place,          every_n_divides_batches,
-    schedules_need_pipelining,     schedules_exclude_stashed_weights,
-    some_schedules_defer,          chunks_are_placed_automatically,
-    stages_need_recomputation,     overlap_needs_processors,
-    overlap_step_is_not_supported, io_tiles_are_even,
-    io_modes_need_io_tiles,        replicas_divide_ipus,
-    domains_divide_replicas,       split_ratios_fit,
+    processors_can_be_counted,
+    micro_batches_can_be_counted,
+    phases_need_their_mode,
+    pipelining_needs_processors,
+    stashing_needs_pipelining,
+    pipelining_excludes_phases,
+    configurations_place,
+    every_n_divides_batches,
+    schedules_need_pipelining,
+    schedules_exclude_stashed_weights,
+    some_schedules_defer,
+    two_copies_exclude_running_means,
+    chunks_are_placed_automatically,
+    stages_need_recomputation,
+    overlap_needs_processors,
+    overlap_step_is_not_supported,
+    io_tiles_are_even,
+    io_modes_need_io_tiles,
+    replicas_divide_ipus,
+    domains_divide_replicas,
+    split_ratios_fit,
 };
 
 void check_inference(const Strategy& strategy) {

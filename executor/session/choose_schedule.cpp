@@ -115,7 +115,6 @@ std::vector<int> chunk_counts(const schedule::Family& family, const Strategy& as
 }
 
 bool can_be_had(const schedule::Family& family, const Strategy& asked, Task task) {
-  if (family.shape == schedule::Shape::TwoWay) return false;
   if (task == Task::Inference) return family.backward == schedule::Backward::Whole;
   // Without accumulation lockstep reads weights of several versions, which is another training.
   return family.order != PipelineOrder::Lockstep || asked.accumulation_factor > 1;

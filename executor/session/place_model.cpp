@@ -118,8 +118,8 @@ schedule::Schedule listed_schedule(const Strategy& strategy, int processors, int
   return schedule;
 }
 
-// Each chunk is a stage, on the processor that the schedule wants it on. A processor's memory is cut into
-// equal shares for its chunks.
+// Each chunk is a stage, on the processor that the schedule wants it on; of two copies of the model the first
+// is placed. A processor's memory is cut into equal shares for its chunks.
 void pipeline_by_cost(ir::Graph& graph, const Strategy& strategy, const annotate::Costs& costs,
                       annotate::AutomaticOptions automatic) {
   const int chunks = chunks_of(strategy);
@@ -135,7 +135,7 @@ void pipeline_by_cost(ir::Graph& graph, const Strategy& strategy, const annotate
     automatic.stash_depths.resize(layout.stages());
   }
   automatic.parts = layout.stages();
-  automatic.memory_bytes = automatic.memory_bytes * processors / layout.stages();
+  automatic.memory_bytes = automatic.memory_bytes * processors / layout.chunks();
   const std::vector<int> parts = annotate::pipeline(graph, costs, automatic);
   annotate::write_parts(graph, parts, annotate::kPipelineStage);
   for (std::size_t i = 0; i < parts.size(); ++i) {

@@ -294,6 +294,30 @@ TEST(Strategies, OfOneChoiceGiveEveryModelTheBitsOfOneProcessor) {
   EXPECT_THAT(counts.refused, ElementsAre(in_a_body(19), without_batch(19)));
 }
 
+// Even micro-batches through one copy of the model, odd ones through the other: sums are in another order.
+TEST(Strategies, WithMicroBatchesFromBothEndsGiveEveryModelTheBitsOfOneProcessor) {
+  Counts counts;
+  for (const auto& group : testing::other_choices()) {
+    for (const testing::Choice& choice : group) {
+      if (choice.name == "sum") continue;
+      NamedStrategy strategy{.name = "both ways, " + choice.name, .options = {}};
+      Strategy& options = strategy.options;
+      options.virtual_graph_mode = VirtualGraphMode::Auto;
+      options.ipus = 2;
+      options.pipelining = true;
+      options.pipeline_order = PipelineOrder::Chimera;
+      options.batches_per_step = 3;
+      choice.apply(options);
+      options.batches_per_step *= 2;
+      for (std::size_t model = 0; model < test_models().size(); ++model)
+        expect_right({model, false}, strategy, counts);
+    }
+  }
+  print("both ways", counts);
+  EXPECT_EQ(counts.equal, 366);
+  EXPECT_THAT(counts.refused, ElementsAre(in_a_body(3), without_batch(3)));
+}
+
 // Numbers that are none and infinite ones go the same way, whatever the strategy.
 TEST(Strategies, OfOneChoiceGiveNaNAndInfinityWhereOneProcessorDoes) {
   Counts counts;

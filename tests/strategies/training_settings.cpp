@@ -26,6 +26,12 @@ void in_order(Setting& setting, int processors, PipelineOrder order, int chunks 
   setting.options.pipeline_chunks = chunks;
 }
 
+// Gradients are added up in two sums.
+void both_ways(Setting& setting, int processors, PipelineOrder order) {
+  in_order(setting, processors, order);
+  setting.reorders = true;
+}
+
 void in_phases(Setting& setting, int processors) {
   setting.options.virtual_graph_mode = VirtualGraphMode::ExecutionPhases;
   setting.options.ipus = processors;
@@ -95,6 +101,10 @@ const std::vector<SettingChoice>& spreads_in_turns() {
       {"GPipe over 2", [](Setting& setting) { in_order(setting, 2, PipelineOrder::GPipe); }},
       {"list over 3", [](Setting& setting) { in_order(setting, 3, PipelineOrder::ListScheduled); }},
       {"ZB-V over 2", [](Setting& setting) { in_order(setting, 2, PipelineOrder::ZeroBubbleV, 2); }},
+      {"DualPipe over 2", [](Setting& setting) { both_ways(setting, 2, PipelineOrder::DualPipe); }},
+      {"DualPipe over 4", [](Setting& setting) { both_ways(setting, 4, PipelineOrder::DualPipe); }},
+      {"Chimera over 2", [](Setting& setting) { both_ways(setting, 2, PipelineOrder::Chimera); }},
+      {"Chimera over 4", [](Setting& setting) { both_ways(setting, 4, PipelineOrder::Chimera); }},
   };
   return kSpreads;
 }

@@ -452,7 +452,41 @@ TEST(TrainingStrategies, GiveTheWeightsOfOneProcessorInTurns) {
         }
       });
   counts.say("schedules");
-  EXPECT_EQ(counts.equal, 793);
+  EXPECT_EQ(counts.equal, 921);
+  EXPECT_EQ(counts.illegal.size(), 2U);  // of two copies, a running mean
+  EXPECT_THAT(counts.refused, IsEmpty());
+}
+
+// Micro-batches from both ends, as few as the schedule takes and more.
+TEST(TrainingStrategies, GiveTheWeightsOfOneProcessorBothWays) {
+  TrainingCounts counts;
+  for (std::size_t model = 0; model < trained_models().size(); ++model) {
+    for (const PipelineOrder order : {PipelineOrder::Chimera, PipelineOrder::DualPipe}) {
+      for (const int processors : {2, 4}) {
+        for (const int units : {1, 2, 3}) {
+          if (units == 1 && order == PipelineOrder::DualPipe) continue;
+          for (const char* optimizer : {"SGD", "Adam"}) {
+            Setting setting{.reorders = true};
+            Strategy& options = setting.options;
+            options.virtual_graph_mode = VirtualGraphMode::Auto;
+            options.ipus = processors;
+            options.pipelining = true;
+            options.pipeline_order = order;
+            options.accumulation_factor = units * processors;
+            setting.optimizer = ir::make_optimizer(optimizer, {{"learningRate", {0.001}}});
+            if (setting.optimizer.defaults.contains("eps")) setting.optimizer.defaults["eps"].value = 1e-3;
+            expect_right(
+                {.model = model, .setting = setting},
+                fmt::format("{} micro-batches over {}, {}", units * processors, processors, optimizer),
+                counts);
+          }
+        }
+      }
+    }
+  }
+  counts.say("both ways");
+  EXPECT_EQ(counts.equal, 100);
+  EXPECT_THAT(counts.illegal, IsEmpty());
   EXPECT_THAT(counts.refused, IsEmpty());
 }
 

@@ -62,7 +62,7 @@ Draft::Draft(const Lowering& lowering)
 
 void Draft::make_host_tensors() {
   for (ValueId id : graph.inputs) {
-    if (variables.is_variable(id)) continue;
+    if (variables.is_variable(id) || placed.in_first_copy.contains(id)) continue;
     input_index_[id] = program.inputs.size();
     program.inputs.push_back(host_input(id));
   }
@@ -70,11 +70,16 @@ void Draft::make_host_tensors() {
   for (int i = 0; i < std::ssize(graph.outputs); ++i) {
     if (variables.is_update(i)) continue;
     const ValueId id = graph.outputs[i];
+    if (placed.in_first_copy.contains(id)) continue;
     // What an update computes comes once a batch.
     const bool is_of_update = makers[id].valid() && placed.is_outer(makers[id]);
     output_indices_[id].push_back(program.outputs.size());
     program.outputs.push_back(host_output(graph[id], anchor(id), strategy.batches_per_step,
                                           is_of_update ? 1 : strategy.accumulation_factor));
+  }
+  for (const auto& [second, first] : placed.in_first_copy) {
+    input_index_[second] = input_index_[first];
+    output_indices_[second] = output_indices_[first];
   }
 }
 
@@ -131,7 +136,7 @@ BufferId Draft::add_buffer(executor::Buffer buffer) { return append(program, std
 BlockId Draft::add_block(executor::Block block) { return append(program, std::move(block)); }
 
 Anchor Draft::anchor(ValueId output) const {
-  const auto found = strategy.anchors.find(graph[output].name);
+  const auto found = strategy.anchors.find(graph[placed.streamed_as(output)].name);
   return found == strategy.anchors.end() ? Anchor{} : found->second;
 }
 

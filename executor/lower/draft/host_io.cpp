@@ -57,7 +57,7 @@ Route route(const Wanted& own, const Draft& draft) {
 }
 
 Route route_of_input(const Draft& draft, ValueId value) {
-  const auto found = draft.placement.inputs.find(draft.graph[value].name);
+  const auto found = draft.placement.inputs.find(draft.graph[draft.placed.streamed_as(value)].name);
   return route(found == draft.placement.inputs.end() ? ir::InputPlacement{} : found->second, draft);
 }
 
@@ -205,7 +205,7 @@ std::vector<Step> HostIo::run(std::vector<Step> steps, std::vector<Step> update)
 std::vector<Step> HostIo::between_once(std::vector<Step> steps) {
   steps.insert(steps.begin(), std::make_move_iterator(before_.begin()),
                std::make_move_iterator(before_.end()));
-  std::move(after_.begin(), after_.end(), std::back_inserter(steps));
+  store_sums(steps);
   return steps;
 }
 
@@ -220,6 +220,33 @@ void HostIo::make_synthetic(ValueId value, int processor) {
   before_.push_back({.action = Compute{block, {}, {{draft_.buffer(value, processor)}}}});
 }
 
+// What the copies of the model have added up meets in the first one's sum, which goes to the host.
+void HostIo::store_sums(std::vector<Step>& steps) {
+  std::map<ValueId, BufferId> first;
+  for (const Sum& one : sums_) first.try_emplace(draft_.placed.streamed_as(one.value), one.buffer);
+  for (const Sum& one : sums_) {
+    const BufferId into = first.at(draft_.placed.streamed_as(one.value));
+    if (into == one.buffer) continue;
+    Buffer brought = draft_.program[one.buffer];
+    brought.processor = draft_.program[into].processor;
+    const BufferId from = draft_.add_buffer(std::move(brought));
+    const executor::BlockId add = draft_.add_block({.name = draft_.program[one.add].name,
+                                                    .processor = draft_.program[into].processor,
+                                                    .graph = draft_.program[one.add].graph});
+    for (int i = 0; i < draft_.program[into].slots; ++i) {
+      steps.push_back({.action = executor::CopyBetweenProcessors{{{{one.buffer, i}, {from, i}}}}});
+      steps.push_back({.action = Compute{add, {{into, i}, {from, i}}, {{into, i}}}});
+    }
+  }
+  for (const Sum& one : sums_) {
+    if (first.at(draft_.placed.streamed_as(one.value)) != one.buffer) continue;
+    for (int i = 0; i < draft_.program[one.buffer].slots; ++i) {
+      for (int index : draft_.output_indices(one.value))
+        steps.push_back({.action = StoreToHost{{one.buffer, i}, index}});
+    }
+  }
+}
+
 // Gives the step that adds to the sum.
 Step HostIo::add_up(ValueId value, int processor) {
   const ir::Value& output = draft_.graph[value];
@@ -227,7 +254,7 @@ Step HostIo::add_up(ValueId value, int processor) {
   if (!ir::kNumeric.contains(output.type.element)) {
     throw Error("sum of anchor '{}': {} found, numbers are needed", output.name, to_string(output.type));
   }
-  // Slices of a micro-batch add up each for itself.
+  // Slices of a micro-batch add up each for itself, and so do copies of the model.
   const int slices = draft_.variables.slices(value);
   const BufferId sum = draft_.add_buffer({.name = output.name + "_sum",
                                           .type = output.type,
@@ -241,10 +268,8 @@ Step HostIo::add_up(ValueId value, int processor) {
   const executor::BlockId add = draft_.add_block(
       {.name = "sum " + output.name, .processor = processor, .graph = sum_of(output.name, output.type)});
   const executor::Slot slice{sum, 0, slices > 1 ? 1 : 0};
-  for (int i = 0; i < slices; ++i) {
-    before_.push_back({.action = Compute{zero, {}, {{sum, i}}}});
-    for (int index : draft_.output_indices(value)) after_.push_back({.action = StoreToHost{{sum, i}, index}});
-  }
+  for (int i = 0; i < slices; ++i) before_.push_back({.action = Compute{zero, {}, {{sum, i}}}});
+  sums_.push_back({value, sum, add});
   return {.action = Compute{add, {slice, {draft_.buffer(value, processor)}}, {slice}}};
 }
 

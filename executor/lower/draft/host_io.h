@@ -50,6 +50,7 @@ class HostIo {
  private:
   std::map<ir::ValueId, int> loaded_once_;  ///< the processor that the host gave it to
   void make_synthetic(ir::ValueId value, int processor);
+  void store_sums(std::vector<executor::Step>& steps);
   executor::Step add_up(ir::ValueId value, int processor);
   /// The steps with what happens once before and after them.
   std::vector<executor::Step> between_once(std::vector<executor::Step> steps);
@@ -60,7 +61,13 @@ class HostIo {
   // The order inside a cycle: the IO tiles give and take only before and after what the IO lane does beside
   // the computation, so one buffer on the IO tiles is enough.
   Beside beside_;
-  std::vector<executor::Step> after_;
+  /// What adds up over micro-batches, and the block that does it.
+  struct Sum {
+    ir::ValueId value;
+    executor::BufferId buffer;
+    executor::BlockId add;
+  };
+  std::vector<Sum> sums_;
 };
 
 }  // namespace podium::lower

@@ -46,12 +46,12 @@ struct UsesOfBuffer {
   }
 };
 
-// Visits the steps of a superstep in their order, each with its micro-batch.
+// Visits the steps of a superstep in their order, each with the appearance that it is of.
 template <class Visit>
 void for_each_step(const std::vector<Turnout>& turnouts, const Superstep& superstep, const Visit& visit) {
   for (std::vector<Step> Turnout::*part : {&Turnout::loads, &Turnout::steps, &Turnout::stores}) {
     for (const Appearance& one : superstep) {
-      for (const Step& step : turnouts[one.turnout].*part) visit(step, one.micro_batch);
+      for (const Step& step : turnouts[one.turnout].*part) visit(step, one);
     }
   }
 }
@@ -64,9 +64,9 @@ class SlotGiver {
   /// True of each buffer whose slots go by micro-batches.
   ir::IdMap<BufferId, bool> give(const std::vector<Superstep>& supersteps) {
     for (const Superstep& superstep : supersteps) {
-      for_each_step(turnouts_, superstep, [&](const Step& step, int micro_batch) {
+      for_each_step(turnouts_, superstep, [&](const Step& step, const Appearance& one) {
         ++position_;
-        for_each_slot(step, [&](const Slot& slot, bool is_write) { note(slot, is_write, micro_batch); });
+        for_each_slot(step, [&](const Slot& slot, bool is_write) { note(slot, is_write, one.micro_batch); });
       });
       ++position_;
       for (const Appearance& one : superstep) {
@@ -145,11 +145,10 @@ class SuperstepWriter {
 
   /// `stride`: by how much later the micro-batches of the next iteration are; 0 outside of a Repeat.
   void write(const Superstep& superstep, int stride, std::vector<Step>& steps) const {
-    for_each_step(turnouts_, superstep, [&](const Step& made, int micro_batch) {
+    for_each_step(turnouts_, superstep, [&](const Step& made, const Appearance& one) {
       Step& step = steps.emplace_back(made);
-      step.micro_batch = micro_batch;
-      step.micro_batch_stride = stride;
-      for_each_slot(step, [&](Slot& slot, bool) { turn(slot, micro_batch, stride); });
+      note_micro_batch(one, stride, step);
+      for_each_slot(step, [&](Slot& slot, bool) { turn(slot, one.micro_batch, stride); });
     });
     std::vector<Transfer> all;
     for (const Appearance& one : superstep) {
@@ -159,15 +158,18 @@ class SuperstepWriter {
         all.push_back(transfer);
       }
     }
-    const int first = superstep.empty() ? 0 : superstep.front().micro_batch;
     for (std::vector<Transfer>& group : groups(all)) {
-      steps.push_back({.action = executor::CopyBetweenProcessors{std::move(group)},
-                       .micro_batch = first,
-                       .micro_batch_stride = stride});
+      steps.push_back({.action = executor::CopyBetweenProcessors{std::move(group)}});
+      note_micro_batch(superstep.front(), stride, steps.back());
     }
   }
 
  private:
+  void note_micro_batch(const Appearance& one, int stride, Step& step) const {
+    const Turnout& turnout = turnouts_[one.turnout];
+    step.micro_batch = turnout.first + one.micro_batch * turnout.stride;
+    step.micro_batch_stride = stride * turnout.stride;
+  }
   void turn(Slot& slot, int micro_batch, int stride) const {
     if (slot.stride != 0) {
       slot.index = (slot.index + slot.stride * micro_batch) % program_[slot.buffer].slots;

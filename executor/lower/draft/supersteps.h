@@ -18,6 +18,10 @@ struct Turnout {
   std::vector<executor::Step> steps = {};
   std::vector<executor::Step> stores = {};
   std::vector<executor::Transfer> exchange = {};
+  /// Which micro-batch of the run its k-th is: `first + k * stride`, where copies of the model take them in
+  /// turns.
+  int first = 0;
+  int stride = 1;
 };
 
 /// A turnout in a superstep.

@@ -56,7 +56,10 @@ LeadsTo find_ways(const PlacedGraph& placed) {
   const auto note = [&](IdMap<OpId, bool>& which, ValueId id) {
     if (id.valid() && makers[id].valid()) which[makers[id]] = true;
   };
-  note(leads.loss, graph.outputs[placed.training.loss]);
+  const ValueId loss = graph.outputs[placed.training.loss];
+  for (ValueId id : graph.outputs) {
+    if (placed.streamed_as(id) == loss) note(leads.loss, id);
+  }
   for (ValueId id : gradients_of(placed)) note(leads.gradient, id);
   for (OpId op : backwards(graph)) {
     if (placed.is_outer(op)) continue;
@@ -74,15 +77,16 @@ class ChunkFinder {
       : placed_(placed),
         graph_(placed.graph()),
         adjacent_(adjacent),
-        trains_(!placed.training.updates.empty()) {
+        trains_(!placed.training.updates.empty()),
+        stages_(placed.placement.stages / placed.copies) {
     chunks_.of_op = IdMap<OpId, ChunkPass>(std::ssize(graph_.ops), ChunkPass{});
     find_processors();
-    loss_stage_ = trains_ ? placed[producers(graph_)[graph_.outputs[placed.training.loss]]].stage
-                          : placed.placement.stages - 1;
+    loss_stage_ =
+        trains_ ? placed[producers(graph_)[graph_.outputs[placed.training.loss]]].stage : stages_ - 1;
   }
 
   Chunks run() {
-    number_chunks();
+    for (int copy = 0; copy < placed_.copies; ++copy) number_chunks(copy * stages_);
     find_passes();
     if (trains_) split_ways_back();
     return std::move(chunks_);
@@ -100,25 +104,27 @@ class ChunkFinder {
     }
   }
 
-  // A stage of the way back is that of the last chunk, below those behind it, on its processor.
-  void number_chunks() {
+  // Of the copy that has this stage in front. A stage of the way back is that of the last chunk, below those
+  // behind it, on its processor.
+  void number_chunks(int first_stage) {
     std::vector<int>& of_chunk = chunks_.layout.processor_of;
-    for (int stage = 0; stage < std::ssize(processors_); ++stage) {
+    const int first_chunk = chunks_.layout.chunks();
+    for (int stage = first_stage; stage < first_stage + stages_; ++stage) {
       const int processor = processors_[stage];
       if (processor == kNone) {
-        chunk_of_.push_back(chunk_of_.empty() ? 0 : chunk_of_.back());
+        chunk_of_.push_back(stage == first_stage ? first_chunk : chunk_of_.back());
         continue;
       }
-      if (stage <= loss_stage_) {
-        const bool is_same =
-            adjacent_ == Adjacent::AreOne && !of_chunk.empty() && of_chunk.back() == processor;
+      if (stage - first_stage <= loss_stage_) {
+        const bool is_same = adjacent_ == Adjacent::AreOne && chunks_.layout.chunks() > first_chunk &&
+                             of_chunk.back() == processor;
         if (!is_same) of_chunk.push_back(processor);
         chunk_of_.push_back(static_cast<int>(of_chunk.size()) - 1);
         continue;
       }
       int chunk = chunk_of_.back() - (adjacent_ == Adjacent::AreApart ? 1 : 0);
-      while (chunk >= 0 && of_chunk[chunk] != processor) --chunk;
-      if (chunk < 0) {
+      while (chunk >= first_chunk && of_chunk[chunk] != processor) --chunk;
+      if (chunk < first_chunk) {
         throw Error(
             "stage {} is on ipu {}: behind the loss a stage on the ipu of each forward stage is needed, in "
             "the opposite order",
@@ -128,6 +134,7 @@ class ChunkFinder {
     }
     if (of_chunk.empty()) of_chunk.push_back(0);
     chunks_.layout.processors = placed_.placement.processors;
+    chunks_.layout.copies = placed_.copies;
   }
 
   void find_passes() {
@@ -140,11 +147,12 @@ class ChunkFinder {
     for (OpId op : graph_.op_ids()) {
       if (placed_.is_outer(op)) continue;
       const int stage = placed_[op].stage;
-      bool is_back = stage > loss_stage_ || (leads.gradient[op] && !leads.loss[op]);
+      const int in_copy = stage % stages_;
+      bool is_back = in_copy > loss_stage_ || (leads.gradient[op] && !leads.loss[op]);
       for (ValueId id : inputs_of(graph_[op])) {
         is_back = is_back || (makers[id].valid() && chunks_.of_op[makers[id]].pass != Pass::Forward);
       }
-      if (stage < loss_stage_) is_back = false;
+      if (in_copy < loss_stage_) is_back = false;
       chunks_.of_op[op] = {is_back ? Pass::WeightGradient : Pass::Forward, chunk_of_[stage]};
     }
   }
@@ -168,6 +176,7 @@ class ChunkFinder {
   const Graph& graph_;
   Adjacent adjacent_;
   bool trains_;
+  int stages_;  ///< of a copy of the model
   int loss_stage_ = 0;
   std::vector<int> processors_;  ///< of each stage
   std::vector<int> chunk_of_;    ///< of each stage

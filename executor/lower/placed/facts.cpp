@@ -2,8 +2,14 @@
 
 #include <algorithm>
 
+#include "executor/schedule/families.h"
+
 namespace podium::lower {
 namespace {
+
+bool is_two_way(PipelineOrder order) {
+  return order != PipelineOrder::Listed && schedule::family_of(order).shape == schedule::Shape::TwoWay;
+}
 
 void count_runs(const Strategy& strategy, Facts& facts) {
   const int micro_batches = facts.trains ? strategy.accumulation_factor : 1;  // of one update
@@ -32,6 +38,7 @@ Facts find_facts(const PlacedGraph& placed, const Strategy& strategy) {
   facts.updates_in_stages = facts.in_stages && !runs_empty;
   count_runs(strategy, facts);
   facts.in_orders = facts.in_stages && is_listed;
+  if (facts.in_orders && is_two_way(strategy.pipeline_order)) facts.copies = 2;
   if (facts.in_stages) facts.stages = merge_stages(placed.placement);
   return facts;
 }

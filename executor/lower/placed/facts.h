@@ -11,6 +11,7 @@ struct Facts {
   bool in_phases = false;    ///< the phases of the placement run one after the other
   bool in_stages = false;    ///< the stages of the placement are a pipeline
   bool in_orders = false;    ///< they follow a schedule that lists orders, not lockstep cycles
+  int copies = 1;            ///< of the model, as the schedule has them
   bool accumulates = false;  ///< the gradients of several micro-batches make one update
   bool updates_in_stages =
       false;            ///< each stage of the pipeline updates what it computes with, see pipelined

@@ -1,6 +1,7 @@
 // What lowering rewrites: a graph, what trains in it, and where each of its ops runs.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,11 @@ struct PlacedGraph {
 
   ir::Training training;
   ir::Placement placement;
+  /// Of the model, which take micro-batches in turns: each has as many stages, those of the first one in
+  /// front.
+  int copies = 1;
+  /// Of an input or output of the second copy, that of the first: they share a stream of the host.
+  std::map<ir::ValueId, ir::ValueId> in_first_copy = {};
 
   ir::Graph& graph() { return training.graph; }
   const ir::Graph& graph() const { return training.graph; }
@@ -36,6 +42,12 @@ struct PlacedGraph {
   }
   /// Whether an op runs once per update.
   bool is_outer(ir::OpId op) const { return (*this)[op].context == ir::Context::Update; }
+
+  /// What a value of the host is to it: the value itself, or where the second copy has it, that of the first.
+  ir::ValueId streamed_as(ir::ValueId value) const {
+    const auto found = in_first_copy.find(value);
+    return found == in_first_copy.end() ? value : found->second;
+  }
 
   /// Adds an op behind all others.
   void append(ir::Op op, const ir::OpPlacement& place);

@@ -6,6 +6,10 @@
 // after the other.
 //
 // The update comes when all orders have ended, on one processor after the other.
+//
+// Two copies of the model take the micro-batches of the host in turns: even ones are the first copy's. That
+// follows from orders that are each other's mirror images, which is checked: a stage has both copies' passes
+// in the same superstep, and the first copy's are written in front.
 #include <algorithm>
 #include <set>
 
@@ -37,11 +41,6 @@ std::string text_of_places(const Layout& layout) {
 
 Schedule named_schedule(const Strategy& strategy, const Layout& layout, const Facts& facts) {
   const schedule::Family& family = schedule::family_of(strategy.pipeline_order);
-  if (family.shape == schedule::Shape::TwoWay) {
-    throw Error(
-        "pipeline schedule {}: it needs two copies of the model, a session has one: dualpipe-v comes nearest",
-        family.name);
-  }
   const std::optional<int> chunks = layout.chunks_each();
   if (!chunks) {
     throw Error("pipeline schedule {}: {} chunks on {} processors found, as many on each are needed",
@@ -49,7 +48,7 @@ Schedule named_schedule(const Strategy& strategy, const Layout& layout, const Fa
   }
   Schedule schedule = make_schedule(family, {.processors = layout.processors,
                                              .micro_batches = facts.cycles,
-                                             .chunks = *chunks,
+                                             .chunks = *chunks / layout.copies,
                                              .deferred = strategy.pipeline_deferred});
   if (schedule.layout != layout) {
     throw Error("pipeline schedule {}: chunks on ipus {} found, {} needed", family.name,
@@ -96,6 +95,10 @@ class Scheduled {
         update_(draft, io_, [this](ValueId id) -> std::vector<int>& { return holders_[id].processors; }),
         turnouts_(static_cast<std::size_t>(schedule_.layout.chunks()) * kPasses),
         beside_(turnouts_.size()) {
+    for (std::size_t turnout = 0; turnout < turnouts_.size(); ++turnout) {
+      turnouts_[turnout].first = static_cast<int>(turnout) / (kPasses * schedule_.layout.stages());
+      turnouts_[turnout].stride = schedule_.layout.copies;
+    }
     for (const PlacedVariable& variable : draft.variables.all()) {
       holders_[variable.value].processors = draft.variables.processors(variable.value);
     }
@@ -157,7 +160,7 @@ class Scheduled {
         if (one.offset != offset) continue;
         if (place == kNowhere) {
           place = static_cast<int>(turnouts_.size());
-          turnouts_.emplace_back();
+          turnouts_.push_back({.first = turnouts_[turnout].first, .stride = turnouts_[turnout].stride});
         }
         turnouts_[place].steps.push_back(std::move(one.step));
       }
@@ -201,19 +204,37 @@ class Scheduled {
     appear(turnout, micro_batch, superstep);
   }
 
-  std::vector<Superstep> supersteps() const {
-    const schedule::Barriered timed =
-        clock_barriered(schedule_, even_times(schedule_.layout), schedule_.superstep);
-    std::vector<Superstep> all(timed.supersteps + 2);
+  // Of an action of one copy there is another one in the same place on the opposite processor.
+  void check_mirrored(const schedule::Barriered& timed) const {
+    const Layout& layout = schedule_.layout;
+    if (layout.copies == 1) return;
+    IR_CHECK(timed.superstep_of == std::vector(timed.superstep_of.rbegin(), timed.superstep_of.rend()));
+    for (std::size_t r = 0; r < schedule_.orders.size(); ++r) {
+      std::vector<Action> opposite = schedule_.orders[schedule_.orders.size() - 1 - r];
+      for (Action& action : opposite) action.chunk = (action.chunk + layout.stages()) % layout.chunks();
+      IR_CHECK(schedule_.orders[r] == opposite);
+    }
+  }
+
+  void add_copy(int copy, const schedule::Barriered& timed, std::vector<Superstep>& all) const {
     for (std::size_t r = 0; r < schedule_.orders.size(); ++r) {
       for (std::size_t i = 0; i < schedule_.orders[r].size(); ++i) {
         const Action& action = schedule_.orders[r][i];
+        if (action.chunk / schedule_.layout.stages() != copy) continue;
         Superstep& superstep = all[timed.superstep_of[r][i] + 1];
         appear_with_beside(turnout_of({action.pass, action.chunk}), action.micro_batch, superstep);
         if (action.pass != Pass::Backward) continue;
         appear_with_beside(turnout_of({Pass::WeightGradient, action.chunk}), action.micro_batch, superstep);
       }
     }
+  }
+
+  std::vector<Superstep> supersteps() const {
+    const schedule::Barriered timed =
+        clock_barriered(schedule_, even_times(schedule_.layout), schedule_.superstep);
+    check_mirrored(timed);
+    std::vector<Superstep> all(timed.supersteps + 2);
+    for (int copy = 0; copy < schedule_.layout.copies; ++copy) add_copy(copy, timed, all);
     for (const BesidePass& beside : beside_) {
       appear(beside.ahead, 0, all.front());
       appear(beside.behind, schedule_.micro_batches - 1, all.back());

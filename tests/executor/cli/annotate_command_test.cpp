@@ -155,13 +155,18 @@ TEST_F(Annotate, CutsChunksWhereAScheduleWantsThem) {
   EXPECT_THAT(annotations(out), AllOf(HasSubstr("__ipu_number=1 __pipeline_stage=1"),
                                       HasSubstr("__ipu_number=0 __pipeline_stage=2"),
                                       HasSubstr("__ipu_number=1 __pipeline_stage=3")));
+  // The session adds the second copy.
+  EXPECT_EQ(write("--auto pipeline --ipus 2 --schedule chimera").status, 0);
+  EXPECT_THAT(annotations(out),
+              AllOf(HasSubstr("__ipu_number=0 __pipeline_stage=0"),
+                    HasSubstr("__ipu_number=1 __pipeline_stage=1"), Not(HasSubstr("__pipeline_stage=2"))));
 }
 
 TEST_F(Annotate, SaysWhatAScheduleNeeds) {
   expect_refused(write("--auto pipeline --ipus 2 --schedule zbv"), 2, "the nearest is 'zb-v'");
   expect_refused(write("--auto pipeline --ipus 2 --schedule zb-v --chunks 3"), 1,
                  "3 chunks on a processor found, 2 are needed");
-  expect_refused(write("--auto pipeline --ipus 2 --schedule chimera"), 1, "two copies of the model");
+  expect_refused(write("--auto pipeline --ipus 3 --schedule chimera"), 1, "an even number is needed");
   expect_refused(write("--auto shard --ipus 2 --schedule zb-v"), 2,
                  "--schedule: found without --auto pipeline");
   expect_refused(write("--auto shard --ipus 2 --chunks 2"), 2, "--chunks: found without --auto pipeline");

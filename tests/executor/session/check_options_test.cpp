@@ -35,6 +35,13 @@ TEST(CheckOptions, RefusesWhatDoesNotGoTogether) {
        "enableWeightStashing needs enablePipelining: only stages that overlap meet weights of several "
        "versions"},
       {{.pipelining = true}, "enablePipelining needs virtualGraphMode Manual or Auto, Off found"},
+      {{.virtual_graph_mode = VirtualGraphMode::Auto,
+        .pipelining = true,
+        .pipeline_order = PipelineOrder::Chimera,
+        .reduction = Reduction::Mean,
+        .mean_strategy = MeanStrategy::Running},
+       "pipelineSchedule Chimera needs meanAccumulationAndReplicationReductionStrategy Post, Running found: each "
+       "copy of the model counts its own micro-batches"},
       {{.virtual_graph_mode = ExecutionPhases, .pipelining = true, .phases = {.phases = 2}},
        "enablePipelining needs virtualGraphMode Manual or Auto, ExecutionPhases found: a processor either is "
        "a stage or takes turns with the phases"},

@@ -49,7 +49,7 @@ TEST(ChooseSchedule, TakesTheFastestThatFits) {
   EXPECT_EQ(chosen.order(), PipelineOrder::ZeroBubbleV);
   EXPECT_FALSE(chosen.options.estimate);
   EXPECT_THAT(chosen.notes,
-              ElementsAre("pipeline schedule zb-v: 1500 ms by the clock, the best of 18; next is "
+              ElementsAre("pipeline schedule zb-v: 1500 ms by the clock, the best of 20; next is "
                           "lockstep with 2000 ms; 1 cannot be had here",
                           "8 % more memory would allow zb-h2: 1250 ms"));
 }
@@ -59,7 +59,7 @@ TEST(ChooseSchedule, TakesTheLeastFullWhereNothingFits) {
   EXPECT_EQ(chosen.order(), PipelineOrder::OneForwardOneBackward);
   EXPECT_THAT(
       chosen.notes,
-      ElementsAre("pipeline schedule 1f1b: 3000 ms by the clock, the best of 18, none of which fits into the "
+      ElementsAre("pipeline schedule 1f1b: 3000 ms by the clock, the best of 20, none of which fits into the "
                   "memory; next is lockstep with 2000 ms; 1 cannot be had here"));
 }
 
@@ -126,10 +126,10 @@ TEST(ChooseSchedule, TriesUpToFourChunks) {
   EXPECT_THAT(tried(1, Task::Inference),
               ElementsAre("lockstep 1", "gpipe 1", "1f1b 1", "interleaved 1", "interleaved 2",
                           "interleaved 3", "interleaved 4", "breadth-first 1", "breadth-first 2",
-                          "breadth-first 3", "breadth-first 4"));
-  EXPECT_THAT(tried(3, Task::Inference),
-              ElementsAre("lockstep 3", "gpipe 3", "1f1b 3", "interleaved 3", "breadth-first 3"));
-  EXPECT_THAT(tried(1, Task::Training), ::testing::SizeIs(19));
+                          "breadth-first 3", "breadth-first 4", "chimera 1"));
+  EXPECT_THAT(tried(3, Task::Inference), ElementsAre("lockstep 3", "gpipe 3", "1f1b 3", "interleaved 3",
+                                                     "breadth-first 3", "chimera 3"));
+  EXPECT_THAT(tried(1, Task::Training), ::testing::SizeIs(21));
 }
 
 // Lockstep without accumulation reads weights of several versions.

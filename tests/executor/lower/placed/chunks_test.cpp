@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "executor/lower/graph/add_second_copy.h"
 #include "tests/executor/lower/trained.h"
 
 namespace podium::lower {
@@ -53,6 +54,29 @@ TEST(Chunks, OnOneProcessorAreOneUnlessTheyAreKeptApart) {
   const Chunks apart = find_chunks(placed, Adjacent::AreApart);
   EXPECT_EQ(apart.layout.processor_of, (std::vector<int>{0, 0}));
   EXPECT_EQ(passes_of(apart, placed)["dw1"], "W0@0");
+}
+
+TEST(Chunks, OfTheSecondCopyAreBehindThoseOfTheFirst) {
+  const ir::Training training = testing::two_layers({});
+  PlacedGraph placed(training, testing::on_two_processors(training));
+  add_second_copy(placed);
+  const Chunks chunks = find_chunks(placed, Adjacent::AreOne);
+  EXPECT_EQ(chunks.layout, schedule::layout_of(schedule::Shape::TwoWay, 2, 1));
+  std::map<std::string, int> times;
+  for (const ir::OpId op : placed.graph().op_ids()) {
+    if (!placed.is_outer(op))
+      ++times[schedule::written_out({chunks.of_op[op].pass, chunks.of_op[op].chunk, 0})];
+  }
+  EXPECT_EQ(times, (std::map<std::string, int>{{"F0@0", 1},
+                                               {"F0@1", 1},
+                                               {"I0@1", 1},
+                                               {"W0@1", 2},
+                                               {"W0@0", 2},
+                                               {"F0@2", 1},
+                                               {"F0@3", 1},
+                                               {"I0@3", 1},
+                                               {"W0@3", 2},
+                                               {"W0@2", 2}}));
 }
 
 }  // namespace

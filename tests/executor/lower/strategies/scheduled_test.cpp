@@ -1,6 +1,8 @@
 // Pipelines whose processors take their passes in the orders of a schedule.
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "executor/schedule/families.h"
 #include "executor/schedule/validate.h"
 #include "ir/error.h"
@@ -107,13 +109,69 @@ TEST(Scheduled, SaysWhatAScheduleNeeds) {
             "pipeline schedule 1f1b: 3 chunks on 2 processors found, as many on each are needed");
   EXPECT_EQ(
       why_not(in_order(PipelineOrder::DualPipe, 1)),
-      "pipeline schedule dualpipe: it needs two copies of the model, a session has one: dualpipe-v comes "
-      "nearest");
+      "pipeline schedule dualpipe: 1 micro-batches found, an even number of at least 4 is needed: twice the "
+      "processors");
   Strategy strategy = in_order(PipelineOrder::Listed, 1);
   strategy.pipeline_list = {{{schedule::Pass::Forward, 0, 0}}};
   EXPECT_EQ(why_not(strategy), "pipeline schedule: 1 lists found, 2 needed: one for each processor");
   strategy.pipeline_list.push_back({});
   EXPECT_EQ(why_not(strategy), "pipeline schedule: processor 1: F0@1 is missing");
+}
+
+// The odd micro-batch goes the other way; its gradients are added to sums of its own.
+TEST(Scheduled, MicroBatchesComeFromBothEnds) {
+  const ir::Training training = two_layers({});
+  EXPECT_EQ(
+      steps_of(lower::lower(training, on_two_processors(training), in_order(PipelineOrder::Chimera, 2))),
+      "load rate@0 from host\n"
+      "copy rate@0 -> rate@1\n"
+      "load x@0 from host\n"
+      "load x:2@1 from host\n"
+      "compute forward0 on ipu 0: (x@0, w1@0) -> (h@0)\n"
+      "compute forward2 on ipu 1: (x:2@1, w1@1) -> (h:6@1)\n"
+      "copy h@0 -> h@1, h:6@1 -> h:6@0\n"
+      "compute forward1 on ipu 1: (h@1, w2@1) -> (y@1)\n"
+      "compute forward3 on ipu 0: (h:6@0, w2@0) -> (y:7@0)\n"
+      "store y@1 to host\n"
+      "store y:7@0 to host\n"
+      "compute backward1 on ipu 1: (y@1, w2@1, h@1, sum2@1) -> (dh@1, sum2@1)\n"
+      "compute backward3 on ipu 0: (y:7@0, w2@0, h:6@0, sum2:5@0) -> (dh:8@0, sum2:5@0)\n"
+      "copy dh@1 -> dh@0, dh:8@0 -> dh:8@1\n"
+      "compute backward0 on ipu 0: (dh@0, x@0, sum1@0) -> (sum1@0)\n"
+      "compute backward2 on ipu 1: (dh:8@1, x:2@1, sum1:3@1) -> (sum1:3@1)\n"
+      "copy sum1:3@1 -> sum1:3@0\n"
+      "compute update0 on ipu 0: (sum1@0, sum1:3@0, m1@0, rate@0, w1@0) -> (m1@0, w1@0)\n"
+      "copy w1@0 -> w1@1\n"
+      "copy sum2:5@0 -> sum2:5@1\n"
+      "compute update1 on ipu 1: (sum2@1, sum2:5@1, m2@1, v2@1, rate@1, w2@1) -> (m2@1, v2@1, w2@1)\n"
+      "copy w2@1 -> w2@0\n"
+      "compute update2 on ipu 0: () -> (sum2:5@0, sum1@0)\n"
+      "compute update3 on ipu 1: () -> (sum1:3@1, sum2@1)\n");
+}
+
+// Of gradients and of anchors sums come in another order: within a few units of the last place.
+TEST(Scheduled, TwoCopiesTrainAsOneProcessorDoes) {
+  const ir::Training training = two_layers({});
+  const auto expect_near = [](const std::vector<float>& found, const std::vector<float>& expected) {
+    ASSERT_EQ(found.size(), expected.size());
+    for (std::size_t i = 0; i < found.size(); ++i)
+      EXPECT_NEAR(found[i], expected[i], 1e-6F * std::max(1.0F, std::fabs(expected[i])));
+  };
+  for (const PipelineOrder order : {PipelineOrder::Chimera, PipelineOrder::DualPipe}) {
+    for (const int micro_batches : {2, 4, 6, 8}) {
+      if (!schedule::family_of(order).why_not({2, micro_batches, 1}).empty()) continue;
+      for (const AnchorReturn returns : {AnchorReturn::All, AnchorReturn::Sum, AnchorReturn::Final}) {
+        Strategy alone;
+        alone.accumulation_factor = micro_batches;
+        Strategy both_ways = in_order(order, micro_batches);
+        alone.anchors["y"] = both_ways.anchors["y"] = {.returns = returns};
+        const TrainedState expected = train(training, on_one_processor(training), alone);
+        const TrainedState found = train(training, on_two_processors(training), both_ways);
+        expect_near(found.y, expected.y);
+        for (const auto& [name, values] : expected.state) expect_near(found.state.at(name), values);
+      }
+    }
+  }
 }
 
 }  // namespace
