@@ -6,8 +6,11 @@
 #include "executor/schedule/families.h"
 #include "executor/schedule/validate.h"
 #include "ir/error.h"
+#include "ir/passes/make_training.h"
 #include "tests/executor/lower/placed.h"
 #include "tests/executor/lower/trained.h"
+#include "tests/support/hand_trained.h"
+#include "tests/support/run_text.h"
 
 namespace podium::testing {
 namespace {
@@ -88,19 +91,95 @@ TEST(Scheduled, OneMicroBatchIsEnough) {
   }
 }
 
+// A chain of products that trains, a chunk each: `s2` is made by the forward pass of chunk 2, which its
+// weight gradient reads.
+ir::Training chain(const schedule::Layout& layout, int micro_batches) {
+  std::string inputs = "float[2,2] x";
+  std::string ops;
+  std::string last = "x";
+  for (int chunk = 0; chunk < layout.stages(); ++chunk) {
+    const std::string place =
+        fmt::format("<__ipu_number = {}, __pipeline_stage = {}>", layout.processor_of[chunk], chunk);
+    inputs += fmt::format(", float[2,2] w{}", chunk);
+    ops += fmt::format("  s{0} = Sigmoid {1} ({2})\n  h{0} = MatMul {1} (s{0}, w{0})\n", chunk, place, last);
+    last = fmt::format("h{}", chunk);
+    if (layout.is_last(chunk)) ops += fmt::format("  loss = ReduceSum {} ({})\n", place, last);
+  }
+  ir::Graph graph = graph_of(fmt::format("g ({}) => (float[1,1] loss) {{\n{}}}", inputs, ops));
+  ir::TrainingRequest request{.loss = "loss", .contributions = {.accumulation = micro_batches}};
+  for (int chunk = 0; chunk < layout.stages(); ++chunk) {
+    request.weights.push_back({.value = value_named(graph, fmt::format("w{}", chunk)),
+                               .initial = tensor<float>({2, 2}, {0.5F, -1, 0.25F, 1})});
+  }
+  return ir::make_training(std::move(graph), request);
+}
+
+ir::Placement place_chain(const ir::Training& training, const schedule::Layout& layout) {
+  ir::Placement placement{.ops = {}, .processors = layout.processors, .stages = 2 * layout.stages() - 1};
+  for (const ir::Op& op : training.graph.ops) {
+    const auto number = [&](std::string_view name) {
+      const auto* found = ir::attribute_if<std::int64_t>(op, name);
+      return found == nullptr ? 0 : static_cast<int>(*found);
+    };
+    placement.ops.push_back({.processor = number("__ipu_number"), .stage = number("__pipeline_stage")});
+  }
+  return placement;
+}
+
+// Of each chunk, in both copies of the model where there are two, the slots of what waits for its weight
+// gradient.
+std::vector<int> stashes(const executor::Program& program, const schedule::Layout& layout) {
+  std::vector<int> slots(layout.chunks(), 0);
+  for (const executor::Buffer& buffer : program.buffers) {
+    for (int chunk = 0; chunk < layout.chunks(); ++chunk) {
+      const std::string name = fmt::format("s{}", layout.stage_of(chunk));
+      const bool is_of_chunk =
+          chunk < layout.stages() ? buffer.name == name : buffer.name.starts_with(name + ":");
+      if (is_of_chunk && buffer.processor == layout.processor_of[chunk]) slots[chunk] = buffer.slots;
+    }
+  }
+  return slots;
+}
+
 TEST(Scheduled, StashesAsManyMicroBatchesAsTheOrderHolds) {
-  const ir::Training training = two_layers({});
-  for (const PipelineOrder order : {PipelineOrder::OneForwardOneBackward, PipelineOrder::GPipe}) {
-    const executor::Program program = lower::lower(training, on_two_processors(training), in_order(order, 6));
-    const schedule::Schedule schedule = make_schedule(schedule::family_of(order), {2, 6, 1});
-    for (const executor::Buffer& buffer : program.buffers) {
-      if (buffer.name == "x" && buffer.processor == 0) {
-        EXPECT_EQ(buffer.slots, peaks(schedule)[0]);
-      }
-      if (buffer.name == "h" && buffer.processor == 1) {
-        EXPECT_EQ(buffer.slots, peaks(schedule)[1] + (order == PipelineOrder::GPipe ? 0 : 1));
+  int programs = 0;
+  for (const schedule::Family& family : schedule::families()) {
+    for (const int p : {2, 3, 4}) {
+      for (const int chunks : {1, 2, 3}) {
+        for (const int micro_batches : {2, p, 2 * p, 2 * p + 1, 4 * p}) {
+          const schedule::Request request{p, micro_batches, chunks};
+          if (!family.why_not(request).empty()) continue;
+          const schedule::Schedule schedule = make_schedule(family, request);
+          const ir::Training training = chain(schedule.layout, micro_batches);
+          const executor::Program program = lower::lower(training, place_chain(training, schedule.layout),
+                                                         in_order(family.order, micro_batches));
+          std::vector<int> expected = depths(schedule);
+          // The last chunk of lockstep goes there and back in one block.
+          if (family.order == PipelineOrder::Lockstep) expected.back() = 0;
+          EXPECT_EQ(stashes(program, schedule.layout), expected)
+              << family.name << " over " << p << " in " << chunks << ", " << micro_batches;
+          ++programs;
+        }
       }
     }
+  }
+  EXPECT_EQ(programs, 251);
+}
+
+// With one chunk a processor, what is counted of the order is what each processor's memory holds.
+TEST(Scheduled, HoldsTheCountedPeaks) {
+  for (const schedule::Family& family : schedule::families()) {
+    const schedule::Request request{4, 16, 1};
+    if (family.order == PipelineOrder::Lockstep || !family.why_not(request).empty()) continue;
+    const schedule::Schedule schedule = make_schedule(family, request);
+    const ir::Training training = chain(schedule.layout, 16);
+    const executor::Program program =
+        lower::lower(training, place_chain(training, schedule.layout), in_order(family.order, 16));
+    const std::vector<int> slots = stashes(program, schedule.layout);
+    std::vector<double> held(4, 0);
+    for (int chunk = 0; chunk < schedule.layout.chunks(); ++chunk)
+      held[schedule.layout.processor_of[chunk]] += slots[chunk];
+    EXPECT_EQ(held, peaks(schedule)) << family.name;
   }
 }
 
