@@ -558,9 +558,18 @@ class Partitioner {
     return out().add_constant(out().fresh_name("sizes"), Tensor::ints(values));
   }
 
-  // A box of a piece, on the device that has it.
+  // A box of a piece, on the device that has it: each is cut once.
   ValueId cut_piece(const Piece& piece, const Box& box, int device, Context context) {
     if (piece.box == box) return piece.value;
+    std::vector<Piece>& known = cuts_[{piece.value, context}];
+    const auto found = std::ranges::find(known, box, &Piece::box);
+    if (found != known.end()) return found->value;
+    const ValueId made = cut_anew(piece, box, device, context);
+    cuts_[{piece.value, context}].push_back({made, box});
+    return made;
+  }
+
+  ValueId cut_anew(const Piece& piece, const Box& box, int device, Context context) {
     if (out().is_constant(piece.value))
       return out().add_constant(out().fresh_name(out()[piece.value].name),
                                 cut_out(*out()[piece.value].constant, box));
@@ -703,6 +712,23 @@ class Partitioner {
                 whole_[id].name);
   }
 
+  // Cuts a piece into boxes that follow each other along an axis.
+  void split(const Piece& piece, std::int64_t axis, const std::vector<Box>& boxes, int device,
+             Context context) {
+    std::vector<std::int64_t> sizes;
+    for (const Box& box : boxes) sizes.push_back(length(box[axis]));
+    Op op{.spec = ir::find_op("", "Split"), .name = label_, .inputs = {piece.value, ints(sizes)}};
+    ir::set_attribute(op, "axis", axis);
+    ir::set_attribute(op, kVirtualGraph, std::int64_t{device});
+    if (context == Context::Update) ir::set_attribute(op, ir::kContextAttribute, ir::kOuterContext);
+    for (const Box& box : boxes) {
+      const Type part = Type::tensor(out()[piece.value].type.element, dims_of(box));
+      op.outputs.push_back(out().add_value(out().fresh_name(out()[piece.value].name), part));
+      cuts_[{piece.value, context}].push_back({op.outputs.back(), box});
+    }
+    out().ops.push_back(std::move(op));
+  }
+
   // Where several devices need a sum, each adds up one part of it, and the parts are all that is held on.
   void share_sum(ValueId id, const Boxes& wanted, Context context) {
     Held& held = held_[id];
@@ -722,13 +748,15 @@ class Partitioner {
         box, [&](const Ranges& ranges) { return ranges.size() == 1 && length(ranges) >= parts; });
     if (axis == box.end() || box != whole_box(type(id).dims)) return;
     const std::int64_t size = length(*axis);
-    Held next{.on = std::vector<std::optional<Piece>>(plan_.devices)};
-    for (std::int64_t part = 0; part < parts; ++part) {
-      Box own = box;
-      own[axis - box.begin()] = {{size * part / parts, size * (part + 1) / parts}};
-      const int device = readers[part];
-      next.on[device] = Piece{bring(id, device, own, context), own};
+    std::vector<Box> own(parts, box);
+    for (std::int64_t part = 0; part < parts; ++part)
+      own[part][axis - box.begin()] = {{size * part / parts, size * (part + 1) / parts}};
+    for (int device = 0; device < plan_.devices; ++device) {
+      if (held.on[device]) split(*held.on[device], axis - box.begin(), own, device, context);
     }
+    Held next{.on = std::vector<std::optional<Piece>>(plan_.devices)};
+    for (std::int64_t part = 0; part < parts; ++part)
+      next.on[readers[part]] = Piece{bring(id, readers[part], own[part], context), own[part]};
     brought_[id].clear();
     held = std::move(next);
   }
@@ -1255,6 +1283,7 @@ class Partitioner {
   ir::IdMap<ValueId, std::vector<Brought>> brought_;
   std::map<ValueId, std::size_t> variable_of_;   ///< an input's place in Training::variables
   std::map<ValueId, std::vector<Piece>> parts_;  ///< of variables that are decided
+  std::map<std::pair<ValueId, Context>, std::vector<Piece>> cuts_;  ///< of values of the new graph
   std::set<ValueId> reduced_;
   std::string label_;  ///< the node at hand
   Moved moved_;

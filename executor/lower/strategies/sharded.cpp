@@ -1,7 +1,10 @@
 // Parts come in an order in which they can run, each on its processor, and each brings what it reads: inputs
 // from the host, the rest from the processor that had it first. All steps are one cycle, so overlapped host
-// IO is the only thing that runs beside them.
+// IO is the only thing that runs beside them. Where tensors are cut over devices, parts that can run side by
+// side are a round, which begins with one exchange for all of them.
 #include <algorithm>
+#include <set>
+#include <span>
 
 #include "executor/lower/draft/cut_update.h"
 #include "executor/lower/draft/host_io.h"
@@ -45,11 +48,18 @@ class Sharded {
     const int processor = part.turn.processor;
     remote_.bring_weights(part, processor, io_.first_cycle(), beat_.steps);
     bring_reads(part, processor);
-    beat_.steps.push_back({io_.first_cycle(), draft_.compute(draft_.add_block(part, name), part)});
-    for (ValueId id : part.writes) {
-      places(id).push_back(processor);
-      io_.store(id, processor, io_.first_cycle(), beat_.steps);
+    compute(part, name);
+  }
+  /// Parts that run side by side, each on a processor of its own: what they read comes in one exchange.
+  void add_round(std::span<Part> parts, std::int64_t first) {
+    CopyBetweenProcessors copy;
+    for (Part& part : parts) {
+      const int processor = part.turn.processor;
+      remote_.bring_weights(part, processor, io_.first_cycle(), beat_.steps);
+      for (ValueId id : part.reads) bring(id, processor, copy);
     }
+    if (!copy.transfers.empty()) beat_.steps.push_back({io_.first_cycle(), {.action = std::move(copy)}});
+    for (Part& part : parts) compute(part, fmt::format("part{}", first++));
   }
   void add_update(Part& part, const std::string& name) { update_.add(part, name); }
   void finish() { draft_.program.steps = io_.run({std::move(beat_)}, update_.take()); }
@@ -57,24 +67,34 @@ class Sharded {
  private:
   std::vector<int>& places(ValueId id) { return is_on_[id]; }
 
+  void compute(Part& part, const std::string& name) {
+    beat_.steps.push_back({io_.first_cycle(), draft_.compute(draft_.add_block(part, name), part)});
+    for (ValueId id : part.writes) {
+      places(id).push_back(part.turn.processor);
+      io_.store(id, part.turn.processor, io_.first_cycle(), beat_.steps);
+    }
+  }
+
+  void bring(ValueId id, int processor, CopyBetweenProcessors& copy) {
+    std::vector<int>& where = places(id);
+    if (remote_.weight(id) || std::find(where.begin(), where.end(), processor) != where.end()) return;
+    if (draft_.variables.is_hyper_parameter(id)) {
+      io_.load_once(id, processor);
+    } else if (where.empty()) {
+      io_.load(id, processor, io_.first_cycle(), beat_.steps);
+    } else {
+      copy.transfers.push_back({{draft_.buffer(id, where.front())}, {draft_.buffer(id, processor)}});
+    }
+    where.push_back(processor);
+  }
+
   // Brings what a part reads: from the host what comes from there, the rest from the processor that made it.
   // What one op is the first to read comes in one copy.
   void bring_reads(const Part& part, int processor) {
     const std::vector<std::int64_t> first = first_readers(part);
     CopyBetweenProcessors copy;
     for (std::size_t i = 0; i < part.reads.size(); ++i) {
-      const ValueId id = part.reads[i];
-      std::vector<int>& where = places(id);
-      if (!remote_.weight(id) && std::find(where.begin(), where.end(), processor) == where.end()) {
-        if (draft_.variables.is_hyper_parameter(id)) {
-          io_.load_once(id, processor);
-        } else if (where.empty()) {
-          io_.load(id, processor, io_.first_cycle(), beat_.steps);
-        } else {
-          copy.transfers.push_back({{draft_.buffer(id, where.front())}, {draft_.buffer(id, processor)}});
-        }
-        where.push_back(processor);
-      }
+      bring(part.reads[i], processor, copy);
       const bool is_last_of_op = i + 1 == part.reads.size() || first[i + 1] != first[i];
       if (is_last_of_op && !copy.transfers.empty()) {
         beat_.steps.push_back({io_.first_cycle(), {.action = std::exchange(copy, {})}});
@@ -90,6 +110,8 @@ class Sharded {
       is_on_;  ///< processors that hold a value, the one that had it first in front
   UpdateSteps update_;
 };
+
+bool has_rounds(const Draft& draft) { return !draft.strategy.device_configuration.empty(); }
 
 // The sections of a micro-batch: each ends with an op that makes an output for the IO tiles, so that it
 // leaves while the rest computes, or where weights that were gathered make room for others.
@@ -114,10 +136,39 @@ Sections cut_into_sections(const Draft& draft, const Remote& remote) {
   return sections;
 }
 
+// How often what an op computes has come from one processor to another: what processors that do alike compute
+// between two exchanges has the same number.
+ir::IdMap<ir::OpId, int> exchanges_before(const Draft& draft) {
+  const auto producer = producers(draft.graph);
+  ir::IdMap<ir::OpId, int> before;
+  for (ir::OpId op : draft.graph.op_ids()) {
+    int most = 0;
+    for (ValueId id : inputs_of(draft.graph[op])) {
+      const ir::OpId made = producer[id];
+      if (!made.valid()) continue;
+      const bool crosses = draft.placed[made].processor != draft.placed[op].processor;
+      most = std::max(most, before[made] + (crosses ? 1 : 0));
+    }
+    before.push_back(most);
+  }
+  return before;
+}
+
+// Sections in which tensors are cut over devices: rounds between exchanges.
+Sections cut_into_rounds(const Draft& draft, Sections sections) {
+  const ir::IdMap<ir::OpId, int> before = exchanges_before(draft);
+  int most = 0;
+  for (ir::OpId op : draft.graph.op_ids()) most = std::max(most, before[op] + 1);
+  for (ir::OpId op : draft.graph.op_ids()) sections.of_op[op] = sections.of_op[op] * most + before[op];
+  sections.count *= most;
+  return sections;
+}
+
 // Ops run section by section, and in each on one processor after the other; then comes what changes for the
 // next micro-batch, then the update.
 ir::IdMap<ir::OpId, Turn> turns_of_sections(const Draft& draft, const Remote& remote) {
-  const Sections sections = cut_into_sections(draft, remote);
+  Sections sections = cut_into_sections(draft, remote);
+  if (has_rounds(draft)) sections = cut_into_rounds(draft, std::move(sections));
   const UpdateSections update = cut_update(draft.placed, draft.variables);
   // Where there is one part only, it reads variables before it changes them.
   const bool is_one_part = sections.count == 1 && draft.placement.processors == 1;
@@ -133,6 +184,21 @@ ir::IdMap<ir::OpId, Turn> turns_of_sections(const Draft& draft, const Remote& re
   return turns;
 }
 
+// Of parts in their order, the first ones that are on different processors and of which none reads what
+// another one makes.
+std::size_t length_of_round(std::span<const Part> parts) {
+  std::set<int> processors;
+  std::set<ValueId> made;
+  std::size_t count = 0;
+  for (const Part& part : parts) {
+    const bool waits = std::ranges::any_of(part.reads, [&](ValueId id) { return made.contains(id); });
+    if (waits || part.turn.work != Work::MicroBatch || !processors.insert(part.turn.processor).second) break;
+    made.insert(part.writes.begin(), part.writes.end());
+    ++count;
+  }
+  return count;
+}
+
 }  // namespace
 
 executor::Program sharded(const Lowering& lowering) {
@@ -142,7 +208,11 @@ executor::Program sharded(const Lowering& lowering) {
                                        {.streamed = remote.streamed(), .priority = draft.priorities()});
   Sharded strategy(draft, remote);
   for (std::size_t p = 0; p < parts.size(); ++p) {
-    if (parts[p].turn.work == Work::Update) {
+    if (has_rounds(draft) && parts[p].turn.work == Work::MicroBatch) {
+      const std::size_t count = length_of_round(std::span(parts).subspan(p));
+      strategy.add_round(std::span(parts).subspan(p, count), std::int64_t(p));
+      p += count - 1;
+    } else if (parts[p].turn.work == Work::Update) {
       strategy.add_update(parts[p], fmt::format("update{}", p));
     } else {
       strategy.add(parts[p], parts.size() == 1 ? "all" : fmt::format("part{}", p));
