@@ -54,6 +54,10 @@ std::vector<onnx::AttributeProto> read_defaults(const Function& function) {
 }
 
 template <class Message>
+constexpr int kConfigurationField =
+    std::is_same_v<Message, onnx::ModelProto> ? kModelConfiguration : kNodeDeviceConfigurations;
+
+template <class Message>
 std::vector<std::string> read_configurations(const Message& message) {
   std::vector<std::string> found;
   if constexpr (requires { message.device_configurations(); }) {
@@ -61,10 +65,29 @@ std::vector<std::string> read_configurations(const Message& message) {
   } else if constexpr (requires { message.configuration(); }) {
     for (const auto& entry : message.configuration()) found.push_back(entry.SerializeAsString());
   } else {
-    constexpr bool kIsModel = std::is_same_v<Message, onnx::ModelProto>;
-    found = unknown_bytes(message, kIsModel ? kModelConfiguration : kNodeDeviceConfigurations);
+    found = unknown_bytes(message, kConfigurationField<Message>);
   }
   return found;
+}
+
+void parse_into(auto& fields, const std::vector<std::string>& all) {
+  fields.Clear();
+  for (const std::string& bytes : all) {
+    if (!fields.Add()->ParseFromString(bytes)) throw Error("a device configuration is damaged");
+  }
+}
+
+template <class Message>
+void write_configurations(Message& message, const std::vector<std::string>& all) {
+  if constexpr (requires { message.mutable_device_configurations(); }) {
+    parse_into(*message.mutable_device_configurations(), all);
+  } else if constexpr (requires { message.mutable_configuration(); }) {
+    parse_into(*message.mutable_configuration(), all);
+  } else {
+    google::protobuf::UnknownFieldSet& fields = *message.mutable_unknown_fields();
+    fields.DeleteByNumber(kConfigurationField<Message>);
+    for (const std::string& bytes : all) fields.AddLengthDelimited(kConfigurationField<Message>, bytes);
+  }
 }
 
 }  // namespace
@@ -81,6 +104,12 @@ std::vector<std::string> configuration_bytes(const onnx::ModelProto& model) {
 }
 std::vector<std::string> device_configuration_bytes(const onnx::NodeProto& node) {
   return read_configurations(node);
+}
+void set_configuration_bytes(onnx::ModelProto& model, const std::vector<std::string>& all) {
+  write_configurations(model, all);
+}
+void set_device_configuration_bytes(onnx::NodeProto& node, const std::vector<std::string>& all) {
+  write_configurations(node, all);
 }
 
 }  // namespace podium::importer

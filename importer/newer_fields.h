@@ -1,5 +1,5 @@
-// Fields of ONNX messages that the packaged libonnx does not know: read by number from what it keeps as
-// unknown.
+// Fields of ONNX messages that the packaged libonnx does not know: read and written by number in what it
+// keeps as unknown.
 #pragma once
 
 #include <onnx/onnx_pb.h>
@@ -19,5 +19,8 @@ std::vector<onnx::AttributeProto> attribute_defaults(const onnx::FunctionProto& 
 std::vector<std::string> configuration_bytes(const onnx::ModelProto& model);
 /// NodeProto.device_configurations: the bytes of each NodeDeviceConfigurationProto.
 std::vector<std::string> device_configuration_bytes(const onnx::NodeProto& node);
+/// Each in place of all that were there.
+void set_configuration_bytes(onnx::ModelProto& model, const std::vector<std::string>& all);
+void set_device_configuration_bytes(onnx::NodeProto& node, const std::vector<std::string>& all);
 
 }  // namespace podium::importer

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "importer/import.h"
+#include "importer/sharding.h"
 
 namespace podium::importer {
 
@@ -26,6 +27,8 @@ struct NodeEdit {
 
 struct ModelEdits {
   std::vector<NodeEdit> nodes = {};
+  /// Configurations of devices, in place of those of the same names, and what nodes say for them.
+  Sharding sharding = {};
   /// New values of initializers, of the type and shape they had.
   std::map<std::string, ir::Tensor> initializers = {};
   /// Initializers that no node reads, in place of those that have such a name already.

@@ -1,0 +1,17 @@
+// Puts annotations of devices into a model: the mirror of importer/sharding.h.
+#pragma once
+
+#include <onnx/onnx_pb.h>
+
+#include "importer/sharding.h"
+
+namespace podium::importer {
+
+/// Writes the configurations and what nodes say for them. A configuration that the model has already under
+/// that name is replaced, with all that its nodes said for it; others stay as they are. The IR version
+/// becomes the first that has the fields where it is lower. What read_sharding gives is written byte for byte
+/// as it was read, as long as it was written as short as it can be. Error for a node that is not there, and
+/// where two have its name and its tensors do not tell which is meant.
+void write_sharding(const Sharding& sharding, onnx::ModelProto& to);
+
+}  // namespace podium::importer
