@@ -10,6 +10,8 @@
 #include "annotate/place.h"
 #include "executor/cli/annotate_automatic.h"
 #include "executor/cli/annotate_edits.h"
+#include "executor/cli/annotate_sharding.h"
+#include "executor/cli/device_configurations.h"
 #include "executor/cli/in_model.h"
 #include "executor/cli/options.h"
 #include "executor/cli/progress.h"
@@ -88,6 +90,11 @@ void print_written(const importer::Model& model, const std::string& path) {
   show(fmt::format("{}: {} of {} nodes annotated\n", path, annotated.size(), all.size()));
 }
 
+void print_configurations(const importer::Sharding& written) {
+  for (const importer::DeviceConfiguration& configuration : written.configurations)
+    show(fmt::format("configuration {}\n", text_of(written, configuration)));
+}
+
 }  // namespace
 
 int execute_annotate(const Options& options) {
@@ -102,14 +109,22 @@ int execute_annotate(const Options& options) {
   const std::vector<ir::Op> before = model.graph.ops;
   importer::ModelEdits edits;
   std::string table;
+  std::vector<std::string> notes;
   in_model(options, [&] {
     annotate_model(model, rules, options);
-    if (annotate.list) table = listing(model);
+    const std::string name = options.configuration.empty() ? "podium" : options.configuration;
+    edits.sharding = sharding_of(model, annotate, name, notes);
+    if (annotate.list)
+      table = listing(model) + layout_tables(model, merged(importer::read_sharding(model), edits.sharding));
     edits.nodes = edits_of(model, before);
   });
   if (!annotate.output.empty()) importer::write_model(model, annotate.output, edits);
   show(table);
   if (!annotate.output.empty()) print_written(model, annotate.output);
+  if (!annotate.output.empty()) print_configurations(edits.sharding);
+  for (const std::string& note : notes) {
+    if (!options.quiet) tell(note);
+  }
   if (!options.quiet) print_refusal(model);
   return kDone;
 }

@@ -27,6 +27,16 @@ FlagRow row_of_rule(const char* name, const char* help, std::string_view annotat
   return {name, kAnnotate, "Rules", help, Takes::Values, read};
 }
 
+void read_shards(Options& options, const Given& given) {
+  for (const std::string& text : given.values) {
+    try {
+      options.annotate.shards.push_back(annotate::read_shard_rule(text));
+    } catch (const Error& error) {
+      throw UsageError("--shard: {}", error.what());
+    }
+  }
+}
+
 void read_automatic(Options& options, const Given& given) {
   options.annotate.automatic = static_cast<AutomaticPlacement>(given.word({"shard", "pipeline", "phases"}));
 }
@@ -36,6 +46,15 @@ void check_pipeline(const AnnotateOptions& options) {
   if (options.automatic == AutomaticPlacement::Pipeline) return;
   const char* found = options.chunks ? "chunks" : !options.schedule.empty() ? "schedule" : nullptr;
   if (found != nullptr) throw UsageError("--{}: found without --auto pipeline, which it is for", found);
+}
+
+// What a device configuration alone has.
+void check_devices(const Options& options) {
+  if (!options.annotate.shards.empty()) return;
+  const char* found = options.annotate.devices         ? "devices"
+                      : !options.configuration.empty() ? "configuration"
+                                                       : nullptr;
+  if (found != nullptr) throw UsageError("--{}: found without --shard, which it is for", found);
 }
 
 // The numbers of --ipus and --phases once more, now that --auto says what they may be.
@@ -57,6 +76,7 @@ void check_automatic(const AnnotateOptions& options) {
 
 std::vector<FlagRow> annotate_flags() {
   constexpr const char* kHeading = "Automatic placement";
+  constexpr const char* kDevices = "Devices that tensors are cut over, as ONNX says it";
   return {
       {"o,output", kAnnotate, "Result", "OUT.onnx: the model with its annotations, all else as it was",
        Takes::Value, set_text(&AnnotateOptions::output)},
@@ -88,6 +108,15 @@ std::vector<FlagRow> annotate_flags() {
        Takes::Value, set_text(&AnnotateOptions::schedule)},
       {"phases", kAnnotate, kHeading, "N phases (as many as the memory asks for, at least 4)", Takes::Value,
        set_number(&AnnotateOptions::phases, 2)},
+      {"shard", kAnnotate, kDevices,
+       "'PATTERN:AXIS=N': tensors of those names in N parts along the axis, a device each (repeatable, later "
+       "ones win). 'w:0=2,1=2' has four parts, 'w:0=2@0+1,2+3' two on two devices each, 'w:@0+1' is whole on two",
+       Takes::Values, read_shards},
+      {"devices", kAnnotate, kDevices, "N devices (as many as the cuts need)", Takes::Value,
+       set_number(&AnnotateOptions::devices, 1, 65'536)},
+      {"configuration", kAnnotate, kDevices,
+       "NAME of the configuration, which replaces one of that name (podium)", Takes::Value,
+       set_text(&Options::configuration)},
   };
 }
 
@@ -95,6 +124,7 @@ void check_annotate(const Options& options) {
   const AnnotateOptions& annotate = options.annotate;
   check_automatic(annotate);
   check_pipeline(annotate);
+  check_devices(options);
   if (annotate.output.ends_with(".onnxtxt")) {
     throw UsageError("-o: '{}' found, a name that ends in .onnx needed: models are written in binary",
                      annotate.output);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "annotate/rules.h"
+#include "annotate/shard_rule.h"
 
 namespace podium::cli {
 
@@ -21,6 +22,8 @@ struct AnnotateOptions {
   std::optional<int> chunks;  ///< of a pipeline, on each processor; absent: as many as the schedule takes
   std::string schedule;       ///< of a pipeline; empty: lockstep
   std::optional<int> phases;  ///< absent: as many as the memory asks for
+  std::vector<annotate::ShardRule> shards;  ///< of --shard
+  std::optional<int> devices;               ///< of the configuration; absent: as many as the cuts need
   bool clear = false;
   bool list = false;
 };

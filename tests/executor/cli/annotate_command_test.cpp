@@ -313,5 +313,70 @@ TEST(AnnotateHelp, NamesEveryOption) {
   }
 }
 
+TEST_F(Annotate, CutsTensorsWhereTheyAreMadeOrReadAndListsTheParts) {
+  const ProgramResult result = write("--shard 'w:0=2' --shard 'b:1=2@1,0' --configuration halves --list");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(result.err, "");
+  const std::string cut =
+      "configuration halves: 2 devices, 2 nodes, 0 stages\n"
+      "node  stage  tensor  devices  holds           bytes\n"
+      "conv      -  w             0  [0:1, :, :, :]  8 B\n"
+      "conv      -  w             1  [1:2, :, :, :]  8 B\n"
+      "relu      -  b             1  [:, 0:1, :, :]  64 B\n"
+      "relu      -  b             0  [:, 1:2, :, :]  64 B\n";
+  EXPECT_THAT(result.out, HasSubstr(cut));
+  EXPECT_THAT(run_program("podium info " + out + " --configuration halves").out,
+              HasSubstr(cut.substr(cut.find('\n') + 1)));
+  const ProgramResult listed = run_program("podium annotate " + out + " --list");
+  EXPECT_THAT(listed.out, HasSubstr(cut));
+}
+
+TEST_F(Annotate, ReplacesAConfigurationAndKeepsOthers) {
+  EXPECT_EQ(write("--shard 'w:0=2' --configuration a").status, 0);
+  const std::string second = folder.file("second.onnx");
+  EXPECT_EQ(run_program("podium annotate " + out + " --shard '*:0=1@1' -o " + second).status, 0);
+  EXPECT_EQ(run_program("podium annotate " + second + " --shard 'x:1=2' --configuration a -o " + out).status,
+            0);
+  const std::string listed = run_program("podium annotate " + out + " --list").out;
+  EXPECT_THAT(listed, HasSubstr("configuration a: 2 devices, 1 node, 0 stages\n"
+                                "node  stage  tensor  devices  holds           bytes\n"
+                                "conv      -  x             0  [:, 0:1, :, :]  64 B\n"));
+  EXPECT_THAT(listed, HasSubstr("configuration podium: 2 devices, 5 nodes, 0 stages\n"));
+}
+
+TEST_F(Annotate, CutsTensorsOfOpenSizes) {
+  const std::string open = folder.write(
+      "open.onnxtxt",
+      "<ir_version: 8, opset_import: [\"\": 17]> g (float[n,4] x) => (float[n,4] y) { y = Neg (x) }");
+  const ProgramResult result = run_program("podium annotate " + open + " --shard 'y:0=2' -o " + out);
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(result.err, "");
+  EXPECT_EQ(result.out,
+            out + ": 0 of 1 nodes annotated\nconfiguration podium: 2 devices, 1 node, 0 stages\n");
+}
+
+TEST_F(Annotate, RefusesCutsThatDoNotFitInALineEach) {
+  expect_refused(write("--shard 'w2:0=2'"), 1,
+                 "--shard 'w2:0=2': no tensor of that name found, the nearest is 'w'");
+  expect_refused(write("--shard 'w:4=2'"), 1,
+                 "--shard 'w:4=2': tensor 'w': axis 4 of a tensor of rank 4 found, -4 to 3 needed");
+  expect_refused(write("--shard 'w:0=2,-4=2'"), 1, "axis 0 is sharded twice");
+  expect_refused(write("--shard 'w:0=2' --shard 'b:0=1,2=4'"), 1,
+                 "'w:0=2': 2 shards found for 4 devices, as many or the devices of each needed");
+  expect_refused(write("--shard 'w:0=2' --devices 1"), 1, "'w:0=2': 2 devices needed, 1 found");
+  expect_refused(write("--shard 'w'"), 2, "--shard: 'w': 'PATTERN:AXIS=SHARDS' needed");
+  expect_refused(write("--devices 2"), 2, "--devices: found without --shard");
+  expect_refused(write("--configuration c"), 2, "--configuration: found without --shard");
+}
+
+TEST_F(Annotate, WarnsOfShardsThatHoldNothing) {
+  const ProgramResult result = write("--shard 'w:0=4'");
+  EXPECT_EQ(result.status, 0);
+  EXPECT_EQ(
+      result.err,
+      "warning: --shard 'w:0=4': tensor 'w' has 2 elements along axis 0 for 4 shards, so that some hold "
+      "nothing\n");
+}
+
 }  // namespace
 }  // namespace podium::cli
