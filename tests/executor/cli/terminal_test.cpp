@@ -1,6 +1,7 @@
 // What a person sees on a terminal: util-linux's `script` gives the program one.
 #include "executor/cli/terminal.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>

@@ -1,0 +1,178 @@
+// Transformers whose tensors are cut over devices, from the model to the saved weights: the numbers are those
+// of one device, whatever else the strategy does.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <map>
+
+#include "importer/import.h"
+#include "tests/support/run_program.h"
+
+namespace podium::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+// int64 as a .npy file, all of them 1 or below a number.
+std::string integers(const std::string& shape, int count, int below) {
+  std::string header = "{'descr': '<i8', 'fortran_order': False, 'shape': (" + shape + "), }";
+  header.resize(117, ' ');
+  header += '\n';
+  std::string bytes = std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size()) + '\0' + header;
+  for (int i = 0; i < count; ++i) {
+    const std::int64_t number = below == 1 ? 1 : (i * 7 + i / 3) % below;
+    bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
+  }
+  return bytes;
+}
+
+struct Transformer {
+  std::string name;
+  std::string cuts;  ///< of `podium annotate`, with T for the number of devices
+  bool has_mask = false;
+};
+
+const Transformer kGpt2{"gpt2",
+                        "--shard 'wte.weight:0=T' --shard '*c_attn.weight:1=T' --shard '*c_proj.weight:0=T' "
+                        "--shard '*c_fc.weight:1=T'"};
+const Transformer kBert{"bert",
+                        "--shard '*query.weight:1=T' --shard '*key.weight:1=T' --shard '*value.weight:1=T' "
+                        "--shard '*attention/output.weight:0=T' --shard '*intermediate.weight:1=T' "
+                        "--shard 'layer?/output.weight:0=T' --shard 'embeddings/word.weight:0=T'",
+                        true};
+
+/// A folder with a small model, the same cut over devices, and samples.
+class Cut {
+ public:
+  Cut(Transformer transformer, int devices) : transformer_(std::move(transformer)), devices_(devices) {
+    run("podium-models " + transformer_.name +
+        " layers=2 hidden=32 heads=4 vocabulary=50 sequence=8 batch=2 loss=cross-entropy -o " + plain());
+    std::string cuts = transformer_.cuts;
+    for (auto at = cuts.find("=T"); at != std::string::npos; at = cuts.find("=T", at))
+      cuts.replace(at + 1, 1, std::to_string(devices));
+    run("podium annotate " + plain() + " " + cuts + " --configuration tp --output " + cut());
+    data_ = " --input input_ids=" + folder_.write("ids.npy", integers("24, 8", 192, 50));
+    if (transformer_.has_mask) {
+      data_ += " --input attention_mask=" + folder_.write("mask.npy", integers("24, 8", 192, 1));
+      data_ += " --input token_type_ids=" + folder_.write("types.npy", integers("24, 8", 192, 2));
+      data_ += " --input label=" + folder_.write("label.npy", integers("24,", 24, 2));
+    } else {
+      data_ += " --input label=" + folder_.write("label.npy", integers("24, 8", 192, 50));
+    }
+  }
+
+  std::string plain() const { return folder_.file("plain.onnx"); }
+  std::string cut() const { return folder_.file("cut.onnx"); }
+  int devices() const { return devices_; }
+
+  /// Trains both and gives the largest difference of a weight, relative to its largest number.
+  double train(const std::string& flags, int replicas = 1) {
+    const std::string asked = " --loss-tensor loss --steps 3 --device ipu-pod16 " + data_ + " " + flags +
+                              " --replicas " + std::to_string(replicas);
+    run("podium train " + plain() + asked + " --ipus " + std::to_string(replicas) + " --save " +
+        saved("plain"));
+    notes_ = run("podium train " + cut() + asked + " --configuration tp --ipus " +
+                 std::to_string(replicas * devices_) + " --save " + saved("cut"));
+    return difference();
+  }
+  const std::string& notes() const { return notes_; }
+
+ private:
+  static std::string run(const std::string& command) {
+    const ProgramResult result = run_program(command);
+    EXPECT_EQ(result.status, 0) << command << "\n" << result.err;
+    return result.err;
+  }
+  std::string saved(const std::string& name) const { return folder_.file(name + "-trained.onnx"); }
+
+  double difference() const {
+    const importer::Model plain = importer::import_model(saved("plain"));
+    const importer::Model cut = importer::import_model(saved("cut"));
+    std::map<std::string, ir::Tensor> others;
+    for (const ir::Value& value : cut.graph.values) {
+      if (value.constant) others.emplace(value.name, *value.constant);
+    }
+    double worst = 0;
+    int compared = 0;
+    for (const ir::Value& value : plain.graph.values) {
+      if (!value.constant || value.constant->type() != ir::DataType::Float) continue;
+      // The scores of a query are all shifted alike by this bias: its gradient is nothing but rounding.
+      if (value.name.ends_with("key.bias")) continue;
+      const auto own = value.constant->values<float>();
+      const auto other = others.at(value.name).values<float>();
+      EXPECT_EQ(own.size(), other.size()) << value.name;
+      float largest = 1e-9F;
+      float apart = 0;
+      for (std::size_t i = 0; i < own.size(); ++i) {
+        largest = std::max(largest, std::abs(own[i]));
+        apart = std::max(apart, std::abs(own[i] - other[i]));
+      }
+      worst = std::max(worst, static_cast<double>(apart / largest));
+      ++compared;
+    }
+    EXPECT_GT(compared, 10);
+    return worst;
+  }
+
+  TemporaryFolder folder_;
+  Transformer transformer_;
+  int devices_;
+  std::string data_;
+  std::string notes_;
+};
+
+class CutTransformers : public ::testing::TestWithParam<int> {};
+
+TEST_P(CutTransformers, TrainAsOnOneDevice) {
+  for (const Transformer& transformer : {kGpt2, kBert}) {
+    Cut cut(transformer, GetParam());
+    for (const char* flags : {"--optimizer sgd,lr=0.1,momentum=0.9", "--optimizer sgd,lr=0.1 --clip-norm 0.1",
+                              "--optimizer sgd,lr=0.1 --accumulate 3 --micro-batch 2",
+                              "--optimizer sgd,lr=0.1 --off-chip weights,optimizer --recompute standard"}) {
+      EXPECT_LT(cut.train(flags), 1e-5) << transformer.name << " over " << GetParam() << ": " << flags;
+    }
+    EXPECT_LT(
+        cut.train("--optimizer sgd,lr=0.1,momentum=0.9 --shard optimizer,weights --shard-threshold 8", 2),
+        1e-5)
+        << transformer.name << " over " << GetParam() << " in 2 replicas";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, CutTransformers, ::testing::Values(2, 3, 4));
+
+// The norms of LAMB are of whole weights, not of their parts.
+TEST(CutTransformer, TakesNormsOfWholeWeights) {
+  Cut cut(kGpt2, 2);
+  EXPECT_LT(cut.train("--optimizer lamb,lr=0.01"), 1e-3);
+}
+
+// Forward two sums a layer and one of the embedding, back two a layer; those of the loss are small.
+TEST(CutTransformer, MovesWhatItsSumsNeed) {
+  Cut cut(kBert, 4);
+  cut.train("--optimizer sgd,lr=0.1");
+  // 9 sums of [2, 8, 32] floats: each of 4 devices gets 2 * 3/4 of 2,048 bytes.
+  EXPECT_THAT(cut.notes(), HasSubstr("tensors cut over devices: 9 all-reduce, 110592 bytes in all"));
+  EXPECT_THAT(cut.notes(), Not(HasSubstr("all-gather")));
+}
+
+TEST(CutTransformer, RefusesWhatDoesNotGoWithIt) {
+  Cut cut(kGpt2, 2);
+  const auto refused = [&](const std::string& flags) {
+    const ProgramResult result = run_program("podium run " + cut.cut() + " " + flags);
+    EXPECT_EQ(result.status, 1) << flags;
+    return result.err;
+  };
+  EXPECT_THAT(refused("--configuration dp"),
+              HasSubstr("no device configuration 'dp' found, one of 'tp' needed"));
+  EXPECT_THAT(refused("--configuration tp --pipeline"),
+              HasSubstr("deviceConfiguration 'tp' excludes enablePipelining"));
+  EXPECT_THAT(refused("--configuration tp --virtual-graph-mode auto"),
+              HasSubstr("deviceConfiguration 'tp' needs virtualGraphMode Manual"));
+  EXPECT_THAT(refused("--configuration tp --batch-serialize 2"),
+              HasSubstr("deviceConfiguration 'tp' excludes batchSerializationSettings.factor"));
+}
+
+}  // namespace
+}  // namespace podium::testing
