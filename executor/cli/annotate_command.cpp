@@ -79,7 +79,7 @@ void print_refusal(const importer::Model& model) {
   }
 }
 
-void print_written(const importer::Model& model, const std::string& path) {
+void print_placement(const importer::Model& model, const std::string& path) {
   std::set<std::int32_t> all;
   std::set<std::int32_t> annotated;
   for (std::size_t i = 0; i < model.graph.ops.size(); ++i) {
@@ -90,9 +90,12 @@ void print_written(const importer::Model& model, const std::string& path) {
   show(fmt::format("{}: {} of {} nodes annotated\n", path, annotated.size(), all.size()));
 }
 
-void print_configurations(const importer::Sharding& written) {
-  for (const importer::DeviceConfiguration& configuration : written.configurations)
-    show(fmt::format("configuration {}\n", text_of(written, configuration)));
+void print_written(const importer::Model& model, const std::string& path,
+                   const importer::Sharding& sharding) {
+  for (const importer::DeviceConfiguration& configuration : sharding.configurations)
+    show(fmt::format("{}: configuration {}\n", path, text_of(sharding, configuration)));
+  const bool is_placed = !std::ranges::all_of(model.graph.ops, says_nothing);
+  if (is_placed || sharding.configurations.empty()) print_placement(model, path);
 }
 
 }  // namespace
@@ -102,10 +105,11 @@ int execute_annotate(const Options& options) {
   const std::string& path = options.paths[0];
   const std::vector<podium::annotate::Rule> rules = read_rules_file(annotate.rules_file);
   importer::ImportOptions given{.dims = options.dims};
-  if (annotate.automatic) given.assumed = 1;
+  const bool cuts_tokens = annotate.tokens == podium::annotate::TokensBetweenBlocks::Cut;
+  if (annotate.automatic || (annotate.tensor_parallel && !cuts_tokens)) given.assumed = 1;
   show_activity(fmt::format("importing {}", path), options);
   importer::Model model = importer::import_model(path, given);
-  if (annotate.automatic) in_model(options, [&] { note_assumed(model, options); });
+  if (given.assumed) in_model(options, [&] { note_assumed(model, options); });
   const std::vector<ir::Op> before = model.graph.ops;
   importer::ModelEdits edits;
   std::string table;
@@ -120,8 +124,7 @@ int execute_annotate(const Options& options) {
   });
   if (!annotate.output.empty()) importer::write_model(model, annotate.output, edits);
   show(table);
-  if (!annotate.output.empty()) print_written(model, annotate.output);
-  if (!annotate.output.empty()) print_configurations(edits.sharding);
+  if (!annotate.output.empty()) print_written(model, annotate.output, edits.sharding);
   for (const std::string& note : notes) {
     if (!options.quiet) tell(note);
   }

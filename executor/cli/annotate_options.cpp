@@ -50,11 +50,15 @@ void check_pipeline(const AnnotateOptions& options) {
 
 // What a device configuration alone has.
 void check_devices(const Options& options) {
-  if (!options.annotate.shards.empty()) return;
+  const bool cuts_tokens = options.annotate.tokens == annotate::TokensBetweenBlocks::Cut;
+  if (cuts_tokens && !options.annotate.tensor_parallel)
+    throw UsageError("--sequence-parallel: found without --tensor-parallel, which it is for");
+  if (cuts_tensors(options.annotate)) return;
   const char* found = options.annotate.devices         ? "devices"
                       : !options.configuration.empty() ? "configuration"
                                                        : nullptr;
-  if (found != nullptr) throw UsageError("--{}: found without --shard, which it is for", found);
+  if (found != nullptr)
+    throw UsageError("--{}: found without --shard or --tensor-parallel, which it is for", found);
 }
 
 // The numbers of --ipus and --phases once more, now that --auto says what they may be.
@@ -112,6 +116,15 @@ std::vector<FlagRow> annotate_flags() {
        "'PATTERN:AXIS=N': tensors of those names in N parts along the axis, a device each (repeatable, later "
        "ones win). 'w:0=2,1=2' has four parts, 'w:0=2@0+1,2+3' two on two devices each, 'w:@0+1' is whole on two",
        Takes::Values, read_shards},
+      {"tensor-parallel", kAnnotate, kDevices,
+       "N devices for the weights of each block of a transformer, and of convolutions in pairs: columns of the "
+       "first product, rows of the second, the vocabulary of embeddings; --shard wins over it",
+       Takes::Value, set_number(&AnnotateOptions::tensor_parallel, 2, 65'536)},
+      {"sequence-parallel", kAnnotate, kDevices, "with --tensor-parallel also the tokens between the blocks",
+       Takes::Nothing,
+       [](Options& options, const Given& /*given*/) {
+         options.annotate.tokens = annotate::TokensBetweenBlocks::Cut;
+       }},
       {"devices", kAnnotate, kDevices, "N devices (as many as the cuts need)", Takes::Value,
        set_number(&AnnotateOptions::devices, 1, 65'536)},
       {"configuration", kAnnotate, kDevices,

@@ -8,6 +8,7 @@
 
 #include "annotate/rules.h"
 #include "annotate/shard_rule.h"
+#include "annotate/tensor_parallel.h"
 
 namespace podium::cli {
 
@@ -23,10 +24,17 @@ struct AnnotateOptions {
   std::string schedule;       ///< of a pipeline; empty: lockstep
   std::optional<int> phases;  ///< absent: as many as the memory asks for
   std::vector<annotate::ShardRule> shards;  ///< of --shard
-  std::optional<int> devices;               ///< of the configuration; absent: as many as the cuts need
+  std::optional<int> tensor_parallel;       ///< over so many devices
+  annotate::TokensBetweenBlocks tokens = annotate::TokensBetweenBlocks::Whole;
+  std::optional<int> devices;  ///< of the configuration; absent: as many as the cuts need
   bool clear = false;
   bool list = false;
 };
+
+/// Whether the command writes a device configuration.
+inline bool cuts_tensors(const AnnotateOptions& options) {
+  return !options.shards.empty() || options.tensor_parallel;
+}
 
 struct FlagRow;
 struct Options;

@@ -20,9 +20,8 @@ namespace {
 using annotate::ShardRule;
 using TensorTypes = std::map<std::string, ir::Type>;
 
-TensorTypes tensor_types(const importer::Model& model) {
+TensorTypes tensor_types(const importer::Model& model, const SizedGraph& sized) {
   TensorTypes types;
-  const SizedGraph sized = infer_sizes(model.graph);
   for (const ir::Graph* graph : {&sized.graph, &model.graph}) {
     for (const ir::Value& value : graph->values)
       if (value.type.is_tensor() && value.type.has_rank) types.emplace(value.name, value.type);
@@ -46,6 +45,16 @@ class Specs {
   /// At the node that makes the tensor, else at all that read it.
   void say(const std::string& tensor, const ir::ShardingSpec& spec) {
     for (std::size_t node : places_.at(tensor)) said_[node][tensor] = spec;
+  }
+
+  /// At this node; whether it has the tensor.
+  bool say_at(std::int32_t node, const std::string& tensor, const ir::ShardingSpec& spec) {
+    if (node < 0) return false;
+    const auto index = static_cast<std::size_t>(node);
+    const auto has = [&](const auto& names) { return std::ranges::find(names, tensor) != names.end(); };
+    if (!has(nodes_[index].inputs) && !has(nodes_[index].outputs)) return false;
+    said_[index][tensor] = spec;
+    return true;
   }
 
   std::vector<importer::NodeSharding> of(const std::string& configuration) const {
@@ -110,21 +119,47 @@ void check_fit(const ShardRule& rule, const ir::ShardingSpec& spec, const std::s
 }
 
 std::int64_t device_count(const AnnotateOptions& options) {
-  std::int64_t most = 1;
+  std::int64_t most = options.tensor_parallel.value_or(1);
   for (const ShardRule& rule : options.shards) most = std::max(most, devices_of(rule));
   return options.devices.value_or(most);
 }
 
-bool asks_for_sharding(const AnnotateOptions& options) { return !options.shards.empty(); }
+void cut_blocks(const importer::Model& model, const SizedGraph& sized, const AnnotateOptions& options,
+                Specs& specs, std::vector<std::string>& notes) try {
+  // Rows of tokens are cut in each sequence, so that their number is part of the cut.
+  if (options.tokens == annotate::TokensBetweenBlocks::Cut) importer::check_sizes(model);
+  const int devices = *options.tensor_parallel;
+  const auto plan = annotate::plan_tensor_parallel(sized.graph, devices, options.tokens);
+  std::int64_t unsaid = 0;
+  for (const annotate::OpTensorSpec& said : plan.specs) {
+    const std::int32_t node = model.nodes_of_ops[sized.imported[static_cast<std::size_t>(said.op.index)]];
+    if (!specs.say_at(node, sized.graph[said.tensor].name, said.spec)) ++unsaid;
+  }
+  notes.push_back("note: " + annotate::to_string(plan, sized.graph, devices));
+  if (unsaid > 0) {
+    notes.push_back(
+        fmt::format("warning: {} of {} tensors to cut are inside of functions or older forms of "
+                    "ops: the file's nodes do not have them, nothing is said of them",
+                    unsaid, plan.specs.size()));
+  }
+} catch (const Error& error) {
+  throw error.at(fmt::format("--tensor-parallel {}", *options.tensor_parallel));
+}
 
 }  // namespace
 
 importer::Sharding sharding_of(const importer::Model& model, const AnnotateOptions& options,
                                const std::string& configuration, std::vector<std::string>& notes) {
-  if (!asks_for_sharding(options)) return {};
+  if (!cuts_tensors(options)) return {};
   const std::int64_t devices = device_count(options);
   Specs specs(model);
-  const TensorTypes types = tensor_types(model);
+  const SizedGraph sized = infer_sizes(model.graph);
+  const TensorTypes types = tensor_types(model, sized);
+  if (options.tensor_parallel) {
+    if (devices < *options.tensor_parallel)
+      throw Error("--tensor-parallel {}: {} devices found", *options.tensor_parallel, devices);
+    cut_blocks(model, sized, options, specs, notes);
+  }
   for (const ShardRule& rule : options.shards) {
     const ir::ShardingSpec spec = spec_of(rule, devices);
     for (const std::string& tensor : matching(specs, rule)) {

@@ -351,8 +351,7 @@ TEST_F(Annotate, CutsTensorsOfOpenSizes) {
   const ProgramResult result = run_program("podium annotate " + open + " --shard 'y:0=2' -o " + out);
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_EQ(result.err, "");
-  EXPECT_EQ(result.out,
-            out + ": 0 of 1 nodes annotated\nconfiguration podium: 2 devices, 1 node, 0 stages\n");
+  EXPECT_EQ(result.out, out + ": configuration podium: 2 devices, 1 node, 0 stages\n");
 }
 
 TEST_F(Annotate, RefusesCutsThatDoNotFitInALineEach) {
@@ -365,7 +364,7 @@ TEST_F(Annotate, RefusesCutsThatDoNotFitInALineEach) {
                  "'w:0=2': 2 shards found for 4 devices, as many or the devices of each needed");
   expect_refused(write("--shard 'w:0=2' --devices 1"), 1, "'w:0=2': 2 devices needed, 1 found");
   expect_refused(write("--shard 'w'"), 2, "--shard: 'w': 'PATTERN:AXIS=SHARDS' needed");
-  expect_refused(write("--devices 2"), 2, "--devices: found without --shard");
+  expect_refused(write("--devices 2"), 2, "--devices: found without --shard or --tensor-parallel");
   expect_refused(write("--configuration c"), 2, "--configuration: found without --shard");
 }
 
@@ -376,6 +375,62 @@ TEST_F(Annotate, WarnsOfShardsThatHoldNothing) {
       result.err,
       "warning: --shard 'w:0=4': tensor 'w' has 2 elements along axis 0 for 4 shards, so that some hold "
       "nothing\n");
+}
+
+class AnnotateBlocks : public Annotate {
+ protected:
+  // A model of Podium's own with two layers of four heads.
+  std::string shipped(const std::string& words) {
+    const std::string file = folder.file("shipped.onnx");
+    const std::string sizes = " layers=2 hidden=16 heads=4 sequence=6 vocabulary=10 ";
+    EXPECT_EQ(run_program("podium-models " + words + sizes + "-o " + file).status, 0);
+    return file;
+  }
+};
+
+TEST_F(AnnotateBlocks, CutsTheBlocksOfTransformersByThemselves) {
+  const ProgramResult bert =
+      run_program("podium annotate " + shipped("bert") + " --tensor-parallel 4 --configuration tp -o " + out);
+  EXPECT_EQ(bert.err,
+            "note: 2 attention blocks, 2 MLPs, 1 embedding cut over 4 devices; 1 product stays whole: "
+            "pooler/dense/Gemm\n");
+  EXPECT_EQ(bert.out, out + ": configuration tp: 4 devices, 21 nodes, 0 stages\n");
+  const ProgramResult gpt =
+      run_program("podium annotate " + shipped("gpt2") + " --tensor-parallel 2 -o " + out);
+  EXPECT_EQ(gpt.err, "note: 2 attention blocks, 2 MLPs, 1 embedding, 1 head cut over 2 devices\n");
+  EXPECT_THAT(run_program("podium info " + out + " --configuration podium").out,
+              HasSubstr("[:, 0:8+16:24+32:40]"));
+}
+
+TEST_F(AnnotateBlocks, CutsTokensInEachSequence) {
+  const std::string file = shipped("gpt2 batch=2");
+  EXPECT_EQ(
+      run_program("podium annotate " + file + " --tensor-parallel 2 --sequence-parallel -o " + out).status,
+      0);
+  EXPECT_THAT(run_program("podium info " + out + " --configuration podium").out,
+              AllOf(HasSubstr("  0  [0:3+6:9, :]"), HasSubstr("  1  [:, 3:6, :]")));
+}
+
+TEST_F(AnnotateBlocks, TakesOpenSizesAsLongAsNoTokensAreCut) {
+  const std::string file = shipped("gpt2 shapes=dynamic");
+  const ProgramResult whole = run_program("podium annotate " + file + " --tensor-parallel 2 -o " + out);
+  EXPECT_EQ(whole.status, 0) << whole.err;
+  EXPECT_THAT(whole.err, HasSubstr("2 attention blocks, 2 MLPs, 1 embedding, 1 head cut over 2 devices"));
+  const ProgramResult tokens =
+      run_program("podium annotate " + file + " --tensor-parallel 2 --sequence-parallel -o " + out);
+  EXPECT_EQ(tokens.status, 1);
+  EXPECT_THAT(tokens.err, HasSubstr("--dim"));
+}
+
+TEST_F(AnnotateBlocks, RefusesWhatCannotBeSharedOut) {
+  const std::string file = shipped("bert");
+  expect_refused(
+      run_program("podium annotate " + file + " --tensor-parallel 3 -o " + out), 1,
+      "--tensor-parallel 3: node 'layer0/attention/Softmax' (Softmax): 4 heads found for 3 devices, "
+      "a multiple needed");
+  expect_refused(write("--tensor-parallel 2"), 1, "no attention, MLP or pair of convolutions found");
+  expect_refused(write("--sequence-parallel"), 2, "--sequence-parallel: found without --tensor-parallel");
+  expect_refused(write("--tensor-parallel 2 --devices 1"), 1, "--tensor-parallel 2: 1 devices found");
 }
 
 }  // namespace

@@ -1,0 +1,195 @@
+// Weights are what is known before the run and all that is made of it alone. Walks visit each op once.
+#include "annotate/product_graph.h"
+
+#include <algorithm>
+#include <set>
+
+namespace podium::annotate {
+namespace {
+
+using ir::OpId;
+using ir::ValueId;
+
+bool is_float(const ir::Type& type) {
+  return type.is_tensor() && type.element != ir::DataType::Bool && type.element != ir::DataType::Int64 &&
+         type.element != ir::DataType::Int32;
+}
+
+}  // namespace
+
+bool is_any(const ir::Op& op, std::initializer_list<std::string_view> names) {
+  return std::ranges::any_of(names, [&](std::string_view name) { return op.is(name); });
+}
+
+void ProductGraph::find_weights() {
+  for (ValueId id : graph_.value_ids()) is_weight_[id] = graph_.is_constant(id) || graph_[id].data_left_out;
+  for (const ir::Op& op : graph_.ops) {
+    const ir::PresentValues inputs = inputs_of(op);
+    if (inputs.begin() == inputs.end()) continue;
+    bool all = true;
+    for (ValueId id : inputs) all = all && is_weight_[id];
+    for (ValueId id : outputs_of(op)) is_weight_[id] = all;
+  }
+}
+
+std::optional<Product> ProductGraph::product_of(OpId id) const {
+  const ir::Op& op = graph_[id];
+  if (!is_any(op, {"MatMul", "Gemm", "Conv"}) || is_weight_[op.inputs[0]] || !is_weight_[op.inputs[1]])
+    return std::nullopt;
+  const ir::Type& weight = graph_[op.inputs[1]].type;
+  Product product{.op = id, .columns_axis = 1, .rows_axis = 0};
+  if (op.is("Conv")) {
+    if (!weight.is_static() || weight.rank() < 3 || ir::attribute<std::int64_t>(op, "group") != 1)
+      return std::nullopt;
+    product.feature_axis = 1;
+    std::swap(product.columns_axis, product.rows_axis);
+  } else if (!weight.is_static() || weight.rank() != 2) {
+    return std::nullopt;
+  } else if (op.is("Gemm")) {
+    if (ir::attribute<std::int64_t>(op, "transA") != 0) return std::nullopt;
+    if (ir::attribute<std::int64_t>(op, "transB") != 0) std::swap(product.columns_axis, product.rows_axis);
+  }
+  product.columns = weight.dims[static_cast<std::size_t>(product.columns_axis)];
+  return product;
+}
+
+ProductGraph::ProductGraph(const ir::Graph& graph)
+    : graph_(graph),
+      producer_(producers(graph)),
+      consumers_(ir::consumers(graph)),
+      is_weight_(std::ssize(graph.values), false),
+      place_of_(std::ssize(graph.ops), -1) {
+  find_weights();
+  for (OpId id : graph.op_ids()) {
+    const auto product = product_of(id);
+    if (!product) continue;
+    place_of_[id] = static_cast<std::int32_t>(products_.size());
+    products_.push_back(*product);
+  }
+}
+
+const Product* ProductGraph::find(OpId op) const {
+  return place_of_[op] < 0 ? nullptr : &products_[static_cast<std::size_t>(place_of_[op])];
+}
+
+bool ProductGraph::is_batched_product(const ir::Op& op) const {
+  if (!is_any(op, {"MatMul", "Einsum"}) || op.inputs.size() != 2) return false;
+  return !is_weight_[op.inputs[0]] && !is_weight_[op.inputs[1]];
+}
+
+bool ProductGraph::is_by_element(const ir::Op& op) const {
+  return op.spec->elementwise || is_any(op, {"Dropout", "Identity", "Cast", "Clip", "Where"});
+}
+
+bool ProductGraph::may_lie(Between between, const ir::Op& op) const {
+  switch (between) {
+    case Between::Heads:
+      return !is_batched_product(op) && !is_any(op, {"Softmax", "Attention"});
+    case Between::Mlp:
+      return is_by_element(op) || is_any(op, {"Reshape", "Split"});
+    case Between::Channels:
+      return is_by_element(op) ||
+             is_any(op, {"BatchNormalization", "MaxPool", "AveragePool", "GlobalAveragePool"});
+  }
+  return false;
+}
+
+std::int64_t ProductGraph::dim(ValueId value, std::int64_t axis) const {
+  const ir::Type& type = graph_[value].type;
+  if (!type.is_tensor() || !type.has_rank) return ir::kUnknown;
+  const std::int64_t at = axis < 0 ? axis + type.rank() : axis;
+  return at < 0 || at >= type.rank() ? ir::kUnknown : type.dims[static_cast<std::size_t>(at)];
+}
+
+std::optional<std::vector<Origin>> ProductGraph::origins(ValueId value, Between between) const {
+  struct Way {
+    ValueId value;
+    std::int64_t parts = 1;
+    std::int64_t width = 0;  ///< that a Split cuts
+  };
+  std::vector<Origin> found;
+  std::vector<Way> open{{value}};
+  std::set<std::int32_t> seen;
+  while (!open.empty()) {
+    const Way way = open.back();
+    open.pop_back();
+    if (is_weight_[way.value] || !is_float(graph_[way.value].type) || !seen.insert(way.value.index).second)
+      continue;
+    const OpId id = producer_[way.value];
+    if (!id.valid()) {
+      if (between == Between::Heads) continue;
+      return std::nullopt;
+    }
+    const ir::Op& op = graph_[id];
+    if (const Product* product = find(id)) {
+      const Origin origin{id, way.width == product->columns ? way.parts : 1};
+      if (std::ranges::find(found, id, &Origin::product) == found.end()) found.push_back(origin);
+      continue;
+    }
+    if (!may_lie(between, op)) return std::nullopt;
+    Way next = way;
+    if (op.is("Split")) {
+      const std::int64_t axis = ir::attribute<std::int64_t>(op, "axis");
+      for (ValueId output : op.outputs) {
+        if (dim(output, axis) != dim(op.outputs[0], axis)) return std::nullopt;
+      }
+      next.parts = std::ssize(op.outputs);
+      next.width = dim(op.inputs[0], axis);
+    }
+    for (ValueId input : inputs_of(op)) {
+      next.value = input;
+      open.push_back(next);
+    }
+  }
+  return found;
+}
+
+std::optional<OpId> ProductGraph::product_before(ValueId value) const {
+  std::optional<OpId> found;
+  std::vector<ValueId> open{value};
+  std::set<std::int32_t> seen;
+  while (!open.empty()) {
+    const OpId id = producer_[open.back()];
+    open.pop_back();
+    if (!id.valid() || !seen.insert(id.index).second) continue;
+    const ir::Op& op = graph_[id];
+    if (is_batched_product(op)) {
+      if (found) return std::nullopt;
+      found = id;
+    } else if (is_by_element(op) || op.is("Reshape")) {
+      for (ValueId input : inputs_of(op)) open.push_back(input);
+    }
+  }
+  return found;
+}
+
+std::optional<OpId> ProductGraph::product_after(ValueId value, Operand operand) const {
+  std::optional<OpId> found;
+  std::vector<ValueId> open{value};
+  std::set<std::int32_t> seen;
+  while (!open.empty()) {
+    const ValueId at = open.back();
+    open.pop_back();
+    for (OpId id : consumers_[at]) {
+      if (!seen.insert(id.index).second) continue;
+      const ir::Op& op = graph_[id];
+      const bool is_wanted = operand == Operand::Weight ? find(id) != nullptr : is_batched_product(op);
+      if (is_wanted) {
+        if (found) return std::nullopt;
+        found = id;
+      } else if (is_by_element(op) || is_any(op, {"Reshape", "Transpose", "Squeeze", "Unsqueeze"})) {
+        for (ValueId output : outputs_of(op)) open.push_back(output);
+      }
+    }
+  }
+  return found;
+}
+
+ValueId ProductGraph::without_reshapes(ValueId value) const {
+  for (OpId id = producer_[value]; id.valid() && is_any(graph_[id], {"Reshape", "Cast", "Identity"});
+       id = producer_[value])
+    value = graph_[id].inputs[0];
+  return value;
+}
+
+}  // namespace podium::annotate

@@ -1,0 +1,347 @@
+// Blocks are found in three rounds, each with products
+// that no round before took: attention, products onto the vocabulary, pairs of products.
+//
+//   x ─ Q,K,V columns ─ heads ─ Softmax ─ heads ─ projection rows ─ y      x ─ columns ─ by element ─ rows ─
+//   y
+//
+// Of each product its weight, input and result are said: x whole on all devices, what lies between columns
+// and rows in parts, y whole (an all-reduce) or, between the blocks, in parts of the tokens (a
+// reduce-scatter, and a gather at the next x). What lies between follows by the rules of its ops.
+#include "annotate/tensor_parallel.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "annotate/match.h"
+#include "annotate/product_graph.h"
+
+namespace podium::annotate {
+namespace {
+
+using ir::OpId;
+using ir::ShardingSpec;
+using ir::ValueId;
+
+/// Where Softmax or Attention has its operands.
+struct AttentionCore {
+  OpId op;
+  ValueId q, k, v, result;
+  std::int64_t head = ir::kUnknown;  ///< elements of a head
+};
+
+struct Block {
+  std::vector<Origin> q, k, v;
+  OpId projection;
+};
+
+class TensorParallelPlanner {
+ public:
+  TensorParallelPlanner(const ir::Graph& graph, std::int64_t devices, TokensBetweenBlocks tokens)
+      : graph_(graph), devices_(devices), tokens_(tokens), products_(graph) {}
+
+  TensorParallelPlan plan();
+
+ private:
+  // Blocks.
+  std::optional<AttentionCore> core_of(OpId id);
+  void cut_attention(const AttentionCore& core);
+  std::optional<std::int64_t> fused_parts(const Block& block) const;
+  void cut_heads(const AttentionCore& core, const Origin& origin, std::int64_t width);
+  void cut_embeddings();
+  void cut_pair(const Product& second);
+
+  // Specs.
+  ShardingSpec whole() const;
+  ShardingSpec cut(std::int64_t axis, std::int64_t parts = 1, std::int64_t shards = 0) const;
+  void say(OpId op, ValueId tensor, ShardingSpec spec) {
+    plan_.specs.push_back({op, tensor, std::move(spec)});
+  }
+  void say_weight(OpId op, ValueId weight, const ShardingSpec& spec);
+  void cut_columns(const Product& product, std::int64_t parts = 1, std::int64_t shards = 0);
+  void cut_rows(const Product& product);
+  void say_result(OpId op, ValueId result);
+  bool take(OpId product) { return taken_.insert(product.index).second; }
+  bool is_taken(OpId product) const { return taken_.contains(product.index); }
+
+  const ir::Graph& graph_;
+  std::int64_t devices_;
+  TokensBetweenBlocks tokens_;
+  ProductGraph products_;
+  std::set<std::int32_t> taken_;
+  std::int64_t batch_ = ir::kUnknown;  ///< of the first attention found
+  std::int64_t sequence_ = ir::kUnknown;
+  TensorParallelPlan plan_;
+};
+
+std::optional<AttentionCore> TensorParallelPlanner::core_of(OpId id) {
+  const ir::Op& op = graph_[id];
+  if (op.is("Attention")) {
+    const std::int64_t* heads = ir::attribute_if<std::int64_t>(op, "q_num_heads");
+    const ir::Type& q = graph_[op.inputs[0]].type;
+    const std::int64_t width = products_.dim(op.inputs[0], -1);
+    const bool is_flat = q.has_rank && q.rank() == 3;
+    if (is_flat && (heads == nullptr || *heads < 1 || width == ir::kUnknown)) return std::nullopt;
+    return AttentionCore{id,           op.inputs[0],  op.inputs[1],
+                         op.inputs[2], op.outputs[0], is_flat ? width / *heads : width};
+  }
+  if (!op.is("Softmax")) return std::nullopt;
+  const auto scores = products_.product_before(op.inputs[0]);
+  const auto context = products_.product_after(op.outputs[0], Operand::Activation);
+  if (!scores || !context) return std::nullopt;
+  const ir::Op& first = graph_[*scores];
+  const ir::Op& second = graph_[*context];
+  // The weights of the sum are what Softmax made; the other operand is V.
+  const bool is_left =
+      products_.product_before(second.inputs[0]) == scores || products_.producer(second.inputs[0]) == id;
+  return AttentionCore{id,
+                       first.inputs[0],
+                       first.inputs[1],
+                       second.inputs[is_left ? 1 : 0],
+                       second.outputs[0],
+                       first.is("MatMul") ? products_.dim(first.inputs[0], -1) : ir::kUnknown};
+}
+
+// How many equal parts the columns of a product that makes Q, K and V lie in: 3, or 1 where each head has its
+// own three. Nothing where that cannot be told.
+std::optional<std::int64_t> TensorParallelPlanner::fused_parts(const Block& block) const {
+  const Origin& origin = block.q[0];
+  if (origin.parts == 3) return 3;
+  if (origin.parts != 1) return std::nullopt;
+  ValueId at = graph_[origin.product].outputs[0];
+  for (int steps = 0; steps < 8; ++steps) {
+    if (products_.consumers(at).size() != 1) return std::nullopt;
+    const ir::Op& op = graph_[products_.consumers(at)[0]];
+    at = op.outputs[0];
+    const ir::Type& type = graph_[at].type;
+    if (op.is("Reshape") && type.has_rank && type.rank() >= 4) {
+      return type.rank() == 5 && type.dims[2] == 3 ? 3 : 1;
+    }
+    if (!products_.is_by_element(op) && !op.is("Reshape")) return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+void TensorParallelPlanner::cut_heads(const AttentionCore& core, const Origin& origin, std::int64_t width) {
+  const std::int64_t heads = width / core.head;
+  const Product& product = *products_.find(origin.product);
+  if (heads % devices_ == 0) return cut_columns(product, origin.parts);
+  if (devices_ % heads == 0 && origin.parts == 1 && width == product.columns)
+    return cut_columns(product, 1, heads);
+  throw Error("{}: {} heads found for {} devices, a multiple needed", graph_.describe(graph_[core.op]), heads,
+              devices_);
+}
+
+void TensorParallelPlanner::cut_attention(const AttentionCore& core) {
+  const auto origins_of = [&](ValueId value) {
+    return products_.origins(value, Between::Heads).value_or(std::vector<Origin>{});
+  };
+  const auto projection = products_.product_after(core.result, Operand::Weight);
+  Block block{origins_of(core.q), origins_of(core.k), origins_of(core.v), projection.value_or(OpId{})};
+  if (!projection || block.q.size() != 1 || block.k.size() != 1 || block.v.size() != 1) return;
+  if (core.head <= 0 || is_taken(*projection)) return;
+  std::map<std::int32_t, Origin> sources;
+  for (const auto& list : {block.q, block.k, block.v}) sources.emplace(list[0].product.index, list[0]);
+  if (std::ranges::any_of(sources, [&](const auto& source) { return taken_.contains(source.first); })) return;
+  if (sources.size() == 1) {
+    const auto parts = fused_parts(block);
+    if (!parts) return;
+    Origin& origin = sources.begin()->second;
+    origin.parts = *parts;
+    cut_heads(core, origin, products_.find(origin.product)->columns / 3);
+  } else {
+    const std::int64_t queries = products_.find(block.q[0].product)->columns / core.head;
+    if (queries % devices_ != 0) {
+      throw Error("{}: {} heads found for {} devices, a multiple needed", graph_.describe(graph_[core.op]),
+                  queries, devices_);
+    }
+    for (auto& [id, origin] : sources)
+      cut_heads(core, origin, products_.find(origin.product)->columns / origin.parts);
+  }
+  for (const auto& [id, origin] : sources) take(origin.product);
+  if (batch_ == ir::kUnknown) {
+    batch_ = products_.dim(core.q, 0);
+    sequence_ = products_.dim(core.q, graph_[core.q].type.rank() == 3 ? 1 : -2);
+  }
+  take(*projection);
+  cut_rows(*products_.find(*projection));
+  ++plan_.attentions;
+}
+
+void TensorParallelPlanner::cut_embeddings() {
+  std::vector<OpId> look_ups;
+  std::int64_t most = 0;
+  for (OpId id : graph_.op_ids()) {
+    const ir::Op& op = graph_[id];
+    if (!op.is("Gather") || !products_.is_weight(op.inputs[0]) || products_.is_weight(op.inputs[1])) continue;
+    const ir::Type& table = graph_[op.inputs[0]].type;
+    if (!table.is_static() || table.rank() != 2) continue;
+    if (ir::attribute<std::int64_t>(op, "axis") != 0 || table.dims[0] < devices_) continue;
+    look_ups.push_back(id);
+    most = std::max(most, table.dims[0]);
+  }
+  for (OpId id : look_ups) {
+    const ir::Op& op = graph_[id];
+    if (graph_[op.inputs[0]].type.dims[0] != most) continue;
+    say_weight(id, op.inputs[0], cut(0));
+    say(id, op.inputs[1], whole());
+    say_result(id, op.outputs[0]);
+    ++plan_.embeddings;
+  }
+  for (const Product& product : products_.products()) {
+    if (plan_.embeddings == 0 || product.columns != most || !take(product.op)) continue;
+    cut_columns(product);
+    ++plan_.heads;
+  }
+}
+
+void TensorParallelPlanner::cut_pair(const Product& second) {
+  if (is_taken(second.op)) return;
+  const bool is_convolution = graph_[second.op].is("Conv");
+  const auto found =
+      products_.origins(graph_[second.op].inputs[0], is_convolution ? Between::Channels : Between::Mlp);
+  if (!found || found->empty()) return;
+  const ValueId x = products_.without_reshapes(graph_[found->front().product].inputs[0]);
+  for (const Origin& origin : *found) {
+    const Product& first = *products_.find(origin.product);
+    if (is_taken(first.op) || graph_[first.op].is("Conv") != is_convolution) return;
+    if (products_.without_reshapes(graph_[first.op].inputs[0]) != x ||
+        first.columns / origin.parts < devices_)
+      return;
+  }
+  for (const Origin& origin : *found) {
+    take(origin.product);
+    cut_columns(*products_.find(origin.product), origin.parts);
+  }
+  take(second.op);
+  cut_rows(second);
+  ++(is_convolution ? plan_.convolution_pairs : plan_.mlps);
+}
+
+TensorParallelPlan TensorParallelPlanner::plan() {
+  for (OpId id : graph_.op_ids()) {
+    if (const auto core = core_of(id)) cut_attention(*core);
+  }
+  cut_embeddings();
+  for (const Product& product : products_.products()) cut_pair(product);
+  for (const Product& product : products_.products()) {
+    if (!is_taken(product.op)) plan_.left_whole.push_back(product.op);
+  }
+  if (plan_.attentions + plan_.mlps + plan_.convolution_pairs + plan_.heads == 0)
+    throw Error("no attention, MLP or pair of convolutions found, one needed");
+  if (tokens_ == TokensBetweenBlocks::Cut && plan_.attentions == 0)
+    throw Error("no attention found, one needed that says where the tokens are");
+  return std::move(plan_);
+}
+
+ShardingSpec TensorParallelPlanner::whole() const {
+  ShardingSpec spec;
+  spec.holders.resize(1);
+  for (std::int64_t device = 0; device < devices_; ++device) spec.holders[0].push_back(device);
+  return spec;
+}
+
+/// In as many shards as there are devices, or fewer that several hold; each of `parts` alike.
+ShardingSpec TensorParallelPlanner::cut(std::int64_t axis, std::int64_t parts, std::int64_t shards) const {
+  if (shards == 0) shards = devices_;
+  ShardingSpec spec;
+  spec.holders.resize(static_cast<std::size_t>(shards));
+  for (std::int64_t device = 0; device < devices_; ++device)
+    spec.holders[static_cast<std::size_t>(device / (devices_ / shards))].push_back(device);
+  ir::ShardedAxis& cut_axis = spec.axes.emplace_back(ir::ShardedAxis{.axis = axis, .factors = {}});
+  if (parts > 1) cut_axis.factors.push_back({.size = parts, .shards = 1});
+  cut_axis.factors.push_back({.size = {}, .shards = shards});
+  return spec;
+}
+
+// A weight that a Transpose turns is said on both of its sides.
+void TensorParallelPlanner::say_weight(OpId op, ValueId weight, const ShardingSpec& spec) {
+  say(op, weight, spec);
+  const OpId maker = products_.producer(weight);
+  if (!maker.valid() || !graph_[maker].is("Transpose") || graph_[weight].type.rank() != 2) return;
+  say(maker, weight, spec);
+  ShardingSpec turned = spec;
+  turned.axes[0].axis = 1 - turned.axes[0].axis;
+  say(maker, graph_[maker].inputs[0], std::move(turned));
+}
+
+void TensorParallelPlanner::cut_columns(const Product& product, std::int64_t parts, std::int64_t shards) {
+  const ir::Op& op = graph_[product.op];
+  say(product.op, op.inputs[0], whole());
+  say_weight(product.op, op.inputs[1], cut(product.columns_axis, parts, shards));
+  if (op.inputs.size() > 2 && op.inputs[2].valid() && products_.dim(op.inputs[2], -1) == product.columns)
+    say(product.op, op.inputs[2], cut(-1, parts, shards));
+  say(product.op, op.outputs[0], cut(product.feature_axis, parts, shards));
+  for (OpId reader : products_.consumers(op.outputs[0])) {
+    const ir::Op& next = graph_[reader];
+    if (!next.is("Add")) continue;
+    for (ValueId bias : next.inputs) {
+      if (products_.is_weight(bias) && products_.dim(bias, -1) == product.columns)
+        say(reader, bias, cut(-1, parts, shards));
+    }
+  }
+}
+
+void TensorParallelPlanner::cut_rows(const Product& product) {
+  const ir::Op& op = graph_[product.op];
+  say(product.op, op.inputs[0], cut(product.feature_axis));
+  say_weight(product.op, op.inputs[1], cut(product.rows_axis));
+  say_result(product.op, op.outputs[0]);
+}
+
+// The tokens of a result of rank 3 are its axis 1. Rows of a result of rank 2 are those of all sequences;
+// where nobody knows how many sequences there are, the Reshape that gives them an axis has the cut.
+void TensorParallelPlanner::say_result(OpId op, ValueId result) {
+  const ir::Type& type = graph_[result].type;
+  const bool has_tokens = tokens_ == TokensBetweenBlocks::Cut && type.has_rank && !graph_[op].is("Conv");
+  if (!has_tokens) return say(op, result, whole());
+  if (type.rank() == 3) return say(op, result, cut(1));
+  if (type.rank() != 2) return say(op, result, whole());
+  if (batch_ != ir::kUnknown && sequence_ != ir::kUnknown && type.dims[0] == batch_ * sequence_)
+    return say(op, result, batch_ == 1 ? cut(0) : cut(0, batch_));
+  for (OpId reader : products_.consumers(result)) {
+    const ir::Op& next = graph_[reader];
+    if (next.is("Reshape") && graph_[next.outputs[0]].type.rank() == 3)
+      return say(reader, next.outputs[0], cut(1));
+  }
+  say(op, result, whole());
+}
+
+std::string counted(std::int64_t count, std::string_view one) {
+  return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+TensorParallelPlan plan_tensor_parallel(const ir::Graph& graph, std::int64_t devices,
+                                        TokensBetweenBlocks tokens) {
+  return TensorParallelPlanner(graph, devices, tokens).plan();
+}
+
+std::string to_string(const TensorParallelPlan& plan, const ir::Graph& graph, std::int64_t devices) {
+  std::vector<std::string> found;
+  const auto add = [&](int count, std::string_view one) {
+    if (count > 0) found.push_back(counted(count, one));
+  };
+  add(plan.attentions, "attention block");
+  add(plan.mlps, "MLP");
+  add(plan.convolution_pairs, "convolution pair");
+  add(plan.embeddings, "embedding");
+  add(plan.heads, "head");
+  std::string text = fmt::format("{} cut over {} devices", fmt::join(found, ", "), devices);
+  if (plan.left_whole.empty()) return text;
+  constexpr std::size_t kMostNames = 3;
+  std::vector<std::string_view> names;
+  for (OpId id : plan.left_whole) {
+    if (names.size() < kMostNames) names.push_back(name_of(graph, graph[id]));
+  }
+  return fmt::format(
+      "{}; {} whole: {}{}", text,
+      counted(std::ssize(plan.left_whole), "product") + (plan.left_whole.size() == 1 ? " stays" : " stay"),
+      fmt::join(names, ", "), plan.left_whole.size() > kMostNames ? ", ..." : "");
+}
+
+}  // namespace podium::annotate

@@ -1,0 +1,169 @@
+#include "annotate/tensor_parallel.h"
+
+#include <fmt/ranges.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "annotate/match.h"
+#include "tests/support/graph_with_weights.h"
+#include "tests/support/refusal.h"
+
+namespace podium::annotate {
+namespace {
+
+using testing::graph_with_weights;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::refusal;
+
+// "y: w 1/2": the op that makes y wants w in two parts along axis 1; "3.1/2": of each of three parts; "all":
+// whole on every device; "1/2@[[0, 1], [2, 3]]" where several devices hold a part.
+std::string text_of(const ir::ShardingSpec& spec) {
+  if (spec.axes.empty()) return "all";
+  std::string factors;
+  for (const ir::ShardedFactor& factor : spec.axes[0].factors) {
+    if (factor.size) factors += fmt::format("{}.", *factor.size);
+  }
+  std::string text = fmt::format("{}{}/{}", factors, spec.axes[0].axis, spec.axes[0].factors.back().shards);
+  if (spec.holders[0].size() > 1) text += fmt::format("@{}", spec.holders);
+  return text;
+}
+
+std::string planned(const ir::Graph& graph, std::int64_t devices,
+                    TokensBetweenBlocks tokens = TokensBetweenBlocks::Whole) {
+  const TensorParallelPlan plan = plan_tensor_parallel(graph, devices, tokens);
+  std::string text;
+  ir::OpId last;
+  for (const OpTensorSpec& said : plan.specs) {
+    if (said.op != last)
+      text += fmt::format("{}{}:", text.empty() ? "" : "\n", name_of(graph, graph[said.op]));
+    text += fmt::format(" {} {}", graph[said.tensor].name, text_of(said.spec));
+    last = said.op;
+  }
+  return text + "\n" + to_string(plan, graph, devices);
+}
+
+TEST(TensorParallel, CutsAnMlpInColumnsThenRows) {
+  const ir::Graph graph = graph_with_weights(
+      "g (float[2,3,4] x) => (float[2,3,4] y) <float[4,8] w1, float[8] b, float[8,4] w2> {"
+      " h = MatMul(x, w1)\n i = Add(h, b)\n j = Relu(i)\n y = MatMul(j, w2) }");
+  EXPECT_EQ(planned(graph, 2),
+            "h: x all w1 1/2 h -1/2\n"
+            "i: b -1/2\n"
+            "y: j -1/2 w2 0/2 y all\n"
+            "1 MLP cut over 2 devices");
+}
+
+TEST(TensorParallel, CutsAGatedMlpAndOneWhoseGateIsInTheSameProduct) {
+  const ir::Graph gated = graph_with_weights(
+      "g (float[2,3,4] x) => (float[2,3,4] y) <float[4,8] up, float[4,8] gate, float[8,4] down> {"
+      " u = MatMul(x, up)\n g = MatMul(x, gate)\n s = Sigmoid(g)\n a = Mul(g, s)\n m = Mul(a, u)\n"
+      " y = MatMul(m, down) }");
+  EXPECT_THAT(planned(gated, 2), HasSubstr("g: x all gate 1/2 g -1/2"));
+  EXPECT_THAT(planned(gated, 2), HasSubstr("1 MLP cut over 2 devices"));
+  const ir::Graph fused = graph_with_weights(
+      "g (float[2,3,4] x) => (float[2,3,4] y) <float[4,16] up, float[8,4] down> {"
+      " u = MatMul(x, up)\n a, b = Split <axis = 2, num_outputs = 2> (u)\n m = Mul(a, b)\n"
+      " y = MatMul(m, down) }");
+  EXPECT_THAT(planned(fused, 2), HasSubstr("u: x all up 2.1/2 u 2.-1/2"));
+}
+
+constexpr const char* kAttention =
+    " qr = Reshape(q, s)\n kr = Reshape(k, s)\n vr = Reshape(v, s)\n"
+    " qt = Transpose <perm = [0,2,1,3]> (qr)\n kt = Transpose <perm = [0,2,3,1]> (kr)\n"
+    " vt = Transpose <perm = [0,2,1,3]> (vr)\n m = MatMul(qt, kt)\n n = Div(m, d)\n p = Softmax <axis = -1> (n)\n"
+    " c = MatMul(p, vt)\n ct = Transpose <perm = [0,2,1,3]> (c)\n cr = Reshape(ct, f)\n y = MatMul(cr, wo) }";
+
+// Two sequences of three tokens, four heads of two elements.
+std::string separate() {
+  return std::string(
+             "g (float[2,3,8] x) => (float[2,3,8] y) <float[8,8] wq, float[8,8] wk, float[8,8] wv, float[8,8] wo, "
+             "int64[4] s = {2,3,4,2}, int64[3] f = {2,3,8}, float d = {1.5}> {"
+             " q = MatMul(x, wq)\n k = MatMul(x, wk)\n v = MatMul(x, wv)\n") +
+         kAttention;
+}
+
+std::string fused() {
+  return std::string(
+             "g (float[2,3,8] x) => (float[2,3,8] y) <float[8,24] w, float[8,8] wo, "
+             "int64[4] s = {2,3,4,2}, int64[3] f = {2,3,8}, float d = {1.5}> {"
+             " a = MatMul(x, w)\n q, k, v = Split <axis = 2, num_outputs = 3> (a)\n") +
+         kAttention;
+}
+
+TEST(TensorParallel, CutsAttentionByHeads) {
+  EXPECT_EQ(planned(graph_with_weights(separate()), 4),
+            "q: x all wq 1/4 q -1/4\n"
+            "k: x all wk 1/4 k -1/4\n"
+            "v: x all wv 1/4 v -1/4\n"
+            "y: cr -1/4 wo 0/4 y all\n"
+            "1 attention block cut over 4 devices");
+}
+
+TEST(TensorParallel, CutsEachPartOfAProductThatMakesAllThree) {
+  EXPECT_EQ(planned(graph_with_weights(fused()), 2),
+            "a: x all w 3.1/2 a 3.-1/2\n"
+            "y: cr -1/2 wo 0/2 y all\n"
+            "1 attention block cut over 2 devices");
+}
+
+TEST(TensorParallel, CutsTheOpOfAttentionAndSharesFewHeadsOfKeys) {
+  const ir::Graph graph = graph_with_weights(
+      "g (float[2,3,8] x) => (float[2,3,8] y) <float[8,8] wq, float[8,4] wk, float[8,4] wv, float[8,8] wo> {"
+      " q = MatMul(x, wq)\n k = MatMul(x, wk)\n v = MatMul(x, wv)\n"
+      " a = Attention <q_num_heads = 4, kv_num_heads = 2> (q, k, v)\n y = MatMul(a, wo) }");
+  EXPECT_EQ(planned(graph, 4),
+            "q: x all wq 1/4 q -1/4\n"
+            "k: x all wk 1/2@[[0, 1], [2, 3]] k -1/2@[[0, 1], [2, 3]]\n"
+            "v: x all wv 1/2@[[0, 1], [2, 3]] v -1/2@[[0, 1], [2, 3]]\n"
+            "y: a -1/4 wo 0/4 y all\n"
+            "1 attention block cut over 4 devices");
+}
+
+TEST(TensorParallel, CutsTokensBetweenTheBlocks) {
+  EXPECT_THAT(planned(graph_with_weights(separate()), 2, TokensBetweenBlocks::Cut),
+              HasSubstr("wo 0/2 y 1/2\n"));
+  EXPECT_THAT(planned(graph_with_weights(separate()), 2, TokensBetweenBlocks::Cut), HasSubstr("q: x all wq"));
+}
+
+TEST(TensorParallel, RefusesHeadsThatCannotBeSharedOut) {
+  EXPECT_EQ(refusal([] { plan_tensor_parallel(graph_with_weights(separate()), 3); }),
+            "node 'p' (Softmax): 4 heads found for 3 devices, a multiple needed");
+  EXPECT_EQ(refusal([] { plan_tensor_parallel(graph_with_weights(fused()), 8); }),
+            "node 'p' (Softmax): 4 heads found for 8 devices, a multiple needed");
+}
+
+TEST(TensorParallel, CutsTheVocabularyOfATiedTable) {
+  const ir::Graph graph = graph_with_weights(
+      "g (int64[2,3] ids) => (float[2,3,10] y) <float[10,4] table, float[3,4] places, int64[2,3] at> {"
+      " e = Gather(table, ids)\n p = Gather(places, ids)\n x = Add(e, p)\n"
+      " t = Transpose <perm = [1,0]> (table)\n y = MatMul(x, t) }");
+  EXPECT_EQ(planned(graph, 2),
+            "e: table 0/2 ids all e all\n"
+            "y: x all t 1/2\n"
+            "t: t 1/2 table 0/2\n"
+            "y: y -1/2\n"
+            "1 embedding, 1 head cut over 2 devices");
+}
+
+TEST(TensorParallel, CutsConvolutionsInPairsAndSaysWhatStaysWhole) {
+  const ir::Graph graph = graph_with_weights(
+      "g (float[1,2,4,4] x) => (float[1,4,4,4] y) <float[4,2,1,1] a, float[4] b, float[4,4,1,1] c, "
+      "float[4,4,1,1] d> {"
+      " p = Conv(x, a, b)\n q = Relu(p)\n r = Conv(q, c)\n y = Conv(r, d) }");
+  EXPECT_EQ(planned(graph, 2),
+            "p: x all a 0/2 b -1/2 p 1/2\n"
+            "r: q 1/2 c 1/2 r all\n"
+            "1 convolution pair cut over 2 devices; 1 product stays whole: y");
+}
+
+TEST(TensorParallel, DoesNotTakeAProductOfAnotherBlockForAnMlp) {
+  const ir::Graph graph = graph_with_weights(
+      "g (float[2,3,4] x) => (float[2,3,4] y) <float[4,8] w1, float[8,4] w2> {"
+      " h = MatMul(x, w1)\n j = Softmax(h)\n y = MatMul(j, w2) }");
+  EXPECT_EQ(refusal([&] { plan_tensor_parallel(graph, 2); }),
+            "no attention, MLP or pair of convolutions found, one needed");
+}
+
+}  // namespace
+}  // namespace podium::annotate
