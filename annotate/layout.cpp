@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <optional>
 
 #include "ir/error.h"
@@ -119,14 +120,66 @@ void for_each_run(std::span<const std::int64_t> dims, const Box& box, const Visi
   walk(walk, 0, 0);
 }
 
+bool contains(const Ranges& outer, const IndexRange& range) {
+  return std::ranges::any_of(
+      outer, [&](const IndexRange& one) { return one.begin <= range.begin && range.end <= one.end; });
+}
 }  // namespace
+
+std::int64_t length(const Ranges& ranges) {
+  return std::accumulate(ranges.begin(), ranges.end(), std::int64_t{0},
+                         [](std::int64_t sum, const IndexRange& one) { return sum + one.end - one.begin; });
+}
+
+Box whole_box(const ir::Dims& dims) {
+  Box box;
+  for (std::int64_t dim : dims) box.push_back({{0, dim}});
+  return box;
+}
+
+bool contains(const Box& outer, const Box& inner) {
+  for (std::size_t axis = 0; axis < outer.size(); ++axis) {
+    for (const IndexRange& range : inner[axis]) {
+      if (!contains(outer[axis], range)) return false;
+    }
+  }
+  return true;
+}
+bool meet(const Box& a, const Box& b) {
+  for (std::size_t axis = 0; axis < a.size(); ++axis) {
+    const bool here = std::ranges::any_of(a[axis], [&](const IndexRange& one) {
+      return std::ranges::any_of(b[axis], [&](const IndexRange& other) {
+        return std::max(one.begin, other.begin) < std::min(one.end, other.end);
+      });
+    });
+    if (!here) return false;
+  }
+  return true;
+}
+
+Ranges places_in(const Ranges& outer, const Ranges& inner) {
+  Ranges places;
+  for (const IndexRange& range : inner) {
+    std::int64_t before = 0;
+    for (const IndexRange& own : outer) {
+      if (own.begin <= range.begin && range.end <= own.end) {
+        const IndexRange place{before + range.begin - own.begin, before + range.end - own.begin};
+        if (!places.empty() && places.back().end == place.begin) {
+          places.back().end = place.end;
+        } else {
+          places.push_back(place);
+        }
+        break;
+      }
+      before += own.end - own.begin;
+    }
+  }
+  return places;
+}
 
 ir::Dims dims_of(const Box& box) {
   ir::Dims dims;
-  for (const Ranges& ranges : box) {
-    dims.push_back(0);
-    for (const IndexRange& range : ranges) dims.back() += range.end - range.begin;
-  }
+  for (const Ranges& ranges : box) dims.push_back(length(ranges));
   return dims;
 }
 

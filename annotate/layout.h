@@ -35,6 +35,16 @@ struct Shard {
 std::vector<Shard> layout_of(const ir::ShardingSpec& spec, std::span<const std::int64_t> dims);
 
 std::int64_t elements_of(const Box& box);
+/// How many indices the ranges have.
+std::int64_t length(const std::vector<IndexRange>& ranges);
+/// All of a tensor.
+Box whole_box(const ir::Dims& dims);
+/// Each range of the inner box lies within one of the outer.
+bool contains(const Box& outer, const Box& inner);
+/// Some element is in both.
+bool meet(const Box& a, const Box& b);
+/// Where the indices of `inner` lie among those of `outer`, which contains them.
+std::vector<IndexRange> places_in(const std::vector<IndexRange>& outer, const std::vector<IndexRange>& inner);
 /// The shape of what a box holds.
 ir::Dims dims_of(const Box& box);
 /// The elements of a box. No strings.

@@ -42,101 +42,9 @@ using ir::Type;
 using ir::TypedOp;
 using ir::ValueId;
 
-using Ranges = std::vector<IndexRange>;
-
 enum class Context : std::uint8_t { MicroBatch, Update };
 
 Context context_of(const Op& op) { return ir::is_outer(op) ? Context::Update : Context::MicroBatch; }
-
-bool is_empty(const IndexRange& range) { return range.begin >= range.end; }
-std::int64_t length(const Ranges& ranges) {
-  return std::accumulate(ranges.begin(), ranges.end(), std::int64_t{0},
-                         [](std::int64_t sum, const IndexRange& one) { return sum + one.end - one.begin; });
-}
-
-Box whole_box(const ir::Dims& dims) {
-  Box box;
-  for (std::int64_t dim : dims) box.push_back({{0, dim}});
-  return box;
-}
-
-bool contains(const Ranges& outer, const IndexRange& range) {
-  return std::ranges::any_of(
-      outer, [&](const IndexRange& one) { return one.begin <= range.begin && range.end <= one.end; });
-}
-bool contains(const Box& outer, const Box& inner) {
-  for (std::size_t axis = 0; axis < outer.size(); ++axis) {
-    for (const IndexRange& range : inner[axis]) {
-      if (!contains(outer[axis], range)) return false;
-    }
-  }
-  return true;
-}
-bool meet(const Box& a, const Box& b) {
-  for (std::size_t axis = 0; axis < a.size(); ++axis) {
-    const bool here = std::ranges::any_of(a[axis], [&](const IndexRange& one) {
-      return std::ranges::any_of(b[axis], [&](const IndexRange& other) {
-        return std::max(one.begin, other.begin) < std::min(one.end, other.end);
-      });
-    });
-    if (!here) return false;
-  }
-  return true;
-}
-
-// Where the indices of `inner` lie among those of `outer`, which contains them.
-Ranges places_in(const Ranges& outer, const Ranges& inner) {
-  Ranges places;
-  for (const IndexRange& range : inner) {
-    std::int64_t before = 0;
-    for (const IndexRange& own : outer) {
-      if (own.begin <= range.begin && range.end <= own.end) {
-        const IndexRange place{before + range.begin - own.begin, before + range.end - own.begin};
-        if (!places.empty() && places.back().end == place.begin) {
-          places.back().end = place.end;
-        } else {
-          places.push_back(place);
-        }
-        break;
-      }
-      before += own.end - own.begin;
-    }
-  }
-  return places;
-}
-
-void append(Ranges& ranges, IndexRange more) {
-  if (!ranges.empty() && ranges.back().end == more.begin) {
-    ranges.back().end = more.end;
-  } else if (!is_empty(more)) {
-    ranges.push_back(more);
-  }
-}
-
-// The indices of an axis that some of a loop's iterations have.
-Ranges ranges_of(const Loop& loop, const LoopAxis& at, const Ranges& iterations, std::int64_t dim) {
-  Ranges ranges;
-  const std::int64_t block = loop.extent * at.inner;
-  for (std::int64_t start = 0; start < dim; start += block) {
-    for (const IndexRange& one : iterations)
-      append(ranges, {start + one.begin * at.inner, start + one.end * at.inner});
-  }
-  return ranges;
-}
-
-// The iterations of which `ranges` are the indices, read from the first block; nothing where there are none.
-std::optional<Ranges> iterations_of(const Loop& loop, const LoopAxis& at, const Ranges& ranges,
-                                    std::int64_t dim) {
-  const std::int64_t block = loop.extent * at.inner;
-  Ranges iterations;
-  for (const IndexRange& range : ranges) {
-    const IndexRange own{range.begin, std::min(range.end, block)};
-    if (is_empty(own)) break;
-    if (own.begin % at.inner != 0 || own.end % at.inner != 0) return std::nullopt;
-    append(iterations, {own.begin / at.inner, own.end / at.inner});
-  }
-  return ranges_of(loop, at, iterations, dim) == ranges ? std::optional(iterations) : std::nullopt;
-}
 
 /// A box of a value, in the new graph.
 struct Piece {
@@ -159,26 +67,6 @@ struct Brought {
   Context context;
   Box box;
   ValueId value;
-};
-
-using Boxes = std::vector<std::optional<Box>>;  ///< by device
-
-/// How an op is cut: for some of its loops the iterations of each device.
-struct OpCut {
-  std::vector<Loop> loops;
-  std::vector<std::vector<Ranges>> ranges;  ///< for each loop by device; empty: not cut
-  std::vector<bool> computes;               ///< by device
-
-  bool is_cut() const {
-    return std::ranges::any_of(ranges, [](const auto& of_loop) { return !of_loop.empty(); });
-  }
-};
-
-/// Whether an op could be cut as one of its operands lies.
-enum class Followed : std::uint8_t {
-  Yes,
-  NoLoop,    ///< the op does not run along the axis that is cut
-  Uncovered  ///< with what is cut already, some results would be no device's
 };
 
 class Partitioner {
@@ -315,134 +203,12 @@ class Partitioner {
     return boxes;
   }
 
-  static const std::vector<LoopAxis>& operands(const Loop& loop, OperandSharding::Side side) {
-    return side == OperandSharding::Side::Input ? loop.inputs : loop.outputs;
-  }
-
-  // Another loop that is cut has an axis of the same operand.
-  static bool clashes(const OpCut& cut, std::size_t with) {
-    const auto share = [](const std::vector<LoopAxis>& a, const std::vector<LoopAxis>& b) {
-      for (std::size_t i = 0; i < a.size(); ++i) {
-        if (a[i].axis != ir::kNoAxis && a[i].axis == b[i].axis) return true;
-      }
-      return false;
-    };
-    for (std::size_t other = 0; other < cut.loops.size(); ++other) {
-      if (other == with || cut.ranges[other].empty()) continue;
-      if (share(cut.loops[with].inputs, cut.loops[other].inputs) ||
-          share(cut.loops[with].outputs, cut.loops[other].outputs))
-        return true;
-    }
-    return false;
-  }
-
-  // The loop along this axis of an operand whose iterations the boxes are, and these.
-  static std::optional<std::pair<std::size_t, std::vector<Ranges>>> loop_along(
-      const OpCut& cut, OperandSharding::Side side, std::size_t place, std::size_t axis, const Boxes& boxes,
-      std::int64_t dim) {
-    for (std::size_t l = 0; l < cut.loops.size(); ++l) {
-      const LoopAxis& at = operands(cut.loops[l], side)[place];
-      if (at.axis != static_cast<int>(axis)) continue;
-      std::vector<Ranges> ranges(boxes.size());
-      bool fits = true;
-      for (std::size_t device = 0; device < boxes.size() && fits; ++device) {
-        if (!boxes[device]) continue;
-        auto own = iterations_of(cut.loops[l], at, (*boxes[device])[axis], dim);
-        fits = own.has_value();
-        if (own) ranges[device] = std::move(*own);
-      }
-      if (fits) return std::pair(l, std::move(ranges));
-    }
-    return std::nullopt;
-  }
-
-  // Every combination of iterations is some device's, and those of one loop are the same or apart.
-  bool covers(const OpCut& cut) const {
-    std::int64_t all = 1;
-    for (std::size_t l = 0; l < cut.loops.size(); ++l) {
-      if (cut.ranges[l].empty()) continue;
-      Ranges joined;
-      std::int64_t parts = 0;
-      for (int device = 0; device < plan_.devices; ++device) {
-        if (!cut.computes[device] || first_with(cut, l, device) != device) continue;
-        const Ranges& own = cut.ranges[l][device];
-        joined.insert(joined.end(), own.begin(), own.end());
-        ++parts;
-      }
-      std::ranges::sort(joined, {}, &IndexRange::begin);
-      std::int64_t next = 0;
-      for (const IndexRange& range : joined) {
-        if (range.begin != next) return false;
-        next = range.end;
-      }
-      if (next != cut.loops[l].extent) return false;
-      all *= parts;
-    }
-    std::set<std::vector<int>> combinations;
-    for (int device = 0; device < plan_.devices; ++device) {
-      if (cut.computes[device]) combinations.insert(combination(cut, device));
-    }
-    return std::ssize(combinations) == all;
-  }
-
-  // The first device that has the same iterations of a loop.
-  int first_with(const OpCut& cut, std::size_t loop, int device) const {
-    for (int other = 0; other < device; ++other) {
-      if (cut.computes[other] && cut.ranges[loop][other] == cut.ranges[loop][device]) return other;
-    }
-    return device;
-  }
-  // Devices with the same numbers compute the same.
-  std::vector<int> combination(const OpCut& cut, int device) const {
-    std::vector<int> firsts;
-    for (std::size_t l = 0; l < cut.ranges.size(); ++l) {
-      if (!cut.ranges[l].empty()) firsts.push_back(first_with(cut, l, device));
-    }
-    return firsts;
-  }
-
-  // Cuts the op as an operand lies. Leaves it as it is where that does not go.
-  Followed follow(OpCut& cut, OperandSharding::Side side, std::size_t place, const ir::Dims& dims,
-                  const Boxes& boxes) const {
-    OpCut next = cut;
-    for (std::size_t axis = 0; axis < dims.size(); ++axis) {
-      const Ranges all{{0, dims[axis]}};
-      const bool is_whole =
-          std::ranges::all_of(boxes, [&](const auto& box) { return !box || (*box)[axis] == all; });
-      if (is_whole) continue;
-      auto found = loop_along(next, side, place, axis, boxes, dims[axis]);
-      if (!found) return Followed::NoLoop;
-      auto& [loop, ranges] = *found;
-      if (next.ranges[loop].empty()) {
-        if (clashes(next, loop)) return Followed::NoLoop;
-        next.ranges[loop] = std::move(ranges);
-      } else {
-        for (int device = 0; device < plan_.devices; ++device) {
-          if (next.ranges[loop][device] != ranges[device] && boxes[device] && next.computes[device])
-            return Followed::Uncovered;
-        }
-      }
-    }
-    if (!next.is_cut()) return Followed::Yes;
-    for (int device = 0; device < plan_.devices; ++device) {
-      if (!boxes[device]) next.computes[device] = false;
-      for (const auto& ranges : next.ranges) {
-        if (!ranges.empty() && ranges[device].empty()) next.computes[device] = false;
-      }
-    }
-    if (!covers(next)) return Followed::Uncovered;
-    cut = std::move(next);
-    return Followed::Yes;
-  }
-
   OpCut plan_cut(const Op& op, const TypedOp& typed) const {
-    OpCut cut{.loops = loops_of(typed), .ranges = {}, .computes = std::vector(plan_.devices, true)};
-    cut.ranges.resize(cut.loops.size());
+    OpCut cut(loops_of(typed), plan_.devices);
     if (op.spec->random || op.captures > 0) {
       std::fill(cut.computes.begin() + 1, cut.computes.end(), false);
       return cut;
     }
-    using Side = OperandSharding::Side;
     for (Side side : {Side::Input, Side::Output}) {
       for (const OperandSharding& said : said_of(op)) {
         const auto& operands = side == Side::Input ? op.inputs : op.outputs;
@@ -511,20 +277,7 @@ class Partitioner {
         held_[id].on, [&](const auto& piece) { return piece && piece->box == whole_box(type(id).dims); });
   }
 
-  static Box box_for(const OpCut& cut, OperandSharding::Side side, std::size_t place, const ir::Dims& dims,
-                     int device) {
-    Box box = whole_box(dims);
-    for (std::size_t l = 0; l < cut.loops.size(); ++l) {
-      if (cut.ranges[l].empty()) continue;
-      const LoopAxis& at = operands(cut.loops[l], side)[place];
-      if (at.axis != ir::kNoAxis)
-        box[at.axis] = ranges_of(cut.loops[l], at, cut.ranges[l][device], dims[at.axis]);
-    }
-    return box;
-  }
-
-  Boxes wanted_boxes(const OpCut& cut, OperandSharding::Side side, std::size_t place,
-                     const ir::Dims& dims) const {
+  Boxes wanted_boxes(const OpCut& cut, Side side, std::size_t place, const ir::Dims& dims) const {
     Boxes boxes(plan_.devices);
     for (int device = 0; device < plan_.devices; ++device) {
       if (cut.computes[device]) boxes[device] = box_for(cut, side, place, dims, device);
@@ -828,15 +581,15 @@ class Partitioner {
       if (!type(id).is_static() && held_[id].everywhere == ir::kNoValue && !is_only_on_first(id))
         throw Error("'{}' of {} found, a size known before the run needed to cut tensors over devices",
                     whole_[id].name, to_string(type(id)));
-      const Boxes wanted = wanted_boxes(cut, OperandSharding::Side::Input, i, type(id).dims);
+      const Boxes wanted = wanted_boxes(cut, Side::Input, i, type(id).dims);
       if (held_[id].is_undecided) decide(id, wanted);
       inputs.push_back(bring_all(id, wanted, context_of(op)));
     }
-    const bool is_sum = is_summed(cut);
+    const bool is_sum = cut.is_summed();
     for (ValueId id : outputs_of(op)) {
       held_[id].on.resize(plan_.devices);
       held_[id].is_sum = is_sum;
-      held_[id].is_largest = is_largest(cut);
+      held_[id].is_largest = cut.is_largest();
     }
     std::set<std::vector<int>> counted;
     for (int device = 0; device < plan_.devices; ++device) {
@@ -885,7 +638,7 @@ class Partitioner {
         inputs.push_back(own_values(id));
         continue;
       }
-      Boxes wanted = wanted_boxes(cut, OperandSharding::Side::Input, i, type(id).dims);
+      Boxes wanted = wanted_boxes(cut, Side::Input, i, type(id).dims);
       for (int device = 0; device < plan_.devices; ++device) {
         if (!firsts[device] && is_one_of(op, kAdds)) wanted[device].reset();
       }
@@ -902,7 +655,7 @@ class Partitioner {
       if (firsts[device]) {
         emit_part(op, typed, cut, device, std::move(own));
       } else {
-        const Box box = box_for(cut, OperandSharding::Side::Output, 0, type(op.outputs[0]).dims, device);
+        const Box box = box_for(cut, Side::Output, 0, type(op.outputs[0]).dims, device);
         result.on[device] = Piece{without_others(op, typed, cut, device, std::move(own)), box};
       }
     }
@@ -928,20 +681,6 @@ class Partitioner {
   bool is_only_on_first(ValueId id) const {
     return !held_[id].on.empty() && held_[id].on[0] &&
            std::ranges::count_if(held_[id].on, [](const auto& piece) { return piece.has_value(); }) == 1;
-  }
-
-  static bool is_summed(const OpCut& cut) {
-    for (std::size_t l = 0; l < cut.loops.size(); ++l) {
-      if (!cut.ranges[l].empty() && cut.loops[l].result != LoopResult::Apart) return true;
-    }
-    return false;
-  }
-
-  static bool is_largest(const OpCut& cut) {
-    for (std::size_t l = 0; l < cut.loops.size(); ++l) {
-      if (!cut.ranges[l].empty() && cut.loops[l].result == LoopResult::Largest) return true;
-    }
-    return false;
   }
 
   bool has_sum_on(const Op& op, int device) const {
@@ -971,7 +710,7 @@ class Partitioner {
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       if (op.inputs[i].valid() && held_[op.inputs[i]].is_sum) sums.push_back(i);
     }
-    if (sums.empty() || is_summed(cut)) return false;
+    if (sums.empty() || cut.is_summed()) return false;
     const bool moves = is_one_of(op, kMoves) && sums.size() == 1 && sums[0] == 0;
     const bool adds = is_one_of(op, kAdds);
     if (!moves && !adds) return false;
@@ -986,7 +725,7 @@ class Partitioner {
         if (piece.has_value() != first.has_value()) return false;
         if (!piece) continue;
         if (!cut.computes[device]) return false;
-        if (piece->box != box_for(cut, OperandSharding::Side::Input, i, type(id).dims, device)) return false;
+        if (piece->box != box_for(cut, Side::Input, i, type(id).dims, device)) return false;
       }
     }
     return true;
@@ -999,9 +738,8 @@ class Partitioner {
     ir::set_attribute(part, kVirtualGraph, std::int64_t{device});
     std::vector<Box> boxes;
     for (std::size_t i = 0; i < op.outputs.size(); ++i) {
-      boxes.push_back(op.outputs[i].valid()
-                          ? box_for(cut, OperandSharding::Side::Output, i, type(op.outputs[i]).dims, device)
-                          : Box{});
+      boxes.push_back(op.outputs[i].valid() ? box_for(cut, Side::Output, i, type(op.outputs[i]).dims, device)
+                                            : Box{});
     }
     fit_sizes(part, cut, device, boxes);
     if (picks_rows(op, cut)) {
@@ -1072,7 +810,7 @@ class Partitioner {
   }
 
   // A Gather whose rows are on several devices.
-  static bool picks_rows(const Op& op, const OpCut& cut) { return op.is("Gather") && is_summed(cut); }
+  static bool picks_rows(const Op& op, const OpCut& cut) { return op.is("Gather") && cut.is_summed(); }
 
   ValueId pick_rows(const Op& op, const Op& part, const OpCut& cut, int device) {
     const Context context = context_of(op);
@@ -1115,7 +853,7 @@ class Partitioner {
   // Brings outputs into the form that the node says. What replicas reduce is summed up first.
   void shape_outputs(const Op& op) {
     for (const OperandSharding& said : said_of(op)) {
-      if (said.side != OperandSharding::Side::Output || said.place >= op.outputs.size()) continue;
+      if (said.side != Side::Output || said.place >= op.outputs.size()) continue;
       const ValueId id = op.outputs[said.place];
       if (id.valid()) take_form(id, boxes_of(said.spec, type(id).dims), context_of(op));
     }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "annotate/layout.h"
+#include "annotate/op_cut.h"
 #include "ir/training.h"
 
 namespace podium::annotate {
@@ -16,7 +16,6 @@ inline constexpr std::string_view kShardingPlace = "__sharding";
 
 /// What a node says of one of its operands.
 struct OperandSharding {
-  enum class Side : std::uint8_t { Input, Output };
   Side side = Side::Input;
   std::size_t place = 0;
   ir::ShardingSpec spec = {};

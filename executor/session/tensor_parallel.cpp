@@ -14,15 +14,15 @@ using annotate::OperandSharding;
 std::vector<OperandSharding> operands_of(const ir::Graph& graph, const ir::Op& op,
                                          const importer::NodeSharding& node) {
   std::vector<OperandSharding> operands;
-  const auto add = [&](OperandSharding::Side side, const std::vector<ir::ValueId>& ids,
+  const auto add = [&](annotate::Side side, const std::vector<ir::ValueId>& ids,
                        const importer::ShardedTensor& tensor) {
     for (std::size_t i = 0; i < ids.size(); ++i) {
       if (ids[i].valid() && graph[ids[i]].name == tensor.name) operands.push_back({side, i, tensor.spec});
     }
   };
   for (const importer::ShardedTensor& tensor : node.tensors) {
-    add(OperandSharding::Side::Input, op.inputs, tensor);
-    add(OperandSharding::Side::Output, op.outputs, tensor);
+    add(annotate::Side::Input, op.inputs, tensor);
+    add(annotate::Side::Output, op.outputs, tensor);
   }
   return operands;
 }

@@ -43,7 +43,7 @@ struct CutGraph {
 inline CutGraph cut_graph(ir::Graph graph, int devices, const std::vector<Said>& said) {
   CutGraph cut{.whole = {.graph = std::move(graph)}, .plan = {.devices = devices}};
   ir::Graph& whole = cut.whole.graph;
-  using Side = annotate::OperandSharding::Side;
+  using Side = annotate::Side;
   for (ir::Op& op : whole.ops) {
     std::vector<annotate::OperandSharding> operands;
     for (const Said& one : said) {

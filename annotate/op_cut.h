@@ -1,0 +1,51 @@
+// How an op is cut over devices: along some of its loops, each device with iterations of its own.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "annotate/layout.h"
+#include "ir/ops/loops.h"
+
+namespace podium::annotate {
+
+/// The indices along an axis, or the iterations of a loop, that a device has, ascending.
+using Ranges = std::vector<IndexRange>;
+/// By device; nothing where it has nothing.
+using Boxes = std::vector<std::optional<Box>>;
+
+enum class Side : std::uint8_t { Input, Output };
+
+struct OpCut {
+  std::vector<ir::Loop> loops;
+  std::vector<std::vector<Ranges>> ranges;  ///< for each loop by device; empty: not cut
+  std::vector<bool> computes;               ///< by device
+
+  /// Not cut: all devices compute all of it.
+  OpCut(std::vector<ir::Loop> of, int devices)
+      : loops(std::move(of)), ranges(loops.size()), computes(devices, true) {}
+
+  int devices() const { return static_cast<int>(computes.size()); }
+  bool is_cut() const;
+  /// What devices compute has to be put together, by adding it up or (`is_largest`) by its largest elements.
+  bool is_summed() const;
+  bool is_largest() const;
+};
+
+/// Whether an op could be cut as one of its operands lies.
+enum class Followed : std::uint8_t {
+  Yes,
+  NoLoop,    ///< the op does not run along the axis that is cut
+  Uncovered  ///< with what is cut already, some results would be no device's
+};
+
+/// Cuts the op as the boxes of an operand of shape `dims` are. Leaves it as it is where that does not go.
+Followed follow(OpCut& cut, Side side, std::size_t place, const ir::Dims& dims, const Boxes& boxes);
+
+/// Devices with the same numbers compute the same.
+std::vector<int> combination(const OpCut& cut, int device);
+
+/// The box of an operand of shape `dims` with which a device computes.
+Box box_for(const OpCut& cut, Side side, std::size_t place, const ir::Dims& dims, int device);
+
+}  // namespace podium::annotate
