@@ -1,4 +1,6 @@
-// Weights are what is known before the run and all that is made of it alone. Walks visit each op once.
+// Weights are what is known before the run and all that is made of it alone, in one pass over the ops. A walk
+// goes from value to value with a stack, visits each op once and stops at products. A Split on its way back
+// tells in how many parts the columns lie, if it cuts an axis that is as long as the product has columns.
 #include "annotate/product_graph.h"
 
 #include <algorithm>

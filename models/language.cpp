@@ -8,6 +8,7 @@
 #include "ir/error.h"
 #include "models/families.h"
 #include "models/recipe.h"
+#include "models/transformer.h"
 
 namespace podium::models {
 namespace {
@@ -19,11 +20,15 @@ using ir::ValueId;
 
 struct Transformer {
   std::int64_t batch, sequence, hidden, heads, inner;
+  std::int64_t kv_heads;  ///< of keys and values
+
+  std::int64_t head() const { return hidden / heads; }
 };
 
 Transformer read_sizes(const Recipe& recipe) {
-  Transformer sizes{recipe.number("batch"), recipe.number("sequence"), recipe.number("hidden"),
-                    recipe.number("heads"), recipe.number("hidden") * 4};
+  const std::int64_t hidden = recipe.number("hidden");
+  const std::int64_t heads = recipe.number("heads");
+  Transformer sizes{recipe.number("batch"), recipe.number("sequence"), hidden, heads, hidden * 4, heads};
   if (sizes.hidden % sizes.heads != 0) {
     throw Error("parameter heads: {} found, a divisor of hidden {} needed", sizes.heads, sizes.hidden);
   }
@@ -56,9 +61,9 @@ ValueId shape_of(Net& net, const std::string& name, ValueId like, const std::vec
   return net.op(name + "/Concat", "Concat", parts, {{"axis", std::int64_t{0}}});
 }
 
-ValueId split_heads(Net& net, const std::string& name, ValueId x, const Transformer& sizes,
-                    ir::IntList order) {
-  const ValueId shape = shape_of(net, name, x, {sizes.heads, sizes.hidden / sizes.heads}, sizes);
+ValueId split_heads(Net& net, const std::string& name, ValueId x, std::int64_t count,
+                    const Transformer& sizes, ir::IntList order) {
+  const ValueId shape = shape_of(net, name, x, {count, sizes.head()}, sizes);
   const ValueId heads = net.op(name + "/Reshape", "Reshape", {x, shape});
   return net.op(name + "/Transpose", "Transpose", {heads}, {{"perm", std::move(order)}});
 }
@@ -71,8 +76,8 @@ ValueId merge_heads(Net& net, const std::string& name, ValueId x, const Transfor
 ValueId bert_attention(Net& net, const std::string& name, ValueId x, ValueId mask, const Transformer& sizes) {
   const auto projected = [&](const std::string& part, ir::IntList order) {
     const std::string path = name + "/" + part;
-    return split_heads(net, path + "/heads", dense(net, path, x, sizes.hidden, sizes.hidden), sizes,
-                       std::move(order));
+    return split_heads(net, path + "/heads", dense(net, path, x, sizes.hidden, sizes.hidden), sizes.heads,
+                       sizes, std::move(order));
   };
   const ValueId query = projected("query", {0, 2, 1, 3});
   const ValueId key = projected("key", {0, 2, 3, 1});
@@ -218,16 +223,6 @@ ValueId gpt_gelu(Net& net, const std::string& name, ValueId x) {
   return net.op(name + "/Mul_3", "Mul", {net.op(name + "/Mul", "Mul", {x, net.scalar(0.5F)}), shifted});
 }
 
-// True where position i may look at position j; the first row is position `past`.
-Tensor causal_mask(std::int64_t sequence, std::int64_t past) {
-  Tensor mask(DataType::Bool, {1, 1, sequence, past + sequence});
-  bool* out = mask.data<bool>();
-  for (std::int64_t i = 0; i < sequence; ++i) {
-    for (std::int64_t j = 0; j < past + sequence; ++j) *out++ = j <= past + i;
-  }
-  return mask;
-}
-
 // The mask of as many tokens as there are.
 ValueId gpt_mask(Net& net, ValueId ids, std::int64_t sequence, std::int64_t past) {
   const ValueId mask = net.constant(causal_mask(sequence, past));
@@ -238,6 +233,15 @@ ValueId gpt_mask(Net& net, ValueId ids, std::int64_t sequence, std::int64_t past
   return net.op("mask/Slice", "Slice", {mask, net.ints({0, 0}), ends, net.ints({2, 3})});
 }
 
+// Each of fewer heads of keys or values for all of its queries.
+ValueId gpt_repeat(Net& net, const std::string& name, ValueId x, const Transformer& sizes) {
+  const std::int64_t queries = sizes.heads / sizes.kv_heads;
+  if (queries == 1) return x;
+  const ValueId apart = net.op(name + "/Unsqueeze", "Unsqueeze", {x, net.ints({2})});
+  const ValueId many = net.op(name + "/Expand", "Expand", {apart, net.ints({1, 1, queries, 1, 1})});
+  return net.op(name + "/Reshape_2", "Reshape", {many, net.ints({0, sizes.heads, -1, sizes.head()})});
+}
+
 struct GptState {
   ValueId mask;
   ValueId lowest;
@@ -246,14 +250,19 @@ struct GptState {
 
 ValueId gpt_attention(Net& net, const std::string& name, ValueId x, const GptState& state,
                       const Transformer& sizes, int layer) {
-  const ValueId packed = gpt_dense(net, name + "/c_attn", x, sizes.hidden, sizes.hidden * 3, sizes);
-  const auto parts = net.ops(name + "/Split", "Split", {packed}, 3,
-                             {{"axis", std::int64_t{2}}, {"num_outputs", std::int64_t{3}}});
-  const ValueId query = split_heads(net, name + "/query", parts[0], sizes, {0, 2, 1, 3});
-  ValueId key = split_heads(net, name + "/key", parts[1], sizes, {0, 2, 1, 3});
-  ValueId value = split_heads(net, name + "/value", parts[2], sizes, {0, 2, 1, 3});
+  const std::int64_t kv = sizes.kv_heads * sizes.head();
+  const ValueId packed = gpt_dense(net, name + "/c_attn", x, sizes.hidden, sizes.hidden + 2 * kv, sizes);
+  const std::vector<ir::Attribute> last{{"axis", std::int64_t{2}}};
+  const auto parts =
+      kv == sizes.hidden
+          ? net.ops(name + "/Split", "Split", {packed}, 3,
+                    {{"axis", std::int64_t{2}}, {"num_outputs", std::int64_t{3}}})
+          : net.ops(name + "/Split", "Split", {packed, net.ints({sizes.hidden, kv, kv})}, 3, last);
+  const ValueId query = split_heads(net, name + "/query", parts[0], sizes.heads, sizes, {0, 2, 1, 3});
+  ValueId key = split_heads(net, name + "/key", parts[1], sizes.kv_heads, sizes, {0, 2, 1, 3});
+  ValueId value = split_heads(net, name + "/value", parts[2], sizes.kv_heads, sizes, {0, 2, 1, 3});
   if (state.past > 0) {
-    const Dims dims{sizes.batch, sizes.heads, state.past, sizes.hidden / sizes.heads};
+    const Dims dims{sizes.batch, sizes.kv_heads, state.past, sizes.head()};
     const ValueId past_key = net.input(fmt::format("past_key_{}", layer), DataType::Float, dims, {"batch"});
     const ValueId past_value =
         net.input(fmt::format("past_value_{}", layer), DataType::Float, dims, {"batch"});
@@ -262,6 +271,8 @@ ValueId gpt_attention(Net& net, const std::string& name, ValueId x, const GptSta
     net.output(key, fmt::format("present_key_{}", layer));
     net.output(value, fmt::format("present_value_{}", layer));
   }
+  key = gpt_repeat(net, name + "/key", key, sizes);
+  value = gpt_repeat(net, name + "/value", value, sizes);
   const ValueId turned = net.op(name + "/Transpose", "Transpose", {key}, {{"perm", ir::IntList{0, 1, 3, 2}}});
   ValueId scores = net.op(name + "/MatMul", "MatMul", {query, turned});
   const auto head_size = static_cast<float>(sizes.hidden / sizes.heads);
@@ -287,7 +298,10 @@ ValueId gpt_layer(Net& net, int layer, ValueId x, const GptState& state, const T
 
 BuiltModel gpt2(const Recipe& recipe) {
   Net net(recipe);
-  const Transformer sizes = read_sizes(recipe);
+  Transformer sizes = read_sizes(recipe);
+  if (recipe.count("kv_heads") != 0) sizes.kv_heads = recipe.number("kv_heads");
+  if (sizes.heads % sizes.kv_heads != 0)
+    throw Error("parameter kv_heads: {} found, a divisor of heads {} needed", sizes.kv_heads, sizes.heads);
   const std::int64_t past = recipe.count("past");
   const ValueId ids = token_input(net, "input_ids", sizes);
   std::vector<std::int64_t> positions;
@@ -310,6 +324,15 @@ BuiltModel gpt2(const Recipe& recipe) {
 }
 
 }  // namespace
+
+Tensor causal_mask(std::int64_t sequence, std::int64_t past) {
+  Tensor mask(DataType::Bool, {1, 1, sequence, past + sequence});
+  bool* out = mask.data<bool>();
+  for (std::int64_t i = 0; i < sequence; ++i) {
+    for (std::int64_t j = 0; j < past + sequence; ++j) *out++ = j <= past + i;
+  }
+  return mask;
+}
 
 std::vector<ModelSpec> language_models() {
   const ParameterSpec batch{"batch", "1", "sequences at once"};
@@ -340,6 +363,7 @@ std::vector<ModelSpec> language_models() {
         sequence,
         batch,
         {"vocabulary", "50257", "words"},
+        {"kv_heads", "0", "heads of keys and values, each for as many queries; 0: as many as heads"},
         {"past", "0", "tokens whose keys and values are given"},
         shapes},
        gpt2},

@@ -9,6 +9,7 @@
 
 #include "executor/session/session.h"
 #include "importer/export_graph.h"
+#include "importer/tensor_file.h"
 #include "tests/support/run_program.h"
 
 namespace podium::models {
@@ -27,6 +28,23 @@ const std::map<std::string, Parameters> kSmall{
     {"unet", {{"image", "16"}, {"depth", "2"}, {"channels", "4"}}},
     {"bert", {{"layers", "1"}, {"hidden", "16"}, {"heads", "2"}, {"sequence", "4"}, {"vocabulary", "10"}}},
     {"gpt2", {{"layers", "1"}, {"hidden", "16"}, {"heads", "2"}, {"sequence", "4"}, {"vocabulary", "10"}}},
+    {"llama",
+     {{"layers", "1"},
+      {"hidden", "16"},
+      {"heads", "4"},
+      {"kv_heads", "2"},
+      {"inner", "24"},
+      {"sequence", "4"},
+      {"vocabulary", "10"}}},
+    {"moe",
+     {{"layers", "1"},
+      {"hidden", "16"},
+      {"heads", "4"},
+      {"kv_heads", "2"},
+      {"inner", "8"},
+      {"sequence", "4"},
+      {"vocabulary", "10"},
+      {"experts", "4"}}},
     {"lstm", {{"hidden", "4"}, {"features", "3"}, {"sequence", "5"}}},
     {"early-exit", {}},
     {"decoder-loop", {}},
@@ -204,6 +222,80 @@ TEST(Catalog, DecoderLoopGivesTheScoresOfEveryStepAndReadsItsOwnWords) {
   EXPECT_NE(row(eight, 0), row(eight, 1));
 }
 
+// The scores that a small decoder gives for words of its vocabulary.
+std::vector<float> scores_of(const char* model, const Parameters& more) {
+  Parameters parameters = kSmall.at(model);
+  for (const auto& [name, value] : more) parameters[name] = value;
+  const BuiltModel built = build(model, parameters);
+  const TemporaryFolder folder;
+  importer::export_graph(built.graph, folder.file("model.onnx"), {.opset = built.opset});
+  InferenceSession session(importer::import_model(folder.file("model.onnx")));
+  ir::Tensor ids(ir::DataType::Int64, session.inputs()[0].type.dims);
+  for (std::int64_t i = 0; i < ids.size(); ++i) ids.data<std::int64_t>()[i] = (7 * i + 3) % 10;
+  const std::vector<ir::Datum> given{ids};
+  const ir::Tensor scores = session.run(given)[0].tensor.clone();
+  return {scores.data<float>(), scores.data<float>() + scores.size()};
+}
+
+void expect_same_scores(const std::vector<float>& a, const std::vector<float>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-4);
+}
+
+TEST(Catalog, LlamaIsTheSameInOpsAndInPrimitives) {
+  for (const char* kv_heads : {"1", "2", "4"}) {
+    const Parameters ops{{"kv_heads", kv_heads}, {"batch", "2"}};
+    const Parameters primitive{{"kv_heads", kv_heads}, {"batch", "2"}, {"form", "primitive"}};
+    expect_same_scores(scores_of("llama", ops), scores_of("llama", primitive));
+  }
+  EXPECT_NE(scores_of("llama", {{"head", "tied"}}), scores_of("llama", {}));
+}
+
+TEST(Catalog, ExpertsGiveTheSameHoweverTokensReachThem) {
+  const Parameters routed{{"batch", "2"}, {"capacity", "8"}};
+  expect_same_scores(scores_of("moe", routed),
+                     scores_of("moe", {{"batch", "2"}, {"routing", "einsum"}, {"capacity", "4"}}));
+  const Parameters all{{"batch", "2"}, {"capacity", "8"}, {"top", "4"}};
+  expect_same_scores(scores_of("moe", all), scores_of("moe", {{"batch", "2"}, {"routing", "dense"}}));
+  EXPECT_NE(scores_of("moe", routed), scores_of("moe", all));
+}
+
+TEST(Catalog, GptTakesFewerHeadsOfKeysThanOfQueries) {
+  EXPECT_EQ(scores_of("gpt2", {{"heads", "4"}, {"kv_heads", "1"}}).size(), 40U);
+  EXPECT_EQ(scores_of("gpt2", {{"heads", "4"}}), scores_of("gpt2", {{"heads", "4"}, {"kv_heads", "4"}}));
+}
+
+// "epoch 1 of 4  loss 2.7152": the losses of a training that learns which word each word is.
+std::string losses_of(const std::string& words) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("model.onnx");
+  std::string line = words + " loss=cross-entropy";
+  for (const auto& [name, value] : kSmall.at(words.substr(0, words.find(' '))))
+    line += " " + name + "=" + value;
+  EXPECT_EQ(testing::run_program("podium-models " + line + " -o " + file).status, 0) << line;
+  ir::Tensor ids(ir::DataType::Int64, {8, 4});
+  for (std::int64_t i = 0; i < ids.size(); ++i) ids.data<std::int64_t>()[i] = (7 * i + 3) % 10;
+  const std::string data = folder.file("ids.npy");
+  importer::write_npy(ids, data);
+  const auto trained =
+      testing::run_program("podium train " + file + " --loss-tensor loss --optimizer sgd,lr=0.1 " +
+                           "--epochs 3 --quiet --input input_ids=" + data + " --input label=" + data);
+  EXPECT_EQ(trained.status, 0) << line << trained.err;
+  std::string losses;
+  for (std::size_t at = 0; (at = trained.out.find("loss ", at)) != std::string::npos; ++at)
+    losses += trained.out.substr(at, 11) + "\n";
+  return losses;
+}
+
+TEST(Catalog, DecodersTrain) {
+  for (const char* words : {"llama", "moe", "moe routing=einsum", "moe routing=dense", "gpt2 kv_heads=1"}) {
+    const std::string losses = losses_of(words);
+    ASSERT_GE(losses.size(), 36U) << words << losses;
+    EXPECT_LT(losses.substr(24, 11), losses.substr(0, 11)) << words;
+  }
+  EXPECT_EQ(losses_of("llama"), losses_of("llama form=primitive"));
+}
+
 TEST(Catalog, WritesShapesOnlyWhenWeightsAreNone) {
   const TemporaryFolder folder;
   const BuiltModel built = build("bert", {{"weights", "none"}});
@@ -236,6 +328,12 @@ TEST(Catalog, NamesTheNearestModelAndParameter) {
 TEST(Catalog, RefusesSizesThatDoNotFit) {
   EXPECT_THROW(build("bert", {{"hidden", "10"}, {"heads", "3"}}), Error);
   EXPECT_THROW(build("unet", {{"image", "30"}}), Error);
+  EXPECT_THROW(build("llama", {{"heads", "5"}}), Error);
+  EXPECT_THROW(build("llama", {{"kv_heads", "5"}}), Error);
+  EXPECT_THROW(build("llama", {{"head", "none"}, {"layers", "1"}, {"weights", "none"}}), Error);
+  EXPECT_THROW(build("gpt2", {{"kv_heads", "5"}}), Error);
+  EXPECT_THROW(build("moe", {{"top", "9"}, {"weights", "none"}}), Error);
+  EXPECT_THROW(build("moe", {{"routing", "none"}, {"weights", "none"}}), Error);
   EXPECT_THROW(build("mnist-mlp", {{"batch", "0"}}), Error);
 }
 
