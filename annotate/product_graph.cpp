@@ -45,6 +45,10 @@ std::optional<Product> ProductGraph::product_of(OpId id) const {
       return std::nullopt;
     product.feature_axis = 1;
     std::swap(product.columns_axis, product.rows_axis);
+  } else if (op.is("MatMul") && weight.is_static() && weight.rank() == 3) {
+    product.columns_axis = 2;
+    product.rows_axis = 1;
+    product.experts = weight.dims[0];
   } else if (!weight.is_static() || weight.rank() != 2) {
     return std::nullopt;
   } else if (op.is("Gemm")) {

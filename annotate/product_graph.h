@@ -19,6 +19,7 @@ struct Product {
   std::int64_t rows_axis = 0;
   std::int64_t feature_axis = -1;  ///< of input 0 and output 0
   std::int64_t columns = 0;
+  std::int64_t experts = 0;  ///< of a weight [experts, in, out]; 0: it is a matrix, or of a Conv
 };
 
 /// A product that a tensor is made of. Its columns are `parts` tensors of equal width behind each other.

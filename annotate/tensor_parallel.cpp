@@ -40,8 +40,12 @@ struct Block {
 
 class TensorParallelPlanner {
  public:
-  TensorParallelPlanner(const ir::Graph& graph, std::int64_t devices, TokensBetweenBlocks tokens)
-      : graph_(graph), devices_(devices), tokens_(tokens), products_(graph) {}
+  TensorParallelPlanner(const ir::Graph& graph, const TensorParallelOptions& options)
+      : graph_(graph),
+        devices_(options.devices),
+        expert_groups_(options.expert_groups),
+        tokens_(options.tokens),
+        products_(graph) {}
 
   TensorParallelPlan plan();
 
@@ -53,10 +57,12 @@ class TensorParallelPlanner {
   void cut_heads(const AttentionCore& core, const Origin& origin, std::int64_t width);
   void cut_embeddings();
   void cut_pair(const Product& second);
+  void cut_experts(const std::vector<Origin>& first, const Product& second);
 
   // Specs.
   ShardingSpec whole() const;
   ShardingSpec cut(std::int64_t axis, std::int64_t parts = 1, std::int64_t shards = 0) const;
+  ShardingSpec cut_by_expert(std::optional<std::int64_t> axis = {}, std::int64_t parts = 1) const;
   void say(OpId op, ValueId tensor, ShardingSpec spec) {
     plan_.specs.push_back({op, tensor, std::move(spec)});
   }
@@ -69,6 +75,7 @@ class TensorParallelPlanner {
 
   const ir::Graph& graph_;
   std::int64_t devices_;
+  std::int64_t expert_groups_;
   TokensBetweenBlocks tokens_;
   ProductGraph products_;
   std::set<std::int32_t> taken_;
@@ -192,7 +199,8 @@ void TensorParallelPlanner::cut_embeddings() {
     ++plan_.embeddings;
   }
   for (const Product& product : products_.products()) {
-    if (plan_.embeddings == 0 || product.columns != most || !take(product.op)) continue;
+    if (plan_.embeddings == 0 || product.columns != most || product.experts > 0) continue;
+    if (!take(product.op)) continue;
     cut_columns(product);
     ++plan_.heads;
   }
@@ -208,17 +216,37 @@ void TensorParallelPlanner::cut_pair(const Product& second) {
   for (const Origin& origin : *found) {
     const Product& first = *products_.find(origin.product);
     if (is_taken(first.op) || graph_[first.op].is("Conv") != is_convolution) return;
+    if (first.experts != second.experts) return;
     if (products_.without_reshapes(graph_[first.op].inputs[0]) != x ||
         first.columns / origin.parts < devices_)
       return;
   }
-  for (const Origin& origin : *found) {
-    take(origin.product);
-    cut_columns(*products_.find(origin.product), origin.parts);
-  }
+  for (const Origin& origin : *found) take(origin.product);
   take(second.op);
+  if (second.experts > 0) return cut_experts(*found, second);
+  for (const Origin& origin : *found) cut_columns(*products_.find(origin.product), origin.parts);
   cut_rows(second);
   ++(is_convolution ? plan_.convolution_pairs : plan_.mlps);
+}
+
+// The rows of an expert come to its group where they are there by expert; else each group has all rows.
+void TensorParallelPlanner::cut_experts(const std::vector<Origin>& first, const Product& second) {
+  if (second.experts % expert_groups_ != 0) {
+    throw Error("{}: {} experts found for {} groups of devices, a multiple needed",
+                graph_.describe(graph_[second.op]), second.experts, expert_groups_);
+  }
+  for (const Origin& origin : first) {
+    const ir::Op& op = graph_[origin.product];
+    const bool is_by_expert = products_.dim(op.inputs[0], 0) == second.experts;
+    say(origin.product, op.inputs[0], is_by_expert ? cut_by_expert() : whole());
+    say(origin.product, op.inputs[1], cut_by_expert(2, origin.parts));
+    say(origin.product, op.outputs[0], cut_by_expert(-1, origin.parts));
+  }
+  const ir::Op& op = graph_[second.op];
+  say(second.op, op.inputs[0], cut_by_expert(-1));
+  say(second.op, op.inputs[1], cut_by_expert(1));
+  say(second.op, op.outputs[0], cut_by_expert());
+  ++plan_.expert_mlps;
 }
 
 TensorParallelPlan TensorParallelPlanner::plan() {
@@ -230,7 +258,9 @@ TensorParallelPlan TensorParallelPlanner::plan() {
   for (const Product& product : products_.products()) {
     if (!is_taken(product.op)) plan_.left_whole.push_back(product.op);
   }
-  if (plan_.attentions + plan_.mlps + plan_.convolution_pairs + plan_.heads == 0)
+  if (expert_groups_ > 1 && plan_.expert_mlps == 0)
+    throw Error("no MLP of experts found, one with weights [experts, in, out] needed for groups of experts");
+  if (plan_.attentions + plan_.mlps + plan_.expert_mlps + plan_.convolution_pairs + plan_.heads == 0)
     throw Error("no attention, MLP or pair of convolutions found, one needed");
   if (tokens_ == TokensBetweenBlocks::Cut && plan_.attentions == 0)
     throw Error("no attention found, one needed that says where the tokens are");
@@ -255,6 +285,19 @@ ShardingSpec TensorParallelPlanner::cut(std::int64_t axis, std::int64_t parts, s
   if (parts > 1) cut_axis.factors.push_back({.size = parts, .shards = 1});
   cut_axis.factors.push_back({.size = {}, .shards = shards});
   return spec;
+}
+
+/// Axis 0 over the groups, and an axis over the devices of each; without one all of a group hold the same.
+ShardingSpec TensorParallelPlanner::cut_by_expert(std::optional<std::int64_t> axis,
+                                                  std::int64_t parts) const {
+  const std::int64_t each = devices_ / expert_groups_;
+  if (expert_groups_ == 1) return axis ? cut(*axis, parts) : whole();
+  ShardingSpec spec = cut(0, 1, expert_groups_);
+  if (!axis || each == 1) return spec;
+  ShardingSpec inner = cut(*axis, parts);
+  inner.axes[0].factors.back().shards = each;
+  inner.axes.insert(inner.axes.begin(), spec.axes[0]);
+  return inner;
 }
 
 // A weight that a Transpose turns is said on both of its sides.
@@ -316,9 +359,12 @@ std::string counted(std::int64_t count, std::string_view one) {
 
 }  // namespace
 
-TensorParallelPlan plan_tensor_parallel(const ir::Graph& graph, std::int64_t devices,
-                                        TokensBetweenBlocks tokens) {
-  return TensorParallelPlanner(graph, devices, tokens).plan();
+TensorParallelPlan plan_tensor_parallel(const ir::Graph& graph, const TensorParallelOptions& options) {
+  if (options.devices % options.expert_groups != 0) {
+    throw Error("{} groups of experts found for {} devices, a divisor needed", options.expert_groups,
+                options.devices);
+  }
+  return TensorParallelPlanner(graph, options).plan();
 }
 
 std::string to_string(const TensorParallelPlan& plan, const ir::Graph& graph, std::int64_t devices) {
@@ -328,6 +374,7 @@ std::string to_string(const TensorParallelPlan& plan, const ir::Graph& graph, st
   };
   add(plan.attentions, "attention block");
   add(plan.mlps, "MLP");
+  add(plan.expert_mlps, "expert layer");
   add(plan.convolution_pairs, "convolution pair");
   add(plan.embeddings, "embedding");
   add(plan.heads, "head");

@@ -15,6 +15,14 @@ namespace podium::annotate {
 /// them (Korthikanti et al. 2022, sequence parallelism).
 enum class TokensBetweenBlocks : std::uint8_t { Whole, Cut };
 
+struct TensorParallelOptions {
+  std::int64_t devices = 2;
+  TokensBetweenBlocks tokens = TokensBetweenBlocks::Whole;
+  /// Groups of devices that share out the experts, whose columns and rows the devices of a group share out;
+  /// it divides the number of devices.
+  std::int64_t expert_groups = 1;
+};
+
 /// What an op says of one of its inputs or outputs.
 struct OpTensorSpec {
   ir::OpId op;
@@ -26,23 +34,24 @@ struct TensorParallelPlan {
   std::vector<OpTensorSpec> specs;
   int attentions = 0;
   int mlps = 0;
+  int expert_mlps = 0;  ///< with weights [experts, in, out]
   int convolution_pairs = 0;
   int embeddings = 0;
   int heads = 0;                     ///< products onto the vocabulary
   std::vector<ir::OpId> left_whole;  ///< products with weights that are no part of what was found
 };
 
-/// Cuts over devices 0 to `devices` - 1. The graph has its types inferred; names of ops and values have no
+/// Cuts over devices 0 to devices - 1. The graph has its types inferred; names of ops and values have no
 /// say.
 /// - Attention: from a Softmax, or the op Attention, back to the products that make Q, K and V, which are cut
 ///   in columns by heads (a fused one part by part), and forth to the projection, which is cut in rows. Keys
 ///   and values with fewer heads than devices are on several devices each.
-/// - MLP: products whose columns reach the rows of another one through ops by element alone.
+/// - MLP: products whose columns reach the rows of another one through ops by element alone. Those of experts
+///   have all experts in one product.
 /// - Convolutions: output channels of one, input channels of the next.
 /// - Embeddings: tables with the most rows, and products with as many columns, are cut along the vocabulary.
-/// Error when the heads cannot be shared out, and when nothing was found.
-TensorParallelPlan plan_tensor_parallel(const ir::Graph& graph, std::int64_t devices,
-                                        TokensBetweenBlocks tokens = TokensBetweenBlocks::Whole);
+/// Error when heads or experts cannot be shared out, and when nothing was found.
+TensorParallelPlan plan_tensor_parallel(const ir::Graph& graph, const TensorParallelOptions& options);
 
 /// "12 attention blocks, 12 MLPs, 1 embedding and 1 head cut over 2 devices; 1 product stays whole: pooler"
 std::string to_string(const TensorParallelPlan& plan, const ir::Graph& graph, std::int64_t devices);

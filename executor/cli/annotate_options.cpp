@@ -53,6 +53,8 @@ void check_devices(const Options& options) {
   const bool cuts_tokens = options.annotate.tokens == annotate::TokensBetweenBlocks::Cut;
   if (cuts_tokens && !options.annotate.tensor_parallel)
     throw UsageError("--sequence-parallel: found without --tensor-parallel, which it is for");
+  if (options.annotate.expert_parallel && !options.annotate.tensor_parallel)
+    throw UsageError("--expert-parallel: found without --tensor-parallel, which it is for");
   if (cuts_tensors(options.annotate)) return;
   const char* found = options.annotate.devices         ? "devices"
                       : !options.configuration.empty() ? "configuration"
@@ -125,6 +127,10 @@ std::vector<FlagRow> annotate_flags() {
        [](Options& options, const Given& /*given*/) {
          options.annotate.tokens = annotate::TokensBetweenBlocks::Cut;
        }},
+      {"expert-parallel", kAnnotate, kDevices,
+       "E groups of the devices of --tensor-parallel, among which experts are shared out (1: each expert over "
+       "all devices)",
+       Takes::Value, set_number(&AnnotateOptions::expert_parallel, 1, 65'536)},
       {"devices", kAnnotate, kDevices, "N devices (as many as the cuts need)", Takes::Value,
        set_number(&AnnotateOptions::devices, 1, 65'536)},
       {"configuration", kAnnotate, kDevices,

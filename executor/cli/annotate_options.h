@@ -25,6 +25,7 @@ struct AnnotateOptions {
   std::optional<int> phases;  ///< absent: as many as the memory asks for
   std::vector<annotate::ShardRule> shards;  ///< of --shard
   std::optional<int> tensor_parallel;       ///< over so many devices
+  std::optional<int> expert_parallel;       ///< groups of these that share out experts
   annotate::TokensBetweenBlocks tokens = annotate::TokensBetweenBlocks::Whole;
   std::optional<int> devices;  ///< of the configuration; absent: as many as the cuts need
   bool clear = false;

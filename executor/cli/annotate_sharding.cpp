@@ -129,7 +129,9 @@ void cut_blocks(const importer::Model& model, const SizedGraph& sized, const Ann
   // Rows of tokens are cut in each sequence, so that their number is part of the cut.
   if (options.tokens == annotate::TokensBetweenBlocks::Cut) importer::check_sizes(model);
   const int devices = *options.tensor_parallel;
-  const auto plan = annotate::plan_tensor_parallel(sized.graph, devices, options.tokens);
+  const auto plan = annotate::plan_tensor_parallel(
+      sized.graph,
+      {.devices = devices, .tokens = options.tokens, .expert_groups = options.expert_parallel.value_or(1)});
   std::int64_t unsaid = 0;
   for (const annotate::OpTensorSpec& said : plan.specs) {
     const std::int32_t node = model.nodes_of_ops[sized.imported[static_cast<std::size_t>(said.op.index)]];

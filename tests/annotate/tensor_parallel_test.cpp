@@ -20,18 +20,20 @@ using testing::refusal;
 // whole on every device; "1/2@[[0, 1], [2, 3]]" where several devices hold a part.
 std::string text_of(const ir::ShardingSpec& spec) {
   if (spec.axes.empty()) return "all";
-  std::string factors;
-  for (const ir::ShardedFactor& factor : spec.axes[0].factors) {
-    if (factor.size) factors += fmt::format("{}.", *factor.size);
+  std::string text;
+  for (const ir::ShardedAxis& axis : spec.axes) {
+    if (!text.empty()) text += ",";
+    for (const ir::ShardedFactor& factor : axis.factors) {
+      if (factor.size) text += fmt::format("{}.", *factor.size);
+    }
+    text += fmt::format("{}/{}", axis.axis, axis.factors.back().shards);
   }
-  std::string text = fmt::format("{}{}/{}", factors, spec.axes[0].axis, spec.axes[0].factors.back().shards);
   if (spec.holders[0].size() > 1) text += fmt::format("@{}", spec.holders);
   return text;
 }
 
-std::string planned(const ir::Graph& graph, std::int64_t devices,
-                    TokensBetweenBlocks tokens = TokensBetweenBlocks::Whole) {
-  const TensorParallelPlan plan = plan_tensor_parallel(graph, devices, tokens);
+std::string planned(const ir::Graph& graph, const TensorParallelOptions& options) {
+  const TensorParallelPlan plan = plan_tensor_parallel(graph, options);
   std::string text;
   ir::OpId last;
   for (const OpTensorSpec& said : plan.specs) {
@@ -40,7 +42,12 @@ std::string planned(const ir::Graph& graph, std::int64_t devices,
     text += fmt::format(" {} {}", graph[said.tensor].name, text_of(said.spec));
     last = said.op;
   }
-  return text + "\n" + to_string(plan, graph, devices);
+  return text + "\n" + to_string(plan, graph, options.devices);
+}
+
+std::string planned(const ir::Graph& graph, std::int64_t devices,
+                    TokensBetweenBlocks tokens = TokensBetweenBlocks::Whole) {
+  return planned(graph, {.devices = devices, .tokens = tokens});
 }
 
 TEST(TensorParallel, CutsAnMlpInColumnsThenRows) {
@@ -127,9 +134,9 @@ TEST(TensorParallel, CutsTokensBetweenTheBlocks) {
 }
 
 TEST(TensorParallel, RefusesHeadsThatCannotBeSharedOut) {
-  EXPECT_EQ(refusal([] { plan_tensor_parallel(graph_with_weights(separate()), 3); }),
+  EXPECT_EQ(refusal([] { plan_tensor_parallel(graph_with_weights(separate()), {.devices = 3}); }),
             "node 'p' (Softmax): 4 heads found for 3 devices, a multiple needed");
-  EXPECT_EQ(refusal([] { plan_tensor_parallel(graph_with_weights(fused()), 8); }),
+  EXPECT_EQ(refusal([] { plan_tensor_parallel(graph_with_weights(fused()), {.devices = 8}); }),
             "node 'p' (Softmax): 4 heads found for 8 devices, a multiple needed");
 }
 
@@ -144,6 +151,39 @@ TEST(TensorParallel, CutsTheVocabularyOfATiedTable) {
             "t: t 1/2 table 0/2\n"
             "y: y -1/2\n"
             "1 embedding, 1 head cut over 2 devices");
+}
+
+// Two experts whose rows are there by expert.
+ir::Graph experts() {
+  return graph_with_weights(
+      "g (float[2,3,4] x) => (float[2,3,4] y) <float[2,4,8] up, float[2,8,4] down> {"
+      " h = MatMul(x, up)\n i = Relu(h)\n y = MatMul(i, down) }");
+}
+
+TEST(TensorParallel, CutsExpertsInColumnsAndRowsOrSharesThemOut) {
+  EXPECT_EQ(planned(experts(), 2),
+            "h: x all up 2/2 h -1/2\n"
+            "y: i -1/2 down 1/2 y all\n"
+            "1 expert layer cut over 2 devices");
+  EXPECT_EQ(planned(experts(), {.devices = 2, .expert_groups = 2}),
+            "h: x 0/2 up 0/2 h 0/2\n"
+            "y: i 0/2 down 0/2 y 0/2\n"
+            "1 expert layer cut over 2 devices");
+  EXPECT_EQ(planned(experts(), {.devices = 4, .expert_groups = 2}),
+            "h: x 0/2@[[0, 1], [2, 3]] up 0/2,2/2 h 0/2,-1/2\n"
+            "y: i 0/2,-1/2 down 0/2,1/2 y 0/2@[[0, 1], [2, 3]]\n"
+            "1 expert layer cut over 4 devices");
+}
+
+TEST(TensorParallel, RefusesGroupsOfExpertsThatDoNotFit) {
+  EXPECT_EQ(refusal([] { plan_tensor_parallel(experts(), {.devices = 4, .expert_groups = 4}); }),
+            "node 'y' (MatMul): 2 experts found for 4 groups of devices, a multiple needed");
+  EXPECT_EQ(refusal([] { plan_tensor_parallel(experts(), {.devices = 4, .expert_groups = 3}); }),
+            "3 groups of experts found for 4 devices, a divisor needed");
+  EXPECT_EQ(refusal([] {
+              plan_tensor_parallel(graph_with_weights(separate()), {.devices = 2, .expert_groups = 2});
+            }),
+            "no MLP of experts found, one with weights [experts, in, out] needed for groups of experts");
 }
 
 TEST(TensorParallel, CutsConvolutionsInPairsAndSaysWhatStaysWhole) {
@@ -161,7 +201,7 @@ TEST(TensorParallel, DoesNotTakeAProductOfAnotherBlockForAnMlp) {
   const ir::Graph graph = graph_with_weights(
       "g (float[2,3,4] x) => (float[2,3,4] y) <float[4,8] w1, float[8,4] w2> {"
       " h = MatMul(x, w1)\n j = Softmax(h)\n y = MatMul(j, w2) }");
-  EXPECT_EQ(refusal([&] { plan_tensor_parallel(graph, 2); }),
+  EXPECT_EQ(refusal([&] { plan_tensor_parallel(graph, {.devices = 2}); }),
             "no attention, MLP or pair of convolutions found, one needed");
 }
 

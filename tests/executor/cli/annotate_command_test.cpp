@@ -411,6 +411,20 @@ TEST_F(AnnotateBlocks, CutsTokensInEachSequence) {
               AllOf(HasSubstr("  0  [0:3+6:9, :]"), HasSubstr("  1  [:, 3:6, :]")));
 }
 
+TEST_F(AnnotateBlocks, SharesOutExperts) {
+  const std::string file = shipped("moe experts=4 inner=8 kv_heads=2");
+  const ProgramResult result = run_program(
+      "podium annotate " + file + " --tensor-parallel 4 --expert-parallel 2 --configuration ep -o " + out);
+  EXPECT_EQ(
+      result.err,
+      "note: 2 attention blocks, 2 expert layers, 1 embedding, 1 head cut over 4 devices; 2 products stay "
+      "whole: layers.0/mlp/gate/MatMul, layers.1/mlp/gate/MatMul\n");
+  EXPECT_THAT(run_program("podium info " + out + " --configuration ep").out,
+              AllOf(HasSubstr("layers.0/mlp/experts/up_proj.weight                   1  [0:2, :, 4:8]"),
+                    HasSubstr("layers.0/mlp/experts/down_proj.weight                 2  [2:4, 0:4, :]")));
+  EXPECT_EQ(run_program("podium annotate " + file + " --expert-parallel 2 -o " + out).status, 2);
+}
+
 TEST_F(AnnotateBlocks, TakesOpenSizesAsLongAsNoTokensAreCut) {
   const std::string file = shipped("gpt2 shapes=dynamic");
   const ProgramResult whole = run_program("podium annotate " + file + " --tensor-parallel 2 -o " + out);
