@@ -1,5 +1,5 @@
-// Blocks are found in three rounds, each with products
-// that no round before took: attention, products onto the vocabulary, pairs of products.
+// Blocks are found in three rounds, each with products that no round before took: attention, products onto the
+// vocabulary, pairs of products, those of experts among them.
 //
 //   x ─ Q,K,V columns ─ heads ─ Softmax ─ heads ─ projection rows ─ y      x ─ columns ─ by element ─ rows ─
 //   y

@@ -1,3 +1,5 @@
+// The rows of the command's flags, by what they write: rules of placement, placement by cost, devices that
+// tensors are cut over. Flags that need another one are looked at when all are read, in check_annotate.
 #include "executor/cli/annotate_options.h"
 
 #include <limits>
