@@ -1,8 +1,8 @@
-// Blocks are found in three rounds, each with products that no round before took: attention, products onto the
-// vocabulary, pairs of products, those of experts among them.
+// Blocks are found in three rounds, each with products that no round before took: attention, products onto
+// the vocabulary, pairs of products, those of experts among them.
 //
-//   x ─ Q,K,V columns ─ heads ─ Softmax ─ heads ─ projection rows ─ y      x ─ columns ─ by element ─ rows ─
-//   y
+//   x ─ Q, K, V columns ─ heads ─ Softmax ─ heads ─ projection rows ─ y
+//   x ─ columns ─ by element ─ rows ─ y
 //
 // Of each product its weight, input and result are said: x whole on all devices, what lies between columns
 // and rows in parts, y whole (an all-reduce) or, between the blocks, in parts of the tokens (a
@@ -13,7 +13,7 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
+#include <optional>
 #include <set>
 
 #include "annotate/match.h"
