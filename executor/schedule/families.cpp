@@ -110,6 +110,11 @@ const Family& family_of(PipelineOrder order) {
   IR_CHECK(false, "a user's list and auto are no families");
 }
 
+Times times_of(const Request& request) {
+  if (!request.times.of_chunk.empty()) return request.times;
+  return even_times(layout_of(Loop, request.processors, 1));
+}
+
 Schedule make_schedule(const Family& family, const Request& request) {
   const std::string why = family.why_not(request);
   if (!why.empty()) throw Error("pipeline schedule {}: {}", family.name, why);

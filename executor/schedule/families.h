@@ -17,8 +17,9 @@ struct Request {
   int chunks = 1;         ///< of each processor
   /// Weight gradients that a processor may put off, where the family defers; nothing: as many as that helps.
   std::optional<int> deferred = {};
-  /// What the list scheduler goes by: how long passes take, and for how many micro-batches each processor has
-  /// room. Nothing: all take as long, and there is room for what 1F1B holds.
+  /// What the list scheduler goes by, and by the times lockstep in halves: how long passes take, and for how
+  /// many micro-batches each processor has room. Nothing: all take as long, and there is room for what 1F1B
+  /// holds.
   Times times = {};
   std::vector<double> room = {};
 };
@@ -51,6 +52,9 @@ const Family& family_of(PipelineOrder order);
 
 /// Error with the reason where the family cannot have what is asked for.
 Schedule make_schedule(const Family& family, const Request& request);
+
+/// The times of one chunk on each processor, where the request says none all the same.
+Times times_of(const Request& request);
 
 /// The orders, in the files of the same names. Micro-batches ascend in every chunk, so what waits is a queue.
 Orders gpipe(const Request& request);

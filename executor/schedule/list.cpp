@@ -20,11 +20,6 @@ namespace {
 // No processor needs more micro-batches on their way than this many times the processors.
 constexpr int kMostAhead = 2;
 
-Times times_of(const Request& request) {
-  if (!request.times.of_chunk.empty()) return request.times;
-  return even_times(layout_of(Shape::Loop, request.processors, 1));
-}
-
 // As much as 1F1B takes where nobody says how much there is.
 std::vector<double> room_of(const Request& request) {
   if (!request.room.empty()) return request.room;

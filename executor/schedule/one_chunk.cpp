@@ -9,8 +9,12 @@
 // Fewer where the request says how many may wait.
 //
 // Lockstep in halves is made cycle by cycle: in cycle c processor r has F of micro-batch c - r and I of
-// c - 2 (p - 1) + r. A processor that has more weight gradients pending than it may computes one; the longest
-// processor of a cycle says how long the cycle is, and who has room in it computes more of them.
+// c - 2 (p - 1) + r. A processor that has more weight gradients pending than it may put off computes one; the
+// longest processor of a cycle says how long the cycle is, and who has room in it computes more of them. Two
+// things are tried, and what is fastest by the times is taken: by how much a weight gradient may lengthen a
+// cycle, so that processors which take almost as long keep up with each other; and, for one processor after
+// the other, that it puts off none. That helps one without room in later cycles, as the first, whose weight
+// gradients are all of its way back: what it puts off piles up behind the last cycle.
 #include <algorithm>
 
 #include "executor/schedule/families.h"
@@ -50,41 +54,104 @@ Orders in_halves(const Request& request, int ahead_of_each, int lag_of_each) {
   return orders;
 }
 
-// A processor of lockstep in halves, for which all passes take one unit of time.
-struct HalvesOfProcessor {
-  std::vector<Action>& order;
-  int processor = 0;
-  int given = 0;    ///< input gradients
-  int weights = 0;  ///< weight gradients
-  int spent = 0;    ///< time in this cycle
+class LockstepInHalves {
+ public:
+  LockstepInHalves(const Times& times, int processors, int micro_batches)
+      : times_(times), processors_(processors), micro_batches_(micro_batches) {}
 
-  int pending() const { return given - weights; }
-  void add(Pass pass, int micro_batch, int cycle) {
-    order.push_back({pass, processor, micro_batch, cycle});
-    ++spent;
-  }
-  void add_weights(int cycle) { add(Pass::WeightGradient, weights++, cycle); }
-};
+  int cycles() const { return micro_batches_ + 2 * (processors_ - 1); }
 
-void add_cycle(std::vector<HalvesOfProcessor>& all, int cycle, int micro_batches, int deferred) {
-  const int last = static_cast<int>(all.size()) - 1;
-  const auto is_there = [&](int k) { return 0 <= k && k < micro_batches; };
-  int longest = 0;
-  for (HalvesOfProcessor& one : all) {
-    one.spent = 0;
-    if (is_there(cycle - one.processor)) one.add(Pass::Forward, cycle - one.processor, cycle);
-    const int back = cycle - 2 * last + one.processor;
-    if (is_there(back)) {
-      one.add(Pass::InputGradient, back, cycle);
-      ++one.given;
+  struct Plan {
+    std::vector<int> deferred = {};  ///< how many weight gradients each processor may put off
+    double stretch = 1;              ///< by how much others may lengthen a cycle
+  };
+
+  /// Gives each action to `take`, and the time that all take together.
+  template <class Take>
+  double run(const Plan& plan, const Take& take) const {
+    std::vector<Pending> all(processors_);
+    double time = 0;
+    for (int cycle = 0; cycle < cycles(); ++cycle) time += run_cycle(cycle, plan, all, take);
+    double rest = 0;
+    for (int r = 0; r < processors_; ++r) {
+      rest = std::max(rest, (all[r].given - all[r].weights) * weights_of(r));
+      while (all[r].weights < all[r].given) take(Action{Pass::WeightGradient, r, all[r].weights++, cycles()});
     }
-    if (one.pending() > deferred) one.add_weights(cycle);
-    longest = std::max(longest, one.spent);
+    return time + rest;
   }
-  for (HalvesOfProcessor& one : all) {
-    while (one.pending() > 0 && one.spent < longest) one.add_weights(cycle);
+
+  /// The fastest that is tried; a processor puts off `most` weight gradients, or none.
+  Plan best(int most) const {
+    Plan best{.deferred = std::vector<int>(processors_, most)};
+    double shortest = time_of(best);
+    for (const double stretch : {1.0, 1.005, 1.02, 1.05}) {
+      Plan plan{.deferred = std::vector<int>(processors_, most), .stretch = stretch};
+      double time = time_of(plan);
+      for (int r = 0; r < processors_; ++r) {
+        plan.deferred[r] = 0;
+        const double without = time_of(plan);
+        plan.deferred[r] = without < time ? 0 : most;
+        time = std::min(time, without);
+      }
+      if (time >= shortest) continue;
+      shortest = time;
+      best = plan;
+    }
+    return best;
   }
-}
+
+ private:
+  // The weight gradients of a processor.
+  struct Pending {
+    int given = 0;     ///< as many as input gradients have been computed
+    int weights = 0;   ///< computed
+    double spent = 0;  ///< time in this cycle
+  };
+
+  double time_of(const Plan& plan) const {
+    return run(plan, [](const Action&) {});
+  }
+  double weights_of(int r) const { return times_.of_chunk[r].weight_gradient; }
+
+  template <class Take>
+  double run_cycle(int cycle, const Plan& plan, std::vector<Pending>& all, const Take& take) const {
+    const auto is_there = [&](int k) { return 0 <= k && k < micro_batches_; };
+    double longest = 0;
+    for (int r = 0; r < processors_; ++r) {
+      Pending& one = all[r];
+      one.spent = 0;
+      if (const int k = cycle - r; is_there(k)) {
+        one.spent += times_.of_chunk[r].forward;
+        take(Action{Pass::Forward, r, k, cycle});
+      }
+      if (const int k = cycle - 2 * (processors_ - 1) + r; is_there(k)) {
+        one.spent += times_.of_chunk[r].input_gradient;
+        take(Action{Pass::InputGradient, r, k, cycle});
+        ++one.given;
+      }
+      if (one.given - one.weights > plan.deferred[r]) take_weights(r, cycle, one, take);
+      longest = std::max(longest, one.spent);
+    }
+    constexpr double kRounding = 1 + 1e-9;
+    const double room = longest * plan.stretch * kRounding;
+    for (int r = 0; r < processors_; ++r) {
+      Pending& one = all[r];
+      while (one.weights < one.given && one.spent + weights_of(r) <= room) take_weights(r, cycle, one, take);
+      longest = std::max(longest, one.spent);
+    }
+    return longest;
+  }
+
+  template <class Take>
+  void take_weights(int r, int cycle, Pending& one, const Take& take) const {
+    take(Action{Pass::WeightGradient, r, one.weights++, cycle});
+    one.spent += weights_of(r);
+  }
+
+  const Times& times_;
+  int processors_;
+  int micro_batches_;
+};
 
 }  // namespace
 
@@ -99,15 +166,12 @@ Orders zero_bubble_h1(const Request& request) { return in_halves(request, 1, 1);
 Orders zero_bubble_h2(const Request& request) { return in_halves(request, 2, 2); }
 
 Orders lockstep_split(const Request& request) {
+  const Times times = times_of(request);
+  const LockstepInHalves halves(times, request.processors, request.micro_batches);
   Orders orders(request.processors);
-  std::vector<HalvesOfProcessor> all;
-  for (int r = 0; r < request.processors; ++r) all.push_back({.order = orders[r], .processor = r});
-  const int cycles = request.micro_batches + 2 * (request.processors - 1);
-  const int deferred = request.deferred.value_or(2 * (request.processors - 1));
-  for (int cycle = 0; cycle < cycles; ++cycle) add_cycle(all, cycle, request.micro_batches, deferred);
-  for (HalvesOfProcessor& one : all) {
-    while (one.pending() > 0) one.add_weights(cycles);
-  }
+  const int most = request.deferred.value_or(2 * (request.processors - 1));
+  halves.run(halves.best(std::min(most, request.micro_batches)),
+             [&](const Action& action) { orders[action.chunk].push_back(action); });
   return orders;
 }
 

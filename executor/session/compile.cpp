@@ -40,11 +40,32 @@ executor::Program lowered(Placed placed, CheckedOptions& checked) {
   return lower::lower(std::move(training), placed.placement, checked.strategy, &checked.notes);
 }
 
-// Of a pipeline that runs empty before each update: its bound, where it is clocked, and the orders of the
-// list scheduler.
+// By the clock, of those that fit into the memory; the first where there is no clock.
+schedule::Orders fastest(std::vector<schedule::Orders> tried, const Placed& placed,
+                         const CheckedOptions& checked) {
+  if (tried.empty()) return {};
+  if (!checked.clocks || tried.size() == 1) return std::move(tried.front());
+  std::vector<std::pair<bool, double>> keys;  // what does not fit comes last
+  try {
+    for (const schedule::Orders& orders : tried) {
+      Strategy strategy = checked.strategy;
+      strategy.pipeline_list = orders;
+      const executor::Program program = lower::lower(placed.training, placed.placement, strategy);
+      const sim::Timeline timeline = Clock{checked.device, strategy, false}.run(program);
+      keys.emplace_back(!timeline.fits(), timeline.makespan);
+    }
+  } catch (const Error&) {
+    return std::move(tried.front());  // the session says what is wrong when it lowers and clocks this one
+  }
+  return std::move(tried[std::ranges::min_element(keys) - keys.begin()]);
+}
+
+// Of a pipeline that runs empty before each update: its bound, where it is clocked, and the orders of
+// schedules that go by times.
 void time_passes(const Placed& placed, CheckedOptions& checked, Compiled& compiled) {
   Strategy& strategy = checked.strategy;
-  const bool is_listed = strategy.pipeline_order == PipelineOrder::ListScheduled;
+  const bool is_listed = strategy.pipeline_order == PipelineOrder::ListScheduled ||
+                         strategy.pipeline_order == PipelineOrder::LockstepSplit;
   const bool runs_empty =
       strategy.accumulation_factor > 1 || strategy.pipeline_order != PipelineOrder::Lockstep;
   if (!strategy.pipelining || !runs_empty || placed.training.updates.empty()) return;
@@ -52,7 +73,7 @@ void time_passes(const Placed& placed, CheckedOptions& checked, Compiled& compil
   const TimedPipeline pipeline = time_pipeline(
       lower::pass_blocks(placed.training, placed.placement, strategy), strategy, checked.device);
   compiled.bound = bound_of(pipeline, strategy);
-  if (is_listed) strategy.pipeline_list = orders_by_time(pipeline, strategy);
+  if (is_listed) strategy.pipeline_list = fastest(orders_by_time(pipeline, strategy), placed, checked);
 }
 
 // What a block on the IO tiles reads, makes and holds while it runs has to be in their memory at once.

@@ -74,13 +74,25 @@ schedule::Bound bound_of(const TimedPipeline& pipeline, const Strategy& strategy
   return bound;
 }
 
-schedule::Orders orders_by_time(const TimedPipeline& pipeline, const Strategy& strategy) {
-  return make_schedule(schedule::family_of(PipelineOrder::ListScheduled),
-                       {.processors = pipeline.layout.processors,
-                        .micro_batches = micro_batches_of_cycles(strategy),
-                        .times = pipeline.times,
-                        .room = pipeline.room})
-      .orders;
+std::vector<schedule::Orders> orders_by_time(const TimedPipeline& pipeline, const Strategy& strategy) {
+  const schedule::Layout one_each = layout_of(schedule::Shape::Loop, pipeline.layout.processors, 1);
+  if (pipeline.layout != one_each) return {};  // which lowering refuses
+  std::vector<PipelineOrder> tried{strategy.pipeline_order};
+  if (strategy.pipeline_order == PipelineOrder::ListScheduled) {
+    tried.insert(tried.end(), {PipelineOrder::OneForwardOneBackward, PipelineOrder::ZeroBubbleH1,
+                               PipelineOrder::ZeroBubbleH2});
+  }
+  std::vector<schedule::Orders> found;
+  for (const PipelineOrder order : tried) {
+    found.push_back(
+        make_schedule(schedule::family_of(order), {.processors = pipeline.layout.processors,
+                                                   .micro_batches = micro_batches_of_cycles(strategy),
+                                                   .deferred = strategy.pipeline_deferred,
+                                                   .times = pipeline.times,
+                                                   .room = pipeline.room})
+            .orders);
+  }
+  return found;
 }
 
 }  // namespace podium

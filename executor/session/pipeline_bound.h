@@ -25,7 +25,8 @@ TimedPipeline time_pipeline(const lower::PassBlocks& blocks, const Strategy& str
 /// empty before and behind each update, and the updates.
 schedule::Bound bound_of(const TimedPipeline& pipeline, const Strategy& strategy);
 
-/// The orders of the list scheduler for this pipeline.
-schedule::Orders orders_by_time(const TimedPipeline& pipeline, const Strategy& strategy);
+/// The orders of a schedule that goes by times, for this pipeline; of the list scheduler those of 1F1B, ZB-H1 and
+/// ZB-H2 behind its own, since it does not know the links. None where the chunks are not one on each processor.
+std::vector<schedule::Orders> orders_by_time(const TimedPipeline& pipeline, const Strategy& strategy);
 
 }  // namespace podium

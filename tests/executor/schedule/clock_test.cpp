@@ -155,6 +155,24 @@ TEST(Clock, InLockstepDeferredWeightGradientsReachTheBound) {
   EXPECT_EQ(made("lockstep-split", {8, 32, 1}).orders, made("lockstep-split", {8, 32, 1, 14}).orders);
 }
 
+// Nothing is in front of the first processor: its way back is all weight gradient, as long as two passes. The
+// bound is (p - 1) F + m (F + I + W), and those that take a little longer keep up.
+TEST(Clock, InLockstepTheFirstProcessorPutsOffNothing) {
+  Request request{8, 32, 1};
+  request.times = even_times(layout_of(Shape::Loop, 8, 1));
+  request.times.of_chunk[0] = {1, 0, 2};
+  const auto makespan = [&] {
+    const Schedule schedule = make_schedule(*find_family("lockstep-split"), request);
+    validate(schedule);
+    return clock_barriered(schedule, request.times, Superstep::Cycle).makespan;
+  };
+  EXPECT_DOUBLE_EQ(makespan(), 103);
+  request.times.of_chunk[6].weight_gradient = 1.001;
+  EXPECT_LT(makespan(), 103.2);
+  request.deferred = 0;
+  EXPECT_NEAR(makespan(), 32 * 3.001 + 7 + 14, 0.01);
+}
+
 struct Published {
   int processors = 0;
   int micro_batches = 0;

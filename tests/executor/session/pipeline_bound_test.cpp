@@ -56,6 +56,22 @@ TEST(PipelineBound, NoSessionIsBelow) {
   EXPECT_EQ(seen, 30);
 }
 
+// The list scheduler goes by times without links; the clock of the session knows them.
+TEST(PipelineBound, ListIsNotSlowerThanOtherOrders) {
+  const importer::Model model = small_gpt2();
+  for (const std::string_view name : {"ipu-pod16", "a100-80"}) {
+    const device::Device device = *device::find_preset(name);
+    const auto seconds = [&](PipelineOrder order) {
+      return TrainingSession(model, options_for(order, 1, device)).timeline()->makespan;
+    };
+    const double listed = seconds(PipelineOrder::ListScheduled);
+    for (const PipelineOrder order :
+         {PipelineOrder::OneForwardOneBackward, PipelineOrder::ZeroBubbleH1, PipelineOrder::ZeroBubbleH2}) {
+      EXPECT_LE(listed, seconds(order)) << name;
+    }
+  }
+}
+
 TEST(PipelineBound, IsOfPipelinesThatRunEmpty) {
   const importer::Model model = small_gpt2();
   TrainingOptions options = options_for(PipelineOrder::Lockstep, 1, *device::find_preset("ipu-pod16"));
