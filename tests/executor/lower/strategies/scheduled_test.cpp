@@ -183,6 +183,50 @@ TEST(Scheduled, HoldsTheCountedPeaks) {
   }
 }
 
+// How often the ops of all blocks compute a function, in the whole Program.
+std::int64_t count_ops(const executor::Program& program, std::string_view name) {
+  std::int64_t count = 0;
+  for (const executor::Block& block : program.blocks)
+    count += std::ranges::count_if(block.graph.ops, [&](const ir::Op& op) { return op.is(name); });
+  return count;
+}
+
+// The most micro-batches of a chunk between their input gradient and their weight gradient.
+int most_pending(const schedule::Schedule& schedule, int chunk) {
+  int pending = 0;
+  int most = 0;
+  for (const schedule::Action& action : schedule.orders[schedule.layout.processor_of[chunk]]) {
+    if (action.chunk != chunk) continue;
+    if (action.pass == schedule::Pass::InputGradient) most = std::max(most, ++pending);
+    if (action.pass == schedule::Pass::WeightGradient) --pending;
+  }
+  return most;
+}
+
+// The second chunk's input gradient computes `s1` again, and the weight gradient reads it: it waits for that
+// long. Nothing is recomputed in the stage of the loss.
+TEST(Scheduled, HalvesOfABackwardPassRecomputeNothingTwice) {
+  const schedule::Layout layout = layout_of(schedule::Shape::Loop, 3, 1);
+  const ir::Training training = chain(layout, 12);
+  const auto lowered = [&](PipelineOrder order) {
+    Strategy strategy = in_order(order, 12);
+    strategy.recomputation = Recomputation::Pipeline;
+    return lower::lower(training, place_chain(training, layout), strategy);
+  };
+  const std::int64_t in_whole_passes = count_ops(lowered(PipelineOrder::OneForwardOneBackward), "Sigmoid");
+  EXPECT_EQ(in_whole_passes, 3 + 2);
+  for (const PipelineOrder order :
+       {PipelineOrder::ZeroBubbleH1, PipelineOrder::ZeroBubbleH2, PipelineOrder::LockstepSplit}) {
+    const executor::Program program = lowered(order);
+    EXPECT_EQ(count_ops(program, "Sigmoid"), in_whole_passes);
+    const auto again = std::ranges::find_if(
+        program.buffers, [](const executor::Buffer& buffer) { return buffer.name.starts_with("s1:"); });
+    ASSERT_NE(again, program.buffers.end());
+    const schedule::Schedule schedule = make_schedule(schedule::family_of(order), {3, 12, 1});
+    EXPECT_EQ(again->slots, most_pending(schedule, 1)) << schedule::family_of(order).name;
+  }
+}
+
 TEST(Scheduled, SaysWhatAScheduleNeeds) {
   EXPECT_EQ(why_not(in_order(PipelineOrder::OneForwardOneBackward, 1)),
             "pipeline schedule 1f1b: 3 chunks on 2 processors found, as many on each are needed");
