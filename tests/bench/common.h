@@ -19,6 +19,7 @@ struct Settings {
   bool fuse = true;
   bool check = false;
   bool train = false;
+  bool schedules = false;
   std::string only = {};  ///< of the strategies, those whose names have it in them
   int processors = 1;
   int nodes = 0;  ///< of the largest graph whose growth is shown; 0: models are timed
@@ -51,6 +52,10 @@ double times_as_long(const std::vector<double>& ms, const std::vector<double>& b
 /// Shows how the time of each stage grows with a graph's nodes, 1,000 to as many as the settings say. False,
 /// for a check, where ten times the nodes take more than twenty times as long.
 bool show_growth(const Settings& settings);
+
+/// Shows how long each schedule with a name takes to estimate. False, for a check, where one takes more than
+/// 0.2 seconds.
+bool time_schedules(const Settings& settings);
 
 /// Trains a model under strategies in turn. False when one takes too long for a check.
 bool compare_training(const std::string& text, const Settings& settings);

@@ -1,6 +1,6 @@
 // Times models on the numeric engine: median, rate, share of the core's arithmetic limit.
 //   podium_bench [--threads N] [--seconds S] [--no-fuse] [--check] [--processors P]
-//   [--train] [--only TEXT] [MODEL[,key=value...] ...]
+//   [--train] [--schedules] [--only TEXT] [MODEL[,key=value...] ...]
 // --check compares with the graph as it was given instead: the largest difference relative to the largest
 // number.
 // --processors compares a micro-batch on P simulated processors, as many ops on each, with one on one
@@ -8,8 +8,9 @@
 // --train times a step of training by Adam; with --processors it compares one on one processor with one of
 // the same work under strategies, and with --check too the exit status is 1 when one takes more than 20 %
 // longer. --growth N shows instead how the time of each stage grows with a graph's nodes, up to N; with
-// --check the exit status is 1 where ten times the nodes take more than twenty times as long. --only leaves
-// those out whose names do not have the text in them.
+// --check the exit status is 1 where ten times the nodes take more than twenty times as long. --schedules shows
+// how long schedules of pipelines take to estimate, with --check status 1 above 0.2 s. --only leaves those out
+// whose names do not have the text in them.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -214,6 +215,7 @@ std::vector<std::string> models_of(const Settings& options) {
 }
 
 int run(const Settings& options) {
+  if (options.schedules) return time_schedules(options) ? 0 : 1;
   if (options.nodes > 0) return show_growth(options) ? 0 : 1;
   fmt::print("{} thread(s), multiply-add limit {:.1f} GFLOP/s a core\n", options.threads, measure_peak());
   fmt::print("{:<24} {:>9} {:>9} {:>7} {:>9} {:>7} {:>9} {:>8} {:>9}\n", "model", "median ms", "GFLOP/s",
@@ -250,6 +252,8 @@ Settings parse(int count, char** words) {
       options.nodes = number<int>(words[++i]);
     } else if (word == "--only" && i + 1 < count) {
       options.only = words[++i];
+    } else if (word == "--schedules") {
+      options.schedules = true;
     } else if (word == "--train") {
       options.train = true;
     } else if (word == "--check") {
