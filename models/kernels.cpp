@@ -24,6 +24,17 @@ BuiltModel product(const Recipe& recipe) {
   return net.finish(20);
 }
 
+// Images of `image` pixels each way, whose size the convolution keeps.
+BuiltModel convolution(const Recipe& recipe) {
+  Net net(recipe);
+  const std::int64_t channels = recipe.number("channels");
+  const std::int64_t image = recipe.number("image");
+  const std::int64_t kernel = recipe.number("kernel");
+  const ValueId x = net.input("x", DataType::Float, {recipe.number("batch"), channels, image, image});
+  net.output(net.convolution("conv", x, channels, recipe.number("filters"), kernel, 1, kernel / 2), "y");
+  return net.finish(20);
+}
+
 // a + s b, of `size` elements.
 BuiltModel triad(const Recipe& recipe) {
   Net net(recipe);
@@ -85,6 +96,14 @@ std::vector<ModelSpec> kernel_models() {
   const ParameterSpec columns{"columns", "1024", "columns of the result"};
   return {
       {"product", "one matrix product", {batch, rows, {"inner", "1024", "columns of x"}, columns}, product},
+      {"convolution",
+       "one convolution",
+       {batch,
+        {"channels", "64", "of x"},
+        {"filters", "64", "channels of the result"},
+        {"image", "56", "height and width in pixels"},
+        {"kernel", "3", "height and width of a filter, an odd number"}},
+       convolution},
       {"triad", "a + s b", {{"size", "1048576", "elements"}}, triad},
       {"weight",
        "one weight and a loss, to measure how replicas exchange",

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "executor/cli/annotate_options.h"
+#include "executor/cli/calibrate_options.h"
 #include "executor/cli/memory_limit.h"
 #include "executor/cli/options.h"
 #include "executor/cli/terminal.h"
@@ -72,6 +73,17 @@ constexpr std::array kCommands{
                .execute = execute_validate,
                .models = Models::Any,
                .paths = "[FILE.json...]"},
+    CommandRow{.command = Command::Calibrate,
+               .name = "calibrate",
+               .summary = "measure this machine, so that --device host predicts its runs",
+               .purpose =
+                   "Measures what products, convolutions, memory and threads of this machine come to, and "
+                   "writes the device that --device host names, for all threads and for one.",
+               .example = "podium calibrate && podium run model.onnx --device host --repeat 10",
+               .execute = execute_calibrate,
+               .models = Models::Any,
+               .check = check_calibrate,
+               .paths = ""},
     CommandRow{.command = Command::Test,
                .name = "test",
                .summary = "run ONNX test cases",

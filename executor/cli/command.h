@@ -20,7 +20,7 @@ inline constexpr int kFailed = 1;  ///< also where numbers are not those that we
 inline constexpr int kWrongUsage = 2;
 inline constexpr int kDoesNotFit = 3;  ///< the memory of the device, or what --memory-limit allows
 
-enum class Command : std::uint8_t { Run, Train, Profile, Annotate, Compare, Validate, Test, Info };
+enum class Command : std::uint8_t { Run, Train, Profile, Annotate, Compare, Validate, Calibrate, Test, Info };
 
 /// Some of the commands.
 class Commands {
@@ -64,6 +64,7 @@ int execute_profile(const Options& options);
 int execute_annotate(const Options& options);
 int execute_compare(const Options& options);
 int execute_validate(const Options& options);
+int execute_calibrate(const Options& options);
 int execute_test(const Options& options);
 int execute_info(const Options& options);
 

@@ -14,6 +14,8 @@ T& part_of(Options& options) {
     return options.annotate;
   } else if constexpr (std::is_same_v<T, CompareOptions>) {
     return options.compare;
+  } else if constexpr (std::is_same_v<T, CalibrateOptions>) {
+    return options.calibrate;
   } else if constexpr (std::is_same_v<T, ProfileOptions>) {
     return options.profile;
   } else {

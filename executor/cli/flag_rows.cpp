@@ -19,7 +19,7 @@ using enum Command;
 // More threads than any machine runs at once only use up memory.
 constexpr int kMostThreads = 256;
 
-constexpr Commands kAll{Run, Train, Profile, Annotate, Compare, Validate, Test, Info};
+constexpr Commands kAll{Run, Train, Profile, Annotate, Compare, Validate, Calibrate, Test, Info};
 constexpr Commands kComputing{Run, Train, Profile, Compare, Test};
 constexpr Commands kWithData{Run, Compare};
 
@@ -49,8 +49,13 @@ std::vector<FlagRow> general_flags() {
       {"memory-limit", kAll, "",
        "SIZE (512MiB, 2GB) of memory to use at most; status 3 where it is too little", Takes::Value,
        read_memory_limit},
-      {"threads", kComputing, "Session", "N threads; 0: one a processor of the machine", Takes::Value,
-       set_number(&Options::threads, 0, kMostThreads), "0"},
+      {"threads",
+       {Run, Train, Profile, Compare, Calibrate, Test},
+       "Session",
+       "N threads; 0: one a processor of the machine",
+       Takes::Value,
+       set_number(&Options::threads, 0, kMostThreads),
+       "0"},
       {"seed", kComputing, "Session", "of random ops without a seed", Takes::Value,
        set_number<std::uint64_t>(&Options::seed, 0), "0"},
   };
@@ -145,7 +150,8 @@ std::vector<FlagRow> simulation_flags() {
       {"device",
        {Run, Train, Profile, Annotate, Compare, Test},
        "Machine",
-       fmt::format("NAME of a preset, NAME:nodes=N of so many machines, or FILE.json (default: {})",
+       fmt::format("NAME of a preset, NAME:nodes=N of so many machines, host (after podium calibrate), or "
+                   "FILE.json (default: {})",
                    device::kDefaultPreset),
        Takes::Value,
        set_text(&Options::device)},
@@ -234,6 +240,26 @@ std::vector<FlagRow> profile_flags() {
   };
 }
 
+std::vector<FlagRow> calibrate_flags() {
+  constexpr const char* kCalibrate = "Calibration";
+  constexpr double kLongest = 3600;
+  return {
+      {"save",
+       {Calibrate},
+       kCalibrate,
+       "FILE.json that gets the device, in place of those that --device host reads",
+       Takes::Value,
+       set_text(&CalibrateOptions::file)},
+      {"seconds",
+       {Calibrate},
+       kCalibrate,
+       "N: about so long; everything is measured at least three times",
+       Takes::Value,
+       set_number(&CalibrateOptions::seconds, 0.0, kLongest),
+       "40"},
+  };
+}
+
 std::vector<FlagRow> info_flags() {
   constexpr const char* kInfo = "Info";
   return {
@@ -273,7 +299,7 @@ const std::vector<FlagRow>& flag_rows() {
   static const std::vector<FlagRow> kRows = [] {
     std::vector<FlagRow> rows;
     for (auto make : {general_flags, data_flags, train_flags, simulation_flags, session_flags, profile_flags,
-                      info_flags, annotate_flags}) {
+                      calibrate_flags, info_flags, annotate_flags}) {
       for (FlagRow& row : make()) rows.push_back(std::move(row));
     }
     return rows;

@@ -6,8 +6,19 @@
 #include "executor/device/read_device.h"
 
 namespace podium::cli {
+namespace {
+
+// One thread has been measured by itself: it has the caches and the memory for itself.
+device::Device host_with(int threads) {
+  device::Device host = device::read_device(std::string(threads == 1 ? device::kHostAlone : device::kHost));
+  host.tiles = std::min(host.tiles, threads);
+  return host;
+}
+
+}  // namespace
 
 device::Device machine_of(const Options& options) {
+  if (options.device == device::kHost && options.threads > 0) return host_with(options.threads);
   if (options.device) return device::read_device(*options.device);
   const device::Device& fallback = *device::find_preset(device::kDefaultPreset);
   const int wanted = std::max(options.session.ipus, options.session.replicas);

@@ -6,8 +6,9 @@
 
 namespace podium::cli {
 
-/// The device of --device. When none is named: the default, or the smallest pod of the same processors that
-/// has as many as --ipus or --replicas says; the default where none has.
+/// The device of --device; of the host as many tiles as there are threads to compute. When none is named: the
+/// default, or the smallest pod of the same processors that has as many as --ipus or --replicas says; the
+/// default where none has.
 device::Device machine_of(const Options& options);
 
 }  // namespace podium::cli

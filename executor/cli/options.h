@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "executor/cli/annotate_options.h"
+#include "executor/cli/calibrate_options.h"
 #include "executor/cli/command.h"
 #include "executor/cli/train_options.h"
 #include "executor/report/profile.h"
@@ -66,6 +67,7 @@ struct Options {
   bool trains = false;           ///< compare --train
   TrainOptions train = {};
   AnnotateOptions annotate = {};
+  CalibrateOptions calibrate = {};
   Strategy session = {};                                   ///< of --options FILE and the flags over it
   nlohmann::json session_json = nlohmann::json::object();  ///< the same as a file would say it
   std::vector<std::string> notes;                          ///< for stderr

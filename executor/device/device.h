@@ -62,6 +62,7 @@ struct Device {
   double matrix_share = 0.9;        ///< of the matrix units' rate that a long product keeps up
   double matrix_fill = 0;           ///< shared memory: inner elements that it takes to fill a unit
   double matrix_tile_exponent = 0;  ///< shared memory: rate of a piece ~ (its area / 128 x 128) to this power
+  double convolution_share = 1;     ///< of the rate of products that convolutions keep up
   double attention_share = 0;       ///< of the matrix rate in one kernel of attention; 0: there is none
   double sustained_share = 1;       ///< of both rates in training: what the limit of power leaves for hours
   double rate_spread = 0;  ///< standard deviation of processors' matrix rates; the slowest sets the pace
@@ -70,6 +71,7 @@ struct Device {
   std::int64_t cache_bytes = 0;  ///< of the last level between the units and shared memory
   double cache_speed = 1;        ///< times the rate of shared memory
   double dispatch_seconds = 0;   ///< of a kernel, by the host beside the device; the slower of both decides
+  double spread_seconds = 0;     ///< of a kernel, to wake all tiles where one would do; shared memory
 
   bool synchronous = true;   ///< an exchange is a barrier of its sync group and stops its processors' compute
   double sync_cycles = 100;  ///< inside one processor

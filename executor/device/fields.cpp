@@ -52,9 +52,11 @@ std::vector<Field> processor_fields() {
        access<&D::matrix_overhead_half_cycles>(), 0, 1e7},
       {"matrixOverheadSingleCycles", "cycles", "fixed cost of a product of 32-bit operands",
        access<&D::matrix_overhead_single_cycles>(), 0, 1e7},
-      {"matrixWeightsHalfCycles", "cycles", "to load 16 x 64 weights of 16 bits",
+      {"matrixWeightsHalfCycles", "cycles",
+       "to load 16 x 64 weights of 16 bits; where memory is shared, to pack those that change",
        access<&D::matrix_weights_half_cycles>(), 0, 1e7},
-      {"matrixWeightsSingleCycles", "cycles", "to load 16 x 64 weights of 32 bits",
+      {"matrixWeightsSingleCycles", "cycles",
+       "to load 16 x 64 weights of 32 bits; where memory is shared, to pack those that change",
        access<&D::matrix_weights_single_cycles>(), 0, 1e7},
       {"matrixShare", "", "of the matrix units' rate that a long product keeps up",
        access<&D::matrix_share>(), 1e-3, 1},
@@ -63,6 +65,8 @@ std::vector<Field> processor_fields() {
       {"matrixTileExponent", "",
        "the rate of a piece goes with its area to this power, where memory is shared",
        access<&D::matrix_tile_exponent>(), 0, 4},
+      {"convolutionShare", "", "of the rate of products that convolutions keep up",
+       access<&D::convolution_share>(), 1e-3, 10},
       {"attentionShare", "", "of the matrix rate in one kernel of attention; 0: there is none",
        access<&D::attention_share>(), 0, 1},
       {"sustainedShare", "", "of the matrix rate in training, which the limit of power leaves",
@@ -80,6 +84,9 @@ std::vector<Field> processor_fields() {
       {"cacheSpeed", "", "times the rate of shared memory", access<&D::cache_speed>(), 1, 1000},
       {"dispatchSeconds", "s", "of a kernel, by the host beside the device", access<&D::dispatch_seconds>(),
        0, 1},
+      {"spreadSeconds", "s",
+       "to wake the other tiles for a kernel, where memory is shared; what is done sooner on one stays there",
+       access<&D::spread_seconds>(), 0, 1},
   };
 }
 

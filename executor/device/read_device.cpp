@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -122,6 +123,15 @@ std::optional<Device> preset_named(const std::string& name) {
   return of_another_size(*preset, name, name.substr(colon + 1));
 }
 
+std::string file_named(const std::string& name) {
+  if (name != kHost && name != kHostAlone) return name;
+  std::string file = host_file(name);
+  if (!ir::is_there(file))
+    throw Error("device '{}': {} not found, this machine needs to be measured first: podium calibrate", name,
+                file);
+  return file;
+}
+
 Device base_named(const std::string& name) {
   if (const std::optional<Device> preset = preset_named(name)) return *preset;
   throw Error("field 'base' is '{}', the name of a preset needed (nearest: '{}')", name,
@@ -166,19 +176,30 @@ Device parse_device(const std::string& text) {
   return device;
 }
 
+std::string host_file(std::string_view name) {
+  const char* const cache = std::getenv("XDG_CACHE_HOME");
+  const char* const home = std::getenv("HOME");
+  const bool has_cache = cache != nullptr && *cache != '\0';
+  if (!has_cache && (home == nullptr || *home == '\0'))
+    throw Error("device '{}': neither XDG_CACHE_HOME nor HOME is set, one of them needed for its file", name);
+  const std::string folder = has_cache ? std::string(cache) : std::string(home) + "/.cache";
+  return fmt::format("{}/podium/{}", folder, name == kHostAlone ? "host-1.json" : "host.json");
+}
+
 Device read_device(const std::string& name) {
   if (const std::optional<Device> preset = preset_named(name)) return *preset;
-  if (!ir::is_there(name)) {
+  const std::string file = file_named(name);
+  if (!ir::is_there(file)) {
     throw Error("device '{}' is neither a preset (nearest: '{}') nor a readable file", name,
                 ir::nearest(name, preset_names()));
   }
-  const std::string text = ir::read_small_file(name);
+  const std::string text = ir::read_small_file(file);
   try {
     Device device = parse_device(text);
     if (device.name.empty()) device.name = name;
     return device;
   } catch (const Error& error) {
-    throw error.at(name);
+    throw error.at(file);
   }
 }
 

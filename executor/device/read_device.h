@@ -2,14 +2,25 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "executor/device/device.h"
 
 namespace podium::device {
 
-/// Reads the device that `name` names: a preset, "PRESET:nodes=N" or "PRESET:processors=N" for another size
-/// of it, or a file with a JSON object of fields (see fields.h). With "base", the name of a preset, omitted
-/// fields have the base's values; without it every field is needed. Error: "FILE: field 'F' is X, Y needed".
+/// The name of the machine that reads: what `podium calibrate` has measured of it.
+inline constexpr std::string_view kHost = "host";
+/// The same where one thread computes.
+inline constexpr std::string_view kHostAlone = "host:threads=1";
+
+/// The file of one of these two names, in the user's cache folder: XDG_CACHE_HOME or ~/.cache. Error when
+/// there is none.
+std::string host_file(std::string_view name);
+
+/// Reads the device that `name` names: a preset, the host, "PRESET:nodes=N" or "PRESET:processors=N" for
+/// another size of it, or a file with a JSON object of fields (see fields.h). With "base", the name of a
+/// preset, omitted fields have the base's values; without it every field is needed. Error: "FILE: field 'F'
+/// is X, Y needed".
 Device read_device(const std::string& name);
 
 /// Reads a device from the text of such a file. Error as read_device's, without the file's name.

@@ -331,7 +331,7 @@ KernelCosts::KernelCosts(const ir::Graph& graph, const device::Device& device, i
 
 // A product of the kernel computes at its rate and reads and writes what is no score; all else on scores is
 // done beside.
-OpCost KernelCosts::attention_part(const Op& op) const {
+OpCost KernelCosts::attention_part(const Op& op, int tiles) const {
   const ir::TypedOp typed(graph_, op);
   OpCost cost;
   cost.flop = ir::work_of(typed).flop;
@@ -345,7 +345,7 @@ OpCost KernelCosts::attention_part(const Op& op) const {
   if (!makes_scores) bytes += bytes_of(graph_, op.outputs[0]);
   const double positions = makes_scores ? product.columns : product.inner;
   cost.seconds =
-      roofline_seconds(device_, tiles_, attention_cycles(cost.flop, positions, width, device_, tiles_), bytes,
+      roofline_seconds(device_, tiles, attention_cycles(cost.flop, positions, width, device_, tiles), bytes,
                        makes_scores ? 0 : 1);
   cost.matrix_flop = cost.flop;
   cost.ideal_seconds = cost.flop / peak_flop_per_second(device_, typed.element(0));
@@ -353,24 +353,33 @@ OpCost KernelCosts::attention_part(const Op& op) const {
 }
 
 OpCost KernelCosts::operator()(const DeviceKernel& kernel) const {
+  OpCost spread = on(tiles_, kernel);
+  if (device_.spread_seconds == 0 || tiles_ == 1) return spread;
+  OpCost alone = on(1, kernel);
+  if (spread.seconds == 0 || alone.seconds < spread.seconds + device_.spread_seconds) return alone;
+  spread.seconds += device_.spread_seconds;
+  return spread;
+}
+
+OpCost KernelCosts::on(int tiles, const DeviceKernel& kernel) const {
   OpCost sum;
   OpCost product;
   bool is_attention = false;
   for (const Op* op : kernel) {
     try {
       if (touches(*op, scores_)) {
-        sum += attention_part(*op);
+        sum += attention_part(*op, tiles);
         is_attention = true;
         continue;
       }
-      if (is_product(*op)) product = op_cost(ir::TypedOp(graph_, *op), device_, tiles_);
-      sum += op_cost(ir::TypedOp(graph_, *op), device_, tiles_);
+      if (is_product(*op)) product = op_cost(ir::TypedOp(graph_, *op), device_, tiles);
+      sum += op_cost(ir::TypedOp(graph_, *op), device_, tiles);
     } catch (const Error& error) {
       throw error.at(graph_.describe(*op));
     }
   }
   if (kernel.size() == 1 || is_attention) return sum;
-  OpCost joint = vector_cost(joint_work(graph_, kernel, readers_, tiles_), device_, tiles_);
+  OpCost joint = vector_cost(joint_work(graph_, kernel, readers_, tiles), device_, tiles);
   // What is joined by a narrow value among wide ones may load more than it saves.
   if (product.seconds > 0)
     joint.seconds += product.seconds - device_.phase_overhead_cycles / device_.clock_hertz;

@@ -26,14 +26,16 @@ class KernelCosts {
 
   /// Of a kernel of one op this is the op's. One of several goes over its tensors once: it loads what comes
   /// from outside, stores what is read outside, and computes what each op computes. Error names an op whose
-  /// size only a run tells. Ops on the scores of attention belong to its kernel, where the device has one.
+  /// size only a run tells. Where waking tiles takes time (Device::spread_seconds) the kernel runs on one
+  /// tile if that is faster. Ops on the scores of attention belong to its kernel, where the device has one.
   OpCost operator()(const DeviceKernel& kernel) const;
 
  private:
   const ir::Graph& graph_;
   const device::Device& device_;
   int tiles_;
-  OpCost attention_part(const ir::Op& op) const;
+  OpCost on(int tiles, const DeviceKernel& kernel) const;
+  OpCost attention_part(const ir::Op& op, int tiles) const;
 
   std::map<ir::ValueId, int> readers_;  ///< of each value, the graph's outputs among them
   std::set<ir::ValueId> scores_;        ///< what a kernel of attention keeps to itself

@@ -75,10 +75,19 @@ std::optional<double> available_memory(const TypedOp& op) {
   return shares->front();
 }
 
+// Weights that never change lie packed from the first run on, and a cell packs its own once for all steps.
+bool packs_weights(const TypedOp& op) {
+  return op.op.spec->factors.has_value() && op.constant(op.op.spec->factors->right) == nullptr;
+}
+
 MatrixUnit unit_for(const TypedOp& op, double width, const Device& device, int tiles) {
   MatrixUnit unit = matrix_unit(device, tiles, width, has_half_partials(op));
   const double share = available_memory(op).value_or(kAvailableMemory);
   unit.most_temporary_bytes = share * static_cast<double>(device.tile_memory_bytes);
+  const ir::Category category = op.op.spec->category;
+  if (category == ir::Category::Convolution || category == ir::Category::WeightGradient)
+    unit.multiply_adds_per_cycle *= device.convolution_share;
+  if (!device.synchronous && !packs_weights(op)) unit.weights_cycles = 0;
   return unit;
 }
 
@@ -102,6 +111,14 @@ double stored_bytes(const Product& product, double width) {
   return product.count * width * (left + product.inner * product.columns + product.rows * product.columns);
 }
 
+// What shared memory delivers of them in the time that the cache takes. A product that comes again and again,
+// as that of a cell's state, finds its operands in the cache.
+double delivered_bytes(const RepeatedProduct& each, double width, const Device& device) {
+  const double bytes = stored_bytes(each.product, width);
+  const bool is_cached = each.times > 1 && bytes <= static_cast<double>(device.cache_bytes);
+  return is_cached ? bytes / device.cache_speed : bytes;
+}
+
 // As vector instructions, one for each vector of multiply-adds, which loads what it needs beside.
 OpCost product_on_vectors(const Product& product, double width, const Device& device, int tiles) {
   const double left = product.count * product.rows * product.inner * product.stored_share * width;
@@ -110,21 +127,36 @@ OpCost product_on_vectors(const Product& product, double width, const Device& de
   return vector_cost(work, device, tiles);
 }
 
-OpCost product_on_matrix_units(const Product& product, const MatrixUnit& unit, const Device& device) {
-  if (device.synchronous) return planned_product(product, unit, device);
+// Fewer rows than a piece has, for which libraries have kernels that use the weights as they come.
+OpCost product_of_few_rows(const RepeatedProduct& each, const MatrixUnit& unit, const Device& device) {
+  const double tiles = unit.tiles;
+  const double cycles = multiply_adds(each.product) / unit.multiply_adds_per_cycle / tiles;
+  const double memory =
+      delivered_bytes(each, unit.element_bytes, device) / unit.exchange_bytes_per_cycle / tiles;
   OpCost cost;
-  cost.seconds = tiled_seconds(product, unit, stored_bytes(product, unit.element_bytes), device);
+  cost.seconds =
+      (std::max(cycles, memory) + unit.overhead_cycles + device.phase_overhead_cycles) / device.clock_hertz;
   return cost;
+}
+
+OpCost product_on_matrix_units(const RepeatedProduct& each, const MatrixUnit& unit, const Device& device) {
+  if (device.synchronous) return planned_product(each.product, unit, device);
+  OpCost cost;
+  cost.seconds = tiled_seconds(each.product, unit, delivered_bytes(each, unit.element_bytes, device), device);
+  if (each.product.rows >= kUnitColumns) return cost;
+  const OpCost few = product_of_few_rows(each, unit, device);
+  return few.seconds < cost.seconds ? few : cost;
 }
 
 // Narrow products, such as a group of a depthwise convolution, would leave most of a matrix unit idle: they
 // go where they are faster.
-OpCost product_cost(const TypedOp& op, const Product& product, const Device& device, int tiles) {
+OpCost product_cost(const TypedOp& op, const RepeatedProduct& each, const Device& device, int tiles) {
+  const Product& product = each.product;
   const double flop = 2 * multiply_adds(product);
   const double width = bit_width(op.element(0)) / 8.0;
   OpCost cost;
   if (has_matrix_unit(op.element(0))) {
-    cost = product_on_matrix_units(product, unit_for(op, width, device, tiles), device);
+    cost = product_on_matrix_units(each, unit_for(op, width, device, tiles), device);
     cost.matrix_flop = flop;
   }
   if (cost.matrix_flop == 0 || product.columns < kUnitColumns) {
@@ -156,8 +188,7 @@ OpCost products_cost(const TypedOp& op, const std::vector<RepeatedProduct>& prod
   if (op.op.spec->category == ir::Category::Attention && device.attention_share > 0)
     return fused_attention_cost(op, products, device, tiles);
   OpCost cost;
-  for (const RepeatedProduct& each : products)
-    cost += product_cost(op, each.product, device, tiles) * each.times;
+  for (const RepeatedProduct& each : products) cost += product_cost(op, each, device, tiles) * each.times;
   if (products.size() < 2) return cost;
   const RepeatedProduct& inner = op.op.spec->category == ir::Category::Recurrent ? products[1] : products[0];
   const double results = inner.product.count * inner.product.rows * inner.product.columns;

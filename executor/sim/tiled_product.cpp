@@ -31,6 +31,7 @@ constexpr double kInnerStep = 32;
 constexpr double kBestArea = 128.0 * 128.0;
 constexpr int kMostSplits = 16;  // of the inner dimension, where there are fewer pieces than units
 constexpr double kPartialBytes = 4;
+constexpr double kGroupOfWeights = 16.0 * 64;  // as MatrixUnit counts them
 
 double tiled_cycles(const Product& product, const MatrixUnit& unit, const device::Device& device) {
   double best = 0;
@@ -52,7 +53,8 @@ double tiled_cycles(const Product& product, const MatrixUnit& unit, const device
       if (best == 0 || cycles < best) best = cycles;
     }
   }
-  return best;
+  const double groups = product.count * product.inner * product.columns / kGroupOfWeights;
+  return best + groups * unit.weights_cycles / unit.tiles;
 }
 
 }  // namespace

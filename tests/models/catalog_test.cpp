@@ -49,6 +49,7 @@ const std::map<std::string, Parameters> kSmall{
     {"early-exit", {}},
     {"decoder-loop", {}},
     {"product", {{"rows", "3"}, {"inner", "8"}, {"columns", "5"}}},
+    {"convolution", {{"channels", "3"}, {"filters", "5"}, {"image", "8"}}},
     {"triad", {{"size", "8"}}},
     {"weight", {{"size", "8"}}},
     {"rowwise", {{"rows", "3"}, {"columns", "8"}}},
@@ -56,7 +57,7 @@ const std::map<std::string, Parameters> kSmall{
 };
 
 // They have no classes to tell apart.
-const std::set<std::string_view> kWithoutClasses{"phased-matmul", "product", "triad",
+const std::set<std::string_view> kWithoutClasses{"phased-matmul", "product", "convolution", "triad",
                                                  "weight",        "rowwise", "attention"};
 
 std::string read(const std::string& path) {

@@ -132,5 +132,16 @@ TEST(DeviceKernels, KeepTheScoresOfAttentionInside) {
   EXPECT_GT(seconds(graph, fused), flop / (fused.attention_share * 312e12));
 }
 
+TEST(DeviceKernels, StayOnOneTileWhereWakingTheOthersTakesLonger) {
+  const auto relu = [](const char* size) {
+    return testing::graph_of(fmt::format("g (float[{0}] x) => (float[{0}] y) {{ y = Relu(x) }}", size));
+  };
+  const Device woken = with_fusion("a100-80", Fusion::All);
+  Device asleep = woken;
+  asleep.spread_seconds = 1e-3;
+  EXPECT_LT(seconds(relu("64"), asleep), 1e-4);
+  EXPECT_NEAR(seconds(relu("1000000000"), asleep), seconds(relu("1000000000"), woken) + 1e-3, 1e-9);
+}
+
 }  // namespace
 }  // namespace podium::sim

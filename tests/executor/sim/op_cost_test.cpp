@@ -391,5 +391,57 @@ TEST(OpCost, IsKnownForEveryOpOfTheTable) {
   }
 }
 
+// Slow units, so that computing decides: a product of one row does not pay for a piece of sixteen.
+TEST(OpCost, OfFewRowsOnSharedMemoryIsThatOfItsMultiplyAdds) {
+  Device device = preset("a100-80");
+  device.matrix.single = 1e-2;
+  device.matrix_overhead_single_cycles = device.phase_overhead_cycles = 0;
+  const auto rows = [&](int count) {
+    const std::string text = fmt::format(
+        "g (float[{0}, 512] x, float[512, 512] w) => (float[{0}, 512] y) {{ y = MatMul(x, w) }}", count);
+    return cost_of(text, device).seconds;
+  };
+  EXPECT_NEAR(rows(8), 8 * rows(1), 1e-9 * rows(8));
+  EXPECT_GT(rows(16), rows(8));
+}
+
+TEST(OpCost, OfACellFindsItsWeightsInTheCacheAfterTheFirstStep) {
+  const std::string lstm =
+      "g (float[64, 1, 8] x, float[1, 1024, 8] w, float[1, 1024, 256] r) => (y, float[1, 1, 256] h) "
+      "{ y, h = LSTM <hidden_size = 256> (x, w, r) }";
+  Device device = preset("a100-80");
+  const double cached = cost_of(lstm, device).seconds;
+  device.cache_bytes = 0;
+  EXPECT_GT(cost_of(lstm, device).seconds, cached);
+}
+
+TEST(OpCost, OfAConvolutionGoesWithItsShareOfTheRateOfProducts) {
+  const std::string conv =
+      "g (float[8, 64, 56, 56] x, float[64, 64, 3, 3] w) => (float[8, 64, 56, 56] y) "
+      "{ y = Conv <pads = [1, 1, 1, 1]> (x, w) }";
+  const std::string product =
+      "g (float[1024, 1024] x, float[1024, 1024] w) => (float[1024, 1024] y) { y = MatMul(x, w) }";
+  Device device = preset("a100-80");
+  const double before = cost_of(conv, device).seconds;
+  const double beside = cost_of(product, device).seconds;
+  device.convolution_share = 0.25;
+  EXPECT_GT(cost_of(conv, device).seconds, 3 * before);
+  EXPECT_EQ(cost_of(product, device).seconds, beside);
+}
+
+// On shared memory: weights that are known before the run lie packed.
+TEST(OpCost, OfWeightsThatChangeHoldsTheirPacking) {
+  const std::string varying =
+      "g (float[64, 512] x, float[512, 512] w) => (float[64, 512] y) { y = MatMul(x, w) }";
+  Device device = preset("a100-80");
+  const double before = cost_of(varying, device).seconds;
+  device.matrix_weights_single_cycles = 1e6;
+  EXPECT_GT(cost_of(varying, device).seconds, 10 * before);
+  ir::Graph graph = graph_of(varying);
+  const ir::ValueId weights = graph.inputs[1];
+  graph[weights].constant = ir::Tensor(ir::DataType::Float, {512, 512});
+  EXPECT_NEAR(op_cost(ir::TypedOp(graph, graph.ops[0]), device, device.tiles).seconds, before, 1e-12);
+}
+
 }  // namespace
 }  // namespace podium::sim

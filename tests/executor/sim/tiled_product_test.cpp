@@ -41,5 +41,13 @@ TEST(TiledSeconds, NeverFallWithWork) {
   }
 }
 
+TEST(TiledSeconds, OfWeightsThatChangeHoldTheirPacking) {
+  const Product product{.rows = 1024, .inner = 1024, .columns = 1024};
+  MatrixUnit unit = matrix_unit(a100(), a100().tiles, 2);
+  const double packed = tiled_seconds(product, unit, 0, a100());
+  unit.weights_cycles = 540;  // for each of 1024 groups, over 108 units
+  EXPECT_NEAR(tiled_seconds(product, unit, 0, a100()) - packed, 1024 * 5 / a100().clock_hertz, 1e-9);
+}
+
 }  // namespace
 }  // namespace podium::sim

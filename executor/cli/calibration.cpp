@@ -1,0 +1,203 @@
+// A machine whose threads share a memory, as a device: each number is read off the time of one kernel, from
+// which what is known already has been taken away. In this order:
+//   call, launch     a run of one tiny op and of chains of them
+//   product          the fastest of three cubes; what a short one, one with few inner elements and those of
+//   an
+//                    operand that is no constant take beside
+//   convolution      its rate by that of products
+//   memory           a + s b over working sets from 192 KiB to 192 MiB: the largest gives the memory's rate,
+//   those
+//                    that come at twice that rate or more are in the cache
+//   vectors          GELU of rows that the cache holds
+//   spread           what a product of middle size takes longer than its share of all threads' rate
+// The clock is a unit, not a fact: with 1 GHz a rate per cycle is one per nanosecond.
+#include "executor/cli/calibration.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "executor/device/fields.h"
+#include "executor/device/read_device.h"
+
+namespace podium::cli {
+namespace {
+
+constexpr double kHertz = 1e9;
+constexpr std::array<int, 3> kCubes{256, 512, 1024};
+constexpr std::array<int, 7> kTriads{14, 15, 16, 18, 20, 22, 24};  // powers of two
+constexpr std::array<int, 2> kChains{8, 64};
+constexpr double kElementBytes = 4;
+
+Probe cube(int size, const char* type = "float") {
+  const std::string text = std::to_string(size);
+  return {"product", {{"rows", text}, {"inner", text}, {"columns", text}, {"type", type}}};
+}
+
+Probe chain(int ops) {
+  return {"phased-matmul", {{"layers", std::to_string(ops)}, {"size", "8"}, {"rows", "1"}, {"batch", "1"}}};
+}
+
+double cubed(double size) { return size * size * size; }
+
+class Calibration {
+ public:
+  Calibration(const HostMachine& machine, const TimeProbe& time) : machine_(machine), time_(time) {}
+
+  device::Device measure() {
+    device_.name = device::kHost;
+    device_.tiles = machine_.threads;
+    device_.clock_hertz = kHertz;
+    device_.tile_memory_bytes = machine_.memory_bytes / machine_.threads;
+    describe_one_processor();
+    measure_calls();
+    measure_products();
+    measure_convolutions();
+    measure_memory();
+    measure_vectors();
+    keep_within_fields();
+    return device_;
+  }
+
+ private:
+  // What a machine without others, and without a host or a memory beside it, does not have.
+  void describe_one_processor() {
+    device_.processors = device_.link_domain = device_.processors_per_host = 1;
+    device_.topology = device::Topology::AllToAll;
+    device_.synchronous = false;
+    device_.sync_cycles = device_.global_sync_seconds = device_.collective_overhead_seconds = 0;
+    device_.fusion = device::Fusion::All;
+    device_.rearrangement = {0, 0, 0};
+    device_.matrix_share = 1;
+    constexpr double kNoCopy = 1e15;  // the engine reads and writes where the caller has its tensors
+    device_.host_load = device_.host_store = {kNoCopy, 0};
+    device_.sharded_transaction_seconds = 0;
+  }
+
+  double seconds(const Probe& probe) const { return time_(probe).seconds; }
+  double launch() const { return device_.phase_overhead_cycles / kHertz; }
+  /// Of a run of one kernel.
+  double kernel_seconds(const Probe& probe) const {
+    return std::max(seconds(probe) - device_.host_call_seconds - launch(), 1e-9);
+  }
+
+  void measure_calls() {
+    const double few = seconds(chain(kChains[0]));
+    const double many = seconds(chain(kChains[1]));
+    const double launch = std::max(0.0, (many - few) / (kChains[1] - kChains[0]));
+    device_.phase_overhead_cycles = launch * kHertz;
+    device_.host_call_seconds = std::max(0.0, seconds({"triad", {{"size", "16"}}}) - launch);
+  }
+
+  void measure_products() {
+    double rate = 0;  // multiply-adds per second, all threads
+    double middle = 0;
+    for (int size : kCubes) {
+      const double taken = kernel_seconds(cube(size));
+      if (size == kCubes[0]) middle = taken;
+      rate = std::max(rate, cubed(size) / taken);
+    }
+    if (machine_.threads > 1) device_.spread_seconds = std::max(0.0, middle - cubed(kCubes[0]) / rate);
+    device_.matrix.single = device_.matrix.quarter = rate / kHertz / machine_.threads;
+    const double halves = cubed(kCubes[1]) / kernel_seconds(cube(kCubes[1], "float16"));
+    device_.matrix.half_half = device_.matrix.half_single = halves / kHertz / machine_.threads;
+
+    constexpr int kShort = 64;  // one thread's work
+    const double alone = rate / machine_.threads;
+    const double overhead = std::max(0.0, kernel_seconds(cube(kShort)) - cubed(kShort) / alone);
+    device_.matrix_overhead_single_cycles = device_.matrix_overhead_half_cycles = overhead * kHertz;
+    constexpr double kSide = 512;
+    constexpr double kInner = 64;
+    const double taken = kernel_seconds({"product", {{"rows", "512"}, {"inner", "64"}, {"columns", "512"}}}) -
+                         overhead - device_.spread_seconds;
+    device_.matrix_fill = std::max(0.0, taken * rate / (kSide * kSide) - kInner);
+    rate_ = rate;
+    measure_packing();
+  }
+
+  // Products whose second operand is no constant, and is brought into the order of the kernel in every run.
+  void measure_packing() {
+    constexpr double kCount = 2;
+    constexpr double kRows = 128;
+    constexpr double kSide = 1024;
+    constexpr double kGroup = 16.0 * 64;
+    const double taken = kernel_seconds(
+        {"product", {{"batch", "2"}, {"rows", "128"}, {"inner", "1024"}, {"columns", "1024"}}});
+    const double packing = taken - device_.spread_seconds - kCount * kRows * kSide * kSide / rate_;
+    const double cycles =
+        std::max(0.0, packing) * kHertz * machine_.threads / (kCount * kSide * kSide / kGroup);
+    device_.matrix_weights_single_cycles = device_.matrix_weights_half_cycles = cycles;
+  }
+
+  void measure_convolutions() {
+    const ProbeTime convolution = time_({"convolution", {{"batch", "4"}}});
+    const double taken = convolution.seconds - device_.host_call_seconds - launch() - device_.spread_seconds;
+    device_.convolution_share = convolution.flop / 2 / std::max(taken, 1e-9) / rate_;
+  }
+
+  void measure_memory() {
+    constexpr double kTensors = 3;
+    struct Point {
+      double bytes;
+      double rate;
+    };
+    std::vector<Point> points;
+    for (int power : kTriads) {
+      const double elements = std::exp2(power);
+      const double bytes = kTensors * kElementBytes * elements;
+      double taken = kernel_seconds({"triad", {{"size", std::to_string(1 << power)}}});
+      if (taken > 2 * device_.spread_seconds) taken -= device_.spread_seconds;
+      points.push_back({bytes, bytes / taken});
+    }
+    const double memory = points.back().rate;
+    double bytes_in_cache = 0;
+    double seconds_in_cache = 0;
+    for (const Point& point : points) {
+      if (point.rate < 2 * memory) continue;
+      device_.cache_bytes = std::llround(point.bytes);
+      bytes_in_cache += point.bytes;
+      seconds_in_cache += point.bytes / point.rate;
+    }
+    if (bytes_in_cache > 0) device_.cache_speed = bytes_in_cache / seconds_in_cache / memory;
+    device_.exchange_bytes_per_cycle = memory / kHertz / machine_.threads;
+    device_.copy_bytes_per_cycle = device_.exchange_bytes_per_cycle;
+  }
+
+  void measure_vectors() {
+    const ProbeTime gelu = time_({"rowwise", {{"rows", "256"}, {"columns", "1024"}, {"op", "gelu"}}});
+    const double taken = gelu.seconds - device_.host_call_seconds - launch() - device_.spread_seconds;
+    const double per_second = gelu.flop / std::max(taken, 1e-9);
+    device_.vector_bytes_per_cycle = per_second * kElementBytes / kHertz / machine_.threads;
+  }
+
+  // A time that a busy machine has spoilt must not make a file that cannot be read.
+  void keep_within_fields() {
+    for (const device::Field& field : device::fields()) {
+      std::visit(
+          [&]<class T>(device::Access<T> access) {
+            if constexpr (std::is_floating_point_v<T>)
+              access(device_) = std::clamp(access(device_), field.least, field.most);
+          },
+          field.access);
+    }
+  }
+
+  const HostMachine& machine_;
+  const TimeProbe& time_;
+  device::Device device_ = {};
+  double rate_ = 0;  ///< of products, multiply-adds per second
+};
+
+}  // namespace
+
+std::size_t probe_count() {
+  // Tiny op, halves, short product, few inner elements, packing, convolution, GELU.
+  constexpr std::size_t kSingle = 7;
+  return kChains.size() + kCubes.size() + kTriads.size() + kSingle;
+}
+
+device::Device calibrate(const HostMachine& machine, const TimeProbe& time) {
+  return Calibration(machine, time).measure();
+}
+
+}  // namespace podium::cli
