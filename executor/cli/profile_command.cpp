@@ -21,9 +21,9 @@
 #include "executor/cli/write_file.h"
 #include "executor/report/page.h"
 #include "executor/report/profile.h"
+#include "executor/session/clock.h"
 #include "executor/session/json_rows.h"
 #include "executor/sim/block_ops.h"
-#include "executor/sim/costs.h"
 #include "ir/glob.h"
 
 namespace podium::cli {
@@ -52,7 +52,8 @@ report::Profile profile_of(const Options& options, const Session& session, const
     write_page_of(options, std::move(report), session.timeline());
   }
   const device::Device device = machine_of(options);
-  const sim::Costs costs = sim::costs_of(session.program(), device, session.strategy().io_tiles);
+  const sim::Costs costs =
+      sim::costs_of(session.program(), device, session.strategy().io_tiles, cost_options(session.strategy()));
   return {.model = options.paths[0],
           .strategy = describe(session.strategy(), session.program().processors),
           .device = device.name,

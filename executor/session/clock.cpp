@@ -67,14 +67,17 @@ std::optional<std::string> undecided(const ir::Graph& graph) {
   return std::nullopt;
 }
 
+sim::CostOptions cost_options(const Strategy& strategy) {
+  return {
+      .outlining = strategy.outlining, .host_streams = strategy.host_streams, .merging = strategy.merging};
+}
+
 sim::Timeline Clock::run(const executor::Program& program) const {
   return sim::simulate(program, device,
                        {.sync = strategy.sync,
                         .io_tiles = strategy.io_tiles,
                         .events = events,
-                        .costs = {.outlining = strategy.outlining,
-                                  .host_streams = strategy.host_streams,
-                                  .merging = strategy.merging}});
+                        .costs = cost_options(strategy)});
 }
 
 sim::Timeline LateClock::run(std::span<const ir::Datum> inputs) const {

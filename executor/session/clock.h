@@ -7,6 +7,7 @@
 
 #include "executor/device/device.h"
 #include "executor/program.h"
+#include "executor/sim/costs.h"
 #include "executor/sim/timeline.h"
 #include "executor/strategy.h"
 #include "ir/datum.h"
@@ -14,6 +15,9 @@
 #include "ir/training.h"
 
 namespace podium {
+
+/// What a strategy says of costs beside the device.
+sim::CostOptions cost_options(const Strategy& strategy);
 
 struct Clock {
   device::Device device;
