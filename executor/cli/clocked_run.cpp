@@ -52,7 +52,8 @@ report::RunReport start_report(const Options& options, const Strategy& strategy,
           .options = options_of(options, strategy),
           .micro_batches = strategy.batches_per_step * strategy.accumulation_factor,
           .samples_per_micro_batch = static_cast<double>(samples),
-          .is_estimate = options.estimate};
+          .is_estimate = options.estimate,
+          .crossings = crossings_of(program)};
 }
 
 void print_schedule(const Options& options, const Strategy& strategy, int processors, int micro_batches) {
@@ -70,7 +71,6 @@ void add_details(report::RunReport& report, const Options& options, const execut
   report.details = {.program = program_name(), .machine = nlohmann::json::parse(device::to_json(device))};
   if (timeline == nullptr) return;
   report.details->ops = profiled_ops(program, timeline->blocks, forward);
-  report.details->crossings = crossings_of(program);
 }
 
 void add_times(report::RunReport& report, const sim::Timeline* timeline) {
@@ -89,6 +89,7 @@ int finish_report(const Options& options, const report::RunReport& report) {
   if (options.explain) {
     show("\n" + report::path_table(report.timeline, terminal_width()));
     show("\n" + report::idle_table(report.timeline, terminal_width()));
+    if (!report.crossings.empty()) show("\n" + report::crossing_table(report.crossings, terminal_width()));
   }
   if (const std::string helps = what_helps(report.what_ifs); !helps.empty()) show("\n" + helps);
   return kDone;

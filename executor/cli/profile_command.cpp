@@ -44,11 +44,12 @@ void write_page_of(const Options& options, report::RunReport report, const sim::
 
 template <class Session>
 report::Profile profile_of(const Options& options, const Session& session, const ir::Graph& graph,
-                           const std::set<std::string>& forward) {
+                           const std::set<std::string>& forward, std::vector<report::RealOp> real) {
   if (!options.html_file.empty()) {
     report::RunReport report =
         start_report(options, session.strategy(), session.program(), samples_of(graph));
     add_details(report, options, session.program(), session.timeline(), forward);
+    report.details->real_ops = real;
     write_page_of(options, std::move(report), session.timeline());
   }
   const device::Device device = machine_of(options);
@@ -58,7 +59,8 @@ report::Profile profile_of(const Options& options, const Session& session, const
           .strategy = describe(session.strategy(), session.program().processors),
           .device = device.name,
           .step_seconds = session.timeline()->makespan,
-          .ops = profiled_ops(session.program(), sim::block_reports(session.program(), costs), forward)};
+          .ops = profiled_ops(session.program(), sim::block_reports(session.program(), costs), forward),
+          .real = std::move(real)};
 }
 
 // Times of the engine's ops, from the threads that run them.
@@ -140,9 +142,8 @@ report::Profile profile_training(const Options& options) {
   return in_model(options, [&] {
     const TrainingSession session(job.model, training_options(job, settings));
     print_notes(session.notes(), options);
-    report::Profile profile = profile_of(options, session, job.model.graph, names_of_values(job.model.graph));
-    if (options.profile.is_real) profile.real = train_for_real(options, job);
-    return profile;
+    auto real = options.profile.is_real ? train_for_real(options, job) : std::vector<report::RealOp>();
+    return profile_of(options, session, job.model.graph, names_of_values(job.model.graph), std::move(real));
   });
 }
 
@@ -153,9 +154,8 @@ report::Profile profile_inference(const Options& options) {
   return in_model(options, [&] {
     const InferenceSession session(model, settings);
     print_notes(session.notes(), options);
-    report::Profile profile = profile_of(options, session, model.graph, {});
-    if (options.profile.is_real) profile.real = run_for_real(options, model);
-    return profile;
+    auto real = options.profile.is_real ? run_for_real(options, model) : std::vector<report::RealOp>();
+    return profile_of(options, session, model.graph, {}, std::move(real));
   });
 }
 

@@ -6,23 +6,47 @@
 #include <map>
 #include <tuple>
 
+#include "executor/cli/op_layers.h"
+#include "ir/annotation.h"
+
 namespace podium::cli {
 namespace {
 
 using executor::Program;
 using report::ProfiledOp;
 
-// How often each block runs in a step, by its number and its name there.
-using Runs = std::map<std::pair<std::int32_t, std::string>, std::int64_t>;
+// How often a block runs in a step, and one of the steps that do.
+struct BlockRuns {
+  const executor::Compute* step = nullptr;
+  std::int64_t times = 0;
+};
+
+// By the block's number and its name there.
+using Runs = std::map<std::pair<std::int32_t, std::string>, BlockRuns>;
 
 void count_runs(const Program& program, const std::vector<executor::Step>& steps, std::int64_t times,
                 Runs& runs) {
   for (const executor::Step& step : steps) {
     if (const auto* repeat = std::get_if<executor::Repeat>(&step.action))
       count_runs(program, repeat->body, times * repeat->count, runs);
-    if (const auto* compute = std::get_if<executor::Compute>(&step.action))
-      runs[{compute->block.index, name_of(program, *compute)}] += times;
+    const auto* compute = std::get_if<executor::Compute>(&step.action);
+    if (compute == nullptr) continue;
+    BlockRuns& of = runs[{compute->block.index, name_of(program, *compute)}];
+    of.step = compute;
+    of.times += times;
   }
+}
+
+// Annotations tell the stage. A block that runs in the place of equal ones has those of one of them alone.
+std::optional<std::int64_t> stage_of(const Program& program, const executor::Compute& step) {
+  const executor::Block& block = program[step.block];
+  if (!step.name.empty() && step.name != block.name) return {};
+  for (const ir::Op& op : block.graph.ops) {
+    for (const std::string_view name : {ir::kPipelineStage, ir::kPlainPipelineStage}) {
+      if (const auto* stage = ir::attribute_if<std::int64_t>(op, name)) return *stage;
+    }
+  }
+  return {};
 }
 
 // Derivatives make values that the model does not have; blocks of an update say so in their names.
@@ -35,22 +59,34 @@ class Profiler {
     Runs runs;
     count_runs(program, program.steps, 1, runs);
     std::vector<ProfiledOp> ops;
-    for (const auto& [key, count] : runs) add_block(blocks_[key.first], key.second, count, ops);
+    const OpLayers layers(program, forward_);
+    for (const auto& [key, of] : runs) {
+      add_block(blocks_[key.first], key.second, {of.times, stage_of(program, *of.step), layers.of(*of.step)},
+                ops);
+    }
     return ops;
   }
 
  private:
-  void add_block(const sim::BlockReport& block, const std::string& name, std::int64_t runs,
+  struct Facts {
+    std::int64_t runs = 0;
+    std::optional<std::int64_t> stage = {};
+    ValueLayers layers = {};
+  };
+
+  void add_block(const sim::BlockReport& block, const std::string& name, const Facts& facts,
                  std::vector<ProfiledOp>& ops) const {
+    const auto& [runs, stage, layers] = facts;
     const auto times = static_cast<double>(runs);
     double of_ops = 0;
     for (const sim::BlockOp& op : block.ops) {
       of_ops += op.seconds;
       ops.push_back({.name = op.name,
                      .type = op.type,
-                     .layer = report::layer_of(op.name),
+                     .layer = layer_of(op, layers),
                      .block = name,
                      .processor = block.processor,
+                     .stage = stage,
                      .pass = pass_of(name, op),
                      .runs = runs,
                      .seconds = times * op.seconds,
@@ -66,9 +102,16 @@ class Profiler {
                    .layer = "",
                    .block = name,
                    .processor = block.processor,
+                   .stage = stage,
                    .pass = block.ops.empty() ? report::Pass::Forward : pass_of(name, block.ops[0]),
                    .runs = runs,
                    .seconds = times * rest});
+  }
+
+  // Without the block's graph the op's name is all there is.
+  static std::string layer_of(const sim::BlockOp& op, const ValueLayers& layers) {
+    const auto found = op.makes.empty() ? layers.end() : layers.find(op.makes.front());
+    return found == layers.end() ? report::layer_of(op.name) : found->second;
   }
 
   report::Pass pass_of(const std::string& block, const sim::BlockOp& op) const {

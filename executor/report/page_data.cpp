@@ -219,7 +219,7 @@ class TimelinePacker {
   std::map<int, int> row_of_;
 };
 
-std::string_view name_of(PageView view) {
+std::string_view word_of(PageView view) {
   switch (view) {
     case PageView::Ops:
       return "ops";
@@ -234,7 +234,7 @@ std::string_view name_of(PageView view) {
 }  // namespace
 
 json run_page_data(const RunReport& report, PageView view) {
-  json data{{"kind", "run"}, {"view", name_of(view)}, {"report", folded_report(to_json(report))}};
+  json data{{"kind", "run"}, {"view", word_of(view)}, {"report", folded_report(to_json(report))}};
   if (!report.timeline.events.empty()) data["timeline"] = TimelinePacker(report.timeline).pack();
   return data;
 }

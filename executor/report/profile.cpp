@@ -91,17 +91,24 @@ void add_rest(Rows& rows, const std::vector<Op>& ops, int shown, std::size_t tim
 std::string op_table(std::vector<ProfiledOp> ops, const ProfileView& view) {
   sort_by(ops, view.order);
   const double total = sum_seconds(ops);
-  Rows rows{{"op", "type", "ipu", "block", "pass", "runs"}};
+  const bool has_stages =
+      std::any_of(ops.begin(), ops.end(), [](const ProfiledOp& op) { return op.stage.has_value(); });
+  Rows rows{{"op", "type", "ipu"}};
+  if (has_stages) rows[0].emplace_back("stage");
+  rows[0].insert(rows[0].end(), {"block", "pass", "runs"});
   rows[0].insert(rows[0].end(), kFigures.begin(), kFigures.end());
   const auto most = view.rows == 0 ? std::ssize(ops) : std::min<std::ptrdiff_t>(view.rows, std::ssize(ops));
   for (const ProfiledOp& op : std::vector<ProfiledOp>(ops.begin(), ops.begin() + most)) {
-    rows.push_back({op.name, op.type, fmt::format("{}", op.processor), op.block,
-                    std::string(name_of(op.pass)), count(op.runs)});
+    rows.push_back({op.name, op.type, fmt::format("{}", op.processor)});
+    if (has_stages) rows.back().push_back(op.stage ? fmt::format("{}", *op.stage) : "");
+    rows.back().insert(rows.back().end(), {op.block, std::string(name_of(op.pass)), count(op.runs)});
     const auto all = figures(op, total);
     rows.back().insert(rows.back().end(), all.begin(), all.end());
   }
-  add_rest(rows, ops, view.rows, 6, total);
-  std::vector<int> importance{10, 7, 5, 2, 4, 1};
+  add_rest(rows, ops, view.rows, has_stages ? 7 : 6, total);
+  std::vector<int> importance{10, 7, 5};
+  if (has_stages) importance.push_back(3);
+  importance.insert(importance.end(), {2, 4, 1});
   importance.insert(importance.end(), kFigureImportance.begin(), kFigureImportance.end());
   return table(fold(std::move(rows), std::move(importance), view.width));
 }
@@ -208,17 +215,23 @@ std::string profile_tables(const Profile& profile, const ProfileView& view) {
 }
 
 nlohmann::json to_json(const ProfiledOp& op) {
-  return {{"name", op.name},
-          {"type", op.type},
-          {"layer", op.layer},
-          {"block", op.block},
-          {"processor", op.processor},
-          {"pass", name_of(op.pass)},
-          {"runs", op.runs},
-          {"seconds", op.seconds},
-          {"flop", op.flop},
-          {"bytes", op.bytes},
-          {"idealSeconds", op.ideal_seconds}};
+  nlohmann::json json{{"name", op.name},
+                      {"type", op.type},
+                      {"layer", op.layer},
+                      {"block", op.block},
+                      {"processor", op.processor},
+                      {"pass", name_of(op.pass)},
+                      {"runs", op.runs},
+                      {"seconds", op.seconds},
+                      {"flop", op.flop},
+                      {"bytes", op.bytes},
+                      {"idealSeconds", op.ideal_seconds}};
+  if (op.stage) json["stage"] = *op.stage;
+  return json;
+}
+
+nlohmann::json to_json(const RealOp& op) {
+  return {{"name", op.name}, {"type", op.type}, {"runs", op.runs}, {"seconds", op.seconds}};
 }
 
 nlohmann::json profile_json(const Profile& profile) {
@@ -226,10 +239,7 @@ nlohmann::json profile_json(const Profile& profile) {
                       {"strategy", profile.strategy},    {"device", profile.device},
                       {"seconds", profile.step_seconds}, {"ops", nlohmann::json::array()}};
   for (const ProfiledOp& op : profile.ops) json["ops"].push_back(to_json(op));
-  for (const RealOp& op : profile.real) {
-    json["realOps"].push_back(
-        {{"name", op.name}, {"type", op.type}, {"runs", op.runs}, {"seconds", op.seconds}});
-  }
+  for (const RealOp& op : profile.real) json["realOps"].push_back(to_json(op));
   return json;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,11 +16,14 @@ std::string_view name_of(Pass pass);
 /// A kernel: an op, or several that the device's compiler makes one of. Figures are those of a step, all runs
 /// together, on one replica.
 struct ProfiledOp {
-  std::string name;   ///< of its first op
-  std::string type;   ///< "MatMul+Add"
-  std::string layer;  ///< what stands before the last part of the name; "" of a name in one part
+  std::string name;  ///< of its first op
+  std::string type;  ///< "MatMul+Add"
+  /// What stands before the last part of the name, "" of a name in one part; of an op that training appends,
+  /// the layer of the weight that it updates or of the op that it derives from.
+  std::string layer;
   std::string block;
   int processor = 0;
+  std::optional<std::int64_t> stage = {};  ///< of the pipeline, as the way there counts them and goes on back
   Pass pass = Pass::Forward;
   std::int64_t runs = 0;
   double seconds = 0;
@@ -61,6 +65,8 @@ std::string profile_tables(const Profile& profile, const ProfileView& view);
 
 /// An entry of `ops[]` in a report.
 nlohmann::json to_json(const ProfiledOp& op);
+/// An entry of `realOps[]`.
+nlohmann::json to_json(const RealOp& op);
 nlohmann::json profile_json(const Profile& profile);
 
 }  // namespace podium::report

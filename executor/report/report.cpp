@@ -104,14 +104,7 @@ void add_details(const RunDetails& details, json& object) {
   object["machine"] = details.machine;
   object["ops"] = json::array();
   for (const ProfiledOp& op : details.ops) object["ops"].push_back(to_json(op));
-  object["crossings"] = json::array();
-  for (const Crossing& crossing : details.crossings) {
-    object["crossings"].push_back({{"from", crossing.from},
-                                   {"to", crossing.to},
-                                   {"name", crossing.name},
-                                   {"times", crossing.times},
-                                   {"bytes", crossing.bytes}});
-  }
+  for (const RealOp& op : details.real_ops) object["realOps"].push_back(to_json(op));
 }
 
 using Rows = std::vector<std::vector<std::string>>;
@@ -251,6 +244,7 @@ json to_json(const RunReport& report) {
               {"prepareSeconds", report.prepare_seconds},
               {"processors", json::array()},
               {"links", json::array()},
+              {"crossings", to_json(report.crossings)},
               {"outputs", json::array()}};
   if (!report.is_estimate) object["realSeconds"] = report.run_seconds;
   if (report.run_times.size() > 1) {

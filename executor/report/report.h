@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "executor/report/crossings.h"
 #include "executor/report/profile.h"
 #include "executor/report/training_history.h"
 #include "executor/schedule/bounds.h"
@@ -36,21 +37,12 @@ struct WhatIf {
   double times = 0;  ///< as many samples per second as without it
 };
 
-/// A tensor that one processor sends another, all times of a step together.
-struct Crossing {
-  int from = 0;
-  int to = 0;
-  std::string name;
-  std::int64_t times = 0;
-  double bytes = 0;
-};
-
 /// What only a page shows of a run.
 struct RunDetails {
   std::string program = {};                           ///< "podium 0.1.0"
   nlohmann::json machine = nlohmann::json::object();  ///< the device as a file has it
   std::vector<ProfiledOp> ops = {};
-  std::vector<Crossing> crossings = {};
+  std::vector<RealOp> real_ops = {};
 };
 
 /// The session's facts about a run, beside its timeline.
@@ -70,6 +62,7 @@ struct RunReport {
   sim::Timeline timeline = {};
   std::optional<schedule::Bound> bound =
       {};  ///< of a pipeline that trains: what no schedule of its kind beats
+  std::vector<Crossing> crossings = {};
   std::vector<OutputFacts> outputs = {};
   std::vector<WhatIf> what_ifs = {};  ///< the most helpful first
   std::optional<TrainingHistory> training = {};

@@ -20,7 +20,7 @@ std::size_t width(const std::string& text) {
 }
 
 // "pipelined over 4, wei..."
-std::string shortened(const std::string& text, std::size_t room) {
+std::string fitted(const std::string& text, std::size_t room) {
   constexpr std::string_view kDots = "...";
   if (width(text) <= room) return text;
   std::size_t bytes = 0;
@@ -88,7 +88,7 @@ std::vector<std::vector<std::string>> fold(std::vector<std::vector<std::string>>
       const std::size_t room = std::max(kLeastName, width_of(0) - std::min(width_of(0), too_wide));
       needed -= width_of(0) - room;
       for (auto& row : rows) {
-        if (!row.empty()) row[0] = shortened(row[0], room);
+        if (!row.empty()) row[0] = fitted(row[0], room);
       }
       continue;
     }

@@ -27,6 +27,28 @@ const kKeys = {
   pass: (op) => `ipu ${op.processor}, ${op.pass}`,
 };
 
+function realTable(ops, total) {
+  return table({
+    name: "real",
+    caption: "Measured time of the engine's ops in a run; one may be several of the model",
+    rows: ops,
+    sort: [3, -1],
+    filter: (op) => `${op.name} ${op.type}`,
+    columns: [
+      {head: "name", value: (op) => op.name},
+      {head: "type", value: (op) => op.type},
+      {head: "runs", value: (op) => op.runs},
+      {head: "time", value: (op) => op.seconds, text: (op) => duration(op.seconds)},
+      {
+        head: "share",
+        value: (op) => op.seconds / total,
+        text: (op) => percentage(op.seconds / total),
+        bar: (op) => op.seconds / total,
+      },
+    ],
+  });
+}
+
 /// The table of `ops` as they are, or summed by what is chosen.
 export function opsPart(report) {
   const place = el("div");
@@ -39,6 +61,9 @@ export function opsPart(report) {
         : [
             {head: "type", value: (op) => op.type},
             {head: "ipu", value: (op) => op.processor},
+            ...(report.ops.some((op) => op.stage !== undefined)
+              ? [{head: "stage", value: (op) => op.stage ?? ""}]
+              : []),
             {head: "block", value: (op) => op.block},
             {head: "pass", value: (op) => op.pass},
           ];
@@ -79,6 +104,8 @@ export function opsPart(report) {
   };
   const by = viewOf("ops.by", "op");
   show(kGroupings.some(([one]) => one === by) ? by : "op");
+  const realOps = report.realOps ?? [];
+  const realTotal = realOps.reduce((sum, op) => sum + op.seconds, 0);
   return [
     section(
       "What each op and layer costs",
@@ -97,5 +124,6 @@ export function opsPart(report) {
       ),
       place,
     ),
+    realOps.length > 0 ? section("What each op takes on this machine", realTable(realOps, realTotal)) : null,
   ];
 }

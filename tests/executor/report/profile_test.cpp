@@ -59,6 +59,16 @@ TEST(Profile, ListsOpsByTimeWithTheirPlaceOnTheRoofline) {
           "grad +MatMul +0 +all +backward +1 +500.0 us +11.1% "));
 }
 
+TEST(Profile, HasAColumnOfStagesInAPipelineAlone) {
+  Profile profile = sample_profile();
+  EXPECT_THAT(profile_tables(profile, {}), Not(HasSubstr("stage")));
+  EXPECT_FALSE(profile_json(profile)["ops"][2].contains("stage"));
+  profile.ops[2].stage = 3;
+  EXPECT_THAT(profile_tables(profile, {}), ::testing::ContainsRegex("^op +type +ipu +stage +block"));
+  EXPECT_THAT(profile_tables(profile, {}), ::testing::ContainsRegex("\ngrad +MatMul +0 +3 +all +backward"));
+  EXPECT_EQ(profile_json(profile)["ops"][2]["stage"], 3);
+}
+
 TEST(Profile, SumsAreTheSameInEveryTable) {
   const std::string text = profile_tables(sample_profile(), {});
   EXPECT_THAT(text,
