@@ -194,6 +194,7 @@ int finish(const Options& options, const Contestants& contestants,
   const std::string sentences = verdict(options, contestants, strategies);
   if (!options.html_file.empty())
     write_page_file(options, report::comparison_page_data(options.paths[0], strategies, sentences));
+  if (options.explain) show("\n" + report::sample_time_table(strategies, terminal_width()) + "\n");
   show(sentences);
   if (!any_fits(strategies)) {
     const bool is_large = std::any_of(strategies.begin(), strategies.end(), is_too_large);

@@ -198,9 +198,10 @@ std::vector<FlagRow> simulation_flags() {
        Takes::Value,
        set_text(&CompareOptions::save_folder)},
       {"explain",
-       {Run, Train},
+       {Run, Train, Compare},
        "Simulation",
-       "what the time goes into, and what would help, by the clock",
+       "what the time goes into, what crosses between processors, and what would help, by the clock; of "
+       "compare, what a sample's time is made of in each strategy",
        Takes::Nothing,
        set(&Options::explain)},
   };

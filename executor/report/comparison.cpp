@@ -5,9 +5,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <tuple>
 
 #include "executor/report/cause.h"
+#include "executor/report/names.h"
 #include "executor/report/table.h"
 
 namespace podium::report {
@@ -112,6 +114,47 @@ std::string comparison_table(const std::vector<ComparedStrategy>& strategies, Co
     for (const Column& column : shown) rows.back().push_back(column.cell(strategy));
   }
   return (rows.size() > 1 ? table(fold(std::move(rows), importance, width)) : "") + refused;
+}
+
+std::string sample_time_table(const std::vector<ComparedStrategy>& strategies, std::size_t width) {
+  struct Row {
+    const ComparedStrategy* strategy = nullptr;
+    std::array<double, sim::kActivities> seconds = {};  ///< of a sample
+    double call = 0;
+  };
+  std::vector<Row> parts;
+  std::array<double, sim::kActivities> most{};
+  for (const ComparedStrategy& strategy : strategies) {
+    const double samples = samples_per_second(strategy.run) * strategy.run.timeline.makespan;
+    if (rank_of(strategy) != Rank::Fits || samples <= 0) continue;
+    Row& row = parts.emplace_back(Row{.strategy = &strategy});
+    row.call = strategy.run.timeline.makespan / samples;
+    for (const sim::PathPart& part : strategy.run.timeline.path) {
+      const auto kind = static_cast<std::size_t>(part.activity);
+      row.seconds[kind] += part.seconds / samples;
+      row.call -= part.seconds / samples;
+      most[kind] = std::max(most[kind], row.seconds[kind]);
+    }
+  }
+  if (parts.empty()) return "";
+  std::vector<std::vector<std::string>> rows{{"what a sample's time is made of", "time"}};
+  std::vector<int> importance{10, 9};
+  for (std::size_t kind = 0; kind < most.size(); ++kind) {
+    if (most[kind] <= 0) continue;
+    rows[0].emplace_back(words_of(static_cast<sim::Activity>(kind)).text);
+    importance.push_back(8);
+  }
+  rows[0].emplace_back("the host's call");
+  importance.push_back(7);
+  for (const Row& row : parts) {
+    std::vector<std::string>& cells =
+        rows.emplace_back(std::vector{row.strategy->name, inverse(samples_per_second(row.strategy->run))});
+    for (std::size_t kind = 0; kind < most.size(); ++kind) {
+      if (most[kind] > 0) cells.push_back(row.seconds[kind] > 0 ? duration(row.seconds[kind]) : "");
+    }
+    cells.push_back(duration(std::max(0.0, row.call)));
+  }
+  return table(fold(std::move(rows), std::move(importance), width));
 }
 
 nlohmann::json comparison_json(const std::string& model, const std::vector<ComparedStrategy>& strategies) {

@@ -31,6 +31,11 @@ enum class Columns : std::uint8_t { Times, TimesAndTraffic };
 std::string comparison_table(const std::vector<ComparedStrategy>& strategies,
                              Columns columns = Columns::Times, std::size_t width = 0);
 
+/// What a sample's time is made of, a row for each strategy that fits in the order given: the way back from
+/// the end of its step by kind of work, of which the parts sum up to the time. So two rows say why one is
+/// slower; --explain.
+std::string sample_time_table(const std::vector<ComparedStrategy>& strategies, std::size_t width);
+
 nlohmann::json comparison_json(const std::string& model, const std::vector<ComparedStrategy>& strategies);
 
 }  // namespace podium::report

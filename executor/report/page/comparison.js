@@ -1,5 +1,7 @@
 // Strategies side by side: points of time a sample against the fullest memory, with the front of those that no other
 // beats in both; a table; and any two of them next to each other.
+import {stackedBars} from "./bars.js";
+import {kBusy} from "./colours.js";
 import {el, section, svg} from "./dom.js";
 import {memoryBars} from "./memory.js";
 import {facts, memoryShare, timeBars, whatIfs} from "./overview.js";
@@ -156,6 +158,25 @@ function side(row, name) {
   );
 }
 
+/// What the end of the step waited for by kind of work, of a sample; both on one axis.
+function sampleBars(rows) {
+  const longest = Math.max(...rows.map((row) => row.time));
+  return stackedBars({
+    name: "sample-time",
+    caption: "What a sample's time is made of in the two strategies",
+    kinds: [...kBusy, ["call", "the host's call", "#bbbbbb"]],
+    figure: (seconds, row) => `${duration(seconds)} (${percentage(seconds / row.time)})`,
+    rows: rows.map((row) => {
+      const samples = row.run.seconds / row.time;
+      const of = (key) =>
+        row.run.path.reduce((sum, part) => sum + (part.activity === key ? part.seconds / samples : 0), 0);
+      const parts = kBusy.map(([key]) => of(key));
+      const call = Math.max(0, row.time - parts.reduce((a, b) => a + b, 0));
+      return {label: row.name, time: row.time, total: longest, parts: [...parts, call]};
+    }),
+  });
+}
+
 /// The page of a comparison.
 export function comparisonPage(data) {
   const {strategies} = data.report;
@@ -167,6 +188,7 @@ export function comparisonPage(data) {
   const front = new Set(paretoFront(rows).map((row) => row.number));
   const picture = el("div");
   const sides = el("div", {class: "sides"});
+  const together = el("div");
   let picked = viewOf("picked")
     .split(",")
     .filter((one) => one !== "")
@@ -175,6 +197,9 @@ export function comparisonPage(data) {
   if (picked.length === 0) picked = rows.slice(0, 2).map((row) => row.number);
   const show = () => {
     picture.replaceChildren(points(rows, picked, pick) ?? "");
+    together.replaceChildren(
+      sampleBars(rows.filter((row) => picked.includes(row.number) && Number.isFinite(row.time))),
+    );
     sides.replaceChildren(
       ...picked.map((number, i) =>
         side(
@@ -267,7 +292,12 @@ export function comparisonPage(data) {
             ],
           }),
     ),
-    section("Two side by side", sides),
+    section(
+      "Two side by side",
+      el("p", {class: "note"}, "What a sample's time is made of, both on one axis: why one is slower."),
+      together,
+      sides,
+    ),
     whatIfs(strategies[0]?.run?.whatIf),
   ];
 }

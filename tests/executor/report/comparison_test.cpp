@@ -82,6 +82,17 @@ TEST(Comparison, ATrainingShowsTheTimeOfAnUpdate) {
               ::testing::ContainsRegex("an update.*\n.*2.00 ms"));
 }
 
+TEST(Comparison, SaysWhatASamplesTimeIsMadeOf) {
+  std::vector<ComparedStrategy> pair{strategy("slow", 4e-3, 500), strategy("fast", 2e-3, 900),
+                                     strategy("too large", 1e-6, 1500)};
+  pair[0].run.timeline.path.push_back({.activity = sim::Activity::Exchange, .name = "h", .seconds = 1e-3});
+  EXPECT_EQ(sample_time_table(pair, 0),
+            "what a sample's time is made of  time     compute   exchange between processors  the host's "
+            "call\n"
+            "slow                             2.00 ms  1.00 ms   500.0 us                     500.0 us\n"
+            "fast                             1.00 ms  500.0 us                               500.0 us\n");
+}
+
 TEST(Comparison, WhatOnlyARunClocksIsNotImpossible) {
   EXPECT_EQ(comparison_table({{.name = "a", .refusal = "decided by data", .needs_run = true}}), "");
 }
