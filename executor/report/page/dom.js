@@ -45,11 +45,11 @@ export function section(title, ...children) {
 }
 
 /// A canvas as wide as its parent and `height` high in CSS pixels, sharp on every screen. Calls draw(context,
-/// width, height) now and whenever the width or the colours change.
+/// width, height) in the next frame, and whenever the width or the colours change; `redraw` asks for it.
 export function picture(height, label, draw) {
   const canvas = el("canvas", {role: "img", "aria-label": label, tabindex: "0"});
   canvas.style.height = `${height}px`;
-  const redraw = () => {
+  const drawNow = () => {
     const width = canvas.clientWidth;
     if (width === 0) return;
     const scale = window.devicePixelRatio || 1;
@@ -60,9 +60,19 @@ export function picture(height, label, draw) {
     context.clearRect(0, 0, width, height);
     draw(context, width, height);
   };
+  // A mouse tells of more movements than there are frames.
+  let asked = false;
+  const redraw = () => {
+    if (asked) return;
+    asked = true;
+    requestAnimationFrame(() => {
+      asked = false;
+      drawNow();
+    });
+  };
   new ResizeObserver(redraw).observe(canvas);
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-  window.addEventListener("beforeprint", redraw);
+  window.addEventListener("beforeprint", drawNow);
   return {canvas, redraw};
 }
 
