@@ -268,5 +268,25 @@ TEST_F(Verdict, AProfileForRealTimesTheEnginesOps) {
   EXPECT_THAT(result.out, AllOf(HasSubstr("op on this machine"), HasSubstr("Conv"), Not(HasSubstr("fc1"))));
 }
 
+TEST_F(Verdict, ExplainedRowsSayWhatASamplesTimeIsMadeOf) {
+  const ProgramResult result =
+      run_program("podium compare " + made("mnist-cnn") + " --ipus 2 --estimate --explain --quiet");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, ::testing::ContainsRegex("\nwhat a sample's time is made of +time +compute "
+                                                   "[^\n]*the host's call\n"));
+}
+
+TEST_F(Verdict, AnExplainedRunListsWhatCrossesAndItsReportHasTheSame) {
+  const std::string report = folder.file("crossings.json");
+  const ProgramResult result =
+      run_program("podium run " + made("mnist-cnn") +
+                  " --ipus 2 --pipeline --estimate --explain --quiet --report " + report);
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, ::testing::ContainsRegex("\nfrom +to +what crosses +times +bytes\nipu 0 +ipu 1 "));
+  const auto crossings = json("crossings.json")["crossings"];
+  ASSERT_FALSE(crossings.empty());
+  EXPECT_THAT(result.out, HasSubstr(crossings[0]["name"].get<std::string>()));
+}
+
 }  // namespace
 }  // namespace podium::cli
