@@ -1,6 +1,6 @@
-// A file is written under another name beside its place, NAME.partPID, with the mode and the owner of what it
-// will replace, brought to the disk and renamed. What processes that are gone have left under such names goes
-// first. A device or a pipe is written to directly.
+// A file is written under another name beside its place, NAME.part and its process in eight digits, with the
+// mode and the owner of what it will replace, brought to the disk and renamed. What processes that are gone
+// have left under such names goes first. A device or a pipe is written to directly.
 #include "importer/output_file.h"
 
 #include <fcntl.h>
@@ -40,10 +40,12 @@ std::string place_of(const std::string& path) {
   return place.string();
 }
 
-// Short numbers are also those of archives in parts, which are not ours.
-bool is_number_of_a_process(std::string_view number) {
-  constexpr std::size_t kShortest = 4;
-  return number.size() >= kShortest && number[0] != '0';
+// Archives in parts count with few digits, and in a container a process has few: written with as many as no
+// archive counts, a name tells that it is ours.
+constexpr std::size_t kDigits = 8;
+
+std::string unfinished_name(const std::string& path) {
+  return fmt::format("{}{}{:0{}}", path, kPart, ::getpid(), kDigits);
 }
 
 // A new file, as open to others as the one that it will replace.
@@ -101,7 +103,7 @@ std::vector<fs::path> unfinished_by_the_dead(const fs::path& place) {
     const std::string name = at->path().filename().string();
     if (!name.starts_with(begin)) continue;
     const std::string_view number = std::string_view(name).substr(begin.size());
-    if (is_number_of_a_process(number) && is_left_behind(at->path(), number)) found.push_back(at->path());
+    if (number.size() == kDigits && is_left_behind(at->path(), number)) found.push_back(at->path());
   }
   return found;
 }
@@ -110,7 +112,7 @@ OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
   std::error_code failed;
   if (fs::is_directory(path_, failed)) throw Error("is a directory, a file needed");
   if (!is_special(path_)) path_ = place_of(path_);
-  temporary_ = is_special(path_) ? path_ : fmt::format("{}{}{}", path_, kPart, ::getpid());
+  temporary_ = is_special(path_) ? path_ : unfinished_name(path_);
   if (temporary_ != path_) {
     for (const fs::path& file : unfinished_by_the_dead(path_)) fs::remove(file, failed);
     unfinished_.emplace(temporary_);

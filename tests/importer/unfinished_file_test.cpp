@@ -1,8 +1,11 @@
 #include "importer/unfinished_file.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/types.h>
 
+#include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <vector>
@@ -51,6 +54,18 @@ TEST(UnfinishedFiles, AreNoConcernOnceTheyAreDone) {
       },
       KilledBySignal(SIGTERM), "");
   EXPECT_THAT(names_in(folder.path()), ::testing::ElementsAre("file"));
+}
+
+// As processes have in a container, or where the system begins to count again.
+TEST(UnfinishedFiles, OfADeadProcessWithAShortNumberGoWithTheNextFileOfTheirName) {
+  pid_t gone = 2;
+  while (::kill(gone, 0) == 0 || errno != ESRCH) ++gone;
+  const TemporaryFolder folder;
+  folder.write(fmt::format("file.part{:08}", gone), "what it had written");
+  folder.write(fmt::format("file.part{}", gone), "a part of an archive");
+  OutputFile(folder.file("file")).commit();
+  EXPECT_THAT(names_in(folder.path()),
+              ::testing::UnorderedElementsAre("file", fmt::format("file.part{}", gone)));
 }
 
 TEST(UnfinishedFiles, SignalsThatWereIgnoredStayIgnored) {
