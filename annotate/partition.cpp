@@ -505,7 +505,8 @@ class Partitioner {
     for (std::int64_t part = 0; part < parts; ++part)
       own[part][axis - box.begin()] = {{size * part / parts, size * (part + 1) / parts}};
     for (int device = 0; device < plan_.devices; ++device) {
-      if (held.on[device]) split(*held.on[device], axis - box.begin(), own, device, context);
+      if (held.on[device] && held.on[device]->box == box)
+        split(*held.on[device], axis - box.begin(), own, device, context);
     }
     Held next{.on = std::vector<std::optional<Piece>>(plan_.devices)};
     for (std::int64_t part = 0; part < parts; ++part)

@@ -7,9 +7,9 @@
 
 namespace podium::cli {
 
-compare::Request request_of(const Options& options, const device::Device& device, const ir::Graph& graph,
-                            int micro_batches) {
-  compare::Request request = compare::request_of(device, graph);
+compare::Request request_of(const Options& options, const device::Device& device,
+                            const importer::Model& model, int micro_batches) {
+  compare::Request request = compare::request_of(device, model);
   request.task = options.trains ? Task::Training : Task::Inference;
   request.base = options.session;
   request.document = options.session_json;

@@ -7,10 +7,10 @@
 
 namespace podium::cli {
 
-/// What the command line says of candidates for a graph. `micro_batches` of a step, 0: enough to fill a
+/// What the command line says of candidates for a model. `micro_batches` of a step, 0: enough to fill a
 /// pipeline.
-compare::Request request_of(const Options& options, const device::Device& device, const ir::Graph& graph,
-                            int micro_batches);
+compare::Request request_of(const Options& options, const device::Device& device,
+                            const importer::Model& model, int micro_batches);
 
 /// Those of --strategies, else the sensible ones; their notes are printed.
 std::vector<compare::Candidate> candidates_of(const Options& options, const compare::Request& request);

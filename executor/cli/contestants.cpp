@@ -60,7 +60,7 @@ Contestants for_inference(const Options& options) {
   Contestants contestants{.outputs = output_names(contest->imported.graph),
                           .assumed = contest->imported.info.open.names,
                           .device = contest->setting.device};
-  contestants.request = request_of(options, contestants.device, contest->optimized.graph, micro_batches);
+  contestants.request = request_of(options, contestants.device, contest->optimized, micro_batches);
   contestants.candidates = candidates_of(options, contestants.request);
   contestants.attempt = [contest, &options](const std::vector<Candidate>& candidates, Trial trial,
                                             const device::Device& device, const compare::Advance& advance) {
@@ -79,7 +79,7 @@ Contestants for_training(const Options& options) {
   Contestants contestants{.outputs = output_names(job->model.graph),
                           .assumed = job->model.info.open.names,
                           .device = setting.device};
-  contestants.request = request_of(options, setting.device, job->model.graph, asked > 1 ? asked : 0);
+  contestants.request = request_of(options, setting.device, job->model, asked > 1 ? asked : 0);
   contestants.candidates = candidates_of(options, contestants.request);
   contestants.attempt = [job, setting, &options](const std::vector<Candidate>& candidates, Trial trial,
                                                  const device::Device& device,

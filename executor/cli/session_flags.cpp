@@ -16,6 +16,7 @@ using nlohmann::json;
 
 constexpr const char* kStrategy = kStrategyHeading;
 constexpr std::string_view kProcessors = "ipus";
+constexpr std::string_view kConfiguration = "configuration";
 constexpr Commands kCommands{Command::Run, Command::Train, Command::Profile, Command::Compare, Command::Test};
 
 std::vector<std::string_view> names_of_words(const std::vector<FlagWord>& words) {
@@ -58,10 +59,10 @@ FlagRow row_of_option(const BoundFlag& bound) {
       options.session_json[json::json_pointer(std::string(bound.flag.turns_on))] = true;
   };
   const Takes takes = bound.value == FlagValue::Switch ? Takes::Nothing : Takes::Value;
-  // Comparing takes several numbers of processors (row_of_processors).
-  const bool has_list = bound.flag.name == kProcessors;
+  // Comparing takes several numbers of processors (row_of_processors), and tries each configuration.
+  const bool is_compared = bound.flag.name == kProcessors || bound.flag.name == kConfiguration;
   const Commands commands =
-      has_list ? Commands{Command::Run, Command::Train, Command::Profile, Command::Test} : kCommands;
+      is_compared ? Commands{Command::Run, Command::Train, Command::Profile, Command::Test} : kCommands;
   return {std::string(bound.flag.name), commands, kStrategy, help_of(bound), takes, read};
 }
 

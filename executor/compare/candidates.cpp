@@ -292,15 +292,19 @@ std::span<const Entry> first_group(std::span<const Entry> rest) {
   return rest.first(end - rest.begin());
 }
 
+Candidate documented(Candidate candidate, const Request& request) {
+  candidate.where = candidate.name;
+  candidate.document = request.document;
+  candidate.document.merge_patch(write_options(candidate.strategy, request.base));
+  return candidate;
+}
+
 Candidate candidate_of(const Entry& entry, const Request& request, Split split) {
   Candidate candidate = entry.make(request, split);
   for (Change change : entry.changes) {
     if (change != nullptr) change(request, candidate);
   }
-  candidate.where = candidate.name;
-  candidate.document = request.document;
-  candidate.document.merge_patch(write_options(candidate.strategy, request.base));
-  return candidate;
+  return documented(std::move(candidate), request);
 }
 
 std::vector<Candidate> candidates_of(std::span<const Entry> rest, Request request) {
@@ -315,6 +319,20 @@ std::vector<Candidate> candidates_of(std::span<const Entry> rest, Request reques
           candidates.push_back(candidate_of(entry, request, split));
       }
     }
+  }
+  return candidates;
+}
+
+// One for each configuration of the model for which there are processors.
+std::vector<Candidate> cut_over_devices(const Request& request) {
+  std::vector<Candidate> candidates;
+  for (const importer::DeviceConfiguration& configuration : request.configurations) {
+    if (configuration.devices > request.processors) continue;
+    const int devices = static_cast<int>(configuration.devices);
+    Candidate candidate = on(request, fmt::format("tensors cut over {} ('{}')", devices, configuration.name),
+                             VirtualGraphMode::Manual, {devices, request.processors / devices});
+    candidate.strategy.device_configuration = configuration.name;
+    candidates.push_back(documented(std::move(candidate), request));
   }
   return candidates;
 }
@@ -340,7 +358,10 @@ Candidate read_candidate(const json& entry, const std::string& place, const json
 }  // namespace
 
 std::vector<Candidate> sensible_candidates(Request request) {
-  return candidates_of(entries(request.task), std::move(request));
+  std::vector<Candidate> cut = cut_over_devices(request);
+  std::vector<Candidate> candidates = candidates_of(entries(request.task), std::move(request));
+  std::ranges::move(cut, std::back_inserter(candidates));
+  return candidates;
 }
 
 std::vector<Candidate> thrifty_candidates(Request request) {

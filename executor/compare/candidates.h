@@ -8,6 +8,7 @@
 
 #include "executor/session/check_options.h"
 #include "executor/strategy.h"
+#include "importer/sharding.h"
 
 namespace podium::compare {
 
@@ -29,15 +30,17 @@ struct Request {
   int ops = 1;             ///< of the graph: no strategy cuts it into more pieces
   std::int64_t batch = 1;  ///< samples of a micro-batch
   std::int64_t weight_bytes = 0;
-  std::int64_t memory_bytes = 0;  ///< of one processor
-  int tiles = 0;                  ///< of one processor
+  std::int64_t memory_bytes = 0;                                   ///< of one processor
+  int tiles = 0;                                                   ///< of one processor
+  std::vector<importer::DeviceConfiguration> configurations = {};  ///< that the model declares
 };
 
 /// One processor, sharded, pipelined, phased, replicated, and their combinations on all the processors; for
 /// training also with recomputation, optimizer state and all else off chip, sharded over replicas. In a step,
 /// or an update, each takes the same micro-batches in the same order, so that times and numbers can be
-/// compared; but for the pipeline with fewer of them, whose name says so. The first is the run on one
-/// processor.
+/// compared; but for the pipeline with fewer of them, whose name says so. Where the model declares device
+/// configurations also tensors cut over their devices, in as many replicas as there is room for. The first is
+/// the run on one processor.
 std::vector<Candidate> sensible_candidates(Request request);
 
 /// Strategies that take less memory than those, for when not all of those fit: what saves memory, together.

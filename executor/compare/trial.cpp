@@ -10,13 +10,15 @@
 
 namespace podium::compare {
 
-Request request_of(const device::Device& device, const ir::Graph& graph) {
+Request request_of(const device::Device& device, const importer::Model& model) {
+  const ir::Graph& graph = model.graph;
   return {.processors = device.processors,
           .ops = static_cast<int>(graph.ops.size()),
           .batch = samples_of(graph),
           .weight_bytes = static_cast<std::int64_t>(report::summarize(graph).parameter_bytes),
           .memory_bytes = device.memory_bytes(),
-          .tiles = device.tiles};
+          .tiles = device.tiles,
+          .configurations = importer::read_sharding(model).configurations};
 }
 
 void apply_annotations(importer::Model& model, const Candidate& candidate, const Setting& setting) {

@@ -24,7 +24,7 @@ struct Setting {
 };
 
 /// What the device and the model say of candidates, beside the task and the base.
-Request request_of(const device::Device& device, const ir::Graph& graph);
+Request request_of(const device::Device& device, const importer::Model& model);
 
 /// Writes the candidate's annotations, where it has some, to the model as it was imported. Error for numbers
 /// that cannot be compared since the device makes its data.

@@ -26,10 +26,10 @@ compare::Setting setting_of(const Settings& settings) {
 }
 
 std::vector<Candidate> candidates_of(const Settings& settings, const std::string& strategies,
-                                     const ir::Graph& graph, int micro_batches) {
+                                     const importer::Model& model, int micro_batches) {
   if (strategies.empty()) {
     return cli::candidates_of(settings.options,
-                              cli::request_of(settings.options, settings.device, graph, micro_batches));
+                              cli::request_of(settings.options, settings.device, model, micro_batches));
   }
   Notes notes;
   return compare::read_candidates(strategies, "strategies", settings.options.session_json, notes);
@@ -39,7 +39,7 @@ std::vector<report::ComparedStrategy> of_training(const Settings& settings, impo
                                                   const std::string& strategies) {
   const cli::TrainingJob job = make_training_job(settings.options, std::move(model));
   const int asked = settings.options.session.accumulation_factor * settings.options.session.replicas;
-  const auto candidates = candidates_of(settings, strategies, job.model.graph, asked > 1 ? asked : 0);
+  const auto candidates = candidates_of(settings, strategies, job.model, asked > 1 ? asked : 0);
   const auto training = [&](SessionOptions session) { return training_options(job, std::move(session)); };
   return compare::compare_training({setting_of(settings), job.model, job.samples, training}, candidates,
                                    [](const auto&) { look_for_signals(); });
@@ -53,7 +53,7 @@ std::vector<report::ComparedStrategy> of_inference(const Settings& settings, imp
   const Strategy& asked = settings.options.session;
   const int micro_batches =
       asked.batches_per_step > 1 ? asked.batches_per_step * asked.accumulation_factor * asked.replicas : 0;
-  const auto candidates = candidates_of(settings, strategies, contest.optimized.graph, micro_batches);
+  const auto candidates = candidates_of(settings, strategies, contest.optimized, micro_batches);
   return compare::compare_inference(contest, candidates, [](const auto&) { look_for_signals(); });
 }
 

@@ -113,7 +113,7 @@ CheckedOptions check(const importer::Model& model, const SessionOptions& options
   checked.strategy.exchanges = checked.device.synchronous ? Exchanges::Together : Exchanges::Apart;
   if (checked.estimates || are_several(checked.strategy)) importer::check_sizes(model);
   if (task == Task::Training || !options.optimized) {
-    if (checked.strategy.device_configuration.empty()) check_annotations(model, checked.strategy);
+    check_annotations(model, checked.strategy);
     const Notes unheeded = unheeded_annotations(model, checked.strategy, task);
     checked.notes.insert(checked.notes.end(), unheeded.begin(), unheeded.end());
   }

@@ -170,6 +170,20 @@ TEST(Partition, NormalisesOverAnAxisThatIsCut) {
               Pointwise(FloatNear(1e-6F), std::vector<float>{.125F, .25F, .5F, .125F}));
 }
 
+// Experts shared out over groups of two devices, each of which has half of an expert's columns: sums over
+// groups and over the devices of one.
+TEST(Partition, AddsUpOverGroupsOfDevicesThatHaveDifferentParts) {
+  const auto graph = graph_of(
+      "agraph (float[2,3,4] x) => (float[3,4] y) <int64[1] first = {0}> "
+      "{ z = Neg(x) s = ReduceSum<keepdims=0>(z, first) y = Hardmax(s) }");
+  const Partitioned made = cut_graph(graph, 4, {{"z", "x", over({axis(0, 2), axis(2, 2)})}}).cut();
+  EXPECT_THAT(moved(made), HasSubstr("'y' needs 's': all-reduce"));
+  std::vector<float> numbers(24);
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = -static_cast<float>(i);
+  EXPECT_THAT(run(made, {tensor<float>({2, 3, 4}, numbers)}),
+              ElementsAre(0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1));
+}
+
 // ---- at random
 // ----------------------------------------------------------------------------------------------
 

@@ -157,6 +157,18 @@ TEST(CutTransformer, MovesWhatItsSumsNeed) {
   EXPECT_THAT(cut.notes(), Not(HasSubstr("all-gather")));
 }
 
+TEST(CutTransformer, IsCompared) {
+  Cut cut(kBert, 2);
+  const ProgramResult result = run_program("podium compare " + cut.cut() + " --ipus 4");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("tensors cut over 2 ('tp'), 2 replicas"));
+  EXPECT_THAT(result.out, HasSubstr("every strategy gave the numbers of one processor"));
+  const ProgramResult training = run_program(
+      "podium compare " + cut.cut() + " --ipus 2 --train --loss-tensor loss --optimizer adam --estimate");
+  EXPECT_EQ(training.status, 0) << training.err;
+  EXPECT_THAT(training.out, HasSubstr("tensors cut over 2 ('tp')"));
+}
+
 TEST(CutTransformer, RefusesWhatDoesNotGoWithIt) {
   Cut cut(kGpt2, 2);
   const auto refused = [&](const std::string& flags) {
