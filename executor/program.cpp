@@ -233,11 +233,14 @@ std::vector<std::vector<int>> replica_groups(const ir::ReplicaGroup& group, int 
   if (size < 1 || replicas % size != 0)
     throw Error("groups of {} replicas found, a divisor of {} needed", size, replicas);
   const int count = replicas / size;
+  int stride = 1;
+  if (group.type == GroupType::Orthogonal) stride = count;
+  if (group.type == GroupType::Consecutive) stride = group.stride;
+  if (stride < 1 || count % stride != 0)
+    throw Error("a stride of {} found, a divisor of {} groups needed", stride, count);
   std::vector<std::vector<int>> groups(count);
-  for (int replica = 0; replica < replicas; ++replica) {
-    const int index = group.type == GroupType::Orthogonal ? replica % count : replica / size;
-    groups[index].push_back(replica);
-  }
+  for (int replica = 0; replica < replicas; ++replica)
+    groups[replica / (size * stride) * stride + replica % stride].push_back(replica);
   return groups;
 }
 

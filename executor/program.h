@@ -202,7 +202,7 @@ std::vector<Slot> reads_of(const Step& step);
 std::vector<Slot> writes_of(const Step& step);
 
 /// The replicas of each group, ascending (semantics, section 6.3). Error when the size does not divide
-/// `replicas`.
+/// `replicas`, or the stride their number.
 std::vector<std::vector<int>> replica_groups(const ir::ReplicaGroup& group, int replicas);
 
 /// One step as print has it, without the body of a Repeat.

@@ -57,14 +57,18 @@ std::vector<Attribute> attributes_of_grouping(const IntList& grouping) {
         "__collectiveReplicaGrouping: groups of {} of {} replicas found, a size that divides them needed",
         size, replicas);
   }
-  const bool is_orthogonal = stride == replicas / size;
-  if (stride != 1 && !is_orthogonal && size > 1) {
-    throw Error("__collectiveReplicaGrouping: stride {} found, 1 or {} needed of groups of {} of {} replicas",
-                stride, replicas / size, size, replicas);
+  const std::int64_t groups = replicas / size;
+  if (size > 1 && (stride < 1 || groups % stride != 0)) {
+    throw Error(
+        "__collectiveReplicaGrouping: stride {} found, a divisor of {} needed, the number of groups of {} of "
+        "{} replicas",
+        stride, groups, size, replicas);
   }
-  const bool is_consecutive = stride == 1 || size == 1;
+  // Groups that span all replicas have one name, whoever asks for them.
+  const bool is_orthogonal = size > 1 && stride > 1 && stride == groups;
   std::vector<Attribute> attributes =
-      group_attributes(is_consecutive ? GroupType::Consecutive : GroupType::Orthogonal, size);
+      group_attributes(is_orthogonal ? GroupType::Orthogonal : GroupType::Consecutive, size);
+  if (size > 1 && !is_orthogonal) attributes.push_back({std::string(ir::kReplicaGroupStride), stride});
   attributes.push_back({std::string(ir::kOfReplicas), replicas});
   return attributes;
 }

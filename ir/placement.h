@@ -1,6 +1,7 @@
 // Where and when each op runs: what annotations or an automatic placer decide, and what lowering reads.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -21,7 +22,8 @@ enum class ExchangeStrategy : std::uint8_t { JustInTime, OverlapInnerLoop, Overl
 struct ReplicaGroup {
   GroupType type = GroupType::All;
   int size = 0;
-  friend bool operator==(const ReplicaGroup&, const ReplicaGroup&) = default;
+  int stride = 1;  ///< of Consecutive: from one member to the next; those between are of other groups
+  friend auto operator<=>(const ReplicaGroup&, const ReplicaGroup&) = default;
 };
 
 /// Where a tensor lives between the steps that use it.

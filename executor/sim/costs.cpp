@@ -130,9 +130,8 @@ class CollectiveMerger {
     const double bytes =
         std::max(slot_bytes_[step.transfer.from.buffer], slot_bytes_[step.transfer.to.buffer]);
     Open& open = open_[program_[step.transfer.from.buffer].processor];
-    const bool is_like = open.first != nullptr && open.first->kind == step.kind &&
-                         open.first->group.type == step.group.type &&
-                         open.first->group.size == step.group.size;
+    const bool is_like =
+        open.first != nullptr && open.first->kind == step.kind && open.first->group == step.group;
     if (is_like && open.bytes + bytes <= most_(step.kind)) {
       merged.emplace(&step, open.bytes);
     } else {
@@ -164,7 +163,7 @@ struct Movement {
   const device::Device& device;
   int io_tiles = 0;
   CostOptions options = {};
-  using CollectiveKey = std::tuple<executor::CollectiveKind, ir::GroupType, int, int, double>;
+  using CollectiveKey = std::tuple<executor::CollectiveKind, ir::ReplicaGroup, int, double>;
   std::shared_ptr<std::map<CollectiveKey, StepCost>> collectives =
       std::make_shared<std::map<CollectiveKey, StepCost>>();
 
@@ -266,8 +265,7 @@ struct Movement {
     return cost;
   }
   const StepCost& remembered(const executor::Collective& step, int processor, double whole) const {
-    const auto [entry, is_new] =
-        collectives->try_emplace({step.kind, step.group.type, step.group.size, processor, whole});
+    const auto [entry, is_new] = collectives->try_emplace({step.kind, step.group, processor, whole});
     if (is_new) entry->second = collective(step, processor, whole);
     return entry->second;
   }

@@ -34,6 +34,7 @@ OpSpec replicated_op(std::string_view name, TypeSet types, InferFunction infer) 
           .types = {{'T', types}},
           .attributes = {with_default(kReplicaGroup, std::int64_t{0}),
                          with_default(kReplicaGroupSize, std::int64_t{0}),
+                         with_default(kReplicaGroupStride, std::int64_t{1}),
                          may_have(kOfReplicas, AttributeKind::Int), may_have(kMembers, AttributeKind::Int)},
           .infer = infer,
           .work = work_of_moving,
@@ -53,7 +54,8 @@ bool exchanges_between_replicas(const Op& op) {
 
 ReplicaGroup replica_group(const Op& op) {
   return {static_cast<GroupType>(attribute<std::int64_t>(op, kReplicaGroup)),
-          static_cast<int>(attribute<std::int64_t>(op, kReplicaGroupSize))};
+          static_cast<int>(attribute<std::int64_t>(op, kReplicaGroupSize)),
+          static_cast<int>(attribute<std::int64_t>(op, kReplicaGroupStride))};
 }
 
 std::optional<std::int64_t> group_members(const Op& op) {

@@ -15,6 +15,7 @@ inline constexpr std::string_view kMembers = "members";         ///< the replica
 inline constexpr std::string_view kOfReplicas = "of_replicas";  ///< the replicas that a model counts on
 inline constexpr std::string_view kReplicaGroup = "group";      ///< a GroupType
 inline constexpr std::string_view kReplicaGroupSize = "group_size";
+inline constexpr std::string_view kReplicaGroupStride = "group_stride";
 
 bool exchanges_between_replicas(const Op& op);
 /// The replicas among which such an op exchanges.

@@ -70,7 +70,11 @@ TEST(Program, GroupsReplicas) {
   EXPECT_EQ(replica_groups({ir::GroupType::Consecutive, 2}, 4), (Groups{{0, 1}, {2, 3}}));
   EXPECT_EQ(replica_groups({ir::GroupType::Orthogonal, 2}, 4), (Groups{{0, 2}, {1, 3}}));
   EXPECT_EQ(replica_groups({ir::GroupType::None, 0}, 3), (Groups{{0}, {1}, {2}}));
+  EXPECT_EQ(replica_groups({ir::GroupType::Consecutive, 2, 2}, 8), (Groups{{0, 2}, {1, 3}, {4, 6}, {5, 7}}));
+  EXPECT_EQ(replica_groups({ir::GroupType::Consecutive, 2, 4}, 8),
+            replica_groups({ir::GroupType::Orthogonal, 2}, 8));
   EXPECT_THROW(replica_groups({ir::GroupType::Consecutive, 3}, 4), Error);
+  EXPECT_THROW(replica_groups({ir::GroupType::Consecutive, 2, 3}, 8), Error);
 }
 
 }  // namespace

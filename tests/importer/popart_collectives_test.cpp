@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "executor/session/session.h"
 #include "executor/session/training_session.h"
@@ -204,28 +205,50 @@ Doubles sum_of_group(const PerReplica& members, std::size_t) {
   return combined(members, std::plus<>(), false);
 }
 
-TEST(PopartCollectivesOfGroups, MeetInGroupsOfNeighboursOrOfStrides) {
-  const ReplicaGroups neighbours{{0, 1}, {2, 3}};
-  const ReplicaGroups strides{{0, 2}, {1, 3}};
-  for (const auto& [attribute, groups] :
-       {std::pair{"__collectiveCommGroup = [1, 2]", neighbours},
-        {"__collectiveCommGroup = [2, 2]", strides},
-        {"__collectiveReplicaGrouping = [4, 1, 2]", neighbours},
-        {"__collectiveReplicaGrouping = [4, 2, 2]", strides},
-        {"__collectiveReplicaGrouping = [4, 1, 4]", all_of(4)},
-        {"__collectiveCommGroup = [3, 0]", ReplicaGroups{{0}, {1}, {2}, {3}}}}) {
-    const std::string with = std::string(" <") + attribute + "> ";
-    expect_exchanged("ReplicatedAllReduce" + with, 4,
-                     [&](const PerReplica& x) { return for_each_group(groups, x, sum_of_group); });
-    expect_exchanged("ReplicatedAllGather" + with, 4, [&](const PerReplica& x) {
-      return for_each_group(groups, x,
-                            [](const PerReplica& members, std::size_t) { return joined_of(members); });
+void expect_met(const std::string& attribute, const ReplicaGroups& groups, std::size_t replicas) {
+  const std::string with = " <" + attribute + "> ";
+  expect_exchanged("ReplicatedAllReduce" + with, replicas,
+                   [&](const PerReplica& x) { return for_each_group(groups, x, sum_of_group); });
+  expect_exchanged("ReplicatedAllGather" + with, replicas, [&](const PerReplica& x) {
+    return for_each_group(groups, x,
+                          [](const PerReplica& members, std::size_t) { return joined_of(members); });
+  });
+  expect_exchanged("ReplicatedReduceScatter" + with, replicas, [&](const PerReplica& x) {
+    return for_each_group(groups, x, [](const PerReplica& members, std::size_t rank) {
+      return part_of(combined(members, std::plus<>(), false), rank, members.size());
     });
-    expect_exchanged("ReplicatedReduceScatter" + with, 4, [&](const PerReplica& x) {
-      return for_each_group(groups, x, [](const PerReplica& members, std::size_t rank) {
-        return part_of(combined(members, std::plus<>(), false), rank, members.size());
-      });
-    });
+  });
+}
+
+TEST(PopartCollectivesOfGroups, MeetInGroupsOfEachType) {
+  expect_met("__collectiveCommGroup = [1, 2]", {{0, 1}, {2, 3}}, 4);
+  expect_met("__collectiveCommGroup = [2, 2]", {{0, 2}, {1, 3}}, 4);
+  expect_met("__collectiveCommGroup = [2, 4]", {{0, 2, 4, 6}, {1, 3, 5, 7}}, 8);
+  expect_met("__collectiveCommGroup = [3, 0]", {{0}, {1}, {2}, {3}}, 4);
+}
+
+// A group is the first replica that has none yet, and those that each lie a stride behind the one before.
+ReplicaGroups groups_with_stride(std::size_t replicas, std::size_t stride, std::size_t size) {
+  ReplicaGroups groups;
+  std::set<std::size_t> grouped;
+  for (std::size_t first = 0; first < replicas; ++first) {
+    if (grouped.contains(first)) continue;
+    auto& group = groups.emplace_back();
+    for (std::size_t i = 0; i < size; ++i) group.push_back(first + i * stride);
+    grouped.insert(group.begin(), group.end());
+  }
+  return groups;
+}
+
+TEST(PopartCollectivesOfGroups, MeetAtEveryStrideThatTilesTheReplicas) {
+  for (const std::size_t replicas : {4U, 8U}) {
+    for (std::size_t size = 2; size <= replicas; size *= 2) {
+      for (std::size_t stride = 1; stride * size <= replicas; stride *= 2) {
+        expect_met("__collectiveReplicaGrouping = [" + std::to_string(replicas) + ", " +
+                       std::to_string(stride) + ", " + std::to_string(size) + "]",
+                   groups_with_stride(replicas, stride, size), replicas);
+      }
+    }
   }
 }
 
@@ -317,6 +340,9 @@ TEST(PopartCollectivesThatTrain, AreDifferentiatedOverAllReplicas) {
     expect_trained(op + "ReduceScatter<__collectiveOperator = 1>(a)", replicas);
   }
   expect_trained(op + "AllReduce<__collectiveCommGroup = [1, 2]>(a)", 4);
+  for (const char* exchange : {"AllReduce<", "AllGather<", "ReduceScatter<"}) {
+    expect_trained(op + exchange + "__collectiveReplicaGrouping = [8, 2, 2]>(a)", 8);
+  }
 }
 
 std::string why_refused(const std::string& text, int replicas) {
@@ -341,8 +367,8 @@ TEST(PopartCollectivesThatDoNotFit, SayWhatIsNeeded) {
               HasSubstr("groups of 3 replicas found, a size that divides 4 replicas needed"));
   EXPECT_THAT(why_refused(reduced("__collectiveReplicaGrouping = [8, 1, 2]"), 4),
               HasSubstr("4 replicas found, 8 needed, which its groups are of (--replicas 8)"));
-  EXPECT_THAT(why_refused(reduced("__collectiveReplicaGrouping = [8, 2, 2]"), 8),
-              HasSubstr("stride 2 found, 1 or 4 needed"));
+  EXPECT_THAT(why_refused(reduced("__collectiveReplicaGrouping = [8, 3, 2]"), 8),
+              HasSubstr("stride 3 found, a divisor of 4 needed, the number of groups of 2 of 8 replicas"));
   EXPECT_THAT(
       why_refused(reduced("__collectiveReplicaGrouping = [4, 1, 2], __collectiveCommGroup = [1, 2]"), 4),
       HasSubstr("one of them needed"));

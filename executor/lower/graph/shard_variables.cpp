@@ -119,10 +119,8 @@ class Sharder {
   static Key key(ValueId id, const OpPlacement& place) {
     return {id, place.processor, place.stage, place.phase, place.context};
   }
-  using DomainKey = std::tuple<ir::GroupType, int, bool>;
-  static DomainKey key(const ShardDomain& domain) {
-    return {domain.group.type, domain.group.size, domain.is_shared_across};
-  }
+  using DomainKey = std::pair<ir::ReplicaGroup, bool>;
+  static DomainKey key(const ShardDomain& domain) { return {domain.group, domain.is_shared_across}; }
 
   ValueId whole(ValueId given, const OpPlacement& place) {
     const ValueId id = as_reduced(given, place);

@@ -270,7 +270,8 @@ Collective collective_of(const Op& op) {
   Collective collective;
   collective.kind = static_cast<CollectiveKind>(number(op, "kind"));
   collective.reduction = static_cast<executor::CollectiveReduction>(number(op, "reduction"));
-  collective.group = {static_cast<ir::GroupType>(number(op, "group")), number(op, "group_size")};
+  collective.group = {static_cast<ir::GroupType>(number(op, "group")), number(op, "group_size"),
+                      number(op, "stride")};
   return collective;
 }
 
@@ -281,6 +282,7 @@ Op collective_op(CollectiveKind kind, executor::CollectiveReduction reduction, c
   ir::set_attribute(op, "reduction", static_cast<std::int64_t>(reduction));
   ir::set_attribute(op, "group", static_cast<std::int64_t>(group.type));
   ir::set_attribute(op, "group_size", std::int64_t{group.size});
+  ir::set_attribute(op, "stride", std::int64_t{group.stride});
   return op;
 }
 

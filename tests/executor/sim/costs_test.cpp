@@ -113,6 +113,45 @@ TEST(Costs, OfCollectivesInARowAreThoseOfOne) {
   EXPECT_DOUBLE_EQ(seconds(), apart);
 }
 
+// Replicas of two processors: what is next to replica 0 in its group is a stride away, on the same processor.
+TEST(Costs, OfACollectiveInGroupsAreThoseOfTheirMembers) {
+  using ir::GroupType;
+  const device::Device device = pod();
+  const auto seconds = [&](const ir::ReplicaGroup& group) {
+    Sketch sketch(2);
+    sketch.program.replicas = 8;
+    const Slot slot = sketch.buffer("gradient", 1);
+    const Step step{executor::Collective{.group = group, .transfer = {slot, slot}}};
+    return sim::costs_of(sketch.program, device, 0).movement(step).seconds;
+  };
+  const double sync = device.global_sync_seconds;
+  const auto between = [&](const std::vector<int>& members) {
+    return sync + sim::collective_cost(device, executor::CollectiveKind::AllReduce, 1000, members).seconds;
+  };
+  EXPECT_DOUBLE_EQ(seconds({GroupType::Consecutive, 2}), between({1, 3}));
+  EXPECT_DOUBLE_EQ(seconds({GroupType::Consecutive, 2, 2}), between({1, 5}));
+  EXPECT_DOUBLE_EQ(seconds({GroupType::Orthogonal, 2}), between({1, 9}));
+  EXPECT_LT(seconds({GroupType::Consecutive, 2}), seconds({GroupType::Consecutive, 2, 2}));
+  EXPECT_LT(seconds({GroupType::Consecutive, 2, 2}), seconds({GroupType::Orthogonal, 2}));
+}
+
+TEST(Costs, OfCollectivesInOtherGroupsAreNotMerged) {
+  const auto seconds = [](int stride) {
+    Sketch sketch(1);
+    sketch.program.replicas = 8;
+    double sum = 0;
+    for (const ir::ReplicaGroup& group :
+         {ir::ReplicaGroup{ir::GroupType::Consecutive, 2}, {ir::GroupType::Consecutive, 2, stride}}) {
+      const Slot slot = sketch.buffer("gradient", 0);
+      sketch.program.steps.push_back({executor::Collective{.group = group, .transfer = {slot, slot}}});
+    }
+    const sim::Costs costs = sim::costs_of(sketch.program, pod(), 0, {.merging = {.all_reduces = true}});
+    for (const Step& step : sketch.program.steps) sum += costs.movement(step).seconds;
+    return sum;
+  };
+  EXPECT_GT(seconds(2), seconds(1) + pod().collective_overhead_seconds);
+}
+
 TEST(Costs, OfCollectivesThatTheOptionsMergeAreThoseOfOneOnAnyDevice) {
   Sketch sketch(1);
   sketch.program.replicas = 4;

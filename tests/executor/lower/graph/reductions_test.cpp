@@ -36,8 +36,8 @@ TEST(Reductions, AreOpsThatUpdatesReadWhereAskedFor) {
       testing::ops_of(placed),
       "dw = Mul(x, x)  # float[2]  @ ipu 1\n"
       "z = Neg(dw)  # float[2]\n"
-      "dw:0 = podium.lower.Collective(dw) {kind=0, reduction=0, group=0, group_size=0}  # float[2]  @ ipu "
-      "1 update\n"
+      "dw:0 = podium.lower.Collective(dw) {kind=0, reduction=0, group=0, group_size=0, stride=1}  # float[2]  "
+      "@ ipu 1 update\n"
       "step = Neg(dw:0)  # float[2]  @ ipu 1 update\n"
       "w_next = Sub(w, step)  # float[2]  @ ipu 1 update\n"
       "output z, w_next\n");
@@ -103,12 +103,12 @@ TEST(Exchanges, CopiesWhatIsExchanged) {
   EXPECT_EQ(
       exchanged("ReplicatedAllReduce <__collectiveOperator = 1>", 2),
       "x:0 = Identity(x)  # float[5]  @ ipu 1\n"
-      "y = podium.lower.Collective(x:0) {kind=0, reduction=1, group=0, group_size=0}  # float[5]  @ ipu 1\n"
+      "y = podium.lower.Collective(x:0) {kind=0, reduction=1, group=0, group_size=0, stride=1}  # float[5]  @ ipu 1\n"
       "output y\n");
   EXPECT_EQ(
       exchanged("ReplicatedAllGather <__collectiveCommGroup = [1, 2]>", 4),
       "x:2 = Identity(x)  # float[5]  @ ipu 1\n"
-      "y = podium.lower.Collective(x:2) {kind=2, reduction=0, group=1, group_size=2}  # float[10]  @ ipu 1\n"
+      "y = podium.lower.Collective(x:2) {kind=2, reduction=0, group=1, group_size=2, stride=1}  # float[10]  @ ipu 1\n"
       "output y\n");
 }
 
@@ -116,7 +116,7 @@ TEST(Exchanges, CopiesThePartThatAReplicaGets) {
   EXPECT_EQ(
       exchanged("ReplicatedReduceScatter", 2),
       "x:0 = Identity(x)  # float[5]  @ ipu 1\n"
-      "y:1 = podium.lower.Collective(x:0) {kind=1, reduction=0, group=0, group_size=0}  # float[3]  @ ipu 1\n"
+      "y:1 = podium.lower.Collective(x:0) {kind=1, reduction=0, group=0, group_size=0, stride=1}  # float[3]  @ ipu 1\n"
       "y = Identity(y:1)  # float[3]  @ ipu 1\n"
       "output y\n");
 }

@@ -23,21 +23,21 @@ TEST(ShardVariables, ScattersGradientsAndGathersAWholeWeight) {
       sharded(momentum_in_parts(), 2),
       "g = Mul(x, w)  # float[6]\n"
       "kept = Mul(m, half)  # float[3]  @ update\n"
-      "g__s:0 = podium.lower.Collective(g) {kind=1, reduction=0, group=0, group_size=0}  # float[3]  @ update\n"
+      "g__s:0 = podium.lower.Collective(g) {kind=1, reduction=0, group=0, group_size=0, stride=1}  # float[3]  @ update\n"
       "m_next = Add(kept, g__s:0)  # float[3]  @ update\n"
-      "w__s:1 = podium.lower.Collective(w) {kind=1, reduction=2, group=0, group_size=0}  # float[3]  @ update\n"
+      "w__s:1 = podium.lower.Collective(w) {kind=1, reduction=2, group=0, group_size=0, stride=1}  # float[3]  @ update\n"
       "w_next = Sub(w__s:1, m_next)  # float[3]  @ update\n"
-      "w_next = podium.lower.Collective(w_next) {kind=2, reduction=0, group=0, group_size=0}  # float[6]  @ update\n"
+      "w_next = podium.lower.Collective(w_next) {kind=2, reduction=0, group=0, group_size=0, stride=1}  # float[6]  @ update\n"
       "output m_next, w_next\n");
 }
 
 TEST(ShardVariables, GathersAShardedWeightWhereItIsRead) {
   EXPECT_EQ(
       sharded(momentum_in_parts(in_parts()), 2),
-      "w__g:0 = podium.lower.Collective(w) {kind=2, reduction=0, group=0, group_size=0}  # float[6]\n"
+      "w__g:0 = podium.lower.Collective(w) {kind=2, reduction=0, group=0, group_size=0, stride=1}  # float[6]\n"
       "g = Mul(x, w__g:0)  # float[6]\n"
       "kept = Mul(m, half)  # float[3]  @ update\n"
-      "g__s:1 = podium.lower.Collective(g) {kind=1, reduction=0, group=0, group_size=0}  # float[3]  @ update\n"
+      "g__s:1 = podium.lower.Collective(g) {kind=1, reduction=0, group=0, group_size=0, stride=1}  # float[3]  @ update\n"
       "m_next = Add(kept, g__s:1)  # float[3]  @ update\n"
       "w_next = Sub(w, m_next)  # float[3]  @ update\n"
       "output m_next, w_next\n");
