@@ -338,9 +338,12 @@ TEST(PopartCollectivesThatTrain, AreDifferentiatedOverAllReplicas) {
     expect_trained(op + "AllGather(a)", replicas);
     expect_trained(op + "ReduceScatter(a)", replicas);
     expect_trained(op + "ReduceScatter<__collectiveOperator = 1>(a)", replicas);
+    expect_trained(op + "ReduceScatter<__collectiveOperator = 4>(a)", replicas);
+    expect_trained(op + "ReduceScatter<__collectiveOperator = 8>(a)", replicas);
   }
   expect_trained(op + "AllReduce<__collectiveCommGroup = [1, 2]>(a)", 4);
-  for (const char* exchange : {"AllReduce<", "AllGather<", "ReduceScatter<"}) {
+  for (const char* exchange :
+       {"AllReduce<", "AllGather<", "ReduceScatter<", "ReduceScatter<__collectiveOperator = 8, "}) {
     expect_trained(op + exchange + "__collectiveReplicaGrouping = [8, 2, 2]>(a)", 8);
   }
 }
