@@ -5,14 +5,10 @@
 //           asked in turn what they would have: what the node says, variables that are cut, then values by
 //           their size. One whose cut is no range of a loop, or would leave some combination of ranges to no
 //           device, is brought into form instead.
-//   bring   A device gets the box that it needs from its own part, else from the first device that has it,
-//           else in pieces that it joins. Summands are added in ascending order of devices. Where many
-//           devices need a sum, each adds up one part of it, which the others then gather: the same bits, and
-//           as many bytes as a ring would move.
-//   emit    A copy of the op a device, with sizes of its own. What a loop of sums gives are summands; a
-//   mean's
-//           are weighted with their share of the iterations. Rows of a table that lie on several devices are
-//           picked where the index is the device's own, else they are zeros.
+//   bring   A device gets the box that it needs (holdings.h).
+//   emit    A copy of the op a device, with sizes of its own. What a loop of sums gives are summands;
+//           those of a mean are weighted with their share of the iterations. Rows of a table that lie on
+//           several devices are picked where the index is the device's own, else they are zeros.
 #include "annotate/partition.h"
 
 #include <algorithm>
@@ -23,6 +19,7 @@
 #include <set>
 
 #include "annotate/annotations.h"
+#include "annotate/holdings.h"
 #include "annotate/softmax_steps.h"
 #include "ir/filled.h"
 #include "ir/infer.h"
@@ -42,33 +39,6 @@ using ir::Type;
 using ir::TypedOp;
 using ir::ValueId;
 
-enum class Context : std::uint8_t { MicroBatch, Update };
-
-Context context_of(const Op& op) { return ir::is_outer(op) ? Context::Update : Context::MicroBatch; }
-
-/// A box of a value, in the new graph.
-struct Piece {
-  ValueId value;
-  Box box;
-};
-
-/// Who has what of a value.
-struct Held {
-  ValueId everywhere = ir::kNoValue;  ///< valid: all of it, and any device may read it
-  std::vector<std::optional<Piece>> on = {};
-  bool is_sum = false;        ///< pieces of several devices add up
-  bool is_largest = false;    ///< of such pieces, they do not add up, but the largest counts
-  bool is_undecided = false;  ///< a weight or constant, cut as its first reader wants it
-};
-
-/// A box of a value that has been brought to a device.
-struct Brought {
-  int device;
-  Context context;
-  Box box;
-  ValueId value;
-};
-
 class Partitioner {
  public:
   Partitioner(const ir::Training& whole, const ShardingPlan& plan)
@@ -76,8 +46,7 @@ class Partitioner {
         whole_(whole.graph),
         ops_(whole.graph.ops),
         plan_(plan),
-        held_(std::ssize(whole.graph.values)),
-        brought_(std::ssize(whole.graph.values)) {}
+        held_(whole_, plan.devices, made_.training.graph) {}
 
   Partitioned run() {
     out().name = whole_.name;
@@ -90,6 +59,7 @@ class Partitioner {
       }
     }
     finish();
+    made_.reshardings = held_.take_reshardings();
     return std::move(made_);
   }
 
@@ -195,14 +165,6 @@ class Partitioner {
     }
     return boxes;
   }
-  Boxes boxes_of(const Held& held) const {
-    Boxes boxes(plan_.devices);
-    for (int device = 0; device < plan_.devices; ++device) {
-      if (held.on[device]) boxes[device] = held.on[device]->box;
-    }
-    return boxes;
-  }
-
   OpCut plan_cut(const Op& op, const TypedOp& typed) const {
     OpCut cut(loops_of(typed), plan_.devices);
     if (op.spec->random || op.captures > 0) {
@@ -225,7 +187,7 @@ class Partitioner {
     for (std::size_t i : inputs_by_weight(op)) {
       const Held& held = held_[op.inputs[i]];
       if (held.on.empty()) continue;
-      follow(cut, Side::Input, i, type(op.inputs[i]).dims, boxes_of(held));
+      follow(cut, Side::Input, i, type(op.inputs[i]).dims, annotate::boxes_of(held));
     }
     if (!cut.is_cut()) run_whole(op, cut);
     return cut;
@@ -285,286 +247,10 @@ class Partitioner {
     return boxes;
   }
 
-  // ---- bringing values into form ------------------------------------------------------------------------
-
-  // Appends an op on a device and gives its first output.
-  ValueId emit(Op op, int device, Context context, std::string_view name) {
-    ir::set_attribute(op, kVirtualGraph, std::int64_t{device});
-    if (context == Context::Update) ir::set_attribute(op, ir::kContextAttribute, ir::kOuterContext);
-    op.outputs = {out().add_value(out().fresh_name(name))};
-    ir::InferContext inferred(out(), op);
-    op.spec->infer(inferred);
-    out()[op.outputs[0]].type = inferred.output_types[0];
-    out().ops.push_back(std::move(op));
-    return out().ops.back().outputs[0];
-  }
-  ValueId call(std::string_view name, std::vector<ValueId> inputs, int device, Context context,
-               std::vector<ir::Attribute> attributes = {}) {
-    const std::string base = out()[inputs[0]].name;
-    return emit({.spec = ir::find_op("", name),
-                 .name = label_,
-                 .inputs = std::move(inputs),
-                 .attributes = std::move(attributes)},
-                device, context, base);
-  }
-  ValueId ints(const std::vector<std::int64_t>& values) {
-    return out().add_constant(out().fresh_name("sizes"), Tensor::ints(values));
-  }
-
-  // A box of a piece, on the device that has it: each is cut once.
-  ValueId cut_piece(const Piece& piece, const Box& box, int device, Context context) {
-    if (piece.box == box) return piece.value;
-    std::vector<Piece>& known = cuts_[{piece.value, context}];
-    const auto found = std::ranges::find(known, box, &Piece::box);
-    if (found != known.end()) return found->value;
-    const ValueId made = cut_anew(piece, box, device, context);
-    cuts_[{piece.value, context}].push_back({made, box});
-    return made;
-  }
-
-  ValueId cut_anew(const Piece& piece, const Box& box, int device, Context context) {
-    if (out().is_constant(piece.value))
-      return out().add_constant(out().fresh_name(out()[piece.value].name),
-                                cut_out(*out()[piece.value].constant, box));
-    if (out()[piece.value].data_left_out) {
-      const ValueId part = out().add_value(out().fresh_name(out()[piece.value].name),
-                                           Type::tensor(out()[piece.value].type.element, dims_of(box)));
-      out()[part].data_left_out = true;
-      return part;
-    }
-    ValueId value = piece.value;
-    std::vector<std::int64_t> starts;
-    std::vector<std::int64_t> ends;
-    std::vector<std::int64_t> axes;
-    for (std::size_t axis = 0; axis < box.size(); ++axis) {
-      const Ranges places = places_in(piece.box[axis], box[axis]);
-      if (places == Ranges{{0, length(piece.box[axis])}}) continue;
-      if (places.size() == 1) {
-        starts.push_back(places[0].begin);
-        ends.push_back(places[0].end);
-        axes.push_back(std::int64_t(axis));
-        continue;
-      }
-      std::vector<std::int64_t> indices;
-      for (const IndexRange& range : places) {
-        for (std::int64_t i = range.begin; i < range.end; ++i) indices.push_back(i);
-      }
-      value = call("Gather", {value, ints(indices)}, device, context, {{"axis", std::int64_t(axis)}});
-    }
-    if (axes.empty()) return value;
-    return call("Slice", {value, ints(starts), ints(ends), ints(axes)}, device, context);
-  }
-
-  // What was counted of the tensor that is being brought.
-  struct Moved {
-    std::int64_t bytes = 0;
-    bool joined = false;
-    bool summed = false;
-  };
-
-  void count(ValueId value, int from, int to) {
-    if (from != to) moved_.bytes += packed_bytes(out()[value].type);
-  }
-
-  // The box of a value on a device: each is made once.
-  ValueId bring(ValueId id, int device, const Box& box, Context context) {
-    for (const Brought& known : brought_[id]) {
-      if (known.device == device && known.context == context && known.box == box) return known.value;
-    }
-    const ValueId made = bring_anew(id, device, box, context);
-    brought_[id].push_back({device, context, box, made});
-    return made;
-  }
-
-  ValueId bring_anew(ValueId id, int device, const Box& box, Context context) {
-    const Held& held = held_[id];
-    if (held.everywhere.valid())
-      return cut_piece({held.everywhere, whole_box(type(id).dims)}, box, device, context);
-    std::vector<int> sources;
-    bool all_contain = true;
-    for (int other = 0; other < plan_.devices; ++other) {
-      if (!held.on[other] || !meet(held.on[other]->box, box)) continue;
-      sources.push_back(other);
-      all_contain = all_contain && contains(held.on[other]->box, box);
-    }
-    if (held.is_sum && all_contain && !sources.empty()) return add_up(id, sources, device, box, context);
-    if (!held.is_sum) {
-      const bool has_own = held.on[device] && contains(held.on[device]->box, box);
-      const auto other =
-          std::ranges::find_if(sources, [&](int source) { return contains(held.on[source]->box, box); });
-      if (has_own || other != sources.end()) {
-        const int from = has_own ? device : *other;
-        const ValueId part = cut_piece(*held.on[from], box, from, context);
-        count(part, from, device);
-        return part;
-      }
-    }
-    return join(id, sources, device, box, context);
-  }
-
-  // Narrow floats are added as float32 and rounded once.
-  ValueId add_up(ValueId id, const std::vector<int>& sources, int device, const Box& box, Context context) {
-    const ir::DataType element = type(id).element;
-    const bool is_narrow = element == ir::DataType::Float16 || element == ir::DataType::Bfloat16;
-    std::vector<ValueId> summands;
-    for (int source : sources) {
-      const ValueId part = cut_piece(*held_[id].on[source], box, source, context);
-      count(part, source, device);
-      summands.push_back(part);
-    }
-    if (summands.size() == 1) return summands[0];
-    moved_.summed = true;
-    const auto cast = [&](ValueId value, ir::DataType to) {
-      return call("Cast", {value}, device, context, {{"to", static_cast<std::int64_t>(to)}});
-    };
-    if (is_narrow) {
-      for (ValueId& summand : summands) summand = cast(summand, ir::DataType::Float);
-    }
-    const ValueId sum = call(held_[id].is_largest ? "Max" : "Sum", summands, device, context);
-    return is_narrow ? cast(sum, element) : sum;
-  }
-
-  // The ranges of a box along an axis, cut where a part ends.
-  Ranges segments_of(ValueId id, const std::vector<int>& sources, const Box& box, std::size_t axis) const {
-    std::set<std::int64_t> ends;
-    for (int source : sources) {
-      for (const IndexRange& range : held_[id].on[source]->box[axis]) {
-        ends.insert(range.begin);
-        ends.insert(range.end);
-      }
-    }
-    Ranges segments;
-    for (const IndexRange& range : box[axis]) {
-      std::int64_t begin = range.begin;
-      for (auto end = ends.upper_bound(begin); end != ends.end() && *end < range.end; ++end) {
-        segments.push_back({begin, *end});
-        begin = *end;
-      }
-      segments.push_back({begin, range.end});
-    }
-    return segments;
-  }
-
-  // The box in pieces along an axis: one where a part ends inside of a range, else one with several ranges.
-  ValueId join(ValueId id, const std::vector<int>& sources, int device, const Box& box, Context context) {
-    for (bool between_ranges : {false, true}) {
-      for (std::size_t axis = 0; axis < box.size(); ++axis) {
-        const Ranges segments = segments_of(id, sources, box, axis);
-        if (segments.size() < 2 || (segments == box[axis] && !between_ranges)) continue;
-        std::vector<ValueId> pieces;
-        for (const IndexRange& segment : segments) {
-          Box part = box;
-          part[axis] = {segment};
-          pieces.push_back(bring(id, device, part, context));
-        }
-        moved_.joined = true;
-        return call("Concat", pieces, device, context, {{"axis", std::int64_t(axis)}});
-      }
-    }
-    throw Error("no device computes {} of '{}', all of it needed", to_string(box, type(id).dims),
-                whole_[id].name);
-  }
-
-  // Cuts a piece into boxes that follow each other along an axis.
-  void split(const Piece& piece, std::int64_t axis, const std::vector<Box>& boxes, int device,
-             Context context) {
-    std::vector<std::int64_t> sizes;
-    for (const Box& box : boxes) sizes.push_back(length(box[axis]));
-    Op op{.spec = ir::find_op("", "Split"), .name = label_, .inputs = {piece.value, ints(sizes)}};
-    ir::set_attribute(op, "axis", axis);
-    ir::set_attribute(op, kVirtualGraph, std::int64_t{device});
-    if (context == Context::Update) ir::set_attribute(op, ir::kContextAttribute, ir::kOuterContext);
-    for (const Box& box : boxes) {
-      const Type part = Type::tensor(out()[piece.value].type.element, dims_of(box));
-      op.outputs.push_back(out().add_value(out().fresh_name(out()[piece.value].name), part));
-      cuts_[{piece.value, context}].push_back({op.outputs.back(), box});
-    }
-    out().ops.push_back(std::move(op));
-  }
-
-  // Where several devices need a sum, each adds up one part of it, and the parts are all that is held on.
-  void share_sum(ValueId id, const Boxes& wanted, Context context) {
-    Held& held = held_[id];
-    if (!held.is_sum) return;
-    std::vector<int> readers;
-    for (int device = 0; device < plan_.devices; ++device) {
-      if (wanted[device] && elements_of(*wanted[device]) > 0) readers.push_back(device);
-    }
-    constexpr std::size_t kFewReaders = 2;  // who move as many bytes when each adds up all
-    if (readers.size() <= kFewReaders) return;
-    const Box& box = *wanted[readers[0]];
-    for (int device : readers) {
-      if (*wanted[device] != box) return;
-    }
-    const std::int64_t parts = std::ssize(readers);
-    const auto axis = std::ranges::find_if(
-        box, [&](const Ranges& ranges) { return ranges.size() == 1 && length(ranges) >= parts; });
-    if (axis == box.end() || box != whole_box(type(id).dims)) return;
-    const std::int64_t size = length(*axis);
-    std::vector<Box> own(parts, box);
-    for (std::int64_t part = 0; part < parts; ++part)
-      own[part][axis - box.begin()] = {{size * part / parts, size * (part + 1) / parts}};
-    for (int device = 0; device < plan_.devices; ++device) {
-      if (held.on[device] && held.on[device]->box == box)
-        split(*held.on[device], axis - box.begin(), own, device, context);
-    }
-    Held next{.on = std::vector<std::optional<Piece>>(plan_.devices)};
-    for (std::int64_t part = 0; part < parts; ++part)
-      next.on[readers[part]] = Piece{bring(id, readers[part], own[part], context), own[part]};
-    brought_[id].clear();
-    held = std::move(next);
-  }
-
-  // Brings a value to the devices that want a box of it, and reports what moved.
-  std::vector<ValueId> bring_all(ValueId id, const Boxes& wanted, Context context) {
-    moved_ = {};
-    const bool was_sum = held_[id].is_sum;
-    share_sum(id, wanted, context);
-    std::vector<ValueId> values(plan_.devices);
-    int readers = 0;
-    for (int device = 0; device < plan_.devices; ++device) {
-      if (!wanted[device]) continue;
-      values[device] = bring(id, device, *wanted[device], context);
-      ++readers;
-    }
-    report(id, was_sum, readers, wanted);
-    if (was_sum && context == Context::MicroBatch) keep_sum(id, wanted, values);
-    return values;
-  }
-
-  // A sum that each device has to whom it was brought is no sum any more, nor in parts.
-  void keep_sum(ValueId id, const Boxes& wanted, const std::vector<ValueId>& values) {
-    Held& held = held_[id];
-    const Box all = whole_box(type(id).dims);
-    for (int device = 0; device < plan_.devices; ++device) {
-      if (wanted[device] ? *wanted[device] != all : held.on[device].has_value()) return;
-    }
-    for (int device = 0; device < plan_.devices; ++device) {
-      held.on[device].reset();
-      if (wanted[device]) held.on[device] = Piece{values[device], all};
-    }
-    held.is_sum = false;
-  }
-
-  void report(ValueId id, bool was_sum, int readers, const Boxes& wanted) {
-    if (moved_.bytes == 0) return;
-    const Box all = whole_box(type(id).dims);
-    const bool is_whole = std::ranges::all_of(wanted, [&](const auto& box) { return !box || *box == all; });
-    ReshardKind kind = ReshardKind::Transfers;
-    if (was_sum) {
-      kind = readers == 1 ? ReshardKind::Reduce
-             : is_whole   ? ReshardKind::AllReduce
-                          : ReshardKind::ReduceScatter;
-    } else if (moved_.joined && is_whole) {
-      kind = ReshardKind::AllGather;
-    }
-    made_.reshardings.push_back({kind, label_, whole_[id].name, moved_.bytes});
-  }
-
   // ---- ops ----------------------------------------------------------------------------------------------
 
   void add_op(const Op& op) {
-    label_ = op.name;
+    held_.set_node(op.name);
     const TypedOp typed(whole_, op);
     for (ValueId id : inputs_of(op)) {
       if (held_[id].is_undecided && is_variable(id) && variable(id).weight.valid()) decide_state(id);
@@ -584,7 +270,7 @@ class Partitioner {
                     whole_[id].name, to_string(type(id)));
       const Boxes wanted = wanted_boxes(cut, Side::Input, i, type(id).dims);
       if (held_[id].is_undecided) decide(id, wanted);
-      inputs.push_back(bring_all(id, wanted, context_of(op)));
+      inputs.push_back(held_.bring_all(id, wanted, context_of(op)));
     }
     const bool is_sum = cut.is_summed();
     for (ValueId id : outputs_of(op)) {
@@ -616,8 +302,7 @@ class Partitioner {
   void add_steps(const Op& op) {
     const std::int64_t known = std::ssize(whole_.values);
     const std::vector<Op> steps = softmax_steps(whole_, op);
-    held_.resize(std::ssize(whole_.values), {});
-    brought_.resize(std::ssize(whole_.values), {});
+    held_.grow();
     for (std::int64_t i = known; i < std::ssize(whole_.values); ++i) {
       const ValueId id{static_cast<std::int32_t>(i)};
       held_[id].is_undecided = whole_.is_constant(id);
@@ -630,7 +315,7 @@ class Partitioner {
   void pass_sums(const Op& op, const TypedOp& typed, const OpCut& cut) {
     Boxes firsts;
     for (ValueId id : inputs_of(op)) {
-      if (held_[id].is_sum && firsts.empty()) firsts = first_of_each_box(id);
+      if (held_[id].is_sum && firsts.empty()) firsts = held_.first_of_each_box(id);
     }
     std::vector<std::vector<ValueId>> inputs;  // by device
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
@@ -644,7 +329,7 @@ class Partitioner {
         if (!firsts[device] && is_one_of(op, kAdds)) wanted[device].reset();
       }
       if (held_[id].is_undecided) decide(id, wanted);
-      inputs.push_back(bring_all(id, wanted, context_of(op)));
+      inputs.push_back(held_.bring_all(id, wanted, context_of(op)));
     }
     Held& result = held_[op.outputs[0]];
     result.on.resize(plan_.devices);
@@ -675,8 +360,8 @@ class Partitioner {
       emit_part(op, typed, cut, device, std::move(own));
       return held_[op.outputs[0]].on[device]->value;
     }
-    if (is_second_alone) return call("Neg", summands, device, context_of(op));
-    return summands.size() == 1 ? summands[0] : call("Sum", summands, device, context_of(op));
+    if (is_second_alone) return held_.call("Neg", summands, device, context_of(op));
+    return summands.size() == 1 ? summands[0] : held_.call("Sum", summands, device, context_of(op));
   }
 
   bool is_only_on_first(ValueId id) const {
@@ -781,12 +466,12 @@ class Partitioner {
   // Sizes that an op has in an input; and C of a Gemm, which one part of a sum adds.
   void fit_sizes(Op& part, const OpCut& cut, int device, const std::vector<Box>& boxes) {
     if (!cut.is_cut()) return;
-    if (part.is("Reshape") || part.is("Expand")) part.inputs[1] = ints(dims_of(boxes[0]));
+    if (part.is("Reshape") || part.is("Expand")) part.inputs[1] = held_.ints(dims_of(boxes[0]));
     if (part.is("Split") && part.inputs.size() > 1 && part.inputs[1].valid()) {
       const auto axis = ir::normalized_axis(ir::attribute<std::int64_t>(part, "axis"), std::ssize(boxes[0]));
       std::vector<std::int64_t> sizes;
       for (const Box& box : boxes) sizes.push_back(length(box[axis]));
-      part.inputs[1] = ints(sizes);
+      part.inputs[1] = held_.ints(sizes);
     }
     if (part.is("Gemm") && part.inputs.size() > 2 && part.inputs[2].valid()) {
       for (std::size_t l = 0; l < cut.loops.size(); ++l) {
@@ -807,7 +492,7 @@ class Partitioner {
     if (share == 1) return value;
     const ValueId factor =
         out().add_constant(out().fresh_name("share"), ir::filled(out()[value].type.element, {}, share));
-    return call("Mul", {value, factor}, device, context_of(op));
+    return held_.call("Mul", {value, factor}, device, context_of(op));
   }
 
   // A Gather whose rows are on several devices.
@@ -828,7 +513,7 @@ class Partitioner {
       return out().add_constant(out().fresh_name("row"), std::move(tensor));
     };
     const auto make = [&](std::string_view name, std::vector<ValueId> inputs) {
-      return call(name, std::move(inputs), device, context);
+      return held_.call(name, std::move(inputs), device, context);
     };
     const ValueId given = part.inputs[1];
     const ValueId index = make(
@@ -843,10 +528,10 @@ class Partitioner {
       place = make("Where", {is_here, make("Sub", {index, number(range.begin - before)}), place});
       before += range.end - range.begin;
     }
-    const ValueId rows = call("Gather", {part.inputs[0], place}, device, context, {{"axis", axis}});
+    const ValueId rows = held_.call("Gather", {part.inputs[0], place}, device, context, {{"axis", axis}});
     ir::Dims dims = out()[is_own].type.dims;
     dims.insert(dims.end(), data.rank() - axis - 1, 1);
-    const ValueId mask = make("Reshape", {is_own, ints(dims)});
+    const ValueId mask = make("Reshape", {is_own, held_.ints(dims)});
     const ValueId zero = out().add_constant(out().fresh_name("zero"), ir::filled(data.element, {}, 0));
     return make("Where", {mask, rows, zero});
   }
@@ -856,35 +541,12 @@ class Partitioner {
     for (const OperandSharding& said : said_of(op)) {
       if (said.side != Side::Output || said.place >= op.outputs.size()) continue;
       const ValueId id = op.outputs[said.place];
-      if (id.valid()) take_form(id, boxes_of(said.spec, type(id).dims), context_of(op));
+      if (id.valid()) held_.take_form(id, boxes_of(said.spec, type(id).dims), context_of(op));
     }
     for (ValueId id : outputs_of(op)) {
-      if (reduced_.contains(id) && held_[id].is_sum) take_form(id, first_of_each_box(id), context_of(op));
+      if (reduced_.contains(id) && held_[id].is_sum)
+        held_.take_form(id, held_.first_of_each_box(id), context_of(op));
     }
-  }
-
-  Boxes first_of_each_box(ValueId id) const {
-    Boxes boxes(plan_.devices);
-    std::vector<Box> seen;
-    for (int device = 0; device < plan_.devices; ++device) {
-      const auto& piece = held_[id].on[device];
-      if (!piece || std::ranges::find(seen, piece->box) != seen.end()) continue;
-      seen.push_back(piece->box);
-      boxes[device] = piece->box;
-    }
-    return boxes;
-  }
-
-  void take_form(ValueId id, const Boxes& boxes, Context context) {
-    if (!held_[id].is_sum && boxes_of(held_[id]) == boxes) return;
-    const std::vector<ValueId> values = bring_all(id, boxes, context);
-    Held next{.on = std::vector<std::optional<Piece>>(plan_.devices)};
-    for (int device = 0; device < plan_.devices; ++device) {
-      if (boxes[device] && elements_of(*boxes[device]) > 0)
-        next.on[device] = Piece{values[device], *boxes[device]};
-    }
-    held_[id] = std::move(next);
-    brought_[id].clear();
   }
 
   // ---- what the training says of the graph --------------------------------------------------------------
@@ -897,7 +559,7 @@ class Partitioner {
 
   void finish() {
     ir::Training& made = made_.training;
-    label_.clear();
+    held_.set_node({});
     for (std::size_t i = 0; i < whole_.inputs.size(); ++i) {
       const ValueId id = whole_.inputs[i];
       std::vector<ValueId> own{held_[id].everywhere};
@@ -993,7 +655,7 @@ class Partitioner {
     for (int other = static_cast<int>(variable.on.size()); other-- > 0;) {
       if (variable.on[other] && variable.on[other]->value == part.value) device = other;
     }
-    return bring(id, device, part.box, update.outer ? Context::Update : Context::MicroBatch);
+    return held_.bring(id, device, part.box, update.outer ? Context::Update : Context::MicroBatch);
   }
 
   // All of a value on one device, under its own name.
@@ -1008,7 +670,7 @@ class Partitioner {
       if (piece && !held_[id].is_sum && piece->box == all) device = other;
     }
     wanted[device] = all;
-    const ValueId value = bring_all(id, wanted, Context::MicroBatch)[device];
+    const ValueId value = held_.bring_all(id, wanted, Context::MicroBatch)[device];
     out()[value].name = whole_[id].name;
     return value;
   }
@@ -1018,14 +680,10 @@ class Partitioner {
   const std::vector<Op> ops_;  ///< of the whole graph
   const ShardingPlan& plan_;
   Partitioned made_;
-  ir::IdMap<ValueId, Held> held_;
-  ir::IdMap<ValueId, std::vector<Brought>> brought_;
+  Holdings held_;
   std::map<ValueId, std::size_t> variable_of_;   ///< an input's place in Training::variables
   std::map<ValueId, std::vector<Piece>> parts_;  ///< of variables that are decided
-  std::map<std::pair<ValueId, Context>, std::vector<Piece>> cuts_;  ///< of values of the new graph
   std::set<ValueId> reduced_;
-  std::string label_;  ///< the node at hand
-  Moved moved_;
 };
 
 }  // namespace

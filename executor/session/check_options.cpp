@@ -112,8 +112,9 @@ std::string pipelining_excludes_phases(const Strategy& strategy) {
 std::string configurations_place(const Strategy& strategy) {
   if (strategy.device_configuration.empty()) return "";
   const std::string found = fmt::format("deviceConfiguration '{}'", strategy.device_configuration);
-  if (strategy.virtual_graph_mode != VirtualGraphMode::Manual)
-    return fmt::format("{} needs virtualGraphMode Manual, which it is without a word, {} found", found,
+  if (strategy.virtual_graph_mode == VirtualGraphMode::Auto ||
+      strategy.virtual_graph_mode == VirtualGraphMode::ExecutionPhases)
+    return fmt::format("{} excludes virtualGraphMode {}: it says where ops run", found,
                        word_of(strategy.virtual_graph_mode));
   if (strategy.pipelining)
     return found + " excludes enablePipelining: a stage of a pipeline is on one processor";
@@ -237,10 +238,10 @@ constexpr Rule kRules[] = {
     processors_can_be_counted,
     micro_batches_can_be_counted,
     phases_need_their_mode,
+    configurations_place,
     pipelining_needs_processors,
     stashing_needs_pipelining,
     pipelining_excludes_phases,
-    configurations_place,
     every_n_divides_batches,
     schedules_need_pipelining,
     schedules_exclude_stashed_weights,
@@ -417,6 +418,7 @@ void check_counts(const Strategy& strategy) {
 
 Strategy check_options(Strategy strategy, const device::Device& device, Task task, Notes& notes) {
   if (const auto reason = why_illegal(strategy)) throw IllegalOptions(*reason);
+  if (!strategy.device_configuration.empty()) strategy.virtual_graph_mode = VirtualGraphMode::Manual;
   if (task == Task::Inference) check_inference(strategy);
   check_device(strategy, device);
   turn_off_sharding(strategy, notes);

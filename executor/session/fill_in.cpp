@@ -23,6 +23,7 @@ int annotated_stages(const annotate::AllAnnotations& annotations) {
 }
 
 void choose_mode(Strategy& strategy, int annotated, Notes& notes) {
+  if (!strategy.device_configuration.empty()) return;  // which says where ops run
   const bool asks_for_several = strategy.pipelining || strategy.ipus > strategy.replicas;
   if (!asks_for_several || strategy.virtual_graph_mode != VirtualGraphMode::Off) return;
   strategy.virtual_graph_mode = annotated > 1 ? VirtualGraphMode::Manual : VirtualGraphMode::Auto;
@@ -30,12 +31,6 @@ void choose_mode(Strategy& strategy, int annotated, Notes& notes) {
       annotated > 1
           ? "ops are placed as their annotations say (--virtual-graph-mode auto places them by cost)"
           : "ops are placed by cost (--virtual-graph-mode auto)");
-}
-
-// What a model's configuration says takes the place of annotations.
-void choose_mode_of_configuration(Strategy& strategy) {
-  if (strategy.device_configuration.empty() || strategy.virtual_graph_mode != VirtualGraphMode::Off) return;
-  strategy.virtual_graph_mode = VirtualGraphMode::Manual;
 }
 
 void choose_micro_batches(Strategy& strategy, const annotate::AllAnnotations& annotations,
@@ -59,7 +54,6 @@ void choose_micro_batches(Strategy& strategy, const annotate::AllAnnotations& an
 Strategy filled_in(const SessionOptions& options, const ir::Graph& graph, const device::Device& device,
                    Task task, Notes& notes) {
   Strategy strategy = options.strategy;
-  choose_mode_of_configuration(strategy);
   if (!options.open.mode && !options.open.micro_batches) return strategy;
   const annotate::AllAnnotations annotations = annotate::read_all(graph);
   if (options.open.mode) choose_mode(strategy, annotated_processors(annotations), notes);

@@ -1,0 +1,323 @@
+// A device gets the box that it needs from its own part, else from the first device that has it, else in
+// pieces that it joins. Summands are added in ascending order of devices, narrow floats as float32. Where
+// many devices need a sum, each adds up one part of it, which the others then gather: the same bits, and as
+// many bytes as a ring would move.
+#include "annotate/holdings.h"
+
+#include <algorithm>
+#include <set>
+
+#include "annotate/annotations.h"
+#include "ir/infer.h"
+
+namespace podium::annotate {
+
+using ir::Op;
+using ir::Tensor;
+using ir::Type;
+using ir::ValueId;
+
+Boxes boxes_of(const Held& held) {
+  Boxes boxes(held.on.size());
+  for (std::size_t device = 0; device < boxes.size(); ++device) {
+    if (held.on[device]) boxes[device] = held.on[device]->box;
+  }
+  return boxes;
+}
+
+// Appends an op on a device and gives its first output.
+ValueId Holdings::emit(Op op, int device, Context context, std::string_view name) {
+  ir::set_attribute(op, kVirtualGraph, std::int64_t{device});
+  if (context == Context::Update) ir::set_attribute(op, ir::kContextAttribute, ir::kOuterContext);
+  op.outputs = {out_.add_value(out_.fresh_name(name))};
+  ir::InferContext inferred(out_, op);
+  op.spec->infer(inferred);
+  out_[op.outputs[0]].type = inferred.output_types[0];
+  out_.ops.push_back(std::move(op));
+  return out_.ops.back().outputs[0];
+}
+
+ValueId Holdings::call(std::string_view name, std::vector<ValueId> inputs, int device, Context context,
+                       std::vector<ir::Attribute> attributes) {
+  const std::string base = out_[inputs[0]].name;
+  return emit({.spec = ir::find_op("", name),
+               .name = node_,
+               .inputs = std::move(inputs),
+               .attributes = std::move(attributes)},
+              device, context, base);
+}
+
+ValueId Holdings::ints(const std::vector<std::int64_t>& values) {
+  return out_.add_constant(out_.fresh_name("sizes"), Tensor::ints(values));
+}
+
+// A box of a piece, on the device that has it: each is cut once.
+ValueId Holdings::cut_piece(const Piece& piece, const Box& box, int device, Context context) {
+  if (piece.box == box) return piece.value;
+  std::vector<Piece>& known = cuts_[{piece.value, context}];
+  const auto found = std::ranges::find(known, box, &Piece::box);
+  if (found != known.end()) return found->value;
+  const ValueId made = cut_anew(piece, box, device, context);
+  cuts_[{piece.value, context}].push_back({made, box});
+  return made;
+}
+
+ValueId Holdings::cut_anew(const Piece& piece, const Box& box, int device, Context context) {
+  if (out_.is_constant(piece.value))
+    return out_.add_constant(out_.fresh_name(out_[piece.value].name),
+                             cut_out(*out_[piece.value].constant, box));
+  if (out_[piece.value].data_left_out) {
+    const ValueId part = out_.add_value(out_.fresh_name(out_[piece.value].name),
+                                        Type::tensor(out_[piece.value].type.element, dims_of(box)));
+    out_[part].data_left_out = true;
+    return part;
+  }
+  ValueId value = piece.value;
+  std::vector<std::int64_t> starts;
+  std::vector<std::int64_t> ends;
+  std::vector<std::int64_t> axes;
+  for (std::size_t axis = 0; axis < box.size(); ++axis) {
+    const Ranges places = places_in(piece.box[axis], box[axis]);
+    if (places == Ranges{{0, length(piece.box[axis])}}) continue;
+    if (places.size() == 1) {
+      starts.push_back(places[0].begin);
+      ends.push_back(places[0].end);
+      axes.push_back(std::int64_t(axis));
+      continue;
+    }
+    std::vector<std::int64_t> indices;
+    for (const IndexRange& range : places) {
+      for (std::int64_t i = range.begin; i < range.end; ++i) indices.push_back(i);
+    }
+    value = call("Gather", {value, ints(indices)}, device, context, {{"axis", std::int64_t(axis)}});
+  }
+  if (axes.empty()) return value;
+  return call("Slice", {value, ints(starts), ints(ends), ints(axes)}, device, context);
+}
+
+void Holdings::count(ValueId value, int from, int to) {
+  if (from != to) moved_.bytes += packed_bytes(out_[value].type);
+}
+
+// The box of a value on a device: each is made once.
+ValueId Holdings::bring(ValueId id, int device, const Box& box, Context context) {
+  for (const Brought& known : brought_[id]) {
+    if (known.device == device && known.context == context && known.box == box) return known.value;
+  }
+  const ValueId made = bring_anew(id, device, box, context);
+  brought_[id].push_back({device, context, box, made});
+  return made;
+}
+
+ValueId Holdings::bring_anew(ValueId id, int device, const Box& box, Context context) {
+  const Held& held = held_[id];
+  if (held.everywhere.valid())
+    return cut_piece({held.everywhere, whole_box(type(id).dims)}, box, device, context);
+  std::vector<int> sources;
+  bool all_contain = true;
+  for (int other = 0; other < devices_; ++other) {
+    if (!held.on[other] || !meet(held.on[other]->box, box)) continue;
+    sources.push_back(other);
+    all_contain = all_contain && contains(held.on[other]->box, box);
+  }
+  if (held.is_sum && all_contain && !sources.empty()) return add_up(id, sources, device, box, context);
+  if (!held.is_sum) {
+    const bool has_own = held.on[device] && contains(held.on[device]->box, box);
+    const auto other =
+        std::ranges::find_if(sources, [&](int source) { return contains(held.on[source]->box, box); });
+    if (has_own || other != sources.end()) {
+      const int from = has_own ? device : *other;
+      const ValueId part = cut_piece(*held.on[from], box, from, context);
+      count(part, from, device);
+      return part;
+    }
+  }
+  return join(id, sources, device, box, context);
+}
+
+// Narrow floats are added as float32 and rounded once.
+ValueId Holdings::add_up(ValueId id, const std::vector<int>& sources, int device, const Box& box,
+                         Context context) {
+  const ir::DataType element = type(id).element;
+  const bool is_narrow = element == ir::DataType::Float16 || element == ir::DataType::Bfloat16;
+  std::vector<ValueId> summands;
+  for (int source : sources) {
+    const ValueId part = cut_piece(*held_[id].on[source], box, source, context);
+    count(part, source, device);
+    summands.push_back(part);
+  }
+  if (summands.size() == 1) return summands[0];
+  const auto cast = [&](ValueId value, ir::DataType to) {
+    return call("Cast", {value}, device, context, {{"to", static_cast<std::int64_t>(to)}});
+  };
+  if (is_narrow) {
+    for (ValueId& summand : summands) summand = cast(summand, ir::DataType::Float);
+  }
+  const ValueId sum = call(held_[id].is_largest ? "Max" : "Sum", summands, device, context);
+  return is_narrow ? cast(sum, element) : sum;
+}
+
+// The ranges of a box along an axis, cut where a part ends.
+Ranges Holdings::segments_of(ValueId id, const std::vector<int>& sources, const Box& box,
+                             std::size_t axis) const {
+  std::set<std::int64_t> ends;
+  for (int source : sources) {
+    for (const IndexRange& range : held_[id].on[source]->box[axis]) {
+      ends.insert(range.begin);
+      ends.insert(range.end);
+    }
+  }
+  Ranges segments;
+  for (const IndexRange& range : box[axis]) {
+    std::int64_t begin = range.begin;
+    for (auto end = ends.upper_bound(begin); end != ends.end() && *end < range.end; ++end) {
+      segments.push_back({begin, *end});
+      begin = *end;
+    }
+    segments.push_back({begin, range.end});
+  }
+  return segments;
+}
+
+// The box in pieces along an axis: one where a part ends inside of a range, else one with several ranges.
+ValueId Holdings::join(ValueId id, const std::vector<int>& sources, int device, const Box& box,
+                       Context context) {
+  for (bool between_ranges : {false, true}) {
+    for (std::size_t axis = 0; axis < box.size(); ++axis) {
+      const Ranges segments = segments_of(id, sources, box, axis);
+      if (segments.size() < 2 || (segments == box[axis] && !between_ranges)) continue;
+      std::vector<ValueId> pieces;
+      for (const IndexRange& segment : segments) {
+        Box part = box;
+        part[axis] = {segment};
+        pieces.push_back(bring(id, device, part, context));
+      }
+      moved_.joined = true;
+      return call("Concat", pieces, device, context, {{"axis", std::int64_t(axis)}});
+    }
+  }
+  throw Error("no device computes {} of '{}', all of it needed", to_string(box, type(id).dims),
+              whole_[id].name);
+}
+
+// Cuts a piece into boxes that follow each other along an axis.
+void Holdings::split(const Piece& piece, std::int64_t axis, const std::vector<Box>& boxes, int device,
+                     Context context) {
+  std::vector<std::int64_t> sizes;
+  for (const Box& box : boxes) sizes.push_back(length(box[axis]));
+  Op op{.spec = ir::find_op("", "Split"), .name = node_, .inputs = {piece.value, ints(sizes)}};
+  ir::set_attribute(op, "axis", axis);
+  ir::set_attribute(op, kVirtualGraph, std::int64_t{device});
+  if (context == Context::Update) ir::set_attribute(op, ir::kContextAttribute, ir::kOuterContext);
+  for (const Box& box : boxes) {
+    const Type part = Type::tensor(out_[piece.value].type.element, dims_of(box));
+    op.outputs.push_back(out_.add_value(out_.fresh_name(out_[piece.value].name), part));
+    cuts_[{piece.value, context}].push_back({op.outputs.back(), box});
+  }
+  out_.ops.push_back(std::move(op));
+}
+
+// Where several devices need a sum, each adds up one part of it, and the parts are all that is held on.
+void Holdings::share_sum(ValueId id, const Boxes& wanted, Context context) {
+  Held& held = held_[id];
+  if (!held.is_sum) return;
+  std::vector<int> readers;
+  for (int device = 0; device < devices_; ++device) {
+    if (wanted[device] && elements_of(*wanted[device]) > 0) readers.push_back(device);
+  }
+  constexpr std::size_t kFewReaders = 2;  // who move as many bytes when each adds up all
+  if (readers.size() <= kFewReaders) return;
+  const Box& box = *wanted[readers[0]];
+  for (int device : readers) {
+    if (*wanted[device] != box) return;
+  }
+  const std::int64_t parts = std::ssize(readers);
+  const auto axis = std::ranges::find_if(
+      box, [&](const Ranges& ranges) { return ranges.size() == 1 && length(ranges) >= parts; });
+  if (axis == box.end() || box != whole_box(type(id).dims)) return;
+  const std::int64_t size = length(*axis);
+  std::vector<Box> own(parts, box);
+  for (std::int64_t part = 0; part < parts; ++part)
+    own[part][axis - box.begin()] = {{size * part / parts, size * (part + 1) / parts}};
+  for (int device = 0; device < devices_; ++device) {
+    if (held.on[device] && held.on[device]->box == box)
+      split(*held.on[device], axis - box.begin(), own, device, context);
+  }
+  Held next{.on = std::vector<std::optional<Piece>>(devices_)};
+  for (std::int64_t part = 0; part < parts; ++part)
+    next.on[readers[part]] = Piece{bring(id, readers[part], own[part], context), own[part]};
+  brought_[id].clear();
+  held = std::move(next);
+}
+
+// Brings a value to the devices that want a box of it, and reports what moved.
+std::vector<ValueId> Holdings::bring_all(ValueId id, const Boxes& wanted, Context context) {
+  moved_ = {};
+  const bool was_sum = held_[id].is_sum;
+  share_sum(id, wanted, context);
+  std::vector<ValueId> values(devices_);
+  int readers = 0;
+  for (int device = 0; device < devices_; ++device) {
+    if (!wanted[device]) continue;
+    values[device] = bring(id, device, *wanted[device], context);
+    ++readers;
+  }
+  report(id, was_sum, readers, wanted);
+  if (was_sum && context == Context::MicroBatch) keep_sum(id, wanted, values);
+  return values;
+}
+
+// A sum that each device has to whom it was brought is no sum any more, nor in parts.
+void Holdings::keep_sum(ValueId id, const Boxes& wanted, const std::vector<ValueId>& values) {
+  Held& held = held_[id];
+  const Box all = whole_box(type(id).dims);
+  for (int device = 0; device < devices_; ++device) {
+    if (wanted[device] ? *wanted[device] != all : held.on[device].has_value()) return;
+  }
+  for (int device = 0; device < devices_; ++device) {
+    held.on[device].reset();
+    if (wanted[device]) held.on[device] = Piece{values[device], all};
+  }
+  held.is_sum = false;
+}
+
+void Holdings::report(ValueId id, bool was_sum, int readers, const Boxes& wanted) {
+  if (moved_.bytes == 0) return;
+  const Box all = whole_box(type(id).dims);
+  const bool is_whole = std::ranges::all_of(wanted, [&](const auto& box) { return !box || *box == all; });
+  ReshardKind kind = ReshardKind::Transfers;
+  if (was_sum) {
+    kind = readers == 1 ? ReshardKind::Reduce
+           : is_whole   ? ReshardKind::AllReduce
+                        : ReshardKind::ReduceScatter;
+  } else if (moved_.joined && is_whole) {
+    kind = ReshardKind::AllGather;
+  }
+  reshardings_.push_back({kind, node_, whole_[id].name, moved_.bytes});
+}
+
+Boxes Holdings::first_of_each_box(ValueId id) const {
+  Boxes boxes(devices_);
+  std::vector<Box> seen;
+  for (int device = 0; device < devices_; ++device) {
+    const auto& piece = held_[id].on[device];
+    if (!piece || std::ranges::find(seen, piece->box) != seen.end()) continue;
+    seen.push_back(piece->box);
+    boxes[device] = piece->box;
+  }
+  return boxes;
+}
+
+void Holdings::take_form(ValueId id, const Boxes& boxes, Context context) {
+  if (!held_[id].is_sum && boxes_of(held_[id]) == boxes) return;
+  const std::vector<ValueId> values = bring_all(id, boxes, context);
+  Held next{.on = std::vector<std::optional<Piece>>(devices_)};
+  for (int device = 0; device < devices_; ++device) {
+    if (boxes[device] && elements_of(*boxes[device]) > 0)
+      next.on[device] = Piece{values[device], *boxes[device]};
+  }
+  held_[id] = std::move(next);
+  brought_[id].clear();
+}
+
+}  // namespace podium::annotate

@@ -1,0 +1,117 @@
+// What devices have of the values of a graph that is cut over them, and how they come to what they need: ops
+// that cut, add up and join are appended to the new graph.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "annotate/partition.h"
+
+namespace podium::annotate {
+
+/// How often an op runs that is appended.
+enum class Context : std::uint8_t { MicroBatch, Update };
+
+inline Context context_of(const ir::Op& op) {
+  return ir::is_outer(op) ? Context::Update : Context::MicroBatch;
+}
+
+/// A box of a value, in the new graph.
+struct Piece {
+  ir::ValueId value;
+  Box box;
+};
+
+/// Who has what of a value.
+struct Held {
+  ir::ValueId everywhere = ir::kNoValue;  ///< valid: all of it, and any device may read it
+  std::vector<std::optional<Piece>> on = {};
+  bool is_sum = false;        ///< pieces of several devices add up
+  bool is_largest = false;    ///< of such pieces, they do not add up, but the largest counts
+  bool is_undecided = false;  ///< a weight or constant, cut as its first reader wants it
+};
+
+/// The boxes of the devices.
+Boxes boxes_of(const Held& held);
+
+class Holdings {
+ public:
+  /// Of the values of `whole`; ops are appended to `out`.
+  Holdings(const ir::Graph& whole, int devices, ir::Graph& out)
+      : whole_(whole),
+        devices_(devices),
+        out_(out),
+        held_(std::ssize(whole.values)),
+        brought_(std::ssize(whole.values)) {}
+
+  Held& operator[](ir::ValueId id) { return held_[id]; }
+  const Held& operator[](ir::ValueId id) const { return held_[id]; }
+  /// After values have been added to the whole graph.
+  void grow() {
+    held_.resize(std::ssize(whole_.values), {});
+    brought_.resize(std::ssize(whole_.values), {});
+  }
+  /// The node for which values are brought from now on.
+  void set_node(std::string name) { node_ = std::move(name); }
+  std::vector<Resharding> take_reshardings() { return std::move(reshardings_); }
+
+  /// Appends an op of ai.onnx on a device and gives its output.
+  ir::ValueId call(std::string_view name, std::vector<ir::ValueId> inputs, int device, Context context,
+                   std::vector<ir::Attribute> attributes = {});
+  /// A constant.
+  ir::ValueId ints(const std::vector<std::int64_t>& values);
+  /// The box of a value on a device: its own, another device's, summed up or joined. Error where no device
+  /// has a part of it.
+  ir::ValueId bring(ir::ValueId id, int device, const Box& box, Context context);
+  /// Brings a value to the devices that want a box of it, and reports what moved.
+  std::vector<ir::ValueId> bring_all(ir::ValueId id, const Boxes& wanted, Context context);
+  /// The box of each device but those whose box one before has, too.
+  Boxes first_of_each_box(ir::ValueId id) const;
+  /// From now on the devices have these boxes of the value, and no summands.
+  void take_form(ir::ValueId id, const Boxes& boxes, Context context);
+
+ private:
+  /// A box of a value that has been brought to a device.
+  struct Brought {
+    int device;
+    Context context;
+    Box box;
+    ir::ValueId value;
+  };
+  // What was counted of the tensor that is being brought.
+  struct Moved {
+    std::int64_t bytes = 0;
+    bool joined = false;
+  };
+
+  ir::ValueId emit(ir::Op op, int device, Context context, std::string_view name);
+  ir::ValueId cut_piece(const Piece& piece, const Box& box, int device, Context context);
+  ir::ValueId cut_anew(const Piece& piece, const Box& box, int device, Context context);
+  void count(ir::ValueId value, int from, int to);
+  ir::ValueId bring_anew(ir::ValueId id, int device, const Box& box, Context context);
+  ir::ValueId add_up(ir::ValueId id, const std::vector<int>& sources, int device, const Box& box,
+                     Context context);
+  Ranges segments_of(ir::ValueId id, const std::vector<int>& sources, const Box& box, std::size_t axis) const;
+  ir::ValueId join(ir::ValueId id, const std::vector<int>& sources, int device, const Box& box,
+                   Context context);
+  void split(const Piece& piece, std::int64_t axis, const std::vector<Box>& boxes, int device,
+             Context context);
+  void share_sum(ir::ValueId id, const Boxes& wanted, Context context);
+  void keep_sum(ir::ValueId id, const Boxes& wanted, const std::vector<ir::ValueId>& values);
+  void report(ir::ValueId id, bool was_sum, int readers, const Boxes& wanted);
+  const ir::Type& type(ir::ValueId id) const { return whole_[id].type; }
+
+  const ir::Graph& whole_;
+  int devices_;
+  ir::Graph& out_;
+  ir::IdMap<ir::ValueId, Held> held_;
+  ir::IdMap<ir::ValueId, std::vector<Brought>> brought_;
+  std::map<std::pair<ir::ValueId, Context>, std::vector<Piece>> cuts_;  ///< of values of the new graph
+  std::string node_;
+  Moved moved_;
+  std::vector<Resharding> reshardings_;
+};
+
+}  // namespace podium::annotate
