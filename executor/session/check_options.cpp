@@ -417,8 +417,10 @@ void check_counts(const Strategy& strategy) {
 }
 
 Strategy check_options(Strategy strategy, const device::Device& device, Task task, Notes& notes) {
+  const bool says_nothing = strategy.virtual_graph_mode == VirtualGraphMode::Off;
+  if (!strategy.device_configuration.empty() && says_nothing)
+    strategy.virtual_graph_mode = VirtualGraphMode::Manual;
   if (const auto reason = why_illegal(strategy)) throw IllegalOptions(*reason);
-  if (!strategy.device_configuration.empty()) strategy.virtual_graph_mode = VirtualGraphMode::Manual;
   if (task == Task::Inference) check_inference(strategy);
   check_device(strategy, device);
   turn_off_sharding(strategy, notes);

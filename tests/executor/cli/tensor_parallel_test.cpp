@@ -181,7 +181,7 @@ TEST(CutTransformer, RefusesWhatDoesNotGoWithIt) {
   EXPECT_THAT(refused("--configuration tp --pipeline"),
               HasSubstr("deviceConfiguration 'tp' excludes enablePipelining"));
   EXPECT_THAT(refused("--configuration tp --virtual-graph-mode auto"),
-              HasSubstr("deviceConfiguration 'tp' excludes virtualGraphMode auto: it says where ops run"));
+              HasSubstr("deviceConfiguration 'tp' excludes virtualGraphMode Auto: it says where ops run"));
   EXPECT_THAT(refused("--configuration tp --batch-serialize 2"),
               HasSubstr("deviceConfiguration 'tp' excludes batchSerializationSettings.factor"));
 }
