@@ -43,6 +43,8 @@ std::string place_of(const std::string& path) {
 // Archives in parts count with few digits, and in a container a process has few: written with as many as no
 // archive counts, a name tells that it is ours.
 constexpr std::size_t kDigits = 8;
+// Earlier releases wrote the number as it was. Of theirs, those go that are too long for an archive's.
+constexpr std::size_t kFewestDigits = 4;
 
 std::string unfinished_name(const std::string& path) {
   return fmt::format("{}{}{:0{}}", path, kPart, ::getpid(), kDigits);
@@ -103,7 +105,8 @@ std::vector<fs::path> unfinished_by_the_dead(const fs::path& place) {
     const std::string name = at->path().filename().string();
     if (!name.starts_with(begin)) continue;
     const std::string_view number = std::string_view(name).substr(begin.size());
-    if (number.size() == kDigits && is_left_behind(at->path(), number)) found.push_back(at->path());
+    const bool is_long = number.size() >= kFewestDigits && number.size() <= kDigits;
+    if (is_long && is_left_behind(at->path(), number)) found.push_back(at->path());
   }
   return found;
 }

@@ -178,7 +178,7 @@ TEST_F(HostileInput, StreamsThatCannotBeWrittenAreNoFault) {
 TEST_F(HostileInput, AFileThatIsWrittenAgainKeepsItsModeAndItsLinks) {
   ASSERT_EQ(
       run("podium annotate $M -o $D/a.onnx --ipu '*=0' && chmod 640 $D/a.onnx && touch $D/a.onnx.part99999999 "
-          "$D/a.onnx.part01 $D/b.part99999999 && ln -s later.onnx $D/link.onnx")
+          "$D/a.onnx.part99999 $D/a.onnx.part01 $D/b.part99999999 && ln -s later.onnx $D/link.onnx")
           .status,
       0);
   ASSERT_EQ(
@@ -187,6 +187,7 @@ TEST_F(HostileInput, AFileThatIsWrittenAgainKeepsItsModeAndItsLinks) {
       0);
   EXPECT_EQ(static_cast<int>(std::filesystem::status(folder_.file("a.onnx")).permissions()), 0640);
   EXPECT_FALSE(std::filesystem::exists(folder_.file("a.onnx.part99999999")));
+  EXPECT_FALSE(std::filesystem::exists(folder_.file("a.onnx.part99999")));  // of an earlier release
   EXPECT_TRUE(std::filesystem::exists(folder_.file("a.onnx.part01")));
   EXPECT_TRUE(std::filesystem::exists(folder_.file("b.part99999999")));
   EXPECT_TRUE(std::filesystem::is_symlink(folder_.file("link.onnx")));
