@@ -78,6 +78,13 @@ void add_times(report::RunReport& report, const sim::Timeline* timeline) {
   if (timeline != nullptr) report.timeline = *timeline;
 }
 
+std::vector<report::Resharding> reported(const std::vector<annotate::Resharding>& reshardings) {
+  std::vector<report::Resharding> all;
+  for (const annotate::Resharding& one : reshardings)
+    all.push_back({one.node, one.tensor, std::string(name_of(one.kind)), one.bytes});
+  return all;
+}
+
 int finish_report(const Options& options, const report::RunReport& report) {
   write_report_files(options, report);
   if (!report.timeline.fits()) {
@@ -90,6 +97,8 @@ int finish_report(const Options& options, const report::RunReport& report) {
     show("\n" + report::path_table(report.timeline, terminal_width()));
     show("\n" + report::idle_table(report.timeline, terminal_width()));
     if (!report.crossings.empty()) show("\n" + report::crossing_table(report.crossings, terminal_width()));
+    if (!report.reshardings.empty())
+      show("\n" + report::resharding_table(report.reshardings, terminal_width()));
   }
   if (const std::string helps = what_helps(report.what_ifs); !helps.empty()) show("\n" + helps);
   return kDone;

@@ -33,6 +33,9 @@ void add_details(report::RunReport& report, const Options& options, const execut
 /// The times of a session's clock, where it has any.
 void add_times(report::RunReport& report, const sim::Timeline* timeline);
 
+/// How tensors that are cut over devices come to the nodes that need them.
+std::vector<report::Resharding> reported(const std::vector<annotate::Resharding>& reshardings);
+
 /// Writes the files of --report, --trace and --html, and prints the table, or what does not fit. The exit
 /// status.
 int finish_report(const Options& options, const report::RunReport& report);

@@ -143,6 +143,7 @@ RunResult execute(const Options& options) {
   RunResult result{.report = start_report(options, session.strategy(), session.program(), samples),
                    .outputs = {},
                    .ops = ops};
+  result.report.reshardings = reported(session.reshardings());
   result.report.prepare_seconds = seconds_since(start);
   add_details(result.report, options, session.program(), session.timeline(), {});
   print_schedule(options, session.strategy(), session.program().processors,

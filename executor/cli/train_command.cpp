@@ -278,6 +278,7 @@ report::RunReport estimate_train(const Options& options) {
       start_report(options, session.strategy(), session.program(), samples_of(job.model.graph));
   add_times(report, session.timeline());
   report.bound = session.bound();
+  report.reshardings = reported(session.reshardings());
   return report;
 }
 
@@ -311,6 +312,7 @@ int execute_train(const Options& options) {
   // Where data decides sizes, the first step has told them.
   add_times(report, session.timeline());
   report.bound = session.bound();
+  report.reshardings = reported(session.reshardings());
   report.what_ifs = what_ifs_of_run(options, report, Task::Training, job.model.graph.ops.size());
   if (report.is_clocked) return finish_report(options, report);
   write_report_files(options, report);

@@ -22,4 +22,17 @@ std::string crossing_table(std::vector<Crossing> crossings, std::size_t width);
 
 nlohmann::json to_json(const std::vector<Crossing>& crossings);
 
+/// A tensor cut over devices that a node needs in another form: the table of --explain and `reshardings[]`.
+struct Resharding {
+  std::string node;  ///< empty: an output of the graph
+  std::string tensor;
+  std::string kind;        ///< "all-reduce"
+  std::int64_t bytes = 0;  ///< that devices receive, all together
+};
+
+/// The largest ones, a row each, and one for the rest. Empty where there are none.
+std::string resharding_table(std::vector<Resharding> reshardings, std::size_t width);
+
+nlohmann::json to_json(const std::vector<Resharding>& reshardings);
+
 }  // namespace podium::report

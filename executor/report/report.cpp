@@ -245,6 +245,7 @@ json to_json(const RunReport& report) {
               {"processors", json::array()},
               {"links", json::array()},
               {"crossings", to_json(report.crossings)},
+              {"reshardings", to_json(report.reshardings)},
               {"outputs", json::array()}};
   if (!report.is_estimate) object["realSeconds"] = report.run_seconds;
   if (report.run_times.size() > 1) {

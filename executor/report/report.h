@@ -63,6 +63,7 @@ struct RunReport {
   std::optional<schedule::Bound> bound =
       {};  ///< of a pipeline that trains: what no schedule of its kind beats
   std::vector<Crossing> crossings = {};
+  std::vector<Resharding> reshardings = {};  ///< of tensors that are cut over devices, in the graph's order
   std::vector<OutputFacts> outputs = {};
   std::vector<WhatIf> what_ifs = {};  ///< the most helpful first
   std::optional<TrainingHistory> training = {};

@@ -154,7 +154,8 @@ Compiled compile(Placed placed, const GroupedWeights& weights, CheckedOptions& c
   const Clock clock{checked.device, checked.strategy, checked.events};
   const std::vector<NamedVariable> parts = named_variables(placed.training);
   const std::vector<annotate::CutVariable> cut = std::move(placed.cut);
-  Compiled compiled{.variables = with_whole_variables(parts, cut)};
+  Compiled compiled{.variables = with_whole_variables(parts, cut),
+                    .reshardings = std::move(placed.reshardings)};
   // Variables of inference are not looked at: their session gives no inputs for them.
   if (unknown && (compiled.variables.empty() || !placed.training.updates.empty())) {
     compiled.late_clock = LateClock{clock, placed.training, placed.placement};

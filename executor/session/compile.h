@@ -60,6 +60,7 @@ struct Placed {
   ir::Training training;
   ir::Placement placement;
   std::vector<annotate::CutVariable> cut = {};  ///< variables that are in parts over devices
+  std::vector<annotate::Resharding> reshardings = {};
 };
 
 struct Compiled {
@@ -70,6 +71,7 @@ struct Compiled {
   std::optional<sim::Timeline> timeline = {};
   std::optional<schedule::Bound> bound = {};  ///< of a clocked pipeline that runs empty before each update
   std::optional<LateClock> late_clock = {};   ///< where data decides sizes
+  std::vector<annotate::Resharding> reshardings = {};  ///< of tensors that are cut over devices
 
   const executor::Program& program() const { return engine ? engine->program() : lowered; }
 };

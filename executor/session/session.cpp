@@ -80,11 +80,11 @@ ir::Training take_forward(importer::Model& model, const Strategy& strategy, cons
 
 Placed place(ir::Training forward, const importer::ModelInfo& info, const annotate::ShardingPlan& sharding,
              CheckedOptions& checked) {
-  std::vector<annotate::CutVariable> cut = cut_over_devices(forward, sharding, checked.notes);
+  annotate::Partitioned cut = cut_over_devices(forward, sharding, checked.notes);
   ir::Graph known = with_constants(forward);
   ir::Placement placement = place_graph(known, info.metadata, checked.strategy, checked.device);
   forward.graph.ops = std::move(known.ops);
-  return {std::move(forward), std::move(placement), std::move(cut)};
+  return {std::move(forward), std::move(placement), std::move(cut.variables), std::move(cut.reshardings)};
 }
 
 }  // namespace
@@ -154,6 +154,9 @@ const sim::Timeline* InferenceSession::timeline() const {
   return timeline ? &*timeline : nullptr;
 }
 const Strategy& InferenceSession::strategy() const { return state_->checked.strategy; }
+const std::vector<annotate::Resharding>& InferenceSession::reshardings() const {
+  return state_->compiled.reshardings;
+}
 bool InferenceSession::can_run() const { return state_->compiled.engine != nullptr; }
 const Notes& InferenceSession::notes() const { return state_->checked.notes; }
 std::int64_t InferenceSession::peak_bytes(int processor) const {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "annotate/partition.h"
 #include "executor/device/device.h"
 #include "executor/numeric/engine.h"
 #include "executor/session/read_options.h"
@@ -81,6 +82,8 @@ class InferenceSession {
   const sim::Timeline* timeline() const;
   /// The options as they take effect.
   const Strategy& strategy() const;
+  /// What tensors that are cut over devices need of other devices.
+  const std::vector<annotate::Resharding>& reshardings() const;
   /// Whether run can be called: not after an estimate, nor when the memory of a processor overflows.
   bool can_run() const;
   /// Strategy that have no effect, and what else a user should know.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "executor/session/compile.h"
 #include "importer/sharding.h"
@@ -64,14 +65,14 @@ annotate::ShardingPlan plan_sharding(importer::Model& model, const std::string& 
   return plan;
 }
 
-std::vector<annotate::CutVariable> cut_over_devices(ir::Training& training,
-                                                    const annotate::ShardingPlan& plan, Notes& notes) {
+annotate::Partitioned cut_over_devices(ir::Training& training, const annotate::ShardingPlan& plan,
+                                       Notes& notes) {
   if (plan.devices == 1) return {};
   annotate::Partitioned made = annotate::partition(training, plan);
   note_reshardings(made.reshardings, notes);
-  training = std::move(made.training);
+  training = std::exchange(made.training, {});
   optimize(training);
-  return std::move(made.variables);
+  return made;
 }
 
 }  // namespace podium

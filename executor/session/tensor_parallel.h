@@ -11,9 +11,9 @@ namespace podium {
 /// one device where the name is empty. Error for a name that the model does not declare.
 annotate::ShardingPlan plan_sharding(importer::Model& model, const std::string& configuration);
 
-/// Cuts an optimized graph over the devices of a plan of several, optimizes it once more and gives the
-/// variables that are in parts. A note says what moves between devices.
-std::vector<annotate::CutVariable> cut_over_devices(ir::Training& training,
-                                                    const annotate::ShardingPlan& plan, Notes& notes);
+/// Cuts an optimized graph over the devices of a plan of several, and optimizes it once more. What is left is
+/// all but the training. A note says what moves between devices.
+annotate::Partitioned cut_over_devices(ir::Training& training, const annotate::ShardingPlan& plan,
+                                       Notes& notes);
 
 }  // namespace podium

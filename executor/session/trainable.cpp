@@ -189,10 +189,10 @@ Placed make_trained(Trainable trainable, CheckedOptions& checked) {
   lower::add_anchors(training.graph, strategy);
   if (slice) ir::set_slices(training, *slice, request.contributions.slices);
   ir::optimize(training, {.evaluate = kernels::evaluate});
-  std::vector<annotate::CutVariable> cut = cut_over_devices(training, trainable.sharding, checked.notes);
+  annotate::Partitioned cut = cut_over_devices(training, trainable.sharding, checked.notes);
   plan_products(training.graph, strategy);
   ir::Placement placement = place_training(training.graph, trainable.metadata, strategy);
-  return {std::move(training), std::move(placement), std::move(cut)};
+  return {std::move(training), std::move(placement), std::move(cut.variables), std::move(cut.reshardings)};
 }
 
 }  // namespace podium

@@ -333,6 +333,9 @@ const sim::Timeline* TrainingSession::timeline() const {
 }
 const std::optional<schedule::Bound>& TrainingSession::bound() const { return state_->compiled.bound; }
 const Strategy& TrainingSession::strategy() const { return state_->checked.strategy; }
+const std::vector<annotate::Resharding>& TrainingSession::reshardings() const {
+  return state_->compiled.reshardings;
+}
 bool TrainingSession::can_run() const { return state_->compiled.engine != nullptr; }
 const Notes& TrainingSession::notes() const { return state_->checked.notes; }
 std::int64_t TrainingSession::peak_bytes(int processor) const {

@@ -91,6 +91,8 @@ class TrainingSession {
   // As of an InferenceSession.
   const executor::Program& program() const;
   const Strategy& strategy() const;
+  /// What tensors that are cut over devices need of other devices.
+  const std::vector<annotate::Resharding>& reshardings() const;
   const sim::Timeline* timeline() const;
   /// Of a clocked pipeline that runs empty before each update: the seconds of a run that no schedule of the
   /// same chunks, kind of backward pass and memory gets below. Nothing of other strategies.

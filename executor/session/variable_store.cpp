@@ -1,5 +1,5 @@
-// A variable has a slot on each processor that holds a copy, and a value for each group of replicas that share
-// it. One that is cut over devices has a variable for each of its parts, which are put together here.
+// A variable has a slot on each processor that holds a copy, and a value for each group of replicas that
+// share it. One that is cut over devices has a variable for each of its parts, which are put together here.
 #include "executor/session/variable_store.h"
 
 #include <cstring>

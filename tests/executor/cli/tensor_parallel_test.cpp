@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "importer/import.h"
 #include "tests/support/run_program.h"
@@ -155,6 +156,22 @@ TEST(CutTransformer, MovesWhatItsSumsNeed) {
   // 9 sums of [2, 8, 32] floats: each of 4 devices gets 2 * 3/4 of 2,048 bytes.
   EXPECT_THAT(cut.notes(), HasSubstr("tensors cut over devices: 9 all-reduce, 110592 bytes in all"));
   EXPECT_THAT(cut.notes(), Not(HasSubstr("all-gather")));
+}
+
+TEST(CutTransformer, ReportsWhatMovesNodeByNode) {
+  Cut cut(kBert, 2);
+  const TemporaryFolder folder;
+  const ProgramResult result = run_program("podium run " + cut.cut() +
+                                           " --configuration tp --explain --report " + folder.file("r.json"));
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("all-reduce"));
+  std::ifstream file(folder.file("r.json"));
+  const nlohmann::json reshardings = nlohmann::json::parse(file).at("reshardings");
+  ASSERT_EQ(reshardings.size(), 5U);  // one of the embedding, two a layer
+  for (const nlohmann::json& one : reshardings) {
+    EXPECT_EQ(one.at("kind"), "all-reduce");
+    EXPECT_EQ(one.at("bytes"), 4096);  // both devices get all of [2, 8, 32] floats, half of it twice
+  }
 }
 
 TEST(CutTransformer, IsCompared) {
