@@ -13,7 +13,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <ranges>
 #include <set>
@@ -29,11 +28,8 @@ namespace podium::annotate {
 namespace {
 
 using ir::Graph;
-using ir::Loop;
-using ir::LoopAxis;
 using ir::LoopResult;
 using ir::Op;
-using ir::OpId;
 using ir::Tensor;
 using ir::Type;
 using ir::TypedOp;
@@ -81,11 +77,9 @@ class Partitioner {
       }
     }
     for (ValueId id : whole_.value_ids()) {
-      if (whole_[id].constant || whole_[id].data_left_out) held_[id].is_undecided = !is_input(id);
+      if (whole_[id].constant || whole_[id].data_left_out) held_[id].is_undecided = true;
     }
   }
-
-  bool is_input(ValueId id) const { return std::ranges::find(whole_.inputs, id) != whole_.inputs.end(); }
 
   ValueId add_whole(ValueId id) {
     const ValueId made = out().add_value(whole_[id].name, type(id));
@@ -165,6 +159,8 @@ class Partitioner {
     }
     return boxes;
   }
+
+  // What the node says comes first, then variables and the largest operands.
   OpCut plan_cut(const Op& op, const TypedOp& typed) const {
     OpCut cut(loops_of(typed), plan_.devices);
     if (op.spec->random || op.captures > 0) {
