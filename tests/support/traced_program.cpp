@@ -74,8 +74,9 @@ bool changes_files(const __ptrace_syscall_info& info) {
 Ended end(pid_t process) {
   ::kill(process, SIGKILL);
   int status = 0;
-  while (::waitpid(process, &status, __WALL) == process && !WIFEXITED(status) && !WIFSIGNALED(status)) {
-  }
+  // Its threads are followed, too, and the process has not ended before each of them has been waited for.
+  for (pid_t ended = 0; ended >= 0 && (ended != process || WIFSTOPPED(status));)
+    ended = ::waitpid(-1, &status, __WALL);
   return Ended::Killed;
 }
 
