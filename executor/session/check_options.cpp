@@ -445,14 +445,18 @@ void check_overrides(const Strategy& strategy, const ir::Graph& graph) {
   }
 }
 
-void check_placement(const Strategy& strategy, const ir::Placement& placement, const device::Device& device) {
-  const std::int64_t needed = std::int64_t{placement.processors} * strategy.replicas;
+void check_processors(const Strategy& strategy, std::int64_t of_replica, const device::Device& device) {
+  const std::int64_t needed = of_replica * strategy.replicas;
   const int found = strategy.ipus > 0 ? strategy.ipus : device.processors;
   if (needed > found) {
     throw Error("{} processors found ({}), {} needed: {} a replica, replicatedGraphCount {}", found,
-                strategy.ipus > 0 ? "numIPUs" : fmt::format("device '{}'", device.name), needed,
-                placement.processors, strategy.replicas);
+                strategy.ipus > 0 ? "numIPUs" : fmt::format("device '{}'", device.name), needed, of_replica,
+                strategy.replicas);
   }
+}
+
+void check_placement(const Strategy& strategy, const ir::Placement& placement, const device::Device& device) {
+  check_processors(strategy, placement.processors, device);
 }
 
 void check_waits(const Strategy& strategy, const ir::Optimizer& optimizer) {

@@ -42,8 +42,9 @@ Strategy check_options(Strategy strategy, const device::Device& device, Task tas
 /// Error when a location is given for a tensor that the model does not have.
 void check_overrides(const Strategy& strategy, const ir::Graph& graph);
 
-/// Error when the placement needs more processors than there are, or a pipeline more micro-batches than a
-/// step has.
+/// Error when replicas of so many processors need more than there are.
+void check_processors(const Strategy& strategy, std::int64_t of_replica, const device::Device& device);
+/// Error when the placement needs more processors than there are.
 void check_placement(const Strategy& strategy, const ir::Placement& placement, const device::Device& device);
 
 /// Error when a stage of a pipeline, which without accumulation updates its weights before the gradients of

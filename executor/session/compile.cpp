@@ -10,6 +10,7 @@
 #include "executor/session/host_arrays.h"
 #include "executor/session/pipeline_bound.h"
 #include "executor/session/place_model.h"
+#include "importer/sharding.h"
 #include "ir/gradients/expand_gradients.h"
 #include "ir/passes/follow_annotations.h"
 #include "ir/passes/make_training.h"
@@ -110,6 +111,11 @@ CheckedOptions check(const importer::Model& model, const SessionOptions& options
   if (!checked.estimates) check_data(model.graph);
   checked.strategy = check_options(filled_in(options, model.graph, checked.device, task, checked.notes),
                                    checked.device, task, checked.notes);
+  if (const std::string& name = checked.strategy.device_configuration; !name.empty()) {
+    // Before the graph is cut over as many devices as a file may ask for.
+    const auto sharding = importer::read_sharding(model);
+    check_processors(checked.strategy, importer::find_configuration(sharding, name).devices, checked.device);
+  }
   checked.strategy.exchanges = checked.device.synchronous ? Exchanges::Together : Exchanges::Apart;
   if (checked.estimates || are_several(checked.strategy)) importer::check_sizes(model);
   if (task == Task::Training || !options.optimized) {

@@ -55,14 +55,14 @@ inline std::string matrix(const std::string& name, std::int64_t rows, std::int64
 }
 
 /// The bytes of a model: y = Neg(x) of float[4,5]; a configuration 'tp' of two devices cuts x along `axis`.
-inline std::string cut_model(std::int64_t axis) {
+inline std::string cut_model(std::int64_t axis, std::int64_t devices = 2) {
   const std::string cut = node_configuration("tp", {spec("x", {0, 1}, {sharded(axis, 2)})}) + stage(0);
   const std::string node = bytes_field(1, "x") + bytes_field(2, "y") + bytes_field(3, "neg") +
                            bytes_field(4, "Neg") + bytes_field(kNodeDeviceConfigurations, cut);
   const std::string graph = bytes_field(1, node) + bytes_field(2, "g") + bytes_field(11, matrix("x", 4, 5)) +
                             bytes_field(12, matrix("y", 4, 5));
   return number_field(1, 11) + bytes_field(7, graph) + bytes_field(8, number_field(2, 17)) +
-         bytes_field(kModelConfiguration, device_configuration("tp", 2));
+         bytes_field(kModelConfiguration, device_configuration("tp", devices));
 }
 
 }  // namespace podium::testing

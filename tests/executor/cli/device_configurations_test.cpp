@@ -41,6 +41,15 @@ TEST(DeviceConfigurations, InfoRefusesAnAxisThatTheTensorHasNotAndAnUnknownName)
   EXPECT_THAT(name.err, HasSubstr("no device configuration 'dp' found, one of 'tp' needed"));
 }
 
+// At once, and not after the graph has been cut over all of them.
+TEST(DeviceConfigurations, MoreDevicesThanTheMachineHasAreRefused) {
+  const TemporaryFolder folder;
+  const ProgramResult result =
+      run_program("podium run " + folder.write("many.onnx", cut_model(1, 65'536)) + " --configuration tp");
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, HasSubstr("4 processors found (device 'ipu-m2000'), 65536 needed"));
+}
+
 TEST(DeviceConfigurations, ARunSaysThatItDoesNotActOnThem) {
   const TemporaryFolder folder;
   const ProgramResult result = run_program("podium run " + folder.write("cut.onnx", cut_model(1)));

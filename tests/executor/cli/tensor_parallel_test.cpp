@@ -195,6 +195,8 @@ TEST(CutTransformer, RefusesWhatDoesNotGoWithIt) {
   };
   EXPECT_THAT(refused("--configuration dp"),
               HasSubstr("no device configuration 'dp' found, one of 'tp' needed"));
+  EXPECT_THAT(refused("--configuration tp --ipus 1"),
+              HasSubstr("1 processors found (numIPUs), 2 needed: 2 a replica, replicatedGraphCount 1"));
   EXPECT_THAT(refused("--configuration tp --pipeline"),
               HasSubstr("deviceConfiguration 'tp' excludes enablePipelining"));
   EXPECT_THAT(refused("--configuration tp --virtual-graph-mode auto"),
