@@ -17,6 +17,11 @@ using ir::Tensor;
 using ir::Type;
 using ir::ValueId;
 
+void put_on(Op& op, int device, Context context) {
+  ir::set_attribute(op, kVirtualGraph, std::int64_t{device});
+  if (context == Context::Update) ir::set_attribute(op, ir::kContextAttribute, ir::kOuterContext);
+}
+
 Boxes boxes_of(const Held& held) {
   Boxes boxes(held.on.size());
   for (std::size_t device = 0; device < boxes.size(); ++device) {
@@ -27,8 +32,7 @@ Boxes boxes_of(const Held& held) {
 
 // Appends an op on a device and gives its first output.
 ValueId Holdings::emit(Op op, int device, Context context, std::string_view name) {
-  ir::set_attribute(op, kVirtualGraph, std::int64_t{device});
-  if (context == Context::Update) ir::set_attribute(op, ir::kContextAttribute, ir::kOuterContext);
+  put_on(op, device, context);
   op.outputs = {out_.add_value(out_.fresh_name(name))};
   ir::InferContext inferred(out_, op);
   op.spec->infer(inferred);
@@ -120,8 +124,8 @@ ValueId Holdings::bring_anew(ValueId id, int device, const Box& box, Context con
     sources.push_back(other);
     all_contain = all_contain && contains(held.on[other]->box, box);
   }
-  if (held.is_sum && all_contain && !sources.empty()) return add_up(id, sources, device, box, context);
-  if (!held.is_sum) {
+  if (is_sum(held) && all_contain && !sources.empty()) return add_up(id, sources, device, box, context);
+  if (!is_sum(held)) {
     const bool has_own = held.on[device] && contains(held.on[device]->box, box);
     const auto other =
         std::ranges::find_if(sources, [&](int source) { return contains(held.on[source]->box, box); });
@@ -153,7 +157,7 @@ ValueId Holdings::add_up(ValueId id, const std::vector<int>& sources, int device
   if (is_narrow) {
     for (ValueId& summand : summands) summand = cast(summand, ir::DataType::Float);
   }
-  const ValueId sum = call(held_[id].is_largest ? "Max" : "Sum", summands, device, context);
+  const ValueId sum = call(held_[id].pieces == Pieces::Rivals ? "Max" : "Sum", summands, device, context);
   return is_narrow ? cast(sum, element) : sum;
 }
 
@@ -207,8 +211,7 @@ void Holdings::split(const Piece& piece, std::int64_t axis, const std::vector<Bo
   for (const Box& box : boxes) sizes.push_back(length(box[axis]));
   Op op{.spec = ir::find_op("", "Split"), .name = node_, .inputs = {piece.value, ints(sizes)}};
   ir::set_attribute(op, "axis", axis);
-  ir::set_attribute(op, kVirtualGraph, std::int64_t{device});
-  if (context == Context::Update) ir::set_attribute(op, ir::kContextAttribute, ir::kOuterContext);
+  put_on(op, device, context);
   for (const Box& box : boxes) {
     const Type part = Type::tensor(out_[piece.value].type.element, dims_of(box));
     op.outputs.push_back(out_.add_value(out_.fresh_name(out_[piece.value].name), part));
@@ -220,7 +223,7 @@ void Holdings::split(const Piece& piece, std::int64_t axis, const std::vector<Bo
 // Where several devices need a sum, each adds up one part of it, and the parts are all that is held on.
 void Holdings::share_sum(ValueId id, const Boxes& wanted, Context context) {
   Held& held = held_[id];
-  if (!held.is_sum) return;
+  if (!is_sum(held)) return;
   std::vector<int> readers;
   for (int device = 0; device < devices_; ++device) {
     if (wanted[device] && elements_of(*wanted[device]) > 0) readers.push_back(device);
@@ -253,7 +256,7 @@ void Holdings::share_sum(ValueId id, const Boxes& wanted, Context context) {
 // Brings a value to the devices that want a box of it, and reports what moved.
 std::vector<ValueId> Holdings::bring_all(ValueId id, const Boxes& wanted, Context context) {
   moved_ = {};
-  const bool was_sum = held_[id].is_sum;
+  const bool was_sum = is_sum(held_[id]);
   share_sum(id, wanted, context);
   std::vector<ValueId> values(devices_);
   int readers = 0;
@@ -278,7 +281,7 @@ void Holdings::keep_sum(ValueId id, const Boxes& wanted, const std::vector<Value
     held.on[device].reset();
     if (wanted[device]) held.on[device] = Piece{values[device], all};
   }
-  held.is_sum = false;
+  held.pieces = Pieces::Parts;
 }
 
 void Holdings::report(ValueId id, bool was_sum, int readers, const Boxes& wanted) {
@@ -309,7 +312,7 @@ Boxes Holdings::first_of_each_box(ValueId id) const {
 }
 
 void Holdings::take_form(ValueId id, const Boxes& boxes, Context context) {
-  if (!held_[id].is_sum && boxes_of(held_[id]) == boxes) return;
+  if (!is_sum(held_[id]) && boxes_of(held_[id]) == boxes) return;
   const std::vector<ValueId> values = bring_all(id, boxes, context);
   Held next{.on = std::vector<std::optional<Piece>>(devices_)};
   for (int device = 0; device < devices_; ++device) {

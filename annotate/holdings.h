@@ -18,6 +18,9 @@ inline Context context_of(const ir::Op& op) {
   return ir::is_outer(op) ? Context::Update : Context::MicroBatch;
 }
 
+/// Says of an op which device runs it, and how often.
+void put_on(ir::Op& op, int device, Context context);
+
 /// A box of a value, in the new graph.
 struct Piece {
   ir::ValueId value;
@@ -28,10 +31,12 @@ struct Piece {
 struct Held {
   ir::ValueId everywhere = ir::kNoValue;  ///< valid: all of it, and any device may read it
   std::vector<std::optional<Piece>> on = {};
-  bool is_sum = false;        ///< pieces of several devices add up
-  bool is_largest = false;    ///< of such pieces, they do not add up, but the largest counts
+  Pieces pieces = Pieces::Parts;
   bool is_undecided = false;  ///< a weight or constant, cut as its first reader wants it
 };
+
+/// Its pieces have to be put together element by element.
+inline bool is_sum(const Held& held) { return held.pieces != Pieces::Parts; }
 
 /// The boxes of the devices.
 Boxes boxes_of(const Held& held);

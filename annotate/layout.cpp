@@ -46,16 +46,6 @@ std::vector<SizedFactor> sized(const ir::ShardedAxis& axis, std::int64_t dim) {
   return found;
 }
 
-/// Appends indices behind the ranges; those that touch the last ones prolong them.
-void append(Ranges& ranges, IndexRange more) {
-  if (more.begin == more.end) return;
-  if (!ranges.empty() && ranges.back().end == more.begin) {
-    ranges.back().end = more.end;
-  } else {
-    ranges.push_back(more);
-  }
-}
-
 // The row-major fusion of the ranges of the factors, from the innermost outwards: each index of a factor is
 // `stride` elements of those inside of it.
 Ranges fuse(const std::vector<SizedFactor>& factors, std::span<const std::int64_t> shards) {
@@ -126,6 +116,15 @@ bool contains(const Ranges& outer, const IndexRange& range) {
 }
 }  // namespace
 
+void append(Ranges& ranges, IndexRange more) {
+  if (more.begin == more.end) return;
+  if (!ranges.empty() && ranges.back().end == more.begin) {
+    ranges.back().end = more.end;
+  } else {
+    ranges.push_back(more);
+  }
+}
+
 std::int64_t length(const Ranges& ranges) {
   return std::accumulate(ranges.begin(), ranges.end(), std::int64_t{0},
                          [](std::int64_t sum, const IndexRange& one) { return sum + one.end - one.begin; });
@@ -163,12 +162,7 @@ Ranges places_in(const Ranges& outer, const Ranges& inner) {
     std::int64_t before = 0;
     for (const IndexRange& own : outer) {
       if (own.begin <= range.begin && range.end <= own.end) {
-        const IndexRange place{before + range.begin - own.begin, before + range.end - own.begin};
-        if (!places.empty() && places.back().end == place.begin) {
-          places.back().end = place.end;
-        } else {
-          places.push_back(place);
-        }
+        append(places, {before + range.begin - own.begin, before + range.end - own.begin});
         break;
       }
       before += own.end - own.begin;

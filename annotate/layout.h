@@ -35,6 +35,8 @@ struct Shard {
 std::vector<Shard> layout_of(const ir::ShardingSpec& spec, std::span<const std::int64_t> dims);
 
 std::int64_t elements_of(const Box& box);
+/// Appends indices behind the ranges; those that touch the last ones prolong them, and none are left out.
+void append(std::vector<IndexRange>& ranges, IndexRange more);
 /// How many indices the ranges have.
 std::int64_t length(const std::vector<IndexRange>& ranges);
 /// All of a tensor.

@@ -13,16 +13,6 @@ using ir::Loop;
 using ir::LoopAxis;
 using ir::LoopResult;
 
-bool is_empty(const IndexRange& range) { return range.begin >= range.end; }
-
-void append(Ranges& ranges, IndexRange more) {
-  if (!ranges.empty() && ranges.back().end == more.begin) {
-    ranges.back().end = more.end;
-  } else if (!is_empty(more)) {
-    ranges.push_back(more);
-  }
-}
-
 // The indices of an axis that some of a loop's iterations have.
 Ranges ranges_of(const Loop& loop, const LoopAxis& at, const Ranges& iterations, std::int64_t dim) {
   Ranges ranges;
@@ -41,7 +31,7 @@ std::optional<Ranges> iterations_of(const Loop& loop, const LoopAxis& at, const 
   Ranges iterations;
   for (const IndexRange& range : ranges) {
     const IndexRange own{range.begin, std::min(range.end, block)};
-    if (is_empty(own)) break;
+    if (own.begin >= own.end) break;
     if (own.begin % at.inner != 0 || own.end % at.inner != 0) return std::nullopt;
     append(iterations, {own.begin / at.inner, own.end / at.inner});
   }
@@ -131,18 +121,13 @@ bool OpCut::is_cut() const {
   return std::ranges::any_of(ranges, [](const auto& of_loop) { return !of_loop.empty(); });
 }
 
-bool OpCut::is_summed() const {
+Pieces OpCut::pieces() const {
+  Pieces pieces = Pieces::Parts;
   for (std::size_t l = 0; l < loops.size(); ++l) {
-    if (!ranges[l].empty() && loops[l].result != LoopResult::Apart) return true;
+    if (ranges[l].empty() || loops[l].result == LoopResult::Apart) continue;
+    pieces = loops[l].result == LoopResult::Largest ? Pieces::Rivals : Pieces::Summands;
   }
-  return false;
-}
-
-bool OpCut::is_largest() const {
-  for (std::size_t l = 0; l < loops.size(); ++l) {
-    if (!ranges[l].empty() && loops[l].result == LoopResult::Largest) return true;
-  }
-  return false;
+  return pieces;
 }
 
 std::vector<int> combination(const OpCut& cut, int device) {

@@ -16,6 +16,13 @@ using Boxes = std::vector<std::optional<Box>>;
 
 enum class Side : std::uint8_t { Input, Output };
 
+/// What devices have of a value.
+enum class Pieces : std::uint8_t {
+  Parts,     ///< of it
+  Summands,  ///< which add up to it
+  Rivals     ///< whose largest elements it has
+};
+
 struct OpCut {
   std::vector<ir::Loop> loops;
   std::vector<std::vector<Ranges>> ranges;  ///< for each loop by device; empty: not cut
@@ -27,9 +34,8 @@ struct OpCut {
 
   int devices() const { return static_cast<int>(computes.size()); }
   bool is_cut() const;
-  /// What devices compute has to be put together, by adding it up or (`is_largest`) by its largest elements.
-  bool is_summed() const;
-  bool is_largest() const;
+  /// What the results of the devices are to each other.
+  Pieces pieces() const;
 };
 
 /// Whether an op could be cut as one of its operands lies.

@@ -204,7 +204,7 @@ class Partitioner {
     }
     const auto rank = [&](std::size_t i) {
       const ValueId id = op.inputs[i];
-      const int kind = is_variable(id) ? 0 : held_[id].is_sum ? 2 : 1;
+      const int kind = is_variable(id) ? 0 : is_sum(held_[id]) ? 2 : 1;
       return std::pair(kind, -packed_bytes(type(id)));
     };
     std::ranges::stable_sort(order, {}, rank);
@@ -220,7 +220,7 @@ class Partitioner {
       if (is_own && (held.everywhere.valid() || held.is_undecided)) {
         std::fill(cut.computes.begin() + 1, cut.computes.end(), false);
       }
-      if ((is_own || is_update) && !held.on.empty() && !held.is_sum) {
+      if ((is_own || is_update) && !held.on.empty() && !is_sum(held)) {
         for (int device = 0; device < plan_.devices; ++device) {
           const bool has = held.on[device] && held.on[device]->box == whole_box(type(id).dims);
           if (!has && is_whole_somewhere(id)) cut.computes[device] = false;
@@ -268,16 +268,17 @@ class Partitioner {
       if (held_[id].is_undecided) decide(id, wanted);
       inputs.push_back(held_.bring_all(id, wanted, context_of(op)));
     }
-    const bool is_sum = cut.is_summed();
+    const Pieces pieces = cut.pieces();
     for (ValueId id : outputs_of(op)) {
       held_[id].on.resize(plan_.devices);
-      held_[id].is_sum = is_sum;
-      held_[id].is_largest = cut.is_largest();
+      held_[id].pieces = pieces;
     }
     std::set<std::vector<int>> counted;
     for (int device = 0; device < plan_.devices; ++device) {
       // Of devices that compute the same summand one counts.
-      if (!cut.computes[device] || (is_sum && !counted.insert(combination(cut, device)).second)) continue;
+      if (!cut.computes[device] ||
+          (pieces != Pieces::Parts && !counted.insert(combination(cut, device)).second))
+        continue;
       std::vector<ValueId> own;
       for (const auto& of_input : inputs) own.push_back(of_input[device]);
       emit_part(op, typed, cut, device, std::move(own));
@@ -311,12 +312,12 @@ class Partitioner {
   void pass_sums(const Op& op, const TypedOp& typed, const OpCut& cut) {
     Boxes firsts;
     for (ValueId id : inputs_of(op)) {
-      if (held_[id].is_sum && firsts.empty()) firsts = held_.first_of_each_box(id);
+      if (is_sum(held_[id]) && firsts.empty()) firsts = held_.first_of_each_box(id);
     }
     std::vector<std::vector<ValueId>> inputs;  // by device
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       const ValueId id = op.inputs[i];
-      if (held_[id].is_sum) {
+      if (is_sum(held_[id])) {
         inputs.push_back(own_values(id));
         continue;
       }
@@ -329,7 +330,7 @@ class Partitioner {
     }
     Held& result = held_[op.outputs[0]];
     result.on.resize(plan_.devices);
-    result.is_sum = true;
+    result.pieces = Pieces::Summands;
     for (int device = 0; device < plan_.devices; ++device) {
       if (!has_sum_on(op, device)) continue;
       std::vector<ValueId> own;
@@ -347,10 +348,10 @@ class Partitioner {
   // The op of summands alone: its operands that are none are somebody else's to add.
   ValueId without_others(const Op& op, const TypedOp& typed, const OpCut& cut, int device,
                          std::vector<ValueId> own) {
-    const bool is_second_alone = op.is("Sub") && !held_[op.inputs[0]].is_sum;
+    const bool is_second_alone = op.is("Sub") && !is_sum(held_[op.inputs[0]]);
     std::vector<ValueId> summands;
     for (std::size_t i = 0; i < own.size(); ++i) {
-      if (held_[op.inputs[i]].is_sum) summands.push_back(own[i]);
+      if (is_sum(held_[op.inputs[i]])) summands.push_back(own[i]);
     }
     if (summands.size() == own.size() || !is_one_of(op, kAdds)) {
       emit_part(op, typed, cut, device, std::move(own));
@@ -367,7 +368,7 @@ class Partitioner {
 
   bool has_sum_on(const Op& op, int device) const {
     return std::ranges::any_of(op.inputs, [&](ValueId id) {
-      return id.valid() && held_[id].is_sum && held_[id].on[device].has_value();
+      return id.valid() && is_sum(held_[id]) && held_[id].on[device].has_value();
     });
   }
 
@@ -390,16 +391,16 @@ class Partitioner {
   bool passes_sums(const Op& op, const OpCut& cut) const {
     std::vector<std::size_t> sums;
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-      if (op.inputs[i].valid() && held_[op.inputs[i]].is_sum) sums.push_back(i);
+      if (op.inputs[i].valid() && is_sum(held_[op.inputs[i]])) sums.push_back(i);
     }
-    if (sums.empty() || cut.is_summed()) return false;
+    if (sums.empty() || cut.pieces() != Pieces::Parts) return false;
     const bool moves = is_one_of(op, kMoves) && sums.size() == 1 && sums[0] == 0;
     const bool adds = is_one_of(op, kAdds);
     if (!moves && !adds) return false;
     // Each device that computes has a summand of each, and nobody else has.
     for (std::size_t i : sums) {
       const ValueId id = op.inputs[i];
-      if (held_[id].is_largest) return false;
+      if (held_[id].pieces != Pieces::Summands) return false;
       if (adds && type(id) != type(op.outputs[0])) return false;
       for (int device = 0; device < plan_.devices; ++device) {
         const auto& piece = held_[id].on[device];
@@ -417,7 +418,7 @@ class Partitioner {
     Op part = op;
     part.inputs = std::move(own);
     ir::remove_attribute(part, kShardingPlace);
-    ir::set_attribute(part, kVirtualGraph, std::int64_t{device});
+    put_on(part, device, context_of(op));
     std::vector<Box> boxes;
     for (std::size_t i = 0; i < op.outputs.size(); ++i) {
       boxes.push_back(op.outputs[i].valid() ? box_for(cut, Side::Output, i, type(op.outputs[i]).dims, device)
@@ -492,7 +493,9 @@ class Partitioner {
   }
 
   // A Gather whose rows are on several devices.
-  static bool picks_rows(const Op& op, const OpCut& cut) { return op.is("Gather") && cut.is_summed(); }
+  static bool picks_rows(const Op& op, const OpCut& cut) {
+    return op.is("Gather") && cut.pieces() != Pieces::Parts;
+  }
 
   ValueId pick_rows(const Op& op, const Op& part, const OpCut& cut, int device) {
     const Context context = context_of(op);
@@ -540,7 +543,7 @@ class Partitioner {
       if (id.valid()) held_.take_form(id, boxes_of(said.spec, type(id).dims), context_of(op));
     }
     for (ValueId id : outputs_of(op)) {
-      if (reduced_.contains(id) && held_[id].is_sum)
+      if (reduced_.contains(id) && is_sum(held_[id]))
         held_.take_form(id, held_.first_of_each_box(id), context_of(op));
     }
   }
@@ -663,7 +666,7 @@ class Partitioner {
     const Box all = whole_box(type(id).dims);
     for (int other = plan_.devices; other-- > 0;) {
       const auto& piece = held_[id].on[other];
-      if (piece && !held_[id].is_sum && piece->box == all) device = other;
+      if (piece && !is_sum(held_[id]) && piece->box == all) device = other;
     }
     wanted[device] = all;
     const ValueId value = held_.bring_all(id, wanted, Context::MicroBatch)[device];

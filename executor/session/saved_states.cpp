@@ -1,7 +1,5 @@
 #include "executor/session/saved_states.h"
 
-#include <algorithm>
-#include <map>
 #include <set>
 
 #include "executor/session/model_weights.h"
@@ -82,29 +80,27 @@ std::vector<NamedVariable> named_variables(const ir::Training& training) {
   return named;
 }
 
-std::string whole_name(const std::string& name, std::span<const annotate::CutVariable> cut) {
+WholeNames whole_names(std::span<const annotate::CutVariable> cut) {
+  WholeNames wholes;
   for (const annotate::CutVariable& variable : cut) {
-    if (std::ranges::find(variable.parts, name, &annotate::CutVariable::Part::name) != variable.parts.end())
-      return variable.name;
+    for (const annotate::CutVariable::Part& part : variable.parts) wholes.emplace(part.name, variable.name);
   }
-  return name;
+  return wholes;
+}
+
+std::string whole_name(const std::string& name, const WholeNames& wholes) {
+  const auto whole = wholes.find(name);
+  return whole == wholes.end() ? name : std::string(whole->second);
 }
 
 std::vector<NamedVariable> with_whole_variables(std::vector<NamedVariable> variables,
                                                 std::span<const annotate::CutVariable> cut) {
-  std::map<std::string_view, std::string_view> wholes;
-  for (const annotate::CutVariable& variable : cut) {
-    for (const annotate::CutVariable::Part& part : variable.parts) wholes.emplace(part.name, variable.name);
-  }
-  const auto name_whole = [&](std::string& name) {
-    const auto whole = wholes.find(name);
-    if (whole != wholes.end()) name = whole->second;
-  };
+  const WholeNames wholes = whole_names(cut);
   std::vector<NamedVariable> named;
   std::set<std::string> seen;
   for (NamedVariable& variable : variables) {
-    name_whole(variable.name);
-    name_whole(variable.weight);
+    variable.name = whole_name(variable.name, wholes);
+    variable.weight = whole_name(variable.weight, wholes);
     if (seen.insert(variable.name).second) named.push_back(std::move(variable));
   }
   return named;

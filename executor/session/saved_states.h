@@ -50,7 +50,11 @@ std::vector<NamedVariable> named_variables(const ir::Training& training);
 /// The variables with those that are in parts once, under their own names.
 std::vector<NamedVariable> with_whole_variables(std::vector<NamedVariable> variables,
                                                 std::span<const annotate::CutVariable> cut);
+
+/// Which variables parts are of, by name.
+using WholeNames = std::map<std::string_view, std::string_view>;
+WholeNames whole_names(std::span<const annotate::CutVariable> cut);
 /// The variable that `name` is a part of, else `name`.
-std::string whole_name(const std::string& name, std::span<const annotate::CutVariable> cut);
+std::string whole_name(const std::string& name, const WholeNames& wholes);
 
 }  // namespace podium

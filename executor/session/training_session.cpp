@@ -48,11 +48,11 @@ ir::Contributions contributions_of(const Strategy& options, const GroupsByName& 
 
 std::vector<FedScalar> fed_scalars(const Placed& placed) {
   const ir::Training& training = placed.training;
+  const WholeNames wholes = whole_names(placed.cut);
   std::vector<FedScalar> fed;
   for (const ir::HyperParameter& one : training.hyper_parameters) {
     const ir::Value& value = training.graph[one.value];
-    const std::string weight =
-        one.weight.valid() ? whole_name(training.graph[one.weight].name, placed.cut) : "";
+    const std::string weight = one.weight.valid() ? whole_name(training.graph[one.weight].name, wholes) : "";
     fed.push_back({value.name, one.row, weight, value.type.element});
   }
   return fed;

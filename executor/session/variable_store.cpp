@@ -2,6 +2,7 @@
 // share it. One that is cut over devices has a variable for each of its parts, which are put together here.
 #include "executor/session/variable_store.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "annotate/metadata.h"
@@ -92,9 +93,9 @@ importer::Model of_first_replica(importer::Model model, int replicas) {
 }
 
 VariableStore::VariableStore(const std::vector<NamedVariable>& variables,
-                             std::vector<annotate::CutVariable> cut, const GroupsByName& groups,
-                             const executor::Program& program)
-    : cut_(std::move(cut)) {
+                             const std::vector<annotate::CutVariable>& cut, const GroupsByName& groups,
+                             const executor::Program& program) {
+  for (const annotate::CutVariable& variable : cut) cut_.emplace(variable.name, variable);
   std::map<std::string_view, std::vector<executor::Slot>> slots;
   for (executor::BufferId id : program.buffer_ids()) {
     const executor::Buffer& buffer = program[id];
@@ -112,8 +113,8 @@ VariableStore::VariableStore(const std::vector<NamedVariable>& variables,
 }
 
 const annotate::CutVariable* VariableStore::find_cut(const std::string& name) const {
-  const auto found = std::ranges::find(cut_, name, &annotate::CutVariable::name);
-  return found == cut_.end() ? nullptr : &*found;
+  const auto found = cut_.find(name);
+  return found == cut_.end() ? nullptr : &found->second;
 }
 
 ir::Tensor VariableStore::contents(const numeric::Engine& engine, const std::string& name,

@@ -38,7 +38,7 @@ class VariableStore {
  public:
   VariableStore() = default;
   /// `variables` are those of the Program; parts of `cut` are known by the name of the whole.
-  VariableStore(const std::vector<NamedVariable>& variables, std::vector<annotate::CutVariable> cut,
+  VariableStore(const std::vector<NamedVariable>& variables, const std::vector<annotate::CutVariable>& cut,
                 const GroupsByName& groups, const executor::Program& program);
 
   bool contains(const std::string& name) const { return find_cut(name) != nullptr || places_.contains(name); }
@@ -57,7 +57,7 @@ class VariableStore {
   const annotate::CutVariable* find_cut(const std::string& name) const;
 
   std::map<std::string, Place> places_;
-  std::vector<annotate::CutVariable> cut_;
+  std::map<std::string, annotate::CutVariable> cut_;  ///< by name
 };
 
 }  // namespace podium

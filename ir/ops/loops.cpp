@@ -32,6 +32,16 @@ class LoopList {
   void add(Loop loop) {
     if (loop.extent > 1) loops_.push_back(std::move(loop));
   }
+  /// A loop with these axes of the first inputs and outputs, kNoAxis where it runs along none.
+  void add(std::int64_t extent, std::initializer_list<int> inputs, std::initializer_list<int> outputs,
+           LoopResult result = LoopResult::Apart) {
+    Loop loop = make(extent, result);
+    std::size_t i = 0;
+    for (int axis : inputs) loop.inputs[i++].axis = axis;
+    i = 0;
+    for (int axis : outputs) loop.outputs[i++].axis = axis;
+    add(std::move(loop));
+  }
   /// A loop over the same axis of some inputs and of all outputs.
   void add_axis(int axis, std::initializer_list<std::size_t> inputs) {
     Loop loop = make(op_.input(*inputs.begin()).dims[axis]);
@@ -60,9 +70,9 @@ std::vector<Loop> broadcast_loops(const TypedOp& op) {
   for (int axis = 0; axis < result.rank(); ++axis) {
     Loop loop = loops.make(result.dims[axis]);
     for (std::size_t i = 0; i < op.input_count(); ++i) {
-      // CastLike reads nothing of its second input but the type.
-      if (op.has_input(i) && !(i == 1 && op.op.is("CastLike")))
-        loop.inputs[i].axis = aligned_axis(op.input(i), result, axis);
+      // Of the second input, CastLike reads the type and Expand the shape of the result.
+      const bool is_read = i != 1 || (!op.op.is("CastLike") && !op.op.is("Expand"));
+      if (op.has_input(i) && is_read) loop.inputs[i].axis = aligned_axis(op.input(i), result, axis);
     }
     for (LoopAxis& output : loop.outputs) output.axis = axis;
     loops.add(std::move(loop));
@@ -80,32 +90,15 @@ std::vector<Loop> matrix_product_loops(const TypedOp& op) {
   const bool has_columns = b.rank() > 1;
   const int stack = y.rank() - (has_rows ? 1 : 0) - (has_columns ? 1 : 0);
   for (int axis = 0; axis < stack; ++axis) {
-    Loop loop = loops.make(y.dims[axis]);
     const auto own = [&](const Type& operand) {
       const int at = axis - (stack - (operand.rank() - 2));
       return operand.rank() > 2 && at >= 0 && operand.dims[at] == y.dims[axis] ? at : kNoAxis;
     };
-    loop.inputs[0].axis = own(a);
-    loop.inputs[1].axis = own(b);
-    loop.outputs[0].axis = axis;
-    loops.add(std::move(loop));
+    loops.add(y.dims[axis], {own(a), own(b)}, {axis});
   }
-  if (has_rows) {
-    Loop loop = loops.make(y.dims[stack]);
-    loop.inputs[0].axis = a.rank() - 2;
-    loop.outputs[0].axis = stack;
-    loops.add(std::move(loop));
-  }
-  if (has_columns) {
-    Loop loop = loops.make(y.dims.back());
-    loop.inputs[1].axis = b.rank() - 1;
-    loop.outputs[0].axis = y.rank() - 1;
-    loops.add(std::move(loop));
-  }
-  Loop sum = loops.make(a.dims.back(), LoopResult::Summed);
-  sum.inputs[0].axis = a.rank() - 1;
-  sum.inputs[1].axis = std::max(0, b.rank() - 2);
-  loops.add(std::move(sum));
+  if (has_rows) loops.add(y.dims[stack], {a.rank() - 2}, {stack});
+  if (has_columns) loops.add(y.dims.back(), {kNoAxis, b.rank() - 1}, {y.rank() - 1});
+  loops.add(a.dims.back(), {a.rank() - 1, std::max(0, b.rank() - 2)}, {}, LoopResult::Summed);
   return loops.take();
 }
 
@@ -133,10 +126,7 @@ std::vector<Loop> gemm_loops(const TypedOp& op) {
   };
   add(0, 0, a_rows);
   add(1, 1, b_columns);
-  Loop sum = loops.make(op.input(0).dims[1 - a_rows], LoopResult::Summed);
-  sum.inputs[0].axis = 1 - a_rows;
-  sum.inputs[1].axis = 1 - b_columns;
-  loops.add(std::move(sum));
+  loops.add(op.input(0).dims[1 - a_rows], {1 - a_rows, 1 - b_columns}, {}, LoopResult::Summed);
   return loops.take();
 }
 
@@ -206,17 +196,10 @@ std::vector<Loop> reduction_loops(const TypedOp& op) {
       place += keeps ? 1 : 0;
       continue;
     }
-    Loop loop = loops.make(op.input(0).dims[axis]);
-    loop.inputs[0].axis = axis;
-    loop.outputs[0].axis = place++;
-    loops.add(std::move(loop));
+    loops.add(op.input(0).dims[axis], {axis}, {place++});
   }
   if (const auto total = total_of(op.op)) {
-    for (std::int64_t axis : reduced) {
-      Loop loop = loops.make(op.input(0).dims[axis], *total);
-      loop.inputs[0].axis = static_cast<int>(axis);
-      loops.add(std::move(loop));
-    }
+    for (std::int64_t axis : reduced) loops.add(op.input(0).dims[axis], {static_cast<int>(axis)}, {}, *total);
   }
   return loops.take();
 }
@@ -267,10 +250,7 @@ std::vector<Loop> transpose_loops(const TypedOp& op) {
   const auto* order = op.get_if<IntList>("perm");
   for (int axis = 0; axis < rank; ++axis) {
     const int from = order != nullptr ? static_cast<int>((*order)[axis]) : rank - 1 - axis;
-    Loop loop = loops.make(op.output(0).dims[axis]);
-    loop.inputs[0].axis = from;
-    loop.outputs[0].axis = axis;
-    loops.add(std::move(loop));
+    loops.add(op.output(0).dims[axis], {from}, {axis});
   }
   return loops.take();
 }
@@ -302,17 +282,6 @@ std::vector<Loop> reshape_loops(const TypedOp& op) {
     Loop loop = loops.make(extent);
     loop.inputs[0] = {.axis = in, .inner = left_in};
     loop.outputs[0] = {.axis = out, .inner = left_out};
-    loops.add(std::move(loop));
-  }
-  return loops.take();
-}
-
-std::vector<Loop> expand_loops(const TypedOp& op) {
-  LoopList loops(op);
-  for (int axis = 0; axis < op.output(0).rank(); ++axis) {
-    Loop loop = loops.make(op.output(0).dims[axis]);
-    loop.inputs[0].axis = aligned_axis(op.input(0), op.output(0), axis);
-    loop.outputs[0].axis = axis;
     loops.add(std::move(loop));
   }
   return loops.take();
@@ -376,16 +345,12 @@ std::vector<Loop> gather_loops(const TypedOp& op) {
   const int own = static_cast<int>(normalized_axis(op.get_int("axis"), op.input(0).rank()));
   const int chosen = op.input(1).rank();
   for (int axis = 0; axis < op.output(0).rank(); ++axis) {
-    Loop loop = loops.make(op.output(0).dims[axis]);
     const bool is_chosen = axis >= own && axis < own + chosen;
-    if (is_chosen) loop.inputs[1].axis = axis - own;
-    if (!is_chosen) loop.inputs[0].axis = axis < own ? axis : axis - chosen + 1;
-    loop.outputs[0].axis = axis;
-    loops.add(std::move(loop));
+    const int of_data = axis < own ? axis : axis - chosen + 1;
+    loops.add(op.output(0).dims[axis], {is_chosen ? kNoAxis : of_data, is_chosen ? axis - own : kNoAxis},
+              {axis});
   }
-  Loop rows = loops.make(op.input(0).dims[own], LoopResult::Summed);
-  rows.inputs[0].axis = own;
-  loops.add(std::move(rows));
+  loops.add(op.input(0).dims[own], {own}, {}, LoopResult::Summed);
   return loops.take();
 }
 
@@ -414,10 +379,7 @@ bool is_one_group(const TypedOp& op) { return op.get_int("group") == 1; }
 std::vector<Loop> convolution_loops(const TypedOp& op) {
   LoopList loops(op);
   const int filters = op.op.is("ConvTranspose") ? 1 : 0;
-  Loop images = loops.make(op.input(0).dims[0]);
-  images.inputs[0].axis = 0;
-  images.outputs[0].axis = 0;
-  loops.add(std::move(images));
+  loops.add(op.input(0).dims[0], {0}, {0});
   if (!is_one_group(op)) return loops.take();
   Loop channels = loops.make(op.output(0).dims[1]);
   channels.inputs[1].axis = filters;
@@ -426,10 +388,7 @@ std::vector<Loop> convolution_loops(const TypedOp& op) {
   if (op.has_input(kBias)) channels.inputs[kBias].axis = 0;
   loops.add(std::move(channels));
   if (op.has_input(kBias)) return loops.take();
-  Loop sum = loops.make(op.input(0).dims[1], LoopResult::Summed);
-  sum.inputs[0].axis = 1;
-  sum.inputs[1].axis = 1 - filters;
-  loops.add(std::move(sum));
+  loops.add(op.input(0).dims[1], {1, 1 - filters}, {}, LoopResult::Summed);
   return loops.take();
 }
 
@@ -437,19 +396,10 @@ std::vector<Loop> convolution_loops(const TypedOp& op) {
 std::vector<Loop> weight_gradient_loops(const TypedOp& op) {
   LoopList loops(op);
   if (is_one_group(op)) {
-    Loop filters = loops.make(op.input(1).dims[1]);
-    filters.inputs[1].axis = 1;
-    filters.outputs[0].axis = 0;
-    loops.add(std::move(filters));
-    Loop channels = loops.make(op.input(0).dims[1]);
-    channels.inputs[0].axis = 1;
-    channels.outputs[0].axis = 1;
-    loops.add(std::move(channels));
+    loops.add(op.input(1).dims[1], {kNoAxis, 1}, {0});
+    loops.add(op.input(0).dims[1], {1}, {1});
   }
-  Loop images = loops.make(op.input(0).dims[0], LoopResult::Summed);
-  images.inputs[0].axis = 0;
-  images.inputs[1].axis = 0;
-  loops.add(std::move(images));
+  loops.add(op.input(0).dims[0], {0, 0}, {}, LoopResult::Summed);
   return loops.take();
 }
 
@@ -504,16 +454,8 @@ std::vector<Loop> batch_norm_loops(const TypedOp& op) {
 
 std::vector<Loop> instance_norm_loops(const TypedOp& op) {
   LoopList loops(op);
-  Loop images = loops.make(op.input(0).dims[0]);
-  images.inputs[0].axis = 0;
-  images.outputs[0].axis = 0;
-  loops.add(std::move(images));
-  Loop channels = loops.make(op.input(0).dims[1]);
-  channels.inputs[0].axis = 1;
-  channels.inputs[1].axis = 0;
-  channels.inputs[2].axis = 0;
-  channels.outputs[0].axis = 1;
-  loops.add(std::move(channels));
+  loops.add(op.input(0).dims[0], {0}, {0});
+  loops.add(op.input(0).dims[1], {1, 0, 0}, {1});
   return loops.take();
 }
 
@@ -627,7 +569,7 @@ const std::map<std::string_view, Rule>& rules() {
       {"Flatten", reshape_loops},
       {"Squeeze", reshape_loops},
       {"Unsqueeze", reshape_loops},
-      {"Expand", expand_loops},
+      {"Expand", broadcast_loops},
       {"Concat", concat_loops},
       {"Slice", slice_loops},
       {"Pad", pad_loops},
