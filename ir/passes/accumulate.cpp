@@ -13,6 +13,7 @@
 #include <set>
 
 #include "ir/passes/inherit_placement.h"
+#include "ir/zero_constants.h"
 
 namespace podium::ir {
 namespace {
@@ -31,7 +32,10 @@ IdMap<ValueId, bool> depends_on_inputs(const Graph& graph) {
 class Accumulation {
  public:
   explicit Accumulation(UpdateBuilder& builder)
-      : builder_(builder), training_(builder.training), depends_(depends_on_inputs(training_.graph)) {}
+      : builder_(builder),
+        training_(builder.training),
+        depends_(depends_on_inputs(training_.graph)),
+        zeros_(training_.graph) {}
 
   void add(WeightUpdate& update, std::optional<Term> inverse_scale) {
     const bool accumulates = builder_.contributions.accumulates();
@@ -77,7 +81,7 @@ class Accumulation {
   void add_up(WeightUpdate& update) {
     const Type& weight = training_.graph[update.weight].type;
     const DataType type = accumulator_type(builder_.optimizer, weight.element);
-    const ValueId zeros = zeros_of(type, weight.dims);
+    const ValueId zeros = zeros_.of(type, weight.dims);
     const Term accumulator = builder_.variable({.kind = VariableKind::Accumulator,
                                                 .initial = *training_.graph[zeros].constant,
                                                 .weight = update.weight,
@@ -98,14 +102,6 @@ class Accumulation {
     update.gradient = accumulator;
   }
 
-  // One constant for all accumulators of a type: equal layers become equal blocks, and it is in memory once.
-  ValueId zeros_of(DataType type, const Dims& dims) {
-    ValueId& zeros = zeros_[{type, dims}];
-    if (!zeros.valid())
-      zeros = training_.graph.add_constant(training_.graph.fresh_name("zeros"), filled(type, dims, 0));
-    return zeros;
-  }
-
   // How many micro-batches there were before this one; one counter where ops run together.
   Term counter(const WeightUpdate& update, DataType type) {
     const Term count = builder_.variable({.kind = VariableKind::Accumulator,
@@ -123,7 +119,7 @@ class Accumulation {
   IdMap<ValueId, bool> depends_;
   std::map<ValueId, std::string> reduced_;  // gradients, with the first weight that each is of
   std::set<ValueId> counters_;
-  std::map<std::pair<DataType, Dims>, ValueId> zeros_;
+  ZeroConstants zeros_;
 };
 
 }  // namespace

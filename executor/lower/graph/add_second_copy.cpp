@@ -6,10 +6,9 @@
 #include "executor/lower/graph/add_second_copy.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
-#include "ir/filled.h"
+#include "ir/zero_constants.h"
 
 namespace podium::lower {
 namespace {
@@ -27,7 +26,8 @@ class SecondCopy {
       : placed_(placed),
         graph_(placed.graph()),
         in_second_(std::ssize(graph_.values)),
-        for_update_(std::ssize(graph_.values)) {}
+        for_update_(std::ssize(graph_.values)),
+        zeros_(graph_) {}
 
   void add() {
     check_sums();
@@ -108,13 +108,7 @@ class SecondCopy {
     if (reduced != training.reduced.end()) training.reduced.insert(reduced + 1, in_second_[first]);
   }
 
-  ValueId zeros_like(ValueId id) {
-    const ir::Type type = graph_[id].type;
-    ValueId& zeros = zeros_[{type.element, type.dims}];
-    if (!zeros.valid())
-      zeros = graph_.add_constant(graph_.fresh_name("zeros"), ir::filled(type.element, type.dims, 0));
-    return zeros;
-  }
+  ValueId zeros_like(ValueId id) { return zeros_.of(graph_[id].type.element, graph_[id].type.dims); }
 
   // The value of the second copy; constants are the same for both.
   ValueId twin(ValueId first) {
@@ -205,7 +199,7 @@ class SecondCopy {
   Graph& graph_;
   IdMap<ValueId, ValueId> in_second_;   ///< of values of the first copy
   IdMap<ValueId, ValueId> for_update_;  ///< of what micro-batches add to: the sum over both copies
-  std::map<std::pair<ir::DataType, ir::Dims>, ValueId> zeros_;
+  ir::ZeroConstants zeros_;
 };
 
 }  // namespace

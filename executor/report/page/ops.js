@@ -27,6 +27,19 @@ const kKeys = {
   pass: (op) => `ipu ${op.processor}, ${op.pass}`,
 };
 
+function timeColumns(total) {
+  return [
+    {head: "runs", value: (op) => op.runs},
+    {head: "time", value: (op) => op.seconds, text: (op) => duration(op.seconds)},
+    {
+      head: "share",
+      value: (op) => op.seconds / total,
+      text: (op) => percentage(op.seconds / total),
+      bar: (op) => op.seconds / total,
+    },
+  ];
+}
+
 function realTable(ops, total) {
   return table({
     name: "real",
@@ -37,14 +50,7 @@ function realTable(ops, total) {
     columns: [
       {head: "name", value: (op) => op.name},
       {head: "type", value: (op) => op.type},
-      {head: "runs", value: (op) => op.runs},
-      {head: "time", value: (op) => op.seconds, text: (op) => duration(op.seconds)},
-      {
-        head: "share",
-        value: (op) => op.seconds / total,
-        text: (op) => percentage(op.seconds / total),
-        bar: (op) => op.seconds / total,
-      },
+      ...timeColumns(total),
     ],
   });
 }
@@ -78,14 +84,7 @@ export function opsPart(report) {
         columns: [
           {head: "name", value: (op) => op.name},
           ...details,
-          {head: "runs", value: (op) => op.runs},
-          {head: "time", value: (op) => op.seconds, text: (op) => duration(op.seconds)},
-          {
-            head: "share",
-            value: (op) => op.seconds / total,
-            text: (op) => percentage(op.seconds / total),
-            bar: (op) => op.seconds / total,
-          },
+          ...timeColumns(total),
           {head: "FLOP", value: (op) => op.flop, text: (op) => quantity(op.flop)},
           {head: "bytes", value: (op) => op.bytes, text: (op) => byteCount(op.bytes)},
           {
