@@ -174,7 +174,7 @@ PreparedKernel tensor_scatter(PrepareContext& context) {
           throw Error("{} steps at {} do not fit a cache of {}", written, start, steps);
         }
         for (std::int64_t s = 0; s < written; ++s, from += bytes) {
-          move(from, to + (row * steps + (start + s) % steps) * bytes);
+          move(from, to + (row * steps + (start % steps + s) % steps) * bytes);
         }
       }
     });

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "tests/support/run_text.h"
 
@@ -110,6 +111,15 @@ TEST(TensorScatter, RefusesToRunOverTheEnd) {
               HasSubstr("2 steps at 2 do not fit a cache of 3"));
   EXPECT_THAT(values<float>(run_text("g " + body + "<mode = \"circular\"> (c, u, w) }", inputs)[0]),
               ElementsAre(9, 2, 8));
+}
+
+TEST(TensorScatter, GoesRoundACacheFromAnyStart) {
+  constexpr std::int64_t kLast = std::numeric_limits<std::int64_t>::max();
+  const auto y = run_text(
+      "g (float[1,3,1] c, float[1,2,1] u, int64[1] w) => (float[1,3,1] y) { y = TensorScatter <mode = "
+      "\"circular\"> (c, u, w) }",
+      {tensor<float>({1, 3, 1}, {1, 2, 3}), tensor<float>({1, 2, 1}, {8, 9}), Tensor::ints({kLast})});
+  EXPECT_THAT(values<float>(y[0]), ElementsAre(1, 8, 9));
 }
 
 TEST(Compress, TakesAConditionShorterThanTheAxis) {
