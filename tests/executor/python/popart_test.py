@@ -402,6 +402,79 @@ class Sessions(unittest.TestCase):
         np.testing.assert_allclose(anchors["scores"], scores, rtol=1e-5)
         np.testing.assert_allclose(anchors[loss], wanted.sum(), rtol=1e-5)
 
+    def test_train_the_sum_of_losses_that_are_objects(self):
+        data = {"x": np.linspace(-1, 1, 8, dtype=np.float32).reshape(2, 4), "label": np.array([0, 3], np.int32)}
+        shapes = popart.InputShapeInfo()
+        shapes.add("label", popart.TensorInfo("INT32", [2]))
+        options = popart.SessionOptions()
+        options.virtualGraphMode = popart.VirtualGraphMode.Manual
+        optimizer = popart.ConstSGD(0.1)
+        found = []
+        for as_objects in (True, False):
+            builder = popart.Builder()
+            x = builder.addInputTensor("FLOAT", [2, 4], "x")
+            weight = builder.addInitializedInputTensor(np.linspace(-1, 1, 16, dtype=np.float32).reshape(4, 4), "w")
+            with builder.virtualGraph(0):
+                scores = builder.aiOnnx.matmul([x, weight])
+            with builder.virtualGraph(1):
+                probs = builder.aiOnnx.softmax([scores])
+                if not as_objects:
+                    label = builder.addInputTensor("INT32", [2], "label")
+                    nll = builder.aiGraphcore.nllloss([probs, label], popart.ReductionType.Mean, 1)
+                    total = builder.aiOnnx.add([nll, builder.aiGraphcore.l1loss([scores], 0.1, popart.ReductionType.Sum)])
+            if as_objects:
+                losses = [
+                    popart.NllLoss(probs, "label", "nll", 1, popart.ReductionType.Mean),
+                    popart.L1Loss(scores, "l1", 0.1),
+                ]
+                for loss in losses:
+                    loss.virtualGraph(1)
+                nll = losses[0].output(0)
+                session = popart.TrainingSession(
+                    fnModel=builder.getModelProto(),
+                    dataFeed=popart.DataFlow(1, [nll]),
+                    losses=losses,
+                    optimizer=optimizer,
+                    deviceInfo=device(2),
+                    inputShapeInfo=shapes,
+                    userOptions=options,
+                )
+            else:
+                session = popart.TrainingSession(
+                    builder.getModelProto(), popart.DataFlow(1, [nll]), total, optimizer, device(2), userOptions=options
+                )
+            steps = []
+            for _ in range(2):
+                steps.append(anchors_of(session, data)[nll])
+                session.weightsToHost()
+            read = {"w": np.empty([4, 4], np.float32)}
+            session.readWeights(popart.PyWeightsIO(read))
+            found.append((*steps, read["w"]))
+        for one, other in zip(*found):
+            np.testing.assert_array_equal(one, other)
+        self.assertNotEqual(found[0][0], found[0][1])
+
+    def test_refuse_losses_that_are_none(self):
+        builder, _, _, made, _ = two_layers()
+        flow = popart.DataFlow(1, [made])
+        for losses, line in (
+            ([], "loss: none found"),
+            ([made], "losses: str found"),
+            (popart.NllLoss(made, "label", "nll"), "loss 'nll': 'label' is no tensor of the model"),
+        ):
+            with self.assertRaisesRegex(podium.Error, line):
+                popart.TrainingSession(builder.getModelProto(), flow, losses, popart.ConstSGD(0.1), device())
+
+    def test_evaluate_losses_that_are_objects(self):
+        builder = popart.Builder()
+        x = builder.addInputTensor("FLOAT", [2], "x")
+        y = builder.aiOnnx.neg([x])
+        loss = popart.IdentityLoss(y, "loss", popart.ReductionType.Mean)
+        session = popart.InferenceSession(
+            fnModel=builder.getModelProto(), dataFeed=popart.DataFlow(1, ["loss"]), losses=[loss], deviceInfo=device()
+        )
+        self.assertEqual(anchors_of(session, {x: np.array([1, 2], np.float32)})["loss"], -1.5)
+
     def test_drop_in_training_alone(self):
         ones = np.ones([4, 64], np.float32)
         for shaped in (False, True):

@@ -12,6 +12,7 @@ from .._native import Error, InternalError
 from .builder import Builder
 from .devices import DeviceInfo, DeviceManager
 from .enums import *  # noqa: F403
+from .losses import IdentityLoss, L1Loss, Loss, NllLoss
 from .optimizers import (
     SGD,
     Adam,
@@ -130,11 +131,15 @@ __all__ = [
     "Error",
     "ExecutionPhaseSettings",
     "GraphTransformer",
+    "IdentityLoss",
     "InferenceSession",
     "InputSettings",
     "InputShapeInfo",
     "InternalError",
+    "L1Loss",
     "Lamb",
+    "Loss",
+    "NllLoss",
     "Optimizer",
     "OptimizerValue",
     "OutOfMemoryException",

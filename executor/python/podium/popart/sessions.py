@@ -6,7 +6,7 @@ and weightsFromHost move them, readWeights, writeWeights, modelToHost and resetH
 
 import os
 import tempfile
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Sequence, Union
 
 import numpy as np
 import onnx
@@ -20,6 +20,7 @@ from .builder import read_model
 from .devices import DeviceInfo
 from .dropout import that_drops
 from .enums import AnchorReturnTypeId, CommGroupType, DeviceType, SyncPattern, VariableRetrievalMode
+from .losses import Loss, append, listed
 from .ops import element_of
 from .optimizers import Optimizer, text_of
 from .options import CommGroup, SessionOptions
@@ -45,29 +46,34 @@ def _count(port: Any) -> int:
 
 
 class _Session:
-    """What both sessions have."""
+    """What both sessions have. `losses` are objects as PopART 1 had them; dataFeed was dataFlow's name there."""
 
     _native: Any
 
     def __init__(
         self,
         fnModel: Any,
-        dataFlow: DataFlow,
-        deviceInfo: DeviceInfo,
+        dataFlow: Optional[DataFlow],
+        deviceInfo: Optional[DeviceInfo],
         inputShapeInfo: Optional[InputShapeInfo],
         patterns: Optional[Patterns],
         userOptions: Optional[SessionOptions],
         name: str,
+        losses: Sequence[Loss],
     ) -> None:
         if not isinstance(deviceInfo, DeviceInfo):
             raise Error(f"deviceInfo: {type(deviceInfo).__name__} found, a device of DeviceManager needed")
+        if not isinstance(dataFlow, DataFlow):
+            raise Error(f"dataFlow: {type(dataFlow).__name__} found, a DataFlow needed")
         self.name = name
         self.dataFlow = dataFlow
         self.options = userOptions or SessionOptions()
         self._device = deviceInfo
         self._model = onnx.ModelProto()
         self._model.CopyFrom(read_model(fnModel))
-        with_shapes(self._model, inputShapeInfo or InputShapeInfo())
+        shapes = inputShapeInfo or InputShapeInfo()
+        self._total = append(self._model, losses, shapes) if losses else ""
+        with_shapes(self._model, shapes)
         self._patterns = patterns or Patterns()
         self._seed: Optional[int] = None
         self._has_run = False
@@ -270,14 +276,18 @@ class InferenceSession(_Session):
     def __init__(
         self,
         fnModel: Any,
-        dataFlow: DataFlow,
-        deviceInfo: DeviceInfo,
+        dataFlow: Optional[DataFlow] = None,
+        deviceInfo: Optional[DeviceInfo] = None,
         inputShapeInfo: Optional[InputShapeInfo] = None,
         patterns: Optional[Patterns] = None,
         userOptions: Optional[SessionOptions] = None,
         name: str = "inference",
+        *,
+        dataFeed: Optional[DataFlow] = None,
+        losses: Union[Loss, Sequence[Loss], None] = None,
     ) -> None:
-        super().__init__(fnModel, dataFlow, deviceInfo, inputShapeInfo, patterns, userOptions, name)
+        flow = dataFeed if dataFlow is None else dataFlow
+        super().__init__(fnModel, flow, deviceInfo, inputShapeInfo, patterns, userOptions, name, listed(losses))
         give(self._model, self.dataFlow.anchors())
         self._load(self._model)
         self._native = self._made()
@@ -306,26 +316,35 @@ class InferenceSession(_Session):
 
 class TrainingSession(_Session):
     """``TrainingSession(fnModel, dataFlow, loss, optimizer, deviceInfo, inputShapeInfo, patterns, userOptions,
-    name)``."""
+    name)``; the loss is a tensor of the model, or objects whose sum is trained."""
 
     _native: podium_sessions.TrainingSession
 
     def __init__(
         self,
         fnModel: Any,
-        dataFlow: DataFlow,
-        loss: str,
-        optimizer: Optimizer,
-        deviceInfo: DeviceInfo,
+        dataFlow: Optional[DataFlow] = None,
+        loss: Union[str, Loss, Sequence[Loss], None] = None,
+        optimizer: Optional[Optimizer] = None,
+        deviceInfo: Optional[DeviceInfo] = None,
         inputShapeInfo: Optional[InputShapeInfo] = None,
         patterns: Optional[Patterns] = None,
         userOptions: Optional[SessionOptions] = None,
         name: str = "training",
+        *,
+        dataFeed: Optional[DataFlow] = None,
+        losses: Union[Loss, Sequence[Loss], None] = None,
     ) -> None:
-        super().__init__(fnModel, dataFlow, deviceInfo, inputShapeInfo, patterns, userOptions, name)
-        self._loss = loss
+        flow = dataFeed if dataFlow is None else dataFlow
+        objects = listed(losses if loss is None or isinstance(loss, str) else loss)
+        super().__init__(fnModel, flow, deviceInfo, inputShapeInfo, patterns, userOptions, name, objects)
+        self._loss = loss if isinstance(loss, str) else self._total
+        if not self._loss:
+            raise Error("loss: none found, the name of a tensor of the model or losses such as NllLoss needed")
+        if not isinstance(optimizer, Optimizer):
+            raise Error(f"optimizer: {type(optimizer).__name__} found, an optimizer such as SGD needed")
         self._optimizer = optimizer
-        give(self._model, [*self.dataFlow.anchors(), loss])
+        give(self._model, [*self.dataFlow.anchors(), self._loss])
         self._load(that_drops(self._model))
         self._native = self._made()
         self.weightsToHost()
