@@ -2,6 +2,7 @@
 #include <array>
 
 #include "importer/opset_rewrite.h"
+#include "ir/passes/drop_in_training.h"
 
 namespace podium::importer {
 namespace {
@@ -70,16 +71,16 @@ void top_k_10(Rewrite& node) {
   if (const auto k = node.take<std::int64_t>("k")) node.set_input(1, node.ints({*k}));
 }
 
-// Only inference existed without a training_mode input.
+// Without a training_mode input it was left to the session.
 void dropout_12(Rewrite& node) {
   if (const auto ratio = node.take<float>("ratio")) node.set_input(1, node.constant(Tensor::scalar(*ratio)));
+  if (!node.has_input(2)) node.set(ir::kDropsInTraining, std::int64_t{1});
 }
 
 // Before version 7 the attribute is_test chose, and zero was its default.
 void dropout_7(Rewrite& node) {
-  if (node.take_or<std::int64_t>("is_test", 0) != 0) return;
   node.set_input(1, node.constant(Tensor::scalar(node.take_or<float>("ratio", 0.5F))));
-  node.set_input(2, node.constant(Tensor::scalar(true)));
+  node.set_input(2, node.constant(Tensor::scalar(node.take_or<std::int64_t>("is_test", 0) == 0)));
 }
 
 // The mask was of the data's type.

@@ -8,6 +8,7 @@
 #include "importer/foreign_ops.h"
 #include "importer/foreign_tools.h"
 #include "importer/import.h"
+#include "ir/passes/drop_in_training.h"
 
 namespace podium::importer {
 namespace {
@@ -134,12 +135,13 @@ void multi_conv(Rewrite& node) {
   }
 }
 
-// One choice for all elements that the given shape is stretched over.
+// One choice for all elements that the given shape is stretched over; sessions that train drop.
 void shaped_dropout(Rewrite& node) {
   const ValueId shape = node.ints(take_needed<IntList>(node, "shape"));
   const ValueId ratio = node.constant(Tensor::scalar(node.take_or("ratio", 0.5F)));
   const ValueId ones = node.before("Expand", {node.number_like(1, node.input(0)), shape});
-  node.result(0, "Mul", {node.input(0), node.before("Dropout", {ones, ratio})});
+  const ir::Attribute drops{std::string(ir::kDropsInTraining), std::int64_t{1}};
+  node.result(0, "Mul", {node.input(0), node.before("Dropout", {ones, ratio}, {drops})});
 }
 
 // Three colours become four channels, the last of zeros.

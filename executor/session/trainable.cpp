@@ -20,6 +20,7 @@
 #include "ir/glob.h"
 #include "ir/nearest.h"
 #include "ir/optimizer_spec.h"
+#include "ir/passes/drop_in_training.h"
 
 namespace podium {
 namespace {
@@ -148,6 +149,7 @@ void optimize_for(ir::Training& forward, const Strategy& strategy, const ir::Tra
 Trainable make_trainable(importer::Model model, const TrainingOptions& options,
                          const ir::Contributions& contributions, const Strategy& strategy) {
   check_has_loss(model.graph, options.loss);
+  ir::drop_in_training(model.graph);
   Trainable made{.metadata = model.info.metadata,
                  .request = {.loss = options.loss,
                              .optimizer = options.optimizer,

@@ -16,7 +16,10 @@
 namespace podium {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::Contains;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
@@ -64,6 +67,26 @@ TEST(TrainingSession, TakesAStepAgainstTheGradient) {
   session.run(inputs);
   EXPECT_THAT(weight(session), ElementsAre(9, 18));
   EXPECT_EQ(session.steps(), 2);
+}
+
+// Eight weights of 1 after a step of size 1: what a Dropout hands on has a gradient of 1, what it keeps of 2.
+std::vector<float> weights_behind(const std::string& dropout, int opset) {
+  const std::string body =
+      "g (float[8] x) => (float loss) <float[8] w = {1, 1, 1, 1, 1, 1, 1, 1}> "
+      "{ y = Mul(x, w) d = " +
+      dropout + " loss = ReduceSum <keepdims = 0> (d) }";
+  TrainingSession session(importer::import_text(testing::model_text(body, opset)), with({}, 1));
+  session.run(std::vector<ir::Datum>{list<float>({1, 1, 1, 1, 1, 1, 1, 1})});
+  return weight(session);
+}
+
+TEST(TrainingSession, DropsWhereTheModelsOpsetCannotSay) {
+  const auto some = AllOf(Each(AnyOf(1, -1)), Contains(1), Contains(-1));
+  EXPECT_THAT(weights_behind("Dropout <ratio = 0.5> (y)", 7), some);
+  EXPECT_THAT(weights_behind("Dropout (y)", 11), some);
+  EXPECT_THAT(weights_behind("ai.graphcore.ShapedDropout <shape = [8], ratio = 0.5> (y)", 13), some);
+  EXPECT_THAT(weights_behind("Dropout <is_test = 1> (y)", 6), Each(0));
+  EXPECT_THAT(weights_behind("Dropout (y)", 12), Each(0));
 }
 
 TEST(TrainingSession, GivesEveryLossOfABatchInItsPlace) {

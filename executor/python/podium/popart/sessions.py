@@ -18,7 +18,6 @@ from .._native import Error
 from ..model import load
 from .builder import read_model
 from .devices import DeviceInfo
-from .dropout import that_drops
 from .enums import AnchorReturnTypeId, CommGroupType, DeviceType, SyncPattern, VariableRetrievalMode
 from .losses import Loss, append, listed
 from .ops import element_of
@@ -345,7 +344,7 @@ class TrainingSession(_Session):
             raise Error(f"optimizer: {type(optimizer).__name__} found, an optimizer such as SGD needed")
         self._optimizer = optimizer
         give(self._model, [*self.dataFlow.anchors(), self._loss])
-        self._load(that_drops(self._model))
+        self._load(self._model)
         self._native = self._made()
         self.weightsToHost()
 
