@@ -14,18 +14,17 @@ BUILD = Path(os.environ.get("PODIUM_BUILD", ROOT / "build" / "package")).resolve
 
 
 class BuildByCMake(build_ext):
-    """Takes the module that CMake has built for this Python."""
+    """Takes the module that CMake has built for this Python, and what it loads from beside it."""
 
     def build_extension(self, ext: Extension) -> None:
         if not (BUILD / "build.ninja").exists():
             subprocess.run(["cmake", "--preset", "package", "-B", BUILD], cwd=ROOT, check=True)
         subprocess.run(["cmake", "--build", BUILD, "--target", "podium_python"], check=True)
         wanted = Path(self.get_ext_fullpath(ext.name))
-        built = BUILD / "python" / "podium" / wanted.name
-        if not built.exists():
-            raise SystemExit(f"{built} not found: cmake -DPython_EXECUTABLE of the Python that asks for the wheel needed")
-        wanted.parent.mkdir(parents=True, exist_ok=True)
-        self.copy_file(str(built), str(wanted))
+        install = ["cmake", "--install", BUILD, "--component", "wheel", "--strip", "--prefix", wanted.parent]
+        subprocess.run(install, check=True, stdout=subprocess.DEVNULL)
+        if not wanted.exists():
+            raise SystemExit(f"{wanted} not found: cmake -DPython_EXECUTABLE of the Python that asks for the wheel needed")
 
 
 version = re.search(r"project\(podium VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text(encoding="utf-8"))

@@ -50,11 +50,11 @@ TEST(CommandLine, RefusesAnOptionWithoutItsValue) {
   expect_one_line(run_program("podium run m.onnx --input"), 2);
 }
 
-TEST(CommandLine, PrintsTheVersionsOfItsLibraries) {
+TEST(CommandLine, PrintsTheVersionsOfItsLibrariesAndTheLevelOfItsKernels) {
   const ProgramResult result = run_program("podium --version");
   EXPECT_EQ(result.status, 0);
   EXPECT_THAT(result.out, AllOf(HasSubstr("podium 0."), HasSubstr("onnx 1."), HasSubstr("protobuf 3."),
-                                HasSubstr("eigen 3."), HasSubstr("onednn ")));
+                                HasSubstr("eigen 3."), HasSubstr("onednn "), HasSubstr("kernels ")));
 }
 
 TEST(CommandLine, HelpListsEveryCommandWithOneLine) {
