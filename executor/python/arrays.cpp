@@ -1,8 +1,9 @@
 // An element type has one row: how NumPy or ml_dtypes names it, and the integer that holds its bits where
-// neither is there. An array becomes a tensor that adopts its memory; the tensor's owner is the Python
-// object, whose count falls under the interpreter's lock wherever the last tensor dies. A tensor becomes an
-// array whose base is a capsule with a copy of the tensor, which shares the memory: the engine sees that
-// somebody holds it and takes other memory next time.
+// neither is there: the one field of a structure, which bears the type's name, so that nobody takes bits for
+// numbers. An array becomes a tensor that adopts its memory; the tensor's owner is the Python object, whose
+// count falls under the interpreter's lock wherever the last tensor dies. A tensor becomes an array whose
+// base is a capsule with a copy of the tensor, which shares the memory: the engine sees that somebody holds
+// it and takes other memory next time.
 #include "executor/python/arrays.h"
 
 #include <fmt/format.h>
@@ -63,7 +64,17 @@ const Named& row_of(DataType type) {
   throw Error("elements of type {} found, which Python has no array of", name_of(type));
 }
 
-// NumPy's own types by kind and size, those of ml_dtypes by name. Undefined for one that no tensor has.
+std::string text_of(const py::handle& object) { return py::str(object).cast<std::string>(); }
+
+// A structure of one field.
+py::dtype bits_of(const Named& row) {
+  py::list fields;
+  fields.append(py::make_tuple(row.name, row.bits));
+  return py::dtype::from_args(fields);
+}
+
+// NumPy's own types by kind and size, those of ml_dtypes by name, bits as structures. Undefined for one that
+// no tensor has.
 DataType type_of(const py::dtype& dtype) {
   const char kind = dtype.kind();
   const auto bytes = dtype.itemsize();
@@ -79,9 +90,9 @@ DataType type_of(const py::dtype& dtype) {
       if (bytes > 1) break;
       [[fallthrough]];
     case 'V': {
-      const auto name = py::str(dtype.attr("name")).cast<std::string>();
+      const auto name = text_of(dtype.attr("name"));
       for (const Named& row : kNames) {
-        if (row.bits != nullptr && name == row.name) return row.type;
+        if (row.bits != nullptr && (name == row.name || dtype.equal(bits_of(row)))) return row.type;
       }
       return DataType::Undefined;
     }
@@ -102,8 +113,6 @@ DataType type_of(const py::dtype& dtype) {
   }
   return sized({DataType::Float16, DataType::Float, DataType::Double});
 }
-
-std::string text_of(const py::handle& object) { return py::str(object).cast<std::string>(); }
 
 ir::Dims dims_of(const py::array& array) { return {array.shape(), array.shape() + array.ndim()}; }
 
@@ -179,14 +188,14 @@ Datum map_of(const py::handle& object, const ir::Type& wanted) {
   return Datum::map(column("keys", wanted.element), column("values", wanted.inner->element));
 }
 
-// Of ml_dtypes where it is there, else the integer with the bits.
+// Of ml_dtypes where it is there, else the structure with the bits.
 py::dtype dtype_of(DataType type) {
   const Named& row = row_of(type);
   if (row.bits == nullptr) return py::dtype(row.name);
   try {
     return py::dtype::from_args(py::module_::import("ml_dtypes").attr(row.name));
   } catch (const py::error_already_set&) {
-    return py::dtype(row.bits);
+    return bits_of(row);
   }
 }
 
@@ -274,5 +283,10 @@ py::object object_of(const Datum& datum, std::span<const Datum> inputs) {
 }
 
 std::string dtype_name(DataType type) { return row_of(type).name; }
+
+std::string bits_name(DataType type) {
+  const char* bits = row_of(type).bits;
+  return bits == nullptr ? "" : bits;
+}
 
 }  // namespace podium::python

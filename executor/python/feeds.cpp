@@ -29,7 +29,13 @@ ir::Datum fitted(ir::Datum datum, const ir::Type& wanted, const cli::Options& op
   const ir::DataType found = datum.tensor.type();
   if (integers == Integers::Cast && ir::is_integer(found) && ir::is_integer(wanted.element))
     return cast(datum.tensor, wanted.element);
-  return cli::in_precision(datum, options);
+  datum = cli::in_precision(datum, options);
+  const std::string bits = wanted.is_tensor() ? bits_name(wanted.element) : "";
+  if (datum.tensor.type() != wanted.element && !bits.empty()) {
+    throw Error("an array of {} found, one of ml_dtypes.{} needed (pip install ml_dtypes), or its bits in {}",
+                dtype_name(found), dtype_name(wanted.element), bits);
+  }
+  return datum;
 }
 
 ir::Type with_leading(ir::Type type, const ir::Dims& leading) {

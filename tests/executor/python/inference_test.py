@@ -1,6 +1,7 @@
 """podium.InferenceSession: numbers, call forms, strategies, what arrays may be, how it ends."""
 
 import gc
+import importlib.util
 import os
 import resource
 import signal
@@ -114,6 +115,17 @@ class Arrays(unittest.TestCase):
         bits = np.array([0x3F80, 0x4000], np.uint16)  # 1, 2
         y = self.run_op(bits, op="Neg", element=TensorProto.BFLOAT16)
         self.assertEqual(y.view(np.uint16).tolist(), [0xBF80, 0xC000])
+        if importlib.util.find_spec("ml_dtypes"):
+            return
+        self.assertEqual(y.dtype, [("bfloat16", np.uint16)])
+        self.assertEqual(self.run_op(y, op="Neg", element=TensorProto.BFLOAT16)["bfloat16"].tolist(), bits.tolist())
+        with self.assertRaises(TypeError):
+            y + y
+
+    def test_says_what_to_install_for_bfloat16(self):
+        line = r"input 'x': an array of float32 found, one of ml_dtypes.bfloat16 needed \(pip install ml_dtypes\), or its "
+        with self.assertRaisesRegex(podium.Error, line + "bits in uint16"):
+            self.run_op(np.float32([1]), element=TensorProto.BFLOAT16)
 
     def test_a_sequence_is_a_list(self):
         sequence = helper.make_tensor_sequence_value_info("s", TensorProto.FLOAT, None)
