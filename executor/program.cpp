@@ -16,6 +16,11 @@
 namespace podium::executor {
 namespace {
 
+// " in iterations 2 to 4"; nothing of all of them.
+std::string text_of(const Iterations& acts) {
+  return acts == Iterations{} ? "" : fmt::format(" in iterations {} to {}", acts.first, acts.end - 1);
+}
+
 struct PrintStep {
   const Program& program;
 
@@ -35,7 +40,7 @@ struct PrintStep {
     return text;
   }
   std::string transfer(const Transfer& one) const {
-    return fmt::format("{} -> {}", slot(one.from), slot(one.to));
+    return fmt::format("{} -> {}{}", slot(one.from), slot(one.to), text_of(one.acts));
   }
 
   std::string operator()(const LoadFromHost& step) const {
@@ -222,6 +227,28 @@ const std::string& name_of(const Program& program, const Compute& step) {
   return step.name.empty() ? program[step.block].name : step.name;
 }
 
+std::int64_t count_of(const Iterations& acts, std::int64_t count) {
+  return std::max<std::int64_t>(0, std::min<std::int64_t>(acts.end, count) - std::max(acts.first, 0));
+}
+
+std::vector<int> turns_of(const Repeat& repeat) {
+  std::vector<int> turns;
+  const auto add = [&](const Iterations& acts) {
+    for (int turn : {acts.first, acts.end}) {
+      if (0 < turn && turn < repeat.count) turns.push_back(turn);
+    }
+  };
+  for (const Step& step : repeat.body) {
+    add(step.acts);
+    const auto* copy = std::get_if<CopyBetweenProcessors>(&step.action);
+    if (copy == nullptr) continue;
+    for (const Transfer& one : copy->transfers) add(one.acts);
+  }
+  std::sort(turns.begin(), turns.end());
+  turns.erase(std::unique(turns.begin(), turns.end()), turns.end());
+  return turns;
+}
+
 std::vector<Slot> reads_of(const Step& step) { return slots_of(step, false); }
 std::vector<Slot> writes_of(const Step& step) { return slots_of(step, true); }
 
@@ -245,7 +272,8 @@ std::vector<std::vector<int>> replica_groups(const ir::ReplicaGroup& group, int 
 }
 
 std::string print(const Program& program, const Step& step) {
-  return std::visit(PrintStep{program}, step.action);
+  const bool each_says_its_own = std::holds_alternative<CopyBetweenProcessors>(step.action);
+  return std::visit(PrintStep{program}, step.action) + (each_says_its_own ? "" : text_of(step.acts));
 }
 
 std::string print(const Program& program) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <variant>
 #include <vector>
@@ -58,6 +59,15 @@ struct Slot {
   int stride = 0;
 };
 
+/// Some iterations of the innermost Repeat: from the first up to the end. Of what is in no Repeat: all.
+struct Iterations {
+  int first = 0;
+  int end = std::numeric_limits<int>::max();
+
+  bool contains(std::int64_t iteration) const { return first <= iteration && iteration < end; }
+  bool operator==(const Iterations&) const = default;
+};
+
 /// Ops that run together on one processor.
 struct Block {
   std::string name;
@@ -74,6 +84,7 @@ struct Block {
 struct Transfer {
   Slot from;
   Slot to;
+  Iterations acts = {};  ///< in which it moves, as a part of an exchange
 };
 
 /// Runs a block: reads the slots in the order of the block's inputs, writes in the order of its outputs.
@@ -98,7 +109,8 @@ struct StoreToHost {
   int output = 0;
 };
 
-/// Moves data between processors, as one exchange. No transfer reads what an earlier one has written.
+/// Moves data between processors, as one exchange of the transfers that act. No transfer reads what an
+/// earlier one has written.
 struct CopyBetweenProcessors {
   std::vector<Transfer> transfers;
 };
@@ -148,6 +160,8 @@ struct Step {
   /// innermost Repeat.
   int micro_batch = 0;
   int micro_batch_stride = 0;
+  /// In which it takes part: the stages of a long pipeline begin and end one after the other.
+  Iterations acts = {};
   /// Set by plan_memory: slots whose value no later step reads.
   std::vector<Slot> frees = {};
 };
@@ -196,6 +210,13 @@ struct Program {
 const std::string& name_of(const Program& program, const Slot& slot);
 /// The name of one run of a block.
 const std::string& name_of(const Program& program, const Compute& step);
+
+/// How many of the iterations of a Repeat, which has so many, are among these.
+std::int64_t count_of(const Iterations& acts, std::int64_t count);
+
+/// The iterations of a Repeat, ascending, in which other steps or transfers of its body act than in the one
+/// before. Between two of them all iterations are alike.
+std::vector<int> turns_of(const Repeat& repeat);
 
 /// The slots that a step reads and writes itself; none for a Repeat.
 std::vector<Slot> reads_of(const Step& step);

@@ -2,6 +2,7 @@
 // kernel of the same name in executor/kernels/, its gradient a builder in ir/gradients/.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -96,6 +97,10 @@ struct Factors {
 /// Sets of inputs as bits, bit i for input i: OpSpec::in_place.
 inline constexpr unsigned kFirstInput = 1;
 inline constexpr unsigned kFirstTwoInputs = 3;
+/// False for inputs behind those that have a bit.
+constexpr bool has_input(unsigned set, std::size_t input) {
+  return input < std::numeric_limits<unsigned>::digits && (set >> input & 1U) != 0;
+}
 
 struct OpSpec {
   std::string_view name;

@@ -24,11 +24,12 @@ struct BlockRuns {
 // By the block's number and its name there.
 using Runs = std::map<std::pair<std::int32_t, std::string>, BlockRuns>;
 
-void count_runs(const Program& program, const std::vector<executor::Step>& steps, std::int64_t times,
-                Runs& runs) {
+void count_runs(const Program& program, const std::vector<executor::Step>& steps, std::int64_t rounds,
+                int count, Runs& runs) {
   for (const executor::Step& step : steps) {
+    const std::int64_t times = rounds * count_of(step.acts, count);
     if (const auto* repeat = std::get_if<executor::Repeat>(&step.action))
-      count_runs(program, repeat->body, times * repeat->count, runs);
+      count_runs(program, repeat->body, times, repeat->count, runs);
     const auto* compute = std::get_if<executor::Compute>(&step.action);
     if (compute == nullptr) continue;
     BlockRuns& of = runs[{compute->block.index, name_of(program, *compute)}];
@@ -57,7 +58,7 @@ class Profiler {
 
   std::vector<ProfiledOp> profile(const Program& program) {
     Runs runs;
-    count_runs(program, program.steps, 1, runs);
+    count_runs(program, program.steps, 1, 1, runs);
     std::vector<ProfiledOp> ops;
     const OpLayers layers(program, forward_);
     for (const auto& [key, of] : runs) {
@@ -128,14 +129,15 @@ class Profiler {
 
 using Crossings = std::map<std::tuple<int, int, std::string>, report::Crossing>;
 
-void add_crossings(const Program& program, const std::vector<executor::Step>& steps, std::int64_t times,
-                   Crossings& crossings) {
+void add_crossings(const Program& program, const std::vector<executor::Step>& steps, std::int64_t rounds,
+                   int count, Crossings& crossings) {
   for (const executor::Step& step : steps) {
     if (const auto* repeat = std::get_if<executor::Repeat>(&step.action))
-      add_crossings(program, repeat->body, times * repeat->count, crossings);
+      add_crossings(program, repeat->body, rounds * count, repeat->count, crossings);
     const auto* copy = std::get_if<executor::CopyBetweenProcessors>(&step.action);
     if (copy == nullptr) continue;
     for (const executor::Transfer& one : copy->transfers) {
+      const std::int64_t times = rounds * count_of(one.acts, count);
       const executor::Buffer& to = program[one.to.buffer];
       const int from = program[one.from.buffer].processor;
       report::Crossing& crossing = crossings[{from, to.processor, to.name}];
@@ -154,7 +156,7 @@ std::vector<ProfiledOp> profiled_ops(const Program& program, const std::vector<s
 
 std::vector<report::Crossing> crossings_of(const Program& program) {
   Crossings found;
-  add_crossings(program, program.steps, 1, found);
+  add_crossings(program, program.steps, 1, 1, found);
   std::vector<report::Crossing> crossings;
   for (auto& [key, crossing] : found) crossings.push_back(std::move(crossing));
   return crossings;

@@ -163,7 +163,9 @@ struct RunStep {
     }
   }
   void operator()(const executor::CopyBetweenProcessors& step) const {
-    for (std::size_t i = 0; i < step.transfers.size(); ++i) move(i, step.transfers[i]);
+    for (std::size_t i = 0; i < step.transfers.size(); ++i) {
+      if (step.transfers[i].acts.contains(iteration)) move(i, step.transfers[i]);
+    }
   }
   void operator()(const executor::CopyBetweenTiles& step) const { move(0, step.transfer); }
   void operator()(const executor::LoadRemote& step) const { move(0, step.transfer); }
@@ -212,6 +214,7 @@ Engine::State::State(executor::Program of, const PrepareOptions& options)
 }
 
 void Engine::State::run(Node& node, int iteration, Replicas replicas) {
+  if (!node.step->acts.contains(iteration)) return;
   std::visit(RunStep{program, blocks, repeatable, memories, inputs, outputs, node, iteration, replicas},
              node.step->action);
   free(node.step->frees, iteration, replicas);

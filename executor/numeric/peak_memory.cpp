@@ -42,7 +42,10 @@ void PeakMemory::take(Replica& replica, const Slot& slot, int iteration, std::in
 
 void PeakMemory::account(const Node& node, int iteration, int index) {
   Replica& replica = replicas_[index];
+  if (!node.step->acts.contains(iteration)) return;
+  const auto* copy = std::get_if<executor::CopyBetweenProcessors>(&node.step->action);
   for (std::size_t w = 0; w < node.writes.size(); ++w) {
+    if (copy != nullptr && !copy->transfers[w].acts.contains(iteration)) continue;
     take(replica, node.writes[w], iteration, node.bytes[index * node.writes.size() + w]);
   }
   if (const executor::BlockId id = block_of(node); id.valid()) {

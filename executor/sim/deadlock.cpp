@@ -121,8 +121,12 @@ class OrderCheck {
         continue;
       }
       const Loop& loop = tasks_.loops[item.loop];
-      const std::int64_t rounds = std::min(loop.count, different_iterations(loop));
-      for (std::int64_t i = 0; i < rounds; ++i) check(loop.items, i);
+      std::int64_t first = 0;
+      for (std::int64_t end : loop.stretches) {
+        const std::int64_t rounds = std::min(end - first, different_iterations(loop));
+        for (std::int64_t i = first; i < first + rounds; ++i) check(loop.items, i);
+        first = end;
+      }
       free(*loop.step);
     }
   }
@@ -140,13 +144,21 @@ class OrderCheck {
 
   void run(int number, std::int64_t iteration) {
     const Task& task = tasks_.tasks[number];
-    for (const SlotUse& use : task.reads) {
+    if (!task.step->acts.contains(iteration)) return;
+    const auto* copy = std::get_if<executor::CopyBetweenProcessors>(&task.step->action);
+    const auto acts = [&](std::size_t use) {
+      return !task.has_parts || copy->transfers[use].acts.contains(iteration);
+    };
+    for (std::size_t i = 0; i < task.reads.size(); ++i) {
+      const SlotUse& use = task.reads[i];
       const int slot = use.number(iteration);
-      if (filled_[slot]) continue;
+      if (filled_[slot] || !acts(i)) continue;
       const std::string& buffer = program_[use.buffer].name;
       throw InternalError(Explanation(program_, tasks_, number).text(slot, buffer));
     }
-    for (const SlotUse& use : task.writes) filled_[use.number(iteration)] = true;
+    for (std::size_t i = 0; i < task.writes.size(); ++i) {
+      if (acts(i)) filled_[task.writes[i].number(iteration)] = true;
+    }
     free(*task.step);
   }
   void free(const executor::Step& step) {

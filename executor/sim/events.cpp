@@ -47,7 +47,7 @@ void Events::note(const Task& task, std::int64_t iteration, Span span, std::int3
   if (cut_) return;
   const auto* compute = std::get_if<executor::Compute>(&task.step->action);
   const executor::BlockId block = compute == nullptr ? executor::BlockId() : compute->block;
-  note_memory(block, live_.start(*task.step), span.start);
+  note_memory(block, live_.start(*task.step, iteration), span.start);
   note_memory(block, live_.end(*task.step), span.end);
   if (span.end == span.start) return;
 
@@ -56,7 +56,7 @@ void Events::note(const Task& task, std::int64_t iteration, Span span, std::int3
   event.activity = task.activity;
   event.micro_batch = task.step->micro_batch + task.step->micro_batch_stride * iteration;
   if (const auto* copy = std::get_if<executor::CopyBetweenProcessors>(&task.step->action)) {
-    return note_exchange(*copy, noted);
+    return note_exchange(*copy, iteration, noted);
   }
   event.name = what_of(program_, *task.step);
   if (compute != nullptr) event.block = block.index;
@@ -114,7 +114,8 @@ void Events::note_memory(executor::BlockId block, std::span<const MemoryChange> 
 }
 
 // An event for each sender, and behind it one for each that receives from it.
-void Events::note_exchange(const executor::CopyBetweenProcessors& step, const NotedEvent& common) {
+void Events::note_exchange(const executor::CopyBetweenProcessors& step, std::int64_t iteration,
+                           const NotedEvent& common) {
   using Place = std::pair<int, Lane>;
   std::map<Place, std::map<Place, Event>> of_sender;
   const auto place = [&](const Slot& slot) {
@@ -122,6 +123,7 @@ void Events::note_exchange(const executor::CopyBetweenProcessors& step, const No
     return Place(buffer.processor, lane_of(buffer));
   };
   for (const executor::Transfer& one : step.transfers) {
+    if (!one.acts.contains(iteration)) continue;
     Event& received = of_sender[place(one.from)].emplace(place(one.to), common.event).first->second;
     received.name += (received.name.empty() ? "" : ", ") + program_[one.to.buffer].name;
     received.bytes += static_cast<double>(slot_bytes(program_[one.to.buffer]));

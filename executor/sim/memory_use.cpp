@@ -50,20 +50,28 @@ std::int64_t& part_of(MemoryUse& use, Holding holding) {
 
 // Calls on_start(step, taken) when a step has started, and on_end(given) when it has ended, for every step in
 // program order. When an iteration ends with the buffers live that it started with, the following ones would
-// be like it and are left out.
+// be like it, up to the one in which other steps act, and are left out.
 template <class OnStart, class OnEnd>
-void walk(const std::vector<Step>& steps, LiveBuffers& live, const OnStart& on_start, const OnEnd& on_end) {
+void walk(const std::vector<Step>& steps, std::int64_t iteration, LiveBuffers& live, const OnStart& on_start,
+          const OnEnd& on_end) {
   for (const Step& step : steps) {
+    if (!step.acts.contains(iteration)) continue;
     const auto* repeat = std::get_if<executor::Repeat>(&step.action);
     if (repeat == nullptr) {
-      on_start(step, live.start(step));
+      on_start(step, live.start(step, iteration));
       on_end(live.end(step));
       continue;
     }
-    for (int i = 0; i < repeat->count; ++i) {
-      const LiveBuffers before = live;
-      walk(repeat->body, live, on_start, on_end);
-      if (live == before) break;
+    std::vector<int> ends = turns_of(*repeat);
+    ends.push_back(repeat->count);
+    int first = 0;
+    for (int end : ends) {
+      for (int i = first; i < end; ++i) {
+        const LiveBuffers before = live;
+        walk(repeat->body, i, live, on_start, on_end);
+        if (live == before) break;
+      }
+      first = end;
     }
     on_end(live.end(step));
   }
@@ -116,7 +124,7 @@ std::vector<Peak> find_peaks(const Program& program, const Costs& costs) {
   const auto on_end = [&](std::span<const MemoryChange> given) {
     for (const MemoryChange& change : given) add(now[change.processor], change);
   };
-  walk(program.steps, live, on_start, on_end);
+  walk(program.steps, 0, live, on_start, on_end);
   for (std::size_t i = 0; i < peaks.size(); ++i) {
     MemoryUse& use = peaks[i].use;
     use.copies = std::max<std::int64_t>(0, most_with_copies[i] - use.peak_data);
@@ -180,7 +188,7 @@ std::vector<std::vector<BufferId>> transients_at(const std::vector<Peak>& peaks,
   const auto on_end = [&](std::span<const MemoryChange> given) {
     for (const MemoryChange& change : given) now.add(change);
   };
-  walk(program.steps, live, on_start, on_end);
+  walk(program.steps, 0, live, on_start, on_end);
   return found;
 }
 
@@ -277,13 +285,14 @@ LiveBuffers::LiveBuffers(const Program& program) : program_(&program) {
   }
 }
 
-std::span<const MemoryChange> LiveBuffers::start(const Step& step) {
+std::span<const MemoryChange> LiveBuffers::start(const Step& step, std::int64_t iteration) {
   changes_.clear();
-  executor::for_each_slot(step, [&](const executor::Slot& slot, bool is_write) {
-    if (!is_write || has(slot.buffer)) return;
-    live_[slot.buffer] = true;
-    changes_.push_back(change(slot.buffer, 1));
-  });
+  executor::for_each_use(step,
+                         [&](const executor::Slot& slot, bool is_write, const executor::Iterations& acts) {
+                           if (!is_write || !acts.contains(iteration) || has(slot.buffer)) return;
+                           live_[slot.buffer] = true;
+                           changes_.push_back(change(slot.buffer, 1));
+                         });
   if (const executor::Block* block = block_of(*program_, step)) {
     changes_.push_back({{}, block->processor, block->memory, Role::Activation, block->temporary_bytes});
   }

@@ -37,9 +37,9 @@ class LiveBuffers {
  public:
   explicit LiveBuffers(const executor::Program& program);
 
-  /// The changes when a step starts, and those when it ends. A Repeat itself takes nothing. Valid until the
-  /// next call.
-  std::span<const MemoryChange> start(const executor::Step& step);
+  /// The changes when a step starts in an iteration of the innermost Repeat, and those when it ends. A Repeat
+  /// itself takes nothing. Valid until the next call.
+  std::span<const MemoryChange> start(const executor::Step& step, std::int64_t iteration);
   std::span<const MemoryChange> end(const executor::Step& step);
   bool has(executor::BufferId buffer) const { return live_[buffer]; }
   friend bool operator==(const LiveBuffers& a, const LiveBuffers& b) { return a.live_ == b.live_; }

@@ -55,12 +55,14 @@ void check(const TaskClock& clock, Ticks makespan) {
   IR_CHECK(sent == received, "{} bytes are sent and {} received", sent, received);
 }
 
-// Work does not depend on time: each block's, as often as it runs.
-void add_work(const Program& program, const Costs& costs, const std::vector<Step>& steps, double times,
-              Timeline& timeline) {
+// Work does not depend on time: each block's, as often as it runs. The steps are those of `count` iterations,
+// which come `rounds` times.
+void add_work(const Program& program, const Costs& costs, const std::vector<Step>& steps, double rounds,
+              int count, Timeline& timeline) {
   for (const Step& step : steps) {
+    const double times = rounds * static_cast<double>(count_of(step.acts, count));
     if (const auto* repeat = std::get_if<executor::Repeat>(&step.action)) {
-      add_work(program, costs, repeat->body, times * repeat->count, timeline);
+      add_work(program, costs, repeat->body, times, repeat->count, timeline);
     }
     const auto* compute = std::get_if<executor::Compute>(&step.action);
     if (compute == nullptr) continue;
@@ -112,7 +114,7 @@ Timeline simulate(const Program& program, const device::Device& device, const Co
     timeline.bytes_sent += static_cast<double>(clock.tallies[i].sent);
     timeline.bytes_received += static_cast<double>(clock.tallies[i].received);
   }
-  add_work(program, costs, program.steps, 1, timeline);
+  add_work(program, costs, program.steps, 1, 1, timeline);
   const double available = timeline.makespan * program.processors;
   timeline.utilisation = available > 0 ? timeline.utilisation / available : 0;
   for (std::size_t i = 0; i < clock.link_tallies.size(); ++i) {

@@ -63,7 +63,7 @@ Span TaskClock::run(const Task& task, std::int64_t iteration) {
   for (const LinkHold& link : task.links)
     start = later(start, {links[link.link] - link.backlog, links[link.link].by});
   const Span span{start, start + task.ticks};
-  const auto number = log.add(static_cast<std::int32_t>(&task - tasks_.tasks.data()), start.by, start);
+  const auto number = log.add(task.number, start.by, start);
 
   for (const LaneUse& use : task.lanes) {
     if (task.activity == Activity::TileCopy) wait(use.number(), lanes[io_lane(use.processor)], Idle::Io);

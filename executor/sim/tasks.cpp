@@ -68,16 +68,42 @@ class TaskMaker {
     items.reserve(steps.size());
     for (const Step& step : steps) {
       if (const auto* repeat = std::get_if<executor::Repeat>(&step.action)) {
-        Loop loop{.step = &step, .count = repeat->count, .items = add(repeat->body), .parts = {}};
+        const std::vector<int> turns = turns_of(*repeat);
+        Loop loop{.step = &step,
+                  .count = repeat->count,
+                  .stretches = {turns.begin(), turns.end()},
+                  .items = add(repeat->body),
+                  .parts = {}};
+        loop.stretches.push_back(loop.count);
         loop.parts = parts_of(made, loop.items);
         items.push_back({.loop = static_cast<int>(made.loops.size())});
         made.loops.push_back(std::move(loop));
       } else {
-        items.push_back({.task = static_cast<int>(made.tasks.size())});
+        const auto number = static_cast<std::int32_t>(made.tasks.size());
+        items.push_back({.task = number});
         made.tasks.push_back(task(step));
+        made.tasks.back().number = number;
       }
     }
     return items;
+  }
+
+  /// An exchange with the transfers that act in an iteration.
+  std::optional<Task> acting(const Task& whole, std::int64_t iteration) {
+    executor::CopyBetweenProcessors copy;
+    for (const executor::Transfer& one :
+         std::get<executor::CopyBetweenProcessors>(whole.step->action).transfers) {
+      if (one.acts.contains(iteration)) copy.transfers.push_back(one);
+    }
+    if (copy.transfers.empty()) return std::nullopt;
+    made.lists = std::make_unique<std::pmr::monotonic_buffer_resource>();
+    const std::size_t links = link_numbers_.size();
+    Task part = task({.action = std::move(copy)});
+    IR_CHECK(link_numbers_.size() == links, "a part of an exchange uses links that the whole does not");
+    part.step = whole.step;
+    part.number = whole.number;
+    part.has_parts = false;
+    return part;
   }
 
   Tasks made;
@@ -85,6 +111,11 @@ class TaskMaker {
  private:
   Task task(const Step& step) {
     Task task{.step = &step};
+    const auto* copy = std::get_if<executor::CopyBetweenProcessors>(&step.action);
+    task.has_parts =
+        copy != nullptr && std::ranges::any_of(copy->transfers, [](const executor::Transfer& one) {
+          return one.acts != executor::Iterations{};
+        });
     lanes_.clear();
     std::visit([&](const auto& action) { fill(task, action); }, step.action);
     IR_CHECK(!lanes_.empty(), "{} keeps nobody busy", print(program_, step));
@@ -264,9 +295,15 @@ class TaskMaker {
 }  // namespace
 
 Tasks make_tasks(const Program& program, const Costs& costs, SyncPattern sync) {
-  TaskMaker maker(program, costs, sync);
-  maker.made.items = maker.add(program.steps);
-  return std::move(maker.made);
+  const auto maker = std::make_shared<TaskMaker>(program, costs, sync);
+  maker->made.items = maker->add(program.steps);
+  Tasks made = std::move(maker->made);
+  if (std::ranges::any_of(made.tasks, &Task::has_parts)) {
+    made.acting = [maker](const Task& whole, std::int64_t iteration) {
+      return maker->acting(whole, iteration);
+    };
+  }
+  return made;
 }
 
 }  // namespace podium::sim

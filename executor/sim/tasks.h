@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <memory_resource>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -54,6 +56,9 @@ using BarrierSet = std::uint8_t;  ///< a bit a barrier
 
 struct Task {
   const executor::Step* step = nullptr;
+  std::int32_t number = 0;  ///< place in Tasks::tasks
+  /// An exchange of which some transfers act in some iterations only: see Tasks::acting.
+  bool has_parts = false;
   Activity activity = Activity::Compute;
   Ticks ticks = 0;
   std::span<const LaneUse> lanes = {};  ///< the lists are in Tasks::lists
@@ -94,6 +99,8 @@ struct LoopPart {
 struct Loop {
   const executor::Step* step = nullptr;
   std::int64_t count = 0;
+  /// The iterations up to which all are alike, ascending, the last one `count`: turns_of.
+  std::vector<std::int64_t> stretches;
   std::vector<Item> items;      ///< in program order
   std::vector<LoopPart> parts;  ///< the same items
 };
@@ -105,6 +112,9 @@ struct OutputRhythm {
 };
 
 struct Tasks {
+  /// What an exchange of several parts is in an iteration: a task of the same number with the transfers that
+  /// act, or nothing. Valid until the next call. So the parts take no more memory than the whole.
+  std::function<std::optional<Task>(const Task& whole, std::int64_t iteration)> acting;
   /// Room for the lists of the tasks, of which there may be millions: it grows, and goes as a whole.
   std::unique_ptr<std::pmr::monotonic_buffer_resource> lists =
       std::make_unique<std::pmr::monotonic_buffer_resource>();
@@ -117,7 +127,7 @@ struct Tasks {
   std::vector<std::string> links;
 };
 
-/// `program` outlives the result.
+/// `program` and `costs` outlive the result.
 Tasks make_tasks(const executor::Program& program, const Costs& costs, SyncPattern sync);
 
 }  // namespace podium::sim

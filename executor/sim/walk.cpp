@@ -1,6 +1,7 @@
 #include "executor/sim/walk.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "executor/sim/steady_state.h"
 #include "ir/interruption.h"
@@ -20,11 +21,14 @@ class Walker {
     for (const Item& item : items) {
       ir::look_for_interruption();
       if (item.task >= 0) {
-        run(tasks_.tasks[item.task], iteration);
+        run_part(tasks_.tasks[item.task], iteration);
         continue;
       }
       const Loop& loop = tasks_.loops[item.loop];
-      for (const LoopPart& part : loop.parts) repeat(part, loop.count);
+      for (const LoopPart& part : loop.parts) {
+        std::int64_t done = 0;
+        for (std::int64_t end : loop.stretches) done = repeat(part, done, end);
+      }
       if (events_ != nullptr) events_->note_end(*loop.step, end_of(loop));
     }
   }
@@ -32,6 +36,12 @@ class Walker {
   std::int64_t folded = 0;
 
  private:
+  void run_part(const Task& task, std::int64_t iteration) {
+    if (!task.step->acts.contains(iteration)) return;
+    if (!task.has_parts) return run(task, iteration);
+    const std::optional<Task> part = tasks_.acting(task, iteration);
+    if (part) run(*part, iteration);
+  }
   void run(const Task& task, std::int64_t iteration) {
     const Span span = clock_.run(task, iteration);
     if (events_ != nullptr) events_->note(task, iteration, span, clock_.log.size() - 1);
@@ -61,13 +71,17 @@ class Walker {
   // The state is compared with that of one earlier iteration, taken anew at distances 1, 2, 4, ...: so a
   // period of any length is found while only one state is kept (Brent's way to find cycles). A period counts
   // when chains of data have grown in it as in the one before; where they have not, one of twice the length
-  // is looked at.
-  void repeat(const LoopPart& part, std::int64_t count) {
-    LoopState then(part, clock_, 0);
+  // is looked at. The iterations from the first up to `count` are alike; gives `count`.
+  std::int64_t repeat(const LoopPart& part, std::int64_t first, std::int64_t count) {
+    if (first + 1 == count) {
+      walk(part.items, first);
+      return count;
+    }
+    LoopState then(part, clock_, first);
     std::vector<Ticks> last_growth;
     std::int64_t shortest = 1;  // period
     std::int64_t window = 1;
-    for (std::int64_t done = 0; done < count;) {
+    for (std::int64_t done = first; done < count;) {
       walk(part.items, done++);
       const std::int64_t period = done - then.iteration();
       std::int64_t times = 0;
@@ -90,6 +104,7 @@ class Walker {
       }
       then = LoopState(part, clock_, done);
     }
+    return count;
   }
 
   const Tasks& tasks_;

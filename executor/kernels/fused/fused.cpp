@@ -11,7 +11,7 @@ bool has_own_copy(const ir::Op& op, std::size_t input) {
 bool may_take_memory(const ir::Op& op, std::size_t output, std::size_t input) {
   if (op.is("Chain", "podium"))
     return chain_may_take_memory(*ir::attribute<ir::Body>(op, "body"), output, input);
-  return output == 0 && (find_kernel(op.spec->domain, op.spec->name)->in_place >> input & 1U) != 0;
+  return output == 0 && ir::has_input(find_kernel(op.spec->domain, op.spec->name)->in_place, input);
 }
 
 std::span<const KernelSpec> fused_kernels() {

@@ -31,7 +31,7 @@ ir::IdMap<ValueId, ir::OpId> last_readers(const Graph& body) {
 bool takes(const Op& op, ValueId taken) {
   const unsigned in_place = find_kernel(op.spec->domain, op.spec->name)->in_place;
   for (std::size_t k = 0; k < op.inputs.size(); ++k) {
-    if (op.inputs[k] == taken && (in_place >> k & 1U) == 0) return false;
+    if (op.inputs[k] == taken && !ir::has_input(in_place, k)) return false;
   }
   return true;
 }

@@ -11,6 +11,10 @@
 // number is the stash depth. In the order of a cycle a read may come before the write of the same cycle; then
 // what it reads is overwritten behind it and takes one slot less.
 //
+// A long fill is not written out. Then it is
+//
+//   Repeat 7 times       c in iterations 2 to 6, b in 1 to 5, a in 0 to 4
+//
 // Where a and c cross batches, a.0 of the next batch comes beside b.4 and c.4 beside b.0 of the next batch.
 // The batches between the first and the last are equal then; the first one has an a.0 of its own at its
 // beginning, the last one a c.4 at its end.
@@ -113,12 +117,19 @@ struct Neighbours {
 // Writes out the cycles.
 class Unroller {
  public:
-  Unroller(const Program& program, const Cycle& cycle, const std::set<BufferId>& stashes, int micro_batches)
-      : program_(program), cycle_(cycle), stashes_(stashes), micro_batches_(micro_batches) {}
+  Unroller(const Program& program, const Cycle& cycle, const std::set<BufferId>& stashes,
+           const Batches& batches)
+      : program_(program),
+        cycle_(cycle),
+        stashes_(stashes),
+        micro_batches_(batches.micro_batches),
+        longest_fill_(batches.longest_fill) {}
 
   /// The cycles of a batch.
   std::vector<Step> write(Neighbours neighbours) const {
     const int fill = last_offset();
+    const bool is_alone = !neighbours.has_batch_before && !neighbours.has_batch_behind;
+    if (is_alone && fill > longest_fill_) return {in_one(fill)};
     const int most_repeats = micro_batches_ - fill;
     std::vector<Step> steps;
     for (int c = 0; c < micro_batches_ + fill;) {
@@ -143,6 +154,30 @@ class Unroller {
     }
     return last;
   }
+  // All cycles as one Repeat. A step of offset o is for micro-batch i - o in iteration i.
+  Step in_one(int fill) const {
+    executor::Repeat repeat{.count = micro_batches_ + fill, .body = {}};
+    for (const Beat& beat : cycle_) {
+      for (const TimedStep& timed : beat.steps) {
+        Step& step = repeat.body.emplace_back(timed.step);
+        set_micro_batch(step, -timed.offset, Written::Repeated);
+        step.acts = acts_of(timed.offset);
+        for_each_slot(step, [&](Slot& slot, bool) { turn(slot, -timed.offset, Written::Repeated); });
+      }
+      CopyBetweenProcessors copy;
+      for (const TimedTransfer& timed : beat.exchange) {
+        executor::Transfer& transfer = copy.transfers.emplace_back(timed.transfer);
+        transfer.acts = acts_of(timed.offset);
+        turn(transfer.from, -timed.offset, Written::Repeated);
+        turn(transfer.to, -timed.offset, Written::Repeated);
+      }
+      if (copy.transfers.empty()) continue;
+      const int last = beat.exchange.back().offset;
+      set_micro_batch(repeat.body.emplace_back(Step{.action = std::move(copy)}), -last, Written::Repeated);
+    }
+    return {.action = std::move(repeat)};
+  }
+  executor::Iterations acts_of(int offset) const { return {offset, offset + micro_batches_}; }
   // The steps of cycle `c`, or, when it is `Repeated`, of every cycle from it on.
   void write_cycle(int c, Neighbours neighbours, Written written, std::vector<Step>& steps) const {
     for (const Beat& beat : cycle_) {
@@ -190,18 +225,25 @@ class Unroller {
   }
   void turn(Slot& slot, int micro_batch, Written written) const {
     if (slot.stride != 0) {
-      slot.index = (slot.index + slot.stride * micro_batch) % program_[slot.buffer].slots;
+      slot.index = place(slot, slot.index + slot.stride * micro_batch);
       if (written == Written::Once) slot.stride = 0;
     }
     if (!stashes_.contains(slot.buffer)) return;
-    slot.index = micro_batch % program_[slot.buffer].slots;
+    slot.index = place(slot, micro_batch);
     slot.stride = written == Written::Repeated ? 1 : 0;
+  }
+
+  // The slot that stands for any number of one, counted round and round.
+  int place(const Slot& slot, int number) const {
+    const int slots = program_[slot.buffer].slots;
+    return (number % slots + slots) % slots;
   }
 
   const Program& program_;
   const Cycle& cycle_;
   const std::set<BufferId>& stashes_;
   int micro_batches_;
+  int longest_fill_;
 };
 
 }  // namespace
@@ -214,7 +256,7 @@ std::vector<Step> unroll(Program& program, Cycle cycle, const Batches& batches) 
     for (const TimedStep& timed : beat.steps) crosses |= timed.across != AcrossBatches::Stays;
   }
   const std::set<BufferId> stashes = Stashes(program, batches.micro_batches).give_slots(cycle);
-  const Unroller unroller(program, cycle, stashes, batches.micro_batches);
+  const Unroller unroller(program, cycle, stashes, batches);
   std::vector<Step> steps;
   const auto add = [&](int count, Neighbours neighbours) {
     if (count == 0) return;

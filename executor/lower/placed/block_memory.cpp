@@ -111,7 +111,7 @@ class BlockMemory {
   }
 
   bool can_take(const Op& op, std::size_t input) const {
-    if ((op.spec->in_place >> input & 1U) == 0) return false;
+    if (!ir::has_input(op.spec->in_place, input)) return false;
     if (!op.inputs[input].valid() || !op.outputs[0].valid()) return false;
     const ir::Type& from = graph_[op.inputs[input]].type;
     const ir::Type& to = graph_[op.outputs[0]].type;

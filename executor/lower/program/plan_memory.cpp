@@ -59,6 +59,7 @@ struct Use {
   Step* step = nullptr;
   int scope = 0;
   bool reads = false;
+  int first = 0;  ///< iteration of the innermost Repeat
 };
 
 // Where every buffer is used, in program order.
@@ -70,6 +71,13 @@ class Uses {
 
   ir::IdMap<BufferId, std::vector<Use>> of_buffer;
 
+  /// Whether the buffer is written before it is read: in a Repeat the use that acts first comes first.
+  static bool begins_with_write(const std::vector<Use>& uses) {
+    const auto is_elsewhere = [&](const Use& use) { return use.scope != uses.front().scope; };
+    const auto end = std::find_if(uses.begin(), uses.end(), is_elsewhere);
+    const auto earlier = [](const Use& a, const Use& b) { return a.first < b.first; };
+    return !uses.empty() && !std::min_element(uses.begin(), end, earlier)->reads;
+  }
   /// The step after which nobody reads what a buffer holds at its use number `k`; nullptr when somebody does.
   Step* end_of_life(const std::vector<Use>& uses, std::int64_t k) const {
     const Use* next = k + 1 < std::ssize(uses) ? &uses[k + 1] : nullptr;
@@ -98,10 +106,10 @@ class Uses {
     scopes_[scope].end = scopes_.size();
   }
   void note(Step& step, int scope, bool writes) {
-    for_each_slot(step, [&](const Slot& slot, bool is_write) {
+    for_each_use(step, [&](const Slot& slot, bool is_write, const executor::Iterations& acts) {
       if (is_write != writes) return;
       std::vector<Use>& uses = of_buffer[slot.buffer];
-      if (uses.empty() || uses.back().step != &step) uses.push_back({&step, scope, !writes});
+      if (uses.empty() || uses.back().step != &step) uses.push_back({&step, scope, !writes, acts.first});
     });
   }
   const Scope& at(int scope) const { return scopes_[scope]; }
@@ -124,7 +132,7 @@ void plan_memory(Program& program) {
     Buffer& buffer = program[id];
     const std::vector<Use>& uses = all.of_buffer[id];
     const bool transient = buffer.slots == 1 && buffer.memory != executor::Memory::Streaming &&
-                           buffer.initial.empty() && !uses.empty() && !uses.front().reads;
+                           buffer.initial.empty() && Uses::begins_with_write(uses);
     buffer.always_live = !transient;
     if (!transient) continue;
     for (std::int64_t k = 0; k < std::ssize(uses); ++k) {

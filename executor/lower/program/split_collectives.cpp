@@ -203,7 +203,8 @@ class Splitter {
     const auto add = [&](auto action) {
       result.push_back({.action = std::move(action),
                         .micro_batch = step.micro_batch,
-                        .micro_batch_stride = step.micro_batch_stride});
+                        .micro_batch_stride = step.micro_batch_stride,
+                        .acts = step.acts});
     };
     for (const Piece& piece : split.pieces) {
       if (!piece.block) {

@@ -180,7 +180,8 @@ class TileSplitter {
     void add(auto action) {
       result_.push_back({.action = std::move(action),
                          .micro_batch = step_.micro_batch,
-                         .micro_batch_stride = step_.micro_batch_stride});
+                         .micro_batch_stride = step_.micro_batch_stride,
+                         .acts = step_.acts});
     }
 
     Slot room_for(ValueId id, Memory memory) {

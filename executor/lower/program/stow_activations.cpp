@@ -1,5 +1,5 @@
-// The buffer of an activation becomes its home: streaming memory or the IO tiles, with the slots that it had. Steps
-// get at it through buffers of one slot on the compute tiles, which live for a step only:
+// The buffer of an activation becomes its home: streaming memory or the IO tiles, with the slots that it had.
+// Steps get at it through buffers of one slot on the compute tiles, which live for a step only:
 //
 //   compute forward on ipu 0: (x) -> (a)         a stands for what is made
 //   store a -> a.streaming[0+1i]
@@ -50,14 +50,17 @@ class Stower {
         continue;
       }
       std::vector<Step> stores;
-      executor::for_each_slot(step, [&](Slot& slot, bool is_write) {
+      executor::for_each_use(step, [&](Slot& slot, bool is_write, const executor::Iterations& acts) {
         const auto found = stowed_.find(slot.buffer);
         if (found == stowed_.end()) return;
+        std::vector<Step>& moves = is_write ? stores : result;
+        const std::size_t before = moves.size();
         if (is_write) {
           store(found->second, slot, stores);
         } else {
           load(found->second, slot, result);
         }
+        for (std::size_t i = before; i < moves.size(); ++i) moves[i].acts = acts;
       });
       const auto belong = [&](Step& moved) {
         moved.micro_batch = step.micro_batch;

@@ -75,10 +75,16 @@ class Streamer {
   }
 
  private:
+  // The micro-batches and iterations of a step.
+  struct When {
+    int micro_batch = 0;
+    int micro_batch_stride = 0;
+    executor::Iterations acts = {};
+  };
+  static When when(const Step& step) { return {step.micro_batch, step.micro_batch_stride, step.acts}; }
   struct Loaded {
     bool modified = false;
-    int micro_batch = 0;  ///< of the step that used it last
-    int micro_batch_stride = 0;
+    When when = {};  ///< of the step that used it last
   };
 
   void prepare(const Step& step, std::vector<Step>& result) {
@@ -95,8 +101,10 @@ class Streamer {
     for (const Slot& slot : reads) {
       const auto way = ways_.find(slot.buffer);
       if (way == ways_.end()) continue;
-      if (!loaded_.contains(slot.buffer))
-        add(way->second.load(), step.micro_batch, step.micro_batch_stride, result);
+      // What is loaded in other iterations is not always there.
+      const auto here = loaded_.find(slot.buffer);
+      if (here != loaded_.end() && here->second.when.acts != step.acts) drop(here, result);
+      if (!loaded_.contains(slot.buffer)) add(way->second.load(), when(step), result);
       note(slot.buffer, step);
     }
     for (const Slot& slot : writes) {
@@ -105,15 +113,12 @@ class Streamer {
       loaded_[slot.buffer].modified = true;
     }
   }
-  void note(BufferId buffer, const Step& step) {
-    Loaded& loaded = loaded_[buffer];
-    loaded.micro_batch = step.micro_batch;
-    loaded.micro_batch_stride = step.micro_batch_stride;
-  }
-  static void add(std::vector<Step> steps, int micro_batch, int stride, std::vector<Step>& result) {
+  void note(BufferId buffer, const Step& step) { loaded_[buffer].when = when(step); }
+  static void add(std::vector<Step> steps, const When& when, std::vector<Step>& result) {
     for (Step& step : steps) {
-      step.micro_batch = micro_batch;
-      step.micro_batch_stride = stride;
+      step.micro_batch = when.micro_batch;
+      step.micro_batch_stride = when.micro_batch_stride;
+      step.acts = when.acts;
       result.push_back(std::move(step));
     }
   }
@@ -138,7 +143,7 @@ class Streamer {
   void drop(std::map<BufferId, Loaded>::iterator here, std::vector<Step>& result) {
     const Loaded& loaded = here->second;
     if (loaded.modified) {
-      add(ways_.at(here->first).store(), loaded.micro_batch, loaded.micro_batch_stride, result);
+      add(ways_.at(here->first).store(), loaded.when, result);
     }
     loaded_.erase(here);
   }

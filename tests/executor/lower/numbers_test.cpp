@@ -51,6 +51,29 @@ Result identity(AnchorReturn returns, int every, int batches, int replicas, Dims
   return run(placed(body, {0}), strategy, {counted(all)}).at(0);
 }
 
+// So long that its fill is no list of steps. The input goes through all stages, so that each has a stash of
+// it.
+TEST(LongPipelineNumbers, AreThoseOfOneProcessor) {
+  constexpr int kStages = 70;
+  std::string body = "agraph (float[2] x) => (float[2] y) { v0 = Neg(x) ";
+  std::vector<int> stages{0};
+  for (int i = 1; i < kStages; ++i) {
+    const std::string made = i + 1 == kStages ? "y" : fmt::format("v{}", i);
+    body += fmt::format(i % 7 == 0 ? "{} = Sub(v{}, x) " : "{} = Neg(v{}) ", made, i - 1);
+    stages.push_back(i);
+  }
+  body += "}";
+  const Placed pipeline = placed(body, stages);
+  const Placed alone = placed(body, std::vector<int>(kStages, 0));
+  for (const int batches : {3, 70, 200}) {
+    const std::vector<Datum> inputs{counted({batches, 2})};
+    const Strategy strategy{.pipelining = true, .batches_per_step = batches};
+    const executor::Program program = lower::lower(pipeline.graph, pipeline.placement, strategy);
+    EXPECT_EQ(program.steps.size(), 1U);
+    EXPECT_EQ(run(program, inputs), run(alone, {.batches_per_step = batches}, inputs)) << batches;
+  }
+}
+
 TEST(AnchorNumbers, OfAScalar) {
   EXPECT_EQ(identity(AnchorReturn::All, 1, 8, 1, {}), (Result{{8}, {1, 2, 3, 4, 5, 6, 7, 8}}));
   EXPECT_EQ(identity(AnchorReturn::EveryN, 4, 8, 1, {}), (Result{{2}, {4, 8}}));

@@ -145,7 +145,8 @@ TEST(Costs, OfCollectivesInOtherGroupsAreNotMerged) {
       const Slot slot = sketch.buffer("gradient", 0);
       sketch.program.steps.push_back({executor::Collective{.group = group, .transfer = {slot, slot}}});
     }
-    const sim::Costs costs = sim::costs_of(sketch.program, pod(), 0, {.merging = {.all_reduces = true}});
+    const device::Device device = pod();
+    const sim::Costs costs = sim::costs_of(sketch.program, device, 0, {.merging = {.all_reduces = true}});
     for (const Step& step : sketch.program.steps) sum += costs.movement(step).seconds;
     return sum;
   };

@@ -27,9 +27,10 @@ struct Chain {
     beat.exchange = {{1, {{{0}}, {{1}}}}};
   }
 
-  std::string unrolled(int micro_batches) {
+  std::string unrolled(int micro_batches, int longest_fill = 64) {
     std::string text;
-    for (const Step& step : unroll(program, {beat}, {.micro_batches = micro_batches})) {
+    const Batches batches{.micro_batches = micro_batches, .longest_fill = longest_fill};
+    for (const Step& step : unroll(program, {beat}, batches)) {
       text += print(program, step) + "\n";
       const auto* repeat = std::get_if<executor::Repeat>(&step.action);
       if (repeat == nullptr) continue;
@@ -55,6 +56,16 @@ TEST(Cycle, FillsRepeatsAndFlushes) {
   EXPECT_EQ(chain.program.buffers[0].slots, 2);
   EXPECT_EQ(chain.program.buffers[0].role, executor::Role::Stash);
   EXPECT_EQ(chain.program.buffers[1].slots, 1);
+}
+
+TEST(Cycle, OfALongFillIsALoopInWhichStepsBeginAndEndOneAfterTheOther) {
+  Chain chain;
+  EXPECT_EQ(chain.unrolled(5, 1),
+            "repeat 7 times\n"
+            "  load in@0[0+1i] from host in iterations 0 to 4\n"
+            "  store out@1 to host in iterations 2 to 6\n"
+            "  copy in@0[1+1i] -> out@1 in iterations 1 to 5\n");
+  EXPECT_EQ(chain.program.buffers[0].slots, 2);
 }
 
 TEST(Cycle, HasNoLoopForFewerMicroBatchesThanCycles) {
