@@ -17,8 +17,10 @@ using ir::Tensor;
 using ir::Type;
 using ir::ValueId;
 
-void put_on(Op& op, int device, Context context) {
-  ir::set_attribute(op, kVirtualGraph, std::int64_t{device});
+void Holdings::put_on(Op& op, int device, Context context, const Place& place) const {
+  ir::set_attribute(op, kVirtualGraph, std::int64_t{plan_.processor(place.group, device)});
+  if (!plan_.placement.ops.empty()) ir::set_attribute(op, kPipelineStage, std::int64_t{place.stage});
+  if (plan_.placement.phases > 1) ir::set_attribute(op, kExecutionPhase, std::int64_t{place.phase});
   if (context == Context::Update) ir::set_attribute(op, ir::kContextAttribute, ir::kOuterContext);
 }
 
@@ -30,9 +32,8 @@ Boxes boxes_of(const Held& held) {
   return boxes;
 }
 
-// Appends an op on a device and gives its first output.
-ValueId Holdings::emit(Op op, int device, Context context, std::string_view name) {
-  put_on(op, device, context);
+// Appends an op and gives its first output.
+ValueId Holdings::emit(Op op, std::string_view name) {
   op.outputs = {out_.add_value(out_.fresh_name(name))};
   ir::InferContext inferred(out_, op);
   op.spec->infer(inferred);
@@ -43,30 +44,44 @@ ValueId Holdings::emit(Op op, int device, Context context, std::string_view name
 
 ValueId Holdings::call(std::string_view name, std::vector<ValueId> inputs, int device, Context context,
                        std::vector<ir::Attribute> attributes) {
+  return call_at(place_, name, std::move(inputs), device, context, std::move(attributes));
+}
+
+ValueId Holdings::call_at(const Place& place, std::string_view name, std::vector<ValueId> inputs, int device,
+                          Context context, std::vector<ir::Attribute> attributes) {
   const std::string base = out_[inputs[0]].name;
-  return emit({.spec = ir::find_op("", name),
-               .name = node_,
-               .inputs = std::move(inputs),
-               .attributes = std::move(attributes)},
-              device, context, base);
+  Op op{.spec = ir::find_op("", name),
+        .name = node_,
+        .inputs = std::move(inputs),
+        .attributes = std::move(attributes)};
+  put_on(op, device, context, place);
+  return emit(std::move(op), base);
 }
 
 ValueId Holdings::ints(const std::vector<std::int64_t>& values) {
   return out_.add_constant(out_.fresh_name("sizes"), Tensor::ints(values));
 }
 
+// What is of a variable may be read, and cut, wherever it is needed.
+Holdings::Source Holdings::source(ValueId id, int device) const {
+  const Held& held = held_[id];
+  return {*held.on[device], device, held.is_variable ? place_ : held.place};
+}
+
 // A box of a piece, on the device that has it: each is cut once.
-ValueId Holdings::cut_piece(const Piece& piece, const Box& box, int device, Context context) {
-  if (piece.box == box) return piece.value;
-  std::vector<Piece>& known = cuts_[{piece.value, context}];
+ValueId Holdings::cut_piece(const Source& from, const Box& box, Context context) {
+  if (from.piece.box == box) return from.piece.value;
+  const std::tuple key(from.piece.value, context, from.place);
+  std::vector<Piece>& known = cuts_[key];
   const auto found = std::ranges::find(known, box, &Piece::box);
   if (found != known.end()) return found->value;
-  const ValueId made = cut_anew(piece, box, device, context);
-  cuts_[{piece.value, context}].push_back({made, box});
+  const ValueId made = cut_anew(from, box, context);
+  cuts_[key].push_back({made, box});
   return made;
 }
 
-ValueId Holdings::cut_anew(const Piece& piece, const Box& box, int device, Context context) {
+ValueId Holdings::cut_anew(const Source& from, const Box& box, Context context) {
+  const Piece& piece = from.piece;
   if (out_.is_constant(piece.value))
     return out_.add_constant(out_.fresh_name(out_[piece.value].name),
                              cut_out(*out_[piece.value].constant, box));
@@ -93,30 +108,33 @@ ValueId Holdings::cut_anew(const Piece& piece, const Box& box, int device, Conte
     for (const IndexRange& range : places) {
       for (std::int64_t i = range.begin; i < range.end; ++i) indices.push_back(i);
     }
-    value = call("Gather", {value, ints(indices)}, device, context, {{"axis", std::int64_t(axis)}});
+    value = call_at(from.place, "Gather", {value, ints(indices)}, from.device, context,
+                    {{"axis", std::int64_t(axis)}});
   }
   if (axes.empty()) return value;
-  return call("Slice", {value, ints(starts), ints(ends), ints(axes)}, device, context);
+  return call_at(from.place, "Slice", {value, ints(starts), ints(ends), ints(axes)}, from.device, context);
 }
 
-void Holdings::count(ValueId value, int from, int to) {
-  if (from != to) moved_.bytes += packed_bytes(out_[value].type);
+// To a device of the node's group.
+void Holdings::count(ValueId value, const Source& from, int to) {
+  if (from.device != to || from.place.group != place_.group) moved_.bytes += packed_bytes(out_[value].type);
 }
 
 // The box of a value on a device: each is made once.
 ValueId Holdings::bring(ValueId id, int device, const Box& box, Context context) {
   for (const Brought& known : brought_[id]) {
-    if (known.device == device && known.context == context && known.box == box) return known.value;
+    if (known.group == place_.group && known.device == device && known.context == context && known.box == box)
+      return known.value;
   }
   const ValueId made = bring_anew(id, device, box, context);
-  brought_[id].push_back({device, context, box, made});
+  brought_[id].push_back({place_.group, device, context, box, made});
   return made;
 }
 
 ValueId Holdings::bring_anew(ValueId id, int device, const Box& box, Context context) {
   const Held& held = held_[id];
   if (held.everywhere.valid())
-    return cut_piece({held.everywhere, whole_box(type(id).dims)}, box, device, context);
+    return cut_piece({{held.everywhere, whole_box(type(id).dims)}, device, place_}, box, context);
   std::vector<int> sources;
   bool all_contain = true;
   for (int other = 0; other < devices_; ++other) {
@@ -130,8 +148,8 @@ ValueId Holdings::bring_anew(ValueId id, int device, const Box& box, Context con
     const auto other =
         std::ranges::find_if(sources, [&](int source) { return contains(held.on[source]->box, box); });
     if (has_own || other != sources.end()) {
-      const int from = has_own ? device : *other;
-      const ValueId part = cut_piece(*held.on[from], box, from, context);
+      const Source from = source(id, has_own ? device : *other);
+      const ValueId part = cut_piece(from, box, context);
       count(part, from, device);
       return part;
     }
@@ -145,9 +163,10 @@ ValueId Holdings::add_up(ValueId id, const std::vector<int>& sources, int device
   const ir::DataType element = type(id).element;
   const bool is_narrow = element == ir::DataType::Float16 || element == ir::DataType::Bfloat16;
   std::vector<ValueId> summands;
-  for (int source : sources) {
-    const ValueId part = cut_piece(*held_[id].on[source], box, source, context);
-    count(part, source, device);
+  for (int other : sources) {
+    const Source from = source(id, other);
+    const ValueId part = cut_piece(from, box, context);
+    count(part, from, device);
     summands.push_back(part);
   }
   if (summands.size() == 1) return summands[0];
@@ -205,17 +224,17 @@ ValueId Holdings::join(ValueId id, const std::vector<int>& sources, int device, 
 }
 
 // Cuts a piece into boxes that follow each other along an axis.
-void Holdings::split(const Piece& piece, std::int64_t axis, const std::vector<Box>& boxes, int device,
-                     Context context) {
+void Holdings::split(const Source& from, std::int64_t axis, const std::vector<Box>& boxes, Context context) {
+  const Piece& piece = from.piece;
   std::vector<std::int64_t> sizes;
   for (const Box& box : boxes) sizes.push_back(length(box[axis]));
   Op op{.spec = ir::find_op("", "Split"), .name = node_, .inputs = {piece.value, ints(sizes)}};
   ir::set_attribute(op, "axis", axis);
-  put_on(op, device, context);
+  put_on(op, from.device, context, from.place);
   for (const Box& box : boxes) {
     const Type part = Type::tensor(out_[piece.value].type.element, dims_of(box));
     op.outputs.push_back(out_.add_value(out_.fresh_name(out_[piece.value].name), part));
-    cuts_[{piece.value, context}].push_back({op.outputs.back(), box});
+    cuts_[{piece.value, context, from.place}].push_back({op.outputs.back(), box});
   }
   out_.ops.push_back(std::move(op));
 }
@@ -244,9 +263,9 @@ void Holdings::share_sum(ValueId id, const Boxes& wanted, Context context) {
     own[part][axis - box.begin()] = {{size * part / parts, size * (part + 1) / parts}};
   for (int device = 0; device < devices_; ++device) {
     if (held.on[device] && held.on[device]->box == box)
-      split(*held.on[device], axis - box.begin(), own, device, context);
+      split(source(id, device), axis - box.begin(), own, context);
   }
-  Held next{.on = std::vector<std::optional<Piece>>(devices_)};
+  Held next{.on = std::vector<std::optional<Piece>>(devices_), .place = place_};
   for (std::int64_t part = 0; part < parts; ++part)
     next.on[readers[part]] = Piece{bring(id, readers[part], own[part], context), own[part]};
   brought_[id].clear();
@@ -282,6 +301,7 @@ void Holdings::keep_sum(ValueId id, const Boxes& wanted, const std::vector<Value
     if (wanted[device]) held.on[device] = Piece{values[device], all};
   }
   held.pieces = Pieces::Parts;
+  held.place = place_;
 }
 
 void Holdings::report(ValueId id, bool was_sum, int readers, const Boxes& wanted) {
@@ -314,7 +334,7 @@ Boxes Holdings::first_of_each_box(ValueId id) const {
 void Holdings::take_form(ValueId id, const Boxes& boxes, Context context) {
   if (!is_sum(held_[id]) && boxes_of(held_[id]) == boxes) return;
   const std::vector<ValueId> values = bring_all(id, boxes, context);
-  Held next{.on = std::vector<std::optional<Piece>>(devices_)};
+  Held next{.on = std::vector<std::optional<Piece>>(devices_), .place = place_};
   for (int device = 0; device < devices_; ++device) {
     if (boxes[device] && elements_of(*boxes[device]) > 0)
       next.on[device] = Piece{values[device], *boxes[device]};

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -18,8 +19,13 @@ inline Context context_of(const ir::Op& op) {
   return ir::is_outer(op) ? Context::Update : Context::MicroBatch;
 }
 
-/// Says of an op which device runs it, and how often.
-void put_on(ir::Op& op, int device, Context context);
+/// Where an op of the whole graph runs: on which group of devices, and when.
+struct Place {
+  int group = 0;
+  int stage = 0;
+  int phase = 0;
+  friend auto operator<=>(const Place&, const Place&) = default;
+};
 
 /// A box of a value, in the new graph.
 struct Piece {
@@ -27,12 +33,15 @@ struct Piece {
   Box box;
 };
 
-/// Who has what of a value.
+/// Who has what of a value: devices of one group. Of a variable any group may read what a device has, where
+/// it has a copy.
 struct Held {
   ir::ValueId everywhere = ir::kNoValue;  ///< valid: all of it, and any device may read it
   std::vector<std::optional<Piece>> on = {};
   Pieces pieces = Pieces::Parts;
   bool is_undecided = false;  ///< a weight or constant, cut as its first reader wants it
+  bool is_variable = false;
+  Place place = {};
 };
 
 /// Its pieces have to be put together element by element.
@@ -43,10 +52,11 @@ Boxes boxes_of(const Held& held);
 
 class Holdings {
  public:
-  /// Of the values of `whole`; ops are appended to `out`.
-  Holdings(const ir::Graph& whole, int devices, ir::Graph& out)
+  /// Of the values of `whole`; ops are appended to `out`. Both live as long as the plan does.
+  Holdings(const ir::Graph& whole, const ShardingPlan& plan, ir::Graph& out)
       : whole_(whole),
-        devices_(devices),
+        plan_(plan),
+        devices_(plan.devices),
         out_(out),
         held_(std::ssize(whole.values)),
         brought_(std::ssize(whole.values)) {}
@@ -58,8 +68,14 @@ class Holdings {
     held_.resize(std::ssize(whole_.values), {});
     brought_.resize(std::ssize(whole_.values), {});
   }
-  /// The node for which values are brought from now on.
-  void set_node(std::string name) { node_ = std::move(name); }
+  /// The node for which values are brought from now on, and where it is.
+  void set_node(std::string name, Place place) {
+    node_ = std::move(name);
+    place_ = place;
+  }
+  const Place& place() const { return place_; }
+  /// Says of an op which device of the node's group runs it, and how often.
+  void put_on(ir::Op& op, int device, Context context) const { put_on(op, device, context, place_); }
   std::vector<Resharding> take_reshardings() { return std::move(reshardings_); }
 
   /// Appends an op of ai.onnx on a device and gives its output.
@@ -80,6 +96,7 @@ class Holdings {
  private:
   /// A box of a value that has been brought to a device.
   struct Brought {
+    int group;
     int device;
     Context context;
     Box box;
@@ -91,30 +108,42 @@ class Holdings {
     bool joined = false;
   };
 
-  ir::ValueId emit(ir::Op op, int device, Context context, std::string_view name);
-  ir::ValueId cut_piece(const Piece& piece, const Box& box, int device, Context context);
-  ir::ValueId cut_anew(const Piece& piece, const Box& box, int device, Context context);
-  void count(ir::ValueId value, int from, int to);
+  // A piece of a value on a device of the group that has it, for which a box is cut there.
+  struct Source {
+    Piece piece;
+    int device;
+    Place place;
+  };
+
+  void put_on(ir::Op& op, int device, Context context, const Place& place) const;
+  ir::ValueId emit(ir::Op op, std::string_view name);
+  ir::ValueId call_at(const Place& place, std::string_view name, std::vector<ir::ValueId> inputs, int device,
+                      Context context, std::vector<ir::Attribute> attributes = {});
+  Source source(ir::ValueId id, int device) const;
+  ir::ValueId cut_piece(const Source& from, const Box& box, Context context);
+  ir::ValueId cut_anew(const Source& from, const Box& box, Context context);
+  void count(ir::ValueId value, const Source& from, int to);
   ir::ValueId bring_anew(ir::ValueId id, int device, const Box& box, Context context);
   ir::ValueId add_up(ir::ValueId id, const std::vector<int>& sources, int device, const Box& box,
                      Context context);
   Ranges segments_of(ir::ValueId id, const std::vector<int>& sources, const Box& box, std::size_t axis) const;
   ir::ValueId join(ir::ValueId id, const std::vector<int>& sources, int device, const Box& box,
                    Context context);
-  void split(const Piece& piece, std::int64_t axis, const std::vector<Box>& boxes, int device,
-             Context context);
+  void split(const Source& from, std::int64_t axis, const std::vector<Box>& boxes, Context context);
   void share_sum(ir::ValueId id, const Boxes& wanted, Context context);
   void keep_sum(ir::ValueId id, const Boxes& wanted, const std::vector<ir::ValueId>& values);
   void report(ir::ValueId id, bool was_sum, int readers, const Boxes& wanted);
   const ir::Type& type(ir::ValueId id) const { return whole_[id].type; }
 
   const ir::Graph& whole_;
+  const ShardingPlan& plan_;
   int devices_;
   ir::Graph& out_;
   ir::IdMap<ir::ValueId, Held> held_;
   ir::IdMap<ir::ValueId, std::vector<Brought>> brought_;
-  std::map<std::pair<ir::ValueId, Context>, std::vector<Piece>> cuts_;  ///< of values of the new graph
+  std::map<std::tuple<ir::ValueId, Context, Place>, std::vector<Piece>> cuts_;  ///< of the new graph's values
   std::string node_;
+  Place place_;
   Moved moved_;
   std::vector<Resharding> reshardings_;
 };

@@ -1,5 +1,6 @@
-// The graph is walked once, in its order. For each value it is known which device holds which box of it
-// (Held): a part, a summand of it, or, of what the host brings and of constants, all of it anywhere.
+// The graph is walked once, in its order, stage by stage. For each value it is known which device holds which
+// box of it (Held): a part, a summand of it, or, of what the host brings and of constants, all of it
+// anywhere.
 //
 //   plan    An op is cut along loops (ir/ops/loops.h): for each a range of iterations a device. Operands are
 //           asked in turn what they would have: what the node says, variables that are cut, then values by
@@ -13,9 +14,11 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <ranges>
 #include <set>
+#include <tuple>
 
 #include "annotate/annotations.h"
 #include "annotate/holdings.h"
@@ -42,12 +45,14 @@ class Partitioner {
         whole_(whole.graph),
         ops_(whole.graph.ops),
         plan_(plan),
-        held_(whole_, plan.devices, made_.training.graph) {}
+        held_(whole_, plan, made_.training.graph) {}
 
   Partitioned run() {
     out().name = whole_.name;
     hold_inputs();
-    for (const Op& op : ops_) {
+    for (std::size_t i : in_order_of_stages()) {
+      const Op& op = ops_[i];
+      held_.set_node(op.name, place_of(i));
       try {
         add_op(op);
       } catch (const Error& error) {
@@ -63,6 +68,24 @@ class Partitioner {
   Graph& out() { return made_.training.graph; }
   const Type& type(ValueId id) const { return whole_[id].type; }
 
+  Place place_of(std::size_t op) const {
+    if (plan_.placement.ops.empty()) return {};
+    const ir::OpPlacement& told = plan_.placement.ops[op];
+    return {told.processor, told.stage, told.phase};
+  }
+
+  // What is brought to a group for one op is there for those behind it, so stages and phases ascend.
+  std::vector<std::size_t> in_order_of_stages() const {
+    std::vector<std::size_t> order(ops_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, {}, [&](std::size_t i) {
+      const Place place = place_of(i);
+      const bool is_update = context_of(ops_[i]) == Context::Update;
+      return is_update ? std::tuple(is_update, 0, 0) : std::tuple(is_update, place.phase, place.stage);
+    });
+    return order;
+  }
+
   // ---- inputs and constants -----------------------------------------------------------------------------
 
   void hold_inputs() {
@@ -72,6 +95,7 @@ class Partitioner {
     for (ValueId id : whole_.inputs) {
       if (variable_of_.contains(id)) {
         held_[id].is_undecided = true;
+        held_[id].is_variable = true;
       } else {
         held_[id].everywhere = add_whole(id);
       }
@@ -246,7 +270,6 @@ class Partitioner {
   // ---- ops ----------------------------------------------------------------------------------------------
 
   void add_op(const Op& op) {
-    held_.set_node(op.name);
     const TypedOp typed(whole_, op);
     for (ValueId id : inputs_of(op)) {
       if (held_[id].is_undecided && is_variable(id) && variable(id).weight.valid()) decide_state(id);
@@ -272,6 +295,7 @@ class Partitioner {
     for (ValueId id : outputs_of(op)) {
       held_[id].on.resize(plan_.devices);
       held_[id].pieces = pieces;
+      held_[id].place = held_.place();
     }
     std::set<std::vector<int>> counted;
     for (int device = 0; device < plan_.devices; ++device) {
@@ -331,6 +355,7 @@ class Partitioner {
     Held& result = held_[op.outputs[0]];
     result.on.resize(plan_.devices);
     result.pieces = Pieces::Summands;
+    result.place = held_.place();
     for (int device = 0; device < plan_.devices; ++device) {
       if (!has_sum_on(op, device)) continue;
       std::vector<ValueId> own;
@@ -401,6 +426,7 @@ class Partitioner {
     for (std::size_t i : sums) {
       const ValueId id = op.inputs[i];
       if (held_[id].pieces != Pieces::Summands) return false;
+      if (held_[id].place.group != held_.place().group) return false;
       if (adds && type(id) != type(op.outputs[0])) return false;
       for (int device = 0; device < plan_.devices; ++device) {
         const auto& piece = held_[id].on[device];
@@ -418,7 +444,7 @@ class Partitioner {
     Op part = op;
     part.inputs = std::move(own);
     ir::remove_attribute(part, kShardingPlace);
-    put_on(part, device, context_of(op));
+    held_.put_on(part, device, context_of(op));
     std::vector<Box> boxes;
     for (std::size_t i = 0; i < op.outputs.size(); ++i) {
       boxes.push_back(op.outputs[i].valid() ? box_for(cut, Side::Output, i, type(op.outputs[i]).dims, device)
@@ -558,7 +584,6 @@ class Partitioner {
 
   void finish() {
     ir::Training& made = made_.training;
-    held_.set_node({});
     for (std::size_t i = 0; i < whole_.inputs.size(); ++i) {
       const ValueId id = whole_.inputs[i];
       std::vector<ValueId> own{held_[id].everywhere};
@@ -597,9 +622,8 @@ class Partitioner {
       ops.push_back(std::move(op));
     }
     out().ops.assign(std::move_iterator(ops.rbegin()), std::move_iterator(ops.rend()));
-    std::vector<ValueId>& reduced = made_.training.reduced;
     const auto add = [&](ValueId id) {
-      if (read.contains(id) && std::ranges::find(reduced, id) == reduced.end()) reduced.push_back(id);
+      if (read.erase(id) > 0) made_.training.reduced.push_back(id);
     };
     for (ValueId id : training_.reduced) {
       if (held_[id].everywhere.valid()) add(held_[id].everywhere);
@@ -654,6 +678,7 @@ class Partitioner {
     for (int other = static_cast<int>(variable.on.size()); other-- > 0;) {
       if (variable.on[other] && variable.on[other]->value == part.value) device = other;
     }
+    held_.set_node({}, held_[id].place);
     return held_.bring(id, device, part.box, update.outer ? Context::Update : Context::MicroBatch);
   }
 
@@ -669,6 +694,7 @@ class Partitioner {
       if (piece && !is_sum(held_[id]) && piece->box == all) device = other;
     }
     wanted[device] = all;
+    held_.set_node({}, held_[id].place);
     const ValueId value = held_.bring_all(id, wanted, Context::MicroBatch)[device];
     out()[value].name = whole_[id].name;
     return value;

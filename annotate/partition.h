@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "annotate/op_cut.h"
+#include "ir/placement.h"
 #include "ir/training.h"
 
 namespace podium::annotate {
@@ -23,8 +24,17 @@ struct OperandSharding {
 
 /// A device configuration as the ops of a graph refer to it.
 struct ShardingPlan {
-  int devices = 1;
+  int devices = 1;                                     ///< of a group
   std::vector<std::vector<OperandSharding>> ops = {};  ///< one entry a node that says something
+  /// The processors of each group's devices, where the configuration says so.
+  std::vector<std::vector<int>> groups = {};
+  /// Of the whole graph, whose processors are groups of devices. Without ops all are on one group.
+  ir::Placement placement = {};
+
+  /// The processor that is a device of a group: groups follow each other.
+  int processor(int group, int device) const {
+    return groups.empty() ? group * devices + device : groups[group][device];
+  }
 };
 
 enum class ReshardKind : std::uint8_t { AllReduce, ReduceScatter, Reduce, AllGather, Transfers };
@@ -54,14 +64,16 @@ struct Partitioned {
   std::vector<Resharding> reshardings;  ///< in the order of the graph
 };
 
-/// Each op becomes one an own device that computes a part of it, with its device as annotation of the
-/// processor; between them come ops that cut, sum up in ascending order of devices, and join what other
-/// devices have. Layouts follow from what nodes say, from the layouts of variables, which are those that the
-/// first reader wants, and of the largest operand; what does not fit them is brought into form. An op that
-/// cannot be cut runs whole on all devices, a random one or one with bodies on the first. Inputs are read
-/// whole, and outputs come from the first device. A state lies as its weight does; one of a weight that all
-/// devices have, like its update, is on the first. Error for types that are not static, for a spec that does
-/// not fit its tensor, and for parts of a tensor that no device has.
+/// Each op becomes one an own device of its group that computes a part of it, with its device as annotation
+/// of the processor, in the stage and phase of the whole op where the plan places it; between them come ops
+/// that cut, sum up in ascending order of devices, and join what other devices have: cut where the value is,
+/// added up and joined where it is read. Layouts follow from what nodes say, from the layouts of variables,
+/// which are those that the first reader wants, and of the largest operand; what does not fit them is brought
+/// into form. An op that cannot be cut runs whole on all devices, a random one or one with bodies on the
+/// first. Inputs are read whole, and outputs come from the first device of the group that makes them. A state
+/// lies as its weight does; one of a weight that all devices have, like its update, is on the first. Error
+/// for types that are not static, for a spec that does not fit its tensor, and for parts of a tensor that no
+/// device has.
 Partitioned partition(const ir::Training& whole, const ShardingPlan& plan);
 
 /// "all-reduce"

@@ -120,7 +120,7 @@ Strategy strategy_of_files(const Options& options, const importer::Signature& si
   const importer::Model model =
       importer::import_model(options.paths[0], {.dims = options.dims, .assumed = 1});
   Notes said_by_the_session;
-  Strategy strategy = filled_in({.strategy = options.session, .open = open}, model.graph, machine_of(options),
+  Strategy strategy = filled_in({.strategy = options.session, .open = open}, model, machine_of(options),
                                 Task::Inference, said_by_the_session);
   if (options.dims.empty()) check_rows(given, signature, strategy);
   return strategy;

@@ -10,6 +10,7 @@
 #include "executor/session/host_arrays.h"
 #include "executor/session/place_model.h"
 #include "executor/session/stopwatch.h"
+#include "executor/session/tensor_parallel.h"
 
 namespace podium::compare {
 namespace {
@@ -26,7 +27,7 @@ importer::Model placed(const InferenceContest& contest, const Candidate& candida
   importer::Model model = contest.imported;
   apply_annotations(model, candidate, contest.setting);
   // A session that is given an optimized model cannot check what the model was before.
-  check_annotations(model, candidate.strategy);
+  check_annotations(model, candidate.strategy, device_groups(model, candidate.strategy).devices);
   check_overrides(candidate.strategy, model.graph);
   if (candidate.annotations.is_null()) return contest.optimized;
   try {

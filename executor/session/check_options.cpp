@@ -109,18 +109,12 @@ std::string pipelining_excludes_phases(const Strategy& strategy) {
          "a processor either is a stage or takes turns with the phases";
 }
 
-std::string configurations_place(const Strategy& strategy) {
+std::string configurations_cut(const Strategy& strategy) {
   if (strategy.device_configuration.empty()) return "";
-  const std::string found = fmt::format("deviceConfiguration '{}'", strategy.device_configuration);
-  if (strategy.virtual_graph_mode == VirtualGraphMode::Auto ||
-      strategy.virtual_graph_mode == VirtualGraphMode::ExecutionPhases)
-    return fmt::format("{} excludes virtualGraphMode {}: it says where ops run", found,
-                       word_of(strategy.virtual_graph_mode));
-  if (strategy.pipelining)
-    return found + " excludes enablePipelining: a stage of a pipeline is on one processor";
-  if (serializes(strategy))
-    return found + " excludes batchSerializationSettings.factor: the parts of an op are not cut again";
-  return "";
+  if (!serializes(strategy)) return "";
+  return fmt::format(
+      "deviceConfiguration '{}' excludes batchSerializationSettings.factor: the parts of an op are not cut again",
+      strategy.device_configuration);
 }
 
 std::string every_n_divides_batches(const Strategy& strategy) {
@@ -238,7 +232,7 @@ constexpr Rule kRules[] = {
     processors_can_be_counted,
     micro_batches_can_be_counted,
     phases_need_their_mode,
-    configurations_place,
+    configurations_cut,
     pipelining_needs_processors,
     stashing_needs_pipelining,
     pipelining_excludes_phases,

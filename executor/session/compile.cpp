@@ -10,7 +10,7 @@
 #include "executor/session/host_arrays.h"
 #include "executor/session/pipeline_bound.h"
 #include "executor/session/place_model.h"
-#include "importer/sharding.h"
+#include "executor/session/tensor_parallel.h"
 #include "ir/gradients/expand_gradients.h"
 #include "ir/passes/follow_annotations.h"
 #include "ir/passes/make_training.h"
@@ -109,17 +109,15 @@ CheckedOptions check(const importer::Model& model, const SessionOptions& options
                                      .between_waves = options.while_running,
                                      .after_op = options.after_op}};
   if (!checked.estimates) check_data(model.graph);
-  checked.strategy = check_options(filled_in(options, model.graph, checked.device, task, checked.notes),
+  checked.strategy = check_options(filled_in(options, model, checked.device, task, checked.notes),
                                    checked.device, task, checked.notes);
-  if (const std::string& name = checked.strategy.device_configuration; !name.empty()) {
-    // Before the graph is cut over as many devices as a file may ask for.
-    const auto sharding = importer::read_sharding(model);
-    check_processors(checked.strategy, importer::find_configuration(sharding, name).devices, checked.device);
-  }
+  // Before the graph is cut over as many devices as a file may ask for.
+  const DeviceGroups groups = device_groups(model, checked.strategy);
+  if (groups.named() > 1) check_processors(checked.strategy, groups.named(), checked.device);
   checked.strategy.exchanges = checked.device.synchronous ? Exchanges::Together : Exchanges::Apart;
   if (checked.estimates || are_several(checked.strategy)) importer::check_sizes(model);
   if (task == Task::Training || !options.optimized) {
-    check_annotations(model, checked.strategy);
+    check_annotations(model, checked.strategy, groups.devices);
     const Notes unheeded = unheeded_annotations(model, checked.strategy, task);
     checked.notes.insert(checked.notes.end(), unheeded.begin(), unheeded.end());
   }

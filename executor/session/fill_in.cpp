@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "annotate/spots.h"
+#include "executor/session/tensor_parallel.h"
 
 namespace podium {
 namespace {
@@ -22,9 +23,8 @@ int annotated_stages(const annotate::AllAnnotations& annotations) {
   return count;
 }
 
-void choose_mode(Strategy& strategy, int annotated, Notes& notes) {
-  if (!strategy.device_configuration.empty()) return;  // which says where ops run
-  const bool asks_for_several = strategy.pipelining || strategy.ipus > strategy.replicas;
+void choose_mode(Strategy& strategy, int annotated, int devices, Notes& notes) {
+  const bool asks_for_several = strategy.pipelining || strategy.ipus / devices > strategy.replicas;
   if (!asks_for_several || strategy.virtual_graph_mode != VirtualGraphMode::Off) return;
   strategy.virtual_graph_mode = annotated > 1 ? VirtualGraphMode::Manual : VirtualGraphMode::Auto;
   notes.push_back(
@@ -33,12 +33,10 @@ void choose_mode(Strategy& strategy, int annotated, Notes& notes) {
           : "ops are placed by cost (--virtual-graph-mode auto)");
 }
 
-void choose_micro_batches(Strategy& strategy, const annotate::AllAnnotations& annotations,
-                          const device::Device& device, Task task, Notes& notes) {
+void choose_micro_batches(Strategy& strategy, int annotated, int all_processors, Task task, Notes& notes) {
   if (!strategy.pipelining) return;
   const bool is_manual = strategy.virtual_graph_mode == VirtualGraphMode::Manual;
-  const int processors = (strategy.ipus > 0 ? strategy.ipus : device.processors) / strategy.replicas;
-  const int annotated = std::max(annotated_stages(annotations), annotated_processors(annotations));
+  const int processors = all_processors / strategy.replicas;
   const int stages = is_manual ? annotated : processors;
   if (stages < 2) return;
   const bool trains = task == Task::Training;
@@ -51,13 +49,18 @@ void choose_micro_batches(Strategy& strategy, const annotate::AllAnnotations& an
 
 }  // namespace
 
-Strategy filled_in(const SessionOptions& options, const ir::Graph& graph, const device::Device& device,
+Strategy filled_in(const SessionOptions& options, const importer::Model& model, const device::Device& device,
                    Task task, Notes& notes) {
   Strategy strategy = options.strategy;
   if (!options.open.mode && !options.open.micro_batches) return strategy;
-  const annotate::AllAnnotations annotations = annotate::read_all(graph);
-  if (options.open.mode) choose_mode(strategy, annotated_processors(annotations), notes);
-  if (options.open.micro_batches) choose_micro_batches(strategy, annotations, device, task, notes);
+  const annotate::AllAnnotations annotations = annotate::read_all(model.graph);
+  const DeviceGroups groups = device_groups(model, strategy);
+  const int processors = std::max(annotated_processors(annotations), groups.stages);
+  if (options.open.mode) choose_mode(strategy, processors, groups.devices, notes);
+  if (options.open.micro_batches) {
+    const int all = (strategy.ipus > 0 ? strategy.ipus : device.processors) / groups.devices;
+    choose_micro_batches(strategy, std::max(processors, annotated_stages(annotations)), all, task, notes);
+  }
   return strategy;
 }
 

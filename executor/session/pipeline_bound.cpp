@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <utility>
 
 #include "executor/schedule/families.h"
 #include "executor/session/place_model.h"
@@ -26,6 +28,25 @@ void add(schedule::ChunkTimes& times, schedule::Pass pass, double seconds) {
       times.weight_gradient += seconds;
       return;
   }
+}
+
+// Where a chunk is on a group of processors, each leg takes as long as on the slowest of them.
+std::vector<schedule::ChunkTimes> times_of_chunks(const lower::PassBlocks& blocks, const Strategy& strategy,
+                                                  const device::Device& device) {
+  std::map<std::pair<int, int>, schedule::ChunkTimes> of_processors;  // by chunk and processor
+  for (const auto& [of, block] : blocks.passes) {
+    const std::pair place(of.chunk, block.processor);
+    add(of_processors.try_emplace(place, schedule::ChunkTimes{0, 0, 0}).first->second, of.pass,
+        seconds_of(block, strategy, device));
+  }
+  std::vector<schedule::ChunkTimes> times(blocks.layout.chunks(), {0, 0, 0});
+  for (const auto& [place, own] : of_processors) {
+    schedule::ChunkTimes& slowest = times[place.first];
+    slowest.forward = std::max(slowest.forward, own.forward);
+    slowest.input_gradient = std::max(slowest.input_gradient, own.input_gradient);
+    slowest.weight_gradient = std::max(slowest.weight_gradient, own.weight_gradient);
+  }
+  return times;
 }
 
 // A micro-batch takes as much on a processor as the smallest of its chunks would in all of them.
@@ -55,12 +76,10 @@ TimedPipeline time_pipeline(const lower::PassBlocks& blocks, const Strategy& str
                             const device::Device& device) {
   TimedPipeline timed{
       .layout = blocks.layout, .backward = blocks.backward, .room = room_of(blocks, strategy, device)};
-  timed.times.of_chunk.assign(blocks.layout.chunks(), {0, 0, 0});
-  for (const auto& [of, block] : blocks.passes) {
-    add(timed.times.of_chunk[of.chunk], of.pass, seconds_of(block, strategy, device));
-  }
+  timed.times.of_chunk = times_of_chunks(blocks, strategy, device);
   std::vector<double> updates(blocks.layout.processors, 0);
   for (const executor::Block& block : blocks.updates) {
+    if (block.processor >= std::ssize(updates)) updates.resize(block.processor + 1, 0);
     updates[block.processor] += seconds_of(block, strategy, device);
   }
   if (!updates.empty()) timed.update_seconds = *std::ranges::min_element(updates);

@@ -11,6 +11,7 @@
 #include "annotate/annotations.h"
 #include "annotate/automatic.h"
 #include "annotate/place.h"
+#include "annotate/spots.h"
 #include "annotate/unheeded.h"
 #include "executor/device/presets.h"
 #include "executor/lower/strategies/schedule.h"
@@ -236,9 +237,14 @@ device::Device endless_device() {
   return device;
 }
 
-void check_annotations(const importer::Model& model, const Strategy& strategy) {
-  if (!strategy.device_configuration.empty()) return;  // which places every op
-  annotate::check(model.graph, model.info.metadata, request_of(strategy));
+void check_annotations(const importer::Model& model, const Strategy& strategy, int devices_of_group) {
+  annotate::Request request = request_of(strategy);
+  request.processors /= devices_of_group;
+  const auto is_placed = [](const annotate::Annotations& op) { return op.processor || op.phase; };
+  if (!strategy.device_configuration.empty() &&
+      std::ranges::none_of(annotate::read_all(model.graph), is_placed))
+    return;
+  annotate::check(model.graph, model.info.metadata, request);
 }
 
 Notes unheeded_annotations(const importer::Model& model, const Strategy& strategy, Task task) {

@@ -78,12 +78,21 @@ ir::Training take_forward(importer::Model& model, const Strategy& strategy, cons
   return with_variables(std::move(model.graph), {names.begin(), names.end()});
 }
 
-Placed place(ir::Training forward, const importer::ModelInfo& info, const annotate::ShardingPlan& sharding,
-             CheckedOptions& checked) {
-  annotate::Partitioned cut = cut_over_devices(forward, sharding, checked.notes);
+ir::Placement place(ir::Training& forward, const importer::ModelInfo& info, const Machine& machine) {
   ir::Graph known = with_constants(forward);
-  ir::Placement placement = place_graph(known, info.metadata, checked.strategy, checked.device);
+  ir::Placement placement = place_graph(known, info.metadata, machine.strategy, machine.device);
   forward.graph.ops = std::move(known.ops);
+  return placement;
+}
+
+Placed place(ir::Training forward, const importer::ModelInfo& info, annotate::ShardingPlan sharding,
+             CheckedOptions& checked) {
+  const Machine machine{checked.strategy, checked.device};
+  ir::Placement placement = place(forward, info, of_groups(machine, sharding));
+  if (is_whole(sharding)) return {std::move(forward), std::move(placement)};
+  sharding.placement = std::move(placement);
+  annotate::Partitioned cut = cut_over_devices(forward, sharding, checked);
+  placement = place(forward, info, of_devices(machine));
   return {std::move(forward), std::move(placement), std::move(cut.variables), std::move(cut.reshardings)};
 }
 
@@ -100,7 +109,7 @@ InferenceSession::InferenceSession(importer::Model model, const SessionOptions& 
   if (!options.optimized) check_overrides(checked.strategy, model.graph);
   const bool exchanges = ir::bind_replicas(model.graph, checked.strategy.replicas);
   const GroupedWeights weights = take_grouped_weights(model, checked.strategy.replicas);
-  const annotate::ShardingPlan sharding = plan_sharding(model, checked.strategy.device_configuration);
+  annotate::ShardingPlan sharding = plan_sharding(model, checked.strategy);
   ir::Training forward = take_forward(model, checked.strategy, weights.groups);
   const std::size_t own_outputs = forward.graph.outputs.size();
   lower::add_anchors(forward.graph, checked.strategy);
@@ -108,7 +117,8 @@ InferenceSession::InferenceSession(importer::Model model, const SessionOptions& 
   // Sizes follow from the replicas where these exchange.
   if (!options.optimized || exchanges) optimize(forward);
   follow_annotations(forward, checked.strategy);
-  state_->compiled = compile(place(std::move(forward), model.info, sharding, checked), weights, checked);
+  state_->compiled =
+      compile(place(std::move(forward), model.info, std::move(sharding), checked), weights, checked);
 }
 
 InferenceSession::~InferenceSession() = default;

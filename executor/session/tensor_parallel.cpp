@@ -1,10 +1,14 @@
+// A configuration's devices are those of one group, which every stage has anew, unless the specs of each stage
+// name devices of their own: then these are the stage's group, numbered from 0 for the specs. The graph is
+// placed on groups first, as on processors, and cut over the devices of each behind that.
 #include "executor/session/tensor_parallel.h"
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
-#include "executor/session/compile.h"
+#include "annotate/annotations.h"
 #include "importer/sharding.h"
 
 namespace podium {
@@ -44,20 +48,91 @@ void note_reshardings(const std::vector<annotate::Resharding>& all, Notes& notes
   }
 }
 
+bool asks_for_stages(const Strategy& strategy) {
+  return strategy.pipelining && strategy.virtual_graph_mode != VirtualGraphMode::Auto;
+}
+
+// The devices that the specs of each stage name; nothing where stages share some, or nodes without one cut.
+std::vector<std::vector<int>> own_devices(const importer::Sharding& sharding, const std::string& name) {
+  std::map<std::int64_t, std::set<std::int64_t>> of_stages;
+  for (const importer::NodeSharding& node : sharding.nodes) {
+    if (node.configuration != name || node.tensors.empty()) continue;
+    if (!node.stage) return {};
+    for (const importer::ShardedTensor& tensor : node.tensors) {
+      for (const auto& holders : tensor.spec.holders)
+        of_stages[*node.stage].insert(holders.begin(), holders.end());
+    }
+  }
+  std::set<std::int64_t> seen;
+  std::vector<std::vector<int>> own;
+  for (const auto& [stage, devices] : of_stages) {
+    if (stage != std::ssize(own)) return {};
+    own.emplace_back(devices.begin(), devices.end());
+    for (std::int64_t device : devices) {
+      if (!seen.insert(device).second) return {};
+    }
+  }
+  if (own.size() < 2) return {};
+  for (std::size_t stage = 1; stage < own.size(); ++stage) {
+    if (own[stage].size() == own[0].size()) continue;
+    throw Error(
+        "device configuration '{}': stage 0 has {} devices of its own and stage {} has {}, as many for each "
+        "stage needed",
+        name, own[0].size(), stage, own[stage].size());
+  }
+  return own;
+}
+
+DeviceGroups groups_of(const importer::Sharding& sharding, const Strategy& strategy) {
+  const std::string& name = strategy.device_configuration;
+  const std::int64_t devices = importer::find_configuration(sharding, name).devices;
+  DeviceGroups groups{.devices = static_cast<int>(devices), .own = own_devices(sharding, name)};
+  if (!groups.own.empty()) groups.devices = static_cast<int>(groups.own[0].size());
+  if (groups.own.empty() && !asks_for_stages(strategy)) return groups;
+  for (const importer::NodeSharding& node : sharding.nodes) {
+    if (node.configuration == name)
+      groups.stages = std::max(groups.stages, static_cast<int>(node.stage.value_or(-1)) + 1);
+  }
+  return groups;
+}
+
+// Devices of a stage's own are numbered as those of a group.
+void number_in_group(std::vector<OperandSharding>& operands, const std::vector<int>& own) {
+  for (OperandSharding& operand : operands) {
+    for (auto& holders : operand.spec.holders) {
+      for (std::int64_t& device : holders) device = std::ranges::find(own, device) - own.begin();
+    }
+  }
+}
+
+// Annotations that a node has say more.
+void place_in_stage(ir::Op& op, std::int64_t stage) {
+  const annotate::Annotations told = annotate::read_annotations(op);
+  if (!told.processor) ir::set_attribute(op, annotate::kVirtualGraph, stage);
+  if (!told.stage) ir::set_attribute(op, annotate::kPipelineStage, stage);
+}
+
 }  // namespace
 
-annotate::ShardingPlan plan_sharding(importer::Model& model, const std::string& configuration) {
-  if (configuration.empty()) return {};
+DeviceGroups device_groups(const importer::Model& model, const Strategy& strategy) {
+  if (strategy.device_configuration.empty()) return {};
+  return groups_of(importer::read_sharding(model), strategy);
+}
+
+annotate::ShardingPlan plan_sharding(importer::Model& model, const Strategy& strategy) {
+  if (strategy.device_configuration.empty()) return {};
   const importer::Sharding sharding = importer::read_sharding(model);
-  annotate::ShardingPlan plan{
-      .devices = static_cast<int>(importer::find_configuration(sharding, configuration).devices)};
+  const DeviceGroups groups = groups_of(sharding, strategy);
+  annotate::ShardingPlan plan{.devices = groups.devices, .groups = groups.own};
   std::map<std::string_view, std::vector<ir::Op*>> by_name;
   for (ir::Op& op : model.graph.ops) by_name[op.name].push_back(&op);
   for (const importer::NodeSharding& node : sharding.nodes) {
-    if (node.configuration != configuration) continue;
+    if (node.configuration != strategy.device_configuration) continue;
     for (ir::Op* op : by_name[node.node]) {
+      if (groups.stages > 0 && node.stage) place_in_stage(*op, *node.stage);
       std::vector<OperandSharding> operands = operands_of(model.graph, *op, node);
       if (operands.empty()) continue;
+      if (!groups.own.empty()) number_in_group(operands, groups.own[*node.stage]);
       ir::set_attribute(*op, annotate::kShardingPlace, std::ssize(plan.ops));
       plan.ops.push_back(std::move(operands));
     }
@@ -65,11 +140,34 @@ annotate::ShardingPlan plan_sharding(importer::Model& model, const std::string& 
   return plan;
 }
 
+Machine of_groups(Machine machine, const annotate::ShardingPlan& plan) {
+  auto& [strategy, device] = machine;
+  const bool is_automatic = strategy.virtual_graph_mode == VirtualGraphMode::Auto;
+  const int all = strategy.ipus > 0 ? strategy.ipus : device.processors;
+  if (is_automatic && strategy.ipus % (plan.devices * strategy.replicas) != 0) {
+    throw Error(
+        "numIPUs {} found, a multiple of {} needed: {} devices of configuration '{}' a group, "
+        "replicatedGraphCount {}",
+        strategy.ipus, plan.devices * strategy.replicas, plan.devices, strategy.device_configuration,
+        strategy.replicas);
+  }
+  if (is_automatic || strategy.ipus > 0) strategy.ipus = all / plan.devices;
+  device.processors /= plan.devices;
+  device.tile_memory_bytes *= plan.devices;
+  return machine;
+}
+
+Machine of_devices(Machine machine) {
+  VirtualGraphMode& mode = machine.strategy.virtual_graph_mode;
+  if (mode == VirtualGraphMode::Auto) mode = VirtualGraphMode::Manual;
+  return machine;
+}
+
 annotate::Partitioned cut_over_devices(ir::Training& training, const annotate::ShardingPlan& plan,
-                                       Notes& notes) {
-  if (plan.devices == 1) return {};
+                                       CheckedOptions& checked) {
+  check_processors(checked.strategy, std::int64_t{plan.placement.processors} * plan.devices, checked.device);
   annotate::Partitioned made = annotate::partition(training, plan);
-  note_reshardings(made.reshardings, notes);
+  note_reshardings(made.reshardings, checked.notes);
   training = std::exchange(made.training, {});
   optimize(training);
   return made;

@@ -156,7 +156,7 @@ Trainable make_trainable(importer::Model model, const TrainingOptions& options,
                              .contributions = contributions,
                              .automatic_loss_scaling = scaling_of(strategy.loss_scaling),
                              .gradients_of = gradients_asked_for(strategy)},
-                 .sharding = plan_sharding(model, strategy.device_configuration),
+                 .sharding = plan_sharding(model, strategy),
                  .unread = unread_constants(model.graph),
                  .added = without_known_overrides(strategy, model.graph)};
   const std::vector<std::string> names = trained_names(model, options, made.numbers);
@@ -178,10 +178,12 @@ Placed make_trained(Trainable trainable, CheckedOptions& checked) {
     forward.graph = slice->graph;
   }
   ir::Differentiated made = ir::append_derivatives(forward.graph, request);
+  const Machine machine{strategy, checked.device};
+  const Machine groups = of_groups(machine, trainable.sharding);
   TrainingMemory memory;
   if (strategy.virtual_graph_mode == VirtualGraphMode::Auto)
     memory = memory_of_training(made, request, strategy, checked.device);
-  place_forward(forward, made.training.graph, trainable.metadata, strategy, checked.device, memory);
+  place_forward(forward, made.training.graph, trainable.metadata, groups.strategy, groups.device, memory);
   ir::Training training = ir::append_updates(std::move(made), request);
   note_unused_states(trainable.unread, training, request.optimizer, checked.notes);
   note_numbers(trainable.numbers, checked.notes);
@@ -191,9 +193,13 @@ Placed make_trained(Trainable trainable, CheckedOptions& checked) {
   lower::add_anchors(training.graph, strategy);
   if (slice) ir::set_slices(training, *slice, request.contributions.slices);
   ir::optimize(training, {.evaluate = kernels::evaluate});
-  annotate::Partitioned cut = cut_over_devices(training, trainable.sharding, checked.notes);
   plan_products(training.graph, strategy);
-  ir::Placement placement = place_training(training.graph, trainable.metadata, strategy);
+  ir::Placement placement = place_training(training.graph, trainable.metadata, groups.strategy);
+  if (is_whole(trainable.sharding)) return {std::move(training), std::move(placement)};
+  trainable.sharding.placement = std::move(placement);
+  annotate::Partitioned cut = cut_over_devices(training, trainable.sharding, checked);
+  plan_products(training.graph, strategy);
+  placement = place_training(training.graph, trainable.metadata, of_devices(machine).strategy);
   return {std::move(training), std::move(placement), std::move(cut.variables), std::move(cut.reshardings)};
 }
 

@@ -79,6 +79,24 @@ TEST(Partition, CutsColumnsWithoutMovingAnything) {
   EXPECT_THAT(run(made, {kA}), ElementsAre(19, 22, 43, 50));
 }
 
+// The sum is added up where it is read: both devices of the second group get both summands.
+TEST(Partition, PutsStagesOnGroupsOfDevices) {
+  CutGraph cut = cut_graph(graph_of("agraph (float[2,2] a) => (float[2,2] z) <float[2,2] b = {5, 6, 7, 8}> "
+                                    "{ y = MatMul(a, b) z = Neg(y) }"),
+                           2, {{"y", "b", over({axis(0, 2)})}});
+  cut.plan.placement = {.ops = {{}, {.processor = 1, .stage = 1}}, .processors = 2, .stages = 2};
+  const Partitioned made = cut.cut();
+  EXPECT_EQ(ops_of(made, "MatMul"), "MatMul 0, MatMul 1");
+  EXPECT_EQ(ops_of(made, "Neg"), "Neg 2");
+  EXPECT_EQ(ops_of(made, "Sum"), "Sum 2");
+  EXPECT_EQ(moved(made), "'z' needs 'y': all-reduce, 64 bytes\n");
+  for (const ir::Op& op : made.training.graph.ops) {
+    const bool is_first = op.is("MatMul") || op.is("Slice");
+    EXPECT_EQ(ir::attribute<std::int64_t>(op, kPipelineStage), is_first ? 0 : 1) << op.spec->name;
+  }
+  EXPECT_THAT(run(made, {kA}), ElementsAre(-19, -22, -43, -50));
+}
+
 const char* const kOuterSum = "agraph (float[2,1] a, float[1,2] b) => (float[2,2] y) { y = Add(a, b) }";
 const std::vector<Datum> kOuterTerms{tensor<float>({2, 1}, {10, 20}), tensor<float>({1, 2}, {1, 2})};
 

@@ -1,8 +1,12 @@
 #include "executor/lower/draft/passes.h"
 
+#include <algorithm>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "executor/lower/draft/cut_update.h"
+#include "executor/lower/draft/rounds.h"
 
 namespace podium::lower {
 
@@ -24,7 +28,7 @@ std::vector<std::int64_t> kept_for_ways_back(const PlacedGraph& placed, const Ch
   const ir::Graph& graph = placed.graph();
   const auto makers = producers(graph);
   const auto readers = consumers(graph);
-  std::vector<std::int64_t> kept(chunks.layout.chunks(), 0);
+  std::map<std::pair<int, int>, std::int64_t> of_processors;  // by chunk and processor
   for (ValueId id : graph.value_ids()) {
     if (!makers[id].valid() || chunks.of_op[makers[id]].pass != Pass::Forward) continue;
     std::set<int> waits_in;
@@ -32,11 +36,15 @@ std::vector<std::int64_t> kept_for_ways_back(const PlacedGraph& placed, const Ch
       if (placed.is_outer(reader) || chunks.of_op[reader].pass == Pass::Forward) continue;
       waits_in.insert(chunks.of_op[reader].chunk);
     }
-    for (const int chunk : waits_in) kept[chunk] += ir::packed_bytes(graph[id].type);
+    const int processor = placed[makers[id]].processor;
+    for (const int chunk : waits_in) of_processors[{chunk, processor}] += ir::packed_bytes(graph[id].type);
   }
+  std::vector<std::int64_t> kept(chunks.layout.chunks(), 0);
+  for (const auto& [place, bytes] : of_processors) kept[place.first] = std::max(kept[place.first], bytes);
   return kept;
 }
 
+// Of the fullest processor of each group.
 std::vector<std::int64_t> variables_on_chip(const Lowering& lowering) {
   std::vector<std::int64_t> bytes(lowering.placed.placement.processors, 0);
   for (const PlacedVariable& variable : lowering.variables.all()) {
@@ -45,7 +53,12 @@ std::vector<std::int64_t> variables_on_chip(const Lowering& lowering) {
       bytes[processor] += ir::packed_bytes(lowering.placed.graph()[variable.value].type);
     }
   }
-  return bytes;
+  std::vector<std::int64_t> most;
+  for (const std::vector<int>& group : find_groups(lowering.placed.placement).processors) {
+    most.push_back(0);
+    for (const int processor : group) most.back() = std::max(most.back(), bytes[processor]);
+  }
+  return most;
 }
 
 }  // namespace
@@ -82,6 +95,7 @@ ir::IdMap<OpId, Turn> turns_of_passes(const PlacedGraph& placed, const Variables
     }
     turns.push_back(turn);
   }
+  cut_into_rounds(placed, turns);
   return turns;
 }
 

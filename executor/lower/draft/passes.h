@@ -38,9 +38,10 @@ struct PassBlocks {
   schedule::Backward backward = schedule::Backward::Whole;
   std::vector<Of> passes = {};
   std::vector<executor::Block> updates = {};
-  /// Of each chunk: bytes of what its forward pass leaves for a pass of its way back, of a micro-batch.
+  /// Of each chunk: bytes of what its forward pass leaves for a pass of its way back, of a micro-batch, on
+  /// the processor that keeps most.
   std::vector<std::int64_t> kept_bytes = {};
-  /// Of each processor: bytes of its variables on chip, which are there for the whole run.
+  /// Of each group's fullest processor: bytes of its variables on chip, which are there for the whole run.
   std::vector<std::int64_t> variable_bytes = {};
 };
 

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <set>
 
+#include "executor/lower/placed/stages.h"
+
 namespace podium::lower {
 namespace {
 
@@ -78,7 +80,8 @@ class ChunkFinder {
         graph_(placed.graph()),
         adjacent_(adjacent),
         trains_(!placed.training.updates.empty()),
-        stages_(placed.placement.stages / placed.copies) {
+        stages_(placed.placement.stages / placed.copies),
+        groups_(find_groups(placed.placement)) {
     chunks_.of_op = IdMap<OpId, ChunkPass>(std::ssize(graph_.ops), ChunkPass{});
     find_processors();
     loss_stage_ =
@@ -97,10 +100,7 @@ class ChunkFinder {
     processors_.assign(placed_.placement.stages, kNone);
     for (OpId op : graph_.op_ids()) {
       if (placed_.is_outer(op)) continue;
-      int& found = processors_.at(placed_[op].stage);
-      IR_CHECK(found == kNone || found == placed_[op].processor, "stage {} is on ipu {} and {}",
-               placed_[op].stage, found, placed_[op].processor);
-      found = placed_[op].processor;
+      processors_.at(placed_[op].stage) = groups_.of[placed_[op].processor];
     }
   }
 
@@ -133,7 +133,7 @@ class ChunkFinder {
       chunk_of_.push_back(chunk);
     }
     if (of_chunk.empty()) of_chunk.push_back(0);
-    chunks_.layout.processors = placed_.placement.processors;
+    chunks_.layout.processors = groups_.count();
     chunks_.layout.copies = placed_.copies;
   }
 
@@ -177,8 +177,9 @@ class ChunkFinder {
   Adjacent adjacent_;
   bool trains_;
   int stages_;  ///< of a copy of the model
+  Groups groups_;
   int loss_stage_ = 0;
-  std::vector<int> processors_;  ///< of each stage
+  std::vector<int> processors_;  ///< of each stage the group, as if it were one processor
   std::vector<int> chunk_of_;    ///< of each stage
   Chunks chunks_;
 };

@@ -1,27 +1,65 @@
 #include "executor/lower/placed/stages.h"
 
-#include "ir/error.h"
+#include <algorithm>
+#include <numeric>
 
 namespace podium::lower {
+namespace {
+
+constexpr int kNone = -1;
+
+// The first one of the processors that share stages with a processor, found by following smaller ones.
+int first_of(const std::vector<int>& smaller, int processor) {
+  while (smaller[processor] != processor) processor = smaller[processor];
+  return processor;
+}
+
+}  // namespace
+
+int Groups::like(int processor, int group) const {
+  const std::vector<int>& own = processors[of[processor]];
+  const std::size_t place = std::ranges::find(own, processor) - own.begin();
+  const std::vector<int>& others = processors[group];
+  return place < others.size() ? others[place] : others[0];
+}
+
+Groups find_groups(const ir::Placement& placement) {
+  int processors = std::max(placement.processors, 1);
+  for (const ir::OpPlacement& op : placement.ops) processors = std::max(processors, op.processor + 1);
+  std::vector<int> smaller(processors);
+  std::iota(smaller.begin(), smaller.end(), 0);
+  std::vector<int> first_on(placement.stages, kNone);
+  for (const ir::OpPlacement& op : placement.ops) {
+    int& first = first_on.at(op.stage);
+    if (first == kNone) first = op.processor;
+    const int one = first_of(smaller, first);
+    const int other = first_of(smaller, op.processor);
+    smaller[std::max(one, other)] = std::min(one, other);
+  }
+  Groups groups;
+  for (int processor = 0; processor < std::ssize(smaller); ++processor) {
+    const int first = first_of(smaller, processor);
+    if (first == processor) groups.processors.emplace_back();
+    groups.of.push_back(first == processor ? groups.count() - 1 : groups.of[first]);
+    groups.processors[groups.of.back()].push_back(processor);
+  }
+  return groups;
+}
 
 Stages merge_stages(const ir::Placement& placement) {
-  constexpr int kEmpty = -1;
-  std::vector<int> processors(placement.stages, kEmpty);
-  for (const ir::OpPlacement& op : placement.ops) {
-    int& found = processors.at(op.stage);
-    IR_CHECK(found == kEmpty || found == op.processor, "stage {} is on ipu {} and {}", op.stage, found,
-             op.processor);
-    found = op.processor;
-  }
-  Stages stages;
-  for (int processor : processors) {
-    const bool is_new =
-        processor != kEmpty && (stages.processor.empty() || stages.processor.back() != processor);
-    if (is_new) stages.processor.push_back(processor);
+  Stages stages{.groups = find_groups(placement)};
+  std::vector<int> found(placement.stages, kNone);
+  for (const ir::OpPlacement& op : placement.ops) found[op.stage] = stages.groups.of[op.processor];
+  for (int group : found) {
+    if (group != kNone && (stages.group.empty() || stages.group.back() != group))
+      stages.group.push_back(group);
     stages.merged.push_back(stages.count() - 1);
   }
   // Without ops there is one stage, for what lowering adds.
-  if (stages.processor.empty()) stages = {.merged = std::vector<int>(processors.size(), 0), .processor = {0}};
+  if (stages.group.empty()) {
+    stages.merged.assign(found.size(), 0);
+    stages.group = {0};
+  }
   return stages;
 }
 

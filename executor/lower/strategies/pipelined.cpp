@@ -14,16 +14,19 @@
 #include <algorithm>
 #include <iterator>
 #include <set>
+#include <span>
 
 #include "executor/lower/draft/cut_update.h"
 #include "executor/lower/draft/host_io.h"
 #include "executor/lower/draft/remote.h"
+#include "executor/lower/draft/rounds.h"
 #include "executor/lower/draft/update.h"
 #include "executor/lower/strategies/schedule.h"
 #include "executor/lower/strategies/strategies.h"
 
 namespace podium::lower {
 
+using executor::CopyBetweenProcessors;
 using executor::Transfer;
 using ir::ValueId;
 
@@ -31,8 +34,8 @@ namespace {
 
 // A value on its way through the stages.
 struct Journey {
-  int stage = -1;               ///< the last one whose processor is known to have it
-  std::vector<int> processors;  ///< that have it
+  int stage = -1;               ///< the last one whose group is known to have it
+  std::vector<int> processors;  ///< that have it, the one that had it first in front
 };
 
 // What happens in a beat of a cycle, in this order.
@@ -59,28 +62,29 @@ class Pipelined {
     for (ValueId id : draft.variables.reduced()) is_reduced_.insert(id);
   }
 
-  /// Stages come in ascending order.
-  void add(Part& part, const std::string& name) {
-    const int stage = part.turn.stage;
-    const int processor = part.turn.processor;
-    for (ValueId id : part.reads) {
-      if (!remote_.weight(id)) bring(id, stage);
+  /// Parts of a round. Stages come in ascending order.
+  void add(std::span<Part> round) {
+    const int stage = round.front().turn.stage;
+    IR_CHECK(stage >= last_stage_, "stage {} comes behind stage {}", stage, last_stage_);
+    last_stage_ = stage;
+    CopyBetweenProcessors inside;
+    for (const Part& part : round) {
+      for (ValueId id : part.reads) {
+        if (!remote_.weight(id)) bring(id, stage, part.turn.processor, inside);
+      }
     }
-    remote_.bring_weights(part, processor, offset(stage), beat_of(stage).computes);
-    beat_of(stage).computes.push_back({offset(stage), draft_.compute(draft_.add_block(part, name), part)});
-    for (ValueId id : part.writes) {
-      journey(id) = {stage, {processor}};
-      io_.store(id, processor, offset(stage), beat_of(stage).stores);
-    }
+    if (!inside.transfers.empty())
+      beat_of(stage).computes.push_back({offset(stage), {.action = std::move(inside)}});
+    for (Part& part : round) compute(part);
   }
   /// What a stage updates as soon as it has the gradients.
-  void add_update_of_stage(Part& part, const std::string& name) {
+  void add_update_of_stage(Part& part) {
     for (ValueId id : part.reads) {
       if (draft_.strategy.replicas == 1 || is_reduced_.erase(id) == 0) continue;
       beat_of(part.turn.stage)
           .computes.push_back({offset(part.turn.stage), reduction(draft_, id, part.turn.processor)});
     }
-    add(part, name);
+    add({&part, 1});
     // In the exchange of its beat, so that a copy meets the versions that the owner would in the same stage.
     for (ValueId id : part.writes) {
       for (const Transfer& one : draft_.transfers_to_copies(id))
@@ -88,7 +92,7 @@ class Pipelined {
     }
   }
   /// What is updated when the pipeline has run empty.
-  void add_update(Part& part, const std::string& name) { update_.add(part, name); }
+  void add_update(Part& part) { update_.add(part, name_of(part.turn)); }
 
   // The order of a beat is that of a cycle with one (semantics, section 4.2).
   void finish() {
@@ -107,42 +111,78 @@ class Pipelined {
 
  private:
   Journey& journey(ValueId id) { return journeys_[id]; }
-  int processor_of(int stage) const { return draft_.facts.stages.processor[stage]; }
-  Moment moment(int stage) const { return schedule_.at(stage, draft_.facts.stages.count()); }
+  const Stages& stages() const { return draft_.facts.stages; }
+  bool is_on(int processor, int stage) const {
+    return stages().groups.of[processor] == stages().group[stage];
+  }
+  Moment moment(int stage) const { return schedule_.at(stage, stages().count()); }
   int offset(int stage) const { return io_.first_cycle() + moment(stage).cycle; }
   StepsOfBeat& beat_of(int stage) { return beats_[moment(stage).beat]; }
 
-  // A value that is not yet on the stage's processor comes from the host, or hops from stage to stage. One
-  // that is there waits in its buffer, which becomes as deep as the stages are apart (see unroll).
-  void bring(ValueId id, int stage) {
+  std::string name_of(const Turn& turn) const {
+    std::string number = turn.section > 0 ? fmt::format(".{}", turn.section) : "";
+    if (turn.work == Work::Update && !draft_.facts.updates_in_stages)
+      return fmt::format("update{}", turn.section * draft_.placement.processors + turn.processor);
+    if (stages().groups.processors[stages().groups.of[turn.processor]].size() > 1)
+      number = fmt::format(".{}.ipu{}", turn.section, turn.processor);
+    return fmt::format("{}stage{}{}", turn.work == Work::Update ? "update of " : "", turn.stage, number);
+  }
+
+  void compute(Part& part) {
+    const int stage = part.turn.stage;
+    const int processor = part.turn.processor;
+    remote_.bring_weights(part, processor, offset(stage), beat_of(stage).computes);
+    const executor::BlockId block = draft_.add_block(part, name_of(part.turn));
+    beat_of(stage).computes.push_back({offset(stage), draft_.compute(block, part)});
+    for (ValueId id : part.writes) {
+      journey(id) = {stage, {processor}};
+      io_.store(id, processor, offset(stage), beat_of(stage).stores);
+    }
+  }
+
+  // A value that is not yet on a processor of the stage comes from the host, from another processor of the
+  // stage's group, or hops from stage to stage. One that is there waits in its buffer, which becomes as deep
+  // as the stages are apart (see unroll).
+  void bring(ValueId id, int stage, int processor, CopyBetweenProcessors& inside) {
     Journey& way = journey(id);
     if (draft_.variables.is_hyper_parameter(id)) {
-      if (has(way, processor_of(stage))) return;
-      io_.load_once(id, processor_of(stage));
-      way.processors.push_back(processor_of(stage));
+      if (has(way, processor)) return;
+      io_.load_once(id, processor);
+      way.processors.push_back(processor);
     } else if (draft_.variables.is_variable(id)) {
-      check_is_there(id, stage);
+      check_is_there(id, stage, processor);
     } else if (way.processors.empty()) {
-      io_.load(id, processor_of(stage), offset(stage), beat_of(stage).loads);
-      way.processors.push_back(processor_of(stage));
-    } else if (!has(way, processor_of(stage))) {
-      for (int from = way.stage; from < stage; ++from) hop(id, from);
+      io_.load(id, processor, offset(stage), beat_of(stage).loads);
+      way.processors.push_back(processor);
+    } else if (!has(way, processor)) {
+      const auto near = std::ranges::find_if(way.processors, [&](int one) { return is_on(one, stage); });
+      if (near != way.processors.end()) {
+        inside.transfers.push_back({{draft_.buffer(id, *near)}, {draft_.buffer(id, processor)}});
+        way.processors.push_back(processor);
+      } else {
+        for (int from = way.stage; from < stage; ++from) hop(id, from, processor);
+      }
     }
     way.stage = stage;
   }
-  void check_is_there(ValueId id, int stage) {
-    if (has(journey(id), processor_of(stage))) return;
+  void check_is_there(ValueId id, int stage, int processor) {
+    if (has(journey(id), processor)) return;
     throw Error(
         "variable '{}' is on ipu {} and read by stage {} on ipu {}: only weights have copies, in a pipeline "
         "all stages that use another variable must be on one processor",
-        draft_.graph[id].name, journey(id).processors.front(), stage, processor_of(stage));
+        draft_.graph[id].name, journey(id).processors.front(), stage, processor);
   }
-  void hop(ValueId id, int from) {
-    const int next = processor_of(from + 1);
-    if (has(journey(id), next)) return;
-    beat_of(from).copies.push_back(
-        {offset(from), {{draft_.buffer(id, processor_of(from))}, {draft_.buffer(id, next)}}});
-    journey(id).processors.push_back(next);
+  // To the next stage's processor that does what the reader does in its own group.
+  void hop(ValueId id, int from, int reader) {
+    const Groups& groups = stages().groups;
+    Journey& way = journey(id);
+    const int next = groups.like(reader, stages().group[from + 1]);
+    if (has(way, next)) return;
+    int here = groups.like(reader, stages().group[from]);
+    if (!has(way, here))
+      here = *std::ranges::find_if(way.processors, [&](int one) { return is_on(one, from); });
+    beat_of(from).copies.push_back({offset(from), {{draft_.buffer(id, here)}, {draft_.buffer(id, next)}}});
+    way.processors.push_back(next);
   }
   static bool has(const Journey& way, int processor) {
     return std::find(way.processors.begin(), way.processors.end(), processor) != way.processors.end();
@@ -156,6 +196,7 @@ class Pipelined {
   UpdateSteps update_;
   std::set<ValueId> is_reduced_;  ///< and not yet
   std::vector<StepsOfBeat> beats_;
+  int last_stage_ = 0;
 };
 
 // Turns of a stage are its micro-batch, in sections where weights are gathered, and, where stages update, the
@@ -175,16 +216,12 @@ ir::IdMap<ir::OpId, Turn> turns_of_stages(const Draft& draft, const Remote& remo
     }
     turns.push_back(turn);
   }
+  cut_into_rounds(draft.placed, turns);
   return turns;
 }
 
-std::string name_of_block(const Turn& turn, const Draft& draft) {
-  const std::string number = turn.section > 0 ? fmt::format(".{}", turn.section) : "";
-  if (turn.work != Work::Update) return fmt::format("stage{}{}", turn.stage, number);
-  if (!draft.facts.updates_in_stages) {
-    return fmt::format("update{}", turn.section * draft.placement.processors + turn.processor);
-  }
-  return fmt::format("update of stage{}{}", turn.stage, number);
+bool has_groups(const Stages& stages) {
+  return std::ranges::any_of(stages.groups.processors, [](const auto& group) { return group.size() > 1; });
 }
 
 }  // namespace
@@ -194,18 +231,20 @@ executor::Program pipelined(const Lowering& lowering) {
   const Facts& facts = draft.facts;
   Remote remote(draft);
   std::vector<Part> parts = make_parts(draft.graph, turns_of_stages(draft, remote),
-                                       {.whole_turns = facts.updates_in_stages,
+                                       {.whole_turns = facts.updates_in_stages && !has_groups(facts.stages),
                                         .streamed = remote.streamed(),
                                         .priority = draft.priorities()});
   Pipelined strategy(draft, remote);
-  for (Part& part : parts) {
-    const std::string name = name_of_block(part.turn, draft);
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    Part& part = parts[p];
     if (part.turn.work != Work::Update) {
-      strategy.add(part, name);
+      const std::size_t count = length_of_round(std::span(parts).subspan(p));
+      strategy.add(std::span(parts).subspan(p, count));
+      p += count - 1;
     } else if (facts.updates_in_stages) {
-      strategy.add_update_of_stage(part, name);
+      strategy.add_update_of_stage(part);
     } else {
-      strategy.add_update(part, name);
+      strategy.add_update(part);
     }
   }
   strategy.finish();

@@ -12,10 +12,12 @@
 // in the same superstep, and the first copy's are written in front.
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include "executor/lower/draft/host_io.h"
 #include "executor/lower/draft/passes.h"
 #include "executor/lower/draft/remote.h"
+#include "executor/lower/draft/rounds.h"
 #include "executor/lower/draft/supersteps.h"
 #include "executor/lower/draft/update.h"
 #include "executor/lower/strategies/strategies.h"
@@ -104,25 +106,19 @@ class Scheduled {
     }
   }
 
-  /// Parts come in an order in which they can run.
-  void add(Part& part, const ChunkPass& of, const std::string& name) {
-    const int processor = part.turn.processor;
+  /// Rounds of parts of a pass come in an order in which they can run.
+  void add(std::span<Part> round, const ChunkPass& of, const std::string& name) {
     const int turnout = turnout_of(of);
     std::vector<TimedStep> loads;
-    std::vector<TimedStep> stores;
-    for (ValueId id : part.reads) {
-      if (!remote_.weight(id)) bring(id, processor, turnout, loads);
+    executor::CopyBetweenProcessors inside;
+    for (const Part& part : round) {
+      for (ValueId id : part.reads) {
+        if (!remote_.weight(id)) bring(id, part.turn.processor, turnout, loads, inside);
+      }
     }
     append(loads, turnouts_[turnout].loads);
-    std::vector<TimedStep> weights;
-    remote_.bring_weights(part, processor, 0, weights);
-    append(weights, turnouts_[turnout].steps);
-    turnouts_[turnout].steps.push_back(draft_.compute(draft_.add_block(part, name), part));
-    for (ValueId id : part.writes) {
-      holders_[id] = {turnout, {processor}};
-      io_.store(id, processor, 0, stores);
-    }
-    append(stores, turnouts_[turnout].stores);
+    if (!inside.transfers.empty()) turnouts_[turnout].steps.push_back({.action = std::move(inside)});
+    for (Part& part : round) compute(part, turnout, name);
     note_beside(io_.take_beside(), turnout);
   }
   /// What is updated when all orders have ended.
@@ -135,6 +131,20 @@ class Scheduled {
 
  private:
   static constexpr int kNowhere = -1;
+
+  void compute(Part& part, int turnout, const std::string& name) {
+    const int processor = part.turn.processor;
+    std::vector<TimedStep> stores;
+    std::vector<TimedStep> weights;
+    remote_.bring_weights(part, processor, 0, weights);
+    append(weights, turnouts_[turnout].steps);
+    turnouts_[turnout].steps.push_back(draft_.compute(draft_.add_block(part, name), part));
+    for (ValueId id : part.writes) {
+      holders_[id] = {turnout, {processor}};
+      io_.store(id, processor, 0, stores);
+    }
+    append(stores, turnouts_[turnout].stores);
+  }
 
   // The turnouts of what crosses beside a pass.
   struct BesidePass {
@@ -171,7 +181,10 @@ class Scheduled {
     into(turnout, beside.tiles_out, 0);
   }
 
-  void bring(ValueId id, int processor, int turnout, std::vector<TimedStep>& loads) {
+  // What another processor of the group has comes inside of the pass, from other groups behind the pass that
+  // makes it.
+  void bring(ValueId id, int processor, int turnout, std::vector<TimedStep>& loads,
+             executor::CopyBetweenProcessors& inside) {
     Holders& holders = holders_[id];
     if (std::ranges::find(holders.processors, processor) != holders.processors.end()) return;
     if (draft_.variables.is_hyper_parameter(id)) {
@@ -185,8 +198,13 @@ class Scheduled {
       io_.load(id, processor, 0, loads);
       holders.turnout = turnout;
     } else {
-      turnouts_[holders.turnout].exchange.push_back(
-          {{draft_.buffer(id, holders.processors.front())}, {draft_.buffer(id, processor)}});
+      const std::vector<int>& group_of = draft_.facts.stages.groups.of;
+      const auto near = std::ranges::find_if(holders.processors,
+                                             [&](int one) { return group_of[one] == group_of[processor]; });
+      const bool is_near = near != holders.processors.end();
+      const int from = is_near ? *near : holders.processors.front();
+      (is_near ? inside.transfers : turnouts_[holders.turnout].exchange)
+          .push_back({{draft_.buffer(id, from)}, {draft_.buffer(id, processor)}});
     }
     holders.processors.push_back(processor);
   }
@@ -277,14 +295,17 @@ executor::Program scheduled(const Lowering& lowering) {
   std::vector<Part> parts = make_parts(draft.graph, turns_of_passes(draft.placed, draft.variables, chunks),
                                        {.streamed = remote.streamed(), .priority = draft.priorities()});
   Scheduled strategy(draft, remote, std::move(schedule));
-  for (Part& part : parts) {
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    Part& part = parts[p];
     if (part.turn.work == Work::Update) {
       strategy.add_update(part, fmt::format("update{}", part.turn.section * draft.placement.processors +
                                                             part.turn.processor));
       continue;
     }
     const ChunkPass of = pass_of(part.turn, chunks.layout.chunks());
-    strategy.add(part, of, name_of_pass(of, backward));
+    const std::size_t count = length_of_round(std::span(parts).subspan(p));
+    strategy.add(std::span(parts).subspan(p, count), of, name_of_pass(of, backward));
+    p += count - 1;
   }
   strategy.finish();
   return std::move(draft.program);

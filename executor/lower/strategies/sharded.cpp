@@ -3,12 +3,12 @@
 // IO is the only thing that runs beside them. Where tensors are cut over devices, parts that can run side by
 // side are a round, which begins with one exchange for all of them.
 #include <algorithm>
-#include <set>
 #include <span>
 
 #include "executor/lower/draft/cut_update.h"
 #include "executor/lower/draft/host_io.h"
 #include "executor/lower/draft/remote.h"
+#include "executor/lower/draft/rounds.h"
 #include "executor/lower/draft/update.h"
 #include "executor/lower/strategies/strategies.h"
 
@@ -136,39 +136,10 @@ Sections cut_into_sections(const Draft& draft, const Remote& remote) {
   return sections;
 }
 
-// How often what an op computes has come from one processor to another: what processors that do alike compute
-// between two exchanges has the same number.
-ir::IdMap<ir::OpId, int> exchanges_before(const Draft& draft) {
-  const auto producer = producers(draft.graph);
-  ir::IdMap<ir::OpId, int> before;
-  for (ir::OpId op : draft.graph.op_ids()) {
-    int most = 0;
-    for (ValueId id : inputs_of(draft.graph[op])) {
-      const ir::OpId made = producer[id];
-      if (!made.valid()) continue;
-      const bool crosses = draft.placed[made].processor != draft.placed[op].processor;
-      most = std::max(most, before[made] + (crosses ? 1 : 0));
-    }
-    before.push_back(most);
-  }
-  return before;
-}
-
-// Sections in which tensors are cut over devices: rounds between exchanges.
-Sections cut_into_rounds(const Draft& draft, Sections sections) {
-  const ir::IdMap<ir::OpId, int> before = exchanges_before(draft);
-  int most = 0;
-  for (ir::OpId op : draft.graph.op_ids()) most = std::max(most, before[op] + 1);
-  for (ir::OpId op : draft.graph.op_ids()) sections.of_op[op] = sections.of_op[op] * most + before[op];
-  sections.count *= most;
-  return sections;
-}
-
 // Ops run section by section, and in each on one processor after the other; then comes what changes for the
 // next micro-batch, then the update.
 ir::IdMap<ir::OpId, Turn> turns_of_sections(const Draft& draft, const Remote& remote) {
-  Sections sections = cut_into_sections(draft, remote);
-  if (has_rounds(draft)) sections = cut_into_rounds(draft, std::move(sections));
+  const Sections sections = cut_into_sections(draft, remote);
   const UpdateSections update = cut_update(draft.placed, draft.variables);
   // Where there is one part only, it reads variables before it changes them.
   const bool is_one_part = sections.count == 1 && draft.placement.processors == 1;
@@ -181,22 +152,8 @@ ir::IdMap<ir::OpId, Turn> turns_of_sections(const Draft& draft, const Remote& re
     }
     turns.push_back(turn);
   }
+  if (has_rounds(draft)) cut_into_rounds(draft.placed, turns);
   return turns;
-}
-
-// Of parts in their order, the first ones that are on different processors and of which none reads what
-// another one makes.
-std::size_t length_of_round(std::span<const Part> parts) {
-  std::set<int> processors;
-  std::set<ValueId> made;
-  std::size_t count = 0;
-  for (const Part& part : parts) {
-    const bool waits = std::ranges::any_of(part.reads, [&](ValueId id) { return made.contains(id); });
-    if (waits || part.turn.work != Work::MicroBatch || !processors.insert(part.turn.processor).second) break;
-    made.insert(part.writes.begin(), part.writes.end());
-    ++count;
-  }
-  return count;
 }
 
 }  // namespace

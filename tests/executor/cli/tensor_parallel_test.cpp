@@ -68,14 +68,15 @@ class Cut {
   std::string cut() const { return folder_.file("cut.onnx"); }
   int devices() const { return devices_; }
 
-  /// Trains both and gives the largest difference of a weight, relative to its largest number.
-  double train(const std::string& flags, int replicas = 1) {
+  /// Trains both, the cut one with more flags and on so many groups of devices, and gives the largest
+  /// difference of a weight, relative to its largest number.
+  double train(const std::string& flags, int replicas = 1, const std::string& own = "", int groups = 1) {
     const std::string asked = " --loss-tensor loss --steps 3 --device ipu-pod16 " + data_ + " " + flags +
                               " --replicas " + std::to_string(replicas);
     run("podium train " + plain() + asked + " --ipus " + std::to_string(replicas) + " --save " +
         saved("plain"));
     notes_ = run("podium train " + cut() + asked + " --configuration tp --ipus " +
-                 std::to_string(replicas * devices_) + " --save " + saved("cut"));
+                 std::to_string(replicas * devices_ * groups) + " " + own + " --save " + saved("cut"));
     return difference();
   }
   const std::string& notes() const { return notes_; }
@@ -143,6 +144,19 @@ TEST_P(CutTransformers, TrainAsOnOneDevice) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, CutTransformers, ::testing::Values(2, 3, 4));
 
+// Two groups of two devices, in stages and in phases, in one replica or two: up to eight processors.
+TEST(CutTransformer, TrainsInGroupsAsOnOneDevice) {
+  for (const Transformer& transformer : {kGpt2, kBert}) {
+    Cut cut(transformer, 2);
+    const std::string asked = "--optimizer sgd,lr=0.1 --accumulate 4 --micro-batch 2";
+    EXPECT_LT(cut.train(asked, 1, "--pipeline", 2), 1e-5);
+    EXPECT_LT(cut.train(asked, 1, "--phases 2 --virtual-graph-mode execution-phases", 2), 1e-5);
+    EXPECT_LT(cut.train("--optimizer sgd,lr=0.1 --accumulate 2 --micro-batch 2", 2,
+                        "--pipeline --pipeline-schedule 1f1b --recompute pipeline --shard optimizer", 2),
+              1e-5);
+  }
+}
+
 // The norms of LAMB are of whole weights, not of their parts.
 TEST(CutTransformer, TakesNormsOfWholeWeights) {
   Cut cut(kGpt2, 2);
@@ -197,10 +211,8 @@ TEST(CutTransformer, RefusesWhatDoesNotGoWithIt) {
               HasSubstr("no device configuration 'dp' found, one of 'tp' needed"));
   EXPECT_THAT(refused("--configuration tp --ipus 1"),
               HasSubstr("1 processors found (numIPUs), 2 needed: 2 a replica, replicatedGraphCount 1"));
-  EXPECT_THAT(refused("--configuration tp --pipeline"),
-              HasSubstr("deviceConfiguration 'tp' excludes enablePipelining"));
-  EXPECT_THAT(refused("--configuration tp --virtual-graph-mode auto"),
-              HasSubstr("deviceConfiguration 'tp' excludes virtualGraphMode Auto: it says where ops run"));
+  EXPECT_THAT(refused("--configuration tp --virtual-graph-mode auto --ipus 3"),
+              HasSubstr("numIPUs 3 found, a multiple of 2 needed: 2 devices of configuration 'tp' a group"));
   EXPECT_THAT(refused("--configuration tp --batch-serialize 2"),
               HasSubstr("deviceConfiguration 'tp' excludes batchSerializationSettings.factor"));
 }

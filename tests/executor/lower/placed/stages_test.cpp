@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ir/error.h"
-
 namespace podium::lower {
 namespace {
 
@@ -21,7 +19,7 @@ ir::Placement in_stages(int stages, const std::vector<std::pair<int, int>>& ops)
 TEST(Stages, AdjacentOnesOnOneProcessorAreOne) {
   const ir::Placement placement = in_stages(4, {{0, 0}, {0, 1}, {1, 2}, {0, 3}});
   const Stages stages = merge_stages(placement);
-  EXPECT_THAT(stages.processor, ElementsAre(0, 1, 0));
+  EXPECT_THAT(stages.group, ElementsAre(0, 1, 0));
   EXPECT_THAT(stages.merged, ElementsAre(0, 0, 1, 2));
   EXPECT_EQ(stages.count(), 3);
   EXPECT_EQ(stages.of(placement.ops[3]), 2);
@@ -29,16 +27,26 @@ TEST(Stages, AdjacentOnesOnOneProcessorAreOne) {
 
 TEST(Stages, WithoutOpsAreNone) {
   const Stages stages = merge_stages(in_stages(3, {{0, 0}, {1, 2}}));
-  EXPECT_THAT(stages.processor, ElementsAre(0, 1));
+  EXPECT_THAT(stages.group, ElementsAre(0, 1));
   EXPECT_THAT(stages.merged, ElementsAre(0, 0, 1));
 }
 
-TEST(Stages, OfAGraphWithoutOpsAreOne) {
-  EXPECT_THAT(merge_stages(in_stages(1, {})).processor, ElementsAre(0));
+TEST(Stages, OfAGraphWithoutOpsAreOne) { EXPECT_THAT(merge_stages(in_stages(1, {})).group, ElementsAre(0)); }
+
+TEST(Stages, MakeGroupsOfTheirProcessors) {
+  const Stages stages = merge_stages(in_stages(3, {{0, 0}, {2, 0}, {3, 1}, {1, 1}, {2, 2}, {0, 2}}));
+  EXPECT_THAT(stages.groups.processors, ElementsAre(ElementsAre(0, 2), ElementsAre(1, 3)));
+  EXPECT_THAT(stages.group, ElementsAre(0, 1, 0));
+  EXPECT_EQ(stages.groups.like(2, 1), 3);
+  EXPECT_EQ(stages.groups.like(3, 1), 3);
 }
 
-TEST(Stages, AreEachOnOneProcessor) {
-  EXPECT_THROW(merge_stages(in_stages(1, {{0, 0}, {1, 0}})), InternalError);
+TEST(Stages, LeaveAProcessorWithoutOpsAlone) {
+  ir::Placement placement = in_stages(1, {{0, 0}, {2, 0}});
+  placement.processors = 4;
+  const Groups groups = find_groups(placement);
+  EXPECT_THAT(groups.processors, ElementsAre(ElementsAre(0, 2), ElementsAre(1), ElementsAre(3)));
+  EXPECT_EQ(groups.like(2, 1), 1);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/executor/lower/draft/draft_sketch.h"
+#include "tests/executor/lower/placed.h"
 #include "tests/support/run_text.h"
 
 namespace podium::lower {
