@@ -1,10 +1,12 @@
 // How the time of each stage of a model's way grows with its nodes: import, optimize, lower, simulate (for
 // four processors in a pipeline) and prepare. Shapes that have been superlinear somewhere: a chain; a fan of
-// branches that a sum ends; as many outputs as nodes; a Split whose parts a Concat joins.
+// branches that a sum ends; as many outputs as nodes; a Split whose parts a Concat joins; a chain of which
+// every ten nodes are a stage.
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -79,9 +81,11 @@ ir::Graph split(int nodes) {
 struct Shape {
   std::string_view name;
   ir::Graph (*make)(int nodes);
+  int nodes_a_stage = 0;  ///< 0: there are kProcessors stages
+  int processors(int nodes) const { return nodes_a_stage == 0 ? kProcessors : nodes / nodes_a_stage; }
 };
-constexpr std::array<Shape, 4> kShapes{
-    {{"chain", chain}, {"fan", fan}, {"outputs", outputs}, {"split", split}}};
+constexpr std::array<Shape, 5> kShapes{
+    {{"chain", chain}, {"fan", fan}, {"outputs", outputs}, {"split", split}, {"stages", chain, 10}}};
 
 constexpr std::array<std::string_view, 5> kStages{"import", "optimize", "lower", "simulate", "prepare"};
 using StageTimes = std::array<double, kStages.size()>;
@@ -102,11 +106,13 @@ StageTimes time_stages(const Shape& shape, int nodes) {
   importer::Model model = timed(ms[0], [&] { return importer::import_model(file); });
   std::filesystem::remove(file);
   timed(ms[1], [&] { return ir::optimize(model.graph, {.evaluate = kernels::evaluate}); });
-  const ir::Placement placement = even_split(model.graph, kProcessors);
+  const ir::Placement placement = even_split(model.graph, shape.processors(nodes));
   const Strategy strategy{.pipelining = true, .batches_per_step = kBatches};
   const executor::Program program =
       timed(ms[2], [&] { return lower::lower(model.graph, placement, strategy); });
-  timed(ms[3], [&] { return sim::simulate(program, *device::find_preset("ipu-pod16"), {}); });
+  device::Device device = *device::find_preset("ipu-pod16");
+  device.processors = std::max(device.processors, program.processors);
+  timed(ms[3], [&] { return sim::simulate(program, device, {}); });
   timed(ms[4], [&] { return std::make_unique<numeric::Engine>(lower::on_one_processor(model.graph)); });
   return ms;
 }

@@ -129,7 +129,8 @@ class Unroller {
   std::vector<Step> write(Neighbours neighbours) const {
     const int fill = last_offset();
     const bool is_alone = !neighbours.has_batch_before && !neighbours.has_batch_behind;
-    if (is_alone && fill > longest_fill_) return {in_one(fill)};
+    // A single micro-batch takes each step once.
+    if (is_alone && fill > longest_fill_ && micro_batches_ > 1) return {in_one(fill)};
     const int most_repeats = micro_batches_ - fill;
     std::vector<Step> steps;
     for (int c = 0; c < micro_batches_ + fill;) {

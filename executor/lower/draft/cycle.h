@@ -50,10 +50,11 @@ struct Batches {
 /// With offsets 0 to S-1 and G micro-batches a batch has S-1 cycles that fill, a Repeat of G-S+1 in which
 /// every step takes part, S-1 cycles that flush (semantics, section 4.2). With fewer micro-batches than
 /// offsets there is no Repeat. A fill of more than `longest_fill` cycles is no list, which would grow with
-/// the square of S: all G+S-1 cycles are one Repeat then, in which a step acts in its G iterations. A buffer
-/// that the cycle writes gets a slot for each micro-batch it has to hold at once, from the write to the last
-/// read (a stash: semantics, section 4.3); micro-batch m has slot m modulo the slots. Equal batches are a
-/// Repeat; where steps cross batches, the first and the last batch are written out.
+/// the square of S: with several micro-batches all G+S-1 cycles are one Repeat then, in which a step acts in
+/// its G iterations. A buffer that the cycle writes gets a slot for each micro-batch it has to hold at once,
+/// from the write to the last read (a stash: semantics, section 4.3); micro-batch m has slot m modulo the
+/// slots. Equal batches are a Repeat; where steps cross batches, the first and the last batch are written
+/// out.
 std::vector<executor::Step> unroll(executor::Program& program, Cycle cycle, const Batches& batches);
 
 }  // namespace podium::lower

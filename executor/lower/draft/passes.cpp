@@ -31,13 +31,12 @@ std::vector<std::int64_t> kept_for_ways_back(const PlacedGraph& placed, const Ch
   std::map<std::pair<int, int>, std::int64_t> of_processors;  // by chunk and processor
   for (ValueId id : graph.value_ids()) {
     if (!makers[id].valid() || chunks.of_op[makers[id]].pass != Pass::Forward) continue;
-    std::set<int> waits_in;
+    std::set<std::pair<int, int>> waits_in;  // chunks, and processors that keep it for them
     for (OpId reader : readers[id]) {
       if (placed.is_outer(reader) || chunks.of_op[reader].pass == Pass::Forward) continue;
-      waits_in.insert(chunks.of_op[reader].chunk);
+      waits_in.emplace(chunks.of_op[reader].chunk, placed[reader].processor);
     }
-    const int processor = placed[makers[id]].processor;
-    for (const int chunk : waits_in) of_processors[{chunk, processor}] += ir::packed_bytes(graph[id].type);
+    for (const auto& place : waits_in) of_processors[place] += ir::packed_bytes(graph[id].type);
   }
   std::vector<std::int64_t> kept(chunks.layout.chunks(), 0);
   for (const auto& [place, bytes] : of_processors) kept[place.first] = std::max(kept[place.first], bytes);

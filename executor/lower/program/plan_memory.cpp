@@ -62,22 +62,17 @@ struct Use {
   int first = 0;  ///< iteration of the innermost Repeat
 };
 
-// Where every buffer is used, in program order.
+// Where every buffer is used, in program order; in a Repeat in the order in which they begin, which is that
+// of a micro-batch.
 class Uses {
  public:
   explicit Uses(Program& program) : of_buffer(std::ssize(program.buffers)) {
     visit(program.steps, -1, nullptr);
+    for (std::vector<Use>& uses : of_buffer) order(uses);
   }
 
   ir::IdMap<BufferId, std::vector<Use>> of_buffer;
 
-  /// Whether the buffer is written before it is read: in a Repeat the use that acts first comes first.
-  static bool begins_with_write(const std::vector<Use>& uses) {
-    const auto is_elsewhere = [&](const Use& use) { return use.scope != uses.front().scope; };
-    const auto end = std::find_if(uses.begin(), uses.end(), is_elsewhere);
-    const auto earlier = [](const Use& a, const Use& b) { return a.first < b.first; };
-    return !uses.empty() && !std::min_element(uses.begin(), end, earlier)->reads;
-  }
   /// The step after which nobody reads what a buffer holds at its use number `k`; nullptr when somebody does.
   Step* end_of_life(const std::vector<Use>& uses, std::int64_t k) const {
     const Use* next = k + 1 < std::ssize(uses) ? &uses[k + 1] : nullptr;
@@ -112,6 +107,14 @@ class Uses {
       if (uses.empty() || uses.back().step != &step) uses.push_back({&step, scope, !writes, acts.first});
     });
   }
+  static void order(std::vector<Use>& uses) {
+    for (auto first = uses.begin(); first != uses.end();) {
+      const auto is_elsewhere = [&](const Use& use) { return use.scope != first->scope; };
+      const auto end = std::find_if(first, uses.end(), is_elsewhere);
+      std::stable_sort(first, end, [](const Use& a, const Use& b) { return a.first < b.first; });
+      first = end;
+    }
+  }
   const Scope& at(int scope) const { return scopes_[scope]; }
   bool is_inside(int scope, int outer) const { return outer <= scope && scope < at(outer).end; }
 
@@ -132,7 +135,7 @@ void plan_memory(Program& program) {
     Buffer& buffer = program[id];
     const std::vector<Use>& uses = all.of_buffer[id];
     const bool transient = buffer.slots == 1 && buffer.memory != executor::Memory::Streaming &&
-                           buffer.initial.empty() && Uses::begins_with_write(uses);
+                           buffer.initial.empty() && !uses.empty() && !uses.front().reads;
     buffer.always_live = !transient;
     if (!transient) continue;
     for (std::int64_t k = 0; k < std::ssize(uses); ++k) {

@@ -59,7 +59,8 @@ TEST(LongPipelineNumbers, AreThoseOfOneProcessor) {
   std::vector<int> stages{0};
   for (int i = 1; i < kStages; ++i) {
     const std::string made = i + 1 == kStages ? "y" : fmt::format("v{}", i);
-    body += fmt::format(i % 7 == 0 ? "{} = Sub(v{}, x) " : "{} = Neg(v{}) ", made, i - 1);
+    body += i % 7 == 0 ? fmt::format("{} = Sub(v{}, x) ", made, i - 1)
+                       : fmt::format("{} = Neg(v{}) ", made, i - 1);
     stages.push_back(i);
   }
   body += "}";

@@ -100,7 +100,7 @@ std::int64_t most_on_chip(const executor::Program& program, Role role) {
   std::int64_t bytes = 0;
   std::int64_t most = 0;
   for (const executor::Step& step : program.steps) {
-    for (const sim::MemoryChange& change : live.start(step)) bytes += counts(change) ? change.bytes : 0;
+    for (const sim::MemoryChange& change : live.start(step, 0)) bytes += counts(change) ? change.bytes : 0;
     most = std::max(most, bytes);
     for (const sim::MemoryChange& change : live.end(step)) bytes += counts(change) ? change.bytes : 0;
   }
