@@ -32,12 +32,12 @@ compare::Setting setting_of(const compare::Setting& from, Trial trial, const dev
   return setting;
 }
 
-compare::InferenceContest make_contest(const Options& options) {
+compare::InferenceContest make_contest(const Options& options, const Strategy& in_files) {
   const importer::Signature signature = importer::read_signature(options.paths[0]);
   compare::InferenceContest contest{.setting = setting_of(options), .given = read_inputs(options, signature)};
-  // A file is one micro-batch unless the model or --dim says how large one is.
+  // The model or --dim may say how large a micro-batch is.
   std::map<std::string, ir::Type> types;
-  if (options.dims.empty()) types = micro_batch_types(contest.given, signature, {});
+  if (options.dims.empty()) types = micro_batch_types(contest.given, signature, in_files);
   contest.imported = import_sized(options, types);
   contest.optimized = contest.imported;
   optimize(contest.optimized);
@@ -51,9 +51,9 @@ std::vector<std::string> output_names(const ir::Graph& graph) {
   return names;
 }
 
-Contestants for_inference(const Options& options) {
-  const auto contest =
-      std::make_shared<compare::InferenceContest>(in_model(options, [&] { return make_contest(options); }));
+Contestants for_inference(const Options& options, const Strategy& in_files) {
+  const auto contest = std::make_shared<compare::InferenceContest>(
+      in_model(options, [&] { return make_contest(options, in_files); }));
   const Strategy& asked = options.session;
   const int micro_batches =
       asked.batches_per_step > 1 ? asked.batches_per_step * asked.accumulation_factor * asked.replicas : 0;
@@ -95,8 +95,8 @@ Contestants for_training(const Options& options) {
 
 }  // namespace
 
-Contestants make_contestants(const Options& options) {
-  return options.trains ? for_training(options) : for_inference(options);
+Contestants make_contestants(const Options& options, const Strategy& in_files) {
+  return options.trains ? for_training(options) : for_inference(options, in_files);
 }
 
 }  // namespace podium::cli

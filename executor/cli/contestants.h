@@ -25,7 +25,8 @@ struct Contestants {
       attempt = {};
 };
 
-/// Of `podium compare`, or for what-ifs of `run` and `train`. The options outlive the result.
-Contestants make_contestants(const Options& options);
+/// Of `podium compare`, or for what-ifs of `run` and `train`. The options outlive the result. Each input file
+/// of inference holds the micro-batches of a step of `in_files`: one, unless it says otherwise.
+Contestants make_contestants(const Options& options, const Strategy& in_files = {});
 
 }  // namespace podium::cli

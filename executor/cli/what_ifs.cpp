@@ -97,11 +97,11 @@ std::vector<WhatIf> what_ifs_of_run(const Options& options, const report::RunRep
   wanted.quiet = true;  // what there is to note has been
   wanted.estimate = true;
   wanted.compare = {};
-  Contestants contestants = make_contestants(wanted);
-  contestants.request.processors = contestants.device.processors;
   Notes notes;
   compare::Candidate candidate{.name = run.strategy, .document = run.options, .where = "what if"};
   candidate.strategy = read_option_document(run.options, "what if", notes);
+  Contestants contestants = make_contestants(wanted, candidate.strategy);
+  contestants.request.processors = contestants.device.processors;
   return what_ifs(contestants, candidate, run);
 }
 

@@ -155,6 +155,16 @@ TEST_F(FirstContact, DataOfAPipelineAloneTellTheSizesOfItsMicroBatches) {
   EXPECT_EQ(run_program(command + " --ipus 3 --batches-per-step 8").status, 0);
 }
 
+TEST_F(FirstContact, AFileHoldsTheMicroBatchesOfAModelWhoseBatchIsFixed) {
+  const std::string fixed = folder.write("fixed.onnxtxt", R"(<ir_version: 8, opset_import: ["" : 17]>
+      g (float[2,2] x) => (float[2,2] y) <float[2,2] w = {1, 2, 3, 4}> { y = MatMul(x, w) })");
+  importer::write_npy(ir::Tensor::of<float>({8, 2}, std::vector<float>(16, 1)), folder.file("eight.npy"));
+  const ProgramResult result =
+      run_program("podium run " + fixed + " --batches-per-step 4 --input x=" + folder.file("eight.npy"));
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("y  float[4,2,2]"), HasSubstr("what would help")));
+}
+
 TEST_F(FirstContact, TrainingDataTellAllSizesButThatOfTheBatch) {
   const std::string steps = folder.write("steps.onnxtxt", R"(<ir_version: 8, opset_import: ["" : 17]>
       g (float[batch,length,2] x) => (float[batch,length,2] y) <float[2,2] w = {1, 2, 3, 4}> {
