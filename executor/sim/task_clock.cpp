@@ -72,8 +72,9 @@ Span TaskClock::run(const Task& task, std::int64_t iteration) {
     wait(use.number(), start, Idle::Link);
     work(task, use, span, number);
   }
-  const bool is_first = task.activity == Activity::HostStore && iteration == 0 && task.step->micro_batch == 0;
-  if (is_first) first_output = std::max(first_output, span.end);
+  const std::int64_t micro_batch = task.step->micro_batch + task.step->micro_batch_stride * iteration;
+  if (task.activity == Activity::HostStore && micro_batch == 0)
+    first_output = std::max(first_output, span.end);
   hold(task, span, number);
   touch_slots(task, iteration, span, number);
   return span;

@@ -86,6 +86,7 @@ TEST(Walk, TakesTheTimeOfAFillThatIsWrittenOutWhereItIsALoop) {
     SCOPED_TRACE(fmt::format("{} stages, {} micro-batches", stages, micro_batches));
     EXPECT_EQ(looped.makespan, written.makespan);
     EXPECT_EQ(looped.critical_path, written.critical_path);
+    EXPECT_EQ(looped.first_output, written.first_output);
     EXPECT_EQ(looped.bytes_sent, written.bytes_sent);
     EXPECT_DOUBLE_EQ(looped.flop, written.flop);
     for (int s = 0; s < stages; ++s) {
