@@ -23,6 +23,7 @@
 #include "executor/numeric/peak_memory.h"
 #include "executor/numeric/replica_memory.h"
 #include "executor/numeric/schedule.h"
+#include "executor/slots.h"
 #include "ir/bodies.h"
 
 namespace podium::numeric {
@@ -65,14 +66,44 @@ void find_rewritten(const std::vector<executor::Step>& steps, OfBlocks& blocks) 
   }
 }
 
-// Blocks that run beside others in some wave.
-void find_side_by_side(const std::vector<Section>& schedule, ir::IdMap<executor::BlockId, bool>& blocks) {
+// Constants of blocks have buffers so that memory is counted. Where no step touches such a buffer, its tensor
+// would only keep in memory what a kernel has packed for itself.
+void forget_constants_of_blocks(executor::Program& program) {
+  ir::IdMap<executor::BufferId, bool> is_touched(std::ssize(program.buffers), false);
+  const auto note = [&](const auto& self, const std::vector<executor::Step>& steps) -> void {
+    for (const executor::Step& step : steps) {
+      executor::for_each_slot(step,
+                              [&](const Slot& slot, bool /*is_write*/) { is_touched[slot.buffer] = true; });
+      if (const auto* repeat = std::get_if<executor::Repeat>(&step.action)) self(self, repeat->body);
+    }
+  };
+  note(note, program.steps);
+  for (const executor::Block& block : program.blocks) {
+    for (executor::BufferId id : block.weights) {
+      if (!is_touched[id]) program[id].initial.clear();
+    }
+  }
+}
+
+struct Neighbours {
+  bool beside_others = false;   ///< it runs beside others in some wave
+  bool beside_its_own = false;  ///< and some of these are of its own processor
+};
+
+void find_side_by_side(const executor::Program& program, const std::vector<Section>& schedule,
+                       ir::IdMap<executor::BlockId, Neighbours>& blocks) {
   for (const Section& section : schedule) {
     for (const Wave& wave : section.waves) {
       if (!wave.side_by_side) continue;
-      for (std::size_t node : wave.computes) blocks[block_of(section.nodes[node])] = true;
+      std::map<int, int> of_processor;
+      for (std::size_t node : wave.computes) ++of_processor[program[block_of(section.nodes[node])].processor];
+      for (std::size_t node : wave.computes) {
+        const executor::BlockId id = block_of(section.nodes[node]);
+        blocks[id].beside_others = true;
+        if (of_processor[program[id].processor] > 1) blocks[id].beside_its_own = true;
+      }
     }
-    find_side_by_side(section.body, blocks);
+    find_side_by_side(program, section.body, blocks);
   }
 }
 
@@ -193,23 +224,28 @@ Engine::State::State(executor::Program of, const PrepareOptions& options)
       outputs(program),
       peak(program),
       between_waves(options.between_waves) {
+  forget_constants_of_blocks(program);
   for (int replica = 0; replica < program.replicas; ++replica) memories.emplace_back(program, replica);
   for (executor::Buffer& buffer : program.buffers) buffer.initial.clear();
-  ir::IdMap<executor::BlockId, bool> beside_others(std::ssize(program.blocks), false);
-  find_side_by_side(schedule, beside_others);
+  ir::IdMap<executor::BlockId, Neighbours> neighbours(std::ssize(program.blocks));
+  find_side_by_side(program, schedule, neighbours);
+  std::vector<std::shared_ptr<WorkingMemory>> working(program.processors);
+  for (auto& one : working) one = std::make_shared<WorkingMemory>();
   const auto layouts = choose_layouts(program);
   OfBlocks rewritten(std::ssize(program.blocks));
   find_rewritten(program.steps, rewritten);
   blocks.reserve(std::ssize(program.blocks));
   for (executor::BlockId id : program.block_ids()) {
     PrepareOptions of_block = options;
-    if (beside_others[id]) of_block.threads = 1;
+    if (neighbours[id].beside_others) of_block.threads = 1;
+    const int processor = program[id].processor;
     const std::vector<ir::Op>& ops = program[id].graph.ops;
     repeatable.push_back(std::none_of(ops.begin(), ops.end(), [](const ir::Op& op) {
       return op.spec->random || ir::has_body(op);  // a body may draw
     }));
     blocks.push_back(PreparedBlock(std::move(program[id].graph), of_block, layouts[id],
-                                   rewritten[id].value_or(std::vector<Rewritten>{})));
+                                   rewritten[id].value_or(std::vector<Rewritten>{}),
+                                   neighbours[id].beside_its_own ? nullptr : working[processor]));
   }
 }
 

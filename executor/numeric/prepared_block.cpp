@@ -79,6 +79,12 @@ int threads_to_prepare_for(const ir::TypedOp& typed) {
   return is_small ? 1 : kernels::machine_threads();
 }
 
+// A value and where it lies in the arena.
+struct InArena {
+  ValueId value;
+  std::size_t offset = 0;
+};
+
 // Runs a step of an op; its errors name the op.
 template <class Step>
 void at_op(const Graph& graph, const Op& op, Step step) {
@@ -114,13 +120,14 @@ struct PreparedBlock::State {
   std::vector<std::size_t> handed_on;                        // inputs that are outputs
   std::vector<OutputMemory> output_memories;
   MemoryPool pool;
-  Arena arena;
+  std::shared_ptr<WorkingMemory> working;
   std::size_t arena_bytes = 0;
-  Arena scratch;
-  std::size_t scratch_bytes = 0;
+  std::vector<InArena> in_arena;
+  const std::byte* placed_in = nullptr;          // the arena that the values in it point into now
   std::vector<std::vector<ValueId>> dies_after;  // per task: dynamic values to free
 
-  explicit State(Graph of) : graph(std::move(of)), data(std::ssize(graph.values)) {}
+  State(Graph of, std::shared_ptr<WorkingMemory> memory)
+      : graph(std::move(of)), data(std::ssize(graph.values)), working(std::move(memory)) {}
 
   Datum& datum(ValueId id) { return data[id]; }
 
@@ -145,16 +152,14 @@ struct PreparedBlock::State {
     context.body_preparer = [this](const Graph& body) { return body_runner(body); };
     context.seed = options.seed;
     task.run = task.kernel->prepare(context);
-    if (context.scratch_bytes > scratch_bytes) {
-      scratch_bytes = context.scratch_bytes;
-      scratch = make_arena(scratch_bytes);
-    }
+    working->need_scratch(context.scratch_bytes);
   }
 
   void make_tasks();
   void release_copied(const Op& op, ir::IdMap<ValueId, int>& readers);
   void find_inputs_and_outputs();
   void plan(const std::vector<Rewritten>& rewritten);
+  void place_in_arena();
   void find_deaths();
   void run_dynamic(Task& task);
 
@@ -240,20 +245,32 @@ void PreparedBlock::State::plan(const std::vector<Rewritten>& rewritten) {
   }
   const ArenaPlan memory = plan_arena(wanted);
   arena_bytes = memory.bytes;
-  arena = make_arena(arena_bytes);
+  working->need_arena(arena_bytes);
   ir::IdMap<ValueId, bool> is_output(std::ssize(graph.values), false);
   for (ValueId id : graph.outputs) is_output[id] = true;
   for (ValueId id : graph.value_ids()) {
     const Type& type = graph[id].type;
     const ValueId storage = storages[id];
     if (!storages.planned[storage] || graph.is_constant(id) || !type.is_static()) continue;
-    std::byte* memory_of_value =
-        own[storage] == kNone ? arena.get() + memory.offsets[index[storage]] : nullptr;
-    data[id] = ir::Tensor::view(type.element, type.dims, memory_of_value);
-    if (own[storage] == kNone) continue;
+    data[id] = ir::Tensor::view(type.element, type.dims, nullptr);
+    if (own[storage] == kNone) {
+      in_arena.push_back({id, memory.offsets[index[storage]]});
+      continue;
+    }
     OutputMemory& output = output_memories[own[storage]];
     (is_output[id] ? output.outputs : output.others).push_back(&data[id].tensor);
   }
+}
+
+// Blocks that share an arena with this one may have needed a larger one since.
+void PreparedBlock::State::place_in_arena() {
+  std::byte* arena = working->arena();
+  if (arena == placed_in) return;
+  for (const InArena& one : in_arena) {
+    ir::Tensor& value = data[one.value].tensor;
+    value = ir::Tensor::view(value.type(), value.dims(), arena + one.offset);
+  }
+  placed_in = arena;
 }
 
 void PreparedBlock::State::find_deaths() {
@@ -280,7 +297,7 @@ void PreparedBlock::State::run_dynamic(Task& task) {
     for (Datum* output : task.outputs) {
       if (output != nullptr) *output = Datum();
     }
-    task.run({task.inputs, task.outputs, scratch.get()});
+    task.run({task.inputs, task.outputs, working->scratch()});
     return;
   }
   ir::TypedOp typed(*task.op);
@@ -305,12 +322,13 @@ void PreparedBlock::State::run_dynamic(Task& task) {
     }
     prepare(task, std::move(typed));
   }
-  task.run({task.inputs, task.outputs, scratch.get()});
+  task.run({task.inputs, task.outputs, working->scratch()});
 }
 
 PreparedBlock::PreparedBlock(Graph graph, const PrepareOptions& options, const Layouts& layouts,
-                             const std::vector<Rewritten>& rewritten)
-    : state_(std::make_unique<State>(optimized(std::move(graph), options.fuse, layouts))) {
+                             const std::vector<Rewritten>& rewritten, std::shared_ptr<WorkingMemory> working)
+    : state_(std::make_unique<State>(optimized(std::move(graph), options.fuse, layouts),
+                                     working ? std::move(working) : std::make_shared<WorkingMemory>())) {
   State& state = *state_;
   state.options = options;
   for (ValueId id : state.graph.value_ids()) {
@@ -332,6 +350,7 @@ std::span<const Datum* const> PreparedBlock::run(std::span<const Datum* const> i
   State& state = *state_;
   IR_CHECK(inputs.size() == state.graph.inputs.size());
   const kernels::ThreadLimit limit(state.options.threads);
+  state.place_in_arena();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Datum* input = inputs[i] != nullptr ? inputs[i] : &state.datum(state.graph.inputs[i]);
     for (const Datum** reader : state.readers_of_input[i]) *reader = input;
@@ -346,7 +365,7 @@ std::span<const Datum* const> PreparedBlock::run(std::span<const Datum* const> i
     ir::look_for_interruption();
     const auto run = [&] {
       if (task.is_static) {
-        task.run({task.inputs, task.outputs, state.scratch.get()});
+        task.run({task.inputs, task.outputs, state.working->scratch()});
       } else {
         state.run_dynamic(task);
       }

@@ -9,6 +9,7 @@
 #include "executor/kernels/tools/kernel.h"
 #include "executor/numeric/channels_last.h"
 #include "executor/numeric/storages.h"
+#include "executor/numeric/working_memory.h"
 
 namespace podium::numeric {
 
@@ -24,13 +25,14 @@ struct PrepareOptions {
 };
 
 /// Runs one graph. Values of static type between kernels of static shape live in one arena, which is planned
-/// and allocated once; other values are allocated when their shape is known.
+/// once; other values are allocated when their shape is known.
 class PreparedBlock {
  public:
   /// `layouts` have an effect only with PrepareOptions::fuse. An input that is `rewritten` is overwritten
-  /// where an earlier run has made its memory and only the caller holds it.
+  /// where an earlier run has made its memory and only the caller holds it. Blocks that share `working` must
+  /// not run at the same time; absent: memory of its own.
   PreparedBlock(ir::Graph graph, const PrepareOptions& options, const Layouts& layouts = {},
-                const std::vector<Rewritten>& rewritten = {});
+                const std::vector<Rewritten>& rewritten = {}, std::shared_ptr<WorkingMemory> working = {});
   ~PreparedBlock();
   PreparedBlock(PreparedBlock&&) noexcept;
   PreparedBlock& operator=(PreparedBlock&&) noexcept;

@@ -74,7 +74,8 @@ class Finder {
     return std::nullopt;
   }
 
-  // The input of the graph that an output of it replaces, where this op reads it as the last one.
+  // The input of the graph that an output of it replaces, where nobody reads the input after this op, which
+  // may read it in place itself.
   std::optional<std::size_t> rewritten_input(const Op& op, std::size_t i) const {
     const auto found = becomes_.find(op.outputs[i]);
     if (found == becomes_.end()) return std::nullopt;
@@ -88,7 +89,7 @@ class Finder {
       if (!kernels::may_take_memory(op, i, k)) return std::nullopt;
       ++reads;
     }
-    return reads > 0 && uses_left_[input] == reads ? std::optional(found->second) : std::nullopt;
+    return uses_left_[input] == reads ? std::optional(found->second) : std::nullopt;
   }
 
   const Graph& graph_;
