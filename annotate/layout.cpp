@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "ir/error.h"
+#include "ir/zero_tensor.h"
 
 namespace podium::annotate {
 namespace {
@@ -178,6 +179,7 @@ ir::Dims dims_of(const Box& box) {
 }
 
 ir::Tensor cut_out(const ir::Tensor& whole, const Box& box) {
+  if (ir::takes_no_memory(whole)) return ir::zeros(whole.type(), dims_of(box));
   ir::Tensor part(whole.type(), dims_of(box));
   if (part.size() == 0) return part;
   const std::size_t element = whole.bytes() / static_cast<std::size_t>(whole.size());

@@ -1,12 +1,10 @@
 #include "ir/filled.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cmath>
-#include <memory>
 
 #include "ir/element.h"
+#include "ir/zero_tensor.h"
 
 namespace podium::ir {
 namespace {
@@ -40,27 +38,18 @@ double to_double(T value) {
   return static_cast<float>(value);
 }
 
-// Large memory that the system hands out as zeros: pages that nobody writes cost neither memory nor time,
-// which is what an estimate of a model without its weights needs. The C library's would be cleared by hand
-// where it has been used before.
-Tensor zeros(DataType element, Dims dims) {
-  const std::size_t bytes = element_count(dims) * storage_bytes(element);
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) throw Error("out of memory: {} bytes for one tensor", bytes);
-  const std::shared_ptr<void> owner(memory, [bytes](void* pages) { munmap(pages, bytes); });
-  return Tensor::adopt(element, std::move(dims), memory, owner);
-}
-
 }  // namespace
 
 Tensor filled(DataType element, Dims dims, double value) {
-  constexpr std::int64_t kLarge = 1 << 18;
-  if (value == 0 && !std::signbit(value) && element_count(dims) >= kLarge)
-    return zeros(element, std::move(dims));
-  Tensor tensor(element, std::move(dims));
+  Tensor tensor;
   with_float(element, [&](auto kind) {
     using T = decltype(kind);
-    std::fill_n(tensor.data<T>(), tensor.size(), to_float<T>(value));
+    if (value == 0 && !std::signbit(value)) {
+      tensor = zeros(element, std::move(dims));
+    } else {
+      tensor = Tensor(element, std::move(dims));
+      std::fill_n(tensor.data<T>(), tensor.size(), to_float<T>(value));
+    }
   });
   return tensor;
 }

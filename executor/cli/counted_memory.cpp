@@ -46,6 +46,11 @@ void give_back(void* memory) {
 }  // namespace
 }  // namespace podium::cli
 
+// jemalloc's settings, which it finds by this name. All threads share an arena: one that finds no memory for
+// an arena of its own brings the program down, and what takes long in threads takes no memory.
+extern "C" const char* malloc_conf;
+const char* malloc_conf = "narenas:1";
+
 void* operator new(std::size_t bytes) { return podium::cli::counted(bytes, 1); }
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return podium::cli::counted(bytes, static_cast<std::size_t>(alignment));

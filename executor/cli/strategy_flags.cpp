@@ -37,12 +37,16 @@ void drop_empty(json& document) {
   }
 }
 
-void add_flag(const BoundFlag& bound, StrategyFlags& flags) {
+void add_flag(const BoundFlag& bound, Defaults defaults, StrategyFlags& flags) {
   const json value = take(flags.no_flags, bound.path);
-  if (value.is_null() || value == bound.fallback) return;
+  if (value.is_null() || (value == bound.fallback && defaults == Defaults::Unsaid)) return;
   const std::string name = fmt::format("--{}", bound.flag.name);
   if (bound.value == FlagValue::Switch) {
-    flags.words.push_back(name);
+    if (value == true) {
+      flags.words.push_back(name);
+    } else {
+      flags.dropped.push_back(name);
+    }
   } else if (bound.value == FlagValue::Whole) {
     flags.words.insert(flags.words.end(), {name, value.dump()});
   } else if (bound.value == FlagValue::Text) {
@@ -120,9 +124,9 @@ void add_given(const Options& options, Command command, std::vector<std::string>
 
 }  // namespace
 
-StrategyFlags flags_of(const json& document) {
+StrategyFlags flags_of(const json& document, Defaults defaults) {
   StrategyFlags flags{.no_flags = document};
-  for (const BoundFlag& bound : option_flags()) add_flag(bound, flags);
+  for (const BoundFlag& bound : option_flags()) add_flag(bound, defaults, flags);
   add_kinds("off-chip", "/location/storage", "OffChip", flags);
   add_kinds("shard", "/location/replicatedTensorSharding", "On", flags);
   add_anchors(flags);

@@ -1,6 +1,7 @@
 // A strategy as a person types it.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -11,11 +12,16 @@ namespace podium::cli {
 
 struct StrategyFlags {
   std::vector<std::string> words = {};                 ///< "--ipus", "4", "--pipeline"
+  std::vector<std::string> dropped = {};               ///< switches that are off, where defaults are said
   nlohmann::json no_flags = nlohmann::json::object();  ///< options that only a file can say
 };
 
+/// Whether options that have their default are said: in a whole strategy nobody types them, in a change they
+/// are what it changes to.
+enum class Defaults : std::uint8_t { Unsaid, Said };
+
 /// The flags of a document of session options.
-StrategyFlags flags_of(const nlohmann::json& document);
+StrategyFlags flags_of(const nlohmann::json& document, Defaults defaults = Defaults::Unsaid);
 
 /// The words as one line for a shell.
 std::string line_of(const std::vector<std::string>& words);

@@ -24,10 +24,17 @@ constexpr double kWorthSaying = 1.01;
 void nothing_to_say(const ComparedStrategy& /*compared*/) {}
 
 std::string flags_text(const nlohmann::json& change) {
-  const StrategyFlags flags = flags_of(change);
+  const StrategyFlags flags = flags_of(change, Defaults::Said);
   std::string text = line_of(flags.words);
+  for (const std::string& flag : flags.dropped)
+    text += fmt::format("{}without {}", text.empty() ? "" : ", ", flag);
   if (!flags.no_flags.empty()) text += (text.empty() ? "" : " ") + flags.no_flags.dump();
   return text;
+}
+
+// Each device of a configuration has a graph of its own.
+std::size_t ops_on_devices(std::size_t ops, const report::RunReport& run, const Strategy& strategy) {
+  return strategy.device_configuration.empty() ? ops : ops * run.timeline.processors.size();
 }
 
 WhatIf result_of(report::WhatIfKind kind, std::string change, const ComparedStrategy& compared,
@@ -90,7 +97,8 @@ std::vector<WhatIf> what_ifs_of_run(const Options& options, const report::RunRep
                                     std::size_t ops) {
   constexpr std::size_t kMostOps = 400;
   const bool is_asked = options.explain || !options.html_file.empty();
-  if (!run.is_clocked || (!is_asked && ops > kMostOps)) return {};
+  if (!run.is_clocked) return {};
+  if (!is_asked && ops_on_devices(ops, run, options.session) > kMostOps) return {};
   show_activity("clocking what would help", options);
   Options wanted = options;
   wanted.trains = task == Task::Training;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -29,22 +29,25 @@ struct OutputMemory {
     const auto held_here = std::ssize(outputs) + 1;
     if (std::shared_ptr<void> taken = find(replaced)) {
       const std::ptrdiff_t held_by_us = taken == memory ? held_here + 1 : 1;
-      if (taken.use_count() == held_by_us + 1) {
+      if (is_held_by(held_by_us + 1, taken)) {
         if (taken != memory) use(std::move(taken));
-        std::atomic_thread_fence(std::memory_order_acquire);  // what others have read, they have read before
         return;
       }
     }
-    if (memory && memory.use_count() == held_here) {
-      std::atomic_thread_fence(std::memory_order_acquire);
-      return;
-    }
+    if (memory && is_held_by(held_here, memory)) return;
     use(pool.take(bytes));
     std::erase_if(given, [](const std::weak_ptr<void>& one) { return one.expired(); });
     given.push_back(memory);
   }
 
  private:
+  // Whether there are `holders` and no more. What those before have read, they have read by then: a copy that
+  // goes away counts down in acquire order, as use_count does not.
+  static bool is_held_by(std::ptrdiff_t holders, const std::shared_ptr<void>& held) {
+    if (held.use_count() != holders) return false;
+    std::shared_ptr<void>(held).reset();
+    return true;
+  }
   std::shared_ptr<void> find(const ir::Datum* replaced) const {
     if (replaced == nullptr || !replaced->is_tensor() || !replaced->tensor.keeps_memory()) return nullptr;
     for (const std::weak_ptr<void>& one : given) {

@@ -12,6 +12,8 @@
 #include <bit>
 #include <cstring>
 
+#include "ir/zero_tensor.h"
+
 namespace podium::python {
 namespace {
 
@@ -231,7 +233,8 @@ py::object array_of_tensor(Tensor tensor, std::span<const Datum> inputs) {
     tensor = tensor.clone();
     break;
   }
-  if (!tensor.keeps_memory()) tensor = tensor.clone();
+  // Whoever gets an array may write to it.
+  if (!tensor.keeps_memory() || ir::takes_no_memory(tensor)) tensor = tensor.clone();
   auto held = std::make_unique<Tensor>(std::move(tensor));
   const Tensor& kept = *held;
   const py::capsule base(held.release(), [](void* memory) { delete static_cast<Tensor*>(memory); });

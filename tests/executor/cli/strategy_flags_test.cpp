@@ -28,6 +28,13 @@ TEST(StrategyFlags, KeepWhatOnlyAFileCanSay) {
   EXPECT_EQ(flags.no_flags.dump(), R"({"weightTensorLocationSettings":{"location":{"loadTileSet":"IO"}}})");
 }
 
+TEST(StrategyFlags, OfAChangeSayDefaultsToo) {
+  const StrategyFlags flags = flags_of(
+      nlohmann::json::parse(R"({"autoRecomputation": "None", "enablePipelining": false})"), Defaults::Said);
+  EXPECT_EQ(line_of(flags.words), "--recompute none");
+  EXPECT_EQ(flags.dropped, std::vector<std::string>{"--pipeline"});
+}
+
 TEST(StrategyFlags, ReadBackGiveTheSameStrategy) {
   Strategy strategy;
   strategy.ipus = 4;
