@@ -8,6 +8,7 @@
 #include <set>
 
 #include "annotate/annotations.h"
+#include "ir/annotation.h"
 #include "ir/infer.h"
 
 namespace podium::annotate {
@@ -275,6 +276,7 @@ void Holdings::share_sum(ValueId id, const Boxes& wanted, Context context) {
 // Brings a value to the devices that want a box of it, and reports what moved.
 std::vector<ValueId> Holdings::bring_all(ValueId id, const Boxes& wanted, Context context) {
   moved_ = {};
+  const std::size_t before = out_.ops.size();
   const bool was_sum = is_sum(held_[id]);
   share_sum(id, wanted, context);
   std::vector<ValueId> values(devices_);
@@ -285,6 +287,10 @@ std::vector<ValueId> Holdings::bring_all(ValueId id, const Boxes& wanted, Contex
     ++readers;
   }
   report(id, was_sum, readers, wanted);
+  if (moved_.bytes > 0) {
+    for (std::size_t i = before; i < out_.ops.size(); ++i)
+      ir::set_attribute(out_.ops[i], ir::kMovement, std::ssize(reshardings_));
+  }
   if (was_sum && context == Context::MicroBatch) keep_sum(id, wanted, values);
   return values;
 }

@@ -30,6 +30,7 @@ struct ShardingPlan {
   std::vector<std::vector<int>> groups = {};
   /// Of the whole graph, whose processors are groups of devices. Without ops all are on one group.
   ir::Placement placement = {};
+  std::string found = {};  ///< what was recognised; empty where the model says it
 
   /// The processor that is a device of a group: groups follow each other.
   int processor(int group, int device) const {

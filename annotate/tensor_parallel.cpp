@@ -55,6 +55,7 @@ class TensorParallelPlanner {
   void cut_attention(const AttentionCore& core);
   std::optional<std::int64_t> fused_parts(const Block& block) const;
   void cut_heads(const AttentionCore& core, const Origin& origin, std::int64_t width);
+  void find_vocabulary();
   void cut_embeddings();
   void cut_pair(const Product& second);
   void cut_experts(const std::vector<Origin>& first, const Product& second);
@@ -81,6 +82,8 @@ class TensorParallelPlanner {
   std::set<std::int32_t> taken_;
   std::int64_t batch_ = ir::kUnknown;  ///< of the first attention found
   std::int64_t sequence_ = ir::kUnknown;
+  std::vector<OpId> look_ups_;   ///< in tables of weights
+  std::int64_t vocabulary_ = 0;  ///< rows of the largest of these
   TensorParallelPlan plan_;
 };
 
@@ -178,28 +181,29 @@ void TensorParallelPlanner::cut_attention(const AttentionCore& core) {
   ++plan_.attentions;
 }
 
-void TensorParallelPlanner::cut_embeddings() {
-  std::vector<OpId> look_ups;
-  std::int64_t most = 0;
+void TensorParallelPlanner::find_vocabulary() {
   for (OpId id : graph_.op_ids()) {
     const ir::Op& op = graph_[id];
     if (!op.is("Gather") || !products_.is_weight(op.inputs[0]) || products_.is_weight(op.inputs[1])) continue;
     const ir::Type& table = graph_[op.inputs[0]].type;
     if (!table.is_static() || table.rank() != 2) continue;
     if (ir::attribute<std::int64_t>(op, "axis") != 0 || table.dims[0] < devices_) continue;
-    look_ups.push_back(id);
-    most = std::max(most, table.dims[0]);
+    look_ups_.push_back(id);
+    vocabulary_ = std::max(vocabulary_, table.dims[0]);
   }
-  for (OpId id : look_ups) {
+}
+
+void TensorParallelPlanner::cut_embeddings() {
+  for (OpId id : look_ups_) {
     const ir::Op& op = graph_[id];
-    if (graph_[op.inputs[0]].type.dims[0] != most) continue;
+    if (graph_[op.inputs[0]].type.dims[0] != vocabulary_) continue;
     say_weight(id, op.inputs[0], cut(0));
     say(id, op.inputs[1], whole());
     say_result(id, op.outputs[0]);
     ++plan_.embeddings;
   }
   for (const Product& product : products_.products()) {
-    if (plan_.embeddings == 0 || product.columns != most || product.experts > 0) continue;
+    if (plan_.embeddings == 0 || product.columns != vocabulary_ || product.experts > 0) continue;
     if (!take(product.op)) continue;
     cut_columns(product);
     ++plan_.heads;
@@ -252,6 +256,12 @@ void TensorParallelPlanner::cut_experts(const std::vector<Origin>& first, const 
 TensorParallelPlan TensorParallelPlanner::plan() {
   for (OpId id : graph_.op_ids()) {
     if (const auto core = core_of(id)) cut_attention(*core);
+  }
+  // Features inside of an MLP may be as many as words: then the product behind them says that they are none.
+  // A head is no second product of a pair.
+  find_vocabulary();
+  for (const Product& product : products_.products()) {
+    if (product.columns != vocabulary_) cut_pair(product);
   }
   cut_embeddings();
   for (const Product& product : products_.products()) cut_pair(product);

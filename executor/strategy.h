@@ -60,6 +60,15 @@ struct BatchSerialization {
   IoMode io_mode = IoMode::Compute;
 };
 
+/// Blocks of transformers and chains of products or convolutions cut over a group of devices, as they are
+/// found by their structure.
+struct TensorParallelism {
+  int devices = 1;           ///< of a group; 1: none is cut
+  bool cuts_tokens = false;  ///< also the tokens between the blocks
+  int expert_groups = 1;     ///< of these devices, among which experts are shared out
+  friend bool operator==(const TensorParallelism&, const TensorParallelism&) = default;
+};
+
 /// The tensors whose gradients automatic loss scaling tracks.
 enum class GradientTracking : std::uint8_t { All, ConvAndMatMul, OfTensors };
 
@@ -121,7 +130,8 @@ struct Strategy {
   /// Podium's own option. The model's device configuration (of ONNX) whose devices tensors are cut over; "":
   /// none.
   std::string device_configuration = {};
-  int ipus = 0;  ///< all replicas together; 0: as many as the placement needs
+  TensorParallelism tensor_parallel = {};  ///< Podium's own option, instead of a configuration
+  int ipus = 0;                            ///< all replicas together; 0: as many as the placement needs
   bool pipelining = false;
   PipelineOrder pipeline_order = PipelineOrder::Lockstep;  ///< Podium's own option
   /// Of PipelineOrder::Listed, and of ListScheduled once it is known how long the passes take.
@@ -165,6 +175,9 @@ struct Strategy {
   HostStreams host_streams = {};
   CollectiveMerging merging = {};
   ChannelGroups channel_groups = ChannelGroups::SideBySide;
+
+  /// A processor of the placement is a group of devices then.
+  bool cuts_tensors() const { return !device_configuration.empty() || tensor_parallel.devices > 1; }
 };
 
 }  // namespace podium

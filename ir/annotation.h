@@ -20,6 +20,9 @@ inline constexpr std::string_view kSerializePrecision = "__serialize_matmul_prec
 inline constexpr std::string_view kOutline = "__outline";
 inline constexpr std::string_view kRecompute = "__recompute_output_in_backward_pass";
 
+/// Of ops that cut, add up or join what devices move of a cut tensor: the number of that movement.
+inline constexpr std::string_view kMovement = "__movement";
+
 /// Of ops whose results come with the program, before the first step: synthetic data.
 inline constexpr std::string_view kLoadedWithProgram = "__loaded_with_program";
 

@@ -173,11 +173,14 @@ bool agree(const std::vector<ComparedStrategy>& strategies, double tolerance) {
   return largest <= tolerance;
 }
 
-std::vector<report::WhatIf> what_ifs_of_best(const Contestants& contestants,
+std::vector<report::WhatIf> what_ifs_of_best(const Options& options, const Contestants& contestants,
                                              const std::vector<ComparedStrategy>& strategies) {
+  constexpr std::size_t kMostOps = 6000;
   if (!any_fits(strategies)) return {};
   const auto best = std::find_if(contestants.candidates.begin(), contestants.candidates.end(),
                                  [&](const Candidate& one) { return one.name == strategies.front().name; });
+  const auto ops = static_cast<std::size_t>(contestants.request.ops);
+  if (!explains(options, strategies.front().run, best->strategy, ops, kMostOps)) return {};
   Contestants around = contestants;
   around.request.processors = contestants.device.processors;
   return what_ifs(around, *best, strategies.front().run);
@@ -186,7 +189,8 @@ std::vector<report::WhatIf> what_ifs_of_best(const Contestants& contestants,
 int finish(const Options& options, const Contestants& contestants,
            std::vector<ComparedStrategy>& strategies) {
   const bool agreed = agree(strategies, options.relative);
-  if (any_fits(strategies)) strategies.front().run.what_ifs = what_ifs_of_best(contestants, strategies);
+  if (any_fits(strategies))
+    strategies.front().run.what_ifs = what_ifs_of_best(options, contestants, strategies);
   if (!options.report_file.empty()) {
     write_file(options.report_file, json_text(report::comparison_json(options.paths[0], strategies)) + "\n");
   }

@@ -32,11 +32,6 @@ std::string flags_text(const nlohmann::json& change) {
   return text;
 }
 
-// Each device of a configuration has a graph of its own.
-std::size_t ops_on_devices(std::size_t ops, const report::RunReport& run, const Strategy& strategy) {
-  return strategy.device_configuration.empty() ? ops : ops * run.timeline.processors.size();
-}
-
 WhatIf result_of(report::WhatIfKind kind, std::string change, const ComparedStrategy& compared,
                  const report::RunReport& before) {
   const double rate = report::samples_per_second(before);
@@ -51,7 +46,20 @@ WhatIf result_of(report::WhatIfKind kind, std::string change, const ComparedStra
   return result;
 }
 
+// Each device that tensors are cut over has a graph of its own.
+std::size_t ops_on_devices(std::size_t ops, const report::RunReport& run, const Strategy& strategy) {
+  if (strategy.tensor_parallel.devices > 1)
+    return ops * static_cast<std::size_t>(strategy.tensor_parallel.devices);
+  return strategy.cuts_tensors() ? ops * run.timeline.processors.size() : ops;
+}
+
 }  // namespace
+
+bool explains(const Options& options, const report::RunReport& run, const Strategy& strategy, std::size_t ops,
+              std::size_t most) {
+  const bool is_asked = options.explain || !options.html_file.empty();
+  return is_asked || ops_on_devices(ops, run, strategy) <= most;
+}
 
 std::vector<WhatIf> what_ifs(const Contestants& contestants, const compare::Candidate& candidate,
                              const report::RunReport& run) {
@@ -96,9 +104,7 @@ std::string what_helps(const std::vector<WhatIf>& what_ifs) {
 std::vector<WhatIf> what_ifs_of_run(const Options& options, const report::RunReport& run, Task task,
                                     std::size_t ops) {
   constexpr std::size_t kMostOps = 400;
-  const bool is_asked = options.explain || !options.html_file.empty();
-  if (!run.is_clocked) return {};
-  if (!is_asked && ops_on_devices(ops, run, options.session) > kMostOps) return {};
+  if (!run.is_clocked || !explains(options, run, options.session, ops, kMostOps)) return {};
   show_activity("clocking what would help", options);
   Options wanted = options;
   wanted.trains = task == Task::Training;

@@ -15,6 +15,11 @@ namespace podium::cli {
 std::vector<report::WhatIf> what_ifs(const Contestants& contestants, const compare::Candidate& candidate,
                                      const report::RunReport& run);
 
+/// Whether a graph of so many ops is no larger than `most` on all devices that it is cut over, or --explain
+/// or a page asks: to clock a large one again and again would take longer than what it explains.
+bool explains(const Options& options, const report::RunReport& run, const Strategy& strategy, std::size_t ops,
+              std::size_t most);
+
 /// The three that help most, a line each; empty where nothing does.
 std::string what_helps(const std::vector<report::WhatIf>& what_ifs);
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 #include <span>
 
 #include "executor/compare/strategy_sizes.h"
@@ -29,6 +30,7 @@ constexpr int kLongPipeline = 256;
 struct Split {
   int processors = 1;  // of a replica
   int replicas = 1;
+  int cut = 1;  // of these processors, those that tensors are cut over
 };
 
 // How a step's micro-batches are shared out: an update on a replica takes as many fewer as there are
@@ -65,6 +67,25 @@ Candidate pipelined(const Request& request, Split split) {
   Candidate candidate =
       on(request, fmt::format("pipelined over {}", split.processors), VirtualGraphMode::Auto, split);
   candidate.strategy.pipelining = true;
+  return candidate;
+}
+
+Candidate cut_over(const Request& request, Split split) {
+  Candidate candidate =
+      on(request, fmt::format("tensors cut over {}", split.cut), VirtualGraphMode::Manual, split);
+  candidate.strategy.tensor_parallel.devices = split.cut;
+  return candidate;
+}
+
+// Stages are groups of devices.
+Candidate cut_and_pipelined(const Request& request, Split split) {
+  Candidate candidate = on(
+      request, fmt::format("tensors cut over {}, pipelined over {}", split.cut, split.processors / split.cut),
+      VirtualGraphMode::Auto, split);
+  Strategy& strategy = candidate.strategy;
+  strategy.tensor_parallel.devices = split.cut;
+  strategy.pipelining = true;
+  if (request.task == Task::Training) strategy.pipeline_order = PipelineOrder::OneForwardOneBackward;
   return candidate;
 }
 
@@ -121,6 +142,11 @@ void recomputed(const Request& /*request*/, Candidate& candidate) {
   add_name(candidate, "recomputation");
 }
 
+void tokens_cut(const Request& /*request*/, Candidate& candidate) {
+  candidate.strategy.tensor_parallel.cuts_tokens = true;
+  add_name(candidate, "tokens cut");
+}
+
 template <PipelineOrder order>
 void in_order(const Request& /*request*/, Candidate& candidate) {
   candidate.strategy.pipeline_order = order;
@@ -175,8 +201,46 @@ enum class Over : std::uint8_t {
   Copies,    // replicas of one processor
   Shorter,   // pipelines, each length of them
   Shortest,  // the last of these
-  Pairs      // replicas of two
+  Pairs,     // replicas of two
+  Cuts,      // replicas of as many as tensors can be cut over
+  CutStages  // pipelines whose stages are as many
 };
+
+// Tensors are cut over so many devices as have room for the weights, alone or as the stages of a pipeline.
+std::vector<Split> cuts(const Request& request) {
+  std::vector<Split> found;
+  for (int devices : request.tensor_cuts.degrees) {
+    const bool fits = request.weight_bytes < devices * request.memory_bytes;
+    if (request.processors % devices == 0 && fits)
+      found.push_back({devices, request.processors / devices, devices});
+  }
+  return found;
+}
+
+// The shortest pipelines that have room, of groups of so many devices.
+std::vector<Split> cut_stages(const Request& request, int devices, std::size_t most) {
+  std::vector<Split> found;
+  for (int stages = 2; found.size() < most && stages <= request.ops; stages *= 2) {
+    const int processors = devices * stages;
+    if (request.processors % processors != 0) break;
+    if (request.weight_bytes < processors * request.memory_bytes)
+      found.push_back({processors, request.processors / processors, devices});
+  }
+  return found;
+}
+
+// Two lengths of the largest groups that leave processors for a second stage, one of those half as large.
+std::vector<Split> cut_stages(const Request& request) {
+  std::vector<Split> found;
+  std::size_t most = 2;
+  for (int devices : request.tensor_cuts.degrees | std::views::reverse) {
+    const std::vector<Split> of_groups = cut_stages(request, devices, most);
+    if (of_groups.empty()) continue;
+    found.insert(found.end(), of_groups.begin(), of_groups.end());
+    if (most-- == 1) break;
+  }
+  return found;
+}
 
 std::vector<Split> splits(Over over, const Request& request) {
   const int processors = request.processors;
@@ -198,6 +262,10 @@ std::vector<Split> splits(Over over, const Request& request) {
       return shorter;
     case Over::Shortest:
       return shorter.empty() ? shorter : std::vector<Split>{shorter.back()};
+    case Over::Cuts:
+      return cuts(request);
+    case Over::CutStages:
+      return cut_stages(request);
     case Over::Pairs:
       break;
   }
@@ -212,6 +280,7 @@ struct Entry {
 };
 
 bool can_be_sliced(const Request& request) { return request.batch % slices_of(request) == 0; }
+bool can_cut_tokens(const Request& request) { return request.tensor_cuts.tokens; }
 bool is_no_long_pipeline(const Request& request) { return request.processors <= kLongPipeline; }
 
 constexpr auto kInference = std::to_array<Entry>({
@@ -233,6 +302,8 @@ constexpr auto kInference = std::to_array<Entry>({
     {Over::Pairs, sharded},
     {Over::Pairs, phased},
     {Over::Pairs, phased, {weights_sharded}},
+    {Over::Cuts, cut_over},
+    {Over::CutStages, cut_and_pipelined},
 });
 
 constexpr auto kTraining = std::to_array<Entry>({
@@ -263,6 +334,9 @@ constexpr auto kTraining = std::to_array<Entry>({
     {Over::Shorter, pipelined, {state_sharded}},
     {Over::Pairs, phased},
     {Over::Pairs, phased, {all_sharded}},
+    {Over::Cuts, cut_over},
+    {Over::CutStages, cut_and_pipelined},
+    {Over::CutStages, cut_and_pipelined, {recomputed, tokens_cut}, can_cut_tokens},
 });
 
 constexpr auto kThriftyInference = std::to_array<Entry>({

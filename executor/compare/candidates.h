@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "executor/session/check_options.h"
+#include "executor/session/tensor_cuts.h"
 #include "executor/strategy.h"
 #include "importer/sharding.h"
 
@@ -32,15 +33,17 @@ struct Request {
   std::int64_t weight_bytes = 0;
   std::int64_t memory_bytes = 0;                                   ///< of one processor
   int tiles = 0;                                                   ///< of one processor
+  TensorCuts tensor_cuts = {};                                     ///< that the model's blocks allow
   std::vector<importer::DeviceConfiguration> configurations = {};  ///< that the model declares
 };
 
 /// One processor, sharded, pipelined, phased, replicated, and their combinations on all the processors; for
 /// training also with recomputation, optimizer state and all else off chip, sharded over replicas. In a step,
 /// or an update, each takes the same micro-batches in the same order, so that times and numbers can be
-/// compared; but for the pipeline with fewer of them, whose name says so. Where the model declares device
-/// configurations also tensors cut over their devices, in as many replicas as there is room for. The first is
-/// the run on one processor.
+/// compared; but for the pipeline with fewer of them, whose name says so. Where blocks of the model can be
+/// cut over devices also that, alone and in pipelines of groups of devices, and where it declares device
+/// configurations, tensors cut over their devices; each in as many replicas as there is room for. The first
+/// is the run on one processor.
 std::vector<Candidate> sensible_candidates(Request request);
 
 /// Strategies that take less memory than those, for when not all of those fit: what saves memory, together.

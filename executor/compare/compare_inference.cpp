@@ -80,14 +80,10 @@ std::vector<ComparedStrategy> compare_inference(const InferenceContest& contest,
                                                 const Advance& advance) {
   const std::optional<ReferenceRun> reference = run_reference(contest, candidates);
   const std::int64_t samples = samples_of(contest.optimized.graph);
-  std::vector<ComparedStrategy> compared;
-  for (const Candidate& candidate : candidates) {
-    compared.push_back(attempt(candidate, contest.setting, samples, [&](ComparedStrategy& result) {
-      try_candidate(contest, reference, candidate, result);
-    }));
-    advance(compared.back());
-  }
-  return compared;
+  const auto run = [&](const Candidate& candidate, ComparedStrategy& compared) {
+    try_candidate(contest, reference, candidate, compared);
+  };
+  return attempt_all(candidates, contest.setting, samples, run, advance);
 }
 
 }  // namespace podium::compare

@@ -139,14 +139,10 @@ std::vector<report::ComparedStrategy> compare_training(TrainingContest given,
   const Setting& setting = contest.given().setting;
   if (!setting.estimate) contest.run_references(candidates);
   const std::int64_t samples = samples_of(contest.given().model.graph, contest.given().samples.axes);
-  std::vector<report::ComparedStrategy> compared;
-  for (const Candidate& candidate : candidates) {
-    compared.push_back(attempt(candidate, setting, samples, [&](report::ComparedStrategy& result) {
-      contest.try_candidate(candidate, result);
-    }));
-    advance(compared.back());
-  }
-  return compared;
+  const auto run = [&](const Candidate& candidate, report::ComparedStrategy& compared) {
+    contest.try_candidate(candidate, compared);
+  };
+  return attempt_all(candidates, setting, samples, run, advance);
 }
 
 }  // namespace podium::compare

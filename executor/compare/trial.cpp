@@ -1,14 +1,20 @@
 #include "executor/compare/trial.h"
 #include "executor/session/json_rows.h"
 
+#include <exception>
+#include <mutex>
 #include <new>
 
 #include "annotate/rules.h"
+#include "executor/kernels/tools/thread_limit.h"
 #include "executor/report/model_summary.h"
 #include "executor/session/host_arrays.h"
 #include "executor/session/option_words.h"
 
 namespace podium::compare {
+
+// More devices are seldom so close to each other that they wait for every product's others.
+constexpr int kMostCut = 8;
 
 Request request_of(const device::Device& device, const importer::Model& model) {
   const ir::Graph& graph = model.graph;
@@ -18,6 +24,7 @@ Request request_of(const device::Device& device, const importer::Model& model) {
           .weight_bytes = static_cast<std::int64_t>(report::summarize(graph).parameter_bytes),
           .memory_bytes = device.memory_bytes(),
           .tiles = device.tiles,
+          .tensor_cuts = tensor_cuts_of(model, std::min(device.processors, kMostCut)),
           .configurations = importer::read_sharding(model).configurations};
 }
 
@@ -55,6 +62,32 @@ report::ComparedStrategy attempt(const Candidate& candidate, const Setting& sett
   } catch (const std::bad_alloc&) {
     compared.refusal = "out of memory on this machine";
   }
+  return compared;
+}
+
+std::vector<report::ComparedStrategy> attempt_all(
+    const std::vector<Candidate>& candidates, const Setting& setting, std::int64_t samples,
+    const std::function<void(const Candidate&, report::ComparedStrategy&)>& run, const Advance& advance) {
+  std::vector<report::ComparedStrategy> compared(candidates.size());
+  std::mutex one_advances;
+  std::exception_ptr failure;
+  const auto try_one = [&](std::size_t i) {
+    const auto of_candidate = [&](report::ComparedStrategy& result) { run(candidates[i], result); };
+    try {
+      compared[i] = attempt(candidates[i], setting, samples, of_candidate);
+      const std::lock_guard lock(one_advances);
+      advance(compared[i]);
+    } catch (...) {
+      const std::lock_guard lock(one_advances);
+      if (!failure) failure = std::current_exception();
+    }
+  };
+  // A run with numbers has the threads to itself.
+  const int most = setting.threads > 0 ? setting.threads : kernels::machine_threads();
+  const int threads = setting.estimate ? most : 1;
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+  for (std::ptrdiff_t i = 0; i < std::ssize(candidates); ++i) try_one(static_cast<std::size_t>(i));
+  if (failure) std::rethrow_exception(failure);
   return compared;
 }
 

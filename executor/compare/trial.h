@@ -38,4 +38,10 @@ report::ComparedStrategy attempt(const Candidate& candidate, const Setting& sett
 /// Called after each candidate, with what became of it.
 using Advance = std::function<void(const report::ComparedStrategy&)>;
 
+/// The same for each, in their order; side by side where they are clocked alone, on as many threads as the
+/// setting says. Calls of `advance` never overlap.
+std::vector<report::ComparedStrategy> attempt_all(
+    const std::vector<Candidate>& candidates, const Setting& setting, std::int64_t samples,
+    const std::function<void(const Candidate&, report::ComparedStrategy&)>& run, const Advance& advance);
+
 }  // namespace podium::compare

@@ -110,11 +110,29 @@ std::string pipelining_excludes_phases(const Strategy& strategy) {
 }
 
 std::string configurations_cut(const Strategy& strategy) {
-  if (strategy.device_configuration.empty()) return "";
-  if (!serializes(strategy)) return "";
+  if (strategy.device_configuration.empty() || !serializes(strategy)) return "";
   return fmt::format(
       "deviceConfiguration '{}' excludes batchSerializationSettings.factor: the parts of an op are not cut again",
       strategy.device_configuration);
+}
+
+std::string blocks_are_cut_once(const Strategy& strategy) {
+  const TensorParallelism& cut = strategy.tensor_parallel;
+  if (cut.devices > 1) {
+    if (!strategy.device_configuration.empty()) {
+      return fmt::format(
+          "tensorParallelSettings.devices {} excludes deviceConfiguration '{}': either says how tensors are cut",
+          cut.devices, strategy.device_configuration);
+    }
+    if (!serializes(strategy)) return "";
+    return fmt::format(
+        "tensorParallelSettings.devices {} excludes batchSerializationSettings.factor: the parts of an op are "
+        "not cut again",
+        cut.devices);
+  }
+  if (cut == TensorParallelism{}) return "";
+  return fmt::format("tensorParallelSettings.{} needs devices of at least 2 (--tensor-parallel), 1 found",
+                     cut.cuts_tokens ? "cutsTokens" : "expertGroups");
 }
 
 std::string every_n_divides_batches(const Strategy& strategy) {
@@ -233,6 +251,7 @@ constexpr Rule kRules[] = {
     micro_batches_can_be_counted,
     phases_need_their_mode,
     configurations_cut,
+    blocks_are_cut_once,
     pipelining_needs_processors,
     stashing_needs_pipelining,
     pipelining_excludes_phases,
@@ -412,8 +431,7 @@ void check_counts(const Strategy& strategy) {
 
 Strategy check_options(Strategy strategy, const device::Device& device, Task task, Notes& notes) {
   const bool says_nothing = strategy.virtual_graph_mode == VirtualGraphMode::Off;
-  if (!strategy.device_configuration.empty() && says_nothing)
-    strategy.virtual_graph_mode = VirtualGraphMode::Manual;
+  if (strategy.cuts_tensors() && says_nothing) strategy.virtual_graph_mode = VirtualGraphMode::Manual;
   if (const auto reason = why_illegal(strategy)) throw IllegalOptions(*reason);
   if (task == Task::Inference) check_inference(strategy);
   check_device(strategy, device);

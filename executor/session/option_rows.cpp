@@ -95,6 +95,20 @@ constexpr std::array<Row<BatchSerialization>, 2> kBatchRows{{
     {"ioMode", access::word<&BatchSerialization::io_mode>, {"io-mode", "how slices come and go"}},
 }};
 
+constexpr std::array<Row<TensorParallelism>, 3> kTensorParallelRows{{
+    {"devices",
+     access::whole<&TensorParallelism::devices, 1>,
+     {"tensor-parallel",
+      "N devices for the weights of each block of a transformer, and of products and convolutions in pairs: "
+      "each processor of a placement is a group of N"}},
+    {"cutsTokens",
+     access::truth<&TensorParallelism::cuts_tokens>,
+     {"sequence-parallel", "with --tensor-parallel, cut the tokens between the blocks too"}},
+    {"expertGroups",
+     access::whole<&TensorParallelism::expert_groups, 1>,
+     {"expert-parallel", "N groups of the devices of --tensor-parallel, among which experts are shared out"}},
+}};
+
 constexpr Access<LossScaling> kTrackedTensors{
     .read =
         [](LossScaling& scaling, const Place& place) {
@@ -350,6 +364,11 @@ std::string describe_configuration(const Strategy& strategy) {
              ? ""
              : fmt::format("tensors cut as configuration '{}' says", strategy.device_configuration);
 }
+std::string describe_tensor_parallel(const Strategy& strategy) {
+  const TensorParallelism& cut = strategy.tensor_parallel;
+  if (cut.devices == 1) return "";
+  return fmt::format("tensors cut over {}{}", cut.devices, cut.cuts_tokens ? ", tokens too" : "");
+}
 std::string describe_chunks(const Strategy& strategy) {
   return strategy.pipeline_chunks > 1 ? fmt::format("{} chunks on each", strategy.pipeline_chunks) : "";
 }
@@ -378,6 +397,9 @@ constexpr std::array kRows = std::to_array<Row<Strategy>>({
      access::text<&Strategy::device_configuration>,
      {"configuration", "NAME of the model's device configuration whose devices tensors are cut over"},
      describe_configuration},
+    {.name = "tensorParallelSettings",
+     .access = access::object<&Strategy::tensor_parallel, kTensorParallelRows>,
+     .describe = describe_tensor_parallel},
     {"virtualGraphMode",
      access::word<&Strategy::virtual_graph_mode>,
      {"virtual-graph-mode", "how ops come to processors"}},

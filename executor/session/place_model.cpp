@@ -241,9 +241,7 @@ void check_annotations(const importer::Model& model, const Strategy& strategy, i
   annotate::Request request = request_of(strategy);
   request.processors /= devices_of_group;
   const auto is_placed = [](const annotate::Annotations& op) { return op.processor || op.phase; };
-  if (!strategy.device_configuration.empty() &&
-      std::ranges::none_of(annotate::read_all(model.graph), is_placed))
-    return;
+  if (strategy.cuts_tensors() && std::ranges::none_of(annotate::read_all(model.graph), is_placed)) return;
   annotate::check(model.graph, model.info.metadata, request);
 }
 

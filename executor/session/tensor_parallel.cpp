@@ -1,6 +1,8 @@
-// A configuration's devices are those of one group, which every stage has anew, unless the specs of each stage
-// name devices of their own: then these are the stage's group, numbered from 0 for the specs. The graph is
-// placed on groups first, as on processors, and cut over the devices of each behind that.
+// How tensors are cut is what a configuration of the model says, or what is found in its blocks.
+//
+// A configuration's devices are those of one group, which every stage has anew, unless the specs of each
+// stage name devices of their own: then these are the stage's group, numbered from 0 for the specs. The graph
+// is placed on groups first, as on processors, and cut over the devices of each behind that.
 #include "executor/session/tensor_parallel.h"
 
 #include <algorithm>
@@ -9,7 +11,11 @@
 #include <utility>
 
 #include "annotate/annotations.h"
+#include "annotate/tensor_parallel.h"
+#include "executor/kernels/tools/kernel.h"
+#include "executor/session/tensor_cuts.h"
 #include "importer/sharding.h"
+#include "ir/infer.h"
 
 namespace podium {
 namespace {
@@ -112,14 +118,71 @@ void place_in_stage(ir::Op& op, std::int64_t stage) {
   if (!told.stage) ir::set_attribute(op, annotate::kPipelineStage, stage);
 }
 
+ir::Graph with_types(const ir::Graph& graph) {
+  ir::Graph inferred = graph;
+  ir::infer(inferred, {.evaluate = kernels::evaluate});
+  return inferred;
+}
+
+// Types are found in a copy, in which some ops are computed beforehand: values keep their ids in it.
+annotate::ShardingPlan plan_blocks(importer::Model& model, const TensorParallelism& cut) try {
+  // Rows of tokens are cut in each sequence, so that their number is part of the cut.
+  if (cut.cuts_tokens) importer::check_sizes(model);
+  const ir::Graph inferred = with_types(model.graph);
+  const auto found = annotate::plan_tensor_parallel(
+      inferred,
+      {.devices = cut.devices,
+       .tokens = cut.cuts_tokens ? annotate::TokensBetweenBlocks::Cut : annotate::TokensBetweenBlocks::Whole,
+       .expert_groups = cut.expert_groups});
+  const auto producer = ir::producers(model.graph);
+  std::map<ir::OpId, std::vector<OperandSharding>> of_ops;
+  for (const annotate::OpTensorSpec& said : found.specs) {
+    const ir::OpId id = producer[*outputs_of(inferred[said.op]).begin()];
+    const ir::Op& op = model.graph[id];
+    const auto add = [&](annotate::Side side, const std::vector<ir::ValueId>& ids) {
+      for (std::size_t i = 0; i < ids.size(); ++i) {
+        if (ids[i] == said.tensor) of_ops[id].push_back({side, i, said.spec});
+      }
+    };
+    add(annotate::Side::Input, op.inputs);
+    add(annotate::Side::Output, op.outputs);
+  }
+  annotate::ShardingPlan plan{.devices = cut.devices,
+                              .found = annotate::to_string(found, inferred, cut.devices)};
+  for (auto& [id, operands] : of_ops) {
+    ir::set_attribute(model.graph[id], annotate::kShardingPlace, std::ssize(plan.ops));
+    plan.ops.push_back(std::move(operands));
+  }
+  return plan;
+} catch (const Error& error) {
+  throw error.at(fmt::format("tensorParallelSettings.devices {}", cut.devices));
+}
+
 }  // namespace
 
 DeviceGroups device_groups(const importer::Model& model, const Strategy& strategy) {
+  if (strategy.tensor_parallel.devices > 1) return {.devices = strategy.tensor_parallel.devices};
   if (strategy.device_configuration.empty()) return {};
   return groups_of(importer::read_sharding(model), strategy);
 }
 
+// What cannot be shared out among a few devices cannot among more.
+TensorCuts tensor_cuts_of(const importer::Model& model, int most) {
+  TensorCuts cuts;
+  try {
+    const ir::Graph inferred = with_types(model.graph);
+    for (int devices = 2; devices <= most; devices *= 2) {
+      cuts.tokens = annotate::plan_tensor_parallel(inferred, {.devices = devices}).attentions > 0;
+      cuts.degrees.push_back(devices);
+    }
+  } catch (const Error&) {
+    return cuts;
+  }
+  return cuts;
+}
+
 annotate::ShardingPlan plan_sharding(importer::Model& model, const Strategy& strategy) {
+  if (strategy.tensor_parallel.devices > 1) return plan_blocks(model, strategy.tensor_parallel);
   if (strategy.device_configuration.empty()) return {};
   const importer::Sharding sharding = importer::read_sharding(model);
   const DeviceGroups groups = groups_of(sharding, strategy);
@@ -145,11 +208,12 @@ Machine of_groups(Machine machine, const annotate::ShardingPlan& plan) {
   const bool is_automatic = strategy.virtual_graph_mode == VirtualGraphMode::Auto;
   const int all = strategy.ipus > 0 ? strategy.ipus : device.processors;
   if (is_automatic && strategy.ipus % (plan.devices * strategy.replicas) != 0) {
-    throw Error(
-        "numIPUs {} found, a multiple of {} needed: {} devices of configuration '{}' a group, "
-        "replicatedGraphCount {}",
-        strategy.ipus, plan.devices * strategy.replicas, plan.devices, strategy.device_configuration,
-        strategy.replicas);
+    throw Error("numIPUs {} found, a multiple of {} needed: {} devices{} a group, replicatedGraphCount {}",
+                strategy.ipus, plan.devices * strategy.replicas, plan.devices,
+                strategy.device_configuration.empty()
+                    ? ""
+                    : fmt::format(" of configuration '{}'", strategy.device_configuration),
+                strategy.replicas);
   }
   if (is_automatic || strategy.ipus > 0) strategy.ipus = all / plan.devices;
   device.processors /= plan.devices;
@@ -167,6 +231,7 @@ annotate::Partitioned cut_over_devices(ir::Training& training, const annotate::S
                                        CheckedOptions& checked) {
   check_processors(checked.strategy, std::int64_t{plan.placement.processors} * plan.devices, checked.device);
   annotate::Partitioned made = annotate::partition(training, plan);
+  if (!plan.found.empty()) checked.notes.push_back(plan.found);
   note_reshardings(made.reshardings, checked.notes);
   training = std::exchange(made.training, {});
   optimize(training);

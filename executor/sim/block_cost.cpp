@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -34,6 +35,12 @@ std::string code_of(const ir::Graph& graph, const DeviceKernel& kernel) {
   return code;
 }
 
+// The movement of a cut tensor that a kernel is part of, on devices where that takes no kernels of its own.
+std::optional<std::int64_t> movement_of(const DeviceKernel& kernel, const device::Device& device) {
+  const auto* movement = ir::attribute_if<std::int64_t>(*kernel.front(), ir::kMovement);
+  return device.collective_kernels && movement != nullptr ? std::optional(*movement) : std::nullopt;
+}
+
 KernelTime time_of(const ir::Graph& graph, const DeviceKernel& kernel, const OpCost& cost) {
   KernelTime time{.ops = {}, .seconds = cost.seconds, .flop = cost.flop, .ideal_seconds = cost.ideal_seconds};
   for (const ir::Op* op : kernel) time.ops.push_back(static_cast<std::int32_t>(op - graph.ops.data()));
@@ -51,7 +58,12 @@ BlockCost block_cost(const executor::Block& block, const device::Device& device,
   double dispatched = 0;
   double temporary = 0;
   std::int64_t kernels = 0;
+  std::set<std::int64_t> movements;
   for (const DeviceKernel& kernel : device_kernels(block.graph, device)) {
+    if (const auto movement = movement_of(kernel, device)) {
+      if (movements.insert(*movement).second) dispatched += device.dispatch_seconds;
+      continue;
+    }
     const OpCost one = price(kernel);
     cost.seconds += one.seconds;
     cost.flop += one.flop;

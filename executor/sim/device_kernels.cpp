@@ -12,6 +12,7 @@
 
 #include "executor/sim/products.h"
 #include "executor/sim/vector_cost.h"
+#include "ir/annotation.h"
 #include "ir/error.h"
 #include "ir/training.h"
 #include "ir/work.h"
@@ -26,6 +27,7 @@ bool is_known(const ir::Type& type) { return type.is_tensor() && type.is_static(
 
 // Ops that can be one kernel with their neighbours.
 bool is_fusible(const ir::Graph& graph, const Op& op, const device::Device& device) {
+  if (device.collective_kernels && ir::find_attribute(op, ir::kMovement) != nullptr) return false;
   const bool is_normalizing = op.spec->category == ir::Category::Normalizing && !device.synchronous &&
                               device.fusion == device::Fusion::All;
   if (op.spec->category != ir::Category::Elementwise && !is_normalizing) return false;

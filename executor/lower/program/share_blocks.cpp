@@ -24,8 +24,9 @@ namespace {
 
 // Where an op runs is decided.
 bool tells_place(const Attribute& attribute) {
-  constexpr std::array kPlaces{ir::kVirtualGraph,      ir::kPipelineStage,      ir::kExecutionPhase,
-                               ir::kPlainVirtualGraph, ir::kPlainPipelineStage, ir::kPlainExecutionPhase};
+  constexpr std::array kPlaces{ir::kMovement,           ir::kVirtualGraph,      ir::kPipelineStage,
+                               ir::kExecutionPhase,     ir::kPlainVirtualGraph, ir::kPlainPipelineStage,
+                               ir::kPlainExecutionPhase};
   return std::find(kPlaces.begin(), kPlaces.end(), attribute.name) != kPlaces.end();
 }
 

@@ -111,7 +111,7 @@ class Sharded {
   UpdateSteps update_;
 };
 
-bool has_rounds(const Draft& draft) { return !draft.strategy.device_configuration.empty(); }
+bool has_rounds(const Draft& draft) { return draft.strategy.cuts_tensors(); }
 
 // The sections of a micro-batch: each ends with an op that makes an output for the IO tiles, so that it
 // leaves while the rest computes, or where weights that were gathered make room for others.

@@ -79,6 +79,13 @@ class Cut {
                  std::to_string(replicas * devices_ * groups) + " " + own + " --save " + saved("cut"));
     return difference();
   }
+  /// Trains the plain model on one device and under other flags.
+  double train_plain(const std::string& flags, const std::string& own) {
+    const std::string asked = " --loss-tensor loss --steps 3 --device ipu-pod16 " + data_ + " " + flags;
+    run("podium train " + plain() + asked + " --ipus 1 --save " + saved("plain"));
+    notes_ = run("podium train " + plain() + asked + " " + own + " --save " + saved("cut"));
+    return difference();
+  }
   const std::string& notes() const { return notes_; }
 
  private:
@@ -157,6 +164,19 @@ TEST(CutTransformer, TrainsInGroupsAsOnOneDevice) {
   }
 }
 
+// Nobody has to write annotations for that.
+TEST(CutTransformer, IsAskedForByAFlagAlone) {
+  for (const Transformer& transformer : {kGpt2, kBert}) {
+    Cut cut(transformer, 2);
+    EXPECT_LT(cut.train_plain("--optimizer sgd,lr=0.1,momentum=0.9", "--tensor-parallel 4"), 1e-5);
+    EXPECT_THAT(cut.notes(), HasSubstr("2 attention blocks, 2 MLPs"));
+    const std::string accumulated = "--optimizer sgd,lr=0.1 --accumulate 4 --micro-batch 2";
+    EXPECT_LT(cut.train_plain(accumulated, "--tensor-parallel 2 --pipeline --ipus 4"), 1e-5);
+    EXPECT_LT(cut.train_plain(accumulated, "--tensor-parallel 2 --sequence-parallel --pipeline --ipus 4"),
+              1e-5);
+  }
+}
+
 // The norms of LAMB are of whole weights, not of their parts.
 TEST(CutTransformer, TakesNormsOfWholeWeights) {
   Cut cut(kGpt2, 2);
@@ -200,6 +220,16 @@ TEST(CutTransformer, IsCompared) {
   EXPECT_THAT(training.out, HasSubstr("tensors cut over 2 ('tp')"));
 }
 
+TEST(CutTransformer, IsAmongTheStrategiesOfAModelThatSaysNothing) {
+  Cut cut(kGpt2, 2);
+  const ProgramResult result = run_program("podium compare " + cut.plain() + " --ipus 8");
+  EXPECT_EQ(result.status, 0) << result.err;
+  for (const char* name : {"tensors cut over 4, 2 replicas", "tensors cut over 4, pipelined over 2",
+                           "tensors cut over 2, pipelined over 2, 2 replicas"})
+    EXPECT_THAT(result.out, HasSubstr(name));
+  EXPECT_THAT(result.out, HasSubstr("every strategy gave the numbers of one processor"));
+}
+
 TEST(CutTransformer, RefusesWhatDoesNotGoWithIt) {
   Cut cut(kGpt2, 2);
   const auto refused = [&](const std::string& flags) {
@@ -215,6 +245,15 @@ TEST(CutTransformer, RefusesWhatDoesNotGoWithIt) {
               HasSubstr("numIPUs 3 found, a multiple of 2 needed: 2 devices of configuration 'tp' a group"));
   EXPECT_THAT(refused("--configuration tp --batch-serialize 2"),
               HasSubstr("deviceConfiguration 'tp' excludes batchSerializationSettings.factor"));
+  EXPECT_THAT(refused("--tensor-parallel 2 --configuration tp"),
+              HasSubstr("tensorParallelSettings.devices 2 excludes deviceConfiguration 'tp'"));
+  EXPECT_THAT(refused("--tensor-parallel 2 --batch-serialize 2"),
+              HasSubstr("tensorParallelSettings.devices 2 excludes batchSerializationSettings.factor"));
+  EXPECT_THAT(refused("--tensor-parallel 3 --device ipu-pod16"),
+              HasSubstr("(Softmax): 4 heads found for 3 devices, a multiple needed"));
+  EXPECT_THAT(refused("--tensor-parallel 2 --expert-parallel 2"), HasSubstr("no MLP of experts found"));
+  EXPECT_THAT(refused("--sequence-parallel"),
+              HasSubstr("tensorParallelSettings.cutsTokens needs devices of at least 2 (--tensor-parallel)"));
 }
 
 }  // namespace

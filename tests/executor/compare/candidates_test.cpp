@@ -55,12 +55,40 @@ TEST(Strategies, TryAtLeastEightWaysOnSixteenProcessorsEachWithANameOfItsOwn) {
 
 TEST(Strategies, ContradictThemselvesNowhere) {
   for (int processors : {1, 2, 3, 4, 6, 7, 16, 1024}) {
-    for (const Candidate& strategy : sensible_candidates(request(processors))) {
+    Request asked = request(processors);
+    asked.tensor_cuts = {.degrees = {2, 4, 8}, .tokens = true};
+    for (const Candidate& strategy : sensible_candidates(asked)) {
       const Strategy options = options_of(strategy);
       EXPECT_EQ(why_illegal(options), std::nullopt) << strategy.name << " of " << processors;
       EXPECT_LE(options.ipus, processors) << strategy.name;
     }
   }
+}
+
+std::vector<std::string> names_of_cuts(Request asked) {
+  asked.tensor_cuts = {.degrees = {2, 4, 8}, .tokens = true};
+  std::vector<std::string> all = names(sensible_candidates(asked));
+  std::erase_if(all, [](const std::string& name) { return !name.starts_with("tensors"); });
+  return all;
+}
+
+TEST(Strategies, CutTensorsOverDevicesAloneAndAsStages) {
+  EXPECT_THAT(names_of_cuts(request(8)),
+              ::testing::ElementsAre("tensors cut over 2, 4 replicas", "tensors cut over 4, 2 replicas",
+                                     "tensors cut over 8", "tensors cut over 4, pipelined over 2",
+                                     "tensors cut over 2, pipelined over 2, 2 replicas"));
+}
+
+// Weights, their gradients and states need 4000 of 900 bytes each.
+TEST(Strategies, CutTensorsOverAsManyDevicesAsHaveRoom) {
+  Request asked = request(16);
+  asked.task = Task::Training;
+  EXPECT_THAT(names_of_cuts(asked),
+              ::testing::ElementsAre("tensors cut over 8, 2 replicas", "tensors cut over 8, pipelined over 2",
+                                     "tensors cut over 8, pipelined over 2, recomputation, tokens cut",
+                                     "tensors cut over 4, pipelined over 2, 2 replicas",
+                                     "tensors cut over 4, pipelined over 2, 2 replicas, recomputation, "
+                                     "tokens cut"));
 }
 
 TEST(Strategies, TakeTheSameMicroBatchesInAStep) {

@@ -90,6 +90,27 @@ WalkModel convolution() {
   return {
       "agraph (float16[1,128,32,32] x, float16[128,128,3,3] w) => (float16[1,128,30,30] y) { y = Conv(x, w) }"};
 }
+// One attention of two heads over four tokens.
+WalkModel attention() {
+  std::string text =
+      "agraph (float[1,4,8] x) => (float[1,4,8] y) <int64[4] heads = {0, 0, 2, 4}, int64[3] flat = {0, 0, 8}";
+  for (const char* weight : {"wq", "wk", "wv", "wo"})
+    text += fmt::format(", float[8,8] {} = {{{}}}", weight, numbers_of(64, 0.05));
+  text += "> { ";
+  for (const char* one : {"q", "k", "v"})
+    text += fmt::format("{0} = MatMul(x, w{0}) {0}1 = Reshape({0}, heads) ", one);
+  return {text +
+          "q2 = Transpose <perm = [0,2,1,3]> (q1) k2 = Transpose <perm = [0,2,3,1]> (k1) "
+          "v2 = Transpose <perm = [0,2,1,3]> (v1) s = MatMul(q2, k2) p = Softmax(s) c = MatMul(p, v2) "
+          "c1 = Transpose <perm = [0,2,1,3]> (c) c2 = Reshape(c1, flat) o = MatMul(c2, wo) y = Add(o, x) }"};
+}
+// Two experts whose rows are there by expert.
+WalkModel experts() {
+  return {
+      fmt::format("agraph (float[2,3,4] x) => (float[2,3,4] y) <float[2,4,8] up = {{{0}}}, "
+                  "float[2,8,4] down = {{{0}}}> {{ h = MatMul(x, up) i = Relu(h) y = MatMul(i, down) }}",
+                  numbers_of(64, 0.05))};
+}
 WalkModel lstm() {
   return {
       "agraph (float16[4,64,256] x, float16[1,1024,256] w, float16[1,1024,256] r) => (float16[4,1,64,256] y) "
@@ -311,6 +332,11 @@ void add_nested(Walks& walks) {
   add(phases + "accumulatorIOSchedule", training(),
       merged(merged(kPhases, kAccumulates), off_chip("accumulatorTensorLocationSettings")), "OnDemand");
   add(phases + "schedule", inference(), weights_off, "Batch");
+  const std::string cut = "tensorParallelSettings.";
+  const json cut_over_two = {{"tensorParallelSettings", {{"devices", 2}}}};
+  add(cut + "devices", inference(), json::object(), 2);
+  add(cut + "cutsTokens", attention(), cut_over_two, true);
+  add(cut + "expertGroups", experts(), cut_over_two, 2);
   add("batchSerializationSettings.factor", inference(), json::object(), 2);
   add("batchSerializationSettings.ioMode", inference(),
       merged(weights_off, {{"batchSerializationSettings", {{"factor", 2}}}}), "IOOverlapped");

@@ -1,0 +1,35 @@
+#include "executor/session/tensor_cuts.h"
+
+#include <gtest/gtest.h>
+
+#include "models/catalog.h"
+
+namespace podium {
+namespace {
+
+importer::Model model_of(std::string_view name, const models::Parameters& parameters) {
+  importer::Model model;
+  model.graph = models::build(name, parameters).graph;
+  return model;
+}
+
+TEST(TensorCuts, AreAsManyDevicesAsHeadsCanBeSharedOutAmong) {
+  const TensorCuts cuts = tensor_cuts_of(
+      model_of("gpt2", {{"layers", "1"}, {"hidden", "32"}, {"heads", "4"}, {"vocabulary", "50"}}), 8);
+  EXPECT_EQ(cuts.degrees, (std::vector<int>{2, 4}));
+  EXPECT_TRUE(cuts.tokens);
+}
+
+TEST(TensorCuts, OfProductsWithoutAttentionLeaveTokensWhole) {
+  const TensorCuts cuts = tensor_cuts_of(model_of("mnist-mlp", {}), 8);
+  EXPECT_EQ(cuts.degrees, (std::vector<int>{2, 4, 8}));
+  EXPECT_FALSE(cuts.tokens);
+}
+
+TEST(TensorCuts, AreNoneWhereNothingIsFoundOrThereIsOneDevice) {
+  EXPECT_TRUE(tensor_cuts_of(model_of("rowwise", {}), 8).degrees.empty());
+  EXPECT_TRUE(tensor_cuts_of(model_of("mnist-mlp", {}), 1).degrees.empty());
+}
+
+}  // namespace
+}  // namespace podium
