@@ -43,6 +43,12 @@ struct PrintStep {
     return fmt::format("{} -> {}{}", slot(one.from), slot(one.to), text_of(one.acts));
   }
 
+  std::string transfers(const std::vector<Transfer>& all) const {
+    std::string text;
+    for (const Transfer& one : all) text += (text.empty() ? "" : ", ") + transfer(one);
+    return text;
+  }
+
   std::string operator()(const LoadFromHost& step) const {
     return fmt::format("load {} from host", slot(step.to));
   }
@@ -55,13 +61,11 @@ struct PrintStep {
                        slots(step.reads), slots(step.writes));
   }
   std::string operator()(const CopyBetweenProcessors& step) const {
-    std::string text;
-    for (const Transfer& one : step.transfers) text += (text.empty() ? "" : ", ") + transfer(one);
-    return "copy " + text;
+    return "copy " + transfers(step.transfers);
   }
   std::string operator()(const CopyBetweenTiles& step) const { return "tiles " + transfer(step.transfer); }
-  std::string operator()(const LoadRemote& step) const { return "load " + transfer(step.transfer); }
-  std::string operator()(const StoreRemote& step) const { return "store " + transfer(step.transfer); }
+  std::string operator()(const LoadRemote& step) const { return "load " + transfers(step.transfers); }
+  std::string operator()(const StoreRemote& step) const { return "store " + transfers(step.transfers); }
   std::string operator()(const Collective& step) const {
     constexpr std::array<std::string_view, 3> kKinds{"all-reduce", "reduce-scatter", "all-gather"};
     constexpr std::array<std::string_view, 3> kReductions{"", " (mean)", " (local)"};
@@ -166,8 +170,12 @@ class VerifyStep {
     IR_CHECK(at(step.transfer.from).memory != at(step.transfer.to).memory,
              "{} is copied to the tiles it is on", at(step.transfer.from).name);
   }
-  void operator()(const LoadRemote& step) const { local(step.transfer, Memory::Streaming, Memory::Compute); }
-  void operator()(const StoreRemote& step) const { local(step.transfer, Memory::Compute, Memory::Streaming); }
+  void operator()(const LoadRemote& step) const {
+    for (const Transfer& one : step.transfers) local(one, Memory::Streaming, Memory::Compute);
+  }
+  void operator()(const StoreRemote& step) const {
+    for (const Transfer& one : step.transfers) local(one, Memory::Compute, Memory::Streaming);
+  }
   void operator()(const Collective& step) const {
     const int from = at(step.transfer.from).shards;
     const int to = at(step.transfer.to).shards;

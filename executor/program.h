@@ -3,8 +3,10 @@
 // Two readers: the numeric engine computes with it, the simulator clocks it; neither knows the other.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -68,6 +70,11 @@ struct Iterations {
   bool operator==(const Iterations&) const = default;
 };
 
+/// The iterations that are in both.
+inline Iterations both(const Iterations& a, const Iterations& b) {
+  return {std::max(a.first, b.first), std::min(a.end, b.end)};
+}
+
 /// Ops that run together on one processor.
 struct Block {
   std::string name;
@@ -120,14 +127,15 @@ struct CopyBetweenTiles {
   Transfer transfer;
 };
 
-/// Moves data from streaming memory to a processor.
+/// Moves data from streaming memory to processors, as one exchange. All transfers act when the step does.
 struct LoadRemote {
-  Transfer transfer;
+  std::vector<Transfer> transfers;
 };
 
-/// Moves data from a processor to streaming memory.
+/// Moves data from processors to streaming memory, as one exchange, the transfers of a processor in their
+/// order.
 struct StoreRemote {
-  Transfer transfer;
+  std::vector<Transfer> transfers;
 };
 
 enum class CollectiveKind : std::uint8_t { AllReduce, ReduceScatter, AllGather };
@@ -152,6 +160,13 @@ struct Repeat {
   std::vector<Step> body;
 };
 
+/// The part of the strategy that a step belongs to; nothing where the strategy has no such parts.
+struct Origin {
+  std::optional<int> stage = {};  ///< of the pipeline, as the way there counts them and goes on back
+  std::optional<int> phase = {};  ///< -1: what comes before the first
+  bool operator==(const Origin&) const = default;
+};
+
 struct Step {
   std::variant<Compute, LoadFromHost, StoreToHost, CopyBetweenProcessors, CopyBetweenTiles, LoadRemote,
                StoreRemote, Collective, Repeat>
@@ -162,6 +177,7 @@ struct Step {
   int micro_batch_stride = 0;
   /// In which it takes part: the stages of a long pipeline begin and end one after the other.
   Iterations acts = {};
+  Origin origin = {};
   /// Set by plan_memory: slots whose value no later step reads.
   std::vector<Slot> frees = {};
 };

@@ -24,7 +24,7 @@ void for_each_use(AnyStep& step, const Visit& visit) {
           }
           for (auto& slot : action.writes) visit(slot, true, step.acts);
         } else if constexpr (requires { action.transfers; }) {
-          for (auto& transfer : action.transfers) visit_transfer(transfer, transfer.acts);
+          for (auto& transfer : action.transfers) visit_transfer(transfer, both(step.acts, transfer.acts));
         } else if constexpr (requires { action.transfer; }) {
           visit_transfer(action.transfer, step.acts);
         } else if constexpr (requires { action.to; }) {

@@ -174,6 +174,7 @@ struct Strategy {
   Outlining outlining = Outlining::On;
   HostStreams host_streams = {};
   CollectiveMerging merging = {};
+  bool joins_remote_transfers = true;  ///< of several processors, into one exchange where all wait for it
   ChannelGroups channel_groups = ChannelGroups::SideBySide;
 
   /// A processor of the placement is a group of devices then.

@@ -19,6 +19,7 @@
 #include "executor/lower/graph/stash_weights.h"
 #include "executor/lower/graph/zeros.h"
 #include "executor/lower/program/join_collectives.h"
+#include "executor/lower/program/join_remote_transfers.h"
 #include "executor/lower/program/plan_memory.h"
 #include "executor/lower/program/share.h"
 #include "executor/lower/program/split_collectives.h"
@@ -80,6 +81,8 @@ void finish(executor::Program& program, const Strategy& strategy,
   if (strategy.io_tiles > 0) split_tile_sets(program);
   // From here on each block is on one set of tiles.
   if (strategy.merging.brings_together) join_collectives(program);
+  if (strategy.joins_remote_transfers && strategy.exchanges == Exchanges::Together)
+    join_remote_transfers(program, strategy.sync);
   if (strategy.outlining == Outlining::On) share_blocks(program);
   share_remote_buffers(program);
   // From here on no block, buffer or step is added or removed.

@@ -155,6 +155,10 @@ struct RunStep {
       fill(replica, write, read(replica, transfer.from));
   }
 
+  void move_all(const std::vector<Transfer>& transfers) const {
+    for (std::size_t i = 0; i < transfers.size(); ++i) move(i, transfers[i]);
+  }
+
   // The replicas go one after the other, since a block cannot run twice at a time. A replica whose inputs are
   // the very memory of the replica before shares its outputs, as where all replicas update a variable with
   // the same reduced gradient.
@@ -199,8 +203,8 @@ struct RunStep {
     }
   }
   void operator()(const executor::CopyBetweenTiles& step) const { move(0, step.transfer); }
-  void operator()(const executor::LoadRemote& step) const { move(0, step.transfer); }
-  void operator()(const executor::StoreRemote& step) const { move(0, step.transfer); }
+  void operator()(const executor::LoadRemote& step) const { move_all(step.transfers); }
+  void operator()(const executor::StoreRemote& step) const { move_all(step.transfers); }
   void operator()(const executor::Collective& step) const {
     run_collective(program, *node.step, step, memories, iteration);
     for (int replica = 0; replica < program.replicas; ++replica) {

@@ -482,6 +482,7 @@ constexpr std::array kRows = std::to_array<Row<Strategy>>({
     {"bufferingDepthMap", kBufferingDepths},
     {"prefetchBufferingDepthMap", {.read = read_depths}},
     {"replicatedCollectivesSettings", access::object<&Strategy::merging, kMergingRows>},
+    {"enableMergeExchange", access::truth<&Strategy::joins_remote_transfers>},
     {"groupNormStridedChannelGrouping", kChannelGroups},
     {"anchors", kAnchors},
     {"constantWeights", access::truth<&Strategy::constant_weights>},

@@ -58,7 +58,6 @@ constexpr auto kOptionsWithoutEffect = [] {
       {"enableSerializedMatmuls", Truth, "a matrix product is planned as a whole"},
       {"enableFullyConnectedPass", Truth, "a matrix product is planned by its shape"},
       {"aliasZeroCopy", Truth, "copies that can be aliases always are"},
-      {"enableMergeExchange", Truth, "copies of a step are one exchange, remote transfers one each"},
       {"enableEfficientOverlapIOTopoCons", Truth, "the cycle of a pipeline fixes the order of host IO"},
       {"groupHostSync", Truth, "the cycle of a pipeline fixes the order of host IO"},
       {"disableGradAccumulationTensorStreams", Truth, "variables come to the host when they are asked for"},

@@ -218,13 +218,25 @@ struct Movement {
     }
     return count;
   }
-  StepCost remote(Direction direction, const Slot& here, const Slot& there) const {
-    const int processor = buffer(here).processor;
+  // Processors move their data side by side, each of them one transfer after the other.
+  StepCost remote(Direction direction, const std::vector<executor::Transfer>& transfers) const {
     const bool loads = direction == Direction::Load;
-    const bool is_sharded = buffer(there).shards > 1;
-    const double seconds = remote_seconds(device, direction, bytes(here), is_sharded);
-    return over_link(loads ? LinkKind::FromStreaming : LinkKind::ToStreaming, processor, bytes(here), seconds,
-                     seconds);
+    std::map<int, LinkLoad> by_processor;
+    for (const executor::Transfer& one : transfers) {
+      const Slot& here = loads ? one.to : one.from;
+      const Slot& there = loads ? one.from : one.to;
+      const int processor = buffer(here).processor;
+      LinkLoad& load = by_processor[processor];
+      load.link = {loads ? LinkKind::FromStreaming : LinkKind::ToStreaming, processor, processor};
+      load.bytes += bytes(here);
+      load.seconds += remote_seconds(device, direction, bytes(here), buffer(there).shards > 1);
+    }
+    ExchangeCost exchange;
+    for (const auto& [processor, load] : by_processor) {
+      exchange.seconds = std::max(exchange.seconds, load.seconds);
+      exchange.links.push_back(load);
+    }
+    return over_links(std::move(exchange));
   }
 
   StepCost operator()(const executor::LoadFromHost& step) const { return host(Direction::Load, step.to); }
@@ -244,10 +256,10 @@ struct Movement {
     return {(cycles + device.phase_overhead_cycles) / device.clock_hertz};
   }
   StepCost operator()(const executor::LoadRemote& step) const {
-    return remote(Direction::Load, step.transfer.to, step.transfer.from);
+    return remote(Direction::Load, step.transfers);
   }
   StepCost operator()(const executor::StoreRemote& step) const {
-    return remote(Direction::Store, step.transfer.from, step.transfer.to);
+    return remote(Direction::Store, step.transfers);
   }
   // Long rings have many links, and a model of many layers many weights of one size: each kind is thought out
   // once.

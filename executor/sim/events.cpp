@@ -1,3 +1,7 @@
+// A walked task becomes an event on each lane that it keeps busy, an exchange one for each sender and each of
+// its receivers, tied by a flow. Remote transfers of several processors have on each the tensors that are its
+// own. What let an event start is found at the end, by the numbers of walked tasks; memory changes are noted
+// beside and drawn by memory_curve.h.
 #include "executor/sim/events.h"
 
 #include <algorithm>
@@ -5,15 +9,31 @@
 
 namespace podium::sim {
 
-// The name of the block, or of the tensor that moves.
-std::string what_of(const executor::Program& program, const executor::Step& step) {
+namespace {
+
+// The names of the slots of one processor.
+std::string names_on(const executor::Program& program, const std::vector<executor::Slot>& slots,
+                     int processor) {
+  std::string names;
+  for (const executor::Slot& slot : slots) {
+    if (program[slot.buffer].processor != processor) continue;
+    names += (names.empty() ? "" : ", ") + name_of(program, slot);
+  }
+  return names;
+}
+
+}  // namespace
+
+std::string what_of(const executor::Program& program, const executor::Step& step, int processor) {
   if (const auto* compute = std::get_if<executor::Compute>(&step.action)) return name_of(program, *compute);
   if (const auto* load = std::get_if<executor::LoadFromHost>(&step.action))
     return program.inputs[load->input].name;
   if (const auto* store = std::get_if<executor::StoreToHost>(&step.action))
     return program.outputs[store->output].name;
-  if (const auto* load = std::get_if<executor::LoadRemote>(&step.action))
-    return name_of(program, load->transfer.from);
+  if (std::holds_alternative<executor::LoadRemote>(step.action))
+    return names_on(program, reads_of(step), processor);
+  if (std::holds_alternative<executor::StoreRemote>(step.action))
+    return names_on(program, writes_of(step), processor);
   return name_of(program, writes_of(step).front());
 }
 
@@ -58,9 +78,9 @@ void Events::note(const Task& task, std::int64_t iteration, Span span, std::int3
   if (const auto* copy = std::get_if<executor::CopyBetweenProcessors>(&task.step->action)) {
     return note_exchange(*copy, iteration, noted);
   }
-  event.name = what_of(program_, *task.step);
   if (compute != nullptr) event.block = block.index;
   for (const LaneUse& use : task.lanes) {
+    event.name = what_of(program_, *task.step, use.processor);
     event.processor = use.processor;
     event.lane = use.lane;
     event.bytes = static_cast<double>(use.bytes);

@@ -20,15 +20,19 @@ class PathMaker {
   void add(const Task& task, double seconds) {
     if (const auto* compute = std::get_if<executor::Compute>(&task.step->action))
       return add_block(*compute, to_seconds(task.ticks), seconds);
-    PathPart part{.processor = task.lanes.front().processor,
+    // Who moves most stands for all that move.
+    const LaneUse& most = *std::ranges::max_element(task.lanes, {}, &LaneUse::bytes);
+    PathPart part{.processor = most.processor,
                   .activity = task.activity,
-                  .name = what_of(program_, *task.step),
+                  .name = what_of(program_, *task.step, most.processor),
                   .seconds = seconds,
                   .step_seconds = to_seconds(task.ticks),
                   .step_bytes = static_cast<double>(std::max(task.sent, task.received))};
     if (const auto* copy = std::get_if<executor::CopyBetweenProcessors>(&task.step->action)) {
       name_exchange(*copy, part);
     }
+    if (task.activity == Activity::RemoteLoad || task.activity == Activity::RemoteStore)
+      part.step_bytes = static_cast<double>(most.bytes);
     add(std::move(part));
   }
 

@@ -80,8 +80,8 @@ Span TaskClock::run(const Task& task, std::int64_t iteration) {
   return span;
 }
 
-// Each transfer of an exchange continues the chain of its own source slot; other tasks continue the longest
-// chain of all slots that they read.
+// Each transfer continues the chain of its own source slot; other tasks continue the longest chain of all
+// slots that they read.
 void TaskClock::touch_slots(const Task& task, std::int64_t iteration, Span span, std::int32_t number) {
   Ticks longest = 0;
   chains_.clear();
@@ -93,7 +93,8 @@ void TaskClock::touch_slots(const Task& task, std::int64_t iteration, Span span,
   }
   longest += task.ticks;
   critical_path = std::max(critical_path, longest);
-  const bool one_by_one = task.activity == Activity::Exchange;
+  const bool one_by_one = task.activity == Activity::Exchange || task.activity == Activity::RemoteLoad ||
+                          task.activity == Activity::RemoteStore;
   for (std::size_t i = 0; i < task.writes.size(); ++i) {
     slots[task.writes[i].number(iteration)] = {span.end, span.end, one_by_one ? chains_[i] : longest, number,
                                                number};

@@ -244,14 +244,14 @@ class TaskMaker {
   }
   void fill(Task& task, const executor::LoadRemote& step) {
     task.activity = Activity::RemoteLoad;
-    lanes_ = {lane(step.transfer.to)};
-    count_bytes(task, step.transfer);
+    for (const executor::Transfer& one : step.transfers) add(task, one, one.to);
+    merge(lanes_);
     hold_pattern(task);
   }
   void fill(Task& task, const executor::StoreRemote& step) {
     task.activity = Activity::RemoteStore;
-    lanes_ = {lane(step.transfer.from)};
-    count_bytes(task, step.transfer);
+    for (const executor::Transfer& one : step.transfers) add(task, one, one.from);
+    merge(lanes_);
     hold_pattern(task);
   }
   void fill(Task& task, const executor::Collective& step) {
@@ -268,6 +268,11 @@ class TaskMaker {
   }
   void fill(Task& /*task*/, const executor::Repeat& /*step*/) { IR_CHECK(false, "a repeat is no task"); }
 
+  // A transfer between streaming memory and this slot of a processor.
+  void add(Task& task, const executor::Transfer& one, const Slot& here) {
+    lanes_.push_back(lane(here));
+    count_bytes(task, one);
+  }
   void count_bytes(Task& task, const executor::Transfer& one) const {
     task.sent += bytes(one.from);
     task.received += bytes(one.to);

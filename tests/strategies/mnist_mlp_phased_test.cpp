@@ -19,6 +19,7 @@ namespace {
 using executor::Compute;
 using executor::LoadRemote;
 using executor::Program;
+using executor::Slot;
 using executor::Step;
 using executor::StoreRemote;
 using ::testing::ElementsAre;
@@ -73,10 +74,12 @@ void look(const Program& program, const std::vector<Step>& steps, Seen& seen) {
       seen.phases.insert(std::stoi(name.substr(5)));
       seen.blocks[phase()].insert(run->block);
     }
-    if (const auto* load = std::get_if<LoadRemote>(&step.action))
-      seen.loads[name_of(program, load->transfer.from)].push_back(phase());
-    if (const auto* store = std::get_if<StoreRemote>(&step.action))
-      seen.stores[name_of(program, store->transfer.to)].push_back(phase());
+    if (std::holds_alternative<LoadRemote>(step.action)) {
+      for (const Slot& slot : reads_of(step)) seen.loads[name_of(program, slot)].push_back(phase());
+    }
+    if (std::holds_alternative<StoreRemote>(step.action)) {
+      for (const Slot& slot : writes_of(step)) seen.stores[name_of(program, slot)].push_back(phase());
+    }
   }
 }
 

@@ -98,7 +98,7 @@ std::vector<Step> Remote::bring(ValueId value, int processor, const TensorLocati
     memory = load_memory(location);
     const int shards = draft_.program[holder].shards;
     steps.push_back(
-        {.action = executor::LoadRemote{next(fmt::format("{}__l{}", name, count), memory, shards)}});
+        {.action = executor::LoadRemote{{next(fmt::format("{}__l{}", name, count), memory, shards)}}});
   }
   if (location.sharded) {
     steps.push_back(
@@ -131,7 +131,7 @@ std::vector<Step> Remote::store(ValueId value, int processor, const TensorLocati
     steps.push_back({.action = executor::CopyBetweenTiles{{{from}, {on_io_tiles}}}});
     from = on_io_tiles;
   }
-  steps.push_back({.action = executor::StoreRemote{{{from}, {home(value, processor, location)}}}});
+  steps.push_back({.action = executor::StoreRemote{{{{from}, {home(value, processor, location)}}}}});
   return steps;
 }
 

@@ -62,7 +62,7 @@ struct Flows {
         note(*compute, compute->reads, false);
         note(*compute, compute->writes, true);
       } else if (const auto* load = std::get_if<executor::LoadRemote>(&step.action)) {
-        bring(load->transfer);
+        for (const Transfer& one : load->transfers) bring(one);
       } else if (const auto* copy = std::get_if<executor::CopyBetweenTiles>(&step.action)) {
         bring(copy->transfer);
       } else if (const auto* collective = std::get_if<executor::Collective>(&step.action)) {

@@ -204,7 +204,8 @@ class Splitter {
       result.push_back({.action = std::move(action),
                         .micro_batch = step.micro_batch,
                         .micro_batch_stride = step.micro_batch_stride,
-                        .acts = step.acts});
+                        .acts = step.acts,
+                        .origin = step.origin});
     };
     for (const Piece& piece : split.pieces) {
       if (!piece.block) {

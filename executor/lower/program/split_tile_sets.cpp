@@ -181,7 +181,8 @@ class TileSplitter {
       result_.push_back({.action = std::move(action),
                          .micro_batch = step_.micro_batch,
                          .micro_batch_stride = step_.micro_batch_stride,
-                         .acts = step_.acts});
+                         .acts = step_.acts,
+                         .origin = step_.origin});
     }
 
     Slot room_for(ValueId id, Memory memory) {

@@ -65,6 +65,7 @@ class Stower {
       const auto belong = [&](Step& moved) {
         moved.micro_batch = step.micro_batch;
         moved.micro_batch_stride = step.micro_batch_stride;
+        moved.origin = step.origin;
       };
       for (Step& moved : stores) belong(moved);
       for (auto moved = result.end() - std::exchange(loads_, 0); moved != result.end(); ++moved)
@@ -93,9 +94,9 @@ class Stower {
       ++loads_;
     };
     if (stowed.location.storage == ir::Storage::OnChip) return add(CopyBetweenTiles{{home, slot}});
-    if (stowed.location.load_tiles == ir::TileSet::Compute) return add(executor::LoadRemote{{home, slot}});
+    if (stowed.location.load_tiles == ir::TileSet::Compute) return add(executor::LoadRemote{{{home, slot}}});
     const Slot on_io_tiles = room(stowed.on_io_tiles, stowed, Memory::IO, "__l0");
-    add(executor::LoadRemote{{home, on_io_tiles}});
+    add(executor::LoadRemote{{{home, on_io_tiles}}});
     add(CopyBetweenTiles{{on_io_tiles, slot}});
   }
 
@@ -103,10 +104,10 @@ class Stower {
     const Slot home = std::exchange(slot, room(stowed.made, stowed, Memory::Compute, ""));
     const auto add = [&](auto action) { steps.push_back({.action = std::move(action)}); };
     if (stowed.location.storage == ir::Storage::OnChip) return add(CopyBetweenTiles{{slot, home}});
-    if (stowed.location.load_tiles == ir::TileSet::Compute) return add(executor::StoreRemote{{slot, home}});
+    if (stowed.location.load_tiles == ir::TileSet::Compute) return add(executor::StoreRemote{{{slot, home}}});
     const Slot on_io_tiles = room(stowed.on_io_tiles, stowed, Memory::IO, "__l0");
     add(CopyBetweenTiles{{slot, on_io_tiles}});
-    add(executor::StoreRemote{{on_io_tiles, home}});
+    add(executor::StoreRemote{{{on_io_tiles, home}}});
   }
 
   Program& program_;

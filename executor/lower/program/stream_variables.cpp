@@ -22,16 +22,16 @@ using executor::Step;
 
 std::vector<Step> Way::load() const {
   if (storage == ir::Storage::OnChip) return {{.action = executor::CopyBetweenTiles{{{home}, {here}}}}};
-  if (!on_io_tiles) return {{.action = executor::LoadRemote{{{home}, {here}}}}};
-  return {{.action = executor::LoadRemote{{{home}, {*on_io_tiles}}}},
+  if (!on_io_tiles) return {{.action = executor::LoadRemote{{{{home}, {here}}}}}};
+  return {{.action = executor::LoadRemote{{{{home}, {*on_io_tiles}}}}},
           {.action = executor::CopyBetweenTiles{{{*on_io_tiles}, {here}}}}};
 }
 
 std::vector<Step> Way::store() const {
   if (storage == ir::Storage::OnChip) return {{.action = executor::CopyBetweenTiles{{{here}, {home}}}}};
-  if (!on_io_tiles) return {{.action = executor::StoreRemote{{{here}, {home}}}}};
+  if (!on_io_tiles) return {{.action = executor::StoreRemote{{{{here}, {home}}}}}};
   return {{.action = executor::CopyBetweenTiles{{{here}, {*on_io_tiles}}}},
-          {.action = executor::StoreRemote{{{*on_io_tiles}, {home}}}}};
+          {.action = executor::StoreRemote{{{{*on_io_tiles}, {home}}}}}};
 }
 
 Way send_home(Program& program, BufferId here, const ir::TensorLocation& location) {
@@ -75,13 +75,16 @@ class Streamer {
   }
 
  private:
-  // The micro-batches and iterations of a step.
+  // The micro-batches, the iterations and the origin of a step.
   struct When {
     int micro_batch = 0;
     int micro_batch_stride = 0;
     executor::Iterations acts = {};
+    executor::Origin origin = {};
   };
-  static When when(const Step& step) { return {step.micro_batch, step.micro_batch_stride, step.acts}; }
+  static When when(const Step& step) {
+    return {step.micro_batch, step.micro_batch_stride, step.acts, step.origin};
+  }
   struct Loaded {
     bool modified = false;
     When when = {};  ///< of the step that used it last
@@ -119,6 +122,7 @@ class Streamer {
       step.micro_batch = when.micro_batch;
       step.micro_batch_stride = when.micro_batch_stride;
       step.acts = when.acts;
+      step.origin = when.origin;
       result.push_back(std::move(step));
     }
   }

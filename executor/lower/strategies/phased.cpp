@@ -47,6 +47,14 @@ struct Traffic {
   }
 };
 
+// Of a step and of all that it repeats.
+void set_phase(int phase, Step& step) {
+  step.origin.phase = phase;
+  auto* repeat = std::get_if<executor::Repeat>(&step.action);
+  if (repeat == nullptr) return;
+  for (Step& inner : repeat->body) set_phase(phase, inner);
+}
+
 class PhaseWriter {
  public:
   PhaseWriter(Draft& draft, Remote& remote, std::vector<Part> parts)
@@ -74,7 +82,9 @@ class PhaseWriter {
     for (int phase = -1; phase < draft_.placement.phases; ++phase) {
       const std::size_t first = next;
       while (next < parts_.size() && parts_[next].turn.phase == phase) ++next;
+      const std::size_t before = beat_.steps.size();
       write_phase(phase, first, next);
+      for (std::size_t i = before; i < beat_.steps.size(); ++i) set_phase(phase, beat_.steps[i].step);
     }
     IR_CHECK(next == parts_.size(), "the phases of the parts do not ascend");
     draft_.program.steps = io_.run({std::move(beat_)});

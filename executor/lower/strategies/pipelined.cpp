@@ -133,7 +133,9 @@ class Pipelined {
     const int processor = part.turn.processor;
     remote_.bring_weights(part, processor, offset(stage), beat_of(stage).computes);
     const executor::BlockId block = draft_.add_block(part, name_of(part.turn));
-    beat_of(stage).computes.push_back({offset(stage), draft_.compute(block, part)});
+    executor::Step run = draft_.compute(block, part);
+    if (part.turn.work != Work::Update || draft_.facts.updates_in_stages) run.origin.stage = stage;
+    beat_of(stage).computes.push_back({offset(stage), std::move(run)});
     for (ValueId id : part.writes) {
       journey(id) = {stage, {processor}};
       io_.store(id, processor, offset(stage), beat_of(stage).stores);

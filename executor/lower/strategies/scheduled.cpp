@@ -118,7 +118,9 @@ class Scheduled {
     }
     append(loads, turnouts_[turnout].loads);
     if (!inside.transfers.empty()) turnouts_[turnout].steps.push_back({.action = std::move(inside)});
-    for (Part& part : round) compute(part, turnout, name);
+    const int loss = schedule_.layout.chunks() - 1;
+    const int stage = of.pass == Pass::Forward ? of.chunk : 2 * loss - of.chunk;
+    for (Part& part : round) compute(part, turnout, name).origin.stage = stage;
     note_beside(io_.take_beside(), turnout);
   }
   /// What is updated when all orders have ended.
@@ -132,18 +134,20 @@ class Scheduled {
  private:
   static constexpr int kNowhere = -1;
 
-  void compute(Part& part, int turnout, const std::string& name) {
+  // Gives the step that computes.
+  Step& compute(Part& part, int turnout, const std::string& name) {
     const int processor = part.turn.processor;
     std::vector<TimedStep> stores;
     std::vector<TimedStep> weights;
     remote_.bring_weights(part, processor, 0, weights);
     append(weights, turnouts_[turnout].steps);
-    turnouts_[turnout].steps.push_back(draft_.compute(draft_.add_block(part, name), part));
+    Step& step = turnouts_[turnout].steps.emplace_back(draft_.compute(draft_.add_block(part, name), part));
     for (ValueId id : part.writes) {
       holders_[id] = {turnout, {processor}};
       io_.store(id, processor, 0, stores);
     }
     append(stores, turnouts_[turnout].stores);
+    return step;
   }
 
   // The turnouts of what crosses beside a pass.

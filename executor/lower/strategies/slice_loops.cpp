@@ -206,7 +206,7 @@ void add_loads(Draft& draft, HostIo& io, const SlicePlan& plan, const SliceLanes
     const BufferId chip = buffer_on(draft, one.value, processor, Memory::Compute);
     const BufferId target = lanes.over_io_tiles ? buffer_on(draft, one.value, processor, Memory::IO) : chip;
     Step step{.action = LoadFromHost{draft.input_index(one.value), {target}}};
-    if (one.row) step.action = LoadRemote{{slot_of(plan, *one.row), {target}}};
+    if (one.row) step.action = LoadRemote{{{slot_of(plan, *one.row), {target}}}};
     steps.loads.push_back({0, std::move(step)});
     if (lanes.over_io_tiles)
       steps.tiles_in.push_back({lanes.computed, {.action = CopyBetweenTiles{{{target}, {chip}}}}});
@@ -251,7 +251,7 @@ void add_stores(Draft& draft, HostIo& io, const SlicePlan& plan, const SliceLane
     }
     const BufferId from = leave(draft, lanes, one, leaving[one.value], steps);
     if (one.row) {
-      steps.stores.push_back({lanes.stored, {.action = StoreRemote{{{from}, slot_of(plan, *one.row)}}}});
+      steps.stores.push_back({lanes.stored, {.action = StoreRemote{{{{from}, slot_of(plan, *one.row)}}}}});
       continue;
     }
     for (int output : draft.output_indices(one.value))

@@ -60,13 +60,13 @@ Program make_program() {
   }
   program.blocks.push_back({.name = "add and update", .graph = add_and_update()});
   program.steps.push_back({.action = Repeat{kEntries,
-                                            {{.action = LoadRemote{{remote, entry}}},
+                                            {{.action = LoadRemote{{{remote, entry}}}},
                                              {.action = LoadFromHost{0, x}},
                                              {.action = LoadFromHost{1, by}},
                                              {.action = Compute{BlockId{0}, {entry, x, by}, {sum, updated}}},
                                              {.action = StoreToHost{entry, 0}},
                                              {.action = StoreToHost{sum, 1}},
-                                             {.action = StoreRemote{{updated, remote}}}}}});
+                                             {.action = StoreRemote{{{updated, remote}}}}}}});
   verify(program);
   lower::plan_memory(program);
   return program;

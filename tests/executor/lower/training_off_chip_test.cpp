@@ -107,6 +107,26 @@ TEST(TrainingOffChip, TrainsAsOnTheChip) {
   }
 }
 
+// Joined transfers bring the same numbers in as much memory, as one step of both processors.
+TEST(TrainingOffChip, TransfersOfTwoProcessorsAreOneStepWhereTheyMayBe) {
+  const ir::Training training = two_layers({.accumulates = true});
+  const ir::Placement placement = on_two_processors(training);
+  Strategy joined = everything_off_chip();
+  joined.accumulation_factor = 4;
+  Strategy apart = joined;
+  apart.joins_remote_transfers = false;
+  const TrainedState of_joined = train(training, placement, joined);
+  const TrainedState of_apart = train(training, placement, apart);
+  EXPECT_EQ(of_joined, of_apart);
+  EXPECT_EQ(of_joined.peaks, of_apart.peaks);
+  const auto loads = [&](const Strategy& strategy) {
+    return steps_of_kind<executor::LoadRemote>(lower(training, placement, strategy).steps).size();
+  };
+  EXPECT_LT(loads(joined), loads(apart));
+  joined.exchanges = Exchanges::Apart;
+  EXPECT_EQ(loads(joined), loads(apart));
+}
+
 TEST(TrainingOffChip, FreesTheChipWhileItIsNotUsed) {
   const ir::Training training = two_layers({.elements = 1000});
   Strategy strategy;

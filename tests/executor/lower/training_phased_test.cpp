@@ -135,10 +135,14 @@ Moves moves_of(const Program& program, std::string_view prefix) {
       if (name.starts_with("phase")) phase = std::stoi(name.substr(5));
     }
     if (const auto* load = std::get_if<executor::LoadRemote>(&step.action)) {
-      if (is_wanted(load->transfer.from)) moves.loads.push_back(phase);
+      for (const auto& one : load->transfers) {
+        if (is_wanted(one.from)) moves.loads.push_back(phase);
+      }
     }
     if (const auto* store = std::get_if<executor::StoreRemote>(&step.action)) {
-      if (is_wanted(store->transfer.to)) moves.stores.push_back(phase);
+      for (const auto& one : store->transfers) {
+        if (is_wanted(one.to)) moves.stores.push_back(phase);
+      }
     }
   }
   return moves;

@@ -153,9 +153,9 @@ TEST(Engine, FillsWeightsAndKeepsStreamingMemoryBetweenRuns) {
   made.program.buffers[0].initial = {tensor<float>({2}, {1, 2})};
   for (const char* name : {"w_here", "y"}) made.buffer(name, {2});
   const BlockId twice = made.block("g (float[2] w) => (float[2] y) { y = Add(w, w) }");
-  made.step({.action = LoadRemote{{made.slot("w"), made.slot("w_here")}}});
+  made.step({.action = LoadRemote{{{made.slot("w"), made.slot("w_here")}}}});
   made.step({.action = Compute{twice, {made.slot("w_here")}, {made.slot("y")}}});
-  made.step({.action = StoreRemote{{made.slot("y"), made.slot("w")}}});
+  made.step({.action = StoreRemote{{{made.slot("y"), made.slot("w")}}}});
   made.step({.action = StoreToHost{made.slot("y"), 0}});
   Engine engine(made.program);
   EXPECT_THAT(values<float>(engine.run({})[0]), ElementsAre(2, 4));
@@ -393,7 +393,7 @@ TEST(Engine, GathersTheShardsOfAWeight) {
   made.program.blocks.clear();
   const BlockId add = made.block("g (float[3] x, float[3] w) => (float[3] y) { y = Add(x, w) }");
   made.program.steps.clear();
-  made.step({.action = LoadRemote{{made.slot("w"), made.slot("part")}}});
+  made.step({.action = LoadRemote{{{made.slot("w"), made.slot("part")}}}});
   made.step({.action = executor::Collective{.kind = executor::CollectiveKind::AllGather,
                                             .group = pairs,
                                             .transfer = {made.slot("part"), made.slot("whole")}}});

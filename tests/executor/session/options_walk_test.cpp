@@ -301,6 +301,10 @@ void add_plain(Walks& walks) {
   add("lstmOptions.partialsType", lstm(), json::object(), "half");
   add("lstmOptions.availableMemoryProportion", lstm(), json::object(), 0.0002);
   add("enableOutlining", inference(), json::object(), false);
+  add("enableMergeExchange", training(),
+      merged(kTwo, {{"optimizerStateTensorLocationSettings",
+                     {{"location", {{"storage", "OffChip"}}}, {"minElementsForOffChip", 0}}}}),
+      false);
   add("enablePrefetchDatastreams", inference(), {{"batchesPerStep", 4}}, false);
   const json busy_host = {{"replicatedGraphCount", 4}, {"batchesPerStep", 8}};
   add("defaultBufferingDepth", product(), busy_host, 2);

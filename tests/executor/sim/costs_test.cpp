@@ -93,6 +93,25 @@ TEST(Costs, OfACopyBetweenTilesAreThoseOfTheSmallerSet) {
                    cycles / device.clock_hertz);
 }
 
+// Processor 1 has two transfers, one after the other, beside those of processor 0.
+TEST(Costs, OfRemoteTransfersOfOneStepAreThoseOfTheSlowestProcessor) {
+  Sketch sketch(2);
+  std::vector<executor::Transfer> transfers;
+  for (int processor : {0, 1, 1}) {
+    transfers.push_back(
+        {sketch.buffer("here", processor), sketch.buffer("far", processor, Memory::Streaming)});
+  }
+  const device::Device device = pod();
+  const sim::StepCost cost =
+      sim::costs_of(sketch.program, device, 0).movement({executor::StoreRemote{transfers}});
+  const double once = sim::remote_seconds(device, sim::Direction::Store, 1000);
+  EXPECT_DOUBLE_EQ(cost.seconds, device.global_sync_seconds + 2 * once);
+  ASSERT_EQ(cost.links.size(), 2U);
+  EXPECT_EQ(to_string(cost.links[1].link), "ipu1->ddr1");
+  EXPECT_EQ(cost.links[1].bytes, 2000);
+  EXPECT_DOUBLE_EQ(cost.links[0].seconds, once);
+}
+
 // Two of a thousand bytes each are one of two thousand, as far as the device's limit goes.
 TEST(Costs, OfCollectivesInARowAreThoseOfOne) {
   Sketch sketch(1);

@@ -47,6 +47,22 @@ TEST(Events, HaveAFlowForEachSender) {
   EXPECT_EQ(text(sketch.run(SyncPattern::Full, true)), expected);
 }
 
+TEST(Events, OfRemoteTransfersHaveTheTensorsOfEachProcessor) {
+  Sketch sketch(2, {.remote_load = 2});
+  std::vector<executor::Transfer> transfers;
+  for (const char* name : {"m", "v"})
+    transfers.push_back({sketch.filled(name, 0, Memory::Streaming), sketch.buffer("here", 0)});
+  transfers.push_back({sketch.filled("w", 1, Memory::Streaming), sketch.buffer("here", 1)});
+  sketch.program.steps = {{executor::LoadRemote{transfers}}};
+  const sim::Timeline timeline = sketch.run(SyncPattern::Full, true);
+  const std::vector<std::string> expected{"0.00-2.00 ipu 0 compute m, v 2000 bytes, flow -1",
+                                          "0.00-2.00 ipu 1 compute w 1000 bytes, flow -1"};
+  EXPECT_EQ(text(timeline), expected);
+  ASSERT_EQ(timeline.path.size(), 1U);
+  EXPECT_EQ(timeline.path[0].name, "m, v");
+  EXPECT_EQ(timeline.path[0].step_bytes, 2000);
+}
+
 TEST(Events, AreNotToldUnlessAskedFor) {
   Sketch sketch(1);
   sketch.program.steps = {sketch.compute("work", 0, 3, {}, {sketch.buffer("y", 0)})};

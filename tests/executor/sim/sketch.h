@@ -116,8 +116,8 @@ inline Step copy(std::vector<executor::Transfer> transfers) {
   return {executor::CopyBetweenProcessors{std::move(transfers)}};
 }
 inline Step between_tiles(Slot from, Slot to) { return {executor::CopyBetweenTiles{{from, to}}}; }
-inline Step load(Slot from, Slot to) { return {executor::LoadRemote{{from, to}}}; }
-inline Step store(Slot from, Slot to) { return {executor::StoreRemote{{from, to}}}; }
+inline Step load(Slot from, Slot to) { return {executor::LoadRemote{{{from, to}}}}; }
+inline Step store(Slot from, Slot to) { return {executor::StoreRemote{{{from, to}}}}; }
 inline Step repeat(int count, Steps body) { return {executor::Repeat{count, std::move(body)}}; }
 
 /// The slot `index` + `stride` x iteration of the same buffer.

@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "executor/lower/program/join_remote_transfers.h"
 #include "tests/executor/sim/sketch.h"
 
 namespace podium::testing {
@@ -33,7 +34,7 @@ Steps unrolled(const executor::Program& program, const Steps& steps, int iterati
             place(action.to);
           } else if constexpr (std::is_same_v<Action, executor::StoreToHost>) {
             place(action.from);
-          } else if constexpr (std::is_same_v<Action, executor::CopyBetweenProcessors>) {
+          } else if constexpr (requires { action.transfers; }) {
             for (executor::Transfer& one : action.transfers) {
               place(one.from);
               place(one.to);
@@ -284,6 +285,7 @@ TEST(SteadyState, LoopsMadeByChance) {
     Sketch sketch = chance.make();
     const SyncPattern sync = std::vector{SyncPattern::Full, SyncPattern::SinglePipeline,
                                          SyncPattern::ReplicaAndLadder}[chance.pick(3)];
+    if (chance.pick(2) == 0) lower::join_remote_transfers(sketch.program, sync);
     folded += compare(sketch, sync, true);
   }
   EXPECT_GT(folded, 1000 * 20);

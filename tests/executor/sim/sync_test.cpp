@@ -64,6 +64,21 @@ TEST(SyncPattern, ReplicaAndLadderHoldsProcessorsOfOneHalf) {
   EXPECT_DOUBLE_EQ(makespan(1, SyncPattern::Full), 10);
 }
 
+// Two loads of a step are one exchange: who loads less waits for the other once.
+TEST(SyncPattern, AStepOfSeveralRemoteTransfersHoldsOnce) {
+  Sketch sketch(3, {.remote_load = 5});
+  std::vector<executor::Transfer> transfers;
+  for (int i = 0; i < 2; ++i)
+    transfers.push_back({sketch.filled("stored", i, Memory::Streaming), sketch.buffer("weight", i)});
+  const Slot y = sketch.buffer("y", 2);
+  sketch.program.steps = {{executor::LoadRemote{transfers}}, sketch.compute("work", 2, 5, {}, {y})};
+  const sim::Timeline timeline = sketch.run();
+  EXPECT_DOUBLE_EQ(timeline.makespan / kMicro, 10);
+  for (int i = 0; i < 2; ++i) EXPECT_DOUBLE_EQ(busy(timeline.processors[i], Activity::RemoteLoad), 5);
+  EXPECT_DOUBLE_EQ(idle(timeline.processors[2], Idle::Sync), 5);
+  EXPECT_DOUBLE_EQ(sketch.run(SyncPattern::SinglePipeline).makespan / kMicro, 5);
+}
+
 TEST(SyncPattern, NobodyElseWaitsOnAMachineThatIsNotSynchronous) {
   Sketch sketch(3, {.copy = 4});
   const Slot a = sketch.buffer("a", 0);

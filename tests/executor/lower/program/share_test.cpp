@@ -58,7 +58,7 @@ TEST(Share, EqualLayersAreOneBlockWhoseWeightsAreRowsOfOneBuffer) {
   EXPECT_THAT(rows_of(program), ElementsAre(ElementsAre("w0", "w1", "w2")));
   const auto loads = testing::steps_of_kind<executor::LoadRemote>(program.steps);
   ASSERT_EQ(loads.size(), 3U);
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(loads[i].transfer.from.index, i);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(loads[i].transfers.front().from.index, i);
 }
 
 TEST(Share, RunsKeepTheirNames) {

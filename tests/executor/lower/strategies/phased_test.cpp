@@ -190,12 +190,13 @@ TEST(Phased, SeveralProcessorsOfAParityWorkInTurnAndCopyWithinThePhase) {
   model.placement.phases = 2;
   for (int i = 0; i < 4; ++i) model.placement.ops[i] = {.processor = i / 2 + 2 * (i % 2), .phase = i / 2};
   const Program program = lower(model.graph, model.placement, phases(2, 2, PhaseSchedule::Batch));
-  EXPECT_THAT(lines(program),
-              ElementsAre(HasSubstr("load w0@0"), HasSubstr("load w1@2"), HasSubstr("from host"),
-                          HasSubstr("compute phase0.ipu0.0"), "copy x1@0 -> x1@2",
-                          HasSubstr("compute phase0.ipu2.1"), HasSubstr("load w2@1"), HasSubstr("load w3@3"),
-                          "copy x2@2 -> x2@1", HasSubstr("compute phase1.ipu1.2"), "copy x3@1 -> x3@3",
-                          HasSubstr("compute phase1.ipu3.3"), HasSubstr("to host")));
+  EXPECT_THAT(
+      lines(program),
+      ElementsAre("load w0@0.streaming -> w0__l0@0, w1@2.streaming -> w1__l0@2", HasSubstr("from host"),
+                  HasSubstr("compute phase0.ipu0.0"), "copy x1@0 -> x1@2",
+                  "load w2@1.streaming -> w2__l0@1, w3@3.streaming -> w3__l0@3",
+                  HasSubstr("compute phase0.ipu2.1"), "copy x2@2 -> x2@1", HasSubstr("compute phase1.ipu1.2"),
+                  "copy x3@1 -> x3@3", HasSubstr("compute phase1.ipu3.3"), HasSubstr("to host")));
 }
 
 TEST(Phased, TheChipHoldsAWeightOnlyUntilItsPhaseIsOver) {
