@@ -4,6 +4,7 @@
 #include "ir/passes/clip_norm.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 namespace podium::ir {
@@ -45,8 +46,8 @@ std::vector<ValueId> sums_of_squares(const std::vector<WeightUpdate*>& group) {
   return squares;
 }
 
-// What the gradients of the group are multiplied by, computed where the first of them is.
-Term factor_of(const std::vector<WeightUpdate*>& group, double max_norm, const std::string& name_of_norm) {
+// Computed where the first of the group's gradients is.
+Term norm_of(const std::vector<WeightUpdate*>& group, const std::string& name_of_norm) {
   const WeightUpdate& first = *group.front();
   UpdateBuilder& builder = first.builder;
   const DataType type = type_of_norm(first);
@@ -57,7 +58,14 @@ Term factor_of(const std::vector<WeightUpdate*>& group, double max_norm, const s
   Term norm = sum.call("Sqrt") * builder.scalar(kGradientScale, first.weight, type);
   if (builder.inverse_scale) norm = norm * cast_to(type, *builder.inverse_scale);
   builder.training.graph[norm].name = name_of_norm;
-  const Term limit = builder.number(max_norm, type);
+  return norm;
+}
+
+// What the gradients of the group are multiplied by, where the norm is.
+Term factor_of(const std::vector<WeightUpdate*>& group, double max_norm, Term norm) {
+  const WeightUpdate& first = *group.front();
+  const auto scope = first.builder.at(first.place, Context::Update);
+  const Term limit = first.builder.number(max_norm, type_of_norm(first));
   return limit / limit.with("Max", norm);
 }
 
@@ -69,7 +77,9 @@ void clip_by_norm(std::span<WeightUpdate> updates) {
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const std::vector<WeightUpdate*> group = members(groups[i], updates);
     check_shared_alike(group);
-    const Term factor = factor_of(group, groups[i].max_norm, fmt::format("GlobalNorm___{}", i));
+    const Term norm = norm_of(group, fmt::format("GlobalNorm___{}", i));
+    if (std::isinf(groups[i].max_norm)) continue;  // an anchor may show it all the same
+    const Term factor = factor_of(group, groups[i].max_norm, norm);
     for (WeightUpdate* update : group) {
       const auto scope = update->builder.at(update->place, Context::Update);
       update->gradient = update->gradient * cast_to(update->type, factor);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "ir/passes/make_training.h"
 #include "tests/support/graph_equations.h"
 #include "tests/support/graph_text.h"
@@ -36,6 +38,15 @@ TEST(ClipNorm, MeasuresEachGroupForItself) {
   EXPECT_EQ(testing::equations_of(graph, 5),
             "outer: Sub(v, Mul(Mul(Accum___v, Div(3, Max(3, GlobalNorm___0))), 0.1))\n"
             "outer: Sub(w, Mul(Mul(Accum___w, Div(4, Max(4, GlobalNorm___1))), 0.1))\n");
+}
+
+TEST(ClipNorm, OfInfinityMeasuresAlone) {
+  const Graph graph = clipped({{.max_norm = std::numeric_limits<double>::infinity()}});
+  EXPECT_EQ(testing::equation_of(graph, "GlobalNorm___0"),
+            "Mul(Sqrt(Sum(ReduceSumSquare(Gradient___v), ReduceSumSquare(Gradient___w))), 1)");
+  EXPECT_EQ(testing::equations_of(graph, 1),
+            "outer: Sub(v, Mul(Gradient___v, 0.1))\n"
+            "outer: Sub(w, Mul(Gradient___w, 0.1))\n");
 }
 
 TEST(ClipNorm, LeavesWeightsOfNoGroupAlone) {
