@@ -71,6 +71,14 @@ export class TimelineDrawing {
     }
     let drawn = -1;
     const path = [];
+    // Narrow neighbours of one colour are one rectangle.
+    let box = null;
+    const fill = () => {
+      if (!box) return;
+      context.fillStyle = box.style;
+      context.fillRect(box.left, y + 2, box.right - box.left, kLane - 4);
+      box = null;
+    };
     for (
       let i = firstAfter(lane.events, this.view.from);
       i < lane.events.length && lane.events[i].start < this.view.to;
@@ -79,22 +87,30 @@ export class TimelineDrawing {
       const event = lane.events[i];
       const left = Math.max(kGutter, this.view.x(event.start, width));
       const right = Math.min(width, this.view.x(event.end, width));
-      if (right <= drawn && right - left < 1) continue;
+      if (right <= drawn && right - left < 1) {
+        // All that ends on a pixel that is drawn already is passed over at once.
+        const until = this.view.from + ((drawn - kGutter) / (width - kGutter)) * (this.view.to - this.view.from);
+        i = Math.max(i, firstAfter(lane.events, until) - 1);
+        continue;
+      }
       drawn = Math.max(right, left + 1);
-      context.fillStyle = this.view.modes[this.view.mode](event);
-      context.fillRect(left, y + 2, Math.max(1, right - left - (right - left > 3 ? 0.5 : 0)), kLane - 4);
+      const style = this.view.modes[this.view.mode](event);
+      const until = left + Math.max(1, right - left - (right - left > 3 ? 0.5 : 0));
+      if (box && box.style === style && right - left <= 3 && left <= box.right + 0.5) {
+        box.right = Math.max(box.right, until);
+      } else {
+        fill();
+        box = {left, right: until, style};
+      }
       if (this.view.showPath && event.onPath) path.push(event);
-      if (right - left > 40)
-        this.text(
-          context,
-          eventLabel(this.view.timeline, event),
-          left,
-          right,
-          y,
-          this.inkOn(context.fillStyle),
-        );
+      if (right - left > 40) {
+        fill();
+        this.text(context, eventLabel(this.view.timeline, event), left, right, y, this.inkOn(style));
+      }
     }
-    for (const event of path) this.outline(context, event, width, colour("path"), 2);
+    fill();
+    const pathColour = colour("path");
+    for (const event of path) this.outline(context, event, width, pathColour, 2);
   }
 
   hatch(context, left, right, y) {
