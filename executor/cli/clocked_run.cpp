@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "executor/cli/fingerprint.h"
 #include "executor/cli/machine.h"
 #include "executor/cli/profiler.h"
 #include "executor/cli/report_files.h"
@@ -12,6 +13,7 @@
 #include "executor/cli/version.h"
 #include "executor/cli/what_ifs.h"
 #include "executor/device/read_device.h"
+#include "executor/device/sources.h"
 #include "executor/report/cause.h"
 #include "executor/report/overflow.h"
 #include "executor/report/table.h"
@@ -69,8 +71,16 @@ void add_details(report::RunReport& report, const Options& options, const execut
   if (options.html_file.empty()) return;
   const device::Device device = machine_of(options);
   report.details = {.program = program_name(), .machine = nlohmann::json::parse(device::to_json(device))};
+  for (const device::Field& field : device::fields())
+    report.details->sources[std::string(field.name)] = name_of(source_of(device, field));
   if (timeline == nullptr) return;
   report.details->ops = profiled_ops(program, timeline->blocks, forward);
+  report.details->phases = phases_of(program, timeline->blocks);
+}
+
+void add_model_file(report::RunReport& report, const Options& options) {
+  if (!options.report_file.empty() || !options.html_file.empty())
+    report.model_file = fingerprint(options.paths[0]);
 }
 
 void add_times(report::RunReport& report, const sim::Timeline* timeline) {

@@ -30,6 +30,9 @@ void print_schedule(const Options& options, const Strategy& strategy, int proces
 void add_details(report::RunReport& report, const Options& options, const executor::Program& program,
                  const sim::Timeline* timeline, const std::set<std::string>& forward);
 
+/// The fingerprint of the model's file, where a report or a page is asked for.
+void add_model_file(report::RunReport& report, const Options& options);
+
 /// The times of a session's clock, where it has any.
 void add_times(report::RunReport& report, const sim::Timeline* timeline);
 

@@ -218,6 +218,7 @@ int compare_scaling(const Options& options) {
   double first = 0;
   double most = 0;
   std::size_t fastest = 0;
+  std::vector<ComparedStrategy> bests;
   for (const int processors : options.compare.processors) {
     Options one = options;
     one.quiet = options.quiet || processors != options.compare.processors.front();
@@ -238,6 +239,8 @@ int compare_scaling(const Options& options) {
       most = rate;
       fastest = rows.size();
     }
+    bests.push_back(best);
+    bests.back().name = fmt::format("{} over {}", best.name, processors);
     rows.push_back({fmt::format("{}", processors), best.name, report::rate(rate),
                     fmt::format("{:.2f}", rate / first), report::rate(rate / processors),
                     report::memory_share(best.run.timeline), report::bottleneck(best.run.timeline)});
@@ -249,6 +252,10 @@ int compare_scaling(const Options& options) {
                if (row == fastest && row > 0) return Style::Marked;
                return rows[row].size() == 2 ? Style::Dimmed : Style::Plain;
              });
+  if (options.explain) {
+    show("\n" + report::sample_time_table(bests, terminal_width()));
+    show("\n" + report::change_sentences(bests));
+  }
   return none ? kDoesNotFit : kDone;
 }
 

@@ -22,7 +22,8 @@ compare::Setting setting_of(const Options& options) {
           .random_seed = options.random_seed,
           .threads = options.threads,
           .replicas = options.session.replicas,
-          .estimate = options.estimate};
+          .estimate = options.estimate,
+          .draws = !options.html_file.empty()};
 }
 
 compare::Setting setting_of(const compare::Setting& from, Trial trial, const device::Device& device) {

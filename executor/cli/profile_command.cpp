@@ -49,6 +49,7 @@ report::Profile profile_of(const Options& options, const Session& session, const
     report::RunReport report =
         start_report(options, session.strategy(), session.program(), samples_of(graph));
     add_details(report, options, session.program(), session.timeline(), forward);
+    add_model_file(report, options);
     report.details->real_ops = real;
     write_page_of(options, std::move(report), session.timeline());
   }

@@ -7,7 +7,6 @@
 #include <tuple>
 
 #include "executor/cli/op_layers.h"
-#include "ir/annotation.h"
 
 namespace podium::cli {
 namespace {
@@ -17,7 +16,7 @@ using report::ProfiledOp;
 
 // How often a block runs in a step, and one of the steps that do.
 struct BlockRuns {
-  const executor::Compute* step = nullptr;
+  const executor::Step* step = nullptr;
   std::int64_t times = 0;
 };
 
@@ -33,21 +32,9 @@ void count_runs(const Program& program, const std::vector<executor::Step>& steps
     const auto* compute = std::get_if<executor::Compute>(&step.action);
     if (compute == nullptr) continue;
     BlockRuns& of = runs[{compute->block.index, name_of(program, *compute)}];
-    of.step = compute;
+    of.step = &step;
     of.times += times;
   }
-}
-
-// Annotations tell the stage. A block that runs in the place of equal ones has those of one of them alone.
-std::optional<std::int64_t> stage_of(const Program& program, const executor::Compute& step) {
-  const executor::Block& block = program[step.block];
-  if (!step.name.empty() && step.name != block.name) return {};
-  for (const ir::Op& op : block.graph.ops) {
-    for (const std::string_view name : {ir::kPipelineStage, ir::kPlainPipelineStage}) {
-      if (const auto* stage = ir::attribute_if<std::int64_t>(op, name)) return *stage;
-    }
-  }
-  return {};
 }
 
 // Derivatives make values that the model does not have; blocks of an update say so in their names.
@@ -62,7 +49,8 @@ class Profiler {
     std::vector<ProfiledOp> ops;
     const OpLayers layers(program, forward_);
     for (const auto& [key, of] : runs) {
-      add_block(blocks_[key.first], key.second, {of.times, stage_of(program, *of.step), layers.of(*of.step)},
+      add_block(blocks_[key.first], key.second,
+                {of.times, of.step->origin.stage, layers.of(std::get<executor::Compute>(of.step->action))},
                 ops);
     }
     return ops;
@@ -71,7 +59,7 @@ class Profiler {
  private:
   struct Facts {
     std::int64_t runs = 0;
-    std::optional<std::int64_t> stage = {};
+    std::optional<int> stage = {};
     ValueLayers layers = {};
   };
 
@@ -147,6 +135,27 @@ void add_crossings(const Program& program, const std::vector<executor::Step>& st
   }
 }
 
+void add_phases(const Program& program, const std::vector<executor::Step>& steps,
+                const std::vector<sim::BlockReport>& blocks, std::int64_t rounds, int count,
+                std::map<int, report::PhaseWork>& phases) {
+  for (const executor::Step& step : steps) {
+    const std::int64_t times = rounds * count_of(step.acts, count);
+    if (const auto* repeat = std::get_if<executor::Repeat>(&step.action))
+      add_phases(program, repeat->body, blocks, times, repeat->count, phases);
+    if (!step.origin.phase) continue;
+    report::PhaseWork& work = phases[*step.origin.phase];
+    work.phase = *step.origin.phase;
+    if (const auto* compute = std::get_if<executor::Compute>(&step.action)) {
+      for (const sim::BlockOp& op : blocks[compute->block.number()].ops)
+        work.flop += static_cast<double>(times) * op.flop;
+    }
+    const bool is_load = std::holds_alternative<executor::LoadRemote>(step.action);
+    if (!is_load && !std::holds_alternative<executor::StoreRemote>(step.action)) continue;
+    for (const executor::Slot& slot : reads_of(step))
+      work.bytes += static_cast<double>(times * slot_bytes(program[slot.buffer]));
+  }
+}
+
 }  // namespace
 
 std::vector<ProfiledOp> profiled_ops(const Program& program, const std::vector<sim::BlockReport>& blocks,
@@ -160,6 +169,15 @@ std::vector<report::Crossing> crossings_of(const Program& program) {
   std::vector<report::Crossing> crossings;
   for (auto& [key, crossing] : found) crossings.push_back(std::move(crossing));
   return crossings;
+}
+
+std::vector<report::PhaseWork> phases_of(const Program& program,
+                                         const std::vector<sim::BlockReport>& blocks) {
+  std::map<int, report::PhaseWork> found;
+  add_phases(program, program.steps, blocks, 1, 1, found);
+  std::vector<report::PhaseWork> phases;
+  for (const auto& [phase, work] : found) phases.push_back(work);
+  return phases;
 }
 
 std::set<std::string> names_of_values(const ir::Graph& graph) {

@@ -22,6 +22,10 @@ std::vector<report::ProfiledOp> profiled_ops(const executor::Program& program,
 /// What each pair of processors sends in a step, by sender, receiver and name.
 std::vector<report::Crossing> crossings_of(const executor::Program& program);
 
+/// What each phase computes and moves, in their order; none of a run without phases. `blocks` as above.
+std::vector<report::PhaseWork> phases_of(const executor::Program& program,
+                                         const std::vector<sim::BlockReport>& blocks);
+
 std::set<std::string> names_of_values(const ir::Graph& graph);
 
 }  // namespace podium::cli

@@ -146,6 +146,7 @@ RunResult execute(const Options& options) {
   result.report.reshardings = reported(session.reshardings());
   result.report.prepare_seconds = seconds_since(start);
   add_details(result.report, options, session.program(), session.timeline(), {});
+  add_model_file(result.report, options);
   print_schedule(options, session.strategy(), session.program().processors,
                  session.strategy().batches_per_step);
   if (session.can_run()) run_numbers(options, session, given, signature, result);

@@ -20,6 +20,7 @@
 #include "executor/cli/session_options.h"
 #include "executor/cli/training_job.h"
 #include "executor/cli/what_ifs.h"
+#include "executor/compare/results.h"
 #include "executor/report/table.h"
 #include "executor/session/option_words.h"
 #include "executor/session/stopwatch.h"
@@ -57,6 +58,8 @@ class Trainer {
   void count_right(const std::vector<ir::Datum>& inputs, std::span<const ir::Datum> outputs,
                    Epoch& result) const;
   std::string line(int epoch, const Epoch& result);
+  std::string step_line() const;
+  std::optional<double> gradient_norm(std::span<const ir::Datum> outputs) const;
   void check_weights() const;
   void save(int epoch);
 
@@ -158,14 +161,34 @@ void Trainer::step(std::span<const std::int64_t> rows, Epoch& result) {
   const std::vector<ir::Datum> inputs = take_rows(job_.samples, rows, session_.inputs());
   const auto start = WallClock::now();
   const auto outputs = run(inputs, rows);
-  history_.steps.push_back(
-      {session_.loss(), session_.optimizer().defaults.at("learningRate").value, seconds_since(start)});
+  history_.steps.push_back({session_.loss(), session_.optimizer().defaults.at("learningRate").value,
+                            seconds_since(start), gradient_norm(outputs)});
   result.loss += session_.loss();
   ++result.steps;
   count_right(inputs, outputs, result);
   progress_.advance(1, fmt::format("loss {:.4g}", session_.loss()));
-  if (train_.log_every > 0 && session_.steps() % train_.log_every == 0)
-    progress_.print(fmt::format("step {} of {}  loss {:.4f}", session_.steps(), steps_, session_.loss()));
+  if (train_.log_every > 0 && session_.steps() % train_.log_every == 0) progress_.print(step_line());
+}
+
+std::string Trainer::step_line() const {
+  std::string text = fmt::format("step {} of {}  loss {:.4f}", session_.steps(), steps_, session_.loss());
+  const std::optional<double> norm = history_.steps.back().gradient_norm;
+  return norm ? text + fmt::format("  gradient norm {:.4g}", *norm) : text;
+}
+
+// Of the last update. Groups of weights that are clipped each for themselves count together.
+std::optional<double> Trainer::gradient_norm(std::span<const ir::Datum> outputs) const {
+  if (!train_.gradient_norm) return std::nullopt;
+  double squares = 0;
+  for (std::size_t group = 0; group < session_.optimizer().clip_norms.size(); ++group) {
+    const auto& names = session_.outputs();
+    const auto found = std::ranges::find(names, name_of_norm(group), &executor::HostTensor::name);
+    IR_CHECK(found != names.end(), "the norm of the gradients is no output");
+    const ir::Tensor& norms = outputs[found - names.begin()].tensor;
+    const double norm = compare::element_as_double(norms, norms.size() - 1);
+    squares += norm * norm;
+  }
+  return std::sqrt(squares);
 }
 
 // The weights before the step share memory with the session's: they cost as much again only once it has
@@ -297,6 +320,7 @@ int execute_train(const Options& options) {
                                           samples_of(job.model.graph, job.samples.axes));
   report.prepare_seconds = seconds_since(start);
   add_details(report, options, session.program(), session.timeline(), names_of_values(job.model.graph));
+  add_model_file(report, options);
   print_schedule(options, session.strategy(), session.program().processors,
                  session.strategy().accumulation_factor);
   if (session.can_run()) {

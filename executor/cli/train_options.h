@@ -30,6 +30,7 @@ struct TrainOptions {
   std::string schedule_file;
   std::string loss_scale;           ///< "": none
   std::optional<double> clip_norm;  ///< over all weights
+  bool gradient_norm = false;       ///< of each step goes into the report
   int micro_batch = 0;              ///< 0: as the model says
   int epochs = 0;                   ///< 0: one, or as many as the steps need
   int steps = 0;                    ///< 0: as many as the epochs have

@@ -4,6 +4,7 @@
 #include "executor/cli/training_job.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "executor/cli/flag_values.h"
 #include "executor/cli/loss_text.h"
@@ -87,6 +88,8 @@ ir::Optimizer optimizer_of(const TrainOptions& train, const RateSchedule& schedu
   const bool is_scaled = !train.loss_scale.empty() && optimizer.state_type == ir::DataType::Float16;
   if (!is_file && is_scaled && optimizer.spec->has_form("scaled-state")) optimizer.scaled_state = true;
   if (train.clip_norm) optimizer.clip_norms = {{.max_norm = *train.clip_norm}};
+  if (train.gradient_norm && optimizer.clip_norms.empty())
+    optimizer.clip_norms = {{.max_norm = std::numeric_limits<double>::infinity()}};
   return optimizer;
 }
 
@@ -123,11 +126,17 @@ void resume_from_file(importer::Model& model, const Options& options,
 
 }  // namespace
 
+std::string name_of_norm(std::size_t group) { return fmt::format("GlobalNorm___{}", group); }
+
 TrainingOptions training_options(const TrainingJob& job, SessionOptions session) {
   session.strategy.loss_scaling.automatic |= job.options.train.loss_scale == kAutomatic;
   // An estimate counts no right answers.
   if (job.classes && !job.options.estimate) session.strategy.anchors.try_emplace(job.classes->scores);
   ir::Optimizer optimizer = job.optimizer;
+  if (job.options.train.gradient_norm) {
+    for (std::size_t i = 0; i < optimizer.clip_norms.size(); ++i)
+      session.strategy.anchors.try_emplace(name_of_norm(i));
+  }
   if (session.strategy.loss_scaling.automatic) optimizer.loss_scaling.constant = false;
   return {.session = std::move(session),
           .loss = job.loss,

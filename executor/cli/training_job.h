@@ -26,6 +26,9 @@ struct TrainingJob {
 /// to the strategy; where its loss scale is automatic, that of the optimizer is where it begins.
 TrainingOptions training_options(const TrainingJob& job, SessionOptions session);
 
+/// The name of the value that is the norm of the gradients of a group of weights (Optimizer::clip_norms).
+std::string name_of_norm(std::size_t group);
+
 /// Reads every file that the options name, adds the loss, and looks at all that can be wrong before a session
 /// is made. Without data only where nothing is computed, or where they are drawn (compare --train).
 TrainingJob make_training_job(const Options& options);

@@ -58,6 +58,7 @@ void try_candidate(const InferenceContest& contest, const std::optional<Referenc
                                                         .strategy = candidate.strategy,
                                                         .device = setting.device,
                                                         .clock = true,
+                                                        .events = setting.draws,
                                                         .estimate = setting.estimate});
   compared.run.prepare_seconds = seconds_since(start);
   if (reference && session.can_run()) run_numbers(session, *reference, candidate, compared);

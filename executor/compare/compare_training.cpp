@@ -117,6 +117,7 @@ void Contest::try_candidate(const Candidate& candidate, report::ComparedStrategy
                                                             .strategy = candidate.strategy,
                                                             .device = setting.device,
                                                             .clock = true,
+                                                            .events = setting.draws,
                                                             .estimate = setting.estimate}));
   compared.run.prepare_seconds = seconds_since(start);
   if (session.can_run()) {

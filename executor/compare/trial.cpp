@@ -13,8 +13,25 @@
 
 namespace podium::compare {
 
+namespace {
+
 // More devices are seldom so close to each other that they wait for every product's others.
 constexpr int kMostCut = 8;
+
+// Events of thirty strategies would be too many to keep.
+void draw(report::ComparedStrategy& compared) {
+  sim::Timeline& timeline = compared.run.timeline;
+  compared.sketch = report::sketch_of(timeline);
+  timeline.events = {};
+  timeline.folded = {};
+  timeline.blocks = {};
+  for (sim::ProcessorReport& processor : timeline.processors) {
+    processor.memory_curve = {};
+    processor.lives = {};
+  }
+}
+
+}  // namespace
 
 Request request_of(const device::Device& device, const importer::Model& model) {
   const ir::Graph& graph = model.graph;
@@ -54,6 +71,7 @@ report::ComparedStrategy attempt(const Candidate& candidate, const Setting& sett
               .is_estimate = setting.estimate}};
   try {
     run(compared);
+    if (setting.draws) draw(compared);
   } catch (const DecidedByData& error) {
     compared.refusal = error.what();
     compared.needs_run = true;

@@ -21,6 +21,7 @@ struct Setting {
   int threads = 0;
   int replicas = 1;       ///< of the options that candidates start from
   bool estimate = false;  ///< clock only
+  bool draws = false;     ///< each timeline gets a sketch, for a page
 };
 
 /// What the device and the model say of candidates, beside the task and the base.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <tuple>
 
 #include "executor/report/cause.h"
@@ -87,6 +88,52 @@ std::vector<Column> columns_of(Columns columns) {
   return all;
 }
 
+// What a sample's time is made of: the way back from the end of the step by kind of work. All parts sum up to
+// the time.
+struct SampleTime {
+  const ComparedStrategy* strategy = nullptr;
+  double seconds = 0;
+  std::array<double, sim::kActivities> parts = {};
+  double call = 0;  ///< the host's
+};
+
+// Of each strategy that fits.
+std::vector<SampleTime> sample_times(const std::vector<ComparedStrategy>& strategies) {
+  std::vector<SampleTime> times;
+  for (const ComparedStrategy& strategy : strategies) {
+    const double samples = samples_per_second(strategy.run) * strategy.run.timeline.makespan;
+    if (rank_of(strategy) != Rank::Fits || samples <= 0) continue;
+    const double whole = strategy.run.timeline.makespan / samples;
+    SampleTime& time = times.emplace_back(SampleTime{.strategy = &strategy, .seconds = whole, .call = whole});
+    for (const sim::PathPart& part : strategy.run.timeline.path) {
+      time.parts[static_cast<std::size_t>(part.activity)] += part.seconds / samples;
+      time.call -= part.seconds / samples;
+    }
+    time.call = std::max(0.0, time.call);
+  }
+  return times;
+}
+
+// "1.50 ms more for exchange between processors and 200 us less for compute": the two largest changes.
+std::string change_of(const SampleTime& before, const SampleTime& after) {
+  std::vector<std::pair<double, std::string_view>> changes{{after.call - before.call, "the host's call"}};
+  for (std::size_t kind = 0; kind < after.parts.size(); ++kind)
+    changes.emplace_back(after.parts[kind] - before.parts[kind],
+                         words_of(static_cast<sim::Activity>(kind)).text);
+  std::stable_sort(changes.begin(), changes.end(),
+                   [](const auto& a, const auto& b) { return std::abs(a.first) > std::abs(b.first); });
+  constexpr std::size_t kMostTold = 2;
+  constexpr double kWorthTelling = 0.01;  // of the time
+  std::string text;
+  for (std::size_t i = 0; i < kMostTold; ++i) {
+    const auto& [seconds, what] = changes[i];
+    if (std::abs(seconds) <= kWorthTelling * before.seconds) break;
+    text += fmt::format("{}{} {} for {}", text.empty() ? "" : " and ", duration(std::abs(seconds)),
+                        seconds > 0 ? "more" : "less", what);
+  }
+  return text;
+}
+
 }  // namespace
 
 void sort_best_first(std::vector<ComparedStrategy>& strategies) {
@@ -117,26 +164,13 @@ std::string comparison_table(const std::vector<ComparedStrategy>& strategies, Co
 }
 
 std::string sample_time_table(const std::vector<ComparedStrategy>& strategies, std::size_t width) {
-  struct Row {
-    const ComparedStrategy* strategy = nullptr;
-    std::array<double, sim::kActivities> seconds = {};  ///< of a sample
-    double call = 0;
-  };
-  std::vector<Row> parts;
+  const std::vector<SampleTime> times = sample_times(strategies);
+  if (times.empty()) return "";
   std::array<double, sim::kActivities> most{};
-  for (const ComparedStrategy& strategy : strategies) {
-    const double samples = samples_per_second(strategy.run) * strategy.run.timeline.makespan;
-    if (rank_of(strategy) != Rank::Fits || samples <= 0) continue;
-    Row& row = parts.emplace_back(Row{.strategy = &strategy});
-    row.call = strategy.run.timeline.makespan / samples;
-    for (const sim::PathPart& part : strategy.run.timeline.path) {
-      const auto kind = static_cast<std::size_t>(part.activity);
-      row.seconds[kind] += part.seconds / samples;
-      row.call -= part.seconds / samples;
-      most[kind] = std::max(most[kind], row.seconds[kind]);
-    }
+  for (const SampleTime& time : times) {
+    for (std::size_t kind = 0; kind < most.size(); ++kind)
+      most[kind] = std::max(most[kind], time.parts[kind]);
   }
-  if (parts.empty()) return "";
   std::vector<std::vector<std::string>> rows{{"what a sample's time is made of", "time"}};
   std::vector<int> importance{10, 9};
   for (std::size_t kind = 0; kind < most.size(); ++kind) {
@@ -146,15 +180,34 @@ std::string sample_time_table(const std::vector<ComparedStrategy>& strategies, s
   }
   rows[0].emplace_back("the host's call");
   importance.push_back(7);
-  for (const Row& row : parts) {
+  for (const SampleTime& time : times) {
     std::vector<std::string>& cells =
-        rows.emplace_back(std::vector{row.strategy->name, inverse(samples_per_second(row.strategy->run))});
+        rows.emplace_back(std::vector{time.strategy->name, duration(time.seconds)});
     for (std::size_t kind = 0; kind < most.size(); ++kind) {
-      if (most[kind] > 0) cells.push_back(row.seconds[kind] > 0 ? duration(row.seconds[kind]) : "");
+      if (most[kind] > 0) cells.push_back(time.parts[kind] > 0 ? duration(time.parts[kind]) : "");
     }
-    cells.push_back(duration(std::max(0.0, row.call)));
+    cells.push_back(duration(time.call));
   }
   return table(fold(std::move(rows), std::move(importance), width));
+}
+
+std::string change_sentences(const std::vector<ComparedStrategy>& strategies) {
+  const std::vector<SampleTime> times = sample_times(strategies);
+  std::string text;
+  for (std::size_t i = 1; i < times.size(); ++i) {
+    const SampleTime& before = times[i - 1];
+    const SampleTime& after = times[i];
+    const bool is_slower = after.seconds > before.seconds;
+    const double by = is_slower ? after.seconds / before.seconds : before.seconds / after.seconds;
+    const std::string why = change_of(before, after);
+    if (why.empty()) {
+      text += fmt::format("{} takes as long as {}\n", after.strategy->name, before.strategy->name);
+    } else {
+      text += fmt::format("{} is {:.2f} times as {} as {}: a sample takes {}\n", after.strategy->name, by,
+                          is_slower ? "slow" : "fast", before.strategy->name, why);
+    }
+  }
+  return text;
 }
 
 nlohmann::json comparison_json(const std::string& model, const std::vector<ComparedStrategy>& strategies) {

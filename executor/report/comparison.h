@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "executor/report/report.h"
+#include "executor/report/sketch.h"
 
 namespace podium::report {
 
@@ -16,6 +17,7 @@ struct ComparedStrategy {
   /// Largest |a - b| / max(1, |b|) over the outputs (for training: over the weights) against the reference
   /// run; empty when only estimated.
   std::optional<double> difference = {};
+  std::optional<Sketch> sketch = {};  ///< where a page is asked for
 };
 
 /// Sorts strategies: those that fit by samples per second, most first; then those that do not fit by
@@ -35,6 +37,10 @@ std::string comparison_table(const std::vector<ComparedStrategy>& strategies,
 /// the end of its step by kind of work, of which the parts sum up to the time. So two rows say why one is
 /// slower; --explain.
 std::string sample_time_table(const std::vector<ComparedStrategy>& strategies, std::size_t width);
+
+/// Why each of the strategies that fit is faster or slower than the one before it: the kinds of work whose
+/// share of a sample's time changes most. A line for each.
+std::string change_sentences(const std::vector<ComparedStrategy>& strategies);
 
 nlohmann::json comparison_json(const std::string& model, const std::vector<ComparedStrategy>& strategies);
 

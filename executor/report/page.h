@@ -21,7 +21,7 @@ enum class PageView : std::uint8_t { Overview, Ops, Training };
 /// packed). Equal processors, and lanes whose steps have the same times, are there once.
 nlohmann::json run_page_data(const RunReport& report, PageView view = PageView::Overview);
 /// `report`, the JSON of --report, with the verdict in sentences; equal processors of a strategy are there
-/// once.
+/// once, its `path` by activity alone, and its `sketch` is beside its run.
 nlohmann::json comparison_page_data(const std::string& model, const std::vector<ComparedStrategy>& strategies,
                                     const std::string& verdict);
 

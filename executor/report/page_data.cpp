@@ -70,6 +70,15 @@ json folded_report(json report) {
   return report;
 }
 
+// Of thirty strategies the way back from the end is shown by kind of work alone.
+json path_by_activity(const json& path) {
+  std::map<std::string, double> seconds;
+  for (const json& part : path) seconds[part["activity"]] += part["seconds"].get<double>();
+  json sums = json::array();
+  for (const auto& [activity, sum] : seconds) sums.push_back({{"activity", activity}, {"seconds", sum}});
+  return sums;
+}
+
 using Place = std::pair<int, sim::Lane>;
 
 class TimelinePacker {
@@ -242,8 +251,13 @@ json run_page_data(const RunReport& report, PageView view) {
 json comparison_page_data(const std::string& model, const std::vector<ComparedStrategy>& strategies,
                           const std::string& verdict) {
   json report = comparison_json(model, strategies);
-  for (json& strategy : report["strategies"]) {
-    if (strategy.contains("run")) strategy["run"] = folded_report(std::move(strategy["run"]));
+  for (std::size_t i = 0; i < strategies.size(); ++i) {
+    json& strategy = report["strategies"][i];
+    if (strategy.contains("run")) {
+      strategy["run"] = folded_report(std::move(strategy["run"]));
+      strategy["run"]["path"] = path_by_activity(strategy["run"]["path"]);
+    }
+    if (strategies[i].sketch) strategy["sketch"] = to_json(*strategies[i].sketch);
   }
   return {{"kind", "comparison"}, {"report", std::move(report)}, {"verdict", verdict}};
 }

@@ -102,9 +102,13 @@ json output_json(const OutputFacts& output) {
 void add_details(const RunDetails& details, json& object) {
   object["program"] = details.program;
   object["machine"] = details.machine;
+  object["machineSources"] = details.sources;
   object["ops"] = json::array();
   for (const ProfiledOp& op : details.ops) object["ops"].push_back(to_json(op));
   for (const RealOp& op : details.real_ops) object["realOps"].push_back(to_json(op));
+  if (details.phases.empty()) return;
+  object["phases"] = to_json(details.phases);
+  object["balancedFlopPerByte"] = json::array({kBalancedLeast, kBalancedMost});
 }
 
 using Rows = std::vector<std::vector<std::string>>;
@@ -247,6 +251,8 @@ json to_json(const RunReport& report) {
               {"crossings", to_json(report.crossings)},
               {"reshardings", to_json(report.reshardings)},
               {"outputs", json::array()}};
+  if (report.model_file)
+    object["modelFile"] = {{"crc32", report.model_file->crc32}, {"bytes", report.model_file->bytes}};
   if (!report.is_estimate) object["realSeconds"] = report.run_seconds;
   if (report.run_times.size() > 1) {
     object["realPercentiles"] = {{"runs", report.run_times.size()},

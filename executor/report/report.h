@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "executor/report/crossings.h"
+#include "executor/report/phases.h"
 #include "executor/report/profile.h"
 #include "executor/report/training_history.h"
 #include "executor/schedule/bounds.h"
@@ -41,13 +42,22 @@ struct WhatIf {
 struct RunDetails {
   std::string program = {};                           ///< "podium 0.1.0"
   nlohmann::json machine = nlohmann::json::object();  ///< the device as a file has it
+  nlohmann::json sources = nlohmann::json::object();  ///< of each of its numbers, in words
   std::vector<ProfiledOp> ops = {};
   std::vector<RealOp> real_ops = {};
+  std::vector<PhaseWork> phases = {};  ///< of a run in phases
+};
+
+/// What tells the model's file from others.
+struct ModelFile {
+  std::string crc32 = {};  ///< of its bytes, as eight hexadecimal digits
+  std::int64_t bytes = 0;
 };
 
 /// The session's facts about a run, beside its timeline.
 struct RunReport {
   std::string model = {};
+  std::optional<ModelFile> model_file = {};
   std::string strategy = {};
   std::string device = {};
   nlohmann::json options = nlohmann::json::object();  ///< as a session's options file has them

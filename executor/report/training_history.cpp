@@ -14,8 +14,9 @@ void add(json& object, const char* name, const std::optional<double>& figure) {
 json to_json(const TrainingHistory& history) {
   json object{{"steps", json::array()}, {"epochs", json::array()}};
   for (const TrainedStep& step : history.steps) {
-    object["steps"].push_back(
-        {{"loss", step.loss}, {"learningRate", step.learning_rate}, {"realSeconds", step.seconds}});
+    json one{{"loss", step.loss}, {"learningRate", step.learning_rate}, {"realSeconds", step.seconds}};
+    add(one, "gradientNorm", step.gradient_norm);
+    object["steps"].push_back(std::move(one));
   }
   for (const TrainedEpoch& epoch : history.epochs) {
     json one{{"steps", epoch.steps},

@@ -11,7 +11,8 @@ namespace podium::report {
 struct TrainedStep {
   double loss = 0;
   double learning_rate = 0;
-  double seconds = 0;  ///< real time
+  double seconds = 0;                        ///< real time
+  std::optional<double> gradient_norm = {};  ///< of the last update, before it is clipped
 };
 
 struct TrainedEpoch {

@@ -77,6 +77,28 @@ void time_passes(const Placed& placed, CheckedOptions& checked, Compiled& compil
   if (is_listed) strategy.pipeline_list = fastest(orders_by_time(pipeline, strategy), placed, checked);
 }
 
+// A copy that holds no tensor, so that the engine alone does.
+executor::Program without_numbers(const executor::Program& program) {
+  executor::Program copy;
+  copy.inputs = program.inputs;
+  copy.outputs = program.outputs;
+  copy.processors = program.processors;
+  copy.replicas = program.replicas;
+  copy.steps = program.steps;
+  for (const executor::Buffer& buffer : program.buffers) {
+    copy.buffers.push_back(buffer);
+    copy.buffers.back().initial.clear();
+  }
+  for (const executor::Block& block : program.blocks) {
+    copy.blocks.push_back(block);
+    for (ir::Value& value : copy.blocks.back().graph.values) {
+      value.data_left_out = value.data_left_out || value.constant.has_value();
+      value.constant.reset();
+    }
+  }
+  return copy;
+}
+
 // What a block on the IO tiles reads, makes and holds while it runs has to be in their memory at once.
 void check_io_tiles(const executor::Program& program, const CheckedOptions& checked) {
   const std::int64_t room = checked.strategy.io_tiles * checked.device.tile_memory_bytes;
@@ -177,6 +199,7 @@ Compiled compile(Placed placed, const GroupedWeights& weights, CheckedOptions& c
         compiled.timeline, [&] { return clock.run(compiled.lowered); }, checked);
   }
   if (checked.estimates || (compiled.timeline && !compiled.timeline->fits())) return compiled;
+  if (checked.events) compiled.described = without_numbers(compiled.lowered);
   compiled.engine = std::make_unique<numeric::Engine>(std::move(compiled.lowered), checked.prepare);
   for (const auto& [name, value] : weights.values) {
     if (compiled.store.contains(name)) compiled.store.set(*compiled.engine, name, value);

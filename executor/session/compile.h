@@ -73,7 +73,14 @@ struct Compiled {
   std::optional<LateClock> late_clock = {};   ///< where data decides sizes
   std::vector<annotate::Resharding> reshardings = {};  ///< of tensors that are cut over devices
 
-  const executor::Program& program() const { return engine ? engine->program() : lowered; }
+  /// With events: the engine's Program with the graphs of its blocks, which the engine keeps to itself, but
+  /// without their numbers.
+  std::optional<executor::Program> described = {};
+
+  const executor::Program& program() const {
+    if (described) return *described;
+    return engine ? engine->program() : lowered;
+  }
 };
 
 /// Lowers, clocks and prepares. Error for a placement that the device has no room for, and for an estimate of

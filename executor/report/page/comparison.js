@@ -8,6 +8,7 @@ import {facts, memoryShare, timeBars, whatIfs} from "./overview.js";
 import {byteCount, duration, percentage, rate, shortText} from "./format.js";
 import {unfolded} from "./run_data.js";
 import {table} from "./table.js";
+import {onOneAxis} from "./together.js";
 import {setView, viewOf} from "./view.js";
 
 const kPointsWidth = 820;
@@ -23,6 +24,7 @@ function figures(strategy, number) {
     run,
     memory,
     difference: strategy.difference,
+    sketch: strategy.sketch,
     fits: run.fits,
     processors: run.replicas * run.processorsPerReplica,
     time: run.samplesPerSecond > 0 ? 1 / run.samplesPerSecond : Infinity,
@@ -189,6 +191,7 @@ export function comparisonPage(data) {
   const picture = el("div");
   const sides = el("div", {class: "sides"});
   const together = el("div");
+  const axis = el("div");
   let picked = viewOf("picked")
     .split(",")
     .filter((one) => one !== "")
@@ -199,6 +202,9 @@ export function comparisonPage(data) {
     picture.replaceChildren(points(rows, picked, pick) ?? "");
     together.replaceChildren(
       sampleBars(rows.filter((row) => picked.includes(row.number) && Number.isFinite(row.time))),
+    );
+    axis.replaceChildren(
+      ...onOneAxis(picked.map((number) => rows.find((row) => row.number === number))),
     );
     sides.replaceChildren(
       ...picked.map((number, i) =>
@@ -296,6 +302,12 @@ export function comparisonPage(data) {
       "Two side by side",
       el("p", {class: "note"}, "What a sample's time is made of, both on one axis: why one is slower."),
       together,
+      el(
+        "p",
+        {class: "note"},
+        "A step of each on one axis of time: what each processor does, in equal times by what takes most of it, and the memory of the fullest one.",
+      ),
+      axis,
       sides,
     ),
     whatIfs(strategies[0]?.run?.whatIf),

@@ -3,6 +3,7 @@ import {el, section} from "./dom.js";
 import {stackedBars} from "./bars.js";
 import {kBusy, kIdle} from "./colours.js";
 import {byteCount, duration, percentage, printable, rate} from "./format.js";
+import {phasesSection} from "./phases.js";
 import {table} from "./table.js";
 
 function fact(name, value) {
@@ -152,6 +153,9 @@ function provenance(report) {
       report.estimate
         ? "Nothing was computed: the times are estimates of a machine that is described."
         : "The numbers were computed on this machine's processor; the times are those of the described machine.",
+      report.modelFile
+        ? ` The model's file has ${report.modelFile.bytes.toLocaleString("en-US")} bytes with the CRC-32 ${report.modelFile.crc32}.`
+        : "",
     ),
     table({
       name: "options",
@@ -163,9 +167,9 @@ function provenance(report) {
       ? table({
           name: "machine",
           caption:
-            "The machine, as podium info --device prints it; docs/cost-model.md has the source of each constant",
+            "The machine, as podium info --device prints it, with the source of each number (docs/cost-model.md)",
           rows: rows(report.machine),
-          columns,
+          columns: [...columns, {head: "source", value: (row) => report.machineSources?.[row.name] ?? ""}],
           filter: (row) => row.name,
         })
       : null,
@@ -183,6 +187,7 @@ export function overview(report) {
       timeBars(report),
     ),
     section("What the end of the step waited for", pathTable(report)),
+    phasesSection(report),
     whatIfs(report.whatIf),
     provenance(report),
   ];

@@ -48,6 +48,10 @@ export function trainingPart(report) {
         lines: [{name: "learning rate", colour: colourOf(2), points: ofSteps("learningRate")}],
       }),
       chart({
+        title: "norm of all gradients",
+        lines: [{name: "before it is clipped", colour: colourOf(3), points: ofSteps("gradientNorm")}],
+      }),
+      chart({
         title: "milliseconds on this machine",
         lines: [
           {

@@ -135,6 +135,15 @@ TEST_F(Verdict, SeveralNumbersOfProcessorsMakeATableOfScaling) {
   EXPECT_THAT(result.out, ::testing::ContainsRegex("^processors +strategy .*\n +1 .*\n +2 .*\n +4 .*\n$"));
 }
 
+TEST_F(Verdict, ExplainSaysWhyMoreProcessorsAreFasterOrSlower) {
+  const ProgramResult result =
+      run_program("podium compare " + made("mnist-cnn") + " --ipus 1,2 --explain --quiet");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("\nwhat a sample's time is made of"));
+  EXPECT_THAT(result.out, ::testing::ContainsRegex(
+                              "over 2 is [0-9.]+ times as (fast|slow) as .* over 1: a sample takes"));
+}
+
 TEST_F(Verdict, RefusesFlagsThatHaveNoEffect) {
   for (const char* flag : {"--repeat 2", "--output-dir d", "--expected d"}) {
     const ProgramResult result = run_program(fmt::format("podium compare m.onnx {}", flag));

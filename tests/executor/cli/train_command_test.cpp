@@ -5,6 +5,7 @@
 
 #include <fstream>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "importer/import.h"
@@ -155,6 +156,25 @@ TEST(Train, PrintsALossEveryFewStepsWhenAsked) {
   EXPECT_EQ(run_program(train(model, flags + " --log-every 0")).err,
             "error: --log-every: '0' found, a whole number of at least 1 needed\n");
   EXPECT_THAT(run_program("podium train --help").out, HasSubstr("--log-every"));
+}
+
+// A limit that is never reached changes no number; one that is, is what the norm is held against.
+TEST(Train, TellsTheNormOfTheGradients) {
+  const TemporaryFolder folder;
+  const std::string model = small_model(folder);
+  const std::string flags = "--loss cross-entropy --micro-batch 20 --steps 2 --log-every 1 --gradient-norm";
+  const auto steps_of = [&](const std::string& more) {
+    const std::string file = folder.file("r.json");
+    const ProgramResult result = run_program(train(model, flags + more + " --report " + file));
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("  gradient norm "));
+    return nlohmann::json::parse(std::ifstream(file))["training"]["steps"];
+  };
+  const nlohmann::json measured = steps_of("");
+  EXPECT_GT(measured[0]["gradientNorm"], 0.0);
+  const nlohmann::json clipped = steps_of(" --clip-norm 0.001");
+  EXPECT_EQ(clipped[0]["gradientNorm"], measured[0]["gradientNorm"]);
+  EXPECT_NE(clipped[1]["loss"], measured[1]["loss"]);
 }
 
 TEST(Train, StashesWeightsInAPipelineThatUpdatesEveryMicroBatch) {

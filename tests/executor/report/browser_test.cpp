@@ -137,6 +137,10 @@ TEST_F(Browser, ShowsThePipelineOfMnist) {
     seen.verdict = texts(".verdict")[0];
     seen.facts = texts(".fact dd");
     seen.bars = all(".bar-row").length;
+    seen.source = texts("section p").at(-1);
+    filter("machine", "clockHertz");
+    seen.clock = texts("#table-machine tbody td");
+    filter("machine", "");
     tab("timeline");
     await later();
     const canvas = document.querySelector("canvas");
@@ -167,6 +171,7 @@ TEST_F(Browser, ShowsThePipelineOfMnist) {
     seen.moment = location.hash;
     tab("ops");
     seen.ops = rowsOf("ops");
+    seen.heads = texts("#table-ops thead th");
     filter("ops", "conv");
     seen.convolutions = texts("#table-ops tbody td:first-child");
     filter("ops", "");
@@ -193,6 +198,12 @@ TEST_F(Browser, ShowsThePipelineOfMnist) {
   EXPECT_FALSE(seen["alive"].empty());
   EXPECT_THAT(seen["moment"].get<std::string>(), HasSubstr("moment="));
   EXPECT_EQ(seen["ops"], report["ops"].size());
+  EXPECT_THAT(seen["heads"].get<std::vector<std::string>>(), ::testing::Contains("stage"));
+  for (const Json& op : report["ops"]) EXPECT_EQ(op["stage"], op["processor"]) << op;
+  EXPECT_EQ(report["modelFile"]["bytes"], std::filesystem::file_size(folder_.file("model.onnx")));
+  EXPECT_THAT(seen["source"].get<std::string>(),
+              HasSubstr("CRC-32 " + report["modelFile"]["crc32"].get<std::string>()));
+  EXPECT_EQ(seen["clock"], Json::parse(R"(["clockHertz","1330000000","vendor's sheet"])"));
   EXPECT_EQ(seen["convolutions"], Json::parse(R"(["conv2/Conv","conv1/Conv"])"));
   EXPECT_TRUE(std::is_sorted(seen["sorted"].begin(), seen["sorted"].end()));
   EXPECT_EQ(seen["boxes"], Json::parse(R"(["ipu 0","ipu 1","ipu 2","ipu 3"])"));
@@ -242,6 +253,7 @@ TEST_F(Browser, ShowsAComparison) {
     seen.first = texts("#table-strategies tbody tr:first-child td");
     seen.points = all("circle.point").length;
     seen.sides = texts(".side h3");
+    seen.together = all("canvas").map((one) => one.getAttribute("aria-label"));
     all("#table-strategies tbody tr")[2].click();
     seen.picked = texts(".side h3");
     await later();
@@ -257,6 +269,9 @@ TEST_F(Browser, ShowsAComparison) {
   EXPECT_THAT(seen["verdict"].get<std::string>(), HasSubstr("best: "));
   EXPECT_EQ(seen["first"][0], report["strategies"][0]["name"]);
   EXPECT_EQ(seen["sides"].size(), 2U);
+  ASSERT_EQ(seen["together"].size(), 1U);
+  EXPECT_THAT(seen["together"][0].get<std::string>(),
+              HasSubstr(report["strategies"][1]["name"].get<std::string>() + " takes "));
   EXPECT_EQ(seen["picked"][1], report["strategies"][2]["name"]);
   EXPECT_THAT(seen["hash"].get<std::string>(), HasSubstr("picked=1%2C2"));
 }
@@ -266,7 +281,7 @@ TEST_F(Browser, ShowsATraining) {
   make_page(
       "podium train " + model("mnist-cnn batch=20 pixels=byte loss=cross-entropy") +
       " --loss-tensor loss --optimizer adam,lr=0.001 --epochs 2 --accumulate 5 --virtual-graph-mode auto --ipus 2 "
-      "--pipeline --input image=" +
+      "--pipeline --gradient-norm --input image=" +
       data + "images-idx3-ubyte --target label=" + data + "labels-idx1-ubyte --report " +
       folder_.file("r.json"));
   const Json seen = use(R"js(
@@ -284,7 +299,27 @@ TEST_F(Browser, ShowsATraining) {
       HasSubstr(fmt::format("the loss is {:.4f}", report["training"]["epochs"][1]["loss"].get<double>())));
   EXPECT_THAT(seen["charts"].get<std::vector<std::string>>(),
               ElementsAre("loss over steps", "accuracy over steps", "learning rate over steps",
-                          "milliseconds on this machine over steps"));
+                          "norm of all gradients over steps", "milliseconds on this machine over steps"));
+  for (const Json& step : report["training"]["steps"]) EXPECT_GT(step["gradientNorm"], 0.0);
+}
+
+TEST_F(Browser, ShowsTheBalanceOfPhases) {
+  make_page("podium run " + model("phased-matmul") +
+            " --virtual-graph-mode execution-phases --phases 8 --off-chip weights --report " +
+            folder_.file("r.json"));
+  const Json seen = use(R"js(
+    seen.marks = all(".chart .mark").length;
+    seen.phases = texts("#table-phases tbody td:first-child");
+    seen.balance = texts("#table-phases tbody td:nth-child(5)");
+  )js");
+  const Json report = Json::parse(std::ifstream(folder_.file("r.json")));
+  EXPECT_EQ(seen["marks"], 7);
+  EXPECT_EQ(seen["phases"][0], "before the first");
+  EXPECT_EQ(seen["phases"].size(), 9U);
+  // 2 x 8,000 x 250 x 250 FLOP for a weight of 250 x 250 floats.
+  EXPECT_EQ(report["phases"][1]["flopPerByte"], 4000.0);
+  EXPECT_EQ(seen["balance"][1], "balanced");
+  EXPECT_EQ(seen["balance"][8], "nothing moves");
 }
 
 TEST_F(Browser, OpensAPageOfAThousandProcessors) {

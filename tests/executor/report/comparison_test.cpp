@@ -93,6 +93,20 @@ TEST(Comparison, SaysWhatASamplesTimeIsMadeOf) {
             "fast                             1.00 ms  500.0 us                               500.0 us\n");
 }
 
+TEST(Comparison, SaysWhyOneIsSlowerThanTheOneBefore) {
+  std::vector<ComparedStrategy> pair{strategy("fast", 2e-3, 900), strategy("slow", 4e-3, 500),
+                                     strategy("too large", 1e-6, 1500), strategy("as slow", 4e-3, 500)};
+  for (const int i : {1, 3}) {
+    pair[i].run.timeline.path.push_back(
+        {.activity = sim::Activity::Exchange, .name = "h", .seconds = 1.8e-3});
+  }
+  EXPECT_EQ(
+      change_sentences(pair),
+      "slow is 2.00 times as slow as fast: a sample takes 900.0 us more for exchange between processors "
+      "and 500.0 us more for compute\n"
+      "as slow takes as long as slow\n");
+}
+
 TEST(Comparison, WhatOnlyARunClocksIsNotImpossible) {
   EXPECT_EQ(comparison_table({{.name = "a", .refusal = "decided by data", .needs_run = true}}), "");
 }
