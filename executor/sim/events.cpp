@@ -1,7 +1,7 @@
 // A walked task becomes an event on each lane that it keeps busy, an exchange one for each sender and each of
-// its receivers, tied by a flow. Remote transfers of several processors have on each the tensors that are its
-// own. What let an event start is found at the end, by the numbers of walked tasks; memory changes are noted
-// beside and drawn by memory_curve.h.
+// its receivers, tied by a flow. Remote transfers of several processors are called on each after the largest
+// tensor of its own. What let an event start is found at the end, by the numbers of walked tasks; memory
+// changes are noted beside and drawn by memory_curve.h.
 #include "executor/sim/events.h"
 
 #include <algorithm>
@@ -11,15 +11,20 @@ namespace podium::sim {
 
 namespace {
 
-// The names of the slots of one processor.
-std::string names_on(const executor::Program& program, const std::vector<executor::Slot>& slots,
-                     int processor) {
-  std::string names;
+// "w", "w and 3 more": the largest of the tensors in slots of one processor.
+std::string largest_on(const executor::Program& program, const std::vector<executor::Slot>& slots,
+                       int processor) {
+  const executor::Slot* largest = nullptr;
+  int count = 0;
   for (const executor::Slot& slot : slots) {
-    if (program[slot.buffer].processor != processor) continue;
-    names += (names.empty() ? "" : ", ") + name_of(program, slot);
+    const executor::Buffer& buffer = program[slot.buffer];
+    if (buffer.processor != processor) continue;
+    ++count;
+    if (largest == nullptr || slot_bytes(buffer) > slot_bytes(program[largest->buffer])) largest = &slot;
   }
-  return names;
+  IR_CHECK(largest != nullptr, "nothing moves on ipu {}", processor);
+  const std::string& name = name_of(program, *largest);
+  return count == 1 ? name : fmt::format("{} and {} more", name, count - 1);
 }
 
 }  // namespace
@@ -31,9 +36,9 @@ std::string what_of(const executor::Program& program, const executor::Step& step
   if (const auto* store = std::get_if<executor::StoreToHost>(&step.action))
     return program.outputs[store->output].name;
   if (std::holds_alternative<executor::LoadRemote>(step.action))
-    return names_on(program, reads_of(step), processor);
+    return largest_on(program, reads_of(step), processor);
   if (std::holds_alternative<executor::StoreRemote>(step.action))
-    return names_on(program, writes_of(step), processor);
+    return largest_on(program, writes_of(step), processor);
   return name_of(program, writes_of(step).front());
 }
 

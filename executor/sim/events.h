@@ -14,8 +14,8 @@
 
 namespace podium::sim {
 
-/// The name of what a step does or moves on a processor that takes part: a block, an input or output,
-/// tensors.
+/// The name of what a step does or moves on a processor that takes part: a block, an input or output, a
+/// tensor, or the largest of several.
 std::string what_of(const executor::Program& program, const executor::Step& step, int processor);
 
 /// Holds a bounded number of events; later ones are left out.

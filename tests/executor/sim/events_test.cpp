@@ -47,7 +47,7 @@ TEST(Events, HaveAFlowForEachSender) {
   EXPECT_EQ(text(sketch.run(SyncPattern::Full, true)), expected);
 }
 
-TEST(Events, OfRemoteTransfersHaveTheTensorsOfEachProcessor) {
+TEST(Events, OfRemoteTransfersAreCalledAfterTheLargestOfEachProcessor) {
   Sketch sketch(2, {.remote_load = 2});
   std::vector<executor::Transfer> transfers;
   for (const char* name : {"m", "v"})
@@ -55,11 +55,11 @@ TEST(Events, OfRemoteTransfersHaveTheTensorsOfEachProcessor) {
   transfers.push_back({sketch.filled("w", 1, Memory::Streaming), sketch.buffer("here", 1)});
   sketch.program.steps = {{executor::LoadRemote{transfers}}};
   const sim::Timeline timeline = sketch.run(SyncPattern::Full, true);
-  const std::vector<std::string> expected{"0.00-2.00 ipu 0 compute m, v 2000 bytes, flow -1",
+  const std::vector<std::string> expected{"0.00-2.00 ipu 0 compute m and 1 more 2000 bytes, flow -1",
                                           "0.00-2.00 ipu 1 compute w 1000 bytes, flow -1"};
   EXPECT_EQ(text(timeline), expected);
   ASSERT_EQ(timeline.path.size(), 1U);
-  EXPECT_EQ(timeline.path[0].name, "m, v");
+  EXPECT_EQ(timeline.path[0].name, "m and 1 more");
   EXPECT_EQ(timeline.path[0].step_bytes, 2000);
 }
 
