@@ -89,7 +89,12 @@ std::vector<report::ComparedStrategy> attempt_all(
   std::vector<report::ComparedStrategy> compared(candidates.size());
   std::mutex one_advances;
   std::exception_ptr failure;
+  const auto has_failed = [&] {
+    const std::lock_guard lock(one_advances);
+    return failure != nullptr;
+  };
   const auto try_one = [&](std::size_t i) {
+    if (has_failed()) return;
     const auto of_candidate = [&](report::ComparedStrategy& result) { run(candidates[i], result); };
     try {
       compared[i] = attempt(candidates[i], setting, samples, of_candidate);
