@@ -51,6 +51,7 @@ export function chart({title, lines, from = "step"}) {
     "aria-label": `${title}: ${drawn.map((line) => `${line.name} from ${axisFigure(line.points[0][1])} to ${axisFigure(line.points[line.points.length - 1][1])}`).join("; ")}`,
     class: "chart",
   });
+  let told = null;
   for (let i = 0; i <= 4; ++i) {
     const value = low + ((high - low) * i) / 4;
     drawing.append(
@@ -63,12 +64,14 @@ export function chart({title, lines, from = "step"}) {
       }),
       svg("text", {x: kChartEdge.left - 6, y: y(value) + 4, "text-anchor": "end"}, axisFigure(value)),
     );
-    const step = left + ((right - left) * i) / 4;
+    const step = Math.round(left + ((right - left) * i) / 4);
+    if (step === told || step < left || step > right) continue;  // there are fewer steps than marks
+    told = step;
     drawing.append(
       svg(
         "text",
         {x: x(step), y: kChartHeight - 8, "text-anchor": i === 4 ? "end" : i === 0 ? "start" : "middle"},
-        `${Math.round(step)}`,
+        `${step}`,
       ),
     );
   }
