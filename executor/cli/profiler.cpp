@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "executor/cli/op_layers.h"
+#include "ir/annotation.h"
 
 namespace podium::cli {
 namespace {
@@ -37,6 +38,21 @@ void count_runs(const Program& program, const std::vector<executor::Step>& steps
   }
 }
 
+// The stage that a step runs in. An update behind the pipeline belongs to that of the weights it is for,
+// which annotations tell; one that runs in the place of equal ones has those of one of them alone.
+std::optional<int> stage_of(const Program& program, const executor::Step& step) {
+  if (step.origin.stage) return step.origin.stage;
+  const auto& compute = std::get<executor::Compute>(step.action);
+  const executor::Block& block = program[compute.block];
+  if (!block.name.starts_with("update") || name_of(program, compute) != block.name) return {};
+  for (const ir::Op& op : block.graph.ops) {
+    for (const std::string_view name : {ir::kPipelineStage, ir::kPlainPipelineStage}) {
+      if (const auto* stage = ir::attribute_if<std::int64_t>(op, name)) return static_cast<int>(*stage);
+    }
+  }
+  return {};
+}
+
 // Derivatives make values that the model does not have; blocks of an update say so in their names.
 class Profiler {
  public:
@@ -49,9 +65,10 @@ class Profiler {
     std::vector<ProfiledOp> ops;
     const OpLayers layers(program, forward_);
     for (const auto& [key, of] : runs) {
-      add_block(blocks_[key.first], key.second,
-                {of.times, of.step->origin.stage, layers.of(std::get<executor::Compute>(of.step->action))},
-                ops);
+      add_block(
+          blocks_[key.first], key.second,
+          {of.times, stage_of(program, *of.step), layers.of(std::get<executor::Compute>(of.step->action))},
+          ops);
     }
     return ops;
   }
