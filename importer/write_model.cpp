@@ -427,7 +427,7 @@ void write_model(const Model& model, const std::string& path, const ModelEdits& 
   const Source& source = *model.source;
   onnx::ModelProto proto = source.proto;
   edit_nodes(proto, edits.nodes);
-  write_sharding(edits.sharding, proto);
+  write_sharding(edits.sharding, proto, edits.dropped);
   ExternalValues replaced = add_initializers(proto, edits);
   replaced.merge(replace_initializers(*proto.mutable_graph(), edits.initializers));
   const bool stays = replaced.empty() && is_same_folder(source.folder, fs::path(path).parent_path());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -29,6 +30,7 @@ struct ModelEdits {
   std::vector<NodeEdit> nodes = {};
   /// Configurations of devices, in place of those of the same names, and what nodes say for them.
   Sharding sharding = {};
+  std::set<std::string> dropped = {};  ///< names of configurations that go, with what nodes say for them
   /// New values of initializers, of the type and shape they had.
   std::map<std::string, ir::Tensor> initializers = {};
   /// Initializers that no node reads, in place of those that have such a name already.

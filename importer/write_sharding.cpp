@@ -125,7 +125,8 @@ bool has_tensors(const onnx::NodeProto& node, const NodeSharding& entry) {
 /// Finds the nodes that entries are of and writes into them.
 class ShardingWriter {
  public:
-  explicit ShardingWriter(const Sharding& sharding) : sharding_(sharding) {
+  ShardingWriter(const Sharding& sharding, const std::set<std::string>& dropped)
+      : sharding_(sharding), replaced_(dropped) {
     for (const DeviceConfiguration& configuration : sharding.configurations)
       replaced_.insert(configuration.name);
   }
@@ -144,7 +145,7 @@ class ShardingWriter {
   onnx::NodeProto* node_of(const NodeSharding& entry) const;
 
   const Sharding& sharding_;
-  std::set<std::string> replaced_;  ///< names of configurations
+  std::set<std::string> replaced_;  ///< names of configurations, those that go too
   std::vector<onnx::NodeProto*> all_;
   std::multimap<std::string, Named> by_name_;
   int depth_ = 0;
@@ -198,13 +199,14 @@ void ShardingWriter::write(onnx::ModelProto& model) {
     set_device_configuration_bytes(
         *node, merged(before, found == said.end() ? decltype(found->second){} : found->second, replaced_));
   }
-  if (model.ir_version() < kFirstIrVersion) model.set_ir_version(kFirstIrVersion);
+  const bool says_something = !sharding_.configurations.empty();
+  if (says_something && model.ir_version() < kFirstIrVersion) model.set_ir_version(kFirstIrVersion);
 }
 
 }  // namespace
 
-void write_sharding(const Sharding& sharding, onnx::ModelProto& to) {
-  if (!sharding.configurations.empty()) ShardingWriter(sharding).write(to);
+void write_sharding(const Sharding& sharding, onnx::ModelProto& to, const std::set<std::string>& dropped) {
+  if (!sharding.configurations.empty() || !dropped.empty()) ShardingWriter(sharding, dropped).write(to);
 }
 
 }  // namespace podium::importer

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "annotate/annotations.h"
 #include "annotate/check.h"
@@ -118,8 +119,13 @@ int execute_annotate(const Options& options) {
     annotate_model(model, rules, options);
     const std::string name = options.configuration.empty() ? "podium" : options.configuration;
     edits.sharding = sharding_of(model, annotate, name, notes);
+    importer::Sharding known = importer::read_sharding(model);
+    if (annotate.clear) {
+      for (const importer::DeviceConfiguration& one : std::exchange(known, {}).configurations)
+        edits.dropped.insert(one.name);
+    }
     if (annotate.list)
-      table = listing(model) + layout_tables(model, merged(importer::read_sharding(model), edits.sharding));
+      table = listing(model) + layout_tables(model, merged(std::move(known), edits.sharding));
     edits.nodes = edits_of(model, before);
   });
   if (!annotate.output.empty()) importer::write_model(model, annotate.output, edits);

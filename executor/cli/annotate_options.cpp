@@ -100,8 +100,8 @@ std::vector<FlagRow> annotate_flags() {
        "\"ipu\": N, \"stage\": N, \"phase\": N, \"recompute\": true, \"tiles\": \"IO\", \"location\": "
        "\"OffChip\", \"priority\": X, \"partials\": \"half\", \"availableMemory\": X}",
        Takes::Value, set_text(&AnnotateOptions::rules_file)},
-      {"clear", kAnnotate, "Rules", "first remove all annotations of placement", Takes::Nothing,
-       set(&AnnotateOptions::clear)},
+      {"clear", kAnnotate, "Rules", "first remove all annotations of placement and all device configurations",
+       Takes::Nothing, set(&AnnotateOptions::clear)},
       {"auto", kAnnotate, kHeading,
        "shard, pipeline or phases, by estimated time and memory; rules win over it", Takes::Value,
        read_automatic},

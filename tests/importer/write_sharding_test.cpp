@@ -100,6 +100,16 @@ TEST(WriteSharding, LeavesANewerVersionAndAModelWithoutConfigurations) {
   EXPECT_EQ(same.SerializeAsString(), two_nodes().SerializeAsString());
 }
 
+TEST(WriteSharding, DropsAConfigurationWithAllThatNodesSayForIt) {
+  onnx::ModelProto proto = two_nodes();
+  const Sharding halves = halves_of("y", "x");
+  write_sharding(halves, proto);
+  write_sharding({}, proto, {halves.configurations[0].name});
+  const Sharding read = read_sharding(import_proto(proto));
+  EXPECT_TRUE(read.configurations.empty());
+  EXPECT_TRUE(read.nodes.empty());
+}
+
 TEST(WriteSharding, IsAnEditOfAModelThatIsWritten) {
   const Folder folder;
   ModelEdits edits;
