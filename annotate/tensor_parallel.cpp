@@ -38,6 +38,13 @@ struct Block {
   OpId projection;
 };
 
+/// How the elements of an axis are shared out.
+struct Columns {
+  std::int64_t parts = 1;   ///< that are cut alike, such as those of Q, K and V side by side
+  std::int64_t shards = 0;  ///< 0: as many as there are devices
+  std::int64_t units = 0;   ///< of a part, that stay whole: heads; 0: its elements
+};
+
 class TensorParallelPlanner {
  public:
   TensorParallelPlanner(const ir::Graph& graph, const TensorParallelOptions& options)
@@ -62,14 +69,14 @@ class TensorParallelPlanner {
 
   // Specs.
   ShardingSpec whole() const;
-  ShardingSpec cut(std::int64_t axis, std::int64_t parts = 1, std::int64_t shards = 0) const;
+  ShardingSpec cut(std::int64_t axis, const Columns& columns = {}) const;
   ShardingSpec cut_by_expert(std::optional<std::int64_t> axis = {}, std::int64_t parts = 1) const;
   void say(OpId op, ValueId tensor, ShardingSpec spec) {
     plan_.specs.push_back({op, tensor, std::move(spec)});
   }
   void say_weight(OpId op, ValueId weight, const ShardingSpec& spec);
-  void cut_columns(const Product& product, std::int64_t parts = 1, std::int64_t shards = 0);
-  void cut_rows(const Product& product);
+  void cut_columns(const Product& product, const Columns& columns = {});
+  void cut_rows(const Product& product, const Columns& rows = {});
   void say_result(OpId op, ValueId result);
   bool take(OpId product) { return taken_.insert(product.index).second; }
   bool is_taken(OpId product) const { return taken_.contains(product.index); }
@@ -138,9 +145,10 @@ std::optional<std::int64_t> TensorParallelPlanner::fused_parts(const Block& bloc
 void TensorParallelPlanner::cut_heads(const AttentionCore& core, const Origin& origin, std::int64_t width) {
   const std::int64_t heads = width / core.head;
   const Product& product = *products_.find(origin.product);
-  if (heads % devices_ == 0) return cut_columns(product, origin.parts);
+  if (heads % devices_ == 0) return cut_columns(product, {.parts = origin.parts});
   if (devices_ % heads == 0 && origin.parts == 1 && width == product.columns)
-    return cut_columns(product, 1, heads);
+    return cut_columns(product, {.shards = heads});
+  if (heads > devices_) return cut_columns(product, {.parts = origin.parts, .units = heads});
   throw Error("{}: {} heads found for {} devices, a multiple needed", graph_.describe(graph_[core.op]), heads,
               devices_);
 }
@@ -156,6 +164,8 @@ void TensorParallelPlanner::cut_attention(const AttentionCore& core) {
   std::map<std::int32_t, Origin> sources;
   for (const auto& list : {block.q, block.k, block.v}) sources.emplace(list[0].product.index, list[0]);
   if (std::ranges::any_of(sources, [&](const auto& source) { return taken_.contains(source.first); })) return;
+  const std::int64_t columns = products_.find(block.q[0].product)->columns;
+  const std::int64_t queries = columns / core.head / (sources.size() == 1 ? 3 : 1);
   if (sources.size() == 1) {
     const auto parts = fused_parts(block);
     if (!parts) return;
@@ -163,8 +173,13 @@ void TensorParallelPlanner::cut_attention(const AttentionCore& core) {
     origin.parts = *parts;
     cut_heads(core, origin, products_.find(origin.product)->columns / 3);
   } else {
-    const std::int64_t queries = products_.find(block.q[0].product)->columns / core.head;
-    if (queries % devices_ != 0) {
+    const auto has_as_many_heads = [&](const auto& source) {
+      const Origin& origin = source.second;
+      return products_.find(origin.product)->columns / origin.parts / core.head == queries;
+    };
+    // Queries in uneven parts are with other queries than those whose keys they share.
+    const bool are_alike = std::ranges::all_of(sources, has_as_many_heads);
+    if (queries % devices_ != 0 && !(are_alike && queries > devices_)) {
       throw Error("{}: {} heads found for {} devices, a multiple needed", graph_.describe(graph_[core.op]),
                   queries, devices_);
     }
@@ -177,7 +192,8 @@ void TensorParallelPlanner::cut_attention(const AttentionCore& core) {
     sequence_ = products_.dim(core.q, graph_[core.q].type.rank() == 3 ? 1 : -2);
   }
   take(*projection);
-  cut_rows(*products_.find(*projection));
+  const bool is_uneven = queries % devices_ != 0;
+  cut_rows(*products_.find(*projection), {.units = is_uneven ? queries : 0});
   ++plan_.attentions;
 }
 
@@ -228,7 +244,7 @@ void TensorParallelPlanner::cut_pair(const Product& second) {
   for (const Origin& origin : *found) take(origin.product);
   take(second.op);
   if (second.experts > 0) return cut_experts(*found, second);
-  for (const Origin& origin : *found) cut_columns(*products_.find(origin.product), origin.parts);
+  for (const Origin& origin : *found) cut_columns(*products_.find(origin.product), {.parts = origin.parts});
   cut_rows(second);
   ++(is_convolution ? plan_.convolution_pairs : plan_.mlps);
 }
@@ -284,16 +300,21 @@ ShardingSpec TensorParallelPlanner::whole() const {
   return spec;
 }
 
-/// In as many shards as there are devices, or fewer that several hold; each of `parts` alike.
-ShardingSpec TensorParallelPlanner::cut(std::int64_t axis, std::int64_t parts, std::int64_t shards) const {
-  if (shards == 0) shards = devices_;
+/// In as many shards as there are devices, or fewer that several hold.
+ShardingSpec TensorParallelPlanner::cut(std::int64_t axis, const Columns& columns) const {
+  const std::int64_t shards = columns.shards == 0 ? devices_ : columns.shards;
   ShardingSpec spec;
   spec.holders.resize(static_cast<std::size_t>(shards));
   for (std::int64_t device = 0; device < devices_; ++device)
     spec.holders[static_cast<std::size_t>(device / (devices_ / shards))].push_back(device);
   ir::ShardedAxis& cut_axis = spec.axes.emplace_back(ir::ShardedAxis{.axis = axis, .factors = {}});
-  if (parts > 1) cut_axis.factors.push_back({.size = parts, .shards = 1});
-  cut_axis.factors.push_back({.size = {}, .shards = shards});
+  if (columns.parts > 1) cut_axis.factors.push_back({.size = columns.parts, .shards = 1});
+  if (columns.units > 0) {
+    cut_axis.factors.push_back({.size = columns.units, .shards = shards});
+    cut_axis.factors.push_back({.size = {}, .shards = 1});
+  } else {
+    cut_axis.factors.push_back({.size = {}, .shards = shards});
+  }
   return spec;
 }
 
@@ -301,10 +322,10 @@ ShardingSpec TensorParallelPlanner::cut(std::int64_t axis, std::int64_t parts, s
 ShardingSpec TensorParallelPlanner::cut_by_expert(std::optional<std::int64_t> axis,
                                                   std::int64_t parts) const {
   const std::int64_t each = devices_ / expert_groups_;
-  if (expert_groups_ == 1) return axis ? cut(*axis, parts) : whole();
-  ShardingSpec spec = cut(0, 1, expert_groups_);
+  if (expert_groups_ == 1) return axis ? cut(*axis, {.parts = parts}) : whole();
+  ShardingSpec spec = cut(0, {.shards = expert_groups_});
   if (!axis || each == 1) return spec;
-  ShardingSpec inner = cut(*axis, parts);
+  ShardingSpec inner = cut(*axis, {.parts = parts});
   inner.axes[0].factors.back().shards = each;
   inner.axes.insert(inner.axes.begin(), spec.axes[0]);
   return inner;
@@ -321,27 +342,27 @@ void TensorParallelPlanner::say_weight(OpId op, ValueId weight, const ShardingSp
   say(maker, graph_[maker].inputs[0], std::move(turned));
 }
 
-void TensorParallelPlanner::cut_columns(const Product& product, std::int64_t parts, std::int64_t shards) {
+void TensorParallelPlanner::cut_columns(const Product& product, const Columns& columns) {
   const ir::Op& op = graph_[product.op];
   say(product.op, op.inputs[0], whole());
-  say_weight(product.op, op.inputs[1], cut(product.columns_axis, parts, shards));
+  say_weight(product.op, op.inputs[1], cut(product.columns_axis, columns));
   if (op.inputs.size() > 2 && op.inputs[2].valid() && products_.dim(op.inputs[2], -1) == product.columns)
-    say(product.op, op.inputs[2], cut(-1, parts, shards));
-  say(product.op, op.outputs[0], cut(product.feature_axis, parts, shards));
+    say(product.op, op.inputs[2], cut(-1, columns));
+  say(product.op, op.outputs[0], cut(product.feature_axis, columns));
   for (OpId reader : products_.consumers(op.outputs[0])) {
     const ir::Op& next = graph_[reader];
     if (!next.is("Add")) continue;
     for (ValueId bias : next.inputs) {
       if (products_.is_weight(bias) && products_.dim(bias, -1) == product.columns)
-        say(reader, bias, cut(-1, parts, shards));
+        say(reader, bias, cut(-1, columns));
     }
   }
 }
 
-void TensorParallelPlanner::cut_rows(const Product& product) {
+void TensorParallelPlanner::cut_rows(const Product& product, const Columns& rows) {
   const ir::Op& op = graph_[product.op];
-  say(product.op, op.inputs[0], cut(product.feature_axis));
-  say_weight(product.op, op.inputs[1], cut(product.rows_axis));
+  say(product.op, op.inputs[0], cut(product.feature_axis, rows));
+  say_weight(product.op, op.inputs[1], cut(product.rows_axis, rows));
   say_result(product.op, op.outputs[0]);
 }
 
@@ -354,7 +375,7 @@ void TensorParallelPlanner::say_result(OpId op, ValueId result) {
   if (type.rank() == 3) return say(op, result, cut(1));
   if (type.rank() != 2) return say(op, result, whole());
   if (batch_ != ir::kUnknown && sequence_ != ir::kUnknown && type.dims[0] == batch_ * sequence_)
-    return say(op, result, batch_ == 1 ? cut(0) : cut(0, batch_));
+    return say(op, result, batch_ == 1 ? cut(0) : cut(0, {.parts = batch_}));
   for (OpId reader : products_.consumers(result)) {
     const ir::Op& next = graph_[reader];
     if (next.is("Reshape") && graph_[next.outputs[0]].type.rank() == 3)

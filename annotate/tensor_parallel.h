@@ -45,7 +45,8 @@ struct TensorParallelPlan {
 /// say.
 /// - Attention: from a Softmax, or the op Attention, back to the products that make Q, K and V, which are cut
 ///   in columns by heads (a fused one part by part), and forth to the projection, which is cut in rows. Keys
-///   and values with fewer heads than devices are on several devices each.
+///   and values with fewer heads than devices are on several devices each. Where the devices do not divide
+///   the heads, some have one less, as long as queries, keys and values have as many.
 /// - MLP: products whose columns reach the rows of another one through ops by element alone. Those of experts
 ///   have all experts in one product.
 /// - Convolutions: output channels of one, input channels of the next.

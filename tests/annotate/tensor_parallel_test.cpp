@@ -133,9 +133,22 @@ TEST(TensorParallel, CutsTokensBetweenTheBlocks) {
   EXPECT_THAT(planned(graph_with_weights(separate()), 2, TokensBetweenBlocks::Cut), HasSubstr("q: x all wq"));
 }
 
+TEST(TensorParallel, GivesSomeDevicesAHeadLessWhereThatIsNeeded) {
+  for (const std::string& model : {separate(), fused()}) {
+    const auto plan = plan_tensor_parallel(graph_with_weights(model), {.devices = 3});
+    EXPECT_EQ(plan.attentions, 1);
+    const std::vector<ir::ShardedFactor>& rows = plan.specs[plan.specs.size() - 2].spec.axes.at(0).factors;
+    ASSERT_EQ(rows.size(),
+              2U);  // of the projection's weight: heads, which are cut, of elements that stay together
+    EXPECT_EQ(rows[0].size, 4);
+    EXPECT_EQ(rows[0].shards, 3);
+    EXPECT_EQ(rows[1].shards, 1);
+  }
+}
+
 TEST(TensorParallel, RefusesHeadsThatCannotBeSharedOut) {
-  EXPECT_EQ(refusal([] { plan_tensor_parallel(graph_with_weights(separate()), {.devices = 3}); }),
-            "node 'p' (Softmax): 4 heads found for 3 devices, a multiple needed");
+  EXPECT_EQ(refusal([] { plan_tensor_parallel(graph_with_weights(separate()), {.devices = 5}); }),
+            "node 'p' (Softmax): 4 heads found for 5 devices, a multiple needed");
   EXPECT_EQ(refusal([] { plan_tensor_parallel(graph_with_weights(fused()), {.devices = 8}); }),
             "node 'p' (Softmax): 4 heads found for 8 devices, a multiple needed");
 }

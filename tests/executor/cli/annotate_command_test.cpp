@@ -439,8 +439,8 @@ TEST_F(AnnotateBlocks, TakesOpenSizesAsLongAsNoTokensAreCut) {
 TEST_F(AnnotateBlocks, RefusesWhatCannotBeSharedOut) {
   const std::string file = shipped("bert");
   expect_refused(
-      run_program("podium annotate " + file + " --tensor-parallel 3 -o " + out), 1,
-      "--tensor-parallel 3: node 'layer0/attention/Softmax' (Softmax): 4 heads found for 3 devices, "
+      run_program("podium annotate " + file + " --tensor-parallel 8 -o " + out), 1,
+      "--tensor-parallel 8: node 'layer0/attention/Softmax' (Softmax): 4 heads found for 8 devices, "
       "a multiple needed");
   expect_refused(write("--tensor-parallel 2"), 1, "no attention, MLP or pair of convolutions found");
   expect_refused(write("--sequence-parallel"), 2, "--sequence-parallel: found without --tensor-parallel");

@@ -170,6 +170,8 @@ TEST(CutTransformer, IsAskedForByAFlagAlone) {
     Cut cut(transformer, 2);
     EXPECT_LT(cut.train_plain("--optimizer sgd,lr=0.1,momentum=0.9", "--tensor-parallel 4"), 1e-5);
     EXPECT_THAT(cut.notes(), HasSubstr("2 attention blocks, "));
+    EXPECT_LT(cut.train_plain("--optimizer sgd,lr=0.1", "--tensor-parallel 3"),
+              1e-5);  // two heads, one and one
     const std::string accumulated = "--optimizer sgd,lr=0.1 --accumulate 4 --micro-batch 2";
     EXPECT_LT(cut.train_plain(accumulated, "--tensor-parallel 2 --pipeline --ipus 4"), 1e-5);
     EXPECT_LT(cut.train_plain(accumulated, "--tensor-parallel 2 --sequence-parallel --pipeline --ipus 4"),
@@ -249,8 +251,8 @@ TEST(CutTransformer, RefusesWhatDoesNotGoWithIt) {
               HasSubstr("tensorParallelSettings.devices 2 excludes deviceConfiguration 'tp'"));
   EXPECT_THAT(refused("--tensor-parallel 2 --batch-serialize 2"),
               HasSubstr("tensorParallelSettings.devices 2 excludes batchSerializationSettings.factor"));
-  EXPECT_THAT(refused("--tensor-parallel 3 --device ipu-pod16"),
-              HasSubstr("(Softmax): 4 heads found for 3 devices, a multiple needed"));
+  EXPECT_THAT(refused("--tensor-parallel 8 --device ipu-pod16"),
+              HasSubstr("(Softmax): 4 heads found for 8 devices, a multiple needed"));
   EXPECT_THAT(refused("--tensor-parallel 2 --expert-parallel 2"), HasSubstr("no MLP of experts found"));
   EXPECT_THAT(refused("--sequence-parallel"),
               HasSubstr("tensorParallelSettings.cutsTokens needs devices of at least 2 (--tensor-parallel)"));
