@@ -61,7 +61,7 @@ class TensorParallelPlanner {
   std::optional<AttentionCore> core_of(OpId id);
   void cut_attention(const AttentionCore& core);
   std::optional<std::int64_t> fused_parts(const Block& block) const;
-  void cut_heads(const AttentionCore& core, const Origin& origin, std::int64_t width);
+  void cut_heads(const AttentionCore& core, const Origin& origin, std::int64_t width, std::int64_t queries);
   void find_vocabulary();
   void cut_embeddings();
   void cut_pair(const Product& second);
@@ -142,13 +142,16 @@ std::optional<std::int64_t> TensorParallelPlanner::fused_parts(const Block& bloc
   return std::nullopt;
 }
 
-void TensorParallelPlanner::cut_heads(const AttentionCore& core, const Origin& origin, std::int64_t width) {
+// Parts of keys are uneven only where those of queries are, so that each query has its keys.
+void TensorParallelPlanner::cut_heads(const AttentionCore& core, const Origin& origin, std::int64_t width,
+                                      std::int64_t queries) {
   const std::int64_t heads = width / core.head;
   const Product& product = *products_.find(origin.product);
   if (heads % devices_ == 0) return cut_columns(product, {.parts = origin.parts});
   if (devices_ % heads == 0 && origin.parts == 1 && width == product.columns)
     return cut_columns(product, {.shards = heads});
-  if (heads > devices_) return cut_columns(product, {.parts = origin.parts, .units = heads});
+  if (heads == queries && heads > devices_)
+    return cut_columns(product, {.parts = origin.parts, .units = heads});
   throw Error("{}: {} heads found for {} devices, a multiple needed", graph_.describe(graph_[core.op]), heads,
               devices_);
 }
@@ -171,7 +174,7 @@ void TensorParallelPlanner::cut_attention(const AttentionCore& core) {
     if (!parts) return;
     Origin& origin = sources.begin()->second;
     origin.parts = *parts;
-    cut_heads(core, origin, products_.find(origin.product)->columns / 3);
+    cut_heads(core, origin, products_.find(origin.product)->columns / 3, queries);
   } else {
     const auto has_as_many_heads = [&](const auto& source) {
       const Origin& origin = source.second;
@@ -184,7 +187,7 @@ void TensorParallelPlanner::cut_attention(const AttentionCore& core) {
                   queries, devices_);
     }
     for (auto& [id, origin] : sources)
-      cut_heads(core, origin, products_.find(origin.product)->columns / origin.parts);
+      cut_heads(core, origin, products_.find(origin.product)->columns / origin.parts, queries);
   }
   for (const auto& [id, origin] : sources) take(origin.product);
   if (batch_ == ir::kUnknown) {

@@ -146,6 +146,16 @@ TEST(TensorParallel, GivesSomeDevicesAHeadLessWhereThatIsNeeded) {
   }
 }
 
+// Six heads of keys over four devices would be apart from the queries that share them.
+TEST(TensorParallel, RefusesKeysThatWouldBeApartFromTheirQueries) {
+  const ir::Graph graph = graph_with_weights(
+      "g (float[2,3,24] x) => (float[2,3,24] y) <float[24,24] wq, float[24,12] wk, float[24,12] wv, float[24,24] wo> {"
+      " q = MatMul(x, wq)\n k = MatMul(x, wk)\n v = MatMul(x, wv)\n"
+      " a = Attention <q_num_heads = 12, kv_num_heads = 6> (q, k, v)\n y = MatMul(a, wo) }");
+  EXPECT_EQ(refusal([&] { plan_tensor_parallel(graph, {.devices = 4}); }),
+            "node 'a' (Attention): 6 heads found for 4 devices, a multiple needed");
+}
+
 TEST(TensorParallel, RefusesHeadsThatCannotBeSharedOut) {
   EXPECT_EQ(refusal([] { plan_tensor_parallel(graph_with_weights(separate()), {.devices = 5}); }),
             "node 'p' (Softmax): 4 heads found for 5 devices, a multiple needed");
