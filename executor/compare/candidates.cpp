@@ -10,6 +10,7 @@
 #include <array>
 #include <ranges>
 #include <span>
+#include <utility>
 
 #include "executor/compare/strategy_sizes.h"
 #include "executor/session/json_rows.h"
@@ -70,10 +71,15 @@ Candidate pipelined(const Request& request, Split split) {
   return candidate;
 }
 
+void cut_blocks(const Request& request, Split split, Strategy& strategy) {
+  strategy.tensor_parallel = request.asked_cut;
+  strategy.tensor_parallel.devices = split.cut;
+}
+
 Candidate cut_over(const Request& request, Split split) {
   Candidate candidate =
       on(request, fmt::format("tensors cut over {}", split.cut), VirtualGraphMode::Manual, split);
-  candidate.strategy.tensor_parallel.devices = split.cut;
+  cut_blocks(request, split, candidate.strategy);
   return candidate;
 }
 
@@ -83,7 +89,7 @@ Candidate cut_and_pipelined(const Request& request, Split split) {
       request, fmt::format("tensors cut over {}, pipelined over {}", split.cut, split.processors / split.cut),
       VirtualGraphMode::Auto, split);
   Strategy& strategy = candidate.strategy;
-  strategy.tensor_parallel.devices = split.cut;
+  cut_blocks(request, split, strategy);
   strategy.pipelining = true;
   if (request.task == Task::Training) strategy.pipeline_order = PipelineOrder::OneForwardOneBackward;
   return candidate;
@@ -397,6 +403,14 @@ std::vector<Candidate> candidates_of(std::span<const Entry> rest, Request reques
   return candidates;
 }
 
+// Tensor parallelism that the base asks for is how tensors are cut where a candidate cuts them: others leave
+// them whole.
+void take_asked_cut(Request& request) {
+  request.asked_cut = std::exchange(request.base.tensor_parallel, {});
+  request.document.erase("tensorParallelSettings");
+  if (request.asked_cut.devices > 1) request.tensor_cuts.degrees = {request.asked_cut.devices};
+}
+
 // One for each configuration of the model for which there are processors.
 std::vector<Candidate> cut_over_devices(const Request& request) {
   std::vector<Candidate> candidates;
@@ -432,6 +446,7 @@ Candidate read_candidate(const json& entry, const std::string& place, const json
 }  // namespace
 
 std::vector<Candidate> sensible_candidates(Request request) {
+  take_asked_cut(request);
   std::vector<Candidate> cut = cut_over_devices(request);
   std::vector<Candidate> candidates = candidates_of(entries(request.task), std::move(request));
   std::ranges::move(cut, std::back_inserter(candidates));
@@ -439,6 +454,7 @@ std::vector<Candidate> sensible_candidates(Request request) {
 }
 
 std::vector<Candidate> thrifty_candidates(Request request) {
+  take_asked_cut(request);
   const std::span<const Entry> thrifty =
       request.task == Task::Training ? std::span<const Entry>(kThriftyTraining) : kThriftyInference;
   return candidates_of(thrifty, std::move(request));

@@ -79,6 +79,19 @@ TEST(Strategies, CutTensorsOverDevicesAloneAndAsStages) {
                                      "tensors cut over 2, pipelined over 2, 2 replicas"));
 }
 
+TEST(Strategies, CutTensorsOverAsManyDevicesAsAreAskedForAndLeaveThemWholeElsewhere) {
+  Request asked = request(8);
+  asked.base.tensor_parallel = {.devices = 4, .cuts_tokens = true};
+  asked.document = write_options(asked.base);
+  EXPECT_THAT(names_of_cuts(asked), ::testing::ElementsAre("tensors cut over 4, 2 replicas",
+                                                           "tensors cut over 4, pipelined over 2"));
+  for (const Candidate& strategy : sensible_candidates(asked)) {
+    const TensorParallelism& cut = options_of(strategy).tensor_parallel;
+    EXPECT_EQ(cut.devices, 1 + 3 * static_cast<int>(strategy.name.starts_with("tensors"))) << strategy.name;
+    EXPECT_EQ(cut.cuts_tokens, cut.devices == 4) << strategy.name;
+  }
+}
+
 // Weights, their gradients and states need 4000 of 900 bytes each.
 TEST(Strategies, CutTensorsOverAsManyDevicesAsHaveRoom) {
   Request asked = request(16);
