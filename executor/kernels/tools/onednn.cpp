@@ -62,9 +62,10 @@ memory::desc channels_last(const Dims& dims) {
 }
 
 // A map that is given back untouched costs two calls of the system. Code of a primitive takes a quarter to
-// half a MiB, that of the products of matrices, compiled at once, about two.
+// half a MiB, that of the products of matrices, compiled at once, about two; between this look and the code,
+// the allocator may take a step of several MiB more from the system.
 void check_room_for_code() {
-  constexpr std::size_t kRoom = std::size_t{4} << 20;
+  constexpr std::size_t kRoom = std::size_t{12} << 20;
   void* room = mmap(nullptr, kRoom, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (room == MAP_FAILED) throw Error("out of memory: {} bytes for compiled code", kRoom);
   munmap(room, kRoom);

@@ -77,7 +77,7 @@ TEST_F(MemoryLimitOfAProgram, HoldsForEveryCommandThatLoadsAModel) {
 // With less than 12 MB the libraries do not come up, and the program's own code never runs.
 TEST_F(MemoryLimitOfAProgram, OfTheSystemEndsARunWithOneLine) {
   int refused = 0;
-  for (int kib = 12000; kib <= 32000; kib += 1000) {
+  for (int kib = 12000; kib <= 44000; kib += 1000) {
     const ProgramResult result =
         testing::run_program(fmt::format("podium run {} --dim N=1 --threads 1 --quiet", digits_),
                              fmt::format("ulimit -d {};", kib));
