@@ -13,8 +13,8 @@
 #include "annotate/annotations.h"
 #include "annotate/automatic.h"
 #include "executor/cli/usage_error.h"
-#include "executor/kernels/tools/kernel.h"
 #include "executor/schedule/families.h"
+#include "executor/session/sized_graph.h"
 #include "executor/sim/block_cost.h"
 #include "ir/nearest.h"
 
@@ -117,18 +117,6 @@ void fill_parts(const ir::Graph& graph, std::vector<int>& parts) {
 }
 
 }  // namespace
-
-SizedGraph infer_sizes(const ir::Graph& graph) {
-  SizedGraph sized{graph, {}};
-  infer(sized.graph, {.evaluate = kernels::evaluate});
-  const auto producer = producers(graph);
-  for (const ir::Op& op : sized.graph.ops) {
-    const auto made = outputs_of(op).begin();
-    IR_CHECK(made != outputs_of(op).end());
-    sized.imported.push_back(producer[*made].index);
-  }
-  return sized;
-}
 
 void place_automatically(importer::Model& model, const AnnotateOptions& options,
                          const device::Device& device) {

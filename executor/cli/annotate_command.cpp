@@ -22,6 +22,7 @@
 #include "executor/device/presets.h"
 #include "executor/device/read_device.h"
 #include "executor/report/placement_tables.h"
+#include "executor/session/sized_graph.h"
 #include "ir/files.h"
 
 namespace podium::cli {

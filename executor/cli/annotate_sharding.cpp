@@ -8,8 +8,8 @@
 #include <set>
 
 #include "annotate/layout.h"
-#include "executor/cli/annotate_automatic.h"
 #include "executor/cli/device_configurations.h"
+#include "executor/session/sized_graph.h"
 #include "importer/file_nodes.h"
 #include "ir/glob.h"
 #include "ir/nearest.h"

@@ -10,8 +10,8 @@
 #include <set>
 
 #include "annotate/layout.h"
-#include "executor/cli/annotate_automatic.h"
 #include "executor/report/table.h"
+#include "executor/session/sized_graph.h"
 
 namespace podium::cli {
 namespace {

@@ -10,7 +10,6 @@
 #include <array>
 #include <ranges>
 #include <span>
-#include <utility>
 
 #include "executor/compare/strategy_sizes.h"
 #include "executor/session/json_rows.h"
@@ -43,6 +42,7 @@ Candidate on(const Request& request, const std::string& name, VirtualGraphMode m
   Strategy& strategy = candidate.strategy;
   strategy.virtual_graph_mode = mode;
   strategy.pipelining = false;
+  strategy.tensor_parallel = {};
   strategy.ipus = split.processors * split.replicas;
   strategy.replicas = split.replicas;
   int& count = request.task == Task::Training ? strategy.accumulation_factor : strategy.batches_per_step;
@@ -71,8 +71,9 @@ Candidate pipelined(const Request& request, Split split) {
   return candidate;
 }
 
+// As the base asks for, which says nothing where a candidate leaves tensors whole.
 void cut_blocks(const Request& request, Split split, Strategy& strategy) {
-  strategy.tensor_parallel = request.asked_cut;
+  strategy.tensor_parallel = request.base.tensor_parallel;
   strategy.tensor_parallel.devices = split.cut;
 }
 
@@ -212,12 +213,17 @@ enum class Over : std::uint8_t {
   CutStages  // pipelines whose stages are as many
 };
 
+// Those that the base asks for, else those that the model allows.
+std::vector<int> degrees(const Request& request) {
+  const int asked = request.base.tensor_parallel.devices;
+  return asked > 1 ? std::vector{asked} : request.tensor_cuts.degrees;
+}
+
 // Tensors are cut over so many devices as have room for the weights, alone or as the stages of a pipeline.
 std::vector<Split> cuts(const Request& request) {
   std::vector<Split> found;
-  for (int devices : request.tensor_cuts.degrees) {
-    const bool fits = request.weight_bytes < devices * request.memory_bytes;
-    if (request.processors % devices == 0 && fits)
+  for (int devices : degrees(request)) {
+    if (request.processors % devices == 0 && have_room(request, devices))
       found.push_back({devices, request.processors / devices, devices});
   }
   return found;
@@ -229,7 +235,7 @@ std::vector<Split> cut_stages(const Request& request, int devices, std::size_t m
   for (int stages = 2; found.size() < most && stages <= request.ops; stages *= 2) {
     const int processors = devices * stages;
     if (request.processors % processors != 0) break;
-    if (request.weight_bytes < processors * request.memory_bytes)
+    if (have_room(request, processors))
       found.push_back({processors, request.processors / processors, devices});
   }
   return found;
@@ -239,7 +245,8 @@ std::vector<Split> cut_stages(const Request& request, int devices, std::size_t m
 std::vector<Split> cut_stages(const Request& request) {
   std::vector<Split> found;
   std::size_t most = 2;
-  for (int devices : request.tensor_cuts.degrees | std::views::reverse) {
+  const std::vector<int> ascending = degrees(request);
+  for (int devices : ascending | std::views::reverse) {
     const std::vector<Split> of_groups = cut_stages(request, devices, most);
     if (of_groups.empty()) continue;
     found.insert(found.end(), of_groups.begin(), of_groups.end());
@@ -403,14 +410,6 @@ std::vector<Candidate> candidates_of(std::span<const Entry> rest, Request reques
   return candidates;
 }
 
-// Tensor parallelism that the base asks for is how tensors are cut where a candidate cuts them: others leave
-// them whole.
-void take_asked_cut(Request& request) {
-  request.asked_cut = std::exchange(request.base.tensor_parallel, {});
-  request.document.erase("tensorParallelSettings");
-  if (request.asked_cut.devices > 1) request.tensor_cuts.degrees = {request.asked_cut.devices};
-}
-
 // One for each configuration of the model for which there are processors.
 std::vector<Candidate> cut_over_devices(const Request& request) {
   std::vector<Candidate> candidates;
@@ -446,7 +445,6 @@ Candidate read_candidate(const json& entry, const std::string& place, const json
 }  // namespace
 
 std::vector<Candidate> sensible_candidates(Request request) {
-  take_asked_cut(request);
   std::vector<Candidate> cut = cut_over_devices(request);
   std::vector<Candidate> candidates = candidates_of(entries(request.task), std::move(request));
   std::ranges::move(cut, std::back_inserter(candidates));
@@ -454,7 +452,6 @@ std::vector<Candidate> sensible_candidates(Request request) {
 }
 
 std::vector<Candidate> thrifty_candidates(Request request) {
-  take_asked_cut(request);
   const std::span<const Entry> thrifty =
       request.task == Task::Training ? std::span<const Entry>(kThriftyTraining) : kThriftyInference;
   return candidates_of(thrifty, std::move(request));

@@ -31,10 +31,9 @@ struct Request {
   int ops = 1;             ///< of the graph: no strategy cuts it into more pieces
   std::int64_t batch = 1;  ///< samples of a micro-batch
   std::int64_t weight_bytes = 0;
-  std::int64_t memory_bytes = 0;     ///< of one processor
-  int tiles = 0;                     ///< of one processor
-  TensorCuts tensor_cuts = {};       ///< that the model's blocks allow
-  TensorParallelism asked_cut = {};  ///< how candidates that cut blocks do so; follows from the base
+  std::int64_t memory_bytes = 0;                                   ///< of one processor
+  int tiles = 0;                                                   ///< of one processor
+  TensorCuts tensor_cuts = {};                                     ///< that the model's blocks allow
   std::vector<importer::DeviceConfiguration> configurations = {};  ///< that the model declares
 };
 

@@ -28,13 +28,16 @@ int sensible_io_tiles(const Request& request) {
   return std::max(kFewestIoTiles, request.tiles / kIoShare / 2 * 2);
 }
 
+bool have_room(const Request& request, int processors) {
+  return request.weight_bytes < processors * request.memory_bytes;
+}
+
 std::vector<int> shorter_pipelines(const Request& request) {
   std::vector<int> lengths;
   for (int length = request.processors; length % 2 == 0 && length > 2;) {
     length /= 2;
-    const bool fits = request.weight_bytes < length * request.memory_bytes;
     if (length > request.ops) continue;
-    if (!fits && !lengths.empty()) break;
+    if (!have_room(request, length) && !lengths.empty()) break;
     lengths.push_back(length);
     if (lengths.size() == kMostPipelines) break;
   }

@@ -13,6 +13,8 @@ int micro_batches_of_step(const Request& request);
 /// An even number of phases of which four fit into a processor's memory: two in use, two on their way.
 int phases_that_fit(const Request& request);
 int sensible_io_tiles(const Request& request);
+/// Whether so many processors together have room for the weights.
+bool have_room(const Request& request, int processors);
 /// Lengths of pipelines shorter than the whole, longest first: halves of it as long as the weights fit.
 std::vector<int> shorter_pipelines(const Request& request);
 

@@ -1,6 +1,6 @@
 #include "executor/compare/trial.h"
-#include "executor/session/json_rows.h"
 
+#include <algorithm>
 #include <exception>
 #include <mutex>
 #include <new>
@@ -9,10 +9,10 @@
 #include "executor/kernels/tools/thread_limit.h"
 #include "executor/report/model_summary.h"
 #include "executor/session/host_arrays.h"
+#include "executor/session/json_rows.h"
 #include "executor/session/option_words.h"
 
 namespace podium::compare {
-
 namespace {
 
 // More devices are seldom so close to each other that they wait for every product's others.
@@ -29,31 +29,6 @@ void draw(report::ComparedStrategy& compared) {
     processor.memory_curve = {};
     processor.lives = {};
   }
-}
-
-}  // namespace
-
-Request request_of(const device::Device& device, const importer::Model& model) {
-  const ir::Graph& graph = model.graph;
-  return {.processors = device.processors,
-          .ops = static_cast<int>(graph.ops.size()),
-          .batch = samples_of(graph),
-          .weight_bytes = static_cast<std::int64_t>(report::summarize(graph).parameter_bytes),
-          .memory_bytes = device.memory_bytes(),
-          .tiles = device.tiles,
-          .tensor_cuts = tensor_cuts_of(model, std::min(device.processors, kMostCut)),
-          .configurations = importer::read_sharding(model).configurations};
-}
-
-void apply_annotations(importer::Model& model, const Candidate& candidate, const Setting& setting) {
-  if (!candidate.annotations.is_null()) {
-    const std::string where = candidate.where + ": annotate";
-    annotate::apply_rules(model.graph, annotate::read_rules(json_text(candidate.annotations), where));
-  }
-  const SyntheticData mode = candidate.strategy.synthetic_data;
-  if (mode == SyntheticData::Off || setting.estimate) return;
-  throw Error("syntheticDataMode: {} found, Off needed to compare numbers (--estimate clocks it)",
-              word_of(mode));
 }
 
 report::ComparedStrategy attempt(const Candidate& candidate, const Setting& setting, std::int64_t samples,
@@ -81,6 +56,31 @@ report::ComparedStrategy attempt(const Candidate& candidate, const Setting& sett
     compared.refusal = "out of memory on this machine";
   }
   return compared;
+}
+
+}  // namespace
+
+Request request_of(const device::Device& device, const importer::Model& model) {
+  const ir::Graph& graph = model.graph;
+  return {.processors = device.processors,
+          .ops = static_cast<int>(graph.ops.size()),
+          .batch = samples_of(graph),
+          .weight_bytes = static_cast<std::int64_t>(report::summarize(graph).parameter_bytes),
+          .memory_bytes = device.memory_bytes(),
+          .tiles = device.tiles,
+          .tensor_cuts = tensor_cuts_of(model, std::min(device.processors, kMostCut)),
+          .configurations = importer::read_sharding(model).configurations};
+}
+
+void apply_annotations(importer::Model& model, const Candidate& candidate, const Setting& setting) {
+  if (!candidate.annotations.is_null()) {
+    const std::string where = candidate.where + ": annotate";
+    annotate::apply_rules(model.graph, annotate::read_rules(json_text(candidate.annotations), where));
+  }
+  const SyntheticData mode = candidate.strategy.synthetic_data;
+  if (mode == SyntheticData::Off || setting.estimate) return;
+  throw Error("syntheticDataMode: {} found, Off needed to compare numbers (--estimate clocks it)",
+              word_of(mode));
 }
 
 std::vector<report::ComparedStrategy> attempt_all(

@@ -31,16 +31,13 @@ Request request_of(const device::Device& device, const importer::Model& model);
 /// that cannot be compared since the device makes its data.
 void apply_annotations(importer::Model& model, const Candidate& candidate, const Setting& setting);
 
-/// What `run` adds to the facts that are known before: time, memory and, once computed, the difference. An
-/// Error of it is the refusal.
-report::ComparedStrategy attempt(const Candidate& candidate, const Setting& setting, std::int64_t samples,
-                                 const std::function<void(report::ComparedStrategy&)>& run);
-
 /// Called after each candidate, with what became of it.
 using Advance = std::function<void(const report::ComparedStrategy&)>;
 
-/// The same for each, in their order; side by side where they are clocked alone, on as many threads as the
-/// setting says. Calls of `advance` never overlap.
+/// Of each candidate, in their order: what `run` adds to the facts that are known before, which are time,
+/// memory and, once computed, the difference. An Error of it is the refusal. Candidates are tried side by
+/// side where they are clocked alone, on as many threads as the setting says. Calls of `advance` never
+/// overlap.
 std::vector<report::ComparedStrategy> attempt_all(
     const std::vector<Candidate>& candidates, const Setting& setting, std::int64_t samples,
     const std::function<void(const Candidate&, report::ComparedStrategy&)>& run, const Advance& advance);

@@ -9,10 +9,10 @@
 #include "annotate/match.h"
 #include "annotate/place.h"
 #include "annotate/rules.h"
-#include "executor/cli/annotate_automatic.h"
 #include "executor/cli/annotate_edits.h"
 #include "executor/cli/info_json.h"
 #include "executor/session/session.h"
+#include "executor/session/sized_graph.h"
 #include "ir/infer.h"
 
 namespace podium::python {
@@ -59,7 +59,7 @@ void Model::clear_annotations() {
 }
 
 std::string Model::placement() const {
-  const ir::Graph graph = cli::infer_sizes(model_.graph).graph;
+  const ir::Graph graph = infer_sizes(model_.graph).graph;
   const ir::Placement placement =
       annotate::place(graph, model_.info.metadata, annotate::implied_request(graph));
   nlohmann::json records = nlohmann::json::array();

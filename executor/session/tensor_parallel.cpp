@@ -12,10 +12,9 @@
 
 #include "annotate/annotations.h"
 #include "annotate/tensor_parallel.h"
-#include "executor/kernels/tools/kernel.h"
+#include "executor/session/sized_graph.h"
 #include "executor/session/tensor_cuts.h"
 #include "importer/sharding.h"
-#include "ir/infer.h"
 
 namespace podium {
 namespace {
@@ -118,39 +117,31 @@ void place_in_stage(ir::Op& op, std::int64_t stage) {
   if (!told.stage) ir::set_attribute(op, annotate::kPipelineStage, stage);
 }
 
-ir::Graph with_types(const ir::Graph& graph) {
-  ir::Graph inferred = graph;
-  ir::infer(inferred, {.evaluate = kernels::evaluate});
-  return inferred;
-}
-
-// Types are found in a copy, in which some ops are computed beforehand: values keep their ids in it.
 annotate::ShardingPlan plan_blocks(importer::Model& model, const TensorParallelism& cut) try {
   // Rows of tokens are cut in each sequence, so that their number is part of the cut.
   if (cut.cuts_tokens) importer::check_sizes(model);
-  const ir::Graph inferred = with_types(model.graph);
+  const SizedGraph sized = infer_sizes(model.graph);
   const auto found = annotate::plan_tensor_parallel(
-      inferred,
+      sized.graph,
       {.devices = cut.devices,
        .tokens = cut.cuts_tokens ? annotate::TokensBetweenBlocks::Cut : annotate::TokensBetweenBlocks::Whole,
        .expert_groups = cut.expert_groups});
-  const auto producer = ir::producers(model.graph);
-  std::map<ir::OpId, std::vector<OperandSharding>> of_ops;
+  std::map<std::size_t, std::vector<OperandSharding>> of_ops;  // by their places in the model's graph
   for (const annotate::OpTensorSpec& said : found.specs) {
-    const ir::OpId id = producer[*outputs_of(inferred[said.op]).begin()];
-    const ir::Op& op = model.graph[id];
+    const std::size_t place = sized.imported[said.op.number()];
+    const ir::Op& op = model.graph.ops[place];
     const auto add = [&](annotate::Side side, const std::vector<ir::ValueId>& ids) {
       for (std::size_t i = 0; i < ids.size(); ++i) {
-        if (ids[i] == said.tensor) of_ops[id].push_back({side, i, said.spec});
+        if (ids[i] == said.tensor) of_ops[place].push_back({side, i, said.spec});
       }
     };
     add(annotate::Side::Input, op.inputs);
     add(annotate::Side::Output, op.outputs);
   }
   annotate::ShardingPlan plan{.devices = cut.devices,
-                              .found = annotate::to_string(found, inferred, cut.devices)};
-  for (auto& [id, operands] : of_ops) {
-    ir::set_attribute(model.graph[id], annotate::kShardingPlace, std::ssize(plan.ops));
+                              .found = annotate::to_string(found, sized.graph, cut.devices)};
+  for (auto& [place, operands] : of_ops) {
+    ir::set_attribute(model.graph.ops[place], annotate::kShardingPlace, std::ssize(plan.ops));
     plan.ops.push_back(std::move(operands));
   }
   return plan;
@@ -170,9 +161,9 @@ DeviceGroups device_groups(const importer::Model& model, const Strategy& strateg
 TensorCuts tensor_cuts_of(const importer::Model& model, int most) {
   TensorCuts cuts;
   try {
-    const ir::Graph inferred = with_types(model.graph);
+    const ir::Graph sized = infer_sizes(model.graph).graph;
     for (int devices = 2; devices <= most; devices *= 2) {
-      cuts.tokens = annotate::plan_tensor_parallel(inferred, {.devices = devices}).attentions > 0;
+      cuts.tokens = annotate::plan_tensor_parallel(sized, {.devices = devices}).attentions > 0;
       cuts.degrees.push_back(devices);
     }
   } catch (const Error&) {

@@ -26,8 +26,8 @@ struct DeviceGroups {
 DeviceGroups device_groups(const importer::Model& model, const Strategy& strategy);
 
 /// What the strategy's configuration says of the model's nodes, which get the attribute that refers to it
-/// and, where stages are asked for, those of their stage; with tensor parallelism, what is found
-/// in its blocks. Errors as device_groups and plan_tensor_parallel give them.
+/// and, where stages are asked for, those of their stage; with tensor parallelism, what is found in its
+/// blocks. Errors as device_groups and plan_tensor_parallel give them.
 annotate::ShardingPlan plan_sharding(importer::Model& model, const Strategy& strategy);
 /// No tensor is cut.
 inline bool is_whole(const annotate::ShardingPlan& plan) { return plan.devices == 1; }
