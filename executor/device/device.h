@@ -84,9 +84,9 @@ struct Device {
   int processors_per_host = 4;  ///< that share one gateway: a machine
   /// From a machine to its like in the next domain; of AllToAll: from a processor to the network.
   Link gateway = {};
-  /// Whether devices add up and put together what they exchange of a cut tensor in the kernel that moves it,
-  /// not in kernels of their own.
-  bool collective_kernels = false;
+  /// Whether a kernel goes over many tensors: devices add up and put together what they exchange of a cut
+  /// tensor in the kernel that moves it, and one updates all weights.
+  bool multi_tensor_kernels = false;
   double collective_overhead_seconds = 0.13e-3;  ///< of an all-reduce, beside its transfers; else half
   std::int64_t collective_merge_bytes = 0;       ///< up to which collectives in a row are one; 0: none are
   double ring_share = 1;                         ///< AllToAll: of the rate of the ports that a ring keeps up

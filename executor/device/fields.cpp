@@ -114,9 +114,10 @@ std::vector<Field> link_fields() {
        access<&D::collective_overhead_seconds>(), 0, 10},
       {"collectiveMergeBytes", "bytes", "up to which collectives in a row are one; 0: none are",
        access<&D::collective_merge_bytes>(), 0, kTiB},
-      {"collectiveKernels", "",
-       "whether a kernel that moves parts of a cut tensor adds up and joins them too",
-       access<&D::collective_kernels>()},
+      {"multiTensorKernels", "",
+       "whether a kernel goes over many tensors: it moves, adds up and joins parts of cut ones, or updates "
+       "all weights",
+       access<&D::multi_tensor_kernels>()},
       {"ringShare", "", "of the ports' rate that a ring keeps up, allToAll", access<&D::ring_share>(), 1e-3,
        1},
       {"switchReductionShare", "", "of the ports' rate where the switch adds up; 0: it cannot",

@@ -132,7 +132,7 @@ Device shared_memory(const SharedMemory& chip) {
   device.cache_bytes = static_cast<std::int64_t>(chip.cache_bytes);
   device.cache_speed = 2;  // study: 2 to 3
   device.synchronous = false;
-  device.collective_kernels = true;
+  device.multi_tensor_kernels = true;
   device.sync_cycles = 0;
   device.global_sync_seconds = 0;
   device.topology = Topology::AllToAll;

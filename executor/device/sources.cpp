@@ -66,7 +66,7 @@ constexpr auto kSourceRows = std::to_array<SourceRow>({
     {"gatewayLatencySeconds", Guess, Guess},
     {"collectiveOverheadSeconds", Fit, Fit},
     {"collectiveMergeBytes", Unused, Framework},
-    {"collectiveKernels", Unused, Libraries},
+    {"multiTensorKernels", Unused, Libraries},
     {"ringShare", Unused, Fit},
     {"switchReductionShare", Unused, Fit},
     {"networkShare", Unused, Fit},

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "executor/lower/graph/accumulate_where_made.h"
 #include "executor/lower/graph/add_second_copy.h"
 #include "executor/lower/graph/delay_updates.h"
 #include "executor/lower/graph/give_counts_an_op.h"
@@ -110,6 +111,8 @@ auto rewritten(ir::Training training, const ir::Placement& placement, const Stra
   const Facts facts = find_facts(placed, strategy);
 
   note_tiles_that_are_missing(placed, strategy, heard);
+  if (strategy.pipelining && strategy.exchanges == Exchanges::Apart && !facts.updates_in_stages)
+    accumulate_where_made(placed);
   give_updates_an_op(placed);
   give_counts_an_op(placed);
   give_variables_their_updates(placed, facts);

@@ -10,6 +10,7 @@
 #include "executor/sim/op_cost.h"
 #include "ir/annotation.h"
 #include "ir/error.h"
+#include "ir/training.h"
 
 namespace podium::sim {
 namespace {
@@ -38,7 +39,14 @@ std::string code_of(const ir::Graph& graph, const DeviceKernel& kernel) {
 // The movement of a cut tensor that a kernel is part of, on devices where that takes no kernels of its own.
 std::optional<std::int64_t> movement_of(const DeviceKernel& kernel, const device::Device& device) {
   const auto* movement = ir::attribute_if<std::int64_t>(*kernel.front(), ir::kMovement);
-  return device.collective_kernels && movement != nullptr ? std::optional(*movement) : std::nullopt;
+  return device.multi_tensor_kernels && movement != nullptr ? std::optional(*movement) : std::nullopt;
+}
+
+// The update of a weight, which is a part of one kernel where such go over many tensors.
+bool is_update(const DeviceKernel& kernel, const device::Device& device) {
+  return device.multi_tensor_kernels && std::ranges::all_of(kernel, [](const ir::Op* op) {
+           return ir::is_outer(*op) && op->spec->category == ir::Category::Elementwise;
+         });
 }
 
 KernelTime time_of(const ir::Graph& graph, const DeviceKernel& kernel, const OpCost& cost) {
@@ -59,18 +67,23 @@ BlockCost block_cost(const executor::Block& block, const device::Device& device,
   double temporary = 0;
   std::int64_t kernels = 0;
   std::set<std::int64_t> movements;
+  bool has_update = false;
   for (const DeviceKernel& kernel : device_kernels(block.graph, device)) {
     if (const auto movement = movement_of(kernel, device)) {
       if (movements.insert(*movement).second) dispatched += device.dispatch_seconds;
       continue;
     }
-    const OpCost one = price(kernel);
+    OpCost one = price(kernel);
+    const bool is_launched = one.seconds > 0 && !(has_update && is_update(kernel, device));
+    if (!is_launched)
+      one.seconds = std::max(0.0, one.seconds - device.phase_overhead_cycles / device.clock_hertz);
+    has_update = has_update || is_update(kernel, device);
     cost.seconds += one.seconds;
     cost.flop += one.flop;
     cost.matrix_flop += one.matrix_flop;
     cost.ideal_seconds += one.ideal_seconds;
     temporary = std::max(temporary, one.temporary_bytes);
-    if (one.seconds > 0) dispatched += device.dispatch_seconds;
+    if (is_launched) dispatched += device.dispatch_seconds;
     codes.insert(code_of(block.graph, kernel));
     if (one.seconds > 0) cost.kernels.push_back(time_of(block.graph, kernel, one));
     ++kernels;

@@ -1,14 +1,17 @@
 // Kernels are sets of ops that grow together along the values between them (a disjoint-set forest), with the
 // reductions at their ends. A kernel of several ops costs what it loads from outside, computes and stores for
-// outside; with a product in front, the product and what is loaded beside. Where a device computes attention
-// in one kernel, all tensors of the size of its scores stay inside it: products on them run at the rate of
-// that kernel, everything else is done beside.
+// outside; with a product in front, the product and what is loaded beside. Products over shared memory read
+// an operand whose axes are in another order as it lies, so that a transposition for them is no kernel. Where
+// a device computes attention in one kernel, all tensors of the size of its scores stay inside it: products
+// on them run at the rate of that kernel, which reads and writes in any order of axes, everything else is
+// done beside.
 #include "executor/sim/device_kernels.h"
 
 #include <algorithm>
 #include <map>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "executor/sim/products.h"
 #include "executor/sim/vector_cost.h"
@@ -27,7 +30,7 @@ bool is_known(const ir::Type& type) { return type.is_tensor() && type.is_static(
 
 // Ops that can be one kernel with their neighbours.
 bool is_fusible(const ir::Graph& graph, const Op& op, const device::Device& device) {
-  if (device.collective_kernels && ir::find_attribute(op, ir::kMovement) != nullptr) return false;
+  if (device.multi_tensor_kernels && ir::find_attribute(op, ir::kMovement) != nullptr) return false;
   const bool is_normalizing = op.spec->category == ir::Category::Normalizing && !device.synchronous &&
                               device.fusion == device::Fusion::All;
   if (op.spec->category != ir::Category::Elementwise && !is_normalizing) return false;
@@ -77,17 +80,36 @@ bool goes_across_rows(const ir::Graph& graph, const Op& op) {
   return out.size() > in.size() || !std::equal(out.begin(), out.end(), in.begin());
 }
 
+// Nodes that need all of a row before they give any of it: they normalise, or, as the gradient of such a
+// node, read what they have summed up of a row. By the place of their ops.
+std::vector<bool> find_row_ops(const ir::Graph& graph) {
+  std::map<ValueId, std::string_view> sums;  // of a row, and the node that made it
+  std::set<std::string_view> nodes;
+  for (const Op& op : graph.ops) {
+    for (ValueId id : inputs_of(op)) {
+      const auto sum = sums.find(id);
+      if (sum != sums.end() && sum->second == op.name) nodes.insert(op.name);
+    }
+    const bool sums_up = op.spec->name.starts_with("Reduce") && op.inputs[0].valid();
+    if (sums_up && !op.name.empty() && is_known(graph[op.inputs[0]].type) &&
+        is_known(graph[op.outputs[0]].type) && !goes_across_rows(graph, op))
+      sums.emplace(op.outputs[0], op.name);
+  }
+  std::vector<bool> found;
+  for (const Op& op : graph.ops)
+    found.push_back(op.spec->category == ir::Category::Normalizing || nodes.contains(op.name));
+  return found;
+}
+
 // Sets of ops that have grown together (a disjoint-set forest). A set runs at one time: what its ops read of
 // others is made before the first of them.
 class Sets {
  public:
-  explicit Sets(const ir::Graph& graph)
-      : graph_(graph),
-        parents_(graph.ops.size()),
-        members_(graph.ops.size()),
-        has_product_(graph.ops.size()) {
+  explicit Sets(const ir::Graph& graph) : graph_(graph), parents_(graph.ops.size()), sets_(graph.ops.size()) {
     std::iota(parents_.begin(), parents_.end(), 0U);
-    for (std::size_t i = 0; i < members_.size(); ++i) members_[i] = {i};
+    const std::vector<bool> row_ops = find_row_ops(graph);
+    for (std::size_t i = 0; i < sets_.size(); ++i)
+      sets_[i] = {.members = {i}, .has_product = false, .has_rows = row_ops[i]};
   }
   std::size_t find(std::size_t op) {
     while (parents_[op] != op) op = parents_[op] = parents_[parents_[op]];
@@ -96,34 +118,43 @@ class Sets {
   void join(std::size_t a, std::size_t b) {
     const std::size_t from = find(a);
     const std::size_t to = find(b);
-    if (from == to || (has_product_[from] && has_product_[to]) || !can_run_together(from, to)) return;
+    if (from == to || !can_run_together(from, to)) return;
     parents_[from] = to;
-    std::vector<std::size_t>& members = members_[to];
-    members.insert(members.end(), members_[from].begin(), members_[from].end());
-    members_[from].clear();
-    has_product_[to] = has_product_[to] || has_product_[from];
+    Set& all = sets_[to];
+    const Set other = std::exchange(sets_[from], {});
+    all.members.insert(all.members.end(), other.members.begin(), other.members.end());
+    all.has_product = all.has_product || other.has_product;
+    all.has_rows = all.has_rows || other.has_rows;
   }
-  /// A kernel has one product at most.
-  void mark_product(std::size_t op) { has_product_[find(op)] = true; }
+  /// A kernel has one product at most, and nothing that waits for whole rows of it: a piece of a product
+  /// holds some columns alone.
+  void mark_product(std::size_t op) { sets_[find(op)].has_product = true; }
   /// Who reads the result waits for the whole kernel.
   void mark_complete(ValueId result) { complete_.insert(result); }
   void note_maker(ValueId value, std::size_t op) { makers_[value] = op; }
 
  private:
+  struct Set {
+    std::vector<std::size_t> members = {};
+    bool has_product = false;
+    bool has_rows = false;  ///< needs all of a row
+  };
+
   bool can_run_together(std::size_t a, std::size_t b) {
-    const auto first_of = [&](std::size_t set) {
-      return *std::min_element(members_[set].begin(), members_[set].end());
-    };
+    const bool has_product = sets_[a].has_product || sets_[b].has_product;
+    if (sets_[a].has_product && sets_[b].has_product) return false;
+    if (has_product && (sets_[a].has_rows || sets_[b].has_rows)) return false;
+    const auto first_of = [&](std::size_t set) { return std::ranges::min(sets_[set].members); };
     const std::size_t first = std::min(first_of(a), first_of(b));
     const auto is_there = [&](ValueId id, const Op& reader) {
       const auto maker = makers_.find(id);
       if (maker == makers_.end() || maker->second < first) return true;
       const std::size_t set = find(maker->second);
       if (set != a && set != b) return false;
-      return !complete_.contains(id) || are_one_node(graph_.ops[maker->second], reader);
+      return !complete_.contains(id) || (!has_product && are_one_node(graph_.ops[maker->second], reader));
     };
     for (std::size_t set : {a, b}) {
-      for (std::size_t op : members_[set]) {
+      for (std::size_t op : sets_[set].members) {
         for (ValueId id : inputs_of(graph_.ops[op])) {
           if (!is_there(id, graph_.ops[op])) return false;
         }
@@ -134,8 +165,7 @@ class Sets {
 
   const ir::Graph& graph_;
   std::vector<std::size_t> parents_;
-  std::vector<std::vector<std::size_t>> members_;
-  std::vector<bool> has_product_;
+  std::vector<Set> sets_;
   std::map<ValueId, std::size_t> makers_;
   std::set<ValueId> complete_;
 };
@@ -198,6 +228,18 @@ class Grower {
   std::map<ValueId, std::size_t> makers_;      ///< of what a later op may take over
   std::map<ValueId, std::size_t> reduced_by_;  ///< the last reduction of a value
 };
+
+// Values that nothing but products reads.
+std::set<ValueId> read_by_products(const ir::Graph& graph) {
+  std::set<ValueId> read;
+  std::set<ValueId> otherwise(graph.outputs.begin(), graph.outputs.end());
+  for (const Op& op : graph.ops) {
+    const bool multiplies = op.spec->category == ir::Category::MatrixProduct;
+    for (ValueId id : inputs_of(op)) (multiplies ? read : otherwise).insert(id);
+  }
+  std::erase_if(read, [&](ValueId id) { return otherwise.contains(id); });
+  return read;
+}
 
 std::map<ValueId, int> count_readers(const ir::Graph& graph) {
   std::map<ValueId, int> readers;
@@ -329,6 +371,16 @@ std::vector<DeviceKernel> device_kernels(const ir::Graph& graph, const device::D
 KernelCosts::KernelCosts(const ir::Graph& graph, const device::Device& device, int tiles)
     : graph_(graph), device_(device), tiles_(tiles), readers_(count_readers(graph)) {
   if (device.attention_share > 0) scores_ = scores_of(graph);
+  if (!device.synchronous && device.fusion == device::Fusion::All)
+    orders_for_products_ = read_by_products(graph);
+  for (const Op& op : graph.ops) {
+    if (is_product(op) && touches(op, scores_)) of_attention_.insert(op.outputs[0]);
+  }
+}
+
+bool KernelCosts::is_read_as_it_lies(const Op& op) const {
+  return op.is("Transpose") &&
+         (orders_for_products_.contains(op.outputs[0]) || of_attention_.contains(op.inputs[0]));
 }
 
 // A product of the kernel computes at its rate and reads and writes what is no score; all else on scores is
@@ -368,6 +420,7 @@ OpCost KernelCosts::on(int tiles, const DeviceKernel& kernel) const {
   OpCost product;
   bool is_attention = false;
   for (const Op* op : kernel) {
+    if (is_read_as_it_lies(*op)) continue;
     try {
       if (touches(*op, scores_)) {
         sum += attention_part(*op, tiles);

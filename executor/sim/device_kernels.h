@@ -28,6 +28,8 @@ class KernelCosts {
   /// from outside, stores what is read outside, and computes what each op computes. Error names an op whose
   /// size only a run tells. Where waking tiles takes time (Device::spread_seconds) the kernel runs on one
   /// tile if that is faster. Ops on the scores of attention belong to its kernel, where the device has one.
+  /// A transposition that only products read, or that an attention kernel writes, is theirs where tiles share
+  /// memory and all is fused.
   OpCost operator()(const DeviceKernel& kernel) const;
 
  private:
@@ -36,9 +38,12 @@ class KernelCosts {
   int tiles_;
   OpCost on(int tiles, const DeviceKernel& kernel) const;
   OpCost attention_part(const ir::Op& op, int tiles) const;
+  bool is_read_as_it_lies(const ir::Op& op) const;
 
-  std::map<ir::ValueId, int> readers_;  ///< of each value, the graph's outputs among them
-  std::set<ir::ValueId> scores_;        ///< what a kernel of attention keeps to itself
+  std::map<ir::ValueId, int> readers_;         ///< of each value, the graph's outputs among them
+  std::set<ir::ValueId> scores_;               ///< what a kernel of attention keeps to itself
+  std::set<ir::ValueId> of_attention_;         ///< what products of such a kernel make
+  std::set<ir::ValueId> orders_for_products_;  ///< read by nothing else
 };
 
 }  // namespace podium::sim

@@ -3,7 +3,8 @@
 // through all buffers, and the barriers that it holds, one bit for each half of the processors and each kind
 // of lane (semantics, section 3). Lists of all tasks lie in one arena.
 //
-// On a machine that is not synchronous collectives are on the IO lane, beside computes. How far a gather of
+// On a machine that is not synchronous collectives are on the IO lane, beside computes, and so is what one
+// processor sends another: a receiver has posted the buffer, so neither waits for the other's compute. How far a gather of
 // weights may run ahead is said by two more slots of each processor, of which gathers fill one after the
 // other: computes behind a gather read its slot, so the gather after the next one waits for them.
 #include "executor/sim/tasks.h"
@@ -233,7 +234,18 @@ class TaskMaker {
       lanes_.push_back(lane(one.to));
     }
     merge(lanes_);
+    if (!costs_.synchronous && is_from_one_to_one(step.transfers)) {
+      for (LaneUse& use : lanes_) use.lane = Lane::Io;
+    }
     hold_all(task);
+  }
+  bool is_from_one_to_one(const std::vector<executor::Transfer>& transfers) const {
+    const auto ends_of = [&](const executor::Transfer& one) {
+      return std::pair(program_[one.from.buffer].processor, program_[one.to.buffer].processor);
+    };
+    return std::ranges::all_of(transfers, [&](const executor::Transfer& one) {
+      return ends_of(one) == ends_of(transfers.front());
+    });
   }
   void fill(Task& task, const executor::CopyBetweenTiles& step) {
     task.activity = Activity::TileCopy;

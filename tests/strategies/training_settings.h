@@ -15,7 +15,8 @@ namespace podium::testing {
 struct Setting {
   Strategy options = {};
   ir::Optimizer optimizer = ir::make_optimizer("SGD", {{"learningRate", {0.05}}});
-  bool reorders = false;  ///< sums over micro-batches are made in another order than by one processor
+  const char* device = nullptr;  ///< a preset; absent: one that has room for everything
+  bool reorders = false;         ///< sums over micro-batches are made in another order than by one processor
 };
 
 struct SettingChoice {

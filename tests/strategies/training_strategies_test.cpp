@@ -9,6 +9,7 @@
 #include <map>
 #include <numeric>
 
+#include "executor/device/presets.h"
 #include "executor/session/check_options.h"
 #include "executor/session/host_arrays.h"
 #include "executor/session/model_weights.h"
@@ -239,6 +240,7 @@ State train(const TrainingCase& of) {
   options.session.fuse = false;
   options.session.strategy = of.setting.options;
   options.session.clock = true;
+  if (of.setting.device != nullptr) options.session.device = *device::find_preset(of.setting.device);
   options.loss = "loss";
   options.optimizer = of.setting.optimizer;
   TrainingSession session(load(of), options);
@@ -486,6 +488,32 @@ TEST(TrainingStrategies, GiveTheWeightsOfOneProcessorBothWays) {
   }
   counts.say("both ways");
   EXPECT_EQ(counts.equal, 100);
+  EXPECT_THAT(counts.illegal, IsEmpty());
+  EXPECT_THAT(counts.refused, IsEmpty());
+}
+
+// Where processors do not wait for each other's exchanges each adds up what it makes of a tied weight's
+// gradient.
+TEST(TrainingStrategies, GiveTheWeightsOfOneProcessorWhereStagesAddUp) {
+  TrainingCounts counts;
+  for (std::size_t model = 0; model < trained_models().size(); ++model) {
+    for (const PipelineOrder order :
+         {PipelineOrder::Lockstep, PipelineOrder::GPipe, PipelineOrder::OneForwardOneBackward}) {
+      for (const char* optimizer : {"SGD", "Adam"}) {
+        Setting setting{.device = "a100-80", .reorders = true};
+        setting.options.virtual_graph_mode = VirtualGraphMode::Auto;
+        setting.options.ipus = 2;
+        setting.options.pipelining = true;
+        setting.options.pipeline_order = order;
+        setting.options.accumulation_factor = 4;
+        setting.optimizer = ir::make_optimizer(optimizer, {{"learningRate", {0.001}}});
+        if (setting.optimizer.defaults.contains("eps")) setting.optimizer.defaults["eps"].value = 1e-3;
+        expect_right({.model = model, .setting = setting}, optimizer, counts);
+      }
+    }
+  }
+  counts.say("added up by stage");
+  EXPECT_EQ(counts.equal, 30);
   EXPECT_THAT(counts.illegal, IsEmpty());
   EXPECT_THAT(counts.refused, IsEmpty());
 }

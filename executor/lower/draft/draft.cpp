@@ -144,6 +144,9 @@ BlockId Draft::add_block(Part& part, std::string name) {
   const int processor = part.turn.processor;
   make_outputs_early(part.graph);
   executor::Block block{.name = std::move(name), .processor = processor, .graph = std::move(part.graph)};
+  if (part.turn.work == Work::Update) {
+    for (ir::Op& op : block.graph.ops) set_attribute(op, ir::kContextAttribute, ir::kOuterContext);
+  }
   for (ValueId weight : part.weights) {
     block.weights.push_back(buffer(weight, processor, Memory::Compute, Role::Weight));
     program[block.weights.back()].initial = {graph[weight].constant.value_or(ir::Tensor())};

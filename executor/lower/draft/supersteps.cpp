@@ -11,7 +11,7 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
+#include <ranges>
 
 #include "executor/slots.h"
 
@@ -179,21 +179,15 @@ class SuperstepWriter {
     slot.index = micro_batch % program_[slot.buffer].slots;
     slot.stride = stride;
   }
-  // Transfers that share processors, directly or through others, are one exchange.
+  // Apart, what one processor has for another one is an exchange: nobody else waits for it.
   std::vector<std::vector<Transfer>> groups(const std::vector<Transfer>& all) const {
-    std::vector<int> group_of(program_.processors);
-    std::iota(group_of.begin(), group_of.end(), 0);
-    const auto at = [&](const Slot& slot) -> int { return group_of[program_[slot.buffer].processor]; };
-    for (const Transfer& one : all) {
-      const int from = at(one.from);
-      const int to = exchanges_ == Exchanges::Together ? at(all.front().from) : at(one.to);
-      std::ranges::replace(group_of, std::max(from, to), std::min(from, to));
-    }
-    std::map<int, std::vector<Transfer>> by_group;
-    for (const Transfer& one : all) by_group[at(one.from)].push_back(one);
-    std::vector<std::vector<Transfer>> found;
-    for (auto& [group, transfers] : by_group) found.push_back(std::move(transfers));
-    return found;
+    if (all.empty()) return {};
+    if (exchanges_ == Exchanges::Together) return {all};
+    const auto at = [&](const Slot& slot) { return program_[slot.buffer].processor; };
+    std::map<std::pair<int, int>, std::vector<Transfer>> by_ends;
+    for (const Transfer& one : all) by_ends[{at(one.from), at(one.to)}].push_back(one);
+    const auto found = std::views::values(by_ends);
+    return {found.begin(), found.end()};
   }
 
   const Program& program_;

@@ -5,6 +5,7 @@
 #include "executor/device/presets.h"
 #include "executor/sim/op_cost.h"
 #include "ir/error.h"
+#include "ir/training.h"
 #include "tests/support/graph_text.h"
 
 namespace podium::sim {
@@ -70,6 +71,19 @@ TEST(BlockCost, NamesTheOpWhoseSizeOnlyARunTells) {
 TEST(OpSeconds, OfAnUnknownSizeIsZero) {
   const ir::Graph graph = testing::graph_of("g (float[8] x) => (int64[1, N] y) { y = NonZero(x) }");
   EXPECT_EQ(op_seconds(graph, graph.ops[0], machine(), 1472), 0);
+}
+
+TEST(BlockCost, OfManyUpdatesHasOneLaunchWhereAKernelGoesOverManyTensors) {
+  executor::Block block = block_of(
+      "g (float[1024] v, float[2048] w, float[1024] dv, float[2048] dw) => (float[1024] a, float[2048] b) "
+      "{ a = Sub(v, dv) b = Sub(w, dw) }");
+  device::Device gpu = *device::find_preset("a100-80");
+  gpu.dispatch_seconds = 1e-3;
+  EXPECT_DOUBLE_EQ(block_cost(block, gpu, gpu.tiles).seconds, 2e-3);
+  for (ir::Op& op : block.graph.ops) ir::set_attribute(op, ir::kContextAttribute, ir::kOuterContext);
+  EXPECT_DOUBLE_EQ(block_cost(block, gpu, gpu.tiles).seconds, 1e-3);
+  gpu.multi_tensor_kernels = false;
+  EXPECT_DOUBLE_EQ(block_cost(block, gpu, gpu.tiles).seconds, 2e-3);
 }
 
 }  // namespace

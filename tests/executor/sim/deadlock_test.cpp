@@ -45,7 +45,7 @@ TEST(Deadlock, LeadsOverLanesAndExchanges) {
                           copy({{c, a_in}}), sketch.compute("first", 0, 1, {a_in}, {a})};
   EXPECT_EQ(fault_of(sketch),
             "deadlock: \"copy a@0 -> b_in@1\" waits for \"compute first on ipu 0\", which waits for "
-            "\"copy a@0 -> b_in@1\"");
+            "\"copy c@2 -> a_in@0\", which waits for \"copy a@0 -> b_in@1\"");
 }
 
 TEST(Deadlock, OfASlotThatOnlyTheNextTurnFills) {

@@ -69,6 +69,36 @@ TEST(DeviceKernels, TakeAProductsResultBeforeItIsStored) {
   EXPECT_NEAR(KernelCosts(graph, device, device.tiles)(kernels[0]).seconds, product, 0.05 * product);
 }
 
+// A piece of a product has some columns of a row; the sum over it is known later.
+TEST(DeviceKernels, OfAProductDoNotNormaliseItsRows) {
+  const ir::Graph softmax = testing::graph_of(
+      "g (float16[512, 64] x, float16[64, 512] w) => (float16[512, 512] y) { p = MatMul(x, w) s = Relu(p) "
+      "y = Softmax(s) }");
+  EXPECT_EQ(device_kernels(softmax, with_fusion("a100-80", Fusion::All)).size(), 2U);
+  ir::Graph gradient = testing::graph_of(
+      "g (float16[512, 64] x, float16[64, 512] w, float16[512, 512] p) => (float16[512, 512] y) "
+      "<int64[1] columns = {1}> "
+      "{ flow = MatMul(x, w) a = Mul(flow, p) sum = ReduceSum(a, columns) b = Mul(p, sum) y = Sub(a, b) }");
+  for (std::size_t i = 1; i < gradient.ops.size(); ++i) gradient.ops[i].name = "softmax_gradient";
+  EXPECT_EQ(device_kernels(gradient, with_fusion("a100-80", Fusion::All)).size(), 2U);
+}
+
+TEST(DeviceKernels, OfAProductReadAnOperandAsItLies) {
+  const Device device = with_fusion("a100-80", Fusion::All);
+  const auto price = [&](const char* text) { return seconds(testing::graph_of(text), device); };
+  const double plain =
+      price("g (float16[512, 4096] x, float16[4096, 512] w) => (float16[512, 512] y) { y = MatMul(x, w) }");
+  const double turned = price(
+      "g (float16[512, 4096] x, float16[512, 4096] w) => (float16[512, 512] y) "
+      "{ t = Transpose(w) y = MatMul(x, t) }");
+  EXPECT_DOUBLE_EQ(turned, plain);
+  const double read_elsewhere = price(
+      "g (float16[512, 4096] x, float16[512, 4096] w) => (float16[512, 512] y, float16[4096, 512] z) "
+      "{ t = Transpose(w) y = MatMul(x, t) z = Relu(t) }");
+  EXPECT_GT(read_elsewhere,
+            plain + price("g (float16[512, 4096] w) => (float16[4096, 512] t) { t = Transpose(w) }"));
+}
+
 TEST(DeviceKernels, EndInReductionsOfWhatTheyMake) {
   const ir::Graph graph = testing::graph_of(
       "g (float[4096, 512] x) => (float[1, 512] y, float[1, 512] z) <int64[1] rows = {0}> "

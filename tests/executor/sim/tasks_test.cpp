@@ -30,6 +30,17 @@ TEST(Tasks, KeepTheLanesOfBothEndsBusy) {
   EXPECT_EQ(lanes(tasks.tasks[1]), "0:1000 1:1000");
 }
 
+TEST(Tasks, SendBesideComputesWhereProcessorsDoNotWaitForEachOther) {
+  Sketch sketch(3, {.copy = 2});
+  sketch.costs.synchronous = false;
+  const Slot x = sketch.buffer("x", 0);
+  const Slot a = sketch.buffer("a", 1);
+  sketch.program.steps = {copy({{x, a}}), copy({{x, a}, {x, sketch.buffer("b", 2)}})};
+  const sim::Tasks tasks = sketch.tasks();
+  EXPECT_EQ(lanes(tasks.tasks[0]), "1:1000 3:1000");
+  EXPECT_EQ(lanes(tasks.tasks[1]), "0:2000 2:1000 4:1000");
+}
+
 // Bit 0: compute lanes of even processors; bit 2: those of odd ones.
 TEST(Tasks, HoldTheSyncGroupOfThePattern) {
   Sketch sketch(2);

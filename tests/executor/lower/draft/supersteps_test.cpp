@@ -71,5 +71,19 @@ TEST(Supersteps, ExchangesAreOneOrApart) {
   EXPECT_EQ(copies(Exchanges::Apart), 2);
 }
 
+// Who sends on waits for what it sends alone, not for what it receives then.
+TEST(Supersteps, ExchangesApartAreOfOneProcessorForAnother) {
+  Passed passed;
+  std::swap(passed.turnouts[2].exchange[0].from, passed.turnouts[2].exchange[0].to);
+  passed.turnouts[2].exchange[0].to = passed.turnouts[0].exchange[0].to;
+  passed.text({{{0, 0}, {2, 0}}, {{1, 0}}}, Exchanges::Apart);
+  std::vector<std::size_t> transfers;
+  for (const executor::Step& step : passed.program.steps) {
+    const auto* copy = std::get_if<executor::CopyBetweenProcessors>(&step.action);
+    if (copy != nullptr) transfers.push_back(copy->transfers.size());
+  }
+  EXPECT_EQ(transfers, (std::vector<std::size_t>{1, 1}));
+}
+
 }  // namespace
 }  // namespace podium::lower

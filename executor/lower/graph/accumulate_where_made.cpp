@@ -1,0 +1,193 @@
+// Before and after, of a weight with gradients a and b of processors 0 and 1:
+//
+//   sum      = Sum(a, b)       ipu 0              sum_next  = Add(sum, a)     ipu 0
+//   sum_next = Add(sum, sum')  ipu 0              sum2_next = Add(sum2, b)    ipu 1
+//   w_next   = Sub(w, sum)     ipu 0, update      all = Add(sum, sum2)        ipu 0, update
+//                                                 w_next = Sub(w, all)        ipu 0, update
+//                                                 sum2 = 0                    ipu 1, update
+//
+// A Cast between Sum and Add is done to each summand.
+#include "executor/lower/graph/accumulate_where_made.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "ir/zero_constants.h"
+
+namespace podium::lower {
+namespace {
+
+using ir::Graph;
+using ir::IdMap;
+using ir::Op;
+using ir::OpId;
+using ir::OpPlacement;
+using ir::ValueId;
+
+// What is added to an accumulator.
+struct Added {
+  OpId add;
+  OpId cast = {};  ///< of the sum, where there is one
+  OpId sum = {};
+  std::map<int, std::vector<ValueId>> far =
+      {};  ///< summands by the processor that makes them, if another one
+};
+
+class LocalSums {
+ public:
+  explicit LocalSums(PlacedGraph& placed)
+      : placed_(placed),
+        graph_(placed.graph()),
+        makers_(producers(graph_)),
+        uses_(use_counts(graph_)),
+        zeros_(graph_) {}
+
+  void add() {
+    const std::vector<ir::Update> updates = placed_.training.updates;
+    for (const ir::Update& update : updates) {
+      if (const auto added = find(update)) take_apart(update.variable, *added);
+    }
+    if (totals_.empty()) return;
+    const IdMap<OpId, PlacedOp> ops = placed_.take_ops();
+    for (const PlacedOp& one : ops) {
+      if (!one.is_outer()) placed_.append(one.op, one.place);
+    }
+    for (PlacedOp& one : local_) placed_.append(std::move(one.op), one.place);
+    for (PlacedOp& one : outer_) placed_.append(std::move(one.op), one.place);
+    for (PlacedOp one : ops) {
+      if (!one.is_outer()) continue;
+      for (ValueId& id : one.op.inputs) {
+        if (const auto total = totals_.find(id); total != totals_.end()) id = total->second;
+      }
+      placed_.append(std::move(one.op), one.place);
+    }
+  }
+
+ private:
+  // The maker of a value that nothing else reads.
+  OpId only_maker(ValueId id) const {
+    return id.valid() && makers_[id].valid() && uses_[id] == 1 ? makers_[id] : OpId{};
+  }
+
+  std::optional<Added> find(const ir::Update& update) const {
+    const auto variable =
+        std::ranges::find(placed_.training.variables, update.variable, &ir::Variable::value);
+    if (update.outer || variable->kind != ir::VariableKind::Accumulator) return std::nullopt;
+    Added found{.add = only_maker(graph_.outputs[update.output])};
+    if (!found.add.valid() || !graph_[found.add].is("Add")) return std::nullopt;
+    const std::vector<ValueId>& inputs = graph_[found.add].inputs;
+    if (inputs[0] != update.variable) return std::nullopt;
+    found.sum = only_maker(inputs[1]);
+    if (found.sum.valid() && graph_[found.sum].is("Cast")) {
+      found.cast = found.sum;
+      found.sum = only_maker(graph_[found.cast].inputs[0]);
+    }
+    if (!found.sum.valid() || placed_.is_outer(found.sum)) return std::nullopt;
+    const Op& sum = graph_[found.sum];
+    if (!sum.is("Sum") && !sum.is("Add")) return std::nullopt;
+    const int here = placed_[found.add].processor;
+    for (ValueId id : sum.inputs) {
+      // What only stretches over the others is no gradient of its own.
+      if (graph_[id].type != graph_[sum.outputs[0]].type) return std::nullopt;
+      if (makers_[id].valid() && placed_[makers_[id]].processor != here)
+        found.far[placed_[makers_[id]].processor].push_back(id);
+    }
+    std::size_t apart = 0;
+    for (const auto& [processor, summands] : found.far) apart += summands.size();
+    if (apart == 0 || apart == sum.inputs.size()) return std::nullopt;
+    return found;
+  }
+
+  void take_apart(ValueId accumulator, const Added& added) {
+    const ir::Type type = graph_[accumulator].type;
+    const OpPlacement at_update = in_context(placed_[added.add], ir::Context::Update);
+    ValueId total = accumulator;
+    for (const auto& [processor, summands] : added.far) {
+      const OpPlacement place = placed_[makers_[summands.back()]];
+      const ValueId own = add_variable(accumulator);
+      ValueId sum = own;
+      for (ValueId id : summands) {
+        Op& whole = graph_[added.sum];
+        std::erase(whole.inputs, id);
+        sum = add_op("Add", {sum, cast(id, added, place)}, type, own, local_, place);
+      }
+      become(own, sum, ir::Context::MicroBatch);
+      const ValueId all = add_op("Add", {total, own}, type, accumulator, outer_, at_update);
+      const ValueId zeros = zeros_.of(type.element, type.dims);
+      become(own, add_op("Identity", {zeros}, type, own, outer_, in_context(place, ir::Context::Update)),
+             ir::Context::Update);
+      total = all;
+    }
+    totals_[accumulator] = total;
+    hand_on(added);
+  }
+
+  // A sum of what is left, which may be one value.
+  void hand_on(const Added& added) {
+    Op& sum = graph_[added.sum];
+    if (sum.inputs.size() == 1) sum = identity(sum.inputs[0], sum.outputs[0], sum.name);
+    if (sum.is("Add") && sum.inputs.size() != 2) sum.spec = ir::find_op("", "Sum");
+  }
+  static Op identity(ValueId from, ValueId to, std::string name) {
+    return {.spec = ir::find_op("", "Identity"), .name = std::move(name), .inputs = {from}, .outputs = {to}};
+  }
+
+  ValueId cast(ValueId id, const Added& added, const OpPlacement& place) {
+    if (!added.cast.valid()) return id;
+    Op op = graph_[added.cast];
+    op.inputs = {id};
+    op.outputs = {graph_.add_value(graph_.fresh_name(graph_[id].name), graph_[op.outputs[0]].type)};
+    const ValueId made = op.outputs[0];
+    local_.push_back({std::move(op), place});
+    return made;
+  }
+
+  ValueId add_op(std::string_view name, std::vector<ValueId> inputs, const ir::Type& type, ValueId like,
+                 std::vector<PlacedOp>& ops, const OpPlacement& place) {
+    const ValueId made = graph_.add_value(graph_.fresh_name(graph_[like].name), type);
+    ops.push_back({{.spec = ir::find_op("", name), .inputs = std::move(inputs), .outputs = {made}}, place});
+    return made;
+  }
+
+  ValueId add_variable(ValueId first) {
+    ir::Training& training = placed_.training;
+    const ir::Type type = graph_[first].type;
+    const ValueId own = graph_.add_value(graph_.fresh_name(graph_[first].name), type);
+    graph_.inputs.push_back(own);
+    if (!training.input_axes.empty()) training.input_axes.resize(graph_.inputs.size());
+    const ValueId zeros = zeros_.of(type.element, type.dims);
+    ir::Variable variable = *std::ranges::find(training.variables, first, &ir::Variable::value);
+    variable.value = own;
+    variable.initial = *graph_[zeros].constant;
+    training.variables.push_back(std::move(variable));
+    const auto reduced = std::ranges::find(training.reduced, first);
+    if (reduced != training.reduced.end()) training.reduced.insert(reduced + 1, own);
+    return own;
+  }
+
+  void become(ValueId variable, ValueId value, ir::Context context) {
+    ir::Training& training = placed_.training;
+    training.updates.push_back(
+        {.variable = variable, .output = graph_.outputs.size(), .outer = context == ir::Context::Update});
+    graph_.outputs.push_back(value);
+    if (!training.output_axes.empty()) training.output_axes.resize(graph_.outputs.size());
+  }
+
+  PlacedGraph& placed_;
+  Graph& graph_;
+  const IdMap<ValueId, OpId> makers_;
+  const IdMap<ValueId, int> uses_;
+  ir::ZeroConstants zeros_;
+  std::vector<PlacedOp> local_;        ///< for each micro-batch, behind all that is there
+  std::vector<PlacedOp> outer_;        ///< in front of those of the update
+  std::map<ValueId, ValueId> totals_;  ///< of accumulators: what updates read in their place
+};
+
+}  // namespace
+
+void accumulate_where_made(PlacedGraph& placed) { LocalSums(placed).add(); }
+
+}  // namespace podium::lower

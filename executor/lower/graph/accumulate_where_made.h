@@ -1,0 +1,15 @@
+// Gradients of weights that several stages of a pipeline read.
+#pragma once
+
+#include "executor/lower/placed/placed_graph.h"
+
+namespace podium::lower {
+
+/// Where micro-batches add to an accumulator a sum of gradients that several processors make, as those of a
+/// table that the first stage looks words up in and the last one scores them with, each processor adds its
+/// own to an accumulator of its own, which is zero before the first. Updates read the sum of all, the one
+/// that was there in front. So gradients go to another stage once per update, not with each micro-batch; they
+/// add up in another order than on one processor.
+void accumulate_where_made(PlacedGraph& placed);
+
+}  // namespace podium::lower
