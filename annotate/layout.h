@@ -6,18 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "ir/index_range.h"
 #include "ir/sharding_spec.h"
 #include "ir/tensor.h"
 
 namespace podium::annotate {
 
-/// Indices from `begin` to before `end`.
-struct IndexRange {
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-
-  bool operator==(const IndexRange&) const = default;
-};
+using ir::IndexRange;
 
 /// The indices along each axis that a device holds, ascending. They are several ranges only for an axis that
 /// a reshape made of several; none where the device holds nothing.

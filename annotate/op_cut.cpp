@@ -1,6 +1,11 @@
 // An operand's boxes are read as iterations of the loop along each axis that is cut. A loop may be cut once,
 // and no two loops of an axis; then every combination of the iterations of different loops has to be some
 // device's.
+//
+// Where windows slide, the iterations are those of one side, outputs of a convolution:
+//   11 elements over 3   0 1 2 3 | 4 5 6 7 | 8 9 10     4 4 3, as a spec cuts the input
+//   6 windows of 3       0 1     | 2 3     | 4 5        2 2 2, since there are three parts
+//   they see             0 1 2 3 | 3 .. 7  | 7 .. 10    the own part and its halo, clipped at the edge
 #include "annotate/op_cut.h"
 
 #include <algorithm>
@@ -12,10 +17,25 @@ namespace {
 using ir::Loop;
 using ir::LoopAxis;
 using ir::LoopResult;
+using ir::Reach;
+
+// What one range of iterations reaches where windows slide.
+IndexRange reached(const ir::Slide& slide, Reach reach, const IndexRange& own) {
+  if (reach == Reach::Own) return own;
+  if (reach == Reach::Seen) return slide.seen_by(own);
+  const IndexRange windows = slide.windows_over(own);
+  if (reach == Reach::Over) return windows;
+  const IndexRange seen = slide.seen_by(windows);
+  return {std::min(seen.begin, own.begin), std::max(seen.end, own.end)};
+}
 
 // The indices of an axis that some of a loop's iterations have.
 Ranges ranges_of(const Loop& loop, const LoopAxis& at, const Ranges& iterations, std::int64_t dim) {
   Ranges ranges;
+  if (loop.slide) {
+    if (!iterations.empty()) append(ranges, reached(*loop.slide, at.reach, iterations.front()));
+    return ranges;
+  }
   const std::int64_t block = loop.extent * at.inner;
   for (std::int64_t start = 0; start < dim; start += block) {
     for (const IndexRange& one : iterations)
@@ -27,6 +47,7 @@ Ranges ranges_of(const Loop& loop, const LoopAxis& at, const Ranges& iterations,
 // The iterations of which `ranges` are the indices, read from the first block; nothing where there are none.
 std::optional<Ranges> iterations_of(const Loop& loop, const LoopAxis& at, const Ranges& ranges,
                                     std::int64_t dim) {
+  if (loop.slide && ranges.size() > 1) return std::nullopt;
   const std::int64_t block = loop.extent * at.inner;
   Ranges iterations;
   for (const IndexRange& range : ranges) {
@@ -59,6 +80,40 @@ bool clashes(const OpCut& cut, std::size_t with) {
   return false;
 }
 
+// Iterations for an operand whose parts more than one of them reaches: the same indices where there are as
+// many, else shares of one length. Nothing where the parts overlap or have gaps.
+std::optional<std::vector<Ranges>> shares_of(const Loop& loop, std::size_t axis, const Boxes& boxes,
+                                             std::int64_t dim) {
+  std::vector<IndexRange> parts;
+  for (const auto& box : boxes) {
+    if (!box) continue;
+    if ((*box)[axis].size() != 1) return std::nullopt;
+    parts.push_back((*box)[axis].front());
+  }
+  std::ranges::sort(parts, {}, &IndexRange::begin);
+  parts.erase(std::ranges::unique(parts).begin(), parts.end());
+  std::int64_t next = 0;
+  for (const IndexRange& part : parts) {
+    if (part.begin != next) return std::nullopt;
+    next = part.end;
+  }
+  if (next != dim) return std::nullopt;
+  const std::int64_t count = std::ssize(parts);
+  const std::int64_t each = (loop.extent + count - 1) / count;
+  std::vector<Ranges> ranges(boxes.size());
+  for (std::size_t device = 0; device < boxes.size(); ++device) {
+    if (!boxes[device]) continue;
+    const IndexRange& own = (*boxes[device])[axis].front();
+    const std::int64_t part = std::ranges::find(parts, own) - parts.begin();
+    if (loop.extent == dim) {
+      append(ranges[device], own);
+    } else {
+      append(ranges[device], {std::min(loop.extent, part * each), std::min(loop.extent, (part + 1) * each)});
+    }
+  }
+  return ranges;
+}
+
 // The loop along this axis of an operand whose iterations the boxes are, and these.
 std::optional<std::pair<std::size_t, std::vector<Ranges>>> loop_along(const OpCut& cut, Side side,
                                                                       std::size_t place, std::size_t axis,
@@ -66,6 +121,11 @@ std::optional<std::pair<std::size_t, std::vector<Ranges>>> loop_along(const OpCu
   for (std::size_t l = 0; l < cut.loops.size(); ++l) {
     const LoopAxis& at = operands(cut.loops[l], side)[place];
     if (at.axis != static_cast<int>(axis)) continue;
+    if (at.reach != Reach::Own) {
+      auto shares = shares_of(cut.loops[l], axis, boxes, dim);
+      if (shares) return std::pair(l, std::move(*shares));
+      continue;
+    }
     std::vector<Ranges> ranges(boxes.size());
     bool fits = true;
     for (std::size_t device = 0; device < boxes.size() && fits; ++device) {
@@ -77,6 +137,15 @@ std::optional<std::pair<std::size_t, std::vector<Ranges>>> loop_along(const OpCu
     if (fits) return std::pair(l, std::move(ranges));
   }
   return std::nullopt;
+}
+
+// Every part has something of each operand along which its windows slide: no part sees padding alone.
+bool has_operands(const OpCut& cut, std::size_t loop, std::int64_t device) {
+  const Loop& of = cut.loops[loop];
+  const auto has = [&](const LoopAxis& at) {
+    return at.reach == Reach::Own || !ranges_of(of, at, cut.ranges[loop][device], 0).empty();
+  };
+  return !of.slide || (std::ranges::all_of(of.inputs, has) && std::ranges::all_of(of.outputs, has));
 }
 
 // The first device that has the same iterations of a loop.
@@ -151,7 +220,7 @@ Followed follow(OpCut& cut, Side side, std::size_t place, const ir::Dims& dims, 
     if (next.ranges[loop].empty()) {
       if (clashes(next, loop)) return Followed::NoLoop;
       next.ranges[loop] = std::move(ranges);
-    } else {
+    } else if (operands(next.loops[loop], side)[place].reach == Reach::Own) {
       for (int device = 0; device < cut.devices(); ++device) {
         if (next.ranges[loop][device] != ranges[device] && boxes[device] && next.computes[device])
           return Followed::Uncovered;
@@ -161,8 +230,10 @@ Followed follow(OpCut& cut, Side side, std::size_t place, const ir::Dims& dims, 
   if (!next.is_cut()) return Followed::Yes;
   for (int device = 0; device < cut.devices(); ++device) {
     if (!boxes[device]) next.computes[device] = false;
-    for (const auto& ranges : next.ranges) {
-      if (!ranges.empty() && ranges[device].empty()) next.computes[device] = false;
+    for (std::size_t l = 0; l < next.loops.size(); ++l) {
+      if (next.ranges[l].empty()) continue;
+      if (next.ranges[l][device].empty()) next.computes[device] = false;
+      if (next.computes[device] && !has_operands(next, l, device)) return Followed::NoLoop;
     }
   }
   if (!covers(next)) return Followed::Uncovered;
@@ -179,6 +250,33 @@ Box box_for(const OpCut& cut, Side side, std::size_t place, const ir::Dims& dims
       box[at.axis] = ranges_of(cut.loops[l], at, cut.ranges[l][device], dims[at.axis]);
   }
   return box;
+}
+
+Box kept_box(const OpCut& cut, std::size_t output, const ir::Dims& dims, int device) {
+  Box box = box_for(cut, Side::Output, output, dims, device);
+  for (std::size_t l = 0; l < cut.loops.size(); ++l) {
+    const LoopAxis& at = cut.loops[l].outputs[output];
+    if (!cut.ranges[l].empty() && at.axis != ir::kNoAxis && at.reach != Reach::Own)
+      box[at.axis] = cut.ranges[l][device];
+  }
+  return box;
+}
+
+std::vector<ir::PartOfSlide> parts_of_slides(const OpCut& cut, const std::vector<ir::Slide>& slides,
+                                             int device) {
+  std::vector<ir::PartOfSlide> parts;
+  for (const ir::Slide& slide : slides) parts.push_back({{0, slide.elements}, {0, slide.windows}});
+  for (std::size_t l = 0; l < cut.loops.size(); ++l) {
+    const Loop& loop = cut.loops[l];
+    if (!loop.slide || cut.ranges[l].empty()) continue;
+    const LoopAxis& first = loop.inputs[0];
+    const IndexRange& own = cut.ranges[l][device].front();
+    constexpr int kFirstSpatial = 2;
+    parts[first.axis - kFirstSpatial] = {
+        first.reach == Reach::Over ? own : reached(*loop.slide, first.reach, own),
+        first.reach == Reach::Seen ? own : reached(*loop.slide, Reach::Over, own)};
+  }
+  return parts;
 }
 
 }  // namespace podium::annotate

@@ -53,5 +53,10 @@ std::vector<int> combination(const OpCut& cut, int device);
 
 /// The box of an operand of shape `dims` with which a device computes.
 Box box_for(const OpCut& cut, Side side, std::size_t place, const ir::Dims& dims, int device);
+/// What a device keeps of an output: the box without what it made because windows slide, which others keep.
+Box kept_box(const OpCut& cut, std::size_t output, const ir::Dims& dims, int device);
+/// The parts of an op's slides with which a device computes.
+std::vector<ir::PartOfSlide> parts_of_slides(const OpCut& cut, const std::vector<ir::Slide>& slides,
+                                             int device);
 
 }  // namespace podium::annotate

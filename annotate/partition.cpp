@@ -267,6 +267,20 @@ class Partitioner {
     return boxes;
   }
 
+  // How a variable or constant lies from now on: parts do not overlap, so that one along which windows slide
+  // stays whole.
+  Boxes boxes_to_hold(const OpCut& cut, std::size_t input, const ir::Dims& dims) const {
+    Boxes boxes = wanted_boxes(cut, Side::Input, input, dims);
+    for (std::size_t l = 0; l < cut.loops.size(); ++l) {
+      const ir::LoopAxis& at = cut.loops[l].inputs[input];
+      if (cut.ranges[l].empty() || at.reach == ir::Reach::Own) continue;
+      for (auto& box : boxes) {
+        if (box) (*box)[at.axis] = {{0, dims[at.axis]}};
+      }
+    }
+    return boxes;
+  }
+
   // ---- ops ----------------------------------------------------------------------------------------------
 
   void add_op(const Op& op) {
@@ -288,7 +302,7 @@ class Partitioner {
         throw Error("'{}' of {} found, a size known before the run needed to cut tensors over devices",
                     whole_[id].name, to_string(type(id)));
       const Boxes wanted = wanted_boxes(cut, Side::Input, i, type(id).dims);
-      if (held_[id].is_undecided) decide(id, wanted);
+      if (held_[id].is_undecided) decide(id, boxes_to_hold(cut, i, type(id).dims));
       inputs.push_back(held_.bring_all(id, wanted, context_of(op)));
     }
     const Pieces pieces = cut.pieces();
@@ -451,6 +465,8 @@ class Partitioner {
                                             : Box{});
     }
     fit_sizes(part, cut, device, boxes);
+    if (const auto slides = slides_of(typed); cut.is_cut() && !slides.empty())
+      fit_slides(part, slides, parts_of_slides(cut, slides, device));
     if (picks_rows(op, cut)) {
       hold(op.outputs[0], device, pick_rows(op, part, cut, device), boxes[0]);
       return;
@@ -465,8 +481,27 @@ class Partitioner {
     out().ops.push_back(part);
     for (std::size_t i = 0; i < op.outputs.size(); ++i) {
       if (!op.outputs[i].valid()) continue;
-      hold(op.outputs[i], device, weighted(part.outputs[i], op, cut, device), boxes[i]);
+      const Box kept = kept_box(cut, i, type(op.outputs[i]).dims, device);
+      const ValueId made = trimmed(part.outputs[i], boxes[i], kept, device, context_of(op));
+      hold(op.outputs[i], device, weighted(made, op, cut, device), kept);
     }
+  }
+
+  // What the device keeps of what it had to make.
+  ValueId trimmed(ValueId value, const Box& made, const Box& kept, int device, Context context) {
+    std::vector<std::int64_t> starts;
+    std::vector<std::int64_t> ends;
+    std::vector<std::int64_t> axes;
+    for (std::size_t axis = 0; axis < made.size(); ++axis) {
+      if (made[axis] == kept[axis]) continue;
+      const IndexRange place = places_in(made[axis], kept[axis]).front();
+      starts.push_back(place.begin);
+      ends.push_back(place.end);
+      axes.push_back(std::int64_t(axis));
+    }
+    if (axes.empty()) return value;
+    return held_.call("Slice", {value, held_.ints(starts), held_.ints(ends), held_.ints(axes)}, device,
+                      context);
   }
 
   void hold(ValueId id, int device, ValueId value, const Box& box) {

@@ -40,7 +40,7 @@ void append_shards(const importer::NodeSharding& node, const importer::ShardedTe
   const auto& dims = type->second.dims;
   for (const annotate::Shard& shard : annotate::layout_of(tensor.spec, dims)) {
     const auto elements = static_cast<double>(annotate::elements_of(shard.box));
-    rows.push_back({node.node, node.stage, tensor.name, shard.devices, to_string(shard.box, dims),
+    rows.push_back({node.node, node.stage, tensor.name, shard.devices, annotate::to_string(shard.box, dims),
                     elements * static_cast<double>(storage_bytes(type->second.element))});
   }
 }

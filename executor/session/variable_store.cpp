@@ -124,7 +124,7 @@ ir::Tensor VariableStore::contents(const numeric::Engine& engine, const std::str
     for (const auto& [part, box] : cut->parts) {
       const ir::Tensor value = contents(engine, part, retrieval);
       if (!whole.defined()) whole = ir::Tensor(value.type(), with_leading_of(value, cut->type).dims);
-      put_into(whole, with_leading_of(value, box), value);
+      annotate::put_into(whole, with_leading_of(value, box), value);
     }
     return whole;
   }
@@ -167,7 +167,7 @@ void VariableStore::set(numeric::Engine& engine, const std::string& name, const 
     if (value.type_and_dims() != needed)
       throw Error("'{}': {} found, {} needed", name, to_string(value.type_and_dims()), to_string(needed));
     for (const auto& [part, box] : cut->parts)
-      set(engine, part, cut_out(value, has_groups ? with_leading_of(value, box) : box));
+      set(engine, part, annotate::cut_out(value, has_groups ? with_leading_of(value, box) : box));
     return;
   }
   const Place& place = places_.at(name);

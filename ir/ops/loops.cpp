@@ -372,14 +372,43 @@ std::vector<Loop> elements_loops(const TypedOp& op) {
   return loops.take();
 }
 
+// Which indices of the spatial axes of its operands an op whose windows slide takes for one of its
+// iterations; nothing for an operand without such axes.
+struct SlideRule {
+  std::optional<Reach> first;
+  std::optional<Reach> second;
+  std::optional<Reach> output;
+  LoopResult result = LoopResult::Apart;
+};
+constexpr SlideRule kToWindows{Reach::Seen, {}, Reach::Own};
+constexpr SlideRule kToElements{Reach::Over, {}, Reach::Own};
+
+// A loop for each spatial axis.
+void add_slides(LoopList& loops, const TypedOp& op, const SlideRule& rule) {
+  const std::vector<Slide> slides = slides_of(op);
+  const bool has_windows = rule.first == Reach::Seen;
+  for (std::size_t i = 0; i < slides.size(); ++i) {
+    Loop loop = loops.make(has_windows ? slides[i].windows : slides[i].elements, rule.result);
+    const auto put = [&](LoopAxis& at, std::optional<Reach> reach) {
+      if (reach) at = {.axis = static_cast<int>(i) + 2, .reach = *reach};
+    };
+    put(loop.inputs[0], rule.first);
+    if (loop.inputs.size() > 1) put(loop.inputs[1], rule.second);
+    put(loop.outputs[0], rule.output);
+    loop.slide = slides[i];
+    loops.add(std::move(loop));
+  }
+}
+
 bool is_one_group(const TypedOp& op) { return op.get_int("group") == 1; }
 
-// Images and, without groups, the channels of the output; with them whole groups stay together, so that
-// channels are not cut.
+// Images, places and, without groups, the channels of the output; with them whole groups stay together, so
+// that channels are not cut.
 std::vector<Loop> convolution_loops(const TypedOp& op) {
   LoopList loops(op);
   const int filters = op.op.is("ConvTranspose") ? 1 : 0;
   loops.add(op.input(0).dims[0], {0}, {0});
+  add_slides(loops, op, op.op.is("ConvTranspose") ? kToElements : kToWindows);
   if (!is_one_group(op)) return loops.take();
   Loop channels = loops.make(op.output(0).dims[1]);
   channels.inputs[1].axis = filters;
@@ -392,7 +421,7 @@ std::vector<Loop> convolution_loops(const TypedOp& op) {
   return loops.take();
 }
 
-// dW of X and dY: its filters are the channels of dY, its channels those of X, and images add up.
+// dW of X and dY: its filters are the channels of dY, its channels those of X; images and places add up.
 std::vector<Loop> weight_gradient_loops(const TypedOp& op) {
   LoopList loops(op);
   if (is_one_group(op)) {
@@ -400,11 +429,12 @@ std::vector<Loop> weight_gradient_loops(const TypedOp& op) {
     loops.add(op.input(0).dims[1], {1}, {1});
   }
   loops.add(op.input(0).dims[0], {0, 0}, {}, LoopResult::Summed);
+  add_slides(loops, op, {Reach::Seen, Reach::Own, {}, LoopResult::Summed});
   return loops.take();
 }
 
 // Images and channels of all operands that have the rank of the first one.
-std::vector<Loop> plane_loops(const TypedOp& op) {
+LoopList planes_of(const TypedOp& op) {
   LoopList loops(op);
   for (int axis = 0; axis < std::min(2, op.input(0).rank()); ++axis) {
     Loop loop = loops.make(op.input(0).dims[axis]);
@@ -414,12 +444,38 @@ std::vector<Loop> plane_loops(const TypedOp& op) {
     for (LoopAxis& output : loop.outputs) output.axis = axis;
     loops.add(std::move(loop));
   }
-  return loops.take();
+  return loops;
 }
 
 // The places that a MaxPool may give count over all images and channels.
-std::vector<Loop> max_pool_loops(const TypedOp& op) {
-  return op.has_output(1) ? std::vector<Loop>{} : plane_loops(op);
+std::vector<Loop> pool_loops(const TypedOp& op) {
+  if (op.has_output(1)) return {};
+  LoopList loops = planes_of(op);
+  add_slides(loops, op, kToWindows);
+  return loops.take();
+}
+
+std::vector<Loop> sum_pool_gradient_loops(const TypedOp& op) {
+  LoopList loops = planes_of(op);
+  add_slides(loops, op, kToElements);
+  return loops.take();
+}
+
+// Where the maximum of a window is can only be told by who has all of the window.
+std::vector<Loop> max_pool_gradient_loops(const TypedOp& op) {
+  LoopList loops = planes_of(op);
+  add_slides(loops, op, {Reach::Together, Reach::Over, Reach::Together});
+  return loops.take();
+}
+
+// Places, whose total is not taken apart where it is a norm's.
+std::vector<Loop> global_pool_loops(const TypedOp& op) {
+  LoopList loops = planes_of(op);
+  for (int axis = 2; axis < op.input(0).rank() && !op.op.is("GlobalLpPool"); ++axis) {
+    loops.add(op.input(0).dims[axis], {axis}, {},
+              op.op.is("GlobalMaxPool") ? LoopResult::Largest : LoopResult::Averaged);
+  }
+  return loops.take();
 }
 
 // A Resize by scales of 1, or to the size that is there.
@@ -579,14 +635,14 @@ const std::map<std::string_view, Rule>& rules() {
       {"Conv", convolution_loops},
       {"ConvTranspose", convolution_loops},
       {"ConvWeightGradient", weight_gradient_loops},
-      {"MaxPool", max_pool_loops},
-      {"AveragePool", plane_loops},
-      {"LpPool", plane_loops},
-      {"GlobalAveragePool", plane_loops},
-      {"GlobalMaxPool", plane_loops},
-      {"GlobalLpPool", plane_loops},
-      {"SumPoolGradient", plane_loops},
-      {"MaxPoolGradient", plane_loops},
+      {"MaxPool", pool_loops},
+      {"AveragePool", pool_loops},
+      {"LpPool", pool_loops},
+      {"GlobalAveragePool", global_pool_loops},
+      {"GlobalMaxPool", global_pool_loops},
+      {"GlobalLpPool", global_pool_loops},
+      {"SumPoolGradient", sum_pool_gradient_loops},
+      {"MaxPoolGradient", max_pool_gradient_loops},
       {"Resize", resize_loops},
       {"BatchNormalization", batch_norm_loops},
       {"InstanceNormalization", instance_norm_loops},

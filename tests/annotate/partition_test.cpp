@@ -9,8 +9,10 @@
 #include <cmath>
 #include <numeric>
 #include <random>
+#include <ranges>
 
 #include "annotate/annotations.h"
+#include "ir/gradients/differentiate.h"
 #include "tests/support/cut_graph.h"
 #include "tests/support/refusal.h"
 
@@ -202,6 +204,32 @@ TEST(Partition, AddsUpOverGroupsOfDevicesThatHaveDifferentParts) {
               ElementsAre(0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1));
 }
 
+// ---- windows
+
+// Eleven places over three devices: the second and the third lack one place on their left.
+TEST(Partition, BringsEachDeviceTheHaloOfItsRows) {
+  const auto graph = graph_of(
+      "agraph (float[1,1,11] x) => (float[1,1,6] y) <float[1,1,3] w = {1, 10, 100}> "
+      "{ z = Neg(x) y = Conv<pads=[1,1], strides=[2]>(z, w) }");
+  const Partitioned made = cut_graph(graph, 3, {{"z", "x", over({axis(2, 3)})}}).cut();
+  EXPECT_EQ(ops_of(made, "Conv"), "Conv 0, Conv 1, Conv 2");
+  EXPECT_EQ(moved(made), "'y' needs 'z': transfers, 8 bytes\nthe output needs 'y': all-gather, 16 bytes\n");
+  std::vector<float> numbers(11);
+  std::iota(numbers.begin(), numbers.end(), 1.0F);
+  EXPECT_THAT(run(made, {tensor<float>({1, 1, 11}, numbers)}),
+              ElementsAre(-210, -432, -654, -876, -1098, -120));
+}
+
+// Parts of one row, and windows of five: each device takes from neighbours of its neighbours.
+TEST(Partition, TakesAHaloFromMoreThanOneNeighbour) {
+  const auto graph = graph_of(
+      "agraph (float[1,1,4] x) => (float[1,1,4] y) <float[1,1,5] w = {1, 1, 1, 1, 1}> "
+      "{ z = Neg(x) y = Conv<pads=[2,2]>(z, w) }");
+  const Partitioned made = cut_graph(graph, 4, {{"z", "x", over({axis(2, 4)})}}).cut();
+  EXPECT_EQ(moved(made), "'y' needs 'z': transfers, 40 bytes\nthe output needs 'y': all-gather, 12 bytes\n");
+  EXPECT_THAT(run(made, {tensor<float>({1, 1, 4}, {1, 2, 3, 4})}), ElementsAre(-6, -10, -10, -9));
+}
+
 // ---- at random
 // ----------------------------------------------------------------------------------------------
 
@@ -238,6 +266,30 @@ const char* const kGraphs[] = {
     "}",
     "agraph (float[2,4,6,6] a, float[4,1,1] b) => (float[2,4,3,3] y) { p = Add(a, b) y = "
     "MaxPool<kernel_shape=[2,2], strides=[2,2]>(p) }",
+    "agraph (float[2,4,11,6] a, float[4,2,3,2] b) => (float[2,4,6,5] y) { y = Conv<pads=[1,0,1,0], "
+    "strides=[2,1], group=2>(a, b) }",
+    "agraph (float[2,2,9,7] a, float[3,2,3,3] b) => (float[2,3,9,3] y) { y = Conv<auto_pad=\"SAME_LOWER\", "
+    "dilations=[2,1], strides=[1,3]>(a, b) }",
+    "agraph (float[1,2,12] a, float[3,2,4] b) => (float[1,3,12] y) { y = Conv<pads=[1,2]>(a, b) }",
+    "agraph (float[1,2,7] a, float[3,2,1] b) => (float[1,3,4] y) { y = Conv<strides=[2]>(a, b) }",
+    "agraph (float[1,2,5,4,6] a, float[2,2,2,3,3] b) => (float[1,2,4,4,3] y) { y = Conv<pads=[0,1,1,0,1,1], "
+    "strides=[1,1,2]>(a, b) }",
+    "agraph (float[2,4,4,5] a, float[4,3,3,2] b) => (float[2,3,9,8] y) { y = ConvTranspose<strides=[2,2], "
+    "pads=[0,1,0,1], output_padding=[0,0]>(a, b) }",
+    "agraph (float[1,2,4] a, float[2,3,1] b) => (float[1,3,8] y) { y = ConvTranspose<strides=[2], "
+    "output_padding=[1]>(a, b) }",
+    "agraph (float[2,4,9] a, float[4,1] b) => (float[2,4,9] y) { p = Add(a, b) y = MaxPool<kernel_shape=[3], "
+    "pads=[1,1]>(p) }",
+    "agraph (float[2,4,9] a, float[4,1] b) => (float[2,4,5] y) { p = Add(a, b) y = MaxPool<kernel_shape=[2], "
+    "strides=[2], ceil_mode=1>(p) }",
+    "agraph (float[1,2,11,6] a, float[6] b) => (float[1,2,6,6] y) { p = Add(a, b) y = "
+    "AveragePool<kernel_shape=[3,3], strides=[2,1], pads=[1,1,0,1], ceil_mode=1, count_include_pad=1>(p) }",
+    "agraph (float[1,2,11,6] a, float[6] b) => (float[1,2,6,6] y) { p = Add(a, b) y = "
+    "AveragePool<kernel_shape=[3,3], strides=[2,1], pads=[1,1,1,1]>(p) }",
+    "agraph (float[1,2,11,6] a, float[6] b) => (float[1,2,4,3] y) { p = Add(a, b) y = "
+    "LpPool<kernel_shape=[3,2], strides=[3,2], auto_pad=\"SAME_UPPER\">(p) }",
+    "agraph (float[2,2,5,3] a, float[5,1] b) => (float[2,2,1,1] y) { p = Add(a, b) y = GlobalAveragePool(p) }",
+    "agraph (float[2,2,5,3] a, float[5,1] b) => (float[2,2,1,1] y) { p = Add(a, b) y = GlobalMaxPool(p) }",
     "agraph (float[6,4] a, float[4] b) => (float y) <int64[6] l = {0, 3, 1, 2, 2, 0}> { p = Add(a, b) y = "
     "SoftmaxCrossEntropyLoss(p, l) }",
     "agraph (float[2,4,3,2] a, float[2,2,5,2] b) => (float[2,4,3,2] y) { y = Attention(a, b, b) }",
@@ -267,8 +319,8 @@ ir::ShardingSpec random_spec(std::mt19937& random, int devices, const ir::Dims& 
   return spec;
 }
 
-TEST_P(RandomCuts, GiveTheNumbersOfOneDevice) {
-  const ir::Graph graph = graph_of(GetParam());
+// Cuts the first `spoken` ops of a graph at random, the others as it follows, and compares all outputs.
+void expect_numbers_of_one_device(const ir::Graph& graph, std::size_t spoken) {
   int compared = 0;
   for (unsigned seed = 0; seed < 60; ++seed) {
     std::mt19937 random(seed);
@@ -281,7 +333,7 @@ TEST_P(RandomCuts, GiveTheNumbersOfOneDevice) {
       inputs.emplace_back(tensor<float>(graph[id].type.dims, values));
     }
     std::vector<Said> said;
-    for (const ir::Op& op : graph.ops) {
+    for (const ir::Op& op : graph.ops | std::views::take(spoken)) {
       for (ir::ValueId id : op.inputs) {
         if (id.valid() && !graph.is_constant(id) && random() % 2 == 0)
           said.push_back(
@@ -299,11 +351,31 @@ TEST_P(RandomCuts, GiveTheNumbersOfOneDevice) {
       EXPECT_THAT(error.what(), HasSubstr("no device computes some of the results"));
       continue;
     }
-    const std::vector<float> expected = testing::values<float>(testing::run_graph(graph, inputs)[0]);
-    EXPECT_THAT(run(made, inputs), Pointwise(FloatNear(1e-5F), expected)) << "seed " << seed;
+    const std::vector<Datum> expected = testing::run_graph(graph, inputs);
+    const std::vector<Datum> found = testing::run_graph(made.training.graph, inputs);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_THAT(testing::values<float>(found[i]),
+                  Pointwise(FloatNear(1e-5F), testing::values<float>(expected[i])))
+          << "seed " << seed << ", output " << i;
+    }
     ++compared;
   }
   EXPECT_GE(compared, 30);
+}
+
+TEST_P(RandomCuts, GiveTheNumbersOfOneDevice) {
+  const ir::Graph graph = graph_of(GetParam());
+  expect_numbers_of_one_device(graph, graph.ops.size());
+}
+
+// Of half the sum of the squares of the result.
+TEST_P(RandomCuts, GiveTheGradientsOfOneDevice) {
+  ir::Graph graph = graph_of(GetParam());
+  const std::size_t forward = graph.ops.size();
+  const ir::ValueId y = graph.outputs[0];
+  for (ir::ValueId gradient : ir::differentiate(graph, y, graph.inputs, {.start = y}))
+    graph.outputs.push_back(gradient);
+  expect_numbers_of_one_device(graph, forward);
 }
 
 INSTANTIATE_TEST_SUITE_P(Partition, RandomCuts, ::testing::ValuesIn(kGraphs));

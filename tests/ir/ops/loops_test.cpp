@@ -13,6 +13,8 @@ std::string place(const std::vector<LoopAxis>& axes) {
     text += text.empty() ? "" : " ";
     text += at.axis == kNoAxis ? "-" : std::to_string(at.axis);
     if (at.inner > 1) text += "x" + std::to_string(at.inner);
+    constexpr std::string_view kReaches[] = {"", " seen", " over", " together"};
+    text += kReaches[static_cast<int>(at.reach)];
   }
   return text;
 }
@@ -82,11 +84,30 @@ TEST(Loops, OfAConvolutionWithABiasDoNotSumOverChannels) {
   const std::string head = "agraph (float[2,4,5,5] x, float[6,4,3,3] w";
   EXPECT_EQ(loops(head + ") => (float[2,6,3,3] y) { y = Conv(x, w) }"),
             "2: 0 - -> 0\n"
+            "3: 2 seen - -> 2\n"
+            "3: 3 seen - -> 3\n"
             "6: - 0 -> 1\n"
             "4: 1 1 -> - +\n");
   EXPECT_EQ(loops(head + ", float[6] b) => (float[2,6,3,3] y) { y = Conv(x, w, b) }"),
             "2: 0 - - -> 0\n"
+            "3: 2 seen - - -> 2\n"
+            "3: 3 seen - - -> 3\n"
             "6: - 0 0 -> 1\n");
+}
+
+// The iterations of a transposed convolution are what its windows give.
+TEST(Loops, OfATransposedConvolutionReachTheWindowsOverAnElement) {
+  EXPECT_EQ(loops("agraph (float[2,4,5] x, float[4,1,2] w) => (float[2,1,10] y) "
+                  "{ y = ConvTranspose<strides=[2], group=2>(x, w) }"),
+            "2: 0 - -> 0\n"
+            "10: 2 over - -> 2\n");
+}
+
+TEST(Loops, OfAPoolOverAllPlacesAverageThem) {
+  EXPECT_EQ(loops("agraph (float[2,4,5] x) => (float[2,4,1] y) { y = GlobalAveragePool(x) }"),
+            "2: 0 -> 0\n"
+            "4: 1 -> 1\n"
+            "5: 2 -> - mean\n");
 }
 
 TEST(Loops, OfAttentionKeepHeadsThatShareKeysTogether) {

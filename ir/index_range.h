@@ -1,0 +1,16 @@
+// Indices along an axis.
+#pragma once
+
+#include <cstdint>
+
+namespace podium::ir {
+
+/// Indices from `begin` to before `end`.
+struct IndexRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+
+  bool operator==(const IndexRange&) const = default;
+};
+
+}  // namespace podium::ir
