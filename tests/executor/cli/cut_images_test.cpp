@@ -1,0 +1,118 @@
+// Networks of convolutions whose images are cut in rows over devices: the numbers are those of one device.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+#include "importer/import.h"
+#include "tests/support/run_program.h"
+
+namespace podium::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string printed(const std::string& command) {
+  const ProgramResult result = run_program(command);
+  EXPECT_EQ(result.status, 0) << command << "\n" << result.err;
+  return result.out + result.err;
+}
+
+template <class T>
+std::string npy(const std::string& type, const std::string& shape, const std::vector<T>& numbers) {
+  std::string header = "{'descr': '" + type + "', 'fortran_order': False, 'shape': (" + shape + "), }";
+  header.resize(117, ' ');
+  header += '\n';
+  std::string bytes = std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size()) + '\0' + header;
+  return bytes.append(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(T));
+}
+
+// Images of noise, and a class for each, or for each of their places.
+std::string data_for(const TemporaryFolder& folder, int images, int size, bool each_place) {
+  const int places = size * size;
+  std::vector<float> pixels(std::size_t(images) * 3 * places);
+  for (std::size_t i = 0; i < pixels.size(); ++i)
+    pixels[i] = static_cast<float>(i * 2654435761U % 1000) / 500 - 1;
+  std::vector<std::int64_t> classes(std::size_t(images) * (each_place ? places : 1));
+  for (std::size_t i = 0; i < classes.size(); ++i) classes[i] = static_cast<std::int64_t>(i / 3 % 5);
+  const std::string area = fmt::format("{0}, {0}", size);
+  return " --input image=" +
+         folder.write("image.npy", npy("<f4", fmt::format("{}, 3, {}", images, area), pixels)) +
+         " --input label=" +
+         folder.write("label.npy",
+                      npy("<i8", fmt::format("{},{}", images, each_place ? " " + area : ""), classes));
+}
+
+std::map<std::string, ir::Tensor> weights_of(const std::string& path) {
+  std::map<std::string, ir::Tensor> weights;
+  for (const ir::Value& value : importer::import_model(path).graph.values) {
+    if (value.constant && value.constant->type() == ir::DataType::Float)
+      weights.emplace(value.name, *value.constant);
+  }
+  return weights;
+}
+
+// The largest difference of a weight, relative to its largest number.
+double difference(const std::string& plain, const std::string& cut) {
+  const std::map<std::string, ir::Tensor> others = weights_of(cut);
+  double worst = 0;
+  for (const auto& [name, weight] : weights_of(plain)) {
+    const auto own = weight.values<float>();
+    const auto other = others.at(name).values<float>();
+    float largest = 1e-9F;
+    float apart = 0;
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      largest = std::max(largest, std::abs(own[i]));
+      apart = std::max(apart, std::abs(own[i] - other[i]));
+    }
+    worst = std::max(worst, static_cast<double>(apart / largest));
+  }
+  return worst;
+}
+
+struct Network {
+  std::string name;
+  int image;
+  bool is_of_places;
+};
+void PrintTo(const Network& network, std::ostream* out) { *out << network.name; }
+
+class CutImages : public ::testing::TestWithParam<Network> {};
+
+TEST_P(CutImages, TrainAsOnOneDevice) {
+  const TemporaryFolder folder;
+  const std::string plain = folder.file("plain.onnx");
+  const std::string cut = folder.file("cut.onnx");
+  const Network& network = GetParam();
+  printed(fmt::format("podium-models {} image={} batch=2 classes=5 loss=cross-entropy -o {}", network.name,
+                      network.image, plain));
+  printed("podium annotate " + plain + " --shard image:2=4 --configuration rows --output " + cut);
+  const std::string asked = " --loss-tensor loss --steps 2 --optimizer sgd,lr=0.05,momentum=0.9" +
+                            data_for(folder, 4, network.image, network.is_of_places);
+  printed("podium train " + plain + asked + " --save " + folder.file("a.onnx"));
+  const std::string notes = printed("podium train " + cut + asked + " --device ipu-pod16 --ipus 4" +
+                                    " --configuration rows --save " + folder.file("b.onnx"));
+  EXPECT_THAT(notes, HasSubstr("transfers"));
+  EXPECT_LT(difference(folder.file("a.onnx"), folder.file("b.onnx")), 1e-5);
+}
+
+INSTANTIATE_TEST_SUITE_P(Rows, CutImages,
+                         ::testing::Values(Network{"resnet18", 64, false},
+                                           Network{"unet depth=2 channels=8", 32, true},
+                                           Network{"unet depth=2 channels=4", 20, true}));
+
+// No image is ever put together where all layers keep the rows apart.
+TEST(CutImage, MovesHalosAlone) {
+  const TemporaryFolder folder;
+  const std::string plain = folder.file("plain.onnx");
+  const std::string cut = folder.file("cut.onnx");
+  printed("podium-models unet image=32 depth=2 channels=8 classes=5 -o " + plain);
+  printed("podium annotate " + plain + " --shard image:2=4 --configuration rows --output " + cut);
+  const std::string notes = printed("podium run " + cut + " --device ipu-pod16 --configuration rows");
+  EXPECT_THAT(notes, HasSubstr("9 transfers"));
+  EXPECT_THAT(notes, HasSubstr("1 all-gather, 15360 bytes in all; the largest: the output needs"));
+}
+
+}  // namespace
+}  // namespace podium::testing
