@@ -22,7 +22,7 @@
 
 #include "annotate/annotations.h"
 #include "annotate/holdings.h"
-#include "annotate/softmax_steps.h"
+#include "annotate/normalisation_steps.h"
 #include "ir/filled.h"
 #include "ir/infer.h"
 #include "ir/ops/loops.h"
@@ -324,19 +324,20 @@ class Partitioner {
     shape_outputs(op);
   }
 
-  // The op normalises over an axis along which its input is cut.
+  // The op normalises over axes along one of which its input is cut.
   bool is_cut_along_steps(const Op& op) const {
-    const auto axis = axis_of_steps(whole_, op);
-    if (!axis) return false;
-    const std::int64_t dim = type(op.inputs[0]).dims[*axis];
-    return std::ranges::any_of(held_[op.inputs[0]].on, [&](const std::optional<Piece>& piece) {
-      return piece && piece->box[*axis] != Ranges{{0, dim}};
+    const std::vector<std::int64_t> axes = axes_of_steps(whole_, op);
+    return std::ranges::any_of(axes, [&](std::int64_t axis) {
+      const Ranges all{{0, type(op.inputs[0]).dims[axis]}};
+      return std::ranges::any_of(held_[op.inputs[0]].on, [&](const std::optional<Piece>& piece) {
+        return piece && (*piece).box[axis] != all;
+      });
     });
   }
 
   void add_steps(const Op& op) {
     const std::int64_t known = std::ssize(whole_.values);
-    const std::vector<Op> steps = softmax_steps(whole_, op);
+    const std::vector<Op> steps = normalisation_steps(whole_, op);
     held_.grow();
     for (std::int64_t i = known; i < std::ssize(whole_.values); ++i) {
       const ValueId id{static_cast<std::int32_t>(i)};

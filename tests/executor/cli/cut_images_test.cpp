@@ -98,7 +98,8 @@ TEST_P(CutImages, TrainAsOnOneDevice) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Rows, CutImages,
-                         ::testing::Values(Network{"resnet18", 64, false},
+                         ::testing::Values(Network{"unet depth=2 channels=8 norm=training", 32, true},
+                                           Network{"resnet18", 64, false},
                                            Network{"unet depth=2 channels=8", 32, true},
                                            Network{"unet depth=2 channels=4", 20, true}));
 
