@@ -6,6 +6,7 @@
 #include <map>
 
 #include "importer/import.h"
+#include "ir/glob.h"
 #include "tests/support/run_program.h"
 
 namespace podium::testing {
@@ -53,11 +54,13 @@ std::map<std::string, ir::Tensor> weights_of(const std::string& path) {
   return weights;
 }
 
-// The largest difference of a weight, relative to its largest number.
-double difference(const std::string& plain, const std::string& cut) {
+// The largest difference of a weight, relative to its largest number. Biases in front of a normalisation by
+// the statistics of the batch have no effect: their gradients are nothing but rounding.
+double difference(const std::string& plain, const std::string& cut, const std::string& left_out) {
   const std::map<std::string, ir::Tensor> others = weights_of(cut);
   double worst = 0;
   for (const auto& [name, weight] : weights_of(plain)) {
+    if (!left_out.empty() && ir::matches(left_out, name)) continue;
     const auto own = weight.values<float>();
     const auto other = others.at(name).values<float>();
     float largest = 1e-9F;
@@ -75,6 +78,7 @@ struct Network {
   std::string name;
   int image;
   bool is_of_places;
+  std::string without_effect = "";  ///< a glob on names of weights
 };
 void PrintTo(const Network& network, std::ostream* out) { *out << network.name; }
 
@@ -94,14 +98,14 @@ TEST_P(CutImages, TrainAsOnOneDevice) {
   const std::string notes = printed("podium train " + cut + asked + " --device ipu-pod16 --ipus 4" +
                                     " --configuration rows --save " + folder.file("b.onnx"));
   EXPECT_THAT(notes, HasSubstr("transfers"));
-  EXPECT_LT(difference(folder.file("a.onnx"), folder.file("b.onnx")), 1e-5);
+  EXPECT_LT(difference(folder.file("a.onnx"), folder.file("b.onnx"), network.without_effect), 1e-5);
 }
 
-INSTANTIATE_TEST_SUITE_P(Rows, CutImages,
-                         ::testing::Values(Network{"unet depth=2 channels=8 norm=training", 32, true},
-                                           Network{"resnet18", 64, false},
-                                           Network{"unet depth=2 channels=8", 32, true},
-                                           Network{"unet depth=2 channels=4", 20, true}));
+INSTANTIATE_TEST_SUITE_P(
+    Rows, CutImages,
+    ::testing::Values(Network{"unet depth=2 channels=8 norm=training", 32, true, "*conv?.bias"},
+                      Network{"resnet18", 64, false}, Network{"unet depth=2 channels=8", 32, true},
+                      Network{"unet depth=2 channels=4", 20, true}));
 
 // No image is ever put together where all layers keep the rows apart.
 TEST(CutImage, MovesHalosAlone) {
