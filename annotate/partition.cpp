@@ -206,7 +206,7 @@ class Partitioner {
     }
     for (std::size_t i : inputs_by_weight(op)) {
       const Held& held = held_[op.inputs[i]];
-      if (held.on.empty()) continue;
+      if (held.on.empty() || is_said(op, i)) continue;
       follow(cut, Side::Input, i, type(op.inputs[i]).dims, annotate::boxes_of(held));
     }
     if (!cut.is_cut()) run_whole(op, cut);
@@ -217,6 +217,12 @@ class Partitioner {
     static const std::vector<OperandSharding> kNothing;
     const auto* place = ir::attribute_if<std::int64_t>(op, kShardingPlace);
     return place == nullptr ? kNothing : plan_.ops[*place];
+  }
+
+  bool is_said(const Op& op, std::size_t input) const {
+    return std::ranges::any_of(said_of(op), [&](const OperandSharding& said) {
+      return said.side == Side::Input && said.place == input;
+    });
   }
 
   // Inputs that say how the op is cut: variables, then values by their size, the first of equal ones in

@@ -7,6 +7,11 @@
 // Of each product its weight, input and result are said: x whole on all devices, what lies between columns
 // and rows in parts, y whole (an all-reduce) or, between the blocks, in parts of the tokens (a
 // reduce-scatter, and a gather at the next x). What lies between follows by the rules of its ops.
+//
+// Groups of devices that share out the tokens have the same, each for its own tokens. Only keys and values
+// are brought together, where their way to the Softmax begins with movements alone:
+//
+//   x ─ K columns ─ Reshape ─ Transpose ─ scores      the Reshape reads the tokens of all groups
 #include "annotate/tensor_parallel.h"
 
 #include <fmt/ranges.h>
@@ -29,6 +34,7 @@ using ir::ValueId;
 /// Where Softmax or Attention has its operands.
 struct AttentionCore {
   OpId op;
+  OpId k_reader, v_reader;  ///< ops that read keys and values
   ValueId q, k, v, result;
   std::int64_t head = ir::kUnknown;  ///< elements of a head
 };
@@ -51,6 +57,7 @@ class TensorParallelPlanner {
       : graph_(graph),
         devices_(options.devices),
         expert_groups_(options.expert_groups),
+        context_groups_(options.context_groups),
         tokens_(options.tokens),
         products_(graph) {}
 
@@ -61,7 +68,10 @@ class TensorParallelPlanner {
   std::optional<AttentionCore> core_of(OpId id);
   void cut_attention(const AttentionCore& core);
   std::optional<std::int64_t> fused_parts(const Block& block) const;
-  void cut_heads(const AttentionCore& core, const Origin& origin, std::int64_t width, std::int64_t queries);
+  Columns columns_of_heads(const AttentionCore& core, const Origin& origin, std::int64_t width,
+                           std::int64_t queries);
+  std::optional<std::int64_t> heads_before(OpId op, std::int64_t axis, std::int64_t heads) const;
+  void gather_tokens(OpId reader, ValueId value, std::int64_t heads, std::int64_t head);
   void find_vocabulary();
   void cut_embeddings();
   void cut_pair(const Product& second);
@@ -70,9 +80,14 @@ class TensorParallelPlanner {
   // Specs.
   ShardingSpec whole() const;
   ShardingSpec cut(std::int64_t axis, const Columns& columns = {}) const;
+  std::optional<ir::ShardedAxis> tokens_of(ValueId value) const;
+  ShardingSpec by_tokens(ValueId value, ShardingSpec of_group) const;
   ShardingSpec cut_by_expert(std::optional<std::int64_t> axis = {}, std::int64_t parts = 1) const;
   void say(OpId op, ValueId tensor, ShardingSpec spec) {
     plan_.specs.push_back({op, tensor, std::move(spec)});
+  }
+  void say_activation(OpId op, ValueId tensor, ShardingSpec of_group) {
+    say(op, tensor, by_tokens(tensor, std::move(of_group)));
   }
   void say_weight(OpId op, ValueId weight, const ShardingSpec& spec);
   void cut_columns(const Product& product, const Columns& columns = {});
@@ -84,6 +99,7 @@ class TensorParallelPlanner {
   const ir::Graph& graph_;
   std::int64_t devices_;
   std::int64_t expert_groups_;
+  std::int64_t context_groups_;
   TokensBetweenBlocks tokens_;
   ProductGraph products_;
   std::set<std::int32_t> taken_;
@@ -102,8 +118,14 @@ std::optional<AttentionCore> TensorParallelPlanner::core_of(OpId id) {
     const std::int64_t width = products_.dim(op.inputs[0], -1);
     const bool is_flat = q.has_rank && q.rank() == 3;
     if (is_flat && (heads == nullptr || *heads < 1 || width == ir::kUnknown)) return std::nullopt;
-    return AttentionCore{id,           op.inputs[0],  op.inputs[1],
-                         op.inputs[2], op.outputs[0], is_flat ? width / *heads : width};
+    return AttentionCore{.op = id,
+                         .k_reader = id,
+                         .v_reader = id,
+                         .q = op.inputs[0],
+                         .k = op.inputs[1],
+                         .v = op.inputs[2],
+                         .result = op.outputs[0],
+                         .head = is_flat ? width / *heads : width};
   }
   if (!op.is("Softmax")) return std::nullopt;
   const auto scores = products_.product_before(op.inputs[0]);
@@ -114,12 +136,14 @@ std::optional<AttentionCore> TensorParallelPlanner::core_of(OpId id) {
   // The weights of the sum are what Softmax made; the other operand is V.
   const bool is_left =
       products_.product_before(second.inputs[0]) == scores || products_.producer(second.inputs[0]) == id;
-  return AttentionCore{id,
-                       first.inputs[0],
-                       first.inputs[1],
-                       second.inputs[is_left ? 1 : 0],
-                       second.outputs[0],
-                       first.is("MatMul") ? products_.dim(first.inputs[0], -1) : ir::kUnknown};
+  return AttentionCore{.op = id,
+                       .k_reader = *scores,
+                       .v_reader = *context,
+                       .q = first.inputs[0],
+                       .k = first.inputs[1],
+                       .v = second.inputs[is_left ? 1 : 0],
+                       .result = second.outputs[0],
+                       .head = first.is("MatMul") ? products_.dim(first.inputs[0], -1) : ir::kUnknown};
 }
 
 // How many equal parts the columns of a product that makes Q, K and V lie in: 3, or 1 where each head has its
@@ -143,17 +167,64 @@ std::optional<std::int64_t> TensorParallelPlanner::fused_parts(const Block& bloc
 }
 
 // Parts of keys are uneven only where those of queries are, so that each query has its keys.
-void TensorParallelPlanner::cut_heads(const AttentionCore& core, const Origin& origin, std::int64_t width,
-                                      std::int64_t queries) {
+Columns TensorParallelPlanner::columns_of_heads(const AttentionCore& core, const Origin& origin,
+                                                std::int64_t width, std::int64_t queries) {
   const std::int64_t heads = width / core.head;
   const Product& product = *products_.find(origin.product);
-  if (heads % devices_ == 0) return cut_columns(product, {.parts = origin.parts});
-  if (devices_ % heads == 0 && origin.parts == 1 && width == product.columns)
-    return cut_columns(product, {.shards = heads});
-  if (heads == queries && heads > devices_)
-    return cut_columns(product, {.parts = origin.parts, .units = heads});
+  if (heads % devices_ == 0) return {.parts = origin.parts};
+  if (devices_ % heads == 0 && origin.parts == 1 && width == product.columns) return {.shards = heads};
+  if (heads == queries && heads > devices_) return {.parts = origin.parts, .units = heads};
   throw Error("{}: {} heads found for {} devices, a multiple needed", graph_.describe(graph_[core.op]), heads,
               devices_);
+}
+
+// The axis of a movement's input that has the heads which an axis of its output has, alone or with what
+// follows them; nothing for other ops.
+std::optional<std::int64_t> TensorParallelPlanner::heads_before(OpId id, std::int64_t axis,
+                                                                std::int64_t heads) const {
+  const ir::Op& op = graph_[id];
+  if (is_any(op, {"Identity", "Cast"})) return axis;
+  if (op.is("Transpose")) {
+    const auto* order = ir::attribute_if<ir::IntList>(op, "perm");
+    return order == nullptr ? graph_[op.outputs[0]].type.rank() - 1 - axis : (*order)[axis];
+  }
+  const ir::Type& from = graph_[op.inputs[0]].type;
+  const ir::Type& to = graph_[op.outputs[0]].type;
+  if (!is_any(op, {"Reshape", "Expand", "Unsqueeze"}) || !from.is_static() || !to.is_static())
+    return std::nullopt;
+  const auto outside = [](const ir::Dims& dims, std::int64_t of) {
+    return ir::element_count(ir::Dims(dims.begin(), dims.begin() + of));
+  };
+  for (std::int64_t at = 0; at < from.rank(); ++at) {
+    if (outside(from.dims, at) == outside(to.dims, axis) && from.dims[at] % heads == 0) return at;
+  }
+  return std::nullopt;
+}
+
+// Follows keys or values back while nothing but movements has made them. The first of these movements reads
+// the tokens of all groups.
+void TensorParallelPlanner::gather_tokens(OpId reader, ValueId value, std::int64_t heads, std::int64_t head) {
+  constexpr int kHeadsApart = 4;  // axes of [batch, heads, tokens, elements]
+  if (context_groups_ == 1) return;
+  const bool are_apart = graph_[value].type.rank() == kHeadsApart;
+  if (!are_apart && !graph_[reader].is("Attention"))
+    throw Error(
+        "{}: keys or values of rank {} found, [batch, heads, tokens, elements] needed to gather tokens",
+        graph_.describe(graph_[reader]), graph_[value].type.rank());
+  std::int64_t axis = are_apart ? 1 : 2;
+  for (OpId id = products_.producer(value); id.valid(); id = products_.producer(value)) {
+    const auto before = heads_before(id, axis, heads);
+    if (!before) break;
+    reader = id;
+    value = graph_[id].inputs[0];
+    axis = *before;
+  }
+  const std::int64_t width = products_.dim(value, axis);
+  const std::int64_t count = width == heads * head ? heads : width;
+  Columns columns;
+  if (count < devices_) columns.shards = count;
+  if (count > devices_ && count % devices_ != 0) columns.units = count;
+  say(reader, value, cut(axis, columns));
 }
 
 void TensorParallelPlanner::cut_attention(const AttentionCore& core) {
@@ -167,6 +238,13 @@ void TensorParallelPlanner::cut_attention(const AttentionCore& core) {
   std::map<std::int32_t, Origin> sources;
   for (const auto& list : {block.q, block.k, block.v}) sources.emplace(list[0].product.index, list[0]);
   if (std::ranges::any_of(sources, [&](const auto& source) { return taken_.contains(source.first); })) return;
+  if (batch_ == ir::kUnknown) {
+    batch_ = products_.dim(core.q, 0);
+    sequence_ = products_.dim(core.q, graph_[core.q].type.rank() == 3 ? 1 : -2);
+  }
+  const auto heads_of = [&](const Origin& origin) {
+    return products_.find(origin.product)->columns / origin.parts / core.head;
+  };
   const std::int64_t columns = products_.find(block.q[0].product)->columns;
   const std::int64_t queries = columns / core.head / (sources.size() == 1 ? 3 : 1);
   if (sources.size() == 1) {
@@ -174,26 +252,25 @@ void TensorParallelPlanner::cut_attention(const AttentionCore& core) {
     if (!parts) return;
     Origin& origin = sources.begin()->second;
     origin.parts = *parts;
-    cut_heads(core, origin, products_.find(origin.product)->columns / 3, queries);
+    cut_columns(*products_.find(origin.product),
+                columns_of_heads(core, origin, products_.find(origin.product)->columns / 3, queries));
   } else {
-    const auto has_as_many_heads = [&](const auto& source) {
-      const Origin& origin = source.second;
-      return products_.find(origin.product)->columns / origin.parts / core.head == queries;
-    };
+    const auto has_as_many_heads = [&](const auto& source) { return heads_of(source.second) == queries; };
     // Queries in uneven parts are with other queries than those whose keys they share.
     const bool are_alike = std::ranges::all_of(sources, has_as_many_heads);
     if (queries % devices_ != 0 && !(are_alike && queries > devices_)) {
       throw Error("{}: {} heads found for {} devices, a multiple needed", graph_.describe(graph_[core.op]),
                   queries, devices_);
     }
-    for (auto& [id, origin] : sources)
-      cut_heads(core, origin, products_.find(origin.product)->columns / origin.parts, queries);
+    for (auto& [id, origin] : sources) {
+      const Product& product = *products_.find(origin.product);
+      cut_columns(product, columns_of_heads(core, origin, product.columns / origin.parts, queries));
+    }
   }
+  const std::int64_t keys = sources.size() == 1 ? queries : heads_of(block.k[0]);
+  gather_tokens(core.k_reader, core.k, keys, core.head);
+  gather_tokens(core.v_reader, core.v, keys, core.head);
   for (const auto& [id, origin] : sources) take(origin.product);
-  if (batch_ == ir::kUnknown) {
-    batch_ = products_.dim(core.q, 0);
-    sequence_ = products_.dim(core.q, graph_[core.q].type.rank() == 3 ? 1 : -2);
-  }
   take(*projection);
   const bool is_uneven = queries % devices_ != 0;
   cut_rows(*products_.find(*projection), {.units = is_uneven ? queries : 0});
@@ -217,7 +294,7 @@ void TensorParallelPlanner::cut_embeddings() {
     const ir::Op& op = graph_[id];
     if (graph_[op.inputs[0]].type.dims[0] != vocabulary_) continue;
     say_weight(id, op.inputs[0], cut(0));
-    say(id, op.inputs[1], whole());
+    say_activation(id, op.inputs[1], whole());
     say_result(id, op.outputs[0]);
     ++plan_.embeddings;
   }
@@ -254,6 +331,10 @@ void TensorParallelPlanner::cut_pair(const Product& second) {
 
 // The rows of an expert come to its group where they are there by expert; else each group has all rows.
 void TensorParallelPlanner::cut_experts(const std::vector<Origin>& first, const Product& second) {
+  if (context_groups_ > 1) {
+    throw Error("{}: experts found, none needed where groups share out the tokens",
+                graph_.describe(graph_[second.op]));
+  }
   if (second.experts % expert_groups_ != 0) {
     throw Error("{}: {} experts found for {} groups of devices, a multiple needed",
                 graph_.describe(graph_[second.op]), second.experts, expert_groups_);
@@ -291,7 +372,7 @@ TensorParallelPlan TensorParallelPlanner::plan() {
     throw Error("no MLP of experts found, one with weights [experts, in, out] needed for groups of experts");
   if (plan_.attentions + plan_.mlps + plan_.expert_mlps + plan_.convolution_pairs + plan_.heads == 0)
     throw Error("no attention, MLP or pair of convolutions found, one needed");
-  if (tokens_ == TokensBetweenBlocks::Cut && plan_.attentions == 0)
+  if ((tokens_ == TokensBetweenBlocks::Cut || context_groups_ > 1) && plan_.attentions == 0)
     throw Error("no attention found, one needed that says where the tokens are");
   return std::move(plan_);
 }
@@ -299,17 +380,19 @@ TensorParallelPlan TensorParallelPlanner::plan() {
 ShardingSpec TensorParallelPlanner::whole() const {
   ShardingSpec spec;
   spec.holders.resize(1);
-  for (std::int64_t device = 0; device < devices_; ++device) spec.holders[0].push_back(device);
+  for (std::int64_t device = 0; device < devices_ * context_groups_; ++device)
+    spec.holders[0].push_back(device);
   return spec;
 }
 
-/// In as many shards as there are devices, or fewer that several hold.
+/// In as many shards as a group has devices, or fewer that several hold. All groups have the same.
 ShardingSpec TensorParallelPlanner::cut(std::int64_t axis, const Columns& columns) const {
   const std::int64_t shards = columns.shards == 0 ? devices_ : columns.shards;
+  if (shards == 1) return whole();
   ShardingSpec spec;
   spec.holders.resize(static_cast<std::size_t>(shards));
-  for (std::int64_t device = 0; device < devices_; ++device)
-    spec.holders[static_cast<std::size_t>(device / (devices_ / shards))].push_back(device);
+  for (std::int64_t device = 0; device < devices_ * context_groups_; ++device)
+    spec.holders[static_cast<std::size_t>(device % devices_ / (devices_ / shards))].push_back(device);
   ir::ShardedAxis& cut_axis = spec.axes.emplace_back(ir::ShardedAxis{.axis = axis, .factors = {}});
   if (columns.parts > 1) cut_axis.factors.push_back({.size = columns.parts, .shards = 1});
   if (columns.units > 0) {
@@ -317,6 +400,39 @@ ShardingSpec TensorParallelPlanner::cut(std::int64_t axis, const Columns& column
     cut_axis.factors.push_back({.size = {}, .shards = 1});
   } else {
     cut_axis.factors.push_back({.size = {}, .shards = shards});
+  }
+  return spec;
+}
+
+/// Where the tokens of indices [batch, tokens] and activations [batch, tokens, features] or [all tokens,
+/// features] lie, in one shard; nothing for what has none.
+std::optional<ir::ShardedAxis> TensorParallelPlanner::tokens_of(ValueId value) const {
+  const ir::Type& type = graph_[value].type;
+  if (!type.is_static() || sequence_ == ir::kUnknown) return std::nullopt;
+  const bool are_indices = type.element == ir::DataType::Int64 || type.element == ir::DataType::Int32;
+  if (type.rank() == (are_indices ? 2 : 3) && type.dims[1] == sequence_)
+    return ir::ShardedAxis{.axis = 1, .factors = {{.size = {}, .shards = 1}}};
+  if (are_indices || type.rank() != 2 || type.dims[0] != batch_ * sequence_) return std::nullopt;
+  ir::ShardedAxis rows{.axis = 0, .factors = {}};
+  if (batch_ > 1) rows.factors.push_back({.size = batch_, .shards = 1});
+  rows.factors.push_back({.size = {}, .shards = 1});
+  return rows;
+}
+
+/// The groups share out the tokens; the devices of each have what is said of a group.
+ShardingSpec TensorParallelPlanner::by_tokens(ValueId value, ShardingSpec of_group) const {
+  auto tokens = tokens_of(value);
+  if (context_groups_ == 1 || !tokens) return of_group;
+  tokens->factors.back().shards = context_groups_;
+  ShardingSpec spec{.holders = {}, .axes = std::move(of_group.axes)};
+  spec.axes.insert(spec.axes.begin(), *tokens);
+  for (std::int64_t group = 0; group < context_groups_; ++group) {
+    for (const auto& all : of_group.holders) {
+      auto& own = spec.holders.emplace_back();
+      for (std::int64_t device : all) {
+        if (device / devices_ == group) own.push_back(device);
+      }
+    }
   }
   return spec;
 }
@@ -337,6 +453,7 @@ ShardingSpec TensorParallelPlanner::cut_by_expert(std::optional<std::int64_t> ax
 // A weight that a Transpose turns is said on both of its sides.
 void TensorParallelPlanner::say_weight(OpId op, ValueId weight, const ShardingSpec& spec) {
   say(op, weight, spec);
+  if (spec.axes.empty()) return;
   const OpId maker = products_.producer(weight);
   if (!maker.valid() || !graph_[maker].is("Transpose") || graph_[weight].type.rank() != 2) return;
   say(maker, weight, spec);
@@ -347,11 +464,11 @@ void TensorParallelPlanner::say_weight(OpId op, ValueId weight, const ShardingSp
 
 void TensorParallelPlanner::cut_columns(const Product& product, const Columns& columns) {
   const ir::Op& op = graph_[product.op];
-  say(product.op, op.inputs[0], whole());
+  say_activation(product.op, op.inputs[0], whole());
   say_weight(product.op, op.inputs[1], cut(product.columns_axis, columns));
   if (op.inputs.size() > 2 && op.inputs[2].valid() && products_.dim(op.inputs[2], -1) == product.columns)
     say(product.op, op.inputs[2], cut(-1, columns));
-  say(product.op, op.outputs[0], cut(product.feature_axis, columns));
+  say_activation(product.op, op.outputs[0], cut(product.feature_axis, columns));
   for (OpId reader : products_.consumers(op.outputs[0])) {
     const ir::Op& next = graph_[reader];
     if (!next.is("Add")) continue;
@@ -364,7 +481,7 @@ void TensorParallelPlanner::cut_columns(const Product& product, const Columns& c
 
 void TensorParallelPlanner::cut_rows(const Product& product, const Columns& rows) {
   const ir::Op& op = graph_[product.op];
-  say(product.op, op.inputs[0], cut(product.feature_axis, rows));
+  say_activation(product.op, op.inputs[0], cut(product.feature_axis, rows));
   say_weight(product.op, op.inputs[1], cut(product.rows_axis, rows));
   say_result(product.op, op.outputs[0]);
 }
@@ -374,7 +491,14 @@ void TensorParallelPlanner::cut_rows(const Product& product, const Columns& rows
 void TensorParallelPlanner::say_result(OpId op, ValueId result) {
   const ir::Type& type = graph_[result].type;
   const bool has_tokens = tokens_ == TokensBetweenBlocks::Cut && type.has_rank && !graph_[op].is("Conv");
-  if (!has_tokens) return say(op, result, whole());
+  if (!has_tokens) return say_activation(op, result, whole());
+  if (const auto tokens = tokens_of(result); tokens && context_groups_ > 1) {
+    ShardingSpec spec{.holders = {}, .axes = {*tokens}};
+    spec.axes[0].factors.back().shards = devices_ * context_groups_;
+    for (std::int64_t device = 0; device < devices_ * context_groups_; ++device)
+      spec.holders.push_back({device});
+    return say(op, result, std::move(spec));
+  }
   if (type.rank() == 3) return say(op, result, cut(1));
   if (type.rank() != 2) return say(op, result, whole());
   if (batch_ != ir::kUnknown && sequence_ != ir::kUnknown && type.dims[0] == batch_ * sequence_)
@@ -401,7 +525,8 @@ TensorParallelPlan plan_tensor_parallel(const ir::Graph& graph, const TensorPara
   return TensorParallelPlanner(graph, options).plan();
 }
 
-std::string to_string(const TensorParallelPlan& plan, const ir::Graph& graph, std::int64_t devices) {
+std::string to_string(const TensorParallelPlan& plan, const ir::Graph& graph,
+                      const TensorParallelOptions& options) {
   std::vector<std::string> found;
   const auto add = [&](int count, std::string_view one) {
     if (count > 0) found.push_back(counted(count, one));
@@ -412,7 +537,12 @@ std::string to_string(const TensorParallelPlan& plan, const ir::Graph& graph, st
   add(plan.convolution_pairs, "convolution pair");
   add(plan.embeddings, "embedding");
   add(plan.heads, "head");
-  std::string text = fmt::format("{} cut over {} devices", fmt::join(found, ", "), devices);
+  const std::string of_groups =
+      options.context_groups == 1
+          ? ""
+          : fmt::format(", tokens over {} groups of {}", options.context_groups, options.devices);
+  std::string text = fmt::format("{} cut over {} devices{}", fmt::join(found, ", "),
+                                 options.devices * options.context_groups, of_groups);
   if (plan.left_whole.empty()) return text;
   constexpr std::size_t kMostNames = 3;
   std::vector<std::string_view> names;

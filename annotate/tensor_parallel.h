@@ -21,6 +21,9 @@ struct TensorParallelOptions {
   /// Groups of devices that share out the experts, whose columns and rows the devices of a group share out;
   /// it divides the number of devices.
   std::int64_t expert_groups = 1;
+  /// Groups of `devices` each that share out the tokens of each sequence, in attention too: each has queries
+  /// of its own tokens, and the keys and values of all, which it gathers.
+  std::int64_t context_groups = 1;
 };
 
 /// What an op says of one of its inputs or outputs.
@@ -41,8 +44,8 @@ struct TensorParallelPlan {
   std::vector<ir::OpId> left_whole;  ///< products with weights that are no part of what was found
 };
 
-/// Cuts over devices 0 to devices - 1. The graph has its types inferred; names of ops and values have no
-/// say.
+/// Cuts over devices 0 to devices * context_groups - 1, those of a group behind each other. The graph has its
+/// types inferred; names of ops and values have no say.
 /// - Attention: from a Softmax, or the op Attention, back to the products that make Q, K and V, which are cut
 ///   in columns by heads (a fused one part by part), and forth to the projection, which is cut in rows. Keys
 ///   and values with fewer heads than devices are on several devices each. Where the devices do not divide
@@ -51,10 +54,15 @@ struct TensorParallelPlan {
 ///   have all experts in one product.
 /// - Convolutions: output channels of one, input channels of the next.
 /// - Embeddings: tables with the most rows, and products with as many columns, are cut along the vocabulary.
-/// Error when heads or experts cannot be shared out, and when nothing was found.
+/// - Tokens over groups: operands and results of all these by tokens, keys and values whole in their own
+/// form,
+///   before heads are copied for several queries.
+/// Error when heads or experts cannot be shared out, experts are found where tokens are, and when nothing was
+/// found.
 TensorParallelPlan plan_tensor_parallel(const ir::Graph& graph, const TensorParallelOptions& options);
 
 /// "12 attention blocks, 12 MLPs, 1 embedding and 1 head cut over 2 devices; 1 product stays whole: pooler"
-std::string to_string(const TensorParallelPlan& plan, const ir::Graph& graph, std::int64_t devices);
+std::string to_string(const TensorParallelPlan& plan, const ir::Graph& graph,
+                      const TensorParallelOptions& options);
 
 }  // namespace podium::annotate

@@ -107,7 +107,8 @@ int execute_annotate(const Options& options) {
   const std::string& path = options.paths[0];
   const std::vector<podium::annotate::Rule> rules = read_rules_file(annotate.rules_file);
   importer::ImportOptions given{.dims = options.dims};
-  const bool cuts_tokens = annotate.tokens == podium::annotate::TokensBetweenBlocks::Cut;
+  const bool cuts_tokens =
+      annotate.tokens == podium::annotate::TokensBetweenBlocks::Cut || annotate.context_parallel;
   if (annotate.automatic || (annotate.tensor_parallel && !cuts_tokens)) given.assumed = 1;
   show_activity(fmt::format("importing {}", path), options);
   importer::Model model = importer::import_model(path, given);

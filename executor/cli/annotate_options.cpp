@@ -62,7 +62,8 @@ void check_devices(const Options& options) {
                       : !options.configuration.empty() ? "configuration"
                                                        : nullptr;
   if (found != nullptr)
-    throw UsageError("--{}: found without --shard or --tensor-parallel, which it is for", found);
+    throw UsageError("--{}: found without --shard, --tensor-parallel or --context-parallel, which it is for",
+                     found);
 }
 
 // The numbers of --ipus and --phases once more, now that --auto says what they may be.
@@ -133,6 +134,10 @@ std::vector<FlagRow> annotate_flags() {
        "E groups of the devices of --tensor-parallel, among which experts are shared out (1: each expert over "
        "all devices)",
        Takes::Value, set_number(&AnnotateOptions::expert_parallel, 1, 65'536)},
+      {"context-parallel", kAnnotate, kDevices,
+       "C groups of the devices of --tensor-parallel, or of one each, that share out the tokens of each sequence, in "
+       "attention too: keys and values are gathered",
+       Takes::Value, set_number(&AnnotateOptions::context_parallel, 2, 65'536)},
       {"devices", kAnnotate, kDevices, "N devices (as many as the cuts need)", Takes::Value,
        set_number(&AnnotateOptions::devices, 1, 65'536)},
       {"configuration", kAnnotate, kDevices,

@@ -26,15 +26,21 @@ struct AnnotateOptions {
   std::vector<annotate::ShardRule> shards;  ///< of --shard
   std::optional<int> tensor_parallel;       ///< over so many devices
   std::optional<int> expert_parallel;       ///< groups of these that share out experts
+  std::optional<int> context_parallel;      ///< groups of these that share out the tokens
   annotate::TokensBetweenBlocks tokens = annotate::TokensBetweenBlocks::Whole;
   std::optional<int> devices;  ///< of the configuration; absent: as many as the cuts need
   bool clear = false;
   bool list = false;
 };
 
+/// Whether the command looks for blocks to cut.
+inline bool cuts_blocks(const AnnotateOptions& options) {
+  return options.tensor_parallel || options.context_parallel;
+}
+
 /// Whether the command writes a device configuration.
 inline bool cuts_tensors(const AnnotateOptions& options) {
-  return !options.shards.empty() || options.tensor_parallel;
+  return !options.shards.empty() || cuts_blocks(options);
 }
 
 struct FlagRow;

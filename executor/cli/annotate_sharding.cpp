@@ -3,6 +3,8 @@
 // then.
 #include "executor/cli/annotate_sharding.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -118,26 +120,40 @@ void check_fit(const ShardRule& rule, const ir::ShardingSpec& spec, const std::s
   }
 }
 
+std::int64_t devices_of_blocks(const AnnotateOptions& options) {
+  return std::int64_t{options.tensor_parallel.value_or(1)} * options.context_parallel.value_or(1);
+}
+
 std::int64_t device_count(const AnnotateOptions& options) {
-  std::int64_t most = options.tensor_parallel.value_or(1);
+  std::int64_t most = devices_of_blocks(options);
   for (const ShardRule& rule : options.shards) most = std::max(most, devices_of(rule));
   return options.devices.value_or(most);
+}
+
+std::string flag_of_blocks(const AnnotateOptions& options) {
+  std::vector<std::string> flags;
+  if (options.tensor_parallel) flags.push_back(fmt::format("--tensor-parallel {}", *options.tensor_parallel));
+  if (options.context_parallel)
+    flags.push_back(fmt::format("--context-parallel {}", *options.context_parallel));
+  return fmt::format("{}", fmt::join(flags, " "));
 }
 
 void cut_blocks(const importer::Model& model, const SizedGraph& sized, const AnnotateOptions& options,
                 Specs& specs, std::vector<std::string>& notes) try {
   // Rows of tokens are cut in each sequence, so that their number is part of the cut.
-  if (options.tokens == annotate::TokensBetweenBlocks::Cut) importer::check_sizes(model);
-  const int devices = *options.tensor_parallel;
-  const auto plan = annotate::plan_tensor_parallel(
-      sized.graph,
-      {.devices = devices, .tokens = options.tokens, .expert_groups = options.expert_parallel.value_or(1)});
+  if (options.tokens == annotate::TokensBetweenBlocks::Cut || options.context_parallel)
+    importer::check_sizes(model);
+  const annotate::TensorParallelOptions asked{.devices = options.tensor_parallel.value_or(1),
+                                              .tokens = options.tokens,
+                                              .expert_groups = options.expert_parallel.value_or(1),
+                                              .context_groups = options.context_parallel.value_or(1)};
+  const auto plan = annotate::plan_tensor_parallel(sized.graph, asked);
   std::int64_t unsaid = 0;
   for (const annotate::OpTensorSpec& said : plan.specs) {
     const std::int32_t node = model.nodes_of_ops[sized.imported[static_cast<std::size_t>(said.op.index)]];
     if (!specs.say_at(node, sized.graph[said.tensor].name, said.spec)) ++unsaid;
   }
-  notes.push_back("note: " + annotate::to_string(plan, sized.graph, devices));
+  notes.push_back("note: " + annotate::to_string(plan, sized.graph, asked));
   if (unsaid > 0) {
     notes.push_back(
         fmt::format("warning: {} of {} tensors to cut are inside of functions or older forms of "
@@ -145,7 +161,7 @@ void cut_blocks(const importer::Model& model, const SizedGraph& sized, const Ann
                     unsaid, plan.specs.size()));
   }
 } catch (const Error& error) {
-  throw error.at(fmt::format("--tensor-parallel {}", *options.tensor_parallel));
+  throw error.at(flag_of_blocks(options));
 }
 
 }  // namespace
@@ -157,9 +173,10 @@ importer::Sharding sharding_of(const importer::Model& model, const AnnotateOptio
   Specs specs(model);
   const SizedGraph sized = infer_sizes(model.graph);
   const TensorTypes types = tensor_types(model, sized);
-  if (options.tensor_parallel) {
-    if (devices < *options.tensor_parallel)
-      throw Error("--tensor-parallel {}: {} devices found", *options.tensor_parallel, devices);
+  if (cuts_blocks(options)) {
+    if (devices < devices_of_blocks(options))
+      throw Error("{}: {} devices found, {} needed", flag_of_blocks(options), devices,
+                  devices_of_blocks(options));
     cut_blocks(model, sized, options, specs, notes);
   }
   for (const ShardRule& rule : options.shards) {

@@ -121,11 +121,11 @@ annotate::ShardingPlan plan_blocks(importer::Model& model, const TensorParalleli
   // Rows of tokens are cut in each sequence, so that their number is part of the cut.
   if (cut.cuts_tokens) importer::check_sizes(model);
   const SizedGraph sized = infer_sizes(model.graph);
-  const auto found = annotate::plan_tensor_parallel(
-      sized.graph,
-      {.devices = cut.devices,
-       .tokens = cut.cuts_tokens ? annotate::TokensBetweenBlocks::Cut : annotate::TokensBetweenBlocks::Whole,
-       .expert_groups = cut.expert_groups});
+  const annotate::TensorParallelOptions options{
+      .devices = cut.devices,
+      .tokens = cut.cuts_tokens ? annotate::TokensBetweenBlocks::Cut : annotate::TokensBetweenBlocks::Whole,
+      .expert_groups = cut.expert_groups};
+  const auto found = annotate::plan_tensor_parallel(sized.graph, options);
   std::map<std::size_t, std::vector<OperandSharding>> of_ops;  // by their places in the model's graph
   for (const annotate::OpTensorSpec& said : found.specs) {
     const std::size_t place = sized.imported[said.op.number()];
@@ -139,7 +139,7 @@ annotate::ShardingPlan plan_blocks(importer::Model& model, const TensorParalleli
     add(annotate::Side::Output, op.outputs);
   }
   annotate::ShardingPlan plan{.devices = cut.devices,
-                              .found = annotate::to_string(found, sized.graph, cut.devices)};
+                              .found = annotate::to_string(found, sized.graph, options)};
   for (auto& [place, operands] : of_ops) {
     ir::set_attribute(model.graph.ops[place], annotate::kShardingPlace, std::ssize(plan.ops));
     plan.ops.push_back(std::move(operands));

@@ -42,7 +42,7 @@ std::string planned(const ir::Graph& graph, const TensorParallelOptions& options
     text += fmt::format(" {} {}", graph[said.tensor].name, text_of(said.spec));
     last = said.op;
   }
-  return text + "\n" + to_string(plan, graph, options.devices);
+  return text + "\n" + to_string(plan, graph, options);
 }
 
 std::string planned(const ir::Graph& graph, std::int64_t devices,
@@ -131,6 +131,35 @@ TEST(TensorParallel, CutsTokensBetweenTheBlocks) {
   EXPECT_THAT(planned(graph_with_weights(separate()), 2, TokensBetweenBlocks::Cut),
               HasSubstr("wo 0/2 y 1/2\n"));
   EXPECT_THAT(planned(graph_with_weights(separate()), 2, TokensBetweenBlocks::Cut), HasSubstr("q: x all wq"));
+}
+
+// Devices 0 and 1 have the first tokens, 2 and 3 the others. The first movement on the way of keys and values
+// reads those of both groups.
+TEST(TensorParallel, SharesOutTokensOverGroups) {
+  EXPECT_EQ(planned(graph_with_weights(separate()), {.devices = 1, .context_groups = 3}),
+            "q: x 1/3 wq all q 1/3\n"
+            "k: x 1/3 wk all k 1/3\n"
+            "v: x 1/3 wv all v 1/3\n"
+            "kr: k all\n"
+            "vr: v all\n"
+            "y: cr 1/3 wo all y 1/3\n"
+            "1 attention block cut over 3 devices, tokens over 3 groups of 1");
+  EXPECT_EQ(planned(graph_with_weights(separate()), {.devices = 2, .context_groups = 2}),
+            "q: x 1/2@[[0, 1], [2, 3]] wq 1/2@[[0, 2], [1, 3]] q 1/2,-1/2\n"
+            "k: x 1/2@[[0, 1], [2, 3]] wk 1/2@[[0, 2], [1, 3]] k 1/2,-1/2\n"
+            "v: x 1/2@[[0, 1], [2, 3]] wv 1/2@[[0, 2], [1, 3]] v 1/2,-1/2\n"
+            "kr: k 2/2@[[0, 2], [1, 3]]\n"
+            "vr: v 2/2@[[0, 2], [1, 3]]\n"
+            "y: cr 1/2,-1/2 wo 0/2@[[0, 2], [1, 3]] y 1/2@[[0, 1], [2, 3]]\n"
+            "1 attention block cut over 4 devices, tokens over 2 groups of 2");
+}
+
+TEST(TensorParallel, RefusesToShareOutTokensOfExperts) {
+  const ir::Graph graph = graph_with_weights(
+      "g (float[2,3,4] x) => (float[2,3,4] y) <float[2,4,8] w1, float[2,8,4] w2> {"
+      " h = MatMul(x, w1)\n j = Relu(h)\n y = MatMul(j, w2) }");
+  EXPECT_THAT(refusal([&] { planned(graph, {.devices = 1, .context_groups = 2}); }),
+              HasSubstr("experts found, none needed where groups share out the tokens"));
 }
 
 TEST(TensorParallel, GivesSomeDevicesAHeadLessWhereThatIsNeeded) {

@@ -179,6 +179,51 @@ TEST(CutTransformer, IsAskedForByAFlagAlone) {
   }
 }
 
+const Transformer kLlama{"llama form=primitive kv_heads=2", ""};
+
+struct Groups {
+  const char* flags;
+  int devices;
+};
+
+class CutTokens : public ::testing::TestWithParam<Groups> {};
+
+// Each group of devices has its own tokens, eight shared out, and gathers keys and values.
+TEST_P(CutTokens, TrainAsOnOneDevice) {
+  for (Transformer transformer : {kGpt2, kBert, kLlama}) {
+    transformer.cuts = GetParam().flags;
+    Cut cut(transformer, GetParam().devices);
+    for (const char* flags :
+         {"--optimizer sgd,lr=0.1,momentum=0.9", "--optimizer sgd,lr=0.1 --accumulate 3 --micro-batch 2"})
+      EXPECT_LT(cut.train(flags), 1e-5) << transformer.name << ": " << flags;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Groups, CutTokens,
+                         ::testing::Values(Groups{"--context-parallel 2", 2},
+                                           Groups{"--context-parallel 3", 3},
+                                           Groups{"--context-parallel 4", 4},
+                                           Groups{"--tensor-parallel 2 --context-parallel 2", 4},
+                                           Groups{"--tensor-parallel 2 --sequence-parallel "
+                                                  "--context-parallel 2",
+                                                  4}));
+
+// Two layers gather keys and values of [2, 8, 32] floats: each of 4 devices gets the 3/4 that it has not.
+// Heads of keys that several queries share are gathered before they are copied.
+TEST(CutTransformer, MovesKeysAndValuesAlone) {
+  const auto moved = [](Transformer transformer) {
+    transformer.cuts = "--context-parallel 4";
+    const Cut cut(transformer, 4);
+    const ProgramResult result =
+        run_program("podium run " + cut.cut() + " --configuration tp --device ipu-pod16");
+    EXPECT_EQ(result.status, 0) << result.err;
+    return result.err;
+  };
+  EXPECT_THAT(moved(kGpt2), HasSubstr("4 all-gather, 24576 bytes in all"));
+  EXPECT_THAT(moved(kGpt2), HasSubstr("1 reduce, 12 bytes in all; the largest: the output needs 'loss'"));
+  EXPECT_THAT(moved(kLlama), HasSubstr("4 all-gather, 12288 bytes in all"));
+}
+
 // The norms of LAMB are of whole weights, not of their parts.
 TEST(CutTransformer, TakesNormsOfWholeWeights) {
   Cut cut(kGpt2, 2);
