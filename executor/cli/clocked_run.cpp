@@ -66,13 +66,19 @@ void print_schedule(const Options& options, const Strategy& strategy, int proces
   show(schedule::chart(pipeline_schedule(strategy, processors, micro_batches)));
 }
 
+report::Provenance provenance_of(const Options& options) {
+  const device::Device device = machine_of(options);
+  report::Provenance found{.program = program_name(),
+                           .machine = nlohmann::json::parse(device::to_json(device))};
+  for (const device::Field& field : device::fields())
+    found.sources[std::string(field.name)] = name_of(source_of(device, field));
+  return found;
+}
+
 void add_details(report::RunReport& report, const Options& options, const executor::Program& program,
                  const sim::Timeline* timeline, const std::set<std::string>& forward) {
   if (options.html_file.empty()) return;
-  const device::Device device = machine_of(options);
-  report.details = {.program = program_name(), .machine = nlohmann::json::parse(device::to_json(device))};
-  for (const device::Field& field : device::fields())
-    report.details->sources[std::string(field.name)] = name_of(source_of(device, field));
+  report.details = {.provenance = provenance_of(options)};
   if (timeline == nullptr) return;
   report.details->ops = profiled_ops(program, timeline->blocks, forward);
   report.details->phases = phases_of(program, timeline->blocks);

@@ -24,6 +24,9 @@ report::RunReport start_report(const Options& options, const Strategy& strategy,
 /// With --print-schedule, the orders of a pipeline as a chart. Error for one that annotations have placed.
 void print_schedule(const Options& options, const Strategy& strategy, int processors, int micro_batches);
 
+/// This program, and the machine of --device with the source of each of its numbers.
+report::Provenance provenance_of(const Options& options);
+
 /// What a page shows beside the times, where one is asked for. `timeline` is that of the Program: there is
 /// none where the clock waits for the first run. `forward` are the names of the model's values where it
 /// trains (profiler.h).

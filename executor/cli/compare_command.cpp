@@ -5,7 +5,9 @@
 
 #include <algorithm>
 
+#include "executor/cli/clocked_run.h"
 #include "executor/cli/contestants.h"
+#include "executor/cli/fingerprint.h"
 #include "executor/cli/options.h"
 #include "executor/cli/progress.h"
 #include "executor/cli/report_files.h"
@@ -191,13 +193,16 @@ int finish(const Options& options, const Contestants& contestants,
   const bool agreed = agree(strategies, options.relative);
   if (any_fits(strategies))
     strategies.front().run.what_ifs = what_ifs_of_best(options, contestants, strategies);
-  if (!options.report_file.empty()) {
-    write_file(options.report_file, json_text(report::comparison_json(options.paths[0], strategies)) + "\n");
-  }
+  report::ComparedModel model{.name = options.paths[0]};
+  if (!options.report_file.empty() || !options.html_file.empty()) model.file = fingerprint(model.name);
+  if (!options.report_file.empty())
+    write_file(options.report_file, json_text(report::comparison_json(model, strategies)) + "\n");
   save_strategies(options, contestants, strategies);
   const std::string sentences = verdict(options, contestants, strategies);
-  if (!options.html_file.empty())
-    write_page_file(options, report::comparison_page_data(options.paths[0], strategies, sentences));
+  if (!options.html_file.empty()) {
+    model.provenance = provenance_of(options);
+    write_page_file(options, report::comparison_page_data(model, strategies, sentences));
+  }
   if (options.explain) show("\n" + report::sample_time_table(strategies, terminal_width()) + "\n");
   show(sentences);
   if (!any_fits(strategies)) {

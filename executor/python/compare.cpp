@@ -67,7 +67,7 @@ std::string compare_strategies(const Model& model, const Settings& settings, con
     const auto compare = settings.options.trains ? of_training : of_inference;
     auto compared = compare(settings, std::move(copy), strategies);
     report::sort_best_first(compared);
-    return report::comparison_json(model.name(), compared).dump();
+    return report::comparison_json({model.name()}, compared).dump();
   });
 }
 

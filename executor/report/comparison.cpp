@@ -210,8 +210,11 @@ std::string change_sentences(const std::vector<ComparedStrategy>& strategies) {
   return text;
 }
 
-nlohmann::json comparison_json(const std::string& model, const std::vector<ComparedStrategy>& strategies) {
-  nlohmann::json json{{"version", kReportVersion}, {"model", model}, {"strategies", nlohmann::json::array()}};
+nlohmann::json comparison_json(const ComparedModel& model, const std::vector<ComparedStrategy>& strategies) {
+  nlohmann::json json{
+      {"version", kReportVersion}, {"model", model.name}, {"strategies", nlohmann::json::array()}};
+  if (model.file) json["modelFile"] = to_json(*model.file);
+  if (model.provenance) add_provenance(*model.provenance, json);
   for (const ComparedStrategy& strategy : strategies) {
     nlohmann::json entry{{"name", strategy.name}};
     if (strategy.refusal.empty()) {

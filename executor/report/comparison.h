@@ -42,6 +42,13 @@ std::string sample_time_table(const std::vector<ComparedStrategy>& strategies, s
 /// share of a sample's time changes most. A line for each.
 std::string change_sentences(const std::vector<ComparedStrategy>& strategies);
 
-nlohmann::json comparison_json(const std::string& model, const std::vector<ComparedStrategy>& strategies);
+/// What is compared.
+struct ComparedModel {
+  std::string name;
+  std::optional<ModelFile> file = {};         ///< where it is known
+  std::optional<Provenance> provenance = {};  ///< where a page is asked for
+};
+
+nlohmann::json comparison_json(const ComparedModel& model, const std::vector<ComparedStrategy>& strategies);
 
 }  // namespace podium::report

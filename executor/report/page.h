@@ -22,7 +22,8 @@ enum class PageView : std::uint8_t { Overview, Ops, Training };
 nlohmann::json run_page_data(const RunReport& report, PageView view = PageView::Overview);
 /// `report`, the JSON of --report, with the verdict in sentences; equal processors of a strategy are there
 /// once, its `path` by activity alone, and its `sketch` is beside its run.
-nlohmann::json comparison_page_data(const std::string& model, const std::vector<ComparedStrategy>& strategies,
+nlohmann::json comparison_page_data(const ComparedModel& model,
+                                    const std::vector<ComparedStrategy>& strategies,
                                     const std::string& verdict);
 
 /// Writes the page of such data. The same data give the same bytes; text of the model cannot become markup.

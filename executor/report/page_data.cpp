@@ -248,7 +248,7 @@ json run_page_data(const RunReport& report, PageView view) {
   return data;
 }
 
-json comparison_page_data(const std::string& model, const std::vector<ComparedStrategy>& strategies,
+json comparison_page_data(const ComparedModel& model, const std::vector<ComparedStrategy>& strategies,
                           const std::string& verdict) {
   json report = comparison_json(model, strategies);
   for (std::size_t i = 0; i < strategies.size(); ++i) {

@@ -100,9 +100,7 @@ json output_json(const OutputFacts& output) {
 }
 
 void add_details(const RunDetails& details, json& object) {
-  object["program"] = details.program;
-  object["machine"] = details.machine;
-  object["machineSources"] = details.sources;
+  add_provenance(details.provenance, object);
   object["ops"] = json::array();
   for (const ProfiledOp& op : details.ops) object["ops"].push_back(to_json(op));
   for (const RealOp& op : details.real_ops) object["realOps"].push_back(to_json(op));
@@ -220,6 +218,14 @@ std::string gap_text(const RunReport& report) {
       duration(report.bound->makespan), schedule::to_string(report.bound->limit), report.bound->processor);
 }
 
+void add_provenance(const Provenance& provenance, json& object) {
+  object["program"] = provenance.program;
+  object["machine"] = provenance.machine;
+  object["machineSources"] = provenance.sources;
+}
+
+json to_json(const ModelFile& file) { return {{"crc32", file.crc32}, {"bytes", file.bytes}}; }
+
 json to_json(const RunReport& report) {
   const sim::Timeline& timeline = report.timeline;
   json object{{"version", kReportVersion},
@@ -251,8 +257,7 @@ json to_json(const RunReport& report) {
               {"crossings", to_json(report.crossings)},
               {"reshardings", to_json(report.reshardings)},
               {"outputs", json::array()}};
-  if (report.model_file)
-    object["modelFile"] = {{"crc32", report.model_file->crc32}, {"bytes", report.model_file->bytes}};
+  if (report.model_file) object["modelFile"] = to_json(*report.model_file);
   if (!report.is_estimate) object["realSeconds"] = report.run_seconds;
   if (report.run_times.size() > 1) {
     object["realPercentiles"] = {{"runs", report.run_times.size()},

@@ -38,11 +38,19 @@ struct WhatIf {
   double times = 0;  ///< as many samples per second as without it
 };
 
-/// What only a page shows of a run.
-struct RunDetails {
+/// What clocked it, and which machine.
+struct Provenance {
   std::string program = {};                           ///< "podium 0.1.0"
   nlohmann::json machine = nlohmann::json::object();  ///< the device as a file has it
   nlohmann::json sources = nlohmann::json::object();  ///< of each of its numbers, in words
+};
+
+/// Its fields in the JSON of what it is about: `program`, `machine` and `machineSources`.
+void add_provenance(const Provenance& provenance, nlohmann::json& object);
+
+/// What only a page shows of a run.
+struct RunDetails {
+  Provenance provenance = {};
   std::vector<ProfiledOp> ops = {};
   std::vector<RealOp> real_ops = {};
   std::vector<PhaseWork> phases = {};  ///< of a run in phases
@@ -53,6 +61,9 @@ struct ModelFile {
   std::string crc32 = {};  ///< of its bytes, as eight hexadecimal digits
   std::int64_t bytes = 0;
 };
+
+/// `crc32` and `bytes`.
+nlohmann::json to_json(const ModelFile& file);
 
 /// The session's facts about a run, beside its timeline.
 struct RunReport {

@@ -4,7 +4,7 @@ import {stackedBars} from "./bars.js";
 import {kBusy} from "./colours.js";
 import {el, section, svg} from "./dom.js";
 import {memoryBars} from "./memory.js";
-import {facts, memoryShare, timeBars, whatIfs} from "./overview.js";
+import {facts, memoryShare, originOfComparison, timeBars, whatIfs} from "./overview.js";
 import {byteCount, duration, percentage, rate, shortText} from "./format.js";
 import {unfolded} from "./run_data.js";
 import {table} from "./table.js";
@@ -311,5 +311,6 @@ export function comparisonPage(data) {
       sides,
     ),
     whatIfs(strategies[0]?.run?.whatIf),
+    originOfComparison(data.report),
   ];
 }

@@ -138,12 +138,43 @@ function plain(value) {
   return typeof value === "object" ? JSON.stringify(value) : `${value}`;
 }
 
+const kNamedValues = [
+  {head: "name", value: (row) => row.name},
+  {head: "value", value: (row) => row.value},
+];
+
+function namedValues(object) {
+  return Object.entries(object ?? {}).map(([name, value]) => ({name, value: plain(value)}));
+}
+
+/// The machine's numbers with their sources.
+function machineTable(report) {
+  return table({
+    name: "machine",
+    caption: "The machine, as podium info --device prints it, with the source of each number (docs/cost-model.md)",
+    rows: namedValues(report.machine),
+    columns: [...kNamedValues, {head: "source", value: (row) => report.machineSources?.[row.name] ?? ""}],
+    filter: (row) => row.name,
+  });
+}
+
+/// What tells the model's file from others, as a sentence; nothing where it is not known.
+function fileSentence(file) {
+  return file
+    ? ` The model's file has ${file.bytes.toLocaleString("en-US")} bytes with the CRC-32 ${file.crc32}.`
+    : "";
+}
+
+/// What was compared, by which program, for which machine.
+export function originOfComparison(report) {
+  return section(
+    "Where this comes from",
+    el("p", {}, `${report.program} compared ${printable(report.model)}.${fileSentence(report.modelFile)}`),
+    machineTable(report),
+  );
+}
+
 function provenance(report) {
-  const rows = (object) => Object.entries(object ?? {}).map(([name, value]) => ({name, value: plain(value)}));
-  const columns = [
-    {head: "name", value: (row) => row.name},
-    {head: "value", value: (row) => row.value},
-  ];
   return section(
     "Where this comes from",
     el(
@@ -153,26 +184,15 @@ function provenance(report) {
       report.estimate
         ? "Nothing was computed: the times are estimates of a machine that is described."
         : "The numbers were computed on this machine's processor; the times are those of the described machine.",
-      report.modelFile
-        ? ` The model's file has ${report.modelFile.bytes.toLocaleString("en-US")} bytes with the CRC-32 ${report.modelFile.crc32}.`
-        : "",
+      fileSentence(report.modelFile),
     ),
     table({
       name: "options",
       caption: "Options that are not at their defaults",
-      rows: rows(report.options),
-      columns,
+      rows: namedValues(report.options),
+      columns: kNamedValues,
     }),
-    report.machine
-      ? table({
-          name: "machine",
-          caption:
-            "The machine, as podium info --device prints it, with the source of each number (docs/cost-model.md)",
-          rows: rows(report.machine),
-          columns: [...columns, {head: "source", value: (row) => report.machineSources?.[row.name] ?? ""}],
-          filter: (row) => row.name,
-        })
-      : null,
+    report.machine ? machineTable(report) : null,
   );
 }
 

@@ -253,6 +253,8 @@ TEST_F(Browser, ShowsAComparison) {
     seen.first = texts("#table-strategies tbody tr:first-child td");
     seen.points = all("circle.point").length;
     seen.sides = texts(".side h3");
+    seen.source = texts("section p").at(-1);
+    seen.machine = rowsOf("machine");
     seen.together = all("canvas").map((one) => one.getAttribute("aria-label"));
     all("#table-strategies tbody tr")[2].click();
     seen.picked = texts(".side h3");
@@ -269,6 +271,9 @@ TEST_F(Browser, ShowsAComparison) {
   EXPECT_THAT(seen["verdict"].get<std::string>(), HasSubstr("best: "));
   EXPECT_EQ(seen["first"][0], report["strategies"][0]["name"]);
   EXPECT_EQ(seen["sides"].size(), 2U);
+  EXPECT_THAT(seen["source"].get<std::string>(),
+              HasSubstr("CRC-32 " + report["modelFile"]["crc32"].get<std::string>()));
+  EXPECT_GT(seen["machine"], 20);
   ASSERT_EQ(seen["together"].size(), 1U);
   EXPECT_THAT(seen["together"][0].get<std::string>(),
               HasSubstr(report["strategies"][1]["name"].get<std::string>() + " takes "));

@@ -112,10 +112,20 @@ TEST(Comparison, WhatOnlyARunClocksIsNotImpossible) {
 }
 
 TEST(Comparison, KeepsTheWholeReportOfEachForMachines) {
-  const nlohmann::json json = comparison_json("m.onnx", five());
+  const nlohmann::json json = comparison_json({"m.onnx"}, five());
   EXPECT_EQ(json["strategies"][0]["run"]["fits"], false);
   EXPECT_EQ(json["strategies"][1]["refused"], "needs two replicas");
   EXPECT_FALSE(json["strategies"][1].contains("run"));
+}
+
+TEST(Comparison, SaysWhereItComesFrom) {
+  const ComparedModel model{.name = "m.onnx",
+                            .file = ModelFile{.crc32 = "0badcafe", .bytes = 12},
+                            .provenance = Provenance{.program = "podium", .machine = {{"clockHertz", 1e9}}}};
+  const nlohmann::json json = comparison_json(model, five());
+  EXPECT_EQ(json["modelFile"], nlohmann::json({{"crc32", "0badcafe"}, {"bytes", 12}}));
+  EXPECT_EQ(json["program"], "podium");
+  EXPECT_EQ(json["machine"]["clockHertz"], 1e9);
 }
 
 }  // namespace

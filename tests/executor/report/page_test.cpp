@@ -105,7 +105,7 @@ TEST(Page, NamesOfItsModulesAreUnique) {
 }
 
 TEST(Page, OfAComparisonHoldsItsVerdict) {
-  const Json data = comparison_page_data("net.onnx", {{.name = "one", .run = sample_run()}}, "best: one");
+  const Json data = comparison_page_data({"net.onnx"}, {{.name = "one", .run = sample_run()}}, "best: one");
   EXPECT_EQ(data["kind"], "comparison");
   EXPECT_EQ(data["verdict"], "best: one");
   EXPECT_EQ(data["report"]["strategies"][0]["run"]["samplesPerSecond"],
