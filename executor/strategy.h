@@ -63,9 +63,12 @@ struct BatchSerialization {
 /// Blocks of transformers and chains of products or convolutions cut over a group of devices, as they are
 /// found by their structure.
 struct TensorParallelism {
-  int devices = 1;           ///< of a group; 1: none is cut
+  int devices = 1;           ///< that a weight is cut over; 1: none is cut
   bool cuts_tokens = false;  ///< also the tokens between the blocks
   int expert_groups = 1;     ///< of these devices, among which experts are shared out
+  int context_groups = 1;    ///< of `devices` each, which share out the tokens, in attention too
+  bool cuts() const { return devices > 1 || context_groups > 1; }
+  std::int64_t group() const { return std::int64_t{devices} * context_groups; }  ///< devices of a processor of the placement
   friend bool operator==(const TensorParallelism&, const TensorParallelism&) = default;
 };
 
@@ -178,7 +181,7 @@ struct Strategy {
   ChannelGroups channel_groups = ChannelGroups::SideBySide;
 
   /// A processor of the placement is a group of devices then.
-  bool cuts_tensors() const { return !device_configuration.empty() || tensor_parallel.devices > 1; }
+  bool cuts_tensors() const { return !device_configuration.empty() || tensor_parallel.cuts(); }
 };
 
 }  // namespace podium

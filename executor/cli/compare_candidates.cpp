@@ -1,11 +1,30 @@
 #include "executor/cli/compare_candidates.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "executor/cli/session_options.h"
 #include "executor/cli/write_file.h"
 #include "executor/compare/trial.h"
 #include "ir/files.h"
 
 namespace podium::cli {
+namespace {
+
+// A cut that is asked for and that no candidate has would pass unseen.
+std::string note_of_missing_cuts(const compare::Request& request,
+                                 const std::vector<compare::Candidate>& candidates) {
+  const TensorParallelism& asked = request.base.tensor_parallel;
+  const auto cuts = [](const compare::Candidate& one) { return one.strategy.tensor_parallel.cuts(); };
+  if (!asked.cuts() || std::ranges::any_of(candidates, cuts)) return "";
+  return fmt::format(
+      "no strategy cuts tensors over {} devices: {} processors found (--ipus), a multiple needed, with room for "
+      "the weights",
+      asked.group(), request.processors);
+}
+
+}  // namespace
 
 compare::Request request_of(const Options& options, const device::Device& device,
                             const importer::Model& model, int micro_batches) {
@@ -25,6 +44,8 @@ std::vector<compare::Candidate> candidates_of(const Options& options, const comp
     candidates = compare::read_candidates(ir::read_small_file(file), file, options.session_json, notes);
   } else {
     candidates = compare::sensible_candidates(request);
+    const std::string missing = note_of_missing_cuts(request, candidates);
+    if (!missing.empty()) notes.push_back(missing);
   }
   print_notes(notes, options);
   return candidates;

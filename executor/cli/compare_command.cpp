@@ -264,9 +264,23 @@ int compare_scaling(const Options& options) {
   return none ? kDoesNotFit : kDone;
 }
 
+// A flag that acts on nothing would be taken for a choice.
+void refuse_what_the_list_decides(const Options& options) {
+  constexpr std::string_view kDecided[] = {"pipeline", "virtual-graph-mode"};
+  if (!options.compare.strategies_file.empty()) return;
+  for (const GivenFlag& given : options.given) {
+    if (std::ranges::count(kDecided, given.name) == 0) continue;
+    throw UsageError(
+        "compare: --{} found, which is what its list of strategies tries: leave it out, or name strategies of "
+        "your own by --strategies FILE",
+        given.name);
+  }
+}
+
 }  // namespace
 
 int execute_compare(const Options& options) {
+  refuse_what_the_list_decides(options);
   check_files_to_write(options);
   check_counts(options.session);
   if (!options.compare.processors.empty()) return compare_scaling(options);

@@ -48,8 +48,8 @@ WhatIf result_of(report::WhatIfKind kind, std::string change, const ComparedStra
 
 // Each device that tensors are cut over has a graph of its own.
 std::size_t ops_on_devices(std::size_t ops, const report::RunReport& run, const Strategy& strategy) {
-  if (strategy.tensor_parallel.devices > 1)
-    return ops * static_cast<std::size_t>(strategy.tensor_parallel.devices);
+  if (strategy.tensor_parallel.cuts())
+    return ops * static_cast<std::size_t>(strategy.tensor_parallel.group());
   return strategy.cuts_tensors() ? ops * run.timeline.processors.size() : ops;
 }
 

@@ -74,7 +74,7 @@ Candidate pipelined(const Request& request, Split split) {
 // As the base asks for, which says nothing where a candidate leaves tensors whole.
 void cut_blocks(const Request& request, Split split, Strategy& strategy) {
   strategy.tensor_parallel = request.base.tensor_parallel;
-  strategy.tensor_parallel.devices = split.cut;
+  strategy.tensor_parallel.devices = split.cut / strategy.tensor_parallel.context_groups;
 }
 
 Candidate cut_over(const Request& request, Split split) {
@@ -215,8 +215,10 @@ enum class Over : std::uint8_t {
 
 // Those that the base asks for, else those that the model allows.
 std::vector<int> degrees(const Request& request) {
-  const int asked = request.base.tensor_parallel.devices;
-  return asked > 1 ? std::vector{asked} : request.tensor_cuts.degrees;
+  const std::int64_t asked = request.base.tensor_parallel.group();
+  if (asked == 1) return request.tensor_cuts.degrees;
+  if (asked > request.processors) return {};
+  return {static_cast<int>(asked)};
 }
 
 // Tensors are cut over so many devices as have room for the weights, alone or as the stages of a pipeline.

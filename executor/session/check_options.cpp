@@ -118,21 +118,25 @@ std::string configurations_cut(const Strategy& strategy) {
 
 std::string blocks_are_cut_once(const Strategy& strategy) {
   const TensorParallelism& cut = strategy.tensor_parallel;
-  if (cut.devices > 1) {
+  if (cut.devices == 1 && (cut.cuts_tokens || cut.expert_groups > 1)) {
+    return fmt::format("tensorParallelSettings.{} needs devices of at least 2 (--tensor-parallel), 1 found",
+                       cut.cuts_tokens ? "cutsTokens" : "expertGroups");
+  }
+  if (cut.cuts()) {
+    const std::string found = cut.devices > 1 ? fmt::format("devices {}", cut.devices)
+                                              : fmt::format("contextGroups {}", cut.context_groups);
     if (!strategy.device_configuration.empty()) {
       return fmt::format(
-          "tensorParallelSettings.devices {} excludes deviceConfiguration '{}': either says how tensors are cut",
-          cut.devices, strategy.device_configuration);
+          "tensorParallelSettings.{} excludes deviceConfiguration '{}': either says how tensors are cut",
+          found, strategy.device_configuration);
     }
     if (!serializes(strategy)) return "";
     return fmt::format(
-        "tensorParallelSettings.devices {} excludes batchSerializationSettings.factor: the parts of an op are "
+        "tensorParallelSettings.{} excludes batchSerializationSettings.factor: the parts of an op are "
         "not cut again",
-        cut.devices);
+        found);
   }
-  if (cut == TensorParallelism{}) return "";
-  return fmt::format("tensorParallelSettings.{} needs devices of at least 2 (--tensor-parallel), 1 found",
-                     cut.cuts_tokens ? "cutsTokens" : "expertGroups");
+  return "";
 }
 
 std::string every_n_divides_batches(const Strategy& strategy) {

@@ -95,7 +95,7 @@ constexpr std::array<Row<BatchSerialization>, 2> kBatchRows{{
     {"ioMode", access::word<&BatchSerialization::io_mode>, {"io-mode", "how slices come and go"}},
 }};
 
-constexpr std::array<Row<TensorParallelism>, 3> kTensorParallelRows{{
+constexpr std::array<Row<TensorParallelism>, 4> kTensorParallelRows{{
     {"devices",
      access::whole<&TensorParallelism::devices, 1>,
      {"tensor-parallel",
@@ -107,6 +107,11 @@ constexpr std::array<Row<TensorParallelism>, 3> kTensorParallelRows{{
     {"expertGroups",
      access::whole<&TensorParallelism::expert_groups, 1>,
      {"expert-parallel", "N groups of the devices of --tensor-parallel, among which experts are shared out"}},
+    {"contextGroups",
+     access::whole<&TensorParallelism::context_groups, 1>,
+     {"context-parallel",
+      "N groups of the devices of --tensor-parallel, or of one each, that share out the tokens of each "
+      "sequence, in attention too"}},
 }};
 
 constexpr Access<LossScaling> kTrackedTensors{
@@ -366,8 +371,11 @@ std::string describe_configuration(const Strategy& strategy) {
 }
 std::string describe_tensor_parallel(const Strategy& strategy) {
   const TensorParallelism& cut = strategy.tensor_parallel;
-  if (cut.devices == 1) return "";
-  return fmt::format("tensors cut over {}{}", cut.devices, cut.cuts_tokens ? ", tokens too" : "");
+  std::vector<std::string> parts;
+  if (cut.devices > 1) parts.push_back(fmt::format("tensors cut over {}", cut.devices));
+  if (cut.cuts_tokens) parts.emplace_back("tokens too");
+  if (cut.context_groups > 1) parts.push_back(fmt::format("tokens shared out among {}", cut.context_groups));
+  return fmt::format("{}", fmt::join(parts, ", "));
 }
 std::string describe_chunks(const Strategy& strategy) {
   return strategy.pipeline_chunks > 1 ? fmt::format("{} chunks on each", strategy.pipeline_chunks) : "";

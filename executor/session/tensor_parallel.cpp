@@ -117,14 +117,23 @@ void place_in_stage(ir::Op& op, std::int64_t stage) {
   if (!told.stage) ir::set_attribute(op, annotate::kPipelineStage, stage);
 }
 
+int group_of(const TensorParallelism& cut) {
+  constexpr std::int64_t kMostDevices = 65'536;
+  if (cut.group() <= kMostDevices) return static_cast<int>(cut.group());
+  throw Error(
+      "tensorParallelSettings: {} devices for each of {} contextGroups found, at most {} in all needed",
+      cut.devices, cut.context_groups, kMostDevices);
+}
+
 annotate::ShardingPlan plan_blocks(importer::Model& model, const TensorParallelism& cut) try {
   // Rows of tokens are cut in each sequence, so that their number is part of the cut.
-  if (cut.cuts_tokens) importer::check_sizes(model);
+  if (cut.cuts_tokens || cut.context_groups > 1) importer::check_sizes(model);
   const SizedGraph sized = infer_sizes(model.graph);
   const annotate::TensorParallelOptions options{
       .devices = cut.devices,
       .tokens = cut.cuts_tokens ? annotate::TokensBetweenBlocks::Cut : annotate::TokensBetweenBlocks::Whole,
-      .expert_groups = cut.expert_groups};
+      .expert_groups = cut.expert_groups,
+      .context_groups = cut.context_groups};
   const auto found = annotate::plan_tensor_parallel(sized.graph, options);
   std::map<std::size_t, std::vector<OperandSharding>> of_ops;  // by their places in the model's graph
   for (const annotate::OpTensorSpec& said : found.specs) {
@@ -138,7 +147,7 @@ annotate::ShardingPlan plan_blocks(importer::Model& model, const TensorParalleli
     add(annotate::Side::Input, op.inputs);
     add(annotate::Side::Output, op.outputs);
   }
-  annotate::ShardingPlan plan{.devices = cut.devices,
+  annotate::ShardingPlan plan{.devices = group_of(cut),
                               .found = annotate::to_string(found, sized.graph, options)};
   for (auto& [place, operands] : of_ops) {
     ir::set_attribute(model.graph.ops[place], annotate::kShardingPlace, std::ssize(plan.ops));
@@ -146,13 +155,16 @@ annotate::ShardingPlan plan_blocks(importer::Model& model, const TensorParalleli
   }
   return plan;
 } catch (const Error& error) {
-  throw error.at(fmt::format("tensorParallelSettings.devices {}", cut.devices));
+  std::vector<std::string> asked;
+  if (cut.devices > 1) asked.push_back(fmt::format("devices {}", cut.devices));
+  if (cut.context_groups > 1) asked.push_back(fmt::format("contextGroups {}", cut.context_groups));
+  throw error.at(fmt::format("tensorParallelSettings.{}", fmt::join(asked, ", ")));
 }
 
 }  // namespace
 
 DeviceGroups device_groups(const importer::Model& model, const Strategy& strategy) {
-  if (strategy.tensor_parallel.devices > 1) return {.devices = strategy.tensor_parallel.devices};
+  if (strategy.tensor_parallel.cuts()) return {.devices = group_of(strategy.tensor_parallel)};
   if (strategy.device_configuration.empty()) return {};
   return groups_of(importer::read_sharding(model), strategy);
 }
@@ -173,7 +185,7 @@ TensorCuts tensor_cuts_of(const importer::Model& model, int most) {
 }
 
 annotate::ShardingPlan plan_sharding(importer::Model& model, const Strategy& strategy) {
-  if (strategy.tensor_parallel.devices > 1) return plan_blocks(model, strategy.tensor_parallel);
+  if (strategy.tensor_parallel.cuts()) return plan_blocks(model, strategy.tensor_parallel);
   if (strategy.device_configuration.empty()) return {};
   const importer::Sharding sharding = importer::read_sharding(model);
   const DeviceGroups groups = groups_of(sharding, strategy);

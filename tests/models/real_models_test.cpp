@@ -1,6 +1,7 @@
 // Exported models with trained weights, where tools/setup --real-models has fetched them, with the reference
 // outputs of another runtime.
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +12,7 @@
 #include <sstream>
 #include <vector>
 
+#include "importer/import.h"
 #include "tests/support/run_program.h"
 
 namespace podium::models {
@@ -80,6 +82,49 @@ INSTANTIATE_TEST_SUITE_P(
                       Way{"--virtual-graph-mode execution-phases --phases 2",
                           {"silero-vad-v4", "whisper-tiny-decoder-int8"}},
                       Way{"--replicas 2 --batches-per-step 2"}, Way{"--off-chip weights"}));
+
+// A flag for each weight of a product, cut in columns, or of a convolution, cut in output channels.
+std::vector<std::string> cuts_of_weights(const fs::path& file, std::int64_t devices) {
+  const importer::Model model = importer::import_model(file.string());
+  std::vector<std::string> flags;
+  std::set<std::string> seen;
+  for (const ir::Op& op : model.graph.ops) {
+    const bool is_convolution = op.is("Conv");
+    if (!is_convolution && !op.is("MatMul") && !op.is("MatMulInteger")) continue;
+    const ir::Value& weight = model.graph[op.inputs[1]];
+    if (!model.graph.is_constant(op.inputs[1]) || weight.type.rank() < 2 || weight.name.empty()) continue;
+    const std::int64_t axis = is_convolution ? 0 : weight.type.rank() - 1;
+    if (weight.type.dims[static_cast<std::size_t>(axis)] < devices || !seen.insert(weight.name).second)
+      continue;
+    flags.push_back(fmt::format("--shard '{}:{}={}'", weight.name, axis, devices));
+  }
+  return flags;
+}
+
+TEST(RealModel, IsCutOverDevices) {
+  const std::vector<RealModel> models = fetched_models();
+  if (models.empty())
+    GTEST_SKIP() << "no models in " << cache() << ": tools/setup --real-models fetches them";
+  std::size_t cut = 0;
+  for (const RealModel& model : models) {
+    SCOPED_TRACE(model.name);
+    const std::vector<std::string> cuts = cuts_of_weights(model.folder / "model.onnx", 4);
+    if (cuts.empty()) continue;
+    ++cut;
+    const testing::TemporaryFolder folder;
+    const testing::ProgramResult made = testing::run_program(
+        fmt::format("podium annotate {} {} --configuration four -o {}",
+                    (model.folder / "model.onnx").string(), fmt::join(cuts, " "), folder.file("model.onnx")));
+    ASSERT_EQ(made.status, 0) << made.err;
+    fs::copy(model.folder / "test_data_set_0", folder.file("test_data_set_0"));
+    const testing::ProgramResult result = testing::run_program(
+        fmt::format("podium test --quiet --rtol 0 --atol 0 --tolerance-of-largest {} --configuration four {}",
+                    model.tolerance, folder.path()));
+    EXPECT_EQ(result.status, 0) << result.out << result.err;
+    EXPECT_THAT(result.out, ::testing::HasSubstr("1 passed, 0 failed, 0 skipped"));
+  }
+  EXPECT_GE(cut + 6, models.size());  // those without such weights are few
+}
 
 }  // namespace
 }  // namespace podium::models

@@ -364,7 +364,8 @@ TEST_F(Annotate, RefusesCutsThatDoNotFitInALineEach) {
                  "'w:0=2': 2 shards found for 4 devices, as many or the devices of each needed");
   expect_refused(write("--shard 'w:0=2' --devices 1"), 1, "'w:0=2': 2 devices needed, 1 found");
   expect_refused(write("--shard 'w'"), 2, "--shard: 'w': 'PATTERN:AXIS=SHARDS' needed");
-  expect_refused(write("--devices 2"), 2, "--devices: found without --shard, --tensor-parallel or --context-parallel");
+  expect_refused(write("--devices 2"), 2,
+                 "--devices: found without --shard, --tensor-parallel or --context-parallel");
   expect_refused(write("--configuration c"), 2, "--configuration: found without --shard");
 }
 

@@ -366,8 +366,9 @@ TEST(Test, SaysWhichOutputDiffers) {
                              std::filesystem::copy_options::overwrite_existing);
   const ProgramResult result = run_program("podium test --quiet " + folder.path());
   EXPECT_EQ(result.status, 1);
-  EXPECT_THAT(result.out, AllOf(HasSubstr("FAILED  case: output 'y': 28 of 60 elements differ, most at [1,0,0]: "),
-                                HasSubstr("0 passed, 1 failed, 0 skipped\n")));
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("FAILED  case: output 'y': 28 of 60 elements differ, most at [1,0,0]: "),
+                    HasSubstr("0 passed, 1 failed, 0 skipped\n")));
 }
 
 TEST(Test, RefusesAFolderWithoutCases) {

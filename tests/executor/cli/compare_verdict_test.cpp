@@ -150,6 +150,19 @@ TEST_F(Verdict, RefusesFlagsThatHaveNoEffect) {
     EXPECT_EQ(result.status, 2) << flag;
     EXPECT_THAT(result.err, HasSubstr("unknown option"));
   }
+  for (const char* flag : {"--pipeline", "--virtual-graph-mode auto"}) {
+    const ProgramResult result = run_program(fmt::format("podium compare m.onnx {}", flag));
+    EXPECT_EQ(result.status, 2) << flag;
+    EXPECT_THAT(result.err, HasSubstr("which is what its list of strategies tries"));
+  }
+}
+
+TEST_F(Verdict, SaysWhereNoStrategyCanCutAsAsked) {
+  const std::string file = made("mnist-cnn");
+  const std::string text = "note: no strategy cuts tensors over 3 devices: 2 processors found (--ipus)";
+  const std::string command = "podium compare " + file + " --estimate --tensor-parallel 3 --ipus ";
+  EXPECT_THAT(run_program(command + "2").err, HasSubstr(text));
+  EXPECT_THAT(run_program(command + "3").err, ::testing::Not(HasSubstr("no strategy cuts")));
 }
 
 TEST_F(Verdict, ExplainSaysWhatTheStepWaitsForAndWhatHelps) {

@@ -196,7 +196,27 @@ TEST_P(CutTokens, TrainAsOnOneDevice) {
     for (const char* flags :
          {"--optimizer sgd,lr=0.1,momentum=0.9", "--optimizer sgd,lr=0.1 --accumulate 3 --micro-batch 2"})
       EXPECT_LT(cut.train(flags), 1e-5) << transformer.name << ": " << flags;
+    EXPECT_LT(cut.train_plain("--optimizer sgd,lr=0.1", GetParam().flags), 1e-5) << transformer.name;
   }
+}
+
+TEST(CutTransformer, WithTokensSharedOutIsAStageOfPipelines) {
+  for (const Transformer& transformer : {kGpt2, kBert}) {
+    Cut cut(transformer, 2);
+    EXPECT_LT(cut.train_plain("--optimizer sgd,lr=0.1 --accumulate 4 --micro-batch 2",
+                              "--context-parallel 2 --pipeline --ipus 4"),
+              1e-5);
+  }
+}
+
+TEST(CutTransformer, WithTokensSharedOutIsCompared) {
+  const Cut cut(kGpt2, 2);
+  const ProgramResult result =
+      run_program("podium compare " + cut.plain() + " --ipus 8 --tensor-parallel 2 --context-parallel 2");
+  EXPECT_EQ(result.status, 0) << result.err;
+  for (const char* name : {"tensors cut over 4, 2 replicas", "tensors cut over 4, pipelined over 2"})
+    EXPECT_THAT(result.out, HasSubstr(name));
+  EXPECT_THAT(result.out, HasSubstr("every strategy gave the numbers of one processor"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Groups, CutTokens,
@@ -301,6 +321,10 @@ TEST(CutTransformer, RefusesWhatDoesNotGoWithIt) {
   EXPECT_THAT(refused("--tensor-parallel 2 --expert-parallel 2"), HasSubstr("no MLP of experts found"));
   EXPECT_THAT(refused("--sequence-parallel"),
               HasSubstr("tensorParallelSettings.cutsTokens needs devices of at least 2 (--tensor-parallel)"));
+  EXPECT_THAT(refused("--context-parallel 2 --configuration tp"),
+              HasSubstr("tensorParallelSettings.contextGroups 2 excludes deviceConfiguration 'tp'"));
+  EXPECT_THAT(refused("--tensor-parallel 65536 --context-parallel 65536"),
+              HasSubstr("65536 devices for each of 65536 contextGroups found, at most 65536 in all needed"));
 }
 
 }  // namespace

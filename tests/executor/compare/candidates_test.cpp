@@ -92,6 +92,19 @@ TEST(Strategies, CutTensorsOverAsManyDevicesAsAreAskedForAndLeaveThemWholeElsewh
   }
 }
 
+TEST(Strategies, CountGroupsThatShareOutTokensAmongTheDevicesOfACut) {
+  Request asked = request(8);
+  asked.base.tensor_parallel = {.devices = 2, .context_groups = 2};
+  asked.document = write_options(asked.base);
+  EXPECT_THAT(names_of_cuts(asked), ::testing::ElementsAre("tensors cut over 4, 2 replicas",
+                                                           "tensors cut over 4, pipelined over 2"));
+  for (const Candidate& strategy : sensible_candidates(asked)) {
+    const bool is_cut = strategy.name.starts_with("tensors");
+    EXPECT_EQ(options_of(strategy).tensor_parallel,
+              is_cut ? asked.base.tensor_parallel : TensorParallelism{});
+  }
+}
+
 // Weights, their gradients and states need 4000 of 900 bytes each.
 TEST(Strategies, CutTensorsOverAsManyDevicesAsHaveRoom) {
   Request asked = request(16);
