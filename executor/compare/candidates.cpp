@@ -295,7 +295,14 @@ struct Entry {
 };
 
 bool can_be_sliced(const Request& request) { return request.batch % slices_of(request) == 0; }
-bool can_cut_tokens(const Request& request) { return request.tensor_cuts.tokens; }
+
+// Tokens are cut between the blocks over the devices of a weight, of which groups that share them out may
+// have one alone.
+bool can_cut_tokens(const Request& request) {
+  const TensorParallelism& asked = request.base.tensor_parallel;
+  return request.tensor_cuts.tokens && (asked.devices > 1 || !asked.cuts());
+}
+
 bool is_no_long_pipeline(const Request& request) { return request.processors <= kLongPipeline; }
 
 constexpr auto kInference = std::to_array<Entry>({

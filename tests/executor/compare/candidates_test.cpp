@@ -105,6 +105,19 @@ TEST(Strategies, CountGroupsThatShareOutTokensAmongTheDevicesOfACut) {
   }
 }
 
+TEST(Strategies, CutTokensBetweenTheBlocksOnlyWhereWeightsAreCut) {
+  Request asked = request(8);
+  asked.task = Task::Training;
+  const auto cuts_tokens = [&] {
+    const std::vector<std::string> names = names_of_cuts(asked);
+    return std::ranges::any_of(names, [](const std::string& name) { return name.ends_with("tokens cut"); });
+  };
+  asked.base.tensor_parallel = {.devices = 2, .context_groups = 2};
+  EXPECT_TRUE(cuts_tokens());
+  asked.base.tensor_parallel = {.context_groups = 2};
+  EXPECT_FALSE(cuts_tokens());
+}
+
 // Weights, their gradients and states need 4000 of 900 bytes each.
 TEST(Strategies, CutTensorsOverAsManyDevicesAsHaveRoom) {
   Request asked = request(16);
